@@ -1,0 +1,13 @@
+//! A frame in memory: its bytes in a pooled buffer with headroom, and its offload record.
+//!
+//! Does not know headers (see `packet`) nor where frames come from (see `ports`).
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod offload;
+mod pool;
+
+pub use offload::{Gso, GsoKind, Offload};
+pub use pool::{Frame, HEADROOM_BYTES, MAX_FRAME_BYTES, Pool, PoolStats, SMALL_FRAME_BYTES};
