@@ -1,0 +1,284 @@
+//! The actions: one row each gives number, argument, text form, place in the action set, and an example.
+
+use alloc::{format, string::String, vec::Vec};
+use core::fmt;
+
+use crate::catalogue::Catalogue;
+use crate::error::{BadAction, DecodeError};
+use crate::ext::{ExtKind, ExtValue};
+use crate::matching::{FieldMatch, decode_set_field};
+use crate::text::{ActionArg, number};
+use crate::types::{EtherType, GroupId, MaxLen, PortNo, QueueId};
+use crate::wire::{Reader, Wire, Writer, wire};
+
+/// The action type of experimenters.
+const EXPERIMENTER: u16 = 0xffff;
+
+wire! {
+    /// Where a packet goes.
+    #[derive(Copy)]
+    pub struct Output {
+        /// The port.
+        pub port: PortNo,
+        /// Bytes for the controller, if that is the port.
+        pub max_len: MaxLen,
+    }
+}
+
+/// The field that a set-field writes, with its new value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetField(pub FieldMatch);
+
+/// What a row says of an action beside its argument.
+#[derive(Clone, Copy, Debug)]
+pub struct ActionRow {
+    /// The type on the wire.
+    pub number: u16,
+    /// The name in text.
+    pub name: &'static str,
+    /// Other names that users know.
+    pub aliases: &'static [&'static str],
+    /// The step of action-set execution that runs it. Spec: OpenFlow 1.3.5 section 5.10.
+    pub rank: u8,
+    /// Text and hexadecimal wire form of one such action.
+    pub example: (&'static str, &'static str),
+}
+
+macro_rules! actions {
+    ($(
+        $(#[$m:meta])*
+        $number:literal $V:ident $(($T:ty))? $name:literal [$($alias:literal)*] rank $rank:literal
+        $text:literal = $hex:literal ;
+    )*) => {
+        /// One action. Spec: OpenFlow 1.3.5 sections 5.12 and 7.2.5.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub enum Action {
+            $($(#[$m])* $V $(($T))?,)*
+            /// An extension's action.
+            Experimenter(ExtValue),
+        }
+        /// The specification's actions.
+        pub const ACTIONS: &[ActionRow] = &[$(ActionRow {
+            number: $number,
+            name: $name,
+            aliases: &[$($alias),*],
+            rank: $rank,
+            example: ($text, $hex),
+        }),*];
+        impl Action {
+            /// The row of this action; none if an extension brings it.
+            pub fn row(&self) -> Option<&'static ActionRow> {
+                let number = match self {
+                    $(actions!(@pattern $V _unused $($T)?) => $number,)*
+                    Self::Experimenter(_) => return None,
+                };
+                ACTIONS.iter().find(|row| row.number == number)
+            }
+            fn decode_body(ty: u16, r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+                Ok(match ty {
+                    $($number => Self::$V $((r.get::<$T>()?))?,)*
+                    EXPERIMENTER => Self::Experimenter(ExtValue::decode(ExtKind::Action, r)?),
+                    _ => return Err(r.err(BadAction::BAD_TYPE)),
+                })
+            }
+            fn encode_body(&self, w: &mut Writer<'_>) {
+                match self {
+                    $(actions!(@pattern $V argument $($T)?) => {
+                        $(w.put::<$T>(argument);)?
+                    })*
+                    Self::Experimenter(value) => value.encode(w),
+                }
+            }
+            /// Reads `name:argument`, the two apart. Errors: what is wrong, in words; `None` if no
+            /// action has the name.
+            pub fn parse(
+                name: &str,
+                argument: &str,
+                catalogue: &Catalogue,
+            ) -> Option<Result<Self, String>> {
+                let called = |n: &str, aliases: &[&str]| {
+                    n.eq_ignore_ascii_case(name)
+                        || aliases.iter().any(|a| a.eq_ignore_ascii_case(name))
+                };
+                $(if called($name, &[$($alias),*]) {
+                    return Some(actions!(@parse $V argument catalogue name $($T)?));
+                })*
+                None
+            }
+        }
+        impl fmt::Display for Action {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self {
+                    $(actions!(@pattern $V argument $($T)?) => {
+                        f.write_str($name)?;
+                        $(<$T as ActionArg>::write(argument, f)?;)?
+                        Ok(())
+                    })*
+                    Self::Experimenter(value) => fmt::Display::fmt(value, f),
+                }
+            }
+        }
+    };
+    (@pattern $V:ident $name:ident $T:ty) => { Self::$V($name) };
+    (@pattern $V:ident $name:ident) => { Self::$V };
+    (@parse $V:ident $text:ident $catalogue:ident $name:ident $T:ty) => {
+        <$T as ActionArg>::parse($text, $catalogue).map(Self::$V)
+    };
+    (@parse $V:ident $text:ident $catalogue:ident $name:ident) => {
+        if $text.is_empty() {
+            Ok(Self::$V)
+        } else {
+            Err(format!("'{}' takes no argument", $name))
+        }
+    };
+}
+
+actions! {
+    /// Sends the packet to a port.
+    0 Output(Output) "output" [] rank 11
+        "output:2" = "0000 0010 00000002 0000 000000000000";
+    /// Copies the TTL from the next-to-outermost header to the outermost.
+    11 CopyTtlOut "copy_ttl_out" ["ttl_out"] rank 6
+        "copy_ttl_out" = "000b 0008 00000000";
+    /// Copies the TTL from the outermost header to the next-to-outermost.
+    12 CopyTtlIn "copy_ttl_in" ["ttl_in"] rank 1
+        "copy_ttl_in" = "000c 0008 00000000";
+    /// Sets the outermost MPLS TTL.
+    15 SetMplsTtl(u8) "set_mpls_ttl" ["mpls_ttl"] rank 8
+        "set_mpls_ttl:64" = "000f 0008 40000000";
+    /// Decrements the outermost MPLS TTL.
+    16 DecMplsTtl "dec_mpls_ttl" ["mpls_dec"] rank 7
+        "dec_mpls_ttl" = "0010 0008 00000000";
+    /// Pushes a VLAN tag.
+    17 PushVlan(EtherType) "push_vlan" [] rank 5
+        "push_vlan:0x8100" = "0011 0008 8100 0000";
+    /// Removes the outermost VLAN tag.
+    18 PopVlan "pop_vlan" ["strip_vlan"] rank 2
+        "pop_vlan" = "0012 0008 00000000";
+    /// Pushes an MPLS label stack entry.
+    19 PushMpls(EtherType) "push_mpls" [] rank 3
+        "push_mpls:0x8847" = "0013 0008 8847 0000";
+    /// Removes the outermost MPLS label stack entry; the Ethernet type becomes the argument.
+    20 PopMpls(EtherType) "pop_mpls" [] rank 2
+        "pop_mpls:0x0800" = "0014 0008 0800 0000";
+    /// Sets the queue that outputs use.
+    21 SetQueue(QueueId) "set_queue" [] rank 9
+        "set_queue:5" = "0015 0008 00000005";
+    /// Has a group process the packet.
+    22 Group(GroupId) "group" [] rank 10
+        "group:7" = "0016 0008 00000007";
+    /// Sets the IP TTL.
+    23 SetNwTtl(u8) "mod_nw_ttl" ["set_nw_ttl" "nw_ttl"] rank 8
+        "mod_nw_ttl:9" = "0017 0008 09000000";
+    /// Decrements the IP TTL.
+    24 DecNwTtl "dec_ttl" ["dec_nw_ttl" "nw_dec"] rank 7
+        "dec_ttl" = "0018 0008 00000000";
+    /// Writes a header field.
+    25 SetField(SetField) "set_field" [] rank 8
+        "set_field:10.0.0.1->nw_dst" = "0019 0010 8000 18 04 0a000001 00000000";
+    /// Pushes a PBB I-TAG and the outer addresses.
+    26 PushPbb(EtherType) "push_pbb" [] rank 4
+        "push_pbb:0x88e7" = "001a 0008 88e7 0000";
+    /// Removes the outermost PBB header.
+    27 PopPbb "pop_pbb" [] rank 2
+        "pop_pbb" = "001b 0008 00000000";
+}
+
+impl Wire for SetField {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        decode_set_field(r).map(Self)
+    }
+    fn encode(&self, w: &mut Writer<'_>) {
+        self.0.encode(w);
+    }
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        ActionArg::write(self, f)
+    }
+}
+
+impl Action {
+    /// Output to a port, without a copy for the controller to cut.
+    pub const fn output(port: PortNo) -> Self {
+        Self::Output(Output {
+            port,
+            max_len: MaxLen(0),
+        })
+    }
+
+    /// Set-field of `field` to the low bits of `value`.
+    pub fn set_field(field: &'static crate::Field, value: u128) -> Self {
+        Self::SetField(SetField(FieldMatch::exact(field, value)))
+    }
+
+    /// The type on the wire, and the row's place in the action set; extensions act among the sets.
+    pub fn rank(&self) -> (u8, u16) {
+        self.row()
+            .map_or((8, EXPERIMENTER), |row| (row.rank, row.number))
+    }
+
+    /// Reads a list that `bytes` bytes long begins here.
+    ///
+    /// Errors: BAD_ACTION/BAD_LEN if it runs past the window, else the first action's error.
+    pub fn decode_list(r: &mut Reader<'_>, bytes: usize) -> Result<Vec<Self>, DecodeError> {
+        r.at("actions").sub(bytes, BadAction::BAD_LEN)?.get()
+    }
+}
+
+impl Wire for Action {
+    /// Errors: BAD_ACTION with BAD_TYPE, BAD_LEN, BAD_SET_*, BAD_EXPERIMENTER or BAD_EXP_TYPE.
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let mut body = r.at("action").sized(2, 8, 8, BadAction::BAD_LEN)?;
+        let ty = body.at("action type").get()?;
+        body.take(2)?;
+        let action = Self::decode_body(ty, &mut body)?;
+        match body.remaining() {
+            0..8 => Ok(action),
+            _ => Err(body.err(BadAction::BAD_LEN)),
+        }
+    }
+    fn encode(&self, w: &mut Writer<'_>) {
+        let start = w.bytes.len();
+        w.put(&self.row().map_or(EXPERIMENTER, |row| row.number))
+            .put(&0u16);
+        self.encode_body(w);
+        w.align8(start).patch_length(start, start + 2);
+    }
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Reads an experimenter value from `name` and `a=1,b=2`.
+///
+/// Errors: which argument is missing, unknown or out of range.
+pub fn parse_ext(row: &'static crate::ext::ExtRow, arguments: &str) -> Result<ExtValue, String> {
+    let mut given: Vec<(&str, &str)> = Vec::new();
+    for part in arguments
+        .split(',')
+        .map(str::trim)
+        .filter(|p| !p.is_empty())
+    {
+        let (key, value) = part
+            .split_once('=')
+            .ok_or_else(|| format!("'{part}' is not key=value"))?;
+        if !row.args.iter().any(|arg| arg.name == key) {
+            return Err(format!("{} has no argument '{key}'", row.name));
+        }
+        given.push((key, value));
+    }
+    let mut args = Vec::new();
+    for arg in row.args {
+        let text = given
+            .iter()
+            .find(|(key, _)| *key == arg.name)
+            .map_or("0", |(_, v)| v);
+        let max = u64::MAX >> (64 - 8 * u32::from(arg.bytes));
+        let value = number(text).filter(|n| *n <= max);
+        args.push(value.ok_or_else(|| format!("'{text}' is no number up to {max}"))?);
+    }
+    Ok(ExtValue {
+        row,
+        args,
+        data: Default::default(),
+    })
+}

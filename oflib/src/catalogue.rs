@@ -1,0 +1,83 @@
+//! All fields and experimenter values that a switch knows: the specification's and its extensions'.
+
+use alloc::{boxed::Box, vec::Vec};
+
+use crate::ext::{ExtKind, ExtRow};
+use crate::field::{FIELDS, Field, KEY_BYTES, KEY_STANDARD_BYTES, MAX_FIELDS};
+
+/// The rows in force. Made once, when the switch is built.
+#[derive(Clone, Debug)]
+pub struct Catalogue {
+    fields: Vec<&'static Field>,
+    values: Vec<&'static ExtRow>,
+    key_end: usize,
+}
+
+impl Default for Catalogue {
+    /// The specification's fields and nothing else.
+    fn default() -> Self {
+        Self {
+            fields: FIELDS.iter().collect(),
+            values: Vec::new(),
+            key_end: KEY_STANDARD_BYTES,
+        }
+    }
+}
+
+impl Catalogue {
+    /// Adds an extension's rows: gives each field its id and its place in the key's tail.
+    ///
+    /// The field rows live as long as the process. Panics: if the key's tail or the presence bits do
+    /// not suffice, which the set of compiled-in extensions alone decides.
+    pub fn add(&mut self, fields: &[Field], values: &'static [ExtRow]) {
+        for row in fields {
+            let (id, offset) = (self.fields.len(), self.key_end);
+            self.key_end += row.bytes();
+            assert!(
+                id < MAX_FIELDS,
+                "the catalogue's fields fit the presence bits"
+            );
+            assert!(
+                self.key_end <= KEY_BYTES,
+                "the extensions' fields fit the key's tail"
+            );
+            let placed = Field {
+                id: id as u8,
+                offset: offset as u16,
+                ..*row
+            };
+            self.fields.push(Box::leak(Box::new(placed)));
+        }
+        self.values.extend(values);
+    }
+
+    /// All fields, in the order of their ids.
+    pub fn fields(&self) -> &[&'static Field] {
+        &self.fields
+    }
+
+    /// The field of an OXM class (experimenter, or 0 for basic) and number.
+    pub fn field(&self, experimenter: u32, number: u8) -> Option<&'static Field> {
+        if experimenter == 0 && usize::from(number) < self.fields.len() {
+            let field = self.fields[usize::from(number)];
+            if field.number == number && field.experimenter == 0 {
+                return Some(field);
+            }
+        }
+        let same = |f: &&&Field| f.experimenter == experimenter && f.number == number;
+        self.fields.iter().find(same).copied()
+    }
+
+    /// The field of this name or other name.
+    pub fn field_named(&self, name: &str) -> Option<&'static Field> {
+        self.fields.iter().find(|f| f.is_called(name)).copied()
+    }
+
+    /// The experimenter values of one kind.
+    pub fn values(&self, kind: ExtKind) -> impl Iterator<Item = &'static ExtRow> + '_ {
+        self.values
+            .iter()
+            .copied()
+            .filter(move |row| row.kind == kind)
+    }
+}

@@ -1,0 +1,246 @@
+//! Every OpenFlow error type and code, one row each, and the decoder's error.
+
+use core::fmt;
+
+/// An OpenFlow error: its type and code as they stand in an ERROR message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct ErrorCode {
+    /// The high-level type (`OFPET_*`).
+    pub ty: u16,
+    /// The code within the type.
+    pub code: u16,
+}
+
+/// One row of the error table.
+#[derive(Clone, Copy, Debug)]
+pub struct ErrorRow {
+    /// Type and code.
+    pub error: ErrorCode,
+    /// The specification's type, without `OFPET_`.
+    pub type_name: &'static str,
+    /// The specification's code, without its prefix.
+    pub code_name: &'static str,
+    /// What it means, in the words of a log line.
+    pub meaning: &'static str,
+}
+
+macro_rules! errors {
+    ($($ty:literal $Type:ident $name:literal { $($code:literal $CODE:ident $meaning:literal)* })*) => {
+        $(
+            #[doc = concat!("The codes of `OFPET_", $name, "` (", stringify!($ty), ").")]
+            pub struct $Type;
+            impl $Type {
+                $(
+                    #[doc = concat!("Code ", stringify!($code), ": ", $meaning, ".")]
+                    pub const $CODE: ErrorCode = ErrorCode { ty: $ty, code: $code };
+                )*
+            }
+        )*
+        /// All rows, in the order of type and code. Spec: OpenFlow 1.3.5 section 7.4.4.
+        pub const ERRORS: &[ErrorRow] = &[$($(ErrorRow {
+            error: $Type::$CODE,
+            type_name: $name,
+            code_name: stringify!($CODE),
+            meaning: $meaning,
+        },)*)*];
+    };
+}
+
+errors! {
+    0 HelloFailed "HELLO_FAILED" {
+        0 INCOMPATIBLE "no common version"
+        1 EPERM "permission denied"
+    }
+    1 BadRequest "BAD_REQUEST" {
+        0 BAD_VERSION "version not negotiated on this connection"
+        1 BAD_TYPE "unknown message type"
+        2 BAD_MULTIPART "unknown multipart type"
+        3 BAD_EXPERIMENTER "unknown experimenter"
+        4 BAD_EXP_TYPE "unknown experimenter type"
+        5 EPERM "permission denied"
+        6 BAD_LEN "wrong length for the type"
+        7 BUFFER_EMPTY "the buffer has been used already"
+        8 BUFFER_UNKNOWN "no such buffer"
+        9 BAD_TABLE_ID "no such table"
+        10 IS_SLAVE "the controller is a slave"
+        11 BAD_PORT "no such port"
+        12 BAD_PACKET "the packet is invalid"
+        13 MULTIPART_BUFFER_OVERFLOW "the multipart request is too long"
+    }
+    2 BadAction "BAD_ACTION" {
+        0 BAD_TYPE "unknown action type"
+        1 BAD_LEN "wrong length in the actions"
+        2 BAD_EXPERIMENTER "unknown experimenter"
+        3 BAD_EXP_TYPE "unknown action of this experimenter"
+        4 BAD_OUT_PORT "no such output port"
+        5 BAD_ARGUMENT "bad action argument"
+        6 EPERM "permission denied"
+        7 TOO_MANY "too many actions"
+        8 BAD_QUEUE "no such output queue"
+        9 BAD_OUT_GROUP "no such group"
+        10 MATCH_INCONSISTENT "the action does not fit the match"
+        11 UNSUPPORTED_ORDER "unsupported order of actions"
+        12 BAD_TAG "the action uses an unsupported tag"
+        13 BAD_SET_TYPE "unsupported field in set-field"
+        14 BAD_SET_LEN "wrong length in set-field"
+        15 BAD_SET_ARGUMENT "bad value in set-field"
+    }
+    3 BadInstruction "BAD_INSTRUCTION" {
+        0 UNKNOWN_INST "unknown instruction"
+        1 UNSUP_INST "the table does not support the instruction"
+        2 BAD_TABLE_ID "invalid table"
+        3 UNSUP_METADATA "metadata value not supported"
+        4 UNSUP_METADATA_MASK "metadata mask not supported"
+        5 BAD_EXPERIMENTER "unknown experimenter"
+        6 BAD_EXP_TYPE "unknown instruction of this experimenter"
+        7 BAD_LEN "wrong length in the instructions"
+        8 EPERM "permission denied"
+    }
+    4 BadMatch "BAD_MATCH" {
+        0 BAD_TYPE "unsupported match type"
+        1 BAD_LEN "wrong length in the match"
+        2 BAD_TAG "unsupported tag or encapsulation"
+        3 BAD_DL_ADDR_MASK "unsupported datalink address mask"
+        4 BAD_NW_ADDR_MASK "unsupported network address mask"
+        5 BAD_WILDCARDS "the value has bits outside its mask"
+        6 BAD_FIELD "unsupported match field"
+        7 BAD_VALUE "unsupported value in a match field"
+        8 BAD_MASK "the field takes no mask"
+        9 BAD_PREREQ "a prerequisite is missing"
+        10 DUP_FIELD "a field stands twice"
+        11 EPERM "permission denied"
+    }
+    5 FlowModFailed "FLOW_MOD_FAILED" {
+        0 UNKNOWN "unspecified error"
+        1 TABLE_FULL "the table is full"
+        2 BAD_TABLE_ID "no such table"
+        3 OVERLAP "the entry overlaps another"
+        4 EPERM "permission denied"
+        5 BAD_TIMEOUT "unsupported timeout"
+        6 BAD_COMMAND "unknown command"
+        7 BAD_FLAGS "unknown flags"
+    }
+    6 GroupModFailed "GROUP_MOD_FAILED" {
+        0 GROUP_EXISTS "the group exists already"
+        1 INVALID_GROUP "the group is invalid"
+        2 WEIGHT_UNSUPPORTED "unequal load sharing is not supported"
+        3 OUT_OF_GROUPS "the group table is full"
+        4 OUT_OF_BUCKETS "too many buckets"
+        5 CHAINING_UNSUPPORTED "groups that forward to groups are not supported"
+        6 WATCH_UNSUPPORTED "this group cannot watch"
+        7 LOOP "the group would cause a loop"
+        8 UNKNOWN_GROUP "no such group"
+        9 CHAINED_GROUP "another group forwards to this one"
+        10 BAD_TYPE "unknown group type"
+        11 BAD_COMMAND "unknown command"
+        12 BAD_BUCKET "error in a bucket"
+        13 BAD_WATCH "error in a watch port or group"
+        14 EPERM "permission denied"
+    }
+    7 PortModFailed "PORT_MOD_FAILED" {
+        0 BAD_PORT "no such port"
+        1 BAD_HW_ADDR "the hardware address is not the port's"
+        2 BAD_CONFIG "unsupported port configuration"
+        3 BAD_ADVERTISE "unsupported advertise"
+        4 EPERM "permission denied"
+    }
+    8 TableModFailed "TABLE_MOD_FAILED" {
+        0 BAD_TABLE "no such table"
+        1 BAD_CONFIG "unsupported table configuration"
+        2 EPERM "permission denied"
+    }
+    9 QueueOpFailed "QUEUE_OP_FAILED" {
+        0 BAD_PORT "no such port"
+        1 BAD_QUEUE "no such queue"
+        2 EPERM "permission denied"
+    }
+    10 SwitchConfigFailed "SWITCH_CONFIG_FAILED" {
+        0 BAD_FLAGS "unknown flags"
+        1 BAD_LEN "unsupported length"
+        2 EPERM "permission denied"
+    }
+    11 RoleRequestFailed "ROLE_REQUEST_FAILED" {
+        0 STALE "the generation id is stale"
+        1 UNSUP "role change not supported"
+        2 BAD_ROLE "no such role"
+    }
+    12 MeterModFailed "METER_MOD_FAILED" {
+        0 UNKNOWN "unspecified error"
+        1 METER_EXISTS "the meter exists already"
+        2 INVALID_METER "the meter is invalid"
+        3 UNKNOWN_METER "no such meter"
+        4 BAD_COMMAND "unknown command"
+        5 BAD_FLAGS "unsupported flags"
+        6 BAD_RATE "unsupported rate"
+        7 BAD_BURST "unsupported burst size"
+        8 BAD_BAND "unsupported band"
+        9 BAD_BAND_VALUE "unsupported band value"
+        10 OUT_OF_METERS "the meter table is full"
+        11 OUT_OF_BANDS "too many bands"
+    }
+    13 TableFeaturesFailed "TABLE_FEATURES_FAILED" {
+        0 BAD_TABLE "no such table"
+        1 BAD_METADATA "bad metadata mask"
+        2 BAD_TYPE "unknown property type"
+        3 BAD_LEN "wrong length in the properties"
+        4 BAD_ARGUMENT "unsupported property value"
+        5 EPERM "permission denied"
+    }
+}
+
+/// The type of an ERROR message that an experimenter defines.
+pub const EXPERIMENTER_ERROR_TYPE: u16 = 0xffff;
+
+impl ErrorCode {
+    /// The row of this error, if the specification has one.
+    pub fn row(self) -> Option<&'static ErrorRow> {
+        ERRORS.iter().find(|row| row.error == self)
+    }
+}
+
+impl fmt::Display for ErrorCode {
+    /// `BAD_REQUEST/BAD_LEN (wrong length for the type)`, or numbers where no row stands.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.row() {
+            Some(row) => write!(f, "{}/{} ({})", row.type_name, row.code_name, row.meaning),
+            None => write!(f, "error type {} code {}", self.ty, self.code),
+        }
+    }
+}
+
+/// Why some bytes are not a message: the OpenFlow error, where, and in which field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DecodeError {
+    /// What to send back.
+    pub error: ErrorCode,
+    /// Bytes from the start of the message.
+    pub offset: usize,
+    /// The field that was being read.
+    pub field: &'static str,
+}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} at byte {}, in {}",
+            self.error, self.offset, self.field
+        )
+    }
+}
+
+impl core::error::Error for DecodeError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_ascend_without_gaps_within_a_type() {
+        for pair in ERRORS.windows(2) {
+            let (a, b) = (pair[0].error, pair[1].error);
+            let next = b.ty == a.ty && b.code == a.code + 1;
+            assert!(next || (b.ty == a.ty + 1 && b.code == 0), "{a} then {b}");
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! The match fields: one row of constant data each, from which everything else about a field follows.
+
+use crate::types::Mac;
+
+/// The headers that a parser finds, and the small places within them that move. Each counts bits from
+/// its own first byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Header {
+    /// Ethernet: destination, source.
+    Eth,
+    /// The outermost VLAN tag, from its TPID on.
+    Vlan,
+    /// The two bytes of the Ethernet type that names the payload, behind all VLAN tags.
+    EthType,
+    /// The outermost MPLS label stack entry.
+    Mpls,
+    /// The PBB I-TAG, from its TPID on.
+    Pbb,
+    /// ARP for IPv4 over Ethernet.
+    Arp,
+    /// IPv4.
+    Ipv4,
+    /// IPv6, the fixed header.
+    Ipv6,
+    /// The byte that names the upper protocol: in the IPv6 header or in the last extension header.
+    NextHeader,
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+    /// SCTP.
+    Sctp,
+    /// ICMP for IPv4.
+    Icmpv4,
+    /// ICMP for IPv6.
+    Icmpv6,
+    /// A neighbour solicitation or advertisement, from the ICMPv6 type on.
+    Nd,
+    /// The source link-layer address option of neighbour discovery.
+    NdSll,
+    /// The target link-layer address option of neighbour discovery.
+    NdTll,
+}
+
+/// How many [`Header`]s there are.
+pub const HEADERS: usize = Header::NdTll as usize + 1;
+
+/// Where a field stands in a header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct At {
+    /// The header.
+    pub header: Header,
+    /// Bits from the header's start to the field's first bit.
+    pub bit: u16,
+    /// The field's width there, in bits.
+    pub bits: u16,
+}
+
+/// What another field must hold for this one to be matched or set.
+#[derive(Clone, Copy, Debug)]
+pub struct Need {
+    /// The id of the other field.
+    pub id: u8,
+    /// Its bits that matter.
+    pub mask: u64,
+    /// What these may be.
+    pub any_of: &'static [u64],
+}
+
+/// How a value is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// Decimal number.
+    Dec,
+    /// Hexadecimal number.
+    Hex,
+    /// Port number or name.
+    Port,
+    /// Ethernet address.
+    Mac,
+    /// IPv4 address.
+    Ip4,
+    /// IPv6 address.
+    Ip6,
+}
+
+/// One match field.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    /// The OpenFlow name, in lower case, without its prefix.
+    pub name: &'static str,
+    /// Other names that users know; the first is the one printed.
+    pub aliases: &'static [&'static str],
+    /// The experimenter that defines the field; 0 for the OpenFlow basic class.
+    pub experimenter: u32,
+    /// The field's number in its class.
+    pub number: u8,
+    /// Width in bits; on the wire whole bytes, filled up with zero bits in front.
+    pub bits: u16,
+    /// Whether a mask is allowed.
+    pub maskable: bool,
+    /// Whether set-field may write it.
+    pub settable: bool,
+    /// The prerequisite, if there is one.
+    pub need: Option<Need>,
+    /// Where the field stands; in no header if empty (then the switch supplies it).
+    pub at: &'static [At],
+    /// How a value is written.
+    pub style: Style,
+    /// Whether the value may change while the packet is in the pipeline by other means than actions.
+    pub volatile: bool,
+    /// Position among all fields of the catalogue; also the field's presence bit in a key.
+    pub id: u8,
+    /// Byte offset of the value in a key.
+    pub offset: u16,
+}
+
+impl Field {
+    /// Bytes of a value on the wire and in a key.
+    pub const fn bytes(&self) -> usize {
+        self.bits.div_ceil(8) as usize
+    }
+
+    /// The name that is printed.
+    pub fn shown(&self) -> &'static str {
+        self.aliases.first().copied().unwrap_or(self.name)
+    }
+
+    /// Whether the field goes by this name.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name.eq_ignore_ascii_case(name)
+            || self
+                .aliases
+                .iter()
+                .any(|alias| alias.eq_ignore_ascii_case(name))
+    }
+
+    /// All bits of a value set, in the first [`Field::bytes`] bytes.
+    pub fn ones(&self) -> [u8; 16] {
+        let mut ones = [0; 16];
+        ones[..self.bytes()].fill(0xff);
+        if !self.bits.is_multiple_of(8) {
+            ones[0] = (1 << (self.bits % 8)) - 1;
+        }
+        ones
+    }
+
+    /// A row that an extension brings: no place in any header, no prerequisite, an id still to come.
+    pub const fn extension(
+        experimenter: u32,
+        number: u8,
+        name: &'static str,
+        bits: u16,
+        maskable: bool,
+    ) -> Self {
+        Self {
+            name,
+            aliases: &[],
+            experimenter,
+            number,
+            bits,
+            maskable,
+            settable: false,
+            need: None,
+            at: &[],
+            style: Style::Dec,
+            volatile: true,
+            id: 0,
+            offset: 0,
+        }
+    }
+}
+
+impl PartialEq for Field {
+    fn eq(&self, other: &Self) -> bool {
+        (self.experimenter, self.number) == (other.experimenter, other.number)
+    }
+}
+impl Eq for Field {}
+
+/// The Open Networking Foundation, as experimenter.
+pub const ONF: u32 = 0x4f4e_4600;
+/// The bit of a VLAN_VID value that says that there is a tag. Spec: OpenFlow 1.3.5 section 7.2.3.8.
+pub const VID_PRESENT: u16 = 0x1000;
+/// Bytes of a key in front of the first value: one presence bit for each field id.
+pub const KEY_PRESENCE_BYTES: usize = 8;
+/// Bytes of a key for the values of extension fields.
+pub const KEY_TAIL_BYTES: usize = 32;
+/// The most fields that a catalogue holds: the presence bits of a key.
+pub const MAX_FIELDS: usize = 64;
+
+macro_rules! flag {
+    (masked) => {
+        true
+    };
+    (exact) => {
+        false
+    };
+    (set) => {
+        true
+    };
+    (fixed) => {
+        false
+    };
+}
+macro_rules! width {
+    ($bits:literal) => {
+        $bits
+    };
+    ($bits:literal $own:literal) => {
+        $own
+    };
+}
+macro_rules! need {
+    () => { None };
+    ($dep:ident & $m:literal = $($v:literal)|+) => {
+        Some(Need { id: Id::$dep as u8, mask: $m, any_of: &[$($v),+] })
+    };
+}
+macro_rules! fields {
+    ($(
+        $number:literal $ID:ident $name:literal [$($alias:literal)*] $bits:literal
+        $mask:ident $set:ident $style:ident $(onf $onf:ident)?
+        $(at $($h:ident $bit:literal $(: $own:literal)?),+)?
+        $(need $dep:ident & $m:literal = $($v:literal)|+)? ;
+    )*) => {
+        #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
+        #[repr(u8)]
+        enum Id { $($ID),* }
+        /// How many fields the specification defines.
+        pub const STANDARD_FIELDS: usize = [$(Id::$ID),*].len();
+        const ROWS: [Field; STANDARD_FIELDS] = [$(Field {
+            name: $name,
+            aliases: &[$($alias),*],
+            experimenter: 0 $(+ $onf)?,
+            number: $number,
+            bits: $bits,
+            maskable: flag!($mask),
+            settable: flag!($set),
+            need: need!($($dep & $m = $($v)|+)?),
+            at: &[$($(At { header: Header::$h, bit: $bit, bits: width!($bits $($own)?) }),+)?],
+            style: Style::$style,
+            volatile: false,
+            id: Id::$ID as u8,
+            offset: 0,
+        }),*];
+        $(
+            #[doc = concat!("`", $name, "`, ", stringify!($bits), " bits.")]
+            pub const $ID: &Field = &FIELDS[Id::$ID as usize];
+        )*
+    };
+}
+
+// number, name, other names (the first is printed), bits, mask allowed, set-field allowed, style,
+// places in headers (bit, width there if another), prerequisite (field & mask = values).
+// Spec: OpenFlow 1.3.5 section 7.2.3.7, table 12; TCP_FLAGS is ONF extension 109.
+fields! {
+    0 IN_PORT "in_port" [] 32 exact fixed Port;
+    1 IN_PHY_PORT "in_phy_port" [] 32 exact fixed Port need IN_PORT & 0 = 0;
+    2 METADATA "metadata" [] 64 masked fixed Hex;
+    3 ETH_DST "eth_dst" ["dl_dst"] 48 masked set Mac at Eth 0;
+    4 ETH_SRC "eth_src" ["dl_src"] 48 masked set Mac at Eth 48;
+    5 ETH_TYPE "eth_type" ["dl_type"] 16 exact set Hex at EthType 0;
+    6 VLAN_VID "vlan_vid" [] 13 masked set Hex at Vlan 20:12;
+    7 VLAN_PCP "vlan_pcp" ["dl_vlan_pcp"] 3 exact set Dec at Vlan 16
+        need VLAN_VID & 0x1000 = 0x1000;
+    8 IP_DSCP "ip_dscp" [] 6 exact set Dec at Ipv4 8, Ipv6 4
+        need ETH_TYPE & 0xffff = 0x0800 | 0x86dd;
+    9 IP_ECN "ip_ecn" ["nw_ecn"] 2 exact set Dec at Ipv4 14, Ipv6 10
+        need ETH_TYPE & 0xffff = 0x0800 | 0x86dd;
+    10 IP_PROTO "ip_proto" ["nw_proto"] 8 exact set Dec at Ipv4 72, NextHeader 0
+        need ETH_TYPE & 0xffff = 0x0800 | 0x86dd;
+    11 IPV4_SRC "ipv4_src" ["nw_src" "ip_src"] 32 masked set Ip4 at Ipv4 96
+        need ETH_TYPE & 0xffff = 0x0800;
+    12 IPV4_DST "ipv4_dst" ["nw_dst" "ip_dst"] 32 masked set Ip4 at Ipv4 128
+        need ETH_TYPE & 0xffff = 0x0800;
+    13 TCP_SRC "tcp_src" [] 16 exact set Dec at Tcp 0 need IP_PROTO & 0xff = 6;
+    14 TCP_DST "tcp_dst" [] 16 exact set Dec at Tcp 16 need IP_PROTO & 0xff = 6;
+    15 UDP_SRC "udp_src" [] 16 exact set Dec at Udp 0 need IP_PROTO & 0xff = 17;
+    16 UDP_DST "udp_dst" [] 16 exact set Dec at Udp 16 need IP_PROTO & 0xff = 17;
+    17 SCTP_SRC "sctp_src" [] 16 exact set Dec at Sctp 0 need IP_PROTO & 0xff = 132;
+    18 SCTP_DST "sctp_dst" [] 16 exact set Dec at Sctp 16 need IP_PROTO & 0xff = 132;
+    19 ICMPV4_TYPE "icmpv4_type" ["icmp_type"] 8 exact set Dec at Icmpv4 0
+        need IP_PROTO & 0xff = 1;
+    20 ICMPV4_CODE "icmpv4_code" ["icmp_code"] 8 exact set Dec at Icmpv4 8
+        need IP_PROTO & 0xff = 1;
+    21 ARP_OP "arp_op" [] 16 exact set Dec at Arp 48 need ETH_TYPE & 0xffff = 0x0806;
+    22 ARP_SPA "arp_spa" [] 32 masked set Ip4 at Arp 112 need ETH_TYPE & 0xffff = 0x0806;
+    23 ARP_TPA "arp_tpa" [] 32 masked set Ip4 at Arp 192 need ETH_TYPE & 0xffff = 0x0806;
+    24 ARP_SHA "arp_sha" [] 48 masked set Mac at Arp 64 need ETH_TYPE & 0xffff = 0x0806;
+    25 ARP_THA "arp_tha" [] 48 masked set Mac at Arp 144 need ETH_TYPE & 0xffff = 0x0806;
+    26 IPV6_SRC "ipv6_src" [] 128 masked set Ip6 at Ipv6 64 need ETH_TYPE & 0xffff = 0x86dd;
+    27 IPV6_DST "ipv6_dst" [] 128 masked set Ip6 at Ipv6 192 need ETH_TYPE & 0xffff = 0x86dd;
+    28 IPV6_FLABEL "ipv6_flabel" ["ipv6_label"] 20 masked set Hex at Ipv6 12
+        need ETH_TYPE & 0xffff = 0x86dd;
+    29 ICMPV6_TYPE "icmpv6_type" [] 8 exact set Dec at Icmpv6 0 need IP_PROTO & 0xff = 58;
+    30 ICMPV6_CODE "icmpv6_code" [] 8 exact set Dec at Icmpv6 8 need IP_PROTO & 0xff = 58;
+    31 IPV6_ND_TARGET "ipv6_nd_target" ["nd_target"] 128 exact set Ip6 at Nd 64
+        need ICMPV6_TYPE & 0xff = 135 | 136;
+    32 IPV6_ND_SLL "ipv6_nd_sll" ["nd_sll"] 48 exact set Mac at NdSll 16
+        need ICMPV6_TYPE & 0xff = 135;
+    33 IPV6_ND_TLL "ipv6_nd_tll" ["nd_tll"] 48 exact set Mac at NdTll 16
+        need ICMPV6_TYPE & 0xff = 136;
+    34 MPLS_LABEL "mpls_label" [] 20 exact set Dec at Mpls 0
+        need ETH_TYPE & 0xffff = 0x8847 | 0x8848;
+    35 MPLS_TC "mpls_tc" [] 3 exact set Dec at Mpls 20 need ETH_TYPE & 0xffff = 0x8847 | 0x8848;
+    36 MPLS_BOS "mpls_bos" [] 1 exact set Dec at Mpls 23
+        need ETH_TYPE & 0xffff = 0x8847 | 0x8848;
+    37 PBB_ISID "pbb_isid" [] 24 masked set Hex at Pbb 24 need ETH_TYPE & 0xffff = 0x88e7;
+    38 TUNNEL_ID "tunnel_id" ["tun_id"] 64 masked set Hex;
+    39 IPV6_EXTHDR "ipv6_exthdr" [] 9 masked fixed Hex need ETH_TYPE & 0xffff = 0x86dd;
+    42 TCP_FLAGS "tcp_flags" [] 12 masked fixed Hex onf ONF at Tcp 100
+        need IP_PROTO & 0xff = 6;
+}
+
+/// All fields of the specification, in the order of their ids, which satisfies every prerequisite.
+pub static FIELDS: [Field; STANDARD_FIELDS] = place(ROWS);
+
+/// The first byte of a key that no standard field takes.
+pub const KEY_STANDARD_BYTES: usize = {
+    let last = place(ROWS)[STANDARD_FIELDS - 1];
+    last.offset as usize + last.bytes()
+};
+
+/// Bytes of a key: presence bits, standard values, extension values; a multiple of 8.
+pub const KEY_BYTES: usize = (KEY_STANDARD_BYTES + KEY_TAIL_BYTES).next_multiple_of(8);
+
+/// Gives each row its place in the key.
+const fn place(mut rows: [Field; STANDARD_FIELDS]) -> [Field; STANDARD_FIELDS] {
+    let mut offset = KEY_PRESENCE_BYTES;
+    let mut i = 0;
+    while i < rows.len() {
+        rows[i].offset = offset as u16;
+        offset += rows[i].bytes();
+        i += 1;
+    }
+    rows
+}
+
+/// A value of an Ethernet address field from its bytes.
+pub fn mac_of(value: &[u8; 16]) -> Mac {
+    Mac([value[0], value[1], value[2], value[3], value[4], value[5]])
+}

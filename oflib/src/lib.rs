@@ -1,0 +1,31 @@
+//! The OpenFlow language: fields, actions, instructions, messages, errors, their wire and text forms.
+//!
+//! Knows nothing of packets, switches or sockets. Start at [`message`], then [`field`] and [`action`].
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod action;
+pub mod catalogue;
+pub mod codec;
+pub mod error;
+pub mod ext;
+pub mod field;
+pub mod instruction;
+pub mod matching;
+pub mod message;
+pub mod text;
+pub mod types;
+pub mod wire;
+
+pub use action::Action;
+pub use catalogue::Catalogue;
+pub use codec::{Codec, Dialect, HEADER_BYTES, Version};
+pub use error::{DecodeError, ErrorCode};
+pub use ext::ExtValue;
+pub use field::Field;
+pub use instruction::Instruction;
+pub use matching::{FieldMatch, Match};
+pub use message::Message;
+pub use types::{Mac, PortNo};

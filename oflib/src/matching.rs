@@ -1,0 +1,306 @@
+//! Matches: a list of fields with value and mask, its OXM wire form, and its checks.
+
+use alloc::vec::Vec;
+
+use crate::error::{BadAction, BadMatch, DecodeError, ErrorCode};
+use crate::field::Field;
+use crate::wire::{Reader, Wire, Writer};
+
+/// The OXM class of the specification's fields.
+const CLASS_BASIC: u16 = 0x8000;
+/// The OXM class of experimenters' fields.
+const CLASS_EXPERIMENTER: u16 = 0xffff;
+/// The match type of OXM lists.
+const MATCH_TYPE_OXM: u16 = 1;
+
+/// One field with the value wanted and the bits that matter.
+///
+/// Shape: the first [`Field::bytes`] bytes of `value` and `mask` count, big-endian as on the wire; the
+/// others are zero. Invariant: no bit of `value` outside `mask`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FieldMatch {
+    /// The field.
+    pub field: &'static Field,
+    /// The value.
+    pub value: [u8; 16],
+    /// Ones where the value counts.
+    pub mask: [u8; 16],
+}
+
+impl FieldMatch {
+    /// An exact match on `value`, of which the field's low bits count.
+    pub fn exact(field: &'static Field, value: u128) -> Self {
+        Self::masked(field, value, u128::MAX)
+    }
+
+    /// A match on the bits of `value` that `mask` and the field's width cover.
+    pub fn masked(field: &'static Field, value: u128, mask: u128) -> Self {
+        let (bytes, ones) = (field.bytes(), field.ones());
+        let place = |n: u128| {
+            let mut placed = [0; 16];
+            placed[..bytes].copy_from_slice(&n.to_be_bytes()[16 - bytes..]);
+            placed.iter_mut().zip(ones).for_each(|(b, one)| *b &= one);
+            placed
+        };
+        Self {
+            field,
+            value: place(value & mask),
+            mask: place(mask),
+        }
+    }
+
+    /// The value as a number.
+    pub fn number(&self) -> u128 {
+        u128::from_be_bytes(self.value) >> (128 - 8 * self.field.bytes())
+    }
+
+    /// The mask as a number.
+    pub fn mask_number(&self) -> u128 {
+        u128::from_be_bytes(self.mask) >> (128 - 8 * self.field.bytes())
+    }
+
+    /// Whether every bit of the field counts.
+    pub fn is_exact(&self) -> bool {
+        self.mask == self.field.ones()
+    }
+
+    /// The value bytes as on the wire.
+    pub fn value_bytes(&self) -> &[u8] {
+        &self.value[..self.field.bytes()]
+    }
+
+    /// Appends the OXM form; the mask only if not exact.
+    pub fn encode(&self, w: &mut Writer<'_>) {
+        encode_header(self.field, !self.is_exact(), w);
+        let bytes = self.field.bytes();
+        w.raw(&self.value[..bytes]);
+        if !self.is_exact() {
+            w.raw(&self.mask[..bytes]);
+        }
+    }
+}
+
+/// The errors that one use of OXM fields gives: a match, or a set-field.
+struct OxmErrors {
+    unknown: ErrorCode,
+    length: ErrorCode,
+    mask: ErrorCode,
+    wildcards: ErrorCode,
+    value: ErrorCode,
+}
+
+const IN_MATCH: OxmErrors = OxmErrors {
+    unknown: BadMatch::BAD_FIELD,
+    length: BadMatch::BAD_LEN,
+    mask: BadMatch::BAD_MASK,
+    wildcards: BadMatch::BAD_WILDCARDS,
+    value: BadMatch::BAD_VALUE,
+};
+
+const IN_SET_FIELD: OxmErrors = OxmErrors {
+    unknown: BadAction::BAD_SET_TYPE,
+    length: BadAction::BAD_SET_LEN,
+    mask: BadAction::BAD_SET_TYPE,
+    wildcards: BadAction::BAD_SET_TYPE,
+    value: BadAction::BAD_SET_ARGUMENT,
+};
+
+/// Appends the OXM header of a field: class, number, mask bit, length, experimenter.
+pub fn encode_header(field: &Field, masked: bool, w: &mut Writer<'_>) {
+    let experimenter = field.experimenter != 0;
+    let class = if experimenter {
+        CLASS_EXPERIMENTER
+    } else {
+        CLASS_BASIC
+    };
+    let values = field.bytes() << u8::from(masked);
+    let length = values + if experimenter { 4 } else { 0 };
+    w.put(&class)
+        .put(&(field.number << 1 | u8::from(masked)))
+        .put(&(length as u8));
+    if experimenter {
+        w.put(&field.experimenter);
+    }
+}
+
+/// Reads an OXM header; gives the field (if known), the mask bit, and how many bytes follow.
+///
+/// Errors: the reader's own if it ends within the header.
+pub fn decode_header(
+    r: &mut Reader<'_>,
+) -> Result<(Option<&'static Field>, bool, usize), DecodeError> {
+    let class = r.at("oxm_class").get::<u16>()?;
+    let number = r.at("oxm_field").get::<u8>()?;
+    let mut length = usize::from(r.at("oxm_length").get::<u8>()?);
+    let mut experimenter = 0;
+    if class == CLASS_EXPERIMENTER && length >= 4 {
+        experimenter = r.at("experimenter").get::<u32>()?;
+        length -= 4;
+    }
+    let known = class == CLASS_BASIC || (class == CLASS_EXPERIMENTER && experimenter != 0);
+    let field = known
+        .then(|| r.codec.catalogue.field(experimenter, number >> 1))
+        .flatten();
+    Ok((field, number & 1 == 1, length))
+}
+
+/// Reads one OXM field with its value.
+fn decode_oxm(r: &mut Reader<'_>, errors: &OxmErrors) -> Result<FieldMatch, DecodeError> {
+    let start = r.clone();
+    let (field, masked, length) = decode_header(r)?;
+    let field = field.ok_or_else(|| start.err(errors.unknown))?;
+    r.at(field.name);
+    if masked && !field.maskable {
+        return Err(r.err(errors.mask));
+    }
+    let bytes = field.bytes();
+    if length != bytes << u8::from(masked) {
+        return Err(r.err(errors.length));
+    }
+    let mut one = FieldMatch {
+        field,
+        value: [0; 16],
+        mask: field.ones(),
+    };
+    let at_value = r.clone();
+    one.value[..bytes].copy_from_slice(r.take(bytes)?);
+    if one
+        .value
+        .iter()
+        .zip(field.ones())
+        .any(|(v, ones)| v & !ones != 0)
+    {
+        return Err(at_value.err(errors.value));
+    }
+    if masked {
+        one.mask[..bytes].copy_from_slice(r.take(bytes)?);
+        one.mask
+            .iter_mut()
+            .zip(field.ones())
+            .for_each(|(m, ones)| *m &= ones);
+        if one.value.iter().zip(one.mask).any(|(v, m)| v & !m != 0) {
+            return Err(at_value.err(errors.wildcards));
+        }
+    }
+    Ok(one)
+}
+
+/// Reads the field of a set-field action.
+///
+/// Errors: BAD_ACTION/BAD_SET_TYPE for a field that is unknown, masked or not settable, BAD_SET_LEN,
+/// BAD_SET_ARGUMENT.
+pub fn decode_set_field(r: &mut Reader<'_>) -> Result<FieldMatch, DecodeError> {
+    let start = r.clone();
+    let one = decode_oxm(r, &IN_SET_FIELD)?;
+    if one.field.settable && one.is_exact() {
+        Ok(one)
+    } else {
+        Err(start.err(BadAction::BAD_SET_TYPE))
+    }
+}
+
+/// What packets a flow entry is for.
+///
+/// Invariant: fields ascend by id, each once, each with its prerequisite; none has a mask of zero.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Match {
+    fields: Vec<FieldMatch>,
+}
+
+impl Match {
+    /// Matches every packet.
+    pub const ANY: Self = Self { fields: Vec::new() };
+
+    /// Makes a match of fields in any order; a field with an all-zero mask is left out.
+    ///
+    /// Errors: BAD_MATCH/DUP_FIELD, BAD_MATCH/BAD_PREREQ, with the field at fault.
+    pub fn new(fields: &[FieldMatch]) -> Result<Self, (ErrorCode, &'static Field)> {
+        let mut this = Self {
+            fields: fields.to_vec(),
+        };
+        this.fields.sort_by_key(|one| one.field.id);
+        for pair in this.fields.windows(2) {
+            if pair[0].field.id == pair[1].field.id {
+                return Err((BadMatch::DUP_FIELD, pair[0].field));
+            }
+        }
+        this.fields.retain(|one| one.mask != [0; 16]);
+        match this.fields.iter().find(|one| !this.meets_need(one.field)) {
+            Some(one) => Err((BadMatch::BAD_PREREQ, one.field)),
+            None => Ok(this),
+        }
+    }
+
+    /// The fields, ascending by id.
+    pub fn fields(&self) -> &[FieldMatch] {
+        &self.fields
+    }
+
+    /// The match on one field.
+    pub fn get(&self, field: &Field) -> Option<&FieldMatch> {
+        self.fields.iter().find(|one| one.field.id == field.id)
+    }
+
+    /// Whether every packet of this match has `field`: the prerequisite is matched.
+    pub fn meets_need(&self, field: &Field) -> bool {
+        let Some(need) = field.need else { return true };
+        self.fields
+            .iter()
+            .filter(|one| one.field.id == need.id)
+            .any(|one| {
+                let mask = u128::from(need.mask);
+                let value = (one.number() & mask) as u64;
+                one.mask_number() & mask == mask && need.any_of.contains(&value)
+            })
+    }
+}
+
+impl Wire for Match {
+    /// Errors: BAD_MATCH with BAD_TYPE, BAD_LEN, BAD_FIELD, BAD_MASK, BAD_VALUE, BAD_WILDCARDS,
+    /// BAD_PREREQ (a prerequisite must stand before the field) or DUP_FIELD.
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let start = r.position();
+        let ty = r.at("match type").clone().get::<u16>()?;
+        if ty != MATCH_TYPE_OXM {
+            return Err(r.err(BadMatch::BAD_TYPE));
+        }
+        let mut list = r.at("match length").sized(2, 4, 0, BadMatch::BAD_LEN)?;
+        let length = r.position() - start;
+        list.take(4)?;
+        let mut this = Self::ANY;
+        let mut seen = 0u64;
+        while !list.is_empty() {
+            let here = list.clone();
+            let one = decode_oxm(&mut list, &IN_MATCH)?;
+            let bit = 1 << one.field.id;
+            let mut here = here;
+            here.at(one.field.name);
+            if seen & bit != 0 {
+                return Err(here.err(BadMatch::DUP_FIELD));
+            }
+            seen |= bit;
+            if !this.meets_need(one.field) {
+                return Err(here.err(BadMatch::BAD_PREREQ));
+            }
+            if one.mask != [0; 16] {
+                this.fields.push(one);
+            }
+        }
+        this.fields.sort_by_key(|one| one.field.id);
+        r.at("match padding")
+            .take(length.next_multiple_of(8) - length)?;
+        Ok(this)
+    }
+
+    fn encode(&self, w: &mut Writer<'_>) {
+        let start = w.bytes.len();
+        w.put(&MATCH_TYPE_OXM).put(&0u16);
+        self.fields.iter().for_each(|one| one.encode(w));
+        w.patch_length(start, start + 2);
+        w.align8(start);
+    }
+
+    fn text(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        crate::text::write_match(self, f)
+    }
+}

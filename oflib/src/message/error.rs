@@ -1,0 +1,62 @@
+//! ERROR: what was wrong with a request. Spec: OpenFlow 1.3.5 section 7.4.4.
+
+use core::fmt;
+
+use crate::error::{DecodeError, EXPERIMENTER_ERROR_TYPE, ErrorCode};
+use crate::wire::{Bytes, Reader, Wire, Writer};
+
+/// The most bytes of a request that an ERROR quotes.
+pub const ERROR_DATA_BYTES: usize = 64;
+
+/// An error, with the beginning of the request that caused it (or a text, for HELLO_FAILED).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ErrorMsg {
+    /// Type and code; for experimenters' errors the code is their own.
+    pub error: ErrorCode,
+    /// The experimenter, for errors of type `0xffff`, else 0.
+    pub experimenter: u32,
+    /// The request's first bytes, or a text.
+    pub data: Bytes,
+}
+
+impl ErrorMsg {
+    /// An error that quotes the first [`ERROR_DATA_BYTES`] of `request`.
+    pub fn quoting(error: ErrorCode, request: &[u8]) -> Self {
+        let quoted = &request[..request.len().min(ERROR_DATA_BYTES)];
+        Self {
+            error,
+            experimenter: 0,
+            data: Bytes(quoted.into()),
+        }
+    }
+}
+
+impl Wire for ErrorMsg {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let error = ErrorCode {
+            ty: r.at("type").get()?,
+            code: r.at("code").get()?,
+        };
+        let experimenter = if error.ty == EXPERIMENTER_ERROR_TYPE {
+            r.get()?
+        } else {
+            0
+        };
+        Ok(Self {
+            error,
+            experimenter,
+            data: r.at("data").get()?,
+        })
+    }
+    fn encode(&self, w: &mut Writer<'_>) {
+        w.put(&self.error.ty).put(&self.error.code);
+        if self.error.ty == EXPERIMENTER_ERROR_TYPE {
+            w.put(&self.experimenter);
+        }
+        w.put(&self.data);
+    }
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{},data=", self.error)?;
+        self.data.text(f)
+    }
+}

@@ -1,0 +1,47 @@
+//! FLOW_REMOVED: an entry is gone. Spec: OpenFlow 1.3.5 section 7.4.2.
+
+use crate::matching::Match;
+use crate::types::TableId;
+use crate::wire::{named, wire};
+
+named! {
+    /// Why the entry was removed (`OFPRR_*`).
+    pub struct FlowRemovedReason(u8) {
+        /// No packet for its idle time.
+        IDLE_TIMEOUT = 0 "idle",
+        /// Its hard time is over.
+        HARD_TIMEOUT = 1 "hard",
+        /// A flow-mod deleted it.
+        DELETE = 2 "delete",
+        /// Its group was deleted.
+        GROUP_DELETE = 3 "group_delete",
+    }
+}
+
+wire! {
+    /// A removed entry with its last counters.
+    pub struct FlowRemoved {
+        /// Its cookie.
+        pub cookie: u64,
+        /// Its priority.
+        pub priority: u16,
+        /// Why it was removed.
+        pub reason: FlowRemovedReason,
+        /// Its table.
+        pub table_id: TableId,
+        /// How long it lived: whole seconds.
+        pub duration_sec: u32,
+        /// And nanoseconds beyond.
+        pub duration_nsec: u32,
+        /// Its idle timeout, seconds.
+        pub idle_timeout: u16,
+        /// Its hard timeout, seconds.
+        pub hard_timeout: u16,
+        /// Packets that hit it.
+        pub packet_count: u64,
+        /// Bytes that hit it.
+        pub byte_count: u64,
+        /// Its match.
+        pub fields: Match,
+    }
+}

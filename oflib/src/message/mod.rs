@@ -1,0 +1,149 @@
+//! Every message: one row each names its type, its wire type number and its body.
+
+pub mod async_config;
+pub mod config;
+pub mod error;
+pub mod features;
+pub mod flow_mod;
+pub mod flow_removed;
+pub mod group_mod;
+pub mod hello;
+pub mod meter_mod;
+pub mod multipart;
+pub mod packet_in;
+pub mod packet_out;
+pub mod port;
+pub mod queue;
+pub mod role;
+pub mod table_mod;
+
+use core::fmt;
+
+pub use async_config::AsyncConfig;
+pub use config::SwitchConfig;
+pub use error::ErrorMsg;
+pub use features::Features;
+pub use flow_mod::{FlowMod, FlowModCommand, FlowModFlags};
+pub use flow_removed::{FlowRemoved, FlowRemovedReason};
+pub use group_mod::{Bucket, GroupMod};
+pub use hello::Hello;
+pub use meter_mod::{Band, MeterMod};
+pub use multipart::{MultipartReply, MultipartRequest};
+pub use packet_in::{PacketIn, PacketInReason};
+pub use packet_out::PacketOut;
+pub use port::{PortDesc, PortMod, PortStatus, PortStatusReason};
+pub use queue::{QueueConfig, QueueConfigRequest};
+pub use role::{ControllerRole, Role};
+pub use table_mod::TableMod;
+
+use crate::error::{BadRequest, DecodeError};
+use crate::ext::{ExtKind, ExtValue};
+use crate::wire::{Bytes, Reader, Wire, Writer};
+
+/// The body of a message that has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Empty;
+
+impl Wire for Empty {
+    fn decode(_: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self)
+    }
+    fn encode(&self, _: &mut Writer<'_>) {}
+    fn text(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Ok(())
+    }
+}
+
+impl Wire for ExtValue {
+    /// An experimenter message. Errors: BAD_REQUEST with BAD_EXPERIMENTER, BAD_EXP_TYPE or BAD_LEN.
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Self::decode(ExtKind::Message, r)
+    }
+    fn encode(&self, w: &mut Writer<'_>) {
+        self.encode(w);
+    }
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+macro_rules! messages {
+    ($($number:literal $V:ident($T:ty) $name:literal;)*) => {
+        /// An OpenFlow message without its header. Spec: OpenFlow 1.3.5 section 7.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Message {
+            $(#[doc = concat!("`OFPT_", $name, "`.")] $V($T),)*
+        }
+        /// Type number and OpenFlow name (without `OFPT_`) of every message.
+        pub const MESSAGES: &[(u8, &str)] = &[$(($number, $name)),*];
+        impl Message {
+            /// The type number on the wire.
+            pub fn type_number(&self) -> u8 {
+                match self { $(Self::$V(_) => $number,)* }
+            }
+            /// The OpenFlow name, without `OFPT_`.
+            pub fn name(&self) -> &'static str {
+                match self { $(Self::$V(_) => $name,)* }
+            }
+            /// Reads the body of a message of type `ty`. Errors: BAD_REQUEST/BAD_TYPE, or the body's.
+            pub fn decode_body(ty: u8, r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+                Ok(match ty {
+                    $($number => Self::$V(r.get()?),)*
+                    _ => return Err(r.at("type").err(BadRequest::BAD_TYPE)),
+                })
+            }
+            /// Appends the body.
+            pub fn encode_body(&self, w: &mut Writer<'_>) {
+                match self { $(Self::$V(body) => { w.put(body); })* }
+            }
+        }
+        impl fmt::Display for Message {
+            /// `OFPT_NAME: field=value,...`
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "OFPT_{}: ", self.name())?;
+                match self { $(Self::$V(body) => Wire::text(body, f),)* }
+            }
+        }
+    };
+}
+
+messages! {
+    0 Hello(Hello) "HELLO";
+    1 Error(ErrorMsg) "ERROR";
+    2 EchoRequest(Bytes) "ECHO_REQUEST";
+    3 EchoReply(Bytes) "ECHO_REPLY";
+    4 Experimenter(ExtValue) "EXPERIMENTER";
+    5 FeaturesRequest(Empty) "FEATURES_REQUEST";
+    6 FeaturesReply(Features) "FEATURES_REPLY";
+    7 GetConfigRequest(Empty) "GET_CONFIG_REQUEST";
+    8 GetConfigReply(SwitchConfig) "GET_CONFIG_REPLY";
+    9 SetConfig(SwitchConfig) "SET_CONFIG";
+    10 PacketIn(PacketIn) "PACKET_IN";
+    11 FlowRemoved(FlowRemoved) "FLOW_REMOVED";
+    12 PortStatus(PortStatus) "PORT_STATUS";
+    13 PacketOut(PacketOut) "PACKET_OUT";
+    14 FlowMod(FlowMod) "FLOW_MOD";
+    15 GroupMod(GroupMod) "GROUP_MOD";
+    16 PortMod(PortMod) "PORT_MOD";
+    17 TableMod(TableMod) "TABLE_MOD";
+    18 MultipartRequest(MultipartRequest) "MULTIPART_REQUEST";
+    19 MultipartReply(MultipartReply) "MULTIPART_REPLY";
+    20 BarrierRequest(Empty) "BARRIER_REQUEST";
+    21 BarrierReply(Empty) "BARRIER_REPLY";
+    22 QueueGetConfigRequest(QueueConfigRequest) "QUEUE_GET_CONFIG_REQUEST";
+    23 QueueGetConfigReply(QueueConfig) "QUEUE_GET_CONFIG_REPLY";
+    24 RoleRequest(Role) "ROLE_REQUEST";
+    25 RoleReply(Role) "ROLE_REPLY";
+    26 GetAsyncRequest(Empty) "GET_ASYNC_REQUEST";
+    27 GetAsyncReply(AsyncConfig) "GET_ASYNC_REPLY";
+    28 SetAsync(AsyncConfig) "SET_ASYNC";
+    29 MeterMod(MeterMod) "METER_MOD";
+}
+
+impl Message {
+    /// Whether a message of this type is read whatever version its header names: HELLO and ERROR,
+    /// which pass before a version is agreed.
+    pub fn is_version_free(ty: u8) -> bool {
+        ty <= 1
+    }
+}

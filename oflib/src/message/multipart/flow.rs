@@ -1,0 +1,101 @@
+//! Multiparts about flow entries: FLOW and AGGREGATE. Spec: OpenFlow 1.3.5 sections 7.3.5.2, 7.3.5.3.
+
+use core::fmt;
+
+use crate::error::{BadRequest, DecodeError};
+use crate::instruction::Instructions;
+use crate::matching::Match;
+use crate::message::FlowModFlags;
+use crate::types::{GroupId, PortNo, TableId};
+use crate::wire::{Reader, Wire, Writer, wire};
+
+wire! {
+    /// Which entries are asked for.
+    pub struct FlowStatsRequest {
+        /// Their table, or ALL.
+        pub table_id: TableId => 3,
+        /// Only those that output to this port.
+        pub out_port: PortNo,
+        /// Only those that use this group.
+        pub out_group: GroupId => 4,
+        /// Only those with this cookie,
+        pub cookie: u64,
+        /// in these bits.
+        pub cookie_mask: u64,
+        /// Only those that this match covers.
+        pub fields: Match,
+    }
+}
+
+impl FlowStatsRequest {
+    /// All entries of all tables.
+    pub fn all() -> Self {
+        Self {
+            table_id: TableId::ALL,
+            out_port: PortNo::ANY,
+            out_group: GroupId::ANY,
+            ..Self::default()
+        }
+    }
+}
+
+wire! {
+    /// An entry without its length.
+    pub struct FlowEntry {
+        /// Its table.
+        pub table_id: TableId => 1,
+        /// How long it lives: whole seconds,
+        pub duration_sec: u32,
+        /// and nanoseconds beyond.
+        pub duration_nsec: u32,
+        /// Its priority.
+        pub priority: u16,
+        /// Its idle timeout, seconds.
+        pub idle_timeout: u16,
+        /// Its hard timeout, seconds.
+        pub hard_timeout: u16,
+        /// Its options.
+        pub flags: FlowModFlags => 4,
+        /// Its cookie.
+        pub cookie: u64,
+        /// Packets that hit it; all ones if not counted.
+        pub packet_count: u64,
+        /// Bytes that hit it; all ones if not counted.
+        pub byte_count: u64,
+        /// Its match.
+        pub fields: Match,
+        /// Its instructions.
+        pub instructions: Instructions,
+    }
+}
+
+/// An entry with its counters.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FlowStats(pub FlowEntry);
+
+impl Wire for FlowStats {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let mut body = r.at("flow stats").sized(0, 48, 8, BadRequest::BAD_LEN)?;
+        body.take(2)?;
+        body.get().map(Self)
+    }
+    fn encode(&self, w: &mut Writer<'_>) {
+        let start = w.bytes.len();
+        w.put(&0u16).put(&self.0).patch_length(start, start);
+    }
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.text(f)
+    }
+}
+
+wire! {
+    /// Sums over entries.
+    pub struct AggregateStats {
+        /// Packets.
+        pub packet_count: u64,
+        /// Bytes.
+        pub byte_count: u64,
+        /// Entries.
+        pub flow_count: u32 => 4,
+    }
+}

@@ -1,0 +1,160 @@
+//! Multiparts about groups. Spec: OpenFlow 1.3.5 sections 7.3.5.9 to 7.3.5.11.
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::error::{BadRequest, DecodeError};
+use crate::message::group_mod::{Bucket, GroupType};
+use crate::types::GroupId;
+use crate::wire::{Reader, Wire, Writer, flags, wire};
+
+wire! {
+    /// Which group is asked for; ALL is all.
+    pub struct GroupRequest {
+        /// The group.
+        pub group_id: GroupId => 4,
+    }
+}
+
+wire! {
+    /// What a bucket did.
+    #[derive(Copy)]
+    pub struct BucketCounter {
+        /// Packets.
+        pub packet_count: u64,
+        /// Bytes.
+        pub byte_count: u64,
+    }
+}
+
+wire! {
+    /// What a group did, without its length.
+    pub struct GroupCounters {
+        /// The group.
+        pub group_id: GroupId,
+        /// Flows and groups that refer to it.
+        pub ref_count: u32 => 4,
+        /// Packets.
+        pub packet_count: u64,
+        /// Bytes.
+        pub byte_count: u64,
+        /// How long it exists: whole seconds,
+        pub duration_sec: u32,
+        /// and nanoseconds beyond.
+        pub duration_nsec: u32,
+        /// Its buckets.
+        pub bucket_stats: Vec<BucketCounter>,
+    }
+}
+
+/// What a group did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GroupStats(pub GroupCounters);
+
+impl Wire for GroupStats {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let mut body = r.at("group stats").sized(0, 40, 8, BadRequest::BAD_LEN)?;
+        body.take(4)?;
+        body.get().map(Self)
+    }
+    fn encode(&self, w: &mut Writer<'_>) {
+        let start = w.bytes.len();
+        w.put(&0u16).pad(2).put(&self.0).patch_length(start, start);
+    }
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.text(f)
+    }
+}
+
+/// A group as it was made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GroupDesc {
+    /// Its type.
+    pub ty: GroupType,
+    /// Its number.
+    pub group_id: GroupId,
+    /// Its buckets.
+    pub buckets: Vec<Bucket>,
+}
+
+impl Wire for GroupDesc {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let mut body = r.at("group desc").sized(0, 8, 8, BadRequest::BAD_LEN)?;
+        body.take(2)?;
+        let ty = body.at("type").get()?;
+        body.take(1)?;
+        let group_id = body.at("group_id").get()?;
+        Ok(Self {
+            ty,
+            group_id,
+            buckets: body.get()?,
+        })
+    }
+    fn encode(&self, w: &mut Writer<'_>) {
+        let start = w.bytes.len();
+        w.put(&0u16)
+            .put(&self.ty)
+            .pad(1)
+            .put(&self.group_id)
+            .put(&self.buckets);
+        w.patch_length(start, start);
+    }
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "group_id={},type={},buckets=", self.group_id, self.ty)?;
+        self.buckets.text(f)
+    }
+}
+
+flags! {
+    /// What groups can do (`OFPGFC_*`).
+    pub struct GroupCapabilities(u32) {
+        /// Select groups with weights.
+        SELECT_WEIGHT = 0x1 "select_weight",
+        /// Select groups with liveness.
+        SELECT_LIVENESS = 0x2 "select_liveness",
+        /// Groups may forward to groups.
+        CHAINING = 0x4 "chaining",
+        /// Loops are refused.
+        CHAINING_CHECKS = 0x8 "chaining_checks",
+    }
+}
+
+/// What groups can do, with one entry for each group type: all, select, indirect, fast failover.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GroupFeatures {
+    /// A bit for each type.
+    pub types: u32,
+    /// What groups can do.
+    pub capabilities: GroupCapabilities,
+    /// The most groups of each type.
+    pub max_groups: [u32; 4],
+    /// For each type, a bit for each action type.
+    pub actions: [u32; 4],
+}
+
+impl Wire for GroupFeatures {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let mut this = Self {
+            types: r.get()?,
+            capabilities: r.get()?,
+            ..Self::default()
+        };
+        for word in this.max_groups.iter_mut().chain(&mut this.actions) {
+            *word = r.get()?;
+        }
+        Ok(this)
+    }
+    fn encode(&self, w: &mut Writer<'_>) {
+        w.put(&self.types).put(&self.capabilities);
+        for word in self.max_groups.iter().chain(&self.actions) {
+            w.put(word);
+        }
+    }
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "types={:#x},capabilities={},max_groups={:?},actions={:x?}",
+            self.types, self.capabilities, self.max_groups, self.actions
+        )
+    }
+}

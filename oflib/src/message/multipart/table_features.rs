@@ -1,0 +1,213 @@
+//! TABLE_FEATURES: what each table can do. Spec: OpenFlow 1.3.5 section 7.3.5.5.
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::error::{DecodeError, TableFeaturesFailed};
+use crate::field::Field;
+use crate::matching::{decode_header, encode_header};
+use crate::types::TableId;
+use crate::wire::{Bytes, FixedStr, Reader, Wire, Writer, wire};
+
+/// An instruction or action by its type, with its experimenter if that has one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TypeId {
+    /// The type number.
+    pub ty: u16,
+    /// The experimenter of type `0xffff`, else 0.
+    pub experimenter: u32,
+}
+
+/// A field, and whether a mask is allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FieldId {
+    /// The field.
+    pub field: &'static Field,
+    /// Whether with a mask.
+    pub masked: bool,
+}
+
+/// What a property lists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PropertyList {
+    /// Instruction or action types.
+    Types(Vec<TypeId>),
+    /// Tables.
+    Tables(Vec<TableId>),
+    /// Fields.
+    Fields(Vec<FieldId>),
+    /// An experimenter's number, type and data.
+    Experimenter(u32, u32, Bytes),
+}
+
+/// One property of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableProperty {
+    /// The property type (`OFPTFPT_*`).
+    pub ty: u16,
+    /// What it lists.
+    pub list: PropertyList,
+}
+
+/// Number, name, and what is listed (i: types, t: tables, f: fields, e: experimenter) of each property
+/// type; the odd number behind is the same for the table-miss entry.
+pub const PROPERTIES: &[(u16, &str, char)] = &[
+    (0, "instructions", 'i'),
+    (1, "instructions_miss", 'i'),
+    (2, "next_tables", 't'),
+    (3, "next_tables_miss", 't'),
+    (4, "write_actions", 'i'),
+    (5, "write_actions_miss", 'i'),
+    (6, "apply_actions", 'i'),
+    (7, "apply_actions_miss", 'i'),
+    (8, "match", 'f'),
+    (10, "wildcards", 'f'),
+    (12, "write_setfield", 'f'),
+    (13, "write_setfield_miss", 'f'),
+    (14, "apply_setfield", 'f'),
+    (15, "apply_setfield_miss", 'f'),
+    (0xfffe, "experimenter", 'e'),
+    (0xffff, "experimenter_miss", 'e'),
+];
+
+impl Wire for TypeId {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let mut body = r
+            .at("type id")
+            .sized(2, 4, 4, TableFeaturesFailed::BAD_LEN)?;
+        let ty = body.get()?;
+        body.take(2)?;
+        let experimenter = if ty == 0xffff {
+            body.at("experimenter").get()?
+        } else {
+            0
+        };
+        body.rest();
+        Ok(Self { ty, experimenter })
+    }
+    fn encode(&self, w: &mut Writer<'_>) {
+        let experimenter = self.ty == 0xffff;
+        w.put(&self.ty).put(&if experimenter { 8u16 } else { 4 });
+        if experimenter {
+            w.put(&self.experimenter);
+        }
+    }
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.ty)
+    }
+}
+
+impl Wire for FieldId {
+    /// Errors: TABLE_FEATURES_FAILED/BAD_ARGUMENT for an unknown field.
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let start = r.clone();
+        let (field, masked, _) = decode_header(r)?;
+        let field = field.ok_or_else(|| start.err(TableFeaturesFailed::BAD_ARGUMENT))?;
+        Ok(Self { field, masked })
+    }
+    fn encode(&self, w: &mut Writer<'_>) {
+        encode_header(self.field, self.masked, w);
+    }
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}{}",
+            self.field.name,
+            if self.masked { "/mask" } else { "" }
+        )
+    }
+}
+
+impl Wire for TableProperty {
+    /// Errors: TABLE_FEATURES_FAILED with BAD_TYPE, BAD_LEN or BAD_ARGUMENT.
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let start = r.position();
+        let mut body = r
+            .at("property")
+            .sized(2, 4, 0, TableFeaturesFailed::BAD_LEN)?;
+        let length = r.position() - start;
+        let ty = body.at("property type").get()?;
+        let row = PROPERTIES.iter().find(|row| row.0 == ty);
+        let row = row.ok_or_else(|| body.err(TableFeaturesFailed::BAD_TYPE))?;
+        body.take(2)?;
+        body.at(row.1);
+        let list = match row.2 {
+            'i' => PropertyList::Types(body.get()?),
+            't' => PropertyList::Tables(body.get()?),
+            'f' => PropertyList::Fields(body.get()?),
+            _ => PropertyList::Experimenter(body.get()?, body.get()?, body.get()?),
+        };
+        r.take(length.next_multiple_of(8) - length)?;
+        Ok(Self { ty, list })
+    }
+    fn encode(&self, w: &mut Writer<'_>) {
+        let start = w.bytes.len();
+        w.put(&self.ty).put(&0u16);
+        match &self.list {
+            PropertyList::Types(list) => w.put(list),
+            PropertyList::Tables(list) => w.put(list),
+            PropertyList::Fields(list) => w.put(list),
+            PropertyList::Experimenter(id, ty, data) => w.put(id).put(ty).put(data),
+        };
+        w.patch_length(start, start + 2);
+        w.align8(start);
+    }
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = PROPERTIES
+            .iter()
+            .find(|row| row.0 == self.ty)
+            .map_or("?", |row| row.1);
+        write!(f, "{name}=")?;
+        match &self.list {
+            PropertyList::Types(list) => list.text(f),
+            PropertyList::Tables(list) => list.text(f),
+            PropertyList::Fields(list) => list.text(f),
+            PropertyList::Experimenter(id, ty, data) => {
+                write!(f, "{id:#x}:{ty}:")?;
+                data.text(f)
+            }
+        }
+    }
+}
+
+wire! {
+    /// A table's features, without their length.
+    pub struct TableFeatureSet {
+        /// The table.
+        pub table_id: TableId => 5,
+        /// Its name.
+        pub name: FixedStr<32>,
+        /// Metadata bits that can be matched.
+        pub metadata_match: u64,
+        /// Metadata bits that can be written.
+        pub metadata_write: u64,
+        /// Configuration; zero in OpenFlow 1.3.
+        pub config: u32,
+        /// The most entries.
+        pub max_entries: u32,
+        /// What it can do.
+        pub properties: Vec<TableProperty>,
+    }
+}
+
+/// What a table can do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TableFeatures(pub TableFeatureSet);
+
+impl Wire for TableFeatures {
+    /// Errors: TABLE_FEATURES_FAILED/BAD_LEN, or a property's.
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let mut body = r
+            .at("table features")
+            .sized(0, 64, 8, TableFeaturesFailed::BAD_LEN)?;
+        body.take(2)?;
+        body.get().map(Self)
+    }
+    fn encode(&self, w: &mut Writer<'_>) {
+        let start = w.bytes.len();
+        w.put(&0u16).put(&self.0).patch_length(start, start);
+    }
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.text(f)
+    }
+}

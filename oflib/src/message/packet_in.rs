@@ -1,0 +1,37 @@
+//! PACKET_IN: a packet for the controller. Spec: OpenFlow 1.3.5 section 7.4.1.
+
+use crate::matching::Match;
+use crate::types::{BufferId, TableId};
+use crate::wire::{Bytes, named, wire};
+
+named! {
+    /// Why the packet was sent (`OFPR_*`).
+    pub struct PacketInReason(u8) {
+        /// The table-miss entry sent it.
+        NO_MATCH = 0 "NO_MATCH",
+        /// An output action sent it.
+        ACTION = 1 "ACTION",
+        /// Its TTL is invalid.
+        INVALID_TTL = 2 "INVALID_TTL",
+    }
+}
+
+wire! {
+    /// A packet for the controller.
+    pub struct PacketIn {
+        /// Where the switch holds the packet.
+        pub buffer_id: BufferId,
+        /// Bytes of the whole packet.
+        pub total_len: u16,
+        /// Why.
+        pub reason: PacketInReason,
+        /// The table that was looked up.
+        pub table_id: TableId,
+        /// The cookie of the entry that was looked up; all ones if there is none.
+        pub cookie: u64,
+        /// Ingress port, metadata and tunnel id, those that are not zero.
+        pub fields: Match => 2,
+        /// The packet, or its beginning.
+        pub data: Bytes,
+    }
+}

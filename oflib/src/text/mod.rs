@@ -1,0 +1,237 @@
+//! The text form of values, matches and actions, in the syntax that users of `ovs-ofctl` know.
+
+use alloc::{format, string::String};
+use core::fmt;
+use core::net::{Ipv4Addr, Ipv6Addr};
+
+use crate::action::{Output, SetField};
+use crate::catalogue::Catalogue;
+use crate::field::{self, Field, Style, mac_of};
+use crate::matching::{FieldMatch, Match};
+use crate::types::{EtherType, GroupId, Mac, MaxLen, PortNo, QueueId};
+
+/// Reads a decimal number, or a hexadecimal one behind `0x`.
+pub fn number(s: &str) -> Option<u64> {
+    match s.strip_prefix("0x").or_else(|| s.strip_prefix("0X")) {
+        Some(hex) => u64::from_str_radix(hex, 16).ok(),
+        None => s.parse().ok(),
+    }
+}
+
+/// A keyword that stands for an Ethernet type and perhaps an IP protocol.
+pub struct Keyword {
+    /// The word.
+    pub name: &'static str,
+    /// The Ethernet type.
+    pub eth_type: u16,
+    /// The IP protocol.
+    pub ip_proto: Option<u8>,
+}
+
+const fn keyword(name: &'static str, eth_type: u16, ip_proto: Option<u8>) -> Keyword {
+    Keyword {
+        name,
+        eth_type,
+        ip_proto,
+    }
+}
+
+/// The keywords; of two for the same protocol, the first is printed.
+pub const KEYWORDS: &[Keyword] = &[
+    keyword("icmp", 0x0800, Some(1)),
+    keyword("tcp", 0x0800, Some(6)),
+    keyword("udp", 0x0800, Some(17)),
+    keyword("sctp", 0x0800, Some(132)),
+    keyword("icmp6", 0x86dd, Some(58)),
+    keyword("tcp6", 0x86dd, Some(6)),
+    keyword("udp6", 0x86dd, Some(17)),
+    keyword("sctp6", 0x86dd, Some(132)),
+    keyword("ip", 0x0800, None),
+    keyword("ipv6", 0x86dd, None),
+    keyword("arp", 0x0806, None),
+    keyword("rarp", 0x8035, None),
+    keyword("mpls", 0x8847, None),
+    keyword("mplsm", 0x8848, None),
+    keyword("icmp4", 0x0800, Some(1)),
+    keyword("icmpv6", 0x86dd, Some(58)),
+    keyword("ip6", 0x86dd, None),
+];
+
+/// Writes a field's value (not its mask) in the field's style.
+pub fn write_value(
+    f: &mut fmt::Formatter<'_>,
+    field: &'static Field,
+    value: &[u8; 16],
+) -> fmt::Result {
+    let number = FieldMatch {
+        field,
+        value: *value,
+        mask: [0; 16],
+    }
+    .number();
+    match field.style {
+        Style::Dec => write!(f, "{number}"),
+        Style::Hex if field.id == field::ETH_TYPE.id => write!(f, "{number:#06x}"),
+        Style::Hex => write!(f, "{number:#x}"),
+        Style::Port => write!(f, "{}", PortNo(number as u32)),
+        Style::Mac => write!(f, "{}", mac_of(value)),
+        Style::Ip4 => write!(f, "{}", Ipv4Addr::from_bits(number as u32)),
+        Style::Ip6 => write!(f, "{}", Ipv6Addr::from_bits(number)),
+    }
+}
+
+impl fmt::Display for FieldMatch {
+    /// `name=value`, `name=value/mask` or `name=address/length`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}=", self.field.shown())?;
+        write_value(f, self.field, &self.value)?;
+        if self.is_exact() {
+            return Ok(());
+        }
+        let leading = u128::from_be_bytes(self.mask).leading_ones();
+        let is_prefix = u128::from_be_bytes(self.mask).count_ones() == leading;
+        f.write_str("/")?;
+        match self.field.style {
+            Style::Ip4 | Style::Ip6 if is_prefix => write!(f, "{leading}"),
+            _ => write_value(f, self.field, &self.mask),
+        }
+    }
+}
+
+impl fmt::Display for Match {
+    /// Fields with commas between them, protocols by their keyword; empty for a match on everything.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value = |field| self.get(field).map(FieldMatch::number);
+        let (eth_type, ip_proto) = (value(field::ETH_TYPE), value(field::IP_PROTO));
+        let is = |k: &&Keyword, proto: Option<u128>| {
+            Some(u128::from(k.eth_type)) == eth_type && k.ip_proto.map(u128::from) == proto
+        };
+        let full = ip_proto.and_then(|_| KEYWORDS.iter().find(|k| is(k, ip_proto)));
+        let word = full.or_else(|| KEYWORDS.iter().find(|k| is(k, None)));
+        let mut comma = "";
+        for one in self.fields() {
+            let hidden = word.is_some() && one.field.id == field::ETH_TYPE.id;
+            if hidden {
+                write!(f, "{comma}{}", word.map_or("", |k| k.name))?;
+            } else if !(full.is_some() && one.field.id == field::IP_PROTO.id) {
+                write!(f, "{comma}{one}")?;
+            } else {
+                continue;
+            }
+            comma = ",";
+        }
+        Ok(())
+    }
+}
+
+/// [`Match`]'s text, for messages.
+pub(crate) fn write_match(fields: &Match, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write!(f, "{{{fields}}}")
+}
+
+/// An argument of an action, in text.
+pub trait ActionArg: Sized {
+    /// Writes it behind the action's name, with what stands between.
+    fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
+    /// Reads it. Errors: what is wrong, in words.
+    fn parse(s: &str, catalogue: &Catalogue) -> Result<Self, String>;
+}
+
+macro_rules! numeric_args {
+    ($($t:ty, $inner:ty, $make:expr, $get:expr, $format:literal;)*) => { $(
+        impl ActionArg for $t {
+            fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!(":", $format), $get(self))
+            }
+            fn parse(s: &str, _: &Catalogue) -> Result<Self, String> {
+                let value = number(s).and_then(|n| <$inner>::try_from(n).ok());
+                let max = <$inner>::MAX;
+                value.map($make).ok_or_else(|| format!("'{s}' is no number from 0 to {max}"))
+            }
+        }
+    )* };
+}
+numeric_args! {
+    u8, u8, |n| n, |n: &u8| *n, "{}";
+    EtherType, u16, EtherType, |n: &EtherType| n.0, "{:#06x}";
+    GroupId, u32, GroupId, |n: &GroupId| n.0, "{}";
+    QueueId, u32, QueueId, |n: &QueueId| n.0, "{}";
+}
+
+/// Reads a port's number or reserved name. Errors: what is wrong, in words.
+pub fn parse_port(s: &str) -> Result<PortNo, String> {
+    let numbered = || number(s).and_then(|n| u32::try_from(n).ok()).map(PortNo);
+    PortNo::named(s)
+        .or_else(numbered)
+        .ok_or_else(|| format!("'{s}' is no port number and none of the reserved names"))
+}
+
+impl ActionArg for Output {
+    fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, ":{}", self.port)?;
+        match self.max_len {
+            _ if self.port != PortNo::CONTROLLER => Ok(()),
+            MaxLen(n) => write!(f, ":{n}"),
+        }
+    }
+    /// `PORT` or `PORT:MAX_LEN`; the whole packet if a controller is named without a length.
+    fn parse(s: &str, _: &Catalogue) -> Result<Self, String> {
+        let (port, max_len) = match s.split_once(':') {
+            Some((port, len)) => {
+                let len = number(len).and_then(|n| u16::try_from(n).ok());
+                (
+                    port,
+                    MaxLen(len.ok_or_else(|| format!("'{s}': no length from 0 to 65535"))?),
+                )
+            }
+            None if s.eq_ignore_ascii_case("controller") => (s, MaxLen::NO_BUFFER),
+            None => (s, MaxLen(0)),
+        };
+        Ok(Self {
+            port: parse_port(port)?,
+            max_len,
+        })
+    }
+}
+
+/// Reads a value in a field's style. Errors: what is wrong, in words.
+pub fn parse_value(field: &Field, s: &str) -> Result<u128, String> {
+    let value = match field.style {
+        Style::Dec | Style::Hex => number(s).map(u128::from),
+        Style::Port => return parse_port(s).map(|port| port.0.into()),
+        Style::Mac => s
+            .parse::<Mac>()
+            .ok()
+            .map(|mac| mac.0.iter().fold(0, |n, &b| n << 8 | u128::from(b))),
+        Style::Ip4 => s.parse::<Ipv4Addr>().ok().map(|a| a.to_bits().into()),
+        Style::Ip6 => s.parse::<Ipv6Addr>().ok().map(Ipv6Addr::to_bits),
+    };
+    let fits = |n: &u128| field.bits >= 128 || n >> field.bits == 0;
+    value.filter(fits).ok_or_else(|| {
+        format!(
+            "'{s}' is no value of {} bits for {}",
+            field.bits, field.name
+        )
+    })
+}
+
+impl ActionArg for SetField {
+    fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(":")?;
+        write_value(f, self.0.field, &self.0.value)?;
+        write!(f, "->{}", self.0.field.shown())
+    }
+    /// `VALUE->FIELD`. For `vlan_vid`, a value below 4096 counts with its presence bit.
+    fn parse(s: &str, catalogue: &Catalogue) -> Result<Self, String> {
+        let (value, name) = s
+            .split_once("->")
+            .ok_or_else(|| format!("'{s}' is not VALUE->FIELD"))?;
+        let field = catalogue.field_named(name.trim()).filter(|f| f.settable);
+        let field = field.ok_or_else(|| format!("'{name}' is no field that can be set"))?;
+        let mut value = parse_value(field, value.trim())?;
+        if field.id == field::VLAN_VID.id {
+            value |= u128::from(field::VID_PRESENT);
+        }
+        Ok(Self(FieldMatch::exact(field, value)))
+    }
+}

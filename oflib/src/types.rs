@@ -1,0 +1,164 @@
+//! Small values that many messages share: addresses, port, table, group, meter, queue and buffer numbers.
+
+use core::{fmt, str::FromStr};
+
+use crate::error::DecodeError;
+use crate::wire::{Reader, Wire, Writer, named};
+
+/// An Ethernet address, first byte first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Mac(pub [u8; 6]);
+
+impl Mac {
+    /// Whether the address names a group of stations (broadcast included).
+    pub fn is_multicast(self) -> bool {
+        self.0[0] & 1 == 1
+    }
+}
+
+impl fmt::Display for Mac {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [a, b, c, d, e, g] = self.0;
+        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
+    }
+}
+
+impl FromStr for Mac {
+    type Err = ();
+    /// Six hexadecimal bytes with `:` or `-` between them.
+    fn from_str(s: &str) -> Result<Self, ()> {
+        let mut mac = Self::default();
+        let mut parts = s.split([':', '-']);
+        for byte in &mut mac.0 {
+            let part = parts
+                .next()
+                .filter(|p| (1..=2).contains(&p.len()))
+                .ok_or(())?;
+            *byte = u8::from_str_radix(part, 16).map_err(|_| ())?;
+        }
+        if parts.next().is_none() {
+            Ok(mac)
+        } else {
+            Err(())
+        }
+    }
+}
+
+impl Wire for Mac {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self(r.array()?))
+    }
+    fn encode(&self, w: &mut Writer<'_>) {
+        w.raw(&self.0);
+    }
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+named! {
+    /// A port number; the names are the reserved ports. Spec: OpenFlow 1.3.5 section 7.2.1.
+    pub struct PortNo(u32) {
+        /// The highest number of a physical or logical port.
+        MAX = 0xffff_ff00 "MAX",
+        /// Back to the port that the packet came from.
+        IN_PORT = 0xffff_fff8 "IN_PORT",
+        /// To the first table (packet-out only).
+        TABLE = 0xffff_fff9 "TABLE",
+        /// To the switch's own forwarding.
+        NORMAL = 0xffff_fffa "NORMAL",
+        /// To all ports but the ingress and those with NO_FWD.
+        FLOOD = 0xffff_fffb "FLOOD",
+        /// To all ports but the ingress.
+        ALL = 0xffff_fffc "ALL",
+        /// To the controllers.
+        CONTROLLER = 0xffff_fffd "CONTROLLER",
+        /// The switch's own port.
+        LOCAL = 0xffff_fffe "LOCAL",
+        /// No port, or any.
+        ANY = 0xffff_ffff "ANY",
+    }
+}
+
+impl PortNo {
+    /// Whether this number may name a port of the switch: 1 to MAX, or LOCAL.
+    pub fn is_port(self) -> bool {
+        (1..=Self::MAX.0).contains(&self.0) || self == Self::LOCAL
+    }
+}
+
+named! {
+    /// A table number.
+    pub struct TableId(u8) {
+        /// The highest table number.
+        MAX = 0xfe "MAX",
+        /// All tables.
+        ALL = 0xff "ALL",
+    }
+}
+
+named! {
+    /// A group number.
+    pub struct GroupId(u32) {
+        /// The highest group number.
+        MAX = 0xffff_ff00 "MAX",
+        /// All groups, in a delete.
+        ALL = 0xffff_fffc "ALL",
+        /// No group, or any.
+        ANY = 0xffff_ffff "ANY",
+    }
+}
+
+named! {
+    /// A meter number; 0 is none.
+    pub struct MeterId(u32) {
+        /// The highest meter number.
+        MAX = 0xffff_0000 "MAX",
+        /// The virtual meter of the slow path.
+        SLOWPATH = 0xffff_fffd "SLOWPATH",
+        /// The virtual meter of the controller connections.
+        CONTROLLER = 0xffff_fffe "CONTROLLER",
+        /// All meters.
+        ALL = 0xffff_ffff "ALL",
+    }
+}
+
+named! {
+    /// A queue number.
+    pub struct QueueId(u32) {
+        /// All queues.
+        ALL = 0xffff_ffff "ALL",
+    }
+}
+
+named! {
+    /// The number of a buffered packet.
+    pub struct BufferId(u32) {
+        /// The packet is in the message.
+        NO_BUFFER = 0xffff_ffff "NO_BUFFER",
+    }
+}
+
+named! {
+    /// How many bytes of a packet go to the controller.
+    pub struct MaxLen(u16) {
+        /// The whole packet, not buffered.
+        NO_BUFFER = 0xffff "NO_BUFFER",
+    }
+}
+
+/// An Ethernet type, as an argument of push and pop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct EtherType(pub u16);
+
+impl Wire for EtherType {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        r.get().map(Self)
+    }
+    fn encode(&self, w: &mut Writer<'_>) {
+        w.put(&self.0);
+    }
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#06x}", self.0)
+    }
+}
