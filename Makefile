@@ -1,0 +1,47 @@
+# The developer's entry points. Each sets the machine up as far as it needs; see xtask/setup.sh.
+
+PREFIX ?= /usr/local
+T := $(or $(CARGO_TARGET_DIR),target)
+SETUP := sh xtask/setup.sh
+PROGRAMS := bofuss dpctl
+
+.PHONY: help demo build check test test-all fuzz fetch install uninstall
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' Makefile | while IFS='	' read -r name what; do \
+	  printf 'make %-10s %s\n' "$$name" "$$what"; done
+
+demo: build ## build and run the demo; make demo ARGS=--keep leaves it up
+	@$(SETUP) elevate $(T)/release/bofuss demo $(ARGS)
+
+build: ## build release into target/release
+	@$(SETUP) need demo
+	$(SETUP) cargo build --locked --release -p bofuss-switchd -p bofuss-dpctl
+
+check: ## format, lints, tidy, sizes, unit tests: about 2 minutes after the build
+	@$(SETUP) need check
+	@$(SETUP) cargo xtask check
+
+test: ## everything but the long tier: under 10 minutes after the build
+	@$(SETUP) need test
+	@$(SETUP) cargo xtask ci
+
+test-all: ## everything, the long tier too
+	@$(SETUP) need test
+	@$(SETUP) need fuzz
+	@$(SETUP) cargo xtask ci --all
+
+fuzz: ## fuzz each target for a minute; make fuzz ARGS='600 NAME' for other times, one target
+	@$(SETUP) need fuzz
+	@$(SETUP) cargo xtask fuzz $(ARGS)
+
+fetch: ## fetch all sources; then build, demo and check need no network
+	@$(SETUP) need check
+	$(SETUP) cargo fetch --locked
+
+install: build ## install into DESTDIR and PREFIX (/usr/local)
+	install -d "$(DESTDIR)$(PREFIX)/bin"
+	install -m 755 $(PROGRAMS:%=$(T)/release/%) "$(DESTDIR)$(PREFIX)/bin"
+
+uninstall: ## remove what install put there
+	rm -f $(PROGRAMS:%="$(DESTDIR)$(PREFIX)/bin/%")

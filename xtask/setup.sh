@@ -1,0 +1,206 @@
+#!/bin/sh
+# Sets the machine up, builds as the calling user, and elevates only the run.
+#
+#   need TIER        install what TIER (demo, check, test, fuzz) lacks: packages and the pinned Rust
+#   cargo ARGS...    the pinned cargo, as the calling user
+#   venv             make the tests' Python environment, as the calling user; print its python
+#   elevate CMD...   run with the rights to make interfaces, in the caller's own network
+#   isolate CMD...   the same in a network, /run and process space that vanish with the command
+set -eu
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+target=${CARGO_TARGET_DIR:-$root/target}
+version=$(sed -n 's/^channel *= *"\(.*\)"/\1/p' "$root/rust-toolchain.toml")
+cargo_home=${CARGO_HOME:-${HOME:-/root}/.cargo}
+rustup_home=${RUSTUP_HOME:-${HOME:-/root}/.rustup}
+
+say() { printf 'bofuss: %s\n' "$*" >&2; }
+die() { say "$*"; exit 2; }
+have() { command -v "$1" >/dev/null 2>&1; }
+is_root() { [ "$(id -u)" = 0 ]; }
+have ip && have ethtool || PATH=$PATH:/usr/sbin:/sbin # not on a plain user's PATH on Debian
+export PATH
+
+# Under sudo, the one who called sudo builds; root only runs.
+as_caller() {
+    if is_root && [ "${SUDO_USER:-root}" != root ]; then
+        exec sudo -EHu "$SUDO_USER" -- sh "$0" "$@"
+    fi
+}
+
+# --- packages -----------------------------------------------------------------------------------
+
+# Lines of "program package" for a tier; the program is what is looked for, and named elsewhere.
+wanted() {
+    echo 'cc gcc
+libc-headers libc6-dev
+ip iproute2'
+    case $1 in test) echo 'git git
+python3 python3
+python3-venv python3-venv
+python3-headers python3-dev
+ovs-ofctl openvswitch-common
+tshark tshark
+iperf3 iperf3
+ethtool ethtool
+ping iputils-ping
+tcpdump tcpdump' ;; fuzz) echo 'c++ g++' ;; esac
+    sh "$0" has-cargo "$1" || echo 'curl curl
+ca-certificates ca-certificates'
+}
+
+has_program() {
+    case $1 in
+        libc-headers) echo '#include <stdio.h>' | cc -E - >/dev/null 2>&1 ;;
+        python3-venv) python3 -c 'import venv, ensurepip' 2>/dev/null ;;
+        python3-headers) python3 -c 'import sysconfig as s, os
+os.stat(s.get_path("include") + "/Python.h")' 2>/dev/null ;;
+        ca-certificates) [ -e /etc/ssl/certs/ca-certificates.crt ] || [ -d /etc/pki/tls/certs ] ;;
+        *) have "$1" ;;
+    esac
+}
+
+packages() {
+    missing=$(wanted "$1" | while read -r program package; do
+        has_program "$program" || echo "$program $package"
+    done)
+    [ "$missing" ] || return 0
+    programs=$(echo "$missing" | cut -d' ' -f1 | xargs)
+    packages=$(echo "$missing" | cut -d' ' -f2 | xargs)
+    have apt-get || die "missing programs: $programs. Install them, then repeat the command."
+    say "missing programs: $programs"
+    say "installing with apt-get: $packages"
+    set -- apt-get -qy install --no-install-recommends $packages
+    sudo=
+    if ! is_root; then
+        say "root is needed to install these packages"
+        can_sudo || refuse "$@"
+        sudo=sudo
+    fi
+    $sudo apt-get -q update >&2
+    $sudo env DEBIAN_FRONTEND=noninteractive "$@" >&2
+}
+
+# --- Rust ---------------------------------------------------------------------------------------
+
+# Puts the cargo of the pinned version first on PATH, if there is one.
+find_cargo() {
+    for bin in "$(dirname "$(command -v cargo || echo /none)")" "$cargo_home/bin"; do
+        case $(RUSTUP_AUTO_INSTALL=0 "$bin/cargo" --version 2>/dev/null) in
+            "cargo $version "*) PATH=$bin:$PATH; return 0 ;;
+        esac
+    done
+    return 1
+}
+
+has_cargo() { # check and test need the components too
+    find_cargo && case $1 in
+        check | test) cargo fmt --version && cargo clippy --version ;;
+    esac >/dev/null 2>&1
+}
+
+install_rust() {
+    ! has_cargo "$1" || return 0
+    say "no cargo $version answers here. Installing the toolchain of rust-toolchain.toml:"
+    say "  what      Rust $version, minimal profile, with rustfmt and clippy"
+    say "  how big   about 130 MB to download, 650 MB on disk"
+    say "  where     $rustup_home and $cargo_home; PATH and start-up files stay as they are"
+    set -- --profile minimal --component rustfmt --component clippy
+    PATH=$PATH:$cargo_home/bin
+    if have rustup; then
+        say "  with      your rustup"
+        rustup toolchain install "$version" --no-self-update "$@" >&2
+    else
+        say "  with      the official installer, https://sh.rustup.rs"
+        curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs |
+            RUSTUP_INIT_SKIP_PATH_CHECK=yes sh -s -- -y --no-modify-path \
+                --default-toolchain "$version" "$@" >&2
+    fi
+    has_cargo check || die "the installer ran, but no cargo $version answers in $cargo_home/bin"
+}
+
+# --- rights -------------------------------------------------------------------------------------
+
+can_sudo() { have sudo && { sudo -n true 2>/dev/null || { [ -t 0 ] && sudo -v; }; }; }
+
+refuse() { # COMMAND...
+    if have sudo; then die "type: sudo $(quoted "$@")"; fi
+    die "type: su -c $(quoted "$(quoted "$@")")"
+}
+
+quoted() { # shell words that paste back as they are
+    for word; do
+        case $word in
+            *[!A-Za-z0-9_./:=@%+,-]* | '')
+                printf "'%s' " "$(printf %s "$word" | sed "s/'/'\\\\''/g")" ;;
+            *) printf '%s ' "$word" ;;
+        esac
+    done | sed 's/ $//'
+}
+
+# The first process of the new process space: ends with the command, takes all others with it.
+inside='trap "exit 130" INT TERM
+mount -t tmpfs run /run && mkdir -p /run/netns && mount -t sysfs sysfs /sys 2>/dev/null
+ip link set lo up && "$@"'
+
+run_elevated() { # FLAGS-OF-UNSHARE COMMAND...
+    flags=$1
+    shift
+    case $1 in /*) ;; */*) program=$PWD/$1 && shift && set -- "$program" "$@" ;; esac
+    if is_root; then
+        [ "$flags" ] || exec "$@"
+        exec unshare $flags "$@"
+    fi
+    if unshare -rm ${flags:--n} sh -c 'ip link add type veth' >/dev/null 2>&1; then
+        exec unshare -rm $flags "$@"
+    fi
+    say "root is needed to make network interfaces (no user namespace may make them here)"
+    [ -z "$flags" ] || can_sudo || refuse make -C "$root" test
+    can_sudo || refuse "$@"
+    exec sudo -- env "PATH=$PATH" ${CI:+"CI=$CI"} ${NO_COLOR:+"NO_COLOR=$NO_COLOR"} \
+        ${BOFUSS_BIN_DIR:+"BOFUSS_BIN_DIR=$BOFUSS_BIN_DIR"} \
+        ${BOFUSS_PYTHON:+"BOFUSS_PYTHON=$BOFUSS_PYTHON"} ${flags:+unshare $flags} "$@"
+}
+
+# ------------------------------------------------------------------------------------------------
+
+verb=${1:?see the head of $0}
+shift
+case $verb in
+    need)
+        packages "$1"
+        sh "$0" toolchain "$1"
+        ;;
+    has-cargo)
+        as_caller "$verb" "$@"
+        has_cargo "$1"
+        ;;
+    toolchain)
+        as_caller "$verb" "$@"
+        install_rust "$1"
+        ;;
+    cargo)
+        as_caller "$verb" "$@"
+        find_cargo || die "no cargo $version here; make check installs it"
+        mkdir -p "$target" 2>/dev/null && [ -w "$target" ] ||
+            die "$(id -un) may not write $target. Type: sudo chown -R $(id -un): $root"
+        exec cargo "$@"
+        ;;
+    venv)
+        as_caller "$verb"
+        cd "$root"
+        if ! cmp -s tests/requirements.txt "$target/venv/requirements.txt"; then
+            say "making $target/venv from tests/requirements.txt"
+            python3 -m venv --clear "$target/venv"
+            "$target/venv/bin/pip" install -qq --no-cache-dir --disable-pip-version-check \
+                -r tests/requirements.txt >&2
+            cp tests/requirements.txt "$target/venv/"
+        fi
+        echo "$target/venv/bin/python"
+        ;;
+    elevate) run_elevated '' "$@" ;;
+    isolate)
+        run_elevated '-nm --pid --fork --kill-child --mount-proc' sh -c "$inside" sh "$@"
+        ;;
+    *) die "unknown verb $verb; see the head of $0" ;;
+esac

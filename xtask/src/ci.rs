@@ -1,0 +1,90 @@
+//! `cargo xtask check` and `cargo xtask ci`: the gate, as a list of steps in tiers.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+use crate::{cost, e2e, fuzz, size, tidy};
+
+/// Which steps run: each tier has those before it.
+#[derive(Clone, Copy, PartialEq, PartialOrd)]
+pub(crate) enum Tier {
+    /// 2 minutes after the build.
+    Check,
+    /// 10 minutes.
+    Test,
+    /// All there is.
+    All,
+}
+
+/// A step's name, its tier, and what it does.
+type Step<'a> = (&'a str, Tier, &'a dyn Fn() -> Result<(), String>);
+
+/// Runs the steps of a tier in order, up to the first that fails.
+///
+/// Errors: that step.
+pub(crate) fn run(root: &Path, target: &Path, tier: Tier) -> Result<(), String> {
+    let arguments = |long: &[&str]| -> Vec<String> {
+        let long = if tier == Tier::All { long } else { &[] };
+        long.iter().map(|a| a.to_string()).collect()
+    };
+    let steps: [Step; 9] = [
+        ("format", Tier::Check, &|| {
+            cargo("fmt --all --check", |_| {})
+        }),
+        ("tidy", Tier::Check, &|| tidy::run(root)),
+        ("size", Tier::Check, &|| size::run(root)),
+        ("lints", Tier::Check, &|| {
+            cargo(
+                "clippy --locked --workspace --all-targets -- --deny warnings",
+                |_| {},
+            )
+        }),
+        ("tests", Tier::Check, &|| {
+            cargo("test --locked --workspace --exclude bofuss-tests", |c| {
+                c.args(arguments(&["--", "--include-ignored"]));
+            })
+        }),
+        ("documentation", Tier::Test, &|| {
+            cargo(
+                "doc --locked --workspace --no-deps --document-private-items",
+                |c| {
+                    c.env("RUSTDOCFLAGS", "--deny warnings");
+                },
+            )
+        }),
+        ("cost", Tier::Test, &|| cost::run(root, target, "")),
+        ("end to end", Tier::Test, &|| {
+            e2e::run(root, target, &arguments(&["--", "--include-ignored"]))
+        }),
+        ("fuzz", Tier::All, &|| fuzz::run(root, target, &[])),
+    ];
+    let mut times = Vec::new();
+    for (name, _, step) in steps.iter().filter(|(_, of, _)| *of <= tier) {
+        println!("\n== {name}");
+        let start = Instant::now();
+        step().map_err(|e| format!("step `{name}` failed: {e}"))?;
+        times.push(format!("{name} {} s", start.elapsed().as_secs()));
+    }
+    println!("\nall steps passed: {}", times.join(", "));
+    Ok(())
+}
+
+/// Runs cargo with `words`, after `more` has added to the command.
+///
+/// Errors: the command, when it does not succeed.
+pub(crate) fn cargo(words: &str, more: impl FnOnce(&mut Command)) -> Result<(), String> {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
+    cargo.args(words.split(' '));
+    more(&mut cargo);
+    succeed(&mut cargo)
+}
+
+/// Runs a command. Errors: the command, when it does not succeed.
+pub(crate) fn succeed(command: &mut Command) -> Result<(), String> {
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("{status}: {command:?}")),
+        Err(e) => Err(format!("{e}: {command:?}")),
+    }
+}

@@ -1,0 +1,116 @@
+//! Holds the documents to the tree: paths that they name exist, invariants are cited by tests.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::source::{Source, words};
+use crate::tree;
+
+/// Where the invariants `I1`, `I2`... stand, each at the start of a line.
+const ARCHITECTURE: &str = "ARCHITECTURE.md";
+/// Tutorials name files that the reader makes.
+const GUIDES: &str = "docs/guide";
+
+/// All findings about documents.
+///
+/// Errors: a document that cannot be read.
+pub(crate) fn check(root: &Path, sources: &[Source]) -> Result<Vec<String>, String> {
+    let mut found = Vec::new();
+    for path in tree::files(root)?.iter().filter(|p| tree::is(p, "md")) {
+        let text = tree::read(&root.join(path))?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        for (i, line) in text.lines().enumerate() {
+            let (links, names) = (links(line), names(line));
+            let names = names.filter(|_| !path.starts_with(GUIDES));
+            let missing = |name: &&str| {
+                [folder, Path::new("")]
+                    .iter()
+                    .all(|f| !root.join(f).join(name).exists())
+            };
+            for name in links.chain(names).filter(missing) {
+                found.push(format!("{}:{}: there is no {name}", path.display(), i + 1));
+            }
+        }
+        if path == Path::new(ARCHITECTURE) {
+            found.extend(invariants(&text, sources));
+        }
+    }
+    Ok(found)
+}
+
+/// The relative targets of `[text](target)`.
+fn links(line: &str) -> impl Iterator<Item = &str> {
+    let targets = line
+        .split("](")
+        .skip(1)
+        .filter_map(|rest| rest.split([')', '#', ' ']).next());
+    targets.filter(|t| !t.is_empty() && !t.contains(':') && !t.starts_with('/'))
+}
+
+/// Words in backquotes that can only be a path: relative, plain, with a slash or an ending.
+fn names(line: &str) -> impl Iterator<Item = &str> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "./_-".contains(c);
+    let ending = |n: &str| [".md", ".rs", ".toml"].iter().any(|e| n.ends_with(e));
+    let quoted = line.split('`').skip(1).step_by(2);
+    quoted.filter(move |n| {
+        let path = n.contains('/') || ending(n);
+        path && n.chars().all(plain) && !n.starts_with(['/', '.']) && !n.starts_with("target/")
+    })
+}
+
+/// Invariants that are out of order, and those that no test cites.
+fn invariants(text: &str, sources: &[Source]) -> Vec<String> {
+    let numbers: Vec<usize> = text.lines().filter_map(invariant).collect();
+    let mut found = Vec::new();
+    if !numbers.iter().copied().eq(1..=numbers.len()) {
+        found.push(format!(
+            "{ARCHITECTURE}: the invariants are not I1..In in order: {numbers:?}"
+        ));
+    }
+    let lines = sources.iter().flat_map(|s| s.text.lines().zip(&s.test));
+    let tests: Vec<&str> = lines
+        .filter(|(_, test)| **test)
+        .map(|(line, _)| line)
+        .collect();
+    for number in BTreeSet::from_iter(numbers) {
+        let name = format!("I{number}");
+        if !tests.iter().any(|line| words(line, &name).next().is_some()) {
+            found.push(format!("{ARCHITECTURE}: no test cites {name}"));
+        }
+    }
+    found
+}
+
+/// The number of the invariant that a line states.
+fn invariant(line: &str) -> Option<usize> {
+    let rest = line
+        .trim_start_matches(['#', '*', '-', '|', ' '])
+        .strip_prefix('I')?;
+    let end = rest.find(|c: char| !c.is_ascii_digit())?;
+    let stated = rest[end..].starts_with(['.', ':', '*', ' ']);
+    stated.then(|| rest[..end].parse().ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_and_names_are_paths_of_the_tree() {
+        let line = "see [a](docs/a.md#top), [b](https://b.org), `oflib/src/field.rs`, `/dev/x`, \
+            `cargo xtask`, `a/{b,c}`, `tcp:1.2.3.4`, `README.md`, `target/release/x`";
+        assert_eq!(links(line).collect::<Vec<_>>(), ["docs/a.md"]);
+        assert_eq!(
+            names(line).collect::<Vec<_>>(),
+            ["oflib/src/field.rs", "README.md"]
+        );
+    }
+
+    #[test]
+    fn an_invariant_starts_its_line() {
+        assert_eq!(invariant("- **I12** pure rooms"), Some(12));
+        assert_eq!(invariant("I3: a fact"), Some(3));
+        assert_eq!(invariant("If 3 then"), None);
+        assert_eq!(invariant("see I4 there"), None);
+    }
+}

@@ -1,0 +1,37 @@
+//! `cargo xtask e2e`: runs the end-to-end tests of `tests/`, each binary in a network of its own.
+//!
+//! They find the programs under test in `BOFUSS_BIN_DIR` and Python with the controllers in
+//! `BOFUSS_PYTHON`; `CI=true` turns a skip into a failure. The long ones are `#[ignore]`.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::ci;
+
+/// Builds what the tests drive, then runs them with `arguments` for `cargo test`.
+///
+/// Errors: the step that failed.
+pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<(), String> {
+    let setup = root.join("xtask/setup.sh");
+    let mut venv = Command::new("sh");
+    venv.arg(&setup).arg("venv").stderr(Stdio::inherit());
+    let venv = venv.output().map_err(|e| format!("sh: {e}"))?;
+    if !venv.status.success() {
+        return Err("e2e: no Python environment; see above".into());
+    }
+    let python = String::from_utf8_lossy(&venv.stdout).trim().to_string();
+    ci::cargo(
+        "build --locked --package bofuss-switchd --package bofuss-dpctl",
+        |_| {},
+    )?;
+    let runner = format!(
+        "target.'cfg(all())'.runner = ['sh', '{}', 'isolate']",
+        setup.display()
+    );
+    ci::cargo("test --locked --package bofuss-tests", |cargo| {
+        cargo.args(["--config", &runner]).args(arguments);
+        cargo
+            .env("BOFUSS_PYTHON", python)
+            .env("BOFUSS_BIN_DIR", target.join("debug"));
+    })
+}

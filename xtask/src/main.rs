@@ -1,0 +1,57 @@
+//! The developer's commands: `cargo xtask COMMAND`, one file each.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+mod ci;
+mod cost;
+mod docs;
+mod e2e;
+mod fuzz;
+mod rooms;
+mod size;
+mod source;
+mod tidy;
+mod tree;
+
+const USAGE: &str = "usage: cargo xtask COMMAND
+  check             format, tidy, sizes, lints, unit tests
+  ci [--all]        check, documentation, cost, end to end; with --all the long tier too
+  tidy              style, rooms and documents
+  size              code lines of each room against its budget
+  cost [GUIDE]      the tutorials' patches against their bars
+  e2e [ARGS]        end-to-end tests; ARGS as for cargo test
+  fuzz [SECONDS [TARGET]]";
+
+fn main() -> ExitCode {
+    let Some(xtask) = std::env::var_os("CARGO_MANIFEST_DIR") else {
+        return fail("run this as `cargo xtask`");
+    };
+    let root = Path::new(&xtask).parent().expect("xtask lies in the tree");
+    std::env::set_current_dir(root).expect("cargo was here just now");
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or("target".into(), PathBuf::from);
+    let target = root.join(target);
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = match words[..] {
+        ["check"] => ci::run(root, &target, ci::Tier::Check),
+        ["ci"] => ci::run(root, &target, ci::Tier::Test),
+        ["ci", "--all"] => ci::run(root, &target, ci::Tier::All),
+        ["tidy"] => tidy::run(root),
+        ["size"] => size::run(root),
+        ["cost"] => cost::run(root, &target, ""),
+        ["cost", guide] => cost::run(root, &target, guide),
+        ["e2e", ..] => e2e::run(root, &target, &arguments[1..]),
+        ["fuzz", ..] => fuzz::run(root, &target, &arguments[1..]),
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    result.map_or_else(|e| fail(&e), |()| ExitCode::SUCCESS)
+}
+
+fn fail(error: &str) -> ExitCode {
+    eprintln!("{error}");
+    ExitCode::FAILURE
+}

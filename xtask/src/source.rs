@@ -1,0 +1,305 @@
+//! Reads a Rust file as lines of code, comment and test, without a full parser.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use crate::tree;
+
+/// One Rust source file.
+pub(crate) struct Source {
+    /// Relative to the root of the tree.
+    pub(crate) path: PathBuf,
+    /// The text as it is.
+    pub(crate) text: String,
+    /// The text with comments blank and the inside of literals turned to quotes; same length.
+    pub(crate) code: String,
+    /// The text with all but comments blank; same length.
+    pub(crate) comments: String,
+    /// For each line, whether it belongs to a test.
+    pub(crate) test: Vec<bool>,
+}
+
+/// A function's name, line (from 1), and its extent in [`Source::code`] in bytes.
+pub(crate) struct Function<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) line: usize,
+    pub(crate) body: &'a str,
+}
+
+/// All Rust files under `root`.
+///
+/// Errors: what could not be read.
+pub(crate) fn load(root: &Path) -> Result<Vec<Source>, String> {
+    let mut sources = Vec::new();
+    let mut test_files = BTreeSet::new();
+    for path in tree::files(root)?.into_iter().filter(|p| tree::is(p, "rs")) {
+        let (source, modules) = Source::new(path.clone(), tree::read(&root.join(&path))?);
+        test_files.extend(modules);
+        sources.push(source);
+    }
+    for source in &mut sources {
+        let folders = source
+            .path
+            .iter()
+            .any(|f| ["tests", "benches"].iter().any(|t| f == *t));
+        if folders || test_files.contains(&source.path) {
+            source.test.fill(true);
+        }
+    }
+    Ok(sources)
+}
+
+impl Source {
+    /// Reads a text; also gives the files that it declares as test modules.
+    pub(crate) fn new(path: PathBuf, text: String) -> (Source, Vec<PathBuf>) {
+        let (code, comments) = split(&text);
+        let mut test = vec![false; text.lines().count()];
+        let mut modules = Vec::new();
+        let attributes = ["#[cfg(test)]", "#[cfg(all(test"];
+        for at in attributes
+            .iter()
+            .flat_map(|a| code.match_indices(a))
+            .map(|(at, _)| at)
+        {
+            let end = at + item_end(&code[at..]);
+            let (first, last) = (line_of(&code, at), line_of(&code, end.saturating_sub(1)));
+            test[first - 1..last].fill(true);
+            let module = code[at..end]
+                .split_once("mod ")
+                .map(|(_, rest)| rest.trim());
+            if let Some(name) = module.and_then(|m| m.strip_suffix(';')) {
+                modules.extend(module_files(&path, name));
+            }
+        }
+        (
+            Source {
+                path,
+                text,
+                code,
+                comments,
+                test,
+            },
+            modules,
+        )
+    }
+
+    /// Lines that count: not blank, not a comment, not a test.
+    pub(crate) fn code_lines(&self) -> usize {
+        self.code
+            .lines()
+            .zip(&self.test)
+            .filter(|(l, test)| !**test && !l.trim().is_empty())
+            .count()
+    }
+
+    /// The lines of `code` outside tests, each with its number from 1.
+    pub(crate) fn product_lines(&self) -> impl Iterator<Item = (usize, &str)> {
+        let lines = self.code.lines().zip(&self.test).enumerate();
+        lines
+            .filter(|(_, (_, test))| !**test)
+            .map(|(i, (line, _))| (i + 1, line))
+    }
+
+    /// Every function with a body.
+    pub(crate) fn functions(&self) -> Vec<Function<'_>> {
+        let mut found = Vec::new();
+        for at in words(&self.code, "fn") {
+            let rest = self.code[at + 2..].trim_start();
+            let name_end = rest.find(|c: char| !is_word(c)).unwrap_or(rest.len());
+            let end = at + item_end(&self.code[at..]);
+            if name_end > 0 && self.code[..end].ends_with('}') {
+                let line = line_of(&self.code, at);
+                found.push(Function {
+                    name: &rest[..name_end],
+                    line,
+                    body: &self.code[at..end],
+                });
+            }
+        }
+        found
+    }
+}
+
+/// Where `word` stands alone in `code`.
+pub(crate) fn words<'a>(code: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
+    let alone = move |at: &usize| {
+        !code[..*at].ends_with(is_word) && !code[at + word.len()..].starts_with(is_word)
+    };
+    code.match_indices(word).map(|(at, _)| at).filter(alone)
+}
+
+/// The length of the block that starts at the first `{` of `code`, up to and with its `}`.
+pub(crate) fn block_end(code: &str) -> usize {
+    let mut depth = 0;
+    for (at, byte) in code.bytes().enumerate() {
+        match byte {
+            b'{' => depth += 1,
+            b'}' if depth == 1 => return at + 1,
+            b'}' => depth -= 1,
+            _ => {}
+        }
+    }
+    code.len()
+}
+
+/// The line of a byte offset, from 1.
+pub(crate) fn line_of(text: &str, at: usize) -> usize {
+    text.as_bytes()[..at]
+        .iter()
+        .filter(|b| **b == b'\n')
+        .count()
+        + 1
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// The length of an item: to its `;`, or to the end of its block.
+fn item_end(code: &str) -> usize {
+    let mut depth = 0;
+    for (at, byte) in code.bytes().enumerate() {
+        match byte {
+            b'(' | b'[' => depth += 1,
+            b')' | b']' => depth -= 1,
+            b';' if depth == 0 => return at + 1,
+            b'{' if depth == 0 => return at + block_end(&code[at..]),
+            _ => {}
+        }
+    }
+    code.len()
+}
+
+/// Where `mod name;` in `path` may stand.
+fn module_files(path: &Path, name: &str) -> [PathBuf; 2] {
+    let folder = match path.file_stem().and_then(|s| s.to_str()) {
+        Some("lib" | "main" | "mod") | None => path.with_file_name(""),
+        Some(stem) => path.with_file_name(stem),
+    };
+    [
+        folder.join(format!("{name}.rs")),
+        folder.join(name).join("mod.rs"),
+    ]
+}
+
+/// Code and comments of a text: what is not theirs is blank, literals are filled with quotes.
+fn split(text: &str) -> (String, String) {
+    let mut code = String::with_capacity(text.len());
+    let mut comments = String::with_capacity(text.len());
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (comment, literal, len) = token(rest, code.ends_with(is_word));
+        for c in rest[..len].chars() {
+            let blank = " ".repeat(c.len_utf8());
+            let fill = if literal {
+                "\"".repeat(c.len_utf8())
+            } else {
+                c.to_string()
+            };
+            let keep = |yes: bool, s: &str| if yes { s.to_string() } else { blank.clone() };
+            let newline = c == '\n';
+            code.push_str(&keep(
+                !comment || newline,
+                if newline { "\n" } else { &fill },
+            ));
+            comments.push_str(&keep(comment || newline, &c.to_string()));
+        }
+        rest = &rest[len..];
+    }
+    (code, comments)
+}
+
+/// The next stretch of text: whether it is a comment, whether a literal, and its length.
+fn token(text: &str, after_word: bool) -> (bool, bool, usize) {
+    let until = |end: &str, from: usize| text[from..].find(end).map(|at| from + at);
+    let first = text.chars().next().map_or(1, char::len_utf8);
+    if text.starts_with("//") {
+        return (true, false, until("\n", 0).unwrap_or(text.len()));
+    }
+    if text.starts_with("/*") {
+        return (true, false, until("*/", 2).map_or(text.len(), |at| at + 2));
+    }
+    if text.starts_with('"') {
+        return (false, true, quoted_end(text, '"'));
+    }
+    if !after_word && text.starts_with(['r', 'b', 'c']) {
+        let prefix = text.trim_start_matches(['r', 'b', 'c']);
+        let hashes = prefix.len() - prefix.trim_start_matches('#').len();
+        let start = text.len() - prefix.len();
+        if start <= 2 && text[..start].contains('r') && prefix[hashes..].starts_with('"') {
+            let end = format!("\"{}", "#".repeat(hashes));
+            let found = until(&end, start + hashes + 1);
+            return (false, true, found.map_or(text.len(), |at| at + end.len()));
+        }
+    }
+    if let Some(inside) = text.strip_prefix('\'') {
+        let mut next = inside.chars();
+        let escaped = next.next() == Some('\\');
+        if escaped || next.next() == Some('\'') {
+            return (false, true, quoted_end(text, '\''));
+        }
+    }
+    (false, false, first)
+}
+
+/// The length of a literal between two `quote`s.
+fn quoted_end(text: &str, quote: char) -> usize {
+    let mut escaped = false;
+    for (at, c) in text.char_indices().skip(1) {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            _ if c == quote => return at + c.len_utf8(),
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(text: &str) -> Source {
+        Source::new("a/src/lib.rs".into(), text.into()).0
+    }
+
+    #[test]
+    fn comments_and_literals_are_no_code() {
+        let s = source(
+            "let a = \"// no {\"; // yes {\nlet b = r#\"x\"\"#; /* c\nd */ let c = '\\'';\n",
+        );
+        assert_eq!(s.code.len(), s.text.len());
+        assert!(!s.code.contains('{') && s.comments.contains("// yes {"));
+        assert!(s.code.contains("let b") && s.code.contains("let c") && !s.code.contains('d'));
+    }
+
+    #[test]
+    fn lifetimes_are_no_literals() {
+        let s = source("fn f<'a>(x: &'a str) -> &'a str { x }\n");
+        assert_eq!(s.code, s.text);
+    }
+
+    #[test]
+    fn test_modules_do_not_count() {
+        let s =
+            source("fn a() {}\n\n// b\n#[cfg(test)]\nmod tests {\n    fn c() {}\n}\nfn d() {}\n");
+        assert_eq!(s.code_lines(), 2);
+    }
+
+    #[test]
+    fn sibling_test_files_are_found() {
+        let (_, modules) = Source::new("a/src/b.rs".into(), "#[cfg(test)]\nmod tests;\n".into());
+        assert!(modules.contains(&PathBuf::from("a/src/b/tests.rs")));
+    }
+
+    #[test]
+    fn functions_have_name_line_and_body() {
+        let s =
+            source("trait T {\n    fn no(&self);\n}\n\nfn yes(x: [u8; 2]) -> u8 {\n    x[0]\n}\n");
+        let found = s.functions();
+        assert_eq!(found.len(), 1);
+        assert_eq!((found[0].name, found[0].line), ("yes", 5));
+        assert_eq!(found[0].body.lines().count(), 3);
+    }
+}

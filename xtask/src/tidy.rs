@@ -1,0 +1,211 @@
+//! `cargo xtask tidy`: refuses what the style refuses, file by file, then rooms and documents.
+
+use std::path::Path;
+
+use crate::source::{self, Function, Source, words};
+use crate::{docs, rooms};
+
+/// Lines of a file without its tests; above it the file says why, in a line with [`LONG_FILE`].
+const MAX_FILE_LINES: usize = 500;
+/// No reason helps above this.
+const HARD_FILE_LINES: usize = 800;
+const LONG_FILE: &str = "// tidy: long because ";
+/// Lines of a function; matches whose arms are all short do not count.
+const MAX_FUNCTION_LINES: usize = 70;
+/// Lines of a short arm.
+const MAX_ARM_LINES: usize = 3;
+const MAX_COLUMNS: usize = 100;
+
+/// Checks the whole tree.
+///
+/// Errors: the number of findings, after printing each as `path:line: what`.
+pub(crate) fn run(root: &Path) -> Result<(), String> {
+    let sources = source::load(root)?;
+    let mut findings = Vec::new();
+    for source in &sources {
+        let found = file(source).into_iter();
+        findings
+            .extend(found.map(|(line, what)| format!("{}:{line}: {what}", source.path.display())));
+    }
+    findings.extend(rooms::check(root, &sources)?);
+    findings.extend(docs::check(root, &sources)?);
+    for finding in &findings {
+        println!("{finding}");
+    }
+    match findings.len() {
+        0 => {
+            println!("tidy: {} Rust files are tidy", sources.len());
+            Ok(())
+        }
+        n => Err(format!("tidy: {n} findings")),
+    }
+}
+
+/// What one file does wrong, each with its line.
+fn file(source: &Source) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    if !source.text.starts_with("//! ") {
+        found.push((
+            1,
+            "the first line is no `//!` that says the file's one job".into(),
+        ));
+    }
+    let lines = source.test.iter().filter(|test| !**test).count();
+    let reason = source.comments.contains(LONG_FILE);
+    if lines > HARD_FILE_LINES || (lines > MAX_FILE_LINES && !reason) {
+        found.push((
+            1,
+            format!("{lines} lines without tests, more than {MAX_FILE_LINES}"),
+        ));
+    }
+    for (i, line) in source.text.lines().enumerate() {
+        let columns = line.chars().count();
+        if columns > MAX_COLUMNS {
+            found.push((i + 1, format!("{columns} columns, more than {MAX_COLUMNS}")));
+        }
+    }
+    for (i, line) in source.comments.lines().enumerate() {
+        if ["TODO", "FIXME", "XXX"]
+            .iter()
+            .any(|w| words(line, w).any(|at| !owned(&line[at..])))
+        {
+            found.push((
+                i + 1,
+                "a TODO without owner and condition: `TODO(name): when ...`".into(),
+            ));
+        }
+    }
+    for (line, code) in source.product_lines() {
+        if code.contains(".unwrap()") {
+            found.push((
+                line,
+                "bare unwrap(): `expect` says why it cannot happen".into(),
+            ));
+        }
+    }
+    for f in source
+        .functions()
+        .iter()
+        .filter(|f| !source.test[f.line - 1])
+    {
+        let lines = counted_lines(f);
+        if lines > MAX_FUNCTION_LINES {
+            let what = format!(
+                "`{}` has {lines} lines, more than {MAX_FUNCTION_LINES}",
+                f.name
+            );
+            found.push((f.line, what));
+        }
+    }
+    found
+}
+
+/// True for `TODO(name): when ...`.
+fn owned(todo: &str) -> bool {
+    let rest = todo.strip_prefix("TODO(").and_then(|t| t.split_once("): "));
+    rest.is_some_and(|(owner, text)| !owner.is_empty() && text.starts_with("when "))
+}
+
+/// The lines of a function without its flat matches.
+fn counted_lines(function: &Function) -> usize {
+    let mut lines = function.body.lines().count();
+    let mut flat_to = 0;
+    for at in words(function.body, "match") {
+        let Some(open) = function.body[at..].find('{').filter(|_| at >= flat_to) else {
+            continue;
+        };
+        let start = at + open;
+        let end = start + source::block_end(&function.body[start..]);
+        let block = &function.body[start + 1..end - 1];
+        if longest_arm(block) <= MAX_ARM_LINES {
+            lines -= block.lines().count();
+            flat_to = end;
+        }
+    }
+    lines
+}
+
+/// The lines of the longest arm of a match's block.
+fn longest_arm(block: &str) -> usize {
+    let (mut depth, mut start, mut in_body, mut longest) = (0, 0, false, 0);
+    for (at, byte) in block.bytes().enumerate() {
+        match byte {
+            b'{' | b'(' | b'[' => depth += 1,
+            b'}' | b')' | b']' => depth -= 1,
+            b'>' if depth == 0 && block[..at].ends_with('=') => in_body = true,
+            _ => {}
+        }
+        let ends = byte == b',' || (byte == b'}' && !block[at + 1..].starts_with([',', '.', '?']));
+        if (in_body && depth == 0 && ends) || at + 1 == block.len() {
+            longest = longest.max(block[start..=at].trim().lines().count());
+            (start, in_body) = (at + 1, false);
+        }
+    }
+    longest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn findings(text: &str) -> Vec<String> {
+        let (source, _) = Source::new("a/src/lib.rs".into(), text.into());
+        file(&source)
+            .into_iter()
+            .map(|(line, what)| format!("{line}: {what}"))
+            .collect()
+    }
+
+    #[test]
+    fn a_tidy_file_has_no_findings() {
+        assert_eq!(
+            findings("//! One job.\n\nfn a() -> u8 {\n    1\n}\n"),
+            [""; 0]
+        );
+    }
+
+    #[test]
+    fn each_rule_finds_its_line() {
+        let long_line = format!("//! A.\n// {}\n", "x".repeat(98));
+        let long_file = format!("//! A.\n{}", "const A: u8 = 1;\n".repeat(500));
+        let excused = format!("//! A.\n// tidy: long because x\n{}", "// a\n".repeat(500));
+        let too_long = format!("//! A.\n// tidy: long because x\n{}", "// a\n".repeat(800));
+        let function = format!("//! A.\nfn a() {{\n{}}}\n", "    b();\n".repeat(69));
+        let cases = [
+            ("fn a() {}\n", "1: the first line"),
+            (&long_line, "2: 101 columns"),
+            (&long_file, "1: 501 lines"),
+            (&excused, ""),
+            (&too_long, "1: 802 lines"),
+            (&function, "2: `a` has 71 lines"),
+            ("//! A.\n// TODO: later\n", "2: a TODO"),
+            ("//! A.\n// TODO(ann): when 1.5 comes, drop this\n", ""),
+            (
+                "//! A.\nfn a() {\n    b().unwrap()\n}\n",
+                "3: bare unwrap()",
+            ),
+            (
+                "//! A.\n#[cfg(test)]\nmod t {\n    fn a() {\n        b().unwrap()\n    }\n}\n",
+                "",
+            ),
+        ];
+        for (text, expected) in cases {
+            let found = findings(text);
+            assert!(
+                found.first().map_or("", |f| f).starts_with(expected),
+                "{found:?}"
+            );
+            assert_eq!(found.len(), usize::from(!expected.is_empty()), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn flat_matches_do_not_count() {
+        let arms = "        1 => 2,\n        3 => {\n            4\n        }\n".repeat(30);
+        let text =
+            |arm: &str| format!("//! A.\nfn a() {{\n    match x {{\n{arms}{arm}    }}\n}}\n");
+        assert_eq!(findings(&text("")), [""; 0]);
+        let long = text("        5 => {\n            a();\n            b()\n        }\n");
+        assert_eq!(findings(&long).len(), 1);
+    }
+}

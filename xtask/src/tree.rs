@@ -1,0 +1,44 @@
+//! Lists the files of the work tree, as paths relative to its root.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Folders that hold products, never sources.
+const PRODUCTS: [&str; 3] = ["target", ".git", "__pycache__"];
+
+/// All files under `root` in path order, without those in [`PRODUCTS`] and without links.
+///
+/// Errors: what could not be read.
+pub(crate) fn files(root: &Path) -> Result<Vec<PathBuf>, String> {
+    let mut found = Vec::new();
+    let mut folders = vec![PathBuf::new()];
+    while let Some(folder) = folders.pop() {
+        let path = root.join(&folder);
+        let entries = fs::read_dir(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let kind = entry
+                .file_type()
+                .map_err(|e| format!("{}: {e}", path.display()))?;
+            if kind.is_file() {
+                found.push(folder.join(name));
+            } else if kind.is_dir() && !PRODUCTS.iter().any(|p| name == *p) {
+                folders.push(folder.join(name));
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// The text of a file.
+///
+/// Errors: its name and why it could not be read.
+pub(crate) fn read(path: &Path) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))
+}
+
+/// True for a path with this extension.
+pub(crate) fn is(path: &Path, extension: &str) -> bool {
+    path.extension().is_some_and(|e| e == extension)
+}

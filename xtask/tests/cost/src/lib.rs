@@ -1,0 +1,6 @@
+//! Answers.
+
+/// The first answer.
+pub fn first() -> u8 {
+    1
+}
