@@ -1,7 +1,6 @@
 //! `cargo xtask fuzz`: builds the targets of `fuzz/` with the pinned compiler, and runs each.
 
 use std::path::Path;
-use std::process::Command;
 
 use toml::{Table, Value};
 
@@ -15,7 +14,7 @@ const SECONDS_PER_TARGET: &str = "60";
 
 /// Runs `[SECONDS [TARGET]]`; new inputs go to the corpus, a crash to `target/fuzz`.
 ///
-/// Errors: the target that crashed.
+/// Errors: the target that crashed, or that there is none of that name.
 pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<(), String> {
     let manifest = root.join("fuzz/Cargo.toml");
     let table: Table = tree::read(&manifest)?
@@ -27,25 +26,32 @@ pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<()
         .into_iter()
         .flatten();
     let targets = targets.filter_map(|bin| bin.get("name")?.as_str());
+    let only = arguments.get(1);
+    let targets: Vec<&str> = targets
+        .filter(|name| only.is_none_or(|o| o == name))
+        .collect();
+    if targets.is_empty() {
+        return Err(format!("fuzz: no such target in {}", manifest.display()));
+    }
     let out = target.join("fuzz");
-    ci::cargo("build --release --bins", |cargo| {
-        cargo
-            .arg("--manifest-path")
-            .arg(&manifest)
-            .arg("--target-dir")
-            .arg(&out);
-        cargo.env("RUSTFLAGS", FLAGS);
-    })?;
     let seconds = arguments.first().map_or(SECONDS_PER_TARGET, String::as_str);
-    for name in targets.filter(|name| arguments.get(1).is_none_or(|only| only == name)) {
-        let mut fuzzer = Command::new(out.join("release").join(name));
-        fuzzer.arg(root.join("fuzz/corpus").join(name));
-        fuzzer
-            .arg(format!("-max_total_time={seconds}"))
-            .arg("-timeout=10");
-        fuzzer.arg(format!("-artifact_prefix={}/", out.display()));
+    for name in targets {
         println!("fuzz: {name} for {seconds} s");
-        ci::succeed(&mut fuzzer)?;
+        let corpus = root.join("fuzz/corpus").join(name);
+        std::fs::create_dir_all(&corpus).map_err(|e| format!("{}: {e}", corpus.display()))?;
+        ci::cargo("run --locked --release --target host-tuple", |cargo| {
+            cargo.arg("--manifest-path").arg(&manifest);
+            cargo
+                .arg("--target-dir")
+                .arg(&out)
+                .args(["--bin", name, "--"])
+                .arg(&corpus);
+            cargo
+                .arg(format!("-max_total_time={seconds}"))
+                .arg("-timeout=10");
+            cargo.arg(format!("-artifact_prefix={}/", out.display()));
+            cargo.env("RUSTFLAGS", FLAGS);
+        })?;
     }
     Ok(())
 }
