@@ -110,9 +110,7 @@ macro_rules! actions {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 match self {
                     $(actions!(@pattern $V argument $($T)?) => {
-                        f.write_str($name)?;
-                        $(<$T as ActionArg>::write(argument, f)?;)?
-                        Ok(())
+                        actions!(@write $name f argument $($T)?)
                     })*
                     Self::Experimenter(value) => fmt::Display::fmt(value, f),
                 }
@@ -121,6 +119,10 @@ macro_rules! actions {
     };
     (@pattern $V:ident $name:ident $T:ty) => { Self::$V($name) };
     (@pattern $V:ident $name:ident) => { Self::$V };
+    (@write $name:literal $f:ident $argument:ident $T:ty) => {
+        <$T as ActionArg>::write($argument, $name, $f)
+    };
+    (@write $name:literal $f:ident $argument:ident) => { $f.write_str($name) };
     (@parse $V:ident $text:ident $catalogue:ident $name:ident $T:ty) => {
         <$T as ActionArg>::parse($text, $catalogue).map(Self::$V)
     };
@@ -192,7 +194,7 @@ impl Wire for SetField {
         self.0.encode(w);
     }
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        ActionArg::write(self, f)
+        fmt::Display::fmt(&self.0, f)
     }
 }
 

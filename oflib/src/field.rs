@@ -75,6 +75,8 @@ pub enum Style {
     Dec,
     /// Hexadecimal number.
     Hex,
+    /// Hexadecimal number, or under a mask `+name-name`: the bits wanted set and clear, from the lowest.
+    Bits(&'static [&'static str]),
     /// Port number or name.
     Port,
     /// Ethernet address.
@@ -127,8 +129,15 @@ impl Field {
         self.aliases.first().copied().unwrap_or(self.name)
     }
 
-    /// Whether the field goes by this name.
+    /// Whether the field goes by this name, in either case, with or without the specification's prefix.
     pub fn is_called(&self, name: &str) -> bool {
+        let name = OXM_PREFIXES
+            .iter()
+            .find_map(|p| {
+                name.get(p.len()..)
+                    .filter(|_| name[..p.len()].eq_ignore_ascii_case(p))
+            })
+            .unwrap_or(name);
         self.name.eq_ignore_ascii_case(name)
             || self
                 .aliases
@@ -190,6 +199,13 @@ pub const KEY_TAIL_BYTES: usize = 32;
 /// The most fields that a catalogue holds: the presence bits of a key.
 pub const MAX_FIELDS: usize = 64;
 
+/// What stands in front of a field's name in the specification and in other tools.
+const OXM_PREFIXES: &[&str] = &["oxm_of_", "ofpxmt_ofb_", "onfoxm_et_"];
+const TCP_FLAG_NAMES: &[&str] = &["fin", "syn", "rst", "psh", "ack", "urg", "ece", "cwr", "ns"];
+const EXTHDR_NAMES: &[&str] = &[
+    "nonext", "esp", "auth", "dest", "frag", "router", "hop", "unrep", "unseq",
+];
+
 macro_rules! flag {
     (masked) => {
         true
@@ -221,7 +237,7 @@ macro_rules! need {
 macro_rules! fields {
     ($(
         $number:literal $ID:ident $name:literal [$($alias:literal)*] $bits:literal
-        $mask:ident $set:ident $style:ident $(onf $onf:ident)?
+        $mask:ident $set:ident $style:ident $(($names:ident))? $(onf $onf:ident)?
         $(at $($h:ident $bit:literal $(: $own:literal)?),+)?
         $(need $dep:ident & $m:literal = $($v:literal)|+)? ;
     )*) => {
@@ -240,7 +256,7 @@ macro_rules! fields {
             settable: flag!($set),
             need: need!($($dep & $m = $($v)|+)?),
             at: &[$($(At { header: Header::$h, bit: $bit, bits: width!($bits $($own)?) }),+)?],
-            style: Style::$style,
+            style: Style::$style $(($names))?,
             volatile: false,
             id: Id::$ID as u8,
             offset: 0,
@@ -309,8 +325,9 @@ fields! {
         need ETH_TYPE & 0xffff = 0x8847 | 0x8848;
     37 PBB_ISID "pbb_isid" [] 24 masked set Hex at Pbb 24 need ETH_TYPE & 0xffff = 0x88e7;
     38 TUNNEL_ID "tunnel_id" ["tun_id"] 64 masked set Hex;
-    39 IPV6_EXTHDR "ipv6_exthdr" [] 9 masked fixed Hex need ETH_TYPE & 0xffff = 0x86dd;
-    42 TCP_FLAGS "tcp_flags" [] 12 masked fixed Hex onf ONF at Tcp 100
+    39 IPV6_EXTHDR "ipv6_exthdr" [] 9 masked fixed Bits(EXTHDR_NAMES)
+        need ETH_TYPE & 0xffff = 0x86dd;
+    42 TCP_FLAGS "tcp_flags" [] 12 masked fixed Bits(TCP_FLAG_NAMES) onf ONF at Tcp 100
         need IP_PROTO & 0xff = 6;
 }
 

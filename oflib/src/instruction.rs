@@ -6,6 +6,7 @@ use core::fmt;
 use crate::action::Action;
 use crate::error::{BadInstruction, DecodeError};
 use crate::ext::{ExtKind, ExtValue};
+use crate::text::Actions;
 use crate::types::{MeterId, TableId};
 use crate::wire::{Reader, Wire, Writer};
 
@@ -63,10 +64,24 @@ impl Instruction {
         }
     }
 
+    /// Whether only one of the two may stand in a flow entry.
+    pub fn is_same_type(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Experimenter(a), Self::Experimenter(b)) => core::ptr::eq(a.row, b.row),
+            (a, b) => a.number() == b.number(),
+        }
+    }
+
     fn order(&self) -> u8 {
         let number = self.number();
         let row = INSTRUCTIONS.iter().find(|row| row.0 == number);
         row.expect("every instruction has a row").2
+    }
+}
+
+impl fmt::Display for Instruction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Wire::text(self, f)
     }
 }
 
@@ -133,12 +148,6 @@ impl Wire for Instruction {
     }
 
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let list = |f: &mut fmt::Formatter<'_>, actions: &[Action]| {
-            for (i, action) in actions.iter().enumerate() {
-                write!(f, "{}{action}", if i == 0 { "" } else { "," })?;
-            }
-            Ok(())
-        };
         match self {
             Self::GotoTable(table) => write!(f, "goto_table:{}", table.0),
             Self::WriteMetadata {
@@ -146,12 +155,9 @@ impl Wire for Instruction {
                 mask: u64::MAX,
             } => write!(f, "write_metadata:{value:#x}"),
             Self::WriteMetadata { value, mask } => write!(f, "write_metadata:{value:#x}/{mask:#x}"),
-            Self::WriteActions(actions) => {
-                f.write_str("write_actions(")?;
-                list(f, actions)?;
-                f.write_str(")")
-            }
-            Self::ApplyActions(actions) => list(f, actions),
+            Self::WriteActions(actions) => write!(f, "write_actions({})", Actions(actions)),
+            Self::ApplyActions(actions) if actions.is_empty() => f.write_str("apply_actions(drop)"),
+            Self::ApplyActions(actions) => write!(f, "{}", Actions(actions)),
             Self::ClearActions => f.write_str("clear_actions"),
             Self::Meter(meter) => write!(f, "meter:{meter}"),
             Self::Experimenter(value) => fmt::Display::fmt(value, f),
@@ -169,13 +175,7 @@ impl Instructions {
     #[allow(clippy::result_unit_err)]
     pub fn new(mut list: Vec<Instruction>) -> Result<Self, ()> {
         list.sort_by_key(Instruction::order);
-        let same = |a: &Instruction, b: &Instruction| match (a, b) {
-            (Instruction::Experimenter(a), Instruction::Experimenter(b)) => {
-                core::ptr::eq(a.row, b.row)
-            }
-            (a, b) => a.number() == b.number(),
-        };
-        match list.windows(2).any(|pair| same(&pair[0], &pair[1])) {
+        match list.windows(2).any(|pair| pair[0].is_same_type(&pair[1])) {
             true => Err(()),
             false => Ok(Self(list)),
         }
@@ -210,6 +210,8 @@ impl Instructions {
 
 impl Wire for Instructions {
     /// Errors: an instruction's; BAD_INSTRUCTION/UNSUP_INST if a type stands twice.
+    /// Choice: OpenFlow 1.3 has no code for a duplicate (1.4 adds DUP_INST); a set with two is one that
+    /// no table supports.
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let start = r.at("instructions").clone();
         Self::new(r.get()?).map_err(|()| start.err(BadInstruction::UNSUP_INST))
@@ -219,20 +221,7 @@ impl Wire for Instructions {
     }
     /// The text behind `actions=`: `drop` if there is nothing.
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut comma = "";
-        for instruction in &self.0 {
-            if *instruction == Instruction::ApplyActions(Vec::new()) {
-                continue;
-            }
-            f.write_str(comma)?;
-            instruction.text(f)?;
-            comma = ",";
-        }
-        if comma.is_empty() {
-            f.write_str("drop")
-        } else {
-            Ok(())
-        }
+        fmt::Display::fmt(&Actions(&self.0), f)
     }
 }
 

@@ -1,9 +1,10 @@
 //! Matches: a list of fields with value and mask, its OXM wire form, and its checks.
 
 use alloc::vec::Vec;
+use core::fmt;
 
 use crate::error::{BadAction, BadMatch, DecodeError, ErrorCode};
-use crate::field::Field;
+use crate::field::{self, Field, VID_PRESENT};
 use crate::wire::{Reader, Wire, Writer};
 
 /// The OXM class of the specification's fields.
@@ -17,7 +18,7 @@ const MATCH_TYPE_OXM: u16 = 1;
 ///
 /// Shape: the first [`Field::bytes`] bytes of `value` and `mask` count, big-endian as on the wire; the
 /// others are zero. Invariant: no bit of `value` outside `mask`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct FieldMatch {
     /// The field.
     pub field: &'static Field,
@@ -69,6 +70,14 @@ impl FieldMatch {
         &self.value[..self.field.bytes()]
     }
 
+    /// Whether this guarantees what `field` needs, if it is about the field that `field` needs.
+    fn meets(&self, need: &field::Need) -> bool {
+        let mask = u128::from(need.mask);
+        self.field.id == need.id
+            && self.mask_number() & mask == mask
+            && need.any_of.contains(&((self.number() & mask) as u64))
+    }
+
     /// Appends the OXM form; the mask only if not exact.
     pub fn encode(&self, w: &mut Writer<'_>) {
         encode_header(self.field, !self.is_exact(), w);
@@ -78,6 +87,21 @@ impl FieldMatch {
             w.raw(&self.mask[..bytes]);
         }
     }
+}
+
+impl fmt::Debug for FieldMatch {
+    /// `name=0x1/0xff`: value and mask as plain numbers.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (value, mask) = (self.number(), self.mask_number());
+        write!(f, "{}={value:#x}/{mask:#x}", self.field.name)
+    }
+}
+
+/// Whether one of `fields` guarantees what `field` needs.
+pub(crate) fn meets_need(fields: &[FieldMatch], field: &Field) -> bool {
+    field
+        .need
+        .is_none_or(|need| fields.iter().any(|one| one.meets(&need)))
 }
 
 /// The errors that one use of OXM fields gives: a match, or a set-field.
@@ -188,15 +212,19 @@ fn decode_oxm(r: &mut Reader<'_>, errors: &OxmErrors) -> Result<FieldMatch, Deco
 /// Reads the field of a set-field action.
 ///
 /// Errors: BAD_ACTION/BAD_SET_TYPE for a field that is unknown, masked or not settable, BAD_SET_LEN,
-/// BAD_SET_ARGUMENT.
+/// BAD_SET_ARGUMENT for a value out of range or a VLAN_VID without its presence bit.
+/// Spec: OpenFlow 1.3.5 section 7.2.5.
 pub fn decode_set_field(r: &mut Reader<'_>) -> Result<FieldMatch, DecodeError> {
     let start = r.clone();
+    let (_, masked, _) = decode_header(&mut r.clone())?;
     let one = decode_oxm(r, &IN_SET_FIELD)?;
-    if one.field.settable && one.is_exact() {
-        Ok(one)
-    } else {
-        Err(start.err(BadAction::BAD_SET_TYPE))
+    if masked || !one.field.settable {
+        return Err(start.err(BadAction::BAD_SET_TYPE));
     }
+    if one.field.id == field::VLAN_VID.id && one.number() & u128::from(VID_PRESENT) == 0 {
+        return Err(r.err(BadAction::BAD_SET_ARGUMENT));
+    }
+    Ok(one)
 }
 
 /// What packets a flow entry is for.
@@ -243,15 +271,7 @@ impl Match {
 
     /// Whether every packet of this match has `field`: the prerequisite is matched.
     pub fn meets_need(&self, field: &Field) -> bool {
-        let Some(need) = field.need else { return true };
-        self.fields
-            .iter()
-            .filter(|one| one.field.id == need.id)
-            .any(|one| {
-                let mask = u128::from(need.mask);
-                let value = (one.number() & mask) as u64;
-                one.mask_number() & mask == mask && need.any_of.contains(&value)
-            })
+        meets_need(&self.fields, field)
     }
 }
 

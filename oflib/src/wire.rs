@@ -16,6 +16,15 @@ pub trait Wire: Sized {
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 }
 
+/// Shows a value's text form.
+pub struct Text<'a, T>(pub &'a T);
+
+impl<T: Wire> fmt::Display for Text<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.text(f)
+    }
+}
+
 /// A bounded window on a message's bytes.
 ///
 /// Invariant: no method reads past the window; each answers with the window's `short` error instead.
@@ -242,7 +251,7 @@ impl<T: Wire> Wire for Vec<T> {
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("[")?;
         for (i, item) in self.iter().enumerate() {
-            f.write_str(if i == 0 { "" } else { ", " })?;
+            f.write_str(if i == 0 { "" } else { "; " })?;
             item.text(f)?;
         }
         f.write_str("]")
@@ -293,10 +302,24 @@ impl<const N: usize> From<&str> for FixedStr<N> {
 }
 
 /// Defines a structure whose fields stand on the wire in the order written; `=> N` is N bytes of padding
-/// behind a field. The text form is `name=value,...`.
+/// behind a field, `as hex` a number printed so. The text form is `name=value,...`, or what the function behind `text` writes.
 macro_rules! wire {
-    ($(#[$m:meta])* pub struct $N:ident {
-        $($(#[$fm:meta])* pub $f:ident : $t:ty $(=> $pad:literal)?),* $(,)?
+    (@text $this:ident $f:ident $write:path; $($rest:tt)*) => { $write($this, $f) };
+    (@text $this:ident $f:ident; $($field:ident [$($hex:ident)?])*) => {{
+        let mut comma = "";
+        $(
+            write!($f, concat!("{}", stringify!($field), "="), core::mem::replace(&mut comma, ","))?;
+            $crate::wire::wire!(@value $($hex)? $this $f $field);
+        )*
+        let _ = comma;
+        Ok(())
+    }};
+    (@value hex $this:ident $f:ident $field:ident) => { write!($f, "{:#x}", $this.$field)? };
+    (@value $this:ident $f:ident $field:ident) => {
+        $crate::wire::Wire::text(&$this.$field, $f)?
+    };
+    ($(#[$m:meta])* pub struct $N:ident $(text $write:path)? {
+        $($(#[$fm:meta])* pub $f:ident : $t:ty $(as $hex:ident)? $(=> $pad:literal)?),* $(,)?
     }) => {
         $(#[$m])*
         #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -315,13 +338,7 @@ macro_rules! wire {
                 $(w.put(&self.$f)$(.pad($pad))?;)*
             }
             fn text(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                let mut comma = "";
-                $(
-                    write!(f, concat!("{}", stringify!($f), "="), core::mem::replace(&mut comma, ","))?;
-                    $crate::wire::Wire::text(&self.$f, f)?;
-                )*
-                let _ = comma;
-                Ok(())
+                $crate::wire::wire!(@text self f $($write)?; $($f [$($hex)?])*)
             }
         }
     };
@@ -347,6 +364,14 @@ macro_rules! named {
             /// The value of a name, in either case.
             pub fn named(name: &str) -> Option<Self> {
                 Self::NAMES.iter().find(|(_, n)| n.eq_ignore_ascii_case(name)).map(|(v, _)| *v)
+            }
+        }
+        impl core::str::FromStr for $N {
+            type Err = ();
+            /// A name in either case, or a number.
+            fn from_str(s: &str) -> Result<Self, ()> {
+                let numbered = || $crate::text::number(s)?.try_into().ok().map(Self);
+                Self::named(s).or_else(numbered).ok_or(())
             }
         }
         impl $crate::wire::Wire for $N {
@@ -392,6 +417,10 @@ macro_rules! flags {
             pub const NAMES: &'static [(Self, &'static str)] = &[$((Self::$V, $text)),*];
             /// All named bits.
             pub const ALL: Self = Self(0 $(| $value)*);
+            /// The bit of a name, in either case.
+            pub fn named(name: &str) -> Option<Self> {
+                Self::NAMES.iter().find(|(_, n)| n.eq_ignore_ascii_case(name)).map(|(v, _)| *v)
+            }
             /// Whether all bits of `other` are set.
             pub const fn has(self, other: Self) -> bool {
                 self.0 & other.0 == other.0

@@ -7,17 +7,17 @@ wire! {
     #[derive(Copy)]
     pub struct AsyncConfig {
         /// PACKET_IN reasons as master or equal.
-        pub packet_in: u32,
+        pub packet_in: u32 as hex,
         /// PACKET_IN reasons as slave.
-        pub packet_in_slave: u32,
+        pub packet_in_slave: u32 as hex,
         /// PORT_STATUS reasons as master or equal.
-        pub port_status: u32,
+        pub port_status: u32 as hex,
         /// PORT_STATUS reasons as slave.
-        pub port_status_slave: u32,
+        pub port_status_slave: u32 as hex,
         /// FLOW_REMOVED reasons as master or equal.
-        pub flow_removed: u32,
+        pub flow_removed: u32 as hex,
         /// FLOW_REMOVED reasons as slave.
-        pub flow_removed_slave: u32,
+        pub flow_removed_slave: u32 as hex,
     }
 }
 

@@ -56,7 +56,11 @@ impl Wire for ErrorMsg {
         w.put(&self.data);
     }
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{},data=", self.error)?;
+        write!(f, "{}", self.error)?;
+        if self.error.ty == EXPERIMENTER_ERROR_TYPE {
+            write!(f, " of experimenter {:#x}", self.experimenter)?;
+        }
+        f.write_str(",data=")?;
         self.data.text(f)
     }
 }

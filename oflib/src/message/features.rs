@@ -26,7 +26,7 @@ wire! {
     /// The body of FEATURES_REPLY.
     pub struct Features {
         /// Identifies the switch.
-        pub datapath_id: u64,
+        pub datapath_id: u64 as hex,
         /// Packets that the switch can hold.
         pub n_buffers: u32,
         /// Tables.

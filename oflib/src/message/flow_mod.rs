@@ -3,6 +3,7 @@
 use crate::error::FlowModFailed;
 use crate::instruction::Instructions;
 use crate::matching::Match;
+use crate::text::write_flow_mod;
 use crate::types::{BufferId, GroupId, PortNo, TableId};
 use crate::wire::{flags, named, wire};
 
@@ -43,7 +44,7 @@ pub const DEFAULT_PRIORITY: u16 = 0x8000;
 
 wire! {
     /// A change of flow entries.
-    pub struct FlowMod {
+    pub struct FlowMod text write_flow_mod {
         /// The entry's cookie.
         pub cookie: u64,
         /// For modify and delete: the bits of the cookie that must be equal.

@@ -22,7 +22,7 @@ wire! {
     /// A removed entry with its last counters.
     pub struct FlowRemoved {
         /// Its cookie.
-        pub cookie: u64,
+        pub cookie: u64 as hex,
         /// Its priority.
         pub priority: u16,
         /// Why it was removed.

@@ -5,6 +5,7 @@ use core::fmt;
 
 use crate::action::Action;
 use crate::error::{DecodeError, GroupModFailed};
+use crate::text::write_group_mod;
 use crate::types::{GroupId, PortNo};
 use crate::wire::{Reader, Wire, Writer, named, wire};
 
@@ -30,7 +31,7 @@ named! {
         /// The only one.
         INDIRECT = 2 "indirect",
         /// The first that is live.
-        FF = 3 "fast_failover",
+        FF = 3 "ff",
     }
 }
 
@@ -79,18 +80,13 @@ impl Wire for Bucket {
         w.put(&self.actions).patch_length(start, start);
     }
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "weight:{},watch_port:{},watch_group:{},actions=",
-            self.weight, self.watch_port, self.watch_group
-        )?;
-        self.actions.text(f)
+        crate::text::write_bucket(self, f)
     }
 }
 
 wire! {
     /// A change of groups.
-    pub struct GroupMod {
+    pub struct GroupMod text write_group_mod {
         /// What to do.
         pub command: GroupModCommand,
         /// The group's type.

@@ -67,10 +67,11 @@ impl Wire for Hello {
     }
 
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("versions=")?;
+        let mut comma = "versions=";
         for (word, bits) in self.bitmap.iter().enumerate() {
             for bit in (0..32).filter(|bit| bits >> bit & 1 == 1) {
-                write!(f, "{} ", Version((32 * word + bit) as u8))?;
+                write!(f, "{comma}{}", Version((32 * word + bit) as u8))?;
+                comma = ",";
             }
         }
         Ok(())

@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::error::{DecodeError, MeterModFailed};
+use crate::text::write_meter_mod;
 use crate::types::MeterId;
 use crate::wire::{Reader, Wire, Writer, flags, named, wire};
 
@@ -55,7 +56,7 @@ impl BandKind {
     }
 }
 
-/// One band of a meter. Bytes of a band on the wire.
+/// Bytes of a band on the wire.
 const BAND_BYTES: usize = 16;
 
 /// One band of a meter.
@@ -114,6 +115,12 @@ impl Wire for Band {
         };
     }
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for Band {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind {
             BandKind::Drop => f.write_str("type=drop")?,
             BandKind::DscpRemark(levels) => write!(f, "type=dscp_remark,prec_level={levels}")?,
@@ -125,7 +132,7 @@ impl Wire for Band {
 
 wire! {
     /// A change of meters.
-    pub struct MeterMod {
+    pub struct MeterMod text write_meter_mod {
         /// What to do.
         pub command: MeterModCommand,
         /// Units and options.

@@ -17,6 +17,7 @@ pub mod queue;
 pub mod role;
 pub mod table_mod;
 
+use alloc::format;
 use core::fmt;
 
 pub use async_config::AsyncConfig;
@@ -38,7 +39,7 @@ pub use table_mod::TableMod;
 
 use crate::error::{BadRequest, DecodeError};
 use crate::ext::{ExtKind, ExtValue};
-use crate::wire::{Bytes, Reader, Wire, Writer};
+use crate::wire::{Bytes, Reader, Text, Wire, Writer};
 
 /// The body of a message that has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -100,8 +101,9 @@ macro_rules! messages {
         impl fmt::Display for Message {
             /// `OFPT_NAME: field=value,...`
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "OFPT_{}: ", self.name())?;
-                match self { $(Self::$V(body) => Wire::text(body, f),)* }
+                let body = match self { $(Self::$V(body) => format!("{}", Text(body)),)* };
+                let colon = if body.is_empty() { "" } else { ": " };
+                write!(f, "OFPT_{}{colon}{body}", self.name())
             }
         }
     };

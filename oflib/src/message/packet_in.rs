@@ -28,7 +28,7 @@ wire! {
         /// The table that was looked up.
         pub table_id: TableId,
         /// The cookie of the entry that was looked up; all ones if there is none.
-        pub cookie: u64,
+        pub cookie: u64 as hex,
         /// Ingress port, metadata and tunnel id, those that are not zero.
         pub fields: Match => 2,
         /// The packet, or its beginning.

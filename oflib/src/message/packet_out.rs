@@ -5,8 +5,9 @@ use core::fmt;
 
 use crate::action::Action;
 use crate::error::DecodeError;
+use crate::text::Actions;
 use crate::types::{BufferId, PortNo};
-use crate::wire::{Bytes, Reader, Wire, Writer};
+use crate::wire::{Bytes, Reader, Text, Wire, Writer};
 
 /// A packet that the controller sends through the switch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,11 +45,11 @@ impl Wire for PacketOut {
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "buffer_id={},in_port={},actions=",
-            self.buffer_id, self.in_port
-        )?;
-        self.actions.text(f)?;
-        f.write_str(",data=")?;
-        self.data.text(f)
+            "buffer_id={},in_port={},data={},actions={}",
+            self.buffer_id,
+            self.in_port,
+            Text(&self.data),
+            Actions(&self.actions)
+        )
     }
 }

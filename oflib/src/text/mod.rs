@@ -1,4 +1,13 @@
 //! The text form of values, matches and actions, in the syntax that users of `ovs-ofctl` know.
+//!
+//! Printing and single values stand here; [`parse_match`], [`parse_flow`] and the others read whole texts,
+//! and what is printed of a thing reads back as that thing.
+
+mod action;
+mod flow;
+mod group;
+mod matching;
+mod word;
 
 use alloc::{format, string::String};
 use core::fmt;
@@ -9,6 +18,29 @@ use crate::catalogue::Catalogue;
 use crate::field::{self, Field, Style, mac_of};
 use crate::matching::{FieldMatch, Match};
 use crate::types::{EtherType, GroupId, Mac, MaxLen, PortNo, QueueId};
+
+pub use action::{parse_actions, parse_instructions};
+pub use flow::parse_flow;
+pub(crate) use flow::{write_flow_entry, write_flow_mod};
+pub use group::{parse_group, parse_meter};
+pub(crate) use group::{write_bucket, write_group, write_group_mod, write_meter, write_meter_mod};
+pub use matching::parse_match;
+pub use word::ParseError;
+
+/// Writes actions or instructions with commas between them; `drop` if there are none.
+pub struct Actions<'a, T>(pub &'a [T]);
+
+impl<T: fmt::Display> fmt::Display for Actions<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str("drop");
+        }
+        for (i, item) in self.0.iter().enumerate() {
+            write!(f, "{}{item}", if i == 0 { "" } else { "," })?;
+        }
+        Ok(())
+    }
+}
 
 /// Reads a decimal number, or a hexadecimal one behind `0x`.
 pub fn number(s: &str) -> Option<u64> {
@@ -72,7 +104,7 @@ pub fn write_value(
     match field.style {
         Style::Dec => write!(f, "{number}"),
         Style::Hex if field.id == field::ETH_TYPE.id => write!(f, "{number:#06x}"),
-        Style::Hex => write!(f, "{number:#x}"),
+        Style::Hex | Style::Bits(_) => write!(f, "{number:#x}"),
         Style::Port => write!(f, "{}", PortNo(number as u32)),
         Style::Mac => write!(f, "{}", mac_of(value)),
         Style::Ip4 => write!(f, "{}", Ipv4Addr::from_bits(number as u32)),
@@ -81,9 +113,23 @@ pub fn write_value(
 }
 
 impl fmt::Display for FieldMatch {
-    /// `name=value`, `name=value/mask` or `name=address/length`.
+    /// `name=value`, `name=value/mask` or `name=address/length`; a tag's VLAN as `dl_vlan=1`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (number, present) = (self.number(), u128::from(field::VID_PRESENT));
+        if self.field.id == field::VLAN_VID.id && self.is_exact() && number & present != 0 {
+            return write!(f, "dl_vlan={}", number & !present);
+        }
         write!(f, "{}=", self.field.shown())?;
+        if let (Style::Bits(names), false) = (self.field.style, self.is_exact())
+            && self.mask_number() >> names.len() == 0
+        {
+            return (0..names.len())
+                .filter(|bit| self.mask_number() >> bit & 1 == 1)
+                .try_for_each(|bit| {
+                    let wanted = number >> bit & 1 == 1;
+                    write!(f, "{}{}", if wanted { '+' } else { '-' }, names[bit])
+                });
+        }
         write_value(f, self.field, &self.value)?;
         if self.is_exact() {
             return Ok(());
@@ -131,8 +177,8 @@ pub(crate) fn write_match(fields: &Match, f: &mut fmt::Formatter<'_>) -> fmt::Re
 
 /// An argument of an action, in text.
 pub trait ActionArg: Sized {
-    /// Writes it behind the action's name, with what stands between.
-    fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
+    /// Writes the action that has this argument.
+    fn write(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result;
     /// Reads it. Errors: what is wrong, in words.
     fn parse(s: &str, catalogue: &Catalogue) -> Result<Self, String>;
 }
@@ -140,8 +186,8 @@ pub trait ActionArg: Sized {
 macro_rules! numeric_args {
     ($($t:ty, $inner:ty, $make:expr, $get:expr, $format:literal;)*) => { $(
         impl ActionArg for $t {
-            fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, concat!(":", $format), $get(self))
+            fn write(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!("{}:", $format), name, $get(self))
             }
             fn parse(s: &str, _: &Catalogue) -> Result<Self, String> {
                 let value = number(s).and_then(|n| <$inner>::try_from(n).ok());
@@ -160,18 +206,17 @@ numeric_args! {
 
 /// Reads a port's number or reserved name. Errors: what is wrong, in words.
 pub fn parse_port(s: &str) -> Result<PortNo, String> {
-    let numbered = || number(s).and_then(|n| u32::try_from(n).ok()).map(PortNo);
-    PortNo::named(s)
-        .or_else(numbered)
-        .ok_or_else(|| format!("'{s}' is no port number and none of the reserved names"))
+    s.parse()
+        .map_err(|()| format!("'{s}' is no port number and none of the reserved names"))
 }
 
 impl ActionArg for Output {
-    fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, ":{}", self.port)?;
-        match self.max_len {
-            _ if self.port != PortNo::CONTROLLER => Ok(()),
-            MaxLen(n) => write!(f, ":{n}"),
+    /// A reserved port stands alone, the controller with the length.
+    fn write(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.port.name() {
+            None => write!(f, "{name}:{}", self.port),
+            Some(port) if self.port == PortNo::CONTROLLER => write!(f, "{port}:{}", self.max_len.0),
+            Some(port) => f.write_str(port),
         }
     }
     /// `PORT` or `PORT:MAX_LEN`; the whole packet if a controller is named without a length.
@@ -197,7 +242,7 @@ impl ActionArg for Output {
 /// Reads a value in a field's style. Errors: what is wrong, in words.
 pub fn parse_value(field: &Field, s: &str) -> Result<u128, String> {
     let value = match field.style {
-        Style::Dec | Style::Hex => number(s).map(u128::from),
+        Style::Dec | Style::Hex | Style::Bits(_) => number(s).map(u128::from),
         Style::Port => return parse_port(s).map(|port| port.0.into()),
         Style::Mac => s
             .parse::<Mac>()
@@ -216,8 +261,8 @@ pub fn parse_value(field: &Field, s: &str) -> Result<u128, String> {
 }
 
 impl ActionArg for SetField {
-    fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(":")?;
+    fn write(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{name}:")?;
         write_value(f, self.0.field, &self.0.value)?;
         write!(f, "->{}", self.0.field.shown())
     }

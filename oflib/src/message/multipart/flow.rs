@@ -6,6 +6,7 @@ use crate::error::{BadRequest, DecodeError};
 use crate::instruction::Instructions;
 use crate::matching::Match;
 use crate::message::FlowModFlags;
+use crate::text::write_flow_entry;
 use crate::types::{GroupId, PortNo, TableId};
 use crate::wire::{Reader, Wire, Writer, wire};
 
@@ -19,9 +20,9 @@ wire! {
         /// Only those that use this group.
         pub out_group: GroupId => 4,
         /// Only those with this cookie,
-        pub cookie: u64,
+        pub cookie: u64 as hex,
         /// in these bits.
-        pub cookie_mask: u64,
+        pub cookie_mask: u64 as hex,
         /// Only those that this match covers.
         pub fields: Match,
     }
@@ -41,7 +42,7 @@ impl FlowStatsRequest {
 
 wire! {
     /// An entry without its length.
-    pub struct FlowEntry {
+    pub struct FlowEntry text write_flow_entry {
         /// Its table.
         pub table_id: TableId => 1,
         /// How long it lives: whole seconds,

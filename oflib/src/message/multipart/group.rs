@@ -5,6 +5,7 @@ use core::fmt;
 
 use crate::error::{BadRequest, DecodeError};
 use crate::message::group_mod::{Bucket, GroupType};
+use crate::text::write_group;
 use crate::types::GroupId;
 use crate::wire::{Reader, Wire, Writer, flags, wire};
 
@@ -100,8 +101,7 @@ impl Wire for GroupDesc {
         w.patch_length(start, start);
     }
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "group_id={},type={},buckets=", self.group_id, self.ty)?;
-        self.buckets.text(f)
+        write_group(self.group_id, self.ty, &self.buckets, f)
     }
 }
 

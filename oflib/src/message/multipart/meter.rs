@@ -6,6 +6,7 @@ use core::fmt;
 use super::group::BucketCounter;
 use crate::error::{BadRequest, DecodeError};
 use crate::message::meter_mod::{Band, MeterFlags};
+use crate::text::write_meter;
 use crate::types::MeterId;
 use crate::wire::{Reader, Wire, Writer, wire};
 
@@ -106,8 +107,7 @@ impl Wire for MeterConfig {
         w.patch_length(start, start);
     }
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "meter={},flags={},bands=", self.meter_id, self.flags)?;
-        self.bands.text(f)
+        write_meter(self.meter_id, self.flags, &self.bands, f)
     }
 }
 
@@ -118,9 +118,9 @@ wire! {
         /// The most meters.
         pub max_meter: u32,
         /// A bit for each band type.
-        pub band_types: u32,
+        pub band_types: u32 as hex,
         /// Units and options.
-        pub capabilities: u32,
+        pub capabilities: u32 as hex,
         /// The most bands of a meter.
         pub max_bands: u8,
         /// The most colours.

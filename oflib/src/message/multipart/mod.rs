@@ -7,7 +7,7 @@ pub mod port;
 pub mod switch;
 pub mod table_features;
 
-use alloc::vec::Vec;
+use alloc::{format, vec::Vec};
 use core::fmt;
 
 pub use flow::{AggregateStats, FlowStats, FlowStatsRequest};
@@ -20,7 +20,7 @@ pub use table_features::{TableFeatures, TableProperty};
 use crate::error::{BadRequest, DecodeError};
 use crate::ext::{ExtKind, ExtValue};
 use crate::message::{Empty, PortDesc};
-use crate::wire::{Reader, Wire, Writer};
+use crate::wire::{Reader, Text, Wire, Writer};
 
 /// The flag that says that more parts follow.
 const MORE: u16 = 1;
@@ -116,8 +116,10 @@ macro_rules! bodies {
                 match &self.body { $($Body::$V(body) => { w.put(body); })* }
             }
             fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "OFPMP_{}{} ", self.body.name(), if self.more { " (more)" } else { "" })?;
-                match &self.body { $($Body::$V(body) => body.text(f),)* }
+                let body = match &self.body { $($Body::$V(body) => format!("{}", Text(body)),)* };
+                let more = if self.more { " (more)" } else { "" };
+                let blank = if body.is_empty() { "" } else { " " };
+                write!(f, "OFPMP_{}{more}{blank}{body}", self.body.name())
             }
         }
         impl From<$Body> for $N {

@@ -3,11 +3,16 @@
 use alloc::vec::Vec;
 use core::fmt;
 
+use crate::action::ACTIONS;
 use crate::error::{DecodeError, TableFeaturesFailed};
 use crate::field::Field;
+use crate::instruction::INSTRUCTIONS;
 use crate::matching::{decode_header, encode_header};
 use crate::types::TableId;
 use crate::wire::{Bytes, FixedStr, Reader, Wire, Writer, wire};
+
+/// The type number of experimenters.
+const EXPERIMENTER: u16 = 0xffff;
 
 /// An instruction or action by its type, with its experimenter if that has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,17 +54,17 @@ pub struct TableProperty {
     pub list: PropertyList,
 }
 
-/// Number, name, and what is listed (i: types, t: tables, f: fields, e: experimenter) of each property
-/// type; the odd number behind is the same for the table-miss entry.
+/// Number, name, and what is listed (i: instructions, a: actions, t: tables, f: fields, e: experimenter)
+/// of each property type; the odd number behind is the same for the table-miss entry.
 pub const PROPERTIES: &[(u16, &str, char)] = &[
     (0, "instructions", 'i'),
     (1, "instructions_miss", 'i'),
     (2, "next_tables", 't'),
     (3, "next_tables_miss", 't'),
-    (4, "write_actions", 'i'),
-    (5, "write_actions_miss", 'i'),
-    (6, "apply_actions", 'i'),
-    (7, "apply_actions_miss", 'i'),
+    (4, "write_actions", 'a'),
+    (5, "write_actions_miss", 'a'),
+    (6, "apply_actions", 'a'),
+    (7, "apply_actions_miss", 'a'),
     (8, "match", 'f'),
     (10, "wildcards", 'f'),
     (12, "write_setfield", 'f'),
@@ -70,6 +75,27 @@ pub const PROPERTIES: &[(u16, &str, char)] = &[
     (0xffff, "experimenter_miss", 'e'),
 ];
 
+impl TypeId {
+    /// The name of the instruction (`kind` i) or action (a).
+    fn name(self, kind: char) -> &'static str {
+        let name = match kind {
+            'i' => INSTRUCTIONS
+                .iter()
+                .find(|row| row.0 == self.ty)
+                .map(|row| row.1),
+            _ => ACTIONS
+                .iter()
+                .find(|row| row.number == self.ty)
+                .map(|row| row.name),
+        };
+        name.unwrap_or(if self.ty == EXPERIMENTER {
+            "experimenter"
+        } else {
+            "unknown"
+        })
+    }
+}
+
 impl Wire for TypeId {
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let mut body = r
@@ -77,16 +103,16 @@ impl Wire for TypeId {
             .sized(2, 4, 4, TableFeaturesFailed::BAD_LEN)?;
         let ty = body.get()?;
         body.take(2)?;
-        let experimenter = if ty == 0xffff {
+        let experimenter = if ty == EXPERIMENTER {
             body.at("experimenter").get()?
         } else {
             0
         };
-        body.rest();
+        body.finish()?;
         Ok(Self { ty, experimenter })
     }
     fn encode(&self, w: &mut Writer<'_>) {
-        let experimenter = self.ty == 0xffff;
+        let experimenter = self.ty == EXPERIMENTER;
         w.put(&self.ty).put(&if experimenter { 8u16 } else { 4 });
         if experimenter {
             w.put(&self.experimenter);
@@ -132,7 +158,7 @@ impl Wire for TableProperty {
         body.take(2)?;
         body.at(row.1);
         let list = match row.2 {
-            'i' => PropertyList::Types(body.get()?),
+            'i' | 'a' => PropertyList::Types(body.get()?),
             't' => PropertyList::Tables(body.get()?),
             'f' => PropertyList::Fields(body.get()?),
             _ => PropertyList::Experimenter(body.get()?, body.get()?, body.get()?),
@@ -153,13 +179,14 @@ impl Wire for TableProperty {
         w.align8(start);
     }
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = PROPERTIES
-            .iter()
-            .find(|row| row.0 == self.ty)
-            .map_or("?", |row| row.1);
+        let row = PROPERTIES.iter().find(|row| row.0 == self.ty);
+        let (name, kind) = row.map_or(("?", 'e'), |row| (row.1, row.2));
         write!(f, "{name}=")?;
         match &self.list {
-            PropertyList::Types(list) => list.text(f),
+            PropertyList::Types(list) => {
+                let names: Vec<&str> = list.iter().map(|id| id.name(kind)).collect();
+                write!(f, "[{}]", names.join("; "))
+            }
             PropertyList::Tables(list) => list.text(f),
             PropertyList::Fields(list) => list.text(f),
             PropertyList::Experimenter(id, ty, data) => {
@@ -178,9 +205,9 @@ wire! {
         /// Its name.
         pub name: FixedStr<32>,
         /// Metadata bits that can be matched.
-        pub metadata_match: u64,
+        pub metadata_match: u64 as hex,
         /// Metadata bits that can be written.
-        pub metadata_write: u64,
+        pub metadata_write: u64 as hex,
         /// Configuration; zero in OpenFlow 1.3.
         pub config: u32,
         /// The most entries.

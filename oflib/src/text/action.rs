@@ -1,0 +1,210 @@
+//! Reads the text of actions and instructions.
+
+use alloc::{string::String, vec::Vec};
+
+use super::matching::{field_named, parse_field};
+use super::parse_port;
+use super::word::{ParseError, Word};
+use crate::action::{ACTIONS, Action, Output, SetField, parse_ext};
+use crate::catalogue::Catalogue;
+use crate::ext::{ExtKind, ExtValue};
+use crate::field::{self, VID_PRESENT};
+use crate::instruction::{INSTRUCTIONS, Instruction, Instructions};
+use crate::matching::{FieldMatch, Match};
+use crate::text::ActionArg;
+
+/// What to write where nothing is to be done.
+const DROP: &str = "drop";
+/// In front of the names of fields, these make names of actions that set them.
+const SETTERS: &[&str] = &["mod_", "set_"];
+
+/// Reads the actions of a list: `set_field:10.0.0.1->nw_dst,output:2`; `drop` for none. `fields` is what
+/// `mod_tp_dst` and its like take their protocol from.
+///
+/// Errors: the word that is no action or no argument of its action.
+pub fn parse_actions(
+    text: &str,
+    fields: &Match,
+    catalogue: &Catalogue,
+) -> Result<Vec<Action>, ParseError> {
+    actions(Word::new(text), fields, catalogue)
+}
+
+/// Reads instructions: `meter:1,output:2,write_actions(group:1),goto_table:2`. Actions that stand alone
+/// are applied; `drop` is no instruction at all.
+///
+/// Errors: the word that is no instruction or action, no argument of it, or stands twice.
+pub fn parse_instructions(
+    text: &str,
+    fields: &Match,
+    catalogue: &Catalogue,
+) -> Result<Instructions, ParseError> {
+    instructions(Word::new(text), fields, catalogue)
+}
+
+pub(super) fn actions(
+    text: Word<'_>,
+    fields: &Match,
+    catalogue: &Catalogue,
+) -> Result<Vec<Action>, ParseError> {
+    let items = text.items();
+    if items.len() == 1 && items[0].is(DROP) {
+        return Ok(Vec::new());
+    }
+    items
+        .into_iter()
+        .map(|item| action(item, fields, catalogue))
+        .collect()
+}
+
+pub(super) fn instructions(
+    text: Word<'_>,
+    fields: &Match,
+    catalogue: &Catalogue,
+) -> Result<Instructions, ParseError> {
+    let items = text.items();
+    if items.len() == 1 && items[0].is(DROP) {
+        return Ok(Instructions::default());
+    }
+    let mut list: Vec<Instruction> = Vec::new();
+    let mut alone = Vec::new();
+    for item in items {
+        match instruction(item, fields, catalogue)? {
+            Some(one) if list.iter().any(|other| other.is_same_type(&one)) => {
+                return Err(item.err("only one instruction of a type may stand here"));
+            }
+            Some(one) => list.push(one),
+            None => alone.push(action(item, fields, catalogue)?),
+        }
+    }
+    if !alone.is_empty() {
+        list.push(Instruction::ApplyActions(alone));
+    }
+    Instructions::new(list)
+        .map_err(|()| text.err("actions stand both alone and within apply_actions()"))
+}
+
+/// Reads one instruction; `None` if none has this name.
+fn instruction(
+    item: Word<'_>,
+    fields: &Match,
+    catalogue: &Catalogue,
+) -> Result<Option<Instruction>, ParseError> {
+    let (name, argument) = item.call()?;
+    let name = name.without("ofpit_");
+    let list = || actions(argument, fields, catalogue);
+    let mut rows = INSTRUCTIONS.iter();
+    Ok(Some(
+        match rows.find(|row| name.is(row.1)).map(|row| row.1) {
+            Some("goto_table") => Instruction::GotoTable(argument.parse("table")?),
+            Some("meter") => Instruction::Meter(argument.parse("meter")?),
+            Some("apply_actions") => Instruction::ApplyActions(list()?),
+            Some("write_actions") => Instruction::WriteActions(list()?),
+            Some("clear_actions") if argument.text.is_empty() => Instruction::ClearActions,
+            Some("write_metadata") => {
+                let (value, mask) = match argument.split_at(&['/']) {
+                    Some((value, mask)) => (value.number()?, mask.number()?),
+                    None => (argument.number()?, u64::MAX),
+                };
+                Instruction::WriteMetadata { value, mask }
+            }
+            Some(_) => return Err(item.err("takes no argument")),
+            None => match ext(ExtKind::Instruction, name, argument, catalogue)? {
+                Some(value) => Instruction::Experimenter(value),
+                None => return Ok(None),
+            },
+        },
+    ))
+}
+
+/// Reads one action.
+fn action(item: Word<'_>, fields: &Match, catalogue: &Catalogue) -> Result<Action, ParseError> {
+    let (name, argument) = item.call()?;
+    let name = name.without("ofpat_");
+    if let Some(action) = Action::parse(name.text, argument.text, catalogue) {
+        return action.map_err(|message| match argument.text {
+            "" => item.err(message),
+            _ => argument.err(message),
+        });
+    }
+    if parse_port(name.text).is_ok() {
+        let output = Output::parse(item.text, catalogue);
+        return output.map(Action::Output).map_err(|m| item.err(m));
+    }
+    if let Some(value) = ext(ExtKind::Action, name, argument, catalogue)? {
+        return Ok(Action::Experimenter(value));
+    }
+    let mut setters = SETTERS.iter().filter_map(|setter| name.behind(setter));
+    match setters.find_map(|field| setter(field, argument, fields, catalogue)) {
+        Some(set) => set.map(|one| Action::SetField(SetField(one))),
+        None => Err(name.unknown("action or instruction", names(catalogue))),
+    }
+}
+
+/// The names that actions and instructions have.
+fn names(catalogue: &Catalogue) -> impl Iterator<Item = &str> {
+    let actions = ACTIONS
+        .iter()
+        .flat_map(|row| row.aliases.iter().chain([&row.name]));
+    let exts = [ExtKind::Action, ExtKind::Instruction]
+        .into_iter()
+        .flat_map(|kind| catalogue.values(kind));
+    let instructions = INSTRUCTIONS.iter().map(|row| row.1);
+    let others = [
+        DROP,
+        "controller",
+        "normal",
+        "flood",
+        "all",
+        "local",
+        "in_port",
+    ];
+    actions
+        .copied()
+        .chain(exts.map(|row| row.name))
+        .chain(instructions)
+        .chain(others)
+}
+
+/// Reads what an action that is called after a field sets. `None` if there is no such field.
+fn setter(
+    name: Word<'_>,
+    argument: Word<'_>,
+    fields: &Match,
+    catalogue: &Catalogue,
+) -> Option<Result<FieldMatch, ParseError>> {
+    if name.is("nw_tos") {
+        let dscp = |tos: u8| FieldMatch::exact(field::IP_DSCP, u128::from(tos >> 2));
+        return Some(argument.number().map(dscp));
+    }
+    let Some(field) = field_named(name.text, fields.fields(), catalogue) else {
+        let by_protocol = name.is("tp_src") || name.is("tp_dst");
+        return by_protocol.then(|| Err(name.err("the match names no protocol that has ports")));
+    };
+    if !field.settable {
+        return Some(Err(name.err("this field cannot be set")));
+    }
+    Some(
+        parse_field(field, argument).and_then(|one| match one.number() {
+            _ if !one.is_exact() => Err(argument.err("takes no mask")),
+            vid if field.id == field::VLAN_VID.id => {
+                Ok(FieldMatch::exact(field, vid | u128::from(VID_PRESENT)))
+            }
+            _ => Ok(one),
+        }),
+    )
+}
+
+/// Reads an extension's value; `None` if no extension has the name.
+fn ext(
+    kind: ExtKind,
+    name: Word<'_>,
+    argument: Word<'_>,
+    catalogue: &Catalogue,
+) -> Result<Option<ExtValue>, ParseError> {
+    let row = catalogue.values(kind).find(|row| name.is(row.name));
+    let value = row.map(|row| parse_ext(row, argument.text));
+    value
+        .transpose()
+        .map_err(|message: String| argument.err(message))
+}

@@ -1,0 +1,293 @@
+//! Reads the text of a match: field names of both traditions, keywords, masks.
+
+use alloc::{format, string::String, vec::Vec};
+
+use super::word::{ParseError, Word};
+use super::{KEYWORDS, number, parse_value};
+use crate::catalogue::Catalogue;
+use crate::error::BadMatch;
+use crate::field::{self, Field, Style, VID_PRESENT};
+use crate::matching::{FieldMatch, Match, meets_need};
+
+/// Names whose field depends on the protocol: the first whose prerequisite the match meets. What one row
+/// finds may be what a later row's fields need.
+const BY_PROTOCOL: &[(&str, &[&Field])] = &[
+    ("nw_proto", &[field::IP_PROTO, field::ARP_OP]),
+    ("nw_src", &[field::IPV4_SRC, field::ARP_SPA]),
+    ("nw_dst", &[field::IPV4_DST, field::ARP_TPA]),
+    ("icmp_type", &[field::ICMPV4_TYPE, field::ICMPV6_TYPE]),
+    ("icmp_code", &[field::ICMPV4_CODE, field::ICMPV6_CODE]),
+    (
+        "tp_src",
+        &[
+            field::TCP_SRC,
+            field::UDP_SRC,
+            field::SCTP_SRC,
+            field::ICMPV4_TYPE,
+            field::ICMPV6_TYPE,
+        ],
+    ),
+    (
+        "tp_dst",
+        &[
+            field::TCP_DST,
+            field::UDP_DST,
+            field::SCTP_DST,
+            field::ICMPV4_CODE,
+            field::ICMPV6_CODE,
+        ],
+    ),
+];
+
+/// Names of other tools that stand for a part of a field, or for several.
+const DERIVED: &[&str] = &["dl_vlan", "vlan_tci", "nw_tos"];
+
+/// What `dl_vlan` says of packets without a tag.
+const NO_VLAN: u16 = 0xffff;
+
+/// Reads a match: `in_port=1,ip,nw_dst=10.0.0.0/8`, in any order; empty for all packets.
+///
+/// Errors: the word that is no field, no value of its field, stands twice or lacks its prerequisite.
+pub fn parse_match(text: &str, catalogue: &Catalogue) -> Result<Match, ParseError> {
+    let mut parser = MatchParser::new(catalogue);
+    for item in Word::new(text).items() {
+        parser.add(item)?;
+    }
+    parser.finish()
+}
+
+/// The names that a match knows.
+pub(super) fn names(catalogue: &Catalogue) -> impl Iterator<Item = &str> {
+    let fields = catalogue
+        .fields()
+        .iter()
+        .flat_map(|f| f.aliases.iter().chain([&f.name]));
+    let others = BY_PROTOCOL.iter().map(|row| &row.0).chain(DERIVED);
+    fields
+        .chain(others)
+        .copied()
+        .chain(KEYWORDS.iter().map(|k| k.name))
+}
+
+/// The field of a name, where that may depend on the protocol that `fields` names.
+pub(super) fn field_named(
+    name: &str,
+    fields: &[FieldMatch],
+    catalogue: &Catalogue,
+) -> Option<&'static Field> {
+    let row = BY_PROTOCOL
+        .iter()
+        .find(|row| row.0.eq_ignore_ascii_case(name));
+    match row.and_then(|row| row.1.iter().find(|field| meets_need(fields, field))) {
+        Some(field) => Some(field),
+        None => catalogue.field_named(name),
+    }
+}
+
+/// A match in the making.
+pub(super) struct MatchParser<'a> {
+    catalogue: &'a Catalogue,
+    fields: Vec<FieldMatch>,
+    /// The word of each of `fields`.
+    words: Vec<Word<'a>>,
+    /// Names that depend on the protocol, with their values.
+    pending: Vec<(Word<'a>, Word<'a>)>,
+}
+
+impl<'a> MatchParser<'a> {
+    pub(super) fn new(catalogue: &'a Catalogue) -> Self {
+        Self {
+            catalogue,
+            fields: Vec::new(),
+            words: Vec::new(),
+            pending: Vec::new(),
+        }
+    }
+
+    /// Takes one keyword or `name=value`.
+    pub(super) fn add(&mut self, item: Word<'a>) -> Result<(), ParseError> {
+        let Some((name, value)) = item.split_at(&['=']) else {
+            let keyword = KEYWORDS.iter().find(|k| item.is(k.name));
+            let Some(keyword) = keyword else {
+                return Err(match names(self.catalogue).any(|name| item.is(name)) {
+                    true => item.err("a value is missing: write =VALUE behind it"),
+                    false => item.unknown("field or keyword", names(self.catalogue)),
+                });
+            };
+            self.push(
+                item,
+                FieldMatch::exact(field::ETH_TYPE, keyword.eth_type.into()),
+            );
+            if let Some(proto) = keyword.ip_proto {
+                self.push(item, FieldMatch::exact(field::IP_PROTO, proto.into()));
+            }
+            return Ok(());
+        };
+        if value.text == "*" {
+            return Ok(());
+        }
+        if BY_PROTOCOL.iter().any(|row| name.is(row.0)) {
+            self.pending.push((name, value));
+        } else if DERIVED.iter().any(|derived| name.is(derived)) {
+            self.add_derived(name, value)?;
+        } else {
+            let field = self.catalogue.field_named(name.text);
+            let field = field.ok_or_else(|| name.unknown("field", names(self.catalogue)))?;
+            self.push(item, parse_field(field, value)?);
+        }
+        Ok(())
+    }
+
+    /// Takes a field; the same a second time is no fault, as in `ip,tcp`.
+    fn push(&mut self, word: Word<'a>, one: FieldMatch) {
+        if !self.fields.contains(&one) {
+            self.fields.push(one);
+            self.words.push(word);
+        }
+    }
+
+    fn add_derived(&mut self, name: Word<'a>, value: Word<'a>) -> Result<(), ParseError> {
+        let present = u128::from(VID_PRESENT);
+        if name.is("nw_tos") {
+            let tos: u8 = value.number()?;
+            if tos & 3 != 0 {
+                return Err(value.err("the low two bits are nw_ecn's; they must be 0 here"));
+            }
+            self.push(
+                name,
+                FieldMatch::exact(field::IP_DSCP, u128::from(tos >> 2)),
+            );
+        } else if name.is("dl_vlan") {
+            let vid = match value.number()? {
+                NO_VLAN => 0,
+                vid if vid < VID_PRESENT => u128::from(vid) | present,
+                _ => return Err(value.err("no VLAN: 0 to 4095, or 0xffff for no tag")),
+            };
+            self.push(name, FieldMatch::exact(field::VLAN_VID, vid));
+        } else {
+            let (tci, mask) = match value.split_at(&['/']) {
+                Some((tci, mask)) => (tci.number::<u16>()?, mask.number::<u16>()?),
+                None => (value.number()?, u16::MAX),
+            };
+            let vid = FieldMatch::masked(field::VLAN_VID, tci.into(), mask.into());
+            if vid.mask != [0; 16] {
+                self.push(name, vid);
+            }
+            match mask >> 13 {
+                0 => {}
+                7 if tci == 0 => {}
+                7 => self.push(
+                    name,
+                    FieldMatch::exact(field::VLAN_PCP, u128::from(tci >> 13)),
+                ),
+                _ => return Err(value.err("the mask must take all priority bits or none")),
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the match. Errors: as [`parse_match`].
+    pub(super) fn finish(mut self) -> Result<Match, ParseError> {
+        for (row_name, candidates) in BY_PROTOCOL {
+            for (name, value) in core::mem::take(&mut self.pending) {
+                if !name.is(row_name) {
+                    self.pending.push((name, value));
+                    continue;
+                }
+                let found = candidates.iter().find(|f| meets_need(&self.fields, f));
+                let field = *found.unwrap_or(&candidates[0]);
+                self.push(name, parse_field(field, value)?);
+            }
+        }
+        let has = |field: &Field| self.fields.iter().any(|one| one.field.id == field.id);
+        if has(field::VLAN_PCP) && !has(field::VLAN_VID) {
+            let tagged = u128::from(VID_PRESENT);
+            self.fields
+                .push(FieldMatch::masked(field::VLAN_VID, tagged, tagged));
+        }
+        Match::new(&self.fields).map_err(|(error, field)| {
+            let at = self.fields.iter().rposition(|one| one.field.id == field.id);
+            let word = self.words[at.expect("the field at fault is one of these")];
+            match error {
+                BadMatch::DUP_FIELD => word.err(format!("{} stands twice", field.shown())),
+                _ => word.err(needed(field, self.catalogue)),
+            }
+        })
+    }
+}
+
+/// What to write for a field's prerequisite.
+fn needed(field: &Field, catalogue: &Catalogue) -> String {
+    let need = field
+        .need
+        .as_ref()
+        .expect("only a field with a need lacks it");
+    let other = catalogue.fields()[usize::from(need.id)];
+    let words: Vec<&str> = need
+        .any_of
+        .iter()
+        .filter_map(|value| {
+            KEYWORDS.iter().find(|k| match k.ip_proto {
+                None => need.id == field::ETH_TYPE.id && u64::from(k.eth_type) == *value,
+                Some(proto) => need.id == field::IP_PROTO.id && u64::from(proto) == *value,
+            })
+        })
+        .map(|keyword| keyword.name)
+        .collect();
+    let (name, other) = (field.shown(), other.shown());
+    match (words.as_slice(), need.any_of) {
+        ([], [value]) if need.mask != 0 => format!("{name} needs {other}={value:#x} beside it"),
+        ([], _) => format!("{name} needs {other} beside it"),
+        (words, _) => format!("{name} needs {} beside it", words.join(" or ")),
+    }
+}
+
+/// Reads `value` or `value/mask`; for addresses also `address/length`, for flags also `+name-name`.
+pub(super) fn parse_field(
+    field: &'static Field,
+    value: Word<'_>,
+) -> Result<FieldMatch, ParseError> {
+    let read = |word: Word<'_>| parse_value(field, word.text).map_err(|message| word.err(message));
+    if let Style::Bits(names) = field.style
+        && value.text.starts_with(['+', '-'])
+    {
+        return parse_bits(field, names, value);
+    }
+    let Some((value, mask)) = value.split_at(&['/']) else {
+        return Ok(FieldMatch::exact(field, read(value)?));
+    };
+    let bits = u64::from(field.bits);
+    let ones = match (field.style, number(mask.text)) {
+        (Style::Ip4 | Style::Ip6, Some(length)) if length <= bits => {
+            u128::MAX.checked_shl((bits - length) as u32).unwrap_or(0)
+        }
+        _ => read(mask)?,
+    };
+    let one = FieldMatch::masked(field, read(value)?, ones);
+    match field.maskable || one.is_exact() {
+        true => Ok(one),
+        false => Err(mask.err(format!("{} takes no mask", field.shown()))),
+    }
+}
+
+/// Reads `+syn-ack`: these bits set, those clear, whatever the others are.
+fn parse_bits(
+    field: &'static Field,
+    names: &'static [&'static str],
+    value: Word<'_>,
+) -> Result<FieldMatch, ParseError> {
+    let (mut bits, mut mask, mut from) = (0, 0, 0);
+    while from < value.text.len() {
+        let rest = &value.text[from + 1..];
+        let end = from + 1 + rest.find(['+', '-']).unwrap_or(rest.len());
+        let name = value.part(from + 1, end);
+        let bit = names.iter().position(|n| name.is(n));
+        let bit = 1 << bit.ok_or_else(|| name.unknown("flag", names.iter().copied()))?;
+        mask |= bit;
+        if value.text.as_bytes()[from] == b'+' {
+            bits |= bit;
+        }
+        from = end;
+    }
+    Ok(FieldMatch::masked(field, bits, mask))
+}

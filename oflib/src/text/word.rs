@@ -1,0 +1,212 @@
+//! Pieces of a text that know where they stand, so that an error can point at its word.
+
+use alloc::{format, string::String, vec::Vec};
+use core::{fmt, str::FromStr};
+
+use super::number;
+
+/// Longer words are not compared with the names that are known.
+const LONGEST_NAME_BYTES: usize = 32;
+
+/// Why a text was not understood, and which word of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseError {
+    /// What is wrong, in words.
+    pub message: String,
+    /// The word at fault; empty if something is missing at the end.
+    pub word: String,
+    /// Bytes from the beginning of the text to the word.
+    pub offset: usize,
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.word.as_str() {
+            "" => f.write_str(&self.message),
+            word => write!(
+                f,
+                "'{word}' (at character {}): {}",
+                self.offset + 1,
+                self.message
+            ),
+        }
+    }
+}
+
+impl core::error::Error for ParseError {}
+
+/// A piece of a text with its place.
+#[derive(Clone, Copy)]
+pub(super) struct Word<'a> {
+    pub(super) text: &'a str,
+    at: usize,
+}
+
+impl<'a> Word<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        Self { text, at: 0 }
+    }
+
+    /// The error `message` at this word.
+    pub(super) fn err(self, message: impl Into<String>) -> ParseError {
+        ParseError {
+            message: message.into(),
+            word: self.text.into(),
+            offset: self.at,
+        }
+    }
+
+    /// The error for a name that is none of `known`, with the nearest of them if one is near.
+    pub(super) fn unknown<'n>(
+        self,
+        what: &str,
+        known: impl Iterator<Item = &'n str>,
+    ) -> ParseError {
+        let name = self.text.to_ascii_lowercase();
+        let near = known
+            .filter(|_| name.len() <= LONGEST_NAME_BYTES)
+            .map(|one| (distance(&name, one), one))
+            .min_by_key(|(distance, _)| *distance);
+        match near.filter(|(distance, one)| *distance <= (one.len() / 3).clamp(1, 2)) {
+            Some((_, one)) => self.err(format!("no such {what}; did you mean '{one}'?")),
+            None => self.err(format!("no such {what}")),
+        }
+    }
+
+    /// From byte `from` to byte `to`.
+    pub(super) fn part(self, from: usize, to: usize) -> Self {
+        Self {
+            text: &self.text[from..to],
+            at: self.at + from,
+        }
+    }
+
+    /// The place behind this.
+    pub(super) fn end(self) -> Self {
+        self.part(self.text.len(), self.text.len())
+    }
+
+    /// From here to the end of `whole`, of which this is a part.
+    pub(super) fn up_to_end_of(self, whole: Self) -> Self {
+        whole.part(self.at - whole.at, whole.text.len())
+    }
+
+    /// What stands before and behind the first of `separators`.
+    pub(super) fn split_at(self, separators: &[char]) -> Option<(Self, Self)> {
+        let at = self.text.find(separators)?;
+        let behind = self.part(at + 1, self.text.len());
+        Some((self.part(0, at), behind))
+    }
+
+    /// The parts between commas or blanks outside of parentheses; empty ones are left out.
+    pub(super) fn items(self) -> Vec<Self> {
+        let (mut items, mut from, mut depth) = (Vec::new(), 0, 0usize);
+        for (i, c) in self.text.char_indices() {
+            match c {
+                '(' => depth += 1,
+                ')' => depth = depth.saturating_sub(1),
+                c if depth == 0 && (c == ',' || c.is_whitespace()) => {
+                    items.push(self.part(from, i));
+                    from = i + c.len_utf8();
+                }
+                _ => {}
+            }
+        }
+        items.push(self.part(from, self.text.len()));
+        items.retain(|item| !item.text.is_empty());
+        items
+    }
+
+    /// `name`, `name:argument`, `name=argument` or `name(argument)`: the two, the argument perhaps empty.
+    pub(super) fn call(self) -> Result<(Self, Self), ParseError> {
+        let end = self.text.len();
+        let Some(at) = self.text.find([':', '=', '(']) else {
+            return Ok((self, self.end()));
+        };
+        let name = self.part(0, at);
+        if self.text.as_bytes()[at] != b'(' {
+            return Ok((name, self.part(at + 1, end)));
+        }
+        match self.text.ends_with(')') {
+            true => Ok((name, self.part(at + 1, end - 1))),
+            false => Err(self.err("a closing parenthesis is missing")),
+        }
+    }
+
+    /// Whether this is `name`, in either case.
+    pub(super) fn is(self, name: &str) -> bool {
+        self.text.eq_ignore_ascii_case(name)
+    }
+
+    /// The rest behind `prefix`, in either case.
+    pub(super) fn behind(self, prefix: &str) -> Option<Self> {
+        let head = self.text.get(..prefix.len())?;
+        head.eq_ignore_ascii_case(prefix)
+            .then(|| self.part(prefix.len(), self.text.len()))
+    }
+
+    /// This without `prefix`, where it has it.
+    pub(super) fn without(self, prefix: &str) -> Self {
+        self.behind(prefix).unwrap_or(self)
+    }
+
+    /// A number that `T` holds.
+    pub(super) fn number<T: TryFrom<u64>>(self) -> Result<T, ParseError> {
+        let value = number(self.text).and_then(|n| T::try_from(n).ok());
+        let max = u64::MAX >> (64 - 8 * size_of::<T>());
+        value.ok_or_else(|| self.err(format!("no number from 0 to {max}")))
+    }
+
+    /// A value that has names or another form of its own. Errors: that it is no `what`.
+    pub(super) fn parse<T: FromStr>(self, what: &str) -> Result<T, ParseError> {
+        let value = self.text.parse();
+        value.map_err(|_| self.err(format!("no {what}")))
+    }
+}
+
+/// How many letters must be inserted, removed, replaced or swapped with the next to make `b` of `a`.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut before: Vec<usize> = Vec::new();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        let mut next = Vec::from([i]);
+        for j in 1..=b.len() {
+            let replaced = row[j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut best = replaced.min(row[j] + 1).min(next[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(before[j - 2] + 1);
+            }
+            next.push(best);
+        }
+        before = core::mem::replace(&mut row, next);
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString;
+
+    use super::*;
+
+    #[test]
+    fn near_names_are_proposed_and_far_ones_are_not() {
+        let known = || ["nw_dst", "nw_src", "ip"].into_iter();
+        let near = Word::new("nw_dts").unknown("field", known()).to_string();
+        assert_eq!(
+            near,
+            "'nw_dts' (at character 1): no such field; did you mean 'nw_dst'?"
+        );
+        let far = Word::new("banana").unknown("field", known());
+        assert_eq!(far.message, "no such field");
+    }
+
+    #[test]
+    fn items_end_at_commas_and_blanks_outside_of_parentheses() {
+        let items = Word::new(" a=1, f(b,c d)  ,e").items();
+        let texts: Vec<&str> = items.iter().map(|item| item.text).collect();
+        assert_eq!(texts, ["a=1", "f(b,c d)", "e"]);
+        assert_eq!(items[1].at, 6);
+    }
+}
