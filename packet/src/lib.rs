@@ -1,1 +1,22 @@
-//! To come.
+//! Frames as OpenFlow sees them: from bytes to a match key, and every rewrite of the bytes.
+//!
+//! Does not know tables or actions (see `datapath`). Start at [`header`], then [`parse`] and [`edit`].
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod checksum;
+pub mod craft;
+pub mod edit;
+pub mod header;
+pub mod key;
+pub mod offload;
+mod packet;
+pub mod parse;
+mod rows;
+
+pub use edit::EditError;
+pub use key::{Key, KeyMatch, ReadLog};
+pub use packet::Packet;
+pub use parse::{Flaw, Fragment, Layout, parse};

@@ -1,0 +1,102 @@
+//! A packet on its way through the pipeline: a frame with its key and layout.
+
+use bofuss_frame::Frame;
+use bofuss_oflib::PortNo;
+use bofuss_oflib::field::{Header, IN_PHY_PORT, IN_PORT, METADATA, TUNNEL_ID};
+
+use crate::key::Key;
+use crate::parse::{Fragment, Layout, parse};
+
+/// A frame, its match key, and where its headers stand.
+///
+/// Invariant: key and layout are those of the bytes, except for what set-field wrote: it changes the
+/// field's bytes and its slot in the key only, so that a changed type or length is not followed.
+#[derive(Debug)]
+pub struct Packet {
+    /// The bytes, and what remains to be done to them. Whoever changes headers here calls
+    /// [`Packet::reparse`].
+    pub frame: Frame,
+    pub(crate) key: Key,
+    pub(crate) layout: Layout,
+}
+
+impl Packet {
+    /// Reads a frame that came in through port `in_port`.
+    ///
+    /// Metadata and tunnel id begin as 0. Spec: OpenFlow 1.3.5 section 7.2.3.7. Choice: IN_PHY_PORT is
+    /// `in_port`, since no port is a logical one.
+    pub fn new(frame: Frame, in_port: PortNo) -> Self {
+        let mut key = Key::EMPTY;
+        key.set(IN_PORT, u128::from(in_port.0));
+        key.set(IN_PHY_PORT, u128::from(in_port.0));
+        key.set(METADATA, 0);
+        key.set(TUNNEL_ID, 0);
+        let mut this = Self {
+            frame,
+            key,
+            layout: Layout::EMPTY,
+        };
+        this.reparse();
+        this
+    }
+
+    /// Reads the bytes again.
+    pub fn reparse(&mut self) {
+        parse(self.frame.bytes(), &mut self.key, &mut self.layout);
+    }
+
+    /// The port that the packet came in through: what no action changes and every output depends on.
+    pub fn in_port(&self) -> PortNo {
+        PortNo(self.key.get(IN_PORT, &mut ()).unwrap_or(0) as u32)
+    }
+
+    /// The match key.
+    #[inline]
+    pub fn key(&self) -> &Key {
+        &self.key
+    }
+
+    /// The match key, to set what stands in no header: metadata, tunnel id, extensions' fields.
+    #[inline]
+    pub fn key_mut(&mut self) -> &mut Key {
+        &mut self.key
+    }
+
+    /// Where the headers stand.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// VLAN tags before the Ethernet type; [`u8::MAX`] if an MPLS label or a PBB tag is there.
+    pub fn tags_before_ip(&self) -> u8 {
+        let hidden = [Header::Mpls, Header::Pbb].map(|header| self.layout.offset(header));
+        match hidden {
+            [None, None] => self.layout.vlan_tags,
+            [Some(_), _] | [None, Some(_)] => u8::MAX,
+        }
+    }
+
+    /// Whether the frame holds a part of an IP packet only.
+    pub fn is_fragment(&self) -> bool {
+        self.layout.fragment != Fragment::No
+    }
+
+    /// Copies the packet. Errors: `None` if the frame's pool is exhausted.
+    pub fn try_clone(&self) -> Option<Self> {
+        Some(Self {
+            frame: self.frame.try_clone()?,
+            ..*self
+        })
+    }
+
+    /// A segment of this packet, with the same key.
+    pub fn with_frame(&self, frame: Frame) -> Self {
+        let (mut key, mut layout) = (Key::EMPTY, Layout::EMPTY);
+        parse(frame.bytes(), &mut key, &mut layout);
+        Self {
+            frame,
+            key: self.key,
+            layout,
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! The pass from bytes to key: what it finds, and the steps that headers are read with.
+
+use bofuss_oflib::field::{HEADERS, Header};
+
+use crate::header;
+use crate::key::Key;
+use crate::rows::{SUPPLIED, extract};
+
+/// The offset of a header that is not there.
+const ABSENT: u16 = u16::MAX;
+/// How many frames within frames a deep parse enters.
+const MAX_NESTING: u8 = 4;
+
+/// Which part of an IP packet a frame holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fragment {
+    /// All of it.
+    #[default]
+    No,
+    /// Its beginning, the transport header included.
+    First,
+    /// A part without a transport header.
+    Later,
+}
+
+/// What is wrong with a frame's headers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Flaw {
+    /// Nothing that the parser looks at.
+    #[default]
+    None,
+    /// The frame, or the packet in it, ends before a header or a length says.
+    Truncated,
+    /// A header contradicts itself.
+    Malformed,
+}
+
+/// Where the headers of a frame stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    offsets: [u16; HEADERS],
+    /// The header that follows IP, if it is one that the parser knows.
+    pub transport: Option<Header>,
+    /// Which part of an IP packet the frame holds.
+    pub fragment: Fragment,
+    /// The first flaw found.
+    pub flaw: Flaw,
+    /// Whether IPv6 routing goes on beyond the destination address, which then is in no checksum.
+    pub routed: bool,
+    /// VLAN tags in front of the Ethernet type.
+    pub vlan_tags: u8,
+    /// Where the IP packet's payload begins, behind options and extension headers; 0 if there is none.
+    pub payload: usize,
+    /// Where the IP packet ends, or the frame: what follows is padding.
+    pub end: usize,
+}
+
+impl Layout {
+    /// Nothing found.
+    pub const EMPTY: Self = Self {
+        offsets: [ABSENT; HEADERS],
+        transport: None,
+        fragment: Fragment::No,
+        flaw: Flaw::None,
+        routed: false,
+        vlan_tags: 0,
+        payload: 0,
+        end: 0,
+    };
+
+    /// Bytes from the frame's start to `header`, if the whole header is there.
+    #[inline]
+    pub fn offset(&self, header: Header) -> Option<usize> {
+        let offset = self.offsets[header as usize];
+        (offset != ABSENT).then_some(usize::from(offset))
+    }
+}
+
+/// Reads a frame: replaces all fields of `key` that stand in headers, and `layout`.
+///
+/// Total: any bytes give a key. The fields of a header that is cut off or contradicts itself are absent.
+/// Fields that the switch supplies (IN_PORT, METADATA, TUNNEL_ID, extensions' state) are kept.
+#[inline]
+pub fn parse(bytes: &[u8], key: &mut Key, layout: &mut Layout) {
+    walk(bytes, key, layout, 0);
+}
+
+/// Reads a frame through MPLS labels and backbone headers down to the innermost IP packet.
+pub(crate) fn parse_deep(bytes: &[u8]) -> Layout {
+    let (mut key, mut layout) = (Key::EMPTY, Layout::EMPTY);
+    walk(bytes, &mut key, &mut layout, MAX_NESTING);
+    layout
+}
+
+#[inline]
+fn walk(bytes: &[u8], key: &mut Key, layout: &mut Layout, depth: u8) {
+    for (byte, keep) in key.bytes.iter_mut().zip(SUPPLIED) {
+        *byte &= keep;
+    }
+    *layout = Layout {
+        end: bytes.len(),
+        ..Layout::EMPTY
+    };
+    let mut walk = Walk {
+        bytes,
+        key,
+        layout,
+        depth,
+    };
+    // The flaw, if the walk ended at one, stands in the layout.
+    let _ = header::ethernet(&mut walk, 0);
+}
+
+/// A walk along the headers of a frame. Its steps give `None` where the walk ends for a flaw.
+pub(crate) struct Walk<'a> {
+    bytes: &'a [u8],
+    pub(crate) key: &'a mut Key,
+    pub(crate) layout: &'a mut Layout,
+    /// How many more frames within the frame to enter.
+    pub(crate) depth: u8,
+}
+
+impl<'a> Walk<'a> {
+    /// The `N` bytes at `at`, if the packet has them.
+    #[inline(always)]
+    pub(crate) fn look<const N: usize>(&self, at: usize) -> Option<&'a [u8; N]> {
+        let bytes = self.bytes.get(at..self.layout.end)?;
+        bytes.first_chunk().filter(|_| at < usize::from(ABSENT))
+    }
+
+    /// The `N` bytes at `at`; a flaw if the packet ends before.
+    #[inline(always)]
+    pub(crate) fn peek<const N: usize>(&mut self, at: usize) -> Option<&'a [u8; N]> {
+        let bytes = self.look(at);
+        if bytes.is_none() {
+            return self.fail(Flaw::Truncated);
+        }
+        bytes
+    }
+
+    /// A flaw if the packet ends before `end`.
+    #[inline(always)]
+    pub(crate) fn reach(&mut self, end: usize) -> Option<()> {
+        if end > self.layout.end {
+            return self.fail(Flaw::Truncated);
+        }
+        Some(())
+    }
+
+    /// Notes that header number `H` stands at `at`, and writes its fields to the key; gives its first
+    /// `N` bytes; a flaw if the packet ends before.
+    #[inline(always)]
+    pub(crate) fn take<const H: usize, const N: usize>(
+        &mut self,
+        at: usize,
+    ) -> Option<&'a [u8; N]> {
+        let bytes = self.peek::<N>(at)?;
+        self.layout.offsets[H] = at as u16;
+        extract::<H, N>(bytes, self.key);
+        Some(bytes)
+    }
+
+    /// A big-endian number of two bytes at `at`.
+    #[inline(always)]
+    pub(crate) fn u16(&mut self, at: usize) -> Option<u16> {
+        self.peek(at).map(|bytes| u16::from_be_bytes(*bytes))
+    }
+
+    /// Says that the packet ends at `end`: what follows is padding.
+    #[inline(always)]
+    pub(crate) fn end_at(&mut self, end: usize) {
+        if end > self.layout.end {
+            self.layout.flaw = Flaw::Truncated;
+        } else {
+            self.layout.end = end;
+        }
+    }
+
+    /// Ends the walk.
+    pub(crate) fn fail<T>(&mut self, flaw: Flaw) -> Option<T> {
+        if self.layout.flaw == Flaw::None {
+            self.layout.flaw = flaw;
+        }
+        None
+    }
+}

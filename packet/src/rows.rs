@@ -1,0 +1,181 @@
+//! From field rows to straight-line extraction: the rows of each header as compile-time constants.
+
+use bofuss_oflib::field::{At, FIELDS, KEY_BYTES};
+
+use crate::key::Key;
+
+/// A field's place in a header and in the key.
+#[derive(Clone, Copy)]
+struct Place {
+    bit: usize,
+    bits: usize,
+    slot: usize,
+    slot_bytes: usize,
+}
+
+const NOWHERE: Place = Place {
+    bit: 0,
+    bits: 0,
+    slot: 0,
+    slot_bytes: 0,
+};
+/// The most fields that any header has.
+const MAX_PLACES: usize = {
+    let mut counts = [0; bofuss_oflib::field::HEADERS];
+    let (mut most, mut i) = (0, 0);
+    while i < FIELDS.len() {
+        let mut j = 0;
+        while j < FIELDS[i].at.len() {
+            let header = FIELDS[i].at[j].header as usize;
+            counts[header] += 1;
+            if counts[header] > most {
+                most = counts[header];
+            }
+            j += 1;
+        }
+        i += 1;
+    }
+    most
+};
+
+/// The rows of one header, known to the compiler, so that extraction becomes straight-line code.
+struct Rows {
+    places: [Place; MAX_PLACES],
+    count: usize,
+    /// Presence bits of the fields.
+    present: u64,
+    /// Bytes of the header that the rows reach into.
+    bytes: usize,
+}
+
+const fn rows_of(header: usize) -> Rows {
+    let mut rows = Rows {
+        places: [NOWHERE; MAX_PLACES],
+        count: 0,
+        present: 0,
+        bytes: 0,
+    };
+    let mut i = 0;
+    while i < FIELDS.len() {
+        let field = &FIELDS[i];
+        let mut j = 0;
+        while j < field.at.len() {
+            let At {
+                header: h,
+                bit,
+                bits,
+            } = field.at[j];
+            if h as usize == header {
+                assert!(
+                    bit % 8 + bits <= 128,
+                    "a field is read through at most 16 bytes"
+                );
+                rows.places[rows.count] = Place {
+                    bit: bit as usize,
+                    bits: bits as usize,
+                    slot: field.offset as usize,
+                    slot_bytes: field.bytes(),
+                };
+                rows.count += 1;
+                rows.present |= 1 << field.id;
+                let end = (bit as usize + bits as usize).div_ceil(8);
+                if end > rows.bytes {
+                    rows.bytes = end;
+                }
+            }
+            j += 1;
+        }
+        i += 1;
+    }
+    rows
+}
+
+/// Writes all fields of header number `H`, whose first `N` bytes are given, to the key.
+#[inline(always)]
+pub(crate) fn extract<const H: usize, const N: usize>(header: &[u8; N], key: &mut Key) {
+    let rows = const {
+        let rows = rows_of(H);
+        assert!(
+            rows.bytes <= N,
+            "a field's row lies behind the bytes that the parser checks"
+        );
+        rows
+    };
+    let mut i = 0;
+    while i < rows.count {
+        let place = rows.places[i];
+        if place.bit.is_multiple_of(8) && place.bits == 8 * place.slot_bytes {
+            let (from, to) = (place.bit / 8, place.slot);
+            key.bytes[to..to + place.slot_bytes]
+                .copy_from_slice(&header[from..from + place.slot_bytes]);
+        } else {
+            let value = get_bits(header, place.bit, place.bits).to_be_bytes();
+            key.bytes[place.slot..place.slot + place.slot_bytes]
+                .copy_from_slice(&value[16 - place.slot_bytes..]);
+        }
+        i += 1;
+    }
+    key.add_present(rows.present);
+}
+
+/// Reads `bits` bits from bit `bit` on, as a number.
+#[inline(always)]
+pub(crate) fn get_bits(bytes: &[u8], bit: usize, bits: usize) -> u128 {
+    let end = (bit + bits).div_ceil(8);
+    let mut value = 0u128;
+    let mut i = bit / 8;
+    while i < end {
+        value = value << 8 | bytes[i] as u128;
+        i += 1;
+    }
+    value >> (8 * end - bit - bits) & ones(bits)
+}
+
+/// Writes the low `bits` bits of `value` from bit `bit` on; the other bits keep their values.
+pub(crate) fn put_bits(bytes: &mut [u8], bit: usize, bits: usize, value: u128) {
+    if bit.is_multiple_of(8) && bits.is_multiple_of(8) {
+        let (at, count) = (bit / 8, bits / 8);
+        bytes[at..at + count].copy_from_slice(&value.to_be_bytes()[16 - count..]);
+        return;
+    }
+    for i in 0..bits {
+        let (byte, shift) = ((bit + i) / 8, 7 - (bit + i) % 8);
+        let one = (value >> (bits - 1 - i) & 1) as u8;
+        bytes[byte] = bytes[byte] & !(1 << shift) | one << shift;
+    }
+}
+
+/// A number of `bits` one bits.
+pub(crate) const fn ones(bits: usize) -> u128 {
+    if bits == 0 {
+        0
+    } else {
+        u128::MAX >> (128 - bits)
+    }
+}
+
+/// Ones over the parts of a key that no parse writes: what the switch and its extensions supply.
+pub(crate) const SUPPLIED: [u8; KEY_BYTES] = {
+    let mut keep = [0xff; KEY_BYTES];
+    let mut parsed = 0u64;
+    let mut i = 0;
+    while i < FIELDS.len() {
+        let field = &FIELDS[i];
+        if !field.at.is_empty() || field.id == bofuss_oflib::field::IPV6_EXTHDR.id {
+            parsed |= 1 << field.id;
+            let mut at = field.offset as usize;
+            while at < field.offset as usize + field.bytes() {
+                keep[at] = 0;
+                at += 1;
+            }
+        }
+        i += 1;
+    }
+    let present = (!parsed).to_ne_bytes();
+    let mut i = 0;
+    while i < present.len() {
+        keep[i] = present[i];
+        i += 1;
+    }
+    keep
+};
