@@ -83,6 +83,12 @@ impl Key {
             .all(|one| (self.word(one.index) ^ one.value) & one.mask == 0)
     }
 
+    /// Whether the key has this value of one field, where its mask has ones.
+    pub fn has(&self, one: &FieldMatch, log: &mut impl ReadLog) -> bool {
+        let value = self.get(one.field, log);
+        value.is_some_and(|value| value & one.mask_number() == one.number())
+    }
+
     /// The match that exactly these values meet, as far as their prerequisites are met.
     pub fn to_match(&self, catalogue: &Catalogue) -> Match {
         let present =
@@ -126,7 +132,7 @@ impl fmt::Debug for Key {
 }
 
 /// One word of a compiled match.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct MatchWord {
     index: usize,
     value: u64,
@@ -136,7 +142,7 @@ struct MatchWord {
 /// A match compiled to the words of a key: only those words in which a bit counts.
 ///
 /// Equality is that of the strict flow-mod commands: the same fields, values and masks.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct KeyMatch {
     /// Ascending by index; no bit of a value outside its mask. Invariant: word 0, if any, first.
     words: Box<[MatchWord]>,

@@ -62,6 +62,13 @@ impl Packet {
         &mut self.key
     }
 
+    /// Replaces the bits of the metadata that `mask` covers.
+    pub fn write_metadata(&mut self, value: u64, mask: u64) {
+        let old = self.key.get(METADATA, &mut ()).unwrap_or(0) as u64;
+        self.key
+            .set(METADATA, u128::from(old & !mask | value & mask));
+    }
+
     /// Where the headers stand.
     pub fn layout(&self) -> &Layout {
         &self.layout
