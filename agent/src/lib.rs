@@ -1,1 +1,23 @@
-//! To come.
+//! What controller connections may do to a datapath: messages in, replies and events out, each in order.
+//!
+//! Knows no sockets: bytes are `channel`'s. Start at [`Switch`], then `handle.rs`.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod buffers;
+mod connection;
+mod deliver;
+mod dump;
+mod fail_mode;
+mod features;
+mod handle;
+mod multipart;
+mod roles;
+mod switch;
+pub mod trace;
+
+pub use connection::{ConnId, Request};
+pub use fail_mode::FailMode;
+pub use switch::{Face, Identity, Switch};

@@ -1,1 +1,53 @@
-//! To come.
+//! The switch as a state machine: tables, actions, ports, NORMAL forwarding, hooks; frames in, effects out.
+//!
+//! Does not know connections (see `agent`) nor sockets. Start at [`Datapath`], then `reference.rs`.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod action_set;
+mod apply;
+mod check;
+mod datapath;
+mod flow_mod;
+mod hook;
+mod normal;
+mod output;
+mod port;
+mod reference;
+mod sink;
+mod story;
+mod table;
+
+pub use datapath::{Config, Datapath};
+pub use flow_mod::Filter;
+pub use hook::{Hook, HookEffect, Verdict};
+pub use port::Port;
+pub use sink::{DropReason, Lost, PacketInEvent, Sink, Step};
+pub use table::{Entry, EntryKey, Table};
+
+/// Nanoseconds since an origin that whoever drives the switch chooses and keeps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Time(pub u64);
+
+impl Time {
+    /// Nanoseconds of a second.
+    pub const SEC: u64 = 1_000_000_000;
+
+    /// Nanoseconds from `earlier` to this time; 0 if that is later.
+    pub fn since(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+
+    /// This time and `nanos` nanoseconds more.
+    pub fn after(self, nanos: u64) -> Self {
+        Self(self.0.saturating_add(nanos))
+    }
+
+    /// Whole seconds and nanoseconds beyond from `earlier` to this time, as OpenFlow writes durations.
+    pub fn duration(self, earlier: Self) -> (u32, u32) {
+        let nanos = self.since(earlier);
+        ((nanos / Self::SEC) as u32, (nanos % Self::SEC) as u32)
+    }
+}

@@ -9,5 +9,5 @@ extern crate alloc;
 mod offload;
 mod pool;
 
-pub use offload::{Gso, GsoKind, Offload};
+pub use offload::{Capabilities, Gso, GsoKind, Offload};
 pub use pool::{Frame, HEADROOM_BYTES, MAX_FRAME_BYTES, Pool, PoolStats, SMALL_FRAME_BYTES};

@@ -46,3 +46,32 @@ impl Offload {
         gso: None,
     };
 }
+
+/// What a port takes off the switch's hands on transmit. Whatever it does not take is done before:
+/// the checksum finished, the super-frame segmented.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Finishes an Internet checksum. The CRC32c of SCTP never: the offload header cannot say it.
+    pub checksum: bool,
+    /// Cuts TCP over IPv4 and IPv6.
+    pub tcp: bool,
+    /// Cuts UDP into datagrams.
+    pub udp: bool,
+    /// VLAN tags below which it still cuts; below an MPLS label or a PBB tag it never does.
+    pub vlan_tags: u8,
+}
+
+impl Capabilities {
+    /// Whether the port takes a frame with this record and so many VLAN tags as it is.
+    pub fn take(&self, offload: &Offload, vlan_tags: u8) -> bool {
+        let cut = offload.gso.is_none_or(|gso| {
+            vlan_tags <= self.vlan_tags
+                && match gso.kind {
+                    GsoKind::Tcp4 | GsoKind::Tcp6 => self.tcp,
+                    GsoKind::Udp => self.udp,
+                    GsoKind::UdpFragment | GsoKind::Sctp => false,
+                }
+        });
+        cut && (self.checksum || offload.checksum.is_none())
+    }
+}

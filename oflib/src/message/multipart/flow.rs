@@ -91,6 +91,7 @@ impl Wire for FlowStats {
 
 wire! {
     /// Sums over entries.
+    #[derive(Copy)]
     pub struct AggregateStats {
         /// Packets.
         pub packet_count: u64,

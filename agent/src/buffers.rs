@@ -1,0 +1,55 @@
+//! Packets that the switch holds for a connection until its controller decides.
+
+use alloc::collections::VecDeque;
+
+use bofuss_datapath::Time;
+use bofuss_oflib::ErrorCode;
+use bofuss_oflib::error::BadRequest;
+use bofuss_oflib::types::BufferId;
+use bofuss_packet::Packet;
+
+/// Packets that one connection's buffers hold at most; also what FEATURES_REPLY says.
+pub(crate) const MAX_BUFFERS: usize = 256;
+/// Nanoseconds after which a held packet is given up.
+const HOLD_NS: u64 = 5 * Time::SEC;
+
+/// The packets held for one connection, oldest first.
+#[derive(Default)]
+pub(crate) struct Buffers {
+    held: VecDeque<(u32, Time, Packet)>,
+    next: u32,
+}
+
+impl Buffers {
+    /// Holds a packet. Errors: `None` if all buffers are in use or the pool is empty.
+    pub(crate) fn hold(&mut self, now: Time, packet: &Packet) -> Option<BufferId> {
+        while self
+            .held
+            .front()
+            .is_some_and(|(_, at, _)| now.since(*at) > HOLD_NS)
+        {
+            self.held.pop_front();
+        }
+        if self.held.len() >= MAX_BUFFERS {
+            return None;
+        }
+        let id = self.next;
+        self.held.push_back((id, now, packet.try_clone()?));
+        self.next = (id + 1) % BufferId::NO_BUFFER.0;
+        Some(BufferId(id))
+    }
+
+    /// Takes a held packet out.
+    ///
+    /// Errors: BAD_REQUEST/BUFFER_EMPTY for one taken or given up, BUFFER_UNKNOWN for one never held.
+    pub(crate) fn take(&mut self, now: Time, id: BufferId) -> Result<Packet, ErrorCode> {
+        let at = self.held.iter().position(|(held, ..)| *held == id.0);
+        let taken = at.and_then(|at| self.held.remove(at));
+        match taken {
+            Some((_, at, packet)) if now.since(at) <= HOLD_NS => Ok(packet),
+            Some(_) => Err(BadRequest::BUFFER_EMPTY),
+            None if id.0 < self.next => Err(BadRequest::BUFFER_EMPTY),
+            None => Err(BadRequest::BUFFER_UNKNOWN),
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! One controller connection as the switch sees it.
+
+use alloc::collections::BTreeMap;
+
+use bofuss_oflib::message::{AsyncConfig, ControllerRole, ErrorMsg, PortDesc, PortStatusReason};
+use bofuss_oflib::types::MaxLen;
+use bofuss_oflib::wire::Bytes;
+use bofuss_oflib::{Message, PortNo};
+
+use crate::buffers::Buffers;
+use crate::dump::Dump;
+
+/// Names a connection for as long as it lasts; never used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConnId(pub u64);
+
+/// Bytes of a packet that a controller gets where no action says how many, until it says otherwise.
+/// Spec: OpenFlow 1.3.5 section 7.3.2.
+const DEFAULT_MISS_SEND_LEN: MaxLen = MaxLen(128);
+
+/// One message from a connection.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Its transaction id.
+    pub xid: u32,
+    /// Its first bytes, which an error quotes.
+    pub head: Bytes,
+    /// The message, or the error that its bytes deserve.
+    pub message: Result<Message, ErrorMsg>,
+}
+
+/// The state of one connection.
+pub(crate) struct Connection {
+    /// Whether it is to a configured controller (and not from, say, a tool).
+    pub(crate) is_controller: bool,
+    pub(crate) role: ControllerRole,
+    pub(crate) async_config: AsyncConfig,
+    pub(crate) miss_send_len: MaxLen,
+    pub(crate) buffers: Buffers,
+    /// The long reply that is being made.
+    pub(crate) dump: Option<Dump>,
+    /// Ports whose last change it has not been told, for want of room.
+    pub(crate) late_ports: BTreeMap<PortNo, (PortStatusReason, PortDesc)>,
+    /// Packet-ins that it did not get, for want of room.
+    pub(crate) lost_packet_ins: u64,
+}
+
+impl Connection {
+    pub(crate) fn new(is_controller: bool) -> Self {
+        Self {
+            is_controller,
+            role: ControllerRole::EQUAL,
+            async_config: AsyncConfig::INITIAL,
+            miss_send_len: DEFAULT_MISS_SEND_LEN,
+            buffers: Buffers::default(),
+            dump: None,
+            late_ports: BTreeMap::new(),
+            lost_packet_ins: 0,
+        }
+    }
+
+    /// Whether a message with this reason is wanted: `wanted` picks the mask for the role.
+    pub(crate) fn wants(&self, wanted: impl Fn(&AsyncConfig) -> (u32, u32), reason: u8) -> bool {
+        let (full, slave) = wanted(&self.async_config);
+        let mask = if self.role == ControllerRole::SLAVE {
+            slave
+        } else {
+            full
+        };
+        mask.checked_shr(reason.into()).unwrap_or(0) & 1 == 1
+    }
+}

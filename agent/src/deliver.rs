@@ -1,0 +1,108 @@
+//! What nobody asked for: packet-ins, flow-removed and port status, to each connection that wants them.
+
+use bofuss_datapath::{PacketInEvent, Sink};
+use bofuss_frame::Frame;
+use bofuss_oflib::field::{IN_PORT, METADATA, TUNNEL_ID};
+use bofuss_oflib::message::{FlowRemoved, PacketIn, PortDesc, PortStatus, PortStatusReason};
+use bofuss_oflib::types::{BufferId, MaxLen, QueueId};
+use bofuss_oflib::wire::Bytes;
+use bofuss_oflib::{FieldMatch, Match, Message, PortNo};
+use bofuss_packet::Packet;
+
+use crate::connection::{ConnId, Connection};
+use crate::switch::{Face, Outlet};
+
+/// The transaction id of what nobody asked for.
+const UNASKED: u32 = 0;
+
+impl<F: Face> Outlet<'_, F> {
+    pub(crate) fn deliver_packet_in(&mut self, event: &PacketInEvent<'_>) {
+        for (id, conn) in self.connections.iter_mut() {
+            if !conn.wants(|a| (a.packet_in, a.packet_in_slave), event.reason.0) {
+                continue;
+            }
+            if !self.face.has_room(*id) {
+                conn.lost_packet_ins += 1;
+                continue;
+            }
+            let bytes = event.packet.frame.bytes();
+            let limit = event.max_len.unwrap_or(conn.miss_send_len);
+            let cut = limit != MaxLen::NO_BUFFER && usize::from(limit.0) < bytes.len();
+            let held = if cut {
+                conn.buffers.hold(self.now, event.packet)
+            } else {
+                None
+            };
+            let shown = if held.is_some() {
+                usize::from(limit.0)
+            } else {
+                bytes.len()
+            };
+            let packet_in = PacketIn {
+                buffer_id: held.unwrap_or(BufferId::NO_BUFFER),
+                total_len: bytes.len() as u16,
+                reason: event.reason,
+                table_id: event.table_id,
+                cookie: event.cookie,
+                fields: context(event.packet),
+                data: Bytes(bytes[..shown].into()),
+            };
+            self.face.send(*id, UNASKED, Message::PacketIn(packet_in));
+        }
+    }
+
+    pub(crate) fn deliver_flow_removed(&mut self, removed: FlowRemoved) {
+        for (id, conn) in self.connections.iter() {
+            if conn.wants(|a| (a.flow_removed, a.flow_removed_slave), removed.reason.0) {
+                self.face
+                    .send(*id, UNASKED, Message::FlowRemoved(removed.clone()));
+            }
+        }
+    }
+
+    pub(crate) fn deliver_port_status(&mut self, reason: PortStatusReason, desc: &PortDesc) {
+        for (id, conn) in self.connections.iter_mut() {
+            if !conn.wants(|a| (a.port_status, a.port_status_slave), reason.0) {
+                continue;
+            }
+            conn.late_ports.insert(desc.port_no, (reason, desc.clone()));
+            conn.tell_late_ports(*id, self.face);
+        }
+    }
+}
+
+impl Connection {
+    /// Sends the port changes that wait, if there is room.
+    pub(crate) fn tell_late_ports<F: Face>(&mut self, id: ConnId, face: &mut F) {
+        while face.has_room(id)
+            && let Some((_, (reason, desc))) = self.late_ports.pop_first()
+        {
+            face.send(
+                id,
+                UNASKED,
+                Message::PortStatus(PortStatus { reason, desc }),
+            );
+        }
+    }
+}
+
+/// The fields of a packet-in: ingress port, and metadata and tunnel id unless zero.
+fn context(packet: &Packet) -> Match {
+    let value = |field| packet.key().get(field, &mut ()).unwrap_or(0);
+    let in_port = FieldMatch::exact(IN_PORT, packet.in_port().0.into());
+    let others = [METADATA, TUNNEL_ID].map(|field| FieldMatch::exact(field, value(field)));
+    let shown = others.into_iter().filter(|one| one.number() != 0);
+    let fields: alloc::vec::Vec<_> = core::iter::once(in_port).chain(shown).collect();
+    Match::new(&fields).expect("these fields need no other")
+}
+
+/// A sink for changes that concern nobody.
+pub(crate) struct Nobody;
+
+impl Sink for Nobody {
+    fn transmit(&mut self, _: PortNo, _: QueueId, _: Frame) {}
+    fn packet_in(&mut self, _: &PacketInEvent<'_>) {}
+    fn flow_removed(&mut self, _: FlowRemoved) {}
+    fn port_status(&mut self, _: PortStatusReason, _: &PortDesc) {}
+    fn set_link(&mut self, _: PortNo, _: bool) {}
+}

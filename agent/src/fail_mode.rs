@@ -1,0 +1,52 @@
+//! What the switch does while no controller is connected. Spec: OpenFlow 1.3.5 section 6.3.2.
+
+use bofuss_datapath::Time;
+use bofuss_oflib::instruction::Instructions;
+use bofuss_oflib::message::{FlowMod, FlowModCommand};
+use bofuss_oflib::{Action, Match, PortNo};
+
+use crate::Switch;
+use crate::deliver::Nobody;
+
+/// What the switch does while no configured controller is connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum FailMode {
+    /// It goes on with the entries that it has; they expire as they were made to.
+    #[default]
+    Secure,
+    /// It adds one entry, of priority 0 in table 0, that sends every packet to NORMAL, unless there
+    /// is a table-miss entry; it takes this entry away when a controller connects. All other
+    /// entries stay in both changes.
+    Standalone,
+}
+
+/// The cookie of the entry that standalone adds, by which it knows it again ("standalone" cut short).
+const STANDALONE_COOKIE: u64 = 0x7374_616e_6461_6c6f;
+
+impl Switch {
+    /// Adds or removes the entry of standalone mode, as the connections now are.
+    pub(crate) fn follow_fail_mode(&mut self, now: Time) {
+        let alone = !self.connections.values().any(|conn| conn.is_controller);
+        let wanted = self.fail_mode == FailMode::Standalone && alone;
+        if wanted == self.stands_in {
+            return;
+        }
+        self.stands_in = wanted;
+        let mut flow_mod = FlowMod::add(Match::ANY);
+        flow_mod.priority = 0;
+        flow_mod.cookie = STANDALONE_COOKIE;
+        if wanted {
+            let miss = self.datapath.tables()[0].find(0, &(&Match::ANY).into());
+            if miss.is_some() {
+                return;
+            }
+            flow_mod.instructions = Instructions::apply([Action::output(PortNo::NORMAL)].into());
+        } else {
+            flow_mod.command = FlowModCommand::DELETE_STRICT;
+            flow_mod.cookie_mask = u64::MAX;
+        }
+        self.datapath
+            .flow_mod(now, &flow_mod, &mut Nobody)
+            .expect("an entry to NORMAL in an existing table is valid");
+    }
+}

@@ -1,0 +1,244 @@
+//! One arm for each message that a controller may send.
+
+use bofuss_datapath::Time;
+use bofuss_oflib::error::{
+    BadRequest, GroupModFailed, MeterModFailed, PortModFailed, QueueOpFailed, SwitchConfigFailed,
+    TableModFailed,
+};
+use bofuss_oflib::message::config::ConfigFlags;
+use bofuss_oflib::message::group_mod::GroupModCommand;
+use bofuss_oflib::message::meter_mod::MeterModCommand;
+use bofuss_oflib::message::port::PortConfig;
+use bofuss_oflib::message::{
+    ControllerRole, Empty, ErrorMsg, FlowMod, FlowModCommand, PacketOut, PortMod, QueueConfig,
+    QueueConfigRequest, SwitchConfig,
+};
+use bofuss_oflib::types::{BufferId, TableId};
+use bofuss_oflib::{Action, ErrorCode, Message, PortNo};
+use bofuss_packet::Packet;
+
+use crate::connection::{ConnId, Connection, Request};
+use crate::switch::{Face, Switch, parts};
+use crate::trace;
+
+/// What a message leads to at once: a reply, or nothing.
+pub(crate) type Answer = Result<Option<Message>, ErrorCode>;
+
+impl Switch {
+    /// Carries out a message and sends its reply or its error.
+    pub(crate) fn handle<F: Face>(
+        &mut self,
+        now: Time,
+        conn: ConnId,
+        request: Request,
+        face: &mut F,
+    ) {
+        let Request { xid, head, message } = request;
+        let answer = match message {
+            Ok(message) => self.answer(now, conn, xid, message, face),
+            Err(error) => return face.send(conn, xid, Message::Error(error)),
+        };
+        match answer {
+            Ok(Some(reply)) => face.send(conn, xid, reply),
+            Ok(None) => {}
+            Err(error) => {
+                face.send(conn, xid, Message::Error(ErrorMsg::quoting(error, &head.0)));
+            }
+        }
+    }
+
+    fn answer<F: Face>(
+        &mut self,
+        now: Time,
+        conn: ConnId,
+        xid: u32,
+        message: Message,
+        face: &mut F,
+    ) -> Answer {
+        if self.connection(conn).role == ControllerRole::SLAVE && Self::is_for_masters(&message) {
+            return Err(BadRequest::IS_SLAVE);
+        }
+        let reply = match message {
+            Message::EchoRequest(data) => Message::EchoReply(data),
+            Message::Hello(_) | Message::Error(_) | Message::EchoReply(_) => return Ok(None),
+            Message::Experimenter(value) if trace::asks(&value) => {
+                Message::Experimenter(self.trace(now, &value)?)
+            }
+            Message::Experimenter(value) => {
+                let replies = self
+                    .datapath
+                    .experimenter(now, &value)
+                    .ok_or(BadRequest::BAD_EXPERIMENTER)??;
+                replies
+                    .into_iter()
+                    .for_each(|r| face.send(conn, xid, Message::Experimenter(r)));
+                return Ok(None);
+            }
+            Message::FeaturesRequest(_) => Message::FeaturesReply(self.features()),
+            Message::GetConfigRequest(_) => Message::GetConfigReply(SwitchConfig {
+                flags: self.datapath.fragments,
+                miss_send_len: self.connection(conn).miss_send_len,
+            }),
+            Message::SetConfig(config) => return self.set_config(conn, &config),
+            Message::PacketOut(out) => return self.packet_out(now, conn, out, face),
+            Message::FlowMod(flow_mod) => return self.flow_mod(now, conn, &flow_mod, face),
+            Message::GroupMod(group_mod) => return no_groups(group_mod.command),
+            Message::PortMod(port_mod) => return self.port_mod(now, &port_mod, face),
+            Message::TableMod(table_mod) => return self.table_mod(table_mod.table_id),
+            Message::MultipartRequest(r) => return self.multipart(now, conn, xid, r.body, face),
+            Message::BarrierRequest(_) => {
+                face.flush();
+                Message::BarrierReply(Empty)
+            }
+            Message::QueueGetConfigRequest(request) => return self.queues(&request),
+            Message::RoleRequest(asked) => Message::RoleReply(self.change_role(conn, &asked)?),
+            Message::GetAsyncRequest(_) => {
+                Message::GetAsyncReply(self.connection(conn).async_config)
+            }
+            Message::SetAsync(config) => {
+                self.connection(conn).async_config = config;
+                return Ok(None);
+            }
+            Message::MeterMod(meter_mod) => return no_meters(meter_mod.command),
+            Message::FeaturesReply(_)
+            | Message::GetConfigReply(_)
+            | Message::PacketIn(_)
+            | Message::FlowRemoved(_)
+            | Message::PortStatus(_)
+            | Message::MultipartReply(_)
+            | Message::BarrierReply(_)
+            | Message::QueueGetConfigReply(_)
+            | Message::RoleReply(_)
+            | Message::GetAsyncReply(_) => return Err(BadRequest::BAD_TYPE),
+        };
+        Ok(Some(reply))
+    }
+
+    /// The connection of the message that is handled.
+    pub(crate) fn connection(&mut self, conn: ConnId) -> &mut Connection {
+        self.connections
+            .get_mut(&conn)
+            .expect("messages of closed connections are not handled")
+    }
+
+    fn set_config(&mut self, conn: ConnId, config: &SwitchConfig) -> Answer {
+        if config.flags.0 & !ConfigFlags::FRAG_DROP.0 != 0 {
+            return Err(SwitchConfigFailed::BAD_FLAGS);
+        }
+        self.datapath.fragments = config.flags;
+        self.connection(conn).miss_send_len = config.miss_send_len;
+        Ok(None)
+    }
+
+    fn packet_out<F: Face>(
+        &mut self,
+        now: Time,
+        conn: ConnId,
+        out: PacketOut,
+        face: &mut F,
+    ) -> Answer {
+        let reserved = out.in_port == PortNo::CONTROLLER;
+        if !reserved && !out.in_port.is_port() {
+            return Err(BadRequest::BAD_PORT);
+        }
+        self.datapath
+            .check_actions(TableId(0), None, &out.actions)?;
+        let packet = if out.buffer_id == BufferId::NO_BUFFER {
+            if out.data.0.is_empty() {
+                return Err(BadRequest::BAD_PACKET);
+            }
+            // An empty pool drops the packet, as it drops received ones; the pool counts it.
+            let Some(frame) = self.datapath.pool().frame(&out.data.0) else {
+                return Ok(None);
+            };
+            Packet::new(frame, out.in_port)
+        } else {
+            self.connection(conn).buffers.take(now, out.buffer_id)?
+        };
+        let (datapath, outlet) = parts!(self, now, face);
+        datapath.packet_out(now, packet, &out.actions, outlet);
+        Ok(None)
+    }
+
+    fn flow_mod<F: Face>(
+        &mut self,
+        now: Time,
+        conn: ConnId,
+        flow_mod: &FlowMod,
+        face: &mut F,
+    ) -> Answer {
+        let (datapath, outlet) = parts!(self, now, face);
+        datapath.flow_mod(now, flow_mod, outlet)?;
+        let deletes = flow_mod.command == FlowModCommand::DELETE
+            || flow_mod.command == FlowModCommand::DELETE_STRICT;
+        if flow_mod.buffer_id != BufferId::NO_BUFFER && !deletes {
+            let packet = self
+                .connection(conn)
+                .buffers
+                .take(now, flow_mod.buffer_id)?;
+            let (datapath, outlet) = parts!(self, now, face);
+            datapath.packet_out(now, packet, &[Action::output(PortNo::TABLE)], outlet);
+        }
+        Ok(None)
+    }
+
+    fn port_mod<F: Face>(&mut self, now: Time, port_mod: &PortMod, face: &mut F) -> Answer {
+        let port = self
+            .datapath
+            .ports()
+            .get(&port_mod.port_no)
+            .ok_or(PortModFailed::BAD_PORT)?;
+        if port.desc.hw_addr != port_mod.hw_addr {
+            return Err(PortModFailed::BAD_HW_ADDR);
+        }
+        if (port_mod.mask.0 | port_mod.config.0) & !PortConfig::ALL.0 != 0 {
+            return Err(PortModFailed::BAD_CONFIG);
+        }
+        let supported = port.desc.supported.0;
+        if port_mod.advertise.0 & !supported != 0 {
+            return Err(PortModFailed::BAD_ADVERTISE);
+        }
+        let (datapath, outlet) = parts!(self, now, face);
+        datapath.configure_port(port_mod.port_no, port_mod.config, port_mod.mask, outlet);
+        Ok(None)
+    }
+
+    fn table_mod(&self, table: TableId) -> Answer {
+        let exists = usize::from(table.0) < self.datapath.tables().len();
+        if exists || table == TableId::ALL {
+            Ok(None)
+        } else {
+            Err(TableModFailed::BAD_TABLE)
+        }
+    }
+
+    fn queues(&self, request: &QueueConfigRequest) -> Answer {
+        let any = request.port == PortNo::ANY;
+        if !any && !self.datapath.ports().contains_key(&request.port) {
+            return Err(QueueOpFailed::BAD_PORT);
+        }
+        let none = QueueConfig {
+            port: request.port,
+            queues: alloc::vec::Vec::new(),
+        };
+        Ok(Some(Message::QueueGetConfigReply(none)))
+    }
+}
+
+/// The switch has room for no group, as GROUP_FEATURES says.
+fn no_groups(command: GroupModCommand) -> Answer {
+    match command {
+        GroupModCommand::DELETE => Ok(None),
+        GroupModCommand::MODIFY => Err(GroupModFailed::UNKNOWN_GROUP),
+        _ => Err(GroupModFailed::OUT_OF_GROUPS),
+    }
+}
+
+/// The switch has room for no meter, as METER_FEATURES says.
+fn no_meters(command: MeterModCommand) -> Answer {
+    match command {
+        MeterModCommand::DELETE => Ok(None),
+        MeterModCommand::MODIFY => Err(MeterModFailed::UNKNOWN_METER),
+        _ => Err(MeterModFailed::OUT_OF_METERS),
+    }
+}

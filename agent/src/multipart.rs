@@ -1,0 +1,148 @@
+//! One arm for each multipart request.
+
+use alloc::vec::Vec;
+
+use bofuss_datapath::{Port, Time};
+use bofuss_oflib::error::{BadRequest, MeterModFailed, QueueOpFailed, TableFeaturesFailed};
+use bofuss_oflib::message::multipart::{
+    ExtBody, GroupFeatures, MeterFeatures, MeterRequest, PortStats, QueueStatsRequest, ReplyBody,
+    RequestBody, TableStats,
+};
+use bofuss_oflib::types::{MeterId, QueueId, TableId};
+use bofuss_oflib::{ErrorCode, Message, PortNo};
+
+use crate::connection::ConnId;
+use crate::dump::Dump;
+use crate::handle::Answer;
+use crate::switch::{Face, Switch};
+
+impl Switch {
+    /// Answers a multipart request, at once or by starting a long reply.
+    pub(crate) fn multipart<F: Face>(
+        &mut self,
+        now: Time,
+        conn: ConnId,
+        xid: u32,
+        request: RequestBody,
+        face: &mut F,
+    ) -> Answer {
+        let body = match request {
+            RequestBody::Desc(_) => ReplyBody::Desc(self.identity.desc.clone()),
+            RequestBody::Flow(request) => {
+                self.check_table(request.table_id)?;
+                return self.start(now, conn, Dump::flows(xid, &request), face);
+            }
+            RequestBody::Aggregate(request) => {
+                self.check_table(request.table_id)?;
+                return self.start(now, conn, Dump::aggregate(xid, &request), face);
+            }
+            RequestBody::Table(_) => ReplyBody::Table(self.table_stats()),
+            RequestBody::PortStats(request) => {
+                ReplyBody::PortStats(self.port_stats(now, request.port_no)?)
+            }
+            RequestBody::Queue(request) => self.queue_stats(&request)?,
+            RequestBody::Group(_) => ReplyBody::Group(Vec::new()),
+            RequestBody::GroupDesc(_) => ReplyBody::GroupDesc(Vec::new()),
+            RequestBody::GroupFeatures(_) => ReplyBody::GroupFeatures(GroupFeatures::default()),
+            RequestBody::Meter(request) => {
+                no_meter(&request)?;
+                ReplyBody::Meter(Vec::new())
+            }
+            RequestBody::MeterConfig(request) => {
+                no_meter(&request)?;
+                ReplyBody::MeterConfig(Vec::new())
+            }
+            RequestBody::MeterFeatures(_) => ReplyBody::MeterFeatures(MeterFeatures::default()),
+            RequestBody::TableFeatures(wanted) => {
+                if !wanted.is_empty() {
+                    return Err(TableFeaturesFailed::EPERM);
+                }
+                ReplyBody::TableFeatures(self.table_features())
+            }
+            RequestBody::PortDesc(_) => {
+                let ports = self.datapath.ports().values();
+                ReplyBody::PortDesc(ports.map(|port| port.desc.clone()).collect())
+            }
+            RequestBody::Experimenter(ExtBody(value)) => {
+                let known = self.datapath.experimenter(now, &value);
+                for reply in known.ok_or(BadRequest::BAD_EXPERIMENTER)?? {
+                    let body = ReplyBody::Experimenter(ExtBody(reply));
+                    face.send(conn, xid, Message::MultipartReply(body.into()));
+                }
+                return Ok(None);
+            }
+        };
+        Ok(Some(Message::MultipartReply(body.into())))
+    }
+
+    fn start<F: Face>(&mut self, now: Time, conn: ConnId, dump: Dump, face: &mut F) -> Answer {
+        let connection = self
+            .connections
+            .get_mut(&conn)
+            .expect("the request came from it");
+        connection.dump = Some(dump);
+        connection.continue_dump(now, conn, &self.datapath, face);
+        Ok(None)
+    }
+
+    fn check_table(&self, table: TableId) -> Result<(), ErrorCode> {
+        let exists = usize::from(table.0) < self.datapath.tables().len();
+        if exists || table == TableId::ALL {
+            Ok(())
+        } else {
+            Err(BadRequest::BAD_TABLE_ID)
+        }
+    }
+
+    fn table_stats(&self) -> Vec<TableStats> {
+        let numbered = (0..).map(TableId).zip(self.datapath.tables());
+        numbered
+            .map(|(table_id, table)| TableStats {
+                table_id,
+                active_count: table.len() as u32,
+                lookup_count: table.lookup_count,
+                matched_count: table.matched_count,
+            })
+            .collect()
+    }
+
+    /// Errors: BAD_REQUEST/BAD_PORT for a port that does not exist.
+    fn port_stats(&self, now: Time, wanted: PortNo) -> Result<Vec<PortStats>, ErrorCode> {
+        let ports = self.datapath.ports();
+        if wanted != PortNo::ANY && !ports.contains_key(&wanted) {
+            return Err(BadRequest::BAD_PORT);
+        }
+        let stats = |port: &Port| {
+            let (duration_sec, duration_nsec) = now.duration(port.since);
+            PortStats {
+                duration_sec,
+                duration_nsec,
+                ..port.stats
+            }
+        };
+        let chosen = ports
+            .iter()
+            .filter(|(number, _)| wanted == PortNo::ANY || wanted == **number);
+        Ok(chosen.map(|(_, port)| stats(port)).collect())
+    }
+
+    /// Errors: QUEUE_OP_FAILED with BAD_PORT or BAD_QUEUE: no port has queues.
+    fn queue_stats(&self, request: &QueueStatsRequest) -> Result<ReplyBody, ErrorCode> {
+        let any = request.port_no == PortNo::ANY;
+        if !any && !self.datapath.ports().contains_key(&request.port_no) {
+            return Err(QueueOpFailed::BAD_PORT);
+        }
+        match request.queue_id {
+            QueueId::ALL => Ok(ReplyBody::Queue(Vec::new())),
+            _ => Err(QueueOpFailed::BAD_QUEUE),
+        }
+    }
+}
+
+/// Errors: METER_MOD_FAILED/UNKNOWN_METER for a particular meter: there are none.
+fn no_meter(request: &MeterRequest) -> Result<(), ErrorCode> {
+    match request.meter_id {
+        MeterId::ALL => Ok(()),
+        _ => Err(MeterModFailed::UNKNOWN_METER),
+    }
+}

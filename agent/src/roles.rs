@@ -1,0 +1,54 @@
+//! Controller roles. Spec: OpenFlow 1.3.5 sections 6.3.5 and 7.3.9.
+
+use bofuss_oflib::error::RoleRequestFailed;
+use bofuss_oflib::message::{ControllerRole, Role};
+use bofuss_oflib::{ErrorCode, Message};
+
+use crate::Switch;
+use crate::connection::ConnId;
+
+impl Switch {
+    /// Changes a connection's role; a new master makes the old one a slave.
+    ///
+    /// Errors: ROLE_REQUEST_FAILED/STALE for a generation id older than the last.
+    pub(crate) fn change_role(&mut self, conn: ConnId, asked: &Role) -> Result<Role, ErrorCode> {
+        let elected = asked.role == ControllerRole::MASTER || asked.role == ControllerRole::SLAVE;
+        if elected {
+            let newer = |last: u64| asked.generation_id.wrapping_sub(last) as i64 >= 0;
+            if !self.generation_id.is_none_or(newer) {
+                return Err(RoleRequestFailed::STALE);
+            }
+            self.generation_id = Some(asked.generation_id);
+        }
+        for (id, other) in &mut self.connections {
+            if *id == conn && asked.role != ControllerRole::NOCHANGE {
+                other.role = asked.role;
+            } else if asked.role == ControllerRole::MASTER && other.role == ControllerRole::MASTER {
+                other.role = ControllerRole::SLAVE;
+            }
+        }
+        let role = self.connections.get(&conn).map_or(asked.role, |c| c.role);
+        let generation_id = self.generation_id.unwrap_or(u64::MAX);
+        Ok(Role {
+            role,
+            generation_id,
+        })
+    }
+
+    /// Whether a slave may not send this message. Spec: OpenFlow 1.3.5 section 6.3.5.
+    pub(crate) fn is_for_masters(message: &Message) -> bool {
+        use bofuss_oflib::message::multipart::RequestBody;
+        match message {
+            Message::PacketOut(_)
+            | Message::FlowMod(_)
+            | Message::GroupMod(_)
+            | Message::PortMod(_)
+            | Message::TableMod(_)
+            | Message::MeterMod(_) => true,
+            Message::MultipartRequest(request) => {
+                matches!(&request.body, RequestBody::TableFeatures(wanted) if !wanted.is_empty())
+            }
+            _ => false,
+        }
+    }
+}

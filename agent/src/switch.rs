@@ -1,0 +1,217 @@
+//! The whole switch: a datapath and its connections, driven by inputs, answering through a face.
+
+use alloc::{collections::BTreeMap, vec::Vec};
+
+use bofuss_datapath::{Datapath, Sink, Step, Time};
+use bofuss_frame::{Capabilities, Frame};
+use bofuss_oflib::message::multipart::{Desc, PortStats};
+use bofuss_oflib::message::{FlowRemoved, PortDesc, PortStatusReason};
+use bofuss_oflib::types::QueueId;
+use bofuss_oflib::{Message, PortNo};
+
+use crate::connection::{ConnId, Connection, Request};
+use crate::fail_mode::FailMode;
+
+/// What the switch does to the world.
+pub trait Face {
+    /// Whether [`Face::step`] wants the steps of a trace.
+    const TRACES: bool = false;
+    /// Sends a frame out of a port, at the latest by the next [`Face::flush`].
+    fn transmit(&mut self, port: PortNo, queue: QueueId, frame: Frame);
+    /// Has every frame leave that was transmitted before.
+    fn flush(&mut self);
+    /// Sends a message on a connection. One that does not take its messages is closed in the end, so
+    /// that it must synchronise again; none is lost silently.
+    fn send(&mut self, conn: ConnId, xid: u32, message: Message);
+    /// Whether a connection takes its messages: if not, what may be dropped is, what may wait waits.
+    fn has_room(&self, conn: ConnId) -> bool;
+    /// Sets a port's link administratively up or down.
+    fn set_link(&mut self, port: PortNo, up: bool);
+    /// Takes one step of a trace.
+    fn step(&mut self, _: Step<'_>) {}
+}
+
+/// Who the switch says it is.
+#[derive(Clone, Debug, Default)]
+pub struct Identity {
+    /// Its datapath id.
+    pub datapath_id: u64,
+    /// Its description.
+    pub desc: Desc,
+}
+
+/// An OpenFlow switch: everything but threads, sockets, clocks and files.
+pub struct Switch {
+    pub(crate) datapath: Datapath,
+    pub(crate) identity: Identity,
+    pub(crate) connections: BTreeMap<ConnId, Connection>,
+    pub(crate) fail_mode: FailMode,
+    /// The highest generation id that a master or slave named.
+    pub(crate) generation_id: Option<u64>,
+    /// Whether the entry that standalone adds is in the table.
+    pub(crate) stands_in: bool,
+}
+
+/// Where the datapath's effects go: to the ports, and to the connections that want them.
+pub(crate) struct Outlet<'a, F> {
+    pub(crate) now: Time,
+    pub(crate) connections: &'a mut BTreeMap<ConnId, Connection>,
+    pub(crate) face: &'a mut F,
+}
+
+/// Borrows the datapath and the outlet of its effects from a switch.
+macro_rules! parts {
+    ($switch:expr, $now:expr, $face:expr) => {
+        (
+            &mut $switch.datapath,
+            &mut $crate::switch::Outlet {
+                now: $now,
+                connections: &mut $switch.connections,
+                face: $face,
+            },
+        )
+    };
+}
+pub(crate) use parts;
+
+impl<F: Face> Sink for Outlet<'_, F> {
+    const TRACES: bool = F::TRACES;
+    fn transmit(&mut self, port: PortNo, queue: QueueId, frame: Frame) {
+        self.face.transmit(port, queue, frame);
+    }
+    fn packet_in(&mut self, event: &bofuss_datapath::PacketInEvent<'_>) {
+        self.deliver_packet_in(event);
+    }
+    fn flow_removed(&mut self, removed: FlowRemoved) {
+        self.deliver_flow_removed(removed);
+    }
+    fn port_status(&mut self, reason: PortStatusReason, desc: &PortDesc) {
+        self.deliver_port_status(reason, desc);
+    }
+    fn set_link(&mut self, port: PortNo, up: bool) {
+        self.face.set_link(port, up);
+    }
+    fn step(&mut self, step: Step<'_>) {
+        self.face.step(step);
+    }
+}
+
+impl Switch {
+    /// Makes a switch of a datapath; in [`FailMode::Standalone`] it forwards at once.
+    pub fn new(now: Time, datapath: Datapath, identity: Identity, fail_mode: FailMode) -> Self {
+        let mut this = Self {
+            datapath,
+            identity,
+            connections: BTreeMap::new(),
+            fail_mode,
+            generation_id: None,
+            stands_in: false,
+        };
+        this.follow_fail_mode(now);
+        this
+    }
+
+    /// The datapath, to be looked at.
+    pub fn datapath(&self) -> &Datapath {
+        &self.datapath
+    }
+
+    /// Who it says it is.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// Frames arrived on a port; leaves `frames` empty.
+    pub fn receive<F: Face>(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        frames: &mut Vec<Frame>,
+        face: &mut F,
+    ) {
+        let (datapath, outlet) = parts!(self, now, face);
+        datapath.receive(now, port, frames, outlet);
+    }
+
+    /// A port appeared or changed.
+    pub fn port_changed<F: Face>(
+        &mut self,
+        now: Time,
+        desc: PortDesc,
+        capabilities: Capabilities,
+        face: &mut F,
+    ) {
+        let (datapath, outlet) = parts!(self, now, face);
+        datapath.port_changed(now, desc, capabilities, outlet);
+    }
+
+    /// A port went.
+    pub fn port_removed<F: Face>(&mut self, now: Time, port: PortNo, face: &mut F) {
+        let (datapath, outlet) = parts!(self, now, face);
+        datapath.port_removed(now, port, outlet);
+    }
+
+    /// What a port's driver lost.
+    pub fn set_driver_counters(&mut self, port: PortNo, lost: &PortStats) {
+        self.datapath.set_driver_counters(port, lost);
+    }
+
+    /// A connection is up; `is_controller` if it is to a configured controller.
+    pub fn connected(&mut self, now: Time, conn: ConnId, is_controller: bool) {
+        self.connections
+            .insert(conn, Connection::new(is_controller));
+        self.follow_fail_mode(now);
+    }
+
+    /// A connection is gone.
+    pub fn disconnected(&mut self, now: Time, conn: ConnId) {
+        self.connections.remove(&conn);
+        self.follow_fail_mode(now);
+    }
+
+    /// Whether the next message of a connection may be given to [`Switch::message`]: the reply before
+    /// is complete, and most of what was sent is taken.
+    pub fn is_ready<F: Face>(&self, conn: ConnId, face: &F) -> bool {
+        let busy = self
+            .connections
+            .get(&conn)
+            .is_some_and(|c| c.dump.is_some());
+        !busy && face.has_room(conn)
+    }
+
+    /// A message arrived on a connection that [`Switch::is_ready`].
+    pub fn message<F: Face>(&mut self, now: Time, conn: ConnId, request: Request, face: &mut F) {
+        if self.connections.contains_key(&conn) {
+            self.handle(now, conn, request, face);
+        }
+    }
+
+    /// Whether a long reply waits for [`Switch::work`].
+    pub fn has_work<F: Face>(&self, face: &F) -> bool {
+        let due = |(id, conn): (&ConnId, &Connection)| {
+            (conn.dump.is_some() || !conn.late_ports.is_empty()) && face.has_room(*id)
+        };
+        self.connections.iter().any(due)
+    }
+
+    /// Goes on with each long reply by one slice.
+    pub fn work<F: Face>(&mut self, now: Time, face: &mut F) {
+        for (id, conn) in &mut self.connections {
+            if face.has_room(*id) {
+                conn.tell_late_ports(*id, face);
+                conn.continue_dump(now, *id, &self.datapath, face);
+            }
+        }
+    }
+
+    /// When [`Switch::tick`] wants to be called next.
+    pub fn next_tick(&self) -> Option<Time> {
+        self.datapath.next_tick()
+    }
+
+    /// Does what is due.
+    pub fn tick<F: Face>(&mut self, now: Time, face: &mut F) {
+        let (datapath, outlet) = parts!(self, now, face);
+        datapath.tick(now, outlet);
+    }
+}

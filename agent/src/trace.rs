@@ -1,0 +1,108 @@
+//! The trace: a packet told through the pipeline, asked for by an experimenter message.
+
+use alloc::string::String;
+use alloc::vec;
+use core::fmt::Write;
+
+use bofuss_datapath::{PacketInEvent, Sink, Step, Time};
+use bofuss_frame::Frame;
+use bofuss_oflib::error::BadRequest;
+use bofuss_oflib::ext::{Arg, ExtKind, ExtRow};
+use bofuss_oflib::message::{FlowRemoved, PortDesc, PortStatusReason};
+use bofuss_oflib::types::QueueId;
+use bofuss_oflib::wire::Bytes;
+use bofuss_oflib::{ErrorCode, ExtValue, PortNo};
+use bofuss_packet::Packet;
+
+use crate::Switch;
+
+/// Our number as an experimenter: a locally administered OUI, "bof" in ASCII.
+pub const BOFUSS: u32 = 0x0062_6f66;
+
+/// The messages: a request with the frame as its data, a reply with the story as its data, in UTF-8.
+pub static ROWS: [ExtRow; 2] = [
+    ExtRow {
+        kind: ExtKind::Message,
+        experimenter: BOFUSS,
+        ty: 1,
+        name: "trace_request",
+        args: &[Arg {
+            name: "in_port",
+            bytes: 4,
+        }],
+        data: true,
+    },
+    ExtRow {
+        kind: ExtKind::Message,
+        experimenter: BOFUSS,
+        ty: 2,
+        name: "trace_reply",
+        args: &[],
+        data: true,
+    },
+];
+
+/// Longest story, in bytes; what comes behind is cut.
+const MAX_STORY_BYTES: usize = 60_000;
+
+/// A request to trace `frame` as received on `in_port`.
+pub fn request(in_port: PortNo, frame: &[u8]) -> ExtValue {
+    ExtValue {
+        row: &ROWS[0],
+        args: vec![in_port.0.into()],
+        data: Bytes(frame.into()),
+    }
+}
+
+/// Whether this is such a request.
+pub(crate) fn asks(value: &ExtValue) -> bool {
+    core::ptr::eq(value.row, &ROWS[0])
+}
+
+/// Writes down the steps, and has no other effect.
+struct Story(String);
+
+impl Sink for Story {
+    const TRACES: bool = true;
+    const DRY: bool = true;
+    fn transmit(&mut self, _: PortNo, _: QueueId, _: Frame) {}
+    fn packet_in(&mut self, _: &PacketInEvent<'_>) {}
+    fn flow_removed(&mut self, _: FlowRemoved) {}
+    fn port_status(&mut self, _: PortStatusReason, _: &PortDesc) {}
+    fn set_link(&mut self, _: PortNo, _: bool) {}
+    fn step(&mut self, step: Step<'_>) {
+        if self.0.len() < MAX_STORY_BYTES {
+            writeln!(self.0, "{step}").expect("a string takes everything");
+        }
+    }
+}
+
+impl Switch {
+    /// Runs the request's frame through the pipeline without any effect, and tells its way.
+    ///
+    /// Errors: BAD_REQUEST/BAD_PORT for a number that is no port's, BAD_PACKET without a frame or
+    /// room for one.
+    pub(crate) fn trace(&mut self, now: Time, value: &ExtValue) -> Result<ExtValue, ErrorCode> {
+        let in_port = PortNo(value.args[0] as u32);
+        if !in_port.is_port() {
+            return Err(BadRequest::BAD_PORT);
+        }
+        let frame = self
+            .datapath
+            .pool()
+            .frame(&value.data.0)
+            .filter(|frame| !frame.is_empty());
+        let packet = Packet::new(frame.ok_or(BadRequest::BAD_PACKET)?, in_port);
+        let mut story = Story(String::new());
+        self.datapath.trace(now, packet, &mut story);
+        story
+            .0
+            .truncate(story.0.floor_char_boundary(MAX_STORY_BYTES));
+        let data = Bytes(story.0.into_bytes());
+        Ok(ExtValue {
+            row: &ROWS[1],
+            args: vec![],
+            data,
+        })
+    }
+}

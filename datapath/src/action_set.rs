@@ -1,0 +1,48 @@
+//! The action set of a packet. Spec: OpenFlow 1.3.5 section 5.10.
+
+use alloc::vec::Vec;
+
+use bofuss_oflib::Action;
+
+/// The actions that run when the pipeline ends: at most one of each type, of set-field one of each
+/// field, in the order of execution.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ActionSet(Vec<((u8, u16, u64), Action)>);
+
+impl ActionSet {
+    /// Empties the set; keeps its memory.
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Merges actions into the set; each replaces the one of its type.
+    pub(crate) fn write(&mut self, actions: &[Action]) {
+        for action in actions {
+            let (rank, number) = action.rank();
+            let sub = if let Action::SetField(set) = action {
+                set.0.field.id.into()
+            } else if let Action::Experimenter(value) = action {
+                u64::from(value.row.experimenter) << 32 | u64::from(value.row.ty)
+            } else {
+                0
+            };
+            let key = (rank, number, sub);
+            match self.0.binary_search_by_key(&key, |(k, _)| *k) {
+                Ok(i) => self.0[i].1 = action.clone(),
+                Err(i) => self.0.insert(i, (key, action.clone())),
+            }
+        }
+    }
+
+    /// The actions in the order of execution; no output if there is a group.
+    pub(crate) fn in_order(&self) -> impl Iterator<Item = &Action> {
+        let group = self.0.iter().any(|(_, a)| matches!(a, Action::Group(_)));
+        let runs = move |a: &&Action| !(group && matches!(a, Action::Output(_)));
+        self.0.iter().map(|(_, action)| action).filter(runs)
+    }
+
+    /// Whether there is nothing to do.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}

@@ -1,0 +1,154 @@
+//! What may stand in a flow entry or a packet-out, checked before anything is changed.
+
+use bofuss_oflib::error::{BadAction, BadInstruction, MeterModFailed};
+use bofuss_oflib::field::{ETH_TYPE, Field, VID_PRESENT, VLAN_VID};
+use bofuss_oflib::instruction::Instructions;
+use bofuss_oflib::types::TableId;
+use bofuss_oflib::{Action, ErrorCode, ExtValue, FieldMatch, Instruction, Match, PortNo};
+
+use crate::Datapath;
+
+/// The Ethernet types that each push and pop takes.
+const VLAN_TYPES: &[u16] = &[0x8100, 0x88a8];
+const MPLS_TYPES: &[u16] = &[0x8847, 0x8848];
+const PBB_TYPES: &[u16] = &[0x88e7];
+
+/// What is known of the packets that reach an action: the match, as the actions before changed it.
+struct Known(Option<Match>);
+
+impl Known {
+    fn set(&mut self, field: &'static Field, value: u128) {
+        let Some(known) = &mut self.0 else { return };
+        let others = known
+            .fields()
+            .iter()
+            .filter(|one| one.field.id != field.id)
+            .copied();
+        let fields: alloc::vec::Vec<_> = others.chain([FieldMatch::exact(field, value)]).collect();
+        // What depended on the old value is no longer known.
+        if let Ok(changed) = Match::new(&fields) {
+            *known = changed;
+        } else {
+            *known = Match::new(&fields[fields.len() - 1..]).unwrap_or_default();
+        }
+    }
+
+    fn lacks(&self, field: &Field) -> bool {
+        self.0
+            .as_ref()
+            .is_some_and(|known| !known.meets_need(field))
+    }
+}
+
+impl Datapath {
+    /// Checks the instructions of an entry of `table` that matches `fields`.
+    ///
+    /// Errors: BAD_INSTRUCTION/BAD_TABLE_ID for a goto that is not forward, METER_MOD_FAILED/
+    /// UNKNOWN_METER, BAD_ACTION with BAD_OUT_PORT, BAD_OUT_GROUP, BAD_ARGUMENT or MATCH_INCONSISTENT,
+    /// or an extension's.
+    pub(crate) fn check_instructions(
+        &self,
+        table: TableId,
+        fields: &Match,
+        instructions: &Instructions,
+    ) -> Result<(), ErrorCode> {
+        for instruction in instructions.list() {
+            match instruction {
+                Instruction::Meter(_) => return Err(MeterModFailed::UNKNOWN_METER),
+                Instruction::ApplyActions(actions) | Instruction::WriteActions(actions) => {
+                    self.check_actions(table, Some(fields), actions)?;
+                }
+                Instruction::GotoTable(next) => {
+                    if *next <= table || usize::from(next.0) >= self.tables.len() {
+                        return Err(BadInstruction::BAD_TABLE_ID);
+                    }
+                }
+                Instruction::Experimenter(value) => self.check_extension(value, table)?,
+                Instruction::ClearActions | Instruction::WriteMetadata { .. } => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks a list of actions; `fields` is `None` for a packet-out, of whose packet nothing is known
+    /// and which may go through the tables.
+    ///
+    /// Errors: BAD_ACTION with BAD_OUT_PORT, BAD_OUT_GROUP, BAD_ARGUMENT or MATCH_INCONSISTENT, or an
+    /// extension's.
+    pub fn check_actions(
+        &self,
+        table: TableId,
+        fields: Option<&Match>,
+        actions: &[Action],
+    ) -> Result<(), ErrorCode> {
+        let mut known = Known(fields.cloned());
+        for action in actions {
+            match action {
+                Action::Output(output) => check_output(output.port, fields.is_none())?,
+                Action::Group(_) => return Err(BadAction::BAD_OUT_GROUP),
+                Action::SetField(set) => {
+                    if known.lacks(set.0.field) {
+                        return Err(BadAction::MATCH_INCONSISTENT);
+                    }
+                    known.set(set.0.field, set.0.number());
+                }
+                Action::PushVlan(ty) => {
+                    check_type(ty.0, VLAN_TYPES)?;
+                    known.set(VLAN_VID, VID_PRESENT.into());
+                }
+                Action::PushMpls(ty) => {
+                    check_type(ty.0, MPLS_TYPES)?;
+                    known.set(ETH_TYPE, ty.0.into());
+                }
+                Action::PushPbb(ty) => {
+                    check_type(ty.0, PBB_TYPES)?;
+                    known.set(ETH_TYPE, ty.0.into());
+                }
+                Action::PopMpls(ty) => known.set(ETH_TYPE, ty.0.into()),
+                Action::PopPbb => known = Known(None),
+                Action::Experimenter(value) => self.check_extension(value, table)?,
+                Action::CopyTtlOut
+                | Action::CopyTtlIn
+                | Action::SetMplsTtl(_)
+                | Action::DecMplsTtl
+                | Action::PopVlan
+                | Action::SetQueue(_)
+                | Action::SetNwTtl(_)
+                | Action::DecNwTtl => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn check_extension(&self, value: &ExtValue, table: TableId) -> Result<(), ErrorCode> {
+        self.hooks
+            .iter()
+            .try_for_each(|hook| hook.check(value, table))
+    }
+}
+
+fn check_output(port: PortNo, packet_out: bool) -> Result<(), ErrorCode> {
+    let ok = match port {
+        PortNo::TABLE => packet_out,
+        PortNo::IN_PORT
+        | PortNo::NORMAL
+        | PortNo::FLOOD
+        | PortNo::ALL
+        | PortNo::CONTROLLER
+        | PortNo::LOCAL => true,
+        port => port.is_port(),
+    };
+    if ok {
+        Ok(())
+    } else {
+        Err(BadAction::BAD_OUT_PORT)
+    }
+}
+
+fn check_type(ty: u16, allowed: &[u16]) -> Result<(), ErrorCode> {
+    if allowed.contains(&ty) {
+        Ok(())
+    } else {
+        Err(BadAction::BAD_ARGUMENT)
+    }
+}

@@ -1,0 +1,341 @@
+//! The datapath's state, and its inputs: frames, ports, ticks.
+
+use alloc::{boxed::Box, collections::BTreeMap, collections::BTreeSet, sync::Arc, vec::Vec};
+
+use bofuss_frame::{Capabilities, Frame, Pool};
+use bofuss_oflib::Catalogue;
+use bofuss_oflib::message::config::ConfigFlags;
+use bofuss_oflib::message::multipart::PortStats;
+use bofuss_oflib::message::port::{PortConfig, PortState};
+use bofuss_oflib::message::{FlowRemoved, FlowRemovedReason, PortDesc, PortStatusReason};
+use bofuss_oflib::types::TableId;
+use bofuss_oflib::{ExtValue, PortNo};
+use bofuss_packet::{Packet, offload};
+
+use crate::action_set::ActionSet;
+use crate::normal::Bridge;
+use crate::{DropReason, Entry, EntryKey, Hook, Port, Sink, Step, Table, Time};
+
+/// Entries that one tick expires at most, so that packets need not wait.
+const EXPIRIES_PER_TICK: usize = 64;
+
+/// What a datapath is made with.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// How many tables there are, 1 to 254.
+    pub n_tables: u8,
+    /// The most entries of one table.
+    pub max_entries: u32,
+    /// Seed of every random choice.
+    pub seed: u64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            n_tables: 64,
+            max_entries: 1_000_000,
+            seed: 0,
+        }
+    }
+}
+
+/// An OpenFlow switch without connections.
+pub struct Datapath {
+    pub(crate) config: Config,
+    pub(crate) catalogue: Arc<Catalogue>,
+    pub(crate) pool: Pool,
+    pub(crate) tables: Vec<Table>,
+    pub(crate) ports: BTreeMap<PortNo, Port>,
+    pub(crate) bridge: Bridge,
+    pub(crate) hooks: Vec<Box<dyn Hook>>,
+    /// The next deadline of each entry that has one.
+    pub(crate) deadlines: BTreeSet<(Time, TableId, EntryKey)>,
+    pub(crate) next_serial: u64,
+    pub(crate) drops: [u64; DropReason::ALL.len()],
+    /// The action set of the packet in the pipeline; kept for its memory.
+    pub(crate) spare_set: ActionSet,
+    /// How IP fragments are treated.
+    pub fragments: ConfigFlags,
+}
+
+impl Datapath {
+    /// Makes a datapath without ports and entries.
+    ///
+    /// Panics: if `config` asks for no table, or for more than 254.
+    pub fn new(config: Config, catalogue: Arc<Catalogue>, pool: Pool) -> Self {
+        assert!(
+            (1..=TableId::MAX.0).contains(&config.n_tables),
+            "1 to 254 tables"
+        );
+        let tables = (0..config.n_tables).map(|_| Table::default()).collect();
+        Self {
+            config,
+            catalogue,
+            pool,
+            tables,
+            ports: BTreeMap::new(),
+            bridge: Bridge::default(),
+            hooks: Vec::new(),
+            deadlines: BTreeSet::new(),
+            next_serial: 1,
+            drops: [0; DropReason::ALL.len()],
+            spare_set: ActionSet::default(),
+            fragments: ConfigFlags(0),
+        }
+    }
+
+    /// Adds an extension's behaviour.
+    pub fn add_hook(&mut self, hook: Box<dyn Hook>) {
+        self.hooks.push(hook);
+    }
+
+    /// What the datapath was made with.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The fields and experimenter values that it knows.
+    pub fn catalogue(&self) -> &Arc<Catalogue> {
+        &self.catalogue
+    }
+
+    /// Where its frames come from.
+    pub fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    /// Its tables, by number.
+    pub fn tables(&self) -> &[Table] {
+        &self.tables
+    }
+
+    /// Its ports, by number.
+    pub fn ports(&self) -> &BTreeMap<PortNo, Port> {
+        &self.ports
+    }
+
+    /// Dropped packets by reason, those that happened.
+    pub fn drops(&self) -> impl Iterator<Item = (DropReason, u64)> {
+        let counted = DropReason::ALL
+            .iter()
+            .map(|r| (*r, self.drops[*r as usize]));
+        counted.filter(|(_, count)| *count > 0)
+    }
+
+    /// Processes frames that arrived on `port`; leaves `frames` empty.
+    pub fn receive<S: Sink>(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        frames: &mut Vec<Frame>,
+        sink: &mut S,
+    ) {
+        for frame in frames.drain(..) {
+            let (packets, bytes) = offload::wire_count(&frame);
+            let Some(ingress) = self.ports.get_mut(&port) else {
+                self.drop(DropReason::NoSuchPort, sink);
+                continue;
+            };
+            ingress.stats.rx_packets += packets;
+            ingress.stats.rx_bytes += bytes;
+            if let Some(reason) = ingress.ingress_block() {
+                ingress.stats.rx_dropped += packets;
+                self.drop(reason, sink);
+                continue;
+            }
+            let packet = Packet::new(frame, port);
+            self.run(now, packet, sink);
+        }
+    }
+
+    /// Counts a packet's end.
+    pub(crate) fn drop<S: Sink>(&mut self, reason: DropReason, sink: &mut S) {
+        if !S::DRY {
+            self.drops[reason as usize] += 1;
+        }
+        if S::TRACES {
+            sink.step(Step::Drop(reason));
+        }
+    }
+
+    /// When [`Datapath::tick`] wants to be called next; `None` if nothing waits for time.
+    pub fn next_tick(&self) -> Option<Time> {
+        let expiry = self.deadlines.first().map(|(at, ..)| *at);
+        expiry
+            .into_iter()
+            .chain(self.hooks.iter().filter_map(|h| h.next_tick()))
+            .min()
+    }
+
+    /// Does what is due: expires entries, lets hooks act. Some may be left for the next tick.
+    pub fn tick<S: Sink>(&mut self, now: Time, sink: &mut S) {
+        for _ in 0..EXPIRIES_PER_TICK {
+            let Some(&due) = self.deadlines.first().filter(|(at, ..)| *at <= now) else {
+                break;
+            };
+            self.deadlines.pop_first();
+            let (_, table, key) = due;
+            let entry = self.tables[usize::from(table.0)].get_mut(key);
+            match entry.and_then(|entry| entry.deadline()) {
+                Some((at, _)) if at > now => {
+                    self.deadlines.insert((at, table, key));
+                }
+                Some((_, idle)) => {
+                    let reason = match idle {
+                        true => FlowRemovedReason::IDLE_TIMEOUT,
+                        false => FlowRemovedReason::HARD_TIMEOUT,
+                    };
+                    self.remove_entry(now, table, key, reason, sink);
+                }
+                None => {}
+            }
+        }
+        for hook in &mut self.hooks {
+            if hook.next_tick().is_some_and(|at| at <= now) {
+                hook.on_tick(now);
+            }
+        }
+    }
+
+    /// Removes an entry and says so to whom it concerns.
+    pub(crate) fn remove_entry<S: Sink>(
+        &mut self,
+        now: Time,
+        table: TableId,
+        key: EntryKey,
+        reason: FlowRemovedReason,
+        sink: &mut S,
+    ) {
+        let Some(entry) = self.tables[usize::from(table.0)].remove(key) else {
+            return;
+        };
+        let removed = removal(now, table, key, &entry, reason);
+        for hook in &mut self.hooks {
+            hook.on_flow_removed(now, &removed);
+        }
+        if entry
+            .flags
+            .has(bofuss_oflib::message::FlowModFlags::SEND_FLOW_REM)
+        {
+            sink.flow_removed(removed);
+        }
+    }
+
+    /// Adds a port, or tells what has changed of one; says so to the controllers if it shows.
+    ///
+    /// The configuration that controllers set stays as it is.
+    pub fn port_changed<S: Sink>(
+        &mut self,
+        now: Time,
+        desc: PortDesc,
+        capabilities: Capabilities,
+        sink: &mut S,
+    ) {
+        let number = desc.port_no;
+        let before = self.ports.get(&number).map(|port| port.desc.clone());
+        let fresh = Port {
+            desc: desc.clone(),
+            capabilities,
+            stats: PortStats::default(),
+            since: now,
+        };
+        let port = self.ports.entry(number).or_insert(fresh);
+        let config = port.desc.config;
+        port.desc = PortDesc { config, ..desc };
+        port.capabilities = capabilities;
+        port.stats.port_no = number;
+        port.refresh_live();
+        let after = port.desc.clone();
+        match before {
+            None => sink.port_status(PortStatusReason::ADD, &after),
+            Some(before) if before != after => sink.port_status(PortStatusReason::MODIFY, &after),
+            Some(_) => return,
+        }
+        let up = !after.state.has(PortState::LINK_DOWN);
+        self.hooks
+            .iter_mut()
+            .for_each(|hook| hook.on_port_change(now, number, up));
+    }
+
+    /// Removes a port and forgets what NORMAL learned there.
+    pub fn port_removed<S: Sink>(&mut self, now: Time, number: PortNo, sink: &mut S) {
+        if let Some(port) = self.ports.remove(&number) {
+            self.bridge.forget(number);
+            sink.port_status(PortStatusReason::DELETE, &port.desc);
+            self.hooks
+                .iter_mut()
+                .for_each(|hook| hook.on_port_change(now, number, false));
+        }
+    }
+
+    /// Changes the configuration bits of a port that `mask` selects. Unknown numbers change nothing.
+    pub fn configure_port<S: Sink>(
+        &mut self,
+        number: PortNo,
+        config: PortConfig,
+        mask: PortConfig,
+        sink: &mut S,
+    ) {
+        let Some(port) = self.ports.get_mut(&number) else {
+            return;
+        };
+        let before = port.desc.config;
+        port.desc.config = PortConfig(before.0 & !mask.0 | config.0 & mask.0);
+        port.refresh_live();
+        let desc = port.desc.clone();
+        if before != desc.config {
+            if before.has(PortConfig::PORT_DOWN) != desc.config.has(PortConfig::PORT_DOWN) {
+                sink.set_link(number, !desc.config.has(PortConfig::PORT_DOWN));
+            }
+            sink.port_status(PortStatusReason::MODIFY, &desc);
+        }
+    }
+
+    /// Counters of a port that its driver keeps: frames lost on the way in and out.
+    pub fn set_driver_counters(&mut self, number: PortNo, lost: &PortStats) {
+        if let Some(port) = self.ports.get_mut(&number) {
+            port.stats.rx_over_err = lost.rx_over_err;
+            port.stats.rx_errors = lost.rx_errors;
+            port.stats.tx_errors = lost.tx_errors;
+            port.stats.tx_dropped = lost.tx_dropped;
+        }
+    }
+
+    /// Gives an extension's message or multipart request to the hook that knows it.
+    ///
+    /// Errors: the hook's. `None` if no hook knows it.
+    pub fn experimenter(
+        &mut self,
+        now: Time,
+        value: &ExtValue,
+    ) -> Option<Result<Vec<ExtValue>, bofuss_oflib::ErrorCode>> {
+        self.hooks
+            .iter_mut()
+            .find_map(|hook| hook.on_message(now, value))
+    }
+}
+
+/// What is said of a removed entry.
+fn removal(
+    now: Time,
+    table_id: TableId,
+    key: EntryKey,
+    entry: &Entry,
+    reason: FlowRemovedReason,
+) -> FlowRemoved {
+    let (duration_sec, duration_nsec) = now.duration(entry.created);
+    FlowRemoved {
+        cookie: entry.cookie,
+        priority: key.priority.0,
+        reason,
+        table_id,
+        duration_sec,
+        duration_nsec,
+        idle_timeout: entry.idle_timeout,
+        hard_timeout: entry.hard_timeout,
+        packet_count: entry.packet_count(),
+        byte_count: entry.byte_count(),
+        fields: entry.fields.clone(),
+    }
+}

@@ -1,0 +1,201 @@
+//! Flow-mods: add, modify, delete. Spec: OpenFlow 1.3.5 section 6.4.
+
+use alloc::{rc::Rc, vec::Vec};
+use core::cmp::Reverse;
+
+use bofuss_oflib::ErrorCode;
+use bofuss_oflib::PortNo;
+use bofuss_oflib::error::FlowModFailed;
+use bofuss_oflib::message::multipart::FlowStatsRequest;
+use bofuss_oflib::message::{FlowMod, FlowModCommand, FlowModFlags, FlowRemovedReason};
+use bofuss_oflib::types::{GroupId, TableId};
+use bofuss_packet::KeyMatch;
+
+use crate::{Datapath, Entry, EntryKey, Sink, Time};
+
+/// Which entries a request is about: all that its match covers, filtered.
+pub struct Filter {
+    rule: KeyMatch,
+    cookie: u64,
+    cookie_mask: u64,
+    out_port: PortNo,
+    out_group: GroupId,
+}
+
+impl From<&FlowStatsRequest> for Filter {
+    fn from(request: &FlowStatsRequest) -> Self {
+        Self {
+            rule: KeyMatch::from(&request.fields),
+            cookie: request.cookie,
+            cookie_mask: request.cookie_mask,
+            out_port: request.out_port,
+            out_group: request.out_group,
+        }
+    }
+}
+
+impl Filter {
+    fn of(flow_mod: &FlowMod) -> Self {
+        let delete = flow_mod.command == FlowModCommand::DELETE
+            || flow_mod.command == FlowModCommand::DELETE_STRICT;
+        Self {
+            rule: KeyMatch::from(&flow_mod.fields),
+            cookie: flow_mod.cookie,
+            cookie_mask: flow_mod.cookie_mask,
+            out_port: if delete {
+                flow_mod.out_port
+            } else {
+                PortNo::ANY
+            },
+            out_group: if delete {
+                flow_mod.out_group
+            } else {
+                GroupId::ANY
+            },
+        }
+    }
+
+    /// Whether the cookie and the outputs are those asked for.
+    fn passes(&self, entry: &Entry) -> bool {
+        entry.cookie & self.cookie_mask == self.cookie & self.cookie_mask
+            && entry.outputs_to(self.out_port, self.out_group)
+    }
+
+    /// Whether the entry is asked for.
+    pub fn selects(&self, entry: &Entry) -> bool {
+        self.rule.covers(&entry.rule) && self.passes(entry)
+    }
+}
+
+impl Datapath {
+    /// Carries out a flow-mod, or changes nothing.
+    ///
+    /// Errors: FLOW_MOD_FAILED with BAD_TABLE_ID, BAD_COMMAND, BAD_FLAGS, OVERLAP or TABLE_FULL, or
+    /// what the instructions deserve.
+    pub fn flow_mod<S: Sink>(
+        &mut self,
+        now: Time,
+        flow_mod: &FlowMod,
+        sink: &mut S,
+    ) -> Result<(), ErrorCode> {
+        let all = flow_mod.table_id == TableId::ALL;
+        let delete = matches!(
+            flow_mod.command,
+            FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT
+        );
+        if usize::from(flow_mod.table_id.0) >= self.tables.len() && !(all && delete) {
+            return Err(FlowModFailed::BAD_TABLE_ID);
+        }
+        if flow_mod.flags.0 & !FlowModFlags::ALL.0 != 0 {
+            return Err(FlowModFailed::BAD_FLAGS);
+        }
+        if !delete {
+            self.check_instructions(flow_mod.table_id, &flow_mod.fields, &flow_mod.instructions)?;
+        }
+        match flow_mod.command {
+            FlowModCommand::ADD => return self.add(now, flow_mod),
+            FlowModCommand::MODIFY => self.modify(flow_mod, false),
+            FlowModCommand::MODIFY_STRICT => self.modify(flow_mod, true),
+            FlowModCommand::DELETE => self.delete(now, flow_mod, false, sink),
+            FlowModCommand::DELETE_STRICT => self.delete(now, flow_mod, true, sink),
+            _ => return Err(FlowModFailed::BAD_COMMAND),
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, now: Time, flow_mod: &FlowMod) -> Result<(), ErrorCode> {
+        let number = flow_mod.table_id;
+        let table = &mut self.tables[usize::from(number.0)];
+        let rule = KeyMatch::from(&flow_mod.fields);
+        if flow_mod.flags.has(FlowModFlags::CHECK_OVERLAP) {
+            let from = EntryKey {
+                priority: Reverse(flow_mod.priority),
+                serial: 0,
+            };
+            let same = table
+                .entries(from)
+                .take_while(|(key, _)| key.priority == from.priority);
+            if same
+                .into_iter()
+                .any(|(_, entry)| entry.rule.overlaps(&rule))
+            {
+                return Err(FlowModFailed::OVERLAP);
+            }
+        }
+        let old = table.find(flow_mod.priority, &rule);
+        if old.is_none() && table.len() >= self.config.max_entries as usize {
+            return Err(FlowModFailed::TABLE_FULL);
+        }
+        let mut entry = Entry {
+            fields: flow_mod.fields.clone(),
+            rule,
+            instructions: Rc::new(flow_mod.instructions.clone()),
+            cookie: flow_mod.cookie,
+            flags: flow_mod.flags,
+            idle_timeout: flow_mod.idle_timeout,
+            hard_timeout: flow_mod.hard_timeout,
+            created: now,
+            used: now,
+            packets: 0,
+            bytes: 0,
+        };
+        if let Some(old) = old.and_then(|key| table.remove(key))
+            && !flow_mod.flags.has(FlowModFlags::RESET_COUNTS)
+        {
+            (entry.packets, entry.bytes) = (old.packets, old.bytes);
+        }
+        let key = EntryKey {
+            priority: Reverse(flow_mod.priority),
+            serial: self.next_serial,
+        };
+        self.next_serial += 1;
+        if let Some((at, _)) = entry.deadline() {
+            self.deadlines.insert((at, number, key));
+        }
+        table.insert(key, entry);
+        Ok(())
+    }
+
+    /// The entries of one table, or of all, that a modify or delete is about.
+    fn selected(&self, flow_mod: &FlowMod, strict: bool) -> Vec<(TableId, EntryKey)> {
+        let filter = Filter::of(flow_mod);
+        let mut found = Vec::new();
+        for (number, table) in (0..).map(TableId).zip(&self.tables) {
+            if flow_mod.table_id != number && flow_mod.table_id != TableId::ALL {
+                continue;
+            }
+            if strict {
+                let key = table.find(flow_mod.priority, &filter.rule);
+                let entry = key.and_then(|key| table.entries(key).next());
+                found.extend(
+                    entry
+                        .filter(|(_, e)| filter.passes(e))
+                        .map(|(k, _)| (number, k)),
+                );
+            } else {
+                let entries = table.entries(EntryKey::FIRST);
+                let selected = entries.filter(|(_, entry)| filter.selects(entry));
+                found.extend(selected.map(|(key, _)| (number, key)));
+            }
+        }
+        found
+    }
+
+    fn modify(&mut self, flow_mod: &FlowMod, strict: bool) {
+        let instructions = Rc::new(flow_mod.instructions.clone());
+        for (table, key) in self.selected(flow_mod, strict) {
+            if let Some(entry) = self.tables[usize::from(table.0)].get_mut(key) {
+                entry.instructions = Rc::clone(&instructions);
+                if flow_mod.flags.has(FlowModFlags::RESET_COUNTS) {
+                    (entry.packets, entry.bytes) = (0, 0);
+                }
+            }
+        }
+    }
+
+    fn delete<S: Sink>(&mut self, now: Time, flow_mod: &FlowMod, strict: bool, sink: &mut S) {
+        for (table, key) in self.selected(flow_mod, strict) {
+            self.remove_entry(now, table, key, FlowRemovedReason::DELETE, sink);
+        }
+    }
+}

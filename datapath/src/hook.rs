@@ -1,0 +1,97 @@
+//! Where an extension acts: the points of a packet's way and of the switch's life, each with a default
+//! that does nothing.
+
+use alloc::vec::Vec;
+
+use bofuss_oflib::message::FlowRemoved;
+use bofuss_oflib::types::TableId;
+use bofuss_oflib::{ErrorCode, ExtValue, PortNo};
+use bofuss_packet::Packet;
+
+use crate::Time;
+
+/// What a hook's effect on a packet depends on, for whoever wants to remember a packet's way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HookEffect {
+    /// Only on key bits that it reads.
+    Pure,
+    /// It operates on live state and the way goes on unchanged.
+    Live,
+    /// It puts a value into the key, on which later lookups depend.
+    Branch,
+    /// It does not say: the way of such packets is never remembered.
+    Unknown,
+}
+
+/// Whether a packet goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It does.
+    Continue,
+    /// It ends here.
+    Drop,
+}
+
+/// An extension's behaviour. The switch calls each point of each hook, in the order of registration.
+#[allow(unused_variables)]
+pub trait Hook {
+    /// The extension's name, for the trace.
+    fn name(&self) -> &'static str;
+
+    /// What its effect on packets depends on.
+    fn effect(&self) -> HookEffect {
+        HookEffect::Unknown
+    }
+
+    /// Before a table is looked up; may set the extension's key fields and the metadata.
+    fn before_lookup(&mut self, now: Time, table: TableId, packet: &mut Packet) {}
+
+    /// After an entry was hit.
+    fn after_hit(&mut self, now: Time, table: TableId, packet: &mut Packet) -> Verdict {
+        Verdict::Continue
+    }
+
+    /// When no entry matched. `true`: the table is looked up again (once).
+    fn on_miss(&mut self, now: Time, table: TableId, packet: &mut Packet) -> bool {
+        false
+    }
+
+    /// On one of the extension's actions or instructions. `None`: it is not this extension's.
+    fn on_action(&mut self, now: Time, value: &ExtValue, packet: &mut Packet) -> Option<Verdict> {
+        None
+    }
+
+    /// Before a packet leaves by a port.
+    fn on_egress(&mut self, now: Time, port: PortNo, packet: &mut Packet) -> Verdict {
+        Verdict::Continue
+    }
+
+    /// When it wants [`Hook::on_tick`] next.
+    fn next_tick(&self) -> Option<Time> {
+        None
+    }
+
+    /// At or after the time it asked for.
+    fn on_tick(&mut self, now: Time) {}
+
+    /// On one of the extension's messages or multipart requests: the replies, or an error. `None`: it
+    /// is not this extension's.
+    fn on_message(
+        &mut self,
+        now: Time,
+        value: &ExtValue,
+    ) -> Option<Result<Vec<ExtValue>, ErrorCode>> {
+        None
+    }
+
+    /// After an entry was removed, whatever its flags.
+    fn on_flow_removed(&mut self, now: Time, removed: &FlowRemoved) {}
+
+    /// After a port came, changed or went (`up` is false).
+    fn on_port_change(&mut self, now: Time, port: PortNo, up: bool) {}
+
+    /// Whether an action or instruction may stand in an entry of this table. Errors: an OpenFlow error.
+    fn check(&self, value: &ExtValue, table: TableId) -> Result<(), ErrorCode> {
+        Ok(())
+    }
+}

@@ -1,0 +1,194 @@
+//! Where packets go: ports, reserved ports, controllers.
+
+use bofuss_frame::Frame;
+use bofuss_oflib::PortNo;
+use bofuss_oflib::message::PacketInReason;
+use bofuss_oflib::message::port::PortConfig;
+use bofuss_oflib::types::{MaxLen, QueueId};
+use bofuss_packet::{Packet, offload};
+
+use crate::reference::Walk;
+use crate::{Datapath, DropReason, PacketInEvent, Sink, Step, Time, Verdict};
+
+impl Datapath {
+    /// Does the output that waits, with a copy, because the packet goes on.
+    pub(crate) fn flush_pending<S: Sink>(&mut self, now: Time, walk: &mut Walk, sink: &mut S) {
+        let Some(port) = walk.pending.take() else {
+            return;
+        };
+        walk.sent = true;
+        match walk.packet.try_clone() {
+            Some(copy) => self.output(now, copy, port, walk.queue, sink),
+            None => self.drop(DropReason::NoBuffer, sink),
+        }
+    }
+
+    /// Does the last output, with the packet itself.
+    pub(crate) fn output_last<S: Sink>(
+        &mut self,
+        now: Time,
+        walk: Walk,
+        port: PortNo,
+        sink: &mut S,
+    ) {
+        self.output(now, walk.packet, port, walk.queue, sink);
+    }
+
+    /// Sends a packet to a port or a reserved port. Spec: OpenFlow 1.3.5 section 4.5.
+    pub(crate) fn output<S: Sink>(
+        &mut self,
+        now: Time,
+        packet: Packet,
+        port: PortNo,
+        queue: QueueId,
+        sink: &mut S,
+    ) {
+        let ingress = packet.in_port();
+        match port {
+            PortNo::NORMAL => self.normal(now, packet, queue, sink),
+            PortNo::FLOOD | PortNo::ALL => self.flood(now, packet, queue, sink),
+            PortNo::IN_PORT => self.transmit(now, packet, ingress, queue, sink),
+            port if port == ingress => self.drop(DropReason::OutputIsIngress, sink),
+            port => self.transmit(now, packet, port, queue, sink),
+        }
+    }
+
+    /// Sends a packet out of every port but its ingress and those that forward nothing.
+    pub(crate) fn flood<S: Sink>(
+        &mut self,
+        now: Time,
+        packet: Packet,
+        queue: QueueId,
+        sink: &mut S,
+    ) {
+        let ingress = packet.in_port();
+        let mut last = None;
+        let mut next = PortNo(0);
+        while let Some((&number, port)) = self.ports.range(next..).next() {
+            next = PortNo(number.0 + 1);
+            if number == ingress || port.egress_block().is_some() {
+                continue;
+            }
+            if let Some(before) = last.replace(number) {
+                match packet.try_clone() {
+                    Some(copy) => self.transmit(now, copy, before, queue, sink),
+                    None => self.drop(DropReason::NoBuffer, sink),
+                }
+            }
+        }
+        match last {
+            Some(port) => self.transmit(now, packet, port, queue, sink),
+            None => self.drop(DropReason::NoOutput, sink),
+        }
+    }
+
+    /// Sends a packet out of one port, in segments if the port wants them.
+    pub(crate) fn transmit<S: Sink>(
+        &mut self,
+        now: Time,
+        mut packet: Packet,
+        number: PortNo,
+        queue: QueueId,
+        sink: &mut S,
+    ) {
+        let blocked = match self.ports.get(&number) {
+            None => Some(DropReason::NoSuchPort),
+            Some(port) => port.egress_block(),
+        };
+        if let Some(reason) = blocked {
+            if let (false, Some(port)) = (S::DRY, self.ports.get_mut(&number)) {
+                port.stats.tx_dropped += offload::wire_count(&packet.frame).0;
+            }
+            return self.drop(reason, sink);
+        }
+        for hook in &mut self.hooks {
+            if hook.on_egress(now, number, &mut packet) == Verdict::Drop {
+                return self.drop(DropReason::Hook, sink);
+            }
+        }
+        let capabilities = self.ports[&number].capabilities;
+        let tags = packet.tags_before_ip();
+        if capabilities.take(&packet.frame.offload, tags) {
+            self.hand_over(packet.frame, number, queue, sink);
+        } else if packet.frame.offload.gso.is_some() {
+            let mut frame = packet.frame;
+            let capable = capabilities.checksum;
+            let whole = offload::segment(&mut frame, |segment| {
+                let mut segment = segment;
+                if !capable {
+                    offload::finish_checksum(&mut segment);
+                }
+                self.hand_over(segment, number, queue, sink);
+            });
+            if !whole {
+                self.drop(DropReason::Segmentation, sink);
+            }
+        } else {
+            offload::finish_checksum(&mut packet.frame);
+            self.hand_over(packet.frame, number, queue, sink);
+        }
+    }
+
+    fn hand_over<S: Sink>(&mut self, frame: Frame, number: PortNo, queue: QueueId, sink: &mut S) {
+        let (packets, bytes) = offload::wire_count(&frame);
+        let port = self
+            .ports
+            .get_mut(&number)
+            .expect("the port was there just now");
+        if !S::DRY {
+            port.stats.tx_packets += packets;
+            port.stats.tx_bytes += bytes;
+        }
+        if S::TRACES {
+            sink.step(Step::Transmit(number, frame.len()));
+        }
+        sink.transmit(number, queue, frame);
+    }
+
+    /// Offers a packet, or each segment of a super-frame, to the controllers, finished as on a wire.
+    pub(crate) fn to_controller<S: Sink>(
+        &mut self,
+        walk: &mut Walk,
+        reason: PacketInReason,
+        max_len: Option<MaxLen>,
+        sink: &mut S,
+    ) {
+        walk.sent = true;
+        let ingress = self.ports.get(&walk.packet.in_port());
+        let quiet = ingress.is_some_and(|p| p.desc.config.has(PortConfig::NO_PACKET_IN));
+        if quiet && reason == PacketInReason::NO_MATCH {
+            return self.drop(DropReason::NoPacketIn, sink);
+        }
+        if S::TRACES {
+            sink.step(Step::PacketIn(reason));
+        }
+        let (table_id, cookie) = (walk.table, walk.cookie);
+        let offer = |packet: &Packet, sink: &mut S| {
+            sink.packet_in(&PacketInEvent {
+                packet,
+                reason,
+                table_id,
+                cookie,
+                max_len,
+            });
+        };
+        let offload = walk.packet.frame.offload;
+        if offload == bofuss_frame::Offload::NONE {
+            return offer(&walk.packet, sink);
+        }
+        let Some(mut copy) = walk.packet.try_clone() else {
+            return self.drop(DropReason::NoBuffer, sink);
+        };
+        if offload.gso.is_none() {
+            offload::finish_checksum(&mut copy.frame);
+            return offer(&copy, sink);
+        }
+        let whole = offload::segment(&mut copy.frame, |mut segment| {
+            offload::finish_checksum(&mut segment);
+            offer(&walk.packet.with_frame(segment), sink);
+        });
+        if !whole {
+            self.drop(DropReason::Segmentation, sink);
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! A port as the datapath sees it: description, counters, what it can send.
+
+use bofuss_frame::Capabilities;
+use bofuss_oflib::message::PortDesc;
+use bofuss_oflib::message::multipart::PortStats;
+use bofuss_oflib::message::port::{PortConfig, PortState};
+
+use crate::{DropReason, Time};
+
+/// One port.
+#[derive(Clone, Debug)]
+pub struct Port {
+    /// What controllers see.
+    pub desc: PortDesc,
+    /// What it takes off our hands on transmit.
+    pub capabilities: Capabilities,
+    /// Its counters; frames as they are on a wire, a super-frame as its segments.
+    pub stats: PortStats,
+    /// When it appeared.
+    pub since: Time,
+}
+
+impl Port {
+    /// Why the port sends nothing now, if so.
+    pub fn egress_block(&self) -> Option<DropReason> {
+        let config = self.desc.config;
+        if config.has(PortConfig::PORT_DOWN) {
+            Some(DropReason::PortDown)
+        } else if config.has(PortConfig::NO_FWD) {
+            Some(DropReason::NoForward)
+        } else if self.desc.state.has(PortState::LINK_DOWN) {
+            Some(DropReason::LinkDown)
+        } else {
+            None
+        }
+    }
+
+    /// Why the port takes nothing in now, if so.
+    pub fn ingress_block(&self) -> Option<DropReason> {
+        let config = self.desc.config;
+        if config.has(PortConfig::PORT_DOWN) {
+            Some(DropReason::PortDown)
+        } else if config.has(PortConfig::NO_RECV) {
+            Some(DropReason::NoReceive)
+        } else {
+            None
+        }
+    }
+
+    /// The description with LIVE as link and configuration make it.
+    pub(crate) fn refresh_live(&mut self) {
+        let down = self.desc.state.has(PortState::LINK_DOWN)
+            || self.desc.config.has(PortConfig::PORT_DOWN);
+        let live = if down { 0 } else { PortState::LIVE.0 };
+        self.desc.state = PortState(self.desc.state.0 & !PortState::LIVE.0 | live);
+    }
+}

@@ -1,0 +1,297 @@
+//! The pipeline as the specification tells it: tables, instructions, action set, one packet at a time.
+//! Spec: OpenFlow 1.3.5 section 5.1.
+
+use alloc::{rc::Rc, string::ToString, vec::Vec};
+
+use bofuss_oflib::field::{IN_PHY_PORT, METADATA};
+use bofuss_oflib::message::PacketInReason;
+use bofuss_oflib::message::config::ConfigFlags;
+use bofuss_oflib::types::{QueueId, TableId};
+use bofuss_oflib::{Action, Catalogue, FieldMatch, Instruction, Match, PortNo};
+use bofuss_packet::{Fragment, Packet, offload};
+
+use crate::action_set::ActionSet;
+use crate::{Datapath, DropReason, EntryKey, Lost, Sink, Step, Table, Time, Verdict};
+
+/// Entries that a trace names for having lost a lookup.
+const LOST_SHOWN: usize = 3;
+/// The cookie of a packet-in that no single entry caused.
+pub(crate) const NO_COOKIE: u64 = u64::MAX;
+
+/// A packet on its way.
+pub(crate) struct Walk {
+    pub(crate) packet: Packet,
+    pub(crate) set: ActionSet,
+    pub(crate) table: TableId,
+    pub(crate) cookie: u64,
+    /// Why an output to the controllers would happen now.
+    pub(crate) reason: PacketInReason,
+    pub(crate) queue: QueueId,
+    /// An output that still waits for the packet: the last one needs no copy.
+    pub(crate) pending: Option<PortNo>,
+    /// Whether it went anywhere yet.
+    pub(crate) sent: bool,
+    /// Whether an output to TABLE is allowed: from a packet-out, before the tables.
+    pub(crate) may_enter: bool,
+}
+
+impl Datapath {
+    fn walk(&mut self, packet: Packet) -> Walk {
+        let mut set = core::mem::take(&mut self.spare_set);
+        set.clear();
+        Walk {
+            packet,
+            set,
+            table: TableId(0),
+            cookie: NO_COOKIE,
+            reason: PacketInReason::ACTION,
+            queue: QueueId(0),
+            pending: None,
+            sent: false,
+            may_enter: false,
+        }
+    }
+
+    /// Sends a packet through the tables from table 0 on.
+    pub(crate) fn run<S: Sink>(&mut self, now: Time, packet: Packet, sink: &mut S) {
+        if S::TRACES {
+            let key = describe(&packet, &self.catalogue);
+            sink.step(Step::Received(packet.in_port(), key, packet.frame.len()));
+        }
+        if self.drops_fragment(&packet) {
+            return self.drop(DropReason::Fragment, sink);
+        }
+        let mut walk = self.walk(packet);
+        let result = self.tables_and_set(now, &mut walk, sink);
+        self.finish(now, walk, result, sink);
+    }
+
+    /// Sends a packet through the tables for the steps of its trace: with a sink that is
+    /// [`Sink::DRY`], nothing is counted, learned or changed.
+    pub fn trace<S: Sink>(&mut self, now: Time, packet: Packet, sink: &mut S) {
+        self.run(now, packet, sink);
+    }
+
+    /// Applies a packet-out's actions to its packet.
+    pub fn packet_out<S: Sink>(
+        &mut self,
+        now: Time,
+        packet: Packet,
+        actions: &[Action],
+        sink: &mut S,
+    ) {
+        let mut walk = self.walk(packet);
+        walk.may_enter = true;
+        let result = actions
+            .iter()
+            .try_for_each(|a| self.apply(now, &mut walk, a, sink));
+        self.finish(now, walk, result, sink);
+    }
+
+    /// Lets the last output have the packet itself, and accounts for one that went nowhere.
+    fn finish<S: Sink>(
+        &mut self,
+        now: Time,
+        mut walk: Walk,
+        result: Result<(), DropReason>,
+        sink: &mut S,
+    ) {
+        self.spare_set = core::mem::take(&mut walk.set);
+        match (result, walk.pending.take()) {
+            (Ok(()), None) if !walk.sent => self.drop(DropReason::NoOutput, sink),
+            (Ok(()), None) => {}
+            (Ok(()), Some(port)) => self.output_last(now, walk, port, sink),
+            (Err(reason), pending) => {
+                if let Some(port) = pending {
+                    self.output_last(now, walk, port, sink);
+                }
+                self.drop(reason, sink);
+            }
+        }
+    }
+
+    pub(crate) fn tables_and_set<S: Sink>(
+        &mut self,
+        now: Time,
+        walk: &mut Walk,
+        sink: &mut S,
+    ) -> Result<(), DropReason> {
+        while let Some(next) = self.one_table(now, walk, sink)? {
+            walk.table = next;
+        }
+        if walk.set.is_empty() {
+            return Ok(());
+        }
+        if S::TRACES {
+            sink.step(Step::ActionSet);
+        }
+        (walk.cookie, walk.reason) = (NO_COOKIE, PacketInReason::ACTION);
+        let set = core::mem::take(&mut walk.set);
+        let result = set
+            .in_order()
+            .try_for_each(|a| self.apply(now, walk, a, sink));
+        walk.set = set;
+        result
+    }
+
+    /// Looks up one table and executes the entry's instructions; the table to go on with, if any.
+    fn one_table<S: Sink>(
+        &mut self,
+        now: Time,
+        walk: &mut Walk,
+        sink: &mut S,
+    ) -> Result<Option<TableId>, DropReason> {
+        let number = walk.table;
+        self.call_hooks(walk, sink, |hook, packet| {
+            hook.before_lookup(now, number, packet);
+            Verdict::Continue
+        })?;
+        let (packets, bytes) = offload::wire_count(&walk.packet.frame);
+        if !S::DRY {
+            self.table(number).lookup_count += packets;
+        }
+        let mut hit = self
+            .table(number)
+            .lookup(walk.packet.key(), &mut ())
+            .is_some();
+        if !hit
+            && self
+                .hooks
+                .iter_mut()
+                .any(|h| h.on_miss(now, number, &mut walk.packet))
+        {
+            hit = self
+                .table(number)
+                .lookup(walk.packet.key(), &mut ())
+                .is_some();
+        }
+        if S::TRACES {
+            self.trace_lookup(walk, sink);
+        }
+        if !hit {
+            return Err(DropReason::TableMiss);
+        }
+        let table = &mut self.tables[usize::from(number.0)];
+        let (key, entry) = table
+            .lookup(walk.packet.key(), &mut ())
+            .expect("the entry was hit just now");
+        if !S::DRY {
+            entry.packets += packets;
+            entry.bytes += bytes;
+            entry.used = now;
+        }
+        let miss = key.priority.0 == 0 && entry.fields == Match::ANY;
+        let instructions = Rc::clone(&entry.instructions);
+        walk.cookie = entry.cookie;
+        walk.reason = if miss {
+            PacketInReason::NO_MATCH
+        } else {
+            PacketInReason::ACTION
+        };
+        if !S::DRY {
+            table.matched_count += packets;
+        }
+        self.call_hooks(walk, sink, |hook, packet| {
+            hook.after_hit(now, number, packet)
+        })?;
+        let mut next = None;
+        for instruction in instructions.list() {
+            next = self.execute(now, walk, instruction, sink)?;
+        }
+        Ok(next)
+    }
+
+    /// Executes one instruction; the table that it goes on with, if any.
+    fn execute<S: Sink>(
+        &mut self,
+        now: Time,
+        walk: &mut Walk,
+        instruction: &Instruction,
+        sink: &mut S,
+    ) -> Result<Option<TableId>, DropReason> {
+        if S::TRACES {
+            sink.step(Step::Instruction(instruction));
+        }
+        match instruction {
+            Instruction::Meter(_) => return Err(DropReason::NoMeter),
+            Instruction::ApplyActions(actions) => {
+                actions
+                    .iter()
+                    .try_for_each(|a| self.apply(now, walk, a, sink))?;
+            }
+            Instruction::ClearActions => walk.set.clear(),
+            Instruction::WriteActions(actions) => walk.set.write(actions),
+            Instruction::WriteMetadata { value, mask } => {
+                let old = walk.packet.key().get(METADATA, &mut ()).unwrap_or(0) as u64;
+                walk.packet
+                    .key_mut()
+                    .set(METADATA, u128::from(old & !mask | value & mask));
+            }
+            Instruction::Experimenter(value) => self.apply_extension::<S>(now, walk, value)?,
+            Instruction::GotoTable(table) => return Ok(Some(*table)),
+        }
+        Ok(None)
+    }
+
+    fn table(&mut self, number: TableId) -> &mut Table {
+        &mut self.tables[usize::from(number.0)]
+    }
+
+    /// Calls one point of every hook.
+    fn call_hooks<S: Sink>(
+        &mut self,
+        walk: &mut Walk,
+        sink: &mut S,
+        mut point: impl FnMut(&mut dyn crate::Hook, &mut Packet) -> Verdict,
+    ) -> Result<(), DropReason> {
+        for hook in &mut self.hooks {
+            if S::TRACES {
+                sink.step(Step::Hook(hook.name(), hook.effect()));
+            }
+            if point(hook.as_mut(), &mut walk.packet) == Verdict::Drop {
+                return Err(DropReason::Hook);
+            }
+        }
+        Ok(())
+    }
+
+    fn trace_lookup<S: Sink>(&mut self, walk: &Walk, sink: &mut S) {
+        let key = walk.packet.key();
+        let mut lost = Vec::new();
+        let mut won = None;
+        for (id, entry) in self.tables[usize::from(walk.table.0)].entries(EntryKey::FIRST) {
+            if key.matches(&entry.rule, &mut ()) {
+                won = Some((id.priority.0, &entry.fields, entry.cookie));
+                break;
+            }
+            let has = |one: &&FieldMatch| {
+                let value = key.get(one.field, &mut ());
+                value.is_some_and(|value| value & one.mask_number() == one.number())
+            };
+            let differs = entry.fields.fields().iter().find(|one| !has(one));
+            if let (true, Some(one)) = (lost.len() < LOST_SHOWN, differs) {
+                lost.push(Lost {
+                    priority: id.priority.0,
+                    fields: entry.fields.clone(),
+                    because: one.to_string(),
+                });
+            }
+        }
+        sink.step(Step::Lookup(walk.table, won, lost));
+    }
+
+    fn drops_fragment(&self, packet: &Packet) -> bool {
+        let whole = packet.layout().fragment == Fragment::No;
+        self.fragments.has(ConfigFlags::FRAG_DROP) && !whole
+    }
+}
+
+/// A packet's key as a match that only such packets have; zero metadata and the like left out.
+fn describe(packet: &Packet, catalogue: &Catalogue) -> Match {
+    let present = catalogue.fields().iter().filter_map(|field| {
+        let value = packet.key().get(field, &mut ())?;
+        let shown = !field.at.is_empty() || (value != 0 && field.id != IN_PHY_PORT.id);
+        shown.then(|| FieldMatch::exact(field, value))
+    });
+    Match::new(&present.collect::<Vec<_>>()).unwrap_or_default()
+}

@@ -1,0 +1,124 @@
+//! What a datapath does to the world: the sink's verbs, the steps of a trace, the reasons of a drop.
+
+use alloc::{string::String, vec::Vec};
+
+use bofuss_frame::Frame;
+use bofuss_oflib::message::{FlowRemoved, PacketInReason, PortDesc, PortStatusReason};
+use bofuss_oflib::types::{MaxLen, QueueId, TableId};
+use bofuss_oflib::{Action, Instruction, Match, PortNo};
+use bofuss_packet::Packet;
+
+/// A packet for the controllers.
+pub struct PacketInEvent<'a> {
+    /// The packet, its checksums finished, no super-frame.
+    pub packet: &'a Packet,
+    /// Why it is sent.
+    pub reason: PacketInReason,
+    /// The table that was looked up last.
+    pub table_id: TableId,
+    /// The cookie of the entry that sent it; all ones if no single entry did.
+    pub cookie: u64,
+    /// Bytes that the output action asks for; `None` where the switch configuration decides.
+    pub max_len: Option<MaxLen>,
+}
+
+/// Where a datapath's effects go.
+pub trait Sink {
+    /// Whether [`Sink::step`] wants the steps of a trace.
+    const TRACES: bool = false;
+    /// Whether packets only try their way: nothing is counted or learned, and extensions' actions are
+    /// not carried out.
+    const DRY: bool = false;
+    /// Sends a frame out of a port.
+    fn transmit(&mut self, port: PortNo, queue: QueueId, frame: Frame);
+    /// Offers a packet to the controllers.
+    fn packet_in(&mut self, event: &PacketInEvent<'_>);
+    /// Says that an entry with SEND_FLOW_REM is gone.
+    fn flow_removed(&mut self, removed: FlowRemoved);
+    /// Says that a port came, went or changed.
+    fn port_status(&mut self, reason: PortStatusReason, desc: &PortDesc);
+    /// Sets a port's link administratively up or down.
+    fn set_link(&mut self, port: PortNo, up: bool);
+    /// Takes one step of a trace.
+    fn step(&mut self, _: Step<'_>) {}
+}
+
+/// An entry that a lookup passed over, and why.
+#[derive(Clone, Debug)]
+pub struct Lost {
+    /// Its priority.
+    pub priority: u16,
+    /// Its match.
+    pub fields: Match,
+    /// The first field that differs, as `name=value`.
+    pub because: String,
+}
+
+/// One step of a packet on its way, for people. [`core::fmt::Display`] tells it as a sentence.
+#[derive(Clone, Debug)]
+pub enum Step<'a> {
+    /// A packet entered: its port, its key, its frame's bytes.
+    Received(PortNo, Match, usize),
+    /// A hook acted; its name, and what it is for caches.
+    Hook(&'a str, crate::HookEffect),
+    /// A table was looked up: its number, the entry that won, and those of higher priority that did not.
+    Lookup(TableId, Option<(u16, &'a Match, u64)>, Vec<Lost>),
+    /// An instruction is executed.
+    Instruction(&'a Instruction),
+    /// An action is applied.
+    Action(&'a Action),
+    /// The action set is executed.
+    ActionSet,
+    /// NORMAL decided: learned or known, in words.
+    Normal(&'a str),
+    /// A frame of so many bytes leaves by a port.
+    Transmit(PortNo, usize),
+    /// The packet goes to the controllers.
+    PacketIn(PacketInReason),
+    /// The packet, or this copy of it, ends here.
+    Drop(DropReason),
+}
+
+macro_rules! drop_reasons {
+    ($($V:ident $name:literal $meaning:literal;)*) => {
+        /// Why a packet, or a copy of it, ended. Each has a counter.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum DropReason { $(#[doc = concat!("`", $name, "`: ", $meaning, ".")] $V,)* }
+        impl DropReason {
+            /// All reasons, in the order of their counters.
+            pub const ALL: &'static [Self] = &[$(Self::$V),*];
+            /// The counter's name.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$V => $name,)* }
+            }
+            /// What happened, in words.
+            pub const fn meaning(self) -> &'static str {
+                match self { $(Self::$V => $meaning,)* }
+            }
+        }
+    };
+}
+
+drop_reasons! {
+    TableMiss "table_miss" "no entry of the table matches";
+    NoOutput "no_output" "the entry's actions send the packet nowhere";
+    NoSuchPort "no_such_port" "the output port does not exist";
+    PortDown "port_down" "the port is administratively down";
+    LinkDown "link_down" "the output port has no link";
+    NoReceive "no_recv" "the ingress port is set to receive nothing";
+    NoForward "no_fwd" "the output port is set to forward nothing";
+    OutputIsIngress "output_is_ingress" "an output to the ingress port must name IN_PORT";
+    NoPacketIn "no_packet_in" "the ingress port is set to cause no packet-in";
+    InvalidTtl "invalid_ttl" "the TTL is too low to be decremented";
+    NoHeadroom "no_headroom" "there is no room for another header";
+    NoHeader "no_header" "the header that the action changes is not there";
+    NoBuffer "no_buffer" "the pool of frame buffers is empty";
+    NoGroup "no_group" "the group does not exist";
+    NoMeter "no_meter" "the meter does not exist";
+    Fragment "fragment" "the switch is configured to drop fragments";
+    Segmentation "segmentation" "the super-frame cannot be segmented";
+    LinkLocal "link_local" "NORMAL does not forward link-local control frames";
+    Storm "storm" "the port floods more than NORMAL allows";
+    Hook "hook" "an extension dropped the packet";
+    Resubmitted "resubmitted" "a packet-out may go through the tables only once";
+}

@@ -1,0 +1,182 @@
+//! Per-flow state: a `set_state` action, a `state` match field, idle timeouts, a message to list states.
+//!
+//! The flow is the pair of Ethernet addresses. A packet has the state of its flow; without one, 0.
+
+use alloc::{vec, vec::Vec};
+
+use bofuss_datapath::{Hook, HookEffect, Time, Verdict};
+use bofuss_oflib::ext::{Arg, ExtKind, ExtRow};
+use bofuss_oflib::field::{ETH_DST, ETH_SRC};
+use bofuss_oflib::types::TableId;
+use bofuss_oflib::wire::Bytes;
+use bofuss_oflib::{Catalogue, ErrorCode, ExtValue, Field};
+use bofuss_packet::Packet;
+use hashbrown::HashMap;
+
+/// This extension's number as an experimenter: a locally administered OUI.
+pub const EXPERIMENTER: u32 = 0x0062_6f73;
+/// The most flows that have a state; `set_state` on a further one does nothing, and is counted.
+pub const MAX_STATES: usize = 65_536;
+
+/// The `state` field, 32 bits, with mask.
+pub static FIELDS: [Field; 1] = [Field::extension(EXPERIMENTER, 0, "state", 32, true)];
+
+/// `set_state(state=S,idle_timeout=SECONDS)` (0 is for ever; state 0 forgets the flow), and the
+/// message that asks for the states and its answer.
+pub static VALUES: [ExtRow; 3] = [
+    ExtRow {
+        kind: ExtKind::Action,
+        experimenter: EXPERIMENTER,
+        ty: 1,
+        name: "set_state",
+        args: &[
+            Arg {
+                name: "state",
+                bytes: 4,
+            },
+            Arg {
+                name: "idle_timeout",
+                bytes: 4,
+            },
+        ],
+        data: false,
+    },
+    ExtRow {
+        kind: ExtKind::Message,
+        experimenter: EXPERIMENTER,
+        ty: 2,
+        name: "state_request",
+        args: &[],
+        data: false,
+    },
+    ExtRow {
+        kind: ExtKind::Message,
+        experimenter: EXPERIMENTER,
+        ty: 3,
+        name: "state_reply",
+        args: &[
+            Arg {
+                name: "flows",
+                bytes: 4,
+            },
+            Arg {
+                name: "refused",
+                bytes: 4,
+            },
+        ],
+        data: true,
+    },
+];
+
+/// States that one answer lists at most, at 16 bytes each: source, destination, state.
+const MAX_LISTED: usize = 4000;
+
+/// Source and destination address.
+type Flow = (u64, u64);
+
+struct State {
+    value: u32,
+    idle_ns: u64,
+    used: Time,
+}
+
+/// The states of all flows.
+pub struct FlowState {
+    field: &'static Field,
+    states: HashMap<Flow, State>,
+    refused: u32,
+}
+
+impl FlowState {
+    /// No flow has a state. Panics: if `catalogue` lacks [`FIELDS`].
+    pub fn new(catalogue: &Catalogue) -> Self {
+        let field = catalogue
+            .field(EXPERIMENTER, 0)
+            .expect("the catalogue has this extension");
+        Self {
+            field,
+            states: HashMap::new(),
+            refused: 0,
+        }
+    }
+}
+
+fn flow(packet: &Packet) -> Flow {
+    let address = |field| packet.key().get(field, &mut ()).unwrap_or(0) as u64;
+    (address(ETH_SRC), address(ETH_DST))
+}
+
+impl Hook for FlowState {
+    fn name(&self) -> &'static str {
+        "flow_state"
+    }
+
+    fn effect(&self) -> HookEffect {
+        HookEffect::Branch
+    }
+
+    /// Gives the packet the state of its flow, or forgets a state that was idle for too long.
+    fn before_lookup(&mut self, now: Time, _: TableId, packet: &mut Packet) {
+        let flow = flow(packet);
+        let value = match self.states.get_mut(&flow) {
+            None => 0,
+            Some(s) if s.idle_ns > 0 && now.since(s.used) >= s.idle_ns => {
+                self.states.remove(&flow);
+                0
+            }
+            Some(state) => {
+                state.used = now;
+                state.value
+            }
+        };
+        packet.key_mut().set(self.field, value.into());
+    }
+
+    fn on_action(&mut self, now: Time, value: &ExtValue, packet: &mut Packet) -> Option<Verdict> {
+        if !core::ptr::eq(value.row, &VALUES[0]) {
+            return None;
+        }
+        let (flow, state) = (flow(packet), value.args[0] as u32);
+        if state == 0 {
+            self.states.remove(&flow);
+        } else if self.states.len() < MAX_STATES || self.states.contains_key(&flow) {
+            let idle_ns = value.args[1] * Time::SEC;
+            self.states.insert(
+                flow,
+                State {
+                    value: state,
+                    idle_ns,
+                    used: now,
+                },
+            );
+        } else {
+            self.refused = self.refused.saturating_add(1);
+        }
+        packet.key_mut().set(self.field, state.into());
+        Some(Verdict::Continue)
+    }
+
+    fn on_message(
+        &mut self,
+        now: Time,
+        value: &ExtValue,
+    ) -> Option<Result<Vec<ExtValue>, ErrorCode>> {
+        if !core::ptr::eq(value.row, &VALUES[1]) {
+            return None;
+        }
+        self.states
+            .retain(|_, s| s.idle_ns == 0 || now.since(s.used) < s.idle_ns);
+        let mut data = Vec::new();
+        for ((source, destination), state) in self.states.iter().take(MAX_LISTED) {
+            data.extend_from_slice(&source.to_be_bytes()[2..]);
+            data.extend_from_slice(&destination.to_be_bytes()[2..]);
+            data.extend_from_slice(&state.value.to_be_bytes());
+        }
+        let args = vec![self.states.len() as u64, self.refused.into()];
+        Some(Ok(vec![ExtValue {
+            row: &VALUES[2],
+            args,
+            data: Bytes(data),
+        }]))
+    }
+}
