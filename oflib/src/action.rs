@@ -74,11 +74,11 @@ macro_rules! actions {
                 };
                 ACTIONS.iter().find(|row| row.number == number)
             }
-            fn decode_body(ty: u16, r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-                Ok(match ty {
+            fn decode_body(head: &Reader<'_>, r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+                Ok(match head.clone().get::<u16>()? {
                     $($number => Self::$V $((r.get::<$T>()?))?,)*
                     EXPERIMENTER => Self::Experimenter(ExtValue::decode(ExtKind::Action, r)?),
-                    _ => return Err(r.err(BadAction::BAD_TYPE)),
+                    _ => return Err(head.err(BadAction::BAD_TYPE)),
                 })
             }
             fn encode_body(&self, w: &mut Writer<'_>) {
@@ -230,9 +230,9 @@ impl Wire for Action {
     /// Errors: BAD_ACTION with BAD_TYPE, BAD_LEN, BAD_SET_*, BAD_EXPERIMENTER or BAD_EXP_TYPE.
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let mut body = r.at("action").sized(2, 8, 8, BadAction::BAD_LEN)?;
-        let ty = body.at("action type").get()?;
-        body.take(2)?;
-        let action = Self::decode_body(ty, &mut body)?;
+        let head = body.at("action type").clone();
+        body.take(4)?;
+        let action = Self::decode_body(&head, &mut body)?;
         match body.remaining() {
             0..8 => Ok(action),
             _ => Err(body.err(BadAction::BAD_LEN)),

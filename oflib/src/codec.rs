@@ -76,15 +76,15 @@ impl Codec {
     /// description says. Never panics.
     pub fn decode(&self, bytes: &[u8]) -> Result<(u32, Message), DecodeError> {
         let mut r = Reader::new(self, bytes);
-        let version = r.clone().at("version").get::<u8>()?;
         let mut header = r.clone();
-        header.take(1)?;
+        let version = header.at("version").get::<u8>()?;
         let ty = header.at("type").get::<u8>()?;
         if version != self.version.0 && !Message::is_version_free(ty) {
             return Err(r.at("version").err(BadRequest::BAD_VERSION));
         }
-        if usize::from(header.at("length").get::<u16>()?) != bytes.len() {
-            return Err(r.at("length").err(BadRequest::BAD_LEN));
+        let at_length = header.at("length").clone();
+        if usize::from(header.get::<u16>()?) != bytes.len() {
+            return Err(at_length.short());
         }
         let xid = header.at("xid").get()?;
         r.take(HEADER_BYTES)?;

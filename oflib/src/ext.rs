@@ -93,7 +93,8 @@ impl ExtValue {
     /// Errors: BAD_EXPERIMENTER, BAD_EXP_TYPE or BAD_LEN of the kind.
     pub fn decode(kind: ExtKind, r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let (bad_experimenter, bad_type, bad_length) = kind.errors();
-        let experimenter = r.at("experimenter").get::<u32>()?;
+        let at_experimenter = r.at("experimenter").clone();
+        let experimenter = r.get::<u32>()?;
         let known = || {
             r.codec
                 .catalogue
@@ -101,9 +102,9 @@ impl ExtValue {
                 .filter(|v| v.experimenter == experimenter)
         };
         if known().next().is_none() {
-            return Err(r.err(bad_experimenter));
+            return Err(at_experimenter.err(bad_experimenter));
         }
-        let ty = r.clone().at("exp_type").get::<u32>()?;
+        let ty = r.at("exp_type").clone().get::<u32>()?;
         let row = known()
             .find(|v| v.ty == ty)
             .ok_or_else(|| r.err(bad_type))?;

@@ -92,8 +92,8 @@ impl Wire for Instruction {
         let mut body = r
             .at("instruction")
             .sized(2, 8, 8, BadInstruction::BAD_LEN)?;
-        let ty = body.at("instruction type").get()?;
-        let at_type = body.clone();
+        let at_type = body.at("instruction type").clone();
+        let ty = body.get()?;
         body.take(2)?;
         let instruction = match ty {
             1 => {

@@ -170,7 +170,7 @@ pub fn decode_header(
 
 /// Reads one OXM field with its value.
 fn decode_oxm(r: &mut Reader<'_>, errors: &OxmErrors) -> Result<FieldMatch, DecodeError> {
-    let start = r.clone();
+    let start = r.at("oxm header").clone();
     let (field, masked, length) = decode_header(r)?;
     let field = field.ok_or_else(|| start.err(errors.unknown))?;
     r.at(field.name);
@@ -215,14 +215,14 @@ fn decode_oxm(r: &mut Reader<'_>, errors: &OxmErrors) -> Result<FieldMatch, Deco
 /// BAD_SET_ARGUMENT for a value out of range or a VLAN_VID without its presence bit.
 /// Spec: OpenFlow 1.3.5 section 7.2.5.
 pub fn decode_set_field(r: &mut Reader<'_>) -> Result<FieldMatch, DecodeError> {
-    let start = r.clone();
+    let mut start = r.at("set_field").clone();
     let (_, masked, _) = decode_header(&mut r.clone())?;
     let one = decode_oxm(r, &IN_SET_FIELD)?;
     if masked || !one.field.settable {
         return Err(start.err(BadAction::BAD_SET_TYPE));
     }
     if one.field.id == field::VLAN_VID.id && one.number() & u128::from(VID_PRESENT) == 0 {
-        return Err(r.err(BadAction::BAD_SET_ARGUMENT));
+        return Err(start.at(one.field.name).err(BadAction::BAD_SET_ARGUMENT));
     }
     Ok(one)
 }

@@ -276,15 +276,19 @@ impl Wire for Bytes {
 
 /// A string in a fixed array of `N` bytes that ends with a zero byte.
 ///
-/// Shape: what does not fit is cut at a character; bytes that are not UTF-8 become U+FFFD.
+/// Shape: what does not fit is cut at a character; where the bytes are not UTF-8, those above 127 become `?`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FixedStr<const N: usize>(pub String);
 
 impl<const N: usize> Wire for FixedStr<N> {
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let bytes = r.take(N)?;
-        let len = bytes.iter().position(|&b| b == 0).unwrap_or(N);
-        Ok(Self(String::from_utf8_lossy(&bytes[..len]).into_owned()))
+        let len = bytes.iter().position(|&b| b == 0).unwrap_or(N - 1);
+        let ascii = |&b: &u8| if b.is_ascii() { char::from(b) } else { '?' };
+        Ok(Self(match core::str::from_utf8(&bytes[..len]) {
+            Ok(text) => text.into(),
+            Err(_) => bytes[..len].iter().map(ascii).collect(),
+        }))
     }
     fn encode(&self, w: &mut Writer<'_>) {
         let len = self.0.floor_char_boundary(N - 1);
@@ -378,9 +382,10 @@ macro_rules! named {
             fn decode(
                 r: &mut $crate::wire::Reader<'_>,
             ) -> Result<Self, $crate::error::DecodeError> {
+                let _start = r.clone();
                 let value = Self(r.get()?);
                 $(if value.name().is_none() {
-                    return Err(r.err($error));
+                    return Err(_start.err($error));
                 })?
                 Ok(value)
             }

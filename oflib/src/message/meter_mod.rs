@@ -75,8 +75,8 @@ impl Wire for Band {
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let bad = MeterModFailed::BAD_BAND;
         let mut body = r.at("band").sized(2, BAND_BYTES, 8, bad)?;
-        let ty: u16 = body.at("band type").get()?;
-        let at_type = body.clone();
+        let at_type = body.at("band type").clone();
+        let ty: u16 = body.get()?;
         body.take(2)?;
         let rate = body.at("rate").get()?;
         let burst_size = body.at("burst_size").get()?;

@@ -68,6 +68,9 @@ impl Wire for ExtValue {
     }
 }
 
+/// Where the header has the message's type.
+const TYPE_OFFSET: usize = 1;
+
 macro_rules! messages {
     ($($number:literal $V:ident($T:ty) $name:literal;)*) => {
         /// An OpenFlow message without its header. Spec: OpenFlow 1.3.5 section 7.
@@ -90,7 +93,11 @@ macro_rules! messages {
             pub fn decode_body(ty: u8, r: &mut Reader<'_>) -> Result<Self, DecodeError> {
                 Ok(match ty {
                     $($number => Self::$V(r.get()?),)*
-                    _ => return Err(r.at("type").err(BadRequest::BAD_TYPE)),
+                    _ => return Err(DecodeError {
+                        error: BadRequest::BAD_TYPE,
+                        offset: TYPE_OFFSET,
+                        field: "type",
+                    }),
                 })
             }
             /// Appends the body.

@@ -134,6 +134,9 @@ fn action(item: Word<'_>, fields: &Match, catalogue: &Catalogue) -> Result<Actio
     if let Some(value) = ext(ExtKind::Action, name, argument, catalogue)? {
         return Ok(Action::Experimenter(value));
     }
+    if item.is(DROP) {
+        return Err(item.err("stands alone or not at all"));
+    }
     let mut setters = SETTERS.iter().filter_map(|setter| name.behind(setter));
     match setters.find_map(|field| setter(field, argument, fields, catalogue)) {
         Some(set) => set.map(|one| Action::SetField(SetField(one))),

@@ -239,24 +239,26 @@ impl ActionArg for Output {
     }
 }
 
-/// Reads a value in a field's style. Errors: what is wrong, in words.
+/// Reads a value in a field's style. Errors: what it is not.
 pub fn parse_value(field: &Field, s: &str) -> Result<u128, String> {
-    let value = match field.style {
-        Style::Dec | Style::Hex | Style::Bits(_) => number(s).map(u128::from),
-        Style::Port => return parse_port(s).map(|port| port.0.into()),
-        Style::Mac => s
-            .parse::<Mac>()
-            .ok()
-            .map(|mac| mac.0.iter().fold(0, |n, &b| n << 8 | u128::from(b))),
-        Style::Ip4 => s.parse::<Ipv4Addr>().ok().map(|a| a.to_bits().into()),
-        Style::Ip6 => s.parse::<Ipv6Addr>().ok().map(Ipv6Addr::to_bits),
+    let mac = |mac: Mac| mac.0.iter().fold(0, |n, &b| n << 8 | u128::from(b));
+    let (value, what) = match field.style {
+        Style::Dec | Style::Hex | Style::Bits(_) => (number(s).map(u128::from), "number"),
+        Style::Port => {
+            let port = s.parse().ok().map(|port: PortNo| port.0.into());
+            (port, "port number or reserved port")
+        }
+        Style::Mac => (s.parse().ok().map(mac), "Ethernet address"),
+        Style::Ip4 => {
+            let address = s.parse().ok().map(|a: Ipv4Addr| a.to_bits().into());
+            (address, "IPv4 address")
+        }
+        Style::Ip6 => (s.parse().ok().map(Ipv6Addr::to_bits), "IPv6 address"),
     };
     let fits = |n: &u128| field.bits >= 128 || n >> field.bits == 0;
-    value.filter(fits).ok_or_else(|| {
-        format!(
-            "'{s}' is no value of {} bits for {}",
-            field.bits, field.name
-        )
+    value.filter(fits).ok_or_else(|| match what {
+        "number" => format!("no number of {} bits", field.bits),
+        what => format!("no {what}"),
     })
 }
 
@@ -273,7 +275,11 @@ impl ActionArg for SetField {
             .ok_or_else(|| format!("'{s}' is not VALUE->FIELD"))?;
         let field = catalogue.field_named(name.trim()).filter(|f| f.settable);
         let field = field.ok_or_else(|| format!("'{name}' is no field that can be set"))?;
-        let mut value = parse_value(field, value.trim())?;
+        if value.contains('/') {
+            return Err("a set-field takes no mask".into());
+        }
+        let mut value =
+            parse_value(field, value.trim()).map_err(|what| format!("'{value}' is {what}"))?;
         if field.id == field::VLAN_VID.id {
             value |= u128::from(field::VID_PRESENT);
         }

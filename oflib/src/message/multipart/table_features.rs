@@ -126,7 +126,7 @@ impl Wire for TypeId {
 impl Wire for FieldId {
     /// Errors: TABLE_FEATURES_FAILED/BAD_ARGUMENT for an unknown field.
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let start = r.clone();
+        let start = r.at("oxm header").clone();
         let (field, masked, _) = decode_header(r)?;
         let field = field.ok_or_else(|| start.err(TableFeaturesFailed::BAD_ARGUMENT))?;
         Ok(Self { field, masked })
@@ -152,9 +152,10 @@ impl Wire for TableProperty {
             .at("property")
             .sized(2, 4, 0, TableFeaturesFailed::BAD_LEN)?;
         let length = r.position() - start;
-        let ty = body.at("property type").get()?;
+        let at_type = body.at("property type").clone();
+        let ty = body.get()?;
         let row = PROPERTIES.iter().find(|row| row.0 == ty);
-        let row = row.ok_or_else(|| body.err(TableFeaturesFailed::BAD_TYPE))?;
+        let row = row.ok_or_else(|| at_type.err(TableFeaturesFailed::BAD_TYPE))?;
         body.take(2)?;
         body.at(row.1);
         let list = match row.2 {

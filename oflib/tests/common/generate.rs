@@ -1,0 +1,238 @@
+//! Random messages of every type, from the vectors and from the catalogue; seeded, so exact.
+
+use bofuss_oflib::action::{ACTIONS, SetField};
+use bofuss_oflib::instruction::{Instruction, Instructions};
+use bofuss_oflib::message::multipart::{FlowStats, GroupDesc, ReplyBody, RequestBody};
+use bofuss_oflib::message::{Bucket, FlowModCommand};
+use bofuss_oflib::types::{GroupId, MeterId, PortNo, TableId};
+use bofuss_oflib::wire::{Bytes, Reader, Wire, Writer};
+use bofuss_oflib::{Action, Codec, ErrorCode, Field, FieldMatch, Match, Message};
+
+use crate::common::vectors;
+
+/// A small generator of random numbers (xorshift64*).
+pub(crate) struct Random(u64);
+
+impl Random {
+    /// The same seed gives the same numbers.
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    pub(crate) fn number(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    pub(crate) fn below(&mut self, end: usize) -> usize {
+        (self.number() >> 33) as usize % end
+    }
+
+    pub(crate) fn pick<'a, T>(&mut self, list: &'a [T]) -> &'a T {
+        &list[self.below(list.len())]
+    }
+
+    pub(crate) fn one_in(&mut self, n: usize) -> bool {
+        self.below(n) == 0
+    }
+
+    pub(crate) fn bytes(&mut self, most: usize) -> Vec<u8> {
+        (0..self.below(most + 1))
+            .map(|_| self.number() as u8)
+            .collect()
+    }
+
+    fn wide(&mut self) -> u128 {
+        u128::from(self.number()) << 64 | u128::from(self.number())
+    }
+
+    fn some<T>(&mut self, most: usize, mut one: impl FnMut(&mut Self) -> T) -> Vec<T> {
+        (0..self.below(most + 1)).map(|_| one(self)).collect()
+    }
+}
+
+/// A random value of `field`, with a mask where it takes one.
+pub(crate) fn field_match(random: &mut Random, field: &'static Field) -> FieldMatch {
+    let value = random.wide();
+    let mask = match random.below(3) {
+        0 if field.maskable => random.wide(),
+        1 if field.maskable => u128::MAX << random.below(field.bits.into()),
+        _ => u128::MAX,
+    };
+    FieldMatch::masked(field, value, mask)
+}
+
+/// Adds a field with all that it needs; gives up where the match says otherwise already.
+fn add(random: &mut Random, codec: &Codec, fields: &mut Vec<FieldMatch>, one: FieldMatch) {
+    if fields.iter().any(|other| other.field == one.field) {
+        return;
+    }
+    if let Some(need) = one.field.need {
+        let needed = codec.catalogue.fields()[usize::from(need.id)];
+        let value = u128::from(*random.pick(need.any_of));
+        let mask = if needed.maskable {
+            u128::from(need.mask)
+        } else {
+            u128::MAX
+        };
+        add(
+            random,
+            codec,
+            fields,
+            FieldMatch::masked(needed, value, mask),
+        );
+    }
+    fields.push(one);
+    if Match::new(fields).is_err() {
+        fields.pop();
+    }
+}
+
+/// A random match whose prerequisites hold.
+pub(crate) fn a_match(random: &mut Random, codec: &Codec) -> Match {
+    let mut fields = Vec::new();
+    for _ in 0..random.below(8) {
+        let field = *random.pick(codec.catalogue.fields());
+        let one = field_match(random, field);
+        add(random, codec, &mut fields, one);
+    }
+    Match::new(&fields).expect("each field was added with what it needs")
+}
+
+/// A random action.
+pub(crate) fn action(random: &mut Random, codec: &Codec) -> Action {
+    let settable: Vec<_> = codec
+        .catalogue
+        .fields()
+        .iter()
+        .filter(|f| f.settable)
+        .collect();
+    if random.one_in(3) {
+        let field = random.pick(&settable);
+        let vid = if field.name == "vlan_vid" { 0x1000 } else { 0 };
+        return Action::SetField(SetField(FieldMatch::exact(field, random.wide() | vid)));
+    }
+    let row = random.pick(ACTIONS);
+    let mut bytes = super::hex(row.example.1);
+    let at = 4 + random.below(4);
+    bytes[at] = random.number() as u8;
+    let mut r = Reader::new(codec, &bytes);
+    let decoded = Action::decode(&mut r);
+    decoded.unwrap_or_else(|_| Action::output(PortNo(random.number() as u32)))
+}
+
+pub(crate) fn actions(random: &mut Random, codec: &Codec) -> Vec<Action> {
+    random.some(4, |random| action(random, codec))
+}
+
+/// Random instructions, at most one of each type.
+pub(crate) fn instructions(random: &mut Random, codec: &Codec) -> Instructions {
+    let mut list = [
+        Instruction::Meter(MeterId(random.number() as u32)),
+        Instruction::ApplyActions(actions(random, codec)),
+        Instruction::ClearActions,
+        Instruction::WriteActions(actions(random, codec)),
+        Instruction::WriteMetadata {
+            value: random.number(),
+            mask: random.number(),
+        },
+        Instruction::GotoTable(TableId(random.number() as u8)),
+    ]
+    .to_vec();
+    list.retain(|_| random.one_in(2));
+    Instructions::new(list).expect("one of each type")
+}
+
+fn bucket(random: &mut Random, codec: &Codec) -> Bucket {
+    Bucket {
+        weight: random.below(3) as u16,
+        watch_port: *random.pick(&[PortNo(3), PortNo::ANY]),
+        watch_group: *random.pick(&[GroupId(3), GroupId::ANY]),
+        actions: actions(random, codec),
+    }
+}
+
+/// Makes the parts of a message that have a structure of their own random.
+fn vary(random: &mut Random, codec: &Codec, message: &mut Message) {
+    match message {
+        Message::EchoRequest(data) | Message::EchoReply(data) => *data = Bytes(random.bytes(20)),
+        Message::Error(error) if error.error.ty < 14 => {
+            error.error = ErrorCode {
+                ty: random.below(14) as u16,
+                code: random.below(16) as u16,
+            };
+        }
+        Message::PacketIn(one) => {
+            (one.fields, one.data) = (a_match(random, codec), Bytes(random.bytes(99)));
+        }
+        Message::PacketOut(one) => {
+            (one.actions, one.data) = (actions(random, codec), Bytes(random.bytes(99)));
+        }
+        Message::FlowRemoved(one) => one.fields = a_match(random, codec),
+        Message::FlowMod(one) => {
+            one.command = FlowModCommand(random.below(5) as u8);
+            (one.fields, one.instructions) = (a_match(random, codec), instructions(random, codec));
+        }
+        Message::GroupMod(one) => one.buckets = random.some(3, |random| bucket(random, codec)),
+        Message::MultipartRequest(request) => {
+            if let RequestBody::Flow(one) | RequestBody::Aggregate(one) = &mut request.body {
+                one.fields = a_match(random, codec);
+            }
+        }
+        Message::MultipartReply(reply) => match &mut reply.body {
+            ReplyBody::Flow(list) => {
+                let first = list.first().cloned().unwrap_or_default();
+                *list = random.some(4, |random| {
+                    let mut one = first.0.clone();
+                    one.fields = a_match(random, codec);
+                    one.instructions = instructions(random, codec);
+                    FlowStats(one)
+                });
+            }
+            ReplyBody::GroupDesc(list) => {
+                *list = random.some(3, |random| GroupDesc {
+                    group_id: GroupId(random.number() as u32),
+                    buckets: random.some(3, |random| bucket(random, codec)),
+                    ..GroupDesc::default()
+                });
+            }
+            _ => {}
+        },
+        _ => {}
+    }
+}
+
+/// Random messages: each begins as a vector, has some bytes changed such that it still is a message, and
+/// its lists made anew. Every type comes as often as it has vectors.
+pub(crate) fn messages(seed: u64, codec: &Codec) -> impl Iterator<Item = (u32, Message)> + '_ {
+    let mut random = Random::new(seed);
+    let good: Vec<Vec<u8>> = vectors()
+        .into_iter()
+        .filter(|v| !v.text.starts_with("error "))
+        .map(|v| v.bytes)
+        .collect();
+    (0..).map(move |i: usize| {
+        let mut bytes = good[i % good.len()].clone();
+        for _ in 0..40 {
+            let at = 4 + random.below(bytes.len() - 4);
+            let was = std::mem::replace(&mut bytes[at], random.number() as u8);
+            if codec.decode(&bytes).is_err() {
+                bytes[at] = was;
+            }
+        }
+        let (xid, mut message) = codec
+            .decode(&bytes)
+            .expect("changes that break it are undone");
+        vary(&mut random, codec, &mut message);
+        (xid, message)
+    })
+}
+
+/// The wire form of one value.
+pub(crate) fn encoded(codec: &Codec, value: &impl Wire) -> Vec<u8> {
+    let mut w = Writer::new(codec);
+    w.put(value);
+    w.bytes
+}

@@ -1,0 +1,342 @@
+//! Laws over generated values: wire and text both give back what was put in, and no bytes do harm.
+
+use crate::common::generate::{self, Random, encoded, messages};
+use crate::common::{codec, hex};
+use bofuss_oflib::action::{ACTIONS, SetField};
+use bofuss_oflib::error::{BadAction, BadMatch, ERRORS};
+use bofuss_oflib::message::group_mod::{GroupMod, GroupModCommand};
+use bofuss_oflib::message::multipart::{MultipartReply, PortStats, ReplyBody};
+use bofuss_oflib::message::{ErrorMsg, FlowMod};
+use bofuss_oflib::text::{
+    parse_actions, parse_flow, parse_group, parse_instructions, parse_match, parse_meter,
+};
+use bofuss_oflib::wire::{Bytes, Reader, Wire};
+use bofuss_oflib::{Action, Codec, ErrorCode, Field, FieldMatch, Instruction, Match, Message};
+
+fn encode(codec: &Codec, xid: u32, message: &Message) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    codec
+        .encode(xid, message, &mut bytes)
+        .expect("short enough");
+    bytes
+}
+
+#[test]
+fn every_message_survives_the_wire() {
+    let codec = codec();
+    for (xid, message) in messages(1, &codec).take(20_000) {
+        let bytes = encode(&codec, xid, &message);
+        assert_eq!(codec.decode(&bytes), Ok((xid, message)));
+    }
+}
+
+#[test]
+fn every_flow_group_and_meter_survives_its_text() {
+    let codec = codec();
+    let catalogue = &codec.catalogue;
+    for (_, message) in messages(2, &codec).take(20_000) {
+        match message {
+            Message::FlowMod(flow) => {
+                let text = flow.to_string();
+                let read = parse_flow(&text, flow.command, catalogue);
+                assert_eq!(read.as_ref(), Ok(&flow), "{text}");
+                let fields = parse_match(&flow.fields.to_string(), catalogue);
+                assert_eq!(fields, Ok(flow.fields));
+            }
+            Message::GroupMod(group) => {
+                let text = group.to_string();
+                assert_eq!(
+                    parse_group(&text, group.command, catalogue),
+                    Ok(group),
+                    "{text}"
+                );
+            }
+            Message::MeterMod(meter) => {
+                let text = meter.to_string();
+                assert_eq!(parse_meter(&text, meter.command), Ok(meter), "{text}");
+            }
+            Message::MultipartReply(MultipartReply {
+                body: ReplyBody::Flow(list),
+                ..
+            }) => {
+                for one in list {
+                    let mut text = String::new();
+                    std::fmt::write(
+                        &mut text,
+                        format_args!("{}", bofuss_oflib::wire::Text(&one)),
+                    )
+                    .expect("a string takes it");
+                    let read = parse_flow(&text, Default::default(), catalogue)
+                        .expect("a dump is fed back");
+                    let flow = FlowMod {
+                        fields: one.0.fields,
+                        ..read.clone()
+                    };
+                    assert_eq!((read.priority, &read), (one.0.priority, &flow), "{text}");
+                    assert_eq!(read.instructions, one.0.instructions, "{text}");
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn every_action_and_instruction_survives_its_text() {
+    let codec = codec();
+    let mut random = Random::new(3);
+    for _ in 0..20_000 {
+        let action = generate::action(&mut random, &codec);
+        let text = action.to_string();
+        let read = parse_actions(&text, &Match::ANY, &codec.catalogue);
+        assert_eq!(read, Ok(vec![action]), "{text}");
+        let instructions = generate::instructions(&mut random, &codec);
+        let text = instructions.to_string();
+        let read = parse_instructions(&text, &Match::ANY, &codec.catalogue);
+        assert_eq!(read, Ok(instructions), "{text}");
+    }
+}
+
+#[test]
+fn no_bytes_make_the_decoder_panic_and_what_it_reads_is_stable() {
+    let codec = codec();
+    let mut random = Random::new(4);
+    let mut read = 0;
+    for (xid, message) in messages(5, &codec).take(20_000) {
+        let mut bytes = encode(&codec, xid, &message);
+        match random.below(4) {
+            0 => bytes.truncate(random.below(bytes.len() + 1)),
+            1 => bytes.extend(random.bytes(16)),
+            _ => {}
+        }
+        for _ in 0..random.below(4) {
+            let at = random.below(bytes.len().max(1));
+            bytes
+                .get_mut(at)
+                .into_iter()
+                .for_each(|b| *b = random.number() as u8);
+        }
+        if let (Some(length), false) = (bytes.get_mut(2..4), random.one_in(8)) {
+            length.fill(0);
+            let whole = (bytes.len() as u16).to_be_bytes();
+            bytes[2..4].copy_from_slice(&whole);
+        }
+        match codec.decode(&bytes) {
+            Ok((xid, message)) => {
+                read += 1;
+                let _ = message.to_string();
+                let again = encode(&codec, xid, &message);
+                assert_eq!(codec.decode(&again), Ok((xid, message)));
+            }
+            Err(error) => {
+                assert!(error.error.row().is_some(), "{error}");
+                assert!(error.offset <= bytes.len(), "{error}");
+            }
+        }
+    }
+    assert!(
+        read > 2_000,
+        "only {read} changed messages were messages still"
+    );
+}
+
+/// Reads a match of one field, in which everything that it needs stands in front.
+fn read_field(
+    codec: &Codec,
+    field: &'static Field,
+    change: impl Fn(&mut Vec<u8>),
+) -> Result<Match, ErrorCode> {
+    let mut needed = Vec::new();
+    let mut need = field.need;
+    while let Some(this) = need {
+        let other = codec.catalogue.fields()[usize::from(this.id)];
+        needed.insert(0, FieldMatch::exact(other, u128::from(this.any_of[0])));
+        need = other.need;
+    }
+    let mut list = needed
+        .iter()
+        .flat_map(|one| oxm(codec, one))
+        .collect::<Vec<u8>>();
+    let mut last = oxm(codec, &FieldMatch::exact(field, 1));
+    change(&mut last);
+    list.extend(last);
+    let mut bytes = [0, 1].to_vec();
+    bytes.extend((4 + list.len() as u16).to_be_bytes());
+    bytes.extend(list);
+    bytes.resize(bytes.len().next_multiple_of(8), 0);
+    Match::decode(&mut Reader::new(codec, &bytes)).map_err(|e| e.error)
+}
+
+fn oxm(codec: &Codec, one: &FieldMatch) -> Vec<u8> {
+    let mut w = bofuss_oflib::wire::Writer::new(codec);
+    one.encode(&mut w);
+    w.bytes
+}
+
+/// Bytes of an OXM header.
+fn header_bytes(field: &Field) -> usize {
+    if field.experimenter == 0 { 4 } else { 8 }
+}
+
+#[test]
+fn every_field_keeps_the_laws_of_width_mask_and_prerequisite() {
+    let codec = codec();
+    for field in codec.catalogue.fields().iter().copied() {
+        let head = header_bytes(field);
+        let plain = read_field(&codec, field, |_| ());
+        assert_eq!(
+            plain.unwrap().get(field),
+            Some(&FieldMatch::exact(field, 1))
+        );
+        let longer = read_field(&codec, field, |oxm| (oxm[3], _) = (oxm[3] + 1, oxm.push(0)));
+        assert_eq!(longer, Err(BadMatch::BAD_LEN), "{}", field.name);
+        let twice = read_field(&codec, field, |oxm| oxm.extend_from_within(..));
+        assert_eq!(twice, Err(BadMatch::DUP_FIELD), "{}", field.name);
+        let masked = |mask: u8, value: u8| {
+            read_field(&codec, field, |oxm| {
+                oxm[2] |= 1;
+                oxm[3] += field.bytes() as u8;
+                *oxm.last_mut().unwrap() = value;
+                oxm.resize(oxm.len() + field.bytes(), 0);
+                *oxm.last_mut().unwrap() = mask;
+            })
+        };
+        match field.maskable {
+            true => {
+                let wanted = FieldMatch::masked(field, 1, 1);
+                assert_eq!(masked(1, 1).unwrap().get(field), Some(&wanted));
+                assert_eq!(masked(1, 3), Err(BadMatch::BAD_WILDCARDS), "{}", field.name);
+                assert_eq!(masked(0, 0).unwrap().get(field), None, "{}", field.name);
+            }
+            false => assert_eq!(masked(1, 1), Err(BadMatch::BAD_MASK), "{}", field.name),
+        }
+        if !field.bits.is_multiple_of(8) {
+            let wide = read_field(&codec, field, |oxm| oxm[head] = 0xff);
+            assert_eq!(wide, Err(BadMatch::BAD_VALUE), "{}", field.name);
+        }
+        if field.need.is_some() {
+            let alone = Match::new(&[FieldMatch::exact(field, 1)]);
+            assert_eq!(alone, Err((BadMatch::BAD_PREREQ, field)));
+        }
+    }
+}
+
+#[test]
+fn every_field_is_set_or_refused_as_its_row_says() {
+    let codec = codec();
+    for field in codec.catalogue.fields().iter().copied() {
+        let value = if field.name == "vlan_vid" { 0x1001 } else { 1 };
+        let set = Action::SetField(SetField(FieldMatch::exact(field, value)));
+        let bytes = encoded(&codec, &set);
+        let read =
+            |bytes: &[u8]| Action::decode(&mut Reader::new(&codec, bytes)).map_err(|e| e.error);
+        if !field.settable {
+            assert_eq!(read(&bytes), Err(BadAction::BAD_SET_TYPE), "{}", field.name);
+            continue;
+        }
+        assert_eq!(read(&bytes), Ok(set));
+        let text = Action::set_field(field, value).to_string();
+        let by_name = text.replace(field.shown(), field.name);
+        let read = |text: &str| parse_actions(text, &Match::ANY, &codec.catalogue);
+        assert_eq!(read(&text), read(&by_name), "{text}");
+        assert_eq!(read(&text), Ok(vec![Action::set_field(field, value)]));
+    }
+}
+
+#[test]
+fn every_action_reads_and_prints_as_its_example() {
+    let codec = codec();
+    for row in ACTIONS {
+        let (text, digits) = row.example;
+        let action = Action::decode(&mut Reader::new(&codec, &hex(digits))).expect(text);
+        assert_eq!(action.to_string(), text);
+        assert_eq!(encoded(&codec, &action), hex(digits), "{text}");
+        assert_eq!(
+            action.row().map(|row| row.number),
+            Some(row.number),
+            "{text}"
+        );
+        let read = |text: &str| parse_actions(text, &Match::ANY, &codec.catalogue);
+        assert_eq!(read(text), Ok(vec![action.clone()]));
+        for alias in row.aliases {
+            assert_eq!(
+                read(&text.replacen(row.name, alias, 1)),
+                Ok(vec![action.clone()])
+            );
+        }
+        let list = Instruction::ApplyActions(vec![action]);
+        assert_eq!(encoded(&codec, &list).len(), 8 + hex(digits).len());
+    }
+}
+
+#[test]
+fn every_error_passes_as_a_message_and_has_words() {
+    let codec = codec();
+    for row in ERRORS {
+        let message = Message::Error(ErrorMsg::quoting(row.error, &[4; 99]));
+        let bytes = encode(&codec, 1, &message);
+        assert_eq!(bytes.len(), 8 + 4 + 64);
+        assert_eq!(codec.decode(&bytes), Ok((1, message)));
+        assert!(row.error.to_string().contains(row.code_name));
+    }
+}
+
+#[test]
+fn a_long_multipart_is_split_and_joins_again() {
+    let codec = codec();
+    let list = (0..3_000).map(|n| PortStats {
+        rx_packets: n,
+        ..PortStats::default()
+    });
+    let body = ReplyBody::PortStats(list.collect());
+    let bytes = encode(&codec, 7, &Message::MultipartReply(body.clone().into()));
+    let (mut rest, mut parts) = (bytes.as_slice(), Vec::new());
+    while !rest.is_empty() {
+        let (one, more) = rest.split_at(u16::from_be_bytes([rest[2], rest[3]]).into());
+        match codec.decode(one) {
+            Ok((7, Message::MultipartReply(part))) => parts.push(part),
+            other => panic!("{other:?}"),
+        }
+        rest = more;
+    }
+    assert_eq!(parts.len(), 6);
+    assert!(parts[..5].iter().all(|part| part.more) && !parts[5].more);
+    let whole = parts
+        .into_iter()
+        .map(|part| part.body)
+        .reduce(|mut whole, part| {
+            assert!(whole.join(part));
+            whole
+        });
+    assert_eq!(whole, Some(body));
+}
+
+#[test]
+fn what_cannot_be_split_is_too_long_and_leaves_no_bytes() {
+    let codec = codec();
+    let at_limit = Message::EchoRequest(Bytes(vec![0; 65_535 - 8]));
+    assert_eq!(encode(&codec, 1, &at_limit).len(), 65_535);
+    let mut out = Vec::new();
+    let above = Message::EchoRequest(Bytes(vec![0; 65_536 - 8]));
+    assert!(codec.encode(1, &above, &mut out).is_err());
+    let buckets = vec![
+        bofuss_oflib::message::Bucket {
+            weight: 0,
+            watch_port: Default::default(),
+            watch_group: Default::default(),
+            actions: vec![Action::PopVlan; 100],
+        };
+        100
+    ];
+    let group = GroupMod {
+        command: GroupModCommand::ADD,
+        buckets,
+        ..GroupMod::default()
+    };
+    assert!(
+        codec
+            .encode(1, &Message::GroupMod(group), &mut out)
+            .is_err()
+    );
+    assert!(out.is_empty());
+}
