@@ -1,2 +1,86 @@
-//! To come.
-fn main() {}
+//! `bofuss`: the daemon's command line.
+#![forbid(unsafe_code)]
+
+mod config;
+mod dataplane;
+mod face;
+mod port;
+mod run;
+mod rundir;
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use tokio::signal::unix::{SignalKind, signal};
+use tracing_subscriber::EnvFilter;
+
+/// A user-space OpenFlow switch.
+#[derive(Parser)]
+#[command(name = "bofuss", version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    /// What to log: error, warn, info, debug or trace, also by part, as bofuss_channel=debug.
+    #[arg(long, global = true, default_value = "info", value_name = "LEVEL")]
+    log: String,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run a switch in the foreground until SIGTERM or Ctrl-C.
+    Run(config::Options),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let filter = match EnvFilter::try_new(&cli.log) {
+        Ok(filter) => filter,
+        Err(error) => return usage(&format!("--log {}: {error}", cli.log)),
+    };
+    let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(colour)
+        .with_target(false)
+        .init();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let runtime = runtime.expect("a runtime of one thread needs two descriptors");
+    let result = match cli.command {
+        Command::Run(options) => match options.resolve() {
+            Ok(config) => runtime.block_on(serve(config)),
+            Err(error) => return usage(&error),
+        },
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bofuss: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn usage(error: &str) -> ExitCode {
+    eprintln!("bofuss: {error}");
+    ExitCode::from(2)
+}
+
+async fn serve(config: config::Config) -> Result<(), String> {
+    let running = run::start(config, None).await?;
+    running.until(stopped()).await
+}
+
+/// Done when the user or the system wants the switch to end.
+async fn stopped() {
+    let wait = |kind| signal(kind).expect("these signals can be handled");
+    let (mut terminate, mut interrupt) =
+        (wait(SignalKind::terminate()), wait(SignalKind::interrupt()));
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+}

@@ -1,0 +1,314 @@
+//! Turns frames into messages: decodes them and joins the parts of multipart ones.
+
+use bofuss_oflib::error::BadRequest;
+use bofuss_oflib::message::multipart::{ReplyBody, RequestBody};
+use bofuss_oflib::message::{Empty, ErrorMsg};
+use bofuss_oflib::{Codec, DecodeError, ErrorCode, HEADER_BYTES, Message};
+
+/// The most bytes of unfinished multipart requests that a connection holds.
+pub const MAX_MULTIPART_REQUEST_BYTES: usize = 1 << 20;
+/// The most multipart messages that a peer may have begun and not finished.
+pub const MAX_SEQUENCES: usize = 16;
+
+/// Where the flags of a multipart message are, the low byte, and the one that says that more follow.
+const FLAGS_OFFSET: usize = HEADER_BYTES + 3;
+const MORE: u8 = 1;
+
+/// What a frame turned out to be.
+#[derive(Debug)]
+pub(crate) enum Received {
+    /// A message, whole.
+    Whole(u32, Message),
+    /// A part; the message is not whole yet, or was refused at an earlier part.
+    Part,
+    /// Not a message.
+    Bad(Bad),
+}
+
+/// A frame that is not a message, and what to answer.
+#[derive(Debug)]
+pub(crate) struct Bad {
+    pub(crate) xid: u32,
+    pub(crate) reply: Option<ErrorMsg>,
+    pub(crate) cause: DecodeError,
+    /// Whether the connection cannot go on.
+    pub(crate) fatal: bool,
+}
+
+impl Bad {
+    /// `frame`: as much of it as there is, header at least.
+    pub(crate) fn new(frame: &[u8], cause: DecodeError, fatal: bool) -> Self {
+        let is_error = frame[1] == Message::Error(ErrorMsg::default()).type_number();
+        Self {
+            xid: u32::from_be_bytes([frame[4], frame[5], frame[6], frame[7]]),
+            reply: (!is_error).then(|| ErrorMsg::quoting(cause.error, frame)),
+            cause,
+            fatal,
+        }
+    }
+}
+
+/// A multipart message that is not finished.
+struct Sequence {
+    ty: u8,
+    xid: u32,
+    /// Bytes of its parts so far.
+    bytes: usize,
+    /// What is joined so far; `None` once a part was refused: the rest is skipped, so that a tail
+    /// never passes for a request of its own.
+    joined: Option<Message>,
+}
+
+/// Decodes one connection's frames.
+pub(crate) struct Assembler {
+    pub(crate) codec: Codec,
+    open: Vec<Sequence>,
+    limit_bytes: usize,
+}
+
+impl Assembler {
+    /// An assembler that holds at most `limit_bytes` of unfinished messages.
+    pub(crate) fn new(codec: Codec, limit_bytes: usize) -> Self {
+        Self {
+            codec,
+            open: Vec::new(),
+            limit_bytes,
+        }
+    }
+
+    /// Takes a whole frame.
+    ///
+    /// Errors, as `Bad`: the decoder's; BAD_REQUEST/BAD_MULTIPART for a part of another type than
+    /// those before it, or of a type that has one part; BAD_REQUEST/MULTIPART_BUFFER_OVERFLOW past
+    /// a limit, which ends the connection if it is [`MAX_SEQUENCES`].
+    /// Spec: OpenFlow 1.3.5 section 7.3.5.
+    pub(crate) fn receive(&mut self, frame: &[u8]) -> Received {
+        let (ty, xid) = (frame[1], [frame[4], frame[5], frame[6], frame[7]]);
+        let xid = u32::from_be_bytes(xid);
+        let more = is_multipart(ty) && frame.get(FLAGS_OFFSET).is_some_and(|f| f & MORE != 0);
+        let begun = self.open.iter().position(|s| s.ty == ty && s.xid == xid);
+        let begun = begun.map(|at| self.open.swap_remove(at));
+        let (joined, bytes_before) = match begun {
+            None => (None, 0),
+            Some(Sequence {
+                joined: Some(joined),
+                bytes,
+                ..
+            }) => (Some(joined), bytes),
+            Some(Sequence { joined: None, .. }) => {
+                if more {
+                    self.hold(ty, xid, 0, None);
+                }
+                return Received::Part;
+            }
+        };
+        let bytes = bytes_before + frame.len();
+        let decoded = self.codec.decode(frame);
+        let decoded = decoded.and_then(|(_, part)| match joined {
+            Some(joined) => join(joined, part),
+            None => Ok(part),
+        });
+        match decoded {
+            Ok(message) if !more => Received::Whole(xid, message),
+            Ok(message) if self.fits(bytes) => {
+                self.hold(ty, xid, bytes, Some(message));
+                Received::Part
+            }
+            refused => {
+                if more {
+                    self.hold(ty, xid, 0, None);
+                }
+                let overflow = multipart_error(BadRequest::MULTIPART_BUFFER_OVERFLOW);
+                let cause = refused.err().unwrap_or(overflow);
+                let fatal = self.open.len() > MAX_SEQUENCES;
+                Received::Bad(Bad::new(frame, cause, fatal))
+            }
+        }
+    }
+
+    /// Whether a sequence of `bytes` may be held besides those that are.
+    fn fits(&self, bytes: usize) -> bool {
+        let held: usize = self.open.iter().map(|s| s.bytes).sum();
+        self.open.len() < MAX_SEQUENCES && held + bytes <= self.limit_bytes
+    }
+
+    fn hold(&mut self, ty: u8, xid: u32, bytes: usize, joined: Option<Message>) {
+        self.open.push(Sequence {
+            ty,
+            xid,
+            bytes,
+            joined,
+        });
+    }
+}
+
+/// Whether messages of this type come in parts.
+fn is_multipart(ty: u8) -> bool {
+    let request = Message::MultipartRequest(RequestBody::Desc(Empty).into());
+    let reply = Message::MultipartReply(ReplyBody::Table(Vec::new()).into());
+    ty == request.type_number() || ty == reply.type_number()
+}
+
+/// Appends a further part. Errors: BAD_REQUEST/BAD_MULTIPART if it does not belong to it.
+fn join(mut joined: Message, part: Message) -> Result<Message, DecodeError> {
+    let belongs = match (&mut joined, part) {
+        (Message::MultipartRequest(all), Message::MultipartRequest(part)) => {
+            all.more = part.more;
+            all.body.join(part.body)
+        }
+        (Message::MultipartReply(all), Message::MultipartReply(part)) => {
+            all.more = part.more;
+            all.body.join(part.body)
+        }
+        _ => false,
+    };
+    if belongs {
+        Ok(joined)
+    } else {
+        Err(multipart_error(BadRequest::BAD_MULTIPART))
+    }
+}
+
+fn multipart_error(error: ErrorCode) -> DecodeError {
+    DecodeError {
+        error,
+        offset: HEADER_BYTES,
+        field: "multipart type",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use bofuss_oflib::Version;
+    use bofuss_oflib::message::MultipartRequest;
+    use bofuss_oflib::message::multipart::{FlowStatsRequest, TableFeatures};
+
+    use super::*;
+
+    fn assembler(limit_bytes: usize) -> Assembler {
+        Assembler::new(Codec::new(Version::V1_3, Arc::default()), limit_bytes)
+    }
+
+    fn request(xid: u32, more: bool, body: RequestBody) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let message = Message::MultipartRequest(MultipartRequest { more, body });
+        assembler(0)
+            .codec
+            .encode(xid, &message, &mut bytes)
+            .unwrap();
+        bytes
+    }
+
+    /// A part of a table features request, for so many tables.
+    fn part(xid: u32, more: bool, tables: usize) -> Vec<u8> {
+        let body = RequestBody::TableFeatures(vec![TableFeatures::default(); tables]);
+        request(xid, more, body)
+    }
+
+    fn tables(received: Received) -> (u32, usize) {
+        match received {
+            Received::Whole(xid, Message::MultipartRequest(whole)) => {
+                assert!(!whole.more);
+                let RequestBody::TableFeatures(list) = whole.body else {
+                    panic!("{:?}", whole.body);
+                };
+                (xid, list.len())
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn error(received: Received) -> (ErrorCode, bool) {
+        match received {
+            Received::Bad(bad) => {
+                assert_eq!(bad.reply.expect("it is no ERROR").error, bad.cause.error);
+                (bad.cause.error, bad.fatal)
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn parts_of_one_xid_are_joined_while_others_pass() {
+        let mut a = assembler(1 << 20);
+        assert!(matches!(a.receive(&part(1, true, 2)), Received::Part));
+        assert!(matches!(a.receive(&part(2, true, 3)), Received::Part));
+        assert_eq!(tables(a.receive(&part(3, false, 1))), (3, 1));
+        assert!(matches!(a.receive(&part(1, true, 0)), Received::Part));
+        assert_eq!(tables(a.receive(&part(1, false, 4))), (1, 6));
+        assert_eq!(tables(a.receive(&part(2, false, 0))), (2, 3));
+        assert_eq!(tables(a.receive(&part(1, false, 1))), (1, 1));
+    }
+
+    #[test]
+    fn a_request_of_the_limit_is_held_and_one_byte_more_overflows() {
+        let (first, second) = (part(1, true, 10), part(1, true, 1));
+        let bytes = first.len() + second.len();
+        for (limit, overflows) in [(bytes, false), (bytes - 1, true)] {
+            let mut a = assembler(limit);
+            assert!(matches!(a.receive(&first), Received::Part));
+            let received = a.receive(&second);
+            if overflows {
+                let expected = (BadRequest::MULTIPART_BUFFER_OVERFLOW, false);
+                assert_eq!(error(received), expected);
+                // The tail is no request of its own, and what was held is free again.
+                assert!(matches!(a.receive(&part(1, true, 1)), Received::Part));
+                assert!(matches!(a.receive(&part(1, false, 1)), Received::Part));
+                assert!(matches!(a.receive(&first), Received::Part));
+            } else {
+                assert!(matches!(received, Received::Part));
+                assert_eq!(tables(a.receive(&part(1, false, 1))), (1, 12));
+            }
+        }
+    }
+
+    #[test]
+    fn one_sequence_too_many_overflows_and_ends_the_connection() {
+        let mut a = assembler(1 << 20);
+        for xid in 0..MAX_SEQUENCES as u32 {
+            assert!(matches!(a.receive(&part(xid, true, 1)), Received::Part));
+        }
+        assert_eq!(tables(a.receive(&part(99, false, 1))), (99, 1));
+        let expected = (BadRequest::MULTIPART_BUFFER_OVERFLOW, true);
+        assert_eq!(error(a.receive(&part(99, true, 1))), expected);
+    }
+
+    #[test]
+    fn parts_of_another_type_or_of_a_type_with_one_part_are_bad_multiparts() {
+        let flow = || RequestBody::Flow(FlowStatsRequest::default());
+        for (first, second) in [
+            (part(1, true, 1), request(1, true, RequestBody::Desc(Empty))),
+            (request(1, true, flow()), request(1, true, flow())),
+        ] {
+            let mut a = assembler(1 << 20);
+            assert!(matches!(a.receive(&first), Received::Part));
+            assert_eq!(
+                error(a.receive(&second)),
+                (BadRequest::BAD_MULTIPART, false)
+            );
+            assert!(matches!(a.receive(&part(1, false, 1)), Received::Part));
+            assert_eq!(tables(a.receive(&part(1, false, 1))), (1, 1));
+        }
+    }
+
+    #[test]
+    fn a_bad_part_spoils_the_rest_of_its_sequence() {
+        let mut a = assembler(1 << 20);
+        let mut bad = part(1, true, 1);
+        bad[8] = 0x70;
+        assert_eq!(error(a.receive(&bad)), (BadRequest::BAD_MULTIPART, false));
+        assert!(matches!(a.receive(&part(1, false, 1)), Received::Part));
+        assert_eq!(tables(a.receive(&part(1, false, 2))), (1, 2));
+    }
+
+    #[test]
+    fn a_broken_error_is_never_answered() {
+        let received = assembler(0).receive(&[4, 1, 0, 9, 0, 0, 0, 7, 0]);
+        let Received::Bad(bad) = received else {
+            panic!("{received:?}");
+        };
+        assert_eq!((bad.xid, bad.reply, bad.fatal), (7, None, false));
+    }
+}

@@ -1,0 +1,193 @@
+//! A controller's or tool's side: sends requests and waits for their replies.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bofuss_oflib::codec::TooLong;
+use bofuss_oflib::message::{Empty, ErrorMsg};
+use bofuss_oflib::{Catalogue, DecodeError, Message, Version};
+use tokio::io::{AsyncWriteExt, WriteHalf};
+use tokio::time::timeout;
+
+use crate::assemble::{Assembler, Received};
+use crate::frame::Frames;
+use crate::handshake::Established;
+use crate::stream::{self, Stream};
+use crate::{ActiveAddress, Reason};
+
+/// The most bytes of unfinished multipart replies that a client holds.
+const MAX_MULTIPART_REPLY_BYTES: usize = 1 << 30;
+/// The most messages that a client keeps while it waits for another; further ones are dropped.
+const MAX_KEPT_MESSAGES: usize = 1024;
+/// How many messages go between two barriers, so that their errors never fill the way back.
+const MESSAGES_PER_BARRIER: usize = 256;
+
+/// A connection to a switch. ECHO_REQUESTs are answered while it waits for something.
+pub struct Client {
+    frames: Frames,
+    writer: WriteHalf<Stream>,
+    assembler: Assembler,
+    kept: VecDeque<(u32, Message)>,
+    last_xid: u32,
+    timeout: Duration,
+}
+
+/// Why a client did not get what it asked for.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClientError {
+    /// The connection failed or ended.
+    #[error("{0}")]
+    Connection(#[from] Reason),
+    /// Nothing came in time.
+    #[error("no answer within {} s", .0.as_secs_f32())]
+    Timeout(Duration),
+    /// The switch answered with an ERROR.
+    #[error("the switch answered {}", .0.error)]
+    Refused(ErrorMsg),
+    /// The switch sent what is not OpenFlow.
+    #[error("the switch sent a malformed message: {0}")]
+    Malformed(DecodeError),
+    /// The request cannot be written.
+    #[error(transparent)]
+    TooLong(#[from] TooLong),
+}
+
+impl From<std::io::Error> for ClientError {
+    fn from(error: std::io::Error) -> Self {
+        Self::Connection(error.into())
+    }
+}
+
+impl Client {
+    /// Connects and agrees on one of `versions`. `timeout`: the longest wait here and for each reply.
+    ///
+    /// Panics: if `versions` is empty.
+    pub async fn connect(
+        address: &ActiveAddress,
+        versions: &[Version],
+        catalogue: &Arc<Catalogue>,
+        timeout: Duration,
+    ) -> Result<Self, ClientError> {
+        let connecting = async {
+            let stream = stream::open(address).await?;
+            Established::new(stream, versions, catalogue).await
+        };
+        let established = tokio::time::timeout(timeout, connecting).await;
+        let established = established.map_err(|_| ClientError::Timeout(timeout))??;
+        Ok(Self {
+            frames: established.frames,
+            writer: established.writer,
+            assembler: Assembler::new(established.codec, MAX_MULTIPART_REPLY_BYTES),
+            kept: VecDeque::new(),
+            last_xid: 0,
+            timeout,
+        })
+    }
+
+    /// The version agreed.
+    pub fn version(&self) -> Version {
+        self.assembler.codec.version
+    }
+
+    /// Sends a message; gives the transaction id that it got.
+    pub async fn send(&mut self, message: &Message) -> Result<u32, ClientError> {
+        self.last_xid = self.last_xid.wrapping_add(1);
+        self.send_as(self.last_xid, message).await?;
+        Ok(self.last_xid)
+    }
+
+    /// Sends a request and waits for its reply; a multipart one is whole.
+    ///
+    /// Errors: Refused for an ERROR.
+    pub async fn request(&mut self, message: &Message) -> Result<Message, ClientError> {
+        let asked = self.send(message).await?;
+        loop {
+            match self.receive_in_time().await? {
+                (xid, Message::Error(error)) if xid == asked => {
+                    return Err(ClientError::Refused(error));
+                }
+                (xid, reply) if xid == asked => return Ok(reply),
+                other => self.keep(other),
+            }
+        }
+    }
+
+    /// Sends messages that are not answered, with barriers; gives the errors they caused, each with
+    /// its message's place in `messages`.
+    pub async fn transact(
+        &mut self,
+        messages: &[Message],
+    ) -> Result<Vec<(usize, ErrorMsg)>, ClientError> {
+        let mut errors = Vec::new();
+        for (i, chunk) in messages.chunks(MESSAGES_PER_BARRIER).enumerate() {
+            let first = self.last_xid.wrapping_add(1);
+            for message in chunk {
+                self.send(message).await?;
+            }
+            let barrier = self.send(&Message::BarrierRequest(Empty)).await?;
+            loop {
+                let (xid, message) = self.receive_in_time().await?;
+                let place = xid.wrapping_sub(first) as usize;
+                match message {
+                    Message::BarrierReply(_) if xid == barrier => break,
+                    Message::Error(error) if xid == barrier => {
+                        return Err(ClientError::Refused(error));
+                    }
+                    Message::Error(error) if place < chunk.len() => {
+                        errors.push((i * MESSAGES_PER_BARRIER + place, error));
+                    }
+                    other => self.keep((xid, other)),
+                }
+            }
+        }
+        Ok(errors)
+    }
+
+    /// Waits for the next message of any kind, however long; those that came in between first.
+    pub async fn next(&mut self) -> Result<(u32, Message), ClientError> {
+        match self.kept.pop_front() {
+            Some(kept) => Ok(kept),
+            None => self.receive().await,
+        }
+    }
+
+    fn keep(&mut self, message: (u32, Message)) {
+        if self.kept.len() < MAX_KEPT_MESSAGES {
+            self.kept.push_back(message);
+        }
+    }
+
+    async fn send_as(&mut self, xid: u32, message: &Message) -> Result<(), ClientError> {
+        let mut bytes = Vec::new();
+        self.assembler.codec.encode(xid, message, &mut bytes)?;
+        let write = async {
+            self.writer.write_all(&bytes).await?;
+            self.writer.flush().await
+        };
+        let written = timeout(self.timeout, write).await;
+        Ok(written.map_err(|_| ClientError::Timeout(self.timeout))??)
+    }
+
+    async fn receive_in_time(&mut self) -> Result<(u32, Message), ClientError> {
+        let limit = self.timeout;
+        let received = timeout(limit, self.receive()).await;
+        received.map_err(|_| ClientError::Timeout(limit))?
+    }
+
+    /// Waits for a message from the wire.
+    async fn receive(&mut self) -> Result<(u32, Message), ClientError> {
+        loop {
+            let length = self.frames.ready().await?;
+            match self.assembler.receive(self.frames.take(length)) {
+                Received::Part => {}
+                Received::Bad(bad) => return Err(ClientError::Malformed(bad.cause)),
+                Received::Whole(xid, Message::EchoRequest(data)) => {
+                    self.send_as(xid, &Message::EchoReply(data)).await?;
+                }
+                Received::Whole(xid, message) => return Ok((xid, message)),
+            }
+        }
+    }
+}

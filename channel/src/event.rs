@@ -1,0 +1,160 @@
+//! What connections tell their owner: up, messages, down, and why.
+
+use std::{fmt, io};
+
+use bofuss_oflib::message::ErrorMsg;
+use bofuss_oflib::wire::Bytes;
+use bofuss_oflib::{DecodeError, Message, Version};
+
+use crate::handshake::HELLO_TIMEOUT;
+use crate::{ActiveAddress, PassiveAddress, Sender};
+
+/// Names a connection. Never used again in a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConnId(pub u64);
+
+/// How a connection came about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// We connected to this address.
+    Active(ActiveAddress),
+    /// A peer connected to us.
+    Passive {
+        /// Where we listen.
+        listener: PassiveAddress,
+        /// The peer's IP address and port, or its process.
+        peer: String,
+    },
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Active(address) => write!(f, "{address}"),
+            Self::Passive { listener, peer } => write!(f, "{peer} on {listener}"),
+        }
+    }
+}
+
+/// What happens on connections. Of one connection: `Up`, then the rest in the order of its bytes,
+/// then `Down`, and nothing after it.
+#[derive(Debug)]
+pub enum Event {
+    /// A connection is up: HELLOs are exchanged and a version is agreed.
+    Up {
+        /// The new connection.
+        conn: ConnId,
+        /// How it came about.
+        origin: Origin,
+        /// The version agreed.
+        version: Version,
+        /// Sends on it. When all clones of it are dropped, the connection is closed.
+        sender: Sender,
+    },
+    /// A message arrived; a multipart one is whole. ECHO_REQUESTs are here too: the owner answers.
+    Message {
+        /// Where.
+        conn: ConnId,
+        /// Its transaction id.
+        xid: u32,
+        /// Its first bytes, for an error to quote; of several parts, those of the last.
+        head: Bytes,
+        /// Its body.
+        message: Message,
+    },
+    /// Something arrived that is not a message. If it cannot be skipped, `Down` follows.
+    BadMessage {
+        /// Where.
+        conn: ConnId,
+        /// Its transaction id, as far as it had one.
+        xid: u32,
+        /// What the owner answers; `None` for a broken ERROR, which is never answered.
+        reply: Option<ErrorMsg>,
+        /// For the log.
+        cause: DecodeError,
+    },
+    /// A message that the owner sent does not fit OpenFlow's 16-bit length, and was not sent.
+    TooLong {
+        /// Where.
+        conn: ConnId,
+        /// Its transaction id.
+        xid: u32,
+        /// The message's name.
+        name: &'static str,
+    },
+    /// There is room again, after [`Sender::has_room`] said that there is none.
+    Room {
+        /// Where.
+        conn: ConnId,
+    },
+    /// The connection is over. What was sent before the owner drops its [`Sender`] is still written,
+    /// for a second at most.
+    Down {
+        /// Which.
+        conn: ConnId,
+        /// Why.
+        reason: Reason,
+    },
+    /// No connection came about. For an active address once per reason, not per try.
+    Failed {
+        /// With whom.
+        origin: Origin,
+        /// Why.
+        reason: Reason,
+    },
+}
+
+/// Why a connection ended, or did not come about.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Reason {
+    /// The socket's error, connection refused and the like.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// The host name has no address.
+    #[error("no address is known for the host {host:?}: {error}")]
+    UnknownHost {
+        /// The name.
+        host: String,
+        /// What the resolver says.
+        error: io::Error,
+    },
+    /// Nobody answered.
+    #[error("no connection within {} s", HELLO_TIMEOUT.as_secs())]
+    ConnectTimeout,
+    /// No HELLO came in time.
+    #[error("no HELLO within {} s", HELLO_TIMEOUT.as_secs())]
+    HelloTimeout,
+    /// Something else came first.
+    #[error("the first message is not HELLO but {0}")]
+    NotHello(String),
+    /// The two bitmaps, or highest versions, do not meet.
+    #[error("no common OpenFlow version: this side speaks {ours}, the other side {theirs}")]
+    NoCommonVersion {
+        /// Our versions.
+        ours: String,
+        /// The peer's.
+        theirs: String,
+    },
+    /// The peer answered HELLO with an ERROR.
+    #[error("the peer refuses the connection: {0}")]
+    Refused(String),
+    /// Bytes that cannot be skipped.
+    #[error("malformed message: {0}")]
+    Malformed(DecodeError),
+    /// The peer's regular end.
+    #[error("the peer closed the connection")]
+    PeerClosed,
+    /// The peer's end inside a message.
+    #[error("the peer closed the connection in the middle of a message")]
+    Truncated,
+    /// The peer neither answered our ECHO_REQUEST nor took what waits for it.
+    #[error("the peer is inactive")]
+    Inactive,
+    /// More than [`MAX_PENDING_BYTES`](crate::MAX_PENDING_BYTES) wait for the peer.
+    #[error("the peer does not read what it is sent")]
+    Overflow,
+    /// The owner closed it.
+    #[error("closed by this side")]
+    ClosedHere,
+}

@@ -1,0 +1,222 @@
+//! Where connections come from: targets that are connected to again and again, and listeners.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+use std::{fs, io};
+
+use bofuss_oflib::{Catalogue, Version};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::AbortHandle;
+use tokio::time::sleep;
+
+use crate::handshake::Established;
+use crate::stream::{self, Acceptor, Stream};
+use crate::{ActiveAddress, ConnId, Endpoint, Event, Origin, PassiveAddress, Reason, connection};
+
+/// The most connections that a listener holds; further ones are closed at once and counted.
+pub const MAX_CONNECTIONS_PER_LISTENER: usize = 64;
+/// The wait after a connection ended or a first try failed; doubled with each further failure.
+pub const FIRST_BACKOFF: Duration = Duration::from_millis(100);
+
+/// What all connections of a hub have in common.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The versions offered, at least one.
+    pub versions: Vec<Version>,
+    /// The known fields and experimenters.
+    pub catalogue: Arc<Catalogue>,
+    /// How long a peer may be silent before it is asked, and then before it is given up; zero: for
+    /// ever.
+    pub probe_interval: Duration,
+    /// The longest wait between two tries to connect.
+    pub max_backoff: Duration,
+}
+
+impl Settings {
+    /// All versions spoken, a probe after 5 s, a back-off of at most 8 s.
+    pub fn new(catalogue: Arc<Catalogue>) -> Self {
+        Self {
+            versions: Version::SPOKEN.into(),
+            catalogue,
+            probe_interval: Duration::from_secs(5),
+            max_backoff: Duration::from_secs(8),
+        }
+    }
+}
+
+/// Makes connections; all their events go into one queue.
+///
+/// The queue is bounded: when it is full, connections are not read, and take turns as there is room.
+/// It may be emptied from a thread outside tokio: `poll_recv` with a waker of one's own.
+/// Its methods are called within a tokio runtime.
+#[derive(Clone, Debug)]
+pub struct Hub {
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) events: mpsc::Sender<Event>,
+    /// Bytes that wait for all peers.
+    pub(crate) pending_bytes: Arc<AtomicUsize>,
+    next_id: Arc<AtomicU64>,
+}
+
+impl Hub {
+    /// A hub that reports to `events`.
+    pub fn new(settings: Settings, events: mpsc::Sender<Event>) -> Self {
+        Self {
+            settings: Arc::new(settings),
+            events,
+            pending_bytes: Arc::default(),
+            next_id: Arc::default(),
+        }
+    }
+
+    /// Connects to `address`, and again whenever the connection fails or ends.
+    pub fn connect(&self, address: ActiveAddress) -> Target {
+        Target(tokio::spawn(self.clone().pursue(address)).abort_handle())
+    }
+
+    /// Listens on `address`. A unix socket's file gets the permission bits `unix_mode`; one that
+    /// nobody answers on is replaced.
+    ///
+    /// Errors: the socket's, with the address before it.
+    pub async fn listen(
+        &self,
+        address: &PassiveAddress,
+        unix_mode: Option<u32>,
+    ) -> io::Result<Listener> {
+        let (acceptor, address) = Acceptor::bind(address, unix_mode).await?;
+        let refused = Arc::new(AtomicU64::new(0));
+        let accepting = self
+            .clone()
+            .accept(acceptor, address.clone(), refused.clone());
+        Ok(Listener {
+            address,
+            refused,
+            task: tokio::spawn(accepting).abort_handle(),
+        })
+    }
+
+    /// Connects, runs the connection, and starts again.
+    async fn pursue(self, address: ActiveAddress) {
+        let mut wait = FIRST_BACKOFF;
+        let mut told = String::new();
+        while !self.events.is_closed() {
+            let origin = Origin::Active(address.clone());
+            let attempt = async { self.establish(stream::open(&address).await?).await };
+            match attempt.await {
+                Ok(established) => {
+                    // A task of its own, which outlives the target.
+                    let _ = tokio::spawn(self.clone().run(origin, established)).await;
+                    wait = FIRST_BACKOFF;
+                    told.clear();
+                }
+                Err(reason) => {
+                    let text = reason.to_string();
+                    if text != told {
+                        told = text;
+                        let _ = self.events.send(Event::Failed { origin, reason }).await;
+                    }
+                }
+            }
+            sleep(wait).await;
+            wait = (2 * wait).min(self.settings.max_backoff);
+        }
+    }
+
+    /// Accepts peers for ever.
+    async fn accept(self, acceptor: Acceptor, listener: PassiveAddress, refused: Arc<AtomicU64>) {
+        let places = Arc::new(Semaphore::new(MAX_CONNECTIONS_PER_LISTENER));
+        loop {
+            let origin = |peer| Origin::Passive {
+                listener: listener.clone(),
+                peer,
+            };
+            match acceptor.accept().await {
+                Ok((stream, peer)) => match places.clone().try_acquire_owned() {
+                    Ok(place) => {
+                        let (hub, origin) = (self.clone(), origin(peer));
+                        tokio::spawn(async move {
+                            hub.serve(origin, stream).await;
+                            drop(place);
+                        });
+                    }
+                    Err(_) => {
+                        refused.fetch_add(1, Relaxed);
+                    }
+                },
+                Err(error) => {
+                    let (origin, reason) = (origin("a peer".into()), Reason::Io(error));
+                    let _ = self.events.send(Event::Failed { origin, reason }).await;
+                    // No file descriptor is free, as a rule: trying again at once does not help.
+                    sleep(FIRST_BACKOFF).await;
+                }
+            }
+        }
+    }
+
+    /// Serves one peer to its end.
+    pub(crate) async fn serve(self, origin: Origin, stream: Stream) {
+        match self.establish(stream).await {
+            Ok(established) => self.run(origin, established).await,
+            Err(reason) => {
+                let _ = self.events.send(Event::Failed { origin, reason }).await;
+            }
+        }
+    }
+
+    async fn establish(&self, stream: Stream) -> Result<Established, Reason> {
+        let Settings {
+            versions,
+            catalogue,
+            ..
+        } = &*self.settings;
+        Established::new(stream, versions, catalogue).await
+    }
+
+    async fn run(self, origin: Origin, established: Established) {
+        let conn = ConnId(self.next_id.fetch_add(1, Relaxed));
+        connection::run(&self, conn, origin, established).await;
+    }
+}
+
+/// An address that is connected to. When dropped, nothing connects again; a connection that is up
+/// stays until its [`Sender`](crate::Sender) is dropped.
+#[derive(Debug)]
+pub struct Target(AbortHandle);
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// An address that is listened on. When dropped, nobody is accepted any more, and a unix socket's
+/// file is removed; connections that are up stay until their [`Sender`](crate::Sender) is dropped.
+#[derive(Debug)]
+pub struct Listener {
+    address: PassiveAddress,
+    refused: Arc<AtomicU64>,
+    task: AbortHandle,
+}
+
+impl Listener {
+    /// Where it listens, with the port that the kernel chose.
+    pub fn address(&self) -> &PassiveAddress {
+        &self.address
+    }
+
+    /// How many peers were closed at once, past [`MAX_CONNECTIONS_PER_LISTENER`].
+    pub fn refused(&self) -> u64 {
+        self.refused.load(Relaxed)
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.task.abort();
+        if let Endpoint::Unix(path) = &self.address.0 {
+            // It may be gone already, with its directory.
+            let _ = fs::remove_file(path);
+        }
+    }
+}

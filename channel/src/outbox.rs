@@ -1,0 +1,209 @@
+//! The queue of messages towards a peer, counted in bytes, filled from any thread.
+
+use std::mem::size_of;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+
+use bofuss_oflib::Message;
+use bofuss_oflib::message::multipart::ReplyBody;
+use tokio::sync::{Notify, mpsc};
+
+/// Above this many waiting bytes [`Sender::has_room`] says no: what may be dropped (packet-ins) is,
+/// and what may wait (the rest of a dump) waits.
+pub const ROOM_BYTES: usize = 512 * 1024;
+/// Above this many waiting bytes the peer is not read: no request adds to the replies.
+pub const PAUSE_BYTES: usize = 1024 * 1024;
+/// Above this many waiting bytes a further message closes the connection.
+pub const MAX_PENDING_BYTES: usize = 16 * 1024 * 1024;
+/// Above this many waiting bytes on all connections of a hub a further message closes a connection
+/// that has no room.
+pub const MAX_TOTAL_PENDING_BYTES: usize = 64 * 1024 * 1024;
+/// What an entry of a multipart reply counts.
+const ITEM_BYTES: usize = 512;
+
+/// Sends on one connection, from any thread, without waiting.
+///
+/// A message waits in memory until the connection's task encodes it; a waiting byte is counted
+/// approximately, from the message's size in memory.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    outbox: Outbox,
+    // The last clone that is dropped closes the connection.
+    _last: Arc<HangUp>,
+}
+
+impl Sender {
+    /// Makes the two ends of a queue.
+    pub(crate) fn new(outbox: Outbox) -> Self {
+        let last = Arc::new(HangUp(outbox.backlog.clone()));
+        Self {
+            outbox,
+            _last: last,
+        }
+    }
+
+    /// Queues a message that must not be lost. `false` if the connection is over, or ends now
+    /// because more than [`MAX_PENDING_BYTES`] or [`MAX_TOTAL_PENDING_BYTES`] wait.
+    pub fn send(&self, xid: u32, message: Message) -> bool {
+        self.outbox.push(xid, message)
+    }
+
+    /// Whether at most [`ROOM_BYTES`] wait. If not, an [`Event::Room`](crate::Event::Room) comes once
+    /// half of them are written.
+    pub fn has_room(&self) -> bool {
+        let backlog = &self.outbox.backlog;
+        if backlog.pending_bytes() <= ROOM_BYTES {
+            return true;
+        }
+        backlog.wants_room.store(true, SeqCst);
+        // What was written in between did not see the wish.
+        backlog.pending_bytes() <= ROOM_BYTES
+    }
+
+    /// Bytes that wait, approximately.
+    pub fn pending_bytes(&self) -> usize {
+        self.outbox.backlog.pending_bytes()
+    }
+
+    /// Closes the connection; what waits is still written, for a second at most.
+    pub fn close(&self) {
+        self.outbox.backlog.hang_up.notify_one();
+    }
+}
+
+/// Closes the connection when dropped.
+#[derive(Debug)]
+struct HangUp(Arc<Backlog>);
+
+impl Drop for HangUp {
+    fn drop(&mut self) {
+        self.0.hang_up.notify_one();
+    }
+}
+
+/// A queued message.
+pub(crate) struct Queued {
+    pub(crate) xid: u32,
+    pub(crate) message: Message,
+    pub(crate) weight_bytes: usize,
+}
+
+/// What the queue's two ends share.
+#[derive(Debug)]
+pub(crate) struct Backlog {
+    pending_bytes: AtomicUsize,
+    /// Of all connections of the hub.
+    total_bytes: Arc<AtomicUsize>,
+    wants_room: AtomicBool,
+    /// Whether the connection ends because too much waits.
+    pub(crate) overflowed: AtomicBool,
+    /// Ends the connection.
+    pub(crate) hang_up: Notify,
+    /// Told whenever the peer takes bytes.
+    pub(crate) progress: Notify,
+}
+
+impl Backlog {
+    pub(crate) fn pending_bytes(&self) -> usize {
+        self.pending_bytes.load(SeqCst)
+    }
+
+    /// Counts what was written; says whether the owner is to hear of the room.
+    pub(crate) fn written(&self, weight_bytes: usize) -> bool {
+        self.total_bytes.fetch_sub(weight_bytes, SeqCst);
+        let before = self.pending_bytes.fetch_sub(weight_bytes, SeqCst);
+        self.progress.notify_one();
+        before - weight_bytes <= ROOM_BYTES / 2 && self.wants_room.swap(false, SeqCst)
+    }
+}
+
+impl Drop for Backlog {
+    fn drop(&mut self) {
+        self.total_bytes.fetch_sub(self.pending_bytes(), SeqCst);
+    }
+}
+
+/// The end of the queue where messages go in.
+#[derive(Clone, Debug)]
+pub(crate) struct Outbox {
+    queue: mpsc::UnboundedSender<Queued>,
+    pub(crate) backlog: Arc<Backlog>,
+}
+
+impl Outbox {
+    /// A queue, counted in `total_bytes` too: where messages go in, and where they come out.
+    pub(crate) fn new(total_bytes: Arc<AtomicUsize>) -> (Self, mpsc::UnboundedReceiver<Queued>) {
+        let (queue, out) = mpsc::unbounded_channel();
+        let backlog = Arc::new(Backlog {
+            pending_bytes: AtomicUsize::new(0),
+            total_bytes,
+            wants_room: AtomicBool::new(false),
+            overflowed: AtomicBool::new(false),
+            hang_up: Notify::new(),
+            progress: Notify::new(),
+        });
+        (Self { queue, backlog }, out)
+    }
+
+    /// As [`Sender::send`].
+    pub(crate) fn push(&self, xid: u32, message: Message) -> bool {
+        let backlog = &self.backlog;
+        let total_full = backlog.total_bytes.load(SeqCst) > MAX_TOTAL_PENDING_BYTES;
+        let limit = if total_full {
+            ROOM_BYTES
+        } else {
+            MAX_PENDING_BYTES
+        };
+        if backlog.pending_bytes() > limit {
+            backlog.overflowed.store(true, SeqCst);
+            backlog.hang_up.notify_one();
+            return false;
+        }
+        let weight_bytes = weight_bytes(&message);
+        backlog.total_bytes.fetch_add(weight_bytes, SeqCst);
+        backlog.pending_bytes.fetch_add(weight_bytes, SeqCst);
+        let queued = Queued {
+            xid,
+            message,
+            weight_bytes,
+        };
+        self.queue.send(queued).is_ok()
+    }
+}
+
+/// What a message takes in memory while it waits; exact for packets and echoes, else a fair guess.
+fn weight_bytes(message: &Message) -> usize {
+    let payload = if let Message::PacketIn(packet_in) = message {
+        packet_in.data.0.len()
+    } else if let Message::PacketOut(packet_out) = message {
+        packet_out.data.0.len()
+    } else if let Message::EchoRequest(data) | Message::EchoReply(data) = message {
+        data.0.len()
+    } else if let Message::MultipartReply(reply) = message {
+        ITEM_BYTES * entries(&reply.body)
+    } else {
+        0
+    };
+    size_of::<Message>() + payload
+}
+
+/// How many entries a multipart reply lists.
+fn entries(body: &ReplyBody) -> usize {
+    match body {
+        ReplyBody::Flow(list) => list.len(),
+        ReplyBody::Table(list) => list.len(),
+        ReplyBody::PortStats(list) => list.len(),
+        ReplyBody::Queue(list) => list.len(),
+        ReplyBody::Group(list) => list.len(),
+        ReplyBody::GroupDesc(list) => list.len(),
+        ReplyBody::Meter(list) => list.len(),
+        ReplyBody::MeterConfig(list) => list.len(),
+        ReplyBody::TableFeatures(list) => list.len(),
+        ReplyBody::PortDesc(list) => list.len(),
+        ReplyBody::Desc(_)
+        | ReplyBody::Aggregate(_)
+        | ReplyBody::GroupFeatures(_)
+        | ReplyBody::MeterFeatures(_)
+        | ReplyBody::Experimenter(_) => 1,
+    }
+}

@@ -1,0 +1,776 @@
+//! Connections over memory, TCP and unix sockets: hello, bad input, slow peers, probes, back-off.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bofuss_oflib::error::{BadRequest, HelloFailed};
+use bofuss_oflib::message::multipart::{ReplyBody, RequestBody, TableStats};
+use bofuss_oflib::message::{Empty, ErrorMsg, FlowMod, Hello, PacketIn};
+use bofuss_oflib::wire::Bytes;
+use bofuss_oflib::{Codec, ErrorCode, Message, Version};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::handshake::Established;
+use crate::stream::Stream;
+use crate::*;
+
+const V1_0: Version = Version(1);
+const V1_3: Version = Version::V1_3;
+
+fn codec() -> Codec {
+    Codec::new(V1_3, Arc::default())
+}
+
+fn bytes(xid: u32, message: &Message) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    codec().encode(xid, message, &mut bytes).unwrap();
+    bytes
+}
+
+fn hello() -> Vec<u8> {
+    bytes(0, &Message::Hello(Hello::offering(&[V1_3])))
+}
+
+fn echo(data: &[u8]) -> Message {
+    Message::EchoRequest(Bytes(data.into()))
+}
+
+/// A hub and its events.
+fn hub(change: impl FnOnce(&mut Settings)) -> (Hub, mpsc::Receiver<Event>) {
+    let (events, taken) = mpsc::channel(16);
+    let mut settings = Settings::new(Arc::default());
+    change(&mut settings);
+    (Hub::new(settings, events), taken)
+}
+
+/// A hub that listens on a port of loopback, its events, and the port.
+async fn listening() -> (Hub, Listener, mpsc::Receiver<Event>, u16) {
+    let (hub, events) = hub(|_| {});
+    let address = "ptcp:0".parse().unwrap();
+    let listener = hub.listen(&address, None).await.unwrap();
+    let Endpoint::Tcp { port, .. } = listener.address().0 else {
+        panic!("a TCP port was asked for");
+    };
+    (hub, listener, events, port)
+}
+
+/// The next event, soon.
+async fn next(events: &mut mpsc::Receiver<Event>) -> Event {
+    let event = timeout(Duration::from_secs(60), events.recv()).await;
+    event.expect("an event comes").expect("the hub lives")
+}
+
+async fn up(events: &mut mpsc::Receiver<Event>) -> Sender {
+    match next(events).await {
+        Event::Up { sender, .. } => sender,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn message(events: &mut mpsc::Receiver<Event>) -> (u32, Message) {
+    match next(events).await {
+        Event::Message { xid, message, .. } => (xid, message),
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn down(events: &mut mpsc::Receiver<Event>) -> String {
+    match next(events).await {
+        Event::Down { reason, .. } => reason.to_string(),
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn failed(events: &mut mpsc::Receiver<Event>) -> String {
+    match next(events).await {
+        Event::Failed { reason, .. } => reason.to_string(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Reads one message.
+async fn read(peer: &mut (impl AsyncReadExt + Unpin)) -> (Version, u32, Message) {
+    let mut frame = vec![0; 8];
+    peer.read_exact(&mut frame).await.unwrap();
+    frame.resize(u16::from_be_bytes([frame[2], frame[3]]).into(), 0);
+    peer.read_exact(&mut frame[8..]).await.unwrap();
+    let version = Version(frame[0]);
+    frame[0] = V1_3.0;
+    let (xid, message) = codec().decode(&frame).unwrap();
+    (version, xid, message)
+}
+
+/// Reads an error after the HELLO, and then the end; gives code and text.
+async fn refusal(peer: &mut (impl AsyncReadExt + Unpin)) -> (Version, ErrorCode, String) {
+    assert!(matches!(read(peer).await.2, Message::Hello(_)));
+    let (version, _, Message::Error(error)) = read(peer).await else {
+        panic!("not an error");
+    };
+    assert_eq!(peer.read(&mut [0; 8]).await.unwrap(), 0);
+    let text = String::from_utf8_lossy(&error.data.0).into_owned();
+    (version, error.error, text)
+}
+
+/// A connection that is up over memory: the peer's end, and the events.
+async fn pair(probe_interval: Duration) -> (DuplexStream, Sender, mpsc::Receiver<Event>) {
+    let (hub, mut events) = hub(|settings| settings.probe_interval = probe_interval);
+    let (ours, mut peer) = duplex(4096);
+    peer.write_all(&hello()).await.unwrap();
+    let origin = Origin::Active("unix:memory".parse().unwrap());
+    tokio::spawn(hub.serve(origin, Box::new(ours)));
+    let sender = up(&mut events).await;
+    assert!(matches!(read(&mut peer).await.2, Message::Hello(_)));
+    (peer, sender, events)
+}
+
+#[tokio::test]
+async fn versions_are_agreed_by_bitmap_and_by_the_old_rule() {
+    let both: &'static [_] = &[V1_0, V1_3];
+    type Case = (
+        &'static [Version],
+        u8,
+        Option<u32>,
+        Result<Version, &'static str>,
+    );
+    let cases: &[Case] = &[
+        (&[V1_3], 4, Some(1 << 4), Ok(V1_3)),
+        (&[V1_3], 4, None, Ok(V1_3)),
+        (&[V1_3], 6, None, Ok(V1_3)),
+        (&[V1_3], 6, Some(1 << 4 | 1 << 6), Ok(V1_3)),
+        (both, 1, None, Ok(V1_0)),
+        (both, 5, Some(1 << 1 | 1 << 5), Ok(V1_0)),
+        (both, 0x80, None, Ok(V1_3)),
+        (
+            &[V1_3],
+            1,
+            None,
+            Err("speaks 1.3, the other side 1.0 or less"),
+        ),
+        (
+            &[V1_3],
+            6,
+            Some(1 << 5 | 1 << 6),
+            Err("1.3, the other side 1.4, 1.5"),
+        ),
+        (&[V1_3], 4, Some(0), Err("1.3, the other side none")),
+        (
+            both,
+            2,
+            None,
+            Err("speaks 1.0, 1.3, the other side 1.1 or less"),
+        ),
+        (
+            both,
+            3,
+            Some(1 << 3),
+            Err("speaks 1.0, 1.3, the other side 1.2"),
+        ),
+    ];
+    for (ours, header, bitmap, expected) in cases {
+        let (stream, mut peer) = duplex(4096);
+        let bitmap = bitmap.map_or(Vec::new(), |word| vec![word]);
+        let mut hello = bytes(9, &Message::Hello(Hello { bitmap }));
+        hello[0] = *header;
+        peer.write_all(&hello).await.unwrap();
+        let stream: Stream = Box::new(stream);
+        let peer_reads = async {
+            match expected {
+                Ok(_) => None,
+                Err(_) => {
+                    let told = refusal(&mut peer).await;
+                    peer.shutdown().await.unwrap();
+                    Some(told)
+                }
+            }
+        };
+        let catalogue = Arc::default();
+        let establishing = Established::new(stream, ours, &catalogue);
+        let (established, told) = tokio::join!(establishing, peer_reads);
+        match (established, expected) {
+            (Ok(established), Ok(version)) => assert_eq!(established.codec.version, *version),
+            (Err(reason), Err(text)) => {
+                let (version, code, told) = told.expect("the peer was told");
+                assert!(reason.to_string().contains(text), "{reason}");
+                assert_eq!(told, reason.to_string());
+                assert_eq!(code, HelloFailed::INCOMPATIBLE);
+                assert_eq!(version.0, *header.min(&4));
+            }
+            (established, _) => panic!("{header} {:?}", established.map(|e| e.codec.version)),
+        }
+    }
+}
+
+#[tokio::test]
+async fn strangers_are_told_and_closed() {
+    let (_hub, _listener, mut events, port) = listening().await;
+    let early = bytes(3, &Message::FeaturesRequest(Empty));
+    let cases: [(&[u8], ErrorCode, &str); 5] = [
+        (
+            b"GET / HTTP/1.1\r\n\r\n",
+            HelloFailed::INCOMPATIBLE,
+            "not HELLO but of type 69",
+        ),
+        (
+            &[0xff; 3000],
+            HelloFailed::INCOMPATIBLE,
+            "not HELLO but of type 255",
+        ),
+        (
+            &early,
+            HelloFailed::INCOMPATIBLE,
+            "not HELLO but FEATURES_REQUEST",
+        ),
+        (&[4, 0, 0, 7, 0, 0, 0, 0], BadRequest::BAD_LEN, "BAD_LEN"),
+        (
+            &[4, 0, 0, 10, 0, 0, 0, 0, 0, 1],
+            BadRequest::BAD_LEN,
+            "BAD_LEN",
+        ),
+    ];
+    for (sent, code, text) in cases {
+        let mut peer = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        peer.write_all(sent).await.unwrap();
+        let (_, told, _) = refusal(&mut peer).await;
+        drop(peer);
+        assert_eq!(told, code);
+        let reason = failed(&mut events).await;
+        assert!(reason.contains(text), "{reason}");
+    }
+}
+
+#[tokio::test]
+async fn an_error_instead_of_hello_is_shown() {
+    let (_hub, _listener, mut events, port) = listening().await;
+    let mut peer = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    let error = ErrorMsg {
+        error: HelloFailed::INCOMPATIBLE,
+        experimenter: 0,
+        data: Bytes(b"only 1.0 here".into()),
+    };
+    peer.write_all(&bytes(0, &Message::Error(error)))
+        .await
+        .unwrap();
+    let reason = failed(&mut events).await;
+    assert!(reason.contains("HELLO_FAILED/INCOMPATIBLE"), "{reason}");
+    assert!(reason.contains("only 1.0 here"), "{reason}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_without_hello_is_given_up_after_five_seconds() {
+    let (hub, mut events) = hub(|_| {});
+    let (ours, _peer) = duplex(4096);
+    let start = Instant::now();
+    let origin = Origin::Active("unix:memory".parse().unwrap());
+    tokio::spawn(hub.serve(origin, Box::new(ours)));
+    assert_eq!(failed(&mut events).await, "no HELLO within 5 s");
+    assert_eq!(start.elapsed(), HELLO_TIMEOUT);
+}
+
+#[tokio::test]
+async fn a_message_in_single_bytes_arrives_whole_and_several_in_one_write_in_order() {
+    let (mut peer, _sender, mut events) = pair(Duration::ZERO).await;
+    for byte in bytes(5, &echo(b"slow")) {
+        peer.write_all(&[byte]).await.unwrap();
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(message(&mut events).await, (5, echo(b"slow")));
+    let mut burst = bytes(6, &Message::BarrierRequest(Empty));
+    burst.extend(bytes(7, &echo(b"")));
+    burst.extend(&bytes(8, &Message::FeaturesRequest(Empty))[..3]);
+    peer.write_all(&burst).await.unwrap();
+    assert_eq!(message(&mut events).await.0, 6);
+    assert_eq!(message(&mut events).await.0, 7);
+    drop(peer);
+    let reason = down(&mut events).await;
+    assert_eq!(
+        reason,
+        "the peer closed the connection in the middle of a message"
+    );
+}
+
+#[tokio::test]
+async fn the_longest_message_arrives() {
+    let (mut peer, _sender, mut events) = pair(Duration::ZERO).await;
+    let longest = bytes(1, &echo(&[7; 65_527]));
+    assert_eq!(longest.len(), 65_535);
+    let sending = peer.write_all(&longest);
+    let (sent, received) = tokio::join!(sending, message(&mut events));
+    sent.unwrap();
+    assert_eq!(received, (1, echo(&[7; 65_527])));
+    drop(peer);
+    assert_eq!(down(&mut events).await, "the peer closed the connection");
+}
+
+#[tokio::test]
+async fn a_bad_message_is_an_event_in_its_order_and_the_next_one_is_read() {
+    let (mut peer, _sender, mut events) = pair(Duration::ZERO).await;
+    let mut sent = bytes(1, &echo(b"before"));
+    sent.extend([4, 77, 0, 80, 0, 0, 0, 2]);
+    sent.extend([0xaa; 72]);
+    sent.extend([1, 2, 0, 8, 0, 0, 0, 3]);
+    sent.extend(bytes(4, &echo(b"behind")));
+    peer.write_all(&sent).await.unwrap();
+    assert_eq!(message(&mut events).await.0, 1);
+    for (bad, code) in [(2, BadRequest::BAD_TYPE), (3, BadRequest::BAD_VERSION)] {
+        let Event::BadMessage { xid, reply, .. } = next(&mut events).await else {
+            panic!("not bad");
+        };
+        let reply = reply.expect("it is no ERROR");
+        assert_eq!((xid, reply.error), (bad, code));
+        assert_eq!(reply.data.0.len(), if bad == 2 { 64 } else { 8 });
+    }
+    assert_eq!(message(&mut events).await.0, 4);
+}
+
+#[tokio::test]
+async fn after_an_impossible_length_the_answers_are_written_and_the_connection_closed() {
+    let (mut peer, sender, mut events) = pair(Duration::ZERO).await;
+    let mut sent = bytes(1, &echo(b"before"));
+    sent.extend([4, 2, 0, 7, 0, 0, 0, 2, 99, 99]);
+    peer.write_all(&sent).await.unwrap();
+    assert_eq!(message(&mut events).await.0, 1);
+    let Event::BadMessage { xid, reply, .. } = next(&mut events).await else {
+        panic!("not bad");
+    };
+    assert!(down(&mut events).await.contains("BAD_REQUEST/BAD_LEN"));
+    assert!(sender.send(1, Message::EchoReply(Bytes(b"before".into()))));
+    assert!(sender.send(xid, Message::Error(reply.expect("it is no ERROR"))));
+    drop(sender);
+    assert_eq!(read(&mut peer).await.1, 1);
+    let (_, xid, Message::Error(error)) = read(&mut peer).await else {
+        panic!("not an error");
+    };
+    assert_eq!((xid, error.error), (2, BadRequest::BAD_LEN));
+    assert_eq!(peer.read(&mut [0; 8]).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn dropping_the_last_sender_closes_and_close_does_too() {
+    for drops in [true, false] {
+        let (mut peer, sender, mut events) = pair(Duration::ZERO).await;
+        assert!(sender.send(1, Message::BarrierReply(Empty)));
+        let rest = if drops {
+            drop(sender);
+            None
+        } else {
+            sender.close();
+            Some(sender)
+        };
+        assert_eq!(down(&mut events).await, "closed by this side");
+        drop(rest);
+        assert_eq!(read(&mut peer).await.1, 1);
+        assert_eq!(peer.read(&mut [0; 8]).await.unwrap(), 0);
+    }
+}
+
+#[tokio::test]
+async fn messages_are_sent_in_order_from_a_thread_without_a_runtime() {
+    let (mut peer, sender, _events) = pair(Duration::ZERO).await;
+    let clone = sender.clone();
+    let thread = std::thread::spawn(move || {
+        (0..10_000).for_each(|xid| assert!(clone.send(xid, Message::BarrierReply(Empty))));
+    });
+    for xid in 0..10_000 {
+        assert_eq!(read(&mut peer).await.1, xid);
+    }
+    thread.join().unwrap();
+    while sender.pending_bytes() > 0 {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Wakes a thread that waits for events in its own way.
+struct Unpark(std::thread::Thread);
+
+impl std::task::Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+#[tokio::test]
+async fn a_thread_without_a_runtime_takes_events_with_a_waker_of_its_own() {
+    use std::task::{Context, Poll, Waker};
+    let (mut peer, sender, mut events) = pair(Duration::ZERO).await;
+    let thread = std::thread::spawn(move || {
+        let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+        let mut context = Context::from_waker(&waker);
+        loop {
+            match events.poll_recv(&mut context) {
+                Poll::Ready(Some(Event::Message { xid, message, .. })) => {
+                    assert_eq!(message, Message::BarrierRequest(Empty));
+                    assert!(sender.send(xid, Message::BarrierReply(Empty)));
+                }
+                Poll::Ready(Some(Event::Down { .. })) => return,
+                Poll::Ready(other) => panic!("{other:?}"),
+                Poll::Pending => std::thread::park(),
+            }
+        }
+    });
+    for xid in 0..1000 {
+        let request = bytes(xid, &Message::BarrierRequest(Empty));
+        peer.write_all(&request).await.unwrap();
+        assert_eq!(read(&mut peer).await.1, xid);
+    }
+    drop(peer);
+    while !thread.is_finished() {
+        tokio::task::yield_now().await;
+    }
+    thread.join().unwrap();
+}
+
+#[tokio::test]
+async fn past_the_limit_of_all_connections_those_that_do_not_read_are_closed() {
+    let (hub, mut events) = hub(|_| {});
+    let mut connections = Vec::new();
+    for _ in 0..10 {
+        let (ours, mut peer) = duplex(4096);
+        peer.write_all(&hello()).await.unwrap();
+        let origin = Origin::Active("unix:memory".parse().unwrap());
+        tokio::spawn(hub.clone().serve(origin, Box::new(ours)));
+        connections.push((peer, up(&mut events).await));
+    }
+    let (small, large) = connections.split_last().unwrap();
+    let fill = |sender: &Sender| {
+        while sender.pending_bytes() <= MAX_PENDING_BYTES / 2 {
+            if !sender.send(0, packet_in(60_000)) {
+                return true;
+            }
+        }
+        false
+    };
+    assert!(large.iter().any(|(_, sender)| fill(sender)));
+    let total: usize = large.iter().map(|(_, s)| s.pending_bytes()).sum();
+    let most = MAX_TOTAL_PENDING_BYTES + 61_000;
+    assert!((MAX_TOTAL_PENDING_BYTES..most).contains(&total));
+    assert!(small.1.send(0, packet_in(60_000)));
+    let reason = down(&mut events).await;
+    assert_eq!(reason, "the peer does not read what it is sent");
+}
+
+fn packet_in(size: usize) -> Message {
+    Message::PacketIn(PacketIn {
+        data: Bytes(vec![0; size]),
+        ..PacketIn::default()
+    })
+}
+
+#[tokio::test]
+async fn a_peer_that_never_reads_is_seen_and_past_the_limit_closed() {
+    let (_peer, sender, mut events) = pair(Duration::ZERO).await;
+    let mut sent = 0;
+    while sender.has_room() {
+        assert!(sender.send(0, packet_in(1000)));
+        sent += 1;
+    }
+    assert!((300..=ROOM_BYTES / 1000).contains(&sent), "{sent}");
+    let mut all = sent;
+    while sender.send(0, packet_in(1000)) {
+        all += 1;
+        assert!(all <= MAX_PENDING_BYTES / 1000);
+    }
+    assert!(sender.pending_bytes() <= MAX_PENDING_BYTES + 2000);
+    assert_eq!(
+        down(&mut events).await,
+        "the peer does not read what it is sent"
+    );
+}
+
+#[tokio::test]
+async fn room_is_announced_once_when_it_was_missed() {
+    let (mut peer, sender, mut events) = pair(Duration::ZERO).await;
+    while sender.has_room() {
+        sender.send(0, packet_in(1000));
+    }
+    let reader = tokio::spawn(async move { while peer.read(&mut [0; 4096]).await.unwrap() > 0 {} });
+    assert!(matches!(next(&mut events).await, Event::Room { .. }));
+    assert!(sender.has_room());
+    assert!(sender.pending_bytes() <= ROOM_BYTES / 2);
+    drop(sender);
+    assert_eq!(down(&mut events).await, "closed by this side");
+    reader.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_sends_but_never_reads_is_not_read_and_then_given_up() {
+    let (mut peer, sender, mut events) = pair(Duration::from_secs(5)).await;
+    let request = bytes(1, &echo(&[0; 2000]));
+    let mut answered = 0;
+    let flood = async { while peer.write_all(&request).await.is_ok() {} };
+    let owner = async {
+        loop {
+            match next(&mut events).await {
+                Event::Message { xid, message, .. } => {
+                    let Message::EchoRequest(data) = message else {
+                        panic!("{message:?}");
+                    };
+                    answered += 1;
+                    sender.send(xid, Message::EchoReply(data));
+                }
+                Event::Down { reason, .. } => return reason.to_string(),
+                other => panic!("{other:?}"),
+            }
+        }
+    };
+    let reason = tokio::select! {
+        reason = owner => reason,
+        () = flood => panic!("the connection ended before its event"),
+    };
+    assert_eq!(reason, "the peer is inactive");
+    assert!((400..600).contains(&answered), "{answered}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_peer_is_asked_and_then_given_up() {
+    let (mut peer, _sender, mut events) = pair(Duration::from_secs(5)).await;
+    let start = Instant::now();
+    for round in 1..=3 {
+        let (_, xid, probe) = read(&mut peer).await;
+        assert_eq!(probe, echo(b""));
+        assert_eq!(start.elapsed().as_secs(), 5 * round);
+        let reply = Message::EchoReply(Bytes::default());
+        peer.write_all(&bytes(xid, &reply)).await.unwrap();
+    }
+    assert_eq!(read(&mut peer).await.2, echo(b""));
+    // The answers to our own probes were no events; another's echo reply is one.
+    let reply = Message::EchoReply(Bytes::default());
+    peer.write_all(&bytes(1, &reply)).await.unwrap();
+    assert_eq!(message(&mut events).await, (1, reply));
+    assert_eq!(down(&mut events).await, "the peer is inactive");
+    assert_eq!(start.elapsed().as_secs(), 20 + 10);
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_probe_interval_silence_is_fine() {
+    let (_peer, _sender, mut events) = pair(Duration::ZERO).await;
+    let day = Duration::from_secs(86_400);
+    assert!(timeout(day, events.recv()).await.is_err());
+}
+
+#[tokio::test]
+async fn a_message_that_does_not_fit_is_reported_and_the_next_is_sent() {
+    let (mut peer, sender, mut events) = pair(Duration::ZERO).await;
+    sender.send(1, packet_in(65_535));
+    sender.send(2, Message::BarrierReply(Empty));
+    let event = next(&mut events).await;
+    assert!(
+        matches!(
+            event,
+            Event::TooLong {
+                xid: 1,
+                name: "PACKET_IN",
+                ..
+            }
+        ),
+        "{event:?}"
+    );
+    assert_eq!(read(&mut peer).await.1, 2);
+}
+
+/// A path of this process that no other test uses.
+fn path(name: &str) -> std::path::PathBuf {
+    std::env::temp_dir().join(format!("bofuss-channel-{}-{name}", std::process::id()))
+}
+
+#[tokio::test(start_paused = true)]
+async fn tries_back_off_and_start_again_after_a_hello() {
+    let path = path("backoff");
+    let listener = UnixListener::bind(&path).unwrap();
+    let (hub, mut events) = hub(|settings| settings.max_backoff = Duration::from_millis(1500));
+    let address: ActiveAddress = format!("unix:{}", path.display()).parse().unwrap();
+    let target = hub.connect(address);
+    let mut last = Instant::now();
+    let mut waits_ms = Vec::new();
+    for round in 0..9 {
+        let (mut peer, _) = listener.accept().await.unwrap();
+        waits_ms.push(last.elapsed().as_millis());
+        if round == 6 {
+            peer.write_all(&hello()).await.unwrap();
+            drop(up(&mut events).await);
+            down(&mut events).await;
+        }
+        drop(peer);
+        if round == 0 {
+            failed(&mut events).await;
+        }
+        last = Instant::now();
+    }
+    assert_eq!(waits_ms, [0, 100, 200, 400, 800, 1500, 1500, 100, 200]);
+    drop(target);
+    // The same reason was told once before the connection, and once after it.
+    failed(&mut events).await;
+    sleep(Duration::from_secs(10)).await;
+    assert!(events.try_recv().is_err());
+    std::fs::remove_file(path).unwrap();
+}
+
+#[tokio::test]
+async fn failures_name_their_reason() {
+    let (hub, mut events) = hub(|_| {});
+    let free = TcpListener::bind(("::1", 0)).await.unwrap();
+    let port = free.local_addr().unwrap().port();
+    drop(free);
+    // No resolver needs to ask for a label of 64 letters.
+    let label = "a".repeat(64);
+    for (address, text) in [
+        (format!("tcp:[::1]:{port}"), "refused"),
+        ("unix:/nowhere/at/all".into(), "No such file"),
+        (
+            format!("tcp:{label}"),
+            "no address is known for the host \"aaa",
+        ),
+    ] {
+        let target = hub.connect(address.parse().unwrap());
+        let reason = failed(&mut events).await;
+        assert!(reason.contains(text), "{reason}");
+        drop(target);
+    }
+}
+
+#[tokio::test]
+async fn unix_sockets_replace_stale_files_only_and_go_when_dropped() {
+    use std::os::unix::fs::PermissionsExt;
+    let path = path("stale");
+    let address: PassiveAddress = format!("punix:{}", path.display()).parse().unwrap();
+    let (hub, mut events) = hub(|_| {});
+    drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+    let listener = hub.listen(&address, Some(0o666)).await.unwrap();
+    let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o666);
+    let error = hub.listen(&address, None).await.unwrap_err().to_string();
+    assert!(error.starts_with("cannot listen on punix:"), "{error}");
+    assert!(error.contains("in use"), "{error}");
+    let mut peer = UnixStream::connect(&path).await.unwrap();
+    peer.write_all(&hello()).await.unwrap();
+    let Event::Failed { .. } = next(&mut events).await else {
+        // The second listener's question, whether somebody answers, was a peer too.
+        panic!("the question was no failed peer");
+    };
+    let Event::Up { origin, sender, .. } = next(&mut events).await else {
+        panic!("not up");
+    };
+    let me = format!("process {} on punix:", std::process::id());
+    assert!(origin.to_string().starts_with(&me), "{origin}");
+    drop(listener);
+    assert!(!path.exists());
+    // The connection outlives its listener.
+    assert!(sender.send(4, Message::BarrierReply(Empty)));
+    assert!(matches!(read(&mut peer).await.2, Message::Hello(_)));
+    assert_eq!(read(&mut peer).await.1, 4);
+    std::fs::write(&path, "precious").unwrap();
+    assert!(hub.listen(&address, None).await.is_err());
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
+    std::fs::remove_file(path).unwrap();
+}
+
+#[tokio::test]
+async fn a_listener_holds_its_limit_of_peers_and_refuses_one_more() {
+    let (_hub, listener, mut events, port) = listening().await;
+    let mut held = Vec::new();
+    for _ in 0..MAX_CONNECTIONS_PER_LISTENER {
+        let mut peer = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        peer.write_all(&hello()).await.unwrap();
+        held.push((peer, up(&mut events).await));
+    }
+    let mut peer = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    assert_eq!(peer.read(&mut [0; 8]).await.unwrap(), 0);
+    assert_eq!(listener.refused(), 1);
+    held.pop();
+    down(&mut events).await;
+    let mut peer = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    assert!(matches!(read(&mut peer).await.2, Message::Hello(_)));
+}
+
+/// A switch that answers barriers and table statistics, in three parts, and refuses flow-mods.
+async fn switch(mut events: mpsc::Receiver<Event>) {
+    let mut sender = None;
+    while let Some(event) = events.recv().await {
+        let reply = |xid, message| {
+            let sender: &Sender = sender.as_ref().expect("up comes first");
+            assert!(sender.send(xid, message));
+        };
+        match event {
+            Event::Up { sender: new, .. } => sender = Some(new),
+            Event::Down { .. } => sender = None,
+            Event::Message { xid, message, .. } => match message {
+                Message::BarrierRequest(_) => {
+                    reply(77, echo(b"are you there?"));
+                    reply(xid, Message::BarrierReply(Empty));
+                }
+                Message::EchoReply(_) => reply(5, Message::BarrierReply(Empty)),
+                Message::MultipartRequest(_) => {
+                    let tables = vec![TableStats::default(); 8000];
+                    let body = ReplyBody::Table(tables);
+                    reply(xid, Message::MultipartReply(body.into()));
+                }
+                _ => {
+                    let error = ErrorMsg::quoting(BadRequest::EPERM, &bytes(xid, &message));
+                    reply(xid, Message::Error(error));
+                }
+            },
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_client_asks_waits_and_collects_errors() {
+    let (_hub, listener, events, port) = listening().await;
+    tokio::spawn(switch(events));
+    let address = format!("tcp:localhost:{port}").parse().unwrap();
+    let limit = Duration::from_secs(60);
+    let client = Client::connect(&address, &[V1_3], &Arc::default(), limit).await;
+    let mut client = client.unwrap();
+    assert_eq!(client.version(), V1_3);
+
+    let tables = Message::MultipartRequest(RequestBody::Table(Empty).into());
+    let Message::MultipartReply(reply) = client.request(&tables).await.unwrap() else {
+        panic!("no multipart reply");
+    };
+    let ReplyBody::Table(list) = reply.body else {
+        panic!("no tables");
+    };
+    assert_eq!(list.len(), 8000);
+
+    let refused = client.request(&Message::FeaturesRequest(Empty)).await;
+    let refused = refused.unwrap_err();
+    assert!(
+        refused.to_string().contains("BAD_REQUEST/EPERM"),
+        "{refused}"
+    );
+
+    let mods = vec![Message::FlowMod(FlowMod::default()); 600];
+    let errors = client.transact(&mods).await.unwrap();
+    let places: Vec<_> = errors.iter().map(|(place, _)| *place).collect();
+    assert_eq!(places, (0..600).collect::<Vec<_>>());
+
+    // The switch's echo requests were answered, which it shows with a message.
+    assert_eq!(
+        client.next().await.unwrap(),
+        (5, Message::BarrierReply(Empty))
+    );
+    drop(listener);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_gives_up_on_a_switch_that_does_not_answer() {
+    let path = path("mute");
+    let listener = UnixListener::bind(&path).unwrap();
+    let address = format!("unix:{}", path.display()).parse().unwrap();
+    let limit = Duration::from_secs(2);
+    let catalogue = Arc::default();
+    let connecting = Client::connect(&address, &[V1_3], &catalogue, limit);
+    let accepting = async {
+        let mut peer = listener.accept().await.unwrap().0;
+        peer.write_all(&hello()).await.unwrap();
+        peer
+    };
+    let (client, _peer) = tokio::join!(connecting, accepting);
+    let mut client = client.unwrap();
+    let error = client.request(&Message::BarrierRequest(Empty)).await;
+    assert_eq!(error.unwrap_err().to_string(), "no answer within 2 s");
+    std::fs::remove_file(path).unwrap();
+}

@@ -1,0 +1,79 @@
+//! Doors for frames: what carries bytes between a switch and a network interface, file or test.
+//!
+//! Knows Ethernet tags and offload headers as far as the kernel forces it to; does not know OpenFlow.
+//! Start with [`Port`]; its kinds are [`AfPacket`], [`Tap`], [`PcapFile`] and [`Memory`]. [`Link`] tells
+//! what an interface is, [`LinkMonitor`] what becomes of it.
+//!
+//! ```
+//! use bofuss_frame::Pool;
+//! use bofuss_ports::{Memory, Port};
+//!
+//! let pool = Pool::new(1 << 20);
+//! let (mut near, mut far) = Memory::pair();
+//! let mut frames = vec![pool.frame(&[0; 64]).expect("within the limit")];
+//! assert_eq!(near.send(&mut frames).expect("the other end is there"), 1);
+//! assert_eq!(far.recv(&pool, &mut frames, 32).expect("it is open"), 1);
+//! ```
+
+mod af_packet;
+mod counters;
+mod error;
+mod link;
+mod memory;
+mod monitor;
+mod netlink;
+mod netns;
+mod pcap;
+mod seclusion;
+mod slots;
+mod sys;
+mod tap;
+mod vnet;
+
+use std::os::fd::BorrowedFd;
+
+use bofuss_frame::{Frame, Pool};
+
+pub use af_packet::{AfPacket, AfPacketOptions};
+pub use bofuss_frame::Capabilities;
+pub use counters::{Counters, DropReason};
+pub use error::{OpenError, PortError};
+pub use link::{Link, set_link};
+pub use memory::Memory;
+pub use monitor::{LinkEvent, LinkMonitor};
+pub use netns::NetNs;
+pub use pcap::PcapFile;
+pub use tap::Tap;
+
+/// Frames that one call moves in one batch at most.
+pub const BATCH_FRAMES: usize = 32;
+/// The shortest frame on an Ethernet wire, without FCS; shorter ones are padded.
+pub const MIN_FRAME_BYTES: usize = 60;
+
+/// A port: batches of frames in and out, never blocking.
+pub trait Port {
+    /// The descriptor to poll, level-triggered: readable means [`Port::recv`] has something,
+    /// writable that [`Port::send`] has room. `None`: ask at every turn.
+    fn fd(&self) -> Option<BorrowedFd<'_>>;
+
+    /// Appends up to `max` received frames, VLAN tags in place and offload record filled, and returns
+    /// how many. When the pool is exhausted, frames are dropped and counted.
+    ///
+    /// Errors: [`PortError::Gone`] once the interface has disappeared; the port is then to be dropped.
+    fn recv(&mut self, pool: &Pool, out: &mut Vec<Frame>, max: usize) -> Result<usize, PortError>;
+
+    /// Hands frames over from the front and returns how many went. Sent and refused frames leave
+    /// `frames`, the latter counted by reason; what remains, in order, waits for room.
+    ///
+    /// Errors: [`PortError::Gone`] as for [`Port::recv`]; `frames` is then empty.
+    fn send(&mut self, frames: &mut Vec<Frame>) -> Result<usize, PortError>;
+
+    /// What the port has moved and dropped since it was opened.
+    fn counters(&mut self) -> Counters;
+
+    /// What the port takes off the caller's hands.
+    fn capabilities(&self) -> Capabilities;
+
+    /// Tells the port the interface's MTU in bytes after a change; a port without an MTU ignores it.
+    fn set_mtu(&mut self, mtu_bytes: u32);
+}

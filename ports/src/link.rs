@@ -1,0 +1,273 @@
+//! What an interface is: the facts that decide whether a switch may have it, and its link state.
+
+use std::{
+    io,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+};
+
+use crate::{
+    OpenError,
+    netlink::{attributes, dump, u16_at, u32_at},
+    sys,
+};
+
+/// The longest name that the kernel gives an interface.
+const NAME_BYTES: usize = libc::IFNAMSIZ - 1;
+/// The sizes of the fixed headers before the attributes of links, addresses and routes.
+const LINK_HEADER_BYTES: usize = 16;
+const ADDRESS_HEADER_BYTES: usize = 8;
+const ROUTE_HEADER_BYTES: usize = 12;
+const NEXT_HOP_HEADER_BYTES: usize = 8;
+/// ethtool commands and what they answer.
+const ETHTOOL_GET_SETTINGS: u32 = 0x01;
+const ETHTOOL_GET_FLAGS: u32 = 0x25;
+const ETHTOOL_SET_FLAGS: u32 = 0x26;
+const ETHTOOL_FLAG_LRO: u32 = 1 << 15;
+
+/// An interface as the kernel describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// The kernel's number for it; a new one when an interface of the same name returns.
+    pub index: u32,
+    /// Its name, at most 15 bytes.
+    pub name: String,
+    /// Its address.
+    pub mac: [u8; 6],
+    /// The longest packet behind the Ethernet header and tags, in bytes.
+    pub mtu_bytes: u32,
+    /// The administrator's wish.
+    pub admin_up: bool,
+    /// Whether there is a link to the other end.
+    pub carrier: bool,
+    /// Whether frames pass: admin up, carrier, and no authentication or other protocol outstanding.
+    pub running: bool,
+    /// The index of the bridge or bond that it belongs to.
+    pub master: Option<u32>,
+    /// Whether it is of Ethernet's kind, which the loopback interface is not.
+    pub ethernet: bool,
+}
+
+impl Link {
+    /// Looks up the interface `name`.
+    ///
+    /// Errors: [`OpenError::NoSuchInterface`], [`OpenError::NameTooLong`].
+    pub fn by_name(name: &str) -> Result<Self, OpenError> {
+        check_name(name)?;
+        let all = Self::all().map_err(|e| OpenError::new(name, "listing interfaces", e))?;
+        all.into_iter()
+            .find(|link| link.name == name)
+            .ok_or_else(|| OpenError::NoSuchInterface(name.to_string()))
+    }
+
+    /// Lists all interfaces of this network namespace.
+    pub fn all() -> io::Result<Vec<Self>> {
+        let mut links = Vec::new();
+        let header = [0; LINK_HEADER_BYTES];
+        dump(libc::RTM_GETLINK, &header, |body| {
+            links.extend(Self::parse(body))
+        })?;
+        Ok(links)
+    }
+
+    /// Reads a link message; `None` if it is about something else, such as a bridge's port.
+    pub(crate) fn parse(body: &[u8]) -> Option<Self> {
+        let flags = u32_at(body, 8);
+        let has = |flag: libc::c_int| flags & flag as u32 != 0;
+        let mut link = Self {
+            index: u32_at(body, 4),
+            name: String::new(),
+            mac: [0; 6],
+            mtu_bytes: 0,
+            admin_up: has(libc::IFF_UP),
+            carrier: has(libc::IFF_LOWER_UP),
+            running: has(libc::IFF_RUNNING),
+            master: None,
+            ethernet: u16_at(body, 2) == libc::ARPHRD_ETHER,
+        };
+        if body.first() != Some(&(libc::AF_UNSPEC as u8)) {
+            return None;
+        }
+        for (number, value) in attributes(body.get(LINK_HEADER_BYTES..)?) {
+            match number {
+                libc::IFLA_IFNAME => {
+                    let name = value.strip_suffix(&[0]).unwrap_or(value);
+                    link.name = String::from_utf8_lossy(name).into_owned();
+                }
+                libc::IFLA_ADDRESS => link.mac = value.try_into().unwrap_or_default(),
+                libc::IFLA_MTU => link.mtu_bytes = u32_at(value, 0),
+                libc::IFLA_MASTER => link.master = Some(u32_at(value, 0)),
+                _ => {}
+            }
+        }
+        Some(link)
+    }
+
+    /// Refuses what a switch must not have; with `take_over`, addresses and the default route do not matter.
+    ///
+    /// Errors: [`OpenError::NotEthernet`], [`OpenError::Enslaved`], [`OpenError::HasAddress`],
+    /// [`OpenError::HasDefaultRoute`].
+    pub fn check_suitable(&self, take_over: bool) -> Result<(), OpenError> {
+        let name = self.name.clone();
+        let failed = |action| move |error| OpenError::new(&self.name, action, error);
+        if !self.ethernet {
+            return Err(OpenError::NotEthernet(name));
+        }
+        if let Some(master) = self.master {
+            let links = Self::all().map_err(failed("listing interfaces"))?;
+            let found = links.into_iter().find(|link| link.index == master);
+            let master = found.map_or_else(|| format!("interface {master}"), |link| link.name);
+            return Err(OpenError::Enslaved { name, master });
+        }
+        if take_over {
+            return Ok(());
+        }
+        let addresses = self.addresses().map_err(failed("listing addresses"))?;
+        if let Some(&address) = addresses.first() {
+            return Err(OpenError::HasAddress { name, address });
+        }
+        if self.has_default_route().map_err(failed("listing routes"))? {
+            return Err(OpenError::HasDefaultRoute(name));
+        }
+        Ok(())
+    }
+
+    /// Its IP addresses, without the IPv6 link-local ones that every interface gives itself.
+    pub fn addresses(&self) -> io::Result<Vec<IpAddr>> {
+        let mut found = Vec::new();
+        dump(libc::RTM_GETADDR, &[0; ADDRESS_HEADER_BYTES], |body| {
+            if u32_at(body, 4) != self.index {
+                return;
+            }
+            let attributes = attributes(body.get(ADDRESS_HEADER_BYTES..).unwrap_or_default());
+            // The local address comes beside the peer's on point-to-point links.
+            let value = attributes
+                .filter(|row| [libc::IFA_ADDRESS, libc::IFA_LOCAL].contains(&row.0))
+                .max_by_key(|row| row.0);
+            found.extend(value.and_then(|row| address(row.1)));
+        })?;
+        Ok(found)
+    }
+
+    /// Whether an IPv4 or IPv6 default route leaves through it.
+    pub fn has_default_route(&self) -> io::Result<bool> {
+        let mut found = false;
+        dump(libc::RTM_GETROUTE, &[0; ROUTE_HEADER_BYTES], |body| {
+            let (destination_bits, kind) = (body.get(1), body.get(7));
+            if (destination_bits, kind) != (Some(&0), Some(&libc::RTN_UNICAST)) {
+                return;
+            }
+            for (number, value) in attributes(body.get(ROUTE_HEADER_BYTES..).unwrap_or_default()) {
+                found |= match number {
+                    libc::RTA_OIF => u32_at(value, 0) == self.index,
+                    libc::RTA_MULTIPATH => next_hops(value).any(|index| index == self.index),
+                    _ => false,
+                };
+            }
+        })?;
+        Ok(found)
+    }
+
+    /// Its speed in Mb/s, if it knows one.
+    pub fn speed_mbps(&self) -> Option<u32> {
+        let words = sys::ethtool(&self.name, &[ETHTOOL_GET_SETTINGS]).ok()?;
+        // The speed's low half follows three words, its high half four words later.
+        let speed = (words[3] & 0xffff) | words[7] << 16;
+        (1..u32::MAX).contains(&speed).then_some(speed)
+    }
+}
+
+/// Refuses a name that the kernel has no room for, and the empty one.
+pub(crate) fn check_name(name: &str) -> Result<(), OpenError> {
+    match name.len() {
+        0 => Err(OpenError::NoSuchInterface(String::new())),
+        1..=NAME_BYTES => Ok(()),
+        _ => Err(OpenError::NameTooLong(name.to_string())),
+    }
+}
+
+/// Sets the interface `name` administratively up or down.
+///
+/// Errors: as for opening.
+pub fn set_link(name: &str, up: bool) -> Result<(), OpenError> {
+    check_name(name)?;
+    let flag = libc::IFF_UP as libc::c_short;
+    let change = |flags| if up { flags | flag } else { flags & !flag };
+    sys::change_flags(name, change).map_err(|e| OpenError::new(name, "setting the link", e))
+}
+
+/// Turns large receive offload on or off, and returns whether that changed anything.
+pub(crate) fn set_lro(name: &str, on: bool) -> bool {
+    let Ok([_, flags, ..]) = sys::ethtool(name, &[ETHTOOL_GET_FLAGS]) else {
+        return false;
+    };
+    let new = if on {
+        flags | ETHTOOL_FLAG_LRO
+    } else {
+        flags & !ETHTOOL_FLAG_LRO
+    };
+    new != flags && sys::ethtool(name, &[ETHTOOL_SET_FLAGS, new]).is_ok()
+}
+
+/// An address attribute's value, unless it is link-local by IPv6's rule.
+fn address(value: &[u8]) -> Option<IpAddr> {
+    if let Ok(octets) = <[u8; 4]>::try_from(value) {
+        return Some(Ipv4Addr::from(octets).into());
+    }
+    let address = Ipv6Addr::from(<[u8; 16]>::try_from(value).ok()?);
+    (!address.is_unicast_link_local()).then_some(address.into())
+}
+
+/// The interfaces of a multipath route.
+fn next_hops(mut bytes: &[u8]) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let len = usize::from(u16_at(bytes, 0));
+        let hop = bytes.get(..len).filter(|_| len >= NEXT_HOP_HEADER_BYTES)?;
+        bytes = bytes.get(len.next_multiple_of(4)..).unwrap_or_default();
+        Some(u32_at(hop, 4))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_fifteen_bytes_are_accepted_and_sixteen_refused() {
+        assert!(check_name("123456789012345").is_ok());
+        let error = check_name("1234567890123456").expect_err("too long");
+        assert!(
+            error.to_string().contains("16 bytes, at most 15"),
+            "{error}"
+        );
+        assert!(matches!(check_name(""), Err(OpenError::NoSuchInterface(_))));
+    }
+
+    #[test]
+    fn a_missing_interface_is_named_with_what_to_type() {
+        let error = Link::by_name("no-such-link").expect_err("it is not there");
+        let text = "no interface named 'no-such-link' (ip link shows them)";
+        assert_eq!(error.to_string(), text);
+    }
+
+    #[test]
+    fn the_loopback_interface_is_refused() {
+        let lo = Link::by_name("lo").expect("every namespace has it");
+        let refusal = lo.check_suitable(true);
+        assert!(matches!(refusal, Err(OpenError::NotEthernet(_))));
+    }
+
+    #[test]
+    fn multipath_routes_are_walked_to_their_end() {
+        let mut bytes = vec![8, 0, 0, 0];
+        bytes.extend(7u32.to_ne_bytes());
+        bytes.extend([12, 0, 0, 0]);
+        bytes.extend(9u32.to_ne_bytes());
+        bytes.extend([4, 0, 5, 0]);
+        assert_eq!(next_hops(&bytes).collect::<Vec<_>>(), [7, 9]);
+        assert_eq!(
+            next_hops(&[0; 16]).count(),
+            0,
+            "a length of 0 does not loop"
+        );
+    }
+}

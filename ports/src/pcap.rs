@@ -1,0 +1,197 @@
+//! A port on capture files: one is received, the other records what is transmitted.
+
+use std::{
+    fs::File,
+    io::{self, BufReader, BufWriter, Read, Write},
+    os::fd::BorrowedFd,
+    path::Path,
+    time::SystemTime,
+};
+
+use bofuss_frame::{Frame, MAX_FRAME_BYTES, Pool};
+
+use crate::{Capabilities, Counters, DropReason, OpenError, Port, PortError};
+
+/// The first word of a file, with microseconds and with nanoseconds; byte-swapped on a machine of the other order.
+const MAGICS: [u32; 2] = [0xa1b2_c3d4, 0xa1b2_3c4d];
+const PCAPNG_MAGIC: u32 = 0x0a0d_0d0a;
+const FILE_HEADER_BYTES: usize = 24;
+const RECORD_HEADER_BYTES: usize = 16;
+/// The only link type we take.
+const ETHERNET: u32 = 1;
+
+/// A port that receives the frames of one capture file, as fast as it is asked, and records to another.
+pub struct PcapFile {
+    input: Option<Input>,
+    output: Option<BufWriter<File>>,
+    counters: Counters,
+}
+
+struct Input {
+    file: BufReader<File>,
+    swapped: bool,
+}
+
+impl PcapFile {
+    /// Opens the file to receive and creates the one to record to; either may be absent.
+    ///
+    /// Errors: [`OpenError::Io`] with the file's name, also for a file that is not an Ethernet capture.
+    pub fn open(input: Option<&Path>, output: Option<&Path>) -> Result<Self, OpenError> {
+        let failed = |path: &Path, action| {
+            let name = path.display().to_string();
+            move |source| OpenError::Io {
+                name,
+                action,
+                source,
+            }
+        };
+        let input = input
+            .map(|path| Input::open(path).map_err(failed(path, "reading the capture")))
+            .transpose()?;
+        let output = output
+            .map(|path| create(path).map_err(failed(path, "creating the capture")))
+            .transpose()?;
+        Ok(Self {
+            input,
+            output,
+            counters: Counters::default(),
+        })
+    }
+
+    /// Whether every frame of the file has been received.
+    pub fn at_end(&self) -> bool {
+        self.input.is_none()
+    }
+
+    /// Reads one frame to the end of `out`; `false` at the end of the file, which a cut record is too.
+    fn read(&mut self, pool: &Pool, out: &mut Vec<Frame>) -> io::Result<bool> {
+        let Some(input) = &mut self.input else {
+            return Ok(false);
+        };
+        let mut header = [0; RECORD_HEADER_BYTES];
+        match input.file.read_exact(&mut header) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                self.input = None;
+                return Ok(false);
+            }
+            result => result?,
+        }
+        let len = input.word(&header, 8) as usize;
+        let reason = match pool.take(len) {
+            Some(mut frame) => {
+                frame.set_len(len);
+                if let Err(error) = input.file.read_exact(frame.bytes_mut()) {
+                    self.input = None;
+                    return match error.kind() {
+                        io::ErrorKind::UnexpectedEof => Ok(false),
+                        _ => Err(error),
+                    };
+                }
+                self.counters.received(len);
+                out.push(frame);
+                return Ok(true);
+            }
+            None if len > MAX_FRAME_BYTES => DropReason::RxTooLong,
+            None => DropReason::RxNoBuffer,
+        };
+        self.counters.drop_some(reason, 1);
+        input.file.seek_relative(len as i64)?;
+        Ok(true)
+    }
+}
+
+impl Port for PcapFile {
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    fn recv(&mut self, pool: &Pool, out: &mut Vec<Frame>, max: usize) -> Result<usize, PortError> {
+        let before = out.len();
+        for _ in 0..max {
+            if !self.read(pool, out)? {
+                break;
+            }
+        }
+        Ok(out.len() - before)
+    }
+
+    fn send(&mut self, frames: &mut Vec<Frame>) -> Result<usize, PortError> {
+        let Some(file) = &mut self.output else {
+            self.counters
+                .drop_some(DropReason::TxLinkDown, frames.len() as u64);
+            frames.clear();
+            return Ok(0);
+        };
+        let sent = frames.len();
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let now = now.unwrap_or_default();
+        for frame in frames.drain(..) {
+            let len = frame.len() as u32;
+            for word in [now.as_secs() as u32, now.subsec_nanos(), len, len] {
+                file.write_all(&word.to_ne_bytes())?;
+            }
+            file.write_all(frame.bytes())?;
+            self.counters.sent(frame.len());
+        }
+        // Whoever looks at the file sees whole batches.
+        file.flush()?;
+        Ok(sent)
+    }
+
+    fn counters(&mut self) -> Counters {
+        self.counters
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::default()
+    }
+
+    fn set_mtu(&mut self, _mtu_bytes: u32) {}
+}
+
+impl Input {
+    fn open(path: &Path) -> io::Result<Self> {
+        let refused = |text| Err(io::Error::new(io::ErrorKind::InvalidData, text));
+        let mut input = Self {
+            file: BufReader::new(File::open(path)?),
+            swapped: false,
+        };
+        let mut header = [0; FILE_HEADER_BYTES];
+        input.file.read_exact(&mut header)?;
+        let magic = input.word(&header, 0);
+        if magic == PCAPNG_MAGIC {
+            return refused("it is in the pcapng format: editcap -F pcap OLD NEW converts it");
+        }
+        input.swapped = MAGICS.contains(&magic.swap_bytes());
+        if !input.swapped && !MAGICS.contains(&magic) {
+            return refused("it is not a capture file in the pcap format");
+        }
+        if input.word(&header, 20) & 0xffff != ETHERNET {
+            return refused("its frames are not Ethernet");
+        }
+        Ok(input)
+    }
+
+    fn word(&self, bytes: &[u8], at: usize) -> u32 {
+        let word = crate::netlink::u32_at(bytes, at);
+        if self.swapped {
+            word.swap_bytes()
+        } else {
+            word
+        }
+    }
+}
+
+/// Makes a file with a header: version 2.4, nanoseconds, Ethernet.
+fn create(path: &Path) -> io::Result<BufWriter<File>> {
+    let mut file = BufWriter::new(File::create(path)?);
+    file.write_all(&MAGICS[1].to_ne_bytes())?;
+    for half in [2u16, 4] {
+        file.write_all(&half.to_ne_bytes())?;
+    }
+    for word in [0, 0, MAX_FRAME_BYTES as u32, ETHERNET] {
+        file.write_all(&word.to_ne_bytes())?;
+    }
+    file.flush()?;
+    Ok(file)
+}

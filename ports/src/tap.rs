@@ -1,0 +1,176 @@
+//! A port that makes its own interface: the host's stack sits at the other end (also of the LOCAL port).
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, IoSlice, IoSliceMut, Read, Write},
+    os::{
+        fd::{AsFd, BorrowedFd},
+        unix::fs::OpenOptionsExt,
+    },
+};
+
+use bofuss_frame::{Frame, Pool};
+
+use crate::{
+    Capabilities, Counters, DropReason, Link, OpenError, Port, PortError, link, slots, sys, vnet,
+};
+
+const DEVICE: &str = "/dev/net/tun";
+const FLAGS: libc::c_int = libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_VNET_HDR;
+const OFFLOADS: libc::c_uint =
+    libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
+/// Known since Linux 6.2.
+const UDP_OFFLOADS: libc::c_uint = libc::TUN_F_USO4 | libc::TUN_F_USO6;
+
+/// A port on a TAP interface, which is made if it does not exist and, if so, goes with the port.
+pub struct Tap {
+    file: File,
+    counters: Counters,
+    link: Link,
+    pad_runts: bool,
+    udp_gso: bool,
+}
+
+impl Tap {
+    /// Makes the TAP interface `name`, or attaches to a persistent one; its link state stays as it is.
+    ///
+    /// Errors: [`OpenError::NoTun`], [`OpenError::NotTap`], [`OpenError::InUse`] and those of every interface.
+    pub fn open(name: &str, pad_runts: bool) -> Result<Self, OpenError> {
+        link::check_name(name)?;
+        let open = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(libc::O_NONBLOCK)
+            .open(DEVICE);
+        let file = open.map_err(|error| match error.raw_os_error() {
+            Some(libc::ENOENT | libc::ENODEV | libc::ENXIO) => OpenError::NoTun,
+            _ => OpenError::new(name, "opening /dev/net/tun", error),
+        })?;
+        let made = sys::set_tun(file.as_fd(), name, FLAGS);
+        made.map_err(|error| match error.raw_os_error() {
+            Some(libc::EBUSY) => OpenError::InUse(name.to_string()),
+            Some(libc::EINVAL) => OpenError::NotTap(name.to_string()),
+            _ => OpenError::new(name, "making the TAP interface", error),
+        })?;
+        let udp_gso = sys::set_tun_offload(file.as_fd(), OFFLOADS | UDP_OFFLOADS).is_ok();
+        if !udp_gso {
+            sys::set_tun_offload(file.as_fd(), OFFLOADS)
+                .map_err(|error| OpenError::new(name, "setting offloads", error))?;
+        }
+        Ok(Self {
+            file,
+            counters: Counters::default(),
+            link: Link::by_name(name)?,
+            pad_runts,
+            udp_gso,
+        })
+    }
+
+    /// The interface as it was when the port was opened, MTU changes included.
+    pub fn link(&self) -> &Link {
+        &self.link
+    }
+
+    /// Reads one frame to the end of `out`; `false` if it had to be dropped.
+    fn read(&mut self, pool: &Pool, out: &mut Vec<Frame>) -> io::Result<bool> {
+        let mut header = [0; vnet::HEADER_BYTES];
+        let base = out.len();
+        if slots::arm(pool, out, 1) == 0 {
+            let _cut_off = self.file.read(&mut header)?;
+            self.counters.drop_some(DropReason::RxNoBuffer, 1);
+            return Ok(false);
+        }
+        let [small, large] = slots::places(&mut out[base..]);
+        let places = &mut [&mut header[..], small, large].map(IoSliceMut::new);
+        let result = self.file.read_vectored(places);
+        let size = result.inspect_err(|_| out.truncate(base))?;
+        let len = size.saturating_sub(vnet::HEADER_BYTES);
+        let Some(offload) = vnet::decode(&header, len) else {
+            out.truncate(base);
+            self.counters.drop_some(DropReason::RxShape, 1);
+            return Ok(false);
+        };
+        slots::keep(out, base, 0, base, len);
+        out.truncate(base + 1);
+        out[base].offload = offload;
+        self.counters.received(len);
+        Ok(true)
+    }
+}
+
+impl Port for Tap {
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.file.as_fd())
+    }
+
+    fn recv(&mut self, pool: &Pool, out: &mut Vec<Frame>, max: usize) -> Result<usize, PortError> {
+        let mut received = 0;
+        for _ in 0..max {
+            match self.read(pool, out) {
+                Ok(kept) => received += usize::from(kept),
+                Err(error) => match error.raw_os_error() {
+                    Some(libc::EAGAIN) => break,
+                    Some(libc::EINTR) => {}
+                    Some(libc::EBADFD | libc::EFAULT) => return Err(PortError::Gone),
+                    Some(libc::EINVAL) => self.counters.drop_some(DropReason::RxShape, 1),
+                    _ => return Err(error.into()),
+                },
+            }
+        }
+        Ok(received)
+    }
+
+    fn send(&mut self, frames: &mut Vec<Frame>) -> Result<usize, PortError> {
+        let mtu = self.link.mtu_bytes as usize;
+        let (mut done, mut sent) = (0, 0);
+        while let Some(frame) = frames.get_mut(done) {
+            let ready = vnet::prepare(frame, mtu, self.pad_runts);
+            let written = ready.map(|()| {
+                let header = vnet::encode(frame).expect("prepared frames can be said");
+                let parts = [&header[..], frame.bytes()].map(IoSlice::new);
+                self.file.write_vectored(&parts)
+            });
+            let reason = match written {
+                Ok(Ok(_)) => {
+                    self.counters.sent(frame.len());
+                    (done, sent) = (done + 1, sent + 1);
+                    continue;
+                }
+                Ok(Err(error)) => match error.raw_os_error() {
+                    Some(libc::EAGAIN) => break,
+                    Some(libc::EINTR) => continue,
+                    Some(libc::EIO) => DropReason::TxLinkDown,
+                    Some(libc::EBADFD) => {
+                        let left = (frames.len() - done) as u64;
+                        self.counters.drop_some(DropReason::TxLinkDown, left);
+                        frames.clear();
+                        return Err(PortError::Gone);
+                    }
+                    _ => DropReason::TxRefused,
+                },
+                Err(reason) => reason,
+            };
+            self.counters.drop_some(reason, 1);
+            done += 1;
+        }
+        frames.drain(..done);
+        Ok(sent)
+    }
+
+    fn counters(&mut self) -> Counters {
+        self.counters
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            checksum: true,
+            tcp: true,
+            udp: self.udp_gso,
+            vlan_tags: 2,
+        }
+    }
+
+    fn set_mtu(&mut self, mtu_bytes: u32) {
+        self.link.mtu_bytes = mtu_bytes;
+    }
+}

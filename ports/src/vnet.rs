@@ -1,0 +1,261 @@
+//! The kernel's offload header (`virtio_net_hdr`) to and from a frame's record, and tags put back.
+
+use bofuss_frame::{Frame, Gso, GsoKind, Offload};
+
+use crate::{DropReason, MIN_FRAME_BYTES};
+
+/// The header's size: flags, type, header length, segment size, checksum start and offset.
+pub(crate) const HEADER_BYTES: usize = 10;
+/// A VLAN tag's size, and where the outer one sits.
+pub(crate) const TAG_BYTES: usize = 4;
+const TAG_AT: usize = 12;
+const ETHERNET_BYTES: usize = 14;
+const NEEDS_CHECKSUM: u8 = 1;
+const ECN: u8 = 0x80;
+/// Where a TCP header keeps its length, and so its checksum's offset tells TCP from UDP.
+const TCP_DATA_OFFSET: usize = 12;
+const TCP_CHECKSUM: u16 = 16;
+const UDP_HEADER_BYTES: usize = 8;
+/// Where an SCTP header keeps its CRC.
+const SCTP_CHECKSUM: u16 = 8;
+
+/// One row a kind that the header can say.
+const KINDS: [(u8, GsoKind); 4] = [
+    (1, GsoKind::Tcp4),
+    (3, GsoKind::UdpFragment),
+    (4, GsoKind::Tcp6),
+    (5, GsoKind::Udp),
+];
+
+/// The record that a header tells of a frame of `len` bytes; `None` if it makes no sense.
+pub(crate) fn decode(header: &[u8; HEADER_BYTES], len: usize) -> Option<Offload> {
+    let word = |at: usize| u16::from_ne_bytes([header[at], header[at + 1]]);
+    let (flags, kind, segment_bytes) = (header[0], header[1], word(4));
+    let (start, offset) = (word(6), word(8));
+    let checksum = (flags & NEEDS_CHECKSUM != 0).then_some((start, offset));
+    if checksum.is_some() && usize::from(start) + usize::from(offset) + 2 > len {
+        return None;
+    }
+    let gso = match kind & !ECN {
+        0 => None,
+        _ if segment_bytes == 0 => return None,
+        kind_number => Some(Gso {
+            kind: KINDS.iter().find(|row| row.0 == kind_number)?.1,
+            segment_bytes,
+            ecn: kind & ECN != 0,
+        }),
+    };
+    Some(Offload { checksum, gso })
+}
+
+/// The header that tells a frame's record; `None` if it cannot.
+pub(crate) fn encode(frame: &Frame) -> Option<[u8; HEADER_BYTES]> {
+    let mut header = [0; HEADER_BYTES];
+    let mut put = |at: usize, value: u16| header[at..at + 2].copy_from_slice(&value.to_ne_bytes());
+    let (mut flags, mut kind) = (0, 0);
+    if let Some((start, offset)) = frame.offload.checksum {
+        flags = NEEDS_CHECKSUM;
+        put(6, start);
+        put(8, offset);
+    }
+    if let Some(gso) = frame.offload.gso {
+        kind = KINDS.iter().find(|row| row.1 == gso.kind)?.0 | if gso.ecn { ECN } else { 0 };
+        put(2, headers_bytes(frame).unwrap_or(0) as u16);
+        put(4, gso.segment_bytes);
+    }
+    header[0] = flags;
+    header[1] = kind;
+    Some(header)
+}
+
+/// Puts a tag that the kernel took out back before the type field, and moves the checksum start.
+///
+/// Errors: `false` if the frame is too short to have had one.
+pub(crate) fn restore_tag(frame: &mut Frame, tpid: u16, tci: u16) -> bool {
+    if !frame.insert(TAG_AT, TAG_BYTES) {
+        return false;
+    }
+    let [a, b] = tpid.to_be_bytes();
+    let [c, d] = tci.to_be_bytes();
+    frame.bytes_mut()[TAG_AT..TAG_AT + TAG_BYTES].copy_from_slice(&[a, b, c, d]);
+    if let Some((start, _)) = &mut frame.offload.checksum {
+        *start += TAG_BYTES as u16;
+    }
+    true
+}
+
+/// Makes a frame ready for an interface of `mtu_bytes`: refuses what is too long or cannot be said, pads runts.
+pub(crate) fn prepare(frame: &mut Frame, mtu_bytes: usize, pad: bool) -> Result<(), DropReason> {
+    if exceeds_mtu(frame, mtu_bytes) {
+        return Err(DropReason::TxTooLong);
+    }
+    if frame
+        .offload
+        .gso
+        .is_some_and(|gso| gso.kind == GsoKind::Sctp)
+    {
+        return Err(DropReason::TxShape);
+    }
+    // Zeros do not change an unfinished Internet checksum, but they do change SCTP's CRC.
+    let unfinished_crc = matches!(frame.offload.checksum, Some((_, SCTP_CHECKSUM)));
+    let len = frame.len();
+    if pad && len < MIN_FRAME_BYTES && !unfinished_crc {
+        frame.set_len(MIN_FRAME_BYTES);
+        frame.bytes_mut()[len..].fill(0);
+    }
+    Ok(())
+}
+
+/// Whether a frame, or each segment of a super-frame, is longer than the MTU with its Ethernet header and tags.
+fn exceeds_mtu(frame: &Frame, mtu_bytes: usize) -> bool {
+    let limit = mtu_bytes + ETHERNET_BYTES;
+    let len = match (frame.offload.gso, headers_bytes(frame)) {
+        (None, _) => frame.len(),
+        (Some(gso), Some(headers)) => headers + usize::from(gso.segment_bytes),
+        // Without a checksum start there is no telling where the payload begins: the kernel's to judge.
+        (Some(_), None) => return false,
+    };
+    len > limit && len > limit + TAG_BYTES * tags(frame.bytes())
+}
+
+/// How many VLAN tags stand before the type field.
+fn tags(bytes: &[u8]) -> usize {
+    let stack = bytes[TAG_AT.min(bytes.len())..].chunks_exact(TAG_BYTES);
+    stack
+        .take_while(|tag| matches!(tag[..2], [0x81, 0x00] | [0x88, 0xa8]))
+        .count()
+}
+
+/// The bytes before a super-frame's payload, if the record tells where its transport header starts.
+fn headers_bytes(frame: &Frame) -> Option<usize> {
+    let (start, offset) = frame.offload.checksum?;
+    let start = usize::from(start);
+    let transport = match offset {
+        TCP_CHECKSUM => usize::from(frame.bytes().get(start + TCP_DATA_OFFSET)? >> 4) * 4,
+        _ => UDP_HEADER_BYTES,
+    };
+    Some(start + transport)
+}
+
+#[cfg(test)]
+mod tests {
+    use bofuss_frame::Pool;
+
+    use super::*;
+
+    fn header(flags: u8, kind: u8, words: [u16; 4]) -> [u8; HEADER_BYTES] {
+        let mut header = [flags, kind, 0, 0, 0, 0, 0, 0, 0, 0];
+        for (at, word) in words.into_iter().enumerate() {
+            header[2 + 2 * at..4 + 2 * at].copy_from_slice(&word.to_ne_bytes());
+        }
+        header
+    }
+
+    fn frame(len: usize, offload: Offload) -> Frame {
+        let mut bytes = vec![0xee; len];
+        bytes[TAG_AT..TAG_AT + 2].copy_from_slice(&[0x08, 0x00]);
+        if let Some(byte) = bytes.get_mut(34 + TCP_DATA_OFFSET) {
+            *byte = 0x80;
+        }
+        let mut frame = Pool::new(1 << 20).frame(&bytes).expect("within the limit");
+        frame.offload = offload;
+        frame
+    }
+
+    fn tcp(segment_bytes: u16) -> Offload {
+        Offload {
+            checksum: Some((34, TCP_CHECKSUM)),
+            gso: Some(Gso {
+                kind: GsoKind::Tcp4,
+                segment_bytes,
+                ecn: true,
+            }),
+        }
+    }
+
+    #[test]
+    fn every_kind_survives_encode_and_decode() {
+        for (number, kind) in KINDS {
+            let mut offload = tcp(1448);
+            offload.gso.as_mut().expect("a super-frame").kind = kind;
+            let header = encode(&frame(9000, offload)).expect("it can be said");
+            assert_eq!(header[1], number | ECN);
+            assert_eq!(decode(&header, 9000), Some(offload));
+        }
+        assert_eq!(decode(&[0; HEADER_BYTES], 60), Some(Offload::NONE));
+    }
+
+    #[test]
+    fn header_length_covers_tcp_options() {
+        let header = encode(&frame(9000, tcp(1448))).expect("it can be said");
+        assert_eq!(u16::from_ne_bytes([header[2], header[3]]), 34 + 32);
+    }
+
+    #[test]
+    fn headers_that_make_no_sense_are_refused() {
+        assert_eq!(
+            decode(&header(1, 0, [0, 0, 50, 9]), 60),
+            None,
+            "sum past the end"
+        );
+        assert!(decode(&header(1, 0, [0, 0, 50, 8]), 60).is_some());
+        assert_eq!(
+            decode(&header(0, 1, [0, 0, 0, 0]), 60),
+            None,
+            "segments of nothing"
+        );
+        assert_eq!(
+            decode(&header(0, 2, [0, 9, 0, 0]), 60),
+            None,
+            "no such kind"
+        );
+    }
+
+    #[test]
+    fn a_restored_tag_moves_the_checksum_start() {
+        let mut frame = frame(60, Offload::NONE);
+        frame.offload.checksum = Some((34, 6));
+        assert!(restore_tag(&mut frame, 0x88a8, 0xe000));
+        assert_eq!(frame.len(), 64);
+        assert_eq!(
+            frame.bytes()[10..18],
+            [0xee, 0xee, 0x88, 0xa8, 0xe0, 0, 8, 0]
+        );
+        assert_eq!(frame.offload.checksum, Some((38, 6)));
+    }
+
+    #[test]
+    fn mtu_leaves_room_for_the_header_and_each_tag() {
+        let tagged = |len: usize, count: usize| {
+            let mut frame = frame(len - TAG_BYTES * count, Offload::NONE);
+            for _ in 0..count {
+                assert!(restore_tag(&mut frame, 0x8100, 7));
+            }
+            prepare(&mut frame, 1500, true)
+        };
+        for (len, tags) in [(1514, 0), (1518, 1), (1522, 2)] {
+            assert_eq!(tagged(len, tags), Ok(()));
+            assert_eq!(tagged(len + 1, tags), Err(DropReason::TxTooLong));
+        }
+    }
+
+    #[test]
+    fn a_super_frame_is_judged_by_its_segments() {
+        assert_eq!(prepare(&mut frame(9000, tcp(1448)), 1500, true), Ok(()));
+        let too_long = prepare(&mut frame(9000, tcp(1449)), 1500, true);
+        assert_eq!(too_long, Err(DropReason::TxTooLong));
+    }
+
+    #[test]
+    fn runts_are_padded_with_zeros_unless_told_not_to_or_a_crc_is_open() {
+        let mut runt = frame(50, Offload::NONE);
+        prepare(&mut runt, 1500, false).expect("short enough");
+        assert_eq!(runt.len(), 50);
+        prepare(&mut runt, 1500, true).expect("short enough");
+        assert_eq!((runt.len(), &runt.bytes()[50..]), (60, &[0; 10][..]));
+        let mut sctp = frame(50, Offload::NONE);
+        sctp.offload.checksum = Some((34, SCTP_CHECKSUM));
+        prepare(&mut sctp, 1500, true).expect("short enough");
+        assert_eq!(sctp.len(), 50);
+    }
+}

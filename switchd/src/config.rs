@@ -1,0 +1,324 @@
+//! What a switch is started with: the command line and the TOML file, one set of keys for both.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+use bofuss_agent::FailMode;
+use bofuss_channel::{ActiveAddress, PassiveAddress};
+use bofuss_oflib::{PortNo, text};
+use serde::Deserialize;
+
+use crate::rundir;
+
+/// Options of `bofuss run`. Each is also a key of the TOML file, where a list is an array.
+#[derive(Clone, Debug, Default, clap::Args, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Options {
+    /// Read these options from a TOML file; those of the command line count before it.
+    #[arg(long, value_name = "FILE")]
+    #[serde(skip)]
+    pub config: Option<PathBuf>,
+    /// Name of the switch, and of its socket in the run-time directory [default: s0].
+    #[arg(long)]
+    pub name: Option<String>,
+    /// Datapath id, 64 bits, as 0x1 or 000000000001 [default: the first port's address].
+    #[arg(long, value_name = "ID")]
+    pub dpid: Option<String>,
+    /// A port: [NUMBER=]INTERFACE, tap:NAME, pcap:IN[,OUT]; NUMBER may be `local`. Repeat for more;
+    /// ports without a number get their place in the list.
+    #[arg(long = "port", value_name = "PORT")]
+    #[serde(rename = "port")]
+    pub ports: Vec<String>,
+    /// A controller to connect to: tcp:HOST[:PORT] or unix:FILE. Repeat for more.
+    #[arg(long = "controller", value_name = "ADDRESS")]
+    #[serde(rename = "controller")]
+    pub controllers: Vec<String>,
+    /// Where to wait for controllers and tools: ptcp:[PORT][:HOST] or punix:FILE. Repeat for more.
+    #[arg(long = "listen", value_name = "ADDRESS")]
+    pub listen: Vec<String>,
+    /// What to do without a controller: secure or standalone [default: standalone if none is named].
+    #[arg(long, value_name = "MODE")]
+    pub fail_mode: Option<String>,
+    /// Flow tables, 1 to 254 [default: 64].
+    #[arg(long, value_name = "COUNT")]
+    pub tables: Option<u8>,
+    /// Seconds of silence after which a peer is asked whether it lives; 0 never asks [default: 5].
+    #[arg(long, value_name = "SECONDS")]
+    pub inactivity_probe: Option<u64>,
+    /// The longest wait between two tries to reach a controller, in seconds [default: 8].
+    #[arg(long, value_name = "SECONDS")]
+    pub max_backoff: Option<u64>,
+    /// Take interfaces although they carry an IP address or the default route.
+    #[arg(long)]
+    pub take_over: bool,
+    /// Send frames shorter than 60 bytes as they are.
+    #[arg(long)]
+    pub no_pad: bool,
+}
+
+/// What a port is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PortKind {
+    /// An existing network interface.
+    Interface(String),
+    /// A TAP interface, made if it is not there.
+    Tap(String),
+    /// Frames from a capture file, and sent ones to another.
+    Pcap(PathBuf, Option<PathBuf>),
+}
+
+/// A port to open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortSpec {
+    /// Its number.
+    pub number: PortNo,
+    /// What it is.
+    pub kind: PortKind,
+}
+
+impl fmt::Display for PortKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Interface(name) => f.write_str(name),
+            Self::Tap(name) => write!(f, "tap:{name}"),
+            Self::Pcap(input, _) => write!(f, "pcap:{}", input.display()),
+        }
+    }
+}
+
+/// Everything checked, nothing opened.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The switch's name.
+    pub name: String,
+    /// Its datapath id; from the first port if `None`.
+    pub datapath_id: Option<u64>,
+    /// Its ports.
+    pub ports: Vec<PortSpec>,
+    /// Its controllers.
+    pub controllers: Vec<ActiveAddress>,
+    /// Where it listens.
+    pub listen: Vec<PassiveAddress>,
+    /// What it does without a controller.
+    pub fail_mode: FailMode,
+    /// How many tables it has.
+    pub n_tables: u8,
+    /// After how much silence a peer is asked.
+    pub probe_interval: Duration,
+    /// The longest wait between tries to connect.
+    pub max_backoff: Duration,
+    /// Whether interfaces with addresses are taken.
+    pub take_over: bool,
+    /// Whether short frames are padded.
+    pub pad_runts: bool,
+}
+
+impl Options {
+    /// Reads the file, if one is named, lets the command line count before it, and checks all.
+    ///
+    /// Errors: one sentence that says what is wrong, where, and what would be right.
+    pub fn resolve(self) -> Result<Config, String> {
+        let merged = match &self.config {
+            Some(path) => self.clone().over(read(path)?),
+            None => self,
+        };
+        merged.check()
+    }
+
+    fn over(self, file: Self) -> Self {
+        let list = |own: Vec<String>, file| if own.is_empty() { file } else { own };
+        Self {
+            config: None,
+            name: self.name.or(file.name),
+            dpid: self.dpid.or(file.dpid),
+            ports: list(self.ports, file.ports),
+            controllers: list(self.controllers, file.controllers),
+            listen: list(self.listen, file.listen),
+            fail_mode: self.fail_mode.or(file.fail_mode),
+            tables: self.tables.or(file.tables),
+            inactivity_probe: self.inactivity_probe.or(file.inactivity_probe),
+            max_backoff: self.max_backoff.or(file.max_backoff),
+            take_over: self.take_over || file.take_over,
+            no_pad: self.no_pad || file.no_pad,
+        }
+    }
+
+    fn check(self) -> Result<Config, String> {
+        let name = self.name.unwrap_or_else(|| "s0".into());
+        rundir::check_name(&name)?;
+        let n_tables = self.tables.unwrap_or(64);
+        if !(1..=254).contains(&n_tables) {
+            return Err(format!(
+                "--tables {n_tables}: OpenFlow numbers tables 0 to 253, so 1 to 254"
+            ));
+        }
+        let fail_mode = match self.fail_mode.as_deref() {
+            Some("secure") => FailMode::Secure,
+            Some("standalone") => FailMode::Standalone,
+            Some(other) => {
+                return Err(format!("--fail-mode {other}: it is secure or standalone"));
+            }
+            None if self.controllers.is_empty() => FailMode::Standalone,
+            None => FailMode::Secure,
+        };
+        Ok(Config {
+            name,
+            datapath_id: self.dpid.as_deref().map(datapath_id).transpose()?,
+            ports: number_ports(&self.ports)?,
+            controllers: addresses("--controller", &self.controllers)?,
+            listen: addresses("--listen", &self.listen)?,
+            fail_mode,
+            n_tables,
+            probe_interval: Duration::from_secs(self.inactivity_probe.unwrap_or(5)),
+            max_backoff: Duration::from_secs(self.max_backoff.unwrap_or(8).max(1)),
+            take_over: self.take_over,
+            pad_runts: !self.no_pad,
+        })
+    }
+}
+
+fn read(path: &Path) -> Result<Options, String> {
+    let named = |error: &dyn fmt::Display| format!("{}: {error}", path.display());
+    let text = std::fs::read_to_string(path).map_err(|error| named(&error))?;
+    toml::from_str(&text).map_err(|error| named(&error))
+}
+
+fn addresses<T: FromStr<Err: fmt::Display>>(
+    option: &str,
+    list: &[String],
+) -> Result<Vec<T>, String> {
+    let parse = |text: &String| text.parse().map_err(|error| format!("{option} {error}"));
+    list.iter().map(parse).collect()
+}
+
+/// A datapath id: `0x` and hexadecimal, or hexadecimal digits alone, as other switches write it.
+fn datapath_id(text: &str) -> Result<u64, String> {
+    let digits = text.strip_prefix("0x").unwrap_or(text).replace(':', "");
+    match u64::from_str_radix(&digits, 16) {
+        Ok(id) if id != 0 && digits.len() <= 16 => Ok(id),
+        _ => Err(format!(
+            "--dpid {text}: it is 1 to 16 hexadecimal digits, not all zero, as 0x1"
+        )),
+    }
+}
+
+fn number_ports(specs: &[String]) -> Result<Vec<PortSpec>, String> {
+    let mut ports: Vec<PortSpec> = Vec::new();
+    for (place, spec) in (1..).zip(specs) {
+        let (number, kind) = match spec.split_once('=') {
+            Some((number, kind)) => (port_number(spec, number)?, kind),
+            None => (PortNo(place), spec.as_str()),
+        };
+        let kind = port_kind(spec, kind)?;
+        if ports.iter().any(|port| port.number == number) {
+            return Err(format!("--port {spec}: there is a port {number} already"));
+        }
+        if ports.iter().any(|port| port.kind == kind) {
+            return Err(format!("--port {spec}: {kind} is a port already"));
+        }
+        ports.push(PortSpec { number, kind });
+    }
+    Ok(ports)
+}
+
+fn port_number(spec: &str, number: &str) -> Result<PortNo, String> {
+    let named = if number == "local" {
+        Ok(PortNo::LOCAL)
+    } else {
+        text::parse_port(number)
+    };
+    match named {
+        Ok(port) if port.is_port() => Ok(port),
+        _ => Err(format!(
+            "--port {spec}: a port number is 1 to {} or local",
+            PortNo::MAX.0
+        )),
+    }
+}
+
+fn port_kind(spec: &str, kind: &str) -> Result<PortKind, String> {
+    match kind.split_once(':') {
+        _ if kind.is_empty() => Err(format!(
+            "--port '{spec}': no interface is named, as in --port veth1"
+        )),
+        Some(("tap", "")) => Err(format!(
+            "--port {spec}: the TAP has no name, as in --port tap:lan0"
+        )),
+        Some(("tap", name)) => Ok(PortKind::Tap(name.into())),
+        Some(("pcap", files)) => {
+            let (input, output) = match files.split_once(',') {
+                Some((input, output)) => (input, Some(output.into())),
+                None => (files, None),
+            };
+            Ok(PortKind::Pcap(input.into(), output))
+        }
+        Some((other, _)) => Err(format!(
+            "--port {spec}: '{other}:' is no kind of port; there are INTERFACE, tap:NAME and pcap:IN[,OUT]"
+        )),
+        None => Ok(PortKind::Interface(kind.into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(ports: &[&str]) -> Options {
+        Options {
+            ports: ports.iter().map(|p| p.to_string()).collect(),
+            ..Options::default()
+        }
+    }
+
+    #[test]
+    fn ports_are_numbered_by_place_unless_they_say() {
+        let config = options(&["a", "7=b", "tap:c", "local=tap:d"])
+            .resolve()
+            .expect("is right");
+        let numbers: Vec<u32> = config.ports.iter().map(|port| port.number.0).collect();
+        assert_eq!(numbers, [1, 7, 3, PortNo::LOCAL.0]);
+    }
+
+    #[test]
+    fn a_number_or_interface_twice_is_refused() {
+        assert!(options(&["2=a", "b"]).resolve().is_err());
+        assert!(options(&["a", "a"]).resolve().is_err());
+    }
+
+    #[test]
+    fn without_controller_the_switch_stands_alone() {
+        assert_eq!(
+            options(&[]).resolve().expect("is right").fail_mode,
+            FailMode::Standalone
+        );
+        let mut led = options(&[]);
+        led.controllers.push("tcp:127.0.0.1".into());
+        assert_eq!(led.resolve().expect("is right").fail_mode, FailMode::Secure);
+    }
+
+    #[test]
+    fn the_file_takes_the_same_keys_and_the_command_line_counts_first() {
+        let file: Options = toml::from_str("name = 'x'\nport = ['a', 'b']\nfail-mode = 'secure'")
+            .expect("is valid");
+        let merged = Options {
+            name: Some("y".into()),
+            ..Options::default()
+        }
+        .over(file);
+        let config = merged.check().expect("is right");
+        assert_eq!((config.name.as_str(), config.ports.len()), ("y", 2));
+        assert!(
+            toml::from_str::<Options>("ports = []").is_err(),
+            "an unknown key is refused"
+        );
+    }
+
+    #[test]
+    fn datapath_ids_are_hexadecimal() {
+        assert_eq!(datapath_id("0x1f"), Ok(0x1f));
+        assert_eq!(datapath_id("000000000010"), Ok(0x10));
+        assert!(datapath_id("0").is_err() && datapath_id("12345678901234567").is_err());
+    }
+}

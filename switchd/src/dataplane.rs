@@ -1,0 +1,386 @@
+//! The data-plane thread: it owns the switch and its ports, and turns readiness into inputs.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bofuss_agent::{Request, Switch};
+use bofuss_channel::Event;
+use bofuss_datapath::Time;
+use bofuss_frame::{Frame, Pool};
+use bofuss_oflib::PortNo;
+use bofuss_oflib::message::multipart::PortStats;
+use bofuss_ports::{BATCH_FRAMES, LinkEvent, LinkMonitor, PortError};
+use rustix::event::{Timespec, epoll};
+use tokio::sync::mpsc;
+use tracing::{debug, info, warn};
+
+use crate::config::PortSpec;
+use crate::face::{PlaneFace, conn_id};
+use crate::port::{self, OpenPort};
+
+/// Bytes of frames that a switch holds at most: received, queued, buffered.
+pub const POOL_BYTES: usize = 64 << 20;
+/// How long messages are handled before frames get their turn.
+const CONTROL_SLICE: Duration = Duration::from_micros(100);
+/// How often the port drivers' loss counters are read.
+const COUNTER_PERIOD: Duration = Duration::from_millis(500);
+/// Messages of a connection that wait while its long reply is made; beyond it no event is taken.
+const MAX_BACKLOG: usize = 256;
+/// Tokens of the epoll set that are no ports.
+const WAKE: u64 = u64::MAX;
+const LINKS: u64 = u64::MAX - 1;
+
+/// What the main loop owns.
+pub struct Plane {
+    switch: Switch,
+    face: PlaneFace,
+    pool: Pool,
+    epoll: OwnedFd,
+    wake: Arc<OwnedFd>,
+    monitor: LinkMonitor,
+    events: mpsc::Receiver<Event>,
+    specs: Vec<(PortSpec, bofuss_ports::AfPacketOptions)>,
+    /// Messages of connections whose reply before is not complete.
+    backlog: BTreeMap<bofuss_channel::ConnId, VecDeque<Event>>,
+    epoch: Instant,
+    counted: Instant,
+}
+
+/// What [`Plane::new`] takes from whoever starts the thread.
+pub struct Parts {
+    /// The switch, without ports.
+    pub switch: Switch,
+    /// Where its frames come from.
+    pub pool: Pool,
+    /// Its open ports.
+    pub ports: Vec<OpenPort>,
+    /// What the ports were opened with, to open them again when they return.
+    pub specs: Vec<(PortSpec, bofuss_ports::AfPacketOptions)>,
+    /// What connections tell.
+    pub events: mpsc::Receiver<Event>,
+    /// Readable when there are events.
+    pub wake: Arc<OwnedFd>,
+    /// The links of the network namespace where the ports are.
+    pub monitor: LinkMonitor,
+}
+
+impl Plane {
+    /// Registers everything that can become ready. Errors: the system's.
+    pub fn new(parts: Parts) -> std::io::Result<Self> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let now = Instant::now();
+        let add = |fd: std::os::fd::BorrowedFd<'_>, token| {
+            epoll::add(
+                &epoll,
+                fd,
+                epoll::EventData::new_u64(token),
+                epoll::EventFlags::IN,
+            )
+        };
+        add(parts.wake.as_fd(), WAKE)?;
+        add(parts.monitor.fd(), LINKS)?;
+        let mut this = Self {
+            switch: parts.switch,
+            face: PlaneFace::new(epoll.try_clone()?),
+            pool: parts.pool,
+            epoll,
+            wake: parts.wake,
+            monitor: parts.monitor,
+            events: parts.events,
+            specs: parts.specs,
+            backlog: BTreeMap::new(),
+            epoch: now,
+            counted: now,
+        };
+        for port in parts.ports {
+            this.add_port(port)?;
+        }
+        Ok(this)
+    }
+
+    /// Runs until the control thread is gone.
+    ///
+    /// Errors: the system's, which end the switch.
+    pub fn run(mut self) -> std::io::Result<()> {
+        let mut ready: Vec<epoll::Event> = Vec::with_capacity(64);
+        let mut frames: Vec<Frame> = Vec::with_capacity(BATCH_FRAMES);
+        loop {
+            let timeout = self.timeout();
+            ready.clear();
+            match epoll::wait(
+                &self.epoll,
+                rustix::buffer::spare_capacity(&mut ready),
+                timeout.as_ref(),
+            ) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            for event in &ready {
+                match event.data.u64() {
+                    WAKE => drain(&self.wake),
+                    LINKS => self.follow_links()?,
+                    token => self.serve_port(PortNo(token as u32), &mut frames),
+                }
+            }
+            for number in self.face.unpolled() {
+                self.serve_port(number, &mut frames);
+            }
+            if !self.take_events() {
+                return Ok(());
+            }
+            let now = self.now();
+            self.switch.work(now, &mut self.face);
+            self.switch.tick(now, &mut self.face);
+            self.face.flush_ports();
+            self.count();
+        }
+    }
+
+    fn now(&self) -> Time {
+        Time(self.epoch.elapsed().as_nanos() as u64)
+    }
+
+    /// How long to sleep: not at all if there is work, else until the next tick.
+    fn timeout(&self) -> Option<Timespec> {
+        let busy = self.switch.has_work(&self.face)
+            || self
+                .backlog
+                .iter()
+                .any(|(id, _)| self.switch.is_ready(conn_id(*id), &self.face))
+            || self.face.has_unpolled();
+        let nanos = match self.switch.next_tick() {
+            _ if busy => 0,
+            None => return None,
+            Some(at) => at.since(self.now()),
+        };
+        let (tv_sec, tv_nsec) = ((nanos / Time::SEC) as i64, (nanos % Time::SEC) as i64);
+        Some(Timespec { tv_sec, tv_nsec })
+    }
+
+    /// Moves one batch from a port through the switch.
+    fn serve_port(&mut self, number: PortNo, frames: &mut Vec<Frame>) {
+        self.face.send_queued(number);
+        match self.face.receive(number, &self.pool, frames) {
+            Ok(0) => {}
+            Ok(_) => {
+                let now = self.now();
+                self.switch.receive(now, number, frames, &mut self.face);
+                self.face.flush_ports();
+            }
+            Err(PortError::Gone) => self.lose_port(number),
+            Err(PortError::Io(error)) => {
+                warn!(port = number.0, "receiving: {error}");
+            }
+        }
+    }
+
+    /// Takes messages for one slice of time; `false` when nobody can send any more.
+    fn take_events(&mut self) -> bool {
+        let until = Instant::now() + CONTROL_SLICE;
+        self.take_backlog();
+        let mut taken = 0;
+        while self
+            .backlog
+            .values()
+            .all(|waiting| waiting.len() < MAX_BACKLOG)
+        {
+            match self.events.try_recv() {
+                Ok(event) => self.take_event(event),
+                Err(mpsc::error::TryRecvError::Empty) => return true,
+                Err(mpsc::error::TryRecvError::Disconnected) => return false,
+            }
+            taken += 1;
+            if taken % 8 == 0 && Instant::now() >= until {
+                // What is left wakes the loop again at once.
+                let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+                return true;
+            }
+        }
+        true
+    }
+
+    /// Goes on with messages that waited for the reply to the one before.
+    fn take_backlog(&mut self) {
+        let ids: Vec<_> = self.backlog.keys().copied().collect();
+        for id in ids {
+            while self.switch.is_ready(conn_id(id), &self.face) {
+                let Some(waiting) = self.backlog.get_mut(&id) else {
+                    break;
+                };
+                match waiting.pop_front() {
+                    Some(event) => self.handle(event),
+                    None => {
+                        self.backlog.remove(&id);
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    fn take_event(&mut self, event: Event) {
+        let conn = match &event {
+            Event::Message { conn, .. } | Event::BadMessage { conn, .. } => *conn,
+            Event::Down { conn, .. } => {
+                self.backlog.remove(conn);
+                return self.handle(event);
+            }
+            Event::Up { .. }
+            | Event::TooLong { .. }
+            | Event::Room { .. }
+            | Event::Failed { .. } => {
+                return self.handle(event);
+            }
+        };
+        if self.backlog.contains_key(&conn) || !self.switch.is_ready(conn_id(conn), &self.face) {
+            self.backlog.entry(conn).or_default().push_back(event);
+        } else {
+            self.handle(event);
+        }
+    }
+
+    fn handle(&mut self, event: Event) {
+        let now = self.now();
+        match event {
+            Event::Up {
+                conn,
+                origin,
+                version,
+                sender,
+            } => {
+                info!("{origin}: connected, OpenFlow {version}");
+                let is_controller = matches!(origin, bofuss_channel::Origin::Active(_));
+                self.face.add_sender(conn_id(conn), sender, origin);
+                self.switch.connected(now, conn_id(conn), is_controller);
+            }
+            Event::Message {
+                conn,
+                xid,
+                head,
+                message,
+            } => {
+                let request = Request {
+                    xid,
+                    head,
+                    message: Ok(message),
+                };
+                self.switch
+                    .message(now, conn_id(conn), request, &mut self.face);
+            }
+            Event::BadMessage {
+                conn,
+                xid,
+                reply,
+                cause,
+            } => {
+                warn!("{}: {cause}", self.face.peer(conn_id(conn)));
+                if let Some(error) = reply {
+                    let head = error.data.clone();
+                    let request = Request {
+                        xid,
+                        head,
+                        message: Err(error),
+                    };
+                    self.switch
+                        .message(now, conn_id(conn), request, &mut self.face);
+                }
+            }
+            Event::TooLong { conn, name, .. } => {
+                warn!(
+                    "{}: a {name} was too long to be sent",
+                    self.face.peer(conn_id(conn))
+                );
+            }
+            Event::Room { .. } => {}
+            Event::Down { conn, reason } => {
+                info!("{}: disconnected: {reason}", self.face.peer(conn_id(conn)));
+                self.face.remove_sender(conn_id(conn));
+                self.switch.disconnected(now, conn_id(conn));
+            }
+            Event::Failed { origin, reason } => warn!("{origin}: {reason}"),
+        }
+    }
+
+    fn add_port(&mut self, port: OpenPort) -> std::io::Result<()> {
+        let desc = port.desc();
+        let capabilities = port.driver.capabilities();
+        self.face.add_port(port)?;
+        let now = self.now();
+        self.switch
+            .port_changed(now, desc, capabilities, &mut self.face);
+        Ok(())
+    }
+
+    fn lose_port(&mut self, number: PortNo) {
+        if let Some(name) = self.face.remove_port(number) {
+            warn!("port {number}: {name} is gone");
+            let now = self.now();
+            self.switch.port_removed(now, number, &mut self.face);
+        }
+    }
+
+    /// Brings ports up to date with what the kernel says of its links.
+    fn follow_links(&mut self) -> std::io::Result<()> {
+        for event in self.monitor.poll()? {
+            match event {
+                LinkEvent::New(link) | LinkEvent::Changed(link) => self.follow_link(&link),
+                LinkEvent::Gone(link) => {
+                    if let Some(number) = self.face.port_with_index(link.index) {
+                        self.lose_port(number);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn follow_link(&mut self, link: &bofuss_ports::Link) {
+        if let Some((desc, capabilities)) = self.face.update_link(link) {
+            let now = self.now();
+            self.switch
+                .port_changed(now, desc, capabilities, &mut self.face);
+            return;
+        }
+        let named =
+            |(spec, _): &&(PortSpec, _)| port::interface_name(&spec.kind) == Some(&link.name);
+        let Some((spec, options)) = self.specs.iter().find(named) else {
+            return;
+        };
+        if self.face.has_port(spec.number) {
+            return;
+        }
+        match port::open(spec, *options) {
+            Ok(port) => {
+                info!("port {}: {} is back", spec.number, link.name);
+                if let Err(error) = self.add_port(port) {
+                    warn!("port of {}: {error}", link.name);
+                }
+            }
+            Err(error) => debug!("port {}: {error}", spec.number),
+        }
+    }
+
+    /// Reads the drivers' counters now and then.
+    fn count(&mut self) {
+        if self.counted.elapsed() < COUNTER_PERIOD {
+            return;
+        }
+        self.counted = Instant::now();
+        for (number, counters) in self.face.driver_counters() {
+            let lost = PortStats {
+                rx_over_err: counters.rx_dropped(),
+                rx_errors: counters.rx_errors(),
+                tx_dropped: counters.tx_dropped(),
+                tx_errors: counters.tx_errors(),
+                ..PortStats::default()
+            };
+            self.switch.set_driver_counters(number, &lost);
+        }
+    }
+}
+
+fn drain(wake: &OwnedFd) {
+    let _ = rustix::io::read(wake, &mut [0u8; 8]);
+}

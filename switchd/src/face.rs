@@ -1,0 +1,230 @@
+//! The switch's face in the data-plane thread: frames to ports in batches, messages to connections.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::OwnedFd;
+
+use bofuss_agent::{ConnId, Face};
+use bofuss_channel::{Origin, Sender};
+use bofuss_frame::{Capabilities, Frame, Pool};
+use bofuss_oflib::message::PortDesc;
+use bofuss_oflib::types::QueueId;
+use bofuss_oflib::{Message, PortNo};
+use bofuss_ports::{BATCH_FRAMES, Counters, Link, PortError};
+use rustix::event::epoll;
+use tracing::{debug, warn};
+
+use crate::port::OpenPort;
+
+/// Frames that wait for a port at most; what comes then is dropped and counted.
+const MAX_QUEUED_FRAMES: usize = 1024;
+
+/// A port with what waits for it.
+struct Slot {
+    port: OpenPort,
+    queued: Vec<Frame>,
+    /// Frames dropped because too many waited.
+    overflowed: u64,
+    /// Whether the epoll set watches for room to send.
+    watched: bool,
+}
+
+/// The ports and connections.
+pub struct PlaneFace {
+    epoll: OwnedFd,
+    slots: BTreeMap<PortNo, Slot>,
+    senders: BTreeMap<ConnId, (Sender, Origin)>,
+}
+
+/// The same connection, as the agent names it.
+pub fn conn_id(id: bofuss_channel::ConnId) -> ConnId {
+    ConnId(id.0)
+}
+
+impl PlaneFace {
+    /// Without ports and connections.
+    pub fn new(epoll: OwnedFd) -> Self {
+        Self {
+            epoll,
+            slots: BTreeMap::new(),
+            senders: BTreeMap::new(),
+        }
+    }
+
+    /// Takes a port and watches it. Errors: the system's.
+    pub fn add_port(&mut self, port: OpenPort) -> io::Result<()> {
+        let number = port.number;
+        let slot = Slot {
+            port,
+            queued: Vec::new(),
+            overflowed: 0,
+            watched: false,
+        };
+        if let Some(fd) = slot.port.driver.fd() {
+            let token = epoll::EventData::new_u64(number.0.into());
+            epoll::add(&self.epoll, fd, token, epoll::EventFlags::IN)?;
+        }
+        self.slots.insert(number, slot);
+        Ok(())
+    }
+
+    /// Gives up a port; what it was called.
+    pub fn remove_port(&mut self, number: PortNo) -> Option<String> {
+        let slot = self.slots.remove(&number)?;
+        if let Some(fd) = slot.port.driver.fd() {
+            let _ = epoll::delete(&self.epoll, fd);
+        }
+        Some(slot.port.name)
+    }
+
+    /// Whether there is a port of this number.
+    pub fn has_port(&self, number: PortNo) -> bool {
+        self.slots.contains_key(&number)
+    }
+
+    /// The port on the interface with this kernel index.
+    pub fn port_with_index(&self, index: u32) -> Option<PortNo> {
+        let mut slots = self.slots.iter();
+        slots
+            .find(|(_, slot)| slot.port.index() == Some(index))
+            .map(|(number, _)| *number)
+    }
+
+    /// Notes what the kernel says of a port's interface; the port as it then is. `None` if the
+    /// interface is no port.
+    pub fn update_link(&mut self, link: &Link) -> Option<(PortDesc, Capabilities)> {
+        let number = self.port_with_index(link.index)?;
+        let port = &mut self.slots.get_mut(&number)?.port;
+        port.update(link);
+        Some((port.desc(), port.driver.capabilities()))
+    }
+
+    /// The drivers' counters, with the frames that waited in vain.
+    pub fn driver_counters(&mut self) -> Vec<(PortNo, Counters)> {
+        let count = |(number, slot): (&PortNo, &mut Slot)| (*number, slot.port.driver.counters());
+        self.slots.iter_mut().map(count).collect()
+    }
+
+    /// Ports without a descriptor to poll, which are asked at every turn.
+    pub fn unpolled(&self) -> Vec<PortNo> {
+        let without = self
+            .slots
+            .iter()
+            .filter(|(_, slot)| slot.port.is_unpolled());
+        without.map(|(number, _)| *number).collect()
+    }
+
+    /// Whether there is such a port with frames still to come.
+    pub fn has_unpolled(&self) -> bool {
+        self.slots.values().any(|slot| slot.port.is_unpolled())
+    }
+
+    /// Receives one batch.
+    pub fn receive(
+        &mut self,
+        number: PortNo,
+        pool: &Pool,
+        frames: &mut Vec<Frame>,
+    ) -> Result<usize, PortError> {
+        match self.slots.get_mut(&number) {
+            Some(slot) => slot.port.receive(pool, frames, BATCH_FRAMES),
+            None => Ok(0),
+        }
+    }
+
+    /// Sends what waits for one port, as far as there is room, and watches for room if that is short.
+    pub fn send_queued(&mut self, number: PortNo) {
+        let Some(slot) = self.slots.get_mut(&number) else {
+            return;
+        };
+        if slot.queued.is_empty() && !slot.watched {
+            return;
+        }
+        if let Err(PortError::Io(error)) = slot.port.driver.send(&mut slot.queued) {
+            debug!(port = number.0, "sending: {error}");
+        }
+        let wanted = !slot.queued.is_empty();
+        if let (true, Some(fd)) = (wanted != slot.watched, slot.port.driver.fd()) {
+            let flags = epoll::EventFlags::IN;
+            let flags = if wanted {
+                flags | epoll::EventFlags::OUT
+            } else {
+                flags
+            };
+            let token = epoll::EventData::new_u64(number.0.into());
+            let _ = epoll::modify(&self.epoll, fd, token, flags);
+            slot.watched = wanted;
+        }
+    }
+
+    /// Sends what waits for all ports.
+    pub fn flush_ports(&mut self) {
+        let waiting = self
+            .slots
+            .iter()
+            .filter(|(_, slot)| !slot.queued.is_empty() && !slot.watched);
+        // A handful of numbers; the list has no heap when it is empty.
+        let numbers: Vec<PortNo> = waiting.map(|(number, _)| *number).collect();
+        numbers
+            .into_iter()
+            .for_each(|number| self.send_queued(number));
+    }
+
+    /// Takes a connection.
+    pub fn add_sender(&mut self, conn: ConnId, sender: Sender, origin: Origin) {
+        self.senders.insert(conn, (sender, origin));
+    }
+
+    /// Gives up a connection.
+    pub fn remove_sender(&mut self, conn: ConnId) {
+        self.senders.remove(&conn);
+    }
+
+    /// Who is at the other end of a connection, for the log.
+    pub fn peer(&self, conn: ConnId) -> String {
+        self.senders
+            .get(&conn)
+            .map_or_else(String::new, |(_, origin)| origin.to_string())
+    }
+}
+
+impl Face for PlaneFace {
+    fn transmit(&mut self, port: PortNo, _: QueueId, frame: Frame) {
+        let Some(slot) = self.slots.get_mut(&port) else {
+            return;
+        };
+        if slot.queued.len() >= MAX_QUEUED_FRAMES {
+            slot.overflowed += 1;
+            return;
+        }
+        slot.queued.push(frame);
+        if slot.queued.len() >= BATCH_FRAMES && !slot.watched {
+            self.send_queued(port);
+        }
+    }
+
+    fn flush(&mut self) {
+        self.flush_ports();
+    }
+
+    fn send(&mut self, conn: ConnId, xid: u32, message: Message) {
+        if let Some((sender, _)) = self.senders.get(&conn) {
+            sender.send(xid, message);
+        }
+    }
+
+    fn has_room(&self, conn: ConnId) -> bool {
+        self.senders
+            .get(&conn)
+            .is_none_or(|(sender, _)| sender.has_room())
+    }
+
+    fn set_link(&mut self, port: PortNo, up: bool) {
+        let Some(name) = self.slots.get(&port).and_then(|slot| slot.port.interface()) else {
+            return;
+        };
+        if let Err(error) = bofuss_ports::set_link(name, up) {
+            warn!("port {port}: {error}");
+        }
+    }
+}
