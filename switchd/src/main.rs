@@ -3,6 +3,7 @@
 
 mod config;
 mod dataplane;
+mod demo;
 mod face;
 mod port;
 mod run;
@@ -30,6 +31,8 @@ struct Cli {
 enum Command {
     /// Run a switch in the foreground until SIGTERM or Ctrl-C.
     Run(config::Options),
+    /// Show what a switch does: three hosts, pings, a TCP transfer, tables, a packet explained.
+    Demo(demo::DemoOptions),
 }
 
 fn main() -> ExitCode {
@@ -54,6 +57,7 @@ fn main() -> ExitCode {
             Ok(config) => runtime.block_on(serve(config)),
             Err(error) => return usage(&error),
         },
+        Command::Demo(options) => runtime.block_on(demo::demo(options, stopped())),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

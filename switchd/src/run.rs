@@ -30,14 +30,8 @@ pub type Enter = Box<dyn FnOnce() -> Result<(), String> + Send>;
 
 /// A running switch.
 pub struct Running {
-    /// Its name.
-    pub name: String,
-    /// Its datapath id.
-    pub datapath_id: u64,
     /// Its socket in the run-time directory.
     pub socket: PathBuf,
-    /// Where it listens, with the ports that the kernel chose.
-    pub listening: Vec<PassiveAddress>,
     done: oneshot::Receiver<Result<(), String>>,
     _targets: Vec<Target>,
     _listeners: Vec<Listener>,
@@ -96,22 +90,25 @@ pub async fn start(config: Config, enter: Option<Enter>) -> Result<Running, Stri
         let listener = hub.listen(address, mode).await;
         listeners.push(listener.map_err(|error| format!("--listen {error}"))?);
     }
-    let listening = listeners.iter().map(|l| l.address().clone()).collect();
     let targets = config
         .controllers
         .into_iter()
         .map(|address| hub.connect(address))
         .collect();
     info!(
-        "switch {}: datapath id {datapath_id:#018x}, {} ports",
+        "switch {}: datapath id {datapath_id:#018x}, {} ports, {:?}",
         config.name,
-        config.ports.len()
+        config.ports.len(),
+        config.fail_mode
     );
+    for listener in &listeners {
+        info!(
+            "waiting for controllers and tools on {}",
+            listener.address()
+        );
+    }
     Ok(Running {
-        name: config.name,
-        datapath_id,
         socket,
-        listening,
         done,
         _targets: targets,
         _listeners: listeners,
