@@ -34,7 +34,8 @@ as_caller() {
 wanted() {
     echo 'cc gcc
 libc-headers libc6-dev
-ip iproute2'
+ip iproute2
+ping iputils-ping'
     case $1 in test) echo 'git git
 python3 python3
 python3-venv python3-venv
@@ -43,7 +44,6 @@ ovs-ofctl openvswitch-common
 tshark tshark
 iperf3 iperf3
 ethtool ethtool
-ping iputils-ping
 tcpdump tcpdump' ;; fuzz) echo 'c++ g++' ;; esac
     sh "$0" has-cargo "$1" || echo 'curl curl
 ca-certificates ca-certificates'

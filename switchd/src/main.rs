@@ -22,9 +22,9 @@ use tracing_subscriber::EnvFilter;
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// What to log: error, warn, info, debug or trace, also by part, as bofuss_channel=debug.
-    #[arg(long, global = true, default_value = "info", value_name = "LEVEL")]
-    log: String,
+    /// What to log: error, warn, info, debug or trace [default: info, in the demo warn].
+    #[arg(long, global = true, value_name = "LEVEL")]
+    log: Option<String>,
 }
 
 #[derive(Subcommand)]
@@ -37,9 +37,13 @@ enum Command {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let filter = match EnvFilter::try_new(&cli.log) {
+    let level = cli.log.as_deref().unwrap_or(match cli.command {
+        Command::Run(_) => "info",
+        Command::Demo(_) => "warn",
+    });
+    let filter = match EnvFilter::try_new(level) {
         Ok(filter) => filter,
-        Err(error) => return usage(&format!("--log {}: {error}", cli.log)),
+        Err(error) => return usage(&format!("--log {level}: {error}")),
     };
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     tracing_subscriber::fmt()

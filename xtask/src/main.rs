@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+mod bench;
 mod ci;
 mod cost;
 mod docs;
@@ -21,7 +22,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   size              code lines of each room against its budget
   cost [GUIDE]      the tutorials' patches against their bars
   e2e [ARGS]        end-to-end tests; ARGS as for cargo test
-  fuzz [SECONDS [TARGET]]";
+  fuzz [SECONDS [TARGET]]
+  bench             processor time of a 64-byte frame, against the yardstick's";
 
 fn main() -> ExitCode {
     let Some(xtask) = std::env::var_os("CARGO_MANIFEST_DIR") else {
@@ -42,6 +44,8 @@ fn main() -> ExitCode {
         ["cost"] => cost::run(root, &target, ""),
         ["cost", guide] => cost::run(root, &target, guide),
         ["e2e", ..] => e2e::run(root, &target, &arguments[1..]),
+        ["bench"] => bench::run(root, &target),
+        ["bench", "--inside", programs] => bench::inside(Path::new(programs)),
         ["fuzz", ..] => fuzz::run(root, &target, &arguments[1..]),
         _ => {
             eprintln!("{USAGE}");
