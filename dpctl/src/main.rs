@@ -1,2 +1,72 @@
-//! To come.
-fn main() {}
+//! `dpctl`: asks and changes an OpenFlow switch from the command line.
+#![forbid(unsafe_code)]
+
+mod find;
+mod show;
+mod verbs;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Parser;
+
+/// Ask and change an OpenFlow switch.
+///
+/// ADDRESS is tcp:HOST[:PORT], unix:FILE or the name of a running bofuss switch; it stands before the
+/// verb or behind the arguments. Without it, the only switch running is meant.
+#[derive(Parser)]
+#[command(name = "dpctl", version, after_help = verbs::help(), arg_required_else_help = true)]
+struct Cli {
+    /// [ADDRESS] VERB [ARGUMENT...]
+    #[arg(
+        required = true,
+        value_name = "WORD",
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    words: Vec<String>,
+    /// Match priority and all fields exactly, in mod-flows and del-flows.
+    #[arg(long)]
+    strict: bool,
+    /// The longest wait for the switch, in seconds.
+    #[arg(short, long, default_value_t = 10, value_name = "SECONDS")]
+    timeout: u64,
+}
+
+/// Why a command failed.
+pub(crate) enum Failure {
+    /// The command line is wrong: exit code 2.
+    Usage(String),
+    /// The switch or the connection is: exit code 1.
+    Failed(String),
+}
+
+impl From<String> for Failure {
+    fn from(text: String) -> Self {
+        Self::Usage(text)
+    }
+}
+
+fn main() -> ExitCode {
+    let mut cli = Cli::parse();
+    // Options may also stand behind the verb, as users of ovs-ofctl write them.
+    let count = cli.words.len();
+    cli.words.retain(|word| word != "--strict");
+    cli.strict |= cli.words.len() < count;
+    let timeout = Duration::from_secs(cli.timeout.max(1));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let runtime = runtime.expect("a runtime of one thread needs two descriptors");
+    match runtime.block_on(verbs::run(&cli.words, cli.strict, timeout)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Usage(error)) => {
+            eprintln!("dpctl: {error}");
+            ExitCode::from(2)
+        }
+        Err(Failure::Failed(error)) => {
+            eprintln!("dpctl: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

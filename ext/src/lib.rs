@@ -11,6 +11,8 @@ use bofuss_oflib::Catalogue;
 
 pub mod flow_state;
 
+pub use bofuss_agent::trace;
+
 /// The specification's rows and every extension's.
 pub fn catalogue() -> Catalogue {
     let mut catalogue = Catalogue::default();
