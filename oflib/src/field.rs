@@ -1,5 +1,7 @@
 //! The match fields: one row of constant data each, from which everything else about a field follows.
 
+use core::fmt;
+
 use crate::types::Mac;
 
 /// The headers that a parser finds, and the small places within them that move. Each counts bits from
@@ -88,7 +90,7 @@ pub enum Style {
 }
 
 /// One match field.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Field {
     /// The OpenFlow name, in lower case, without its prefix.
     pub name: &'static str,
@@ -98,7 +100,7 @@ pub struct Field {
     pub experimenter: u32,
     /// The field's number in its class.
     pub number: u8,
-    /// Width in bits; on the wire whole bytes, filled up with zero bits in front.
+    /// Width in bits; on the wire [`Field::bytes`], filled up with zero bits in front.
     pub bits: u16,
     /// Whether a mask is allowed.
     pub maskable: bool,
@@ -119,9 +121,15 @@ pub struct Field {
 }
 
 impl Field {
-    /// Bytes of a value on the wire and in a key.
+    /// Bytes of a value on the wire and in a key: as many as its bits fill, else those of the next
+    /// integer that holds it (20 bits take 4). Spec: OpenFlow 1.3.5 section 7.2.3.7, table 12.
     pub const fn bytes(&self) -> usize {
-        self.bits.div_ceil(8) as usize
+        let bytes = self.bits.div_ceil(8) as usize;
+        if self.bits.is_multiple_of(8) {
+            bytes
+        } else {
+            bytes.next_power_of_two()
+        }
     }
 
     /// The name that is printed.
@@ -145,14 +153,11 @@ impl Field {
                 .any(|alias| alias.eq_ignore_ascii_case(name))
     }
 
-    /// All bits of a value set, in the first [`Field::bytes`] bytes.
+    /// All bits of a value set, in the last bits of the first [`Field::bytes`] bytes.
     pub fn ones(&self) -> [u8; 16] {
-        let mut ones = [0; 16];
-        ones[..self.bytes()].fill(0xff);
-        if !self.bits.is_multiple_of(8) {
-            ones[0] = (1 << (self.bits % 8)) - 1;
-        }
-        ones
+        let unused = 128 - 8 * self.bytes() as u32;
+        let ones = u128::MAX >> (128 - u32::from(self.bits));
+        (ones << unused).to_be_bytes()
     }
 
     /// A row that an extension brings: no place in any header, no prerequisite, an id still to come.
@@ -178,6 +183,13 @@ impl Field {
             id: 0,
             offset: 0,
         }
+    }
+}
+
+impl fmt::Debug for Field {
+    /// The name alone: messages hold fields, and a row says more than they need.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
     }
 }
 

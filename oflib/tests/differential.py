@@ -1,0 +1,291 @@
+"""Reads OpenFlow 1.3 with os-ken and scapy, and compares what each reads with what we read.
+
+  make           prints messages that os-ken encodes, in hexadecimal, one a line
+  check          reads lines of hexadecimal, a tab, and our reading (Rust's debug form); prints differences
+
+A message becomes a table of name -> numbers, whatever the nesting: names are the specification's in all three.
+
+Known limits of the two. os-ken is a controller's codec: it reads what a switch sends and FLOW_MOD, nothing
+else, so what it encodes is compared with what it was told to encode. scapy fails on a PORT_DESC request, on
+fields of three bytes (MPLS_LABEL, IPV6_FLABEL) and of experimenters, on most set-fields, on empty action
+lists, on queues and meter bands, on error types that the specification has not, and it reads packets as
+Ethernet whatever their length: such messages it does not get.
+"""
+import collections, ipaddress, logging, random, re, signal, sys
+
+logging.disable(logging.CRITICAL)
+from os_ken.ofproto import ofproto_parser, ofproto_protocol, ofproto_v1_3 as ofp
+from os_ken.ofproto import ofproto_v1_3_parser as parser
+from scapy.contrib import openflow3
+from scapy.packet import Packet, Raw
+
+DATAPATH = ofproto_protocol.ProtocolDesc(ofp.OFP_VERSION)
+FIELDS = {t.name: t.num & 0x7f for t in ofp.oxm_types if type(t.num) is int}
+FIELDS['tcp_flags'] = 42
+ACTIONS = """Output CopyTtlOut CopyTtlIn SetMplsTtl DecMplsTtl PushVlan PopVlan PushMpls PopMpls SetQueue Group
+SetNwTtl DecNwTtl SetField PushPbb PopPbb""".split()
+# our arguments without a name of their own
+UNNAMED = dict(GotoTable='table_id', Meter='meter_id', SetMplsTtl='mpls_ttl', SetNwTtl='nw_ttl',
+               PushVlan='ethertype', PushMpls='ethertype', PopMpls='ethertype', PushPbb='ethertype',
+               SetQueue='queue_id', Group='group_id', DscpRemark='prec_level', MinRate='rate', MaxRate='rate')
+
+
+def value(v):
+    """A number from any form of one, else None."""
+    if isinstance(v, bytes):
+        v = v.rstrip(b'\0').decode('ascii', 'replace')
+    if isinstance(v, str):
+        if re.fullmatch(r'(\w\w:){5}\w\w', v):
+            return int(v.replace(':', ''), 16)
+        try:
+            return int(ipaddress.ip_address(v))
+        except ValueError:
+            return v
+    try:
+        return int(v)
+    except (TypeError, ValueError):
+        return None
+
+
+# one name for what has several
+ALIASES = dict(cmd='command', errcode='code', errtype='ty', group_type='ty', exp_type='code')
+ALIASES |= dict.fromkeys('name mfr_desc hw_desc sw_desc serial_num dp_desc port_name table_name'.split(), 'names')
+for one in 'packet_in', 'port_status', 'flow_removed':
+    ALIASES |= dict.fromkeys([one, one + '_slave', one + '_mask_master', one + '_mask_slave'], one + '_mask')
+for one in 'packet', 'byte':
+    ALIASES |= dict.fromkeys([f'{one}_in_count', f'{one}_band_count'], f'{one}_count')
+
+
+class Table(collections.defaultdict):
+    def __init__(self):
+        super().__init__(list)
+
+    def put(self, name, v):
+        v = value(v)
+        if v is not None:
+            self[ALIASES.get(name, name)].append(v)
+
+
+def ours(debug):
+    table = Table()
+    for name, v, mask in re.findall(r'(\w+)=0x([0-9a-f]+)/0x([0-9a-f]+)', debug):
+        table['oxm'].append((FIELDS[name], int(v, 16) & int(mask, 16)))
+    table['action'] = [a.lower() for a in re.findall(
+        r'(?<!body:)[\[ ](%s)(?=[],(])' % '|'.join(ACTIONS), debug)]
+    for name, v in re.findall(r'(\w+)\((?:\w+\()?(\d+)\)', debug):
+        if name in UNNAMED:
+            table.put(UNNAMED[name], int(v))
+    for v, mask in re.findall(r'WriteMetadata { value: (\d+), mask: (\d+)', debug):
+        table.put('metadata', int(v))
+        table.put('metadata_mask', int(mask))
+    debug = re.sub(r'WriteMetadata {[^}]*}|TypeId {[^}]*}', '', debug)
+    for name, v in re.findall(r'(\w+): (?:\w+\()?(\d+)', debug):
+        table.put(name, int(v))
+    for name, v in re.findall(r'(\w+): (?:Mac\()?\[(\d[\d, ]*)\]', debug):
+        v = [int(n) for n in v.split(', ')]
+        table[name] += [int.from_bytes(bytes(v), 'big')] if name == 'hw_addr' else v
+    for more in re.findall(r'more: (\w+)', debug):
+        table.put('flags', more == 'true')
+    if table['experimenter'] == [0]:
+        del table['experimenter']
+    names = re.findall(r'\w+: FixedStr\((".*?[^\\]"|"")\)', debug)
+    if all(re.fullmatch(r'"[\w ]*"', name) for name in names):
+        table['names'] = [name.strip('"') for name in names]
+    return table
+
+
+def osken(message):
+    table = Table()
+
+    def walk(name, v):
+        if isinstance(v, list):
+            for one in v:
+                walk(name, one)
+        elif isinstance(v, dict):
+            for key, one in v.items():
+                if key == 'OXMTlv':
+                    mask = value(one['mask'])
+                    whole = value(one['value'])
+                    table['oxm'].append((FIELDS[one['field']], whole if mask is None else whole & mask))
+                    continue
+                if key.startswith('OFPAction') and isinstance(one, dict):
+                    table['action'].append(key[9:].lower())
+                walk(key, one)
+        else:
+            table.put(name, v)
+
+    walk('', message.to_jsondict())
+    return table
+
+
+def scapy(message):
+    table = Table()
+
+    def walk(packet):
+        kind = type(packet).__name__
+        if kind.startswith('OFB'):
+            fields = [f for f in packet.fields_desc if f.name not in ('class_', 'field', 'hasmask', 'len')]
+            numbers = [value(packet.getfieldval(f.name)) for f in fields]
+            v = numbers[0] & numbers[1] if len(numbers) > 1 else numbers[0]
+            table['oxm'].append((int(packet.field), v))
+            return
+        if kind.startswith('OFPAT'):
+            table['action'].append(kind[5:].lower())
+        for field in packet.fields_desc:
+            v = packet.getfieldval(field.name)
+            for one in v if isinstance(v, list) else [v]:
+                if isinstance(one, Packet):
+                    walk(one)
+                else:
+                    table.put(field.name, one)
+
+    walk(message)
+    return table
+
+
+# what scapy does not read, or gets wrong
+SCAPY_CANNOT = re.compile(
+    r'SetField\(|tcp_flags|Actions\(\[\]\)|MultipartRequest .*PortDesc|Queue\w+ { port|Bands? { kind|ErrorCode { ty: \d{2,}'
+    r'|Packet(?:In|Out)\(.*data: Bytes\(\[(?:\d+, ){0,20}\d*\]')
+# what one of them does not read, or reads under a name of its own that says something else elsewhere
+SKIPPED = {
+    'os-ken': {'ty', 'code', 'reserved', 'masked', 'bitmap', 'capabilities'},
+    'scapy': {'masked', 'bitmap', 'ty', 'max_groups', 'actions'},
+}
+
+
+def differences(who, mine, theirs):
+    for name, numbers in mine.items():
+        if name in SKIPPED[who] or not numbers:
+            continue
+        if sorted(map(str, numbers)) != sorted(map(str, theirs.get(name, []))):
+            yield f'{who} {name}: we {numbers}, they {theirs.get(name)}'
+
+
+def timed_out(*_):
+    raise TimeoutError
+
+
+def made(count=400):
+    """Messages that os-ken encodes, by their bytes."""
+    r = random.Random(7)
+    u = lambda bits: r.getrandbits(bits)
+    mac = lambda: ':'.join(f'{u(8):02x}' for _ in range(6))
+    ip = lambda: str(ipaddress.IPv4Address(u(32)))
+    ip6 = lambda: str(ipaddress.IPv6Address(u(128)))
+    p = parser
+
+    def match():
+        return p.OFPMatch(**r.choice([
+            lambda: {},
+            lambda: dict(in_port=u(31), eth_dst=mac(), eth_src=(mac(), 'ff:00:00:00:00:00')),
+            lambda: dict(vlan_vid=0x1000 | u(12), vlan_pcp=u(3), metadata=(u(64), u(64))),
+            lambda: dict(eth_type=0x800, ip_dscp=u(6), ip_ecn=u(2), ip_proto=6, ipv4_src=ip(),
+                         ipv4_dst=(ip(), '255.255.0.0'), tcp_src=u(16), tcp_dst=u(16), tcp_flags=u(12)),
+            lambda: dict(eth_type=0x86dd, ip_proto=17, ipv6_src=ip6(), ipv6_dst=(ip6(), 'ffff:ffff::'),
+                         ipv6_flabel=u(20), ipv6_exthdr=(u(9), u(9)), udp_src=u(16), udp_dst=u(16)),
+            lambda: dict(eth_type=0x86dd, ip_proto=58, icmpv6_type=136, icmpv6_code=u(8),
+                         ipv6_nd_target=ip6(), ipv6_nd_tll=mac()),
+            lambda: dict(eth_type=0x806, arp_op=u(16), arp_spa=ip(), arp_tpa=ip(), arp_sha=mac(),
+                         arp_tha=mac()),
+            lambda: dict(eth_type=0x8847, mpls_label=u(20), mpls_tc=u(3), mpls_bos=u(1)),
+            lambda: dict(eth_type=0x88e7, pbb_isid=u(24), tunnel_id=(u(64), u(64))),
+        ])())
+
+    def actions():
+        one = [
+            lambda: p.OFPActionOutput(u(32), u(16)), lambda: p.OFPActionGroup(u(32)),
+            lambda: p.OFPActionSetQueue(u(32)), p.OFPActionCopyTtlOut, p.OFPActionCopyTtlIn,
+            lambda: p.OFPActionSetMplsTtl(u(8)), p.OFPActionDecMplsTtl, lambda: p.OFPActionSetNwTtl(u(8)),
+            p.OFPActionDecNwTtl, lambda: p.OFPActionPushVlan(0x88a8), p.OFPActionPopVlan,
+            lambda: p.OFPActionPushMpls(0x8848), lambda: p.OFPActionPopMpls(u(16)),
+            lambda: p.OFPActionPushPbb(0x88e7), p.OFPActionPopPbb,
+            lambda: p.OFPActionSetField(eth_dst=mac()), lambda: p.OFPActionSetField(ipv4_src=ip()),
+            lambda: p.OFPActionSetField(ipv6_dst=ip6()), lambda: p.OFPActionSetField(mpls_label=u(20)),
+            lambda: p.OFPActionSetField(vlan_vid=0x1000 | u(12)), lambda: p.OFPActionSetField(ip_dscp=u(6))]
+        return [r.choice(one)() for _ in range(r.randrange(4))]
+
+    def instructions():
+        apply, write, clear = ofp.OFPIT_APPLY_ACTIONS, ofp.OFPIT_WRITE_ACTIONS, ofp.OFPIT_CLEAR_ACTIONS
+        every = [p.OFPInstructionMeter(u(32)), p.OFPInstructionActions(apply, actions()),
+                 p.OFPInstructionActions(clear, []), p.OFPInstructionActions(write, actions()),
+                 p.OFPInstructionWriteMetadata(u(64), u(64)), p.OFPInstructionGotoTable(u(8))]
+        return [one for one in every if u(1)]
+
+    def bucket():
+        return p.OFPBucket(weight=u(16), watch_port=u(32), watch_group=u(32), actions=actions())
+
+    d = DATAPATH
+    kinds = [
+        lambda: p.OFPSetConfig(d, u(2), u(16)),
+        lambda: p.OFPPacketOut(d, buffer_id=ofp.OFP_NO_BUFFER, in_port=u(32), actions=actions(),
+                               data=r.randbytes(r.randrange(40))),
+        lambda: p.OFPFlowMod(d, u(64), u(64), u(8), u(8) % 5, u(16), u(16), u(16), u(32), u(32), u(32), u(5),
+                             match(), instructions()),
+        lambda: p.OFPGroupMod(d, u(8) % 3, u(2), u(32), [bucket() for _ in range(u(2))]),
+        lambda: p.OFPPortMod(d, u(32), mac(), u(7), u(7), u(16)),
+        lambda: p.OFPTableMod(d, u(8), u(2)),
+        lambda: p.OFPMeterMod(d, u(8) % 3, u(4), u(32), [p.OFPMeterBandDrop(u(32), u(32)),
+                                                         p.OFPMeterBandDscpRemark(u(32), u(32), u(8))]),
+        lambda: p.OFPRoleRequest(d, u(2), u(64)),
+        lambda: p.OFPSetAsync(d, *[[u(32), u(32)] for _ in range(3)]),
+        lambda: p.OFPQueueGetConfigRequest(d, u(32)),
+        lambda: p.OFPFlowStatsRequest(d, 0, u(8), u(32), u(32), u(64), u(64), match()),
+        lambda: p.OFPAggregateStatsRequest(d, 0, u(8), u(32), u(32), u(64), u(64), match()),
+        lambda: p.OFPPortStatsRequest(d, 0, u(32)), lambda: p.OFPQueueStatsRequest(d, 0, u(32), u(32)),
+        lambda: p.OFPGroupStatsRequest(d, 0, u(32)), lambda: p.OFPMeterStatsRequest(d, 0, u(32)),
+        lambda: p.OFPMeterConfigStatsRequest(d, 0, u(32)),
+        lambda: r.choice([p.OFPDescStatsRequest, p.OFPTableStatsRequest, p.OFPGroupDescStatsRequest,
+                          p.OFPGroupFeaturesStatsRequest, p.OFPMeterFeaturesStatsRequest,
+                          p.OFPPortDescStatsRequest])(d, 0),
+        lambda: r.choice([p.OFPFeaturesRequest, p.OFPGetConfigRequest, p.OFPBarrierRequest,
+                          p.OFPGetAsyncRequest])(d),
+    ]
+    messages = {}
+    for i in range(count):
+        message = kinds[i % len(kinds)]()
+        message.set_xid(i)
+        message.serialize()
+        messages[bytes(message.buf)] = message
+    return messages
+
+
+def make():
+    for raw in made():
+        print(raw.hex())
+
+
+def print_differences(found, line):
+    for one in found:
+        print(one, line, sep='\n  ', end='')
+
+
+def check():
+    signal.signal(signal.SIGALRM, timed_out)
+    theirs_made, counts = made(), collections.Counter()
+    for line in sys.stdin:
+        digits, debug = line.rstrip('\n').split('\t')
+        kind = '.'.join(re.match(r'(\w+)\((?:\w+ { more: \w+, body: (\w+))?', debug).groups(''))
+        raw, mine = bytes.fromhex(digits), ours(debug)
+        found = []
+        signal.alarm(5)
+        theirs = theirs_made.get(raw) or ofproto_parser.msg(DATAPATH, *ofproto_parser.header(raw), raw)
+        if theirs is not None:
+            counts['os-ken'] += 1
+            found += differences('os-ken', mine, osken(theirs))
+        if SCAPY_CANNOT.search(debug):
+            print_differences(found, line)
+            continue
+        try:
+            theirs = openflow3.OpenFlow3(raw)
+            found += differences('scapy', mine, scapy(theirs))
+            counts['scapy'] += 1
+        except Exception as e:
+            found.append(f'scapy {kind}: {e!r}')
+        signal.alarm(0)
+        print_differences(found, line)
+    print('read', counts['os-ken'], counts['scapy'])
+
+
+if __name__ == '__main__':
+    dict(make=make, check=check)[sys.argv[1]]()

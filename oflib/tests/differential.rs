@@ -1,0 +1,96 @@
+//! Two codecs that we did not write read our messages as we do, and we theirs: os-ken's and scapy's.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use crate::common::generate::messages;
+use crate::common::{codec, digits, from_root, hex};
+
+/// The Python that has both, if it is there. Panics: if it is not, where nothing may be skipped.
+fn python() -> Option<PathBuf> {
+    let given = std::env::var_os("BOFUSS_PYTHON").map(PathBuf::from);
+    let python = given.unwrap_or_else(|| from_root("target/venv/bin/python"));
+    let works = Command::new(&python)
+        .args(["-c", "import os_ken, scapy"])
+        .stderr(Stdio::null())
+        .status();
+    let works = works.is_ok_and(|status| status.success());
+    assert!(
+        works || std::env::var_os("CI").is_none(),
+        "no os-ken and scapy in {python:?}"
+    );
+    works.then_some(python)
+}
+
+/// What the script prints for a verb and an input.
+fn run(python: &PathBuf, verb: &str, input: String) -> String {
+    let mut child = Command::new(python)
+        .arg(from_root("oflib/tests/differential.py"))
+        .arg(verb)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("python starts");
+    let mut stdin = child.stdin.take().expect("it is a pipe");
+    let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
+    let output = child.wait_with_output().expect("python ends");
+    assert!(
+        output.status.success(),
+        "differential.py {verb}: {}",
+        output.status
+    );
+    writer
+        .join()
+        .expect("the writer ends")
+        .expect("python reads all");
+    String::from_utf8(output.stdout).expect("the script prints text")
+}
+
+#[test]
+fn other_codecs_read_as_we_do() {
+    let Some(python) = python() else {
+        eprintln!("skipped: no os-ken and scapy here; xtask/setup.sh venv installs them");
+        return;
+    };
+    let codec = codec();
+    let mut lines = String::new();
+    let unknown_to_them = ["Experimenter", "color="];
+    for (xid, message) in messages(6, &codec).take(4_000) {
+        let debug = format!("{message:?}");
+        if unknown_to_them.iter().any(|name| debug.contains(name)) {
+            continue;
+        }
+        let mut bytes = Vec::new();
+        codec
+            .encode(xid, &message, &mut bytes)
+            .expect("short enough");
+        lines += &format!("{}\t{debug}\n", digits(&bytes));
+    }
+    for made in run(&python, "make", String::new()).lines() {
+        let bytes = hex(made);
+        let (xid, message) = codec
+            .decode(&bytes)
+            .unwrap_or_else(|e| panic!("{made}: {e}"));
+        let mut again = Vec::new();
+        codec
+            .encode(xid, &message, &mut again)
+            .expect("short enough");
+        assert_eq!(digits(&again), made, "{message}");
+        lines += &format!("{made}\t{message:?}\n");
+    }
+    let printed = run(&python, "check", lines);
+    let (found, counts) = printed
+        .trim_end()
+        .rsplit_once('\n')
+        .unwrap_or(("", &printed));
+    assert!(found.is_empty(), "{found}");
+    let counts: Vec<usize> = counts
+        .split(' ')
+        .filter_map(|n| n.trim().parse().ok())
+        .collect();
+    assert!(
+        counts[0] > 1_500 && counts[1] > 1_500,
+        "too few were read: {counts:?}"
+    );
+}
