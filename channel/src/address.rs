@@ -1,7 +1,6 @@
-//! Addresses as users type them: `tcp:` and `unix:` to connect to, `ptcp:` and `punix:` to listen on.
+//! Addresses as users type them: `tcp:`, `unix:` to connect to, `ptcp:`, `punix:` to listen on.
 
-use std::os::unix::fs::MetadataExt;
-use std::{env, fmt, fs, net::Ipv6Addr, path::PathBuf, str::FromStr};
+use std::{fmt, net::Ipv6Addr, path::PathBuf, str::FromStr};
 
 /// The port of OpenFlow, where an address names none.
 pub const DEFAULT_PORT: u16 = 6653;
@@ -42,40 +41,16 @@ pub struct AddressError {
 impl FromStr for ActiveAddress {
     type Err = AddressError;
     fn from_str(text: &str) -> Result<Self, AddressError> {
-        let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
-        let endpoint = match kind {
-            "tcp" => tcp(rest),
-            "unix" => unix(rest),
-            "ptcp" | "punix" => Err(format!(
-                "{kind}: waits for connections, but this is to be connected to"
-            )),
-            _ => Err(unknown(kind)),
-        };
-        endpoint.map(Self).map_err(|wrong| AddressError {
-            text: text.into(),
-            wrong,
-            example: "tcp:127.0.0.1:6653 or unix:/run/switch.sock",
-        })
+        let example = "tcp:127.0.0.1:6653 or unix:/run/switch.sock";
+        read(text, ["tcp", "unix"], tcp, example).map(Self)
     }
 }
 
 impl FromStr for PassiveAddress {
     type Err = AddressError;
     fn from_str(text: &str) -> Result<Self, AddressError> {
-        let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
-        let endpoint = match kind {
-            "ptcp" => ptcp(rest),
-            "punix" => unix(rest),
-            "tcp" | "unix" => Err(format!(
-                "{kind}: is to be connected to, but this waits for connections"
-            )),
-            _ => Err(unknown(kind)),
-        };
-        endpoint.map(Self).map_err(|wrong| AddressError {
-            text: text.into(),
-            wrong,
-            example: "ptcp:6654:127.0.0.1 or punix:/run/switch.sock",
-        })
+        let example = "ptcp:6654:127.0.0.1 or punix:/run/switch.sock";
+        read(text, ["ptcp", "punix"], ptcp, example).map(Self)
     }
 }
 
@@ -105,24 +80,27 @@ fn bracketed(host: &str) -> String {
     }
 }
 
-/// The directories where a switch may have its control socket, to be tried in this order: the
-/// system's, then the user's.
-pub fn run_directories() -> Vec<PathBuf> {
-    let mut directories = vec![PathBuf::from("/run/bofuss")];
-    if let Some(user) = env::var_os("XDG_RUNTIME_DIR").filter(|dir| !dir.is_empty()) {
-        directories.push(PathBuf::from(user).join("bofuss"));
-    } else if let Ok(process) = fs::metadata("/proc/self") {
-        directories.push(env::temp_dir().join(format!("bofuss-{}", process.uid())));
-    }
-    directories
-}
-
-/// What is wrong with an address of none of the known kinds.
-fn unknown(kind: &str) -> String {
-    match kind {
-        "ssl" | "pssl" => format!("{kind}: needs TLS, which this version does not speak"),
-        _ => "it begins with no kind of address".into(),
-    }
+/// An address of one of two kinds, the first of which `tcp` reads.
+fn read(
+    text: &str,
+    kinds: [&str; 2],
+    tcp: fn(&str) -> Result<Endpoint, String>,
+    example: &'static str,
+) -> Result<Endpoint, AddressError> {
+    let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
+    let endpoint = match kind {
+        _ if kind == kinds[0] => tcp(rest),
+        _ if kind == kinds[1] => unix(rest),
+        "tcp" | "unix" => Err("it is to be connected to, but this waits for connections".into()),
+        "ptcp" | "punix" => Err("it waits for connections, but this is to be connected to".into()),
+        "ssl" | "pssl" => Err("it needs TLS, which this version does not speak".into()),
+        _ => Err("it begins with no kind of address".into()),
+    };
+    endpoint.map_err(|wrong| AddressError {
+        text: text.into(),
+        wrong,
+        example,
+    })
 }
 
 fn unix(path: &str) -> Result<Endpoint, String> {
@@ -151,10 +129,9 @@ fn tcp(text: &str) -> Result<Endpoint, String> {
 /// `[PORT][:HOST]`
 fn ptcp(text: &str) -> Result<Endpoint, String> {
     let (port, host) = text.split_once(':').unwrap_or((text, DEFAULT_LISTEN_HOST));
-    let port = if port.is_empty() {
-        DEFAULT_PORT
-    } else {
-        self::port(port, 0)?
+    let port = match port {
+        "" => DEFAULT_PORT,
+        port => self::port(port, 0)?,
     };
     let host = self::host(host)?;
     Ok(Endpoint::Tcp { host, port })
@@ -163,12 +140,8 @@ fn ptcp(text: &str) -> Result<Endpoint, String> {
 fn port(text: &str, least: u16) -> Result<u16, String> {
     let port = text.parse().ok().filter(|port| *port >= least);
     port.ok_or_else(|| {
-        let hint = if text.contains(':') {
-            " (an IPv6 address stands in brackets)"
-        } else {
-            ""
-        };
-        format!("{text:?} is no port from {least} to {}{hint}", u16::MAX)
+        let most = u16::MAX;
+        format!("{text:?} is no port from {least} to {most} (IPv6 addresses stand in brackets)")
     })
 }
 

@@ -1,51 +1,26 @@
 //! Turns frames into messages: decodes them and joins the parts of multipart ones.
 
 use bofuss_oflib::error::BadRequest;
+use bofuss_oflib::message::Empty;
 use bofuss_oflib::message::multipart::{ReplyBody, RequestBody};
-use bofuss_oflib::message::{Empty, ErrorMsg};
 use bofuss_oflib::{Codec, DecodeError, ErrorCode, HEADER_BYTES, Message};
+
+use crate::frame::xid_of;
 
 /// The most bytes of unfinished multipart requests that a connection holds.
 pub const MAX_MULTIPART_REQUEST_BYTES: usize = 1 << 20;
 /// The most multipart messages that a peer may have begun and not finished.
 pub const MAX_SEQUENCES: usize = 16;
 
-/// Where the flags of a multipart message are, the low byte, and the one that says that more follow.
+/// Where the low byte of a multipart message's flags is, and the flag that says that more follow.
 const FLAGS_OFFSET: usize = HEADER_BYTES + 3;
 const MORE: u8 = 1;
 
-/// What a frame turned out to be.
-#[derive(Debug)]
-pub(crate) enum Received {
-    /// A message, whole.
-    Whole(u32, Message),
-    /// A part; the message is not whole yet, or was refused at an earlier part.
-    Part,
-    /// Not a message.
-    Bad(Bad),
-}
-
-/// A frame that is not a message, and what to answer.
-#[derive(Debug)]
-pub(crate) struct Bad {
-    pub(crate) xid: u32,
-    pub(crate) reply: Option<ErrorMsg>,
+/// Why a frame is refused, and whether the connection cannot go on.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Refused {
     pub(crate) cause: DecodeError,
-    /// Whether the connection cannot go on.
     pub(crate) fatal: bool,
-}
-
-impl Bad {
-    /// `frame`: as much of it as there is, header at least.
-    pub(crate) fn new(frame: &[u8], cause: DecodeError, fatal: bool) -> Self {
-        let is_error = frame[1] == Message::Error(ErrorMsg::default()).type_number();
-        Self {
-            xid: u32::from_be_bytes([frame[4], frame[5], frame[6], frame[7]]),
-            reply: (!is_error).then(|| ErrorMsg::quoting(cause.error, frame)),
-            cause,
-            fatal,
-        }
-    }
 }
 
 /// A multipart message that is not finished.
@@ -76,43 +51,34 @@ impl Assembler {
         }
     }
 
-    /// Takes a whole frame.
+    /// Takes a whole frame; gives a whole message, or `None` for a part of one or of a refused one.
     ///
-    /// Errors, as `Bad`: the decoder's; BAD_REQUEST/BAD_MULTIPART for a part of another type than
+    /// Errors: the decoder's; BAD_REQUEST/BAD_MULTIPART for a part of another type than
     /// those before it, or of a type that has one part; BAD_REQUEST/MULTIPART_BUFFER_OVERFLOW past
     /// a limit, which ends the connection if it is [`MAX_SEQUENCES`].
     /// Spec: OpenFlow 1.3.5 section 7.3.5.
-    pub(crate) fn receive(&mut self, frame: &[u8]) -> Received {
-        let (ty, xid) = (frame[1], [frame[4], frame[5], frame[6], frame[7]]);
-        let xid = u32::from_be_bytes(xid);
+    pub(crate) fn receive(&mut self, frame: &[u8]) -> Result<Option<(u32, Message)>, Refused> {
+        let (ty, xid) = (frame[1], xid_of(frame));
         let more = is_multipart(ty) && frame.get(FLAGS_OFFSET).is_some_and(|f| f & MORE != 0);
         let begun = self.open.iter().position(|s| s.ty == ty && s.xid == xid);
         let begun = begun.map(|at| self.open.swap_remove(at));
-        let (joined, bytes_before) = match begun {
-            None => (None, 0),
-            Some(Sequence {
-                joined: Some(joined),
-                bytes,
-                ..
-            }) => (Some(joined), bytes),
-            Some(Sequence { joined: None, .. }) => {
-                if more {
-                    self.hold(ty, xid, 0, None);
-                }
-                return Received::Part;
+        if begun.as_ref().is_some_and(|s| s.joined.is_none()) {
+            if more {
+                self.hold(ty, xid, 0, None);
             }
-        };
-        let bytes = bytes_before + frame.len();
+            return Ok(None);
+        }
+        let bytes = frame.len() + begun.as_ref().map_or(0, |s| s.bytes);
         let decoded = self.codec.decode(frame);
-        let decoded = decoded.and_then(|(_, part)| match joined {
+        let joined = decoded.and_then(|(_, part)| match begun.and_then(|s| s.joined) {
             Some(joined) => join(joined, part),
             None => Ok(part),
         });
-        match decoded {
-            Ok(message) if !more => Received::Whole(xid, message),
+        match joined {
+            Ok(message) if !more => Ok(Some((xid, message))),
             Ok(message) if self.fits(bytes) => {
                 self.hold(ty, xid, bytes, Some(message));
-                Received::Part
+                Ok(None)
             }
             refused => {
                 if more {
@@ -121,7 +87,7 @@ impl Assembler {
                 let overflow = multipart_error(BadRequest::MULTIPART_BUFFER_OVERFLOW);
                 let cause = refused.err().unwrap_or(overflow);
                 let fatal = self.open.len() > MAX_SEQUENCES;
-                Received::Bad(Bad::new(frame, cause, fatal))
+                Err(Refused { cause, fatal })
             }
         }
     }
@@ -207,9 +173,9 @@ mod tests {
         request(xid, more, body)
     }
 
-    fn tables(received: Received) -> (u32, usize) {
+    fn tables(received: Result<Option<(u32, Message)>, Refused>) -> (u32, usize) {
         match received {
-            Received::Whole(xid, Message::MultipartRequest(whole)) => {
+            Ok(Some((xid, Message::MultipartRequest(whole)))) => {
                 assert!(!whole.more);
                 let RequestBody::TableFeatures(list) = whole.body else {
                     panic!("{:?}", whole.body);
@@ -220,12 +186,9 @@ mod tests {
         }
     }
 
-    fn error(received: Received) -> (ErrorCode, bool) {
+    fn error(received: Result<Option<(u32, Message)>, Refused>) -> (ErrorCode, bool) {
         match received {
-            Received::Bad(bad) => {
-                assert_eq!(bad.reply.expect("it is no ERROR").error, bad.cause.error);
-                (bad.cause.error, bad.fatal)
-            }
+            Err(refused) => (refused.cause.error, refused.fatal),
             other => panic!("{other:?}"),
         }
     }
@@ -233,10 +196,10 @@ mod tests {
     #[test]
     fn parts_of_one_xid_are_joined_while_others_pass() {
         let mut a = assembler(1 << 20);
-        assert!(matches!(a.receive(&part(1, true, 2)), Received::Part));
-        assert!(matches!(a.receive(&part(2, true, 3)), Received::Part));
+        assert!(matches!(a.receive(&part(1, true, 2)), Ok(None)));
+        assert!(matches!(a.receive(&part(2, true, 3)), Ok(None)));
         assert_eq!(tables(a.receive(&part(3, false, 1))), (3, 1));
-        assert!(matches!(a.receive(&part(1, true, 0)), Received::Part));
+        assert!(matches!(a.receive(&part(1, true, 0)), Ok(None)));
         assert_eq!(tables(a.receive(&part(1, false, 4))), (1, 6));
         assert_eq!(tables(a.receive(&part(2, false, 0))), (2, 3));
         assert_eq!(tables(a.receive(&part(1, false, 1))), (1, 1));
@@ -248,17 +211,17 @@ mod tests {
         let bytes = first.len() + second.len();
         for (limit, overflows) in [(bytes, false), (bytes - 1, true)] {
             let mut a = assembler(limit);
-            assert!(matches!(a.receive(&first), Received::Part));
+            assert!(matches!(a.receive(&first), Ok(None)));
             let received = a.receive(&second);
             if overflows {
                 let expected = (BadRequest::MULTIPART_BUFFER_OVERFLOW, false);
                 assert_eq!(error(received), expected);
                 // The tail is no request of its own, and what was held is free again.
-                assert!(matches!(a.receive(&part(1, true, 1)), Received::Part));
-                assert!(matches!(a.receive(&part(1, false, 1)), Received::Part));
-                assert!(matches!(a.receive(&first), Received::Part));
+                assert!(matches!(a.receive(&part(1, true, 1)), Ok(None)));
+                assert!(matches!(a.receive(&part(1, false, 1)), Ok(None)));
+                assert!(matches!(a.receive(&first), Ok(None)));
             } else {
-                assert!(matches!(received, Received::Part));
+                assert!(matches!(received, Ok(None)));
                 assert_eq!(tables(a.receive(&part(1, false, 1))), (1, 12));
             }
         }
@@ -268,7 +231,7 @@ mod tests {
     fn one_sequence_too_many_overflows_and_ends_the_connection() {
         let mut a = assembler(1 << 20);
         for xid in 0..MAX_SEQUENCES as u32 {
-            assert!(matches!(a.receive(&part(xid, true, 1)), Received::Part));
+            assert!(matches!(a.receive(&part(xid, true, 1)), Ok(None)));
         }
         assert_eq!(tables(a.receive(&part(99, false, 1))), (99, 1));
         let expected = (BadRequest::MULTIPART_BUFFER_OVERFLOW, true);
@@ -283,12 +246,12 @@ mod tests {
             (request(1, true, flow()), request(1, true, flow())),
         ] {
             let mut a = assembler(1 << 20);
-            assert!(matches!(a.receive(&first), Received::Part));
+            assert!(matches!(a.receive(&first), Ok(None)));
             assert_eq!(
                 error(a.receive(&second)),
                 (BadRequest::BAD_MULTIPART, false)
             );
-            assert!(matches!(a.receive(&part(1, false, 1)), Received::Part));
+            assert!(matches!(a.receive(&part(1, false, 1)), Ok(None)));
             assert_eq!(tables(a.receive(&part(1, false, 1))), (1, 1));
         }
     }
@@ -299,16 +262,7 @@ mod tests {
         let mut bad = part(1, true, 1);
         bad[8] = 0x70;
         assert_eq!(error(a.receive(&bad)), (BadRequest::BAD_MULTIPART, false));
-        assert!(matches!(a.receive(&part(1, false, 1)), Received::Part));
+        assert!(matches!(a.receive(&part(1, false, 1)), Ok(None)));
         assert_eq!(tables(a.receive(&part(1, false, 2))), (1, 2));
-    }
-
-    #[test]
-    fn a_broken_error_is_never_answered() {
-        let received = assembler(0).receive(&[4, 1, 0, 9, 0, 0, 0, 7, 0]);
-        let Received::Bad(bad) = received else {
-            panic!("{received:?}");
-        };
-        assert_eq!((bad.xid, bad.reply, bad.fatal), (7, None, false));
     }
 }

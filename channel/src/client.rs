@@ -10,7 +10,7 @@ use bofuss_oflib::{Catalogue, DecodeError, Message, Version};
 use tokio::io::{AsyncWriteExt, WriteHalf};
 use tokio::time::timeout;
 
-use crate::assemble::{Assembler, Received};
+use crate::assemble::Assembler;
 use crate::frame::Frames;
 use crate::handshake::Established;
 use crate::stream::{self, Stream};
@@ -61,7 +61,8 @@ impl From<std::io::Error> for ClientError {
 }
 
 impl Client {
-    /// Connects and agrees on one of `versions`. `timeout`: the longest wait here and for each reply.
+    /// Connects and agrees on one of `versions`. `timeout`: the longest wait, here and for each
+    /// reply.
     ///
     /// Panics: if `versions` is empty.
     pub async fn connect(
@@ -181,12 +182,12 @@ impl Client {
         loop {
             let length = self.frames.ready().await?;
             match self.assembler.receive(self.frames.take(length)) {
-                Received::Part => {}
-                Received::Bad(bad) => return Err(ClientError::Malformed(bad.cause)),
-                Received::Whole(xid, Message::EchoRequest(data)) => {
+                Ok(None) => {}
+                Ok(Some((xid, Message::EchoRequest(data)))) => {
                     self.send_as(xid, &Message::EchoReply(data)).await?;
                 }
-                Received::Whole(xid, message) => return Ok((xid, message)),
+                Ok(Some(message)) => return Ok(message),
+                Err(refused) => return Err(ClientError::Malformed(refused.cause)),
             }
         }
     }

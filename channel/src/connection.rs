@@ -1,21 +1,21 @@
 //! A connection's task: reads messages into events, probes a silent peer, writes what is queued.
 
+use std::convert::Infallible;
 use std::io;
 use std::pin::pin;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
-use bofuss_oflib::message::error::ERROR_DATA_BYTES;
+use bofuss_oflib::message::error::{ERROR_DATA_BYTES, ErrorMsg};
 use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Codec, Message};
 use tokio::io::{AsyncWriteExt, WriteHalf};
-use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use crate::assemble::{Assembler, Bad, MAX_MULTIPART_REQUEST_BYTES, Received};
-use crate::frame::Frames;
+use crate::assemble::{Assembler, MAX_MULTIPART_REQUEST_BYTES, Refused};
+use crate::frame::{Frames, xid_of};
 use crate::handshake::{Established, LINGER};
-use crate::outbox::{Backlog, Outbox, PAUSE_BYTES, Queued, Sender};
+use crate::outbox::{Backlog, Outbox, PAUSE_BYTES, Queue, Sender, weight_bytes};
 use crate::stream::Stream;
 use crate::{ConnId, Event, Hub, Origin, Reason};
 
@@ -26,148 +26,177 @@ const PROBE_XID: u32 = 0x7072_6f62;
 
 /// Runs an established connection of `hub` to its end: the events from `Up` to `Down`.
 pub(crate) async fn run(hub: &Hub, conn: ConnId, origin: Origin, established: Established) {
-    let events = &hub.events;
     let Established {
         mut frames,
         writer,
         codec,
     } = established;
+    let version = codec.version;
     let (outbox, queue) = Outbox::new(hub.pending_bytes.clone());
     let backlog = outbox.backlog.clone();
+    let link = Link {
+        conn,
+        hub,
+        backlog: &backlog,
+        codec,
+    };
     let up = Event::Up {
         conn,
         origin,
-        version: codec.version,
+        version,
         sender: Sender::new(outbox.clone()),
     };
-    if events.send(up).await.is_err() {
+    if link.tell(up).await.is_err() {
         return;
     }
-    let writing = Writing {
-        conn,
-        events,
-        backlog: &backlog,
-        codec: codec.clone(),
-        queue,
-        writer,
-    };
-    let reading = Reading {
-        conn,
-        events,
-        frames: &mut frames,
-        assembler: Assembler::new(codec, MAX_MULTIPART_REQUEST_BYTES),
-        outbox,
-        probe_interval: hub.settings.probe_interval,
-    };
-    let mut writing = pin!(writing.run());
+    let mut writing = pin!(link.write(queue, writer));
     let mut written = false;
     let reason = tokio::select! {
-        reason = reading.run() => reason,
-        reason = &mut writing => {
+        Err(reason) = link.read(&mut frames, outbox) => reason,
+        end = &mut writing => {
             written = true;
-            reason
+            end.map_or_else(Reason::Io, |()| Reason::ClosedHere)
         }
         () = backlog.hang_up.notified() => match backlog.overflowed.load(SeqCst) {
             true => Reason::Overflow,
             false => Reason::ClosedHere,
         },
     };
-    let _ = events.send(Event::Down { conn, reason }).await;
+    let _ = link.tell(Event::Down { conn, reason }).await;
     let farewell = async {
         if !written {
-            writing.await;
+            let _ = writing.await;
             frames.drain().await;
         }
     };
     let _ = timeout(LINGER, farewell).await;
 }
 
-/// The reading half.
-struct Reading<'a> {
+/// What the two halves of a connection share.
+struct Link<'a> {
     conn: ConnId,
-    events: &'a mpsc::Sender<Event>,
-    frames: &'a mut Frames,
-    assembler: Assembler,
-    outbox: Outbox,
-    probe_interval: Duration,
+    hub: &'a Hub,
+    backlog: &'a Backlog,
+    codec: Codec,
 }
 
-impl Reading<'_> {
-    /// Reads until the connection ends.
-    async fn run(mut self) -> Reason {
+impl Link<'_> {
+    /// Queues an event. Errors: ClosedHere if the owner is gone.
+    async fn tell(&self, event: Event) -> Result<(), Reason> {
+        let taken = self.hub.events.send(event).await;
+        taken.map_err(|_| Reason::ClosedHere)
+    }
+
+    /// Reads until the connection ends; gives why.
+    async fn read(&self, frames: &mut Frames, outbox: Outbox) -> Result<Infallible, Reason> {
+        let mut assembler = Assembler::new(self.codec.clone(), MAX_MULTIPART_REQUEST_BYTES);
         loop {
-            if let Err(reason) = self.step().await {
-                return reason;
+            self.wait_for_writer().await?;
+            let (head, received) = match self.next_frame(frames, &outbox).await {
+                Ok(length) => {
+                    let frame = frames.take(length);
+                    let head = frame[..length.min(ERROR_DATA_BYTES)].to_vec();
+                    (head, assembler.receive(frame))
+                }
+                Err(Reason::Malformed(cause)) => {
+                    let head = frames.header().await?.into();
+                    (head, Err(Refused { cause, fatal: true }))
+                }
+                Err(reason) => return Err(reason),
+            };
+            let refused = received.as_ref().err().filter(|refused| refused.fatal);
+            let fatal = refused.map(|refused| Reason::Malformed(refused.cause));
+            if let Some(event) = self.event(head, received) {
+                self.tell(event).await?;
+            }
+            if let Some(reason) = fatal {
+                return Err(reason);
             }
         }
     }
 
-    /// Reads one frame.
-    async fn step(&mut self) -> Result<(), Reason> {
-        self.wait_for_writer().await?;
-        let conn = self.conn;
-        let (head, received) = self.next_frame().await?;
-        let (event, fatal) = match received {
-            Received::Whole(PROBE_XID, Message::EchoReply(_)) | Received::Part => return Ok(()),
-            Received::Whole(xid, message) => {
-                let event = Event::Message {
+    /// What the owner hears of a frame that begins with `head`.
+    fn event(
+        &self,
+        head: Vec<u8>,
+        received: Result<Option<(u32, Message)>, Refused>,
+    ) -> Option<Event> {
+        let (conn, head) = (self.conn, Bytes(head));
+        match received {
+            Ok(None | Some((PROBE_XID, Message::EchoReply(_)))) => None,
+            Ok(Some((xid, message))) => Some(Event::Message {
+                conn,
+                xid,
+                head,
+                message,
+            }),
+            Err(Refused { cause, .. }) => {
+                let is_error = head.0[1] == Message::Error(ErrorMsg::default()).type_number();
+                Some(Event::BadMessage {
                     conn,
-                    xid,
-                    head,
-                    message,
-                };
-                (event, None)
+                    xid: xid_of(&head.0),
+                    reply: (!is_error).then(|| ErrorMsg::quoting(cause.error, &head.0)),
+                    cause,
+                })
             }
-            Received::Bad(bad) => {
-                let fatal = bad.fatal.then_some(bad.cause);
-                let event = Event::BadMessage {
-                    conn,
-                    xid: bad.xid,
-                    reply: bad.reply,
-                    cause: bad.cause,
-                };
-                (event, fatal)
-            }
-        };
-        let taken = self.events.send(event).await;
-        taken.map_err(|_| Reason::ClosedHere)?;
-        fatal.map_or(Ok(()), |cause| Err(Reason::Malformed(cause)))
+        }
     }
 
     /// Waits while too much waits for the peer. Errors: Inactive if it takes nothing.
-    async fn wait_for_writer(&mut self) -> Result<(), Reason> {
-        let backlog = &self.outbox.backlog;
-        while backlog.pending_bytes() > PAUSE_BYTES {
-            let progress = backlog.progress.notified();
-            let taken = within(2 * self.probe_interval, progress).await;
+    async fn wait_for_writer(&self) -> Result<(), Reason> {
+        while self.backlog.pending_bytes() > PAUSE_BYTES {
+            let progress = self.backlog.progress.notified();
+            let taken = within(2 * self.hub.settings.probe_interval, progress).await;
             taken.ok_or(Reason::Inactive)?;
         }
         Ok(())
     }
 
-    /// Waits for the next frame, and gives its first bytes with it; asks a silent peer whether it is
-    /// there. Errors: Inactive.
-    async fn next_frame(&mut self) -> Result<(Bytes, Received), Reason> {
-        let mut ready = within(self.probe_interval, self.frames.ready()).await;
-        if ready.is_none() {
-            let probe = Message::EchoRequest(Bytes::default());
-            self.outbox.push(PROBE_XID, probe);
-            ready = within(self.probe_interval, self.frames.ready()).await;
+    /// Waits for the next frame, as [`Frames::ready`]; asks a silent peer whether it is there.
+    /// Errors: Inactive.
+    async fn next_frame(&self, frames: &mut Frames, outbox: &Outbox) -> Result<usize, Reason> {
+        let interval = self.hub.settings.probe_interval;
+        if let Some(ready) = within(interval, frames.ready()).await {
+            return ready;
         }
-        match ready {
-            Some(Ok(length)) => {
-                let frame = self.frames.take(length);
-                let head = Bytes(frame[..length.min(ERROR_DATA_BYTES)].into());
-                Ok((head, self.assembler.receive(frame)))
+        outbox.push(PROBE_XID, Message::EchoRequest(Bytes::default()));
+        let ready = within(interval, frames.ready()).await;
+        ready.unwrap_or(Err(Reason::Inactive))
+    }
+
+    /// Writes until nobody can queue more, then closes this direction; or until the socket fails.
+    async fn write(&self, mut queue: Queue, mut writer: WriteHalf<Stream>) -> io::Result<()> {
+        let conn = self.conn;
+        let mut bytes = Vec::new();
+        let mut next = queue.recv().await;
+        while next.is_some() {
+            let mut waited_bytes = 0;
+            while let Some((xid, message)) = next {
+                waited_bytes += weight_bytes(&message);
+                if self.codec.encode(xid, &message, &mut bytes).is_err() {
+                    let name = message.name();
+                    let _ = self.tell(Event::TooLong { conn, xid, name }).await;
+                }
+                let fits = bytes.len() < WRITE_BYTES;
+                next = fits.then(|| queue.try_recv().ok()).flatten();
             }
-            Some(Err(Reason::Malformed(cause))) => {
-                let header = self.frames.header().await?;
-                let bad = Received::Bad(Bad::new(&header, cause, true));
-                Ok((Bytes(header.into()), bad))
+            let mut rest = &bytes[..];
+            while !rest.is_empty() {
+                match writer.write(rest).await? {
+                    0 => return Err(io::ErrorKind::WriteZero.into()),
+                    count => rest = &rest[count..],
+                }
+                self.backlog.progress.notify_one();
             }
-            Some(Err(reason)) => Err(reason),
-            None => Err(Reason::Inactive),
+            writer.flush().await?;
+            bytes.clear();
+            bytes.shrink_to(WRITE_BYTES);
+            if self.backlog.written(waited_bytes) {
+                let _ = self.tell(Event::Room { conn }).await;
+            }
+            next = queue.recv().await;
         }
+        writer.shutdown().await
     }
 }
 
@@ -176,67 +205,5 @@ async fn within<T>(limit: Duration, future: impl Future<Output = T>) -> Option<T
     match limit.is_zero() {
         true => Some(future.await),
         false => timeout(limit, future).await.ok(),
-    }
-}
-
-/// The writing half.
-struct Writing<'a> {
-    conn: ConnId,
-    events: &'a mpsc::Sender<Event>,
-    backlog: &'a Backlog,
-    codec: Codec,
-    queue: mpsc::UnboundedReceiver<Queued>,
-    writer: WriteHalf<Stream>,
-}
-
-impl Writing<'_> {
-    /// Writes until nobody can queue more, then closes this direction; or until the socket fails.
-    async fn run(mut self) -> Reason {
-        match self.write_all().await {
-            Ok(()) => Reason::ClosedHere,
-            Err(error) => Reason::Io(error),
-        }
-    }
-
-    async fn write_all(&mut self) -> io::Result<()> {
-        let mut bytes = Vec::new();
-        while let Some(first) = self.queue.recv().await {
-            let mut next = Some(first);
-            let mut weight_bytes = 0;
-            while let Some(queued) = next {
-                weight_bytes += queued.weight_bytes;
-                self.encode(queued, &mut bytes).await;
-                let more = bytes.len() < WRITE_BYTES;
-                next = if more {
-                    self.queue.try_recv().ok()
-                } else {
-                    None
-                };
-            }
-            let mut written = 0;
-            while written < bytes.len() {
-                match self.writer.write(&bytes[written..]).await? {
-                    0 => return Err(io::ErrorKind::WriteZero.into()),
-                    count => written += count,
-                }
-                self.backlog.progress.notify_one();
-            }
-            self.writer.flush().await?;
-            bytes.clear();
-            bytes.shrink_to(WRITE_BYTES);
-            if self.backlog.written(weight_bytes) {
-                let conn = self.conn;
-                let _ = self.events.send(Event::Room { conn }).await;
-            }
-        }
-        self.writer.shutdown().await
-    }
-
-    async fn encode(&mut self, queued: Queued, bytes: &mut Vec<u8>) {
-        let Queued { xid, message, .. } = queued;
-        if self.codec.encode(xid, &message, bytes).is_err() {
-            let (conn, name) = (self.conn, message.name());
-            let _ = self.events.send(Event::TooLong { conn, xid, name }).await;
-        }
     }
 }

@@ -87,8 +87,8 @@ pub enum Event {
         /// Where.
         conn: ConnId,
     },
-    /// The connection is over. What was sent before the owner drops its [`Sender`] is still written,
-    /// for a second at most.
+    /// The connection is over. What was sent before the owner drops its [`Sender`] is still
+    /// written, for a second at most.
     Down {
         /// Which.
         conn: ConnId,

@@ -88,8 +88,8 @@ impl Frames {
 
     /// Reads and forgets until the peer closes.
     ///
-    /// A socket that is closed with unread bytes makes the kernel reset the connection, and the peer
-    /// then may never see the ERROR that we sent last.
+    /// A socket that is closed with unread bytes makes the kernel reset the connection, and the
+    /// peer then may never see the ERROR that we sent last.
     pub(crate) async fn drain(&mut self) {
         loop {
             self.buffer.clear();
@@ -99,4 +99,9 @@ impl Frames {
             }
         }
     }
+}
+
+/// The transaction id in a message's header.
+pub(crate) fn xid_of(message: &[u8]) -> u32 {
+    u32::from_be_bytes([message[4], message[5], message[6], message[7]])
 }

@@ -11,7 +11,7 @@ use tokio::io::{AsyncWriteExt, WriteHalf};
 use tokio::time::timeout;
 
 use crate::Reason;
-use crate::frame::Frames;
+use crate::frame::{Frames, xid_of};
 use crate::stream::Stream;
 
 /// The longest wait for a connection, and then for the peer's HELLO.
@@ -43,10 +43,12 @@ impl Established {
         let exchange = async {
             writer.write_all(&hello).await?;
             writer.flush().await?;
-            greeting(&mut frames, &codec, versions).await
+            first_message(&mut frames).await
         };
-        let failure = match timeout(HELLO_TIMEOUT, exchange).await {
-            Ok(Ok(version)) => {
+        let first = timeout(HELLO_TIMEOUT, exchange).await;
+        let first = first.map_err(|_| Reason::HelloTimeout)??;
+        let reason = match judge(&codec, &first, versions) {
+            Ok(version) => {
                 codec.version = version;
                 return Ok(Self {
                     frames,
@@ -54,13 +56,12 @@ impl Established {
                     codec,
                 });
             }
-            Ok(Err(failure)) => failure,
-            Err(_) => Failure::from(Reason::HelloTimeout),
+            Err(reason) => reason,
         };
-        if let Some((version, xid, error)) = failure.answer {
-            // The lower of the two headers: the peer can read it.
-            codec.version = version.clamp(Version(1), highest);
-            let error = encoded(&codec, xid, &Message::Error(error));
+        if let Some(error) = answer(&reason, &first) {
+            // The lower of the two headers' versions: the peer can read it.
+            codec.version = Version(first[0]).clamp(Version(1), highest);
+            let error = encoded(&codec, xid_of(&first), &Message::Error(error));
             let farewell = async {
                 let _ = writer.write_all(&error).await;
                 let _ = writer.shutdown().await;
@@ -68,79 +69,58 @@ impl Established {
             };
             let _ = timeout(LINGER, farewell).await;
         }
-        Err(failure.reason)
+        Err(reason)
     }
 }
 
-/// Why there is no version, and what the peer is told, in which version and with which xid.
-struct Failure {
-    reason: Reason,
-    answer: Option<(Version, u32, ErrorMsg)>,
-}
-
-impl<R: Into<Reason>> From<R> for Failure {
-    fn from(reason: R) -> Self {
-        Self {
-            reason: reason.into(),
-            answer: None,
-        }
-    }
-}
-
-/// Reads the peer's first message; gives the version for both.
-async fn greeting(
-    frames: &mut Frames,
-    codec: &Codec,
-    versions: &[Version],
-) -> Result<Version, Failure> {
-    // The header alone tells a stranger, whose "length" may never arrive.
+/// The peer's first message; of a stranger only the header, whose "length" may never arrive.
+async fn first_message(frames: &mut Frames) -> Result<Vec<u8>, Reason> {
     let header = frames.header().await?;
-    let (version, ty) = (Version(header[0]), header[1]);
-    let xid = u32::from_be_bytes([header[4], header[5], header[6], header[7]]);
-    let refuse = |reason: Reason, error| Failure {
-        reason,
-        answer: Some((version, xid, error)),
-    };
-    let explain = |reason: Reason| {
-        let text = Bytes(reason.to_string().into());
-        let error = ErrorMsg {
-            error: HelloFailed::INCOMPATIBLE,
-            experimenter: 0,
-            data: text,
-        };
-        refuse(reason, error)
-    };
-    if !Message::is_version_free(ty) {
-        let row = MESSAGES.iter().find(|row| row.0 == ty);
-        let name = row.map_or(format!("of type {ty}"), |row| row.1.into());
-        return Err(explain(Reason::NotHello(name)));
+    if !Message::is_version_free(header[1]) {
+        return Ok(header.into());
     }
-    let frame = match frames.ready().await {
-        Ok(length) => frames.take(length),
-        Err(Reason::Malformed(cause)) => {
-            let error = ErrorMsg::quoting(cause.error, &header);
-            return Err(refuse(Reason::Malformed(cause), error));
-        }
-        Err(reason) => return Err(reason.into()),
-    };
-    match codec.decode(frame) {
-        Ok((_, Message::Hello(hello))) => match hello.negotiate(version, versions) {
-            Some(agreed) => Ok(agreed),
-            None => Err(explain(Reason::NoCommonVersion {
+    match frames.ready().await {
+        Ok(length) => Ok(frames.take(length).into()),
+        Err(Reason::Malformed(_)) => Ok(header.into()),
+        Err(reason) => Err(reason),
+    }
+}
+
+/// The version for both, by the peer's first message.
+fn judge(codec: &Codec, first: &[u8], versions: &[Version]) -> Result<Version, Reason> {
+    let (header, ty) = (Version(first[0]), first[1]);
+    match codec.decode(first) {
+        Ok((_, Message::Hello(hello))) => {
+            let agreed = hello.negotiate(header, versions);
+            agreed.ok_or_else(|| Reason::NoCommonVersion {
                 ours: list(versions),
-                theirs: offered(&hello, version),
-            })),
-        },
+                theirs: offered(&hello, header),
+            })
+        }
         Ok((_, Message::Error(error))) => {
             let text = String::from_utf8_lossy(&error.data.0);
             let text = text.trim_end_matches('\0').escape_debug();
-            Err(Reason::Refused(format!("{} {text}", error.error)).into())
+            Err(Reason::Refused(format!("{} {text}", error.error)))
         }
-        Ok((_, other)) => Err(explain(Reason::NotHello(other.name().into()))),
-        Err(cause) => {
-            let error = ErrorMsg::quoting(cause.error, frame);
-            Err(refuse(Reason::Malformed(cause), error))
+        Err(cause) if Message::is_version_free(ty) => Err(Reason::Malformed(cause)),
+        Ok(_) | Err(_) => {
+            let row = MESSAGES.iter().find(|row| row.0 == ty);
+            let name = row.map_or(format!("of type {ty}"), |row| row.1.into());
+            Err(Reason::NotHello(name))
         }
+    }
+}
+
+/// What the peer is told; an ERROR is never answered.
+fn answer(reason: &Reason, first: &[u8]) -> Option<ErrorMsg> {
+    match reason {
+        Reason::Refused(_) => None,
+        Reason::Malformed(cause) => Some(ErrorMsg::quoting(cause.error, first)),
+        explained => Some(ErrorMsg {
+            error: HelloFailed::INCOMPATIBLE,
+            experimenter: 0,
+            data: Bytes(explained.to_string().into()),
+        }),
     }
 }
 

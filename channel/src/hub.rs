@@ -6,7 +6,7 @@ use std::time::Duration;
 use std::{fs, io};
 
 use bofuss_oflib::{Catalogue, Version};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::AbortHandle;
 use tokio::time::sleep;
 
@@ -47,7 +47,7 @@ impl Settings {
 
 /// Makes connections; all their events go into one queue.
 ///
-/// The queue is bounded: when it is full, connections are not read, and take turns as there is room.
+/// The queue is bounded: when it is full, connections are not read, and take turns as room comes.
 /// It may be emptied from a thread outside tokio: `poll_recv` with a waker of one's own.
 /// Its methods are called within a tokio runtime.
 #[derive(Clone, Debug)]
@@ -134,11 +134,7 @@ impl Hub {
             match acceptor.accept().await {
                 Ok((stream, peer)) => match places.clone().try_acquire_owned() {
                     Ok(place) => {
-                        let (hub, origin) = (self.clone(), origin(peer));
-                        tokio::spawn(async move {
-                            hub.serve(origin, stream).await;
-                            drop(place);
-                        });
+                        tokio::spawn(self.clone().serve(origin(peer), stream, Some(place)));
                     }
                     Err(_) => {
                         refused.fetch_add(1, Relaxed);
@@ -154,8 +150,13 @@ impl Hub {
         }
     }
 
-    /// Serves one peer to its end.
-    pub(crate) async fn serve(self, origin: Origin, stream: Stream) {
+    /// Serves one peer to its end, and holds its place so long.
+    pub(crate) async fn serve(
+        self,
+        origin: Origin,
+        stream: Stream,
+        _place: Option<OwnedSemaphorePermit>,
+    ) {
         match self.establish(stream).await {
             Ok(established) => self.run(origin, established).await,
             Err(reason) => {
@@ -165,12 +166,8 @@ impl Hub {
     }
 
     async fn establish(&self, stream: Stream) -> Result<Established, Reason> {
-        let Settings {
-            versions,
-            catalogue,
-            ..
-        } = &*self.settings;
-        Established::new(stream, versions, catalogue).await
+        let settings = &self.settings;
+        Established::new(stream, &settings.versions, &settings.catalogue).await
     }
 
     async fn run(self, origin: Origin, established: Established) {

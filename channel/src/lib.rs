@@ -1,8 +1,8 @@
 //! OpenFlow connections: addresses, framing, hello, echo, reconnect; as a switch and as a client.
 //!
-//! A switch makes a [`Hub`], gives it addresses, and takes [`Event`]s from one bounded queue; a tool
-//! makes a [`Client`]. Nothing here knows what a message means, beyond HELLO, our own echo probe and
-//! the parts of a multipart message.
+//! A switch makes a [`Hub`], gives it addresses, and takes [`Event`]s from one bounded queue; a
+//! tool makes a [`Client`]. Nothing here knows what a message means, beyond HELLO, our own echo
+//! probe and the parts of a multipart message.
 #![forbid(unsafe_code)]
 
 mod address;
@@ -14,17 +14,17 @@ mod frame;
 mod handshake;
 mod hub;
 mod outbox;
+mod run_dir;
 mod stream;
 
 #[cfg(test)]
 mod tests;
 
-pub use address::{
-    ActiveAddress, AddressError, DEFAULT_PORT, Endpoint, PassiveAddress, run_directories,
-};
+pub use address::{ActiveAddress, AddressError, DEFAULT_PORT, Endpoint, PassiveAddress};
 pub use assemble::{MAX_MULTIPART_REQUEST_BYTES, MAX_SEQUENCES};
 pub use client::{Client, ClientError};
 pub use event::{ConnId, Event, Origin, Reason};
 pub use handshake::HELLO_TIMEOUT;
 pub use hub::{FIRST_BACKOFF, Hub, Listener, MAX_CONNECTIONS_PER_LISTENER, Settings, Target};
 pub use outbox::{MAX_PENDING_BYTES, MAX_TOTAL_PENDING_BYTES, PAUSE_BYTES, ROOM_BYTES, Sender};
+pub use run_dir::run_directories;

@@ -8,8 +8,8 @@ use bofuss_oflib::Message;
 use bofuss_oflib::message::multipart::ReplyBody;
 use tokio::sync::{Notify, mpsc};
 
-/// Above this many waiting bytes [`Sender::has_room`] says no: what may be dropped (packet-ins) is,
-/// and what may wait (the rest of a dump) waits.
+/// Above this many waiting bytes [`Sender::has_room`] says no: what may be dropped (packet-ins)
+/// is, and what may wait (the rest of a dump) waits.
 pub const ROOM_BYTES: usize = 512 * 1024;
 /// Above this many waiting bytes the peer is not read: no request adds to the replies.
 pub const PAUSE_BYTES: usize = 1024 * 1024;
@@ -26,32 +26,34 @@ const ITEM_BYTES: usize = 512;
 /// A message waits in memory until the connection's task encodes it; a waiting byte is counted
 /// approximately, from the message's size in memory.
 #[derive(Clone, Debug)]
-pub struct Sender {
-    outbox: Outbox,
-    // The last clone that is dropped closes the connection.
-    _last: Arc<HangUp>,
+pub struct Sender(Arc<Last>);
+
+/// Closes the connection when dropped.
+#[derive(Debug)]
+struct Last(Outbox);
+
+impl Drop for Last {
+    fn drop(&mut self) {
+        self.0.backlog.hang_up.notify_one();
+    }
 }
 
 impl Sender {
-    /// Makes the two ends of a queue.
+    /// The owner's end of a queue.
     pub(crate) fn new(outbox: Outbox) -> Self {
-        let last = Arc::new(HangUp(outbox.backlog.clone()));
-        Self {
-            outbox,
-            _last: last,
-        }
+        Self(Arc::new(Last(outbox)))
     }
 
     /// Queues a message that must not be lost. `false` if the connection is over, or ends now
     /// because more than [`MAX_PENDING_BYTES`] or [`MAX_TOTAL_PENDING_BYTES`] wait.
     pub fn send(&self, xid: u32, message: Message) -> bool {
-        self.outbox.push(xid, message)
+        self.0.0.push(xid, message)
     }
 
-    /// Whether at most [`ROOM_BYTES`] wait. If not, an [`Event::Room`](crate::Event::Room) comes once
-    /// half of them are written.
+    /// Whether at most [`ROOM_BYTES`] wait. If not, an [`Event::Room`](crate::Event::Room) comes
+    /// once no more than half of that waits.
     pub fn has_room(&self) -> bool {
-        let backlog = &self.outbox.backlog;
+        let backlog = &self.0.0.backlog;
         if backlog.pending_bytes() <= ROOM_BYTES {
             return true;
         }
@@ -62,30 +64,13 @@ impl Sender {
 
     /// Bytes that wait, approximately.
     pub fn pending_bytes(&self) -> usize {
-        self.outbox.backlog.pending_bytes()
+        self.0.0.backlog.pending_bytes()
     }
 
     /// Closes the connection; what waits is still written, for a second at most.
     pub fn close(&self) {
-        self.outbox.backlog.hang_up.notify_one();
+        self.0.0.backlog.hang_up.notify_one();
     }
-}
-
-/// Closes the connection when dropped.
-#[derive(Debug)]
-struct HangUp(Arc<Backlog>);
-
-impl Drop for HangUp {
-    fn drop(&mut self) {
-        self.0.hang_up.notify_one();
-    }
-}
-
-/// A queued message.
-pub(crate) struct Queued {
-    pub(crate) xid: u32,
-    pub(crate) message: Message,
-    pub(crate) weight_bytes: usize,
 }
 
 /// What the queue's two ends share.
@@ -123,16 +108,19 @@ impl Drop for Backlog {
     }
 }
 
+/// The end of the queue where messages come out, each with its transaction id.
+pub(crate) type Queue = mpsc::UnboundedReceiver<(u32, Message)>;
+
 /// The end of the queue where messages go in.
 #[derive(Clone, Debug)]
 pub(crate) struct Outbox {
-    queue: mpsc::UnboundedSender<Queued>,
+    queue: mpsc::UnboundedSender<(u32, Message)>,
     pub(crate) backlog: Arc<Backlog>,
 }
 
 impl Outbox {
     /// A queue, counted in `total_bytes` too: where messages go in, and where they come out.
-    pub(crate) fn new(total_bytes: Arc<AtomicUsize>) -> (Self, mpsc::UnboundedReceiver<Queued>) {
+    pub(crate) fn new(total_bytes: Arc<AtomicUsize>) -> (Self, Queue) {
         let (queue, out) = mpsc::unbounded_channel();
         let backlog = Arc::new(Backlog {
             pending_bytes: AtomicUsize::new(0),
@@ -149,11 +137,7 @@ impl Outbox {
     pub(crate) fn push(&self, xid: u32, message: Message) -> bool {
         let backlog = &self.backlog;
         let total_full = backlog.total_bytes.load(SeqCst) > MAX_TOTAL_PENDING_BYTES;
-        let limit = if total_full {
-            ROOM_BYTES
-        } else {
-            MAX_PENDING_BYTES
-        };
+        let limit = [MAX_PENDING_BYTES, ROOM_BYTES][usize::from(total_full)];
         if backlog.pending_bytes() > limit {
             backlog.overflowed.store(true, SeqCst);
             backlog.hang_up.notify_one();
@@ -162,22 +146,15 @@ impl Outbox {
         let weight_bytes = weight_bytes(&message);
         backlog.total_bytes.fetch_add(weight_bytes, SeqCst);
         backlog.pending_bytes.fetch_add(weight_bytes, SeqCst);
-        let queued = Queued {
-            xid,
-            message,
-            weight_bytes,
-        };
-        self.queue.send(queued).is_ok()
+        self.queue.send((xid, message)).is_ok()
     }
 }
 
 /// What a message takes in memory while it waits; exact for packets and echoes, else a fair guess.
-fn weight_bytes(message: &Message) -> usize {
+pub(crate) fn weight_bytes(message: &Message) -> usize {
     let payload = if let Message::PacketIn(packet_in) = message {
         packet_in.data.0.len()
-    } else if let Message::PacketOut(packet_out) = message {
-        packet_out.data.0.len()
-    } else if let Message::EchoRequest(data) | Message::EchoReply(data) = message {
+    } else if let Message::EchoReply(data) = message {
         data.0.len()
     } else if let Message::MultipartReply(reply) = message {
         ITEM_BYTES * entries(&reply.body)

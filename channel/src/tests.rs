@@ -120,7 +120,7 @@ async fn pair(probe_interval: Duration) -> (DuplexStream, Sender, mpsc::Receiver
     let (ours, mut peer) = duplex(4096);
     peer.write_all(&hello()).await.unwrap();
     let origin = Origin::Active("unix:memory".parse().unwrap());
-    tokio::spawn(hub.serve(origin, Box::new(ours)));
+    tokio::spawn(hub.serve(origin, Box::new(ours), None));
     let sender = up(&mut events).await;
     assert!(matches!(read(&mut peer).await.2, Message::Hello(_)));
     (peer, sender, events)
@@ -264,7 +264,7 @@ async fn a_peer_without_hello_is_given_up_after_five_seconds() {
     let (ours, _peer) = duplex(4096);
     let start = Instant::now();
     let origin = Origin::Active("unix:memory".parse().unwrap());
-    tokio::spawn(hub.serve(origin, Box::new(ours)));
+    tokio::spawn(hub.serve(origin, Box::new(ours), None));
     assert_eq!(failed(&mut events).await, "no HELLO within 5 s");
     assert_eq!(start.elapsed(), HELLO_TIMEOUT);
 }
@@ -311,6 +311,7 @@ async fn a_bad_message_is_an_event_in_its_order_and_the_next_one_is_read() {
     sent.extend([4, 77, 0, 80, 0, 0, 0, 2]);
     sent.extend([0xaa; 72]);
     sent.extend([1, 2, 0, 8, 0, 0, 0, 3]);
+    sent.extend([4, 1, 0, 9, 0, 0, 0, 9, 0]);
     sent.extend(bytes(4, &echo(b"behind")));
     peer.write_all(&sent).await.unwrap();
     assert_eq!(message(&mut events).await.0, 1);
@@ -322,6 +323,19 @@ async fn a_bad_message_is_an_event_in_its_order_and_the_next_one_is_read() {
         assert_eq!((xid, reply.error), (bad, code));
         assert_eq!(reply.data.0.len(), if bad == 2 { 64 } else { 8 });
     }
+    // A broken ERROR is never answered.
+    let event = next(&mut events).await;
+    assert!(
+        matches!(
+            event,
+            Event::BadMessage {
+                xid: 9,
+                reply: None,
+                ..
+            }
+        ),
+        "{event:?}"
+    );
     assert_eq!(message(&mut events).await.0, 4);
 }
 
@@ -430,7 +444,7 @@ async fn past_the_limit_of_all_connections_those_that_do_not_read_are_closed() {
         let (ours, mut peer) = duplex(4096);
         peer.write_all(&hello()).await.unwrap();
         let origin = Origin::Active("unix:memory".parse().unwrap());
-        tokio::spawn(hub.clone().serve(origin, Box::new(ours)));
+        tokio::spawn(hub.clone().serve(origin, Box::new(ours), None));
         connections.push((peer, up(&mut events).await));
     }
     let (small, large) = connections.split_last().unwrap();
