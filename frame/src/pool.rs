@@ -64,11 +64,10 @@ impl Pool {
     ///
     /// Errors: `None` if the pool's limit is reached or `capacity` exceeds [`MAX_FRAME_BYTES`].
     pub fn take(&self, capacity: usize) -> Option<Frame> {
-        let size = match capacity {
-            0..=SMALL_FRAME_BYTES => HEADROOM_BYTES + SMALL_FRAME_BYTES,
-            ..=MAX_FRAME_BYTES => HEADROOM_BYTES + MAX_FRAME_BYTES,
-            _ => return None,
-        };
+        let longest = [SMALL_FRAME_BYTES, MAX_FRAME_BYTES]
+            .into_iter()
+            .find(|longest| capacity <= *longest)?;
+        let size = HEADROOM_BYTES + longest;
         let mut inner = self.0.borrow_mut();
         if inner.stats.bytes_in_use + size > inner.limit_bytes {
             inner.stats.refused += 1;

@@ -19,13 +19,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut frames = Vec::with_capacity(BATCH_FRAMES);
     println!("ready");
     loop {
-        {
+        let ready = {
             let fds = ports.each_ref().map(|port| port.fd().expect("a socket"));
             let mut watched = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
             poll(&mut watched, None)?;
-        }
+            watched.map(|fd| !fd.revents().is_empty())
+        };
         for from in [0, 1] {
-            if ports[from].recv(&pool, &mut frames, BATCH_FRAMES)? == 0 {
+            if !ready[from] || ports[from].recv(&pool, &mut frames, BATCH_FRAMES)? == 0 {
                 continue;
             }
             let mut tries = 0;

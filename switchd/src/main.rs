@@ -51,6 +51,8 @@ fn main() -> ExitCode {
         .with_writer(std::io::stderr)
         .with_ansi(colour)
         .with_target(false)
+        // A log that nobody takes any more must not end the switch.
+        .log_internal_errors(false)
         .init();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
