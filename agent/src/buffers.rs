@@ -41,7 +41,8 @@ impl Buffers {
 
     /// Takes a held packet out.
     ///
-    /// Errors: BAD_REQUEST/BUFFER_EMPTY for one taken or given up, BUFFER_UNKNOWN for one never held.
+    /// Errors: BAD_REQUEST/BUFFER_EMPTY for one taken or given up, BUFFER_UNKNOWN for one never
+    /// held.
     pub(crate) fn take(&mut self, now: Time, id: BufferId) -> Result<Packet, ErrorCode> {
         let at = self.held.iter().position(|(held, ..)| *held == id.0);
         let taken = at.and_then(|at| self.held.remove(at));

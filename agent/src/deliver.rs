@@ -1,4 +1,5 @@
-//! What nobody asked for: packet-ins, flow-removed and port status, to each connection that wants them.
+//! What nobody asked for: packet-ins, flow-removed and port status, to each connection that wants
+//! them.
 
 use bofuss_datapath::{PacketInEvent, Sink};
 use bofuss_frame::Frame;

@@ -16,8 +16,8 @@ use crate::switch::Face;
 /// Entries that one slice looks at: some tens of microseconds.
 const ENTRIES_PER_SLICE: usize = 128;
 
-/// A reply in the making. An entry that exists throughout is in it exactly once, because entries are
-/// walked in the order of their keys, which never change.
+/// A reply in the making. An entry that exists throughout is in it exactly once, because entries
+/// are walked in the order of their keys, which never change.
 pub(crate) struct Dump {
     xid: u32,
     wanted: TableId,

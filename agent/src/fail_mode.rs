@@ -20,7 +20,8 @@ pub enum FailMode {
     Standalone,
 }
 
-/// The cookie of the entry that standalone adds, by which it knows it again ("standalone" cut short).
+/// The cookie of the entry that standalone adds, by which it knows it again ("standalone" cut
+/// short).
 const STANDALONE_COOKIE: u64 = 0x7374_616e_6461_6c6f;
 
 impl Switch {

@@ -35,7 +35,8 @@ impl Switch {
         }
     }
 
-    /// The body of a TABLE_FEATURES reply: every table can do everything, and go on in any later one.
+    /// The body of a TABLE_FEATURES reply: every table can do everything, and go on in any later
+    /// one.
     pub(crate) fn table_features(&self) -> Vec<TableFeatures> {
         let config = self.datapath.config();
         let common = self.common_properties();

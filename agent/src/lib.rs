@@ -1,4 +1,5 @@
-//! What controller connections may do to a datapath: messages in, replies and events out, each in order.
+//! What controller connections may do to a datapath: messages in, replies and events out, each in
+//! order.
 //!
 //! Knows no sockets: bytes are `channel`'s. Start at [`Switch`], then `handle.rs`.
 #![no_std]

@@ -20,10 +20,11 @@ pub trait Face {
     fn transmit(&mut self, port: PortNo, queue: QueueId, frame: Frame);
     /// Has every frame leave that was transmitted before.
     fn flush(&mut self);
-    /// Sends a message on a connection. One that does not take its messages is closed in the end, so
-    /// that it must synchronise again; none is lost silently.
+    /// Sends a message on a connection. One that does not take its messages is closed in the end,
+    /// so that it must synchronise again; none is lost silently.
     fn send(&mut self, conn: ConnId, xid: u32, message: Message);
-    /// Whether a connection takes its messages: if not, what may be dropped is, what may wait waits.
+    /// Whether a connection takes its messages: if not, what may be dropped is, what may wait
+    /// waits.
     fn has_room(&self, conn: ConnId) -> bool;
     /// Sets a port's link administratively up or down.
     fn set_link(&mut self, port: PortNo, up: bool);
@@ -169,8 +170,8 @@ impl Switch {
         self.follow_fail_mode(now);
     }
 
-    /// Whether the next message of a connection may be given to [`Switch::message`]: the reply before
-    /// is complete, and most of what was sent is taken.
+    /// Whether the next message of a connection may be given to [`Switch::message`]: the reply
+    /// before is complete, and most of what was sent is taken.
     pub fn is_ready<F: Face>(&self, conn: ConnId, face: &F) -> bool {
         let busy = self
             .connections

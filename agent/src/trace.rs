@@ -19,7 +19,8 @@ use crate::Switch;
 /// Our number as an experimenter: a locally administered OUI, "bof" in ASCII.
 pub const BOFUSS: u32 = 0x0062_6f66;
 
-/// The messages: a request with the frame as its data, a reply with the story as its data, in UTF-8.
+/// The messages: a request with the frame as its data, a reply with the story as its data, in
+/// UTF-8.
 pub static ROWS: [ExtRow; 2] = [
     ExtRow {
         kind: ExtKind::Message,

@@ -24,7 +24,7 @@ impl Datapath {
         let edit = match action {
             Action::Output(output) => match output.port {
                 PortNo::CONTROLLER => {
-                    self.to_controller(walk, walk.reason, Some(output.max_len), sink);
+                    self.offer_to_controllers(walk, walk.reason, Some(output.max_len), sink);
                     Ok(())
                 }
                 PortNo::TABLE => return self.enter_tables(now, walk, sink),
@@ -59,7 +59,7 @@ impl Datapath {
             Err(EditError::NoHeader) => Ok(()),
             Err(EditError::NoHeadroom) => Err(DropReason::NoHeadroom),
             Err(EditError::InvalidTtl) => {
-                self.to_controller(walk, PacketInReason::INVALID_TTL, None, sink);
+                self.offer_to_controllers(walk, PacketInReason::INVALID_TTL, None, sink);
                 Err(DropReason::InvalidTtl)
             }
         }

@@ -44,8 +44,8 @@ impl Datapath {
     /// Checks the instructions of an entry of `table` that matches `fields`.
     ///
     /// Errors: BAD_INSTRUCTION/BAD_TABLE_ID for a goto that is not forward, METER_MOD_FAILED/
-    /// UNKNOWN_METER, BAD_ACTION with BAD_OUT_PORT, BAD_OUT_GROUP, BAD_ARGUMENT or MATCH_INCONSISTENT,
-    /// or an extension's.
+    /// UNKNOWN_METER, BAD_ACTION with BAD_OUT_PORT, BAD_OUT_GROUP, BAD_ARGUMENT or
+    /// MATCH_INCONSISTENT, or an extension's.
     pub(crate) fn check_instructions(
         &self,
         table: TableId,
@@ -70,11 +70,11 @@ impl Datapath {
         Ok(())
     }
 
-    /// Checks a list of actions; `fields` is `None` for a packet-out, of whose packet nothing is known
-    /// and which may go through the tables.
+    /// Checks a list of actions; `fields` is `None` for a packet-out, of whose packet nothing is
+    /// known and which may go through the tables.
     ///
-    /// Errors: BAD_ACTION with BAD_OUT_PORT, BAD_OUT_GROUP, BAD_ARGUMENT or MATCH_INCONSISTENT, or an
-    /// extension's.
+    /// Errors: BAD_ACTION with BAD_OUT_PORT, BAD_OUT_GROUP, BAD_ARGUMENT or MATCH_INCONSISTENT, or
+    /// an extension's.
     pub fn check_actions(
         &self,
         table: TableId,

@@ -269,7 +269,8 @@ impl Datapath {
         }
     }
 
-    /// Changes the configuration bits of a port that `mask` selects. Unknown numbers change nothing.
+    /// Changes the configuration bits of a port that `mask` selects. Unknown numbers change
+    /// nothing.
     pub fn configure_port<S: Sink>(
         &mut self,
         number: PortNo,

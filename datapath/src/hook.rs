@@ -1,5 +1,5 @@
-//! Where an extension acts: the points of a packet's way and of the switch's life, each with a default
-//! that does nothing.
+//! Where an extension acts: the points of a packet's way and of the switch's life, each with a
+//! default that does nothing.
 
 use alloc::vec::Vec;
 
@@ -32,7 +32,8 @@ pub enum Verdict {
     Drop,
 }
 
-/// An extension's behaviour. The switch calls each point of each hook, in the order of registration.
+/// An extension's behaviour. The switch calls each point of each hook, in the order of
+/// registration.
 #[allow(unused_variables)]
 pub trait Hook {
     /// The extension's name, for the trace.
@@ -74,8 +75,8 @@ pub trait Hook {
     /// At or after the time it asked for.
     fn on_tick(&mut self, now: Time) {}
 
-    /// On one of the extension's messages or multipart requests: the replies, or an error. `None`: it
-    /// is not this extension's.
+    /// On one of the extension's messages or multipart requests: the replies, or an error. `None`:
+    /// it is not this extension's.
     fn on_message(
         &mut self,
         now: Time,
@@ -90,7 +91,8 @@ pub trait Hook {
     /// After a port came, changed or went (`up` is false).
     fn on_port_change(&mut self, now: Time, port: PortNo, up: bool) {}
 
-    /// Whether an action or instruction may stand in an entry of this table. Errors: an OpenFlow error.
+    /// Whether an action or instruction may stand in an entry of this table. Errors: an OpenFlow
+    /// error.
     fn check(&self, value: &ExtValue, table: TableId) -> Result<(), ErrorCode> {
         Ok(())
     }

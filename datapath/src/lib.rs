@@ -1,4 +1,5 @@
-//! The switch as a state machine: tables, actions, ports, NORMAL forwarding, hooks; frames in, effects out.
+//! The switch as a state machine: tables, actions, ports, NORMAL forwarding, hooks; frames in,
+//! effects out.
 //!
 //! Does not know connections (see `agent`) nor sockets. Start at [`Datapath`], then `reference.rs`.
 #![no_std]
@@ -45,7 +46,8 @@ impl Time {
         Self(self.0.saturating_add(nanos))
     }
 
-    /// Whole seconds and nanoseconds beyond from `earlier` to this time, as OpenFlow writes durations.
+    /// Whole seconds and nanoseconds beyond from `earlier` to this time, as OpenFlow writes
+    /// durations.
     pub fn duration(self, earlier: Self) -> (u32, u32) {
         let nanos = self.since(earlier);
         ((nanos / Self::SEC) as u32, (nanos % Self::SEC) as u32)

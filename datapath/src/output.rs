@@ -111,9 +111,9 @@ impl Datapath {
         if capabilities.take(&packet.frame.offload, tags) {
             self.hand_over(packet.frame, number, queue, sink);
         } else if packet.frame.offload.gso.is_some() {
-            let mut frame = packet.frame;
+            let frame = packet.frame;
             let capable = capabilities.checksum;
-            let whole = offload::segment(&mut frame, |segment| {
+            let whole = offload::segment(&frame, |segment| {
                 let mut segment = segment;
                 if !capable {
                     offload::finish_checksum(&mut segment);
@@ -145,8 +145,9 @@ impl Datapath {
         sink.transmit(number, queue, frame);
     }
 
-    /// Offers a packet, or each segment of a super-frame, to the controllers, finished as on a wire.
-    pub(crate) fn to_controller<S: Sink>(
+    /// Offers a packet, or each segment of a super-frame, to the controllers, finished as on a
+    /// wire.
+    pub(crate) fn offer_to_controllers<S: Sink>(
         &mut self,
         walk: &mut Walk,
         reason: PacketInReason,
@@ -183,7 +184,7 @@ impl Datapath {
             offload::finish_checksum(&mut copy.frame);
             return offer(&copy, sink);
         }
-        let whole = offload::segment(&mut copy.frame, |mut segment| {
+        let whole = offload::segment(&copy.frame, |mut segment| {
             offload::finish_checksum(&mut segment);
             offer(&walk.packet.with_frame(segment), sink);
         });

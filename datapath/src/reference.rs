@@ -1,4 +1,5 @@
-//! The pipeline as the specification tells it: tables, instructions, action set, one packet at a time.
+//! The pipeline as the specification tells it: tables, instructions, action set, one packet at a
+//! time.
 //! Spec: OpenFlow 1.3.5 section 5.1.
 
 use alloc::{rc::Rc, string::ToString, vec::Vec};

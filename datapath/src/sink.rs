@@ -1,4 +1,5 @@
-//! What a datapath does to the world: the sink's verbs, the steps of a trace, the reasons of a drop.
+//! What a datapath does to the world: the sink's verbs, the steps of a trace, the reasons of a
+//! drop.
 
 use alloc::{string::String, vec::Vec};
 
@@ -26,8 +27,8 @@ pub struct PacketInEvent<'a> {
 pub trait Sink {
     /// Whether [`Sink::step`] wants the steps of a trace.
     const TRACES: bool = false;
-    /// Whether packets only try their way: nothing is counted or learned, and extensions' actions are
-    /// not carried out.
+    /// Whether packets only try their way: nothing is counted or learned, and extensions' actions
+    /// are not carried out.
     const DRY: bool = false;
     /// Sends a frame out of a port.
     fn transmit(&mut self, port: PortNo, queue: QueueId, frame: Frame);
@@ -61,7 +62,8 @@ pub enum Step<'a> {
     Received(PortNo, Match, usize),
     /// A hook acted; its name, and what it is for caches.
     Hook(&'a str, crate::HookEffect),
-    /// A table was looked up: its number, the entry that won, and those of higher priority that did not.
+    /// A table was looked up: its number, the entry that won, and those of higher priority that did
+    /// not.
     Lookup(TableId, Option<(u16, &'a Match, u64)>, Vec<Lost>),
     /// An instruction is executed.
     Instruction(&'a Instruction),

@@ -131,8 +131,8 @@ impl Table {
         hit.map(|(key, entry)| (*key, entry))
     }
 
-    /// The entries from `from` on, highest priority first. Keys stay what they are, so a walk may be
-    /// left and taken up again behind the last key seen.
+    /// The entries from `from` on, highest priority first. Keys stay what they are, so a walk may
+    /// be left and taken up again behind the last key seen.
     pub fn entries(&self, from: EntryKey) -> impl Iterator<Item = (EntryKey, &Entry)> {
         self.entries.range(from..).map(|(key, entry)| (*key, entry))
     }

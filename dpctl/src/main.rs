@@ -12,8 +12,8 @@ use clap::Parser;
 
 /// Ask and change an OpenFlow switch.
 ///
-/// ADDRESS is tcp:HOST[:PORT], unix:FILE or the name of a running bofuss switch; it stands before the
-/// verb or behind the arguments. Without it, the only switch running is meant.
+/// ADDRESS is tcp:HOST[:PORT], unix:FILE or the name of a running bofuss switch; it stands before
+/// the verb or behind the arguments. Without it, the only switch running is meant.
 #[derive(Parser)]
 #[command(name = "dpctl", version, after_help = verbs::help(), arg_required_else_help = true)]
 struct Cli {

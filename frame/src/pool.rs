@@ -7,7 +7,8 @@ use crate::Offload;
 
 /// Free bytes before a received frame, for headers that actions push.
 pub const HEADROOM_BYTES: usize = 128;
-/// The longest frame that a small buffer holds: an Ethernet frame of MTU 1,500 with tags, rounded up.
+/// The longest frame that a small buffer holds: an Ethernet frame of MTU 1,500 with tags, rounded
+/// up.
 pub const SMALL_FRAME_BYTES: usize = 2048 - HEADROOM_BYTES;
 /// The longest frame that any buffer holds: a 64 KiB IP packet with Ethernet and tags.
 pub const MAX_FRAME_BYTES: usize = 65536 + 256;

@@ -1,4 +1,5 @@
-//! The actions: one row each gives number, argument, text form, place in the action set, and an example.
+//! The actions: one row each gives number, argument, text form, place in the action set, and an
+//! example.
 
 use alloc::{format, string::String, vec::Vec};
 use core::fmt;

@@ -27,8 +27,8 @@ impl Default for Catalogue {
 impl Catalogue {
     /// Adds an extension's rows: gives each field its id and its place in the key's tail.
     ///
-    /// The field rows live as long as the process. Panics: if the key's tail or the presence bits do
-    /// not suffice, which the set of compiled-in extensions alone decides.
+    /// The field rows live as long as the process. Panics: if the key's tail or the presence bits
+    /// do not suffice, which the set of compiled-in extensions alone decides.
     pub fn add(&mut self, fields: &[Field], values: &'static [ExtRow]) {
         for row in fields {
             let (id, offset) = (self.fields.len(), self.key_end);

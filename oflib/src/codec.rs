@@ -72,8 +72,8 @@ impl Codec {
 
     /// Reads one whole message, header included; gives its transaction id and body.
     ///
-    /// Errors: BAD_REQUEST/BAD_VERSION, BAD_TYPE or BAD_LEN for the frame of it, else what the body's
-    /// description says. Never panics.
+    /// Errors: BAD_REQUEST/BAD_VERSION, BAD_TYPE or BAD_LEN for the frame of it, else what the
+    /// body's description says. Never panics.
     pub fn decode(&self, bytes: &[u8]) -> Result<(u32, Message), DecodeError> {
         let mut r = Reader::new(self, bytes);
         let mut header = r.clone();

@@ -25,7 +25,9 @@ pub struct ErrorRow {
 }
 
 macro_rules! errors {
-    ($($ty:literal $Type:ident $name:literal { $($code:literal $CODE:ident $meaning:literal)* })*) => {
+    ($(
+        $ty:literal $Type:ident $name:literal { $($code:literal $CODE:ident $meaning:literal)* }
+    )*) => {
         $(
             #[doc = concat!("The codes of `OFPET_", $name, "` (", stringify!($ty), ").")]
             pub struct $Type;

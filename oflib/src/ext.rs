@@ -87,8 +87,8 @@ impl PartialEq for ExtValue {
 impl Eq for ExtValue {}
 
 impl ExtValue {
-    /// Reads experimenter, type, arguments and data to the end of the window; behind an action or an
-    /// instruction stands padding to 8 bytes.
+    /// Reads experimenter, type, arguments and data to the end of the window; behind an action or
+    /// an instruction stands padding to 8 bytes.
     ///
     /// Errors: BAD_EXPERIMENTER, BAD_EXP_TYPE or BAD_LEN of the kind.
     pub fn decode(kind: ExtKind, r: &mut Reader<'_>) -> Result<Self, DecodeError> {

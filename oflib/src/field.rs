@@ -1,11 +1,12 @@
-//! The match fields: one row of constant data each, from which everything else about a field follows.
+//! The match fields: one row of constant data each, from which everything else about a field
+//! follows.
 
 use core::fmt;
 
 use crate::types::Mac;
 
-/// The headers that a parser finds, and the small places within them that move. Each counts bits from
-/// its own first byte.
+/// The headers that a parser finds, and the small places within them that move. Each counts bits
+/// from its own first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Header {
@@ -77,7 +78,8 @@ pub enum Style {
     Dec,
     /// Hexadecimal number.
     Hex,
-    /// Hexadecimal number, or under a mask `+name-name`: the bits wanted set and clear, from the lowest.
+    /// Hexadecimal number, or under a mask `+name-name`: the bits wanted set and clear, from the
+    /// lowest.
     Bits(&'static [&'static str]),
     /// Port number or name.
     Port,
@@ -112,7 +114,8 @@ pub struct Field {
     pub at: &'static [At],
     /// How a value is written.
     pub style: Style,
-    /// Whether the value may change while the packet is in the pipeline by other means than actions.
+    /// Whether the value may change while the packet is in the pipeline by other means than
+    /// actions.
     pub volatile: bool,
     /// Position among all fields of the catalogue; also the field's presence bit in a key.
     pub id: u8,
@@ -137,7 +140,8 @@ impl Field {
         self.aliases.first().copied().unwrap_or(self.name)
     }
 
-    /// Whether the field goes by this name, in either case, with or without the specification's prefix.
+    /// Whether the field goes by this name, in either case, with or without the specification's
+    /// prefix.
     pub fn is_called(&self, name: &str) -> bool {
         let name = OXM_PREFIXES
             .iter()
@@ -160,7 +164,8 @@ impl Field {
         (ones << unused).to_be_bytes()
     }
 
-    /// A row that an extension brings: no place in any header, no prerequisite, an id still to come.
+    /// A row that an extension brings: no place in any header, no prerequisite, an id still to
+    /// come.
     pub const fn extension(
         experimenter: u32,
         number: u8,

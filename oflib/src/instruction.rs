@@ -210,8 +210,8 @@ impl Instructions {
 
 impl Wire for Instructions {
     /// Errors: an instruction's; BAD_INSTRUCTION/UNSUP_INST if a type stands twice.
-    /// Choice: OpenFlow 1.3 has no code for a duplicate (1.4 adds DUP_INST); a set with two is one that
-    /// no table supports.
+    /// Choice: OpenFlow 1.3 has no code for a duplicate (1.4 adds DUP_INST); a set with two is one
+    /// that no table supports.
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let start = r.at("instructions").clone();
         Self::new(r.get()?).map_err(|()| start.err(BadInstruction::UNSUP_INST))

@@ -1,6 +1,8 @@
-//! The OpenFlow language: fields, actions, instructions, messages, errors, their wire and text forms.
+//! The OpenFlow language: fields, actions, instructions, messages, errors, their wire and text
+//! forms.
 //!
-//! Knows nothing of packets, switches or sockets. Start at [`message`], then [`field`] and [`action`].
+//! Knows nothing of packets, switches or sockets. Start at [`message`], then [`field`] and
+//! [`action`].
 #![no_std]
 #![forbid(unsafe_code)]
 

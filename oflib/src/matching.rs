@@ -16,8 +16,8 @@ const MATCH_TYPE_OXM: u16 = 1;
 
 /// One field with the value wanted and the bits that matter.
 ///
-/// Shape: the first [`Field::bytes`] bytes of `value` and `mask` count, big-endian as on the wire; the
-/// others are zero. Invariant: no bit of `value` outside `mask`.
+/// Shape: the first [`Field::bytes`] bytes of `value` and `mask` count, big-endian as on the wire;
+/// the others are zero. Invariant: no bit of `value` outside `mask`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct FieldMatch {
     /// The field.
@@ -211,8 +211,8 @@ fn decode_oxm(r: &mut Reader<'_>, errors: &OxmErrors) -> Result<FieldMatch, Deco
 
 /// Reads the field of a set-field action.
 ///
-/// Errors: BAD_ACTION/BAD_SET_TYPE for a field that is unknown, masked or not settable, BAD_SET_LEN,
-/// BAD_SET_ARGUMENT for a value out of range or a VLAN_VID without its presence bit.
+/// Errors: BAD_ACTION/BAD_SET_TYPE for a field that is unknown, masked or not settable,
+/// BAD_SET_LEN, BAD_SET_ARGUMENT for a value out of range or a VLAN_VID without its presence bit.
 /// Spec: OpenFlow 1.3.5 section 7.2.5.
 pub fn decode_set_field(r: &mut Reader<'_>) -> Result<FieldMatch, DecodeError> {
     let mut start = r.at("set_field").clone();

@@ -1,4 +1,5 @@
-//! Small values that many messages share: addresses, port, table, group, meter, queue and buffer numbers.
+//! Small values that many messages share: addresses, port, table, group, meter, queue and buffer
+//! numbers.
 
 use core::{fmt, str::FromStr};
 

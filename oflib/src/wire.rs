@@ -8,7 +8,8 @@ use crate::error::{BadRequest, DecodeError, ErrorCode};
 
 /// A value with a wire form and a text form.
 pub trait Wire: Sized {
-    /// Reads the value. Errors: as the reader's context says when bytes run out, else the field's own.
+    /// Reads the value. Errors: as the reader's context says when bytes run out, else the field's
+    /// own.
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError>;
     /// Appends the wire form.
     fn encode(&self, w: &mut Writer<'_>);
@@ -27,7 +28,8 @@ impl<T: Wire> fmt::Display for Text<'_, T> {
 
 /// A bounded window on a message's bytes.
 ///
-/// Invariant: no method reads past the window; each answers with the window's `short` error instead.
+/// Invariant: no method reads past the window; each answers with the window's `short` error
+/// instead.
 #[derive(Clone)]
 pub struct Reader<'a> {
     /// The version, catalogue and dialect in force.
@@ -128,8 +130,9 @@ impl<'a> Reader<'a> {
         Ok(window)
     }
 
-    /// Splits off a structure that begins here and carries its own 16-bit length `at` bytes further,
-    /// which counts from its beginning, and which is at least `least` and, if not 0, a multiple of `unit`.
+    /// Splits off a structure that begins here and carries its own 16-bit length `at` bytes
+    /// further, which counts from its beginning, and which is at least `least` and, if not 0, a
+    /// multiple of `unit`.
     ///
     /// Errors: `short` if the length is less or runs past the window.
     pub fn sized(
@@ -276,7 +279,8 @@ impl Wire for Bytes {
 
 /// A string in a fixed array of `N` bytes that ends with a zero byte.
 ///
-/// Shape: what does not fit is cut at a character; where the bytes are not UTF-8, those above 127 become `?`.
+/// Shape: what does not fit is cut at a character; where the bytes are not UTF-8, those above 127
+/// become `?`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FixedStr<const N: usize>(pub String);
 
@@ -305,14 +309,16 @@ impl<const N: usize> From<&str> for FixedStr<N> {
     }
 }
 
-/// Defines a structure whose fields stand on the wire in the order written; `=> N` is N bytes of padding
-/// behind a field, `as hex` a number printed so. The text form is `name=value,...`, or what the function behind `text` writes.
+/// Defines a structure whose fields stand on the wire in the order written; `=> N` is N bytes of
+/// padding behind a field, `as hex` a number printed so. The text form is `name=value,...`, or what
+/// the function behind `text` writes.
 macro_rules! wire {
     (@text $this:ident $f:ident $write:path; $($rest:tt)*) => { $write($this, $f) };
     (@text $this:ident $f:ident; $($field:ident [$($hex:ident)?])*) => {{
         let mut comma = "";
         $(
-            write!($f, concat!("{}", stringify!($field), "="), core::mem::replace(&mut comma, ","))?;
+            let before = core::mem::replace(&mut comma, ",");
+            write!($f, concat!("{}", stringify!($field), "="), before)?;
             $crate::wire::wire!(@value $($hex)? $this $f $field);
         )*
         let _ = comma;

@@ -1,4 +1,5 @@
-//! Two codecs that we did not write read our messages as we do, and we theirs: os-ken's and scapy's.
+//! Two codecs that we did not write read our messages as we do, and we theirs: os-ken's and
+//! scapy's.
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -1,6 +1,7 @@
 //! The codec from outside: vectors, laws, other codecs, the fuzz corpus.
 
 mod common;
+mod corpus;
 mod differential;
 mod laws;
 mod vectors;

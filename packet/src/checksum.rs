@@ -19,14 +19,15 @@ pub fn fold(mut sum: u64) -> u16 {
     sum as u16
 }
 
-/// The checksum after some of its input, once of sum `before`, has got the sum `after`. Spec: RFC 1624.
+/// The checksum after some of its input, once of sum `before`, has got the sum `after`. Spec: RFC
+/// 1624.
 #[inline]
 pub fn update(checksum: u16, before: u64, after: u64) -> u16 {
     !update_partial(!checksum, before, after)
 }
 
-/// As [`update`], for a sum that is not complemented: that of a pseudo-header where the sender left the
-/// rest to others.
+/// As [`update`], for a sum that is not complemented: that of a pseudo-header where the sender left
+/// the rest to others.
 #[inline]
 pub fn update_partial(partial: u16, before: u64, after: u64) -> u16 {
     fold(u64::from(partial) + u64::from(!fold(before)) + after)

@@ -1,4 +1,5 @@
-//! Frames made from a few parameters, lengths and checksums right: for tests, tools and demonstrations.
+//! Frames made from a few parameters, lengths and checksums right: for tests, tools and
+//! demonstrations.
 //!
 //! ```
 //! use bofuss_oflib::Mac;

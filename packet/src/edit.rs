@@ -1,4 +1,5 @@
-//! Every rewrite of a packet: set-field, push and pop, TTLs, with the checksums that cover what changes.
+//! Every rewrite of a packet: set-field, push and pop, TTLs, with the checksums that cover what
+//! changes.
 
 use core::ops::Range;
 
@@ -55,7 +56,8 @@ impl Ttl {
 impl Packet {
     /// Writes a field: its bytes, the checksums that cover them, and its slot in the key.
     ///
-    /// Shape: the first [`Field::bytes`] bytes of `value`, as in OXM. The packet is not parsed again.
+    /// Shape: the first [`Field::bytes`] bytes of `value`, as in OXM. The packet is not parsed
+    /// again.
     /// Choice: the CRC32c of a fragmented or truncated SCTP packet cannot be refreshed and stays.
     pub fn set_field(&mut self, field: &Field, value: &[u8; 16]) -> Result<(), EditError> {
         let value = u128::from_be_bytes(*value) >> (128 - 8 * field.bytes());
@@ -100,7 +102,8 @@ impl Packet {
         }
     }
 
-    /// What a change of `range` may alter in the input of the transport checksum: its sum, or its CRC.
+    /// What a change of `range` may alter in the input of the transport checksum: its sum, or its
+    /// CRC.
     fn transport_sum(&self, cover: Cover, range: &Range<usize>) -> u64 {
         let Some((_, kind)) = self.transport_checksum() else {
             return 0;
@@ -187,7 +190,8 @@ impl Packet {
         Some((self.layout.payload + row.1, row.2))
     }
 
-    /// Whether the transport checksum is left to others, with only the pseudo-header's sum in place.
+    /// Whether the transport checksum is left to others, with only the pseudo-header's sum in
+    /// place.
     fn is_checksum_pending(&self) -> bool {
         let pending = self.frame.offload.checksum;
         pending.is_some_and(|(start, _)| usize::from(start) == self.layout.payload)
@@ -322,12 +326,12 @@ impl Packet {
         Ok(())
     }
 
-    /// Pushes an MPLS label stack entry as the outermost: a copy of the one that was outermost, or label
-    /// and class 0 with the TTL of IP, or 0.
+    /// Pushes an MPLS label stack entry as the outermost: a copy of the one that was outermost, or
+    /// label and class 0 with the TTL of IP, or 0.
     ///
-    /// Spec: OpenFlow 1.3.5 section 5.12: immediately after the Ethernet header and before other tags,
-    /// so that VLAN tags end up inside. Choice: where there are labels already, behind the same tags as
-    /// they; an IEEE 802.3 frame has no type to replace and stays as it is.
+    /// Spec: OpenFlow 1.3.5 section 5.12: immediately after the Ethernet header and before other
+    /// tags, so that VLAN tags end up inside. Choice: where there are labels already, behind the
+    /// same tags as they; an IEEE 802.3 frame has no type to replace and stays as it is.
     pub fn push_mpls(&mut self, ethertype: u16) -> Result<(), EditError> {
         let bytes = self.frame.bytes();
         let (at, entry) = match self.layout.offset(Header::Mpls) {
@@ -363,8 +367,8 @@ impl Packet {
         Ok(())
     }
 
-    /// Pushes a backbone Ethernet header, with the frame's addresses, and a service instance tag, with
-    /// the I-SID of the tag that was outermost, or 0, and the PCP of the VLAN tag, or 0.
+    /// Pushes a backbone Ethernet header, with the frame's addresses, and a service instance tag,
+    /// with the I-SID of the tag that was outermost, or 0, and the PCP of the VLAN tag, or 0.
     pub fn push_pbb(&mut self, ethertype: u16) -> Result<(), EditError> {
         self.layout.offset(Header::Eth).ok_or(EditError::NoHeader)?;
         let tag = self.value(VLAN_PCP) << 29 | self.value(PBB_ISID);
@@ -377,7 +381,8 @@ impl Packet {
         Ok(())
     }
 
-    /// Pops the backbone service instance tag, and makes the customer's addresses those of the frame.
+    /// Pops the backbone service instance tag, and makes the customer's addresses those of the
+    /// frame.
     ///
     /// Spec: OpenFlow 1.3.5 section 7.2.5: a backbone VLAN tag in front stays.
     pub fn pop_pbb(&mut self) -> Result<(), EditError> {
@@ -418,7 +423,8 @@ impl Packet {
         Ok(())
     }
 
-    /// Closes a gap, and moves the start of an unfinished checksum; one that started within is void.
+    /// Closes a gap, and moves the start of an unfinished checksum; one that started within is
+    /// void.
     fn remove(&mut self, at: usize, count: usize) {
         let removed = self.frame.remove(at, count);
         debug_assert!(removed, "the layout lies within the frame");

@@ -98,7 +98,8 @@ pub(crate) const CHECKSUMS: [(Header, usize, Sum); 5] = [
     (Header::Icmpv6, 2, Sum::Pseudo),
 ];
 
-/// Ethernet, VLAN tags, and the type behind them. Fields of a stack of tags are the outermost tag's.
+/// Ethernet, VLAN tags, and the type behind them. Fields of a stack of tags are the outermost
+/// tag's.
 ///
 /// Choice: an IEEE 802.3 frame has the type of its SNAP header, or else 0x05ff.
 pub(crate) fn ethernet(w: &mut Walk<'_>, start: usize) -> Option<()> {
@@ -250,8 +251,8 @@ impl Chain {
     }
 }
 
-/// Walks the extension headers from the one named at `number_at`, which stands at `at`; gives where the
-/// upper protocol is named and where it begins.
+/// Walks the extension headers from the one named at `number_at`, which stands at `at`; gives where
+/// the upper protocol is named and where it begins.
 fn extensions(
     w: &mut Walk<'_>,
     mut number_at: usize,

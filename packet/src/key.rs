@@ -29,9 +29,9 @@ impl ReadLog for u64 {
 
 /// What OpenFlow can match of one packet.
 ///
-/// Shape: presence bits by field id, in the first 8 bytes, then values as in OXM, each at its field's
-/// offset. Invariant: the value of an absent field is zero. Its contents can be read only through
-/// methods that take a [`ReadLog`].
+/// Shape: presence bits by field id, in the first 8 bytes, then values as in OXM, each at its
+/// field's offset. Invariant: the value of an absent field is zero. Its contents can be read only
+/// through methods that take a [`ReadLog`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(align(8))]
 pub struct Key {
@@ -173,7 +173,8 @@ impl KeyMatch {
         self.words.first().map_or(0, |one| one.mask)
     }
 
-    /// Whether all packets of `other` are packets of this match, as in the non-strict flow-mod commands:
+    /// Whether all packets of `other` are packets of this match, as in the non-strict flow-mod
+    /// commands:
     /// `other` has every field of this match, with every bit of its mask and the same value there.
     pub fn covers(&self, other: &Self) -> bool {
         self.words.iter().all(|one| {

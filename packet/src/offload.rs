@@ -14,8 +14,8 @@ const TCP_FIRST_FLAG: u8 = 0x80;
 
 /// Finishes the checksum that a frame's record says is unfinished, and clears that record.
 ///
-/// Choice: the place of the checksum tells its kind, also in a tunnel: only SCTP has one at offset 8.
-/// A record that points outside the frame is dropped.
+/// Choice: the place of the checksum tells its kind, also in a tunnel: only SCTP has one at offset
+/// 8. A record that points outside the frame is dropped.
 pub fn finish_checksum(frame: &mut Frame) {
     let Some((start, offset)) = frame.offload.checksum.take() else {
         return;
@@ -61,12 +61,12 @@ pub fn wire_count(frame: &Frame) -> (u64, u64) {
     ((packets as u64), (packets * cut.headers + payload) as u64)
 }
 
-/// Gives `emit` the frames that a super-frame stands for, in order; each with the checksum unfinished
-/// as the super-frame's, from buffers of the same pool. An ordinary frame is copied.
+/// Gives `emit` the frames that a super-frame stands for, in order; each with the checksum
+/// unfinished as the super-frame's, from buffers of the same pool. An ordinary frame is copied.
 ///
-/// Choice: below VLAN tags, MPLS labels and PBB tags, but not inside a tunnel over IP; UDP fragmentation
-/// and SCTP are not cut. Errors: `false` if the frame cannot be cut, or the pool is exhausted, which may
-/// be after some segments.
+/// Choice: below VLAN tags, MPLS labels and PBB tags, but not inside a tunnel over IP; UDP
+/// fragmentation and SCTP are not cut. Errors: `false` if the frame cannot be cut, or the pool is
+/// exhausted, which may be after some segments.
 pub fn segment(frame: &Frame, mut emit: impl FnMut(Frame)) -> bool {
     if frame.offload.gso.is_none() {
         return frame.try_clone().map(emit).is_some();

@@ -9,8 +9,9 @@ use crate::parse::{Fragment, Layout, parse};
 
 /// A frame, its match key, and where its headers stand.
 ///
-/// Invariant: key and layout are those of the bytes, except for what set-field wrote: it changes the
-/// field's bytes and its slot in the key only, so that a changed type or length is not followed.
+/// Invariant: key and layout are those of the bytes, except for what set-field wrote: it changes
+/// the field's bytes and its slot in the key only, so that a changed type or length is not
+/// followed.
 #[derive(Debug)]
 pub struct Packet {
     /// The bytes, and what remains to be done to them. Whoever changes headers here calls
@@ -23,7 +24,8 @@ pub struct Packet {
 impl Packet {
     /// Reads a frame that came in through port `in_port`.
     ///
-    /// Metadata and tunnel id begin as 0. Spec: OpenFlow 1.3.5 section 7.2.3.7. Choice: IN_PHY_PORT is
+    /// Metadata and tunnel id begin as 0. Spec: OpenFlow 1.3.5 section 7.2.3.7. Choice: IN_PHY_PORT
+    /// is
     /// `in_port`, since no port is a logical one.
     pub fn new(frame: Frame, in_port: PortNo) -> Self {
         let mut key = Key::EMPTY;
@@ -45,7 +47,8 @@ impl Packet {
         parse(self.frame.bytes(), &mut self.key, &mut self.layout);
     }
 
-    /// The port that the packet came in through: what no action changes and every output depends on.
+    /// The port that the packet came in through: what no action changes and every output depends
+    /// on.
     pub fn in_port(&self) -> PortNo {
         PortNo(self.key.get(IN_PORT, &mut ()).unwrap_or(0) as u32)
     }

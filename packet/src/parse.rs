@@ -49,7 +49,8 @@ pub struct Layout {
     pub routed: bool,
     /// VLAN tags in front of the Ethernet type.
     pub vlan_tags: u8,
-    /// Where the IP packet's payload begins, behind options and extension headers; 0 if there is none.
+    /// Where the IP packet's payload begins, behind options and extension headers; 0 if there is
+    /// none.
     pub payload: usize,
     /// Where the IP packet ends, or the frame: what follows is padding.
     pub end: usize,
@@ -78,8 +79,9 @@ impl Layout {
 
 /// Reads a frame: replaces all fields of `key` that stand in headers, and `layout`.
 ///
-/// Total: any bytes give a key. The fields of a header that is cut off or contradicts itself are absent.
-/// Fields that the switch supplies (IN_PORT, METADATA, TUNNEL_ID, extensions' state) are kept.
+/// Total: any bytes give a key. The fields of a header that is cut off or contradicts itself are
+/// absent. Fields that the switch supplies (IN_PORT, METADATA, TUNNEL_ID, extensions' state) are
+/// kept.
 #[inline]
 pub fn parse(bytes: &[u8], key: &mut Key, layout: &mut Layout) {
     walk(bytes, key, layout, 0);
@@ -147,7 +149,8 @@ impl<'a> Walk<'a> {
         Some(())
     }
 
-    /// Notes that header number `H` stands at `at`, and writes its fields to the key; gives its first
+    /// Notes that header number `H` stands at `at`, and writes its fields to the key; gives its
+    /// first
     /// `N` bytes; a flaw if the packet ends before.
     #[inline(always)]
     pub(crate) fn take<const H: usize, const N: usize>(

@@ -125,7 +125,8 @@ pub(crate) fn extract<const H: usize, const N: usize>(header: &[u8; N], key: &mu
 }
 
 /// Writes field number `I` of a header, if it has so many. The indices are constants rather than a
-/// loop's, because a loop over places is left a loop by the optimiser, at twice the cost of a parse.
+/// loop's, because a loop over places is left a loop by the optimiser, at twice the cost of a
+/// parse.
 #[inline(always)]
 fn extract_one<const H: usize, const I: usize, const N: usize>(header: &[u8; N], key: &mut Key) {
     let Some(place) = (const { rows_of(H).place(I, N) }) else {

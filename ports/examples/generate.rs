@@ -8,7 +8,8 @@ use bofuss_frame::Pool;
 use bofuss_ports::{AfPacket, AfPacketOptions, BATCH_FRAMES, Port};
 
 const FRAME_BYTES: usize = 60;
-/// UDP over IPv4 from 10.0.0.1 to 10.0.0.2, port 7 to 7, without UDP checksum; then the frame's number.
+/// UDP over IPv4 from 10.0.0.1 to 10.0.0.2, port 7 to 7, without UDP checksum; then the frame's
+/// number.
 const HEAD: [u8; 42] = [
     2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17, 0x66, 0xbd, 10,
     0, 0, 1, 10, 0, 0, 2, 0, 7, 0, 7, 0, 26, 0, 0,

@@ -1,4 +1,5 @@
-//! The yardstick: moves frames between two interfaces with the switch's own drivers, and does nothing else.
+//! The yardstick: moves frames between two interfaces with the switch's own drivers, and does
+//! nothing else.
 //!
 //! `yardstick IN OUT`: what a frame costs before any of the switch's work, in both directions.
 

@@ -1,7 +1,7 @@
 //! A port on a network interface through an `AF_PACKET` socket, with offload headers both ways.
 //!
-//! What the kernel does on the way, this undoes: it puts outer VLAN tags back, ignores what it sent itself,
-//! holds promiscuous mode, and keeps the host's own stack out (see `seclusion`).
+//! What the kernel does on the way, this undoes: it puts outer VLAN tags back, ignores what it sent
+//! itself, holds promiscuous mode, and keeps the host's own stack out (see `seclusion`).
 
 use std::{
     io, mem,
@@ -41,7 +41,8 @@ pub struct AfPacketOptions {
     pub pad_runts: bool,
     /// Hand frames to the driver past the interface's queueing discipline.
     pub qdisc_bypass: bool,
-    /// Keep the host's stack from answering or forwarding what arrives, if the interface has no address.
+    /// Keep the host's stack from answering or forwarding what arrives, if the interface has no
+    /// address.
     pub keep_host_out: bool,
 }
 
@@ -142,7 +143,8 @@ impl AfPacket {
         }
     }
 
-    /// Keeps what the kernel put into the first `filled` pairs at `base`, and returns the rest to the pool.
+    /// Keeps what the kernel put into the first `filled` pairs at `base`, and returns the rest to
+    /// the pool.
     fn accept(&mut self, out: &mut Vec<Frame>, base: usize, filled: usize) {
         let mut at = base;
         for slot in 0..filled {
@@ -219,7 +221,8 @@ impl Port for AfPacket {
             match error.raw_os_error() {
                 Some(libc::EAGAIN) => break,
                 Some(libc::EINTR) => {}
-                // The kernel cannot put this frame's shape into the offload header, and has dropped it.
+                // The kernel cannot put this frame's shape into the offload header, and has dropped
+                // it.
                 Some(libc::EINVAL) => {
                     self.counters.drop_some(DropReason::RxShape, 1);
                     left -= 1;
@@ -329,8 +332,8 @@ impl Batch {
             message.msg_controllen = CONTROL_BYTES as _;
         }
         let (fd, messages) = (socket.as_raw_fd(), self.messages.as_mut_ptr());
-        // SAFETY: the first `pairs` messages point to three places each, of the lengths given, in frames that
-        // are borrowed until the call returns and in `self`.
+        // SAFETY: the first `pairs` messages point to three places each, of the lengths given, in
+        // frames that are borrowed until the call returns and in `self`.
         let result = unsafe {
             let count = pairs as c_uint;
             libc::recvmmsg(
@@ -360,8 +363,8 @@ impl Batch {
             message.msg_controllen = 0;
         }
         let (fd, messages) = (socket.as_raw_fd(), self.messages.as_mut_ptr());
-        // SAFETY: the first `count` messages point to two places each, of the lengths given, in frames that
-        // are borrowed until the call returns and in `self`.
+        // SAFETY: the first `count` messages point to two places each, of the lengths given, in
+        // frames that are borrowed until the call returns and in `self`.
         let result =
             unsafe { libc::sendmmsg(fd, messages, count as c_uint, libc::MSG_DONTWAIT as _) };
         Ok(sys::check(result)? as usize)
@@ -377,7 +380,8 @@ fn vector(bytes: &mut [u8]) -> libc::iovec {
 
 /// The tag (TPID and TCI) that the kernel took out of a received frame, if it did.
 fn tag_beside(message: &libc::msghdr) -> Option<(u16, u16)> {
-    // SAFETY: the kernel has just filled the control buffer, which `message` still points to, and its length.
+    // SAFETY: the kernel has just filled the control buffer, which `message` still points to, and
+    // its length.
     let auxdata = unsafe {
         let control = libc::CMSG_FIRSTHDR(message).as_ref()?;
         if (control.cmsg_level, control.cmsg_type) != (libc::SOL_PACKET, libc::PACKET_AUXDATA) {
@@ -406,7 +410,8 @@ fn configure(socket: BorrowedFd<'_>, link: &Link, qdisc_bypass: bool) -> io::Res
         (libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, RECEIVE_BUFFER_BYTES),
         (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF, SEND_BUFFER_BYTES),
     ] {
-        // The first needs privilege in the first user namespace, the second is cut to the system's limit.
+        // The first needs privilege in the first user namespace, the second is cut to the system's
+        // limit.
         sys::set_option(socket, libc::SOL_SOCKET, force, &bytes)
             .or_else(|_| sys::set_option(socket, libc::SOL_SOCKET, plain, &bytes))?;
     }
@@ -426,7 +431,8 @@ fn configure(socket: BorrowedFd<'_>, link: &Link, qdisc_bypass: bool) -> io::Res
     sys::bind(socket, &address)
 }
 
-/// Claims the interface: an abstract socket belongs to the network namespace and ends with the process.
+/// Claims the interface: an abstract socket belongs to the network namespace and ends with the
+/// process.
 fn lock(link: &Link) -> Result<UnixDatagram, OpenError> {
     let address = SocketAddr::from_abstract_name(format!("bofuss-port-{}", link.index))
         .expect("a short name fits");

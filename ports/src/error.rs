@@ -71,7 +71,8 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// Makes the error for `action` on `name`, telling refusals of permission and missing interfaces apart.
+    /// Makes the error for `action` on `name`, telling refusals of permission and missing
+    /// interfaces apart.
     pub(crate) fn new(name: &str, action: &'static str, source: io::Error) -> Self {
         let name = name.to_string();
         match source.raw_os_error() {

@@ -1,8 +1,8 @@
 //! Doors for frames: what carries bytes between a switch and a network interface, file or test.
 //!
-//! Knows Ethernet tags and offload headers as far as the kernel forces it to; does not know OpenFlow.
-//! Start with [`Port`]; its kinds are [`AfPacket`], [`Tap`], [`PcapFile`] and [`Memory`]. [`Link`] tells
-//! what an interface is, [`LinkMonitor`] what becomes of it.
+//! Knows Ethernet tags and offload headers as far as the kernel forces it to; does not know
+//! OpenFlow. Start with [`Port`]; its kinds are [`AfPacket`], [`Tap`], [`PcapFile`] and [`Memory`].
+//! [`Link`] tells what an interface is, [`LinkMonitor`] what becomes of it.
 //!
 //! ```
 //! use bofuss_frame::Pool;
@@ -56,10 +56,11 @@ pub trait Port {
     /// writable that [`Port::send`] has room. `None`: ask at every turn.
     fn fd(&self) -> Option<BorrowedFd<'_>>;
 
-    /// Appends up to `max` received frames, VLAN tags in place and offload record filled, and returns
-    /// how many. When the pool is exhausted, frames are dropped and counted.
+    /// Appends up to `max` received frames, VLAN tags in place and offload record filled, and
+    /// returns how many. When the pool is exhausted, frames are dropped and counted.
     ///
-    /// Errors: [`PortError::Gone`] once the interface has disappeared; the port is then to be dropped.
+    /// Errors: [`PortError::Gone`] once the interface has disappeared; the port is then to be
+    /// dropped.
     fn recv(&mut self, pool: &Pool, out: &mut Vec<Frame>, max: usize) -> Result<usize, PortError>;
 
     /// Hands frames over from the front and returns how many went. Sent and refused frames leave
@@ -74,6 +75,7 @@ pub trait Port {
     /// What the port takes off the caller's hands.
     fn capabilities(&self) -> Capabilities;
 
-    /// Tells the port the interface's MTU in bytes after a change; a port without an MTU ignores it.
+    /// Tells the port the interface's MTU in bytes after a change; a port without an MTU ignores
+    /// it.
     fn set_mtu(&mut self, mtu_bytes: u32);
 }

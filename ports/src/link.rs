@@ -102,7 +102,8 @@ impl Link {
         Some(link)
     }
 
-    /// Refuses what a switch must not have; with `take_over`, addresses and the default route do not matter.
+    /// Refuses what a switch must not have; with `take_over`, addresses and the default route do
+    /// not matter.
     ///
     /// Errors: [`OpenError::NotEthernet`], [`OpenError::Enslaved`], [`OpenError::HasAddress`],
     /// [`OpenError::HasDefaultRoute`].

@@ -23,7 +23,8 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Makes two ends that are connected. Frames move with their records, unpadded, and are never copied.
+    /// Makes two ends that are connected. Frames move with their records, unpadded, and are never
+    /// copied.
     pub fn pair() -> (Self, Self) {
         let (a, b) = (Queue::default(), Queue::default());
         (Self::end(a.clone(), b.clone()), Self::end(b, a))

@@ -28,8 +28,8 @@ pub enum LinkEvent {
 
 /// Watches the interfaces of the network namespace it was opened in.
 ///
-/// It knows what it has reported, so it reports only what differs, and when the kernel had no room for its
-/// messages it asks for everything anew.
+/// It knows what it has reported, so it reports only what differs, and when the kernel had no room
+/// for its messages it asks for everything anew.
 pub struct LinkMonitor {
     socket: File,
     buffer: Box<[u8]>,
@@ -113,7 +113,8 @@ impl LinkMonitor {
                 events.extend(gone.map(|entry| LinkEvent::Gone(entry.0)));
                 continue;
             }
-            // What was queued before the dump proves nothing: the word of its end may be among what was missed.
+            // What was queued before the dump proves nothing: the word of its end may be among what
+            // was missed.
             let proved = self.dump - u64::from(self.dumping && !self.answering);
             match self.known.insert(link.index, (link.clone(), proved)) {
                 None => events.push(LinkEvent::New(link)),

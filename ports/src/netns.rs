@@ -7,8 +7,8 @@ use std::{
     thread,
 };
 
-/// A network namespace. It and all its interfaces vanish when the last handle, thread and socket in it
-/// is gone, however the process ends.
+/// A network namespace. It and all its interfaces vanish when the last handle, thread and socket in
+/// it is gone, however the process ends.
 #[derive(Debug)]
 pub struct NetNs(File);
 
@@ -18,7 +18,8 @@ impl NetNs {
     /// Errors: the kernel's; `PermissionDenied` without CAP_SYS_ADMIN in the user namespace.
     pub fn new() -> io::Result<Self> {
         let made = thread::spawn(|| {
-            // SAFETY: without CLONE_FILES and CLONE_FS, only this thread's network namespace changes.
+            // SAFETY: without CLONE_FILES and CLONE_FS, only this thread's network namespace
+            // changes.
             match unsafe { libc::unshare(libc::CLONE_NEWNET) } {
                 0 => Self::current(),
                 _ => Err(io::Error::last_os_error()),

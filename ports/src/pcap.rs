@@ -12,7 +12,8 @@ use bofuss_frame::{Frame, MAX_FRAME_BYTES, Pool};
 
 use crate::{Capabilities, Counters, DropReason, OpenError, Port, PortError};
 
-/// The first word of a file, with microseconds and with nanoseconds; byte-swapped on a machine of the other order.
+/// The first word of a file, with microseconds and with nanoseconds; byte-swapped on a machine of
+/// the other order.
 const MAGICS: [u32; 2] = [0xa1b2_c3d4, 0xa1b2_3c4d];
 const PCAPNG_MAGIC: u32 = 0x0a0d_0d0a;
 const FILE_HEADER_BYTES: usize = 24;
@@ -20,7 +21,8 @@ const RECORD_HEADER_BYTES: usize = 16;
 /// The only link type we take.
 const ETHERNET: u32 = 1;
 
-/// A port that receives the frames of one capture file, as fast as it is asked, and records to another.
+/// A port that receives the frames of one capture file, as fast as it is asked, and records to
+/// another.
 pub struct PcapFile {
     input: Option<Input>,
     output: Option<BufWriter<File>>,
@@ -35,7 +37,8 @@ struct Input {
 impl PcapFile {
     /// Opens the file to receive and creates the one to record to; either may be absent.
     ///
-    /// Errors: [`OpenError::Io`] with the file's name, also for a file that is not an Ethernet capture.
+    /// Errors: [`OpenError::Io`] with the file's name, also for a file that is not an Ethernet
+    /// capture.
     pub fn open(input: Option<&Path>, output: Option<&Path>) -> Result<Self, OpenError> {
         let failed = |path: &Path, action| {
             let name = path.display().to_string();
@@ -63,7 +66,8 @@ impl PcapFile {
         self.input.is_none()
     }
 
-    /// Reads one frame to the end of `out`; `false` at the end of the file, which a cut record is too.
+    /// Reads one frame to the end of `out`; `false` at the end of the file, which a cut record is
+    /// too.
     fn read(&mut self, pool: &Pool, out: &mut Vec<Frame>) -> io::Result<bool> {
         let Some(input) = &mut self.input else {
             return Ok(false);

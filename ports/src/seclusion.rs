@@ -1,14 +1,16 @@
 //! Keeps the host's own stack from answering or forwarding what arrives on a switch's interface.
 //!
-//! The stack sees each frame beside the switch. On an interface without addresses four settings make it deaf and
-//! dumb: no IPv6 (which would also talk by itself), no ARP replies, and no IPv4 packet accepted or forwarded.
+//! The stack sees each frame beside the switch. On an interface without addresses four settings
+//! make it deaf and dumb: no IPv6 (which would also talk by itself), no ARP replies, and no IPv4
+//! packet accepted or forwarded.
 
 use std::{fs, io};
 
 use crate::Link;
 
-/// One row a setting: where it lies under `/proc/sys/net`, before and after the interface's name, and its value.
-/// Strict reverse-path filtering refuses every source, since no route leads to such an interface.
+/// One row a setting: where it lies under `/proc/sys/net`, before and after the interface's name,
+/// and its value. Strict reverse-path filtering refuses every source, since no route leads to such
+/// an interface.
 const SETTINGS: [(&str, &str, &str); 4] = [
     ("ipv6", "disable_ipv6", "1"),
     ("ipv4", "arp_ignore", "8"),

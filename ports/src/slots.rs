@@ -1,7 +1,9 @@
-//! Where frames are received into: pairs of a small and a large frame at the end of the caller's vector.
+//! Where frames are received into: pairs of a small and a large frame at the end of the caller's
+//! vector.
 //!
-//! The kernel fills the small one first and what follows goes straight to its place in the large one, so
-//! that neither kind is copied whole. One frame of each pair is kept, the other returns to the pool.
+//! The kernel fills the small one first and what follows goes straight to its place in the large
+//! one, so that neither kind is copied whole. One frame of each pair is kept, the other returns to
+//! the pool.
 
 use bofuss_frame::{Frame, MAX_FRAME_BYTES, Pool, SMALL_FRAME_BYTES};
 
@@ -30,7 +32,8 @@ pub(crate) fn places(pair: &mut [Frame]) -> [&mut [u8]; 2] {
     ]
 }
 
-/// Makes the pair `slot` of those that start at `base` one frame of `len` bytes and moves it to `at`.
+/// Makes the pair `slot` of those that start at `base` one frame of `len` bytes and moves it to
+/// `at`.
 ///
 /// `at` is at most `base + slot`: what it displaces is of a pair that is done with.
 pub(crate) fn keep(out: &mut [Frame], base: usize, slot: usize, at: usize, len: usize) {

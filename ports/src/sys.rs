@@ -66,7 +66,8 @@ fn request(name: &str) -> libc::ifreq {
 }
 
 fn ioctl(fd: BorrowedFd<'_>, number: Ioctl, request: &mut libc::ifreq) -> io::Result<()> {
-    // SAFETY: every number passed here takes an `ifreq`, whose pointer, if used, is the caller's to keep.
+    // SAFETY: every number passed here takes an `ifreq`, whose pointer, if used, is the caller's to
+    // keep.
     check(unsafe { libc::ioctl(fd.as_raw_fd(), number, &raw mut *request) })?;
     Ok(())
 }

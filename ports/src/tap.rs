@@ -1,4 +1,5 @@
-//! A port that makes its own interface: the host's stack sits at the other end (also of the LOCAL port).
+//! A port that makes its own interface: the host's stack sits at the other end (also of the LOCAL
+//! port).
 
 use std::{
     fs::{File, OpenOptions},
@@ -32,9 +33,11 @@ pub struct Tap {
 }
 
 impl Tap {
-    /// Makes the TAP interface `name`, or attaches to a persistent one; its link state stays as it is.
+    /// Makes the TAP interface `name`, or attaches to a persistent one; its link state stays as it
+    /// is.
     ///
-    /// Errors: [`OpenError::NoTun`], [`OpenError::NotTap`], [`OpenError::InUse`] and those of every interface.
+    /// Errors: [`OpenError::NoTun`], [`OpenError::NotTap`], [`OpenError::InUse`] and those of every
+    /// interface.
     pub fn open(name: &str, pad_runts: bool) -> Result<Self, OpenError> {
         link::check_name(name)?;
         let open = OpenOptions::new()

@@ -84,7 +84,8 @@ pub(crate) fn restore_tag(frame: &mut Frame, tpid: u16, tci: u16) -> bool {
     true
 }
 
-/// Makes a frame ready for an interface of `mtu_bytes`: refuses what is too long or cannot be said, pads runts.
+/// Makes a frame ready for an interface of `mtu_bytes`: refuses what is too long or cannot be said,
+/// pads runts.
 pub(crate) fn prepare(frame: &mut Frame, mtu_bytes: usize, pad: bool) -> Result<(), DropReason> {
     if exceeds_mtu(frame, mtu_bytes) {
         return Err(DropReason::TxTooLong);
@@ -106,13 +107,15 @@ pub(crate) fn prepare(frame: &mut Frame, mtu_bytes: usize, pad: bool) -> Result<
     Ok(())
 }
 
-/// Whether a frame, or each segment of a super-frame, is longer than the MTU with its Ethernet header and tags.
+/// Whether a frame, or each segment of a super-frame, is longer than the MTU with its Ethernet
+/// header and tags.
 fn exceeds_mtu(frame: &Frame, mtu_bytes: usize) -> bool {
     let limit = mtu_bytes + ETHERNET_BYTES;
     let len = match (frame.offload.gso, headers_bytes(frame)) {
         (None, _) => frame.len(),
         (Some(gso), Some(headers)) => headers + usize::from(gso.segment_bytes),
-        // Without a checksum start there is no telling where the payload begins: the kernel's to judge.
+        // Without a checksum start there is no telling where the payload begins: the kernel's to
+        // judge.
         (Some(_), None) => return false,
     };
     len > limit && len > limit + TAG_BYTES * tags(frame.bytes())

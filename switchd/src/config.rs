@@ -38,7 +38,8 @@ pub struct Options {
     /// Where to wait for controllers and tools: ptcp:[PORT][:HOST] or punix:FILE. Repeat for more.
     #[arg(long = "listen", value_name = "ADDRESS")]
     pub listen: Vec<String>,
-    /// What to do without a controller: secure or standalone [default: standalone if none is named].
+    /// What to do without a controller: secure or standalone [default: standalone if none is
+    /// named].
     #[arg(long, value_name = "MODE")]
     pub fail_mode: Option<String>,
     /// Flow tables, 1 to 254 [default: 64].
@@ -255,7 +256,8 @@ fn port_kind(spec: &str, kind: &str) -> Result<PortKind, String> {
             Ok(PortKind::Pcap(input.into(), output))
         }
         Some((other, _)) => Err(format!(
-            "--port {spec}: '{other}:' is no kind of port; there are INTERFACE, tap:NAME and pcap:IN[,OUT]"
+            "--port {spec}: '{other}:' is no kind of port; \
+             there are INTERFACE, tap:NAME and pcap:IN[,OUT]"
         )),
         None => Ok(PortKind::Interface(kind.into())),
     }

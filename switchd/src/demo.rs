@@ -410,9 +410,7 @@ fn what_next(running: &Running, lab: &Lab) -> Result<()> {
     println!("  a shell in host h1       {enter} sh");
     println!("  h1 pings h3              {enter} ping -c 3 10.0.0.3");
     println!("  the flow table           {dpctl} unix:{socket} dump-flows");
-    println!(
-        "  a flow of your own       {dpctl} unix:{socket} add-flow priority=9,in_port=3,actions=drop"
-    );
+    println!("  a flow of your own       {dpctl} unix:{socket} add-flow in_port=3,actions=drop");
     println!("  another tool             ovs-ofctl -O OpenFlow13 dump-ports unix:{socket}");
     println!(
         "  a controller decides     {} demo --keep --controller tcp:127.0.0.1:6653",

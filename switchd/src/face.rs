@@ -132,7 +132,8 @@ impl PlaneFace {
         }
     }
 
-    /// Sends what waits for one port, as far as there is room, and watches for room if that is short.
+    /// Sends what waits for one port, as far as there is room, and watches for room if that is
+    /// short.
     pub fn send_queued(&mut self, number: PortNo) {
         let Some(slot) = self.slots.get_mut(&number) else {
             return;

@@ -22,10 +22,12 @@ use crate::rundir;
 
 /// Events that wait for the data-plane thread at most.
 const EVENT_QUEUE: usize = 256;
-/// Permission bits of the socket in the run-time directory: any user of the machine that reaches it.
+/// Permission bits of the socket in the run-time directory: any user of the machine that reaches
+/// it.
 const SOCKET_MODE: u32 = 0o666;
 
-/// What runs before the ports are opened in the data-plane thread, say to enter a network namespace.
+/// What runs before the ports are opened in the data-plane thread, say to enter a network
+/// namespace.
 pub type Enter = Box<dyn FnOnce() -> Result<(), String> + Send>;
 
 /// A running switch.

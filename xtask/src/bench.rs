@@ -1,8 +1,10 @@
-//! `cargo xtask bench`: what a 64-byte frame costs the switch, as a ratio to the yardstick in the same run.
+//! `cargo xtask bench`: what a 64-byte frame costs the switch, as a ratio to the yardstick in the
+//! same run.
 //!
-//! A -veth- S -veth- B: a generator in A, a forwarder in S, the far end in B. Before a set-up is timed,
-//! it must deliver numbered frames complete, in order and unchanged. Rounds are interleaved, figures are
-//! medians of the processor time per delivered frame; wall rates only tell how busy the machine was.
+//! A -veth- S -veth- B: a generator in A, a forwarder in S, the far end in B. Before a set-up is
+//! timed, it must deliver numbered frames complete, in order and unchanged. Rounds are interleaved,
+//! figures are medians of the processor time per delivered frame; wall rates only tell how busy the
+//! machine was.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;

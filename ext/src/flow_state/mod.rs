@@ -1,4 +1,5 @@
-//! Per-flow state: a `set_state` action, a `state` match field, idle timeouts, a message to list states.
+//! Per-flow state: a `set_state` action, a `state` match field, idle timeouts, a message to list
+//! states.
 //!
 //! The flow is the pair of Ethernet addresses. A packet has the state of its flow; without one, 0.
 

@@ -1,4 +1,5 @@
-//! SET_ASYNC and GET_ASYNC_REPLY: which unasked messages a controller wants. Spec: OpenFlow 1.3.5 section 7.3.10.
+//! SET_ASYNC and GET_ASYNC_REPLY: which unasked messages a controller wants. Spec: OpenFlow 1.3.5
+//! section 7.3.10.
 
 use crate::wire::wire;
 
@@ -22,8 +23,8 @@ wire! {
 }
 
 impl AsyncConfig {
-    /// What holds until a controller says otherwise: all but INVALID_TTL for a master or equal, only
-    /// port status for a slave. Spec: OpenFlow 1.3.5 section 6.3.4.
+    /// What holds until a controller says otherwise: all but INVALID_TTL for a master or equal,
+    /// only port status for a slave. Spec: OpenFlow 1.3.5 section 6.3.4.
     pub const INITIAL: Self = Self {
         packet_in: 0b011,
         packet_in_slave: 0,

@@ -10,7 +10,8 @@ use crate::wire::{Reader, Wire, Writer};
 /// The element type of the version bitmap.
 const VERSION_BITMAP: u16 = 1;
 
-/// The version bitmap of a hello: bit `n % 32` of word `n / 32` says that wire version `n` is spoken.
+/// The version bitmap of a hello: bit `n % 32` of word `n / 32` says that wire version `n` is
+/// spoken.
 ///
 /// Empty where the hello has no bitmap; then the header's version is the highest one spoken.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

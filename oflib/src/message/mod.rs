@@ -89,7 +89,8 @@ macro_rules! messages {
             pub fn name(&self) -> &'static str {
                 match self { $(Self::$V(_) => $name,)* }
             }
-            /// Reads the body of a message of type `ty`. Errors: BAD_REQUEST/BAD_TYPE, or the body's.
+            /// Reads the body of a message of type `ty`. Errors: BAD_REQUEST/BAD_TYPE, or the
+            /// body's.
             pub fn decode_body(ty: u8, r: &mut Reader<'_>) -> Result<Self, DecodeError> {
                 Ok(match ty {
                     $($number => Self::$V(r.get()?),)*

@@ -1,4 +1,5 @@
-//! Ports: their description, PORT_STATUS and PORT_MOD. Spec: OpenFlow 1.3.5 sections 7.2.1, 7.3.4.3, 7.4.3.
+//! Ports: their description, PORT_STATUS and PORT_MOD. Spec: OpenFlow 1.3.5 sections 7.2.1,
+//! 7.3.4.3, 7.4.3.
 
 use crate::types::{Mac, PortNo};
 use crate::wire::{FixedStr, flags, named, wire};

@@ -1,4 +1,5 @@
-//! QUEUE_GET_CONFIG: the queues of a port and their properties. Spec: OpenFlow 1.3.5 sections 7.2.2, 7.3.6.
+//! QUEUE_GET_CONFIG: the queues of a port and their properties. Spec: OpenFlow 1.3.5 sections
+//! 7.2.2, 7.3.6.
 
 use alloc::vec::Vec;
 use core::fmt;

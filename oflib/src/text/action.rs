@@ -18,7 +18,8 @@ const DROP: &str = "drop";
 /// In front of the names of fields, these make names of actions that set them.
 const SETTERS: &[&str] = &["mod_", "set_"];
 
-/// Reads the actions of a list: `set_field:10.0.0.1->nw_dst,output:2`; `drop` for none. `fields` is what
+/// Reads the actions of a list: `set_field:10.0.0.1->nw_dst,output:2`; `drop` for none. `fields` is
+/// what
 /// `mod_tp_dst` and its like take their protocol from.
 ///
 /// Errors: the word that is no action or no argument of its action.
@@ -30,8 +31,8 @@ pub fn parse_actions(
     actions(Word::new(text), fields, catalogue)
 }
 
-/// Reads instructions: `meter:1,output:2,write_actions(group:1),goto_table:2`. Actions that stand alone
-/// are applied; `drop` is no instruction at all.
+/// Reads instructions: `meter:1,output:2,write_actions(group:1),goto_table:2`. Actions that stand
+/// alone are applied; `drop` is no instruction at all.
 ///
 /// Errors: the word that is no instruction or action, no argument of it, or stands twice.
 pub fn parse_instructions(

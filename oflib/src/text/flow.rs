@@ -30,8 +30,9 @@ const COUNTERS: &[&str] = &["duration", "n_packets", "n_bytes", "idle_age", "har
 /// How the actions begin; they go on to the end of the text.
 const ACTIONS: &[&str] = &["actions=", "action=", "instructions="];
 
-/// Reads a flow-mod: `table=0,priority=10,ip,nw_dst=10.0.0.0/8,actions=output:2`, in any order but the
-/// actions, which come last. Without a table, a delete is for all tables and the others for table 0.
+/// Reads a flow-mod: `table=0,priority=10,ip,nw_dst=10.0.0.0/8,actions=output:2`, in any order but
+/// the actions, which come last. Without a table, a delete is for all tables and the others for
+/// table 0.
 ///
 /// Errors: the word that is not understood; an add or modify without actions.
 pub fn parse_flow(

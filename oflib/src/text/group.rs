@@ -15,8 +15,8 @@ use crate::types::{GroupId, MeterId, PortNo};
 /// The names of a bucket's properties.
 const BUCKET_PROPERTIES: &[&str] = &["weight", "watch_port", "watch_group"];
 
-/// Reads a group-mod: `group_id=1,type=select,bucket=weight:2,output:1,bucket=output:2`. A bucket of a
-/// select group without a weight has 1.
+/// Reads a group-mod: `group_id=1,type=select,bucket=weight:2,output:1,bucket=output:2`. A bucket
+/// of a select group without a weight has 1.
 ///
 /// Errors: the word that is not understood; a group that is not named.
 pub fn parse_group(
@@ -128,8 +128,8 @@ pub(crate) fn write_bucket(bucket: &Bucket, f: &mut fmt::Formatter<'_>) -> fmt::
     write!(f, "actions={}", Actions(&bucket.actions))
 }
 
-/// Reads a meter-mod: `meter=1,pktps,burst,stats,bands=type=drop,rate=1000,burst_size=10`. Bands without
-/// a unit are in kb/s.
+/// Reads a meter-mod: `meter=1,pktps,burst,stats,bands=type=drop,rate=1000,burst_size=10`. Bands
+/// without a unit are in kb/s.
 ///
 /// Errors: the word that is not understood; a meter that is not named; a band without a rate.
 pub fn parse_meter(text: &str, command: MeterModCommand) -> Result<MeterMod, ParseError> {

@@ -9,8 +9,8 @@ use crate::error::BadMatch;
 use crate::field::{self, Field, Style, VID_PRESENT};
 use crate::matching::{FieldMatch, Match, meets_need};
 
-/// Names whose field depends on the protocol: the first whose prerequisite the match meets. What one row
-/// finds may be what a later row's fields need.
+/// Names whose field depends on the protocol: the first whose prerequisite the match meets. What
+/// one row finds may be what a later row's fields need.
 const BY_PROTOCOL: &[(&str, &[&Field])] = &[
     ("nw_proto", &[field::IP_PROTO, field::ARP_OP]),
     ("nw_src", &[field::IPV4_SRC, field::ARP_SPA]),
@@ -47,7 +47,8 @@ const NO_VLAN: u16 = 0xffff;
 
 /// Reads a match: `in_port=1,ip,nw_dst=10.0.0.0/8`, in any order; empty for all packets.
 ///
-/// Errors: the word that is no field, no value of its field, stands twice or lacks its prerequisite.
+/// Errors: the word that is no field, no value of its field, stands twice or lacks its
+/// prerequisite.
 pub fn parse_match(text: &str, catalogue: &Catalogue) -> Result<Match, ParseError> {
     let mut parser = MatchParser::new(catalogue);
     for item in Word::new(text).items() {

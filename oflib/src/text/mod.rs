@@ -1,7 +1,7 @@
 //! The text form of values, matches and actions, in the syntax that users of `ovs-ofctl` know.
 //!
-//! Printing and single values stand here; [`parse_match`], [`parse_flow`] and the others read whole texts,
-//! and what is printed of a thing reads back as that thing.
+//! Printing and single values stand here; [`parse_match`], [`parse_flow`] and the others read whole
+//! texts, and what is printed of a thing reads back as that thing.
 
 mod action;
 mod flow;
@@ -145,7 +145,8 @@ impl fmt::Display for FieldMatch {
 }
 
 impl fmt::Display for Match {
-    /// Fields with commas between them, protocols by their keyword; empty for a match on everything.
+    /// Fields with commas between them, protocols by their keyword; empty for a match on
+    /// everything.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let value = |field| self.get(field).map(FieldMatch::number);
         let (eth_type, ip_proto) = (value(field::ETH_TYPE), value(field::IP_PROTO));

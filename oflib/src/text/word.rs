@@ -117,7 +117,8 @@ impl<'a> Word<'a> {
         items
     }
 
-    /// `name`, `name:argument`, `name=argument` or `name(argument)`: the two, the argument perhaps empty.
+    /// `name`, `name:argument`, `name=argument` or `name(argument)`: the two, the argument perhaps
+    /// empty.
     pub(super) fn call(self) -> Result<(Self, Self), ParseError> {
         let end = self.text.len();
         let Some(at) = self.text.find([':', '=', '(']) else {
@@ -164,7 +165,8 @@ impl<'a> Word<'a> {
     }
 }
 
-/// How many letters must be inserted, removed, replaced or swapped with the next to make `b` of `a`.
+/// How many letters must be inserted, removed, replaced or swapped with the next to make `b` of
+/// `a`.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     let mut before: Vec<usize> = Vec::new();

@@ -204,8 +204,8 @@ fn vary(random: &mut Random, codec: &Codec, message: &mut Message) {
     }
 }
 
-/// Random messages: each begins as a vector, has some bytes changed such that it still is a message, and
-/// its lists made anew. Every type comes as often as it has vectors.
+/// Random messages: each begins as a vector, has some bytes changed such that it still is a
+/// message, and its lists made anew. Every type comes as often as it has vectors.
 pub(crate) fn messages(seed: u64, codec: &Codec) -> impl Iterator<Item = (u32, Message)> + '_ {
     let mut random = Random::new(seed);
     let good: Vec<Vec<u8>> = vectors()

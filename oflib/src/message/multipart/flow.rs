@@ -1,4 +1,5 @@
-//! Multiparts about flow entries: FLOW and AGGREGATE. Spec: OpenFlow 1.3.5 sections 7.3.5.2, 7.3.5.3.
+//! Multiparts about flow entries: FLOW and AGGREGATE. Spec: OpenFlow 1.3.5 sections 7.3.5.2,
+//! 7.3.5.3.
 
 use core::fmt;
 

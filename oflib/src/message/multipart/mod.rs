@@ -67,7 +67,10 @@ impl Parts for MeterRequest {}
 impl Parts for MeterFeatures {}
 
 macro_rules! bodies {
-    ($(#[$m:meta])* $N:ident $(#[$bm:meta])* $Body:ident: $($number:literal $V:ident($T:ty) $name:literal;)*) => {
+    (
+        $(#[$m:meta])* $N:ident
+        $(#[$bm:meta])* $Body:ident: $($number:literal $V:ident($T:ty) $name:literal;)*
+    ) => {
         $(#[$bm])*
         #[derive(Clone, Debug, PartialEq)]
         pub enum $Body {

@@ -1,4 +1,5 @@
-//! Multiparts about ports and queues: PORT_STATS and QUEUE. Spec: OpenFlow 1.3.5 sections 7.3.5.6, 7.3.5.8.
+//! Multiparts about ports and queues: PORT_STATS and QUEUE. Spec: OpenFlow 1.3.5 sections 7.3.5.6,
+//! 7.3.5.8.
 
 use crate::types::{PortNo, QueueId};
 use crate::wire::wire;

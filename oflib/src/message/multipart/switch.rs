@@ -1,4 +1,5 @@
-//! Multiparts about the switch: description and table statistics. Spec: OpenFlow 1.3.5 sections 7.3.5.1, 7.3.5.4.
+//! Multiparts about the switch: description and table statistics. Spec: OpenFlow 1.3.5 sections
+//! 7.3.5.1, 7.3.5.4.
 
 use crate::types::TableId;
 use crate::wire::{FixedStr, wire};

@@ -54,8 +54,8 @@ pub struct TableProperty {
     pub list: PropertyList,
 }
 
-/// Number, name, and what is listed (i: instructions, a: actions, t: tables, f: fields, e: experimenter)
-/// of each property type; the odd number behind is the same for the table-miss entry.
+/// Number, name, and what is listed (i: instructions, a: actions, t: tables, f: fields, e:
+/// experimenter) of each property type; the odd number behind is the same for the table-miss entry.
 pub const PROPERTIES: &[(u16, &str, char)] = &[
     (0, "instructions", 'i'),
     (1, "instructions_miss", 'i'),
