@@ -9,19 +9,28 @@ use alloc::{boxed::Box, vec, vec::Vec};
 use bofuss_datapath::Hook;
 use bofuss_oflib::Catalogue;
 
-pub mod flow_state;
-
 pub use bofuss_agent::trace;
 
-/// The specification's rows and every extension's.
-pub fn catalogue() -> Catalogue {
-    let mut catalogue = Catalogue::default();
-    catalogue.add(&[], &bofuss_agent::trace::ROWS);
-    catalogue.add(&flow_state::FIELDS, &flow_state::VALUES);
-    catalogue
+/// Defines the modules, and the lists of what they bring.
+macro_rules! extensions {
+    ($($name:ident;)*) => {
+        $(pub mod $name;)*
+
+        /// The specification's rows and every extension's.
+        pub fn catalogue() -> Catalogue {
+            let mut catalogue = Catalogue::default();
+            catalogue.add(&[], &trace::ROWS);
+            $(catalogue.add(&$name::FIELDS, &$name::VALUES);)*
+            catalogue
+        }
+
+        /// Every extension's behaviour.
+        pub fn hooks(catalogue: &Catalogue) -> Vec<Box<dyn Hook>> {
+            vec![$($name::hook(catalogue)),*]
+        }
+    };
 }
 
-/// Every extension's behaviour.
-pub fn hooks(catalogue: &Catalogue) -> Vec<Box<dyn Hook>> {
-    vec![Box::new(flow_state::FlowState::new(catalogue))]
+extensions! {
+    flow_state;
 }

@@ -3,7 +3,7 @@
 //!
 //! The flow is the pair of Ethernet addresses. A packet has the state of its flow; without one, 0.
 
-use alloc::{vec, vec::Vec};
+use alloc::{boxed::Box, vec, vec::Vec};
 
 use bofuss_datapath::{Hook, HookEffect, Time, Verdict};
 use bofuss_oflib::ext::{Arg, ExtKind, ExtRow};
@@ -81,25 +81,21 @@ struct State {
     used: Time,
 }
 
+/// This extension's behaviour, all flows without a state. Panics: if `catalogue` lacks [`FIELDS`].
+pub fn hook(catalogue: &Catalogue) -> Box<dyn Hook> {
+    let field = catalogue.field(EXPERIMENTER, 0);
+    Box::new(FlowState {
+        field: field.expect("the catalogue has this extension"),
+        states: HashMap::new(),
+        refused: 0,
+    })
+}
+
 /// The states of all flows.
-pub struct FlowState {
+struct FlowState {
     field: &'static Field,
     states: HashMap<Flow, State>,
     refused: u32,
-}
-
-impl FlowState {
-    /// No flow has a state. Panics: if `catalogue` lacks [`FIELDS`].
-    pub fn new(catalogue: &Catalogue) -> Self {
-        let field = catalogue
-            .field(EXPERIMENTER, 0)
-            .expect("the catalogue has this extension");
-        Self {
-            field,
-            states: HashMap::new(),
-            refused: 0,
-        }
-    }
 }
 
 fn flow(packet: &Packet) -> Flow {
