@@ -11,7 +11,7 @@ use std::{
 };
 
 use bofuss_frame::{Frame, Pool};
-use bofuss_ports::{AfPacket, AfPacketOptions, BATCH_FRAMES, Port, set_link};
+use bofuss_ports::{AfPacket, AfPacketOptions, OpenError, BATCH_FRAMES, Port, set_link};
 
 /// How long anything that a test waits for may take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -148,9 +148,18 @@ pub(crate) fn host(port: &str, addresses: &[&str]) -> Namespace {
     host
 }
 
-/// Opens a port with the default options.
+/// Opens a port with the default options. A program that another test starts has this process's
+/// descriptors for a moment, a claim that was just given up among them: then again.
 pub(crate) fn open(name: &str) -> AfPacket {
-    AfPacket::open(name, AfPacketOptions::default()).unwrap_or_else(|error| panic!("{error}"))
+    let mut opened = AfPacket::open(name, AfPacketOptions::default());
+    for _ in 0..100 {
+        if !matches!(opened, Err(OpenError::InUse(_))) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+        opened = AfPacket::open(name, AfPacketOptions::default());
+    }
+    opened.unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Waits until a port has received at least `count` frames.
