@@ -44,6 +44,17 @@ pub trait Sink {
     fn step(&mut self, _: Step<'_>) {}
 }
 
+/// Collects the frames that leave, and forgets the rest: for tests and examples.
+impl Sink for Vec<Frame> {
+    fn transmit(&mut self, _: PortNo, _: QueueId, frame: Frame) {
+        self.push(frame);
+    }
+    fn packet_in(&mut self, _: &PacketInEvent<'_>) {}
+    fn flow_removed(&mut self, _: FlowRemoved) {}
+    fn port_status(&mut self, _: PortStatusReason, _: &PortDesc) {}
+    fn set_link(&mut self, _: PortNo, _: bool) {}
+}
+
 /// An entry that a lookup passed over, and why.
 #[derive(Clone, Debug)]
 pub struct Lost {

@@ -254,7 +254,7 @@ macro_rules! need {
 macro_rules! fields {
     ($(
         $number:literal $ID:ident $name:literal [$($alias:literal)*] $bits:literal
-        $mask:ident $set:ident $style:ident $(($names:ident))? $(onf $onf:ident)?
+        $mask:ident $set:ident $style:ident $(($names:ident))? $(class $class:ident)?
         $(at $($h:ident $bit:literal $(: $own:literal)?),+)?
         $(need $dep:ident & $m:literal = $($v:literal)|+)? ;
     )*) => {
@@ -266,7 +266,7 @@ macro_rules! fields {
         const ROWS: [Field; STANDARD_FIELDS] = [$(Field {
             name: $name,
             aliases: &[$($alias),*],
-            experimenter: 0 $(+ $onf)?,
+            experimenter: 0 $(+ $class)?,
             number: $number,
             bits: $bits,
             maskable: flag!($mask),
@@ -286,7 +286,7 @@ macro_rules! fields {
 }
 
 // number, name, other names (the first is printed), bits, mask allowed, set-field allowed, style,
-// places in headers (bit, width there if another), prerequisite (field & mask = values).
+// class if not the basic one, places in headers (bit, width there if another), prerequisite (field & mask = values).
 // Spec: OpenFlow 1.3.5 section 7.2.3.7, table 12; TCP_FLAGS is ONF extension 109.
 fields! {
     0 IN_PORT "in_port" [] 32 exact fixed Port;
@@ -344,7 +344,7 @@ fields! {
     38 TUNNEL_ID "tunnel_id" ["tun_id"] 64 masked set Hex;
     39 IPV6_EXTHDR "ipv6_exthdr" [] 9 masked fixed Bits(EXTHDR_NAMES)
         need ETH_TYPE & 0xffff = 0x86dd;
-    42 TCP_FLAGS "tcp_flags" [] 12 masked fixed Bits(TCP_FLAG_NAMES) onf ONF at Tcp 100
+    42 TCP_FLAGS "tcp_flags" [] 12 masked fixed Bits(TCP_FLAG_NAMES) class ONF at Tcp 100
         need IP_PROTO & 0xff = 6;
 }
 

@@ -406,8 +406,9 @@ impl Packet {
         self.frame.bytes_mut()[at..at + bytes.len()].copy_from_slice(bytes);
     }
 
-    /// Opens a gap, and moves the start of an unfinished checksum.
-    fn insert(&mut self, at: usize, count: usize) -> Result<(), EditError> {
+    /// Opens a gap, and moves the start of an unfinished checksum. Whoever is done with the bytes
+    /// calls [`Packet::reparse`].
+    pub fn insert(&mut self, at: usize, count: usize) -> Result<(), EditError> {
         let mut checksum = self.frame.offload.checksum;
         if let Some((start, _)) = &mut checksum
             && usize::from(*start) >= at
@@ -424,8 +425,10 @@ impl Packet {
     }
 
     /// Closes a gap, and moves the start of an unfinished checksum; one that started within is
-    /// void.
-    fn remove(&mut self, at: usize, count: usize) {
+    /// void. Whoever is done with the bytes calls [`Packet::reparse`].
+    ///
+    /// The frame must have `count` bytes at `at`.
+    pub fn remove(&mut self, at: usize, count: usize) {
         let removed = self.frame.remove(at, count);
         debug_assert!(removed, "the layout lies within the frame");
         self.frame.offload.checksum = match self.frame.offload.checksum {
