@@ -286,7 +286,8 @@ macro_rules! fields {
 }
 
 // number, name, other names (the first is printed), bits, mask allowed, set-field allowed, style,
-// class if not the basic one, places in headers (bit, width there if another), prerequisite (field & mask = values).
+// class if not the basic one, places in headers (bit, width there if another), prerequisite
+// (field & mask = values).
 // Spec: OpenFlow 1.3.5 section 7.2.3.7, table 12; TCP_FLAGS is ONF extension 109.
 fields! {
     0 IN_PORT "in_port" [] 32 exact fixed Port;
