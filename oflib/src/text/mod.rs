@@ -220,23 +220,22 @@ impl ActionArg for Output {
             Some(port) => f.write_str(port),
         }
     }
-    /// `PORT` or `PORT:MAX_LEN`; the whole packet if a controller is named without a length.
+    /// `PORT`, or `controller:MAX_LEN`; the whole packet if the controller is named without a length.
+    /// Other ports have no use for a length: none is read or printed.
     fn parse(s: &str, _: &Catalogue) -> Result<Self, String> {
-        let (port, max_len) = match s.split_once(':') {
-            Some((port, len)) => {
-                let len = number(len).and_then(|n| u16::try_from(n).ok());
-                (
-                    port,
-                    MaxLen(len.ok_or_else(|| format!("'{s}': no length from 0 to 65535"))?),
-                )
+        let (port, length) = s.split_once(':').map_or((s, None), |(p, n)| (p, Some(n)));
+        let port = parse_port(port)?;
+        let max_len = match length {
+            None if port == PortNo::CONTROLLER => Some(MaxLen::NO_BUFFER.0),
+            None => Some(0),
+            Some(_) if port != PortNo::CONTROLLER => {
+                return Err("only the controller takes a length".into());
             }
-            None if s.eq_ignore_ascii_case("controller") => (s, MaxLen::NO_BUFFER),
-            None => (s, MaxLen(0)),
+            Some(n) => number(n).and_then(|n| n.try_into().ok()),
         };
-        Ok(Self {
-            port: parse_port(port)?,
-            max_len,
-        })
+        let max_len = max_len.map(MaxLen);
+        let max_len = max_len.ok_or_else(|| format!("'{s}': no length from 0 to 65535"))?;
+        Ok(Self { port, max_len })
     }
 }
 
