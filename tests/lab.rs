@@ -1,0 +1,371 @@
+//! A laboratory: a switch process and hosts on veth, with default offloads, all gone when dropped.
+#![allow(clippy::unwrap_used, clippy::missing_panics_doc)]
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use bofuss_ports::NetNs;
+
+/// How long anything may take.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+/// Tells the laboratories of one process apart.
+static NEXT: AtomicU32 = AtomicU32::new(0);
+
+/// Whether the tests that need `tools` can run: outside CI a missing one is named and the test left.
+///
+/// Panics: in CI, if one is missing.
+pub fn have(tools: &[&str]) -> bool {
+    let runs = |tool: &&&str| {
+        Command::new("which")
+            .arg(tool)
+            .stdout(Stdio::null())
+            .status()
+    };
+    let missing = |tool: &&&str| !runs(tool).is_ok_and(|status| status.success());
+    let missing: Vec<_> = tools.iter().filter(missing).collect();
+    assert!(
+        missing.is_empty() || std::env::var_os("CI").is_none(),
+        "missing: {missing:?}"
+    );
+    if !missing.is_empty() {
+        println!("not run: {missing:?} are missing");
+    }
+    missing.is_empty()
+}
+
+/// A program of ours: where the runner says, else where cargo puts it.
+pub fn program(name: &str) -> PathBuf {
+    let built = || {
+        std::env::current_exe()
+            .unwrap()
+            .ancestors()
+            .nth(2)
+            .unwrap()
+            .to_path_buf()
+    };
+    std::env::var_os("BOFUSS_BIN_DIR")
+        .map_or_else(built, PathBuf::from)
+        .join(name)
+}
+
+/// The Python with the controllers.
+pub fn python() -> PathBuf {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
+    std::env::var_os("BOFUSS_PYTHON").map_or(root.join("target/venv/bin/python"), PathBuf::from)
+}
+
+/// Runs a command to its end.
+pub fn run(command: &mut Command) -> Output {
+    command
+        .output()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"))
+}
+
+/// What a command prints, on both streams. Panics: if it fails.
+pub fn ok(command: &mut Command) -> String {
+    let output = run(command);
+    let text = printed(&output);
+    assert!(output.status.success(), "{command:?}: {text}");
+    text
+}
+
+/// Both streams of a finished command.
+pub fn printed(output: &Output) -> String {
+    let text = [&output.stdout[..], &output.stderr[..]].concat();
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// Runs `ip` with arguments separated by blanks.
+pub fn ip(arguments: &str) -> String {
+    ok(Command::new("ip").args(arguments.split_whitespace()))
+}
+
+/// Waits until `condition` holds. Panics: if it takes longer than [`PATIENCE`].
+pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < PATIENCE, "in time: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A process that is stopped when dropped.
+pub struct Process(pub Child);
+
+impl Process {
+    /// Starts a command.
+    pub fn start(command: &mut Command) -> Self {
+        Self(
+            command
+                .spawn()
+                .unwrap_or_else(|error| panic!("{command:?}: {error}")),
+        )
+    }
+
+    /// Sends SIGTERM and gives the exit code.
+    pub fn terminate(&mut self) -> Option<i32> {
+        ok(Command::new("kill").arg(self.0.id().to_string()));
+        until("the process ends", || self.0.try_wait().unwrap().is_some());
+        self.0.wait().unwrap().code()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A switch with hosts 1 to n on ports 1 to n; host i has 10.0.0.i.
+pub struct Lab {
+    /// The switch's process.
+    pub switch: Process,
+    /// Its name.
+    pub name: String,
+    hosts: Vec<NetNs>,
+    log: PathBuf,
+}
+
+impl Lab {
+    /// Starts a switch with these further arguments, and waits until all is up.
+    pub fn new(hosts: u8, arguments: &[&str]) -> Self {
+        let number = NEXT.fetch_add(1, Relaxed);
+        let name = format!("t{}-{number}", std::process::id());
+        let hosts: Vec<NetNs> = (1..=hosts).map(|i| host(number, i)).collect();
+        let log = std::env::temp_dir().join(format!("bofuss-{name}.log"));
+        let mut command = Command::new(program("bofuss"));
+        command
+            .args(["run", "--name", &name, "--log", "debug"])
+            .args(arguments);
+        for i in 1..=hosts.len() {
+            command.args(["--port", &port(number, i as u8)]);
+        }
+        command
+            .stdout(Stdio::null())
+            .stderr(std::fs::File::create(&log).unwrap());
+        let switch = Process::start(&mut command);
+        let lab = Self {
+            switch,
+            name,
+            hosts,
+            log,
+        };
+        until("the switch listens", || {
+            lab.log().contains("waiting for controllers")
+        });
+        lab
+    }
+
+    /// The switch's log so far.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// Runs `work` inside a host.
+    pub fn host<T: Send>(&self, number: u8, work: impl FnOnce() -> T + Send) -> T {
+        self.hosts[usize::from(number) - 1].run(work).unwrap()
+    }
+
+    /// The socket of the switch, as an address.
+    pub fn address(&self) -> String {
+        let dirs = ["/run/bofuss".into(), std::env::temp_dir().join("bofuss-0")];
+        let sockets = dirs.map(|dir| dir.join(format!("{}.sock", self.name)));
+        let found = sockets
+            .iter()
+            .find(|path| path.exists())
+            .expect("the switch has a socket");
+        format!("unix:{}", found.display())
+    }
+
+    /// Runs our `dpctl` on this switch.
+    pub fn dpctl(&self, arguments: &[&str]) -> Output {
+        run(Command::new(program("dpctl"))
+            .arg(&self.name)
+            .args(arguments))
+    }
+
+    /// Runs `ovs-ofctl` on this switch; gives what it prints, and whether it succeeded.
+    pub fn ofctl(&self, verb: &str, arguments: &[&str]) -> (String, bool) {
+        let mut command = Command::new("ovs-ofctl");
+        command
+            .args(["-O", "OpenFlow13", "-T", "10", verb, &self.address()])
+            .args(arguments);
+        let output = run(&mut command);
+        (printed(&output), output.status.success())
+    }
+
+    /// Whether one host reaches another with one ping.
+    pub fn pings(&self, from: u8, to: u8) -> bool {
+        let target = address(to).to_string();
+        let ping = || run(Command::new("ping").args(["-n", "-c", "1", "-W", "1", &target]));
+        self.host(from, ping).status.success()
+    }
+
+    /// Waits until every host reaches every other.
+    pub fn all_ping(&self) {
+        let count = self.hosts.len() as u8;
+        for from in 1..=count {
+            for to in (1..=count).filter(|to| *to != from) {
+                until("each host reaches each other", || self.pings(from, to));
+            }
+        }
+    }
+
+    /// Moves `megabytes` over TCP from one host to another, and checks what arrives.
+    pub fn tcp(&self, from: u8, to: u8, megabytes: usize) {
+        let listener = self.host(to, || TcpListener::bind((address(to), 5001)).unwrap());
+        let pattern: Vec<u8> = (0..1 << 20).map(|i: u32| (i % 251) as u8).collect();
+        std::thread::scope(|scope| {
+            let pattern = &pattern;
+            scope.spawn(move || {
+                self.host(from, || {
+                    let to = SocketAddr::from((address(to), 5001));
+                    let mut stream = TcpStream::connect_timeout(&to, PATIENCE).unwrap();
+                    (0..megabytes).for_each(|_| stream.write_all(pattern).unwrap());
+                });
+            });
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            let mut block = vec![0; pattern.len()];
+            for _ in 0..megabytes {
+                stream.read_exact(&mut block).unwrap();
+                assert!(block == *pattern, "the bytes arrive as they were sent");
+            }
+        });
+    }
+
+    /// Sends one datagram and waits for it at the other end.
+    pub fn udp(&self, from: u8, to: u8) {
+        let receiver = self.host(to, || UdpSocket::bind((address(to), 7)).unwrap());
+        receiver.set_read_timeout(Some(PATIENCE)).unwrap();
+        self.host(from, || {
+            let sender = UdpSocket::bind((address(from), 0)).unwrap();
+            sender
+                .send_to(b"over the switch", (address(to), 7))
+                .unwrap();
+        });
+        let mut data = [0; 64];
+        let (count, sender) = receiver.recv_from(&mut data).unwrap();
+        assert_eq!(
+            (&data[..count], sender.ip()),
+            (&b"over the switch"[..], address(from).into())
+        );
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            println!("{}", self.log());
+        }
+        let _ = std::fs::remove_file(&self.log);
+        let number = self.name.rsplit('-').next().unwrap_or_default();
+        for i in 1..=self.hosts.len() {
+            let _ = run(Command::new("ip").args(["link", "del", &format!("s{number}-{i}")]));
+        }
+    }
+}
+
+/// The switch's end of a cable.
+pub fn port(lab: u32, host: u8) -> String {
+    format!("s{lab}-{host}")
+}
+
+impl Lab {
+    /// The interface of a port.
+    pub fn port(&self, host: u8) -> String {
+        let number = self.name.rsplit('-').next().unwrap();
+        port(number.parse().unwrap(), host)
+    }
+}
+
+/// A host's address.
+pub fn address(host: u8) -> Ipv4Addr {
+    Ipv4Addr::new(10, 0, 0, host)
+}
+
+fn host(lab: u32, number: u8) -> NetNs {
+    use std::os::fd::{AsFd, AsRawFd};
+    let namespace = NetNs::new().unwrap();
+    let there = format!(
+        "/proc/{}/fd/{}",
+        std::process::id(),
+        namespace.as_fd().as_raw_fd()
+    );
+    let port = port(lab, number);
+    ip(&format!(
+        "link add {port} type veth peer name eth0 address 02:00:00:00:00:0{number} netns {there}"
+    ));
+    ip(&format!("link set {port} up"));
+    let ready = || {
+        let _ = std::fs::write("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");
+        ip("link set lo up");
+        ip(&format!("address add {}/24 dev eth0", address(number)));
+        ip("link set eth0 up");
+        until("the link is up", || {
+            ip("link show eth0").contains("state UP")
+        });
+    };
+    namespace.run(ready).unwrap();
+    namespace
+}
+
+/// Captures what passes over loopback at a TCP port, and says whether all of it is well-formed OpenFlow.
+pub struct Capture {
+    process: Process,
+    file: PathBuf,
+}
+
+impl Capture {
+    /// Begins to capture.
+    pub fn start(tcp_port: u16) -> Self {
+        let number = NEXT.fetch_add(1, Relaxed);
+        let name = format!("bofuss-{}-{number}.pcap", std::process::id());
+        let file = std::env::temp_dir().join(name);
+        let mut command = Command::new("tcpdump");
+        command
+            .args(["-i", "lo", "-U", "-Z", "root", "-w"])
+            .arg(&file);
+        command
+            .args(["tcp", "port", &tcp_port.to_string()])
+            .stderr(Stdio::null());
+        let process = Process::start(&mut command);
+        until("the capture begins", || {
+            file.metadata().is_ok_and(|file| file.len() > 0)
+        });
+        Self { process, file }
+    }
+
+    /// Ends the capture. Panics: if tshark finds a malformed message, or no OpenFlow at all.
+    pub fn is_well_formed(mut self, tcp_port: u16) {
+        std::thread::sleep(Duration::from_millis(100));
+        self.process.terminate();
+        let decode = format!("tcp.port=={tcp_port},openflow");
+        let tshark = |filter: &str| {
+            let mut command = Command::new("tshark");
+            command
+                .args(["-r"])
+                .arg(&self.file)
+                .args(["-d", &decode, "-Y", filter]);
+            let output = run(&mut command);
+            assert!(output.status.success(), "{}", printed(&output));
+            String::from_utf8_lossy(&output.stdout).into_owned()
+        };
+        assert!(
+            !tshark("openflow_v4").is_empty(),
+            "OpenFlow 1.3 was captured"
+        );
+        assert_eq!(tshark("_ws.malformed"), "", "no message is malformed");
+    }
+}
+
+impl Drop for Capture {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.file);
+    }
+}
