@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
 use bofuss_oflib::Message;
-use bofuss_oflib::message::multipart::ReplyBody;
 use tokio::sync::{Notify, mpsc};
 
 /// Above this many waiting bytes [`Sender::has_room`] says no: what may be dropped (packet-ins)
@@ -157,30 +156,9 @@ pub(crate) fn weight_bytes(message: &Message) -> usize {
     } else if let Message::EchoReply(data) = message {
         data.0.len()
     } else if let Message::MultipartReply(reply) = message {
-        ITEM_BYTES * entries(&reply.body)
+        ITEM_BYTES * reply.body.entries()
     } else {
         0
     };
     size_of::<Message>() + payload
-}
-
-/// How many entries a multipart reply lists.
-fn entries(body: &ReplyBody) -> usize {
-    match body {
-        ReplyBody::Flow(list) => list.len(),
-        ReplyBody::Table(list) => list.len(),
-        ReplyBody::PortStats(list) => list.len(),
-        ReplyBody::Queue(list) => list.len(),
-        ReplyBody::Group(list) => list.len(),
-        ReplyBody::GroupDesc(list) => list.len(),
-        ReplyBody::Meter(list) => list.len(),
-        ReplyBody::MeterConfig(list) => list.len(),
-        ReplyBody::TableFeatures(list) => list.len(),
-        ReplyBody::PortDesc(list) => list.len(),
-        ReplyBody::Desc(_)
-        | ReplyBody::Aggregate(_)
-        | ReplyBody::GroupFeatures(_)
-        | ReplyBody::MeterFeatures(_)
-        | ReplyBody::Experimenter(_) => 1,
-    }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use crate::{cost, e2e, fuzz, size, tidy};
+use crate::{cost, e2e, fuzz, reference, size, tidy};
 
 /// Which steps run: each tier has those before it.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
@@ -28,7 +28,7 @@ pub(crate) fn run(root: &Path, target: &Path, tier: Tier) -> Result<(), String> 
         let long = if tier == Tier::All { long } else { &[] };
         long.iter().map(|a| a.to_string()).collect()
     };
-    let steps: [Step; 9] = [
+    let steps: [Step; 10] = [
         ("format", Tier::Check, &|| {
             cargo("fmt --all --check", |_| {})
         }),
@@ -53,6 +53,7 @@ pub(crate) fn run(root: &Path, target: &Path, tier: Tier) -> Result<(), String> 
                 },
             )
         }),
+        ("reference", Tier::Test, &|| reference::run(root, true)),
         ("cost", Tier::Test, &|| cost::run(root, target, "")),
         ("end to end", Tier::Test, &|| {
             e2e::run(root, target, &arguments(&["--", "--include-ignored"]))

@@ -9,6 +9,7 @@ mod cost;
 mod docs;
 mod e2e;
 mod fuzz;
+mod reference;
 mod rooms;
 mod size;
 mod source;
@@ -21,6 +22,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   tidy              style, rooms and documents
   size              code lines of each room against its budget
   cost [GUIDE]      the tutorials' patches against their bars
+  reference         prints docs/reference from the catalogues
   e2e [ARGS]        end-to-end tests; ARGS as for cargo test
   fuzz [SECONDS [TARGET]]
   bench             processor time of a 64-byte frame, against the yardstick's";
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
         ["size"] => size::run(root),
         ["cost"] => cost::run(root, &target, ""),
         ["cost", guide] => cost::run(root, &target, guide),
+        ["reference"] => reference::run(root, false),
         ["e2e", ..] => e2e::run(root, &target, &arguments[1..]),
         ["bench"] => bench::run(root, &target),
         ["bench", "--inside", programs] => bench::inside(Path::new(programs)),
