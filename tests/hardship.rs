@@ -1,1 +1,220 @@
-//! To come.
+//! Bad input and bad luck: the switch answers, forwards on, and grows by nothing.
+#![allow(clippy::unwrap_used)]
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use bofuss_tests::{Lab, PATIENCE, have, ip, until};
+
+const TOOLS: &[&str] = &["ip", "ping"];
+const HELLO: [u8; 8] = [4, 0, 0, 8, 0, 0, 0, 1];
+
+fn connect(port: u16) -> TcpStream {
+    let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream
+}
+
+/// Reads one message.
+fn message(stream: &mut TcpStream) -> Option<Vec<u8>> {
+    let mut bytes = vec![0; 8];
+    stream.read_exact(&mut bytes).ok()?;
+    bytes.resize(u16::from_be_bytes([bytes[2], bytes[3]]).into(), 0);
+    stream.read_exact(&mut bytes[8..]).ok()?;
+    Some(bytes)
+}
+
+/// Greets, and gives type and code of the error that `request` is answered with.
+fn error_of(port: u16, request: &[u8]) -> (u16, u16, Vec<u8>) {
+    let mut stream = connect(port);
+    stream.write_all(&HELLO).unwrap();
+    assert_eq!(message(&mut stream).unwrap()[1], 0, "HELLO comes first");
+    stream.write_all(request).unwrap();
+    let error = message(&mut stream).expect("an answer");
+    assert_eq!(error[1], 1, "it is an ERROR: {error:?}");
+    let word = |at: usize| u16::from_be_bytes([error[at], error[at + 1]]);
+    (word(8), word(10), error[12..].to_vec())
+}
+
+fn resident_kib(lab: &Lab) -> usize {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", lab.switch.0.id())).unwrap();
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmRSS"))
+        .unwrap()
+        .to_string();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+fn descriptors(lab: &Lab) -> usize {
+    std::fs::read_dir(format!("/proc/{}/fd", lab.switch.0.id()))
+        .unwrap()
+        .count()
+}
+
+#[test]
+fn wrong_messages_get_the_right_error_and_the_next_is_served() {
+    if !have(TOOLS) {
+        return;
+    }
+    let lab = Lab::new(2, &["--listen", "ptcp:16656"]);
+    let port = 16656;
+    let unknown_type = [4, 99, 0, 8, 0, 0, 0, 5];
+    let (ty, code, data) = error_of(port, &unknown_type);
+    assert_eq!(
+        (ty, code, &data[..]),
+        (1, 1, &unknown_type[..]),
+        "BAD_TYPE quotes the request"
+    );
+    let wrong_version = [1, 5, 0, 8, 0, 0, 0, 5];
+    assert_eq!(error_of(port, &wrong_version).0, 1);
+    assert_eq!(error_of(port, &wrong_version).1, 0, "BAD_VERSION");
+    let long_features = [4, 5, 0, 12, 0, 0, 0, 5, 1, 2, 3, 4];
+    assert_eq!(error_of(port, &long_features).1, 6, "BAD_LEN");
+    let bad_multipart = [4, 18, 0, 16, 0, 0, 0, 5, 0, 99, 0, 0, 0, 0, 0, 0];
+    assert_eq!(error_of(port, &bad_multipart).1, 2, "BAD_MULTIPART");
+    let mut stream = connect(port);
+    stream.write_all(&HELLO).unwrap();
+    stream.write_all(&unknown_type).unwrap();
+    stream
+        .write_all(&[4, 2, 0, 12, 0, 0, 0, 9, b'e', b'c', b'h', b'o'])
+        .unwrap();
+    let types: Vec<u8> = (0..3).map(|_| message(&mut stream).unwrap()[1]).collect();
+    assert_eq!(
+        types,
+        [0, 1, 3],
+        "HELLO, ERROR, and the echo after it is served"
+    );
+    assert!(lab.pings(1, 2));
+}
+
+#[test]
+fn garbage_and_sudden_ends_close_one_connection_only() {
+    if !have(TOOLS) {
+        return;
+    }
+    let lab = Lab::new(2, &["--listen", "ptcp:16657"]);
+    let mut garbage = connect(16657);
+    let _ = garbage.write_all(&[0xff; 4096]);
+    let mut rest = Vec::new();
+    let ended = garbage.read_to_end(&mut rest);
+    assert!(ended.is_ok() || ended.unwrap_err().kind() == ErrorKind::ConnectionReset);
+    let mut half = connect(16657);
+    half.write_all(&HELLO).unwrap();
+    half.write_all(&[4, 14, 0, 200, 0, 0]).unwrap();
+    drop(half);
+    let before_hello = [4, 5, 0, 8, 0, 0, 0, 1];
+    let mut early = connect(16657);
+    early.write_all(&before_hello).unwrap();
+    while message(&mut early).is_some() {}
+    until("the switch notices", || {
+        lab.log().contains("in the middle of a message")
+    });
+    assert!(lab.pings(1, 2));
+}
+
+#[test]
+fn a_thousand_connections_leave_nothing() {
+    if !have(TOOLS) {
+        return;
+    }
+    let lab = Lab::new(2, &["--listen", "ptcp:16658"]);
+    let visit = || {
+        let mut stream = connect(16658);
+        stream.write_all(&HELLO).unwrap();
+        message(&mut stream).unwrap();
+    };
+    (0..200).for_each(|_| visit());
+    let (fds, memory) = (descriptors(&lab), resident_kib(&lab));
+    (0..1000).for_each(|_| visit());
+    until("the descriptors are given back", || {
+        descriptors(&lab) <= fds
+    });
+    assert!(
+        resident_kib(&lab) < memory + 4096,
+        "memory stays within 4 MiB"
+    );
+    assert!(lab.pings(1, 2));
+}
+
+#[test]
+fn a_controller_that_never_reads_costs_bounded_memory_and_no_packets() {
+    if !have(TOOLS) {
+        return;
+    }
+    let lab = Lab::new(2, &["--listen", "ptcp:16659"]);
+    let before = resident_kib(&lab);
+    let mut deaf = connect(16659);
+    deaf.write_all(&HELLO).unwrap();
+    deaf.set_write_timeout(Some(Duration::from_millis(300)))
+        .unwrap();
+    // Each asks for the features of all tables: tens of kilobytes.
+    let request = [4, 18, 0, 16, 0, 0, 0, 5, 0, 12, 0, 0, 0, 0, 0, 0];
+    let many: Vec<u8> = request
+        .iter()
+        .copied()
+        .cycle()
+        .take(request.len() * 4096)
+        .collect();
+    for _ in 0..20 {
+        if deaf.write_all(&many).is_err() {
+            break;
+        }
+    }
+    assert!(lab.pings(1, 2), "packets pass meanwhile");
+    assert!(
+        resident_kib(&lab) < before + (48 << 10),
+        "memory stays within 48 MiB"
+    );
+}
+
+#[test]
+fn an_interface_that_goes_and_returns_is_the_same_port() {
+    if !have(TOOLS) {
+        return;
+    }
+    let lab = Lab::new(2, &[]);
+    assert!(lab.pings(1, 2));
+    let port = lab.port(2);
+    ip(&format!("link del {port}"));
+    until("the port is gone", || {
+        lab.log().contains(&format!("{port} is gone"))
+    });
+    assert!(!lab.pings(1, 2));
+    ip(&format!("link add {port} type veth peer name {port}x"));
+    ip(&format!("link set {port}x up"));
+    ip(&format!("link set {port} up"));
+    until("the port is back", || {
+        lab.log().contains(&format!("{port} is back"))
+    });
+    let described = || String::from_utf8(lab.dpctl(&["dump-ports-desc"]).stdout).unwrap();
+    until("it has its number", || {
+        described().contains(&format!("2({port})"))
+    });
+    ip(&format!("link set {port}x down"));
+    until("a link without carrier shows", || {
+        described().contains("LINK_DOWN")
+    });
+    ip(&format!("link set {port}x up"));
+    until("and its return", || !described().contains("LINK_DOWN"));
+}
+
+#[test]
+fn sigterm_ends_the_switch_cleanly() {
+    if !have(TOOLS) {
+        return;
+    }
+    let mut lab = Lab::new(1, &[]);
+    let socket = lab.address();
+    assert_eq!(lab.switch.terminate(), Some(0));
+    assert!(
+        !std::path::Path::new(&socket["unix:".len()..]).exists(),
+        "the socket is removed"
+    );
+    let link = ip(&format!("-d link show {}", lab.port(1)));
+    assert!(
+        link.contains("promiscuity 0"),
+        "promiscuous mode is given back: {link}"
+    );
+}

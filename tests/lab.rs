@@ -193,7 +193,7 @@ impl Lab {
     pub fn ofctl(&self, verb: &str, arguments: &[&str]) -> (String, bool) {
         let mut command = Command::new("ovs-ofctl");
         command
-            .args(["-O", "OpenFlow13", "-T", "10", verb, &self.address()])
+            .args(["-O", "OpenFlow13", "--timeout=10", verb, &self.address()])
             .args(arguments);
         let output = run(&mut command);
         (printed(&output), output.status.success())
@@ -343,7 +343,8 @@ impl Capture {
 
     /// Ends the capture. Panics: if tshark finds a malformed message, or no OpenFlow at all.
     pub fn is_well_formed(mut self, tcp_port: u16) {
-        std::thread::sleep(Duration::from_millis(100));
+        // tcpdump gets its packets in blocks, once a second.
+        std::thread::sleep(Duration::from_millis(1500));
         self.process.terminate();
         let decode = format!("tcp.port=={tcp_port},openflow");
         let tshark = |filter: &str| {

@@ -1,1 +1,201 @@
-//! To come.
+//! ovs-ofctl, a client that we did not write: each verb's reply is right.
+#![allow(clippy::unwrap_used)]
+
+use std::process::{Command, Stdio};
+
+use bofuss_tests::{Capture, Lab, Process, have, until};
+
+const TOOLS: &[&str] = &["ip", "ping", "ovs-ofctl", "tcpdump", "tshark"];
+
+/// What a verb prints. Panics: if it fails.
+fn ofctl(lab: &Lab, verb: &str, arguments: &[&str]) -> String {
+    let (text, success) = lab.ofctl(verb, arguments);
+    assert!(success, "ovs-ofctl {verb} {arguments:?}: {text}");
+    text
+}
+
+fn contains(text: &str, wanted: &[&str]) {
+    wanted
+        .iter()
+        .for_each(|part| assert!(text.contains(part), "{part:?} in: {text}"));
+}
+
+#[test]
+fn flows_are_added_read_changed_and_deleted() {
+    if !have(TOOLS) {
+        return;
+    }
+    let lab = Lab::new(2, &["--fail-mode", "secure"]);
+    let dump = |filter: &[&str]| ofctl(&lab, "dump-flows", filter);
+    ofctl(
+        &lab,
+        "add-flow",
+        &["priority=10,in_port=1,ip,nw_dst=10.0.0.0/8,actions=output:2"],
+    );
+    ofctl(
+        &lab,
+        "add-flow",
+        &["priority=10,in_port=2,actions=output:1"],
+    );
+    ofctl(
+        &lab,
+        "add-flow",
+        &["cookie=0x5,priority=9,arp,actions=flood"],
+    );
+    ofctl(
+        &lab,
+        "add-flow",
+        &["table=3,idle_timeout=60,send_flow_rem,tcp,tp_dst=80,actions=drop"],
+    );
+    ofctl(
+        &lab,
+        "add-flow",
+        &[
+            "priority=8,dl_vlan=7,ip,actions=pop_vlan,set_field:10.1.1.1->ip_src,write_metadata:5,goto_table:3",
+        ][..],
+    );
+    contains(
+        &dump(&[]),
+        &[
+            "priority=10,ip,in_port=1,nw_dst=10.0.0.0/8 actions=output:2",
+            "cookie=0x5",
+            "table=3",
+            "idle_timeout=60",
+            "send_flow_rem",
+            "tp_dst=80",
+        ],
+    );
+    assert_eq!(dump(&["cookie=0x5/-1"]).matches("cookie=").count(), 1);
+    assert_eq!(dump(&["table=3"]).matches("cookie=").count(), 1);
+    assert_eq!(dump(&["out_port=2"]).matches("cookie=").count(), 1);
+    assert!(lab.pings(1, 2), "ARP floods, IP follows its entries");
+    contains(
+        &ofctl(&lab, "dump-aggregate", &["in_port=1"]),
+        &["flow_count=1"],
+    );
+    ofctl(&lab, "mod-flows", &["in_port=1,actions=drop"]);
+    contains(&dump(&["in_port=1"]), &["actions=drop"]);
+    assert!(!lab.pings(1, 2), "the changed entry drops");
+    ofctl(
+        &lab,
+        "mod-flows",
+        &[
+            "--strict",
+            "priority=10,in_port=1,ip,nw_dst=10.0.0.0/8,actions=2",
+        ],
+    );
+    assert!(lab.pings(1, 2));
+    ofctl(&lab, "del-flows", &["--strict", "priority=11,in_port=2"]);
+    assert_eq!(
+        dump(&[]).matches("cookie=").count(),
+        5,
+        "strict means the priority, too"
+    );
+    ofctl(&lab, "del-flows", &["in_port=2"]);
+    assert_eq!(dump(&[]).matches("cookie=").count(), 4);
+    ofctl(&lab, "del-flows", &[]);
+    assert_eq!(dump(&[]).matches("cookie=").count(), 0);
+    let (text, success) = lab.ofctl("add-flow", &["in_port=1,actions=group:9"]);
+    assert!(!success, "{text}");
+    contains(&text, &["OFPBAC_BAD_OUT_GROUP"]);
+}
+
+#[test]
+fn the_switch_and_its_ports_are_described_and_changed() {
+    if !have(TOOLS) {
+        return;
+    }
+    let capture = Capture::start(16655);
+    let lab = Lab::new(2, &["--dpid", "0xabc", "--listen", "ptcp:16655"]);
+    assert!(
+        lab.pings(1, 2),
+        "without controller the switch stands alone"
+    );
+    contains(
+        &ofctl(&lab, "show", &[]),
+        &["dpid:0000000000000abc", "n_tables:64", "10GB-FD"],
+    );
+    contains(&ofctl(&lab, "dump-desc", &[]), &["Manufacturer: bofuss"]);
+    contains(&ofctl(&lab, "dump-tables", &[]), &["table 0:", "active=1"]);
+    contains(
+        &ofctl(&lab, "dump-table-features", &[]),
+        &["table 0", "max_entries=1000000"],
+    );
+    contains(&ofctl(&lab, "dump-ports", &[]), &["2 ports", "rx pkts="]);
+    contains(&ofctl(&lab, "dump-ports", &["1"]), &["1 ports"]);
+    contains(
+        &ofctl(&lab, "dump-ports-desc", &[]),
+        &[&lab.port(1), &lab.port(2), "LIVE"],
+    );
+    contains(&ofctl(&lab, "dump-group-features", &[]), &["Group table"]);
+    contains(&ofctl(&lab, "meter-features", &[]), &["max_meter:0"]);
+    contains(
+        &ofctl(&lab, "dump-flows", &[]),
+        &["priority=0 actions=NORMAL"],
+    );
+    ofctl(&lab, "ping", &[]);
+    ofctl(&lab, "set-frags", &["drop"]);
+    contains(&ofctl(&lab, "get-frags", &[]), &["drop"]);
+    ofctl(&lab, "set-frags", &["normal"]);
+    ofctl(&lab, "mod-port", &["1", "down"]);
+    contains(&ofctl(&lab, "dump-ports-desc", &["1"]), &["PORT_DOWN"]);
+    assert!(!lab.pings(1, 2));
+    ofctl(&lab, "mod-port", &["1", "up"]);
+    until("the port forwards again", || lab.pings(1, 2));
+    let mut over_tcp = Command::new("ovs-ofctl");
+    over_tcp.args(["-O", "OpenFlow13", "dump-flows", "tcp:127.0.0.1:16655"]);
+    contains(&bofuss_tests::ok(&mut over_tcp), &["NORMAL"]);
+    capture.is_well_formed(16655);
+}
+
+#[test]
+fn packets_go_out_and_come_in() {
+    if !have(TOOLS) {
+        return;
+    }
+    let lab = Lab::new(2, &["--fail-mode", "secure"]);
+    let output = std::env::temp_dir().join(format!("bofuss-monitor-{}", std::process::id()));
+    let mut monitor = Command::new("ovs-ofctl");
+    monitor.args(["-O", "OpenFlow13", "monitor", &lab.address(), "65534"]);
+    monitor
+        .stderr(std::fs::File::create(&output).unwrap())
+        .stdout(Stdio::null());
+    monitor.env("OVS_RUNDIR", std::env::temp_dir());
+    let _monitor = Process::start(&mut monitor);
+    let monitored = || std::fs::read_to_string(&output).unwrap();
+    ofctl(&lab, "add-flow", &["priority=0,actions=CONTROLLER:65535"]);
+    until("a packet comes in", || {
+        lab.pings(1, 2);
+        monitored().contains("OFPT_PACKET_IN")
+    });
+    contains(&monitored(), &["in_port=1", "arp_tpa=10.0.0.2"]);
+    let packet =
+        "ffffffffffff0200000000090806000108000604000102000000000a0a00000900000000000a0a000001";
+    let before = ofctl(&lab, "dump-ports", &["2"]);
+    ofctl(
+        &lab,
+        "packet-out",
+        &[&format!(
+            "in_port=controller packet={packet} actions=output:2"
+        )],
+    );
+    until("a packet goes out", || {
+        ofctl(&lab, "dump-ports", &["2"]) != before
+    });
+    std::fs::remove_file(&output).unwrap();
+}
+
+#[test]
+fn another_version_is_refused_with_both_lists() {
+    if !have(TOOLS) {
+        return;
+    }
+    let lab = Lab::new(1, &[]);
+    let mut old = Command::new("ovs-ofctl");
+    old.args(["-O", "OpenFlow11", "show", &lab.address()]);
+    assert!(!bofuss_tests::run(&mut old).status.success());
+    until("the log says why", || {
+        lab.log().contains("no common OpenFlow version")
+    });
+    contains(&lab.log(), &["1.3", "1.1"]);
+}

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bofuss_agent::{Request, Switch};
-use bofuss_channel::Event;
+use bofuss_channel::{Event, Origin, Reason};
 use bofuss_datapath::Time;
 use bofuss_frame::{Frame, Pool};
 use bofuss_oflib::PortNo;
@@ -251,7 +251,7 @@ impl Plane {
                 sender,
             } => {
                 info!("{origin}: connected, OpenFlow {version}");
-                let is_controller = matches!(origin, bofuss_channel::Origin::Active(_));
+                let is_controller = matches!(origin, Origin::Active(_));
                 self.face.add_sender(conn_id(conn), sender, origin);
                 self.switch.connected(now, conn_id(conn), is_controller);
             }
@@ -299,6 +299,11 @@ impl Plane {
                 self.face.remove_sender(conn_id(conn));
                 self.switch.disconnected(now, conn_id(conn));
             }
+            // Whoever only looks whether somebody listens is no news.
+            Event::Failed {
+                origin: origin @ Origin::Passive { .. },
+                reason: reason @ (Reason::Io(_) | Reason::PeerClosed),
+            } => debug!("{origin}: {reason}"),
             Event::Failed { origin, reason } => warn!("{origin}: {reason}"),
         }
     }
