@@ -3,7 +3,7 @@
 use bofuss_frame::{Frame, Gso, GsoKind, Offload};
 use bofuss_oflib::field::Header;
 
-use crate::checksum::{crc32c, fold, sum};
+use crate::checksum::{crc32c, fold, sum, update_partial};
 use crate::header::{CHECKSUMS, Sum};
 use crate::parse::{Fragment, Layout, parse_deep};
 
@@ -130,25 +130,23 @@ impl Cut {
             GsoKind::UdpFragment | GsoKind::Sctp => return None,
         };
         let row = CHECKSUMS.iter().find(|row| row.0 == header)?;
-        let checksum = (start as u16, row.1 as u16);
-        let inside = frame
-            .offload
-            .checksum
-            .is_some_and(|other| other != checksum);
-        if inside
+        let (at, checksum) = (row.1, frame.offload.checksum);
+        let complete = match checksum {
+            // Only UDP may go without.
+            None => kind != GsoKind::Udp || *transport.get(at..at + 2)? != [0, 0],
+            Some(place) => place != (start as u16, at as u16),
+        };
+        if complete
             || bytes > transport.len()
             || layout.fragment != Fragment::No
             || segment_bytes == 0
         {
             return None;
         }
-        let none = header == Header::Udp
-            && frame.offload.checksum.is_none()
-            && transport[row.1..row.1 + 2] == [0, 0];
         Some(Self {
             layout,
             kind,
-            checksum: (!none).then_some(checksum),
+            checksum,
             headers: start + bytes,
             segment_bytes: usize::from(segment_bytes),
         })
@@ -157,7 +155,6 @@ impl Cut {
     /// Makes the copied headers of segment `index` its own.
     fn rewrite(&self, bytes: &mut [u8], index: usize, last: bool) {
         let start = self.layout.payload;
-        let mut pseudo = (bytes.len() - start) as u64;
         if let Some(ip) = self.layout.offset(Header::Ipv4) {
             let total = (bytes.len() - ip) as u16;
             put_u16(bytes, ip + 2, |_| total);
@@ -165,14 +162,9 @@ impl Cut {
             put_u16(bytes, ip + 10, |_| 0);
             let checksum = !fold(sum(&bytes[ip..ip + 4 * usize::from(bytes[ip] & 15)]));
             put_u16(bytes, ip + 10, |_| checksum);
-            pseudo += sum(&bytes[ip + 12..ip + 20]) + u64::from(bytes[ip + 9]);
         } else if let Some(ip) = self.layout.offset(Header::Ipv6) {
             let length = (bytes.len() - ip - 40) as u16;
             put_u16(bytes, ip + 4, |_| length);
-            pseudo += sum(&bytes[ip + 8..ip + 40]);
-        }
-        if let Some(next) = self.layout.offset(Header::NextHeader) {
-            pseudo += u64::from(bytes[next]);
         }
         let transport = &mut bytes[start..];
         if self.kind == GsoKind::Udp {
@@ -187,7 +179,11 @@ impl Cut {
             transport[13] &= !if index == 0 { 0 } else { TCP_FIRST_FLAG };
         }
         if let Some((_, offset)) = self.checksum {
-            put_u16(transport, usize::from(offset), |_| fold(pseudo));
+            let whole = (self.layout.end - start) as u64;
+            let own = transport.len() as u64;
+            put_u16(transport, usize::from(offset), |sum| {
+                update_partial(sum, whole, own)
+            });
         }
     }
 }

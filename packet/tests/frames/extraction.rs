@@ -1,0 +1,146 @@
+//! Every field of thousands of random frames against the values that an independent library wrote.
+
+use crate::spec::{Rng, spec};
+use bofuss_frame::Pool;
+use bofuss_oflib::PortNo;
+use bofuss_oflib::field::{self as f, FIELDS};
+use bofuss_packet::{Flaw, Key, Layout, Packet, parse};
+
+/// Random frames in each test.
+const FRAMES: usize = 20_000;
+
+#[test]
+fn the_key_has_every_field_that_was_written_and_no_other() {
+    let mut rng = Rng(1);
+    let mut seen = 0u64;
+    for _ in 0..FRAMES {
+        let spec = spec(&mut rng);
+        let (bytes, _) = spec.build();
+        let (mut key, mut layout) = (Key::EMPTY, Layout::EMPTY);
+        parse(&bytes, &mut key, &mut layout);
+        let mut expected = Key::EMPTY;
+        for (field, value) in spec.expected() {
+            expected.set(field, value);
+            seen |= 1 << field.id;
+        }
+        assert_eq!(key, expected, "{spec:#?}");
+        assert_eq!(layout.flaw, Flaw::None, "{spec:#?}");
+    }
+    for field in &FIELDS {
+        let supplied = [f::IN_PORT, f::IN_PHY_PORT, f::METADATA, f::TUNNEL_ID];
+        let covered = seen >> field.id & 1 == 1 || supplied.contains(&field);
+        assert!(covered, "no frame had {}", field.name);
+    }
+}
+
+#[test]
+fn a_field_is_read_at_the_place_that_its_row_says() {
+    let mut rng = Rng(2);
+    for _ in 0..FRAMES / 4 {
+        let (bytes, _) = spec(&mut rng).build();
+        let (mut key, mut layout) = (Key::EMPTY, Layout::EMPTY);
+        parse(&bytes, &mut key, &mut layout);
+        for field in &FIELDS {
+            for at in field.at {
+                let Some(start) = layout.offset(at.header) else {
+                    continue;
+                };
+                let bits = (8 * start + usize::from(at.bit)..).take(usize::from(at.bits));
+                let bit = |i: usize| u128::from(bytes[i / 8] >> (7 - i % 8) & 1);
+                let value = bits.fold(0, |n, i| n << 1 | bit(i));
+                let ones = u128::MAX >> (128 - at.bits);
+                assert_eq!(key.get(field, &mut ()).map(|v| v & ones), Some(value));
+            }
+        }
+    }
+}
+
+#[test]
+fn every_prefix_gives_a_part_of_the_key() {
+    let mut rng = Rng(3);
+    for _ in 0..FRAMES / 40 {
+        let (bytes, _) = spec(&mut rng).build();
+        let (mut whole, mut layout) = (Key::EMPTY, Layout::EMPTY);
+        parse(&bytes, &mut whole, &mut layout);
+        let end = layout.end;
+        for len in 0..end {
+            let mut key = Key::EMPTY;
+            parse(&bytes[..len], &mut key, &mut layout);
+            let llc = whole.get(f::ETH_TYPE, &mut ()) < Some(0x600)
+                || key.get(f::ETH_TYPE, &mut ()) == Some(0x05ff);
+            for field in FIELDS
+                .iter()
+                .filter(|field| !llc && **field != *f::IPV6_EXTHDR)
+            {
+                if let Some(value) = key.get(field, &mut ()) {
+                    assert_eq!(Some(value), whole.get(field, &mut ()), "{}", field.name);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn random_and_damaged_bytes_give_a_key_within_the_frame() {
+    let mut rng = Rng(4);
+    for _ in 0..FRAMES {
+        let mut bytes = if rng.one_in(4) {
+            rng.bytes(200)
+        } else {
+            spec(&mut rng).build().0
+        };
+        for _ in 0..rng.below(4) {
+            if !bytes.is_empty() {
+                let at = rng.below(bytes.len() as u64) as usize;
+                bytes[at] = rng.next() as u8;
+            }
+        }
+        let (mut key, mut layout) = (Key::EMPTY, Layout::EMPTY);
+        parse(&bytes, &mut key, &mut layout);
+        assert!(layout.end <= bytes.len() && layout.payload <= bytes.len());
+    }
+}
+
+#[test]
+fn frames_of_tags_labels_and_options_only_end() {
+    let repeats: [&[u8]; 6] = [
+        &[0x81, 0x00, 0, 1],
+        &[0x88, 0x47, 0, 0, 0, 0],
+        &[0x88, 0xe7, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2],
+        &[60, 0, 0, 0, 0, 0, 0, 0],
+        &[0, 0, 0, 0, 0, 0, 0, 0],
+        &[44, 0, 0, 0, 0, 0, 0, 0],
+    ];
+    for repeat in repeats {
+        let mut bytes = vec![2; 12];
+        if repeat.len() == 8 {
+            bytes.extend([0x86, 0xdd, 0x60, 0, 0, 0, 0xff, 0xff, repeat[0], 64]);
+            bytes.extend([1; 32]);
+        }
+        bytes.extend(repeat.repeat(64_000 / repeat.len()));
+        let pool = Pool::new(1 << 20);
+        let mut frame = pool.frame(&bytes).unwrap();
+        let packet = Packet::new(frame.try_clone().unwrap(), PortNo(1));
+        assert_ne!(packet.key(), &Key::EMPTY);
+        frame.offload.checksum = Some((65_000, 16));
+        bofuss_packet::offload::finish_checksum(&mut frame);
+    }
+}
+
+#[test]
+fn what_the_switch_supplies_outlives_a_parse() {
+    let mut rng = Rng(5);
+    let pool = Pool::new(1 << 20);
+    for _ in 0..100 {
+        let frame = pool.frame(&spec(&mut rng).build().0).unwrap();
+        let mut packet = Packet::new(frame, PortNo(7));
+        packet.write_metadata(0xff00, 0x0f00);
+        packet.key_mut().set(f::TUNNEL_ID, 9);
+        packet.push_vlan(0x8100).unwrap();
+        let get = |field| packet.key().get(field, &mut ());
+        assert_eq!(get(f::IN_PORT), Some(7));
+        assert_eq!(get(f::IN_PHY_PORT), Some(7));
+        assert_eq!(get(f::METADATA), Some(0x0f00));
+        assert_eq!(get(f::TUNNEL_ID), Some(9));
+    }
+}

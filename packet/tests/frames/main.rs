@@ -1,0 +1,8 @@
+//! Frames built, edited and cut here and by an independent library, compared byte for byte.
+
+#![allow(clippy::unwrap_used, reason = "a failing test is the message")]
+
+mod edits;
+mod extraction;
+mod segments;
+mod spec;
