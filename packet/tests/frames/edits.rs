@@ -445,3 +445,35 @@ fn a_ttl_of_one_is_not_decremented() {
         assert_eq!(packet.frame.bytes(), spec.build().0);
     }
 }
+
+#[test]
+fn ttls_are_copied_between_ip_and_ip_in_it() {
+    use bofuss_oflib::Mac;
+    use bofuss_packet::craft::{Layer, ethernet, ipv4, ipv6, udp};
+    let (a, b) = ([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
+    let frame = |outer: u8, inner: u8| {
+        let inner = ipv4(a, b, inner, udp(1, 2, b"data"));
+        let outer = ipv4(a, b, outer, Layer::new(4, &inner.bytes));
+        (ethernet(Mac([2; 6]), Mac([4; 6]), outer), Offload::NONE)
+    };
+    let pool = pool();
+    let mut outward = packet(&pool, frame(9, 77));
+    assert_eq!(outward.copy_ttl_out(), Ok(()));
+    assert_eq!(outward.frame.bytes(), frame(77, 77).0);
+    let mut inward = packet(&pool, frame(9, 77));
+    assert_eq!(inward.copy_ttl_in(), Ok(()));
+    assert_eq!(inward.frame.bytes(), frame(9, 9).0);
+    let six = |outer: u8, inner: u8| {
+        let inner = ipv6([1; 16].into(), [2; 16].into(), inner, udp(1, 2, b"data"));
+        let outer = ipv6(
+            [3; 16].into(),
+            [4; 16].into(),
+            outer,
+            Layer::new(41, &inner.bytes),
+        );
+        (ethernet(Mac([2; 6]), Mac([4; 6]), outer), Offload::NONE)
+    };
+    let mut inward = packet(&pool, six(9, 77));
+    assert_eq!(inward.copy_ttl_in(), Ok(()));
+    assert_eq!(inward.frame.bytes(), six(9, 9).0);
+}

@@ -144,3 +144,36 @@ fn what_the_switch_supplies_outlives_a_parse() {
         assert_eq!(get(f::TUNNEL_ID), Some(9));
     }
 }
+
+#[test]
+fn flaws_are_told_apart_and_cost_the_header_at_fault_its_fields() {
+    use bofuss_oflib::Mac;
+    use bofuss_packet::craft::{ethernet, ipv4, tcp};
+    let ip = ipv4(
+        [10, 0, 0, 1].into(),
+        [10, 0, 0, 2].into(),
+        64,
+        tcp(1, 2, 16, b"data"),
+    );
+    let good = ethernet(Mac([2; 6]), Mac([4; 6]), ip);
+    let read = |change: &dyn Fn(&mut Vec<u8>)| {
+        let mut bytes = good.clone();
+        change(&mut bytes);
+        let (mut key, mut layout) = (Key::EMPTY, Layout::EMPTY);
+        parse(&bytes, &mut key, &mut layout);
+        let has = |field| key.get(field, &mut ()).is_some();
+        (layout.flaw, has(f::IPV4_SRC), has(f::TCP_SRC))
+    };
+    assert_eq!(read(&|_| {}), (Flaw::None, true, true));
+    // Version 5; a header of 16 bytes; a packet shorter than its header; a TCP header of 16 bytes.
+    assert_eq!(read(&|b| b[14] = 0x55), (Flaw::Malformed, false, false));
+    assert_eq!(read(&|b| b[14] = 0x44), (Flaw::Malformed, false, false));
+    assert_eq!(read(&|b| b[17] = 19), (Flaw::Malformed, false, false));
+    assert_eq!(read(&|b| b[46] = 0x40), (Flaw::Malformed, true, false));
+    // Options, TCP header and data that the frame does not hold.
+    assert_eq!(read(&|b| b.truncate(33)), (Flaw::Truncated, false, false));
+    assert_eq!(read(&|b| b.truncate(53)), (Flaw::Truncated, true, false));
+    assert_eq!(read(&|b| b.truncate(57)), (Flaw::Truncated, true, true));
+    // A packet that ends within its TCP header, though the frame goes on.
+    assert_eq!(read(&|b| b[17] = 39), (Flaw::Truncated, true, false));
+}
