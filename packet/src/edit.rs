@@ -9,7 +9,7 @@ use crate::checksum::{crc32c, sum, update, update_partial};
 use crate::header::{CHECKSUMS, Cover, Sum, cover, ethertype, protocol};
 use crate::packet::Packet;
 use crate::parse::{Flaw, Fragment};
-use crate::rows::{ones, put_bits};
+use crate::rows::{field_at, ones, put_bits};
 
 /// Where the first VLAN tag, or the Ethernet type, stands in a frame.
 const TYPE_AT: usize = 12;
@@ -294,6 +294,14 @@ impl Packet {
 
     fn put_ttl(&mut self, place: Ttl, ttl: u8) {
         let old = core::mem::replace(&mut self.frame.bytes_mut()[place.at()], ttl);
+        let (header, start, field) = match place {
+            Ttl::Mpls(at) => (Header::Mpls, at, const { field_at(Header::Mpls, 24) }),
+            Ttl::Ipv4(at) => (Header::Ipv4, at, const { field_at(Header::Ipv4, 64) }),
+            Ttl::Ipv6(at) => (Header::Ipv6, at, const { field_at(Header::Ipv6, 56) }),
+        };
+        if let Some(field) = field.filter(|_| self.layout.offset(header) == Some(start)) {
+            self.key.set(field, ttl.into());
+        }
         if let Ttl::Ipv4(header) = place {
             self.update_at(
                 header + IPV4_CHECKSUM,

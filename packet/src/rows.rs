@@ -1,6 +1,6 @@
 //! From field rows to straight-line extraction: the rows of each header as compile-time constants.
 
-use bofuss_oflib::field::{At, FIELDS, KEY_BYTES};
+use bofuss_oflib::field::{At, FIELDS, Field, Header, KEY_BYTES};
 
 use crate::key::Key;
 
@@ -103,6 +103,23 @@ const fn rows_of(header: usize) -> Rows {
         i += 1;
     }
     rows
+}
+
+/// The field whose row begins at this bit of a header, if there is one.
+pub(crate) const fn field_at(header: Header, bit: u16) -> Option<&'static Field> {
+    let mut i = 0;
+    while i < FIELDS.len() {
+        let mut j = 0;
+        while j < FIELDS[i].at.len() {
+            let at = FIELDS[i].at[j];
+            if at.header as u8 == header as u8 && at.bit == bit {
+                return Some(&FIELDS[i]);
+            }
+            j += 1;
+        }
+        i += 1;
+    }
+    None
 }
 
 /// Writes all fields of header number `H`, whose first `N` bytes are given, to the key.

@@ -4,6 +4,12 @@ use bofuss_frame::Offload;
 use bofuss_oflib::field::{self as f, Field};
 use etherparse::*;
 
+/// The fields that these frames are described by. A row added behind them is held to its place in
+/// the header, and to what a fresh parse says, by tests over all rows.
+pub(crate) fn described() -> impl Iterator<Item = &'static Field> {
+    f::FIELDS.iter().take(usize::from(f::TCP_FLAGS.id) + 1)
+}
+
 pub(crate) struct Rng(pub u64);
 
 impl Rng {
