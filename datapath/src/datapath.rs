@@ -178,9 +178,7 @@ impl Datapath {
             let (_, table, key) = due;
             let entry = self.tables[usize::from(table.0)].get_mut(key);
             match entry.and_then(|entry| entry.deadline()) {
-                Some((at, _)) if at > now => {
-                    self.deadlines.insert((at, table, key));
-                }
+                Some((at, _)) if at > now => self.set_deadline(table, key),
                 Some((_, idle)) => {
                     let reason = match idle {
                         true => FlowRemovedReason::IDLE_TIMEOUT,
@@ -198,6 +196,24 @@ impl Datapath {
         }
     }
 
+    /// Has an entry's next deadline wait for it, if it has one, instead of the one before.
+    pub(crate) fn set_deadline(&mut self, table: TableId, key: EntryKey) {
+        let Some(entry) = self.tables[usize::from(table.0)].get_mut(key) else {
+            return;
+        };
+        let next = entry.deadline().map(|(at, _)| at);
+        let before = core::mem::replace(&mut entry.due, next);
+        before.map(|at| self.deadlines.remove(&(at, table, key)));
+        next.map(|at| self.deadlines.insert((at, table, key)));
+    }
+
+    /// Takes an entry out of its table, and its deadline with it.
+    pub(crate) fn take_entry(&mut self, table: TableId, key: EntryKey) -> Option<Entry> {
+        let entry = self.tables[usize::from(table.0)].remove(key)?;
+        entry.due.map(|at| self.deadlines.remove(&(at, table, key)));
+        Some(entry)
+    }
+
     /// Removes an entry and says so to whom it concerns.
     pub(crate) fn remove_entry<S: Sink>(
         &mut self,
@@ -207,7 +223,7 @@ impl Datapath {
         reason: FlowRemovedReason,
         sink: &mut S,
     ) {
-        let Some(entry) = self.tables[usize::from(table.0)].remove(key) else {
+        let Some(entry) = self.take_entry(table, key) else {
             return;
         };
         let removed = removal(now, table, key, &entry, reason);

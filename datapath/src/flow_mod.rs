@@ -136,10 +136,11 @@ impl Datapath {
             hard_timeout: flow_mod.hard_timeout,
             created: now,
             used: now,
+            due: None,
             packets: 0,
             bytes: 0,
         };
-        if let Some(old) = old.and_then(|key| table.remove(key))
+        if let Some(old) = old.and_then(|key| self.take_entry(number, key))
             && !flow_mod.flags.has(FlowModFlags::RESET_COUNTS)
         {
             (entry.packets, entry.bytes) = (old.packets, old.bytes);
@@ -149,10 +150,8 @@ impl Datapath {
             serial: self.next_serial,
         };
         self.next_serial += 1;
-        if let Some((at, _)) = entry.deadline() {
-            self.deadlines.insert((at, number, key));
-        }
-        table.insert(key, entry);
+        self.tables[usize::from(number.0)].insert(key, entry);
+        self.set_deadline(number, key);
         Ok(())
     }
 

@@ -1,7 +1,5 @@
 //! NORMAL: a learning switch with VLANs, ageing, a bounded table and a storm guard.
 
-use alloc::collections::BTreeMap;
-
 use bofuss_oflib::field::{ETH_DST, ETH_SRC, VLAN_VID};
 use bofuss_oflib::types::QueueId;
 use bofuss_oflib::{Mac, PortNo};
@@ -10,7 +8,7 @@ use hashbrown::HashMap;
 
 use crate::{Datapath, DropReason, Sink, Step, Time};
 
-/// The most addresses that are learned; beyond it, the one not seen for longest gives way.
+/// The most addresses that are known at a time.
 pub(crate) const MAX_ADDRESSES: usize = 8192;
 /// Nanoseconds after which an address that was not seen is forgotten.
 const AGEING_NS: u64 = 300 * Time::SEC;
@@ -26,46 +24,37 @@ type Station = (u16, Mac);
 /// What NORMAL has learned.
 #[derive(Debug, Default)]
 pub(crate) struct Bridge {
-    stations: HashMap<Station, (PortNo, Time, u64)>,
-    /// The stations, least recently seen first.
-    ages: BTreeMap<u64, Station>,
-    next_age: u64,
+    /// The stations seen lately, where and when; at most half of [`MAX_ADDRESSES`].
+    young: HashMap<Station, (PortNo, Time)>,
+    /// Those seen before `young` was last full.
+    old: HashMap<Station, (PortNo, Time)>,
     /// For each port, floods allowed now and when that was counted.
     floods: HashMap<PortNo, (u64, Time)>,
 }
 
 impl Bridge {
-    /// Notes where a station is.
+    /// Notes where a station is. When there is no room, those not seen for longest are forgotten.
     fn learn(&mut self, now: Time, station: Station, port: PortNo) {
-        let age = self.next_age;
-        self.next_age += 1;
-        if let Some((_, _, old)) = self.stations.insert(station, (port, now, age)) {
-            self.ages.remove(&old);
+        if !self.young.contains_key(&station) {
+            self.old.remove(&station);
+            if self.young.len() >= MAX_ADDRESSES / 2 {
+                core::mem::swap(&mut self.young, &mut self.old);
+                self.young.clear();
+            }
         }
-        self.ages.insert(age, station);
-        if self.stations.len() > MAX_ADDRESSES
-            && let Some((_, oldest)) = self.ages.pop_first()
-        {
-            self.stations.remove(&oldest);
-        }
+        self.young.insert(station, (port, now));
     }
 
     /// Where a station is, if it was seen lately.
     fn find(&self, now: Time, station: &Station) -> Option<PortNo> {
-        let (port, seen, _) = self.stations.get(station)?;
+        let (port, seen) = self.young.get(station).or_else(|| self.old.get(station))?;
         (now.since(*seen) < AGEING_NS).then_some(*port)
     }
 
     /// Forgets what was learned on a port.
     pub(crate) fn forget(&mut self, port: PortNo) {
-        let Self { stations, ages, .. } = self;
-        stations.retain(|_, (at, _, age)| {
-            let stays = *at != port;
-            if !stays {
-                ages.remove(age);
-            }
-            stays
-        });
+        self.young.retain(|_, (at, _)| *at != port);
+        self.old.retain(|_, (at, _)| *at != port);
         self.floods.remove(&port);
     }
 

@@ -143,7 +143,12 @@ impl Datapath {
         sink: &mut S,
     ) -> Result<Option<TableId>, DropReason> {
         let number = walk.table;
-        self.call_hooks(walk, sink, |hook, packet| {
+        if S::TRACES {
+            for hook in &self.hooks {
+                sink.step(Step::Hook(hook.name(), hook.effect()));
+            }
+        }
+        self.call_hooks(walk, |hook, packet| {
             hook.before_lookup(now, number, packet);
             Verdict::Continue
         })?;
@@ -151,31 +156,21 @@ impl Datapath {
         if !S::DRY {
             self.table(number).lookup_count += packets;
         }
-        let mut hit = self
-            .table(number)
-            .lookup(walk.packet.key(), &mut ())
-            .is_some();
-        if !hit
+        let mut hit = self.look_up(walk);
+        if hit.is_none()
             && self
                 .hooks
                 .iter_mut()
                 .any(|h| h.on_miss(now, number, &mut walk.packet))
         {
-            hit = self
-                .table(number)
-                .lookup(walk.packet.key(), &mut ())
-                .is_some();
+            hit = self.look_up(walk);
         }
         if S::TRACES {
             self.trace_lookup(walk, sink);
         }
-        if !hit {
-            return Err(DropReason::TableMiss);
-        }
+        let key = hit.ok_or(DropReason::TableMiss)?;
         let table = &mut self.tables[usize::from(number.0)];
-        let (key, entry) = table
-            .lookup(walk.packet.key(), &mut ())
-            .expect("the entry was hit just now");
+        let entry = table.get_mut(key).expect("the entry was hit just now");
         if !S::DRY {
             entry.packets += packets;
             entry.bytes += bytes;
@@ -192,9 +187,7 @@ impl Datapath {
         if !S::DRY {
             table.matched_count += packets;
         }
-        self.call_hooks(walk, sink, |hook, packet| {
-            hook.after_hit(now, number, packet)
-        })?;
+        self.call_hooks(walk, |hook, packet| hook.after_hit(now, number, packet))?;
         let mut next = None;
         for instruction in instructions.list() {
             next = self.execute(now, walk, instruction, sink)?;
@@ -234,21 +227,23 @@ impl Datapath {
         Ok(None)
     }
 
+    /// The entry of the present table that the packet hits.
+    fn look_up(&mut self, walk: &Walk) -> Option<EntryKey> {
+        let hit = self.table(walk.table).lookup(walk.packet.key(), &mut ());
+        hit.map(|(key, _)| key)
+    }
+
     fn table(&mut self, number: TableId) -> &mut Table {
         &mut self.tables[usize::from(number.0)]
     }
 
     /// Calls one point of every hook.
-    fn call_hooks<S: Sink>(
+    fn call_hooks(
         &mut self,
         walk: &mut Walk,
-        sink: &mut S,
         mut point: impl FnMut(&mut dyn crate::Hook, &mut Packet) -> Verdict,
     ) -> Result<(), DropReason> {
         for hook in &mut self.hooks {
-            if S::TRACES {
-                sink.step(Step::Hook(hook.name(), hook.effect()));
-            }
             if point(hook.as_mut(), &mut walk.packet) == Verdict::Drop {
                 return Err(DropReason::Hook);
             }

@@ -51,6 +51,8 @@ pub struct Entry {
     pub created: Time,
     /// When a packet last hit it.
     pub used: Time,
+    /// The deadline that waits for it.
+    pub(crate) due: Option<Time>,
     /// Packets that hit it, super-frames as their segments.
     pub packets: u64,
     /// Bytes that hit it.

@@ -1,0 +1,388 @@
+//! Plays the scenarios of `testdata/scenarios` on a virtual clock; their README tells the format.
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Arc;
+
+use bofuss_agent::{ConnId, Face, FailMode, Identity, Request, Switch};
+use bofuss_datapath::{Config, Datapath, Time};
+use bofuss_frame::{Capabilities, Frame, Pool};
+use bofuss_oflib::message::multipart::{FlowStatsRequest, ReplyBody, RequestBody};
+use bofuss_oflib::message::port::{PortConfig, PortState};
+use bofuss_oflib::message::{ControllerRole, FlowModCommand, PacketOut, PortDesc, PortMod, Role};
+use bofuss_oflib::text::{parse_actions, parse_flow, parse_port};
+use bofuss_oflib::types::{BufferId, QueueId};
+use bofuss_oflib::wire::Bytes;
+use bofuss_oflib::{Catalogue, Mac, Match, Message, PortNo};
+use bofuss_packet::craft::{self, Layer};
+
+/// What the switch did, a line each, as the scenario writes it behind `> `.
+#[derive(Default)]
+struct Recorder(Vec<String>);
+
+impl Face for Recorder {
+    fn transmit(&mut self, port: PortNo, _: QueueId, frame: Frame) {
+        self.0.push(format!("out {port} {}", hex(frame.bytes())));
+    }
+    fn flush(&mut self) {}
+    fn send(&mut self, conn: ConnId, _: u32, message: Message) {
+        let conn = conn.0;
+        match message {
+            Message::Error(error) => {
+                let row = error.error.row().unwrap();
+                self.0.push(format!("{conn} error {}/{}", row.type_name, row.code_name));
+            }
+            Message::PacketIn(p) => self.0.push(format!(
+                "{conn} packet-in reason={} table={} cookie={:#x} {} total_len={} data={} buffer={}",
+                p.reason, p.table_id, p.cookie, p.fields, p.total_len, p.data.0.len(), p.buffer_id
+            )),
+            Message::FlowRemoved(r) => self.0.push(format!(
+                "{conn} flow-removed reason={} priority={} packets={} after={}.{:03}s",
+                r.reason, r.priority, r.packet_count, r.duration_sec, r.duration_nsec / 1_000_000
+            )),
+            Message::PortStatus(s) => self.0.push(format!(
+                "{conn} port-status {} {} config={} state={}",
+                s.reason, s.desc.port_no, s.desc.config, s.desc.state
+            )),
+            Message::RoleReply(r) => {
+                self.0.push(format!("{conn} role {} {}", r.role, r.generation_id));
+            }
+            Message::MultipartReply(reply) => match reply.body {
+                ReplyBody::Flow(entries) => self.0.extend(entries.iter().map(|e| {
+                    let e = &e.0;
+                    let (packets, bytes) = (e.packet_count, e.byte_count);
+                    format!(
+                        "{conn} flow table={} priority={} packets={} bytes={} {} actions={}",
+                        e.table_id, e.priority, packets, bytes, e.fields, e.instructions
+                    )
+                })),
+                ReplyBody::Aggregate(a) => self.0.push(format!(
+                    "{conn} aggregate packets={} bytes={} flows={}",
+                    a.packet_count, a.byte_count, a.flow_count
+                )),
+                body => self.0.push(format!("{conn} reply {}", body.name())),
+            },
+            other => self.0.push(format!("{conn} {}", other.name())),
+        }
+    }
+    fn has_room(&self, _: ConnId) -> bool {
+        true
+    }
+    fn set_link(&mut self, port: PortNo, up: bool) {
+        self.0
+            .push(format!("link {port} {}", if up { "up" } else { "down" }));
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A frame from words: `tcp 1 2 80`, `arp 1 2`, `vlan 7 ...`, `mpls 5 ...`, `ttl 1 ...`, `hex ...`.
+fn frame(words: &[&str]) -> Vec<u8> {
+    let number = |at: usize| words[at].parse::<u16>().unwrap();
+    if words[0] == "hex" {
+        let digits = words[1..].concat();
+        let pairs = (0..digits.len()).step_by(2);
+        return pairs
+            .map(|at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap())
+            .collect();
+    }
+    let mac = |n: u16| match n {
+        255 => Mac([0xff; 6]),
+        n => Mac([2, 0, 0, 0, 0, n as u8]),
+    };
+    let ip = |n: u16| [10, 0, 0, n as u8].into();
+    let (mut at, mut ttl, mut tags) = (0, 64, Vec::new());
+    while let "vlan" | "mpls" | "ttl" = words[at] {
+        match words[at] {
+            "ttl" => ttl = number(at + 1) as u8,
+            kind => tags.push((kind, number(at + 1))),
+        }
+        at += 2;
+    }
+    let (from, to) = (number(at + 1), number(at + 2));
+    let data = vec![0x5a; 20];
+    let mut layer: Layer = match words[at] {
+        "tcp" => craft::ipv4(
+            ip(from),
+            ip(to),
+            ttl,
+            craft::tcp(1000, number(at + 3), 2, &data),
+        ),
+        "udp" => craft::ipv4(
+            ip(from),
+            ip(to),
+            ttl,
+            craft::udp(1000, number(at + 3), &data),
+        ),
+        "arp" => craft::arp(1, mac(from), ip(from), Mac([0; 6]), ip(to)),
+        "raw" => Layer::new(0x88b5, &data),
+        other => panic!("no such frame: {other}"),
+    };
+    for (kind, value) in tags.into_iter().rev() {
+        layer = match kind {
+            "vlan" => craft::vlan(0x8100, value, layer),
+            _ => craft::mpls(value.into(), 0, ttl, layer),
+        };
+    }
+    let to = if words[at] == "arp" { 255 } else { to };
+    craft::ethernet(mac(to), mac(from), layer)
+}
+
+struct Stage {
+    switch: Switch,
+    face: Recorder,
+    now: Time,
+    conn: ConnId,
+    catalogue: Arc<Catalogue>,
+    pool: Pool,
+}
+
+impl Stage {
+    fn new(ports: u32, tables: u8, max_entries: u32, fail_mode: FailMode) -> Self {
+        let catalogue = Arc::new(Catalogue::default());
+        let pool = Pool::new(1 << 26);
+        let config = Config {
+            n_tables: tables,
+            max_entries,
+            ..Config::default()
+        };
+        let datapath = Datapath::new(config, catalogue.clone(), pool.clone());
+        let switch = Switch::new(Time(0), datapath, Identity::default(), fail_mode);
+        let conn = ConnId(1);
+        let mut this = Self {
+            switch,
+            face: Recorder::default(),
+            now: Time(0),
+            conn,
+            catalogue,
+            pool,
+        };
+        (1..=ports).for_each(|port| this.port(PortNo(port), PortState(0)));
+        this.face.0.clear();
+        this
+    }
+
+    fn port(&mut self, port_no: PortNo, state: PortState) {
+        let hw_addr = Mac([2, 1, 0, 0, 0, port_no.0 as u8]);
+        let desc = PortDesc {
+            port_no,
+            hw_addr,
+            state,
+            ..PortDesc::default()
+        };
+        self.switch
+            .port_changed(self.now, desc, Capabilities::default(), &mut self.face);
+    }
+
+    fn message(&mut self, message: Message) {
+        let request = Request {
+            xid: 7,
+            head: Bytes::default(),
+            message: Ok(message),
+        };
+        self.switch
+            .message(self.now, self.conn, request, &mut self.face);
+        while self.switch.has_work(&self.face) {
+            self.switch.work(self.now, &mut self.face);
+        }
+    }
+
+    fn play(&mut self, line: &str) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let filter = |catalogue: &Catalogue| {
+            let text = words.get(1).copied().unwrap_or("");
+            let flow = parse_flow(text, FlowModCommand::DELETE, catalogue).unwrap();
+            FlowStatsRequest {
+                table_id: flow.table_id,
+                out_port: flow.out_port,
+                out_group: flow.out_group,
+                cookie: flow.cookie,
+                cookie_mask: flow.cookie_mask,
+                fields: flow.fields,
+            }
+        };
+        match words[0] {
+            "flow" => {
+                let command = FlowModCommand::named(words[1]).unwrap();
+                let text = words[2..].join(" ");
+                let mut flow_mod = parse_flow(&text, command, &self.catalogue).unwrap();
+                if let Some((_, id)) = text.split_once("#buffer=") {
+                    flow_mod.buffer_id = BufferId(id.parse().unwrap());
+                }
+                self.message(Message::FlowMod(flow_mod));
+            }
+            "send" => {
+                let frame = self.pool.frame(&frame(&words[2..])).unwrap();
+                let port = parse_port(words[1]).unwrap();
+                self.switch
+                    .receive(self.now, port, &mut vec![frame], &mut self.face);
+            }
+            "packet-out" => {
+                let actions = parse_actions(words[2], &Match::ANY, &self.catalogue).unwrap();
+                let buffer = words[3]
+                    .strip_prefix("buffer=")
+                    .map(|id| id.parse().unwrap());
+                let data = if buffer.is_some() {
+                    Vec::new()
+                } else {
+                    frame(&words[3..])
+                };
+                self.message(Message::PacketOut(PacketOut {
+                    buffer_id: buffer.map_or(BufferId::NO_BUFFER, BufferId),
+                    in_port: parse_port(words[1]).unwrap(),
+                    actions,
+                    data: Bytes(data),
+                }));
+            }
+            "advance" => {
+                let end = self.now.after(words[1].parse::<u64>().unwrap() * 1_000_000);
+                while let Some(at) = self.switch.next_tick().filter(|at| *at <= end) {
+                    self.now = self.now.max(at);
+                    self.switch.tick(self.now, &mut self.face);
+                }
+                self.now = end;
+            }
+            "flows" => {
+                let request = filter(&self.catalogue);
+                self.message(Message::MultipartRequest(RequestBody::Flow(request).into()));
+            }
+            "aggregate" => {
+                let request = filter(&self.catalogue);
+                self.message(Message::MultipartRequest(
+                    RequestBody::Aggregate(request).into(),
+                ));
+            }
+            "connect" => {
+                let controller = words.get(2) == Some(&"controller");
+                let conn = ConnId(words[1].parse().unwrap());
+                self.switch.connected(self.now, conn, controller);
+            }
+            "disconnect" => {
+                self.switch
+                    .disconnected(self.now, ConnId(words[1].parse().unwrap()));
+            }
+            "as" => self.conn = ConnId(words[1].parse().unwrap()),
+            "role" => self.message(Message::RoleRequest(Role {
+                role: ControllerRole::named(words[1]).unwrap(),
+                generation_id: words[2].parse().unwrap(),
+            })),
+            "async" => {
+                let n = |at: usize| words[at].parse().unwrap();
+                self.message(Message::SetAsync(bofuss_oflib::message::AsyncConfig {
+                    packet_in: n(1),
+                    packet_in_slave: n(2),
+                    port_status: n(3),
+                    port_status_slave: n(4),
+                    flow_removed: n(5),
+                    flow_removed_slave: n(6),
+                }));
+            }
+            "link" => {
+                let state = if words[2] == "up" {
+                    PortState(0)
+                } else {
+                    PortState::LINK_DOWN
+                };
+                self.port(parse_port(words[1]).unwrap(), state);
+            }
+            "unplug" => {
+                let port = parse_port(words[1]).unwrap();
+                self.switch.port_removed(self.now, port, &mut self.face);
+            }
+            "port-mod" => {
+                let port_no = parse_port(words[1]).unwrap();
+                let bits = words[2].split('|').map(|name| match name {
+                    "none" => 0,
+                    name => {
+                        PortConfig::NAMES
+                            .iter()
+                            .find(|(_, n)| *n == name)
+                            .unwrap()
+                            .0
+                            .0
+                    }
+                });
+                self.message(Message::PortMod(PortMod {
+                    port_no,
+                    hw_addr: Mac([2, 1, 0, 0, 0, port_no.0 as u8]),
+                    config: PortConfig(bits.sum()),
+                    mask: PortConfig::ALL,
+                    ..PortMod::default()
+                }));
+            }
+            "frags" => self.message(Message::SetConfig(bofuss_oflib::message::SwitchConfig {
+                flags: bofuss_oflib::message::config::ConfigFlags(words[1].parse().unwrap()),
+                miss_send_len: bofuss_oflib::types::MaxLen(words[2].parse().unwrap()),
+            })),
+            other => panic!("no such command: {other}"),
+        }
+    }
+}
+
+/// An expected effect, with the frame of an `out` in hexadecimal.
+fn expected(line: &str) -> String {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    match words[..] {
+        ["out", port, "hex", ..] => format!("out {port} {}", words[3..].concat()),
+        ["out", port, ..] => format!("out {port} {}", hex(&frame(&words[2..]))),
+        _ => line.to_string(),
+    }
+}
+
+fn play(name: &str, text: &str, failures: &mut Vec<String>) {
+    let mut lines = text
+        .lines()
+        .enumerate()
+        .map(|(i, line)| (i + 1, line.trim()))
+        .peekable();
+    let option = |key: &str| {
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix(&format!("set {key} ")));
+        line.map(|value| value.trim().to_string())
+    };
+    let number = |key, default| option(key).map_or(default, |n| n.parse().unwrap());
+    let fail_mode = match option("fail-mode").as_deref() {
+        Some("standalone") => FailMode::Standalone,
+        _ => FailMode::Secure,
+    };
+    let (ports, tables) = (number("ports", 4), number("tables", 4) as u8);
+    let mut stage = Stage::new(ports, tables, number("max-entries", 1000), fail_mode);
+    if fail_mode == FailMode::Secure {
+        stage.switch.connected(Time(0), ConnId(1), true);
+    }
+    while let Some((at, line)) = lines.next() {
+        if line.is_empty() || line.starts_with('#') || line.starts_with("set ") {
+            continue;
+        }
+        stage.face.0.clear();
+        stage.play(line);
+        let mut wanted = Vec::new();
+        while let Some((_, effect)) = lines.next_if(|(_, line)| line.starts_with("> ")) {
+            wanted.push(expected(&effect[2..]));
+        }
+        if stage.face.0 != wanted {
+            let (did, should) = (stage.face.0.join("\n  "), wanted.join("\n  "));
+            failures.push(format!(
+                "{name}:{at}: {line}\nit did\n  {did}\nand should\n  {should}"
+            ));
+        }
+    }
+}
+
+#[test]
+fn every_scenario_plays_as_written() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/scenarios");
+    let (mut played, mut failures) = (0, Vec::new());
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|e| e == "txt") {
+            let text = std::fs::read_to_string(&path).unwrap();
+            play(&path.display().to_string(), &text, &mut failures);
+            played += 1;
+        }
+    }
+    assert!(played > 0, "there are scenarios");
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+}
