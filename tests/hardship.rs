@@ -53,6 +53,7 @@ fn descriptors(lab: &Lab) -> usize {
         .count()
 }
 
+// I10
 #[test]
 fn wrong_messages_get_the_right_error_and_the_next_is_served() {
     if !have(TOOLS) {
@@ -138,6 +139,7 @@ fn a_thousand_connections_leave_nothing() {
     assert!(lab.pings(1, 2));
 }
 
+// I11
 #[test]
 fn a_controller_that_never_reads_costs_bounded_memory_and_no_packets() {
     if !have(TOOLS) {

@@ -304,6 +304,7 @@ async fn the_longest_message_arrives() {
     assert_eq!(down(&mut events).await, "the peer closed the connection");
 }
 
+// I9
 #[tokio::test]
 async fn a_bad_message_is_an_event_in_its_order_and_the_next_one_is_read() {
     let (mut peer, _sender, mut events) = pair(Duration::ZERO).await;

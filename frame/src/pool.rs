@@ -228,6 +228,7 @@ mod tests {
         assert!(!frame.remove(frame.len(), 1));
     }
 
+    // I8
     #[test]
     fn a_dropped_frame_is_reused_and_the_limit_holds() {
         let pool = Pool::new(2 * 2048);

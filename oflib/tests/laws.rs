@@ -97,6 +97,7 @@ fn every_action_and_instruction_survives_its_text() {
     }
 }
 
+// I3
 #[test]
 fn no_bytes_make_the_decoder_panic_and_what_it_reads_is_stable() {
     let codec = codec();
@@ -178,6 +179,7 @@ fn header_bytes(field: &Field) -> usize {
     if field.experimenter == 0 { 4 } else { 8 }
 }
 
+// I2
 #[test]
 fn every_field_keeps_the_laws_of_width_mask_and_prerequisite() {
     let codec = codec();

@@ -224,6 +224,7 @@ mod tests {
         assert_eq!(key, Key::EMPTY);
     }
 
+    // I5
     #[test]
     fn what_is_read_is_logged() {
         let mut log = 0u64;

@@ -57,8 +57,8 @@ fn table(page: &mut String, columns: &str, rows: impl Iterator<Item = String>) {
 }
 
 fn fields(catalogue: &Catalogue) -> String {
-    let about = "The match fields. Field names are read in either case, with or without OXM_OF_; of \
-        several names, the first is printed. A class is an experimenter; none is OpenFlow's own.";
+    let about = "The match fields. Names are read in either case, with or without OXM_OF_; of \
+        several, the first is printed. A class is an experimenter; none is OpenFlow's own.";
     let mut page = page("Fields", about, "oflib/src/field.rs");
     let columns = "names | class | number | bits | mask | set-field | needs";
     let yes = |yes| if yes { "yes" } else { "no" };

@@ -162,6 +162,7 @@ mod tests {
         assert_eq!(refused("e", "").len(), 1);
     }
 
+    // I1
     #[test]
     fn pure_rooms_use_listed_crates_only() {
         assert_eq!(refused("a", "[dependencies]\nmap = '1'"), [""; 0]);

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
+// I13
 #[test]
 fn patches_are_applied_tested_and_held_to_their_bars() {
     let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cost");

@@ -52,6 +52,7 @@ fn value(field: &Field, rng: &mut Rng) -> ([u8; 16], u128) {
 /// Fields that say what follows: the packet is not parsed again when they are set.
 const STEERING: [&Field; 3] = [f::ETH_TYPE, f::IP_PROTO, f::ICMPV6_TYPE];
 
+// I6
 #[test]
 fn set_field_changes_its_bytes_its_checksums_and_its_slot() {
     let (mut rng, pool) = (Rng(11), pool());

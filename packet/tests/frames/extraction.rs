@@ -83,6 +83,7 @@ fn every_prefix_gives_a_part_of_the_key() {
     }
 }
 
+// I4
 #[test]
 fn random_and_damaged_bytes_give_a_key_within_the_frame() {
     let mut rng = Rng(4);

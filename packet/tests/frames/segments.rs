@@ -109,6 +109,7 @@ fn segments_are_those_that_the_sender_would_have_built() {
     assert!(kinds.iter().all(|times| *times > 100), "{kinds:?}");
 }
 
+// I7
 #[test]
 fn edits_of_a_super_frame_are_edits_of_its_segments() {
     use bofuss_oflib::field as f;

@@ -346,6 +346,7 @@ fn allocations(pool: &Pool, from: &mut dyn Port, to: &mut dyn Port) -> (u64, u64
     (after.0 - before.0, after.1 - before.1)
 }
 
+// I12
 #[test]
 fn nothing_is_allocated_per_frame_after_warm_up() {
     in_namespace(|| {
