@@ -1,0 +1,220 @@
+//! The whole switch with every extension: no allocation per packet, traces without effect, per-flow state.
+#![allow(clippy::unwrap_used)]
+
+use std::alloc::System;
+use std::sync::Arc;
+
+use bofuss_agent::{ConnId, Face, FailMode, Identity, Request, Switch};
+use bofuss_datapath::{Config, Datapath, Time};
+use bofuss_ext::{catalogue, hooks, trace};
+use bofuss_frame::{Capabilities, Frame, Pool};
+use bofuss_oflib::message::{FlowModCommand, PortDesc};
+use bofuss_oflib::text::parse_flow;
+use bofuss_oflib::types::QueueId;
+use bofuss_oflib::wire::Bytes;
+use bofuss_oflib::{Catalogue, ExtValue, Mac, Message, PortNo};
+use bofuss_packet::craft;
+use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+
+#[global_allocator]
+static GLOBAL: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// Counts frames and keeps messages.
+#[derive(Default)]
+struct Sink {
+    frames: usize,
+    last: PortNo,
+    messages: Vec<Message>,
+}
+
+impl Face for Sink {
+    fn transmit(&mut self, port: PortNo, _: QueueId, _: Frame) {
+        self.frames += 1;
+        self.last = port;
+    }
+    fn flush(&mut self) {}
+    fn send(&mut self, _: ConnId, _: u32, message: Message) {
+        self.messages.push(message);
+    }
+    fn has_room(&self, _: ConnId) -> bool {
+        true
+    }
+    fn set_link(&mut self, _: PortNo, _: bool) {}
+}
+
+struct Bench {
+    switch: Switch,
+    face: Sink,
+    pool: Pool,
+    catalogue: Arc<Catalogue>,
+}
+
+const CONN: ConnId = ConnId(1);
+
+impl Bench {
+    fn new() -> Self {
+        let (pool, catalogue) = (Pool::new(1 << 24), Arc::new(catalogue()));
+        let mut datapath = Datapath::new(Config::default(), catalogue.clone(), pool.clone());
+        hooks(&catalogue)
+            .into_iter()
+            .for_each(|hook| datapath.add_hook(hook));
+        let mut switch = Switch::new(Time(0), datapath, Identity::default(), FailMode::Secure);
+        let mut face = Sink::default();
+        for port_no in (1..=4).map(PortNo) {
+            let desc = PortDesc {
+                port_no,
+                ..PortDesc::default()
+            };
+            switch.port_changed(Time(0), desc, Capabilities::default(), &mut face);
+        }
+        switch.connected(Time(0), CONN, true);
+        Self {
+            switch,
+            face,
+            pool,
+            catalogue,
+        }
+    }
+
+    fn message(&mut self, now: Time, message: Message) {
+        let request = Request {
+            xid: 1,
+            head: Bytes::default(),
+            message: Ok(message),
+        };
+        self.switch.message(now, CONN, request, &mut self.face);
+    }
+
+    fn flow(&mut self, text: &str) {
+        let flow = parse_flow(text, FlowModCommand::ADD, &self.catalogue).unwrap();
+        self.message(Time(0), Message::FlowMod(flow));
+        assert_eq!(self.face.messages, []);
+    }
+
+    fn send(&mut self, now: Time, port: u32, frames: &mut Vec<Frame>, bytes: &[u8]) {
+        frames.push(self.pool.frame(bytes).unwrap());
+        self.switch
+            .receive(now, PortNo(port), frames, &mut self.face);
+    }
+}
+
+fn frame(from: u8, to: u8) -> Vec<u8> {
+    let ip = craft::ipv4(
+        [10, 0, 0, from].into(),
+        [10, 0, 0, to].into(),
+        64,
+        craft::udp(1, 2, b"x"),
+    );
+    craft::ethernet(Mac([2, 0, 0, 0, 0, to]), Mac([2, 0, 0, 0, 0, from]), ip)
+}
+
+/// Frames of each test that may allocate, and that may not.
+const WARM_UP: usize = 100;
+const MEASURED: usize = 2_000;
+const ROUNDS: usize = 10;
+
+#[test]
+fn no_packet_allocates_after_warm_up() {
+    for flow in [
+        "priority=1,in_port=1,actions=output:2",
+        "priority=1,actions=normal",
+        "priority=1,in_port=1,ip,actions=set_field:10.9.9.9->nw_dst,dec_ttl,push_vlan:0x8100,output:2",
+        "priority=1,in_port=1,actions=output:2,output:3,write_metadata:1,goto_table:1",
+    ] {
+        let mut bench = Bench::new();
+        bench.flow(flow);
+        bench.flow("table=1,priority=0,actions=write_actions(output:4)");
+        let (mut frames, there, back) = (Vec::new(), frame(1, 2), frame(2, 1));
+        bench.send(Time(1), 2, &mut frames, &back);
+        (0..WARM_UP).for_each(|_| bench.send(Time(1), 1, &mut frames, &there));
+        // The other tests of this program allocate, too, but not all the time.
+        let fewest = (0..ROUNDS).map(|_| {
+            let sent = bench.face.frames;
+            let region = Region::new(GLOBAL);
+            (0..MEASURED).for_each(|_| bench.send(Time(2), 1, &mut frames, &there));
+            let change = region.change();
+            assert!(bench.face.frames >= sent + MEASURED, "every frame left");
+            change.allocations + change.reallocations
+        });
+        assert_eq!(fewest.min(), Some(0), "{flow}");
+    }
+}
+
+#[test]
+fn a_trace_tells_the_way_and_changes_nothing() {
+    let mut bench = Bench::new();
+    bench.flow("priority=1,in_port=1,actions=set_state(state=1,idle_timeout=0),normal");
+    let before = (
+        bench.pool.stats().bytes_in_use,
+        bench.switch.datapath().drops().count(),
+    );
+    bench.message(
+        Time(1),
+        Message::Experimenter(trace::request(PortNo(1), &frame(1, 2))),
+    );
+    let Some(Message::Experimenter(story)) = bench.face.messages.pop() else {
+        panic!()
+    };
+    let story = String::from_utf8(story.data.0).unwrap();
+    assert!(
+        story.contains("table 0") && story.contains("leave by port 4"),
+        "{story}"
+    );
+    assert_eq!(bench.face.frames, 0);
+    let after = (
+        bench.pool.stats().bytes_in_use,
+        bench.switch.datapath().drops().count(),
+    );
+    assert_eq!(before, after);
+    assert_eq!(bench.switch.datapath().tables()[0].lookup_count, 0);
+    // Nothing was learned, and the flow has no state: the way back floods, the state is 0.
+    bench.flow("priority=9,state=1,actions=drop");
+    bench.send(Time(2), 1, &mut Vec::new(), &frame(1, 2));
+    assert_eq!(bench.face.frames, 3, "to all ports but one");
+}
+
+#[test]
+fn a_flow_keeps_its_state_until_it_is_idle() {
+    let mut bench = Bench::new();
+    bench.flow("priority=1,actions=set_state(state=7,idle_timeout=2),output:2");
+    bench.flow("priority=5,state=7,actions=output:3");
+    bench.flow("priority=5,state=0x100/0x100,actions=output:4");
+    let (mut frames, one, two) = (Vec::new(), frame(1, 2), frame(3, 2));
+    let mut goes = |bench: &mut Bench, at_ms: u64, bytes: &[u8]| {
+        bench.send(Time(at_ms * 1_000_000), 1, &mut frames, bytes);
+        bench.face.last.0
+    };
+    assert_eq!(
+        goes(&mut bench, 0, &one),
+        2,
+        "the first packet sets the state"
+    );
+    assert_eq!(goes(&mut bench, 1, &one), 3, "the next has it");
+    assert_eq!(goes(&mut bench, 2, &two), 2, "another flow has its own");
+    assert_eq!(goes(&mut bench, 1999, &one), 3);
+    assert_eq!(
+        goes(&mut bench, 3998, &one),
+        3,
+        "each packet starts the idle time anew"
+    );
+    assert_eq!(
+        goes(&mut bench, 5998, &one),
+        2,
+        "two idle seconds forget it"
+    );
+    let ask = &bofuss_ext::flow_state::VALUES[1];
+    let ask = ExtValue {
+        row: ask,
+        args: vec![],
+        data: Bytes::default(),
+    };
+    bench.message(Time(6_000_000_000), Message::Experimenter(ask));
+    let Some(Message::Experimenter(reply)) = bench.face.messages.pop() else {
+        panic!()
+    };
+    assert_eq!(reply.args, [1, 0], "one flow has a state, none was refused");
+    assert_eq!(
+        reply.data.0,
+        [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0, 0, 0, 7]
+    );
+}
