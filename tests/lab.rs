@@ -218,13 +218,18 @@ impl Lab {
 
     /// Moves `megabytes` over TCP from one host to another, and checks what arrives.
     pub fn tcp(&self, from: u8, to: u8, megabytes: usize) {
-        let listener = self.host(to, || TcpListener::bind((address(to), 5001)).unwrap());
+        self.tcp_between((from, address(from)), (to, address(to)), megabytes);
+    }
+
+    /// The same between these addresses of the hosts.
+    pub fn tcp_between(&self, from: (u8, Ipv4Addr), to: (u8, Ipv4Addr), megabytes: usize) {
+        let listener = self.host(to.0, || TcpListener::bind((to.1, 5001)).unwrap());
         let pattern: Vec<u8> = (0..1 << 20).map(|i: u32| (i % 251) as u8).collect();
         std::thread::scope(|scope| {
             let pattern = &pattern;
             scope.spawn(move || {
-                self.host(from, || {
-                    let to = SocketAddr::from((address(to), 5001));
+                self.host(from.0, || {
+                    let to = SocketAddr::from((to.1, 5001));
                     let mut stream = TcpStream::connect_timeout(&to, PATIENCE).unwrap();
                     (0..megabytes).for_each(|_| stream.write_all(pattern).unwrap());
                 });

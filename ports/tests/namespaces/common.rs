@@ -11,7 +11,7 @@ use std::{
 };
 
 use bofuss_frame::{Frame, Pool};
-use bofuss_ports::{AfPacket, AfPacketOptions, OpenError, BATCH_FRAMES, Port, set_link};
+use bofuss_ports::{AfPacket, AfPacketOptions, BATCH_FRAMES, OpenError, Port, set_link};
 
 /// How long anything that a test waits for may take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
