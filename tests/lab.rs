@@ -15,7 +15,8 @@ pub const PATIENCE: Duration = Duration::from_secs(20);
 /// Tells the laboratories of one process apart.
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// Whether the tests that need `tools` can run: outside CI a missing one is named and the test left.
+/// Whether the tests that need `tools` can run: outside CI a missing one is named and the test
+/// left.
 ///
 /// Panics: in CI, if one is missing.
 pub fn have(tools: &[&str]) -> bool {
@@ -320,7 +321,8 @@ fn host(lab: u32, number: u8) -> NetNs {
     namespace
 }
 
-/// Captures what passes over loopback at a TCP port, and says whether all of it is well-formed OpenFlow.
+/// Captures what passes over loopback at a TCP port, and says whether all of it is well-formed
+/// OpenFlow.
 pub struct Capture {
     process: Process,
     file: PathBuf,

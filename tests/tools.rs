@@ -50,9 +50,8 @@ fn flows_are_added_read_changed_and_deleted() {
     ofctl(
         &lab,
         "add-flow",
-        &[
-            "priority=8,dl_vlan=7,ip,actions=pop_vlan,set_field:10.1.1.1->ip_src,write_metadata:5,goto_table:3",
-        ][..],
+        &["dl_vlan=7,ip,actions=pop_vlan,set_field:10.1.1.1->ip_src,write_metadata:5,goto_table:3"]
+            [..],
     );
     contains(
         &dump(&[]),

@@ -29,22 +29,35 @@ impl Face for Recorder {
         match message {
             Message::Error(error) => {
                 let row = error.error.row().unwrap();
-                self.0.push(format!("{conn} error {}/{}", row.type_name, row.code_name));
+                self.0
+                    .push(format!("{conn} error {}/{}", row.type_name, row.code_name));
             }
             Message::PacketIn(p) => self.0.push(format!(
-                "{conn} packet-in reason={} table={} cookie={:#x} {} total_len={} data={} buffer={}",
-                p.reason, p.table_id, p.cookie, p.fields, p.total_len, p.data.0.len(), p.buffer_id
+                "{conn} packet-in reason={} table={} cookie={:#x} {} \
+                 total_len={} data={} buffer={}",
+                p.reason,
+                p.table_id,
+                p.cookie,
+                p.fields,
+                p.total_len,
+                p.data.0.len(),
+                p.buffer_id
             )),
             Message::FlowRemoved(r) => self.0.push(format!(
                 "{conn} flow-removed reason={} priority={} packets={} after={}.{:03}s",
-                r.reason, r.priority, r.packet_count, r.duration_sec, r.duration_nsec / 1_000_000
+                r.reason,
+                r.priority,
+                r.packet_count,
+                r.duration_sec,
+                r.duration_nsec / 1_000_000
             )),
             Message::PortStatus(s) => self.0.push(format!(
                 "{conn} port-status {} {} config={} state={}",
                 s.reason, s.desc.port_no, s.desc.config, s.desc.state
             )),
             Message::RoleReply(r) => {
-                self.0.push(format!("{conn} role {} {}", r.role, r.generation_id));
+                self.0
+                    .push(format!("{conn} role {} {}", r.role, r.generation_id));
             }
             Message::MultipartReply(reply) => match reply.body {
                 ReplyBody::Flow(entries) => self.0.extend(entries.iter().map(|e| {

@@ -1,4 +1,5 @@
-//! The whole switch with every extension: no allocation per packet, traces without effect, per-flow state.
+//! The whole switch with every extension: no allocation per packet, traces without effect, per-flow
+//! state.
 #![allow(clippy::unwrap_used)]
 
 use std::alloc::System;
@@ -118,7 +119,7 @@ fn no_packet_allocates_after_warm_up() {
     for flow in [
         "priority=1,in_port=1,actions=output:2",
         "priority=1,actions=normal",
-        "priority=1,in_port=1,ip,actions=set_field:10.9.9.9->nw_dst,dec_ttl,push_vlan:0x8100,output:2",
+        "priority=1,ip,actions=set_field:10.9.9.9->nw_dst,dec_ttl,push_vlan:0x8100,output:2",
         "priority=1,in_port=1,actions=output:2,output:3,write_metadata:1,goto_table:1",
     ] {
         let mut bench = Bench::new();

@@ -32,9 +32,10 @@ fn apply(packet: &mut Packet, edit: u8) -> Result<(), EditError> {
     if edit >= 0x80 {
         let field = &FIELDS[usize::from(edit - 0x80) % FIELDS.len()];
         let settable = field.settable && !field.at.is_empty();
-        return settable
-            .then(|| packet.set_field(field, &field.ones()))
-            .unwrap_or(Ok(()));
+        return match settable {
+            true => packet.set_field(field, &field.ones()),
+            false => Ok(()),
+        };
     }
     match edit % 12 {
         0 => packet.push_vlan(0x8100),

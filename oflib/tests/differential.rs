@@ -8,13 +8,17 @@ use std::process::{Command, Stdio};
 use bofuss_oflib::action::{ACTIONS, ActionRow};
 use bofuss_oflib::field::{FIELDS, TCP_FLAGS};
 use bofuss_oflib::wire::{Reader, Wire};
-use bofuss_oflib::{Action, Codec};
+use bofuss_oflib::{Action, Codec, Message};
 
 use crate::common::generate::messages;
 use crate::common::{codec, digits, from_root, hex};
 
 /// The highest action type of the specification but the experimenters': POP_PBB.
 const LAST_ACTION: u16 = 27;
+/// The highest message type of OpenFlow 1.3: METER_MOD.
+const LAST_MESSAGE: u8 = 29;
+/// The highest multipart type of OpenFlow 1.3 but the experimenters': PORT_DESC.
+const LAST_MULTIPART: u16 = 13;
 
 /// The Python that has both, if it is there. Panics: if it is not, where nothing may be skipped.
 fn python() -> Option<PathBuf> {
@@ -85,10 +89,16 @@ fn other_codecs_read_as_we_do() {
     let unknown_to_them = unknown_to_them(&codec);
     for (xid, message) in messages(6, &codec).take(4_000) {
         let debug = format!("{message:?}");
-        if unknown_to_them
-            .iter()
-            .any(|name| debug.contains(name.as_str()))
-        {
+        let multipart = match &message {
+            Message::MultipartRequest(request) => request.body.number(),
+            Message::MultipartReply(reply) => reply.body.number(),
+            _ => 0,
+        };
+        let newer = message.type_number() > LAST_MESSAGE || multipart > LAST_MULTIPART;
+        // Names that are not plain are compared by nobody: each has its own way to print them.
+        let strange = !debug.is_ascii() || debug.contains('\\');
+        let unknown = unknown_to_them.iter().any(|name| debug.contains(name));
+        if newer || strange || unknown {
             continue;
         }
         let mut bytes = Vec::new();

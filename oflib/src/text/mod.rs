@@ -220,8 +220,8 @@ impl ActionArg for Output {
             Some(port) => f.write_str(port),
         }
     }
-    /// `PORT`, or `controller:MAX_LEN`; the whole packet if the controller is named without a length.
-    /// Other ports have no use for a length: none is read or printed.
+    /// `PORT`, or `controller:MAX_LEN`; the whole packet if the controller is named without a
+    /// length. Other ports have no use for a length: none is read or printed.
     fn parse(s: &str, _: &Catalogue) -> Result<Self, String> {
         let (port, length) = s.split_once(':').map_or((s, None), |(p, n)| (p, Some(n)));
         let port = parse_port(port)?;

@@ -109,7 +109,14 @@ fn the_monitor_reports_coming_changing_and_going() {
     in_namespace(|| {
         veth("s1", "s2");
         let mut monitor = LinkMonitor::open().expect("a netlink socket");
-        let is = |name: &'static str| move |e: &LinkEvent| matches!(e, LinkEvent::New(l) if l.name == name);
+        let is = |name: &'static str| {
+            move |e: &LinkEvent| {
+                let LinkEvent::New(l) = e else {
+                    return false;
+                };
+                l.name == name
+            }
+        };
         let first = await_event(&mut monitor, is("s2"));
         assert_eq!(first.len(), Link::all().expect("they are there").len());
         assert_eq!(monitor.poll().expect("it works"), [], "nothing happened");
