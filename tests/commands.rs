@@ -78,6 +78,33 @@ fn an_interface_has_one_switch_only() {
 }
 
 #[test]
+fn too_low_a_limit_and_missing_rights_are_told_at_once() {
+    if !have(&["ip", "setpriv"]) {
+        return;
+    }
+    let bofuss = program("bofuss").display().to_string();
+    let shell = |script: &str| run(Command::new("sh").args(["-c", script]));
+    let low = shell(&format!("ulimit -n 20; {bofuss} run"));
+    assert_eq!(low.status.code(), Some(1));
+    assert!(
+        printed(&low).contains("type: ulimit -n 1024"),
+        "{}",
+        printed(&low)
+    );
+    ip("link add w1 type veth peer name w2");
+    let plain = shell(&format!(
+        "setpriv --bounding-set -all --inh-caps -all {bofuss} run --port w1"
+    ));
+    ip("link del w1");
+    assert_eq!(plain.status.code(), Some(1));
+    assert!(
+        printed(&plain).contains("no permission to open 'w1'"),
+        "{}",
+        printed(&plain)
+    );
+}
+
+#[test]
 fn the_demo_shows_everything_and_leaves_nothing() {
     if !have(&["ip", "ping"]) {
         return;

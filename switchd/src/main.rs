@@ -16,6 +16,9 @@ use clap::{Parser, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
+/// Open files that a switch with a few ports and connections needs.
+const MIN_OPEN_FILES: u64 = 64;
+
 /// A user-space OpenFlow switch.
 #[derive(Parser)]
 #[command(name = "bofuss", version, arg_required_else_help = true)]
@@ -54,6 +57,10 @@ fn main() -> ExitCode {
         // A log that nobody takes any more must not end the switch.
         .log_internal_errors(false)
         .init();
+    if let Err(error) = check_limits() {
+        eprintln!("bofuss: {error}");
+        return ExitCode::FAILURE;
+    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
@@ -71,6 +78,18 @@ fn main() -> ExitCode {
             eprintln!("bofuss: {error}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Refuses a limit that would stop the switch half-way.
+fn check_limits() -> Result<(), String> {
+    let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    match files {
+        Some(limit) if limit < MIN_OPEN_FILES => Err(format!(
+            "only {limit} files may be open at a time, and a switch needs {MIN_OPEN_FILES}; \
+             type: ulimit -n 1024"
+        )),
+        Some(_) | None => Ok(()),
     }
 }
 
