@@ -48,10 +48,9 @@ fn send(mut port: AfPacket, count: u64, rate: u64) -> Done {
             number += 1;
         }
         port.send(&mut batch)?;
-        if rate > 0 {
-            let due = start + Duration::from_nanos(number * 1_000_000_000 / rate);
-            std::thread::sleep(due.saturating_duration_since(Instant::now()));
-        }
+        let due = (number * 1_000_000_000).checked_div(rate).unwrap_or(0);
+        let due = start + Duration::from_nanos(due);
+        std::thread::sleep(due.saturating_duration_since(Instant::now()));
     }
     println!("{}", start.elapsed().as_nanos());
     Ok(())

@@ -83,7 +83,7 @@ fn carry<R>(
 /// whole.
 fn transfer(client: &Namespace, server: &Namespace, to: SocketAddr) -> Receiver<bool> {
     let listener = server.run(move || TcpListener::bind(to).expect("the address is there"));
-    let pattern: Vec<u8> = (0..TRANSFER_BYTES).map(|n| (n * 31 >> 8) as u8).collect();
+    let pattern: Vec<u8> = (0..TRANSFER_BYTES).map(|n| ((n * 31) >> 8) as u8).collect();
     let sent = pattern.clone();
     client.start(move || {
         let mut stream = TcpStream::connect(to).expect("the server answers");
