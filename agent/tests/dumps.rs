@@ -1,0 +1,156 @@
+//! Long replies while entries come and go, and a peer that takes nothing.
+#![allow(clippy::unwrap_used)]
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bofuss_agent::{ConnId, Face, FailMode, Identity, Request, Switch};
+use bofuss_datapath::{Config, Datapath, Time};
+use bofuss_frame::{Frame, Pool};
+use bofuss_oflib::message::multipart::{FlowStatsRequest, ReplyBody, RequestBody};
+use bofuss_oflib::message::{Empty, FlowModCommand};
+use bofuss_oflib::text::parse_flow;
+use bofuss_oflib::types::QueueId;
+use bofuss_oflib::wire::Bytes;
+use bofuss_oflib::{Catalogue, Message, PortNo};
+
+#[derive(Default)]
+struct Outbox {
+    sent: Vec<(ConnId, Message)>,
+    full: Cell<bool>,
+}
+
+impl Face for Outbox {
+    fn transmit(&mut self, _: PortNo, _: QueueId, _: Frame) {}
+    fn flush(&mut self) {}
+    fn send(&mut self, conn: ConnId, _: u32, message: Message) {
+        self.sent.push((conn, message));
+    }
+    fn has_room(&self, _: ConnId) -> bool {
+        !self.full.get()
+    }
+    fn set_link(&mut self, _: PortNo, _: bool) {}
+}
+
+const READER: ConnId = ConnId(1);
+const WRITER: ConnId = ConnId(2);
+/// Entries that are there throughout.
+const LASTING: u32 = 2_000;
+
+struct Stage {
+    switch: Switch,
+    face: Outbox,
+    catalogue: Arc<Catalogue>,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let catalogue = Arc::new(Catalogue::default());
+        let pool = Pool::new(1 << 20);
+        let datapath = Datapath::new(Config::default(), catalogue.clone(), pool);
+        let identity = Identity::default();
+        let mut switch = Switch::new(Time(0), datapath, identity, FailMode::Secure);
+        switch.connected(Time(0), READER, true);
+        switch.connected(Time(0), WRITER, true);
+        let face = Outbox::default();
+        let mut this = Self {
+            switch,
+            face,
+            catalogue,
+        };
+        (0..LASTING).for_each(|port| this.flow(FlowModCommand::ADD, 100, port));
+        this
+    }
+
+    fn message(&mut self, conn: ConnId, message: Message) {
+        let request = Request {
+            xid: 1,
+            head: Bytes::default(),
+            message: Ok(message),
+        };
+        self.switch.message(Time(1), conn, request, &mut self.face);
+    }
+
+    fn flow(&mut self, command: FlowModCommand, priority: u16, in_port: u32) {
+        let text = format!(
+            "priority={priority},in_port={},actions=output:1",
+            in_port + 1
+        );
+        let flow = parse_flow(&text, command, &self.catalogue).unwrap();
+        self.message(WRITER, Message::FlowMod(flow));
+    }
+}
+
+#[test]
+fn an_entry_that_lasts_is_reported_exactly_once() {
+    let mut stage = Stage::new();
+    let all = RequestBody::Flow(FlowStatsRequest::all());
+    stage.message(READER, Message::MultipartRequest(all.into()));
+    assert!(
+        !stage.switch.is_ready(READER, &stage.face),
+        "the next request waits for its turn"
+    );
+    let mut turn = 0;
+    while stage.switch.has_work(&stage.face) {
+        // Entries of all priorities come and go, in front of the cursor and behind it.
+        for priority in [1, 100, 200] {
+            stage.flow(FlowModCommand::ADD, priority, LASTING + turn);
+            stage.flow(FlowModCommand::DELETE_STRICT, priority, LASTING + turn / 2);
+        }
+        turn += 1;
+        stage.switch.work(Time(1), &mut stage.face);
+    }
+    assert!(turn > 5, "the reply takes several slices");
+    let mut times: HashMap<u128, u32> = HashMap::new();
+    let (mut ended, mut replies) = (0, 0);
+    for (conn, message) in &stage.face.sent {
+        let Message::MultipartReply(reply) = message else {
+            panic!("{message}")
+        };
+        let ReplyBody::Flow(entries) = &reply.body else {
+            panic!("{message}")
+        };
+        assert_eq!(*conn, READER);
+        replies += 1;
+        ended += u32::from(!reply.more);
+        for entry in entries {
+            *times
+                .entry(entry.0.fields.fields()[0].number())
+                .or_default() += 1;
+        }
+    }
+    assert_eq!(ended, 1, "the last of {replies} parts says so");
+    for port in 1..=u128::from(LASTING) {
+        assert_eq!(times.get(&port), Some(&1), "in_port={port}");
+    }
+}
+
+#[test]
+fn a_reply_waits_for_a_peer_that_takes_nothing() {
+    let mut stage = Stage::new();
+    stage.face.full.set(true);
+    assert!(!stage.switch.is_ready(READER, &stage.face));
+    stage.face.full.set(false);
+    let all = RequestBody::Flow(FlowStatsRequest::all());
+    stage.message(READER, Message::MultipartRequest(all.into()));
+    stage.face.full.set(true);
+    let sent = stage.face.sent.len();
+    assert!(!stage.switch.has_work(&stage.face), "the loop may sleep");
+    stage.switch.work(Time(1), &mut stage.face);
+    assert_eq!(
+        stage.face.sent.len(),
+        sent,
+        "nothing is made that cannot be sent"
+    );
+    stage.face.full.set(false);
+    while stage.switch.has_work(&stage.face) {
+        stage.switch.work(Time(1), &mut stage.face);
+    }
+    assert!(stage.switch.is_ready(READER, &stage.face));
+    stage.message(READER, Message::BarrierRequest(Empty));
+    assert!(matches!(
+        stage.face.sent.last(),
+        Some((_, Message::BarrierReply(_)))
+    ));
+}
