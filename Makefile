@@ -24,12 +24,12 @@ check: ## format, lints, tidy, sizes, unit tests: about 2 minutes after the buil
 
 test: ## everything but the long tier: under 10 minutes after the build
 	@$(SETUP) need test
-	@$(SETUP) cargo xtask ci
+	@BOFUSS_PYTHON=$$($(SETUP) venv) && export BOFUSS_PYTHON && $(SETUP) cargo xtask ci
 
 test-all: ## everything, the long tier too
 	@$(SETUP) need test
 	@$(SETUP) need fuzz
-	@$(SETUP) cargo xtask ci --all
+	@BOFUSS_PYTHON=$$($(SETUP) venv) && export BOFUSS_PYTHON && $(SETUP) cargo xtask ci --all
 
 fuzz: ## fuzz each target for a minute; make fuzz ARGS='600 NAME' for other times, one target
 	@$(SETUP) need fuzz
