@@ -39,18 +39,26 @@ impl Buffers {
         Some(BufferId(id))
     }
 
+    /// Whether a packet can be taken out. Errors: as [`Buffers::take`].
+    pub(crate) fn check(&self, now: Time, id: BufferId) -> Result<(), ErrorCode> {
+        match self.held.iter().find(|(held, ..)| *held == id.0) {
+            Some((_, at, _)) if now.since(*at) <= HOLD_NS => Ok(()),
+            Some(_) => Err(BadRequest::BUFFER_EMPTY),
+            None if id.0 < self.next => Err(BadRequest::BUFFER_EMPTY),
+            None => Err(BadRequest::BUFFER_UNKNOWN),
+        }
+    }
+
     /// Takes a held packet out.
     ///
     /// Errors: BAD_REQUEST/BUFFER_EMPTY for one taken or given up, BUFFER_UNKNOWN for one never
     /// held.
     pub(crate) fn take(&mut self, now: Time, id: BufferId) -> Result<Packet, ErrorCode> {
+        self.check(now, id)?;
         let at = self.held.iter().position(|(held, ..)| *held == id.0);
         let taken = at.and_then(|at| self.held.remove(at));
-        match taken {
-            Some((_, at, packet)) if now.since(at) <= HOLD_NS => Ok(packet),
-            Some(_) => Err(BadRequest::BUFFER_EMPTY),
-            None if id.0 < self.next => Err(BadRequest::BUFFER_EMPTY),
-            None => Err(BadRequest::BUFFER_UNKNOWN),
-        }
+        taken
+            .map(|(.., packet)| packet)
+            .ok_or(BadRequest::BUFFER_EMPTY)
     }
 }

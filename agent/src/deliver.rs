@@ -13,6 +13,9 @@ use bofuss_packet::Packet;
 use crate::connection::{ConnId, Connection};
 use crate::switch::{Face, Outlet};
 
+/// Bytes of a packet that a packet-in holds at most: a message has 65,535 with all that is before
+/// them.
+const MAX_DATA_BYTES: usize = 65_000;
 /// The transaction id of what nobody asked for.
 const UNASKED: u32 = 0;
 
@@ -37,11 +40,11 @@ impl<F: Face> Outlet<'_, F> {
             let shown = if held.is_some() {
                 usize::from(limit.0)
             } else {
-                bytes.len()
+                bytes.len().min(MAX_DATA_BYTES)
             };
             let packet_in = PacketIn {
                 buffer_id: held.unwrap_or(BufferId::NO_BUFFER),
-                total_len: bytes.len() as u16,
+                total_len: u16::try_from(bytes.len()).unwrap_or(u16::MAX),
                 reason: event.reason,
                 table_id: event.table_id,
                 cookie: event.cookie,
@@ -66,7 +69,16 @@ impl<F: Face> Outlet<'_, F> {
             if !conn.wants(|a| (a.port_status, a.port_status_slave), reason.0) {
                 continue;
             }
-            conn.late_ports.insert(desc.port_no, (reason, desc.clone()));
+            let waits = conn
+                .late_ports
+                .get(&desc.port_no)
+                .map(|(reason, _)| *reason);
+            let news = match (waits, reason) {
+                // It was not told yet that there is such a port.
+                (Some(PortStatusReason::ADD), PortStatusReason::MODIFY) => PortStatusReason::ADD,
+                _ => reason,
+            };
+            conn.late_ports.insert(desc.port_no, (news, desc.clone()));
             conn.tell_late_ports(*id, self.face);
         }
     }

@@ -167,15 +167,17 @@ impl Switch {
         flow_mod: &FlowMod,
         face: &mut F,
     ) -> Answer {
-        let (datapath, outlet) = parts!(self, now, face);
-        datapath.flow_mod(now, flow_mod, outlet)?;
         let deletes = flow_mod.command == FlowModCommand::DELETE
             || flow_mod.command == FlowModCommand::DELETE_STRICT;
-        if flow_mod.buffer_id != BufferId::NO_BUFFER && !deletes {
-            let packet = self
-                .connection(conn)
-                .buffers
-                .take(now, flow_mod.buffer_id)?;
+        let buffer = flow_mod.buffer_id;
+        let buffered = buffer != BufferId::NO_BUFFER && !deletes;
+        if buffered {
+            self.connection(conn).buffers.check(now, buffer)?;
+        }
+        let (datapath, outlet) = parts!(self, now, face);
+        datapath.flow_mod(now, flow_mod, outlet)?;
+        if buffered {
+            let packet = self.connection(conn).buffers.take(now, buffer)?;
             let (datapath, outlet) = parts!(self, now, face);
             datapath.packet_out(now, packet, &[Action::output(PortNo::TABLE)], outlet);
         }
@@ -194,8 +196,9 @@ impl Switch {
         if (port_mod.mask.0 | port_mod.config.0) & !PortConfig::ALL.0 != 0 {
             return Err(PortModFailed::BAD_CONFIG);
         }
-        let supported = port.desc.supported.0;
-        if port_mod.advertise.0 & !supported != 0 {
+        // What a port advertises is its driver's: all zeros leave it as it is.
+        let advertise = port_mod.advertise.0;
+        if advertise != 0 && advertise != port.desc.advertised.0 {
             return Err(PortModFailed::BAD_ADVERTISE);
         }
         let (datapath, outlet) = parts!(self, now, face);

@@ -170,6 +170,13 @@ impl Switch {
         self.follow_fail_mode(now);
     }
 
+    /// Packet-ins that a connection did not get because it does not take its messages.
+    pub fn lost_packet_ins(&self, conn: ConnId) -> u64 {
+        self.connections
+            .get(&conn)
+            .map_or(0, |conn| conn.lost_packet_ins)
+    }
+
     /// Whether the next message of a connection may be given to [`Switch::message`]: the reply
     /// before is complete, and most of what was sent is taken.
     pub fn is_ready<F: Face>(&self, conn: ConnId, face: &F) -> bool {

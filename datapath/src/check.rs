@@ -25,11 +25,18 @@ impl Known {
             .filter(|one| one.field.id != field.id)
             .copied();
         let fields: alloc::vec::Vec<_> = others.chain([FieldMatch::exact(field, value)]).collect();
-        // What depended on the old value is no longer known.
         if let Ok(changed) = Match::new(&fields) {
             *known = changed;
-        } else {
-            *known = Match::new(&fields[fields.len() - 1..]).unwrap_or_default();
+            return;
+        }
+        // What depended on the old value is no longer known; the rest is.
+        *known = Match::new(&fields[fields.len() - 1..]).unwrap_or_default();
+        for other in &fields[..fields.len() - 1] {
+            if known.meets_need(other.field) {
+                let more: alloc::vec::Vec<_> =
+                    known.fields().iter().chain([other]).copied().collect();
+                *known = Match::new(&more).unwrap_or_default();
+            }
         }
     }
 

@@ -47,6 +47,10 @@ pub trait Hook {
     /// Before a table is looked up; may set the extension's key fields and the metadata.
     fn before_lookup(&mut self, now: Time, table: TableId, packet: &mut Packet) {}
 
+    /// The same in a trace: sets the same fields, and changes nothing that lasts. No other point of
+    /// a packet's way is called in a trace.
+    fn peek(&self, now: Time, table: TableId, packet: &mut Packet) {}
+
     /// After an entry was hit.
     fn after_hit(&mut self, now: Time, table: TableId, packet: &mut Packet) -> Verdict {
         Verdict::Continue

@@ -91,7 +91,9 @@ impl Datapath {
         if destination.0[..5] == LINK_LOCAL && destination.0[5] < 16 {
             return self.drop(DropReason::LinkLocal, sink);
         }
-        if !S::DRY && !source.is_multicast() && self.ports.contains_key(&ingress) {
+        // A controller's packets may name a port that does not exist: nothing is kept for it.
+        let is_port = self.ports.contains_key(&ingress);
+        if !S::DRY && !source.is_multicast() && is_port {
             self.bridge.learn(now, (vlan, source), ingress);
         }
         let known = match destination.is_multicast() {
@@ -107,7 +109,7 @@ impl Datapath {
         match known {
             Some(port) if port == ingress => self.drop(DropReason::OutputIsIngress, sink),
             Some(port) => self.transmit(now, packet, port, queue, sink),
-            None if S::DRY || self.bridge.may_flood(now, ingress) => {
+            None if S::DRY || !is_port || self.bridge.may_flood(now, ingress) => {
                 self.flood(now, packet, queue, sink)
             }
             None => self.drop(DropReason::Storm, sink),

@@ -101,7 +101,7 @@ impl Datapath {
             }
             return self.drop(reason, sink);
         }
-        for hook in &mut self.hooks {
+        for hook in self.hooks.iter_mut().filter(|_| !S::DRY) {
             if hook.on_egress(now, number, &mut packet) == Verdict::Drop {
                 return self.drop(DropReason::Hook, sink);
             }

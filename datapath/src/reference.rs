@@ -148,16 +148,20 @@ impl Datapath {
                 sink.step(Step::Hook(hook.name(), hook.effect()));
             }
         }
-        self.call_hooks(walk, |hook, packet| {
-            hook.before_lookup(now, number, packet);
-            Verdict::Continue
-        })?;
+        for hook in &mut self.hooks {
+            if S::DRY {
+                hook.peek(now, number, &mut walk.packet);
+            } else {
+                hook.before_lookup(now, number, &mut walk.packet);
+            }
+        }
         let (packets, bytes) = offload::wire_count(&walk.packet.frame);
         if !S::DRY {
             self.table(number).lookup_count += packets;
         }
         let mut hit = self.look_up(walk);
         if hit.is_none()
+            && !S::DRY
             && self
                 .hooks
                 .iter_mut()
@@ -187,7 +191,11 @@ impl Datapath {
         if !S::DRY {
             table.matched_count += packets;
         }
-        self.call_hooks(walk, |hook, packet| hook.after_hit(now, number, packet))?;
+        for hook in self.hooks.iter_mut().filter(|_| !S::DRY) {
+            if hook.after_hit(now, number, &mut walk.packet) == Verdict::Drop {
+                return Err(DropReason::Hook);
+            }
+        }
         let mut next = None;
         for instruction in instructions.list() {
             next = self.execute(now, walk, instruction, sink)?;
@@ -235,20 +243,6 @@ impl Datapath {
 
     fn table(&mut self, number: TableId) -> &mut Table {
         &mut self.tables[usize::from(number.0)]
-    }
-
-    /// Calls one point of every hook.
-    fn call_hooks(
-        &mut self,
-        walk: &mut Walk,
-        mut point: impl FnMut(&mut dyn crate::Hook, &mut Packet) -> Verdict,
-    ) -> Result<(), DropReason> {
-        for hook in &mut self.hooks {
-            if point(hook.as_mut(), &mut walk.packet) == Verdict::Drop {
-                return Err(DropReason::Hook);
-            }
-        }
-        Ok(())
     }
 
     fn trace_lookup<S: Sink>(&mut self, walk: &Walk, sink: &mut S) {

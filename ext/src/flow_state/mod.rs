@@ -81,6 +81,12 @@ struct State {
     used: Time,
 }
 
+impl State {
+    fn lives(&self, now: Time) -> bool {
+        self.idle_ns == 0 || now.since(self.used) < self.idle_ns
+    }
+}
+
 /// This extension's behaviour, all flows without a state. Panics: if `catalogue` lacks [`FIELDS`].
 pub fn hook(catalogue: &Catalogue) -> Box<dyn Hook> {
     let field = catalogue.field(EXPERIMENTER, 0);
@@ -115,17 +121,20 @@ impl Hook for FlowState {
     /// Gives the packet the state of its flow, or forgets a state that was idle for too long.
     fn before_lookup(&mut self, now: Time, _: TableId, packet: &mut Packet) {
         let flow = flow(packet);
-        let value = match self.states.get_mut(&flow) {
-            None => 0,
-            Some(s) if s.idle_ns > 0 && now.since(s.used) >= s.idle_ns => {
-                self.states.remove(&flow);
-                0
-            }
-            Some(state) => {
-                state.used = now;
-                state.value
-            }
-        };
+        let live = self.states.get_mut(&flow).filter(|s| s.lives(now));
+        let value = live.map(|state| {
+            state.used = now;
+            state.value
+        });
+        if value.is_none() {
+            self.states.remove(&flow);
+        }
+        packet.key_mut().set(self.field, value.unwrap_or(0).into());
+    }
+
+    fn peek(&self, now: Time, _: TableId, packet: &mut Packet) {
+        let live = self.states.get(&flow(packet)).filter(|s| s.lives(now));
+        let value = live.map_or(0, |state| state.value);
         packet.key_mut().set(self.field, value.into());
     }
 
@@ -161,8 +170,7 @@ impl Hook for FlowState {
         if !core::ptr::eq(value.row, &VALUES[1]) {
             return None;
         }
-        self.states
-            .retain(|_, s| s.idle_ns == 0 || now.since(s.used) < s.idle_ns);
+        self.states.retain(|_, state| state.lives(now));
         let mut data = Vec::new();
         for ((source, destination), state) in self.states.iter().take(MAX_LISTED) {
             data.extend_from_slice(&source.to_be_bytes()[2..]);
