@@ -165,6 +165,12 @@ fn a_controller_that_never_reads_costs_bounded_memory_and_no_packets() {
         }
     }
     assert!(lab.pings(1, 2), "packets pass meanwhile");
+    // Packet-ins, which nobody asked for, are dropped instead of kept.
+    lab.dpctl(&["add-flow", "priority=9,udp,actions=controller"]);
+    lab.host(1, || {
+        let socket = std::net::UdpSocket::bind("10.0.0.1:0").unwrap();
+        (0..100_000).for_each(|_| drop(socket.send_to(&[0; 1000], "10.0.0.2:9")));
+    });
     assert!(
         resident_kib(&lab) < before + (48 << 10),
         "memory stays within 48 MiB"
@@ -176,8 +182,10 @@ fn an_interface_that_goes_and_returns_is_the_same_port() {
     if !have(TOOLS) {
         return;
     }
-    let lab = Lab::new(2, &[]);
+    let lab = Lab::new(2, &["--listen", "ptcp:16663"]);
     assert!(lab.pings(1, 2));
+    let mut watcher = connect(16663);
+    watcher.write_all(&HELLO).unwrap();
     let port = lab.port(2);
     ip(&format!("link del {port}"));
     until("the port is gone", || {
@@ -200,6 +208,47 @@ fn an_interface_that_goes_and_returns_is_the_same_port() {
     });
     ip(&format!("link set {port}x up"));
     until("and its return", || !described().contains("LINK_DOWN"));
+    watcher.write_all(&[4, 2, 0, 8, 0, 0, 0, 9]).unwrap();
+    let messages = std::iter::from_fn(|| message(&mut watcher).filter(|m| m[1] != 3));
+    let told = messages.filter(|m| m[1] == 12 && m[19] == 2).map(|m| m[8]);
+    let told: Vec<u8> = told.collect();
+    let went = told.iter().position(|reason| *reason == 1).expect("DELETE");
+    let came = went
+        + told[went..]
+            .iter()
+            .position(|reason| *reason == 0)
+            .expect("ADD");
+    assert!(told[came..].contains(&2), "MODIFY for the links: {told:?}");
+}
+
+#[test]
+fn the_longest_message_passes_and_a_silent_peer_is_given_up() {
+    if !have(TOOLS) {
+        return;
+    }
+    let lab = Lab::new(1, &["--listen", "ptcp:16664", "--inactivity-probe", "1"]);
+    let mut stream = connect(16664);
+    stream.write_all(&HELLO).unwrap();
+    assert_eq!(message(&mut stream).unwrap()[1], 0);
+    let mut longest = vec![0x55; 65535];
+    longest[..8].copy_from_slice(&[4, 2, 0xff, 0xff, 0, 0, 0, 3]);
+    stream.write_all(&longest).unwrap();
+    longest[1] = 3;
+    assert!(
+        message(&mut stream).unwrap() == longest,
+        "the echo is as long"
+    );
+    assert_eq!(
+        message(&mut stream).unwrap()[1],
+        2,
+        "it is asked whether it lives"
+    );
+    assert_eq!(
+        message(&mut stream),
+        None,
+        "and given up when it does not answer"
+    );
+    assert!(lab.log().contains("inactive"));
 }
 
 #[test]

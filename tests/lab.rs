@@ -130,6 +130,8 @@ pub struct Lab {
     pub name: String,
     hosts: Vec<NetNs>,
     log: PathBuf,
+    /// Where it listens for tools, if it was told to.
+    tcp: Option<String>,
 }
 
 impl Lab {
@@ -150,11 +152,16 @@ impl Lab {
             .stdout(Stdio::null())
             .stderr(std::fs::File::create(&log).unwrap());
         let switch = Process::start(&mut command);
+        let mut listens = arguments
+            .iter()
+            .filter_map(|word| word.strip_prefix("ptcp:"));
+        let tcp = listens.next().map(|port| format!("tcp:127.0.0.1:{port}"));
         let lab = Self {
             switch,
             name,
             hosts,
             log,
+            tcp,
         };
         until("the switch listens", || {
             lab.log().contains("waiting for controllers")
@@ -190,11 +197,22 @@ impl Lab {
             .args(arguments))
     }
 
+    /// Where tools find the switch: over TCP if it listens there, so that it can be captured.
+    pub fn tools_address(&self) -> String {
+        self.tcp.clone().unwrap_or_else(|| self.address())
+    }
+
     /// Runs `ovs-ofctl` on this switch; gives what it prints, and whether it succeeded.
     pub fn ofctl(&self, verb: &str, arguments: &[&str]) -> (String, bool) {
         let mut command = Command::new("ovs-ofctl");
         command
-            .args(["-O", "OpenFlow13", "--timeout=10", verb, &self.address()])
+            .args([
+                "-O",
+                "OpenFlow13",
+                "--timeout=10",
+                verb,
+                &self.tools_address(),
+            ])
             .args(arguments);
         let output = run(&mut command);
         (printed(&output), output.status.success())

@@ -15,8 +15,8 @@ pub enum FailMode {
     #[default]
     Secure,
     /// It adds one entry, of priority 0 in table 0, that sends every packet to NORMAL, unless there
-    /// is a table-miss entry or the table is full; it takes this entry away when a controller connects. All other
-    /// entries stay in both changes.
+    /// is a table-miss entry or the table is full; it takes this entry away when a controller
+    /// connects. All other entries stay in both changes.
     Standalone,
 }
 
