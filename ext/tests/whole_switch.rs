@@ -203,13 +203,30 @@ fn a_flow_keeps_its_state_until_it_is_idle() {
         2,
         "two idle seconds forget it"
     );
+    bench.message(
+        Time(7_000_000_000),
+        Message::Experimenter(trace::request(PortNo(1), &one)),
+    );
+    let Some(Message::Experimenter(story)) = bench.face.messages.pop() else {
+        panic!()
+    };
+    let story = String::from_utf8(story.data.0).unwrap();
+    assert!(
+        story.contains("leave by port 3"),
+        "a trace sees it: {story}"
+    );
+    assert_eq!(
+        goes(&mut bench, 7998, &one),
+        2,
+        "but does not keep it from being idle"
+    );
     let ask = &bofuss_ext::flow_state::VALUES[1];
     let ask = ExtValue {
         row: ask,
         args: vec![],
         data: Bytes::default(),
     };
-    bench.message(Time(6_000_000_000), Message::Experimenter(ask));
+    bench.message(Time(8_000_000_000), Message::Experimenter(ask));
     let Some(Message::Experimenter(reply)) = bench.face.messages.pop() else {
         panic!()
     };

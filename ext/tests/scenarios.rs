@@ -6,13 +6,14 @@ use std::sync::Arc;
 use bofuss_agent::{ConnId, Face, FailMode, Identity, Request, Switch};
 use bofuss_datapath::{Config, Datapath, Time};
 use bofuss_frame::{Capabilities, Frame, Pool};
+use bofuss_oflib::ext::ExtKind;
 use bofuss_oflib::message::multipart::{FlowStatsRequest, ReplyBody, RequestBody};
 use bofuss_oflib::message::port::{PortConfig, PortState};
 use bofuss_oflib::message::{ControllerRole, FlowModCommand, PacketOut, PortDesc, PortMod, Role};
 use bofuss_oflib::text::{parse_actions, parse_flow, parse_port};
 use bofuss_oflib::types::{BufferId, QueueId};
 use bofuss_oflib::wire::Bytes;
-use bofuss_oflib::{Catalogue, Mac, Match, Message, PortNo};
+use bofuss_oflib::{Catalogue, ExtValue, Mac, Match, Message, PortNo};
 use bofuss_packet::craft::{self, Layer};
 
 /// What the switch did, a line each, as the scenario writes it behind `> `.
@@ -74,6 +75,12 @@ impl Face for Recorder {
                 )),
                 body => self.0.push(format!("{conn} reply {}", body.name())),
             },
+            Message::Experimenter(value) => {
+                let args: Vec<_> = value.args.iter().map(u64::to_string).collect();
+                let (name, data) = (value.row.name, hex(&value.data.0));
+                self.0
+                    .push(format!("{conn} {name} {} data={data}", args.join(" ")));
+            }
             other => self.0.push(format!("{conn} {}", other.name())),
         }
     }
@@ -153,14 +160,16 @@ struct Stage {
 
 impl Stage {
     fn new(ports: u32, tables: u8, max_entries: u32, fail_mode: FailMode) -> Self {
-        let catalogue = Arc::new(Catalogue::default());
+        let catalogue = Arc::new(bofuss_ext::catalogue());
         let pool = Pool::new(1 << 26);
         let config = Config {
             n_tables: tables,
             max_entries,
             ..Config::default()
         };
-        let datapath = Datapath::new(config, catalogue.clone(), pool.clone());
+        let mut datapath = Datapath::new(config, catalogue.clone(), pool.clone());
+        let hooks = bofuss_ext::hooks(&catalogue);
+        hooks.into_iter().for_each(|hook| datapath.add_hook(hook));
         let switch = Switch::new(Time(0), datapath, Identity::default(), fail_mode);
         let conn = ConnId(1);
         let mut this = Self {
@@ -322,6 +331,15 @@ impl Stage {
                     config: PortConfig(bits.sum()),
                     mask: PortConfig::ALL,
                     ..PortMod::default()
+                }));
+            }
+            "experimenter" => {
+                let row = |kind| self.catalogue.values(kind).find(|row| row.name == words[1]);
+                let number = |word: &&str| word.parse().unwrap();
+                self.message(Message::Experimenter(ExtValue {
+                    row: row(ExtKind::Message).unwrap(),
+                    args: words[2..].iter().map(number).collect(),
+                    data: Bytes::default(),
                 }));
             }
             "frags" => self.message(Message::SetConfig(bofuss_oflib::message::SwitchConfig {

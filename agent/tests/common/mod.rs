@@ -1,0 +1,137 @@
+//! A switch on a virtual clock that keeps what it does, for tests.
+
+use std::sync::Arc;
+
+use bofuss_agent::{ConnId, Face, FailMode, Identity, Request, Switch};
+use bofuss_datapath::{Config, Datapath, Time};
+use bofuss_frame::{Capabilities, Frame, Pool};
+use bofuss_oflib::message::{FlowModCommand, PortDesc};
+use bofuss_oflib::text::parse_flow;
+use bofuss_oflib::types::QueueId;
+use bofuss_oflib::wire::Bytes;
+use bofuss_oflib::{Catalogue, Message, PortNo};
+
+/// The connection that exists from the start.
+pub const CONN: ConnId = ConnId(1);
+/// Nanoseconds of a millisecond.
+pub const MS: u64 = 1_000_000;
+
+/// Keeps what the switch does.
+#[derive(Default)]
+pub struct Kept {
+    pub out: Vec<u32>,
+    pub messages: Vec<Message>,
+    /// Whether the connections take no messages.
+    pub stuck: bool,
+}
+
+impl Face for Kept {
+    fn transmit(&mut self, port: PortNo, _: QueueId, _: Frame) {
+        self.out.push(port.0);
+    }
+    fn flush(&mut self) {}
+    fn send(&mut self, _: ConnId, _: u32, message: Message) {
+        self.messages.push(message);
+    }
+    fn has_room(&self, _: ConnId) -> bool {
+        !self.stuck
+    }
+    fn set_link(&mut self, _: PortNo, _: bool) {}
+}
+
+/// A switch with four ports and one controller.
+pub struct Lab {
+    pub switch: Switch,
+    pub face: Kept,
+    pub now: Time,
+    pub pool: Pool,
+    pub catalogue: Arc<Catalogue>,
+}
+
+impl Lab {
+    pub fn new(max_entries: u32, fail_mode: FailMode) -> Self {
+        let (catalogue, pool) = (Arc::new(Catalogue::default()), Pool::new(1 << 24));
+        let config = Config {
+            n_tables: 2,
+            max_entries,
+            ..Config::default()
+        };
+        let datapath = Datapath::new(config, catalogue.clone(), pool.clone());
+        let mut this = Self {
+            switch: Switch::new(Time(0), datapath, Identity::default(), fail_mode),
+            face: Kept::default(),
+            now: Time(0),
+            pool,
+            catalogue,
+        };
+        this.switch.connected(Time(0), CONN, true);
+        (1..=4).for_each(|port| this.port(port));
+        this.face.messages.clear();
+        this
+    }
+
+    pub fn port(&mut self, number: u32) {
+        let port_no = PortNo(number);
+        let desc = PortDesc {
+            port_no,
+            ..PortDesc::default()
+        };
+        self.switch
+            .port_changed(self.now, desc, Capabilities::default(), &mut self.face);
+    }
+
+    pub fn message(&mut self, message: Message) {
+        let request = Request {
+            xid: 7,
+            head: Bytes::default(),
+            message: Ok(message),
+        };
+        self.switch.message(self.now, CONN, request, &mut self.face);
+    }
+
+    pub fn flow(&mut self, command: FlowModCommand, text: &str) {
+        let flow = parse_flow(text, command, &self.catalogue).expect(text);
+        self.message(Message::FlowMod(flow));
+    }
+
+    pub fn send(&mut self, port: u32, bytes: &[u8]) {
+        let frame = self.pool.frame(bytes).unwrap();
+        self.switch
+            .receive(self.now, PortNo(port), &mut vec![frame], &mut self.face);
+    }
+
+    /// Lets time go by; what is due happens at its time.
+    pub fn advance(&mut self, ms: u64) {
+        let end = self.now.after(ms * MS);
+        while let Some(at) = self.switch.next_tick().filter(|at| *at <= end) {
+            self.now = self.now.max(at);
+            self.switch.tick(self.now, &mut self.face);
+        }
+        self.now = end;
+    }
+
+    /// Works on long replies until none is left.
+    pub fn work(&mut self) {
+        while self.switch.has_work(&self.face) {
+            self.switch.work(self.now, &mut self.face);
+        }
+    }
+}
+
+/// Random numbers, the same in every run.
+pub struct Random(pub u64);
+
+impl Random {
+    /// A number below `n`.
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (self.0 >> 33) % n
+    }
+    /// One of these.
+    pub fn of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len() as u64) as usize]
+    }
+}

@@ -1,0 +1,191 @@
+//! Slow readers, limits at and one past, frames of any bytes.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use bofuss_agent::FailMode;
+use bofuss_oflib::message::{FlowModCommand, PacketOut, PortStatusReason};
+use bofuss_oflib::types::BufferId;
+use bofuss_oflib::wire::Bytes;
+use bofuss_oflib::{Action, Mac, Message, PortNo};
+use bofuss_packet::craft;
+use common::{CONN, Lab, Random};
+
+fn raw(from: u16, to: u16) -> Vec<u8> {
+    let mac = |n: u16| Mac([2, 0, 0, 0, (n >> 8) as u8, n as u8]);
+    craft::ethernet(mac(to), mac(from), craft::Layer::new(0x88b5, &[0x5a; 60]))
+}
+
+#[test]
+fn a_slow_reader_loses_packet_ins_and_gets_one_port_status_each() {
+    let mut lab = Lab::new(10, FailMode::Secure);
+    lab.flow(FlowModCommand::ADD, "actions=controller");
+    lab.face.stuck = true;
+    assert!(!lab.switch.is_ready(CONN, &lab.face));
+    (0..5).for_each(|_| lab.send(1, &raw(1, 2)));
+    assert_eq!(lab.face.messages, []);
+    assert_eq!(lab.switch.lost_packet_ins(CONN), 5);
+    lab.port(9);
+    lab.switch.port_removed(lab.now, PortNo(4), &mut lab.face);
+    lab.port(4);
+    lab.switch.port_removed(lab.now, PortNo(3), &mut lab.face);
+    assert_eq!(lab.face.messages, []);
+    assert!(!lab.switch.has_work(&lab.face), "nothing can be done now");
+    lab.face.stuck = false;
+    lab.work();
+    let told = lab.face.messages.drain(..).map(|message| match message {
+        Message::PortStatus(status) => (status.desc.port_no.0, status.reason),
+        other => panic!("{other:?}"),
+    });
+    let (add, delete) = (PortStatusReason::ADD, PortStatusReason::DELETE);
+    assert_eq!(told.collect::<Vec<_>>(), [(3, delete), (4, add), (9, add)]);
+}
+
+#[test]
+fn a_packet_in_beyond_the_buffers_is_sent_whole() {
+    const BUFFERS: u32 = 256;
+    let mut lab = Lab::new(10, FailMode::Secure);
+    lab.flow(FlowModCommand::ADD, "actions=controller:16");
+    for n in 0..=BUFFERS {
+        lab.send(1, &raw(1, 2));
+        let Some(Message::PacketIn(packet_in)) = lab.face.messages.pop() else {
+            panic!()
+        };
+        let whole = n == BUFFERS;
+        assert_eq!(packet_in.buffer_id == BufferId::NO_BUFFER, whole, "{n}");
+        assert_eq!(packet_in.data.0.len(), if whole { 74 } else { 16 });
+    }
+}
+
+#[test]
+fn normal_knows_as_many_stations_as_its_table_holds() {
+    const STATIONS: u16 = 8192;
+    let mut lab = Lab::new(10, FailMode::Secure);
+    lab.flow(FlowModCommand::ADD, "actions=normal");
+    // One half of the table is what was seen lately, the other what was seen before.
+    let floods_to = |lab: &mut Lab, station: u16| {
+        lab.face.out.clear();
+        lab.send(2, &raw(0xffff, station));
+        lab.face.out.len() > 1
+    };
+    for n in 0..STATIONS - 1 {
+        lab.send(1, &raw(n, 0xfffe));
+        lab.advance(1);
+    }
+    assert!(!floods_to(&mut lab, 0), "at the limit all are known");
+    assert!(!floods_to(&mut lab, STATIONS - 2));
+    lab.send(1, &raw(STATIONS, 0xfffe));
+    assert!(floods_to(&mut lab, 0), "one past, the oldest are forgotten");
+    assert!(!floods_to(&mut lab, STATIONS));
+}
+
+#[test]
+fn a_port_floods_its_burst_and_no_frame_more() {
+    const BURST: usize = 10_000;
+    let mut lab = Lab::new(10, FailMode::Secure);
+    lab.flow(FlowModCommand::ADD, "actions=normal");
+    (0..BURST + 1).for_each(|_| lab.send(1, &raw(1, 2)));
+    assert_eq!(lab.face.out.len(), 3 * BURST);
+    lab.send(2, &raw(3, 4));
+    assert_eq!(
+        lab.face.out.len(),
+        3 * BURST + 3,
+        "another port has its own burst"
+    );
+    lab.advance(1);
+    (0..11).for_each(|_| lab.send(1, &raw(1, 2)));
+    assert_eq!(
+        lab.face.out.len(),
+        3 * BURST + 3 + 30,
+        "a millisecond earns ten"
+    );
+}
+
+#[test]
+fn standalone_with_a_full_table_lets_its_entries_go_on() {
+    let mut lab = Lab::new(1, FailMode::Standalone);
+    lab.flow(FlowModCommand::ADD, "priority=7,actions=output:2");
+    lab.switch.disconnected(lab.now, CONN);
+    assert_eq!(lab.switch.datapath().tables()[0].len(), 1);
+    lab.send(1, &raw(1, 2));
+    assert_eq!(lab.face.out, [2]);
+    lab.switch.connected(lab.now, CONN, true);
+    lab.flow(FlowModCommand::DELETE, "");
+    lab.switch.disconnected(lab.now, CONN);
+    lab.send(1, &raw(1, 2));
+    assert_eq!(lab.face.out, [2, 2, 3, 4], "with room, NORMAL stands in");
+}
+
+#[test]
+fn a_flow_mod_with_an_unknown_buffer_changes_nothing() {
+    let mut lab = Lab::new(10, FailMode::Secure);
+    let text = "priority=7,actions=output:2";
+    let mut flow =
+        bofuss_oflib::text::parse_flow(text, FlowModCommand::ADD, &lab.catalogue).unwrap();
+    flow.buffer_id = BufferId(5);
+    lab.message(Message::FlowMod(flow));
+    assert!(matches!(lab.face.messages[..], [Message::Error(_)]));
+    assert_eq!(lab.switch.datapath().tables()[0].len(), 0);
+}
+
+#[test]
+fn an_entry_that_expires_by_the_thousand_never_holds_up_a_tick() {
+    let mut lab = Lab::new(10_000, FailMode::Secure);
+    for n in 1..=1000 {
+        lab.flow(
+            FlowModCommand::ADD,
+            &format!("priority={n},hard_timeout=1,actions=drop"),
+        );
+    }
+    lab.now = lab.now.after(2_000 * common::MS);
+    let left = |lab: &Lab| lab.switch.datapath().tables()[0].len();
+    let mut ticks = 0;
+    while lab.switch.next_tick().is_some() {
+        let before = left(&lab);
+        lab.switch.tick(lab.now, &mut lab.face);
+        assert!(before - left(&lab) <= 64 && before > left(&lab));
+        ticks += 1;
+    }
+    assert_eq!((left(&lab), ticks), (0, 16));
+}
+
+#[test]
+fn any_bytes_go_through_any_actions() {
+    let mut lab = Lab::new(100, FailMode::Secure);
+    for flow in [
+        "priority=1,actions=normal",
+        "priority=2,in_port=1,actions=push_vlan:0x88a8,dec_ttl,push_mpls:0x8847,controller:9,all",
+        "priority=3,in_port=2,actions=pop_vlan,pop_mpls:0x0800,copy_ttl_in,write_actions(in_port)",
+        "priority=9,udp,actions=set_field:7->udp_dst,output:3,goto_table:1",
+        "priority=9,arp,actions=set_field:1->arp_op,flood",
+        "table=1,priority=1,actions=write_actions(pop_pbb,copy_ttl_out,output:4)",
+    ] {
+        lab.flow(FlowModCommand::ADD, flow);
+    }
+    assert_eq!(lab.face.messages, []);
+    let types = [
+        0x0800, 0x0806, 0x86dd, 0x8100, 0x88a8, 0x8847, 0x88e7, 0x0600,
+    ];
+    let mut random = Random(9);
+    for _ in 0..20_000 {
+        let len = random.below(100) as usize + 1;
+        let mut bytes: Vec<u8> = (0..len).map(|_| random.below(256) as u8).collect();
+        if let Some(ty) = bytes.get_mut(12..14) {
+            ty.copy_from_slice(&u16::to_be_bytes(random.of(&types)));
+        }
+        if let (true, Some(first)) = (random.below(2) == 0, bytes.get_mut(14)) {
+            *first = random.of(&[0x45, 0x60, 0x46]);
+        }
+        lab.send(random.below(4) as u32 + 1, &bytes);
+        let actions = [Action::output(PortNo::TABLE)].into();
+        lab.message(Message::PacketOut(PacketOut {
+            buffer_id: BufferId::NO_BUFFER,
+            in_port: PortNo(random.below(1 << 20) as u32 + 1),
+            actions,
+            data: Bytes(bytes),
+        }));
+        lab.face.messages.clear();
+        lab.face.out.clear();
+    }
+    lab.advance(6000);
+}

@@ -1,0 +1,435 @@
+//! Random operations agree with a small model of flow tables: outputs, counters, timeouts, errors.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use bofuss_agent::FailMode;
+use bofuss_oflib::message::multipart::{FlowStatsRequest, ReplyBody, RequestBody};
+use bofuss_oflib::message::{FlowModCommand, FlowRemovedReason};
+use bofuss_oflib::text::parse_flow;
+use bofuss_oflib::types::{GroupId, TableId};
+use bofuss_oflib::{Mac, Match, Message, PortNo};
+use bofuss_packet::craft;
+use common::{Lab, MS, Random};
+
+const MAX_ENTRIES: usize = 12;
+const OPERATIONS: usize = 20_000;
+
+/// Ingress port, Ethernet type, protocol, IPv4 destination, port: value and mask of each.
+type Slots = [(u32, u32); 5];
+
+fn covers(a: &Slots, b: &Slots) -> bool {
+    a.iter()
+        .zip(b)
+        .all(|(a, b)| a.1 & !b.1 == 0 && (a.0 ^ b.0) & a.1 == 0)
+}
+
+fn overlaps(a: &Slots, b: &Slots) -> bool {
+    a.iter().zip(b).all(|(a, b)| (a.0 ^ b.0) & a.1 & b.1 == 0)
+}
+
+#[derive(Clone)]
+struct Flow {
+    table: u8,
+    priority: u16,
+    slots: Slots,
+    fields: Match,
+    cookie: u64,
+    idle: u64,
+    hard: u64,
+    notify: bool,
+    created: u64,
+    used: u64,
+    packets: u64,
+    bytes: u64,
+    apply: u32,
+    write: Option<u32>,
+    goto: bool,
+}
+
+impl Flow {
+    /// When it goes, in milliseconds, and why: of two at once, for the hard timeout.
+    fn deadline(&self) -> Option<(u64, FlowRemovedReason)> {
+        let idle = (self.idle > 0).then(|| {
+            (
+                self.used + self.idle * 1000,
+                FlowRemovedReason::IDLE_TIMEOUT,
+            )
+        });
+        let hard = (self.hard > 0).then(|| {
+            (
+                self.created + self.hard * 1000,
+                FlowRemovedReason::HARD_TIMEOUT,
+            )
+        });
+        match (idle, hard) {
+            (Some(idle), Some(hard)) => Some(if idle.0 < hard.0 { idle } else { hard }),
+            (idle, hard) => idle.or(hard),
+        }
+    }
+}
+
+/// What a flow-removed says: reason, table, priority, packets, milliseconds.
+type Gone = (u8, u8, u16, u64, u64);
+
+/// All entries, in the order in which they came.
+#[derive(Default)]
+struct Oracle {
+    flows: Vec<Flow>,
+    now: u64,
+    gone: Vec<Gone>,
+}
+
+impl Oracle {
+    fn remove(&mut self, reason: FlowRemovedReason, at: u64, mut which: impl FnMut(&Flow) -> bool) {
+        let (out, stay): (Vec<_>, Vec<_>) = self.flows.drain(..).partition(|flow| which(flow));
+        self.flows = stay;
+        for f in out.iter().filter(|f| f.notify) {
+            let age = at - f.created;
+            self.gone
+                .push((reason.0, f.table, f.priority, f.packets, age));
+        }
+    }
+
+    fn add(&mut self, mut flow: Flow, check: bool, reset: bool) -> Option<&'static str> {
+        let table = flow.table;
+        let mut peers = self.flows.iter().filter(|f| f.table == table);
+        let rival = |f: &&Flow| f.priority == flow.priority && overlaps(&f.slots, &flow.slots);
+        if check && peers.clone().any(|f| rival(&f)) {
+            return Some("OVERLAP");
+        }
+        let same =
+            |f: &Flow| f.table == table && f.priority == flow.priority && f.slots == flow.slots;
+        match self.flows.iter().position(same) {
+            Some(at) => {
+                let old = self.flows.remove(at);
+                if !reset {
+                    (flow.packets, flow.bytes) = (old.packets, old.bytes);
+                }
+            }
+            None if peers.by_ref().count() >= MAX_ENTRIES => return Some("TABLE_FULL"),
+            None => {}
+        }
+        self.flows.push(flow);
+        None
+    }
+
+    fn send(&mut self, packet: &Slots, bytes: u64) -> Vec<u32> {
+        let (mut out, mut set) = (Vec::new(), None);
+        for table in 0..2 {
+            let hits = self
+                .flows
+                .iter_mut()
+                .filter(|f| f.table == table && covers(&f.slots, packet));
+            // Of equal priorities the oldest wins.
+            let Some(hit) = hits.rev().max_by_key(|f| f.priority) else {
+                return out;
+            };
+            hit.packets += 1;
+            hit.bytes += bytes;
+            hit.used = self.now;
+            out.push(hit.apply);
+            set = hit.write.or(set);
+            if !hit.goto {
+                break;
+            }
+        }
+        out.extend(set);
+        out
+    }
+
+    fn advance(&mut self, ms: u64) {
+        self.now += ms;
+        let now = self.now;
+        while let Some((at, reason)) = self
+            .flows
+            .iter()
+            .filter_map(Flow::deadline)
+            .filter(|(at, _)| *at <= now)
+            .min_by_key(|d| d.0)
+        {
+            self.remove(reason, at, |f| f.deadline() == Some((at, reason)));
+        }
+    }
+}
+
+/// A random match: its slots and its text.
+fn random_match(random: &mut Random) -> (Slots, String) {
+    let mut slots = [(0, 0); 5];
+    let mut text = String::new();
+    if random.below(2) == 0 {
+        let port = random.below(2) as u32 + 1;
+        slots[0] = (port, u32::MAX);
+        text += &format!(",in_port={port}");
+    }
+    let kind = random.of(&["", "ip", "tcp", "udp"]);
+    if !kind.is_empty() {
+        slots[1] = (0x0800, u32::MAX);
+        text += &format!(",{kind}");
+        if random.below(2) == 0 {
+            let len = random.of(&[8, 24, 31, 32]);
+            let mask = u32::MAX << (32 - len);
+            let value = (0x0a00_0000 + random.below(4) as u32) & mask;
+            slots[3] = (value, mask);
+            text += &format!(",nw_dst={}/{len}", std::net::Ipv4Addr::from(value));
+        }
+    }
+    if kind == "tcp" || kind == "udp" {
+        slots[2] = (if kind == "tcp" { 6 } else { 17 }, u32::MAX);
+        if random.below(2) == 0 {
+            let port = random.below(3) as u32;
+            slots[4] = (port, u32::MAX);
+            text += &format!(",tp_dst={port}");
+        }
+    }
+    (slots, text)
+}
+
+fn random_frame(random: &mut Random) -> (Slots, Vec<u8>) {
+    let (in_port, to, port) = (
+        random.below(2) as u32 + 1,
+        random.below(4) as u8,
+        random.below(3),
+    );
+    let (from, proto, port) = ([10, 0, 0, 9], random.of(&[6, 17, 0]), port as u16);
+    let l4 = match proto {
+        6 => craft::tcp(9, port, 2, b"xy"),
+        17 => craft::udp(9, port, b"x"),
+        _ => craft::Layer::new(0x88b5, b"raw"),
+    };
+    let eth = if proto == 0 { 0x88b5 } else { 0x0800 };
+    let layer = match proto {
+        0 => l4,
+        _ => craft::ipv4(from.into(), [10, 0, 0, to].into(), 64, l4),
+    };
+    let dst = 0x0a00_0000 + u32::from(to);
+    let all = |value| (value, u32::MAX);
+    let slots = [
+        all(in_port),
+        all(eth),
+        all(proto),
+        all(dst),
+        all(port.into()),
+    ];
+    let mac = |n| Mac([2, 0, 0, 0, 0, n]);
+    (slots, craft::ethernet(mac(1), mac(2), layer))
+}
+
+struct Both {
+    lab: Lab,
+    oracle: Oracle,
+    random: Random,
+    /// How often each way was taken.
+    errors: usize,
+    removed: usize,
+    sent: usize,
+}
+
+impl Both {
+    fn flow_mod(&mut self) {
+        use FlowModCommand as C;
+        let random = &mut self.random;
+        let command = random.of(&[
+            C::ADD,
+            C::ADD,
+            C::ADD,
+            C::MODIFY,
+            C::MODIFY_STRICT,
+            C::DELETE,
+            C::DELETE_STRICT,
+        ]);
+        let delete = command == C::DELETE || command == C::DELETE_STRICT;
+        let strict = command == C::MODIFY_STRICT || command == C::DELETE_STRICT;
+        let (slots, matched) = random_match(random);
+        let (table, priority) = (random.below(2) as u8, random.below(3) as u16 + 1);
+        let cookie = random.below(4);
+        let mask = if command == C::ADD {
+            0
+        } else {
+            random.of(&[0, 1, 3])
+        };
+        let (check, reset, notify) = (
+            random.below(4) == 0,
+            random.below(4) == 0,
+            random.below(2) == 0,
+        );
+        let (idle, hard) = (random.of(&[0, 0, 1, 2]), random.of(&[0, 0, 1, 3]));
+        let (apply, goto) = (
+            random.below(4) as u32 + 1,
+            table == 0 && random.below(2) == 0,
+        );
+        let write = (random.below(3) == 0).then(|| random.below(4) as u32 + 1);
+        let out_port = (delete && random.below(2) == 0).then_some(apply);
+        let mut text = format!("table={table},priority={priority}{matched}");
+        match command {
+            C::ADD => text += &format!(",cookie={cookie},idle_timeout={idle},hard_timeout={hard}"),
+            _ if mask > 0 => text += &format!(",cookie={cookie}/{mask}"),
+            _ => {}
+        }
+        for (set, name) in [
+            (check && command == C::ADD, "check_overlap"),
+            (reset && !delete, "reset_counts"),
+            (notify, "send_flow_rem"),
+        ] {
+            text += &if set {
+                format!(",{name}")
+            } else {
+                String::new()
+            };
+        }
+        if let Some(port) = out_port {
+            text += &format!(",out_port={port}");
+        }
+        if !delete {
+            text += &format!(",actions=output:{apply}");
+            text += &write.map_or(String::new(), |port| {
+                format!(",write_actions(output:{port})")
+            });
+            text += if goto { ",goto_table:1" } else { "" };
+        }
+        let fields = parse_flow(&text, command, &self.lab.catalogue)
+            .expect(&text)
+            .fields;
+        self.lab.flow(command, &text);
+        let oracle = &mut self.oracle;
+        let now = oracle.now;
+        let chosen = |f: &Flow| {
+            let by_match = if strict {
+                f.slots == slots && f.priority == priority
+            } else {
+                covers(&slots, &f.slots)
+            };
+            let by_port = out_port.is_none_or(|p| f.apply == p || f.write == Some(p));
+            f.table == table && by_match && by_port && f.cookie & mask == cookie & mask
+        };
+        let mut error = None;
+        if command == C::ADD {
+            let flow = Flow {
+                table,
+                priority,
+                slots,
+                fields,
+                cookie,
+                idle,
+                hard,
+                notify,
+                apply,
+                write,
+                goto,
+                created: now,
+                used: now,
+                packets: 0,
+                bytes: 0,
+            };
+            error = oracle.add(flow, check, reset);
+        } else if delete {
+            oracle.remove(FlowRemovedReason::DELETE, now, chosen);
+        } else {
+            for f in oracle.flows.iter_mut().filter(|f| chosen(f)) {
+                (f.apply, f.write, f.goto) = (apply, write, goto);
+                if reset {
+                    (f.packets, f.bytes) = (0, 0);
+                }
+            }
+        }
+        let is_error = |m: &Message| matches!(m, Message::Error(_));
+        let said = self.lab.face.messages.iter().position(is_error);
+        let said = said.map(|at| self.lab.face.messages.remove(at));
+        let name = said.map(|m| match m {
+            Message::Error(e) => e.error.row().unwrap().code_name,
+            _ => unreachable!(),
+        });
+        assert_eq!(name, error, "{text}");
+        self.errors += usize::from(error.is_some());
+    }
+
+    fn send(&mut self) {
+        let (packet, bytes) = random_frame(&mut self.random);
+        self.lab.send(packet[0].0, &bytes);
+        let mut wanted = self.oracle.send(&packet, bytes.len() as u64);
+        wanted.retain(|port| *port != packet[0].0);
+        assert_eq!(std::mem::take(&mut self.lab.face.out), wanted);
+        self.sent += wanted.len();
+    }
+
+    fn advance(&mut self) {
+        let ms = self.random.of(&[1, 10, 499, 500, 1000]);
+        self.lab.advance(ms);
+        self.oracle.advance(ms);
+    }
+
+    fn compare(&mut self) {
+        let heard = self
+            .lab
+            .face
+            .messages
+            .drain(..)
+            .map(|message| match message {
+                Message::FlowRemoved(r) => {
+                    let ms = u64::from(r.duration_sec) * 1000 + u64::from(r.duration_nsec) / MS;
+                    (r.reason.0, r.table_id.0, r.priority, r.packet_count, ms)
+                }
+                other => panic!("{other:?}"),
+            });
+        let mut heard: Vec<Gone> = heard.collect();
+        let mut gone = std::mem::take(&mut self.oracle.gone);
+        heard.sort_unstable();
+        gone.sort_unstable();
+        assert_eq!(heard, gone);
+        self.removed += gone.len();
+        let all = FlowStatsRequest {
+            table_id: TableId::ALL,
+            out_port: PortNo::ANY,
+            out_group: GroupId::ANY,
+            ..FlowStatsRequest::default()
+        };
+        self.lab
+            .message(Message::MultipartRequest(RequestBody::Flow(all).into()));
+        self.lab.work();
+        let mut is = Vec::new();
+        for message in self.lab.face.messages.drain(..) {
+            let Message::MultipartReply(reply) = message else {
+                panic!()
+            };
+            let ReplyBody::Flow(flows) = reply.body else {
+                panic!()
+            };
+            is.extend(flows.into_iter().map(|f| f.0).map(|f| {
+                let label = format!("{} {} {} {}", f.table_id, f.priority, f.fields, f.cookie);
+                (label, f.packet_count, f.byte_count)
+            }));
+        }
+        let label = |f: &Flow| format!("{} {} {} {}", f.table, f.priority, f.fields, f.cookie);
+        let flows = self.oracle.flows.iter();
+        let mut should: Vec<_> = flows.map(|f| (label(f), f.packets, f.bytes)).collect();
+        is.sort();
+        should.sort();
+        assert_eq!(is, should);
+    }
+}
+
+#[test]
+fn random_operations_agree_with_the_model() {
+    let lab = Lab::new(MAX_ENTRIES as u32, FailMode::Secure);
+    let mut both = Both {
+        lab,
+        oracle: Oracle::default(),
+        random: Random(1),
+        errors: 0,
+        removed: 0,
+        sent: 0,
+    };
+    for _ in 0..OPERATIONS {
+        match both.random.below(8) {
+            0..3 => both.flow_mod(),
+            3..7 => both.send(),
+            _ => both.advance(),
+        }
+        both.compare();
+    }
+    let taken = (both.errors, both.removed, both.sent);
+    assert!(
+        taken.0 > 100 && taken.1 > 500 && taken.2 > 2000,
+        "rarely: {taken:?}"
+    );
+}
