@@ -7,8 +7,11 @@ use bofuss_frame::Pool;
 use bofuss_ports::{AfPacket, AfPacketOptions, BATCH_FRAMES, Port};
 use bofuss_tests::{Lab, have, until};
 
-/// A frame from h1 to h2 of an experimental type with these tags, each TPID and TCI.
-fn frame(tags: &[[u8; 4]]) -> Vec<u8> {
+/// TPID and TCI.
+type Tag = [u8; 4];
+
+/// A frame from h1 to h2 of an experimental type with these tags.
+fn frame(tags: &[Tag]) -> Vec<u8> {
     let mut bytes = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1];
     tags.iter().for_each(|tag| bytes.extend(tag));
     bytes.extend([0x88, 0xb5]);
@@ -38,10 +41,10 @@ fn arrives(lab: &Lab, (from, to): (u8, u8), sent: &[u8], wanted: &[u8]) {
     });
 }
 
-const Q7: [u8; 4] = [0x81, 0, 0xa0, 7];
-const Q9: [u8; 4] = [0x81, 0, 0, 9];
-const AD5: [u8; 4] = [0x88, 0xa8, 0, 5];
-const PRIORITY: [u8; 4] = [0x81, 0, 0xe0, 0];
+const Q7: Tag = [0x81, 0, 0xa0, 7];
+const Q9: Tag = [0x81, 0, 0, 9];
+const AD5: Tag = [0x88, 0xa8, 0, 5];
+const PRIORITY: Tag = [0x81, 0, 0xe0, 0];
 
 #[test]
 fn tags_are_pushed_popped_and_kept_to_the_byte() {
@@ -52,7 +55,7 @@ fn tags_are_pushed_popped_and_kept_to_the_byte() {
     let push = |tpid: &str, vid: u16| {
         format!("in_port=1,actions=push_vlan:{tpid},set_field:{vid}->vlan_vid,output:2")
     };
-    let cases: [(String, &[[u8; 4]], &[[u8; 4]]); 7] = [
+    let cases: [(String, &[Tag], &[Tag]); 7] = [
         (push("0x8100", 9), &[], &[Q9]),
         (push("0x88a8", 5), &[Q9], &[AD5, Q9]),
         (
