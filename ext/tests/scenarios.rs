@@ -9,7 +9,9 @@ use bofuss_frame::{Capabilities, Frame, Pool};
 use bofuss_oflib::ext::ExtKind;
 use bofuss_oflib::message::multipart::{FlowStatsRequest, ReplyBody, RequestBody};
 use bofuss_oflib::message::port::{PortConfig, PortState};
-use bofuss_oflib::message::{ControllerRole, FlowModCommand, PacketOut, PortDesc, PortMod, Role};
+use bofuss_oflib::message::{
+    ControllerRole, Empty, FlowModCommand, PacketOut, PortDesc, PortMod, Role,
+};
 use bofuss_oflib::text::{parse_actions, parse_flow, parse_port};
 use bofuss_oflib::types::{BufferId, QueueId};
 use bofuss_oflib::wire::Bytes;
@@ -228,9 +230,10 @@ impl Stage {
             "flow" => {
                 let command = FlowModCommand::named(words[1]).unwrap();
                 let text = words[2..].join(" ");
-                let mut flow_mod = parse_flow(&text, command, &self.catalogue).unwrap();
-                if let Some((_, id)) = text.split_once("#buffer=") {
-                    flow_mod.buffer_id = BufferId(id.parse().unwrap());
+                let (text, buffer) = text.split_once(" #buffer=").unwrap_or((&text, ""));
+                let mut flow_mod = parse_flow(text, command, &self.catalogue).unwrap();
+                if !buffer.is_empty() {
+                    flow_mod.buffer_id = BufferId(buffer.parse().unwrap());
                 }
                 self.message(Message::FlowMod(flow_mod));
             }
@@ -332,6 +335,25 @@ impl Stage {
                     mask: PortConfig::ALL,
                     ..PortMod::default()
                 }));
+            }
+            "ask" => {
+                let multipart = |body: RequestBody| Message::MultipartRequest(body.into());
+                self.message(match words[1] {
+                    "echo" => Message::EchoRequest(Bytes(vec![7])),
+                    "barrier" => Message::BarrierRequest(Empty),
+                    "features" => Message::FeaturesRequest(Empty),
+                    "config" => Message::GetConfigRequest(Empty),
+                    "async" => Message::GetAsyncRequest(Empty),
+                    "desc" => multipart(RequestBody::Desc(Empty)),
+                    "tables" => multipart(RequestBody::Table(Empty)),
+                    "table-features" => multipart(RequestBody::TableFeatures(Vec::new())),
+                    "ports" => multipart(RequestBody::PortDesc(Empty)),
+                    "groups" => multipart(RequestBody::GroupDesc(Empty)),
+                    "group-features" => multipart(RequestBody::GroupFeatures(Empty)),
+                    "meter-features" => multipart(RequestBody::MeterFeatures(Empty)),
+                    "a-reply" => Message::BarrierReply(Empty),
+                    other => panic!("no such request: {other}"),
+                });
             }
             "experimenter" => {
                 let row = |kind| self.catalogue.values(kind).find(|row| row.name == words[1]);
