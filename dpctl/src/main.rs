@@ -1,5 +1,7 @@
 //! `dpctl`: asks and changes an OpenFlow switch from the command line.
 #![forbid(unsafe_code)]
+// The help texts of options use brackets for what may be left out.
+#![allow(rustdoc::broken_intra_doc_links)]
 
 mod find;
 mod show;

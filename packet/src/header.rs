@@ -1,6 +1,6 @@
 //! The header graph: how long each header is, which follows which, and which checksum covers it.
 //!
-//! A new header is a function here, an arm where it follows another, and an arm in [`cover`].
+//! A new header is a function here, an arm where it follows another, and an arm in `cover`.
 
 use bofuss_oflib::field::{ETH_TYPE, Header, IPV6_EXTHDR, VID_PRESENT, VLAN_VID};
 

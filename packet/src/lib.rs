@@ -1,6 +1,6 @@
 //! Frames as OpenFlow sees them: from bytes to a match key, and every rewrite of the bytes.
 //!
-//! Does not know tables or actions (see `datapath`). Start at [`header`], then [`parse`] and
+//! Does not know tables or actions (see `datapath`). Start at [`header`], then `parse` and
 //! [`edit`].
 #![no_std]
 #![forbid(unsafe_code)]

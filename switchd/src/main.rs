@@ -1,5 +1,7 @@
 //! `bofuss`: the daemon's command line.
 #![forbid(unsafe_code)]
+// The help texts of options use brackets for what may be left out.
+#![allow(rustdoc::broken_intra_doc_links)]
 
 mod config;
 mod dataplane;
