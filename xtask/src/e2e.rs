@@ -31,6 +31,8 @@ pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<()
     ci::cargo("test --locked --package bofuss-tests", |cargo| {
         cargo.args(["--config", &runner]).args(arguments);
         cargo
+            // One at a time: they share a network, and few cores.
+            .env("RUST_TEST_THREADS", "1")
             .env("BOFUSS_PYTHON", python)
             .env("BOFUSS_BIN_DIR", target.join("debug"));
     })
