@@ -388,11 +388,9 @@ impl Capture {
             !tshark("openflow_v4").is_empty(),
             "OpenFlow 1.3 was captured"
         );
-        assert_eq!(
-            tshark("_ws.malformed && openflow_v4"),
-            "",
-            "no message is malformed"
-        );
+        // An ERROR quotes the beginning of a request, which tshark reads as if it were whole.
+        let malformed = tshark("_ws.malformed && openflow_v4 && openflow_v4.type != 1");
+        assert_eq!(malformed, "", "no message is malformed");
     }
 }
 
