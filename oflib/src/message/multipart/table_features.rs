@@ -23,13 +23,21 @@ pub struct TypeId {
     pub experimenter: u32,
 }
 
-/// A field, and whether a mask is allowed.
+/// A field of the catalogue or of another switch, and whether a mask is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FieldId {
-    /// The field.
-    pub field: &'static Field,
-    /// Whether with a mask.
-    pub masked: bool,
+pub enum FieldId {
+    /// The field, and whether with a mask.
+    Known(&'static Field, bool),
+    /// Another's OXM header (class, field, mask bit, length) as it stands on the wire, and the
+    /// experimenter of class `0xffff`, else 0.
+    Unknown(u32, u32),
+}
+
+impl FieldId {
+    /// Whether an experimenter stands behind this OXM header.
+    fn is_experimenter(header: u32) -> bool {
+        header >> 16 == 0xffff && header & 0xff >= 4
+    }
 }
 
 /// What a property lists.
@@ -124,28 +132,42 @@ impl Wire for TypeId {
 }
 
 impl Wire for FieldId {
-    /// Errors: TABLE_FEATURES_FAILED/BAD_ARGUMENT for an unknown field.
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let start = r.at("oxm header").clone();
         let (field, masked, _) = decode_header(r)?;
-        let field = field.ok_or_else(|| start.err(TableFeaturesFailed::BAD_ARGUMENT))?;
-        Ok(Self { field, masked })
+        let unknown = |mut raw: Reader<'_>| {
+            let header = raw.get()?;
+            let behind = Self::is_experimenter(header);
+            let experimenter = if behind { raw.get()? } else { 0 };
+            Ok(Self::Unknown(header, experimenter))
+        };
+        field.map_or_else(|| unknown(start), |field| Ok(Self::Known(field, masked)))
     }
     fn encode(&self, w: &mut Writer<'_>) {
-        encode_header(self.field, self.masked, w);
+        match *self {
+            Self::Known(field, masked) => encode_header(field, masked, w),
+            Self::Unknown(header, experimenter) => {
+                w.put(&header);
+                if Self::is_experimenter(header) {
+                    w.put(&experimenter);
+                }
+            }
+        }
     }
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}{}",
-            self.field.name,
-            if self.masked { "/mask" } else { "" }
-        )
+        match *self {
+            Self::Known(field, false) => f.write_str(field.name),
+            Self::Known(field, true) => write!(f, "{}/mask", field.name),
+            Self::Unknown(header, 0) => write!(f, "oxm:{header:#010x}"),
+            Self::Unknown(header, experimenter) => {
+                write!(f, "oxm:{header:#010x}:{experimenter:#x}")
+            }
+        }
     }
 }
 
 impl Wire for TableProperty {
-    /// Errors: TABLE_FEATURES_FAILED with BAD_TYPE, BAD_LEN or BAD_ARGUMENT.
+    /// Errors: TABLE_FEATURES_FAILED with BAD_TYPE or BAD_LEN.
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let start = r.position();
         let mut body = r
