@@ -1,6 +1,6 @@
 //! One arm for each message that a controller may send.
 
-use bofuss_datapath::Time;
+use bofuss_datapath::{TABLE_CONFIG_BITS, Time};
 use bofuss_oflib::error::{
     BadRequest, GroupModFailed, MeterModFailed, PortModFailed, QueueOpFailed, SwitchConfigFailed,
     TableModFailed,
@@ -11,7 +11,7 @@ use bofuss_oflib::message::meter_mod::MeterModCommand;
 use bofuss_oflib::message::port::PortConfig;
 use bofuss_oflib::message::{
     ControllerRole, Empty, ErrorMsg, FlowMod, FlowModCommand, PacketOut, PortMod, QueueConfig,
-    QueueConfigRequest, SwitchConfig,
+    QueueConfigRequest, SwitchConfig, TableMod,
 };
 use bofuss_oflib::types::{BufferId, TableId};
 use bofuss_oflib::{Action, ErrorCode, Message, PortNo};
@@ -84,7 +84,7 @@ impl Switch {
             Message::FlowMod(flow_mod) => return self.flow_mod(now, conn, &flow_mod, face),
             Message::GroupMod(group_mod) => return no_groups(group_mod.command),
             Message::PortMod(port_mod) => return self.port_mod(now, &port_mod, face),
-            Message::TableMod(table_mod) => return self.table_mod(table_mod.table_id),
+            Message::TableMod(table_mod) => return self.table_mod(&table_mod),
             Message::MultipartRequest(r) => return self.multipart(now, conn, xid, r.body, face),
             Message::BarrierRequest(_) => {
                 face.flush();
@@ -206,13 +206,16 @@ impl Switch {
         Ok(None)
     }
 
-    fn table_mod(&self, table: TableId) -> Answer {
-        let exists = usize::from(table.0) < self.datapath.tables().len();
-        if exists || table == TableId::ALL {
-            Ok(None)
-        } else {
-            Err(TableModFailed::BAD_TABLE)
+    fn table_mod(&mut self, table_mod: &TableMod) -> Answer {
+        let table = table_mod.table_id;
+        if table != TableId::ALL && !self.datapath.has_table(table) {
+            return Err(TableModFailed::BAD_TABLE);
         }
+        if table_mod.config & !TABLE_CONFIG_BITS != 0 {
+            return Err(TableModFailed::BAD_CONFIG);
+        }
+        self.datapath.configure_table(table, table_mod.config);
+        Ok(None)
     }
 
     fn queues(&self, request: &QueueConfigRequest) -> Answer {

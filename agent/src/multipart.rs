@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use bofuss_datapath::{Port, Time};
-use bofuss_oflib::error::{BadRequest, MeterModFailed, QueueOpFailed, TableFeaturesFailed};
+use bofuss_oflib::error::{BadRequest, MeterModFailed, QueueOpFailed};
 use bofuss_oflib::message::multipart::{
     ExtBody, GroupFeatures, MeterFeatures, MeterRequest, PortStats, QueueStatsRequest, ReplyBody,
     RequestBody, TableStats,
@@ -14,7 +14,7 @@ use bofuss_oflib::{ErrorCode, Message, PortNo};
 use crate::connection::ConnId;
 use crate::dump::Dump;
 use crate::handle::Answer;
-use crate::switch::{Face, Switch};
+use crate::switch::{Face, Switch, parts};
 
 impl Switch {
     /// Answers a multipart request, at once or by starting a long reply.
@@ -55,9 +55,10 @@ impl Switch {
             RequestBody::MeterFeatures(_) => ReplyBody::MeterFeatures(MeterFeatures::default()),
             RequestBody::TableFeatures(wanted) => {
                 if !wanted.is_empty() {
-                    return Err(TableFeaturesFailed::EPERM);
+                    let (datapath, outlet) = parts!(self, now, face);
+                    datapath.set_table_features(now, &wanted, outlet)?;
                 }
-                ReplyBody::TableFeatures(self.table_features())
+                ReplyBody::TableFeatures(self.datapath.table_features())
             }
             RequestBody::PortDesc(_) => {
                 let ports = self.datapath.ports().values();
@@ -86,8 +87,7 @@ impl Switch {
     }
 
     fn check_table(&self, table: TableId) -> Result<(), ErrorCode> {
-        let exists = usize::from(table.0) < self.datapath.tables().len();
-        if exists || table == TableId::ALL {
+        if self.datapath.has_table(table) || table == TableId::ALL {
             Ok(())
         } else {
             Err(BadRequest::BAD_TABLE_ID)
@@ -97,6 +97,7 @@ impl Switch {
     fn table_stats(&self) -> Vec<TableStats> {
         let numbered = (0..).map(TableId).zip(self.datapath.tables());
         numbered
+            .filter(|(table_id, _)| self.datapath.has_table(*table_id))
             .map(|(table_id, table)| TableStats {
                 table_id,
                 active_count: table.len() as u32,

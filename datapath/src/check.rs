@@ -1,6 +1,6 @@
 //! What may stand in a flow entry or a packet-out, checked before anything is changed.
 
-use bofuss_oflib::error::{BadAction, BadInstruction, MeterModFailed};
+use bofuss_oflib::error::{BadAction, MeterModFailed};
 use bofuss_oflib::field::{ETH_TYPE, Field, VID_PRESENT, VLAN_VID};
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::types::TableId;
@@ -50,9 +50,8 @@ impl Known {
 impl Datapath {
     /// Checks the instructions of an entry of `table` that matches `fields`.
     ///
-    /// Errors: BAD_INSTRUCTION/BAD_TABLE_ID for a goto that is not forward, METER_MOD_FAILED/
-    /// UNKNOWN_METER, BAD_ACTION with BAD_OUT_PORT, BAD_OUT_GROUP, BAD_ARGUMENT or
-    /// MATCH_INCONSISTENT, or an extension's.
+    /// Errors: METER_MOD_FAILED/UNKNOWN_METER, BAD_ACTION with BAD_OUT_PORT, BAD_OUT_GROUP,
+    /// BAD_ARGUMENT or MATCH_INCONSISTENT, or an extension's.
     pub(crate) fn check_instructions(
         &self,
         table: TableId,
@@ -65,13 +64,10 @@ impl Datapath {
                 Instruction::ApplyActions(actions) | Instruction::WriteActions(actions) => {
                     self.check_actions(table, Some(fields), actions)?;
                 }
-                Instruction::GotoTable(next) => {
-                    if *next <= table || usize::from(next.0) >= self.tables.len() {
-                        return Err(BadInstruction::BAD_TABLE_ID);
-                    }
-                }
                 Instruction::Experimenter(value) => self.check_extension(value, table)?,
-                Instruction::ClearActions | Instruction::WriteMetadata { .. } => {}
+                Instruction::ClearActions
+                | Instruction::WriteMetadata { .. }
+                | Instruction::GotoTable(_) => {}
             }
         }
         Ok(())

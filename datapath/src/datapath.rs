@@ -13,6 +13,7 @@ use bofuss_oflib::{ExtValue, PortNo};
 use bofuss_packet::{Packet, offload};
 
 use crate::action_set::ActionSet;
+use crate::features::{self, Shape};
 use crate::normal::Bridge;
 use crate::{DropReason, Entry, EntryKey, Hook, Port, Sink, Step, Table, Time};
 
@@ -26,6 +27,8 @@ pub struct Config {
     pub n_tables: u8,
     /// The most entries of one table.
     pub max_entries: u32,
+    /// The most entries of all tables together.
+    pub max_total_entries: u32,
     /// Seed of every random choice.
     pub seed: u64,
 }
@@ -35,6 +38,7 @@ impl Default for Config {
         Self {
             n_tables: 64,
             max_entries: 1_000_000,
+            max_total_entries: 4_000_000,
             seed: 0,
         }
     }
@@ -46,6 +50,12 @@ pub struct Datapath {
     pub(crate) catalogue: Arc<Catalogue>,
     pub(crate) pool: Pool,
     pub(crate) tables: Vec<Table>,
+    /// What each table can do; none if it is not in the pipeline.
+    pub(crate) shapes: Vec<Option<Shape>>,
+    /// The most that each can be made to do.
+    pub(crate) bounds: Vec<Option<Shape>>,
+    /// Entries of all tables.
+    pub(crate) n_entries: usize,
     pub(crate) ports: BTreeMap<PortNo, Port>,
     pub(crate) bridge: Bridge,
     pub(crate) hooks: Vec<Box<dyn Hook>>,
@@ -69,11 +79,15 @@ impl Datapath {
             "1 to 254 tables"
         );
         let tables = (0..config.n_tables).map(|_| Table::default()).collect();
+        let shapes = features::everything(&config, &catalogue);
         Self {
             config,
             catalogue,
             pool,
             tables,
+            bounds: shapes.clone(),
+            shapes,
+            n_entries: 0,
             ports: BTreeMap::new(),
             bridge: Bridge::default(),
             hooks: Vec::new(),
@@ -210,6 +224,7 @@ impl Datapath {
     /// Takes an entry out of its table, and its deadline with it.
     pub(crate) fn take_entry(&mut self, table: TableId, key: EntryKey) -> Option<Entry> {
         let entry = self.tables[usize::from(table.0)].remove(key)?;
+        self.n_entries -= 1;
         entry.due.map(|at| self.deadlines.remove(&(at, table, key)));
         Some(entry)
     }

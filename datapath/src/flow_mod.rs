@@ -83,12 +83,14 @@ impl Datapath {
             flow_mod.command,
             FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT
         );
-        if usize::from(flow_mod.table_id.0) >= self.tables.len() && !(all && delete) {
+        let there = self.has_table(flow_mod.table_id) || all && delete;
+        if !there {
             return Err(FlowModFailed::BAD_TABLE_ID);
         }
         if flow_mod.flags.0 & !FlowModFlags::ALL.0 != 0 {
             return Err(FlowModFailed::BAD_FLAGS);
         }
+        self.check_features(flow_mod)?;
         if !delete {
             self.check_instructions(flow_mod.table_id, &flow_mod.fields, &flow_mod.instructions)?;
         }
@@ -105,7 +107,7 @@ impl Datapath {
 
     fn add(&mut self, now: Time, flow_mod: &FlowMod) -> Result<(), ErrorCode> {
         let number = flow_mod.table_id;
-        let table = &mut self.tables[usize::from(number.0)];
+        let table = &self.tables[usize::from(number.0)];
         let rule = KeyMatch::from(&flow_mod.fields);
         if flow_mod.flags.has(FlowModFlags::CHECK_OVERLAP) {
             let from = EntryKey {
@@ -123,7 +125,9 @@ impl Datapath {
             }
         }
         let old = table.find(flow_mod.priority, &rule);
-        if old.is_none() && table.len() >= self.config.max_entries as usize {
+        let full = table.len() >= self.max_entries(number)
+            || self.n_entries >= self.config.max_total_entries as usize;
+        if old.is_none() && full {
             return Err(FlowModFailed::TABLE_FULL);
         }
         let mut entry = Entry {
@@ -151,6 +155,7 @@ impl Datapath {
         };
         self.next_serial += 1;
         self.tables[usize::from(number.0)].insert(key, entry);
+        self.n_entries += 1;
         self.set_deadline(number, key);
         Ok(())
     }

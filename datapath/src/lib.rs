@@ -11,6 +11,8 @@ mod action_set;
 mod apply;
 mod check;
 mod datapath;
+mod features;
+mod fits;
 mod flow_mod;
 mod hook;
 mod normal;
@@ -22,6 +24,7 @@ mod story;
 mod table;
 
 pub use datapath::{Config, Datapath};
+pub use features::TABLE_CONFIG_BITS;
 pub use flow_mod::Filter;
 pub use hook::{Hook, HookEffect, Verdict};
 pub use port::Port;

@@ -7,7 +7,7 @@ use bofuss_agent::{ConnId, Face, FailMode, Identity, Request, Switch};
 use bofuss_datapath::{Config, Datapath, Time};
 use bofuss_frame::{Capabilities, Frame, Pool};
 use bofuss_oflib::ext::ExtKind;
-use bofuss_oflib::message::multipart::{FlowStatsRequest, ReplyBody, RequestBody};
+use bofuss_oflib::message::multipart::{FlowStatsRequest, ReplyBody, RequestBody, TableFeatures};
 use bofuss_oflib::message::port::{PortConfig, PortState};
 use bofuss_oflib::message::{
     ControllerRole, Empty, FlowModCommand, PacketOut, PortDesc, PortMod, Role,
@@ -17,6 +17,9 @@ use bofuss_oflib::types::{BufferId, QueueId};
 use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Catalogue, ExtValue, Mac, Match, Message, PortNo};
 use bofuss_packet::craft::{self, Layer};
+
+#[path = "scenarios/reshape.rs"]
+mod reshape;
 
 /// What the switch did, a line each, as the scenario writes it behind `> `.
 #[derive(Default)]
@@ -75,6 +78,11 @@ impl Face for Recorder {
                     "{conn} aggregate packets={} bytes={} flows={}",
                     a.packet_count, a.byte_count, a.flow_count
                 )),
+                ReplyBody::TableFeatures(tables) => self.0.extend(
+                    tables
+                        .iter()
+                        .map(|table| format!("{conn} {}", reshape::line(table))),
+                ),
                 body => self.0.push(format!("{conn} reply {}", body.name())),
             },
             Message::Experimenter(value) => {
@@ -158,23 +166,27 @@ struct Stage {
     conn: ConnId,
     catalogue: Arc<Catalogue>,
     pool: Pool,
+    /// What the tables could do at first.
+    features: Vec<TableFeatures>,
 }
 
 impl Stage {
-    fn new(ports: u32, tables: u8, max_entries: u32, fail_mode: FailMode) -> Self {
+    fn new(ports: u32, config: Config, profile: &str, fail_mode: FailMode) -> Self {
         let catalogue = Arc::new(bofuss_ext::catalogue());
         let pool = Pool::new(1 << 26);
-        let config = Config {
-            n_tables: tables,
-            max_entries,
-            ..Config::default()
-        };
         let mut datapath = Datapath::new(config, catalogue.clone(), pool.clone());
         let hooks = bofuss_ext::hooks(&catalogue);
         hooks.into_iter().for_each(|hook| datapath.add_hook(hook));
+        if !profile.is_empty() {
+            let words: Vec<&str> = profile.split_whitespace().collect();
+            let all = datapath.table_features();
+            let tables = reshape::request(&words, &all, &all, &catalogue);
+            datapath.set_profile(&tables).unwrap();
+        }
         let switch = Switch::new(Time(0), datapath, Identity::default(), fail_mode);
         let conn = ConnId(1);
         let mut this = Self {
+            features: switch.datapath().table_features(),
             switch,
             face: Recorder::default(),
             now: Time(0),
@@ -364,6 +376,18 @@ impl Stage {
                     data: Bytes::default(),
                 }));
             }
+            "reshape" => {
+                let present = self.switch.datapath().table_features();
+                let tables =
+                    reshape::request(&words[1..], &self.features, &present, &self.catalogue);
+                self.message(Message::MultipartRequest(
+                    RequestBody::TableFeatures(tables).into(),
+                ));
+            }
+            "table-mod" => self.message(Message::TableMod(bofuss_oflib::message::TableMod {
+                table_id: bofuss_oflib::types::TableId(words[1].parse().unwrap()),
+                config: words[2].parse().unwrap(),
+            })),
             "frags" => self.message(Message::SetConfig(bofuss_oflib::message::SwitchConfig {
                 flags: bofuss_oflib::message::config::ConfigFlags(words[1].parse().unwrap()),
                 miss_send_len: bofuss_oflib::types::MaxLen(words[2].parse().unwrap()),
@@ -400,8 +424,14 @@ fn play(name: &str, text: &str, failures: &mut Vec<String>) {
         Some("standalone") => FailMode::Standalone,
         _ => FailMode::Secure,
     };
-    let (ports, tables) = (number("ports", 4), number("tables", 4) as u8);
-    let mut stage = Stage::new(ports, tables, number("max-entries", 1000), fail_mode);
+    let config = Config {
+        n_tables: number("tables", 4) as u8,
+        max_entries: number("max-entries", 1000),
+        max_total_entries: number("max-total-entries", 4000),
+        ..Config::default()
+    };
+    let profile = option("profile").unwrap_or_default();
+    let mut stage = Stage::new(number("ports", 4), config, &profile, fail_mode);
     if fail_mode == FailMode::Secure {
         stage.switch.connected(Time(0), ConnId(1), true);
     }

@@ -1,0 +1,137 @@
+//! TABLE_FEATURES in scenarios: the words of a request, the line of a reply.
+
+use bofuss_oflib::Catalogue;
+use bofuss_oflib::action::ACTIONS;
+use bofuss_oflib::instruction::INSTRUCTIONS;
+use bofuss_oflib::message::multipart::table_features::{FieldId, PROPERTIES, PropertyList, TypeId};
+use bofuss_oflib::message::multipart::{TableFeatures, TableProperty};
+use bofuss_oflib::types::TableId;
+use bofuss_oflib::wire::{Bytes, Wire};
+
+fn number<T: TryFrom<u64, Error: std::fmt::Debug>>(text: &str) -> T {
+    let digits = text.strip_prefix("0x");
+    let number = digits.map_or_else(|| text.parse(), |hex| u64::from_str_radix(hex, 16));
+    number.unwrap().try_into().unwrap()
+}
+
+/// What a property of this kind lists.
+fn list(kind: char, words: &str, catalogue: &Catalogue) -> PropertyList {
+    let words = words.split(',').filter(|word| !word.is_empty());
+    let row = |name: &str| match kind {
+        'i' => INSTRUCTIONS
+            .iter()
+            .find(|row| row.1 == name)
+            .map(|row| row.0),
+        _ => ACTIONS
+            .iter()
+            .find(|row| row.name == name)
+            .map(|row| row.number),
+    };
+    let ty = |name: &str| TypeId {
+        ty: row(name).unwrap_or_else(|| number(name)),
+        experimenter: 0,
+    };
+    let field = |word: &str| match word.strip_prefix("oxm:") {
+        Some(header) => FieldId::Unknown(number(header), 0),
+        None => {
+            let name = word.trim_end_matches("/mask");
+            FieldId::Known(catalogue.field_named(name).unwrap(), name != word)
+        }
+    };
+    match kind {
+        'i' | 'a' => PropertyList::Types(words.map(ty).collect()),
+        't' => PropertyList::Tables(words.map(|word| TableId(number(word))).collect()),
+        'f' => PropertyList::Fields(words.map(field).collect()),
+        _ => PropertyList::Experimenter(1, 2, Bytes::default()),
+    }
+}
+
+/// Tables `NUMBER KEY=VALUE...`, a bar between them; what is not said is as in `present`, or behind
+/// `all=` as in `first`.
+pub fn request(
+    words: &[&str],
+    first: &[TableFeatures],
+    present: &[TableFeatures],
+    catalogue: &Catalogue,
+) -> Vec<TableFeatures> {
+    let table = |words: &[&str]| {
+        let table_id = TableId(number(words[0]));
+        let same = present.iter().find(|one| one.0.table_id == table_id);
+        let mut table = same.unwrap_or(&present[0]).clone().0;
+        table.table_id = table_id;
+        for word in &words[1..] {
+            let (key, value) = word.split_once('=').unwrap();
+            let ty = |name: &str| PROPERTIES.iter().find(|row| row.1 == name).unwrap();
+            match key {
+                "name" => table.name = value.into(),
+                "max" => table.max_entries = number(value),
+                "config" => table.config = number(value),
+                "metadata_match" => table.metadata_match = number(value),
+                "metadata_write" => table.metadata_write = number(value),
+                "all" => {
+                    let first = first.iter().find(|one| one.0.table_id == table_id);
+                    table = first.unwrap().clone().0;
+                }
+                "only" if value.is_empty() => table.properties.clear(),
+                "without" => table.properties.retain(|one| one.ty != ty(value).0),
+                "twice" => {
+                    let again = table.properties.iter().find(|one| one.ty == ty(value).0);
+                    let again = again.unwrap().clone();
+                    table.properties.push(again);
+                }
+                _ => {
+                    let &(ty, _, kind) = ty(key);
+                    let of_miss = kind != 'e' && ty & 1 == 0;
+                    let replaced = |one: u16| one == ty || of_miss && one == ty + 1;
+                    table.properties.retain(|one| !replaced(one.ty));
+                    let list = list(kind, value, catalogue);
+                    table.properties.push(TableProperty { ty, list });
+                }
+            }
+        }
+        TableFeatures(table)
+    };
+    words.split(|word| *word == "|").map(table).collect()
+}
+
+/// A property as text.
+struct Shown<'a>(&'a TableProperty);
+
+impl std::fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.text(f)
+    }
+}
+
+/// A reply's line: lists of more than four as "many", those of the table-miss entry where
+/// they differ.
+pub fn line(TableFeatures(table): &TableFeatures) -> String {
+    let find = |ty: u16| table.properties.iter().find(|one| one.ty == ty);
+    let mut line = format!(
+        "table {} {} max={} config={} metadata={:#x}/{:#x}",
+        table.table_id,
+        table.name.0,
+        table.max_entries,
+        table.config,
+        table.metadata_match,
+        table.metadata_write
+    );
+    for one in &table.properties {
+        let regular = find(one.ty & !1).filter(|regular| regular.ty != one.ty);
+        if regular.is_some_and(|regular| regular.list == one.list) {
+            continue;
+        }
+        let name = PROPERTIES.iter().find(|row| row.0 == one.ty).unwrap().1;
+        let length = match &one.list {
+            PropertyList::Types(list) => list.len(),
+            PropertyList::Tables(list) => list.len(),
+            PropertyList::Fields(list) => list.len(),
+            PropertyList::Experimenter(..) => 0,
+        };
+        line += &match length {
+            0..=4 => format!(" {}", Shown(one)).replace("; ", ","),
+            _ => format!(" {name}=many"),
+        };
+    }
+    line
+}
