@@ -83,7 +83,8 @@ pub(crate) fn everything(config: &Config, catalogue: &Catalogue) -> Vec<Option<S
     let list = |ty| match ty & !1 {
         INSTRUCTIONS => Some(instructions.clone()),
         WRITE_ACTIONS | APPLY_ACTIONS => Some(actions.clone()),
-        MATCH | WILDCARDS => Some(matched.clone()),
+        MATCH => Some(matched.clone()),
+        WILDCARDS => Some(matched.unmasked()),
         WRITE_SETFIELD | APPLY_SETFIELD => Some(PropertyList::Fields(set.clone())),
         _ => None,
     };
@@ -170,7 +171,13 @@ impl Shape {
         let list = |ty: u16, bound: &PropertyList| {
             let missing = TableFeaturesFailed::BAD_TYPE;
             let one = find(ty)?.map_or_else(|| find(ty & !1), |one| Ok(Some(one)))?;
-            part(bound, &one.ok_or(missing)?.list).ok_or(TableFeaturesFailed::BAD_ARGUMENT)
+            let wanted = &one.ok_or(missing)?.list;
+            // To be left out, a field needs no mask: with one it is the same.
+            let part = match ty {
+                WILDCARDS => part(bound, &wanted.unmasked()),
+                _ => part(bound, wanted),
+            };
+            part.ok_or(TableFeaturesFailed::BAD_ARGUMENT)
         };
         for (ty, (next, bound)) in (NEXT_TABLES..).zip(shape.next.iter_mut().zip(&bound.next)) {
             *next = list(ty, bound)?;

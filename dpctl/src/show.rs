@@ -3,6 +3,7 @@
 use std::fmt;
 
 use bofuss_oflib::Message;
+use bofuss_oflib::message::multipart::table_features::TableFeatureSet;
 use bofuss_oflib::message::multipart::{PortStats, ReplyBody};
 use bofuss_oflib::message::{Features, PortDesc};
 use bofuss_oflib::wire::Wire;
@@ -45,6 +46,29 @@ fn show_features(features: &Features) {
     );
 }
 
+/// A table's features; a list for the table-miss entry only if it is another.
+fn show_table(table: &TableFeatureSet) {
+    println!(" table {} ({}):", table.table_id, table.name.0);
+    let (matched, written) = (table.metadata_match, table.metadata_write);
+    println!(
+        "    max_entries={}, config={:#x}",
+        table.max_entries, table.config
+    );
+    println!("    metadata: match={matched:#x}, write={written:#x}");
+    let list = |ty: u16| {
+        table
+            .properties
+            .iter()
+            .find(|one| one.ty == ty)
+            .map(|one| &one.list)
+    };
+    for one in &table.properties {
+        if one.ty & 1 == 0 || list(one.ty & !1) != Some(&one.list) {
+            println!("    {}", Text(one));
+        }
+    }
+}
+
 fn show_body(body: &ReplyBody) {
     match body {
         ReplyBody::Desc(desc) => {
@@ -77,6 +101,7 @@ fn show_body(body: &ReplyBody) {
                 tables.len()
             );
         }
+        ReplyBody::TableFeatures(tables) => tables.iter().for_each(|table| show_table(&table.0)),
         ReplyBody::PortStats(ports) => ports.iter().for_each(show_port_stats),
         ReplyBody::PortDesc(ports) => ports.iter().for_each(show_port),
         body => println!(

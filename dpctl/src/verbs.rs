@@ -28,6 +28,7 @@ const VERBS: &[(&str, &str, &str)] = &[
     ),
     ("dump-aggregate", "[FLOW]", "sums over flow entries"),
     ("dump-tables", "", "what each table did"),
+    ("dump-table-features", "", "what each table can do"),
     ("dump-ports", "[PORT]", "port counters"),
     ("dump-ports-desc", "", "the ports"),
     (
@@ -207,6 +208,7 @@ impl Command {
             ("dump-flows", _) => ask(RequestBody::Flow(self.filter(arguments)?)),
             ("dump-aggregate", _) => ask(RequestBody::Aggregate(self.filter(arguments)?)),
             ("dump-tables", []) => ask(RequestBody::Table(Empty)),
+            ("dump-table-features", []) => ask(RequestBody::TableFeatures(Vec::new())),
             ("dump-ports", []) => ask(RequestBody::PortStats(PortRequest {
                 port_no: PortNo::ANY,
             })),

@@ -10,6 +10,7 @@ use bofuss_channel::{ActiveAddress, PassiveAddress};
 use bofuss_oflib::{PortNo, text};
 use serde::Deserialize;
 
+use crate::profile::Profile;
 use crate::rundir;
 
 /// Options of `bofuss run`. Each is also a key of the TOML file, where a list is an array.
@@ -42,9 +43,18 @@ pub struct Options {
     /// named].
     #[arg(long, value_name = "MODE")]
     pub fail_mode: Option<String>,
-    /// Flow tables, 1 to 254 [default: 64].
+    /// Flow tables, 1 to 254 [default: 64, or those of the profile].
     #[arg(long, value_name = "COUNT")]
     pub tables: Option<u8>,
+    /// The most entries of one table [default: 1000000].
+    #[arg(long, value_name = "COUNT")]
+    pub max_entries: Option<u32>,
+    /// The most entries of all tables together [default: 4000000].
+    #[arg(long, value_name = "COUNT")]
+    pub max_total_entries: Option<u32>,
+    /// Take the shape of a given pipeline from a TOML file: its tables, and what each can do.
+    #[arg(long, value_name = "FILE")]
+    pub profile: Option<PathBuf>,
     /// Seconds of silence after which a peer is asked whether it lives; 0 never asks [default: 5].
     #[arg(long, value_name = "SECONDS")]
     pub inactivity_probe: Option<u64>,
@@ -104,8 +114,10 @@ pub struct Config {
     pub listen: Vec<PassiveAddress>,
     /// What it does without a controller.
     pub fail_mode: FailMode,
-    /// How many tables it has.
-    pub n_tables: u8,
+    /// How many tables it has, of how many entries.
+    pub tables: bofuss_datapath::Config,
+    /// What its tables can do; everything if `None`.
+    pub profile: Option<Profile>,
     /// After how much silence a peer is asked.
     pub probe_interval: Duration,
     /// The longest wait between tries to connect.
@@ -139,6 +151,9 @@ impl Options {
             listen: list(self.listen, file.listen),
             fail_mode: self.fail_mode.or(file.fail_mode),
             tables: self.tables.or(file.tables),
+            max_entries: self.max_entries.or(file.max_entries),
+            max_total_entries: self.max_total_entries.or(file.max_total_entries),
+            profile: self.profile.or(file.profile),
             inactivity_probe: self.inactivity_probe.or(file.inactivity_probe),
             max_backoff: self.max_backoff.or(file.max_backoff),
             take_over: self.take_over || file.take_over,
@@ -147,14 +162,10 @@ impl Options {
     }
 
     fn check(self) -> Result<Config, String> {
+        let profile = self.profile.as_deref().map(Profile::read).transpose()?;
+        let tables = table_sizes(&self, profile.as_ref())?;
         let name = self.name.unwrap_or_else(|| "s0".into());
         rundir::check_name(&name)?;
-        let n_tables = self.tables.unwrap_or(64);
-        if !(1..=254).contains(&n_tables) {
-            return Err(format!(
-                "--tables {n_tables}: OpenFlow numbers tables 0 to 253, so 1 to 254"
-            ));
-        }
         let fail_mode = match self.fail_mode.as_deref() {
             Some("secure") => FailMode::Secure,
             Some("standalone") => FailMode::Standalone,
@@ -171,7 +182,8 @@ impl Options {
             controllers: addresses("--controller", &self.controllers)?,
             listen: addresses("--listen", &self.listen)?,
             fail_mode,
-            n_tables,
+            tables,
+            profile,
             probe_interval: Duration::from_secs(self.inactivity_probe.unwrap_or(5)),
             max_backoff: Duration::from_secs(self.max_backoff.unwrap_or(8).max(1)),
             take_over: self.take_over,
@@ -184,6 +196,42 @@ fn read(path: &Path) -> Result<Options, String> {
     let named = |error: &dyn fmt::Display| format!("{}: {error}", path.display());
     let text = std::fs::read_to_string(path).map_err(|error| named(&error))?;
     toml::from_str(&text).map_err(|error| named(&error))
+}
+
+/// How many tables of how many entries.
+fn table_sizes(
+    options: &Options,
+    profile: Option<&Profile>,
+) -> Result<bofuss_datapath::Config, String> {
+    let default = bofuss_datapath::Config::default();
+    let least = profile.map_or(1, Profile::n_tables);
+    let n_tables = options
+        .tables
+        .unwrap_or(profile.map_or(default.n_tables, Profile::n_tables));
+    if !(1..=254).contains(&n_tables) {
+        return Err(format!(
+            "--tables {n_tables}: OpenFlow numbers tables 0 to 253, so 1 to 254"
+        ));
+    }
+    if n_tables < least {
+        return Err(format!(
+            "--tables {n_tables}: the profile has tables 0 to {}",
+            least - 1
+        ));
+    }
+    let max_entries = options.max_entries.unwrap_or(default.max_entries);
+    let total = options
+        .max_total_entries
+        .unwrap_or(default.max_total_entries.max(max_entries));
+    if max_entries == 0 || total == 0 {
+        return Err("--max-entries and --max-total-entries: at least 1".into());
+    }
+    Ok(bofuss_datapath::Config {
+        n_tables,
+        max_entries,
+        max_total_entries: total,
+        ..default
+    })
 }
 
 fn addresses<T: FromStr<Err: fmt::Display>>(

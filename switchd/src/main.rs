@@ -8,6 +8,7 @@ mod dataplane;
 mod demo;
 mod face;
 mod port;
+mod profile;
 mod run;
 mod rundir;
 
@@ -35,7 +36,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Run a switch in the foreground until SIGTERM or Ctrl-C.
-    Run(config::Options),
+    Run(Box<config::Options>),
     /// Show what a switch does: three hosts, pings, a TCP transfer, tables, a packet explained.
     Demo(demo::DemoOptions),
 }

@@ -7,7 +7,7 @@ use std::thread;
 
 use bofuss_agent::{Identity, Switch};
 use bofuss_channel::{Endpoint, Hub, Listener, PassiveAddress, Settings, Target};
-use bofuss_datapath::{Config as DatapathConfig, Datapath, Time};
+use bofuss_datapath::{Datapath, Time};
 use bofuss_frame::Pool;
 use bofuss_oflib::message::multipart::Desc;
 use bofuss_ports::{AfPacketOptions, LinkMonitor};
@@ -156,11 +156,12 @@ fn build(
     let datapath_id = config.datapath_id.or(from_mac).unwrap_or(1);
     let pool = Pool::new(POOL_BYTES);
     let catalogue = Arc::new(bofuss_ext::catalogue());
-    let datapath_config = DatapathConfig {
-        n_tables: config.n_tables,
-        ..DatapathConfig::default()
-    };
-    let mut datapath = Datapath::new(datapath_config, catalogue, pool.clone());
+    let mut datapath = Datapath::new(config.tables.clone(), catalogue, pool.clone());
+    if let Some(profile) = &config.profile {
+        let tables = profile.tables(&datapath.table_features());
+        let done = datapath.set_profile(&tables);
+        done.map_err(|error| format!("--profile: {error}"))?;
+    }
     bofuss_ext::hooks(datapath.catalogue())
         .into_iter()
         .for_each(|hook| datapath.add_hook(hook));

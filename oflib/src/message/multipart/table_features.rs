@@ -53,6 +53,20 @@ pub enum PropertyList {
     Experimenter(u32, u32, Bytes),
 }
 
+impl PropertyList {
+    /// The same, no field with a mask.
+    pub fn unmasked(&self) -> Self {
+        let unmasked = |id: &FieldId| match *id {
+            FieldId::Known(field, _) => FieldId::Known(field, false),
+            other @ FieldId::Unknown(..) => other,
+        };
+        match self {
+            Self::Fields(list) => Self::Fields(list.iter().map(unmasked).collect()),
+            other => other.clone(),
+        }
+    }
+}
+
 /// One property of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableProperty {

@@ -1,0 +1,427 @@
+//! A profile: the pipeline of a given switch, read from a TOML file and checked.
+//!
+//! A key for each property of OpenFlow's table features, with `-` for `_`. A list that a table does
+//! not name is the longest that there is; `wildcards` is then as `match`, and a list for the
+//! table-miss entry as that for others. Spec: OpenFlow 1.3.5 section 7.3.5.5.2.
+
+use std::path::Path;
+
+use bofuss_oflib::Catalogue;
+use bofuss_oflib::action::{ACTIONS, ActionRow};
+use bofuss_oflib::ext::ExtKind;
+use bofuss_oflib::instruction::INSTRUCTIONS;
+use bofuss_oflib::message::multipart::table_features::{
+    FieldId, PROPERTIES, PropertyList, TableFeatureSet, TypeId,
+};
+use bofuss_oflib::message::multipart::{TableFeatures, TableProperty};
+use bofuss_oflib::types::TableId;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// The keys of a table that are no property.
+const OTHER_KEYS: &str = "id, name, max-entries, metadata-match, metadata-write";
+
+/// The tables of a pipeline, with the lists that were given.
+#[derive(Clone, Debug)]
+pub struct Profile(Vec<TableFeatureSet>);
+
+/// What is wrong, and the byte where it stands.
+type Wrong = (usize, String);
+
+impl Profile {
+    /// Reads a profile. Errors: the file, the line, the key, and what would be right.
+    pub fn read(path: &Path) -> Result<Self, String> {
+        let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+        let text = std::fs::read_to_string(path).map_err(|error| named(&error))?;
+        let file = DeTable::parse(&text).map_err(|error| named(&error))?;
+        Self::of(file.get_ref()).map_err(|(at, what)| {
+            let line = text[..at].matches('\n').count() + 1;
+            named(&format!("line {line}: {what}"))
+        })
+    }
+
+    fn of(file: &DeTable<'_>) -> Result<Self, Wrong> {
+        let catalogue = bofuss_ext::catalogue();
+        let mut tables: Vec<TableFeatureSet> = Vec::new();
+        let mut nexts: Vec<(TableId, usize, TableId)> = Vec::new();
+        for (key, value) in file {
+            let at = key.span().start;
+            let list = value
+                .get_ref()
+                .as_array()
+                .filter(|_| key.get_ref() == "table");
+            let list = list.ok_or((at, format!("{}: a profile has [[table]]s", key.get_ref())))?;
+            for value in list.iter() {
+                let (at, value) = (value.span().start, value.get_ref());
+                let table = value
+                    .as_table()
+                    .ok_or((at, "table: it is [[table]]".into()));
+                let table = table_of(table?, at, &catalogue, &mut nexts)?;
+                let id = table.table_id;
+                if tables.iter().any(|other| other.table_id == id) {
+                    return Err((at, format!("id: there is a table {id} already")));
+                }
+                tables.push(table);
+            }
+        }
+        let is_there = |id: TableId| tables.iter().any(|table| table.table_id == id);
+        if !is_there(TableId(0)) {
+            return Err((0, "id: packets begin in table 0, but there is none".into()));
+        }
+        for (table, at, next) in nexts {
+            if next <= table || !is_there(next) {
+                let what = format!("next-tables: {next} is no table behind table {table}");
+                return Err((at, what));
+            }
+        }
+        Ok(Self(tables))
+    }
+
+    /// How many tables a switch of this shape has.
+    pub fn n_tables(&self) -> u8 {
+        let last = self.0.iter().map(|table| table.table_id.0).max();
+        last.map_or(1, |last| last + 1)
+    }
+
+    /// The tables, where those of a switch with this catalogue can do `all`.
+    pub fn tables(&self, all: &[TableFeatures]) -> Vec<TableFeatures> {
+        let complete = |table: &TableFeatureSet| {
+            let all = all.iter().find(|one| one.0.table_id == table.table_id);
+            let mut table = table.clone();
+            let given = |ty: u16| table.properties.iter().find(|one| one.ty == ty);
+            let known = |next: &TableId| self.0.iter().any(|one| one.table_id == *next);
+            let properties = all.into_iter().flat_map(|all| &all.0.properties);
+            let properties = properties.filter_map(|one| {
+                // That of the table-miss entry follows; wildcards follow the match, two before.
+                let follows = given(one.ty & !1).filter(|_| one.ty & 1 == 1);
+                let like = |like: &TableProperty| TableProperty {
+                    ty: one.ty,
+                    ..like.clone()
+                };
+                match (
+                    given(one.ty),
+                    PROPERTIES.iter().find(|row| row.0 == one.ty)?.1,
+                ) {
+                    (Some(given), _) => Some(given.clone()),
+                    (None, "wildcards") => Some(given(one.ty - 2).map_or(one.clone(), like)),
+                    (None, _) if follows.is_some() => None,
+                    (None, _) => Some(TableProperty {
+                        ty: one.ty,
+                        list: match &one.list {
+                            PropertyList::Tables(later) => {
+                                let later = later.iter().copied().filter(known);
+                                PropertyList::Tables(later.collect())
+                            }
+                            other => other.clone(),
+                        },
+                    }),
+                }
+            });
+            table.properties = properties.collect();
+            TableFeatures(table)
+        };
+        self.0.iter().map(complete).collect()
+    }
+}
+
+fn table_of(
+    keys: &DeTable<'_>,
+    at: usize,
+    catalogue: &Catalogue,
+    nexts: &mut Vec<(TableId, usize, TableId)>,
+) -> Result<TableFeatureSet, Wrong> {
+    let id = keys
+        .get("id")
+        .ok_or((at, "id: the table has none".into()))?;
+    let id = TableId(number(id, "id", u64::from(TableId::MAX.0) - 1)? as u8);
+    let mut table = TableFeatureSet {
+        table_id: id,
+        name: format!("table{id}").as_str().into(),
+        metadata_match: u64::MAX,
+        metadata_write: u64::MAX,
+        ..TableFeatureSet::default()
+    };
+    for (key, value) in keys {
+        let (at, key) = (key.span().start, key.get_ref().as_ref());
+        match key {
+            "id" => {}
+            "name" => {
+                let name = value.get_ref().as_str().filter(|name| name.len() < 32);
+                let name = name.ok_or((at, "name: text of at most 31 bytes".to_string()))?;
+                table.name = name.into();
+            }
+            "max-entries" => table.max_entries = number(value, key, u32::MAX.into())? as u32,
+            "metadata-match" => table.metadata_match = number(value, key, u64::MAX)?,
+            "metadata-write" => table.metadata_write = number(value, key, u64::MAX)?,
+            key => {
+                let is_it = |row: &&(u16, &str, char)| row.1.replace('_', "-") == key;
+                let row = PROPERTIES.iter().filter(|row| row.2 != 'e').find(is_it);
+                let &(ty, name, kind) = row.ok_or_else(|| {
+                    let properties = PROPERTIES.iter().filter(|row| row.2 != 'e');
+                    let keys: Vec<_> = properties.map(|row| row.1.replace('_', "-")).collect();
+                    (
+                        at,
+                        format!(
+                            "{key}: no such key; there are {OTHER_KEYS}, {}",
+                            keys.join(", ")
+                        ),
+                    )
+                })?;
+                let items = value.get_ref().as_array();
+                let items = items.ok_or((at, format!("{key}: a list, as [\"...\"]")))?;
+                let list = list(kind, name, key, items.iter(), catalogue)?;
+                if let PropertyList::Tables(tables) = &list {
+                    nexts.extend(tables.iter().map(|next| (id, at, *next)));
+                }
+                table.properties.push(TableProperty { ty, list });
+            }
+        }
+    }
+    Ok(table)
+}
+
+/// The items of a list: instructions, actions, tables or fields.
+fn list<'a>(
+    kind: char,
+    name: &str,
+    key: &str,
+    items: impl Iterator<Item = &'a Spanned<DeValue<'a>>>,
+    catalogue: &Catalogue,
+) -> Result<PropertyList, Wrong> {
+    let set = name.contains("setfield");
+    let ty = |item: &Spanned<DeValue<'_>>| {
+        let word = text(item, key)?;
+        let (what, number, extension) = match kind {
+            'i' => {
+                let row = INSTRUCTIONS
+                    .iter()
+                    .find(|row| row.1.replace('_', "-") == word);
+                ("instruction", row.map(|row| row.0), ExtKind::Instruction)
+            }
+            _ => {
+                let name = word.replace('-', "_");
+                let is_it = |row: &&ActionRow| row.name == name || row.aliases.contains(&&*name);
+                let row = ACTIONS.iter().find(is_it);
+                ("action", row.map(|row| row.number), ExtKind::Action)
+            }
+        };
+        let basic = number.map(|ty| TypeId {
+            ty,
+            experimenter: 0,
+        });
+        let of_extension = || {
+            let row = catalogue.values(extension).find(|row| row.name == word)?;
+            Some(TypeId {
+                ty: 0xffff,
+                experimenter: row.experimenter,
+            })
+        };
+        let found = basic.or_else(of_extension);
+        found.ok_or_else(|| {
+            (
+                item.span().start,
+                format!("{key}: there is no {what} '{word}'"),
+            )
+        })
+    };
+    let field = |item: &Spanned<DeValue<'_>>| {
+        let word = text(item, key)?;
+        let wrong = |what: &str| (item.span().start, format!("{key}: {what} '{word}'"));
+        let name = word.strip_suffix("/mask").unwrap_or(word);
+        let field = catalogue.field_named(name);
+        let field = field.ok_or_else(|| wrong("there is no field"))?;
+        let masked = name != word;
+        if set && (masked || !field.settable) {
+            return Err(wrong("nothing can set"));
+        }
+        if masked && !field.maskable {
+            return Err(wrong("no mask is defined for"));
+        }
+        Ok(FieldId::Known(field, masked))
+    };
+    let table = |item| number(item, key, u64::from(TableId::MAX.0) - 1).map(|id| TableId(id as u8));
+    Ok(match kind {
+        'i' | 'a' => PropertyList::Types(items.map(ty).collect::<Result<_, _>>()?),
+        't' => PropertyList::Tables(items.map(table).collect::<Result<_, _>>()?),
+        _ => PropertyList::Fields(items.map(field).collect::<Result<_, _>>()?),
+    })
+}
+
+fn text<'a>(item: &'a Spanned<DeValue<'_>>, key: &str) -> Result<&'a str, Wrong> {
+    let text = item.get_ref().as_str();
+    text.ok_or_else(|| (item.span().start, format!("{key}: names in quotes")))
+}
+
+fn number(item: &Spanned<DeValue<'_>>, key: &str, most: u64) -> Result<u64, Wrong> {
+    let digits = item.get_ref().as_integer();
+    let number = digits.and_then(|n| u64::from_str_radix(n.as_str(), n.radix()).ok());
+    let number = number.filter(|number| *number <= most);
+    number.ok_or_else(|| {
+        (
+            item.span().start,
+            format!("{key}: a number from 0 to {most}"),
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bofuss_datapath::{Config, Datapath, Time};
+    use bofuss_frame::{Frame, Pool};
+    use bofuss_oflib::ErrorCode;
+    use bofuss_oflib::error::{BadAction, BadInstruction, BadMatch};
+    use bofuss_oflib::message::FlowModCommand;
+    use bofuss_oflib::text::parse_flow;
+
+    fn example() -> Datapath {
+        let profile = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/profile.toml");
+        let profile = Profile::read(Path::new(profile)).expect("the example is right");
+        let config = Config {
+            n_tables: profile.n_tables(),
+            ..Config::default()
+        };
+        let mut datapath =
+            Datapath::new(config, bofuss_ext::catalogue().into(), Pool::new(1 << 16));
+        let tables = profile.tables(&datapath.table_features());
+        datapath.set_profile(&tables).expect("the example can be");
+        datapath
+    }
+
+    #[test]
+    fn a_switch_takes_the_shape_of_its_profile() {
+        let mut datapath = example();
+        let told = datapath.table_features();
+        let told: Vec<_> = told.iter().map(|one| &one.0).collect();
+        let ids: Vec<u8> = told.iter().map(|table| table.table_id.0).collect();
+        assert_eq!(ids, [0, 10, 20, 30, 40, 50, 60]);
+        assert_eq!(
+            (told[1].name.0.as_str(), told[1].max_entries),
+            ("vlan", 4096)
+        );
+        let mut add = |flow: &str| {
+            let flow = parse_flow(flow, FlowModCommand::ADD, &bofuss_ext::catalogue());
+            let flow = flow.expect("it is a flow");
+            datapath.flow_mod(Time(0), &flow, &mut Vec::<Frame>::new())
+        };
+        let cases: [(&str, Result<(), ErrorCode>); 9] = [
+            ("table=0,in_port=1,actions=goto_table:10", Ok(())),
+            (
+                "table=0,in_port=1,actions=goto_table:20",
+                Err(BadInstruction::BAD_TABLE_ID),
+            ),
+            (
+                "table=0,in_port=1,actions=output:2",
+                Err(BadInstruction::UNSUP_INST),
+            ),
+            (
+                "table=10,in_port=1,actions=goto_table:20",
+                Err(BadMatch::BAD_WILDCARDS),
+            ),
+            (
+                "table=10,in_port=1,vlan_vid=0x1007/0x1fff,actions=pop_vlan,goto_table:20",
+                Ok(()),
+            ),
+            (
+                "table=20,priority=1,ip,dl_dst=02:00:00:00:00:01,actions=goto_table:50",
+                Err(BadInstruction::BAD_TABLE_ID),
+            ),
+            ("table=20,priority=0,actions=goto_table:50", Ok(())),
+            (
+                "table=30,ip,nw_dst=10.0.0.0/8,actions=write_actions(set_field:1->ip_dscp)",
+                Err(BadAction::BAD_SET_TYPE),
+            ),
+            (
+                "table=50,vlan_vid=0x1007,in_port=1,actions=",
+                Err(BadMatch::BAD_FIELD),
+            ),
+        ];
+        for (flow, wanted) in cases {
+            assert_eq!(add(flow), wanted, "{flow}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_named_is_the_longest_that_there_is() {
+        let datapath = example();
+        let told = datapath.table_features();
+        let list = |table: usize, ty: u16| {
+            let mut properties = told[table].0.properties.iter();
+            &properties
+                .find(|one| one.ty == ty)
+                .expect("it is told")
+                .list
+        };
+        // The first table may write every action, and its wildcards are its match.
+        assert!(matches!(list(0, 4), PropertyList::Types(list) if list.len() > 10));
+        assert_eq!(list(0, 8), list(0, 10));
+        // The last has no later table.
+        assert_eq!(list(6, 2), &PropertyList::Tables(Vec::new()));
+        // What the table-miss entry may is what the others may, unless it says.
+        assert_eq!(list(0, 2), list(0, 3));
+        assert_ne!(list(2, 2), list(2, 3));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_key() {
+        let cases = [
+            ("[[tables]]\nid = 0", "tables: a profile has [[table]]s"),
+            ("table = [1]", "table: it is [[table]]"),
+            ("[[table]]\nname = 'x'", "id: the table has none"),
+            ("[[table]]\nid = 254", "id: a number from 0 to 253"),
+            ("[[table]]\nid = 1", "id: packets begin in table 0"),
+            (
+                "[[table]]\nid = 0\n[[table]]\nid = 0",
+                "id: there is a table 0 already",
+            ),
+            (
+                "[[table]]\nid = 0\nsize = 3",
+                "size: no such key; there are id,",
+            ),
+            ("[[table]]\nid = 0\nmatch = 'x'", "match: a list"),
+            ("[[table]]\nid = 0\nmatch = [1]", "match: names in quotes"),
+            (
+                "[[table]]\nid = 0\nmatch = ['x']",
+                "match: there is no field 'x'",
+            ),
+            (
+                "[[table]]\nid = 0\nmatch = ['tcp_dst/mask']",
+                "match: no mask is defined for",
+            ),
+            (
+                "[[table]]\nid = 0\napply-setfield = ['in_port']",
+                "apply-setfield: nothing can set",
+            ),
+            (
+                "[[table]]\nid = 0\ninstructions = ['x']",
+                "instructions: there is no instruction",
+            ),
+            (
+                "[[table]]\nid = 0\nwrite-actions = ['x']",
+                "write-actions: there is no action 'x'",
+            ),
+            (
+                "[[table]]\nid = 0\nnext-tables = [0]",
+                "next-tables: 0 is no table behind table 0",
+            ),
+            (
+                "[[table]]\nid = 0\nnext-tables = [9]",
+                "next-tables: 9 is no table behind table 0",
+            ),
+            (
+                "[[table]]\nid = 0\nmax-entries = -1",
+                "max-entries: a number from 0 to",
+            ),
+            (
+                "[[table]]\nid = 0\nname = 3",
+                "name: text of at most 31 bytes",
+            ),
+        ];
+        for (text, wanted) in cases {
+            let file = DeTable::parse(text).expect("it is TOML");
+            let (at, what) = Profile::of(file.get_ref()).expect_err(text);
+            assert!(what.starts_with(wanted), "{text}: {what}");
+            assert!(at <= text.len());
+        }
+    }
+}
