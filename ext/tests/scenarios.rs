@@ -21,9 +21,10 @@ use bofuss_packet::craft::{self, Layer};
 #[path = "scenarios/reshape.rs"]
 mod reshape;
 
-/// What the switch did, a line each, as the scenario writes it behind `> `.
+/// What the switch did, a line each, as the scenario writes it behind `> `; whether entries are
+/// told in full.
 #[derive(Default)]
-struct Recorder(Vec<String>);
+struct Recorder(Vec<String>, bool);
 
 impl Face for Recorder {
     fn transmit(&mut self, port: PortNo, _: QueueId, frame: Frame) {
@@ -69,8 +70,18 @@ impl Face for Recorder {
                 ReplyBody::Flow(entries) => self.0.extend(entries.iter().map(|e| {
                     let e = &e.0;
                     let (packets, bytes) = (e.packet_count, e.byte_count);
+                    let full = format!(
+                        "cookie={:#x} idle={} hard={} flags={} after={}.{:03}s ",
+                        e.cookie,
+                        e.idle_timeout,
+                        e.hard_timeout,
+                        e.flags,
+                        e.duration_sec,
+                        e.duration_nsec / 1_000_000
+                    );
+                    let full = if self.1 { full.as_str() } else { "" };
                     format!(
-                        "{conn} flow table={} priority={} packets={} bytes={} {} actions={}",
+                        "{conn} flow {full}table={} priority={} packets={} bytes={} {} actions={}",
                         e.table_id, e.priority, packets, bytes, e.fields, e.instructions
                     )
                 })),
@@ -280,7 +291,8 @@ impl Stage {
                 }
                 self.now = end;
             }
-            "flows" => {
+            "flows" | "entries" => {
+                self.face.1 = words[0] == "entries";
                 let request = filter(&self.catalogue);
                 self.message(Message::MultipartRequest(RequestBody::Flow(request).into()));
             }
