@@ -252,6 +252,20 @@ fn the_longest_message_passes_and_a_silent_peer_is_given_up() {
 }
 
 #[test]
+fn d17_every_address_to_listen_on_is_open() {
+    if !have(TOOLS) {
+        return;
+    }
+    let listen = ["--listen", "ptcp:16691", "--listen", "ptcp:16692"];
+    let _lab = Lab::new(1, &listen);
+    for port in [16691, 16692] {
+        let mut stream = connect(port);
+        stream.write_all(&HELLO).unwrap();
+        assert!(message(&mut stream).is_some(), "it greets on {port}");
+    }
+}
+
+#[test]
 fn sigterm_ends_the_switch_cleanly() {
     if !have(TOOLS) {
         return;

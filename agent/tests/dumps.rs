@@ -13,7 +13,7 @@ use bofuss_oflib::message::{Empty, FlowModCommand};
 use bofuss_oflib::text::parse_flow;
 use bofuss_oflib::types::QueueId;
 use bofuss_oflib::wire::Bytes;
-use bofuss_oflib::{Catalogue, Message, PortNo};
+use bofuss_oflib::{Catalogue, Codec, Message, PortNo, Version};
 
 #[derive(Default)]
 struct Outbox {
@@ -153,4 +153,51 @@ fn a_reply_waits_for_a_peer_that_takes_nothing() {
         stage.face.sent.last(),
         Some((_, Message::BarrierReply(_)))
     ));
+}
+
+/// What a request is answered with on the wire: each message is whole, all but the last have MORE.
+fn on_the_wire(body: RequestBody) -> Vec<ReplyBody> {
+    let mut stage = Stage::new();
+    let codec = Codec::new(Version::V1_3, stage.catalogue.clone());
+    stage.message(READER, Message::MultipartRequest(body.into()));
+    while stage.switch.has_work(&stage.face) {
+        stage.switch.work(Time(1), &mut stage.face);
+    }
+    let mut bytes = Vec::new();
+    for (_, message) in &stage.face.sent {
+        codec.encode(1, message, &mut bytes).unwrap();
+    }
+    let (mut rest, mut parts) = (bytes.as_slice(), Vec::new());
+    while !rest.is_empty() {
+        let length = u16::from_be_bytes([rest[2], rest[3]]).into();
+        let Ok((1, Message::MultipartReply(part))) = codec.decode(&rest[..length]) else {
+            panic!("each part is a message")
+        };
+        rest = &rest[length..];
+        assert_eq!(part.more, !rest.is_empty());
+        parts.push(part.body);
+    }
+    parts
+}
+
+#[test]
+fn d8_statistics_of_many_entries_come_in_whole_messages() {
+    let parts = on_the_wire(RequestBody::Flow(FlowStatsRequest::all()));
+    let entries = parts.iter().map(|part| match part {
+        ReplyBody::Flow(entries) => entries.len(),
+        other => panic!("{}", other.name()),
+    });
+    assert_eq!(entries.sum::<usize>(), LASTING as usize);
+}
+
+#[test]
+fn d21_the_features_of_all_64_tables_are_told() {
+    let parts = on_the_wire(RequestBody::TableFeatures(Vec::new()));
+    let tables = parts.iter().flat_map(|part| match part {
+        ReplyBody::TableFeatures(tables) => tables,
+        other => panic!("{}", other.name()),
+    });
+    let told: Vec<u8> = tables.map(|table| table.0.table_id.0).collect();
+    assert!(parts.len() > 1);
+    assert_eq!(told, (0..64).collect::<Vec<_>>());
 }

@@ -417,4 +417,38 @@ mod tests {
             );
         }
     }
+
+    fn sent(strict: bool, verb: &str, flow: &str) -> bofuss_oflib::message::FlowMod {
+        let catalogue = Arc::new(bofuss_ext::catalogue());
+        let command = Command { strict, catalogue };
+        let Ok(Requests::Change(messages)) = command.requests(verb, &[flow]) else {
+            panic!("{verb} {flow}")
+        };
+        let [Message::FlowMod(flow_mod)] = messages.as_slice() else {
+            panic!("{verb} {flow}")
+        };
+        flow_mod.clone()
+    }
+
+    #[test]
+    fn d18_strict_makes_the_commands_strict() {
+        let command = |strict, verb| sent(strict, verb, "in_port=1,actions=drop").command;
+        assert_eq!(command(true, "del-flows"), FlowModCommand::DELETE_STRICT);
+        assert_eq!(command(true, "mod-flows"), FlowModCommand::MODIFY_STRICT);
+        assert_eq!(command(false, "del-flows"), FlowModCommand::DELETE);
+    }
+
+    #[test]
+    fn d19_out_group_is_no_out_port() {
+        let flow_mod = sent(false, "del-flows", "out_group=5");
+        assert_eq!(flow_mod.out_group.0, 5);
+        assert_eq!(flow_mod.out_port, PortNo::ANY);
+    }
+
+    #[test]
+    fn d20_a_meter_needs_no_match() {
+        let flow_mod = sent(false, "add-flow", "table=0,actions=meter:1");
+        assert_eq!(flow_mod.fields, Match::ANY);
+        assert_eq!(flow_mod.instructions.list().len(), 1);
+    }
 }

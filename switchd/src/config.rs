@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn datapath_ids_are_hexadecimal() {
+    fn d16_datapath_ids_are_hexadecimal() {
         assert_eq!(datapath_id("0x1f"), Ok(0x1f));
         assert_eq!(datapath_id("000000000010"), Ok(0x10));
         assert!(datapath_id("0").is_err() && datapath_id("12345678901234567").is_err());
