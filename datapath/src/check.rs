@@ -3,7 +3,7 @@
 use bofuss_oflib::error::{BadAction, MeterModFailed};
 use bofuss_oflib::field::{ETH_TYPE, Field, VID_PRESENT, VLAN_VID};
 use bofuss_oflib::instruction::Instructions;
-use bofuss_oflib::types::TableId;
+use bofuss_oflib::types::{QueueId, TableId};
 use bofuss_oflib::{Action, ErrorCode, ExtValue, FieldMatch, Instruction, Match, PortNo};
 
 use crate::Datapath;
@@ -76,8 +76,8 @@ impl Datapath {
     /// Checks a list of actions; `fields` is `None` for a packet-out, of whose packet nothing is
     /// known and which may go through the tables.
     ///
-    /// Errors: BAD_ACTION with BAD_OUT_PORT, BAD_OUT_GROUP, BAD_ARGUMENT or MATCH_INCONSISTENT, or
-    /// an extension's.
+    /// Errors: BAD_ACTION with BAD_OUT_PORT, BAD_OUT_GROUP, BAD_QUEUE, BAD_ARGUMENT or
+    /// MATCH_INCONSISTENT, or an extension's. A queue that its port does not have is none.
     pub fn check_actions(
         &self,
         table: TableId,
@@ -89,6 +89,7 @@ impl Datapath {
             match action {
                 Action::Output(output) => check_output(output.port, fields.is_none())?,
                 Action::Group(_) => return Err(BadAction::BAD_OUT_GROUP),
+                Action::SetQueue(QueueId::ALL) => return Err(BadAction::BAD_QUEUE),
                 Action::SetField(set) => {
                     if known.lacks(set.0.field) {
                         return Err(BadAction::MATCH_INCONSISTENT);

@@ -15,6 +15,7 @@ use bofuss_packet::{Packet, offload};
 use crate::action_set::ActionSet;
 use crate::features::{self, Shape};
 use crate::normal::Bridge;
+use crate::scheduler::Egress;
 use crate::{DropReason, Entry, EntryKey, Hook, Port, Sink, Step, Table, Time};
 
 /// Entries that one tick expires at most, so that packets need not wait.
@@ -58,6 +59,10 @@ pub struct Datapath {
     pub(crate) n_entries: usize,
     pub(crate) ports: BTreeMap<PortNo, Port>,
     pub(crate) bridge: Bridge,
+    /// What waits at the ports that have queues; kept while a port is away.
+    pub(crate) egress: BTreeMap<PortNo, Egress>,
+    /// Bytes of buffers that wait there.
+    pub(crate) waiting_bytes: usize,
     pub(crate) hooks: Vec<Box<dyn Hook>>,
     /// The next deadline of each entry that has one.
     pub(crate) deadlines: BTreeSet<(Time, TableId, EntryKey)>,
@@ -90,6 +95,8 @@ impl Datapath {
             n_entries: 0,
             ports: BTreeMap::new(),
             bridge: Bridge::default(),
+            egress: BTreeMap::new(),
+            waiting_bytes: 0,
             hooks: Vec::new(),
             deadlines: BTreeSet::new(),
             next_serial: 1,
@@ -179,11 +186,13 @@ impl Datapath {
         expiry
             .into_iter()
             .chain(self.hooks.iter().filter_map(|h| h.next_tick()))
+            .chain(self.egress.values().filter_map(Egress::due))
             .min()
     }
 
-    /// Does what is due: expires entries, lets hooks act. Some may be left for the next tick.
+    /// Does what is due: sends what waited, expires entries, lets hooks act. Some may be left for the next tick.
     pub fn tick<S: Sink>(&mut self, now: Time, sink: &mut S) {
+        self.release_due(now, sink);
         for _ in 0..EXPIRIES_PER_TICK {
             let Some(&due) = self.deadlines.first().filter(|(at, ..)| *at <= now) else {
                 break;
@@ -278,6 +287,9 @@ impl Datapath {
         port.stats.port_no = number;
         port.refresh_live();
         let after = port.desc.clone();
+        if let Some(egress) = self.egress.get_mut(&number) {
+            egress.set_rate(now, after.curr_speed);
+        }
         match before {
             None => sink.port_status(PortStatusReason::ADD, &after),
             Some(before) if before != after => sink.port_status(PortStatusReason::MODIFY, &after),
@@ -293,6 +305,7 @@ impl Datapath {
     pub fn port_removed<S: Sink>(&mut self, now: Time, number: PortNo, sink: &mut S) {
         if let Some(port) = self.ports.remove(&number) {
             self.bridge.forget(number);
+            self.clear_queues(number, DropReason::NoSuchPort, sink);
             sink.port_status(PortStatusReason::DELETE, &port.desc);
             self.hooks
                 .iter_mut()

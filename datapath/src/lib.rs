@@ -18,7 +18,9 @@ mod hook;
 mod normal;
 mod output;
 mod port;
+mod queues;
 mod reference;
+mod scheduler;
 mod sink;
 mod story;
 mod table;
@@ -28,6 +30,10 @@ pub use features::TABLE_CONFIG_BITS;
 pub use flow_mod::Filter;
 pub use hook::{Hook, HookEffect, Verdict};
 pub use port::Port;
+pub use queues::{MAX_QUEUES, MAX_QUEUES_PER_PORT, MAX_WAITING_BYTES, QueueError};
+pub use scheduler::{
+    DEFAULT_QUEUE, Egress, MAX_QUEUE_BYTES, MAX_QUEUE_PACKETS, Queue, QueueSpec, Rate,
+};
 pub use sink::{DropReason, Lost, PacketInEvent, Sink, Step};
 pub use table::{Entry, EntryKey, Table};
 

@@ -108,8 +108,9 @@ impl Datapath {
         }
         let capabilities = self.ports[&number].capabilities;
         let tags = packet.tags_before_ip();
-        if capabilities.take(&packet.frame.offload, tags) {
-            self.hand_over(packet.frame, number, queue, sink);
+        let whole = self.takes_whole(number, queue, &packet.frame);
+        if whole && capabilities.take(&packet.frame.offload, tags) {
+            self.hand_over(now, packet.frame, number, queue, sink);
         } else if packet.frame.offload.gso.is_some() {
             let frame = packet.frame;
             let capable = capabilities.checksum;
@@ -118,18 +119,25 @@ impl Datapath {
                 if !capable {
                     offload::finish_checksum(&mut segment);
                 }
-                self.hand_over(segment, number, queue, sink);
+                self.hand_over(now, segment, number, queue, sink);
             });
             if !whole {
                 self.drop(DropReason::Segmentation, sink);
             }
         } else {
             offload::finish_checksum(&mut packet.frame);
-            self.hand_over(packet.frame, number, queue, sink);
+            self.hand_over(now, packet.frame, number, queue, sink);
         }
     }
 
-    fn hand_over<S: Sink>(&mut self, frame: Frame, number: PortNo, queue: QueueId, sink: &mut S) {
+    /// Gives a frame to its port.
+    pub(crate) fn depart<S: Sink>(
+        &mut self,
+        frame: Frame,
+        number: PortNo,
+        queue: QueueId,
+        sink: &mut S,
+    ) {
         let (packets, bytes) = offload::wire_count(&frame);
         let port = self
             .ports

@@ -32,6 +32,11 @@ pub trait Sink {
     const DRY: bool = false;
     /// Sends a frame out of a port.
     fn transmit(&mut self, port: PortNo, queue: QueueId, frame: Frame);
+    /// Whether a port takes frames now; one that does not has its queues wait for
+    /// [`crate::Datapath::port_has_room`].
+    fn has_room(&self, _port: PortNo) -> bool {
+        true
+    }
     /// Offers a packet to the controllers.
     fn packet_in(&mut self, event: &PacketInEvent<'_>);
     /// Says that an entry with SEND_FLOW_REM is gone.
@@ -84,6 +89,8 @@ pub enum Step<'a> {
     ActionSet,
     /// NORMAL decided: learned or known, in words.
     Normal(&'a str),
+    /// A frame goes to a queue of a port.
+    Queue(PortNo, QueueId),
     /// A frame of so many bytes leaves by a port.
     Transmit(PortNo, usize),
     /// The packet goes to the controllers.
@@ -133,5 +140,8 @@ drop_reasons! {
     LinkLocal "link_local" "NORMAL does not forward link-local control frames";
     Storm "storm" "the port floods more than NORMAL allows";
     Hook "hook" "an extension dropped the packet";
+    QueueFull "queue_full" "the queue is full";
+    QueuesFull "queues_full" "all queues of the switch together are full";
+    QueueGone "queue_gone" "the queue was deleted while the packet waited in it";
     Resubmitted "resubmitted" "a packet-out may go through the tables only once";
 }

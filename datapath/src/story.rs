@@ -48,6 +48,7 @@ impl fmt::Display for Step<'_> {
             Self::Action(action) => write!(f, "    {action}"),
             Self::ActionSet => f.write_str("action set"),
             Self::Normal(what) => write!(f, "    NORMAL {what}"),
+            Self::Queue(port, queue) => write!(f, "    => queue {queue} of port {port}"),
             Self::Transmit(port, bytes) => write!(f, "    => {bytes} bytes leave by port {port}"),
             Self::PacketIn(reason) => write!(f, "    => to the controllers, reason {reason}"),
             Self::Drop(reason) => write!(f, "    => dropped: {}", reason.meaning()),

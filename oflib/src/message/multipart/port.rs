@@ -61,6 +61,7 @@ wire! {
 
 wire! {
     /// What passed through a queue.
+    #[derive(Copy)]
     pub struct QueueStats {
         /// The port.
         pub port_no: PortNo,
