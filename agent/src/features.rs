@@ -15,7 +15,8 @@ impl Switch {
             n_tables: self.datapath.config().n_tables,
             capabilities: Capabilities::FLOW_STATS
                 | Capabilities::TABLE_STATS
-                | Capabilities::PORT_STATS,
+                | Capabilities::PORT_STATS
+                | Capabilities::QUEUE_STATS,
             ..Features::default()
         }
     }

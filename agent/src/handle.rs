@@ -2,19 +2,18 @@
 
 use bofuss_datapath::{TABLE_CONFIG_BITS, Time};
 use bofuss_oflib::error::{
-    BadRequest, GroupModFailed, MeterModFailed, PortModFailed, QueueOpFailed, SwitchConfigFailed,
-    TableModFailed,
+    BadRequest, GroupModFailed, MeterModFailed, PortModFailed, SwitchConfigFailed, TableModFailed,
 };
 use bofuss_oflib::message::config::ConfigFlags;
 use bofuss_oflib::message::group_mod::GroupModCommand;
 use bofuss_oflib::message::meter_mod::MeterModCommand;
 use bofuss_oflib::message::port::PortConfig;
 use bofuss_oflib::message::{
-    ControllerRole, Empty, ErrorMsg, FlowMod, FlowModCommand, PacketOut, PortMod, QueueConfig,
-    QueueConfigRequest, SwitchConfig, TableMod,
+    ControllerRole, Empty, ErrorMsg, FlowMod, FlowModCommand, PacketOut, PortMod, SwitchConfig,
+    TableMod,
 };
 use bofuss_oflib::types::{BufferId, TableId};
-use bofuss_oflib::{Action, ErrorCode, Message, PortNo};
+use bofuss_oflib::{Action, ErrorCode, ExtValue, Message, PortNo};
 use bofuss_packet::Packet;
 
 use crate::connection::{ConnId, Connection, Request};
@@ -61,19 +60,7 @@ impl Switch {
         let reply = match message {
             Message::EchoRequest(data) => Message::EchoReply(data),
             Message::Hello(_) | Message::Error(_) | Message::EchoReply(_) => return Ok(None),
-            Message::Experimenter(value) if trace::asks(&value) => {
-                Message::Experimenter(self.trace(now, &value)?)
-            }
-            Message::Experimenter(value) => {
-                let replies = self
-                    .datapath
-                    .experimenter(now, &value)
-                    .ok_or(BadRequest::BAD_EXPERIMENTER)??;
-                replies
-                    .into_iter()
-                    .for_each(|r| face.send(conn, xid, Message::Experimenter(r)));
-                return Ok(None);
-            }
+            Message::Experimenter(value) => return self.experimenter(now, conn, xid, &value, face),
             Message::FeaturesRequest(_) => Message::FeaturesReply(self.features()),
             Message::GetConfigRequest(_) => Message::GetConfigReply(SwitchConfig {
                 flags: self.datapath.fragments,
@@ -90,7 +77,9 @@ impl Switch {
                 face.flush();
                 Message::BarrierReply(Empty)
             }
-            Message::QueueGetConfigRequest(request) => return self.queues(&request),
+            Message::QueueGetConfigRequest(request) => {
+                Message::QueueGetConfigReply(self.queues(&request)?)
+            }
             Message::RoleRequest(asked) => Message::RoleReply(self.change_role(conn, &asked)?),
             Message::GetAsyncRequest(_) => {
                 Message::GetAsyncReply(self.connection(conn).async_config)
@@ -112,6 +101,31 @@ impl Switch {
             | Message::GetAsyncReply(_) => return Err(BadRequest::BAD_TYPE),
         };
         Ok(Some(reply))
+    }
+
+    /// A message of ours, of BOFUSS, or of an extension. Errors: BAD_REQUEST/BAD_EXPERIMENTER.
+    fn experimenter<F: Face>(
+        &mut self,
+        now: Time,
+        conn: ConnId,
+        xid: u32,
+        value: &ExtValue,
+        face: &mut F,
+    ) -> Answer {
+        if trace::asks(value) {
+            return Ok(Some(Message::Experimenter(self.trace(now, value)?)));
+        }
+        if let Some(done) = self.queue_message(now, value, face) {
+            return done.map(|()| None);
+        }
+        let replies = self
+            .datapath
+            .experimenter(now, value)
+            .ok_or(BadRequest::BAD_EXPERIMENTER)??;
+        replies
+            .into_iter()
+            .for_each(|r| face.send(conn, xid, Message::Experimenter(r)));
+        Ok(None)
     }
 
     /// The connection of the message that is handled.
@@ -216,18 +230,6 @@ impl Switch {
         }
         self.datapath.configure_table(table, table_mod.config);
         Ok(None)
-    }
-
-    fn queues(&self, request: &QueueConfigRequest) -> Answer {
-        let any = request.port == PortNo::ANY;
-        if !any && !self.datapath.ports().contains_key(&request.port) {
-            return Err(QueueOpFailed::BAD_PORT);
-        }
-        let none = QueueConfig {
-            port: request.port,
-            queues: alloc::vec::Vec::new(),
-        };
-        Ok(Some(Message::QueueGetConfigReply(none)))
     }
 }
 

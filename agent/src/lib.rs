@@ -15,6 +15,7 @@ mod fail_mode;
 mod features;
 mod handle;
 mod multipart;
+pub mod queues;
 mod roles;
 mod switch;
 pub mod trace;

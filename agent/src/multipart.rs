@@ -3,12 +3,12 @@
 use alloc::vec::Vec;
 
 use bofuss_datapath::{Port, Time};
-use bofuss_oflib::error::{BadRequest, MeterModFailed, QueueOpFailed};
+use bofuss_oflib::error::{BadRequest, MeterModFailed};
 use bofuss_oflib::message::multipart::{
-    ExtBody, GroupFeatures, MeterFeatures, MeterRequest, PortStats, QueueStatsRequest, ReplyBody,
-    RequestBody, TableStats,
+    ExtBody, GroupFeatures, MeterFeatures, MeterRequest, PortStats, ReplyBody, RequestBody,
+    TableStats,
 };
-use bofuss_oflib::types::{MeterId, QueueId, TableId};
+use bofuss_oflib::types::{MeterId, TableId};
 use bofuss_oflib::{ErrorCode, Message, PortNo};
 
 use crate::connection::ConnId;
@@ -40,7 +40,7 @@ impl Switch {
             RequestBody::PortStats(request) => {
                 ReplyBody::PortStats(self.port_stats(now, request.port_no)?)
             }
-            RequestBody::Queue(request) => self.queue_stats(&request)?,
+            RequestBody::Queue(request) => ReplyBody::Queue(self.queue_stats(now, &request)?),
             RequestBody::Group(_) => ReplyBody::Group(Vec::new()),
             RequestBody::GroupDesc(_) => ReplyBody::GroupDesc(Vec::new()),
             RequestBody::GroupFeatures(_) => ReplyBody::GroupFeatures(GroupFeatures::default()),
@@ -125,18 +125,6 @@ impl Switch {
             .iter()
             .filter(|(number, _)| wanted == PortNo::ANY || wanted == **number);
         Ok(chosen.map(|(_, port)| stats(port)).collect())
-    }
-
-    /// Errors: QUEUE_OP_FAILED with BAD_PORT or BAD_QUEUE: no port has queues.
-    fn queue_stats(&self, request: &QueueStatsRequest) -> Result<ReplyBody, ErrorCode> {
-        let any = request.port_no == PortNo::ANY;
-        if !any && !self.datapath.ports().contains_key(&request.port_no) {
-            return Err(QueueOpFailed::BAD_PORT);
-        }
-        match request.queue_id {
-            QueueId::ALL => Ok(ReplyBody::Queue(Vec::new())),
-            _ => Err(QueueOpFailed::BAD_QUEUE),
-        }
     }
 }
 

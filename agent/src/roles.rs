@@ -48,6 +48,10 @@ impl Switch {
             Message::MultipartRequest(request) => {
                 matches!(&request.body, RequestBody::TableFeatures(wanted) if !wanted.is_empty())
             }
+            // The text does not know these; they change the switch as those above do.
+            Message::Experimenter(value) => crate::queues::ROWS
+                .iter()
+                .any(|row| core::ptr::eq(row, value.row)),
             _ => false,
         }
     }

@@ -26,6 +26,10 @@ pub trait Face {
     /// Whether a connection takes its messages: if not, what may be dropped is, what may wait
     /// waits.
     fn has_room(&self, conn: ConnId) -> bool;
+    /// Whether a port takes frames now; when it does again, [`Switch::port_has_room`] is due.
+    fn port_takes_frames(&self, _port: PortNo) -> bool {
+        true
+    }
     /// Sets a port's link administratively up or down.
     fn set_link(&mut self, port: PortNo, up: bool);
     /// Takes one step of a trace.
@@ -79,6 +83,9 @@ impl<F: Face> Sink for Outlet<'_, F> {
     const TRACES: bool = F::TRACES;
     fn transmit(&mut self, port: PortNo, queue: QueueId, frame: Frame) {
         self.face.transmit(port, queue, frame);
+    }
+    fn has_room(&self, port: PortNo) -> bool {
+        self.face.port_takes_frames(port)
     }
     fn packet_in(&mut self, event: &bofuss_datapath::PacketInEvent<'_>) {
         self.deliver_packet_in(event);
@@ -150,6 +157,12 @@ impl Switch {
     pub fn port_removed<F: Face>(&mut self, now: Time, port: PortNo, face: &mut F) {
         let (datapath, outlet) = parts!(self, now, face);
         datapath.port_removed(now, port, outlet);
+    }
+
+    /// A port that took no frames takes them again.
+    pub fn port_has_room<F: Face>(&mut self, now: Time, port: PortNo, face: &mut F) {
+        let (datapath, outlet) = parts!(self, now, face);
+        datapath.port_has_room(now, port, outlet);
     }
 
     /// What a port's driver lost.

@@ -190,7 +190,8 @@ impl Datapath {
             .min()
     }
 
-    /// Does what is due: sends what waited, expires entries, lets hooks act. Some may be left for the next tick.
+    /// Does what is due: sends what waited, expires entries, lets hooks act. Some may be left for
+    /// the next tick.
     pub fn tick<S: Sink>(&mut self, now: Time, sink: &mut S) {
         self.release_due(now, sink);
         for _ in 0..EXPIRIES_PER_TICK {

@@ -8,6 +8,8 @@ use bofuss_oflib::message::multipart::{PortStats, ReplyBody};
 use bofuss_oflib::message::{Features, PortDesc};
 use bofuss_oflib::wire::Wire;
 
+use crate::queue;
+
 /// A value's text form.
 struct Text<'a, T>(&'a T);
 
@@ -26,6 +28,7 @@ pub(crate) fn reply(message: &Message) {
                 ["normal", "drop", "reassemble", "unknown"][usize::from(config.flags.0 & 3)];
             println!("frags={fragments} miss_send_len={}", config.miss_send_len.0);
         }
+        Message::QueueGetConfigReply(config) => config.queues.iter().for_each(queue::show),
         Message::Experimenter(value) => print!("{}", String::from_utf8_lossy(&value.data.0)),
         message => match crate::verbs::body(message) {
             Some(body) => show_body(body),
@@ -103,6 +106,7 @@ fn show_body(body: &ReplyBody) {
         }
         ReplyBody::TableFeatures(tables) => tables.iter().for_each(|table| show_table(&table.0)),
         ReplyBody::PortStats(ports) => ports.iter().for_each(show_port_stats),
+        ReplyBody::Queue(queues) => queues.iter().for_each(queue::show_stats),
         ReplyBody::PortDesc(ports) => ports.iter().for_each(show_port),
         body => println!(
             "{}",

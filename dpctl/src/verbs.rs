@@ -15,7 +15,7 @@ use bofuss_oflib::types::{BufferId, MaxLen};
 use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Action, Catalogue, Match, Message, PortNo, Version};
 
-use crate::{Failure, find, show};
+use crate::{Failure, find, queue, show};
 
 /// Name, arguments, and what it does, of each verb.
 const VERBS: &[(&str, &str, &str)] = &[
@@ -38,6 +38,15 @@ const VERBS: &[(&str, &str, &str)] = &[
     ),
     ("mod-flows", "FLOW", "change the actions of entries"),
     ("del-flows", "[FLOW]", "delete entries"),
+    (
+        "queue-mod",
+        "PORT QUEUE SPEC",
+        "make or change a queue: min=200,max=10M,priority=1,weight=2",
+    ),
+    ("queue-del", "PORT QUEUE", "delete a queue"),
+    ("queue-get-config", "[PORT]", "the queues"),
+    ("queue-stats", "[PORT [QUEUE]]", "queue counters"),
+    ("set-desc", "TEXT", "describe the switch"),
     (
         "packet-out",
         "IN_PORT ACTIONS HEX...",
@@ -89,8 +98,9 @@ pub(crate) async fn run(words: &[String], strict: bool, timeout: Duration) -> Re
         Requests::Change(messages) => {
             let errors = client.transact(&messages).await.map_err(failed)?;
             if let Some((_, error)) = errors.first() {
+                let hint = queue::hint(error.error);
                 return Err(Failure::Failed(format!(
-                    "{verb}: the switch answered {}",
+                    "{verb}: the switch answered {}{hint}",
                     error.error
                 )));
             }
@@ -110,7 +120,7 @@ pub(crate) async fn run(words: &[String], strict: bool, timeout: Duration) -> Re
 }
 
 /// What a verb sends.
-enum Requests {
+pub(crate) enum Requests {
     /// Requests with replies, to be printed.
     Ask(Vec<Message>),
     /// Messages without replies, behind them a barrier.
@@ -196,6 +206,9 @@ struct Command {
 impl Command {
     /// What a verb with these arguments sends. Errors: which argument is wrong, and why.
     fn requests(&self, verb: &str, arguments: &[&str]) -> Result<Requests, Failure> {
+        if let Some(requests) = queue::requests(verb, arguments)? {
+            return Ok(requests);
+        }
         let multipart = |body| Message::MultipartRequest(MultipartRequest::from(body));
         let ask = |body| Ok(Requests::Ask(vec![multipart(body)]));
         match (verb, arguments) {

@@ -9,6 +9,8 @@ use alloc::{boxed::Box, vec, vec::Vec};
 use bofuss_datapath::Hook;
 use bofuss_oflib::Catalogue;
 
+pub mod queues;
+
 pub use bofuss_agent::trace;
 
 /// Defines the modules, and the lists of what they bring.
@@ -20,6 +22,7 @@ macro_rules! extensions {
         pub fn catalogue() -> Catalogue {
             let mut catalogue = Catalogue::default();
             catalogue.add(&[], &trace::ROWS);
+            catalogue.add(&[], &bofuss_agent::queues::ROWS);
             $(catalogue.add(&$name::FIELDS, &$name::VALUES);)*
             catalogue
         }

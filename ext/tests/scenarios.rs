@@ -5,16 +5,19 @@ use std::sync::Arc;
 
 use bofuss_agent::{ConnId, Face, FailMode, Identity, Request, Switch};
 use bofuss_datapath::{Config, Datapath, Time};
+use bofuss_ext::queues;
 use bofuss_frame::{Capabilities, Frame, Pool};
 use bofuss_oflib::ext::ExtKind;
-use bofuss_oflib::message::multipart::{FlowStatsRequest, ReplyBody, RequestBody, TableFeatures};
+use bofuss_oflib::message::multipart::{
+    FlowStatsRequest, QueueStatsRequest, ReplyBody, RequestBody, TableFeatures,
+};
 use bofuss_oflib::message::port::{PortConfig, PortState};
 use bofuss_oflib::message::{
-    ControllerRole, Empty, FlowModCommand, PacketOut, PortDesc, PortMod, Role,
+    ControllerRole, Empty, FlowModCommand, PacketOut, PortDesc, PortMod, QueueConfigRequest, Role,
 };
 use bofuss_oflib::text::{parse_actions, parse_flow, parse_port};
 use bofuss_oflib::types::{BufferId, QueueId};
-use bofuss_oflib::wire::Bytes;
+use bofuss_oflib::wire::{Bytes, Text};
 use bofuss_oflib::{Catalogue, ExtValue, Mac, Match, Message, PortNo};
 use bofuss_packet::craft::{self, Layer};
 
@@ -94,8 +97,27 @@ impl Face for Recorder {
                         .iter()
                         .map(|table| format!("{conn} {}", reshape::line(table))),
                 ),
+                ReplyBody::Queue(queues) => self.0.extend(queues.iter().map(|q| {
+                    let (port, queue, after) = (q.port_no, q.queue_id, q.duration_sec);
+                    let (packets, bytes, errors) = (q.tx_packets, q.tx_bytes, q.tx_errors);
+                    format!(
+                        "{conn} queue-stats port={port} queue={queue} packets={packets} \
+                         bytes={bytes} errors={errors} after={after}.{:03}s",
+                        q.duration_nsec / 1_000_000
+                    )
+                })),
                 body => self.0.push(format!("{conn} reply {}", body.name())),
             },
+            Message::QueueGetConfigReply(config) => {
+                let queues = config.queues.iter().map(|q| {
+                    let properties = Text(&q.properties);
+                    format!(
+                        "{conn} queue port={} queue={} {properties}",
+                        q.port, q.queue_id
+                    )
+                });
+                self.0.extend(queues);
+            }
             Message::Experimenter(value) => {
                 let args: Vec<_> = value.args.iter().map(u64::to_string).collect();
                 let (name, data) = (value.row.name, hex(&value.data.0));
@@ -205,17 +227,18 @@ impl Stage {
             catalogue,
             pool,
         };
-        (1..=ports).for_each(|port| this.port(PortNo(port), PortState(0)));
+        (1..=ports).for_each(|port| this.port(PortNo(port), PortState(0), 0));
         this.face.0.clear();
         this
     }
 
-    fn port(&mut self, port_no: PortNo, state: PortState) {
+    fn port(&mut self, port_no: PortNo, state: PortState, curr_speed: u32) {
         let hw_addr = Mac([2, 1, 0, 0, 0, port_no.0 as u8]);
         let desc = PortDesc {
             port_no,
             hw_addr,
             state,
+            curr_speed,
             ..PortDesc::default()
         };
         self.switch
@@ -333,7 +356,32 @@ impl Stage {
                 } else {
                     PortState::LINK_DOWN
                 };
-                self.port(parse_port(words[1]).unwrap(), state);
+                self.port(parse_port(words[1]).unwrap(), state, 0);
+            }
+            "speed" => {
+                let port = parse_port(words[1]).unwrap();
+                self.port(port, PortState(0), words[2].parse().unwrap());
+            }
+            "queue-mod" | "queue-del" => {
+                let port = parse_port(words[1]).unwrap();
+                let queue = QueueId(words[2].parse().unwrap());
+                let request = match words.get(3) {
+                    Some(spec) => queues::modify(port, queue, &queues::parse(spec).unwrap()),
+                    None => queues::delete(port, queue),
+                };
+                self.message(Message::Experimenter(request));
+            }
+            "queues" => {
+                let port = parse_port(words[1]).unwrap();
+                self.message(Message::QueueGetConfigRequest(QueueConfigRequest { port }));
+            }
+            "queue-stats" => {
+                let queue = words.get(2).map(|id| QueueId(id.parse().unwrap()));
+                let request = RequestBody::Queue(QueueStatsRequest {
+                    port_no: parse_port(words[1]).unwrap(),
+                    queue_id: queue.unwrap_or(QueueId::ALL),
+                });
+                self.message(Message::MultipartRequest(request.into()));
             }
             "unplug" => {
                 let port = parse_port(words[1]).unwrap();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bofuss_agent::{ConnId, Face, FailMode, Identity, Request, Switch};
 use bofuss_datapath::{Config, Datapath, Time};
-use bofuss_ext::{catalogue, hooks, trace};
+use bofuss_ext::{catalogue, hooks, queues, trace};
 use bofuss_frame::{Capabilities, Frame, Pool};
 use bofuss_oflib::message::{FlowModCommand, PortDesc};
 use bofuss_oflib::text::parse_flow;
@@ -121,8 +121,14 @@ fn no_packet_allocates_after_warm_up() {
         "priority=1,actions=normal",
         "priority=1,ip,actions=set_field:10.9.9.9->nw_dst,dec_ttl,push_vlan:0x8100,output:2",
         "priority=1,in_port=1,actions=output:2,output:3,write_metadata:1,goto_table:1",
+        "priority=1,in_port=1,actions=set_queue:5,output:3",
     ] {
         let mut bench = Bench::new();
+        let queue = queues::parse("priority=3").unwrap();
+        let made = bench
+            .switch
+            .modify_queue(Time(0), PortNo(3), QueueId(5), queue);
+        assert_eq!(made, Ok(()));
         bench.flow(flow);
         bench.flow("table=1,priority=0,actions=write_actions(output:4)");
         let (mut frames, there, back) = (Vec::new(), frame(1, 2), frame(2, 1));

@@ -7,6 +7,9 @@ use std::time::Duration;
 
 use bofuss_agent::FailMode;
 use bofuss_channel::{ActiveAddress, PassiveAddress};
+use bofuss_datapath::QueueSpec;
+use bofuss_ext::queues;
+use bofuss_oflib::types::QueueId;
 use bofuss_oflib::{PortNo, text};
 use serde::Deserialize;
 
@@ -32,6 +35,16 @@ pub struct Options {
     #[arg(long = "port", value_name = "PORT")]
     #[serde(rename = "port")]
     pub ports: Vec<String>,
+    /// The rate of a port instead of its interface's: PORT=RATE, RATE as 500k, 10M or 1G bits a
+    /// second. Repeat for more.
+    #[arg(long = "port-rate", value_name = "PORT=RATE")]
+    #[serde(rename = "port-rate")]
+    pub port_rates: Vec<String>,
+    /// A queue: PORT:QUEUE:min=RATE,max=RATE,priority=N,weight=N; RATE is in bits a second, as 10M,
+    /// or in thousandths of the port's. Repeat for more.
+    #[arg(long = "queue", value_name = "QUEUE")]
+    #[serde(rename = "queue")]
+    pub queues: Vec<String>,
     /// A controller to connect to: tcp:HOST[:PORT] or unix:FILE. Repeat for more.
     #[arg(long = "controller", value_name = "ADDRESS")]
     #[serde(rename = "controller")]
@@ -87,6 +100,19 @@ pub struct PortSpec {
     pub number: PortNo,
     /// What it is.
     pub kind: PortKind,
+    /// Its rate in kb/s, if that is not to be its interface's.
+    pub rate_kbps: Option<u32>,
+}
+
+/// A queue to make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueConfig {
+    /// Its port.
+    pub port: PortNo,
+    /// Its number.
+    pub id: QueueId,
+    /// What it is to be.
+    pub spec: QueueSpec,
 }
 
 impl fmt::Display for PortKind {
@@ -108,6 +134,8 @@ pub struct Config {
     pub datapath_id: Option<u64>,
     /// Its ports.
     pub ports: Vec<PortSpec>,
+    /// Their queues.
+    pub queues: Vec<QueueConfig>,
     /// Its controllers.
     pub controllers: Vec<ActiveAddress>,
     /// Where it listens.
@@ -147,6 +175,8 @@ impl Options {
             name: self.name.or(file.name),
             dpid: self.dpid.or(file.dpid),
             ports: list(self.ports, file.ports),
+            port_rates: list(self.port_rates, file.port_rates),
+            queues: list(self.queues, file.queues),
             controllers: list(self.controllers, file.controllers),
             listen: list(self.listen, file.listen),
             fail_mode: self.fail_mode.or(file.fail_mode),
@@ -175,10 +205,17 @@ impl Options {
             None if self.controllers.is_empty() => FailMode::Standalone,
             None => FailMode::Secure,
         };
+        let mut ports = number_ports(&self.ports)?;
+        self.port_rates
+            .iter()
+            .try_for_each(|text| port_rate(text, &mut ports))?;
+        let queues = self.queues.iter().map(|text| queue(text, &mut ports));
+        let queues = queues.collect::<Result<_, _>>()?;
         Ok(Config {
             name,
             datapath_id: self.dpid.as_deref().map(datapath_id).transpose()?,
-            ports: number_ports(&self.ports)?,
+            queues,
+            ports,
             controllers: addresses("--controller", &self.controllers)?,
             listen: addresses("--listen", &self.listen)?,
             fail_mode,
@@ -257,7 +294,7 @@ fn number_ports(specs: &[String]) -> Result<Vec<PortSpec>, String> {
     let mut ports: Vec<PortSpec> = Vec::new();
     for (place, spec) in (1..).zip(specs) {
         let (number, kind) = match spec.split_once('=') {
-            Some((number, kind)) => (port_number(spec, number)?, kind),
+            Some((number, kind)) => (port_number(&format!("--port {spec}"), number)?, kind),
             None => (PortNo(place), spec.as_str()),
         };
         let kind = port_kind(spec, kind)?;
@@ -267,12 +304,16 @@ fn number_ports(specs: &[String]) -> Result<Vec<PortSpec>, String> {
         if ports.iter().any(|port| port.kind == kind) {
             return Err(format!("--port {spec}: {kind} is a port already"));
         }
-        ports.push(PortSpec { number, kind });
+        ports.push(PortSpec {
+            number,
+            kind,
+            rate_kbps: None,
+        });
     }
     Ok(ports)
 }
 
-fn port_number(spec: &str, number: &str) -> Result<PortNo, String> {
+fn port_number(option: &str, number: &str) -> Result<PortNo, String> {
     let named = if number == "local" {
         Ok(PortNo::LOCAL)
     } else {
@@ -281,10 +322,49 @@ fn port_number(spec: &str, number: &str) -> Result<PortNo, String> {
     match named {
         Ok(port) if port.is_port() => Ok(port),
         _ => Err(format!(
-            "--port {spec}: a port number is 1 to {} or local",
+            "{option}: a port number is 1 to {} or local",
             PortNo::MAX.0
         )),
     }
+}
+
+/// The port of this number. Errors: there is none.
+fn port_named<'a>(
+    option: &str,
+    number: &str,
+    ports: &'a mut [PortSpec],
+) -> Result<&'a mut PortSpec, String> {
+    let number = port_number(option, number)?;
+    let port = ports.iter_mut().find(|port| port.number == number);
+    port.ok_or_else(|| format!("{option}: there is no port {number}"))
+}
+
+fn port_rate(text: &str, ports: &mut [PortSpec]) -> Result<(), String> {
+    let option = format!("--port-rate {text}");
+    let parts = text.split_once('=');
+    let (number, rate) = parts.ok_or_else(|| format!("{option}: it is PORT=RATE, as 2=10M"))?;
+    let kbps = queues::parse_kbps(rate).map_err(|error| format!("{option}: {error}"))?;
+    port_named(&option, number, ports)?.rate_kbps = Some(kbps);
+    Ok(())
+}
+
+fn queue(text: &str, ports: &mut [PortSpec]) -> Result<QueueConfig, String> {
+    let option = format!("--queue {text}");
+    let mut parts = text.splitn(3, ':');
+    let (Some(number), Some(id)) = (parts.next(), parts.next()) else {
+        return Err(format!(
+            "{option}: it is PORT:QUEUE:max=RATE, as 2:1:max=10M"
+        ));
+    };
+    let id = id
+        .parse()
+        .map_err(|_| format!("{option}: '{id}' is no queue number"))?;
+    let spec = queues::parse(parts.next().unwrap_or_default());
+    Ok(QueueConfig {
+        port: port_named(&option, number, ports)?.number,
+        id: QueueId(id),
+        spec: spec.map_err(|error| format!("{option}: {error}"))?,
+    })
 }
 
 fn port_kind(spec: &str, kind: &str) -> Result<PortKind, String> {
@@ -314,6 +394,7 @@ fn port_kind(spec: &str, kind: &str) -> Result<PortKind, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bofuss_datapath::Rate;
 
     fn options(ports: &[&str]) -> Options {
         Options {
@@ -363,6 +444,36 @@ mod tests {
             toml::from_str::<Options>("ports = []").is_err(),
             "an unknown key is refused"
         );
+    }
+
+    #[test]
+    fn rates_and_queues_belong_to_ports() {
+        let mut own = options(&["a", "b"]);
+        own.port_rates.push("2=10M".into());
+        own.queues = ["1:3:max=500k", "2:1:200", "2:0"]
+            .map(String::from)
+            .to_vec();
+        let config = own.clone().resolve().expect("is right");
+        assert_eq!(config.ports[1].rate_kbps, Some(10_000));
+        assert_eq!(config.queues[0].spec.max, Some(Rate::Kbps(500)));
+        assert_eq!(config.queues[1].spec.min, Some(Rate::PerMille(200)));
+        assert_eq!(config.queues[2].spec, QueueSpec::default());
+        for wrong in [
+            "3:1:max=1M",
+            "1",
+            "1:x:max=1M",
+            "1:1:max=1001",
+            "1:1:maximum=1M",
+        ] {
+            let queues = vec![wrong.to_string()];
+            let options = Options {
+                queues,
+                ..own.clone()
+            };
+            assert!(options.resolve().is_err(), "{wrong}");
+        }
+        own.port_rates.push("3=10M".into());
+        assert!(own.resolve().is_err(), "there is no port 3");
     }
 
     #[test]

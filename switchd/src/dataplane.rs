@@ -13,10 +13,13 @@ use bofuss_oflib::PortNo;
 use bofuss_oflib::message::multipart::PortStats;
 use bofuss_ports::{BATCH_FRAMES, LinkEvent, LinkMonitor, PortError};
 use rustix::event::{Timespec, epoll};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
+};
 use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
 
-use crate::config::PortSpec;
+use crate::config::{PortSpec, QueueConfig};
 use crate::face::{PlaneFace, conn_id};
 use crate::port::{self, OpenPort};
 
@@ -31,6 +34,7 @@ const MAX_BACKLOG: usize = 256;
 /// Tokens of the epoll set that are no ports.
 const WAKE: u64 = u64::MAX;
 const LINKS: u64 = u64::MAX - 1;
+const TIMER: u64 = u64::MAX - 2;
 
 /// What the main loop owns.
 pub struct Plane {
@@ -44,6 +48,10 @@ pub struct Plane {
     specs: Vec<(PortSpec, bofuss_ports::AfPacketOptions)>,
     /// Messages of connections whose reply before is not complete.
     backlog: BTreeMap<bofuss_channel::ConnId, VecDeque<Event>>,
+    /// Wakes the loop at the next tick to the microsecond; epoll alone counts in milliseconds.
+    timer: OwnedFd,
+    /// What the timer is set to.
+    alarm: Option<Time>,
     epoch: Instant,
     counted: Instant,
 }
@@ -81,6 +89,9 @@ impl Plane {
         };
         add(parts.wake.as_fd(), WAKE)?;
         add(parts.monitor.fd(), LINKS)?;
+        let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+        let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+        add(timer.as_fd(), TIMER)?;
         let mut this = Self {
             switch: parts.switch,
             face: PlaneFace::new(epoll.try_clone()?),
@@ -91,6 +102,8 @@ impl Plane {
             events: parts.events,
             specs: parts.specs,
             backlog: BTreeMap::new(),
+            timer,
+            alarm: None,
             epoch: now,
             counted: now,
         };
@@ -100,6 +113,13 @@ impl Plane {
         Ok(this)
     }
 
+    /// Makes a queue that is configured. Errors: a sentence for the user.
+    pub fn add_queue(&mut self, queue: &QueueConfig) -> Result<(), String> {
+        let (now, port, id) = (self.now(), queue.port, queue.id);
+        let made = self.switch.modify_queue(now, port, id, queue.spec);
+        made.map_err(|error| format!("--queue {port}:{id}: {error}"))
+    }
+
     /// Runs until the control thread is gone.
     ///
     /// Errors: the system's, which end the switch.
@@ -107,7 +127,7 @@ impl Plane {
         let mut ready: Vec<epoll::Event> = Vec::with_capacity(64);
         let mut frames: Vec<Frame> = Vec::with_capacity(BATCH_FRAMES);
         loop {
-            let timeout = self.timeout();
+            let timeout = self.timeout()?;
             ready.clear();
             match epoll::wait(
                 &self.epoll,
@@ -121,6 +141,10 @@ impl Plane {
                 match event.data.u64() {
                     WAKE => drain(&self.wake),
                     LINKS => self.follow_links()?,
+                    TIMER => {
+                        drain(&self.timer);
+                        self.alarm = None;
+                    }
                     token => self.serve_port(PortNo(token as u32), &mut frames),
                 }
             }
@@ -142,26 +166,38 @@ impl Plane {
         Time(self.epoch.elapsed().as_nanos() as u64)
     }
 
-    /// How long to sleep: not at all if there is work, else until the next tick.
-    fn timeout(&self) -> Option<Timespec> {
+    /// How long to sleep: not at all if there is work, else until something is ready; the timer is
+    /// set to the next tick.
+    fn timeout(&mut self) -> std::io::Result<Option<Timespec>> {
         let busy = self.switch.has_work(&self.face)
             || self
                 .backlog
                 .iter()
                 .any(|(id, _)| self.switch.is_ready(conn_id(*id), &self.face))
             || self.face.has_unpolled();
-        let nanos = match self.switch.next_tick() {
-            _ if busy => 0,
-            None => return None,
-            Some(at) => at.since(self.now()),
-        };
-        let (tv_sec, tv_nsec) = ((nanos / Time::SEC) as i64, (nanos % Time::SEC) as i64);
-        Some(Timespec { tv_sec, tv_nsec })
+        let next = self.switch.next_tick();
+        let nanos = next.map(|at| at.since(self.now()));
+        if busy || nanos == Some(0) {
+            return Ok(Some(Timespec::default()));
+        }
+        if let Some(nanos) = nanos.filter(|_| self.alarm != next) {
+            let (tv_sec, tv_nsec) = ((nanos / Time::SEC) as i64, (nanos % Time::SEC) as i64);
+            let alarm = Itimerspec {
+                it_interval: Timespec::default(),
+                it_value: Timespec { tv_sec, tv_nsec },
+            };
+            timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &alarm)?;
+            self.alarm = next;
+        }
+        Ok(None)
     }
 
     /// Moves one batch from a port through the switch.
     fn serve_port(&mut self, number: PortNo, frames: &mut Vec<Frame>) {
-        self.face.send_queued(number);
+        if self.face.send_queued(number) {
+            let now = self.now();
+            self.switch.port_has_room(now, number, &mut self.face);
+        }
         match self.face.receive(number, &self.pool, frames) {
             Ok(0) => {}
             Ok(_) => {

@@ -133,14 +133,15 @@ impl PlaneFace {
     }
 
     /// Sends what waits for one port, as far as there is room, and watches for room if that is
-    /// short.
-    pub fn send_queued(&mut self, number: PortNo) {
+    /// short. Whether it was short before, and is no more.
+    pub fn send_queued(&mut self, number: PortNo) -> bool {
         let Some(slot) = self.slots.get_mut(&number) else {
-            return;
+            return false;
         };
         if slot.queued.is_empty() && !slot.watched {
-            return;
+            return false;
         }
+        let was_short = slot.watched;
         if let Err(PortError::Io(error)) = slot.port.driver.send(&mut slot.queued) {
             debug!(port = number.0, "sending: {error}");
         }
@@ -156,6 +157,7 @@ impl PlaneFace {
             let _ = epoll::modify(&self.epoll, fd, token, flags);
             slot.watched = wanted;
         }
+        was_short && !slot.watched
     }
 
     /// Sends what waits for all ports.
@@ -166,9 +168,9 @@ impl PlaneFace {
             .filter(|(_, slot)| !slot.queued.is_empty() && !slot.watched);
         // A handful of numbers; the list has no heap when it is empty.
         let numbers: Vec<PortNo> = waiting.map(|(number, _)| *number).collect();
-        numbers
-            .into_iter()
-            .for_each(|number| self.send_queued(number));
+        for number in numbers {
+            self.send_queued(number);
+        }
     }
 
     /// Takes a connection.
@@ -202,6 +204,10 @@ impl Face for PlaneFace {
         if slot.queued.len() >= BATCH_FRAMES && !slot.watched {
             self.send_queued(port);
         }
+    }
+
+    fn port_takes_frames(&self, port: PortNo) -> bool {
+        self.slots.get(&port).is_none_or(|slot| !slot.watched)
     }
 
     fn flush(&mut self) {

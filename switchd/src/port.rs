@@ -32,6 +32,8 @@ pub struct OpenPort {
     pub driver: Box<dyn Port>,
     /// Its interface, if it has one.
     link: Option<Link>,
+    /// Its configured rate, which counts instead of the interface's.
+    rate_kbps: Option<u32>,
     /// Whether a file's frames are at their end.
     ended: bool,
 }
@@ -71,6 +73,7 @@ pub fn open(spec: &PortSpec, options: AfPacketOptions) -> Result<OpenPort, OpenE
         name,
         driver,
         link,
+        rate_kbps: spec.rate_kbps,
         ended: false,
     })
 }
@@ -128,6 +131,7 @@ impl OpenPort {
         let mbps = self.link.as_ref().and_then(Link::speed_mbps).unwrap_or(0);
         let speed = SPEEDS.iter().rev().find(|(at_least, _)| mbps >= *at_least);
         let features = speed.map_or(PortFeatures(0), |row| row.1 | PortFeatures::COPPER);
+        let kbps = self.rate_kbps.unwrap_or(mbps.saturating_mul(1000));
         PortDesc {
             port_no: self.number,
             hw_addr: Mac(self.mac().unwrap_or_default()),
@@ -140,8 +144,8 @@ impl OpenPort {
             },
             curr: features,
             supported: features,
-            curr_speed: mbps.saturating_mul(1000),
-            max_speed: mbps.saturating_mul(1000),
+            curr_speed: kbps,
+            max_speed: kbps,
             ..PortDesc::default()
         }
     }

@@ -184,7 +184,11 @@ fn build(
         wake,
         monitor,
     };
-    let plane = Plane::new(parts).map_err(|e| format!("data plane: {e}"))?;
+    let mut plane = Plane::new(parts).map_err(|e| format!("data plane: {e}"))?;
+    config
+        .queues
+        .iter()
+        .try_for_each(|queue| plane.add_queue(queue))?;
     Ok((plane, datapath_id))
 }
 

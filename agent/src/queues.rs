@@ -1,0 +1,244 @@
+//! Queues as controllers see and make them: QUEUE_GET_CONFIG, the QUEUE multipart, and the
+//! experimenter messages that BOFUSS has for them.
+
+use alloc::{string::String, string::ToString, vec::Vec};
+
+use bofuss_datapath::{Egress, Queue, QueueSpec, Rate, Time};
+use bofuss_oflib::codec::Version;
+use bofuss_oflib::error::{BadRequest, QueueOpFailed};
+use bofuss_oflib::ext::{Arg, ExtKind, ExtRow};
+use bofuss_oflib::message::multipart::{QueueStats, QueueStatsRequest};
+use bofuss_oflib::message::queue::{PacketQueue, QueueProperty};
+use bofuss_oflib::message::{QueueConfig, QueueConfigRequest};
+use bofuss_oflib::types::QueueId;
+use bofuss_oflib::wire::{Bytes, FixedStr, Reader};
+use bofuss_oflib::{Codec, ErrorCode, ExtValue, PortNo};
+
+use crate::switch::{Face, Switch, parts};
+use crate::trace::BOFUSS;
+
+/// OpenFlow's own number as an experimenter, under which BOFUSS has its messages.
+const OPENFLOW: u32 = 0x0000_26e1;
+/// Bytes of a switch's description in SET_DESC, ended by a zero.
+pub const DESC_BYTES: usize = 256;
+
+const QUEUE_ARGS: &[Arg] = &[
+    Arg {
+        name: "port",
+        bytes: 4,
+    },
+    Arg {
+        name: "pad",
+        bytes: 4,
+    },
+];
+
+const fn row(ty: u32, name: &'static str, args: &'static [Arg]) -> ExtRow {
+    ExtRow {
+        kind: ExtKind::Message,
+        experimenter: OPENFLOW,
+        ty,
+        name,
+        args,
+        data: true,
+    }
+}
+
+/// The messages: make or change a queue, delete one (the data is one packet queue of OpenFlow 1.3),
+/// and set the datapath's description.
+pub static ROWS: [ExtRow; 3] = [
+    row(0, "queue_modify", QUEUE_ARGS),
+    row(1, "queue_delete", QUEUE_ARGS),
+    row(2, "set_desc", &[]),
+];
+
+fn codec() -> Codec {
+    Codec::new(Version::V1_3, alloc::sync::Arc::default())
+}
+
+/// A queue's properties. What OpenFlow has none for stands in one of ours: priority and weight in
+/// 16 bits, minimum and maximum rate in kb/s in 32, 4 bytes of zeros.
+///
+/// Choice: a rate in kb/s is listed as thousandths, too, rounded down, where the port has a rate.
+pub fn properties(spec: &QueueSpec, port_kbps: u32) -> Vec<QueueProperty> {
+    let share = |rate: Option<Rate>| match rate? {
+        Rate::PerMille(share) => Some(share),
+        Rate::Kbps(kbps) => {
+            let share = (u64::from(kbps) * 1000).checked_div(port_kbps.into())?;
+            Some(share.min(1000) as u16)
+        }
+    };
+    let own = |rate| match rate {
+        Some(Rate::Kbps(kbps)) => kbps,
+        Some(Rate::PerMille(_)) | None => 0,
+    };
+    let mut list = Vec::new();
+    list.extend(share(spec.min).map(QueueProperty::MinRate));
+    list.extend(share(spec.max).map(QueueProperty::MaxRate));
+    let (min, max) = (own(spec.min), own(spec.max));
+    if (spec.priority, spec.weight, min, max) != (0, 1, 0, 0) {
+        let mut data = Vec::new();
+        data.extend(spec.priority.to_be_bytes());
+        data.extend(spec.weight.to_be_bytes());
+        data.extend([min, max, 0].iter().flat_map(|n| n.to_be_bytes()));
+        list.push(QueueProperty::Experimenter(BOFUSS, Bytes(data)));
+    }
+    list
+}
+
+/// What properties ask for. Errors: BAD_REQUEST with BAD_EXPERIMENTER or BAD_LEN.
+pub fn spec(properties: &[QueueProperty]) -> Result<QueueSpec, ErrorCode> {
+    let mut spec = QueueSpec::default();
+    let share = |rate: u16| (rate <= 1000).then_some(Rate::PerMille(rate));
+    for property in properties {
+        match property {
+            QueueProperty::MinRate(rate) => spec.min = share(*rate),
+            QueueProperty::MaxRate(rate) => spec.max = share(*rate),
+            QueueProperty::Experimenter(BOFUSS, data) => {
+                let codec = codec();
+                let mut r = Reader::new(&codec, &data.0);
+                let read = (|| {
+                    (spec.priority, spec.weight) = (r.get()?, r.get()?);
+                    let rates: (u32, u32) = (r.get()?, r.get()?);
+                    r.take(4)?;
+                    r.finish().map(|()| rates)
+                })();
+                let (min, max) = read.map_err(|_| BadRequest::BAD_LEN)?;
+                let own = |kbps, other| {
+                    if kbps > 0 {
+                        Some(Rate::Kbps(kbps))
+                    } else {
+                        other
+                    }
+                };
+                (spec.min, spec.max) = (own(min, spec.min), own(max, spec.max));
+            }
+            QueueProperty::Experimenter(..) => return Err(BadRequest::BAD_EXPERIMENTER),
+        }
+    }
+    Ok(spec)
+}
+
+impl Switch {
+    /// Makes a queue of a port, or changes it.
+    ///
+    /// Errors: why that cannot be.
+    pub fn modify_queue(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        id: QueueId,
+        spec: QueueSpec,
+    ) -> Result<(), bofuss_datapath::QueueError> {
+        self.datapath.modify_queue(now, port, id, spec)
+    }
+
+    /// Carries out a message of [`ROWS`]; `None` if it is none.
+    ///
+    /// Errors: BAD_REQUEST with BAD_LEN or BAD_EXPERIMENTER, QUEUE_OP_FAILED.
+    pub(crate) fn queue_message<F: Face>(
+        &mut self,
+        now: Time,
+        value: &ExtValue,
+        face: &mut F,
+    ) -> Option<Result<(), ErrorCode>> {
+        let at = ROWS.iter().position(|row| core::ptr::eq(row, value.row))?;
+        Some(if at == 2 {
+            self.set_description(&value.data.0)
+        } else {
+            self.change_queue(now, value, at == 1, face)
+        })
+    }
+
+    fn set_description(&mut self, data: &[u8]) -> Result<(), ErrorCode> {
+        if data.len() != DESC_BYTES {
+            return Err(BadRequest::BAD_LEN);
+        }
+        let text = data.split(|byte| *byte == 0).next().unwrap_or_default();
+        self.identity.desc.dp_desc = FixedStr(String::from_utf8_lossy(text).to_string());
+        Ok(())
+    }
+
+    fn change_queue<F: Face>(
+        &mut self,
+        now: Time,
+        value: &ExtValue,
+        delete: bool,
+        face: &mut F,
+    ) -> Result<(), ErrorCode> {
+        let (codec, port) = (codec(), PortNo(value.args[0] as u32));
+        let mut r = Reader::new(&codec, &value.data.0);
+        let queue = r
+            .get::<PacketQueue>()
+            .and_then(|queue| r.finish().map(|()| queue));
+        let queue = queue.map_err(|error| error.error)?;
+        if delete {
+            let (datapath, outlet) = parts!(self, now, face);
+            return Ok(datapath.delete_queue(port, queue.queue_id, outlet)?);
+        }
+        let spec = spec(&queue.properties)?;
+        Ok(self.modify_queue(now, port, queue.queue_id, spec)?)
+    }
+
+    /// The queues of a port, or of ANY, with their port. Errors: QUEUE_OP_FAILED/BAD_PORT.
+    fn queues_of(&self, wanted: PortNo) -> Result<Vec<(PortNo, &Queue)>, ErrorCode> {
+        let ports = self.datapath.ports();
+        if wanted != PortNo::ANY && !ports.contains_key(&wanted) {
+            return Err(QueueOpFailed::BAD_PORT);
+        }
+        let chosen = ports
+            .keys()
+            .filter(|port| wanted == PortNo::ANY || wanted == **port);
+        let queues = |port: &PortNo| {
+            let queues = self.datapath.egress(*port).map_or(&[][..], Egress::queues);
+            queues
+                .iter()
+                .map(|queue| (*port, queue))
+                .collect::<Vec<_>>()
+        };
+        Ok(chosen.flat_map(queues).collect())
+    }
+
+    /// The body of QUEUE_GET_CONFIG_REPLY. Errors: QUEUE_OP_FAILED/BAD_PORT.
+    pub(crate) fn queues(&self, request: &QueueConfigRequest) -> Result<QueueConfig, ErrorCode> {
+        let kbps = |port| self.datapath.ports()[&port].desc.curr_speed;
+        let shown = |(port, queue): (PortNo, &Queue)| PacketQueue {
+            queue_id: queue.id,
+            port,
+            properties: properties(&queue.spec, kbps(port)),
+        };
+        Ok(QueueConfig {
+            port: request.port,
+            queues: self
+                .queues_of(request.port)?
+                .into_iter()
+                .map(shown)
+                .collect(),
+        })
+    }
+
+    /// The body of a QUEUE reply.
+    ///
+    /// Errors: QUEUE_OP_FAILED with BAD_PORT, or BAD_QUEUE if no port that is asked for has it.
+    pub(crate) fn queue_stats(
+        &self,
+        now: Time,
+        request: &QueueStatsRequest,
+    ) -> Result<Vec<QueueStats>, ErrorCode> {
+        let wanted = request.queue_id;
+        let mut queues = self.queues_of(request.port_no)?;
+        queues.retain(|(_, queue)| wanted == QueueId::ALL || wanted == queue.id);
+        if queues.is_empty() && wanted != QueueId::ALL {
+            return Err(QueueOpFailed::BAD_QUEUE);
+        }
+        let stats = |(_, queue): (PortNo, &Queue)| {
+            let (duration_sec, duration_nsec) = now.duration(queue.since);
+            QueueStats {
+                duration_sec,
+                duration_nsec,
+                ..queue.stats
+            }
+        };
+        Ok(queues.into_iter().map(stats).collect())
+    }
+}

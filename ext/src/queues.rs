@@ -1,0 +1,167 @@
+//! Queues as people and tools write them: text, and the experimenter messages of BOFUSS.
+
+use alloc::{format, string::String, sync::Arc, vec, vec::Vec};
+
+use bofuss_agent::queues::{DESC_BYTES, ROWS};
+pub use bofuss_agent::queues::{properties, spec};
+use bofuss_datapath::{QueueSpec, Rate};
+use bofuss_oflib::codec::Version;
+use bofuss_oflib::ext::ExtRow;
+use bofuss_oflib::message::queue::{PacketQueue, QueueProperty};
+use bofuss_oflib::types::QueueId;
+use bofuss_oflib::wire::{Bytes, Wire, Writer};
+use bofuss_oflib::{Codec, ExtValue, PortNo};
+
+/// A request to make a queue of a port, or to change it.
+pub fn modify(port: PortNo, queue_id: QueueId, spec: &QueueSpec) -> ExtValue {
+    request(&ROWS[0], port, queue_id, properties(spec, 0))
+}
+
+/// A request to delete a queue of a port.
+pub fn delete(port: PortNo, queue_id: QueueId) -> ExtValue {
+    request(&ROWS[1], port, queue_id, Vec::new())
+}
+
+/// A request to change the datapath's description; what is too long is cut.
+pub fn set_desc(text: &str) -> ExtValue {
+    let mut data = text.as_bytes().to_vec();
+    data.truncate(text.floor_char_boundary(DESC_BYTES - 1));
+    data.resize(DESC_BYTES, 0);
+    ExtValue {
+        row: &ROWS[2],
+        args: vec![],
+        data: Bytes(data),
+    }
+}
+
+fn request(
+    row: &'static ExtRow,
+    port: PortNo,
+    queue_id: QueueId,
+    properties: Vec<QueueProperty>,
+) -> ExtValue {
+    let (codec, queue) = (
+        Codec::new(Version::V1_3, Arc::default()),
+        PacketQueue {
+            queue_id,
+            port,
+            properties,
+        },
+    );
+    let mut writer = Writer::new(&codec);
+    queue.encode(&mut writer);
+    ExtValue {
+        row,
+        args: vec![port.0.into(), 0],
+        data: Bytes(writer.bytes),
+    }
+}
+
+/// Reads a queue's text form: `min=RATE,max=RATE,priority=N,weight=N` or less; a RATE is a number
+/// of thousandths of the port's, or bits a second with k, M or G behind the number. A
+/// number alone is the minimum.
+///
+/// Errors: a sentence that says what is wrong, and what would be right.
+pub fn parse(text: &str) -> Result<QueueSpec, String> {
+    let mut spec = QueueSpec::default();
+    for part in text.split(',').filter(|part| !part.is_empty()) {
+        let (key, value) = part.split_once('=').unwrap_or(("min", part));
+        let number = || {
+            value
+                .parse::<u16>()
+                .map_err(|_| format!("'{value}' is no number to 65535"))
+        };
+        match key {
+            "min" => spec.min = Some(rate(value)?),
+            "max" => spec.max = Some(rate(value)?),
+            "priority" => spec.priority = number()?,
+            "weight" => spec.weight = number()?.max(1),
+            _ => return Err(format!("'{key}': there are min, max, priority and weight")),
+        }
+    }
+    Ok(spec)
+}
+
+fn rate(text: &str) -> Result<Rate, String> {
+    let share = text.parse().ok().filter(|share| *share <= 1000);
+    share
+        .map(Rate::PerMille)
+        .map_or_else(|| parse_kbps(text).map(Rate::Kbps), Ok)
+}
+
+/// A queue's text form, as [`parse`] reads it.
+pub fn text(spec: &QueueSpec) -> String {
+    let rate = |name: &str, rate| match rate {
+        Some(Rate::PerMille(share)) => format!("{name}={share},"),
+        Some(Rate::Kbps(kbps)) => {
+            let unit = UNITS.iter().rev().find(|unit| kbps.is_multiple_of(unit.1));
+            let (unit, size) = unit.expect("every number is a multiple of 1");
+            format!("{name}={}{unit},", kbps / size)
+        }
+        None => String::new(),
+    };
+    let (min, max) = (rate("min", spec.min), rate("max", spec.max));
+    format!(
+        "{min}{max}priority={},weight={}",
+        spec.priority, spec.weight
+    )
+}
+
+/// What stands behind the number of a rate, in kb/s.
+const UNITS: [(char, u32); 3] = [('k', 1), ('M', 1_000), ('G', 1_000_000)];
+
+/// Reads bits a second with k, M or G behind the number; in kb/s.
+///
+/// Errors: a sentence that says what would be right.
+pub fn parse_kbps(text: &str) -> Result<u32, String> {
+    let kbps = UNITS.into_iter().find_map(|(unit, kbps)| {
+        let number: u32 = text.strip_suffix(unit)?.parse().ok()?;
+        number.checked_mul(kbps).filter(|kbps| *kbps > 0)
+    });
+    kbps.ok_or_else(|| {
+        format!("'{text}' is no rate: bits a second as 500k, 10M or 1G, or a share, 0 to 1000")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_is_the_same_behind_its_text_and_its_properties() {
+        for line in [
+            "priority=0,weight=1",
+            "min=200,priority=0,weight=1",
+            "min=200,max=10M,priority=0,weight=1",
+            "min=1500k,max=2G,priority=3,weight=7",
+            "max=1000,priority=65535,weight=1",
+        ] {
+            let own = parse(line).expect("is right");
+            assert_eq!(text(&own), line);
+            assert_eq!(spec(&properties(&own, 0)), Ok(own), "{line}");
+            assert_eq!(spec(&properties(&own, 10_000)), Ok(own), "{line}");
+        }
+        assert_eq!(parse("200"), parse("min=200"));
+        for wrong in ["1001", "10m", "5000G", "0k", "weight=x", "rate=1"] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn rates_are_listed_in_thousandths_as_far_as_that_is_known() {
+        let own = parse("min=250,max=2500k").expect("is right");
+        let shares = |port_kbps| properties(&own, port_kbps);
+        assert_eq!(
+            shares(10_000)[..2],
+            [QueueProperty::MinRate(250), QueueProperty::MaxRate(250)]
+        );
+        assert_eq!(
+            shares(1_000)[1],
+            QueueProperty::MaxRate(1000),
+            "a port is not exceeded"
+        );
+        assert!(!shares(0).contains(&QueueProperty::MaxRate(0)));
+        let disabled = [QueueProperty::MinRate(0xffff), QueueProperty::MaxRate(1001)];
+        assert_eq!(spec(&disabled), Ok(QueueSpec::default()));
+    }
+}
