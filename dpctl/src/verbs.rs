@@ -272,12 +272,10 @@ impl Command {
             }
             (verb, _) => {
                 let row = VERBS.iter().find(|(name, ..)| *name == verb);
-                let takes = row.map_or("", |(_, arguments, _)| arguments);
-                let takes = if takes.is_empty() {
-                    "no arguments"
-                } else {
-                    takes
-                };
+                let takes = row.map(|(_, arguments, _)| *arguments);
+                let takes = takes
+                    .filter(|takes| !takes.is_empty())
+                    .unwrap_or("no arguments");
                 Err(Failure::Usage(format!("{verb} takes {takes}")))
             }
         }
