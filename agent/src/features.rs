@@ -16,7 +16,8 @@ impl Switch {
             capabilities: Capabilities::FLOW_STATS
                 | Capabilities::TABLE_STATS
                 | Capabilities::PORT_STATS
-                | Capabilities::QUEUE_STATS,
+                | Capabilities::QUEUE_STATS
+                | Capabilities::GROUP_STATS,
             ..Features::default()
         }
     }

@@ -2,10 +2,9 @@
 
 use bofuss_datapath::{TABLE_CONFIG_BITS, Time};
 use bofuss_oflib::error::{
-    BadRequest, GroupModFailed, MeterModFailed, PortModFailed, SwitchConfigFailed, TableModFailed,
+    BadRequest, MeterModFailed, PortModFailed, SwitchConfigFailed, TableModFailed,
 };
 use bofuss_oflib::message::config::ConfigFlags;
-use bofuss_oflib::message::group_mod::GroupModCommand;
 use bofuss_oflib::message::meter_mod::MeterModCommand;
 use bofuss_oflib::message::port::PortConfig;
 use bofuss_oflib::message::{
@@ -69,7 +68,11 @@ impl Switch {
             Message::SetConfig(config) => return self.set_config(conn, &config),
             Message::PacketOut(out) => return self.packet_out(now, conn, out, face),
             Message::FlowMod(flow_mod) => return self.flow_mod(now, conn, &flow_mod, face),
-            Message::GroupMod(group_mod) => return no_groups(group_mod.command),
+            Message::GroupMod(group_mod) => {
+                let (datapath, outlet) = parts!(self, now, face);
+                datapath.group_mod(now, &group_mod, outlet)?;
+                return Ok(None);
+            }
             Message::PortMod(port_mod) => return self.port_mod(now, &port_mod, face),
             Message::TableMod(table_mod) => return self.table_mod(&table_mod),
             Message::MultipartRequest(r) => return self.multipart(now, conn, xid, r.body, face),
@@ -230,15 +233,6 @@ impl Switch {
         }
         self.datapath.configure_table(table, table_mod.config);
         Ok(None)
-    }
-}
-
-/// The switch has room for no group, as GROUP_FEATURES says.
-fn no_groups(command: GroupModCommand) -> Answer {
-    match command {
-        GroupModCommand::DELETE => Ok(None),
-        GroupModCommand::MODIFY => Err(GroupModFailed::UNKNOWN_GROUP),
-        _ => Err(GroupModFailed::OUT_OF_GROUPS),
     }
 }
 

@@ -5,8 +5,7 @@ use alloc::vec::Vec;
 use bofuss_datapath::{Port, Time};
 use bofuss_oflib::error::{BadRequest, MeterModFailed};
 use bofuss_oflib::message::multipart::{
-    ExtBody, GroupFeatures, MeterFeatures, MeterRequest, PortStats, ReplyBody, RequestBody,
-    TableStats,
+    ExtBody, MeterFeatures, MeterRequest, PortStats, ReplyBody, RequestBody, TableStats,
 };
 use bofuss_oflib::types::{MeterId, TableId};
 use bofuss_oflib::{ErrorCode, Message, PortNo};
@@ -41,9 +40,14 @@ impl Switch {
                 ReplyBody::PortStats(self.port_stats(now, request.port_no)?)
             }
             RequestBody::Queue(request) => ReplyBody::Queue(self.queue_stats(now, &request)?),
-            RequestBody::Group(_) => ReplyBody::Group(Vec::new()),
-            RequestBody::GroupDesc(_) => ReplyBody::GroupDesc(Vec::new()),
-            RequestBody::GroupFeatures(_) => ReplyBody::GroupFeatures(GroupFeatures::default()),
+            RequestBody::Group(request) => {
+                let wanted = request.group_id;
+                ReplyBody::Group(self.datapath.group_stats(now, wanted))
+            }
+            RequestBody::GroupDesc(_) => ReplyBody::GroupDesc(self.datapath.group_descs()),
+            RequestBody::GroupFeatures(_) => {
+                ReplyBody::GroupFeatures(self.datapath.group_features())
+            }
             RequestBody::Meter(request) => {
                 no_meter(&request)?;
                 ReplyBody::Meter(Vec::new())

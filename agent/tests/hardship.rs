@@ -4,7 +4,9 @@
 mod common;
 
 use bofuss_agent::FailMode;
+use bofuss_oflib::message::group_mod::GroupModCommand;
 use bofuss_oflib::message::{FlowModCommand, PacketOut, PortStatusReason};
+use bofuss_oflib::text::parse_group;
 use bofuss_oflib::types::BufferId;
 use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Action, Mac, Message, PortNo};
@@ -188,4 +190,25 @@ fn any_bytes_go_through_any_actions() {
         lab.face.out.clear();
     }
     lab.advance(6000);
+}
+
+#[test]
+fn groups_within_groups_give_a_packet_1024_buckets_and_no_more() {
+    let mut lab = Lab::new(10, FailMode::Secure);
+    for (group, actions) in (1..=3).zip(["output:2", "group:1", "group:2"]) {
+        let bucket = format!(",bucket={actions}").repeat(10);
+        let text = format!("group_id={group},type=all{bucket}");
+        let group_mod = parse_group(&text, GroupModCommand::ADD, &lab.catalogue).unwrap();
+        lab.message(Message::GroupMod(group_mod));
+    }
+    lab.flow(FlowModCommand::ADD, "actions=group:3,output:3");
+    lab.send(1, &raw(1, 2));
+    // Each of the first nine buckets leads to 110 more, of which 100 put the packet out; of what is
+    // left then, 21 do.
+    let sent = |lab: &mut Lab| core::mem::take(&mut lab.face.out).len();
+    assert_eq!(sent(&mut lab), 9 * 100 + 21 + 1, "one is behind the group");
+    lab.flow(FlowModCommand::ADD, "actions=group:2");
+    lab.send(1, &raw(1, 2));
+    assert_eq!(sent(&mut lab), 100);
+    assert_eq!(lab.face.messages, []);
 }

@@ -33,7 +33,7 @@ impl Datapath {
                     Ok(())
                 }
             },
-            Action::Group(_) => return Err(DropReason::NoGroup),
+            Action::Group(id) => return self.enter_group(now, walk, *id, sink),
             Action::SetQueue(queue) => {
                 walk.queue = *queue;
                 Ok(())

@@ -88,6 +88,7 @@ impl Datapath {
         for action in actions {
             match action {
                 Action::Output(output) => check_output(output.port, fields.is_none())?,
+                Action::Group(id) if self.groups.contains_key(id) => {}
                 Action::Group(_) => return Err(BadAction::BAD_OUT_GROUP),
                 Action::SetQueue(QueueId::ALL) => return Err(BadAction::BAD_QUEUE),
                 Action::SetField(set) => {

@@ -8,14 +8,16 @@ use bofuss_oflib::message::config::ConfigFlags;
 use bofuss_oflib::message::multipart::PortStats;
 use bofuss_oflib::message::port::{PortConfig, PortState};
 use bofuss_oflib::message::{FlowRemoved, FlowRemovedReason, PortDesc, PortStatusReason};
-use bofuss_oflib::types::TableId;
+use bofuss_oflib::types::{GroupId, TableId};
 use bofuss_oflib::{ExtValue, PortNo};
 use bofuss_packet::{Packet, offload};
 
 use crate::action_set::ActionSet;
 use crate::features::{self, Shape};
+use crate::group::Group;
 use crate::normal::Bridge;
 use crate::scheduler::Egress;
+use crate::select::Algorithm;
 use crate::{DropReason, Entry, EntryKey, Hook, Port, Sink, Step, Table, Time};
 
 /// Entries that one tick expires at most, so that packets need not wait.
@@ -30,6 +32,14 @@ pub struct Config {
     pub max_entries: u32,
     /// The most entries of all tables together.
     pub max_total_entries: u32,
+    /// The most groups.
+    pub max_groups: u32,
+    /// The most buckets of all groups together.
+    pub max_buckets: u32,
+    /// How select groups choose,
+    pub select: Algorithm,
+    /// and those that do it in another way.
+    pub group_select: BTreeMap<GroupId, Algorithm>,
     /// Seed of every random choice.
     pub seed: u64,
 }
@@ -40,6 +50,10 @@ impl Default for Config {
             n_tables: 64,
             max_entries: 1_000_000,
             max_total_entries: 4_000_000,
+            max_groups: 65_536,
+            max_buckets: 262_144,
+            select: Algorithm::Hash,
+            group_select: BTreeMap::new(),
             seed: 0,
         }
     }
@@ -58,6 +72,9 @@ pub struct Datapath {
     /// Entries of all tables.
     pub(crate) n_entries: usize,
     pub(crate) ports: BTreeMap<PortNo, Port>,
+    pub(crate) groups: BTreeMap<GroupId, Group>,
+    /// Buckets of all groups.
+    pub(crate) n_buckets: usize,
     pub(crate) bridge: Bridge,
     /// What waits at the ports that have queues; kept while a port is away.
     pub(crate) egress: BTreeMap<PortNo, Egress>,
@@ -94,6 +111,8 @@ impl Datapath {
             shapes,
             n_entries: 0,
             ports: BTreeMap::new(),
+            groups: BTreeMap::new(),
+            n_buckets: 0,
             bridge: Bridge::default(),
             egress: BTreeMap::new(),
             waiting_bytes: 0,
@@ -235,6 +254,7 @@ impl Datapath {
     pub(crate) fn take_entry(&mut self, table: TableId, key: EntryKey) -> Option<Entry> {
         let entry = self.tables[usize::from(table.0)].remove(key)?;
         self.n_entries -= 1;
+        self.refer(&entry.instructions, false);
         entry.due.map(|at| self.deadlines.remove(&(at, table, key)));
         Some(entry)
     }
@@ -291,6 +311,7 @@ impl Datapath {
         if let Some(egress) = self.egress.get_mut(&number) {
             egress.set_rate(now, after.curr_speed);
         }
+        self.port_liveness_changed(number);
         match before {
             None => sink.port_status(PortStatusReason::ADD, &after),
             Some(before) if before != after => sink.port_status(PortStatusReason::MODIFY, &after),
@@ -307,6 +328,7 @@ impl Datapath {
         if let Some(port) = self.ports.remove(&number) {
             self.bridge.forget(number);
             self.clear_queues(number, DropReason::NoSuchPort, sink);
+            self.port_liveness_changed(number);
             sink.port_status(PortStatusReason::DELETE, &port.desc);
             self.hooks
                 .iter_mut()
@@ -331,6 +353,7 @@ impl Datapath {
         port.refresh_live();
         let desc = port.desc.clone();
         if before != desc.config {
+            self.port_liveness_changed(number);
             if before.has(PortConfig::PORT_DOWN) != desc.config.has(PortConfig::PORT_DOWN) {
                 sink.set_link(number, !desc.config.has(PortConfig::PORT_DOWN));
             }

@@ -154,6 +154,7 @@ impl Datapath {
             serial: self.next_serial,
         };
         self.next_serial += 1;
+        self.refer(&entry.instructions, true);
         self.tables[usize::from(number.0)].insert(key, entry);
         self.n_entries += 1;
         self.set_deadline(number, key);
@@ -188,18 +189,41 @@ impl Datapath {
     fn modify(&mut self, flow_mod: &FlowMod, strict: bool) {
         let instructions = Rc::new(flow_mod.instructions.clone());
         for (table, key) in self.selected(flow_mod, strict) {
-            if let Some(entry) = self.tables[usize::from(table.0)].get_mut(key) {
-                entry.instructions = Rc::clone(&instructions);
-                if flow_mod.flags.has(FlowModFlags::RESET_COUNTS) {
-                    (entry.packets, entry.bytes) = (0, 0);
-                }
+            let Some(entry) = self.tables[usize::from(table.0)].get_mut(key) else {
+                continue;
+            };
+            let before = core::mem::replace(&mut entry.instructions, Rc::clone(&instructions));
+            if flow_mod.flags.has(FlowModFlags::RESET_COUNTS) {
+                (entry.packets, entry.bytes) = (0, 0);
             }
+            self.refer(&before, false);
+            self.refer(&instructions, true);
         }
     }
 
     fn delete<S: Sink>(&mut self, now: Time, flow_mod: &FlowMod, strict: bool, sink: &mut S) {
         for (table, key) in self.selected(flow_mod, strict) {
             self.remove_entry(now, table, key, FlowRemovedReason::DELETE, sink);
+        }
+    }
+
+    /// Removes the entries of all tables that something is true of.
+    pub(crate) fn remove_entries<S: Sink>(
+        &mut self,
+        now: Time,
+        reason: FlowRemovedReason,
+        goes: impl Fn(&Entry) -> bool,
+        sink: &mut S,
+    ) {
+        let mut found = Vec::new();
+        for (number, table) in (0..).map(TableId).zip(&self.tables) {
+            let entries = table
+                .entries(EntryKey::FIRST)
+                .filter(|(_, entry)| goes(entry));
+            found.extend(entries.map(|(key, _)| (number, key)));
+        }
+        for (table, key) in found {
+            self.remove_entry(now, table, key, reason, sink);
         }
     }
 }

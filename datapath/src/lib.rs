@@ -9,11 +9,13 @@ extern crate alloc;
 
 mod action_set;
 mod apply;
+mod bucket;
 mod check;
 mod datapath;
 mod features;
 mod fits;
 mod flow_mod;
+mod group;
 mod hook;
 mod normal;
 mod output;
@@ -21,10 +23,12 @@ mod port;
 mod queues;
 mod reference;
 mod scheduler;
+mod select;
 mod sink;
 mod story;
 mod table;
 
+pub use bucket::{MAX_BUCKETS_PER_PACKET, MAX_CHAIN};
 pub use datapath::{Config, Datapath};
 pub use features::TABLE_CONFIG_BITS;
 pub use flow_mod::Filter;
@@ -34,6 +38,7 @@ pub use queues::{MAX_QUEUES, MAX_QUEUES_PER_PORT, MAX_WAITING_BYTES, QueueError}
 pub use scheduler::{
     DEFAULT_QUEUE, Egress, MAX_QUEUE_BYTES, MAX_QUEUE_PACKETS, Queue, QueueSpec, Rate,
 };
+pub use select::Algorithm;
 pub use sink::{DropReason, Lost, PacketInEvent, Sink, Step};
 pub use table::{Entry, EntryKey, Table};
 

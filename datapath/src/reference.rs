@@ -12,6 +12,7 @@ use bofuss_oflib::{Action, Catalogue, FieldMatch, Instruction, Match, PortNo};
 use bofuss_packet::{Fragment, Packet, offload};
 
 use crate::action_set::ActionSet;
+use crate::bucket::MAX_BUCKETS_PER_PACKET;
 use crate::{Datapath, DropReason, EntryKey, Lost, Sink, Step, Table, Time, Verdict};
 
 /// Entries that a trace names for having lost a lookup.
@@ -34,6 +35,10 @@ pub(crate) struct Walk {
     pub(crate) sent: bool,
     /// Whether an output to TABLE is allowed: from a packet-out, before the tables.
     pub(crate) may_enter: bool,
+    /// Groups that forwarded to each other so far.
+    pub(crate) depth: u8,
+    /// Buckets that it may still enter.
+    pub(crate) buckets_left: u16,
 }
 
 impl Datapath {
@@ -50,6 +55,8 @@ impl Datapath {
             pending: None,
             sent: false,
             may_enter: false,
+            depth: 0,
+            buckets_left: MAX_BUCKETS_PER_PACKET,
         }
     }
 
@@ -98,6 +105,17 @@ impl Datapath {
         sink: &mut S,
     ) {
         self.spare_set = core::mem::take(&mut walk.set);
+        self.end_copy(now, walk, result, sink);
+    }
+
+    /// The same for a packet that has no action set.
+    pub(crate) fn end_copy<S: Sink>(
+        &mut self,
+        now: Time,
+        mut walk: Walk,
+        result: Result<(), DropReason>,
+        sink: &mut S,
+    ) {
         match (result, walk.pending.take()) {
             (Ok(()), None) if !walk.sent => self.drop(DropReason::NoOutput, sink),
             (Ok(()), None) => {}

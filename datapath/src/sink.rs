@@ -4,8 +4,9 @@
 use alloc::{string::String, vec::Vec};
 
 use bofuss_frame::Frame;
+use bofuss_oflib::message::group_mod::GroupType;
 use bofuss_oflib::message::{FlowRemoved, PacketInReason, PortDesc, PortStatusReason};
-use bofuss_oflib::types::{MaxLen, QueueId, TableId};
+use bofuss_oflib::types::{GroupId, MaxLen, QueueId, TableId};
 use bofuss_oflib::{Action, Instruction, Match, PortNo};
 use bofuss_packet::Packet;
 
@@ -87,6 +88,8 @@ pub enum Step<'a> {
     Action(&'a Action),
     /// The action set is executed.
     ActionSet,
+    /// A bucket of a group gets the packet, or a copy: the group, its type, the bucket's place.
+    Bucket(GroupId, GroupType, usize),
     /// NORMAL decided: learned or known, in words.
     Normal(&'a str),
     /// A frame goes to a queue of a port.
@@ -134,6 +137,8 @@ drop_reasons! {
     NoHeader "no_header" "the header that the action changes is not there";
     NoBuffer "no_buffer" "the pool of frame buffers is empty";
     NoGroup "no_group" "the group does not exist";
+    NoBucket "no_bucket" "no bucket of the group is live";
+    GroupLimit "group_limit" "groups forward the packet to too many buckets, or too deep";
     NoMeter "no_meter" "the meter does not exist";
     Fragment "fragment" "the switch is configured to drop fragments";
     Segmentation "segmentation" "the super-frame cannot be segmented";

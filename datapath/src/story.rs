@@ -47,6 +47,9 @@ impl fmt::Display for Step<'_> {
             Self::Instruction(instruction) => write!(f, "  do {}", Text(*instruction)),
             Self::Action(action) => write!(f, "    {action}"),
             Self::ActionSet => f.write_str("action set"),
+            Self::Bucket(group, ty, place) => {
+                write!(f, "    group {group} ({ty}): bucket {place}")
+            }
             Self::Normal(what) => write!(f, "    NORMAL {what}"),
             Self::Queue(port, queue) => write!(f, "    => queue {queue} of port {port}"),
             Self::Transmit(port, bytes) => write!(f, "    => {bytes} bytes leave by port {port}"),

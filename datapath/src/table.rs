@@ -11,6 +11,7 @@ use bofuss_packet::{Key, KeyMatch, ReadLog};
 use hashbrown::{DefaultHashBuilder, HashTable};
 
 use crate::Time;
+use crate::group::groups;
 
 /// Identifies an entry for as long as the switch runs, and orders entries: highest priority first,
 /// then oldest first.
@@ -86,16 +87,19 @@ impl Entry {
         idle.into_iter().chain(hard).min()
     }
 
+    /// The groups that it forwards to.
+    pub fn groups(&self) -> impl Iterator<Item = GroupId> {
+        groups(self.instructions.actions())
+    }
+
     /// Whether an output to `port` (or any, for ANY) and `group` stands in its instructions.
     pub fn outputs_to(&self, port: PortNo, group: GroupId) -> bool {
-        let mut actions = self.instructions.actions();
         let by_port = port == PortNo::ANY
             || self
                 .instructions
                 .actions()
                 .any(|a| matches!(a, Action::Output(o) if o.port == port));
-        let by_group =
-            group == GroupId::ANY || actions.any(|a| matches!(a, Action::Group(g) if *g == group));
+        let by_group = group == GroupId::ANY || self.groups().any(|named| named == group);
         by_port && by_group
     }
 }

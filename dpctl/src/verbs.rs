@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 use bofuss_channel::{ActiveAddress, Client, ClientError};
 use bofuss_ext::trace;
 use bofuss_oflib::message::config::SwitchConfig;
+use bofuss_oflib::message::group_mod::GroupModCommand;
 use bofuss_oflib::message::multipart::{
-    FlowStatsRequest, MultipartRequest, PortRequest, ReplyBody, RequestBody,
+    FlowStatsRequest, GroupRequest, MultipartRequest, PortRequest, ReplyBody, RequestBody,
 };
-use bofuss_oflib::message::{Empty, FlowModCommand, PacketOut};
-use bofuss_oflib::text::{parse_actions, parse_flow, parse_port};
-use bofuss_oflib::types::{BufferId, MaxLen};
+use bofuss_oflib::message::{Empty, FlowModCommand, GroupMod, PacketOut};
+use bofuss_oflib::text::{parse_actions, parse_flow, parse_group, parse_port};
+use bofuss_oflib::types::{BufferId, GroupId, MaxLen};
 use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Action, Catalogue, Match, Message, PortNo, Version};
 
@@ -47,6 +48,16 @@ const VERBS: &[(&str, &str, &str)] = &[
     ("queue-get-config", "[PORT]", "the queues"),
     ("queue-stats", "[PORT [QUEUE]]", "queue counters"),
     ("set-desc", "TEXT", "describe the switch"),
+    (
+        "add-group",
+        "GROUP",
+        "add a group: group_id=1,type=all,bucket=output:1,bucket=output:2",
+    ),
+    ("mod-group", "GROUP", "change a group's type and buckets"),
+    ("del-groups", "[group_id=N]", "delete a group, or all"),
+    ("dump-groups", "", "the groups"),
+    ("dump-group-stats", "[group_id=N]", "group counters"),
+    ("dump-group-features", "", "what groups can do"),
     (
         "packet-out",
         "IN_PORT ACTIONS HEX...",
@@ -239,6 +250,7 @@ impl Command {
                 self.change(flow, FlowModCommand::DELETE_STRICT)
             }
             ("del-flows", [flow]) => self.change(flow, FlowModCommand::DELETE),
+            (verb, _) if verb.contains("group") => self.group_requests(verb, arguments),
             ("packet-out", [port, actions, packets @ ..]) if !packets.is_empty() => {
                 let actions = parse_actions(actions, &Match::ANY, &self.catalogue);
                 let actions = actions.map_err(|error| Failure::Usage(error.to_string()))?;
@@ -270,14 +282,7 @@ impl Command {
                 let request = trace::request(parse_port(port)?, &hex(packet)?);
                 Ok(Requests::Ask(vec![Message::Experimenter(request)]))
             }
-            (verb, _) => {
-                let row = VERBS.iter().find(|(name, ..)| *name == verb);
-                let takes = row.map(|(_, arguments, _)| *arguments);
-                let takes = takes
-                    .filter(|takes| !takes.is_empty())
-                    .unwrap_or("no arguments");
-                Err(Failure::Usage(format!("{verb} takes {takes}")))
-            }
+            (verb, _) => Err(misused(verb)),
         }
     }
 
@@ -285,6 +290,36 @@ impl Command {
         let parsed = parse_flow(flow, command, &self.catalogue);
         let flow_mod = parsed.map_err(|error| Failure::Usage(format!("{flow}: {error}")))?;
         Ok(Requests::Change(vec![Message::FlowMod(flow_mod)]))
+    }
+
+    fn group_requests(&self, verb: &str, arguments: &[&str]) -> Result<Requests, Failure> {
+        let ask =
+            |body: RequestBody| Ok(Requests::Ask(vec![Message::MultipartRequest(body.into())]));
+        match (verb, arguments) {
+            ("add-group", [group]) => self.change_group(group, GroupModCommand::ADD),
+            ("mod-group", [group]) => self.change_group(group, GroupModCommand::MODIFY),
+            ("del-groups", []) => self.change_group("group_id=all", GroupModCommand::DELETE),
+            ("del-groups", [group]) => self.change_group(group, GroupModCommand::DELETE),
+            ("dump-groups", []) => ask(RequestBody::GroupDesc(Empty)),
+            ("dump-group-stats", []) => ask(RequestBody::Group(GroupRequest {
+                group_id: GroupId::ALL,
+            })),
+            ("dump-group-stats", [group]) => ask(RequestBody::Group(GroupRequest {
+                group_id: self.group(group, GroupModCommand::DELETE)?.group_id,
+            })),
+            ("dump-group-features", []) => ask(RequestBody::GroupFeatures(Empty)),
+            (verb, _) => Err(misused(verb)),
+        }
+    }
+
+    fn group(&self, group: &str, command: GroupModCommand) -> Result<GroupMod, Failure> {
+        let parsed = parse_group(group, command, &self.catalogue);
+        parsed.map_err(|error| Failure::Usage(format!("{group}: {error}")))
+    }
+
+    fn change_group(&self, group: &str, command: GroupModCommand) -> Result<Requests, Failure> {
+        let group_mod = self.group(group, command)?;
+        Ok(Requests::Change(vec![Message::GroupMod(group_mod)]))
     }
 
     /// The entries that a flow without actions covers.
@@ -305,6 +340,16 @@ impl Command {
             fields: flow.fields,
         })
     }
+}
+
+/// The error for a verb with arguments that it does not take.
+fn misused(verb: &str) -> Failure {
+    let row = VERBS.iter().find(|(name, ..)| *name == verb);
+    let takes = match row.map_or("", |(_, arguments, _)| arguments) {
+        "" => "no arguments",
+        arguments => arguments,
+    };
+    Failure::Usage(format!("{verb} takes {takes}"))
 }
 
 fn packet_out(in_port: PortNo, actions: &[Action], packet: &str) -> Result<Message, Failure> {

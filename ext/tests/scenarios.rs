@@ -4,19 +4,21 @@
 use std::sync::Arc;
 
 use bofuss_agent::{ConnId, Face, FailMode, Identity, Request, Switch};
-use bofuss_datapath::{Config, Datapath, Time};
+use bofuss_datapath::{Algorithm, Config, Datapath, Time};
 use bofuss_ext::queues;
 use bofuss_frame::{Capabilities, Frame, Pool};
 use bofuss_oflib::ext::ExtKind;
+use bofuss_oflib::message::group_mod::GroupModCommand;
+use bofuss_oflib::message::multipart::group::{BucketCounter, GroupDesc};
 use bofuss_oflib::message::multipart::{
-    FlowStatsRequest, QueueStatsRequest, ReplyBody, RequestBody, TableFeatures,
+    FlowStatsRequest, GroupRequest, QueueStatsRequest, ReplyBody, RequestBody, TableFeatures,
 };
 use bofuss_oflib::message::port::{PortConfig, PortState};
 use bofuss_oflib::message::{
     ControllerRole, Empty, FlowModCommand, PacketOut, PortDesc, PortMod, QueueConfigRequest, Role,
 };
-use bofuss_oflib::text::{parse_actions, parse_flow, parse_port};
-use bofuss_oflib::types::{BufferId, QueueId};
+use bofuss_oflib::text::{parse_actions, parse_flow, parse_group, parse_port};
+use bofuss_oflib::types::{BufferId, GroupId, QueueId};
 use bofuss_oflib::wire::{Bytes, Text};
 use bofuss_oflib::{Catalogue, ExtValue, Mac, Match, Message, PortNo};
 use bofuss_packet::craft::{self, Layer};
@@ -106,6 +108,25 @@ impl Face for Recorder {
                         q.duration_nsec / 1_000_000
                     )
                 })),
+                ReplyBody::GroupDesc(groups) => {
+                    let line = |group: &GroupDesc| format!("{conn} {}", Text(group));
+                    self.0.extend(groups.iter().map(line));
+                }
+                ReplyBody::Group(groups) => self.0.extend(groups.iter().map(|group| {
+                    let g = &group.0;
+                    let counts = |b: &BucketCounter| format!("{}/{}", b.packet_count, b.byte_count);
+                    let buckets: Vec<_> = g.bucket_stats.iter().map(counts).collect();
+                    format!(
+                        "{conn} group {} refs={} packets={} bytes={} after={}s buckets={}",
+                        g.group_id,
+                        g.ref_count,
+                        g.packet_count,
+                        g.byte_count,
+                        g.duration_sec,
+                        buckets.join(",")
+                    )
+                })),
+                ReplyBody::GroupFeatures(f) => self.0.push(format!("{conn} {}", Text(&f))),
                 body => self.0.push(format!("{conn} reply {}", body.name())),
             },
             Message::QueueGetConfigReply(config) => {
@@ -283,6 +304,11 @@ impl Stage {
                 }
                 self.message(Message::FlowMod(flow_mod));
             }
+            "group" => {
+                let command = GroupModCommand::named(words[1]).unwrap();
+                let group = parse_group(&words[2..].join(" "), command, &self.catalogue);
+                self.message(Message::GroupMod(group.unwrap()));
+            }
             "send" => {
                 let frame = self.pool.frame(&frame(&words[2..])).unwrap();
                 let port = parse_port(words[1]).unwrap();
@@ -421,6 +447,9 @@ impl Stage {
                     "table-features" => multipart(RequestBody::TableFeatures(Vec::new())),
                     "ports" => multipart(RequestBody::PortDesc(Empty)),
                     "groups" => multipart(RequestBody::GroupDesc(Empty)),
+                    "group-stats" => multipart(RequestBody::Group(GroupRequest {
+                        group_id: words.get(2).map_or(GroupId::ALL, |id| id.parse().unwrap()),
+                    })),
                     "group-features" => multipart(RequestBody::GroupFeatures(Empty)),
                     "meter-features" => multipart(RequestBody::MeterFeatures(Empty)),
                     "a-reply" => Message::BarrierReply(Empty),
@@ -488,6 +517,9 @@ fn play(name: &str, text: &str, failures: &mut Vec<String>) {
         n_tables: number("tables", 4) as u8,
         max_entries: number("max-entries", 1000),
         max_total_entries: number("max-total-entries", 4000),
+        max_groups: number("max-groups", 100),
+        max_buckets: number("max-buckets", 1000),
+        select: option("select").map_or(Algorithm::Hash, |name| name.parse().unwrap()),
         ..Config::default()
     };
     let profile = option("profile").unwrap_or_default();

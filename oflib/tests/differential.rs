@@ -71,7 +71,9 @@ fn unknown_to_them(codec: &Codec) -> Vec<String> {
         let debug = format!("{action:?}");
         debug.split('(').next().expect("it has a name").to_string()
     };
-    let names = ["Experimenter", "Unknown(", "color="].map(String::from).into_iter();
+    let names = ["Experimenter", "Unknown(", "color="]
+        .map(String::from)
+        .into_iter();
     names
         .chain(fields.map(|field| format!("{}=", field.name)))
         .chain(actions.map(variant))

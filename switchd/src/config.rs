@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use bofuss_agent::FailMode;
 use bofuss_channel::{ActiveAddress, PassiveAddress};
-use bofuss_datapath::QueueSpec;
+use bofuss_datapath::{Algorithm, QueueSpec};
 use bofuss_ext::queues;
-use bofuss_oflib::types::QueueId;
+use bofuss_oflib::types::{GroupId, QueueId};
 use bofuss_oflib::{PortNo, text};
 use serde::Deserialize;
 
@@ -65,6 +65,15 @@ pub struct Options {
     /// The most entries of all tables together [default: 4000000].
     #[arg(long, value_name = "COUNT")]
     pub max_total_entries: Option<u32>,
+    /// How select groups choose a bucket: hash, round-robin or random [default: hash].
+    #[arg(long, value_name = "ALGORITHM")]
+    pub select: Option<String>,
+    /// How one group chooses: GROUP=ALGORITHM, as 7=round-robin. Repeat for more.
+    #[arg(long = "group-select", value_name = "GROUP=ALGORITHM")]
+    pub group_select: Vec<String>,
+    /// Seed of the switch's random choices, and of its hashes [default: 0].
+    #[arg(long, value_name = "NUMBER")]
+    pub seed: Option<u64>,
     /// Take the shape of a given pipeline from a TOML file: its tables, and what each can do.
     #[arg(long, value_name = "FILE")]
     pub profile: Option<PathBuf>,
@@ -183,6 +192,9 @@ impl Options {
             tables: self.tables.or(file.tables),
             max_entries: self.max_entries.or(file.max_entries),
             max_total_entries: self.max_total_entries.or(file.max_total_entries),
+            select: self.select.or(file.select),
+            group_select: list(self.group_select, file.group_select),
+            seed: self.seed.or(file.seed),
             profile: self.profile.or(file.profile),
             inactivity_probe: self.inactivity_probe.or(file.inactivity_probe),
             max_backoff: self.max_backoff.or(file.max_backoff),
@@ -267,8 +279,38 @@ fn table_sizes(
         n_tables,
         max_entries,
         max_total_entries: total,
+        select: options
+            .select
+            .as_deref()
+            .map_or(Ok(default.select), algorithm)?,
+        group_select: options
+            .group_select
+            .iter()
+            .map(group_algorithm)
+            .collect::<Result<_, _>>()?,
+        seed: options.seed.unwrap_or(default.seed),
         ..default
     })
+}
+
+/// Errors: a sentence with the names that would be right.
+fn algorithm(name: &str) -> Result<Algorithm, String> {
+    name.parse()
+        .map_err(|error| format!("--select {name}: {error}"))
+}
+
+fn group_algorithm(text: &String) -> Result<(GroupId, Algorithm), String> {
+    let named = |error: &dyn fmt::Display| format!("--group-select {text}: {error}");
+    let (group, name) = text
+        .split_once('=')
+        .ok_or_else(|| named(&"write GROUP=ALGORITHM, as 7=random"))?;
+    let group = group
+        .parse()
+        .map_err(|_| named(&format!("'{group}' is no group")))?;
+    Ok((
+        GroupId(group),
+        name.parse().map_err(|error: String| named(&error))?,
+    ))
 }
 
 fn addresses<T: FromStr<Err: fmt::Display>>(

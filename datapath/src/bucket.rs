@@ -1,0 +1,133 @@
+//! What a group does to a packet. Spec: OpenFlow 1.3.5 section 5.6.1.
+
+use alloc::rc::Rc;
+
+use bofuss_oflib::message::PacketInReason;
+use bofuss_oflib::message::group_mod::GroupType;
+use bofuss_oflib::message::multipart::group::BucketCounter;
+use bofuss_oflib::types::GroupId;
+use bofuss_packet::{Packet, offload};
+
+use crate::action_set::ActionSet;
+use crate::reference::{NO_COOKIE, Walk};
+use crate::{Datapath, DropReason, Sink, Step, Time};
+
+/// Buckets that one packet may enter, through all groups that forward to groups.
+pub const MAX_BUCKETS_PER_PACKET: u16 = 1024;
+/// Groups that may forward to each other in a row.
+pub const MAX_CHAIN: u8 = 16;
+
+fn count(counter: &mut BucketCounter, (packets, bytes): (u64, u64)) {
+    counter.packet_count += packets;
+    counter.byte_count += bytes;
+}
+
+impl Datapath {
+    /// Sends a packet through a group. The packet itself stays as it is.
+    pub(crate) fn enter_group<S: Sink>(
+        &mut self,
+        now: Time,
+        walk: &mut Walk,
+        id: GroupId,
+        sink: &mut S,
+    ) -> Result<(), DropReason> {
+        let group = self.groups.get(&id).ok_or(DropReason::NoGroup)?;
+        walk.sent = true;
+        if walk.depth >= MAX_CHAIN {
+            return Err(DropReason::GroupLimit);
+        }
+        let per_packet = group.ty == GroupType::SELECT && group.selector.is_per_packet();
+        if !per_packet || walk.packet.frame.offload.gso.is_none() {
+            let packet = walk.packet.try_clone().ok_or(DropReason::NoBuffer)?;
+            return self.choose_buckets(now, walk, packet, id, sink);
+        }
+        let whole = walk.packet.try_clone().ok_or(DropReason::NoBuffer)?;
+        let mut result = Ok(());
+        let segmented = offload::segment(&whole.frame, |segment| {
+            let packet = whole.with_frame(segment);
+            result = result.and(self.choose_buckets(now, walk, packet, id, sink));
+        });
+        match segmented {
+            true => result,
+            false => Err(DropReason::Segmentation),
+        }
+    }
+
+    /// Gives a packet to the buckets that the group's type chooses.
+    fn choose_buckets<S: Sink>(
+        &mut self,
+        now: Time,
+        walk: &mut Walk,
+        packet: Packet,
+        id: GroupId,
+        sink: &mut S,
+    ) -> Result<(), DropReason> {
+        let group = self.groups.get_mut(&id).ok_or(DropReason::NoGroup)?;
+        if !S::DRY {
+            count(&mut group.counter, offload::wire_count(&packet.frame));
+        }
+        let plans = Rc::clone(&group.plans);
+        let chosen = match group.ty {
+            GroupType::SELECT => group.selector.choose(&packet, S::DRY),
+            GroupType::FF => group.live.iter().position(|live| *live),
+            GroupType::INDIRECT => Some(0),
+            _ => {
+                let Some(last) = plans.len().checked_sub(1) else {
+                    return Err(DropReason::NoBucket);
+                };
+                for bucket in 0..last {
+                    match packet.try_clone() {
+                        Some(copy) => self.enter_bucket(now, walk, copy, (id, bucket), sink),
+                        None => self.drop(DropReason::NoBuffer, sink),
+                    }
+                }
+                Some(last)
+            }
+        };
+        let bucket = chosen.ok_or(DropReason::NoBucket)?;
+        self.enter_bucket(now, walk, packet, (id, bucket), sink);
+        Ok(())
+    }
+
+    /// Executes a bucket's action set on a packet of its own.
+    fn enter_bucket<S: Sink>(
+        &mut self,
+        now: Time,
+        walk: &mut Walk,
+        packet: Packet,
+        (id, number): (GroupId, usize),
+        sink: &mut S,
+    ) {
+        let Some(left) = walk.buckets_left.checked_sub(1) else {
+            return self.drop(DropReason::GroupLimit, sink);
+        };
+        let Some(group) = self.groups.get_mut(&id) else {
+            return self.drop(DropReason::NoGroup, sink);
+        };
+        if !S::DRY {
+            let counts = offload::wire_count(&packet.frame);
+            count(&mut group.bucket_counters[number], counts);
+        }
+        if S::TRACES {
+            sink.step(Step::Bucket(id, group.ty, number));
+        }
+        let plans = Rc::clone(&group.plans);
+        let mut copy = Walk {
+            packet,
+            set: ActionSet::default(),
+            table: walk.table,
+            cookie: NO_COOKIE,
+            reason: PacketInReason::ACTION,
+            queue: walk.queue,
+            pending: None,
+            sent: false,
+            may_enter: false,
+            depth: walk.depth + 1,
+            buckets_left: left,
+        };
+        let mut actions = plans[number].actions.iter();
+        let result = actions.try_for_each(|action| self.apply(now, &mut copy, action, sink));
+        walk.buckets_left = copy.buckets_left;
+        self.end_copy(now, copy, result, sink);
+    }
+}
