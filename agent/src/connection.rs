@@ -5,7 +5,7 @@ use alloc::collections::BTreeMap;
 use bofuss_oflib::message::{AsyncConfig, ControllerRole, ErrorMsg, PortDesc, PortStatusReason};
 use bofuss_oflib::types::MaxLen;
 use bofuss_oflib::wire::Bytes;
-use bofuss_oflib::{Message, PortNo};
+use bofuss_oflib::{Message, PortNo, Version};
 
 use crate::buffers::Buffers;
 use crate::dump::Dump;
@@ -33,6 +33,7 @@ pub struct Request {
 pub(crate) struct Connection {
     /// Whether it is to a configured controller (and not from, say, a tool).
     pub(crate) is_controller: bool,
+    pub(crate) version: Version,
     pub(crate) role: ControllerRole,
     pub(crate) async_config: AsyncConfig,
     pub(crate) miss_send_len: MaxLen,
@@ -46,9 +47,10 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(is_controller: bool) -> Self {
+    pub(crate) fn new(version: Version, is_controller: bool) -> Self {
         Self {
             is_controller,
+            version,
             role: ControllerRole::EQUAL,
             async_config: AsyncConfig::INITIAL,
             miss_send_len: DEFAULT_MISS_SEND_LEN,

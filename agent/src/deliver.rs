@@ -22,7 +22,8 @@ const UNASKED: u32 = 0;
 impl<F: Face> Outlet<'_, F> {
     pub(crate) fn deliver_packet_in(&mut self, event: &PacketInEvent<'_>) {
         for (id, conn) in self.connections.iter_mut() {
-            if !conn.wants(|a| (a.packet_in, a.packet_in_slave), event.reason.0) {
+            let wants = conn.wants(|a| (a.packet_in, a.packet_in_slave), event.reason.0);
+            if !wants || (event.unmatched && !conn.version.miss_goes_to_controller()) {
                 continue;
             }
             if !self.face.has_room(*id) {

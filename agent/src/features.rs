@@ -1,7 +1,9 @@
 //! What the switch is.
 
-use bofuss_oflib::message::Features;
+use alloc::vec::Vec;
+
 use bofuss_oflib::message::features::Capabilities;
+use bofuss_oflib::message::{Features, PortDesc};
 
 use crate::Switch;
 use crate::buffers::MAX_BUFFERS;
@@ -18,7 +20,14 @@ impl Switch {
                 | Capabilities::PORT_STATS
                 | Capabilities::QUEUE_STATS
                 | Capabilities::GROUP_STATS,
+            ports: self.port_descs(),
             ..Features::default()
         }
+    }
+
+    /// The description of every port.
+    pub(crate) fn port_descs(&self) -> Vec<PortDesc> {
+        let ports = self.datapath.ports().values();
+        ports.map(|port| port.desc.clone()).collect()
     }
 }

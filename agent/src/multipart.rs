@@ -64,10 +64,7 @@ impl Switch {
                 }
                 ReplyBody::TableFeatures(self.datapath.table_features())
             }
-            RequestBody::PortDesc(_) => {
-                let ports = self.datapath.ports().values();
-                ReplyBody::PortDesc(ports.map(|port| port.desc.clone()).collect())
-            }
+            RequestBody::PortDesc(_) => ReplyBody::PortDesc(self.port_descs()),
             RequestBody::Experimenter(ExtBody(value)) => {
                 let known = self.datapath.experimenter(now, &value);
                 for reply in known.ok_or(BadRequest::BAD_EXPERIMENTER)?? {
@@ -99,14 +96,18 @@ impl Switch {
     }
 
     fn table_stats(&self) -> Vec<TableStats> {
-        let numbered = (0..).map(TableId).zip(self.datapath.tables());
-        numbered
-            .filter(|(table_id, _)| self.datapath.has_table(*table_id))
-            .map(|(table_id, table)| TableStats {
-                table_id,
-                active_count: table.len() as u32,
-                lookup_count: table.lookup_count,
-                matched_count: table.matched_count,
+        self.datapath
+            .table_heads()
+            .map(|head| {
+                let table = &self.datapath.tables()[usize::from(head.table_id.0)];
+                TableStats {
+                    table_id: head.table_id,
+                    active_count: table.len() as u32,
+                    lookup_count: table.lookup_count,
+                    matched_count: table.matched_count,
+                    name: head.name.clone(),
+                    max_entries: head.max_entries,
+                }
             })
             .collect()
     }

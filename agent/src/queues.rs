@@ -6,7 +6,7 @@ use alloc::{string::String, string::ToString, vec::Vec};
 use bofuss_datapath::{Egress, Queue, QueueSpec, Rate, Time};
 use bofuss_oflib::codec::Version;
 use bofuss_oflib::error::{BadRequest, QueueOpFailed};
-use bofuss_oflib::ext::{Arg, ExtKind, ExtRow};
+use bofuss_oflib::ext::{Arg, BOFUSS, ExtKind, ExtRow};
 use bofuss_oflib::message::multipart::{QueueStats, QueueStatsRequest};
 use bofuss_oflib::message::queue::{PacketQueue, QueueProperty};
 use bofuss_oflib::message::{QueueConfig, QueueConfigRequest};
@@ -15,7 +15,6 @@ use bofuss_oflib::wire::{Bytes, FixedStr, Reader};
 use bofuss_oflib::{Codec, ErrorCode, ExtValue, PortNo};
 
 use crate::switch::{Face, Switch, parts};
-use crate::trace::BOFUSS;
 
 /// OpenFlow's own number as an experimenter, under which BOFUSS has its messages.
 const OPENFLOW: u32 = 0x0000_26e1;

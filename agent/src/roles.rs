@@ -13,7 +13,7 @@ impl Switch {
     /// Errors: ROLE_REQUEST_FAILED/STALE for a generation id older than the last.
     pub(crate) fn change_role(&mut self, conn: ConnId, asked: &Role) -> Result<Role, ErrorCode> {
         let elected = asked.role == ControllerRole::MASTER || asked.role == ControllerRole::SLAVE;
-        if elected {
+        if elected && self.connection(conn).version.roles_have_generations() {
             let newer = |last: u64| asked.generation_id.wrapping_sub(last) as i64 >= 0;
             if !self.generation_id.is_none_or(newer) {
                 return Err(RoleRequestFailed::STALE);

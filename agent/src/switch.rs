@@ -7,7 +7,7 @@ use bofuss_frame::{Capabilities, Frame};
 use bofuss_oflib::message::multipart::{Desc, PortStats};
 use bofuss_oflib::message::{FlowRemoved, PortDesc, PortStatusReason};
 use bofuss_oflib::types::QueueId;
-use bofuss_oflib::{Message, PortNo};
+use bofuss_oflib::{Message, PortNo, Version};
 
 use crate::connection::{ConnId, Connection, Request};
 use crate::fail_mode::FailMode;
@@ -86,6 +86,10 @@ impl<F: Face> Sink for Outlet<'_, F> {
     }
     fn has_room(&self, port: PortNo) -> bool {
         self.face.port_takes_frames(port)
+    }
+    fn wants_misses(&self) -> bool {
+        let mut versions = self.connections.values().map(|conn| conn.version);
+        versions.any(Version::miss_goes_to_controller)
     }
     fn packet_in(&mut self, event: &bofuss_datapath::PacketInEvent<'_>) {
         self.deliver_packet_in(event);
@@ -170,10 +174,11 @@ impl Switch {
         self.datapath.set_driver_counters(port, lost);
     }
 
-    /// A connection is up; `is_controller` if it is to a configured controller.
-    pub fn connected(&mut self, now: Time, conn: ConnId, is_controller: bool) {
+    /// A connection that speaks `version` is up; `is_controller` if it is to a configured
+    /// controller.
+    pub fn connected(&mut self, now: Time, conn: ConnId, version: Version, is_controller: bool) {
         self.connections
-            .insert(conn, Connection::new(is_controller));
+            .insert(conn, Connection::new(version, is_controller));
         self.follow_fail_mode(now);
     }
 

@@ -7,7 +7,7 @@ use core::fmt::Write;
 use bofuss_datapath::{PacketInEvent, Sink, Step, Time};
 use bofuss_frame::Frame;
 use bofuss_oflib::error::BadRequest;
-use bofuss_oflib::ext::{Arg, ExtKind, ExtRow};
+use bofuss_oflib::ext::{Arg, BOFUSS, ExtKind, ExtRow};
 use bofuss_oflib::message::{FlowRemoved, PortDesc, PortStatusReason};
 use bofuss_oflib::types::QueueId;
 use bofuss_oflib::wire::Bytes;
@@ -15,9 +15,6 @@ use bofuss_oflib::{ErrorCode, ExtValue, PortNo};
 use bofuss_packet::Packet;
 
 use crate::Switch;
-
-/// Our number as an experimenter: a locally administered OUI, "bof" in ASCII.
-pub const BOFUSS: u32 = 0x0062_6f66;
 
 /// The messages: a request with the frame as its data, a reply with the story as its data, in
 /// UTF-8.

@@ -51,8 +51,8 @@ impl Stage {
         let datapath = Datapath::new(Config::default(), catalogue.clone(), pool);
         let identity = Identity::default();
         let mut switch = Switch::new(Time(0), datapath, identity, FailMode::Secure);
-        switch.connected(Time(0), READER, true);
-        switch.connected(Time(0), WRITER, true);
+        switch.connected(Time(0), READER, Version::V1_3, true);
+        switch.connected(Time(0), WRITER, Version::V1_3, true);
         let face = Outbox::default();
         let mut this = Self {
             switch,

@@ -9,7 +9,7 @@ use bofuss_oflib::message::{FlowModCommand, PacketOut, PortStatusReason};
 use bofuss_oflib::text::parse_group;
 use bofuss_oflib::types::BufferId;
 use bofuss_oflib::wire::Bytes;
-use bofuss_oflib::{Action, Mac, Message, PortNo};
+use bofuss_oflib::{Action, Mac, Message, PortNo, Version};
 use bofuss_packet::craft;
 use common::{CONN, Lab, Random};
 
@@ -111,7 +111,7 @@ fn standalone_with_a_full_table_lets_its_entries_go_on() {
     assert_eq!(lab.switch.datapath().tables()[0].len(), 1);
     lab.send(1, &raw(1, 2));
     assert_eq!(lab.face.out, [2]);
-    lab.switch.connected(lab.now, CONN, true);
+    lab.switch.connected(lab.now, CONN, Version::V1_3, true);
     lab.flow(FlowModCommand::DELETE, "");
     lab.switch.disconnected(lab.now, CONN);
     lab.send(1, &raw(1, 2));

@@ -1,8 +1,6 @@
 //! Turns frames into messages: decodes them and joins the parts of multipart ones.
 
 use bofuss_oflib::error::BadRequest;
-use bofuss_oflib::message::Empty;
-use bofuss_oflib::message::multipart::{ReplyBody, RequestBody};
 use bofuss_oflib::{Codec, DecodeError, ErrorCode, HEADER_BYTES, Message};
 
 use crate::frame::xid_of;
@@ -59,7 +57,8 @@ impl Assembler {
     /// Spec: OpenFlow 1.3.5 section 7.3.5.
     pub(crate) fn receive(&mut self, frame: &[u8]) -> Result<Option<(u32, Message)>, Refused> {
         let (ty, xid) = (frame[1], xid_of(frame));
-        let more = is_multipart(ty) && frame.get(FLAGS_OFFSET).is_some_and(|f| f & MORE != 0);
+        let parts = self.codec.version.is_multipart(ty);
+        let more = parts && frame.get(FLAGS_OFFSET).is_some_and(|f| f & MORE != 0);
         let begun = self.open.iter().position(|s| s.ty == ty && s.xid == xid);
         let begun = begun.map(|at| self.open.swap_remove(at));
         if begun.as_ref().is_some_and(|s| s.joined.is_none()) {
@@ -108,13 +107,6 @@ impl Assembler {
     }
 }
 
-/// Whether messages of this type come in parts.
-fn is_multipart(ty: u8) -> bool {
-    let request = Message::MultipartRequest(RequestBody::Desc(Empty).into());
-    let reply = Message::MultipartReply(ReplyBody::Table(Vec::new()).into());
-    ty == request.type_number() || ty == reply.type_number()
-}
-
 /// Appends a further part. Errors: BAD_REQUEST/BAD_MULTIPART if it does not belong to it.
 fn join(mut joined: Message, part: Message) -> Result<Message, DecodeError> {
     let belongs = match (&mut joined, part) {
@@ -148,8 +140,8 @@ mod tests {
     use std::sync::Arc;
 
     use bofuss_oflib::Version;
-    use bofuss_oflib::message::MultipartRequest;
-    use bofuss_oflib::message::multipart::{FlowStatsRequest, TableFeatures};
+    use bofuss_oflib::message::multipart::{FlowStatsRequest, RequestBody, TableFeatures};
+    use bofuss_oflib::message::{Empty, MultipartRequest};
 
     use super::*;
 

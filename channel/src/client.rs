@@ -4,9 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bofuss_oflib::codec::TooLong;
 use bofuss_oflib::message::{Empty, ErrorMsg};
-use bofuss_oflib::{Catalogue, DecodeError, Message, Version};
+use bofuss_oflib::{Catalogue, DecodeError, EncodeError, Message, Version};
 use tokio::io::{AsyncWriteExt, WriteHalf};
 use tokio::time::timeout;
 
@@ -51,7 +50,7 @@ pub enum ClientError {
     Malformed(DecodeError),
     /// The request cannot be written.
     #[error(transparent)]
-    TooLong(#[from] TooLong),
+    Unsent(#[from] EncodeError),
 }
 
 impl From<std::io::Error> for ClientError {

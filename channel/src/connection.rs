@@ -173,9 +173,15 @@ impl Link<'_> {
             let mut waited_bytes = 0;
             while let Some((xid, message)) = next {
                 waited_bytes += weight_bytes(&message);
-                if self.codec.encode(xid, &message, &mut bytes).is_err() {
+                if let Err(cause) = self.codec.encode(xid, &message, &mut bytes) {
                     let name = message.name();
-                    let _ = self.tell(Event::TooLong { conn, xid, name }).await;
+                    let unsent = Event::Unsent {
+                        conn,
+                        xid,
+                        name,
+                        cause,
+                    };
+                    let _ = self.tell(unsent).await;
                 }
                 let fits = bytes.len() < WRITE_BYTES;
                 next = fits.then(|| queue.try_recv().ok()).flatten();

@@ -4,7 +4,7 @@ use std::{fmt, io};
 
 use bofuss_oflib::message::ErrorMsg;
 use bofuss_oflib::wire::Bytes;
-use bofuss_oflib::{DecodeError, Message, Version};
+use bofuss_oflib::{DecodeError, EncodeError, Message, Version};
 
 use crate::handshake::HELLO_TIMEOUT;
 use crate::{ActiveAddress, PassiveAddress, Sender};
@@ -73,14 +73,16 @@ pub enum Event {
         /// For the log.
         cause: DecodeError,
     },
-    /// A message that the owner sent does not fit OpenFlow's 16-bit length, and was not sent.
-    TooLong {
+    /// A message of the owner's was not sent: it does not fit, or the version cannot say it.
+    Unsent {
         /// Where.
         conn: ConnId,
         /// Its transaction id.
         xid: u32,
         /// The message's name.
         name: &'static str,
+        /// Why.
+        cause: EncodeError,
     },
     /// There is room again, after [`Sender::has_room`] said that there is none.
     Room {

@@ -574,7 +574,7 @@ async fn a_message_that_does_not_fit_is_reported_and_the_next_is_sent() {
     assert!(
         matches!(
             event,
-            Event::TooLong {
+            Event::Unsent {
                 xid: 1,
                 name: "PACKET_IN",
                 ..

@@ -51,6 +51,7 @@ impl Datapath {
             Action::DecMplsTtl => packet.dec_mpls_ttl(),
             Action::CopyTtlOut => packet.copy_ttl_out(),
             Action::CopyTtlIn => packet.copy_ttl_in(),
+            Action::Experimenter(_) if action.is_tag_vlan() => packet.tag_vlan(),
             Action::Experimenter(value) => return self.apply_extension::<S>(now, walk, value),
         };
         match edit {

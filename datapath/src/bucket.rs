@@ -122,6 +122,7 @@ impl Datapath {
             pending: None,
             sent: false,
             may_enter: false,
+            unmatched: false,
             depth: walk.depth + 1,
             buckets_left: left,
         };

@@ -48,21 +48,22 @@ impl Known {
 }
 
 impl Datapath {
-    /// Checks the instructions of an entry of `table` that matches `fields`.
+    /// Checks the instructions of an entry of `table` that matches `fields`; `None` if its actions
+    /// may be about any header.
     ///
     /// Errors: METER_MOD_FAILED/UNKNOWN_METER, BAD_ACTION with BAD_OUT_PORT, BAD_OUT_GROUP,
     /// BAD_ARGUMENT or MATCH_INCONSISTENT, or an extension's.
     pub(crate) fn check_instructions(
         &self,
         table: TableId,
-        fields: &Match,
+        fields: Option<&Match>,
         instructions: &Instructions,
     ) -> Result<(), ErrorCode> {
         for instruction in instructions.list() {
             match instruction {
                 Instruction::Meter(_) => return Err(MeterModFailed::UNKNOWN_METER),
                 Instruction::ApplyActions(actions) | Instruction::WriteActions(actions) => {
-                    self.check_actions(table, Some(fields), actions)?;
+                    self.check_list(table, Known(fields.cloned()), false, actions)?;
                 }
                 Instruction::Experimenter(value) => self.check_extension(value, table)?,
                 Instruction::ClearActions
@@ -84,10 +85,19 @@ impl Datapath {
         fields: Option<&Match>,
         actions: &[Action],
     ) -> Result<(), ErrorCode> {
-        let mut known = Known(fields.cloned());
+        self.check_list(table, Known(fields.cloned()), fields.is_none(), actions)
+    }
+
+    fn check_list(
+        &self,
+        table: TableId,
+        mut known: Known,
+        packet_out: bool,
+        actions: &[Action],
+    ) -> Result<(), ErrorCode> {
         for action in actions {
             match action {
-                Action::Output(output) => check_output(output.port, fields.is_none())?,
+                Action::Output(output) => check_output(output.port, packet_out)?,
                 Action::Group(id) if self.groups.contains_key(id) => {}
                 Action::Group(_) => return Err(BadAction::BAD_OUT_GROUP),
                 Action::SetQueue(QueueId::ALL) => return Err(BadAction::BAD_QUEUE),
@@ -110,6 +120,9 @@ impl Datapath {
                     known.set(ETH_TYPE, ty.0.into());
                 }
                 Action::PopMpls(ty) => known.set(ETH_TYPE, ty.0.into()),
+                Action::Experimenter(_) if action.is_tag_vlan() => {
+                    known.set(VLAN_VID, VID_PRESENT.into());
+                }
                 Action::PopPbb => known = Known(None),
                 Action::Experimenter(value) => self.check_extension(value, table)?,
                 // Any other action may stand in every entry: a new one needs no arm here.

@@ -265,6 +265,11 @@ impl Datapath {
         self.shapes.iter().flatten().map(Shape::told).collect()
     }
 
+    /// Number, name and size of each table of the pipeline.
+    pub fn table_heads(&self) -> impl Iterator<Item = &TableFeatureSet> {
+        self.shapes.iter().flatten().map(|shape| &shape.head)
+    }
+
     /// The most entries of a table.
     pub(crate) fn max_entries(&self, table: TableId) -> usize {
         let shape = self.shapes[usize::from(table.0)].as_ref();

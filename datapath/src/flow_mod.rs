@@ -92,12 +92,14 @@ impl Datapath {
         }
         self.check_features(flow_mod)?;
         if !delete {
-            self.check_instructions(flow_mod.table_id, &flow_mod.fields, &flow_mod.instructions)?;
+            let strict = !flow_mod.flags.has(FlowModFlags::ANY_HEADER);
+            let known = strict.then_some(&flow_mod.fields);
+            self.check_instructions(flow_mod.table_id, known, &flow_mod.instructions)?;
         }
         match flow_mod.command {
             FlowModCommand::ADD => return self.add(now, flow_mod),
-            FlowModCommand::MODIFY => self.modify(flow_mod, false),
-            FlowModCommand::MODIFY_STRICT => self.modify(flow_mod, true),
+            FlowModCommand::MODIFY => return self.modify(now, flow_mod, false),
+            FlowModCommand::MODIFY_STRICT => return self.modify(now, flow_mod, true),
             FlowModCommand::DELETE => self.delete(now, flow_mod, false, sink),
             FlowModCommand::DELETE_STRICT => self.delete(now, flow_mod, true, sink),
             _ => return Err(FlowModFailed::BAD_COMMAND),
@@ -186,9 +188,13 @@ impl Datapath {
         found
     }
 
-    fn modify(&mut self, flow_mod: &FlowMod, strict: bool) {
+    fn modify(&mut self, now: Time, flow_mod: &FlowMod, strict: bool) -> Result<(), ErrorCode> {
         let instructions = Rc::new(flow_mod.instructions.clone());
-        for (table, key) in self.selected(flow_mod, strict) {
+        let selected = self.selected(flow_mod, strict);
+        if selected.is_empty() && flow_mod.flags.has(FlowModFlags::OR_ADD) {
+            return self.add(now, flow_mod);
+        }
+        for (table, key) in selected {
             let Some(entry) = self.tables[usize::from(table.0)].get_mut(key) else {
                 continue;
             };
@@ -199,6 +205,7 @@ impl Datapath {
             self.refer(&before, false);
             self.refer(&instructions, true);
         }
+        Ok(())
     }
 
     fn delete<S: Sink>(&mut self, now: Time, flow_mod: &FlowMod, strict: bool, sink: &mut S) {

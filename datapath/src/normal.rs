@@ -1,6 +1,7 @@
 //! NORMAL: a learning switch with VLANs, ageing, a bounded table and a storm guard.
 
 use bofuss_oflib::field::{ETH_DST, ETH_SRC, VLAN_VID};
+use bofuss_oflib::message::port::PortConfig;
 use bofuss_oflib::types::QueueId;
 use bofuss_oflib::{Mac, PortNo};
 use bofuss_packet::Packet;
@@ -110,7 +111,7 @@ impl Datapath {
             Some(port) if port == ingress => self.drop(DropReason::OutputIsIngress, sink),
             Some(port) => self.transmit(now, packet, port, queue, sink),
             None if S::DRY || !is_port || self.bridge.may_flood(now, ingress) => {
-                self.flood(now, packet, queue, sink)
+                self.flood(now, packet, PortConfig::NO_FLOOD, queue, sink)
             }
             None => self.drop(DropReason::Storm, sink),
         }

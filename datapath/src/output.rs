@@ -46,18 +46,21 @@ impl Datapath {
         let ingress = packet.in_port();
         match port {
             PortNo::NORMAL => self.normal(now, packet, queue, sink),
-            PortNo::FLOOD | PortNo::ALL => self.flood(now, packet, queue, sink),
+            PortNo::FLOOD => self.flood(now, packet, PortConfig::NO_FLOOD, queue, sink),
+            PortNo::ALL => self.flood(now, packet, PortConfig::default(), queue, sink),
             PortNo::IN_PORT => self.transmit(now, packet, ingress, queue, sink),
             port if port == ingress => self.drop(DropReason::OutputIsIngress, sink),
             port => self.transmit(now, packet, port, queue, sink),
         }
     }
 
-    /// Sends a packet out of every port but its ingress and those that forward nothing.
+    /// Sends a packet out of every port but its ingress, those that forward nothing and those with
+    /// a bit of `except`.
     pub(crate) fn flood<S: Sink>(
         &mut self,
         now: Time,
         packet: Packet,
+        except: PortConfig,
         queue: QueueId,
         sink: &mut S,
     ) {
@@ -66,7 +69,8 @@ impl Datapath {
         let mut next = PortNo(0);
         while let Some((&number, port)) = self.ports.range(next..).next() {
             next = PortNo(number.0 + 1);
-            if number == ingress || port.egress_block().is_some() {
+            let excepted = port.desc.config.0 & except.0 != 0;
+            if number == ingress || excepted || port.egress_block().is_some() {
                 continue;
             }
             if let Some(before) = last.replace(number) {
@@ -165,13 +169,16 @@ impl Datapath {
         walk.sent = true;
         let ingress = self.ports.get(&walk.packet.in_port());
         let quiet = ingress.is_some_and(|p| p.desc.config.has(PortConfig::NO_PACKET_IN));
+        if quiet && walk.unmatched {
+            return;
+        }
         if quiet && reason == PacketInReason::NO_MATCH {
             return self.drop(DropReason::NoPacketIn, sink);
         }
         if S::TRACES {
             sink.step(Step::PacketIn(reason));
         }
-        let (table_id, cookie) = (walk.table, walk.cookie);
+        let (table_id, cookie, unmatched) = (walk.table, walk.cookie, walk.unmatched);
         let offer = |packet: &Packet, sink: &mut S| {
             sink.packet_in(&PacketInEvent {
                 packet,
@@ -179,6 +186,7 @@ impl Datapath {
                 table_id,
                 cookie,
                 max_len,
+                unmatched,
             });
         };
         let offload = walk.packet.frame.offload;

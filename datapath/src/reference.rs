@@ -39,6 +39,8 @@ pub(crate) struct Walk {
     pub(crate) depth: u8,
     /// Buckets that it may still enter.
     pub(crate) buckets_left: u16,
+    /// Whether no entry matched.
+    pub(crate) unmatched: bool,
 }
 
 impl Datapath {
@@ -57,6 +59,7 @@ impl Datapath {
             may_enter: false,
             depth: 0,
             buckets_left: MAX_BUCKETS_PER_PACKET,
+            unmatched: false,
         }
     }
 
@@ -190,7 +193,7 @@ impl Datapath {
         if S::TRACES {
             self.trace_lookup(walk, sink);
         }
-        let key = hit.ok_or(DropReason::TableMiss)?;
+        let key = hit.ok_or_else(|| self.no_entry(walk, sink))?;
         let table = &mut self.tables[usize::from(number.0)];
         let entry = table.get_mut(key).expect("the entry was hit just now");
         if !S::DRY {
@@ -219,6 +222,15 @@ impl Datapath {
             next = self.execute(now, walk, instruction, sink)?;
         }
         Ok(next)
+    }
+
+    /// Offers a packet that no entry matches to the controllers, if one takes such packets.
+    fn no_entry<S: Sink>(&mut self, walk: &mut Walk, sink: &mut S) -> DropReason {
+        if sink.wants_misses() {
+            (walk.cookie, walk.unmatched) = (NO_COOKIE, true);
+            self.offer_to_controllers(walk, PacketInReason::NO_MATCH, None, sink);
+        }
+        DropReason::TableMiss
     }
 
     /// Executes one instruction; the table that it goes on with, if any.

@@ -22,6 +22,8 @@ pub struct PacketInEvent<'a> {
     pub cookie: u64,
     /// Bytes that the output action asks for; `None` where the switch configuration decides.
     pub max_len: Option<MaxLen>,
+    /// Whether no entry matched: only for connections where a miss goes to the controller.
+    pub unmatched: bool,
 }
 
 /// Where a datapath's effects go.
@@ -37,6 +39,10 @@ pub trait Sink {
     /// [`crate::Datapath::port_has_room`].
     fn has_room(&self, _port: PortNo) -> bool {
         true
+    }
+    /// Whether packets that no entry matches are offered to the controllers, too.
+    fn wants_misses(&self) -> bool {
+        false
     }
     /// Offers a packet to the controllers.
     fn packet_in(&mut self, event: &PacketInEvent<'_>);

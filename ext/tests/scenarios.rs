@@ -1,6 +1,7 @@
 //! Plays the scenarios of `testdata/scenarios` on a virtual clock; their README tells the format.
 #![allow(clippy::unwrap_used)]
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bofuss_agent::{ConnId, Face, FailMode, Identity, Request, Switch};
@@ -15,21 +16,33 @@ use bofuss_oflib::message::multipart::{
 };
 use bofuss_oflib::message::port::{PortConfig, PortState};
 use bofuss_oflib::message::{
-    ControllerRole, Empty, FlowModCommand, PacketOut, PortDesc, PortMod, QueueConfigRequest, Role,
+    ControllerRole, Empty, ErrorMsg, FlowModCommand, PacketOut, PortDesc, PortMod,
+    QueueConfigRequest, Role,
 };
 use bofuss_oflib::text::{parse_actions, parse_flow, parse_group, parse_port};
 use bofuss_oflib::types::{BufferId, GroupId, QueueId};
 use bofuss_oflib::wire::{Bytes, Text};
-use bofuss_oflib::{Catalogue, ExtValue, Mac, Match, Message, PortNo};
+use bofuss_oflib::{
+    Catalogue, Codec, EncodeError, ErrorCode, ExtValue, Mac, Match, Message, PortNo, Version,
+};
 use bofuss_packet::craft::{self, Layer};
 
 #[path = "scenarios/reshape.rs"]
 mod reshape;
 
 /// What the switch did, a line each, as the scenario writes it behind `> `; whether entries are
-/// told in full.
+/// told in full; how each connection reads it.
 #[derive(Default)]
-struct Recorder(Vec<String>, bool);
+struct Recorder(Vec<String>, bool, BTreeMap<ConnId, Codec>);
+
+/// A message as it arrives at the other end of a connection. Errors: what its version cannot say,
+/// or what is wrong with it.
+fn across(codec: &Codec, message: &Message) -> Result<Result<Message, ErrorCode>, EncodeError> {
+    let mut bytes = Vec::new();
+    codec.encode(7, message, &mut bytes)?;
+    let read = codec.decode(&bytes);
+    Ok(read.map(|(_, message)| message).map_err(|e| e.error))
+}
 
 impl Face for Recorder {
     fn transmit(&mut self, port: PortNo, _: QueueId, frame: Frame) {
@@ -37,6 +50,14 @@ impl Face for Recorder {
     }
     fn flush(&mut self) {}
     fn send(&mut self, conn: ConnId, _: u32, message: Message) {
+        let message = match across(&self.2[&conn], &message) {
+            Ok(message) => message.expect("what was written can be read"),
+            Err(EncodeError::Unsaid(what)) => {
+                let name = message.name();
+                return self.0.push(format!("{} unsaid {name}: {what}", conn.0));
+            }
+            Err(error) => panic!("{error}"),
+        };
         let conn = conn.0;
         match message {
             Message::Error(error) => {
@@ -266,11 +287,24 @@ impl Stage {
             .port_changed(self.now, desc, Capabilities::default(), &mut self.face);
     }
 
+    /// Opens a connection that speaks `version`.
+    fn speaks(&mut self, conn: ConnId, version: Version) {
+        let codec = Codec::new(version, self.catalogue.clone());
+        self.face.2.insert(conn, codec);
+    }
+
     fn message(&mut self, message: Message) {
+        let message = match across(&self.face.2[&self.conn], &message) {
+            Ok(message) => message.map_err(|error| ErrorMsg::quoting(error, &[])),
+            Err(error) => {
+                let line = format!("{} unsaid {}: {error}", self.conn.0, message.name());
+                return self.face.0.push(line);
+            }
+        };
         let request = Request {
             xid: 7,
             head: Bytes::default(),
-            message: Ok(message),
+            message,
         };
         self.switch
             .message(self.now, self.conn, request, &mut self.face);
@@ -352,9 +386,15 @@ impl Stage {
                 ));
             }
             "connect" => {
-                let controller = words.get(2) == Some(&"controller");
+                let controller = words.contains(&"controller");
+                let version = if words.contains(&"1.0") {
+                    Version::V1_0
+                } else {
+                    Version::V1_3
+                };
                 let conn = ConnId(words[1].parse().unwrap());
-                self.switch.connected(self.now, conn, controller);
+                self.speaks(conn, version);
+                self.switch.connected(self.now, conn, version, controller);
             }
             "disconnect" => {
                 self.switch
@@ -525,7 +565,10 @@ fn play(name: &str, text: &str, failures: &mut Vec<String>) {
     let profile = option("profile").unwrap_or_default();
     let mut stage = Stage::new(number("ports", 4), config, &profile, fail_mode);
     if fail_mode == FailMode::Secure {
-        stage.switch.connected(Time(0), ConnId(1), true);
+        stage.speaks(ConnId(1), Version::V1_3);
+        stage
+            .switch
+            .connected(Time(0), ConnId(1), Version::V1_3, true);
     }
     while let Some((at, line)) = lines.next() {
         if line.is_empty() || line.starts_with('#') || line.starts_with("set ") {

@@ -13,7 +13,7 @@ use bofuss_oflib::message::{FlowModCommand, PortDesc};
 use bofuss_oflib::text::parse_flow;
 use bofuss_oflib::types::QueueId;
 use bofuss_oflib::wire::Bytes;
-use bofuss_oflib::{Catalogue, ExtValue, Mac, Message, PortNo};
+use bofuss_oflib::{Catalogue, ExtValue, Mac, Message, PortNo, Version};
 use bofuss_packet::craft;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
@@ -68,7 +68,7 @@ impl Bench {
             };
             switch.port_changed(Time(0), desc, Capabilities::default(), &mut face);
         }
-        switch.connected(Time(0), CONN, true);
+        switch.connected(Time(0), CONN, Version::V1_3, true);
         Self {
             switch,
             face,

@@ -4,7 +4,9 @@ use bofuss_oflib::{Catalogue, Codec, Version};
 
 /// Panics: if the codec breaks its word.
 pub fn run(bytes: &[u8]) {
-    let codec = Codec::new(Version::V1_3, Catalogue::default().into());
+    let own = bytes.first() == Some(&Version::V1_0.0);
+    let version = if own { Version::V1_0 } else { Version::V1_3 };
+    let codec = Codec::new(version, Catalogue::default().into());
     match codec.decode(bytes) {
         Ok((xid, message)) => {
             assert!(!message.to_string().is_empty());

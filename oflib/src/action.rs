@@ -6,7 +6,7 @@ use core::fmt;
 
 use crate::catalogue::Catalogue;
 use crate::error::{BadAction, DecodeError};
-use crate::ext::{ExtKind, ExtValue};
+use crate::ext::{BOFUSS, ExtKind, ExtRow, ExtValue};
 use crate::matching::{FieldMatch, decode_set_field};
 use crate::text::{ActionArg, number};
 use crate::types::{EtherType, GroupId, MaxLen, PortNo, QueueId};
@@ -187,6 +187,17 @@ actions! {
         "pop_pbb" = "001b 0008 00000000";
 }
 
+/// Our own action: pushes a VLAN tag of type 0x8100 with id and priority 0 on a packet that has no
+/// tag. OpenFlow 1.0's SET_VLAN_VID and SET_VLAN_PCP do so before they write.
+pub static TAG_VLAN: ExtRow = ExtRow {
+    kind: ExtKind::Action,
+    experimenter: BOFUSS,
+    ty: 1,
+    name: "tag_vlan",
+    args: &[],
+    data: false,
+};
+
 impl Wire for SetField {
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         decode_set_field(r).map(Self)
@@ -206,6 +217,20 @@ impl Action {
             port,
             max_len: MaxLen(0),
         })
+    }
+
+    /// The action of [`TAG_VLAN`].
+    pub fn tag_vlan() -> Self {
+        Self::Experimenter(ExtValue {
+            row: &TAG_VLAN,
+            args: Vec::new(),
+            data: Default::default(),
+        })
+    }
+
+    /// Whether this is the action of [`TAG_VLAN`].
+    pub fn is_tag_vlan(&self) -> bool {
+        matches!(self, Self::Experimenter(value) if core::ptr::eq(value.row, &TAG_VLAN))
     }
 
     /// Set-field of `field` to the low bits of `value`.

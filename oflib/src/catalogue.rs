@@ -2,6 +2,7 @@
 
 use alloc::{boxed::Box, vec::Vec};
 
+use crate::action::TAG_VLAN;
 use crate::ext::{ExtKind, ExtRow};
 use crate::field::{FIELDS, Field, KEY_BYTES, KEY_STANDARD_BYTES, MAX_FIELDS};
 
@@ -14,11 +15,11 @@ pub struct Catalogue {
 }
 
 impl Default for Catalogue {
-    /// The specification's fields and nothing else.
+    /// The specification's fields, and the one action of our own.
     fn default() -> Self {
         Self {
             fields: FIELDS.iter().collect(),
-            values: Vec::new(),
+            values: [&TAG_VLAN].into(),
             key_end: KEY_STANDARD_BYTES,
         }
     }

@@ -6,29 +6,55 @@ use core::fmt;
 use crate::catalogue::Catalogue;
 use crate::error::{BadRequest, DecodeError};
 use crate::message::Message;
+use crate::v1_0;
 use crate::wire::{Reader, Writer};
 
 /// Bytes of the header that begins every message: version, type, length, transaction id.
 pub const HEADER_BYTES: usize = 8;
+/// The types of multipart messages since 1.1.
+const MULTIPART: [u8; 2] = [18, 19];
 /// The longest message: its length has 16 bits.
 pub const MAX_MESSAGE_BYTES: usize = u16::MAX as usize;
 const MAX_BODY_BYTES: usize = MAX_MESSAGE_BYTES - HEADER_BYTES;
-/// Bytes of a multipart body in front of its list: type, flags, padding.
-const MULTIPART_HEAD_BYTES: usize = 8;
 
 /// An OpenFlow version, by its number on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version(pub u8);
 
 impl Version {
+    /// OpenFlow 1.0.
+    pub const V1_0: Self = Self(1);
     /// OpenFlow 1.3.
     pub const V1_3: Self = Self(4);
     /// Every version that this library speaks, the lowest first.
-    pub const SPOKEN: &'static [Self] = &[Self::V1_3];
+    pub const SPOKEN: &'static [Self] = &[Self::V1_0, Self::V1_3];
 
     /// The bit of this version in a hello's bitmap.
     pub const fn bit(self) -> u32 {
         1 << self.0
+    }
+
+    /// Whether a packet that no entry matches goes to the controller, and is not only dropped.
+    pub fn miss_goes_to_controller(self) -> bool {
+        self == Self::V1_0
+    }
+
+    /// Whether a controller proves by a generation id that its role is the newest.
+    pub fn roles_have_generations(self) -> bool {
+        self != Self::V1_0
+    }
+
+    /// Whether messages of this type come in parts.
+    pub fn is_multipart(self, ty: u8) -> bool {
+        match self {
+            Self::V1_0 => v1_0::STATS.contains(&ty),
+            _ => MULTIPART.contains(&ty),
+        }
+    }
+
+    /// Bytes of a multipart body in front of its list: type, flags and, since 1.1, padding.
+    fn multipart_head_bytes(self) -> usize {
+        if self == Self::V1_0 { 4 } else { 8 }
     }
 }
 
@@ -88,7 +114,10 @@ impl Codec {
         }
         let xid = header.at("xid").get()?;
         r.take(HEADER_BYTES)?;
-        let message = Message::decode_body(ty, &mut r)?;
+        let message = match Version(version) {
+            Version::V1_0 => v1_0::decode_body(ty, &mut r)?,
+            _ => Message::decode_body(ty, &mut r)?,
+        };
         r.at("end of message").finish()?;
         Ok((xid, message))
     }
@@ -96,11 +125,21 @@ impl Codec {
     /// Appends one message to `out`, header included. A multipart message whose list does not fit
     /// is written as several, all but the last with the MORE flag.
     ///
-    /// Errors: [`TooLong`], and nothing appended, for what does not fit and cannot be split.
-    pub fn encode(&self, xid: u32, message: &Message, out: &mut Vec<u8>) -> Result<(), TooLong> {
+    /// Errors: nothing is appended for what does not fit and cannot be split, or cannot be said.
+    pub fn encode(
+        &self,
+        xid: u32,
+        message: &Message,
+        out: &mut Vec<u8>,
+    ) -> Result<(), EncodeError> {
         let mut w = Writer::new(self);
-        message.encode_body(&mut w);
-        let ty = message.type_number();
+        let ty = match self.version {
+            Version::V1_0 => v1_0::encode_body(message, &mut w).map_err(EncodeError::Unsaid)?,
+            _ => {
+                message.encode_body(&mut w);
+                message.type_number()
+            }
+        };
         if w.bytes.len() <= MAX_BODY_BYTES {
             self.frame(ty, xid, &[&w.bytes], out);
             return Ok(());
@@ -113,7 +152,8 @@ impl Codec {
             starts.clear();
         }
         starts.push(w.bytes.len());
-        let head = &w.bytes[..starts[0].min(MULTIPART_HEAD_BYTES)];
+        let head_bytes = self.version.multipart_head_bytes();
+        let head = &w.bytes[..starts[0].min(head_bytes)];
         let mut parts = Vec::new();
         let mut from = starts[0];
         for pair in starts.windows(2) {
@@ -124,7 +164,7 @@ impl Codec {
         }
         parts.push(from..w.bytes.len());
         if starts.len() == 1 || parts.iter().any(|p| p.len() > MAX_BODY_BYTES - head.len()) {
-            return Err(TooLong);
+            return Err(EncodeError::TooLong);
         }
         let last = parts.len() - 1;
         for (i, part) in parts.into_iter().enumerate() {
@@ -149,14 +189,22 @@ impl Codec {
     }
 }
 
-/// A message is longer than its 16-bit length can say.
+/// Why a message is not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooLong;
+pub enum EncodeError {
+    /// It is longer than its 16-bit length can say.
+    TooLong,
+    /// The version has no words for this.
+    Unsaid(&'static str),
+}
 
-impl fmt::Display for TooLong {
+impl fmt::Display for EncodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the message is longer than {MAX_MESSAGE_BYTES} bytes")
+        match self {
+            Self::TooLong => write!(f, "the message is longer than {MAX_MESSAGE_BYTES} bytes"),
+            Self::Unsaid(what) => write!(f, "this OpenFlow version cannot say {what}"),
+        }
     }
 }
 
-impl core::error::Error for TooLong {}
+impl core::error::Error for EncodeError {}

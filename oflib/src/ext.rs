@@ -6,6 +6,9 @@ use core::fmt;
 use crate::error::{BadAction, BadInstruction, BadRequest, DecodeError, ErrorCode};
 use crate::wire::{Bytes, Reader, Wire, Writer};
 
+/// Our own number as an experimenter: a locally administered OUI, "bof" in ASCII.
+pub const BOFUSS: u32 = 0x0062_6f66;
+
 /// Which kind of thing an experimenter value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExtKind {

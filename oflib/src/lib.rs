@@ -19,11 +19,12 @@ pub mod matching;
 pub mod message;
 pub mod text;
 pub mod types;
+mod v1_0;
 pub mod wire;
 
 pub use action::Action;
 pub use catalogue::Catalogue;
-pub use codec::{Codec, Dialect, HEADER_BYTES, Version};
+pub use codec::{Codec, Dialect, EncodeError, HEADER_BYTES, Version};
 pub use error::{DecodeError, ErrorCode};
 pub use ext::ExtValue;
 pub use field::Field;

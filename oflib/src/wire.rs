@@ -311,7 +311,8 @@ impl<const N: usize> From<&str> for FixedStr<N> {
 
 /// Defines a structure whose fields stand on the wire in the order written; `=> N` is N bytes of
 /// padding behind a field, `as hex` a number printed so. The text form is `name=value,...`, or what
-/// the function behind `text` writes.
+/// the function behind `text` writes. What stands behind `also` is not on the 1.3 wire; another
+/// version says it.
 macro_rules! wire {
     (@text $this:ident $f:ident $write:path; $($rest:tt)*) => { $write($this, $f) };
     (@text $this:ident $f:ident; $($field:ident [$($hex:ident)?])*) => {{
@@ -330,10 +331,10 @@ macro_rules! wire {
     };
     ($(#[$m:meta])* pub struct $N:ident $(text $write:path)? {
         $($(#[$fm:meta])* pub $f:ident : $t:ty $(as $hex:ident)? $(=> $pad:literal)?),* $(,)?
-    }) => {
+    } $(also { $($(#[$am:meta])* pub $a:ident : $at:ty),* $(,)? })?) => {
         $(#[$m])*
         #[derive(Clone, Debug, PartialEq, Eq, Default)]
-        pub struct $N { $($(#[$fm])* pub $f: $t),* }
+        pub struct $N { $($(#[$fm])* pub $f: $t,)* $($($(#[$am])* pub $a: $at),*)? }
         impl $crate::wire::Wire for $N {
             fn decode(
                 r: &mut $crate::wire::Reader<'_>,
@@ -342,12 +343,17 @@ macro_rules! wire {
                     let value = r.at(stringify!($f)).get()?;
                     $(r.take($pad)?;)?
                     value
-                }),* })
+                },)* $($($a: <$at>::default()),*)? })
             }
             fn encode(&self, w: &mut $crate::wire::Writer<'_>) {
                 $(w.put(&self.$f)$(.pad($pad))?;)*
             }
             fn text(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                $($(if self.$a != <$at>::default() {
+                    f.write_str(concat!(stringify!($a), "="))?;
+                    $crate::wire::Wire::text(&self.$a, f)?;
+                    f.write_str(",")?;
+                })*)?
                 $crate::wire::wire!(@text self f $($write)?; $($f [$($hex)?])*)
             }
         }
@@ -415,8 +421,13 @@ macro_rules! named {
 pub(crate) use named;
 
 /// Defines a set of flag bits with names; unknown bits are kept. The text form is `a|b|0x80`.
+/// With `as WIRE` the 1.3 wire has only that many of the bits; another version says the others.
 macro_rules! flags {
-    ($(#[$m:meta])* pub struct $N:ident($t:ty) {
+    (@wire $r:ident.get, $t:ty) => { $r.get::<$t>()? };
+    (@wire $r:ident.get, $t:ty as $wire:ty) => { $r.get::<$wire>()? };
+    (@put $w:ident, $value:expr, $t:ty) => { $w.put(&$value) };
+    (@put $w:ident, $value:expr, $t:ty as $wire:ty) => { $w.put(&($value as $wire)) };
+    ($(#[$m:meta])* pub struct $N:ident($t:ty $(as $wire:ty)?) {
         $($(#[$vm:meta])* $V:ident = $value:literal $text:literal),* $(,)?
     }) => {
         $(#[$m])*
@@ -447,10 +458,10 @@ macro_rules! flags {
             fn decode(
                 r: &mut $crate::wire::Reader<'_>,
             ) -> Result<Self, $crate::error::DecodeError> {
-                Ok(Self(r.get()?))
+                Ok(Self(<$t>::from($crate::wire::flags!(@wire r.get, $t $(as $wire)?))))
             }
             fn encode(&self, w: &mut $crate::wire::Writer<'_>) {
-                w.put(&self.0);
+                $crate::wire::flags!(@put w, self.0, $t $(as $wire)?);
             }
             fn text(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
                 let mut bar = "";

@@ -54,6 +54,14 @@ impl Ttl {
 }
 
 impl Packet {
+    /// Pushes a VLAN tag of type 0x8100 with id and priority 0, if there is no tag.
+    pub fn tag_vlan(&mut self) -> Result<(), EditError> {
+        match self.layout.offset(Header::Vlan) {
+            Some(_) => Ok(()),
+            None => self.push_vlan(ethertype::VLAN),
+        }
+    }
+
     /// Writes a field: its bytes, the checksums that cover them, and its slot in the key.
     ///
     /// Shape: the first [`Field::bytes`] bytes of `value`, as in OXM. The packet is not parsed

@@ -9,8 +9,8 @@ use bofuss_agent::{Request, Switch};
 use bofuss_channel::{Event, Origin, Reason};
 use bofuss_datapath::Time;
 use bofuss_frame::{Frame, Pool};
-use bofuss_oflib::PortNo;
 use bofuss_oflib::message::multipart::PortStats;
+use bofuss_oflib::{EncodeError, PortNo};
 use bofuss_ports::{BATCH_FRAMES, LinkEvent, LinkMonitor, PortError};
 use rustix::event::{Timespec, epoll};
 use rustix::time::{
@@ -263,10 +263,7 @@ impl Plane {
                 self.backlog.remove(conn);
                 return self.handle(event);
             }
-            Event::Up { .. }
-            | Event::TooLong { .. }
-            | Event::Room { .. }
-            | Event::Failed { .. } => {
+            Event::Up { .. } | Event::Unsent { .. } | Event::Room { .. } | Event::Failed { .. } => {
                 return self.handle(event);
             }
         };
@@ -289,7 +286,8 @@ impl Plane {
                 info!("{origin}: connected, OpenFlow {version}");
                 let is_controller = matches!(origin, Origin::Active(_));
                 self.face.add_sender(conn_id(conn), sender, origin);
-                self.switch.connected(now, conn_id(conn), is_controller);
+                self.switch
+                    .connected(now, conn_id(conn), version, is_controller);
             }
             Event::Message {
                 conn,
@@ -323,11 +321,14 @@ impl Plane {
                         .message(now, conn_id(conn), request, &mut self.face);
                 }
             }
-            Event::TooLong { conn, name, .. } => {
-                warn!(
-                    "{}: a {name} was too long to be sent",
-                    self.face.peer(conn_id(conn))
-                );
+            Event::Unsent {
+                conn, name, cause, ..
+            } => {
+                let peer = self.face.peer(conn_id(conn));
+                match cause {
+                    EncodeError::TooLong => warn!("{peer}: a {name} was not sent: {cause}"),
+                    EncodeError::Unsaid(_) => debug!("{peer}: a {name} was not sent: {cause}"),
+                }
             }
             Event::Room { .. } => {}
             Event::Down { conn, reason } => {

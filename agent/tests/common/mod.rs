@@ -9,7 +9,7 @@ use bofuss_oflib::message::{FlowModCommand, PortDesc};
 use bofuss_oflib::text::parse_flow;
 use bofuss_oflib::types::QueueId;
 use bofuss_oflib::wire::Bytes;
-use bofuss_oflib::{Catalogue, Message, PortNo};
+use bofuss_oflib::{Catalogue, Message, PortNo, Version};
 
 /// The connection that exists from the start.
 pub const CONN: ConnId = ConnId(1);
@@ -64,7 +64,7 @@ impl Lab {
             pool,
             catalogue,
         };
-        this.switch.connected(Time(0), CONN, true);
+        this.switch.connected(Time(0), CONN, Version::V1_3, true);
         (1..=4).for_each(|port| this.port(port));
         this.face.messages.clear();
         this

@@ -1,5 +1,8 @@
 //! FEATURES_REPLY: what the switch is. Spec: OpenFlow 1.3.5 section 7.3.1.
 
+use alloc::vec::Vec;
+
+use crate::message::PortDesc;
 use crate::wire::{flags, wire};
 
 flags! {
@@ -37,5 +40,8 @@ wire! {
         pub capabilities: Capabilities,
         /// Always zero in OpenFlow 1.3.
         pub reserved: u32,
+    } also {
+        /// The switch's ports, in the versions that list them here (OpenFlow 1.0).
+        pub ports: Vec<PortDesc>,
     }
 }

@@ -25,7 +25,7 @@ named! {
 
 flags! {
     /// Options of an entry (`OFPFF_*`).
-    pub struct FlowModFlags(u16) {
+    pub struct FlowModFlags(u32 as u16) {
         /// Send FLOW_REMOVED when the entry goes.
         SEND_FLOW_REM = 0x1 "send_flow_rem",
         /// Refuse an entry that overlaps one of the same priority.
@@ -36,6 +36,10 @@ flags! {
         NO_PKT_COUNTS = 0x8 "no_packet_counts",
         /// Do not count bytes.
         NO_BYT_COUNTS = 0x10 "no_byte_counts",
+        /// Have a modify that finds no entry add one (OpenFlow 1.0).
+        OR_ADD = 0x1_0000 "or_add",
+        /// Allow actions on headers that the match does not promise (OpenFlow 1.0).
+        ANY_HEADER = 0x2_0000 "any_header",
     }
 }
 

@@ -69,7 +69,7 @@ impl Wire for ExtValue {
 }
 
 /// Where the header has the message's type.
-const TYPE_OFFSET: usize = 1;
+pub(crate) const TYPE_OFFSET: usize = 1;
 
 macro_rules! messages {
     ($($number:literal $V:ident($T:ty) $name:literal;)*) => {

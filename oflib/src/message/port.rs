@@ -6,7 +6,7 @@ use crate::wire::{FixedStr, flags, named, wire};
 
 flags! {
     /// What a controller sets on a port (`OFPPC_*`).
-    pub struct PortConfig(u32) {
+    pub struct PortConfig(u64 as u32) {
         /// Administratively down.
         PORT_DOWN = 0x1 "PORT_DOWN",
         /// Drop all received packets.
@@ -15,6 +15,8 @@ flags! {
         NO_FWD = 0x20 "NO_FWD",
         /// Send no packet-in for the port's packets.
         NO_PACKET_IN = 0x40 "NO_PACKET_IN",
+        /// Leave the port out when flooding (OpenFlow 1.0).
+        NO_FLOOD = 0x1_0000_0000 "NO_FLOOD",
     }
 }
 

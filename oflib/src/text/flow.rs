@@ -111,7 +111,7 @@ fn property(flow: &mut FlowMod, item: Word<'_>) -> Result<bool, ParseError> {
         "out_port" => flow.out_port = value.parse("port number and no reserved name")?,
         "out_group" => flow.out_group = value.parse("group")?,
         "buffer_id" => flow.buffer_id = value.parse("buffer")?,
-        "flags" => flow.flags.0 |= value.number::<u16>()?,
+        "flags" => flow.flags.0 |= u32::from(value.number::<u16>()?),
         "cookie" => match value.split_at(&['/']) {
             Some((cookie, mask)) => {
                 flow.cookie = cookie.number()?;

@@ -8,7 +8,7 @@ use bofuss_oflib::types::{GroupId, MeterId, PortNo, TableId};
 use bofuss_oflib::wire::{Bytes, Reader, Wire, Writer};
 use bofuss_oflib::{Action, Codec, ErrorCode, Field, FieldMatch, Match, Message};
 
-use crate::common::vectors;
+use crate::common::vectors_of;
 
 /// A small generator of random numbers (xorshift64*).
 pub(crate) struct Random(u64);
@@ -208,7 +208,7 @@ fn vary(random: &mut Random, codec: &Codec, message: &mut Message) {
 /// message, and its lists made anew. Every type comes as often as it has vectors.
 pub(crate) fn messages(seed: u64, codec: &Codec) -> impl Iterator<Item = (u32, Message)> + '_ {
     let mut random = Random::new(seed);
-    let good: Vec<Vec<u8>> = vectors()
+    let good: Vec<Vec<u8>> = vectors_of(codec.version)
         .into_iter()
         .filter(|v| !v.text.starts_with("error "))
         .map(|v| v.bytes)

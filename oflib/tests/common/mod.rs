@@ -46,11 +46,16 @@ static EXT_ROWS: [ExtRow; 4] = [
 ];
 const EXT_FIELD: Field = Field::extension(EXPERIMENTER, 1, "color", 20, true);
 
-/// The codec that reads the vectors: OpenFlow 1.3 with one extension.
+/// The codec that reads the vectors of OpenFlow 1.3, with one extension.
 pub(crate) fn codec() -> Codec {
+    codec_of(Version::V1_3)
+}
+
+/// The same in another version.
+pub(crate) fn codec_of(version: Version) -> Codec {
     let mut catalogue = Catalogue::default();
     catalogue.add(&[EXT_FIELD], &EXT_ROWS);
-    Codec::new(Version::V1_3, Arc::new(catalogue))
+    Codec::new(version, Arc::new(catalogue))
 }
 
 /// A path from the root of the tree.
@@ -65,8 +70,13 @@ pub(crate) struct Vector {
     pub(crate) place: String,
 }
 
-/// The vectors of all files in `testdata/vectors` but `text.txt`.
+/// The vectors of OpenFlow 1.3.
 pub(crate) fn vectors() -> Vec<Vector> {
+    vectors_of(Version::V1_3)
+}
+
+/// The vectors of a version: those of 1.0 are in `openflow10.txt`.
+pub(crate) fn vectors_of(version: Version) -> Vec<Vector> {
     let mut vectors: Vec<Vector> = Vec::new();
     let folder = std::fs::read_dir(from_root("testdata/vectors")).expect("the vectors are there");
     for path in folder.map(|entry| entry.expect("a folder lists").path()) {
@@ -75,7 +85,8 @@ pub(crate) fn vectors() -> Vec<Vector> {
             .expect("a file has a name")
             .to_string_lossy()
             .into_owned();
-        if !name.ends_with(".txt") || name == "text.txt" {
+        let is_1_0 = name == "openflow10.txt";
+        if !name.ends_with(".txt") || name == "text.txt" || is_1_0 != (version == Version::V1_0) {
             continue;
         }
         let text = std::fs::read_to_string(&path).expect("a vector file is text");

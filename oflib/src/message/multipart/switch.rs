@@ -31,5 +31,10 @@ wire! {
         pub lookup_count: u64,
         /// Packets that hit an entry.
         pub matched_count: u64,
+    } also {
+        /// Its name (OpenFlow 1.0).
+        pub name: FixedStr<32>,
+        /// Entries at most (OpenFlow 1.0).
+        pub max_entries: u32,
     }
 }

@@ -1,0 +1,278 @@
+//! The actions of OpenFlow 1.0, as lists of the model's. Spec: OpenFlow 1.0.2 section 5.2.4.
+
+use alloc::vec::Vec;
+
+use super::layout::{Old, Said};
+use crate::action::{Action, Output, SetField};
+use crate::error::{BadAction, DecodeError};
+use crate::ext::{ExtKind, ExtValue};
+use crate::field::{
+    ETH_DST, ETH_SRC, Field, IP_DSCP, IPV4_DST, IPV4_SRC, TCP_DST, TCP_SRC, UDP_DST, UDP_SRC,
+    VID_PRESENT, VLAN_PCP, VLAN_VID,
+};
+use crate::matching::{FieldMatch, Match};
+use crate::types::{EtherType, PortNo, QueueId};
+use crate::wire::{Reader, Writer};
+
+const OUTPUT: u16 = 0;
+const STRIP_VLAN: u16 = 3;
+const ENQUEUE: u16 = 11;
+const VENDOR: u16 = 0xffff;
+/// The Ethernet type of the tag that a VLAN setting adds.
+const C_TAG: EtherType = EtherType(0x8100);
+/// The queue that an output uses unless another is chosen.
+const DEFAULT_QUEUE: QueueId = QueueId(0);
+const TAGGED: u128 = VID_PRESENT as u128;
+
+/// An action that writes a field.
+struct Setter {
+    ty: u16,
+    /// The field; and for a transport port the same of the other protocol.
+    field: &'static Field,
+    twin: Option<&'static Field>,
+    /// Bytes of the value, and of the padding behind.
+    bytes: usize,
+    pad: usize,
+    /// The bits that a value may have.
+    bits: u128,
+    /// The model's value is the wire's shifted right by this.
+    shift: u32,
+}
+
+const fn setter(ty: u16, field: &'static Field, bytes: usize, pad: usize, bits: u128) -> Setter {
+    Setter {
+        ty,
+        field,
+        twin: None,
+        bytes,
+        pad,
+        bits,
+        shift: 0,
+    }
+}
+
+const SETTERS: &[Setter] = &[
+    setter(1, VLAN_VID, 2, 2, 0xfff),
+    setter(2, VLAN_PCP, 1, 3, 7),
+    setter(4, ETH_SRC, 6, 6, u128::MAX),
+    setter(5, ETH_DST, 6, 6, u128::MAX),
+    setter(6, IPV4_SRC, 4, 0, u128::MAX),
+    setter(7, IPV4_DST, 4, 0, u128::MAX),
+    Setter {
+        shift: 2,
+        ..setter(8, IP_DSCP, 1, 3, 0xfc)
+    },
+    Setter {
+        twin: Some(UDP_SRC),
+        ..setter(9, TCP_SRC, 2, 2, u128::MAX)
+    },
+    Setter {
+        twin: Some(UDP_DST),
+        ..setter(10, TCP_DST, 2, 2, u128::MAX)
+    },
+];
+
+impl Setter {
+    fn is_vlan(&self) -> bool {
+        self.field == VLAN_VID || self.field == VLAN_PCP
+    }
+}
+
+/// Whether the packets of a match have a VLAN tag, as far as it says.
+fn tagged(fields: Option<&Match>) -> Option<bool> {
+    let one = fields?.get(VLAN_VID)?;
+    (one.mask_number() & TAGGED != 0).then(|| one.number() & TAGGED != 0)
+}
+
+/// Reads actions to the end of the window; `fields` is the match of their entry, if they have one.
+///
+/// Errors: BAD_ACTION with BAD_TYPE, BAD_LEN, BAD_ARGUMENT, BAD_OUT_PORT, BAD_EXPERIMENTER or
+/// BAD_EXP_TYPE.
+pub(super) fn read_list(
+    r: &mut Reader<'_>,
+    fields: Option<&Match>,
+) -> Result<Vec<Action>, DecodeError> {
+    let mut list = Vec::new();
+    let (mut tagged, mut enqueued) = (tagged(fields), false);
+    while !r.is_empty() {
+        let mut body = r.at("action").sized(2, 8, 8, BadAction::BAD_LEN)?;
+        let at_type = body.at("action type").clone();
+        let ty: u16 = body.get()?;
+        body.take(2)?;
+        match ty {
+            OUTPUT => {
+                if core::mem::take(&mut enqueued) {
+                    list.push(Action::SetQueue(DEFAULT_QUEUE));
+                }
+                let port = PortNo::read(body.at("port"))?;
+                let max_len = body.at("max_len").get()?;
+                list.push(Action::Output(Output { port, max_len }));
+            }
+            STRIP_VLAN => {
+                body.take(4)?;
+                list.push(Action::PopVlan);
+                tagged = tagged.filter(|tagged| !tagged);
+            }
+            ENQUEUE => {
+                let at_port = body.at("port").clone();
+                let port = PortNo::read(&mut body)?;
+                if !takes_queues(port) {
+                    return Err(at_port.err(BadAction::BAD_OUT_PORT));
+                }
+                body.take(6)?;
+                list.push(Action::SetQueue(body.at("queue_id").get()?));
+                list.push(Action::output(port));
+                enqueued = true;
+            }
+            VENDOR => {
+                let action = Action::Experimenter(ExtValue::decode(ExtKind::Action, &mut body)?);
+                if action.is_tag_vlan() {
+                    return Err(at_type.err(BadAction::BAD_EXP_TYPE));
+                }
+                list.push(action);
+            }
+            ty => {
+                let setter = SETTERS.iter().find(|setter| setter.ty == ty);
+                let setter = setter.ok_or_else(|| at_type.err(BadAction::BAD_TYPE))?;
+                if setter.is_vlan() {
+                    match tagged.replace(true) {
+                        Some(true) => {}
+                        Some(false) => list.push(Action::PushVlan(C_TAG)),
+                        None => list.push(Action::tag_vlan()),
+                    }
+                }
+                setter.read(&mut body, fields, &mut list)?;
+            }
+        }
+        body.finish()?;
+    }
+    Ok(list)
+}
+
+/// Whether a queue may be named for this output.
+fn takes_queues(port: PortNo) -> bool {
+    port.0 < PortNo::MAX.0 || port == PortNo::IN_PORT
+}
+
+impl Setter {
+    fn read(
+        &self,
+        body: &mut Reader<'_>,
+        fields: Option<&Match>,
+        list: &mut Vec<Action>,
+    ) -> Result<(), DecodeError> {
+        let at_value = body.at(self.field.name).clone();
+        let bytes = body.take(self.bytes)?;
+        let number = bytes.iter().fold(0, |n, &b| n << 8 | u128::from(b));
+        if number & !self.bits != 0 {
+            return Err(at_value.err(BadAction::BAD_ARGUMENT));
+        }
+        body.take(self.pad)?;
+        let mut value = number >> self.shift;
+        if self.field == VLAN_VID {
+            value |= TAGGED;
+        }
+        match self.twin {
+            None => list.push(Action::set_field(self.field, value)),
+            Some(twin) => {
+                let both = [self.field, twin];
+                let knows = |one: &Field| fields.is_some_and(|fields| fields.meets_need(one));
+                let known = both.iter().find(|one| knows(one));
+                let set = known.map_or(&both[..], core::slice::from_ref);
+                list.extend(set.iter().map(|one| Action::set_field(one, value)));
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&self, one: &FieldMatch, w: &mut Writer<'_>) {
+        let number = one.number() << self.shift & self.bits;
+        let length = 4 + self.bytes + self.pad;
+        w.put(&self.ty).put(&(length as u16));
+        w.raw(&number.to_be_bytes()[16 - self.bytes..])
+            .pad(self.pad);
+    }
+}
+
+/// Appends actions; `fields` is the match of their entry, if they have one. Errors: the action that
+/// 1.0 does not have, or not so.
+pub(super) fn write_list(actions: &[Action], fields: Option<&Match>, w: &mut Writer<'_>) -> Said {
+    let (mut tagged, mut queue) = (tagged(fields), None);
+    // Whether a tag was pushed that a setter must follow, and what is unsaid if none does.
+    let mut pushed = None;
+    let mut rest = actions.iter().peekable();
+    while let Some(action) = rest.next() {
+        let name = action.row().map_or("experimenter", |row| row.name);
+        let pushed_before = pushed.take();
+        match (action, pushed_before) {
+            (Action::SetField(SetField(one)), before) => {
+                let is_twin = |s: &Setter| s.twin.is_some_and(|twin| twin == one.field);
+                let setter = SETTERS.iter().find(|s| s.field == one.field || is_twin(s));
+                let setter = setter.ok_or(one.field.name)?;
+                let knows = fields.is_some_and(|fields| fields.meets_need(one.field));
+                match setter.twin {
+                    Some(twin) if !knows => {
+                        let other = Action::SetField(SetField(FieldMatch {
+                            field: twin,
+                            ..*one
+                        }));
+                        if one.field == twin || rest.next_if(|next| **next == other).is_none() {
+                            return Err(one.field.name);
+                        }
+                    }
+                    None if setter.is_vlan() && before.is_none() && tagged != Some(true) => {
+                        return Err(one.field.name);
+                    }
+                    None if !setter.is_vlan() && before.is_some() => return Err("push_vlan"),
+                    Some(_) if before.is_some() => return Err("push_vlan"),
+                    Some(_) | None => {}
+                }
+                setter.write(one, w);
+            }
+            (_, Some(name)) => return Err(name),
+            (Action::PushVlan(C_TAG), None) if tagged == Some(false) => {
+                (tagged, pushed) = (Some(true), Some(name));
+            }
+            (action, None) if action.is_tag_vlan() && tagged.is_none() => {
+                (tagged, pushed) = (Some(true), Some("tag_vlan"));
+            }
+            (Action::PopVlan, None) => {
+                w.put(&STRIP_VLAN).put(&8u16).pad(4);
+                tagged = tagged.filter(|tagged| !tagged);
+            }
+            (Action::SetQueue(DEFAULT_QUEUE), None)
+                if queue.is_some_and(|q| q != DEFAULT_QUEUE) =>
+            {
+                queue = None;
+            }
+            (Action::SetQueue(chosen), None) => queue = Some(*chosen),
+            (Action::Output(output), None) => write_output(output, queue, w)?,
+            (Action::Experimenter(value), None) if !action.is_tag_vlan() => {
+                let start = w.bytes.len();
+                w.put(&VENDOR).put(&0u16);
+                value.encode(w);
+                w.align8(start).patch_length(start, start + 2);
+            }
+            // Every other action is one that 1.0 does not have.
+            _ => return Err(name),
+        }
+    }
+    pushed.map_or(Ok(()), Err)
+}
+
+fn write_output(output: &Output, queue: Option<QueueId>, w: &mut Writer<'_>) -> Said {
+    match queue.filter(|_| output.port != PortNo::CONTROLLER) {
+        None => {
+            w.put(&OUTPUT).put(&8u16);
+            output.port.write(w)?;
+            w.put(&output.max_len);
+        }
+        Some(queue) if takes_queues(output.port) => {
+            w.put(&ENQUEUE).put(&16u16);
+            output.port.write(w)?;
+            w.pad(6).put(&queue);
+        }
+        Some(_) => return Err("set_queue"),
+    }
+    Ok(())
+}

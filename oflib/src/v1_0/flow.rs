@@ -1,0 +1,230 @@
+//! Flow entries in OpenFlow 1.0: FLOW_MOD, FLOW_REMOVED, and the statistics of entries.
+//! Spec: OpenFlow 1.0.2 sections 5.3.3, 5.3.5, 5.4.3.
+
+use alloc::vec::Vec;
+
+use super::action::{read_list, write_list};
+use super::layout::{Old, Said, layout};
+use super::matching::{self, EXACT_PRIORITY};
+use crate::action::Action;
+use crate::error::{BadAction, BadRequest, DecodeError, FlowModFailed};
+use crate::instruction::{Instruction, Instructions};
+use crate::matching::Match;
+use crate::message::multipart::flow::FlowEntry;
+use crate::message::multipart::{FlowStats, FlowStatsRequest};
+use crate::message::{FlowMod, FlowModCommand, FlowModFlags, FlowRemoved, FlowRemovedReason};
+use crate::types::{GroupId, PortNo, TableId};
+use crate::wire::{Reader, Writer};
+
+/// The flag of entries for the time without a controller, which this switch does not have.
+const EMERGENCY: u16 = 4;
+/// The flags that mean the same in every version.
+const SAME_FLAGS: u32 = FlowModFlags::SEND_FLOW_REM.0 | FlowModFlags::CHECK_OVERLAP.0;
+/// Bytes of an entry's statistics in front of its actions.
+const FLOW_STATS_BYTES: usize = 88;
+
+/// What every flow-mod of 1.0 means beside its own flags: an add begins at zero, a modify of
+/// nothing adds, actions may be about headers that are not matched.
+fn implied(command: FlowModCommand) -> FlowModFlags {
+    match command {
+        FlowModCommand::ADD => FlowModFlags::RESET_COUNTS | FlowModFlags::ANY_HEADER,
+        FlowModCommand::MODIFY | FlowModCommand::MODIFY_STRICT => {
+            FlowModFlags::OR_ADD | FlowModFlags::ANY_HEADER
+        }
+        _ => FlowModFlags::default(),
+    }
+}
+
+/// The tables that a flow-mod of 1.0 is about: it adds to the first, and deletes from all.
+fn table(command: FlowModCommand) -> TableId {
+    match command {
+        FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT => TableId::ALL,
+        _ => TableId(0),
+    }
+}
+
+impl Old for FlowModCommand {
+    fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let start = r.clone();
+        let command = u8::try_from(r.get::<u16>()?).map(Self);
+        let known = command.ok().filter(|command| command.name().is_some());
+        known.ok_or_else(|| start.err(FlowModFailed::BAD_COMMAND))
+    }
+    fn write(&self, w: &mut Writer<'_>) -> Said {
+        w.put(&u16::from(self.0));
+        Ok(())
+    }
+}
+
+impl Old for FlowMod {
+    /// Errors: FLOW_MOD_FAILED with BAD_COMMAND, BAD_FLAGS or, for an emergency entry with a
+    /// timeout, BAD_TIMEOUT; or an action's.
+    fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let (fields, exact) = matching::read(r)?;
+        let cookie = r.at("cookie").get()?;
+        let command = FlowModCommand::read(r.at("command"))?;
+        let idle_timeout = r.at("idle_timeout").get()?;
+        let hard_timeout = r.at("hard_timeout").get()?;
+        let priority = r.at("priority").get()?;
+        let buffer_id = r.at("buffer_id").get()?;
+        let out_port = PortNo::read(r.at("out_port"))?;
+        let at_flags = r.at("flags").clone();
+        let flags: u16 = r.get()?;
+        if flags & EMERGENCY != 0 {
+            let timed = idle_timeout != 0 || hard_timeout != 0;
+            return Err(at_flags.err(match timed {
+                true => FlowModFailed::BAD_TIMEOUT,
+                false => FlowModFailed::BAD_FLAGS,
+            }));
+        }
+        if u32::from(flags) & !SAME_FLAGS != 0 {
+            return Err(at_flags.err(FlowModFailed::BAD_FLAGS));
+        }
+        let actions = read_actions(r, &fields)?;
+        Ok(Self {
+            cookie,
+            cookie_mask: 0,
+            table_id: table(command),
+            command,
+            idle_timeout,
+            hard_timeout,
+            priority: if exact { EXACT_PRIORITY } else { priority },
+            buffer_id,
+            out_port,
+            out_group: GroupId::ANY,
+            flags: FlowModFlags(flags.into()) | implied(command),
+            fields,
+            instructions: Instructions::apply(actions),
+        })
+    }
+
+    fn write(&self, w: &mut Writer<'_>) -> Said {
+        let unsaid = [
+            (self.cookie_mask != 0, "a cookie mask"),
+            (self.out_group != GroupId::ANY, "out_group"),
+            (self.table_id != table(self.command), "this table"),
+        ];
+        if let Some((_, what)) = unsaid.iter().find(|(asked, _)| *asked) {
+            return Err(what);
+        }
+        let own = self.flags.0 & !implied(self.command).0;
+        if own & !SAME_FLAGS != 0 {
+            return Err("these flags");
+        }
+        write_match(&self.fields, self.priority, w)?;
+        w.put(&self.cookie);
+        self.command.write(w)?;
+        w.put(&self.idle_timeout).put(&self.hard_timeout);
+        w.put(&self.priority).put(&self.buffer_id);
+        self.out_port.write(w)?;
+        w.put(&(own as u16));
+        write_list(actions(&self.instructions)?, Some(&self.fields), w)
+    }
+}
+
+/// Reads the actions of an entry, up to the end of the window.
+fn read_actions(r: &mut Reader<'_>, fields: &Match) -> Result<Vec<Action>, DecodeError> {
+    let bytes = r.remaining();
+    let mut list = r.at("actions").sub(bytes, BadAction::BAD_LEN)?;
+    read_list(&mut list, Some(fields))
+}
+
+/// Appends an entry's match. Errors: also an exact one below the highest priority, which in 1.0
+/// would be above all others.
+fn write_match(fields: &Match, priority: u16, w: &mut Writer<'_>) -> Said {
+    match matching::write(fields, w)? {
+        true if priority != EXACT_PRIORITY => Err("an exact entry of low priority"),
+        _ => Ok(()),
+    }
+}
+
+/// The list of actions that the instructions are in 1.0.
+fn actions(instructions: &Instructions) -> Result<&[Action], &'static str> {
+    match instructions.list() {
+        [] => Ok(&[]),
+        [Instruction::ApplyActions(actions)] => Ok(actions),
+        _ => Err("instructions other than apply_actions"),
+    }
+}
+
+impl Old for FlowRemovedReason {
+    fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        r.get()
+    }
+    fn write(&self, w: &mut Writer<'_>) -> Said {
+        w.put(match *self {
+            Self::GROUP_DELETE => &Self::DELETE,
+            _ => self,
+        });
+        Ok(())
+    }
+}
+
+layout! {
+    FlowRemoved {
+        fields, cookie, priority, reason => 1, duration_sec, duration_nsec, idle_timeout => 2,
+        packet_count, byte_count;
+        ..default
+    }
+}
+
+impl Old for FlowStatsRequest {
+    fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let fields = Match::read(r)?;
+        let table_id = r.at("table_id").get()?;
+        r.take(1)?;
+        Ok(Self {
+            table_id,
+            out_port: PortNo::read(r.at("out_port"))?,
+            fields,
+            ..Self::all()
+        })
+    }
+    fn write(&self, w: &mut Writer<'_>) -> Said {
+        if self.out_group != GroupId::ANY || self.cookie_mask != 0 {
+            return Err("a filter of groups or cookies");
+        }
+        self.fields.write(w)?;
+        w.put(&self.table_id).pad(1);
+        self.out_port.write(w)
+    }
+}
+
+impl Old for FlowStats {
+    fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let mut body = r
+            .at("flow stats")
+            .sized(0, FLOW_STATS_BYTES, 8, BadRequest::BAD_LEN)?;
+        body.take(2)?;
+        let mut entry = FlowEntry {
+            table_id: body.at("table_id").get()?,
+            ..FlowEntry::default()
+        };
+        body.take(1)?;
+        entry.fields = Match::read(&mut body)?;
+        entry.duration_sec = body.at("duration").get()?;
+        entry.duration_nsec = body.get()?;
+        entry.priority = body.at("priority").get()?;
+        entry.idle_timeout = body.at("idle_timeout").get()?;
+        entry.hard_timeout = body.at("hard_timeout").get()?;
+        body.take(6)?;
+        entry.cookie = body.at("cookie").get()?;
+        entry.packet_count = body.at("packet_count").get()?;
+        entry.byte_count = body.at("byte_count").get()?;
+        entry.instructions = Instructions::apply(read_actions(&mut body, &entry.fields)?);
+        Ok(Self(entry))
+    }
+    fn write(&self, w: &mut Writer<'_>) -> Said {
+        let (start, entry) = (w.bytes.len(), &self.0);
+        w.put(&0u16).put(&entry.table_id).pad(1);
+        write_match(&entry.fields, entry.priority, w)?;
+        w.put(&entry.duration_sec).put(&entry.duration_nsec);
+        w.put(&entry.priority);
+        w.put(&entry.idle_timeout).put(&entry.hard_timeout).pad(6);
+        w.put(&entry.cookie);
+        w.put(&entry.packet_count).put(&entry.byte_count);
+        write_list(actions(&entry.instructions)?, Some(&entry.fields), w)?;
+        w.patch_length(start, start);
+        Ok(())
+    }
+}

@@ -1,0 +1,197 @@
+//! The match of OpenFlow 1.0: twelve fields, each a wildcard bit or, of addresses, a prefix.
+//!
+//! Fields whose prerequisite is not matched count for nothing, as the text says.
+//! Spec: OpenFlow 1.0.2 section 5.2.3.
+
+use alloc::vec::Vec;
+
+use super::layout::{Old, Said, port, port_number};
+use crate::error::DecodeError;
+use crate::field::{
+    ARP_OP, ARP_SPA, ARP_TPA, ETH_DST, ETH_SRC, ETH_TYPE, Field, ICMPV4_CODE, ICMPV4_TYPE, IN_PORT,
+    IP_DSCP, IP_PROTO, IPV4_DST, IPV4_SRC, SCTP_DST, SCTP_SRC, TCP_DST, TCP_SRC, UDP_DST, UDP_SRC,
+    VID_PRESENT, VLAN_PCP, VLAN_VID,
+};
+use crate::matching::{FieldMatch, Match, meets_need};
+use crate::types::PortNo;
+use crate::wire::{Reader, Writer};
+
+/// Bytes of a match.
+pub(super) const MATCH_BYTES: usize = 40;
+/// All wildcards.
+pub(super) const ALL_WILD: u32 = 0x3f_ffff;
+/// The priority of an entry that has no wildcards: it is above all others.
+/// Spec: OpenFlow 1.0.2 section 3.4.
+pub(super) const EXACT_PRIORITY: u16 = u16::MAX;
+/// The VLAN id that says that there is no tag.
+const VLAN_NONE: u128 = 0xffff;
+const VID_BITS: u128 = 0x0fff;
+const TAGGED: u128 = VID_PRESENT as u128;
+const IPV6: u128 = 0x86dd;
+/// Where the fields begin that IPv6 packets do not have in 1.0.
+const NETWORK_AT: usize = 24;
+
+/// How a field stands in a match.
+#[derive(Clone, Copy)]
+enum Form {
+    /// A number, as in the model.
+    Number,
+    /// A 16-bit port.
+    Port,
+    /// A VLAN id, or that there is none.
+    Vlan,
+    /// The DSCP in the upper bits of a byte.
+    Tos,
+    /// An address whose wildcard is a count of bits; the row has the count's lowest bit.
+    Prefix,
+}
+
+/// Where a field stands, its wildcard bit, and the fields of the model that it may be: the first
+/// whose prerequisite holds.
+struct Row {
+    at: usize,
+    bytes: usize,
+    wild: u32,
+    form: Form,
+    fields: &'static [&'static Field],
+}
+
+const fn row(
+    at: usize,
+    bytes: usize,
+    wild: u32,
+    form: Form,
+    fields: &'static [&'static Field],
+) -> Row {
+    Row {
+        at,
+        bytes,
+        wild,
+        form,
+        fields,
+    }
+}
+
+const WILD_VLAN: u32 = 1 << 1;
+const WILD_PCP: u32 = 1 << 20;
+/// The bits of a prefix's count.
+const PREFIX_BITS: u32 = 0x3f;
+
+/// The fields, in the order of their prerequisites.
+const ROWS: &[Row] = &[
+    row(4, 2, 1 << 0, Form::Port, &[IN_PORT]),
+    row(6, 6, 1 << 2, Form::Number, &[ETH_SRC]),
+    row(12, 6, 1 << 3, Form::Number, &[ETH_DST]),
+    row(18, 2, WILD_VLAN, Form::Vlan, &[VLAN_VID]),
+    row(20, 1, WILD_PCP, Form::Number, &[VLAN_PCP]),
+    row(22, 2, 1 << 4, Form::Number, &[ETH_TYPE]),
+    row(NETWORK_AT, 1, 1 << 21, Form::Tos, &[IP_DSCP]),
+    row(25, 1, 1 << 5, Form::Number, &[IP_PROTO, ARP_OP]),
+    row(28, 4, 1 << 8, Form::Prefix, &[IPV4_SRC, ARP_SPA]),
+    row(32, 4, 1 << 14, Form::Prefix, &[IPV4_DST, ARP_TPA]),
+    row(
+        36,
+        2,
+        1 << 6,
+        Form::Number,
+        &[TCP_SRC, UDP_SRC, SCTP_SRC, ICMPV4_TYPE],
+    ),
+    row(
+        38,
+        2,
+        1 << 7,
+        Form::Number,
+        &[TCP_DST, UDP_DST, SCTP_DST, ICMPV4_CODE],
+    ),
+];
+
+/// Reads a match, and whether it is exact: without wildcards.
+pub(super) fn read(r: &mut Reader<'_>) -> Result<(Match, bool), DecodeError> {
+    let wildcards: u32 = r.at("wildcards").get()?;
+    let rest = r.at("match").take(MATCH_BYTES - 4)?;
+    let mut fields: Vec<FieldMatch> = Vec::new();
+    if wildcards & WILD_VLAN != 0 && wildcards & WILD_PCP == 0 {
+        fields.push(FieldMatch::masked(VLAN_VID, TAGGED, TAGGED));
+    }
+    for row in ROWS {
+        let prefix = matches!(row.form, Form::Prefix);
+        if !prefix && wildcards & row.wild != 0 || row.at >= NETWORK_AT && is_ipv6(&fields) {
+            continue;
+        }
+        let Some(field) = row.fields.iter().find(|field| meets_need(&fields, field)) else {
+            continue;
+        };
+        let bytes = &rest[row.at - 4..][..row.bytes];
+        let number = bytes.iter().fold(0, |n, &b| n << 8 | u128::from(b));
+        let (value, mask) = match row.form {
+            Form::Number => (number, u128::MAX),
+            Form::Port => (port(number as u16).0.into(), u128::MAX),
+            Form::Vlan if number == VLAN_NONE => (0, u128::MAX),
+            Form::Vlan => (number & VID_BITS | TAGGED, u128::MAX),
+            Form::Tos => (number >> 2, u128::MAX),
+            Form::Prefix => (number, u128::MAX << ((wildcards / row.wild) & PREFIX_BITS)),
+        };
+        fields.push(FieldMatch::masked(field, value, mask));
+    }
+    let fields = Match::new(&fields).expect("each field comes once, with what it needs");
+    Ok((fields, wildcards & ALL_WILD == 0))
+}
+
+/// Appends a match; gives whether it is exact. Errors: the field that 1.0 does not have, or not
+/// with this mask or value.
+pub(super) fn write(fields: &Match, w: &mut Writer<'_>) -> Result<bool, &'static str> {
+    let mut bytes = [0; MATCH_BYTES];
+    let mut wildcards = ALL_WILD;
+    for one in fields.fields() {
+        let name = one.field.name;
+        let row = ROWS.iter().find(|row| row.fields.contains(&one.field));
+        let row = row.ok_or(name)?;
+        let (number, mask) = (one.number(), one.mask_number());
+        let any_tag = one.field == VLAN_VID && (number, mask) == (TAGGED, TAGGED);
+        if any_tag && fields.get(VLAN_PCP).is_some() {
+            continue;
+        }
+        let zeros = mask.trailing_zeros();
+        let is_prefix = mask == u128::from(u32::MAX << zeros.min(31)) && zeros < 32;
+        let value = match row.form {
+            Form::Prefix if is_prefix => number,
+            Form::Prefix => return Err(name),
+            _ if !one.is_exact() || row.at >= NETWORK_AT && is_ipv6(fields.fields()) => {
+                return Err(name);
+            }
+            Form::Number => number,
+            Form::Port => port_number(PortNo(number as u32))?.into(),
+            Form::Vlan if number == 0 => VLAN_NONE,
+            Form::Vlan if number & TAGGED != 0 => number & VID_BITS,
+            Form::Vlan => return Err(name),
+            Form::Tos => number << 2,
+        };
+        if value >> (8 * row.bytes) != 0 {
+            return Err(name);
+        }
+        wildcards &= match row.form {
+            Form::Prefix => !(row.wild * (PREFIX_BITS - zeros)),
+            Form::Number | Form::Port | Form::Vlan | Form::Tos => !row.wild,
+        };
+        bytes[row.at..row.at + row.bytes].copy_from_slice(&value.to_be_bytes()[16 - row.bytes..]);
+    }
+    bytes[..4].copy_from_slice(&wildcards.to_be_bytes());
+    w.raw(&bytes);
+    Ok(wildcards == 0)
+}
+
+/// Whether the packets are IPv6: 1.0 knows nothing within them.
+fn is_ipv6(fields: &[FieldMatch]) -> bool {
+    fields
+        .iter()
+        .any(|one| one.field == ETH_TYPE && one.number() == IPV6)
+}
+
+impl Old for Match {
+    fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        read(r).map(|(fields, _)| fields)
+    }
+    fn write(&self, w: &mut Writer<'_>) -> Said {
+        write(self, w).map(|_| ())
+    }
+}
