@@ -1,10 +1,10 @@
-//! Addresses as users type them: `tcp:`, `unix:` to connect to, `ptcp:`, `punix:` to listen on.
+//! Addresses as users type them: `tcp:`, `ssl:`, `unix:` to connect to, with a `p` to listen on.
 
 use std::{fmt, net::Ipv6Addr, path::PathBuf, str::FromStr};
 
 /// The port of OpenFlow, where an address names none.
 pub const DEFAULT_PORT: u16 = 6653;
-/// Where `ptcp:` listens unless told otherwise.
+/// Where `ptcp:` and `pssl:` listen unless told otherwise.
 const DEFAULT_LISTEN_HOST: &str = "127.0.0.1";
 
 /// One end of a connection.
@@ -17,15 +17,23 @@ pub enum Endpoint {
         /// The port; 0 lets the kernel choose (to listen on only).
         port: u16,
     },
+    /// TLS over a TCP port of a host.
+    Tls {
+        /// As of `Tcp`; to connect to, the peer's certificate must be for it.
+        host: String,
+        /// As of `Tcp`.
+        port: u16,
+    },
     /// A unix stream socket.
     Unix(PathBuf),
 }
 
-/// Where to connect to: `tcp:HOST[:PORT]` or `unix:FILE`.
+/// Where to connect to: `tcp:HOST[:PORT]`, `ssl:HOST[:PORT]` or `unix:FILE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ActiveAddress(pub Endpoint);
 
-/// Where to listen: `ptcp:[PORT][:HOST]`, on loopback unless HOST says otherwise, or `punix:FILE`.
+/// Where to listen: `ptcp:[PORT][:HOST]` or `pssl:[PORT][:HOST]`, on loopback unless HOST says
+/// otherwise, or `punix:FILE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PassiveAddress(pub Endpoint);
 
@@ -42,7 +50,7 @@ impl FromStr for ActiveAddress {
     type Err = AddressError;
     fn from_str(text: &str) -> Result<Self, AddressError> {
         let example = "tcp:127.0.0.1:6653 or unix:/run/switch.sock";
-        read(text, ["tcp", "unix"], tcp, example).map(Self)
+        read(text, ["tcp", "ssl", "unix"], tcp, example).map(Self)
     }
 }
 
@@ -50,7 +58,7 @@ impl FromStr for PassiveAddress {
     type Err = AddressError;
     fn from_str(text: &str) -> Result<Self, AddressError> {
         let example = "ptcp:6654:127.0.0.1 or punix:/run/switch.sock";
-        read(text, ["ptcp", "punix"], ptcp, example).map(Self)
+        read(text, ["ptcp", "pssl", "punix"], ptcp, example).map(Self)
     }
 }
 
@@ -58,6 +66,7 @@ impl fmt::Display for ActiveAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Endpoint::Tcp { host, port } => write!(f, "tcp:{}:{port}", bracketed(host)),
+            Endpoint::Tls { host, port } => write!(f, "ssl:{}:{port}", bracketed(host)),
             Endpoint::Unix(path) => write!(f, "unix:{}", path.display()),
         }
     }
@@ -67,6 +76,7 @@ impl fmt::Display for PassiveAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Endpoint::Tcp { host, port } => write!(f, "ptcp:{port}:{}", bracketed(host)),
+            Endpoint::Tls { host, port } => write!(f, "pssl:{port}:{}", bracketed(host)),
             Endpoint::Unix(path) => write!(f, "punix:{}", path.display()),
         }
     }
@@ -80,20 +90,24 @@ fn bracketed(host: &str) -> String {
     }
 }
 
-/// An address of one of two kinds, the first of which `tcp` reads.
+/// An address of one of three kinds, the first two of which `tcp` reads.
 fn read(
     text: &str,
-    kinds: [&str; 2],
-    tcp: fn(&str) -> Result<Endpoint, String>,
+    kinds: [&str; 3],
+    tcp: fn(&str) -> Result<(String, u16), String>,
     example: &'static str,
 ) -> Result<Endpoint, AddressError> {
     let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
     let endpoint = match kind {
-        _ if kind == kinds[0] => tcp(rest),
-        _ if kind == kinds[1] => unix(rest),
-        "tcp" | "unix" => Err("it is to be connected to, but this waits for connections".into()),
-        "ptcp" | "punix" => Err("it waits for connections, but this is to be connected to".into()),
-        "ssl" | "pssl" => Err("it needs TLS, which this version does not speak".into()),
+        _ if kind == kinds[0] => tcp(rest).map(|(host, port)| Endpoint::Tcp { host, port }),
+        _ if kind == kinds[1] => tcp(rest).map(|(host, port)| Endpoint::Tls { host, port }),
+        _ if kind == kinds[2] => unix(rest),
+        "tcp" | "ssl" | "unix" => {
+            Err("it is to be connected to, but this waits for connections".into())
+        }
+        "ptcp" | "pssl" | "punix" => {
+            Err("it waits for connections, but this is to be connected to".into())
+        }
         _ => Err("it begins with no kind of address".into()),
     };
     endpoint.map_err(|wrong| AddressError {
@@ -111,7 +125,7 @@ fn unix(path: &str) -> Result<Endpoint, String> {
 }
 
 /// `HOST[:PORT]`
-fn tcp(text: &str) -> Result<Endpoint, String> {
+fn tcp(text: &str) -> Result<(String, u16), String> {
     let colon = match text.find(']') {
         Some(end) => Some(end + 1).filter(|at| *at < text.len()),
         None => text.find(':'),
@@ -122,19 +136,17 @@ fn tcp(text: &str) -> Result<Endpoint, String> {
         None => return Err(format!("{port:?} behind the bracket is no :PORT")),
         Some(port) => self::port(port, 1)?,
     };
-    let host = self::host(host)?;
-    Ok(Endpoint::Tcp { host, port })
+    Ok((self::host(host)?, port))
 }
 
 /// `[PORT][:HOST]`
-fn ptcp(text: &str) -> Result<Endpoint, String> {
+fn ptcp(text: &str) -> Result<(String, u16), String> {
     let (port, host) = text.split_once(':').unwrap_or((text, DEFAULT_LISTEN_HOST));
     let port = match port {
         "" => DEFAULT_PORT,
         port => self::port(port, 0)?,
     };
-    let host = self::host(host)?;
-    Ok(Endpoint::Tcp { host, port })
+    Ok((self::host(host)?, port))
 }
 
 fn port(text: &str, least: u16) -> Result<u16, String> {
@@ -178,6 +190,8 @@ mod tests {
             ("tcp:c0.example_net:65535", "tcp:c0.example_net:65535"),
             ("tcp:[::1]", "tcp:[::1]:6653"),
             ("tcp:[fe80::1%eth0]:6633", "tcp:[fe80::1%eth0]:6633"),
+            ("ssl:c0.example.net", "ssl:c0.example.net:6653"),
+            ("ssl:[::1]:6634", "ssl:[::1]:6634"),
             ("unix:a/b:c", "unix:a/b:c"),
         ] {
             let address: ActiveAddress = text.parse().unwrap();
@@ -193,6 +207,8 @@ mod tests {
             ("ptcp:6654", "ptcp:6654:127.0.0.1"),
             ("ptcp::0.0.0.0", "ptcp:6653:0.0.0.0"),
             ("ptcp:0:[::]", "ptcp:0:[::]"),
+            ("pssl:", "pssl:6653:127.0.0.1"),
+            ("pssl:6640:0.0.0.0", "pssl:6640:0.0.0.0"),
             ("punix:/run/s0.sock", "punix:/run/s0.sock"),
         ] {
             let address: PassiveAddress = text.parse().unwrap();
@@ -219,7 +235,8 @@ mod tests {
             ("tcp:a b", "is no host name"),
             ("unix:", "the file is missing"),
             ("ptcp:6654", "waits for connections"),
-            ("ssl:h", "TLS"),
+            ("pssl:6654", "waits for connections"),
+            ("ssl:", "the host is missing"),
         ] {
             let error = text.parse::<ActiveAddress>().unwrap_err().to_string();
             assert!(error.contains(wrong), "{error}");
@@ -230,7 +247,8 @@ mod tests {
             ("ptcp:x", "\"x\" is no port from 0 to 65535"),
             ("ptcp:1:::1", "brackets"),
             ("ptcp:1:", "the host is missing"),
-            ("pssl:1", "TLS"),
+            ("ssl:h", "is to be connected to"),
+            ("pssl:70000", "is no port"),
         ] {
             let error = text.parse::<PassiveAddress>().unwrap_err().to_string();
             assert!(error.contains(wrong), "{error}");

@@ -13,7 +13,7 @@ use crate::assemble::Assembler;
 use crate::frame::Frames;
 use crate::handshake::Established;
 use crate::stream::{self, Stream};
-use crate::{ActiveAddress, Reason};
+use crate::{ActiveAddress, Reason, Tls};
 
 /// The most bytes of unfinished multipart replies that a client holds.
 const MAX_MULTIPART_REPLY_BYTES: usize = 1 << 30;
@@ -60,18 +60,19 @@ impl From<std::io::Error> for ClientError {
 }
 
 impl Client {
-    /// Connects and agrees on one of `versions`. `timeout`: the longest wait, here and for each
-    /// reply.
+    /// Connects and agrees on one of `versions`. `tls`: what `ssl:` needs. `timeout`: the longest
+    /// wait, here and for each reply.
     ///
     /// Panics: if `versions` is empty.
     pub async fn connect(
         address: &ActiveAddress,
         versions: &[Version],
         catalogue: &Arc<Catalogue>,
+        tls: Option<&Tls>,
         timeout: Duration,
     ) -> Result<Self, ClientError> {
         let connecting = async {
-            let stream = stream::open(address).await?;
+            let stream = stream::open(address, tls).await?;
             Established::new(stream, versions, catalogue).await
         };
         let established = tokio::time::timeout(timeout, connecting).await;

@@ -7,7 +7,7 @@ use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{DecodeError, EncodeError, Message, Version};
 
 use crate::handshake::HELLO_TIMEOUT;
-use crate::{ActiveAddress, PassiveAddress, Sender};
+use crate::{ActiveAddress, PassiveAddress, Sender, tls};
 
 /// Names a connection. Never used again in a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -97,6 +97,8 @@ pub enum Event {
         /// Why.
         reason: Reason,
     },
+    /// The files of TLS changed and were read again; or why not, and what was read before counts.
+    TlsFiles(Result<(), String>),
     /// No connection came about. For an active address once per reason, not per try.
     Failed {
         /// With whom.
@@ -112,7 +114,7 @@ pub enum Event {
 pub enum Reason {
     /// The socket's error, connection refused and the like.
     #[error("{0}")]
-    Io(#[from] io::Error),
+    Io(io::Error),
     /// The host name has no address.
     #[error("no address is known for the host {host:?}: {error}")]
     UnknownHost {
@@ -124,6 +126,15 @@ pub enum Reason {
     /// Nobody answered.
     #[error("no connection within {} s", HELLO_TIMEOUT.as_secs())]
     ConnectTimeout,
+    /// The two sides do not agree on TLS: what is wrong with the peer's certificate, or with ours.
+    #[error("TLS: {0}")]
+    Tls(String),
+    /// The handshake of TLS was not done in time.
+    #[error("no TLS within {} s", HELLO_TIMEOUT.as_secs())]
+    TlsTimeout,
+    /// The peer began TLS, here where none is spoken.
+    #[error("the peer speaks TLS, and this side plain OpenFlow")]
+    PeerSpeaksTls,
     /// No HELLO came in time.
     #[error("no HELLO within {} s", HELLO_TIMEOUT.as_secs())]
     HelloTimeout,
@@ -159,4 +170,14 @@ pub enum Reason {
     /// The owner closed it.
     #[error("closed by this side")]
     ClosedHere,
+}
+
+impl From<io::Error> for Reason {
+    fn from(error: io::Error) -> Self {
+        match tls::describe(&error) {
+            Some(text) => Self::Tls(text),
+            None if error.kind() == io::ErrorKind::UnexpectedEof => Self::PeerClosed,
+            None => Self::Io(error),
+        }
+    }
 }

@@ -1,5 +1,7 @@
 //! Cuts a byte stream into OpenFlow messages, by the length in their headers.
 
+use std::io;
+
 use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::{DecodeError, HEADER_BYTES};
 use tokio::io::{AsyncReadExt, ReadHalf};
@@ -43,11 +45,19 @@ impl Frames {
             self.start = 0;
             let room = count.max(READ_BYTES) - self.buffer.len();
             self.buffer.reserve_exact(room);
-            if self.reader.read_buf(&mut self.buffer).await? == 0 {
-                return Err(match self.buffer.is_empty() {
-                    true => Reason::PeerClosed,
-                    false => Reason::Truncated,
-                });
+            match self.reader.read_buf(&mut self.buffer).await {
+                Ok(1..) => {}
+                Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => {
+                    return Err(error.into());
+                }
+                // TLS that ends without saying so is an end, too: messages have lengths.
+                Ok(0) | Err(_) => {
+                    return Err(match &self.buffer[..] {
+                        [] => Reason::PeerClosed,
+                        bytes if is_tls(bytes) => Reason::PeerSpeaksTls,
+                        _ => Reason::Truncated,
+                    });
+                }
             }
         }
         Ok(())
@@ -99,6 +109,11 @@ impl Frames {
             }
         }
     }
+}
+
+/// Whether bytes begin as a record of TLS does; no version of OpenFlow has these numbers.
+pub(crate) fn is_tls(bytes: &[u8]) -> bool {
+    matches!(bytes, [0x14..=0x17, 3, ..])
 }
 
 /// The transaction id in a message's header.

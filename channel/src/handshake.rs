@@ -11,7 +11,7 @@ use tokio::io::{AsyncWriteExt, WriteHalf};
 use tokio::time::timeout;
 
 use crate::Reason;
-use crate::frame::{Frames, xid_of};
+use crate::frame::{Frames, is_tls, xid_of};
 use crate::stream::Stream;
 
 /// The longest wait for a connection, and then for the peer's HELLO.
@@ -76,6 +76,9 @@ impl Established {
 /// The peer's first message; of a stranger only the header, whose "length" may never arrive.
 async fn first_message(frames: &mut Frames) -> Result<Vec<u8>, Reason> {
     let header = frames.header().await?;
+    if is_tls(&header) {
+        return Err(Reason::PeerSpeaksTls);
+    }
     if !Message::is_version_free(header[1]) {
         return Ok(header.into());
     }

@@ -11,8 +11,10 @@ use tokio::task::AbortHandle;
 use tokio::time::sleep;
 
 use crate::handshake::Established;
-use crate::stream::{self, Acceptor, Stream};
-use crate::{ActiveAddress, ConnId, Endpoint, Event, Origin, PassiveAddress, Reason, connection};
+use crate::stream::{self, Acceptor, Raw, Stream};
+use crate::{
+    ActiveAddress, ConnId, Endpoint, Event, Origin, PassiveAddress, Reason, Tls, connection,
+};
 
 /// The most connections that a listener holds; further ones are closed at once and counted.
 pub const MAX_CONNECTIONS_PER_LISTENER: usize = 64;
@@ -31,6 +33,8 @@ pub struct Settings {
     pub probe_interval: Duration,
     /// The longest wait between two tries to connect.
     pub max_backoff: Duration,
+    /// What `ssl:` and `pssl:` need.
+    pub tls: Option<Tls>,
 }
 
 impl Settings {
@@ -41,6 +45,7 @@ impl Settings {
             catalogue,
             probe_interval: Duration::from_secs(5),
             max_backoff: Duration::from_secs(8),
+            tls: None,
         }
     }
 }
@@ -102,7 +107,11 @@ impl Hub {
         let mut told = String::new();
         while !self.events.is_closed() {
             let origin = Origin::Active(address.clone());
-            let attempt = async { self.establish(stream::open(&address).await?).await };
+            let attempt = async {
+                self.refresh_tls().await;
+                let tls = self.settings.tls.as_ref();
+                self.establish(stream::open(&address, tls).await?).await
+            };
             match attempt.await {
                 Ok(established) => {
                     // A task of its own, which outlives the target.
@@ -154,14 +163,26 @@ impl Hub {
     pub(crate) async fn serve(
         self,
         origin: Origin,
-        stream: Stream,
+        stream: Raw,
         _place: Option<OwnedSemaphorePermit>,
     ) {
-        match self.establish(stream).await {
+        let attempt = async {
+            self.refresh_tls().await;
+            let tls = self.settings.tls.as_ref();
+            self.establish(stream.ready(tls).await?).await
+        };
+        match attempt.await {
             Ok(established) => self.run(origin, established).await,
             Err(reason) => {
                 let _ = self.events.send(Event::Failed { origin, reason }).await;
             }
+        }
+    }
+
+    /// Has new connections take the files of TLS as they are now.
+    async fn refresh_tls(&self) {
+        if let Some(read) = self.settings.tls.as_ref().and_then(Tls::refresh) {
+            let _ = self.events.send(Event::TlsFiles(read)).await;
         }
     }
 

@@ -16,6 +16,7 @@ mod hub;
 mod outbox;
 mod run_dir;
 mod stream;
+mod tls;
 
 #[cfg(test)]
 mod tests;
@@ -28,3 +29,4 @@ pub use handshake::HELLO_TIMEOUT;
 pub use hub::{FIRST_BACKOFF, Hub, Listener, MAX_CONNECTIONS_PER_LISTENER, Settings, Target};
 pub use outbox::{MAX_PENDING_BYTES, MAX_TOTAL_PENDING_BYTES, PAUSE_BYTES, ROOM_BYTES, Sender};
 pub use run_dir::run_directories;
+pub use tls::{Tls, TlsFiles};

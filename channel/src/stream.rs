@@ -1,4 +1,4 @@
-//! Byte streams: opens one to an address, listens for them; TCP and unix.
+//! Byte streams: opens one to an address, listens for them; TCP, TLS and unix.
 
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::{fs, io, path::Path};
@@ -8,7 +8,7 @@ use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream, lookup_host};
 use tokio::time::timeout;
 
 use crate::handshake::HELLO_TIMEOUT;
-use crate::{ActiveAddress, Endpoint, PassiveAddress, Reason};
+use crate::{ActiveAddress, Endpoint, PassiveAddress, Reason, Tls};
 
 /// What every kind of stream can do.
 pub(crate) trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -19,20 +19,33 @@ pub(crate) type Stream = Box<dyn Duplex>;
 
 /// Connects, to the first address of a host that answers.
 ///
-/// Errors: UnknownHost, ConnectTimeout, or the socket's.
-pub(crate) async fn open(address: &ActiveAddress) -> Result<Stream, Reason> {
-    let opening = async {
-        match &address.0 {
-            Endpoint::Tcp { host, port } => open_tcp(host, *port).await,
-            Endpoint::Unix(path) => Ok(Box::new(UnixStream::connect(path).await?) as Stream),
+/// Errors: UnknownHost, ConnectTimeout, those of TLS, or the socket's.
+pub(crate) async fn open(address: &ActiveAddress, tls: Option<&Tls>) -> Result<Stream, Reason> {
+    match &address.0 {
+        Endpoint::Tcp { host, port } => Ok(Box::new(in_time(open_tcp(host, *port)).await?)),
+        Endpoint::Tls { host, port } => {
+            let tls = tls.ok_or_else(no_identity)?;
+            tls.connect(host, in_time(open_tcp(host, *port)).await?)
+                .await
         }
-    };
-    timeout(HELLO_TIMEOUT, opening)
-        .await
-        .unwrap_or(Err(Reason::ConnectTimeout))
+        Endpoint::Unix(path) => {
+            let connecting = async { Ok(UnixStream::connect(path).await?) };
+            Ok(Box::new(in_time(connecting).await?))
+        }
+    }
 }
 
-async fn open_tcp(host: &str, port: u16) -> Result<Stream, Reason> {
+/// Who has no certificate speaks no TLS.
+fn no_identity() -> Reason {
+    Reason::Tls("this side has no certificate".into())
+}
+
+async fn in_time<T>(opening: impl Future<Output = Result<T, Reason>>) -> Result<T, Reason> {
+    let opened = timeout(HELLO_TIMEOUT, opening).await;
+    opened.unwrap_or(Err(Reason::ConnectTimeout))
+}
+
+async fn open_tcp(host: &str, port: u16) -> Result<TcpStream, Reason> {
     let unknown = |error| Reason::UnknownHost {
         host: host.into(),
         error,
@@ -48,14 +61,31 @@ async fn open_tcp(host: &str, port: u16) -> Result<Stream, Reason> {
 }
 
 /// Small messages leave at once.
-fn tcp(stream: TcpStream) -> io::Result<Stream> {
+fn tcp(stream: TcpStream) -> io::Result<TcpStream> {
     stream.set_nodelay(true)?;
-    Ok(Box::new(stream))
+    Ok(stream)
+}
+
+/// A peer's stream before the handshake of TLS, if there is to be one.
+pub(crate) enum Raw {
+    Plain(Stream),
+    Tls(TcpStream),
+}
+
+impl Raw {
+    /// The stream that OpenFlow is spoken on.
+    pub(crate) async fn ready(self, tls: Option<&Tls>) -> Result<Stream, Reason> {
+        match self {
+            Self::Plain(stream) => Ok(stream),
+            Self::Tls(stream) => tls.ok_or_else(no_identity)?.accept(stream).await,
+        }
+    }
 }
 
 /// A listening socket.
 pub(crate) enum Acceptor {
     Tcp(TcpListener),
+    Tls(TcpListener),
     Unix(UnixListener),
 }
 
@@ -69,37 +99,48 @@ impl Acceptor {
         unix_mode: Option<u32>,
     ) -> io::Result<(Self, PassiveAddress)> {
         let bound = match &address.0 {
-            Endpoint::Tcp { host, port } => bind_tcp(host, *port).await,
+            Endpoint::Tcp { host, port } => bind_tcp(host, *port).await.map(|(listener, port)| {
+                let host = host.clone();
+                (Self::Tcp(listener), Endpoint::Tcp { host, port })
+            }),
+            Endpoint::Tls { host, port } => bind_tcp(host, *port).await.map(|(listener, port)| {
+                let host = host.clone();
+                (Self::Tls(listener), Endpoint::Tls { host, port })
+            }),
             Endpoint::Unix(path) => bind_unix(path, unix_mode)
                 .await
-                .map(|bound| (bound, address.clone())),
+                .map(|bound| (bound, address.0.clone())),
         };
+        let bound = bound.map(|(acceptor, endpoint)| (acceptor, PassiveAddress(endpoint)));
         bound.map_err(|e| io::Error::new(e.kind(), format!("cannot listen on {address}: {e}")))
     }
 
     /// Waits for the next peer; gives its stream and its name for logs.
-    pub(crate) async fn accept(&self) -> io::Result<(Stream, String)> {
+    pub(crate) async fn accept(&self) -> io::Result<(Raw, String)> {
         match self {
             Self::Tcp(listener) => {
                 let (stream, peer) = listener.accept().await?;
-                Ok((tcp(stream)?, peer.to_string()))
+                Ok((Raw::Plain(Box::new(tcp(stream)?)), peer.to_string()))
+            }
+            Self::Tls(listener) => {
+                let (stream, peer) = listener.accept().await?;
+                Ok((Raw::Tls(tcp(stream)?), peer.to_string()))
             }
             Self::Unix(listener) => {
                 let (stream, _) = listener.accept().await?;
                 let pid = stream.peer_cred().ok().and_then(|cred| cred.pid());
                 let name = pid.map_or("a process".into(), |pid| format!("process {pid}"));
-                Ok((Box::new(stream), name))
+                Ok((Raw::Plain(Box::new(stream)), name))
             }
         }
     }
 }
 
-async fn bind_tcp(host: &str, port: u16) -> io::Result<(Acceptor, PassiveAddress)> {
+/// The socket, and the port that the kernel chose.
+async fn bind_tcp(host: &str, port: u16) -> io::Result<(TcpListener, u16)> {
     let listener = TcpListener::bind((host, port)).await?;
     let port = listener.local_addr()?.port();
-    let host = host.into();
-    let address = PassiveAddress(Endpoint::Tcp { host, port });
-    Ok((Acceptor::Tcp(listener), address))
+    Ok((listener, port))
 }
 
 async fn bind_unix(path: &Path, mode: Option<u32>) -> io::Result<Acceptor> {

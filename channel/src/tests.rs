@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::handshake::Established;
-use crate::stream::Stream;
+use crate::stream::{Raw, Stream};
 use crate::*;
 
 const V1_0: Version = Version(1);
@@ -120,7 +120,7 @@ async fn pair(probe_interval: Duration) -> (DuplexStream, Sender, mpsc::Receiver
     let (ours, mut peer) = duplex(4096);
     peer.write_all(&hello()).await.unwrap();
     let origin = Origin::Active("unix:memory".parse().unwrap());
-    tokio::spawn(hub.serve(origin, Box::new(ours), None));
+    tokio::spawn(hub.serve(origin, Raw::Plain(Box::new(ours)), None));
     let sender = up(&mut events).await;
     assert!(matches!(read(&mut peer).await.2, Message::Hello(_)));
     (peer, sender, events)
@@ -264,7 +264,7 @@ async fn a_peer_without_hello_is_given_up_after_five_seconds() {
     let (ours, _peer) = duplex(4096);
     let start = Instant::now();
     let origin = Origin::Active("unix:memory".parse().unwrap());
-    tokio::spawn(hub.serve(origin, Box::new(ours), None));
+    tokio::spawn(hub.serve(origin, Raw::Plain(Box::new(ours)), None));
     assert_eq!(failed(&mut events).await, "no HELLO within 5 s");
     assert_eq!(start.elapsed(), HELLO_TIMEOUT);
 }
@@ -445,7 +445,7 @@ async fn past_the_limit_of_all_connections_those_that_do_not_read_are_closed() {
         let (ours, mut peer) = duplex(4096);
         peer.write_all(&hello()).await.unwrap();
         let origin = Origin::Active("unix:memory".parse().unwrap());
-        tokio::spawn(hub.clone().serve(origin, Box::new(ours), None));
+        tokio::spawn(hub.clone().serve(origin, Raw::Plain(Box::new(ours)), None));
         connections.push((peer, up(&mut events).await));
     }
     let (small, large) = connections.split_last().unwrap();
@@ -737,7 +737,7 @@ async fn a_client_asks_waits_and_collects_errors() {
     tokio::spawn(switch(events));
     let address = format!("tcp:localhost:{port}").parse().unwrap();
     let limit = Duration::from_secs(60);
-    let client = Client::connect(&address, &[V1_3], &Arc::default(), limit).await;
+    let client = Client::connect(&address, &[V1_3], &Arc::default(), None, limit).await;
     let mut client = client.unwrap();
     assert_eq!(client.version(), V1_3);
 
@@ -777,7 +777,7 @@ async fn a_client_gives_up_on_a_switch_that_does_not_answer() {
     let address = format!("unix:{}", path.display()).parse().unwrap();
     let limit = Duration::from_secs(2);
     let catalogue = Arc::default();
-    let connecting = Client::connect(&address, &[V1_3], &catalogue, limit);
+    let connecting = Client::connect(&address, &[V1_3], &catalogue, None, limit);
     let accepting = async {
         let mut peer = listener.accept().await.unwrap().0;
         peer.write_all(&hello()).await.unwrap();

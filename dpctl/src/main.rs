@@ -8,15 +8,17 @@ mod queue;
 mod show;
 mod verbs;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use bofuss_channel::{Tls, TlsFiles};
 use clap::Parser;
 
 /// Ask and change an OpenFlow switch.
 ///
-/// ADDRESS is tcp:HOST[:PORT], unix:FILE or the name of a running bofuss switch; it stands before
-/// the verb or behind the arguments. Without it, the only switch running is meant.
+/// ADDRESS is tcp:HOST[:PORT], ssl:HOST[:PORT], unix:FILE or the name of a running bofuss switch;
+/// it stands before the verb or behind the arguments. Without it, the only switch running is meant.
 #[derive(Parser)]
 #[command(name = "dpctl", version, after_help = verbs::help(), arg_required_else_help = true)]
 struct Cli {
@@ -34,6 +36,40 @@ struct Cli {
     /// The longest wait for the switch, in seconds.
     #[arg(short, long, default_value_t = 10, value_name = "SECONDS")]
     timeout: u64,
+    /// For ssl:, our private key (PEM).
+    #[arg(short, long, value_name = "FILE")]
+    private_key: Option<PathBuf>,
+    /// For ssl:, our certificate (PEM).
+    #[arg(short, long, value_name = "FILE")]
+    certificate: Option<PathBuf>,
+    /// For ssl:, the certificates of the CAs that sign the switch's (PEM).
+    #[arg(short = 'C', long, value_name = "FILE")]
+    ca_cert: Option<PathBuf>,
+    /// Accept the switch's certificate, if a CA signed it, although it is not for the HOST of
+    /// ssl:HOST.
+    #[arg(long)]
+    any_peer_name: bool,
+}
+
+impl Cli {
+    /// What TLS needs, if its files are named.
+    fn tls(&self) -> Result<Option<Tls>, Failure> {
+        match (&self.private_key, &self.certificate, &self.ca_cert) {
+            (None, None, None) => Ok(None),
+            (Some(private_key), Some(certificate), Some(ca_cert)) => {
+                let tls = Tls::load(TlsFiles {
+                    private_key: private_key.clone(),
+                    certificate: certificate.clone(),
+                    ca_cert: ca_cert.clone(),
+                    any_peer_name: self.any_peer_name,
+                });
+                Ok(Some(tls?))
+            }
+            _ => Err(Failure::Usage(
+                "TLS needs all of --private-key, --certificate and --ca-cert".into(),
+            )),
+        }
+    }
 }
 
 /// Why a command failed.
@@ -61,7 +97,10 @@ fn main() -> ExitCode {
         .enable_all()
         .build();
     let runtime = runtime.expect("a runtime of one thread needs two descriptors");
-    match runtime.block_on(verbs::run(&cli.words, cli.strict, timeout)) {
+    let done = cli.tls().and_then(|tls| {
+        runtime.block_on(verbs::run(&cli.words, cli.strict, tls.as_ref(), timeout))
+    });
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Usage(error)) => {
             eprintln!("dpctl: {error}");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bofuss_channel::{ActiveAddress, Client, ClientError};
+use bofuss_channel::{ActiveAddress, Client, ClientError, Endpoint, Tls};
 use bofuss_ext::trace;
 use bofuss_oflib::message::config::SwitchConfig;
 use bofuss_oflib::message::group_mod::GroupModCommand;
@@ -83,7 +83,12 @@ pub(crate) fn help() -> String {
 }
 
 /// Runs a command line. Errors: a sentence, and whose fault it is.
-pub(crate) async fn run(words: &[String], strict: bool, timeout: Duration) -> Result<(), Failure> {
+pub(crate) async fn run(
+    words: &[String],
+    strict: bool,
+    tls: Option<&Tls>,
+    timeout: Duration,
+) -> Result<(), Failure> {
     let (address, verb, arguments) = split(words)?;
     if verb == "switches" {
         find::running()
@@ -97,7 +102,12 @@ pub(crate) async fn run(words: &[String], strict: bool, timeout: Duration) -> Re
     };
     let requests = command.requests(verb, &arguments)?;
     let address = address.map_or_else(find::only, Ok)?;
-    let connected = Client::connect(&address, Version::SPOKEN, &command.catalogue, timeout).await;
+    if matches!(address.0, Endpoint::Tls { .. }) && tls.is_none() {
+        let needs = "needs --private-key, --certificate and --ca-cert";
+        return Err(Failure::Usage(format!("{address} {needs}")));
+    }
+    let catalogue = &command.catalogue;
+    let connected = Client::connect(&address, Version::SPOKEN, catalogue, tls, timeout).await;
     let mut client = connected.map_err(|error| Failure::Failed(format!("{address}: {error}")))?;
     let failed = |error: ClientError| Failure::Failed(format!("{verb}: {error}"));
     match requests {

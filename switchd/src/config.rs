@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use bofuss_agent::FailMode;
-use bofuss_channel::{ActiveAddress, PassiveAddress};
+use bofuss_channel::{ActiveAddress, PassiveAddress, Tls, TlsFiles};
 use bofuss_datapath::{Algorithm, QueueSpec};
 use bofuss_ext::queues;
 use bofuss_oflib::types::{GroupId, QueueId};
@@ -45,13 +45,28 @@ pub struct Options {
     #[arg(long = "queue", value_name = "QUEUE")]
     #[serde(rename = "queue")]
     pub queues: Vec<String>,
-    /// A controller to connect to: tcp:HOST[:PORT] or unix:FILE. Repeat for more.
+    /// A controller to connect to: tcp:HOST[:PORT], ssl:HOST[:PORT] or unix:FILE. Repeat for more.
     #[arg(long = "controller", value_name = "ADDRESS")]
     #[serde(rename = "controller")]
     pub controllers: Vec<String>,
-    /// Where to wait for controllers and tools: ptcp:[PORT][:HOST] or punix:FILE. Repeat for more.
+    /// Where to wait for controllers and tools: ptcp:[PORT][:HOST], pssl:[PORT][:HOST] or
+    /// punix:FILE. Repeat for more.
     #[arg(long = "listen", value_name = "ADDRESS")]
     pub listen: Vec<String>,
+    /// For ssl: and pssl:, the switch's private key (PEM). It, the certificates and the CAs' are
+    /// read again when the files change; connections that are up stay.
+    #[arg(short, long, value_name = "FILE")]
+    pub private_key: Option<PathBuf>,
+    /// For ssl: and pssl:, the switch's certificate (PEM).
+    #[arg(short, long, value_name = "FILE")]
+    pub certificate: Option<PathBuf>,
+    /// For ssl: and pssl:, the certificates of the CAs that sign the peers' (PEM).
+    #[arg(short = 'C', long, value_name = "FILE")]
+    pub ca_cert: Option<PathBuf>,
+    /// Accept a controller's certificate, if a CA signed it, although it is not for the HOST of
+    /// ssl:HOST; those that ovs-pki makes are for no host.
+    #[arg(long)]
+    pub any_peer_name: bool,
     /// What to do without a controller: secure or standalone [default: standalone if none is
     /// named].
     #[arg(long, value_name = "MODE")]
@@ -149,6 +164,8 @@ pub struct Config {
     pub controllers: Vec<ActiveAddress>,
     /// Where it listens.
     pub listen: Vec<PassiveAddress>,
+    /// Its certificate and CAs, if it speaks TLS.
+    pub tls: Option<Tls>,
     /// What it does without a controller.
     pub fail_mode: FailMode,
     /// How many tables it has, of how many entries.
@@ -188,6 +205,10 @@ impl Options {
             queues: list(self.queues, file.queues),
             controllers: list(self.controllers, file.controllers),
             listen: list(self.listen, file.listen),
+            private_key: self.private_key.or(file.private_key),
+            certificate: self.certificate.or(file.certificate),
+            ca_cert: self.ca_cert.or(file.ca_cert),
+            any_peer_name: self.any_peer_name || file.any_peer_name,
             fail_mode: self.fail_mode.or(file.fail_mode),
             tables: self.tables.or(file.tables),
             max_entries: self.max_entries.or(file.max_entries),
@@ -206,6 +227,7 @@ impl Options {
     fn check(self) -> Result<Config, String> {
         let profile = self.profile.as_deref().map(Profile::read).transpose()?;
         let tables = table_sizes(&self, profile.as_ref())?;
+        let tls = tls(&self)?;
         let name = self.name.unwrap_or_else(|| "s0".into());
         rundir::check_name(&name)?;
         let fail_mode = match self.fail_mode.as_deref() {
@@ -230,6 +252,7 @@ impl Options {
             ports,
             controllers: addresses("--controller", &self.controllers)?,
             listen: addresses("--listen", &self.listen)?,
+            tls,
             fail_mode,
             tables,
             profile,
@@ -311,6 +334,30 @@ fn group_algorithm(text: &String) -> Result<(GroupId, Algorithm), String> {
         GroupId(group),
         name.parse().map_err(|error: String| named(&error))?,
     ))
+}
+
+/// What TLS needs, if its files are named.
+fn tls(options: &Options) -> Result<Option<Tls>, String> {
+    let files = (&options.private_key, &options.certificate, &options.ca_cert);
+    match files {
+        (Some(private_key), Some(certificate), Some(ca_cert)) => Tls::load(TlsFiles {
+            private_key: private_key.clone(),
+            certificate: certificate.clone(),
+            ca_cert: ca_cert.clone(),
+            any_peer_name: options.any_peer_name,
+        })
+        .map(Some),
+        (None, None, None) => {
+            let mut all = options.controllers.iter().chain(&options.listen);
+            match all.find(|text| text.starts_with("ssl:") || text.starts_with("pssl:")) {
+                Some(text) => Err(format!(
+                    "{text} needs --private-key, --certificate and --ca-cert"
+                )),
+                None => Ok(None),
+            }
+        }
+        _ => Err("TLS needs all of --private-key, --certificate and --ca-cert".into()),
+    }
 }
 
 fn addresses<T: FromStr<Err: fmt::Display>>(
@@ -469,6 +516,23 @@ mod tests {
         let mut led = options(&[]);
         led.controllers.push("tcp:127.0.0.1".into());
         assert_eq!(led.resolve().expect("is right").fail_mode, FailMode::Secure);
+    }
+
+    #[test]
+    fn tls_needs_its_three_files() {
+        for (list, key) in [("ssl:h", None), ("tcp:h", Some("k.pem"))] {
+            let mut half = options(&[]);
+            half.controllers.push(list.into());
+            half.private_key = key.map(Into::into);
+            let error = half.resolve().expect_err("files are missing");
+            assert!(error.contains("--ca-cert"), "{error}");
+        }
+        let mut named = options(&[]);
+        named.private_key = Some("/none.pem".into());
+        named.certificate = named.private_key.clone();
+        named.ca_cert = named.private_key.clone();
+        let error = named.resolve().expect_err("they are not there");
+        assert!(error.starts_with("/none.pem: "), "{error}");
     }
 
     #[test]

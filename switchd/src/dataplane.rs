@@ -263,7 +263,11 @@ impl Plane {
                 self.backlog.remove(conn);
                 return self.handle(event);
             }
-            Event::Up { .. } | Event::Unsent { .. } | Event::Room { .. } | Event::Failed { .. } => {
+            Event::Up { .. }
+            | Event::Unsent { .. }
+            | Event::Room { .. }
+            | Event::TlsFiles(_)
+            | Event::Failed { .. } => {
                 return self.handle(event);
             }
         };
@@ -331,6 +335,10 @@ impl Plane {
                 }
             }
             Event::Room { .. } => {}
+            Event::TlsFiles(Ok(())) => info!("TLS: new connections use the changed files"),
+            Event::TlsFiles(Err(error)) => {
+                warn!("TLS: {error}; what the files held before still counts");
+            }
             Event::Down { conn, reason } => {
                 info!("{}: disconnected: {reason}", self.face.peer(conn_id(conn)));
                 self.face.remove_sender(conn_id(conn));

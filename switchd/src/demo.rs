@@ -237,7 +237,7 @@ fn play(lab: &Lab, socket: &Path, controller: Option<&str>) -> Result<()> {
     let runtime = runtime.map_err(context("runtime"))?;
     let catalogue = Arc::new(bofuss_ext::catalogue());
     let to = ActiveAddress(Endpoint::Unix(socket.into()));
-    let client = Client::connect(&to, &[Version::V1_3], &catalogue, REPLY_WAIT);
+    let client = Client::connect(&to, &[Version::V1_3], &catalogue, None, REPLY_WAIT);
     let mut client = runtime
         .block_on(client)
         .map_err(context("connecting to the switch"))?;

@@ -80,6 +80,7 @@ pub async fn start(config: Config, enter: Option<Enter>) -> Result<Running, Stri
     let mut settings = Settings::new(Arc::new(bofuss_ext::catalogue()));
     settings.probe_interval = config.probe_interval;
     settings.max_backoff = config.max_backoff;
+    settings.tls = config.tls;
     let hub = Hub::new(settings, forward(to_plane, wake));
     let mut listeners = Vec::new();
     let own = PassiveAddress(Endpoint::Unix(socket.clone()));

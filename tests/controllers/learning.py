@@ -1,4 +1,4 @@
-"""A learning switch on os-ken: learning.py PORT"""
+"""A learning switch on os-ken: learning.py PORT [OPTION...], options as of os-ken"""
 import sys
 
 from os_ken.base import app_manager  # before os_ken.controller: the other way round is a circle
@@ -66,5 +66,6 @@ class Learning(app_manager.OSKenApp):
 
 
 if __name__ == "__main__":
-    cfg.CONF(["--ofp-tcp-listen-port", sys.argv[1], "--ofp-listen-host", "127.0.0.1"])
+    port = ["--ofp-tcp-listen-port", sys.argv[1], "--ofp-ssl-listen-port", sys.argv[1]]
+    cfg.CONF(port + ["--ofp-listen-host", "127.0.0.1"] + sys.argv[2:])
     app_manager.AppManager.run_apps(["learning"])

@@ -1,0 +1,261 @@
+//! TLS: who we are, whom we trust, and the handshake. Both sides always show a certificate.
+
+use std::fmt::{Debug, Display};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{fmt, fs, io};
+
+use tokio::io::{AsyncWriteExt, copy, sink};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::rustls::client::danger::{
+    HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier,
+};
+use tokio_rustls::rustls::client::{Resumption, WebPkiServerVerifier};
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use tokio_rustls::rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
+use tokio_rustls::rustls::{
+    ALL_VERSIONS, CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore,
+    ServerConfig, SignatureScheme,
+};
+use tokio_rustls::{TlsAcceptor, TlsConnector};
+
+use crate::Reason;
+use crate::handshake::{HELLO_TIMEOUT, LINGER};
+use crate::stream::{Duplex, Stream};
+
+/// The files that TLS needs, in PEM form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// Our private key.
+    pub private_key: PathBuf,
+    /// Our certificate, then those between it and the peer's CA, if any.
+    pub certificate: PathBuf,
+    /// The certificates of the CAs that we trust.
+    pub ca_cert: PathBuf,
+    /// Whether a peer that we connect to may have a certificate of any name.
+    pub any_peer_name: bool,
+}
+
+/// Who we are and whom we trust. Clones share it.
+///
+/// A new connection takes the files as they are then or, if they are wrong then, as they were;
+/// those that are up stay.
+#[derive(Clone)]
+pub struct Tls(Arc<Mutex<Loaded>>);
+
+impl Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.loaded().files.fmt(f)
+    }
+}
+
+/// What the files held when they were read last.
+struct Loaded {
+    files: TlsFiles,
+    stamps: [Stamp; 3],
+    connector: TlsConnector,
+    acceptor: TlsAcceptor,
+}
+
+/// Tells whether a file is another: inode, size in bytes, time of modification in s and ns.
+type Stamp = Option<(u64, u64, i64, i64)>;
+
+impl Tls {
+    /// Reads the files. Errors: a sentence that names the file.
+    pub fn load(files: TlsFiles) -> Result<Self, String> {
+        let stamps = stamps(&files);
+        let (connector, acceptor) = read(&files)?;
+        Ok(Self(Arc::new(Mutex::new(Loaded {
+            files,
+            stamps,
+            connector,
+            acceptor,
+        }))))
+    }
+
+    fn loaded(&self) -> MutexGuard<'_, Loaded> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads the files again if one of them changed; says so, once for each change.
+    ///
+    /// Errors: as of [`Tls::load`]; what was read before still counts.
+    pub(crate) fn refresh(&self) -> Option<Result<(), String>> {
+        let mut loaded = self.loaded();
+        let stamps = stamps(&loaded.files);
+        if stamps == loaded.stamps {
+            return None;
+        }
+        loaded.stamps = stamps;
+        Some(read(&loaded.files).map(|read| (loaded.connector, loaded.acceptor) = read))
+    }
+
+    /// Makes TLS of a connection that we opened to `host`.
+    pub(crate) async fn connect(&self, host: &str, stream: TcpStream) -> Result<Stream, Reason> {
+        let (plain, _zone) = host.split_once('%').unwrap_or((host, ""));
+        let name = ServerName::try_from(plain.to_owned());
+        let name = name.map_err(|_| Reason::Tls(format!("no certificate can be for {host}")))?;
+        let connector = self.loaded().connector.clone();
+        shake(connector.connect(name, stream).into_fallible()).await
+    }
+
+    /// Makes TLS of a connection that a peer opened.
+    pub(crate) async fn accept(&self, stream: TcpStream) -> Result<Stream, Reason> {
+        let acceptor = self.loaded().acceptor.clone();
+        shake(acceptor.accept(stream).into_fallible()).await
+    }
+}
+
+/// Waits for the handshake; on failure lets the peer read the alert that says why.
+async fn shake<S: Duplex + 'static>(
+    shaking: impl Future<Output = Result<S, (io::Error, TcpStream)>>,
+) -> Result<Stream, Reason> {
+    let (error, mut stream) = match timeout(HELLO_TIMEOUT, shaking).await {
+        Ok(Ok(stream)) => return Ok(Box::new(stream)),
+        Ok(Err(failed)) => failed,
+        Err(_) => return Err(Reason::TlsTimeout),
+    };
+    let farewell = async {
+        let _ = stream.shutdown().await;
+        let _ = copy(&mut stream, &mut sink()).await;
+    };
+    let _ = timeout(LINGER, farewell).await;
+    Err(error.into())
+}
+
+fn stamps(files: &TlsFiles) -> [Stamp; 3] {
+    [&files.private_key, &files.certificate, &files.ca_cert].map(|path| {
+        let meta = fs::metadata(path).ok()?;
+        Some((meta.ino(), meta.size(), meta.mtime(), meta.mtime_nsec()))
+    })
+}
+
+fn named(path: &Path, error: impl Display) -> String {
+    format!("{}: {error}", path.display())
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
+    let list: Vec<_> = read.map_err(|error| named(path, error))?;
+    match list.is_empty() {
+        true => Err(named(path, "there is no certificate in it")),
+        false => Ok(list),
+    }
+}
+
+/// Both sides' configuration, without sessions that could be taken up again: each connection
+/// shows its certificates anew.
+fn read(files: &TlsFiles) -> Result<(TlsConnector, TlsAcceptor), String> {
+    let provider = Arc::new(ring::default_provider());
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(&files.ca_cert)? {
+        let added = roots.add(certificate);
+        added.map_err(|error| named(&files.ca_cert, error))?;
+    }
+    let chain = certificates(&files.certificate)?;
+    let key = PrivateKeyDer::from_pem_file(&files.private_key);
+    let key = key.map_err(|error| named(&files.private_key, error))?;
+    let unfit = |error: Error| named(&files.private_key, format!("with the certificate: {error}"));
+    let no_ca = |error| named(&files.ca_cert, error);
+    let roots = Arc::new(roots);
+    let peers = WebPkiServerVerifier::builder_with_provider(roots.clone(), provider.clone());
+    let peers = Peers {
+        inner: peers.build().map_err(no_ca)?,
+        any_name: files.any_peer_name,
+    };
+    let known = "the provider has what these versions need";
+    let mut client = ClientConfig::builder_with_provider(provider.clone())
+        .with_protocol_versions(ALL_VERSIONS)
+        .expect(known)
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(peers))
+        .with_client_auth_cert(chain.clone(), key.clone_key())
+        .map_err(unfit)?;
+    client.resumption = Resumption::disabled();
+    let peers = WebPkiClientVerifier::builder_with_provider(roots, provider.clone());
+    let mut server = ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(ALL_VERSIONS)
+        .expect(known)
+        .with_client_cert_verifier(peers.build().map_err(no_ca)?)
+        .with_single_cert(chain, key)
+        .map_err(unfit)?;
+    server.session_storage = Arc::new(NoServerSessionStorage {});
+    server.send_tls13_tickets = 0;
+    Ok((Arc::new(client).into(), Arc::new(server).into()))
+}
+
+/// Checks those that we connect to.
+#[derive(Debug)]
+struct Peers {
+    inner: Arc<WebPkiServerVerifier>,
+    any_name: bool,
+}
+
+impl ServerCertVerifier for Peers {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        between: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let verified = self
+            .inner
+            .verify_server_cert(certificate, between, name, ocsp, now);
+        match verified {
+            // The name is what is checked last.
+            Err(Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            )) if self.any_name => Ok(ServerCertVerified::assertion()),
+            verified => verified,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.inner
+            .verify_tls12_signature(message, certificate, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.inner
+            .verify_tls13_signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.inner.supported_verify_schemes()
+    }
+}
+
+/// What is wrong, if it is TLS that is; for the log.
+pub(crate) fn describe(error: &io::Error) -> Option<String> {
+    use CertificateError as Wrong;
+    let error = error.get_ref()?.downcast_ref::<Error>()?;
+    Some(match error {
+        Error::InvalidMessage(_) => format!("the peer does not speak TLS: {error}"),
+        Error::NoCertificatesPresented => "the peer shows no certificate".into(),
+        Error::AlertReceived(alert) => format!("the peer refuses our TLS: {alert:?}"),
+        Error::InvalidCertificate(Wrong::Expired | Wrong::ExpiredContext { .. }) => {
+            "the peer's certificate has expired".into()
+        }
+        Error::InvalidCertificate(Wrong::UnknownIssuer | Wrong::BadSignature) => {
+            "the peer's certificate is signed by no CA of ours".into()
+        }
+        Error::InvalidCertificate(wrong) => format!("the peer's {wrong}"),
+        other => other.to_string(),
+    })
+}

@@ -1,0 +1,239 @@
+//! TLS with peers that we did not write: OpenSSL, Open vSwitch with its PKI, os-ken.
+#![allow(clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use bofuss_tests::{Lab, Process, have, ok, printed, program, python, run, until};
+
+/// A directory of keys and certificates, gone with the value.
+struct Pki(PathBuf);
+
+impl Pki {
+    fn new(name: &str) -> Self {
+        let dir = std::env::temp_dir().join(format!("bofuss-pki-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        Self(dir)
+    }
+
+    /// Runs a program with arguments separated by blanks, in the directory.
+    fn run(&self, program: &str, arguments: &str) {
+        let mut command = Command::new(program);
+        ok(command.args(arguments.split(' ')).current_dir(&self.0));
+    }
+
+    /// Makes the CA `ca`.
+    fn ca(&self, ca: &str) {
+        let files = format!("-keyout {ca}-privkey.pem -out {ca}-cert.pem");
+        let kind = "req -x509 -newkey rsa:2048 -nodes -days 2";
+        self.run("openssl", &format!("{kind} -subj /CN={ca} {files}"));
+    }
+
+    /// Makes a key and a certificate of `ca` for a name as OpenSSL writes it: IP:127.0.0.1.
+    fn sign(&self, ca: &str, who: &str, name: &str) {
+        let kind = "req -newkey rsa:2048 -nodes -subj /CN=x";
+        let files = format!("-keyout {who}-privkey.pem -out {who}-req.pem");
+        self.run("openssl", &format!("{kind} {files}"));
+        std::fs::write(self.0.join("names"), format!("subjectAltName={name}")).unwrap();
+        let by = format!("-CA {ca}-cert.pem -CAkey {ca}-privkey.pem -CAcreateserial");
+        let files = format!("-in {who}-req.pem -out {who}-cert.pem -extfile names");
+        self.run("openssl", &format!("x509 -req -days 2 {by} {files}"));
+    }
+
+    fn path(&self, file: &str) -> String {
+        self.0.join(file).display().to_string()
+    }
+
+    /// The three options for one side, with the certificates of `ca` to be trusted.
+    fn options(&self, who: &str, ca: &str) -> Vec<String> {
+        let key = self.path(&format!("{who}-privkey.pem"));
+        let certificate = self.path(&format!("{who}-cert.pem"));
+        let words = ["--private-key", &key, "--certificate", &certificate];
+        let words = words.map(String::from).into_iter();
+        words.chain(["--ca-cert".into(), self.path(ca)]).collect()
+    }
+}
+
+impl Drop for Pki {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A laboratory whose switch has these arguments.
+fn lab(hosts: u8, words: &[&str], tls: &[String]) -> Lab {
+    let tls = tls.iter().map(String::as_str);
+    Lab::new(hosts, &words.iter().copied().chain(tls).collect::<Vec<_>>())
+}
+
+/// `ovs-ofctl` with the certificates of `who`; what it prints, and whether it succeeds.
+fn ofctl(address: &str, tls: &[String]) -> (String, bool) {
+    let mut command = Command::new("ovs-ofctl");
+    command
+        .args(tls)
+        .args(["-O", "OpenFlow13", "--timeout=10", "show", address]);
+    let output = run(&mut command);
+    (printed(&output), output.status.success())
+}
+
+/// `openssl s_client`, which says nothing; what it prints, the peer's bytes in hexadecimal.
+fn s_client(pki: &Pki, port: u16, options: &str) -> String {
+    let client = format!("timeout 3 openssl s_client -connect 127.0.0.1:{port} {options}");
+    let script = format!("sleep 1 | {client} 2>&1 | od -An -tx1 -w100000 | tr -d ' \\n'");
+    let hex = ok(Command::new("sh").args(["-c", &script]).current_dir(&pki.0));
+    hex.trim().into()
+}
+
+fn hex(text: &str) -> String {
+    text.bytes().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[test]
+fn tools_reach_the_switch_by_tls_with_a_certificate_and_not_without() {
+    if !have(&["ip", "openssl", "ovs-ofctl"]) {
+        return;
+    }
+    let pki = Pki::new("tools");
+    pki.ca("ca");
+    pki.ca("foreign");
+    pki.sign("ca", "switch", "IP:127.0.0.1,DNS:localhost");
+    pki.sign("ca", "tool", "DNS:tool");
+    pki.sign("foreign", "stranger", "DNS:stranger");
+    let listen = ["--listen", "pssl:16671", "--listen", "ptcp:16672"];
+    let lab = lab(1, &listen, &pki.options("switch", "ca-cert.pem"));
+    let tool = pki.options("tool", "ca-cert.pem");
+    let (text, done) = ofctl("ssl:127.0.0.1:16671", &tool);
+    assert!(done && text.contains("OFPT_FEATURES_REPLY"), "{text}");
+    let mut dpctl = Command::new(program("dpctl"));
+    let text = ok(dpctl.args(&tool).args(["ssl:localhost:16671", "show"]));
+    assert!(text.contains("dpid:"), "{text}");
+
+    // Both versions of TLS, and no older one. The switch's first message is a HELLO of 1.3.
+    let known =
+        "-key tool-privkey.pem -cert tool-cert.pem -CAfile ca-cert.pem -verify_return_error";
+    for (option, version) in [("-tls1_2", "TLSv1.2"), ("-tls1_3", "TLSv1.3")] {
+        let heard = s_client(&pki, 16671, &format!("-quiet {option} {known}"));
+        assert!(heard.contains("0400001000000000"), "{version}: {heard}");
+    }
+    let old = s_client(
+        &pki,
+        16671,
+        &format!("-tls1_1 -cipher ALL:@SECLEVEL=0 {known}"),
+    );
+    assert!(!old.contains("0400001000000000"), "{old}");
+    until("the log tells of the old version", || {
+        lab.log().contains("TLS: peer is incompatible")
+    });
+
+    // Nobody's certificate, and that of a CA which is not ours.
+    let none = s_client(&pki, 16671, "-tls1_2 -CAfile ca-cert.pem");
+    assert!(
+        none.contains(&hex("alert certificate required"))
+            || none.contains(&hex("alert handshake failure")),
+        "{none}"
+    );
+    until("the log tells of none", || {
+        lab.log().contains("the peer shows no certificate")
+    });
+    let (text, done) = ofctl(
+        "ssl:127.0.0.1:16671",
+        &pki.options("stranger", "ca-cert.pem"),
+    );
+    assert!(!done, "{text}");
+    until("the log tells of the stranger", || {
+        lab.log()
+            .contains("on pssl:16671:127.0.0.1: TLS: the peer's certificate is signed by no CA")
+    });
+
+    // Plain to TLS and TLS to plain.
+    let (text, done) = ofctl("tcp:127.0.0.1:16671", &tool);
+    assert!(!done, "{text}");
+    until("the log tells of the plain peer", || {
+        lab.log()
+            .contains("on pssl:16671:127.0.0.1: TLS: the peer does not speak TLS")
+    });
+    let (text, done) = ofctl("ssl:127.0.0.1:16672", &tool);
+    assert!(!done, "{text}");
+    until("the log tells of the TLS peer", || {
+        let wanted = "on ptcp:16672:127.0.0.1: the peer speaks TLS, and this side plain OpenFlow";
+        lab.log().contains(wanted)
+    });
+}
+
+#[test]
+fn the_pki_of_open_vswitch_serves_the_switch_and_its_controller() {
+    if !have(&["ip", "ping", "ovs-pki", "ovs-ofctl", "ovs-testcontroller"]) {
+        return;
+    }
+    let pki = Pki::new("ovs");
+    let common = format!("-d {} -l {}", pki.path("pki"), pki.path("log"));
+    pki.run("ovs-pki", &format!("{common} init"));
+    pki.run("ovs-pki", &format!("{common} req+sign sc switch"));
+    pki.run("ovs-pki", &format!("{common} req+sign ctl controller"));
+    let mut controller = Command::new("ovs-testcontroller");
+    controller
+        .args(pki.options("ctl", "pki/switchca/cacert.pem"))
+        .arg(format!("--unixctl={}", pki.path("control")));
+    let log = std::fs::File::create(pki.path("controller.log")).unwrap();
+    let controller = Process::start(controller.arg("pssl:16673:127.0.0.1").stderr(log));
+    let strict = pki.options("sc", "pki/controllerca/cacert.pem");
+    let words = ["--controller", "ssl:127.0.0.1:16673"];
+    // These certificates name no host.
+    let refusing = lab(1, &words, &strict);
+    until("the name is refused", || {
+        let log = refusing.log();
+        log.contains("ssl:127.0.0.1:16673: TLS: the peer's certificate not valid for name")
+    });
+    drop(refusing);
+    let lab = lab(2, &["--any-peer-name", words[0], words[1]], &strict);
+    lab.all_ping();
+    drop((lab, controller));
+}
+
+#[test]
+fn a_learning_switch_on_os_ken_by_tls_joins_hosts_while_certificates_change() {
+    if !have(&["ip", "ping", "openssl", "python3"]) {
+        return;
+    }
+    let pki = Pki::new("os-ken");
+    pki.ca("ca");
+    pki.sign("ca", "ctl", "IP:127.0.0.1");
+    pki.sign("ca", "switch", "DNS:switch");
+    let mut controller = Command::new(python());
+    controller.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("controllers"));
+    controller.args([
+        "learning.py",
+        "16674",
+        "--ctl-privkey",
+        &pki.path("ctl-privkey.pem"),
+    ]);
+    controller.args(["--ctl-cert", &pki.path("ctl-cert.pem")]);
+    controller.args(["--ca-certs", &pki.path("ca-cert.pem")]);
+    let mut controller = Some(Process::start(
+        controller.stdout(Stdio::null()).stderr(Stdio::null()),
+    ));
+    let words = [
+        "--controller",
+        "ssl:127.0.0.1:16674",
+        "--listen",
+        "pssl:16675",
+    ];
+    let lab = lab(2, &words, &pki.options("switch", "ca-cert.pem"));
+    lab.all_ping();
+    lab.tcp(1, 2, 16);
+    // A new certificate is shown to new connections; the controller stays.
+    pki.sign("ca", "switch", "IP:127.0.0.1");
+    let tool = pki.options("ctl", "ca-cert.pem");
+    let mut dpctl = Command::new(program("dpctl"));
+    ok(dpctl.args(&tool).args(["ssl:127.0.0.1:16675", "show"]));
+    assert!(
+        lab.log()
+            .contains("TLS: new connections use the changed files")
+    );
+    assert!(!lab.log().contains("ssl:127.0.0.1:16674: disconnected"));
+    lab.all_ping();
+    drop(controller.take());
+    until("the switch notices", || {
+        lab.log().contains("ssl:127.0.0.1:16674: disconnected")
+    });
+}
