@@ -137,6 +137,15 @@ pub struct Lab {
 impl Lab {
     /// Starts a switch with these further arguments, and waits until all is up.
     pub fn new(hosts: u8, arguments: &[&str]) -> Self {
+        Self::start(hosts, arguments, true)
+    }
+
+    /// The same, where a configuration file says which ports the switch has.
+    pub fn with_file(hosts: u8, arguments: &[&str]) -> Self {
+        Self::start(hosts, arguments, false)
+    }
+
+    fn start(hosts: u8, arguments: &[&str], with_ports: bool) -> Self {
         let number = NEXT.fetch_add(1, Relaxed);
         let name = format!("t{}-{number}", std::process::id());
         let hosts: Vec<NetNs> = (1..=hosts).map(|i| host(number, i)).collect();
@@ -145,7 +154,7 @@ impl Lab {
         command
             .args(["run", "--name", &name, "--log", "debug"])
             .args(arguments);
-        for i in 1..=hosts.len() {
+        for i in (1..=hosts.len()).filter(|_| with_ports) {
             command.args(["--port", &port(number, i as u8)]);
         }
         command

@@ -25,6 +25,12 @@ pub enum FailMode {
 const STANDALONE_COOKIE: u64 = 0x7374_616e_6461_6c6f;
 
 impl Switch {
+    /// Changes what the switch does without a controller, at once if it has none.
+    pub fn set_fail_mode(&mut self, now: Time, fail_mode: FailMode) {
+        self.fail_mode = fail_mode;
+        self.follow_fail_mode(now);
+    }
+
     /// Adds or removes the entry of standalone mode, as the connections now are.
     pub(crate) fn follow_fail_mode(&mut self, now: Time) {
         let alone = !self.connections.values().any(|conn| conn.is_controller);

@@ -132,6 +132,20 @@ impl Switch {
         self.datapath.modify_queue(now, port, id, spec)
     }
 
+    /// Deletes a queue of a port; what waits in it is dropped.
+    ///
+    /// Errors: why it stays.
+    pub fn delete_queue<F: Face>(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        id: QueueId,
+        face: &mut F,
+    ) -> Result<(), bofuss_datapath::QueueError> {
+        let (datapath, outlet) = parts!(self, now, face);
+        datapath.delete_queue(port, id, outlet)
+    }
+
     /// Carries out a message of [`ROWS`]; `None` if it is none.
     ///
     /// Errors: BAD_REQUEST with BAD_LEN or BAD_EXPERIMENTER, QUEUE_OP_FAILED.
@@ -172,8 +186,7 @@ impl Switch {
             .and_then(|queue| r.finish().map(|()| queue));
         let queue = queue.map_err(|error| error.error)?;
         if delete {
-            let (datapath, outlet) = parts!(self, now, face);
-            return Ok(datapath.delete_queue(port, queue.queue_id, outlet)?);
+            return Ok(self.delete_queue(now, port, queue.queue_id, face)?);
         }
         let spec = spec(&queue.properties)?;
         Ok(self.modify_queue(now, port, queue.queue_id, spec)?)

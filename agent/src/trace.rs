@@ -80,7 +80,7 @@ impl Switch {
     ///
     /// Errors: BAD_REQUEST/BAD_PORT for a number that is no port's, BAD_PACKET without a frame or
     /// room for one.
-    pub(crate) fn trace(&mut self, now: Time, value: &ExtValue) -> Result<ExtValue, ErrorCode> {
+    pub fn trace(&mut self, now: Time, value: &ExtValue) -> Result<ExtValue, ErrorCode> {
         let in_port = PortNo(value.args[0] as u32);
         if !in_port.is_port() {
             return Err(BadRequest::BAD_PORT);

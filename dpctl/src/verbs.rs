@@ -11,7 +11,7 @@ use bofuss_oflib::message::multipart::{
     FlowStatsRequest, GroupRequest, MultipartRequest, PortRequest, ReplyBody, RequestBody,
 };
 use bofuss_oflib::message::{Empty, FlowModCommand, GroupMod, PacketOut};
-use bofuss_oflib::text::{parse_actions, parse_flow, parse_group, parse_port};
+use bofuss_oflib::text::{parse_actions, parse_bytes, parse_flow, parse_group, parse_port};
 use bofuss_oflib::types::{BufferId, GroupId, MaxLen};
 use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Action, Catalogue, Match, Message, PortNo, Version};
@@ -289,7 +289,7 @@ impl Command {
                 Ok(Requests::Monitor(Some(Message::SetConfig(config))))
             }
             ("trace", [port, packet]) => {
-                let request = trace::request(parse_port(port)?, &hex(packet)?);
+                let request = trace::request(parse_port(port)?, &parse_bytes(packet)?);
                 Ok(Requests::Ask(vec![Message::Experimenter(request)]))
             }
             (verb, _) => Err(misused(verb)),
@@ -363,7 +363,7 @@ fn misused(verb: &str) -> Failure {
 }
 
 fn packet_out(in_port: PortNo, actions: &[Action], packet: &str) -> Result<Message, Failure> {
-    let data = Bytes(hex(packet)?);
+    let data = Bytes(parse_bytes(packet)?);
     let actions = actions.to_vec();
     Ok(Message::PacketOut(PacketOut {
         buffer_id: BufferId::NO_BUFFER,
@@ -371,23 +371,6 @@ fn packet_out(in_port: PortNo, actions: &[Action], packet: &str) -> Result<Messa
         actions,
         data,
     }))
-}
-
-/// Bytes in hexadecimal; blanks, ':' and '-' between them do not count.
-fn hex(text: &str) -> Result<Vec<u8>, Failure> {
-    let digits: String = text.chars().filter(|c| !" :-\n".contains(*c)).collect();
-    let byte = |at: usize| {
-        digits
-            .get(at..at + 2)
-            .and_then(|pair| u8::from_str_radix(pair, 16).ok())
-    };
-    let bytes: Option<Vec<u8>> = (0..digits.len()).step_by(2).map(byte).collect();
-    let bytes = bytes.filter(|bytes| !bytes.is_empty());
-    bytes.ok_or_else(|| {
-        Failure::Usage(format!(
-            "'{text}' is no packet: pairs of hexadecimal digits"
-        ))
-    })
 }
 
 async fn ping(client: &mut Client, bytes: usize) -> Result<(), ClientError> {

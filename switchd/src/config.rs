@@ -11,13 +11,14 @@ use bofuss_datapath::{Algorithm, QueueSpec};
 use bofuss_ext::queues;
 use bofuss_oflib::types::{GroupId, QueueId};
 use bofuss_oflib::{PortNo, text};
-use serde::Deserialize;
+use bofuss_ports::AfPacketOptions;
+use serde::{Deserialize, Serialize};
 
 use crate::profile::Profile;
 use crate::rundir;
 
 /// Options of `bofuss run`. Each is also a key of the TOML file, where a list is an array.
-#[derive(Clone, Debug, Default, clap::Args, Deserialize)]
+#[derive(Clone, Debug, Default, clap::Args, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Options {
     /// Read these options from a TOML file; those of the command line count before it.
@@ -182,16 +183,33 @@ pub struct Config {
     pub pad_runts: bool,
 }
 
+impl Config {
+    /// How its interfaces are opened.
+    pub fn port_options(&self) -> AfPacketOptions {
+        AfPacketOptions {
+            take_over: self.take_over,
+            pad_runts: self.pad_runts,
+            ..AfPacketOptions::default()
+        }
+    }
+}
+
 impl Options {
     /// Reads the file, if one is named, lets the command line count before it, and checks all.
     ///
     /// Errors: one sentence that says what is wrong, where, and what would be right.
-    pub fn resolve(self) -> Result<Config, String> {
-        let merged = match &self.config {
-            Some(path) => self.clone().over(read(path)?),
-            None => self,
-        };
-        merged.check()
+    pub fn resolve(&self) -> Result<Config, String> {
+        self.merge()?.check()
+    }
+
+    /// The command line over the file, if one is named. The file must be right by itself.
+    ///
+    /// Errors: what is wrong in the file, and in which line.
+    pub fn merge(&self) -> Result<Self, String> {
+        match &self.config {
+            Some(path) => Ok(self.clone().over(read(path)?)),
+            None => Ok(self.clone()),
+        }
     }
 
     fn over(self, file: Self) -> Self {
@@ -224,7 +242,10 @@ impl Options {
         }
     }
 
-    fn check(self) -> Result<Config, String> {
+    /// Checks every value.
+    ///
+    /// Errors: one sentence, which begins with the option.
+    pub fn check(self) -> Result<Config, String> {
         let profile = self.profile.as_deref().map(Profile::read).transpose()?;
         let tables = table_sizes(&self, profile.as_ref())?;
         let tls = tls(&self)?;
@@ -267,7 +288,31 @@ impl Options {
 fn read(path: &Path) -> Result<Options, String> {
     let named = |error: &dyn fmt::Display| format!("{}: {error}", path.display());
     let text = std::fs::read_to_string(path).map_err(|error| named(&error))?;
-    toml::from_str(&text).map_err(|error| named(&error))
+    let options: Options = toml::from_str(&text).map_err(|error| named(&error))?;
+    match options.clone().check() {
+        Ok(_) => Ok(options),
+        Err(error) => Err(format!("{}{}", path.display(), in_file(&text, &error))),
+    }
+}
+
+/// Turns the sentence that [`Options::check`] says of an option into one about the line of `text`
+/// that sets it: the one with the wrong value, as far as it can be found.
+fn in_file(text: &str, error: &str) -> String {
+    let (option, rest) = error.split_once(' ').unwrap_or((error, ""));
+    let key = option.trim_start_matches('-');
+    let sets = |line: &str| line.split('=').next().is_some_and(|k| k.trim() == key);
+    let first = text.lines().position(sets).unwrap_or(0);
+    // A list may have its values in lines of their own, in quotes: the longest that is told of.
+    let told = |line: &str| {
+        let values = line.split(['\'', '"']).skip(1).step_by(2);
+        values.filter(|v| rest.contains(v)).map(str::len).max()
+    };
+    let lines = text.lines().enumerate().skip(first);
+    let wrong = lines.max_by_key(|(_, line)| told(line));
+    let at = wrong
+        .filter(|(_, line)| told(line).is_some())
+        .map_or(first, |(at, _)| at);
+    format!(", line {}: {key} {rest}", at + 1)
 }
 
 /// How many tables of how many entries.
@@ -382,24 +427,31 @@ fn datapath_id(text: &str) -> Result<u64, String> {
 fn number_ports(specs: &[String]) -> Result<Vec<PortSpec>, String> {
     let mut ports: Vec<PortSpec> = Vec::new();
     for (place, spec) in (1..).zip(specs) {
-        let (number, kind) = match spec.split_once('=') {
-            Some((number, kind)) => (port_number(&format!("--port {spec}"), number)?, kind),
-            None => (PortNo(place), spec.as_str()),
-        };
-        let kind = port_kind(spec, kind)?;
-        if ports.iter().any(|port| port.number == number) {
-            return Err(format!("--port {spec}: there is a port {number} already"));
-        }
-        if ports.iter().any(|port| port.kind == kind) {
-            return Err(format!("--port {spec}: {kind} is a port already"));
-        }
-        ports.push(PortSpec {
-            number,
-            kind,
-            rate_kbps: None,
-        });
+        ports.push(add_port(&ports, place, spec)?);
     }
     Ok(ports)
+}
+
+/// Reads one more port, whose number is `place` unless it says.
+///
+/// Errors: what is wrong with it, or which of `ports` it collides with.
+pub fn add_port(ports: &[PortSpec], place: u32, spec: &str) -> Result<PortSpec, String> {
+    let (number, kind) = match spec.split_once('=') {
+        Some((number, kind)) => (port_number(&format!("--port {spec}"), number)?, kind),
+        None => (PortNo(place), spec),
+    };
+    let kind = port_kind(spec, kind)?;
+    if ports.iter().any(|port| port.number == number) {
+        return Err(format!("--port {spec}: there is a port {number} already"));
+    }
+    if ports.iter().any(|port| port.kind == kind) {
+        return Err(format!("--port {spec}: {kind} is a port already"));
+    }
+    Ok(PortSpec {
+        number,
+        kind,
+        rate_kbps: None,
+    })
 }
 
 fn port_number(option: &str, number: &str) -> Result<PortNo, String> {

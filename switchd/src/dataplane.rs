@@ -1,17 +1,20 @@
 //! The data-plane thread: it owns the switch and its ports, and turns readiness into inputs.
 
+mod become_config;
+mod command;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bofuss_agent::{Request, Switch};
-use bofuss_channel::{Event, Origin, Reason};
+use bofuss_agent::{ConnId, Request, Switch};
+use bofuss_channel::{ActiveAddress, Event, Origin, Reason};
 use bofuss_datapath::Time;
 use bofuss_frame::{Frame, Pool};
 use bofuss_oflib::message::multipart::PortStats;
 use bofuss_oflib::{EncodeError, PortNo};
-use bofuss_ports::{BATCH_FRAMES, LinkEvent, LinkMonitor, PortError};
+use bofuss_ports::{AfPacketOptions, BATCH_FRAMES, LinkEvent, LinkMonitor, PortError};
 use rustix::event::{Timespec, epoll};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
@@ -19,9 +22,19 @@ use rustix::time::{
 use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
 
-use crate::config::{PortSpec, QueueConfig};
+use crate::config::{Config, PortSpec, QueueConfig};
 use crate::face::{PlaneFace, conn_id};
 use crate::port::{self, OpenPort};
+
+pub use command::{Answer, Command, What};
+
+/// What waits for the thread, in the order in which it came.
+pub enum Input {
+    /// A connection tells something.
+    Event(Event),
+    /// An operator asks something.
+    Command(Command),
+}
 
 /// Bytes of frames that a switch holds at most: received, queued, buffered.
 pub const POOL_BYTES: usize = 64 << 20;
@@ -44,8 +57,15 @@ pub struct Plane {
     epoll: OwnedFd,
     wake: Arc<OwnedFd>,
     monitor: LinkMonitor,
-    events: mpsc::Receiver<Event>,
-    specs: Vec<(PortSpec, bofuss_ports::AfPacketOptions)>,
+    inputs: mpsc::Receiver<Input>,
+    /// The ports that there should be.
+    specs: Vec<PortSpec>,
+    /// The queues that there should be.
+    queues: Vec<QueueConfig>,
+    /// What ports are opened with, also those that return.
+    options: AfPacketOptions,
+    /// The controllers that there should be.
+    controllers: Vec<ActiveAddress>,
     /// Messages of connections whose reply before is not complete.
     backlog: BTreeMap<bofuss_channel::ConnId, VecDeque<Event>>,
     /// Wakes the loop at the next tick to the microsecond; epoll alone counts in milliseconds.
@@ -64,19 +84,26 @@ pub struct Parts {
     pub pool: Pool,
     /// Its open ports.
     pub ports: Vec<OpenPort>,
-    /// What the ports were opened with, to open them again when they return.
-    pub specs: Vec<(PortSpec, bofuss_ports::AfPacketOptions)>,
-    /// What connections tell.
-    pub events: mpsc::Receiver<Event>,
-    /// Readable when there are events.
+    /// What the switch was started with.
+    pub config: Config,
+    /// What connections tell and operators ask.
+    pub inputs: mpsc::Receiver<Input>,
+    /// Readable when there are inputs.
     pub wake: Arc<OwnedFd>,
     /// The links of the network namespace where the ports are.
     pub monitor: LinkMonitor,
 }
 
 impl Plane {
-    /// Registers everything that can become ready. Errors: the system's.
-    pub fn new(parts: Parts) -> std::io::Result<Self> {
+    /// Registers everything that can become ready. Errors: a sentence for the user.
+    pub fn new(mut parts: Parts) -> Result<Self, String> {
+        let ports = std::mem::take(&mut parts.ports);
+        let mut this = Self::without_ports(parts).map_err(|e| format!("data plane: {e}"))?;
+        ports.into_iter().try_for_each(|port| this.add_port(port))?;
+        Ok(this)
+    }
+
+    fn without_ports(parts: Parts) -> std::io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let now = Instant::now();
         let add = |fd: std::os::fd::BorrowedFd<'_>, token| {
@@ -92,32 +119,24 @@ impl Plane {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
         add(timer.as_fd(), TIMER)?;
-        let mut this = Self {
+        Ok(Self {
             switch: parts.switch,
             face: PlaneFace::new(epoll.try_clone()?),
             pool: parts.pool,
             epoll,
             wake: parts.wake,
             monitor: parts.monitor,
-            events: parts.events,
-            specs: parts.specs,
+            inputs: parts.inputs,
+            options: parts.config.port_options(),
+            specs: parts.config.ports,
+            queues: parts.config.queues,
+            controllers: parts.config.controllers,
             backlog: BTreeMap::new(),
             timer,
             alarm: None,
             epoch: now,
             counted: now,
-        };
-        for port in parts.ports {
-            this.add_port(port)?;
-        }
-        Ok(this)
-    }
-
-    /// Makes a queue that is configured. Errors: a sentence for the user.
-    pub fn add_queue(&mut self, queue: &QueueConfig) -> Result<(), String> {
-        let (now, port, id) = (self.now(), queue.port, queue.id);
-        let made = self.switch.modify_queue(now, port, id, queue.spec);
-        made.map_err(|error| format!("--queue {port}:{id}: {error}"))
+        })
     }
 
     /// Runs until the control thread is gone.
@@ -222,8 +241,9 @@ impl Plane {
             .values()
             .all(|waiting| waiting.len() < MAX_BACKLOG)
         {
-            match self.events.try_recv() {
-                Ok(event) => self.take_event(event),
+            match self.inputs.try_recv() {
+                Ok(Input::Event(event)) => self.take_event(event),
+                Ok(Input::Command(command)) => self.command(command),
                 Err(mpsc::error::TryRecvError::Empty) => return true,
                 Err(mpsc::error::TryRecvError::Disconnected) => return false,
             }
@@ -287,6 +307,10 @@ impl Plane {
                 version,
                 sender,
             } => {
+                // A controller that was given up while it was being reached is left at once.
+                if !become_config::is_wanted(&self.controllers, &origin) {
+                    return;
+                }
                 info!("{origin}: connected, OpenFlow {version}");
                 let is_controller = matches!(origin, Origin::Active(_));
                 self.face.add_sender(conn_id(conn), sender, origin);
@@ -340,9 +364,7 @@ impl Plane {
                 warn!("TLS: {error}; what the files held before still counts");
             }
             Event::Down { conn, reason } => {
-                info!("{}: disconnected: {reason}", self.face.peer(conn_id(conn)));
-                self.face.remove_sender(conn_id(conn));
-                self.switch.disconnected(now, conn_id(conn));
+                self.lose_connection(conn_id(conn), &reason.to_string());
             }
             // Whoever only looks whether somebody listens is no news.
             Event::Failed {
@@ -353,22 +375,41 @@ impl Plane {
         }
     }
 
-    fn add_port(&mut self, port: OpenPort) -> std::io::Result<()> {
-        let desc = port.desc();
+    /// Ends a connection, unless it has ended.
+    fn lose_connection(&mut self, conn: ConnId, reason: &str) {
+        if let Some(origin) = self.face.remove_sender(conn) {
+            info!("{origin}: disconnected: {reason}");
+            let now = self.now();
+            self.switch.disconnected(now, conn);
+        }
+    }
+
+    /// Takes a port and makes its queues. Errors: a sentence for the user.
+    fn add_port(&mut self, port: OpenPort) -> Result<(), String> {
+        let (desc, name) = (port.desc(), port.name.clone());
         let capabilities = port.driver.capabilities();
-        self.face.add_port(port)?;
+        let number = port.number;
+        let added = self.face.add_port(port);
+        added.map_err(|error| format!("port {number}: {name}: {error}"))?;
         let now = self.now();
         self.switch
             .port_changed(now, desc, capabilities, &mut self.face);
-        Ok(())
+        let own = |queue: &&QueueConfig| queue.port == number;
+        let mut queues = self.queues.iter().filter(own);
+        queues.try_for_each(|queue| become_config::make_queue(&mut self.switch, now, queue))
     }
 
     fn lose_port(&mut self, number: PortNo) {
-        if let Some(name) = self.face.remove_port(number) {
-            warn!("port {number}: {name} is gone");
-            let now = self.now();
-            self.switch.port_removed(now, number, &mut self.face);
+        if let Some(port) = self.close_port(number) {
+            warn!("port {number}: {} is gone", port.name);
         }
+    }
+
+    fn close_port(&mut self, number: PortNo) -> Option<OpenPort> {
+        let port = self.face.remove_port(number)?;
+        let now = self.now();
+        self.switch.port_removed(now, number, &mut self.face);
+        Some(port)
     }
 
     /// Brings ports up to date with what the kernel says of its links.
@@ -393,19 +434,18 @@ impl Plane {
                 .port_changed(now, desc, capabilities, &mut self.face);
             return;
         }
-        let named =
-            |(spec, _): &&(PortSpec, _)| port::interface_name(&spec.kind) == Some(&link.name);
-        let Some((spec, options)) = self.specs.iter().find(named) else {
+        let named = |spec: &&PortSpec| port::interface_name(&spec.kind) == Some(&link.name);
+        let Some(spec) = self.specs.iter().find(named) else {
             return;
         };
         if self.face.has_port(spec.number) {
             return;
         }
-        match port::open(spec, *options) {
+        match port::open(spec, self.options) {
             Ok(port) => {
                 info!("port {}: {} is back", spec.number, link.name);
                 if let Err(error) = self.add_port(port) {
-                    warn!("port of {}: {error}", link.name);
+                    warn!("{error}");
                 }
             }
             Err(error) => debug!("port {}: {error}", spec.number),

@@ -86,7 +86,7 @@ pub async fn demo(options: DemoOptions, stopped: impl Future<Output = ()>) -> Re
         into.enter()
             .map_err(context("entering the switch's namespace"))
     };
-    let running = run::start(config, Some(Box::new(enter))).await?;
+    let running = run::start(config, None, Some(Box::new(enter))).await?;
     let socket = running.socket.clone();
     let (done, finished) = tokio::sync::oneshot::channel();
     let controlled = options.controller.clone();

@@ -68,18 +68,34 @@ impl PlaneFace {
         Ok(())
     }
 
-    /// Gives up a port; what it was called.
-    pub fn remove_port(&mut self, number: PortNo) -> Option<String> {
+    /// Gives up a port.
+    pub fn remove_port(&mut self, number: PortNo) -> Option<OpenPort> {
         let slot = self.slots.remove(&number)?;
         if let Some(fd) = slot.port.driver.fd() {
             let _ = epoll::delete(&self.epoll, fd);
         }
-        Some(slot.port.name)
+        Some(slot.port)
     }
 
     /// Whether there is a port of this number.
     pub fn has_port(&self, number: PortNo) -> bool {
         self.slots.contains_key(&number)
+    }
+
+    /// The port of this number.
+    pub fn port(&self, number: PortNo) -> Option<&OpenPort> {
+        self.slots.get(&number).map(|slot| &slot.port)
+    }
+
+    /// Gives a port another rate; the port as it then is.
+    pub fn set_port_rate(
+        &mut self,
+        number: PortNo,
+        rate_kbps: Option<u32>,
+    ) -> Option<(PortDesc, Capabilities)> {
+        let port = &mut self.slots.get_mut(&number)?.port;
+        port.rate_kbps = rate_kbps;
+        Some((port.desc(), port.driver.capabilities()))
     }
 
     /// The port on the interface with this kernel index.
@@ -178,9 +194,24 @@ impl PlaneFace {
         self.senders.insert(conn, (sender, origin));
     }
 
-    /// Gives up a connection.
-    pub fn remove_sender(&mut self, conn: ConnId) {
-        self.senders.remove(&conn);
+    /// Gives up a connection; how it came about.
+    pub fn remove_sender(&mut self, conn: ConnId) -> Option<Origin> {
+        self.senders.remove(&conn).map(|(_, origin)| origin)
+    }
+
+    /// The peers, one in a line.
+    pub fn list_connections(&self) -> String {
+        let peers = self.senders.values();
+        peers.map(|(_, origin)| format!("{origin}\n")).collect()
+    }
+
+    /// The connections of an origin that `is_meant`.
+    pub fn connections_from(&self, is_meant: impl Fn(&Origin) -> bool) -> Vec<ConnId> {
+        let meant = self
+            .senders
+            .iter()
+            .filter(|(_, (_, origin))| is_meant(origin));
+        meant.map(|(conn, _)| *conn).collect()
     }
 
     /// Who is at the other end of a connection, for the log.

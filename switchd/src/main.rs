@@ -4,20 +4,22 @@
 #![allow(rustdoc::broken_intra_doc_links)]
 
 mod config;
+mod control;
+mod ctl;
 mod dataplane;
 mod demo;
 mod face;
+mod log;
 mod port;
 mod profile;
+mod reload;
 mod run;
 mod rundir;
 
-use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
-use tracing_subscriber::EnvFilter;
 
 /// Open files that a switch with a few ports and connections needs.
 const MIN_OPEN_FILES: u64 = 64;
@@ -39,41 +41,40 @@ enum Command {
     Run(Box<config::Options>),
     /// Show what a switch does: three hosts, pings, a TCP transfer, tables, a packet explained.
     Demo(demo::DemoOptions),
+    /// Send one command to a running switch; `bofuss ctl NAME list` lists them.
+    Ctl {
+        /// The switch's name.
+        name: String,
+        /// The command and its argument.
+        #[arg(required = true)]
+        words: Vec<String>,
+    },
+    /// Have a running switch read its configuration file again, as SIGHUP does.
+    Reload {
+        /// The switch's name [default: the only one that runs].
+        name: Option<String>,
+    },
 }
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let level = cli.log.as_deref().unwrap_or(match cli.command {
         Command::Run(_) => "info",
-        Command::Demo(_) => "warn",
+        Command::Demo(_) | Command::Ctl { .. } | Command::Reload { .. } => "warn",
     });
-    let filter = match EnvFilter::try_new(level) {
-        Ok(filter) => filter,
-        Err(error) => return usage(&format!("--log {level}: {error}")),
-    };
-    let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(colour)
-        .with_target(false)
-        // A log that nobody takes any more must not end the switch.
-        .log_internal_errors(false)
-        .init();
-    if let Err(error) = check_limits() {
-        eprintln!("bofuss: {error}");
-        return ExitCode::FAILURE;
+    if let Err(error) = log::start(level) {
+        return usage(&error);
     }
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
-    let runtime = runtime.expect("a runtime of one thread needs two descriptors");
     let result = match cli.command {
-        Command::Run(options) => match options.resolve() {
-            Ok(config) => runtime.block_on(serve(config)),
+        Command::Run(options) => match reload::Source::read(*options) {
+            Ok((source, config)) => with_runtime(serve(source, config)),
             Err(error) => return usage(&error),
         },
-        Command::Demo(options) => runtime.block_on(demo::demo(options, stopped())),
+        Command::Demo(options) => with_runtime(demo::demo(options, stopped())),
+        Command::Ctl { name, words } => ctl::ask(Some(&name), &words).map(|text| print!("{text}")),
+        Command::Reload { name } => {
+            ctl::ask(name.as_deref(), &["reload".into()]).map(|text| print!("{text}"))
+        }
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -82,6 +83,16 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Runs a switch to its end.
+fn with_runtime(work: impl Future<Output = Result<(), String>>) -> Result<(), String> {
+    check_limits()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let runtime = runtime.expect("a runtime of one thread needs two descriptors");
+    runtime.block_on(work)
 }
 
 /// Refuses a limit that would stop the switch half-way.
@@ -101,8 +112,8 @@ fn usage(error: &str) -> ExitCode {
     ExitCode::from(2)
 }
 
-async fn serve(config: config::Config) -> Result<(), String> {
-    let running = run::start(config, None).await?;
+async fn serve(source: reload::Source, config: config::Config) -> Result<(), String> {
+    let running = run::start(config, Some(source), None).await?;
     running.until(stopped()).await
 }
 

@@ -33,7 +33,7 @@ pub struct OpenPort {
     /// Its interface, if it has one.
     link: Option<Link>,
     /// Its configured rate, which counts instead of the interface's.
-    rate_kbps: Option<u32>,
+    pub rate_kbps: Option<u32>,
     /// Whether a file's frames are at their end.
     ended: bool,
 }
@@ -104,6 +104,12 @@ impl OpenPort {
         self.driver.fd().is_none() && !self.ended
     }
 
+    /// The rate of its interface in kb/s, 0 if it knows none.
+    pub fn interface_kbps(&self) -> u32 {
+        let mbps = self.link.as_ref().and_then(Link::speed_mbps);
+        mbps.unwrap_or(0).saturating_mul(1000)
+    }
+
     /// Notes what the kernel says of its interface.
     pub fn update(&mut self, link: &Link) {
         self.driver.set_mtu(link.mtu_bytes);
@@ -128,10 +134,13 @@ impl OpenPort {
             .link
             .as_ref()
             .is_none_or(|link| link.admin_up && link.carrier);
-        let mbps = self.link.as_ref().and_then(Link::speed_mbps).unwrap_or(0);
-        let speed = SPEEDS.iter().rev().find(|(at_least, _)| mbps >= *at_least);
+        let kbps = self.interface_kbps();
+        let speed = SPEEDS
+            .iter()
+            .rev()
+            .find(|(at_least, _)| kbps / 1000 >= *at_least);
         let features = speed.map_or(PortFeatures(0), |row| row.1 | PortFeatures::COPPER);
-        let kbps = self.rate_kbps.unwrap_or(mbps.saturating_mul(1000));
+        let kbps = self.rate_kbps.unwrap_or(kbps);
         PortDesc {
             port_no: self.number,
             hw_addr: Mac(self.mac().unwrap_or_default()),

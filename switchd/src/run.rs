@@ -1,24 +1,29 @@
-//! Starts a switch: opens ports and listeners, runs the control loop, ends cleanly.
+//! Starts a switch and has it obey: ports, listeners, the control loop, the end.
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use bofuss_agent::{Identity, Switch};
-use bofuss_channel::{Endpoint, Hub, Listener, PassiveAddress, Settings, Target};
+use bofuss_channel::{
+    ActiveAddress, Endpoint, Event, Hub, Listener, PassiveAddress, Settings, Target,
+};
 use bofuss_datapath::{Datapath, Time};
 use bofuss_frame::Pool;
 use bofuss_oflib::message::multipart::Desc;
-use bofuss_ports::{AfPacketOptions, LinkMonitor};
+use bofuss_ports::LinkMonitor;
 use rustix::event::{EventfdFlags, eventfd};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
-use tracing::info;
+use tracing::{info, warn};
 
 use crate::config::Config;
-use crate::dataplane::{POOL_BYTES, Parts, Plane};
+use crate::dataplane::{Answer, Command, Input, POOL_BYTES, Parts, Plane, What};
 use crate::port::{self, OpenPort};
-use crate::rundir;
+use crate::reload::Source;
+use crate::{control, log, rundir};
 
 /// Events that wait for the data-plane thread at most.
 const EVENT_QUEUE: usize = 256;
@@ -26,45 +31,172 @@ const EVENT_QUEUE: usize = 256;
 /// it.
 const SOCKET_MODE: u32 = 0o666;
 
+/// How long the switch stays after the command to end, for its answer.
+const LAST_ANSWER: Duration = Duration::from_millis(50);
+
 /// What runs before the ports are opened in the data-plane thread, say to enter a network
 /// namespace.
 pub type Enter = Box<dyn FnOnce() -> Result<(), String> + Send>;
+
+/// The one queue of the data-plane thread, which wakes it.
+#[derive(Clone)]
+struct Queue {
+    to: mpsc::Sender<Input>,
+    wake: Arc<OwnedFd>,
+}
+
+impl Queue {
+    /// Waits for room; `false` if the thread has ended.
+    async fn put(&self, input: Input) -> bool {
+        let is_taken = self.to.send(input).await.is_ok();
+        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+        is_taken
+    }
+
+    /// Has the thread do something.
+    async fn ask(&self, what: What) -> Answer {
+        let (reply, answered) = oneshot::channel();
+        self.put(Input::Command(Command { what, reply })).await;
+        answered
+            .await
+            .unwrap_or_else(|_| Err("the switch is ending".into()))
+    }
+}
 
 /// A running switch.
 pub struct Running {
     /// Its socket in the run-time directory.
     pub socket: PathBuf,
     done: oneshot::Receiver<Result<(), String>>,
-    _targets: Vec<Target>,
-    _listeners: Vec<Listener>,
+    queue: Queue,
+    hub: Hub,
+    /// What can be read again.
+    source: Option<Source>,
+    targets: Vec<(ActiveAddress, Target)>,
+    listeners: Vec<(PassiveAddress, Listener)>,
+    commands: mpsc::Receiver<control::Request>,
+    _own: Listener,
+    _control: control::Socket,
 }
 
 impl Running {
-    /// Waits until the data-plane thread ends, which is an error, or `stop` is done, which is not.
-    pub async fn until(self, stop: impl Future<Output = ()>) -> Result<(), String> {
-        let Self { done, .. } = self;
-        tokio::select! {
-            ended = done => ended.unwrap_or_else(|_| Err("the data-plane thread died".into())),
-            () = stop => Ok(()),
+    /// Serves commands until one, or `stop`, ends the switch.
+    ///
+    /// Errors: the data-plane thread's end.
+    pub async fn until(mut self, stop: impl Future<Output = ()>) -> Result<(), String> {
+        let mut stop = std::pin::pin!(stop);
+        // Without a file, the end of a terminal ends the switch as it ends other programs.
+        let mut hangup = match &self.source {
+            Some(source) if source.has_file() => signal(SignalKind::hangup()).ok(),
+            Some(_) | None => None,
+        };
+        loop {
+            let hung_up = async {
+                match &mut hangup {
+                    Some(signal) => signal.recv().await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                ended = &mut self.done => {
+                    return ended.unwrap_or_else(|_| Err("the data-plane thread died".into()));
+                }
+                () = &mut stop => return Ok(()),
+                _ = hung_up => drop(self.reload().await),
+                Some(request) = self.commands.recv() => {
+                    let is_last = request.name == "shutdown";
+                    let answer = self.obey(request.name, request.argument).await;
+                    let _ = request.reply.send(answer);
+                    if is_last {
+                        info!("ended by command");
+                        // Whoever asked gets its answer first.
+                        tokio::time::sleep(LAST_ANSWER).await;
+                        return Ok(());
+                    }
+                }
+            }
         }
+    }
+
+    async fn obey(&mut self, name: &str, argument: String) -> Answer {
+        match name {
+            "list" => Ok(control::list()),
+            "ports" => self.queue.ask(What::Ports).await,
+            "add-port" => self.queue.ask(What::AddPort(argument)).await,
+            "del-port" => self.queue.ask(What::DelPort(argument)).await,
+            "controllers" => self.queue.ask(What::Connections).await,
+            "counters" => self.queue.ask(What::Counters).await,
+            "queues" => self.queue.ask(What::Queues).await,
+            "trace" => self.queue.ask(What::Trace(argument)).await,
+            "memory" => self.queue.ask(What::Memory).await,
+            "log" => log::set(&argument).map(|()| String::new()),
+            "reload" => self.reload().await,
+            "shutdown" => Ok(String::new()),
+            other => Err(format!("there is no command '{other}' ('list' shows them)")),
+        }
+    }
+
+    /// Becomes what the file now says, or stays as it is.
+    async fn reload(&mut self) -> Answer {
+        let result = self.try_reload().await;
+        match &result {
+            Ok(_) => info!("the configuration was read again"),
+            Err(error) => warn!("the configuration stays: {error}"),
+        }
+        result
+    }
+
+    /// What can fail comes first, and what it opened goes if it does.
+    async fn try_reload(&mut self) -> Answer {
+        let source = self
+            .source
+            .as_ref()
+            .ok_or("there is no configuration file")?;
+        let (source, config) = source.read_again()?;
+        let mut listeners = Vec::new();
+        for address in &config.listen {
+            if !self.listeners.iter().any(|(old, _)| old == address) {
+                let listener = self.hub.listen(address, None).await;
+                listeners.push((
+                    address.clone(),
+                    listener.map_err(|e| format!("listen {e}"))?,
+                ));
+            }
+        }
+        let (controllers, listen) = (config.controllers.clone(), config.listen.clone());
+        let answer = self.queue.ask(What::Become(Box::new(config))).await?;
+        self.listeners.retain(|(old, _)| listen.contains(old));
+        self.listeners.append(&mut listeners);
+        self.targets.retain(|(old, _)| controllers.contains(old));
+        for address in controllers {
+            if !self.targets.iter().any(|(old, _)| *old == address) {
+                self.targets
+                    .push((address.clone(), self.hub.connect(address)));
+            }
+        }
+        self.source = Some(source);
+        Ok(answer)
     }
 }
 
-/// Starts the switch of `config`. Errors: a sentence for the user.
-pub async fn start(config: Config, enter: Option<Enter>) -> Result<Running, String> {
+/// Starts the switch of `config`, which came from `source`. Errors: a sentence for the user.
+pub async fn start(
+    config: Config,
+    source: Option<Source>,
+    enter: Option<Enter>,
+) -> Result<Running, String> {
     let socket = rundir::socket(&config.name).map_err(|e| format!("run-time directory: {e}"))?;
     let (up, started) = oneshot::channel();
     let (end, done) = oneshot::channel();
-    let (to_plane, events) = mpsc::channel(EVENT_QUEUE);
+    let (to, inputs) = mpsc::channel(EVENT_QUEUE);
     let wake = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)
         .map_err(|e| format!("event descriptor: {e}"))?;
     let wake = Arc::new(wake);
-    let plane_wake = Arc::clone(&wake);
-    let plane_config = config.clone();
+    let (plane_wake, plane_config) = (Arc::clone(&wake), config.clone());
     thread::Builder::new()
         .name("data-plane".into())
         .spawn(move || {
-            let plane = build(&plane_config, enter, events, plane_wake);
+            let plane = build(plane_config, enter, inputs, plane_wake);
             let (plane, id) = match plane {
                 Ok(plane) => plane,
                 Err(error) => return drop(up.send(Err(error))),
@@ -81,30 +213,30 @@ pub async fn start(config: Config, enter: Option<Enter>) -> Result<Running, Stri
     settings.probe_interval = config.probe_interval;
     settings.max_backoff = config.max_backoff;
     settings.tls = config.tls;
-    let hub = Hub::new(settings, forward(to_plane, wake));
-    let mut listeners = Vec::new();
+    let queue = Queue { to, wake };
+    let hub = Hub::new(settings, forward(queue.clone()));
     let own = PassiveAddress(Endpoint::Unix(socket.clone()));
-    for (address, mode) in config
-        .listen
-        .iter()
-        .map(|a| (a, None))
-        .chain([(&own, Some(SOCKET_MODE))])
-    {
-        let listener = hub.listen(address, mode).await;
-        listeners.push(listener.map_err(|error| format!("--listen {error}"))?);
+    let own = hub.listen(&own, Some(SOCKET_MODE)).await;
+    let own = own.map_err(|error| format!("--listen {error}"))?;
+    let (requests, commands) = mpsc::channel(1);
+    // Whoever has the socket above may replace what another left here.
+    let control = control::listen(&socket.with_extension("ctl"), requests)
+        .map_err(|error| format!("control socket: {error}"))?;
+    let mut listeners = Vec::new();
+    for address in &config.listen {
+        let listener = hub.listen(address, None).await;
+        let listener = listener.map_err(|error| format!("--listen {error}"))?;
+        listeners.push((address.clone(), listener));
     }
-    let targets = config
-        .controllers
-        .into_iter()
-        .map(|address| hub.connect(address))
-        .collect();
+    let connect = |address: ActiveAddress| (address.clone(), hub.connect(address));
+    let targets = config.controllers.into_iter().map(connect).collect();
     info!(
         "switch {}: datapath id {datapath_id:#018x}, {} ports, {:?}",
         config.name,
         config.ports.len(),
         config.fail_mode
     );
-    for listener in &listeners {
+    for listener in listeners.iter().map(|(_, listener)| listener).chain([&own]) {
         info!(
             "waiting for controllers and tools on {}",
             listener.address()
@@ -113,20 +245,25 @@ pub async fn start(config: Config, enter: Option<Enter>) -> Result<Running, Stri
     Ok(Running {
         socket,
         done,
-        _targets: targets,
-        _listeners: listeners,
+        queue,
+        hub,
+        source,
+        targets,
+        listeners,
+        commands,
+        _own: own,
+        _control: control,
     })
 }
 
-/// A queue that wakes the data-plane thread with each event.
-fn forward<T: Send + 'static>(to: mpsc::Sender<T>, wake: Arc<OwnedFd>) -> mpsc::Sender<T> {
+/// A way into the queue for what connections tell.
+fn forward(queue: Queue) -> mpsc::Sender<Event> {
     let (inlet, mut outlet) = mpsc::channel(1);
     tokio::spawn(async move {
         while let Some(event) = outlet.recv().await {
-            if to.send(event).await.is_err() {
+            if !queue.put(Input::Event(event)).await {
                 return;
             }
-            let _ = rustix::io::write(&wake, &1u64.to_ne_bytes());
         }
     });
     inlet
@@ -134,22 +271,17 @@ fn forward<T: Send + 'static>(to: mpsc::Sender<T>, wake: Arc<OwnedFd>) -> mpsc::
 
 /// Opens the ports and makes the switch; runs in the data-plane thread.
 fn build(
-    config: &Config,
+    config: Config,
     enter: Option<Enter>,
-    events: mpsc::Receiver<bofuss_channel::Event>,
+    inputs: mpsc::Receiver<Input>,
     wake: Arc<OwnedFd>,
 ) -> Result<(Plane, u64), String> {
     enter.map_or(Ok(()), |enter| enter())?;
     let monitor = LinkMonitor::open().map_err(|e| format!("watching links: {e}"))?;
-    let options = AfPacketOptions {
-        take_over: config.take_over,
-        pad_runts: config.pad_runts,
-        ..AfPacketOptions::default()
-    };
     let mut ports: Vec<OpenPort> = Vec::new();
     for spec in &config.ports {
-        let open =
-            port::open(spec, options).map_err(|error| format!("port {}: {error}", spec.kind));
+        let open = port::open(spec, config.port_options())
+            .map_err(|error| format!("port {}: {error}", spec.kind));
         ports.push(open?);
     }
     let first = ports.iter().find_map(OpenPort::mac);
@@ -168,28 +300,19 @@ fn build(
         .for_each(|hook| datapath.add_hook(hook));
     let identity = Identity {
         datapath_id,
-        desc: description(config),
+        desc: description(&config),
     };
     let switch = Switch::new(Time(0), datapath, identity, config.fail_mode);
-    let specs = config
-        .ports
-        .iter()
-        .map(|spec| (spec.clone(), options))
-        .collect();
     let parts = Parts {
         switch,
         pool,
         ports,
-        specs,
-        events,
+        config,
+        inputs,
         wake,
         monitor,
     };
-    let mut plane = Plane::new(parts).map_err(|e| format!("data plane: {e}"))?;
-    config
-        .queues
-        .iter()
-        .try_for_each(|queue| plane.add_queue(queue))?;
+    let plane = Plane::new(parts)?;
     Ok((plane, datapath_id))
 }
 

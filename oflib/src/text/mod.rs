@@ -211,6 +211,19 @@ pub fn parse_port(s: &str) -> Result<PortNo, String> {
         .map_err(|()| format!("'{s}' is no port number and none of the reserved names"))
 }
 
+/// Reads at least one byte as pairs of hexadecimal digits, between which blanks, colons, dashes and
+/// line ends may stand. Errors: what is wrong, in words.
+pub fn parse_bytes(s: &str) -> Result<alloc::vec::Vec<u8>, String> {
+    let digits: String = s.chars().filter(|c| !" :-\n".contains(*c)).collect();
+    let byte = |at: usize| {
+        let pair = digits.get(at..at + 2)?;
+        u8::from_str_radix(pair, 16).ok()
+    };
+    let bytes: Option<_> = (0..digits.len()).step_by(2).map(byte).collect();
+    let bytes = bytes.filter(|bytes: &alloc::vec::Vec<u8>| !bytes.is_empty());
+    bytes.ok_or_else(|| format!("'{s}' is no packet: pairs of hexadecimal digits"))
+}
+
 impl ActionArg for Output {
     /// A reserved port stands alone, the controller with the length.
     fn write(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {

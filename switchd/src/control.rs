@@ -1,0 +1,207 @@
+//! The control socket: a line with a command in, `ok` or `error SENTENCE` and then text out.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use std::{fs, io};
+
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::task::AbortHandle;
+use tokio::time::{sleep, timeout};
+
+use crate::dataplane::Answer;
+
+/// The longest command, in bytes with its end of line.
+pub const MAX_COMMAND_BYTES: u64 = 4096;
+/// How long a peer may take to write its command, and then to read the answer.
+const PEER_PATIENCE: Duration = Duration::from_secs(10);
+/// Peers that are served at a time; more wait.
+const MAX_PEERS: usize = 16;
+/// The socket's permission bits: whoever runs the switch.
+const SOCKET_MODE: u32 = 0o600;
+/// The wait after a peer could not be accepted, which is for want of descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Commands: name, argument, what it does.
+pub const COMMANDS: &[(&str, &str, &str)] = &[
+    ("list", "", "these commands"),
+    ("ports", "", "the ports, their links and counters"),
+    (
+        "add-port",
+        "PORT",
+        "open a port: [NUMBER=]INTERFACE, tap:NAME, pcap:IN[,OUT]",
+    ),
+    (
+        "del-port",
+        "PORT",
+        "close the port of this number or interface",
+    ),
+    ("controllers", "", "the connections that are up"),
+    ("counters", "", "packets dropped, by reason"),
+    ("queues", "", "the ports' queues and counters"),
+    ("memory", "", "memory in use"),
+    (
+        "trace",
+        "IN_PORT HEX",
+        "what the switch would do with a packet, and why",
+    ),
+    (
+        "log",
+        "LEVEL",
+        "log from now on: error, warn, info, debug or trace",
+    ),
+    (
+        "reload",
+        "",
+        "read the configuration file again and become what it says",
+    ),
+    ("shutdown", "", "end the switch"),
+];
+
+/// What [`COMMANDS`] says, for people.
+pub fn list() -> String {
+    let line = |(name, argument, meaning): &(&str, &str, &str)| {
+        format!(
+            "{:<18} {meaning}\n",
+            format!("{name} {argument}").trim_end()
+        )
+    };
+    COMMANDS.iter().map(line).collect()
+}
+
+/// A command from a peer.
+pub struct Request {
+    /// Its name.
+    pub name: &'static str,
+    /// Its argument; empty if it takes none.
+    pub argument: String,
+    /// Where the answer goes.
+    pub reply: oneshot::Sender<Answer>,
+}
+
+/// The socket; it goes when dropped.
+pub struct Socket {
+    path: PathBuf,
+    task: AbortHandle,
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        self.task.abort();
+        // It may be gone already, with its directory.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Listens at `path`, in place of what is there, and puts commands into `requests`.
+///
+/// Errors: the socket's.
+pub fn listen(path: &Path, requests: mpsc::Sender<Request>) -> io::Result<Socket> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    let listener = UnixListener::bind(path)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(SOCKET_MODE))?;
+    let task = tokio::spawn(accept(listener, requests)).abort_handle();
+    Ok(Socket {
+        path: path.into(),
+        task,
+    })
+}
+
+async fn accept(listener: UnixListener, requests: mpsc::Sender<Request>) {
+    let places = Arc::new(Semaphore::new(MAX_PEERS));
+    loop {
+        let place = places.clone().acquire_owned().await;
+        let Ok((stream, _)) = listener.accept().await else {
+            sleep(ACCEPT_PAUSE).await;
+            continue;
+        };
+        let requests = requests.clone();
+        tokio::spawn(async move {
+            // A peer that goes away has nobody to be told.
+            let _ = serve(stream, requests).await;
+            drop(place);
+        });
+    }
+}
+
+async fn serve(stream: UnixStream, requests: mpsc::Sender<Request>) -> io::Result<()> {
+    let mut stream = BufReader::new(stream);
+    let mut line = Vec::new();
+    let mut limited = (&mut stream).take(MAX_COMMAND_BYTES);
+    timeout(PEER_PATIENCE, limited.read_until(b'\n', &mut line)).await??;
+    let answer = match parse(&line) {
+        Ok((name, argument)) => {
+            let (reply, answered) = oneshot::channel();
+            let request = Request {
+                name,
+                argument,
+                reply,
+            };
+            let _ = requests.send(request).await;
+            answered
+                .await
+                .unwrap_or_else(|_| Err("the switch is ending".into()))
+        }
+        Err(error) => Err(error),
+    };
+    let text = match answer {
+        Ok(text) => format!("ok\n{text}"),
+        Err(error) => format!("error {error}\n"),
+    };
+    timeout(PEER_PATIENCE, stream.write_all(text.as_bytes())).await??;
+    stream.shutdown().await
+}
+
+/// Takes a line apart: a command of the list, and its argument.
+fn parse(line: &[u8]) -> Result<(&'static str, String), String> {
+    if line.last() != Some(&b'\n') {
+        return Err(format!(
+            "a command is one line of at most {MAX_COMMAND_BYTES} bytes"
+        ));
+    }
+    let line = std::str::from_utf8(line).map_err(|_| "a command is text in UTF-8".to_string())?;
+    let (word, argument) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
+    let Some((name, takes, _)) = COMMANDS.iter().find(|row| row.0 == word) else {
+        return Err(format!("there is no command '{word}' ('list' shows them)"));
+    };
+    match (argument.trim(), *takes) {
+        ("", "") => Ok((name, String::new())),
+        ("", wanted) => Err(format!("{name} wants its {wanted}")),
+        (extra, "") => Err(format!("{name} takes nothing, and here is '{extra}'")),
+        (argument, _) => Ok((name, argument.into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_are_no_commands_are_refused_with_a_reason() {
+        let refusal = |line: &[u8]| parse(line).expect_err("it is wrong");
+        assert!(refusal(b"ports").contains("one line"));
+        assert!(refusal(b"\n").contains("no command ''"));
+        assert!(refusal(b"port\n").contains("'list' shows them"));
+        assert!(refusal(b"ports now\n").contains("takes nothing"));
+        assert!(refusal(b"add-port \n").contains("wants its PORT"));
+        assert!(refusal(b"log \xff\n").contains("UTF-8"));
+        assert_eq!(parse(b" log  debug\r\n"), Ok(("log", "debug".into())));
+    }
+
+    #[test]
+    fn the_list_names_each_command_once() {
+        let lines = list();
+        for (name, ..) in COMMANDS {
+            let named = lines
+                .lines()
+                .filter(|line| line.split(' ').next() == Some(name));
+            assert_eq!(named.count(), 1, "{name}");
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! What an operator asks of the data-plane thread: ports to have, controllers to keep, figures.
+
+use std::fmt::Write;
+
+use bofuss_datapath::Egress;
+use bofuss_ext::{queues, trace};
+use bofuss_oflib::message::port::PortState;
+use bofuss_oflib::text;
+use tokio::sync::oneshot;
+
+use super::Plane;
+use crate::config::{self, Config, PortSpec};
+use crate::port;
+
+/// What comes of a command: text for the operator, or a sentence that says why not.
+pub type Answer = Result<String, String>;
+
+/// A command that waits in the one queue.
+pub struct Command {
+    /// What is asked.
+    pub what: What,
+    /// Where the answer goes.
+    pub reply: oneshot::Sender<Answer>,
+}
+
+/// What can be asked.
+pub enum What {
+    /// List the ports.
+    Ports,
+    /// List the connections.
+    Connections,
+    /// List what was dropped, and why.
+    Counters,
+    /// List the queues.
+    Queues,
+    /// Tell the memory in use.
+    Memory,
+    /// Tell a packet's way: `IN_PORT HEX`.
+    Trace(String),
+    /// Open one more port, written as `--port` has it.
+    AddPort(String),
+    /// Close the port of this number or interface.
+    DelPort(String),
+    /// Become what this configuration says: ports, queues, controllers, fail mode.
+    Become(Box<Config>),
+}
+
+impl Plane {
+    /// Does one command and answers it.
+    pub(super) fn command(&mut self, command: Command) {
+        let answer = match command.what {
+            What::Ports => Ok(self.list_ports()),
+            What::Connections => Ok(self.face.list_connections()),
+            What::Counters => Ok(self.list_counters()),
+            What::Queues => Ok(self.list_queues()),
+            What::Memory => Ok(self.tell_memory()),
+            What::Trace(packet) => self.tell_way(&packet),
+            What::AddPort(spec) => self.add_one_port(&spec),
+            What::DelPort(word) => self.del_one_port(&word),
+            What::Become(config) => self.become_config(&config),
+        };
+        // Whoever asked may be gone.
+        let _ = command.reply.send(answer);
+    }
+
+    fn add_one_port(&mut self, text: &str) -> Answer {
+        let mut place = 1;
+        while self.specs.iter().any(|spec| spec.number.0 == place) {
+            place += 1;
+        }
+        let mut wanted = self.specs.clone();
+        wanted.push(config::add_port(&wanted, place, text)?);
+        let number = wanted[wanted.len() - 1].number;
+        let opened = self.open_ports(&wanted, self.options)?;
+        self.have_ports(wanted, opened)?;
+        Ok(format!("port {number}\n"))
+    }
+
+    fn del_one_port(&mut self, word: &str) -> Answer {
+        let is_meant = |spec: &PortSpec| {
+            spec.number.to_string() == word
+                || spec.kind.to_string() == word
+                || port::interface_name(&spec.kind).is_some_and(|name| name == word)
+        };
+        let (gone, wanted): (Vec<_>, Vec<_>) = self.specs.iter().cloned().partition(is_meant);
+        if gone.is_empty() {
+            return Err(format!("there is no port {word} ('ports' lists them)"));
+        }
+        self.have_ports(wanted, Vec::new())?;
+        Ok(String::new())
+    }
+
+    fn list_ports(&self) -> String {
+        let mut text = String::new();
+        for spec in &self.specs {
+            let _ = match self.switch.datapath().ports().get(&spec.number) {
+                None => writeln!(text, "{} {} gone", spec.number, spec.kind),
+                Some(port) => {
+                    let down = port.desc.state.has(PortState::LINK_DOWN);
+                    writeln!(
+                        text,
+                        "{} {} {} rx_packets={} tx_packets={} rx_dropped={} tx_dropped={}",
+                        spec.number,
+                        spec.kind,
+                        if down { "down" } else { "up" },
+                        port.stats.rx_packets,
+                        port.stats.tx_packets,
+                        port.stats.rx_dropped,
+                        port.stats.tx_dropped,
+                    )
+                }
+            };
+        }
+        text
+    }
+
+    fn list_queues(&self) -> String {
+        let mut text = String::new();
+        for port in self.switch.datapath().ports().keys() {
+            let queues = self.switch.datapath().egress(*port).map(Egress::queues);
+            for queue in queues.unwrap_or_default() {
+                let _ = writeln!(
+                    text,
+                    "{port}:{}:{} tx_packets={} tx_bytes={} tx_errors={}",
+                    queue.id.0,
+                    queues::text(&queue.spec),
+                    queue.stats.tx_packets,
+                    queue.stats.tx_bytes,
+                    queue.stats.tx_errors,
+                );
+            }
+        }
+        text
+    }
+
+    /// Tells what the switch would do with a packet.
+    fn tell_way(&mut self, packet: &str) -> Answer {
+        let parts = packet.split_once(' ');
+        let (port, digits) = parts.ok_or("trace wants its IN_PORT and the packet")?;
+        let request = trace::request(text::parse_port(port)?, &text::parse_bytes(digits)?);
+        let told = self.switch.trace(self.now(), &request);
+        let told = told.map_err(|error| format!("trace {packet}: {error}"))?;
+        Ok(String::from_utf8_lossy(&told.data.0).into_owned())
+    }
+
+    fn list_counters(&self) -> String {
+        let drops = self.switch.datapath().drops();
+        drops.fold(String::new(), |text, (reason, count)| {
+            text + &format!("{} {count}\n", reason.name())
+        })
+    }
+
+    fn tell_memory(&self) -> String {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let pool = self.pool.stats();
+        format!(
+            "resident {}\n{pool:?}\n",
+            resident.unwrap_or("unknown").trim()
+        )
+    }
+}

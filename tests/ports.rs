@@ -1,0 +1,191 @@
+//! Ports as they run: links that change, configuration bits, rates and queues from a file.
+#![allow(clippy::unwrap_used)]
+
+use std::io::{BufRead, BufReader};
+use std::process::{ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use bofuss_tests::{Lab, Process, have, ip, ok, printed, program, run, until};
+
+/// How soon after the kernel controllers hear of a link.
+const PROMPT: Duration = Duration::from_millis(100);
+
+/// A controller that prints what it is told.
+struct Monitor {
+    _process: Process,
+    lines: BufReader<ChildStdout>,
+}
+
+impl Monitor {
+    fn of(lab: &Lab) -> Self {
+        let mut command = Command::new(program("dpctl"));
+        command.args([&lab.name, "monitor"]).stdout(Stdio::piped());
+        let mut process = Process::start(&mut command);
+        let lines = BufReader::new(process.0.stdout.take().unwrap());
+        // It is connected once the switch has logged so, and hears all from then on.
+        until("the monitor is connected", || {
+            lab.log().contains("connected")
+        });
+        std::thread::sleep(Duration::from_millis(100));
+        Self {
+            _process: process,
+            lines,
+        }
+    }
+
+    /// Reads until all of `parts` stand in one line, and gives that line.
+    fn hears(&mut self, parts: &[&str]) -> String {
+        let mut line = String::new();
+        while !parts.iter().all(|part| line.contains(part)) {
+            line.clear();
+            assert!(self.lines.read_line(&mut line).unwrap() > 0, "{parts:?}");
+        }
+        line
+    }
+}
+
+/// Sets configuration bits of a port with a foreign tool.
+fn mod_port(lab: &Lab, port: &str, action: &str) {
+    let (said, fine) = lab.ofctl("mod-port", &[port, action]);
+    assert!(fine, "{said}");
+}
+
+#[test]
+fn links_are_told_as_soon_as_they_change() {
+    if !have(&["ip"]) {
+        return;
+    }
+    let lab = Lab::new(2, &[]);
+    let mut monitor = Monitor::of(&lab);
+    let mut slowest = Duration::ZERO;
+    for _ in 0..5 {
+        for (command, state) in [
+            ("link set eth0 down", "LINK_DOWN"),
+            ("link set eth0 up", "LIVE"),
+        ] {
+            // The time that `ip` takes to start and end counts, too.
+            let start = Instant::now();
+            lab.host(2, || ip(command));
+            monitor.hears(&["MODIFY", &lab.port(2), state]);
+            slowest = slowest.max(start.elapsed());
+        }
+    }
+    assert!(slowest < PROMPT, "{slowest:?}");
+    ip(&format!("link del {}", lab.port(2)));
+    monitor.hears(&["DELETE", &lab.port(2)]);
+}
+
+#[test]
+fn configuration_bits_are_honoured() {
+    if !have(&["ip", "ovs-ofctl"]) {
+        return;
+    }
+    let lab = Lab::new(2, &[]);
+    lab.all_ping();
+    let link = || ip(&format!("link show {}", lab.port(2)));
+    assert!(link().contains("state UP"));
+    mod_port(&lab, "2", "down");
+    until("the link is down", || link().contains("state DOWN"));
+    let peer_sees = || lab.host(2, || ip("link show eth0"));
+    until("the other end sees it", || {
+        peer_sees().contains("NO-CARRIER")
+    });
+    let shown = printed(&lab.dpctl(&["dump-ports-desc"]));
+    assert!(
+        shown.contains("PORT_DOWN") && shown.contains("LINK_DOWN"),
+        "{shown}"
+    );
+    mod_port(&lab, "2", "up");
+    until("the link is up", || link().contains("state UP"));
+    lab.all_ping();
+    for (off, on) in [("no-receive", "receive"), ("no-forward", "forward")] {
+        mod_port(&lab, "2", off);
+        assert!(!lab.pings(1, 2), "{off}");
+        mod_port(&lab, "2", on);
+        lab.all_ping();
+    }
+    // The bit is about packets that no entry but the table-miss entry matches.
+    lab.dpctl(&["del-flows"]);
+    lab.dpctl(&["add-flow", "priority=0,actions=CONTROLLER:64"]);
+    let mut monitor = Monitor::of(&lab);
+    mod_port(&lab, "1", "no-packet-in");
+    lab.pings(1, 2);
+    lab.pings(2, 1);
+    let first = monitor.hears(&["OFPT_PACKET_IN"]);
+    assert!(first.contains("in_port=2"), "{first}");
+}
+
+#[test]
+fn speeds_are_the_system_s_or_configured() {
+    if !have(&["ip"]) {
+        return;
+    }
+    let lab = Lab::new(2, &["--port-rate", "2=10M"]);
+    let shown = printed(&lab.dpctl(&["dump-ports-desc"]));
+    for wanted in ["speed: 10000 Mbps", "speed: 10 Mbps"] {
+        assert!(shown.contains(wanted), "{wanted}: {shown}");
+    }
+}
+
+#[test]
+fn rates_and_queues_follow_the_file() {
+    if !have(&["ip"]) {
+        return;
+    }
+    let file = std::env::temp_dir().join(format!("bofuss-queues-{}.toml", std::process::id()));
+    std::fs::write(&file, "").unwrap();
+    let lab = Lab::with_file(2, &["--config", &file.display().to_string()]);
+    let says = |text: &str| {
+        let ports = [1, 2].map(|i| lab.port(i));
+        std::fs::write(&file, format!("port = {ports:?}\n{text}")).unwrap();
+        let output = run(Command::new(program("bofuss")).args(["reload", &lab.name]));
+        (output.status.success(), printed(&output))
+    };
+    let ctl = |words: &[&str]| {
+        let mut command = Command::new(program("bofuss"));
+        ok(command.args(["ctl", &lab.name]).args(words))
+    };
+    let fine = (true, String::new());
+    assert_eq!(
+        says("port-rate = ['1=10M']\nqueue = ['1:1:min=8M']\n"),
+        fine
+    );
+    lab.all_ping();
+    lab.dpctl(&["queue-mod", "1", "7", "min=1M"]);
+    let queues = ctl(&["queues"]);
+    let lines: Vec<&str> = queues.lines().collect();
+    assert_eq!(lines.len(), 3, "the default queue comes with the others");
+    assert!(
+        lines[1].starts_with("1:1:min=8M,") && lines[2].starts_with("1:7:min=1M,"),
+        "{queues}"
+    );
+    // One takes over what the other gives back; what a controller made stays and counts.
+    let swapped = "port-rate = ['1=10M']\nqueue = ['1:2:min=8M', '1:1:min=1M']\n";
+    assert_eq!(says(swapped), fine);
+    let queues = ctl(&["queues"]);
+    assert!(
+        queues.contains("1:2:min=8M,") && queues.contains("1:7:min=1M,"),
+        "{queues}"
+    );
+    for wrong in [
+        "port-rate = ['1=9M']\nqueue = ['1:2:min=8M', '1:1:min=1M']\n",
+        "port-rate = ['1=10M']\nqueue = ['1:2:min=9500k']\n",
+    ] {
+        let (fine, said) = says(wrong);
+        assert!(!fine && said.contains("--queue 1:"), "{said}");
+        assert_eq!(ctl(&["queues"]), queues, "nothing was changed");
+    }
+    assert_eq!(says(""), fine);
+    let queues = ctl(&["queues"]);
+    assert!(
+        !queues.contains("1:2:") && queues.contains("1:7:"),
+        "{queues}"
+    );
+    lab.all_ping();
+    let packet = "ffffffffffff02000000000108060001080006040001020000000001";
+    let told = ctl(&["trace", "1", packet]);
+    assert!(told.contains("NORMAL"), "{told}");
+    let refused = run(Command::new(program("bofuss")).args(["ctl", &lab.name, "trace", "x", "00"]));
+    assert!(printed(&refused).contains("is no port number"));
+    std::fs::remove_file(&file).unwrap();
+}
