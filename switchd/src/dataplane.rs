@@ -323,11 +323,8 @@ impl Plane {
                 head,
                 message,
             } => {
-                let request = Request {
-                    xid,
-                    head,
-                    message: Ok(message),
-                };
+                let message = Ok(message);
+                let request = Request { xid, head, message };
                 self.switch
                     .message(now, conn_id(conn), request, &mut self.face);
             }
@@ -339,12 +336,8 @@ impl Plane {
             } => {
                 warn!("{}: {cause}", self.face.peer(conn_id(conn)));
                 if let Some(error) = reply {
-                    let head = error.data.clone();
-                    let request = Request {
-                        xid,
-                        head,
-                        message: Err(error),
-                    };
+                    let (head, message) = (error.data.clone(), Err(error));
+                    let request = Request { xid, head, message };
                     self.switch
                         .message(now, conn_id(conn), request, &mut self.face);
                 }

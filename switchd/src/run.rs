@@ -156,11 +156,7 @@ impl Running {
         let mut listeners = Vec::new();
         for address in &config.listen {
             if !self.listeners.iter().any(|(old, _)| old == address) {
-                let listener = self.hub.listen(address, None).await;
-                listeners.push((
-                    address.clone(),
-                    listener.map_err(|e| format!("listen {e}"))?,
-                ));
+                listeners.push(listen(&self.hub, address, None).await?);
             }
         }
         let (controllers, listen) = (config.controllers.clone(), config.listen.clone());
@@ -216,17 +212,14 @@ pub async fn start(
     let queue = Queue { to, wake };
     let hub = Hub::new(settings, forward(queue.clone()));
     let own = PassiveAddress(Endpoint::Unix(socket.clone()));
-    let own = hub.listen(&own, Some(SOCKET_MODE)).await;
-    let own = own.map_err(|error| format!("--listen {error}"))?;
+    let (_, own) = listen(&hub, &own, Some(SOCKET_MODE)).await?;
     let (requests, commands) = mpsc::channel(1);
     // Whoever has the socket above may replace what another left here.
     let control = control::listen(&socket.with_extension("ctl"), requests)
         .map_err(|error| format!("control socket: {error}"))?;
     let mut listeners = Vec::new();
     for address in &config.listen {
-        let listener = hub.listen(address, None).await;
-        let listener = listener.map_err(|error| format!("--listen {error}"))?;
-        listeners.push((address.clone(), listener));
+        listeners.push(listen(&hub, address, None).await?);
     }
     let connect = |address: ActiveAddress| (address.clone(), hub.connect(address));
     let targets = config.controllers.into_iter().map(connect).collect();
@@ -254,6 +247,17 @@ pub async fn start(
         _own: own,
         _control: control,
     })
+}
+
+/// Listens at an address. Errors: why that cannot be.
+async fn listen(
+    hub: &Hub,
+    address: &PassiveAddress,
+    mode: Option<u32>,
+) -> Result<(PassiveAddress, Listener), String> {
+    let listener = hub.listen(address, mode).await;
+    let listener = listener.map_err(|error| format!("--listen {error}"))?;
+    Ok((address.clone(), listener))
 }
 
 /// A way into the queue for what connections tell.

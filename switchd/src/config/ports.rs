@@ -1,0 +1,165 @@
+//! Ports, their rates and their queues as a configuration has them.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use bofuss_datapath::QueueSpec;
+use bofuss_ext::queues;
+use bofuss_oflib::types::QueueId;
+use bofuss_oflib::{PortNo, text};
+
+/// What a port is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PortKind {
+    /// An existing network interface.
+    Interface(String),
+    /// A TAP interface, made if it is not there.
+    Tap(String),
+    /// Frames from a capture file, and sent ones to another.
+    Pcap(PathBuf, Option<PathBuf>),
+}
+
+/// A port to open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortSpec {
+    /// Its number.
+    pub number: PortNo,
+    /// What it is.
+    pub kind: PortKind,
+    /// Its rate in kb/s, if that is not to be its interface's.
+    pub rate_kbps: Option<u32>,
+}
+
+/// A queue to make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueConfig {
+    /// Its port.
+    pub port: PortNo,
+    /// Its number.
+    pub id: QueueId,
+    /// What it is to be.
+    pub spec: QueueSpec,
+}
+
+impl fmt::Display for PortKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Interface(name) => f.write_str(name),
+            Self::Tap(name) => write!(f, "tap:{name}"),
+            Self::Pcap(input, _) => write!(f, "pcap:{}", input.display()),
+        }
+    }
+}
+
+/// Reads ports, whose numbers are their places unless they say.
+///
+/// Errors: what is wrong with one, or which it collides with.
+pub(super) fn number_ports(specs: &[String]) -> Result<Vec<PortSpec>, String> {
+    let mut ports: Vec<PortSpec> = Vec::new();
+    for (place, spec) in (1..).zip(specs) {
+        ports.push(add_port(&ports, place, spec)?);
+    }
+    Ok(ports)
+}
+
+/// Reads one more port, whose number is `place` unless it says.
+///
+/// Errors: what is wrong with it, or which of `ports` it collides with.
+pub fn add_port(ports: &[PortSpec], place: u32, spec: &str) -> Result<PortSpec, String> {
+    let (number, kind) = match spec.split_once('=') {
+        Some((number, kind)) => (port_number(&format!("--port {spec}"), number)?, kind),
+        None => (PortNo(place), spec),
+    };
+    let kind = port_kind(spec, kind)?;
+    if ports.iter().any(|port| port.number == number) {
+        return Err(format!("--port {spec}: there is a port {number} already"));
+    }
+    if ports.iter().any(|port| port.kind == kind) {
+        return Err(format!("--port {spec}: {kind} is a port already"));
+    }
+    Ok(PortSpec {
+        number,
+        kind,
+        rate_kbps: None,
+    })
+}
+
+fn port_number(option: &str, number: &str) -> Result<PortNo, String> {
+    let named = if number == "local" {
+        Ok(PortNo::LOCAL)
+    } else {
+        text::parse_port(number)
+    };
+    match named {
+        Ok(port) if port.is_port() => Ok(port),
+        _ => Err(format!(
+            "{option}: a port number is 1 to {} or local",
+            PortNo::MAX.0
+        )),
+    }
+}
+
+/// The port of this number. Errors: there is none.
+fn port_named<'a>(
+    option: &str,
+    number: &str,
+    ports: &'a mut [PortSpec],
+) -> Result<&'a mut PortSpec, String> {
+    let number = port_number(option, number)?;
+    let port = ports.iter_mut().find(|port| port.number == number);
+    port.ok_or_else(|| format!("{option}: there is no port {number}"))
+}
+
+/// Gives one of `ports` the rate that `text` says. Errors: what is wrong with it.
+pub(super) fn port_rate(text: &str, ports: &mut [PortSpec]) -> Result<(), String> {
+    let option = format!("--port-rate {text}");
+    let parts = text.split_once('=');
+    let (number, rate) = parts.ok_or_else(|| format!("{option}: it is PORT=RATE, as 2=10M"))?;
+    let kbps = queues::parse_kbps(rate).map_err(|error| format!("{option}: {error}"))?;
+    port_named(&option, number, ports)?.rate_kbps = Some(kbps);
+    Ok(())
+}
+
+/// Reads a queue of one of `ports`. Errors: what is wrong with it.
+pub(super) fn queue(text: &str, ports: &mut [PortSpec]) -> Result<QueueConfig, String> {
+    let option = format!("--queue {text}");
+    let mut parts = text.splitn(3, ':');
+    let (Some(number), Some(id)) = (parts.next(), parts.next()) else {
+        return Err(format!(
+            "{option}: it is PORT:QUEUE:max=RATE, as 2:1:max=10M"
+        ));
+    };
+    let id = id
+        .parse()
+        .map_err(|_| format!("{option}: '{id}' is no queue number"))?;
+    let spec = queues::parse(parts.next().unwrap_or_default());
+    Ok(QueueConfig {
+        port: port_named(&option, number, ports)?.number,
+        id: QueueId(id),
+        spec: spec.map_err(|error| format!("{option}: {error}"))?,
+    })
+}
+
+fn port_kind(spec: &str, kind: &str) -> Result<PortKind, String> {
+    match kind.split_once(':') {
+        _ if kind.is_empty() => Err(format!(
+            "--port '{spec}': no interface is named, as in --port veth1"
+        )),
+        Some(("tap", "")) => Err(format!(
+            "--port {spec}: the TAP has no name, as in --port tap:lan0"
+        )),
+        Some(("tap", name)) => Ok(PortKind::Tap(name.into())),
+        Some(("pcap", files)) => {
+            let (input, output) = match files.split_once(',') {
+                Some((input, output)) => (input, Some(output.into())),
+                None => (files, None),
+            };
+            Ok(PortKind::Pcap(input.into(), output))
+        }
+        Some((other, _)) => Err(format!(
+            "--port {spec}: '{other}:' is no kind of port; \
+             there are INTERFACE, tap:NAME and pcap:IN[,OUT]"
+        )),
+        None => Ok(PortKind::Interface(kind.into())),
+    }
+}
