@@ -53,11 +53,7 @@ impl Dump {
     }
 
     /// Looks at one slice of the entries; whether that was the last.
-    fn slice(
-        &mut self,
-        datapath: &Datapath,
-        mut see: impl FnMut(TableId, EntryKey, &Entry),
-    ) -> bool {
+    fn slice(&mut self, datapath: &Datapath, mut see: impl FnMut(TableId, &Entry)) -> bool {
         let mut left = ENTRIES_PER_SLICE;
         while let Some(table) = datapath.tables().get(usize::from(self.table)) {
             for (key, entry) in table.entries(self.from) {
@@ -67,7 +63,7 @@ impl Dump {
                 }
                 left -= 1;
                 if self.filter.selects(entry) {
-                    see(TableId(self.table), key, entry);
+                    see(TableId(self.table), entry);
                 }
             }
             self.table += 1;
@@ -94,13 +90,13 @@ impl Connection {
         };
         let mut entries = Vec::new();
         let mut sums = dump.sums.take();
-        let last = dump.slice(datapath, |table, key, entry| match &mut sums {
+        let last = dump.slice(datapath, |table, entry| match &mut sums {
             Some(sums) => {
                 sums.packet_count = sums.packet_count.saturating_add(entry.packets);
                 sums.byte_count = sums.byte_count.saturating_add(entry.bytes);
                 sums.flow_count += 1;
             }
-            None => entries.push(flow_stats(now, table, key, entry)),
+            None => entries.push(flow_stats(datapath, now, table, entry)),
         });
         let body = match sums {
             Some(sums) if last => Some(ReplyBody::Aggregate(sums)),
@@ -118,20 +114,20 @@ impl Connection {
     }
 }
 
-fn flow_stats(now: Time, table_id: TableId, key: EntryKey, entry: &Entry) -> FlowStats {
+fn flow_stats(datapath: &Datapath, now: Time, table_id: TableId, entry: &Entry) -> FlowStats {
     let (duration_sec, duration_nsec) = now.duration(entry.created);
     FlowStats(FlowEntry {
         table_id,
         duration_sec,
         duration_nsec,
-        priority: key.priority.0,
+        priority: entry.key.priority.0,
         idle_timeout: entry.idle_timeout,
         hard_timeout: entry.hard_timeout,
         flags: entry.flags,
         cookie: entry.cookie,
         packet_count: entry.packet_count(),
         byte_count: entry.byte_count(),
-        fields: entry.fields.clone(),
+        fields: entry.rule.to_match(datapath.catalogue()),
         instructions: (*entry.instructions).clone(),
     })
 }

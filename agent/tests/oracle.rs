@@ -4,6 +4,7 @@
 mod common;
 
 use bofuss_agent::FailMode;
+use bofuss_datapath::Engine;
 use bofuss_oflib::message::multipart::{FlowStatsRequest, ReplyBody, RequestBody};
 use bofuss_oflib::message::{FlowModCommand, FlowRemovedReason};
 use bofuss_oflib::text::parse_flow;
@@ -198,7 +199,7 @@ fn random_frame(random: &mut Random) -> (Slots, Vec<u8>) {
         _ => craft::Layer::new(0x88b5, b"raw"),
     };
     let eth = if proto == 0 { 0x88b5 } else { 0x0800 };
-    let layer = match proto {
+    let engine = match proto {
         0 => l4,
         _ => craft::ipv4(from.into(), [10, 0, 0, to].into(), 64, l4),
     };
@@ -212,7 +213,7 @@ fn random_frame(random: &mut Random) -> (Slots, Vec<u8>) {
         all(port.into()),
     ];
     let mac = |n| Mac([2, 0, 0, 0, 0, n]);
-    (slots, craft::ethernet(mac(1), mac(2), layer))
+    (slots, craft::ethernet(mac(1), mac(2), engine))
 }
 
 struct Both {
@@ -410,7 +411,15 @@ impl Both {
 
 #[test]
 fn random_operations_agree_with_the_model() {
-    let lab = Lab::new(MAX_ENTRIES as u32, FailMode::Secure);
+    for (name, engine) in Engine::ALL {
+        agree(
+            Lab::with_engine(MAX_ENTRIES as u32, FailMode::Secure, engine),
+            name,
+        );
+    }
+}
+
+fn agree(lab: Lab, name: &str) {
     let mut both = Both {
         lab,
         oracle: Oracle::default(),
@@ -430,6 +439,6 @@ fn random_operations_agree_with_the_model() {
     let taken = (both.errors, both.removed, both.sent);
     assert!(
         taken.0 > 100 && taken.1 > 500 && taken.2 > 2000,
-        "rarely: {taken:?}"
+        "{name} rarely: {taken:?}"
     );
 }

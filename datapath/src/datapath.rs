@@ -23,6 +23,22 @@ use crate::{DropReason, Entry, EntryKey, Hook, Port, Sink, Step, Table, Time};
 /// Entries that one tick expires at most, so that packets need not wait.
 const EXPIRIES_PER_TICK: usize = 64;
 
+/// How packets find their entries. Each behaves as the one before; they differ in speed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Engine {
+    /// By a plain scan, as the specification tells it.
+    Reference,
+    /// In hash tables, one for each of a few masks.
+    #[default]
+    Tables,
+}
+
+impl Engine {
+    /// All of them, by name.
+    pub const ALL: [(&'static str, Self); 2] =
+        [("reference", Self::Reference), ("tables", Self::Tables)];
+}
+
 /// What a datapath is made with.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -40,8 +56,12 @@ pub struct Config {
     pub select: Algorithm,
     /// and those that do it in another way.
     pub group_select: BTreeMap<GroupId, Algorithm>,
+    /// How packets find their entries.
+    pub engine: Engine,
     /// Seed of every random choice.
     pub seed: u64,
+    /// What tables hash with: a number that nobody can foretell.
+    pub secret: u64,
 }
 
 impl Default for Config {
@@ -54,7 +74,9 @@ impl Default for Config {
             max_buckets: 262_144,
             select: Algorithm::Hash,
             group_select: BTreeMap::new(),
+            engine: Engine::default(),
             seed: 0,
+            secret: 0,
         }
     }
 }
@@ -82,7 +104,7 @@ pub struct Datapath {
     pub(crate) waiting_bytes: usize,
     pub(crate) hooks: Vec<Box<dyn Hook>>,
     /// The next deadline of each entry that has one.
-    pub(crate) deadlines: BTreeSet<(Time, TableId, EntryKey)>,
+    pub(crate) deadlines: BTreeSet<(Time, TableId, u32)>,
     pub(crate) next_serial: u64,
     pub(crate) drops: [u64; DropReason::ALL.len()],
     /// The action set of the packet in the pipeline; kept for its memory.
@@ -100,7 +122,8 @@ impl Datapath {
             (1..=TableId::MAX.0).contains(&config.n_tables),
             "1 to 254 tables"
         );
-        let tables = (0..config.n_tables).map(|_| Table::default()).collect();
+        let table = |_| Table::new(config.engine, config.secret);
+        let tables = (0..config.n_tables).map(table).collect();
         let shapes = features::everything(&config, &catalogue);
         Self {
             config,
@@ -218,9 +241,11 @@ impl Datapath {
                 break;
             };
             self.deadlines.pop_first();
-            let (_, table, key) = due;
-            let entry = self.tables[usize::from(table.0)].get_mut(key);
-            match entry.and_then(|entry| entry.deadline()) {
+            let (_, table, slot) = due;
+            let entry = self.tables[usize::from(table.0)].at(slot);
+            let entry = entry.expect("an entry takes its deadline with it");
+            let key = entry.key;
+            match entry.deadline() {
                 Some((at, _)) if at > now => self.set_deadline(table, key),
                 Some((_, idle)) => {
                     let reason = match idle {
@@ -244,10 +269,12 @@ impl Datapath {
         let Some(entry) = self.tables[usize::from(table.0)].get_mut(key) else {
             return;
         };
-        let next = entry.deadline().map(|(at, _)| at);
+        let next = entry.deadline().map_or(Time::NEVER, |(at, _)| at);
         let before = core::mem::replace(&mut entry.due, next);
-        before.map(|at| self.deadlines.remove(&(at, table, key)));
-        next.map(|at| self.deadlines.insert((at, table, key)));
+        self.deadlines.remove(&(before, table, key.slot));
+        if next != Time::NEVER {
+            self.deadlines.insert((next, table, key.slot));
+        }
     }
 
     /// Takes an entry out of its table, and its deadline with it.
@@ -255,7 +282,9 @@ impl Datapath {
         let entry = self.tables[usize::from(table.0)].remove(key)?;
         self.n_entries -= 1;
         self.refer(&entry.instructions, false);
-        entry.due.map(|at| self.deadlines.remove(&(at, table, key)));
+        if entry.due != Time::NEVER {
+            self.deadlines.remove(&(entry.due, table, key.slot));
+        }
         Some(entry)
     }
 
@@ -271,7 +300,7 @@ impl Datapath {
         let Some(entry) = self.take_entry(table, key) else {
             return;
         };
-        let removed = removal(now, table, key, &entry, reason);
+        let removed = self.removal(now, table, &entry, reason);
         for hook in &mut self.hooks {
             hook.on_flow_removed(now, &removed);
         }
@@ -383,28 +412,28 @@ impl Datapath {
             .iter_mut()
             .find_map(|hook| hook.on_message(now, value))
     }
-}
 
-/// What is said of a removed entry.
-fn removal(
-    now: Time,
-    table_id: TableId,
-    key: EntryKey,
-    entry: &Entry,
-    reason: FlowRemovedReason,
-) -> FlowRemoved {
-    let (duration_sec, duration_nsec) = now.duration(entry.created);
-    FlowRemoved {
-        cookie: entry.cookie,
-        priority: key.priority.0,
-        reason,
-        table_id,
-        duration_sec,
-        duration_nsec,
-        idle_timeout: entry.idle_timeout,
-        hard_timeout: entry.hard_timeout,
-        packet_count: entry.packet_count(),
-        byte_count: entry.byte_count(),
-        fields: entry.fields.clone(),
+    /// What is said of a removed entry.
+    fn removal(
+        &self,
+        now: Time,
+        table_id: TableId,
+        entry: &Entry,
+        reason: FlowRemovedReason,
+    ) -> FlowRemoved {
+        let (duration_sec, duration_nsec) = now.duration(entry.created);
+        FlowRemoved {
+            cookie: entry.cookie,
+            priority: entry.key.priority.0,
+            reason,
+            table_id,
+            duration_sec,
+            duration_nsec,
+            idle_timeout: entry.idle_timeout,
+            hard_timeout: entry.hard_timeout,
+            packet_count: entry.packet_count(),
+            byte_count: entry.byte_count(),
+            fields: entry.rule.to_match(&self.catalogue),
+        }
     }
 }

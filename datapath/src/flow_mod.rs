@@ -11,6 +11,7 @@ use bofuss_oflib::message::{FlowMod, FlowModCommand, FlowModFlags, FlowRemovedRe
 use bofuss_oflib::types::{GroupId, TableId};
 use bofuss_packet::KeyMatch;
 
+use crate::fast::slab::NONE;
 use crate::{Datapath, Entry, EntryKey, Sink, Time};
 
 /// Which entries a request is about: all that its match covers, filtered.
@@ -112,17 +113,10 @@ impl Datapath {
         let table = &self.tables[usize::from(number.0)];
         let rule = KeyMatch::from(&flow_mod.fields);
         if flow_mod.flags.has(FlowModFlags::CHECK_OVERLAP) {
-            let from = EntryKey {
-                priority: Reverse(flow_mod.priority),
-                serial: 0,
-            };
-            let same = table
-                .entries(from)
-                .take_while(|(key, _)| key.priority == from.priority);
-            if same
-                .into_iter()
-                .any(|(_, entry)| entry.rule.overlaps(&rule))
-            {
+            let mut same = table.entries(EntryKey::FIRST);
+            let overlaps =
+                |e: &Entry| e.key.priority.0 == flow_mod.priority && e.rule.overlaps(&rule);
+            if same.any(|(_, entry)| overlaps(entry)) {
                 return Err(FlowModFailed::OVERLAP);
             }
         }
@@ -133,7 +127,11 @@ impl Datapath {
             return Err(FlowModFailed::TABLE_FULL);
         }
         let mut entry = Entry {
-            fields: flow_mod.fields.clone(),
+            key: EntryKey {
+                priority: Reverse(flow_mod.priority),
+                serial: self.next_serial,
+                slot: NONE,
+            },
             rule,
             instructions: Rc::new(flow_mod.instructions.clone()),
             cookie: flow_mod.cookie,
@@ -142,7 +140,8 @@ impl Datapath {
             hard_timeout: flow_mod.hard_timeout,
             created: now,
             used: now,
-            due: None,
+            due: Time::NEVER,
+            next: NONE,
             packets: 0,
             bytes: 0,
         };
@@ -151,13 +150,9 @@ impl Datapath {
         {
             (entry.packets, entry.bytes) = (old.packets, old.bytes);
         }
-        let key = EntryKey {
-            priority: Reverse(flow_mod.priority),
-            serial: self.next_serial,
-        };
         self.next_serial += 1;
         self.refer(&entry.instructions, true);
-        self.tables[usize::from(number.0)].insert(key, entry);
+        let key = self.tables[usize::from(number.0)].insert(entry);
         self.n_entries += 1;
         self.set_deadline(number, key);
         Ok(())
@@ -173,12 +168,8 @@ impl Datapath {
             }
             if strict {
                 let key = table.find(flow_mod.priority, &filter.rule);
-                let entry = key.and_then(|key| table.entries(key).next());
-                found.extend(
-                    entry
-                        .filter(|(_, e)| filter.passes(e))
-                        .map(|(k, _)| (number, k)),
-                );
+                let key = key.filter(|key| table.get(*key).is_some_and(|e| filter.passes(e)));
+                found.extend(key.map(|key| (number, key)));
             } else {
                 let entries = table.entries(EntryKey::FIRST);
                 let selected = entries.filter(|(_, entry)| filter.selects(entry));
@@ -191,15 +182,16 @@ impl Datapath {
     fn modify(&mut self, now: Time, flow_mod: &FlowMod, strict: bool) -> Result<(), ErrorCode> {
         let instructions = Rc::new(flow_mod.instructions.clone());
         let selected = self.selected(flow_mod, strict);
+        let reset = flow_mod.flags.has(FlowModFlags::RESET_COUNTS);
         if selected.is_empty() && flow_mod.flags.has(FlowModFlags::OR_ADD) {
             return self.add(now, flow_mod);
         }
         for (table, key) in selected {
-            let Some(entry) = self.tables[usize::from(table.0)].get_mut(key) else {
+            let table = &mut self.tables[usize::from(table.0)];
+            let Some(before) = table.set_instructions(key, &instructions) else {
                 continue;
             };
-            let before = core::mem::replace(&mut entry.instructions, Rc::clone(&instructions));
-            if flow_mod.flags.has(FlowModFlags::RESET_COUNTS) {
+            if let (true, Some(entry)) = (reset, table.get_mut(key)) {
                 (entry.packets, entry.bytes) = (0, 0);
             }
             self.refer(&before, false);

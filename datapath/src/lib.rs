@@ -11,7 +11,9 @@ mod action_set;
 mod apply;
 mod bucket;
 mod check;
+mod classify;
 mod datapath;
+mod fast;
 mod features;
 mod fits;
 mod flow_mod;
@@ -29,7 +31,7 @@ mod story;
 mod table;
 
 pub use bucket::{MAX_BUCKETS_PER_PACKET, MAX_CHAIN};
-pub use datapath::{Config, Datapath};
+pub use datapath::{Config, Datapath, Engine};
 pub use features::TABLE_CONFIG_BITS;
 pub use flow_mod::Filter;
 pub use hook::{Hook, HookEffect, Verdict};
@@ -49,6 +51,8 @@ pub struct Time(pub u64);
 impl Time {
     /// Nanoseconds of a second.
     pub const SEC: u64 = 1_000_000_000;
+    /// After all times.
+    pub const NEVER: Self = Self(u64::MAX);
 
     /// Nanoseconds from `earlier` to this time; 0 if that is later.
     pub fn since(self, earlier: Self) -> u64 {

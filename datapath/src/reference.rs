@@ -2,9 +2,11 @@
 //! time.
 //! Spec: OpenFlow 1.3.5 section 5.1.
 
-use alloc::{rc::Rc, string::ToString, vec::Vec};
+use alloc::rc::Rc;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
-use bofuss_oflib::field::{IN_PHY_PORT, METADATA};
+use bofuss_oflib::field::IN_PHY_PORT;
 use bofuss_oflib::message::PacketInReason;
 use bofuss_oflib::message::config::ConfigFlags;
 use bofuss_oflib::types::{QueueId, TableId};
@@ -13,10 +15,12 @@ use bofuss_packet::{Fragment, Packet, offload};
 
 use crate::action_set::ActionSet;
 use crate::bucket::MAX_BUCKETS_PER_PACKET;
-use crate::{Datapath, DropReason, EntryKey, Lost, Sink, Step, Table, Time, Verdict};
+use crate::{Datapath, DropReason, Entry, EntryKey, Lost, Sink, Step, Table, Time, Verdict};
 
 /// Entries that a trace names for having lost a lookup.
 const LOST_SHOWN: usize = 3;
+/// Entries of a table among which they are looked for.
+const LOST_SEARCHED: usize = 10_000;
 /// The cookie of a packet-in that no single entry caused.
 pub(crate) const NO_COOKIE: u64 = u64::MAX;
 
@@ -201,7 +205,7 @@ impl Datapath {
             entry.bytes += bytes;
             entry.used = now;
         }
-        let miss = key.priority.0 == 0 && entry.fields == Match::ANY;
+        let miss = key.priority.0 == 0 && entry.rule.is_any();
         let instructions = Rc::clone(&entry.instructions);
         walk.cookie = entry.cookie;
         walk.reason = if miss {
@@ -254,10 +258,7 @@ impl Datapath {
             Instruction::ClearActions => walk.set.clear(),
             Instruction::WriteActions(actions) => walk.set.write(actions),
             Instruction::WriteMetadata { value, mask } => {
-                let old = walk.packet.key().get(METADATA, &mut ()).unwrap_or(0) as u64;
-                walk.packet
-                    .key_mut()
-                    .set(METADATA, u128::from(old & !mask | value & mask));
+                walk.packet.write_metadata(*value, *mask);
             }
             Instruction::Experimenter(value) => self.apply_extension::<S>(now, walk, value)?,
             Instruction::GotoTable(table) => return Ok(Some(*table)),
@@ -267,8 +268,7 @@ impl Datapath {
 
     /// The entry of the present table that the packet hits.
     fn look_up(&mut self, walk: &Walk) -> Option<EntryKey> {
-        let hit = self.table(walk.table).lookup(walk.packet.key(), &mut ());
-        hit.map(|(key, _)| key)
+        self.table(walk.table).lookup(walk.packet.key(), &mut 0)
     }
 
     fn table(&mut self, number: TableId) -> &mut Table {
@@ -276,27 +276,26 @@ impl Datapath {
     }
 
     fn trace_lookup<S: Sink>(&mut self, walk: &Walk, sink: &mut S) {
-        let key = walk.packet.key();
-        let mut lost = Vec::new();
-        let mut won = None;
-        for (id, entry) in self.tables[usize::from(walk.table.0)].entries(EntryKey::FIRST) {
-            if key.matches(&entry.rule, &mut ()) {
-                won = Some((id.priority.0, &entry.fields, entry.cookie));
-                break;
+        let (key, table) = (walk.packet.key(), &self.tables[usize::from(walk.table.0)]);
+        let tell = |entry: &Entry| entry.rule.to_match(&self.catalogue);
+        let won = table.lookup(key, &mut 0).and_then(|won| table.get(won));
+        let before = |e: &&Entry| won.is_none_or(|won| e.key < won.key);
+        let entries = table.entries(EntryKey::FIRST).map(|(_, entry)| entry);
+        let mut better: Vec<&Entry> = entries.take(LOST_SEARCHED).filter(before).collect();
+        better.sort_unstable_by_key(|entry| entry.key);
+        let lost = better.into_iter().take(LOST_SHOWN).map(|entry| {
+            let fields = tell(entry);
+            let differs = fields.fields().iter().find(|one| !key.has(one, &mut ()));
+            Lost {
+                priority: entry.key.priority.0,
+                because: differs.map_or_else(String::new, ToString::to_string),
+                fields,
             }
-            let has = |one: &&FieldMatch| {
-                let value = key.get(one.field, &mut ());
-                value.is_some_and(|value| value & one.mask_number() == one.number())
-            };
-            let differs = entry.fields.fields().iter().find(|one| !has(one));
-            if let (true, Some(one)) = (lost.len() < LOST_SHOWN, differs) {
-                lost.push(Lost {
-                    priority: id.priority.0,
-                    fields: entry.fields.clone(),
-                    because: one.to_string(),
-                });
-            }
-        }
+        });
+        let lost = lost.collect();
+        let fields = won.map(tell);
+        let won = won.zip(fields.as_ref());
+        let won = won.map(|(e, fields)| (e.key.priority.0, fields, e.cookie));
         sink.step(Step::Lookup(walk.table, won, lost));
     }
 

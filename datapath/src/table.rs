@@ -1,17 +1,19 @@
-//! A flow table: its entries by priority, found by a plain scan.
+//! A flow table: its entries, their instructions shared, found by a classifier.
 
-use alloc::{collections::BTreeMap, rc::Rc};
+use alloc::{boxed::Box, rc::Rc};
 use core::cmp::Reverse;
-use core::hash::BuildHasher;
 
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::FlowModFlags;
-use bofuss_oflib::{Action, Match, PortNo, types::GroupId};
-use bofuss_packet::{Key, KeyMatch, ReadLog};
-use hashbrown::{DefaultHashBuilder, HashTable};
+use bofuss_oflib::{Action, PortNo, types::GroupId};
+use bofuss_packet::{Key, KeyMatch};
+use hashbrown::HashSet;
 
-use crate::Time;
+use crate::classify::{Classifier, Scan};
+use crate::fast::mask_groups::MaskGroups;
+use crate::fast::slab::{NONE, Slab};
 use crate::group::groups;
+use crate::{Engine, Time};
 
 /// Identifies an entry for as long as the switch runs, and orders entries: highest priority first,
 /// then oldest first.
@@ -21,6 +23,8 @@ pub struct EntryKey {
     pub priority: Reverse<u16>,
     /// A number that no other entry ever has.
     pub serial: u64,
+    /// Where it stands in its table.
+    pub(crate) slot: u32,
 }
 
 impl EntryKey {
@@ -28,15 +32,32 @@ impl EntryKey {
     pub const FIRST: Self = Self {
         priority: Reverse(u16::MAX),
         serial: 0,
+        slot: 0,
     };
+
+    /// Behind all entries.
+    pub(crate) const LAST: Self = Self {
+        priority: Reverse(0),
+        serial: u64::MAX,
+        slot: NONE,
+    };
+
+    /// Behind this entry in a walk, and not behind the next.
+    fn next(self) -> Self {
+        Self {
+            serial: self.serial + 1,
+            slot: self.slot + 1,
+            ..self
+        }
+    }
 }
 
 /// One flow entry.
 #[derive(Clone, Debug)]
 pub struct Entry {
+    /// Which it is.
+    pub key: EntryKey,
     /// Which packets it is for.
-    pub fields: Match,
-    /// The same, compiled.
     pub rule: KeyMatch,
     /// What becomes of them.
     pub instructions: Rc<Instructions>,
@@ -52,8 +73,10 @@ pub struct Entry {
     pub created: Time,
     /// When a packet last hit it.
     pub used: Time,
-    /// The deadline that waits for it.
-    pub(crate) due: Option<Time>,
+    /// The deadline that waits for it; [`Time::NEVER`] if none does.
+    pub(crate) due: Time,
+    /// The slot of the next entry in a chain of the classifier.
+    pub(crate) next: u32,
     /// Packets that hit it, super-frames as their segments.
     pub packets: u64,
     /// Bytes that hit it.
@@ -105,12 +128,12 @@ impl Entry {
 }
 
 /// A flow table.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Table {
-    entries: BTreeMap<EntryKey, Entry>,
-    /// Finds an entry by priority and match.
-    index: HashTable<EntryKey>,
-    hasher: DefaultHashBuilder,
+    entries: Slab<Entry>,
+    classifier: Box<dyn Classifier>,
+    /// What the entries' instructions are, each once.
+    bodies: HashSet<Rc<Instructions>>,
     /// Packets looked up.
     pub lookup_count: u64,
     /// Packets that hit an entry.
@@ -118,6 +141,20 @@ pub struct Table {
 }
 
 impl Table {
+    /// Makes a table that finds its entries as `engine` does.
+    pub(crate) fn new(engine: Engine, secret: u64) -> Self {
+        Self {
+            entries: Slab::default(),
+            classifier: match engine {
+                Engine::Reference => Box::new(Scan::default()),
+                Engine::Tables => Box::new(MaskGroups::new(secret)),
+            },
+            bodies: HashSet::new(),
+            lookup_count: 0,
+            matched_count: 0,
+        }
+    }
+
     /// How many entries there are.
     pub fn len(&self) -> usize {
         self.entries.len()
@@ -125,62 +162,91 @@ impl Table {
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.len() == 0
     }
 
-    /// The entry of highest priority that `key` matches; of equal ones, the oldest.
-    pub fn lookup(&mut self, key: &Key, log: &mut impl ReadLog) -> Option<(EntryKey, &mut Entry)> {
-        let hit = self
-            .entries
-            .iter_mut()
-            .find(|(_, entry)| key.matches(&entry.rule, log));
-        hit.map(|(key, entry)| (*key, entry))
+    /// The entry of highest priority that `key` matches; of equal ones, the oldest. `log` learns
+    /// the fields read.
+    pub fn lookup(&self, key: &Key, log: &mut u64) -> Option<EntryKey> {
+        self.classifier.lookup(&self.entries, key, log)
     }
 
-    /// The entries from `from` on, highest priority first. Keys stay what they are, so a walk may
+    /// The entries from `from` on, in an order that stays. Keys stay what they are, so a walk may
     /// be left and taken up again behind the last key seen.
     pub fn entries(&self, from: EntryKey) -> impl Iterator<Item = (EntryKey, &Entry)> {
-        self.entries.range(from..).map(|(key, entry)| (*key, entry))
+        let mut from = from;
+        core::iter::from_fn(move || {
+            let key = self.classifier.next(&self.entries, from)?;
+            from = key.next();
+            Some((key, &self.entries[key.slot]))
+        })
+    }
+
+    /// One entry.
+    pub fn get(&self, key: EntryKey) -> Option<&Entry> {
+        self.entries.get(key.slot).filter(|entry| entry.key == key)
     }
 
     /// One entry.
     pub fn get_mut(&mut self, key: EntryKey) -> Option<&mut Entry> {
-        self.entries.get_mut(&key)
+        self.entries
+            .get_mut(key.slot)
+            .filter(|entry| entry.key == key)
     }
 
-    fn hash(hasher: &DefaultHashBuilder, priority: u16, rule: &KeyMatch) -> u64 {
-        hasher.hash_one((priority, rule))
+    /// The entry in a slot.
+    pub(crate) fn at(&mut self, slot: u32) -> Option<&mut Entry> {
+        self.entries.get_mut(slot)
     }
 
     /// The entry of exactly this priority and match.
     pub fn find(&self, priority: u16, rule: &KeyMatch) -> Option<EntryKey> {
-        let same = |key: &EntryKey| key.priority.0 == priority && self.entries[key].rule == *rule;
-        self.index
-            .find(Self::hash(&self.hasher, priority, rule), same)
-            .copied()
+        self.classifier.find(&self.entries, priority, rule)
     }
 
-    /// Adds an entry.
-    pub(crate) fn insert(&mut self, key: EntryKey, entry: Entry) {
-        let Self {
-            entries,
-            index,
-            hasher,
-            ..
-        } = self;
-        let hash = Self::hash(hasher, key.priority.0, &entry.rule);
-        entries.insert(key, entry);
-        index.insert_unique(hash, key, |k| {
-            Self::hash(hasher, k.priority.0, &entries[k].rule)
+    /// Adds an entry, in a slot that is chosen here.
+    pub(crate) fn insert(&mut self, mut entry: Entry) -> EntryKey {
+        entry.instructions = self.share(entry.instructions);
+        let slot = self.entries.insert(|slot| {
+            entry.key.slot = slot;
+            entry
         });
+        let key = self.entries[slot].key;
+        self.classifier.insert(&mut self.entries, key);
+        key
     }
 
     /// Removes an entry.
     pub(crate) fn remove(&mut self, key: EntryKey) -> Option<Entry> {
-        let hash = Self::hash(&self.hasher, key.priority.0, &self.entries.get(&key)?.rule);
-        if let Ok(found) = self.index.find_entry(hash, |k| *k == key) {
-            found.remove();
+        self.get(key)?;
+        self.classifier.remove(&mut self.entries, key);
+        let entry = self.entries.remove(key.slot)?;
+        self.release(&entry.instructions);
+        Some(entry)
+    }
+
+    /// Gives an entry other instructions; tells those before.
+    pub(crate) fn set_instructions(
+        &mut self,
+        key: EntryKey,
+        instructions: &Rc<Instructions>,
+    ) -> Option<Rc<Instructions>> {
+        self.get(key)?;
+        let shared = self.share(Rc::clone(instructions));
+        let entry = &mut self.entries[key.slot];
+        let before = core::mem::replace(&mut entry.instructions, shared);
+        self.release(&before);
+        Some(before)
+    }
+
+    fn share(&mut self, body: Rc<Instructions>) -> Rc<Instructions> {
+        Rc::clone(self.bodies.get_or_insert(body))
+    }
+
+    /// Forgets a body that nobody has but `bodies` and the caller.
+    fn release(&mut self, body: &Rc<Instructions>) {
+        if Rc::strong_count(body) <= 2 {
+            self.bodies.remove(body);
         }
-        self.entries.remove(&key)
     }
 }

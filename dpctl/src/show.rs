@@ -1,5 +1,6 @@
 //! Replies as text, in the shape that ovs-ofctl gives them.
 
+use std::cmp::Reverse;
 use std::fmt;
 
 use bofuss_oflib::Message;
@@ -81,9 +82,13 @@ fn show_body(body: &ReplyBody) {
             println!("Serial Num: {}", desc.serial_num.0);
             println!("DP Description: {}", desc.dp_desc.0);
         }
-        ReplyBody::Flow(entries) => entries
-            .iter()
-            .for_each(|entry| println!(" {}", Text(entry))),
+        ReplyBody::Flow(entries) => {
+            let mut entries: Vec<_> = entries.iter().collect();
+            entries.sort_by_key(|entry| (entry.0.table_id, Reverse(entry.0.priority)));
+            entries
+                .iter()
+                .for_each(|entry| println!(" {}", Text(*entry)));
+        }
         ReplyBody::Aggregate(sums) => println!(
             "packet_count={} byte_count={} flow_count={}",
             sums.packet_count, sums.byte_count, sums.flow_count

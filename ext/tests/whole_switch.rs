@@ -6,7 +6,7 @@ use std::alloc::System;
 use std::sync::Arc;
 
 use bofuss_agent::{ConnId, Face, FailMode, Identity, Request, Switch};
-use bofuss_datapath::{Config, Datapath, Time};
+use bofuss_datapath::{Config, Datapath, Engine, Time};
 use bofuss_ext::{catalogue, hooks, queues, trace};
 use bofuss_frame::{Capabilities, Frame, Pool};
 use bofuss_oflib::message::{FlowModCommand, PortDesc};
@@ -53,9 +53,13 @@ struct Bench {
 const CONN: ConnId = ConnId(1);
 
 impl Bench {
-    fn new() -> Self {
+    fn new(engine: Engine) -> Self {
         let (pool, catalogue) = (Pool::new(1 << 24), Arc::new(catalogue()));
-        let mut datapath = Datapath::new(Config::default(), catalogue.clone(), pool.clone());
+        let config = Config {
+            engine,
+            ..Config::default()
+        };
+        let mut datapath = Datapath::new(config, catalogue.clone(), pool.clone());
         hooks(&catalogue)
             .into_iter()
             .for_each(|hook| datapath.add_hook(hook));
@@ -116,6 +120,12 @@ const ROUNDS: usize = 10;
 
 #[test]
 fn no_packet_allocates_after_warm_up() {
+    Engine::ALL
+        .iter()
+        .for_each(|(name, engine)| allocates_nothing(name, *engine));
+}
+
+fn allocates_nothing(name: &str, engine: Engine) {
     for flow in [
         "priority=1,in_port=1,actions=output:2",
         "priority=1,actions=normal",
@@ -123,7 +133,7 @@ fn no_packet_allocates_after_warm_up() {
         "priority=1,in_port=1,actions=output:2,output:3,write_metadata:1,goto_table:1",
         "priority=1,in_port=1,actions=set_queue:5,output:3",
     ] {
-        let mut bench = Bench::new();
+        let mut bench = Bench::new(engine);
         let queue = queues::parse("priority=3").unwrap();
         let made = bench
             .switch
@@ -143,13 +153,19 @@ fn no_packet_allocates_after_warm_up() {
             assert!(bench.face.frames >= sent + MEASURED, "every frame left");
             change.allocations + change.reallocations
         });
-        assert_eq!(fewest.min(), Some(0), "{flow}");
+        assert_eq!(fewest.min(), Some(0), "{name}: {flow}");
     }
 }
 
 #[test]
 fn a_trace_tells_the_way_and_changes_nothing() {
-    let mut bench = Bench::new();
+    Engine::ALL
+        .iter()
+        .for_each(|(_, engine)| trace_test(*engine));
+}
+
+fn trace_test(engine: Engine) {
+    let mut bench = Bench::new(engine);
     bench.flow("priority=1,in_port=1,actions=set_state(state=1,idle_timeout=0),normal");
     let before = (
         bench.pool.stats().bytes_in_use,
@@ -182,7 +198,13 @@ fn a_trace_tells_the_way_and_changes_nothing() {
 
 #[test]
 fn a_flow_keeps_its_state_until_it_is_idle() {
-    let mut bench = Bench::new();
+    Engine::ALL
+        .iter()
+        .for_each(|(_, engine)| flow_test(*engine));
+}
+
+fn flow_test(engine: Engine) {
+    let mut bench = Bench::new(engine);
     bench.flow("priority=1,actions=set_state(state=7,idle_timeout=2),output:2");
     bench.flow("priority=5,state=7,actions=output:3");
     bench.flow("priority=5,state=0x100/0x100,actions=output:4");

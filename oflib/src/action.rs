@@ -17,7 +17,7 @@ const EXPERIMENTER: u16 = 0xffff;
 
 wire! {
     /// Where a packet goes.
-    #[derive(Copy)]
+    #[derive(Copy, Hash)]
     pub struct Output {
         /// The port.
         pub port: PortNo,
@@ -27,7 +27,7 @@ wire! {
 }
 
 /// The field that a set-field writes, with its new value.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SetField(pub FieldMatch);
 
 /// What a row says of an action beside its argument.
@@ -52,7 +52,7 @@ macro_rules! actions {
         $text:literal = $hex:literal ;
     )*) => {
         /// One action. Spec: OpenFlow 1.3.5 sections 5.12 and 7.2.5.
-        #[derive(Clone, Debug, PartialEq, Eq)]
+        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         pub enum Action {
             $($(#[$m])* $V $(($T))?,)*
             /// An extension's action.

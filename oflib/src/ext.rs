@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 use core::fmt;
+use core::hash::{Hash, Hasher};
 
 use crate::error::{BadAction, BadInstruction, BadRequest, DecodeError, ErrorCode};
 use crate::wire::{Bytes, Reader, Wire, Writer};
@@ -88,6 +89,12 @@ impl PartialEq for ExtValue {
     }
 }
 impl Eq for ExtValue {}
+
+impl Hash for ExtValue {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.row.ty, &self.args, &self.data).hash(state);
+    }
+}
 
 impl ExtValue {
     /// Reads experimenter, type, arguments and data to the end of the window; behind an action or

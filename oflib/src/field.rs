@@ -2,6 +2,7 @@
 //! follows.
 
 use core::fmt;
+use core::hash::{Hash, Hasher};
 
 use crate::types::Mac;
 
@@ -204,6 +205,12 @@ impl PartialEq for Field {
     }
 }
 impl Eq for Field {}
+
+impl Hash for Field {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.experimenter, self.number).hash(state);
+    }
+}
 
 /// The Open Networking Foundation, as experimenter.
 pub const ONF: u32 = 0x4f4e_4600;

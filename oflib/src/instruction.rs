@@ -13,7 +13,7 @@ use crate::wire::{Reader, Wire, Writer};
 /// One instruction. The order of the variants is the order of execution.
 ///
 /// Spec: OpenFlow 1.3.5 sections 5.9 and 7.2.4.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Instruction {
     /// Directs the packet to a meter, which may drop it.
     Meter(MeterId),
@@ -167,7 +167,7 @@ impl Wire for Instruction {
 
 /// The instructions of a flow entry, in the order of execution, at most one of each type (of an
 /// experimenter's, one of each of its types).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Instructions(Vec<Instruction>);
 
 impl Instructions {

@@ -18,7 +18,7 @@ const MATCH_TYPE_OXM: u16 = 1;
 ///
 /// Shape: the first [`Field::bytes`] bytes of `value` and `mask` count, big-endian as on the wire;
 /// the others are zero. Invariant: no bit of `value` outside `mask`.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FieldMatch {
     /// The field.
     pub field: &'static Field,

@@ -262,7 +262,7 @@ impl<T: Wire> Wire for Vec<T> {
 }
 
 /// The bytes up to the end of the structure, without meaning of their own.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Bytes(pub Vec<u8>);
 
 impl Wire for Bytes {

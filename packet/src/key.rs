@@ -1,7 +1,8 @@
 //! Match keys, matches compiled to the words of a key, and the log of what was read of a key.
 
-use alloc::{boxed::Box, vec::Vec};
+use alloc::{boxed::Box, rc::Rc, vec::Vec};
 use core::fmt;
+use core::hash::{Hash, Hasher};
 
 use bofuss_oflib::field::{FIELDS, Field, KEY_BYTES};
 use bofuss_oflib::{Catalogue, FieldMatch, Match};
@@ -78,9 +79,10 @@ impl Key {
     #[inline]
     pub fn matches(&self, rule: &KeyMatch, log: &mut impl ReadLog) -> bool {
         log.read(rule.fields());
-        rule.words
-            .iter()
-            .all(|one| (self.word(one.index) ^ one.value) & one.mask == 0)
+        self.word(0) & rule.fields() == rule.fields()
+            && rule
+                .words()
+                .all(|(index, value, mask)| self.word(index) & mask == value)
     }
 
     /// Whether the key has this value of one field, where its mask has ones.
@@ -131,21 +133,121 @@ impl fmt::Debug for Key {
     }
 }
 
-/// One word of a compiled match.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct MatchWord {
-    index: usize,
-    value: u64,
-    mask: u64,
+/// Which bits of a key count: the fields that must be there, and their bits, by words.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct KeyMask {
+    fields: u64,
+    /// Index and bits of each word behind the presence bits in which a bit counts, ascending.
+    words: Box<[(usize, u64)]>,
 }
+
+/// Bits of a word's full bytes: what [`KeyMask::coarse`] keeps of it.
+fn full_bytes(mask: u64) -> u64 {
+    u64::from_ne_bytes(mask.to_ne_bytes().map(|b| if b == 0xff { b } else { 0 }))
+}
+
+impl KeyMask {
+    /// The fields; bit n stands for the field with id n.
+    #[inline]
+    pub fn fields(&self) -> u64 {
+        self.fields
+    }
+
+    /// Whether every bit that counts here counts there.
+    pub fn is_within(&self, other: &Self) -> bool {
+        let within = |(index, mask): &(usize, u64)| mask & !other.word(*index) == 0;
+        self.fields & !other.fields == 0 && self.words.iter().all(within)
+    }
+
+    /// The bits of a key that count, word by word; nothing if the key lacks a field.
+    #[inline]
+    pub fn of_key<'a>(
+        &'a self,
+        key: &'a Key,
+        log: &mut impl ReadLog,
+    ) -> Option<impl Iterator<Item = u64> + Clone + 'a> {
+        log.read(self.fields);
+        let there = key.word(0) & self.fields == self.fields;
+        there.then(|| {
+            self.words
+                .iter()
+                .map(|(index, mask)| key.word(*index) & mask)
+        })
+    }
+
+    /// The same of a match.
+    pub fn of_match<'a>(&'a self, rule: &'a KeyMatch) -> impl Iterator<Item = u64> + Clone + 'a {
+        self.words
+            .iter()
+            .map(|(index, mask)| rule.word(*index).0 & mask)
+    }
+
+    /// Whether a match and a key agree in the bits that count.
+    #[inline]
+    pub fn agree(&self, rule: &KeyMatch, key: &Key) -> bool {
+        if core::ptr::eq(self, &*rule.mask) {
+            return key.matches(rule, &mut ());
+        }
+        self.words
+            .iter()
+            .all(|(i, mask)| (rule.word(*i).0 ^ key.word(*i)) & mask == 0)
+    }
+
+    /// Fewer bits that still tell most matches of this mask apart: the full bytes of the two words
+    /// that have most of them, and of the fields only that they are there.
+    pub fn coarse(&self) -> Self {
+        let mut words: Vec<_> = self
+            .words
+            .iter()
+            .map(|(i, mask)| (*i, full_bytes(*mask)))
+            .collect();
+        words.sort_by_key(|(_, mask)| core::cmp::Reverse(mask.count_ones()));
+        words.truncate(2);
+        words.retain(|(_, mask)| *mask != 0);
+        words.sort_unstable();
+        Self {
+            fields: 0,
+            words: words.into(),
+        }
+    }
+
+    fn word(&self, index: usize) -> u64 {
+        let found = self.words.iter().find(|(i, _)| *i == index);
+        found.map_or(0, |(_, mask)| *mask)
+    }
+}
+
+/// A match's values, one for each word of its mask: in place if they are few.
+#[derive(Clone, Debug)]
+enum Values {
+    Few([u64; FEW]),
+    Many(Box<[u64]>),
+}
+
+/// Words that the 5-tuple of a TCP segment takes.
+const FEW: usize = 3;
 
 /// A match compiled to the words of a key: only those words in which a bit counts.
 ///
 /// Equality is that of the strict flow-mod commands: the same fields, values and masks.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug)]
 pub struct KeyMatch {
-    /// Ascending by index; no bit of a value outside its mask. Invariant: word 0, if any, first.
-    words: Box<[MatchWord]>,
+    mask: Rc<KeyMask>,
+    /// No bit outside the mask.
+    values: Values,
+}
+
+impl PartialEq for KeyMatch {
+    fn eq(&self, other: &Self) -> bool {
+        self.mask == other.mask && self.values() == other.values()
+    }
+}
+impl Eq for KeyMatch {}
+
+impl Hash for KeyMatch {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.mask, self.values()).hash(state);
+    }
 }
 
 impl From<&Match> for KeyMatch {
@@ -155,13 +257,22 @@ impl From<&Match> for KeyMatch {
             value.set(one.field, one.number());
             mask.set(one.field, one.mask_number());
         }
-        let words = (0..KEY_WORDS).map(|index| MatchWord {
-            index,
-            value: value.word(index),
-            mask: mask.word(index),
-        });
+        let words = (1..KEY_WORDS).map(|index| (index, mask.word(index)));
+        let words: Box<[_]> = words.filter(|(_, mask)| *mask != 0).collect();
+        let values = words.iter().map(|(index, _)| value.word(*index));
+        let values = if words.len() <= FEW {
+            let mut few = [0; FEW];
+            few.iter_mut().zip(values).for_each(|(to, from)| *to = from);
+            Values::Few(few)
+        } else {
+            Values::Many(values.collect())
+        };
         Self {
-            words: words.filter(|one| one.mask != 0).collect(),
+            mask: Rc::new(KeyMask {
+                fields: mask.word(0),
+                words,
+            }),
+            values,
         }
     }
 }
@@ -170,31 +281,83 @@ impl KeyMatch {
     /// The fields that the match reads; bit n stands for the field with id n.
     #[inline]
     pub fn fields(&self) -> u64 {
-        self.words.first().map_or(0, |one| one.mask)
+        self.mask.fields
+    }
+
+    /// Which bits count.
+    pub fn mask(&self) -> &Rc<KeyMask> {
+        &self.mask
+    }
+
+    /// Has this match share an equal mask.
+    pub fn share_mask(&mut self, mask: &Rc<KeyMask>) {
+        debug_assert_eq!(self.mask, *mask);
+        self.mask = Rc::clone(mask);
+    }
+
+    /// Whether it is one of all packets.
+    pub fn is_any(&self) -> bool {
+        self.mask.fields == 0
+    }
+
+    /// The match that this was compiled from. Panics: if `catalogue` lacks one of its fields.
+    pub fn to_match(&self, catalogue: &Catalogue) -> Match {
+        let (mut value, mut mask) = (Key::EMPTY, Key::EMPTY);
+        let mut put = |index: usize, (v, m): (u64, u64)| {
+            value.bytes.as_chunks_mut::<8>().0[index] = v.to_ne_bytes();
+            mask.bytes.as_chunks_mut::<8>().0[index] = m.to_ne_bytes();
+        };
+        (0..KEY_WORDS).for_each(|index| put(index, self.word(index)));
+        let used = catalogue.fields().iter();
+        let used = used.filter(|field| self.mask.fields >> field.id & 1 == 1);
+        let one = |field: &&'static Field| {
+            let mask = mask.get(field, &mut ())?;
+            Some(FieldMatch::masked(field, value.get(field, &mut ())?, mask))
+        };
+        let fields: Vec<_> = used.filter_map(one).collect();
+        Match::new(&fields).expect("these were a match's fields")
     }
 
     /// Whether all packets of `other` are packets of this match, as in the non-strict flow-mod
     /// commands:
     /// `other` has every field of this match, with every bit of its mask and the same value there.
     pub fn covers(&self, other: &Self) -> bool {
-        self.words.iter().all(|one| {
-            let (value, mask) = other.word(one.index);
-            one.mask & !mask == 0 && (one.value ^ value) & one.mask == 0
-        })
+        let same = |(index, value, mask)| {
+            let (other, other_mask): (u64, u64) = other.word(index);
+            mask & !other_mask == 0 && (value ^ other) & mask == 0
+        };
+        self.fields() & !other.fields() == 0 && self.words().all(same)
     }
 
     /// Whether some packet may be one of both matches.
     pub fn overlaps(&self, other: &Self) -> bool {
-        self.words.iter().all(|one| {
-            let (value, mask) = other.word(one.index);
-            (one.value ^ value) & one.mask & mask == 0
+        self.words().all(|(index, value, mask)| {
+            let (other, other_mask) = other.word(index);
+            (value ^ other) & mask & other_mask == 0
         })
+    }
+
+    fn values(&self) -> &[u64] {
+        match &self.values {
+            Values::Few(few) => &few[..self.mask.words.len()],
+            Values::Many(many) => many,
+        }
+    }
+
+    /// Index, value and mask of each word behind the presence bits.
+    #[inline]
+    fn words(&self) -> impl Iterator<Item = (usize, u64, u64)> {
+        let words = self.mask.words.iter().zip(self.values());
+        words.map(|((index, mask), value)| (*index, *value, *mask))
     }
 
     /// Value and mask of a word.
     fn word(&self, index: usize) -> (u64, u64) {
-        let found = self.words.iter().find(|one| one.index == index);
-        found.map_or((0, 0), |one| (one.value, one.mask))
+        if index == 0 {
+            return (self.mask.fields, self.mask.fields);
+        }
+        let found = self.words().find(|(i, ..)| *i == index);
+        found.map_or((0, 0), |(_, value, mask)| (value, mask))
     }
 }
 
@@ -258,5 +421,48 @@ mod tests {
         assert!(rule(&[]).covers(&ten) && rule(&[]).overlaps(&ten));
         assert!(!ten.covers(&rule(&[])));
         assert_eq!(ten, net(0x0aff_ffff, 0xff00_0000));
+    }
+
+    #[test]
+    fn a_compiled_match_tells_the_match() {
+        let (ip, tcp) = (
+            FieldMatch::exact(ETH_TYPE, 0x0800),
+            FieldMatch::exact(IP_PROTO, 6),
+        );
+        let net = FieldMatch::masked(IPV4_DST, 0x0a00_0000, 0xff00_0000);
+        let eth = FieldMatch::masked(ETH_SRC, 5, 0xff);
+        let port = FieldMatch::exact(TCP_DST, 0);
+        for fields in [
+            &[][..],
+            &[ip],
+            &[ip, tcp, net, port],
+            &[eth, ip, tcp, net, port],
+        ] {
+            let fields = Match::new(fields).expect("prerequisites are there");
+            assert_eq!(
+                KeyMatch::from(&fields).to_match(&Catalogue::default()),
+                fields
+            );
+        }
+    }
+
+    #[test]
+    fn a_mask_takes_the_bits_that_count() {
+        let ip = FieldMatch::exact(ETH_TYPE, 0x0800);
+        let net = |bits: u32| FieldMatch::masked(IPV4_DST, 0x0a01_0203, u128::from(!0u32 << bits));
+        let (wide, narrow) = (rule(&[ip, net(12)]), rule(&[ip, net(8)]));
+        assert!(wide.mask().is_within(narrow.mask()) && !narrow.mask().is_within(wide.mask()));
+        let coarse = wide.mask().coarse();
+        assert!(coarse.is_within(wide.mask()));
+        let mut key = Key::EMPTY;
+        assert!(wide.mask().of_key(&key, &mut ()).is_none(), "no such field");
+        key.set(ETH_TYPE, 0x0800);
+        key.set(IPV4_DST, 0x0a01_0fff);
+        let of_key = wide
+            .mask()
+            .of_key(&key, &mut ())
+            .expect("the fields are there");
+        assert!(of_key.eq(wide.mask().of_match(&wide)));
+        assert!(coarse.of_match(&wide).eq(coarse.of_match(&narrow)));
     }
 }

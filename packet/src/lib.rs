@@ -18,6 +18,6 @@ pub mod parse;
 mod rows;
 
 pub use edit::EditError;
-pub use key::{Key, KeyMatch, ReadLog};
+pub use key::{Key, KeyMask, KeyMatch, ReadLog};
 pub use packet::Packet;
 pub use parse::{Flaw, Fragment, Layout, parse};

@@ -2,14 +2,16 @@
 
 mod ports;
 
+use std::collections::hash_map::RandomState;
 use std::fmt;
+use std::hash::{BuildHasher, Hasher};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
 use bofuss_agent::FailMode;
 use bofuss_channel::{ActiveAddress, PassiveAddress, Tls, TlsFiles};
-use bofuss_datapath::Algorithm;
+use bofuss_datapath::{Algorithm, Engine};
 use bofuss_oflib::types::GroupId;
 use bofuss_ports::AfPacketOptions;
 use serde::{Deserialize, Serialize};
@@ -91,9 +93,12 @@ pub struct Options {
     /// How one group chooses: GROUP=ALGORITHM, as 7=round-robin. Repeat for more.
     #[arg(long = "group-select", value_name = "GROUP=ALGORITHM")]
     pub group_select: Vec<String>,
-    /// Seed of the switch's random choices, and of its hashes [default: 0].
+    /// Seed of the switch's random choices [default: 0].
     #[arg(long, value_name = "NUMBER")]
     pub seed: Option<u64>,
+    /// How packets find their entries: reference (a plain scan) or tables [default: tables].
+    #[arg(long, value_name = "ENGINE")]
+    pub datapath: Option<String>,
     /// Take the shape of a given pipeline from a TOML file: its tables, and what each can do.
     #[arg(long, value_name = "FILE")]
     pub profile: Option<PathBuf>,
@@ -192,6 +197,7 @@ impl Options {
             tables: self.tables.or(file.tables),
             max_entries: self.max_entries.or(file.max_entries),
             max_total_entries: self.max_total_entries.or(file.max_total_entries),
+            datapath: self.datapath.or(file.datapath),
             select: self.select.or(file.select),
             group_select: list(self.group_select, file.group_select),
             seed: self.seed.or(file.seed),
@@ -317,9 +323,29 @@ fn table_sizes(
             .iter()
             .map(group_algorithm)
             .collect::<Result<_, _>>()?,
+        engine: match options.datapath.as_deref() {
+            Some(name) => engine(name)?,
+            None => default.engine,
+        },
         seed: options.seed.unwrap_or(default.seed),
+        secret: random(),
         ..default
     })
+}
+
+/// Errors: a sentence with the names that would be right.
+fn engine(name: &str) -> Result<Engine, String> {
+    let found = Engine::ALL.iter().find(|(known, _)| *known == name);
+    let names = Engine::ALL.map(|(known, _)| known).join(", ");
+    found.map_or_else(
+        || Err(format!("--datapath {name}: {names}")),
+        |(_, engine)| Ok(*engine),
+    )
+}
+
+/// A number that nobody can foretell: what the switch hashes with.
+fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
 }
 
 /// Errors: a sentence with the names that would be right.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bofuss_agent::{ConnId, Face, FailMode, Identity, Request, Switch};
-use bofuss_datapath::{Config, Datapath, Time};
+use bofuss_datapath::{Config, Datapath, Engine, Time};
 use bofuss_frame::{Capabilities, Frame, Pool};
 use bofuss_oflib::message::{FlowModCommand, PortDesc};
 use bofuss_oflib::text::parse_flow;
@@ -49,11 +49,17 @@ pub struct Lab {
 }
 
 impl Lab {
+    #[allow(dead_code)]
     pub fn new(max_entries: u32, fail_mode: FailMode) -> Self {
+        Self::with_engine(max_entries, fail_mode, Engine::default())
+    }
+
+    pub fn with_engine(max_entries: u32, fail_mode: FailMode, engine: Engine) -> Self {
         let (catalogue, pool) = (Arc::new(Catalogue::default()), Pool::new(1 << 24));
         let config = Config {
             n_tables: 2,
             max_entries,
+            engine,
             ..Config::default()
         };
         let datapath = Datapath::new(config, catalogue.clone(), pool.clone());

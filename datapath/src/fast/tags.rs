@@ -1,0 +1,253 @@
+//! A hash table of slot numbers: a line of eight tags and slots for each bucket, grown by one
+//! bucket at a time, under a hash that nobody can foretell.
+
+use alloc::vec::Vec;
+
+use crate::fast::slab::NONE;
+
+/// Slots of a bucket, one cache line of 64 bytes.
+const LANES: usize = 8;
+/// Buckets that are together in memory.
+const CHUNK: usize = 64;
+/// Slots that a bucket has on average before the table grows.
+const FULL: usize = 5;
+/// The lowest and the highest bit of each byte.
+const LOW: u64 = 0x0101_0101_0101_0101;
+const HIGH: u64 = 0x8080_8080_8080_8080;
+
+/// What keeps hashes secret.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Secret(u64, u64);
+
+impl Secret {
+    /// Makes a secret of a random number.
+    pub(crate) fn new(seed: u64) -> Self {
+        let mix = |n: u64| fold(n ^ 0x9e37_79b9_7f4a_7c15, 0xd6e8_feb8_6659_fd93) | 1;
+        let first = mix(seed);
+        Self(first, mix(first.rotate_left(32) ^ seed))
+    }
+
+    /// The hash of some words.
+    #[inline]
+    pub(crate) fn hash(&self, words: impl Iterator<Item = u64>) -> u64 {
+        let state = words.fold(self.0, |state, word| {
+            fold(state ^ word, self.1).wrapping_add(word)
+        });
+        fold(state, self.0 ^ HIGH)
+    }
+}
+
+#[inline]
+fn fold(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    product as u64 ^ (product >> 64) as u64
+}
+
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Bucket {
+    /// One byte each: 0 if the lane is free.
+    tags: u64,
+    slots: [u32; LANES],
+    /// The bucket that holds what this one has no room for.
+    next: u32,
+}
+
+const EMPTY: Bucket = Bucket {
+    tags: 0,
+    slots: [NONE; LANES],
+    next: NONE,
+};
+
+#[inline]
+fn tag(hash: u64) -> u64 {
+    hash & 0xff | 0x80
+}
+
+/// The high bit of each lane that has this tag, and perhaps of another lane that is used.
+#[inline]
+fn lanes(tags: u64, tag: u64) -> u64 {
+    let differ = tags ^ (LOW * tag);
+    differ.wrapping_sub(LOW) & !differ & HIGH
+}
+
+/// Where a bucket is: in the table, or among the spilled.
+type Place = (bool, usize);
+
+/// A set of slot numbers, each under its hash (linear hashing).
+#[derive(Debug, Default)]
+pub(crate) struct TagTable {
+    chunks: Vec<Vec<Bucket>>,
+    n_buckets: usize,
+    spilled: Vec<Bucket>,
+    /// Spilled buckets that are free.
+    spare: Vec<u32>,
+    len: usize,
+}
+
+impl TagTable {
+    #[inline]
+    fn home(&self, hash: u64) -> usize {
+        let mask = self.n_buckets.next_power_of_two() - 1;
+        let at = (hash >> 8) as usize & mask;
+        if at < self.n_buckets {
+            at
+        } else {
+            at & mask >> 1
+        }
+    }
+
+    #[inline]
+    fn bucket(&self, (spilled, at): Place) -> &Bucket {
+        match spilled {
+            false => &self.chunks[at / CHUNK][at % CHUNK],
+            true => &self.spilled[at],
+        }
+    }
+
+    fn bucket_mut(&mut self, (spilled, at): Place) -> &mut Bucket {
+        match spilled {
+            false => &mut self.chunks[at / CHUNK][at % CHUNK],
+            true => &mut self.spilled[at],
+        }
+    }
+
+    /// The first slot under `hash` that `is` the one wanted.
+    #[inline]
+    pub(crate) fn find(&self, hash: u64, mut is: impl FnMut(u32) -> bool) -> Option<u32> {
+        if self.n_buckets == 0 {
+            return None;
+        }
+        let mut bucket = self.bucket((false, self.home(hash)));
+        loop {
+            let mut hits = lanes(bucket.tags, tag(hash));
+            while hits != 0 {
+                let slot = bucket.slots[hits.trailing_zeros() as usize / LANES];
+                if is(slot) {
+                    return Some(slot);
+                }
+                hits &= hits - 1;
+            }
+            if bucket.next == NONE {
+                return None;
+            }
+            bucket = &self.spilled[bucket.next as usize];
+        }
+    }
+
+    /// Adds a slot. `rehash` gives the hash of any slot that is in the table.
+    pub(crate) fn insert(&mut self, hash: u64, slot: u32, rehash: impl Fn(u32) -> u64) {
+        if self.len >= self.n_buckets * FULL {
+            self.grow(rehash);
+        }
+        self.len += 1;
+        self.put(hash, slot);
+    }
+
+    fn put(&mut self, hash: u64, slot: u32) {
+        let mut place = (false, self.home(hash));
+        loop {
+            let next = self.bucket(place).next;
+            let free = !self.bucket(place).tags & HIGH;
+            if free != 0 {
+                let lane = free.trailing_zeros() as usize / LANES;
+                let bucket = self.bucket_mut(place);
+                bucket.tags |= tag(hash) << (8 * lane);
+                bucket.slots[lane] = slot;
+                return;
+            }
+            place = if next == NONE {
+                let fresh = self.spare.pop().unwrap_or_else(|| {
+                    self.spilled.push(EMPTY);
+                    self.spilled.len() as u32 - 1
+                });
+                self.bucket_mut(place).next = fresh;
+                (true, fresh as usize)
+            } else {
+                (true, next as usize)
+            };
+        }
+    }
+
+    /// Adds one bucket, and gives it its part of what another one has.
+    fn grow(&mut self, rehash: impl Fn(u32) -> u64) {
+        if self.n_buckets.is_multiple_of(CHUNK) {
+            self.chunks.push(Vec::new());
+        }
+        self.chunks.last_mut().expect("there is one").push(EMPTY);
+        self.n_buckets += 1;
+        if self.n_buckets == 1 {
+            return;
+        }
+        // The last bucket takes its part of the one that had all of it.
+        let last = self.n_buckets - 1;
+        let split = last - (1 << last.ilog2());
+        let mut bucket = core::mem::replace(self.bucket_mut((false, split)), EMPTY);
+        loop {
+            let used = (0..LANES).filter(|lane| bucket.tags >> (8 * lane) & 0xff != 0);
+            used.for_each(|lane| self.put(rehash(bucket.slots[lane]), bucket.slots[lane]));
+            if bucket.next == NONE {
+                return;
+            }
+            self.spare.push(bucket.next);
+            bucket = core::mem::replace(&mut self.spilled[bucket.next as usize], EMPTY);
+        }
+    }
+
+    /// Puts `new` into the place of `slot`, or takes it out; whether it was there.
+    pub(crate) fn replace(&mut self, hash: u64, slot: u32, new: Option<u32>) -> bool {
+        let mut place = (false, self.home(hash));
+        loop {
+            let bucket = self.bucket_mut(place);
+            let lane = (0..LANES)
+                .find(|i| bucket.slots[*i] == slot && bucket.tags >> (8 * i) & 0xff == tag(hash));
+            if let Some(lane) = lane {
+                bucket.slots[lane] = new.unwrap_or(NONE);
+                if new.is_none() {
+                    bucket.tags &= !(0xff << (8 * lane));
+                    self.len -= 1;
+                }
+                return true;
+            }
+            if bucket.next == NONE {
+                return false;
+            }
+            place = (true, bucket.next as usize);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_put_in_is_found_until_it_is_taken_out() {
+        let secret = Secret::new(1);
+        // Many slots share a hash, so that buckets spill.
+        let hash = |slot: u32| secret.hash([u64::from(slot % 3000)].into_iter());
+        let mut table = TagTable::default();
+        let has = |table: &TagTable, slot| table.find(hash(slot), |one| one == slot).is_some();
+        for slot in 0..9000 {
+            table.insert(hash(slot), slot, hash);
+            assert!(has(&table, slot) && has(&table, slot / 2) && !has(&table, slot + 1));
+        }
+        for slot in (0..9000).step_by(2) {
+            assert!(table.replace(hash(slot), slot, None));
+            assert!(!table.replace(hash(slot), slot, None));
+        }
+        assert!((0..9000).all(|slot| has(&table, slot) == (slot % 2 == 1)));
+        assert!(table.replace(hash(1), 1, Some(9001)));
+        assert!(table.find(hash(1), |one| one == 9001).is_some() && !has(&table, 1));
+        assert_eq!(table.len, 4500);
+    }
+
+    #[test]
+    fn a_secret_changes_every_hash() {
+        let words = || [1u64, 2, 3].into_iter();
+        let (a, b) = (Secret::new(1), Secret::new(2));
+        assert_ne!(a.hash(words()), b.hash(words()));
+        assert_ne!(a.hash(words()), a.hash([1u64, 2, 4].into_iter()));
+        assert_ne!(a.hash([0u64, 1].into_iter()), a.hash([1u64, 0].into_iter()));
+    }
+}
