@@ -129,7 +129,7 @@ fn the_switch_and_its_ports_are_described_and_changed() {
         &[&lab.port(1), &lab.port(2), "LIVE"],
     );
     contains(&ofctl(&lab, "dump-group-features", &[]), &["Group table"]);
-    contains(&ofctl(&lab, "meter-features", &[]), &["max_meter:0"]);
+    contains(&ofctl(&lab, "meter-features", &[]), &["max_meter:65536"]);
     contains(
         &ofctl(&lab, "dump-flows", &[]),
         &["priority=0 actions=NORMAL"],

@@ -1,11 +1,8 @@
 //! One arm for each message that a controller may send.
 
 use bofuss_datapath::{TABLE_CONFIG_BITS, Time};
-use bofuss_oflib::error::{
-    BadRequest, MeterModFailed, PortModFailed, SwitchConfigFailed, TableModFailed,
-};
+use bofuss_oflib::error::{BadRequest, PortModFailed, SwitchConfigFailed, TableModFailed};
 use bofuss_oflib::message::config::ConfigFlags;
-use bofuss_oflib::message::meter_mod::MeterModCommand;
 use bofuss_oflib::message::port::PortConfig;
 use bofuss_oflib::message::{
     ControllerRole, Empty, ErrorMsg, FlowMod, FlowModCommand, PacketOut, PortMod, SwitchConfig,
@@ -91,7 +88,11 @@ impl Switch {
                 self.connection(conn).async_config = config;
                 return Ok(None);
             }
-            Message::MeterMod(meter_mod) => return no_meters(meter_mod.command),
+            Message::MeterMod(meter_mod) => {
+                let (datapath, outlet) = parts!(self, now, face);
+                datapath.meter_mod(now, &meter_mod, outlet)?;
+                return Ok(None);
+            }
             Message::FeaturesReply(_)
             | Message::GetConfigReply(_)
             | Message::PacketIn(_)
@@ -233,14 +234,5 @@ impl Switch {
         }
         self.datapath.configure_table(table, table_mod.config);
         Ok(None)
-    }
-}
-
-/// The switch has room for no meter, as METER_FEATURES says.
-fn no_meters(command: MeterModCommand) -> Answer {
-    match command {
-        MeterModCommand::DELETE => Ok(None),
-        MeterModCommand::MODIFY => Err(MeterModFailed::UNKNOWN_METER),
-        _ => Err(MeterModFailed::OUT_OF_METERS),
     }
 }

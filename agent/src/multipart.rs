@@ -3,11 +3,9 @@
 use alloc::vec::Vec;
 
 use bofuss_datapath::{Port, Time};
-use bofuss_oflib::error::{BadRequest, MeterModFailed};
-use bofuss_oflib::message::multipart::{
-    ExtBody, MeterFeatures, MeterRequest, PortStats, ReplyBody, RequestBody, TableStats,
-};
-use bofuss_oflib::types::{MeterId, TableId};
+use bofuss_oflib::error::BadRequest;
+use bofuss_oflib::message::multipart::{ExtBody, PortStats, ReplyBody, RequestBody, TableStats};
+use bofuss_oflib::types::TableId;
 use bofuss_oflib::{ErrorCode, Message, PortNo};
 
 use crate::connection::ConnId;
@@ -49,14 +47,14 @@ impl Switch {
                 ReplyBody::GroupFeatures(self.datapath.group_features())
             }
             RequestBody::Meter(request) => {
-                no_meter(&request)?;
-                ReplyBody::Meter(Vec::new())
+                ReplyBody::Meter(self.datapath.meter_stats(now, request.meter_id)?)
             }
             RequestBody::MeterConfig(request) => {
-                no_meter(&request)?;
-                ReplyBody::MeterConfig(Vec::new())
+                ReplyBody::MeterConfig(self.datapath.meter_configs(request.meter_id)?)
             }
-            RequestBody::MeterFeatures(_) => ReplyBody::MeterFeatures(MeterFeatures::default()),
+            RequestBody::MeterFeatures(_) => {
+                ReplyBody::MeterFeatures(self.datapath.meter_features())
+            }
             RequestBody::TableFeatures(wanted) => {
                 if !wanted.is_empty() {
                     let (datapath, outlet) = parts!(self, now, face);
@@ -130,13 +128,5 @@ impl Switch {
             .iter()
             .filter(|(number, _)| wanted == PortNo::ANY || wanted == **number);
         Ok(chosen.map(|(_, port)| stats(port)).collect())
-    }
-}
-
-/// Errors: METER_MOD_FAILED/UNKNOWN_METER for a particular meter: there are none.
-fn no_meter(request: &MeterRequest) -> Result<(), ErrorCode> {
-    match request.meter_id {
-        MeterId::ALL => Ok(()),
-        _ => Err(MeterModFailed::UNKNOWN_METER),
     }
 }

@@ -24,7 +24,7 @@ impl Datapath {
         let edit = match action {
             Action::Output(output) => match output.port {
                 PortNo::CONTROLLER => {
-                    self.offer_to_controllers(walk, walk.reason, Some(output.max_len), sink);
+                    self.offer_to_controllers(now, walk, walk.reason, Some(output.max_len), sink);
                     Ok(())
                 }
                 PortNo::TABLE => return self.enter_tables(now, walk, sink),
@@ -60,7 +60,7 @@ impl Datapath {
             Err(EditError::NoHeader) => Ok(()),
             Err(EditError::NoHeadroom) => Err(DropReason::NoHeadroom),
             Err(EditError::InvalidTtl) => {
-                self.offer_to_controllers(walk, PacketInReason::INVALID_TTL, None, sink);
+                self.offer_to_controllers(now, walk, PacketInReason::INVALID_TTL, None, sink);
                 Err(DropReason::InvalidTtl)
             }
         }

@@ -17,7 +17,8 @@ pub const MAX_BUCKETS_PER_PACKET: u16 = 1024;
 /// Groups that may forward to each other in a row.
 pub const MAX_CHAIN: u8 = 16;
 
-fn count(counter: &mut BucketCounter, (packets, bytes): (u64, u64)) {
+/// Counts packets and bytes.
+pub(crate) fn count(counter: &mut BucketCounter, (packets, bytes): (u64, u64)) {
     counter.packet_count += packets;
     counter.byte_count += bytes;
 }

@@ -3,7 +3,7 @@
 use bofuss_oflib::error::{BadAction, MeterModFailed};
 use bofuss_oflib::field::{ETH_TYPE, Field, VID_PRESENT, VLAN_VID};
 use bofuss_oflib::instruction::Instructions;
-use bofuss_oflib::types::{QueueId, TableId};
+use bofuss_oflib::types::{MeterId, QueueId, TableId};
 use bofuss_oflib::{Action, ErrorCode, ExtValue, FieldMatch, Instruction, Match, PortNo};
 
 use crate::Datapath;
@@ -51,7 +51,7 @@ impl Datapath {
     /// Checks the instructions of an entry of `table` that matches `fields`; `None` if its actions
     /// may be about any header.
     ///
-    /// Errors: METER_MOD_FAILED/UNKNOWN_METER, BAD_ACTION with BAD_OUT_PORT, BAD_OUT_GROUP,
+    /// Errors: METER_MOD_FAILED with INVALID_METER or UNKNOWN_METER, BAD_ACTION with BAD_OUT_PORT, BAD_OUT_GROUP,
     /// BAD_ARGUMENT or MATCH_INCONSISTENT, or an extension's.
     pub(crate) fn check_instructions(
         &self,
@@ -61,12 +61,18 @@ impl Datapath {
     ) -> Result<(), ErrorCode> {
         for instruction in instructions.list() {
             match instruction {
-                Instruction::Meter(_) => return Err(MeterModFailed::UNKNOWN_METER),
+                Instruction::Meter(id) if *id == MeterId(0) || *id > MeterId::MAX => {
+                    return Err(MeterModFailed::INVALID_METER);
+                }
+                Instruction::Meter(id) if !self.meters.contains_key(id) => {
+                    return Err(MeterModFailed::UNKNOWN_METER);
+                }
                 Instruction::ApplyActions(actions) | Instruction::WriteActions(actions) => {
                     self.check_list(table, Known(fields.cloned()), false, actions)?;
                 }
                 Instruction::Experimenter(value) => self.check_extension(value, table)?,
-                Instruction::ClearActions
+                Instruction::Meter(_)
+                | Instruction::ClearActions
                 | Instruction::WriteMetadata { .. }
                 | Instruction::GotoTable(_) => {}
             }

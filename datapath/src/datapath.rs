@@ -8,13 +8,14 @@ use bofuss_oflib::message::config::ConfigFlags;
 use bofuss_oflib::message::multipart::PortStats;
 use bofuss_oflib::message::port::{PortConfig, PortState};
 use bofuss_oflib::message::{FlowRemoved, FlowRemovedReason, PortDesc, PortStatusReason};
-use bofuss_oflib::types::{GroupId, TableId};
+use bofuss_oflib::types::{GroupId, MeterId, TableId};
 use bofuss_oflib::{ExtValue, PortNo};
 use bofuss_packet::{Packet, offload};
 
 use crate::action_set::ActionSet;
 use crate::features::{self, Shape};
 use crate::group::Group;
+use crate::meter::Meter;
 use crate::normal::Bridge;
 use crate::scheduler::Egress;
 use crate::select::Algorithm;
@@ -52,6 +53,10 @@ pub struct Config {
     pub max_groups: u32,
     /// The most buckets of all groups together.
     pub max_buckets: u32,
+    /// The most meters.
+    pub max_meters: u32,
+    /// The most bands of one.
+    pub max_bands: u8,
     /// How select groups choose,
     pub select: Algorithm,
     /// and those that do it in another way.
@@ -72,6 +77,8 @@ impl Default for Config {
             max_total_entries: 4_000_000,
             max_groups: 65_536,
             max_buckets: 262_144,
+            max_meters: 65_536,
+            max_bands: 16,
             select: Algorithm::Hash,
             group_select: BTreeMap::new(),
             engine: Engine::default(),
@@ -97,6 +104,7 @@ pub struct Datapath {
     pub(crate) groups: BTreeMap<GroupId, Group>,
     /// Buckets of all groups.
     pub(crate) n_buckets: usize,
+    pub(crate) meters: BTreeMap<MeterId, Meter>,
     pub(crate) bridge: Bridge,
     /// What waits at the ports that have queues; kept while a port is away.
     pub(crate) egress: BTreeMap<PortNo, Egress>,
@@ -136,6 +144,7 @@ impl Datapath {
             ports: BTreeMap::new(),
             groups: BTreeMap::new(),
             n_buckets: 0,
+            meters: BTreeMap::new(),
             bridge: Bridge::default(),
             egress: BTreeMap::new(),
             waiting_bytes: 0,

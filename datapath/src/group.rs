@@ -15,6 +15,7 @@ use bofuss_oflib::types::{GroupId, TableId};
 use bofuss_oflib::{Action, ErrorCode, PortNo};
 
 use crate::action_set::ActionSet;
+use crate::meter::meter;
 use crate::select::Selector;
 use crate::{Datapath, Entry, Sink, Time};
 
@@ -228,18 +229,21 @@ impl Datapath {
         self.refresh_groups(changed);
     }
 
-    /// Notes that entries forward to its groups, or do so no more.
+    /// Notes that entries forward to its groups, or do so no more; the
+    /// same for its meter.
     pub(crate) fn refer(&mut self, instructions: &Instructions, refers: bool) {
+        let count = |flows: &mut u32| match refers {
+            true => *flows += 1,
+            false => *flows -= 1,
+        };
+        // What is being deleted is gone before the entries that used it.
         let groups: BTreeSet<GroupId> = groups(instructions.actions()).collect();
         for id in groups {
-            // A group that is being deleted is gone before the entries that used it.
-            if let Some(group) = self.groups.get_mut(&id) {
-                match refers {
-                    true => group.flows += 1,
-                    false => group.flows -= 1,
-                }
-            }
+            let group = self.groups.get_mut(&id);
+            group.map(|group| count(&mut group.flows));
         }
+        let meter = meter(instructions).and_then(|id| self.meters.get_mut(&id));
+        meter.map(|meter| count(&mut meter.stats.flow_count));
     }
 
     /// A group that another names.

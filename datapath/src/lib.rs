@@ -19,6 +19,8 @@ mod fits;
 mod flow_mod;
 mod group;
 mod hook;
+mod meter;
+mod metering;
 mod normal;
 mod output;
 mod port;

@@ -4,7 +4,7 @@ use bofuss_frame::Frame;
 use bofuss_oflib::PortNo;
 use bofuss_oflib::message::PacketInReason;
 use bofuss_oflib::message::port::PortConfig;
-use bofuss_oflib::types::{MaxLen, QueueId};
+use bofuss_oflib::types::{MaxLen, MeterId, QueueId};
 use bofuss_packet::{Packet, offload};
 
 use crate::reference::Walk;
@@ -36,6 +36,21 @@ impl Datapath {
 
     /// Sends a packet to a port or a reserved port. Spec: OpenFlow 1.3.5 section 4.5.
     pub(crate) fn output<S: Sink>(
+        &mut self,
+        now: Time,
+        packet: Packet,
+        port: PortNo,
+        queue: QueueId,
+        sink: &mut S,
+    ) {
+        let slow = matches!(port, PortNo::NORMAL | PortNo::LOCAL);
+        match slow && self.meters.contains_key(&MeterId::SLOWPATH) {
+            true => self.output_slowly(now, packet, port, queue, sink),
+            false => self.output_now(now, packet, port, queue, sink),
+        }
+    }
+
+    pub(crate) fn output_now<S: Sink>(
         &mut self,
         now: Time,
         packet: Packet,
@@ -158,9 +173,10 @@ impl Datapath {
     }
 
     /// Offers a packet, or each segment of a super-frame, to the controllers, finished as on a
-    /// wire.
+    /// wire, by the meter of the controllers.
     pub(crate) fn offer_to_controllers<S: Sink>(
         &mut self,
+        now: Time,
         walk: &mut Walk,
         reason: PacketInReason,
         max_len: Option<MaxLen>,
@@ -189,22 +205,30 @@ impl Datapath {
                 unmatched,
             });
         };
+        let metered = self.meters.contains_key(&MeterId::CONTROLLER);
         let offload = walk.packet.frame.offload;
-        if offload == bofuss_frame::Offload::NONE {
+        if offload == bofuss_frame::Offload::NONE && !metered {
             return offer(&walk.packet, sink);
         }
-        let Some(mut copy) = walk.packet.try_clone() else {
-            return self.drop(DropReason::NoBuffer, sink);
+        let one = |this: &mut Self, mut packet: Packet, sink: &mut S| {
+            offload::finish_checksum(&mut packet.frame);
+            let entered = match metered {
+                true => this.enter_meter(now, MeterId::CONTROLLER, &mut packet, sink),
+                false => Ok(()),
+            };
+            match entered {
+                Ok(()) => offer(&packet, sink),
+                Err(reason) => this.drop(reason, sink),
+            }
         };
         if offload.gso.is_none() {
-            offload::finish_checksum(&mut copy.frame);
-            return offer(&copy, sink);
+            return match walk.packet.try_clone() {
+                Some(copy) => one(self, copy, sink),
+                None => self.drop(DropReason::NoBuffer, sink),
+            };
         }
-        let whole = offload::segment(&copy.frame, |mut segment| {
-            offload::finish_checksum(&mut segment);
-            offer(&walk.packet.with_frame(segment), sink);
-        });
-        if !whole {
+        let each = |segment| one(self, walk.packet.with_frame(segment), sink);
+        if !offload::segment(&walk.packet.frame, each) {
             self.drop(DropReason::Segmentation, sink);
         }
     }

@@ -267,7 +267,7 @@ fn buffer_bytes(frame: &Frame) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     extern crate std;
 
     use alloc::{string::String, vec, vec::Vec};
@@ -282,10 +282,11 @@ mod tests {
 
     /// Keeps frames and steps; a port without room takes nothing.
     #[derive(Default)]
-    struct Out {
-        frames: Vec<Frame>,
-        steps: Vec<String>,
-        full: bool,
+    pub(crate) struct Out {
+        pub(crate) frames: Vec<Frame>,
+        pub(crate) steps: Vec<String>,
+        pub(crate) packet_ins: usize,
+        pub(crate) full: bool,
     }
 
     impl Sink for Out {
@@ -296,7 +297,9 @@ mod tests {
         fn has_room(&self, _: PortNo) -> bool {
             !self.full
         }
-        fn packet_in(&mut self, _: &PacketInEvent<'_>) {}
+        fn packet_in(&mut self, _: &PacketInEvent<'_>) {
+            self.packet_ins += 1;
+        }
         fn flow_removed(&mut self, _: FlowRemoved) {}
         fn port_status(&mut self, _: PortStatusReason, _: &PortDesc) {}
         fn set_link(&mut self, _: PortNo, _: bool) {}
@@ -309,7 +312,7 @@ mod tests {
     const Q1: QueueId = QueueId(1);
     const Q2: QueueId = QueueId(2);
 
-    fn switch(kbps: u32, ports: u32) -> Datapath {
+    pub(crate) fn switch(kbps: u32, ports: u32) -> Datapath {
         let pool = Pool::new(1 << 26);
         let mut datapath = Datapath::new(Config::default(), Catalogue::default().into(), pool);
         let capabilities = Capabilities {
@@ -365,7 +368,7 @@ mod tests {
     }
 
     /// A TCP super-frame of 10 segments, its checksum unfinished.
-    fn super_frame(pool: &Pool) -> Frame {
+    pub(crate) fn super_frame(pool: &Pool) -> Frame {
         let segment = craft::tcp(1, 2, 0x10, &vec![7; 10_000]);
         let ip = craft::ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), 64, segment);
         let bytes = craft::ethernet(Mac([2; 6]), Mac([4; 6]), ip);

@@ -7,6 +7,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use bofuss_oflib::field::IN_PHY_PORT;
+use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::PacketInReason;
 use bofuss_oflib::message::config::ConfigFlags;
 use bofuss_oflib::types::{QueueId, TableId};
@@ -15,6 +16,7 @@ use bofuss_packet::{Fragment, Packet, offload};
 
 use crate::action_set::ActionSet;
 use crate::bucket::MAX_BUCKETS_PER_PACKET;
+use crate::meter::meter;
 use crate::{Datapath, DropReason, Entry, EntryKey, Lost, Sink, Step, Table, Time, Verdict};
 
 /// Entries that a trace names for having lost a lookup.
@@ -77,7 +79,7 @@ impl Datapath {
             return self.drop(DropReason::Fragment, sink);
         }
         let mut walk = self.walk(packet);
-        let result = self.tables_and_set(now, &mut walk, sink);
+        let result = self.tables_and_set(now, &mut walk, Some(TableId(0)), sink);
         self.finish(now, walk, result, sink);
     }
 
@@ -136,14 +138,18 @@ impl Datapath {
         }
     }
 
+    /// Sends a packet through the tables from `next` on, if that is one; then executes its action
+    /// set.
     pub(crate) fn tables_and_set<S: Sink>(
         &mut self,
         now: Time,
         walk: &mut Walk,
+        mut next: Option<TableId>,
         sink: &mut S,
     ) -> Result<(), DropReason> {
-        while let Some(next) = self.one_table(now, walk, sink)? {
-            walk.table = next;
+        while let Some(table) = next {
+            walk.table = table;
+            next = self.one_table(now, walk, sink)?;
         }
         if walk.set.is_empty() {
             return Ok(());
@@ -197,7 +203,7 @@ impl Datapath {
         if S::TRACES {
             self.trace_lookup(walk, sink);
         }
-        let key = hit.ok_or_else(|| self.no_entry(walk, sink))?;
+        let key = hit.ok_or_else(|| self.no_entry(now, walk, sink))?;
         let table = &mut self.tables[usize::from(number.0)];
         let entry = table.get_mut(key).expect("the entry was hit just now");
         if !S::DRY {
@@ -221,6 +227,22 @@ impl Datapath {
                 return Err(DropReason::Hook);
             }
         }
+        match meter(&instructions) {
+            Some(id) if !self.meters_whole(now, id, &walk.packet) => {
+                self.execute_by_segments(now, walk, &instructions, sink)
+            }
+            _ => self.execute_all(now, walk, &instructions, sink),
+        }
+    }
+
+    /// Executes an entry's instructions; the table that it goes on with, if any.
+    pub(crate) fn execute_all<S: Sink>(
+        &mut self,
+        now: Time,
+        walk: &mut Walk,
+        instructions: &Instructions,
+        sink: &mut S,
+    ) -> Result<Option<TableId>, DropReason> {
         let mut next = None;
         for instruction in instructions.list() {
             next = self.execute(now, walk, instruction, sink)?;
@@ -229,10 +251,10 @@ impl Datapath {
     }
 
     /// Offers a packet that no entry matches to the controllers, if one takes such packets.
-    fn no_entry<S: Sink>(&mut self, walk: &mut Walk, sink: &mut S) -> DropReason {
+    fn no_entry<S: Sink>(&mut self, now: Time, walk: &mut Walk, sink: &mut S) -> DropReason {
         if sink.wants_misses() {
             (walk.cookie, walk.unmatched) = (NO_COOKIE, true);
-            self.offer_to_controllers(walk, PacketInReason::NO_MATCH, None, sink);
+            self.offer_to_controllers(now, walk, PacketInReason::NO_MATCH, None, sink);
         }
         DropReason::TableMiss
     }
@@ -249,7 +271,7 @@ impl Datapath {
             sink.step(Step::Instruction(instruction));
         }
         match instruction {
-            Instruction::Meter(_) => return Err(DropReason::NoMeter),
+            Instruction::Meter(id) => self.enter_meter(now, *id, &mut walk.packet, sink)?,
             Instruction::ApplyActions(actions) => {
                 actions
                     .iter()

@@ -5,8 +5,9 @@ use alloc::{string::String, vec::Vec};
 
 use bofuss_frame::Frame;
 use bofuss_oflib::message::group_mod::GroupType;
+use bofuss_oflib::message::meter_mod::Band;
 use bofuss_oflib::message::{FlowRemoved, PacketInReason, PortDesc, PortStatusReason};
-use bofuss_oflib::types::{GroupId, MaxLen, QueueId, TableId};
+use bofuss_oflib::types::{GroupId, MaxLen, MeterId, QueueId, TableId};
 use bofuss_oflib::{Action, Instruction, Match, PortNo};
 use bofuss_packet::Packet;
 
@@ -96,6 +97,8 @@ pub enum Step<'a> {
     ActionSet,
     /// A bucket of a group gets the packet, or a copy: the group, its type, the bucket's place.
     Bucket(GroupId, GroupType, usize),
+    /// A meter saw the packet: its number, and the band that applies.
+    Meter(MeterId, Option<Band>),
     /// NORMAL decided: learned or known, in words.
     Normal(&'a str),
     /// A frame goes to a queue of a port.
@@ -146,6 +149,7 @@ drop_reasons! {
     NoBucket "no_bucket" "no bucket of the group is live";
     GroupLimit "group_limit" "groups forward the packet to too many buckets, or too deep";
     NoMeter "no_meter" "the meter does not exist";
+    Meter "meter" "the packet exceeds the rate of a meter's drop band";
     Fragment "fragment" "the switch is configured to drop fragments";
     Segmentation "segmentation" "the super-frame cannot be segmented";
     LinkLocal "link_local" "NORMAL does not forward link-local control frames";

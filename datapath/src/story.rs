@@ -50,6 +50,8 @@ impl fmt::Display for Step<'_> {
             Self::Bucket(group, ty, place) => {
                 write!(f, "    group {group} ({ty}): bucket {place}")
             }
+            Self::Meter(id, None) => write!(f, "    meter {id}: no rate is exceeded"),
+            Self::Meter(id, Some(band)) => write!(f, "    meter {id}: above {band}"),
             Self::Normal(what) => write!(f, "    NORMAL {what}"),
             Self::Queue(port, queue) => write!(f, "    => queue {queue} of port {port}"),
             Self::Transmit(port, bytes) => write!(f, "    => {bytes} bytes leave by port {port}"),

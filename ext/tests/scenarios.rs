@@ -9,22 +9,26 @@ use bofuss_datapath::{Algorithm, Config, Datapath, Engine, Time};
 use bofuss_ext::queues;
 use bofuss_frame::{Capabilities, Frame, Pool};
 use bofuss_oflib::ext::ExtKind;
+use bofuss_oflib::field::IP_DSCP;
 use bofuss_oflib::message::group_mod::GroupModCommand;
+use bofuss_oflib::message::meter_mod::MeterModCommand;
 use bofuss_oflib::message::multipart::group::{BucketCounter, GroupDesc};
 use bofuss_oflib::message::multipart::{
-    FlowStatsRequest, GroupRequest, QueueStatsRequest, ReplyBody, RequestBody, TableFeatures,
+    FlowStatsRequest, GroupRequest, MeterRequest, QueueStatsRequest, ReplyBody, RequestBody,
+    TableFeatures,
 };
 use bofuss_oflib::message::port::{PortConfig, PortState};
 use bofuss_oflib::message::{
     ControllerRole, Empty, ErrorMsg, FlowModCommand, PacketOut, PortDesc, PortMod,
     QueueConfigRequest, Role,
 };
-use bofuss_oflib::text::{parse_actions, parse_flow, parse_group, parse_port};
-use bofuss_oflib::types::{BufferId, GroupId, QueueId};
+use bofuss_oflib::text::{parse_actions, parse_flow, parse_group, parse_meter, parse_port};
+use bofuss_oflib::types::{BufferId, GroupId, MeterId, QueueId};
 use bofuss_oflib::wire::{Bytes, Text};
 use bofuss_oflib::{
     Catalogue, Codec, EncodeError, ErrorCode, ExtValue, Mac, Match, Message, PortNo, Version,
 };
+use bofuss_packet::Packet;
 use bofuss_packet::craft::{self, Layer};
 
 #[path = "scenarios/reshape.rs"]
@@ -147,6 +151,23 @@ impl Face for Recorder {
                         buckets.join(",")
                     )
                 })),
+                ReplyBody::Meter(meters) => self.0.extend(meters.iter().map(|m| {
+                    let counts = |b: &BucketCounter| format!("{}/{}", b.packet_count, b.byte_count);
+                    let bands: Vec<_> = m.bands.iter().map(counts).collect();
+                    format!(
+                        "{conn} meter {} flows={} in={} after={}.{:03}s bands={}",
+                        m.meter_id,
+                        m.flow_count,
+                        counts(&m.input),
+                        m.duration_sec,
+                        m.duration_nsec / 1_000_000,
+                        bands.join(",")
+                    )
+                })),
+                ReplyBody::MeterConfig(meters) => self
+                    .0
+                    .extend(meters.iter().map(|m| format!("{conn} {}", Text(m)))),
+                ReplyBody::MeterFeatures(f) => self.0.push(format!("{conn} {}", Text(&f))),
                 ReplyBody::GroupFeatures(f) => self.0.push(format!("{conn} {}", Text(&f))),
                 body => self.0.push(format!("{conn} reply {}", body.name())),
             },
@@ -182,7 +203,8 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A frame from words: `tcp 1 2 80`, `arp 1 2`, `vlan 7 ...`, `mpls 5 ...`, `ttl 1 ...`, `hex ...`.
+/// A frame from words: `tcp 1 2 80`, `arp 1 2`, `vlan 7 ...`, `mpls 5 ...`, `ttl 1 ...`, `dscp 10 ...`,
+/// `hex ...`.
 fn frame(words: &[&str]) -> Vec<u8> {
     let number = |at: usize| words[at].parse::<u16>().unwrap();
     if words[0] == "hex" {
@@ -191,6 +213,13 @@ fn frame(words: &[&str]) -> Vec<u8> {
         return pairs
             .map(|at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap())
             .collect();
+    }
+    if words[0] == "dscp" {
+        let pool = Pool::new(1 << 16);
+        let mut packet = Packet::new(pool.frame(&frame(&words[2..])).unwrap(), PortNo(1));
+        let value = (u128::from(number(1)) << 120).to_be_bytes();
+        packet.set_field(IP_DSCP, &value).unwrap();
+        return packet.frame.bytes().to_vec();
     }
     let mac = |n: u16| match n {
         255 => Mac([0xff; 6]),
@@ -343,6 +372,13 @@ impl Stage {
                 let group = parse_group(&words[2..].join(" "), command, &self.catalogue);
                 self.message(Message::GroupMod(group.unwrap()));
             }
+            "meter" => {
+                let number = || words[1].parse().unwrap();
+                let command = MeterModCommand::named(words[1]);
+                let command = command.unwrap_or_else(|| MeterModCommand(number()));
+                let meter = parse_meter(words[2], command).unwrap();
+                self.message(Message::MeterMod(meter));
+            }
             "send" => {
                 let frame = self.pool.frame(&frame(&words[2..])).unwrap();
                 let port = parse_port(words[1]).unwrap();
@@ -476,6 +512,9 @@ impl Stage {
             }
             "ask" => {
                 let multipart = |body: RequestBody| Message::MultipartRequest(body.into());
+                let meter = || MeterRequest {
+                    meter_id: words.get(2).map_or(MeterId::ALL, |id| id.parse().unwrap()),
+                };
                 self.message(match words[1] {
                     "echo" => Message::EchoRequest(Bytes(vec![7])),
                     "barrier" => Message::BarrierRequest(Empty),
@@ -491,6 +530,8 @@ impl Stage {
                         group_id: words.get(2).map_or(GroupId::ALL, |id| id.parse().unwrap()),
                     })),
                     "group-features" => multipart(RequestBody::GroupFeatures(Empty)),
+                    "meters" => multipart(RequestBody::MeterConfig(meter())),
+                    "meter-stats" => multipart(RequestBody::Meter(meter())),
                     "meter-features" => multipart(RequestBody::MeterFeatures(Empty)),
                     "a-reply" => Message::BarrierReply(Empty),
                     other => panic!("no such request: {other}"),
@@ -566,6 +607,8 @@ fn play(engine: Engine, name: &str, text: &str, failures: &mut Vec<String>) {
         max_total_entries: number("max-total-entries", 4000),
         max_groups: number("max-groups", 100),
         max_buckets: number("max-buckets", 1000),
+        max_meters: number("max-meters", 100),
+        max_bands: number("max-bands", 16) as u8,
         select: option("select").map_or(Algorithm::Hash, |name| name.parse().unwrap()),
         engine,
         ..Config::default()

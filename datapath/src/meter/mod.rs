@@ -1,0 +1,265 @@
+//! Meters: how they are changed, and which band applies to a packet. Spec: OpenFlow 1.3.5 sections
+//! 5.7, 6.6 and 7.3.4.4.
+
+use alloc::{vec, vec::Vec};
+use core::cmp::Reverse;
+
+use bofuss_oflib::ErrorCode;
+use bofuss_oflib::error::MeterModFailed;
+use bofuss_oflib::instruction::{Instruction, Instructions};
+use bofuss_oflib::message::meter_mod::{Band, BandKind, MeterFlags, MeterModCommand};
+use bofuss_oflib::message::multipart::group::BucketCounter;
+use bofuss_oflib::message::multipart::{MeterConfig, MeterFeatures, MeterStats};
+use bofuss_oflib::message::{FlowRemovedReason, MeterMod};
+use bofuss_oflib::types::MeterId;
+
+use crate::bucket::count;
+use crate::{Datapath, Entry, Sink, Time};
+
+/// What a packet takes from a bucket of packets, and a kilobit from one of kilobits: a rate in one
+/// of them a second adds itself each nanosecond, without rounding.
+const UNIT: i64 = 1_000_000_000;
+/// What a byte takes.
+const BYTE: i64 = UNIT / 125;
+/// The most that the drop precedence of a DSCP can be raised by. Spec: RFC 2597.
+const MAX_LEVELS: u8 = 2;
+
+/// The token bucket of a band.
+#[derive(Clone, Debug)]
+struct Bucket {
+    /// The band's place in the meter.
+    place: usize,
+    rate: i64,
+    /// The most tokens: the burst, or a little less than the longest packet if that is more, since
+    /// a bucket that holds less would lose what comes in between packets.
+    depth: i64,
+    /// Below 0, the rate is exceeded.
+    tokens: i64,
+}
+
+/// One meter.
+#[derive(Clone, Debug)]
+pub(crate) struct Meter {
+    config: MeterConfig,
+    /// Its counters; of the flow count, the entries that use it.
+    pub(crate) stats: MeterStats,
+    /// Highest rate first.
+    buckets: Vec<Bucket>,
+    filled: Time,
+    created: Time,
+}
+
+impl Meter {
+    fn new(now: Time, config: MeterConfig) -> Self {
+        let has_burst = config.flags.has(MeterFlags::BURST);
+        let bucket = |(place, band): (usize, &Band)| {
+            let burst = i64::from(if has_burst { band.burst_size } else { 0 }) * UNIT;
+            Bucket {
+                place,
+                rate: band.rate.into(),
+                depth: burst,
+                tokens: burst,
+            }
+        };
+        let mut buckets: Vec<_> = config.bands.iter().enumerate().map(bucket).collect();
+        buckets.sort_by_key(|bucket| Reverse(bucket.rate));
+        Self {
+            stats: MeterStats {
+                meter_id: config.meter_id,
+                bands: vec![BucketCounter::default(); config.bands.len()],
+                ..MeterStats::default()
+            },
+            config,
+            buckets,
+            filled: now,
+            created: now,
+        }
+    }
+
+    fn cost(&self, (packets, bytes): (u64, u64)) -> i64 {
+        match self.config.flags.has(MeterFlags::PKTPS) {
+            true => packets as i64 * UNIT,
+            false => bytes as i64 * BYTE,
+        }
+    }
+
+    /// Adds the tokens of the time that went by, up to the buckets' depth, which is at least
+    /// `least`.
+    fn refill(&mut self, now: Time, least: i64) {
+        let nanos = i64::try_from(now.since(self.filled)).unwrap_or(i64::MAX);
+        self.filled = self.filled.max(now);
+        for bucket in &mut self.buckets {
+            bucket.depth = bucket.depth.max(least);
+            let more = bucket.rate.saturating_mul(nanos);
+            bucket.tokens = bucket.tokens.saturating_add(more).min(bucket.depth);
+        }
+    }
+
+    /// Whether so many packets and bytes at once exceed no rate.
+    pub(crate) fn covers(&mut self, now: Time, counts: (u64, u64)) -> bool {
+        let cost = self.cost(counts);
+        self.refill(now, 0);
+        self.buckets.iter().all(|bucket| bucket.tokens >= cost)
+    }
+
+    /// Counts a packet; the band that applies to it: that with the highest rate that is exceeded.
+    ///
+    /// What exceeds a rate exceeds the lower ones, too, and takes none of their tokens.
+    pub(crate) fn judge(&mut self, now: Time, counts: (u64, u64)) -> Option<Band> {
+        let cost = self.cost(counts);
+        self.refill(now, cost - 1);
+        count(&mut self.stats.input, counts);
+        for bucket in &mut self.buckets {
+            if bucket.tokens < 0 || bucket.rate == 0 {
+                count(&mut self.stats.bands[bucket.place], counts);
+                return Some(self.config.bands[bucket.place]);
+            }
+            bucket.tokens -= cost;
+        }
+        None
+    }
+}
+
+/// The meter that instructions direct packets to: they do so first.
+pub(crate) fn meter(instructions: &Instructions) -> Option<MeterId> {
+    match instructions.list().first() {
+        Some(Instruction::Meter(id)) => Some(*id),
+        _ => None,
+    }
+}
+
+/// Whether this is a virtual meter, which no flow uses and which stays.
+fn is_virtual(id: MeterId) -> bool {
+    id == MeterId::SLOWPATH || id == MeterId::CONTROLLER
+}
+
+impl Datapath {
+    /// Carries out a meter-mod, or changes nothing.
+    ///
+    /// Errors: METER_MOD_FAILED with any code but UNKNOWN and BAD_BURST.
+    pub fn meter_mod<S: Sink>(
+        &mut self,
+        now: Time,
+        meter_mod: &MeterMod,
+        sink: &mut S,
+    ) -> Result<(), ErrorCode> {
+        let id = meter_mod.meter_id;
+        let exists = self.meters.contains_key(&id);
+        match meter_mod.command {
+            MeterModCommand::ADD if exists => return Err(MeterModFailed::METER_EXISTS),
+            MeterModCommand::MODIFY if !exists => return Err(MeterModFailed::UNKNOWN_METER),
+            MeterModCommand::ADD | MeterModCommand::MODIFY => self.check_meter(meter_mod)?,
+            MeterModCommand::DELETE if is_virtual(id) => return Err(MeterModFailed::INVALID_METER),
+            MeterModCommand::DELETE => {
+                self.delete_meters(now, id, sink);
+                return Ok(());
+            }
+            _ => return Err(MeterModFailed::BAD_COMMAND),
+        }
+        let mut meter = Meter::new(
+            now,
+            MeterConfig {
+                flags: meter_mod.flags,
+                meter_id: id,
+                bands: meter_mod.bands.clone(),
+            },
+        );
+        if let Some(old) = self.meters.get(&id) {
+            (meter.stats.flow_count, meter.stats.input) = (old.stats.flow_count, old.stats.input);
+            meter.created = old.created;
+        }
+        self.meters.insert(id, meter);
+        Ok(())
+    }
+
+    fn check_meter(&self, meter_mod: &MeterMod) -> Result<(), ErrorCode> {
+        let (id, flags, bands) = (meter_mod.meter_id, meter_mod.flags, &meter_mod.bands);
+        if (id == MeterId(0) || id > MeterId::MAX) && !is_virtual(id) {
+            return Err(MeterModFailed::INVALID_METER);
+        }
+        let both = flags.has(MeterFlags::KBPS) && flags.has(MeterFlags::PKTPS);
+        if both || flags.0 & !MeterFlags::ALL.0 != 0 {
+            return Err(MeterModFailed::BAD_FLAGS);
+        }
+        if bands.len() > self.config.max_bands.into() {
+            return Err(MeterModFailed::OUT_OF_BANDS);
+        }
+        for (place, band) in bands.iter().enumerate() {
+            match band.kind {
+                BandKind::Drop | BandKind::DscpRemark(1..=MAX_LEVELS) => {}
+                BandKind::DscpRemark(_) => return Err(MeterModFailed::BAD_BAND_VALUE),
+                BandKind::Experimenter(_) => return Err(MeterModFailed::BAD_BAND),
+            }
+            if bands[..place].iter().any(|other| other.rate == band.rate) {
+                return Err(MeterModFailed::BAD_RATE);
+            }
+        }
+        let full = self.meters.len() >= self.config.max_meters as usize;
+        match full && !self.meters.contains_key(&id) {
+            true => Err(MeterModFailed::OUT_OF_METERS),
+            false => Ok(()),
+        }
+    }
+
+    /// Deletes a meter, or all that flows use, and these flows.
+    fn delete_meters<S: Sink>(&mut self, now: Time, id: MeterId, sink: &mut S) {
+        let gone = match id {
+            MeterId::ALL => MeterId(0)..=MeterId::MAX,
+            id => id..=id,
+        };
+        let mut flows = 0;
+        while let Some((&id, meter)) = self.meters.range(gone.clone()).next() {
+            flows += meter.stats.flow_count;
+            self.meters.remove(&id);
+        }
+        if flows > 0 {
+            let uses =
+                |entry: &Entry| meter(&entry.instructions).is_some_and(|id| gone.contains(&id));
+            self.remove_entries(now, FlowRemovedReason::DELETE, uses, sink);
+        }
+    }
+
+    /// A meter, or ALL. Errors: METER_MOD_FAILED/UNKNOWN_METER.
+    fn chosen_meters(&self, wanted: MeterId) -> Result<impl Iterator<Item = &Meter>, ErrorCode> {
+        let chosen = match wanted {
+            MeterId::ALL => MeterId(0)..=MeterId::ALL,
+            id if self.meters.contains_key(&id) => id..=id,
+            _ => return Err(MeterModFailed::UNKNOWN_METER),
+        };
+        Ok(self.meters.range(chosen).map(|(_, meter)| meter))
+    }
+
+    /// The statistics of a meter, or of ALL. Errors: METER_MOD_FAILED/UNKNOWN_METER.
+    pub fn meter_stats(&self, now: Time, wanted: MeterId) -> Result<Vec<MeterStats>, ErrorCode> {
+        let stats = |meter: &Meter| {
+            let (duration_sec, duration_nsec) = now.duration(meter.created);
+            MeterStats {
+                duration_sec,
+                duration_nsec,
+                ..meter.stats.clone()
+            }
+        };
+        Ok(self.chosen_meters(wanted)?.map(stats).collect())
+    }
+
+    /// A meter as it was made, or ALL. Errors: METER_MOD_FAILED/UNKNOWN_METER.
+    pub fn meter_configs(&self, wanted: MeterId) -> Result<Vec<MeterConfig>, ErrorCode> {
+        let meters = self.chosen_meters(wanted)?;
+        Ok(meters.map(|meter| meter.config.clone()).collect())
+    }
+
+    /// What meters can do.
+    pub fn meter_features(&self) -> MeterFeatures {
+        let kinds = [BandKind::Drop, BandKind::DscpRemark(1)];
+        MeterFeatures {
+            max_meter: self.config.max_meters,
+            band_types: kinds.map(|kind| 1 << kind.number()).iter().sum(),
+            capabilities: MeterFlags::ALL.0.into(),
+            max_bands: self.config.max_bands,
+            max_color: 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
