@@ -21,16 +21,11 @@ const OPENFLOW: u32 = 0x0000_26e1;
 /// Bytes of a switch's description in SET_DESC, ended by a zero.
 pub const DESC_BYTES: usize = 256;
 
-const QUEUE_ARGS: &[Arg] = &[
-    Arg {
-        name: "port",
-        bytes: 4,
-    },
-    Arg {
-        name: "pad",
-        bytes: 4,
-    },
-];
+const QUEUE_ARGS: &[Arg] = &[word("port"), word("pad")];
+
+const fn word(name: &'static str) -> Arg {
+    Arg { name, bytes: 4 }
+}
 
 const fn row(ty: u32, name: &'static str, args: &'static [Arg]) -> ExtRow {
     ExtRow {
@@ -94,23 +89,16 @@ pub fn spec(properties: &[QueueProperty]) -> Result<QueueSpec, ErrorCode> {
             QueueProperty::MinRate(rate) => spec.min = share(*rate),
             QueueProperty::MaxRate(rate) => spec.max = share(*rate),
             QueueProperty::Experimenter(BOFUSS, data) => {
-                let codec = codec();
-                let mut r = Reader::new(&codec, &data.0);
-                let read = (|| {
-                    (spec.priority, spec.weight) = (r.get()?, r.get()?);
-                    let rates: (u32, u32) = (r.get()?, r.get()?);
-                    r.take(4)?;
-                    r.finish().map(|()| rates)
-                })();
-                let (min, max) = read.map_err(|_| BadRequest::BAD_LEN)?;
-                let own = |kbps, other| {
-                    if kbps > 0 {
-                        Some(Rate::Kbps(kbps))
-                    } else {
-                        other
-                    }
+                let Ok([a, b, c, d, rates @ .., _, _, _, _]) = <[u8; 16]>::try_from(&data.0[..])
+                else {
+                    return Err(BadRequest::BAD_LEN);
                 };
-                (spec.min, spec.max) = (own(min, spec.min), own(max, spec.max));
+                (spec.priority, spec.weight) =
+                    (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
+                let rates = u64::from_be_bytes(rates);
+                let own = |kbps: u64| (kbps > 0).then_some(Rate::Kbps(kbps as u32));
+                spec.min = own(rates >> 32).or(spec.min);
+                spec.max = own(rates & 0xffff_ffff).or(spec.max);
             }
             QueueProperty::Experimenter(..) => return Err(BadRequest::BAD_EXPERIMENTER),
         }
@@ -186,47 +174,37 @@ impl Switch {
             .and_then(|queue| r.finish().map(|()| queue));
         let queue = queue.map_err(|error| error.error)?;
         if delete {
-            return Ok(self.delete_queue(now, port, queue.queue_id, face)?);
+            let deleted = self.delete_queue(now, port, queue.queue_id, face);
+            return deleted.map_err(|error| error.0);
         }
         let spec = spec(&queue.properties)?;
-        Ok(self.modify_queue(now, port, queue.queue_id, spec)?)
+        let modified = self.modify_queue(now, port, queue.queue_id, spec);
+        modified.map_err(|error| error.0)
     }
 
-    /// The queues of a port, or of ANY, with their port. Errors: QUEUE_OP_FAILED/BAD_PORT.
-    fn queues_of(&self, wanted: PortNo) -> Result<Vec<(PortNo, &Queue)>, ErrorCode> {
+    /// The queues of a port, or of ANY. Errors: QUEUE_OP_FAILED/BAD_PORT.
+    fn queues_of(&self, wanted: PortNo) -> Result<Vec<&Queue>, ErrorCode> {
         let ports = self.datapath.ports();
-        if wanted != PortNo::ANY && !ports.contains_key(&wanted) {
+        let any = wanted == PortNo::ANY;
+        if !any && !ports.contains_key(&wanted) {
             return Err(QueueOpFailed::BAD_PORT);
         }
-        let chosen = ports
-            .keys()
-            .filter(|port| wanted == PortNo::ANY || wanted == **port);
-        let queues = |port: &PortNo| {
-            let queues = self.datapath.egress(*port).map_or(&[][..], Egress::queues);
-            queues
-                .iter()
-                .map(|queue| (*port, queue))
-                .collect::<Vec<_>>()
-        };
-        Ok(chosen.flat_map(queues).collect())
+        let chosen = ports.keys().filter(|port| any || wanted == **port);
+        let egresses = chosen.filter_map(|port| self.datapath.egress(*port));
+        Ok(egresses.flat_map(Egress::queues).collect())
     }
 
     /// The body of QUEUE_GET_CONFIG_REPLY. Errors: QUEUE_OP_FAILED/BAD_PORT.
     pub(crate) fn queues(&self, request: &QueueConfigRequest) -> Result<QueueConfig, ErrorCode> {
+        let port = request.port;
         let kbps = |port| self.datapath.ports()[&port].desc.curr_speed;
-        let shown = |(port, queue): (PortNo, &Queue)| PacketQueue {
+        let shown = |queue: &Queue| PacketQueue {
             queue_id: queue.id,
-            port,
-            properties: properties(&queue.spec, kbps(port)),
+            port: queue.stats.port_no,
+            properties: properties(&queue.spec, kbps(queue.stats.port_no)),
         };
-        Ok(QueueConfig {
-            port: request.port,
-            queues: self
-                .queues_of(request.port)?
-                .into_iter()
-                .map(shown)
-                .collect(),
-        })
+        let queues = self.queues_of(port)?.into_iter().map(shown).collect();
+        Ok(QueueConfig { port, queues })
     }
 
     /// The body of a QUEUE reply.
@@ -239,11 +217,11 @@ impl Switch {
     ) -> Result<Vec<QueueStats>, ErrorCode> {
         let wanted = request.queue_id;
         let mut queues = self.queues_of(request.port_no)?;
-        queues.retain(|(_, queue)| wanted == QueueId::ALL || wanted == queue.id);
+        queues.retain(|queue| wanted == QueueId::ALL || wanted == queue.id);
         if queues.is_empty() && wanted != QueueId::ALL {
             return Err(QueueOpFailed::BAD_QUEUE);
         }
-        let stats = |(_, queue): (PortNo, &Queue)| {
+        let stats = |queue: &Queue| {
             let (duration_sec, duration_nsec) = now.duration(queue.since);
             QueueStats {
                 duration_sec,

@@ -51,8 +51,8 @@ impl Datapath {
     /// Checks the instructions of an entry of `table` that matches `fields`; `None` if its actions
     /// may be about any header.
     ///
-    /// Errors: METER_MOD_FAILED with INVALID_METER or UNKNOWN_METER, BAD_ACTION with BAD_OUT_PORT, BAD_OUT_GROUP,
-    /// BAD_ARGUMENT or MATCH_INCONSISTENT, or an extension's.
+    /// Errors: METER_MOD_FAILED with INVALID_METER or UNKNOWN_METER, BAD_ACTION with BAD_OUT_PORT,
+    /// BAD_OUT_GROUP, BAD_ARGUMENT or MATCH_INCONSISTENT, or an extension's.
     pub(crate) fn check_instructions(
         &self,
         table: TableId,

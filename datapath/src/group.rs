@@ -232,18 +232,18 @@ impl Datapath {
     /// Notes that entries forward to its groups, or do so no more; the
     /// same for its meter.
     pub(crate) fn refer(&mut self, instructions: &Instructions, refers: bool) {
-        let count = |flows: &mut u32| match refers {
-            true => *flows += 1,
-            false => *flows -= 1,
+        let count = |flows: Option<&mut u32>| match flows {
+            Some(flows) if refers => *flows += 1,
+            Some(flows) => *flows -= 1,
+            None => {}
         };
         // What is being deleted is gone before the entries that used it.
         let groups: BTreeSet<GroupId> = groups(instructions.actions()).collect();
         for id in groups {
-            let group = self.groups.get_mut(&id);
-            group.map(|group| count(&mut group.flows));
+            count(self.groups.get_mut(&id).map(|group| &mut group.flows));
         }
         let meter = meter(instructions).and_then(|id| self.meters.get_mut(&id));
-        meter.map(|meter| count(&mut meter.stats.flow_count));
+        count(meter.map(|meter| &mut meter.stats.flow_count));
     }
 
     /// A group that another names.

@@ -1,10 +1,9 @@
 //! What a meter does to a packet. Spec: OpenFlow 1.3.5 section 5.7.1.
 
-use bofuss_oflib::PortNo;
 use bofuss_oflib::field::IP_DSCP;
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::meter_mod::BandKind;
-use bofuss_oflib::types::{MeterId, QueueId, TableId};
+use bofuss_oflib::types::{MeterId, TableId};
 use bofuss_packet::{Packet, offload};
 
 use crate::reference::Walk;
@@ -75,33 +74,6 @@ impl Datapath {
             false => Err(DropReason::Segmentation),
         }
     }
-
-    /// Sends a packet out of the pipeline, to NORMAL or LOCAL, by the meter of the slow path.
-    pub(crate) fn output_slowly<S: Sink>(
-        &mut self,
-        now: Time,
-        packet: Packet,
-        port: PortNo,
-        queue: QueueId,
-        sink: &mut S,
-    ) {
-        let one = |this: &mut Self, mut packet: Packet, sink: &mut S| match this.enter_meter(
-            now,
-            MeterId::SLOWPATH,
-            &mut packet,
-            sink,
-        ) {
-            Ok(()) => this.output_now(now, packet, port, queue, sink),
-            Err(reason) => this.drop(reason, sink),
-        };
-        if self.meters_whole(now, MeterId::SLOWPATH, &packet) {
-            return one(self, packet, sink);
-        }
-        let each = |segment| one(self, packet.with_frame(segment), sink);
-        if !offload::segment(&packet.frame, each) {
-            self.drop(DropReason::Segmentation, sink);
-        }
-    }
 }
 
 /// Raises the drop precedence of a packet of an assured forwarding class. Spec: RFC 2597.
@@ -126,6 +98,8 @@ mod tests {
     use bofuss_oflib::message::FlowModCommand;
     use bofuss_oflib::message::meter_mod::MeterModCommand;
     use bofuss_oflib::text::{parse_flow, parse_meter};
+
+    use bofuss_oflib::PortNo;
 
     use super::*;
     use crate::queues::tests::{Out, super_frame, switch};
@@ -172,7 +146,7 @@ mod tests {
             (
                 "meter=SLOWPATH,pktps,burst,bands=type=drop,rate=1,burst_size=2",
                 "normal",
-                3,
+                10,
             ),
             (
                 "meter=CONTROLLER,pktps,burst,bands=type=drop,rate=1,burst_size=4",

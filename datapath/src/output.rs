@@ -43,21 +43,6 @@ impl Datapath {
         queue: QueueId,
         sink: &mut S,
     ) {
-        let slow = matches!(port, PortNo::NORMAL | PortNo::LOCAL);
-        match slow && self.meters.contains_key(&MeterId::SLOWPATH) {
-            true => self.output_slowly(now, packet, port, queue, sink),
-            false => self.output_now(now, packet, port, queue, sink),
-        }
-    }
-
-    pub(crate) fn output_now<S: Sink>(
-        &mut self,
-        now: Time,
-        packet: Packet,
-        port: PortNo,
-        queue: QueueId,
-        sink: &mut S,
-    ) {
         let ingress = packet.in_port();
         match port {
             PortNo::NORMAL => self.normal(now, packet, queue, sink),
@@ -205,31 +190,27 @@ impl Datapath {
                 unmatched,
             });
         };
-        let metered = self.meters.contains_key(&MeterId::CONTROLLER);
         let offload = walk.packet.frame.offload;
-        if offload == bofuss_frame::Offload::NONE && !metered {
+        if offload == bofuss_frame::Offload::NONE && self.meters.is_empty() {
             return offer(&walk.packet, sink);
         }
+        let unasked = reason != PacketInReason::ACTION;
+        let slow = unasked.then_some(MeterId::SLOWPATH);
         let one = |this: &mut Self, mut packet: Packet, sink: &mut S| {
             offload::finish_checksum(&mut packet.frame);
-            let entered = match metered {
-                true => this.enter_meter(now, MeterId::CONTROLLER, &mut packet, sink),
-                false => Ok(()),
-            };
-            match entered {
-                Ok(()) => offer(&packet, sink),
-                Err(reason) => this.drop(reason, sink),
+            for id in slow.into_iter().chain([MeterId::CONTROLLER]) {
+                match this.enter_meter(now, id, &mut packet, sink) {
+                    Ok(()) | Err(DropReason::NoMeter) => {}
+                    Err(reason) => return this.drop(reason, sink),
+                }
             }
+            offer(&packet, sink);
         };
-        if offload.gso.is_none() {
-            return match walk.packet.try_clone() {
-                Some(copy) => one(self, copy, sink),
-                None => self.drop(DropReason::NoBuffer, sink),
-            };
-        }
         let each = |segment| one(self, walk.packet.with_frame(segment), sink);
         if !offload::segment(&walk.packet.frame, each) {
-            self.drop(DropReason::Segmentation, sink);
+            let copied = offload.gso.is_none();
+            let reasons = [DropReason::Segmentation, DropReason::NoBuffer];
+            self.drop(reasons[usize::from(copied)], sink);
         }
     }
 }

@@ -18,52 +18,22 @@ pub const MAX_WAITING_BYTES: usize = 32 << 20;
 /// Frames that one port sends in a row at most, so that others get their turn.
 const FRAMES_PER_RELEASE: usize = 64;
 
-/// Why a queue cannot be as it is asked for. [`core::fmt::Display`] says it in words.
+/// Why a queue cannot be as it is asked for: the error, and a sentence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QueueError {
-    /// There is no such port.
-    NoPort,
-    /// There is no such queue, or the number is no queue's.
-    NoQueue,
-    /// A share of the port's rate, or a guarantee, where the port's rate is not known.
-    NoRate,
-    /// The guaranteed rates of the port's queues exceed the port's.
-    Overbooked,
-    /// A maximum of 0 would let nothing pass.
-    ZeroMaximum,
-    /// The port or the switch has [`MAX_QUEUES_PER_PORT`] or [`MAX_QUEUES`] queues already.
-    TooMany,
-    /// The default queue is there as long as there are others.
-    DefaultQueue,
-}
+pub struct QueueError(pub ErrorCode, pub &'static str);
 
-impl core::fmt::Display for QueueError {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str(match self {
-            Self::NoPort => "there is no such port",
-            Self::NoQueue => "there is no such queue",
-            Self::NoRate => "the port's rate is not known: a guaranteed rate or a share needs one",
-            Self::Overbooked => "the guaranteed rates exceed the port's rate",
-            Self::ZeroMaximum => "a maximum of 0 would let nothing pass",
-            Self::TooMany => "a port has at most 32 queues, a switch 512",
-            Self::DefaultQueue => "queue 0 stays while the port has others",
-        })
-    }
-}
+// Choice: EPERM for a queue that cannot be.
+const NO_PORT: QueueError = QueueError(QueueOpFailed::BAD_PORT, "there is no such port");
+const NO_QUEUE: QueueError = QueueError(QueueOpFailed::BAD_QUEUE, "there is no such queue");
+const NO_RATE: QueueError =
+    forbidden("a guaranteed rate or a share needs a port's rate to be known");
+const OVERBOOKED: QueueError = forbidden("the guaranteed rates exceed the port's rate");
+const ZERO_MAXIMUM: QueueError = forbidden("a maximum of 0 would let nothing pass");
+const TOO_MANY: QueueError = forbidden("a port has at most 32 queues, a switch 512");
+const DEFAULT_STAYS: QueueError = forbidden("queue 0 stays while the port has others");
 
-impl From<QueueError> for ErrorCode {
-    /// Choice: EPERM for a queue that cannot be.
-    fn from(error: QueueError) -> Self {
-        match error {
-            QueueError::NoPort => QueueOpFailed::BAD_PORT,
-            QueueError::NoQueue => QueueOpFailed::BAD_QUEUE,
-            QueueError::NoRate
-            | QueueError::Overbooked
-            | QueueError::ZeroMaximum
-            | QueueError::TooMany
-            | QueueError::DefaultQueue => QueueOpFailed::EPERM,
-        }
-    }
+const fn forbidden(why: &'static str) -> QueueError {
+    QueueError(QueueOpFailed::EPERM, why)
 }
 
 impl Datapath {
@@ -83,39 +53,32 @@ impl Datapath {
         id: QueueId,
         spec: QueueSpec,
     ) -> Result<(), QueueError> {
-        let port = self.ports.get(&number).ok_or(QueueError::NoPort)?;
-        let port_kbps = port.desc.curr_speed;
-        if id == QueueId::ALL {
-            return Err(QueueError::NoQueue);
-        }
-        let egress = self.egress.get(&number);
-        self.check_queue(port, egress, id, &spec)?;
+        let port_kbps = self.check_queue(number, id, &spec)?;
         let egress = self.egress.entry(number);
         let egress = egress.or_insert_with(|| Egress::new(now, number, port_kbps));
         egress.modify(now, number, id, spec);
         Ok(())
     }
 
-    fn check_queue(
-        &self,
-        port: &Port,
-        egress: Option<&Egress>,
-        id: QueueId,
-        spec: &QueueSpec,
-    ) -> Result<(), QueueError> {
-        let port_kbps = port.desc.curr_speed;
+    /// The port's rate, if the queue can be.
+    fn check_queue(&self, port: PortNo, id: QueueId, spec: &QueueSpec) -> Result<u32, QueueError> {
+        let egress = self.egress.get(&port);
+        let port_kbps = self.ports.get(&port).ok_or(NO_PORT)?.desc.curr_speed;
+        if id == QueueId::ALL {
+            return Err(NO_QUEUE);
+        }
         let guaranteed = spec.min.is_some_and(|rate| rate != Rate::PerMille(0));
         let share = matches!(spec.max, Some(Rate::PerMille(_)));
         if port_kbps == 0 && (guaranteed || share) {
-            return Err(QueueError::NoRate);
+            return Err(NO_RATE);
         }
         if matches!(spec.max, Some(Rate::Kbps(0) | Rate::PerMille(0))) {
-            return Err(QueueError::ZeroMaximum);
+            return Err(ZERO_MAXIMUM);
         }
         let others = egress.map_or(0, |egress| egress.guaranteed_kbps(id, port_kbps));
         let own = spec.min.map_or(0, |rate| rate.kbps(port_kbps));
         if own > 0 && others + u64::from(own) > u64::from(port_kbps) {
-            return Err(QueueError::Overbooked);
+            return Err(OVERBOOKED);
         }
         let queues = egress.map_or(&[][..], Egress::queues);
         let new = |id| usize::from(!queues.iter().any(|queue| queue.id == id));
@@ -123,14 +86,14 @@ impl Datapath {
         let more = new(id) + default;
         let total: usize = self.egress.values().map(|e| e.queues().len()).sum();
         if queues.len() + more > MAX_QUEUES_PER_PORT || total + more > MAX_QUEUES {
-            return Err(QueueError::TooMany);
+            return Err(TOO_MANY);
         }
-        Ok(())
+        Ok(port_kbps)
     }
 
     /// Deletes a queue; what waits in it is dropped. The default queue goes with the last other.
     ///
-    /// Errors: NoPort, NoQueue, DefaultQueue, and nothing is changed.
+    /// Errors: no such port or queue, or one that stays, and nothing is changed.
     pub fn delete_queue<S: Sink>(
         &mut self,
         number: PortNo,
@@ -138,13 +101,13 @@ impl Datapath {
         sink: &mut S,
     ) -> Result<(), QueueError> {
         if !self.ports.contains_key(&number) {
-            return Err(QueueError::NoPort);
+            return Err(NO_PORT);
         }
-        let egress = self.egress.get_mut(&number).ok_or(QueueError::NoQueue)?;
+        let egress = self.egress.get_mut(&number).ok_or(NO_QUEUE)?;
         if id == DEFAULT_QUEUE && egress.queues().len() > 1 {
-            return Err(QueueError::DefaultQueue);
+            return Err(DEFAULT_STAYS);
         }
-        for frame in egress.remove(id).ok_or(QueueError::NoQueue)? {
+        for frame in egress.remove(id).ok_or(NO_QUEUE)? {
             self.lose(number, &frame, DropReason::QueueGone, sink);
         }
         let last = |egress: &Egress| egress.queues().is_empty() || egress.is_plain();
@@ -532,12 +495,12 @@ pub(crate) mod tests {
                 assert_eq!(made, Ok(()));
             }
             let one_more = datapath.modify_queue(Time(0), PortNo(port), QueueId(99), max(1));
-            assert_eq!(one_more, Err(QueueError::TooMany));
+            assert_eq!(one_more, Err(TOO_MANY));
         }
         let total: usize = datapath.egress.values().map(|e| e.queues().len()).sum();
         assert_eq!(total, MAX_QUEUES);
         let on_another = datapath.modify_queue(Time(0), PortNo(17), Q1, max(1));
-        assert_eq!(on_another, Err(QueueError::TooMany));
+        assert_eq!(on_another, Err(TOO_MANY));
         assert!(datapath.egress(PortNo(17)).is_none(), "nothing is changed");
         let changed = datapath.modify_queue(Time(0), PortNo(16), Q1, max(2));
         assert_eq!(changed, Ok(()), "one that is there may change");

@@ -203,8 +203,8 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A frame from words: `tcp 1 2 80`, `arp 1 2`, `vlan 7 ...`, `mpls 5 ...`, `ttl 1 ...`, `dscp 10 ...`,
-/// `hex ...`.
+/// A frame from words: `tcp 1 2 80`, `arp 1 2`, `vlan 7 ...`, `mpls 5 ...`, `ttl 1 ...`,
+/// `dscp 10 ...`, `hex ...`.
 fn frame(words: &[&str]) -> Vec<u8> {
     let number = |at: usize| words[at].parse::<u16>().unwrap();
     if words[0] == "hex" {

@@ -1,7 +1,7 @@
 //! Meters: how they are changed, and which band applies to a packet. Spec: OpenFlow 1.3.5 sections
 //! 5.7, 6.6 and 7.3.4.4.
 
-use alloc::{vec, vec::Vec};
+use alloc::vec::Vec;
 use core::cmp::Reverse;
 
 use bofuss_oflib::ErrorCode;
@@ -21,6 +21,8 @@ use crate::{Datapath, Entry, Sink, Time};
 const UNIT: i64 = 1_000_000_000;
 /// What a byte takes.
 const BYTE: i64 = UNIT / 125;
+/// The virtual meters, which no flow uses and which stay.
+const VIRTUAL: [MeterId; 2] = [MeterId::SLOWPATH, MeterId::CONTROLLER];
 /// The most that the drop precedence of a DSCP can be raised by. Spec: RFC 2597.
 const MAX_LEVELS: u8 = 2;
 
@@ -50,29 +52,37 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    fn new(now: Time, config: MeterConfig) -> Self {
-        let has_burst = config.flags.has(MeterFlags::BURST);
+    fn new(now: Time, meter_mod: &MeterMod) -> Self {
+        let config = MeterConfig {
+            flags: meter_mod.flags,
+            meter_id: meter_mod.meter_id,
+            bands: meter_mod.bands.clone(),
+        };
         let bucket = |(place, band): (usize, &Band)| {
-            let burst = i64::from(if has_burst { band.burst_size } else { 0 }) * UNIT;
+            let burst = [0, band.burst_size][usize::from(config.flags.has(MeterFlags::BURST))];
+            let (rate, depth) = (band.rate.into(), i64::from(burst) * UNIT);
+            let tokens = depth;
             Bucket {
                 place,
-                rate: band.rate.into(),
-                depth: burst,
-                tokens: burst,
+                rate,
+                depth,
+                tokens,
             }
         };
         let mut buckets: Vec<_> = config.bands.iter().enumerate().map(bucket).collect();
         buckets.sort_by_key(|bucket| Reverse(bucket.rate));
+        let stats = MeterStats {
+            meter_id: config.meter_id,
+            bands: buckets.iter().map(|_| BucketCounter::default()).collect(),
+            ..MeterStats::default()
+        };
+        let (filled, created) = (now, now);
         Self {
-            stats: MeterStats {
-                meter_id: config.meter_id,
-                bands: vec![BucketCounter::default(); config.bands.len()],
-                ..MeterStats::default()
-            },
             config,
+            stats,
             buckets,
-            filled: now,
-            created: now,
+            filled,
+            created,
         }
     }
 
@@ -128,11 +138,6 @@ pub(crate) fn meter(instructions: &Instructions) -> Option<MeterId> {
     }
 }
 
-/// Whether this is a virtual meter, which no flow uses and which stays.
-fn is_virtual(id: MeterId) -> bool {
-    id == MeterId::SLOWPATH || id == MeterId::CONTROLLER
-}
-
 impl Datapath {
     /// Carries out a meter-mod, or changes nothing.
     ///
@@ -149,21 +154,10 @@ impl Datapath {
             MeterModCommand::ADD if exists => return Err(MeterModFailed::METER_EXISTS),
             MeterModCommand::MODIFY if !exists => return Err(MeterModFailed::UNKNOWN_METER),
             MeterModCommand::ADD | MeterModCommand::MODIFY => self.check_meter(meter_mod)?,
-            MeterModCommand::DELETE if is_virtual(id) => return Err(MeterModFailed::INVALID_METER),
-            MeterModCommand::DELETE => {
-                self.delete_meters(now, id, sink);
-                return Ok(());
-            }
+            MeterModCommand::DELETE => return self.delete_meters(now, id, sink),
             _ => return Err(MeterModFailed::BAD_COMMAND),
         }
-        let mut meter = Meter::new(
-            now,
-            MeterConfig {
-                flags: meter_mod.flags,
-                meter_id: id,
-                bands: meter_mod.bands.clone(),
-            },
-        );
+        let mut meter = Meter::new(now, meter_mod);
         if let Some(old) = self.meters.get(&id) {
             (meter.stats.flow_count, meter.stats.input) = (old.stats.flow_count, old.stats.input);
             meter.created = old.created;
@@ -174,7 +168,7 @@ impl Datapath {
 
     fn check_meter(&self, meter_mod: &MeterMod) -> Result<(), ErrorCode> {
         let (id, flags, bands) = (meter_mod.meter_id, meter_mod.flags, &meter_mod.bands);
-        if (id == MeterId(0) || id > MeterId::MAX) && !is_virtual(id) {
+        if (id == MeterId(0) || id > MeterId::MAX) && !VIRTUAL.contains(&id) {
             return Err(MeterModFailed::INVALID_METER);
         }
         let both = flags.has(MeterFlags::KBPS) && flags.has(MeterFlags::PKTPS);
@@ -202,9 +196,15 @@ impl Datapath {
     }
 
     /// Deletes a meter, or all that flows use, and these flows.
-    fn delete_meters<S: Sink>(&mut self, now: Time, id: MeterId, sink: &mut S) {
+    fn delete_meters<S: Sink>(
+        &mut self,
+        now: Time,
+        id: MeterId,
+        sink: &mut S,
+    ) -> Result<(), ErrorCode> {
         let gone = match id {
             MeterId::ALL => MeterId(0)..=MeterId::MAX,
+            id if VIRTUAL.contains(&id) => return Err(MeterModFailed::INVALID_METER),
             id => id..=id,
         };
         let mut flows = 0;
@@ -217,6 +217,7 @@ impl Datapath {
                 |entry: &Entry| meter(&entry.instructions).is_some_and(|id| gone.contains(&id));
             self.remove_entries(now, FlowRemovedReason::DELETE, uses, sink);
         }
+        Ok(())
     }
 
     /// A meter, or ALL. Errors: METER_MOD_FAILED/UNKNOWN_METER.

@@ -11,12 +11,7 @@ use super::*;
 
 fn made(text: &str) -> Meter {
     let meter_mod = parse_meter(text, MeterModCommand::ADD).expect("a right meter");
-    let config = MeterConfig {
-        flags: meter_mod.flags,
-        meter_id: meter_mod.meter_id,
-        bands: meter_mod.bands,
-    };
-    Meter::new(Time(0), config)
+    Meter::new(Time(0), &meter_mod)
 }
 
 /// Numbers that look random, the same in each run.
