@@ -136,22 +136,7 @@ impl Plane {
             alarm: None,
             epoch: now,
             counted: now,
-<<<<<<< HEAD
         })
-=======
-        };
-        for port in parts.ports {
-            this.add_port(port)?;
-        }
-        Ok(this)
-    }
-
-    /// Makes a queue that is configured. Errors: a sentence for the user.
-    pub fn add_queue(&mut self, queue: &QueueConfig) -> Result<(), String> {
-        let (now, port, id) = (self.now(), queue.port, queue.id);
-        let made = self.switch.modify_queue(now, port, id, queue.spec);
-        made.map_err(|error| format!("--queue {port}:{id}: {}", error.1))
->>>>>>> 64165dd (docs: what meters choose where the text is silent)
     }
 
     /// Runs until the control thread is gone.

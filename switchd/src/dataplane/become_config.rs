@@ -196,7 +196,7 @@ pub(super) fn make_queue(
 ) -> Result<(), String> {
     let (port, id) = (queue.port, queue.id);
     let made = switch.modify_queue(now, port, id, queue.spec);
-    made.map_err(|error| format!("--queue {port}:{id}: {error}"))
+    made.map_err(|error| format!("--queue {port}:{id}: {}", error.1))
 }
 
 /// Whether a connection may be: of those that we make, the ones to configured controllers.
