@@ -1,8 +1,10 @@
 //! A laboratory: a switch process and hosts on veth, with default offloads, all gone when dropped.
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc)]
 
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -57,6 +59,12 @@ pub fn program(name: &str) -> PathBuf {
 pub fn python() -> PathBuf {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
     std::env::var_os("BOFUSS_PYTHON").map_or(root.join("target/venv/bin/python"), PathBuf::from)
+}
+
+/// The Python with ryu.
+pub fn ryu_python() -> PathBuf {
+    let target = python().ancestors().nth(3).unwrap().to_path_buf();
+    target.join("venv-ryu/bin/python")
 }
 
 /// Runs a command to its end.
@@ -122,40 +130,45 @@ impl Drop for Process {
     }
 }
 
-/// A switch with hosts 1 to n on ports 1 to n; host i has 10.0.0.i.
+/// A switch with hosts, one a port; host i has 10.0.0.i.
 pub struct Lab {
     /// The switch's process.
     pub switch: Process,
     /// Its name.
     pub name: String,
-    hosts: Vec<NetNs>,
+    hosts: BTreeMap<u8, NetNs>,
     log: PathBuf,
     /// Where it listens for tools, if it was told to.
     tcp: Option<String>,
 }
 
 impl Lab {
-    /// Starts a switch with these further arguments, and waits until all is up.
+    /// Starts a switch with hosts 1 to n on ports 1 to n, and waits until all is up.
     pub fn new(hosts: u8, arguments: &[&str]) -> Self {
-        Self::start(hosts, arguments, true)
+        Self::start(1..=hosts, arguments, true)
     }
 
     /// The same, where a configuration file says which ports the switch has.
     pub fn with_file(hosts: u8, arguments: &[&str]) -> Self {
-        Self::start(hosts, arguments, false)
+        Self::start(1..=hosts, arguments, false)
     }
 
-    fn start(hosts: u8, arguments: &[&str], with_ports: bool) -> Self {
+    /// The same with other numbers of hosts, behind the ports that the arguments name.
+    pub fn with_hosts(hosts: RangeInclusive<u8>, arguments: &[&str]) -> Self {
+        Self::start(hosts, arguments, true)
+    }
+
+    fn start(hosts: RangeInclusive<u8>, arguments: &[&str], with_ports: bool) -> Self {
         let number = NEXT.fetch_add(1, Relaxed);
         let name = format!("t{}-{number}", std::process::id());
-        let hosts: Vec<NetNs> = (1..=hosts).map(|i| host(number, i)).collect();
+        let hosts: BTreeMap<_, _> = hosts.map(|i| (i, host(number, i))).collect();
         let log = std::env::temp_dir().join(format!("bofuss-{name}.log"));
         let mut command = Command::new(program("bofuss"));
         command
             .args(["run", "--name", &name, "--log", "debug"])
             .args(arguments);
-        for i in (1..=hosts.len()).filter(|_| with_ports) {
-            command.args(["--port", &port(number, i as u8)]);
+        for i in hosts.keys().filter(|_| with_ports) {
+            command.args(["--port", &port(number, *i)]);
         }
         command
             .stdout(Stdio::null())
@@ -185,7 +198,7 @@ impl Lab {
 
     /// Runs `work` inside a host.
     pub fn host<T: Send>(&self, number: u8, work: impl FnOnce() -> T + Send) -> T {
-        self.hosts[usize::from(number) - 1].run(work).unwrap()
+        self.hosts[&number].run(work).unwrap()
     }
 
     /// The socket of the switch, as an address.
@@ -236,9 +249,8 @@ impl Lab {
 
     /// Waits until every host reaches every other.
     pub fn all_ping(&self) {
-        let count = self.hosts.len() as u8;
-        for from in 1..=count {
-            for to in (1..=count).filter(|to| *to != from) {
+        for &from in self.hosts.keys() {
+            for &to in self.hosts.keys().filter(|to| **to != from) {
                 until("each host reaches each other", || self.pings(from, to));
             }
         }
@@ -272,7 +284,7 @@ impl Lab {
         });
     }
 
-    /// Sends one datagram and waits for it at the other end.
+    /// Sends one datagram and waits for it at the other end, a host of this switch.
     pub fn udp(&self, from: u8, to: u8) {
         let receiver = self.host(to, || UdpSocket::bind((address(to), 7)).unwrap());
         receiver.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -298,7 +310,7 @@ impl Drop for Lab {
         }
         let _ = std::fs::remove_file(&self.log);
         let number = self.name.rsplit('-').next().unwrap_or_default();
-        for i in 1..=self.hosts.len() {
+        for i in self.hosts.keys() {
             let _ = run(Command::new("ip").args(["link", "del", &format!("s{number}-{i}")]));
         }
     }

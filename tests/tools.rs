@@ -186,6 +186,138 @@ fn packets_go_out_and_come_in() {
 }
 
 #[test]
+fn flows_come_from_files_and_are_compared_and_replaced() {
+    if !have(TOOLS) {
+        return;
+    }
+    let capture = Capture::start(16663);
+    let lab = Lab::new(2, &["--fail-mode", "secure", "--listen", "ptcp:16663"]);
+    let file = |name: &str, flows: &str| {
+        let name = format!("bofuss-{name}-{}.flows", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::write(&path, flows).unwrap();
+        path
+    };
+    let first = file(
+        "first",
+        "priority=5,in_port=1,actions=2\npriority=5,in_port=2,actions=1\n",
+    );
+    let second = file(
+        "second",
+        "priority=5,in_port=1,actions=2\npriority=6,arp,actions=drop\n",
+    );
+    let [first, second] = [&first, &second].map(|path| path.to_str().unwrap());
+    ofctl(&lab, "add-flows", &[first]);
+    assert!(lab.pings(1, 2));
+    contains(&ofctl(&lab, "diff-flows", &[first]), &[]);
+    let (difference, same) = lab.ofctl("diff-flows", &[second]);
+    assert!(!same);
+    contains(&difference, &["-priority=5,in_port=2", "+priority=6,arp"]);
+    ofctl(&lab, "replace-flows", &[second]);
+    contains(&ofctl(&lab, "diff-flows", &[second]), &[]);
+    let dump = ofctl(&lab, "dump-flows", &["--sort=priority"]);
+    assert_eq!(dump.matches("cookie=").count(), 2, "{dump}");
+    ofctl(&lab, "probe", &[]);
+    contains(&ofctl(&lab, "benchmark", &["100", "200"]), &["packets/s"]);
+    for path in [first, second] {
+        std::fs::remove_file(path).unwrap();
+    }
+    capture.is_well_formed(16663);
+}
+
+#[test]
+fn groups_are_added_read_changed_and_deleted() {
+    if !have(TOOLS) {
+        return;
+    }
+    let capture = Capture::start(16664);
+    let lab = Lab::new(3, &["--fail-mode", "secure", "--listen", "ptcp:16664"]);
+    let dump = |verb: &str| ofctl(&lab, verb, &[]);
+    ofctl(
+        &lab,
+        "add-group",
+        &["group_id=1,type=all,bucket=output:1,bucket=output:2,bucket=output:3"],
+    );
+    ofctl(
+        &lab,
+        "add-group",
+        &["group_id=2,type=select,bucket=weight:3,output:2,bucket=weight:1,output:3"],
+    );
+    ofctl(
+        &lab,
+        "add-group",
+        &["group_id=3,type=ff,bucket=watch_port:2,output:2,bucket=watch_port:3,output:3"],
+    );
+    ofctl(
+        &lab,
+        "add-group",
+        &["group_id=4,type=indirect,bucket=group:1"],
+    );
+    contains(
+        &dump("dump-groups"),
+        &[
+            "group_id=1,type=all,bucket=actions=output:1,bucket=actions=output:2",
+            "group_id=2,type=select,bucket=weight:3,actions=output:2",
+            "group_id=3,type=ff,bucket=watch_port:2,actions=output:2",
+            "group_id=4,type=indirect,bucket=actions=group:1",
+        ],
+    );
+    ofctl(&lab, "add-flow", &["actions=group:4"]);
+    lab.all_ping();
+    contains(
+        &dump("dump-group-stats"),
+        &["group_id=4,", "ref_count=1", "bucket2:packet_count="],
+    );
+    contains(
+        &dump("dump-group-features"),
+        &["Types:  0xf", "Capabilities:  0xf", "max_groups=0x10000"],
+    );
+    ofctl(&lab, "mod-flows", &["actions=drop"]);
+    ofctl(
+        &lab,
+        "mod-group",
+        &["group_id=1,type=indirect,bucket=output:2"],
+    );
+    contains(&dump("dump-groups"), &["group_id=1,type=indirect"]);
+    ofctl(
+        &lab,
+        "mod-group",
+        &["--may-create", "group_id=9,type=all,bucket=output:2"],
+    );
+    contains(&dump("dump-groups"), &["group_id=9"]);
+    for (group, error) in [
+        ("group_id=1,type=all", "GROUP_EXISTS"),
+        ("group_id=8,type=all,bucket=group:77", "BAD_OUT_GROUP"),
+        (
+            "group_id=8,type=ff,bucket=watch_port:99,output:1",
+            "BAD_WATCH",
+        ),
+    ] {
+        let (text, success) = lab.ofctl("add-group", &[group]);
+        assert!(!success && text.contains(error), "{group}: {text}");
+    }
+    ofctl(&lab, "add-flow", &["in_port=1,actions=group:9"]);
+    ofctl(&lab, "del-groups", &["group_id=9"]);
+    assert!(!dump("dump-flows").contains("group:9"));
+    ofctl(&lab, "del-groups", &[]);
+    assert!(!dump("dump-groups").contains("group_id"));
+    capture.is_well_formed(16664);
+}
+
+#[test]
+fn queues_are_told() {
+    if !have(TOOLS) {
+        return;
+    }
+    let capture = Capture::start(16665);
+    let lab = Lab::new(2, &["--fail-mode", "secure", "--listen", "ptcp:16665"]);
+    let dump = |verb: &str| ofctl(&lab, verb, &[]);
+    contains(&dump("queue-stats"), &["queues"]);
+    contains(&ofctl(&lab, "queue-get-config", &["1"]), &[]);
+    capture.is_well_formed(16665);
+}
+
+#[test]
 fn another_version_is_refused_with_both_lists() {
     if !have(TOOLS) {
         return;

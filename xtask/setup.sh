@@ -189,13 +189,17 @@ case $verb in
     venv)
         as_caller "$verb"
         cd "$root"
-        if ! cmp -s tests/requirements.txt "$target/venv/requirements.txt"; then
-            say "making $target/venv from tests/requirements.txt"
-            python3 -m venv --clear "$target/venv"
-            "$target/venv/bin/pip" install -qq --no-cache-dir --disable-pip-version-check \
-                -r tests/requirements.txt >&2
-            cp tests/requirements.txt "$target/venv/"
-        fi
+        for name in venv venv-ryu; do
+            wanted=tests/requirements${name#venv}.txt
+            cmp -s "$wanted" "$target/$name/requirements.txt" && continue
+            say "making $target/$name from $wanted"
+            python3 -m venv --clear "$target/$name"
+            # ryu's own set-up does not work with a newer setuptools.
+            echo 'setuptools<67' >"$target/$name/build.txt"
+            PIP_CONSTRAINT="$target/$name/build.txt" "$target/$name/bin/pip" install -qq \
+                --no-cache-dir --disable-pip-version-check -r "$wanted" >&2
+            cp "$wanted" "$target/$name/requirements.txt"
+        done
         echo "$target/venv/bin/python"
         ;;
     elevate) run_elevated '' "$@" ;;

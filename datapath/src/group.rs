@@ -95,7 +95,7 @@ impl Datapath {
         match group_mod.command {
             GroupModCommand::ADD if exists => return Err(GroupModFailed::GROUP_EXISTS),
             GroupModCommand::MODIFY if !exists => return Err(GroupModFailed::UNKNOWN_GROUP),
-            GroupModCommand::ADD | GroupModCommand::MODIFY => {
+            GroupModCommand::ADD | GroupModCommand::MODIFY | GroupModCommand::ADD_OR_MOD => {
                 self.check_group(group_mod)?;
                 self.put_group(now, group_mod);
             }

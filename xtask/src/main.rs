@@ -25,7 +25,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   reference         prints docs/reference from the catalogues
   e2e [ARGS]        end-to-end tests; ARGS as for cargo test
   fuzz [SECONDS [TARGET]]
-  bench             processor time of a 64-byte frame, against the yardstick's";
+  bench [ARGS]      measures the switch beside yardsticks; ARGS as for ofmeter bench";
 
 fn main() -> ExitCode {
     let Some(xtask) = std::env::var_os("CARGO_MANIFEST_DIR") else {
@@ -47,8 +47,7 @@ fn main() -> ExitCode {
         ["cost", guide] => cost::run(root, &target, guide),
         ["reference"] => reference::run(root, false),
         ["e2e", ..] => e2e::run(root, &target, &arguments[1..]),
-        ["bench"] => bench::run(root, &target),
-        ["bench", "--inside", programs] => bench::inside(Path::new(programs)),
+        ["bench", ..] => bench::run(root, &target, &arguments[1..]),
         ["fuzz", ..] => fuzz::run(root, &target, &arguments[1..]),
         _ => {
             eprintln!("{USAGE}");

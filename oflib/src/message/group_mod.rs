@@ -18,6 +18,8 @@ named! {
         MODIFY = 1 "modify",
         /// Removes a group.
         DELETE = 2 "delete",
+        /// Adds a group, or replaces it: Open vSwitch's command for its users' `--may-create`.
+        ADD_OR_MOD = 0x8000 "add_or_mod",
     }
 }
 

@@ -1,0 +1,249 @@
+//! Any list of messages, packets, link changes and time leaves a switch that answers and adds up.
+//!
+//! An operation is one byte that says what, and bytes that say which; short input reads as zeros.
+
+use bofuss_agent::{ConnId, Face, FailMode, Identity, Request, Switch};
+use bofuss_datapath::{Config, Datapath, Time};
+use bofuss_frame::{Capabilities, Frame, Pool};
+use bofuss_oflib::message::port::PortState;
+use bofuss_oflib::message::{Empty, PortDesc};
+use bofuss_oflib::types::QueueId;
+use bofuss_oflib::wire::Bytes;
+use bofuss_oflib::{Codec, Message, PortNo, Version};
+
+/// Connections, ports, and operations of one list.
+const CONNECTIONS: u64 = 3;
+const PORTS: u32 = 4;
+const MAX_OPERATIONS: usize = 256;
+/// Entries of a table, so that tables get full.
+const MAX_ENTRIES: u32 = 16;
+/// Bytes of frames that the switch may hold.
+const POOL_BYTES: usize = 1 << 20;
+/// Bytes of an OpenFlow header.
+const HEADER_BYTES: usize = 8;
+
+/// What a switch did, in words.
+#[derive(Default)]
+struct Effects {
+    said: Vec<String>,
+    barriers: usize,
+    codecs: Vec<Codec>,
+}
+
+impl Face for Effects {
+    fn transmit(&mut self, port: PortNo, queue: QueueId, frame: Frame) {
+        self.said
+            .push(format!("out {port} {queue} {:x?}", frame.bytes()));
+    }
+    fn flush(&mut self) {}
+    fn send(&mut self, conn: ConnId, xid: u32, message: Message) {
+        let codec = &self.codecs[conn.0 as usize - 1];
+        let mut bytes = Vec::new();
+        codec
+            .encode(xid, &message, &mut bytes)
+            .expect("every message of the switch fits");
+        assert!(codec.decode(&bytes).is_ok(), "{message} can be read");
+        self.barriers += usize::from(matches!(message, Message::BarrierReply(_)));
+        self.said.push(format!("{} {xid} {message}", conn.0));
+    }
+    fn has_room(&self, _: ConnId) -> bool {
+        true
+    }
+    fn set_link(&mut self, port: PortNo, up: bool) {
+        self.said.push(format!("link {port} {up}"));
+    }
+}
+
+/// The bytes of the operations that are left.
+struct Input<'a>(&'a [u8]);
+
+impl<'a> Input<'a> {
+    fn byte(&mut self) -> u8 {
+        self.take(1).first().copied().unwrap_or(0)
+    }
+
+    fn take(&mut self, count: usize) -> &'a [u8] {
+        let (taken, left) = self.0.split_at(count.min(self.0.len()));
+        self.0 = left;
+        taken
+    }
+}
+
+/// The last connection speaks OpenFlow 1.0.
+fn version(conn: u64) -> Version {
+    match conn {
+        CONNECTIONS => Version::V1_0,
+        _ => Version::V1_3,
+    }
+}
+
+struct Driver {
+    switch: Switch,
+    effects: Effects,
+    pool: Pool,
+    now: Time,
+}
+
+impl Driver {
+    fn new() -> Self {
+        let catalogue = std::sync::Arc::new(bofuss_ext::catalogue());
+        let pool = Pool::new(POOL_BYTES);
+        let config = Config {
+            n_tables: 3,
+            max_entries: MAX_ENTRIES,
+            ..Config::default()
+        };
+        let mut datapath = Datapath::new(config, catalogue.clone(), pool.clone());
+        for hook in bofuss_ext::hooks(&catalogue) {
+            datapath.add_hook(hook);
+        }
+        let identity = Identity::default();
+        let mut this = Self {
+            switch: Switch::new(Time(0), datapath, identity, FailMode::Secure),
+            effects: Effects::default(),
+            pool,
+            now: Time(0),
+        };
+        this.effects.codecs = (1..=CONNECTIONS)
+            .map(|conn| Codec::new(version(conn), catalogue.clone()))
+            .collect();
+        (1..=PORTS).for_each(|port| this.port(port, true));
+        (1..=CONNECTIONS).for_each(|conn| this.connect(conn));
+        this
+    }
+
+    fn connect(&mut self, conn: u64) {
+        self.switch
+            .connected(self.now, ConnId(conn), version(conn), true);
+    }
+
+    fn port(&mut self, number: u32, up: bool) {
+        let state = if up {
+            PortState(0)
+        } else {
+            PortState::LINK_DOWN
+        };
+        let desc = PortDesc {
+            port_no: PortNo(number),
+            state,
+            ..PortDesc::default()
+        };
+        let capabilities = Capabilities::default();
+        self.switch
+            .port_changed(self.now, desc, capabilities, &mut self.effects);
+    }
+
+    /// Gives a connection's bytes to the switch, as the channel would.
+    fn message(&mut self, conn: u64, bytes: &[u8]) {
+        let xid = u32::from_be_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]);
+        let message = match self.effects.codecs[conn as usize - 1].decode(bytes) {
+            Ok((_, message)) => Ok(message),
+            Err(error) => Err(bofuss_oflib::message::ErrorMsg::quoting(error.error, bytes)),
+        };
+        let head = Bytes(bytes.into());
+        let request = Request { xid, head, message };
+        while !self.switch.is_ready(ConnId(conn), &self.effects) {
+            self.switch.work(self.now, &mut self.effects);
+        }
+        self.switch
+            .message(self.now, ConnId(conn), request, &mut self.effects);
+    }
+
+    fn advance(&mut self, ms: u64) {
+        let end = self.now.after(ms * 1_000_000);
+        while let Some(at) = self.switch.next_tick().filter(|at| *at <= end) {
+            self.now = self.now.max(at);
+            self.switch.tick(self.now, &mut self.effects);
+        }
+        self.now = end;
+    }
+
+    /// Does one operation.
+    fn step(&mut self, input: &mut Input<'_>) {
+        let what = input.byte();
+        let (which, length) = (u32::from(what >> 4), usize::from(what & 1) << 8);
+        let port = which % PORTS + 1;
+        let conn = u64::from(which) % CONNECTIONS + 1;
+        match what & 0xe {
+            0..=5 => {
+                let ty = input.byte();
+                let length = length + usize::from(input.byte()) + HEADER_BYTES;
+                let mut bytes = vec![
+                    version(conn).0,
+                    ty,
+                    (length >> 8) as u8,
+                    length as u8,
+                    0,
+                    0,
+                    0,
+                    what,
+                ];
+                bytes.extend_from_slice(input.take(length - HEADER_BYTES));
+                bytes.resize(length, 0);
+                self.message(conn, &bytes);
+            }
+            6..=9 => {
+                let length = usize::from(input.byte());
+                if let Some(frame) = self.pool.frame(input.take(length)) {
+                    let mut frames = vec![frame];
+                    self.switch
+                        .receive(self.now, PortNo(port), &mut frames, &mut self.effects);
+                }
+            }
+            10 => self.advance(u64::from(input.byte()) * 100),
+            12 => {
+                self.switch.disconnected(self.now, ConnId(conn));
+                self.connect(conn);
+            }
+            _ if what & 1 == 1 => {
+                self.switch
+                    .port_removed(self.now, PortNo(port), &mut self.effects);
+            }
+            _ => self.port(port, which & 4 == 0),
+        }
+        while self.switch.has_work(&self.effects) {
+            self.switch.work(self.now, &mut self.effects);
+        }
+    }
+
+    /// The sum of what ports sent, by the switch's own counters.
+    fn transmitted(&self) -> u64 {
+        let ports = self.switch.datapath().ports().values();
+        ports.map(|port| port.stats.tx_packets).sum()
+    }
+}
+
+/// Panics: if the switch breaks its word.
+pub fn run(bytes: &[u8]) {
+    let mut driver = Driver::new();
+    let mut input = Input(bytes);
+    for _ in 0..MAX_OPERATIONS {
+        if input.0.is_empty() {
+            break;
+        }
+        let before = driver.transmitted();
+        driver.effects.said.clear();
+        let removes = input.0[0] & 0xf == 0xf;
+        driver.step(&mut input);
+        let out = |said: &&String| said.starts_with("out");
+        let out = driver.effects.said.iter().filter(out).count() as u64;
+        assert!(
+            removes || driver.transmitted() - before == out,
+            "ports count what they send"
+        );
+    }
+    // The tables hold what they may, and every connection still has its barrier answered.
+    for table in driver.switch.datapath().tables() {
+        assert!(table.len() <= MAX_ENTRIES as usize);
+    }
+    let answered = driver.effects.barriers;
+    for conn in 1..=CONNECTIONS {
+        let mut barrier = Vec::new();
+        let message = Message::BarrierRequest(Empty);
+        driver.effects.codecs[conn as usize - 1]
+            .encode(1, &message, &mut barrier)
+            .expect("it is short");
+        driver.message(conn, &barrier);
+    }
+    assert_eq!(driver.effects.barriers - answered, CONNECTIONS as usize);
+}

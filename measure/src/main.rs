@@ -1,0 +1,159 @@
+//! `ofmeter`: measures OpenFlow switches, beside yardsticks of the same run.
+#![forbid(unsafe_code)]
+
+mod bench;
+mod case;
+mod echo;
+mod net;
+mod openflow;
+mod report;
+mod setup;
+mod switch_case;
+mod traffic;
+
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::setup::Setup;
+use crate::traffic::Load;
+
+/// Measure OpenFlow switches, each result beside a yardstick's of the same run.
+#[derive(Parser)]
+#[command(name = "ofmeter", version)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Measure bofuss, a bare forwarder, the kernel's bridge and Open vSwitch in turns
+    Bench {
+        /// A case; repeat for more [default: all]
+        #[arg(long = "case", value_name = "NAME")]
+        cases: Vec<String>,
+        /// A set-up: direct, bridge, yardstick, bofuss, ovs, ovs-afxdp, ovs-tso [default: all here]
+        #[arg(long = "setup", value_name = "NAME")]
+        setups: Vec<String>,
+        /// How often each set-up has its turn
+        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..))]
+        rounds: u8,
+        /// The most flows, rules or masks
+        #[arg(long, default_value_t = u32::MAX, value_name = "COUNT")]
+        limit: u32,
+        /// Where the table, the JSON and the plots go
+        #[arg(long, default_value = "bench", value_name = "FOLDER")]
+        out: PathBuf,
+        /// Where bofuss and the bare forwarder are [default: where this program is]
+        #[arg(long, value_name = "FOLDER")]
+        programs: Option<PathBuf>,
+    },
+    /// Send 64-byte UDP frames out of an interface
+    Send {
+        interface: String,
+        frames: u64,
+        /// Frames a second; 0 is as fast as it goes
+        #[arg(long, default_value_t = 0)]
+        rate: u64,
+        /// Flows over which the frames are spread at random
+        #[arg(long, default_value_t = 1)]
+        flows: u32,
+    },
+    /// Answer UDP datagrams until stopped
+    Echo { address: Ipv4Addr, port: u16 },
+    /// Time UDP echoes, one at a time
+    Rtt {
+        address: Ipv4Addr,
+        port: u16,
+        #[arg(default_value_t = 10_000)]
+        count: usize,
+        /// Bytes of each frame
+        #[arg(default_value_t = 64)]
+        size: usize,
+    },
+}
+
+fn main() -> ExitCode {
+    match run(Cli::parse().verb) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("ofmeter: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(verb: Verb) -> Result<(), String> {
+    match verb {
+        Verb::Bench {
+            cases,
+            setups,
+            rounds,
+            limit,
+            out,
+            programs,
+        } => {
+            let own = std::env::current_exe().map_err(|e| format!("own path: {e}"))?;
+            let own = own.parent().expect("a program lies in a folder");
+            let wanted = bench::Wanted {
+                programs: programs.as_deref().unwrap_or(own),
+                cases: &cases,
+                setups: chosen(&setups)?,
+                rounds: rounds.into(),
+                limit,
+            };
+            let report = bench::run(&wanted)?;
+            report.write(&out)?;
+            println!("{}\nwritten to {}", report.table(), out.display());
+        }
+        Verb::Send {
+            interface,
+            frames,
+            rate,
+            flows,
+        } => {
+            let load = Load {
+                rate,
+                flows,
+                ..Load::of(frames)
+            };
+            let took = traffic::send(&interface, load)?;
+            let rate = frames as f64 / took.as_secs_f64();
+            println!("{frames} frames in {took:?}: {rate:.0} a second");
+        }
+        Verb::Echo { address, port } => echo::serve(address, port, || false)?,
+        Verb::Rtt {
+            address,
+            port,
+            count,
+            size,
+        } => {
+            let times = echo::ask((address, port), count, size, false)?;
+            for (name, quantile) in [("p50", 0.5), ("p99", 0.99), ("most", 1.0)] {
+                let us = times.value_at_quantile(quantile) as f64 / 1000.0;
+                println!("{name} {us:.1} us");
+            }
+            println!("mean {:.1} us", times.mean() / 1000.0);
+        }
+    }
+    Ok(())
+}
+
+/// The set-ups of these names; without any, those that this machine has.
+fn chosen(names: &[String]) -> Result<Vec<Setup>, String> {
+    if names.is_empty() {
+        let (here, absent): (Vec<_>, Vec<_>) = Setup::ALL.into_iter().partition(|s| s.is_here());
+        for setup in absent {
+            eprintln!("{} is not on this machine", setup.name());
+        }
+        return Ok(here);
+    }
+    let find = |name: &String| {
+        let found = Setup::ALL.into_iter().find(|setup| setup.name() == name);
+        found.ok_or_else(|| format!("no set-up is called {name}"))
+    };
+    names.iter().map(find).collect()
+}

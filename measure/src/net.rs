@@ -1,0 +1,158 @@
+//! The test bed: two hosts in namespaces of their own, and cables to what is measured.
+
+use std::net::Ipv4Addr;
+use std::process::Command;
+use std::time::Duration;
+
+use bofuss_ports::NetNs;
+
+/// Host A's address.
+pub const A_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
+/// Host B's address.
+pub const B_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
+/// Host A's Ethernet address.
+pub const A_MAC: [u8; 6] = [2, 0, 0, 0, 0, 0xa];
+/// Host B's Ethernet address.
+pub const B_MAC: [u8; 6] = [2, 0, 0, 0, 0, 0xb];
+/// What a host's own interface is called.
+pub const HOST_PORT: &str = "eth0";
+/// The ends of the cables at the switch.
+pub const SWITCH_PORTS: [&str; 2] = ["sa", "sb"];
+/// The offloads that a veth has.
+const OFFLOADS: [&str; 5] = ["tx", "tso", "gso", "gro", "sg"];
+
+/// Two hosts, connected.
+pub struct Bed {
+    a: NetNs,
+    b: NetNs,
+}
+
+/// Runs a program with arguments separated by blanks; what it prints.
+///
+/// Errors: what it complains about.
+pub fn run(words: &str) -> Result<String, String> {
+    run_words(&words.split_whitespace().collect::<Vec<_>>())
+}
+
+/// Runs a program, the first word; what it prints.
+///
+/// Errors: what it complains about.
+pub fn run_words(words: &[&str]) -> Result<String, String> {
+    let (program, arguments) = words.split_first().expect("a command names a program");
+    let output = Command::new(program).args(arguments).output();
+    let output = output.map_err(|e| format!("{program}: {e}"))?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    match output.status.success() {
+        true => Ok(text(&output.stdout)),
+        false => Err(format!("{}: {}", words.join(" "), text(&output.stderr))),
+    }
+}
+
+/// The name by which `ip` finds a namespace of this process.
+fn path(namespace: &NetNs) -> String {
+    use std::os::fd::{AsFd, AsRawFd};
+    let fd = namespace.as_fd().as_raw_fd();
+    format!("/proc/{}/fd/{fd}", std::process::id())
+}
+
+impl Bed {
+    /// Two hosts and their cables: to each other if `direct`, else to [`SWITCH_PORTS`].
+    ///
+    /// Errors: the system's, also without the right to make interfaces.
+    pub fn new(direct: bool, offloads: bool) -> Result<Self, String> {
+        let namespace = || NetNs::new().map_err(|e| format!("a network namespace: {e}"));
+        let this = Self {
+            a: namespace()?,
+            b: namespace()?,
+        };
+        let (a, b) = (path(&this.a), path(&this.b));
+        if direct {
+            run(&format!(
+                "ip link add {HOST_PORT} netns {a} type veth peer name {HOST_PORT} netns {b}"
+            ))?;
+        } else {
+            for (port, there) in SWITCH_PORTS.iter().zip([&a, &b]) {
+                run(&format!(
+                    "ip link add {port} type veth peer name {HOST_PORT} netns {there}"
+                ))?;
+                disable_ipv6(port);
+                set_offloads(port, offloads)?;
+                run(&format!("ip link set {port} up"))?;
+            }
+        }
+        this.host(false, || host(A_MAC, A_ADDRESS, B_MAC, B_ADDRESS, offloads))?;
+        this.host(true, || host(B_MAC, B_ADDRESS, A_MAC, A_ADDRESS, offloads))?;
+        Ok(this)
+    }
+
+    /// Runs `work` in a host: in B if `far`, else in A.
+    ///
+    /// Errors: those of `work`, or of entering the namespace.
+    pub fn host<T: Send>(
+        &self,
+        far: bool,
+        work: impl FnOnce() -> Result<T, String> + Send,
+    ) -> Result<T, String> {
+        let namespace = if far { &self.b } else { &self.a };
+        namespace.run(work).map_err(|e| format!("a host: {e}"))?
+    }
+
+    /// Frames that have arrived at a host so far.
+    ///
+    /// Errors: the system's.
+    pub fn received(&self, far: bool) -> Result<u64, String> {
+        self.host(far, || {
+            let counters = run(&format!("ip -s link show {HOST_PORT}"))?;
+            let mut lines = counters.lines();
+            let _ = lines.find(|line| line.trim_start().starts_with("RX:"));
+            let packets = lines
+                .next()
+                .and_then(|line| line.split_whitespace().nth(1)?.parse().ok());
+            packets.ok_or_else(|| format!("ip -s link shows: {counters}"))
+        })
+    }
+}
+
+impl Drop for Bed {
+    fn drop(&mut self) {
+        for port in SWITCH_PORTS {
+            let _ = run(&format!("ip link del {port}"));
+        }
+    }
+}
+
+fn disable_ipv6(interface: &str) {
+    // Where there is no IPv6, there is nothing to switch off.
+    let path = format!("/proc/sys/net/ipv6/conf/{interface}/disable_ipv6");
+    let _ = std::fs::write(path, "1");
+}
+
+fn set_offloads(interface: &str, on: bool) -> Result<(), String> {
+    let state = if on { " on" } else { " off" };
+    let words = OFFLOADS.map(|name| format!("{name}{state}")).join(" ");
+    run(&format!("ethtool -K {interface} {words}")).map(drop)
+}
+
+/// Makes a namespace a host that knows its only neighbour.
+fn host(
+    mac: [u8; 6],
+    address: Ipv4Addr,
+    peer_mac: [u8; 6],
+    peer: Ipv4Addr,
+    offloads: bool,
+) -> Result<(), String> {
+    let text = |mac: [u8; 6]| mac.map(|byte| format!("{byte:02x}")).join(":");
+    disable_ipv6("all");
+    disable_ipv6(HOST_PORT);
+    run(&format!("ip link set {HOST_PORT} address {}", text(mac)))?;
+    set_offloads(HOST_PORT, offloads)?;
+    run(&format!("ip address add {address}/24 dev {HOST_PORT}"))?;
+    run("ip link set lo up")?;
+    run(&format!("ip link set {HOST_PORT} up"))?;
+    let peer_mac = text(peer_mac);
+    run(&format!(
+        "ip neighbour add {peer} lladdr {peer_mac} dev {HOST_PORT}"
+    ))?;
+    std::thread::sleep(Duration::from_millis(20));
+    Ok(())
+}

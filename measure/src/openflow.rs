@@ -1,0 +1,264 @@
+//! A controller's side as bare as it gets: prepared bytes out, replies counted.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use bofuss_oflib::message::config::ConfigFlags;
+use bofuss_oflib::message::multipart::{FlowStatsRequest, ReplyBody, RequestBody};
+use bofuss_oflib::message::{
+    Empty, FlowModCommand, Hello, MultipartRequest, PacketOut, SwitchConfig,
+};
+use bofuss_oflib::text::parse_flow;
+use bofuss_oflib::types::{BufferId, GroupId, MaxLen, TableId};
+use bofuss_oflib::wire::Bytes;
+use bofuss_oflib::{Action, Catalogue, Codec, Message, PortNo, Version};
+
+/// The longest wait for a reply.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Bytes of an OpenFlow header.
+const HEADER: usize = 8;
+/// Bytes that are written before what came back is looked at.
+const CHUNK: usize = 1 << 16;
+
+/// A connection to a switch.
+pub struct Session {
+    stream: TcpStream,
+    codec: Codec,
+    /// What was read and not yet looked at.
+    pending: Vec<u8>,
+}
+
+fn failed(error: impl std::fmt::Display) -> String {
+    format!("OpenFlow connection: {error}")
+}
+
+/// Messages as bytes, ready to be sent.
+pub fn encode(codec: &Codec, messages: impl IntoIterator<Item = Message>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for message in messages {
+        codec
+            .encode(1, &message, &mut bytes)
+            .expect("a flow-mod fits in a message");
+    }
+    bytes
+}
+
+/// The codec that both sides speak.
+pub fn codec() -> Codec {
+    Codec::new(Version::V1_3, Arc::new(bofuss_ext::catalogue()))
+}
+
+/// The flow-mods that add these entries.
+///
+/// Errors: the text that is no flow.
+pub fn adds<T: AsRef<str>>(
+    codec: &Codec,
+    flows: impl IntoIterator<Item = T>,
+) -> Result<Vec<u8>, String> {
+    mods(&codec.catalogue, FlowModCommand::ADD, flows).map(|mods| encode(codec, mods))
+}
+
+/// Flow-mods from text.
+///
+/// Errors: the text that is no flow.
+pub fn mods<T: AsRef<str>>(
+    catalogue: &Catalogue,
+    command: FlowModCommand,
+    flows: impl IntoIterator<Item = T>,
+) -> Result<Vec<Message>, String> {
+    let parse = |flow: T| {
+        let parsed = parse_flow(flow.as_ref(), command, catalogue);
+        parsed.map(Message::FlowMod).map_err(|e| e.to_string())
+    };
+    flows.into_iter().map(parse).collect()
+}
+
+impl Session {
+    /// Connects to a switch's TCP port on this machine, and greets.
+    ///
+    /// Errors: the connection's.
+    pub fn connect(port: u16) -> Result<Self, String> {
+        let stream = TcpStream::connect(("127.0.0.1", port)).map_err(failed)?;
+        stream.set_nodelay(true).map_err(failed)?;
+        stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
+        let mut this = Self {
+            stream,
+            codec: codec(),
+            pending: Vec::new(),
+        };
+        let hello = Message::Hello(Hello::offering(&[Version::V1_3]));
+        this.write(&encode(&this.codec.clone(), [hello]))?;
+        this.read_until(|_, message| matches!(message, Message::Hello(_)).then_some(()))?;
+        // Open vSwitch sends packet-ins to whoever connects to it only after this.
+        let config = SwitchConfig {
+            flags: ConfigFlags(0),
+            miss_send_len: MaxLen::NO_BUFFER,
+        };
+        this.write(&encode(&this.codec.clone(), [Message::SetConfig(config)]))?;
+        Ok(this)
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), String> {
+        self.stream.write_all(bytes).map_err(failed)
+    }
+
+    /// Reads messages until one gives a value; echo requests are answered.
+    fn read_until<T>(
+        &mut self,
+        mut look: impl FnMut(u32, &Message) -> Option<T>,
+    ) -> Result<T, String> {
+        let mut block = vec![0; CHUNK];
+        loop {
+            let mut at = 0;
+            while let Some(header) = self.pending.get(at..at + HEADER) {
+                let length = usize::from(u16::from_be_bytes([header[2], header[3]])).max(HEADER);
+                let Some(bytes) = self.pending.get(at..at + length) else {
+                    break;
+                };
+                at += length;
+                let (xid, message) = self.codec.decode(bytes).map_err(failed)?;
+                if let Message::EchoRequest(data) = message {
+                    let reply = encode(&self.codec, [Message::EchoReply(data)]);
+                    self.stream.write_all(&reply).map_err(failed)?;
+                } else if let Some(found) = look(xid, &message) {
+                    self.pending.drain(..at);
+                    return Ok(found);
+                }
+            }
+            self.pending.drain(..at);
+            match self.stream.read(&mut block).map_err(failed)? {
+                0 => return Err(failed("the switch closed it")),
+                count => self.pending.extend_from_slice(&block[..count]),
+            }
+        }
+    }
+
+    /// Sends prepared changes and waits until all are carried out; how long that took.
+    ///
+    /// Errors: the first change that the switch refuses, or the connection's.
+    pub fn change(&mut self, changes: &[u8]) -> Result<Duration, String> {
+        let start = Instant::now();
+        let barrier = encode(&self.codec, [Message::BarrierRequest(Empty)]);
+        let mut writer = self.stream.try_clone().map_err(failed)?;
+        let refused = std::thread::scope(|scope| {
+            scope.spawn(move || {
+                let written = writer.write_all(changes);
+                written.and_then(|()| writer.write_all(&barrier))
+            });
+            self.read_until(|_, message| match message {
+                Message::Error(error) => Some(Some(error.error.to_string())),
+                Message::BarrierReply(_) => Some(None),
+                _ => None,
+            })
+        })?;
+        match refused {
+            None => Ok(start.elapsed()),
+            Some(error) => Err(format!("the switch answered {error}")),
+        }
+    }
+
+    /// Asks for the statistics of all flows; how many there are, and how long that took.
+    ///
+    /// Errors: the connection's.
+    pub fn flow_stats(&mut self) -> Result<(usize, Duration), String> {
+        let start = Instant::now();
+        let body = RequestBody::Flow(FlowStatsRequest {
+            table_id: TableId::ALL,
+            out_port: PortNo::ANY,
+            out_group: GroupId::ANY,
+            ..FlowStatsRequest::default()
+        });
+        let request = MultipartRequest { more: false, body };
+        self.write(&encode(
+            &self.codec.clone(),
+            [Message::MultipartRequest(request)],
+        ))?;
+        let mut count = 0;
+        self.read_until(|_, message| {
+            let Message::MultipartReply(reply) = message else {
+                return None;
+            };
+            if let ReplyBody::Flow(entries) = &reply.body {
+                count += entries.len();
+            }
+            (!reply.more).then_some(())
+        })?;
+        Ok((count, start.elapsed()))
+    }
+
+    /// Answers packet-ins until `over`: with `install`, by an entry for the packet's flow and the
+    /// packet itself to port 2; else only counts them. Gives how many came.
+    ///
+    /// Errors: the connection's.
+    pub fn react(&mut self, install: bool, over: &AtomicBool) -> Result<u64, String> {
+        let timeout = Some(Duration::from_millis(20));
+        self.stream.set_read_timeout(timeout).map_err(failed)?;
+        let mut count = 0;
+        let mut block = vec![0; CHUNK];
+        while !over.load(Relaxed) {
+            match self.stream.read(&mut block) {
+                Ok(0) => return Err(failed("the switch closed it")),
+                Ok(read) => self.pending.extend_from_slice(&block[..read]),
+                Err(_) => continue,
+            }
+            let mut answers = Vec::new();
+            let mut at = 0;
+            while let Some(header) = self.pending.get(at..at + HEADER) {
+                let length = usize::from(u16::from_be_bytes([header[2], header[3]])).max(HEADER);
+                let Some(bytes) = self.pending.get(at..at + length) else {
+                    break;
+                };
+                at += length;
+                match self.codec.decode(bytes).map_err(failed)?.1 {
+                    Message::PacketIn(packet_in) => {
+                        count += 1;
+                        if install {
+                            answers.extend(answer(&self.codec, &packet_in.data.0)?);
+                        }
+                    }
+                    Message::EchoRequest(data) => {
+                        answers.extend(encode(&self.codec, [Message::EchoReply(data)]));
+                    }
+                    _ => {}
+                }
+            }
+            self.pending.drain(..at);
+            self.write(&answers)?;
+        }
+        let patience = Some(PATIENCE);
+        self.stream.set_read_timeout(patience).map_err(failed)?;
+        Ok(count)
+    }
+}
+
+/// An entry for the flow of a UDP packet, and the packet sent on.
+fn answer(codec: &Codec, packet: &[u8]) -> Result<Vec<u8>, String> {
+    let Some(ports) = packet.get(34..38) else {
+        return Ok(Vec::new());
+    };
+    let (source, destination) = (
+        u16::from_be_bytes([ports[0], ports[1]]),
+        u16::from_be_bytes([ports[2], ports[3]]),
+    );
+    let flow = format!(
+        "priority=20,in_port=1,{},actions=2",
+        exact(source, destination)
+    );
+    let mut messages = mods(&codec.catalogue, FlowModCommand::ADD, [flow])?;
+    messages.push(Message::PacketOut(PacketOut {
+        buffer_id: BufferId::NO_BUFFER,
+        in_port: PortNo(1),
+        actions: vec![Action::output(PortNo(2))],
+        data: Bytes(packet.into()),
+    }));
+    Ok(encode(codec, messages))
+}
+
+/// The match of one UDP flow from A to B.
+pub fn exact(source: u16, destination: u16) -> String {
+    use crate::net::{A_ADDRESS, B_ADDRESS};
+    format!("udp,nw_src={A_ADDRESS},nw_dst={B_ADDRESS},tp_src={source},tp_dst={destination}")
+}

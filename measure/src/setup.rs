@@ -1,0 +1,290 @@
+//! What is measured: the switch, and the yardsticks beside it, each between the same two hosts.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use crate::net::{SWITCH_PORTS, run, run_words};
+use crate::openflow::Session;
+
+/// Where switches listen for OpenFlow.
+const OPENFLOW_PORT: u16 = 16690;
+/// How long a program may take to be ready, in steps of 20 ms.
+const READY_STEPS: usize = 500;
+
+/// What joins the two hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Setup {
+    /// A cable.
+    Direct,
+    /// The kernel's bridge.
+    Bridge,
+    /// The bare forwarder: the switch's own drivers and nothing else.
+    Yardstick,
+    /// bofuss.
+    Bofuss,
+    /// Open vSwitch's userspace datapath on ordinary ports.
+    Ovs,
+    /// The same on AF_XDP ports, polling.
+    OvsXdp,
+    /// The same on ordinary ports with userspace-tso.
+    OvsTso,
+}
+
+impl Setup {
+    /// All, in the order of a round.
+    pub const ALL: [Self; 7] = [
+        Self::Direct,
+        Self::Bridge,
+        Self::Yardstick,
+        Self::Bofuss,
+        Self::Ovs,
+        Self::OvsXdp,
+        Self::OvsTso,
+    ];
+
+    /// Its name in tables and files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Direct => "direct",
+            Self::Bridge => "bridge",
+            Self::Yardstick => "yardstick",
+            Self::Bofuss => "bofuss",
+            Self::Ovs => "ovs",
+            Self::OvsXdp => "ovs-afxdp",
+            Self::OvsTso => "ovs-tso",
+        }
+    }
+
+    /// Whether it speaks OpenFlow.
+    pub fn is_switch(self) -> bool {
+        !matches!(self, Self::Direct | Self::Bridge | Self::Yardstick)
+    }
+
+    /// Whether it is another project's.
+    pub fn is_foreign(self) -> bool {
+        self.is_switch() && self != Self::Bofuss
+    }
+
+    /// Whether what it needs is on this machine.
+    pub fn is_here(self) -> bool {
+        let program = match self {
+            Self::Ovs | Self::OvsXdp => "ovs-vswitchd",
+            Self::OvsTso => "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk",
+            Self::Direct | Self::Bridge | Self::Yardstick | Self::Bofuss => return true,
+        };
+        run(&format!("which {program}")).is_ok()
+    }
+
+    /// Starts it on the two ports, with one rule each way if it is a switch.
+    ///
+    /// Errors: what does not start, or does not become ready.
+    pub fn start(self, programs: &Path) -> Result<Forwarder, String> {
+        let mut forwarder = Forwarder::default();
+        match self {
+            Self::Direct => {}
+            Self::Bridge => {
+                run("ip link add br0 type bridge")?;
+                forwarder.bridge = true;
+                run("ip link set br0 up")?;
+                for port in SWITCH_PORTS {
+                    run(&format!("ip link set {port} master br0"))?;
+                }
+                std::thread::sleep(Duration::from_millis(100));
+            }
+            Self::Yardstick => {
+                let mut yardstick = Command::new(programs.join("examples/yardstick"));
+                forwarder.start(yardstick.args(SWITCH_PORTS), "ready")?;
+            }
+            Self::Bofuss => forwarder.start_bofuss(programs)?,
+            Self::Ovs | Self::OvsXdp | Self::OvsTso => forwarder.start_ovs(self)?,
+        }
+        if self.is_switch() {
+            let mut session = forwarder.session()?;
+            let codec = crate::openflow::codec();
+            let rules = [
+                "priority=10,in_port=1,actions=output:2",
+                "priority=10,in_port=2,actions=output:1",
+            ];
+            session.change(&crate::openflow::adds(&codec, rules)?)?;
+        }
+        Ok(forwarder)
+    }
+}
+
+/// What forwards, gone when dropped.
+#[derive(Default)]
+pub struct Forwarder {
+    /// Its processes; the first is the one that forwards.
+    processes: Vec<Child>,
+    folder: Option<PathBuf>,
+    bridge: bool,
+}
+
+impl Drop for Forwarder {
+    fn drop(&mut self) {
+        for process in &mut self.processes {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+        if self.bridge {
+            let _ = run("ip link del br0");
+        }
+        if let Some(folder) = &self.folder {
+            let _ = std::fs::remove_dir_all(folder);
+        }
+    }
+}
+
+impl Forwarder {
+    /// Starts a program and waits for a line that contains `ready` on either output.
+    fn start(&mut self, command: &mut Command, ready: &str) -> Result<(), String> {
+        let child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn();
+        let mut child = child.map_err(|e| format!("{command:?}: {e}"))?;
+        let (out, err) = (child.stdout.take(), child.stderr.take());
+        self.processes.insert(0, child);
+        let (tell, told) = std::sync::mpsc::channel();
+        let streams: [Option<Box<dyn std::io::Read + Send>>; 2] =
+            [out.map(|s| Box::new(s) as _), err.map(|s| Box::new(s) as _)];
+        for stream in streams.into_iter().flatten() {
+            let tell = tell.clone();
+            std::thread::spawn(move || {
+                // Reads on to the end, so that the program never waits for us.
+                for line in BufReader::new(stream).lines().map_while(Result::ok) {
+                    let _ = tell.send(line);
+                }
+            });
+        }
+        drop(tell);
+        let mut seen = String::new();
+        while let Ok(line) = told.recv_timeout(Duration::from_secs(10)) {
+            if line.contains(ready) {
+                return Ok(());
+            }
+            seen.push_str(&line);
+            seen.push('\n');
+        }
+        Err(format!("{command:?}: {seen}"))
+    }
+
+    fn start_bofuss(&mut self, programs: &Path) -> Result<(), String> {
+        let mut bofuss = Command::new(programs.join("bofuss"));
+        let listen = format!("ptcp:{OPENFLOW_PORT}");
+        bofuss.args(["run", "--name", "bench", "--fail-mode", "secure"]);
+        bofuss.args(["--listen", &listen]);
+        for port in SWITCH_PORTS {
+            bofuss.args(["--port", port]);
+        }
+        self.start(&mut bofuss, &format!("tools on {listen}"))
+    }
+
+    fn start_ovs(&mut self, setup: Setup) -> Result<(), String> {
+        let folder = std::env::temp_dir().join(format!("ofmeter-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+        let at = folder.display().to_string();
+        self.folder = Some(folder);
+        let schema = "/usr/share/openvswitch/vswitch.ovsschema";
+        run(&format!("ovsdb-tool create {at}/conf.db {schema}"))?;
+        let environment = |command: &mut Command| {
+            command.envs([("OVS_RUNDIR", &at), ("OVS_LOGDIR", &at), ("OVS_DBDIR", &at)]);
+            command.stdout(Stdio::null()).stderr(Stdio::null());
+        };
+        let mut database = Command::new("ovsdb-server");
+        database.args([
+            &format!("{at}/conf.db"),
+            &format!("--remote=punix:{at}/db.sock"),
+        ]);
+        database.args([&format!("--unixctl={at}/db.ctl")]);
+        environment(&mut database);
+        let database = database.spawn().map_err(|e| format!("ovsdb-server: {e}"))?;
+        self.processes.push(database);
+        let vsctl = |words: &str| {
+            run(&format!(
+                "ovs-vsctl --db=unix:{at}/db.sock --timeout=20 {words}"
+            ))
+            .map(drop)
+        };
+        ready("ovsdb-server", || vsctl("--no-wait init").is_ok())?;
+        let program = if setup == Setup::OvsTso {
+            let database = format!("--db=unix:{at}/db.sock");
+            run_words(&[
+                "ovs-vsctl",
+                &database,
+                "--no-wait",
+                "set",
+                "Open_vSwitch",
+                ".",
+                "other_config:dpdk-init=true",
+                "other_config:userspace-tso-enable=true",
+                "other_config:dpdk-extra=--no-pci --no-huge -m 1024",
+            ])?;
+            "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk"
+        } else {
+            "ovs-vswitchd"
+        };
+        let mut daemon = Command::new(program);
+        daemon.args([
+            &format!("unix:{at}/db.sock"),
+            &format!("--unixctl={at}/vs.ctl"),
+        ]);
+        environment(&mut daemon);
+        let daemon = daemon.spawn().map_err(|e| format!("{program}: {e}"))?;
+        self.processes.insert(0, daemon);
+        vsctl("add-br br0 -- set bridge br0 datapath_type=netdev fail-mode=secure")?;
+        for (number, port) in (1..).zip(SWITCH_PORTS) {
+            let xdp = match setup {
+                Setup::OvsXdp => " type=afxdp options:n_rxq=1 options:xdp-mode=native",
+                _ => "",
+            };
+            vsctl(&format!(
+                "add-port br0 {port} -- set interface {port} ofport_request={number}{xdp}"
+            ))?;
+        }
+        vsctl(&format!("set-controller br0 ptcp:{OPENFLOW_PORT}"))?;
+        ready("Open vSwitch", || {
+            Session::connect(OPENFLOW_PORT).is_ok() && run("ip link show sa").is_ok()
+        })
+    }
+
+    /// Connects as a controller.
+    ///
+    /// Errors: the connection's.
+    pub fn session(&self) -> Result<Session, String> {
+        Session::connect(OPENFLOW_PORT)
+    }
+
+    /// Processor time of all threads of what forwards so far, in nanoseconds.
+    pub fn cpu_nanos(&self) -> f64 {
+        let Some(process) = self.processes.first() else {
+            return 0.0;
+        };
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", process.id()));
+        let tasks = tasks.into_iter().flatten().flatten();
+        let stats = tasks.filter_map(|t| std::fs::read_to_string(t.path().join("schedstat")).ok());
+        let nanos = |s: String| s.split_whitespace().next()?.parse::<f64>().ok();
+        stats.filter_map(nanos).sum()
+    }
+
+    /// A line of `/proc/PID/status` of what forwards, as a number.
+    pub fn status(&self, name: &str) -> f64 {
+        let id = self.processes.first().map_or(0, Child::id);
+        let text = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+        let line = text.lines().find(|line| line.starts_with(name));
+        let value = line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok());
+        value.unwrap_or(0.0)
+    }
+}
+
+fn ready(what: &str, is: impl Fn() -> bool) -> Result<(), String> {
+    for _ in 0..READY_STEPS {
+        if is() {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Err(format!("{what} is not ready"))
+}

@@ -1,0 +1,150 @@
+//! Frames of known content: sent at a rate or as fast as it goes, counted and checked where they
+//! arrive.
+
+use std::time::{Duration, Instant};
+
+use bofuss_frame::Pool;
+use bofuss_oflib::Mac;
+use bofuss_packet::craft;
+use bofuss_ports::{AfPacket, AfPacketOptions, BATCH_FRAMES, Port};
+
+use crate::net::{A_ADDRESS, A_MAC, B_ADDRESS, B_MAC};
+
+/// Bytes of the smallest frame, without its check sequence.
+pub const SMALL_FRAME: usize = 60;
+/// Where a frame's UDP ports are, and its number behind them.
+const PORTS_AT: usize = 34;
+const NUMBER_AT: usize = 42;
+/// Bytes of frames that wait to be sent at most.
+const POOL_BYTES: usize = 64 << 20;
+/// How long the receiver waits for the next frame.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// The UDP destination port of flow 0; other flows have others, and other source ports.
+pub const FIRST_PORT: u16 = 5000;
+
+/// What is sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    /// How many frames.
+    pub frames: u64,
+    /// Frames a second; 0 is as fast as it goes.
+    pub rate: u64,
+    /// How many flows the frames are spread over, in random order; of one flow they are in the
+    /// order of their numbers.
+    pub flows: u32,
+    /// Whether they go from B to A.
+    pub back: bool,
+}
+
+impl Load {
+    /// So many frames of one flow, as fast as it goes.
+    pub fn of(frames: u64) -> Self {
+        Self {
+            frames,
+            rate: 0,
+            flows: 1,
+            back: false,
+        }
+    }
+}
+
+/// The UDP ports of a flow, source and destination.
+pub fn flow_ports(flow: u32) -> (u16, u16) {
+    (flow as u16, FIRST_PORT + (flow >> 16) as u16)
+}
+
+/// The frame that all are made from: UDP without checksum, as IPv4 allows.
+fn template(back: bool) -> Vec<u8> {
+    let ends = [(A_MAC, A_ADDRESS), (B_MAC, B_ADDRESS)];
+    let [from, to] = if back { [ends[1], ends[0]] } else { ends };
+    let data = [0; SMALL_FRAME - NUMBER_AT];
+    let ip = craft::ipv4(from.1, to.1, 64, craft::udp(0, 0, &data));
+    let mut bytes = craft::ethernet(Mac(to.0), Mac(from.0), ip);
+    bytes[NUMBER_AT - 2..NUMBER_AT].fill(0);
+    bytes
+}
+
+fn stamp(bytes: &mut [u8], flow: u32, number: u64) {
+    let (source, destination) = flow_ports(flow);
+    bytes[PORTS_AT..PORTS_AT + 2].copy_from_slice(&source.to_be_bytes());
+    bytes[PORTS_AT + 2..PORTS_AT + 4].copy_from_slice(&destination.to_be_bytes());
+    bytes[NUMBER_AT..NUMBER_AT + 8].copy_from_slice(&number.to_be_bytes());
+}
+
+/// A generator of numbers without end; `seed` is not 0.
+pub fn random(seed: u64) -> impl FnMut() -> u64 {
+    let mut state = seed;
+    move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    }
+}
+
+/// Sends a load out of an interface; gives how long that took.
+///
+/// Errors: the interface's.
+pub fn send(interface: &str, load: Load) -> Result<Duration, String> {
+    let mut port = open(interface)?;
+    let pool = Pool::new(POOL_BYTES);
+    let mut next = random(7);
+    let (mut bytes, start) = (template(load.back), Instant::now());
+    let mut batch = Vec::with_capacity(BATCH_FRAMES);
+    let mut number = 0;
+    while number < load.frames || !batch.is_empty() {
+        while batch.len() < BATCH_FRAMES && number < load.frames {
+            let flow = match load.flows {
+                0 | 1 => 0,
+                flows => (next() % u64::from(flows)) as u32,
+            };
+            stamp(&mut bytes, flow, number);
+            batch.push(pool.frame(&bytes).ok_or("the pool of frames is empty")?);
+            number += 1;
+        }
+        port.send(&mut batch)
+            .map_err(|e| format!("{interface}: {e}"))?;
+        let due = (number * 1_000_000_000).checked_div(load.rate);
+        let due = start + Duration::from_nanos(due.unwrap_or(0));
+        std::thread::sleep(due.saturating_duration_since(Instant::now()));
+    }
+    Ok(start.elapsed())
+}
+
+fn open(interface: &str) -> Result<AfPacket, String> {
+    let options = AfPacketOptions {
+        take_over: true,
+        ..AfPacketOptions::default()
+    };
+    AfPacket::open(interface, options).map_err(|e| format!("{interface}: {e}"))
+}
+
+/// Waits for `count` frames of one flow, complete, in order and unchanged; `ready` is called when
+/// the first may come.
+///
+/// Errors: which frame is not as it was sent.
+pub fn receive(interface: &str, count: u64, ready: impl FnOnce()) -> Result<(), String> {
+    let mut port = open(interface)?;
+    let (pool, mut wanted) = (Pool::new(POOL_BYTES), template(false));
+    let (mut frames, mut next, mut last) = (Vec::new(), 0, Instant::now());
+    ready();
+    while next < count {
+        port.recv(&pool, &mut frames, BATCH_FRAMES)
+            .map_err(|e| format!("{interface}: {e}"))?;
+        for frame in frames.drain(..) {
+            if frame.bytes().get(..14) != Some(&wanted[..14]) {
+                continue; // a neighbour's, or the host's own
+            }
+            stamp(&mut wanted, 0, next);
+            if frame.bytes() != wanted {
+                return Err(format!("frame {next} is lost, late or changed"));
+            }
+            (next, last) = (next + 1, Instant::now());
+        }
+        if last.elapsed() > PATIENCE {
+            return Err(format!("{next} of {count} frames arrived"));
+        }
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    Ok(())
+}
