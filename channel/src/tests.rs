@@ -265,7 +265,7 @@ async fn a_peer_without_hello_is_given_up_after_five_seconds() {
     let start = Instant::now();
     let origin = Origin::Active("unix:memory".parse().unwrap());
     tokio::spawn(hub.serve(origin, Raw::Plain(Box::new(ours)), None));
-    assert_eq!(failed(&mut events).await, "no HELLO within 5 s");
+    assert_eq!(failed(&mut events).await, "no HELLO within 4 s");
     assert_eq!(start.elapsed(), HELLO_TIMEOUT);
 }
 
