@@ -187,7 +187,7 @@ async fn versions_are_agreed_by_bitmap_and_by_the_old_rule() {
             }
         };
         let catalogue = Arc::default();
-        let establishing = Established::new(stream, ours, &catalogue);
+        let establishing = Established::new(stream, ours, &catalogue, false);
         let (established, told) = tokio::join!(establishing, peer_reads);
         match (established, expected) {
             (Ok(established), Ok(version)) => assert_eq!(established.codec.version, *version),
