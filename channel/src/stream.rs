@@ -7,9 +7,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream, lookup_host};
 use tokio::time::timeout;
 
-use crate::auxiliary::Route;
 use crate::handshake::HELLO_TIMEOUT;
-use crate::tls::identity;
 use crate::{ActiveAddress, Endpoint, PassiveAddress, Reason, Tls};
 
 /// What every kind of stream can do.
@@ -19,39 +17,35 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 /// A stream of any kind.
 pub(crate) type Stream = Box<dyn Duplex>;
 
-/// Connects, to the first address of a host that answers; tells the way to it, but for unix.
+/// Connects, to the first address of a host that answers.
 ///
 /// Errors: UnknownHost, ConnectTimeout, those of TLS, or the socket's.
-pub(crate) async fn open(
-    address: &ActiveAddress,
-    tls: Option<&Tls>,
-) -> Result<(Stream, Option<Route>), Reason> {
+pub(crate) async fn open(address: &ActiveAddress, tls: Option<&Tls>) -> Result<Stream, Reason> {
     match &address.0 {
-        Endpoint::Tcp { host, port } => {
-            let (stream, route) = in_time(open_tcp(host, *port)).await?;
-            Ok((Box::new(stream), Some(route)))
-        }
+        Endpoint::Tcp { host, port } => Ok(Box::new(in_time(open_tcp(host, *port)).await?)),
         Endpoint::Tls { host, port } => {
-            let tls = identity(tls)?;
-            let (stream, route) = in_time(open_tcp(host, *port)).await?;
-            Ok((tls.connect(host, stream).await?, Some(route)))
+            let tls = tls.ok_or_else(no_identity)?;
+            tls.connect(host, in_time(open_tcp(host, *port)).await?)
+                .await
         }
         Endpoint::Unix(path) => {
             let connecting = async { Ok(UnixStream::connect(path).await?) };
-            Ok((Box::new(in_time(connecting).await?), None))
+            Ok(Box::new(in_time(connecting).await?))
         }
     }
 }
 
-/// Gives up after [`HELLO_TIMEOUT`]. Errors: ConnectTimeout.
-pub(crate) async fn in_time<T>(
-    opening: impl Future<Output = Result<T, Reason>>,
-) -> Result<T, Reason> {
+/// Who has no certificate speaks no TLS.
+fn no_identity() -> Reason {
+    Reason::Tls("this side has no certificate".into())
+}
+
+async fn in_time<T>(opening: impl Future<Output = Result<T, Reason>>) -> Result<T, Reason> {
     let opened = timeout(HELLO_TIMEOUT, opening).await;
     opened.unwrap_or(Err(Reason::ConnectTimeout))
 }
 
-async fn open_tcp(host: &str, port: u16) -> Result<(TcpStream, Route), Reason> {
+async fn open_tcp(host: &str, port: u16) -> Result<TcpStream, Reason> {
     let unknown = |error| Reason::UnknownHost {
         host: host.into(),
         error,
@@ -59,14 +53,7 @@ async fn open_tcp(host: &str, port: u16) -> Result<(TcpStream, Route), Reason> {
     let mut last = unknown(io::ErrorKind::NotFound.into());
     for address in lookup_host((host, port)).await.map_err(unknown)? {
         match TcpStream::connect(address).await {
-            Ok(stream) => {
-                let route = Route {
-                    host: host.into(),
-                    local: stream.local_addr()?,
-                    peer: address,
-                };
-                return Ok((tcp(stream)?, route));
-            }
+            Ok(stream) => return Ok(tcp(stream)?),
             Err(error) => last = error.into(),
         }
     }
@@ -74,7 +61,7 @@ async fn open_tcp(host: &str, port: u16) -> Result<(TcpStream, Route), Reason> {
 }
 
 /// Small messages leave at once.
-pub(crate) fn tcp(stream: TcpStream) -> io::Result<TcpStream> {
+fn tcp(stream: TcpStream) -> io::Result<TcpStream> {
     stream.set_nodelay(true)?;
     Ok(stream)
 }
@@ -90,7 +77,7 @@ impl Raw {
     pub(crate) async fn ready(self, tls: Option<&Tls>) -> Result<Stream, Reason> {
         match self {
             Self::Plain(stream) => Ok(stream),
-            Self::Tls(stream) => identity(tls)?.accept(stream).await,
+            Self::Tls(stream) => tls.ok_or_else(no_identity)?.accept(stream).await,
         }
     }
 }

@@ -126,10 +126,11 @@ impl Datapath {
         if old.is_none() && full {
             return Err(FlowModFailed::TABLE_FULL);
         }
+        let later = !flow_mod.flags.has(FlowModFlags::FIRST);
         let mut entry = Entry {
             key: EntryKey {
                 priority: Reverse(flow_mod.priority),
-                serial: self.next_serial,
+                serial: u64::from(later) << 63 | self.next_serial,
                 slot: NONE,
             },
             rule,

@@ -16,7 +16,7 @@ use crate::group::groups;
 use crate::{Engine, Time};
 
 /// Identifies an entry for as long as the switch runs, and orders entries: highest priority first,
-/// then oldest first.
+/// then those with the flag FIRST, then oldest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EntryKey {
     /// The priority.

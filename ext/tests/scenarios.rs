@@ -181,21 +181,18 @@ impl Face for Recorder {
                 });
                 self.0.extend(queues);
             }
+            Message::FeaturesReply(f) if !f.ports.is_empty() => {
+                let ports: Vec<_> = f.ports.iter().map(|p| p.port_no.to_string()).collect();
+                let (tables, ports) = (f.n_tables, ports.join(","));
+                let line = format!("{conn} FEATURES_REPLY tables={tables} ports={ports}");
+                self.0.push(line);
+            }
             Message::Experimenter(value) => {
                 let args: Vec<_> = value.args.iter().map(u64::to_string).collect();
                 let (name, data) = (value.row.name, hex(&value.data.0));
                 self.0
                     .push(format!("{conn} {name} {} data={data}", args.join(" ")));
             }
-            Message::FeaturesReply(f) if f.auxiliary_id != 0 => {
-                let id = f.auxiliary_id;
-                self.0
-                    .push(format!("{conn} FEATURES_REPLY auxiliary_id={id}"));
-            }
-            Message::GetConfigReply(c) => self
-                .0
-                .push(format!("{conn} config {} {}", c.flags.0, c.miss_send_len)),
-            Message::GetAsyncReply(a) => self.0.push(format!("{conn} async {}", Text(&a))),
             other => self.0.push(format!("{conn} {}", other.name())),
         }
     }
@@ -332,13 +329,18 @@ impl Stage {
     }
 
     fn message(&mut self, message: Message) {
-        let message = match across(&self.face.2[&self.conn], &message) {
-            Ok(message) => message.map_err(|error| ErrorMsg::quoting(error, &[])),
+        match across(&self.face.2[&self.conn], &message) {
+            Ok(message) => self.arrived(message),
             Err(error) => {
                 let line = format!("{} unsaid {}: {error}", self.conn.0, message.name());
-                return self.face.0.push(line);
+                self.face.0.push(line);
             }
-        };
+        }
+    }
+
+    /// Has the switch take what the sender's bytes were.
+    fn arrived(&mut self, message: Result<Message, ErrorCode>) {
+        let message = message.map_err(|error| ErrorMsg::quoting(error, &[]));
         let request = Request {
             xid: 7,
             head: Bytes::default(),
@@ -387,6 +389,17 @@ impl Stage {
                 let command = command.unwrap_or_else(|| MeterModCommand(number()));
                 let meter = parse_meter(words[2], command).unwrap();
                 self.message(Message::MeterMod(meter));
+            }
+            "bytes" => {
+                let codec = &self.face.2[&self.conn];
+                let body = frame(&[&["hex"], &words[2..]].concat());
+                let length = (body.len() + 8) as u16;
+                let mut bytes = vec![codec.version.0, words[1].parse().unwrap()];
+                bytes.extend(length.to_be_bytes());
+                bytes.extend([0, 0, 0, 7]);
+                bytes.extend(body);
+                let read = codec.decode(&bytes);
+                self.arrived(read.map(|(_, message)| message).map_err(|e| e.error));
             }
             "send" => {
                 let frame = self.pool.frame(&frame(&words[2..])).unwrap();
@@ -439,14 +452,6 @@ impl Stage {
                 };
                 let conn = ConnId(words[1].parse().unwrap());
                 self.speaks(conn, version);
-                if let Some(at) = words.iter().position(|word| *word == "beside") {
-                    let main = ConnId(words[at + 1].parse().unwrap());
-                    let (id, datagrams) = (words[at + 2].parse().unwrap(), words.len() > at + 3);
-                    if !self.switch.connected_beside(main, conn, id, datagrams) {
-                        self.face.0.push(format!("{} is not there", main.0));
-                    }
-                    return;
-                }
                 self.switch.connected(self.now, conn, version, controller);
             }
             "disconnect" => {

@@ -55,6 +55,28 @@ fn what_1_0_can_say_survives_its_wire() {
 }
 
 #[test]
+fn errors_of_1_0_keep_their_numbers_and_every_other_gets_one_of_them() {
+    let codec = codec_of(Version::V1_0);
+    let counts = [2, 9, 9, 6, 2, 3];
+    for (ty, count) in (0..).zip(counts) {
+        for code in 0..count {
+            let bytes = [1, 1, 0, 12, 0, 0, 0, 7, 0, ty, 0, code];
+            let (xid, message) = codec.decode(&bytes).expect("it is an error");
+            assert_eq!(encode(&codec, xid, &message), bytes, "{message}");
+        }
+    }
+    for row in ERRORS {
+        let bytes = encode(
+            &codec,
+            7,
+            &Message::Error(ErrorMsg::quoting(row.error, &[])),
+        );
+        let count = counts[usize::from(bytes[9])];
+        assert!(bytes[11] < count, "{} {bytes:?}", row.code_name);
+    }
+}
+
+#[test]
 fn every_message_survives_the_wire() {
     let codec = codec();
     for (xid, message) in messages(1, &codec).take(20_000) {

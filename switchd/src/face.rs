@@ -194,14 +194,9 @@ impl PlaneFace {
         self.senders.insert(conn, (sender, origin));
     }
 
-    /// Gives up a connection, and those beside it; how it came about.
+    /// Gives up a connection; how it came about.
     pub fn remove_sender(&mut self, conn: ConnId) -> Option<Origin> {
-        let (_, gone) = self.senders.remove(&conn)?;
-        self.senders.retain(|_, (_, origin)| match origin {
-            Origin::Auxiliary { main, .. } => conn_id(*main) != conn,
-            Origin::Active(_) | Origin::Passive { .. } => true,
-        });
-        Some(gone)
+        self.senders.remove(&conn).map(|(_, origin)| origin)
     }
 
     /// The peers, one in a line.

@@ -15,12 +15,18 @@ use bofuss_oflib::{Catalogue, Field};
 use crate::tree;
 
 const FOLDER: &str = "docs/reference";
+/// The scenario that shows what versions see of each other: each line with `#|` is a row.
+const VERSIONS: &str = "testdata/scenarios/versions.txt";
 
 /// Writes the pages; with `check`, compares them only.
 ///
 /// Errors: a page that differs, or a file that cannot be read or written.
 pub(crate) fn run(root: &Path, check: bool) -> Result<(), String> {
-    for (name, text) in pages(&bofuss_ext::catalogue()) {
+    let versions = ("versions.md", versions(&tree::read(&root.join(VERSIONS))?));
+    for (name, text) in pages(&bofuss_ext::catalogue())
+        .into_iter()
+        .chain([versions])
+    {
         let path = root.join(FOLDER).join(name);
         if !check {
             std::fs::write(&path, &text).map_err(|e| format!("{}: {e}", path.display()))?;
@@ -132,6 +138,17 @@ fn messages(catalogue: &Catalogue) -> String {
     table(&mut page, "multipart | type", MULTIPARTS.iter().map(row));
     let columns = "extensions' messages | experimenter | type";
     table(&mut page, columns, values(catalogue, ExtKind::Message));
+    page
+}
+
+fn versions(scenario: &str) -> String {
+    let about = "What a connection that speaks one version sees, and may change, of what one of \
+        the other made. Both are on the same switch at the same time; what a row says is shown by \
+        the lines below it in the scenario.";
+    let mut page = page("Versions side by side", about, VERSIONS);
+    let columns = "what was made | in | the other sees | the other may change";
+    let rows = scenario.lines().filter_map(|line| line.strip_prefix("#| "));
+    table(&mut page, columns, rows.map(str::to_string));
     page
 }
 

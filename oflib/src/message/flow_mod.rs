@@ -40,6 +40,8 @@ flags! {
         OR_ADD = 0x1_0000 "or_add",
         /// Allow actions on headers that the match does not promise (OpenFlow 1.0).
         ANY_HEADER = 0x2_0000 "any_header",
+        /// Look at the entry before all others of its priority (OpenFlow 1.0: it is exact).
+        FIRST = 0x4_0000 "first",
     }
 }
 

@@ -93,7 +93,7 @@ pub(super) fn read_list(
     fields: Option<&Match>,
 ) -> Result<Vec<Action>, DecodeError> {
     let mut list = Vec::new();
-    let (mut tagged, mut enqueued) = (tagged(fields), false);
+    let (mut tagged, mut queue) = (tagged(fields), DEFAULT_QUEUE);
     while !r.is_empty() {
         let mut body = r.at("action").sized(2, 8, 8, BadAction::BAD_LEN)?;
         let at_type = body.at("action type").clone();
@@ -101,9 +101,7 @@ pub(super) fn read_list(
         body.take(2)?;
         match ty {
             OUTPUT => {
-                if core::mem::take(&mut enqueued) {
-                    list.push(Action::SetQueue(DEFAULT_QUEUE));
-                }
+                choose(&mut queue, DEFAULT_QUEUE, &mut list);
                 let port = PortNo::read(body.at("port"))?;
                 let max_len = body.at("max_len").get()?;
                 list.push(Action::Output(Output { port, max_len }));
@@ -120,9 +118,8 @@ pub(super) fn read_list(
                     return Err(at_port.err(BadAction::BAD_OUT_PORT));
                 }
                 body.take(6)?;
-                list.push(Action::SetQueue(body.at("queue_id").get()?));
+                choose(&mut queue, body.at("queue_id").get()?, &mut list);
                 list.push(Action::output(port));
-                enqueued = true;
             }
             VENDOR => {
                 let action = Action::Experimenter(ExtValue::decode(ExtKind::Action, &mut body)?);
@@ -147,6 +144,13 @@ pub(super) fn read_list(
         body.finish()?;
     }
     Ok(list)
+}
+
+/// Has the outputs that follow use another queue.
+fn choose(queue: &mut QueueId, other: QueueId, list: &mut Vec<Action>) {
+    if core::mem::replace(queue, other) != other {
+        list.push(Action::SetQueue(other));
+    }
 }
 
 /// Whether a queue may be named for this output.
@@ -197,7 +201,7 @@ impl Setter {
 /// Appends actions; `fields` is the match of their entry, if they have one. Errors: the action that
 /// 1.0 does not have, or not so.
 pub(super) fn write_list(actions: &[Action], fields: Option<&Match>, w: &mut Writer<'_>) -> Said {
-    let (mut tagged, mut queue) = (tagged(fields), None);
+    let (mut tagged, mut queue) = (tagged(fields), DEFAULT_QUEUE);
     // Whether a tag was pushed that a setter must follow, and what is unsaid if none does.
     let mut pushed = None;
     let mut rest = actions.iter().peekable();
@@ -240,12 +244,7 @@ pub(super) fn write_list(actions: &[Action], fields: Option<&Match>, w: &mut Wri
                 w.put(&STRIP_VLAN).put(&8u16).pad(4);
                 tagged = tagged.filter(|tagged| !tagged);
             }
-            (Action::SetQueue(DEFAULT_QUEUE), None)
-                if queue.is_some_and(|q| q != DEFAULT_QUEUE) =>
-            {
-                queue = None;
-            }
-            (Action::SetQueue(chosen), None) => queue = Some(*chosen),
+            (Action::SetQueue(chosen), None) => queue = *chosen,
             (Action::Output(output), None) => write_output(output, queue, w)?,
             (Action::Experimenter(value), None) if !action.is_tag_vlan() => {
                 let start = w.bytes.len();
@@ -260,19 +259,17 @@ pub(super) fn write_list(actions: &[Action], fields: Option<&Match>, w: &mut Wri
     pushed.map_or(Ok(()), Err)
 }
 
-fn write_output(output: &Output, queue: Option<QueueId>, w: &mut Writer<'_>) -> Said {
-    match queue.filter(|_| output.port != PortNo::CONTROLLER) {
-        None => {
-            w.put(&OUTPUT).put(&8u16);
-            output.port.write(w)?;
-            w.put(&output.max_len);
-        }
-        Some(queue) if takes_queues(output.port) => {
-            w.put(&ENQUEUE).put(&16u16);
-            output.port.write(w)?;
-            w.pad(6).put(&queue);
-        }
-        Some(_) => return Err("set_queue"),
+fn write_output(output: &Output, queue: QueueId, w: &mut Writer<'_>) -> Said {
+    if queue == DEFAULT_QUEUE || output.port == PortNo::CONTROLLER {
+        w.put(&OUTPUT).put(&8u16);
+        output.port.write(w)?;
+        w.put(&output.max_len);
+    } else if takes_queues(output.port) {
+        w.put(&ENQUEUE).put(&16u16);
+        output.port.write(w)?;
+        w.pad(6).put(&queue);
+    } else {
+        return Err("set_queue");
     }
     Ok(())
 }

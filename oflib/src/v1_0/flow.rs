@@ -24,14 +24,18 @@ const SAME_FLAGS: u32 = FlowModFlags::SEND_FLOW_REM.0 | FlowModFlags::CHECK_OVER
 const FLOW_STATS_BYTES: usize = 88;
 
 /// What every flow-mod of 1.0 means beside its own flags: an add begins at zero, a modify of
-/// nothing adds, actions may be about headers that are not matched.
-fn implied(command: FlowModCommand) -> FlowModFlags {
-    match command {
+/// nothing adds, actions may be about headers that are not matched, an exact entry is above others.
+fn implied(command: FlowModCommand, exact: bool) -> FlowModFlags {
+    let flags = match command {
         FlowModCommand::ADD => FlowModFlags::RESET_COUNTS | FlowModFlags::ANY_HEADER,
         FlowModCommand::MODIFY | FlowModCommand::MODIFY_STRICT => {
             FlowModFlags::OR_ADD | FlowModFlags::ANY_HEADER
         }
-        _ => FlowModFlags::default(),
+        _ => return FlowModFlags::default(),
+    };
+    match exact {
+        true => flags | FlowModFlags::FIRST,
+        false => flags,
     }
 }
 
@@ -92,7 +96,7 @@ impl Old for FlowMod {
             buffer_id,
             out_port,
             out_group: GroupId::ANY,
-            flags: FlowModFlags(flags.into()) | implied(command),
+            flags: FlowModFlags(flags.into()) | implied(command, exact),
             fields,
             instructions: Instructions::apply(actions),
         })
@@ -107,11 +111,12 @@ impl Old for FlowMod {
         if let Some((_, what)) = unsaid.iter().find(|(asked, _)| *asked) {
             return Err(what);
         }
-        let own = self.flags.0 & !implied(self.command).0;
+        let exact = self.flags.has(FlowModFlags::FIRST);
+        let exact = write_match(&self.fields, self.priority, exact, w)?;
+        let own = self.flags.0 & !implied(self.command, exact).0;
         if own & !SAME_FLAGS != 0 {
             return Err("these flags");
         }
-        write_match(&self.fields, self.priority, w)?;
         w.put(&self.cookie);
         self.command.write(w)?;
         w.put(&self.idle_timeout).put(&self.hard_timeout);
@@ -129,12 +134,17 @@ fn read_actions(r: &mut Reader<'_>, fields: &Match) -> Result<Vec<Action>, Decod
     read_list(&mut list, Some(fields))
 }
 
-/// Appends an entry's match. Errors: also an exact one below the highest priority, which in 1.0
-/// would be above all others.
-fn write_match(fields: &Match, priority: u16, w: &mut Writer<'_>) -> Said {
-    match matching::write(fields, w)? {
+/// Appends an entry's match; gives whether it is exact. Errors: also an exact one below the highest
+/// priority, which in 1.0 would be above all others.
+fn write_match(
+    fields: &Match,
+    priority: u16,
+    exact: bool,
+    w: &mut Writer<'_>,
+) -> Result<bool, &'static str> {
+    match matching::write(fields, exact, w)? {
         true if priority != EXACT_PRIORITY => Err("an exact entry of low priority"),
-        _ => Ok(()),
+        exact => Ok(exact),
     }
 }
 
@@ -149,14 +159,19 @@ fn actions(instructions: &Instructions) -> Result<&[Action], &'static str> {
 
 impl Old for FlowRemovedReason {
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        r.get()
+        r.get().map(without_groups)
     }
     fn write(&self, w: &mut Writer<'_>) -> Said {
-        w.put(match *self {
-            Self::GROUP_DELETE => &Self::DELETE,
-            _ => self,
-        });
+        w.put(&without_groups(*self));
         Ok(())
+    }
+}
+
+/// The reason that stands for one in 1.0, where there are no groups.
+fn without_groups(reason: FlowRemovedReason) -> FlowRemovedReason {
+    match reason {
+        FlowRemovedReason::GROUP_DELETE => FlowRemovedReason::DELETE,
+        _ => reason,
     }
 }
 
@@ -217,7 +232,7 @@ impl Old for FlowStats {
     fn write(&self, w: &mut Writer<'_>) -> Said {
         let (start, entry) = (w.bytes.len(), &self.0);
         w.put(&0u16).put(&entry.table_id).pad(1);
-        write_match(&entry.fields, entry.priority, w)?;
+        write_match(&entry.fields, entry.priority, false, w)?;
         w.put(&entry.duration_sec).put(&entry.duration_nsec);
         w.put(&entry.priority);
         w.put(&entry.idle_timeout).put(&entry.hard_timeout).pad(6);

@@ -56,6 +56,20 @@ struct Row {
     fields: &'static [&'static Field],
 }
 
+impl Row {
+    /// Whether a match has the field, or its packets do not.
+    fn is_settled(&self, fields: &[FieldMatch]) -> bool {
+        let has = |field: &&Field| {
+            fields
+                .iter()
+                .any(|one| one.field == *field && one.is_exact())
+        };
+        let absent = self.at >= NETWORK_AT && is_ipv6(fields);
+        let mut may = self.fields.iter().filter(|field| meets_need(fields, field));
+        absent || may.next().is_none_or(has)
+    }
+}
+
 const fn row(
     at: usize,
     bytes: usize,
@@ -137,9 +151,11 @@ pub(super) fn read(r: &mut Reader<'_>) -> Result<(Match, bool), DecodeError> {
     Ok((fields, wildcards & ALL_WILD == 0))
 }
 
-/// Appends a match; gives whether it is exact. Errors: the field that 1.0 does not have, or not
-/// with this mask or value.
-pub(super) fn write(fields: &Match, w: &mut Writer<'_>) -> Result<bool, &'static str> {
+/// Appends a match; gives whether it is exact. With `exact` also one that has all fields that its
+/// packets have is written so: what counts for nothing needs no wildcard.
+///
+/// Errors: the field that 1.0 does not have, or not with this mask or value.
+pub(super) fn write(fields: &Match, exact: bool, w: &mut Writer<'_>) -> Result<bool, &'static str> {
     let mut bytes = [0; MATCH_BYTES];
     let mut wildcards = ALL_WILD;
     for one in fields.fields() {
@@ -175,6 +191,9 @@ pub(super) fn write(fields: &Match, w: &mut Writer<'_>) -> Result<bool, &'static
         };
         bytes[row.at..row.at + row.bytes].copy_from_slice(&value.to_be_bytes()[16 - row.bytes..]);
     }
+    if exact && ROWS.iter().all(|row| row.is_settled(fields.fields())) {
+        wildcards = 0;
+    }
     bytes[..4].copy_from_slice(&wildcards.to_be_bytes());
     w.raw(&bytes);
     Ok(wildcards == 0)
@@ -192,6 +211,6 @@ impl Old for Match {
         read(r).map(|(fields, _)| fields)
     }
     fn write(&self, w: &mut Writer<'_>) -> Said {
-        write(self, w).map(|_| ())
+        write(self, false, w).map(|_| ())
     }
 }

@@ -65,7 +65,7 @@ impl Old for PacketIn {
         let buffer_id = r.at("buffer_id").get()?;
         let total_len = r.at("total_len").get()?;
         let in_port = FieldMatch::exact(IN_PORT, PortNo::read(r.at("in_port"))?.0.into());
-        let reason = r.at("reason").get()?;
+        let reason = without_ttl(r.at("reason").get()?);
         r.take(1)?;
         Ok(Self {
             buffer_id,
@@ -81,12 +81,16 @@ impl Old for PacketIn {
         let in_port = self.fields.get(IN_PORT).ok_or("no in_port")?;
         w.put(&self.buffer_id).put(&self.total_len);
         PortNo(in_port.number() as u32).write(w)?;
-        w.put(match self.reason {
-            PacketInReason::INVALID_TTL => &PacketInReason::ACTION,
-            _ => &self.reason,
-        });
-        w.pad(1).put(&self.data);
+        w.put(&without_ttl(self.reason)).pad(1).put(&self.data);
         Ok(())
+    }
+}
+
+/// The reason that stands for one in 1.0, where TTLs are not looked at.
+fn without_ttl(reason: PacketInReason) -> PacketInReason {
+    match reason {
+        PacketInReason::INVALID_TTL => PacketInReason::ACTION,
+        _ => reason,
     }
 }
 
