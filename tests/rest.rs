@@ -60,7 +60,13 @@ fn start() -> (Capture, Process, Lab) {
     let capture = Capture::start(OPENFLOW);
     let mut ryu = Command::new(ryu_python());
     ryu.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("controllers"));
-    ryu.args(["ryu_rest.py", &OPENFLOW.to_string(), &REST.to_string()]);
+    ryu.args(["ryu_app.py", &OPENFLOW.to_string(), "ryu.app.ofctl_rest"]);
+    ryu.args([
+        "--wsapi-host",
+        "127.0.0.1",
+        "--wsapi-port",
+        &REST.to_string(),
+    ]);
     let ryu = Process::start(ryu.stdout(Stdio::null()).stderr(Stdio::null()));
     let controller = format!("tcp:127.0.0.1:{OPENFLOW}");
     let lab = Lab::new(3, &["--dpid", "0x1", "--controller", &controller]);

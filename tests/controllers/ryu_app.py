@@ -1,4 +1,4 @@
-"""ryu's ofctl_rest: ryu_rest.py OPENFLOW_PORT REST_PORT"""
+"""One of ryu's own applications: ryu_app.py OPENFLOW_PORT APPLICATION [OPTION...]"""
 import sys
 
 import eventlet.wsgi
@@ -9,4 +9,4 @@ eventlet.wsgi.ALREADY_HANDLED = object()
 from ryu.cmd import manager  # noqa: E402: only now can it be imported
 
 manager.main(["--ofp-tcp-listen-port", sys.argv[1], "--ofp-listen-host", "127.0.0.1",
-              "--wsapi-port", sys.argv[2], "--wsapi-host", "127.0.0.1", "ryu.app.ofctl_rest"])
+              *sys.argv[3:], sys.argv[2]])
