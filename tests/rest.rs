@@ -88,6 +88,7 @@ fn ofctl_rest_reads_and_writes_every_kind_of_entry() {
     assert_eq!(get("portdesc/1").as_array().unwrap().len(), 3);
     flows(&lab);
     groups(&lab);
+    meters(&lab);
     port_and_role(&lab);
     assert!(
         !lab.log().contains("BAD_"),
@@ -185,4 +186,29 @@ fn port_and_role(lab: &Lab) {
     assert!(!link.contains("UP"), "the interface is down: {link}");
     post("role", json!({"role": "MASTER"}));
     until_told("role/1", |told| told[0]["role"] == "MASTER");
+}
+
+fn meters(lab: &Lab) {
+    let meter = json!({
+        "meter_id": 3, "flags": ["PKTPS", "STATS"], "bands": [{"type": "DROP", "rate": 1000}],
+    });
+    post("meterentry/add", meter.clone());
+    let told = until_told("meterconfig/1", |told| !told.as_array().unwrap().is_empty());
+    assert_eq!(told[0]["bands"][0]["rate"], 1000);
+    let flood = json!({"match": {}, "actions": [
+        {"type": "METER", "meter_id": 3}, {"type": "OUTPUT", "port": "FLOOD"},
+    ]});
+    post("flowentry/add", flood);
+    lab.all_ping();
+    let told = until_told("meter/1", |told| {
+        told[0]["packet_in_count"].as_u64() > Some(0)
+    });
+    assert_eq!(told[0]["flow_count"], 1);
+    assert!(get("meterfeatures/1")[0]["max_meter"].as_u64() > Some(0));
+    let mut faster = meter;
+    faster["bands"][0]["rate"] = json!(2000);
+    post("meterentry/modify", faster);
+    until_told("meterconfig/1", |told| told[0]["bands"][0]["rate"] == 2000);
+    post("meterentry/delete", json!({"meter_id": 3}));
+    until_told("meter/1", |told| told.as_array().unwrap().is_empty());
 }

@@ -305,13 +305,54 @@ fn groups_are_added_read_changed_and_deleted() {
 }
 
 #[test]
-fn queues_are_told() {
+fn meters_and_queues_are_added_read_changed_and_deleted() {
     if !have(TOOLS) {
         return;
     }
     let capture = Capture::start(16665);
     let lab = Lab::new(2, &["--fail-mode", "secure", "--listen", "ptcp:16665"]);
     let dump = |verb: &str| ofctl(&lab, verb, &[]);
+    ofctl(
+        &lab,
+        "add-meter",
+        &["meter=1,pktps,burst,stats,band=type=drop,rate=1000,burst_size=10"],
+    );
+    ofctl(
+        &lab,
+        "add-meter",
+        &["meter=2,kbps,band=type=dscp_remark,rate=5000,prec_level=1"],
+    );
+    contains(
+        &dump("dump-meters"),
+        &[
+            "meter=1 pktps burst stats bands=",
+            "rate=1000 burst_size=10",
+            "meter=2 kbps",
+        ],
+    );
+    ofctl(&lab, "add-flow", &["actions=meter:1,flood"]);
+    lab.all_ping();
+    contains(
+        &dump("meter-stats"),
+        &["meter:1 flow_count:1", "packet_in_count:"],
+    );
+    contains(
+        &dump("meter-features"),
+        &["drop", "dscp_remark", "kbps pktps burst stats"],
+    );
+    ofctl(&lab, "mod-meter", &["meter=1,pktps,band=type=drop,rate=7"]);
+    contains(&ofctl(&lab, "dump-meters", &["meter=1"]), &["rate=7"]);
+    for (meter, error) in [
+        ("meter=1,kbps,band=type=drop,rate=1", "METER_EXISTS"),
+        ("meter=3,kbps,pktps,band=type=drop,rate=1", "BAD_FLAGS"),
+    ] {
+        let (text, success) = lab.ofctl("add-meter", &[meter]);
+        assert!(!success && text.contains(error), "{meter}: {text}");
+    }
+    ofctl(&lab, "del-meters", &["meter=1"]);
+    assert!(!dump("dump-flows").contains("meter:1"));
+    ofctl(&lab, "del-meters", &[]);
+    assert!(!dump("dump-meters").contains("meter="));
     contains(&dump("queue-stats"), &["queues"]);
     contains(&ofctl(&lab, "queue-get-config", &["1"]), &[]);
     capture.is_well_formed(16665);

@@ -17,7 +17,7 @@ use bofuss_oflib::message::multipart::{
     FlowStatsRequest, GroupRequest, MeterRequest, QueueStatsRequest, ReplyBody, RequestBody,
     TableFeatures,
 };
-use bofuss_oflib::message::port::{PortConfig, PortState};
+use bofuss_oflib::message::port::{PortConfig, PortFeatures, PortState};
 use bofuss_oflib::message::{
     ControllerRole, Empty, ErrorMsg, FlowModCommand, PacketOut, PortDesc, PortMod,
     QueueConfigRequest, Role,
@@ -513,8 +513,11 @@ impl Stage {
             }
             "port-mod" => {
                 let port_no = parse_port(words[1]).unwrap();
+                let option = |key| words.iter().find_map(|word| word.strip_prefix(key));
+                let option = |key| option(key).map(|value| value.parse::<u32>().unwrap());
                 let bits = words[2].split('|').map(|name| match name {
                     "none" => 0,
+                    "unknown" => 0x8000,
                     name => {
                         PortConfig::NAMES
                             .iter()
@@ -526,10 +529,10 @@ impl Stage {
                 });
                 self.message(Message::PortMod(PortMod {
                     port_no,
-                    hw_addr: Mac([2, 1, 0, 0, 0, port_no.0 as u8]),
+                    hw_addr: Mac([2, 1, 0, 0, 0, option("hw=").unwrap_or(port_no.0) as u8]),
                     config: PortConfig(bits.sum()),
                     mask: PortConfig::ALL,
-                    ..PortMod::default()
+                    advertise: PortFeatures(option("advertise=").unwrap_or(0)),
                 }));
             }
             "ask" => {

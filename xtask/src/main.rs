@@ -8,6 +8,7 @@ mod ci;
 mod cost;
 mod docs;
 mod e2e;
+mod evidence;
 mod fuzz;
 mod reference;
 mod rooms;

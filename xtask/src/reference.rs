@@ -12,6 +12,7 @@ use bofuss_oflib::message::MESSAGES;
 use bofuss_oflib::message::multipart::MULTIPARTS;
 use bofuss_oflib::{Catalogue, Field};
 
+use crate::evidence::{NEVER, Tests, section};
 use crate::tree;
 
 const FOLDER: &str = "docs/reference";
@@ -23,10 +24,8 @@ const VERSIONS: &str = "testdata/scenarios/versions.txt";
 /// Errors: a page that differs, or a file that cannot be read or written.
 pub(crate) fn run(root: &Path, check: bool) -> Result<(), String> {
     let versions = ("versions.md", versions(&tree::read(&root.join(VERSIONS))?));
-    for (name, text) in pages(&bofuss_ext::catalogue())
-        .into_iter()
-        .chain([versions])
-    {
+    let pages = pages(&bofuss_ext::catalogue(), &Tests::read(root)?)?;
+    for (name, text) in pages.into_iter().chain([versions]) {
         let path = root.join(FOLDER).join(name);
         if !check {
             std::fs::write(&path, &text).map_err(|e| format!("{}: {e}", path.display()))?;
@@ -40,14 +39,16 @@ pub(crate) fn run(root: &Path, check: bool) -> Result<(), String> {
 }
 
 /// Name and text of every page.
-fn pages(catalogue: &Catalogue) -> [(&'static str, String); 5] {
-    [
-        ("fields.md", fields(catalogue)),
-        ("actions.md", actions(catalogue)),
-        ("messages.md", messages(catalogue)),
-        ("errors.md", errors()),
+///
+/// Errors: an OpenFlow error that neither a test provokes nor [`NEVER`] explains.
+fn pages(catalogue: &Catalogue, tests: &Tests) -> Result<[(&'static str, String); 5], String> {
+    Ok([
+        ("fields.md", fields(catalogue, tests)),
+        ("actions.md", actions(catalogue, tests)),
+        ("messages.md", messages(catalogue, tests)),
+        ("errors.md", errors(tests)?),
         ("counters.md", counters()),
-    ]
+    ])
 }
 
 /// A page: its title, what it is about, and where its rows stand in the code.
@@ -62,14 +63,16 @@ fn table(page: &mut String, columns: &str, rows: impl Iterator<Item = String>) {
     rows.for_each(|row| writeln!(page, "| {row} |").expect("a string takes everything"));
 }
 
-fn fields(catalogue: &Catalogue) -> String {
+fn fields(catalogue: &Catalogue, tests: &Tests) -> String {
     let about = "The match fields. Names are read in either case, with or without OXM_OF_; of \
-        several, the first is printed. A class is an experimenter; none is OpenFlow's own.";
+        several, the first is printed. A class is an experimenter; none is OpenFlow's own. \
+        Spec: 7.2.3.7.";
     let mut page = page("Fields", about, "oflib/src/field.rs");
-    let columns = "names | class | number | bits | mask | set-field | needs";
+    let columns = "names | class | number | bits | mask | set-field | needs | test";
     let yes = |yes| if yes { "yes" } else { "no" };
     let row = |field: &&Field| {
-        let names: Vec<_> = field.aliases.iter().chain([&field.name]).collect();
+        let names: Vec<_> = field.aliases.iter().chain([&field.name]).copied().collect();
+        let test = tests.of(&names).unwrap_or_default();
         let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
         let class = match field.experimenter {
             0 => String::new(),
@@ -85,7 +88,7 @@ fn fields(catalogue: &Catalogue) -> String {
         });
         let (mask, set) = (yes(field.maskable), yes(field.settable));
         let (names, number, bits) = (names.join(" "), field.number, field.bits);
-        format!("{names} | {class} | {number} | {bits} | {mask} | {set} | {need}")
+        format!("{names} | {class} | {number} | {bits} | {mask} | {set} | {need} | {test}")
     };
     table(&mut page, columns, catalogue.fields().iter().map(row));
     page
@@ -100,42 +103,58 @@ fn values(catalogue: &Catalogue, kind: ExtKind) -> impl Iterator<Item = String> 
     })
 }
 
-fn actions(catalogue: &Catalogue) -> String {
+fn actions(catalogue: &Catalogue, tests: &Tests) -> String {
     let about = "The actions, and behind them the instructions. In an action set, actions run in \
-        the order of their rank. Of several names, the first is printed.";
+        the order of their rank. Of several names, the first is printed. Spec: 7.2.4, 7.2.5.";
     let mut page = page("Actions and instructions", about, "oflib/src/action.rs");
     let row = |row: &bofuss_oflib::action::ActionRow| {
         let names: Vec<_> = [row.name].iter().chain(row.aliases).copied().collect();
+        let test = tests.of(&names).unwrap_or_default();
         let names = names.join("` `");
         let (text, hex) = row.example;
         format!(
-            "`{names}` | {} | {} | `{text}` | `{hex}`",
+            "`{names}` | {} | {} | `{text}` | `{hex}` | {test}",
             row.number, row.rank
         )
     };
     table(
         &mut page,
-        "names | type | rank | example | its bytes",
+        "names | type | rank | example | its bytes | test",
         ACTIONS.iter().map(row),
     );
     let columns = "extensions' actions | experimenter | type";
     table(&mut page, columns, values(catalogue, ExtKind::Action));
-    let row = |(number, name, _): &(u16, &str, u8)| format!("`{name}` | {number}");
+    let row = |(number, name, _): &(u16, &str, u8)| {
+        let test = tests.of(&[*name]).unwrap_or_default();
+        format!("`{name}` | {number} | {test}")
+    };
     table(
         &mut page,
-        "instruction | type",
+        "instruction | type | test",
         INSTRUCTIONS.iter().map(row),
     );
     page
 }
 
-fn messages(catalogue: &Catalogue) -> String {
+fn messages(catalogue: &Catalogue, tests: &Tests) -> String {
     let about = "The messages of OpenFlow 1.3, the multipart types, and the extensions' messages.";
     let mut page = page("Messages", about, "oflib/src/message/mod.rs");
-    let row = |(number, name): &(u8, &str)| format!("`OFPT_{name}` | {number}");
-    table(&mut page, "message | type", MESSAGES.iter().map(row));
-    let row = |(number, name): &(u16, &str)| format!("`OFPMP_{name}` | {number}");
-    table(&mut page, "multipart | type", MULTIPARTS.iter().map(row));
+    let row = |name: String, number: u16| {
+        let test = tests.of(&[&name]).unwrap_or_default();
+        format!("`{name}` | {number} | {} | {test}", section(&name))
+    };
+    let named = |(number, name): &(u8, &str)| row(format!("OFPT_{name}"), (*number).into());
+    table(
+        &mut page,
+        "message | type | section | test",
+        MESSAGES.iter().map(named),
+    );
+    let named = |(number, name): &(u16, &str)| row(format!("OFPMP_{name}"), *number);
+    table(
+        &mut page,
+        "multipart | type | section | test",
+        MULTIPARTS.iter().map(named),
+    );
     let columns = "extensions' messages | experimenter | type";
     table(&mut page, columns, values(catalogue, ExtKind::Message));
     page
@@ -152,23 +171,42 @@ fn versions(scenario: &str) -> String {
     page
 }
 
-fn errors() -> String {
-    let about = "The errors of OpenFlow 1.3.";
+fn errors(tests: &Tests) -> Result<String, String> {
+    let about = "The errors of OpenFlow 1.3 (7.4.4), each with a test that provokes it or the \
+        reason why the switch never sends it.";
     let mut page = page("Errors", about, "oflib/src/error.rs");
-    let row = |row: &bofuss_oflib::error::ErrorRow| {
+    let mut rows = Vec::new();
+    for row in ERRORS {
         let (ty, code) = (row.error.ty, row.error.code);
         let (type_name, code_name) = (row.type_name, row.code_name);
-        format!(
-            "`{type_name}` | {ty} | `{code_name}` | {code} | {}",
-            row.meaning
-        )
-    };
+        let name = format!("{type_name}/{code_name}");
+        let constant = format!("{}::{code_name}", camel(type_name));
+        let never = NEVER.iter().find(|(never, _)| *never == name);
+        let shown = match (tests.of(&[&name, &constant]), never) {
+            (Some(test), None) => test,
+            (None, Some((_, why))) => format!("never: {why}"),
+            (Some(test), Some(_)) => {
+                return Err(format!("{name} is never sent, but {test} has it"));
+            }
+            (None, None) => return Err(format!("no test provokes {name}")),
+        };
+        let meaning = row.meaning;
+        rows.push(format!(
+            "`{type_name}` | {ty} | `{code_name}` | {code} | {meaning} | {shown}"
+        ));
+    }
     table(
         &mut page,
-        "type | | code | | meaning",
-        ERRORS.iter().map(row),
+        "type | | code | | meaning | test",
+        rows.into_iter(),
     );
-    page
+    Ok(page)
+}
+
+/// `BAD_REQUEST` as `BadRequest`.
+fn camel(name: &str) -> String {
+    let word = |word: &str| word[..1].to_string() + &word[1..].to_lowercase();
+    name.split('_').map(word).collect()
 }
 
 fn counters() -> String {

@@ -1,0 +1,168 @@
+//! Where the specification speaks of a message, and which test shows a thing.
+
+use std::path::{Path, PathBuf};
+
+use crate::tree;
+
+/// The sections of OpenFlow 1.3.5 about each message and multipart type.
+pub(crate) const SECTIONS: &[(&str, &str)] = &[
+    ("OFPT_HELLO", "7.5.1"),
+    ("OFPT_ERROR", "7.4.4"),
+    ("OFPT_ECHO_REQUEST", "7.5.2"),
+    ("OFPT_ECHO_REPLY", "7.5.3"),
+    ("OFPT_EXPERIMENTER", "7.5.4"),
+    ("OFPT_FEATURES", "7.3.1"),
+    ("OFPT_GET_CONFIG", "7.3.2"),
+    ("OFPT_SET_CONFIG", "7.3.2"),
+    ("OFPT_PACKET_IN", "7.4.1"),
+    ("OFPT_FLOW_REMOVED", "7.4.2"),
+    ("OFPT_PORT_STATUS", "7.4.3"),
+    ("OFPT_PACKET_OUT", "7.3.7"),
+    ("OFPT_FLOW_MOD", "7.3.4.1"),
+    ("OFPT_GROUP_MOD", "7.3.4.2"),
+    ("OFPT_PORT_MOD", "7.3.4.3"),
+    ("OFPT_TABLE_MOD", "7.3.3"),
+    ("OFPT_MULTIPART", "7.3.5"),
+    ("OFPT_BARRIER", "7.3.8"),
+    ("OFPT_QUEUE_GET_CONFIG", "7.3.6"),
+    ("OFPT_ROLE", "7.3.9"),
+    ("OFPT_GET_ASYNC", "7.3.10"),
+    ("OFPT_SET_ASYNC", "7.3.10"),
+    ("OFPT_METER_MOD", "7.3.4.4"),
+    ("OFPMP_DESC", "7.3.5.1"),
+    ("OFPMP_FLOW", "7.3.5.2"),
+    ("OFPMP_AGGREGATE", "7.3.5.3"),
+    ("OFPMP_TABLE_FEATURES", "7.3.5.5"),
+    ("OFPMP_TABLE", "7.3.5.4"),
+    ("OFPMP_PORT_DESC", "7.3.5.7"),
+    ("OFPMP_PORT_STATS", "7.3.5.6"),
+    ("OFPMP_QUEUE", "7.3.5.8"),
+    ("OFPMP_GROUP_DESC", "7.3.5.10"),
+    ("OFPMP_GROUP_FEATURES", "7.3.5.11"),
+    ("OFPMP_GROUP", "7.3.5.9"),
+    ("OFPMP_METER_CONFIG", "7.3.5.13"),
+    ("OFPMP_METER_FEATURES", "7.3.5.14"),
+    ("OFPMP_METER", "7.3.5.12"),
+    ("OFPMP_EXPERIMENTER", "7.3.5.15"),
+];
+
+/// The errors that this switch has no reason to send, and why.
+pub(crate) const NEVER: &[(&str, &str)] = &[
+    (
+        "HELLO_FAILED/EPERM",
+        "who may connect is the transport's business",
+    ),
+    ("BAD_ACTION/EPERM", "no action is forbidden to a controller"),
+    (
+        "BAD_ACTION/TOO_MANY",
+        "as many as a message holds are carried out",
+    ),
+    ("BAD_ACTION/UNSUPPORTED_ORDER", "every order is carried out"),
+    (
+        "BAD_ACTION/BAD_TAG",
+        "a tag of an unknown type is BAD_ARGUMENT",
+    ),
+    (
+        "BAD_INSTRUCTION/EPERM",
+        "no instruction is forbidden to a controller",
+    ),
+    ("BAD_MATCH/BAD_TAG", "every tag is understood"),
+    ("BAD_MATCH/EPERM", "no match is forbidden to a controller"),
+    (
+        "FLOW_MOD_FAILED/UNKNOWN",
+        "every failure has a code of its own",
+    ),
+    (
+        "FLOW_MOD_FAILED/EPERM",
+        "no entry is forbidden to a controller",
+    ),
+    (
+        "GROUP_MOD_FAILED/WEIGHT_UNSUPPORTED",
+        "weights are supported",
+    ),
+    (
+        "GROUP_MOD_FAILED/CHAINING_UNSUPPORTED",
+        "groups may forward to groups",
+    ),
+    (
+        "GROUP_MOD_FAILED/EPERM",
+        "no group is forbidden to a controller",
+    ),
+    (
+        "PORT_MOD_FAILED/EPERM",
+        "no port is forbidden to a controller",
+    ),
+    (
+        "TABLE_MOD_FAILED/EPERM",
+        "no table is forbidden to a controller",
+    ),
+    ("SWITCH_CONFIG_FAILED/BAD_LEN", "every length can be kept"),
+    (
+        "SWITCH_CONFIG_FAILED/EPERM",
+        "no configuration is forbidden to a controller",
+    ),
+    ("ROLE_REQUEST_FAILED/UNSUP", "every role is supported"),
+    (
+        "METER_MOD_FAILED/UNKNOWN",
+        "every failure has a code of its own",
+    ),
+    ("METER_MOD_FAILED/BAD_BURST", "every burst can be kept"),
+    (
+        "TABLE_FEATURES_FAILED/EPERM",
+        "no table is forbidden to a controller",
+    ),
+];
+
+/// The section about a message.
+pub(crate) fn section(name: &str) -> &'static str {
+    let found = SECTIONS.iter().find(|(start, _)| name.starts_with(start));
+    found.map_or("", |(_, section)| section)
+}
+
+/// The texts of all tests, by their path from the root.
+pub(crate) struct Tests(Vec<(PathBuf, String)>);
+
+impl Tests {
+    /// Reads them: vectors first, for they change least.
+    ///
+    /// Errors: a file that cannot be read.
+    pub(crate) fn read(root: &Path) -> Result<Self, String> {
+        let mut files = Vec::new();
+        for place in tree::files(root)? {
+            let data = place.starts_with("testdata") && tree::is(&place, "txt");
+            if !data && !tree::is(&place, "rs") {
+                continue;
+            }
+            let text = tree::read(&root.join(&place))?;
+            let mut parts = place.components().map(|part| part.as_os_str());
+            if data || parts.any(|part| part == "tests" || part == "tests.rs") {
+                files.push((place, text));
+            } else if let Some((_, tests)) = text.split_once("#[cfg(test)]") {
+                files.push((place, tests.to_string()));
+            }
+        }
+        files.sort_by_key(|(place, _)| {
+            let rank = ["testdata/vectors", "testdata", "tests"];
+            let rank = rank.iter().position(|folder| place.starts_with(folder));
+            (rank.unwrap_or(usize::MAX), place.clone())
+        });
+        Ok(Self(files))
+    }
+
+    /// The first file with one of these words, as a cell; `None` if there is none.
+    pub(crate) fn of(&self, words: &[&str]) -> Option<String> {
+        let has = |text: &str| words.iter().any(|word| holds(text, word));
+        let found = self.0.iter().find(|(_, text)| has(text));
+        found.map(|(place, _)| format!("`{}`", place.display()))
+    }
+}
+
+/// Whether a text has a word, not as a part of another.
+fn holds(text: &str, word: &str) -> bool {
+    let part = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(word).any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + word.len()..].chars().next();
+        !before.is_some_and(part) && !after.is_some_and(part)
+    })
+}
