@@ -41,6 +41,8 @@ python3 python3
 python3-venv python3-venv
 python3-headers python3-dev
 ovs-ofctl openvswitch-common
+ovs-testcontroller openvswitch-testcontroller
+openssl openssl
 tshark tshark
 iperf3 iperf3
 ethtool ethtool

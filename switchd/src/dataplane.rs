@@ -371,7 +371,10 @@ impl Plane {
     /// Ends a connection, unless it has ended.
     fn lose_connection(&mut self, conn: ConnId, reason: &str) {
         if let Some(origin) = self.face.remove_sender(conn) {
-            info!("{origin}: disconnected: {reason}");
+            match self.switch.lost_packet_ins(conn) {
+                0 => info!("{origin}: disconnected: {reason}"),
+                lost => info!("{origin}: disconnected: {reason} ({lost} packet-ins lost)"),
+            }
             let now = self.now();
             self.switch.disconnected(now, conn);
         }

@@ -199,10 +199,13 @@ impl PlaneFace {
         self.senders.remove(&conn).map(|(_, origin)| origin)
     }
 
-    /// The peers, one in a line.
-    pub fn list_connections(&self) -> String {
-        let peers = self.senders.values();
-        peers.map(|(_, origin)| format!("{origin}\n")).collect()
+    /// The peers, one in a line, with the packet-ins that `lost` says each did not get.
+    pub fn list_connections(&self, lost: impl Fn(ConnId) -> u64) -> String {
+        let line = |(conn, (_, origin)): (&ConnId, &(Sender, Origin))| match lost(*conn) {
+            0 => format!("{origin}\n"),
+            count => format!("{origin} ({count} packet-ins lost)\n"),
+        };
+        self.senders.iter().map(line).collect()
     }
 
     /// The connections of an origin that `is_meant`.

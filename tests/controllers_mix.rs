@@ -1,0 +1,477 @@
+//! Three controllers, by TCP, TLS and a unix socket, whose roles change while packets come.
+#![allow(clippy::unwrap_used)]
+
+use std::net::UdpSocket;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use bofuss_channel::{Event, Hub, Origin, PassiveAddress, Sender, Settings, Tls, TlsFiles};
+use bofuss_oflib::message::port::PortConfig;
+use bofuss_oflib::message::{
+    AsyncConfig, ControllerRole, Empty, FlowMod, FlowModCommand, PortMod, Role,
+};
+use bofuss_oflib::text::parse_flow;
+use bofuss_oflib::{Mac, Message, PortNo};
+use bofuss_tests::{Lab, have, ip, ok, program, until};
+use tokio::sync::mpsc;
+
+mod pki;
+
+use pki::Pki;
+
+/// Where the three wait, and what the switch has for `--controller`.
+const TCP: (&str, &str) = ("ptcp:16681", "tcp:127.0.0.1:16681");
+const SSL: (&str, &str) = ("pssl:16682", "ssl:127.0.0.1:16682");
+/// The UDP port of the numbered packets.
+const UDP_PORT: u16 = 7777;
+/// Between two of them.
+const PACE: Duration = Duration::from_micros(700);
+
+/// What one controller heard, in order.
+#[derive(Default)]
+struct Heard {
+    sender: Option<Sender>,
+    /// Connections beside the first.
+    more: Vec<Sender>,
+    /// The numbers of the packets, and whether they came by the first connection.
+    packets: Vec<(u32, bool)>,
+    /// The cookies of flow-removed.
+    removed: Vec<u64>,
+    ports: Vec<PortConfig>,
+    roles: Vec<ControllerRole>,
+    auxiliary_ids: Vec<u8>,
+    barriers: usize,
+    errors: Vec<String>,
+    ended: bool,
+    more_ended: usize,
+    /// Whether it reads nothing for now.
+    sleeps: bool,
+}
+
+/// A controller in a thread of its own: one hub, one listener.
+struct Controller {
+    heard: Arc<Mutex<Heard>>,
+    ends: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Controller {
+    fn new(address: &str, tls: Option<Tls>) -> Self {
+        let (heard, ends) = (Arc::<Mutex<Heard>>::default(), Arc::<AtomicBool>::default());
+        let address: PassiveAddress = address.parse().unwrap();
+        let (log, end) = (heard.clone(), ends.clone());
+        let run = move || {
+            let runtime = tokio::runtime::Builder::new_current_thread();
+            let runtime = { runtime }.enable_all().build().unwrap();
+            runtime.block_on(listen(address, tls, &log, &end));
+        };
+        let thread = Some(thread::spawn(run));
+        Self {
+            heard,
+            ends,
+            thread,
+        }
+    }
+
+    fn heard<T>(&self, look: impl FnOnce(&mut Heard) -> T) -> T {
+        look(&mut self.heard.lock().unwrap())
+    }
+
+    fn send(&self, message: Message) {
+        let sent = self.heard(|heard| heard.sender.as_ref().unwrap().send(1, message));
+        assert!(sent, "the switch is connected");
+    }
+
+    /// Asks for a role, and waits for the reply.
+    fn role(&self, role: ControllerRole, generation_id: u64) {
+        let before = self.heard(|heard| heard.roles.len());
+        self.send(Message::RoleRequest(Role {
+            role,
+            generation_id,
+        }));
+        until("the role is confirmed", || {
+            self.heard(|heard| heard.roles.len() > before)
+        });
+        assert_eq!(self.heard(|heard| heard.roles[before]), role);
+    }
+
+    /// Waits until everything is done that was asked before.
+    fn barrier(&self) {
+        let before = self.heard(|heard| heard.barriers);
+        self.send(Message::BarrierRequest(Empty));
+        until("the barrier is reached", || {
+            self.heard(|heard| heard.barriers > before)
+        });
+    }
+
+    fn packets(&self) -> Vec<u32> {
+        self.heard(|heard| heard.packets.iter().map(|(number, _)| *number).collect())
+    }
+}
+
+impl Drop for Controller {
+    fn drop(&mut self) {
+        self.ends.store(true, SeqCst);
+        let ended = self.thread.take().map(JoinHandle::join);
+        assert!(thread::panicking() || ended.is_none_or(|ended| ended.is_ok()));
+    }
+}
+
+/// Serves until `end`.
+async fn listen(address: PassiveAddress, tls: Option<Tls>, heard: &Mutex<Heard>, end: &AtomicBool) {
+    let (sender, mut events) = mpsc::channel(64);
+    let mut settings = Settings::new(Arc::default());
+    settings.tls = tls;
+    let hub = Hub::new(settings, sender);
+    let _listener = hub.listen(&address, None).await.unwrap();
+    let mut first = None;
+    while !end.load(SeqCst) {
+        if heard.lock().unwrap().sleeps {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            continue;
+        }
+        let wait = tokio::time::timeout(Duration::from_millis(50), events.recv());
+        let Ok(Some(event)) = wait.await else {
+            continue;
+        };
+        let mut heard = heard.lock().unwrap();
+        match event {
+            Event::Up {
+                conn,
+                sender,
+                origin,
+                ..
+            } => {
+                assert!(matches!(origin, Origin::Passive { .. }));
+                if first.is_none() {
+                    first = Some(conn);
+                    heard.sender = Some(sender);
+                } else {
+                    heard.more.push(sender);
+                }
+            }
+            Event::Message {
+                conn, xid, message, ..
+            } => {
+                let is_first = first == Some(conn);
+                let echo = heard.note(message, is_first);
+                if let (Some(reply), Some(sender)) = (echo, &heard.sender) {
+                    sender.send(xid, reply);
+                }
+            }
+            Event::Down { conn, .. } if first == Some(conn) => heard.ended = true,
+            Event::Down { .. } => heard.more_ended += 1,
+            Event::Room { .. }
+            | Event::TlsFiles(_)
+            | Event::Failed { .. }
+            | Event::Unsent { .. } => {}
+            Event::BadMessage { cause, .. } => heard.errors.push(cause.to_string()),
+        }
+    }
+}
+
+impl Heard {
+    /// Writes down a message; gives the reply to an echo request.
+    fn note(&mut self, message: Message, is_first: bool) -> Option<Message> {
+        match message {
+            Message::PacketIn(packet) => self
+                .packets
+                .extend(number(&packet.data.0).map(|number| (number, is_first))),
+            Message::FlowRemoved(removed) => self.removed.push(removed.cookie),
+            Message::PortStatus(status) => self.ports.push(status.desc.config),
+            Message::RoleReply(role) => self.roles.push(role.role),
+            Message::FeaturesReply(features) => self.auxiliary_ids.push(features.auxiliary_id),
+            Message::BarrierReply(_) => self.barriers += 1,
+            Message::Error(error) => self.errors.push(error.error.to_string()),
+            Message::EchoRequest(data) => return Some(Message::EchoReply(data)),
+            _ => {}
+        }
+        None
+    }
+}
+
+/// The number in one of our packets: Ethernet, IPv4 without options, UDP.
+fn number(frame: &[u8]) -> Option<u32> {
+    let is_ours = frame.get(12..14)? == [8, 0]
+        && frame[23] == 17
+        && frame.get(36..38)? == UDP_PORT.to_be_bytes();
+    let number = frame.get(42..46).filter(|_| is_ours)?;
+    Some(u32::from_be_bytes(number.try_into().unwrap()))
+}
+
+fn flow(text: &str, command: FlowModCommand) -> FlowMod {
+    parse_flow(text, command, &bofuss_oflib::Catalogue::default()).unwrap()
+}
+
+/// Sends numbered packets of `bytes` payload from host 1 until told to end; gives how many.
+fn load(lab: &Lab, bytes: usize, end: &AtomicBool) -> u32 {
+    lab.host(1, || {
+        ip("neigh replace 10.0.0.2 lladdr 02:00:00:00:00:02 dev eth0");
+        let socket = UdpSocket::bind("10.0.0.1:0").unwrap();
+        let mut count = 0u32;
+        let mut payload = vec![0; bytes];
+        while !end.load(SeqCst) {
+            payload[..4].copy_from_slice(&count.to_be_bytes());
+            socket.send_to(&payload, ("10.0.0.2", UDP_PORT)).unwrap();
+            count += 1;
+            thread::sleep(PACE);
+        }
+        count
+    })
+}
+
+/// Has every packet go to the controllers.
+fn ask_for_packets(controller: &Controller) {
+    let miss = "priority=0,actions=controller:65535";
+    controller.send(Message::FlowMod(flow(miss, FlowModCommand::ADD)));
+    controller.barrier();
+}
+
+fn is_rising(numbers: &[u32]) -> bool {
+    numbers.windows(2).all(|pair| pair[0] < pair[1])
+}
+
+/// The three, and a switch that is connected to them, with certificates from `pki`.
+fn three(pki: &Pki) -> ([Controller; 3], Lab) {
+    pki.ca("ca");
+    pki.sign("ca", "controller", "IP:127.0.0.1");
+    pki.sign("ca", "switch", "DNS:switch");
+    let tls = Tls::load(TlsFiles {
+        private_key: pki.path("controller-privkey.pem").into(),
+        certificate: pki.path("controller-cert.pem").into(),
+        ca_cert: pki.path("ca-cert.pem").into(),
+        any_peer_name: false,
+    });
+    let socket = pki.path("controller.sock");
+    let controllers = [
+        Controller::new(TCP.0, None),
+        Controller::new(SSL.0, Some(tls.unwrap())),
+        Controller::new(&format!("punix:{socket}"), None),
+    ];
+    let unix = format!("unix:{socket}");
+    let mut words = vec![
+        "--controller",
+        TCP.1,
+        "--controller",
+        SSL.1,
+        "--controller",
+        &unix,
+    ];
+    let tls = pki.options("switch", "ca-cert.pem");
+    words.extend(tls.iter().map(String::as_str));
+    let lab = Lab::new(2, &words);
+    for controller in &controllers {
+        until("each is connected", || {
+            controller.heard(|heard| heard.sender.is_some())
+        });
+    }
+    (controllers, lab)
+}
+
+#[test]
+fn roles_change_under_load_and_each_message_reaches_whom_it_should() {
+    if !have(&["ip", "openssl"]) {
+        return;
+    }
+    let pki = Pki::new("mix");
+    let (controllers, lab) = three(&pki);
+    let [one, two, equal] = &controllers;
+    ask_for_packets(equal);
+    one.role(ControllerRole::MASTER, 1);
+    two.role(ControllerRole::SLAVE, 1);
+    let end = AtomicBool::new(false);
+    let sent = thread::scope(|scope| {
+        let load = scope.spawn(|| load(&lab, 4, &end));
+        // One of the two is master, the other slave; the third is equal and changes entries, ports.
+        for generation in 2..42u64 {
+            let next = [one, two][usize::from(generation % 2 == 0)];
+            next.role(ControllerRole::MASTER, generation);
+            let text = format!("priority=9,cookie={generation},udp,tp_src=1,actions=drop");
+            let mut entry = flow(&text, FlowModCommand::ADD);
+            entry.flags = bofuss_oflib::message::flow_mod::FlowModFlags::SEND_FLOW_REM;
+            equal.send(Message::FlowMod(entry));
+            equal.send(Message::FlowMod(flow(
+                "udp,tp_src=1",
+                FlowModCommand::DELETE,
+            )));
+            equal.send(Message::PortMod(PortMod {
+                port_no: PortNo(2),
+                hw_addr: hw_addr(&lab),
+                config: [PortConfig(0), PortConfig::NO_FWD][usize::from(generation % 2 == 0)],
+                mask: PortConfig::NO_FWD,
+                ..PortMod::default()
+            }));
+            equal.barrier();
+            thread::sleep(Duration::from_millis(60));
+        }
+        end.store(true, SeqCst);
+        load.join().unwrap()
+    });
+    thread::sleep(Duration::from_millis(300));
+    controllers.iter().for_each(Controller::barrier);
+
+    let [first, second, all] = [one, two, equal].map(Controller::packets);
+    assert!(
+        all.len() as u32 > sent / 2,
+        "{} of {sent} packets",
+        all.len()
+    );
+    assert!(
+        [&first, &second, &all]
+            .iter()
+            .all(|numbers| is_rising(numbers))
+    );
+    // Each packet reached the equal one, and exactly one of the two: whichever was master.
+    let mut either = [&first[..], &second[..]].concat();
+    either.sort_unstable();
+    assert_eq!(either, all);
+    assert!(!first.is_empty() && !second.is_empty());
+    let removed = |controller: &Controller| controller.heard(|heard| heard.removed.clone());
+    let cookies: Vec<u64> = (2..42).collect();
+    assert_eq!(removed(equal), cookies);
+    assert_eq!(
+        removed(two),
+        cookies
+            .iter()
+            .copied()
+            .filter(|c| c % 2 == 0)
+            .collect::<Vec<_>>()
+    );
+    assert_eq!(
+        removed(one),
+        cookies
+            .iter()
+            .copied()
+            .filter(|c| c % 2 == 1)
+            .collect::<Vec<_>>()
+    );
+    for controller in &controllers {
+        let (ports, errors, ended) =
+            controller.heard(|heard| (heard.ports.clone(), heard.errors.clone(), heard.ended));
+        let changes: Vec<_> = ports.windows(2).filter(|pair| pair[0] == pair[1]).collect();
+        assert!(
+            ports.len() >= 40 && changes.is_empty(),
+            "each change once: {ports:?}"
+        );
+        assert!(errors.is_empty() && !ended, "{errors:?}");
+    }
+    assert!(!connections(&lab).contains("lost"), "{}", connections(&lab));
+}
+
+#[test]
+fn a_slave_that_asks_gets_packets_and_one_that_does_not_read_loses_its_own_and_they_are_counted() {
+    if !have(&["ip", "openssl"]) {
+        return;
+    }
+    let pki = Pki::new("slow");
+    let (controllers, lab) = three(&pki);
+    let [master, slave, slow] = &controllers;
+    ask_for_packets(master);
+    master.role(ControllerRole::MASTER, 1);
+    slave.role(ControllerRole::SLAVE, 1);
+    slave.send(Message::SetAsync(AsyncConfig {
+        packet_in_slave: 0b11,
+        ..AsyncConfig::INITIAL
+    }));
+    slave.barrier();
+    slow.barrier();
+    slow.heard(|heard| heard.sleeps = true);
+    let end = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let load = scope.spawn(|| load(&lab, 1400, &end));
+        until("the one that sleeps loses packets", || {
+            connections(&lab).contains("packet-ins lost")
+        });
+        end.store(true, SeqCst);
+        load.join().unwrap()
+    });
+    slow.heard(|heard| heard.sleeps = false);
+    thread::sleep(Duration::from_millis(300));
+    controllers.iter().for_each(Controller::barrier);
+    let told = connections(&lab);
+    let [all, also, some] = [master, slave, slow].map(Controller::packets);
+    assert_eq!(all, also);
+    assert!(is_rising(&all) && is_rising(&some));
+    let line = told.lines().find(|line| line.starts_with("unix:")).unwrap();
+    let count = line
+        .split('(')
+        .nth(1)
+        .and_then(|rest| rest.split(' ').next());
+    let lost: usize = count.unwrap().parse().unwrap();
+    assert_eq!(some.len() + lost, all.len(), "{told}");
+    assert!(!slow.heard(|heard| heard.ended));
+    assert_eq!(told.matches("lost").count(), 1, "{told}");
+}
+
+#[test]
+fn packets_come_by_the_auxiliary_connection_and_it_ends_with_the_main_one() {
+    if !have(&["ip"]) {
+        return;
+    }
+    let controller = Controller::new("ptcp:16683", None);
+    let lab = Lab::new(
+        2,
+        &[
+            "--controller",
+            "tcp:127.0.0.1:16683",
+            "--aux",
+            "tcp",
+            "--aux",
+            "tcp",
+        ],
+    );
+    until("both are beside it", || {
+        controller.heard(|heard| heard.more.len() == 2)
+    });
+    controller.heard(|heard| {
+        for sender in heard.sender.iter().chain(&heard.more) {
+            sender.send(1, Message::FeaturesRequest(Empty));
+        }
+    });
+    until("each says its number", || {
+        controller.heard(|heard| heard.auxiliary_ids.len() == 3)
+    });
+    controller.heard(|heard| heard.auxiliary_ids.sort_unstable());
+    assert_eq!(
+        controller.heard(|heard| heard.auxiliary_ids.clone()),
+        [0, 1, 2]
+    );
+    ask_for_packets(&controller);
+    let end = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let load = scope.spawn(|| load(&lab, 4, &end));
+        until("packets come", || controller.packets().len() > 100);
+        end.store(true, SeqCst);
+        load.join().unwrap()
+    });
+    let by_main = controller.heard(|heard| heard.packets.iter().any(|(_, is_first)| *is_first));
+    assert!(!by_main && is_rising(&controller.packets()));
+    controller.heard(|heard| heard.sender = None);
+    until("the main one ends", || {
+        controller.heard(|heard| heard.ended)
+    });
+    let start = Instant::now();
+    until("those beside it are closed", || {
+        controller.heard(|heard| heard.more_ended == 2)
+    });
+    assert!(start.elapsed() < Duration::from_secs(1));
+}
+
+/// The address of port 2, as the switch tells it.
+fn hw_addr(lab: &Lab) -> Mac {
+    let text = ok(Command::new("ip").args(["-o", "link", "show", &lab.port(2)]));
+    let address = text.split("link/ether ").nth(1).unwrap();
+    let mut bytes = [0; 6];
+    for (byte, digits) in bytes.iter_mut().zip(address[..17].split(':')) {
+        *byte = u8::from_str_radix(digits, 16).unwrap();
+    }
+    Mac(bytes)
+}
+
+/// What the switch says of its connections.
+fn connections(lab: &Lab) -> String {
+    ok(Command::new(program("bofuss")).args(["ctl", &lab.name, "controllers"]))
+}
