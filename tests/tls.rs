@@ -39,7 +39,7 @@ fn hex(text: &str) -> String {
 }
 
 #[test]
-fn tools_reach_the_switch_by_tls_with_a_certificate_and_not_without() {
+fn d22_tools_reach_the_switch_by_tls_with_a_certificate_and_not_without() {
     if !have(&["ip", "openssl", "ovs-ofctl"]) {
         return;
     }

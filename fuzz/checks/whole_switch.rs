@@ -193,7 +193,16 @@ impl Driver {
             10 => self.advance(u64::from(input.byte()) * 100),
             12 => {
                 self.switch.disconnected(self.now, ConnId(conn));
-                self.connect(conn);
+                let beside = conn == 2 && what & 1 == 1;
+                let id = 1 + (what >> 4);
+                let (main, conn_id) = (ConnId(1), ConnId(conn));
+                if !beside
+                    || !self
+                        .switch
+                        .connected_beside(main, conn_id, id, which & 4 == 4)
+                {
+                    self.connect(conn);
+                }
             }
             _ if what & 1 == 1 => {
                 self.switch
@@ -238,6 +247,11 @@ pub fn run(bytes: &[u8]) {
     }
     let answered = driver.effects.barriers;
     for conn in 1..=CONNECTIONS {
+        // One beside another ended with it, and one by datagrams has no barriers.
+        if conn == 2 {
+            driver.switch.disconnected(driver.now, ConnId(conn));
+            driver.connect(conn);
+        }
         let mut barrier = Vec::new();
         let message = Message::BarrierRequest(Empty);
         driver.effects.codecs[conn as usize - 1]
