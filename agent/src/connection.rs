@@ -1,11 +1,13 @@
 //! One controller connection as the switch sees it.
 
-use alloc::collections::BTreeMap;
+use alloc::{collections::BTreeMap, vec::Vec};
 
+use bofuss_datapath::flow_hash;
 use bofuss_oflib::message::{AsyncConfig, ControllerRole, ErrorMsg, PortDesc, PortStatusReason};
 use bofuss_oflib::types::MaxLen;
 use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Message, PortNo, Version};
+use bofuss_packet::Packet;
 
 use crate::buffers::Buffers;
 use crate::dump::Dump;
@@ -29,8 +31,17 @@ pub struct Request {
     pub message: Result<Message, ErrorMsg>,
 }
 
-/// The state of one connection.
+/// The state of one connection. Role, configuration and buffers are those of a whole channel, and
+/// stand at its main connection.
 pub(crate) struct Connection {
+    /// The main connection of its channel: itself, unless it is auxiliary.
+    pub(crate) main: ConnId,
+    /// 0 for a main connection.
+    pub(crate) auxiliary_id: u8,
+    /// Whether what is sent on it may be lost.
+    pub(crate) datagrams: bool,
+    /// The auxiliary connections of this main one.
+    pub(crate) auxiliaries: Vec<ConnId>,
     /// Whether it is to a configured controller (and not from, say, a tool).
     pub(crate) is_controller: bool,
     pub(crate) version: Version,
@@ -47,8 +58,12 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(version: Version, is_controller: bool) -> Self {
+    pub(crate) fn new(conn: ConnId, version: Version, is_controller: bool) -> Self {
         Self {
+            main: conn,
+            auxiliary_id: 0,
+            datagrams: false,
+            auxiliaries: Vec::new(),
             is_controller,
             version,
             role: ControllerRole::EQUAL,
@@ -61,7 +76,17 @@ impl Connection {
         }
     }
 
-    /// Whether a message with this reason is wanted: `wanted` picks the mask for the role.
+    /// Where a packet-in leaves: by auxiliary connections if there are any, those of one flow by
+    /// the same. Spec: OpenFlow 1.3.5 section 6.3.6.
+    pub(crate) fn way_of(&self, packet: &Packet) -> ConnId {
+        match self.auxiliaries.len() {
+            0 => self.main,
+            count => self.auxiliaries[flow_hash(packet, 0) as usize % count],
+        }
+    }
+
+    /// Whether a message with this reason is wanted: `wanted` picks the mask for the role. What is
+    /// wanted leaves once a channel.
     pub(crate) fn wants(&self, wanted: impl Fn(&AsyncConfig) -> (u32, u32), reason: u8) -> bool {
         let (full, slave) = wanted(&self.async_config);
         let mask = if self.role == ControllerRole::SLAVE {
@@ -69,6 +94,6 @@ impl Connection {
         } else {
             full
         };
-        mask.checked_shr(reason.into()).unwrap_or(0) & 1 == 1
+        self.auxiliary_id == 0 && mask.checked_shr(reason.into()).unwrap_or(0) & 1 == 1
     }
 }

@@ -21,12 +21,13 @@ const UNASKED: u32 = 0;
 
 impl<F: Face> Outlet<'_, F> {
     pub(crate) fn deliver_packet_in(&mut self, event: &PacketInEvent<'_>) {
-        for (id, conn) in self.connections.iter_mut() {
+        for conn in self.connections.values_mut() {
             let wants = conn.wants(|a| (a.packet_in, a.packet_in_slave), event.reason.0);
             if !wants || (event.unmatched && !conn.version.miss_goes_to_controller()) {
                 continue;
             }
-            if !self.face.has_room(*id) {
+            let way = conn.way_of(event.packet);
+            if !self.face.has_room(way) {
                 conn.lost_packet_ins += 1;
                 continue;
             }
@@ -52,7 +53,7 @@ impl<F: Face> Outlet<'_, F> {
                 fields: context(event.packet),
                 data: Bytes(bytes[..shown].into()),
             };
-            self.face.send(*id, UNASKED, Message::PacketIn(packet_in));
+            self.face.send(way, UNASKED, Message::PacketIn(packet_in));
         }
     }
 

@@ -7,10 +7,11 @@ use bofuss_oflib::message::{Features, PortDesc};
 
 use crate::Switch;
 use crate::buffers::MAX_BUFFERS;
+use crate::connection::ConnId;
 
 impl Switch {
-    /// The body of FEATURES_REPLY.
-    pub(crate) fn features(&self) -> Features {
+    /// The body of FEATURES_REPLY on a connection.
+    pub(crate) fn features(&self, conn: ConnId) -> Features {
         Features {
             datapath_id: self.identity.datapath_id,
             n_buffers: MAX_BUFFERS as u32,
@@ -20,6 +21,7 @@ impl Switch {
                 | Capabilities::PORT_STATS
                 | Capabilities::QUEUE_STATS
                 | Capabilities::GROUP_STATS,
+            auxiliary_id: self.connections.get(&conn).map_or(0, |c| c.auxiliary_id),
             ports: self.port_descs(),
             ..Features::default()
         }

@@ -50,17 +50,20 @@ impl Switch {
         message: Message,
         face: &mut F,
     ) -> Answer {
-        if self.connection(conn).role == ControllerRole::SLAVE && Self::is_for_masters(&message) {
+        if self.connections[&conn].datagrams && !may_be_lost(&message) {
+            return Err(BadRequest::BAD_TYPE);
+        }
+        if self.channel(conn).role == ControllerRole::SLAVE && self.is_for_masters(&message) {
             return Err(BadRequest::IS_SLAVE);
         }
         let reply = match message {
             Message::EchoRequest(data) => Message::EchoReply(data),
             Message::Hello(_) | Message::Error(_) | Message::EchoReply(_) => return Ok(None),
             Message::Experimenter(value) => return self.experimenter(now, conn, xid, &value, face),
-            Message::FeaturesRequest(_) => Message::FeaturesReply(self.features()),
+            Message::FeaturesRequest(_) => Message::FeaturesReply(self.features(conn)),
             Message::GetConfigRequest(_) => Message::GetConfigReply(SwitchConfig {
                 flags: self.datapath.fragments,
-                miss_send_len: self.connection(conn).miss_send_len,
+                miss_send_len: self.channel(conn).miss_send_len,
             }),
             Message::SetConfig(config) => return self.set_config(conn, &config),
             Message::PacketOut(out) => return self.packet_out(now, conn, out, face),
@@ -81,11 +84,9 @@ impl Switch {
                 Message::QueueGetConfigReply(self.queues(&request)?)
             }
             Message::RoleRequest(asked) => Message::RoleReply(self.change_role(conn, &asked)?),
-            Message::GetAsyncRequest(_) => {
-                Message::GetAsyncReply(self.connection(conn).async_config)
-            }
+            Message::GetAsyncRequest(_) => Message::GetAsyncReply(self.channel(conn).async_config),
             Message::SetAsync(config) => {
-                self.connection(conn).async_config = config;
+                self.channel(conn).async_config = config;
                 return Ok(None);
             }
             Message::MeterMod(meter_mod) => {
@@ -132,10 +133,11 @@ impl Switch {
         Ok(None)
     }
 
-    /// The connection of the message that is handled.
-    pub(crate) fn connection(&mut self, conn: ConnId) -> &mut Connection {
+    /// The main connection beside that of the message that is handled, or that itself.
+    pub(crate) fn channel(&mut self, conn: ConnId) -> &mut Connection {
+        let main = self.connections.get(&conn).map_or(conn, |conn| conn.main);
         self.connections
-            .get_mut(&conn)
+            .get_mut(&main)
             .expect("messages of closed connections are not handled")
     }
 
@@ -144,7 +146,7 @@ impl Switch {
             return Err(SwitchConfigFailed::BAD_FLAGS);
         }
         self.datapath.fragments = config.flags;
-        self.connection(conn).miss_send_len = config.miss_send_len;
+        self.channel(conn).miss_send_len = config.miss_send_len;
         Ok(None)
     }
 
@@ -171,7 +173,7 @@ impl Switch {
             };
             Packet::new(frame, out.in_port)
         } else {
-            self.connection(conn).buffers.take(now, out.buffer_id)?
+            self.channel(conn).buffers.take(now, out.buffer_id)?
         };
         let (datapath, outlet) = parts!(self, now, face);
         datapath.packet_out(now, packet, &out.actions, outlet);
@@ -190,12 +192,12 @@ impl Switch {
         let buffer = flow_mod.buffer_id;
         let buffered = buffer != BufferId::NO_BUFFER && !deletes;
         if buffered {
-            self.connection(conn).buffers.check(now, buffer)?;
+            self.channel(conn).buffers.check(now, buffer)?;
         }
         let (datapath, outlet) = parts!(self, now, face);
         datapath.flow_mod(now, flow_mod, outlet)?;
         if buffered {
-            let packet = self.connection(conn).buffers.take(now, buffer)?;
+            let packet = self.channel(conn).buffers.take(now, buffer)?;
             let (datapath, outlet) = parts!(self, now, face);
             datapath.packet_out(now, packet, &[Action::output(PortNo::TABLE)], outlet);
         }
@@ -235,4 +237,18 @@ impl Switch {
         self.datapath.configure_table(table, table_mod.config);
         Ok(None)
     }
+}
+
+/// Whether a message is for connections that may lose it. Spec: OpenFlow 1.3.5 section 6.3.6.
+fn may_be_lost(message: &Message) -> bool {
+    matches!(
+        message,
+        Message::Hello(_)
+            | Message::Error(_)
+            | Message::EchoRequest(_)
+            | Message::EchoReply(_)
+            | Message::FeaturesRequest(_)
+            | Message::PacketOut(_)
+            | Message::Experimenter(_)
+    )
 }

@@ -8,12 +8,14 @@ use crate::Switch;
 use crate::connection::ConnId;
 
 impl Switch {
-    /// Changes a connection's role; a new master makes the old one a slave.
+    /// Changes a channel's role; a new master makes the old one a slave.
     ///
     /// Errors: ROLE_REQUEST_FAILED/STALE for a generation id older than the last.
     pub(crate) fn change_role(&mut self, conn: ConnId, asked: &Role) -> Result<Role, ErrorCode> {
         let elected = asked.role == ControllerRole::MASTER || asked.role == ControllerRole::SLAVE;
-        if elected && self.connection(conn).version.roles_have_generations() {
+        let channel = self.channel(conn);
+        let conn = channel.main;
+        if elected && channel.version.roles_have_generations() {
             let newer = |last: u64| asked.generation_id.wrapping_sub(last) as i64 >= 0;
             if !self.generation_id.is_none_or(newer) {
                 return Err(RoleRequestFailed::STALE);
@@ -36,7 +38,7 @@ impl Switch {
     }
 
     /// Whether a slave may not send this message. Spec: OpenFlow 1.3.5 section 6.3.5.
-    pub(crate) fn is_for_masters(message: &Message) -> bool {
+    pub(crate) fn is_for_masters(&self, message: &Message) -> bool {
         use bofuss_oflib::message::multipart::RequestBody;
         match message {
             Message::PacketOut(_)
@@ -48,6 +50,8 @@ impl Switch {
             Message::MultipartRequest(request) => {
                 matches!(&request.body, RequestBody::TableFeatures(wanted) if !wanted.is_empty())
             }
+            // Its own miss_send_len changes nothing for others.
+            Message::SetConfig(config) => config.flags != self.datapath.fragments,
             // The text does not know these; they change the switch as those above do.
             Message::Experimenter(value) => crate::queues::ROWS
                 .iter()

@@ -178,13 +178,41 @@ impl Switch {
     /// controller.
     pub fn connected(&mut self, now: Time, conn: ConnId, version: Version, is_controller: bool) {
         self.connections
-            .insert(conn, Connection::new(version, is_controller));
+            .insert(conn, Connection::new(conn, version, is_controller));
         self.follow_fail_mode(now);
     }
 
-    /// A connection is gone.
+    /// An auxiliary connection is up: one more way of the channel of `main`, with its role and all
+    /// that was set there. `datagrams`: whether what is sent on it may be lost. `false` if `main`
+    /// is gone, and the new one is to be closed. Spec: OpenFlow 1.3.5 section 6.3.6.
+    pub fn connected_beside(
+        &mut self,
+        main: ConnId,
+        conn: ConnId,
+        auxiliary_id: u8,
+        datagrams: bool,
+    ) -> bool {
+        let Some(of) = self.connections.get_mut(&main) else {
+            return false;
+        };
+        of.auxiliaries.push(conn);
+        let auxiliary = Connection {
+            main,
+            auxiliary_id,
+            datagrams,
+            ..Connection::new(conn, of.version, false)
+        };
+        self.connections.insert(conn, auxiliary);
+        true
+    }
+
+    /// A connection is gone; with a main one, those beside it.
     pub fn disconnected(&mut self, now: Time, conn: ConnId) {
-        self.connections.remove(&conn);
+        self.connections
+            .retain(|id, other| *id != conn && other.main != conn);
+        for main in self.connections.values_mut() {
+            main.auxiliaries.retain(|id| *id != conn);
+        }
         self.follow_fail_mode(now);
     }
 

@@ -46,6 +46,17 @@ pub struct AddressError {
     example: &'static str,
 }
 
+impl AddressError {
+    pub(crate) fn new(text: &str, wrong: String, example: &'static str) -> Self {
+        let text = text.into();
+        Self {
+            text,
+            wrong,
+            example,
+        }
+    }
+}
+
 impl FromStr for ActiveAddress {
     type Err = AddressError;
     fn from_str(text: &str) -> Result<Self, AddressError> {
@@ -110,11 +121,7 @@ fn read(
         }
         _ => Err("it begins with no kind of address".into()),
     };
-    endpoint.map_err(|wrong| AddressError {
-        text: text.into(),
-        wrong,
-        example,
-    })
+    endpoint.map_err(|wrong| AddressError::new(text, wrong, example))
 }
 
 fn unix(path: &str) -> Result<Endpoint, String> {
@@ -149,7 +156,8 @@ fn ptcp(text: &str) -> Result<(String, u16), String> {
     Ok((self::host(host)?, port))
 }
 
-fn port(text: &str, least: u16) -> Result<u16, String> {
+/// A port as it is typed, at least `least`.
+pub(crate) fn port(text: &str, least: u16) -> Result<u16, String> {
     let port = text.parse().ok().filter(|port| *port >= least);
     port.ok_or_else(|| {
         let most = u16::MAX;

@@ -72,8 +72,8 @@ impl Client {
         timeout: Duration,
     ) -> Result<Self, ClientError> {
         let connecting = async {
-            let stream = stream::open(address, tls).await?;
-            Established::new(stream, versions, catalogue).await
+            let (stream, _) = stream::open(address, tls).await?;
+            Established::new(stream, versions, catalogue, false).await
         };
         let established = tokio::time::timeout(timeout, connecting).await;
         let established = established.map_err(|_| ClientError::Timeout(timeout))??;

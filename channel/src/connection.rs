@@ -6,6 +6,7 @@ use std::pin::pin;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
+use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::message::error::{ERROR_DATA_BYTES, ErrorMsg};
 use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Codec, Message};
@@ -13,6 +14,7 @@ use tokio::io::{AsyncWriteExt, WriteHalf};
 use tokio::time::timeout;
 
 use crate::assemble::{Assembler, MAX_MULTIPART_REQUEST_BYTES, Refused};
+use crate::auxiliary::Route;
 use crate::frame::{Frames, xid_of};
 use crate::handshake::{Established, LINGER};
 use crate::outbox::{Backlog, Outbox, PAUSE_BYTES, Queue, Sender, weight_bytes};
@@ -24,8 +26,19 @@ const WRITE_BYTES: usize = 64 * 1024;
 /// The transaction id of our own ECHO_REQUESTs.
 const PROBE_XID: u32 = 0x7072_6f62;
 
-/// Runs an established connection of `hub` to its end: the events from `Up` to `Down`.
-pub(crate) async fn run(hub: &Hub, conn: ConnId, origin: Origin, established: Established) {
+/// How long a connection that may lose messages may be silent before its peer is asked, at most;
+/// twice that is below the 30 s of OpenFlow 1.3.5 section 6.3.6.
+const MAX_DATAGRAM_PROBE: Duration = Duration::from_secs(10);
+
+/// Runs an established connection of `hub` to its end: the events from `Up` to `Down`. A main one
+/// has others beside it as long, by its `route`.
+pub(crate) async fn run(
+    hub: &Hub,
+    conn: ConnId,
+    origin: Origin,
+    established: Established,
+    route: Option<Route>,
+) {
     let Established {
         mut frames,
         writer,
@@ -34,9 +47,13 @@ pub(crate) async fn run(hub: &Hub, conn: ConnId, origin: Origin, established: Es
     let version = codec.version;
     let (outbox, queue) = Outbox::new(hub.pending_bytes.clone());
     let backlog = outbox.backlog.clone();
+    let datagrams = origin.is_datagrams();
+    let probe_interval = probe_interval(hub.settings.probe_interval, datagrams);
     let link = Link {
         conn,
         hub,
+        datagrams,
+        probe_interval,
         backlog: &backlog,
         codec,
     };
@@ -49,19 +66,21 @@ pub(crate) async fn run(hub: &Hub, conn: ConnId, origin: Origin, established: Es
     if link.tell(up).await.is_err() {
         return;
     }
+    let beside = route.map(|route| hub.connect_beside(conn, &route, version));
     let mut writing = pin!(link.write(queue, writer));
     let mut written = false;
     let reason = tokio::select! {
         Err(reason) = link.read(&mut frames, outbox) => reason,
         end = &mut writing => {
             written = true;
-            end.map_or_else(Reason::Io, |()| Reason::ClosedHere)
+            end.map_or_else(Reason::from, |()| Reason::ClosedHere)
         }
         () = backlog.hang_up.notified() => match backlog.overflowed.load(SeqCst) {
             true => Reason::Overflow,
             false => Reason::ClosedHere,
         },
     };
+    drop(beside);
     let _ = link.tell(Event::Down { conn, reason }).await;
     let farewell = async {
         if !written {
@@ -72,10 +91,21 @@ pub(crate) async fn run(hub: &Hub, conn: ConnId, origin: Origin, established: Es
     let _ = timeout(LINGER, farewell).await;
 }
 
+/// How long the peer may be silent before it is asked; zero: for ever.
+fn probe_interval(configured: Duration, datagrams: bool) -> Duration {
+    match datagrams {
+        true if configured.is_zero() => MAX_DATAGRAM_PROBE,
+        true => configured.min(MAX_DATAGRAM_PROBE),
+        false => configured,
+    }
+}
+
 /// What the two halves of a connection share.
 struct Link<'a> {
     conn: ConnId,
     hub: &'a Hub,
+    datagrams: bool,
+    probe_interval: Duration,
     backlog: &'a Backlog,
     codec: Codec,
 }
@@ -104,6 +134,12 @@ impl Link<'_> {
                 }
                 Err(reason) => return Err(reason),
             };
+            if let Ok(Some((_, Message::Error(error)))) = &received
+                && self.datagrams
+                && error.error == BadRequest::BAD_VERSION
+            {
+                return Err(Reason::Refused(error.error.to_string()));
+            }
             let refused = received.as_ref().err().filter(|refused| refused.fatal);
             let fatal = refused.map(|refused| Reason::Malformed(refused.cause));
             if let Some(event) = self.event(head, received) {
@@ -146,7 +182,7 @@ impl Link<'_> {
     async fn wait_for_writer(&self) -> Result<(), Reason> {
         while self.backlog.pending_bytes() > PAUSE_BYTES {
             let progress = self.backlog.progress.notified();
-            let taken = within(2 * self.hub.settings.probe_interval, progress).await;
+            let taken = within(2 * self.probe_interval, progress).await;
             taken.ok_or(Reason::Inactive)?;
         }
         Ok(())
@@ -155,7 +191,7 @@ impl Link<'_> {
     /// Waits for the next frame, as [`Frames::ready`]; asks a silent peer whether it is there.
     /// Errors: Inactive.
     async fn next_frame(&self, frames: &mut Frames, outbox: &Outbox) -> Result<usize, Reason> {
-        let interval = self.hub.settings.probe_interval;
+        let interval = self.probe_interval;
         if let Some(ready) = within(interval, frames.ready()).await {
             return ready;
         }
@@ -211,5 +247,22 @@ async fn within<T>(limit: Duration, future: impl Future<Output = T>) -> Option<T
     match limit.is_zero() {
         true => Some(future.await),
         false => timeout(limit, future).await.ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_that_may_lose_messages_end_after_less_than_30_s_of_silence() {
+        let seconds = Duration::from_secs;
+        for (configured, datagrams, wanted) in
+            [(0, 0, 10), (5, 0, 5), (60, 0, 10), (0, 1, 0), (60, 1, 60)]
+        {
+            let interval = probe_interval(seconds(configured), datagrams == 0);
+            assert_eq!(interval, seconds(wanted));
+        }
+        assert!(2 * MAX_DATAGRAM_PROBE < seconds(30));
     }
 }

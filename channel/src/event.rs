@@ -1,5 +1,6 @@
 //! What connections tell their owner: up, messages, down, and why.
 
+use std::net::SocketAddr;
 use std::{fmt, io};
 
 use bofuss_oflib::message::ErrorMsg;
@@ -7,7 +8,7 @@ use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{DecodeError, EncodeError, Message, Version};
 
 use crate::handshake::HELLO_TIMEOUT;
-use crate::{ActiveAddress, PassiveAddress, Sender, tls};
+use crate::{ActiveAddress, PassiveAddress, Sender, Transport, tls};
 
 /// Names a connection. Never used again in a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -25,6 +26,27 @@ pub enum Origin {
         /// The peer's IP address and port, or its process.
         peer: String,
     },
+    /// We connected beside a main connection that is up.
+    Auxiliary {
+        /// The main connection.
+        main: ConnId,
+        /// Its number there, from 1.
+        id: u8,
+        /// What it is made of.
+        transport: Transport,
+        /// The same host.
+        peer: SocketAddr,
+    },
+}
+
+impl Origin {
+    /// Whether what is sent may be lost.
+    pub fn is_datagrams(&self) -> bool {
+        match self {
+            Self::Auxiliary { transport, .. } => *transport == Transport::Udp,
+            Self::Active(_) | Self::Passive { .. } => false,
+        }
+    }
 }
 
 impl fmt::Display for Origin {
@@ -32,6 +54,12 @@ impl fmt::Display for Origin {
         match self {
             Self::Active(address) => write!(f, "{address}"),
             Self::Passive { listener, peer } => write!(f, "{peer} on {listener}"),
+            Self::Auxiliary {
+                id,
+                transport,
+                peer,
+                ..
+            } => write!(f, "{transport}:{peer} (auxiliary {id})"),
         }
     }
 }

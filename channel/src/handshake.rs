@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bofuss_oflib::error::HelloFailed;
+use bofuss_oflib::error::{BadRequest, HelloFailed};
 use bofuss_oflib::message::{ErrorMsg, Hello, MESSAGES};
 use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Catalogue, Codec, Message, Version};
@@ -15,7 +15,7 @@ use crate::frame::{Frames, is_tls, xid_of};
 use crate::stream::Stream;
 
 /// The longest wait for a connection, and then for the peer's HELLO.
-pub const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
+pub const HELLO_TIMEOUT: Duration = Duration::from_secs(4);
 /// The longest time to write what was sent before the end, and to wait for the peer's end.
 pub(crate) const LINGER: Duration = Duration::from_secs(1);
 
@@ -28,12 +28,14 @@ pub(crate) struct Established {
 
 impl Established {
     /// Exchanges HELLOs on a new stream; on failure sends the ERROR that says why and closes.
+    /// `datagrams`: whether what is sent may be lost.
     ///
     /// Panics: if `versions` is empty.
     pub(crate) async fn new(
         stream: Stream,
         versions: &[Version],
         catalogue: &Arc<Catalogue>,
+        datagrams: bool,
     ) -> Result<Self, Reason> {
         let (reader, mut writer) = tokio::io::split(stream);
         let mut frames = Frames::new(reader);
@@ -58,7 +60,7 @@ impl Established {
             }
             Err(reason) => reason,
         };
-        if let Some(error) = answer(&reason, &first) {
+        if let Some(error) = answer(&reason, &first, datagrams) {
             // The lower of the two headers' versions: the peer can read it.
             codec.version = Version(first[0]).clamp(Version(1), highest);
             let error = encoded(&codec, xid_of(&first), &Message::Error(error));
@@ -115,9 +117,11 @@ fn judge(codec: &Codec, first: &[u8], versions: &[Version]) -> Result<Version, R
 }
 
 /// What the peer is told; an ERROR is never answered.
-fn answer(reason: &Reason, first: &[u8]) -> Option<ErrorMsg> {
+fn answer(reason: &Reason, first: &[u8], datagrams: bool) -> Option<ErrorMsg> {
     match reason {
         Reason::Refused(_) => None,
+        // The peer's HELLO may be lost: section 6.3.6 has it begin anew.
+        Reason::NotHello(_) if datagrams => Some(ErrorMsg::quoting(BadRequest::BAD_VERSION, first)),
         Reason::Malformed(cause) => Some(ErrorMsg::quoting(cause.error, first)),
         explained => Some(ErrorMsg {
             error: HelloFailed::INCOMPATIBLE,

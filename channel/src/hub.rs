@@ -10,10 +10,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::AbortHandle;
 use tokio::time::sleep;
 
+use crate::auxiliary::Route;
 use crate::handshake::Established;
 use crate::stream::{self, Acceptor, Raw, Stream};
 use crate::{
-    ActiveAddress, ConnId, Endpoint, Event, Origin, PassiveAddress, Reason, Tls, connection,
+    ActiveAddress, Auxiliary, ConnId, Endpoint, Event, Origin, PassiveAddress, Reason, Tls,
+    Transport, connection,
 };
 
 /// The most connections that a listener holds; further ones are closed at once and counted.
@@ -33,6 +35,9 @@ pub struct Settings {
     pub probe_interval: Duration,
     /// The longest wait between two tries to connect.
     pub max_backoff: Duration,
+    /// What there is to be beside each main connection to a host, numbered from 1; at most
+    /// [`MAX_AUXILIARIES`](crate::MAX_AUXILIARIES).
+    pub auxiliaries: Vec<Auxiliary>,
     /// What `ssl:` and `pssl:` need.
     pub tls: Option<Tls>,
 }
@@ -45,6 +50,7 @@ impl Settings {
             catalogue,
             probe_interval: Duration::from_secs(5),
             max_backoff: Duration::from_secs(8),
+            auxiliaries: Vec::new(),
             tls: None,
         }
     }
@@ -77,7 +83,35 @@ impl Hub {
 
     /// Connects to `address`, and again whenever the connection fails or ends.
     pub fn connect(&self, address: ActiveAddress) -> Target {
-        Target(tokio::spawn(self.clone().pursue(address)).abort_handle())
+        let origin = Origin::Active(address.clone());
+        Target(tokio::spawn(self.clone().pursue(origin, Goal::Main(address))).abort_handle())
+    }
+
+    /// Connects beside a main connection of `version` that took this route, again and again.
+    pub(crate) fn connect_beside(
+        &self,
+        main: ConnId,
+        route: &Route,
+        version: Version,
+    ) -> Vec<Target> {
+        let has = version.has_auxiliary_connections();
+        let wanted = (1..=u8::MAX).zip(&self.settings.auxiliaries);
+        let connect = |(id, auxiliary): (u8, &Auxiliary)| {
+            let mut route = route.clone();
+            let transport = auxiliary.transport;
+            route
+                .peer
+                .set_port(auxiliary.port.unwrap_or(route.peer.port()));
+            let origin = Origin::Auxiliary {
+                main,
+                id,
+                transport,
+                peer: route.peer,
+            };
+            let goal = Goal::Beside(route, transport, version);
+            Target(tokio::spawn(self.clone().pursue(origin, goal)).abort_handle())
+        };
+        wanted.filter(|_| has).map(connect).collect()
     }
 
     /// Listens on `address`. A unix socket's file gets the permission bits `unix_mode`; one that
@@ -102,20 +136,15 @@ impl Hub {
     }
 
     /// Connects, runs the connection, and starts again.
-    async fn pursue(self, address: ActiveAddress) {
+    async fn pursue(self, origin: Origin, goal: Goal) {
         let mut wait = FIRST_BACKOFF;
         let mut told = String::new();
         while !self.events.is_closed() {
-            let origin = Origin::Active(address.clone());
-            let attempt = async {
-                self.refresh_tls().await;
-                let tls = self.settings.tls.as_ref();
-                self.establish(stream::open(&address, tls).await?).await
-            };
-            match attempt.await {
-                Ok(established) => {
+            match self.reach(&goal).await {
+                Ok((established, route)) => {
                     // A task of its own, which outlives the target.
-                    let _ = tokio::spawn(self.clone().run(origin, established)).await;
+                    let running = self.clone().run(origin.clone(), established, route);
+                    let _ = tokio::spawn(running).await;
                     wait = FIRST_BACKOFF;
                     told.clear();
                 }
@@ -123,12 +152,32 @@ impl Hub {
                     let text = reason.to_string();
                     if text != told {
                         told = text;
+                        let origin = origin.clone();
                         let _ = self.events.send(Event::Failed { origin, reason }).await;
                     }
                 }
             }
             sleep(wait).await;
             wait = (2 * wait).min(self.settings.max_backoff);
+        }
+    }
+
+    /// Connects and agrees on a version.
+    async fn reach(&self, goal: &Goal) -> Result<(Established, Option<Route>), Reason> {
+        self.refresh_tls().await;
+        let tls = self.settings.tls.as_ref();
+        match goal {
+            Goal::Main(address) => {
+                let (stream, route) = stream::open(address, tls).await?;
+                Ok((self.establish(stream).await?, route))
+            }
+            Goal::Beside(route, transport, version) => {
+                let stream = route.open(*transport, tls).await?;
+                let (versions, catalogue) = ([*version], &self.settings.catalogue);
+                let datagrams = *transport == Transport::Udp;
+                let agreed = Established::new(stream, &versions, catalogue, datagrams).await?;
+                Ok((agreed, None))
+            }
         }
     }
 
@@ -172,7 +221,7 @@ impl Hub {
             self.establish(stream.ready(tls).await?).await
         };
         match attempt.await {
-            Ok(established) => self.run(origin, established).await,
+            Ok(established) => self.run(origin, established, None).await,
             Err(reason) => {
                 let _ = self.events.send(Event::Failed { origin, reason }).await;
             }
@@ -188,13 +237,21 @@ impl Hub {
 
     async fn establish(&self, stream: Stream) -> Result<Established, Reason> {
         let settings = &self.settings;
-        Established::new(stream, &settings.versions, &settings.catalogue).await
+        Established::new(stream, &settings.versions, &settings.catalogue, false).await
     }
 
-    async fn run(self, origin: Origin, established: Established) {
+    async fn run(self, origin: Origin, established: Established, route: Option<Route>) {
         let conn = ConnId(self.next_id.fetch_add(1, Relaxed));
-        connection::run(&self, conn, origin, established).await;
+        connection::run(&self, conn, origin, established, route).await;
     }
+}
+
+/// What is to be reached.
+enum Goal {
+    /// A peer, by its address.
+    Main(ActiveAddress),
+    /// The peer of a main connection, by its route, with the same version.
+    Beside(Route, Transport, Version),
 }
 
 /// An address that is connected to. When dropped, nothing connects again; a connection that is up

@@ -7,8 +7,10 @@
 
 mod address;
 mod assemble;
+mod auxiliary;
 mod client;
 mod connection;
+mod datagrams;
 mod event;
 mod frame;
 mod handshake;
@@ -23,6 +25,7 @@ mod tests;
 
 pub use address::{ActiveAddress, AddressError, DEFAULT_PORT, Endpoint, PassiveAddress};
 pub use assemble::{MAX_MULTIPART_REQUEST_BYTES, MAX_SEQUENCES};
+pub use auxiliary::{Auxiliary, MAX_AUXILIARIES, Transport};
 pub use client::{Client, ClientError};
 pub use event::{ConnId, Event, Origin, Reason};
 pub use handshake::HELLO_TIMEOUT;

@@ -7,7 +7,9 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream, lookup_host};
 use tokio::time::timeout;
 
+use crate::auxiliary::Route;
 use crate::handshake::HELLO_TIMEOUT;
+use crate::tls::identity;
 use crate::{ActiveAddress, Endpoint, PassiveAddress, Reason, Tls};
 
 /// What every kind of stream can do.
@@ -17,35 +19,39 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 /// A stream of any kind.
 pub(crate) type Stream = Box<dyn Duplex>;
 
-/// Connects, to the first address of a host that answers.
+/// Connects, to the first address of a host that answers; tells the way to it, but for unix.
 ///
 /// Errors: UnknownHost, ConnectTimeout, those of TLS, or the socket's.
-pub(crate) async fn open(address: &ActiveAddress, tls: Option<&Tls>) -> Result<Stream, Reason> {
+pub(crate) async fn open(
+    address: &ActiveAddress,
+    tls: Option<&Tls>,
+) -> Result<(Stream, Option<Route>), Reason> {
     match &address.0 {
-        Endpoint::Tcp { host, port } => Ok(Box::new(in_time(open_tcp(host, *port)).await?)),
+        Endpoint::Tcp { host, port } => {
+            let (stream, route) = in_time(open_tcp(host, *port)).await?;
+            Ok((Box::new(stream), Some(route)))
+        }
         Endpoint::Tls { host, port } => {
-            let tls = tls.ok_or_else(no_identity)?;
-            tls.connect(host, in_time(open_tcp(host, *port)).await?)
-                .await
+            let tls = identity(tls)?;
+            let (stream, route) = in_time(open_tcp(host, *port)).await?;
+            Ok((tls.connect(host, stream).await?, Some(route)))
         }
         Endpoint::Unix(path) => {
             let connecting = async { Ok(UnixStream::connect(path).await?) };
-            Ok(Box::new(in_time(connecting).await?))
+            Ok((Box::new(in_time(connecting).await?), None))
         }
     }
 }
 
-/// Who has no certificate speaks no TLS.
-fn no_identity() -> Reason {
-    Reason::Tls("this side has no certificate".into())
-}
-
-async fn in_time<T>(opening: impl Future<Output = Result<T, Reason>>) -> Result<T, Reason> {
+/// Gives up after [`HELLO_TIMEOUT`]. Errors: ConnectTimeout.
+pub(crate) async fn in_time<T>(
+    opening: impl Future<Output = Result<T, Reason>>,
+) -> Result<T, Reason> {
     let opened = timeout(HELLO_TIMEOUT, opening).await;
     opened.unwrap_or(Err(Reason::ConnectTimeout))
 }
 
-async fn open_tcp(host: &str, port: u16) -> Result<TcpStream, Reason> {
+async fn open_tcp(host: &str, port: u16) -> Result<(TcpStream, Route), Reason> {
     let unknown = |error| Reason::UnknownHost {
         host: host.into(),
         error,
@@ -53,7 +59,14 @@ async fn open_tcp(host: &str, port: u16) -> Result<TcpStream, Reason> {
     let mut last = unknown(io::ErrorKind::NotFound.into());
     for address in lookup_host((host, port)).await.map_err(unknown)? {
         match TcpStream::connect(address).await {
-            Ok(stream) => return Ok(tcp(stream)?),
+            Ok(stream) => {
+                let route = Route {
+                    host: host.into(),
+                    local: stream.local_addr()?,
+                    peer: address,
+                };
+                return Ok((tcp(stream)?, route));
+            }
             Err(error) => last = error.into(),
         }
     }
@@ -61,7 +74,7 @@ async fn open_tcp(host: &str, port: u16) -> Result<TcpStream, Reason> {
 }
 
 /// Small messages leave at once.
-fn tcp(stream: TcpStream) -> io::Result<TcpStream> {
+pub(crate) fn tcp(stream: TcpStream) -> io::Result<TcpStream> {
     stream.set_nodelay(true)?;
     Ok(stream)
 }
@@ -77,7 +90,7 @@ impl Raw {
     pub(crate) async fn ready(self, tls: Option<&Tls>) -> Result<Stream, Reason> {
         match self {
             Self::Plain(stream) => Ok(stream),
-            Self::Tls(stream) => tls.ok_or_else(no_identity)?.accept(stream).await,
+            Self::Tls(stream) => identity(tls)?.accept(stream).await,
         }
     }
 }

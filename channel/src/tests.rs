@@ -187,7 +187,7 @@ async fn versions_are_agreed_by_bitmap_and_by_the_old_rule() {
             }
         };
         let catalogue = Arc::default();
-        let establishing = Established::new(stream, ours, &catalogue);
+        let establishing = Established::new(stream, ours, &catalogue, false);
         let (established, told) = tokio::join!(establishing, peer_reads);
         match (established, expected) {
             (Ok(established), Ok(version)) => assert_eq!(established.codec.version, *version),
@@ -265,7 +265,7 @@ async fn a_peer_without_hello_is_given_up_after_five_seconds() {
     let start = Instant::now();
     let origin = Origin::Active("unix:memory".parse().unwrap());
     tokio::spawn(hub.serve(origin, Raw::Plain(Box::new(ours)), None));
-    assert_eq!(failed(&mut events).await, "no HELLO within 5 s");
+    assert_eq!(failed(&mut events).await, "no HELLO within 4 s");
     assert_eq!(start.elapsed(), HELLO_TIMEOUT);
 }
 

@@ -110,6 +110,11 @@ impl Tls {
     }
 }
 
+/// What TLS needs, if it is there.
+pub(crate) fn identity(tls: Option<&Tls>) -> Result<&Tls, Reason> {
+    tls.ok_or_else(|| Reason::Tls("this side has no certificate".into()))
+}
+
 /// Waits for the handshake; on failure lets the peer read the alert that says why.
 async fn shake<S: Duplex + 'static>(
     shaking: impl Future<Output = Result<S, (io::Error, TcpStream)>>,

@@ -307,7 +307,7 @@ async fn a_peer_that_says_nothing_on_a_tls_port_is_given_up() {
     let ca = Ca::new();
     let (_hub, _listener, mut events, port) = listening("pssl", identity(&ca, "127.0.0.1")).await;
     let mut peer = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
-    assert_eq!(failed(&mut events).await, "no TLS within 5 s");
+    assert_eq!(failed(&mut events).await, "no TLS within 4 s");
     assert_eq!(peer.read(&mut [0; 8]).await.unwrap(), 0);
     // The same where we connect.
     let silent = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
@@ -315,7 +315,7 @@ async fn a_peer_that_says_nothing_on_a_tls_port_is_given_up() {
     let port = silent.local_addr().unwrap().port();
     let _target = hub.connect(format!("ssl:127.0.0.1:{port}").parse().unwrap());
     let (mut stream, _) = silent.accept().await.unwrap();
-    assert_eq!(failed(&mut events).await, "no TLS within 5 s");
+    assert_eq!(failed(&mut events).await, "no TLS within 4 s");
     stream.shutdown().await.unwrap();
 }
 

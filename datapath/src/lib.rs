@@ -42,7 +42,7 @@ pub use queues::{MAX_QUEUES, MAX_QUEUES_PER_PORT, MAX_WAITING_BYTES, QueueError}
 pub use scheduler::{
     DEFAULT_QUEUE, Egress, MAX_QUEUE_BYTES, MAX_QUEUE_PACKETS, Queue, QueueSpec, Rate,
 };
-pub use select::Algorithm;
+pub use select::{Algorithm, flow_hash};
 pub use sink::{DropReason, Lost, PacketInEvent, Sink, Step};
 pub use table::{Entry, EntryKey, Table};
 

@@ -154,7 +154,7 @@ impl Selector {
     pub(crate) fn choose(&mut self, packet: &Packet, keep: bool) -> Option<usize> {
         let mut state = self.state;
         let number = match self.algorithm {
-            Algorithm::Hash => self.hash(packet),
+            Algorithm::Hash => flow_hash(packet, self.seed),
             Algorithm::RoundRobin => {
                 state = state.wrapping_add(1);
                 // Counting with reversed bits spreads each bucket's turns evenly.
@@ -172,20 +172,22 @@ impl Selector {
         let slot = self.slots[number as usize & (self.slots.len() - 1)];
         (slot != NOBODY).then_some(slot.into())
     }
+}
 
-    fn hash(&self, packet: &Packet) -> u64 {
-        let ports = if packet.is_fragment() { &[] } else { PORTS };
-        let mut hash = self.seed ^ GOLDEN;
-        for field in ADDRESSES.iter().chain(ports) {
-            if let Some(value) = packet.key().get(field, &mut ()) {
-                hash = mix(
-                    mix(hash, value as u64),
-                    (value >> 64) as u64 ^ u64::from(field.id),
-                );
-            }
+/// A number that is the same for all packets of a flow: of its addresses, and its ports unless it
+/// is in fragments.
+pub fn flow_hash(packet: &Packet, seed: u64) -> u64 {
+    let ports = if packet.is_fragment() { &[] } else { PORTS };
+    let mut hash = seed ^ GOLDEN;
+    for field in ADDRESSES.iter().chain(ports) {
+        if let Some(value) = packet.key().get(field, &mut ()) {
+            hash = mix(
+                mix(hash, value as u64),
+                (value >> 64) as u64 ^ u64::from(field.id),
+            );
         }
-        hash ^ hash >> 32
     }
+    hash ^ hash >> 32
 }
 
 /// How many of `count` slots each weight gets: those with the largest remainders get one more.

@@ -4,6 +4,7 @@
 #![allow(rustdoc::broken_intra_doc_links)]
 
 mod find;
+mod meter;
 mod queue;
 mod show;
 mod verbs;

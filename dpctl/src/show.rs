@@ -112,6 +112,8 @@ fn show_body(body: &ReplyBody) {
         ReplyBody::TableFeatures(tables) => tables.iter().for_each(|table| show_table(&table.0)),
         ReplyBody::PortStats(ports) => ports.iter().for_each(show_port_stats),
         ReplyBody::Queue(queues) => queues.iter().for_each(queue::show_stats),
+        ReplyBody::MeterConfig(meters) => meters.iter().for_each(|one| println!(" {}", Text(one))),
+        ReplyBody::Meter(meters) => meters.iter().for_each(|one| println!(" {}", Text(one))),
         ReplyBody::PortDesc(ports) => ports.iter().for_each(show_port),
         body => println!(
             "{}",

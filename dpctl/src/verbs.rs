@@ -16,7 +16,7 @@ use bofuss_oflib::types::{BufferId, GroupId, MaxLen};
 use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Action, Catalogue, Match, Message, PortNo, Version};
 
-use crate::{Failure, find, queue, show};
+use crate::{Failure, find, meter, queue, show};
 
 /// Name, arguments, and what it does, of each verb.
 const VERBS: &[(&str, &str, &str)] = &[
@@ -58,6 +58,22 @@ const VERBS: &[(&str, &str, &str)] = &[
     ("dump-groups", "", "the groups"),
     ("dump-group-stats", "[group_id=N]", "group counters"),
     ("dump-group-features", "", "what groups can do"),
+    (
+        "add-meter",
+        "METER",
+        "add a meter: meter=1,pktps,burst,band=type=drop,rate=100,burst_size=10",
+    ),
+    ("mod-meter", "METER", "change a meter's unit and bands"),
+    ("del-meters", "[meter=N]", "delete a meter, or all"),
+    (
+        "meter-mod",
+        "ARGUMENTS [BAND...]",
+        "as BOFUSS writes it: cmd=add,flags=2,meter=1 drop:rate=100",
+    ),
+    ("dump-meters", "[meter=N]", "the meters"),
+    ("meter-config", "[N]", "the meters"),
+    ("meter-stats", "[meter=N]", "meter counters"),
+    ("meter-features", "", "what meters can do"),
     (
         "packet-out",
         "IN_PORT ACTIONS HEX...",
@@ -227,7 +243,8 @@ struct Command {
 impl Command {
     /// What a verb with these arguments sends. Errors: which argument is wrong, and why.
     fn requests(&self, verb: &str, arguments: &[&str]) -> Result<Requests, Failure> {
-        if let Some(requests) = queue::requests(verb, arguments)? {
+        let others = queue::requests(verb, arguments)?;
+        if let Some(requests) = others.or(meter::requests(verb, arguments)?) {
             return Ok(requests);
         }
         let multipart = |body| Message::MultipartRequest(MultipartRequest::from(body));
@@ -353,7 +370,7 @@ impl Command {
 }
 
 /// The error for a verb with arguments that it does not take.
-fn misused(verb: &str) -> Failure {
+pub(crate) fn misused(verb: &str) -> Failure {
     let row = VERBS.iter().find(|(name, ..)| *name == verb);
     let takes = match row.map_or("", |(_, arguments, _)| arguments) {
         "" => "no arguments",

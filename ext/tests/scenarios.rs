@@ -193,6 +193,15 @@ impl Face for Recorder {
                 self.0
                     .push(format!("{conn} {name} {} data={data}", args.join(" ")));
             }
+            Message::FeaturesReply(f) if f.auxiliary_id != 0 => {
+                let id = f.auxiliary_id;
+                self.0
+                    .push(format!("{conn} FEATURES_REPLY auxiliary_id={id}"));
+            }
+            Message::GetConfigReply(c) => self
+                .0
+                .push(format!("{conn} config {} {}", c.flags.0, c.miss_send_len)),
+            Message::GetAsyncReply(a) => self.0.push(format!("{conn} async {}", Text(&a))),
             other => self.0.push(format!("{conn} {}", other.name())),
         }
     }
@@ -452,6 +461,14 @@ impl Stage {
                 };
                 let conn = ConnId(words[1].parse().unwrap());
                 self.speaks(conn, version);
+                if let Some(at) = words.iter().position(|word| *word == "beside") {
+                    let main = ConnId(words[at + 1].parse().unwrap());
+                    let (id, datagrams) = (words[at + 2].parse().unwrap(), words.len() > at + 3);
+                    if !self.switch.connected_beside(main, conn, id, datagrams) {
+                        self.face.0.push(format!("{} is not there", main.0));
+                    }
+                    return;
+                }
                 self.switch.connected(self.now, conn, version, controller);
             }
             "disconnect" => {

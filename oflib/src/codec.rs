@@ -44,6 +44,11 @@ impl Version {
         self != Self::V1_0
     }
 
+    /// Whether a controller may have auxiliary connections beside its main one.
+    pub fn has_auxiliary_connections(self) -> bool {
+        self >= Self::V1_3
+    }
+
     /// Whether messages of this type come in parts.
     pub fn is_multipart(self, ty: u8) -> bool {
         match self {

@@ -10,7 +10,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use bofuss_agent::FailMode;
-use bofuss_channel::{ActiveAddress, PassiveAddress, Tls, TlsFiles};
+use bofuss_channel::{ActiveAddress, Auxiliary, MAX_AUXILIARIES, PassiveAddress, Tls, TlsFiles};
 use bofuss_datapath::{Algorithm, Engine};
 use bofuss_oflib::types::GroupId;
 use bofuss_ports::AfPacketOptions;
@@ -56,6 +56,11 @@ pub struct Options {
     #[arg(long = "controller", value_name = "ADDRESS")]
     #[serde(rename = "controller")]
     pub controllers: Vec<String>,
+    /// An auxiliary connection beside each one to a controller's HOST: tcp, ssl or udp, as udp:6654
+    /// if the port is another. Repeat for more; the first has auxiliary id 1.
+    #[arg(long = "aux", value_name = "KIND[:PORT]")]
+    #[serde(rename = "aux")]
+    pub auxiliaries: Vec<String>,
     /// Where to wait for controllers and tools: ptcp:[PORT][:HOST], pssl:[PORT][:HOST] or
     /// punix:FILE. Repeat for more.
     #[arg(long = "listen", value_name = "ADDRESS")]
@@ -129,6 +134,8 @@ pub struct Config {
     pub queues: Vec<QueueConfig>,
     /// Its controllers.
     pub controllers: Vec<ActiveAddress>,
+    /// What is beside each connection to a controller.
+    pub auxiliaries: Vec<Auxiliary>,
     /// Where it listens.
     pub listen: Vec<PassiveAddress>,
     /// Its certificate and CAs, if it speaks TLS.
@@ -188,6 +195,7 @@ impl Options {
             port_rates: list(self.port_rates, file.port_rates),
             queues: list(self.queues, file.queues),
             controllers: list(self.controllers, file.controllers),
+            auxiliaries: list(self.auxiliaries, file.auxiliaries),
             listen: list(self.listen, file.listen),
             private_key: self.private_key.or(file.private_key),
             certificate: self.certificate.or(file.certificate),
@@ -216,6 +224,10 @@ impl Options {
         let profile = self.profile.as_deref().map(Profile::read).transpose()?;
         let tables = table_sizes(&self, profile.as_ref())?;
         let tls = tls(&self)?;
+        let auxiliaries = addresses("--aux", &self.auxiliaries)?;
+        if auxiliaries.len() > MAX_AUXILIARIES {
+            return Err(format!("--aux: at most {MAX_AUXILIARIES} of them"));
+        }
         let name = self.name.unwrap_or_else(|| "s0".into());
         rundir::check_name(&name)?;
         let fail_mode = match self.fail_mode.as_deref() {
@@ -239,6 +251,7 @@ impl Options {
             queues,
             ports,
             controllers: addresses("--controller", &self.controllers)?,
+            auxiliaries,
             listen: addresses("--listen", &self.listen)?,
             tls,
             fail_mode,
@@ -380,8 +393,9 @@ fn tls(options: &Options) -> Result<Option<Tls>, String> {
         })
         .map(Some),
         (None, None, None) => {
-            let mut all = options.controllers.iter().chain(&options.listen);
-            match all.find(|text| text.starts_with("ssl:") || text.starts_with("pssl:")) {
+            let all = options.controllers.iter().chain(&options.listen);
+            let mut all = all.chain(&options.auxiliaries);
+            match all.find(|text| text.starts_with("ssl") || text.starts_with("pssl")) {
                 Some(text) => Err(format!(
                     "{text} needs --private-key, --certificate and --ca-cert"
                 )),
@@ -448,6 +462,20 @@ mod tests {
         let mut led = options(&[]);
         led.controllers.push("tcp:127.0.0.1".into());
         assert_eq!(led.resolve().expect("is right").fail_mode, FailMode::Secure);
+    }
+
+    #[test]
+    fn as_many_auxiliary_connections_as_there_are_numbers() {
+        for (count, right) in [(MAX_AUXILIARIES, true), (MAX_AUXILIARIES + 1, false)] {
+            let mut many = options(&[]);
+            many.auxiliaries = vec!["udp".into(); count];
+            assert_eq!(many.resolve().is_ok(), right);
+        }
+        for wrong in ["dtls", "tcp:0", "udp:", "ssl"] {
+            let mut one = options(&[]);
+            one.auxiliaries.push(wrong.into());
+            assert!(one.resolve().is_err(), "{wrong}");
+        }
     }
 
     #[test]

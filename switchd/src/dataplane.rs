@@ -13,7 +13,7 @@ use bofuss_channel::{ActiveAddress, Event, Origin, Reason};
 use bofuss_datapath::Time;
 use bofuss_frame::{Frame, Pool};
 use bofuss_oflib::message::multipart::PortStats;
-use bofuss_oflib::{EncodeError, PortNo};
+use bofuss_oflib::{EncodeError, PortNo, Version};
 use bofuss_ports::{AfPacketOptions, BATCH_FRAMES, LinkEvent, LinkMonitor, PortError};
 use rustix::event::{Timespec, epoll};
 use rustix::time::{
@@ -307,15 +307,10 @@ impl Plane {
                 version,
                 sender,
             } => {
-                // A controller that was given up while it was being reached is left at once.
-                if !become_config::is_wanted(&self.controllers, &origin) {
-                    return;
+                if self.connect(now, conn_id(conn), version, &origin) {
+                    info!("{origin}: connected, OpenFlow {version}");
+                    self.face.add_sender(conn_id(conn), sender, origin);
                 }
-                info!("{origin}: connected, OpenFlow {version}");
-                let is_controller = matches!(origin, Origin::Active(_));
-                self.face.add_sender(conn_id(conn), sender, origin);
-                self.switch
-                    .connected(now, conn_id(conn), version, is_controller);
             }
             Event::Message {
                 conn,
@@ -365,6 +360,26 @@ impl Plane {
                 reason: reason @ (Reason::Io(_) | Reason::PeerClosed),
             } => debug!("{origin}: {reason}"),
             Event::Failed { origin, reason } => warn!("{origin}: {reason}"),
+        }
+    }
+
+    /// Tells the switch of a connection. `false` if nobody wants it any more: the controller was
+    /// given up while it was being reached, or the connection that this one is beside is gone.
+    fn connect(&mut self, now: Time, conn: ConnId, version: Version, origin: &Origin) -> bool {
+        if !become_config::is_wanted(&self.controllers, origin) {
+            return false;
+        }
+        match origin {
+            Origin::Active(_) | Origin::Passive { .. } => {
+                let is_controller = matches!(origin, Origin::Active(_));
+                self.switch.connected(now, conn, version, is_controller);
+                true
+            }
+            Origin::Auxiliary { main, id, .. } => {
+                let datagrams = origin.is_datagrams();
+                self.switch
+                    .connected_beside(conn_id(*main), conn, *id, datagrams)
+            }
         }
     }
 

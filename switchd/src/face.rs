@@ -194,9 +194,14 @@ impl PlaneFace {
         self.senders.insert(conn, (sender, origin));
     }
 
-    /// Gives up a connection; how it came about.
+    /// Gives up a connection, and those beside it; how it came about.
     pub fn remove_sender(&mut self, conn: ConnId) -> Option<Origin> {
-        self.senders.remove(&conn).map(|(_, origin)| origin)
+        let (_, gone) = self.senders.remove(&conn)?;
+        self.senders.retain(|_, (_, origin)| match origin {
+            Origin::Auxiliary { main, .. } => conn_id(*main) != conn,
+            Origin::Active(_) | Origin::Passive { .. } => true,
+        });
+        Some(gone)
     }
 
     /// The peers, one in a line, with the packet-ins that `lost` says each did not get.

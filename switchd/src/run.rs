@@ -209,6 +209,7 @@ pub async fn start(
     settings.probe_interval = config.probe_interval;
     settings.max_backoff = config.max_backoff;
     settings.tls = config.tls;
+    settings.auxiliaries = config.auxiliaries;
     let queue = Queue { to, wake };
     let hub = Hub::new(settings, forward(queue.clone()));
     let own = PassiveAddress(Endpoint::Unix(socket.clone()));

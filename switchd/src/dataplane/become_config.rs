@@ -203,6 +203,6 @@ pub(super) fn make_queue(
 pub(super) fn is_wanted(controllers: &[ActiveAddress], origin: &Origin) -> bool {
     match origin {
         Origin::Active(address) => controllers.contains(address),
-        Origin::Passive { .. } => true,
+        Origin::Passive { .. } | Origin::Auxiliary { .. } => true,
     }
 }

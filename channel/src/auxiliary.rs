@@ -1,0 +1,105 @@
+//! Auxiliary connections: how they are configured, and how they reach the peer of the main one.
+
+use std::net::SocketAddr;
+use std::{fmt, str::FromStr};
+
+use tokio::net::{TcpSocket, UdpSocket};
+
+use crate::address::port;
+use crate::datagrams::Datagrams;
+use crate::stream::{Stream, in_time, tcp};
+use crate::tls::identity;
+use crate::{AddressError, Reason, Tls};
+
+/// The most auxiliary connections beside a main one: their numbers are of 8 bits, and 0 is its own.
+pub const MAX_AUXILIARIES: usize = 255;
+
+/// What an auxiliary connection is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// TCP.
+    Tcp,
+    /// TLS over TCP.
+    Tls,
+    /// UDP, which may lose messages.
+    Udp,
+}
+
+/// An auxiliary connection beside each main one to a host: `tcp[:PORT]`, `ssl[:PORT]` or
+/// `udp[:PORT]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Auxiliary {
+    /// What it is made of.
+    pub transport: Transport,
+    /// The peer's port; that of the main connection if `None`.
+    pub port: Option<u16>,
+}
+
+impl fmt::Display for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Tcp => "tcp",
+            Self::Tls => "ssl",
+            Self::Udp => "udp",
+        })
+    }
+}
+
+impl FromStr for Auxiliary {
+    type Err = AddressError;
+    fn from_str(text: &str) -> Result<Self, AddressError> {
+        let (kind, port) = match text.split_once(':') {
+            Some((kind, port)) => (kind, Some(port)),
+            None => (text, None),
+        };
+        let kinds = [Transport::Tcp, Transport::Tls, Transport::Udp];
+        let found = kinds.into_iter().find(|known| known.to_string() == kind);
+        let transport = found.ok_or_else(|| "it is tcp, ssl or udp, and perhaps :PORT".into());
+        let read = transport.and_then(|transport| {
+            let port = port.map(|text| self::port(text, 1)).transpose()?;
+            Ok(Self { transport, port })
+        });
+        read.map_err(|wrong| AddressError::new(text, wrong, "tcp or udp:6653"))
+    }
+}
+
+/// The way that a main connection took.
+#[derive(Clone, Debug)]
+pub(crate) struct Route {
+    pub(crate) host: String,
+    pub(crate) local: SocketAddr,
+    pub(crate) peer: SocketAddr,
+}
+
+impl Route {
+    /// Connects beside a main connection: from the same address, to the same host.
+    ///
+    /// Errors: ConnectTimeout, those of TLS, or the socket's.
+    pub(crate) async fn open(
+        &self,
+        transport: Transport,
+        tls: Option<&Tls>,
+    ) -> Result<Stream, Reason> {
+        let from = SocketAddr::new(self.local.ip(), 0);
+        let connect = async {
+            let socket = match self.peer {
+                SocketAddr::V4(_) => TcpSocket::new_v4(),
+                SocketAddr::V6(_) => TcpSocket::new_v6(),
+            }?;
+            socket.bind(from)?;
+            Ok(tcp(socket.connect(self.peer).await?)?)
+        };
+        match transport {
+            Transport::Tcp => Ok(Box::new(in_time(connect).await?)),
+            Transport::Tls => {
+                let tls = identity(tls)?;
+                tls.connect(&self.host, in_time(connect).await?).await
+            }
+            Transport::Udp => {
+                let socket = UdpSocket::bind(from).await?;
+                socket.connect(self.peer).await?;
+                Ok(Box::new(Datagrams::new(socket)))
+            }
+        }
+    }
+}
