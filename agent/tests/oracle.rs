@@ -1,7 +1,12 @@
-//! Random operations agree with a small model of flow tables: outputs, counters, timeouts, errors.
+//! Random operations agree with a small model of flow tables, groups and meters: outputs, counters,
+//! timeouts, references, errors.
 #![allow(clippy::unwrap_used)]
 
 mod common;
+#[path = "oracle/groups.rs"]
+mod groups;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use bofuss_agent::FailMode;
 use bofuss_datapath::Engine;
@@ -12,6 +17,7 @@ use bofuss_oflib::types::{GroupId, TableId};
 use bofuss_oflib::{Mac, Match, Message, PortNo};
 use bofuss_packet::craft;
 use common::{Lab, MS, Random};
+use groups::{Act, Group, Meter};
 
 const MAX_ENTRIES: usize = 12;
 const OPERATIONS: usize = 20_000;
@@ -43,8 +49,9 @@ struct Flow {
     used: u64,
     packets: u64,
     bytes: u64,
-    apply: u32,
-    write: Option<u32>,
+    meter: Option<u32>,
+    apply: Act,
+    write: Option<Act>,
     goto: bool,
 }
 
@@ -73,10 +80,13 @@ impl Flow {
 /// What a flow-removed says: reason, table, priority, packets, milliseconds.
 type Gone = (u8, u8, u16, u64, u64);
 
-/// All entries, in the order in which they came.
+/// All entries, in the order in which they came; groups, meters, and the ports that are down.
 #[derive(Default)]
 struct Oracle {
     flows: Vec<Flow>,
+    groups: BTreeMap<u32, Group>,
+    meters: BTreeMap<u32, Meter>,
+    down: BTreeSet<u32>,
     now: u64,
     gone: Vec<Gone>,
 }
@@ -116,7 +126,9 @@ impl Oracle {
     }
 
     fn send(&mut self, packet: &Slots, bytes: u64) -> Vec<u32> {
-        let (mut out, mut set) = (Vec::new(), None);
+        let mut out = Vec::new();
+        // Of an action set with a group and an output, the group alone is executed.
+        let (mut output, mut group) = (None, None);
         for table in 0..2 {
             let hits = self
                 .flows
@@ -129,13 +141,25 @@ impl Oracle {
             hit.packets += 1;
             hit.bytes += bytes;
             hit.used = self.now;
-            out.push(hit.apply);
-            set = hit.write.or(set);
-            if !hit.goto {
+            let (apply, goto) = (hit.apply, hit.goto);
+            match hit.write {
+                Some(Act::Output(port)) => output = Some(Act::Output(port)),
+                Some(Act::Group(id)) => group = Some(Act::Group(id)),
+                None => {}
+            }
+            let now = self.now;
+            let meter = hit.meter.and_then(|id| self.meters.get_mut(&id));
+            if meter.is_some_and(|meter| !meter.passes(now)) {
+                return out;
+            }
+            self.execute(apply, &mut out);
+            if !goto {
                 break;
             }
         }
-        out.extend(set);
+        if let Some(act) = group.or(output) {
+            self.execute(act, &mut out);
+        }
         out
     }
 
@@ -255,12 +279,11 @@ impl Both {
             random.below(2) == 0,
         );
         let (idle, hard) = (random.of(&[0, 0, 1, 2]), random.of(&[0, 0, 1, 3]));
-        let (apply, goto) = (
-            random.below(4) as u32 + 1,
-            table == 0 && random.below(2) == 0,
-        );
-        let write = (random.below(3) == 0).then(|| random.below(4) as u32 + 1);
-        let out_port = (delete && random.below(2) == 0).then_some(apply);
+        let goto = table == 0 && random.below(2) == 0;
+        let apply = Act::random(random);
+        let write = (random.below(3) == 0).then(|| Act::random(random));
+        let meter = (random.below(4) == 0).then(|| random.below(2) as u32 + 1);
+        let filter = (delete && random.below(2) == 0).then_some(apply);
         let mut text = format!("table={table},priority={priority}{matched}");
         match command {
             C::ADD => text += &format!(",cookie={cookie},idle_timeout={idle},hard_timeout={hard}"),
@@ -278,14 +301,16 @@ impl Both {
                 String::new()
             };
         }
-        if let Some(port) = out_port {
-            text += &format!(",out_port={port}");
+        match filter {
+            Some(Act::Output(port)) => text += &format!(",out_port={port}"),
+            Some(Act::Group(id)) => text += &format!(",out_group={id}"),
+            None => {}
         }
         if !delete {
-            text += &format!(",actions=output:{apply}");
-            text += &write.map_or(String::new(), |port| {
-                format!(",write_actions(output:{port})")
-            });
+            text += ",actions=";
+            text += &meter.map_or(String::new(), |id| format!("meter:{id},"));
+            text += &apply.to_string();
+            text += &write.map_or(String::new(), |act| format!(",write_actions({act})"));
             text += if goto { ",goto_table:1" } else { "" };
         }
         let fields = parse_flow(&text, command, &self.lab.catalogue)
@@ -300,11 +325,15 @@ impl Both {
             } else {
                 covers(&slots, &f.slots)
             };
-            let by_port = out_port.is_none_or(|p| f.apply == p || f.write == Some(p));
+            let by_port = filter.is_none_or(|act| f.apply == act || f.write == Some(act));
             f.table == table && by_match && by_port && f.cookie & mask == cookie & mask
         };
-        let mut error = None;
-        if command == C::ADD {
+        let mut error = oracle.missing(&[Some(apply), write], meter);
+        if delete {
+            error = None;
+            oracle.remove(FlowRemovedReason::DELETE, now, chosen);
+        } else if error.is_some() {
+        } else if command == C::ADD {
             let flow = Flow {
                 table,
                 priority,
@@ -314,6 +343,7 @@ impl Both {
                 idle,
                 hard,
                 notify,
+                meter,
                 apply,
                 write,
                 goto,
@@ -323,16 +353,19 @@ impl Both {
                 bytes: 0,
             };
             error = oracle.add(flow, check, reset);
-        } else if delete {
-            oracle.remove(FlowRemovedReason::DELETE, now, chosen);
         } else {
             for f in oracle.flows.iter_mut().filter(|f| chosen(f)) {
-                (f.apply, f.write, f.goto) = (apply, write, goto);
+                (f.meter, f.apply, f.write, f.goto) = (meter, apply, write, goto);
                 if reset {
                     (f.packets, f.bytes) = (0, 0);
                 }
             }
         }
+        self.expect_error(error, &text);
+    }
+
+    /// The switch just sent this error, or none.
+    fn expect_error(&mut self, error: Option<&str>, text: &str) {
         let is_error = |m: &Message| matches!(m, Message::Error(_));
         let said = self.lab.face.messages.iter().position(is_error);
         let said = said.map(|at| self.lab.face.messages.remove(at));
@@ -348,7 +381,11 @@ impl Both {
         let (packet, bytes) = random_frame(&mut self.random);
         self.lab.send(packet[0].0, &bytes);
         let mut wanted = self.oracle.send(&packet, bytes.len() as u64);
-        wanted.retain(|port| *port != packet[0].0);
+        let down = &self.oracle.down;
+        wanted.retain(|port| *port != packet[0].0 && !down.contains(port));
+        // An output that ends a list of actions may come after what a group does.
+        wanted.sort_unstable();
+        self.lab.face.out.sort_unstable();
         assert_eq!(std::mem::take(&mut self.lab.face.out), wanted);
         self.sent += wanted.len();
     }
@@ -406,6 +443,7 @@ impl Both {
         is.sort();
         should.sort();
         assert_eq!(is, should);
+        self.compare_groups();
     }
 }
 
@@ -429,9 +467,12 @@ fn agree(lab: Lab, name: &str) {
         sent: 0,
     };
     for _ in 0..OPERATIONS {
-        match both.random.below(8) {
-            0..3 => both.flow_mod(),
-            3..7 => both.send(),
+        match both.random.below(20) {
+            0..7 => both.flow_mod(),
+            7..15 => both.send(),
+            15 | 16 => both.group_mod(),
+            17 => both.meter_mod(),
+            18 => both.link(),
             _ => both.advance(),
         }
         both.compare();

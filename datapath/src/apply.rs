@@ -33,7 +33,10 @@ impl Datapath {
                     Ok(())
                 }
             },
-            Action::Group(id) => return self.enter_group(now, walk, *id, sink),
+            Action::Group(id) => {
+                self.enter_group(now, walk, *id, sink);
+                Ok(())
+            }
             Action::SetQueue(queue) => {
                 walk.queue = *queue;
                 Ok(())

@@ -31,9 +31,22 @@ impl Datapath {
         walk: &mut Walk,
         id: GroupId,
         sink: &mut S,
+    ) {
+        walk.sent = true;
+        if let Err(reason) = self.copy_to_group(now, walk, id, sink) {
+            self.drop(reason, sink);
+        }
+    }
+
+    /// Errors: why the copy, or the rest of its segments, is lost.
+    fn copy_to_group<S: Sink>(
+        &mut self,
+        now: Time,
+        walk: &mut Walk,
+        id: GroupId,
+        sink: &mut S,
     ) -> Result<(), DropReason> {
         let group = self.groups.get(&id).ok_or(DropReason::NoGroup)?;
-        walk.sent = true;
         if walk.depth >= MAX_CHAIN {
             return Err(DropReason::GroupLimit);
         }
