@@ -132,7 +132,7 @@ fn the_pki_of_open_vswitch_serves_the_switch_and_its_controller() {
     let refusing = lab(1, &words, &strict);
     until("the name is refused", || {
         let log = refusing.log();
-        log.contains("ssl:127.0.0.1:16673: TLS: the peer's certificate not valid for name")
+        log.contains("ssl:127.0.0.1:16673: TLS: the peer's certificate is not for 127.0.0.1")
     });
     drop(refusing);
     let lab = lab(2, &["--any-peer-name", words[0], words[1]], &strict);

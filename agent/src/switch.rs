@@ -5,7 +5,7 @@ use alloc::{collections::BTreeMap, vec::Vec};
 use bofuss_datapath::{Datapath, Sink, Step, Time};
 use bofuss_frame::{Capabilities, Frame};
 use bofuss_oflib::message::multipart::{Desc, PortStats};
-use bofuss_oflib::message::{FlowRemoved, PortDesc, PortStatusReason};
+use bofuss_oflib::message::{ControllerRole, FlowRemoved, PortDesc, PortStatusReason};
 use bofuss_oflib::types::QueueId;
 use bofuss_oflib::{Message, PortNo, Version};
 
@@ -214,6 +214,12 @@ impl Switch {
             main.auxiliaries.retain(|id| *id != conn);
         }
         self.follow_fail_mode(now);
+    }
+
+    /// The role of a connection's controller, if it is up.
+    pub fn role(&self, conn: ConnId) -> Option<ControllerRole> {
+        let main = self.connections.get(&conn)?.main;
+        self.connections.get(&main).map(|main| main.role)
     }
 
     /// Packet-ins that a connection did not get because it does not take its messages.

@@ -260,7 +260,14 @@ pub(crate) fn describe(error: &io::Error) -> Option<String> {
         Error::InvalidCertificate(Wrong::UnknownIssuer | Wrong::BadSignature) => {
             "the peer's certificate is signed by no CA of ours".into()
         }
-        Error::InvalidCertificate(wrong) => format!("the peer's {wrong}"),
+        Error::InvalidCertificate(Wrong::NotValidForNameContext {
+            expected,
+            presented,
+        }) => {
+            let (name, names) = (expected.to_str(), presented.join(", "));
+            format!("the peer's certificate is not for {name}, but for {names}")
+        }
+        Error::InvalidCertificate(wrong) => format!("the peer's certificate is wrong: {wrong}"),
         other => other.to_string(),
     })
 }

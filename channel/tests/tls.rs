@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use std::{env, fs};
 
 use bofuss_channel::{
-    ActiveAddress, Client, ClientError, Endpoint, Event, HELLO_TIMEOUT, Hub, Listener, Sender,
-    Settings, Tls, TlsFiles,
+    ActiveAddress, Client, ClientError, Endpoint, Event, HELLO_TIMEOUT, Hub, Listener, Origin,
+    Sender, Settings, Tls, TlsFiles,
 };
 use bofuss_oflib::message::Empty;
 use bofuss_oflib::{Message, Version};
@@ -168,7 +168,7 @@ async fn messages_pass_both_ways_and_end_as_over_tcp() {
         Some(&identity(&ca, "tool")),
     )
     .await;
-    assert!(error.contains("certificate not valid for name"), "{error}");
+    assert!(error.contains("is not for 127.0.0.1, but for"), "{error}");
     let text = failed(&mut events).await;
     assert!(text.contains("refuses our TLS: BadCertificate"), "{text}");
 
@@ -207,8 +207,8 @@ async fn a_hub_connects_by_tls_and_any_name_is_allowed_if_asked_for() {
     let address: ActiveAddress = format!("ssl:localhost:{port}").parse().unwrap();
     let (strict, mut its) = hub(Some(identity(&ca, "s0")));
     let target = strict.connect(address.clone());
-    let wanted = "TLS: the peer's certificate not valid for name \"localhost\"; certificate is \
-                  only valid for DnsName(\"c0.example\")";
+    let wanted =
+        "TLS: the peer's certificate is not for localhost, but for DnsName(\"c0.example\")";
     assert_eq!(failed(&mut its).await, wanted);
     assert!(failed(&mut events).await.contains("BadCertificate"));
     drop(target);
@@ -252,7 +252,7 @@ async fn expired_foreign_and_early_certificates_and_none_are_refused_with_a_reas
         (
             &ca,
             |params| params.not_before = date_time_ymd(2999, 1, 1),
-            "the peer's certificate not valid yet",
+            "the peer's certificate is wrong: certificate not valid yet",
             "CertificateExpired",
         ),
         (
@@ -380,4 +380,25 @@ fn files_that_are_wrong_are_named() {
     fs::remove_file(files.0.join("cert")).unwrap();
     fs::write(files.0.join("ca"), &ca.1).unwrap();
     says("/cert: ");
+}
+
+#[tokio::test]
+async fn an_auxiliary_connection_by_tls_checks_the_name_of_the_main_one() {
+    let ca = Ca::new();
+    let (_hub, _listener, mut theirs, port) = listening("pssl", identity(&ca, "localhost")).await;
+    let (events, mut ours) = mpsc::channel(16);
+    let mut settings = Settings::new(Arc::default());
+    settings.tls = Some(identity(&ca, "s0"));
+    settings.auxiliaries.push("ssl".parse().unwrap());
+    let hub = Hub::new(settings, events);
+    let _target = hub.connect(format!("ssl:localhost:{port}").parse().unwrap());
+    let mut kept = Vec::new();
+    for is_main in [true, false] {
+        let (up, sender) = tokio::join!(next(&mut ours), up(&mut theirs));
+        let Event::Up { origin, .. } = &up else {
+            panic!("{up:?}");
+        };
+        assert_eq!(is_main, matches!(origin, Origin::Active(_)));
+        kept.push((up, sender));
+    }
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
 
-use bofuss_agent::{ConnId, Face};
+use bofuss_agent::{ConnId, Face, Switch};
 use bofuss_channel::{Origin, Sender};
 use bofuss_frame::{Capabilities, Frame, Pool};
-use bofuss_oflib::message::PortDesc;
+use bofuss_oflib::message::{ControllerRole, PortDesc};
 use bofuss_oflib::types::QueueId;
 use bofuss_oflib::{Message, PortNo};
 use bofuss_ports::{BATCH_FRAMES, Counters, Link, PortError};
@@ -204,11 +204,14 @@ impl PlaneFace {
         Some(gone)
     }
 
-    /// The peers, one in a line, with the packet-ins that `lost` says each did not get.
-    pub fn list_connections(&self, lost: impl Fn(ConnId) -> u64) -> String {
-        let line = |(conn, (_, origin)): (&ConnId, &(Sender, Origin))| match lost(*conn) {
-            0 => format!("{origin}\n"),
-            count => format!("{origin} ({count} packet-ins lost)\n"),
+    /// The peers, one in a line, with their roles and what they did not get, by `switch`.
+    pub fn list_connections(&self, switch: &Switch) -> String {
+        let line = |(conn, (_, origin)): (&ConnId, &(Sender, Origin))| {
+            let role = switch.role(*conn).unwrap_or(ControllerRole::EQUAL);
+            match switch.lost_packet_ins(*conn) {
+                0 => format!("{origin} {role}\n"),
+                count => format!("{origin} {role} ({count} packet-ins lost)\n"),
+            }
         };
         self.senders.iter().map(line).collect()
     }

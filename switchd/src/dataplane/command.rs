@@ -50,10 +50,7 @@ impl Plane {
     pub(super) fn command(&mut self, command: Command) {
         let answer = match command.what {
             What::Ports => Ok(self.list_ports()),
-            What::Connections => {
-                let lost = |conn| self.switch.lost_packet_ins(conn);
-                Ok(self.face.list_connections(lost))
-            }
+            What::Connections => Ok(self.face.list_connections(&self.switch)),
             What::Counters => Ok(self.list_counters()),
             What::Queues => Ok(self.list_queues()),
             What::Memory => Ok(self.tell_memory()),
