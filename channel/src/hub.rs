@@ -8,7 +8,7 @@ use std::{fs, io};
 use bofuss_oflib::{Catalogue, Version};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::AbortHandle;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use crate::auxiliary::Route;
 use crate::handshake::Established;
@@ -22,6 +22,8 @@ use crate::{
 pub const MAX_CONNECTIONS_PER_LISTENER: usize = 64;
 /// The wait after a connection ended or a first try failed; doubled with each further failure.
 pub const FIRST_BACKOFF: Duration = Duration::from_millis(100);
+/// How long a connection lasts so that waits start again at [`FIRST_BACKOFF`].
+pub const LASTING: Duration = Duration::from_secs(1);
 
 /// What all connections of a hub have in common.
 #[derive(Clone, Debug)]
@@ -142,10 +144,13 @@ impl Hub {
         while !self.events.is_closed() {
             match self.reach(&goal).await {
                 Ok((established, route)) => {
+                    let start = Instant::now();
                     // A task of its own, which outlives the target.
                     let running = self.clone().run(origin.clone(), established, route);
                     let _ = tokio::spawn(running).await;
-                    wait = FIRST_BACKOFF;
+                    if start.elapsed() >= LASTING {
+                        wait = FIRST_BACKOFF;
+                    }
                     told.clear();
                 }
                 Err(reason) => {

@@ -591,7 +591,7 @@ fn path(name: &str) -> std::path::PathBuf {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tries_back_off_and_start_again_after_a_hello() {
+async fn tries_back_off_and_start_again_after_a_connection_that_lasts() {
     let path = path("backoff");
     let listener = UnixListener::bind(&path).unwrap();
     let (hub, mut events) = hub(|settings| settings.max_backoff = Duration::from_millis(1500));
@@ -602,9 +602,13 @@ async fn tries_back_off_and_start_again_after_a_hello() {
     for round in 0..9 {
         let (mut peer, _) = listener.accept().await.unwrap();
         waits_ms.push(last.elapsed().as_millis());
-        if round == 6 {
+        if round == 5 || round == 6 {
             peer.write_all(&hello()).await.unwrap();
-            drop(up(&mut events).await);
+            let up = up(&mut events).await;
+            if round == 6 {
+                sleep(LASTING).await;
+            }
+            drop(up);
             down(&mut events).await;
         }
         drop(peer);
