@@ -1,7 +1,8 @@
 //! The yardstick: moves frames between two interfaces with the switch's own drivers, and does
 //! nothing else.
 //!
-//! `yardstick IN OUT`: what a frame costs before any of the switch's work, in both directions.
+//! `yardstick IN OUT [RING_SLOTS]`: what a frame costs before any of the switch's work, in both
+//! directions; with 0 slots by system calls alone.
 
 use std::time::Duration;
 
@@ -11,10 +12,15 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let names: Vec<String> = std::env::args().skip(1).collect();
-    let [one, two] = &names[..] else {
-        return Err("usage: yardstick INTERFACE INTERFACE".into());
+    let mut options = AfPacketOptions::default();
+    let (one, two) = match &names[..] {
+        [one, two] => (one, two),
+        [one, two, slots] => {
+            options.ring_slots = slots.parse()?;
+            (one, two)
+        }
+        _ => return Err("usage: yardstick INTERFACE INTERFACE [RING_SLOTS]".into()),
     };
-    let options = AfPacketOptions::default();
     let mut ports = [AfPacket::open(one, options)?, AfPacket::open(two, options)?];
     let pool = Pool::new(64 << 20);
     let mut frames = Vec::with_capacity(BATCH_FRAMES);

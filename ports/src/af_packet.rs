@@ -6,27 +6,33 @@
 use std::{
     io, mem,
     os::{
-        fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
+        fd::{AsFd, AsRawFd, BorrowedFd},
         linux::net::SocketAddrExt,
         unix::net::{SocketAddr, UnixDatagram},
     },
-    ptr,
+    sync::mpsc,
+    time::{Duration, Instant},
 };
 
 use bofuss_frame::{Frame, Pool};
-use libc::{c_int, c_uint};
 
 use crate::{
-    BATCH_FRAMES, Capabilities, Counters, DropReason, Link, OpenError, Port, PortError, link,
-    seclusion::Seclusion, slots, sys, vnet,
+    BATCH_FRAMES, Capabilities, Counters, DropReason, Link, OpenError, Port, PortError,
+    batch::Batch,
+    inlet::{Inlet, Shape},
+    link,
+    ring::{Ring, Slot},
+    seclusion::Seclusion,
+    slots, sys, vnet,
 };
 
-/// What the kernel may hold of received frames, bookkeeping included: some hundred super-frames.
-const RECEIVE_BUFFER_BYTES: c_int = 16 << 20;
-/// What the kernel may hold of frames on their way to a device.
-const SEND_BUFFER_BYTES: c_int = 4 << 20;
-/// Room for one `tpacket_auxdata` control message (16 + 20 bytes, aligned).
-const CONTROL_BYTES: usize = 40;
+/// Slots of a receive ring, which take 2 KiB each: at first, by how much it grows when frames are
+/// lost for want of them, and how many it has at most unless an option says otherwise.
+const FIRST_RING_SLOTS: usize = 256;
+const RING_GROWTH: usize = 16;
+const MAX_RING_SLOTS: usize = 8192;
+/// How long a frame may take into the ring after its socket was told to hear no more.
+const LAST_FRAMES: Duration = Duration::from_micros(100);
 /// Slots that a quiet port offers to the kernel; a busy one doubles them up to a batch.
 const MIN_SLOTS: usize = 4;
 /// Since Linux 6.2 the offload header can say UDP segmentation.
@@ -44,6 +50,9 @@ pub struct AfPacketOptions {
     /// Keep the host's stack from answering or forwarding what arrives, if the interface has no
     /// address.
     pub keep_host_out: bool,
+    /// Slots that the receive ring grows to, 2 KiB each; without any, frames are received by system
+    /// calls.
+    pub ring_slots: usize,
 }
 
 impl Default for AfPacketOptions {
@@ -53,31 +62,24 @@ impl Default for AfPacketOptions {
             pad_runts: true,
             qdisc_bypass: false,
             keep_host_out: true,
+            ring_slots: MAX_RING_SLOTS,
         }
     }
 }
 
-/// What the kernel reads and writes beside the frame of one slot.
-#[derive(Clone, Copy)]
-#[repr(C, align(8))]
-struct Side {
-    control: [u8; CONTROL_BYTES],
-    header: [u8; vnet::HEADER_BYTES],
-}
-
-/// The argument of `recvmmsg` and `sendmmsg`, kept so that it need not be cleared for each call.
-struct Batch {
-    messages: [libc::mmsghdr; BATCH_FRAMES],
-    vectors: [[libc::iovec; 3]; BATCH_FRAMES],
-    sides: [Side; BATCH_FRAMES],
-}
-
-// SAFETY: the pointers in it are written before each call and never followed after it.
-unsafe impl Send for Batch {}
-
 /// A port on an Ethernet interface of this network namespace: veth, physical, or any other.
 pub struct AfPacket {
-    socket: OwnedFd,
+    /// Where frames are received and sent.
+    inlet: Inlet,
+    shape: Shape,
+    /// Slots that its ring may have.
+    max_slots: usize,
+    /// What takes its place is being opened.
+    opening: Option<mpsc::Receiver<io::Result<Inlet>>>,
+    /// What takes its place hears since then; frames that the other still has come first.
+    heir: Option<(Inlet, Instant)>,
+    /// Frames received when the counters were asked for last.
+    counted: u64,
     batch: Box<Batch>,
     counters: Counters,
     link: Link,
@@ -101,17 +103,24 @@ impl AfPacket {
         link.check_suitable(options.take_over)?;
         let lock = lock(&link)?;
         let failed = |action| move |error| OpenError::new(name, action, error);
-        let socket = sys::socket(libc::AF_PACKET, libc::SOCK_RAW, 0)
-            .map_err(failed("opening a packet socket"))?;
-        configure(socket.as_fd(), &link, options.qdisc_bypass)
-            .map_err(failed("configuring the packet socket"))?;
+        let shape = Shape {
+            index: link.index,
+            qdisc_bypass: options.qdisc_bypass,
+            ring_slots: options.ring_slots.min(FIRST_RING_SLOTS),
+        };
+        let inlet = Inlet::open(shape, false).map_err(failed("opening a packet socket"))?;
         let secluded = options.keep_host_out
             && link
                 .addresses()
                 .map_err(failed("listing addresses"))?
                 .is_empty();
         Ok(Self {
-            socket,
+            inlet,
+            shape,
+            max_slots: options.ring_slots,
+            opening: None,
+            heir: None,
+            counted: 0,
             batch: Box::new(Batch::new()),
             counters: Counters::default(),
             pad_runts: options.pad_runts,
@@ -130,6 +139,11 @@ impl AfPacket {
         &self.link
     }
 
+    /// The slots that the receive ring has now; 0 if there is none.
+    pub fn ring_slots(&self) -> usize {
+        self.inlet.ring.as_ref().map_or(0, Ring::slots)
+    }
+
     /// Whether the host's own stack is kept out entirely (see [`AfPacketOptions::keep_host_out`]).
     pub fn host_is_kept_out(&self) -> bool {
         self.seclusion.as_ref().is_some_and(Seclusion::is_complete)
@@ -137,7 +151,7 @@ impl AfPacket {
 
     /// `Gone` if the interface is no longer bound to the socket.
     fn check_gone(&self) -> Result<(), PortError> {
-        match sys::packet_ifindex(self.socket.as_fd())? {
+        match sys::packet_ifindex(self.inlet.socket.as_fd())? {
             index if index < 0 => Err(PortError::Gone),
             _ => Ok(()),
         }
@@ -148,54 +162,121 @@ impl AfPacket {
     fn accept(&mut self, out: &mut Vec<Frame>, base: usize, filled: usize) {
         let mut at = base;
         for slot in 0..filled {
-            let message = &self.batch.messages[slot];
-            let side = &self.batch.sides[slot];
-            let len = (message.msg_len as usize).saturating_sub(vnet::HEADER_BYTES);
-            if message.msg_hdr.msg_flags & libc::MSG_TRUNC != 0 {
+            let told = self.batch.told(slot);
+            if told.is_cut {
                 self.counters.drop_some(DropReason::RxTooLong, 1);
                 continue;
             }
-            let Some(offload) = vnet::decode(&side.header, len) else {
-                self.counters.drop_some(DropReason::RxShape, 1);
-                continue;
-            };
-            slots::keep(out, base, slot, at, len);
+            slots::keep(out, base, slot, at, told.len);
             let frame = &mut out[at];
-            frame.offload = offload;
-            if let Some((tpid, tci)) = tag_beside(&message.msg_hdr)
-                && !vnet::restore_tag(frame, tpid, tci)
-            {
+            if vnet::complete(frame, told.header, told.tag) {
+                self.counters.received(frame.len());
+                at += 1;
+            } else {
                 self.counters.drop_some(DropReason::RxShape, 1);
-                continue;
             }
-            self.counters.received(frame.len());
-            at += 1;
         }
         out.truncate(at);
     }
 
-    /// Takes frames out of the kernel for which there is no buffer.
-    fn discard(&mut self, max: usize) {
-        let mut header = [0u8; vnet::HEADER_BYTES];
-        for _ in 0..max {
-            let (fd, to) = (self.socket.as_raw_fd(), header.as_mut_ptr().cast());
-            // SAFETY: the kernel writes at most the header's size; the frame's rest is cut off.
-            let result = unsafe { libc::recv(fd, to, header.len(), libc::MSG_DONTWAIT) };
-            if result < 0 {
-                break;
-            }
-            self.counters.drop_some(DropReason::RxNoBuffer, 1);
+    fn recv_inlet(
+        &mut self,
+        pool: &Pool,
+        out: &mut Vec<Frame>,
+        max: usize,
+    ) -> Result<(), PortError> {
+        if self.inlet.ring.is_some() {
+            self.recv_ring(pool, out, max)
+        } else {
+            self.recv_queue(pool, out, max)
         }
     }
-}
 
-impl Port for AfPacket {
-    fn fd(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.socket.as_fd())
+    /// Has a larger ring made, if there may be one.
+    fn grow(&mut self, slots: usize) {
+        let wanted = self.max_slots.min(RING_GROWTH * slots);
+        if wanted > slots {
+            self.replace(wanted);
+        }
     }
 
-    fn recv(&mut self, pool: &Pool, out: &mut Vec<Frame>, max: usize) -> Result<usize, PortError> {
-        let before = out.len();
+    /// Has an inlet with another ring opened, or with none.
+    fn replace(&mut self, ring_slots: usize) {
+        if self.opening.is_none() && self.heir.is_none() {
+            self.shape.ring_slots = ring_slots;
+            self.opening = Some(Inlet::open_aside(self.shape));
+        }
+    }
+
+    /// Has what was opened hear instead, if it is there.
+    fn hand_over(&mut self) -> Result<(), PortError> {
+        let opened = self.opening.as_ref().map(mpsc::Receiver::try_recv);
+        match opened {
+            None | Some(Err(mpsc::TryRecvError::Empty)) => return Ok(()),
+            Some(Ok(Ok(heir))) => {
+                self.inlet.hand_over(&heir)?;
+                self.heir = Some((heir, Instant::now()));
+            }
+            // As a rule there is no memory for it: what there is must do.
+            Some(Ok(Err(_)) | Err(mpsc::TryRecvError::Disconnected)) => self.max_slots = 0,
+        }
+        self.opening = None;
+        Ok(())
+    }
+
+    /// Takes up to `max` frames out of the ring, and those out of the queue that the ring says are
+    /// there, in the order in which they arrived.
+    fn recv_ring(
+        &mut self,
+        pool: &Pool,
+        out: &mut Vec<Frame>,
+        max: usize,
+    ) -> Result<(), PortError> {
+        let (mut left, mut too_small) = (max, None);
+        while let Some(ring) = self.inlet.ring.as_mut().filter(|_| left > 0) {
+            let Some(slot) = ring.front() else { break };
+            if slot.follows_loss {
+                too_small = Some(ring.slots());
+            }
+            if slot.is_queued {
+                let count = ring.queued_in_front(left);
+                ring.release(count);
+                self.recv_queue(pool, out, count)?;
+                left -= count;
+                continue;
+            }
+            match from_slot(&slot, pool) {
+                Ok(frame) => {
+                    self.counters.received(frame.len());
+                    out.push(frame);
+                }
+                Err(reason) => self.counters.drop_some(reason, 1),
+            }
+            ring.release(1);
+            left -= 1;
+        }
+        if let Some(slots) = too_small {
+            self.grow(slots);
+        }
+        match left < max {
+            true => self.down = false,
+            // Woken for nothing: there may be an error, which stays until it is asked for.
+            false => match sys::take_error(self.inlet.socket.as_fd())? {
+                0 => {}
+                libc::ENETDOWN => self.down = true,
+                code => return Err(io::Error::from_raw_os_error(code).into()),
+            },
+        }
+        Ok(())
+    }
+
+    /// Takes up to `max` frames out of the socket's queue.
+    fn recv_queue(
+        &mut self,
+        pool: &Pool,
+        out: &mut Vec<Frame>,
+        max: usize,
+    ) -> Result<(), PortError> {
         let mut left = max;
         while left > 0 {
             let base = out.len();
@@ -204,7 +285,7 @@ impl Port for AfPacket {
                 self.discard(left);
                 break;
             }
-            let error = match self.batch.recv(self.socket.as_fd(), &mut out[base..]) {
+            let error = match self.batch.recv(self.inlet.socket.as_fd(), &mut out[base..]) {
                 Ok(filled) => {
                     self.down = false;
                     self.accept(out, base, filled);
@@ -231,6 +312,42 @@ impl Port for AfPacket {
                 _ => return Err(error.into()),
             }
         }
+        Ok(())
+    }
+
+    /// Takes frames out of the kernel for which there is no buffer.
+    fn discard(&mut self, max: usize) {
+        let mut header = [0u8; vnet::HEADER_BYTES];
+        for _ in 0..max {
+            let (fd, to) = (self.inlet.socket.as_raw_fd(), header.as_mut_ptr().cast());
+            // SAFETY: the kernel writes at most the header's size; the frame's rest is cut off.
+            let result = unsafe { libc::recv(fd, to, header.len(), libc::MSG_DONTWAIT) };
+            if result < 0 {
+                break;
+            }
+            self.counters.drop_some(DropReason::RxNoBuffer, 1);
+        }
+    }
+}
+
+impl Port for AfPacket {
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
+        let hearing = self.heir.as_ref().map_or(&self.inlet, |(heir, _)| heir);
+        Some(hearing.socket.as_fd())
+    }
+
+    fn recv(&mut self, pool: &Pool, out: &mut Vec<Frame>, max: usize) -> Result<usize, PortError> {
+        let before = out.len();
+        if self.opening.is_some() {
+            self.hand_over()?;
+        }
+        self.recv_inlet(pool, out, max)?;
+        let since = self.heir.as_ref().map(|(_, since)| *since);
+        if out.len() == before && since.is_some_and(|since| since.elapsed() > LAST_FRAMES) {
+            self.counters();
+            self.inlet = self.heir.take().expect("it was just there").0;
+            self.recv_inlet(pool, out, max)?;
+        }
         if self.down {
             self.check_gone()?;
         }
@@ -247,7 +364,10 @@ impl Port for AfPacket {
         });
         let (mut done, mut sent) = (0, 0);
         while done < frames.len() {
-            let error = match self.batch.send(self.socket.as_fd(), &mut frames[done..]) {
+            let error = match self
+                .batch
+                .send(self.inlet.socket.as_fd(), &mut frames[done..])
+            {
                 Ok(count) => {
                     for frame in &frames[done..done + count] {
                         self.counters.sent(frame.len());
@@ -283,9 +403,20 @@ impl Port for AfPacket {
 
     fn counters(&mut self) -> Counters {
         // Cannot fail on an open packet socket; if it did, the count would wait for the next call.
-        let lost = sys::take_packet_drops(self.socket.as_fd()).unwrap_or(0);
+        let lost = sys::take_packet_drops(self.inlet.socket.as_fd()).unwrap_or(0);
         self.counters
             .drop_some(DropReason::RxKernel, u64::from(lost));
+        let received = self.counters.rx_packets;
+        // A ring that is stuck wakes nobody; if the system fails here, it does so on receive, too.
+        let _ = self.hand_over();
+        // Lost frames, and none received: a frame whose shape the offload header cannot say makes
+        // the kernel lose its way in the ring. The queue has no such flaw.
+        let is_silent = received == mem::replace(&mut self.counted, received);
+        match (&self.inlet.ring, lost > 0) {
+            (Some(ring), true) if is_silent && ring.front().is_none() => self.replace(0),
+            (Some(ring), true) => self.grow(ring.slots()),
+            (Some(_), false) | (None, _) => {}
+        }
         self.counters
     }
 
@@ -303,132 +434,15 @@ impl Port for AfPacket {
     }
 }
 
-impl Batch {
-    fn new() -> Self {
-        let side = Side {
-            control: [0; CONTROL_BYTES],
-            header: [0; vnet::HEADER_BYTES],
-        };
-        Self {
-            // SAFETY: zero is a value of every field.
-            messages: unsafe { mem::zeroed() },
-            // SAFETY: as above.
-            vectors: unsafe { mem::zeroed() },
-            sides: [side; BATCH_FRAMES],
-        }
+/// Copies a frame out of a slot. Errors: why it is dropped.
+fn from_slot(slot: &Slot<'_>, pool: &Pool) -> Result<Frame, DropReason> {
+    // The kernel had no room to queue the whole.
+    if slot.is_cut {
+        return Err(DropReason::RxKernel);
     }
-
-    /// Receives into pairs of frames and returns how many pairs were used.
-    fn recv(&mut self, socket: BorrowedFd<'_>, frames: &mut [Frame]) -> io::Result<usize> {
-        let pairs = frames.len() / 2;
-        for (slot, pair) in frames.chunks_exact_mut(2).enumerate() {
-            let [small, large] = slots::places(pair);
-            let side = &mut self.sides[slot];
-            self.vectors[slot] = [vector(&mut side.header), vector(small), vector(large)];
-            let message = &mut self.messages[slot].msg_hdr;
-            message.msg_iov = self.vectors[slot].as_mut_ptr();
-            message.msg_iovlen = 3;
-            message.msg_control = side.control.as_mut_ptr().cast();
-            message.msg_controllen = CONTROL_BYTES as _;
-        }
-        let (fd, messages) = (socket.as_raw_fd(), self.messages.as_mut_ptr());
-        // SAFETY: the first `pairs` messages point to three places each, of the lengths given, in
-        // frames that are borrowed until the call returns and in `self`.
-        let result = unsafe {
-            let count = pairs as c_uint;
-            libc::recvmmsg(
-                fd,
-                messages,
-                count,
-                libc::MSG_DONTWAIT as _,
-                ptr::null_mut(),
-            )
-        };
-        Ok(sys::check(result)? as usize)
-    }
-
-    /// Sends up to a batch of prepared frames and returns how many went before one was disliked.
-    fn send(&mut self, socket: BorrowedFd<'_>, frames: &mut [Frame]) -> io::Result<usize> {
-        let count = frames.len().min(BATCH_FRAMES);
-        for (slot, frame) in frames.iter_mut().take(count).enumerate() {
-            let side = &mut self.sides[slot];
-            side.header = vnet::encode(frame).expect("prepared frames can be said");
-            let vectors = &mut self.vectors[slot];
-            vectors[0] = vector(&mut side.header);
-            vectors[1] = vector(frame.bytes_mut());
-            let message = &mut self.messages[slot].msg_hdr;
-            message.msg_iov = vectors.as_mut_ptr();
-            message.msg_iovlen = 2;
-            message.msg_control = ptr::null_mut();
-            message.msg_controllen = 0;
-        }
-        let (fd, messages) = (socket.as_raw_fd(), self.messages.as_mut_ptr());
-        // SAFETY: the first `count` messages point to two places each, of the lengths given, in
-        // frames that are borrowed until the call returns and in `self`.
-        let result =
-            unsafe { libc::sendmmsg(fd, messages, count as c_uint, libc::MSG_DONTWAIT as _) };
-        Ok(sys::check(result)? as usize)
-    }
-}
-
-fn vector(bytes: &mut [u8]) -> libc::iovec {
-    libc::iovec {
-        iov_base: bytes.as_mut_ptr().cast(),
-        iov_len: bytes.len(),
-    }
-}
-
-/// The tag (TPID and TCI) that the kernel took out of a received frame, if it did.
-fn tag_beside(message: &libc::msghdr) -> Option<(u16, u16)> {
-    // SAFETY: the kernel has just filled the control buffer, which `message` still points to, and
-    // its length.
-    let auxdata = unsafe {
-        let control = libc::CMSG_FIRSTHDR(message).as_ref()?;
-        if (control.cmsg_level, control.cmsg_type) != (libc::SOL_PACKET, libc::PACKET_AUXDATA) {
-            return None;
-        }
-        ptr::read_unaligned(libc::CMSG_DATA(control).cast::<libc::tpacket_auxdata>())
-    };
-    // Not the TCI tells: it is 0 in a priority tag of class 0.
-    let has = |status| auxdata.tp_status & status != 0;
-    let tpid = if has(libc::TP_STATUS_VLAN_TPID_VALID) {
-        auxdata.tp_vlan_tpid
-    } else {
-        libc::ETH_P_8021Q as u16
-    };
-    has(libc::TP_STATUS_VLAN_VALID).then_some((tpid, auxdata.tp_vlan_tci))
-}
-
-/// Sets all options before binding, so that no frame arrives without them.
-fn configure(socket: BorrowedFd<'_>, link: &Link, qdisc_bypass: bool) -> io::Result<()> {
-    let packet = |name, value: c_int| sys::set_option(socket, libc::SOL_PACKET, name, &value);
-    packet(libc::PACKET_VNET_HDR, 1)?;
-    packet(libc::PACKET_AUXDATA, 1)?;
-    packet(libc::PACKET_IGNORE_OUTGOING, 1)?;
-    packet(libc::PACKET_QDISC_BYPASS, c_int::from(qdisc_bypass))?;
-    for (force, plain, bytes) in [
-        (libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, RECEIVE_BUFFER_BYTES),
-        (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF, SEND_BUFFER_BYTES),
-    ] {
-        // The first needs privilege in the first user namespace, the second is cut to the system's
-        // limit.
-        sys::set_option(socket, libc::SOL_SOCKET, force, &bytes)
-            .or_else(|_| sys::set_option(socket, libc::SOL_SOCKET, plain, &bytes))?;
-    }
-    let promiscuous = libc::packet_mreq {
-        mr_ifindex: link.index as c_int,
-        mr_type: libc::PACKET_MR_PROMISC as u16,
-        mr_alen: 0,
-        mr_address: [0; 8],
-    };
-    let membership = libc::PACKET_ADD_MEMBERSHIP;
-    sys::set_option(socket, libc::SOL_PACKET, membership, &promiscuous)?;
-    // SAFETY: zero is a value of every field.
-    let mut address: libc::sockaddr_ll = unsafe { mem::zeroed() };
-    address.sll_family = libc::AF_PACKET as u16;
-    address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
-    address.sll_ifindex = link.index as c_int;
-    sys::bind(socket, &address)
+    let mut frame = pool.frame(slot.bytes).ok_or(DropReason::RxNoBuffer)?;
+    let is_whole = vnet::complete(&mut frame, slot.header, slot.tag);
+    is_whole.then_some(frame).ok_or(DropReason::RxShape)
 }
 
 /// Claims the interface: an abstract socket belongs to the network namespace and ends with the

@@ -16,14 +16,17 @@
 //! ```
 
 mod af_packet;
+mod batch;
 mod counters;
 mod error;
+mod inlet;
 mod link;
 mod memory;
 mod monitor;
 mod netlink;
 mod netns;
 mod pcap;
+mod ring;
 mod seclusion;
 mod slots;
 mod sys;

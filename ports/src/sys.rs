@@ -40,7 +40,8 @@ pub(crate) fn set_option<T: Copy>(
 ) -> io::Result<()> {
     let size = size_of::<T>() as libc::socklen_t;
     let value = (&raw const *value).cast();
-    // SAFETY: the kernel reads `size` bytes, which is what `value` points to.
+    // SAFETY: the kernel reads `size` bytes, which is what `value` points to; a pointer in it, if
+    // the option takes one, is the caller's to keep.
     check(unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, value, size) })?;
     Ok(())
 }
@@ -111,6 +112,17 @@ pub(crate) fn set_tun_offload(fd: BorrowedFd<'_>, offloads: libc::c_uint) -> io:
     // SAFETY: takes its argument by value.
     check(unsafe { libc::ioctl(fd.as_raw_fd(), libc::TUNSETOFFLOAD, offloads) })?;
     Ok(())
+}
+
+/// Takes the error that a socket has pending: its number, 0 for none.
+pub(crate) fn take_error(fd: BorrowedFd<'_>) -> io::Result<c_int> {
+    let mut error: c_int = 0;
+    let mut size = size_of_val(&error) as libc::socklen_t;
+    let (level, name) = (libc::SOL_SOCKET, libc::SO_ERROR);
+    let value = (&raw mut error).cast();
+    // SAFETY: the kernel writes at most `size` bytes, which is what `value` points to.
+    check(unsafe { libc::getsockopt(fd.as_raw_fd(), level, name, value, &raw mut size) })?;
+    Ok(error)
 }
 
 /// Reads and resets the count of frames that a packet socket lost for want of room.

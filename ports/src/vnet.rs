@@ -68,10 +68,38 @@ pub(crate) fn encode(frame: &Frame) -> Option<[u8; HEADER_BYTES]> {
     Some(header)
 }
 
+/// Makes a frame of bytes that the kernel handed over of what it told beside them: its record, and
+/// the tag (TPID and TCI) that was taken out.
+///
+/// Errors: `false` if that makes no sense.
+pub(crate) fn complete(
+    frame: &mut Frame,
+    header: &[u8; HEADER_BYTES],
+    tag: Option<(u16, u16)>,
+) -> bool {
+    let Some(offload) = decode(header, frame.len()) else {
+        return false;
+    };
+    frame.offload = offload;
+    tag.is_none_or(|(tpid, tci)| restore_tag(frame, tpid, tci))
+}
+
+/// The tag that a packet socket's status word says was taken out of a frame, if one was.
+pub(crate) fn tag_beside(status: u32, tpid: u16, tci: u16) -> Option<(u16, u16)> {
+    // Not the TCI tells: it is 0 in a priority tag of class 0.
+    let has = |flag| status & flag != 0;
+    let tpid = if has(libc::TP_STATUS_VLAN_TPID_VALID) {
+        tpid
+    } else {
+        libc::ETH_P_8021Q as u16
+    };
+    has(libc::TP_STATUS_VLAN_VALID).then_some((tpid, tci))
+}
+
 /// Puts a tag that the kernel took out back before the type field, and moves the checksum start.
 ///
 /// Errors: `false` if the frame is too short to have had one.
-pub(crate) fn restore_tag(frame: &mut Frame, tpid: u16, tci: u16) -> bool {
+fn restore_tag(frame: &mut Frame, tpid: u16, tci: u16) -> bool {
     if !frame.insert(TAG_AT, TAG_BYTES) {
         return false;
     }

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::profile::Profile;
 use crate::rundir;
 
-use ports::{number_ports, port_rate, queue};
+use ports::{number_ports, port_rate, queue, ring};
 
 pub use ports::{PortKind, PortSpec, QueueConfig, add_port};
 
@@ -47,6 +47,11 @@ pub struct Options {
     #[arg(long = "port-rate", value_name = "PORT=RATE")]
     #[serde(rename = "port-rate")]
     pub port_rates: Vec<String>,
+    /// What a port's receive ring may grow to, in slots of 2 KiB: [PORT=]SLOTS, 0 to receive by
+    /// system calls alone [default: 8192]. Repeat for more.
+    #[arg(long = "ring", value_name = "RING")]
+    #[serde(rename = "ring")]
+    pub rings: Vec<String>,
     /// A queue: PORT:QUEUE:min=RATE,max=RATE,priority=N,weight=N; RATE is in bits a second, as 10M,
     /// or in thousandths of the port's. Repeat for more.
     #[arg(long = "queue", value_name = "QUEUE")]
@@ -193,6 +198,7 @@ impl Options {
             dpid: self.dpid.or(file.dpid),
             ports: list(self.ports, file.ports),
             port_rates: list(self.port_rates, file.port_rates),
+            rings: list(self.rings, file.rings),
             queues: list(self.queues, file.queues),
             controllers: list(self.controllers, file.controllers),
             auxiliaries: list(self.auxiliaries, file.auxiliaries),
@@ -243,6 +249,9 @@ impl Options {
         self.port_rates
             .iter()
             .try_for_each(|text| port_rate(text, &mut ports))?;
+        self.rings
+            .iter()
+            .try_for_each(|text| ring(text, &mut ports))?;
         let queues = self.queues.iter().map(|text| queue(text, &mut ports));
         let queues = queues.collect::<Result<_, _>>()?;
         Ok(Config {
@@ -513,7 +522,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_and_queues_belong_to_ports() {
+    fn rates_rings_and_queues_belong_to_ports() {
         let mut own = options(&["a", "b"]);
         own.port_rates.push("2=10M".into());
         own.queues = ["1:3:max=500k", "2:1:200", "2:0"]
@@ -534,6 +543,18 @@ mod tests {
             let queues = vec![wrong.to_string()];
             let options = Options {
                 queues,
+                ..own.clone()
+            };
+            assert!(options.resolve().is_err(), "{wrong}");
+        }
+        own.rings = ["4096", "2=0"].map(String::from).to_vec();
+        let config = own.clone().resolve().expect("is right");
+        let slots: Vec<_> = config.ports.iter().map(|port| port.ring_slots).collect();
+        assert_eq!(slots, [Some(4096), Some(0)]);
+        for wrong in ["65537", "x", "3=1", "1="] {
+            let rings = vec![wrong.to_string()];
+            let options = Options {
+                rings,
                 ..own.clone()
             };
             assert!(options.resolve().is_err(), "{wrong}");

@@ -42,6 +42,11 @@ pub const POOL_BYTES: usize = 64 << 20;
 const CONTROL_SLICE: Duration = Duration::from_micros(100);
 /// How often the port drivers' loss counters are read.
 const COUNTER_PERIOD: Duration = Duration::from_millis(500);
+/// How long the thread sleeps at most: a port whose driver is stuck wakes nobody.
+const LONGEST_SLEEP: Timespec = Timespec {
+    tv_sec: 2,
+    tv_nsec: 0,
+};
 /// Messages of a connection that wait while its long reply is made; beyond it no event is taken.
 const MAX_BACKLOG: usize = 256;
 /// Tokens of the epoll set that are no ports.
@@ -151,7 +156,7 @@ impl Plane {
             match epoll::wait(
                 &self.epoll,
                 rustix::buffer::spare_capacity(&mut ready),
-                timeout.as_ref(),
+                Some(&timeout),
             ) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
@@ -187,7 +192,7 @@ impl Plane {
 
     /// How long to sleep: not at all if there is work, else until something is ready; the timer is
     /// set to the next tick.
-    fn timeout(&mut self) -> std::io::Result<Option<Timespec>> {
+    fn timeout(&mut self) -> std::io::Result<Timespec> {
         let busy = self.switch.has_work(&self.face)
             || self
                 .backlog
@@ -197,7 +202,7 @@ impl Plane {
         let next = self.switch.next_tick();
         let nanos = next.map(|at| at.since(self.now()));
         if busy || nanos == Some(0) {
-            return Ok(Some(Timespec::default()));
+            return Ok(Timespec::default());
         }
         if let Some(nanos) = nanos.filter(|_| self.alarm != next) {
             let (tv_sec, tv_nsec) = ((nanos / Time::SEC) as i64, (nanos % Time::SEC) as i64);
@@ -208,7 +213,7 @@ impl Plane {
             timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &alarm)?;
             self.alarm = next;
         }
-        Ok(None)
+        Ok(LONGEST_SLEEP)
     }
 
     /// Moves one batch from a port through the switch.
@@ -469,11 +474,11 @@ impl Plane {
             return;
         }
         self.counted = Instant::now();
-        for (number, counters) in self.face.driver_counters() {
+        for (number, counters, overflowed) in self.face.driver_counters() {
             let lost = PortStats {
                 rx_over_err: counters.rx_dropped(),
                 rx_errors: counters.rx_errors(),
-                tx_dropped: counters.tx_dropped(),
+                tx_dropped: counters.tx_dropped() + overflowed,
                 tx_errors: counters.tx_errors(),
                 ..PortStats::default()
             };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use bofuss_agent::{ConnId, Face, Switch};
 use bofuss_channel::{Origin, Sender};
@@ -27,6 +27,25 @@ struct Slot {
     overflowed: u64,
     /// Whether the epoll set watches for room to send.
     watched: bool,
+    /// The descriptor that the epoll set watches.
+    polled: Option<RawFd>,
+}
+
+impl Slot {
+    /// Has the epoll set watch the port's descriptor, if that is another one than before. One that
+    /// is closed leaves the set by itself.
+    fn poll(&mut self, epoll: &OwnedFd) -> io::Result<()> {
+        let fd = self.port.driver.fd();
+        let number = fd.map(|fd| fd.as_raw_fd());
+        if number != std::mem::replace(&mut self.polled, number)
+            && let Some(fd) = fd
+        {
+            let token = epoll::EventData::new_u64(self.port.number.0.into());
+            epoll::add(epoll, fd, token, epoll::EventFlags::IN)?;
+            self.watched = false;
+        }
+        Ok(())
+    }
 }
 
 /// The ports and connections.
@@ -54,16 +73,14 @@ impl PlaneFace {
     /// Takes a port and watches it. Errors: the system's.
     pub fn add_port(&mut self, port: OpenPort) -> io::Result<()> {
         let number = port.number;
-        let slot = Slot {
+        let mut slot = Slot {
             port,
             queued: Vec::new(),
             overflowed: 0,
             watched: false,
+            polled: None,
         };
-        if let Some(fd) = slot.port.driver.fd() {
-            let token = epoll::EventData::new_u64(number.0.into());
-            epoll::add(&self.epoll, fd, token, epoll::EventFlags::IN)?;
-        }
+        slot.poll(&self.epoll)?;
         self.slots.insert(number, slot);
         Ok(())
     }
@@ -115,9 +132,16 @@ impl PlaneFace {
         Some((port.desc(), port.driver.capabilities()))
     }
 
-    /// The drivers' counters, with the frames that waited in vain.
-    pub fn driver_counters(&mut self) -> Vec<(PortNo, Counters)> {
-        let count = |(number, slot): (&PortNo, &mut Slot)| (*number, slot.port.driver.counters());
+    /// The drivers' counters, and how many frames waited in vain.
+    pub fn driver_counters(&mut self) -> Vec<(PortNo, Counters, u64)> {
+        let epoll = &self.epoll;
+        let count = |(number, slot): (&PortNo, &mut Slot)| {
+            let counters = slot.port.driver.counters();
+            if let Err(error) = slot.poll(epoll) {
+                warn!("port {number}: {error}");
+            }
+            (*number, counters, slot.overflowed)
+        };
         self.slots.iter_mut().map(count).collect()
     }
 
@@ -142,10 +166,12 @@ impl PlaneFace {
         pool: &Pool,
         frames: &mut Vec<Frame>,
     ) -> Result<usize, PortError> {
-        match self.slots.get_mut(&number) {
-            Some(slot) => slot.port.receive(pool, frames, BATCH_FRAMES),
-            None => Ok(0),
-        }
+        let Some(slot) = self.slots.get_mut(&number) else {
+            return Ok(0);
+        };
+        let count = slot.port.receive(pool, frames, BATCH_FRAMES)?;
+        slot.poll(&self.epoll)?;
+        Ok(count)
     }
 
     /// Sends what waits for one port, as far as there is room, and watches for room if that is

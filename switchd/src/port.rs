@@ -50,6 +50,11 @@ pub fn interface_name(kind: &PortKind) -> Option<&String> {
 pub fn open(spec: &PortSpec, options: AfPacketOptions) -> Result<OpenPort, OpenError> {
     let (driver, link, name): (Box<dyn Port>, _, _) = match &spec.kind {
         PortKind::Interface(name) => {
+            let ring_slots = spec.ring_slots.unwrap_or(options.ring_slots);
+            let options = AfPacketOptions {
+                ring_slots,
+                ..options
+            };
             let port = AfPacket::open(name, options)?;
             if !port.link().admin_up {
                 bofuss_ports::set_link(name, true)?;

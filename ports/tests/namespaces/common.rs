@@ -2,6 +2,7 @@
 //! last thread.
 
 use std::{
+    cell::Cell,
     io,
     net::{IpAddr, SocketAddr},
     process::Command,
@@ -71,11 +72,28 @@ impl Namespace {
     }
 }
 
+thread_local! {
+    /// What [`open`] opens ports with.
+    static RING_SLOTS: Cell<usize> = const { Cell::new(0) };
+}
+
 /// Runs a test in a fresh namespace. Without the right to make one it is skipped, but under CI it
 /// fails.
 pub(crate) fn in_namespace(test: impl FnOnce() + Send + 'static) {
+    let ring_slots = AfPacketOptions::default().ring_slots;
+    in_namespace_with(ring_slots, test);
+}
+
+/// Runs a test of ports without a receive ring, and then with one, as [`in_namespace`].
+pub(crate) fn in_both_ways(test: impl FnOnce() + Send + Copy + 'static) {
+    in_namespace_with(0, test);
+    in_namespace(test);
+}
+
+fn in_namespace_with(ring_slots: usize, test: impl FnOnce() + Send + 'static) {
     match Namespace::new() {
         Ok(namespace) => namespace.run(move || {
+            RING_SLOTS.set(ring_slots);
             ip("link set lo up");
             test();
         }),
@@ -148,16 +166,21 @@ pub(crate) fn host(port: &str, addresses: &[&str]) -> Namespace {
     host
 }
 
-/// Opens a port with the default options. A program that another test starts has this process's
-/// descriptors for a moment, a claim that was just given up among them: then again.
+/// Opens a port with the default options but the way to receive. A program that another test
+/// starts has this process's descriptors for a moment, a claim that was just given up among them:
+/// then again.
 pub(crate) fn open(name: &str) -> AfPacket {
-    let mut opened = AfPacket::open(name, AfPacketOptions::default());
+    let options = AfPacketOptions {
+        ring_slots: RING_SLOTS.get(),
+        ..AfPacketOptions::default()
+    };
+    let mut opened = AfPacket::open(name, options);
     for _ in 0..100 {
         if !matches!(opened, Err(OpenError::InUse(_))) {
             break;
         }
         std::thread::sleep(Duration::from_millis(10));
-        opened = AfPacket::open(name, AfPacketOptions::default());
+        opened = AfPacket::open(name, options);
     }
     opened.unwrap_or_else(|error| panic!("{error}"))
 }

@@ -17,7 +17,8 @@ use bofuss_ports::{
 use crate::{
     ALLOCATIONS,
     common::{
-        frame, host, in_namespace, ip, open, pop, push, receive, setting, settle, until, veth,
+        frame, host, in_both_ways, in_namespace, ip, open, pop, push, receive, setting, settle,
+        until, veth,
     },
 };
 
@@ -54,7 +55,7 @@ fn tags_survive(pool: &Pool, from: &mut dyn Port, to: &mut dyn Port) {
 
 #[test]
 fn tags_survive_from_veth_to_veth() {
-    in_namespace(|| {
+    in_both_ways(|| {
         let (mut a, mut b) = pair();
         tags_survive(&Pool::new(1 << 24), &mut a, &mut b);
     });
@@ -146,7 +147,7 @@ fn runts_are_padded_to_60_bytes_unless_told_not_to() {
 
 #[test]
 fn a_frame_above_the_mtu_is_dropped_alone_and_by_name() {
-    in_namespace(|| {
+    in_both_ways(|| {
         let pool = Pool::new(1 << 24);
         let (mut a, mut b) = pair();
         let mut sizes = vec![60, 1514, 1515, 61];
@@ -201,7 +202,7 @@ fn a_frame_that_the_kernel_refuses_does_not_stop_the_next() {
 
 #[test]
 fn an_exhausted_pool_drops_by_name_and_recovers() {
-    in_namespace(|| {
+    in_both_ways(|| {
         let pool = Pool::new(1 << 24);
         let (mut a, mut b) = pair();
         let held = Pool::new(2 * 70_000);
@@ -222,7 +223,7 @@ fn an_exhausted_pool_drops_by_name_and_recovers() {
 
 #[test]
 fn what_the_kernel_could_not_queue_is_counted() {
-    in_namespace(|| {
+    in_both_ways(|| {
         let pool = Pool::new(1 << 26);
         let (mut a, mut b) = pair();
         for name in ["s1", "s2"] {
@@ -253,7 +254,7 @@ fn what_the_kernel_could_not_queue_is_counted() {
 
 #[test]
 fn a_link_that_is_down_drops_by_name_and_comes_back() {
-    in_namespace(|| {
+    in_both_ways(|| {
         let pool = Pool::new(1 << 24);
         let (mut a, mut b) = pair();
         set_link("s1", false).expect("it is there");
@@ -273,7 +274,7 @@ fn a_link_that_is_down_drops_by_name_and_comes_back() {
 
 #[test]
 fn a_disappeared_interface_is_gone_and_can_be_opened_anew() {
-    in_namespace(|| {
+    in_both_ways(|| {
         let pool = Pool::new(1 << 24);
         let (mut a, mut b) = pair();
         let mut frames = Vec::new();
@@ -349,7 +350,7 @@ fn allocations(pool: &Pool, from: &mut dyn Port, to: &mut dyn Port) -> (u64, u64
 // I12
 #[test]
 fn nothing_is_allocated_per_frame_after_warm_up() {
-    in_namespace(|| {
+    in_both_ways(|| {
         let pool = Pool::new(1 << 26);
         let (mut a, mut b) = pair();
         let mut tap = Tap::open("tap0", true).expect("the device is there");
@@ -475,7 +476,7 @@ fn the_stacks_settings_are_given_back() {
 
 #[test]
 fn promiscuous_mode_is_held_and_given_back() {
-    in_namespace(|| {
+    in_both_ways(|| {
         veth("s1", "s2");
         let promiscuous = || {
             let output = std::process::Command::new("ip")
@@ -493,7 +494,7 @@ fn promiscuous_mode_is_held_and_given_back() {
 
 #[test]
 fn an_idle_port_holds_no_buffers_and_returns_at_once() {
-    in_namespace(|| {
+    in_both_ways(|| {
         let pool = Pool::new(1 << 24);
         let (mut a, _b) = pair();
         let start = Instant::now();

@@ -3,6 +3,7 @@
 mod common;
 mod frames;
 mod links;
+mod ring;
 mod traffic;
 
 use std::{

@@ -10,7 +10,9 @@ use std::{
 use bofuss_frame::{Frame, Gso, GsoKind, Pool};
 use bofuss_ports::{BATCH_FRAMES, Port, Tap, set_link};
 
-use crate::common::{Namespace, at, host, in_namespace, ip, open, pop, push, until, veth};
+use crate::common::{
+    Namespace, at, host, in_both_ways, in_namespace, ip, open, pop, push, until, veth,
+};
 
 const TRANSFER_BYTES: usize = 8 << 20;
 const DATAGRAM_BYTES: usize = 1000;
@@ -129,7 +131,7 @@ const STRAIGHT: Edit = Edit::Push(&[]);
 
 #[test]
 fn tcp_and_udp_super_frames_pass_whole_between_two_ports() {
-    in_namespace(|| {
+    in_both_ways(|| {
         let pool = Pool::new(64 << 20);
         let a = host("p1", &["10.0.0.1/24", "fd00::1/64"]);
         let b = host("p2", &["10.0.0.2/24", "fd00::2/64"]);
@@ -192,7 +194,7 @@ fn super_frames_keep_an_802_1ad_tag_over_a_trunk() {
 
 #[test]
 fn super_frames_keep_802_1ad_over_802_1q_over_a_trunk() {
-    in_namespace(|| across_a_trunk(&[(0x88a8, 0x3064), (0x8100, 0x0065)]));
+    in_both_ways(|| across_a_trunk(&[(0x88a8, 0x3064), (0x8100, 0x0065)]));
 }
 
 #[test]
@@ -227,7 +229,7 @@ fn between_tap_and_veth(tags: Tags) {
 
 #[test]
 fn super_frames_pass_whole_between_tap_and_veth() {
-    in_namespace(|| between_tap_and_veth(&[]));
+    in_both_ways(|| between_tap_and_veth(&[]));
 }
 
 #[test]

@@ -8,6 +8,9 @@ use bofuss_ext::queues;
 use bofuss_oflib::types::QueueId;
 use bofuss_oflib::{PortNo, text};
 
+/// Slots of a receive ring at most: 128 MiB.
+const MAX_RING_SLOTS: usize = 65_536;
+
 /// What a port is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PortKind {
@@ -28,6 +31,8 @@ pub struct PortSpec {
     pub kind: PortKind,
     /// Its rate in kb/s, if that is not to be its interface's.
     pub rate_kbps: Option<u32>,
+    /// What its receive ring may grow to, in slots, if that is not the driver's to say.
+    pub ring_slots: Option<usize>,
 }
 
 /// A queue to make.
@@ -81,6 +86,7 @@ pub fn add_port(ports: &[PortSpec], place: u32, spec: &str) -> Result<PortSpec, 
         number,
         kind,
         rate_kbps: None,
+        ring_slots: None,
     })
 }
 
@@ -117,6 +123,23 @@ pub(super) fn port_rate(text: &str, ports: &mut [PortSpec]) -> Result<(), String
     let (number, rate) = parts.ok_or_else(|| format!("{option}: it is PORT=RATE, as 2=10M"))?;
     let kbps = queues::parse_kbps(rate).map_err(|error| format!("{option}: {error}"))?;
     port_named(&option, number, ports)?.rate_kbps = Some(kbps);
+    Ok(())
+}
+
+/// Gives one of `ports`, or all, the ring that `text` says. Errors: what is wrong with it.
+pub(super) fn ring(text: &str, ports: &mut [PortSpec]) -> Result<(), String> {
+    let option = format!("--ring {text}");
+    let (number, slots) = text
+        .split_once('=')
+        .map_or((None, text), |(n, s)| (Some(n), s));
+    let slots = slots.parse().ok().filter(|slots| *slots <= MAX_RING_SLOTS);
+    let slots = slots.ok_or_else(|| format!("{option}: a ring has 0 to {MAX_RING_SLOTS} slots"))?;
+    match number {
+        Some(number) => port_named(&option, number, ports)?.ring_slots = Some(slots),
+        None => ports
+            .iter_mut()
+            .for_each(|port| port.ring_slots = Some(slots)),
+    }
     Ok(())
 }
 

@@ -1,0 +1,131 @@
+//! A packet socket with its receive ring, and how another takes its place.
+
+use std::{
+    io, mem,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    sync::mpsc,
+    thread,
+};
+
+use libc::{c_int, sock_filter, sock_fprog};
+
+use crate::{ring::Ring, sys};
+
+/// What the kernel may hold of received frames, bookkeeping included: some hundred super-frames.
+const RECEIVE_BUFFER_BYTES: c_int = 16 << 20;
+/// What the kernel may hold of frames on their way to a device.
+const SEND_BUFFER_BYTES: c_int = 4 << 20;
+
+/// A packet socket.
+pub(crate) struct Inlet {
+    /// Its ring, which goes before it.
+    pub(crate) ring: Option<Ring>,
+    /// The socket, bound to an interface.
+    pub(crate) socket: OwnedFd,
+}
+
+/// What an inlet is made with.
+#[derive(Clone, Copy)]
+pub(crate) struct Shape {
+    /// The interface's index.
+    pub(crate) index: u32,
+    /// Whether frames pass the interface's queueing discipline by.
+    pub(crate) qdisc_bypass: bool,
+    /// Slots of the ring; without any there is none.
+    pub(crate) ring_slots: usize,
+}
+
+impl Inlet {
+    /// Opens one that hears everything on an interface; or nothing yet, if it is `deaf`.
+    ///
+    /// Errors: the system's.
+    pub(crate) fn open(shape: Shape, deaf: bool) -> io::Result<Self> {
+        let socket = sys::socket(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
+        configure(socket.as_fd(), shape.qdisc_bypass)?;
+        let ring = (shape.ring_slots > 0).then(|| Ring::new(socket.as_fd(), shape.ring_slots));
+        let ring = ring.transpose()?;
+        let this = Self { ring, socket };
+        if deaf {
+            this.deafen()?;
+        }
+        bind(this.socket.as_fd(), shape.index)?;
+        Ok(this)
+    }
+
+    /// Opens a deaf one in a thread of its own: memory for a ring takes its time.
+    pub(crate) fn open_aside(shape: Shape) -> mpsc::Receiver<io::Result<Self>> {
+        let (done, opened) = mpsc::channel();
+        // Without a thread nothing comes, which says the same.
+        let _ = thread::Builder::new()
+            .name("ring".into())
+            .spawn(move || done.send(Self::open(shape, true)));
+        opened
+    }
+
+    /// Has this one hear from now on what the deaf `next` did not, and the reverse.
+    ///
+    /// A frame that arrives between the two system calls is lost, as many are at such a time.
+    ///
+    /// Errors: the system's.
+    pub(crate) fn hand_over(&self, next: &Self) -> io::Result<()> {
+        self.deafen()?;
+        let (level, name) = (libc::SOL_SOCKET, libc::SO_DETACH_FILTER);
+        sys::set_option::<c_int>(next.socket.as_fd(), level, name, &0)
+    }
+
+    /// Has no frame come any more.
+    fn deafen(&self) -> io::Result<()> {
+        // A filter of one instruction, which keeps no byte of a frame.
+        let code = (libc::BPF_RET | libc::BPF_K) as u16;
+        let mut filter = [sock_filter {
+            code,
+            jt: 0,
+            jf: 0,
+            k: 0,
+        }];
+        // The kernel copies the program before the call returns.
+        let program = sock_fprog {
+            len: 1,
+            filter: filter.as_mut_ptr(),
+        };
+        let (level, name) = (libc::SOL_SOCKET, libc::SO_ATTACH_FILTER);
+        sys::set_option(self.socket.as_fd(), level, name, &program)
+    }
+}
+
+/// Sets all options before binding, so that no frame arrives without them.
+fn configure(socket: BorrowedFd<'_>, qdisc_bypass: bool) -> io::Result<()> {
+    let packet = |name, value: c_int| sys::set_option(socket, libc::SOL_PACKET, name, &value);
+    packet(libc::PACKET_VNET_HDR, 1)?;
+    packet(libc::PACKET_AUXDATA, 1)?;
+    packet(libc::PACKET_IGNORE_OUTGOING, 1)?;
+    packet(libc::PACKET_QDISC_BYPASS, c_int::from(qdisc_bypass))?;
+    for (force, plain, bytes) in [
+        (libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, RECEIVE_BUFFER_BYTES),
+        (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF, SEND_BUFFER_BYTES),
+    ] {
+        // The first needs privilege in the first user namespace, the second is cut to the system's
+        // limit.
+        sys::set_option(socket, libc::SOL_SOCKET, force, &bytes)
+            .or_else(|_| sys::set_option(socket, libc::SOL_SOCKET, plain, &bytes))?;
+    }
+    Ok(())
+}
+
+/// Has a socket receive what arrives on an interface, to whomever it is sent.
+fn bind(socket: BorrowedFd<'_>, index: u32) -> io::Result<()> {
+    let promiscuous = libc::packet_mreq {
+        mr_ifindex: index as c_int,
+        mr_type: libc::PACKET_MR_PROMISC as u16,
+        mr_alen: 0,
+        mr_address: [0; 8],
+    };
+    let membership = libc::PACKET_ADD_MEMBERSHIP;
+    sys::set_option(socket, libc::SOL_PACKET, membership, &promiscuous)?;
+    // SAFETY: zero is a value of every field.
+    let mut address: libc::sockaddr_ll = unsafe { mem::zeroed() };
+    address.sll_family = libc::AF_PACKET as u16;
+    address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+    address.sll_ifindex = index as c_int;
+    sys::bind(socket, &address)
+}

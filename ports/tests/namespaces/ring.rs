@@ -1,0 +1,169 @@
+//! The receive ring: order across ring and queue, wrapping round, growing.
+
+use std::{os::fd::AsRawFd, thread, time::Duration};
+
+use bofuss_frame::{Frame, Pool};
+use bofuss_ports::{AfPacket, BATCH_FRAMES, DropReason, Port};
+
+use crate::common::{frame, in_both_ways, in_namespace, ip, open, until, veth};
+
+/// Frames that a ring holds before it has grown.
+const FIRST_SLOTS: usize = 256;
+
+/// A frame of `len` bytes that tells its number twice.
+fn numbered(pool: &Pool, number: usize, len: usize) -> Frame {
+    let mut it = frame(pool, len);
+    let digits = (number as u64).to_be_bytes();
+    it.bytes_mut()[14..22].copy_from_slice(&digits);
+    it.bytes_mut()[len - 8..].copy_from_slice(&digits);
+    it
+}
+
+/// The number of such a frame. Panics: if it is another frame, or not whole.
+fn number(frame: &Frame) -> usize {
+    let bytes = frame.bytes();
+    assert_eq!(bytes[12..14], [0x88, 0xb5]);
+    assert_eq!(bytes[14..22], bytes[bytes.len() - 8..]);
+    let digits = bytes[14..22].try_into().expect("eight bytes");
+    u64::from_be_bytes(digits) as usize
+}
+
+fn send(port: &mut AfPacket, pool: &Pool, numbers: std::ops::Range<usize>) {
+    let mut frames = numbers.map(|n| numbered(pool, n, 60)).collect();
+    port.send(&mut frames).expect("it is there");
+    assert!(frames.is_empty());
+}
+
+/// The numbers of the frames that wait.
+fn take(port: &mut AfPacket, pool: &Pool) -> Vec<usize> {
+    let (mut numbers, mut frames) = (Vec::new(), Vec::new());
+    while port
+        .recv(pool, &mut frames, BATCH_FRAMES)
+        .expect("it is there")
+        > 0
+    {
+        numbers.extend(frames.drain(..).map(|frame| number(&frame)));
+    }
+    numbers
+}
+
+#[test]
+fn frames_of_all_sizes_stay_in_order_and_whole() {
+    in_both_ways(|| {
+        let pool = Pool::new(1 << 26);
+        veth("s1", "s2");
+        for name in ["s1", "s2"] {
+            ip(&format!("link set {name} mtu 9000"));
+        }
+        let (mut a, mut b) = (open("s1"), open("s2"));
+        // Around the size of a small buffer, of a slot, and of everything.
+        let sizes = [
+            60, 9014, 1900, 1919, 1920, 1921, 1971, 1972, 1973, 61, 1980, 4096, 62, 63,
+        ];
+        let mut next = 0;
+        for (round, max) in (0..60).zip([BATCH_FRAMES, 1, 3, 7].into_iter().cycle()) {
+            let mut frames = Vec::new();
+            for n in 0..20 + round {
+                let size = sizes[(n * (round + 1)) % sizes.len()];
+                frames.push(numbered(&pool, next + n, size));
+            }
+            let lens: Vec<usize> = frames.iter().map(Frame::len).collect();
+            a.send(&mut frames).expect("it is there");
+            let mut received = Vec::new();
+            until("all arrive", || {
+                b.recv(&pool, &mut received, max).expect("it is there");
+                received.len() >= lens.len()
+            });
+            let numbers = received.iter().map(number);
+            assert!(numbers.eq(next..next + lens.len()));
+            assert!(received.iter().map(Frame::len).eq(lens));
+            next += 20 + round;
+        }
+        assert!(next > 2 * FIRST_SLOTS, "the ring went round");
+        assert_eq!(b.counters().rx_dropped() + b.counters().rx_errors(), 0);
+    });
+}
+
+/// Receives until frame `last` has come; the numbers of all. Panics: if they do not increase.
+fn take_until(port: &mut AfPacket, pool: &Pool, last: usize) -> Vec<usize> {
+    let mut numbers = Vec::new();
+    until("the last frame comes", || {
+        numbers.extend(take(port, pool));
+        numbers.last() == Some(&last)
+    });
+    assert!(numbers.is_sorted_by(|a, b| a < b));
+    numbers
+}
+
+#[test]
+fn a_ring_that_lost_frames_grows_and_keeps_their_order() {
+    in_namespace(|| {
+        let pool = Pool::new(1 << 26);
+        veth("s1", "s2");
+        let (mut a, mut b) = (open("s1"), open("s2"));
+        let fd = |port: &AfPacket| port.fd().expect("a socket").as_raw_fd();
+        let first = fd(&b);
+        send(&mut a, &pool, 0..FIRST_SLOTS + 44);
+        assert_eq!(
+            take_until(&mut b, &pool, FIRST_SLOTS - 1).len(),
+            FIRST_SLOTS
+        );
+        assert_eq!(b.counters().dropped(DropReason::RxKernel), 44);
+        // A larger ring is being made, while the first goes on.
+        send(&mut a, &pool, 300..400);
+        let mut frames = Vec::new();
+        until("there is another ring", || {
+            let _ = b.counters();
+            thread::sleep(Duration::from_millis(10));
+            fd(&b) != first
+        });
+        send(&mut a, &pool, 400..500);
+        b.recv(&pool, &mut frames, 10).expect("it is there");
+        assert!(
+            frames.iter().map(number).eq(300..310),
+            "the old ones come first"
+        );
+        assert!(take_until(&mut b, &pool, 499).into_iter().eq(310..500));
+        // The kernel's own queue on the way holds a thousand, too.
+        send(&mut a, &pool, 500..1400);
+        assert_eq!(take_until(&mut b, &pool, 1399).len(), 900);
+        assert_eq!(b.counters().rx_dropped(), 44);
+    });
+}
+
+#[test]
+fn order_holds_and_losses_are_counted_while_a_ring_grows_under_load() {
+    in_namespace(|| {
+        let pool = Pool::new(1 << 26);
+        veth("s1", "s2");
+        let (mut a, mut b) = (open("s1"), open("s2"));
+        const FRAMES: usize = 100_000;
+        let sender = thread::spawn(move || {
+            let pool = Pool::new(1 << 26);
+            for first in (0..FRAMES).step_by(BATCH_FRAMES) {
+                send(&mut a, &pool, first..first + BATCH_FRAMES);
+            }
+            a
+        });
+        let mut numbers = Vec::new();
+        while !sender.is_finished() {
+            numbers.extend(take(&mut b, &pool));
+            // A slow receiver, so that frames are lost.
+            thread::sleep(Duration::from_millis(2));
+        }
+        let mut a = sender.join().expect("it sent all");
+        until("the growth is done", || {
+            numbers.extend(take(&mut b, &pool));
+            let _ = b.counters();
+            thread::sleep(Duration::from_millis(10));
+            b.ring_slots() > FIRST_SLOTS
+        });
+        send(&mut a, &pool, FRAMES..FRAMES + 1);
+        numbers.extend(take_until(&mut b, &pool, FRAMES));
+        assert!(numbers.is_sorted_by(|a, b| a < b));
+        let lost = b.counters().rx_dropped() as usize;
+        // At each growth a frame or two may fall between two system calls.
+        let missing = FRAMES + 1 - numbers.len() - lost;
+        assert!(lost > 0 && missing < 8, "{missing} frames were not counted");
+    });
+}
