@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use bofuss_tests::{Capture, Lab, Process, have, python, run, ryu_python, until};
+use bofuss_tests::{Capture, Lab, Process, have, printed, program, python, run, ryu_python, until};
 
 /// What tshark calls the type of a message of 1.0.
 const TYPE: &str = "openflow_1_0.type";
@@ -15,7 +15,7 @@ fn spoken(version: &str, lab: &Lab, verb: &str, arguments: &[&str]) -> (String, 
     let mut command = Command::new("ovs-ofctl");
     command.args(["-O", version, "--timeout=10", verb, &lab.tools_address()]);
     let output = run(command.args(arguments));
-    (bofuss_tests::printed(&output), output.status.success())
+    (printed(&output), output.status.success())
 }
 
 /// What a verb prints in 1.0. Panics: if it fails.
@@ -188,6 +188,46 @@ fn the_switch_its_ports_and_queues_are_described_and_changed() {
     until("the port forwards again", || lab.pings(1, 2));
     drop(lab);
     capture.is_well_formed_in(16692, TYPE);
+}
+
+#[test]
+fn dpctl_speaks_it_where_told_to() {
+    if !have(&["ip"]) {
+        return;
+    }
+    let lab = Lab::new(2, &["--fail-mode", "secure"]);
+    let dpctl = |arguments: &[&str]| {
+        let mut command = Command::new(program("dpctl"));
+        command.args(["-O", "OpenFlow10", &lab.name]);
+        let output = run(command.args(arguments));
+        (printed(&output), output.status.success())
+    };
+    let told = |arguments: &[&str]| {
+        let (text, success) = dpctl(arguments);
+        assert!(success, "dpctl {arguments:?}: {text}");
+        text
+    };
+    told(&[
+        "add-flow",
+        "priority=5,ip,nw_dst=10.0.0.0/8,actions=enqueue:2:1",
+    ]);
+    told(&["mod-flows", "arp,actions=flood"]);
+    let flows = told(&["dump-flows"]);
+    contains(&flows, &["priority=5", "nw_dst=10.0.0.0/8", "arp", "FLOOD"]);
+    assert_eq!(told(&["dump-flows", "arp"]).lines().count(), 1);
+    contains(&told(&["dump-aggregate"]), &["flow_count=2"]);
+    told(&["del-flows", "arp"]);
+    assert_eq!(told(&["dump-flows"]).lines().count(), 1);
+    contains(&told(&["show"]), &[&lab.port(1), &lab.port(2), "frags="]);
+    for verb in ["dump-desc", "dump-tables", "dump-ports", "ping"] {
+        told(&[verb]);
+    }
+    let (text, success) = dpctl(&["dump-groups"]);
+    assert!(!success);
+    contains(&text, &["this OpenFlow version cannot say GROUP_DESC"]);
+    until("the log says so", || {
+        lab.log().contains("connected, OpenFlow 1.0")
+    });
 }
 
 /// What a verb prints, whether it succeeds or not.

@@ -14,6 +14,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use bofuss_channel::{Tls, TlsFiles};
+use bofuss_oflib::Version;
 use clap::Parser;
 
 /// Ask and change an OpenFlow switch.
@@ -34,6 +35,11 @@ struct Cli {
     /// Match priority and all fields exactly, in mod-flows and del-flows.
     #[arg(long)]
     strict: bool,
+    /// The OpenFlow versions to offer, of which the highest that the switch speaks is spoken:
+    /// OpenFlow10, OpenFlow13.
+    #[arg(short = 'O', long, value_name = "VERSION,...", value_delimiter = ',')]
+    #[arg(value_parser = version)]
+    protocols: Vec<Version>,
     /// The longest wait for the switch, in seconds.
     #[arg(short, long, default_value_t = 10, value_name = "SECONDS")]
     timeout: u64,
@@ -52,7 +58,24 @@ struct Cli {
     any_peer_name: bool,
 }
 
+/// A version by the name that Open vSwitch has for it.
+fn version(name: &str) -> Result<Version, String> {
+    let name_of = |version: &Version| format!("OpenFlow{version}").replace('.', "");
+    let found = Version::SPOKEN.iter().find(|one| name_of(one) == name);
+    found
+        .copied()
+        .ok_or_else(|| "not OpenFlow10 or OpenFlow13".into())
+}
+
 impl Cli {
+    /// The versions to offer.
+    fn versions(&self) -> &[Version] {
+        match self.protocols.is_empty() {
+            true => Version::SPOKEN,
+            false => &self.protocols,
+        }
+    }
+
     /// What TLS needs, if its files are named.
     fn tls(&self) -> Result<Option<Tls>, Failure> {
         match (&self.private_key, &self.certificate, &self.ca_cert) {
@@ -99,7 +122,8 @@ fn main() -> ExitCode {
         .build();
     let runtime = runtime.expect("a runtime of one thread needs two descriptors");
     let done = cli.tls().and_then(|tls| {
-        runtime.block_on(verbs::run(&cli.words, cli.strict, tls.as_ref(), timeout))
+        let (versions, tls) = (cli.versions(), tls.as_ref());
+        runtime.block_on(verbs::run(&cli.words, cli.strict, versions, tls, timeout))
     });
     match done {
         Ok(()) => ExitCode::SUCCESS,

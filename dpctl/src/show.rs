@@ -48,6 +48,7 @@ fn show_features(features: &Features) {
         "capabilities: {}",
         features.capabilities.to_string().replace('|', " ")
     );
+    features.ports.iter().for_each(show_port);
 }
 
 /// A table's features; a list for the table-miss entry only if it is another.

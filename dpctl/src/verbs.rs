@@ -102,6 +102,7 @@ pub(crate) fn help() -> String {
 pub(crate) async fn run(
     words: &[String],
     strict: bool,
+    versions: &[Version],
     tls: Option<&Tls>,
     timeout: Duration,
 ) -> Result<(), Failure> {
@@ -123,13 +124,17 @@ pub(crate) async fn run(
         return Err(Failure::Usage(format!("{address} {needs}")));
     }
     let catalogue = &command.catalogue;
-    let connected = Client::connect(&address, Version::SPOKEN, catalogue, tls, timeout).await;
+    let connected = Client::connect(&address, versions, catalogue, tls, timeout).await;
     let mut client = connected.map_err(|error| Failure::Failed(format!("{address}: {error}")))?;
     let failed = |error: ClientError| Failure::Failed(format!("{verb}: {error}"));
     match requests {
         Requests::Ask(messages) => {
-            for message in messages {
-                show::reply(&client.request(&message).await.map_err(failed)?);
+            for message in &messages {
+                match client.request(message).await {
+                    // Of several requests, another tells it in such a version.
+                    Err(ClientError::Unsent(_)) if messages.len() > 1 => {}
+                    reply => show::reply(&reply.map_err(failed)?),
+                }
             }
         }
         Requests::Change(messages) => {

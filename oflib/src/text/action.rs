@@ -12,9 +12,12 @@ use crate::field::{self, VID_PRESENT};
 use crate::instruction::{INSTRUCTIONS, Instruction, Instructions};
 use crate::matching::{FieldMatch, Match};
 use crate::text::ActionArg;
+use crate::types::QueueId;
 
 /// What to write where nothing is to be done.
 const DROP: &str = "drop";
+/// OpenFlow 1.0's output through a queue: a choice of the queue, the output, and queue 0 again.
+const ENQUEUE: &str = "enqueue";
 /// In front of the names of fields, these make names of actions that set them.
 const SETTERS: &[&str] = &["mod_", "set_"];
 
@@ -52,10 +55,32 @@ pub(super) fn actions(
     if items.len() == 1 && items[0].is(DROP) {
         return Ok(Vec::new());
     }
-    items
-        .into_iter()
-        .map(|item| action(item, fields, catalogue))
-        .collect()
+    let mut list = Vec::new();
+    for item in items {
+        append(item, fields, catalogue, &mut list)?;
+    }
+    Ok(list)
+}
+
+/// Reads one action, or several that are written as one, behind others.
+fn append(
+    item: Word<'_>,
+    fields: &Match,
+    catalogue: &Catalogue,
+    list: &mut Vec<Action>,
+) -> Result<(), ParseError> {
+    let (name, argument) = item.call()?;
+    if !name.is(ENQUEUE) {
+        list.push(action(item, fields, catalogue)?);
+        return Ok(());
+    }
+    let parts = argument.split_at(&[':', ',']);
+    let (port, queue) = parts.ok_or_else(|| item.err("takes a port and a queue"))?;
+    let output = Action::output(parse_port(port.text).map_err(|message| port.err(message))?);
+    let queues = [QueueId(queue.number()?), QueueId(0)].map(Action::SetQueue);
+    let [before, behind] = queues;
+    list.extend([before, output, behind]);
+    Ok(())
 }
 
 pub(super) fn instructions(
@@ -75,7 +100,7 @@ pub(super) fn instructions(
                 return Err(item.err("only one instruction of a type may stand here"));
             }
             Some(one) => list.push(one),
-            None => alone.push(action(item, fields, catalogue)?),
+            None => append(item, fields, catalogue, &mut alone)?,
         }
     }
     if !alone.is_empty() {
@@ -156,6 +181,7 @@ fn names(catalogue: &Catalogue) -> impl Iterator<Item = &str> {
     let instructions = INSTRUCTIONS.iter().map(|row| row.1);
     let others = [
         DROP,
+        ENQUEUE,
         "controller",
         "normal",
         "flood",

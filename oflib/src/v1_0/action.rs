@@ -224,8 +224,10 @@ pub(super) fn write_list(actions: &[Action], fields: Option<&Match>, w: &mut Wri
                             return Err(one.field.name);
                         }
                     }
-                    None if setter.is_vlan() && before.is_none() && tagged != Some(true) => {
-                        return Err(one.field.name);
+                    None if setter.is_vlan() && before.is_none() => {
+                        if tagged.replace(true) == Some(false) {
+                            return Err(one.field.name);
+                        }
                     }
                     None if !setter.is_vlan() && before.is_some() => return Err("push_vlan"),
                     Some(_) if before.is_some() => return Err("push_vlan"),
