@@ -404,7 +404,11 @@ fn a_slave_that_asks_gets_packets_and_one_that_does_not_read_loses_its_own_and_t
     assert_eq!(some.len() + lost, all.len(), "{told}");
     assert!(!slow.heard(|heard| heard.ended));
     assert_eq!(told.matches("lost").count(), 1, "{told}");
-    for role in ["tcp:127.0.0.1:16681 master", "ssl:127.0.0.1:16682 slave", " equal ("] {
+    for role in [
+        "tcp:127.0.0.1:16681 master",
+        "ssl:127.0.0.1:16682 slave",
+        " equal (",
+    ] {
         assert!(told.contains(role), "{told}");
     }
 }

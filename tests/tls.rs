@@ -1,4 +1,4 @@
-//! TLS with peers that we did not write: OpenSSL, Open vSwitch with its PKI, os-ken.
+//! TLS (section 6.3.4) with peers that we did not write: OpenSSL, Open vSwitch with its PKI, os-ken.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;

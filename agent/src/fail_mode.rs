@@ -1,4 +1,4 @@
-//! What the switch does while no controller is connected. Spec: OpenFlow 1.3.5 section 6.3.2.
+//! What the switch does while no controller is connected. Spec: OpenFlow 1.3.5 section 6.3.3.
 
 use bofuss_datapath::Time;
 use bofuss_oflib::instruction::Instructions;

@@ -1,4 +1,5 @@
-//! Connections over memory, TCP and unix sockets: hello, bad input, slow peers, probes, back-off.
+//! Connections over memory, TCP and unix sockets: hello (section 6.3.1), bad input, slow peers,
+//! probes, back-off.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -46,6 +46,35 @@ pub(crate) const SECTIONS: &[(&str, &str)] = &[
     ("OFPMP_EXPERIMENTER", "7.3.5.15"),
 ];
 
+/// The sections of chapters 5 and 6 that say what a switch does.
+pub(crate) const CHAPTERS: &[(&str, &str)] = &[
+    ("5.1", "Pipeline processing"),
+    ("5.2", "Flow table"),
+    ("5.3", "Matching"),
+    ("5.4", "Table-miss"),
+    ("5.5", "Flow removal"),
+    ("5.6", "Group table"),
+    ("5.6.1", "Group types"),
+    ("5.7", "Meter table"),
+    ("5.7.1", "Meter bands"),
+    ("5.8", "Counters"),
+    ("5.9", "Instructions"),
+    ("5.10", "Action set"),
+    ("5.11", "Action list"),
+    ("5.12", "Actions"),
+    ("5.12.1", "Default values for fields on push"),
+    ("6.2", "Message handling"),
+    ("6.3.1", "Connection setup"),
+    ("6.3.2", "Connection maintenance"),
+    ("6.3.3", "Connection interruption"),
+    ("6.3.4", "Encryption"),
+    ("6.3.5", "Multiple controllers"),
+    ("6.3.6", "Auxiliary connections"),
+    ("6.4", "Flow table modification messages"),
+    ("6.5", "Group table modification messages"),
+    ("6.6", "Meter modification messages"),
+];
+
 /// The errors that this switch has no reason to send, and why.
 pub(crate) const NEVER: &[(&str, &str)] = &[
     (
@@ -149,12 +178,38 @@ impl Tests {
         Ok(Self(files))
     }
 
+    /// All files that name a section, as a cell; `None` if there is none.
+    pub(crate) fn about(&self, section: &str) -> Option<String> {
+        let found = self.0.iter().filter(|(_, text)| names(text, section));
+        let cells: Vec<_> = found
+            .map(|(place, _)| format!("`{}`", place.display()))
+            .collect();
+        (!cells.is_empty()).then(|| cells.join(" "))
+    }
+
     /// The first file with one of these words, as a cell; `None` if there is none.
     pub(crate) fn of(&self, words: &[&str]) -> Option<String> {
         let has = |text: &str| words.iter().any(|word| holds(text, word));
         let found = self.0.iter().find(|(_, text)| has(text));
         found.map(|(place, _)| format!("`{}`", place.display()))
     }
+}
+
+/// Whether a comment of a test names a section.
+fn names(text: &str, section: &str) -> bool {
+    let comments = text
+        .lines()
+        .filter(|line| line.contains("//") || line.starts_with('#'));
+    let mut hits =
+        comments.flat_map(|line| line.match_indices(section).map(move |hit| (line, hit.0)));
+    hits.any(|(line, at)| {
+        let before = line[..at].chars().next_back();
+        let mut after = line[at + section.len()..].chars();
+        let (next, then) = (after.next(), after.next());
+        let digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
+        let inside = digit(next) || next == Some('.') && digit(then);
+        !inside && !digit(before) && before != Some('.')
+    })
 }
 
 /// Whether a text has a word, not as a part of another.

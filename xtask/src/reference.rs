@@ -12,7 +12,7 @@ use bofuss_oflib::message::MESSAGES;
 use bofuss_oflib::message::multipart::MULTIPARTS;
 use bofuss_oflib::{Catalogue, Field};
 
-use crate::evidence::{NEVER, Tests, section};
+use crate::evidence::{CHAPTERS, NEVER, Tests, section};
 use crate::tree;
 
 const FOLDER: &str = "docs/reference";
@@ -40,13 +40,15 @@ pub(crate) fn run(root: &Path, check: bool) -> Result<(), String> {
 
 /// Name and text of every page.
 ///
-/// Errors: an OpenFlow error that neither a test provokes nor [`NEVER`] explains.
-fn pages(catalogue: &Catalogue, tests: &Tests) -> Result<[(&'static str, String); 5], String> {
+/// Errors: an OpenFlow error that neither a test provokes nor [`NEVER`] explains; a section that
+/// no test names.
+fn pages(catalogue: &Catalogue, tests: &Tests) -> Result<[(&'static str, String); 6], String> {
     Ok([
         ("fields.md", fields(catalogue, tests)),
         ("actions.md", actions(catalogue, tests)),
         ("messages.md", messages(catalogue, tests)),
         ("errors.md", errors(tests)?),
+        ("sections.md", sections(tests)?),
         ("counters.md", counters()),
     ])
 }
@@ -200,6 +202,20 @@ fn errors(tests: &Tests) -> Result<String, String> {
         "type | | code | | meaning | test",
         rows.into_iter(),
     );
+    Ok(page)
+}
+
+fn sections(tests: &Tests) -> Result<String, String> {
+    let about = "The sections of OpenFlow 1.3.5 that say what a switch does, and the tests of each. \
+        Chapter 7 stands in the other pages.";
+    let mut page = page("Sections", about, "xtask/src/evidence.rs");
+    let mut rows = Vec::new();
+    for (section, title) in CHAPTERS {
+        let tests = tests.about(section);
+        let tests = tests.ok_or_else(|| format!("no test names section {section}"))?;
+        rows.push(format!("{section} | {title} | {tests}"));
+    }
+    table(&mut page, "section | title | tests", rows.into_iter());
     Ok(page)
 }
 

@@ -24,7 +24,7 @@ wire! {
 
 impl AsyncConfig {
     /// What holds until a controller says otherwise: all but INVALID_TTL for a master or equal,
-    /// only port status for a slave. Spec: OpenFlow 1.3.5 section 6.3.4.
+    /// only port status for a slave. Spec: OpenFlow 1.3.5 section 6.3.5.
     pub const INITIAL: Self = Self {
         packet_in: 0b011,
         packet_in_slave: 0,
