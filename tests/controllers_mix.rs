@@ -9,6 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use bofuss_channel::{Event, Hub, Origin, PassiveAddress, Sender, Settings, Tls, TlsFiles};
+use bofuss_oflib::message::flow_mod::FlowModFlags;
 use bofuss_oflib::message::port::PortConfig;
 use bofuss_oflib::message::{
     AsyncConfig, ControllerRole, Empty, FlowMod, FlowModCommand, PortMod, Role,
@@ -234,8 +235,9 @@ fn is_rising(numbers: &[u32]) -> bool {
     numbers.windows(2).all(|pair| pair[0] < pair[1])
 }
 
-/// The three, and a switch that is connected to them, with certificates from `pki`.
-fn three(pki: &Pki) -> ([Controller; 3], Lab) {
+/// The three, and a switch with `more` arguments that is connected to them, with certificates from
+/// `pki`.
+fn three(pki: &Pki, more: &[&str]) -> ([Controller; 3], Lab) {
     pki.ca("ca");
     pki.sign("ca", "controller", "IP:127.0.0.1");
     pki.sign("ca", "switch", "DNS:switch");
@@ -261,7 +263,7 @@ fn three(pki: &Pki) -> ([Controller; 3], Lab) {
         &unix,
     ];
     let tls = pki.options("switch", "ca-cert.pem");
-    words.extend(tls.iter().map(String::as_str));
+    words.extend(tls.iter().map(String::as_str).chain(more.iter().copied()));
     let lab = Lab::new(2, &words);
     for controller in &controllers {
         until("each is connected", || {
@@ -277,7 +279,7 @@ fn roles_change_under_load_and_each_message_reaches_whom_it_should() {
         return;
     }
     let pki = Pki::new("mix");
-    let (controllers, lab) = three(&pki);
+    let (controllers, lab) = three(&pki, &[]);
     let [one, two, equal] = &controllers;
     ask_for_packets(equal);
     one.role(ControllerRole::MASTER, 1);
@@ -291,7 +293,7 @@ fn roles_change_under_load_and_each_message_reaches_whom_it_should() {
             next.role(ControllerRole::MASTER, generation);
             let text = format!("priority=9,cookie={generation},udp,tp_src=1,actions=drop");
             let mut entry = flow(&text, FlowModCommand::ADD);
-            entry.flags = bofuss_oflib::message::flow_mod::FlowModFlags::SEND_FLOW_REM;
+            entry.flags = FlowModFlags::SEND_FLOW_REM;
             equal.send(Message::FlowMod(entry));
             equal.send(Message::FlowMod(flow(
                 "udp,tp_src=1",
@@ -367,7 +369,7 @@ fn a_slave_that_asks_gets_packets_and_one_that_does_not_read_loses_its_own_and_t
         return;
     }
     let pki = Pki::new("slow");
-    let (controllers, lab) = three(&pki);
+    let (controllers, lab) = three(&pki, &[]);
     let [master, slave, slow] = &controllers;
     ask_for_packets(master);
     master.role(ControllerRole::MASTER, 1);
@@ -411,6 +413,43 @@ fn a_slave_that_asks_gets_packets_and_one_that_does_not_read_loses_its_own_and_t
     ] {
         assert!(told.contains(role), "{told}");
     }
+}
+
+#[test]
+#[ignore = "it makes 100,000 entries"]
+fn one_that_would_lose_a_flow_removed_is_closed_and_the_others_get_each() {
+    if !have(&["ip", "openssl"]) {
+        return;
+    }
+    let pki = Pki::new("closed");
+    let (controllers, lab) = three(&pki, &["--inactivity-probe", "0"]);
+    let [master, other, slow] = &controllers;
+    slow.barrier();
+    slow.heard(|heard| heard.sleeps = true);
+    let closed = "controller.sock: disconnected: the peer does not read what it is sent";
+    let mut made = 0;
+    while !lab.log().contains(closed) {
+        assert!(made < 500_000, "{}", connections(&lab));
+        for _ in 0..1000 {
+            let mut entry = flow("in_port=1,actions=drop", FlowModCommand::ADD);
+            entry.flags = FlowModFlags::SEND_FLOW_REM;
+            entry.cookie = made;
+            master.send(Message::FlowMod(entry));
+            master.send(Message::FlowMod(flow("", FlowModCommand::DELETE)));
+            made += 1;
+        }
+        master.barrier();
+    }
+    other.barrier();
+    for controller in [master, other] {
+        let removed = controller.heard(|heard| heard.removed.clone());
+        assert!(removed.into_iter().eq(0..made), "each is told, in order");
+    }
+    // It is told what it missed by synchronising again: the switch is back at once.
+    slow.heard(|heard| heard.sleeps = false);
+    until("it is connected again", || {
+        slow.heard(|heard| heard.ended && heard.more.len() == 1)
+    });
 }
 
 #[test]
