@@ -1,4 +1,4 @@
-//! TLS (section 6.3.4) with peers that we did not write: OpenSSL, Open vSwitch with its PKI, os-ken.
+//! TLS (section 6.3.4) with peers of others: OpenSSL, Open vSwitch with its PKI, os-ken.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;

@@ -206,7 +206,7 @@ fn errors(tests: &Tests) -> Result<String, String> {
 }
 
 fn sections(tests: &Tests) -> Result<String, String> {
-    let about = "The sections of OpenFlow 1.3.5 that say what a switch does, and the tests of each. \
+    let about = "The sections of OpenFlow 1.3.5 that say what a switch does, each with its tests. \
         Chapter 7 stands in the other pages.";
     let mut page = page("Sections", about, "xtask/src/evidence.rs");
     let mut rows = Vec::new();
