@@ -82,12 +82,13 @@ impl Connection {
         &mut self,
         now: Time,
         id: ConnId,
-        datapath: &Datapath,
+        datapath: &mut Datapath,
         face: &mut F,
     ) {
         let Some(mut dump) = self.dump.take() else {
             return;
         };
+        datapath.settle();
         let mut entries = Vec::new();
         let mut sums = dump.sums.take();
         let last = dump.slice(datapath, |table, entry| match &mut sums {

@@ -23,6 +23,7 @@ impl Switch {
         request: RequestBody,
         face: &mut F,
     ) -> Answer {
+        self.datapath.settle();
         let body = match request {
             RequestBody::Desc(_) => ReplyBody::Desc(self.identity.desc.clone()),
             RequestBody::Flow(request) => {
@@ -81,7 +82,7 @@ impl Switch {
             .get_mut(&conn)
             .expect("the request came from it");
         connection.dump = Some(dump);
-        connection.continue_dump(now, conn, &self.datapath, face);
+        connection.continue_dump(now, conn, &mut self.datapath, face);
         Ok(None)
     }
 

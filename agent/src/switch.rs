@@ -259,7 +259,7 @@ impl Switch {
         for (id, conn) in &mut self.connections {
             if face.has_room(*id) {
                 conn.tell_late_ports(*id, face);
-                conn.continue_dump(now, *id, &self.datapath, face);
+                conn.continue_dump(now, *id, &mut self.datapath, face);
             }
         }
     }

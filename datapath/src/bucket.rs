@@ -2,14 +2,13 @@
 
 use alloc::rc::Rc;
 
-use bofuss_oflib::message::PacketInReason;
 use bofuss_oflib::message::group_mod::GroupType;
 use bofuss_oflib::message::multipart::group::BucketCounter;
 use bofuss_oflib::types::GroupId;
 use bofuss_packet::{Packet, offload};
 
 use crate::action_set::ActionSet;
-use crate::reference::{NO_COOKIE, Walk};
+use crate::reference::Walk;
 use crate::{Datapath, DropReason, Sink, Step, Time};
 
 /// Buckets that one packet may enter, through all groups that forward to groups.
@@ -127,18 +126,11 @@ impl Datapath {
         }
         let plans = Rc::clone(&group.plans);
         let mut copy = Walk {
-            packet,
-            set: ActionSet::default(),
             table: walk.table,
-            cookie: NO_COOKIE,
-            reason: PacketInReason::ACTION,
             queue: walk.queue,
-            pending: None,
-            sent: false,
-            may_enter: false,
-            unmatched: false,
             depth: walk.depth + 1,
             buckets_left: left,
+            ..Walk::new(packet, ActionSet::default())
         };
         let mut actions = plans[number].actions.iter();
         let result = actions.try_for_each(|action| self.apply(now, &mut copy, action, sink));

@@ -13,6 +13,7 @@ use bofuss_oflib::{ExtValue, PortNo};
 use bofuss_packet::{Packet, offload};
 
 use crate::action_set::ActionSet;
+use crate::fast::{Engine, cache::Cache};
 use crate::features::{self, Shape};
 use crate::group::Group;
 use crate::meter::Meter;
@@ -23,22 +24,6 @@ use crate::{DropReason, Entry, EntryKey, Hook, Port, Sink, Step, Table, Time};
 
 /// Entries that one tick expires at most, so that packets need not wait.
 const EXPIRIES_PER_TICK: usize = 64;
-
-/// How packets find their entries. Each behaves as the one before; they differ in speed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Engine {
-    /// By a plain scan, as the specification tells it.
-    Reference,
-    /// In hash tables, one for each of a few masks.
-    #[default]
-    Tables,
-}
-
-impl Engine {
-    /// All of them, by name.
-    pub const ALL: [(&'static str, Self); 2] =
-        [("reference", Self::Reference), ("tables", Self::Tables)];
-}
 
 /// What a datapath is made with.
 #[derive(Clone, Debug)]
@@ -63,6 +48,10 @@ pub struct Config {
     pub group_select: BTreeMap<GroupId, Algorithm>,
     /// How packets find their entries.
     pub engine: Engine,
+    /// The most flows that the cache knows.
+    pub cache_flows: u32,
+    /// The most changes of entries that it can compare a flow with.
+    pub cache_changes: u32,
     /// Seed of every random choice.
     pub seed: u64,
     /// What tables hash with: a number that nobody can foretell.
@@ -82,6 +71,8 @@ impl Default for Config {
             select: Algorithm::Hash,
             group_select: BTreeMap::new(),
             engine: Engine::default(),
+            cache_flows: 1 << 20,
+            cache_changes: 64,
             seed: 0,
             secret: 0,
         }
@@ -111,6 +102,7 @@ pub struct Datapath {
     /// Bytes of buffers that wait there.
     pub(crate) waiting_bytes: usize,
     pub(crate) hooks: Vec<Box<dyn Hook>>,
+    pub(crate) cache: Cache,
     /// The next deadline of each entry that has one.
     pub(crate) deadlines: BTreeSet<(Time, TableId, u32)>,
     pub(crate) next_serial: u64,
@@ -133,6 +125,7 @@ impl Datapath {
         let table = |_| Table::new(config.engine, config.secret);
         let tables = (0..config.n_tables).map(table).collect();
         let shapes = features::everything(&config, &catalogue);
+        let cache = Cache::new(config.secret, config.cache_flows, config.cache_changes);
         Self {
             config,
             catalogue,
@@ -149,6 +142,7 @@ impl Datapath {
             egress: BTreeMap::new(),
             waiting_bytes: 0,
             hooks: Vec::new(),
+            cache,
             deadlines: BTreeSet::new(),
             next_serial: 1,
             drops: [0; DropReason::ALL.len()],
@@ -245,6 +239,7 @@ impl Datapath {
     /// the next tick.
     pub fn tick<S: Sink>(&mut self, now: Time, sink: &mut S) {
         self.release_due(now, sink);
+        self.settle();
         for _ in 0..EXPIRIES_PER_TICK {
             let Some(&due) = self.deadlines.first().filter(|(at, ..)| *at <= now) else {
                 break;
@@ -288,6 +283,7 @@ impl Datapath {
 
     /// Takes an entry out of its table, and its deadline with it.
     pub(crate) fn take_entry(&mut self, table: TableId, key: EntryKey) -> Option<Entry> {
+        self.entry_gone(table, key);
         let entry = self.tables[usize::from(table.0)].remove(key)?;
         self.n_entries -= 1;
         self.refer(&entry.instructions, false);

@@ -154,6 +154,7 @@ impl Datapath {
         self.next_serial += 1;
         self.refer(&entry.instructions, true);
         let key = self.tables[usize::from(number.0)].insert(entry);
+        self.entry_added(number, key);
         self.n_entries += 1;
         self.set_deadline(number, key);
         Ok(())
@@ -188,6 +189,7 @@ impl Datapath {
             return self.add(now, flow_mod);
         }
         for (table, key) in selected {
+            self.entry_gone(table, key);
             let table = &mut self.tables[usize::from(table.0)];
             let Some(before) = table.set_instructions(key, &instructions) else {
                 continue;

@@ -44,6 +44,13 @@ pub trait Hook {
         HookEffect::Unknown
     }
 
+    /// Whether, as things stand, calling its points again for the same packet would do nothing
+    /// more: not before another lookup, nor after a hit, nor on a miss. Then a way through several
+    /// tables may be remembered as one.
+    fn is_quiet(&self) -> bool {
+        false
+    }
+
     /// Before a table is looked up; may set the extension's key fields and the metadata.
     fn before_lookup(&mut self, now: Time, table: TableId, packet: &mut Packet) {}
 

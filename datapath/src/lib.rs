@@ -33,7 +33,8 @@ mod story;
 mod table;
 
 pub use bucket::{MAX_BUCKETS_PER_PACKET, MAX_CHAIN};
-pub use datapath::{Config, Datapath, Engine};
+pub use datapath::{Config, Datapath};
+pub use fast::{Engine, cache::CacheStats};
 pub use features::TABLE_CONFIG_BITS;
 pub use flow_mod::Filter;
 pub use hook::{Hook, HookEffect, Verdict};

@@ -16,8 +16,9 @@ use bofuss_packet::{Fragment, Packet, offload};
 
 use crate::action_set::ActionSet;
 use crate::bucket::MAX_BUCKETS_PER_PACKET;
+use crate::fast::slab::NONE;
 use crate::meter::meter;
-use crate::{Datapath, DropReason, Entry, EntryKey, Lost, Sink, Step, Table, Time, Verdict};
+use crate::{Datapath, DropReason, Entry, EntryKey, Lost, Sink, Step, Time, Verdict};
 
 /// Entries that a trace names for having lost a lookup.
 const LOST_SHOWN: usize = 3;
@@ -47,13 +48,15 @@ pub(crate) struct Walk {
     pub(crate) buckets_left: u16,
     /// Whether no entry matched.
     pub(crate) unmatched: bool,
+    /// The entry that was hit last.
+    pub(crate) hit: Option<EntryKey>,
+    /// The fields that lookups have read.
+    pub(crate) log: u64,
 }
 
-impl Datapath {
-    fn walk(&mut self, packet: Packet) -> Walk {
-        let mut set = core::mem::take(&mut self.spare_set);
-        set.clear();
-        Walk {
+impl Walk {
+    pub(crate) fn new(packet: Packet, set: ActionSet) -> Self {
+        Self {
             packet,
             set,
             table: TableId(0),
@@ -66,7 +69,17 @@ impl Datapath {
             depth: 0,
             buckets_left: MAX_BUCKETS_PER_PACKET,
             unmatched: false,
+            hit: None,
+            log: 0,
         }
+    }
+}
+
+impl Datapath {
+    fn walk(&mut self, packet: Packet) -> Walk {
+        let mut set = core::mem::take(&mut self.spare_set);
+        set.clear();
+        Walk::new(packet, set)
     }
 
     /// Sends a packet through the tables from table 0 on.
@@ -147,9 +160,14 @@ impl Datapath {
         mut next: Option<TableId>,
         sink: &mut S,
     ) -> Result<(), DropReason> {
-        while let Some(table) = next {
-            walk.table = table;
-            next = self.one_table(now, walk, sink)?;
+        if self.follows_ways::<S>() {
+            self.follow(now, walk, next, sink)?;
+        } else {
+            while let Some(table) = next {
+                walk.table = table;
+                self.before_lookup(now, walk, sink);
+                next = self.one_table(now, walk, sink)?;
+            }
         }
         if walk.set.is_empty() {
             return Ok(());
@@ -166,13 +184,8 @@ impl Datapath {
         result
     }
 
-    /// Looks up one table and executes the entry's instructions; the table to go on with, if any.
-    fn one_table<S: Sink>(
-        &mut self,
-        now: Time,
-        walk: &mut Walk,
-        sink: &mut S,
-    ) -> Result<Option<TableId>, DropReason> {
+    /// Has hooks prepare a packet for the present table.
+    pub(crate) fn before_lookup<S: Sink>(&mut self, now: Time, walk: &mut Walk, sink: &mut S) {
         let number = walk.table;
         if S::TRACES {
             for hook in &self.hooks {
@@ -186,31 +199,32 @@ impl Datapath {
                 hook.before_lookup(now, number, &mut walk.packet);
             }
         }
-        let (packets, bytes) = offload::wire_count(&walk.packet.frame);
-        if !S::DRY {
-            self.table(number).lookup_count += packets;
+    }
+
+    /// Looks up one table and executes the entry's instructions; the table to go on with, if any.
+    pub(crate) fn one_table<S: Sink>(
+        &mut self,
+        now: Time,
+        walk: &mut Walk,
+        sink: &mut S,
+    ) -> Result<Option<TableId>, DropReason> {
+        let number = walk.table;
+        self.look_up(walk);
+        let mut hooks = self.hooks.iter_mut().filter(|_| !S::DRY);
+        if walk.hit.is_none() && hooks.any(|h| h.on_miss(now, number, &mut walk.packet)) {
+            self.look_up(walk);
         }
-        let mut hit = self.look_up(walk);
-        if hit.is_none()
-            && !S::DRY
-            && self
-                .hooks
-                .iter_mut()
-                .any(|h| h.on_miss(now, number, &mut walk.packet))
-        {
-            hit = self.look_up(walk);
+        let table = &mut self.tables[usize::from(number.0)];
+        if !S::DRY {
+            let (packets, bytes) = offload::wire_count(&walk.packet.frame);
+            table.count(walk.hit.map_or(NONE, |hit| hit.slot), packets, bytes, now);
         }
         if S::TRACES {
             self.trace_lookup(walk, sink);
         }
-        let key = hit.ok_or_else(|| self.no_entry(now, walk, sink))?;
-        let table = &mut self.tables[usize::from(number.0)];
-        let entry = table.get_mut(key).expect("the entry was hit just now");
-        if !S::DRY {
-            entry.packets += packets;
-            entry.bytes += bytes;
-            entry.used = now;
-        }
+        let key = walk.hit.ok_or_else(|| self.no_entry(now, walk, sink))?;
+        let entry = self.tables[usize::from(number.0)].get(key);
+        let entry = entry.expect("the entry was hit just now");
         let miss = key.priority.0 == 0 && entry.rule.is_any();
         let instructions = Rc::clone(&entry.instructions);
         walk.cookie = entry.cookie;
@@ -219,19 +233,28 @@ impl Datapath {
         } else {
             PacketInReason::ACTION
         };
-        if !S::DRY {
-            table.matched_count += packets;
-        }
         for hook in self.hooks.iter_mut().filter(|_| !S::DRY) {
             if hook.after_hit(now, number, &mut walk.packet) == Verdict::Drop {
                 return Err(DropReason::Hook);
             }
         }
-        match meter(&instructions) {
+        self.act(now, walk, &instructions, sink)
+    }
+
+    /// Executes an entry's instructions, on each segment if the packet has to be cut for it; the
+    /// table that it goes on with, if any.
+    pub(crate) fn act<S: Sink>(
+        &mut self,
+        now: Time,
+        walk: &mut Walk,
+        instructions: &Instructions,
+        sink: &mut S,
+    ) -> Result<Option<TableId>, DropReason> {
+        match meter(instructions) {
             Some(id) if !self.meters_whole(now, id, &walk.packet) => {
-                self.execute_by_segments(now, walk, &instructions, sink)
+                self.execute_by_segments(now, walk, instructions, sink)
             }
-            _ => self.execute_all(now, walk, &instructions, sink),
+            _ => self.execute_all(now, walk, instructions, sink),
         }
     }
 
@@ -251,7 +274,12 @@ impl Datapath {
     }
 
     /// Offers a packet that no entry matches to the controllers, if one takes such packets.
-    fn no_entry<S: Sink>(&mut self, now: Time, walk: &mut Walk, sink: &mut S) -> DropReason {
+    pub(crate) fn no_entry<S: Sink>(
+        &mut self,
+        now: Time,
+        walk: &mut Walk,
+        sink: &mut S,
+    ) -> DropReason {
         if sink.wants_misses() {
             (walk.cookie, walk.unmatched) = (NO_COOKIE, true);
             self.offer_to_controllers(now, walk, PacketInReason::NO_MATCH, None, sink);
@@ -260,7 +288,7 @@ impl Datapath {
     }
 
     /// Executes one instruction; the table that it goes on with, if any.
-    fn execute<S: Sink>(
+    pub(crate) fn execute<S: Sink>(
         &mut self,
         now: Time,
         walk: &mut Walk,
@@ -288,13 +316,10 @@ impl Datapath {
         Ok(None)
     }
 
-    /// The entry of the present table that the packet hits.
-    fn look_up(&mut self, walk: &Walk) -> Option<EntryKey> {
-        self.table(walk.table).lookup(walk.packet.key(), &mut 0)
-    }
-
-    fn table(&mut self, number: TableId) -> &mut Table {
-        &mut self.tables[usize::from(number.0)]
+    /// Notes which entry of the present table the packet hits.
+    fn look_up(&self, walk: &mut Walk) {
+        let table = &self.tables[usize::from(walk.table.0)];
+        walk.hit = table.lookup(walk.packet.key(), &mut walk.log);
     }
 
     fn trace_lookup<S: Sink>(&mut self, walk: &Walk, sink: &mut S) {

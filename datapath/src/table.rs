@@ -7,7 +7,7 @@ use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::FlowModFlags;
 use bofuss_oflib::{Action, PortNo, types::GroupId};
 use bofuss_packet::{Key, KeyMatch};
-use hashbrown::HashSet;
+use hashbrown::HashMap;
 
 use crate::classify::{Classifier, Scan};
 use crate::fast::mask_groups::MaskGroups;
@@ -132,8 +132,8 @@ impl Entry {
 pub struct Table {
     entries: Slab<Entry>,
     classifier: Box<dyn Classifier>,
-    /// What the entries' instructions are, each once.
-    bodies: HashSet<Rc<Instructions>>,
+    /// What the entries' instructions are, each once, and how many have them.
+    bodies: HashMap<Rc<Instructions>, u32>,
     /// Packets looked up.
     pub lookup_count: u64,
     /// Packets that hit an entry.
@@ -147,9 +147,9 @@ impl Table {
             entries: Slab::default(),
             classifier: match engine {
                 Engine::Reference => Box::new(Scan::default()),
-                Engine::Tables => Box::new(MaskGroups::new(secret)),
+                Engine::Tables | Engine::Cache => Box::new(MaskGroups::new(secret)),
             },
-            bodies: HashSet::new(),
+            bodies: HashMap::new(),
             lookup_count: 0,
             matched_count: 0,
         }
@@ -195,8 +195,19 @@ impl Table {
     }
 
     /// The entry in a slot.
-    pub(crate) fn at(&mut self, slot: u32) -> Option<&mut Entry> {
-        self.entries.get_mut(slot)
+    pub(crate) fn at(&self, slot: u32) -> Option<&Entry> {
+        self.entries.get(slot)
+    }
+
+    /// Counts packets that were looked up and hit the entry in a slot, if there is one.
+    pub(crate) fn count(&mut self, slot: u32, packets: u64, bytes: u64, used: Time) {
+        self.lookup_count += packets;
+        if let Some(entry) = self.entries.get_mut(slot) {
+            self.matched_count += packets;
+            entry.packets += packets;
+            entry.bytes += bytes;
+            entry.used = entry.used.max(used);
+        }
     }
 
     /// The entry of exactly this priority and match.
@@ -240,13 +251,20 @@ impl Table {
     }
 
     fn share(&mut self, body: Rc<Instructions>) -> Rc<Instructions> {
-        Rc::clone(self.bodies.get_or_insert(body))
+        *self.bodies.entry_ref(&body).or_insert(0) += 1;
+        let (shared, _) = self
+            .bodies
+            .get_key_value(&body)
+            .expect("it is there by now");
+        Rc::clone(shared)
     }
 
-    /// Forgets a body that nobody has but `bodies` and the caller.
     fn release(&mut self, body: &Rc<Instructions>) {
-        if Rc::strong_count(body) <= 2 {
-            self.bodies.remove(body);
+        if let Some(users) = self.bodies.get_mut(body) {
+            *users -= 1;
+            if *users == 0 {
+                self.bodies.remove(body);
+            }
         }
     }
 }

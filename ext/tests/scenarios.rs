@@ -31,6 +31,8 @@ use bofuss_oflib::{
 use bofuss_packet::Packet;
 use bofuss_packet::craft::{self, Layer};
 
+#[path = "scenarios/engines.rs"]
+mod engines;
 #[path = "scenarios/reshape.rs"]
 mod reshape;
 

@@ -141,12 +141,17 @@ pub struct KeyMask {
     words: Box<[(usize, u64)]>,
 }
 
-/// Bits of a word's full bytes: what [`KeyMask::coarse`] keeps of it.
-fn full_bytes(mask: u64) -> u64 {
-    u64::from_ne_bytes(mask.to_ne_bytes().map(|b| if b == 0xff { b } else { 0 }))
-}
-
 impl KeyMask {
+    /// The mask of these words, index and bits, for keys that have these fields.
+    pub fn new(fields: u64, words: Box<[(usize, u64)]>) -> Self {
+        Self { fields, words }
+    }
+
+    /// Index and bits of each word in which a bit counts.
+    pub fn words(&self) -> &[(usize, u64)] {
+        &self.words
+    }
+
     /// The fields; bit n stands for the field with id n.
     #[inline]
     pub fn fields(&self) -> u64 {
@@ -161,11 +166,11 @@ impl KeyMask {
 
     /// The bits of a key that count, word by word; nothing if the key lacks a field.
     #[inline]
-    pub fn of_key<'a>(
+    pub fn of_key<'a, L: ReadLog>(
         &'a self,
         key: &'a Key,
-        log: &mut impl ReadLog,
-    ) -> Option<impl Iterator<Item = u64> + Clone + 'a> {
+        log: &mut L,
+    ) -> Option<impl Iterator<Item = u64> + Clone + use<'a, L>> {
         log.read(self.fields);
         let there = key.word(0) & self.fields == self.fields;
         there.then(|| {
@@ -191,24 +196,6 @@ impl KeyMask {
         self.words
             .iter()
             .all(|(i, mask)| (rule.word(*i).0 ^ key.word(*i)) & mask == 0)
-    }
-
-    /// Fewer bits that still tell most matches of this mask apart: the full bytes of the two words
-    /// that have most of them, and of the fields only that they are there.
-    pub fn coarse(&self) -> Self {
-        let mut words: Vec<_> = self
-            .words
-            .iter()
-            .map(|(i, mask)| (*i, full_bytes(*mask)))
-            .collect();
-        words.sort_by_key(|(_, mask)| core::cmp::Reverse(mask.count_ones()));
-        words.truncate(2);
-        words.retain(|(_, mask)| *mask != 0);
-        words.sort_unstable();
-        Self {
-            fields: 0,
-            words: words.into(),
-        }
     }
 
     fn word(&self, index: usize) -> u64 {
@@ -452,7 +439,7 @@ mod tests {
         let net = |bits: u32| FieldMatch::masked(IPV4_DST, 0x0a01_0203, u128::from(!0u32 << bits));
         let (wide, narrow) = (rule(&[ip, net(12)]), rule(&[ip, net(8)]));
         assert!(wide.mask().is_within(narrow.mask()) && !narrow.mask().is_within(wide.mask()));
-        let coarse = wide.mask().coarse();
+        let coarse = KeyMask::new(0, [wide.mask().words()[0]].into());
         assert!(coarse.is_within(wide.mask()));
         let mut key = Key::EMPTY;
         assert!(wide.mask().of_key(&key, &mut ()).is_none(), "no such field");

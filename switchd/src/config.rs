@@ -106,7 +106,8 @@ pub struct Options {
     /// Seed of the switch's random choices [default: 0].
     #[arg(long, value_name = "NUMBER")]
     pub seed: Option<u64>,
-    /// How packets find their entries: reference (a plain scan) or tables [default: tables].
+    /// How packets find their entries: reference (a plain scan), tables (hashed) or cache (hashed,
+    /// and ways through the tables remembered) [default: cache].
     #[arg(long, value_name = "ENGINE")]
     pub datapath: Option<String>,
     /// Take the shape of a given pipeline from a TOML file: its tables, and what each can do.

@@ -5,9 +5,10 @@
 
 use alloc::{rc::Rc, vec::Vec};
 
-use bofuss_packet::{Key, KeyMask, KeyMatch};
+use bofuss_packet::{Key, KeyMask, KeyMatch, ReadLog};
 use hashbrown::HashMap;
 
+use super::masks::coarse;
 use crate::Entry;
 use crate::classify::Classifier;
 use crate::fast::slab::{NONE, Slab};
@@ -28,6 +29,8 @@ struct Group {
     len: usize,
     /// No entry is before it.
     best: EntryKey,
+    /// The fields that its entries read; bit n stands for the field with id n.
+    reads: u64,
 }
 
 /// The entries that have the same mask.
@@ -94,7 +97,7 @@ impl MaskGroups {
             if let Some((_, slot)) = self.order.iter().find(fits) {
                 return *slot;
             }
-            let coarse = mask.coarse();
+            let coarse = coarse(&mask);
             if !taken(&coarse) {
                 mask = Rc::new(coarse);
             }
@@ -105,6 +108,7 @@ impl MaskGroups {
             heads: TagTable::default(),
             len: 0,
             best,
+            reads: 0,
         });
         self.order.push((best, slot));
         slot
@@ -146,6 +150,7 @@ impl Classifier for MaskGroups {
             .last();
         let group = &mut self.groups[number];
         group.len += 1;
+        group.reads |= rule.fields();
         let mask = &group.mask;
         match (before, head) {
             (Some(before), _) => {
@@ -219,7 +224,8 @@ impl Classifier for MaskGroups {
                 break;
             }
             let group = &self.groups[*number];
-            let Some(words) = group.mask.of_key(key, log) else {
+            log.read(group.reads);
+            let Some(words) = group.mask.of_key(key, &mut ()) else {
                 continue;
             };
             let same = |slot: u32| group.mask.agree(&slab[slot].rule, key);

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 /// No slot.
 pub(crate) const NONE: u32 = u32::MAX;
 /// Slots that are made at a time.
-const CHUNK: usize = 256;
+pub(super) const CHUNK: usize = 256;
 
 #[derive(Debug)]
 enum Slot<T> {
@@ -85,6 +85,11 @@ impl<T> Slab<T> {
             self.free = next;
         }
         slot
+    }
+
+    /// Gives the memory of some slots back, for good; whether there was any.
+    pub(crate) fn drop_some(&mut self) -> bool {
+        self.chunks.pop().is_some()
     }
 
     /// Empties a slot.

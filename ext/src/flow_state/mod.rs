@@ -118,6 +118,10 @@ impl Hook for FlowState {
         HookEffect::Branch
     }
 
+    fn is_quiet(&self) -> bool {
+        self.states.is_empty()
+    }
+
     /// Gives the packet the state of its flow, or forgets a state that was idle for too long.
     fn before_lookup(&mut self, now: Time, _: TableId, packet: &mut Packet) {
         let flow = flow(packet);

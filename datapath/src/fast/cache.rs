@@ -1,0 +1,309 @@
+//! The cache: from what a packet's way through the tables depended on to the way itself.
+//!
+//! One exact-match key, which is the fields that any entry reads and which fields there are; so
+//! there is one probe, and traffic cannot make more of them. A way is a program: the instructions
+//! of the entries hit, one after another. What it does is not remembered but done.
+
+use alloc::{boxed::Box, collections::VecDeque, rc::Rc, vec::Vec};
+
+use bofuss_oflib::instruction::Instructions;
+use bofuss_oflib::message::PacketInReason;
+use bofuss_oflib::types::TableId;
+use bofuss_packet::{Key, KeyMask, KeyMatch};
+use hashbrown::HashSet;
+
+use super::masks;
+use super::slab::{CHUNK, Slab};
+use super::tags::{Secret, TagTable};
+use crate::{EntryKey, Time};
+
+/// Flows that may wait to have their packets added to their entries' counters.
+pub(super) const MAX_TOUCHED: usize = 1024;
+/// Flows among which the one that was idle for longest makes room.
+const CANDIDATES: usize = 4;
+
+/// An entry that a flow's packets hit; in slot [`NONE`], that no entry of the table matched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Hit {
+    pub(super) slot: u32,
+    pub(super) table: TableId,
+}
+
+/// The instructions of one entry.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Leg {
+    pub(super) body: Rc<Instructions>,
+    pub(super) table: TableId,
+    pub(super) reason: PacketInReason,
+    /// Which of the flow's hits it is.
+    pub(super) hit: u8,
+    /// Whether they may send the packet to the controllers, so that the cookie matters.
+    pub(super) talks: bool,
+}
+
+/// What is done for a flow's packets.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Program {
+    pub(super) legs: Vec<Leg>,
+    /// The last table looked up.
+    pub(super) last: TableId,
+    /// The table to go on with, from the key as it is then.
+    pub(super) next: Option<TableId>,
+    /// How many of the hits were found by the key as it was at the start.
+    pub(super) unchanged: u8,
+    /// Whether no entry matched in the last table.
+    pub(super) missed: bool,
+}
+
+/// Packets that have the same key.
+#[derive(Debug)]
+pub(super) struct Flow {
+    /// What its entries' counters do not have yet.
+    pub(super) packets: u64,
+    pub(super) bytes: u64,
+    pub(super) used: Time,
+    /// How many changes there had been when it was last known to be right.
+    checked: u64,
+    pub(super) program: Rc<Program>,
+    pub(super) hits: Box<[Hit]>,
+    pub(super) touched: bool,
+}
+
+/// A change of a table that may make a flow wrong.
+#[derive(Debug)]
+enum Change {
+    Added(TableId, EntryKey, KeyMatch),
+    Gone(Hit),
+}
+
+/// How often the cache took each of its ways.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheStats {
+    /// Packets, or their further segments, that found their flow.
+    pub hits: u64,
+    /// Those that did not.
+    pub misses: u64,
+    /// Flows that a change did not concern.
+    pub confirmed: u64,
+    /// Flows that a change made wrong.
+    pub refuted: u64,
+    /// Flows that were older than all changes remembered.
+    pub overrun: u64,
+    /// Flows that made room for others.
+    pub evicted: u64,
+    /// Times that the key became wider, and all flows were forgotten.
+    pub widened: u64,
+    /// Ways that went on from a changed key.
+    pub continued: u64,
+    /// Packets whose way ended before its program did.
+    pub cut_short: u64,
+}
+
+/// All flows that are remembered.
+#[derive(Debug)]
+pub(crate) struct Cache {
+    secret: Secret,
+    pub(super) flows: Slab<Flow>,
+    /// The key of each flow, in pieces of [`CHUNK`] flows.
+    keys: Vec<Vec<u64>>,
+    index: TagTable,
+    programs: HashSet<Rc<Program>>,
+    /// The fields of the key; bit n stands for the field with id n.
+    pub(super) fields: u64,
+    mask: KeyMask,
+    /// Changes so far, and the last of them.
+    changes: u64,
+    log: VecDeque<Change>,
+    max_log: usize,
+    max_flows: usize,
+    hand: u32,
+    /// Flows with packets that their entries' counters do not have; some may be gone.
+    pub(super) touched: Vec<u32>,
+    /// Forgotten flows whose memory is given back little by little.
+    grave: Vec<Slab<Flow>>,
+    /// Kept for its memory.
+    pub(super) spare_hits: Vec<Hit>,
+    pub(super) stats: CacheStats,
+}
+
+impl Cache {
+    pub(crate) fn new(secret: u64, max_flows: u32, max_log: u32) -> Self {
+        Self {
+            secret: Secret::new(secret),
+            flows: Slab::default(),
+            keys: Vec::new(),
+            index: TagTable::default(),
+            programs: HashSet::new(),
+            fields: 0,
+            mask: masks::whole([].into_iter()),
+            changes: 0,
+            log: VecDeque::new(),
+            max_log: max_log as usize,
+            max_flows: max_flows as usize,
+            hand: 0,
+            touched: Vec::new(),
+            grave: Vec::new(),
+            spare_hits: Vec::new(),
+            stats: CacheStats::default(),
+        }
+    }
+
+    /// Has the key be those fields, and forgets all flows. Their packets were counted before.
+    pub(super) fn widen(&mut self, fields: u64, mask: KeyMask) {
+        (self.fields, self.mask) = (fields, mask);
+        self.grave.push(core::mem::take(&mut self.flows));
+        self.keys.clear();
+        self.index = TagTable::default();
+        self.programs.clear();
+        self.stats.widened += 1;
+    }
+
+    /// Gives a little memory back.
+    pub(crate) fn clean(&mut self) {
+        if self
+            .grave
+            .last_mut()
+            .is_some_and(|flows| !flows.drop_some())
+        {
+            self.grave.pop();
+        }
+    }
+
+    /// Notes that an entry was added.
+    pub(crate) fn added(&mut self, table: TableId, key: EntryKey, rule: &KeyMatch) {
+        self.note(Change::Added(table, key, rule.clone()));
+    }
+
+    /// Notes that an entry is gone, or does something else.
+    pub(crate) fn gone(&mut self, table: TableId, slot: u32) {
+        self.note(Change::Gone(Hit { slot, table }));
+    }
+
+    fn note(&mut self, change: Change) {
+        self.changes += 1;
+        if self.log.len() >= self.max_log {
+            self.log.pop_front();
+        }
+        self.log.push_back(change);
+    }
+
+    fn words<'a>(&'a self, start: u64, key: &'a Key) -> impl Iterator<Item = u64> + Clone + 'a {
+        let words = self.mask.of_key(key, &mut ());
+        words.into_iter().flatten().chain([start])
+    }
+
+    fn stored(&self, slot: u32) -> &[u64] {
+        let (at, width) = (slot as usize, self.mask.words().len() + 1);
+        &self.keys[at / CHUNK][at % CHUNK * width..][..width]
+    }
+
+    /// The hash of a key, for [`Cache::find`].
+    #[inline]
+    pub(super) fn hash(&self, start: u64, key: &Key) -> u64 {
+        self.secret.hash(self.words(start, key))
+    }
+
+    /// The flow that a packet is of, if it is known; it may be out of date.
+    #[inline]
+    pub(super) fn find(&self, hash: u64, start: u64, key: &Key) -> Option<u32> {
+        let same = |slot: u32| self.words(start, key).eq(self.stored(slot).iter().copied());
+        self.index.find(hash, same)
+    }
+
+    /// Whether nothing has changed since the flow was last known to be right.
+    #[inline]
+    pub(super) fn is_current(&self, slot: u32) -> bool {
+        self.flows[slot].checked == self.changes
+    }
+
+    /// Whether a flow is still right after what has changed; its packets have this key.
+    /// `rival_wins` tells whether an added entry comes before one that was hit.
+    pub(super) fn confirm(
+        &mut self,
+        slot: u32,
+        key: &Key,
+        rival_wins: impl Fn(EntryKey, Hit) -> bool,
+    ) -> bool {
+        let flow = &self.flows[slot];
+        let missed = (self.changes - flow.checked) as usize;
+        if missed > self.log.len() {
+            self.stats.overrun += 1;
+            return false;
+        }
+        let concerns = |change: &Change| match change {
+            Change::Gone(hit) => flow.hits.contains(hit),
+            Change::Added(table, rival, rule) => flow.hits.iter().enumerate().any(|(i, hit)| {
+                let known = i < usize::from(flow.program.unchanged);
+                hit.table == *table
+                    && (!known || key.matches(rule, &mut ()))
+                    && rival_wins(*rival, *hit)
+            }),
+        };
+        if self.log.iter().rev().take(missed).any(concerns) {
+            self.stats.refuted += 1;
+            return false;
+        }
+        self.stats.confirmed += 1;
+        self.flows[slot].checked = self.changes;
+        true
+    }
+
+    /// Remembers a way.
+    pub(super) fn insert(&mut self, start: u64, key: &Key, program: Program, hits: &[Hit]) {
+        let hash = self.hash(start, key);
+        let program = Rc::clone(
+            self.programs
+                .get_or_insert_with(&program, |p| Rc::new(p.clone())),
+        );
+        let slot = self.flows.insert(|_| Flow {
+            packets: 0,
+            bytes: 0,
+            used: Time(0),
+            checked: self.changes,
+            program,
+            hits: hits.into(),
+            touched: false,
+        });
+        let (at, width) = (slot as usize, self.mask.words().len() + 1);
+        if at / CHUNK == self.keys.len() {
+            self.keys.push(Vec::new());
+        }
+        let mut chunk = core::mem::take(&mut self.keys[at / CHUNK]);
+        let end = (at % CHUNK + 1) * width;
+        chunk.resize(chunk.len().max(end), 0);
+        let place = chunk[end - width..end].iter_mut();
+        place
+            .zip(self.words(start, key))
+            .for_each(|(to, from)| *to = from);
+        self.keys[at / CHUNK] = chunk;
+        let (secret, keys) = (self.secret, &self.keys);
+        let stored =
+            |slot: u32| &keys[slot as usize / CHUNK][slot as usize % CHUNK * width..][..width];
+        let rehash = |slot: u32| secret.hash(stored(slot).iter().copied());
+        self.index.insert(hash, slot, rehash);
+    }
+
+    /// Forgets a flow, whose packets were counted.
+    pub(super) fn remove(&mut self, slot: u32) {
+        let hash = self.secret.hash(self.stored(slot).iter().copied());
+        self.index.replace(hash, slot, None);
+        if let Some(flow) = self.flows.remove(slot)
+            && Rc::strong_count(&flow.program) == 2
+        {
+            self.programs.remove(&flow.program);
+        }
+    }
+
+    /// The flow that has to go before another one is remembered, if there is no room.
+    pub(super) fn victim(&mut self) -> Option<u32> {
+        if self.flows.len() < self.max_flows {
+            return None;
+        }
+        let end = self.flows.end();
+        let around = (0..end).map(|i| (self.hand + i) % end);
+        let used = around.filter_map(|slot| Some((self.flows.get(slot)?.used, slot)));
+        let victim = used.take(CANDIDATES).min();
+        self.hand = (self.hand + CANDIDATES as u32) % end;
+        victim.map(|(_, slot)| slot)
+    }
+}

@@ -1,0 +1,342 @@
+//! Packets on known ways, and how ways become known.
+
+use alloc::rc::Rc;
+
+use bofuss_oflib::action::Output;
+use bofuss_oflib::instruction::Instructions;
+use bofuss_oflib::types::TableId;
+use bofuss_oflib::{Action, Instruction, PortNo};
+use bofuss_packet::{Key, offload};
+
+use super::cache::{Hit, Leg, MAX_TOUCHED, Program};
+use super::masks;
+use super::slab::NONE;
+use crate::reference::Walk;
+use crate::{CacheStats, Datapath, DropReason, Engine, EntryKey, HookEffect, Sink, Time, Verdict};
+
+/// What an entry's instructions mean for a way that goes on behind them.
+#[derive(Default)]
+struct Nature {
+    /// They may send the packet to the controllers.
+    talks: bool,
+    /// They change the key, always alike.
+    rewrites: bool,
+    /// What the key becomes depends on more than the key.
+    reparses: bool,
+}
+
+impl Nature {
+    fn of(body: &Instructions) -> Self {
+        let mut this = Self::default();
+        for instruction in body.list() {
+            match instruction {
+                Instruction::ApplyActions(actions) => {
+                    actions.iter().for_each(|action| this.apply(action));
+                }
+                // A meter may change the DSCP.
+                Instruction::Meter(_) => this.reparses = true,
+                Instruction::Experimenter(_) => (this.talks, this.reparses) = (true, true),
+                Instruction::WriteMetadata { .. } => this.rewrites = true,
+                Instruction::ClearActions
+                | Instruction::WriteActions(_)
+                | Instruction::GotoTable(_) => {}
+            }
+        }
+        this
+    }
+
+    fn apply(&mut self, action: &Action) {
+        let to_controller = |o: &Output| o.port == PortNo::CONTROLLER;
+        let talks = matches!(action, Action::DecNwTtl | Action::DecMplsTtl)
+            || matches!(action, Action::Output(output) if to_controller(output));
+        let rewrites = matches!(action, Action::SetField(_));
+        let does_neither = matches!(
+            action,
+            Action::Output(_)
+                | Action::Group(_)
+                | Action::SetQueue(_)
+                | Action::SetNwTtl(_)
+                | Action::SetMplsTtl(_)
+                | Action::CopyTtlOut
+                | Action::CopyTtlIn
+        );
+        // An action that is not named here may do anything.
+        let unknown = !talks && !rewrites && !does_neither;
+        self.talks |= talks || unknown;
+        self.rewrites |= rewrites;
+        self.reparses |= unknown;
+    }
+}
+
+/// The table that an entry's packets go on with.
+fn goto(body: &Instructions) -> Option<TableId> {
+    match body.list().last() {
+        Some(Instruction::GotoTable(table)) => Some(*table),
+        _ => None,
+    }
+}
+
+/// Where a way begins: the table, and whether hooks do nothing on it.
+fn start(table: TableId, quiet: bool) -> u64 {
+    u64::from(table.0) << 1 | u64::from(quiet)
+}
+
+impl Datapath {
+    /// How often the cache took each of its ways.
+    pub fn cache_stats(&self) -> CacheStats {
+        self.cache.stats
+    }
+
+    /// Whether packets go along known ways.
+    pub(crate) fn follows_ways<S: Sink>(&self) -> bool {
+        let known = |effect| effect != HookEffect::Unknown;
+        let engine = self.config.engine == Engine::Cache && !S::TRACES && !S::DRY;
+        engine && self.hooks.iter().all(|hook| known(hook.effect()))
+    }
+
+    /// Sends a packet through the tables.
+    pub(crate) fn follow<S: Sink>(
+        &mut self,
+        now: Time,
+        walk: &mut Walk,
+        mut next: Option<TableId>,
+        sink: &mut S,
+    ) -> Result<(), DropReason> {
+        while let Some(table) = next {
+            walk.table = table;
+            self.before_lookup(now, walk, sink);
+            let quiet = self.hooks.iter().all(|hook| hook.is_quiet());
+            next = match self.known_way(start(table, quiet), walk.packet.key()) {
+                Some(flow) => self.replay(now, walk, flow, quiet, sink)?,
+                None => self.explore(now, walk, quiet, sink)?,
+            };
+            self.cache.stats.continued += u64::from(next.is_some());
+        }
+        Ok(())
+    }
+
+    /// The flow of packets with this key, if it is known and still right.
+    fn known_way(&mut self, start: u64, key: &Key) -> Option<u32> {
+        let Self { cache, tables, .. } = self;
+        let flow = cache.find(cache.hash(start, key), start, key);
+        let Some(flow) = flow else {
+            cache.stats.misses += 1;
+            return None;
+        };
+        let rival_wins = |rival: EntryKey, hit: Hit| {
+            let entry = tables[usize::from(hit.table.0)].at(hit.slot);
+            entry.is_none_or(|entry| rival < entry.key)
+        };
+        if cache.is_current(flow) || cache.confirm(flow, key, rival_wins) {
+            cache.stats.hits += 1;
+            return Some(flow);
+        }
+        self.forget(flow);
+        None
+    }
+
+    fn forget(&mut self, flow: u32) {
+        self.settle_flow(flow);
+        self.cache.remove(flow);
+    }
+
+    /// Does what is done for a flow's packets; the table to go on with, if any.
+    fn replay<S: Sink>(
+        &mut self,
+        now: Time,
+        walk: &mut Walk,
+        slot: u32,
+        quiet: bool,
+        sink: &mut S,
+    ) -> Result<Option<TableId>, DropReason> {
+        let counts = offload::wire_count(&walk.packet.frame);
+        let flow = &self.cache.flows[slot];
+        let (program, n_hits) = (Rc::clone(&flow.program), flow.hits.len());
+        let (mut counted, mut next) = (false, None);
+        for leg in &program.legs {
+            (walk.table, walk.reason) = (leg.table, leg.reason);
+            let number = usize::from(leg.hit);
+            if leg.talks {
+                let hit = self.cache.flows[slot].hits[number];
+                let entry = self.tables[usize::from(hit.table.0)].at(hit.slot);
+                walk.cookie = entry.expect("the flow is right").cookie;
+            }
+            if number + 1 == n_hits {
+                // Segments of this packet may make the cache forget the flow.
+                self.count(now, slot, counts);
+                counted = true;
+            }
+            match self.run_leg(now, walk, leg, quiet, sink) {
+                Ok(to) => next = to,
+                Err(reason) => {
+                    if !counted {
+                        self.count_part(now, slot, number, counts);
+                    }
+                    return Err(reason);
+                }
+            }
+        }
+        walk.table = program.last;
+        if !counted {
+            self.count(now, slot, counts);
+        }
+        match program.missed {
+            true => Err(self.no_entry(now, walk, sink)),
+            false => Ok(program.next.and(next)),
+        }
+    }
+
+    fn count(&mut self, now: Time, slot: u32, (packets, bytes): (u64, u64)) {
+        let flow = &mut self.cache.flows[slot];
+        flow.packets += packets;
+        flow.bytes += bytes;
+        flow.used = now;
+        if !core::mem::replace(&mut flow.touched, true) {
+            self.cache.touched.push(slot);
+            if self.cache.touched.len() >= MAX_TOUCHED {
+                self.settle();
+            }
+        }
+    }
+
+    /// Counts a packet that came to an end at a hit before the last.
+    fn count_part(&mut self, now: Time, slot: u32, last: usize, (packets, bytes): (u64, u64)) {
+        self.cache.stats.cut_short += 1;
+        for hit in &self.cache.flows[slot].hits[..=last] {
+            self.tables[usize::from(hit.table.0)].count(hit.slot, packets, bytes, now);
+        }
+    }
+
+    fn run_leg<S: Sink>(
+        &mut self,
+        now: Time,
+        walk: &mut Walk,
+        leg: &Leg,
+        quiet: bool,
+        sink: &mut S,
+    ) -> Result<Option<TableId>, DropReason> {
+        for hook in self.hooks.iter_mut().filter(|_| !quiet) {
+            if hook.after_hit(now, leg.table, &mut walk.packet) == Verdict::Drop {
+                return Err(DropReason::Hook);
+            }
+        }
+        self.act(now, walk, &leg.body, sink)
+    }
+
+    /// Sends a packet through the tables as far as its way depends on nothing but its key, and
+    /// remembers the way; the table to go on with, if any.
+    fn explore<S: Sink>(
+        &mut self,
+        now: Time,
+        walk: &mut Walk,
+        quiet: bool,
+        sink: &mut S,
+    ) -> Result<Option<TableId>, DropReason> {
+        let (key, start) = (*walk.packet.key(), start(walk.table, quiet));
+        let mut hits = core::mem::take(&mut self.cache.spare_hits);
+        hits.clear();
+        let mut program = Program::default();
+        let mut unchanged = true;
+        walk.log = 0;
+        let result = loop {
+            let table = walk.table;
+            let result = self.one_table(now, walk, sink);
+            hits.push(Hit {
+                slot: walk.hit.map_or(NONE, |hit| hit.slot),
+                table,
+            });
+            program.last = table;
+            program.unchanged += u8::from(unchanged);
+            let entry = walk
+                .hit
+                .and_then(|hit| self.tables[usize::from(table.0)].get(hit));
+            let Some(entry) = entry else {
+                program.missed = true;
+                break result;
+            };
+            let body = Rc::clone(&entry.instructions);
+            let nature = Nature::of(&body);
+            // Of a packet that was cut, the segments have gone on.
+            let goes_on = result.is_ok_and(|next| next == goto(&body));
+            let (true, Ok(next)) = (goes_on, result) else {
+                self.cache.spare_hits = hits;
+                return result;
+            };
+            if body
+                .list()
+                .iter()
+                .any(|one| !matches!(one, Instruction::GotoTable(_)))
+                || !quiet
+            {
+                program.legs.push(Leg {
+                    body,
+                    table,
+                    reason: walk.reason,
+                    hit: hits.len() as u8 - 1,
+                    talks: nature.talks,
+                });
+            }
+            program.next = next;
+            match next {
+                Some(next) if quiet && !nature.reparses => walk.table = next,
+                _ => break result,
+            }
+            unchanged &= !nature.rewrites;
+        };
+        debug_assert_eq!(
+            walk.log & !self.cache.fields,
+            0,
+            "I14: the key has what was read"
+        );
+        // What hooks see missing may be there the next time.
+        if !program.missed || quiet {
+            if let Some(victim) = self.cache.victim() {
+                self.forget(victim);
+                self.cache.stats.evicted += 1;
+            }
+            self.cache.insert(start, &key, program, &hits);
+        }
+        self.cache.spare_hits = hits;
+        result
+    }
+
+    /// Adds what flows have counted to their entries and tables.
+    pub fn settle(&mut self) {
+        self.cache.clean();
+        let mut touched = core::mem::take(&mut self.cache.touched);
+        touched.drain(..).for_each(|flow| self.settle_flow(flow));
+        self.cache.touched = touched;
+    }
+
+    fn settle_flow(&mut self, slot: u32) {
+        let Some(flow) = self.cache.flows.get_mut(slot).filter(|flow| flow.touched) else {
+            return;
+        };
+        let (packets, bytes) = (flow.packets, flow.bytes);
+        (flow.packets, flow.bytes, flow.touched) = (0, 0, false);
+        for hit in &flow.hits {
+            self.tables[usize::from(hit.table.0)].count(hit.slot, packets, bytes, flow.used);
+        }
+    }
+
+    /// Has the cache know that an entry was added.
+    pub(crate) fn entry_added(&mut self, table: TableId, key: EntryKey) {
+        let rule = &self.tables[usize::from(table.0)].at(key.slot);
+        let rule = &rule.expect("it was added just now").rule;
+        let fields = self.cache.fields | rule.fields();
+        self.cache.added(table, key, rule);
+        if fields != self.cache.fields && self.config.engine == Engine::Cache {
+            let chosen = self.catalogue.fields().iter();
+            let chosen = chosen.filter(|field| fields >> field.id & 1 == 1);
+            let mask = masks::whole(chosen.copied());
+            self.settle();
+            self.cache.widen(fields, mask);
+        }
+    }
+
+    /// Has the cache know that an entry is about to go, or to do something else.
+    pub(crate) fn entry_gone(&mut self, table: TableId, key: EntryKey) {
+        self.settle();
+        self.cache.gone(table, key.slot);
+    }
+}
