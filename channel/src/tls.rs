@@ -264,7 +264,11 @@ pub(crate) fn describe(error: &io::Error) -> Option<String> {
             expected,
             presented,
         }) => {
-            let (name, names) = (expected.to_str(), presented.join(", "));
+            let names = match presented.is_empty() {
+                true => "no host".into(),
+                false => presented.join(", "),
+            };
+            let name = expected.to_str();
             format!("the peer's certificate is not for {name}, but for {names}")
         }
         Error::InvalidCertificate(wrong) => format!("the peer's certificate is wrong: {wrong}"),

@@ -242,3 +242,23 @@ async fn who_lost_the_hello_says_so_and_it_begins_anew() {
         start.elapsed()
     );
 }
+
+#[tokio::test]
+async fn a_controller_of_openflow_1_0_has_none() {
+    let mut stage = Stage::new(&["tcp", "udp"]).await;
+    let (mut main, _) = stage.tcp.accept().await.unwrap();
+    main.write_all(&[1, 0, 0, 8, 0, 0, 0, 0]).await.unwrap();
+    let Event::Up {
+        version,
+        sender: _sender,
+        ..
+    } = stage.next().await
+    else {
+        panic!("not up");
+    };
+    assert_eq!(version, Version::V1_0);
+    let none = timeout(Duration::from_millis(300), stage.tcp.accept()).await;
+    assert!(none.is_err());
+    let none = timeout(Duration::from_millis(50), stage.datagram()).await;
+    assert!(none.is_err());
+}
