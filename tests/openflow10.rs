@@ -136,7 +136,17 @@ fn the_switch_its_ports_and_queues_are_described_and_changed() {
         return;
     }
     let capture = Capture::start(16692);
-    let lab = Lab::new(2, &["--dpid", "0xabc", "--listen", "ptcp:16692"]);
+    let lab = Lab::new(
+        2,
+        &[
+            "--dpid",
+            "0xabc",
+            "--listen",
+            "ptcp:16692",
+            "--queue",
+            "2:1:min=1G,max=2G",
+        ],
+    );
     assert!(
         lab.pings(1, 2),
         "without controller the switch stands alone"
@@ -165,8 +175,19 @@ fn the_switch_its_ports_and_queues_are_described_and_changed() {
         &refused_or_told(&lab, "dump-ports-desc"),
         &["OFPBRC_BAD_STAT"],
     );
-    contains(&ofctl(&lab, "queue-stats", &[]), &["0 queues"]);
-    ofctl(&lab, "queue-get-config", &["1"]);
+    contains(
+        &ofctl(&lab, "queue-stats", &[]),
+        &["2 queues", "port 2 queue 0:", "port 2 queue 1:"],
+    );
+    contains(&ofctl(&lab, "queue-stats", &["2", "1"]), &["1 queues"]);
+    contains(
+        &ofctl(&lab, "queue-get-config", &["2"]),
+        &["queue 1: min_rate:10.0%"],
+    );
+    contains(
+        &spoken("OpenFlow10", &lab, "queue-get-config", &["9"]).0,
+        &["OFPQOFC_BAD_PORT"],
+    );
     ofctl(&lab, "ping", &[]);
     ofctl(&lab, "probe", &[]);
     ofctl(&lab, "set-frags", &["drop"]);

@@ -8,9 +8,9 @@ use bofuss_oflib::action::ACTIONS;
 use bofuss_oflib::error::ERRORS;
 use bofuss_oflib::ext::ExtKind;
 use bofuss_oflib::instruction::INSTRUCTIONS;
-use bofuss_oflib::message::MESSAGES;
 use bofuss_oflib::message::multipart::MULTIPARTS;
-use bofuss_oflib::{Catalogue, Field};
+use bofuss_oflib::message::{ErrorMsg, MESSAGES};
+use bofuss_oflib::{Catalogue, Codec, ErrorCode, Field, HEADER_BYTES, Message, Version};
 
 use crate::evidence::{CHAPTERS, NEVER, Tests, section};
 use crate::tree;
@@ -173,9 +173,19 @@ fn versions(scenario: &str) -> String {
     page
 }
 
+/// Type and code of an error in 1.0, as its codec writes them.
+fn in_1_0(error: ErrorCode) -> String {
+    let codec = Codec::new(Version::V1_0, Catalogue::default().into());
+    let (message, mut bytes) = (ErrorMsg::quoting(error, &[]), Vec::new());
+    let written = codec.encode(0, &Message::Error(message), &mut bytes);
+    written.expect("an error is short");
+    let number = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
+    format!("{}/{}", number(HEADER_BYTES), number(HEADER_BYTES + 2))
+}
+
 fn errors(tests: &Tests) -> Result<String, String> {
     let about = "The errors of OpenFlow 1.3 (7.4.4), each with a test that provokes it or the \
-        reason why the switch never sends it.";
+        reason why the switch never sends it; and the type and code that stand for it in 1.0.";
     let mut page = page("Errors", about, "oflib/src/error.rs");
     let mut rows = Vec::new();
     for row in ERRORS {
@@ -192,14 +202,14 @@ fn errors(tests: &Tests) -> Result<String, String> {
             }
             (None, None) => return Err(format!("no test provokes {name}")),
         };
-        let meaning = row.meaning;
+        let (meaning, old) = (row.meaning, in_1_0(row.error));
         rows.push(format!(
-            "`{type_name}` | {ty} | `{code_name}` | {code} | {meaning} | {shown}"
+            "`{type_name}` | {ty} | `{code_name}` | {code} | {old} | {meaning} | {shown}"
         ));
     }
     table(
         &mut page,
-        "type | | code | | meaning | test",
+        "type | | code | | in 1.0 | meaning | test",
         rows.into_iter(),
     );
     Ok(page)

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use super::action::{read_list, write_list};
 use super::layout::{Old, Said, layout};
-use crate::error::{BadAction, BadRequest, DecodeError};
+use crate::error::{BadAction, BadRequest, DecodeError, QueueOpFailed};
 use crate::field::IN_PORT;
 use crate::matching::{FieldMatch, Match};
 use crate::message::features::Capabilities;
@@ -31,7 +31,27 @@ layout! {
     }
     PortStatus { reason => 7, desc }
     PortMod { port_no, hw_addr, config, mask, advertise => 4 }
-    QueueConfigRequest { port => 2 }
+}
+
+impl Old for QueueConfigRequest {
+    /// Errors: QUEUE_OP_FAILED/BAD_PORT for what is no port: the reply has the queues of one.
+    fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let at_port = r.at("port").clone();
+        let port = PortNo::read(r)?;
+        if !port.is_port() {
+            return Err(at_port.err(QueueOpFailed::BAD_PORT));
+        }
+        r.take(2)?;
+        Ok(Self { port })
+    }
+    fn write(&self, w: &mut Writer<'_>) -> Said {
+        if !self.port.is_port() {
+            return Err("queues of all ports");
+        }
+        self.port.write(w)?;
+        w.pad(2);
+        Ok(())
+    }
 }
 
 impl Old for Features {
