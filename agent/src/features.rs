@@ -20,7 +20,8 @@ impl Switch {
                 | Capabilities::TABLE_STATS
                 | Capabilities::PORT_STATS
                 | Capabilities::QUEUE_STATS
-                | Capabilities::GROUP_STATS,
+                | Capabilities::GROUP_STATS
+                | Capabilities::IP_REASM,
             auxiliary_id: self.connections.get(&conn).map_or(0, |c| c.auxiliary_id),
             ports: self.port_descs(),
             ..Features::default()

@@ -142,7 +142,7 @@ impl Switch {
     }
 
     fn set_config(&mut self, conn: ConnId, config: &SwitchConfig) -> Answer {
-        if config.flags.0 & !ConfigFlags::FRAG_DROP.0 != 0 {
+        if config.flags.0 > ConfigFlags::FRAG_REASM.0 {
             return Err(SwitchConfigFailed::BAD_FLAGS);
         }
         self.datapath.fragments = config.flags;

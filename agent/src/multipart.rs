@@ -87,11 +87,8 @@ impl Switch {
     }
 
     fn check_table(&self, table: TableId) -> Result<(), ErrorCode> {
-        if self.datapath.has_table(table) || table == TableId::ALL {
-            Ok(())
-        } else {
-            Err(BadRequest::BAD_TABLE_ID)
-        }
+        let known = self.datapath.has_table(table) || table == TableId::ALL;
+        known.then_some(()).ok_or(BadRequest::BAD_TABLE_ID)
     }
 
     fn table_stats(&self) -> Vec<TableStats> {

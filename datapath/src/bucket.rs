@@ -60,10 +60,8 @@ impl Datapath {
             let packet = whole.with_frame(segment);
             result = result.and(self.choose_buckets(now, walk, packet, id, sink));
         });
-        match segmented {
-            true => result,
-            false => Err(DropReason::Segmentation),
-        }
+        let cut = segmented.then_some(result);
+        cut.unwrap_or(Err(DropReason::Segmentation))
     }
 
     /// Gives a packet to the buckets that the group's type chooses.

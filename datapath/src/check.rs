@@ -156,17 +156,10 @@ fn check_output(port: PortNo, packet_out: bool) -> Result<(), ErrorCode> {
         | PortNo::LOCAL => true,
         port => port.is_port(),
     };
-    if ok {
-        Ok(())
-    } else {
-        Err(BadAction::BAD_OUT_PORT)
-    }
+    ok.then_some(()).ok_or(BadAction::BAD_OUT_PORT)
 }
 
 fn check_type(ty: u16, allowed: &[u16]) -> Result<(), ErrorCode> {
-    if allowed.contains(&ty) {
-        Ok(())
-    } else {
-        Err(BadAction::BAD_ARGUMENT)
-    }
+    let known = allowed.contains(&ty).then_some(());
+    known.ok_or(BadAction::BAD_ARGUMENT)
 }

@@ -10,6 +10,7 @@ use bofuss_oflib::message::port::{PortConfig, PortState};
 use bofuss_oflib::message::{FlowRemoved, FlowRemovedReason, PortDesc, PortStatusReason};
 use bofuss_oflib::types::{GroupId, MeterId, TableId};
 use bofuss_oflib::{ExtValue, PortNo};
+use bofuss_packet::reassemble::Reassembler;
 use bofuss_packet::{Packet, offload};
 
 use crate::action_set::ActionSet;
@@ -111,6 +112,7 @@ pub struct Datapath {
     pub(crate) spare_set: ActionSet,
     /// How IP fragments are treated.
     pub fragments: ConfigFlags,
+    pub(crate) reassembler: Reassembler,
 }
 
 impl Datapath {
@@ -148,6 +150,7 @@ impl Datapath {
             drops: [0; DropReason::ALL.len()],
             spare_set: ActionSet::default(),
             fragments: ConfigFlags(0),
+            reassembler: Reassembler::default(),
         }
     }
 
@@ -231,6 +234,7 @@ impl Datapath {
         expiry
             .into_iter()
             .chain(self.hooks.iter().filter_map(|h| h.next_tick()))
+            .chain(self.reassembler.deadline_ns().map(Time))
             .chain(self.egress.values().filter_map(Egress::due))
             .min()
     }
@@ -240,6 +244,9 @@ impl Datapath {
     pub fn tick<S: Sink>(&mut self, now: Time, sink: &mut S) {
         self.release_due(now, sink);
         self.settle();
+        for _ in 0..self.reassembler.expire(now.0) {
+            self.drop(DropReason::FragmentLost, sink);
+        }
         for _ in 0..EXPIRIES_PER_TICK {
             let Some(&due) = self.deadlines.first().filter(|(at, ..)| *at <= now) else {
                 break;

@@ -146,10 +146,8 @@ impl Datapath {
         if others + buckets.len() > self.config.max_buckets as usize {
             return Err(GroupModFailed::OUT_OF_BUCKETS);
         }
-        match self.reaches(buckets, id) {
-            true => Err(GroupModFailed::LOOP),
-            false => Ok(()),
-        }
+        let ends = !self.reaches(buckets, id);
+        ends.then_some(()).ok_or(GroupModFailed::LOOP)
     }
 
     /// Whether forwarding or watching leads from these buckets to a group.

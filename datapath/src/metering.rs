@@ -69,10 +69,7 @@ impl Datapath {
         walk.set = set;
         walk.set.clear();
         walk.sent = true;
-        match whole {
-            true => Ok(None),
-            false => Err(DropReason::Segmentation),
-        }
+        whole.then_some(None).ok_or(DropReason::Segmentation)
     }
 }
 

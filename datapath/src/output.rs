@@ -5,7 +5,7 @@ use bofuss_oflib::PortNo;
 use bofuss_oflib::message::PacketInReason;
 use bofuss_oflib::message::port::PortConfig;
 use bofuss_oflib::types::{MaxLen, MeterId, QueueId};
-use bofuss_packet::{Packet, offload};
+use bofuss_packet::{Packet, offload, reassemble};
 
 use crate::reference::Walk;
 use crate::{Datapath, DropReason, PacketInEvent, Sink, Step, Time, Verdict};
@@ -115,16 +115,18 @@ impl Datapath {
         let whole = self.takes_whole(number, queue, &packet.frame);
         if whole && capabilities.take(&packet.frame.offload, tags) {
             self.hand_over(now, packet.frame, number, queue, sink);
-        } else if packet.frame.offload.gso.is_some() {
+        } else if packet.frame.offload.gso.is_some() || packet.frame.offload.fragment_bytes > 0 {
             let frame = packet.frame;
-            let capable = capabilities.checksum;
-            let whole = offload::segment(&frame, |segment| {
-                let mut segment = segment;
-                if !capable {
-                    offload::finish_checksum(&mut segment);
+            let each = |mut part: Frame| {
+                if !capabilities.checksum {
+                    offload::finish_checksum(&mut part);
                 }
-                self.hand_over(now, segment, number, queue, sink);
-            });
+                self.hand_over(now, part, number, queue, sink);
+            };
+            let whole = match frame.offload.gso {
+                Some(_) => offload::segment(&frame, each),
+                None => reassemble::fragment(&frame, each),
+            };
             if !whole {
                 self.drop(DropReason::Segmentation, sink);
             }
@@ -208,9 +210,7 @@ impl Datapath {
         };
         let each = |segment| one(self, walk.packet.with_frame(segment), sink);
         if !offload::segment(&walk.packet.frame, each) {
-            let copied = offload.gso.is_none();
-            let reasons = [DropReason::Segmentation, DropReason::NoBuffer];
-            self.drop(reasons[usize::from(copied)], sink);
+            self.drop(DropReason::Segmentation, sink);
         }
     }
 }

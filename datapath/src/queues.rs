@@ -114,7 +114,7 @@ impl Datapath {
         if self.egress.get(&number).is_some_and(last) {
             let rest = self.egress.remove(&number);
             for frame in rest.into_iter().flat_map(|mut egress| egress.take_frames()) {
-                self.waiting_bytes -= buffer_bytes(&frame);
+                self.waiting_bytes -= frame.buffer_bytes();
                 self.depart(frame, number, DEFAULT_QUEUE, sink);
             }
         }
@@ -146,7 +146,7 @@ impl Datapath {
         if S::DRY {
             return self.depart(frame, number, id, sink);
         }
-        let bytes = buffer_bytes(&frame);
+        let bytes = frame.buffer_bytes();
         let packets = offload::wire_count(&frame).0;
         let room = self.waiting_bytes + bytes <= MAX_WAITING_BYTES;
         let refused = match egress.push(now, id, frame, room) {
@@ -179,7 +179,7 @@ impl Datapath {
             let Some((id, frame)) = egress.pop(now) else {
                 return;
             };
-            self.waiting_bytes -= buffer_bytes(&frame);
+            self.waiting_bytes -= frame.buffer_bytes();
             self.depart(frame, number, id, sink);
         }
     }
@@ -216,17 +216,12 @@ impl Datapath {
     }
 
     fn lose<S: Sink>(&mut self, number: PortNo, frame: &Frame, reason: DropReason, sink: &mut S) {
-        self.waiting_bytes -= buffer_bytes(frame);
+        self.waiting_bytes -= frame.buffer_bytes();
         if let Some(port) = self.ports.get_mut(&number) {
             port.stats.tx_dropped += offload::wire_count(frame).0;
         }
         self.drop(reason, sink);
     }
-}
-
-/// Bytes of the buffer that holds a frame.
-fn buffer_bytes(frame: &Frame) -> usize {
-    frame.headroom() + frame.capacity()
 }
 
 #[cfg(test)]
@@ -343,6 +338,7 @@ pub(crate) mod tests {
                 segment_bytes: 1000,
                 ecn: false,
             }),
+            ..Offload::NONE
         };
         frame
     }

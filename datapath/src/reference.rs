@@ -12,7 +12,7 @@ use bofuss_oflib::message::PacketInReason;
 use bofuss_oflib::message::config::ConfigFlags;
 use bofuss_oflib::types::{QueueId, TableId};
 use bofuss_oflib::{Action, Catalogue, FieldMatch, Instruction, Match, PortNo};
-use bofuss_packet::{Fragment, Packet, offload};
+use bofuss_packet::{Packet, offload};
 
 use crate::action_set::ActionSet;
 use crate::bucket::MAX_BUCKETS_PER_PACKET;
@@ -88,8 +88,8 @@ impl Datapath {
             let key = describe(&packet, &self.catalogue);
             sink.step(Step::Received(packet.in_port(), key, packet.frame.len()));
         }
-        if self.drops_fragment(&packet) {
-            return self.drop(DropReason::Fragment, sink);
+        if packet.is_fragment() && self.fragments != ConfigFlags(0) {
+            return self.treat_fragment(now, packet, sink);
         }
         let mut walk = self.walk(packet);
         let result = self.tables_and_set(now, &mut walk, Some(TableId(0)), sink);
@@ -346,9 +346,23 @@ impl Datapath {
         sink.step(Step::Lookup(walk.table, won, lost));
     }
 
-    fn drops_fragment(&self, packet: &Packet) -> bool {
-        let whole = packet.layout().fragment == Fragment::No;
-        self.fragments.has(ConfigFlags::FRAG_DROP) && !whole
+    /// Drops a fragment, or keeps it until the whole packet that it is of can be sent through the
+    /// tables.
+    fn treat_fragment<S: Sink>(&mut self, now: Time, packet: Packet, sink: &mut S) {
+        if self.fragments.has(ConfigFlags::FRAG_DROP) {
+            return self.drop(DropReason::Fragment, sink);
+        }
+        if S::TRACES {
+            sink.step(Step::Fragment);
+        }
+        let (whole, lost) = match S::DRY {
+            true => (None, 0),
+            false => self.reassembler.add(now.0, packet),
+        };
+        (0..lost).for_each(|_| self.drop(DropReason::FragmentRefused, sink));
+        if let Some(whole) = whole {
+            self.run(now, whole, sink);
+        }
     }
 }
 

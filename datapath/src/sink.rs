@@ -84,6 +84,8 @@ pub struct Lost {
 pub enum Step<'a> {
     /// A packet entered: its port, its key, its frame's bytes.
     Received(PortNo, Match, usize),
+    /// The packet is a fragment, and goes on when its packet is whole.
+    Fragment,
     /// A hook acted; its name, and what it is for caches.
     Hook(&'a str, crate::HookEffect),
     /// A table was looked up: its number, the entry that won, and those of higher priority that did
@@ -151,6 +153,8 @@ drop_reasons! {
     NoMeter "no_meter" "the meter does not exist";
     Meter "meter" "the packet exceeds the rate of a meter's drop band";
     Fragment "fragment" "the switch is configured to drop fragments";
+    FragmentLost "fragment_lost" "the packet's other fragments did not come in time";
+    FragmentRefused "fragment_refused" "the fragment contradicts others, or too many wait";
     Segmentation "segmentation" "the super-frame cannot be segmented";
     LinkLocal "link_local" "NORMAL does not forward link-local control frames";
     Storm "storm" "the port floods more than NORMAL allows";

@@ -29,6 +29,7 @@ impl fmt::Display for Step<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Received(port, key, bytes) => write!(f, "port {port}: {bytes} bytes, {key}"),
+            Self::Fragment => f.write_str("    => waits for the other fragments"),
             Self::Hook(name, effect) => write!(f, "  extension {name} ({effect:?})"),
             Self::Lookup(table, won, lost) => {
                 write!(f, "table {table}: ")?;

@@ -29,6 +29,7 @@ use bofuss_oflib::{
     Catalogue, Codec, EncodeError, ErrorCode, ExtValue, Mac, Match, Message, PortNo, Version,
 };
 use bofuss_packet::Packet;
+use bofuss_packet::checksum::{fold, sum};
 use bofuss_packet::craft::{self, Layer};
 
 #[path = "scenarios/engines.rs"]
@@ -230,6 +231,19 @@ fn frame(words: &[&str]) -> Vec<u8> {
         return pairs
             .map(|at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap())
             .collect();
+    }
+    if words[0] == "part" {
+        let (whole, at, length) = (frame(&words[3..]), number(1), number(2));
+        let (headers, payload) = whole.split_at(34);
+        let end = usize::from(at + length);
+        let mut bytes = [headers, &payload[usize::from(at)..end]].concat();
+        let more = u16::from(end < payload.len()) << 13;
+        bytes[16..18].copy_from_slice(&(20 + length).to_be_bytes());
+        bytes[20..22].copy_from_slice(&(more | (at / 8)).to_be_bytes());
+        bytes[24..26].fill(0);
+        let checksum = !fold(sum(&bytes[14..34]));
+        bytes[24..26].copy_from_slice(&checksum.to_be_bytes());
+        return bytes;
     }
     if words[0] == "dscp" {
         let pool = Pool::new(1 << 16);

@@ -38,6 +38,9 @@ pub struct Offload {
     pub checksum: Option<(u16, u16)>,
     /// The cut that the sender left undone.
     pub gso: Option<Gso>,
+    /// Of a packet that came in fragments and was put together: bytes of IP payload in each that
+    /// leaves; else 0.
+    pub fragment_bytes: u16,
 }
 
 impl Offload {
@@ -45,6 +48,7 @@ impl Offload {
     pub const NONE: Self = Self {
         checksum: None,
         gso: None,
+        fragment_bytes: 0,
     };
 }
 
@@ -73,6 +77,6 @@ impl Capabilities {
                     GsoKind::UdpFragment | GsoKind::Sctp => false,
                 }
         });
-        cut && (self.checksum || offload.checksum.is_none())
+        cut && offload.fragment_bytes == 0 && (self.checksum || offload.checksum.is_none())
     }
 }

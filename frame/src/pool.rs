@@ -143,6 +143,11 @@ impl Frame {
         self.start
     }
 
+    /// Bytes of the buffer, whatever the frame uses of it.
+    pub fn buffer_bytes(&self) -> usize {
+        self.buffer.len()
+    }
+
     /// The longest length that [`Frame::set_len`] accepts.
     pub fn capacity(&self) -> usize {
         self.buffer.len() - self.start

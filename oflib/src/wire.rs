@@ -155,11 +155,7 @@ impl<'a> Reader<'a> {
 
     /// Ends the window. Errors: its `short` if bytes are left.
     pub fn finish(&self) -> Result<(), DecodeError> {
-        if self.is_empty() {
-            Ok(())
-        } else {
-            Err(self.short())
-        }
+        self.is_empty().then_some(()).ok_or_else(|| self.short())
     }
 }
 

@@ -288,6 +288,7 @@ fn extensions(
         number_at = at;
         at += bytes;
         if flag == exthdr::FRAG {
+            w.layout.fragment_header = number_at;
             let fragment = u16::from_be_bytes([header[2], header[3]]);
             w.layout.fragment = fragment_kind(fragment & 0xfff8, fragment & 1);
             if w.layout.fragment == Fragment::Later {

@@ -15,6 +15,7 @@ pub mod key;
 pub mod offload;
 mod packet;
 pub mod parse;
+pub mod reassemble;
 mod rows;
 
 pub use edit::EditError;

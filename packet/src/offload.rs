@@ -89,7 +89,7 @@ pub fn segment(frame: &Frame, mut emit: impl FnMut(Frame)) -> bool {
         cut.rewrite(bytes, index, index + 1 == count);
         segment.offload = Offload {
             checksum: cut.checksum,
-            gso: None,
+            ..Offload::NONE
         };
         emit(segment);
     }

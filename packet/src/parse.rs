@@ -47,6 +47,8 @@ pub struct Layout {
     pub flaw: Flaw,
     /// Whether IPv6 routing goes on beyond the destination address, which then is in no checksum.
     pub routed: bool,
+    /// Where the fragment header of IPv6 begins; 0 if there is none.
+    pub fragment_header: usize,
     /// VLAN tags in front of the Ethernet type.
     pub vlan_tags: u8,
     /// Where the IP packet's payload begins, behind options and extension headers; 0 if there is
@@ -64,6 +66,7 @@ impl Layout {
         fragment: Fragment::No,
         flaw: Flaw::None,
         routed: false,
+        fragment_header: 0,
         vlan_tags: 0,
         payload: 0,
         end: 0,

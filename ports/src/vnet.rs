@@ -45,7 +45,11 @@ pub(crate) fn decode(header: &[u8; HEADER_BYTES], len: usize) -> Option<Offload>
             ecn: kind & ECN != 0,
         }),
     };
-    Some(Offload { checksum, gso })
+    Some(Offload {
+        checksum,
+        gso,
+        ..Offload::NONE
+    })
 }
 
 /// The header that tells a frame's record; `None` if it cannot.
@@ -201,6 +205,7 @@ mod tests {
                 segment_bytes,
                 ecn: true,
             }),
+            ..Offload::NONE
         }
     }
 

@@ -60,13 +60,12 @@ impl Meter {
         };
         let bucket = |(place, band): (usize, &Band)| {
             let burst = [0, band.burst_size][usize::from(config.flags.has(MeterFlags::BURST))];
-            let (rate, depth) = (band.rate.into(), i64::from(burst) * UNIT);
-            let tokens = depth;
+            let depth = i64::from(burst) * UNIT;
             Bucket {
                 place,
-                rate,
+                rate: band.rate.into(),
                 depth,
-                tokens,
+                tokens: depth,
             }
         };
         let mut buckets: Vec<_> = config.bands.iter().enumerate().map(bucket).collect();
@@ -76,13 +75,12 @@ impl Meter {
             bands: buckets.iter().map(|_| BucketCounter::default()).collect(),
             ..MeterStats::default()
         };
-        let (filled, created) = (now, now);
         Self {
             config,
             stats,
             buckets,
-            filled,
-            created,
+            filled: now,
+            created: now,
         }
     }
 
@@ -188,11 +186,9 @@ impl Datapath {
                 return Err(MeterModFailed::BAD_RATE);
             }
         }
-        let full = self.meters.len() >= self.config.max_meters as usize;
-        match full && !self.meters.contains_key(&id) {
-            true => Err(MeterModFailed::OUT_OF_METERS),
-            false => Ok(()),
-        }
+        let room = self.meters.len() < self.config.max_meters as usize;
+        let fits = room || self.meters.contains_key(&id);
+        fits.then_some(()).ok_or(MeterModFailed::OUT_OF_METERS)
     }
 
     /// Deletes a meter, or all that flows use, and these flows.
@@ -251,10 +247,9 @@ impl Datapath {
 
     /// What meters can do.
     pub fn meter_features(&self) -> MeterFeatures {
-        let kinds = [BandKind::Drop, BandKind::DscpRemark(1)];
         MeterFeatures {
             max_meter: self.config.max_meters,
-            band_types: kinds.map(|kind| 1 << kind.number()).iter().sum(),
+            band_types: 1 << BandKind::Drop.number() | 1 << BandKind::DscpRemark(1).number(),
             capabilities: MeterFlags::ALL.0.into(),
             max_bands: self.config.max_bands,
             max_color: 0,

@@ -175,6 +175,7 @@ fn what_cannot_be_cut_counts_as_one_packet_and_says_so() {
         frame.offload = Offload {
             checksum: Some((start + 50, at)),
             gso,
+            ..Offload::NONE
         };
         refused(&frame);
         frame.offload = Offload { gso, ..offload };

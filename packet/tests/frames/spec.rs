@@ -365,7 +365,7 @@ impl Spec {
             bytes,
             Offload {
                 checksum,
-                gso: None,
+                ..Offload::NONE
             },
         )
     }

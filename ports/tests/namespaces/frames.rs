@@ -189,6 +189,7 @@ fn a_frame_that_the_kernel_refuses_does_not_stop_the_next() {
                 segment_bytes: 9,
                 ecn: false,
             }),
+            ..Offload::NONE
         };
         assert_eq!(a.send(&mut frames).expect("it is there"), 2);
         let received: Vec<_> = receive(&mut b, &pool, 2).iter().map(|f| f.len()).collect();
