@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bofuss_channel::{ActiveAddress, Client, ClientError, Endpoint, Tls};
-use bofuss_ext::trace;
+use bofuss_ext::{status, trace};
 use bofuss_oflib::message::config::SwitchConfig;
 use bofuss_oflib::message::group_mod::GroupModCommand;
 use bofuss_oflib::message::multipart::{
@@ -86,6 +86,7 @@ const VERBS: &[(&str, &str, &str)] = &[
         "IN_PORT HEX",
         "tell how the switch would treat a packet",
     ),
+    ("status", "[PREFIX]", "who is connected: lines of key=value"),
     ("switches", "", "the switches that run here"),
 ];
 
@@ -312,6 +313,10 @@ impl Command {
             }
             ("trace", [port, packet]) => {
                 let request = trace::request(parse_port(port)?, &parse_bytes(packet)?);
+                Ok(Requests::Ask(vec![Message::Experimenter(request)]))
+            }
+            ("status", [] | [_]) => {
+                let request = status::request(arguments.first().unwrap_or(&""));
                 Ok(Requests::Ask(vec![Message::Experimenter(request)]))
             }
             (verb, _) => Err(misused(verb)),

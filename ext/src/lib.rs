@@ -10,6 +10,7 @@ use bofuss_datapath::Hook;
 use bofuss_oflib::Catalogue;
 
 pub mod queues;
+pub mod status;
 
 pub use bofuss_agent::trace;
 
@@ -23,6 +24,7 @@ macro_rules! extensions {
             let mut catalogue = Catalogue::default();
             catalogue.add(&[], &trace::ROWS);
             catalogue.add(&[], &bofuss_agent::queues::ROWS);
+            catalogue.add(&[], &status::ROWS);
             $(catalogue.add(&$name::FIELDS, &$name::VALUES);)*
             catalogue
         }

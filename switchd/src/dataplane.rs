@@ -2,6 +2,7 @@
 
 mod become_config;
 mod command;
+mod status;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::{AsFd, OwnedFd};
@@ -323,6 +324,9 @@ impl Plane {
                 head,
                 message,
             } => {
+                if self.answers_status(conn_id(conn), xid, &message) {
+                    return;
+                }
                 let message = Ok(message);
                 let request = Request { xid, head, message };
                 self.switch

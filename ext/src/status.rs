@@ -1,0 +1,73 @@
+//! The switch's status as text, in the messages that the reference switch had for it.
+
+use alloc::{string::String, vec};
+
+use bofuss_oflib::ExtValue;
+use bofuss_oflib::ext::{ExtKind, ExtRow};
+use bofuss_oflib::wire::Bytes;
+
+/// Nicira's number as an experimenter.
+const NICIRA: u32 = 0x2320;
+
+/// A request, whose data is the beginning of the wanted keys, and a reply, whose data is lines of
+/// `key=value`.
+pub static ROWS: [ExtRow; 2] = [
+    ExtRow {
+        kind: ExtKind::Message,
+        experimenter: NICIRA,
+        ty: 0,
+        name: "status_request",
+        args: &[],
+        data: true,
+    },
+    ExtRow {
+        kind: ExtKind::Message,
+        experimenter: NICIRA,
+        ty: 1,
+        name: "status_reply",
+        args: &[],
+        data: true,
+    },
+];
+
+/// A request for the values whose keys begin with `prefix`.
+pub fn request(prefix: &str) -> ExtValue {
+    value(&ROWS[0], prefix)
+}
+
+/// The answer to `value`, out of the lines of `all`; `None` if it asks something else.
+pub fn answer(value: &ExtValue, all: impl FnOnce() -> String) -> Option<ExtValue> {
+    if !core::ptr::eq(value.row, &ROWS[0]) {
+        return None;
+    }
+    let mut lines = String::new();
+    for line in all().split_inclusive('\n') {
+        if line.as_bytes().starts_with(&value.data.0) {
+            lines.push_str(line);
+        }
+    }
+    Some(self::value(&ROWS[1], &lines))
+}
+
+fn value(row: &'static ExtRow, text: &str) -> ExtValue {
+    ExtValue {
+        row,
+        args: vec![],
+        data: Bytes(text.as_bytes().into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_has_the_lines_that_are_asked_for() {
+        let all = || "local.up=true\nremote.up=false\nremote.name=c\n".into();
+        let told = |prefix| answer(&request(prefix), all).expect("it asks").data.0;
+        assert_eq!(told(""), all().as_bytes());
+        assert_eq!(told("remote."), b"remote.up=false\nremote.name=c\n");
+        assert_eq!(told("switch."), b"");
+        assert!(answer(&value(&ROWS[1], ""), all).is_none());
+    }
+}

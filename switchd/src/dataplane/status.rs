@@ -1,0 +1,44 @@
+//! The status that a tool may ask for: which of the controllers are connected.
+
+use std::fmt::Write;
+
+use bofuss_agent::{ConnId, Face};
+use bofuss_channel::{ActiveAddress, Origin};
+use bofuss_ext::status;
+use bofuss_oflib::Message;
+
+use super::Plane;
+
+impl Plane {
+    /// Answers `message` if it is a request for the status; whether it is.
+    pub(super) fn answers_status(&mut self, conn: ConnId, xid: u32, message: &Message) -> bool {
+        let Message::Experimenter(value) = message else {
+            return false;
+        };
+        let reply = status::answer(value, || self.status());
+        let is_one = reply.is_some();
+        if let Some(reply) = reply {
+            self.face.send(conn, xid, Message::Experimenter(reply));
+        }
+        is_one
+    }
+
+    /// Lines of `key=value`. `remote` is the controllers together: connected if one is.
+    fn status(&self) -> String {
+        let (uptime, pid) = (self.epoch.elapsed().as_secs(), std::process::id());
+        let mut text = format!("switch.uptime={uptime}\nswitch.pid={pid}\n");
+        text += "local.is-connected=true\n";
+        let is_up = |controller: &ActiveAddress| {
+            let to_it = |origin: &Origin| *origin == Origin::Active(controller.clone());
+            !self.face.connections_from(to_it).is_empty()
+        };
+        let any = self.controllers.iter().any(is_up);
+        let _ = writeln!(text, "remote.is-connected={any}");
+        for (number, controller) in (1..).zip(&self.controllers) {
+            let up = is_up(controller);
+            let _ = writeln!(text, "remote.{number}.name={controller}");
+            let _ = writeln!(text, "remote.{number}.is-connected={up}");
+        }
+        text
+    }
+}
