@@ -190,6 +190,10 @@ fn the_switch_its_ports_and_queues_are_described_and_changed() {
     );
     ofctl(&lab, "ping", &[]);
     ofctl(&lab, "probe", &[]);
+    contains(
+        &ofctl(&lab, "benchmark", &["100", "50"]),
+        &["Sending 50 packets", "packets/s"],
+    );
     ofctl(&lab, "set-frags", &["drop"]);
     contains(&ofctl(&lab, "get-frags", &[]), &["drop"]);
     ofctl(&lab, "set-frags", &["normal"]);

@@ -1,5 +1,6 @@
 //! `cargo xtask reference`: prints the pages of `docs/reference` from the catalogues.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -18,13 +19,16 @@ use crate::tree;
 const FOLDER: &str = "docs/reference";
 /// The scenario that shows what versions see of each other: each line with `#|` is a row.
 const VERSIONS: &str = "testdata/scenarios/versions.txt";
+/// Where the messages of 1.0 have their types.
+const OLD_VECTORS: &str = "testdata/vectors/openflow10.txt";
 
 /// Writes the pages; with `check`, compares them only.
 ///
 /// Errors: a page that differs, or a file that cannot be read or written.
 pub(crate) fn run(root: &Path, check: bool) -> Result<(), String> {
     let versions = ("versions.md", versions(&tree::read(&root.join(VERSIONS))?));
-    let pages = pages(&bofuss_ext::catalogue(), &Tests::read(root)?)?;
+    let old = old_types(&tree::read(&root.join(OLD_VECTORS))?);
+    let pages = pages(&bofuss_ext::catalogue(), &Tests::read(root)?, &old)?;
     for (name, text) in pages.into_iter().chain([versions]) {
         let path = root.join(FOLDER).join(name);
         if !check {
@@ -42,11 +46,15 @@ pub(crate) fn run(root: &Path, check: bool) -> Result<(), String> {
 ///
 /// Errors: an OpenFlow error that neither a test provokes nor [`NEVER`] explains; a section that
 /// no test names.
-fn pages(catalogue: &Catalogue, tests: &Tests) -> Result<[(&'static str, String); 6], String> {
+fn pages(
+    catalogue: &Catalogue,
+    tests: &Tests,
+    old: &BTreeMap<String, String>,
+) -> Result<[(&'static str, String); 6], String> {
     Ok([
         ("fields.md", fields(catalogue, tests)),
         ("actions.md", actions(catalogue, tests)),
-        ("messages.md", messages(catalogue, tests)),
+        ("messages.md", messages(catalogue, tests, old)),
         ("errors.md", errors(tests)?),
         ("sections.md", sections(tests)?),
         ("counters.md", counters()),
@@ -138,23 +146,49 @@ fn actions(catalogue: &Catalogue, tests: &Tests) -> String {
     page
 }
 
-fn messages(catalogue: &Catalogue, tests: &Tests) -> String {
-    let about = "The messages of OpenFlow 1.3, the multipart types, and the extensions' messages.";
+/// The types in 1.0 of messages and statistics, by name, from the vectors: of a message the byte
+/// behind the version, of statistics the two behind the header.
+fn old_types(vectors: &str) -> BTreeMap<String, String> {
+    let mut types = BTreeMap::new();
+    let mut lines = vectors.lines().peekable();
+    while let Some(line) = lines.next() {
+        let digits: String = match lines.peek() {
+            Some(hex) if line.starts_with("OFPT_") => hex.split_whitespace().collect(),
+            Some(_) | None => continue,
+        };
+        let number = |at: usize, bytes: usize| {
+            let digits = digits.get(2 * at..2 * (at + bytes)).unwrap_or_default();
+            u16::from_str_radix(digits, 16).map_or(String::new(), |number| number.to_string())
+        };
+        let mut words = line.split([':', ' ']).filter(|word| !word.is_empty());
+        let name = words.next().unwrap_or_default();
+        types.insert(name.into(), number(1, 1));
+        if let Some(multipart) = words.next().filter(|word| word.starts_with("OFPMP_")) {
+            types.insert(multipart.into(), number(HEADER_BYTES, 2));
+        }
+    }
+    types
+}
+
+fn messages(catalogue: &Catalogue, tests: &Tests, old: &BTreeMap<String, String>) -> String {
+    let about = "The messages of OpenFlow 1.3, the multipart types, and the extensions' messages; \
+        and the types in 1.0, where role messages are Nicira's, a vendor's.";
     let mut page = page("Messages", about, "oflib/src/message/mod.rs");
     let row = |name: String, number: u16| {
         let test = tests.of(&[&name]).unwrap_or_default();
-        format!("`{name}` | {number} | {} | {test}", section(&name))
+        let old = old.get(&name).map_or("", String::as_str);
+        format!("`{name}` | {number} | {old} | {} | {test}", section(&name))
     };
     let named = |(number, name): &(u8, &str)| row(format!("OFPT_{name}"), (*number).into());
     table(
         &mut page,
-        "message | type | section | test",
+        "message | type | in 1.0 | section | test",
         MESSAGES.iter().map(named),
     );
     let named = |(number, name): &(u16, &str)| row(format!("OFPMP_{name}"), *number);
     table(
         &mut page,
-        "multipart | type | section | test",
+        "multipart | type | in 1.0 | section | test",
         MULTIPARTS.iter().map(named),
     );
     let columns = "extensions' messages | experimenter | type";
