@@ -1,6 +1,9 @@
 //! The datapath's state, and its inputs: frames, ports, ticks.
 
-use alloc::{boxed::Box, collections::BTreeMap, collections::BTreeSet, sync::Arc, vec::Vec};
+use alloc::{
+    boxed::Box, collections::BTreeMap, collections::BTreeSet, collections::VecDeque, sync::Arc,
+    vec::Vec,
+};
 
 use bofuss_frame::{Capabilities, Frame, Pool};
 use bofuss_oflib::Catalogue;
@@ -21,6 +24,7 @@ use crate::meter::Meter;
 use crate::normal::Bridge;
 use crate::scheduler::Egress;
 use crate::select::Algorithm;
+use crate::sweep::Sweep;
 use crate::{DropReason, Entry, EntryKey, Hook, Port, Sink, Step, Table, Time};
 
 /// Entries that one tick expires at most, so that packets need not wait.
@@ -102,6 +106,8 @@ pub struct Datapath {
     pub(crate) egress: BTreeMap<PortNo, Egress>,
     /// Bytes of buffers that wait there.
     pub(crate) waiting_bytes: usize,
+    /// Changes of many entries that are under way.
+    pub(crate) sweeps: VecDeque<Sweep>,
     pub(crate) hooks: Vec<Box<dyn Hook>>,
     pub(crate) cache: Cache,
     /// The next deadline of each entry that has one.
@@ -143,6 +149,7 @@ impl Datapath {
             bridge: Bridge::default(),
             egress: BTreeMap::new(),
             waiting_bytes: 0,
+            sweeps: VecDeque::new(),
             hooks: Vec::new(),
             cache,
             deadlines: BTreeSet::new(),
