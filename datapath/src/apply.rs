@@ -101,7 +101,7 @@ impl Datapath {
         }
         let packet = walk.packet.try_clone().ok_or(DropReason::NoBuffer)?;
         walk.sent = true;
-        self.run(now, packet, sink);
+        self.run(now, &mut packet.into(), sink);
         Ok(())
     }
 }

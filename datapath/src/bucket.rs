@@ -7,7 +7,6 @@ use bofuss_oflib::message::multipart::group::BucketCounter;
 use bofuss_oflib::types::GroupId;
 use bofuss_packet::{Packet, offload};
 
-use crate::action_set::ActionSet;
 use crate::reference::Walk;
 use crate::{Datapath, DropReason, Sink, Step, Time};
 
@@ -128,11 +127,11 @@ impl Datapath {
             queue: walk.queue,
             depth: walk.depth + 1,
             buckets_left: left,
-            ..Walk::new(packet, ActionSet::default())
+            ..Walk::from(packet)
         };
         let mut actions = plans[number].actions.iter();
         let result = actions.try_for_each(|action| self.apply(now, &mut copy, action, sink));
         walk.buckets_left = copy.buckets_left;
-        self.end_copy(now, copy, result, sink);
+        self.end_copy(now, &mut copy, result, sink);
     }
 }

@@ -1,9 +1,6 @@
 //! The datapath's state, and its inputs: frames, ports, ticks.
 
-use alloc::{
-    boxed::Box, collections::BTreeMap, collections::BTreeSet, collections::VecDeque, sync::Arc,
-    vec::Vec,
-};
+use alloc::{boxed::Box, collections::BTreeMap, collections::BTreeSet, sync::Arc, vec::Vec};
 
 use bofuss_frame::{Capabilities, Frame, Pool};
 use bofuss_oflib::Catalogue;
@@ -22,9 +19,9 @@ use crate::features::{self, Shape};
 use crate::group::Group;
 use crate::meter::Meter;
 use crate::normal::Bridge;
+use crate::reference::Walk;
 use crate::scheduler::Egress;
 use crate::select::Algorithm;
-use crate::sweep::Sweep;
 use crate::{DropReason, Entry, EntryKey, Hook, Port, Sink, Step, Table, Time};
 
 /// Entries that one tick expires at most, so that packets need not wait.
@@ -106,10 +103,10 @@ pub struct Datapath {
     pub(crate) egress: BTreeMap<PortNo, Egress>,
     /// Bytes of buffers that wait there.
     pub(crate) waiting_bytes: usize,
-    /// Changes of many entries that are under way.
-    pub(crate) sweeps: VecDeque<Sweep>,
     pub(crate) hooks: Vec<Box<dyn Hook>>,
     pub(crate) cache: Cache,
+    /// Packets that arrived together; kept for its memory.
+    batch: Vec<Walk>,
     /// The next deadline of each entry that has one.
     pub(crate) deadlines: BTreeSet<(Time, TableId, u32)>,
     pub(crate) next_serial: u64,
@@ -149,9 +146,9 @@ impl Datapath {
             bridge: Bridge::default(),
             egress: BTreeMap::new(),
             waiting_bytes: 0,
-            sweeps: VecDeque::new(),
             hooks: Vec::new(),
             cache,
+            batch: Vec::new(),
             deadlines: BTreeSet::new(),
             next_serial: 1,
             drops: [0; DropReason::ALL.len()],
@@ -207,6 +204,7 @@ impl Datapath {
         frames: &mut Vec<Frame>,
         sink: &mut S,
     ) {
+        let mut batch = core::mem::take(&mut self.batch);
         for frame in frames.drain(..) {
             let (packets, bytes) = offload::wire_count(&frame);
             let Some(ingress) = self.ports.get_mut(&port) else {
@@ -220,9 +218,14 @@ impl Datapath {
                 self.drop(reason, sink);
                 continue;
             }
-            let packet = Packet::new(frame, port);
-            self.run(now, packet, sink);
+            batch.push(Walk::from(Packet::new(frame, port)));
         }
+        self.warm(&batch);
+        for walk in &mut batch {
+            self.run(now, walk, sink);
+        }
+        batch.clear();
+        self.batch = batch;
     }
 
     /// Counts a packet's end.

@@ -17,7 +17,6 @@ use bofuss_oflib::{Action, ErrorCode, PortNo};
 use crate::action_set::ActionSet;
 use crate::meter::meter;
 use crate::select::Selector;
-use crate::sweep::{Change, Sweep};
 use crate::{Datapath, Entry, Sink, Time};
 
 /// A bucket, with its action set in the order of execution.
@@ -289,12 +288,11 @@ impl Datapath {
             }
         };
         if flows > 0 {
-            let uses = move |entry: &Entry| match id {
+            let uses = |entry: &Entry| match id {
                 GroupId::ALL => entry.groups().next().is_some(),
                 _ => entry.groups().any(|group| group == id),
             };
-            let gone = Change::Delete(FlowRemovedReason::GROUP_DELETE, true);
-            return self.sweep(now, Sweep::new(TableId::ALL, uses, gone), sink);
+            self.remove_entries(now, FlowRemovedReason::GROUP_DELETE, uses, sink);
         }
         Ok(())
     }

@@ -64,7 +64,7 @@ impl Datapath {
             };
             let next = self.execute_all(now, &mut part, instructions, sink);
             let result = next.and_then(|next| self.tables_and_set(now, &mut part, next, sink));
-            self.end_copy(now, part, result, sink);
+            self.end_copy(now, &mut part, result, sink);
         });
         walk.set = set;
         walk.set.clear();

@@ -80,7 +80,7 @@ impl Datapath {
     pub(crate) fn normal<S: Sink>(
         &mut self,
         now: Time,
-        packet: Packet,
+        packet: &mut Packet,
         queue: QueueId,
         sink: &mut S,
     ) {

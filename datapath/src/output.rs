@@ -18,27 +18,17 @@ impl Datapath {
         };
         walk.sent = true;
         match walk.packet.try_clone() {
-            Some(copy) => self.output(now, copy, port, walk.queue, sink),
+            Some(mut copy) => self.output(now, &mut copy, port, walk.queue, sink),
             None => self.drop(DropReason::NoBuffer, sink),
         }
     }
 
-    /// Does the last output, with the packet itself.
-    pub(crate) fn output_last<S: Sink>(
-        &mut self,
-        now: Time,
-        walk: Walk,
-        port: PortNo,
-        sink: &mut S,
-    ) {
-        self.output(now, walk.packet, port, walk.queue, sink);
-    }
-
-    /// Sends a packet to a port or a reserved port. Spec: OpenFlow 1.3.5 section 4.5.
+    /// Sends a packet to a port or a reserved port, and with it its frame. Spec: OpenFlow 1.3.5
+    /// section 4.5.
     pub(crate) fn output<S: Sink>(
         &mut self,
         now: Time,
-        packet: Packet,
+        packet: &mut Packet,
         port: PortNo,
         queue: QueueId,
         sink: &mut S,
@@ -59,7 +49,7 @@ impl Datapath {
     pub(crate) fn flood<S: Sink>(
         &mut self,
         now: Time,
-        packet: Packet,
+        packet: &mut Packet,
         except: PortConfig,
         queue: QueueId,
         sink: &mut S,
@@ -75,7 +65,7 @@ impl Datapath {
             }
             if let Some(before) = last.replace(number) {
                 match packet.try_clone() {
-                    Some(copy) => self.transmit(now, copy, before, queue, sink),
+                    Some(mut copy) => self.transmit(now, &mut copy, before, queue, sink),
                     None => self.drop(DropReason::NoBuffer, sink),
                 }
             }
@@ -90,7 +80,7 @@ impl Datapath {
     pub(crate) fn transmit<S: Sink>(
         &mut self,
         now: Time,
-        mut packet: Packet,
+        packet: &mut Packet,
         number: PortNo,
         queue: QueueId,
         sink: &mut S,
@@ -106,7 +96,7 @@ impl Datapath {
             return self.drop(reason, sink);
         }
         for hook in self.hooks.iter_mut().filter(|_| !S::DRY) {
-            if hook.on_egress(now, number, &mut packet) == Verdict::Drop {
+            if hook.on_egress(now, number, packet) == Verdict::Drop {
                 return self.drop(DropReason::Hook, sink);
             }
         }
@@ -114,9 +104,9 @@ impl Datapath {
         let tags = packet.tags_before_ip();
         let whole = self.takes_whole(number, queue, &packet.frame);
         if whole && capabilities.take(&packet.frame.offload, tags) {
-            self.hand_over(now, packet.frame, number, queue, sink);
+            self.hand_over(now, packet.frame.take(), number, queue, sink);
         } else if packet.frame.offload.gso.is_some() || packet.frame.offload.fragment_bytes > 0 {
-            let frame = packet.frame;
+            let frame = packet.frame.take();
             let each = |mut part: Frame| {
                 if !capabilities.checksum {
                     offload::finish_checksum(&mut part);
@@ -132,7 +122,7 @@ impl Datapath {
             }
         } else {
             offload::finish_checksum(&mut packet.frame);
-            self.hand_over(now, packet.frame, number, queue, sink);
+            self.hand_over(now, packet.frame.take(), number, queue, sink);
         }
     }
 

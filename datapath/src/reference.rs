@@ -54,11 +54,12 @@ pub(crate) struct Walk {
     pub(crate) log: u64,
 }
 
-impl Walk {
-    pub(crate) fn new(packet: Packet, set: ActionSet) -> Self {
+impl From<Packet> for Walk {
+    #[inline]
+    fn from(packet: Packet) -> Self {
         Self {
             packet,
-            set,
+            set: ActionSet::default(),
             table: TableId(0),
             cookie: NO_COOKIE,
             reason: PacketInReason::ACTION,
@@ -76,30 +77,27 @@ impl Walk {
 }
 
 impl Datapath {
-    fn walk(&mut self, packet: Packet) -> Walk {
-        let mut set = core::mem::take(&mut self.spare_set);
-        set.clear();
-        Walk::new(packet, set)
-    }
-
     /// Sends a packet through the tables from table 0 on.
-    pub(crate) fn run<S: Sink>(&mut self, now: Time, packet: Packet, sink: &mut S) {
+    pub(crate) fn run<S: Sink>(&mut self, now: Time, walk: &mut Walk, sink: &mut S) {
+        let packet = &mut walk.packet;
         if S::TRACES {
-            let key = describe(&packet, &self.catalogue);
+            let key = describe(packet, &self.catalogue);
             sink.step(Step::Received(packet.in_port(), key, packet.frame.len()));
         }
         if packet.is_fragment() && self.fragments != ConfigFlags(0) {
             return self.treat_fragment(now, packet, sink);
         }
-        let mut walk = self.walk(packet);
-        let result = self.tables_and_set(now, &mut walk, Some(TableId(0)), sink);
-        self.finish(now, walk, result, sink);
+        walk.set = core::mem::take(&mut self.spare_set);
+        let result = self.tables_and_set(now, walk, Some(TableId(0)), sink);
+        walk.set.clear();
+        self.spare_set = core::mem::take(&mut walk.set);
+        self.end_copy(now, walk, result, sink);
     }
 
     /// Sends a packet through the tables for the steps of its trace: with a sink that is
     /// [`Sink::DRY`], nothing is counted, learned or changed.
     pub fn trace<S: Sink>(&mut self, now: Time, packet: Packet, sink: &mut S) {
-        self.run(now, packet, sink);
+        self.run(now, &mut packet.into(), sink);
     }
 
     /// Applies a packet-out's actions to its packet.
@@ -110,41 +108,29 @@ impl Datapath {
         actions: &[Action],
         sink: &mut S,
     ) {
-        let mut walk = self.walk(packet);
+        let mut walk = Walk::from(packet);
         walk.may_enter = true;
         let result = actions
             .iter()
             .try_for_each(|a| self.apply(now, &mut walk, a, sink));
-        self.finish(now, walk, result, sink);
+        self.end_copy(now, &mut walk, result, sink);
     }
 
-    /// Lets the last output have the packet itself, and accounts for one that went nowhere.
-    fn finish<S: Sink>(
-        &mut self,
-        now: Time,
-        mut walk: Walk,
-        result: Result<(), DropReason>,
-        sink: &mut S,
-    ) {
-        self.spare_set = core::mem::take(&mut walk.set);
-        self.end_copy(now, walk, result, sink);
-    }
-
-    /// The same for a packet that has no action set.
+    /// Lets a packet's last output have the packet itself, and accounts for one that went nowhere.
     pub(crate) fn end_copy<S: Sink>(
         &mut self,
         now: Time,
-        mut walk: Walk,
+        walk: &mut Walk,
         result: Result<(), DropReason>,
         sink: &mut S,
     ) {
         match (result, walk.pending.take()) {
             (Ok(()), None) if !walk.sent => self.drop(DropReason::NoOutput, sink),
             (Ok(()), None) => {}
-            (Ok(()), Some(port)) => self.output_last(now, walk, port, sink),
+            (Ok(()), Some(port)) => self.output(now, &mut walk.packet, port, walk.queue, sink),
             (Err(reason), pending) => {
                 if let Some(port) = pending {
-                    self.output_last(now, walk, port, sink);
+                    self.output(now, &mut walk.packet, port, walk.queue, sink);
                 }
                 self.drop(reason, sink);
             }
@@ -348,7 +334,7 @@ impl Datapath {
 
     /// Drops a fragment, or keeps it until the whole packet that it is of can be sent through the
     /// tables.
-    fn treat_fragment<S: Sink>(&mut self, now: Time, packet: Packet, sink: &mut S) {
+    fn treat_fragment<S: Sink>(&mut self, now: Time, packet: &mut Packet, sink: &mut S) {
         if self.fragments.has(ConfigFlags::FRAG_DROP) {
             return self.drop(DropReason::Fragment, sink);
         }
@@ -357,11 +343,11 @@ impl Datapath {
         }
         let (whole, lost) = match S::DRY {
             true => (None, 0),
-            false => self.reassembler.add(now.0, packet),
+            false => self.reassembler.add(now.0, packet.take()),
         };
         (0..lost).for_each(|_| self.drop(DropReason::FragmentRefused, sink));
         if let Some(whole) = whole {
-            self.run(now, whole, sink);
+            self.run(now, &mut whole.into(), sink);
         }
     }
 }

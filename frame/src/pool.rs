@@ -195,6 +195,17 @@ impl Frame {
         Some(copy)
     }
 
+    /// Takes the bytes and the record out, and leaves a frame without a buffer.
+    pub fn take(&mut self) -> Self {
+        Self {
+            buffer: core::mem::take(&mut self.buffer),
+            start: core::mem::take(&mut self.start),
+            end: core::mem::take(&mut self.end),
+            offload: core::mem::take(&mut self.offload),
+            pool: self.pool.clone(),
+        }
+    }
+
     /// The pool that the frame came from.
     pub fn pool(&self) -> &Pool {
         &self.pool
@@ -204,6 +215,9 @@ impl Frame {
 impl Drop for Frame {
     fn drop(&mut self) {
         let buffer = core::mem::take(&mut self.buffer);
+        if buffer.is_empty() {
+            return;
+        }
         let mut inner = self.pool.0.borrow_mut();
         inner.stats.bytes_in_use -= buffer.len();
         let (shelf, keep) = inner.shelf(buffer.len());

@@ -99,6 +99,14 @@ impl Packet {
         })
     }
 
+    /// Takes the frame out, with the same key, and leaves one without bytes.
+    pub fn take(&mut self) -> Self {
+        Self {
+            frame: self.frame.take(),
+            ..*self
+        }
+    }
+
     /// A segment of this packet, with the same key.
     pub fn with_frame(&self, frame: Frame) -> Self {
         let (mut key, mut layout) = (Key::EMPTY, Layout::EMPTY);

@@ -1,6 +1,4 @@
 //! A switch on a virtual clock that keeps what it does, for tests.
-// Each test uses a part of it.
-#![allow(dead_code)]
 
 use std::sync::Arc;
 
@@ -51,6 +49,7 @@ pub struct Lab {
 }
 
 impl Lab {
+    #[allow(dead_code)]
     pub fn new(max_entries: u32, fail_mode: FailMode) -> Self {
         Self::with_engine(max_entries, fail_mode, Engine::default())
     }

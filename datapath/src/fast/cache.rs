@@ -65,8 +65,26 @@ pub(super) struct Flow {
     /// How many changes there had been when it was last known to be right.
     checked: u64,
     pub(super) program: Rc<Program>,
-    pub(super) hits: Box<[Hit]>,
-    pub(super) touched: bool,
+    /// The entries that were hit, in order: the first one, and the others.
+    first: Hit,
+    others: Box<[Hit]>,
+}
+
+impl Flow {
+    pub(super) fn hits(&self) -> impl Iterator<Item = Hit> {
+        [self.first].into_iter().chain(self.others.iter().copied())
+    }
+
+    pub(super) fn hit(&self, number: usize) -> Hit {
+        match number.checked_sub(1) {
+            None => self.first,
+            Some(other) => self.others[other],
+        }
+    }
+
+    pub(super) fn n_hits(&self) -> usize {
+        1 + self.others.len()
+    }
 }
 
 /// A change of a table that may make a flow wrong.
@@ -97,6 +115,12 @@ pub struct CacheStats {
     pub continued: u64,
     /// Packets whose way ended before its program did.
     pub cut_short: u64,
+}
+
+/// The hash of a key as it is stored: where it starts, then its words.
+fn hash_stored(secret: &Secret, stored: &[u64]) -> u64 {
+    let (start, words) = stored.split_first().expect("a start, and words");
+    secret.hash(*start, words.iter().copied())
 }
 
 /// All flows that are remembered.
@@ -187,9 +211,10 @@ impl Cache {
         self.log.push_back(change);
     }
 
-    fn words<'a>(&'a self, start: u64, key: &'a Key) -> impl Iterator<Item = u64> + Clone + 'a {
+    /// The words of a key that count.
+    fn words<'a>(&'a self, key: &'a Key) -> impl Iterator<Item = u64> + Clone + 'a {
         let words = self.mask.of_key(key, &mut ());
-        words.into_iter().flatten().chain([start])
+        words.expect("the key's mask needs no field to be there")
     }
 
     fn stored(&self, slot: u32) -> &[u64] {
@@ -200,14 +225,29 @@ impl Cache {
     /// The hash of a key, for [`Cache::find`].
     #[inline]
     pub(super) fn hash(&self, start: u64, key: &Key) -> u64 {
-        self.secret.hash(self.words(start, key))
+        self.secret.hash(start, self.words(key))
     }
 
     /// The flow that a packet is of, if it is known; it may be out of date.
     #[inline]
     pub(super) fn find(&self, hash: u64, start: u64, key: &Key) -> Option<u32> {
-        let same = |slot: u32| self.words(start, key).eq(self.stored(slot).iter().copied());
-        self.index.find(hash, same)
+        self.index.find(hash, |slot| {
+            let (first, others) = self.stored(slot).split_first().expect("a start, and words");
+            *first == start && self.words(key).zip(others).all(|(a, b)| a == *b)
+        })
+    }
+
+    /// The flow that a packet most likely is of.
+    #[inline]
+    pub(super) fn guess(&self, hash: u64) -> u32 {
+        self.index.guess(hash)
+    }
+
+    /// Reads what is known of a flow, so that it is near when it is needed.
+    #[inline]
+    pub(super) fn touch(&self, slot: u32) -> u64 {
+        let flow = self.flows.get(slot);
+        flow.map_or(0, |flow| flow.checked ^ self.stored(slot)[0])
     }
 
     /// Whether nothing has changed since the flow was last known to be right.
@@ -231,12 +271,12 @@ impl Cache {
             return false;
         }
         let concerns = |change: &Change| match change {
-            Change::Gone(hit) => flow.hits.contains(hit),
-            Change::Added(table, rival, rule) => flow.hits.iter().enumerate().any(|(i, hit)| {
+            Change::Gone(gone) => flow.hits().any(|hit| hit == *gone),
+            Change::Added(table, rival, rule) => flow.hits().enumerate().any(|(i, hit)| {
                 let known = i < usize::from(flow.program.unchanged);
                 hit.table == *table
                     && (!known || key.matches(rule, &mut ()))
-                    && rival_wins(*rival, *hit)
+                    && rival_wins(*rival, hit)
             }),
         };
         if self.log.iter().rev().take(missed).any(concerns) {
@@ -261,8 +301,8 @@ impl Cache {
             used: Time(0),
             checked: self.changes,
             program,
-            hits: hits.into(),
-            touched: false,
+            first: hits[0],
+            others: hits[1..].into(),
         });
         let (at, width) = (slot as usize, self.mask.words().len() + 1);
         if at / CHUNK == self.keys.len() {
@@ -273,19 +313,19 @@ impl Cache {
         chunk.resize(chunk.len().max(end), 0);
         let place = chunk[end - width..end].iter_mut();
         place
-            .zip(self.words(start, key))
+            .zip([start].into_iter().chain(self.words(key)))
             .for_each(|(to, from)| *to = from);
         self.keys[at / CHUNK] = chunk;
         let (secret, keys) = (self.secret, &self.keys);
         let stored =
             |slot: u32| &keys[slot as usize / CHUNK][slot as usize % CHUNK * width..][..width];
-        let rehash = |slot: u32| secret.hash(stored(slot).iter().copied());
+        let rehash = |slot: u32| hash_stored(&secret, stored(slot));
         self.index.insert(hash, slot, rehash);
     }
 
     /// Forgets a flow, whose packets were counted.
     pub(super) fn remove(&mut self, slot: u32) {
-        let hash = self.secret.hash(self.stored(slot).iter().copied());
+        let hash = hash_stored(&self.secret, self.stored(slot));
         self.index.replace(hash, slot, None);
         if let Some(flow) = self.flows.remove(slot)
             && Rc::strong_count(&flow.program) == 2

@@ -62,7 +62,7 @@ impl MaskGroups {
     }
 
     fn hash(&self, mask: &KeyMask, rule: &KeyMatch) -> u64 {
-        self.secret.hash(mask.of_match(rule))
+        self.secret.hash(0, mask.of_match(rule))
     }
 
     /// The first entry of the chain in which `rule` is or would be.
@@ -162,7 +162,7 @@ impl Classifier for MaskGroups {
                 group.heads.replace(hash, head, Some(key.slot));
             }
             (None, None) => {
-                let rehash = |slot: u32| self.secret.hash(mask.of_match(&slab[slot].rule));
+                let rehash = |slot: u32| self.secret.hash(0, mask.of_match(&slab[slot].rule));
                 group.heads.insert(hash, key.slot, rehash);
             }
         }
@@ -229,7 +229,7 @@ impl Classifier for MaskGroups {
                 continue;
             };
             let same = |slot: u32| group.mask.agree(&slab[slot].rule, key);
-            let head = group.heads.find(self.secret.hash(words), same);
+            let head = group.heads.find(self.secret.hash(0, words), same);
             let better = chain(slab, head).take_while(|slot| slab[*slot].key < best);
             let hit = { better }.find(|slot| key.matches(&slab[*slot].rule, log));
             best = hit.map_or(best, |slot| slab[slot].key);

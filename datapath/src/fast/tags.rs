@@ -27,10 +27,10 @@ impl Secret {
         Self(first, mix(first.rotate_left(32) ^ seed))
     }
 
-    /// The hash of some words.
+    /// The hash of some words, the first of them apart.
     #[inline]
-    pub(crate) fn hash(&self, words: impl Iterator<Item = u64>) -> u64 {
-        let state = words.fold(self.0, |state, word| {
+    pub(crate) fn hash(&self, first: u64, words: impl Iterator<Item = u64>) -> u64 {
+        let state = words.fold(self.0 ^ first, |state, word| {
             fold(state ^ word, self.1).wrapping_add(word)
         });
         fold(state, self.0 ^ HIGH)
@@ -135,6 +135,12 @@ impl TagTable {
         }
     }
 
+    /// The slot under `hash` that most likely is the one wanted.
+    #[inline]
+    pub(crate) fn guess(&self, hash: u64) -> u32 {
+        self.find(hash, |_| true).unwrap_or(NONE)
+    }
+
     /// Adds a slot. `rehash` gives the hash of any slot that is in the table.
     pub(crate) fn insert(&mut self, hash: u64, slot: u32, rehash: impl Fn(u32) -> u64) {
         if self.len >= self.n_buckets * FULL {
@@ -225,7 +231,7 @@ mod tests {
     fn what_was_put_in_is_found_until_it_is_taken_out() {
         let secret = Secret::new(1);
         // Many slots share a hash, so that buckets spill.
-        let hash = |slot: u32| secret.hash([u64::from(slot % 3000)].into_iter());
+        let hash = |slot: u32| secret.hash(0, [u64::from(slot % 3000)].into_iter());
         let mut table = TagTable::default();
         let has = |table: &TagTable, slot| table.find(hash(slot), |one| one == slot).is_some();
         for slot in 0..9000 {
@@ -246,8 +252,12 @@ mod tests {
     fn a_secret_changes_every_hash() {
         let words = || [1u64, 2, 3].into_iter();
         let (a, b) = (Secret::new(1), Secret::new(2));
-        assert_ne!(a.hash(words()), b.hash(words()));
-        assert_ne!(a.hash(words()), a.hash([1u64, 2, 4].into_iter()));
-        assert_ne!(a.hash([0u64, 1].into_iter()), a.hash([1u64, 0].into_iter()));
+        assert_ne!(a.hash(0, words()), b.hash(0, words()));
+        assert_ne!(a.hash(0, words()), a.hash(0, [1u64, 2, 4].into_iter()));
+        assert_ne!(
+            a.hash(0, [0u64, 1].into_iter()),
+            a.hash(0, [1u64, 0].into_iter())
+        );
+        assert_ne!(a.hash(0, words()), a.hash(1, words()));
     }
 }

@@ -1,6 +1,7 @@
 //! Packets on known ways, and how ways become known.
 
 use alloc::rc::Rc;
+use core::hint::black_box;
 
 use bofuss_oflib::action::Output;
 use bofuss_oflib::instruction::Instructions;
@@ -13,6 +14,11 @@ use super::masks;
 use super::slab::NONE;
 use crate::reference::Walk;
 use crate::{CacheStats, Datapath, DropReason, Engine, EntryKey, HookEffect, Sink, Time, Verdict};
+
+/// Packets whose memory is read together.
+const BATCH: usize = 32;
+/// Flows that the processor has near anyway.
+const NEAR_FLOWS: usize = 4096;
 
 /// What an entry's instructions mean for a way that goes on behind them.
 #[derive(Default)]
@@ -94,6 +100,26 @@ impl Datapath {
         engine && self.hooks.iter().all(|hook| known(hook.effect()))
     }
 
+    /// Reads what these packets will need, all together: so they wait for memory once.
+    pub(crate) fn warm(&self, batch: &[Walk]) {
+        if self.cache.flows.len() < NEAR_FLOWS {
+            return;
+        }
+        let quiet = self.hooks.iter().all(|hook| hook.is_quiet());
+        let start = start(TableId(0), quiet);
+        for part in batch.chunks(BATCH) {
+            let mut hashes = [0; BATCH];
+            let mut flows = [NONE; BATCH];
+            for (hash, walk) in hashes.iter_mut().zip(part) {
+                *hash = self.cache.hash(start, walk.packet.key());
+            }
+            for (flow, hash) in flows.iter_mut().zip(&hashes[..part.len()]) {
+                *flow = self.cache.guess(*hash);
+            }
+            black_box(flows.map(|flow| self.cache.touch(flow)));
+        }
+    }
+
     /// Sends a packet through the tables.
     pub(crate) fn follow<S: Sink>(
         &mut self,
@@ -151,13 +177,13 @@ impl Datapath {
     ) -> Result<Option<TableId>, DropReason> {
         let counts = offload::wire_count(&walk.packet.frame);
         let flow = &self.cache.flows[slot];
-        let (program, n_hits) = (Rc::clone(&flow.program), flow.hits.len());
+        let (program, n_hits) = (Rc::clone(&flow.program), flow.n_hits());
         let (mut counted, mut next) = (false, None);
         for leg in &program.legs {
             (walk.table, walk.reason) = (leg.table, leg.reason);
             let number = usize::from(leg.hit);
             if leg.talks {
-                let hit = self.cache.flows[slot].hits[number];
+                let hit = self.cache.flows[slot].hit(number);
                 let entry = self.tables[usize::from(hit.table.0)].at(hit.slot);
                 walk.cookie = entry.expect("the flow is right").cookie;
             }
@@ -188,10 +214,11 @@ impl Datapath {
 
     fn count(&mut self, now: Time, slot: u32, (packets, bytes): (u64, u64)) {
         let flow = &mut self.cache.flows[slot];
+        let first = flow.packets == 0;
         flow.packets += packets;
         flow.bytes += bytes;
         flow.used = now;
-        if !core::mem::replace(&mut flow.touched, true) {
+        if first {
             self.cache.touched.push(slot);
             if self.cache.touched.len() >= MAX_TOUCHED {
                 self.settle();
@@ -202,7 +229,7 @@ impl Datapath {
     /// Counts a packet that came to an end at a hit before the last.
     fn count_part(&mut self, now: Time, slot: u32, last: usize, (packets, bytes): (u64, u64)) {
         self.cache.stats.cut_short += 1;
-        for hit in &self.cache.flows[slot].hits[..=last] {
+        for hit in self.cache.flows[slot].hits().take(last + 1) {
             self.tables[usize::from(hit.table.0)].count(hit.slot, packets, bytes, now);
         }
     }
@@ -304,17 +331,26 @@ impl Datapath {
     pub fn settle(&mut self) {
         self.cache.clean();
         let mut touched = core::mem::take(&mut self.cache.touched);
+        // Reads that do not wait for each other, before the writes that would.
+        let near = touched.iter().filter_map(|flow| {
+            let hit = self.cache.flows.get(*flow)?.hit(0);
+            Some(self.tables[usize::from(hit.table.0)].at(hit.slot)?.packets)
+        });
+        black_box(near.fold(0, u64::wrapping_add));
         touched.drain(..).for_each(|flow| self.settle_flow(flow));
         self.cache.touched = touched;
     }
 
     fn settle_flow(&mut self, slot: u32) {
-        let Some(flow) = self.cache.flows.get_mut(slot).filter(|flow| flow.touched) else {
+        let Some(flow) = self.cache.flows.get_mut(slot) else {
             return;
         };
         let (packets, bytes) = (flow.packets, flow.bytes);
-        (flow.packets, flow.bytes, flow.touched) = (0, 0, false);
-        for hit in &flow.hits {
+        if packets == 0 {
+            return;
+        }
+        (flow.packets, flow.bytes) = (0, 0);
+        for hit in flow.hits() {
             self.tables[usize::from(hit.table.0)].count(hit.slot, packets, bytes, flow.used);
         }
     }
