@@ -3,7 +3,7 @@
 
 use std::process::{Command, Stdio};
 
-use bofuss_tests::{Capture, Lab, Process, have, until};
+use bofuss_tests::{Capture, Lab, Process, address, have, run, until};
 
 const TOOLS: &[&str] = &["ip", "ping", "ovs-ofctl", "tcpdump", "tshark"];
 
@@ -371,4 +371,31 @@ fn another_version_is_refused_with_both_lists() {
         lab.log().contains("no common OpenFlow version")
     });
     contains(&lab.log(), &["1.3", "1.1"]);
+}
+
+#[test]
+fn fragments_are_put_together_for_the_tables_and_leave_as_fragments() {
+    if !have(TOOLS) {
+        return;
+    }
+    let lab = Lab::new(2, &[]);
+    lab.all_ping();
+    let long = || {
+        let target = address(2).to_string();
+        let arguments = ["-n", "-c", "1", "-W", "1", "-s", "5000", &target];
+        let ping = || run(Command::new("ping").args(arguments)).status.success();
+        lab.host(1, ping)
+    };
+    let flow = "priority=9,icmp,in_port=1,icmp_type=8,actions=output:2";
+    ofctl(&lab, "add-flow", &[flow]);
+    ofctl(&lab, "add-flow", &["priority=8,ip,in_port=1,actions=drop"]);
+    assert!(!long(), "later fragments have no ICMP type");
+    for (mode, passes) in [("drop", false), ("reassemble", true), ("normal", false)] {
+        ofctl(&lab, "set-frags", &[mode]);
+        contains(&ofctl(&lab, "get-frags", &[]), &[mode]);
+        assert_eq!(long(), passes, "{mode}");
+    }
+    let flows = ofctl(&lab, "dump-flows", &["icmp"]);
+    // One whole packet, and two first fragments.
+    contains(&flows, &["n_packets=3, n_bytes=8070"]);
 }

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use bofuss_datapath::{Datapath, Entry, EntryKey, Filter, Time};
+use bofuss_datapath::{Cursor, Datapath, Entry, Filter, Time};
 use bofuss_oflib::Message;
 use bofuss_oflib::message::multipart::flow::FlowEntry;
 use bofuss_oflib::message::multipart::{
@@ -13,17 +13,11 @@ use bofuss_oflib::types::TableId;
 use crate::connection::{ConnId, Connection};
 use crate::switch::Face;
 
-/// Entries that one slice looks at: some tens of microseconds.
-const ENTRIES_PER_SLICE: usize = 128;
-
-/// A reply in the making. An entry that exists throughout is in it exactly once, because entries
-/// are walked in the order of their keys, which never change.
+/// A reply in the making.
 pub(crate) struct Dump {
     xid: u32,
-    wanted: TableId,
     filter: Filter,
-    table: u8,
-    from: EntryKey,
+    cursor: Cursor,
     /// The sums, if these are asked for and not the entries.
     sums: Option<AggregateStats>,
 }
@@ -31,15 +25,10 @@ pub(crate) struct Dump {
 impl Dump {
     /// The entries that a FLOW request asks for.
     pub(crate) fn flows(xid: u32, request: &FlowStatsRequest) -> Self {
-        let wanted = request.table_id;
-        let table = if wanted == TableId::ALL { 0 } else { wanted.0 };
-        let filter = Filter::from(request);
         Self {
             xid,
-            wanted,
-            filter,
-            table,
-            from: EntryKey::FIRST,
+            filter: Filter::from(request),
+            cursor: Cursor::new(request.table_id),
             sums: None,
         }
     }
@@ -50,29 +39,6 @@ impl Dump {
             sums: Some(AggregateStats::default()),
             ..Self::flows(xid, request)
         }
-    }
-
-    /// Looks at one slice of the entries; whether that was the last.
-    fn slice(&mut self, datapath: &Datapath, mut see: impl FnMut(TableId, &Entry)) -> bool {
-        let mut left = ENTRIES_PER_SLICE;
-        while let Some(table) = datapath.tables().get(usize::from(self.table)) {
-            for (key, entry) in table.entries(self.from) {
-                if left == 0 {
-                    self.from = key;
-                    return false;
-                }
-                left -= 1;
-                if self.filter.selects(entry) {
-                    see(TableId(self.table), entry);
-                }
-            }
-            self.table += 1;
-            self.from = EntryKey::FIRST;
-            if self.wanted != TableId::ALL {
-                break;
-            }
-        }
-        true
     }
 }
 
@@ -91,14 +57,18 @@ impl Connection {
         datapath.settle();
         let mut entries = Vec::new();
         let mut sums = dump.sums.take();
-        let last = dump.slice(datapath, |table, entry| match &mut sums {
-            Some(sums) => {
-                sums.packet_count = sums.packet_count.saturating_add(entry.packets);
-                sums.byte_count = sums.byte_count.saturating_add(entry.bytes);
-                sums.flow_count += 1;
-            }
-            None => entries.push(flow_stats(datapath, now, table, entry)),
-        });
+        let filter = &dump.filter;
+        let last = dump
+            .cursor
+            .slice(datapath.tables(), |table, entry| match &mut sums {
+                _ if !filter.selects(entry) => {}
+                Some(sums) => {
+                    sums.packet_count = sums.packet_count.saturating_add(entry.packets);
+                    sums.byte_count = sums.byte_count.saturating_add(entry.bytes);
+                    sums.flow_count += 1;
+                }
+                None => entries.push(flow_stats(datapath, now, table, entry)),
+            });
         let body = match sums {
             Some(sums) if last => Some(ReplyBody::Aggregate(sums)),
             None if last || !entries.is_empty() => Some(ReplyBody::Flow(entries)),

@@ -5,10 +5,10 @@ use bofuss_oflib::error::{BadRequest, PortModFailed, SwitchConfigFailed, TableMo
 use bofuss_oflib::message::config::ConfigFlags;
 use bofuss_oflib::message::port::PortConfig;
 use bofuss_oflib::message::{
-    ControllerRole, Empty, ErrorMsg, FlowMod, FlowModCommand, PacketOut, PortMod, SwitchConfig,
-    TableMod,
+    ControllerRole, Empty, ErrorMsg, FlowMod, PacketOut, PortMod, SwitchConfig, TableMod,
 };
 use bofuss_oflib::types::{BufferId, TableId};
+use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Action, ErrorCode, ExtValue, Message, PortNo};
 use bofuss_packet::Packet;
 
@@ -18,6 +18,16 @@ use crate::trace;
 
 /// What a message leads to at once: a reply, or nothing.
 pub(crate) type Answer = Result<Option<Message>, ErrorCode>;
+
+/// A message that is carried out: whose it is, and what its answer needs.
+pub(crate) struct Asked {
+    conn: ConnId,
+    xid: u32,
+    /// Its first bytes, for errors to quote.
+    head: Bytes,
+    /// The held packet that goes on its way behind it.
+    buffer: Option<BufferId>,
+}
 
 impl Switch {
     /// Carries out a message and sends its reply or its error.
@@ -29,15 +39,58 @@ impl Switch {
         face: &mut F,
     ) {
         let Request { xid, head, message } = request;
-        let answer = match message {
-            Ok(message) => self.answer(now, conn, xid, message, face),
+        let message = match message {
+            Ok(message) => message,
             Err(error) => return face.send(conn, xid, Message::Error(error)),
         };
-        match answer {
+        let buffer = match &message {
+            Message::FlowMod(flow_mod) if !flow_mod.deletes() => Some(flow_mod.buffer_id),
+            _ => None,
+        };
+        let buffer = buffer.filter(|buffer| *buffer != BufferId::NO_BUFFER);
+        let asked = Asked {
+            conn,
+            xid,
+            head,
+            buffer,
+        };
+        match self.answer(now, &asked, message, face) {
             Ok(Some(reply)) => face.send(conn, xid, reply),
+            Ok(None) if self.datapath.has_work() => self.asked = Some(asked),
+            Ok(None) => self.conclude(now, asked, Ok(()), face),
+            Err(error) => self.conclude(now, asked, Err(error), face),
+        }
+    }
+
+    /// Goes on with the change that a message began, if one did.
+    pub(crate) fn go_on<F: Face>(&mut self, now: Time, face: &mut F) {
+        let (datapath, outlet) = parts!(self, now, face);
+        if let Some(result) = datapath.work(now, outlet)
+            && let Some(asked) = self.asked.take()
+            && self.connections.contains_key(&asked.conn)
+        {
+            self.conclude(now, asked, result, face);
+        }
+    }
+
+    /// Sends the packet that waited for a change on its way, or the change's error.
+    fn conclude<F: Face>(
+        &mut self,
+        now: Time,
+        asked: Asked,
+        result: Result<(), ErrorCode>,
+        face: &mut F,
+    ) {
+        let buffers = |buffer| self.channel(asked.conn).buffers.take(now, buffer);
+        match result.and_then(|()| asked.buffer.map(buffers).transpose()) {
             Ok(None) => {}
+            Ok(Some(packet)) => {
+                let (datapath, outlet) = parts!(self, now, face);
+                datapath.packet_out(now, packet, &[Action::output(PortNo::TABLE)], outlet);
+            }
             Err(error) => {
-                face.send(conn, xid, Message::Error(ErrorMsg::quoting(error, &head.0)));
+                let error = ErrorMsg::quoting(error, &asked.head.0);
+                face.send(asked.conn, asked.xid, Message::Error(error));
             }
         }
     }
@@ -45,11 +98,11 @@ impl Switch {
     fn answer<F: Face>(
         &mut self,
         now: Time,
-        conn: ConnId,
-        xid: u32,
+        asked: &Asked,
         message: Message,
         face: &mut F,
     ) -> Answer {
+        let (conn, xid) = (asked.conn, asked.xid);
         if self.connections[&conn].datagrams && !may_be_lost(&message) {
             return Err(BadRequest::BAD_TYPE);
         }
@@ -67,7 +120,7 @@ impl Switch {
             }),
             Message::SetConfig(config) => return self.set_config(conn, &config),
             Message::PacketOut(out) => return self.packet_out(now, conn, out, face),
-            Message::FlowMod(flow_mod) => return self.flow_mod(now, conn, &flow_mod, face),
+            Message::FlowMod(flow_mod) => return self.flow_mod(now, asked, &flow_mod, face),
             Message::GroupMod(group_mod) => {
                 let (datapath, outlet) = parts!(self, now, face);
                 datapath.group_mod(now, &group_mod, outlet)?;
@@ -183,24 +236,15 @@ impl Switch {
     fn flow_mod<F: Face>(
         &mut self,
         now: Time,
-        conn: ConnId,
+        asked: &Asked,
         flow_mod: &FlowMod,
         face: &mut F,
     ) -> Answer {
-        let deletes = flow_mod.command == FlowModCommand::DELETE
-            || flow_mod.command == FlowModCommand::DELETE_STRICT;
-        let buffer = flow_mod.buffer_id;
-        let buffered = buffer != BufferId::NO_BUFFER && !deletes;
-        if buffered {
-            self.channel(conn).buffers.check(now, buffer)?;
+        if let Some(buffer) = asked.buffer {
+            self.channel(asked.conn).buffers.check(now, buffer)?;
         }
         let (datapath, outlet) = parts!(self, now, face);
         datapath.flow_mod(now, flow_mod, outlet)?;
-        if buffered {
-            let packet = self.channel(conn).buffers.take(now, buffer)?;
-            let (datapath, outlet) = parts!(self, now, face);
-            datapath.packet_out(now, packet, &[Action::output(PortNo::TABLE)], outlet);
-        }
         Ok(None)
     }
 

@@ -11,6 +11,7 @@ use bofuss_oflib::{Message, PortNo, Version};
 
 use crate::connection::{ConnId, Connection, Request};
 use crate::fail_mode::FailMode;
+use crate::handle::Asked;
 
 /// What the switch does to the world.
 pub trait Face {
@@ -51,6 +52,8 @@ pub struct Switch {
     pub(crate) identity: Identity,
     pub(crate) connections: BTreeMap<ConnId, Connection>,
     pub(crate) fail_mode: FailMode,
+    /// The message that the datapath still works on.
+    pub(crate) asked: Option<Asked>,
     /// The highest generation id that a master or slave named.
     pub(crate) generation_id: Option<u64>,
     /// Whether the entry that standalone adds is in the table.
@@ -116,6 +119,7 @@ impl Switch {
             identity,
             connections: BTreeMap::new(),
             fail_mode,
+            asked: None,
             generation_id: None,
             stands_in: false,
         };
@@ -236,26 +240,30 @@ impl Switch {
             .connections
             .get(&conn)
             .is_some_and(|c| c.dump.is_some());
-        !busy && face.has_room(conn)
+        !busy && !self.datapath.has_work() && face.has_room(conn)
     }
 
     /// A message arrived on a connection that [`Switch::is_ready`].
     pub fn message<F: Face>(&mut self, now: Time, conn: ConnId, request: Request, face: &mut F) {
+        while self.datapath.has_work() {
+            self.go_on(now, face);
+        }
         if self.connections.contains_key(&conn) {
             self.handle(now, conn, request, face);
         }
     }
 
-    /// Whether a long reply waits for [`Switch::work`].
+    /// Whether a long change or reply waits for [`Switch::work`].
     pub fn has_work<F: Face>(&self, face: &F) -> bool {
         let due = |(id, conn): (&ConnId, &Connection)| {
             (conn.dump.is_some() || !conn.late_ports.is_empty()) && face.has_room(*id)
         };
-        self.connections.iter().any(due)
+        self.datapath.has_work() || self.connections.iter().any(due)
     }
 
-    /// Goes on with each long reply by one slice.
+    /// Goes on with a long change, and with each long reply, by one slice.
     pub fn work<F: Face>(&mut self, now: Time, face: &mut F) {
+        self.go_on(now, face);
         for (id, conn) in &mut self.connections {
             if face.has_room(*id) {
                 conn.tell_late_ports(*id, face);

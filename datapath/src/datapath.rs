@@ -1,6 +1,9 @@
 //! The datapath's state, and its inputs: frames, ports, ticks.
 
-use alloc::{boxed::Box, collections::BTreeMap, collections::BTreeSet, sync::Arc, vec::Vec};
+use alloc::{
+    boxed::Box, collections::BTreeMap, collections::BTreeSet, collections::VecDeque, sync::Arc,
+    vec::Vec,
+};
 
 use bofuss_frame::{Capabilities, Frame, Pool};
 use bofuss_oflib::Catalogue;
@@ -22,6 +25,7 @@ use crate::normal::Bridge;
 use crate::reference::Walk;
 use crate::scheduler::Egress;
 use crate::select::Algorithm;
+use crate::sweep::Sweep;
 use crate::{DropReason, Entry, EntryKey, Hook, Port, Sink, Step, Table, Time};
 
 /// Entries that one tick expires at most, so that packets need not wait.
@@ -103,6 +107,8 @@ pub struct Datapath {
     pub(crate) egress: BTreeMap<PortNo, Egress>,
     /// Bytes of buffers that wait there.
     pub(crate) waiting_bytes: usize,
+    /// Changes of many entries that are under way.
+    pub(crate) sweeps: VecDeque<Sweep>,
     pub(crate) hooks: Vec<Box<dyn Hook>>,
     pub(crate) cache: Cache,
     /// Packets that arrived together; kept for its memory.
@@ -146,6 +152,7 @@ impl Datapath {
             bridge: Bridge::default(),
             egress: BTreeMap::new(),
             waiting_bytes: 0,
+            sweeps: VecDeque::new(),
             hooks: Vec::new(),
             cache,
             batch: Vec::new(),

@@ -6,16 +6,17 @@ use alloc::{format, rc::Rc, vec, vec::Vec};
 use bofuss_oflib::action::ACTIONS;
 use bofuss_oflib::error::TableFeaturesFailed;
 use bofuss_oflib::ext::ExtKind;
+use bofuss_oflib::message::FlowRemovedReason;
 use bofuss_oflib::message::multipart::table_features::{
     FieldId, PROPERTIES, PropertyList, TableFeatureSet, TypeId,
 };
 use bofuss_oflib::message::multipart::{TableFeatures, TableProperty};
-use bofuss_oflib::message::{FlowModFlags, FlowRemovedReason};
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::wire::FixedStr;
 use bofuss_oflib::{Catalogue, ErrorCode};
 
-use crate::{Config, Datapath, EntryKey, Sink, Time};
+use crate::sweep::{Change, Sweep};
+use crate::{Config, Datapath, Sink, Time};
 
 /// Property types; each of entries has that of the table-miss entry behind it.
 pub(crate) const INSTRUCTIONS: u16 = 0;
@@ -331,21 +332,12 @@ impl Datapath {
                 _ => false,
             };
             if !same {
-                self.empty_table(now, TableId(number as u8), sink);
+                let gone = Change::Delete(FlowRemovedReason::DELETE, false);
+                self.sweeps
+                    .push_back(Sweep::new(TableId(number as u8), |_| true, gone));
             }
         }
-        Ok(())
-    }
-
-    fn empty_table<S: Sink>(&mut self, now: Time, table: TableId, sink: &mut S) {
-        let entries = self.tables[usize::from(table.0)].entries(EntryKey::FIRST);
-        let keys: Vec<_> = entries.map(|(key, _)| key).collect();
-        for key in keys {
-            if let Some(entry) = self.tables[usize::from(table.0)].get_mut(key) {
-                entry.flags = FlowModFlags(entry.flags.0 & !FlowModFlags::SEND_FLOW_REM.0);
-            }
-            self.remove_entry(now, table, key, FlowRemovedReason::DELETE, sink);
-        }
+        self.work(now, sink).unwrap_or(Ok(()))
     }
 
     /// Keeps the configuration of a table, or of all.

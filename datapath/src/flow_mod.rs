@@ -1,6 +1,6 @@
 //! Flow-mods: add, modify, delete. Spec: OpenFlow 1.3.5 section 6.4.
 
-use alloc::{rc::Rc, vec::Vec};
+use alloc::rc::Rc;
 use core::cmp::Reverse;
 
 use bofuss_oflib::ErrorCode;
@@ -12,6 +12,7 @@ use bofuss_oflib::types::{GroupId, TableId};
 use bofuss_packet::KeyMatch;
 
 use crate::fast::slab::NONE;
+use crate::sweep::{Change, Sweep};
 use crate::{Datapath, Entry, EntryKey, Sink, Time};
 
 /// Which entries a request is about: all that its match covers, filtered.
@@ -37,8 +38,7 @@ impl From<&FlowStatsRequest> for Filter {
 
 impl Filter {
     fn of(flow_mod: &FlowMod) -> Self {
-        let delete = flow_mod.command == FlowModCommand::DELETE
-            || flow_mod.command == FlowModCommand::DELETE_STRICT;
+        let delete = flow_mod.deletes();
         Self {
             rule: KeyMatch::from(&flow_mod.fields),
             cookie: flow_mod.cookie,
@@ -80,10 +80,7 @@ impl Datapath {
         sink: &mut S,
     ) -> Result<(), ErrorCode> {
         let all = flow_mod.table_id == TableId::ALL;
-        let delete = matches!(
-            flow_mod.command,
-            FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT
-        );
+        let delete = flow_mod.deletes();
         let there = self.has_table(flow_mod.table_id) || all && delete;
         if !there {
             return Err(FlowModFailed::BAD_TABLE_ID);
@@ -97,29 +94,72 @@ impl Datapath {
             let known = strict.then_some(&flow_mod.fields);
             self.check_instructions(flow_mod.table_id, known, &flow_mod.instructions)?;
         }
-        match flow_mod.command {
-            FlowModCommand::ADD => return self.add(now, flow_mod),
-            FlowModCommand::MODIFY => return self.modify(now, flow_mod, false),
-            FlowModCommand::MODIFY_STRICT => return self.modify(now, flow_mod, true),
-            FlowModCommand::DELETE => self.delete(now, flow_mod, false, sink),
-            FlowModCommand::DELETE_STRICT => self.delete(now, flow_mod, true, sink),
+        let (filter, table) = (Filter::of(flow_mod), flow_mod.table_id);
+        let change = match flow_mod.command {
+            FlowModCommand::ADD if flow_mod.flags.has(FlowModFlags::CHECK_OVERLAP) => {
+                Change::Add(flow_mod.clone().into())
+            }
+            FlowModCommand::ADD => return self.add_entry(now, flow_mod),
+            FlowModCommand::MODIFY | FlowModCommand::MODIFY_STRICT => {
+                let instructions = Rc::new(flow_mod.instructions.clone());
+                Change::Modify(instructions, flow_mod.clone().into())
+            }
+            FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT => {
+                Change::Delete(FlowRemovedReason::DELETE, true)
+            }
             _ => return Err(FlowModFailed::BAD_COMMAND),
-        }
-        Ok(())
+        };
+        let priority = flow_mod.priority;
+        let sweep = match flow_mod.command {
+            FlowModCommand::ADD => {
+                let same = move |e: &Entry| e.key.priority.0 == priority;
+                Sweep::new(
+                    table,
+                    move |e| same(e) && e.rule.overlaps(&filter.rule),
+                    change,
+                )
+            }
+            FlowModCommand::MODIFY | FlowModCommand::DELETE => {
+                Sweep::new(table, move |e| filter.selects(e), change)
+            }
+            _ => return self.change_same(now, table, priority, &filter, change, sink),
+        };
+        self.sweep(now, sweep, sink)
     }
 
-    fn add(&mut self, now: Time, flow_mod: &FlowMod) -> Result<(), ErrorCode> {
+    /// Changes the entries of exactly this priority and match, in one table or in all.
+    fn change_same<S: Sink>(
+        &mut self,
+        now: Time,
+        wanted: TableId,
+        priority: u16,
+        filter: &Filter,
+        change: Change,
+        sink: &mut S,
+    ) -> Result<(), ErrorCode> {
+        let mut found = false;
+        for number in (0..self.config.n_tables).map(TableId) {
+            let table = &self.tables[usize::from(number.0)];
+            let key = match wanted == number || wanted == TableId::ALL {
+                true => table.find(priority, &filter.rule),
+                false => None,
+            };
+            let passes = |key: &EntryKey| table.get(*key).is_some_and(|e| filter.passes(e));
+            if let Some(key) = key.filter(passes) {
+                self.change_entry(now, number, key, &change, sink)?;
+                found = true;
+            }
+        }
+        self.end_change(now, change, found)
+    }
+
+    /// Adds an entry, in the place of the same one if there is one.
+    ///
+    /// Errors: FLOW_MOD_FAILED/TABLE_FULL.
+    pub(crate) fn add_entry(&mut self, now: Time, flow_mod: &FlowMod) -> Result<(), ErrorCode> {
         let number = flow_mod.table_id;
         let table = &self.tables[usize::from(number.0)];
         let rule = KeyMatch::from(&flow_mod.fields);
-        if flow_mod.flags.has(FlowModFlags::CHECK_OVERLAP) {
-            let mut same = table.entries(EntryKey::FIRST);
-            let overlaps =
-                |e: &Entry| e.key.priority.0 == flow_mod.priority && e.rule.overlaps(&rule);
-            if same.any(|(_, entry)| overlaps(entry)) {
-                return Err(FlowModFailed::OVERLAP);
-            }
-        }
         let old = table.find(flow_mod.priority, &rule);
         let full = table.len() >= self.max_entries(number)
             || self.n_entries >= self.config.max_total_entries as usize;
@@ -158,74 +198,5 @@ impl Datapath {
         self.n_entries += 1;
         self.set_deadline(number, key);
         Ok(())
-    }
-
-    /// The entries of one table, or of all, that a modify or delete is about.
-    fn selected(&self, flow_mod: &FlowMod, strict: bool) -> Vec<(TableId, EntryKey)> {
-        let filter = Filter::of(flow_mod);
-        let mut found = Vec::new();
-        for (number, table) in (0..).map(TableId).zip(&self.tables) {
-            if flow_mod.table_id != number && flow_mod.table_id != TableId::ALL {
-                continue;
-            }
-            if strict {
-                let key = table.find(flow_mod.priority, &filter.rule);
-                let key = key.filter(|key| table.get(*key).is_some_and(|e| filter.passes(e)));
-                found.extend(key.map(|key| (number, key)));
-            } else {
-                let entries = table.entries(EntryKey::FIRST);
-                let selected = entries.filter(|(_, entry)| filter.selects(entry));
-                found.extend(selected.map(|(key, _)| (number, key)));
-            }
-        }
-        found
-    }
-
-    fn modify(&mut self, now: Time, flow_mod: &FlowMod, strict: bool) -> Result<(), ErrorCode> {
-        let instructions = Rc::new(flow_mod.instructions.clone());
-        let selected = self.selected(flow_mod, strict);
-        let reset = flow_mod.flags.has(FlowModFlags::RESET_COUNTS);
-        if selected.is_empty() && flow_mod.flags.has(FlowModFlags::OR_ADD) {
-            return self.add(now, flow_mod);
-        }
-        for (table, key) in selected {
-            self.entry_gone(table, key);
-            let table = &mut self.tables[usize::from(table.0)];
-            let Some(before) = table.set_instructions(key, &instructions) else {
-                continue;
-            };
-            if let (true, Some(entry)) = (reset, table.get_mut(key)) {
-                (entry.packets, entry.bytes) = (0, 0);
-            }
-            self.refer(&before, false);
-            self.refer(&instructions, true);
-        }
-        Ok(())
-    }
-
-    fn delete<S: Sink>(&mut self, now: Time, flow_mod: &FlowMod, strict: bool, sink: &mut S) {
-        for (table, key) in self.selected(flow_mod, strict) {
-            self.remove_entry(now, table, key, FlowRemovedReason::DELETE, sink);
-        }
-    }
-
-    /// Removes the entries of all tables that something is true of.
-    pub(crate) fn remove_entries<S: Sink>(
-        &mut self,
-        now: Time,
-        reason: FlowRemovedReason,
-        goes: impl Fn(&Entry) -> bool,
-        sink: &mut S,
-    ) {
-        let mut found = Vec::new();
-        for (number, table) in (0..).map(TableId).zip(&self.tables) {
-            let entries = table
-                .entries(EntryKey::FIRST)
-                .filter(|(_, entry)| goes(entry));
-            found.extend(entries.map(|(key, _)| (number, key)));
-        }
-        for (table, key) in found {
-            self.remove_entry(now, table, key, reason, sink);
-        }
     }
 }

@@ -17,6 +17,7 @@ use bofuss_oflib::{Action, ErrorCode, PortNo};
 use crate::action_set::ActionSet;
 use crate::meter::meter;
 use crate::select::Selector;
+use crate::sweep::{Change, Sweep};
 use crate::{Datapath, Entry, Sink, Time};
 
 /// A bucket, with its action set in the order of execution.
@@ -288,11 +289,12 @@ impl Datapath {
             }
         };
         if flows > 0 {
-            let uses = |entry: &Entry| match id {
+            let uses = move |entry: &Entry| match id {
                 GroupId::ALL => entry.groups().next().is_some(),
                 _ => entry.groups().any(|group| group == id),
             };
-            self.remove_entries(now, FlowRemovedReason::GROUP_DELETE, uses, sink);
+            let gone = Change::Delete(FlowRemovedReason::GROUP_DELETE, true);
+            return self.sweep(now, Sweep::new(TableId::ALL, uses, gone), sink);
         }
         Ok(())
     }

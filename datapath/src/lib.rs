@@ -30,6 +30,7 @@ mod scheduler;
 mod select;
 mod sink;
 mod story;
+mod sweep;
 mod table;
 
 pub use bucket::{MAX_BUCKETS_PER_PACKET, MAX_CHAIN};
@@ -45,6 +46,7 @@ pub use scheduler::{
 };
 pub use select::{Algorithm, flow_hash};
 pub use sink::{DropReason, Lost, PacketInEvent, Sink, Step};
+pub use sweep::Cursor;
 pub use table::{Entry, EntryKey, Table};
 
 /// Nanoseconds since an origin that whoever drives the switch chooses and keeps.

@@ -9,8 +9,9 @@ use bofuss_agent::{ConnId, Face, FailMode, Identity, Request, Switch};
 use bofuss_datapath::{Config, Datapath, Engine, Time};
 use bofuss_ext::{catalogue, hooks, queues, trace};
 use bofuss_frame::{Capabilities, Frame, Pool};
+use bofuss_oflib::message::meter_mod::MeterModCommand;
 use bofuss_oflib::message::{FlowModCommand, PortDesc};
-use bofuss_oflib::text::parse_flow;
+use bofuss_oflib::text::{parse_flow, parse_meter};
 use bofuss_oflib::types::QueueId;
 use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Catalogue, ExtValue, Mac, Message, PortNo, Version};
@@ -132,6 +133,7 @@ fn allocates_nothing(name: &str, engine: Engine) {
         "priority=1,ip,actions=set_field:10.9.9.9->nw_dst,dec_ttl,push_vlan:0x8100,output:2",
         "priority=1,in_port=1,actions=output:2,output:3,write_metadata:1,goto_table:1",
         "priority=1,in_port=1,actions=set_queue:5,output:3",
+        "priority=1,in_port=1,actions=meter:1,output:2",
     ] {
         let mut bench = Bench::new(engine);
         let queue = queues::parse("priority=3").unwrap();
@@ -139,6 +141,9 @@ fn allocates_nothing(name: &str, engine: Engine) {
             .switch
             .modify_queue(Time(0), PortNo(3), QueueId(5), queue);
         assert_eq!(made, Ok(()));
+        let meter = "meter=1,pktps,bands=type=dscp_remark,prec_level=1,rate=5";
+        let meter = parse_meter(meter, MeterModCommand::ADD).unwrap();
+        bench.message(Time(0), Message::MeterMod(meter));
         bench.flow(flow);
         bench.flow("table=1,priority=0,actions=write_actions(output:4)");
         let (mut frames, there, back) = (Vec::new(), frame(1, 2), frame(2, 1));

@@ -1,4 +1,6 @@
 //! A switch on a virtual clock that keeps what it does, for tests.
+// Each test uses a part of it.
+#![allow(dead_code)]
 
 use std::sync::Arc;
 
@@ -49,7 +51,6 @@ pub struct Lab {
 }
 
 impl Lab {
-    #[allow(dead_code)]
     pub fn new(max_entries: u32, fail_mode: FailMode) -> Self {
         Self::with_engine(max_entries, fail_mode, Engine::default())
     }

@@ -11,9 +11,10 @@ use bofuss_oflib::message::meter_mod::{Band, BandKind, MeterFlags, MeterModComma
 use bofuss_oflib::message::multipart::group::BucketCounter;
 use bofuss_oflib::message::multipart::{MeterConfig, MeterFeatures, MeterStats};
 use bofuss_oflib::message::{FlowRemovedReason, MeterMod};
-use bofuss_oflib::types::MeterId;
+use bofuss_oflib::types::{MeterId, TableId};
 
 use crate::bucket::count;
+use crate::sweep::{Change, Sweep};
 use crate::{Datapath, Entry, Sink, Time};
 
 /// What a packet takes from a bucket of packets, and a kilobit from one of kilobits: a rate in one
@@ -209,9 +210,9 @@ impl Datapath {
             self.meters.remove(&id);
         }
         if flows > 0 {
-            let uses =
-                |entry: &Entry| meter(&entry.instructions).is_some_and(|id| gone.contains(&id));
-            self.remove_entries(now, FlowRemovedReason::DELETE, uses, sink);
+            let uses = move |e: &Entry| meter(&e.instructions).is_some_and(|id| gone.contains(&id));
+            let gone = Change::Delete(FlowRemovedReason::DELETE, true);
+            return self.sweep(now, Sweep::new(TableId::ALL, uses, gone), sink);
         }
         Ok(())
     }

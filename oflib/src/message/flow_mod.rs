@@ -92,4 +92,9 @@ impl FlowMod {
             ..Self::default()
         }
     }
+
+    /// Whether it deletes entries.
+    pub fn deletes(&self) -> bool {
+        self.command == FlowModCommand::DELETE || self.command == FlowModCommand::DELETE_STRICT
+    }
 }

@@ -1,0 +1,105 @@
+//! Changes of many entries go on in slices: packets pass between them, messages wait.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use bofuss_agent::FailMode;
+use bofuss_oflib::message::{Empty, FlowModCommand as C};
+use bofuss_oflib::text::parse_meter;
+use bofuss_oflib::{Mac, Message};
+use bofuss_packet::craft;
+use common::{CONN, Lab};
+
+/// Entries of the table that changes: many slices.
+const ENTRIES: u16 = 1000;
+
+/// A switch with many entries of low priority, of which one sends packets to port 2.
+fn lab() -> Lab {
+    let mut lab = Lab::new(u32::from(ENTRIES) + 1, FailMode::Secure);
+    for n in 0..ENTRIES {
+        let text = format!("table=1,priority={n},tcp,tp_dst={n},actions=output:3");
+        lab.flow(C::ADD, &text);
+    }
+    lab.flow(C::ADD, "priority=9,cookie=9,actions=output:2");
+    lab
+}
+
+fn frame() -> Vec<u8> {
+    let mac = |n| Mac([2, 0, 0, 0, 0, n]);
+    craft::ethernet(mac(1), mac(2), craft::Layer::new(0x88b5, &[0; 60]))
+}
+
+/// Finishes what is under way; packets pass meanwhile. How many slices that took.
+fn finish(lab: &mut Lab) -> usize {
+    let mut slices = 0;
+    while lab.switch.has_work(&lab.face) {
+        assert!(!lab.switch.is_ready(CONN, &lab.face), "messages wait");
+        lab.switch.work(lab.now, &mut lab.face);
+        lab.face.out.clear();
+        lab.send(1, &frame());
+        assert_eq!(lab.face.out, [2], "packets do not");
+        slices += 1;
+    }
+    slices
+}
+
+fn left(lab: &Lab) -> usize {
+    lab.switch.datapath().tables()[1].len()
+}
+
+#[test]
+fn a_delete_of_many_entries_lets_packets_pass() {
+    let mut lab = lab();
+    lab.flow(C::DELETE, "table=1");
+    assert!((1..ENTRIES as usize).contains(&left(&lab)), "it has begun");
+    assert!(finish(&mut lab) > 5);
+    assert_eq!((left(&lab), lab.face.messages.len()), (0, 0));
+}
+
+#[test]
+fn a_modify_of_many_entries_lets_packets_pass_and_changes_all() {
+    let mut lab = lab();
+    lab.flow(C::MODIFY, "table=1,actions=output:4");
+    assert!(finish(&mut lab) > 5);
+    lab.flow(C::DELETE, "table=1,out_port=4");
+    finish(&mut lab);
+    assert_eq!(left(&lab), 0);
+}
+
+#[test]
+fn an_overlap_that_is_found_late_is_told_and_adds_nothing() {
+    for (priority, error) in [(ENTRIES - 1, true), (ENTRIES, false)] {
+        let mut lab = lab();
+        let text = format!("table=1,priority={priority},check_overlap,ip,actions=drop");
+        lab.flow(C::ADD, &text);
+        assert!(finish(&mut lab) > 5);
+        let told = lab.face.messages.pop();
+        assert_eq!(matches!(told, Some(Message::Error(_))), error, "{told:?}");
+        assert_eq!(left(&lab), usize::from(ENTRIES) + usize::from(!error));
+    }
+}
+
+#[test]
+fn the_entries_of_a_deleted_meter_go_in_slices() {
+    let mut lab = lab();
+    let meter = |command| {
+        let text = "meter=1,pktps,bands=type=drop,rate=1000";
+        Message::MeterMod(parse_meter(text, command).unwrap())
+    };
+    use bofuss_oflib::message::meter_mod::MeterModCommand;
+    lab.message(meter(MeterModCommand::ADD));
+    lab.flow(C::MODIFY, "table=1,actions=meter:1,output:4");
+    finish(&mut lab);
+    lab.message(meter(MeterModCommand::DELETE));
+    assert!(finish(&mut lab) > 5);
+    assert_eq!(left(&lab), 0);
+}
+
+#[test]
+fn a_message_that_does_not_wait_finds_the_change_complete() {
+    let mut lab = lab();
+    lab.flow(C::DELETE, "table=1");
+    lab.message(Message::BarrierRequest(Empty));
+    assert_eq!(left(&lab), 0);
+    assert_eq!(lab.face.messages, [Message::BarrierReply(Empty)]);
+}

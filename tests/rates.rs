@@ -1,0 +1,132 @@
+//! Meters and queues hold their rates on real interfaces.
+#![allow(clippy::unwrap_used)]
+
+use std::net::UdpSocket;
+use std::time::{Duration, Instant};
+
+use bofuss_tests::{Lab, PATIENCE, address, have, printed, until};
+
+/// How long packets are sent.
+const SENDING: Duration = Duration::from_secs(2);
+/// The shortest time between two bursts of packets.
+const PERIOD: Duration = Duration::from_millis(1);
+/// Tries on a machine that may be busy with something else: what is late is late for all.
+const TRIES: usize = 5;
+
+fn dpctl(lab: &Lab, arguments: &[&str]) -> String {
+    let output = lab.dpctl(arguments);
+    assert!(output.status.success(), "{}", printed(&output));
+    printed(&output)
+}
+
+fn socket(lab: &Lab, host: u8) -> UdpSocket {
+    lab.host(host, || UdpSocket::bind((address(host), 9)).unwrap())
+}
+
+/// Sends packets to host 2, as evenly as it goes, and makes up for nothing that is late; the time
+/// from the first to the last.
+fn send(from: &UdpSocket, a_second: u64, bytes: usize) -> Duration {
+    let (data, start) = (vec![0; bytes], Instant::now());
+    let period = PERIOD.max(Duration::from_nanos(1_000_000_000 / a_second));
+    let burst = a_second * period.as_millis() as u64 / 1000;
+    let mut last = start;
+    while start.elapsed() < SENDING {
+        last = Instant::now();
+        (0..burst.max(1)).for_each(|_| drop(from.send_to(&data, (address(2), 9))));
+        std::thread::sleep(period.saturating_sub(last.elapsed()));
+    }
+    last - start
+}
+
+/// Packets that came to meter 1, and that it dropped.
+fn counts(lab: &Lab) -> (u64, u64) {
+    let text = dpctl(lab, &["meter-stats", "1"]);
+    let mut counts = text.split("packet_count=").skip(1).map(|rest| {
+        let digits = rest.split(|c: char| !c.is_ascii_digit()).next();
+        digits.unwrap().parse().unwrap()
+    });
+    (counts.next().unwrap(), counts.next().unwrap())
+}
+
+#[test]
+fn a_meter_holds_its_rate_from_100_pps_to_100_kpps() {
+    if !have(&["ip", "ping"]) {
+        return;
+    }
+    let lab = Lab::new(2, &[]);
+    lab.all_ping();
+    let (from, _to) = (socket(&lab, 1), socket(&lab, 2));
+    for rate in [100, 1_000, 10_000, 100_000] {
+        // A burst of a tenth of a second, so that a busy machine loses nothing.
+        let burst = rate / 10;
+        let meter = format!("meter=1,pktps,burst,bands=type=drop,rate={rate},burst_size={burst}");
+        let holds = (0..TRIES).any(|_| {
+            dpctl(&lab, &["del-meters"]);
+            dpctl(&lab, &["add-meter", &meter]);
+            dpctl(
+                &lab,
+                &[
+                    "add-flow",
+                    "priority=9,in_port=1,udp,actions=meter:1,output:2",
+                ],
+            );
+            let start = Instant::now();
+            let sending = send(&from, 2 * rate, 18);
+            let mut came = counts(&lab);
+            until("all packets are counted", || {
+                std::mem::replace(&mut came, counts(&lab)) == came
+            });
+            let (offered, dropped) = came;
+            let passed = (offered - dropped) as f64;
+            let most = rate as f64 * start.elapsed().as_secs_f64() + burst as f64 + 1.0;
+            assert!(
+                passed <= most,
+                "{passed} of {offered}, at {rate} pps at most {most}"
+            );
+            let due = (rate as f64 * sending.as_secs_f64()).min(offered as f64);
+            println!("{passed} of {offered}, at {rate} pps due {due}");
+            passed >= 0.98 * due - 1.0
+        });
+        assert!(holds, "at {rate} pps too few passed");
+    }
+}
+
+#[test]
+fn a_queue_shapes_to_its_maximum_within_one_percent() {
+    if !have(&["ip", "ping"]) {
+        return;
+    }
+    let lab = Lab::new(2, &["--port-rate", "2=100M", "--queue", "2:1:max=8M"]);
+    lab.all_ping();
+    dpctl(
+        &lab,
+        &[
+            "add-flow",
+            "priority=9,in_port=1,udp,actions=set_queue:1,output:2",
+        ],
+    );
+    let (from, to) = (socket(&lab, 1), socket(&lab, 2));
+    to.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut rates = Vec::new();
+    for _ in 0..TRIES {
+        let sender = from.try_clone().unwrap();
+        let sending = std::thread::spawn(move || send(&sender, 2_000, 1_000));
+        let mut data = [0; 2_000];
+        to.recv(&mut data).unwrap();
+        let (start, mut frames) = (Instant::now(), 0);
+        while start.elapsed() < SENDING {
+            to.recv(&mut data).unwrap();
+            frames += 1;
+        }
+        // With the headers of UDP, IP and Ethernet.
+        rates.push(f64::from(frames) * 8.0 * 1_042.0 / start.elapsed().as_secs_f64());
+        sending.join().unwrap();
+        if rates.iter().any(|rate| (rate / 8e6 - 1.0).abs() <= 0.01) {
+            return;
+        }
+        // What still waits in the queue is of the last try.
+        while to.set_read_timeout(Some(PERIOD * 100)).is_ok() && to.recv(&mut data).is_ok() {}
+        to.set_read_timeout(Some(PATIENCE)).unwrap();
+    }
+    panic!("bits a second, of 8,000,000: {rates:?}");
+}
