@@ -3,7 +3,7 @@
 use bofuss_datapath::{TABLE_CONFIG_BITS, Time};
 use bofuss_oflib::error::{BadRequest, PortModFailed, SwitchConfigFailed, TableModFailed};
 use bofuss_oflib::message::config::ConfigFlags;
-use bofuss_oflib::message::port::PortConfig;
+use bofuss_oflib::message::port::{PortConfig, PortFeatures};
 use bofuss_oflib::message::{
     ControllerRole, Empty, ErrorMsg, FlowMod, PacketOut, PortMod, SwitchConfig, TableMod,
 };
@@ -260,13 +260,17 @@ impl Switch {
         if (port_mod.mask.0 | port_mod.config.0) & !PortConfig::ALL.0 != 0 {
             return Err(PortModFailed::BAD_CONFIG);
         }
-        // What a port advertises is its driver's: all zeros leave it as it is.
-        let advertise = port_mod.advertise.0;
-        if advertise != 0 && advertise != port.desc.advertised.0 {
+        // All zeros leave it as it is. Choice: a port that does not negotiate cannot change it.
+        let (advertise, desc) = (port_mod.advertise, &port.desc);
+        let changes = advertise.0 != 0 && advertise != desc.advertised;
+        if changes && !desc.supported.has(advertise | PortFeatures::AUTONEG) {
             return Err(PortModFailed::BAD_ADVERTISE);
         }
         let (datapath, outlet) = parts!(self, now, face);
         datapath.configure_port(port_mod.port_no, port_mod.config, port_mod.mask, outlet);
+        if changes {
+            datapath.advertise(port_mod.port_no, advertise, outlet);
+        }
         Ok(None)
     }
 

@@ -5,6 +5,7 @@ use alloc::{collections::BTreeMap, vec::Vec};
 use bofuss_datapath::{Datapath, Sink, Step, Time};
 use bofuss_frame::{Capabilities, Frame};
 use bofuss_oflib::message::multipart::{Desc, PortStats};
+use bofuss_oflib::message::port::PortFeatures;
 use bofuss_oflib::message::{ControllerRole, FlowRemoved, PortDesc, PortStatusReason};
 use bofuss_oflib::types::QueueId;
 use bofuss_oflib::{Message, PortNo, Version};
@@ -33,6 +34,8 @@ pub trait Face {
     }
     /// Sets a port's link administratively up or down.
     fn set_link(&mut self, port: PortNo, up: bool);
+    /// Has a port's interface advertise other features.
+    fn advertise(&mut self, _port: PortNo, _features: PortFeatures) {}
     /// Takes one step of a trace.
     fn step(&mut self, _: Step<'_>) {}
 }
@@ -105,6 +108,9 @@ impl<F: Face> Sink for Outlet<'_, F> {
     }
     fn set_link(&mut self, port: PortNo, up: bool) {
         self.face.set_link(port, up);
+    }
+    fn advertise(&mut self, port: PortNo, features: PortFeatures) {
+        self.face.advertise(port, features);
     }
     fn step(&mut self, step: Step<'_>) {
         self.face.step(step);

@@ -9,7 +9,7 @@ use bofuss_frame::{Capabilities, Frame, Pool};
 use bofuss_oflib::Catalogue;
 use bofuss_oflib::message::config::ConfigFlags;
 use bofuss_oflib::message::multipart::PortStats;
-use bofuss_oflib::message::port::{PortConfig, PortState};
+use bofuss_oflib::message::port::{PortConfig, PortFeatures, PortState};
 use bofuss_oflib::message::{FlowRemoved, FlowRemovedReason, PortDesc, PortStatusReason};
 use bofuss_oflib::types::{GroupId, MeterId, TableId};
 use bofuss_oflib::{ExtValue, PortNo};
@@ -416,6 +416,15 @@ impl Datapath {
                 sink.set_link(number, !desc.config.has(PortConfig::PORT_DOWN));
             }
             sink.port_status(PortStatusReason::MODIFY, &desc);
+        }
+    }
+
+    /// Has a port advertise other features.
+    pub fn advertise<S: Sink>(&mut self, number: PortNo, features: PortFeatures, sink: &mut S) {
+        if let Some(port) = self.ports.get_mut(&number) {
+            port.desc.advertised = features;
+            sink.advertise(number, features);
+            sink.port_status(PortStatusReason::MODIFY, &port.desc);
         }
     }
 

@@ -6,6 +6,7 @@ use alloc::{string::String, vec::Vec};
 use bofuss_frame::Frame;
 use bofuss_oflib::message::group_mod::GroupType;
 use bofuss_oflib::message::meter_mod::Band;
+use bofuss_oflib::message::port::PortFeatures;
 use bofuss_oflib::message::{FlowRemoved, PacketInReason, PortDesc, PortStatusReason};
 use bofuss_oflib::types::{GroupId, MaxLen, MeterId, QueueId, TableId};
 use bofuss_oflib::{Action, Instruction, Match, PortNo};
@@ -53,6 +54,8 @@ pub trait Sink {
     fn port_status(&mut self, reason: PortStatusReason, desc: &PortDesc);
     /// Sets a port's link administratively up or down.
     fn set_link(&mut self, port: PortNo, up: bool);
+    /// Has a port's interface advertise other features.
+    fn advertise(&mut self, _port: PortNo, _features: PortFeatures) {}
     /// Takes one step of a trace.
     fn step(&mut self, _: Step<'_>) {}
 }

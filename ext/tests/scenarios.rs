@@ -211,6 +211,9 @@ impl Face for Recorder {
     fn has_room(&self, _: ConnId) -> bool {
         true
     }
+    fn advertise(&mut self, port: PortNo, features: PortFeatures) {
+        self.0.push(format!("advertise {port} {features}"));
+    }
     fn set_link(&mut self, port: PortNo, up: bool) {
         self.0
             .push(format!("link {port} {}", if up { "up" } else { "down" }));
@@ -341,6 +344,7 @@ impl Stage {
             hw_addr,
             state,
             curr_speed,
+            supported: PortFeatures::FD_10MB | PortFeatures::FD_100MB | PortFeatures::AUTONEG,
             ..PortDesc::default()
         };
         self.switch

@@ -41,7 +41,7 @@ pub use af_packet::{AfPacket, AfPacketOptions};
 pub use bofuss_frame::Capabilities;
 pub use counters::{Counters, DropReason};
 pub use error::{OpenError, PortError};
-pub use link::{Link, set_link};
+pub use link::{Link, LinkModes, advertise, set_link};
 pub use memory::Memory;
 pub use monitor::{LinkEvent, LinkMonitor};
 pub use netns::NetNs;

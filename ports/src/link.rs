@@ -20,6 +20,8 @@ const ROUTE_HEADER_BYTES: usize = 12;
 const NEXT_HOP_HEADER_BYTES: usize = 8;
 /// ethtool commands and what they answer.
 const ETHTOOL_GET_SETTINGS: u32 = 0x01;
+const ETHTOOL_SET_SETTINGS: u32 = 0x02;
+const PORT_FIBRE: u8 = 3;
 const ETHTOOL_GET_FLAGS: u32 = 0x25;
 const ETHTOOL_SET_FLAGS: u32 = 0x26;
 const ETHTOOL_FLAG_LRO: u32 = 1 << 15;
@@ -168,13 +170,58 @@ impl Link {
         Ok(found)
     }
 
-    /// Its speed in Mb/s, if it knows one.
-    pub fn speed_mbps(&self) -> Option<u32> {
-        let words = sys::ethtool(&self.name, &[ETHTOOL_GET_SETTINGS]).ok()?;
+    /// How fast it is, and what it could be; nothing of what it does not know.
+    pub fn modes(&self) -> LinkModes {
+        let Ok(words) = sys::ethtool(&self.name, &[ETHTOOL_GET_SETTINGS]) else {
+            return LinkModes::default();
+        };
+        let byte = |word: usize, at: usize| words[word].to_ne_bytes()[at];
+        let half = |word| u32::from(u16::from_ne_bytes([byte(word, 0), byte(word, 1)]));
         // The speed's low half follows three words, its high half four words later.
-        let speed = (words[3] & 0xffff) | words[7] << 16;
-        (1..u32::MAX).contains(&speed).then_some(speed)
+        let speed = half(3) | half(7) << 16;
+        LinkModes {
+            speed_mbps: (1..u32::MAX).contains(&speed).then_some(speed),
+            half_duplex: byte(3, 2) == 0,
+            fibre: byte(3, 3) == PORT_FIBRE,
+            autoneg: byte(4, 2) == 1,
+            supported: words[1],
+            advertised: words[2],
+            peer: words[8],
+        }
     }
+}
+
+/// How fast an interface is. Modes are bits as in `ADVERTISED_*` of `linux/ethtool.h`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkModes {
+    /// Its speed in Mb/s, if it knows one.
+    pub speed_mbps: Option<u32>,
+    /// Whether only one end sends at a time.
+    pub half_duplex: bool,
+    /// Whether it is of glass.
+    pub fibre: bool,
+    /// Whether it came to its speed by talking with its peer.
+    pub autoneg: bool,
+    /// The modes that it can.
+    pub supported: u32,
+    /// The modes that it advertises.
+    pub advertised: u32,
+    /// The modes that its peer advertises.
+    pub peer: u32,
+}
+
+/// Has the interface `name` advertise other modes.
+///
+/// Errors: as for opening; most interfaces that are no hardware refuse.
+pub fn advertise(name: &str, modes: u32) -> Result<(), OpenError> {
+    check_name(name)?;
+    let set = || {
+        let mut words = sys::ethtool(name, &[ETHTOOL_GET_SETTINGS])?;
+        (words[0], words[2]) = (ETHTOOL_SET_SETTINGS, modes);
+        sys::ethtool(name, &words)
+    };
+    set().map_err(|e| OpenError::new(name, "setting what it advertises", e))?;
+    Ok(())
 }
 
 /// Refuses a name that the kernel has no room for, and the empty one.

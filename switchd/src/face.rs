@@ -7,6 +7,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use bofuss_agent::{ConnId, Face, Switch};
 use bofuss_channel::{Origin, Sender};
 use bofuss_frame::{Capabilities, Frame, Pool};
+use bofuss_oflib::message::port::PortFeatures;
 use bofuss_oflib::message::{ControllerRole, PortDesc};
 use bofuss_oflib::types::QueueId;
 use bofuss_oflib::{Message, PortNo};
@@ -292,6 +293,13 @@ impl Face for PlaneFace {
         self.senders
             .get(&conn)
             .is_none_or(|(sender, _)| sender.has_room())
+    }
+
+    fn advertise(&mut self, port: PortNo, features: PortFeatures) {
+        let slot = self.slots.get(&port);
+        if let Some(Err(error)) = slot.and_then(|slot| slot.port.advertise(features)) {
+            warn!("port {port}: {error}");
+        }
     }
 
     fn set_link(&mut self, port: PortNo, up: bool) {

@@ -9,6 +9,7 @@ mod ctl;
 mod dataplane;
 mod demo;
 mod face;
+mod features;
 mod log;
 mod port;
 mod profile;

@@ -7,20 +7,12 @@ use bofuss_oflib::message::PortDesc;
 use bofuss_oflib::message::port::{PortConfig, PortFeatures, PortState};
 use bofuss_oflib::wire::FixedStr;
 use bofuss_oflib::{Mac, PortNo};
-use bofuss_ports::{AfPacket, AfPacketOptions, Link, OpenError, PcapFile, Port, PortError, Tap};
+use bofuss_ports::{
+    AfPacket, AfPacketOptions, Link, LinkModes, OpenError, PcapFile, Port, PortError, Tap,
+};
 
 use crate::config::{PortKind, PortSpec};
-
-/// Link speeds in Mb/s and what OpenFlow calls them, the slowest first.
-const SPEEDS: &[(u32, PortFeatures)] = &[
-    (10, PortFeatures::FD_10MB),
-    (100, PortFeatures::FD_100MB),
-    (1_000, PortFeatures::FD_1GB),
-    (10_000, PortFeatures::FD_10GB),
-    (40_000, PortFeatures::FD_40GB),
-    (100_000, PortFeatures::FD_100GB),
-    (1_000_000, PortFeatures::FD_1TB),
-];
+use crate::features;
 
 /// A port that works.
 pub struct OpenPort {
@@ -83,6 +75,10 @@ pub fn open(spec: &PortSpec, options: AfPacketOptions) -> Result<OpenPort, OpenE
     })
 }
 
+fn kbps(modes: &LinkModes) -> u32 {
+    modes.speed_mbps.unwrap_or(0).saturating_mul(1000)
+}
+
 fn file_name(path: &Path) -> String {
     path.file_name()
         .map_or_else(String::new, |name| name.to_string_lossy().into_owned())
@@ -111,8 +107,18 @@ impl OpenPort {
 
     /// The rate of its interface in kb/s, 0 if it knows none.
     pub fn interface_kbps(&self) -> u32 {
-        let mbps = self.link.as_ref().and_then(Link::speed_mbps);
-        mbps.unwrap_or(0).saturating_mul(1000)
+        kbps(&self.modes())
+    }
+
+    fn modes(&self) -> LinkModes {
+        self.link.as_ref().map(Link::modes).unwrap_or_default()
+    }
+
+    /// Has its interface, if it has one, advertise other features.
+    pub fn advertise(&self, features: PortFeatures) -> Option<Result<(), OpenError>> {
+        let link = self.link.as_ref()?;
+        let modes = features::to_modes(features, link.modes().supported);
+        Some(bofuss_ports::advertise(&link.name, modes))
     }
 
     /// Notes what the kernel says of its interface.
@@ -139,13 +145,9 @@ impl OpenPort {
             .link
             .as_ref()
             .is_none_or(|link| link.admin_up && link.carrier);
-        let kbps = self.interface_kbps();
-        let speed = SPEEDS
-            .iter()
-            .rev()
-            .find(|(at_least, _)| kbps / 1000 >= *at_least);
-        let features = speed.map_or(PortFeatures(0), |row| row.1 | PortFeatures::COPPER);
-        let kbps = self.rate_kbps.unwrap_or(kbps);
+        let modes = self.modes();
+        let supported = features::supported(&modes);
+        let kbps = self.rate_kbps.unwrap_or(kbps(&modes));
         PortDesc {
             port_no: self.number,
             hw_addr: Mac(self.mac().unwrap_or_default()),
@@ -156,11 +158,12 @@ impl OpenPort {
             } else {
                 PortState::LINK_DOWN
             },
-            curr: features,
-            supported: features,
+            curr: features::current(&modes),
+            advertised: features::of_modes(modes.advertised),
+            supported,
+            peer: features::of_modes(modes.peer),
             curr_speed: kbps,
-            max_speed: kbps,
-            ..PortDesc::default()
+            max_speed: kbps.max(features::fastest_mbps(supported).saturating_mul(1000)),
         }
     }
 }

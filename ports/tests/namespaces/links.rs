@@ -1,7 +1,7 @@
 //! What interfaces are and become: refusals with their words, and the monitor's events.
 
 use bofuss_ports::{
-    AfPacket, AfPacketOptions, Link, LinkEvent, LinkMonitor, OpenError, Tap, set_link,
+    AfPacket, AfPacketOptions, Link, LinkEvent, LinkMonitor, OpenError, Tap, advertise, set_link,
 };
 
 use crate::common::{in_namespace, ip, open, until, veth};
@@ -12,6 +12,20 @@ fn refusal(name: &str) -> String {
         Ok(_) => panic!("'{name}' is opened"),
         Err(error) => error.to_string(),
     }
+}
+
+#[test]
+fn what_an_interface_advertises_can_be_set_where_it_has_a_say() {
+    in_namespace(|| {
+        let _tap = Tap::open("tap0", true).expect("the device is there");
+        let modes = || Link::by_name("tap0").expect("it is there").modes();
+        assert_eq!(modes().advertised, 0);
+        advertise("tap0", 0x2a).expect("a TAP takes anything");
+        assert_eq!(modes().advertised, 0x2a);
+        veth("s1", "s2");
+        let error = advertise("s1", 0x2a).expect_err("a veth has nothing to advertise");
+        assert!(error.to_string().contains("advertises"), "{error}");
+    });
 }
 
 #[test]
@@ -84,7 +98,7 @@ fn a_link_tells_its_facts() {
         let link = Link::by_name("s1").expect("it is there");
         assert_eq!((link.mtu_bytes, link.mac), (9216, [2, 0, 0, 0, 0, 7]));
         assert!(link.admin_up && link.ethernet && link.master.is_none());
-        assert_eq!(link.speed_mbps(), Some(10_000));
+        assert_eq!(link.modes().speed_mbps, Some(10_000));
         assert_eq!(open("s1").link().index, link.index);
         set_link("s2", false).expect("it is there");
         until("the other end notices", || {

@@ -1,0 +1,134 @@
+//! The features of ports, as OpenFlow has them, of what the system says of interfaces.
+
+use bofuss_oflib::message::port::PortFeatures as Features;
+use bofuss_ports::LinkModes;
+
+/// Speeds in Mb/s, and what OpenFlow calls them at full and at half duplex; the slowest first.
+const SPEEDS: &[(u32, Features, Features)] = &[
+    (10, Features::FD_10MB, Features::HD_10MB),
+    (100, Features::FD_100MB, Features::HD_100MB),
+    (1_000, Features::FD_1GB, Features::HD_1GB),
+    (10_000, Features::FD_10GB, Features::OTHER),
+    (40_000, Features::FD_40GB, Features::OTHER),
+    (100_000, Features::FD_100GB, Features::OTHER),
+    (1_000_000, Features::FD_1TB, Features::OTHER),
+];
+
+/// The system's modes (bits of `ADVERTISED_*`), by what OpenFlow calls them. It has no more than 32
+/// of them here: the faster ones show as a current speed only.
+const MODES: &[(u32, Features)] = &[
+    (1 << 0, Features::HD_10MB),
+    (1 << 1, Features::FD_10MB),
+    (1 << 2, Features::HD_100MB),
+    (1 << 3, Features::FD_100MB),
+    (1 << 4, Features::HD_1GB),
+    (1 << 5 | 1 << 17, Features::FD_1GB),
+    (1 << 6, Features::AUTONEG),
+    (1 << 7, Features::COPPER),
+    (1 << 10, Features::FIBER),
+    (1 << 12 | 1 << 18 | 1 << 19 | 1 << 20, Features::FD_10GB),
+    (1 << 13, Features::PAUSE),
+    (1 << 14, Features::PAUSE_ASYM),
+    (1 << 15 | 1 << 21 | 1 << 22 | 0xf << 27, Features::OTHER),
+    (0xf << 23, Features::FD_40GB),
+];
+
+/// What modes are.
+pub fn of_modes(modes: u32) -> Features {
+    let rows = MODES.iter().filter(|(bits, _)| modes & bits != 0);
+    rows.fold(Features(0), |all, row| all | row.1)
+}
+
+/// The modes among `supported` ones that are such features.
+pub fn to_modes(features: Features, supported: u32) -> u32 {
+    let rows = MODES.iter().filter(|(_, feature)| features.has(*feature));
+    rows.fold(0, |all, row| all | row.0) & supported
+}
+
+/// What an interface is now.
+pub fn current(modes: &LinkModes) -> Features {
+    let Some(mbps) = modes.speed_mbps else {
+        return Features(0);
+    };
+    let row = SPEEDS.iter().rfind(|(at_least, ..)| mbps >= *at_least);
+    let speed = row.map_or(
+        Features::OTHER,
+        |&(_, full, half)| {
+            if modes.half_duplex { half } else { full }
+        },
+    );
+    let medium = match modes.fibre {
+        true => Features::FIBER,
+        false => Features::COPPER,
+    };
+    let autoneg = Features(if modes.autoneg {
+        Features::AUTONEG.0
+    } else {
+        0
+    });
+    speed | medium | autoneg
+}
+
+/// What an interface can be: what it is, if it does not say.
+pub fn supported(modes: &LinkModes) -> Features {
+    match of_modes(modes.supported) {
+        Features(0) => current(modes),
+        said => said,
+    }
+}
+
+/// The fastest of these, in Mb/s; 0 if none is a speed.
+pub fn fastest_mbps(features: Features) -> u32 {
+    let has = |(_, full, half): &&(u32, Features, Features)| {
+        features.has(*full) || *half != Features::OTHER && features.has(*half)
+    };
+    SPEEDS.iter().rfind(has).map_or(0, |row| row.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modes_and_features_say_the_same() {
+        // A gigabit adapter: all speeds, negotiated over copper, with pause.
+        let modes = 0x20ff;
+        let features = of_modes(modes);
+        assert!(features.has(Features::FD_1GB | Features::AUTONEG | Features::PAUSE));
+        assert!(!features.has(Features::FIBER) && !features.has(Features::FD_10GB));
+        assert_eq!(to_modes(features, modes), modes);
+        assert_eq!(
+            to_modes(Features::FD_10MB | Features::FD_10GB, modes),
+            1 << 1
+        );
+        assert_eq!(fastest_mbps(features), 1_000);
+        assert_eq!(of_modes(u32::MAX).0 & Features::FD_100GB.0, 0);
+    }
+
+    #[test]
+    fn an_interface_is_what_it_says_or_at_least_what_it_is() {
+        let veth = LinkModes {
+            speed_mbps: Some(10_000),
+            ..LinkModes::default()
+        };
+        let now = Features::FD_10GB | Features::COPPER;
+        assert_eq!((current(&veth), supported(&veth)), (now, now));
+        let slow = LinkModes {
+            speed_mbps: Some(100),
+            half_duplex: true,
+            fibre: true,
+            autoneg: true,
+            supported: 0xff,
+            ..LinkModes::default()
+        };
+        let now = Features::HD_100MB | Features::FIBER | Features::AUTONEG;
+        assert_eq!(current(&slow), now);
+        assert_eq!(fastest_mbps(supported(&slow)), 1_000);
+        let unknown = LinkModes::default();
+        assert_eq!(
+            (current(&unknown), supported(&unknown)),
+            (Features(0), Features(0))
+        );
+        assert_eq!(fastest_mbps(Features(0)), 0);
+    }
+}
