@@ -1,21 +1,39 @@
-//! Long replies, made in slices: flow statistics and their sums.
+//! Long replies, made in slices: flow statistics and their sums, groups, meters.
 
 use alloc::vec::Vec;
+use core::ops::RangeInclusive;
 
 use bofuss_datapath::{Cursor, Datapath, Entry, Filter, Time};
-use bofuss_oflib::Message;
+use bofuss_oflib::error::MeterModFailed;
 use bofuss_oflib::message::multipart::flow::FlowEntry;
 use bofuss_oflib::message::multipart::{
-    AggregateStats, FlowStats, FlowStatsRequest, MultipartReply, ReplyBody,
+    AggregateStats, FlowStats, FlowStatsRequest, MultipartReply, ReplyBody, RequestBody,
 };
-use bofuss_oflib::types::TableId;
+use bofuss_oflib::types::{GroupId, MeterId, TableId};
+use bofuss_oflib::{ErrorCode, Message};
 
 use crate::connection::{ConnId, Connection};
 use crate::switch::Face;
 
+/// Groups or meters of one slice.
+const LISTED_PER_SLICE: usize = 32;
+
 /// A reply in the making.
 pub(crate) struct Dump {
     xid: u32,
+    what: What,
+}
+
+/// What a reply is made of.
+enum What {
+    /// Flow entries.
+    Entries(Entries),
+    /// Groups or meters: what was asked, and the numbers that are still to be looked at.
+    List(RequestBody, RangeInclusive<u32>),
+}
+
+/// A walk over flow entries.
+struct Entries {
     filter: Filter,
     cursor: Cursor,
     /// The sums, if these are asked for and not the entries.
@@ -23,22 +41,37 @@ pub(crate) struct Dump {
 }
 
 impl Dump {
-    /// The entries that a FLOW request asks for.
-    pub(crate) fn flows(xid: u32, request: &FlowStatsRequest) -> Self {
-        Self {
-            xid,
+    /// The entries that a FLOW or AGGREGATE request asks for, or their sums.
+    pub(crate) fn flows(xid: u32, request: &FlowStatsRequest, sums: bool) -> Self {
+        let entries = Entries {
             filter: Filter::from(request),
             cursor: Cursor::new(request.table_id),
-            sums: None,
-        }
+            sums: sums.then(AggregateStats::default),
+        };
+        let what = What::Entries(entries);
+        Self { xid, what }
     }
 
-    /// The sums that an AGGREGATE request asks for.
-    pub(crate) fn aggregate(xid: u32, request: &FlowStatsRequest) -> Self {
-        Self {
-            sums: Some(AggregateStats::default()),
-            ..Self::flows(xid, request)
-        }
+    /// The groups or meters that a request asks for.
+    ///
+    /// Errors: METER_MOD_FAILED/UNKNOWN_METER.
+    pub(crate) fn list(
+        xid: u32,
+        request: RequestBody,
+        datapath: &Datapath,
+    ) -> Result<Self, ErrorCode> {
+        let ids = match &request {
+            RequestBody::Group(r) if r.group_id != GroupId::ALL => r.group_id.0..=r.group_id.0,
+            RequestBody::Meter(r) | RequestBody::MeterConfig(r) if r.meter_id != MeterId::ALL => {
+                if !datapath.has_meter(r.meter_id) {
+                    return Err(MeterModFailed::UNKNOWN_METER);
+                }
+                r.meter_id.0..=r.meter_id.0
+            }
+            _ => 0..=u32::MAX,
+        };
+        let what = What::List(request, ids);
+        Ok(Self { xid, what })
     }
 }
 
@@ -55,34 +88,85 @@ impl Connection {
             return;
         };
         datapath.settle();
-        let mut entries = Vec::new();
-        let mut sums = dump.sums.take();
-        let filter = &dump.filter;
-        let last = dump
-            .cursor
-            .slice(datapath.tables(), |table, entry| match &mut sums {
-                _ if !filter.selects(entry) => {}
-                Some(sums) => {
-                    sums.packet_count = sums.packet_count.saturating_add(entry.packets);
-                    sums.byte_count = sums.byte_count.saturating_add(entry.bytes);
-                    sums.flow_count += 1;
-                }
-                None => entries.push(flow_stats(datapath, now, table, entry)),
-            });
-        let body = match sums {
-            Some(sums) if last => Some(ReplyBody::Aggregate(sums)),
-            None if last || !entries.is_empty() => Some(ReplyBody::Flow(entries)),
-            Some(_) | None => None,
+        let (last, body) = match &mut dump.what {
+            What::Entries(entries) => entries.slice(now, datapath),
+            What::List(request, ids) => list(now, datapath, request, ids),
         };
         if let Some(body) = body {
             let reply = MultipartReply { more: !last, body };
             face.send(id, dump.xid, Message::MultipartReply(reply));
         }
         if !last {
-            dump.sums = sums;
             self.dump = Some(dump);
         }
     }
+}
+
+/// A slice of a reply: whether it is the last, and its body if there is one.
+type Slice = (bool, Option<ReplyBody>);
+
+impl Entries {
+    fn slice(&mut self, now: Time, datapath: &Datapath) -> Slice {
+        let Self {
+            filter,
+            cursor,
+            sums,
+        } = self;
+        let mut entries = Vec::new();
+        let last = cursor.slice(datapath.tables(), |table, entry| match sums {
+            _ if !filter.selects(entry) => {}
+            Some(sums) => {
+                sums.packet_count = sums.packet_count.saturating_add(entry.packets);
+                sums.byte_count = sums.byte_count.saturating_add(entry.bytes);
+                sums.flow_count += 1;
+            }
+            None => entries.push(flow_stats(datapath, now, table, entry)),
+        });
+        let body = match *sums {
+            Some(sums) => last.then_some(ReplyBody::Aggregate(sums)),
+            None if last || !entries.is_empty() => Some(ReplyBody::Flow(entries)),
+            None => None,
+        };
+        (last, body)
+    }
+}
+
+/// Lists the next groups or meters.
+fn list(
+    now: Time,
+    datapath: &Datapath,
+    request: &RequestBody,
+    ids: &mut RangeInclusive<u32>,
+) -> Slice {
+    let most = LISTED_PER_SLICE;
+    let groups = GroupId(*ids.start())..=GroupId(*ids.end());
+    let meters = MeterId(*ids.start())..=MeterId(*ids.end());
+    let (count, next, body) = match request {
+        RequestBody::Group(_) => {
+            let list: Vec<_> = datapath.group_stats(now, groups).take(most).collect();
+            let next = list.last().map(|group| group.0.group_id.0);
+            (list.len(), next, ReplyBody::Group(list))
+        }
+        RequestBody::GroupDesc(_) => {
+            let list: Vec<_> = datapath.group_descs(groups).take(most).collect();
+            let next = list.last().map(|group| group.group_id.0);
+            (list.len(), next, ReplyBody::GroupDesc(list))
+        }
+        RequestBody::Meter(_) => {
+            let list: Vec<_> = datapath.meter_stats(now, meters).take(most).collect();
+            let next = list.last().map(|meter| meter.meter_id.0);
+            (list.len(), next, ReplyBody::Meter(list))
+        }
+        _ => {
+            let list: Vec<_> = datapath.meter_configs(meters).take(most).collect();
+            let next = list.last().map(|meter| meter.meter_id.0);
+            (list.len(), next, ReplyBody::MeterConfig(list))
+        }
+    };
+    if let Some(id) = next.filter(|id| id < ids.end()) {
+        *ids = id + 1..=*ids.end();
+    }
+    (count < most || next == Some(*ids.end()), Some(body))
 }
 
 fn flow_stats(datapath: &Datapath, now: Time, table_id: TableId, entry: &Entry) -> FlowStats {

@@ -28,30 +28,26 @@ impl Switch {
             RequestBody::Desc(_) => ReplyBody::Desc(self.identity.desc.clone()),
             RequestBody::Flow(request) => {
                 self.check_table(request.table_id)?;
-                return self.start(now, conn, Dump::flows(xid, &request), face);
+                return self.start(now, conn, Dump::flows(xid, &request, false), face);
             }
             RequestBody::Aggregate(request) => {
                 self.check_table(request.table_id)?;
-                return self.start(now, conn, Dump::aggregate(xid, &request), face);
+                return self.start(now, conn, Dump::flows(xid, &request, true), face);
             }
             RequestBody::Table(_) => ReplyBody::Table(self.table_stats()),
             RequestBody::PortStats(request) => {
                 ReplyBody::PortStats(self.port_stats(now, request.port_no)?)
             }
             RequestBody::Queue(request) => ReplyBody::Queue(self.queue_stats(now, &request)?),
-            RequestBody::Group(request) => {
-                let wanted = request.group_id;
-                ReplyBody::Group(self.datapath.group_stats(now, wanted))
+            RequestBody::Group(_)
+            | RequestBody::GroupDesc(_)
+            | RequestBody::Meter(_)
+            | RequestBody::MeterConfig(_) => {
+                let dump = Dump::list(xid, request, &self.datapath)?;
+                return self.start(now, conn, dump, face);
             }
-            RequestBody::GroupDesc(_) => ReplyBody::GroupDesc(self.datapath.group_descs()),
             RequestBody::GroupFeatures(_) => {
                 ReplyBody::GroupFeatures(self.datapath.group_features())
-            }
-            RequestBody::Meter(request) => {
-                ReplyBody::Meter(self.datapath.meter_stats(now, request.meter_id)?)
-            }
-            RequestBody::MeterConfig(request) => {
-                ReplyBody::MeterConfig(self.datapath.meter_configs(request.meter_id)?)
             }
             RequestBody::MeterFeatures(_) => {
                 ReplyBody::MeterFeatures(self.datapath.meter_features())

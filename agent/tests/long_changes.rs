@@ -1,11 +1,12 @@
-//! Changes of many entries go on in slices: packets pass between them, messages wait.
+//! Changes of many entries, and long lists, go on in slices: packets pass meanwhile, messages wait.
 #![allow(clippy::unwrap_used)]
 
 mod common;
 
 use bofuss_agent::FailMode;
 use bofuss_oflib::message::{Empty, FlowModCommand as C};
-use bofuss_oflib::text::parse_meter;
+use bofuss_oflib::text::{parse_group, parse_meter};
+use bofuss_oflib::types::{GroupId, MeterId};
 use bofuss_oflib::{Mac, Message};
 use bofuss_packet::craft;
 use common::{CONN, Lab};
@@ -93,6 +94,56 @@ fn the_entries_of_a_deleted_meter_go_in_slices() {
     lab.message(meter(MeterModCommand::DELETE));
     assert!(finish(&mut lab) > 5);
     assert_eq!(left(&lab), 0);
+}
+
+#[test]
+fn groups_and_meters_are_listed_in_parts_each_once() {
+    use bofuss_oflib::message::group_mod::GroupModCommand;
+    use bofuss_oflib::message::meter_mod::MeterModCommand;
+    use bofuss_oflib::message::multipart::{GroupRequest, MeterRequest, ReplyBody, RequestBody};
+    const COUNT: u32 = 300;
+    let mut lab = Lab::new(10, FailMode::Secure);
+    for id in 1..=COUNT {
+        let text = format!("group_id={id},type=all,bucket=output:2");
+        let group = parse_group(&text, GroupModCommand::ADD, &lab.catalogue).unwrap();
+        lab.message(Message::GroupMod(group));
+        let text = format!("meter={id},pktps,bands=type=drop,rate=1000");
+        lab.message(Message::MeterMod(
+            parse_meter(&text, MeterModCommand::ADD).unwrap(),
+        ));
+    }
+    let groups = GroupRequest {
+        group_id: GroupId::ALL,
+    };
+    let meters = MeterRequest {
+        meter_id: MeterId::ALL,
+    };
+    for request in [
+        RequestBody::Group(groups),
+        RequestBody::GroupDesc(Empty),
+        RequestBody::Meter(meters.clone()),
+        RequestBody::MeterConfig(meters),
+    ] {
+        lab.message(Message::MultipartRequest(request.into()));
+        lab.work();
+        let parts = lab.face.messages.len();
+        assert!(parts > 5, "{parts} parts");
+        let mut ids: Vec<u32> = Vec::new();
+        for (i, message) in lab.face.messages.drain(..).enumerate() {
+            let Message::MultipartReply(reply) = message else {
+                panic!("{message:?}")
+            };
+            assert_eq!(reply.more, i + 1 < parts);
+            match reply.body {
+                ReplyBody::Group(list) => ids.extend(list.iter().map(|g| g.0.group_id.0)),
+                ReplyBody::GroupDesc(list) => ids.extend(list.iter().map(|g| g.group_id.0)),
+                ReplyBody::Meter(list) => ids.extend(list.iter().map(|m| m.meter_id.0)),
+                ReplyBody::MeterConfig(list) => ids.extend(list.iter().map(|m| m.meter_id.0)),
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(ids, (1..=COUNT).collect::<Vec<_>>());
+    }
 }
 
 #[test]

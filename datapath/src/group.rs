@@ -2,6 +2,7 @@
 //! Spec: OpenFlow 1.3.5 sections 5.6, 6.5 and 7.3.4.2.
 
 use alloc::{collections::BTreeSet, rc::Rc, vec, vec::Vec};
+use core::ops::RangeInclusive;
 
 use bofuss_oflib::action::ACTIONS;
 use bofuss_oflib::error::{BadAction, GroupModFailed};
@@ -340,9 +341,13 @@ impl Datapath {
         self.refresh_groups(ids);
     }
 
-    /// The statistics of a group, or of ALL.
-    pub fn group_stats(&self, now: Time, wanted: GroupId) -> Vec<GroupStats> {
-        let stats = |(id, group): (&GroupId, &Group)| {
+    /// The statistics of the groups with these numbers.
+    pub fn group_stats(
+        &self,
+        now: Time,
+        ids: RangeInclusive<GroupId>,
+    ) -> impl Iterator<Item = GroupStats> {
+        let stats = move |(id, group): (&GroupId, &Group)| {
             let (duration_sec, duration_nsec) = now.duration(group.created);
             GroupStats(GroupCounters {
                 group_id: *id,
@@ -354,19 +359,17 @@ impl Datapath {
                 bucket_stats: group.bucket_counters.clone(),
             })
         };
-        let groups = self.groups.iter();
-        let wanted = groups.filter(|(id, _)| wanted == GroupId::ALL || **id == wanted);
-        wanted.map(stats).collect()
+        self.groups.range(ids).map(stats)
     }
 
-    /// All groups as they were made.
-    pub fn group_descs(&self) -> Vec<GroupDesc> {
+    /// The groups with these numbers, as they were made.
+    pub fn group_descs(&self, ids: RangeInclusive<GroupId>) -> impl Iterator<Item = GroupDesc> {
         let desc = |(id, group): (&GroupId, &Group)| GroupDesc {
             ty: group.ty,
             group_id: *id,
             buckets: group.plans.iter().map(|p| p.bucket.clone()).collect(),
         };
-        self.groups.iter().map(desc).collect()
+        self.groups.range(ids).map(desc)
     }
 
     /// What groups can do: all four types, with every action.

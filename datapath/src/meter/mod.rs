@@ -3,6 +3,7 @@
 
 use alloc::vec::Vec;
 use core::cmp::Reverse;
+use core::ops::RangeInclusive;
 
 use bofuss_oflib::ErrorCode;
 use bofuss_oflib::error::MeterModFailed;
@@ -217,33 +218,32 @@ impl Datapath {
         Ok(())
     }
 
-    /// A meter, or ALL. Errors: METER_MOD_FAILED/UNKNOWN_METER.
-    fn chosen_meters(&self, wanted: MeterId) -> Result<impl Iterator<Item = &Meter>, ErrorCode> {
-        let chosen = match wanted {
-            MeterId::ALL => MeterId(0)..=MeterId::ALL,
-            id if self.meters.contains_key(&id) => id..=id,
-            _ => return Err(MeterModFailed::UNKNOWN_METER),
-        };
-        Ok(self.meters.range(chosen).map(|(_, meter)| meter))
+    /// Whether a meter exists.
+    pub fn has_meter(&self, id: MeterId) -> bool {
+        self.meters.contains_key(&id)
     }
 
-    /// The statistics of a meter, or of ALL. Errors: METER_MOD_FAILED/UNKNOWN_METER.
-    pub fn meter_stats(&self, now: Time, wanted: MeterId) -> Result<Vec<MeterStats>, ErrorCode> {
-        let stats = |meter: &Meter| {
+    /// The statistics of the meters with these numbers.
+    pub fn meter_stats(
+        &self,
+        now: Time,
+        ids: RangeInclusive<MeterId>,
+    ) -> impl Iterator<Item = MeterStats> {
+        self.meters.range(ids).map(move |(_, meter)| {
             let (duration_sec, duration_nsec) = now.duration(meter.created);
             MeterStats {
                 duration_sec,
                 duration_nsec,
                 ..meter.stats.clone()
             }
-        };
-        Ok(self.chosen_meters(wanted)?.map(stats).collect())
+        })
     }
 
-    /// A meter as it was made, or ALL. Errors: METER_MOD_FAILED/UNKNOWN_METER.
-    pub fn meter_configs(&self, wanted: MeterId) -> Result<Vec<MeterConfig>, ErrorCode> {
-        let meters = self.chosen_meters(wanted)?;
-        Ok(meters.map(|meter| meter.config.clone()).collect())
+    /// The meters with these numbers, as they were made.
+    pub fn meter_configs(&self, ids: RangeInclusive<MeterId>) -> impl Iterator<Item = MeterConfig> {
+        self.meters
+            .range(ids)
+            .map(|(_, meter)| meter.config.clone())
     }
 
     /// What meters can do.
