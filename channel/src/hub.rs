@@ -83,6 +83,14 @@ impl Hub {
         }
     }
 
+    /// A hub with other settings that reports to the same queue, and names its connections apart.
+    pub fn with(&self, settings: Settings) -> Self {
+        Self {
+            settings: Arc::new(settings),
+            ..self.clone()
+        }
+    }
+
     /// Connects to `address`, and again whenever the connection fails or ends.
     pub fn connect(&self, address: ActiveAddress) -> Target {
         let origin = Origin::Active(address.clone());

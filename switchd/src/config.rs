@@ -12,6 +12,7 @@ use std::time::Duration;
 use bofuss_agent::FailMode;
 use bofuss_channel::{ActiveAddress, Auxiliary, MAX_AUXILIARIES, PassiveAddress, Tls, TlsFiles};
 use bofuss_datapath::{Algorithm, Engine};
+use bofuss_oflib::message::multipart::Desc;
 use bofuss_oflib::types::GroupId;
 use bofuss_ports::AfPacketOptions;
 use serde::{Deserialize, Serialize};
@@ -134,6 +135,8 @@ pub struct Config {
     pub name: String,
     /// Its datapath id; from the first port if `None`.
     pub datapath_id: Option<u64>,
+    /// How it describes itself.
+    pub desc: Desc,
     /// Its ports.
     pub ports: Vec<PortSpec>,
     /// Their queues.
@@ -256,6 +259,7 @@ impl Options {
         let queues = self.queues.iter().map(|text| queue(text, &mut ports));
         let queues = queues.collect::<Result<_, _>>()?;
         Ok(Config {
+            desc: description(&name),
             name,
             datapath_id: self.dpid.as_deref().map(datapath_id).transpose()?,
             queues,
@@ -272,6 +276,32 @@ impl Options {
             take_over: self.take_over,
             pad_runts: !self.no_pad,
         })
+    }
+}
+
+/// Options in one line, as a program tells them to another.
+pub fn to_line(options: &Options) -> String {
+    let table = toml::Value::try_from(options);
+    table
+        .expect("options are strings, numbers, booleans and lists of these")
+        .to_string()
+}
+
+/// Reads such a line. Errors: what is wrong in it.
+pub fn from_line(line: &str) -> Result<Options, String> {
+    let table: toml::Value =
+        toml::from_str(&format!("line = {line}")).map_err(|e| e.to_string())?;
+    let options = table.get("line").cloned().unwrap_or(table);
+    options.try_into().map_err(|error| error.to_string())
+}
+
+fn description(name: &str) -> Desc {
+    Desc {
+        mfr_desc: "bofuss".into(),
+        hw_desc: "user space".into(),
+        sw_desc: env!("CARGO_PKG_VERSION").into(),
+        serial_num: "none".into(),
+        dp_desc: name.into(),
     }
 }
 

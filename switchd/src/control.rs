@@ -25,6 +25,10 @@ const SOCKET_MODE: u32 = 0o600;
 /// The wait after a peer could not be accepted, which is for want of descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
+/// The command whose connection lasts; its end is another, which nobody can type.
+const ATTACH: &str = "attach";
+const DETACH: &str = "detach";
+
 /// Commands: name, argument, what it does.
 pub const COMMANDS: &[(&str, &str, &str)] = &[
     ("list", "", "these commands"),
@@ -57,6 +61,11 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
         "reload",
         "",
         "read the configuration file again and become what it says",
+    ),
+    (
+        ATTACH,
+        "OPTIONS",
+        "have these controllers and listeners too while the connection lasts, for ofprotocol",
     ),
     ("shutdown", "", "end the switch"),
 ];
@@ -135,27 +144,41 @@ async fn serve(stream: UnixStream, requests: mpsc::Sender<Request>) -> io::Resul
     let mut line = Vec::new();
     let mut limited = (&mut stream).take(MAX_COMMAND_BYTES);
     timeout(PEER_PATIENCE, limited.read_until(b'\n', &mut line)).await??;
-    let answer = match parse(&line) {
-        Ok((name, argument)) => {
-            let (reply, answered) = oneshot::channel();
-            let request = Request {
-                name,
-                argument,
-                reply,
-            };
-            let _ = requests.send(request).await;
-            answered
-                .await
-                .unwrap_or_else(|_| Err("the switch is ending".into()))
-        }
-        Err(error) => Err(error),
+    let (name, answer) = match parse(&line) {
+        Ok((name, argument)) => (name, ask(&requests, name, argument).await),
+        Err(error) => ("", Err(error)),
     };
+    let lasts = name == ATTACH && answer.is_ok();
     let text = match answer {
         Ok(text) => format!("ok\n{text}"),
         Err(error) => format!("error {error}\n"),
     };
-    timeout(PEER_PATIENCE, stream.write_all(text.as_bytes())).await??;
+    let written = timeout(PEER_PATIENCE, stream.write_all(text.as_bytes())).await;
+    if lasts {
+        // The peer says nothing more, and its end is told however it comes.
+        let _ = stream.read_u8().await;
+        let _ = ask(&requests, DETACH, String::new()).await;
+    }
+    written??;
     stream.shutdown().await
+}
+
+/// Has a command done.
+async fn ask(
+    requests: &mpsc::Sender<Request>,
+    name: &'static str,
+    argument: String,
+) -> Result<String, String> {
+    let (reply, answered) = oneshot::channel();
+    let request = Request {
+        name,
+        argument,
+        reply,
+    };
+    let _ = requests.send(request).await;
+    answered
+        .await
+        .unwrap_or_else(|_| Err("the switch is ending".into()))
 }
 
 /// Takes a line apart: a command of the list, and its argument.

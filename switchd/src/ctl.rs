@@ -32,7 +32,7 @@ pub fn ask(name: Option<&str>, words: &[String]) -> Result<String, String> {
 }
 
 /// The control socket of the switch `name`, or of the only one.
-fn find(name: Option<&str>) -> Result<PathBuf, String> {
+pub fn find(name: Option<&str>) -> Result<PathBuf, String> {
     let directories = rundir::candidates().into_iter();
     let entries = directories
         .filter_map(|d| std::fs::read_dir(d).ok())

@@ -10,6 +10,7 @@ mod dataplane;
 mod demo;
 mod face;
 mod features;
+mod front;
 mod log;
 mod port;
 mod profile;
@@ -17,6 +18,7 @@ mod reload;
 mod run;
 mod rundir;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -57,19 +59,29 @@ enum Command {
     },
 }
 
+/// The programs of BOFUSS are this one under other names.
 fn main() -> ExitCode {
+    let first = std::env::args_os().next().unwrap_or_default();
+    match Path::new(&first).file_name().and_then(|name| name.to_str()) {
+        Some("ofdatapath") => front::ofdatapath::main(),
+        Some("ofprotocol") => front::ofprotocol::main(),
+        Some(_) | None => bofuss(),
+    }
+}
+
+fn bofuss() -> ExitCode {
     let cli = Cli::parse();
     let level = cli.log.as_deref().unwrap_or(match cli.command {
         Command::Run(_) => "info",
         Command::Demo(_) | Command::Ctl { .. } | Command::Reload { .. } => "warn",
     });
     if let Err(error) = log::start(level) {
-        return usage(&error);
+        return usage("bofuss", &error);
     }
     let result = match cli.command {
         Command::Run(options) => match reload::Source::read(*options) {
             Ok((source, config)) => with_runtime(serve(source, config)),
-            Err(error) => return usage(&error),
+            Err(error) => return usage("bofuss", &error),
         },
         Command::Demo(options) => with_runtime(demo::demo(options, stopped())),
         Command::Ctl { name, words } => ctl::ask(Some(&name), &words).map(|text| print!("{text}")),
@@ -108,8 +120,8 @@ fn check_limits() -> Result<(), String> {
     }
 }
 
-fn usage(error: &str) -> ExitCode {
-    eprintln!("bofuss: {error}");
+fn usage(program: &str, error: &str) -> ExitCode {
+    eprintln!("{program}: {error}");
     ExitCode::from(2)
 }
 

@@ -1,18 +1,19 @@
 //! Starts a switch and has it obey: ports, listeners, the control loop, the end.
 
+mod attach;
+
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use bofuss_agent::{Identity, Switch};
+use bofuss_agent::{FailMode, Identity, Switch};
 use bofuss_channel::{
     ActiveAddress, Endpoint, Event, Hub, Listener, PassiveAddress, Settings, Target,
 };
 use bofuss_datapath::{Datapath, Time};
 use bofuss_frame::Pool;
-use bofuss_oflib::message::multipart::Desc;
 use bofuss_ports::LinkMonitor;
 use rustix::event::{EventfdFlags, eventfd};
 use tokio::signal::unix::{SignalKind, signal};
@@ -24,6 +25,8 @@ use crate::dataplane::{Answer, Command, Input, POOL_BYTES, Parts, Plane, What};
 use crate::port::{self, OpenPort};
 use crate::reload::Source;
 use crate::{control, log, rundir};
+
+use attach::Attached;
 
 /// Events that wait for the data-plane thread at most.
 const EVENT_QUEUE: usize = 256;
@@ -72,6 +75,9 @@ pub struct Running {
     hub: Hub,
     /// What can be read again.
     source: Option<Source>,
+    /// Controllers and fail mode without what is attached.
+    base: (Vec<ActiveAddress>, FailMode),
+    attached: Option<Attached>,
     targets: Vec<(ActiveAddress, Target)>,
     listeners: Vec<(PassiveAddress, Listener)>,
     commands: mpsc::Receiver<control::Request>,
@@ -131,6 +137,8 @@ impl Running {
             "memory" => self.queue.ask(What::Memory).await,
             "log" => log::set(&argument).map(|()| String::new()),
             "reload" => self.reload().await,
+            "attach" => self.attach(&argument).await,
+            "detach" => self.detach().await,
             "shutdown" => Ok(String::new()),
             other => Err(format!("there is no command '{other}' ('list' shows them)")),
         }
@@ -152,7 +160,7 @@ impl Running {
             .source
             .as_ref()
             .ok_or("there is no configuration file")?;
-        let (source, config) = source.read_again()?;
+        let (source, mut config) = source.read_again()?;
         let mut listeners = Vec::new();
         for address in &config.listen {
             if !self.listeners.iter().any(|(old, _)| old == address) {
@@ -160,7 +168,13 @@ impl Running {
             }
         }
         let (controllers, listen) = (config.controllers.clone(), config.listen.clone());
+        let base = (config.controllers.clone(), config.fail_mode);
+        if let Some(attached) = &self.attached {
+            config.controllers.extend(attached.controllers.clone());
+            config.fail_mode = attached.fail_mode;
+        }
         let answer = self.queue.ask(What::Become(Box::new(config))).await?;
+        self.base = base;
         self.listeners.retain(|(old, _)| listen.contains(old));
         self.listeners.append(&mut listeners);
         self.targets.retain(|(old, _)| controllers.contains(old));
@@ -205,13 +219,8 @@ pub async fn start(
     let datapath_id = started
         .await
         .map_err(|_| "the data-plane thread died".to_string())??;
-    let mut settings = Settings::new(Arc::new(bofuss_ext::catalogue()));
-    settings.probe_interval = config.probe_interval;
-    settings.max_backoff = config.max_backoff;
-    settings.tls = config.tls;
-    settings.auxiliaries = config.auxiliaries;
     let queue = Queue { to, wake };
-    let hub = Hub::new(settings, forward(queue.clone()));
+    let hub = Hub::new(settings(&config), forward(queue.clone()));
     let own = PassiveAddress(Endpoint::Unix(socket.clone()));
     let (_, own) = listen(&hub, &own, Some(SOCKET_MODE)).await?;
     let (requests, commands) = mpsc::channel(1);
@@ -222,6 +231,7 @@ pub async fn start(
     for address in &config.listen {
         listeners.push(listen(&hub, address, None).await?);
     }
+    let base = (config.controllers.clone(), config.fail_mode);
     let connect = |address: ActiveAddress| (address.clone(), hub.connect(address));
     let targets = config.controllers.into_iter().map(connect).collect();
     info!(
@@ -242,12 +252,24 @@ pub async fn start(
         queue,
         hub,
         source,
+        base,
+        attached: None,
         targets,
         listeners,
         commands,
         _own: own,
         _control: control,
     })
+}
+
+/// What the connections of `config` have in common.
+fn settings(config: &Config) -> Settings {
+    let mut settings = Settings::new(Arc::new(bofuss_ext::catalogue()));
+    settings.probe_interval = config.probe_interval;
+    settings.max_backoff = config.max_backoff;
+    settings.tls.clone_from(&config.tls);
+    settings.auxiliaries.clone_from(&config.auxiliaries);
+    settings
 }
 
 /// Listens at an address. Errors: why that cannot be.
@@ -305,7 +327,7 @@ fn build(
         .for_each(|hook| datapath.add_hook(hook));
     let identity = Identity {
         datapath_id,
-        desc: description(&config),
+        desc: config.desc.clone(),
     };
     let switch = Switch::new(Time(0), datapath, identity, config.fail_mode);
     let parts = Parts {
@@ -319,14 +341,4 @@ fn build(
     };
     let plane = Plane::new(parts)?;
     Ok((plane, datapath_id))
-}
-
-fn description(config: &Config) -> Desc {
-    Desc {
-        mfr_desc: "bofuss".into(),
-        hw_desc: "user space".into(),
-        sw_desc: env!("CARGO_PKG_VERSION").into(),
-        serial_num: "none".into(),
-        dp_desc: config.name.as_str().into(),
-    }
 }

@@ -27,10 +27,17 @@ pub fn candidates() -> Vec<PathBuf> {
 ///
 /// Errors: that of the last directory tried.
 pub fn socket(name: &str) -> io::Result<PathBuf> {
+    Ok(directory()?.join(format!("{name}.sock")))
+}
+
+/// Makes the first directory that can be written.
+///
+/// Errors: that of the last directory tried.
+pub fn directory() -> io::Result<PathBuf> {
     let mut failed = io::Error::other("there is no run-time directory");
     for directory in candidates() {
         match make(&directory) {
-            Ok(()) => return Ok(directory.join(format!("{name}.sock"))),
+            Ok(()) => return Ok(directory),
             Err(error) => failed = error,
         }
     }

@@ -26,16 +26,21 @@ impl Plane {
         let old = std::mem::replace(&mut self.queues, config.queues.clone());
         self.have_ports(config.ports.clone(), opened)?;
         self.have_queues(&old)?;
-        self.controllers.clone_from(&config.controllers);
+        self.follow(&config.controllers, config.fail_mode);
+        Ok(String::new())
+    }
+
+    /// Has these controllers and no others.
+    pub(super) fn follow(&mut self, controllers: &[ActiveAddress], fail_mode: FailMode) {
+        self.controllers = controllers.into();
         for conn in self
             .face
-            .connections_from(|origin| !is_wanted(&config.controllers, origin))
+            .connections_from(|origin| !is_wanted(controllers, origin))
         {
             self.lose_connection(conn, "it is no controller any more");
         }
         let now = self.now();
-        self.switch.set_fail_mode(now, config.fail_mode);
-        Ok(String::new())
+        self.switch.set_fail_mode(now, fail_mode);
     }
 
     /// Opens the ports of `wanted` that there are none of. Errors: one that cannot be opened.

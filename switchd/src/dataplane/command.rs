@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use bofuss_agent::FailMode;
+use bofuss_channel::ActiveAddress;
 use bofuss_datapath::Egress;
 use bofuss_ext::{queues, trace};
 use bofuss_oflib::message::port::PortState;
@@ -43,6 +45,8 @@ pub enum What {
     DelPort(String),
     /// Become what this configuration says: ports, queues, controllers, fail mode.
     Become(Box<Config>),
+    /// Have these controllers, and do this without any.
+    Follow(Vec<ActiveAddress>, FailMode),
 }
 
 impl Plane {
@@ -58,6 +62,10 @@ impl Plane {
             What::AddPort(spec) => self.add_one_port(&spec),
             What::DelPort(word) => self.del_one_port(&word),
             What::Become(config) => self.become_config(&config),
+            What::Follow(controllers, fail_mode) => {
+                self.follow(&controllers, fail_mode);
+                Ok(String::new())
+            }
         };
         // Whoever asked may be gone.
         let _ = command.reply.send(answer);

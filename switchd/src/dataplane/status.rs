@@ -23,7 +23,8 @@ impl Plane {
         is_one
     }
 
-    /// Lines of `key=value`. `remote` is the controllers together: connected if one is.
+    /// Lines of `key=value`. `remote` is the controllers together: connected if one is, or if there
+    /// is none to wait for.
     fn status(&self) -> String {
         let (uptime, pid) = (self.epoch.elapsed().as_secs(), std::process::id());
         let mut text = format!("switch.uptime={uptime}\nswitch.pid={pid}\n");
@@ -32,7 +33,7 @@ impl Plane {
             let to_it = |origin: &Origin| *origin == Origin::Active(controller.clone());
             !self.face.connections_from(to_it).is_empty()
         };
-        let any = self.controllers.iter().any(is_up);
+        let any = self.controllers.is_empty() || self.controllers.iter().any(is_up);
         let _ = writeln!(text, "remote.is-connected={any}");
         for (number, controller) in (1..).zip(&self.controllers) {
             let up = is_up(controller);

@@ -1,0 +1,223 @@
+//! `ofdatapath`: a switch that waits for its `ofprotocol`, or for controllers.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use bofuss_channel::PassiveAddress;
+use bofuss_oflib::PortNo;
+use clap::Parser;
+use tracing::warn;
+
+use super::Common;
+use crate::config::{Config, Options};
+use crate::{run, stopped, usage, with_runtime};
+
+const PROGRAM: &str = "ofdatapath";
+/// Longest name of an interface, in bytes.
+const MAX_INTERFACE_BYTES: usize = 15;
+/// What makes TAP interfaces.
+const TUN: &str = "/dev/net/tun";
+
+/// A datapath, as BOFUSS starts it. docs/ofdatapath.md has all options.
+#[derive(Parser)]
+#[command(name = PROGRAM, version, infer_long_args = true)]
+struct Cli {
+    /// Where to wait: punix:FILE, ptcp:[PORT][:HOST] or pssl:[PORT][:HOST]; or a controller to
+    /// connect to, without any ofprotocol: tcp:HOST[:PORT], ssl:HOST[:PORT] or unix:FILE.
+    #[arg(required = true, value_name = "LISTEN")]
+    addresses: Vec<String>,
+    /// The interfaces that are ports 1 and on; tap:NAME makes one.
+    #[arg(short, long, value_name = "NETDEV[,NETDEV]...", value_delimiter = ',')]
+    interfaces: Vec<String>,
+    /// The interface that is the LOCAL port [default: a new TAP interface, tap-NAME].
+    #[arg(short = 'L', long, value_name = "NETDEV")]
+    local_port: Option<String>,
+    /// No LOCAL port.
+    #[arg(long, conflicts_with = "local_port")]
+    no_local_port: bool,
+    /// The datapath id, 1 to 16 hexadecimal digits.
+    #[arg(short, long, value_name = "ID")]
+    datapath_id: Option<String>,
+    /// Refused: this end of auxiliary connections is the controller's.
+    #[arg(short, long)]
+    multiconn: bool,
+    /// As always: queues are the switch's own, and no tc is touched.
+    #[arg(long)]
+    no_slicing: bool,
+    /// Who made the switch, as controllers see it.
+    #[arg(long, value_name = "TEXT", alias = "mfr_desc")]
+    mfr_desc: Option<String>,
+    /// What it is made of.
+    #[arg(long, value_name = "TEXT", alias = "hw_desc")]
+    hw_desc: Option<String>,
+    /// Its software.
+    #[arg(long, value_name = "TEXT", alias = "sw_desc")]
+    sw_desc: Option<String>,
+    /// What people call it.
+    #[arg(long = "dp_desc", value_name = "TEXT", alias = "dp-desc")]
+    dp_desc: Option<String>,
+    /// Its serial number.
+    #[arg(long = "serial_num", value_name = "TEXT", alias = "serial-num")]
+    serial_num: Option<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Runs the program.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let config = match cli.config() {
+        Ok(config) => config,
+        Err(error) => return usage(PROGRAM, &error),
+    };
+    match cli.common.begin(PROGRAM) {
+        Ok(None) => {}
+        Ok(Some(code)) => return code,
+        Err(error) => return usage(PROGRAM, &error),
+    }
+    if config.ports.iter().all(|port| port.number != PortNo::LOCAL) && !cli.no_local_port {
+        warn!("there is no LOCAL port: {TUN} is missing");
+    }
+    let done = with_runtime(async {
+        let running = run::start(config, None, None).await?;
+        let _pid_file = cli.common.ready(PROGRAM)?;
+        running.until(stopped()).await
+    });
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{PROGRAM}: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+impl Cli {
+    /// The switch that is meant. Errors: a sentence, which begins with what is wrong.
+    fn config(&self) -> Result<Config, String> {
+        if self.multiconn {
+            return Err(
+                "--multiconn: auxiliary connections are made by the switch now; \
+                        type: bofuss run --aux"
+                    .into(),
+            );
+        }
+        let is_passive = |address: &&String| address.starts_with('p');
+        let (listen, controllers): (Vec<_>, Vec<_>) =
+            self.addresses.iter().partition(|a| is_passive(a));
+        let mut options = Options {
+            name: self.name(),
+            dpid: self.datapath_id.clone(),
+            ports: self.interfaces.clone(),
+            listen: listen.into_iter().cloned().collect(),
+            controllers: controllers.into_iter().cloned().collect(),
+            fail_mode: Some("secure".into()),
+            take_over: true,
+            ..self.common.tls()
+        };
+        options.ports.extend(self.local(options.name.as_deref()));
+        let mut config = options.check().map_err(|error| in_our_words(&error))?;
+        let desc = &mut config.desc;
+        set(&mut desc.mfr_desc, &self.mfr_desc);
+        set(&mut desc.hw_desc, &self.hw_desc);
+        set(&mut desc.sw_desc, &self.sw_desc);
+        set(&mut desc.dp_desc, &self.dp_desc);
+        set(&mut desc.serial_num, &self.serial_num);
+        Ok(config)
+    }
+
+    /// By the first place where it listens.
+    fn name(&self) -> Option<String> {
+        let mut places = self.addresses.iter();
+        let first = places.find_map(|text| text.parse::<PassiveAddress>().ok());
+        super::name_of(&first?.0)
+    }
+
+    /// The LOCAL port, as `--port` has it.
+    fn local(&self, name: Option<&str>) -> Option<String> {
+        match &self.local_port {
+            _ if self.no_local_port => None,
+            Some(device) if device != "tap:" => Some(format!("local={device}")),
+            None if !Path::new(TUN).exists() => None,
+            Some(_) | None => {
+                let name = format!("tap-{}", name.unwrap_or("dp"));
+                let end = name.floor_char_boundary(MAX_INTERFACE_BYTES);
+                Some(format!("local=tap:{}", &name[..end]))
+            }
+        }
+    }
+}
+
+/// Puts what the user gave in its place.
+fn set<'a, T: From<&'a str>>(place: &mut T, given: &'a Option<String>) {
+    if let Some(text) = given {
+        *place = text.as_str().into();
+    }
+}
+
+/// A sentence about an option of `bofuss run` as one about ours.
+fn in_our_words(error: &str) -> String {
+    let ours = [
+        ("--dpid", "--datapath-id"),
+        ("--port", "--interfaces"),
+        ("--listen ", ""),
+        ("--controller ", ""),
+    ];
+    let (theirs, own) = ours
+        .into_iter()
+        .find(|(theirs, _)| error.starts_with(theirs))
+        .unwrap_or_default();
+    format!("{own}{}", &error[theirs.len()..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(line: &str) -> Result<Config, String> {
+        let cli = Cli::try_parse_from(line.split(' ')).expect("the options are known");
+        cli.config()
+    }
+
+    #[test]
+    fn mininet_s_line_is_a_switch() {
+        let line = "ofdatapath -i s1-eth1,s1-eth2 punix:/tmp/s1 -d 000000000001 --no-slicing";
+        let config = config(line).expect("it is right");
+        assert_eq!((config.name.as_str(), config.datapath_id), ("s1", Some(1)));
+        let ports: Vec<_> = config
+            .ports
+            .iter()
+            .map(|port| port.kind.to_string())
+            .collect();
+        assert!(
+            ports.starts_with(&["s1-eth1".into(), "s1-eth2".into()]),
+            "{ports:?}"
+        );
+        assert!(config.controllers.is_empty() && config.listen.len() == 1);
+    }
+
+    #[test]
+    fn what_describes_the_switch_is_told_to_controllers() {
+        let config = config("ofdatapath ptcp:1 --no-local-port --dp_desc=lab --mfr-desc=we")
+            .expect("it is right");
+        assert_eq!(config.desc.dp_desc, "lab".into());
+        assert_eq!(config.desc.mfr_desc, "we".into());
+        assert!(config.ports.is_empty());
+    }
+
+    #[test]
+    fn a_wrong_line_is_told_in_its_own_words() {
+        for (line, wanted) in [
+            ("ofdatapath punix:/tmp/x -d 0", "--datapath-id 0: it is"),
+            ("ofdatapath punix:/tmp/x -m", "--multiconn: "),
+            ("ofdatapath pnl:0", "begins with no kind of address"),
+            (
+                "ofdatapath punix:/tmp/x -i a,a",
+                "--interfaces a: a is a port already",
+            ),
+        ] {
+            let said = config(line).expect_err("it is wrong");
+            assert!(said.contains(wanted), "{line}: {said}");
+        }
+    }
+}
