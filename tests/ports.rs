@@ -128,6 +128,27 @@ fn speeds_are_the_system_s_or_configured() {
 }
 
 #[test]
+fn a_port_does_without_a_ring() {
+    if !have(&["ip"]) {
+        return;
+    }
+    let lab = Lab::new(3, &["--ring", "64", "--ring", "2=0"]);
+    lab.all_ping();
+    for (from, to) in [(1, 2), (2, 3), (3, 1)] {
+        lab.tcp(from, to, 4);
+        lab.udp(from, to);
+    }
+    // What the interfaces lost, if anything, has a name and a port.
+    let mut command = Command::new(program("bofuss"));
+    let counters = ok(command.args(["ctl", &lab.name, "counters"]));
+    let names = ["port 2 rx_kernel", "port 3 tx_overflow"];
+    assert!(
+        names.iter().all(|name| counters.contains(name)),
+        "{counters}"
+    );
+}
+
+#[test]
 fn rates_and_queues_follow_the_file() {
     if !have(&["ip"]) {
         return;

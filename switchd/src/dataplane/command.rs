@@ -151,11 +151,18 @@ impl Plane {
         Ok(String::from_utf8_lossy(&told.data.0).into_owned())
     }
 
-    fn list_counters(&self) -> String {
+    /// Lists what the switch dropped, by reason, and then what each port's driver did.
+    fn list_counters(&mut self) -> String {
         let drops = self.switch.datapath().drops();
-        drops.fold(String::new(), |text, (reason, count)| {
+        let mut text = drops.fold(String::new(), |text, (reason, count)| {
             text + &format!("{} {count}\n", reason.name())
-        })
+        });
+        for (number, counters, overflowed) in self.face.driver_counters() {
+            for (name, count) in counters.drops().chain([("tx_overflow", overflowed)]) {
+                let _ = writeln!(text, "port {number} {name} {count}");
+            }
+        }
+        text
     }
 
     fn tell_memory(&self) -> String {
