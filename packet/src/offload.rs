@@ -52,8 +52,9 @@ pub fn finish_checksum(frame: &mut Frame) {
 /// How many packets, and how many bytes in them, a frame is on a wire.
 ///
 /// Choice: a super-frame that cannot be cut counts as one packet.
+#[inline]
 pub fn wire_count(frame: &Frame) -> (u64, u64) {
-    let Some(cut) = Cut::of(frame) else {
+    let Some(cut) = frame.offload.gso.and_then(|gso| Cut::of(frame, gso)) else {
         return (1, frame.len() as u64);
     };
     let payload = cut.layout.end - cut.headers;
@@ -68,10 +69,10 @@ pub fn wire_count(frame: &Frame) -> (u64, u64) {
 /// fragmentation and SCTP are not cut. Errors: `false` if the frame cannot be cut, or the pool is
 /// exhausted, which may be after some segments.
 pub fn segment(frame: &Frame, mut emit: impl FnMut(Frame)) -> bool {
-    if frame.offload.gso.is_none() {
+    let Some(gso) = frame.offload.gso else {
         return frame.try_clone().map(emit).is_some();
-    }
-    let Some(cut) = Cut::of(frame) else {
+    };
+    let Some(cut) = Cut::of(frame, gso) else {
         return false;
     };
     let (headers, payload) = frame.bytes()[..cut.layout.end].split_at(cut.headers);
@@ -108,13 +109,13 @@ struct Cut {
 }
 
 impl Cut {
-    /// Errors: `None` for an ordinary frame and for one that cannot be cut.
-    fn of(frame: &Frame) -> Option<Self> {
+    /// Errors: `None` for one that cannot be cut.
+    fn of(frame: &Frame, gso: Gso) -> Option<Self> {
         let Gso {
             kind,
             segment_bytes,
             ..
-        } = frame.offload.gso?;
+        } = gso;
         let layout = parse_deep(frame.bytes());
         let start = layout.payload;
         let transport = frame

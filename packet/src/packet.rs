@@ -27,18 +27,18 @@ impl Packet {
     /// Metadata and tunnel id begin as 0. Spec: OpenFlow 1.3.5 section 7.2.3.7. Choice: IN_PHY_PORT
     /// is
     /// `in_port`, since no port is a logical one.
+    #[inline]
     pub fn new(frame: Frame, in_port: PortNo) -> Self {
-        let mut key = Key::EMPTY;
-        key.set(IN_PORT, u128::from(in_port.0));
-        key.set(IN_PHY_PORT, u128::from(in_port.0));
-        key.set(METADATA, 0);
-        key.set(TUNNEL_ID, 0);
         let mut this = Self {
             frame,
-            key,
+            key: Key::EMPTY,
             layout: Layout::EMPTY,
         };
         this.reparse();
+        this.key.set(IN_PORT, u128::from(in_port.0));
+        this.key.set(IN_PHY_PORT, u128::from(in_port.0));
+        this.key.set(METADATA, 0);
+        this.key.set(TUNNEL_ID, 0);
         this
     }
 

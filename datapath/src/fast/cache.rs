@@ -22,6 +22,9 @@ pub(super) const MAX_TOUCHED: usize = 1024;
 /// Flows among which the one that was idle for longest makes room.
 const CANDIDATES: usize = 4;
 
+/// Flows without room of which it is known that they had a packet.
+const REFUSED: usize = 4096;
+
 /// An entry that a flow's packets hit; in slot [`NONE`], that no entry of the table matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Hit {
@@ -109,6 +112,8 @@ pub struct CacheStats {
     pub overrun: u64,
     /// Flows that made room for others.
     pub evicted: u64,
+    /// First packets for which no flow had to make room.
+    pub refused: u64,
     /// Times that the key became wider, and all flows were forgotten.
     pub widened: u64,
     /// Ways that went on from a changed key.
@@ -141,6 +146,8 @@ pub(crate) struct Cache {
     max_log: usize,
     max_flows: usize,
     hand: u32,
+    /// Of flows that were not remembered because there was no room, some bits of the hashes.
+    refused: Vec<u16>,
     /// Flows with packets that their entries' counters do not have; some may be gone.
     pub(super) touched: Vec<u32>,
     /// Forgotten flows whose memory is given back little by little.
@@ -165,6 +172,7 @@ impl Cache {
             max_log: max_log as usize,
             max_flows: max_flows as usize,
             hand: 0,
+            refused: alloc::vec![0; REFUSED],
             touched: Vec::new(),
             grave: Vec::new(),
             spare_hits: Vec::new(),
@@ -332,6 +340,19 @@ impl Cache {
         {
             self.programs.remove(&flow.program);
         }
+    }
+
+    /// Whether a flow may be remembered: when there is no room, from its second packet on, so that
+    /// packets that come alone do not drive out flows that live.
+    pub(super) fn admits(&mut self, start: u64, key: &Key) -> bool {
+        if self.flows.len() < self.max_flows {
+            return true;
+        }
+        let hash = self.hash(start, key);
+        let place = &mut self.refused[(hash >> 32) as usize % REFUSED];
+        let again = core::mem::replace(place, hash as u16 | 1) == hash as u16 | 1;
+        self.stats.refused += u64::from(!again);
+        again
     }
 
     /// The flow that has to go before another one is remembered, if there is no room.

@@ -238,7 +238,7 @@ impl Classifier for MaskGroups {
     }
 
     fn next(&self, slab: &Slab<Entry>, from: EntryKey) -> Option<EntryKey> {
-        (from.slot..slab.end()).find_map(|slot| Some(slab.get(slot)?.key))
+        slab.used(from.slot).map(|slot| slab[slot].key)
     }
 }
 

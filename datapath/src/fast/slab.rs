@@ -18,6 +18,8 @@ enum Slot<T> {
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
     chunks: Vec<Vec<Slot<T>>>,
+    /// How many slots of each chunk are used.
+    counts: Vec<u16>,
     free: u32,
     len: usize,
 }
@@ -26,6 +28,7 @@ impl<T> Default for Slab<T> {
     fn default() -> Self {
         Self {
             chunks: Vec::new(),
+            counts: Vec::new(),
             free: NONE,
             len: 0,
         }
@@ -36,6 +39,23 @@ impl<T> Slab<T> {
     /// How many slots are used.
     pub(crate) fn len(&self) -> usize {
         self.len
+    }
+
+    /// The first used slot from `from` on.
+    pub(crate) fn used(&self, from: u32) -> Option<u32> {
+        let mut from = from as usize;
+        while from < self.end() as usize {
+            let number = from / CHUNK;
+            let is_used = |slot: &usize| self.get(*slot as u32).is_some();
+            let end = (number + 1) * CHUNK;
+            if self.counts[number] > 0
+                && let Some(slot) = (from..end).find(is_used)
+            {
+                return Some(slot as u32);
+            }
+            from = end;
+        }
+        None
     }
 
     /// How many slots there are.
@@ -75,11 +95,14 @@ impl<T> Slab<T> {
             let slot = self.end();
             if (slot as usize).is_multiple_of(CHUNK) {
                 self.chunks.push(Vec::new());
+                self.counts.push(0);
             }
+            self.counts[slot as usize / CHUNK] += 1;
             let chunk = self.chunks.last_mut().expect("one was pushed just now");
             chunk.push(Slot::Used(make(slot)));
             return slot;
         }
+        self.counts[slot as usize / CHUNK] += 1;
         let place = &mut self.chunks[slot as usize / CHUNK][slot as usize % CHUNK];
         if let Slot::Free(next) = core::mem::replace(place, Slot::Used(make(slot))) {
             self.free = next;
@@ -97,6 +120,7 @@ impl<T> Slab<T> {
         self.get(slot)?;
         let place = &mut self.chunks[slot as usize / CHUNK][slot as usize % CHUNK];
         let before = core::mem::replace(place, Slot::Free(self.free));
+        self.counts[slot as usize / CHUNK] -= 1;
         (self.free, self.len) = (slot, self.len - 1);
         match before {
             Slot::Used(one) => Some(one),
@@ -139,5 +163,8 @@ mod tests {
         assert_eq!(slab.insert(|slot| (slot, 2)), 300);
         assert_eq!(slab.insert(|slot| (slot, 3)), 600);
         assert_eq!((slab.len(), slab.end()), (601, 601));
+        (1..600).for_each(|slot| assert!(slab.remove(slot).is_some()));
+        assert_eq!((slab.used(0), slab.used(1)), (Some(0), Some(600)));
+        assert_eq!((slab.used(601), slab.used(9999)), (None, None));
     }
 }

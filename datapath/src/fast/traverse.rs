@@ -316,7 +316,7 @@ impl Datapath {
             "I14: the key has what was read"
         );
         // What hooks see missing may be there the next time.
-        if !program.missed || quiet {
+        if (!program.missed || quiet) && self.cache.admits(start, &key) {
             if let Some(victim) = self.cache.victim() {
                 self.forget(victim);
                 self.cache.stats.evicted += 1;
