@@ -174,6 +174,11 @@ pub(crate) fn open(name: &str) -> AfPacket {
         ring_slots: RING_SLOTS.get(),
         ..AfPacketOptions::default()
     };
+    open_with(name, options)
+}
+
+/// The same with these options.
+pub(crate) fn open_with(name: &str, options: AfPacketOptions) -> AfPacket {
     let mut opened = AfPacket::open(name, options);
     for _ in 0..100 {
         if !matches!(opened, Err(OpenError::InUse(_))) {
