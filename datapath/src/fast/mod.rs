@@ -5,6 +5,8 @@ pub(crate) mod mask_groups;
 mod masks;
 pub(crate) mod slab;
 mod tags;
+#[cfg(test)]
+mod tests;
 mod traverse;
 
 /// How packets find their entries. Each behaves as the one before; they differ in speed.

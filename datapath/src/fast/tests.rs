@@ -1,0 +1,154 @@
+//! What a known way counts, what it does to super-frames, and what a full cache does.
+
+extern crate std;
+use alloc::{format, string::String, vec, vec::Vec};
+
+use bofuss_frame::Frame;
+use bofuss_oflib::message::FlowModCommand;
+use bofuss_oflib::message::meter_mod::MeterModCommand;
+use bofuss_oflib::text::{parse_flow, parse_meter};
+use bofuss_oflib::{Mac, PortNo};
+use bofuss_packet::craft;
+
+use super::Engine;
+use super::cache::{Cache, MAX_TOUCHED};
+use crate::queues::tests::{super_frame, switch};
+use crate::{Datapath, EntryKey, Time};
+
+fn flow(datapath: &mut Datapath, text: &str) {
+    let flow = parse_flow(text, FlowModCommand::ADD, &datapath.catalogue.clone());
+    let flow = flow.expect("a right flow");
+    let sink = &mut Vec::<Frame>::new();
+    datapath.flow_mod(Time(0), &flow, sink).expect("is right");
+}
+
+/// Sends a frame of flow number `n`; the frames that leave.
+fn send(datapath: &mut Datapath, n: u16) -> Vec<Frame> {
+    let from = [10, 0, (n >> 8) as u8, n as u8];
+    let ip = craft::ipv4(
+        from.into(),
+        [10, 9, 9, 9].into(),
+        64,
+        craft::udp(1, 2, b"x"),
+    );
+    let bytes = craft::ethernet(Mac([2; 6]), Mac([4; 6]), ip);
+    let frame = datapath.pool.frame(&bytes).expect("within the limit");
+    let mut out = Vec::new();
+    datapath.receive(Time(1), PortNo(1), &mut vec![frame], &mut out);
+    out
+}
+
+fn packets(datapath: &Datapath) -> u64 {
+    let entries = datapath.tables[0].entries(EntryKey::FIRST);
+    entries.map(|(_, entry)| entry.packets).sum()
+}
+
+#[test]
+fn flows_that_wait_to_be_counted_are_few() {
+    let mut datapath = switch(0, 2);
+    flow(&mut datapath, "ip,nw_src=10.0.0.0/8,actions=output:2");
+    let flows = 2 * MAX_TOUCHED as u16 + 10;
+    for _ in 0..2 {
+        (0..flows).for_each(|n| assert_eq!(send(&mut datapath, n).len(), 1));
+    }
+    assert!(datapath.cache.touched.len() < MAX_TOUCHED);
+    let counted = packets(&datapath);
+    assert!(
+        counted >= 2 * u64::from(flows) - MAX_TOUCHED as u64,
+        "{counted}"
+    );
+    datapath.settle();
+    assert_eq!(packets(&datapath), 2 * u64::from(flows));
+    assert_eq!(datapath.tables[0].lookup_count, 2 * u64::from(flows));
+}
+
+#[test]
+fn a_full_cache_keeps_what_lives() {
+    let mut datapath = switch(0, 2);
+    datapath.cache = Cache::new(1, 4, 64);
+    flow(&mut datapath, "ip,nw_src=10.0.0.0/8,actions=output:2");
+    (0..4).for_each(|n| drop(send(&mut datapath, n)));
+    (100..200).for_each(|n| drop(send(&mut datapath, n)));
+    (0..4).for_each(|n| drop(send(&mut datapath, n)));
+    let stats = datapath.cache_stats();
+    assert_eq!((stats.hits, stats.refused, stats.evicted), (4, 100, 0));
+    (0..3).for_each(|_| drop(send(&mut datapath, 300)));
+    let stats = datapath.cache_stats();
+    assert_eq!((stats.hits, stats.refused, stats.evicted), (5, 101, 1));
+    assert_eq!(datapath.cache.flows.len(), 4);
+    datapath.settle();
+    assert_eq!(packets(&datapath), 4 + 100 + 4 + 3);
+}
+
+// I7
+#[test]
+fn a_super_frame_on_a_known_way_does_what_it_does_without() {
+    for meter in [
+        "pktps,burst,bands=type=drop,rate=1,burst_size=27",
+        "pktps,bands=type=dscp_remark,prec_level=1,rate=15",
+    ] {
+        let run = |engine: Engine| {
+            let mut datapath = switch(0, 2);
+            datapath.config.engine = engine;
+            let meter = parse_meter(&format!("meter=1,{meter}"), MeterModCommand::ADD);
+            let sink = &mut Vec::<Frame>::new();
+            let meter = meter.expect("a right meter");
+            datapath.meter_mod(Time(0), &meter, sink).expect("is right");
+            flow(
+                &mut datapath,
+                "ip,actions=set_field:10.7.7.7->nw_dst,goto_table:1",
+            );
+            flow(
+                &mut datapath,
+                "table=1,ip,nw_dst=10.7.7.7,actions=meter:1,dec_ttl,goto_table:2",
+            );
+            flow(
+                &mut datapath,
+                "table=2,priority=2,ip,ip_dscp=10,actions=output:2",
+            );
+            flow(&mut datapath, "table=2,priority=1,actions=output:2");
+            let mut out = Vec::new();
+            for at in 0..5 {
+                let mut frames = vec![super_frame(&datapath.pool), super_frame(&datapath.pool)];
+                datapath.receive(Time(at * Time::SEC / 3), PortNo(1), &mut frames, &mut out);
+            }
+            datapath.settle();
+            let tables = datapath.tables[..3].iter();
+            let counts: Vec<_> = tables.map(|t| (t.lookup_count, t.matched_count)).collect();
+            let entries = datapath.tables[..3]
+                .iter()
+                .flat_map(|t| t.entries(EntryKey::FIRST));
+            let entries: Vec<_> = entries.map(|(_, e)| (e.packets, e.bytes)).collect();
+            let frames: Vec<Vec<u8>> = out.iter().map(|frame| frame.bytes().into()).collect();
+            let drops: Vec<String> = datapath.drops().map(|drop| format!("{drop:?}")).collect();
+            (frames, counts, entries, drops)
+        };
+        let (known, unknown) = (run(Engine::Cache), run(Engine::Tables));
+        assert_eq!(known, unknown);
+        assert_eq!(known.1[0], (100, 100), "ten super-frames of ten segments");
+    }
+}
+
+#[test]
+fn an_entry_for_what_a_way_has_rewritten_is_seen() {
+    for (rewrite, rival) in [
+        ("write_metadata:1", "metadata=1"),
+        ("set_field:10.7.7.7->nw_dst", "ip,nw_dst=10.7.7.7"),
+    ] {
+        let mut datapath = switch(0, 2);
+        flow(&mut datapath, &format!("ip,actions={rewrite},goto_table:1"));
+        flow(&mut datapath, "table=1,priority=1,actions=output:2");
+        // The key has the fields already.
+        flow(&mut datapath, "table=2,metadata=9,actions=drop");
+        flow(&mut datapath, "table=2,ip,nw_dst=10.1.1.1,actions=drop");
+        (0..2).for_each(|_| assert_eq!(send(&mut datapath, 1).len(), 1));
+        flow(&mut datapath, "table=2,priority=5,metadata=1,actions=drop");
+        assert_eq!(send(&mut datapath, 1).len(), 1, "another table's entry");
+        flow(
+            &mut datapath,
+            &format!("table=1,priority=5,{rival},actions=drop"),
+        );
+        assert_eq!(send(&mut datapath, 1).len(), 0, "{rewrite}");
+        assert!(datapath.cache_stats().confirmed > 0 && datapath.cache_stats().refuted > 0);
+    }
+}
