@@ -92,6 +92,16 @@ impl Client {
         self.assembler.codec.version
     }
 
+    /// Gives the next message the transaction id `xid`, and those behind it the next ones.
+    pub fn start_at(&mut self, xid: u32) {
+        self.last_xid = xid.wrapping_sub(1);
+    }
+
+    /// The transaction id of the last message.
+    pub fn last_xid(&self) -> u32 {
+        self.last_xid
+    }
+
     /// Sends a message; gives the transaction id that it got.
     pub async fn send(&mut self, message: &Message) -> Result<u32, ClientError> {
         self.last_xid = self.last_xid.wrapping_add(1);

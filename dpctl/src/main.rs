@@ -3,38 +3,63 @@
 // The help texts of options use brackets for what may be left out.
 #![allow(rustdoc::broken_intra_doc_links)]
 
+mod bofuss;
 mod find;
-mod meter;
-mod queue;
-mod show;
+mod generate;
+mod json;
+mod ofctl;
+mod own;
+mod status;
+mod talk;
 mod verbs;
+mod watch;
+mod words;
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
-use bofuss_channel::{Tls, TlsFiles};
+use bofuss_channel::{ActiveAddress, Client, Endpoint, Tls, TlsFiles};
 use bofuss_oflib::Version;
 use clap::Parser;
+
+use generate::Generate;
+use talk::Talk;
+use verbs::{Command, Requests, Style};
+
+/// The transaction id that the original gives to every message.
+const BOFUSS_XID: u32 = 0xf0ff_00f0;
+/// The transaction id that ovs-ofctl begins with.
+const OFCTL_XID: u32 = 2;
 
 /// Ask and change an OpenFlow switch.
 ///
 /// ADDRESS is tcp:HOST[:PORT], ssl:HOST[:PORT], unix:FILE or the name of a running bofuss switch;
-/// it stands before the verb or behind the arguments. Without it, the only switch running is meant.
+/// it stands before the verb, behind it, or behind the arguments. Without it, the only switch
+/// running is meant.
 #[derive(Parser)]
 #[command(name = "dpctl", version, after_help = verbs::help(), arg_required_else_help = true)]
 struct Cli {
     /// [ADDRESS] VERB [ARGUMENT...]
-    #[arg(
-        required = true,
-        value_name = "WORD",
-        trailing_var_arg = true,
-        allow_hyphen_values = true
-    )]
+    #[arg(required_unless_present = "generate", value_name = "WORD")]
     words: Vec<String>,
-    /// Match priority and all fields exactly, in mod-flows and del-flows.
+    /// Match priority and all fields exactly, in mod-flows, del-flows and flow-mod.
     #[arg(long)]
     strict: bool,
+    /// Print JSON; docs/dpctl.md lists its keys.
+    #[arg(long)]
+    json: bool,
+    /// The transaction id of the first message.
+    #[arg(short, long, value_name = "NUMBER", value_parser = xid)]
+    xid: Option<u32>,
+    /// Tell which switch answered, and in which version.
+    #[arg(short, long)]
+    verbose: bool,
+    /// Print shell completions or the manual page.
+    #[arg(long, hide = true, value_name = "WHAT")]
+    generate: Option<Generate>,
     /// The OpenFlow versions to offer, of which the highest that the switch speaks is spoken:
     /// OpenFlow10, OpenFlow13.
     #[arg(short = 'O', long, value_name = "VERSION,...", value_delimiter = ',')]
@@ -56,6 +81,12 @@ struct Cli {
     /// ssl:HOST.
     #[arg(long)]
     any_peer_name: bool,
+}
+
+/// A number, decimal or hexadecimal behind 0x.
+fn xid(text: &str) -> Result<u32, String> {
+    let number = bofuss_oflib::text::number(text).and_then(|n| n.try_into().ok());
+    number.ok_or_else(|| "no number of 32 bits".into())
 }
 
 /// A version by the name that Open vSwitch has for it.
@@ -97,7 +128,10 @@ impl Cli {
 }
 
 /// Why a command failed.
+#[derive(Debug)]
 pub(crate) enum Failure {
+    /// The verb does not take these arguments: exit code 2.
+    Misused,
     /// The command line is wrong: exit code 2.
     Usage(String),
     /// The switch or the connection is: exit code 1.
@@ -110,30 +144,78 @@ impl From<String> for Failure {
     }
 }
 
-fn main() -> ExitCode {
-    let mut cli = Cli::parse();
-    // Options may also stand behind the verb, as users of ovs-ofctl write them.
-    let count = cli.words.len();
-    cli.words.retain(|word| word != "--strict");
-    cli.strict |= cli.words.len() < count;
+/// Prints to the standard output; a reader that stops early, as `head` does, is no fault.
+pub(crate) fn say(text: impl AsRef<str>) {
+    if std::io::stdout()
+        .write_all(text.as_ref().as_bytes())
+        .is_err()
+    {
+        std::process::exit(0);
+    }
+}
+
+/// Runs a command line. Errors: a sentence, and whose fault it is.
+async fn run(cli: &Cli) -> Result<(), Failure> {
+    let (address, verb, arguments) = verbs::split(&cli.words)?;
+    let mut catalogue = bofuss_ext::catalogue();
+    catalogue.add(&[], &status::ROWS);
+    let command = Command {
+        strict: cli.strict,
+        catalogue: Arc::new(catalogue),
+    };
+    let requests = verb.requests(&command, &arguments)?;
+    if let Requests::Told(text) = &requests {
+        say(text);
+        return Ok(());
+    }
+    let address = address.map_or_else(find::only, Ok)?;
+    let client = connect(cli, &address, &command).await?;
+    let xid = match verb.style {
+        Style::Bofuss => BOFUSS_XID,
+        Style::Ofctl | Style::Own => OFCTL_XID,
+    };
+    let mut talk = Talk {
+        client,
+        address: address.to_string(),
+        verb,
+        json: cli.json,
+        xid: cli.xid.unwrap_or(xid),
+    };
+    talk.run(requests).await
+}
+
+async fn connect(cli: &Cli, address: &ActiveAddress, command: &Command) -> Result<Client, Failure> {
+    let tls = cli.tls()?;
+    if matches!(address.0, Endpoint::Tls { .. }) && tls.is_none() {
+        let needs = "needs --private-key, --certificate and --ca-cert";
+        return Err(Failure::Usage(format!("{address} {needs}")));
+    }
     let timeout = Duration::from_secs(cli.timeout.max(1));
+    let (versions, catalogue) = (cli.versions(), &command.catalogue);
+    let connected = Client::connect(address, versions, catalogue, tls.as_ref(), timeout).await;
+    let client = connected.map_err(|error| Failure::Failed(format!("{address}: {error}")))?;
+    if cli.verbose {
+        eprintln!("dpctl: {address} speaks OpenFlow {}", client.version());
+    }
+    Ok(client)
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    if let Some(what) = cli.generate {
+        generate::print(what);
+        return ExitCode::SUCCESS;
+    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
     let runtime = runtime.expect("a runtime of one thread needs two descriptors");
-    let done = cli.tls().and_then(|tls| {
-        let (versions, tls) = (cli.versions(), tls.as_ref());
-        runtime.block_on(verbs::run(&cli.words, cli.strict, versions, tls, timeout))
-    });
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(Failure::Usage(error)) => {
-            eprintln!("dpctl: {error}");
-            ExitCode::from(2)
-        }
-        Err(Failure::Failed(error)) => {
-            eprintln!("dpctl: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    let (error, code) = match runtime.block_on(run(&cli)) {
+        Ok(()) => return ExitCode::SUCCESS,
+        Err(Failure::Misused) => ("what the verb takes, dpctl --help tells".into(), 2),
+        Err(Failure::Usage(error)) => (error, 2),
+        Err(Failure::Failed(error)) => (error, 1),
+    };
+    eprintln!("dpctl: {error}");
+    ExitCode::from(code)
 }

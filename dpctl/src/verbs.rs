@@ -1,166 +1,151 @@
-//! The verbs: one row each, with what it takes and what it does.
+//! The verbs, one row each; and how a command line is taken apart.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use bofuss_channel::{ActiveAddress, Client, ClientError, Endpoint, Tls};
-use bofuss_ext::{status, trace};
-use bofuss_oflib::message::config::SwitchConfig;
-use bofuss_oflib::message::group_mod::GroupModCommand;
-use bofuss_oflib::message::multipart::{
-    FlowStatsRequest, GroupRequest, MultipartRequest, PortRequest, ReplyBody, RequestBody,
-};
-use bofuss_oflib::message::{Empty, FlowModCommand, GroupMod, PacketOut};
-use bofuss_oflib::text::{parse_actions, parse_bytes, parse_flow, parse_group, parse_port};
-use bofuss_oflib::types::{BufferId, GroupId, MaxLen};
-use bofuss_oflib::wire::Bytes;
-use bofuss_oflib::{Action, Catalogue, Match, Message, PortNo, Version};
+use bofuss_channel::ActiveAddress;
+use bofuss_oflib::{Catalogue, Message};
 
-use crate::{Failure, find, meter, queue, show};
+use crate::generate::SECTIONS;
+use crate::words::nearest;
+use crate::{Failure, bofuss, find, ofctl, own};
 
-/// Name, arguments, and what it does, of each verb.
-const VERBS: &[(&str, &str, &str)] = &[
-    ("show", "", "the switch and its ports"),
-    ("dump-desc", "", "who made the switch"),
-    (
-        "dump-flows",
-        "[FLOW]",
-        "flow entries, those that FLOW covers",
-    ),
-    ("dump-aggregate", "[FLOW]", "sums over flow entries"),
-    ("dump-tables", "", "what each table did"),
-    ("dump-table-features", "", "what each table can do"),
-    ("dump-ports", "[PORT]", "port counters"),
-    ("dump-ports-desc", "", "the ports"),
-    (
-        "add-flow",
-        "FLOW",
-        "add an entry: priority=10,in_port=1,ip,actions=output:2",
-    ),
-    ("mod-flows", "FLOW", "change the actions of entries"),
-    ("del-flows", "[FLOW]", "delete entries"),
-    (
-        "queue-mod",
-        "PORT QUEUE SPEC",
-        "make or change a queue: min=200,max=10M,priority=1,weight=2",
-    ),
-    ("queue-del", "PORT QUEUE", "delete a queue"),
-    ("queue-get-config", "[PORT]", "the queues"),
-    ("queue-stats", "[PORT [QUEUE]]", "queue counters"),
-    ("set-desc", "TEXT", "describe the switch"),
-    (
-        "add-group",
-        "GROUP",
-        "add a group: group_id=1,type=all,bucket=output:1,bucket=output:2",
-    ),
-    ("mod-group", "GROUP", "change a group's type and buckets"),
-    ("del-groups", "[group_id=N]", "delete a group, or all"),
-    ("dump-groups", "", "the groups"),
-    ("dump-group-stats", "[group_id=N]", "group counters"),
-    ("dump-group-features", "", "what groups can do"),
-    (
-        "add-meter",
-        "METER",
-        "add a meter: meter=1,pktps,burst,band=type=drop,rate=100,burst_size=10",
-    ),
-    ("mod-meter", "METER", "change a meter's unit and bands"),
-    ("del-meters", "[meter=N]", "delete a meter, or all"),
-    (
-        "meter-mod",
-        "ARGUMENTS [BAND...]",
-        "as BOFUSS writes it: cmd=add,flags=2,meter=1 drop:rate=100",
-    ),
-    ("dump-meters", "[meter=N]", "the meters"),
-    ("meter-config", "[N]", "the meters"),
-    ("meter-stats", "[meter=N]", "meter counters"),
-    ("meter-features", "", "what meters can do"),
-    (
-        "packet-out",
-        "IN_PORT ACTIONS HEX...",
-        "send packets through the switch",
-    ),
-    ("ping", "[BYTES]", "time an echo"),
-    ("monitor", "[MISS_LEN]", "print every message until Ctrl-C"),
-    (
-        "trace",
-        "IN_PORT HEX",
-        "tell how the switch would treat a packet",
-    ),
-    ("status", "[PREFIX]", "who is connected: lines of key=value"),
-    ("switches", "", "the switches that run here"),
-];
+/// Whose text a verb prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// The original dpctl's.
+    Bofuss,
+    /// Open vSwitch's ovs-ofctl's.
+    Ofctl,
+    /// Ours: neither of them has the verb.
+    Own,
+}
+
+/// What a verb makes of its arguments.
+pub(crate) type Made = Result<Requests, Failure>;
+
+/// One verb.
+pub(crate) struct Verb {
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// What it takes.
+    pub(crate) arguments: &'static str,
+    /// Whose text it prints.
+    pub(crate) style: Style,
+    /// What it does.
+    pub(crate) help: &'static str,
+    make: fn(&Command, &[&str]) -> Made,
+}
+
+macro_rules! verbs {
+    ($($name:literal $arguments:literal $style:ident $make:path: $help:literal;)*) => {
+        /// Every verb. Where the original and ovs-ofctl share a name, it is the original's.
+        pub(crate) const VERBS: &[Verb] = &[$(Verb {
+            name: $name,
+            arguments: $arguments,
+            style: Style::$style,
+            help: $help,
+            make: $make,
+        }),*];
+    };
+}
+
+verbs! {
+    "features" "" Bofuss bofuss::features: "what the switch is";
+    "get-config" "" Bofuss bofuss::get_config: "how fragments and misses are treated";
+    "set-config" "flags=N,miss=N" Bofuss bofuss::set_config: "change that";
+    "stats-desc" "" Bofuss bofuss::stats_desc: "who made the switch";
+    "set-desc" "TEXT" Bofuss bofuss::set_desc: "describe the switch";
+    "port-desc" "" Bofuss bofuss::port_desc: "the ports";
+    "port-mod" "port=N,addr=MAC,conf=N,mask=N,adv=N" Bofuss bofuss::port_mod: "change a port";
+    "stats-port" "[PORT]" Bofuss bofuss::stats_port: "port counters";
+    "flow-mod" "cmd=add,table=N,KEY=VALUE... [MATCH] [INSTRUCTION...]" Bofuss bofuss::flow_mod:
+        "change flow entries";
+    "stats-flow" "[table=N,KEY=VALUE...] [MATCH]" Bofuss bofuss::stats_flow: "flow entries";
+    "stats-aggr" "[table=N,KEY=VALUE...] [MATCH]" Bofuss bofuss::stats_aggr:
+        "sums over flow entries";
+    "stats-table" "" Bofuss bofuss::stats_table: "what each table did";
+    "table-features" "" Bofuss bofuss::table_features: "what each table can do";
+    "table-mod" "table=N,conf=N" Bofuss bofuss::table_mod: "configure a table";
+    "set-table-match" "[FIELD,...]" Bofuss bofuss::set_table_match:
+        "restrict what all tables match, or print what they match";
+    "group-mod" "cmd=add,type=TYPE,group=N [weight=N,port=N,group=N ACTIONS]..." Bofuss
+        bofuss::group_mod: "change groups";
+    "group-features" "" Bofuss bofuss::group_features: "what groups can do";
+    "stats-group" "[GROUP]" Bofuss bofuss::stats_group: "group counters";
+    "stats-group-desc" "[GROUP]" Bofuss bofuss::stats_group_desc: "the groups";
+    "meter-mod" "cmd=add,flags=N,meter=N [drop:rate=N,burst=N | dscp_remark:...]..." Bofuss
+        bofuss::meter_mod: "change meters";
+    "meter-features" "" Bofuss bofuss::meter_features: "what meters can do";
+    "meter-config" "[METER]" Bofuss bofuss::meter_config: "the meters";
+    "stats-meter" "[METER]" Bofuss bofuss::stats_meter: "meter counters";
+    "queue-mod" "PORT QUEUE SPEC" Bofuss bofuss::queue_mod:
+        "make or change a queue: 200 or min=200,max=10M,priority=1,weight=2";
+    "queue-del" "PORT QUEUE" Bofuss bofuss::queue_del: "delete a queue";
+    "queue-get-config" "[PORT]" Bofuss bofuss::queue_get_config: "the queues";
+    "stats-queue" "[PORT [QUEUE]]" Bofuss bofuss::stats_queue: "queue counters";
+    "get-async" "" Bofuss bofuss::get_async: "which unasked messages this connection gets";
+    "ping" "[COUNT [BYTES]]" Bofuss bofuss::ping: "time echoes";
+    "monitor" "[MISS_LEN]" Bofuss bofuss::monitor: "print every message until Ctrl-C";
+    "show" "" Ofctl ofctl::show: "the switch and its ports";
+    "dump-desc" "" Ofctl ofctl::dump_desc: "who made the switch";
+    "dump-flows" "[FLOW]" Ofctl ofctl::dump_flows: "flow entries, those that FLOW covers";
+    "dump-aggregate" "[FLOW]" Ofctl ofctl::dump_aggregate: "sums over flow entries";
+    "dump-tables" "" Ofctl ofctl::dump_tables: "what each table did";
+    "dump-table-features" "" Ofctl ofctl::dump_table_features: "what each table can do";
+    "dump-ports" "[PORT]" Ofctl ofctl::dump_ports: "port counters";
+    "dump-ports-desc" "[PORT]" Ofctl ofctl::dump_ports_desc: "the ports";
+    "mod-port" "PORT up|down|[no-]receive|[no-]forward|[no-]packet-in" Ofctl ofctl::mod_port:
+        "change a port";
+    "get-frags" "" Ofctl ofctl::get_frags: "how fragments are treated";
+    "set-frags" "normal|drop|reassemble" Ofctl ofctl::set_frags: "change that";
+    "add-flow" "FLOW" Ofctl ofctl::add_flow:
+        "add an entry: priority=10,in_port=1,ip,actions=output:2";
+    "add-flows" "FILE" Ofctl ofctl::add_flows: "add the entries of a file, a line each (-: stdin)";
+    "mod-flows" "FLOW" Ofctl ofctl::mod_flows: "change the actions of entries";
+    "del-flows" "[FLOW]" Ofctl ofctl::del_flows: "delete entries";
+    "add-group" "GROUP" Ofctl ofctl::add_group:
+        "add a group: group_id=1,type=all,bucket=output:1,bucket=output:2";
+    "mod-group" "GROUP" Ofctl ofctl::mod_group: "change a group's type and buckets";
+    "del-groups" "[group_id=N]" Ofctl ofctl::del_groups: "delete a group, or all";
+    "dump-groups" "" Ofctl ofctl::dump_groups: "the groups";
+    "dump-group-stats" "[group_id=N]" Ofctl ofctl::dump_group_stats: "group counters";
+    "dump-group-features" "" Ofctl ofctl::dump_group_features: "what groups can do";
+    "add-meter" "METER" Ofctl ofctl::add_meter:
+        "add a meter: meter=1,pktps,burst,band=type=drop,rate=100,burst_size=10";
+    "mod-meter" "METER" Ofctl ofctl::mod_meter: "change a meter's unit and bands";
+    "del-meters" "[meter=N]" Ofctl ofctl::del_meters: "delete a meter, or all";
+    "dump-meters" "[meter=N]" Ofctl ofctl::dump_meters: "the meters";
+    "meter-stats" "[meter=N]" Ofctl ofctl::meter_stats: "meter counters";
+    "queue-stats" "[PORT [QUEUE]]" Ofctl ofctl::queue_stats: "queue counters";
+    "packet-out" "IN_PORT ACTIONS HEX..." Ofctl ofctl::packet_out:
+        "send packets through the switch";
+    "role" "[equal|master|slave [GENERATION]]" Own own::role:
+        "tell this connection's role, or ask for one";
+    "status" "[KEY]" Own own::status: "whether switch and controllers are connected";
+    "trace" "IN_PORT HEX" Own own::trace: "tell how the switch would treat a packet";
+    "watch" "[SECONDS [COUNT]]" Own own::watch: "ports and tables, again and again, with rates";
+    "switches" "" Own own::switches: "the switches that run here";
+}
 
 /// The list of verbs for `--help`.
 pub(crate) fn help() -> String {
-    let line = |(name, arguments, what): &(&str, &str, &str)| {
-        format!("  {:<34} {what}\n", format!("{name} {arguments}"))
-    };
-    let verbs: String = VERBS.iter().map(line).collect();
-    format!("Verbs:\n{verbs}\nFLOW is written as for ovs-ofctl; OpenFlow's field names do, too.")
+    let mut text = String::new();
+    for (style, title) in SECTIONS {
+        text += &format!("{title}:\n");
+        for verb in VERBS.iter().filter(|verb| verb.style == *style) {
+            let call = format!("{} {}", verb.name, verb.arguments);
+            text += &match call.len() {
+                0..34 => format!("  {call:<34} {}\n", verb.help),
+                _ => format!("  {call}\n  {:<34} {}\n", "", verb.help),
+            };
+        }
+        text += "\n";
+    }
+    text + "FLOW, GROUP and METER are written as for ovs-ofctl; see docs/dpctl.md for the rest."
 }
 
-/// Runs a command line. Errors: a sentence, and whose fault it is.
-pub(crate) async fn run(
-    words: &[String],
-    strict: bool,
-    versions: &[Version],
-    tls: Option<&Tls>,
-    timeout: Duration,
-) -> Result<(), Failure> {
-    let (address, verb, arguments) = split(words)?;
-    if verb == "switches" {
-        find::running()
-            .iter()
-            .for_each(|(name, path)| println!("{name}\tunix:{}", path.display()));
-        return Ok(());
-    }
-    let command = Command {
-        strict,
-        catalogue: Arc::new(bofuss_ext::catalogue()),
-    };
-    let requests = command.requests(verb, &arguments)?;
-    let address = address.map_or_else(find::only, Ok)?;
-    if matches!(address.0, Endpoint::Tls { .. }) && tls.is_none() {
-        let needs = "needs --private-key, --certificate and --ca-cert";
-        return Err(Failure::Usage(format!("{address} {needs}")));
-    }
-    let catalogue = &command.catalogue;
-    let connected = Client::connect(&address, versions, catalogue, tls, timeout).await;
-    let mut client = connected.map_err(|error| Failure::Failed(format!("{address}: {error}")))?;
-    let failed = |error: ClientError| Failure::Failed(format!("{verb}: {error}"));
-    match requests {
-        Requests::Ask(messages) => {
-            for message in &messages {
-                match client.request(message).await {
-                    // Of several requests, another tells it in such a version.
-                    Err(ClientError::Unsent(_)) if messages.len() > 1 => {}
-                    reply => show::reply(&reply.map_err(failed)?),
-                }
-            }
-        }
-        Requests::Change(messages) => {
-            let errors = client.transact(&messages).await.map_err(failed)?;
-            if let Some((_, error)) = errors.first() {
-                let hint = queue::hint(error.error);
-                return Err(Failure::Failed(format!(
-                    "{verb}: the switch answered {}{hint}",
-                    error.error
-                )));
-            }
-        }
-        Requests::Ping(bytes) => ping(&mut client, bytes).await.map_err(failed)?,
-        Requests::Monitor(set_config) => {
-            if let Some(message) = set_config {
-                client.send(&message).await.map_err(failed)?;
-            }
-            loop {
-                let (xid, message) = client.next().await.map_err(failed)?;
-                println!("{message} (xid={xid:#x})");
-            }
-        }
-    }
-    Ok(())
-}
+/// What comes of the reply to a first request.
+pub(crate) type Next = Box<dyn FnOnce(Message) -> Made>;
 
 /// What a verb sends.
 pub(crate) enum Requests {
@@ -168,40 +153,95 @@ pub(crate) enum Requests {
     Ask(Vec<Message>),
     /// Messages without replies, behind them a barrier.
     Change(Vec<Message>),
-    /// Echo requests with so many bytes.
-    Ping(usize),
+    /// A request whose reply decides how it goes on.
+    First(Message, Next),
+    /// A request, and the reply that shall be printed.
+    Answered(Message, Message),
+    /// So many echo requests with so many bytes.
+    Ping {
+        /// How many.
+        count: u16,
+        /// Bytes in each.
+        bytes: u16,
+    },
     /// Perhaps a configuration; then to listen.
     Monitor(Option<Message>),
+    /// To ask for the state of the connections, the lines that begin so.
+    Status(String),
+    /// To ask for ports and tables every so many seconds, so many times (0: until Ctrl-C).
+    Watch {
+        /// Seconds between two.
+        seconds: u64,
+        /// How many times.
+        count: u64,
+    },
+    /// Nothing: the answer is known here.
+    Told(String),
 }
 
-/// Finds the address, in front or at the end, and the verb.
-#[allow(clippy::type_complexity)]
-fn split(words: &[String]) -> Result<(Option<ActiveAddress>, &str, Vec<&str>), Failure> {
-    let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let is_verb = |word: &str| VERBS.iter().any(|(name, ..)| *name == word);
-    let mut address = None;
-    if !is_verb(words[0]) {
-        let first = words.remove(0);
-        let Some(found) = find::address(first) else {
-            return Err(unknown(first, words.first()));
-        };
-        address = Some(found?);
-    } else if let Some(last) = words.last().filter(|_| words.len() > 1)
-        && let Some(found) = find::address(last)
-    {
-        address = Some(found?);
-        words.pop();
+/// To ask these.
+pub(crate) fn ask<const N: usize>(messages: [Message; N]) -> Made {
+    Ok(Requests::Ask(messages.into()))
+}
+
+/// The verb does not take these arguments.
+pub(crate) fn misused() -> Made {
+    Err(Failure::Misused)
+}
+
+/// What every verb knows.
+pub(crate) struct Command {
+    /// Whether `--strict` was given.
+    pub(crate) strict: bool,
+    /// Fields and extensions.
+    pub(crate) catalogue: Arc<Catalogue>,
+}
+
+impl Verb {
+    /// What the verb sends with these arguments. Errors: which argument is wrong, and why.
+    pub(crate) fn requests(&self, command: &Command, arguments: &[&str]) -> Made {
+        (self.make)(command, arguments).map_err(|error| match error {
+            Failure::Misused => {
+                let takes = match self.arguments {
+                    "" => "no arguments",
+                    arguments => arguments,
+                };
+                Failure::Usage(format!("{} takes {takes}", self.name))
+            }
+            Failure::Usage(error) => Failure::Usage(format!("{}: {error}", self.name)),
+            failed => failed,
+        })
     }
-    match words.split_first() {
-        Some((verb, arguments)) if is_verb(verb) => {
-            let verb = VERBS
-                .iter()
-                .find(|(name, ..)| name == verb)
-                .expect("it is one")
-                .0;
-            Ok((address, verb, arguments.to_vec()))
+}
+
+/// A command line: where to, what, and with which arguments.
+pub(crate) type Line<'a> = (Option<ActiveAddress>, &'static Verb, Vec<&'a str>);
+
+/// Finds the verb, and the address: in front of it (the original's order), behind it (that of
+/// ovs-ofctl), or at the end (Mininet's).
+pub(crate) fn split(words: &[String]) -> Result<Line<'_>, Failure> {
+    let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let verb = |word: &str| VERBS.iter().find(|verb| verb.name == word);
+    if let Some(verb) = verb(words[0]) {
+        words.remove(0);
+        for at in [words.len().wrapping_sub(1), 0] {
+            let found = words.get(at).and_then(|word| find::address(word));
+            if let Some(address) = found {
+                words.remove(at);
+                return Ok((Some(address?), verb, words));
+            }
         }
-        Some((other, _)) => Err(unknown(other, None)),
+        return Ok((None, verb, words));
+    }
+    let first = words.remove(0);
+    let Some(address) = find::address(first) else {
+        return Err(unknown(first, words.first()));
+    };
+    match words.split_first() {
+        Some((word, arguments)) => match verb(word) {
+            Some(verb) => Ok((Some(address?), verb, arguments.to_vec())),
+            None => Err(unknown(word, None)),
+        },
         None => Err(Failure::Usage(
             "which verb? (dpctl --help lists them)".into(),
         )),
@@ -210,321 +250,68 @@ fn split(words: &[String]) -> Result<(Option<ActiveAddress>, &str, Vec<&str>), F
 
 /// The error for a word that is neither a verb nor a switch.
 fn unknown(word: &str, next: Option<&&str>) -> Failure {
-    if next.is_some_and(|next| VERBS.iter().any(|(name, ..)| name == next)) {
+    let names = || VERBS.iter().map(|verb| verb.name);
+    if next.is_some_and(|next| names().any(|name| name == *next)) {
         return Failure::Usage(format!(
             "no switch named '{word}' runs (dpctl switches lists them)"
         ));
     }
-    let near = VERBS
-        .iter()
-        .map(|(name, ..)| *name)
-        .min_by_key(|name| distance(word, name));
-    let near = near.filter(|name| distance(word, name) <= 3);
+    let near = nearest(word, names());
     let near = near.map_or(String::new(), |name| format!(" did you mean '{name}'?"));
     Failure::Usage(format!(
         "'{word}' is no verb and no switch;{near} (dpctl --help lists the verbs)"
     ))
 }
 
-/// How many letters must be added, removed or changed to make one word the other.
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.bytes().enumerate() {
-            let change = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
-}
-
-/// A command line's options.
-struct Command {
-    strict: bool,
-    catalogue: Arc<Catalogue>,
-}
-
-impl Command {
-    /// What a verb with these arguments sends. Errors: which argument is wrong, and why.
-    fn requests(&self, verb: &str, arguments: &[&str]) -> Result<Requests, Failure> {
-        let others = queue::requests(verb, arguments)?;
-        if let Some(requests) = others.or(meter::requests(verb, arguments)?) {
-            return Ok(requests);
-        }
-        let multipart = |body| Message::MultipartRequest(MultipartRequest::from(body));
-        let ask = |body| Ok(Requests::Ask(vec![multipart(body)]));
-        match (verb, arguments) {
-            ("show", []) => Ok(Requests::Ask(vec![
-                Message::FeaturesRequest(Empty),
-                multipart(RequestBody::PortDesc(Empty)),
-                Message::GetConfigRequest(Empty),
-            ])),
-            ("dump-desc", []) => ask(RequestBody::Desc(Empty)),
-            ("dump-flows", _) => ask(RequestBody::Flow(self.filter(arguments)?)),
-            ("dump-aggregate", _) => ask(RequestBody::Aggregate(self.filter(arguments)?)),
-            ("dump-tables", []) => ask(RequestBody::Table(Empty)),
-            ("dump-table-features", []) => ask(RequestBody::TableFeatures(Vec::new())),
-            ("dump-ports", []) => ask(RequestBody::PortStats(PortRequest {
-                port_no: PortNo::ANY,
-            })),
-            ("dump-ports", [port]) => ask(RequestBody::PortStats(PortRequest {
-                port_no: parse_port(port)?,
-            })),
-            ("dump-ports-desc", []) => ask(RequestBody::PortDesc(Empty)),
-            ("add-flow", [flow]) => self.change(flow, FlowModCommand::ADD),
-            ("mod-flows", [flow]) if self.strict => {
-                self.change(flow, FlowModCommand::MODIFY_STRICT)
-            }
-            ("mod-flows", [flow]) => self.change(flow, FlowModCommand::MODIFY),
-            ("del-flows", []) => self.change("", FlowModCommand::DELETE),
-            ("del-flows", [flow]) if self.strict => {
-                self.change(flow, FlowModCommand::DELETE_STRICT)
-            }
-            ("del-flows", [flow]) => self.change(flow, FlowModCommand::DELETE),
-            (verb, _) if verb.contains("group") => self.group_requests(verb, arguments),
-            ("packet-out", [port, actions, packets @ ..]) if !packets.is_empty() => {
-                let actions = parse_actions(actions, &Match::ANY, &self.catalogue);
-                let actions = actions.map_err(|error| Failure::Usage(error.to_string()))?;
-                let (in_port, mut messages) = (parse_port(port)?, Vec::new());
-                for packet in packets {
-                    messages.push(packet_out(in_port, &actions, packet)?);
-                }
-                Ok(Requests::Change(messages))
-            }
-            ("ping", []) => Ok(Requests::Ping(64)),
-            ("ping", [bytes]) => match bytes.parse() {
-                Ok(bytes @ 0..=60_000) => Ok(Requests::Ping(bytes)),
-                _ => Err(Failure::Usage(format!(
-                    "ping: '{bytes}' is no length from 0 to 60000"
-                ))),
-            },
-            ("monitor", []) => Ok(Requests::Monitor(None)),
-            ("monitor", [length]) => {
-                let length = length
-                    .parse()
-                    .map_err(|_| format!("monitor: '{length}' is no length"))?;
-                let config = SwitchConfig {
-                    miss_send_len: MaxLen(length),
-                    ..SwitchConfig::default()
-                };
-                Ok(Requests::Monitor(Some(Message::SetConfig(config))))
-            }
-            ("trace", [port, packet]) => {
-                let request = trace::request(parse_port(port)?, &parse_bytes(packet)?);
-                Ok(Requests::Ask(vec![Message::Experimenter(request)]))
-            }
-            ("status", [] | [_]) => {
-                let request = status::request(arguments.first().unwrap_or(&""));
-                Ok(Requests::Ask(vec![Message::Experimenter(request)]))
-            }
-            (verb, _) => Err(misused(verb)),
-        }
-    }
-
-    fn change(&self, flow: &str, command: FlowModCommand) -> Result<Requests, Failure> {
-        let parsed = parse_flow(flow, command, &self.catalogue);
-        let flow_mod = parsed.map_err(|error| Failure::Usage(format!("{flow}: {error}")))?;
-        Ok(Requests::Change(vec![Message::FlowMod(flow_mod)]))
-    }
-
-    fn group_requests(&self, verb: &str, arguments: &[&str]) -> Result<Requests, Failure> {
-        let ask =
-            |body: RequestBody| Ok(Requests::Ask(vec![Message::MultipartRequest(body.into())]));
-        match (verb, arguments) {
-            ("add-group", [group]) => self.change_group(group, GroupModCommand::ADD),
-            ("mod-group", [group]) => self.change_group(group, GroupModCommand::MODIFY),
-            ("del-groups", []) => self.change_group("group_id=all", GroupModCommand::DELETE),
-            ("del-groups", [group]) => self.change_group(group, GroupModCommand::DELETE),
-            ("dump-groups", []) => ask(RequestBody::GroupDesc(Empty)),
-            ("dump-group-stats", []) => ask(RequestBody::Group(GroupRequest {
-                group_id: GroupId::ALL,
-            })),
-            ("dump-group-stats", [group]) => ask(RequestBody::Group(GroupRequest {
-                group_id: self.group(group, GroupModCommand::DELETE)?.group_id,
-            })),
-            ("dump-group-features", []) => ask(RequestBody::GroupFeatures(Empty)),
-            (verb, _) => Err(misused(verb)),
-        }
-    }
-
-    fn group(&self, group: &str, command: GroupModCommand) -> Result<GroupMod, Failure> {
-        let parsed = parse_group(group, command, &self.catalogue);
-        parsed.map_err(|error| Failure::Usage(format!("{group}: {error}")))
-    }
-
-    fn change_group(&self, group: &str, command: GroupModCommand) -> Result<Requests, Failure> {
-        let group_mod = self.group(group, command)?;
-        Ok(Requests::Change(vec![Message::GroupMod(group_mod)]))
-    }
-
-    /// The entries that a flow without actions covers.
-    fn filter(&self, arguments: &[&str]) -> Result<FlowStatsRequest, Failure> {
-        let text = match arguments {
-            [] => "",
-            [text] => text,
-            [_, more, ..] => return Err(Failure::Usage(format!("'{more}': one FLOW is enough"))),
-        };
-        let parsed = parse_flow(text, FlowModCommand::DELETE, &self.catalogue);
-        let flow = parsed.map_err(|error| Failure::Usage(format!("{text}: {error}")))?;
-        Ok(FlowStatsRequest {
-            table_id: flow.table_id,
-            out_port: flow.out_port,
-            out_group: flow.out_group,
-            cookie: flow.cookie,
-            cookie_mask: flow.cookie_mask,
-            fields: flow.fields,
-        })
-    }
-}
-
-/// The error for a verb with arguments that it does not take.
-pub(crate) fn misused(verb: &str) -> Failure {
-    let row = VERBS.iter().find(|(name, ..)| *name == verb);
-    let takes = match row.map_or("", |(_, arguments, _)| arguments) {
-        "" => "no arguments",
-        arguments => arguments,
-    };
-    Failure::Usage(format!("{verb} takes {takes}"))
-}
-
-fn packet_out(in_port: PortNo, actions: &[Action], packet: &str) -> Result<Message, Failure> {
-    let data = Bytes(parse_bytes(packet)?);
-    let actions = actions.to_vec();
-    Ok(Message::PacketOut(PacketOut {
-        buffer_id: BufferId::NO_BUFFER,
-        in_port,
-        actions,
-        data,
-    }))
-}
-
-async fn ping(client: &mut Client, bytes: usize) -> Result<(), ClientError> {
-    let start = Instant::now();
-    client
-        .request(&Message::EchoRequest(Bytes(vec![0; bytes])))
-        .await?;
-    let micros = start.elapsed().as_micros();
-    println!(
-        "{bytes} bytes: time={}.{:03} ms",
-        micros / 1000,
-        micros % 1000
-    );
-    Ok(())
-}
-
-/// The body of a reply.
-pub(crate) fn body(message: &Message) -> Option<&ReplyBody> {
-    match message {
-        Message::MultipartReply(reply) => Some(&reply.body),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bofuss_oflib::types::TableId;
 
     fn words(text: &str) -> Vec<String> {
         text.split(' ').map(str::to_string).collect()
     }
 
-    fn requests(verb: &str, arguments: &[&str]) -> Result<Requests, Failure> {
-        let catalogue = Arc::new(bofuss_ext::catalogue());
-        Command {
-            strict: false,
-            catalogue,
-        }
-        .requests(verb, arguments)
-    }
-
     #[test]
-    fn the_address_stands_in_front_or_at_the_end() {
+    fn the_address_stands_in_front_behind_the_verb_or_at_the_end() {
         for line in [
             "tcp:127.0.0.1:6654 dump-flows in_port=1",
+            "dump-flows tcp:127.0.0.1:6654 in_port=1",
             "dump-flows in_port=1 tcp:127.0.0.1:6654",
         ] {
             let words = words(line);
             let Ok((Some(address), verb, arguments)) = split(&words) else {
                 panic!("{line}")
             };
-            assert_eq!(
-                (address.to_string().as_str(), verb),
-                ("tcp:127.0.0.1:6654", "dump-flows")
+            let found = (address.to_string(), verb.name, arguments);
+            let wanted = (
+                "tcp:127.0.0.1:6654".to_string(),
+                "dump-flows",
+                vec!["in_port=1"],
             );
-            assert_eq!(arguments, ["in_port=1"]);
+            assert_eq!(found, wanted, "{line}");
         }
     }
 
     #[test]
     fn a_misspelt_verb_is_answered_with_the_nearest() {
-        let words = words("dump-flow");
-        let Err(Failure::Usage(error)) = split(&words) else {
-            panic!("it is no verb")
-        };
-        assert!(error.contains("did you mean 'dump-flows'"), "{error}");
-    }
-
-    #[test]
-    fn deletes_and_dumps_are_about_all_tables_unless_they_say() {
-        let Ok(Requests::Change(messages)) = requests("del-flows", &["in_port=1"]) else {
-            panic!()
-        };
-        assert!(matches!(&messages[0], Message::FlowMod(f) if f.table_id == TableId::ALL));
-        let Ok(Requests::Change(messages)) = requests("del-flows", &["table=3"]) else {
-            panic!()
-        };
-        assert!(matches!(&messages[0], Message::FlowMod(f) if f.table_id == TableId(3)));
-    }
-
-    #[test]
-    fn wrong_arguments_are_named() {
-        for (verb, arguments) in [
-            ("add-flow", &["in_port=x,actions=output:1"][..]),
-            ("packet-out", &["1", "output:2", "xyz"][..]),
-            ("dump-ports", &["everywhere"][..]),
-            ("show", &["me"][..]),
-        ] {
+        for (typed, meant) in [("dump-flow", "dump-flows"), ("flow_mod", "flow-mod")] {
+            let words = words(typed);
+            let Err(Failure::Usage(error)) = split(&words) else {
+                panic!("it is no verb")
+            };
             assert!(
-                matches!(requests(verb, arguments), Err(Failure::Usage(_))),
-                "{verb}"
+                error.contains(&format!("did you mean '{meant}'")),
+                "{error}"
             );
         }
     }
 
-    fn sent(strict: bool, verb: &str, flow: &str) -> bofuss_oflib::message::FlowMod {
-        let catalogue = Arc::new(bofuss_ext::catalogue());
-        let command = Command { strict, catalogue };
-        let Ok(Requests::Change(messages)) = command.requests(verb, &[flow]) else {
-            panic!("{verb} {flow}")
-        };
-        let [Message::FlowMod(flow_mod)] = messages.as_slice() else {
-            panic!("{verb} {flow}")
-        };
-        flow_mod.clone()
-    }
-
     #[test]
-    fn d18_strict_makes_the_commands_strict() {
-        let command = |strict, verb| sent(strict, verb, "in_port=1,actions=drop").command;
-        assert_eq!(command(true, "del-flows"), FlowModCommand::DELETE_STRICT);
-        assert_eq!(command(true, "mod-flows"), FlowModCommand::MODIFY_STRICT);
-        assert_eq!(command(false, "del-flows"), FlowModCommand::DELETE);
-    }
-
-    #[test]
-    fn d19_out_group_is_no_out_port() {
-        let flow_mod = sent(false, "del-flows", "out_group=5");
-        assert_eq!(flow_mod.out_group.0, 5);
-        assert_eq!(flow_mod.out_port, PortNo::ANY);
-    }
-
-    #[test]
-    fn d20_a_meter_needs_no_match() {
-        let flow_mod = sent(false, "add-flow", "table=0,actions=meter:1");
-        assert_eq!(flow_mod.fields, Match::ANY);
-        assert_eq!(flow_mod.instructions.list().len(), 1);
+    fn names_are_unique_and_bofuss_stands_first() {
+        let mut names: Vec<_> = VERBS.iter().map(|verb| verb.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), VERBS.len());
+        assert!(VERBS.is_sorted_by_key(|verb| verb.style as u8));
     }
 }

@@ -1,0 +1,286 @@
+//! Parts of messages as the original prints them: matches, instructions, actions, buckets, bands.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use bofuss_oflib::field::{self, Style, VID_PRESENT, mac_of};
+use bofuss_oflib::message::group_mod::GroupType;
+use bofuss_oflib::message::meter_mod::BandKind;
+use bofuss_oflib::message::queue::{PacketQueue, QueueProperty};
+use bofuss_oflib::message::{AsyncConfig, Band, Bucket, PortDesc};
+use bofuss_oflib::{Action, FieldMatch, Instruction, Match};
+
+use super::flow::EXT_HEADERS;
+use super::print::{group, list, port, queue_id};
+
+/// The original's names of actions, by their type.
+pub(crate) const ACTIONS: &[(u16, &str)] = &[
+    (0, "out"),
+    (11, "ttl_out"),
+    (12, "ttl_in"),
+    (15, "mpls_ttl"),
+    (16, "mpls_dec"),
+    (17, "vlan_psh"),
+    (18, "vlan_pop"),
+    (19, "mpls_psh"),
+    (20, "mpls_pop"),
+    (21, "queue"),
+    (22, "group"),
+    (23, "nw_ttl"),
+    (24, "nw_dec"),
+    (25, "set_field"),
+    (26, "pbb_psh"),
+    (27, "pbb_pop"),
+    (0xffff, "exp"),
+];
+/// The original's names of instructions, by their type.
+pub(crate) const INSTRUCTIONS: &[(u16, &str)] = &[
+    (1, "goto"),
+    (2, "meta"),
+    (3, "write"),
+    (4, "apply"),
+    (5, "clear"),
+    (6, "meter"),
+    (0xffff, "exp"),
+];
+
+/// A match: `oxm{in_port="1", eth_type="0x800"}`.
+pub(crate) fn fields(fields: &Match) -> String {
+    match fields.fields() {
+        [] => "oxm{all match}".into(),
+        some => format!("oxm{{{}}}", list(some.iter().map(field))),
+    }
+}
+
+/// The name that the original prints for a field.
+fn field_name(one: &FieldMatch) -> &'static str {
+    match one.field.id {
+        id if id == field::IPV6_SRC.id => "nw_src_ipv6",
+        id if id == field::IPV6_DST.id => "nw_dst_ipv6",
+        id if id == field::IPV6_FLABEL.id => "ipv6_flow_label",
+        id if id == field::IPV6_EXTHDR.id => "ext_hdr",
+        _ => one.field.name,
+    }
+}
+
+fn field(one: &FieldMatch) -> String {
+    let name = field_name(one);
+    let id = one.field.id;
+    if id == field::VLAN_VID.id {
+        return match (one.number() as u16, one.is_exact()) {
+            (0, _) => "vlan_vid= none".into(),
+            (VID_PRESENT, false) => "vlan_vid= any".into(),
+            (vid, _) => format!("vlan_vid=\"{}\"", vid & !VID_PRESENT),
+        };
+    }
+    let space = if id == field::ICMPV4_TYPE.id { " " } else { "" };
+    let text = format!("{name}={space}\"{}\"", value(one, one.number(), &one.value));
+    if one.is_exact() {
+        return text;
+    }
+    // The original names the mask of arp_spa after arp_sha.
+    let masked = if id == field::ARP_SPA.id {
+        "arp_sha"
+    } else {
+        name
+    };
+    let mask = match id {
+        id if id == field::IPV6_EXTHDR.id => format!("{:#x}", one.mask_number()),
+        _ => value(one, one.mask_number(), &one.mask),
+    };
+    format!("{text}, {masked}_mask=\"{mask}\"")
+}
+
+/// A value in the style that the original has for the field.
+fn value(one: &FieldMatch, number: u128, bytes: &[u8; 16]) -> String {
+    let hexadecimal = [
+        field::ETH_TYPE,
+        field::ARP_OP,
+        field::METADATA,
+        field::TCP_FLAGS,
+    ];
+    let id = one.field.id;
+    match one.field.style {
+        Style::Mac => mac_of(bytes).to_string(),
+        Style::Ip4 => Ipv4Addr::from_bits(number as u32).to_string(),
+        Style::Ip6 => Ipv6Addr::from_bits(number).to_string(),
+        _ if id == field::IPV6_EXTHDR.id => {
+            let set = EXT_HEADERS
+                .iter()
+                .enumerate()
+                .filter(|(bit, _)| number >> bit & 1 == 1);
+            let names: Vec<String> = set.map(|(_, name)| format!("{name}|")).collect();
+            format!(
+                "{}{}",
+                if names.is_empty() { "" } else { "|" },
+                names.concat()
+            )
+        }
+        _ if id == field::PBB_ISID.id => {
+            format!("{:x}{:x}{:x}", bytes[0], bytes[1], bytes[2])
+        }
+        _ if hexadecimal.iter().any(|field| field.id == id) || one.field.experimenter != 0 => {
+            format!("{number:#x}")
+        }
+        _ => number.to_string(),
+    }
+}
+
+/// An instruction: `apply{acts=[out{port="2"}]}`.
+pub(crate) fn instruction(instruction: &Instruction) -> String {
+    match instruction {
+        Instruction::GotoTable(table) => format!("goto{{table=\"{}\"}}", table.0),
+        Instruction::WriteMetadata { value, mask } => {
+            format!("meta{{meta=\"{value:#x}\", mask=\"{mask:#x}\"}}")
+        }
+        Instruction::WriteActions(acts) => {
+            format!("write{{acts=[{}]}}", list(acts.iter().map(action)))
+        }
+        Instruction::ApplyActions(acts) => {
+            format!("apply{{acts=[{}]}}", list(acts.iter().map(action)))
+        }
+        Instruction::ClearActions => "clear".into(),
+        Instruction::Meter(meter) => format!("meter{{meter=\"{}\"}}", meter.0),
+        Instruction::Experimenter(value) => {
+            format!("exp{{id=\"{:#x}\"}}", value.row.experimenter)
+        }
+    }
+}
+
+/// An action: `out{port="ctrl", mlen="0"}`.
+pub(crate) fn action(action: &Action) -> String {
+    let number = action.row().map_or(0xffff, |row| row.number);
+    let name = ACTIONS
+        .iter()
+        .find(|row| row.0 == number)
+        .map_or("?", |row| row.1);
+    let argument = match action {
+        Action::Output(output) if output.port == bofuss_oflib::PortNo::CONTROLLER => {
+            format!("{{port=\"ctrl\", mlen=\"{}\"}}", output.max_len.0)
+        }
+        Action::Output(output) => format!("{{port=\"{}\"}}", port(output.port)),
+        Action::PushVlan(ty) | Action::PushMpls(ty) | Action::PopMpls(ty) | Action::PushPbb(ty) => {
+            format!("{{eth=\"{:#06x}\"}}", ty.0)
+        }
+        Action::SetMplsTtl(ttl) | Action::SetNwTtl(ttl) => format!("{{ttl=\"{ttl}\"}}"),
+        Action::SetQueue(queue) => format!("{{q=\"{}\"}}", queue_id(*queue)),
+        Action::Group(id) => format!("{{id=\"{}\"}}", group(*id)),
+        Action::SetField(set) => format!("{{field:{}}}", field(&set.0)),
+        Action::Experimenter(value) => format!("{{id=\"{:#x}\"}}", value.row.experimenter),
+        Action::CopyTtlOut
+        | Action::CopyTtlIn
+        | Action::DecMplsTtl
+        | Action::PopVlan
+        | Action::DecNwTtl
+        | Action::PopPbb => String::new(),
+    };
+    format!("{name}{argument}")
+}
+
+/// A group's type.
+pub(crate) fn group_type(ty: GroupType) -> String {
+    match ty {
+        GroupType::ALL => "all".into(),
+        GroupType::SELECT => "sel".into(),
+        GroupType::INDIRECT => "ind".into(),
+        GroupType::FF => "ff".into(),
+        other => format!("?({})", other.0),
+    }
+}
+
+/// A bucket.
+pub(crate) fn bucket(bucket: &Bucket) -> String {
+    format!(
+        "{{w=\"{}\", wprt=\"{}\", wgrp=\"{}\", acts=[{}]}}",
+        bucket.weight,
+        port(bucket.watch_port),
+        group(bucket.watch_group),
+        list(bucket.actions.iter().map(action))
+    )
+}
+
+/// The bands of a meter.
+pub(crate) fn bands(bands: &[Band]) -> String {
+    let text = |band: &Band| {
+        let (rate, burst) = (band.rate, band.burst_size);
+        let (kind, more) = match band.kind {
+            BandKind::Drop => ("drop", String::new()),
+            BandKind::DscpRemark(level) => ("dscp_remark", format!(", prec_level=\"{level}\"")),
+            BandKind::Experimenter(id) => ("exp", format!(", exp_id=\"{id}\"")),
+        };
+        format!("{{type = {kind}, rate=\"{rate}\", burst_size=\"{burst}\"{more}}}")
+    };
+    format!("bands=[{}]", list(bands.iter().map(text)))
+}
+
+/// A queue with its properties; of those that the original has no name for, the type.
+pub(crate) fn queue(queue: &PacketQueue) -> String {
+    let property = |property: &QueueProperty| match property {
+        QueueProperty::MinRate(rate) => format!("minrate{{rate=\"{rate}\"}}"),
+        QueueProperty::MaxRate(rate) => format!("maxrate{{rate=\"{rate}\"}}"),
+        QueueProperty::Experimenter(..) => format!("?({})", 0xffff),
+    };
+    let properties = list(queue.properties.iter().map(property));
+    format!(
+        "{{q=\"{}\", props=[{properties}]}}",
+        queue_id(queue.queue_id)
+    )
+}
+
+/// A port's description.
+pub(crate) fn port_desc(desc: &PortDesc) -> String {
+    format!(
+        "{{no=\"{}\", hw_addr=\"{}\", name=\"{}\", config=\"{:#x}\", state=\"{:#x}\", \
+         curr=\"{:#x}\", adv=\"{:#x}\", supp=\"{:#x}\", peer=\"{:#x}\", curr_spd=\"{}kbps\", \
+         max_spd=\"{}kbps\"}}",
+        port(desc.port_no),
+        desc.hw_addr,
+        desc.name.0,
+        desc.config.0,
+        desc.state.0,
+        desc.curr.0,
+        desc.advertised.0,
+        desc.supported.0,
+        desc.peer.0,
+        desc.curr_speed,
+        desc.max_speed
+    )
+}
+
+/// The unasked messages that a controller wants.
+pub(crate) fn async_config(config: &AsyncConfig) -> String {
+    let reasons = |mask: u32, names: &[&str]| {
+        let set = names
+            .iter()
+            .enumerate()
+            .filter(|(bit, _)| mask >> bit & 1 == 1);
+        let names: Vec<&str> = set.map(|(_, name)| *name).collect();
+        if names.is_empty() {
+            "none".to_string()
+        } else {
+            names.join(", ")
+        }
+    };
+    let role = |packet_in, port_status, flow_removed| {
+        format!(
+            "packet_in({})port_status({})flow_removed({})",
+            reasons(packet_in, &["no_match", "action", "invalid_ttl"]),
+            reasons(port_status, &["add", "delete", "modify"]),
+            reasons(
+                flow_removed,
+                &[
+                    "idle_timeout",
+                    "hard_timeout",
+                    "delete",
+                    "group delete",
+                    "meter delete"
+                ]
+            )
+        )
+    };
+    let c = config;
+    format!(
+        "{{{{equal=[{}], slave=[{}]}}}}",
+        role(c.packet_in, c.port_status, c.flow_removed),
+        role(c.packet_in_slave, c.port_status_slave, c.flow_removed_slave)
+    )
+}

@@ -1,0 +1,289 @@
+//! Multipart requests and replies as the original prints them.
+
+use std::fmt::Write;
+
+use bofuss_oflib::message::multipart::flow::FlowEntry;
+use bofuss_oflib::message::multipart::group::{BucketCounter, GroupCounters, GroupDesc};
+use bofuss_oflib::message::multipart::meter::{MeterConfig, MeterFeatures, MeterStats};
+use bofuss_oflib::message::multipart::table_features::{
+    FieldId, PROPERTIES, PropertyList, TableFeatureSet, TableProperty,
+};
+use bofuss_oflib::message::multipart::{
+    FlowStatsRequest, GroupFeatures, PortStats, QueueStats, ReplyBody, RequestBody, TableStats,
+};
+use bofuss_oflib::message::{MultipartReply, MultipartRequest};
+use bofuss_oflib::wire::Text;
+
+use super::parts;
+use super::print::{group, list, port, queue_id, table};
+
+/// The original's names of multiparts, by their type.
+const NAMES: &[&str] = &[
+    "desc",
+    "flow",
+    "aggr",
+    "table",
+    "port",
+    "queue",
+    "grp",
+    "gdesc",
+    "grp_features",
+    "mstats",
+    "mconf",
+    "mfeat",
+    "table-features",
+    "port-desc",
+];
+
+fn head(number: u16, more: bool) -> String {
+    let name = NAMES.get(usize::from(number)).unwrap_or(&"exp");
+    format!("type=\"{name}\", flags=\"{:#x}\"", u8::from(more))
+}
+
+/// A request.
+pub(crate) fn request(request: &MultipartRequest) -> String {
+    let body = match &request.body {
+        RequestBody::Flow(filter) | RequestBody::Aggregate(filter) => flow_request(filter),
+        RequestBody::PortStats(r) => format!(", port=\"{}\"", port(r.port_no)),
+        RequestBody::Queue(r) => {
+            format!(
+                ", port=\"{}\", q=\"{}\"",
+                port(r.port_no),
+                queue_id(r.queue_id)
+            )
+        }
+        RequestBody::Group(r) => format!(", group=\"{}\"", group(r.group_id)),
+        RequestBody::Meter(r) | RequestBody::MeterConfig(r) => {
+            format!("{{meter_id= {:x}\"", r.meter_id.0)
+        }
+        RequestBody::TableFeatures(tables) if !tables.is_empty() => {
+            let tables: String = tables.iter().map(|one| table_features(&one.0)).collect();
+            format!(", table_features=\"{tables}\"")
+        }
+        // The others carry nothing, or the original does not know them.
+        _ => String::new(),
+    };
+    format!("{{{}{body}}}", head(request.body.number(), request.more))
+}
+
+fn flow_request(filter: &FlowStatsRequest) -> String {
+    format!(
+        ", table=\"{}\", oport=\"{}\", ogrp=\"{}\", cookie={:#x}\", mask={:#x}\", match={}",
+        table(filter.table_id),
+        port(filter.out_port),
+        group(filter.out_group),
+        filter.cookie,
+        filter.cookie_mask,
+        parts::fields(&filter.fields)
+    )
+}
+
+/// A reply.
+pub(crate) fn reply(reply: &MultipartReply) -> String {
+    let stats = |items: String| format!(", stats=[{items}]");
+    let body = match &reply.body {
+        ReplyBody::Desc(d) => format!(
+            ", mfr=\"{}\", hw=\"{}\", sw=\"{}\", sn=\"{}\", dp=\"{}\"",
+            d.mfr_desc.0, d.hw_desc.0, d.sw_desc.0, d.serial_num.0, d.dp_desc.0
+        ),
+        ReplyBody::Flow(entries) => stats(list(entries.iter().map(|one| flow_entry(&one.0)))),
+        ReplyBody::Aggregate(a) => format!(
+            ", pkt_cnt=\"{}\", byte_cnt=\"{}\", flow_cnt=\"{}\"",
+            a.packet_count, a.byte_count, a.flow_count
+        ),
+        ReplyBody::Table(tables) => stats(list(tables.iter().map(table_stats))),
+        ReplyBody::PortStats(ports) => stats(list(ports.iter().map(port_stats))),
+        ReplyBody::Queue(queues) => stats(list(queues.iter().map(queue_stats))),
+        ReplyBody::Group(groups) => stats(list(groups.iter().map(|one| group_stats(&one.0)))),
+        ReplyBody::GroupDesc(groups) => stats(list(groups.iter().map(group_desc))),
+        ReplyBody::GroupFeatures(features) => group_features(features),
+        ReplyBody::Meter(meters) => stats(list(meters.iter().map(meter_stats))),
+        ReplyBody::MeterConfig(meters) => stats(list(meters.iter().map(meter_config))),
+        ReplyBody::MeterFeatures(features) => meter_features(features),
+        ReplyBody::TableFeatures(tables) => {
+            let tables: String = tables.iter().map(|one| table_features(&one.0)).collect();
+            format!(", table_features=\"{tables}\"")
+        }
+        ReplyBody::PortDesc(ports) => format!("{}}}", list(ports.iter().map(parts::port_desc))),
+        other => format!(", text=\"{}\"", Text(&MultipartReply::from(other.clone()))),
+    };
+    format!("{{{}{body}}}", head(reply.body.number(), reply.more))
+}
+
+fn flow_entry(e: &FlowEntry) -> String {
+    format!(
+        "{{table=\"{}\", match=\"{}\", dur_s=\"{}\", dur_ns=\"{}\", prio=\"{}\", idle_to=\"{}\", \
+         hard_to=\"{}\", cookie=\"{:#x}\", pkt_cnt=\"{}\", byte_cnt=\"{}\", insts=[{}]}}",
+        table(e.table_id),
+        parts::fields(&e.fields),
+        e.duration_sec,
+        e.duration_nsec,
+        e.priority,
+        e.idle_timeout,
+        e.hard_timeout,
+        e.cookie,
+        e.packet_count,
+        e.byte_count,
+        list(e.instructions.list().iter().map(parts::instruction))
+    )
+}
+
+fn table_stats(t: &TableStats) -> String {
+    format!(
+        "{{table=\"{}\", active=\"{}\", lookup=\"{}\", match=\"{}\"",
+        table(t.table_id),
+        t.active_count,
+        t.lookup_count,
+        t.matched_count
+    )
+}
+
+fn port_stats(p: &PortStats) -> String {
+    format!(
+        "{{port=\"{}\", rx_pkt=\"{}\", tx_pkt=\"{}\", rx_bytes=\"{}\", tx_bytes=\"{}\", \
+         rx_drops=\"{}\", tx_drops=\"{}\", rx_errs=\"{}\", tx_errs=\"{}\", rx_frm=\"{}\", \
+         rx_over=\"{}\", rx_crc=\"{}\", coll=\"{}\"}}",
+        port(p.port_no),
+        p.rx_packets,
+        p.tx_packets,
+        p.rx_bytes,
+        p.tx_bytes,
+        p.rx_dropped,
+        p.tx_dropped,
+        p.rx_errors,
+        p.tx_errors,
+        p.rx_frame_err,
+        p.rx_over_err,
+        p.rx_crc_err,
+        p.collisions
+    )
+}
+
+fn queue_stats(q: &QueueStats) -> String {
+    format!(
+        "{{port=\"{}\", q=\"{}\", tx_bytes=\"{}\", tx_pkt=\"{}\", tx_err=\"{}\"}}",
+        port(q.port_no),
+        queue_id(q.queue_id),
+        q.tx_bytes,
+        q.tx_packets,
+        q.tx_errors
+    )
+}
+
+fn group_stats(g: &GroupCounters) -> String {
+    let counter = |b: &BucketCounter| {
+        format!(
+            "{{pkt_cnt=\"{}\", byte_cnt=\"{}\"}}",
+            b.packet_count, b.byte_count
+        )
+    };
+    format!(
+        "{{group=\"{}\", ref_cnt=\"{}\", pkt_cnt=\"{}\", byte_cnt=\"{}\", cntrs=[{}]}}",
+        group(g.group_id),
+        g.ref_count,
+        g.packet_count,
+        g.byte_count,
+        list(g.bucket_stats.iter().map(counter))
+    )
+}
+
+fn group_desc(g: &GroupDesc) -> String {
+    format!(
+        "{{type=\"{}\", group=\"{}\", buckets=[{}]}}",
+        parts::group_type(g.ty),
+        group(g.group_id),
+        list(g.buckets.iter().map(parts::bucket))
+    )
+}
+
+/// The original leaves the bracket open, and so do we; its list of actions is wrong, ours is not.
+fn group_features(f: &GroupFeatures) -> String {
+    let mut text = format!(
+        ", types=\"{}\", capabilities=\"{} [",
+        f.types, f.capabilities.0
+    );
+    for (i, name) in ["all", "sel", "ind", "ff"].iter().enumerate() {
+        let (max, bits) = (f.max_groups[i], f.actions[i]);
+        let has = |row: &&(u16, &str)| row.0 < 32 && bits >> row.0 & 1 == 1;
+        let names: String = parts::ACTIONS
+            .iter()
+            .filter(has)
+            .map(|row| format!("{}/", row.1))
+            .collect();
+        let comma = if i == 3 { "" } else { ", " };
+        write!(text, "{name}: max_groups={max}, actions= {names}{comma}")
+            .expect("a string takes everything");
+    }
+    text
+}
+
+fn meter_stats(m: &MeterStats) -> String {
+    let band = |b: &BucketCounter| {
+        format!(
+            "{{pkt_band_cnt=\"{}\", byte_band_cnt=\"{}\"}}",
+            b.packet_count, b.byte_count
+        )
+    };
+    format!(
+        "{{meter= {:x}\"\", flow_cnt=\"{}\", pkt_in_cnt=\"{}\", byte_in_cnt=\"{}\", \
+         duration_sec=\"{}\", duration_nsec=\"{}\", bands=[{}]}}",
+        m.meter_id.0,
+        m.flow_count,
+        m.input.packet_count,
+        m.input.byte_count,
+        m.duration_sec,
+        m.duration_nsec,
+        list(m.bands.iter().map(band))
+    )
+}
+
+fn meter_config(m: &MeterConfig) -> String {
+    let (id, flags, bands) = (m.meter_id.0, m.flags.0, parts::bands(&m.bands));
+    format!("{{meter= {id:x}\"\", flags=\"{flags:x}\", {bands}}}")
+}
+
+fn meter_features(f: &MeterFeatures) -> String {
+    format!(
+        "{{max_meter=\"{}\", band_types=\"{:x}\",capabilities =\"{:x}\", max_bands = {} , \
+         max_color = {}}}",
+        f.max_meter, f.band_types, f.capabilities, f.max_bands, f.max_color
+    )
+}
+
+fn table_features(t: &TableFeatureSet) -> String {
+    let properties: String = t.properties.iter().map(property).collect();
+    format!(
+        "{{table=\"{}\", name=\"{}\", metadata_match=\"{:x}\", metadata_write=\"{:x}\", \
+         config=\"{}\",max_entries=\"{}\"{properties}",
+        table(t.table_id),
+        t.name.0,
+        t.metadata_match,
+        t.metadata_write,
+        t.config,
+        t.max_entries
+    )
+}
+
+fn property(property: &TableProperty) -> String {
+    let row = PROPERTIES.iter().find(|row| row.0 == property.ty);
+    let (name, kind) = row.map_or(("?", 'e'), |row| (row.1, row.2));
+    let name = if name == "match" { "oxms" } else { name };
+    let names = if kind == 'i' {
+        parts::INSTRUCTIONS
+    } else {
+        parts::ACTIONS
+    };
+    let items = match &property.list {
+        PropertyList::Types(types) => list(types.iter().map(|id| {
+            let row = names.iter().find(|row| row.0 == id.ty);
+            row.map_or_else(|| format!("?({})", id.ty), |row| row.1.to_string())
+        })),
+        PropertyList::Tables(tables) => list(tables.iter().map(|table| table.0)),
+        PropertyList::Fields(fields) => list(fields.iter().map(|field| match field {
+            FieldId::Known(field, _) => field.name.to_string(),
+            FieldId::Unknown(header, _) => format!("?({header})"),
+        })),
+        PropertyList::Experimenter(id, ..) => format!("{id:#x}"),
+    };
+    format!("{{property=\"{name}[{items}]\"}} ")
+}

@@ -1,0 +1,303 @@
+//! Replies as JSON. Names are OpenFlow's; matches, actions and instructions are texts that the
+//! verbs read. `version` changes when a key goes or changes its meaning.
+
+use bofuss_oflib::message::multipart::flow::FlowEntry;
+use bofuss_oflib::message::multipart::group::{BucketCounter, GroupCounters, GroupDesc};
+use bofuss_oflib::message::multipart::table_features::TableFeatureSet;
+use bofuss_oflib::message::multipart::{
+    MeterConfig, MeterStats, PortStats, QueueStats, ReplyBody, TableStats,
+};
+use bofuss_oflib::message::queue::PacketQueue;
+use bofuss_oflib::message::{Band, Bucket, FlowRemoved, MultipartReply, PortDesc};
+use bofuss_oflib::text::Actions;
+use bofuss_oflib::wire::Text;
+use bofuss_oflib::{Instruction, Match, Message};
+use serde_json::{Map, Value, json};
+
+use crate::watch::Rates;
+
+/// Changes when a key goes or changes its meaning.
+const VERSION: u32 = 1;
+
+/// The page that a verb prints.
+pub(crate) fn page(verb: &str, replies: Vec<Value>) -> String {
+    json!({"version": VERSION, "verb": verb, "replies": replies}).to_string()
+}
+
+/// That messages were sent and taken.
+pub(crate) fn sent(messages: usize) -> Value {
+    json!({"type": "DONE", "messages": messages})
+}
+
+/// An echo.
+pub(crate) fn echo(bytes: u16, millis: f64) -> Value {
+    json!({"type": "ECHO_REPLY", "bytes": bytes, "milliseconds": millis})
+}
+
+/// Lines of text: `key=value` as keys, others as a list.
+pub(crate) fn lines(lines: &[&str]) -> Value {
+    let pairs: Option<Map<String, Value>> = lines
+        .iter()
+        .map(|line| {
+            line.split_once('=')
+                .map(|(key, value)| (key.into(), value.into()))
+        })
+        .collect();
+    pairs.map_or_else(|| json!({"lines": lines}), Value::Object)
+}
+
+/// What passed between two looks.
+pub(crate) fn rates(rates: &Rates) -> Value {
+    let ports = rates.ports.iter().map(|(port, f)| {
+        json!({"port_no": port.to_string(), "rx_packets_per_second": f[0],
+               "rx_bits_per_second": f[1], "rx_dropped_per_second": f[2],
+               "tx_packets_per_second": f[3], "tx_bits_per_second": f[4],
+               "tx_dropped_per_second": f[5]})
+    });
+    let tables = rates.tables.iter().map(|(table, entries, f)| {
+        json!({"table_id": table, "active_count": entries, "lookups_per_second": f[0],
+               "matches_per_second": f[1]})
+    });
+    json!({"ports": ports.collect::<Vec<_>>(), "tables": tables.collect::<Vec<_>>()})
+}
+
+/// A message.
+pub(crate) fn message(message: &Message) -> Value {
+    let mut value = match message {
+        Message::Error(error) => json!({
+            "error": error.error.row().map(|row| format!("{}/{}", row.type_name, row.code_name)),
+            "meaning": error.error.row().map(|row| row.meaning),
+            "error_type": error.error.ty, "code": error.error.code,
+        }),
+        Message::FeaturesReply(f) => json!({
+            "datapath_id": format!("{:016x}", f.datapath_id), "n_buffers": f.n_buffers,
+            "n_tables": f.n_tables, "auxiliary_id": f.auxiliary_id,
+            "capabilities": flags(f.capabilities),
+        }),
+        Message::GetConfigReply(c) => json!({
+            "flags": flags(c.flags), "miss_send_len": c.miss_send_len.0,
+        }),
+        Message::RoleReply(r) => json!({
+            "role": r.role.to_string(), "generation_id": r.generation_id,
+        }),
+        Message::GetAsyncReply(a) => json!({
+            "packet_in": [a.packet_in, a.packet_in_slave],
+            "port_status": [a.port_status, a.port_status_slave],
+            "flow_removed": [a.flow_removed, a.flow_removed_slave],
+        }),
+        Message::PacketIn(p) => json!({
+            "buffer_id": p.buffer_id.to_string(), "total_len": p.total_len,
+            "reason": p.reason.to_string(), "table_id": p.table_id.0,
+            "cookie": format!("{:#x}", p.cookie), "match": fields(&p.fields),
+            "data": Text(&p.data).to_string(),
+        }),
+        Message::PortStatus(s) => json!({
+            "reason": s.reason.to_string(), "desc": port(&s.desc),
+        }),
+        Message::FlowRemoved(removed) => flow_removed(removed),
+        Message::QueueGetConfigReply(c) => json!({
+            "port": c.port.to_string(), "queues": all(&c.queues, queue),
+        }),
+        Message::Experimenter(value) => json!({
+            "name": value.row.name, "text": String::from_utf8_lossy(&value.data.0),
+        }),
+        Message::MultipartReply(reply) => return multipart(&reply.body),
+        other => json!({"text": other.to_string()}),
+    };
+    value["type"] = message.name().into();
+    value
+}
+
+fn multipart(body: &ReplyBody) -> Value {
+    let mut value = match body {
+        ReplyBody::Desc(d) => json!({
+            "mfr_desc": d.mfr_desc.0, "hw_desc": d.hw_desc.0, "sw_desc": d.sw_desc.0,
+            "serial_num": d.serial_num.0, "dp_desc": d.dp_desc.0,
+        }),
+        ReplyBody::Flow(list) => json!({"entries": all(list, |one| flow(&one.0))}),
+        ReplyBody::Aggregate(a) => json!({
+            "packet_count": a.packet_count, "byte_count": a.byte_count,
+            "flow_count": a.flow_count,
+        }),
+        ReplyBody::Table(list) => json!({"tables": all(list, table)}),
+        ReplyBody::PortStats(list) => json!({"ports": all(list, port_stats)}),
+        ReplyBody::Queue(list) => json!({"queues": all(list, queue_stats)}),
+        ReplyBody::Group(list) => json!({"groups": all(list, |one| group_stats(&one.0))}),
+        ReplyBody::GroupDesc(list) => json!({"groups": all(list, group)}),
+        ReplyBody::GroupFeatures(f) => json!({
+            "types": f.types, "capabilities": flags(f.capabilities),
+            "max_groups": f.max_groups, "actions": f.actions,
+        }),
+        ReplyBody::Meter(list) => json!({"meters": all(list, meter_stats)}),
+        ReplyBody::MeterConfig(list) => json!({"meters": all(list, meter)}),
+        ReplyBody::MeterFeatures(f) => json!({
+            "max_meter": f.max_meter, "band_types": f.band_types,
+            "capabilities": f.capabilities, "max_bands": f.max_bands, "max_color": f.max_color,
+        }),
+        ReplyBody::TableFeatures(list) => {
+            json!({"tables": all(list, |one| table_features(&one.0))})
+        }
+        ReplyBody::PortDesc(list) => json!({"ports": all(list, port)}),
+        other => json!({"text": Text(&MultipartReply::from(other.clone())).to_string()}),
+    };
+    value["type"] = body.name().into();
+    value
+}
+
+fn all<T>(list: &[T], one: impl Fn(&T) -> Value) -> Vec<Value> {
+    list.iter().map(one).collect()
+}
+
+/// The names of flags that are set.
+fn flags(flags: impl std::fmt::Display) -> Vec<String> {
+    let text = flags.to_string();
+    let set = text.split('|').filter(|name| *name != "0x0");
+    set.map(str::to_string).collect()
+}
+
+/// Each field with its value, and behind a slash its mask.
+fn fields(fields: &Match) -> Value {
+    let pair = |one: &bofuss_oflib::FieldMatch| {
+        let text = one.to_string();
+        let value = text.split_once('=').map_or("", |(_, value)| value);
+        (one.field.name.to_string(), Value::from(value))
+    };
+    Value::Object(fields.fields().iter().map(pair).collect())
+}
+
+fn seconds(whole: u32, nanoseconds: u32) -> f64 {
+    f64::from(whole) + f64::from(nanoseconds) / 1e9
+}
+
+/// A counter; null where the switch does not count.
+fn counter(count: u64) -> Option<u64> {
+    (count != u64::MAX).then_some(count)
+}
+
+fn flow(e: &FlowEntry) -> Value {
+    let instruction = |one: &Instruction| match one {
+        Instruction::ApplyActions(list) => format!("apply_actions({})", Actions(list)),
+        other => other.to_string(),
+    };
+    json!({
+        "table_id": e.table_id.0, "priority": e.priority, "cookie": format!("{:#x}", e.cookie),
+        "duration": seconds(e.duration_sec, e.duration_nsec),
+        "idle_timeout": e.idle_timeout, "hard_timeout": e.hard_timeout, "flags": flags(e.flags),
+        "packet_count": counter(e.packet_count), "byte_count": counter(e.byte_count),
+        "match": fields(&e.fields),
+        "instructions": all(e.instructions.list(), |one| instruction(one).into()),
+    })
+}
+
+fn flow_removed(r: &FlowRemoved) -> Value {
+    json!({
+        "reason": r.reason.to_string(), "table_id": r.table_id.0, "priority": r.priority,
+        "cookie": format!("{:#x}", r.cookie), "duration": seconds(r.duration_sec, r.duration_nsec),
+        "packet_count": counter(r.packet_count), "byte_count": counter(r.byte_count),
+        "match": fields(&r.fields),
+    })
+}
+
+fn table(t: &TableStats) -> Value {
+    json!({
+        "table_id": t.table_id.0, "active_count": t.active_count,
+        "lookup_count": counter(t.lookup_count), "matched_count": counter(t.matched_count),
+    })
+}
+
+fn table_features(t: &TableFeatureSet) -> Value {
+    let properties = t.properties.iter().map(|one| {
+        let text = Text(one).to_string();
+        let (name, list) = text.split_once('=').unwrap_or((&text, ""));
+        let list = list
+            .trim_matches(['[', ']'])
+            .split("; ")
+            .filter(|word| !word.is_empty());
+        (name.to_string(), list.collect::<Vec<_>>().into())
+    });
+    json!({
+        "table_id": t.table_id.0, "name": t.name.0, "max_entries": t.max_entries,
+        "metadata_match": format!("{:#x}", t.metadata_match),
+        "metadata_write": format!("{:#x}", t.metadata_write),
+        "properties": Value::Object(properties.collect()),
+    })
+}
+
+fn port(p: &PortDesc) -> Value {
+    json!({
+        "port_no": p.port_no.to_string(), "hw_addr": p.hw_addr.to_string(), "name": p.name.0,
+        "config": flags(p.config), "state": flags(p.state), "curr": flags(p.curr),
+        "advertised": flags(p.advertised), "supported": flags(p.supported), "peer": flags(p.peer),
+        "curr_speed": p.curr_speed, "max_speed": p.max_speed,
+    })
+}
+
+fn port_stats(p: &PortStats) -> Value {
+    json!({
+        "port_no": p.port_no.to_string(), "rx_packets": counter(p.rx_packets),
+        "tx_packets": counter(p.tx_packets), "rx_bytes": counter(p.rx_bytes),
+        "tx_bytes": counter(p.tx_bytes), "rx_dropped": counter(p.rx_dropped),
+        "tx_dropped": counter(p.tx_dropped), "rx_errors": counter(p.rx_errors),
+        "tx_errors": counter(p.tx_errors), "rx_frame_err": counter(p.rx_frame_err),
+        "rx_over_err": counter(p.rx_over_err), "rx_crc_err": counter(p.rx_crc_err),
+        "collisions": counter(p.collisions), "duration": seconds(p.duration_sec, p.duration_nsec),
+    })
+}
+
+fn queue(q: &PacketQueue) -> Value {
+    json!({
+        "queue_id": q.queue_id.0, "port": q.port.to_string(),
+        "properties": all(&q.properties, |one| Text(one).to_string().into()),
+    })
+}
+
+fn queue_stats(q: &QueueStats) -> Value {
+    json!({
+        "port_no": q.port_no.to_string(), "queue_id": q.queue_id.0, "tx_bytes": q.tx_bytes,
+        "tx_packets": q.tx_packets, "tx_errors": q.tx_errors,
+        "duration": seconds(q.duration_sec, q.duration_nsec),
+    })
+}
+
+fn bucket(b: &Bucket) -> Value {
+    json!({
+        "weight": b.weight, "watch_port": b.watch_port.to_string(),
+        "watch_group": b.watch_group.to_string(),
+        "actions": all(&b.actions, |one| one.to_string().into()),
+    })
+}
+
+fn group(g: &GroupDesc) -> Value {
+    json!({
+        "group_id": g.group_id.0, "type": g.ty.to_string(), "buckets": all(&g.buckets, bucket),
+    })
+}
+
+fn counts(b: &BucketCounter) -> Value {
+    json!({"packet_count": b.packet_count, "byte_count": b.byte_count})
+}
+
+fn group_stats(g: &GroupCounters) -> Value {
+    json!({
+        "group_id": g.group_id.0, "ref_count": g.ref_count, "packet_count": g.packet_count,
+        "byte_count": g.byte_count, "duration": seconds(g.duration_sec, g.duration_nsec),
+        "buckets": all(&g.bucket_stats, counts),
+    })
+}
+
+fn band(b: &Band) -> Value {
+    json!({"text": b.to_string(), "rate": b.rate, "burst_size": b.burst_size})
+}
+
+fn meter(m: &MeterConfig) -> Value {
+    json!({
+        "meter_id": m.meter_id.0, "flags": flags(m.flags), "bands": all(&m.bands, band),
+    })
+}
+
+fn meter_stats(m: &MeterStats) -> Value {
+    json!({
+        "meter_id": m.meter_id.0, "flow_count": m.flow_count, "input": counts(&m.input),
+        "duration": seconds(m.duration_sec, m.duration_nsec), "bands": all(&m.bands, counts),
+    })
+}

@@ -1,0 +1,230 @@
+//! Flow entries as ovs-ofctl prints them.
+
+use bofuss_oflib::field::{self, Field, VID_PRESENT};
+use bofuss_oflib::instruction::Instructions;
+use bofuss_oflib::message::FlowModFlags;
+use bofuss_oflib::message::flow_mod::DEFAULT_PRIORITY;
+use bofuss_oflib::message::multipart::flow::FlowEntry;
+use bofuss_oflib::text::KEYWORDS;
+use bofuss_oflib::{Action, FieldMatch, Instruction, Match};
+
+/// ovs-ofctl's order of fields, and its names where ours are others.
+const ORDER: &[(&Field, &str)] = &[
+    (field::TUNNEL_ID, ""),
+    (field::METADATA, ""),
+    (field::IN_PORT, ""),
+    (field::IN_PHY_PORT, ""),
+    (field::VLAN_VID, ""),
+    (field::VLAN_PCP, ""),
+    (field::ETH_SRC, ""),
+    (field::ETH_DST, ""),
+    (field::ETH_TYPE, ""),
+    (field::IPV6_SRC, ""),
+    (field::IPV6_DST, ""),
+    (field::IPV6_FLABEL, ""),
+    (field::ARP_SPA, ""),
+    (field::ARP_TPA, ""),
+    (field::IPV4_SRC, ""),
+    (field::IPV4_DST, ""),
+    (field::IP_PROTO, ""),
+    (field::ARP_OP, ""),
+    (field::ARP_SHA, ""),
+    (field::ARP_THA, ""),
+    (field::IP_DSCP, "nw_tos"),
+    (field::IP_ECN, ""),
+    (field::MPLS_LABEL, ""),
+    (field::MPLS_TC, ""),
+    (field::MPLS_BOS, ""),
+    (field::ICMPV4_TYPE, "icmp_type"),
+    (field::ICMPV4_CODE, "icmp_code"),
+    (field::ICMPV6_TYPE, "icmp_type"),
+    (field::ICMPV6_CODE, "icmp_code"),
+    (field::IPV6_ND_TARGET, ""),
+    (field::IPV6_ND_SLL, ""),
+    (field::IPV6_ND_TLL, ""),
+    (field::TCP_SRC, "tp_src"),
+    (field::TCP_DST, "tp_dst"),
+    (field::UDP_SRC, "tp_src"),
+    (field::UDP_DST, "tp_dst"),
+    (field::SCTP_SRC, "tp_src"),
+    (field::SCTP_DST, "tp_dst"),
+    (field::TCP_FLAGS, ""),
+];
+/// The fields whose names in a set_field are those of OpenFlow, not ovs-ofctl's of a match.
+const SET_NAMES: &[(&Field, &str)] = &[
+    (field::ETH_SRC, "eth_src"),
+    (field::ETH_DST, "eth_dst"),
+    (field::ETH_TYPE, "eth_type"),
+    (field::VLAN_PCP, "vlan_pcp"),
+    (field::IPV4_SRC, "ip_src"),
+    (field::IPV4_DST, "ip_dst"),
+];
+
+/// Seconds with as many digits as they need.
+pub(crate) fn duration(seconds: u32, nanoseconds: u32) -> String {
+    let digits = format!("{nanoseconds:09}");
+    match digits.trim_end_matches('0') {
+        "" => format!("{seconds}s"),
+        digits => format!("{seconds}.{digits}s"),
+    }
+}
+
+/// An entry's line.
+pub(crate) fn entry(e: &FlowEntry) -> String {
+    let mut text = format!(
+        " cookie={:#x}, duration={}, table={}, ",
+        e.cookie,
+        duration(e.duration_sec, e.duration_nsec),
+        e.table_id
+    );
+    for (name, count) in [("n_packets", e.packet_count), ("n_bytes", e.byte_count)] {
+        if count != u64::MAX {
+            text += &format!("{name}={count}, ");
+        }
+    }
+    for (name, seconds) in [
+        ("idle_timeout", e.idle_timeout),
+        ("hard_timeout", e.hard_timeout),
+    ] {
+        if seconds != 0 {
+            text += &format!("{name}={seconds}, ");
+        }
+    }
+    for (flag, name) in FlowModFlags::NAMES
+        .iter()
+        .filter(|(flag, _)| e.flags.has(*flag))
+    {
+        text += match *flag {
+            FlowModFlags::NO_PKT_COUNTS => "no_packet_counts ",
+            FlowModFlags::NO_BYT_COUNTS => "no_byte_counts ",
+            _ => name,
+        };
+        if !text.ends_with(' ') {
+            text.push(' ');
+        }
+    }
+    let fields = fields(&e.fields, e.priority);
+    let blank = if fields.is_empty() { "" } else { " " };
+    text + &fields + blank + "actions=" + &instructions(&e.instructions)
+}
+
+/// A match with its priority, if that is not the usual one.
+fn fields(fields: &Match, priority: u16) -> String {
+    let mut words = Vec::new();
+    if priority != DEFAULT_PRIORITY {
+        words.push(format!("priority={priority}"));
+    }
+    let value = |field| fields.get(field).map(FieldMatch::number);
+    let (eth_type, proto) = (value(field::ETH_TYPE), value(field::IP_PROTO));
+    let keyword = |proto: Option<u128>| {
+        KEYWORDS.iter().find(|k| {
+            Some(u128::from(k.eth_type)) == eth_type && k.ip_proto.map(u128::from) == proto
+        })
+    };
+    let full = proto.and_then(|_| keyword(proto));
+    let word = full.or_else(|| keyword(None));
+    words.extend(word.map(|k| k.name.to_string()));
+    let hidden = |one: &FieldMatch| {
+        (word.is_some() && one.field.id == field::ETH_TYPE.id)
+            || (full.is_some() && one.field.id == field::IP_PROTO.id)
+            || [field::VLAN_PCP.id, field::VLAN_VID.id].contains(&one.field.id)
+    };
+    let mut known = 0u64;
+    for (field, name) in ORDER {
+        known |= 1 << field.id;
+        if field.id == field::VLAN_VID.id {
+            words.extend(vlan(fields));
+        }
+        if let Some(one) = fields.get(field).filter(|one| !hidden(one)) {
+            words.push(field_text(one, name));
+        }
+    }
+    let others = fields
+        .fields()
+        .iter()
+        .filter(|one| known >> one.field.id & 1 == 0);
+    words.extend(others.map(|one| one.to_string()));
+    words.join(",")
+}
+
+fn field_text(one: &FieldMatch, name: &str) -> String {
+    let text = one.to_string();
+    let (own, value) = text.split_once('=').unwrap_or((&text, ""));
+    match one.field.id {
+        id if id == field::IP_DSCP.id => format!("{name}={}", one.number() << 2),
+        id if id == field::IPV6_FLABEL.id && one.is_exact() => {
+            format!("{own}={:#07x}", one.number())
+        }
+        _ if name.is_empty() => text,
+        _ => format!("{name}={value}"),
+    }
+}
+
+/// VLAN id and priority, in the words that ovs-ofctl has for their combination.
+fn vlan(fields: &Match) -> Vec<String> {
+    let part = |field: &Field, shift: u32| {
+        let one = fields.get(field);
+        one.map_or((0, 0), |one| {
+            (
+                (one.number() as u16) << shift,
+                (one.mask_number() as u16) << shift,
+            )
+        })
+    };
+    let ((vid, vid_mask), (pcp, pcp_mask)) = (part(field::VLAN_VID, 0), part(field::VLAN_PCP, 13));
+    let id_mask = vid_mask & !VID_PRESENT;
+    let plain = vid & vid_mask & VID_PRESENT != 0
+        && [0, !VID_PRESENT & 0x1fff].contains(&id_mask)
+        && (id_mask != 0 || pcp_mask != 0);
+    match (vid_mask | pcp_mask, plain) {
+        (0, _) => Vec::new(),
+        (_, true) => {
+            let id = (id_mask != 0).then(|| format!("dl_vlan={}", vid & !VID_PRESENT));
+            let priority = (pcp_mask != 0).then(|| format!("dl_vlan_pcp={}", pcp >> 13));
+            id.into_iter().chain(priority).collect()
+        }
+        (u16::MAX, false) => vec![format!("vlan_tci={:#06x}", vid | pcp)],
+        (mask, false) => vec![format!("vlan_tci={:#06x}/{mask:#06x}", vid | pcp)],
+    }
+}
+
+/// What stands behind `actions=`.
+fn instructions(instructions: &Instructions) -> String {
+    let words: Vec<String> = instructions
+        .list()
+        .iter()
+        .map(|one| match one {
+            Instruction::ApplyActions(list) => actions(list),
+            Instruction::WriteActions(list) => format!("write_actions({})", actions(list)),
+            other => other.to_string(),
+        })
+        .collect();
+    if words.is_empty() {
+        "drop".into()
+    } else {
+        words.join(",")
+    }
+}
+
+/// Actions with commas between them, `drop` if there are none.
+pub(crate) fn actions(list: &[Action]) -> String {
+    let text = |action: &Action| match action {
+        Action::SetField(set) if set.0.field.id == field::VLAN_VID.id => {
+            format!("set_field:{}->vlan_vid", set.0.number())
+        }
+        Action::SetField(set) => {
+            let text = action.to_string();
+            let named = SET_NAMES.iter().find(|row| row.0.id == set.0.field.id);
+            match (named, text.split_once("->")) {
+                (Some((_, name)), Some((value, _))) => format!("{value}->{name}"),
+                _ => text,
+            }
+        }
+        Action::SetMplsTtl(ttl) => format!("set_mpls_ttl({ttl})"),
+        other => other.to_string(),
+    };
+    match list {
+        [] => "drop".into(),
+        list => list.iter().map(text).collect::<Vec<_>>().join(","),
+    }
+}

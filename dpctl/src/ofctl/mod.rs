@@ -1,0 +1,422 @@
+//! The verbs of ovs-ofctl: what each sends.
+
+mod flow;
+pub(crate) mod show;
+
+use std::io::Read;
+
+use bofuss_oflib::message::config::{ConfigFlags, SwitchConfig};
+use bofuss_oflib::message::group_mod::GroupModCommand;
+use bofuss_oflib::message::meter_mod::MeterModCommand;
+use bofuss_oflib::message::multipart::{
+    FlowStatsRequest, GroupRequest, MeterRequest, MultipartRequest, PortRequest, QueueStatsRequest,
+    ReplyBody, RequestBody,
+};
+use bofuss_oflib::message::port::PortConfig;
+use bofuss_oflib::message::{Empty, FlowModCommand, GroupMod, MultipartReply, PacketOut, PortMod};
+use bofuss_oflib::text::{
+    parse_actions, parse_bytes, parse_flow, parse_group, parse_meter, parse_port,
+};
+use bofuss_oflib::types::{BufferId, GroupId, MeterId, QueueId};
+use bofuss_oflib::wire::Bytes;
+use bofuss_oflib::{Match, Message, PortNo};
+
+use crate::Failure;
+use crate::verbs::{Command, Made, Requests, ask, misused};
+use crate::words::Argument;
+
+fn multipart(body: RequestBody) -> Message {
+    Message::MultipartRequest(MultipartRequest::from(body))
+}
+
+macro_rules! questions {
+    ($($name:ident $body:expr;)*) => { $(
+        pub(crate) fn $name(_: &Command, arguments: &[&str]) -> Made {
+            match arguments {
+                [] => ask([multipart($body)]),
+                _ => misused(),
+            }
+        }
+    )* };
+}
+questions! {
+    dump_desc RequestBody::Desc(Empty);
+    dump_tables RequestBody::Table(Empty);
+    dump_table_features RequestBody::TableFeatures(Vec::new());
+    dump_groups RequestBody::GroupDesc(Empty);
+    dump_group_features RequestBody::GroupFeatures(Empty);
+}
+
+pub(crate) fn show(_: &Command, arguments: &[&str]) -> Made {
+    match arguments {
+        [] => ask([
+            Message::FeaturesRequest(Empty),
+            multipart(RequestBody::PortDesc(Empty)),
+            Message::GetConfigRequest(Empty),
+        ]),
+        _ => misused(),
+    }
+}
+
+pub(crate) fn dump_ports(_: &Command, arguments: &[&str]) -> Made {
+    let port_no = match arguments {
+        [] => PortNo::ANY,
+        [port] => parse_port(port)?,
+        _ => return misused(),
+    };
+    ask([multipart(RequestBody::PortStats(PortRequest { port_no }))])
+}
+
+pub(crate) fn dump_ports_desc(_: &Command, arguments: &[&str]) -> Made {
+    match arguments {
+        [] => ask([multipart(RequestBody::PortDesc(Empty))]),
+        [port] => {
+            let port = parse_port(port)?;
+            let pick = move |mut reply: Message| {
+                if let Message::MultipartReply(MultipartReply {
+                    body: ReplyBody::PortDesc(ports),
+                    ..
+                }) = &mut reply
+                {
+                    ports.retain(|one| one.port_no == port);
+                }
+                Ok(Requests::Answered(
+                    multipart(RequestBody::PortDesc(Empty)),
+                    reply,
+                ))
+            };
+            let first = multipart(RequestBody::PortDesc(Empty));
+            Ok(Requests::First(first, Box::new(pick)))
+        }
+        _ => misused(),
+    }
+}
+
+pub(crate) fn get_frags(_: &Command, arguments: &[&str]) -> Made {
+    match arguments {
+        [] => {
+            let tell = |reply| {
+                Ok(Requests::Told(format!(
+                    "{}\n",
+                    fragments(config(reply)?.flags)
+                )))
+            };
+            Ok(Requests::First(
+                Message::GetConfigRequest(Empty),
+                Box::new(tell),
+            ))
+        }
+        _ => misused(),
+    }
+}
+
+fn config(reply: Message) -> Result<SwitchConfig, Failure> {
+    match reply {
+        Message::GetConfigReply(config) => Ok(config),
+        other => Err(Failure::Failed(format!(
+            "the switch answered {}",
+            other.name()
+        ))),
+    }
+}
+
+/// The name of a way to treat fragments.
+pub(crate) fn fragments(flags: ConfigFlags) -> &'static str {
+    FRAGMENTS
+        .get(usize::from(flags.0 & 3))
+        .unwrap_or(&"unknown")
+}
+
+/// What ovs-ofctl calls the ways to treat fragments, by their bits.
+const FRAGMENTS: &[&str] = &["normal", "drop", "reassemble"];
+
+pub(crate) fn set_frags(_: &Command, arguments: &[&str]) -> Made {
+    let [word] = arguments else { return misused() };
+    let way = FRAGMENTS.iter().position(|name| name == word);
+    let way = way.ok_or_else(|| Argument(word).unknown(word, "way", FRAGMENTS))?;
+    let change = move |reply| {
+        let miss_send_len = config(reply)?.miss_send_len;
+        let flags = ConfigFlags(way as u16);
+        Ok(Requests::Change(vec![Message::SetConfig(SwitchConfig {
+            flags,
+            miss_send_len,
+        })]))
+    };
+    Ok(Requests::First(
+        Message::GetConfigRequest(Empty),
+        Box::new(change),
+    ))
+}
+
+/// The words of mod-port: the bit, and whether it is set.
+const PORT_WORDS: &[(&str, PortConfig, bool)] = &[
+    ("up", PortConfig::PORT_DOWN, false),
+    ("down", PortConfig::PORT_DOWN, true),
+    ("receive", PortConfig::NO_RECV, false),
+    ("no-receive", PortConfig::NO_RECV, true),
+    ("forward", PortConfig::NO_FWD, false),
+    ("no-forward", PortConfig::NO_FWD, true),
+    ("packet-in", PortConfig::NO_PACKET_IN, false),
+    ("no-packet-in", PortConfig::NO_PACKET_IN, true),
+    ("flood", PortConfig::NO_FLOOD, false),
+    ("no-flood", PortConfig::NO_FLOOD, true),
+];
+
+pub(crate) fn mod_port(_: &Command, arguments: &[&str]) -> Made {
+    let [port, word] = arguments else {
+        return misused();
+    };
+    let names: Vec<&str> = PORT_WORDS.iter().map(|row| row.0).collect();
+    let row = PORT_WORDS.iter().find(|row| row.0 == *word);
+    let (_, mask, set) = row.ok_or_else(|| Argument(word).unknown(word, "change", &names))?;
+    let (port_no, mask) = (parse_port(port)?, *mask);
+    let config = if *set { mask } else { PortConfig(0) };
+    let change = move |reply| {
+        let ports = match reply {
+            Message::FeaturesReply(features) => features.ports,
+            Message::MultipartReply(MultipartReply {
+                body: ReplyBody::PortDesc(ports),
+                ..
+            }) => ports,
+            _ => Vec::new(),
+        };
+        let found = ports.iter().find(|one| one.port_no == port_no);
+        let missing = || Failure::Failed(format!("the switch has no port {port_no}"));
+        Ok(Requests::Change(vec![Message::PortMod(PortMod {
+            port_no,
+            hw_addr: found.ok_or_else(missing)?.hw_addr,
+            config,
+            mask,
+            ..PortMod::default()
+        })]))
+    };
+    let first = multipart(RequestBody::PortDesc(Empty));
+    Ok(Requests::First(first, Box::new(change)))
+}
+
+/// The entries that a flow without actions covers.
+fn filter(command: &Command, arguments: &[&str]) -> Result<FlowStatsRequest, Failure> {
+    let text = match arguments {
+        [] => "",
+        [text] => text,
+        _ => return Err(Failure::Misused),
+    };
+    let parsed = parse_flow(text, FlowModCommand::DELETE, &command.catalogue);
+    let flow = parsed.map_err(|error| Failure::Usage(format!("{text}: {error}")))?;
+    Ok(FlowStatsRequest {
+        table_id: flow.table_id,
+        out_port: flow.out_port,
+        out_group: flow.out_group,
+        cookie: flow.cookie,
+        cookie_mask: flow.cookie_mask,
+        fields: flow.fields,
+    })
+}
+
+pub(crate) fn dump_flows(command: &Command, arguments: &[&str]) -> Made {
+    ask([multipart(RequestBody::Flow(filter(command, arguments)?))])
+}
+
+pub(crate) fn dump_aggregate(command: &Command, arguments: &[&str]) -> Made {
+    ask([multipart(RequestBody::Aggregate(filter(
+        command, arguments,
+    )?))])
+}
+
+fn flow(command: &Command, text: &str, kind: FlowModCommand) -> Result<Message, Failure> {
+    let parsed = parse_flow(text, kind, &command.catalogue);
+    let flow_mod = parsed.map_err(|error| Failure::Usage(format!("{text}: {error}")))?;
+    Ok(Message::FlowMod(flow_mod))
+}
+
+pub(crate) fn add_flow(command: &Command, arguments: &[&str]) -> Made {
+    match arguments {
+        [text] => Ok(Requests::Change(vec![flow(
+            command,
+            text,
+            FlowModCommand::ADD,
+        )?])),
+        _ => misused(),
+    }
+}
+
+pub(crate) fn add_flows(command: &Command, arguments: &[&str]) -> Made {
+    let [name] = arguments else { return misused() };
+    let mut text = String::new();
+    let read = match *name {
+        "-" => std::io::stdin().read_to_string(&mut text).map(drop),
+        name => std::fs::read_to_string(name).map(|read| text = read),
+    };
+    read.map_err(|error| Failure::Usage(format!("{name}: {error}")))?;
+    let mut messages = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or("").trim();
+        if !line.is_empty() {
+            let at = |error| match error {
+                Failure::Usage(e) => Failure::Usage(format!("{name}, line {}: {e}", number + 1)),
+                other => other,
+            };
+            messages.push(flow(command, line, FlowModCommand::ADD).map_err(at)?);
+        }
+    }
+    Ok(Requests::Change(messages))
+}
+
+pub(crate) fn mod_flows(command: &Command, arguments: &[&str]) -> Made {
+    let kind = match command.strict {
+        true => FlowModCommand::MODIFY_STRICT,
+        false => FlowModCommand::MODIFY,
+    };
+    match arguments {
+        [text] => Ok(Requests::Change(vec![flow(command, text, kind)?])),
+        _ => misused(),
+    }
+}
+
+pub(crate) fn del_flows(command: &Command, arguments: &[&str]) -> Made {
+    let (kind, text) = match arguments {
+        [] => (FlowModCommand::DELETE, ""),
+        [text] if command.strict => (FlowModCommand::DELETE_STRICT, *text),
+        [text] => (FlowModCommand::DELETE, *text),
+        _ => return misused(),
+    };
+    Ok(Requests::Change(vec![flow(command, text, kind)?]))
+}
+
+fn group(command: &Command, text: &str, kind: GroupModCommand) -> Result<GroupMod, Failure> {
+    let parsed = parse_group(text, kind, &command.catalogue);
+    parsed.map_err(|error| Failure::Usage(format!("{text}: {error}")))
+}
+
+fn group_change(command: &Command, arguments: &[&str], kind: GroupModCommand) -> Made {
+    let text = match arguments {
+        [] if kind == GroupModCommand::DELETE => "group_id=all",
+        [text] => text,
+        _ => return misused(),
+    };
+    Ok(Requests::Change(vec![Message::GroupMod(group(
+        command, text, kind,
+    )?)]))
+}
+
+pub(crate) fn add_group(command: &Command, arguments: &[&str]) -> Made {
+    group_change(command, arguments, GroupModCommand::ADD)
+}
+
+pub(crate) fn mod_group(command: &Command, arguments: &[&str]) -> Made {
+    group_change(command, arguments, GroupModCommand::MODIFY)
+}
+
+pub(crate) fn del_groups(command: &Command, arguments: &[&str]) -> Made {
+    group_change(command, arguments, GroupModCommand::DELETE)
+}
+
+pub(crate) fn dump_group_stats(command: &Command, arguments: &[&str]) -> Made {
+    let group_id = match arguments {
+        [] => GroupId::ALL,
+        [text] => group(command, text, GroupModCommand::DELETE)?.group_id,
+        _ => return misused(),
+    };
+    ask([multipart(RequestBody::Group(GroupRequest { group_id }))])
+}
+
+/// A meter by its number alone, as `meter=N`, or all.
+fn meter_text(arguments: &[&str]) -> String {
+    match arguments.first() {
+        None => "meter=ALL".into(),
+        Some(text) if text.contains('=') => text.to_string(),
+        Some(number) => format!("meter={number}"),
+    }
+}
+
+fn meter_id(arguments: &[&str]) -> Result<MeterId, Failure> {
+    let text = meter_text(arguments);
+    let meter = parse_meter(&text, MeterModCommand::DELETE);
+    let meter = meter.map_err(|error| Failure::Usage(format!("{text}: {error}")))?;
+    if arguments.len() > 1 {
+        Err(Failure::Misused)
+    } else {
+        Ok(meter.meter_id)
+    }
+}
+
+fn meter_change(text: &str, kind: MeterModCommand) -> Made {
+    let meter = parse_meter(text, kind);
+    let meter = meter.map_err(|error| Failure::Usage(format!("{text}: {error}")))?;
+    Ok(Requests::Change(vec![Message::MeterMod(meter)]))
+}
+
+pub(crate) fn add_meter(_: &Command, arguments: &[&str]) -> Made {
+    match arguments {
+        [text] => meter_change(text, MeterModCommand::ADD),
+        _ => misused(),
+    }
+}
+
+pub(crate) fn mod_meter(_: &Command, arguments: &[&str]) -> Made {
+    match arguments {
+        [text] => meter_change(text, MeterModCommand::MODIFY),
+        _ => misused(),
+    }
+}
+
+pub(crate) fn del_meters(_: &Command, arguments: &[&str]) -> Made {
+    match arguments {
+        [] | [_] => meter_change(&meter_text(arguments), MeterModCommand::DELETE),
+        _ => misused(),
+    }
+}
+
+pub(crate) fn dump_meters(_: &Command, arguments: &[&str]) -> Made {
+    let meter_id = meter_id(arguments)?;
+    ask([multipart(RequestBody::MeterConfig(MeterRequest {
+        meter_id,
+    }))])
+}
+
+pub(crate) fn meter_stats(_: &Command, arguments: &[&str]) -> Made {
+    let meter_id = meter_id(arguments)?;
+    ask([multipart(RequestBody::Meter(MeterRequest { meter_id }))])
+}
+
+pub(crate) fn queue_stats(_: &Command, arguments: &[&str]) -> Made {
+    let number = |word: &str| match word {
+        "all" => Ok(QueueId::ALL),
+        word => Argument(word).number(word).map(QueueId),
+    };
+    let (port_no, queue_id) = match arguments {
+        [] => (PortNo::ANY, QueueId::ALL),
+        [port] => (parse_port(port)?, QueueId::ALL),
+        [port, queue] => (parse_port(port)?, number(queue)?),
+        _ => return misused(),
+    };
+    ask([multipart(RequestBody::Queue(QueueStatsRequest {
+        port_no,
+        queue_id,
+    }))])
+}
+
+pub(crate) fn packet_out(command: &Command, arguments: &[&str]) -> Made {
+    let [port, actions, packets @ ..] = arguments else {
+        return misused();
+    };
+    if packets.is_empty() {
+        return misused();
+    }
+    let parsed = parse_actions(actions, &Match::ANY, &command.catalogue);
+    let actions = parsed.map_err(|error| Failure::Usage(error.to_string()))?;
+    let in_port = parse_port(port)?;
+    let message = |packet: &&str| {
+        Ok(Message::PacketOut(PacketOut {
+            buffer_id: BufferId::NO_BUFFER,
+            in_port,
+            actions: actions.clone(),
+            data: Bytes(parse_bytes(packet)?),
+        }))
+    };
+    let messages: Result<_, Failure> = packets.iter().map(message).collect();
+    messages.map(Requests::Change)
+}
+
+#[cfg(test)]
+mod tests;

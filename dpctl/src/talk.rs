@@ -1,0 +1,230 @@
+//! A conversation with a switch: sends what a verb asks for and prints what comes back.
+
+use std::time::{Duration, Instant};
+
+use bofuss_channel::{Client, ClientError};
+use bofuss_oflib::Message;
+use bofuss_oflib::error::{BadRequest, QueueOpFailed};
+use bofuss_oflib::message::ErrorMsg;
+use bofuss_oflib::wire::Bytes;
+use serde_json::Value;
+
+use crate::verbs::{Requests, Style, Verb};
+use crate::{Failure, bofuss, json, ofctl, say, status, watch};
+
+/// What a queue that is refused mostly lacks.
+const QUEUE_HINT: &str = ": a minimum or a share needs a port whose rate is known (bofuss run \
+     --port-rate) and not promised yet; queue 0 goes last";
+/// What a switch lacks that knows no trace.
+const TRACE_HINT: &str = ": trace needs a bofuss control socket, and this switch is no bofuss";
+
+/// One connection, and how to print what it brings.
+pub(crate) struct Talk {
+    /// The connection.
+    pub(crate) client: Client,
+    /// The switch's address, as typed.
+    pub(crate) address: String,
+    /// The verb.
+    pub(crate) verb: &'static Verb,
+    /// Whether to print JSON.
+    pub(crate) json: bool,
+    /// The first transaction id.
+    pub(crate) xid: u32,
+}
+
+impl Talk {
+    /// Does what a verb made of its arguments. Errors: a sentence, and whose fault it is.
+    pub(crate) async fn run(&mut self, mut requests: Requests) -> Result<(), Failure> {
+        self.client.start_at(self.xid);
+        let mut replies = Vec::new();
+        while let Requests::First(message, next) = requests {
+            requests = next(self.request(&message).await?)?;
+        }
+        match requests {
+            Requests::First(..) => {}
+            Requests::Ask(messages) => {
+                for message in &messages {
+                    self.sending(message);
+                    match self.client.request(message).await {
+                        // Of several requests, another tells it in such a version.
+                        Err(ClientError::Unsent(_)) if messages.len() > 1 => {}
+                        reply => {
+                            let reply = self.received(reply)?;
+                            self.show(&reply, &mut replies);
+                        }
+                    }
+                }
+            }
+            Requests::Answered(request, reply) => {
+                self.sending(&request);
+                self.show(&reply, &mut replies);
+            }
+            Requests::Change(messages) => self.change(&messages, &mut replies).await?,
+            Requests::Ping { count, bytes } => self.ping(count, bytes, &mut replies).await?,
+            Requests::Monitor(set_config) => return self.monitor(set_config).await,
+            Requests::Status(key) => {
+                let lines = status::ask(self).await?;
+                let lines: Vec<&str> = lines
+                    .lines()
+                    .filter(|line| line.starts_with(&key))
+                    .collect();
+                match self.json {
+                    true => replies.push(json::lines(&lines)),
+                    false => lines.iter().for_each(|line| say(format!("{line}\n"))),
+                }
+            }
+            Requests::Watch { seconds, count } => {
+                return watch::run(self, Duration::from_secs(seconds.max(1)), count).await;
+            }
+            Requests::Told(text) if self.json => {
+                replies.push(json::lines(&text.lines().collect::<Vec<_>>()));
+            }
+            Requests::Told(text) => say(text),
+        }
+        if self.json {
+            say(format!("{}\n", json::page(self.verb.name, replies)));
+        }
+        Ok(())
+    }
+
+    /// Sends a request and gives its reply, unprinted.
+    pub(crate) async fn request(&mut self, message: &Message) -> Result<Message, Failure> {
+        let reply = self.client.request(message).await;
+        reply.map_err(|error| self.failed(&error))
+    }
+
+    fn failed(&self, error: &ClientError) -> Failure {
+        Failure::Failed(format!("{}: {error}", self.verb.name))
+    }
+
+    /// An ERROR of the switch: printed as the verb's style has it, and the sentence about it.
+    fn refused(&self, error: &ErrorMsg) -> Failure {
+        if self.json {
+            let page = json::page(
+                self.verb.name,
+                vec![json::message(&Message::Error(error.clone()))],
+            );
+            say(format!("{page}\n"));
+        } else if self.verb.style == Style::Bofuss {
+            let text = bofuss::print::text(&Message::Error(error.clone()));
+            say(format!("\nRECEIVED (xid=0x{:X}):\n{text}\n\n", self.xid));
+        }
+        let hint = match error.error {
+            QueueOpFailed::EPERM => QUEUE_HINT,
+            BadRequest::BAD_EXPERIMENTER | BadRequest::BAD_EXP_TYPE
+                if self.verb.name == "trace" =>
+            {
+                TRACE_HINT
+            }
+            _ => "",
+        };
+        Failure::Failed(format!(
+            "{}: the switch answered {}{hint}",
+            self.verb.name, error.error
+        ))
+    }
+
+    fn received(&self, reply: Result<Message, ClientError>) -> Result<Message, Failure> {
+        reply.map_err(|error| match error {
+            ClientError::Refused(error) => self.refused(&error),
+            error => self.failed(&error),
+        })
+    }
+
+    fn sending(&self, message: &Message) {
+        if !self.json && self.verb.style == Style::Bofuss {
+            let text = bofuss::print::text(message);
+            say(format!("\nSENDING (xid=0x{:X}):\n{text}\n\n", self.xid));
+        }
+    }
+
+    fn show(&self, reply: &Message, replies: &mut Vec<Value>) {
+        match self.verb.style {
+            _ if self.json => replies.push(json::message(reply)),
+            Style::Bofuss => {
+                let text = bofuss::print::text(reply);
+                say(format!("\nRECEIVED (xid=0x{:X}):\n{text}\n\n", self.xid));
+            }
+            Style::Ofctl | Style::Own => {
+                let head = format!(
+                    "(OF{}) (xid={:#x})",
+                    self.client.version(),
+                    self.client.last_xid()
+                );
+                say(ofctl::show::text(&head, reply));
+            }
+        }
+    }
+
+    async fn change(
+        &mut self,
+        messages: &[Message],
+        replies: &mut Vec<Value>,
+    ) -> Result<(), Failure> {
+        messages.iter().for_each(|message| self.sending(message));
+        let errors = self.client.transact(messages).await;
+        let errors = errors.map_err(|error| self.failed(&error))?;
+        if let Some((place, error)) = errors.first() {
+            let which = match messages.len() {
+                1 => String::new(),
+                many => format!(" (to message {} of {many})", place + 1),
+            };
+            return Err(match self.refused(error) {
+                Failure::Failed(text) => Failure::Failed(text + &which),
+                other => other,
+            });
+        }
+        match self.verb.style {
+            _ if self.json => replies.push(json::sent(messages.len())),
+            Style::Bofuss => say("\nOK.\n\n"),
+            Style::Ofctl | Style::Own => {}
+        }
+        Ok(())
+    }
+
+    async fn ping(
+        &mut self,
+        count: u16,
+        bytes: u16,
+        replies: &mut Vec<Value>,
+    ) -> Result<(), Failure> {
+        for _ in 0..count {
+            let data = Bytes(vec![0; bytes.into()]);
+            let start = Instant::now();
+            self.request(&Message::EchoRequest(data)).await?;
+            let millis = start.elapsed().as_secs_f64() * 1000.0;
+            match self.json {
+                true => replies.push(json::echo(bytes, millis)),
+                false => say(format!(
+                    "{bytes} bytes from {}: time={millis:.1} ms\n",
+                    self.address
+                )),
+            }
+        }
+        Ok(())
+    }
+
+    async fn monitor(&mut self, set_config: Option<Message>) -> Result<(), Failure> {
+        if let Some(message) = set_config {
+            let sent = self.client.send(&message).await;
+            sent.map_err(|error| self.failed(&error))?;
+        }
+        if !self.json {
+            say(format!("MONITORING {}...\n\n", self.address));
+        }
+        loop {
+            let next = self.client.next().await;
+            let (_, message) = next.map_err(|error| self.failed(&error))?;
+            match self.json {
+                true => say(format!(
+                    "{}\n",
+                    json::page(self.verb.name, vec![json::message(&message)])
+                )),
+                false => say(format!(
+                    "\nRECEIVED:\n{}\n\n",
+                    bofuss::print::text(&message)
+                )),
+            }
+        }
+    }
+}

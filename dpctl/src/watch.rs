@@ -1,0 +1,168 @@
+//! Ports and tables again and again, with what changed: a `top` of any switch.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+use bofuss_oflib::message::Empty;
+use bofuss_oflib::message::multipart::{
+    MultipartReply, PortRequest, PortStats, ReplyBody, RequestBody, TableStats,
+};
+use bofuss_oflib::{Message, PortNo};
+
+use crate::Failure;
+use crate::json;
+use crate::say;
+use crate::talk::Talk;
+
+/// Clears a terminal and puts the cursor at its beginning.
+const CLEAR: &str = "\x1b[2J\x1b[H";
+
+/// What one look brought.
+struct Look {
+    at: Instant,
+    ports: BTreeMap<PortNo, PortStats>,
+    tables: BTreeMap<u8, TableStats>,
+}
+
+/// Looks every `pause`, `count` times (0: until Ctrl-C), and prints what passed between two looks.
+pub(crate) async fn run(talk: &mut Talk, pause: Duration, count: u64) -> Result<(), Failure> {
+    let mut before = look(talk).await?;
+    for number in 1.. {
+        tokio::time::sleep(pause).await;
+        let now = look(talk).await?;
+        let text = match talk.json {
+            true => json::page(talk.verb.name, vec![json::rates(&rates(&before, &now))]) + "\n",
+            false => page(&talk.address, &rates(&before, &now)),
+        };
+        let clear = !talk.json && std::io::stdout().is_terminal();
+        say(format!("{}{text}", if clear { CLEAR } else { "" }));
+        before = now;
+        if number == count {
+            break;
+        }
+    }
+    Ok(())
+}
+
+async fn look(talk: &mut Talk) -> Result<Look, Failure> {
+    let port_no = PortNo::ANY;
+    let ports = RequestBody::PortStats(PortRequest { port_no });
+    let mut look = Look {
+        at: Instant::now(),
+        ports: BTreeMap::new(),
+        tables: BTreeMap::new(),
+    };
+    for body in [ports, RequestBody::Table(Empty)] {
+        let reply = talk
+            .request(&Message::MultipartRequest(body.into()))
+            .await?;
+        let Message::MultipartReply(MultipartReply { body, .. }) = reply else {
+            continue;
+        };
+        match body {
+            ReplyBody::PortStats(list) => {
+                look.ports
+                    .extend(list.into_iter().map(|one| (one.port_no, one)));
+            }
+            ReplyBody::Table(list) => {
+                look.tables
+                    .extend(list.into_iter().map(|one| (one.table_id.0, one)));
+            }
+            _ => {}
+        }
+    }
+    Ok(look)
+}
+
+/// What passed, a second.
+pub(crate) struct Rates {
+    /// Port, then packets, bits and drops: received, sent.
+    pub(crate) ports: Vec<(PortNo, [f64; 6])>,
+    /// Table, entries, then lookups and hits.
+    pub(crate) tables: Vec<(u8, u32, [f64; 2])>,
+}
+
+fn rates(before: &Look, now: &Look) -> Rates {
+    let seconds = now.at.duration_since(before.at).as_secs_f64().max(0.001);
+    let rate = |now: u64, before: u64| now.saturating_sub(before) as f64 / seconds;
+    let ports = now.ports.values().map(|n| {
+        let b = before.ports.get(&n.port_no).unwrap_or(n);
+        let figures = [
+            rate(n.rx_packets, b.rx_packets),
+            rate(n.rx_bytes, b.rx_bytes) * 8.0,
+            rate(n.rx_dropped, b.rx_dropped),
+            rate(n.tx_packets, b.tx_packets),
+            rate(n.tx_bytes, b.tx_bytes) * 8.0,
+            rate(n.tx_dropped, b.tx_dropped),
+        ];
+        (n.port_no, figures)
+    });
+    let used = now
+        .tables
+        .values()
+        .filter(|t| t.active_count > 0 || t.lookup_count > 0);
+    let tables = used.map(|n| {
+        let b = before.tables.get(&n.table_id.0).unwrap_or(n);
+        let lookups = rate(n.lookup_count, b.lookup_count);
+        let hits = rate(n.matched_count, b.matched_count);
+        (n.table_id.0, n.active_count, [lookups, hits])
+    });
+    Rates {
+        ports: ports.collect(),
+        tables: tables.collect(),
+    }
+}
+
+fn page(address: &str, rates: &Rates) -> String {
+    let mut text = format!(
+        "{address}\n\n{:>10} {:>10} {:>9} {:>9} {:>10} {:>9} {:>9}\n",
+        "port", "rx pkt/s", "rx bit/s", "drop/s", "tx pkt/s", "tx bit/s", "drop/s"
+    );
+    for (port, f) in &rates.ports {
+        let [a, b, c, d, e, g] = f.map(short);
+        let line = writeln!(
+            text,
+            "{:>10} {a:>10} {b:>9} {c:>9} {d:>10} {e:>9} {g:>9}",
+            port.to_string()
+        );
+        line.expect("a string takes everything");
+    }
+    text += &format!(
+        "\n{:>10} {:>10} {:>10} {:>9}\n",
+        "table", "entries", "lookup/s", "hit/s"
+    );
+    for (table, entries, f) in &rates.tables {
+        let [lookups, hits] = f.map(short);
+        writeln!(text, "{table:>10} {entries:>10} {lookups:>10} {hits:>9}")
+            .expect("a string takes everything");
+    }
+    text + "\n"
+}
+
+/// A figure in at most six characters.
+fn short(figure: f64) -> String {
+    let units = [(1e9, "G"), (1e6, "M"), (1e3, "k")];
+    match units.iter().find(|(size, _)| figure >= 10.0 * size) {
+        Some((size, unit)) => format!("{:.1}{unit}", figure / size),
+        None => format!("{figure:.0}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_stay_short() {
+        for (figure, text) in [
+            (0.0, "0"),
+            (9_999.0, "9999"),
+            (12_345.0, "12.3k"),
+            (2e10, "20.0G"),
+        ] {
+            assert_eq!(short(figure), text);
+        }
+    }
+}

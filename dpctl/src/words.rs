@@ -1,0 +1,121 @@
+//! Words of a command line: lists, numbers, and errors that point at the word at fault.
+
+use bofuss_oflib::PortNo;
+use bofuss_oflib::text::number;
+
+use crate::Failure;
+
+/// Words that differ in more letters than this are not proposed.
+const MAX_DISTANCE: usize = 3;
+
+/// An argument of a verb; its parts are pieces of it, so that an error can say where one stands.
+#[derive(Clone, Copy)]
+pub(crate) struct Argument<'a>(pub(crate) &'a str);
+
+impl<'a> Argument<'a> {
+    /// The error `message` about a part of the argument.
+    pub(crate) fn wrong(self, part: &str, message: &str) -> Failure {
+        let at = (part.as_ptr() as usize).wrapping_sub(self.0.as_ptr() as usize);
+        let whole = self.0;
+        match part {
+            "" => Failure::Usage(format!("'{whole}': {message}")),
+            _ if at == 0 && part == whole => Failure::Usage(format!("'{part}': {message}")),
+            _ => {
+                let at = at + 1;
+                let said = format!("'{part}' (at character {at} of '{whole}'): {message}");
+                Failure::Usage(said)
+            }
+        }
+    }
+
+    /// The error for a name that is none of `known`, with the nearest of them.
+    pub(crate) fn unknown(self, part: &str, what: &str, known: &[&str]) -> Failure {
+        match nearest(part, known.iter().copied()) {
+            Some(near) => self.wrong(part, &format!("no such {what}; did you mean '{near}'?")),
+            None => self.wrong(part, &format!("no such {what}: {}", known.join(", "))),
+        }
+    }
+
+    /// The parts between commas; empty ones are left out.
+    pub(crate) fn items(self) -> impl Iterator<Item = &'a str> {
+        self.0.split(',').filter(|item| !item.is_empty())
+    }
+
+    /// `key=value` pairs, each key one of `known`.
+    pub(crate) fn pairs(self, known: &[&str]) -> Result<Vec<(&'a str, &'a str)>, Failure> {
+        let pair = |item: &'a str| match item.split_once('=') {
+            Some((key, _)) if !known.contains(&key) => Err(self.unknown(key, "key", known)),
+            Some((key, value)) if !value.is_empty() => Ok((key, value)),
+            _ if known.contains(&item.trim_end_matches('=')) => {
+                Err(self.wrong(item, "a value is missing: write KEY=VALUE"))
+            }
+            _ => Err(self.unknown(item, "key", known)),
+        };
+        self.items().map(pair).collect()
+    }
+
+    /// A number, decimal or hexadecimal behind `0x`.
+    pub(crate) fn number<T: TryFrom<u64>>(self, part: &str) -> Result<T, Failure> {
+        let value = number(part).and_then(|n| T::try_from(n).ok());
+        let max = u64::MAX >> (64 - 8 * size_of::<T>());
+        value.ok_or_else(|| self.wrong(part, &format!("no number from 0 to {max}")))
+    }
+
+    /// A number, or one of `names`.
+    pub(crate) fn named<T: TryFrom<u64> + Copy>(
+        self,
+        part: &str,
+        names: &[(&str, T)],
+    ) -> Result<T, Failure> {
+        match names.iter().find(|(name, _)| *name == part) {
+            Some((_, value)) => Ok(*value),
+            None if part.starts_with(|c: char| c.is_ascii_digit()) => self.number(part),
+            None => {
+                let names: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
+                Err(match nearest(part, names.iter().copied()) {
+                    Some(_) => self.unknown(part, "name", &names),
+                    None => self.wrong(part, &format!("no number, and not {}", names.join(", "))),
+                })
+            }
+        }
+    }
+
+    /// A port by its number or name; `ctrl` is the original's name of the controller.
+    pub(crate) fn port(self, part: &str) -> Result<PortNo, Failure> {
+        let names: Vec<_> = PORTS.iter().map(|(name, port)| (*name, port.0)).collect();
+        self.named(part, &names).map(PortNo)
+    }
+}
+
+/// The names of reserved ports, as the original prints them; behind them others that are read.
+pub(crate) const PORTS: &[(&str, PortNo)] = &[
+    ("in_port", PortNo::IN_PORT),
+    ("table", PortNo::TABLE),
+    ("normal", PortNo::NORMAL),
+    ("flood", PortNo::FLOOD),
+    ("all", PortNo::ALL),
+    ("ctrl", PortNo::CONTROLLER),
+    ("local", PortNo::LOCAL),
+    ("any", PortNo::ANY),
+    ("controller", PortNo::CONTROLLER),
+];
+
+/// The word of `known` that is most like `word`, if one is near.
+pub(crate) fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
+    let near = known.min_by_key(|name| distance(word, name))?;
+    (distance(word, near) <= MAX_DISTANCE.min(near.len() / 2)).then_some(near)
+}
+
+/// How many letters must be added, removed or changed to make one word the other.
+fn distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.bytes().enumerate() {
+            let change = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}

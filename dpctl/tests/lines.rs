@@ -1,0 +1,236 @@
+//! Plays the command lines of `testdata/dpctl` on a switch at a loopback port whose clock stands
+//! still; their README tells the format.
+#![allow(clippy::unwrap_used)]
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+
+use bofuss_agent::{ConnId, Face, FailMode, Identity, Request, Switch};
+use bofuss_datapath::{Config, Datapath, Time};
+use bofuss_frame::{Capabilities, Frame, Pool};
+use bofuss_oflib::message::port::{PortFeatures, PortState};
+use bofuss_oflib::message::{ErrorMsg, Hello, MultipartRequest, PortDesc};
+use bofuss_oflib::types::QueueId;
+use bofuss_oflib::wire::Bytes;
+use bofuss_oflib::{Catalogue, Codec, HEADER_BYTES, Mac, Message, PortNo, Version};
+
+/// How many lines the files have together, at least.
+const MIN_LINES: usize = 150;
+/// The ports of the switch.
+const PORTS: u32 = 4;
+
+/// Encodes what the switch sends.
+struct Wire(Codec, Vec<u8>);
+
+impl Face for Wire {
+    fn transmit(&mut self, _: PortNo, _: QueueId, _: Frame) {}
+    fn flush(&mut self) {}
+    fn send(&mut self, _: ConnId, xid: u32, message: Message) {
+        self.0.encode(xid, &message, &mut self.1).unwrap();
+    }
+    fn has_room(&self, _: ConnId) -> bool {
+        true
+    }
+    fn set_link(&mut self, _: PortNo, _: bool) {}
+}
+
+fn switch(catalogue: &Arc<Catalogue>, face: &mut Wire) -> Switch {
+    let config = Config::default();
+    let mut datapath = Datapath::new(config, catalogue.clone(), Pool::new(1 << 26));
+    let hooks = bofuss_ext::hooks(catalogue);
+    hooks.into_iter().for_each(|hook| datapath.add_hook(hook));
+    let mut identity = Identity {
+        datapath_id: 1,
+        ..Identity::default()
+    };
+    identity.desc.mfr_desc = "bofuss".into();
+    identity.desc.dp_desc = "s1".into();
+    let mut switch = Switch::new(Time(0), datapath, identity, FailMode::Secure);
+    for number in 1..=PORTS {
+        let desc = PortDesc {
+            port_no: PortNo(number),
+            hw_addr: Mac([0, 0, 0, 0, 1, number as u8]),
+            name: format!("s1-eth{number}").as_str().into(),
+            state: PortState::LIVE,
+            curr: PortFeatures::FD_10GB,
+            curr_speed: 10_000_000,
+            ..PortDesc::default()
+        };
+        switch.port_changed(Time(0), desc, Capabilities::default(), face);
+    }
+    switch
+}
+
+/// Serves one connection after another, to the end of the test.
+fn serve(listener: &TcpListener) {
+    let catalogue = Arc::new(bofuss_ext::catalogue());
+    let mut face = Wire(Codec::new(Version::V1_3, catalogue.clone()), Vec::new());
+    let mut switch = switch(&catalogue, &mut face);
+    for (number, stream) in (1..).zip(listener.incoming()) {
+        // The peer goes when it has what it wanted.
+        let _ = talk(stream.unwrap(), ConnId(number), &mut switch, &mut face);
+        switch.disconnected(Time(0), ConnId(number));
+    }
+}
+
+fn talk(
+    mut stream: TcpStream,
+    conn: ConnId,
+    switch: &mut Switch,
+    face: &mut Wire,
+) -> std::io::Result<()> {
+    face.1.clear();
+    let hello = Message::Hello(Hello::offering(&[Version::V1_3]));
+    face.send(conn, 0, hello);
+    switch.connected(Time(0), conn, Version::V1_3, false);
+    let mut before: Option<MultipartRequest> = None;
+    loop {
+        stream.write_all(&face.1)?;
+        face.1.clear();
+        let mut bytes = vec![0; HEADER_BYTES];
+        stream.read_exact(&mut bytes)?;
+        let length = u16::from_be_bytes([bytes[2], bytes[3]]);
+        bytes.resize(length.into(), 0);
+        stream.read_exact(&mut bytes[HEADER_BYTES..])?;
+        let xid = u32::from_be_bytes(bytes[4..8].try_into().unwrap());
+        let mut message = face.0.decode(&bytes).map(|(_, message)| message);
+        if let Ok(Message::MultipartRequest(part)) = &mut message {
+            if let Some(mut whole) = before.take() {
+                assert!(whole.body.join(part.body.clone()));
+                whole.more = part.more;
+                *part = whole;
+            }
+            if part.more {
+                before = Some(part.clone());
+                continue;
+            }
+        }
+        let request = Request {
+            xid,
+            head: Bytes(bytes[..bytes.len().min(64)].into()),
+            message: message.map_err(|e| ErrorMsg::quoting(e.error, &bytes)),
+        };
+        switch.message(Time(0), conn, request, face);
+        while switch.has_work(face) {
+            switch.work(Time(0), face);
+        }
+    }
+}
+
+/// The words of a line, as a shell takes it apart.
+fn words(line: &str) -> Vec<String> {
+    let (mut words, mut quote, mut open) = (vec![], None, false);
+    for c in line.chars() {
+        match (quote, c) {
+            (Some(q), c) if q == c => quote = None,
+            (None, '\'' | '"') => {
+                (quote, open) = (
+                    Some(c),
+                    open || {
+                        words.push(String::new());
+                        true
+                    },
+                )
+            }
+            (None, ' ') => open = false,
+            (_, c) => {
+                if !open {
+                    words.push(String::new());
+                }
+                open = true;
+                words.last_mut().unwrap().push(c);
+            }
+        }
+    }
+    words
+}
+
+/// What a line says: its output and its error without empty lines, and its exit code if that is
+/// not 0.
+fn play(line: &str, address: &str) -> Vec<String> {
+    let is_address = |word: &str| word.starts_with("unix:") || word.starts_with("tcp:");
+    let mut words = words(line);
+    words.retain(|word| word != "sudo");
+    assert_eq!(words.remove(0), "dpctl", "{line}");
+    for word in words.iter_mut().filter(|word| is_address(word)) {
+        *word = address.into();
+    }
+    let output = Command::new(env!("CARGO_BIN_EXE_dpctl"))
+        .args(words)
+        .output()
+        .unwrap();
+    let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    let text = text.replace(address, "ADDRESS");
+    let mut said: Vec<String> = text
+        .lines()
+        .filter(|l| !l.is_empty())
+        .map(timeless)
+        .collect();
+    match output.status.code() {
+        Some(0) => {}
+        code => said.push(format!("= {}", code.unwrap())),
+    }
+    said
+}
+
+/// A line without what the real clock says.
+fn timeless(line: &str) -> String {
+    match (
+        line.split_once("time="),
+        line.split_once("\"milliseconds\":"),
+    ) {
+        (Some((before, _)), _) => format!("{before}time=T ms"),
+        (_, Some((before, after))) => {
+            let rest = after.find([',', '}']).map_or("", |at| &after[at..]);
+            format!("{before}\"milliseconds\":T{rest}")
+        }
+        _ => line.into(),
+    }
+}
+
+#[test]
+fn every_line_says_what_its_file_says() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../testdata/dpctl");
+    let mut files: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .collect();
+    files.retain(|path| path.extension().is_some_and(|e| e == "txt"));
+    files.sort();
+    let mut count = 0;
+    for path in files {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("tcp:{}", listener.local_addr().unwrap());
+        std::thread::spawn(move || serve(&listener));
+        let text = std::fs::read_to_string(&path).unwrap();
+        let mut said = String::new();
+        for line in text.lines() {
+            if line.is_empty() || line.starts_with('#') {
+                said += &format!("{line}\n");
+            }
+            if let Some(command) = line.strip_prefix("$ ") {
+                count += 1;
+                said += &format!("{line}\n");
+                said.extend(
+                    play(command, &address)
+                        .iter()
+                        .map(|line| format!("{line}\n")),
+                );
+            }
+        }
+        // Set it where the text is meant to change, and read the difference.
+        if std::env::var_os("BOFUSS_REWRITE").is_some() {
+            std::fs::write(&path, said).unwrap();
+            continue;
+        }
+        let name = path.file_name().unwrap().display();
+        for (number, (said, wanted)) in (1..).zip(said.lines().zip(text.lines())) {
+            assert_eq!(said, wanted, "{name}, line {number}");
+        }
+        assert_eq!(said.lines().count(), text.lines().count(), "{name}");
+    }
+    assert!(count >= MIN_LINES, "{count} lines");
+}
