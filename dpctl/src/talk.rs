@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use bofuss_channel::{Client, ClientError};
-use bofuss_oflib::Message;
 use bofuss_oflib::error::{BadRequest, QueueOpFailed};
 use bofuss_oflib::message::ErrorMsg;
 use bofuss_oflib::wire::Bytes;
+use bofuss_oflib::{Message, Version};
 use serde_json::Value;
 
 use crate::verbs::{Requests, Style, Verb};
@@ -146,11 +146,11 @@ impl Talk {
                 say(format!("\nRECEIVED (xid=0x{:X}):\n{text}\n\n", self.xid));
             }
             Style::Ofctl | Style::Own => {
-                let head = format!(
-                    "(OF{}) (xid={:#x})",
-                    self.client.version(),
-                    self.client.last_xid()
-                );
+                let version = match self.client.version() {
+                    Version::V1_0 => String::new(),
+                    version => format!("(OF{version}) "),
+                };
+                let head = format!("{version}(xid={:#x})", self.client.last_xid());
                 say(ofctl::show::text(&head, reply));
             }
         }

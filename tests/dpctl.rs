@@ -1,0 +1,337 @@
+//! dpctl beside ovs-ofctl, on our switch and on Open vSwitch.
+#![allow(clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use bofuss_tests::{Lab, Process, have, ok, printed, program, run, until};
+
+/// Entries with all that ovs-ofctl writes in words of its own.
+const FLOWS: &[&str] = &[
+    "priority=10,ip,in_port=1,nw_dst=10.0.0.0/8,actions=output:2",
+    "table=3,cookie=0x5,idle_timeout=60,send_flow_rem,tcp,tp_dst=80,actions=set_field:10.1.1.1->ip_src,write_metadata:5,goto_table:4",
+    "priority=0,actions=CONTROLLER:65535",
+    "priority=21,dl_vlan=7,actions=pop_vlan,output:1",
+    "priority=22,vlan_tci=0x1000/0x1000,actions=2",
+    "priority=23,vlan_tci=0,actions=2",
+    "priority=24,dl_vlan=5,dl_vlan_pcp=3,actions=mod_vlan_vid:9,output:2",
+    "priority=25,arp,arp_spa=1.2.3.4,arp_tha=00:11:22:33:44:55,arp_op=2,actions=in_port",
+    "priority=26,ip,nw_tos=32,nw_ecn=1,nw_src=10.0.0.0/255.0.255.0,actions=mod_nw_dst:1.2.3.4,mod_nw_ttl:7,dec_ttl,flood",
+    "priority=27,ipv6,ipv6_src=fe80::/10,ipv6_label=0x5,actions=all",
+    "priority=28,icmp6,icmpv6_type=135,nd_target=fe80::1,nd_sll=00:00:00:00:00:01,actions=normal",
+    "priority=29,icmp,icmp_type=8,icmp_code=0,actions=local",
+    "priority=30,metadata=0x5/0xf,tun_id=7,dl_src=00:00:00:00:00:01,dl_dst=01:00:00:00:00:00/01:00:00:00:00:00,actions=clear_actions",
+    "priority=31,mpls,mpls_label=5,mpls_tc=1,mpls_bos=1,actions=pop_mpls:0x0800,set_queue:3,output:1",
+    "priority=32,tcp,tcp_flags=+syn-ack,actions=push_vlan:0x8100,set_field:4100->vlan_vid,set_field:3->vlan_pcp,output:1",
+    "priority=33,udp,tp_src=53,actions=write_actions(output:1,group:1)",
+    "priority=34,sctp,tp_dst=9,actions=meter:1,set_field:00:00:00:00:00:09->eth_dst,set_field:5->ip_dscp,set_field:80->sctp_src,goto_table:1",
+    "priority=35,dl_type=0x88cc,actions=drop",
+    "priority=36,hard_timeout=90,reset_counts,ip,nw_proto=47,actions=2",
+    "table=1,actions=drop",
+    "priority=38,in_port=LOCAL,actions=push_mpls:0x8847,set_field:3->mpls_label,dec_mpls_ttl,set_mpls_ttl:9,output:2",
+    "priority=39,rarp,actions=drop",
+    "priority=40,tcp6,tp_dst=80,actions=mod_tp_dst:90,output:2",
+];
+
+const VERBS: &[&str] = &[
+    "show",
+    "dump-desc",
+    "dump-flows",
+    "dump-aggregate",
+    "dump-tables",
+    "dump-ports",
+    "dump-ports-desc",
+    "dump-groups",
+    "dump-group-stats",
+    "dump-meters",
+    "meter-stats",
+    "queue-stats",
+    "get-frags",
+];
+
+fn command(name: &str, version: &str, address: &str, words: &[&str]) -> Command {
+    let program = if name == "dpctl" {
+        program(name)
+    } else {
+        PathBuf::from(name)
+    };
+    let mut command = Command::new(program);
+    command
+        .args(["-O", version, words[0], address])
+        .args(&words[1..]);
+    command
+}
+
+/// Runs a tool on a switch; whether it succeeds, and what it says.
+fn tool(name: &str, version: &str, address: &str, words: &[&str]) -> (bool, String) {
+    let output = run(&mut command(name, version, address, words));
+    (output.status.success(), printed(&output))
+}
+
+/// A text without what differs from call to call, its lines in order.
+fn timeless(text: &str) -> String {
+    let word = |word: &str| match word {
+        word if word.starts_with("(xid=") => "(xid)".to_string(),
+        word if word.starts_with("duration") => "duration".into(),
+        word => match word.split_once(",duration=") {
+            Some((before, after)) => {
+                let rest = after.split_once(',').map_or("", |(_, rest)| rest);
+                format!("{before},{rest}")
+            }
+            None => word.into(),
+        },
+    };
+    let line = |line: &str| line.split(' ').map(word).collect::<Vec<_>>().join(" ");
+    let mut lines: Vec<String> = text.trim_end().lines().map(line).collect();
+    lines.sort();
+    lines.join("\n")
+}
+
+/// Waits until both tools say the same; counters may move between the two.
+fn agree(version: &str, address: &str, verbs: &[&str]) {
+    for verb in verbs {
+        let said = |name| {
+            let output = run(&mut command(name, version, address, &[verb]));
+            timeless(&String::from_utf8(output.stdout).unwrap())
+        };
+        let mut last = (String::new(), String::new());
+        let mut tries = 0;
+        until(verb, || {
+            last = (said("dpctl"), said("ovs-ofctl"));
+            tries += 1;
+            last.0 == last.1 || tries > 20
+        });
+        for (ours, theirs) in last.0.lines().zip(last.1.lines()) {
+            assert_eq!(ours, theirs, "{verb} of dpctl, and of ovs-ofctl");
+        }
+        assert_eq!(last.0.lines().count(), last.1.lines().count(), "{verb}");
+    }
+}
+
+fn fill(address: &str) {
+    for (verb, text) in [
+        (
+            "add-group",
+            "group_id=1,type=select,bucket=output:1,bucket=weight:3,output:2",
+        ),
+        (
+            "add-group",
+            "group_id=2,type=ff,bucket=watch_port:1,output:1",
+        ),
+        (
+            "add-meter",
+            "meter=1,kbps,burst,stats,bands=type=drop,rate=50,burst_size=7",
+        ),
+        ("add-meter", "meter=2,pktps,bands=type=drop,rate=50"),
+    ] {
+        let (done, said) = tool("dpctl", "OpenFlow13", address, &[verb, text]);
+        assert!(done, "{verb} {text}: {said}");
+    }
+    for flow in FLOWS {
+        let (done, said) = tool("dpctl", "OpenFlow13", address, &["add-flow", flow]);
+        assert!(done, "{flow}: {said}");
+    }
+}
+
+#[test]
+fn both_tools_say_the_same_of_our_switch() {
+    if !have(&["ip", "ovs-ofctl"]) {
+        return;
+    }
+    let lab = Lab::new(2, &["--fail-mode", "secure", "--port-rate", "1=10M"]);
+    let address = lab.address();
+    fill(&address);
+    let (done, said) = tool(
+        "dpctl",
+        "OpenFlow13",
+        &address,
+        &["queue-mod", "1", "3", "min=200"],
+    );
+    assert!(done, "{said}");
+    agree("OpenFlow13", &address, VERBS);
+    let dump = lab.dpctl(&["dump-flows"]);
+    assert_eq!(printed(&dump).lines().count(), FLOWS.len() + 1);
+}
+
+#[test]
+fn the_state_of_the_connections_is_told_for_mininet() {
+    if !have(&["ip", "ovs-testcontroller"]) {
+        return;
+    }
+    let mut command = Command::new("ovs-testcontroller");
+    let unixctl = std::env::temp_dir().join(format!("dpctl-tc-{}.ctl", std::process::id()));
+    command.arg(format!("--unixctl={}", unixctl.display()));
+    let _controller = Process::start(command.arg("ptcp:16691:127.0.0.1").stderr(Stdio::null()));
+    let lab = Lab::new(
+        1,
+        &[
+            "--controller",
+            "tcp:127.0.0.1:16691",
+            "--listen",
+            "ptcp:16692",
+        ],
+    );
+    until("the controller is connected", || {
+        let mut command = Command::new(program("dpctl"));
+        let said = printed(&run(command.args(["status", "tcp:127.0.0.1:16692"])));
+        said.contains("remote.is-connected=true") && said.contains("local.is-connected=true")
+    });
+    let said = printed(&lab.dpctl(&["status", "remote"]));
+    assert!(
+        said.contains("tcp:127.0.0.1:16691") && !said.contains("local"),
+        "{said}"
+    );
+}
+
+/// An Open vSwitch with a bridge in user space, in a folder of its own.
+struct Ovs {
+    folder: PathBuf,
+    _processes: [Process; 2],
+}
+
+impl Ovs {
+    fn start() -> Self {
+        let folder = std::env::temp_dir().join(format!("dpctl-ovs-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let at = folder.display().to_string();
+        let schema = "/usr/share/openvswitch/vswitch.ovsschema";
+        ok(Command::new("ovsdb-tool").args(["create", &format!("{at}/conf.db"), schema]));
+        let start = |name: &str, words: &[String]| {
+            let mut command = Command::new(name);
+            command
+                .args(words)
+                .stdout(Stdio::null())
+                .stderr(Stdio::null());
+            let folders = ["OVS_RUNDIR", "OVS_LOGDIR", "OVS_DBDIR"];
+            Process::start(command.envs(folders.map(|name| (name, &at))))
+        };
+        let database = start(
+            "ovsdb-server",
+            &[
+                format!("{at}/conf.db"),
+                format!("--remote=punix:{at}/db.sock"),
+                format!("--unixctl={at}/db.ctl"),
+            ],
+        );
+        let vsctl = |words: &str| {
+            let mut command = Command::new("ovs-vsctl");
+            command
+                .arg(format!("--db=unix:{at}/db.sock"))
+                .arg("--timeout=20");
+            run(command.args(words.split(' '))).status.success()
+        };
+        until("the database is up", || vsctl("--no-wait init"));
+        let daemon = start(
+            "ovs-vswitchd",
+            &[
+                format!("unix:{at}/db.sock"),
+                format!("--unixctl={at}/vs.ctl"),
+            ],
+        );
+        assert!(vsctl(
+            "add-br br0 -- set bridge br0 datapath_type=netdev fail-mode=secure \
+             protocols=OpenFlow10,OpenFlow13"
+        ));
+        for port in ["1", "2"] {
+            assert!(
+                vsctl(&format!(
+                    "add-port br0 p{port} -- set interface p{port} type=dummy-internal ofport_request={port}"
+                )) || vsctl(&format!(
+                    "set interface p{port} type=internal ofport_request={port}"
+                ))
+            );
+        }
+        Self {
+            folder,
+            _processes: [daemon, database],
+        }
+    }
+
+    fn address(&self) -> String {
+        format!(
+            "unix:{}",
+            Path::new(&self.folder).join("br0.mgmt").display()
+        )
+    }
+}
+
+impl Drop for Ovs {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+#[test]
+fn open_vswitch_is_asked_and_changed_in_both_styles() {
+    if !have(&[
+        "ovs-vswitchd",
+        "ovsdb-server",
+        "ovsdb-tool",
+        "ovs-vsctl",
+        "ovs-ofctl",
+    ]) {
+        return;
+    }
+    let ovs = Ovs::start();
+    let address = ovs.address();
+    until("the bridge answers", || {
+        tool("dpctl", "OpenFlow13", &address, &["show"]).0
+    });
+    let says = |words: &[&str]| {
+        let (done, said) = tool("dpctl", "OpenFlow13", &address, words);
+        assert!(done, "{words:?}: {said}");
+        said
+    };
+    assert!(says(&["features"]).contains("feat_repl{dpid=\"0x0000"));
+    let added = says(&[
+        "flow-mod",
+        "cmd=add,table=0,prio=7",
+        "in_port=1",
+        "apply:output=2",
+    ]);
+    assert!(added.ends_with("OK.\n\n"), "{added}");
+    let flows = says(&["stats-flow", "table=0"]);
+    assert!(flows.contains("match=\"oxm{in_port=\"1\"}\""), "{flows}");
+    says(&[
+        "group-mod",
+        "cmd=add,type=all,group=7",
+        "weight=0",
+        "output=1",
+    ]);
+    assert!(says(&["stats-group-desc"]).contains("group=\"7\""));
+    says(&["meter-mod", "cmd=add,flags=1,meter=7", "drop:rate=100"]);
+    assert!(says(&["meter-config"]).contains("meter= 7"));
+    says(&["flow-mod", "cmd=del,table=0"]);
+    fill(&address);
+    agree(
+        "OpenFlow13",
+        &address,
+        &[
+            "dump-desc",
+            "dump-flows",
+            "dump-groups",
+            "dump-meters",
+            "dump-ports",
+            "show",
+        ],
+    );
+    agree("OpenFlow10", &address, &["dump-desc", "dump-ports"]);
+    assert!(says(&["role", "master", "1"]).contains("role=master"));
+    assert!(says(&["watch", "1", "1"]).contains("lookup/s"));
+    assert!(says(&["status"]).contains("local.is-connected=true"));
+    let json = says(&["stats-port", "--json"]);
+    assert!(
+        json.starts_with('{') && json.contains("\"version\":1"),
+        "{json}"
+    );
+    let (done, said) = tool(
+        "dpctl",
+        "OpenFlow13",
+        &address,
+        &["trace", "1", "ffffffffffff0200000000010806"],
+    );
+    assert!(
+        !done && said.contains("needs a bofuss control socket"),
+        "{said}"
+    );
+}
