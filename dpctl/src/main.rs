@@ -157,11 +157,9 @@ pub(crate) fn say(text: impl AsRef<str>) {
 /// Runs a command line. Errors: a sentence, and whose fault it is.
 async fn run(cli: &Cli) -> Result<(), Failure> {
     let (address, verb, arguments) = verbs::split(&cli.words)?;
-    let mut catalogue = bofuss_ext::catalogue();
-    catalogue.add(&[], &status::ROWS);
     let command = Command {
         strict: cli.strict,
-        catalogue: Arc::new(catalogue),
+        catalogue: Arc::new(bofuss_ext::catalogue()),
     };
     let requests = verb.requests(&command, &arguments)?;
     if let Requests::Told(text) = &requests {

@@ -63,14 +63,11 @@ impl Talk {
             Requests::Ping { count, bytes } => self.ping(count, bytes, &mut replies).await?,
             Requests::Monitor(set_config) => return self.monitor(set_config).await,
             Requests::Status(key) => {
-                let lines = status::ask(self).await?;
-                let lines: Vec<&str> = lines
-                    .lines()
-                    .filter(|line| line.starts_with(&key))
-                    .collect();
+                let text = status::ask(self, &key).await?;
+                let lines: Vec<&str> = text.lines().collect();
                 match self.json {
                     true => replies.push(json::lines(&lines)),
-                    false => lines.iter().for_each(|line| say(format!("{line}\n"))),
+                    false => say(text),
                 }
             }
             Requests::Watch { seconds, count } => {
@@ -93,7 +90,8 @@ impl Talk {
         reply.map_err(|error| self.failed(&error))
     }
 
-    fn failed(&self, error: &ClientError) -> Failure {
+    /// The sentence about an error.
+    pub(crate) fn failed(&self, error: &ClientError) -> Failure {
         Failure::Failed(format!("{}: {error}", self.verb.name))
     }
 
