@@ -186,6 +186,9 @@ fn an_interface_that_goes_and_returns_is_the_same_port() {
     assert!(lab.pings(1, 2));
     let mut watcher = connect(16663);
     watcher.write_all(&HELLO).unwrap();
+    until("it is connected", || {
+        lab.log().contains("ptcp:16663:127.0.0.1: connected")
+    });
     let port = lab.port(2);
     ip(&format!("link del {port}"));
     until("the port is gone", || {

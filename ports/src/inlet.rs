@@ -3,7 +3,7 @@
 use std::{
     io, mem,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
-    sync::mpsc,
+    sync::{Arc, mpsc},
     thread,
 };
 
@@ -18,10 +18,19 @@ const SEND_BUFFER_BYTES: c_int = 4 << 20;
 
 /// A packet socket.
 pub(crate) struct Inlet {
-    /// Its ring, which goes before it.
+    /// Its ring.
     pub(crate) ring: Option<Ring>,
     /// The socket, bound to an interface.
-    pub(crate) socket: OwnedFd,
+    pub(crate) socket: Arc<OwnedFd>,
+}
+
+impl Drop for Inlet {
+    /// Has the socket closed in a thread of its own: the kernel takes some 20 ms for it.
+    fn drop(&mut self) {
+        let (ring, socket) = (self.ring.take(), Arc::clone(&self.socket));
+        // Without a thread it is closed here.
+        let _ = thread::Builder::new().spawn(move || drop((ring, socket)));
+    }
 }
 
 /// What an inlet is made with.
@@ -40,7 +49,7 @@ impl Inlet {
     ///
     /// Errors: the system's.
     pub(crate) fn open(shape: Shape, deaf: bool) -> io::Result<Self> {
-        let socket = sys::socket(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
+        let socket = Arc::new(sys::socket(libc::AF_PACKET, libc::SOCK_RAW, 0)?);
         configure(socket.as_fd(), shape.qdisc_bypass)?;
         let ring = (shape.ring_slots > 0).then(|| Ring::new(socket.as_fd(), shape.ring_slots));
         let ring = ring.transpose()?;
