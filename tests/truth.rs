@@ -218,7 +218,7 @@ fn a_hundred_thousand_flows_are_told_every_second_under_traffic() {
         .map(|i| {
             let [a, b, c, d] = (i as u32).to_be_bytes();
             let source = format!("0a:00:{a:02x}:{b:02x}:{c:02x}:{d:02x}");
-            let text = format!("table=1,priority=9,eth_type=0x88b5,eth_src={source},actions=drop");
+            let text = format!("priority=9,eth_type=0x88b5,eth_src={source},actions=drop");
             tool.flow(FlowModCommand::ADD, &text)
         })
         .collect();

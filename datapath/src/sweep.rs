@@ -12,7 +12,7 @@ use bofuss_oflib::types::TableId;
 use crate::{Datapath, Entry, EntryKey, Sink, Table, Time};
 
 /// Entries that one slice looks at: some tens of microseconds.
-const ENTRIES_PER_SLICE: usize = 128;
+const ENTRIES_PER_SLICE: usize = 64;
 
 /// A place in a walk over the entries of tables. An entry that exists throughout is seen exactly
 /// once, because keys never change.

@@ -1,0 +1,242 @@
+//! How long packets wait for each kind of message, on a switch with many entries, groups and meters:
+//! the longest step between two moments at which packets are taken, in time on a processor.
+//!
+//! `cargo bench -p bofuss-agent`. Each round checks what the message did before its time counts;
+//! of the rounds, the best counts.
+#![allow(clippy::unwrap_used)]
+
+#[path = "../tests/common/mod.rs"]
+mod common;
+
+use std::time::Duration;
+
+use bofuss_agent::FailMode;
+use bofuss_datapath::Engine;
+use bofuss_oflib::message::group_mod::GroupModCommand as G;
+use bofuss_oflib::message::meter_mod::MeterModCommand as M;
+use bofuss_oflib::message::multipart::{
+    FlowStatsRequest, GroupRequest, MeterRequest, PortRequest, RequestBody,
+};
+use bofuss_oflib::message::port::PortConfig;
+use bofuss_oflib::message::{Empty, FlowModCommand as C, PacketOut, PortMod};
+use bofuss_oflib::text::{parse_flow, parse_group, parse_meter};
+use bofuss_oflib::types::{BufferId, GroupId, MeterId, TableId};
+use bofuss_oflib::wire::Bytes;
+use bofuss_oflib::{Action, Match, Message, PortNo};
+use common::Lab;
+
+const ENTRIES: u32 = 100_000;
+const GROUPS: u32 = 1_000;
+const ROUNDS: usize = 3;
+
+/// The time that this thread has run on a processor.
+fn cpu() -> Duration {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
+}
+
+/// The longest step, and how many there were.
+#[derive(Clone, Copy, Default)]
+struct Steps(Duration, usize);
+
+impl Steps {
+    fn add(&mut self, step: Duration) {
+        self.0 = self.0.max(step);
+        self.1 += 1;
+    }
+}
+
+/// Carries a message out, step by step.
+fn carry_out(lab: &mut Lab, message: Message, steps: &mut Steps) {
+    let start = cpu();
+    lab.message(message);
+    steps.add(cpu() - start);
+    while lab.switch.has_work(&lab.face) {
+        lab.face.messages.clear();
+        let start = cpu();
+        lab.switch.work(lab.now, &mut lab.face);
+        steps.add(cpu() - start);
+    }
+}
+
+fn flow(lab: &Lab, command: C, text: &str) -> Message {
+    Message::FlowMod(parse_flow(text, command, &lab.catalogue).unwrap())
+}
+
+fn group(lab: &Lab, command: G, text: &str) -> Message {
+    Message::GroupMod(parse_group(text, command, &lab.catalogue).unwrap())
+}
+
+fn meter(command: M, id: u32) -> Message {
+    let text = format!("meter={id},pktps,bands=type=drop,rate=1000");
+    Message::MeterMod(parse_meter(&text, command).unwrap())
+}
+
+/// The entry with this number: a TCP connection to group 1 through meter 1.
+fn entry(n: u32) -> String {
+    let (a, b) = (n >> 8, n & 0xff);
+    let address = format!("nw_src=10.{}.{}.{b}", a >> 8, a & 0xff);
+    format!("priority=10,tcp,{address},tp_dst=80,actions=meter:1,group:1")
+}
+
+fn filled(steps: &mut [(&'static str, Steps)]) -> Lab {
+    let mut lab = Lab::with_engine(1_000_000, FailMode::Secure, Engine::Cache);
+    let [adds, groups, meters] = steps else {
+        panic!("three kinds of adds")
+    };
+    for id in 1..=GROUPS {
+        let text = format!("group_id={id},type=select,bucket=output:2,bucket=output:3");
+        let message = group(&lab, G::ADD, &text);
+        carry_out(&mut lab, message, &mut groups.1);
+        carry_out(&mut lab, meter(M::ADD, id), &mut meters.1);
+    }
+    for n in 0..ENTRIES {
+        let message = flow(&lab, C::ADD, &entry(n));
+        carry_out(&mut lab, message, &mut adds.1);
+    }
+    assert_eq!(lab.face.messages, []);
+    assert_eq!(lab.switch.datapath().tables()[0].len(), ENTRIES as usize);
+    lab
+}
+
+/// Requests that change nothing.
+fn requests() -> Vec<(&'static str, RequestBody)> {
+    let flows = || FlowStatsRequest {
+        table_id: TableId::ALL,
+        out_port: PortNo::ANY,
+        out_group: GroupId::ANY,
+        fields: Match::ANY,
+        ..FlowStatsRequest::default()
+    };
+    let (group_id, meter_id, port_no) = (GroupId::ALL, MeterId::ALL, PortNo::ANY);
+    vec![
+        ("desc", RequestBody::Desc(Empty)),
+        ("flow statistics", RequestBody::Flow(flows())),
+        ("aggregate", RequestBody::Aggregate(flows())),
+        ("table statistics", RequestBody::Table(Empty)),
+        (
+            "port statistics",
+            RequestBody::PortStats(PortRequest { port_no }),
+        ),
+        (
+            "group statistics",
+            RequestBody::Group(GroupRequest { group_id }),
+        ),
+        ("groups", RequestBody::GroupDesc(Empty)),
+        ("group features", RequestBody::GroupFeatures(Empty)),
+        (
+            "meter statistics",
+            RequestBody::Meter(MeterRequest { meter_id }),
+        ),
+        (
+            "meters",
+            RequestBody::MeterConfig(MeterRequest { meter_id }),
+        ),
+        ("meter features", RequestBody::MeterFeatures(Empty)),
+        ("table features", RequestBody::TableFeatures(Vec::new())),
+        ("ports", RequestBody::PortDesc(Empty)),
+    ]
+}
+
+/// Messages that change the switch, the gentle ones first, and how many entries are left behind each.
+fn changes(lab: &Lab) -> Vec<(&'static str, Message, u32)> {
+    let port = PortMod {
+        port_no: PortNo(3),
+        config: PortConfig::NO_FWD,
+        mask: PortConfig::NO_FWD,
+        ..PortMod::default()
+    };
+    let out = PacketOut {
+        buffer_id: BufferId::NO_BUFFER,
+        in_port: PortNo(1),
+        actions: vec![Action::output(PortNo::ALL)],
+        data: Bytes(vec![0; 60]),
+    };
+    let all = ENTRIES;
+    let overlap = "priority=10,check_overlap,udp,actions=drop";
+    vec![
+        ("echo", Message::EchoRequest(Bytes(vec![0; 64])), all),
+        ("barrier", Message::BarrierRequest(Empty), all),
+        ("packet-out", Message::PacketOut(out), all),
+        ("port-mod", Message::PortMod(port), all),
+        ("strict modify", flow(lab, C::MODIFY_STRICT, &entry(7)), all),
+        ("add, overlap checked", flow(lab, C::ADD, overlap), all + 1),
+        (
+            "strict delete",
+            flow(lab, C::DELETE_STRICT, "priority=10,udp"),
+            all,
+        ),
+        (
+            "modify of all",
+            flow(lab, C::MODIFY, "actions=meter:1,group:1"),
+            all,
+        ),
+        (
+            "group modify",
+            group(lab, G::MODIFY, "group_id=1,type=all,bucket=output:2"),
+            all,
+        ),
+        ("meter modify", meter(M::MODIFY, 1), all),
+        (
+            "delete of half",
+            flow(lab, C::DELETE, "ip,nw_src=10.0.0.0/16"),
+            all - (1 << 16),
+        ),
+        (
+            "delete of a group and its entries",
+            group(lab, G::DELETE, "group_id=1"),
+            0,
+        ),
+    ]
+}
+
+fn main() {
+    let mut best: Vec<(&'static str, Steps)> = Vec::new();
+    for _ in 0..ROUNDS {
+        let mut steps = vec![
+            ("add", Steps::default()),
+            ("group add", Steps::default()),
+            ("meter add", Steps::default()),
+        ];
+        let mut lab = filled(&mut steps);
+        for (name, body) in requests() {
+            let mut one = Steps::default();
+            carry_out(&mut lab, Message::MultipartRequest(body.into()), &mut one);
+            let error = lab
+                .face
+                .messages
+                .iter()
+                .any(|m| matches!(m, Message::Error(_)));
+            assert!(!error && !lab.face.messages.is_empty(), "{name}");
+            lab.face.messages.clear();
+            steps.push((name, one));
+        }
+        for (name, message, left) in changes(&lab) {
+            let mut one = Steps::default();
+            carry_out(&mut lab, message, &mut one);
+            let error = lab
+                .face
+                .messages
+                .drain(..)
+                .find(|m| matches!(m, Message::Error(_)));
+            assert_eq!(error, None, "{name}");
+            let is = lab.switch.datapath().tables()[0].len();
+            assert_eq!(is, left as usize, "{name}");
+            steps.push((name, one));
+        }
+        match best.is_empty() {
+            true => best = steps,
+            false => best
+                .iter_mut()
+                .zip(steps)
+                .for_each(|(best, new)| best.1.0 = best.1.0.min(new.1.0)),
+        }
+    }
+    println!("{ENTRIES} entries, {GROUPS} groups and meters: the longest wait of packets");
+    for (name, Steps(longest, count)) in best {
+        println!(
+            "{name:<36} {:>8.1} us in {count} steps",
+            longest.as_nanos() as f64 / 1000.0
+        );
+    }
+}
