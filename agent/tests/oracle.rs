@@ -20,7 +20,7 @@ use common::{Lab, MS, Random};
 use groups::{Act, Group, Meter};
 
 const MAX_ENTRIES: usize = 12;
-const OPERATIONS: usize = 20_000;
+const OPERATIONS: usize = 8_000;
 
 /// Ingress port, Ethernet type, protocol, IPv4 destination, port: value and mask of each.
 type Slots = [(u32, u32); 5];
@@ -479,7 +479,7 @@ fn agree(lab: Lab, name: &str) {
     }
     let taken = (both.errors, both.removed, both.sent);
     assert!(
-        taken.0 > 100 && taken.1 > 500 && taken.2 > 2000,
+        taken.0 > 100 && taken.1 > 300 && taken.2 > 2000,
         "{name} rarely: {taken:?}"
     );
 }
