@@ -47,6 +47,8 @@ tshark tshark
 iperf3 iperf3
 ethtool ethtool
 tcpdump tcpdump' ;; fuzz) echo 'c++ g++' ;; esac
+    # Its package starts a service, which a developer may not want.
+    [ "$1" != test ] || [ -z "${CI-}" ] || echo 'prometheus prometheus'
     sh "$0" has-cargo "$1" || echo 'curl curl
 ca-certificates ca-certificates'
 }

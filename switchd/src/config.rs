@@ -17,6 +17,7 @@ use bofuss_oflib::types::GroupId;
 use bofuss_ports::AfPacketOptions;
 use serde::{Deserialize, Serialize};
 
+use crate::metrics::Address;
 use crate::profile::Profile;
 use crate::rundir;
 
@@ -120,6 +121,9 @@ pub struct Options {
     /// The longest wait between two tries to reach a controller, in seconds [default: 8].
     #[arg(long, value_name = "SECONDS")]
     pub max_backoff: Option<u64>,
+    /// Answer HTTP requests for /metrics here: [IP:]PORT, without IP on loopback alone.
+    #[arg(long, value_name = "ADDRESS")]
+    pub metrics: Option<String>,
     /// Take interfaces although they carry an IP address or the default route.
     #[arg(long)]
     pub take_over: bool,
@@ -159,6 +163,8 @@ pub struct Config {
     pub probe_interval: Duration,
     /// The longest wait between tries to connect.
     pub max_backoff: Duration,
+    /// Where metrics are asked for.
+    pub metrics: Option<Address>,
     /// Whether interfaces with addresses are taken.
     pub take_over: bool,
     /// Whether short frames are padded.
@@ -222,6 +228,7 @@ impl Options {
             profile: self.profile.or(file.profile),
             inactivity_probe: self.inactivity_probe.or(file.inactivity_probe),
             max_backoff: self.max_backoff.or(file.max_backoff),
+            metrics: self.metrics.or(file.metrics),
             take_over: self.take_over || file.take_over,
             no_pad: self.no_pad || file.no_pad,
         }
@@ -273,6 +280,7 @@ impl Options {
             profile,
             probe_interval: Duration::from_secs(self.inactivity_probe.unwrap_or(5)),
             max_backoff: Duration::from_secs(self.max_backoff.unwrap_or(8).max(1)),
+            metrics: addresses("--metrics", self.metrics.as_slice())?.pop(),
             take_over: self.take_over,
             pad_runts: !self.no_pad,
         })

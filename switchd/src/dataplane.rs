@@ -2,7 +2,10 @@
 
 mod become_config;
 mod command;
+mod links;
+mod scrape;
 mod status;
+mod tally;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,21 +16,22 @@ use bofuss_agent::{ConnId, Request, Switch};
 use bofuss_channel::{ActiveAddress, Event, Origin, Reason};
 use bofuss_datapath::Time;
 use bofuss_frame::{Frame, Pool};
-use bofuss_oflib::message::multipart::PortStats;
 use bofuss_oflib::{EncodeError, PortNo, Version};
-use bofuss_ports::{AfPacketOptions, BATCH_FRAMES, LinkEvent, LinkMonitor, PortError};
+use bofuss_ports::{AfPacketOptions, BATCH_FRAMES, LinkMonitor, PortError};
 use rustix::event::{Timespec, epoll};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
 };
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tracing::{debug, info, warn};
 
 use crate::config::{Config, PortSpec, QueueConfig};
 use crate::face::{PlaneFace, conn_id};
-use crate::port::{self, OpenPort};
+use crate::port::OpenPort;
 
 pub use command::{Answer, Command, What};
+pub use scrape::Scrape;
+use tally::Tally;
 
 /// What waits for the thread, in the order in which it came.
 pub enum Input {
@@ -35,14 +39,14 @@ pub enum Input {
     Event(Event),
     /// An operator asks something.
     Command(Command),
+    /// Somebody wants metrics: one slice more.
+    Scrape(Box<Scrape>, oneshot::Sender<Box<Scrape>>),
 }
 
 /// Bytes of frames that a switch holds at most: received, queued, buffered.
 pub const POOL_BYTES: usize = 64 << 20;
 /// How long messages are handled before frames get their turn.
 const CONTROL_SLICE: Duration = Duration::from_micros(100);
-/// How often the port drivers' loss counters are read.
-const COUNTER_PERIOD: Duration = Duration::from_millis(500);
 /// How long the thread sleeps at most: a port whose driver is stuck wakes nobody.
 const LONGEST_SLEEP: Timespec = Timespec {
     tv_sec: 2,
@@ -80,6 +84,7 @@ pub struct Plane {
     alarm: Option<Time>,
     epoch: Instant,
     counted: Instant,
+    tally: Tally,
 }
 
 /// What [`Plane::new`] takes from whoever starts the thread.
@@ -142,6 +147,7 @@ impl Plane {
             alarm: None,
             epoch: now,
             counted: now,
+            tally: Tally::default(),
         })
     }
 
@@ -225,10 +231,12 @@ impl Plane {
         }
         match self.face.receive(number, &self.pool, frames) {
             Ok(0) => {}
-            Ok(_) => {
+            Ok(count) => {
                 let now = self.now();
                 self.switch.receive(now, number, frames, &mut self.face);
                 self.face.flush_ports();
+                let took = self.now().since(now);
+                self.tally.batch(count, took);
             }
             Err(PortError::Gone) => self.lose_port(number),
             Err(PortError::Io(error)) => {
@@ -250,6 +258,11 @@ impl Plane {
             match self.inputs.try_recv() {
                 Ok(Input::Event(event)) => self.take_event(event),
                 Ok(Input::Command(command)) => self.command(command),
+                Ok(Input::Scrape(mut scrape, reply)) => {
+                    self.scrape(&mut scrape);
+                    // Whoever asked may be gone.
+                    let _ = reply.send(scrape);
+                }
                 Err(mpsc::error::TryRecvError::Empty) => return true,
                 Err(mpsc::error::TryRecvError::Disconnected) => return false,
             }
@@ -327,10 +340,12 @@ impl Plane {
                 if self.answers_status(conn_id(conn), xid, &message) {
                     return;
                 }
+                let name = message.name();
                 let message = Ok(message);
                 let request = Request { xid, head, message };
                 self.switch
                     .message(now, conn_id(conn), request, &mut self.face);
+                self.tally.message(name, self.now().since(now));
             }
             Event::BadMessage {
                 conn,
@@ -430,64 +445,6 @@ impl Plane {
         let now = self.now();
         self.switch.port_removed(now, number, &mut self.face);
         Some(port)
-    }
-
-    /// Brings ports up to date with what the kernel says of its links.
-    fn follow_links(&mut self) -> std::io::Result<()> {
-        for event in self.monitor.poll()? {
-            match event {
-                LinkEvent::New(link) | LinkEvent::Changed(link) => self.follow_link(&link),
-                LinkEvent::Gone(link) => {
-                    if let Some(number) = self.face.port_with_index(link.index) {
-                        self.lose_port(number);
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn follow_link(&mut self, link: &bofuss_ports::Link) {
-        if let Some((desc, capabilities)) = self.face.update_link(link) {
-            let now = self.now();
-            self.switch
-                .port_changed(now, desc, capabilities, &mut self.face);
-            return;
-        }
-        let named = |spec: &&PortSpec| port::interface_name(&spec.kind) == Some(&link.name);
-        let Some(spec) = self.specs.iter().find(named) else {
-            return;
-        };
-        if self.face.has_port(spec.number) {
-            return;
-        }
-        match port::open(spec, self.options) {
-            Ok(port) => {
-                info!("port {}: {} is back", spec.number, link.name);
-                if let Err(error) = self.add_port(port) {
-                    warn!("{error}");
-                }
-            }
-            Err(error) => debug!("port {}: {error}", spec.number),
-        }
-    }
-
-    /// Reads the drivers' counters now and then.
-    fn count(&mut self) {
-        if self.counted.elapsed() < COUNTER_PERIOD {
-            return;
-        }
-        self.counted = Instant::now();
-        for (number, counters, overflowed) in self.face.driver_counters() {
-            let lost = PortStats {
-                rx_over_err: counters.rx_dropped(),
-                rx_errors: counters.rx_errors(),
-                tx_dropped: counters.tx_dropped() + overflowed,
-                tx_errors: counters.tx_errors(),
-                ..PortStats::default()
-            };
-            self.switch.set_driver_counters(number, &lost);
-        }
     }
 }
 

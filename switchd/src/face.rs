@@ -54,6 +54,8 @@ pub struct PlaneFace {
     epoll: OwnedFd,
     slots: BTreeMap<PortNo, Slot>,
     senders: BTreeMap<ConnId, (Sender, Origin)>,
+    /// Messages sent, by type.
+    sent: BTreeMap<&'static str, u64>,
 }
 
 /// The same connection, as the agent names it.
@@ -68,6 +70,7 @@ impl PlaneFace {
             epoll,
             slots: BTreeMap::new(),
             senders: BTreeMap::new(),
+            sent: BTreeMap::new(),
         }
     }
 
@@ -243,6 +246,11 @@ impl PlaneFace {
         self.senders.iter().map(line).collect()
     }
 
+    /// Messages sent, by type.
+    pub fn sent(&self) -> &BTreeMap<&'static str, u64> {
+        &self.sent
+    }
+
     /// The connections of an origin that `is_meant`.
     pub fn connections_from(&self, is_meant: impl Fn(&Origin) -> bool) -> Vec<ConnId> {
         let meant = self
@@ -285,6 +293,7 @@ impl Face for PlaneFace {
 
     fn send(&mut self, conn: ConnId, xid: u32, message: Message) {
         if let Some((sender, _)) = self.senders.get(&conn) {
+            *self.sent.entry(message.name()).or_default() += 1;
             sender.send(xid, message);
         }
     }

@@ -12,6 +12,7 @@ mod face;
 mod features;
 mod front;
 mod log;
+mod metrics;
 mod port;
 mod profile;
 mod reload;

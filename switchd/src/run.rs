@@ -21,10 +21,10 @@ use tokio::sync::{mpsc, oneshot};
 use tracing::{info, warn};
 
 use crate::config::Config;
-use crate::dataplane::{Answer, Command, Input, POOL_BYTES, Parts, Plane, What};
+use crate::dataplane::{Answer, Command, Input, POOL_BYTES, Parts, Plane, Scrape, What};
 use crate::port::{self, OpenPort};
 use crate::reload::Source;
-use crate::{control, log, rundir};
+use crate::{control, log, metrics, rundir};
 
 use attach::Attached;
 
@@ -63,6 +63,31 @@ impl Queue {
         answered
             .await
             .unwrap_or_else(|_| Err("the switch is ending".into()))
+    }
+
+    /// Answers those who ask for metrics at `address`. Errors: why that cannot be.
+    async fn tell_metrics(self, address: metrics::Address) -> Result<(), String> {
+        let (to, wishes) = mpsc::channel(1);
+        info!("metrics: {}", metrics::listen(address, to).await?);
+        tokio::spawn(self.grant(wishes));
+        Ok(())
+    }
+
+    /// Serves wishes for metrics, one after the other, slice by slice.
+    async fn grant(self, mut wishes: mpsc::Receiver<metrics::Wish>) {
+        while let Some(wish) = wishes.recv().await {
+            let mut scrape = Box::new(Scrape::new(wish.flows));
+            while !scrape.is_done() {
+                let (reply, told) = oneshot::channel();
+                self.put(Input::Scrape(scrape, reply)).await;
+                let Ok(more) = told.await else {
+                    return;
+                };
+                scrape = more;
+            }
+            // Whoever asked may be gone.
+            let _ = wish.reply.send(scrape.samples);
+        }
     }
 }
 
@@ -223,6 +248,9 @@ pub async fn start(
     let hub = Hub::new(settings(&config), forward(queue.clone()));
     let own = PassiveAddress(Endpoint::Unix(socket.clone()));
     let (_, own) = listen(&hub, &own, Some(SOCKET_MODE)).await?;
+    if let Some(address) = config.metrics {
+        queue.clone().tell_metrics(address).await?;
+    }
     let (requests, commands) = mpsc::channel(1);
     // Whoever has the socket above may replace what another left here.
     let control = control::listen(&socket.with_extension("ctl"), requests)

@@ -166,12 +166,16 @@ impl Plane {
     }
 
     fn tell_memory(&self) -> String {
-        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let pool = self.pool.stats();
-        format!(
-            "resident {}\n{pool:?}\n",
-            resident.unwrap_or("unknown").trim()
-        )
+        let resident = resident_kib().map_or("unknown".into(), |kib| format!("{kib} kB"));
+        format!("resident {resident}\n{:?}\n", self.pool.stats())
     }
+}
+
+/// Memory of the process that is in use, in KiB, if the system tells.
+pub(super) fn resident_kib() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let resident = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))?;
+    resident.trim().trim_end_matches("kB").trim().parse().ok()
 }

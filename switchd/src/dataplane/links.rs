@@ -1,0 +1,74 @@
+//! What the kernel says of the ports' interfaces: links that change, go and come back, and losses.
+
+use std::time::{Duration, Instant};
+
+use bofuss_oflib::message::multipart::PortStats;
+use bofuss_ports::LinkEvent;
+use tracing::{debug, info, warn};
+
+use super::Plane;
+use crate::config::PortSpec;
+use crate::port;
+
+/// How often the port drivers' loss counters are read.
+const COUNTER_PERIOD: Duration = Duration::from_millis(500);
+
+impl Plane {
+    /// Brings ports up to date with what the kernel says of its links.
+    pub(super) fn follow_links(&mut self) -> std::io::Result<()> {
+        for event in self.monitor.poll()? {
+            match event {
+                LinkEvent::New(link) | LinkEvent::Changed(link) => self.follow_link(&link),
+                LinkEvent::Gone(link) => {
+                    if let Some(number) = self.face.port_with_index(link.index) {
+                        self.lose_port(number);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn follow_link(&mut self, link: &bofuss_ports::Link) {
+        if let Some((desc, capabilities)) = self.face.update_link(link) {
+            let now = self.now();
+            self.switch
+                .port_changed(now, desc, capabilities, &mut self.face);
+            return;
+        }
+        let named = |spec: &&PortSpec| port::interface_name(&spec.kind) == Some(&link.name);
+        let Some(spec) = self.specs.iter().find(named) else {
+            return;
+        };
+        if self.face.has_port(spec.number) {
+            return;
+        }
+        match port::open(spec, self.options) {
+            Ok(port) => {
+                info!("port {}: {} is back", spec.number, link.name);
+                if let Err(error) = self.add_port(port) {
+                    warn!("{error}");
+                }
+            }
+            Err(error) => debug!("port {}: {error}", spec.number),
+        }
+    }
+
+    /// Reads the drivers' counters now and then.
+    pub(super) fn count(&mut self) {
+        if self.counted.elapsed() < COUNTER_PERIOD {
+            return;
+        }
+        self.counted = Instant::now();
+        for (number, counters, overflowed) in self.face.driver_counters() {
+            let lost = PortStats {
+                rx_over_err: counters.rx_dropped(),
+                rx_errors: counters.rx_errors(),
+                tx_dropped: counters.tx_dropped() + overflowed,
+                tx_errors: counters.tx_errors(),
+                ..PortStats::default()
+            };
+            self.switch.set_driver_counters(number, &lost);
+        }
+    }
+}

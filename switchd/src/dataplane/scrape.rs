@@ -1,0 +1,245 @@
+//! Collects the metrics, slice by slice, so that packets need not wait for the whole.
+
+use bofuss_channel::Origin;
+use bofuss_datapath::{Cursor, Egress};
+use bofuss_oflib::PortNo;
+use bofuss_oflib::message::port::PortState;
+use bofuss_oflib::types::{GroupId, MeterId, TableId};
+use bofuss_oflib::wire::Text;
+
+use super::Plane;
+use crate::metrics::Samples;
+
+/// Ports, groups or meters of one slice.
+const SLICE: usize = 32;
+/// Entries that one answer has at most.
+const MAX_FLOWS: usize = 100_000;
+
+/// Metrics on their way to whoever asked: what there is, and where to go on.
+pub struct Scrape {
+    /// What there is.
+    pub samples: Samples,
+    next: Next,
+    flows: Option<Cursor>,
+    flows_told: usize,
+}
+
+/// Where to go on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Next {
+    Switch,
+    Ports(PortNo),
+    Groups(GroupId),
+    Meters(MeterId),
+    Flows,
+    Nothing,
+}
+
+impl Scrape {
+    /// Nothing yet; in the end with the flow entries, if they are wanted.
+    pub fn new(flows: bool) -> Self {
+        Self {
+            samples: Samples::default(),
+            next: Next::Switch,
+            flows: flows.then(|| Cursor::new(TableId::ALL)),
+            flows_told: 0,
+        }
+    }
+
+    /// Whether that is all.
+    pub fn is_done(&self) -> bool {
+        self.next == Next::Nothing
+    }
+}
+
+impl Plane {
+    /// Adds one slice.
+    pub(super) fn scrape(&mut self, scrape: &mut Scrape) {
+        let samples = &mut scrape.samples;
+        scrape.next = match scrape.next {
+            Next::Switch => {
+                self.scrape_switch(samples);
+                self.scrape_controllers(samples);
+                self.scrape_tables(samples);
+                self.scrape_drivers(samples);
+                Next::Ports(PortNo(0))
+            }
+            Next::Ports(from) => self.scrape_ports(samples, from),
+            Next::Groups(from) => self.scrape_groups(samples, from),
+            Next::Meters(from) => self.scrape_meters(samples, from),
+            Next::Flows => self.scrape_flows(scrape),
+            Next::Nothing => Next::Nothing,
+        };
+    }
+
+    fn scrape_switch(&self, samples: &mut Samples) {
+        let datapath = self.switch.datapath();
+        let version = env!("CARGO_PKG_VERSION");
+        samples.add("build_info", &[("version", &version)], 1);
+        samples.add("uptime_seconds", &[], self.epoch.elapsed().as_secs_f64());
+        if let Some(kib) = super::command::resident_kib() {
+            samples.add("resident_memory_bytes", &[], kib * 1024);
+        }
+        let pool = self.pool.stats();
+        samples.add("pool_bytes", &[], pool.bytes_in_use);
+        samples.add("pool_refused", &[], pool.refused);
+        for (reason, count) in datapath.drops() {
+            samples.add("dropped_packets", &[("reason", &reason.name())], count);
+        }
+        let cache = datapath.cache_stats();
+        samples.add("cache_hits", &[], cache.hits);
+        samples.add("cache_misses", &[], cache.misses);
+        samples.add("cache_evictions", &[], cache.evicted);
+        self.tally.tell(self.face.sent(), samples);
+    }
+
+    fn scrape_controllers(&self, samples: &mut Samples) {
+        for controller in &self.controllers {
+            let to_it = |origin: &Origin| *origin == Origin::Active(controller.clone());
+            let up = !self.face.connections_from(to_it).is_empty();
+            let labels = [("controller", controller as _)];
+            samples.add("controller_connected", &labels, u8::from(up));
+        }
+        let all = self.face.connections_from(|_| true);
+        samples.add("connections", &[], all.len());
+        for conn in all {
+            let (peer, role) = (self.face.peer(conn), self.switch.role(conn));
+            let role = role.map_or_else(String::new, |role| role.to_string());
+            let labels: [(&str, &dyn std::fmt::Display); 3] =
+                [("connection", &conn.0), ("peer", &peer), ("role", &role)];
+            let lost = self.switch.lost_packet_ins(conn);
+            samples.add("connection_lost_packet_ins", &labels, lost);
+        }
+    }
+
+    fn scrape_tables(&self, samples: &mut Samples) {
+        let datapath = self.switch.datapath();
+        for head in datapath.table_heads() {
+            let table = &datapath.tables()[usize::from(head.table_id.0)];
+            let labels: [(&str, &dyn std::fmt::Display); 2] =
+                [("table", &head.table_id.0), ("name", &head.name.0)];
+            samples.add("table_entries", &labels, table.len());
+            samples.add("table_max_entries", &labels, head.max_entries);
+            samples.add("table_lookups", &labels, table.lookup_count);
+            samples.add("table_matches", &labels, table.matched_count);
+        }
+    }
+
+    fn scrape_drivers(&mut self, samples: &mut Samples) {
+        for (number, counters, overflowed) in self.face.driver_counters() {
+            for (reason, count) in counters.drops().chain([("tx_overflow", overflowed)]) {
+                let labels: [(&str, &dyn std::fmt::Display); 2] =
+                    [("port", &number), ("reason", &reason)];
+                samples.add("port_driver_dropped_packets", &labels, count);
+            }
+        }
+    }
+
+    fn scrape_ports(&self, samples: &mut Samples, from: PortNo) -> Next {
+        let datapath = self.switch.datapath();
+        let mut ports = datapath.ports().range(from..);
+        for (number, port) in ports.by_ref().take(SLICE) {
+            let labels: [(&str, &dyn std::fmt::Display); 2] =
+                [("port", number), ("name", &port.desc.name.0)];
+            let (desc, stats) = (&port.desc, &port.stats);
+            let down = desc.state.has(PortState::LINK_DOWN);
+            samples.add("port_up", &labels, u8::from(!down));
+            let speed = u64::from(desc.curr_speed) * 125;
+            samples.add("port_speed_bytes_per_second", &labels, speed);
+            for (name, count) in [
+                ("port_receive_packets", stats.rx_packets),
+                ("port_receive_bytes", stats.rx_bytes),
+                ("port_receive_dropped", stats.rx_dropped),
+                ("port_receive_errors", stats.rx_errors),
+                ("port_transmit_packets", stats.tx_packets),
+                ("port_transmit_bytes", stats.tx_bytes),
+                ("port_transmit_dropped", stats.tx_dropped),
+                ("port_transmit_errors", stats.tx_errors),
+            ] {
+                samples.add(name, &labels, count);
+            }
+            let queues = datapath.egress(*number).map(Egress::queues);
+            for queue in queues.unwrap_or_default() {
+                let labels: [(&str, &dyn std::fmt::Display); 3] =
+                    [labels[0], labels[1], ("queue", &queue.id.0)];
+                samples.add("queue_packets", &labels, queue.stats.tx_packets);
+                samples.add("queue_bytes", &labels, queue.stats.tx_bytes);
+                samples.add("queue_dropped", &labels, queue.stats.tx_errors);
+            }
+        }
+        match ports.next() {
+            Some((number, _)) => Next::Ports(*number),
+            None => Next::Groups(GroupId(0)),
+        }
+    }
+
+    fn scrape_groups(&self, samples: &mut Samples, from: GroupId) -> Next {
+        let all = from..=GroupId(u32::MAX);
+        let mut groups = self.switch.datapath().group_stats(self.now(), all);
+        for group in groups.by_ref().take(SLICE).map(|group| group.0) {
+            let labels = [("group", &group.group_id.0 as _)];
+            samples.add("group_flows", &labels, group.ref_count);
+            samples.add("group_packets", &labels, group.packet_count);
+            samples.add("group_bytes", &labels, group.byte_count);
+        }
+        match groups.next() {
+            Some(group) => Next::Groups(group.0.group_id),
+            None => Next::Meters(MeterId(0)),
+        }
+    }
+
+    fn scrape_meters(&self, samples: &mut Samples, from: MeterId) -> Next {
+        let all = from..=MeterId(u32::MAX);
+        let mut meters = self.switch.datapath().meter_stats(self.now(), all);
+        for meter in meters.by_ref().take(SLICE) {
+            let labels = [("meter", &meter.meter_id.0 as _)];
+            samples.add("meter_flows", &labels, meter.flow_count);
+            samples.add("meter_packets", &labels, meter.input.packet_count);
+            samples.add("meter_bytes", &labels, meter.input.byte_count);
+            for (number, band) in meter.bands.iter().enumerate() {
+                let labels = [labels[0], ("band", &number as _)];
+                samples.add("meter_band_packets", &labels, band.packet_count);
+            }
+        }
+        match meters.next() {
+            Some(meter) => Next::Meters(meter.meter_id),
+            None => Next::Flows,
+        }
+    }
+
+    fn scrape_flows(&self, scrape: &mut Scrape) -> Next {
+        let Some(cursor) = &mut scrape.flows else {
+            return Next::Nothing;
+        };
+        let datapath = self.switch.datapath();
+        let (samples, told) = (&mut scrape.samples, &mut scrape.flows_told);
+        let is_last = cursor.slice(datapath.tables(), |table, entry| {
+            *told += 1;
+            if *told > MAX_FLOWS {
+                return;
+            }
+            let rule = entry.rule.to_match(datapath.catalogue());
+            let rule = Text(&rule).to_string();
+            let rule = rule.trim_matches(['{', '}']);
+            let cookie = format!("{:#x}", entry.cookie);
+            let labels: [(&str, &dyn std::fmt::Display); 4] = [
+                ("table", &table.0),
+                ("priority", &entry.key.priority.0),
+                ("match", &rule),
+                ("cookie", &cookie),
+            ];
+            samples.add("flow_packets", &labels, entry.packets);
+            samples.add("flow_bytes", &labels, entry.bytes);
+        });
+        if !is_last && *told < MAX_FLOWS {
+            return Next::Flows;
+        }
+        let all: usize = datapath
+            .tables()
+            .iter()
+            .map(bofuss_datapath::Table::len)
+            .sum();
+        samples.add("flows_left_out", &[], all.saturating_sub(MAX_FLOWS));
+        Next::Nothing
+    }
+}

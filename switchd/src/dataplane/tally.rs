@@ -1,0 +1,60 @@
+//! What the main loop counts of itself: batches, messages, and the time that they take.
+
+use std::collections::BTreeMap;
+
+use crate::metrics::{Histogram, Samples};
+
+/// Bounds of a batch's size: 1 to 32 frames.
+const SIZE_BOUNDS: usize = 6;
+/// Bounds of a time: 1 us to 1 s.
+const TIME_BOUNDS: usize = 21;
+const FIRST_TIME_NS: u64 = 1000;
+const NS_PER_SEC: f64 = 1e9;
+
+/// The counts since the start.
+pub struct Tally {
+    batch_frames: Histogram,
+    batch_ns: Histogram,
+    message_ns: Histogram,
+    received: BTreeMap<&'static str, u64>,
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        let times = || Histogram::new(FIRST_TIME_NS, TIME_BOUNDS);
+        Self {
+            batch_frames: Histogram::new(1, SIZE_BOUNDS),
+            batch_ns: times(),
+            message_ns: times(),
+            received: BTreeMap::new(),
+        }
+    }
+}
+
+impl Tally {
+    /// Counts a batch of frames that passed through the switch.
+    pub fn batch(&mut self, frames: usize, took_ns: u64) {
+        self.batch_frames.observe(frames as u64);
+        self.batch_ns.observe(took_ns);
+    }
+
+    /// Counts a message of this type that was handled.
+    pub fn message(&mut self, name: &'static str, took_ns: u64) {
+        *self.received.entry(name).or_default() += 1;
+        self.message_ns.observe(took_ns);
+    }
+
+    /// Adds what was counted, and the messages `sent` by type.
+    pub fn tell(&self, sent: &BTreeMap<&'static str, u64>, samples: &mut Samples) {
+        samples.distribution("batch_frames", &self.batch_frames, 1.0);
+        samples.distribution("batch_seconds", &self.batch_ns, NS_PER_SEC);
+        samples.distribution("message_seconds", &self.message_ns, NS_PER_SEC);
+        for (direction, counts) in [("received", &self.received), ("sent", sent)] {
+            for (name, count) in counts {
+                let labels: [(&str, &dyn std::fmt::Display); 2] =
+                    [("direction", &direction), ("type", name)];
+                samples.add("openflow_messages", &labels, count);
+            }
+        }
+    }
+}

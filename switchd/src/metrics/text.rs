@@ -1,0 +1,277 @@
+//! Metrics as text: families, samples, labels; OpenMetrics, or what came before it.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write};
+
+use Kind::{Counter, Distribution, Gauge};
+
+/// What a metric's numbers are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// It only grows.
+    Counter,
+    /// It goes up and down.
+    Gauge,
+    /// How often there was how much.
+    Distribution,
+}
+
+/// The format of the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// OpenMetrics 1.0.
+    OpenMetrics,
+    /// Prometheus's own, 0.0.4.
+    Plain,
+}
+
+impl Format {
+    /// Its media type.
+    pub fn media_type(self) -> &'static str {
+        match self {
+            Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            Self::Plain => "text/plain; version=0.0.4; charset=utf-8",
+        }
+    }
+}
+
+/// The metrics: name after `bofuss_`, kind, meaning.
+pub const FAMILIES: &[(&str, Kind, &str)] = &[
+    ("build_info", Gauge, "1; the version is a label"),
+    ("uptime_seconds", Gauge, "time since the switch began"),
+    ("resident_memory_bytes", Gauge, "memory in use"),
+    ("pool_bytes", Gauge, "bytes of frame buffers in use"),
+    (
+        "pool_refused",
+        Counter,
+        "frame buffers refused at the limit",
+    ),
+    ("dropped_packets", Counter, "packets dropped, by reason"),
+    ("cache_hits", Counter, "packets whose way was remembered"),
+    ("cache_misses", Counter, "packets whose way was looked up"),
+    (
+        "cache_evictions",
+        Counter,
+        "ways forgotten for want of room",
+    ),
+    ("batch_frames", Distribution, "frames received in one call"),
+    (
+        "batch_seconds",
+        Distribution,
+        "time from a batch's receipt until its frames are sent",
+    ),
+    (
+        "message_seconds",
+        Distribution,
+        "time for which an OpenFlow message keeps the data plane",
+    ),
+    (
+        "openflow_messages",
+        Counter,
+        "OpenFlow messages, by direction and type",
+    ),
+    (
+        "controller_connected",
+        Gauge,
+        "whether a configured controller is connected",
+    ),
+    ("connections", Gauge, "OpenFlow connections that are up"),
+    (
+        "connection_lost_packet_ins",
+        Counter,
+        "packet-ins that a connection did not take",
+    ),
+    ("captures", Gauge, "captures and mirrors that go on"),
+    ("port_up", Gauge, "whether a port has a link"),
+    ("port_speed_bytes_per_second", Gauge, "a port's speed"),
+    ("port_receive_packets", Counter, "packets received"),
+    ("port_receive_bytes", Counter, "bytes received"),
+    ("port_receive_dropped", Counter, "received packets dropped"),
+    ("port_receive_errors", Counter, "errors on receipt"),
+    ("port_transmit_packets", Counter, "packets sent"),
+    ("port_transmit_bytes", Counter, "bytes sent"),
+    (
+        "port_transmit_dropped",
+        Counter,
+        "packets dropped instead of sent",
+    ),
+    ("port_transmit_errors", Counter, "errors on sending"),
+    (
+        "port_driver_dropped_packets",
+        Counter,
+        "frames that a port could not take or give, by reason",
+    ),
+    ("queue_packets", Counter, "packets sent from a queue"),
+    ("queue_bytes", Counter, "bytes sent from a queue"),
+    (
+        "queue_dropped",
+        Counter,
+        "packets that a full queue dropped",
+    ),
+    ("table_entries", Gauge, "entries of a table"),
+    ("table_max_entries", Gauge, "entries that a table may have"),
+    ("table_lookups", Counter, "packets looked up in a table"),
+    (
+        "table_matches",
+        Counter,
+        "packets that hit an entry of a table",
+    ),
+    ("group_flows", Gauge, "entries and groups that use a group"),
+    ("group_packets", Counter, "packets through a group"),
+    ("group_bytes", Counter, "bytes through a group"),
+    ("meter_flows", Gauge, "entries that use a meter"),
+    ("meter_packets", Counter, "packets through a meter"),
+    ("meter_bytes", Counter, "bytes through a meter"),
+    (
+        "meter_band_packets",
+        Counter,
+        "packets that a band of a meter took",
+    ),
+    ("flow_packets", Counter, "packets that hit an entry"),
+    ("flow_bytes", Counter, "bytes that hit an entry"),
+    (
+        "flows_left_out",
+        Gauge,
+        "entries beyond those of one answer",
+    ),
+];
+
+/// How often there was how much, in buckets whose bounds double.
+#[derive(Clone, Debug)]
+pub struct Histogram {
+    /// What the first bucket holds at most.
+    first: u64,
+    /// How many there were up to each bound, and beyond the last.
+    buckets: Vec<u64>,
+    sum: u64,
+}
+
+impl Histogram {
+    /// Of `bounds` bounds, the lowest of which is `first`.
+    pub fn new(first: u64, bounds: usize) -> Self {
+        Self {
+            first,
+            buckets: vec![0; bounds + 1],
+            sum: 0,
+        }
+    }
+
+    /// Counts one more.
+    pub fn observe(&mut self, value: u64) {
+        let above = value.saturating_sub(1) / self.first;
+        let bucket = (u64::BITS - above.leading_zeros()) as usize;
+        let last = self.buckets.len() - 1;
+        self.buckets[bucket.min(last)] += 1;
+        self.sum += value;
+    }
+}
+
+/// Samples of all families.
+#[derive(Default)]
+pub struct Samples(BTreeMap<&'static str, String>);
+
+impl Samples {
+    /// Adds one of the family `name`, which is one of [`FAMILIES`].
+    pub fn add(&mut self, name: &'static str, labels: Labels<'_>, value: impl fmt::Display) {
+        let family = FAMILIES.iter().find(|row| row.0 == name);
+        let suffix = match family {
+            Some((_, Counter, _)) => "_total",
+            Some((_, Gauge | Distribution, _)) | None => "",
+        };
+        self.line(name, suffix, labels, value);
+    }
+
+    /// Adds a distribution, `units` of which are one of the family's unit.
+    pub fn distribution(&mut self, name: &'static str, histogram: &Histogram, units: f64) {
+        let mut count = 0;
+        let bounds = (0..).map(|power| (histogram.first << power) as f64 / units);
+        for (number, (bucket, bound)) in (1..).zip(histogram.buckets.iter().zip(bounds)) {
+            count += bucket;
+            let bound = match number == histogram.buckets.len() {
+                true => "+Inf".into(),
+                false => format!("{bound:?}"),
+            };
+            self.line(name, "_bucket", &[("le", &bound)], count);
+        }
+        self.line(name, "_sum", &[], histogram.sum as f64 / units);
+        self.line(name, "_count", &[], count);
+    }
+
+    fn line(
+        &mut self,
+        name: &'static str,
+        suffix: &str,
+        labels: Labels<'_>,
+        value: impl fmt::Display,
+    ) {
+        let text = self.0.entry(name).or_default();
+        let _ = write!(text, "bofuss_{name}{suffix}");
+        for (number, (label, value)) in labels.iter().enumerate() {
+            let value = value.to_string().replace('\\', "\\\\");
+            let value = value.replace('"', "\\\"").replace('\n', "\\n");
+            let open = if number == 0 { '{' } else { ',' };
+            let _ = write!(text, "{open}{label}=\"{value}\"");
+        }
+        let close = if labels.is_empty() { "" } else { "}" };
+        let _ = writeln!(text, "{close} {value}");
+    }
+
+    /// All of them.
+    pub fn text(&self, format: Format) -> String {
+        let mut text = String::new();
+        for (name, kind, meaning) in FAMILIES {
+            let Some(samples) = self.0.get(name) else {
+                continue;
+            };
+            let (kind, suffix) = match kind {
+                Counter if format == Format::Plain => ("counter", "_total"),
+                Counter => ("counter", ""),
+                Gauge => ("gauge", ""),
+                Distribution => ("histogram", ""),
+            };
+            let _ = writeln!(text, "# HELP bofuss_{name}{suffix} {meaning}");
+            let _ = writeln!(text, "# TYPE bofuss_{name}{suffix} {kind}");
+            text += samples;
+        }
+        if format == Format::OpenMetrics {
+            text += "# EOF\n";
+        }
+        text
+    }
+}
+
+/// Names and values of labels.
+pub type Labels<'a> = &'a [(&'a str, &'a dyn fmt::Display)];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_falls_into_the_bucket_whose_bound_it_does_not_exceed() {
+        let mut histogram = Histogram::new(1000, 3);
+        for value in [0, 1, 1000, 1001, 2000, 2001, 4000, 4001, u64::MAX >> 8] {
+            histogram.observe(value);
+        }
+        assert_eq!(histogram.buckets, [3, 2, 2, 2]);
+        let mut samples = Samples::default();
+        samples.distribution("batch_seconds", &histogram, 1e9);
+        let text = samples.text(Format::OpenMetrics);
+        let expected = "bofuss_batch_seconds_bucket{le=\"2e-6\"} 5\n";
+        assert!(text.contains(expected), "{text}");
+        assert!(text.contains("{le=\"+Inf\"} 9\n"), "{text}");
+    }
+
+    #[test]
+    fn counters_and_labels_are_written_as_each_format_wants_them() {
+        let mut samples = Samples::default();
+        samples.add("port_receive_packets", &[("name", &"a\"b\\c\nd")], 7);
+        let line = "bofuss_port_receive_packets_total{name=\"a\\\"b\\\\c\\nd\"} 7\n";
+        let open = samples.text(Format::OpenMetrics);
+        assert!(open.contains("# TYPE bofuss_port_receive_packets counter\n"));
+        assert!(open.ends_with(&format!("{line}# EOF\n")), "{open}");
+        let plain = samples.text(Format::Plain);
+        assert!(plain.contains("# TYPE bofuss_port_receive_packets_total counter\n"));
+        assert!(plain.ends_with(line), "{plain}");
+    }
+}

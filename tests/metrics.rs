@@ -1,0 +1,177 @@
+//! Metrics as a collector sees them: both formats, every family, and a real Prometheus.
+#![allow(clippy::unwrap_used)]
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use bofuss_tests::{Lab, PATIENCE, Process, address as host_address, have, printed, run, until};
+
+const OPEN_METRICS: &str = "Accept: application/openmetrics-text; version=1.0.0";
+
+/// Asks over HTTP; head and body of the answer.
+fn get(address: &str, path: &str, header: &str) -> (String, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n{header}\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head.into(), body.into())
+}
+
+/// A switch that has something of everything, and where it tells of it.
+fn busy_switch() -> (Lab, String) {
+    let arguments = ["--metrics", "0", "--queue", "1:1:min=1M", "--tables", "3"];
+    let lab = Lab::new(2, &arguments);
+    let (said, fine) = lab.ofctl("add-group", &["group_id=7,type=all,bucket=output:2"]);
+    assert!(fine, "{said}");
+    lab.dpctl(&["add-meter", "meter=3,kbps,band=type=drop,rate=100000"]);
+    lab.dpctl(&[
+        "add-flow",
+        "table=0,priority=9,cookie=0x2a,arp,actions=normal",
+    ]);
+    lab.dpctl(&[
+        "add-flow",
+        "table=0,priority=8,icmp,in_port=2,actions=meter:3,normal",
+    ]);
+    lab.dpctl(&["add-flow", "table=0,priority=7,udp,actions=drop"]);
+    lab.all_ping();
+    lab.host(1, || {
+        let sender = UdpSocket::bind((host_address(1), 0)).unwrap();
+        sender.send_to(b"in vain", (host_address(2), 7)).unwrap();
+    });
+    let log = lab.log();
+    let (_, rest) = log.split_once("metrics: http://").unwrap();
+    let address = rest.split_once("/metrics").unwrap().0.to_string();
+    (lab, address)
+}
+
+/// The value of the sample that begins so. Panics: if there is none.
+fn value(text: &str, start: &str) -> f64 {
+    let line = text.lines().find(|line| line.starts_with(start));
+    let line = line.unwrap_or_else(|| panic!("{start} is in {text}"));
+    line.rsplit_once(' ').unwrap().1.parse().unwrap()
+}
+
+#[test]
+fn metrics_tell_what_the_switch_counts() {
+    if !have(&["ip", "ovs-ofctl"]) {
+        return;
+    }
+    let (lab, address) = busy_switch();
+    let dropped = "bofuss_dropped_packets_total{reason=\"no_output\"}";
+    until("the drop is counted", || {
+        get(&address, "/metrics", "").1.contains(dropped)
+    });
+    let (head, text) = get(&address, "/metrics?flows", OPEN_METRICS);
+    assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+    assert!(head.contains("application/openmetrics-text; version=1.0.0"));
+    assert!(text.ends_with("# EOF\n"));
+    let port = format!(
+        "bofuss_port_receive_packets_total{{port=\"1\",name=\"{}\"}}",
+        lab.port(1)
+    );
+    for counted in [
+        port.as_str(),
+        "bofuss_table_lookups_total{table=\"0\",name=",
+        "bofuss_flow_packets_total{table=\"0\",priority=\"9\",match=\"arp\",cookie=\"0x2a\"}",
+        "bofuss_meter_packets_total{meter=\"3\"}",
+        "bofuss_openflow_messages_total{direction=\"received\",type=\"FLOW_MOD\"}",
+        "bofuss_batch_frames_count",
+        "bofuss_batch_seconds_bucket{le=\"+Inf\"}",
+        "bofuss_message_seconds_sum",
+        "bofuss_resident_memory_bytes",
+        "bofuss_build_info",
+    ] {
+        assert!(value(&text, counted) > 0.0, "{counted}: {text}");
+    }
+    for there in [
+        "bofuss_group_packets_total{group=\"7\"}",
+        "bofuss_queue_packets_total{port=\"1\",",
+        "bofuss_cache_hits_total",
+        "bofuss_connections ",
+        "bofuss_flows_left_out ",
+    ] {
+        value(&text, there);
+    }
+    let (_, without) = get(&address, "/metrics", OPEN_METRICS);
+    assert!(!without.contains("bofuss_flow_packets"), "only on request");
+    assert!(get(&address, "/", "").0.starts_with("HTTP/1.1 404"));
+}
+
+#[test]
+fn a_prometheus_scrapes_without_a_warning() {
+    if !have(&["ip", "ovs-ofctl", "prometheus", "promtool"]) {
+        return;
+    }
+    let (lab, address) = busy_switch();
+    let (_, plain) = get(&address, "/metrics?flows", "Accept: text/plain");
+    let mut check = Command::new("promtool");
+    check.args(["check", "metrics"]).stdin(Stdio::piped());
+    let mut check = check
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    check
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(plain.as_bytes())
+        .unwrap();
+    let checked = check.wait_with_output().unwrap();
+    assert_eq!(
+        (checked.status.success(), printed(&checked)),
+        (true, String::new())
+    );
+
+    let dir = std::env::temp_dir().join(format!("bofuss-prometheus-{}", lab.name));
+    std::fs::create_dir_all(&dir).unwrap();
+    let config = format!(
+        "global: {{scrape_interval: 1s}}\nscrape_configs:\n- job_name: bofuss\n  \
+         params: {{flows: ['']}}\n  static_configs: [{{targets: ['{address}']}}]\n"
+    );
+    scraped(&dir, &config);
+    std::fs::remove_dir_all(&dir).unwrap();
+}
+
+/// Runs a Prometheus in `dir` until it has what it wants to know of the switch.
+fn scraped(dir: &Path, config: &str) {
+    std::fs::write(dir.join("prometheus.yml"), config).unwrap();
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let web = free.local_addr().unwrap().to_string();
+    drop(free);
+    let log = dir.join("log");
+    let file = |name: &str| dir.join(name).display().to_string();
+    let mut command = Command::new("prometheus");
+    command
+        .arg(format!("--config.file={}", file("prometheus.yml")))
+        .arg(format!("--storage.tsdb.path={}", file("data")))
+        .arg(format!("--web.listen-address={web}"))
+        .args(["--log.level=warn", "--log.format=json"])
+        .stdout(Stdio::null())
+        .stderr(std::fs::File::create(&log).unwrap());
+    let mut prometheus = Process::start(&mut command);
+    until("prometheus is up", || TcpStream::connect(&web).is_ok());
+    let query = |text: &str| {
+        let mut tool = Command::new("promtool");
+        printed(&run(tool.args([
+            "query",
+            "instant",
+            &format!("http://{web}"),
+            text,
+        ])))
+    };
+    until("the switch is scraped", || query("up").contains("=> 1 @"));
+    until("a histogram is kept", || {
+        query("histogram_quantile(0.99, bofuss_batch_seconds_bucket)").contains("=> ")
+    });
+    until("rates can be told", || {
+        query("rate(bofuss_port_receive_packets_total[10s])").contains("=> ")
+    });
+    assert!(query("bofuss_flow_packets_total").contains("match=\"arp\""));
+    assert_eq!(std::fs::read_to_string(&log).unwrap(), "", "no warning");
+    prometheus.terminate();
+}
