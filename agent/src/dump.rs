@@ -43,9 +43,10 @@ struct Entries {
 impl Dump {
     /// The entries that a FLOW or AGGREGATE request asks for, or their sums.
     pub(crate) fn flows(xid: u32, request: &FlowStatsRequest, sums: bool) -> Self {
+        let filter = Filter::from(request);
         let entries = Entries {
-            filter: Filter::from(request),
-            cursor: Cursor::new(request.table_id),
+            cursor: Cursor::new(request.table_id).of(filter.label()),
+            filter,
             sums: sums.then(AggregateStats::default),
         };
         let what = What::Entries(entries);

@@ -13,7 +13,7 @@ use bofuss_packet::KeyMatch;
 
 use crate::fast::slab::NONE;
 use crate::sweep::{Change, Sweep};
-use crate::{Datapath, Entry, EntryKey, Sink, Time};
+use crate::{Datapath, Entry, EntryKey, Label, Sink, Time};
 
 /// Which entries a request is about: all that its match covers, filtered.
 pub struct Filter {
@@ -60,6 +60,17 @@ impl Filter {
     fn passes(&self, entry: &Entry) -> bool {
         entry.cookie & self.cookie_mask == self.cookie & self.cookie_mask
             && entry.outputs_to(self.out_port, self.out_group)
+    }
+
+    /// What all entries have in common that are asked for, if that is known.
+    pub fn label(&self) -> Option<Label> {
+        if self.cookie_mask == u64::MAX && self.cookie != 0 {
+            Some(Label::Cookie(self.cookie))
+        } else if self.out_group != GroupId::ANY {
+            Some(Label::Group(self.out_group))
+        } else {
+            (self.out_port != PortNo::ANY).then_some(Label::Port(self.out_port))
+        }
     }
 
     /// Whether the entry is asked for.
@@ -120,7 +131,8 @@ impl Datapath {
                 )
             }
             FlowModCommand::MODIFY | FlowModCommand::DELETE => {
-                Sweep::new(table, move |e| filter.selects(e), change)
+                let label = filter.label();
+                Sweep::new(table, move |e| filter.selects(e), change).of(label)
             }
             _ => return self.change_same(now, table, priority, &filter, change, sink),
         };

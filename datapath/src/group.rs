@@ -19,7 +19,7 @@ use crate::action_set::ActionSet;
 use crate::meter::meter;
 use crate::select::Selector;
 use crate::sweep::{Change, Sweep};
-use crate::{Datapath, Entry, Sink, Time};
+use crate::{Datapath, Entry, Label, Sink, Time};
 
 /// A bucket, with its action set in the order of execution.
 #[derive(Debug)]
@@ -295,7 +295,9 @@ impl Datapath {
                 _ => entry.groups().any(|group| group == id),
             };
             let gone = Change::Delete(FlowRemovedReason::GROUP_DELETE, true);
-            return self.sweep(now, Sweep::new(TableId::ALL, uses, gone), sink);
+            let label = (id != GroupId::ALL).then_some(Label::Group(id));
+            let sweep = Sweep::new(TableId::ALL, uses, gone).of(label);
+            return self.sweep(now, sweep, sink);
         }
         Ok(())
     }

@@ -35,7 +35,7 @@ mod table;
 
 pub use bucket::{MAX_BUCKETS_PER_PACKET, MAX_CHAIN};
 pub use datapath::{Config, Datapath};
-pub use fast::{Engine, cache::CacheStats};
+pub use fast::{Engine, cache::CacheStats, index::Label};
 pub use features::TABLE_CONFIG_BITS;
 pub use flow_mod::Filter;
 pub use hook::{Hook, HookEffect, Verdict};

@@ -9,7 +9,7 @@ use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::{FlowMod, FlowModFlags, FlowRemovedReason};
 use bofuss_oflib::types::TableId;
 
-use crate::{Datapath, Entry, EntryKey, Sink, Table, Time};
+use crate::{Datapath, Entry, EntryKey, Label, Sink, Table, Time};
 
 /// Entries that one slice looks at: some tens of microseconds.
 const ENTRIES_PER_SLICE: usize = 64;
@@ -19,6 +19,7 @@ const ENTRIES_PER_SLICE: usize = 64;
 pub struct Cursor {
     tables: RangeInclusive<u8>,
     from: EntryKey,
+    label: Option<Label>,
 }
 
 impl Cursor {
@@ -31,7 +32,13 @@ impl Cursor {
                 wanted.0..=wanted.0
             },
             from: EntryKey::FIRST,
+            label: None,
         }
+    }
+
+    /// The same, but it may pass over entries that lack a label.
+    pub fn of(self, label: Option<Label>) -> Self {
+        Self { label, ..self }
     }
 
     /// Looks at one slice of the entries; whether that was the last.
@@ -45,7 +52,7 @@ impl Cursor {
             let Some(table) = tables.get(usize::from(number)) else {
                 break;
             };
-            for (key, entry) in table.entries(self.from) {
+            for (key, entry) in table.entries_of(self.label, self.from) {
                 if left == 0 {
                     self.from = key;
                     return false;
@@ -89,6 +96,14 @@ impl Sweep {
             finds: Box::new(finds),
             change,
             found: false,
+        }
+    }
+
+    /// The same, but it may pass over entries that lack a label.
+    pub(crate) fn of(self, label: Option<Label>) -> Self {
+        Self {
+            cursor: self.cursor.of(label),
+            ..self
         }
     }
 }

@@ -10,6 +10,7 @@ use bofuss_packet::{Key, KeyMatch};
 use hashbrown::HashMap;
 
 use crate::classify::{Classifier, Scan};
+use crate::fast::index::{Index, Label};
 use crate::fast::mask_groups::MaskGroups;
 use crate::fast::slab::{NONE, Slab};
 use crate::group::groups;
@@ -132,6 +133,8 @@ impl Entry {
 pub struct Table {
     entries: Slab<Entry>,
     classifier: Box<dyn Classifier>,
+    /// Finds entries by what they have in common; the reference goes through all.
+    index: Option<Index>,
     /// What the entries' instructions are, each once, and how many have them.
     bodies: HashMap<Rc<Instructions>, u32>,
     /// Packets looked up.
@@ -149,6 +152,7 @@ impl Table {
                 Engine::Reference => Box::new(Scan::default()),
                 Engine::Tables | Engine::Cache => Box::new(MaskGroups::new(secret)),
             },
+            index: (engine != Engine::Reference).then(Index::default),
             bodies: HashMap::new(),
             lookup_count: 0,
             matched_count: 0,
@@ -174,9 +178,20 @@ impl Table {
     /// The entries from `from` on, in an order that stays. Keys stay what they are, so a walk may
     /// be left and taken up again behind the last key seen.
     pub fn entries(&self, from: EntryKey) -> impl Iterator<Item = (EntryKey, &Entry)> {
-        let mut from = from;
+        self.entries_of(None, from)
+    }
+
+    /// The same without entries that certainly lack a label.
+    pub fn entries_of(
+        &self,
+        label: Option<Label>,
+        mut from: EntryKey,
+    ) -> impl Iterator<Item = (EntryKey, &Entry)> {
         core::iter::from_fn(move || {
-            let key = self.classifier.next(&self.entries, from)?;
+            let key = match (label, &self.index) {
+                (Some(label), Some(index)) => self.entries[index.next(label, from.slot)?].key,
+                (None, _) | (_, None) => self.classifier.next(&self.entries, from)?,
+            };
             from = key.next();
             Some((key, &self.entries[key.slot]))
         })
@@ -224,6 +239,7 @@ impl Table {
         });
         let key = self.entries[slot].key;
         self.classifier.insert(&mut self.entries, key);
+        self.relabel(key.slot, Index::insert);
         key
     }
 
@@ -231,6 +247,7 @@ impl Table {
     pub(crate) fn remove(&mut self, key: EntryKey) -> Option<Entry> {
         self.get(key)?;
         self.classifier.remove(&mut self.entries, key);
+        self.relabel(key.slot, Index::remove);
         let entry = self.entries.remove(key.slot)?;
         self.release(&entry.instructions);
         Some(entry)
@@ -244,10 +261,18 @@ impl Table {
     ) -> Option<Rc<Instructions>> {
         self.get(key)?;
         let shared = self.share(Rc::clone(instructions));
+        self.relabel(key.slot, Index::remove);
         let entry = &mut self.entries[key.slot];
         let before = core::mem::replace(&mut entry.instructions, shared);
+        self.relabel(key.slot, Index::insert);
         self.release(&before);
         Some(before)
+    }
+
+    fn relabel(&mut self, slot: u32, change: impl Fn(&mut Index, &Entry)) {
+        if let Some(index) = &mut self.index {
+            change(index, &self.entries[slot]);
+        }
     }
 
     fn share(&mut self, body: Rc<Instructions>) -> Rc<Instructions> {

@@ -152,3 +152,59 @@ fn an_entry_for_what_a_way_has_rewritten_is_seen() {
         assert!(datapath.cache_stats().confirmed > 0 && datapath.cache_stats().refuted > 0);
     }
 }
+
+#[test]
+fn a_header_that_is_cut_off_is_not_one_of_zeros() {
+    let mut datapath = switch(0, 2);
+    flow(&mut datapath, "tcp,tcp_dst=0,actions=output:2");
+    let layer = craft::tcp(0, 0, 0, b"");
+    let ip = craft::ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), 64, layer);
+    let bytes = craft::ethernet(Mac([2; 6]), Mac([4; 6]), ip);
+    for (end, leave) in [(bytes.len(), 1), (bytes.len() - 20, 0), (bytes.len(), 1)] {
+        let frame = datapath
+            .pool
+            .frame(&bytes[..end])
+            .expect("within the limit");
+        let mut out = Vec::<Frame>::new();
+        datapath.receive(Time(1), PortNo(1), &mut vec![frame], &mut out);
+        assert_eq!(out.len(), leave, "{end} bytes");
+    }
+}
+
+#[test]
+fn what_has_a_label_is_found_among_the_others() {
+    let mut datapath = switch(0, 2);
+    let left = |datapath: &Datapath| datapath.tables[0].len();
+    for n in 0..500 {
+        let port = 1 + n % 3;
+        flow(
+            &mut datapath,
+            &format!("cookie={},in_port={n},actions=output:{port}", n % 5),
+        );
+    }
+    let delete = |datapath: &mut Datapath, text: &str| {
+        let delete = parse_flow(text, FlowModCommand::DELETE, &datapath.catalogue.clone());
+        let sink = &mut Vec::<Frame>::new();
+        let delete = delete.expect("a right flow");
+        datapath.flow_mod(Time(0), &delete, sink).expect("is right");
+    };
+    delete(&mut datapath, "cookie=3/-1,out_port=2");
+    assert_eq!((left(&datapath), datapath.has_work()), (467, false));
+    delete(&mut datapath, "cookie=3/-1");
+    assert_eq!(
+        (left(&datapath), datapath.has_work()),
+        (400, false),
+        "in one slice"
+    );
+    delete(&mut datapath, "out_port=1");
+    while datapath.has_work() {
+        datapath.work(Time(0), &mut Vec::<Frame>::new());
+    }
+    let entries = datapath.tables[0].entries(EntryKey::FIRST);
+    assert!(
+        entries
+            .into_iter()
+            .all(|(_, e)| !e.outputs_to(PortNo(1), bofuss_oflib::types::GroupId::ANY))
+    );
+    assert_eq!(left(&datapath), 267);
+}
