@@ -212,7 +212,9 @@ fn a_hundred_thousand_flows_are_told_every_second_under_traffic() {
         return;
     }
     const FLOWS: usize = 100_000;
-    let lab = Lab::new(2, &[]);
+    // One more forwards, and one is there from the start.
+    let limit = (FLOWS + 2).to_string();
+    let lab = Lab::new(2, &["--max-entries", &limit]);
     let mut tool = Tool::connect(&lab);
     let flows: Vec<_> = (0..FLOWS)
         .map(|i| {
@@ -225,6 +227,12 @@ fn a_hundred_thousand_flows_are_told_every_second_under_traffic() {
     assert!(tool.change(&flows).is_empty(), "there is room for all");
     let forward = tool.flow(FlowModCommand::ADD, "priority=1,actions=output:all");
     assert!(tool.change(&[forward]).is_empty());
+    let one_too_many = tool.flow(FlowModCommand::ADD, "priority=8,actions=drop");
+    let told = tool.change(&[one_too_many]);
+    assert!(
+        told.len() == 1 && told[0].contains("TABLE_FULL"),
+        "{told:?}"
+    );
     lab.all_ping();
     let (over, start) = (AtomicBool::new(false), Instant::now());
     std::thread::scope(|scope| {
@@ -238,7 +246,6 @@ fn a_hundred_thousand_flows_are_told_every_second_under_traffic() {
         });
         let ends = Ends(&over);
         for second in 1..=3 {
-            // One more forwards, and one is there from the start.
             assert_eq!(tool.flow_count(), FLOWS + 2);
             std::thread::sleep(Duration::from_secs(second).saturating_sub(start.elapsed()));
         }
