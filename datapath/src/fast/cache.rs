@@ -25,7 +25,7 @@ const CANDIDATES: usize = 4;
 /// Flows without room of which it is known that they had a packet.
 const REFUSED: usize = 4096;
 
-/// An entry that a flow's packets hit; in slot [`NONE`], that no entry of the table matched.
+/// An entry that a flow's packets hit; in slot `NONE`, that no entry of the table matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Hit {
     pub(super) slot: u32,
