@@ -8,7 +8,7 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 
 use crate::Cli;
-use crate::verbs::{Style, VERBS};
+use crate::verbs::{Style, VERBS, Verb};
 
 /// What can be printed.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -21,7 +21,7 @@ pub(crate) enum Generate {
     Fish,
     /// The manual page dpctl(8).
     Man,
-    /// The table of verbs of docs/dpctl.md.
+    /// The verbs, for docs/dpctl.md.
     Verbs,
 }
 
@@ -87,20 +87,15 @@ pub(crate) const SECTIONS: &[(Style, &str)] = &[
     (Style::Own, "Further verbs"),
 ];
 
-/// The verbs as tables in Markdown.
+/// The verbs: section, name, arguments and help of each, with tabs between them.
 fn verbs() -> String {
-    let mut text = String::new();
-    for (style, title) in SECTIONS {
-        text += &format!("\n## {title}\n\n| verb | arguments | what it does |\n|---|---|---|\n");
-        for verb in VERBS.iter().filter(|verb| verb.style == *style) {
-            let arguments = match verb.arguments {
-                "" => String::new(),
-                arguments => format!("`{}`", arguments.replace('|', "\\|")),
-            };
-            text += &format!("| `{}` | {arguments} | {} |\n", verb.name, verb.help);
-        }
-    }
-    text
+    let line = |verb: &Verb| {
+        let section = SECTIONS.iter().find(|row| row.0 == verb.style);
+        let title = section.expect("every style has a section").1;
+        let (name, arguments, help) = (verb.name, verb.arguments, verb.help);
+        format!("{title}\t{name}\t{arguments}\t{help}\n")
+    };
+    VERBS.iter().map(line).collect()
 }
 
 #[cfg(test)]

@@ -17,8 +17,19 @@ use bofuss_oflib::types::QueueId;
 use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Catalogue, Codec, HEADER_BYTES, Mac, Message, PortNo, Version};
 
+/// Behind this line, the page is written from the files.
+const MARK: &str = "<!-- verbs -->\n";
+/// What an example shows of its output.
+const EXAMPLE_LINES: usize = 8;
+/// And of a line of it.
+const EXAMPLE_CHARS: usize = 240;
+
 /// How many lines the files have together, at least.
 const MIN_LINES: usize = 150;
+/// The tables of the switch.
+const TABLES: u8 = 5;
+/// The characters of a line of output that a file has.
+const LINE_CHARS: usize = 3000;
 /// The ports of the switch.
 const PORTS: u32 = 4;
 
@@ -38,7 +49,10 @@ impl Face for Wire {
 }
 
 fn switch(catalogue: &Arc<Catalogue>, face: &mut Wire) -> Switch {
-    let config = Config::default();
+    let config = Config {
+        n_tables: TABLES,
+        ..Config::default()
+    };
     let mut datapath = Datapath::new(config, catalogue.clone(), Pool::new(1 << 26));
     let hooks = bofuss_ext::hooks(catalogue);
     hooks.into_iter().for_each(|hook| datapath.add_hook(hook));
@@ -164,16 +178,21 @@ fn play(line: &str, address: &str) -> Vec<String> {
         .unwrap();
     let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
     let text = text.replace(address, "ADDRESS");
-    let mut said: Vec<String> = text
-        .lines()
-        .filter(|l| !l.is_empty())
-        .map(timeless)
-        .collect();
+    let lines = text.lines().filter(|line| !line.is_empty());
+    let mut said: Vec<String> = lines.map(|line| cut(&timeless(line), LINE_CHARS)).collect();
     match output.status.code() {
         Some(0) => {}
         code => said.push(format!("= {}", code.unwrap())),
     }
     said
+}
+
+/// The beginning of a line that is too long.
+fn cut(line: &str, chars: usize) -> String {
+    match line.char_indices().nth(chars) {
+        Some((end, _)) => format!("{} ...", &line[..end]),
+        None => line.into(),
+    }
 }
 
 /// A line without what the real clock says.
@@ -188,6 +207,73 @@ fn timeless(line: &str) -> String {
             format!("{before}\"milliseconds\":T{rest}")
         }
         _ => line.into(),
+    }
+}
+
+/// The first example of a verb that succeeds: its line and the output below it.
+fn example<'t>(texts: &'t [String], verb: &str) -> Option<Vec<&'t str>> {
+    texts.iter().find_map(|text| {
+        let lines: Vec<&str> = text.lines().collect();
+        let is_it = |line: &str| line.starts_with("$ ") && line.split(' ').any(|w| w == verb);
+        let plays = |line: &str| line.starts_with("$ ") || line.starts_with('#');
+        (0..lines.len())
+            .filter(|at| is_it(lines[*at]))
+            .find_map(|at| {
+                let behind = lines[at + 1..].iter().position(|line| plays(line));
+                let end = behind.map_or(lines.len(), |count| at + 1 + count);
+                let failed = lines[at..end].iter().any(|line| line.starts_with("= "));
+                (!failed && !lines[at].contains("--json")).then(|| lines[at..end].to_vec())
+            })
+    })
+}
+
+#[test]
+fn the_page_lists_verb_syntax_and_output() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
+    let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap();
+    let files = ["flow_mod", "stats", "ofctl"];
+    let texts = files.map(|name| read(&format!("testdata/dpctl/{name}.txt")));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dpctl"));
+    let verbs = command.args(["--generate", "verbs"]).output().unwrap();
+    let verbs = String::from_utf8(verbs.stdout).unwrap();
+    let mut page = String::new();
+    let mut section = "";
+    for verb in verbs.lines() {
+        let parts: Vec<&str> = verb.split('\t').collect();
+        let [title, name, arguments, help] = parts[..] else {
+            panic!("{verb}")
+        };
+        if title != section {
+            page += &format!("\n## {title}\n");
+            section = title;
+        }
+        let blank = if arguments.is_empty() { "" } else { " " };
+        page += &format!("\n### {name}\n\n`{name}{blank}{arguments}`: {help}.\n");
+        let Some(lines) = example(&texts, name) else {
+            let shown = title.starts_with("Verbs of") && name != "monitor";
+            assert!(!shown, "{name} has no example in testdata/dpctl");
+            continue;
+        };
+        page += "\n```\n";
+        for line in lines.iter().take(EXAMPLE_LINES) {
+            page += &(cut(line, EXAMPLE_CHARS) + "\n");
+        }
+        page += if lines.len() > EXAMPLE_LINES {
+            "...\n```\n"
+        } else {
+            "```\n"
+        };
+    }
+    let path = root.join("docs/dpctl.md");
+    let text = read("docs/dpctl.md");
+    let (head, behind) = text.split_once(MARK).unwrap();
+    if std::env::var_os("BOFUSS_REWRITE").is_some() {
+        std::fs::write(path, format!("{head}{MARK}{page}")).unwrap();
+    } else {
+        assert!(
+            behind == page,
+            "docs/dpctl.md is stale: see testdata/dpctl/README.md"
+        );
     }
 }
 
