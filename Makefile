@@ -4,6 +4,8 @@ PREFIX ?= /usr/local
 T := $(or $(CARGO_TARGET_DIR),target)
 SETUP := sh xtask/setup.sh
 PROGRAMS := bofuss dpctl
+# bofuss under other names
+LINKS := ofdatapath ofprotocol
 
 .PHONY: help demo build check test test-all fuzz fetch install uninstall
 
@@ -42,6 +44,10 @@ fetch: ## fetch all sources; then build, demo and check need no network
 install: build ## install into DESTDIR and PREFIX (/usr/local)
 	install -d "$(DESTDIR)$(PREFIX)/bin"
 	install -m 755 $(PROGRAMS:%=$(T)/release/%) "$(DESTDIR)$(PREFIX)/bin"
+	for name in $(LINKS); do ln -sf bofuss "$(DESTDIR)$(PREFIX)/bin/$$name"; done
+	install -d "$(DESTDIR)$(PREFIX)/share/bofuss"
+	install -m 644 contrib/mininet.py "$(DESTDIR)$(PREFIX)/share/bofuss"
 
 uninstall: ## remove what install put there
-	rm -f $(PROGRAMS:%="$(DESTDIR)$(PREFIX)/bin/%")
+	rm -f $(PROGRAMS:%="$(DESTDIR)$(PREFIX)/bin/%") $(LINKS:%="$(DESTDIR)$(PREFIX)/bin/%")
+	rm -rf "$(DESTDIR)$(PREFIX)/share/bofuss"

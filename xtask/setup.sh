@@ -45,6 +45,8 @@ ovs-testcontroller openvswitch-testcontroller
 openssl openssl
 tshark tshark
 iperf3 iperf3
+iperf iperf
+mn mininet
 ethtool ethtool
 tcpdump tcpdump' ;; fuzz) echo 'c++ g++' ;; esac
     # Its package starts a service, which a developer may not want.

@@ -20,7 +20,7 @@ const TUN: &str = "/dev/net/tun";
 
 /// A datapath, as BOFUSS starts it. docs/ofdatapath.md has all options.
 #[derive(Parser)]
-#[command(name = PROGRAM, version, infer_long_args = true)]
+#[command(name = PROGRAM, version, infer_long_args = true, args_override_self = true)]
 struct Cli {
     /// Where to wait: punix:FILE, ptcp:[PORT][:HOST] or pssl:[PORT][:HOST]; or a controller to
     /// connect to, without any ofprotocol: tcp:HOST[:PORT], ssl:HOST[:PORT] or unix:FILE.
@@ -78,6 +78,8 @@ pub fn main() -> ExitCode {
     if config.ports.iter().all(|port| port.number != PortNo::LOCAL) && !cli.no_local_port {
         warn!("there is no LOCAL port: {TUN} is missing");
     }
+    // A new network namespace has its loopback down, where tools are waited for.
+    let _ = bofuss_ports::set_link("lo", true);
     let done = with_runtime(async {
         let running = run::start(config, None, None).await?;
         let _pid_file = cli.common.ready(PROGRAM)?;

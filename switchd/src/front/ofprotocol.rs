@@ -21,7 +21,7 @@ const MAX_LISTENERS: usize = 8;
 
 /// Connects a datapath to controllers, as BOFUSS does. docs/ofdatapath.md has all options.
 #[derive(Parser)]
-#[command(name = PROGRAM, version, infer_long_args = true)]
+#[command(name = PROGRAM, version, infer_long_args = true, args_override_self = true)]
 struct Cli {
     /// The switch, on this machine: where its ofdatapath waits, as unix:FILE or tcp:HOST[:PORT],
     /// or its name.
@@ -254,6 +254,9 @@ mod tests {
         assert_eq!((name.as_str(), options.controllers.len()), ("s1", 2));
         assert_eq!(options.fail_mode.as_deref(), Some("secure"));
         assert_eq!(options.listen, ["ptcp:6655"]);
+        let twice =
+            wanted("ofprotocol unix:/tmp/s1 --fail=closed --fail=open").expect("it is right");
+        assert!(twice.1.contains("standalone"), "the last one counts");
         let none = wanted("ofprotocol unix:/tmp/s20 --fail=closed --listen=punix:/tmp/s20.listen");
         assert_eq!(none.expect("it is right").0, "s20");
     }

@@ -1,0 +1,140 @@
+//! Mininet drives the switch: its own class for BOFUSS, and ours.
+#![allow(clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use bofuss_tests::{have, printed, program, run};
+
+const TOOLS: &[&str] = &["ip", "unshare", "mn", "iperf", "ovs-testcontroller"];
+/// Where our class is inside.
+const OURS: &str = "/run/bin/mininet.py";
+/// Mininet kills by name and deletes files of /tmp: everything is in namespaces that go with it,
+/// with copies of the programs, for they may be in /tmp.
+const INSIDE: &str = r#"set -e
+mount -t tmpfs run /run
+mkdir -p /run/netns /run/openvswitch /run/bin
+mount -t sysfs sysfs /sys 2>/dev/null || true
+cp "$1" "$2" "$3/contrib/mininet.py" /run/bin
+cp "$3/tests/mininet/tour.py" /run
+ln -s bofuss /run/bin/ofdatapath
+ln -s bofuss /run/bin/ofprotocol
+cd /run
+export PATH=/run/bin:$PATH
+shift 3
+mount -t tmpfs tmp /tmp
+ip link set lo up
+status=0
+"$@" || status=$?
+[ $status = 0 ] || cat /tmp/*.log
+exit $status"#;
+
+/// Runs a command with Mininet and our programs at hand; gives what it says. Panics: if it fails.
+fn inside(words: &[&str]) -> String {
+    let root: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut command = Command::new("unshare");
+    command.args(["-nm", "--pid", "--fork", "--kill-child", "--mount-proc"]);
+    command.args(["sh", "-c", INSIDE, "sh"]);
+    command
+        .arg(program("bofuss"))
+        .arg(program("dpctl"))
+        .arg(root);
+    command.args(["timeout", "-k", "5", "120"]).args(words);
+    let output = run(&mut command);
+    let said = printed(&output);
+    assert!(output.status.success(), "{words:?}: {said}");
+    said
+}
+
+/// Runs `mn` with arguments separated by blanks.
+fn mn(arguments: &str) -> String {
+    let words: Vec<&str> = ["mn"].into_iter().chain(arguments.split(' ')).collect();
+    inside(&words)
+}
+
+fn tour(class: &str, scenario: &str) -> String {
+    // The Python that has the module of the package.
+    inside(&["/usr/bin/python3", "/run/tour.py", class, scenario])
+}
+
+#[test]
+fn mn_with_the_user_switch_works_as_it_is() {
+    if !have(TOOLS) {
+        return;
+    }
+    let said = mn("--switch user --controller ovsc --topo linear,14 --wait --test pingall");
+    assert!(said.contains("0% dropped (182/182 received)"), "{said}");
+    // Nobody waits for a controller that is not named.
+    mn("--switch user --controller none --topo single,2 --wait --test none");
+    // The switches are in namespaces of their own.
+    let said = mn("--switch user --controller ovsc --innamespace --wait --test pingall");
+    assert!(said.contains("0% dropped"), "{said}");
+}
+
+#[test]
+fn mn_with_our_class_works() {
+    if !have(TOOLS) {
+        return;
+    }
+    let ours = |more: &str| {
+        mn(&format!(
+            "--custom {OURS} --switch bofuss{more} --test pingall"
+        ))
+    };
+    let said = ours(" --controller ovsc --topo linear,14 --wait");
+    assert!(said.contains("0% dropped (182/182 received)"), "{said}");
+    for more in [
+        ",datapath=reference --controller none",
+        ",failMode=standalone --controller remote,port=6999 --topo tree,2,2",
+        ",inNamespace=1 --controller none",
+        " --controller ovsc --innamespace --wait",
+    ] {
+        let said = ours(more);
+        assert!(said.contains("0% dropped"), "{more}: {said}");
+    }
+}
+
+#[test]
+fn a_course_s_first_day_passes_with_either_class() {
+    if !have(TOOLS) {
+        return;
+    }
+    for class in ["user", OURS] {
+        let said = tour(class, "tour");
+        let dpctl = said.split_once("*** s1").unwrap_or_default().1;
+        for wanted in ["actions=", "remote.is-connected=true", "rx pkts="] {
+            assert!(dpctl.contains(wanted), "{class}: {wanted} in: {said}");
+        }
+    }
+}
+
+#[test]
+fn several_controllers_and_links_with_a_rate_are_as_they_should() {
+    if !have(TOOLS) {
+        return;
+    }
+    for class in ["user", OURS] {
+        tour(class, "controllers");
+        tour(class, "shaped");
+    }
+    tour(OURS, "late");
+}
+
+#[test]
+#[ignore = "takes a minute"]
+fn twenty_switches_in_a_row_and_a_hundred_work() {
+    if !have(TOOLS) {
+        return;
+    }
+    // The test controller takes 16 switches only.
+    for class in [
+        "user,opts=--fail=open".into(),
+        format!("bofuss,failMode=standalone --custom {OURS}"),
+    ] {
+        let said = mn(&format!(
+            "--switch {class} --controller none --topo linear,20 --wait --test pingall"
+        ));
+        assert!(said.contains("0% dropped (380/380 received)"), "{said}");
+    }
+    println!("{}", tour(OURS, "many"));
+}

@@ -1,0 +1,133 @@
+"""Goes through Mininet as its users do, with one class of switches: tour.py CLASS SCENARIO.
+
+CLASS is user, Mininet's own, or the file with ours. Ends with an error at the first surprise.
+"""
+
+import re
+import sys
+import time
+
+from mininet.cli import CLI
+from mininet.link import TCLink
+from mininet.log import setLogLevel
+from mininet.net import Mininet
+from mininet.node import OVSController, RemoteController, UserSwitch
+from mininet.topo import LinearTopo, SingleSwitchTopo
+from mininet.topolib import TreeTopo
+
+LINK_MBPS = 10
+MANY_SWITCHES = 100
+MANY_SECONDS = 20
+
+
+def switch_class(word):
+    """Mininet's class, or the one of a file, as `mn --custom` reads it."""
+    if word == 'user':
+        return UserSwitch
+    names = {}
+    with open(word) as file:
+        exec(compile(file.read(), word, 'exec'), names)
+    return names['switches']['bofuss']
+
+
+def check(holds, what):
+    if not holds:
+        raise SystemExit('tour: ' + what)
+
+
+def until(condition, what):
+    end = time.time() + 20
+    while not condition():
+        check(time.time() < end, 'in time: ' + what)
+        time.sleep(.1)
+
+
+def mbps(client, server):
+    """What a second of iperf moves."""
+    process = server.popen('iperf -s -p 5009')
+    connected = 'timeout 2 bash -c "</dev/tcp/%s/5009" 2>&1; echo $?' % server.IP()
+    until(lambda: client.cmd(connected).strip() == '0', 'iperf listens')
+    said = client.cmd('iperf -f m -t 2 -p 5009 -c %s' % server.IP())
+    process.kill()
+    process.wait()
+    return float(re.findall(r'([\d.]+) Mbits/sec', said)[-1])
+
+
+def tour(switch):
+    """All that a course does on its first day, on a tree."""
+    net = Mininet(TreeTopo(2, 2), switch=switch, controller=OVSController, waitConnected=True)
+    net.start()
+    check(net.pingAll() == 0, 'every host reaches every other')
+    first, last = net.hosts[0], net.hosts[-1]
+    rate = mbps(first, last)
+    check(rate > 100, 'iperf moves %s Mbit/s' % rate)
+    net.configLinkStatus('s1', 's2', 'down')
+    check(net.ping([first, last], timeout='1') == 100, 'no way leads around a link that is down')
+    net.configLinkStatus('s1', 's2', 'up')
+    until(lambda: net.ping([first, last], timeout='1') == 0, 'the link is up again')
+    with open('/run/commands', 'w') as commands:
+        commands.write('dpctl dump-flows\ndpctl status\ndpctl dump-ports 1\n')
+    CLI(net, script='/run/commands')
+    net.stop()
+
+
+def controllers(switch):
+    """Two controllers, of which one is not there."""
+    net = Mininet(SingleSwitchTopo(2), switch=switch, controller=None, waitConnected=True)
+    net.addController('c0', OVSController, port=6653)
+    net.addController('c1', RemoteController, ip='127.0.0.1', port=6999)
+    net.start()
+    check(net.pingAll() == 0, 'the hosts reach each other')
+    said = net['s1'].dpctl('status')
+    for line in ('remote.is-connected=true', 'remote.1.is-connected=true',
+                 'remote.2.name=tcp:127.0.0.1:6999', 'remote.2.is-connected=false'):
+        check(line in said, '%s in: %s' % (line, said))
+    net.stop()
+
+
+def shaped(switch):
+    """Links with a rate."""
+    net = Mininet(SingleSwitchTopo(2), switch=switch, controller=OVSController, link=TCLink,
+                  waitConnected=True, build=False)
+    net.build()
+    for host in net.hosts:
+        for end in host.intfs[0].link.intf1, host.intfs[0].link.intf2:
+            end.config(bw=LINK_MBPS)
+    net.start()
+    check(net.pingAll() == 0, 'the hosts reach each other')
+    rate = mbps(*net.hosts)
+    check(LINK_MBPS / 2 < rate < LINK_MBPS * 1.3, 'iperf moves %s Mbit/s' % rate)
+    net.stop()
+
+
+def late(switch):
+    """A port that comes and goes while the switch runs; for our class."""
+    net = Mininet(SingleSwitchTopo(2), switch=switch, controller=None)
+    net.start()
+    check(net.pingAll() == 0, 'without controllers it is a learning switch')
+    s1, h3 = net['s1'], net.addHost('h3', ip='10.0.0.3/8')
+    link = net.addLink(s1, h3)
+    h3.setIP('10.0.0.3/8')
+    s1.attach(link.intf1)
+    check(net.pingAll() == 0, 'the third host is reached')
+    s1.detach(link.intf1)
+    check(net.ping([net['h1'], h3], timeout='1') == 100, 'and is no more')
+    check(s1.process.poll() is None, 'the switch runs')
+    net.stop()
+
+
+def many(switch):
+    """A hundred switches."""
+    begin = time.time()
+    net = Mininet(LinearTopo(MANY_SWITCHES, 1), switch=switch, controller=None)
+    net.start()
+    seconds = time.time() - begin
+    print('%d switches in %.1f s' % (MANY_SWITCHES, seconds))
+    check(seconds < MANY_SECONDS, 'they start in time: %.1f s' % seconds)
+    check(net.ping([net.hosts[0], net.hosts[-1]], timeout='5') == 0, 'the first reaches the last')
+    net.stop()
+
+
+if __name__ == '__main__':
+    setLogLevel('info')
+    globals()[sys.argv[2]](switch_class(sys.argv[1]))
