@@ -11,6 +11,7 @@ mod demo;
 mod face;
 mod features;
 mod front;
+mod generate;
 mod log;
 mod metrics;
 mod port;
@@ -22,7 +23,7 @@ mod rundir;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Open files that a switch with a few ports and connections needs.
@@ -58,6 +59,12 @@ enum Command {
         /// The switch's name [default: the only one that runs].
         name: Option<String>,
     },
+    /// Print shell completions or a manual page.
+    #[command(hide = true)]
+    Generate {
+        /// Which.
+        what: generate::Generate,
+    },
 }
 
 /// The programs of BOFUSS are this one under other names.
@@ -75,6 +82,7 @@ fn bofuss() -> ExitCode {
     let level = cli.log.as_deref().unwrap_or(match cli.command {
         Command::Run(_) => "info",
         Command::Demo(_) | Command::Ctl { .. } | Command::Reload { .. } => "warn",
+        Command::Generate { .. } => "error",
     });
     if let Err(error) = log::start(level) {
         return usage("bofuss", &error);
@@ -88,6 +96,10 @@ fn bofuss() -> ExitCode {
         Command::Ctl { name, words } => ctl::ask(Some(&name), &words).map(|text| print!("{text}")),
         Command::Reload { name } => {
             ctl::ask(name.as_deref(), &["reload".into()]).map(|text| print!("{text}"))
+        }
+        Command::Generate { what } => {
+            let printed = generate::print(what, Cli::command(), &mut std::io::stdout());
+            printed.map_err(|error| error.to_string())
         }
     };
     match result {

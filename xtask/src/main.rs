@@ -10,6 +10,7 @@ mod docs;
 mod e2e;
 mod evidence;
 mod fuzz;
+mod man;
 mod reference;
 mod rooms;
 mod size;
@@ -24,6 +25,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   size              code lines of each room against its budget
   cost [GUIDE]      the tutorials' patches against their bars
   reference         prints docs/reference from the catalogues
+  man [FOLDER]      manual pages and shell completions, into target/share or FOLDER
   e2e [ARGS]        end-to-end tests; ARGS as for cargo test
   fuzz [SECONDS [TARGET]]
   bench [ARGS]      measures the switch beside yardsticks; ARGS as for ofmeter bench";
@@ -47,6 +49,8 @@ fn main() -> ExitCode {
         ["cost"] => cost::run(root, &target, ""),
         ["cost", guide] => cost::run(root, &target, guide),
         ["reference"] => reference::run(root, false),
+        ["man"] => man::run(&target, &target.join("share")),
+        ["man", folder] => man::run(&target, Path::new(folder)),
         ["e2e", ..] => e2e::run(root, &target, &arguments[1..]),
         ["bench", ..] => bench::run(root, &target, &arguments[1..]),
         ["fuzz", ..] => fuzz::run(root, &target, &arguments[1..]),

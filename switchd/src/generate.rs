@@ -1,0 +1,150 @@
+//! Shell completions and manual pages, from the definitions that the command line is read by.
+
+use std::io::{self, Write};
+
+use clap::{Arg, ArgAction, Command, ValueEnum};
+use clap_complete::Shell;
+use clap_mangen::Man;
+
+/// What can be printed.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Generate {
+    /// Completions for bash.
+    Bash,
+    /// Completions for zsh.
+    Zsh,
+    /// Completions for fish.
+    Fish,
+    /// The manual page bofuss(8).
+    Man,
+    /// The manual page bofuss.toml(5).
+    ManToml,
+}
+
+/// Prints it; `command` is that of the whole command line.
+pub fn print(what: Generate, mut command: Command, out: &mut dyn Write) -> io::Result<()> {
+    let shell = match what {
+        Generate::Bash => Shell::Bash,
+        Generate::Zsh => Shell::Zsh,
+        Generate::Fish => Shell::Fish,
+        Generate::Man => return manual(&command, out),
+        Generate::ManToml => return toml_manual(&command, out),
+    };
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut command, "bofuss", &mut text);
+    out.write_all(&text)
+}
+
+fn manual(command: &Command, mut out: &mut dyn Write) -> io::Result<()> {
+    let page = Man::new(command.clone()).section("8");
+    page.render_title(&mut out)?;
+    page.render_name_section(&mut out)?;
+    page.render_synopsis_section(&mut out)?;
+    page.render_description_section(&mut out)?;
+    page.render_options_section(&mut out)?;
+    for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
+        let about = sub.get_about().map(ToString::to_string).unwrap_or_default();
+        writeln!(
+            out,
+            ".SH \"BOFUSS {}\"\n{}",
+            sub.get_name().to_uppercase(),
+            escaped(&about)
+        )?;
+        for arg in sub.get_arguments().filter(|arg| !arg.is_hide_set()) {
+            let values: Vec<String> = values(arg);
+            let name = arg
+                .get_long()
+                .map_or(String::new(), |long| format!("--{long} "));
+            entry(out, &name, &values.join(" "), arg)?;
+        }
+    }
+    writeln!(out, ".SH \"SEE ALSO\"\nbofuss.toml(5), dpctl(8)")
+}
+
+/// The keys of the file are the options of `bofuss run`.
+fn toml_manual(command: &Command, mut out: &mut dyn Write) -> io::Result<()> {
+    let run = command
+        .get_subcommands()
+        .find(|sub| sub.get_name() == "run");
+    let run = run.expect("bofuss has the command run");
+    let name = "bofuss.toml";
+    let page = Command::new(name).about("what a bofuss switch is started with");
+    let page = Man::new(page).title("BOFUSS.TOML").section("5");
+    page.render_title(&mut out)?;
+    page.render_name_section(&mut out)?;
+    let about = "A file of TOML, read by bofuss run --config FILE and again by bofuss reload. Each \
+        key is an option of bofuss run; options of the command line count before it.";
+    writeln!(out, ".SH DESCRIPTION\n{}\n.SH KEYS", escaped(about))?;
+    let keys = run.get_arguments().filter(|arg| !arg.is_global_set());
+    for arg in keys {
+        let Some(key) = arg
+            .get_long()
+            .filter(|key| !["config", "help"].contains(key))
+        else {
+            continue;
+        };
+        let kind = match arg.get_action() {
+            ArgAction::Append => format!("= [\"{}\", ...]", values(arg).join(" ")),
+            ArgAction::SetTrue => "= true".into(),
+            _ => format!("= {}", values(arg).join(" ")),
+        };
+        entry(out, key, &kind, arg)?;
+    }
+    writeln!(
+        out,
+        ".SH EXAMPLE\n.nf\nname = \"s1\"\nport = [\"1=veth1\", \"2=veth2\"]"
+    )?;
+    writeln!(out, "controller = [\"tcp:127.0.0.1:6653\"]\n.fi")?;
+    writeln!(out, ".SH \"SEE ALSO\"\nbofuss(8), dpctl(8)")
+}
+
+/// The names of an option's values.
+fn values(arg: &Arg) -> Vec<String> {
+    let names = arg.get_value_names().unwrap_or_default();
+    match arg.get_action().takes_values() {
+        true if names.is_empty() => vec![arg.get_id().as_str().to_uppercase()],
+        true => names.iter().map(ToString::to_string).collect(),
+        false => Vec::new(),
+    }
+}
+
+fn entry(out: &mut dyn Write, name: &str, values: &str, arg: &Arg) -> io::Result<()> {
+    let help = arg.get_long_help().or_else(|| arg.get_help());
+    let help = help.map(ToString::to_string).unwrap_or_default();
+    let (name, values) = (escaped(name), escaped(values));
+    writeln!(out, ".TP\n\\fB{name}\\fR {values}\n{}", escaped(&help))
+}
+
+/// Text without what roff would take for its own.
+fn escaped(text: &str) -> String {
+    let text = text.replace('\\', "\\\\").replace('-', "\\-");
+    text.replace("\n.", "\n\\&.").replace("\n'", "\n\\&'")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_pages_name_every_option_and_key() {
+        let print = |what| {
+            let mut page = Vec::new();
+            print(what, crate::Cli::command(), &mut page).expect("a vector takes everything");
+            String::from_utf8(page)
+                .expect("it is text")
+                .replace('\\', "")
+        };
+        let (man, toml) = (print(Generate::Man), print(Generate::ManToml));
+        let command = crate::Cli::command();
+        let run = command.find_subcommand("run").expect("there is one");
+        for long in run.get_arguments().filter_map(Arg::get_long) {
+            assert!(man.contains(&format!("--{long}")), "{long}");
+            assert!(
+                long == "config" || toml.contains(&format!("fB{long}fR")),
+                "{long}"
+            );
+        }
+        assert!(print(Generate::Bash).contains("--fail-mode"));
+    }
+}

@@ -1,0 +1,53 @@
+//! `cargo xtask man`: manual pages and shell completions, printed by the programs themselves.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::ci;
+
+/// Where each stands, which program prints it, and asked in which words.
+const PAGES: &[(&str, &str, &[&str])] = &[
+    ("man/man8/bofuss.8", "bofuss", &["generate", "man"]),
+    (
+        "man/man5/bofuss.toml.5",
+        "bofuss",
+        &["generate", "man-toml"],
+    ),
+    ("man/man8/dpctl.8", "dpctl", &["--generate", "man"]),
+    ("completions/bash/bofuss", "bofuss", &["generate", "bash"]),
+    ("completions/bash/dpctl", "dpctl", &["--generate", "bash"]),
+    ("completions/zsh/_bofuss", "bofuss", &["generate", "zsh"]),
+    ("completions/zsh/_dpctl", "dpctl", &["--generate", "zsh"]),
+    (
+        "completions/fish/bofuss.fish",
+        "bofuss",
+        &["generate", "fish"],
+    ),
+    (
+        "completions/fish/dpctl.fish",
+        "dpctl",
+        &["--generate", "fish"],
+    ),
+];
+
+/// Writes them below `folder`.
+///
+/// Errors: a program that does not build or run, or a file that cannot be written.
+pub(crate) fn run(target: &Path, folder: &Path) -> Result<(), String> {
+    let programs = "build --locked --package bofuss-switchd --package bofuss-dpctl";
+    ci::cargo(programs, |_| {})?;
+    for (path, program, words) in PAGES {
+        let mut command = Command::new(target.join("debug").join(program));
+        let output = command.args(*words).output();
+        let output = output.map_err(|error| format!("{program}: {error}"))?;
+        if !output.status.success() {
+            return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+        }
+        let path = folder.join(path);
+        let parent = path.parent().expect("each page has a folder");
+        let written = std::fs::create_dir_all(parent);
+        let written = written.and_then(|()| std::fs::write(&path, output.stdout));
+        written.map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    Ok(())
+}
