@@ -1,4 +1,4 @@
-//! How long packets wait for each kind of message, on a switch with many entries, groups and meters:
+//! How long packets wait for each kind of message, on a switch of many entries, groups and meters:
 //! the longest step between two moments at which packets are taken, in time on a processor.
 //!
 //! `cargo bench -p bofuss-agent`. Each round checks what the message did before its time counts;
@@ -138,7 +138,7 @@ fn requests() -> Vec<(&'static str, RequestBody)> {
     ]
 }
 
-/// Messages that change the switch, the gentle ones first, and how many entries are left behind each.
+/// Messages that change the switch, gentle ones first, and how many entries are left behind each.
 fn changes(lab: &Lab) -> Vec<(&'static str, Message, u32)> {
     let port = PortMod {
         port_no: PortNo(3),
