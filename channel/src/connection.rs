@@ -19,7 +19,7 @@ use crate::frame::{Frames, xid_of};
 use crate::handshake::{Established, LINGER};
 use crate::outbox::{Backlog, Outbox, PAUSE_BYTES, Queue, Sender, weight_bytes};
 use crate::stream::Stream;
-use crate::{ConnId, Event, Hub, Origin, Reason};
+use crate::{ConnId, Event, Hub, Origin, Reason, Watch};
 
 /// Encoded bytes that go into one write, about.
 const WRITE_BYTES: usize = 64 * 1024;
@@ -117,6 +117,13 @@ impl Link<'_> {
         taken.map_err(|_| Reason::ClosedHere)
     }
 
+    /// Shows bytes to who watches.
+    fn show(&self, received: bool, bytes: &[u8]) {
+        if let Some(Watch(watch)) = &self.hub.settings.watch {
+            watch(self.conn, received, bytes);
+        }
+    }
+
     /// Reads until the connection ends; gives why.
     async fn read(&self, frames: &mut Frames, outbox: Outbox) -> Result<Infallible, Reason> {
         let mut assembler = Assembler::new(self.codec.clone(), MAX_MULTIPART_REQUEST_BYTES);
@@ -125,6 +132,7 @@ impl Link<'_> {
             let (head, received) = match self.next_frame(frames, &outbox).await {
                 Ok(length) => {
                     let frame = frames.take(length);
+                    self.show(true, frame);
                     let head = frame[..length.min(ERROR_DATA_BYTES)].to_vec();
                     (head, assembler.receive(frame))
                 }
@@ -209,6 +217,7 @@ impl Link<'_> {
             let mut waited_bytes = 0;
             while let Some((xid, message)) = next {
                 waited_bytes += weight_bytes(&message);
+                let start = bytes.len();
                 if let Err(cause) = self.codec.encode(xid, &message, &mut bytes) {
                     let name = message.name();
                     let unsent = Event::Unsent {
@@ -219,6 +228,7 @@ impl Link<'_> {
                     };
                     let _ = self.tell(unsent).await;
                 }
+                self.show(false, &bytes[start..]);
                 let fits = bytes.len() < WRITE_BYTES;
                 next = fits.then(|| queue.try_recv().ok()).flatten();
             }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
-use std::{fs, io};
+use std::{fmt, fs, io};
 
 use bofuss_oflib::{Catalogue, Version};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
@@ -42,6 +42,22 @@ pub struct Settings {
     pub auxiliaries: Vec<Auxiliary>,
     /// What `ssl:` and `pssl:` need.
     pub tls: Option<Tls>,
+    /// Who sees all messages.
+    pub watch: Option<Watch>,
+}
+
+/// Sees the bytes of messages: of which connection, and whether they were received or will be
+/// sent; one or several whole messages at a time.
+#[derive(Clone)]
+pub struct Watch(pub Arc<See>);
+
+/// What a [`Watch`] does.
+pub type See = dyn Fn(ConnId, bool, &[u8]) + Send + Sync;
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Watch")
+    }
 }
 
 impl Settings {
@@ -54,6 +70,7 @@ impl Settings {
             max_backoff: Duration::from_secs(8),
             auxiliaries: Vec::new(),
             tls: None,
+            watch: None,
         }
     }
 }

@@ -30,7 +30,8 @@ pub use client::{Client, ClientError};
 pub use event::{ConnId, Event, Origin, Reason};
 pub use handshake::HELLO_TIMEOUT;
 pub use hub::{
-    FIRST_BACKOFF, Hub, LASTING, Listener, MAX_CONNECTIONS_PER_LISTENER, Settings, Target,
+    FIRST_BACKOFF, Hub, LASTING, Listener, MAX_CONNECTIONS_PER_LISTENER, See, Settings, Target,
+    Watch,
 };
 pub use outbox::{MAX_PENDING_BYTES, MAX_TOTAL_PENDING_BYTES, PAUSE_BYTES, ROOM_BYTES, Sender};
 pub use run_dir::run_directories;

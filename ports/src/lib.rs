@@ -45,7 +45,7 @@ pub use link::{Link, LinkModes, advertise, set_link};
 pub use memory::Memory;
 pub use monitor::{LinkEvent, LinkMonitor};
 pub use netns::NetNs;
-pub use pcap::PcapFile;
+pub use pcap::{CaptureFile, PcapFile};
 pub use tap::Tap;
 
 /// Frames that one call moves in one batch at most.

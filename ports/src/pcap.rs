@@ -25,7 +25,7 @@ const ETHERNET: u32 = 1;
 /// another.
 pub struct PcapFile {
     input: Option<Input>,
-    output: Option<BufWriter<File>>,
+    output: Option<CaptureFile>,
     counters: Counters,
 }
 
@@ -52,7 +52,9 @@ impl PcapFile {
             .map(|path| Input::open(path).map_err(failed(path, "reading the capture")))
             .transpose()?;
         let output = output
-            .map(|path| create(path).map_err(failed(path, "creating the capture")))
+            .map(|path| {
+                CaptureFile::create(path, ETHERNET).map_err(failed(path, "creating the capture"))
+            })
             .transpose()?;
         Ok(Self {
             input,
@@ -127,14 +129,9 @@ impl Port for PcapFile {
             return Ok(0);
         };
         let sent = frames.len();
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        let now = now.unwrap_or_default();
+        let now = SystemTime::now();
         for frame in frames.drain(..) {
-            let len = frame.len() as u32;
-            for word in [now.as_secs() as u32, now.subsec_nanos(), len, len] {
-                file.write_all(&word.to_ne_bytes())?;
-            }
-            file.write_all(frame.bytes())?;
+            file.write(now, frame.bytes())?;
             self.counters.sent(frame.len());
         }
         // Whoever looks at the file sees whole batches.
@@ -186,16 +183,42 @@ impl Input {
     }
 }
 
-/// Makes a file with a header: version 2.4, nanoseconds, Ethernet.
-fn create(path: &Path) -> io::Result<BufWriter<File>> {
-    let mut file = BufWriter::new(File::create(path)?);
-    file.write_all(&MAGICS[1].to_ne_bytes())?;
-    for half in [2u16, 4] {
-        file.write_all(&half.to_ne_bytes())?;
+/// A capture file that is written: pcap 2.4 with nanoseconds.
+pub struct CaptureFile(BufWriter<File>);
+
+impl CaptureFile {
+    /// The link type of frames.
+    pub const ETHERNET: u32 = ETHERNET;
+    /// The link type of messages behind tags that say how to read them.
+    pub const UPPER_PDU: u32 = 252;
+
+    /// Makes a file, in place of one that is there. Errors: the system's.
+    pub fn create(path: &Path, link_type: u32) -> io::Result<Self> {
+        let mut file = BufWriter::new(File::create(path)?);
+        file.write_all(&MAGICS[1].to_ne_bytes())?;
+        for half in [2u16, 4] {
+            file.write_all(&half.to_ne_bytes())?;
+        }
+        for word in [0, 0, MAX_FRAME_BYTES as u32, link_type] {
+            file.write_all(&word.to_ne_bytes())?;
+        }
+        file.flush()?;
+        Ok(Self(file))
     }
-    for word in [0, 0, MAX_FRAME_BYTES as u32, ETHERNET] {
-        file.write_all(&word.to_ne_bytes())?;
+
+    /// Appends what passed at this time. Errors: the system's.
+    pub fn write(&mut self, at: SystemTime, bytes: &[u8]) -> io::Result<()> {
+        let at = at.duration_since(SystemTime::UNIX_EPOCH);
+        let at = at.unwrap_or_default();
+        let len = bytes.len() as u32;
+        for word in [at.as_secs() as u32, at.subsec_nanos(), len, len] {
+            self.0.write_all(&word.to_ne_bytes())?;
+        }
+        self.0.write_all(bytes)
     }
-    file.flush()?;
-    Ok(file)
+
+    /// Has readers of the file see all that was written. Errors: the system's.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }

@@ -46,6 +46,18 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
     ("controllers", "", "the connections that are up"),
     ("counters", "", "packets dropped, by reason"),
     ("queues", "", "the ports' queues and counters"),
+    (
+        "capture",
+        "PORT FILE [FLOW]",
+        "copy a port's frames, or with PORT `openflow` messages, into a pcap file",
+    ),
+    (
+        "mirror",
+        "PORT TO [FLOW]",
+        "send copies of a port's frames out of the port TO as well",
+    ),
+    ("captures", "", "the captures and mirrors that go on"),
+    ("end-capture", "FILE|TO", "end a capture or mirror"),
     ("memory", "", "memory in use"),
     (
         "trace",

@@ -19,7 +19,7 @@ pub fn ask(name: Option<&str>, words: &[String]) -> Result<String, String> {
     let named = |error: std::io::Error| format!("{}: {error}", path.display());
     let mut stream = UnixStream::connect(&path).map_err(named)?;
     stream.set_read_timeout(Some(PATIENCE)).map_err(named)?;
-    let line = words.join(" ").replace('\n', " ") + "\n";
+    let line = named_from_root(words).join(" ").replace('\n', " ") + "\n";
     // A switch that refuses a long line answers before it has read it all.
     let _ = stream.write_all(line.as_bytes());
     let mut answer = String::new();
@@ -29,6 +29,18 @@ pub fn ask(name: Option<&str>, words: &[String]) -> Result<String, String> {
         Some((first, _)) => Err(first.trim_start_matches("error ").into()),
         None => Err(format!("{}: no answer", path.display())),
     }
+}
+
+/// The words of a command, the file of a capture named from / on.
+fn named_from_root(words: &[String]) -> Vec<String> {
+    let mut words = words.to_vec();
+    if let [command, _, file, ..] = &mut words[..]
+        && command == "capture"
+        && let Ok(path) = std::path::absolute(&file)
+    {
+        *file = path.to_string_lossy().into_owned();
+    }
+    words
 }
 
 /// The control socket of the switch `name`, or of the only one.

@@ -15,6 +15,7 @@ use bofuss_ports::{BATCH_FRAMES, Counters, Link, PortError};
 use rustix::event::epoll;
 use tracing::{debug, warn};
 
+use crate::capture::{Tap, To};
 use crate::port::OpenPort;
 
 /// Frames that wait for a port at most; what comes then is dropped and counted.
@@ -33,6 +34,18 @@ struct Slot {
 }
 
 impl Slot {
+    /// Queues a copy of a frame with so many VLAN tags, if there is room and the port can take it.
+    fn mirror(&mut self, frame: &Frame, vlan_tags: u8) -> bool {
+        let takes = self.port.driver.capabilities();
+        if self.queued.len() >= MAX_QUEUED_FRAMES || !takes.take(&frame.offload, vlan_tags) {
+            return false;
+        }
+        let copy = frame.try_clone();
+        let is_copied = copy.is_some();
+        self.queued.extend(copy);
+        is_copied
+    }
+
     /// Has the epoll set watch the port's descriptor, if that is another one than before. One that
     /// is closed leaves the set by itself.
     fn poll(&mut self, epoll: &OwnedFd) -> io::Result<()> {
@@ -56,6 +69,8 @@ pub struct PlaneFace {
     senders: BTreeMap<ConnId, (Sender, Origin)>,
     /// Messages sent, by type.
     sent: BTreeMap<&'static str, u64>,
+    /// Who gets copies of frames.
+    pub taps: Vec<Tap>,
 }
 
 /// The same connection, as the agent names it.
@@ -71,6 +86,7 @@ impl PlaneFace {
             slots: BTreeMap::new(),
             senders: BTreeMap::new(),
             sent: BTreeMap::new(),
+            taps: Vec::new(),
         }
     }
 
@@ -175,6 +191,7 @@ impl PlaneFace {
         };
         let count = slot.port.receive(pool, frames, BATCH_FRAMES)?;
         slot.poll(&self.epoll)?;
+        self.tap(number, frames);
         Ok(count)
     }
 
@@ -217,6 +234,26 @@ impl PlaneFace {
         for number in numbers {
             self.send_queued(number);
         }
+    }
+
+    /// Copies frames that pass a port for whoever wants them.
+    fn tap(&mut self, port: PortNo, frames: &[Frame]) {
+        for tap in &mut self.taps {
+            for frame in frames {
+                let Some(tags) = tap.wants(port, frame) else {
+                    continue;
+                };
+                let copied = match &mut tap.to {
+                    To::File(file) => file.record(frame.bytes()),
+                    To::Port(to) => match self.slots.get_mut(to) {
+                        Some(slot) => slot.mirror(frame, tags),
+                        None => false,
+                    },
+                };
+                tap.count(frame.len(), copied);
+            }
+        }
+        self.taps.retain(|tap| !tap.is_full());
     }
 
     /// Takes a connection.
@@ -270,6 +307,7 @@ impl PlaneFace {
 
 impl Face for PlaneFace {
     fn transmit(&mut self, port: PortNo, _: QueueId, frame: Frame) {
+        self.tap(port, std::slice::from_ref(&frame));
         let Some(slot) = self.slots.get_mut(&port) else {
             return;
         };

@@ -97,7 +97,7 @@ impl Common {
         if self.detach && std::env::var_os(DETACHED).is_none() {
             return detach().map(Some).map_err(|e| format!("--detach: {e}"));
         }
-        log::start(level.unwrap_or(Ok("info"))?)?;
+        log::start(level.unwrap_or(Ok("info"))?, log::Format::Text)?;
         Ok(None)
     }
 

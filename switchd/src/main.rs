@@ -3,6 +3,7 @@
 // The help texts of options use brackets for what may be left out.
 #![allow(rustdoc::broken_intra_doc_links)]
 
+mod capture;
 mod config;
 mod control;
 mod ctl;
@@ -38,6 +39,15 @@ struct Cli {
     /// What to log: error, warn, info, debug or trace [default: info, in the demo warn].
     #[arg(long, global = true, value_name = "LEVEL")]
     log: Option<String>,
+    /// How to log: text, or json, one object a line.
+    #[arg(
+        long,
+        global = true,
+        value_name = "FORMAT",
+        hide_possible_values = true,
+        default_value = "text"
+    )]
+    log_format: log::Format,
 }
 
 #[derive(Subcommand)]
@@ -84,7 +94,7 @@ fn bofuss() -> ExitCode {
         Command::Demo(_) | Command::Ctl { .. } | Command::Reload { .. } => "warn",
         Command::Generate { .. } => "error",
     });
-    if let Err(error) = log::start(level) {
+    if let Err(error) = log::start(level, cli.log_format) {
         return usage("bofuss", &error);
     }
     let result = match cli.command {

@@ -20,6 +20,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 use tracing::{info, warn};
 
+use crate::capture::Messages;
 use crate::config::Config;
 use crate::dataplane::{Answer, Command, Input, POOL_BYTES, Parts, Plane, Scrape, What};
 use crate::port::{self, OpenPort};
@@ -105,6 +106,7 @@ pub struct Running {
     attached: Option<Attached>,
     targets: Vec<(ActiveAddress, Target)>,
     listeners: Vec<(PassiveAddress, Listener)>,
+    messages: Messages,
     commands: mpsc::Receiver<control::Request>,
     _own: Listener,
     _control: control::Socket,
@@ -158,6 +160,17 @@ impl Running {
             "controllers" => self.queue.ask(What::Connections).await,
             "counters" => self.queue.ask(What::Counters).await,
             "queues" => self.queue.ask(What::Queues).await,
+            "capture" => match argument.split_once(' ') {
+                Some(("openflow", file)) => self.messages.begin(file).map(|()| String::new()),
+                Some(_) | None => self.queue.ask(What::Capture(argument)).await,
+            },
+            "mirror" => self.queue.ask(What::Mirror(argument)).await,
+            "captures" => {
+                let ports = self.queue.ask(What::Captures).await?;
+                Ok(format!("{}{ports}", self.messages))
+            }
+            "end-capture" if self.messages.end(&argument) => Ok(String::new()),
+            "end-capture" => self.queue.ask(What::EndCapture(argument)).await,
             "trace" => self.queue.ask(What::Trace(argument)).await,
             "memory" => self.queue.ask(What::Memory).await,
             "log" => log::set(&argument).map(|()| String::new()),
@@ -245,7 +258,8 @@ pub async fn start(
         .await
         .map_err(|_| "the data-plane thread died".to_string())??;
     let queue = Queue { to, wake };
-    let hub = Hub::new(settings(&config), forward(queue.clone()));
+    let messages = Messages::default();
+    let hub = Hub::new(settings(&config, &messages), forward(queue.clone()));
     let own = PassiveAddress(Endpoint::Unix(socket.clone()));
     let (_, own) = listen(&hub, &own, Some(SOCKET_MODE)).await?;
     if let Some(address) = config.metrics {
@@ -269,10 +283,8 @@ pub async fn start(
         config.fail_mode
     );
     for listener in listeners.iter().map(|(_, listener)| listener).chain([&own]) {
-        info!(
-            "waiting for controllers and tools on {}",
-            listener.address()
-        );
+        let address = listener.address();
+        info!("waiting for controllers and tools on {address}");
     }
     Ok(Running {
         socket,
@@ -284,6 +296,7 @@ pub async fn start(
         attached: None,
         targets,
         listeners,
+        messages,
         commands,
         _own: own,
         _control: control,
@@ -291,12 +304,13 @@ pub async fn start(
 }
 
 /// What the connections of `config` have in common.
-fn settings(config: &Config) -> Settings {
+fn settings(config: &Config, messages: &Messages) -> Settings {
     let mut settings = Settings::new(Arc::new(bofuss_ext::catalogue()));
     settings.probe_interval = config.probe_interval;
     settings.max_backoff = config.max_backoff;
     settings.tls.clone_from(&config.tls);
     settings.auxiliaries.clone_from(&config.auxiliaries);
+    settings.watch = Some(messages.watch());
     settings
 }
 

@@ -7,10 +7,12 @@ use bofuss_channel::ActiveAddress;
 use bofuss_datapath::Egress;
 use bofuss_ext::{queues, trace};
 use bofuss_oflib::message::port::PortState;
-use bofuss_oflib::text;
+use bofuss_oflib::{PortNo, text};
+use bofuss_ports::CaptureFile;
 use tokio::sync::oneshot;
 
 use super::Plane;
+use crate::capture::{self, MAX_TAPS, Recorder, Tap, To};
 use crate::config::{self, Config, PortSpec};
 use crate::port;
 
@@ -39,6 +41,14 @@ pub enum What {
     Memory,
     /// Tell a packet's way: `IN_PORT HEX`.
     Trace(String),
+    /// Copy frames into a file: `PORT FILE [FLOW]`.
+    Capture(String),
+    /// Copy frames to another port: `PORT TO [FLOW]`.
+    Mirror(String),
+    /// List captures and mirrors.
+    Captures,
+    /// End the capture or mirror with this file or port.
+    EndCapture(String),
     /// Open one more port, written as `--port` has it.
     AddPort(String),
     /// Close the port of this number or interface.
@@ -59,6 +69,10 @@ impl Plane {
             What::Queues => Ok(self.list_queues()),
             What::Memory => Ok(self.tell_memory()),
             What::Trace(packet) => self.tell_way(&packet),
+            What::Capture(words) => self.tap(&words, false),
+            What::Mirror(words) => self.tap(&words, true),
+            What::Captures => Ok(self.face.taps.iter().map(Tap::to_string).collect()),
+            What::EndCapture(name) => self.end_tap(&name),
             What::AddPort(spec) => self.add_one_port(&spec),
             What::DelPort(word) => self.del_one_port(&word),
             What::Become(config) => self.become_config(&config),
@@ -96,6 +110,52 @@ impl Plane {
         }
         self.have_ports(wanted, Vec::new())?;
         Ok(String::new())
+    }
+
+    /// Begins to copy frames: `PORT FILE-OR-PORT [FLOW]`.
+    fn tap(&mut self, words: &str, mirrors: bool) -> Answer {
+        let mut words = words.splitn(3, ' ');
+        let (Some(watched), Some(name)) = (words.next(), words.next()) else {
+            return Err("it wants PORT and FILE, or PORT and TO".into());
+        };
+        let flow = words.next().unwrap_or_default();
+        let port = self.known_port(watched)?;
+        if self.face.taps.len() >= MAX_TAPS {
+            return Err(format!("there are {MAX_TAPS} captures and mirrors already"));
+        }
+        let catalogue = self.switch.datapath().catalogue();
+        // What is wrong with the flow is said before a file is made.
+        let mut tap = Tap::new(port, flow, catalogue, name, To::Port(port))?;
+        tap.to = match mirrors {
+            true if self.known_port(name)? == port => {
+                return Err("a port cannot mirror itself".into());
+            }
+            true => To::Port(self.known_port(name)?),
+            false => To::File(Recorder::create(name, CaptureFile::ETHERNET)?),
+        };
+        self.face.taps.push(tap);
+        Ok(String::new())
+    }
+
+    /// The port of this number or interface.
+    fn known_port(&self, word: &str) -> Result<PortNo, String> {
+        let ports = self.switch.datapath().ports();
+        let mut named = ports
+            .iter()
+            .filter(|(number, port)| number.to_string() == word || port.desc.name.0 == word);
+        let found = named.next().map(|(number, _)| *number);
+        found.ok_or_else(|| format!("there is no port {word} ('ports' lists them)"))
+    }
+
+    fn end_tap(&mut self, name: &str) -> Answer {
+        let before = self.face.taps.len();
+        self.face
+            .taps
+            .retain(|tap| !capture::is_named(&tap.name, name));
+        match self.face.taps.len() < before {
+            true => Ok(String::new()),
+            false => Err(format!("nothing goes to {name} ('captures' lists them)")),
+        }
     }
 
     fn list_ports(&self) -> String {

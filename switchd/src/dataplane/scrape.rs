@@ -90,6 +90,7 @@ impl Plane {
         samples.add("cache_hits", &[], cache.hits);
         samples.add("cache_misses", &[], cache.misses);
         samples.add("cache_evictions", &[], cache.evicted);
+        samples.add("captures", &[], self.face.taps.len());
         self.tally.tell(self.face.sent(), samples);
     }
 

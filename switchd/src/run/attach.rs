@@ -27,7 +27,7 @@ impl Running {
             return Err("another ofprotocol is here already".into());
         }
         let config = from_line(line)?.check()?;
-        let hub = self.hub.with(settings(&config));
+        let hub = self.hub.with(settings(&config, &self.messages));
         let mut listeners = Vec::new();
         for address in &config.listen {
             listeners.push(listen(&hub, address, None).await?.1);

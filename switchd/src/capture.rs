@@ -1,0 +1,231 @@
+//! Copies of what passes: frames of a port into a file or to another port, OpenFlow into a file.
+
+use std::path::Path;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
+use std::{fmt, io, thread};
+
+use bofuss_channel::Watch;
+use bofuss_frame::Frame;
+use bofuss_oflib::{Catalogue, PortNo, field, text};
+use bofuss_packet::{Key, KeyMatch, Layout, parse};
+use bofuss_ports::CaptureFile;
+use tracing::warn;
+
+/// Packets or messages of one capture; it ends then.
+const MAX_PACKETS: u64 = 1_000_000;
+/// Bytes of one capture; it ends then.
+const MAX_BYTES: u64 = 1 << 30;
+/// Packets that wait to be written at most; what comes then is missing, and counted.
+const MAX_WAITING: usize = 512;
+/// Captures and mirrors at a time.
+pub const MAX_TAPS: usize = 16;
+/// Tags before a message: the name of its dissector, and whether it was received.
+const DISSECTOR: [u8; 12] = *b"\0\x0c\0\x08openflow";
+const DIRECTION: [u8; 7] = [0, 35, 0, 4, 0, 0, 0];
+
+/// A capture file, written by a thread of its own.
+pub struct Recorder(SyncSender<(SystemTime, Vec<u8>)>);
+
+impl Recorder {
+    /// Makes a file. Errors: a sentence for the user.
+    pub fn create(path: &str, link_type: u32) -> Result<Self, String> {
+        let failed = |error: io::Error| format!("{path}: {error}");
+        if !Path::new(path).is_absolute() {
+            return Err(format!("{path}: a file is named from / on"));
+        }
+        let file = CaptureFile::create(Path::new(path), link_type).map_err(failed)?;
+        let (to, records) = sync_channel(MAX_WAITING);
+        let thread = thread::Builder::new().name("capture".into());
+        let name = path.to_string();
+        let spawned = thread.spawn(move || {
+            if let Err(error) = write(file, &records) {
+                warn!("capture {name}: {error}");
+            }
+        });
+        spawned.map(|_| Self(to)).map_err(failed)
+    }
+
+    /// Has something written, now or soon; whether there was room.
+    pub fn record(&mut self, bytes: &[u8]) -> bool {
+        let record = (SystemTime::now(), bytes.to_vec());
+        self.0.try_send(record).is_ok()
+    }
+}
+
+/// Writes until nobody records any more, in whole batches.
+fn write(mut file: CaptureFile, records: &Receiver<(SystemTime, Vec<u8>)>) -> io::Result<()> {
+    while let Ok((at, bytes)) = records.recv() {
+        file.write(at, &bytes)?;
+        for (at, bytes) in records.try_iter() {
+            file.write(at, &bytes)?;
+        }
+        file.flush()?;
+    }
+    Ok(())
+}
+
+/// Where copies go.
+pub enum To {
+    /// Into a file.
+    File(Recorder),
+    /// Out of a port.
+    Port(PortNo),
+}
+
+/// Who gets copies of a port's frames, both ways.
+pub struct Tap {
+    /// The port that is watched.
+    port: PortNo,
+    /// Which frames.
+    rule: KeyMatch,
+    /// Where they go.
+    pub to: To,
+    /// The file or port, as it was named.
+    pub name: String,
+    packets: u64,
+    bytes: u64,
+    lost: u64,
+}
+
+impl Tap {
+    /// Of a port's frames that match a flow, which may be empty. Errors: what is wrong with it.
+    pub fn new(
+        port: PortNo,
+        flow: &str,
+        catalogue: &Catalogue,
+        name: &str,
+        to: To,
+    ) -> Result<Self, String> {
+        let rule = text::parse_match(flow, catalogue).map_err(|error| error.to_string())?;
+        Ok(Self {
+            port,
+            rule: KeyMatch::from(&rule),
+            to,
+            name: name.into(),
+            packets: 0,
+            bytes: 0,
+            lost: 0,
+        })
+    }
+
+    /// The VLAN tags of a frame, if it is to be copied.
+    pub fn wants(&self, port: PortNo, frame: &Frame) -> Option<u8> {
+        if port != self.port {
+            return None;
+        }
+        let (mut key, mut layout) = (Key::EMPTY, Layout::EMPTY);
+        key.set(field::IN_PORT, port.0.into());
+        parse(frame.bytes(), &mut key, &mut layout);
+        let fits = key.matches(&self.rule, &mut 0);
+        fits.then_some(layout.vlan_tags)
+    }
+
+    /// Counts a frame that was copied, or could not be.
+    pub fn count(&mut self, bytes: usize, copied: bool) {
+        let (packets, lost) = (u64::from(copied), u64::from(!copied));
+        self.packets += packets;
+        self.bytes += packets * bytes as u64;
+        self.lost += lost;
+    }
+
+    /// Whether it is at its end; a mirror has none.
+    pub fn is_full(&self) -> bool {
+        match self.to {
+            To::File(_) => self.packets >= MAX_PACKETS || self.bytes >= MAX_BYTES,
+            To::Port(_) => false,
+        }
+    }
+}
+
+impl fmt::Display for Tap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (port, name) = (self.port, &self.name);
+        let (packets, bytes, lost) = (self.packets, self.bytes, self.lost);
+        writeln!(
+            f,
+            "{port} {name} packets={packets} bytes={bytes} lost={lost}"
+        )
+    }
+}
+
+/// Whether a file or port is meant by a name: its own, or a file's last part.
+pub fn is_named(one: &str, name: &str) -> bool {
+    one == name || one.rsplit_once('/').is_some_and(|(_, last)| last == name)
+}
+
+/// Captures of what passes on all OpenFlow connections, decrypted.
+#[derive(Clone, Default)]
+pub struct Messages(Arc<Mutex<Vec<Message>>>);
+
+struct Message {
+    name: String,
+    file: Recorder,
+    bytes: u64,
+    lost: u64,
+}
+
+impl Messages {
+    /// What shows it the messages.
+    pub fn watch(&self) -> Watch {
+        let this = self.clone();
+        Watch(Arc::new(move |_, received, bytes| {
+            this.see(received, bytes)
+        }))
+    }
+
+    fn list(&self) -> std::sync::MutexGuard<'_, Vec<Message>> {
+        self.0.lock().expect("nobody panics who has it")
+    }
+
+    fn see(&self, received: bool, mut bytes: &[u8]) {
+        let mut list = self.list();
+        while !list.is_empty() && bytes.len() >= 4 {
+            let length = usize::from(u16::from_be_bytes([bytes[2], bytes[3]]));
+            let (message, rest) = bytes.split_at(length.clamp(4, bytes.len()));
+            let head = [&DISSECTOR[..], &DIRECTION, &[u8::from(received)], &[0; 4]];
+            let record = [&head.concat(), message].concat();
+            for capture in list.iter_mut() {
+                let copied = capture.file.record(&record);
+                capture.bytes += record.len() as u64;
+                capture.lost += u64::from(!copied);
+            }
+            bytes = rest;
+        }
+        list.retain(|capture| capture.bytes < MAX_BYTES);
+    }
+
+    /// Begins to write into a file. Errors: a sentence for the user.
+    pub fn begin(&self, name: &str) -> Result<(), String> {
+        if self.list().len() >= MAX_TAPS {
+            return Err(format!("there are {MAX_TAPS} captures already"));
+        }
+        let file = Recorder::create(name, CaptureFile::UPPER_PDU)?;
+        self.list().push(Message {
+            name: name.into(),
+            file,
+            bytes: 0,
+            lost: 0,
+        });
+        Ok(())
+    }
+
+    /// Ends the capture into a file; whether there was one.
+    pub fn end(&self, name: &str) -> bool {
+        let mut list = self.list();
+        let before = list.len();
+        list.retain(|capture| !is_named(&capture.name, name));
+        list.len() < before
+    }
+}
+
+impl fmt::Display for Messages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = self.list();
+        list.iter().try_for_each(|one| {
+            let (name, bytes, lost) = (&one.name, one.bytes, one.lost);
+            writeln!(f, "openflow {name} bytes={bytes} lost={lost}")
+        })
+    }
+}

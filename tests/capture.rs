@@ -1,0 +1,136 @@
+//! Captures and mirrors: frames of a port both ways, OpenFlow messages, and what is refused.
+#![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+use std::process::Command;
+
+use bofuss_tests::{Lab, have, ip, ok, printed, program, run, until};
+
+/// Has a switch do something; what it says, and whether it did.
+fn ctl(lab: &Lab, words: &[&str]) -> (String, bool) {
+    let mut command = Command::new(program("bofuss"));
+    let output = run(command.args(["ctl", &lab.name]).args(words));
+    (printed(&output), output.status.success())
+}
+
+/// What tshark shows of a file: one field of the packets that a filter lets pass.
+fn tshark(file: &Path, filter: &str, field: &str) -> String {
+    let mut command = Command::new("tshark");
+    command
+        .arg("-r")
+        .arg(file)
+        .args(["-Y", filter, "-T", "fields", "-e", field]);
+    String::from_utf8_lossy(&run(&mut command).stdout).into_owned()
+}
+
+#[test]
+fn a_capture_has_a_ports_frames_both_ways_as_the_flow_says() {
+    if !have(&["ip", "tshark", "ovs-ofctl"]) {
+        return;
+    }
+    let lab = Lab::new(2, &["--log-format", "json"]);
+    let file = |kind| std::env::temp_dir().join(format!("bofuss-{}-{kind}.pcap", lab.name));
+    let (frames, messages) = (file("frames"), file("messages"));
+    let (frames_name, messages_name) =
+        (frames.display().to_string(), messages.display().to_string());
+    let begun = ctl(&lab, &["capture", "1", &frames_name, "icmp"]);
+    assert_eq!(begun, (String::new(), true));
+    assert!(ctl(&lab, &["capture", "openflow", &messages_name]).1);
+    lab.all_ping();
+    lab.dpctl(&["add-flow", "arp,actions=normal"]);
+    let captures = ctl(&lab, &["captures"]).0;
+    assert!(
+        captures.contains(&format!("1 {frames_name} packets=4 bytes=392 lost=0")),
+        "{captures}"
+    );
+    assert!(
+        captures.contains(&format!("openflow {messages_name} bytes=")),
+        "{captures}"
+    );
+    for name in [&frames_name, &messages_name] {
+        assert!(ctl(&lab, &["end-capture", name]).1);
+    }
+    assert_eq!(ctl(&lab, &["captures"]).0, "");
+    until("the file is whole", || {
+        tshark(&frames, "icmp", "icmp.type").lines().count() == 4
+    });
+    assert_eq!(tshark(&frames, "icmp", "icmp.type"), "8\n0\n8\n0\n");
+    assert_eq!(
+        tshark(&frames, "!icmp", "frame.number"),
+        "",
+        "ARP was left out"
+    );
+    let types = tshark(&messages, "openflow_v4", "openflow_v4.type");
+    assert!(types.lines().any(|ty| ty == "14"), "a FLOW_MOD: {types}");
+    for line in lab.log().lines() {
+        let value: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert!(
+            value["level"].is_string() && value["message"].is_string(),
+            "{line}"
+        );
+    }
+    for file in [frames, messages] {
+        std::fs::remove_file(file).unwrap();
+    }
+}
+
+#[test]
+fn a_mirror_sends_copies_out_of_another_port() {
+    if !have(&["ip"]) {
+        return;
+    }
+    let lab = Lab::new(3, &[]);
+    lab.all_ping();
+    let received = || {
+        let shown = lab.host(3, || ip("-s link show eth0"));
+        let numbers = shown.lines().nth(3).unwrap().split_whitespace().nth(1);
+        numbers.unwrap().parse::<u64>().unwrap()
+    };
+    let before = received();
+    assert_eq!(
+        ctl(&lab, &["mirror", "1", &lab.port(3), "icmp"]),
+        (String::new(), true)
+    );
+    assert!(lab.pings(2, 1));
+    until("both ways are mirrored", || received() >= before + 2);
+    assert!(
+        ctl(&lab, &["captures"])
+            .0
+            .contains("packets=2 bytes=196 lost=0")
+    );
+    assert!(ctl(&lab, &["end-capture", &lab.port(3)]).1);
+}
+
+#[test]
+fn what_cannot_be_captured_is_refused_and_makes_no_file() {
+    if !have(&["ip"]) {
+        return;
+    }
+    let lab = Lab::new(1, &[]);
+    let file = std::env::temp_dir().join(format!("bofuss-{}-no.pcap", lab.name));
+    let name = file.display().to_string();
+    for (words, reason) in [
+        (&["capture", "9", &name][..], "there is no port 9"),
+        (&["capture", "1", &name, "tpc"], "tpc"),
+        (&["capture", "1"], "it wants PORT and FILE"),
+        (&["capture", "1", "/nonexistent/x.pcap"], "No such file"),
+        (&["mirror", "1", "1"], "cannot mirror itself"),
+        (&["mirror", "1", "7"], "there is no port 7"),
+        (&["end-capture", "x"], "nothing goes to x"),
+    ] {
+        let (said, fine) = ctl(&lab, words);
+        assert!(!fine && said.contains(reason), "{words:?}: {said}");
+    }
+    assert!(!file.exists());
+    for number in 0..16 {
+        let name = format!("{name}{number}");
+        assert!(ctl(&lab, &["capture", "1", &name]).1);
+        std::fs::remove_file(name).unwrap();
+    }
+    assert!(
+        ctl(&lab, &["capture", "1", &name])
+            .0
+            .contains("16 captures")
+    );
+    let _ = ok(Command::new(program("bofuss")).args(["ctl", &lab.name, "shutdown"]));
+}
