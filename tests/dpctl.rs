@@ -283,6 +283,7 @@ fn open_vswitch_is_asked_and_changed_in_both_styles() {
             "dump-desc",
             "dump-flows",
             "dump-groups",
+            "dump-group-features",
             "dump-meters",
             "dump-ports",
             "show",

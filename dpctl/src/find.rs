@@ -33,8 +33,14 @@ pub(crate) fn address(word: &str) -> Option<Result<ActiveAddress, Failure>> {
                 .map_err(|error| Failure::Usage(format!("{error}"))),
         );
     }
-    let named = running().into_iter().find(|(name, _)| name == word);
-    named.map(|(_, path)| Ok(ActiveAddress(Endpoint::Unix(path))))
+    if word.contains(['/', '=', ':', ',']) {
+        return None;
+    }
+    let mut paths = run_directories()
+        .into_iter()
+        .map(|directory| directory.join(format!("{word}.sock")));
+    let path = paths.find(|path| UnixStream::connect(path).is_ok())?;
+    Some(Ok(ActiveAddress(Endpoint::Unix(path))))
 }
 
 /// The only switch that runs.

@@ -272,6 +272,11 @@ fn group_stats(g: &GroupCounters) -> String {
     text + "\n"
 }
 
+/// ovs-ofctl's order of actions, by their type; behind it those that it does not know.
+const ACTION_ORDER: &[u16] = &[
+    0, 22, 25, 18, 17, 23, 24, 15, 16, 19, 20, 21, 11, 12, 26, 27,
+];
+
 fn group_features(f: &GroupFeatures) -> String {
     let mut text = format!(
         " Group table:\n    Types:  {:#x}\n    Capabilities:  {:#x}\n",
@@ -284,10 +289,13 @@ fn group_features(f: &GroupFeatures) -> String {
         if f.types >> i & 1 == 0 {
             continue;
         }
-        let has = |row: &&bofuss_oflib::action::ActionRow| {
-            row.number < 32 && f.actions[i] >> row.number & 1 == 1
+        let has = |number: &&u16| f.actions[i] >> **number & 1 == 1;
+        let row = |number: &u16| ACTIONS.iter().find(|row| row.number == *number);
+        let called = |number: &u16| match number {
+            18 => "strip_vlan",
+            number => row(number).map_or("?", |row| row.name),
         };
-        let names: Vec<&str> = ACTIONS.iter().filter(has).map(|row| row.name).collect();
+        let names: Vec<&str> = ACTION_ORDER.iter().filter(has).map(called).collect();
         let names = names.join(" ");
         let max = f.max_groups[i];
         text +=
