@@ -16,8 +16,8 @@ use bofuss_packet::Packet;
 
 use crate::Switch;
 
-/// The messages: a request with the frame as its data, a reply with the story as its data, in
-/// UTF-8.
+/// The messages: a request with the frame as its data, a reply whose data are the lines of
+/// the steps, in UTF-8; if the last does not end, there would be more.
 pub static ROWS: [ExtRow; 2] = [
     ExtRow {
         kind: ExtKind::Message,
@@ -40,7 +40,7 @@ pub static ROWS: [ExtRow; 2] = [
     },
 ];
 
-/// Longest story, in bytes; what comes behind is cut.
+/// The most that is told, in bytes; what comes behind is cut.
 const MAX_STORY_BYTES: usize = 60_000;
 
 /// A request to trace `frame` as received on `in_port`.

@@ -30,6 +30,10 @@ impl Datapath {
                 PortNo::TABLE => return self.enter_tables(now, walk, sink),
                 port => {
                     walk.pending = Some(port);
+                    if S::TRACES {
+                        // So that it is told where it is said.
+                        self.flush_pending(now, walk, sink);
+                    }
                     Ok(())
                 }
             },
@@ -76,13 +80,10 @@ impl Datapath {
         walk: &mut Walk,
         value: &ExtValue,
     ) -> Result<(), DropReason> {
-        if S::DRY {
-            return Ok(());
-        }
-        let acted = self
-            .hooks
-            .iter_mut()
-            .find_map(|h| h.on_action(now, value, &mut walk.packet));
+        let acted = self.hooks.iter_mut().find_map(|hook| match S::DRY {
+            true => hook.try_action(now, value, &mut walk.packet),
+            false => hook.on_action(now, value, &mut walk.packet),
+        });
         match acted {
             Some(Verdict::Drop) => Err(DropReason::Hook),
             Some(Verdict::Continue) | None => Ok(()),

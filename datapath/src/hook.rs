@@ -54,9 +54,9 @@ pub trait Hook {
     /// Before a table is looked up; may set the extension's key fields and the metadata.
     fn before_lookup(&mut self, now: Time, table: TableId, packet: &mut Packet) {}
 
-    /// The same in a trace: sets the same fields, and changes nothing that lasts. No other point of
-    /// a packet's way is called in a trace.
-    fn peek(&self, now: Time, table: TableId, packet: &mut Packet) {}
+    /// The same in a trace: sets the same fields, and changes nothing that lasts. Of a packet's
+    /// other points, only [`Hook::try_action`] is called in a trace.
+    fn peek(&mut self, now: Time, table: TableId, packet: &mut Packet) {}
 
     /// After an entry was hit.
     fn after_hit(&mut self, now: Time, table: TableId, packet: &mut Packet) -> Verdict {
@@ -70,6 +70,12 @@ pub trait Hook {
 
     /// On one of the extension's actions or instructions. `None`: it is not this extension's.
     fn on_action(&mut self, now: Time, value: &ExtValue, packet: &mut Packet) -> Option<Verdict> {
+        None
+    }
+
+    /// The same in a trace: does to the packet what the action would, and changes nothing that
+    /// lasts.
+    fn try_action(&mut self, now: Time, value: &ExtValue, packet: &mut Packet) -> Option<Verdict> {
         None
     }
 

@@ -1,5 +1,7 @@
 //! NORMAL: a learning switch with VLANs, ageing, a bounded table and a storm guard.
 
+use alloc::vec::Vec;
+
 use bofuss_oflib::field::{ETH_DST, ETH_SRC, VLAN_VID};
 use bofuss_oflib::message::port::PortConfig;
 use bofuss_oflib::types::QueueId;
@@ -31,6 +33,8 @@ pub(crate) struct Bridge {
     old: HashMap<Station, (PortNo, Time)>,
     /// For each port, floods allowed now and when that was counted.
     floods: HashMap<PortNo, (u64, Time)>,
+    /// Stations that the packet that is traced would have had learned, at its ingress port.
+    pub(crate) tried: Vec<Station>,
 }
 
 impl Bridge {
@@ -60,7 +64,7 @@ impl Bridge {
     }
 
     /// Whether a port may flood one more frame.
-    fn may_flood(&mut self, now: Time, port: PortNo) -> bool {
+    fn may_flood(&mut self, now: Time, port: PortNo, dry: bool) -> bool {
         let (allowed, at) = self.floods.entry(port).or_insert((FLOOD_BURST, now));
         let earned = now.since(*at) / (Time::SEC / FLOODS_PER_SEC);
         if earned > 0 {
@@ -68,7 +72,7 @@ impl Bridge {
             *at = now;
         }
         let may = *allowed > 0;
-        *allowed = allowed.saturating_sub(1);
+        *allowed = allowed.saturating_sub(u64::from(!dry));
         may
     }
 }
@@ -94,11 +98,15 @@ impl Datapath {
         }
         // A controller's packets may name a port that does not exist: nothing is kept for it.
         let is_port = self.ports.contains_key(&ingress);
-        if !S::DRY && !source.is_multicast() && is_port {
-            self.bridge.learn(now, (vlan, source), ingress);
+        if !source.is_multicast() && is_port {
+            match S::DRY {
+                true => self.bridge.tried.push((vlan, source)),
+                false => self.bridge.learn(now, (vlan, source), ingress),
+            }
         }
         let known = match destination.is_multicast() {
             true => None,
+            false if self.bridge.tried.contains(&(vlan, destination)) => Some(ingress),
             false => self.bridge.find(now, &(vlan, destination)),
         };
         if S::TRACES {
@@ -110,7 +118,7 @@ impl Datapath {
         match known {
             Some(port) if port == ingress => self.drop(DropReason::OutputIsIngress, sink),
             Some(port) => self.transmit(now, packet, port, queue, sink),
-            None if S::DRY || !is_port || self.bridge.may_flood(now, ingress) => {
+            None if !is_port || self.bridge.may_flood(now, ingress, S::DRY) => {
                 self.flood(now, packet, PortConfig::NO_FLOOD, queue, sink)
             }
             None => self.drop(DropReason::Storm, sink),

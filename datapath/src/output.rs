@@ -144,7 +144,7 @@ impl Datapath {
             port.stats.tx_bytes += bytes;
         }
         if S::TRACES {
-            sink.step(Step::Transmit(number, frame.len()));
+            sink.step(Step::Transmit(number, queue, frame.bytes()));
         }
         sink.transmit(number, queue, frame);
     }

@@ -512,7 +512,7 @@ pub(crate) mod tests {
             out.steps.clear();
             let frame = numbered(&datapath, 1);
             send(&mut datapath, &mut out, asked, frame);
-            let step = alloc::format!("    => queue {has} of port 1");
+            let step = alloc::format!("queue\t1\t{has}");
             assert!(out.steps.contains(&step), "{:?}", out.steps);
         }
     }

@@ -3,7 +3,6 @@
 //! Spec: OpenFlow 1.3.5 section 5.1.
 
 use alloc::rc::Rc;
-use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use bofuss_oflib::field::IN_PHY_PORT;
@@ -11,17 +10,17 @@ use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::PacketInReason;
 use bofuss_oflib::message::config::ConfigFlags;
 use bofuss_oflib::types::{QueueId, TableId};
-use bofuss_oflib::{Action, Catalogue, FieldMatch, Instruction, Match, PortNo};
+use bofuss_oflib::{Action, Catalogue, Instruction, Match, PortNo};
 use bofuss_packet::{Packet, offload};
 
 use crate::action_set::ActionSet;
 use crate::bucket::MAX_BUCKETS_PER_PACKET;
 use crate::fast::slab::NONE;
 use crate::meter::meter;
-use crate::{Datapath, DropReason, Entry, EntryKey, Lost, Sink, Step, Time, Verdict};
+use crate::{Datapath, DropReason, Entry, EntryKey, Lost, Port, Sink, Step, Time, Verdict};
 
 /// Entries that a trace names for having lost a lookup.
-const LOST_SHOWN: usize = 3;
+const LOST_SHOWN: usize = 4;
 /// Entries of a table among which they are looked for.
 const LOST_SEARCHED: usize = 10_000;
 /// The cookie of a packet-in that no single entry caused.
@@ -81,8 +80,7 @@ impl Datapath {
     pub(crate) fn run<S: Sink>(&mut self, now: Time, walk: &mut Walk, sink: &mut S) {
         let packet = &mut walk.packet;
         if S::TRACES {
-            let key = describe(packet, &self.catalogue);
-            sink.step(Step::Received(packet.in_port(), key, packet.frame.len()));
+            sink.step(received(packet, &self.catalogue));
         }
         if packet.is_fragment() && self.fragments != ConfigFlags(0) {
             return self.treat_fragment(now, packet, sink);
@@ -97,7 +95,17 @@ impl Datapath {
     /// Sends a packet through the tables for the steps of its trace: with a sink that is
     /// [`Sink::DRY`], nothing is counted, learned or changed.
     pub fn trace<S: Sink>(&mut self, now: Time, packet: Packet, sink: &mut S) {
-        self.run(now, &mut packet.into(), sink);
+        let ingress = self.ports.get(&packet.in_port());
+        match ingress.map_or(Some(DropReason::NoSuchPort), Port::ingress_block) {
+            None => {
+                self.run(now, &mut packet.into(), sink);
+                self.bridge.tried.clear();
+            }
+            Some(reason) => {
+                sink.step(received(&packet, &self.catalogue));
+                self.drop(reason, sink);
+            }
+        }
     }
 
     /// Applies a packet-out's actions to its packet.
@@ -311,17 +319,29 @@ impl Datapath {
     fn trace_lookup<S: Sink>(&mut self, walk: &Walk, sink: &mut S) {
         let (key, table) = (walk.packet.key(), &self.tables[usize::from(walk.table.0)]);
         let tell = |entry: &Entry| entry.rule.to_match(&self.catalogue);
-        let won = table.lookup(key, &mut 0).and_then(|won| table.get(won));
-        let before = |e: &&Entry| won.is_none_or(|won| e.key < won.key);
+        let won = walk.hit.and_then(|hit| table.get(hit));
+        // One that comes behind is told of if it matches, too.
+        let rank = |entry: &Entry| {
+            let behind = won.is_some_and(|won| entry.key > won.key);
+            (behind, key.distance(&entry.rule), entry.key)
+        };
         let entries = table.entries(EntryKey::FIRST).map(|(_, entry)| entry);
-        let mut better: Vec<&Entry> = entries.take(LOST_SEARCHED).filter(before).collect();
-        better.sort_unstable_by_key(|entry| entry.key);
-        let lost = better.into_iter().take(LOST_SHOWN).map(|entry| {
+        let others = entries
+            .take(LOST_SEARCHED)
+            .filter(|one| walk.hit != Some(one.key));
+        let ranked = others.map(|entry| (rank(entry), entry));
+        let mut near: Vec<_> = ranked
+            .filter(|((behind, far, _), _)| !behind || *far == 0)
+            .collect();
+        near.sort_unstable_by_key(|(rank, _)| *rank);
+        let lost = near.into_iter().take(LOST_SHOWN).map(|(_, entry)| {
             let fields = tell(entry);
-            let differs = fields.fields().iter().find(|one| !key.has(one, &mut ()));
+            let differs = fields.fields().iter().filter(|one| !key.has(one, &mut ()));
             Lost {
                 priority: entry.key.priority.0,
-                because: differs.map_or_else(String::new, ToString::to_string),
+                differs: differs
+                    .map(|one| (*one, key.get(one.field, &mut ())))
+                    .collect(),
                 fields,
             }
         });
@@ -329,7 +349,8 @@ impl Datapath {
         let fields = won.map(tell);
         let won = won.zip(fields.as_ref());
         let won = won.map(|(e, fields)| (e.key.priority.0, fields, e.cookie));
-        sink.step(Step::Lookup(walk.table, won, lost));
+        let key = describe(&walk.packet, &self.catalogue);
+        sink.step(Step::Lookup(walk.table, key, won, lost));
     }
 
     /// Drops a fragment, or keeps it until the whole packet that it is of can be sent through the
@@ -352,12 +373,18 @@ impl Datapath {
     }
 }
 
-/// A packet's key as a match that only such packets have; zero metadata and the like left out.
+fn received<'a>(packet: &'a Packet, catalogue: &Catalogue) -> Step<'a> {
+    let key = describe(packet, catalogue);
+    Step::Received(packet.in_port(), key, packet.frame.bytes())
+}
+
+/// A packet's key as a match that only such packets have; zero metadata and the like left out,
+/// but not extensions' fields.
 fn describe(packet: &Packet, catalogue: &Catalogue) -> Match {
-    let present = catalogue.fields().iter().filter_map(|field| {
-        let value = packet.key().get(field, &mut ())?;
-        let shown = !field.at.is_empty() || (value != 0 && field.id != IN_PHY_PORT.id);
-        shown.then(|| FieldMatch::exact(field, value))
+    let all = packet.key().to_match(catalogue);
+    let shown = all.fields().iter().filter(|one| {
+        let from_packet = !one.field.at.is_empty() || one.field.volatile;
+        (from_packet || one.number() != 0) && one.field.id != IN_PHY_PORT.id
     });
-    Match::new(&present.collect::<Vec<_>>()).unwrap_or_default()
+    Match::new(&shown.copied().collect::<Vec<_>>()).unwrap_or_default()
 }

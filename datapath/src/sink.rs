@@ -1,7 +1,7 @@
 //! What a datapath does to the world: the sink's verbs, the steps of a trace, the reasons of a
 //! drop.
 
-use alloc::{string::String, vec::Vec};
+use alloc::vec::Vec;
 
 use bofuss_frame::Frame;
 use bofuss_oflib::message::group_mod::GroupType;
@@ -9,7 +9,7 @@ use bofuss_oflib::message::meter_mod::Band;
 use bofuss_oflib::message::port::PortFeatures;
 use bofuss_oflib::message::{FlowRemoved, PacketInReason, PortDesc, PortStatusReason};
 use bofuss_oflib::types::{GroupId, MaxLen, MeterId, QueueId, TableId};
-use bofuss_oflib::{Action, Instruction, Match, PortNo};
+use bofuss_oflib::{Action, FieldMatch, Instruction, Match, PortNo};
 use bofuss_packet::Packet;
 
 /// A packet for the controllers.
@@ -32,8 +32,8 @@ pub struct PacketInEvent<'a> {
 pub trait Sink {
     /// Whether [`Sink::step`] wants the steps of a trace.
     const TRACES: bool = false;
-    /// Whether packets only try their way: nothing is counted or learned, and extensions' actions
-    /// are not carried out.
+    /// Whether packets only try their way: nothing is counted or learned, and extensions change
+    /// nothing that lasts.
     const DRY: bool = false;
     /// Sends a frame out of a port.
     fn transmit(&mut self, port: PortNo, queue: QueueId, frame: Frame);
@@ -78,22 +78,23 @@ pub struct Lost {
     pub priority: u16,
     /// Its match.
     pub fields: Match,
-    /// The first field that differs, as `name=value`.
-    pub because: String,
+    /// Its fields that differ from the packet's, and the packet's, if it has them; none if the
+    /// entry matches, too, and only comes behind the one that won.
+    pub differs: Vec<(FieldMatch, Option<u128>)>,
 }
 
-/// One step of a packet on its way, for people. [`core::fmt::Display`] tells it as a sentence.
+/// One step of a packet on its way. [`core::fmt::Display`] writes it as lines for programs.
 #[derive(Clone, Debug)]
 pub enum Step<'a> {
     /// A packet entered: its port, its key, its frame's bytes.
-    Received(PortNo, Match, usize),
+    Received(PortNo, Match, &'a [u8]),
     /// The packet is a fragment, and goes on when its packet is whole.
     Fragment,
     /// A hook acted; its name, and what it is for caches.
     Hook(&'a str, crate::HookEffect),
-    /// A table was looked up: its number, the entry that won, and those of higher priority that did
-    /// not.
-    Lookup(TableId, Option<(u16, &'a Match, u64)>, Vec<Lost>),
+    /// A table was looked up: its number, the key as it was then, the entry that won with priority,
+    /// match and cookie, and the nearest that did not.
+    Lookup(TableId, Match, Option<(u16, &'a Match, u64)>, Vec<Lost>),
     /// An instruction is executed.
     Instruction(&'a Instruction),
     /// An action is applied.
@@ -108,8 +109,8 @@ pub enum Step<'a> {
     Normal(&'a str),
     /// A frame goes to a queue of a port.
     Queue(PortNo, QueueId),
-    /// A frame of so many bytes leaves by a port.
-    Transmit(PortNo, usize),
+    /// A frame leaves by a port, by a queue of it.
+    Transmit(PortNo, QueueId, &'a [u8]),
     /// The packet goes to the controllers.
     PacketIn(PacketInReason),
     /// The packet, or this copy of it, ends here.

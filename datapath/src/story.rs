@@ -1,10 +1,14 @@
-//! The steps of a trace as sentences.
+//! The steps of a trace as lines for programs: a word, then values, with tabs between them.
 
 use core::fmt;
 
+use bofuss_oflib::FieldMatch;
 use bofuss_oflib::wire::Wire;
 
 use crate::{Lost, Step};
+
+/// Bytes of a frame that are told.
+const SHOWN_BYTES: usize = 128;
 
 /// A value's text form, for `write!`.
 struct Text<'a, T>(&'a T);
@@ -15,49 +19,58 @@ impl<T: Wire> fmt::Display for Text<'_, T> {
     }
 }
 
-impl fmt::Display for Lost {
+/// A frame's length, and its first bytes in hexadecimal.
+struct Hex<'a>(&'a [u8]);
+
+impl fmt::Display for Hex<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "priority {} ({}) lost: {} differs",
-            self.priority, self.fields, self.because
-        )
+        write!(f, "{}\t", self.0.len())?;
+        let mut shown = self.0.iter().take(SHOWN_BYTES);
+        shown.try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Display for Lost {
+    /// `lost`, and a line for each field: what the entry wants, what the packet has, and as numbers
+    /// what is wanted, the mask, what is there.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\nlost\t{}\t{}", self.priority, self.fields)?;
+        for (want, is) in &self.differs {
+            write!(f, "\ndiffers\t{want}\t")?;
+            if let Some(is) = is {
+                write!(f, "{}", FieldMatch::exact(want.field, *is))?;
+            }
+            write!(f, "\t{:#x}\t{:#x}\t", want.number(), want.mask_number())?;
+            is.iter().try_for_each(|is| write!(f, "{is:#x}"))?;
+        }
+        Ok(())
     }
 }
 
 impl fmt::Display for Step<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Received(port, key, bytes) => write!(f, "port {port}: {bytes} bytes, {key}"),
-            Self::Fragment => f.write_str("    => waits for the other fragments"),
-            Self::Hook(name, effect) => write!(f, "  extension {name} ({effect:?})"),
-            Self::Lookup(table, won, lost) => {
-                write!(f, "table {table}: ")?;
-                match won {
-                    None => f.write_str("no entry matches")?,
-                    Some((priority, fields, cookie)) => {
-                        write!(f, "priority {priority}")?;
-                        let fields = alloc::string::ToString::to_string(fields);
-                        let any = fields.is_empty();
-                        write!(f, ", {}", if any { "any packet" } else { &fields })?;
-                        write!(f, ", cookie {cookie:#x}")?;
-                    }
+            Self::Received(port, key, frame) => write!(f, "in\t{port}\t{key}\t{}", Hex(frame)),
+            Self::Fragment => f.write_str("fragment"),
+            Self::Hook(name, effect) => write!(f, "hook\t{name}\t{effect:?}"),
+            Self::Lookup(table, key, won, lost) => {
+                write!(f, "table\t{table}\t{key}")?;
+                if let Some((priority, fields, cookie)) = won {
+                    write!(f, "\nwon\t{priority}\t{cookie:#x}\t{fields}")?;
                 }
-                lost.iter().try_for_each(|one| write!(f, "\n  {one}"))
+                lost.iter().try_for_each(|one| write!(f, "{one}"))
             }
-            Self::Instruction(instruction) => write!(f, "  do {}", Text(*instruction)),
-            Self::Action(action) => write!(f, "    {action}"),
-            Self::ActionSet => f.write_str("action set"),
-            Self::Bucket(group, ty, place) => {
-                write!(f, "    group {group} ({ty}): bucket {place}")
-            }
-            Self::Meter(id, None) => write!(f, "    meter {id}: no rate is exceeded"),
-            Self::Meter(id, Some(band)) => write!(f, "    meter {id}: above {band}"),
-            Self::Normal(what) => write!(f, "    NORMAL {what}"),
-            Self::Queue(port, queue) => write!(f, "    => queue {queue} of port {port}"),
-            Self::Transmit(port, bytes) => write!(f, "    => {bytes} bytes leave by port {port}"),
-            Self::PacketIn(reason) => write!(f, "    => to the controllers, reason {reason}"),
-            Self::Drop(reason) => write!(f, "    => dropped: {}", reason.meaning()),
+            Self::Instruction(instruction) => write!(f, "do\t{}", Text(*instruction)),
+            Self::Action(action) => write!(f, "action\t{action}"),
+            Self::ActionSet => f.write_str("set"),
+            Self::Bucket(group, ty, place) => write!(f, "bucket\t{group}\t{ty}\t{place}"),
+            Self::Meter(id, None) => write!(f, "meter\t{id}\t"),
+            Self::Meter(id, Some(band)) => write!(f, "meter\t{id}\t{band}"),
+            Self::Normal(what) => write!(f, "normal\t{what}"),
+            Self::Queue(port, queue) => write!(f, "queue\t{port}\t{queue}"),
+            Self::Transmit(port, queue, frame) => write!(f, "out\t{port}\t{queue}\t{}", Hex(frame)),
+            Self::PacketIn(reason) => write!(f, "controllers\t{reason}"),
+            Self::Drop(reason) => write!(f, "drop\t{}", reason.name()),
         }
     }
 }

@@ -98,9 +98,7 @@ pub(crate) fn message(message: &Message) -> Value {
         Message::QueueGetConfigReply(c) => json!({
             "port": c.port.to_string(), "queues": all(&c.queues, queue),
         }),
-        Message::Experimenter(value) => json!({
-            "name": value.row.name, "text": String::from_utf8_lossy(&value.data.0),
-        }),
+        Message::Experimenter(value) => crate::trace::json(value),
         Message::MultipartReply(reply) => return multipart(&reply.body),
         other => json!({"text": other.to_string()}),
     };

@@ -11,6 +11,7 @@ mod ofctl;
 mod own;
 mod status;
 mod talk;
+mod trace;
 mod verbs;
 mod watch;
 mod words;
@@ -51,6 +52,9 @@ struct Cli {
     /// Print JSON; docs/dpctl.md lists its keys.
     #[arg(long)]
     json: bool,
+    /// Have trace draw the packet's way on a page of HTML, for a lecture.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     /// The transaction id of the first message.
     #[arg(short, long, value_name = "NUMBER", value_parser = xid)]
     xid: Option<u32>,
@@ -159,6 +163,7 @@ async fn run(cli: &Cli) -> Result<(), Failure> {
     let (address, verb, arguments) = verbs::split(&cli.words)?;
     let command = Command {
         strict: cli.strict,
+        html: cli.html.clone(),
         catalogue: Arc::new(bofuss_ext::catalogue()),
     };
     let requests = verb.requests(&command, &arguments)?;

@@ -1,9 +1,7 @@
 //! The verbs that neither of the other tools has: what each sends.
 
-use bofuss_ext::trace as tracing;
 use bofuss_oflib::Message;
 use bofuss_oflib::message::{ControllerRole, Role};
-use bofuss_oflib::text::{parse_bytes, parse_port};
 
 use crate::find;
 use crate::verbs::{Command, Made, Requests, ask, misused};
@@ -33,14 +31,6 @@ pub(crate) fn status(_: &Command, arguments: &[&str]) -> Made {
         [key] => Ok(Requests::Status((*key).into())),
         _ => misused(),
     }
-}
-
-pub(crate) fn trace(_: &Command, arguments: &[&str]) -> Made {
-    let [port, packet] = arguments else {
-        return misused();
-    };
-    let request = tracing::request(parse_port(port)?, &parse_bytes(packet)?);
-    ask([Message::Experimenter(request)])
 }
 
 pub(crate) fn watch(_: &Command, arguments: &[&str]) -> Made {

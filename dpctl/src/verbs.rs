@@ -1,5 +1,6 @@
 //! The verbs, one row each; and how a command line is taken apart.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use bofuss_channel::ActiveAddress;
@@ -7,7 +8,7 @@ use bofuss_oflib::{Catalogue, Message};
 
 use crate::generate::SECTIONS;
 use crate::words::nearest;
-use crate::{Failure, bofuss, find, ofctl, own};
+use crate::{Failure, bofuss, find, ofctl, own, trace};
 
 /// Whose text a verb prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,7 +123,8 @@ verbs! {
     "role" "[equal|master|slave [GENERATION]]" Own own::role:
         "tell this connection's role, or ask for one";
     "status" "[KEY]" Own own::status: "whether switch and controllers are connected";
-    "trace" "IN_PORT HEX" Own own::trace: "tell how the switch would treat a packet";
+    "trace" "PACKET" Own trace::make:
+        "tell how the switch would treat a packet: HEX, IN_PORT HEX or in_port=1,tcp,tcp_dst=80";
     "watch" "[SECONDS [COUNT]]" Own own::watch: "ports and tables, again and again, with rates";
     "switches" "" Own own::switches: "the switches that run here";
 }
@@ -193,6 +195,8 @@ pub(crate) fn misused() -> Made {
 pub(crate) struct Command {
     /// Whether `--strict` was given.
     pub(crate) strict: bool,
+    /// Where `trace` shall put a page.
+    pub(crate) html: Option<PathBuf>,
     /// Fields and extensions.
     pub(crate) catalogue: Arc<Catalogue>,
 }

@@ -11,8 +11,7 @@ use bofuss_oflib::Catalogue;
 
 pub mod queues;
 pub mod status;
-
-pub use bofuss_agent::trace;
+pub mod trace;
 
 /// Defines the modules, and the lists of what they bring.
 macro_rules! extensions {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use bofuss_agent::{ConnId, Face, FailMode, Identity, Request, Switch};
 use bofuss_datapath::{Algorithm, Config, Datapath, Engine, Time};
 use bofuss_ext::queues;
+use bofuss_ext::trace::{self, Event, Trace};
 use bofuss_frame::{Capabilities, Frame, Pool};
 use bofuss_oflib::ext::ExtKind;
 use bofuss_oflib::field::IP_DSCP;
@@ -220,6 +221,16 @@ impl Face for Recorder {
     }
 }
 
+/// Of the frames that are sent, so many at first and then every so manyth are traced.
+const TRACED_AT_FIRST: usize = 50;
+const TRACED_EVERY: usize = 11;
+
+/// A line about a frame, as long as a trace has it.
+fn cut(line: &str) -> String {
+    let (head, hex) = line.rsplit_once(' ').unwrap();
+    format!("{head} {}", &hex[..hex.len().min(2 * 128)])
+}
+
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -304,6 +315,8 @@ struct Stage {
     conn: ConnId,
     catalogue: Arc<Catalogue>,
     pool: Pool,
+    /// Frames that were sent to it.
+    sent: usize,
     /// What the tables could do at first.
     features: Vec<TableFeatures>,
 }
@@ -331,6 +344,7 @@ impl Stage {
             conn,
             catalogue,
             pool,
+            sent: 0,
         };
         (1..=ports).for_each(|port| this.port(PortNo(port), PortState(0), 0));
         this.face.0.clear();
@@ -380,6 +394,24 @@ impl Stage {
         while self.switch.has_work(&self.face) {
             self.switch.work(self.now, &mut self.face);
         }
+    }
+
+    /// The frames that leave, as a trace tells it; `None` if they wait for others, or in a queue.
+    fn told(&mut self, port: PortNo, frame: &[u8]) -> Option<(Vec<String>, String)> {
+        self.sent += 1;
+        if self.sent > TRACED_AT_FIRST && !self.sent.is_multiple_of(TRACED_EVERY) {
+            return None;
+        }
+        let told = self.switch.trace(self.now, &trace::request(port, frame));
+        let told = String::from_utf8(told.ok()?.data.0).unwrap();
+        let told = Trace::read(&told).unwrap_or_else(|error| panic!("{error}: {told}"));
+        let mut events = told.stages.iter().flat_map(|stage| &stage.events);
+        let waits = |event: &Event| matches!(event, Event::Fragment | Event::Queue { .. });
+        let outs = told.result.iter().filter_map(|event| match event {
+            Event::Out(frame) => Some(format!("out {} {}", frame.port, frame.hex)),
+            _ => None,
+        });
+        (!told.cut && !events.any(waits)).then(|| (outs.collect(), told.to_string()))
     }
 
     fn play(&mut self, line: &str) {
@@ -433,8 +465,16 @@ impl Stage {
             "send" => {
                 let frame = self.pool.frame(&frame(&words[2..])).unwrap();
                 let port = parse_port(words[1]).unwrap();
+                let told = self.told(port, frame.bytes());
+                let before = self.face.0.len();
                 self.switch
                     .receive(self.now, port, &mut vec![frame], &mut self.face);
+                let outs = self.face.0[before..].iter();
+                let outs = outs.filter(|line| line.starts_with("out "));
+                let outs: Vec<_> = outs.map(|line| cut(line)).collect();
+                if let Some((told, story)) = told {
+                    assert_eq!(told, outs, "{story}\nand not {line}");
+                }
             }
             "packet-out" => {
                 let actions = parse_actions(words[2], &Match::ANY, &self.catalogue).unwrap();

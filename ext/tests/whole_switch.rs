@@ -162,6 +162,12 @@ fn allocates_nothing(name: &str, engine: Engine) {
     }
 }
 
+/// The story that a reply tells.
+fn told(reply: ExtValue) -> String {
+    let lines = String::from_utf8(reply.data.0).unwrap();
+    trace::Trace::read(&lines).unwrap().to_string()
+}
+
 #[test]
 fn a_trace_tells_the_way_and_changes_nothing() {
     Engine::ALL
@@ -183,7 +189,7 @@ fn trace_test(engine: Engine) {
     let Some(Message::Experimenter(story)) = bench.face.messages.pop() else {
         panic!()
     };
-    let story = String::from_utf8(story.data.0).unwrap();
+    let story = told(story);
     assert!(
         story.contains("table 0") && story.contains("leave by port 4"),
         "{story}"
@@ -243,7 +249,7 @@ fn flow_test(engine: Engine) {
     let Some(Message::Experimenter(story)) = bench.face.messages.pop() else {
         panic!()
     };
-    let story = String::from_utf8(story.data.0).unwrap();
+    let story = told(story);
     assert!(
         story.contains("leave by port 3"),
         "a trace sees it: {story}"

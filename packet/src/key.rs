@@ -85,6 +85,16 @@ impl Key {
                 .all(|(index, value, mask)| self.word(index) & mask == value)
     }
 
+    /// How far this key is from one that `rule` is for: the bits that differ, and the fields that
+    /// are not there.
+    pub fn distance(&self, rule: &KeyMatch) -> u32 {
+        let differs = |(index, value, mask): (usize, u64, u64)| {
+            ((self.word(index) ^ value) & mask).count_ones()
+        };
+        let absent = (rule.fields() & !self.word(0)).count_ones();
+        absent + rule.words().map(differs).sum::<u32>()
+    }
+
     /// Whether the key has this value of one field, where its mask has ones.
     pub fn has(&self, one: &FieldMatch, log: &mut impl ReadLog) -> bool {
         let value = self.get(one.field, log);

@@ -61,8 +61,13 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
     ("memory", "", "memory in use"),
     (
         "trace",
-        "IN_PORT HEX",
-        "what the switch would do with a packet, and why",
+        "[--json] PACKET",
+        "tell the way of a packet: HEX, IN_PORT HEX, or in_port=1,tcp,tcp_dst=80",
+    ),
+    (
+        "trace-next",
+        "[--json] FLOW",
+        "the same of the next packet that matches: in_port=1,tcp",
     ),
     (
         "log",

@@ -6,6 +6,7 @@ mod links;
 mod scrape;
 mod status;
 mod tally;
+mod trace;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::{AsFd, OwnedFd};
@@ -28,6 +29,8 @@ use tracing::{debug, info, warn};
 use crate::config::{Config, PortSpec, QueueConfig};
 use crate::face::{PlaneFace, conn_id};
 use crate::port::OpenPort;
+
+use trace::Waiter;
 
 pub use command::{Answer, Command, What};
 pub use scrape::Scrape;
@@ -68,6 +71,8 @@ pub struct Plane {
     wake: Arc<OwnedFd>,
     monitor: LinkMonitor,
     inputs: mpsc::Receiver<Input>,
+    /// Who waits for a packet's way.
+    waiters: Vec<Waiter>,
     /// The ports that there should be.
     specs: Vec<PortSpec>,
     /// The queues that there should be.
@@ -138,6 +143,7 @@ impl Plane {
             wake: parts.wake,
             monitor: parts.monitor,
             inputs: parts.inputs,
+            waiters: Vec::new(),
             options: parts.config.port_options(),
             specs: parts.config.ports,
             queues: parts.config.queues,
@@ -233,6 +239,7 @@ impl Plane {
             Ok(0) => {}
             Ok(count) => {
                 let now = self.now();
+                self.trace_waited(number, frames);
                 self.switch.receive(now, number, frames, &mut self.face);
                 self.face.flush_ports();
                 let took = self.now().since(now);

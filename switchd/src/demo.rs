@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{fs, io, thread};
 
-use bofuss_agent::trace;
 use bofuss_channel::{ActiveAddress, Client, Endpoint};
+use bofuss_ext::trace::{self, Trace};
 use bofuss_oflib::message::multipart::{FlowStatsRequest, PortRequest, ReplyBody, RequestBody};
 use bofuss_oflib::wire::Wire;
 use bofuss_oflib::{Mac, Message, PortNo, Version};
@@ -281,9 +281,9 @@ fn play(lab: &Lab, socket: &Path, controller: Option<&str>) -> Result<()> {
     title("One packet explained: h1 sends TCP to port 80 of h2");
     let segment = craft::ipv4(address(1), address(2), 64, craft::tcp(40000, 80, 2, b""));
     let frame = craft::ethernet(mac(2), mac(1), segment);
-    let story = ask(Message::Experimenter(trace::request(PortNo(1), &frame)))?;
-    if let Message::Experimenter(story) = story {
-        let story = String::from_utf8_lossy(&story.data.0).into_owned();
+    let told = ask(Message::Experimenter(trace::request(PortNo(1), &frame)))?;
+    if let Message::Experimenter(told) = told {
+        let story = Trace::read(&String::from_utf8_lossy(&told.data.0))?.to_string();
         story.lines().for_each(|line| println!("  {line}"));
     }
     Ok(())

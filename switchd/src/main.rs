@@ -61,7 +61,7 @@ enum Command {
         /// The switch's name.
         name: String,
         /// The command and its argument.
-        #[arg(required = true)]
+        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<String>,
     },
     /// Have a running switch read its configuration file again, as SIGHUP does.

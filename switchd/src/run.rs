@@ -18,6 +18,7 @@ use bofuss_ports::LinkMonitor;
 use rustix::event::{EventfdFlags, eventfd};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
 use tracing::{info, warn};
 
 use crate::capture::Messages;
@@ -37,6 +38,9 @@ const SOCKET_MODE: u32 = 0o666;
 
 /// How long the switch stays after the command to end, for its answer.
 const LAST_ANSWER: Duration = Duration::from_millis(50);
+
+/// How long a packet may be waited for: less than who asks waits for the answer.
+const NEXT_PATIENCE: Duration = Duration::from_secs(25);
 
 /// What runs before the ports are opened in the data-plane thread, say to enter a network
 /// namespace.
@@ -137,6 +141,10 @@ impl Running {
                 () = &mut stop => return Ok(()),
                 _ = hung_up => drop(self.reload().await),
                 Some(request) = self.commands.recv() => {
+                    if request.name == "trace-next" {
+                        tokio::spawn(trace_next(self.queue.clone(), request));
+                        continue;
+                    }
                     let is_last = request.name == "shutdown";
                     let answer = self.obey(request.name, request.argument).await;
                     let _ = request.reply.send(answer);
@@ -323,6 +331,13 @@ async fn listen(
     let listener = hub.listen(address, mode).await;
     let listener = listener.map_err(|error| format!("--listen {error}"))?;
     Ok((address.clone(), listener))
+}
+
+/// Answers with the way of the next packet that matches; other commands need not wait for it.
+async fn trace_next(queue: Queue, request: control::Request) {
+    let told = timeout(NEXT_PATIENCE, queue.ask(What::TraceNext(request.argument))).await;
+    let none = || Err(format!("no such packet came within {NEXT_PATIENCE:?}"));
+    let _ = request.reply.send(told.unwrap_or_else(|_| none()));
 }
 
 /// A way into the queue for what connections tell.

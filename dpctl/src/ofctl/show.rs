@@ -40,7 +40,7 @@ pub(crate) fn text(head: &str, reply: &Message) -> String {
             let (way, length) = (fragments(config.flags), config.miss_send_len.0);
             format!("OFPT_GET_CONFIG_REPLY {head}: frags={way} miss_send_len={length}\n")
         }
-        Message::Experimenter(value) => String::from_utf8_lossy(&value.data.0).into_owned(),
+        Message::Experimenter(value) => crate::trace::text(value),
         Message::RoleReply(role) => {
             format!("role={} generation_id={}\n", role.role, role.generation_id)
         }

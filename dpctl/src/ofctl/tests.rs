@@ -11,8 +11,14 @@ use crate::verbs::VERBS;
 fn made(strict: bool, verb: &str, arguments: &[&str]) -> Made {
     let catalogue = Arc::new(bofuss_ext::catalogue());
     let row = VERBS.iter().find(|row| row.name == verb);
-    row.expect("it is one")
-        .requests(&Command { strict, catalogue }, arguments)
+    row.expect("it is one").requests(
+        &Command {
+            strict,
+            html: None,
+            catalogue,
+        },
+        arguments,
+    )
 }
 
 fn changes(strict: bool, verb: &str, arguments: &[&str]) -> Vec<Message> {
@@ -60,7 +66,7 @@ fn wrong_arguments_are_named() {
         ("add-flows", &["/nonexistent"][..]),
         ("role", &["king"][..]),
         ("watch", &["often"][..]),
-        ("trace", &["1"][..]),
+        ("trace", &["tcp,tcp_dts=1"][..]),
     ] {
         let refused = made(false, verb, arguments);
         assert!(matches!(refused, Err(Failure::Usage(_))), "{verb}");

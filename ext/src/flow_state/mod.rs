@@ -93,6 +93,7 @@ pub fn hook(catalogue: &Catalogue) -> Box<dyn Hook> {
     Box::new(FlowState {
         field: field.expect("the catalogue has this extension"),
         states: HashMap::new(),
+        tried: Vec::new(),
         refused: 0,
     })
 }
@@ -101,6 +102,8 @@ pub fn hook(catalogue: &Catalogue) -> Box<dyn Hook> {
 struct FlowState {
     field: &'static Field,
     states: HashMap<Flow, State>,
+    /// What the trace under way has set.
+    tried: Vec<(Flow, u32)>,
     refused: u32,
 }
 
@@ -136,10 +139,27 @@ impl Hook for FlowState {
         packet.key_mut().set(self.field, value.unwrap_or(0).into());
     }
 
-    fn peek(&self, now: Time, _: TableId, packet: &mut Packet) {
-        let live = self.states.get(&flow(packet)).filter(|s| s.lives(now));
-        let value = live.map_or(0, |state| state.value);
+    fn peek(&mut self, now: Time, _: TableId, packet: &mut Packet) {
+        if packet.key().get(self.field, &mut ()).is_none() {
+            // It is a trace's first table.
+            self.tried.clear();
+        }
+        let flow = flow(packet);
+        let tried = self.tried.iter().rfind(|(of, _)| *of == flow);
+        let live = self.states.get(&flow).filter(|s| s.lives(now));
+        let value = tried.map(|(_, value)| *value);
+        let value = value.or(live.map(|state| state.value)).unwrap_or(0);
         packet.key_mut().set(self.field, value.into());
+    }
+
+    fn try_action(&mut self, _: Time, value: &ExtValue, packet: &mut Packet) -> Option<Verdict> {
+        if !core::ptr::eq(value.row, &VALUES[0]) {
+            return None;
+        }
+        let state = value.args[0] as u32;
+        self.tried.push((flow(packet), state));
+        packet.key_mut().set(self.field, state.into());
+        Some(Verdict::Continue)
     }
 
     fn on_action(&mut self, now: Time, value: &ExtValue, packet: &mut Packet) -> Option<Verdict> {

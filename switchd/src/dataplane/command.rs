@@ -5,9 +5,9 @@ use std::fmt::Write;
 use bofuss_agent::FailMode;
 use bofuss_channel::ActiveAddress;
 use bofuss_datapath::Egress;
-use bofuss_ext::{queues, trace};
+use bofuss_ext::queues;
+use bofuss_oflib::PortNo;
 use bofuss_oflib::message::port::PortState;
-use bofuss_oflib::{PortNo, text};
 use bofuss_ports::CaptureFile;
 use tokio::sync::oneshot;
 
@@ -39,7 +39,7 @@ pub enum What {
     Queues,
     /// Tell the memory in use.
     Memory,
-    /// Tell a packet's way: `IN_PORT HEX`.
+    /// Tell a packet's way, perhaps as JSON: `[--json] PACKET`.
     Trace(String),
     /// Copy frames into a file: `PORT FILE [FLOW]`.
     Capture(String),
@@ -49,6 +49,8 @@ pub enum What {
     Captures,
     /// End the capture or mirror with this file or port.
     EndCapture(String),
+    /// Tell the way of the next packet that matches: `[--json] MATCH`.
+    TraceNext(String),
     /// Open one more port, written as `--port` has it.
     AddPort(String),
     /// Close the port of this number or interface.
@@ -73,6 +75,7 @@ impl Plane {
             What::Mirror(words) => self.tap(&words, true),
             What::Captures => Ok(self.face.taps.iter().map(Tap::to_string).collect()),
             What::EndCapture(name) => self.end_tap(&name),
+            What::TraceNext(flow) => return self.wait_for(&flow, command.reply),
             What::AddPort(spec) => self.add_one_port(&spec),
             What::DelPort(word) => self.del_one_port(&word),
             What::Become(config) => self.become_config(&config),
@@ -199,16 +202,6 @@ impl Plane {
             }
         }
         text
-    }
-
-    /// Tells what the switch would do with a packet.
-    fn tell_way(&mut self, packet: &str) -> Answer {
-        let parts = packet.split_once(' ');
-        let (port, digits) = parts.ok_or("trace wants its IN_PORT and the packet")?;
-        let request = trace::request(text::parse_port(port)?, &text::parse_bytes(digits)?);
-        let told = self.switch.trace(self.now(), &request);
-        let told = told.map_err(|error| format!("trace {packet}: {error}"))?;
-        Ok(String::from_utf8_lossy(&told.data.0).into_owned())
     }
 
     /// Lists what the switch dropped, by reason, and then what each port's driver did.

@@ -1,0 +1,56 @@
+//! The verb `trace`: what it asks for, and the story, JSON or page that it makes of the answer.
+
+use std::fs;
+
+use bofuss_ext::trace::{ROWS, Trace, parse_packet, request};
+use bofuss_oflib::{ExtValue, Message};
+use serde_json::{Value, json};
+
+use crate::Failure;
+use crate::verbs::{Command, Made, Requests, ask, misused};
+
+/// Takes `PACKET` as digits or fields, or `IN_PORT HEX`.
+pub(crate) fn make(command: &Command, arguments: &[&str]) -> Made {
+    if !(1..=2).contains(&arguments.len()) {
+        return misused();
+    }
+    let packet = arguments.join(" ");
+    let (in_port, frame) = parse_packet(&packet, &command.catalogue)?;
+    let request = Message::Experimenter(request(in_port, &frame));
+    let Some(path) = command.html.clone() else {
+        return ask([request]);
+    };
+    let next = move |reply: Message| {
+        let trace = match &reply {
+            Message::Experimenter(value) => told(value),
+            _ => None,
+        };
+        let trace = trace.ok_or_else(|| Failure::Failed("trace: no answer to this".into()))?;
+        let page = trace.html(&format!("The way of a packet: {packet}"));
+        let written = fs::write(&path, page);
+        written.map_err(|error| Failure::Failed(format!("{}: {error}", path.display())))?;
+        Ok(Requests::Told(format!("page={}\n", path.display())))
+    };
+    Ok(Requests::First(request, Box::new(next)))
+}
+
+/// The trace that a reply tells; `None` if it is another reply.
+fn told(value: &ExtValue) -> Option<Trace> {
+    let is_trace = std::ptr::eq(value.row, &ROWS[1]);
+    let lines = is_trace.then(|| String::from_utf8_lossy(&value.data.0));
+    Trace::read(&lines?).ok()
+}
+
+/// An experimenter's reply as text.
+pub(crate) fn text(value: &ExtValue) -> String {
+    let other = || String::from_utf8_lossy(&value.data.0).into_owned();
+    told(value).map_or_else(other, |trace| trace.to_string())
+}
+
+/// The same as JSON.
+pub(crate) fn json(value: &ExtValue) -> Value {
+    match told(value) {
+        Some(trace) => json!({"name": value.row.name, "trace": trace}),
+        None => json!({"name": value.row.name, "text": text(value)}),
+    }
+}

@@ -1,0 +1,142 @@
+//! Makes a packet from what is written of it: digits, or fields as `ovs-appctl ofproto/trace` takes
+//! them.
+
+use alloc::{format, string::String, string::ToString, vec, vec::Vec};
+use core::net::{Ipv4Addr, Ipv6Addr};
+
+use bofuss_frame::Pool;
+use bofuss_oflib::field::{
+    ARP_OP, ETH_TYPE, ICMPV6_TYPE, IN_PHY_PORT, IN_PORT, IP_PROTO, MPLS_BOS, VID_PRESENT, VLAN_VID,
+};
+use bofuss_oflib::text::{parse_bytes, parse_match};
+use bofuss_oflib::{Catalogue, Field, FieldMatch, Mac, Match, PortNo};
+use bofuss_packet::Packet;
+use bofuss_packet::craft::{
+    Layer, arp, ethernet, icmp, ipv4, ipv6, mpls, pbb, sctp, tcp, udp, vlan,
+};
+use bofuss_packet::header::{ethertype, protocol};
+
+/// What a packet has that does not say its TTL.
+const DEFAULT_TTL: u8 = 64;
+/// The ingress port of a packet that does not say it.
+const DEFAULT_PORT: PortNo = PortNo(1);
+/// Buffers for one frame.
+const POOL_BYTES: usize = 1 << 18;
+
+/// Reads a packet: pairs of hexadecimal digits, perhaps behind `IN_PORT` and a blank; or its
+/// fields, `in_port=1,tcp,nw_dst=10.0.0.1`, of which those that are not named are 0, and the TTL 64
+/// unless `nw_ttl` says. The ingress port, 1 if it is not named, and the frame.
+///
+/// Errors: what is wrong, or which field such a packet cannot have.
+pub fn parse_packet(text: &str, catalogue: &Catalogue) -> Result<(PortNo, Vec<u8>), String> {
+    let text = text.trim();
+    let is_hex = |s: &str| {
+        s.chars()
+            .all(|c| c.is_ascii_hexdigit() || " :-\n".contains(c))
+    };
+    if let Some((port, digits)) = text.split_once(' ')
+        && is_hex(digits)
+        && let Ok(port) = bofuss_oflib::text::parse_port(port)
+    {
+        return Ok((port, parse_bytes(digits)?));
+    }
+    if !text.is_empty() && is_hex(text) {
+        return Ok((DEFAULT_PORT, parse_bytes(text)?));
+    }
+    let (mut ttl, mut words) = (DEFAULT_TTL, Vec::new());
+    for word in text.split(',').map(str::trim) {
+        match word.split_once('=') {
+            Some(("nw_ttl", value)) => {
+                ttl = value.parse().map_err(|_| format!("'{word}': 0 to 255"))?;
+            }
+            Some(("nw_frag", "no")) => {}
+            _ => words.push(word),
+        }
+    }
+    let wanted = parse_match(&words.join(","), catalogue).map_err(|error| error.to_string())?;
+    let number = |field| wanted.get(field).map(FieldMatch::number);
+    let in_port = number(IN_PORT).map_or(DEFAULT_PORT, |number| PortNo(number as u32));
+    make(&wanted, in_port, ttl).map(|frame| (in_port, frame))
+}
+
+/// The frame of a packet with these fields. Errors: the field that it cannot have.
+fn make(wanted: &Match, in_port: PortNo, ttl: u8) -> Result<Vec<u8>, String> {
+    let frame = ethernet(Mac([0; 6]), Mac([0; 6]), layers(wanted, ttl));
+    let frame = Pool::new(POOL_BYTES).frame(&frame);
+    let mut packet = Packet::new(frame.expect("it is short"), in_port);
+    let supplied = |one: &&FieldMatch| one.field.at.is_empty();
+    for one in wanted.fields().iter().filter(|one| !supplied(one)) {
+        // One that is not there is found below.
+        let _ = packet.set_field(one.field, &one.value);
+    }
+    packet.reparse();
+    let lacks = |one: &&FieldMatch| !packet.key().has(one, &mut ());
+    match wanted.fields().iter().find(lacks) {
+        None => Ok(packet.frame.bytes().to_vec()),
+        Some(one) if one.field.id == IN_PHY_PORT.id => Err(format!("{one}: it is the in_port")),
+        Some(one) if one.field.at.is_empty() => {
+            Err(format!("{one}: a packet made from text cannot have it"))
+        }
+        Some(one) => Err(format!("{one}: no packet with the other fields has it")),
+    }
+}
+
+/// The headers that these fields stand in.
+fn layers(wanted: &Match, ttl: u8) -> Layer {
+    let number = |field: &Field| wanted.get(field).map(FieldMatch::number);
+    let ty = number(ETH_TYPE).map_or(0xffff, |ty| ty as u16);
+    let (v4, v6) = (Ipv4Addr::UNSPECIFIED, Ipv6Addr::UNSPECIFIED);
+    let proto = number(IP_PROTO).map_or(u8::MAX, |proto| proto as u8);
+    let transport = || match proto {
+        protocol::TCP => tcp(0, 0, 0, &[]),
+        protocol::UDP => udp(0, 0, &[]),
+        protocol::SCTP => sctp(0, 0, &[]),
+        protocol::ICMPV4 => icmp(proto, 0, 0, &[0; 4]),
+        protocol::ICMPV6 => {
+            let ty = number(ICMPV6_TYPE).unwrap_or(0) as u8;
+            icmp(proto, ty, 0, &neighbour(ty))
+        }
+        other => Layer::new(other.into(), &[]),
+    };
+    let payload = match ty {
+        ethertype::IPV4 => ipv4(v4, v4, ttl, transport()),
+        ethertype::IPV6 => ipv6(v6, v6, ttl, transport()),
+        ethertype::ARP => {
+            let op = number(ARP_OP).unwrap_or(1) as u16;
+            arp(op, Mac([0; 6]), v4, Mac([0; 6]), v4)
+        }
+        ethertype::MPLS | ethertype::MPLS_MULTICAST => {
+            let inner = ipv4(v4, v4, ttl, Layer::new(u8::MAX.into(), &[]));
+            let stack = match number(MPLS_BOS) {
+                Some(0) => mpls(0, 0, ttl, inner),
+                _ => inner,
+            };
+            Layer {
+                number: ty,
+                ..mpls(0, 0, ttl, stack)
+            }
+        }
+        ethertype::PBB => pbb(
+            0,
+            &ethernet(Mac([0; 6]), Mac([0; 6]), Layer::new(0xffff, &[])),
+        ),
+        other => Layer::new(other, &[]),
+    };
+    match number(VLAN_VID) {
+        Some(vid) if vid & u128::from(VID_PRESENT) != 0 => vlan(ethertype::VLAN, 0, payload),
+        _ => payload,
+    }
+}
+
+/// What follows the checksum of an ICMPv6 message: a target and its option in a solicitation (135)
+/// or an advertisement (136).
+fn neighbour(icmpv6_type: u8) -> Vec<u8> {
+    let option = match icmpv6_type {
+        135 => 1,
+        136 => 2,
+        _ => return vec![0; 4],
+    };
+    let mut body = vec![0; 4 + 16 + 8];
+    body[20..22].copy_from_slice(&[option, 1]);
+    body
+}

@@ -1,0 +1,245 @@
+//! A trace as one page that needs nothing else: for a lecture.
+
+use alloc::{format, string::String, vec::Vec};
+use core::fmt::{Display, Write};
+
+use super::read::number;
+use super::story::or_any;
+use super::{Differs, Event, Frame, Lost, Stage, Trace};
+
+const STYLE: &str = include_str!("page.css");
+/// Bits that are drawn one by one; of a wider field, the digits of its hexadecimal form are.
+const DRAWN_BITS: u32 = 16;
+/// Bytes in a line of a frame.
+const BYTES_PER_LINE: usize = 16;
+
+/// Text as HTML has it.
+struct Plain<T>(T);
+
+impl<T: Display> Display for Plain<T> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let text = format!("{}", self.0);
+        text.chars().try_for_each(|c| match c {
+            '&' => f.write_str("&amp;"),
+            '<' => f.write_str("&lt;"),
+            '>' => f.write_str("&gt;"),
+            '"' => f.write_str("&quot;"),
+            c => f.write_char(c),
+        })
+    }
+}
+
+/// Appends formatted text to a page.
+macro_rules! put {
+    ($page:expr, $($arg:tt)*) => {
+        writeln!($page, $($arg)*).expect("a string takes everything")
+    };
+}
+
+impl Trace {
+    /// The trace as an HTML page under this title.
+    pub fn html(&self, title: &str) -> String {
+        let (mut page, title) = (String::new(), Plain(title));
+        put!(
+            page,
+            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">"
+        );
+        put!(
+            page,
+            "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
+        );
+        put!(
+            page,
+            "<title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>"
+        );
+        put!(page, "<h1>{title}</h1>");
+        let (bytes, port) = (self.packet.bytes, Plain(&self.packet.port));
+        put!(
+            page,
+            "<p>A packet of {bytes} bytes comes in by port <b>{port}</b>:</p>"
+        );
+        put_fields(&mut page, &self.fields, &self.fields);
+        put_frame(&mut page, &self.packet, &self.packet);
+        put!(
+            page,
+            "<h2 id=\"way\">Its way</h2>\n<ol class=\"way\" aria-labelledby=\"way\">"
+        );
+        let mut before = self.fields.as_str();
+        for stage in &self.stages {
+            put!(page, "<li>\n<section class=\"stage\">");
+            put_stage(&mut page, stage, before);
+            put!(page, "</section>\n</li>");
+            if stage.table.is_some() {
+                before = &stage.fields;
+            }
+        }
+        put!(page, "<li>\n<section class=\"stage\">\n<h2>Result</h2>");
+        for event in &self.result {
+            put_event(&mut page, event, "div");
+            if let Event::Out(frame) = event {
+                put_frame(&mut page, frame, &self.packet);
+            }
+        }
+        if self.cut {
+            put!(
+                page,
+                "<p>The switch has more to tell than one message takes.</p>"
+            );
+        }
+        put!(page, "</section>\n</li>\n</ol>\n</main>\n</body>\n</html>");
+        page
+    }
+}
+
+/// The fields of a match; those that were not `before` stand out.
+fn put_fields(page: &mut String, fields: &str, before: &str) {
+    let before: Vec<&str> = before.split(',').collect();
+    put!(page, "<ul class=\"fields\">");
+    for field in fields.split(',').filter(|field| !field.is_empty()) {
+        let class = if before.contains(&field) {
+            "field"
+        } else {
+            "field new"
+        };
+        put!(page, "<li class=\"{class}\">{}</li>", Plain(field));
+    }
+    put!(page, "</ul>");
+}
+
+fn put_stage(page: &mut String, stage: &Stage, before: &str) {
+    let name = stage.name();
+    let (head, tail) = name.split_at(1);
+    put!(page, "<h2>{}{}</h2>", head.to_uppercase(), Plain(tail));
+    if stage.table.is_some() {
+        for one in &stage.extensions {
+            let (name, effect) = (Plain(&one.name), Plain(&one.effect));
+            put!(
+                page,
+                "<p class=\"soft\">Extension {name} acts ({effect}).</p>"
+            );
+        }
+        if before != stage.fields {
+            put!(page, "<p>The packet is now</p>");
+            put_fields(page, &stage.fields, before);
+        }
+        match &stage.won {
+            Some(entry) => put!(
+                page,
+                "<p class=\"won\"><b>Won:</b> <code>{}</code></p>",
+                Plain(entry)
+            ),
+            None => put!(page, "<p class=\"lost\"><b>No entry matches.</b></p>"),
+        }
+    }
+    if !stage.lost.is_empty() {
+        put!(page, "<h3>The nearest that lost</h3>");
+        stage.lost.iter().for_each(|lost| put_lost(page, lost));
+    }
+    if !stage.events.is_empty() {
+        put!(page, "<h3>What is done</h3>\n<ul class=\"events\">");
+        let events = stage.events.iter();
+        events.for_each(|event| put_event(page, event, "li"));
+        put!(page, "</ul>");
+    }
+}
+
+fn put_event(page: &mut String, event: &Event, tag: &str) {
+    let class = match event {
+        Event::Instruction { .. } => "instruction",
+        Event::Out(_) => "end out",
+        Event::Drop { .. } => "end drop",
+        Event::PacketIn { .. } => "end controllers",
+        Event::Fragment => "end fragment",
+        Event::Action { .. }
+        | Event::Bucket { .. }
+        | Event::Meter { .. }
+        | Event::Normal { .. }
+        | Event::Queue { .. } => "action",
+    };
+    let text = format!("{event}");
+    let text = Plain(text.trim_start_matches("=> "));
+    put!(page, "<{tag} class=\"{class}\"><code>{text}</code></{tag}>");
+}
+
+fn put_lost(page: &mut String, lost: &Lost) {
+    let (priority, fields) = (lost.priority, Plain(or_any(&lost.fields)));
+    put!(
+        page,
+        "<div class=\"lost\">\n<p><b>Lost:</b> <code>priority {priority}, {fields}</code></p>"
+    );
+    if lost.differs.is_empty() {
+        put!(page, "<p>It matches, too, but comes behind.</p>");
+    }
+    for one in &lost.differs {
+        put!(page, "<p>{}</p>", Plain(one));
+        put_bits(page, one);
+    }
+    put!(page, "</div>");
+}
+
+/// Wanted above there, the bits that differ marked, those that do not count pale.
+fn put_bits(page: &mut String, one: &Differs) {
+    let value = |text: &str| number(text).unwrap_or(0);
+    let (wanted, mask, is) = (value(&one.value), value(&one.mask), value(&one.packet));
+    let differs = (wanted ^ is) & mask;
+    let bits = 128 - (wanted | mask | is).leading_zeros();
+    if one.is.is_none() || bits == 0 {
+        return;
+    }
+    // A digit is a bit, or four.
+    let (per_digit, letter) = if bits <= DRAWN_BITS {
+        (1, "0b")
+    } else {
+        (4, "0x")
+    };
+    let row = |value: u128| {
+        let mut row = String::from(letter);
+        for place in (0..bits.div_ceil(per_digit)).rev() {
+            let at = |number: u128| number >> (place * per_digit) & ((1 << per_digit) - 1);
+            let digit = at(value);
+            let _ = match (at(mask), at(differs)) {
+                (0, _) => write!(row, "<span class=\"any\">{digit:x}</span>"),
+                (_, 0) => write!(row, "{digit:x}"),
+                _ => write!(row, "<mark>{digit:x}</mark>"),
+            };
+        }
+        row
+    };
+    put!(page, "<table>");
+    for (name, value) in [("wanted", wanted), ("packet", is)] {
+        let row = row(value);
+        put!(
+            page,
+            "<tr><th scope=\"row\">{name}</th><td><code>{row}</code></td></tr>"
+        );
+    }
+    put!(page, "</table>");
+}
+
+/// A frame's bytes; where it has the length of the frame `before`, those that differ are marked.
+fn put_frame(page: &mut String, frame: &Frame, before: &Frame) {
+    let pairs = |frame: &Frame| -> Vec<String> {
+        let digits: Vec<char> = frame.hex.chars().collect();
+        digits.chunks(2).map(|pair| pair.iter().collect()).collect()
+    };
+    let (bytes, old) = (pairs(frame), pairs(before));
+    let same_length = frame.bytes == before.bytes;
+    put!(
+        page,
+        "<details>\n<summary>Its first {} bytes</summary>\n<pre>",
+        bytes.len()
+    );
+    for (line, chunk) in bytes.chunks(BYTES_PER_LINE).enumerate() {
+        let _ = write!(page, "{:04x} ", line * BYTES_PER_LINE);
+        for (i, byte) in chunk.iter().enumerate() {
+            let is_old = !same_length || old.get(line * BYTES_PER_LINE + i) == Some(byte);
+            let byte = Plain(byte);
+            let _ = match is_old {
+                true => write!(page, " {byte}"),
+                false => write!(page, " <mark>{byte}</mark>"),
+            };
+        }
+        put!(page, "");
+    }
+    put!(page, "</pre>\n</details>");
+}

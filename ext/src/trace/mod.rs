@@ -1,0 +1,196 @@
+//! The trace of a packet, for people and programs: read from the switch's lines, told as a story,
+//! drawn as a page; and packets made from what is written of them.
+
+mod craft;
+mod html;
+mod read;
+mod story;
+
+use alloc::{string::String, vec::Vec};
+
+use serde::{Deserialize, Serialize};
+
+pub use bofuss_agent::trace::{ROWS, request};
+pub use craft::parse_packet;
+
+/// The number of [`Trace`]'s form as JSON: it grows when a key changes its meaning or goes; keys
+/// may be added.
+pub const VERSION: u32 = 1;
+
+/// A packet's way through a switch. As JSON, `version` says what the other keys mean.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Trace {
+    /// [`VERSION`].
+    pub version: u32,
+    /// The packet that came in; `port` and `queue` are the ingress port and 0.
+    pub packet: Frame,
+    /// Its fields, as a match.
+    pub fields: String,
+    /// Where it went, in order.
+    pub stages: Vec<Stage>,
+    /// What left and what ended, in order.
+    pub result: Vec<Event>,
+    /// Whether the switch could not tell all.
+    pub cut: bool,
+}
+
+/// A table, the action set, or what came before.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Stage {
+    /// What it is: `arrival`, `table` or `action_set`.
+    pub kind: String,
+    /// The table's number, if it is one.
+    pub table: Option<u8>,
+    /// The packet's fields, extensions' and metadata among them, as the table saw them.
+    pub fields: String,
+    /// The extensions that prepared the packet.
+    pub extensions: Vec<Extension>,
+    /// The entry that the packet hit; in a table, `None` is a miss.
+    pub won: Option<Entry>,
+    /// The nearest entries that it did not hit.
+    pub lost: Vec<Lost>,
+    /// What was done.
+    pub events: Vec<Event>,
+}
+
+/// An extension that acted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Extension {
+    /// Its name.
+    pub name: String,
+    /// What its effect depends on: `Pure`, `Live`, `Branch` or `Unknown`.
+    pub effect: String,
+}
+
+/// An entry that was hit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Its priority.
+    pub priority: u16,
+    /// Its cookie, in hexadecimal.
+    pub cookie: String,
+    /// Its match; empty for every packet.
+    #[serde(rename = "match")]
+    pub fields: String,
+}
+
+/// An entry that was not hit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Lost {
+    /// Its priority.
+    pub priority: u16,
+    /// Its match.
+    #[serde(rename = "match")]
+    pub fields: String,
+    /// Why; nothing if it matches, too, and comes behind the one that won.
+    pub differs: Vec<Differs>,
+}
+
+/// A field in which a packet is not as an entry wants it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Differs {
+    /// The field as the entry has it: `tcp_dst=80`.
+    pub wanted: String,
+    /// The field as the packet has it; `None` if it has none.
+    pub is: Option<String>,
+    /// The value wanted, in hexadecimal as the next three.
+    pub value: String,
+    /// The bits that count.
+    pub mask: String,
+    /// The packet's value, or empty.
+    pub packet: String,
+    /// The bits that differ: all that count, if the packet has no such field.
+    pub bits: String,
+}
+
+/// A frame that came or left.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Frame {
+    /// The port, by number or reserved name.
+    pub port: String,
+    /// The queue.
+    pub queue: u32,
+    /// Its length.
+    pub bytes: usize,
+    /// Its first bytes, in hexadecimal.
+    pub hex: String,
+}
+
+/// One thing that was done. As JSON, `what` names it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "snake_case")]
+pub enum Event {
+    /// The packet waits for its other fragments.
+    Fragment,
+    /// An instruction of the entry.
+    Instruction {
+        /// As in a flow.
+        text: String,
+    },
+    /// An action.
+    Action {
+        /// As in a flow.
+        text: String,
+    },
+    /// A bucket of a group got the packet or a copy.
+    Bucket {
+        /// The group.
+        group: String,
+        /// Its type.
+        #[serde(rename = "type")]
+        ty: String,
+        /// The bucket's place.
+        bucket: String,
+    },
+    /// A meter saw the packet.
+    Meter {
+        /// The meter.
+        meter: String,
+        /// The band that applies, if a rate is exceeded.
+        band: Option<String>,
+    },
+    /// NORMAL decided.
+    Normal {
+        /// What, in words.
+        text: String,
+    },
+    /// A frame goes to a queue.
+    Queue {
+        /// The port.
+        port: String,
+        /// The queue.
+        queue: String,
+    },
+    /// A frame leaves.
+    Out(Frame),
+    /// The packet goes to the controllers.
+    PacketIn {
+        /// Why.
+        reason: String,
+    },
+    /// The packet, or a copy, ends here.
+    Drop {
+        /// The counter's name.
+        reason: String,
+        /// The same in words.
+        meaning: String,
+    },
+}
+
+impl Event {
+    /// Whether the packet or a copy of it has ended or left with this.
+    fn is_end(&self) -> bool {
+        match self {
+            Self::Out(_) | Self::PacketIn { .. } | Self::Drop { .. } | Self::Fragment => true,
+            Self::Instruction { .. }
+            | Self::Action { .. }
+            | Self::Bucket { .. }
+            | Self::Meter { .. }
+            | Self::Normal { .. }
+            | Self::Queue { .. } => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,166 @@
+//! Reads the lines in which a switch tells a packet's way.
+
+use alloc::{format, string::String, vec::Vec};
+
+use bofuss_agent::Switch;
+use bofuss_agent::trace::request;
+use bofuss_datapath::{DropReason, Time};
+use bofuss_oflib::PortNo;
+
+use super::{Differs, Entry, Event, Extension, Frame, Lost, Stage, Trace, VERSION};
+
+impl Trace {
+    /// Has a switch tell what it would do with a frame. Errors: that it cannot be one.
+    pub fn of(
+        switch: &mut Switch,
+        now: Time,
+        in_port: PortNo,
+        frame: &[u8],
+    ) -> Result<Self, String> {
+        let told = switch.trace(now, &request(in_port, frame));
+        let told = told.map_err(|error| format!("this packet on port {in_port}: {error}"))?;
+        Self::read(&String::from_utf8_lossy(&told.data.0))
+    }
+
+    /// Reads what a switch tells. Errors: the line that is none of a trace.
+    pub fn read(text: &str) -> Result<Self, String> {
+        let mut lines = text.lines();
+        let first: Vec<&str> = lines.next().unwrap_or("").split('\t').collect();
+        let ["in", port, fields, bytes, hex] = first[..] else {
+            return Err("this is no trace: it does not begin with the packet".into());
+        };
+        let mut this = Self {
+            version: VERSION,
+            packet: frame(port, "0", bytes, hex).ok_or("this is no trace: a wrong length")?,
+            fields: fields.into(),
+            stages: Vec::new(),
+            result: Vec::new(),
+            cut: !text.ends_with('\n'),
+        };
+        let mut waiting = Vec::new();
+        for (at, line) in lines.enumerate() {
+            let words: Vec<&str> = line.split('\t').collect();
+            match this.take(&words, &mut waiting) {
+                Some(()) => {}
+                None if this.cut => break,
+                None => return Err(format!("line {} of the trace is unknown: {line}", at + 2)),
+            }
+        }
+        let events = this.stages.iter().flat_map(|stage| &stage.events);
+        this.result = events.filter(|event| event.is_end()).cloned().collect();
+        Ok(this)
+    }
+
+    /// Takes a line; `None` if it is unknown. Extensions in `waiting` belong to the next table.
+    fn take(&mut self, words: &[&str], waiting: &mut Vec<Extension>) -> Option<()> {
+        match *words {
+            ["hook", name, effect] => waiting.push(Extension {
+                name: name.into(),
+                effect: effect.into(),
+            }),
+            ["table", table, fields] => self.stages.push(Stage {
+                kind: "table".into(),
+                table: Some(table.parse().ok()?),
+                fields: fields.into(),
+                extensions: core::mem::take(waiting),
+                ..Stage::default()
+            }),
+            ["set"] => self.stages.push(Stage {
+                kind: "action_set".into(),
+                ..Stage::default()
+            }),
+            ["won", priority, cookie, fields] => {
+                self.stages.last_mut()?.won = Some(Entry {
+                    priority: priority.parse().ok()?,
+                    cookie: cookie.into(),
+                    fields: fields.into(),
+                });
+            }
+            ["lost", priority, fields] => self.stages.last_mut()?.lost.push(Lost {
+                priority: priority.parse().ok()?,
+                fields: fields.into(),
+                differs: Vec::new(),
+            }),
+            ["differs", wanted, is, value, mask, packet] => {
+                let lost = self.stages.last_mut()?.lost.last_mut()?;
+                lost.differs
+                    .push(differs([wanted, is, value, mask, packet])?);
+            }
+            _ => {
+                let event = event(words)?;
+                if self.stages.is_empty() {
+                    self.stages.push(Stage {
+                        kind: "arrival".into(),
+                        ..Stage::default()
+                    });
+                }
+                self.stages.last_mut()?.events.push(event);
+            }
+        }
+        Some(())
+    }
+}
+
+fn event(words: &[&str]) -> Option<Event> {
+    Some(match *words {
+        ["fragment"] => Event::Fragment,
+        ["do", text] => Event::Instruction { text: text.into() },
+        ["action", text] => Event::Action { text: text.into() },
+        ["bucket", group, ty, bucket] => Event::Bucket {
+            group: group.into(),
+            ty: ty.into(),
+            bucket: bucket.into(),
+        },
+        ["meter", meter, band] => Event::Meter {
+            meter: meter.into(),
+            band: (!band.is_empty()).then(|| band.into()),
+        },
+        ["normal", text] => Event::Normal { text: text.into() },
+        ["queue", port, queue] => Event::Queue {
+            port: port.into(),
+            queue: queue.into(),
+        },
+        ["out", port, queue, bytes, hex] => Event::Out(frame(port, queue, bytes, hex)?),
+        ["controllers", reason] => Event::PacketIn {
+            reason: reason.into(),
+        },
+        ["drop", name] => Event::Drop {
+            reason: name.into(),
+            meaning: DropReason::ALL
+                .iter()
+                .find(|r| r.name() == name)?
+                .meaning()
+                .into(),
+        },
+        _ => return None,
+    })
+}
+
+fn frame(port: &str, queue: &str, bytes: &str, hex: &str) -> Option<Frame> {
+    Some(Frame {
+        port: port.into(),
+        queue: queue.parse().ok()?,
+        bytes: bytes.parse().ok()?,
+        hex: hex.into(),
+    })
+}
+
+fn differs([wanted, is, value, mask, packet]: [&str; 5]) -> Option<Differs> {
+    let bits = match number(packet) {
+        Some(packet) => (number(value)? ^ packet) & number(mask)?,
+        None => number(mask)?,
+    };
+    Some(Differs {
+        wanted: wanted.into(),
+        is: (!packet.is_empty()).then(|| is.into()),
+        value: value.into(),
+        mask: mask.into(),
+        packet: packet.into(),
+        bits: format!("{bits:#x}"),
+    })
+}
+
+/// A number in hexadecimal behind `0x`.
+pub(super) fn number(text: &str) -> Option<u128> {
+    u128::from_str_radix(text.strip_prefix("0x")?, 16).ok()
+}

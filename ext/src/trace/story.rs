@@ -1,0 +1,159 @@
+//! A trace as a story to read.
+
+use alloc::string::String;
+use core::fmt;
+
+use super::{Differs, Entry, Event, Frame, Lost, Stage, Trace};
+
+impl fmt::Display for Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (bytes, port) = (self.packet.bytes, &self.packet.port);
+        writeln!(f, "packet of {bytes} bytes in by port {port}")?;
+        writeln!(f, "  {}", self.fields)?;
+        let mut before = self.fields.as_str();
+        for stage in &self.stages {
+            stage.tell(before, f)?;
+            if stage.table.is_some() {
+                before = &stage.fields;
+            }
+        }
+        writeln!(f, "result")?;
+        self.result
+            .iter()
+            .try_for_each(|event| writeln!(f, "  {event}"))?;
+        if self.cut {
+            writeln!(f, "  ... and more than the switch can tell in one message")?;
+        }
+        Ok(())
+    }
+}
+
+impl Stage {
+    /// What it is called.
+    pub(super) fn name(&self) -> String {
+        match self.table {
+            Some(table) => alloc::format!("table {table}"),
+            None => self.kind.replace('_', " "),
+        }
+    }
+
+    /// Tells it; the packet's fields if they are not those `before` any more.
+    fn tell(&self, before: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.name())?;
+        if self.table.is_some() {
+            for one in &self.extensions {
+                writeln!(f, "  extension {} acts ({})", one.name, one.effect)?;
+            }
+            if before != self.fields {
+                writeln!(f, "  the packet is now {}", self.fields)?;
+            }
+            match &self.won {
+                Some(entry) => writeln!(f, "  won: {entry}")?,
+                None => writeln!(f, "  no entry matches")?,
+            }
+        }
+        self.lost
+            .iter()
+            .try_for_each(|lost| writeln!(f, "  lost: {lost}"))?;
+        for event in &self.events {
+            let depth = match event {
+                Event::Instruction { .. } => "  ",
+                Event::Action { .. } | Event::Meter { .. } => "    ",
+                _ => "      ",
+            };
+            writeln!(f, "{depth}{event}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A match; every packet's has words of its own.
+pub(super) fn or_any(fields: &str) -> &str {
+    if fields.is_empty() {
+        "any packet"
+    } else {
+        fields
+    }
+}
+
+impl fmt::Display for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (priority, cookie) = (self.priority, &self.cookie);
+        write!(
+            f,
+            "priority {priority}, {}, cookie {cookie}",
+            or_any(&self.fields)
+        )
+    }
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "priority {}, {}: ", self.priority, or_any(&self.fields))?;
+        if self.differs.is_empty() {
+            return f.write_str("matches, too, but comes behind");
+        }
+        for (i, one) in self.differs.iter().enumerate() {
+            write!(f, "{}{one}", if i == 0 { "" } else { "; " })?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Differs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(is) = &self.is else {
+            return write!(f, "the packet has no field for {}", self.wanted);
+        };
+        let ones = super::read::number(&self.bits).map_or(0, u128::count_ones);
+        let what = if ones == 1 {
+            "bit differs"
+        } else {
+            "bits differ"
+        };
+        write!(
+            f,
+            "it wants {}, but {is}: {ones} {what} ({})",
+            self.wanted, self.bits
+        )
+    }
+}
+
+impl fmt::Display for Frame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes leave by port {}", self.bytes, self.port)?;
+        match self.queue {
+            0 => Ok(()),
+            queue => write!(f, ", queue {queue}"),
+        }
+    }
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fragment => f.write_str("=> waits for the other fragments"),
+            Self::Instruction { text } => write!(f, "do {text}"),
+            Self::Action { text } => f.write_str(text),
+            Self::Bucket { group, ty, bucket } => {
+                let why = match ty.as_str() {
+                    "all" => "each bucket gets a copy",
+                    "select" => "the one that was chosen",
+                    "ff" => "the first that is live",
+                    _ => "the only one",
+                };
+                write!(f, "group {group} ({ty}): bucket {bucket}, {why}")
+            }
+            Self::Meter { meter, band: None } => write!(f, "meter {meter}: no rate is exceeded"),
+            Self::Meter {
+                meter,
+                band: Some(band),
+            } => write!(f, "meter {meter}: above {band}"),
+            Self::Normal { text } => write!(f, "NORMAL {text}"),
+            Self::Queue { port, queue } => write!(f, "queue {queue} of port {port}"),
+            Self::Out(frame) => write!(f, "=> {frame}"),
+            Self::PacketIn { reason } => write!(f, "=> to the controllers, reason {reason}"),
+            Self::Drop { meaning, .. } => write!(f, "=> dropped: {meaning}"),
+        }
+    }
+}
