@@ -247,13 +247,13 @@ fn page() {
             page += &format!("\n## {title}\n");
             section = title;
         }
-        let blank = if arguments.is_empty() { "" } else { " " };
-        page += &format!("\n### {name}\n\n`{name}{blank}{arguments}`: {help}.\n");
         let Some(lines) = example(&texts, name) else {
             let shown = title.starts_with("Verbs of") && name != "monitor";
             assert!(!shown, "{name} has no example in testdata/dpctl");
             continue;
         };
+        let blank = if arguments.is_empty() { "" } else { " " };
+        page += &format!("\n### {name}\n\n`{name}{blank}{arguments}`: {help}.\n");
         page += "\n```\n";
         for line in lines.iter().take(EXAMPLE_LINES) {
             page += &(cut(line, EXAMPLE_CHARS) + "\n");
