@@ -28,8 +28,15 @@ const EXAMPLE_CHARS: usize = 240;
 const MIN_LINES: usize = 150;
 /// The tables of the switch.
 const TABLES: u8 = 5;
-/// The characters of a line of output that a file has.
-const LINE_CHARS: usize = 3000;
+/// Behind these stand lists that grow with each field and each action; they are cut off.
+const LISTS: &[&str] = &[
+    "{property=",
+    "actions= ",
+    "actions: ",
+    "=[output;",
+    "=[in_port;",
+    "=[eth_dst;",
+];
 /// The ports of the switch.
 const PORTS: u32 = 4;
 
@@ -179,12 +186,21 @@ fn play(line: &str, address: &str) -> Vec<String> {
     let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
     let text = text.replace(address, "ADDRESS");
     let lines = text.lines().filter(|line| !line.is_empty());
-    let mut said: Vec<String> = lines.map(|line| cut(&timeless(line), LINE_CHARS)).collect();
+    let mut said: Vec<String> = lines.map(|line| without_lists(&timeless(line))).collect();
     match output.status.code() {
         Some(0) => {}
         code => said.push(format!("= {}", code.unwrap())),
     }
     said
+}
+
+/// A line up to a list of all that the switch can do.
+fn without_lists(line: &str) -> String {
+    let cut = |list: &&str| line.find(list).map(|at| at + 2);
+    match LISTS.iter().filter_map(cut).min() {
+        Some(at) => format!("{}...", &line[..at]),
+        None => line.into(),
+    }
 }
 
 /// The beginning of a line that is too long.

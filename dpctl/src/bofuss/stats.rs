@@ -287,3 +287,46 @@ fn property(property: &TableProperty) -> String {
     };
     format!("{{property=\"{name}[{items}]\"}} ")
 }
+
+#[cfg(test)]
+mod tests {
+    use bofuss_oflib::field;
+    use bofuss_oflib::message::multipart::table_features::TypeId;
+    use bofuss_oflib::types::TableId;
+
+    use super::*;
+
+    #[test]
+    fn properties_of_tables_are_named_as_the_original_names_them() {
+        let id = |ty| TypeId {
+            ty,
+            experimenter: 0,
+        };
+        let fields = [field::IN_PORT, field::ETH_DST].map(|field| FieldId::Known(field, false));
+        for (ty, list, text) in [
+            (
+                0,
+                PropertyList::Types(vec![id(4), id(1)]),
+                "instructions[apply, goto]",
+            ),
+            (
+                2,
+                PropertyList::Tables(vec![TableId(1), TableId(2)]),
+                "next_tables[1, 2]",
+            ),
+            (
+                7,
+                PropertyList::Types(vec![id(0), id(17)]),
+                "apply_actions_miss[out, vlan_psh]",
+            ),
+            (
+                8,
+                PropertyList::Fields(fields.into()),
+                "oxms[in_port, eth_dst]",
+            ),
+        ] {
+            let text = format!("{{property=\"{text}\"}} ");
+            assert_eq!(property(&TableProperty { ty, list }), text);
+        }
+    }
+}
