@@ -349,3 +349,54 @@ fn a_changed_file_is_followed_without_losing_what_it_leaves() {
     );
     let _ = std::fs::remove_file(&file);
 }
+
+#[test]
+fn ofprotocol_takes_its_controllers_with_it_however_it_ends() {
+    let dir = std::env::temp_dir().join(format!("bofuss-front-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let bofuss = std::fs::canonicalize(program("bofuss")).unwrap();
+    let under = |name: &str| {
+        let link = dir.join(name);
+        let _ = std::os::unix::fs::symlink(&bofuss, &link);
+        Command::new(link)
+    };
+    let place = |file: &str| dir.join(file).display().to_string();
+    let name = format!("front-{}", std::process::id());
+    let datapath = |more: &[&str]| {
+        let mut command = under("ofdatapath");
+        command.args([&format!("punix:{}", place(&name)), "--no-local-port", "-D"]);
+        run(command.args(more))
+    };
+    let wrong = datapath(&["-i", "nosuch0"]);
+    assert_eq!(wrong.status.code(), Some(1));
+    let said = printed(&wrong);
+    assert!(said.contains("no interface named 'nosuch0'"), "{said}");
+    let right = datapath(&[&format!("--pidfile={}", place("pid"))]);
+    assert!(right.status.success(), "{}", printed(&right));
+    let status = |at: &str| printed(&run(Command::new(program("dpctl")).args(["status", at])));
+    let main = format!("unix:{}", place(&name));
+    assert!(
+        status(&main).contains("local.is-connected=true"),
+        "it works once it is detached"
+    );
+    let mut command = under("ofprotocol");
+    command.args([main.as_str(), "tcp:127.0.0.1:1", "--fail=open"]);
+    command.arg(format!("--listen=punix:{}", place("tools")));
+    let protocol = Process::start(command.stderr(Stdio::null()));
+    let tools = format!("unix:{}", place("tools"));
+    until("the controller is followed", || {
+        status(&tools).contains("remote.1.name=tcp:127.0.0.1:1\n")
+    });
+    // It is killed without a word.
+    drop(protocol);
+    until("the controller is given up", || {
+        !status(&main).contains("remote.1")
+    });
+    assert!(!dir.join("tools").exists(), "and the listener");
+    let pid = std::fs::read_to_string(dir.join("pid")).unwrap();
+    assert!(run(Command::new("kill").arg(pid.trim())).status.success());
+    until("the switch ends", || {
+        !dir.join(&name).exists() && !dir.join("pid").exists()
+    });
+    std::fs::remove_dir_all(&dir).unwrap();
+}
