@@ -400,3 +400,29 @@ fn ofprotocol_takes_its_controllers_with_it_however_it_ends() {
     });
     std::fs::remove_dir_all(&dir).unwrap();
 }
+
+#[test]
+fn a_running_switch_keeps_the_rights_that_interfaces_need_and_no_others() {
+    if !have(&["ip"]) {
+        return;
+    }
+    let lab = Lab::new(2, &[]);
+    lab.all_ping();
+    let tasks = format!("/proc/{}/task", lab.switch.0.id());
+    for task in std::fs::read_dir(tasks).unwrap() {
+        let status = std::fs::read_to_string(task.unwrap().path().join("status")).unwrap();
+        for set in ["CapPrm", "CapEff"] {
+            // CAP_NET_ADMIN and CAP_NET_RAW, which are 12 and 13.
+            assert!(
+                status.contains(&format!("{set}:\t0000000000003000\n")),
+                "{status}"
+            );
+        }
+    }
+    // They are enough to open a port, and to put one down and up again.
+    ip("link add w7 type veth peer name w8");
+    let ctl = |words: &[&str]| run(Command::new(program("bofuss")).arg("ctl").args(words));
+    assert!(ctl(&[&lab.name, "add-port", "7=w7"]).status.success());
+    assert!(ctl(&[&lab.name, "del-port", "7"]).status.success());
+    ip("link del w7");
+}

@@ -18,6 +18,7 @@ mod metrics;
 mod port;
 mod profile;
 mod reload;
+mod rights;
 mod run;
 mod rundir;
 
@@ -150,6 +151,7 @@ fn usage(program: &str, error: &str) -> ExitCode {
 
 async fn serve(source: reload::Source, config: config::Config) -> Result<(), String> {
     let running = run::start(config, Some(source), None).await?;
+    rights::give_up()?;
     running.until(stopped()).await
 }
 

@@ -26,7 +26,7 @@ use crate::config::Config;
 use crate::dataplane::{Answer, Command, Input, POOL_BYTES, Parts, Plane, Scrape, What};
 use crate::port::{self, OpenPort};
 use crate::reload::Source;
-use crate::{control, log, metrics, rundir};
+use crate::{control, log, metrics, rights, rundir};
 
 use attach::Attached;
 
@@ -252,7 +252,8 @@ pub async fn start(
     thread::Builder::new()
         .name("data-plane".into())
         .spawn(move || {
-            let plane = build(plane_config, enter, inputs, plane_wake);
+            let plane = build(plane_config, enter, inputs, plane_wake)
+                .and_then(|plane| rights::give_up().map(|()| plane));
             let (plane, id) = match plane {
                 Ok(plane) => plane,
                 Err(error) => return drop(up.send(Err(error))),
