@@ -47,7 +47,11 @@ install: build ## install into DESTDIR and PREFIX (/usr/local)
 	for name in $(LINKS); do ln -sf bofuss "$(DESTDIR)$(PREFIX)/bin/$$name"; done
 	install -d "$(DESTDIR)$(PREFIX)/share/bofuss"
 	install -m 644 contrib/mininet.py "$(DESTDIR)$(PREFIX)/share/bofuss"
+	install -d "$(DESTDIR)$(PREFIX)/lib/systemd/system"
+	sed 's,/usr/bin/bofuss,$(PREFIX)/bin/bofuss,' contrib/bofuss@.service \
+	  >"$(DESTDIR)$(PREFIX)/lib/systemd/system/bofuss@.service"
 
 uninstall: ## remove what install put there
 	rm -f $(PROGRAMS:%="$(DESTDIR)$(PREFIX)/bin/%") $(LINKS:%="$(DESTDIR)$(PREFIX)/bin/%")
 	rm -rf "$(DESTDIR)$(PREFIX)/share/bofuss"
+	rm -f "$(DESTDIR)$(PREFIX)/lib/systemd/system/bofuss@.service"

@@ -426,3 +426,26 @@ fn a_running_switch_keeps_the_rights_that_interfaces_need_and_no_others() {
     assert!(ctl(&[&lab.name, "del-port", "7"]).status.success());
     ip("link del w7");
 }
+
+#[test]
+fn a_service_manager_is_told_that_the_switch_works_and_lives() {
+    let path = std::env::temp_dir().join(format!("bofuss-manager-{}", std::process::id()));
+    let manager = std::os::unix::net::UnixDatagram::bind(&path).unwrap();
+    manager
+        .set_read_timeout(Some(bofuss_tests::PATIENCE))
+        .unwrap();
+    let mut command = Command::new(program("bofuss"));
+    let name = format!("managed-{}", std::process::id());
+    command.args(["run", "--name", &name]).stderr(Stdio::null());
+    command
+        .env("NOTIFY_SOCKET", &path)
+        .env("WATCHDOG_USEC", "100000");
+    let mut switch = Process::start(&mut command);
+    for wanted in ["READY=1", "WATCHDOG=1", "WATCHDOG=1"] {
+        let mut said = [0; 64];
+        let length = manager.recv(&mut said).unwrap();
+        assert_eq!(std::str::from_utf8(&said[..length]).unwrap(), wanted);
+    }
+    switch.terminate();
+    std::fs::remove_file(&path).unwrap();
+}

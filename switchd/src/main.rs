@@ -14,6 +14,7 @@ mod features;
 mod front;
 mod generate;
 mod log;
+mod manager;
 mod metrics;
 mod port;
 mod profile;

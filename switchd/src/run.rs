@@ -24,6 +24,7 @@ use tracing::{info, warn};
 use crate::capture::Messages;
 use crate::config::Config;
 use crate::dataplane::{Answer, Command, Input, POOL_BYTES, Parts, Plane, Scrape, What};
+use crate::manager::Manager;
 use crate::port::{self, OpenPort};
 use crate::reload::Source;
 use crate::{control, log, metrics, rights, rundir};
@@ -127,6 +128,14 @@ impl Running {
             Some(source) if source.has_file() => signal(SignalKind::hangup()).ok(),
             Some(_) | None => None,
         };
+        let queue = self.queue.clone();
+        let alive = async || drop(queue.ask(What::Memory).await);
+        let mut telling = std::pin::pin!(async {
+            match Manager::find() {
+                Some(manager) => manager.follow(alive).await,
+                None => std::future::pending().await,
+            }
+        });
         loop {
             let hung_up = async {
                 match &mut hangup {
@@ -139,6 +148,7 @@ impl Running {
                     return ended.unwrap_or_else(|_| Err("the data-plane thread died".into()));
                 }
                 () = &mut stop => return Ok(()),
+                () = &mut telling => {}
                 _ = hung_up => drop(self.reload().await),
                 Some(request) = self.commands.recv() => {
                     if request.name == "trace-next" {
@@ -252,8 +262,7 @@ pub async fn start(
     thread::Builder::new()
         .name("data-plane".into())
         .spawn(move || {
-            let plane = build(plane_config, enter, inputs, plane_wake)
-                .and_then(|plane| rights::give_up().map(|()| plane));
+            let plane = build(plane_config, enter, inputs, plane_wake);
             let (plane, id) = match plane {
                 Ok(plane) => plane,
                 Err(error) => return drop(up.send(Err(error))),
@@ -398,5 +407,6 @@ fn build(
         monitor,
     };
     let plane = Plane::new(parts)?;
+    rights::give_up()?;
     Ok((plane, datapath_id))
 }
