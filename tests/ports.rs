@@ -19,7 +19,9 @@ struct Monitor {
 impl Monitor {
     fn of(lab: &Lab) -> Self {
         let mut command = Command::new(program("dpctl"));
-        command.args([&lab.name, "monitor"]).stdout(Stdio::piped());
+        command
+            .args(["--json", &lab.name, "monitor"])
+            .stdout(Stdio::piped());
         let mut process = Process::start(&mut command);
         let lines = BufReader::new(process.0.stdout.take().unwrap());
         // It is connected once the switch has logged so, and hears all from then on.
@@ -111,8 +113,8 @@ fn configuration_bits_are_honoured() {
     mod_port(&lab, "1", "no-packet-in");
     lab.pings(1, 2);
     lab.pings(2, 1);
-    let first = monitor.hears(&["OFPT_PACKET_IN"]);
-    assert!(first.contains("in_port=2"), "{first}");
+    let first = monitor.hears(&[r#""type":"PACKET_IN""#]);
+    assert!(first.contains(r#""in_port":"2""#), "{first}");
 }
 
 #[test]
