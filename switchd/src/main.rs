@@ -16,12 +16,14 @@ mod generate;
 mod log;
 mod manager;
 mod metrics;
+mod offline;
 mod port;
 mod profile;
 mod reload;
 mod rights;
 mod run;
 mod rundir;
+mod trace;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -66,6 +68,8 @@ enum Command {
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<String>,
     },
+    /// Explain what a switch does with a packet: one that runs, or one on paper, with no rights.
+    Trace(Box<trace::TraceOptions>),
     /// Have a running switch read its configuration file again, as SIGHUP does.
     Reload {
         /// The switch's name [default: the only one that runs].
@@ -93,7 +97,9 @@ fn bofuss() -> ExitCode {
     let cli = Cli::parse();
     let level = cli.log.as_deref().unwrap_or(match cli.command {
         Command::Run(_) => "info",
-        Command::Demo(_) | Command::Ctl { .. } | Command::Reload { .. } => "warn",
+        Command::Demo(_) | Command::Ctl { .. } | Command::Trace(_) | Command::Reload { .. } => {
+            "warn"
+        }
         Command::Generate { .. } => "error",
     });
     if let Err(error) = log::start(level, cli.log_format) {
@@ -106,6 +112,7 @@ fn bofuss() -> ExitCode {
         },
         Command::Demo(options) => with_runtime(demo::demo(options, stopped())),
         Command::Ctl { name, words } => ctl::ask(Some(&name), &words).map(|text| print!("{text}")),
+        Command::Trace(options) => options.run(),
         Command::Reload { name } => {
             ctl::ask(name.as_deref(), &["reload".into()]).map(|text| print!("{text}"))
         }

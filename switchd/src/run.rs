@@ -382,6 +382,23 @@ fn build(
     let from_mac = first.map(|mac| mac.iter().fold(0, |id, &byte| id << 8 | u64::from(byte)));
     let datapath_id = config.datapath_id.or(from_mac).unwrap_or(1);
     let pool = Pool::new(POOL_BYTES);
+    let switch = make_switch(&config, &pool, datapath_id)?;
+    let parts = Parts {
+        switch,
+        pool,
+        ports,
+        config,
+        inputs,
+        wake,
+        monitor,
+    };
+    let plane = Plane::new(parts)?;
+    rights::give_up()?;
+    Ok((plane, datapath_id))
+}
+
+/// Makes the switch of a configuration, without its ports. Errors: a wrong profile.
+pub fn make_switch(config: &Config, pool: &Pool, datapath_id: u64) -> Result<Switch, String> {
     let catalogue = Arc::new(bofuss_ext::catalogue());
     let mut datapath = Datapath::new(config.tables.clone(), catalogue, pool.clone());
     if let Some(profile) = &config.profile {
@@ -396,17 +413,5 @@ fn build(
         datapath_id,
         desc: config.desc.clone(),
     };
-    let switch = Switch::new(Time(0), datapath, identity, config.fail_mode);
-    let parts = Parts {
-        switch,
-        pool,
-        ports,
-        config,
-        inputs,
-        wake,
-        monitor,
-    };
-    let plane = Plane::new(parts)?;
-    rights::give_up()?;
-    Ok((plane, datapath_id))
+    Ok(Switch::new(Time(0), datapath, identity, config.fail_mode))
 }

@@ -20,12 +20,16 @@ use bofuss_packet::header::{ethertype, protocol};
 const DEFAULT_TTL: u8 = 64;
 /// The ingress port of a packet that does not say it.
 const DEFAULT_PORT: PortNo = PortNo(1);
+/// The addresses of a packet that does not say them: two, so that NORMAL forwards.
+const DEFAULT_SRC: Mac = Mac([2, 0, 0, 0, 0, 1]);
+const DEFAULT_DST: Mac = Mac([2, 0, 0, 0, 0, 2]);
 /// Buffers for one frame.
 const POOL_BYTES: usize = 1 << 18;
 
 /// Reads a packet: pairs of hexadecimal digits, perhaps behind `IN_PORT` and a blank; or its
-/// fields, `in_port=1,tcp,nw_dst=10.0.0.1`, of which those that are not named are 0, and the TTL 64
-/// unless `nw_ttl` says. The ingress port, 1 if it is not named, and the frame.
+/// fields, `in_port=1,tcp,nw_dst=10.0.0.1`, of which those that are not named are 0, but the TTL is
+/// 64 unless `nw_ttl` says, and the Ethernet addresses are two hosts'. The
+/// ingress port, 1 if it is not named, and the frame.
 ///
 /// Errors: what is wrong, or which field such a packet cannot have.
 pub fn parse_packet(text: &str, catalogue: &Catalogue) -> Result<(PortNo, Vec<u8>), String> {
@@ -34,8 +38,10 @@ pub fn parse_packet(text: &str, catalogue: &Catalogue) -> Result<(PortNo, Vec<u8
         s.chars()
             .all(|c| c.is_ascii_hexdigit() || " :-\n".contains(c))
     };
+    let are_bytes = text.split(' ').all(|word| word.len() == 2);
     if let Some((port, digits)) = text.split_once(' ')
         && is_hex(digits)
+        && !are_bytes
         && let Ok(port) = bofuss_oflib::text::parse_port(port)
     {
         return Ok((port, parse_bytes(digits)?));
@@ -61,7 +67,7 @@ pub fn parse_packet(text: &str, catalogue: &Catalogue) -> Result<(PortNo, Vec<u8
 
 /// The frame of a packet with these fields. Errors: the field that it cannot have.
 fn make(wanted: &Match, in_port: PortNo, ttl: u8) -> Result<Vec<u8>, String> {
-    let frame = ethernet(Mac([0; 6]), Mac([0; 6]), layers(wanted, ttl));
+    let frame = ethernet(DEFAULT_DST, DEFAULT_SRC, layers(wanted, ttl));
     let frame = Pool::new(POOL_BYTES).frame(&frame);
     let mut packet = Packet::new(frame.expect("it is short"), in_port);
     let supplied = |one: &&FieldMatch| one.field.at.is_empty();

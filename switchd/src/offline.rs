@@ -1,0 +1,182 @@
+//! A switch that is only on paper: made of a configuration and a file of flows, to be traced.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use bofuss_agent::{ConnId, Face, FailMode, Request, Switch};
+use bofuss_datapath::Time;
+use bofuss_frame::{Capabilities, Frame, Pool};
+use bofuss_oflib::message::group_mod::GroupModCommand;
+use bofuss_oflib::message::meter_mod::MeterModCommand;
+use bofuss_oflib::message::{FlowModCommand, PortDesc};
+use bofuss_oflib::text::{parse_flow, parse_group, parse_meter};
+use bofuss_oflib::types::QueueId;
+use bofuss_oflib::wire::Bytes;
+use bofuss_oflib::{Action, Catalogue, Message, PortNo, Version};
+
+use crate::config::{Config, Options};
+use crate::dataplane::POOL_BYTES;
+use crate::run::make_switch;
+
+/// The connection that the file's lines come in on.
+const FILE: ConnId = ConnId(0);
+
+/// Keeps what the switch answers; nothing leaves it.
+#[derive(Default)]
+struct Paper(Vec<Message>);
+
+impl Face for Paper {
+    fn transmit(&mut self, _: PortNo, _: QueueId, _: Frame) {}
+    fn flush(&mut self) {}
+    fn send(&mut self, _: ConnId, _: u32, message: Message) {
+        self.0.push(message);
+    }
+    fn has_room(&self, _: ConnId) -> bool {
+        true
+    }
+    fn set_link(&mut self, _: PortNo, _: bool) {}
+}
+
+/// Makes the switch that a configuration and a file of flows describe; nothing is opened but the
+/// two. Without a configuration, its ports are `in_port` and those that the flows name, and only
+/// they forward.
+///
+/// Errors: the file, the line, and what is wrong.
+pub fn switch(
+    config: Option<&Path>,
+    flows: Option<&Path>,
+    in_port: PortNo,
+) -> Result<Switch, String> {
+    let options = config.map_or_else(|| Ok(Options::default()), read)?;
+    let mut made = options.check()?;
+    let messages = match flows {
+        Some(path) => mods(path)?,
+        None => Vec::new(),
+    };
+    let mut ports: BTreeSet<PortNo> = made.ports.iter().map(|port| port.number).collect();
+    if config.is_none() {
+        made.fail_mode = FailMode::Secure;
+        let named = [in_port].into_iter().chain(outputs(&messages));
+        ports.extend(named.filter(|port| port.is_port()));
+    }
+    let mut switch = make_switch(&made, &Pool::new(POOL_BYTES), made.datapath_id.unwrap_or(1))?;
+    let mut face = Paper::default();
+    for port_no in ports {
+        switch.port_changed(
+            Time(0),
+            desc(&made, port_no),
+            Capabilities::default(),
+            &mut face,
+        );
+    }
+    for queue in &made.queues {
+        let made = switch.modify_queue(Time(0), queue.port, queue.id, queue.spec);
+        made.map_err(|error| format!("--queue {}:{}: {}", queue.port, queue.id, error.1))?;
+    }
+    switch.connected(Time(0), FILE, Version::V1_3, false);
+    for (at, message) in messages {
+        take(&mut switch, message, &mut face).map_err(|error| format!("{at}: {error}"))?;
+    }
+    Ok(switch)
+}
+
+/// The options of a file; what only connections need is left out, so that no key is read.
+fn read(path: &Path) -> Result<Options, String> {
+    let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let text = fs::read_to_string(path).map_err(|error| named(&error))?;
+    let options: Options = toml::from_str(&text).map_err(|error| named(&error))?;
+    let has_controller = !options.controllers.is_empty();
+    let secure = has_controller.then(|| "secure".to_string());
+    Ok(Options {
+        fail_mode: options.fail_mode.or(secure),
+        controllers: Vec::new(),
+        auxiliaries: Vec::new(),
+        listen: Vec::new(),
+        private_key: None,
+        certificate: None,
+        ca_cert: None,
+        ..options
+    })
+}
+
+/// A port with link, at the rate that is configured.
+fn desc(config: &Config, port_no: PortNo) -> PortDesc {
+    let spec = config.ports.iter().find(|port| port.number == port_no);
+    PortDesc {
+        port_no,
+        curr_speed: spec.and_then(|port| port.rate_kbps).unwrap_or(0),
+        ..PortDesc::default()
+    }
+}
+
+/// Has the switch do what a message says. Errors: the switch's.
+fn take(switch: &mut Switch, message: Message, face: &mut Paper) -> Result<(), String> {
+    face.0.clear();
+    let request = Request {
+        xid: 0,
+        head: Bytes::default(),
+        message: Ok(message),
+    };
+    switch.message(Time(0), FILE, request, face);
+    while switch.has_work(face) {
+        switch.work(Time(0), face);
+    }
+    let error = face.0.iter().find_map(|message| match message {
+        Message::Error(error) => Some(error.error.to_string()),
+        _ => None,
+    });
+    error.map_or(Ok(()), Err)
+}
+
+/// A message, and the file and line that it is of.
+type Line = (String, Message);
+
+/// Reads a file of flows, groups (`group_id=`) and meters (`meter=`), a line each, in the syntax of
+/// `ovs-ofctl`, also as it dumps them. Meters come first, then groups, then flows.
+fn mods(path: &Path) -> Result<Vec<Line>, String> {
+    let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let catalogue = bofuss_ext::catalogue();
+    let mut all = [Vec::new(), Vec::new(), Vec::new()];
+    for (line, number) in text.lines().zip(1..) {
+        let line = line.split('#').next().unwrap_or("").trim();
+        if line.is_empty() || line.contains(" reply ") {
+            continue;
+        }
+        let at = format!("{}, line {number}", path.display());
+        let (place, message) = one(line, &catalogue).map_err(|error| format!("{at}: {error}"))?;
+        all[place].push((at, message));
+    }
+    Ok(all.into_iter().flatten().collect())
+}
+
+/// A line's message, and where its kind comes.
+fn one(line: &str, catalogue: &Catalogue) -> Result<(usize, Message), String> {
+    let told = |error: bofuss_oflib::text::ParseError| error.to_string();
+    if line.starts_with("meter=") {
+        let meter = parse_meter(line, MeterModCommand::ADD).map_err(told)?;
+        Ok((0, Message::MeterMod(meter)))
+    } else if line.starts_with("group_id=") {
+        let group = parse_group(line, GroupModCommand::ADD, catalogue).map_err(told)?;
+        Ok((1, Message::GroupMod(group)))
+    } else {
+        let flow = parse_flow(line, FlowModCommand::ADD, catalogue).map_err(told)?;
+        Ok((2, Message::FlowMod(flow)))
+    }
+}
+
+/// The ports that messages name in outputs.
+fn outputs(messages: &[Line]) -> impl Iterator<Item = PortNo> {
+    let actions = messages.iter().flat_map(|(_, message)| {
+        let actions: Vec<&Action> = match message {
+            Message::FlowMod(flow) => flow.instructions.actions().collect(),
+            Message::GroupMod(group) => group.buckets.iter().flat_map(|b| &b.actions).collect(),
+            _ => Vec::new(),
+        };
+        actions
+    });
+    actions.filter_map(|action| match action {
+        Action::Output(output) => Some(output.port),
+        _ => None,
+    })
+}

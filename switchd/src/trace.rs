@@ -1,0 +1,131 @@
+//! `bofuss trace`: explains what a switch does with a packet, one that runs or one on paper.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use bofuss_datapath::Time;
+use bofuss_ext::trace::{Trace, parse_packet};
+use bofuss_frame::Pool;
+use bofuss_oflib::PortNo;
+use bofuss_oflib::text::{parse_match, parse_port};
+use bofuss_packet::{KeyMatch, Packet};
+use bofuss_ports::{BATCH_FRAMES, PcapFile, Port};
+
+use crate::dataplane::POOL_BYTES;
+use crate::{ctl, offline};
+
+/// What to trace, on which switch, and how to tell it.
+#[derive(clap::Args)]
+#[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
+pub struct TraceOptions {
+    /// The packet: in_port=1,tcp,nw_dst=10.0.0.2 as for ovs-appctl ofproto/trace, or HEX.
+    #[arg(group = "what", conflicts_with_all = ["pcap", "next"])]
+    packet: Option<String>,
+    /// Take the packet from a capture.
+    #[arg(long, group = "what", value_name = "FILE")]
+    pcap: Option<PathBuf>,
+    /// Which packet of the capture; of those that match --next, if that is given.
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "pcap")]
+    number: usize,
+    /// The next packet that matches: of the capture, or of those that the switch receives.
+    #[arg(long, group = "what", value_name = "FLOW")]
+    next: Option<String>,
+    /// The port that a packet in hexadecimal or of a capture comes in by.
+    #[arg(long, value_name = "PORT", default_value = "1", value_parser = parse_port)]
+    in_port: PortNo,
+    /// Ask the running switch of this name [default: the only one that runs].
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["config", "flows"])]
+    switch: Option<String>,
+    /// Ask no running switch, but the one that this TOML file describes; none of its ports is
+    /// opened.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Its flows, groups (group_id=...) and meters (meter=...), a line each, as for ovs-ofctl.
+    #[arg(long, value_name = "FILE")]
+    flows: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    /// Draw the way on a page of HTML, for a lecture.
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    html: Option<PathBuf>,
+}
+
+impl TraceOptions {
+    /// Traces and tells. Errors: a sentence for the user.
+    pub fn run(&self) -> Result<(), String> {
+        let (trace, title) = self.trace()?;
+        match &self.html {
+            Some(path) => {
+                let page = trace.html(&format!("The way of a packet: {title}"));
+                fs::write(path, page).map_err(|error| format!("{}: {error}", path.display()))
+            }
+            None if self.json => {
+                let text = serde_json::to_string_pretty(&trace);
+                println!("{}", text.map_err(|error| error.to_string())?);
+                Ok(())
+            }
+            None => {
+                print!("{trace}");
+                Ok(())
+            }
+        }
+    }
+
+    /// The trace, and which packet it is of.
+    fn trace(&self) -> Result<(Trace, String), String> {
+        let offline = self.config.is_some() || self.flows.is_some();
+        let (in_port, frame, title) = match (&self.packet, &self.pcap, &self.next) {
+            (Some(text), ..) => {
+                let (named, frame) = parse_packet(text, &bofuss_ext::catalogue())?;
+                let says = text.contains("in_port=") || text.contains(' ');
+                let in_port = if says { named } else { self.in_port };
+                (in_port, frame, text.clone())
+            }
+            (None, Some(path), next) => {
+                let frame = self.captured(path, next.as_deref().unwrap_or(""))?;
+                let title = format!("packet {} of {}", self.number, path.display());
+                (self.in_port, frame, title)
+            }
+            (None, None, Some(flow)) if !offline => {
+                return Ok((self.ask("trace-next", flow)?, format!("the next of {flow}")));
+            }
+            (None, None, _) => return Err("--next needs a running switch, or --pcap".into()),
+        };
+        if !offline {
+            let digits: String = frame.iter().map(|byte| format!("{byte:02x}")).collect();
+            return Ok((self.ask("trace", &format!("{in_port} {digits}"))?, title));
+        }
+        let mut switch = offline::switch(self.config.as_deref(), self.flows.as_deref(), in_port)?;
+        Ok((Trace::of(&mut switch, Time(0), in_port, &frame)?, title))
+    }
+
+    /// Asks a running switch.
+    fn ask(&self, command: &str, argument: &str) -> Result<Trace, String> {
+        let words = [command, "--json", argument].map(String::from);
+        let text = ctl::ask(self.switch.as_deref(), &words)?;
+        serde_json::from_str(&text).map_err(|error| format!("the switch's answer: {error}"))
+    }
+
+    /// The frame of the capture that is meant: of those that match.
+    fn captured(&self, path: &Path, flow: &str) -> Result<Vec<u8>, String> {
+        let rule = parse_match(flow, &bofuss_ext::catalogue()).map_err(|e| e.to_string())?;
+        let (rule, pool) = (KeyMatch::from(&rule), Pool::new(POOL_BYTES));
+        let mut file = PcapFile::open(Some(path), None).map_err(|error| error.to_string())?;
+        let (mut frames, mut seen) = (Vec::new(), 0);
+        loop {
+            let got = file.recv(&pool, &mut frames, BATCH_FRAMES);
+            if got.map_err(|error| error.to_string())? == 0 {
+                let (name, number) = (path.display(), self.number);
+                return Err(format!("{name}: {seen} packets match, and not {number}"));
+            }
+            for frame in frames.drain(..) {
+                let packet = Packet::new(frame, self.in_port);
+                seen += usize::from(packet.key().matches(&rule, &mut ()));
+                if seen == self.number {
+                    return Ok(packet.frame.bytes().to_vec());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Packets explained: on paper with no rights, out of a capture, and the next that comes.
+#![allow(clippy::unwrap_used)]
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::{fs, thread};
+
+use bofuss_tests::{Lab, have, printed, program, run};
+use serde_json::Value;
+
+/// A file of testdata/trace.
+fn file(name: &str) -> String {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/trace");
+    PathBuf::from(folder).join(name).display().to_string()
+}
+
+fn trace(words: &[&str]) -> (String, bool) {
+    let mut command = Command::new(program("bofuss"));
+    let output = run(command.arg("trace").args(words));
+    (printed(&output), output.status.success())
+}
+
+const WEB: &str = "in_port=1,tcp,nw_dst=10.0.0.2,tcp_dst=80";
+
+#[test]
+fn a_switch_on_paper_explains_a_packet() {
+    let (config, flows) = (file("switch.toml"), file("flows.txt"));
+    for files in [
+        &["--config", &config, "--flows", &flows][..],
+        &["--flows", &flows][..],
+    ] {
+        let (story, done) = trace(&[files, &[WEB]].concat());
+        assert!(done, "{story}");
+        for part in [
+            "won: priority 100, tcp,tcp_dst=80",
+            "priority 200, tcp,tcp_dst=81: it wants tcp_dst=81, but tcp_dst=80: 1 bit differs",
+            "nw_dst=10.0.0.128/25, but nw_dst=10.0.0.2: 1 bit differs (0x80)",
+            "meter 1: no rate is exceeded",
+            "metadata=0x7,ip, cookie 0x9",
+            "group 2 (all): bucket 1",
+            "result\n  => 54 bytes leave by port 4\n  => 54 bytes leave by port 2",
+        ] {
+            assert!(story.contains(part), "{part}\n{story}");
+        }
+    }
+    let (text, done) = trace(&["--flows", &flows, "--json", "arp"]);
+    let json: Value = serde_json::from_str(&text).unwrap();
+    assert!(done && json["version"] == 1);
+    assert_eq!(json["stages"][0]["won"]["priority"], 0);
+    assert_eq!(json["result"][0]["what"], "packet_in");
+    let page = std::env::temp_dir().join(format!("bofuss-trace-{}.html", std::process::id()));
+    let name = page.display().to_string();
+    assert_eq!(
+        trace(&["--flows", &flows, "--html", &name, WEB]),
+        (String::new(), true)
+    );
+    assert!(
+        fs::read_to_string(&page)
+            .unwrap()
+            .starts_with("<!DOCTYPE html>")
+    );
+    fs::remove_file(page).unwrap();
+}
+
+#[test]
+fn a_packet_of_a_capture_is_found_by_number_or_by_what_matches() {
+    // A capture of two frames: ARP, and UDP to port 53.
+    let mut bytes = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0];
+    bytes.extend([0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 1, 0, 0, 0]);
+    let addresses = [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1];
+    let udp = [
+        0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 4, 0, 0, 53, 0, 8, 0, 0,
+    ];
+    for (ethertype, payload) in [([8, 6], &[0; 28]), ([8, 0], &udp)] {
+        bytes.extend([0; 8]);
+        bytes.extend([42, 0, 0, 0, 42, 0, 0, 0]);
+        bytes.extend(addresses);
+        bytes.extend(ethertype);
+        bytes.extend(payload);
+    }
+    let path = std::env::temp_dir().join(format!("bofuss-trace-{}.pcap", std::process::id()));
+    fs::write(&path, bytes).unwrap();
+    let (name, flows) = (path.display().to_string(), file("flows.txt"));
+    let of = |words: &[&str]| trace(&[&["--flows", &flows, "--pcap", &name][..], words].concat());
+    assert!(of(&[]).0.contains("arp"));
+    assert!(
+        of(&["--number", "2", "--in-port", "3"])
+            .0
+            .contains("in_port=3,")
+    );
+    assert!(of(&["--next", "udp"]).0.contains("udp_dst=53"));
+    let (error, done) = of(&["--number", "3"]);
+    assert!(
+        !done && error.contains("2 packets match, and not 3"),
+        "{error}"
+    );
+    fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn what_is_wrong_is_said_with_file_and_line() {
+    let flows = file("flows.txt");
+    let bad = std::env::temp_dir().join(format!("bofuss-trace-{}.txt", std::process::id()));
+    let name = bad.display().to_string();
+    for (line, wanted) in [
+        ("tcp_dts=80,actions=drop", "tcp_dst"),
+        ("actions=group:9", "BAD_OUT_GROUP"),
+        ("table=99,actions=drop", "BAD_TABLE_ID"),
+    ] {
+        fs::write(&bad, format!("# first\n{line}\n")).unwrap();
+        let (error, done) = trace(&["--flows", &name, WEB]);
+        assert!(
+            !done && error.contains("line 2: ") && error.contains(wanted),
+            "{error}"
+        );
+    }
+    fs::remove_file(bad).unwrap();
+    for (words, wanted) in [
+        (
+            &["--flows", &flows, "--next", "udp"][..],
+            "running switch, or --pcap",
+        ),
+        (&["--flows", &flows, "metadata=1"][..], "metadata"),
+        (&["--flows", "/nonexistent", WEB][..], "/nonexistent"),
+        (&["--flows", &flows][..], "required"),
+    ] {
+        let (error, done) = trace(words);
+        assert!(!done && error.contains(wanted), "{error}");
+    }
+}
+
+#[test]
+fn a_running_switch_explains_a_packet_and_the_next_that_matches() {
+    if !have(&["ip", "ping"]) {
+        return;
+    }
+    let lab = Lab::new(2, &[]);
+    let (story, done) = trace(&["--switch", &lab.name, WEB]);
+    assert!(
+        done && story.contains("NORMAL does not know the destination"),
+        "{story}"
+    );
+    let mut command = Command::new(program("bofuss"));
+    let words = [
+        "trace",
+        "--switch",
+        &lab.name,
+        "--next",
+        "in_port=1,icmp",
+        "--json",
+    ];
+    let waiting = command.args(words).stdout(Stdio::piped()).spawn().unwrap();
+    thread::sleep(std::time::Duration::from_millis(500));
+    lab.all_ping();
+    let output = waiting.wait_with_output().unwrap();
+    assert!(output.status.success());
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(
+        json["fields"].as_str().unwrap().starts_with("in_port=1,"),
+        "{json}"
+    );
+    assert_eq!(json["result"][0]["port"], "2", "{json}");
+}
