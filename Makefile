@@ -7,7 +7,7 @@ PROGRAMS := bofuss dpctl
 # bofuss under other names
 LINKS := ofdatapath ofprotocol
 
-.PHONY: help demo build check test test-all fuzz fetch install uninstall
+.PHONY: help demo build check test test-all fuzz dist fetch install uninstall
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' Makefile | while IFS='	' read -r name what; do \
@@ -36,6 +36,10 @@ test-all: ## everything, the long tier too
 fuzz: ## fuzz each target for a minute; make fuzz ARGS='600 NAME' for other times, one target
 	@$(SETUP) need fuzz
 	@$(SETUP) cargo xtask fuzz $(ARGS)
+
+dist: ## packages: static tarballs, Debian, OCI images, Python wheel, into target/dist
+	@$(SETUP) need dist
+	@$(SETUP) cargo xtask dist
 
 fetch: ## fetch all sources; then build, demo and check need no network
 	@$(SETUP) need check

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Sets the machine up, builds as the calling user, and elevates only the run.
 #
-#   need TIER        install what TIER (demo, check, test, fuzz) lacks: packages and the pinned Rust
+#   need TIER        install what TIER (demo, check, test, fuzz, dist) lacks: packages and the pinned Rust
 #   cargo ARGS...    the pinned cargo, as the calling user
 #   venv             make the tests' Python environment, as the calling user; print its python
 #   elevate CMD...   run with the rights to make interfaces, in the caller's own network
@@ -48,7 +48,11 @@ iperf3 iperf3
 iperf iperf
 mn mininet
 ethtool ethtool
-tcpdump tcpdump' ;; fuzz) echo 'c++ g++' ;; esac
+tcpdump tcpdump' ;; fuzz) echo 'c++ g++' ;; dist) echo 'python3 python3
+x86_64-linux-gnu-gcc gcc-x86-64-linux-gnu
+x86_64-headers libc6-dev-amd64-cross
+aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
+aarch64-headers libc6-dev-arm64-cross' ;; esac
     # Its package starts a service, which a developer may not want.
     [ "$1" != test ] || [ -z "${CI-}" ] || echo 'prometheus prometheus'
     sh "$0" has-cargo "$1" || echo 'curl curl
@@ -58,6 +62,7 @@ ca-certificates ca-certificates'
 has_program() {
     case $1 in
         libc-headers) echo '#include <stdio.h>' | cc -E - >/dev/null 2>&1 ;;
+        *64-headers) echo '#include <stdio.h>' | "${1%-headers}-linux-gnu-gcc" -E - >/dev/null 2>&1 ;;
         python3-venv) python3 -c 'import venv, ensurepip' 2>/dev/null ;;
         python3-headers) python3 -c 'import sysconfig as s, os
 os.stat(s.get_path("include") + "/Python.h")' 2>/dev/null ;;

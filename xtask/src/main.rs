@@ -6,6 +6,7 @@ use std::process::ExitCode;
 mod bench;
 mod ci;
 mod cost;
+mod dist;
 mod docs;
 mod e2e;
 mod evidence;
@@ -26,6 +27,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   cost [GUIDE]      the tutorials' patches against their bars
   reference         prints docs/reference from the catalogues
   man [FOLDER]      manual pages and shell completions, into target/share or FOLDER
+  dist              packages of the programs, into target/dist
   e2e [ARGS]        end-to-end tests; ARGS as for cargo test
   fuzz [SECONDS [TARGET]]
   bench [ARGS]      measures the switch beside yardsticks; ARGS as for ofmeter bench";
@@ -51,6 +53,7 @@ fn main() -> ExitCode {
         ["reference"] => reference::run(root, false),
         ["man"] => man::run(&target, &target.join("share")),
         ["man", folder] => man::run(&target, Path::new(folder)),
+        ["dist"] => dist::run(root, &target),
         ["e2e", ..] => e2e::run(root, &target, &arguments[1..]),
         ["bench", ..] => bench::run(root, &target, &arguments[1..]),
         ["fuzz", ..] => fuzz::run(root, &target, &arguments[1..]),

@@ -36,8 +36,13 @@ const PAGES: &[(&str, &str, &[&str])] = &[
 pub(crate) fn run(target: &Path, folder: &Path) -> Result<(), String> {
     let programs = "build --locked --package bofuss-switchd --package bofuss-dpctl";
     ci::cargo(programs, |_| {})?;
+    print(&target.join("debug"), folder)
+}
+
+/// Has the programs in a folder write them. Errors: as [`run`].
+pub(crate) fn print(programs: &Path, folder: &Path) -> Result<(), String> {
     for (path, program, words) in PAGES {
-        let mut command = Command::new(target.join("debug").join(program));
+        let mut command = Command::new(programs.join(program));
         let output = command.args(*words).output();
         let output = output.map_err(|error| format!("{program}: {error}"))?;
         if !output.status.success() {
