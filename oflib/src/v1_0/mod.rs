@@ -102,7 +102,10 @@ fn vendor(r: &mut Reader<'_>) -> Result<Message, DecodeError> {
     let message = match subtype {
         ROLE_REQUEST => Message::RoleRequest(Old::read(&mut body)?),
         ROLE_REPLY => Message::RoleReply(Old::read(&mut body)?),
-        _ => return Err(at_subtype.err(BadRequest::BAD_EXP_TYPE)),
+        _ => {
+            let value = ExtValue::decode(ExtKind::Message, r).map(Message::Experimenter);
+            return value.map_err(|_| at_subtype.err(BadRequest::BAD_EXP_TYPE));
+        }
     };
     *r = body;
     Ok(message)
