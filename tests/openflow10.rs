@@ -239,10 +239,11 @@ fn dpctl_speaks_it_where_told_to() {
     told(&["mod-flows", "arp,actions=flood"]);
     let flows = told(&["dump-flows"]);
     contains(&flows, &["priority=5", "nw_dst=10.0.0.0/8", "arp", "FLOOD"]);
-    assert_eq!(told(&["dump-flows", "arp"]).lines().count(), 1);
+    let entries = |text: &str| text.matches("actions=").count();
+    assert_eq!(entries(&told(&["dump-flows", "arp"])), 1);
     contains(&told(&["dump-aggregate"]), &["flow_count=2"]);
     told(&["del-flows", "arp"]);
-    assert_eq!(told(&["dump-flows"]).lines().count(), 1);
+    assert_eq!(entries(&told(&["dump-flows"])), 1);
     contains(&told(&["show"]), &[&lab.port(1), &lab.port(2), "frags="]);
     for verb in ["dump-desc", "dump-tables", "dump-ports", "ping"] {
         told(&[verb]);
