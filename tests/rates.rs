@@ -41,11 +41,12 @@ fn send(from: &UdpSocket, a_second: u64, bytes: usize) -> Duration {
 /// Packets that came to meter 1, and that it dropped.
 fn counts(lab: &Lab) -> (u64, u64) {
     let text = dpctl(lab, &["meter-stats", "1"]);
-    let mut counts = text.split("packet_count=").skip(1).map(|rest| {
+    let count = |name: &str| {
+        let (_, rest) = text.split_once(name).unwrap();
         let digits = rest.split(|c: char| !c.is_ascii_digit()).next();
         digits.unwrap().parse().unwrap()
-    });
-    (counts.next().unwrap(), counts.next().unwrap())
+    };
+    (count("packet_in_count:"), count(" packet_count:"))
 }
 
 #[test]
