@@ -105,21 +105,25 @@ impl Datapath {
             let known = strict.then_some(&flow_mod.fields);
             self.check_instructions(flow_mod.table_id, known, &flow_mod.instructions)?;
         }
-        let (filter, table) = (Filter::of(flow_mod), flow_mod.table_id);
+        let flags = flow_mod.flags;
         let change = match flow_mod.command {
-            FlowModCommand::ADD if flow_mod.flags.has(FlowModFlags::CHECK_OVERLAP) => {
+            FlowModCommand::ADD if flags.has(FlowModFlags::CHECK_OVERLAP) => {
                 Change::Add(flow_mod.clone().into())
             }
             FlowModCommand::ADD => return self.add_entry(now, flow_mod),
-            FlowModCommand::MODIFY | FlowModCommand::MODIFY_STRICT => {
-                let instructions = Rc::new(flow_mod.instructions.clone());
-                Change::Modify(instructions, flow_mod.clone().into())
-            }
+            FlowModCommand::MODIFY | FlowModCommand::MODIFY_STRICT => Change::Modify {
+                instructions: Rc::new(flow_mod.instructions.clone()),
+                reset: flags.has(FlowModFlags::RESET_COUNTS),
+                or_add: flags
+                    .has(FlowModFlags::OR_ADD)
+                    .then(|| flow_mod.clone().into()),
+            },
             FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT => {
                 Change::Delete(FlowRemovedReason::DELETE, true)
             }
             _ => return Err(FlowModFailed::BAD_COMMAND),
         };
+        let (filter, table) = (Filter::of(flow_mod), flow_mod.table_id);
         let priority = flow_mod.priority;
         let sweep = match flow_mod.command {
             FlowModCommand::ADD => {

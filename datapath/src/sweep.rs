@@ -6,7 +6,7 @@ use core::ops::RangeInclusive;
 use bofuss_oflib::ErrorCode;
 use bofuss_oflib::error::FlowModFailed;
 use bofuss_oflib::instruction::Instructions;
-use bofuss_oflib::message::{FlowMod, FlowModFlags, FlowRemovedReason};
+use bofuss_oflib::message::{FlowMod, FlowRemovedReason};
 use bofuss_oflib::types::TableId;
 
 use crate::{Datapath, Entry, EntryKey, Label, Sink, Table, Time};
@@ -71,8 +71,13 @@ impl Cursor {
 pub(crate) enum Change {
     /// They go; whether anybody is told.
     Delete(FlowRemovedReason, bool),
-    /// They get these instructions, as the flow-mod says; if there are none, it may add one.
-    Modify(Rc<Instructions>, Box<FlowMod>),
+    /// They get these instructions; whether their counters begin anew; and what is added if there
+    /// are none.
+    Modify {
+        instructions: Rc<Instructions>,
+        reset: bool,
+        or_add: Option<Box<FlowMod>>,
+    },
     /// They forbid that the flow-mod adds its own.
     Add(Box<FlowMod>),
 }
@@ -151,7 +156,7 @@ impl Datapath {
         change: &Change,
         sink: &mut S,
     ) -> Result<(), ErrorCode> {
-        let (instructions, flow_mod) = match change {
+        let (instructions, reset) = match change {
             Change::Delete(reason, true) => {
                 self.remove_entry(now, table, key, *reason, sink);
                 return Ok(());
@@ -161,12 +166,15 @@ impl Datapath {
                 return Ok(());
             }
             Change::Add(_) => return Err(FlowModFailed::OVERLAP),
-            Change::Modify(instructions, flow_mod) => (instructions, flow_mod),
+            Change::Modify {
+                instructions,
+                reset,
+                ..
+            } => (instructions, *reset),
         };
         self.entry_gone(table, key);
         let table = &mut self.tables[usize::from(table.0)];
         if let Some(before) = table.set_instructions(key, instructions) {
-            let reset = flow_mod.flags.has(FlowModFlags::RESET_COUNTS);
             if let (true, Some(entry)) = (reset, table.get_mut(key)) {
                 (entry.packets, entry.bytes) = (0, 0);
             }
@@ -185,10 +193,11 @@ impl Datapath {
     ) -> Result<(), ErrorCode> {
         match change {
             Change::Add(flow_mod) => self.add_entry(now, &flow_mod),
-            Change::Modify(_, flow_mod) if !found && flow_mod.flags.has(FlowModFlags::OR_ADD) => {
-                self.add_entry(now, &flow_mod)
-            }
-            Change::Delete(..) | Change::Modify(..) => Ok(()),
+            Change::Modify {
+                or_add: Some(flow_mod),
+                ..
+            } if !found => self.add_entry(now, &flow_mod),
+            Change::Delete(..) | Change::Modify { .. } => Ok(()),
         }
     }
 
