@@ -169,6 +169,17 @@ def timed_out(*_):
     raise TimeoutError
 
 
+def serialized(kinds, count):
+    """`count` messages of os-ken that the makers in `kinds` make in turn, by their bytes."""
+    messages = {}
+    for i in range(count):
+        message = kinds[i % len(kinds)]()
+        message.set_xid(i)
+        message.serialize()
+        messages[bytes(message.buf)] = message
+    return messages
+
+
 def made(count=400):
     """Messages that os-ken encodes, by their bytes."""
     r = random.Random(7)
@@ -244,13 +255,7 @@ def made(count=400):
         lambda: r.choice([p.OFPFeaturesRequest, p.OFPGetConfigRequest, p.OFPBarrierRequest,
                           p.OFPGetAsyncRequest])(d),
     ]
-    messages = {}
-    for i in range(count):
-        message = kinds[i % len(kinds)]()
-        message.set_xid(i)
-        message.serialize()
-        messages[bytes(message.buf)] = message
-    return messages
+    return serialized(kinds, count)
 
 
 def make():

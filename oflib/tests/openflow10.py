@@ -280,13 +280,7 @@ def made(count=400):
         lambda: r.choice([p.OFPDescStatsRequest, p.OFPTableStatsRequest])(d, 0),
         lambda: r.choice([p.OFPFeaturesRequest, p.OFPGetConfigRequest, p.OFPBarrierRequest])(d),
     ]
-    messages = {}
-    for i in range(count):
-        message = kinds[i % len(kinds)]()
-        message.set_xid(i)
-        message.serialize()
-        messages[bytes(message.buf)] = message
-    return messages
+    return differential.serialized(kinds, count)
 
 
 def make():
