@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bofuss_agent::FailMode;
 use bofuss_datapath::Engine;
+use bofuss_frame::{Gso, GsoKind, Offload};
 use bofuss_oflib::message::multipart::{FlowStatsRequest, ReplyBody, RequestBody};
 use bofuss_oflib::message::{FlowModCommand, FlowRemovedReason};
 use bofuss_oflib::text::parse_flow;
@@ -210,17 +211,47 @@ fn random_match(random: &mut Random) -> (Slots, String) {
     (slots, text)
 }
 
-fn random_frame(random: &mut Random) -> (Slots, Vec<u8>) {
+/// A frame, or a super-frame: its slots, its bytes, what its sender left undone, and the bytes of
+/// each packet that it is.
+fn random_frame(random: &mut Random) -> (Slots, Vec<u8>, Offload, Vec<u64>) {
     let (in_port, to, port) = (
         random.below(2) as u32 + 1,
         random.below(4) as u8,
         random.below(3),
     );
     let (from, proto, port) = ([10, 0, 0, 9], random.of(&[6, 17, 0]), port as u16);
-    let l4 = match proto {
-        6 => craft::tcp(9, port, 2, b"xy"),
-        17 => craft::udp(9, port, b"x"),
-        _ => craft::Layer::new(0x88b5, b"raw"),
+    let segments = random.of(&[1, 1, 1, 5]);
+    let (l4, header, checksum_at, kind) = match proto {
+        6 => (
+            craft::tcp(9, port, 2, &[7; 10][..2 * segments]),
+            20,
+            16,
+            GsoKind::Tcp4,
+        ),
+        17 => (
+            craft::udp(9, port, &[7; 10][..2 * segments]),
+            8,
+            6,
+            GsoKind::Udp,
+        ),
+        _ => (craft::Layer::new(0x88b5, b"raw"), 0, 0, GsoKind::Udp),
+    };
+    let (offload, lengths) = match (proto, segments) {
+        (0, _) => (Offload::NONE, vec![17]),
+        (_, 1) => (Offload::NONE, vec![34 + header + 2]),
+        (_, _) => {
+            let gso = Gso {
+                kind,
+                segment_bytes: 2,
+                ecn: false,
+            };
+            let offload = Offload {
+                checksum: Some((34, checksum_at)),
+                gso: Some(gso),
+                ..Offload::NONE
+            };
+            (offload, vec![34 + header + 2; segments])
+        }
     };
     let eth = if proto == 0 { 0x88b5 } else { 0x0800 };
     let engine = match proto {
@@ -237,7 +268,8 @@ fn random_frame(random: &mut Random) -> (Slots, Vec<u8>) {
         all(port.into()),
     ];
     let mac = |n| Mac([2, 0, 0, 0, 0, n]);
-    (slots, craft::ethernet(mac(1), mac(2), engine))
+    let bytes = craft::ethernet(mac(1), mac(2), engine);
+    (slots, bytes, offload, lengths)
 }
 
 struct Both {
@@ -248,6 +280,7 @@ struct Both {
     errors: usize,
     removed: usize,
     sent: usize,
+    super_frames: usize,
 }
 
 impl Both {
@@ -282,7 +315,8 @@ impl Both {
         let goto = table == 0 && random.below(2) == 0;
         let apply = Act::random(random);
         let write = (random.below(3) == 0).then(|| Act::random(random));
-        let meter = (random.below(4) == 0).then(|| random.below(2) as u32 + 1);
+        // Each table has its own: a super-frame enters both as a whole.
+        let meter = (random.below(4) == 0).then(|| u32::from(table) + 1);
         let filter = (delete && random.below(2) == 0).then_some(apply);
         let mut text = format!("table={table},priority={priority}{matched}");
         match command {
@@ -378,9 +412,13 @@ impl Both {
     }
 
     fn send(&mut self) {
-        let (packet, bytes) = random_frame(&mut self.random);
-        self.lab.send(packet[0].0, &bytes);
-        let mut wanted = self.oracle.send(&packet, bytes.len() as u64);
+        let (packet, bytes, offload, lengths) = random_frame(&mut self.random);
+        self.lab.send_with(packet[0].0, &bytes, offload);
+        self.super_frames += usize::from(lengths.len() > 1);
+        let sent = lengths
+            .into_iter()
+            .map(|bytes| self.oracle.send(&packet, bytes));
+        let mut wanted = sent.collect::<Vec<_>>().concat();
         let down = &self.oracle.down;
         wanted.retain(|port| *port != packet[0].0 && !down.contains(port));
         // An output that ends a list of actions may come after what a group does.
@@ -465,6 +503,7 @@ fn agree(lab: Lab, name: &str) {
         errors: 0,
         removed: 0,
         sent: 0,
+        super_frames: 0,
     };
     for _ in 0..OPERATIONS {
         match both.random.below(20) {
@@ -477,9 +516,9 @@ fn agree(lab: Lab, name: &str) {
         }
         both.compare();
     }
-    let taken = (both.errors, both.removed, both.sent);
+    let taken = (both.errors, both.removed, both.sent, both.super_frames);
     assert!(
-        taken.0 > 100 && taken.1 > 300 && taken.2 > 2000,
+        taken.0 > 100 && taken.1 > 300 && taken.2 > 2000 && taken.3 > 300,
         "{name} rarely: {taken:?}"
     );
 }

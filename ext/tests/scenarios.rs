@@ -32,11 +32,14 @@ use bofuss_oflib::{
 use bofuss_packet::Packet;
 use bofuss_packet::checksum::{fold, sum};
 use bofuss_packet::craft::{self, Layer};
+use bofuss_packet::offload;
 
 #[path = "scenarios/engines.rs"]
 mod engines;
 #[path = "scenarios/reshape.rs"]
 mod reshape;
+#[path = "scenarios/super_frames.rs"]
+mod super_frames;
 
 /// What the switch did, a line each, as the scenario writes it behind `> `; whether entries are
 /// told in full; how each connection reads it.
@@ -54,7 +57,12 @@ fn across(codec: &Codec, message: &Message) -> Result<Result<Message, ErrorCode>
 
 impl Face for Recorder {
     fn transmit(&mut self, port: PortNo, _: QueueId, frame: Frame) {
-        self.0.push(format!("out {port} {}", hex(frame.bytes())));
+        // As on a wire: what the port takes off the switch's hands is done here.
+        let whole = offload::segment(&frame, |mut part| {
+            offload::finish_checksum(&mut part);
+            self.0.push(format!("out {port} {}", hex(part.bytes())));
+        });
+        assert!(whole, "a port can cut what it is given");
     }
     fn flush(&mut self) {}
     fn send(&mut self, conn: ConnId, _: u32, message: Message) {
@@ -236,7 +244,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// A frame from words: `tcp 1 2 80`, `arp 1 2`, `vlan 7 ...`, `mpls 5 ...`, `ttl 1 ...`,
-/// `dscp 10 ...`, `hex ...`.
+/// `dscp 10 ...`, `bytes 100 ...`, `hex ...`.
 fn frame(words: &[&str]) -> Vec<u8> {
     let number = |at: usize| words[at].parse::<u16>().unwrap();
     if words[0] == "hex" {
@@ -271,16 +279,17 @@ fn frame(words: &[&str]) -> Vec<u8> {
         n => Mac([2, 0, 0, 0, 0, n as u8]),
     };
     let ip = |n: u16| [10, 0, 0, n as u8].into();
-    let (mut at, mut ttl, mut tags) = (0, 64, Vec::new());
-    while let "vlan" | "mpls" | "ttl" = words[at] {
+    let (mut at, mut ttl, mut tags, mut length) = (0, 64, Vec::new(), 20);
+    while let "vlan" | "mpls" | "ttl" | "bytes" = words[at] {
         match words[at] {
             "ttl" => ttl = number(at + 1) as u8,
+            "bytes" => length = number(at + 1).into(),
             kind => tags.push((kind, number(at + 1))),
         }
         at += 2;
     }
     let (from, to) = (number(at + 1), number(at + 2));
-    let data = vec![0x5a; 20];
+    let data: Vec<u8> = (0..length).map(|i| 0x5a ^ (i / 20) as u8).collect();
     let mut layer: Layer = match words[at] {
         "tcp" => craft::ipv4(
             ip(from),
@@ -315,6 +324,8 @@ struct Stage {
     conn: ConnId,
     catalogue: Arc<Catalogue>,
     pool: Pool,
+    /// What ports take off its hands; those that are not named, nothing.
+    capabilities: BTreeMap<PortNo, Capabilities>,
     /// Frames that were sent to it.
     sent: usize,
     /// What the tables could do at first.
@@ -344,6 +355,7 @@ impl Stage {
             conn,
             catalogue,
             pool,
+            capabilities: BTreeMap::new(),
             sent: 0,
         };
         (1..=ports).for_each(|port| this.port(PortNo(port), PortState(0), 0));
@@ -361,8 +373,13 @@ impl Stage {
             supported: PortFeatures::FD_10MB | PortFeatures::FD_100MB | PortFeatures::AUTONEG,
             ..PortDesc::default()
         };
-        self.switch
-            .port_changed(self.now, desc, Capabilities::default(), &mut self.face);
+        let capabilities = self.capabilities.get(&port_no).copied();
+        self.switch.port_changed(
+            self.now,
+            desc,
+            capabilities.unwrap_or_default(),
+            &mut self.face,
+        );
     }
 
     /// Opens a connection that speaks `version`.
@@ -393,6 +410,17 @@ impl Stage {
             .message(self.now, self.conn, request, &mut self.face);
         while self.switch.has_work(&self.face) {
             self.switch.work(self.now, &mut self.face);
+        }
+    }
+
+    /// A frame from words; `gso N ...` is a super-frame, to be cut into segments of N bytes.
+    fn frame(&self, words: &[&str]) -> Frame {
+        let of = |words: &[&str]| self.pool.frame(&frame(words)).unwrap();
+        match words {
+            ["gso", bytes, words @ ..] => {
+                super_frames::left_whole(of(words), words, bytes.parse().unwrap())
+            }
+            words => of(words),
         }
     }
 
@@ -463,16 +491,17 @@ impl Stage {
                 self.arrived(read.map(|(_, message)| message).map_err(|e| e.error));
             }
             "send" => {
-                let frame = self.pool.frame(&frame(&words[2..])).unwrap();
+                let frame = self.frame(&words[2..]);
                 let port = parse_port(words[1]).unwrap();
-                let told = self.told(port, frame.bytes());
+                let ordinary = frame.offload.gso.is_none();
+                let told = ordinary.then(|| self.told(port, frame.bytes()));
                 let before = self.face.0.len();
                 self.switch
                     .receive(self.now, port, &mut vec![frame], &mut self.face);
                 let outs = self.face.0[before..].iter();
                 let outs = outs.filter(|line| line.starts_with("out "));
                 let outs: Vec<_> = outs.map(|line| cut(line)).collect();
-                if let Some((told, story)) = told {
+                if let Some((told, story)) = told.flatten() {
                     assert_eq!(told, outs, "{story}\nand not {line}");
                 }
             }

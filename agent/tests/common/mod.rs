@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bofuss_agent::{ConnId, Face, FailMode, Identity, Request, Switch};
 use bofuss_datapath::{Config, Datapath, Engine, Time};
-use bofuss_frame::{Capabilities, Frame, Pool};
+use bofuss_frame::{Capabilities, Frame, Offload, Pool};
 use bofuss_oflib::message::{FlowModCommand, PortDesc};
 use bofuss_oflib::text::parse_flow;
 use bofuss_oflib::types::QueueId;
@@ -102,7 +102,13 @@ impl Lab {
     }
 
     pub fn send(&mut self, port: u32, bytes: &[u8]) {
-        let frame = self.pool.frame(bytes).unwrap();
+        self.send_with(port, bytes, Offload::NONE);
+    }
+
+    /// Sends a frame of which its sender left something undone.
+    pub fn send_with(&mut self, port: u32, bytes: &[u8], offload: Offload) {
+        let mut frame = self.pool.frame(bytes).unwrap();
+        frame.offload = offload;
         self.switch
             .receive(self.now, PortNo(port), &mut vec![frame], &mut self.face);
     }

@@ -1,19 +1,21 @@
 //! What a known way counts, what it does to super-frames, and what a full cache does.
 
 extern crate std;
-use alloc::{format, string::String, vec, vec::Vec};
+use alloc::{boxed::Box, format, string::String, sync::Arc, vec, vec::Vec};
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use bofuss_frame::Frame;
 use bofuss_oflib::message::FlowModCommand;
 use bofuss_oflib::message::meter_mod::MeterModCommand;
 use bofuss_oflib::text::{parse_flow, parse_meter};
+use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Mac, PortNo};
-use bofuss_packet::craft;
+use bofuss_packet::{Packet, craft};
 
 use super::Engine;
 use super::cache::{Cache, MAX_TOUCHED};
 use crate::queues::tests::{super_frame, switch};
-use crate::{Datapath, EntryKey, Time};
+use crate::{Datapath, EntryKey, Hook, HookEffect, Time};
 
 fn flow(datapath: &mut Datapath, text: &str) {
     let flow = parse_flow(text, FlowModCommand::ADD, &datapath.catalogue.clone());
@@ -151,6 +153,42 @@ fn an_entry_for_what_a_way_has_rewritten_is_seen() {
         assert_eq!(send(&mut datapath, 1).len(), 0, "{rewrite}");
         assert!(datapath.cache_stats().confirmed > 0 && datapath.cache_stats().refuted > 0);
     }
+}
+
+/// Writes the metadata 1 before each lookup in table 1, once it has something to do.
+struct Writer(Arc<AtomicBool>);
+
+impl Hook for Writer {
+    fn name(&self) -> &'static str {
+        "writer"
+    }
+    fn effect(&self) -> HookEffect {
+        HookEffect::Branch
+    }
+    fn is_quiet(&self) -> bool {
+        !self.0.load(Relaxed)
+    }
+    fn before_lookup(&mut self, _: Time, table: TableId, packet: &mut Packet) {
+        if self.0.load(Relaxed) && table == TableId(1) {
+            packet.write_metadata(1, 1);
+        }
+    }
+}
+
+#[test]
+fn a_hook_that_becomes_busy_is_asked_in_every_table_again() {
+    let (mut datapath, busy) = (switch(0, 2), Arc::new(AtomicBool::new(false)));
+    datapath.add_hook(Box::new(Writer(Arc::clone(&busy))));
+    flow(&mut datapath, "ip,actions=goto_table:1");
+    flow(&mut datapath, "table=1,priority=2,metadata=1,actions=drop");
+    flow(&mut datapath, "table=1,priority=1,actions=output:2");
+    for is_busy in [false, true, false] {
+        busy.store(is_busy, Relaxed);
+        let leave = usize::from(!is_busy);
+        (0..3).for_each(|_| assert_eq!(send(&mut datapath, 1).len(), leave));
+    }
+    let stats = datapath.cache_stats();
+    assert_eq!((stats.hits, stats.misses), (2 + 4 + 3, 1 + 2));
 }
 
 #[test]

@@ -1,0 +1,161 @@
+//! A super-frame does what its segments do, one by one: frames that leave, messages, counters.
+
+use bofuss_datapath::DropReason;
+use bofuss_frame::{Gso, GsoKind, Offload};
+use bofuss_packet::offload::segment;
+
+use super::engines::{Random, counters, line, stage};
+use super::*;
+
+const OPERATIONS: usize = 8_000;
+/// After so many operations, all that can be asked for is compared.
+const COMPARED_EVERY: usize = 13;
+
+/// The frame that `words` make, as one that its sender did not cut.
+pub fn left_whole(mut frame: Frame, words: &[&str], segment_bytes: u16) -> Frame {
+    let tags = words.iter().filter(|word| ["vlan", "mpls"].contains(word));
+    let (ip, bytes) = (14 + 4 * tags.count(), frame.bytes_mut());
+    let (l4, protocol) = (ip + 20, bytes[ip + 9]);
+    let (kind, at) = match protocol {
+        6 => (GsoKind::Tcp4, 16),
+        _ => (GsoKind::Udp, 6),
+    };
+    let pseudo = sum(&bytes[ip + 12..l4]) + u64::from(protocol) + (bytes.len() - l4) as u64;
+    bytes[l4 + at..][..2].copy_from_slice(&fold(pseudo).to_be_bytes());
+    frame.offload = Offload {
+        checksum: Some((l4 as u16, at as u16)),
+        gso: Some(Gso {
+            kind,
+            segment_bytes,
+            ecn: false,
+        }),
+        ..Offload::NONE
+    };
+    frame
+}
+
+/// Whether the checksums of a frame that leaves are right; `out PORT HEX`.
+fn is_sound(line: &str) -> bool {
+    let bytes = frame(&["hex", line.rsplit(' ').next().unwrap()]);
+    let word = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
+    let mut at = 12;
+    let ip = loop {
+        match word(at) {
+            0x8100 => at += 4,
+            0x8847 => {
+                let last = (at + 2..).step_by(4).find(|at| bytes[at + 2] & 1 == 1);
+                break last.unwrap() + 4;
+            }
+            0x0800 => break at + 2,
+            _ => return true,
+        }
+    };
+    if bytes[ip] != 0x45 || ![6, 17].contains(&bytes[ip + 9]) {
+        return true;
+    }
+    let l4 = ip + 20;
+    let pseudo = sum(&bytes[ip + 12..l4]) + u64::from(bytes[ip + 9]) + (bytes.len() - l4) as u64;
+    fold(sum(&bytes[ip..l4])) == 0xffff && fold(pseudo + sum(&bytes[l4..])) == 0xffff
+}
+
+/// Plays a line; of a super-frame, sends the segments, as they are on a wire.
+fn play_cut(stage: &mut Stage, line: &str) {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    if words[0] != "send" || words[2] != "gso" {
+        return stage.play(line);
+    }
+    let (whole, mut parts) = (stage.frame(&words[2..]), Vec::new());
+    assert!(segment(&whole, |mut part| {
+        offload::finish_checksum(&mut part);
+        parts.push(part);
+    }));
+    for part in parts {
+        let port = parse_port(words[1]).unwrap();
+        stage
+            .switch
+            .receive(stage.now, port, &mut vec![part], &mut stage.face);
+    }
+}
+
+/// Without the buffer in which a packet-in's frame is held: their order is another.
+fn without_buffer(line: &str) -> String {
+    line.split(" buffer=").next().unwrap().into()
+}
+
+/// What lines do not have, so that no label stands in front of a VLAN tag: nobody finds the IP
+/// header behind both, and such a super-frame is dropped.
+const WITHOUT: [&[&str]; 2] = [&["push_mpls"], &["push_vlan", "vlan 7", "vlan 8"]];
+
+// I7
+#[test]
+fn a_super_frame_does_what_its_segments_do() {
+    for (name, engine) in Engine::ALL {
+        let mut counts = [0; 4];
+        for (seed, without) in (5..).zip(WITHOUT) {
+            let more = compare(engine, seed, without);
+            counts
+                .iter_mut()
+                .zip(more)
+                .for_each(|(count, more)| *count += more);
+        }
+        let [frames, left, asked, lost] = counts;
+        println!("{name}: {frames} super-frames, {left} left, {asked} packet-ins, {lost} metered");
+        assert!(
+            frames > 1000 && left > 1000 && asked > 50 && lost > 50,
+            "{name}"
+        );
+    }
+}
+
+/// Goes through random operations twice, once with segments; how many super-frames there were, the
+/// segments and packet-ins that came of them, and the packets that meters dropped.
+fn compare(engine: Engine, seed: u64, without: &[&str]) -> [u64; 4] {
+    let mut stages = [stage(engine, 1 << 20, 2), stage(engine, 1 << 20, 2)];
+    let (mut random, mut history, mut counts) = (Random(seed), Vec::new(), [0; 4]);
+    for number in 0..OPERATIONS {
+        let line = line(&mut random);
+        // A state that the first segment sets holds for the others already; which packet-ins a
+        // meter drops depends on their order.
+        let shared = line.contains("state=") || line.contains("meter=CONTROLLER");
+        if shared || without.iter().any(|words| line.contains(words)) {
+            continue;
+        }
+        history.push(line.clone());
+        let recent = || history[history.len().saturating_sub(40)..].join("\n");
+        let [whole, by_segments] = &mut stages;
+        let play = |stage: &mut Stage, play: &dyn Fn(&mut Stage)| {
+            stage.face.0.clear();
+            play(stage);
+            let lines = core::mem::take(&mut stage.face.0);
+            let mut lines: Vec<_> = lines.iter().map(|line| without_buffer(line)).collect();
+            // Each output of a super-frame is of all segments, before the next output.
+            lines.sort();
+            if number % COMPARED_EVERY == 0 {
+                lines.extend(counters(stage));
+            }
+            lines
+        };
+        let did = play(whole, &|stage| stage.play(&line));
+        let should = play(by_segments, &|stage| play_cut(stage, &line));
+        assert_eq!(did, should, "{engine:?} after\n{}", recent());
+        if line.contains(" gso ") {
+            let outs = did.iter().filter(|line| line.starts_with("out "));
+            let outs: Vec<_> = outs.collect();
+            assert!(
+                outs.iter().all(|line| is_sound(line)),
+                "after\n{}",
+                recent()
+            );
+            let asked = did.iter().filter(|line| line.contains("packet-in"));
+            let more = [1, outs.len() as u64, asked.count() as u64, 0];
+            counts
+                .iter_mut()
+                .zip(more)
+                .for_each(|(count, more)| *count += more);
+        }
+    }
+    let mut drops = stages[1].switch.datapath().drops();
+    let metered = drops.find(|(reason, _)| *reason == DropReason::Meter);
+    counts[3] = metered.map_or(0, |(_, count)| count);
+    counts
+}
