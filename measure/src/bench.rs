@@ -2,15 +2,18 @@
 
 use std::path::Path;
 
-use crate::case::{CASES, Case, Context};
+use crate::case::{Case, Context, GROUPS, Group, RATE};
+use crate::host_case::{FRAMES, frames};
 use crate::net::{Bed, HOST_PORT};
-use crate::report::Report;
+use crate::report::{Report, median};
 use crate::setup::{Forwarder, Setup};
 use crate::traffic::{Load, receive, send};
 
 /// Frames that must arrive before anything is timed, and how fast they are sent.
 const CHECKED_FRAMES: u64 = 2_000;
 const CHECKED_RATE: u64 = 20_000;
+/// Runs that tell what the yardstick carries.
+const CAPACITY_RUNS: usize = 3;
 
 /// What is asked for.
 pub struct Wanted<'a> {
@@ -26,98 +29,136 @@ pub struct Wanted<'a> {
     pub limit: u32,
 }
 
-/// Measures.
+/// Measures. What fails is told, and left out.
 ///
-/// Errors: a set-up that does not work, or a wrong result.
+/// Errors: a name that no case has; ours does not start.
 pub fn run(wanted: &Wanted<'_>) -> Result<Report, String> {
-    let chosen =
-        |case: &&Case| wanted.cases.is_empty() || wanted.cases.iter().any(|n| n == case.name);
-    let cases: Vec<&Case> = CASES.iter().filter(chosen).collect();
-    if cases.is_empty() {
-        let names: Vec<_> = CASES.iter().map(|case| case.name).collect();
-        return Err(format!("no such case; there are {}", names.join(", ")));
+    let all = || GROUPS.iter().flat_map(|group| group.cases);
+    if let Some(name) = wanted
+        .cases
+        .iter()
+        .find(|name| all().all(|case| case.name != **name))
+    {
+        let names: Vec<_> = all().map(|case| case.name).collect();
+        return Err(format!("no case {name}; there are {}", names.join(", ")));
     }
-    let mut report = Report::default();
-    let mut absent = Vec::new();
-    for round in 1..=wanted.rounds {
-        for &setup in &wanted.setups {
-            for offloads in [true, false] {
-                let suits = |case: &&&Case| case.offloads == offloads && case.suits(setup);
-                let cases: Vec<&Case> = cases.iter().filter(suits).copied().collect();
-                if cases.is_empty() {
-                    continue;
-                }
-                if absent.contains(&setup) {
-                    continue;
-                }
-                let bed = Bed::new(setup == Setup::Direct, offloads)?;
-                let forwarder = match setup.start(wanted.programs) {
-                    Ok(forwarder) => forwarder,
-                    // What is not ours may not work on this machine.
-                    Err(error) if setup.is_foreign() => {
-                        eprintln!("{} is left out: {error}", setup.name());
-                        absent.push(setup);
-                        continue;
-                    }
-                    Err(error) => return Err(error),
-                };
-                check(&bed, setup)?;
-                for case in cases {
-                    let progress = format!("round {round}/{} {}", wanted.rounds, setup.name());
-                    turn(
-                        wanted,
-                        &mut report,
-                        &progress,
-                        (case, setup),
-                        (&bed, &forwarder),
-                    )?;
+    let mut bench = Bench {
+        wanted,
+        capacity: 0.0,
+        report: Report::default(),
+        absent: Vec::new(),
+    };
+    bench.capacity = bench.capacity()?;
+    for group in GROUPS {
+        let chosen =
+            |case: &&Case| wanted.cases.is_empty() || wanted.cases.iter().any(|n| n == case.name);
+        let cases: Vec<&Case> = group.cases.iter().filter(chosen).collect();
+        let rounds = group.rounds.min(wanted.rounds);
+        for round in (1..=rounds).filter(|_| !cases.is_empty()) {
+            for &setup in &wanted.setups {
+                if group.setups.contains(&setup) && !bench.absent.contains(&setup) {
+                    let progress = format!("{round}/{rounds} {}", setup.name());
+                    bench.turn(group, &cases, setup, &progress)?;
                 }
             }
         }
     }
-    Ok(report)
+    Ok(bench.report)
 }
 
-/// One turn of a set-up at a case.
-fn turn(
-    wanted: &Wanted<'_>,
-    report: &mut Report,
-    progress: &str,
-    (case, setup): (&Case, Setup),
-    (bed, forwarder): (&Bed, &Forwarder),
-) -> Result<(), String> {
-    let (counts, values) = case.parameters;
-    for &parameter in values.iter().filter(|value| **value <= wanted.limit) {
-        let context = Context {
+/// A bench as it goes on.
+struct Bench<'a> {
+    wanted: &'a Wanted<'a>,
+    /// Frames a second that the yardstick carries.
+    capacity: f64,
+    report: Report,
+    /// Set-ups that do not work here.
+    absent: Vec<Setup>,
+}
+
+impl Bench<'_> {
+    fn capacity(&self) -> Result<f64, String> {
+        let bed = Bed::new(false, false)?;
+        let forwarder = Setup::Yardstick.start(self.wanted.programs)?;
+        let context = self.context(&bed, &forwarder, Setup::Yardstick, 0);
+        let mut rates = Vec::new();
+        for _ in 0..CAPACITY_RUNS {
+            let figures = frames(&context, Load::of(FRAMES))?;
+            rates.extend(figures.iter().filter(|(m, _)| *m == RATE).map(|(_, f)| *f));
+        }
+        Ok(median(&rates))
+    }
+
+    fn context<'a>(
+        &'a self,
+        bed: &'a Bed,
+        forwarder: &'a Forwarder,
+        setup: Setup,
+        parameter: u32,
+    ) -> Context<'a> {
+        Context {
             bed,
             forwarder,
+            setup,
+            programs: self.wanted.programs,
             parameter,
-        };
-        let name = match counts {
-            "" => case.name.to_string(),
-            counts => format!("{} ({parameter} {counts})", case.name),
-        };
-        let figures = case
-            .run(&context, setup)
-            .map_err(|error| format!("{}: {name}: {error}", setup.name()))?;
-        let shown = case.metrics.iter().zip(&figures);
-        let shown: Vec<_> = shown
-            .map(|((_, unit), figure)| format!("{figure:.1} {unit}"))
-            .collect();
-        eprintln!("{progress} {name}: {}", shown.join(", "));
-        report.add(case, parameter, setup, &figures);
+            capacity: self.capacity,
+        }
     }
-    Ok(())
+
+    /// One turn of a set-up at some cases.
+    fn turn(
+        &mut self,
+        group: &Group,
+        cases: &[&Case],
+        setup: Setup,
+        progress: &str,
+    ) -> Result<(), String> {
+        let bed = Bed::new(setup == Setup::Direct, group.offloads)?;
+        let started = setup.start(self.wanted.programs);
+        let forwarder = match started.and_then(|f| check(&bed).map(|()| f)) {
+            Ok(forwarder) => forwarder,
+            // What is not ours may not work on this machine.
+            Err(error) if setup.is_foreign() => {
+                self.report
+                    .failed(format!("{} is left out: {error}", setup.name()));
+                self.absent.push(setup);
+                return Ok(());
+            }
+            Err(error) => return Err(format!("{}: {error}", setup.name())),
+        };
+        for case in cases {
+            let (counts, values) = case.parameters;
+            for &parameter in values.iter().filter(|n| **n <= self.wanted.limit) {
+                let name = match counts {
+                    "" => case.name.to_string(),
+                    counts => format!("{} ({parameter} {counts})", case.name),
+                };
+                let context = self.context(&bed, &forwarder, setup, parameter);
+                match case.run(&context, group.resets) {
+                    Ok(figures) => {
+                        let shown = figures.iter();
+                        let shown = shown.map(|((what, unit), n)| format!("{what} {n:.1} {unit}"));
+                        let shown: Vec<_> = shown.collect();
+                        eprintln!("{progress} {name}: {}", shown.join(", "));
+                        self.report.add(case, parameter, setup, &figures);
+                    }
+                    Err(error) => self.report.failed(format!("{progress} {name}: {error}")),
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The result before the time: numbered frames arrive complete, in order and unchanged.
-fn check(bed: &Bed, setup: Setup) -> Result<(), String> {
+fn check(bed: &Bed) -> Result<(), String> {
     let load = Load {
         rate: CHECKED_RATE,
         ..Load::of(CHECKED_FRAMES)
     };
     let (tell, ready) = std::sync::mpsc::channel();
-    let checked = std::thread::scope(|scope| {
+    std::thread::scope(|scope| {
         let receiving = scope.spawn(|| {
             let told = move || {
                 let _ = tell.send(());
@@ -127,6 +168,5 @@ fn check(bed: &Bed, setup: Setup) -> Result<(), String> {
         let _ = ready.recv();
         bed.host(false, || send(HOST_PORT, load))?;
         receiving.join().map_err(|_| "the receiver died")?
-    });
-    checked.map_err(|error| format!("{}: {error}", setup.name()))
+    })
 }

@@ -4,8 +4,11 @@
 mod bench;
 mod case;
 mod echo;
+mod host_case;
+mod idle;
 mod net;
 mod openflow;
+mod plot;
 mod report;
 mod setup;
 mod switch_case;
@@ -105,9 +108,12 @@ fn run(verb: Verb) -> Result<(), String> {
                 rounds: rounds.into(),
                 limit,
             };
-            let report = bench::run(&wanted)?;
+            let mut report = bench::run(&wanted)?;
             report.write(&out)?;
             println!("{}\nwritten to {}", report.table(), out.display());
+            if !report.failures.is_empty() {
+                return Err(format!("what failed:\n{}", report.failures.join("\n")));
+            }
         }
         Verb::Send {
             interface,

@@ -1,7 +1,8 @@
 //! The test bed: two hosts in namespaces of their own, and cables to what is measured.
 
+use std::io::Write;
 use std::net::Ipv4Addr;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use bofuss_ports::NetNs;
@@ -31,20 +32,32 @@ pub struct Bed {
 ///
 /// Errors: what it complains about.
 pub fn run(words: &str) -> Result<String, String> {
-    run_words(&words.split_whitespace().collect::<Vec<_>>())
-}
-
-/// Runs a program, the first word; what it prints.
-///
-/// Errors: what it complains about.
-pub fn run_words(words: &[&str]) -> Result<String, String> {
-    let (program, arguments) = words.split_first().expect("a command names a program");
-    let output = Command::new(program).args(arguments).output();
+    let mut list = words.split_whitespace();
+    let program = list.next().expect("a command names a program");
+    let output = Command::new(program).args(list).output();
     let output = output.map_err(|e| format!("{program}: {e}"))?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     match output.status.success() {
         true => Ok(text(&output.stdout)),
-        false => Err(format!("{}: {}", words.join(" "), text(&output.stderr))),
+        false => Err(format!("{words}: {}", text(&output.stderr))),
+    }
+}
+
+/// Runs lines of `ip`'s commands.
+///
+/// Errors: what it complains about.
+pub fn run_batch(lines: &str) -> Result<(), String> {
+    let failed = |e: std::io::Error| format!("ip: {e}");
+    let mut ip = Command::new("ip");
+    ip.args(["-batch", "-"]).stdin(Stdio::piped());
+    let mut ip = ip.stderr(Stdio::piped()).spawn().map_err(failed)?;
+    let mut input = ip.stdin.take().expect("it was asked for");
+    input.write_all(lines.as_bytes()).map_err(failed)?;
+    drop(input);
+    let output = ip.wait_with_output().map_err(failed)?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(format!("ip: {}", String::from_utf8_lossy(&output.stderr))),
     }
 }
 
@@ -121,7 +134,8 @@ impl Drop for Bed {
     }
 }
 
-fn disable_ipv6(interface: &str) {
+/// Keeps the kernel from sending on an interface by itself.
+pub fn disable_ipv6(interface: &str) {
     // Where there is no IPv6, there is nothing to switch off.
     let path = format!("/proc/sys/net/ipv6/conf/{interface}/disable_ipv6");
     let _ = std::fs::write(path, "1");

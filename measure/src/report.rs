@@ -1,12 +1,11 @@
-//! What came of a bench: a table, JSON and plots, each figure beside the yardstick's.
+//! What came of a bench: figures, each beside the yardstick's, as a table and as JSON.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
-use plotters::prelude::*;
 use serde::Serialize;
 
-use crate::case::Case;
+use crate::case::{Case, Metric};
+use crate::plot::{Bar, bars};
 use crate::setup::Setup;
 
 /// The first lines of the table.
@@ -14,64 +13,87 @@ const HEAD: &str = "\
 | case | figure | set-up | median | least | most | ratio |
 |---|---|---|---|---|---|---|
 ";
-/// Width and height of a plot, in pixels.
-const SIZE: (u32, u32) = (800, 420);
+/// The file of all figures.
+const JSON: &str = "bench.json";
 
 /// The figures of one metric of one case.
 #[derive(Clone, Debug, Serialize)]
-struct Figure {
-    case: &'static str,
-    title: &'static str,
-    counts: &'static str,
-    parameter: u32,
-    metric: &'static str,
-    unit: &'static str,
-    setup: &'static str,
+pub struct Figure {
+    pub case: String,
+    pub title: String,
+    /// What the parameter counts.
+    pub counts: String,
+    pub parameter: u32,
+    pub metric: String,
+    pub unit: String,
+    pub setup: String,
     /// One a round.
-    values: Vec<f64>,
-    median: f64,
-    min: f64,
-    max: f64,
-    /// The median over the yardstick's; of a switch alone, over Open vSwitch's.
-    ratio: Option<f64>,
+    pub values: Vec<f64>,
+    pub median: f64,
+    pub min: f64,
+    pub max: f64,
+    /// Beside the yardstick; of a switch alone, beside Open vSwitch: the median of the rounds'.
+    pub ratio: Option<f64>,
 }
 
 /// All figures, in the order in which they came.
-#[derive(Default)]
+#[derive(Default, Serialize)]
 pub struct Report {
-    order: Vec<(&'static str, u32, &'static str)>,
-    figures: BTreeMap<(&'static str, u32, &'static str, Setup), Figure>,
+    pub figures: Vec<Figure>,
+    /// What failed, or is not on this machine.
+    pub failures: Vec<String>,
 }
 
-fn median(values: &[f64]) -> f64 {
+/// The one in the middle, of an even number the higher.
+pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted[sorted.len() / 2]
 }
 
+impl Figure {
+    /// The case with its parameter.
+    pub fn name(&self) -> String {
+        match &self.counts[..] {
+            "" => self.case.clone(),
+            counts => format!("{} ({} {counts})", self.case, self.parameter),
+        }
+    }
+
+    /// This beside another: the median of the rounds' ratios.
+    pub fn over(&self, base: &Self) -> Option<f64> {
+        let pairs = self.values.iter().zip(&base.values);
+        let ratios: Vec<f64> = pairs
+            .filter(|(_, base)| **base > 0.0)
+            .map(|(own, base)| own / base)
+            .collect();
+        (!ratios.is_empty()).then(|| median(&ratios))
+    }
+}
+
 impl Report {
     /// Adds the figures of one turn.
-    pub fn add(&mut self, case: &Case, parameter: u32, setup: Setup, figures: &[f64]) {
-        for (&(metric, unit), &value) in case.metrics.iter().zip(figures) {
-            let row = (case.name, parameter, metric);
-            if !self.order.contains(&row) {
-                self.order.push(row);
-            }
-            let key = (case.name, parameter, metric, setup);
-            let figure = self.figures.entry(key).or_insert_with(|| Figure {
-                case: case.name,
-                title: case.title,
-                counts: case.parameters.0,
-                parameter,
-                metric,
-                unit,
-                setup: setup.name(),
-                values: Vec::new(),
-                median: value,
-                min: value,
-                max: value,
-                ratio: None,
+    pub fn add(&mut self, case: &Case, parameter: u32, setup: Setup, figures: &[(Metric, f64)]) {
+        for &((metric, unit), value) in figures {
+            let at = self.position(case.name, parameter, metric, setup);
+            let at = at.unwrap_or_else(|| {
+                self.figures.push(Figure {
+                    case: case.name.into(),
+                    title: case.title.into(),
+                    counts: case.parameters.0.into(),
+                    parameter,
+                    metric: metric.into(),
+                    unit: unit.into(),
+                    setup: setup.name().into(),
+                    values: Vec::new(),
+                    median: value,
+                    min: value,
+                    max: value,
+                    ratio: None,
+                });
+                self.figures.len() - 1
             });
+            let figure = &mut self.figures[at];
             figure.values.push(value);
             figure.median = median(&figure.values);
             figure.min = figure.min.min(value);
@@ -79,38 +101,56 @@ impl Report {
         }
     }
 
-    /// A figure of one set-up.
-    fn of(&self, row: (&'static str, u32, &'static str), setup: Setup) -> Option<&Figure> {
-        self.figures.get(&(row.0, row.1, row.2, setup))
+    /// Notes what failed, and says so.
+    pub fn failed(&mut self, what: String) {
+        eprintln!("{what}");
+        self.failures.push(what);
     }
 
-    /// A median over that of the yardstick, or of Open vSwitch where there is no yardstick.
-    fn ratio(&self, row: (&'static str, u32, &'static str), setup: Setup) -> Option<f64> {
+    fn position(&self, case: &str, parameter: u32, metric: &str, setup: Setup) -> Option<usize> {
+        self.figures.iter().position(|f| {
+            let case = f.case == case && f.parameter == parameter;
+            case && f.metric == metric && f.setup == setup.name()
+        })
+    }
+
+    /// A figure of one set-up.
+    pub fn get(&self, case: &str, parameter: u32, metric: &str, setup: Setup) -> Option<&Figure> {
+        let at = self.position(case, parameter, metric, setup)?;
+        Some(&self.figures[at])
+    }
+
+    /// A figure beside that of the yardstick, or of Open vSwitch where there is no yardstick.
+    fn ratio(&self, figure: &Figure) -> Option<f64> {
         let base = [Setup::Yardstick, Setup::Ovs, Setup::OvsTso];
-        let base = base.iter().find_map(|setup| self.of(row, *setup))?;
-        let own = self.of(row, setup)?;
-        (base.median > 0.0 && own.median > 0.0).then(|| own.median / base.median)
+        let mut base = base.iter();
+        let base = base.find_map(|s| self.get(&figure.case, figure.parameter, &figure.metric, *s));
+        figure.over(base?)
+    }
+
+    /// The figures sorted by case, parameter and metric, each group in the order of the set-ups.
+    pub fn rows(&self) -> Vec<&Figure> {
+        let mut rows = Vec::new();
+        for figure in &self.figures {
+            let same = |row: &&Figure| row.name() == figure.name() && row.metric == figure.metric;
+            if !rows.iter().any(same) {
+                let of = |setup| self.get(&figure.case, figure.parameter, &figure.metric, setup);
+                rows.extend(Setup::ALL.into_iter().filter_map(of));
+            }
+        }
+        rows
     }
 
     /// A table for people: medians, spread, ratios.
     pub fn table(&self) -> String {
         let mut text = HEAD.to_string();
-        for &row in &self.order {
-            for setup in Setup::ALL {
-                let Some(figure) = self.of(row, setup) else {
-                    continue;
-                };
-                let case = match figure.counts {
-                    "" => figure.case.to_string(),
-                    counts => format!("{} ({} {counts})", figure.case, figure.parameter),
-                };
-                let ratio = self.ratio(row, setup);
-                let ratio = ratio.map_or_else(|| "-".into(), |ratio| format!("{ratio:.2}"));
-                text += &format!(
-                    "| {case} | {}, {} | {} | {:.1} | {:.1} | {:.1} | {ratio} |\n",
-                    figure.metric, figure.unit, figure.setup, figure.median, figure.min, figure.max
-                );
-            }
+        for f in self.rows() {
+            let ratio = f
+                .ratio
+                .map_or_else(|| "-".into(), |ratio| format!("{ratio:.2}"));
+            let what = format!("{} | {}, {} | {}", f.name(), f.metric, f.unit, f.setup);
+            let [median, min, max] = [f.median, f.min, f.max].map(number);
+            text += &format!("| {what} | {median} | {min} | {max} | {ratio} |\n");
         }
         text
     }
@@ -118,101 +158,101 @@ impl Report {
     /// Writes `bench.md`, `bench.json` and a plot for each case and figure into a folder.
     ///
     /// Errors: the system's.
-    pub fn write(&self, folder: &Path) -> Result<(), String> {
+    pub fn write(&mut self, folder: &Path) -> Result<(), String> {
+        for at in 0..self.figures.len() {
+            self.figures[at].ratio = self.ratio(&self.figures[at]);
+        }
         let failed = |e: &dyn std::fmt::Display| format!("{}: {e}", folder.display());
         std::fs::create_dir_all(folder).map_err(|e| failed(&e))?;
         std::fs::write(folder.join("bench.md"), self.table()).map_err(|e| failed(&e))?;
-        let figures = self.figures.iter().map(|(key, figure)| Figure {
-            ratio: self.ratio((key.0, key.1, key.2), key.3),
-            ..figure.clone()
-        });
-        let figures: Vec<Figure> = figures.collect();
-        let json = serde_json::to_string_pretty(&figures).map_err(|e| failed(&e))?;
-        std::fs::write(folder.join("bench.json"), json).map_err(|e| failed(&e))?;
-        let mut plotted: Vec<(&str, &str)> = Vec::new();
-        for &(case, _, metric) in &self.order {
-            if !plotted.contains(&(case, metric)) {
-                plotted.push((case, metric));
-                let path = folder.join(format!("{case}-{metric}.svg"));
-                self.plot(case, metric, &path).map_err(|e| failed(&e))?;
-            }
+        let json = serde_json::to_string_pretty(self).map_err(|e| failed(&e))?;
+        std::fs::write(folder.join(JSON), json).map_err(|e| failed(&e))?;
+        for figure in &self.figures {
+            let name = format!("{}-{}", figure.case, figure.metric);
+            let name = name.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+            let path = folder.join(format!("{name}.svg"));
+            let plot = self.plot(&figure.case, &figure.metric, &Setup::ALL);
+            std::fs::write(path, plot).map_err(|e| failed(&e))?;
         }
         Ok(())
     }
 
-    /// Draws bars: a group for each parameter, a bar for each set-up.
-    fn plot(
-        &self,
-        case: &str,
-        metric: &str,
-        path: &Path,
-    ) -> Result<(), Box<dyn std::error::Error>> {
-        let mine = |f: &&Figure| f.case == case && f.metric == metric;
-        let figures: Vec<&Figure> = self.figures.values().filter(mine).collect();
-        let Some(first) = figures.first() else {
-            return Ok(());
+    /// Bars: a group for each parameter, a bar for each set-up.
+    pub fn plot(&self, case: &str, metric: &str, setups: &[Setup]) -> String {
+        let shown = |f: &&&Figure| {
+            let setup = setups.iter().any(|setup| setup.name() == f.setup);
+            f.case == case && f.metric == metric && setup
         };
-        let mut parameters: Vec<u32> = figures.iter().map(|f| f.parameter).collect();
-        parameters.dedup();
-        let highest = figures
-            .iter()
-            .map(|f| f.max)
-            .fold(f64::MIN_POSITIVE, f64::max);
-        let area = SVGBackend::new(path, SIZE).into_drawing_area();
-        area.fill(&WHITE)?;
-        let slots = Setup::ALL.len() + 1;
-        let width = parameters.len() * slots;
-        let mut chart = ChartBuilder::on(&area)
-            .caption(format!("{}: {metric}", first.title), ("sans-serif", 18))
-            .margin(12)
-            .x_label_area_size(36)
-            .y_label_area_size(70)
-            .build_cartesian_2d(0f64..width as f64, 0f64..highest * 1.1)?;
-        let label = |at: &f64| {
-            let group = (*at / slots as f64) as usize;
-            let is_middle = (*at as usize) % slots == slots / 2;
-            match parameters
-                .get(group)
-                .filter(|_| is_middle && !first.counts.is_empty())
-            {
-                Some(parameter) => format!("{parameter} {}", first.counts),
-                None => String::new(),
-            }
+        let rows = self.rows();
+        let all: Vec<&Figure> = rows.iter().filter(shown).copied().collect();
+        let title = all.first().map_or_else(String::new, |first| {
+            format!("{}: {}, {}", first.title, first.metric, first.unit)
+        });
+        let bar = |f: &&Figure| Bar {
+            group: match &f.counts[..] {
+                "" => String::new(),
+                counts => format!("{} {counts}", number(f.parameter.into())),
+            },
+            series: Setup::ALL
+                .iter()
+                .position(|s| s.name() == f.setup)
+                .unwrap_or(0),
+            name: f.setup.clone(),
+            value: f.median,
+            range: (f.min, f.max),
         };
-        chart
-            .configure_mesh()
-            .disable_x_mesh()
-            .x_labels(width + 1)
-            .x_label_formatter(&label)
-            .y_desc(first.unit)
-            .draw()?;
-        for (place, setup) in Setup::ALL.into_iter().enumerate() {
-            let colour = Palette99::pick(place).mix(0.85);
-            let bars = figures.iter().filter(|f| f.setup == setup.name());
-            let bars: Vec<_> = bars
-                .map(|figure| {
-                    let group = parameters.iter().position(|p| *p == figure.parameter);
-                    let left = (group.unwrap_or(0) * slots + place) as f64 + 0.1;
-                    let bar = [(left, 0.0), (left + 0.8, figure.median)];
-                    Rectangle::new(bar, colour.filled())
-                })
-                .collect();
-            if bars.is_empty() {
-                continue;
-            }
-            chart
-                .draw_series(bars)?
-                .label(setup.name())
-                .legend(move |(x, y)| {
-                    Rectangle::new([(x, y - 5), (x + 10, y + 5)], colour.filled())
-                });
+        bars(&title, &all.iter().map(bar).collect::<Vec<_>>())
+    }
+}
+
+/// A number as people write it: with separators above a thousand, else with what matters.
+pub fn number(value: f64) -> String {
+    if value.abs() < 1000.0 {
+        let digits = match value.abs() {
+            small if small < 10.0 => 2,
+            middle if middle < 100.0 => 1,
+            _ => 0,
+        };
+        let text = format!("{value:.digits$}");
+        return match text.split_once('.') {
+            Some((whole, part)) if part.bytes().all(|b| b == b'0') => whole.into(),
+            _ => text,
+        };
+    }
+    let (digits, mut text) = (format!("{value:.0}"), String::new());
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && digit != '-' && (digits.len() - at).is_multiple_of(3) && !text.ends_with('-') {
+            text.push(',');
         }
-        chart
-            .configure_series_labels()
-            .background_style(WHITE.mix(0.8))
-            .position(SeriesLabelPosition::UpperRight)
-            .draw()?;
-        area.present()?;
-        Ok(())
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_with_what_matters() {
+        let written = [0.0, 2.5, 12.34, 999.6, 1234.0, -1234567.0].map(number);
+        assert_eq!(
+            written,
+            ["0", "2.50", "12.3", "1000", "1,234", "-1,234,567"]
+        );
+    }
+
+    #[test]
+    fn ratios_are_of_the_same_round() {
+        let mut report = Report::default();
+        let case = &crate::case::GROUPS[0].cases[0];
+        let mut add = |setup, value| report.add(case, 0, setup, &[(("x", "ns"), value)]);
+        for (base, own) in [(1.0, 2.0), (10.0, 20.0), (5.0, 15.0)] {
+            add(Setup::Yardstick, base);
+            add(Setup::Bofuss, own);
+        }
+        let own = report.get("frames", 0, "x", Setup::Bofuss).expect("added");
+        assert_eq!((own.median, own.min, own.max), (15.0, 2.0, 20.0));
+        assert_eq!(report.ratio(own), Some(2.0));
     }
 }

@@ -3,13 +3,16 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use crate::net::{SWITCH_PORTS, run, run_words};
+use crate::net::{SWITCH_PORTS, run};
 use crate::openflow::Session;
 
 /// Where switches listen for OpenFlow.
 const OPENFLOW_PORT: u16 = 16690;
+/// Where the number of huge pages of 2 MiB is set, and how much DPDK gets of them.
+const HUGE_PAGES: &str = "/proc/sys/vm/nr_hugepages";
+const HUGE_MIB: usize = 512;
 /// How long a program may take to be ready, in steps of 20 ms.
 const READY_STEPS: usize = 500;
 
@@ -85,11 +88,11 @@ impl Setup {
         match self {
             Self::Direct => {}
             Self::Bridge => {
-                run("ip link add br0 type bridge")?;
+                run("ip link add bridge0 type bridge")?;
                 forwarder.bridge = true;
-                run("ip link set br0 up")?;
+                run("ip link set bridge0 up")?;
                 for port in SWITCH_PORTS {
-                    run(&format!("ip link set {port} master br0"))?;
+                    run(&format!("ip link set {port} master bridge0"))?;
                 }
                 std::thread::sleep(Duration::from_millis(100));
             }
@@ -120,6 +123,25 @@ pub struct Forwarder {
     processes: Vec<Child>,
     folder: Option<PathBuf>,
     bridge: bool,
+    huge_pages: Option<HugePages>,
+}
+
+/// Memory that DPDK can use, given back when dropped.
+struct HugePages(String);
+
+impl HugePages {
+    fn reserve() -> Result<Self, String> {
+        let failed = |e: std::io::Error| format!("{HUGE_PAGES}: {e}");
+        let before = std::fs::read_to_string(HUGE_PAGES).map_err(failed)?;
+        std::fs::write(HUGE_PAGES, (HUGE_MIB / 2 + 64).to_string()).map_err(failed)?;
+        Ok(Self(before))
+    }
+}
+
+impl Drop for HugePages {
+    fn drop(&mut self) {
+        let _ = std::fs::write(HUGE_PAGES, &self.0);
+    }
 }
 
 impl Drop for Forwarder {
@@ -129,7 +151,7 @@ impl Drop for Forwarder {
             let _ = process.wait();
         }
         if self.bridge {
-            let _ = run("ip link del br0");
+            let _ = run("ip link del bridge0");
         }
         if let Some(folder) = &self.folder {
             let _ = std::fs::remove_dir_all(folder);
@@ -182,8 +204,57 @@ impl Forwarder {
         self.start(&mut bofuss, &format!("tools on {listen}"))
     }
 
+    /// Starts bofuss on some ports, with nothing else.
+    ///
+    /// Errors: that it does not start.
+    pub fn idle(programs: &Path, number: usize, ports: &[String]) -> Result<Self, String> {
+        let mut bofuss = Command::new(programs.join("bofuss"));
+        bofuss.args(["run", "--fail-mode", "secure", "--name"]);
+        bofuss.arg(format!("idle{number}"));
+        for port in ports {
+            bofuss.args(["--port", port]);
+        }
+        let mut this = Self::default();
+        this.start(&mut bofuss, "tools on punix:")?;
+        Ok(this)
+    }
+
+    /// Has Open vSwitch be more switches on these ports.
+    ///
+    /// Errors: what it complains about.
+    pub fn add_bridges(&self, ports: &[[String; 4]]) -> Result<(), String> {
+        let mut words = String::new();
+        for (number, ports) in ports.iter().enumerate() {
+            let bridge = format!("idle{number}");
+            words += &format!(" -- add-br {bridge} -- set bridge {bridge} datapath_type=netdev");
+            for port in ports {
+                words += &format!(" -- add-port {bridge} {port}");
+            }
+        }
+        self.vsctl(&words)
+    }
+
+    /// Takes these switches away again.
+    ///
+    /// Errors: what it complains about.
+    pub fn remove_bridges(&self, count: usize) -> Result<(), String> {
+        let words: String = (0..count).map(|n| format!(" -- del-br idle{n}")).collect();
+        self.vsctl(&words)
+    }
+
+    /// Runs a command on the database of this Open vSwitch.
+    fn vsctl(&self, words: &str) -> Result<(), String> {
+        let at = self.folder.as_ref().ok_or("this is not Open vSwitch")?;
+        let at = at.display();
+        let command = format!("ovs-vsctl --db=unix:{at}/db.sock --timeout=60 {words}");
+        run(&command).map(drop)
+    }
+
     fn start_ovs(&mut self, setup: Setup) -> Result<(), String> {
-        let folder = std::env::temp_dir().join(format!("ofmeter-{}", std::process::id()));
+        // In process spaces of their own, others have the same number.
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let now = now.map_or(0, |since| since.as_nanos());
+        let folder = std::env::temp_dir().join(format!("ofmeter-{now}"));
         std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
         let at = folder.display().to_string();
         self.folder = Some(folder);
@@ -202,26 +273,14 @@ impl Forwarder {
         environment(&mut database);
         let database = database.spawn().map_err(|e| format!("ovsdb-server: {e}"))?;
         self.processes.push(database);
-        let vsctl = |words: &str| {
-            run(&format!(
-                "ovs-vsctl --db=unix:{at}/db.sock --timeout=20 {words}"
-            ))
-            .map(drop)
-        };
-        ready("ovsdb-server", || vsctl("--no-wait init").is_ok())?;
+        ready("ovsdb-server", || self.vsctl("--no-wait init").is_ok())?;
         let program = if setup == Setup::OvsTso {
-            let database = format!("--db=unix:{at}/db.sock");
-            run_words(&[
-                "ovs-vsctl",
-                &database,
-                "--no-wait",
-                "set",
-                "Open_vSwitch",
-                ".",
-                "other_config:dpdk-init=true",
-                "other_config:userspace-tso-enable=true",
-                "other_config:dpdk-extra=--no-pci --no-huge -m 1024",
-            ])?;
+            self.huge_pages = Some(HugePages::reserve()?);
+            self.vsctl(&format!(
+                "--no-wait set Open_vSwitch . other_config:dpdk-init=true \
+                 other_config:dpdk-extra=--no-pci other_config:dpdk-socket-mem={HUGE_MIB} \
+                 other_config:userspace-tso-enable=true"
+            ))?;
             "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk"
         } else {
             "ovs-vswitchd"
@@ -234,17 +293,17 @@ impl Forwarder {
         environment(&mut daemon);
         let daemon = daemon.spawn().map_err(|e| format!("{program}: {e}"))?;
         self.processes.insert(0, daemon);
-        vsctl("add-br br0 -- set bridge br0 datapath_type=netdev fail-mode=secure")?;
+        self.vsctl("add-br br0 -- set bridge br0 datapath_type=netdev fail-mode=secure")?;
         for (number, port) in (1..).zip(SWITCH_PORTS) {
             let xdp = match setup {
                 Setup::OvsXdp => " type=afxdp options:n_rxq=1 options:xdp-mode=native",
                 _ => "",
             };
-            vsctl(&format!(
+            self.vsctl(&format!(
                 "add-port br0 {port} -- set interface {port} ofport_request={number}{xdp}"
             ))?;
         }
-        vsctl(&format!("set-controller br0 ptcp:{OPENFLOW_PORT}"))?;
+        self.vsctl(&format!("set-controller br0 ptcp:{OPENFLOW_PORT}"))?;
         ready("Open vSwitch", || {
             Session::connect(OPENFLOW_PORT).is_ok() && run("ip link show sa").is_ok()
         })
@@ -259,24 +318,45 @@ impl Forwarder {
 
     /// Processor time of all threads of what forwards so far, in nanoseconds.
     pub fn cpu_nanos(&self) -> f64 {
+        self.sum_of_threads("schedstat", |s| s.split_whitespace().next()?.parse().ok())
+    }
+
+    /// How often its threads have gone to sleep so far.
+    pub fn wake_ups(&self) -> f64 {
+        self.sum_of_threads("status", |status| number(status, "voluntary_ctxt_switches"))
+    }
+
+    fn sum_of_threads(&self, file: &str, value: impl Fn(&str) -> Option<f64>) -> f64 {
         let Some(process) = self.processes.first() else {
             return 0.0;
         };
         let tasks = std::fs::read_dir(format!("/proc/{}/task", process.id()));
         let tasks = tasks.into_iter().flatten().flatten();
-        let stats = tasks.filter_map(|t| std::fs::read_to_string(t.path().join("schedstat")).ok());
-        let nanos = |s: String| s.split_whitespace().next()?.parse::<f64>().ok();
-        stats.filter_map(nanos).sum()
+        let texts = tasks.filter_map(|t| std::fs::read_to_string(t.path().join(file)).ok());
+        texts.filter_map(|text| value(&text)).sum()
+    }
+
+    /// Bytes of its own memory, and its part of what it shares with others.
+    pub fn share_of_memory(&self) -> f64 {
+        self.number_in("smaps_rollup", "Pss:") * 1024.0
     }
 
     /// A line of `/proc/PID/status` of what forwards, as a number.
     pub fn status(&self, name: &str) -> f64 {
-        let id = self.processes.first().map_or(0, Child::id);
-        let text = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
-        let line = text.lines().find(|line| line.starts_with(name));
-        let value = line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok());
-        value.unwrap_or(0.0)
+        self.number_in("status", name)
     }
+
+    fn number_in(&self, file: &str, name: &str) -> f64 {
+        let id = self.processes.first().map_or(0, Child::id);
+        let text = std::fs::read_to_string(format!("/proc/{id}/{file}")).unwrap_or_default();
+        number(&text, name).unwrap_or(0.0)
+    }
+}
+
+/// The number in the line that begins so.
+fn number(text: &str, name: &str) -> Option<f64> {
+    let line = text.lines().find(|line| line.starts_with(name))?;
+    line.split_whitespace().nth(1)?.parse().ok()
 }
 
 fn ready(what: &str, is: impl Fn() -> bool) -> Result<(), String> {

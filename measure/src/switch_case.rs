@@ -6,31 +6,97 @@ use std::time::{Duration, Instant};
 use bofuss_oflib::Message;
 use bofuss_oflib::message::FlowModCommand;
 
-use crate::case::{BASE, Context, FRAMES, Figures, echoes, frames, spread};
+use crate::case::{BASE, Context, Figures, Metric, RATE};
+use crate::host_case::{FRAMES, echoes, frames, spread};
 use crate::net::HOST_PORT;
-use crate::openflow::{self, adds, codec, encode, exact, mods};
-use crate::traffic::{Load, flow_ports, random, send};
+use crate::openflow::{self, Session, adds, codec, encode, exact, mods};
+use crate::report::median;
+use crate::traffic::{Load, Order, flow_ports, random, send, send_until};
 
 /// Echoes, each of a new flow.
 const FIRST_ECHOES: usize = 1_000;
 /// Changes a second, and how many at once, while traffic goes on.
 const CHANGE_RATE: u64 = 10_000;
 const CHANGES_AT_ONCE: u64 = 100;
+/// How many times that is prepared, how long preparing may take, and how often it is compared.
+const PREPARED: usize = 100;
+const PREPARING: Duration = Duration::from_millis(100);
+const LOST_RUNS: usize = 3;
+/// The flow that goes on beside new ones: nobody listens to its port.
+const BESIDE: u32 = 1 << 16;
+/// The rate at which a rule's flow has its first packet: a share of what the yardstick carries.
+const WARM_UP_SHARE: f64 = 0.5;
 
-/// Rules for the flows of a load, above the switch's own.
-fn exact_rules(count: u32) -> impl Iterator<Item = String> {
-    (0..count).map(|flow| {
-        let (source, destination) = flow_ports(flow);
-        let fields = exact(source, destination);
-        format!("priority=20,in_port=1,{fields},actions=output:2")
-    })
+/// Rules with so many entries that memory and single changes tell something.
+const MANY: u32 = 100_000;
+const MOST: u32 = 1_000_000;
+/// Modifications of a run, and how many rules they are on when they are concentrated.
+const MODIFICATIONS: u32 = 200_000;
+const CONCENTRATED: u32 = 100;
+
+/// What adding rules, and changing them, is measured by.
+const ADDED: Metric = ("added", "flow-mods/s");
+const SPREAD: Metric = ("modified, spread", "flow-mods/s");
+const ON_FEW: Metric = ("modified, on 100 rules", "flow-mods/s");
+const RULE_BYTES: Metric = ("memory", "bytes/rule");
+const FLOW_BYTES: Metric = ("flow memory", "bytes/flow");
+const COST: Metric = ("rate lost to 10,000 flow-mods/s", "%");
+
+/// The entry for a flow of a load, above the switch's own, with these actions.
+fn exact_rule(flow: u32, actions: &str) -> String {
+    let (source, destination) = flow_ports(flow);
+    let fields = exact(source, destination);
+    format!("priority=20,in_port=1,{fields},actions={actions}")
 }
 
 /// A rule for each flow.
 pub fn rules(c: &Context<'_>) -> Figures {
+    let count = c.parameter;
+    let changes = adds(&codec(), (0..count).map(|n| exact_rule(n, "output:2")))?;
     let mut session = c.forwarder.session()?;
-    session.change(&adds(&codec(), exact_rules(c.parameter))?)?;
-    frames(c, spread(c.parameter))
+    let before = c.forwarder.status("VmRSS");
+    let took = session.change(&changes)?;
+    let grown = |before: f64| (c.forwarder.status("VmRSS") - before) * 1024.0 / f64::from(count);
+    let mut figures = Vec::new();
+    if count >= MANY {
+        figures.push((ADDED, f64::from(count) / took.as_secs_f64()));
+        figures.push((RULE_BYTES, grown(before)));
+    }
+    let before = c.forwarder.status("VmRSS");
+    let once = Load {
+        rate: (c.capacity * WARM_UP_SHARE) as u64,
+        order: Order::InTurn,
+        flows: count,
+        ..Load::of(count.into())
+    };
+    frames(c, once)?;
+    figures.extend(frames(c, spread(count))?);
+    if count >= MOST {
+        figures.push((FLOW_BYTES, grown(before)));
+        figures.push((COST, lost(c, spread(count))?));
+        figures.extend(modifications(&mut session, count)?);
+    }
+    Ok(figures)
+}
+
+/// Modifications of any of the rules, and of some again and again.
+fn modifications(session: &mut Session, count: u32) -> Figures {
+    let (codec, mut next) = (codec(), random(5));
+    let mut timed = |among: u32| {
+        let flows = (0..MODIFICATIONS).map(|n| {
+            let actions = ["output:2", "mod_nw_ttl:64,output:2"][(n / among % 2) as usize];
+            exact_rule((next() % u64::from(among)) as u32, actions)
+        });
+        let changes = mods(&codec.catalogue, FlowModCommand::MODIFY_STRICT, flows)?;
+        let took = session.change(&encode(&codec, changes))?;
+        Ok::<f64, String>(f64::from(MODIFICATIONS) / took.as_secs_f64())
+    };
+    let figures = vec![(SPREAD, timed(count)?), (ON_FEW, timed(CONCENTRATED)?)];
+    let (told, _) = session.flow_stats()?;
+    match count as usize + BASE.len() {
+        wanted if wanted == told => Ok(figures),
+        wanted => Err(format!("{told} of {wanted} entries are told")),
+    }
 }
 
 /// One rule a table, from each to the next.
@@ -51,7 +117,7 @@ pub fn tables(c: &Context<'_>) -> Figures {
 }
 
 /// Rules above the traffic's, each with a mask of its own.
-pub fn masks(c: &Context<'_>) -> Figures {
+fn access_list(c: &Context<'_>) -> Result<(), String> {
     let rules = (0..c.parameter).map(|i| {
         let (source, destination) = (8 + i % 25, 8 + i / 25 % 25);
         format!(
@@ -61,43 +127,57 @@ pub fn masks(c: &Context<'_>) -> Figures {
         )
     });
     let mut session = c.forwarder.session()?;
-    session.change(&adds(&codec(), rules)?)?;
+    session.change(&adds(&codec(), rules)?).map(drop)
+}
+
+/// Frames that no rule of an access list is for.
+pub fn masks(c: &Context<'_>) -> Figures {
+    access_list(c)?;
     frames(c, spread(1_000))
 }
 
-/// Adding rules, their memory, and their statistics.
-pub fn flow_mods(c: &Context<'_>) -> Figures {
-    let changes = adds(&codec(), exact_rules(c.parameter))?;
-    let mut session = c.forwarder.session()?;
+/// The same, but each frame has other addresses and ports; beside what frames of known flows get.
+pub fn attack(c: &Context<'_>) -> Figures {
+    access_list(c)?;
+    let usual = of(&frames(c, spread(1_000))?, RATE);
     let before = c.forwarder.status("VmRSS");
-    let took = session.change(&changes)?;
-    let kib = c.forwarder.status("VmRSS") - before;
-    let (count, told) = session.flow_stats()?;
-    let wanted = c.parameter as usize + BASE.len();
-    if count != wanted {
-        return Err(format!("{count} of {wanted} entries are told"));
-    }
-    let rules = f64::from(c.parameter);
-    Ok(vec![
-        rules / took.as_secs_f64(),
-        kib * 1024.0 / rules,
-        told.as_secs_f64() * 1000.0,
-    ])
+    let load = Load {
+        order: Order::Attack,
+        ..Load::of(FRAMES)
+    };
+    let mut figures = frames(c, load)?;
+    let kept = of(&figures, RATE) / usual * 100.0;
+    let grown = (c.forwarder.status("VmRSS") - before) / 1024.0;
+    figures.push((("rate kept", "%"), kept));
+    figures.push((("memory", "MiB more"), grown));
+    Ok(figures)
+}
+
+/// One of some figures.
+fn of(figures: &[(Metric, f64)], metric: Metric) -> f64 {
+    let found = figures.iter().find(|(m, _)| *m == metric);
+    found.expect("the case has this metric").1
 }
 
 /// Adds and deletes rules that no frame of the load matches, at [`CHANGE_RATE`].
 fn change_on(c: &Context<'_>, over: &AtomicBool) -> Result<u64, String> {
-    let (mut session, codec) = (c.forwarder.session()?, codec());
-    let mut next = random(11);
-    let (start, mut made) = (Instant::now(), 0);
-    while !over.load(Relaxed) {
+    let (mut session, codec, mut next) = (c.forwarder.session()?, codec(), random(11));
+    let mut prepare = || {
         let flows: Vec<String> = (0..CHANGES_AT_ONCE / 2)
             .map(|_| format!("priority=20,in_port=3,{}", exact(next() as u16, 1)))
             .collect();
         let added = flows.iter().map(|flow| format!("{flow},actions=output:2"));
         let added: Vec<Message> = mods(&codec.catalogue, FlowModCommand::ADD, added)?;
         let gone = mods(&codec.catalogue, FlowModCommand::DELETE_STRICT, &flows)?;
-        session.change(&encode(&codec, added.into_iter().chain(gone)))?;
+        Ok::<_, String>(encode(&codec, added.into_iter().chain(gone)))
+    };
+    let prepared: Vec<_> = (0..PREPARED).map(|_| prepare()).collect::<Result<_, _>>()?;
+    let (start, mut made) = (Instant::now(), 0);
+    for changes in prepared.iter().cycle() {
+        if over.load(Relaxed) {
+            break;
+        }
+        session.change(changes)?;
         made += CHANGES_AT_ONCE;
         let due = start + Duration::from_nanos(made * 1_000_000_000 / CHANGE_RATE);
         std::thread::sleep(due.saturating_duration_since(Instant::now()));
@@ -105,12 +185,13 @@ fn change_on(c: &Context<'_>, over: &AtomicBool) -> Result<u64, String> {
     Ok(made)
 }
 
-/// Frames while rules that no frame matches come and go.
-pub fn churn(c: &Context<'_>) -> Figures {
+/// Frames of a load while rules that no frame matches come and go.
+fn churned(c: &Context<'_>, load: Load) -> Figures {
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let changing = scope.spawn(|| change_on(c, &over));
-        let figures = frames(c, Load::of(FRAMES));
+        std::thread::sleep(PREPARING);
+        let figures = frames(c, load);
         over.store(true, Relaxed);
         let made = changing.join().map_err(|_| "the controller died")??;
         match made {
@@ -118,6 +199,25 @@ pub fn churn(c: &Context<'_>) -> Figures {
             _ => figures,
         }
     })
+}
+
+/// How much less of a load arrives while rules come and go, in percent.
+fn lost(c: &Context<'_>, load: Load) -> Result<f64, String> {
+    let mut shares = Vec::new();
+    for _ in 0..LOST_RUNS {
+        let before = of(&frames(c, load)?, RATE);
+        let during = of(&churned(c, load)?, RATE);
+        let after = of(&frames(c, load)?, RATE);
+        shares.push(100.0 * (1.0 - 2.0 * during / (before + after)));
+    }
+    Ok(median(&shares))
+}
+
+/// Frames of one flow while rules come and go.
+pub fn churn(c: &Context<'_>) -> Figures {
+    let mut figures = churned(c, Load::of(FRAMES))?;
+    figures.push((COST, lost(c, Load::of(FRAMES))?));
+    Ok(figures)
 }
 
 /// Runs `work` while a controller answers packet-ins; gives how many came, too.
@@ -140,9 +240,20 @@ fn with_controller<T>(
     })
 }
 
-/// Echoes of new flows, each through the controller.
+/// Echoes of new flows, each through the controller, beside frames that have their entry.
 pub fn first_packets(c: &Context<'_>) -> Figures {
-    let (figures, count) = with_controller(c, true, || echoes(c, FIRST_ECHOES, true))?;
+    let mut session = c.forwarder.session()?;
+    session.change(&adds(&codec(), [exact_rule(BESIDE, "output:2")])?)?;
+    let over = AtomicBool::new(false);
+    let work = || {
+        std::thread::scope(|scope| {
+            scope.spawn(|| c.bed.host(false, || send_on(c, &over)));
+            let figures = echoes(c, FIRST_ECHOES, 64, true);
+            over.store(true, Relaxed);
+            figures
+        })
+    };
+    let (figures, count) = with_controller(c, true, work)?;
     // The kernel may give a port twice.
     match count * 10 >= FIRST_ECHOES as u64 * 9 {
         true => Ok(figures),
@@ -150,9 +261,21 @@ pub fn first_packets(c: &Context<'_>) -> Figures {
     }
 }
 
+/// Sends a share of what the yardstick carries until it is over.
+fn send_on(c: &Context<'_>, over: &AtomicBool) -> Result<(), String> {
+    let rate = (c.capacity * f64::from(c.parameter) / 100.0) as u64;
+    let load = Load {
+        rate,
+        first: BESIDE,
+        ..Load::of(if rate == 0 { 0 } else { u64::MAX })
+    };
+    send_until(HOST_PORT, load, || over.load(Relaxed)).map(drop)
+}
+
 /// Frames that all go to the controller.
 pub fn packet_ins(c: &Context<'_>) -> Figures {
     let sending = || c.bed.host(false, || send(HOST_PORT, spread(1_000_000)));
     let (took, count) = with_controller(c, false, sending)?;
-    Ok(vec![count as f64 / took.as_secs_f64()])
+    let rate = count as f64 / took.as_secs_f64();
+    Ok(vec![(("rate", "packet-ins/s"), rate)])
 }

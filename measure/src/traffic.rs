@@ -12,6 +12,8 @@ use crate::net::{A_ADDRESS, A_MAC, B_ADDRESS, B_MAC};
 
 /// Bytes of the smallest frame, without its check sequence.
 pub const SMALL_FRAME: usize = 60;
+/// Where a frame's IPv4 addresses are.
+const ADDRESSES: std::ops::Range<usize> = 26..34;
 /// Where a frame's UDP ports are, and its number behind them.
 const PORTS_AT: usize = 34;
 const NUMBER_AT: usize = 42;
@@ -22,6 +24,18 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// The UDP destination port of flow 0; other flows have others, and other source ports.
 pub const FIRST_PORT: u16 = 5000;
 
+/// The order of the flows of a load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Any flow's frame may be next.
+    Random,
+    /// Each flow's once, then again.
+    InTurn,
+    /// Each frame is of a flow of its own: any ports, and addresses from 203.0.0.0/8 to an odd
+    /// first byte.
+    Attack,
+}
+
 /// What is sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
@@ -29,9 +43,13 @@ pub struct Load {
     pub frames: u64,
     /// Frames a second; 0 is as fast as it goes.
     pub rate: u64,
-    /// How many flows the frames are spread over, in random order; of one flow they are in the
-    /// order of their numbers.
+    /// How many flows the frames are spread over; of one flow they are in the order of their
+    /// numbers.
     pub flows: u32,
+    /// The number of the first of them.
+    pub first: u32,
+    /// Which of the flows a frame is of.
+    pub order: Order,
     /// Whether they go from B to A.
     pub back: bool,
 }
@@ -43,6 +61,8 @@ impl Load {
             frames,
             rate: 0,
             flows: 1,
+            first: 0,
+            order: Order::Random,
             back: false,
         }
     }
@@ -86,6 +106,17 @@ pub fn random(seed: u64) -> impl FnMut() -> u64 {
 ///
 /// Errors: the interface's.
 pub fn send(interface: &str, load: Load) -> Result<Duration, String> {
+    send_until(interface, load, || false)
+}
+
+/// The same, until it is `over` if that is sooner.
+///
+/// Errors: the interface's.
+pub fn send_until(
+    interface: &str,
+    mut load: Load,
+    over: impl Fn() -> bool,
+) -> Result<Duration, String> {
     let mut port = open(interface)?;
     let pool = Pool::new(POOL_BYTES);
     let mut next = random(7);
@@ -93,12 +124,26 @@ pub fn send(interface: &str, load: Load) -> Result<Duration, String> {
     let mut batch = Vec::with_capacity(BATCH_FRAMES);
     let mut number = 0;
     while number < load.frames || !batch.is_empty() {
+        if over() {
+            load.frames = number;
+        }
         while batch.len() < BATCH_FRAMES && number < load.frames {
-            let flow = match load.flows {
-                0 | 1 => 0,
-                flows => (next() % u64::from(flows)) as u32,
-            };
-            stamp(&mut bytes, flow, number);
+            match load.order {
+                Order::Random => {
+                    let any = next() % u64::from(load.flows.max(1));
+                    stamp(&mut bytes, load.first + any as u32, number);
+                }
+                Order::InTurn => {
+                    let next = number % u64::from(load.flows.max(1));
+                    stamp(&mut bytes, load.first + next as u32, number);
+                }
+                Order::Attack => {
+                    stamp(&mut bytes, next() as u32, number);
+                    bytes[ADDRESSES].copy_from_slice(&next().to_be_bytes());
+                    bytes[ADDRESSES.start] = 203;
+                    bytes[ADDRESSES.start + 4] |= 1;
+                }
+            }
             batch.push(pool.frame(&bytes).ok_or("the pool of frames is empty")?);
             number += 1;
         }

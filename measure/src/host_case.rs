@@ -1,0 +1,176 @@
+//! The cases of two hosts: frames, TCP, echoes.
+
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use crate::case::{Context, Figures, PROCESSOR, RATE};
+use crate::echo;
+use crate::net::{B_ADDRESS, HOST_PORT};
+use crate::traffic::{FIRST_PORT, Load, send};
+
+/// Frames of a run at saturation.
+pub const FRAMES: u64 = 300_000;
+/// Seconds of a run below saturation.
+const SHARE_SECONDS: f64 = 0.8;
+/// Echoes of a run.
+const ECHOES: usize = 10_000;
+/// Seconds of TCP.
+const TCP_SECONDS: u64 = 2;
+/// The share of frames that must arrive for a figure to count: else something is broken.
+const MIN_DELIVERED: f64 = 0.01;
+/// How long nothing must arrive until all has.
+const QUIET: Duration = Duration::from_millis(50);
+/// The port on which host B echoes.
+const ECHO_PORT: u16 = FIRST_PORT;
+
+/// Frames at saturation, of many flows in random order.
+pub fn spread(flows: u32) -> Load {
+    Load {
+        flows,
+        ..Load::of(FRAMES)
+    }
+}
+
+/// Sends a load; processor nanoseconds per delivered frame, and delivered frames per second.
+pub fn frames(c: &Context<'_>, load: Load) -> Figures {
+    let before = c.bed.received(!load.back)?;
+    let cpu = c.forwarder.cpu_nanos();
+    let start = Instant::now();
+    c.bed.host(load.back, || send(HOST_PORT, load))?;
+    let (received, last) = drained(|| c.bed.received(!load.back))?;
+    let took = last - start;
+    let cpu = c.forwarder.cpu_nanos() - cpu;
+    let delivered = (received - before) as f64;
+    if delivered < load.frames as f64 * MIN_DELIVERED {
+        return Err(format!("{delivered} of {} frames arrived", load.frames));
+    }
+    Ok(vec![
+        (PROCESSOR, cpu / delivered),
+        (RATE, delivered / took.as_secs_f64()),
+    ])
+}
+
+/// Waits until nothing arrives any more: how much has, and when that was seen first.
+fn drained(count: impl Fn() -> Result<u64, String>) -> Result<(u64, Instant), String> {
+    let (mut seen, mut at) = (count()?, Instant::now());
+    while at.elapsed() < QUIET {
+        std::thread::sleep(Duration::from_millis(2));
+        let now = count()?;
+        if now != seen {
+            (seen, at) = (now, Instant::now());
+        }
+    }
+    Ok((seen, at))
+}
+
+/// Frames both ways at once.
+pub fn both_ways(c: &Context<'_>) -> Figures {
+    let received = || Ok::<u64, String>(c.bed.received(false)? + c.bed.received(true)?);
+    let (before, cpu) = (received()?, c.forwarder.cpu_nanos());
+    let sending = |back| {
+        let load = Load {
+            back,
+            ..Load::of(FRAMES / 2)
+        };
+        c.bed.host(back, || send(HOST_PORT, load))
+    };
+    let start = Instant::now();
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| sending(true));
+        sending(false)?;
+        other.join().map_err(|_| "the other sender died")?
+    })?;
+    let (received, last) = drained(received)?;
+    let (delivered, took) = ((received - before) as f64, last - start);
+    let cpu = c.forwarder.cpu_nanos() - cpu;
+    if delivered < FRAMES as f64 * MIN_DELIVERED {
+        return Err(format!("{delivered} of {FRAMES} frames arrived"));
+    }
+    Ok(vec![
+        (PROCESSOR, cpu / delivered),
+        (RATE, delivered / took.as_secs_f64()),
+    ])
+}
+
+/// The same load for all, below what they carry.
+pub fn share(c: &Context<'_>) -> Figures {
+    let rate = c.capacity * f64::from(c.parameter) / 100.0;
+    let load = Load {
+        rate: rate as u64,
+        ..Load::of((rate * SHARE_SECONDS) as u64)
+    };
+    frames(c, load)
+}
+
+/// A process that is stopped when dropped.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Streams of TCP.
+pub fn tcp(c: &Context<'_>) -> Figures {
+    let failed = |e: std::io::Error| format!("iperf3: {e}");
+    let server = c.bed.host(true, || {
+        let mut server = Command::new("iperf3");
+        server.args(["-s", "-1"]).stdout(Stdio::null());
+        server.stderr(Stdio::null()).spawn().map_err(failed)
+    })?;
+    let _server = Running(server);
+    std::thread::sleep(Duration::from_millis(200));
+    let cpu = c.forwarder.cpu_nanos();
+    let output = c.bed.host(false, || {
+        let mut client = Command::new("iperf3");
+        client.args(["-J", "-C", "cubic", "-c", &B_ADDRESS.to_string()]);
+        client.args(["-t", &TCP_SECONDS.to_string()]);
+        client.args(["-P", &c.parameter.to_string()]);
+        client.output().map_err(failed)
+    })?;
+    let cpu = c.forwarder.cpu_nanos() - cpu;
+    let told: serde_json::Value =
+        serde_json::from_slice(&output.stdout).map_err(|e| format!("iperf3: {e}"))?;
+    let figure = |name: &str| told["end"]["sum_received"][name].as_f64().unwrap_or(0.0);
+    let (bytes, rate) = (figure("bytes"), figure("bits_per_second"));
+    let sent = told["end"]["sum_sent"]["bytes"].as_f64().unwrap_or(0.0);
+    if bytes < 1e6 || bytes > sent {
+        return Err(format!(
+            "TCP: {bytes} of {sent} bytes arrived: {}",
+            told["error"]
+        ));
+    }
+    Ok(vec![
+        (("processor", "ns/KB"), cpu / (bytes / 1024.0)),
+        (("rate", "Gb/s"), rate / 1e9),
+    ])
+}
+
+/// Echoes of one flow.
+pub fn round_trips(c: &Context<'_>) -> Figures {
+    echoes(c, ECHOES, c.parameter as usize, false)
+}
+
+/// Echoes with host B, each of a new flow if they are to be `fresh`; their median and 99th
+/// percentile in microseconds.
+pub fn echoes(c: &Context<'_>, count: usize, size: usize, fresh: bool) -> Figures {
+    let over = AtomicBool::new(false);
+    let times = std::thread::scope(|scope| {
+        let serving = scope.spawn(|| {
+            let serve = || echo::serve(B_ADDRESS, ECHO_PORT, || over.load(Relaxed));
+            c.bed.host(true, serve)
+        });
+        std::thread::sleep(QUIET); // until it listens
+        let asked = c.bed.host(false, || {
+            echo::ask((B_ADDRESS, ECHO_PORT), count, size, fresh)
+        });
+        over.store(true, Relaxed);
+        serving.join().map_err(|_| "the echo server died")??;
+        asked
+    })?;
+    let at = |quantile| times.value_at_quantile(quantile) as f64 / 1000.0;
+    Ok(vec![(("p50", "us"), at(0.5)), (("p99", "us"), at(0.99))])
+}

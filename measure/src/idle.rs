@@ -1,0 +1,85 @@
+//! The case of switches that have nothing to do: their memory, wake-ups and processor time.
+
+use std::time::{Duration, Instant};
+
+use crate::case::{Context, Figures};
+use crate::net::{disable_ipv6, run_batch};
+use crate::setup::{Forwarder, Setup};
+
+/// Ports of each switch.
+const PORTS: usize = 4;
+/// How long nothing is measured after a start, and then how long it is.
+const SETTLING: Duration = Duration::from_secs(3);
+const WATCHED: Duration = Duration::from_secs(6);
+
+/// The interfaces of all switches, cabled in pairs; gone when dropped.
+struct Cables(Vec<[String; PORTS]>);
+
+impl Cables {
+    fn new(switches: u32) -> Result<Self, String> {
+        let names = |switch| std::array::from_fn(|port| format!("i{switch}p{port}"));
+        let this = Self((0..switches).map(names).collect());
+        this.all_pairs(|[a, b]| format!("link add {a} type veth peer name {b}\n"))?;
+        this.0.iter().flatten().for_each(|name| disable_ipv6(name));
+        this.all_pairs(|[a, b]| format!("link set {a} up\nlink set {b} up\n"))?;
+        Ok(this)
+    }
+
+    fn all_pairs(&self, line: impl Fn(&[String; 2]) -> String) -> Result<(), String> {
+        let pairs = self.0.iter().flat_map(|ports| ports.as_chunks::<2>().0);
+        run_batch(&pairs.map(line).collect::<String>())
+    }
+}
+
+impl Drop for Cables {
+    fn drop(&mut self) {
+        let _ = self.all_pairs(|[a, _]| format!("link del {a}\n"));
+    }
+}
+
+/// Switches without frames, controllers and entries: bofuss as so many processes, Open vSwitch as
+/// so many bridges of one.
+pub fn run(c: &Context<'_>) -> Figures {
+    let cables = Cables::new(c.parameter)?;
+    let mut started = Vec::new();
+    if c.setup == Setup::Bofuss {
+        for (number, ports) in cables.0.iter().enumerate() {
+            started.push(Forwarder::idle(c.programs, number, ports)?);
+        }
+    } else {
+        c.forwarder.add_bridges(&cables.0)?;
+    }
+    let all: Vec<&Forwarder> = match &started[..] {
+        [] => vec![c.forwarder],
+        all => all.iter().collect(),
+    };
+    std::thread::sleep(SETTLING);
+    let sum = |of: fn(&Forwarder) -> f64| all.iter().map(|one| of(one)).sum::<f64>();
+    let (start, slept, nanos) = (
+        Instant::now(),
+        sum(Forwarder::wake_ups),
+        sum(Forwarder::cpu_nanos),
+    );
+    std::thread::sleep(WATCHED);
+    let took = start.elapsed();
+    // What is shared counts once.
+    let memory = match all[..] {
+        [one] => one.status("VmRSS") * 1024.0,
+        _ => sum(Forwarder::share_of_memory),
+    };
+    let figures = vec![
+        (("memory", "MB"), memory / 1e6),
+        (
+            ("wake-ups", "a second"),
+            (sum(Forwarder::wake_ups) - slept) / took.as_secs_f64(),
+        ),
+        (
+            ("processor", "% of a core"),
+            (sum(Forwarder::cpu_nanos) - nanos) / took.as_nanos() as f64 * 100.0,
+        ),
+    ];
+    if started.is_empty() {
+        c.forwarder.remove_bridges(cables.0.len())?;
+    }
+    Ok(figures)
+}
