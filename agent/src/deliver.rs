@@ -34,16 +34,10 @@ impl<F: Face> Outlet<'_, F> {
             let bytes = event.packet.frame.bytes();
             let limit = event.max_len.unwrap_or(conn.miss_send_len);
             let cut = limit != MaxLen::NO_BUFFER && usize::from(limit.0) < bytes.len();
-            let held = if cut {
-                conn.buffers.hold(self.now, event.packet)
-            } else {
-                None
-            };
-            let shown = if held.is_some() {
-                usize::from(limit.0)
-            } else {
-                bytes.len().min(MAX_DATA_BYTES)
-            };
+            let hold = || conn.buffers.hold(self.now, event.packet);
+            let held = cut.then(hold).flatten();
+            let whole = bytes.len().min(MAX_DATA_BYTES);
+            let shown = held.map_or(whole, |_| limit.0.into());
             let packet_in = PacketIn {
                 buffer_id: held.unwrap_or(BufferId::NO_BUFFER),
                 total_len: u16::try_from(bytes.len()).unwrap_or(u16::MAX),
@@ -71,13 +65,11 @@ impl<F: Face> Outlet<'_, F> {
             if !conn.wants(|a| (a.port_status, a.port_status_slave), reason.0) {
                 continue;
             }
-            let waits = conn
-                .late_ports
-                .get(&desc.port_no)
-                .map(|(reason, _)| *reason);
-            let news = match (waits, reason) {
+            let news = match (conn.late_ports.get(&desc.port_no), reason) {
                 // It was not told yet that there is such a port.
-                (Some(PortStatusReason::ADD), PortStatusReason::MODIFY) => PortStatusReason::ADD,
+                (Some((PortStatusReason::ADD, _)), PortStatusReason::MODIFY) => {
+                    PortStatusReason::ADD
+                }
                 _ => reason,
             };
             conn.late_ports.insert(desc.port_no, (news, desc.clone()));

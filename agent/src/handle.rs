@@ -249,9 +249,8 @@ impl Switch {
     }
 
     fn port_mod<F: Face>(&mut self, now: Time, port_mod: &PortMod, face: &mut F) -> Answer {
-        let port = self
-            .datapath
-            .ports()
+        let ports = self.datapath.ports();
+        let port = ports
             .get(&port_mod.port_no)
             .ok_or(PortModFailed::BAD_PORT)?;
         if port.desc.hw_addr != port_mod.hw_addr {
@@ -265,6 +264,10 @@ impl Switch {
         let changes = advertise.0 != 0 && advertise != desc.advertised;
         if changes && !desc.supported.has(advertise | PortFeatures::AUTONEG) {
             return Err(PortModFailed::BAD_ADVERTISE);
+        }
+        let turns = PortConfig((desc.config.0 ^ port_mod.config.0) & port_mod.mask.0);
+        if (changes || turns.has(PortConfig::PORT_DOWN)) && !face.may_change_links() {
+            return Err(PortModFailed::EPERM);
         }
         let (datapath, outlet) = parts!(self, now, face);
         datapath.configure_port(port_mod.port_no, port_mod.config, port_mod.mask, outlet);

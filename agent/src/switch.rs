@@ -32,6 +32,10 @@ pub trait Face {
     fn port_takes_frames(&self, _port: PortNo) -> bool {
         true
     }
+    /// Whether links may be set up and down, and what they advertise.
+    fn may_change_links(&self) -> bool {
+        true
+    }
     /// Sets a port's link administratively up or down.
     fn set_link(&mut self, port: PortNo, up: bool);
     /// Has a port's interface advertise other features.

@@ -42,9 +42,9 @@ mod reshape;
 mod super_frames;
 
 /// What the switch did, a line each, as the scenario writes it behind `> `; whether entries are
-/// told in full; how each connection reads it.
+/// told in full; how each connection reads it; whether links cannot be changed.
 #[derive(Default)]
-struct Recorder(Vec<String>, bool, BTreeMap<ConnId, Codec>);
+struct Recorder(Vec<String>, bool, BTreeMap<ConnId, Codec>, bool);
 
 /// A message as it arrives at the other end of a connection. Errors: what its version cannot say,
 /// or what is wrong with it.
@@ -219,6 +219,9 @@ impl Face for Recorder {
     }
     fn has_room(&self, _: ConnId) -> bool {
         true
+    }
+    fn may_change_links(&self) -> bool {
+        !self.3
     }
     fn advertise(&mut self, port: PortNo, features: PortFeatures) {
         self.0.push(format!("advertise {port} {features}"));
@@ -746,6 +749,7 @@ fn play(engine: Engine, name: &str, text: &str, failures: &mut Vec<String>) {
     };
     let profile = option("profile").unwrap_or_default();
     let mut stage = Stage::new(number("ports", 4), config, &profile, fail_mode);
+    stage.face.3 = option("links").is_some();
     if fail_mode == FailMode::Secure {
         stage.speaks(ConnId(1), Version::V1_3);
         stage

@@ -6,7 +6,7 @@
 use std::{
     io, mem,
     os::{
-        fd::{AsFd, AsRawFd, BorrowedFd},
+        fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
         linux::net::SocketAddrExt,
         unix::net::{SocketAddr, UnixDatagram},
     },
@@ -19,7 +19,7 @@ use bofuss_frame::{Frame, Pool};
 use crate::{
     BATCH_FRAMES, Capabilities, Counters, DropReason, Link, OpenError, Port, PortError,
     batch::Batch,
-    inlet::{Inlet, Shape},
+    inlet::{self, Inlet, Shape},
     link,
     ring::{Ring, Slot},
     seclusion::Seclusion,
@@ -31,6 +31,8 @@ use crate::{
 const FIRST_RING_SLOTS: usize = 256;
 const RING_GROWTH: usize = 16;
 const MAX_RING_SLOTS: usize = 8192;
+/// Times that a socket is replaced at most: two larger rings, and none.
+const REPLACEMENTS: usize = 3;
 /// How long a frame may take into the ring after its socket was told to hear no more.
 const LAST_FRAMES: Duration = Duration::from_micros(100);
 /// Slots that a quiet port offers to the kernel; a busy one doubles them up to a batch.
@@ -53,6 +55,8 @@ pub struct AfPacketOptions {
     /// Slots that the receive ring grows to, 2 KiB each; without any, frames are received by system
     /// calls.
     pub ring_slots: usize,
+    /// Open at once the sockets that larger rings will need: the process gives up its rights.
+    pub keeps_spares: bool,
 }
 
 impl Default for AfPacketOptions {
@@ -63,6 +67,7 @@ impl Default for AfPacketOptions {
             qdisc_bypass: false,
             keep_host_out: true,
             ring_slots: MAX_RING_SLOTS,
+            keeps_spares: false,
         }
     }
 }
@@ -74,6 +79,8 @@ pub struct AfPacket {
     shape: Shape,
     /// Slots that its ring may have.
     max_slots: usize,
+    /// Sockets to take its place, if they were opened ahead.
+    spares: Vec<OwnedFd>,
     /// What takes its place is being opened.
     opening: Option<mpsc::Receiver<io::Result<Inlet>>>,
     /// What takes its place hears since then; frames that the other still has come first.
@@ -108,7 +115,18 @@ impl AfPacket {
             qdisc_bypass: options.qdisc_bypass,
             ring_slots: options.ring_slots.min(FIRST_RING_SLOTS),
         };
-        let inlet = Inlet::open(shape, false).map_err(failed("opening a packet socket"))?;
+        let spares = if options.keeps_spares {
+            REPLACEMENTS
+        } else {
+            0
+        };
+        let open = || {
+            let sockets = (0..=spares).map(|_| inlet::socket(shape));
+            let mut sockets = sockets.collect::<Result<Vec<_>, _>>()?;
+            let first = sockets.pop().expect("there is one more than spares");
+            Ok((Inlet::open(first, shape, false)?, sockets))
+        };
+        let (inlet, spares) = open().map_err(failed("opening a packet socket"))?;
         let secluded = options.keep_host_out
             && link
                 .addresses()
@@ -118,6 +136,7 @@ impl AfPacket {
             inlet,
             shape,
             max_slots: options.ring_slots,
+            spares,
             opening: None,
             heir: None,
             counted: 0,
@@ -126,7 +145,7 @@ impl AfPacket {
             pad_runts: options.pad_runts,
             slots: MIN_SLOTS,
             down: false,
-            udp_gso: kernel_version() >= UDP_GSO_SINCE,
+            udp_gso: sys::kernel_version() >= UDP_GSO_SINCE,
             seclusion: secluded.then(|| Seclusion::of(&link)),
             _lro: LroOff::of(name),
             _lock: lock,
@@ -204,7 +223,9 @@ impl AfPacket {
     fn replace(&mut self, ring_slots: usize) {
         if self.opening.is_none() && self.heir.is_none() {
             self.shape.ring_slots = ring_slots;
-            self.opening = Some(Inlet::open_aside(self.shape));
+            let spare = self.spares.pop();
+            let socket = spare.map_or_else(|| inlet::socket(self.shape), Ok);
+            self.opening = Some(Inlet::open_aside(socket, self.shape));
         }
     }
 
@@ -472,11 +493,4 @@ impl Drop for LroOff {
             link::set_lro(name, true);
         }
     }
-}
-
-/// The running kernel's major and minor version; zeros if it does not tell.
-fn kernel_version() -> (u32, u32) {
-    let text = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let mut parts = text.split('.').map(|part| part.parse().unwrap_or(0));
-    (parts.next().unwrap_or(0), parts.next().unwrap_or(0))
 }

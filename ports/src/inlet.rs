@@ -45,12 +45,12 @@ pub(crate) struct Shape {
 }
 
 impl Inlet {
-    /// Opens one that hears everything on an interface; or nothing yet, if it is `deaf`.
+    /// Makes one of a fresh socket that hears everything on an interface; or nothing yet, if it is
+    /// `deaf`.
     ///
     /// Errors: the system's.
-    pub(crate) fn open(shape: Shape, deaf: bool) -> io::Result<Self> {
-        let socket = Arc::new(sys::socket(libc::AF_PACKET, libc::SOCK_RAW, 0)?);
-        configure(socket.as_fd(), shape.qdisc_bypass)?;
+    pub(crate) fn open(socket: OwnedFd, shape: Shape, deaf: bool) -> io::Result<Self> {
+        let socket = Arc::new(socket);
         let ring = (shape.ring_slots > 0).then(|| Ring::new(socket.as_fd(), shape.ring_slots));
         let ring = ring.transpose()?;
         let this = Self { ring, socket };
@@ -61,13 +61,16 @@ impl Inlet {
         Ok(this)
     }
 
-    /// Opens a deaf one in a thread of its own: memory for a ring takes its time.
-    pub(crate) fn open_aside(shape: Shape) -> mpsc::Receiver<io::Result<Self>> {
+    /// Makes a deaf one in a thread of its own: memory for a ring takes its time.
+    pub(crate) fn open_aside(
+        socket: io::Result<OwnedFd>,
+        shape: Shape,
+    ) -> mpsc::Receiver<io::Result<Self>> {
         let (done, opened) = mpsc::channel();
         // Without a thread nothing comes, which says the same.
         let _ = thread::Builder::new()
             .name("ring".into())
-            .spawn(move || done.send(Self::open(shape, true)));
+            .spawn(move || done.send(socket.and_then(|socket| Self::open(socket, shape, true))));
         opened
     }
 
@@ -102,13 +105,18 @@ impl Inlet {
     }
 }
 
-/// Sets all options before binding, so that no frame arrives without them.
-fn configure(socket: BorrowedFd<'_>, qdisc_bypass: bool) -> io::Result<()> {
+/// Opens a packet socket with all options, so that no frame arrives without them; it hears nothing
+/// until it is bound. This alone needs CAP_NET_RAW.
+///
+/// Errors: the system's.
+pub(crate) fn socket(shape: Shape) -> io::Result<OwnedFd> {
+    let opened = sys::socket(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
+    let socket = opened.as_fd();
     let packet = |name, value: c_int| sys::set_option(socket, libc::SOL_PACKET, name, &value);
     packet(libc::PACKET_VNET_HDR, 1)?;
     packet(libc::PACKET_AUXDATA, 1)?;
     packet(libc::PACKET_IGNORE_OUTGOING, 1)?;
-    packet(libc::PACKET_QDISC_BYPASS, c_int::from(qdisc_bypass))?;
+    packet(libc::PACKET_QDISC_BYPASS, c_int::from(shape.qdisc_bypass))?;
     for (force, plain, bytes) in [
         (libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, RECEIVE_BUFFER_BYTES),
         (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF, SEND_BUFFER_BYTES),
@@ -118,7 +126,7 @@ fn configure(socket: BorrowedFd<'_>, qdisc_bypass: bool) -> io::Result<()> {
         sys::set_option(socket, libc::SOL_SOCKET, force, &bytes)
             .or_else(|_| sys::set_option(socket, libc::SOL_SOCKET, plain, &bytes))?;
     }
-    Ok(())
+    Ok(opened)
 }
 
 /// Has a socket receive what arrives on an interface, to whomever it is sent.

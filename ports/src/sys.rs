@@ -150,6 +150,13 @@ pub(crate) fn packet_ifindex(fd: BorrowedFd<'_>) -> io::Result<c_int> {
     Ok(address.sll_ifindex)
 }
 
+/// The running kernel's major and minor version; zeros if it does not tell.
+pub(crate) fn kernel_version() -> (u32, u32) {
+    let text = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let mut parts = text.split('.').map(|part| part.parse().unwrap_or(0));
+    (parts.next().unwrap_or(0), parts.next().unwrap_or(0))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -25,6 +25,20 @@ pub const MAX_TAPS: usize = 16;
 const DISSECTOR: [u8; 12] = *b"\0\x0c\0\x08openflow";
 const DIRECTION: [u8; 7] = [0, 35, 0, 4, 0, 0, 0];
 
+/// Refuses a file that is not in the folder for captures, if there is one.
+pub fn check_place(file: &str, folder: Option<&Path>) -> Result<(), String> {
+    let parent = Path::new(file).parent().map(Path::canonicalize);
+    match folder {
+        Some(folder) if !matches!(parent, Some(Ok(place)) if place.starts_with(folder)) => {
+            let folder = folder.display();
+            Err(format!(
+                "{file}: captures go to {folder} alone (--capture-folder)"
+            ))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
 /// A capture file, written by a thread of its own.
 pub struct Recorder(SyncSender<(SystemTime, Vec<u8>)>);
 

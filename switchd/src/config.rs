@@ -127,6 +127,13 @@ pub struct Options {
     /// Take interfaces although they carry an IP address or the default route.
     #[arg(long)]
     pub take_over: bool,
+    /// Once everything is open, give up all rights, and all files but those that are named here:
+    /// see docs/security.md. Needs a kernel with Landlock.
+    #[arg(long)]
+    pub lock_down: bool,
+    /// The one folder for captures [default: any, and none with --lock-down].
+    #[arg(long, value_name = "FOLDER")]
+    pub capture_folder: Option<PathBuf>,
     /// Send frames shorter than 60 bytes as they are.
     #[arg(long)]
     pub no_pad: bool,
@@ -159,6 +166,8 @@ pub struct Config {
     pub tables: bofuss_datapath::Config,
     /// What its tables can do; everything if `None`.
     pub profile: Option<Profile>,
+    /// The files that all this comes from.
+    pub files: Vec<PathBuf>,
     /// After how much silence a peer is asked.
     pub probe_interval: Duration,
     /// The longest wait between tries to connect.
@@ -167,6 +176,10 @@ pub struct Config {
     pub metrics: Option<Address>,
     /// Whether interfaces with addresses are taken.
     pub take_over: bool,
+    /// Whether it gives up all rights when everything is open.
+    pub lock_down: bool,
+    /// Where captures go.
+    pub capture_folder: Option<PathBuf>,
     /// Whether short frames are padded.
     pub pad_runts: bool,
 }
@@ -177,6 +190,7 @@ impl Config {
         AfPacketOptions {
             take_over: self.take_over,
             pad_runts: self.pad_runts,
+            keeps_spares: self.lock_down,
             ..AfPacketOptions::default()
         }
     }
@@ -203,7 +217,7 @@ impl Options {
     fn over(self, file: Self) -> Self {
         let list = |own: Vec<String>, file| if own.is_empty() { file } else { own };
         Self {
-            config: None,
+            config: self.config,
             name: self.name.or(file.name),
             dpid: self.dpid.or(file.dpid),
             ports: list(self.ports, file.ports),
@@ -230,6 +244,8 @@ impl Options {
             max_backoff: self.max_backoff.or(file.max_backoff),
             metrics: self.metrics.or(file.metrics),
             take_over: self.take_over || file.take_over,
+            lock_down: self.lock_down || file.lock_down,
+            capture_folder: self.capture_folder.or(file.capture_folder),
             no_pad: self.no_pad || file.no_pad,
         }
     }
@@ -265,6 +281,12 @@ impl Options {
             .try_for_each(|text| ring(text, &mut ports))?;
         let queues = self.queues.iter().map(|text| queue(text, &mut ports));
         let queues = queues.collect::<Result<_, _>>()?;
+        let capture_folder = self.capture_folder.map(|folder| {
+            let found = folder.canonicalize();
+            found.map_err(|error| format!("--capture-folder {}: {error}", folder.display()))
+        });
+        let tls_files = [self.private_key, self.certificate, self.ca_cert];
+        let files = tls_files.into_iter().chain([self.config, self.profile]);
         Ok(Config {
             desc: description(&name),
             name,
@@ -278,10 +300,13 @@ impl Options {
             fail_mode,
             tables,
             profile,
+            files: files.flatten().collect(),
             probe_interval: Duration::from_secs(self.inactivity_probe.unwrap_or(5)),
             max_backoff: Duration::from_secs(self.max_backoff.unwrap_or(8).max(1)),
             metrics: addresses("--metrics", self.metrics.as_slice())?.pop(),
             take_over: self.take_over,
+            lock_down: self.lock_down,
+            capture_folder: capture_folder.transpose()?,
             pad_runts: !self.no_pad,
         })
     }

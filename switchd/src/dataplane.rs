@@ -137,7 +137,7 @@ impl Plane {
         add(timer.as_fd(), TIMER)?;
         Ok(Self {
             switch: parts.switch,
-            face: PlaneFace::new(epoll.try_clone()?),
+            face: PlaneFace::new(epoll.try_clone()?, parts.config.lock_down),
             pool: parts.pool,
             epoll,
             wake: parts.wake,

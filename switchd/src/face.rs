@@ -71,6 +71,8 @@ pub struct PlaneFace {
     sent: BTreeMap<&'static str, u64>,
     /// Who gets copies of frames.
     pub taps: Vec<Tap>,
+    /// Whether the rights to open and change interfaces are given up.
+    pub is_locked: bool,
 }
 
 /// The same connection, as the agent names it.
@@ -80,13 +82,14 @@ pub fn conn_id(id: bofuss_channel::ConnId) -> ConnId {
 
 impl PlaneFace {
     /// Without ports and connections.
-    pub fn new(epoll: OwnedFd) -> Self {
+    pub fn new(epoll: OwnedFd, is_locked: bool) -> Self {
         Self {
             epoll,
             slots: BTreeMap::new(),
             senders: BTreeMap::new(),
             sent: BTreeMap::new(),
             taps: Vec::new(),
+            is_locked,
         }
     }
 
@@ -340,6 +343,10 @@ impl Face for PlaneFace {
         self.senders
             .get(&conn)
             .is_none_or(|(sender, _)| sender.has_room())
+    }
+
+    fn may_change_links(&self) -> bool {
+        !self.is_locked
     }
 
     fn advertise(&mut self, port: PortNo, features: PortFeatures) {

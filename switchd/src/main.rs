@@ -27,12 +27,16 @@ mod trace;
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Open files that a switch with a few ports and connections needs.
 const MIN_OPEN_FILES: u64 = 64;
+
+/// How long a thread that looked up a name waits for another.
+const THREAD_REST: Duration = Duration::from_millis(100);
 
 /// A user-space OpenFlow switch.
 #[derive(Parser)]
@@ -135,6 +139,8 @@ fn with_runtime(work: impl Future<Output = Result<(), String>>) -> Result<(), St
     check_limits()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
+        // A thread that looked up a name at the start must not keep the rights of then.
+        .thread_keep_alive(THREAD_REST)
         .build();
     let runtime = runtime.expect("a runtime of one thread needs two descriptors");
     runtime.block_on(work)
@@ -159,7 +165,7 @@ fn usage(program: &str, error: &str) -> ExitCode {
 
 async fn serve(source: reload::Source, config: config::Config) -> Result<(), String> {
     let running = run::start(config, Some(source), None).await?;
-    rights::give_up()?;
+    running.give_up_rights()?;
     running.until(stopped()).await
 }
 

@@ -1,23 +1,157 @@
-//! What a thread of the daemon may do: of root's rights, those that interfaces need.
+//! What the daemon may do once it runs: of root's rights those that interfaces need, or none.
 
+use std::path::Path;
+use std::time::{Duration, Instant};
+use std::{fs, io, thread};
+
+use bofuss_channel::Endpoint;
+use bofuss_ports::{Access, Landlock};
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
+use tracing::info;
+
+use crate::config::Config;
 
 /// To read and write frames, and to change links.
 const NEEDED: CapabilitySet = CapabilitySet::NET_RAW.union(CapabilitySet::NET_ADMIN);
+/// Why a locked switch does not open or change an interface.
+pub const LOCKED: &str = "the switch is locked down (--lock-down): this needs a restart";
+/// What the system's resolver reads when a controller is named and not numbered.
+const RESOLVER: &[&str] = &[
+    "/etc/gai.conf",
+    "/etc/host.conf",
+    "/etc/hosts",
+    "/etc/ld.so.cache",
+    "/etc/nsswitch.conf",
+    "/etc/resolv.conf",
+    "/lib",
+    "/lib64",
+    "/run/systemd/resolve",
+    "/usr/lib",
+    "/usr/lib64",
+];
+/// What the command `memory` reads.
+const STATUS: &str = "/proc/self/status";
+/// How long threads that looked up a name may take to end.
+const LAST_THREADS: Duration = Duration::from_secs(5);
 
-/// Gives up all other capabilities of the calling thread, and of those that it starts later: what
-/// belongs to other users cannot be opened any more.
+/// What is left of a switch that locks itself down: the files that it may still open.
+pub struct Lock(Landlock);
+
+impl Lock {
+    /// Declares the files of `config` and the folder of `socket`; `None` if it is not to be locked
+    /// down.
+    ///
+    /// Errors: a sentence that names what is missing.
+    pub fn of(config: &Config, socket: &Path) -> Result<Option<Self>, String> {
+        if !config.lock_down {
+            return Ok(None);
+        }
+        let mut landlock = Landlock::new().map_err(|error| match error.kind() {
+            io::ErrorKind::Unsupported => "--lock-down: this kernel has no Landlock, or it is \
+                                           turned off (it comes with Linux 5.13; see lsm=)"
+                .into(),
+            _ => format!("--lock-down: {error}"),
+        })?;
+        let mut allow = |path: &Path, access| {
+            let named = |error| format!("--lock-down: {}: {error}", path.display());
+            landlock.allow(path, access).map_err(named)
+        };
+        // A file may be a link, and another may take its name: folders count.
+        for file in &config.files {
+            allow(folder(file), Access::Read)?;
+            let meant = fs::canonicalize(file).map_err(|e| format!("{}: {e}", file.display()))?;
+            allow(folder(&meant), Access::Read)?;
+        }
+        allow(Path::new(STATUS), Access::Read)?;
+        for file in RESOLVER.iter().map(Path::new).filter(|file| file.exists()) {
+            allow(file, Access::Read)?;
+        }
+        allow(folder(socket), Access::Sockets)?;
+        for address in &config.listen {
+            if let Endpoint::Unix(socket) = &address.0 {
+                allow(folder(socket), Access::Sockets)?;
+            }
+        }
+        if let Some(captures) = &config.capture_folder {
+            allow(captures, Access::Write)?;
+        }
+        Ok(Some(Self(landlock)))
+    }
+
+    /// Waits until no other thread than the calling one has rights, and then gives them up here.
+    ///
+    /// Errors: one keeps them.
+    pub fn close(&self) -> Result<(), String> {
+        let start = Instant::now();
+        while others_have_rights().map_err(|error| format!("--lock-down: {error}"))? {
+            if start.elapsed() > LAST_THREADS {
+                return Err("--lock-down: a thread keeps its rights".into());
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        give_up(Some(self))?;
+        let version = self.0.version();
+        info!("locked down: no capabilities, and files by Landlock's version {version}");
+        Ok(())
+    }
+}
+
+/// The folder of a file.
+fn folder(file: &Path) -> &Path {
+    let parent = file.parent().filter(|parent| *parent != Path::new(""));
+    parent.unwrap_or(Path::new("."))
+}
+
+/// Whether another thread of this process than the calling one has capabilities, or may gain some.
+fn others_have_rights() -> io::Result<bool> {
+    let own = rustix::thread::gettid().as_raw_nonzero().to_string();
+    for task in fs::read_dir("/proc/self/task")? {
+        let status = fs::read_to_string(task?.path().join("status")).unwrap_or_default();
+        let of = |key| {
+            status
+                .lines()
+                .find_map(|line| line.strip_prefix(key))
+                .map(str::trim)
+        };
+        // A thread that has ended meanwhile has no status.
+        let is_other = of("Pid:").is_some_and(|thread| thread != own);
+        let has_none = of("CapPrm:").is_some_and(|set| set.bytes().all(|digit| digit == b'0'));
+        if is_other && !(has_none && of("NoNewPrivs:") == Some("1")) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Gives up all other capabilities of the calling thread than those that interfaces need, or with
+/// `lock` these too and other files; also for threads that it starts later. What belongs to other
+/// users cannot be opened any more, and no program gives rights back.
 ///
 /// Errors: the system's, in a sentence.
-pub fn give_up() -> Result<(), String> {
+pub fn give_up(lock: Option<&Lock>) -> Result<(), String> {
     let keep = || {
-        let kept = capabilities(None)?.permitted & NEEDED;
+        rustix::thread::set_no_new_privs(true)?;
+        let needed = match lock {
+            Some(lock) => lock.0.confine().map(|()| CapabilitySet::empty())?,
+            None => NEEDED,
+        };
+        let kept = capabilities(None)?.permitted & needed;
         let sets = CapabilitySets {
             effective: kept,
             permitted: kept,
             inheritable: CapabilitySet::empty(),
         };
-        set_capabilities(None, sets)
+        Ok::<_, io::Error>(set_capabilities(None, sets)?)
     };
     keep().map_err(|error| format!("giving up rights: {error}"))
+}
+
+/// Adds to a sentence that ends in the system's refusal that there is no other way for a locked
+/// switch.
+pub fn explain(error: String) -> String {
+    let refused = error.contains("(os error 1)") || error.contains("(os error 13)");
+    match refused {
+        true => format!("{error}: {LOCKED}"),
+        false => error,
+    }
 }

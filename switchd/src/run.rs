@@ -21,12 +21,13 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 use tracing::{info, warn};
 
-use crate::capture::Messages;
+use crate::capture::{Messages, check_place};
 use crate::config::Config;
 use crate::dataplane::{Answer, Command, Input, POOL_BYTES, Parts, Plane, Scrape, What};
 use crate::manager::Manager;
 use crate::port::{self, OpenPort};
 use crate::reload::Source;
+use crate::rights::Lock;
 use crate::{control, log, metrics, rights, rundir};
 
 use attach::Attached;
@@ -108,6 +109,10 @@ pub struct Running {
     source: Option<Source>,
     /// Controllers and fail mode without what is attached.
     base: (Vec<ActiveAddress>, FailMode),
+    /// What it is locked down to.
+    lock: Option<Arc<Lock>>,
+    /// The one folder for captures, if there is one.
+    captures: Option<PathBuf>,
     attached: Option<Attached>,
     targets: Vec<(ActiveAddress, Target)>,
     listeners: Vec<(PassiveAddress, Listener)>,
@@ -118,6 +123,14 @@ pub struct Running {
 }
 
 impl Running {
+    /// Gives up the rights that were needed to start. Errors: the system's, in a sentence.
+    pub fn give_up_rights(&self) -> Result<(), String> {
+        match &self.lock {
+            Some(lock) => lock.close(),
+            None => rights::give_up(None),
+        }
+    }
+
     /// Serves commands until one, or `stop`, ends the switch.
     ///
     /// Errors: the data-plane thread's end.
@@ -149,7 +162,7 @@ impl Running {
                 }
                 () = &mut stop => return Ok(()),
                 () = &mut telling => {}
-                _ = hung_up => drop(self.reload().await),
+                _ = hung_up => drop(self.obey("reload", String::new()).await),
                 Some(request) = self.commands.recv() => {
                     if request.name == "trace-next" {
                         tokio::spawn(trace_next(self.queue.clone(), request));
@@ -170,6 +183,19 @@ impl Running {
     }
 
     async fn obey(&mut self, name: &str, argument: String) -> Answer {
+        let mut answer = self.try_to(name, argument).await;
+        if self.lock.is_some() {
+            answer = answer.map_err(rights::explain);
+        }
+        match &answer {
+            Ok(_) if name == "reload" => info!("the configuration was read again"),
+            Err(error) if name == "reload" => warn!("the configuration stays: {error}"),
+            Ok(_) | Err(_) => {}
+        }
+        answer
+    }
+
+    async fn try_to(&mut self, name: &str, argument: String) -> Answer {
         match name {
             "list" => Ok(control::list()),
             "ports" => self.queue.ask(What::Ports).await,
@@ -178,10 +204,14 @@ impl Running {
             "controllers" => self.queue.ask(What::Connections).await,
             "counters" => self.queue.ask(What::Counters).await,
             "queues" => self.queue.ask(What::Queues).await,
-            "capture" => match argument.split_once(' ') {
-                Some(("openflow", file)) => self.messages.begin(file).map(|()| String::new()),
-                Some(_) | None => self.queue.ask(What::Capture(argument)).await,
-            },
+            "capture" => {
+                let file = argument.split(' ').nth(1).unwrap_or_default();
+                check_place(file, self.captures.as_deref())?;
+                match argument.split_once(' ') {
+                    Some(("openflow", file)) => self.messages.begin(file).map(|()| String::new()),
+                    Some(_) | None => self.queue.ask(What::Capture(argument)).await,
+                }
+            }
             "mirror" => self.queue.ask(What::Mirror(argument)).await,
             "captures" => {
                 let ports = self.queue.ask(What::Captures).await?;
@@ -200,18 +230,9 @@ impl Running {
         }
     }
 
-    /// Becomes what the file now says, or stays as it is.
+    /// Becomes what the file now says, or stays as it is: what can fail comes first, and what it
+    /// opened goes if it does.
     async fn reload(&mut self) -> Answer {
-        let result = self.try_reload().await;
-        match &result {
-            Ok(_) => info!("the configuration was read again"),
-            Err(error) => warn!("the configuration stays: {error}"),
-        }
-        result
-    }
-
-    /// What can fail comes first, and what it opened goes if it does.
-    async fn try_reload(&mut self) -> Answer {
         let source = self
             .source
             .as_ref()
@@ -252,18 +273,20 @@ pub async fn start(
     enter: Option<Enter>,
 ) -> Result<Running, String> {
     let socket = rundir::socket(&config.name).map_err(|e| format!("run-time directory: {e}"))?;
+    let lock = Lock::of(&config, &socket)?.map(Arc::new);
     let (up, started) = oneshot::channel();
     let (end, done) = oneshot::channel();
     let (to, inputs) = mpsc::channel(EVENT_QUEUE);
     let wake = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)
         .map_err(|e| format!("event descriptor: {e}"))?;
     let wake = Arc::new(wake);
-    let (plane_wake, plane_config) = (Arc::clone(&wake), config.clone());
+    let (plane_wake, plane_config, plane_lock) = (Arc::clone(&wake), config.clone(), lock.clone());
     thread::Builder::new()
         .name("data-plane".into())
         .spawn(move || {
             let plane = build(plane_config, enter, inputs, plane_wake);
-            let (plane, id) = match plane {
+            let locked = |built| rights::give_up(plane_lock.as_deref()).map(|()| built);
+            let (plane, id) = match plane.and_then(locked) {
                 Ok(plane) => plane,
                 Err(error) => return drop(up.send(Err(error))),
             };
@@ -294,12 +317,8 @@ pub async fn start(
     let base = (config.controllers.clone(), config.fail_mode);
     let connect = |address: ActiveAddress| (address.clone(), hub.connect(address));
     let targets = config.controllers.into_iter().map(connect).collect();
-    info!(
-        "switch {}: datapath id {datapath_id:#018x}, {} ports, {:?}",
-        config.name,
-        config.ports.len(),
-        config.fail_mode
-    );
+    let (name, ports, mode) = (&config.name, config.ports.len(), config.fail_mode);
+    info!("switch {name}: datapath id {datapath_id:#018x}, {ports} ports, {mode:?}");
     for listener in listeners.iter().map(|(_, listener)| listener).chain([&own]) {
         let address = listener.address();
         info!("waiting for controllers and tools on {address}");
@@ -311,6 +330,8 @@ pub async fn start(
         hub,
         source,
         base,
+        lock,
+        captures: config.capture_folder,
         attached: None,
         targets,
         listeners,
@@ -392,9 +413,7 @@ fn build(
         wake,
         monitor,
     };
-    let plane = Plane::new(parts)?;
-    rights::give_up()?;
-    Ok((plane, datapath_id))
+    Ok((Plane::new(parts)?, datapath_id))
 }
 
 /// Makes the switch of a configuration, without its ports. Errors: a wrong profile.

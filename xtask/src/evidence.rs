@@ -118,10 +118,6 @@ pub(crate) const NEVER: &[(&str, &str)] = &[
         "no group is forbidden to a controller",
     ),
     (
-        "PORT_MOD_FAILED/EPERM",
-        "no port is forbidden to a controller",
-    ),
-    (
         "TABLE_MOD_FAILED/EPERM",
         "no table is forbidden to a controller",
     ),

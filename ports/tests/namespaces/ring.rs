@@ -3,9 +3,10 @@
 use std::{os::fd::AsRawFd, thread, time::Duration};
 
 use bofuss_frame::{Frame, Pool};
-use bofuss_ports::{AfPacket, BATCH_FRAMES, DropReason, Port};
+use bofuss_ports::{AfPacket, AfPacketOptions, BATCH_FRAMES, DropReason, Port};
+use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 
-use crate::common::{frame, in_both_ways, in_namespace, ip, open, until, veth};
+use crate::common::{frame, in_both_ways, in_namespace, ip, open, open_with, until, veth};
 
 /// Frames that a ring holds before it has grown.
 const FIRST_SLOTS: usize = 256;
@@ -128,6 +129,46 @@ fn a_ring_that_lost_frames_grows_and_keeps_their_order() {
         send(&mut a, &pool, 500..1400);
         assert_eq!(take_until(&mut b, &pool, 1399).len(), 900);
         assert_eq!(b.counters().rx_dropped(), 44);
+    });
+}
+
+#[test]
+fn a_ring_grows_without_rights_if_the_sockets_for_that_were_opened_ahead() {
+    in_namespace(|| {
+        let pool = Pool::new(1 << 26);
+        veth("s1", "s2");
+        for keeps_spares in [true, false] {
+            let options = AfPacketOptions {
+                keeps_spares,
+                ..AfPacketOptions::default()
+            };
+            let (mut a, mut b) = (open("s1"), open_with("s2", options));
+            let rights = capabilities(None).expect("they can be read");
+            let none = CapabilitySets {
+                effective: CapabilitySet::empty(),
+                ..rights
+            };
+            set_capabilities(None, none).expect("they can be laid down");
+            let sizes = [(FIRST_SLOTS, 4096), (4096, 8192)];
+            for (slots, grown) in sizes.into_iter().filter(|_| keeps_spares) {
+                until("the ring has grown", || {
+                    send(&mut a, &pool, 0..slots + 1000);
+                    thread::sleep(Duration::from_millis(20));
+                    while !take(&mut b, &pool).is_empty() {}
+                    let _ = b.counters();
+                    b.ring_slots() == grown
+                });
+            }
+            for _ in 0..10 {
+                send(&mut a, &pool, 0..FIRST_SLOTS + 1);
+                thread::sleep(Duration::from_millis(20));
+                while !take(&mut b, &pool).is_empty() {}
+                let _ = b.counters();
+            }
+            let wanted = if keeps_spares { 8192 } else { FIRST_SLOTS };
+            assert_eq!(b.ring_slots(), wanted);
+            set_capabilities(None, rights).expect("they can be taken up again");
+        }
     });
 }
 

@@ -14,6 +14,7 @@ use super::Plane;
 use super::command::Answer;
 use crate::config::{Config, PortSpec, QueueConfig};
 use crate::port::{self, OpenPort};
+use crate::rights::LOCKED;
 
 impl Plane {
     /// Changes ports, queues, controllers and fail mode, and leaves alone what stays.
@@ -50,10 +51,20 @@ impl Plane {
         options: AfPacketOptions,
     ) -> Result<Vec<OpenPort>, String> {
         let is_new = |spec: &&PortSpec| !self.specs.iter().any(|old| old.kind == spec.kind);
-        let open = |spec: &PortSpec| {
-            port::open(spec, options).map_err(|error| format!("port {}: {error}", spec.kind))
-        };
-        wanted.iter().filter(is_new).map(open).collect()
+        let new = wanted.iter().filter(is_new);
+        new.map(|spec| self.open(spec, options)).collect()
+    }
+
+    /// Opens a port. Errors: why it cannot be had, and what to type.
+    pub(super) fn open(
+        &self,
+        spec: &PortSpec,
+        options: AfPacketOptions,
+    ) -> Result<OpenPort, String> {
+        if self.face.is_locked {
+            return Err(format!("port {}: {LOCKED}", spec.kind));
+        }
+        port::open(spec, options).map_err(|error| format!("port {}: {error}", spec.kind))
     }
 
     /// Makes the ports those of `wanted`, of which `opened` are new. One that was there already

@@ -43,14 +43,15 @@ impl Plane {
         if self.face.has_port(spec.number) {
             return;
         }
-        match port::open(spec, self.options) {
+        match self.open(spec, self.options) {
             Ok(port) => {
                 info!("port {}: {} is back", spec.number, link.name);
                 if let Err(error) = self.add_port(port) {
                     warn!("{error}");
                 }
             }
-            Err(error) => debug!("port {}: {error}", spec.number),
+            Err(error) if self.face.is_locked => warn!("{} is back: {error}", link.name),
+            Err(error) => debug!("{error}"),
         }
     }
 

@@ -10,7 +10,7 @@ use tracing::warn;
 
 use super::Common;
 use crate::config::{Config, Options};
-use crate::{rights, run, stopped, usage, with_runtime};
+use crate::{run, stopped, usage, with_runtime};
 
 const PROGRAM: &str = "ofdatapath";
 /// Longest name of an interface, in bytes.
@@ -83,7 +83,7 @@ pub fn main() -> ExitCode {
     let done = with_runtime(async {
         let running = run::start(config, None, None).await?;
         let _pid_file = cli.common.ready(PROGRAM)?;
-        rights::give_up()?;
+        running.give_up_rights()?;
         running.until(stopped()).await
     });
     match done {

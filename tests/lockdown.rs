@@ -1,0 +1,278 @@
+//! A switch that is locked down: without rights in any thread, it goes on working, and says what it
+//! does not do any more.
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use bofuss_tests::{Lab, Process, have, ip, printed, program, python, run, until};
+
+/// A folder that is gone when dropped.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("bofuss-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        Self(folder)
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Has a switch do something; whether it did, and what it says.
+fn ctl(lab: &Lab, command: &str) -> (bool, String) {
+    let mut bofuss = Command::new(program("bofuss"));
+    let output = run(bofuss.args(["ctl", &lab.name]).args(command.split(' ')));
+    (output.status.success(), printed(&output))
+}
+
+/// The switch refuses a command for `reason`.
+fn refused(lab: &Lab, command: &str, reason: &str) {
+    let (done, said) = ctl(lab, command);
+    assert!(!done && said.contains(reason), "{command}: {said}");
+}
+
+/// The values of a key in the status of all threads of the switch, by the threads' names.
+fn of_threads(lab: &Lab, key: &str) -> Vec<(String, String)> {
+    let tasks = fs::read_dir(format!("/proc/{}/task", lab.switch.0.id())).unwrap();
+    let values = tasks.map(|task| {
+        let status = fs::read_to_string(task.unwrap().path().join("status")).unwrap();
+        let of = |key: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(key));
+            line.unwrap().trim().to_string()
+        };
+        (of("Name:"), of(key))
+    });
+    values.collect()
+}
+
+/// No thread has capabilities, or gains any by a program.
+fn is_without_rights(lab: &Lab) {
+    for set in ["CapInh:", "CapPrm:", "CapEff:", "CapAmb:"] {
+        for (thread, value) in of_threads(lab, set) {
+            assert!(
+                value.bytes().all(|digit| digit == b'0'),
+                "{thread}: {set} {value}"
+            );
+        }
+    }
+    let threads = of_threads(lab, "NoNewPrivs:");
+    assert!(threads.iter().all(|(_, value)| value == "1"), "{threads:?}");
+    assert!(
+        threads.iter().any(|(name, _)| name == "data-plane"),
+        "{threads:?}"
+    );
+}
+
+#[test]
+fn a_locked_switch_has_no_rights_in_any_thread_and_goes_on_working() {
+    if !have(&["ip", "ovs-testcontroller"]) {
+        return;
+    }
+    let (home, captures) = (Folder::new("lock-home"), Folder::new("lock-captures"));
+    let file = home.file("s.toml");
+    let plain = "lock-down = true\nfail-mode = 'standalone'\n";
+    fs::write(&file, plain).unwrap();
+    let captured = captures.file("web.pcap");
+    // Both names are looked up, the second one after the rights are gone.
+    let lab = Lab::new(
+        2,
+        &[
+            "--config",
+            &file,
+            "--capture-folder",
+            &captures.file(""),
+            "--listen",
+            "ptcp:16691:localhost",
+            "--metrics",
+            "19692",
+        ],
+    );
+    until("it is locked down", || {
+        lab.log().contains("locked down: no capabilities")
+    });
+    is_without_rights(&lab);
+    lab.all_ping();
+    lab.tcp(1, 2, 64);
+    lab.udp(2, 1);
+    let mut controller = Command::new("ovs-testcontroller");
+    controller
+        .arg(format!("--unixctl={}", home.file("controller")))
+        .arg("ptcp:16690:127.0.0.1")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let _controller = Process::start(&mut controller);
+    fs::write(
+        &file,
+        format!("{plain}controller = ['tcp:localhost:16690']\n"),
+    )
+    .unwrap();
+    assert_eq!(ctl(&lab, "reload"), (true, String::new()));
+    until("the controller is there", || {
+        ctl(&lab, "controllers").1.contains("tcp:localhost")
+    });
+    lab.all_ping();
+    assert!(
+        ctl(&lab, "memory").1.contains(" kB"),
+        "it reads its own status"
+    );
+    // What is declared may be done, by threads that start now, too.
+    assert!(ctl(&lab, &format!("capture 1 {captured} icmp")).0);
+    is_without_rights(&lab);
+    lab.all_ping();
+    until("the capture is there", || {
+        fs::metadata(&captured).is_ok_and(|file| file.len() > 100)
+    });
+    for command in [
+        "capture 1 /etc/bofuss-was-here",
+        "capture openflow /etc/bofuss-was-here",
+        &format!("capture 1 {}/../bofuss-was-here", captures.file("")),
+    ] {
+        refused(&lab, command, "captures go to /");
+    }
+    assert!(!fs::exists("/etc/bofuss-was-here").unwrap());
+    let socket = lab.address().replace("unix:", "");
+    let mut lab = lab;
+    assert_eq!(lab.switch.terminate(), Some(0));
+    assert!(!fs::exists(socket).unwrap(), "it takes its sockets along");
+}
+
+#[test]
+fn a_locked_switch_names_the_lock_where_it_refuses_and_changes_nothing() {
+    if !have(&["ip"]) {
+        return;
+    }
+    let home = Folder::new("lock-refuses");
+    let file = home.file("s.toml");
+    let plain = "lock-down = true\n";
+    fs::write(&file, plain).unwrap();
+    let lab = Lab::new(2, &["--config", &file]);
+    until("it is locked down", || {
+        lab.log().contains("locked down: no capabilities")
+    });
+    lab.all_ping();
+    let before = ctl(&lab, "ports").1.lines().count();
+    ip("link add lock0 type veth peer name lock1");
+    for port in ["lock0", "tap:lock2", "pcap:/etc/hosts"] {
+        refused(
+            &lab,
+            &format!("add-port {port}"),
+            "the switch is locked down",
+        );
+    }
+    ip("link del lock0");
+    for kind in ["1", "openflow"] {
+        let capture = format!("capture {kind} {}", home.file("a.pcap"));
+        refused(
+            &lab,
+            &capture,
+            "Permission denied (os error 13): the switch is locked down",
+        );
+    }
+    assert!(!fs::exists(home.file("a.pcap")).unwrap());
+    // A file that is not declared is not read, though root may.
+    let foreign = Folder::new("lock-foreign");
+    fs::write(foreign.file("key"), "a secret").unwrap();
+    let key = format!(
+        "private-key = '{0}'\ncertificate = '{0}'\n",
+        foreign.file("key")
+    );
+    for (text, reason) in [
+        (
+            format!("{key}ca-cert = '{}'\n", foreign.file("key")),
+            "os error 13",
+        ),
+        (
+            format!("listen = ['punix:{}']\n", foreign.file("s")),
+            "os error 13",
+        ),
+        ("listen = ['ptcp:1']\n".into(), "os error 13"),
+        (
+            "no-pad = true\n".into(),
+            "no-pad: changes with a restart only",
+        ),
+    ] {
+        fs::write(&file, format!("{plain}{text}")).unwrap();
+        refused(&lab, "reload", reason);
+        let is_locks = reason.starts_with("os");
+        assert_eq!(
+            ctl(&lab, "reload").1.contains("locked down"),
+            is_locks,
+            "{text}"
+        );
+        assert!(lab.log().contains("the configuration stays"));
+    }
+    fs::write(&file, "fail-mode = 'secure'\n").unwrap();
+    refused(&lab, "reload", "lock-down: changes with a restart only");
+    let down = printed(&lab.dpctl(&["mod-port", "1", "down"]));
+    assert!(down.contains("PORT_MOD_FAILED/EPERM"), "{down}");
+    assert!(ip(&format!("link show {}", lab.port(1))).contains(",UP"));
+    assert!(lab.dpctl(&["mod-port", "1", "no-flood"]).status.success());
+    assert_eq!(ctl(&lab, "ports").1.lines().count(), before);
+    lab.all_ping();
+    // What is given up does not come back.
+    let port = lab.port(2);
+    ip(&format!("link del {port}"));
+    until("the port is gone", || ctl(&lab, "ports").1.contains("gone"));
+    ip(&format!("link add {port} type veth peer name lock1"));
+    let back = format!("{port} is back: port {port}: the switch is locked down");
+    until("the log says why", || lab.log().contains(&back));
+    assert!(ctl(&lab, "ports").1.contains("gone"));
+    assert!(ctl(&lab, "del-port 2").0);
+    is_without_rights(&lab);
+}
+
+#[test]
+fn a_locked_switch_opens_no_port_that_a_file_names_later() {
+    if !have(&["ip"]) {
+        return;
+    }
+    let home = Folder::new("lock-ports");
+    let file = home.file("s.toml");
+    fs::write(&file, "lock-down = true\n").unwrap();
+    let lab = Lab::with_file(1, &["--config", &file]);
+    let port = lab.port(1);
+    fs::write(&file, format!("lock-down = true\nport = ['{port}']\n")).unwrap();
+    refused(
+        &lab,
+        "reload",
+        &format!("port {port}: the switch is locked down"),
+    );
+    assert_eq!(ctl(&lab, "ports"), (true, String::new()));
+}
+
+#[test]
+fn a_locked_switch_that_cannot_be_confined_does_not_start() {
+    if !have(&["ip"]) {
+        return;
+    }
+    // As on a kernel without Landlock: its first system call fails as one that is not there.
+    let without = "import ctypes, os, struct, sys\n\
+        code = [(0x20, 0, 0, 0), (0x15, 0, 1, 444), (6, 0, 0, 0x50026), (6, 0, 0, 0x7fff0000)]\n\
+        code = b''.join(struct.pack('HBBI', *one) for one in code)\n\
+        room = ctypes.create_string_buffer(code)\n\
+        program = struct.pack('HxxxxxxP', 4, ctypes.addressof(room))\n\
+        libc = ctypes.CDLL(None)\n\
+        assert libc.prctl(38, 1, 0, 0, 0) == 0\n\
+        assert libc.prctl(22, 2, ctypes.c_char_p(program), 0, 0) == 0\n\
+        os.execv(sys.argv[1], sys.argv[1:])\n";
+    let mut command = Command::new(python());
+    command.args(["-c", without]).arg(program("bofuss"));
+    let output = run(command.args(["run", "--name", "lock-none", "--lock-down"]));
+    let said = printed(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("--lock-down: this kernel has no Landlock"),
+        "{said}"
+    );
+}
