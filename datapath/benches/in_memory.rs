@@ -7,16 +7,17 @@
 
 use std::alloc::System;
 use std::hint::black_box;
+use std::net::Ipv6Addr;
 use std::sync::Arc;
 
 use bofuss_datapath::{Config, Datapath, Engine, Time};
 use bofuss_frame::{Capabilities, Frame, Pool};
-use bofuss_oflib::field::{ETH_TYPE, IP_PROTO, IPV4_DST, IPV4_SRC, METADATA, TCP_DST, TCP_SRC};
+use bofuss_oflib::field::*;
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::{FlowMod, FlowModCommand, PortDesc};
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Action, Catalogue, FieldMatch, Instruction, Mac, Match, PortNo};
-use bofuss_packet::craft;
+use bofuss_packet::{Packet, craft};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
 #[global_allocator]
@@ -35,15 +36,93 @@ const ROUNDS: usize = 5;
 /// Packets of a round.
 const PACKETS: usize = 1 << 20;
 
-/// Source, destination, TCP source and destination port of flow number `n`.
-fn flow(n: u32) -> (u32, u32, u16, u16) {
+/// What tells flows apart: source, destination, TCP source and destination port.
+type Tuple = (u32, u32, u16, u16);
+
+/// That of flow number `n`.
+fn flow(n: u32) -> Tuple {
     let n = n.wrapping_mul(0x9e37_79b1);
-    (
-        0x0a00_0000 | n >> 12,
-        0x0b00_0000 | n & 0xffff,
-        (n >> 8) as u16 | 1,
-        80,
-    )
+    let (src, dst) = (0x0a00_0000 | n >> 12, 0x0b00_0000 | n & 0xffff);
+    (src, dst, (n >> 8) as u16 | 1, 80)
+}
+
+/// That of flow number `n` of some whose parts cancel each other, and that differ in high bits.
+fn crafted(n: u32) -> Tuple {
+    let word = n.reverse_bits();
+    (word, word, (n << 8) as u16, (n << 8) as u16)
+}
+
+/// What packets look like, and which of their fields entries match.
+#[derive(Clone, Copy, PartialEq)]
+enum Shape {
+    /// IPv4, and its 5-tuple.
+    Tuple,
+    /// IPv6, and its 5-tuple, in port and Ethernet addresses.
+    Ipv6,
+    /// The same with a VLAN tag, and all else that such packets have.
+    Full,
+}
+
+impl Shape {
+    fn bytes(self) -> Vec<u8> {
+        let (dst, src) = (Mac([2; 6]), Mac([4; 6]));
+        let layer = craft::tcp(1, 80, 2, b"abcdef");
+        let ip6 = |layer| craft::ipv6(Ipv6Addr::LOCALHOST, Ipv6Addr::LOCALHOST, 64, layer);
+        match self {
+            Self::Tuple => {
+                let ip = craft::ipv4([10, 0, 0, 1].into(), [11, 0, 0, 1].into(), 64, layer);
+                craft::ethernet(dst, src, ip)
+            }
+            Self::Ipv6 => craft::ethernet(dst, src, ip6(layer)),
+            Self::Full => craft::ethernet(dst, src, craft::vlan(0x8100, 5, ip6(layer))),
+        }
+    }
+
+    /// Where the parts of a tuple are: of addresses the last four bytes.
+    fn places(self) -> [usize; 3] {
+        match self {
+            Self::Tuple => [26, 30, 34],
+            Self::Ipv6 => [34, 50, 54],
+            Self::Full => [38, 54, 58],
+        }
+    }
+
+    fn stamp(self, bytes: &mut [u8], (src, dst, from, to): Tuple) {
+        let [src_at, dst_at, ports_at] = self.places();
+        bytes[src_at..src_at + 4].copy_from_slice(&src.to_be_bytes());
+        bytes[dst_at..dst_at + 4].copy_from_slice(&dst.to_be_bytes());
+        bytes[ports_at..ports_at + 2].copy_from_slice(&from.to_be_bytes());
+        bytes[ports_at + 2..ports_at + 4].copy_from_slice(&to.to_be_bytes());
+    }
+
+    /// The match of the packets of one flow.
+    fn fields(self, (src, dst, from, to): Tuple) -> Vec<FieldMatch> {
+        let mut fields = vec![
+            FieldMatch::exact(IP_PROTO, 6),
+            FieldMatch::exact(TCP_SRC, from.into()),
+            FieldMatch::exact(TCP_DST, to.into()),
+        ];
+        if self == Self::Tuple {
+            fields.push(FieldMatch::exact(ETH_TYPE, 0x0800));
+            fields.push(FieldMatch::exact(IPV4_SRC, src.into()));
+            fields.push(FieldMatch::exact(IPV4_DST, dst.into()));
+            return fields;
+        }
+        fields.push(FieldMatch::exact(ETH_TYPE, 0x86dd));
+        fields.push(FieldMatch::exact(IPV6_SRC, src.into()));
+        fields.push(FieldMatch::exact(IPV6_DST, dst.into()));
+        fields.push(FieldMatch::exact(IN_PORT, 1));
+        let mac = |byte: u8| u128::from_be_bytes([[0; 8], [byte; 8]].concat().try_into().unwrap());
+        fields.push(FieldMatch::exact(ETH_DST, mac(2) & 0xffff_ffff_ffff));
+        fields.push(FieldMatch::exact(ETH_SRC, mac(4) & 0xffff_ffff_ffff));
+        if self == Self::Full {
+            fields.push(FieldMatch::exact(VLAN_VID, 0x1005));
+            for zero in [VLAN_PCP, IP_DSCP, IP_ECN, IPV6_FLABEL, METADATA] {
+                fields.push(FieldMatch::exact(zero, 0));
+            }
+        }
+        fields
+    }
 }
 
 fn tcp(fields: &mut Vec<FieldMatch>) {
@@ -52,15 +131,8 @@ fn tcp(fields: &mut Vec<FieldMatch>) {
 }
 
 /// The entry of one flow.
-fn entry(n: u32, instructions: Instructions) -> FlowMod {
-    let (src, dst, from, to) = flow(n);
-    let mut fields = Vec::new();
-    tcp(&mut fields);
-    fields.push(FieldMatch::exact(IPV4_SRC, src.into()));
-    fields.push(FieldMatch::exact(IPV4_DST, dst.into()));
-    fields.push(FieldMatch::exact(TCP_SRC, from.into()));
-    fields.push(FieldMatch::exact(TCP_DST, to.into()));
-    let mut flow_mod = FlowMod::add(Match::new(&fields).unwrap());
+fn entry(shape: Shape, tuple: Tuple, instructions: Instructions) -> FlowMod {
+    let mut flow_mod = FlowMod::add(Match::new(&shape.fields(tuple)).unwrap());
     (flow_mod.priority, flow_mod.instructions) = (10, instructions);
     flow_mod
 }
@@ -71,13 +143,14 @@ fn output() -> Instructions {
 
 struct Bench {
     datapath: Datapath,
+    shape: Shape,
     frames: Vec<Frame>,
     sent: Vec<Frame>,
     now: Time,
 }
 
 impl Bench {
-    fn new(engine: Engine) -> Self {
+    fn new(engine: Engine, shape: Shape) -> Self {
         let pool = Pool::new(1 << 24);
         let config = Config {
             engine,
@@ -92,11 +165,10 @@ impl Bench {
             };
             datapath.port_changed(Time(0), desc, Capabilities::default(), &mut Vec::new());
         }
-        let layer = craft::tcp(1, 80, 2, b"abcdef");
-        let ip = craft::ipv4([10, 0, 0, 1].into(), [11, 0, 0, 1].into(), 64, layer);
-        let bytes = craft::ethernet(Mac([2; 6]), Mac([4; 6]), ip);
+        let bytes = shape.bytes();
         Self {
             datapath,
+            shape,
             frames: Vec::new(),
             sent: (0..BATCH).map(|_| pool.frame(&bytes).unwrap()).collect(),
             now: Time(1),
@@ -110,63 +182,74 @@ impl Bench {
     }
 
     /// Makes a batch of frames of these flows out of the frames that left before.
-    fn fill(&mut self, flows: impl Iterator<Item = (u32, u32, u16, u16)>) {
+    fn fill(&mut self, flows: impl Iterator<Item = Tuple>) {
         core::mem::swap(&mut self.frames, &mut self.sent);
-        for (frame, (src, dst, from, to)) in self.frames.iter_mut().zip(flows) {
-            let bytes = frame.bytes_mut();
-            bytes[26..30].copy_from_slice(&src.to_be_bytes());
-            bytes[30..34].copy_from_slice(&dst.to_be_bytes());
-            bytes[34..36].copy_from_slice(&from.to_be_bytes());
-            bytes[36..38].copy_from_slice(&to.to_be_bytes());
+        for (frame, tuple) in self.frames.iter_mut().zip(flows) {
+            self.shape.stamp(frame.bytes_mut(), tuple);
         }
     }
 
     /// Nanoseconds of each packet of a round, without what it costs to make the frames.
-    fn round(&mut self, packets: usize, mut next: impl FnMut() -> (u32, u32, u16, u16)) -> f64 {
-        let started = cpu_ns();
-        for _ in 0..packets / BATCH {
-            self.fill((0..BATCH).map(|_| next()));
-            core::mem::swap(&mut self.frames, &mut self.sent);
-            black_box(&self.sent);
-        }
-        let empty = cpu_ns() - started;
-        let started = cpu_ns();
-        for _ in 0..packets / BATCH {
-            self.fill((0..BATCH).map(|_| next()));
-            self.now = self.now.after(1000);
+    fn round(&mut self, packets: usize, mut next: impl FnMut() -> Tuple) -> f64 {
+        let empty = self.timed(packets, &mut next, |bench| {
+            core::mem::swap(&mut bench.frames, &mut bench.sent);
+            black_box(&bench.sent);
+        });
+        let full = self.timed(packets, &mut next, |bench| {
+            bench.now = bench.now.after(1000);
             let Self {
                 datapath,
                 frames,
                 sent,
                 now,
-            } = self;
+                ..
+            } = bench;
             datapath.receive(*now, PortNo(1), frames, sent);
             assert_eq!(sent.len(), BATCH, "every frame left");
+        });
+        (full - empty).max(0.0)
+    }
+
+    /// Nanoseconds of each packet of what is done with batches.
+    fn timed(
+        &mut self,
+        packets: usize,
+        mut next: impl FnMut() -> Tuple,
+        work: impl Fn(&mut Self),
+    ) -> f64 {
+        let started = cpu_ns();
+        for _ in 0..packets / BATCH {
+            self.fill((0..BATCH).map(|_| next()));
+            work(self);
         }
-        (cpu_ns() - started).saturating_sub(empty) as f64 / packets as f64
+        (cpu_ns() - started) as f64 / packets as f64
     }
 
     /// The median of some rounds; checks that table 0 counted every packet.
-    fn measure(&mut self, name: &str, mut next: impl FnMut() -> (u32, u32, u16, u16)) {
-        let warm = self.round(PACKETS, &mut next);
+    fn measure(&mut self, name: &str, packets: usize, mut next: impl FnMut() -> Tuple) {
+        let warm = self.round(packets, &mut next);
         let looked_up = |datapath: &mut Datapath| {
             datapath.settle();
             datapath.tables()[0].lookup_count
         };
         let before = looked_up(&mut self.datapath);
         let mut rounds: Vec<f64> = (0..ROUNDS)
-            .map(|_| self.round(PACKETS, &mut next))
+            .map(|_| self.round(packets, &mut next))
             .collect();
         let counted = looked_up(&mut self.datapath) - before;
         assert_eq!(
             counted,
-            (ROUNDS * PACKETS) as u64,
+            (ROUNDS * packets) as u64,
             "every packet was counted"
         );
-        rounds.sort_by(f64::total_cmp);
-        let (median, best) = (rounds[ROUNDS / 2], rounds[0]);
-        println!("{name:<44} {median:>8.1} ns  (best {best:.1}, first round {warm:.1})");
+        tell(name, &mut rounds, &format!(", first round {warm:.1}"));
     }
+}
+
+fn tell(name: &str, rounds: &mut [f64], more: &str) {
+    rounds.sort_by(f64::total_cmp);
+    let (median, best) = (rounds[rounds.len() / 2], rounds[0]);
+    println!("{name:<44} {median:>8.1} ns  (best {best:.1}{more})");
 }
 
 /// Numbers below `n` in random order.
@@ -182,10 +265,10 @@ fn random(n: u32) -> impl FnMut() -> u32 {
 
 /// Exact entries, and as many flows.
 fn flows(name: &str, engine: Engine, count: u32) {
-    let mut bench = Bench::new(engine);
+    let mut bench = Bench::new(engine, Shape::Tuple);
     let region = Region::new(GLOBAL);
     let started = cpu_ns();
-    (0..count).for_each(|n| bench.add(&entry(n, output())));
+    (0..count).for_each(|n| bench.add(&entry(Shape::Tuple, flow(n), output())));
     let each = (cpu_ns() - started) as f64 / f64::from(count);
     let live = |region: &Region<'_, System>| {
         let change = region.change();
@@ -194,13 +277,18 @@ fn flows(name: &str, engine: Engine, count: u32) {
     let of_entry = live(&region) / i64::from(count);
     assert_eq!(bench.datapath.tables()[0].len(), count as usize);
     let mut pick = random(count);
-    bench.measure(name, || flow(pick()));
+    // A plain scan takes its time.
+    let packets = match engine {
+        Engine::Reference => PACKETS / (count as usize).clamp(8, 1 << 9),
+        Engine::Tables | Engine::Cache => PACKETS,
+    };
+    bench.measure(name, packets, || flow(pick()));
     if count >= 100_000 {
         let of_flow = live(&region) / i64::from(count) - of_entry;
         println!("    {of_entry} bytes an entry, {of_flow} a flow; {each:.0} ns a flow-mod to add");
         let started = cpu_ns();
         for n in 0..count {
-            let mut flow_mod = entry(n, Instructions::default());
+            let mut flow_mod = entry(Shape::Tuple, flow(n), Instructions::default());
             flow_mod.command = FlowModCommand::DELETE_STRICT;
             bench.add(&flow_mod);
         }
@@ -210,9 +298,75 @@ fn flows(name: &str, engine: Engine, count: u32) {
     }
 }
 
+/// Entries that match more of a packet, or that a switch's hash is to be bad at.
+fn keys(name: &str, engine: Engine, shape: Shape, count: u32, of: fn(u32) -> Tuple) {
+    let mut bench = Bench::new(engine, shape);
+    (0..count).for_each(|n| bench.add(&entry(shape, of(n), output())));
+    let mut pick = random(count);
+    bench.measure(name, PACKETS, || of(pick()));
+}
+
+/// What a packet costs until it is parsed, until its entry is found and counted, and in all.
+fn stages(name: &str, count: u32) {
+    let mut pick = random(count);
+    let mut next = || flow(pick());
+    let pool = Pool::new(1 << 24);
+    let bytes = Shape::Tuple.bytes();
+    let again = |bench: &mut Bench| {
+        bench.frames.clear();
+        let frame = || pool.frame(&bytes).unwrap();
+        bench.sent.resize_with(BATCH, frame);
+    };
+    let benches = [Instructions::default(), output()].map(|instructions| {
+        let mut bench = Bench::new(Engine::Cache, Shape::Tuple);
+        (0..count).for_each(|n| bench.add(&entry(Shape::Tuple, flow(n), instructions.clone())));
+        bench
+    });
+    let [mut drops, mut outputs] = benches;
+    let mut costs = [const { Vec::new() }; 3];
+    for round in 0..=ROUNDS {
+        let empty = drops.timed(PACKETS, &mut next, |bench| {
+            core::mem::swap(&mut bench.frames, &mut bench.sent);
+            black_box(&bench.sent);
+        });
+        let parsed = drops.timed(PACKETS, &mut next, |bench| {
+            for frame in bench.frames.drain(..) {
+                let packet = Packet::new(frame, PortNo(1));
+                black_box(packet.key());
+                bench.sent.push(packet.frame);
+            }
+        });
+        let renewed = drops.timed(PACKETS, &mut next, again);
+        let found = drops.timed(PACKETS, &mut next, |bench| {
+            bench.now = bench.now.after(1000);
+            let Bench {
+                datapath,
+                frames,
+                sent,
+                now,
+                ..
+            } = bench;
+            datapath.receive(*now, PortNo(1), frames, sent);
+            assert!(sent.is_empty(), "no frame left");
+            again(bench);
+        });
+        let all = outputs.round(PACKETS, &mut next);
+        if round > 0 {
+            let (parsed, found) = (parsed - empty, found - renewed);
+            let parts = [parsed, found - parsed, all - found];
+            let of = costs.iter_mut().zip(parts);
+            of.for_each(|(list, cost)| list.push(cost));
+        }
+    }
+    let names = ["parse", "lookup and counters", "actions and output"];
+    for (part, costs) in names.into_iter().zip(&mut costs) {
+        tell(&format!("{name}, {part}"), costs, "");
+    }
+}
+
 /// A thousand flows through several tables.
 fn tables(name: &str, engine: Engine, count: u8) {
-    let mut bench = Bench::new(engine);
+    let mut bench = Bench::new(engine, Shape::Tuple);
     let goto = |n: u8| {
         let list = [
             Instruction::WriteMetadata {
@@ -224,7 +378,11 @@ fn tables(name: &str, engine: Engine, count: u8) {
         Instructions::new(list.into()).unwrap()
     };
     for n in 0..1000 {
-        bench.add(&entry(n, if count > 1 { goto(1) } else { output() }));
+        bench.add(&entry(
+            Shape::Tuple,
+            flow(n),
+            if count > 1 { goto(1) } else { output() },
+        ));
     }
     for table in 1..count {
         let metadata = FieldMatch::exact(METADATA, table.into());
@@ -238,12 +396,12 @@ fn tables(name: &str, engine: Engine, count: u8) {
         bench.add(&flow_mod);
     }
     let mut pick = random(1000);
-    bench.measure(name, || flow(pick()));
+    bench.measure(name, PACKETS, || flow(pick()));
 }
 
 /// Access lists of many masks that no packet is for, and a last entry that takes them all.
 fn masks(name: &str, engine: Engine, count: u32, known: bool) {
-    let mut bench = Bench::new(engine);
+    let mut bench = Bench::new(engine, Shape::Tuple);
     let mut pick = random(u32::MAX);
     for n in 0..count {
         for _ in 0..64 {
@@ -271,8 +429,8 @@ fn masks(name: &str, engine: Engine, count: u32, known: bool) {
     bench.add(&last);
     let high = |n: u32| n | 1 << 31;
     match known {
-        true => bench.measure(name, || flow(pick() % 1000)),
-        false => bench.measure(name, || {
+        true => bench.measure(name, PACKETS, || flow(pick() % 1000)),
+        false => bench.measure(name, PACKETS, || {
             (high(pick()), high(pick()), pick() as u16, pick() as u16)
         }),
     }
@@ -288,12 +446,28 @@ fn main() {
             run(&name);
         }
     };
-    for (engine, kind) in Engine::ALL.into_iter().skip(1) {
+    for (engine, kind) in Engine::ALL {
+        let simple = kind == Engine::Reference;
         for count in [1, 10, 1000, 10_000, 100_000, 1_000_000] {
-            case(format!("{engine}: {count} flows"), &mut |name| {
-                flows(name, kind, count)
-            });
+            if count <= 1000 || !simple {
+                case(format!("{engine}: {count} flows"), &mut |name| {
+                    flows(name, kind, count)
+                });
+            }
         }
+        if simple {
+            continue;
+        }
+        for (what, shape) in [("IPv6 with L2", Shape::Ipv6), ("full width", Shape::Full)] {
+            for count in [1000, 100_000] {
+                case(format!("{engine}: {count} flows, {what}"), &mut |name| {
+                    keys(name, kind, shape, count, flow)
+                });
+            }
+        }
+        case(format!("{engine}: 100000 flows, crafted"), &mut |name| {
+            keys(name, kind, Shape::Tuple, 100_000, crafted)
+        });
         for count in [1, 5, 20] {
             let name = format!("{engine}: 1000 flows, {count} tables");
             case(name, &mut |name| tables(name, kind, count));
@@ -304,5 +478,9 @@ fn main() {
                 case(name, &mut |name| masks(name, kind, count, known));
             }
         }
+    }
+    for count in [1000, 1_000_000] {
+        let name = format!("stages: {count} flows");
+        case(name, &mut |name| stages(name, count));
     }
 }
