@@ -340,7 +340,7 @@ fn compare_all(states: bool, seed: u64) -> [CacheStats; 3] {
     let metered = drops.find(|(reason, _)| *reason == DropReason::Meter);
     least(
         metered.map_or(0, |(_, count)| count),
-        100,
+        50,
         "packets metered",
     );
     drop(drops);
