@@ -12,7 +12,7 @@ impl Datapath {
     pub(crate) fn apply<S: Sink>(
         &mut self,
         now: Time,
-        walk: &mut Walk,
+        walk: &mut Walk<'_>,
         action: &Action,
         sink: &mut S,
     ) -> Result<(), DropReason> {
@@ -20,7 +20,7 @@ impl Datapath {
             sink.step(Step::Action(action));
         }
         self.flush_pending(now, walk, sink);
-        let packet = &mut walk.packet;
+        let packet = &mut *walk.packet;
         let edit = match action {
             Action::Output(output) => match output.port {
                 PortNo::CONTROLLER => {
@@ -77,12 +77,12 @@ impl Datapath {
     pub(crate) fn apply_extension<S: Sink>(
         &mut self,
         now: Time,
-        walk: &mut Walk,
+        walk: &mut Walk<'_>,
         value: &ExtValue,
     ) -> Result<(), DropReason> {
         let acted = self.hooks.iter_mut().find_map(|hook| match S::DRY {
-            true => hook.try_action(now, value, &mut walk.packet),
-            false => hook.on_action(now, value, &mut walk.packet),
+            true => hook.try_action(now, value, walk.packet),
+            false => hook.on_action(now, value, walk.packet),
         });
         match acted {
             Some(Verdict::Drop) => Err(DropReason::Hook),
@@ -94,15 +94,15 @@ impl Datapath {
     fn enter_tables<S: Sink>(
         &mut self,
         now: Time,
-        walk: &mut Walk,
+        walk: &mut Walk<'_>,
         sink: &mut S,
     ) -> Result<(), DropReason> {
         if !core::mem::take(&mut walk.may_enter) {
             return Err(DropReason::Resubmitted);
         }
-        let packet = walk.packet.try_clone().ok_or(DropReason::NoBuffer)?;
+        let mut packet = walk.packet.try_clone().ok_or(DropReason::NoBuffer)?;
         walk.sent = true;
-        self.run(now, &mut packet.into(), sink);
+        self.run(now, &mut packet, None, sink);
         Ok(())
     }
 }

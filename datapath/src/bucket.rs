@@ -26,7 +26,7 @@ impl Datapath {
     pub(crate) fn enter_group<S: Sink>(
         &mut self,
         now: Time,
-        walk: &mut Walk,
+        walk: &mut Walk<'_>,
         id: GroupId,
         sink: &mut S,
     ) {
@@ -40,7 +40,7 @@ impl Datapath {
     fn copy_to_group<S: Sink>(
         &mut self,
         now: Time,
-        walk: &mut Walk,
+        walk: &mut Walk<'_>,
         id: GroupId,
         sink: &mut S,
     ) -> Result<(), DropReason> {
@@ -67,7 +67,7 @@ impl Datapath {
     fn choose_buckets<S: Sink>(
         &mut self,
         now: Time,
-        walk: &mut Walk,
+        walk: &mut Walk<'_>,
         packet: Packet,
         id: GroupId,
         sink: &mut S,
@@ -103,8 +103,8 @@ impl Datapath {
     fn enter_bucket<S: Sink>(
         &mut self,
         now: Time,
-        walk: &mut Walk,
-        packet: Packet,
+        walk: &mut Walk<'_>,
+        mut packet: Packet,
         (id, number): (GroupId, usize),
         sink: &mut S,
     ) {
@@ -127,7 +127,7 @@ impl Datapath {
             queue: walk.queue,
             depth: walk.depth + 1,
             buckets_left: left,
-            ..Walk::from(packet)
+            ..Walk::from(&mut packet)
         };
         let mut actions = plans[number].actions.iter();
         let result = actions.try_for_each(|action| self.apply(now, &mut copy, action, sink));

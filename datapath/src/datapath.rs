@@ -14,15 +14,14 @@ use bofuss_oflib::message::{FlowRemoved, FlowRemovedReason, PortDesc, PortStatus
 use bofuss_oflib::types::{GroupId, MeterId, TableId};
 use bofuss_oflib::{ExtValue, PortNo};
 use bofuss_packet::reassemble::Reassembler;
-use bofuss_packet::{Packet, offload};
+use bofuss_packet::{Packet, arrival, offload};
 
 use crate::action_set::ActionSet;
-use crate::fast::{Engine, cache::Cache};
+use crate::fast::{BATCH, Engine, cache::Cache};
 use crate::features::{self, Shape};
 use crate::group::Group;
 use crate::meter::Meter;
 use crate::normal::Bridge;
-use crate::reference::Walk;
 use crate::scheduler::Egress;
 use crate::select::Algorithm;
 use crate::sweep::Sweep;
@@ -112,7 +111,7 @@ pub struct Datapath {
     pub(crate) hooks: Vec<Box<dyn Hook>>,
     pub(crate) cache: Cache,
     /// Packets that arrived together; kept for its memory.
-    batch: Vec<Walk>,
+    batch: Vec<Packet>,
     /// The next deadline of each entry that has one.
     pub(crate) deadlines: BTreeSet<(Time, TableId, u32)>,
     pub(crate) next_serial: u64,
@@ -211,27 +210,36 @@ impl Datapath {
         frames: &mut Vec<Frame>,
         sink: &mut S,
     ) {
-        let mut batch = core::mem::take(&mut self.batch);
-        for frame in frames.drain(..) {
-            let (packets, bytes) = offload::wire_count(&frame);
-            let Some(ingress) = self.ports.get_mut(&port) else {
-                self.drop(DropReason::NoSuchPort, sink);
-                continue;
-            };
+        let ingress = self.ports.get_mut(&port);
+        let block = match &ingress {
+            Some(ingress) => ingress.ingress_block(),
+            None => Some(DropReason::NoSuchPort),
+        };
+        let counts = frames.iter().map(offload::wire_count);
+        let (packets, bytes) = counts.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        if let Some(ingress) = ingress {
             ingress.stats.rx_packets += packets;
             ingress.stats.rx_bytes += bytes;
-            if let Some(reason) = ingress.ingress_block() {
-                ingress.stats.rx_dropped += packets;
-                self.drop(reason, sink);
-                continue;
+            ingress.stats.rx_dropped += packets * u64::from(block.is_some());
+        }
+        if let Some(reason) = block {
+            return frames.drain(..).for_each(|_| self.drop(reason, sink));
+        }
+        let mut batch = core::mem::take(&mut self.batch);
+        let (count, arrival) = (frames.len(), arrival(port));
+        for (i, frame) in frames.drain(..).enumerate() {
+            match batch.get_mut(i) {
+                Some(packet) => packet.renew(frame, &arrival),
+                None => batch.push(Packet::new(frame, port)),
             }
-            batch.push(Walk::from(Packet::new(frame, port)));
         }
-        self.warm(&batch);
-        for walk in &mut batch {
-            self.run(now, walk, sink);
+        for packets in batch[..count].chunks_mut(BATCH) {
+            let hashes = self.prefetch::<S>(packets);
+            for (packet, hash) in packets.iter_mut().zip(hashes) {
+                self.run(now, packet, hash, sink);
+                packet.frame.take();
+            }
         }
-        batch.clear();
         self.batch = batch;
     }
 

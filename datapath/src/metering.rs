@@ -49,7 +49,7 @@ impl Datapath {
     pub(crate) fn execute_by_segments<S: Sink>(
         &mut self,
         now: Time,
-        walk: &mut Walk,
+        walk: &mut Walk<'_>,
         instructions: &Instructions,
         sink: &mut S,
     ) -> Result<Option<TableId>, DropReason> {
@@ -57,7 +57,7 @@ impl Datapath {
         let set = core::mem::take(&mut walk.set);
         let whole = offload::segment(&walk.packet.frame, |segment| {
             let mut part = Walk {
-                packet: walk.packet.with_frame(segment),
+                packet: &mut walk.packet.with_frame(segment),
                 set: set.clone(),
                 pending: None,
                 ..*walk

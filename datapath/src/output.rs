@@ -1,6 +1,6 @@
 //! Where packets go: ports, reserved ports, controllers.
 
-use bofuss_frame::Frame;
+use bofuss_frame::{Capabilities, Frame};
 use bofuss_oflib::PortNo;
 use bofuss_oflib::message::PacketInReason;
 use bofuss_oflib::message::port::PortConfig;
@@ -12,7 +12,7 @@ use crate::{Datapath, DropReason, PacketInEvent, Sink, Step, Time, Verdict};
 
 impl Datapath {
     /// Does the output that waits, with a copy, because the packet goes on.
-    pub(crate) fn flush_pending<S: Sink>(&mut self, now: Time, walk: &mut Walk, sink: &mut S) {
+    pub(crate) fn flush_pending<S: Sink>(&mut self, now: Time, walk: &mut Walk<'_>, sink: &mut S) {
         let Some(port) = walk.pending.take() else {
             return;
         };
@@ -85,9 +85,9 @@ impl Datapath {
         queue: QueueId,
         sink: &mut S,
     ) {
-        let blocked = match self.ports.get(&number) {
-            None => Some(DropReason::NoSuchPort),
-            Some(port) => port.egress_block(),
+        let (blocked, capabilities) = match self.ports.get(&number) {
+            None => (Some(DropReason::NoSuchPort), Capabilities::default()),
+            Some(port) => (port.egress_block(), port.capabilities),
         };
         if let Some(reason) = blocked {
             if let (false, Some(port)) = (S::DRY, self.ports.get_mut(&number)) {
@@ -100,7 +100,6 @@ impl Datapath {
                 return self.drop(DropReason::Hook, sink);
             }
         }
-        let capabilities = self.ports[&number].capabilities;
         let tags = packet.tags_before_ip();
         let whole = self.takes_whole(number, queue, &packet.frame);
         if whole && capabilities.take(&packet.frame.offload, tags) {
@@ -127,6 +126,7 @@ impl Datapath {
     }
 
     /// Gives a frame to its port.
+    #[inline]
     pub(crate) fn depart<S: Sink>(
         &mut self,
         frame: Frame,
@@ -154,7 +154,7 @@ impl Datapath {
     pub(crate) fn offer_to_controllers<S: Sink>(
         &mut self,
         now: Time,
-        walk: &mut Walk,
+        walk: &mut Walk<'_>,
         reason: PacketInReason,
         max_len: Option<MaxLen>,
         sink: &mut S,
@@ -184,7 +184,7 @@ impl Datapath {
         };
         let offload = walk.packet.frame.offload;
         if offload == bofuss_frame::Offload::NONE && self.meters.is_empty() {
-            return offer(&walk.packet, sink);
+            return offer(walk.packet, sink);
         }
         let unasked = reason != PacketInReason::ACTION;
         let slow = unasked.then_some(MeterId::SLOWPATH);

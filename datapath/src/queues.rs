@@ -129,6 +129,7 @@ impl Datapath {
     }
 
     /// Has a frame that is ready to leave go its way: at once, or through the port's queues.
+    #[inline]
     pub(crate) fn hand_over<S: Sink>(
         &mut self,
         now: Time,

@@ -27,8 +27,8 @@ const LOST_SEARCHED: usize = 10_000;
 pub(crate) const NO_COOKIE: u64 = u64::MAX;
 
 /// A packet on its way.
-pub(crate) struct Walk {
-    pub(crate) packet: Packet,
+pub(crate) struct Walk<'a> {
+    pub(crate) packet: &'a mut Packet,
     pub(crate) set: ActionSet,
     pub(crate) table: TableId,
     pub(crate) cookie: u64,
@@ -51,11 +51,13 @@ pub(crate) struct Walk {
     pub(crate) hit: Option<EntryKey>,
     /// The fields that lookups have read.
     pub(crate) log: u64,
+    /// The hash of its key in the cache, if it was computed.
+    pub(crate) hash: Option<u64>,
 }
 
-impl From<Packet> for Walk {
+impl<'a> From<&'a mut Packet> for Walk<'a> {
     #[inline]
-    fn from(packet: Packet) -> Self {
+    fn from(packet: &'a mut Packet) -> Self {
         Self {
             packet,
             set: ActionSet::default(),
@@ -71,34 +73,42 @@ impl From<Packet> for Walk {
             unmatched: false,
             hit: None,
             log: 0,
+            hash: None,
         }
     }
 }
 
 impl Datapath {
-    /// Sends a packet through the tables from table 0 on.
-    pub(crate) fn run<S: Sink>(&mut self, now: Time, walk: &mut Walk, sink: &mut S) {
-        let packet = &mut walk.packet;
+    /// Sends a packet through the tables from table 0 on. `hash` is its key's in the cache, if it
+    /// was computed.
+    pub(crate) fn run<S: Sink>(
+        &mut self,
+        now: Time,
+        packet: &mut Packet,
+        hash: Option<u64>,
+        sink: &mut S,
+    ) {
         if S::TRACES {
             sink.step(received(packet, &self.catalogue));
         }
         if packet.is_fragment() && self.fragments != ConfigFlags(0) {
             return self.treat_fragment(now, packet, sink);
         }
-        walk.set = core::mem::take(&mut self.spare_set);
-        let result = self.tables_and_set(now, walk, Some(TableId(0)), sink);
+        let mut walk = Walk::from(packet);
+        (walk.set, walk.hash) = (core::mem::take(&mut self.spare_set), hash);
+        let result = self.tables_and_set(now, &mut walk, Some(TableId(0)), sink);
         walk.set.clear();
         self.spare_set = core::mem::take(&mut walk.set);
-        self.end_copy(now, walk, result, sink);
+        self.end_copy(now, &mut walk, result, sink);
     }
 
     /// Sends a packet through the tables for the steps of its trace: with a sink that is
     /// [`Sink::DRY`], nothing is counted, learned or changed.
-    pub fn trace<S: Sink>(&mut self, now: Time, packet: Packet, sink: &mut S) {
+    pub fn trace<S: Sink>(&mut self, now: Time, mut packet: Packet, sink: &mut S) {
         let ingress = self.ports.get(&packet.in_port());
         match ingress.map_or(Some(DropReason::NoSuchPort), Port::ingress_block) {
             None => {
-                self.run(now, &mut packet.into(), sink);
+                self.run(now, &mut packet, None, sink);
                 self.bridge.tried.clear();
             }
             Some(reason) => {
@@ -112,11 +122,11 @@ impl Datapath {
     pub fn packet_out<S: Sink>(
         &mut self,
         now: Time,
-        packet: Packet,
+        mut packet: Packet,
         actions: &[Action],
         sink: &mut S,
     ) {
-        let mut walk = Walk::from(packet);
+        let mut walk = Walk::from(&mut packet);
         walk.may_enter = true;
         let result = actions
             .iter()
@@ -128,17 +138,17 @@ impl Datapath {
     pub(crate) fn end_copy<S: Sink>(
         &mut self,
         now: Time,
-        walk: &mut Walk,
+        walk: &mut Walk<'_>,
         result: Result<(), DropReason>,
         sink: &mut S,
     ) {
         match (result, walk.pending.take()) {
             (Ok(()), None) if !walk.sent => self.drop(DropReason::NoOutput, sink),
             (Ok(()), None) => {}
-            (Ok(()), Some(port)) => self.output(now, &mut walk.packet, port, walk.queue, sink),
+            (Ok(()), Some(port)) => self.output(now, walk.packet, port, walk.queue, sink),
             (Err(reason), pending) => {
                 if let Some(port) = pending {
-                    self.output(now, &mut walk.packet, port, walk.queue, sink);
+                    self.output(now, walk.packet, port, walk.queue, sink);
                 }
                 self.drop(reason, sink);
             }
@@ -150,7 +160,7 @@ impl Datapath {
     pub(crate) fn tables_and_set<S: Sink>(
         &mut self,
         now: Time,
-        walk: &mut Walk,
+        walk: &mut Walk<'_>,
         mut next: Option<TableId>,
         sink: &mut S,
     ) -> Result<(), DropReason> {
@@ -179,7 +189,7 @@ impl Datapath {
     }
 
     /// Has hooks prepare a packet for the present table.
-    pub(crate) fn before_lookup<S: Sink>(&mut self, now: Time, walk: &mut Walk, sink: &mut S) {
+    pub(crate) fn before_lookup<S: Sink>(&mut self, now: Time, walk: &mut Walk<'_>, sink: &mut S) {
         let number = walk.table;
         if S::TRACES {
             for hook in &self.hooks {
@@ -188,9 +198,9 @@ impl Datapath {
         }
         for hook in &mut self.hooks {
             if S::DRY {
-                hook.peek(now, number, &mut walk.packet);
+                hook.peek(now, number, walk.packet);
             } else {
-                hook.before_lookup(now, number, &mut walk.packet);
+                hook.before_lookup(now, number, walk.packet);
             }
         }
     }
@@ -199,13 +209,13 @@ impl Datapath {
     pub(crate) fn one_table<S: Sink>(
         &mut self,
         now: Time,
-        walk: &mut Walk,
+        walk: &mut Walk<'_>,
         sink: &mut S,
     ) -> Result<Option<TableId>, DropReason> {
         let number = walk.table;
         self.look_up(walk);
         let mut hooks = self.hooks.iter_mut().filter(|_| !S::DRY);
-        if walk.hit.is_none() && hooks.any(|h| h.on_miss(now, number, &mut walk.packet)) {
+        if walk.hit.is_none() && hooks.any(|h| h.on_miss(now, number, walk.packet)) {
             self.look_up(walk);
         }
         let table = &mut self.tables[usize::from(number.0)];
@@ -228,7 +238,7 @@ impl Datapath {
             PacketInReason::ACTION
         };
         for hook in self.hooks.iter_mut().filter(|_| !S::DRY) {
-            if hook.after_hit(now, number, &mut walk.packet) == Verdict::Drop {
+            if hook.after_hit(now, number, walk.packet) == Verdict::Drop {
                 return Err(DropReason::Hook);
             }
         }
@@ -240,12 +250,12 @@ impl Datapath {
     pub(crate) fn act<S: Sink>(
         &mut self,
         now: Time,
-        walk: &mut Walk,
+        walk: &mut Walk<'_>,
         instructions: &Instructions,
         sink: &mut S,
     ) -> Result<Option<TableId>, DropReason> {
         match meter(instructions) {
-            Some(id) if !self.meters_whole(now, id, &walk.packet) => {
+            Some(id) if !self.meters_whole(now, id, walk.packet) => {
                 self.execute_by_segments(now, walk, instructions, sink)
             }
             _ => self.execute_all(now, walk, instructions, sink),
@@ -256,7 +266,7 @@ impl Datapath {
     pub(crate) fn execute_all<S: Sink>(
         &mut self,
         now: Time,
-        walk: &mut Walk,
+        walk: &mut Walk<'_>,
         instructions: &Instructions,
         sink: &mut S,
     ) -> Result<Option<TableId>, DropReason> {
@@ -271,7 +281,7 @@ impl Datapath {
     pub(crate) fn no_entry<S: Sink>(
         &mut self,
         now: Time,
-        walk: &mut Walk,
+        walk: &mut Walk<'_>,
         sink: &mut S,
     ) -> DropReason {
         if sink.wants_misses() {
@@ -285,7 +295,7 @@ impl Datapath {
     pub(crate) fn execute<S: Sink>(
         &mut self,
         now: Time,
-        walk: &mut Walk,
+        walk: &mut Walk<'_>,
         instruction: &Instruction,
         sink: &mut S,
     ) -> Result<Option<TableId>, DropReason> {
@@ -293,7 +303,7 @@ impl Datapath {
             sink.step(Step::Instruction(instruction));
         }
         match instruction {
-            Instruction::Meter(id) => self.enter_meter(now, *id, &mut walk.packet, sink)?,
+            Instruction::Meter(id) => self.enter_meter(now, *id, walk.packet, sink)?,
             Instruction::ApplyActions(actions) => {
                 actions
                     .iter()
@@ -316,7 +326,7 @@ impl Datapath {
         walk.hit = table.lookup(walk.packet.key(), &mut walk.log);
     }
 
-    fn trace_lookup<S: Sink>(&mut self, walk: &Walk, sink: &mut S) {
+    fn trace_lookup<S: Sink>(&mut self, walk: &Walk<'_>, sink: &mut S) {
         let (key, table) = (walk.packet.key(), &self.tables[usize::from(walk.table.0)]);
         let tell = |entry: &Entry| entry.rule.to_match(&self.catalogue);
         let won = walk.hit.and_then(|hit| table.get(hit));
@@ -349,7 +359,7 @@ impl Datapath {
         let fields = won.map(tell);
         let won = won.zip(fields.as_ref());
         let won = won.map(|(e, fields)| (e.key.priority.0, fields, e.cookie));
-        let key = describe(&walk.packet, &self.catalogue);
+        let key = describe(walk.packet, &self.catalogue);
         sink.step(Step::Lookup(walk.table, key, won, lost));
     }
 
@@ -367,8 +377,8 @@ impl Datapath {
             false => self.reassembler.add(now.0, packet.take()),
         };
         (0..lost).for_each(|_| self.drop(DropReason::FragmentRefused, sink));
-        if let Some(whole) = whole {
-            self.run(now, &mut whole.into(), sink);
+        if let Some(mut whole) = whole {
+            self.run(now, &mut whole, None, sink);
         }
     }
 }

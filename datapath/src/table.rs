@@ -53,9 +53,16 @@ impl EntryKey {
     }
 }
 
-/// One flow entry.
+/// One flow entry. What packets change stands in its first line of the processor's caches.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub struct Entry {
+    /// Packets that hit it, super-frames as their segments.
+    pub packets: u64,
+    /// Bytes that hit it.
+    pub bytes: u64,
+    /// When a packet last hit it.
+    pub used: Time,
     /// Which it is.
     pub key: EntryKey,
     /// Which packets it is for.
@@ -72,16 +79,10 @@ pub struct Entry {
     pub hard_timeout: u16,
     /// When it was added.
     pub created: Time,
-    /// When a packet last hit it.
-    pub used: Time,
     /// The deadline that waits for it; [`Time::NEVER`] if none does.
     pub(crate) due: Time,
     /// The slot of the next entry in a chain of the classifier.
     pub(crate) next: u32,
-    /// Packets that hit it, super-frames as their segments.
-    pub packets: u64,
-    /// Bytes that hit it.
-    pub bytes: u64,
 }
 
 impl Entry {
@@ -144,6 +145,12 @@ pub struct Table {
 }
 
 impl Table {
+    /// Has the memory of an entry brought near.
+    #[inline]
+    pub(crate) fn prefetch(&self, slot: u32) {
+        self.entries.prefetch(slot);
+    }
+
     /// Makes a table that finds its entries as `engine` does.
     pub(crate) fn new(engine: Engine, secret: u64) -> Self {
         Self {

@@ -196,14 +196,16 @@ impl Frame {
     }
 
     /// Takes the bytes and the record out, and leaves a frame without a buffer.
+    #[inline]
     pub fn take(&mut self) -> Self {
-        Self {
-            buffer: core::mem::take(&mut self.buffer),
-            start: core::mem::take(&mut self.start),
-            end: core::mem::take(&mut self.end),
-            offload: core::mem::take(&mut self.offload),
+        let empty = Self {
+            buffer: Vec::new(),
+            start: 0,
+            end: 0,
+            offload: Offload::NONE,
             pool: self.pool.clone(),
-        }
+        };
+        core::mem::replace(self, empty)
     }
 
     /// The pool that the frame came from.

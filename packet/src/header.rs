@@ -118,7 +118,8 @@ pub(crate) fn ethernet(w: &mut Walk<'_>, start: usize) -> Option<()> {
         number = w.u16(at)?;
     }
     if w.layout.vlan_tags == 0 {
-        w.key.set(VLAN_VID, 0);
+        // Without a tag its value is 0, and stands already.
+        w.key.add_present(1 << VLAN_VID.id);
     }
     if number < ethertype::MIN {
         let Some([0xaa, 0xaa, 3, 0, 0, 0, high, low]) = w.look::<8>(at + 2) else {

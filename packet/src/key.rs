@@ -214,11 +214,34 @@ impl KeyMask {
     }
 }
 
-/// A match's values, one for each word of its mask: in place if they are few.
+/// Some words, whose number is known elsewhere: in place if they are few.
 #[derive(Clone, Debug)]
-enum Values {
+pub enum Words<const FEW: usize> {
+    /// They are in place.
     Few([u64; FEW]),
+    /// They are not.
     Many(Box<[u64]>),
+}
+
+impl<const FEW: usize> Words<FEW> {
+    /// Keeps `len` words.
+    pub fn new(len: usize, words: impl Iterator<Item = u64>) -> Self {
+        if len > FEW {
+            return Self::Many(words.collect());
+        }
+        let mut few = [0; FEW];
+        few.iter_mut().zip(words).for_each(|(to, from)| *to = from);
+        Self::Few(few)
+    }
+
+    /// The words. Panics: if there are fewer than `len`.
+    #[inline]
+    pub fn get(&self, len: usize) -> &[u64] {
+        match self {
+            Self::Few(few) => &few[..len],
+            Self::Many(many) => &many[..len],
+        }
+    }
 }
 
 /// Words that the 5-tuple of a TCP segment takes.
@@ -231,7 +254,7 @@ const FEW: usize = 3;
 pub struct KeyMatch {
     mask: Rc<KeyMask>,
     /// No bit outside the mask.
-    values: Values,
+    values: Words<FEW>,
 }
 
 impl PartialEq for KeyMatch {
@@ -257,13 +280,7 @@ impl From<&Match> for KeyMatch {
         let words = (1..KEY_WORDS).map(|index| (index, mask.word(index)));
         let words: Box<[_]> = words.filter(|(_, mask)| *mask != 0).collect();
         let values = words.iter().map(|(index, _)| value.word(*index));
-        let values = if words.len() <= FEW {
-            let mut few = [0; FEW];
-            few.iter_mut().zip(values).for_each(|(to, from)| *to = from);
-            Values::Few(few)
-        } else {
-            Values::Many(values.collect())
-        };
+        let values = Words::new(words.len(), values);
         Self {
             mask: Rc::new(KeyMask {
                 fields: mask.word(0),
@@ -335,10 +352,7 @@ impl KeyMatch {
     }
 
     fn values(&self) -> &[u64] {
-        match &self.values {
-            Values::Few(few) => &few[..self.mask.words.len()],
-            Values::Many(many) => many,
-        }
+        self.values.get(self.mask.words.len())
     }
 
     /// Index, value and mask of each word behind the presence bits.

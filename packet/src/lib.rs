@@ -19,6 +19,6 @@ pub mod reassemble;
 mod rows;
 
 pub use edit::EditError;
-pub use key::{Key, KeyMask, KeyMatch, ReadLog};
-pub use packet::Packet;
+pub use key::{Key, KeyMask, KeyMatch, ReadLog, Words};
+pub use packet::{Packet, arrival};
 pub use parse::{Flaw, Fragment, Layout, parse};

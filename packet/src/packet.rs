@@ -5,7 +5,7 @@ use bofuss_oflib::PortNo;
 use bofuss_oflib::field::{Header, IN_PHY_PORT, IN_PORT, METADATA, TUNNEL_ID};
 
 use crate::key::Key;
-use crate::parse::{Fragment, Layout, parse};
+use crate::parse::{Fragment, Layout, parse, parse_first};
 
 /// A frame, its match key, and where its headers stand.
 ///
@@ -21,6 +21,16 @@ pub struct Packet {
     pub(crate) layout: Layout,
 }
 
+/// The key of a packet that came in through a port, without what its headers say.
+pub fn arrival(in_port: PortNo) -> Key {
+    let mut key = Key::EMPTY;
+    key.set(IN_PORT, u128::from(in_port.0));
+    key.set(IN_PHY_PORT, u128::from(in_port.0));
+    key.set(METADATA, 0);
+    key.set(TUNNEL_ID, 0);
+    key
+}
+
 impl Packet {
     /// Reads a frame that came in through port `in_port`.
     ///
@@ -29,17 +39,18 @@ impl Packet {
     /// `in_port`, since no port is a logical one.
     #[inline]
     pub fn new(frame: Frame, in_port: PortNo) -> Self {
-        let mut this = Self {
-            frame,
-            key: Key::EMPTY,
-            layout: Layout::EMPTY,
-        };
+        let (key, layout) = (arrival(in_port), Layout::EMPTY);
+        let mut this = Self { frame, key, layout };
         this.reparse();
-        this.key.set(IN_PORT, u128::from(in_port.0));
-        this.key.set(IN_PHY_PORT, u128::from(in_port.0));
-        this.key.set(METADATA, 0);
-        this.key.set(TUNNEL_ID, 0);
         this
+    }
+
+    /// Has this be the packet of another frame, where it stands; `arrival` is the [`arrival`]
+    /// key of the port.
+    #[inline]
+    pub fn renew(&mut self, frame: Frame, arrival: &Key) {
+        (self.frame, self.key) = (frame, *arrival);
+        parse_first(self.frame.bytes(), &mut self.key, &mut self.layout);
     }
 
     /// Reads the bytes again.

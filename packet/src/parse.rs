@@ -87,6 +87,15 @@ impl Layout {
 /// kept.
 #[inline]
 pub fn parse(bytes: &[u8], key: &mut Key, layout: &mut Layout) {
+    for (byte, keep) in key.bytes.iter_mut().zip(SUPPLIED) {
+        *byte &= keep;
+    }
+    walk(bytes, key, layout, 0);
+}
+
+/// The same for a key without fields that stand in headers.
+#[inline]
+pub(crate) fn parse_first(bytes: &[u8], key: &mut Key, layout: &mut Layout) {
     walk(bytes, key, layout, 0);
 }
 
@@ -99,9 +108,6 @@ pub(crate) fn parse_deep(bytes: &[u8]) -> Layout {
 
 #[inline]
 fn walk(bytes: &[u8], key: &mut Key, layout: &mut Layout, depth: u8) {
-    for (byte, keep) in key.bytes.iter_mut().zip(SUPPLIED) {
-        *byte &= keep;
-    }
     *layout = Layout {
         end: bytes.len(),
         ..Layout::EMPTY

@@ -6,14 +6,15 @@
 
 use alloc::{boxed::Box, collections::VecDeque, rc::Rc, vec::Vec};
 
+use bofuss_oflib::PortNo;
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::PacketInReason;
 use bofuss_oflib::types::TableId;
-use bofuss_packet::{Key, KeyMask, KeyMatch};
+use bofuss_packet::{Key, KeyMask, KeyMatch, Words};
 use hashbrown::HashSet;
 
 use super::masks;
-use super::slab::{CHUNK, Slab};
+use super::slab::Slab;
 use super::tags::{Secret, TagTable};
 use crate::{EntryKey, Time};
 
@@ -21,6 +22,9 @@ use crate::{EntryKey, Time};
 pub(super) const MAX_TOUCHED: usize = 1024;
 /// Flows among which the one that was idle for longest makes room.
 const CANDIDATES: usize = 4;
+
+/// Words of a key that a flow has in place: those of a 5-tuple and an Ethernet address.
+const FEW: usize = 6;
 
 /// Flows without room of which it is known that they had a packet.
 const REFUSED: usize = 4096;
@@ -42,6 +46,8 @@ pub(super) struct Leg {
     pub(super) hit: u8,
     /// Whether they may send the packet to the controllers, so that the cookie matters.
     pub(super) talks: bool,
+    /// The port, if all that they do is to send the packet to one.
+    pub(super) output: Option<PortNo>,
 }
 
 /// What is done for a flow's packets.
@@ -58,8 +64,9 @@ pub(super) struct Program {
     pub(super) missed: bool,
 }
 
-/// Packets that have the same key.
+/// Packets that have the same key. Two lines of the processor's caches.
 #[derive(Debug)]
+#[repr(align(64))]
 pub(super) struct Flow {
     /// What its entries' counters do not have yet.
     pub(super) packets: u64,
@@ -71,6 +78,8 @@ pub(super) struct Flow {
     /// The entries that were hit, in order: the first one, and the others.
     first: Hit,
     others: Box<[Hit]>,
+    /// Where it starts, and the words of its key that count.
+    key: Words<FEW>,
 }
 
 impl Flow {
@@ -133,8 +142,6 @@ fn hash_stored(secret: &Secret, stored: &[u64]) -> u64 {
 pub(crate) struct Cache {
     secret: Secret,
     pub(super) flows: Slab<Flow>,
-    /// The key of each flow, in pieces of [`CHUNK`] flows.
-    keys: Vec<Vec<u64>>,
     index: TagTable,
     programs: HashSet<Rc<Program>>,
     /// The fields of the key; bit n stands for the field with id n.
@@ -162,7 +169,6 @@ impl Cache {
         Self {
             secret: Secret::new(secret),
             flows: Slab::default(),
-            keys: Vec::new(),
             index: TagTable::default(),
             programs: HashSet::new(),
             fields: 0,
@@ -184,7 +190,6 @@ impl Cache {
     pub(super) fn widen(&mut self, fields: u64, mask: KeyMask) {
         (self.fields, self.mask) = (fields, mask);
         self.grave.push(core::mem::take(&mut self.flows));
-        self.keys.clear();
         self.index = TagTable::default();
         self.programs.clear();
         self.stats.widened += 1;
@@ -226,8 +231,7 @@ impl Cache {
     }
 
     fn stored(&self, slot: u32) -> &[u64] {
-        let (at, width) = (slot as usize, self.mask.words().len() + 1);
-        &self.keys[at / CHUNK][at % CHUNK * width..][..width]
+        self.flows[slot].key.get(self.mask.words().len() + 1)
     }
 
     /// The hash of a key, for [`Cache::find`].
@@ -251,11 +255,12 @@ impl Cache {
         self.index.guess(hash)
     }
 
-    /// Reads what is known of a flow, so that it is near when it is needed.
+    /// The hash of a key; what is read first to find its flow is brought near.
     #[inline]
-    pub(super) fn touch(&self, slot: u32) -> u64 {
-        let flow = self.flows.get(slot);
-        flow.map_or(0, |flow| flow.checked ^ self.stored(slot)[0])
+    pub(super) fn prefetch(&self, start: u64, key: &Key) -> u64 {
+        let hash = self.hash(start, key);
+        self.index.prefetch(hash);
+        hash
     }
 
     /// Whether nothing has changed since the flow was last known to be right.
@@ -303,6 +308,8 @@ impl Cache {
             self.programs
                 .get_or_insert_with(&program, |p| Rc::new(p.clone())),
         );
+        let width = self.mask.words().len() + 1;
+        let stored = Words::new(width, [start].into_iter().chain(self.words(key)));
         let slot = self.flows.insert(|_| Flow {
             packets: 0,
             bytes: 0,
@@ -311,23 +318,10 @@ impl Cache {
             program,
             first: hits[0],
             others: hits[1..].into(),
+            key: stored,
         });
-        let (at, width) = (slot as usize, self.mask.words().len() + 1);
-        if at / CHUNK == self.keys.len() {
-            self.keys.push(Vec::new());
-        }
-        let mut chunk = core::mem::take(&mut self.keys[at / CHUNK]);
-        let end = (at % CHUNK + 1) * width;
-        chunk.resize(chunk.len().max(end), 0);
-        let place = chunk[end - width..end].iter_mut();
-        place
-            .zip([start].into_iter().chain(self.words(key)))
-            .for_each(|(to, from)| *to = from);
-        self.keys[at / CHUNK] = chunk;
-        let (secret, keys) = (self.secret, &self.keys);
-        let stored =
-            |slot: u32| &keys[slot as usize / CHUNK][slot as usize % CHUNK * width..][..width];
-        let rehash = |slot: u32| hash_stored(&secret, stored(slot));
+        let (secret, flows) = (&self.secret, &self.flows);
+        let rehash = |slot: u32| hash_stored(secret, flows[slot].key.get(width));
         self.index.insert(hash, slot, rehash);
     }
 

@@ -10,6 +10,8 @@ mod tags;
 mod tests;
 mod traverse;
 
+pub(crate) use traverse::BATCH;
+
 /// How packets find their entries. Each behaves as the one before; they differ in speed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Engine {

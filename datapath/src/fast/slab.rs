@@ -2,10 +2,12 @@
 
 use alloc::vec::Vec;
 
+use bofuss_intrinsics::prefetch;
+
 /// No slot.
 pub(crate) const NONE: u32 = u32::MAX;
 /// Slots that are made at a time.
-pub(super) const CHUNK: usize = 256;
+const CHUNK: usize = 256;
 
 #[derive(Debug)]
 enum Slot<T> {
@@ -84,6 +86,15 @@ impl<T> Slab<T> {
         match chunk.get_mut(slot as usize % CHUNK)? {
             Slot::Used(one) => Some(one),
             Slot::Free(_) => None,
+        }
+    }
+
+    /// Has the memory of a slot brought near, if there is such a slot.
+    #[inline]
+    pub(crate) fn prefetch(&self, slot: u32) {
+        let chunk = self.chunks.get(slot as usize / CHUNK);
+        if let Some(one) = chunk.and_then(|chunk| chunk.get(slot as usize % CHUNK)) {
+            prefetch(one);
         }
     }
 

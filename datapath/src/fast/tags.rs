@@ -3,6 +3,8 @@
 
 use alloc::vec::Vec;
 
+use bofuss_intrinsics::prefetch;
+
 use crate::fast::slab::NONE;
 
 /// Slots of a bucket, one cache line of 64 bytes.
@@ -27,13 +29,19 @@ impl Secret {
         Self(first, mix(first.rotate_left(32) ^ seed))
     }
 
-    /// The hash of some words, the first of them apart.
+    /// The hash of some words, the first of them apart: a sum over pairs, which do not wait for
+    /// each other.
     #[inline]
-    pub(crate) fn hash(&self, first: u64, words: impl Iterator<Item = u64>) -> u64 {
-        let state = words.fold(self.0 ^ first, |state, word| {
-            fold(state ^ word, self.1).wrapping_add(word)
-        });
-        fold(state, self.0 ^ HIGH)
+    pub(crate) fn hash(&self, first: u64, mut words: impl Iterator<Item = u64>) -> u64 {
+        let (mut key, mut sum, mut left) = (self.0, 0u64, Some(first));
+        while let Some(word) = left {
+            let right = words.next();
+            let pair = fold(word ^ key, right.unwrap_or(0) ^ key.rotate_left(32));
+            sum = sum.wrapping_add(pair);
+            key = key.wrapping_add(self.1);
+            left = right.and_then(|_| words.next());
+        }
+        fold(sum, self.1)
     }
 }
 
@@ -132,6 +140,14 @@ impl TagTable {
                 return None;
             }
             bucket = &self.spilled[bucket.next as usize];
+        }
+    }
+
+    /// Has the memory brought near that is read first for `hash`.
+    #[inline]
+    pub(crate) fn prefetch(&self, hash: u64) {
+        if self.n_buckets > 0 {
+            prefetch(self.bucket((false, self.home(hash))));
         }
     }
 

@@ -1,24 +1,21 @@
 //! Packets on known ways, and how ways become known.
 
 use alloc::rc::Rc;
-use core::hint::black_box;
 
 use bofuss_oflib::action::Output;
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Action, Instruction, PortNo};
-use bofuss_packet::{Key, offload};
+use bofuss_packet::{Key, Packet, offload};
 
-use super::cache::{Hit, Leg, MAX_TOUCHED, Program};
+use super::cache::{Flow, Hit, Leg, MAX_TOUCHED, Program};
 use super::masks;
 use super::slab::NONE;
 use crate::reference::Walk;
 use crate::{CacheStats, Datapath, DropReason, Engine, EntryKey, HookEffect, Sink, Time, Verdict};
 
-/// Packets whose memory is read together.
-const BATCH: usize = 32;
-/// Flows that the processor has near anyway.
-const NEAR_FLOWS: usize = 4096;
+/// Packets whose memory is brought near together.
+pub(crate) const BATCH: usize = 32;
 
 /// What an entry's instructions mean for a way that goes on behind them.
 #[derive(Default)]
@@ -82,6 +79,17 @@ fn goto(body: &Instructions) -> Option<TableId> {
     }
 }
 
+/// The port, if all that instructions do is to send the packet to one.
+fn sole_output(body: &Instructions) -> Option<PortNo> {
+    let [Instruction::ApplyActions(actions)] = body.list() else {
+        return None;
+    };
+    let [Action::Output(output)] = &actions[..] else {
+        return None;
+    };
+    (output.port <= PortNo::MAX).then_some(output.port)
+}
+
 /// Where a way begins: the table, and whether hooks do nothing on it.
 fn start(table: TableId, quiet: bool) -> u64 {
     u64::from(table.0) << 1 | u64::from(quiet)
@@ -100,31 +108,26 @@ impl Datapath {
         engine && self.hooks.iter().all(|hook| known(hook.effect()))
     }
 
-    /// Reads what these packets will need, all together: so they wait for memory once.
-    pub(crate) fn warm(&self, batch: &[Walk]) {
-        if self.cache.flows.len() < NEAR_FLOWS {
-            return;
+    /// Hashes the keys of some packets, if no hook changes them before they are looked up, and
+    /// has what is known of their flows brought near, all together: so they wait for memory once.
+    pub(crate) fn prefetch<S: Sink>(&self, packets: &[Packet]) -> [Option<u64>; BATCH] {
+        let mut hashes = [None; BATCH];
+        if !self.follows_ways::<S>() || !self.hooks.is_empty() {
+            return hashes;
         }
-        let quiet = self.hooks.iter().all(|hook| hook.is_quiet());
-        let start = start(TableId(0), quiet);
-        for part in batch.chunks(BATCH) {
-            let mut hashes = [0; BATCH];
-            let mut flows = [NONE; BATCH];
-            for (hash, walk) in hashes.iter_mut().zip(part) {
-                *hash = self.cache.hash(start, walk.packet.key());
-            }
-            for (flow, hash) in flows.iter_mut().zip(&hashes[..part.len()]) {
-                *flow = self.cache.guess(*hash);
-            }
-            black_box(flows.map(|flow| self.cache.touch(flow)));
+        for (hash, packet) in hashes.iter_mut().zip(packets) {
+            *hash = Some(self.cache.prefetch(start(TableId(0), true), packet.key()));
         }
+        let guesses = hashes.iter().flatten().map(|hash| self.cache.guess(*hash));
+        guesses.for_each(|flow| self.cache.flows.prefetch(flow));
+        hashes
     }
 
     /// Sends a packet through the tables.
     pub(crate) fn follow<S: Sink>(
         &mut self,
         now: Time,
-        walk: &mut Walk,
+        walk: &mut Walk<'_>,
         mut next: Option<TableId>,
         sink: &mut S,
     ) -> Result<(), DropReason> {
@@ -132,7 +135,10 @@ impl Datapath {
             walk.table = table;
             self.before_lookup(now, walk, sink);
             let quiet = self.hooks.iter().all(|hook| hook.is_quiet());
-            next = match self.known_way(start(table, quiet), walk.packet.key()) {
+            let start = start(table, quiet);
+            let hash = walk.hash.take();
+            let hash = hash.unwrap_or_else(|| self.cache.hash(start, walk.packet.key()));
+            next = match self.known_way(hash, start, walk.packet.key()) {
                 Some(flow) => self.replay(now, walk, flow, quiet, sink)?,
                 None => self.explore(now, walk, quiet, sink)?,
             };
@@ -142,9 +148,9 @@ impl Datapath {
     }
 
     /// The flow of packets with this key, if it is known and still right.
-    fn known_way(&mut self, start: u64, key: &Key) -> Option<u32> {
+    fn known_way(&mut self, hash: u64, start: u64, key: &Key) -> Option<u32> {
         let Self { cache, tables, .. } = self;
-        let flow = cache.find(cache.hash(start, key), start, key);
+        let flow = cache.find(hash, start, key);
         let Some(flow) = flow else {
             cache.stats.misses += 1;
             return None;
@@ -170,7 +176,7 @@ impl Datapath {
     fn replay<S: Sink>(
         &mut self,
         now: Time,
-        walk: &mut Walk,
+        walk: &mut Walk<'_>,
         slot: u32,
         quiet: bool,
         sink: &mut S,
@@ -237,17 +243,22 @@ impl Datapath {
     fn run_leg<S: Sink>(
         &mut self,
         now: Time,
-        walk: &mut Walk,
+        walk: &mut Walk<'_>,
         leg: &Leg,
         quiet: bool,
         sink: &mut S,
     ) -> Result<Option<TableId>, DropReason> {
         for hook in self.hooks.iter_mut().filter(|_| !quiet) {
-            if hook.after_hit(now, leg.table, &mut walk.packet) == Verdict::Drop {
+            if hook.after_hit(now, leg.table, walk.packet) == Verdict::Drop {
                 return Err(DropReason::Hook);
             }
         }
-        self.act(now, walk, &leg.body, sink)
+        let Some(port) = leg.output else {
+            return self.act(now, walk, &leg.body, sink);
+        };
+        self.flush_pending(now, walk, sink);
+        walk.pending = Some(port);
+        Ok(None)
     }
 
     /// Sends a packet through the tables as far as its way depends on nothing but its key, and
@@ -255,7 +266,7 @@ impl Datapath {
     fn explore<S: Sink>(
         &mut self,
         now: Time,
-        walk: &mut Walk,
+        walk: &mut Walk<'_>,
         quiet: bool,
         sink: &mut S,
     ) -> Result<Option<TableId>, DropReason> {
@@ -289,13 +300,10 @@ impl Datapath {
                 self.cache.spare_hits = hits;
                 return result;
             };
-            if body
-                .list()
-                .iter()
-                .any(|one| !matches!(one, Instruction::GotoTable(_)))
-                || !quiet
-            {
+            let goes_on_only = matches!(body.list(), [] | [Instruction::GotoTable(_)]);
+            if !goes_on_only || !quiet {
                 program.legs.push(Leg {
+                    output: sole_output(&body),
                     body,
                     table,
                     reason: walk.reason,
@@ -331,13 +339,13 @@ impl Datapath {
     pub fn settle(&mut self) {
         self.cache.clean();
         let mut touched = core::mem::take(&mut self.cache.touched);
-        // Reads that do not wait for each other, before the writes that would.
-        let near = touched.iter().filter_map(|flow| {
-            let hit = self.cache.flows.get(*flow)?.hit(0);
-            Some(self.tables[usize::from(hit.table.0)].at(hit.slot)?.packets)
-        });
-        black_box(near.fold(0, u64::wrapping_add));
-        touched.drain(..).for_each(|flow| self.settle_flow(flow));
+        for flows in touched.chunks(BATCH) {
+            let near = flows.iter().filter_map(|flow| self.cache.flows.get(*flow));
+            near.flat_map(Flow::hits)
+                .for_each(|hit| self.tables[usize::from(hit.table.0)].prefetch(hit.slot));
+            flows.iter().for_each(|flow| self.settle_flow(*flow));
+        }
+        touched.clear();
         self.cache.touched = touched;
     }
 
