@@ -3,9 +3,10 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
+use std::process::Command;
+use std::time::{Duration, Instant};
 
-use bofuss_tests::{Lab, PATIENCE, have, ip, until};
+use bofuss_tests::{Lab, PATIENCE, have, ip, program, until};
 
 const TOOLS: &[&str] = &["ip", "ping"];
 const HELLO: [u8; 8] = [4, 0, 0, 8, 0, 0, 0, 1];
@@ -175,6 +176,123 @@ fn a_controller_that_never_reads_costs_bounded_memory_and_no_packets() {
         resident_kib(&lab) < before + (48 << 10),
         "memory stays within 48 MiB"
     );
+}
+
+// I11
+#[test]
+fn peers_that_flood_and_do_not_read_keep_no_other_from_being_served() {
+    if !have(TOOLS) {
+        return;
+    }
+    let lab = Lab::new(2, &["--listen", "ptcp:16665"]);
+    let echo = [&[4, 2, 4, 0, 0, 0, 0, 7][..], &[0x55; 1016]].concat();
+    let flood = echo.repeat(1024);
+    let deaf = [(); 3].map(|()| {
+        let mut stream = connect(16665);
+        let patience = Some(Duration::from_millis(300));
+        stream.set_write_timeout(patience).unwrap();
+        stream.write_all(&HELLO).unwrap();
+        while stream.write_all(&flood).is_ok() {}
+        stream
+    });
+    for _ in 0..10 {
+        let start = Instant::now();
+        assert!(lab.dpctl(&["dump-flows"]).status.success());
+        assert!(start.elapsed() < Duration::from_secs(1));
+    }
+    assert!(lab.pings(1, 2), "packets pass meanwhile");
+    drop(deaf);
+    until("their end is noticed", || {
+        lab.log().matches("disconnected").count() >= 13
+    });
+}
+
+#[test]
+fn a_rate_of_messages_holds_for_each_connection_and_none_is_lost() {
+    if !have(TOOLS) {
+        return;
+    }
+    let lab = Lab::new(1, &["--listen", "ptcp:16667", "--message-rate", "100"]);
+    let mut eager = connect(16667);
+    eager.write_all(&HELLO).unwrap();
+    assert_eq!(message(&mut eager).unwrap()[1], 0);
+    let start = Instant::now();
+    for xid in 0..175 {
+        eager.write_all(&[4, 2, 0, 8, 0, 0, 0, xid]).unwrap();
+    }
+    let other = Instant::now();
+    assert!(lab.dpctl(&["show"]).status.success());
+    assert!(
+        other.elapsed() < Duration::from_millis(750),
+        "another has its own rate"
+    );
+    for xid in 0..175 {
+        assert_eq!(message(&mut eager).unwrap(), [4, 3, 0, 8, 0, 0, 0, xid]);
+    }
+    // 25 at once, the others one each 10 ms.
+    let took = start.elapsed();
+    assert!((1490..3000).contains(&took.as_millis()), "{took:?}");
+}
+
+#[test]
+fn a_rate_of_packet_ins_holds_and_the_others_are_counted() {
+    if !have(TOOLS) {
+        return;
+    }
+    let rate = ["--packet-in-rate", "10", "--packet-in-burst", "30"];
+    let lab = Lab::new(2, &[&rate[..], &["--listen", "ptcp:16668"]].concat());
+    lab.dpctl(&["add-flow", "priority=9,udp,actions=controller"]);
+    let mut listener = connect(16668);
+    listener.write_all(&HELLO).unwrap();
+    assert_eq!(message(&mut listener).unwrap()[1], 0);
+    until("it is connected", || {
+        lab.log().contains("ptcp:16668:127.0.0.1: connected")
+    });
+    assert!(lab.pings(1, 2));
+    lab.host(1, || {
+        let socket = std::net::UdpSocket::bind("10.0.0.1:0").unwrap();
+        (0..500).for_each(|_| drop(socket.send_to(&[0; 10], "10.0.0.2:9")));
+    });
+    std::thread::sleep(Duration::from_millis(300));
+    listener.write_all(&[4, 2, 0, 8, 0, 0, 0, 9]).unwrap();
+    let types = std::iter::from_fn(|| message(&mut listener)).map(|m| m[1]);
+    let told = types
+        .take_while(|ty| *ty != 3)
+        .filter(|ty| *ty == 10)
+        .count();
+    assert!((30..40).contains(&told), "{told} packet-ins");
+    let output = Command::new(program("bofuss"))
+        .args(["ctl", &lab.name, "controllers"])
+        .output();
+    let list = String::from_utf8(output.unwrap().stdout).unwrap();
+    // Some datagrams do not reach the switch.
+    assert!(list.contains(" packet-ins lost)"), "{list}");
+}
+
+#[test]
+fn listeners_are_on_loopback_unless_told_otherwise() {
+    if !have(TOOLS) {
+        return;
+    }
+    let listen = [
+        "--listen",
+        "ptcp:16669",
+        "--metrics",
+        "16670",
+        "--listen",
+        "ptcp:16671:0.0.0.0",
+    ];
+    let _lab = Lab::new(1, &listen);
+    ip("address add 192.0.2.1/32 dev lo");
+    for (port, elsewhere) in [(16669, false), (16670, false), (16671, true)] {
+        assert!(TcpStream::connect(("127.0.0.1", port)).is_ok());
+        assert_eq!(
+            TcpStream::connect(("192.0.2.1", port)).is_ok(),
+            elsewhere,
+            "{port}"
+        );
+    }
+    ip("address del 192.0.2.1/32 dev lo");
 }
 
 #[test]

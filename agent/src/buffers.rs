@@ -21,7 +21,7 @@ pub(crate) struct Buffers {
 }
 
 impl Buffers {
-    /// Holds a packet. Errors: `None` if all buffers are in use or the pool is empty.
+    /// Holds a packet. Errors: `None` if all buffers are in use, or much of the pool.
     pub(crate) fn hold(&mut self, now: Time, packet: &Packet) -> Option<BufferId> {
         while self
             .held
@@ -30,7 +30,7 @@ impl Buffers {
         {
             self.held.pop_front();
         }
-        if self.held.len() >= MAX_BUFFERS {
+        if self.held.len() >= MAX_BUFFERS || !packet.frame.may_be_kept() {
             return None;
         }
         let id = self.next;

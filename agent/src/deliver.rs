@@ -27,7 +27,7 @@ impl<F: Face> Outlet<'_, F> {
                 continue;
             }
             let way = conn.way_of(event.packet);
-            if !self.face.has_room(way) {
+            if !self.face.takes_packet_in(way) {
                 conn.lost_packet_ins += 1;
                 continue;
             }
@@ -84,11 +84,8 @@ impl Connection {
         while face.has_room(id)
             && let Some((_, (reason, desc))) = self.late_ports.pop_first()
         {
-            face.send(
-                id,
-                UNASKED,
-                Message::PortStatus(PortStatus { reason, desc }),
-            );
+            let status = Message::PortStatus(PortStatus { reason, desc });
+            face.send(id, UNASKED, status);
         }
     }
 }

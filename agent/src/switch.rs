@@ -28,6 +28,10 @@ pub trait Face {
     /// Whether a connection takes its messages: if not, what may be dropped is, what may wait
     /// waits.
     fn has_room(&self, conn: ConnId) -> bool;
+    /// Whether a connection takes a packet-in now; if so it counts as sent.
+    fn takes_packet_in(&mut self, conn: ConnId) -> bool {
+        self.has_room(conn)
+    }
     /// Whether a port takes frames now; when it does again, [`Switch::port_has_room`] is due.
     fn port_takes_frames(&self, _port: PortNo) -> bool {
         true

@@ -3,7 +3,8 @@
 
 mod common;
 
-use bofuss_agent::FailMode;
+use bofuss_agent::{ConnId, FailMode};
+use bofuss_frame::{HEADROOM_BYTES, MAX_FRAME_BYTES};
 use bofuss_oflib::message::group_mod::GroupModCommand;
 use bofuss_oflib::message::{FlowModCommand, PacketOut, PortStatusReason};
 use bofuss_oflib::text::parse_group;
@@ -57,6 +58,37 @@ fn a_packet_in_beyond_the_buffers_is_sent_whole() {
         assert_eq!(packet_in.buffer_id == BufferId::NO_BUFFER, whole, "{n}");
         assert_eq!(packet_in.data.0.len(), if whole { 74 } else { 16 });
     }
+}
+
+// I8
+#[test]
+fn packets_that_are_held_leave_three_quarters_of_the_pool_to_others() {
+    const POOL_BYTES: usize = 1 << 24;
+    const LARGE: usize = 20_000;
+    let mut lab = Lab::new(10, FailMode::Secure);
+    lab.switch
+        .connected(lab.now, ConnId(2), Version::V1_3, false);
+    lab.flow(FlowModCommand::ADD, "actions=controller:16");
+    let mut held = 0;
+    for _ in 0..100 {
+        let before = lab.pool.stats().bytes_in_use;
+        lab.send(1, &[&raw(1, 2)[..], &[0; LARGE]].concat());
+        let used = lab.pool.stats().bytes_in_use;
+        let buffer = MAX_FRAME_BYTES + HEADROOM_BYTES;
+        // The frame itself is in use when the copies for two connections are made.
+        for at in [before + buffer, before + 2 * buffer] {
+            held += usize::from(at <= POOL_BYTES / 4) * buffer;
+        }
+        assert_eq!(used, held);
+    }
+    assert!((POOL_BYTES / 4 - MAX_FRAME_BYTES..POOL_BYTES / 4 + MAX_FRAME_BYTES).contains(&held));
+    let whole = |message: &Message| match message {
+        Message::PacketIn(packet_in) => packet_in.data.0.len() > LARGE,
+        _ => false,
+    };
+    let tell = lab.face.messages.len();
+    assert_eq!(tell, 200, "none is lost");
+    assert!(lab.face.messages[tell - 2..].iter().all(whole));
 }
 
 #[test]

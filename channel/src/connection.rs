@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::io;
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
@@ -11,6 +12,8 @@ use bofuss_oflib::message::error::{ERROR_DATA_BYTES, ErrorMsg};
 use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Codec, Message};
 use tokio::io::{AsyncWriteExt, WriteHalf};
+use tokio::select;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use crate::assemble::{Assembler, MAX_MULTIPART_REQUEST_BYTES, Refused};
@@ -18,6 +21,7 @@ use crate::auxiliary::Route;
 use crate::frame::{Frames, xid_of};
 use crate::handshake::{Established, LINGER};
 use crate::outbox::{Backlog, Outbox, PAUSE_BYTES, Queue, Sender, weight_bytes};
+use crate::pace::Pace;
 use crate::stream::Stream;
 use crate::{ConnId, Event, Hub, Origin, Reason, Watch};
 
@@ -29,6 +33,18 @@ const PROBE_XID: u32 = 0x7072_6f62;
 /// How long a connection that may lose messages may be silent before its peer is asked, at most;
 /// twice that is below the 30 s of OpenFlow 1.3.5 section 6.3.6.
 const MAX_DATAGRAM_PROBE: Duration = Duration::from_secs(10);
+
+/// What may wait of a connection's messages for its owner, in places: each takes one, and one more
+/// for each [`PLACE_BYTES`] that it has.
+pub const MAX_WAITING: u32 = 256;
+/// Bytes of a place.
+const PLACE_BYTES: usize = 1024;
+
+/// A place of a message that waits for its owner. When it is dropped, another may come.
+#[derive(Debug)]
+pub struct Place {
+    _held: OwnedSemaphorePermit,
+}
 
 /// Runs an established connection of `hub` to its end: the events from `Up` to `Down`. A main one
 /// has others beside it as long, by its `route`.
@@ -45,7 +61,8 @@ pub(crate) async fn run(
         codec,
     } = established;
     let version = codec.version;
-    let (outbox, queue) = Outbox::new(hub.pending_bytes.clone());
+    let packet_ins = hub.settings.packet_in_rate.map(Pace::new);
+    let (outbox, queue) = Outbox::new(hub.pending_bytes.clone(), packet_ins);
     let backlog = outbox.backlog.clone();
     let datagrams = origin.is_datagrams();
     let probe_interval = probe_interval(hub.settings.probe_interval, datagrams);
@@ -55,6 +72,7 @@ pub(crate) async fn run(
         datagrams,
         probe_interval,
         backlog: &backlog,
+        places: Arc::new(Semaphore::new(MAX_WAITING as usize)),
         codec,
     };
     let up = Event::Up {
@@ -107,6 +125,8 @@ struct Link<'a> {
     datagrams: bool,
     probe_interval: Duration,
     backlog: &'a Backlog,
+    /// Room for messages that the owner has not served.
+    places: Arc<Semaphore>,
     codec: Codec,
 }
 
@@ -127,20 +147,28 @@ impl Link<'_> {
     /// Reads until the connection ends; gives why.
     async fn read(&self, frames: &mut Frames, outbox: Outbox) -> Result<Infallible, Reason> {
         let mut assembler = Assembler::new(self.codec.clone(), MAX_MULTIPART_REQUEST_BYTES);
+        let mut pace = self.hub.settings.message_rate.map(Pace::new);
         loop {
-            self.wait_for_writer().await?;
-            let (head, received) = match self.next_frame(frames, &outbox).await {
+            let next = match self.next_frame(frames, &outbox).await {
+                Ok(length) => Ok(length),
+                Err(Reason::Malformed(cause)) => Err(cause),
+                Err(reason) => return Err(reason),
+            };
+            let place = self.turn(next.unwrap_or(0)).await?;
+            if let Some(pace) = &mut pace {
+                pace.wait().await;
+            }
+            let (head, received) = match next {
                 Ok(length) => {
                     let frame = frames.take(length);
                     self.show(true, frame);
                     let head = frame[..length.min(ERROR_DATA_BYTES)].to_vec();
                     (head, assembler.receive(frame))
                 }
-                Err(Reason::Malformed(cause)) => {
+                Err(cause) => {
                     let head = frames.header().await?.into();
                     (head, Err(Refused { cause, fatal: true }))
                 }
-                Err(reason) => return Err(reason),
             };
             if let Ok(Some((_, Message::Error(error)))) = &received
                 && self.datagrams
@@ -150,7 +178,7 @@ impl Link<'_> {
             }
             let refused = received.as_ref().err().filter(|refused| refused.fatal);
             let fatal = refused.map(|refused| Reason::Malformed(refused.cause));
-            if let Some(event) = self.event(head, received) {
+            if let Some(event) = self.event(head, received, place) {
                 self.tell(event).await?;
             }
             if let Some(reason) = fatal {
@@ -164,6 +192,7 @@ impl Link<'_> {
         &self,
         head: Vec<u8>,
         received: Result<Option<(u32, Message)>, Refused>,
+        place: Place,
     ) -> Option<Event> {
         let (conn, head) = (self.conn, Bytes(head));
         match received {
@@ -173,6 +202,7 @@ impl Link<'_> {
                 xid,
                 head,
                 message,
+                place,
             }),
             Err(Refused { cause, .. }) => {
                 let is_error = head.0[1] == Message::Error(ErrorMsg::default()).type_number();
@@ -181,19 +211,31 @@ impl Link<'_> {
                     xid: xid_of(&head.0),
                     reply: (!is_error).then(|| ErrorMsg::quoting(cause.error, &head.0)),
                     cause,
+                    place,
                 })
             }
         }
     }
 
-    /// Waits while too much waits for the peer. Errors: Inactive if it takes nothing.
-    async fn wait_for_writer(&self) -> Result<(), Reason> {
-        while self.backlog.pending_bytes() > PAUSE_BYTES {
-            let progress = self.backlog.progress.notified();
-            let taken = within(2 * self.probe_interval, progress).await;
-            taken.ok_or(Reason::Inactive)?;
+    /// Waits while too much waits for the peer, or too much of it for the owner, until there is
+    /// place for a message of so many bytes. Errors: Inactive if the peer takes nothing meanwhile.
+    async fn turn(&self, bytes: usize) -> Result<Place, Reason> {
+        let size = 1 + (bytes / PLACE_BYTES) as u32;
+        loop {
+            let waits = self.backlog.pending_bytes();
+            let turn = async {
+                select! {
+                    place = self.places.clone().acquire_many_owned(size), if waits <= PAUSE_BYTES =>
+                        place.ok(),
+                    () = self.backlog.progress.notified() => None,
+                }
+            };
+            match within(2 * self.probe_interval, turn).await {
+                Some(Some(place)) => return Ok(Place { _held: place }),
+                None if waits > 0 => return Err(Reason::Inactive),
+                Some(None) | None => {}
+            }
         }
-        Ok(())
     }
 
     /// Waits for the next frame, as [`Frames::ready`]; asks a silent peer whether it is there.

@@ -8,7 +8,7 @@ use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{DecodeError, EncodeError, Message, Version};
 
 use crate::handshake::HELLO_TIMEOUT;
-use crate::{ActiveAddress, PassiveAddress, Sender, Transport, tls};
+use crate::{ActiveAddress, PassiveAddress, Place, Sender, Transport, tls};
 
 /// Names a connection. Never used again in a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -89,6 +89,8 @@ pub enum Event {
         head: Bytes,
         /// Its body.
         message: Message,
+        /// Is dropped when it is served.
+        place: Place,
     },
     /// Something arrived that is not a message. If it cannot be skipped, `Down` follows.
     BadMessage {
@@ -100,6 +102,8 @@ pub enum Event {
         reply: Option<ErrorMsg>,
         /// For the log.
         cause: DecodeError,
+        /// Is dropped when it is answered.
+        place: Place,
     },
     /// A message of the owner's was not sent: it does not fit, or the version cannot say it.
     Unsent {

@@ -14,7 +14,7 @@ use crate::auxiliary::Route;
 use crate::handshake::Established;
 use crate::stream::{self, Acceptor, Raw, Stream};
 use crate::{
-    ActiveAddress, Auxiliary, ConnId, Endpoint, Event, Origin, PassiveAddress, Reason, Tls,
+    ActiveAddress, Auxiliary, ConnId, Endpoint, Event, Origin, PassiveAddress, Rate, Reason, Tls,
     Transport, connection,
 };
 
@@ -42,6 +42,14 @@ pub struct Settings {
     pub auxiliaries: Vec<Auxiliary>,
     /// What `ssl:` and `pssl:` need.
     pub tls: Option<Tls>,
+    /// How many messages of each connection are served a second; `None`: as many as come. More are
+    /// not read.
+    pub message_rate: Option<Rate>,
+    /// How many packet-ins each connection gets a second, as [`Sender::takes_packet_in`] says;
+    /// `None`: as many as it takes.
+    ///
+    /// [`Sender::takes_packet_in`]: crate::Sender::takes_packet_in
+    pub packet_in_rate: Option<Rate>,
     /// Who sees all messages.
     pub watch: Option<Watch>,
 }
@@ -70,6 +78,8 @@ impl Settings {
             max_backoff: Duration::from_secs(8),
             auxiliaries: Vec::new(),
             tls: None,
+            message_rate: None,
+            packet_in_rate: None,
             watch: None,
         }
     }

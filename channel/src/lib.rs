@@ -16,6 +16,7 @@ mod frame;
 mod handshake;
 mod hub;
 mod outbox;
+mod pace;
 mod run_dir;
 mod stream;
 mod tls;
@@ -27,6 +28,7 @@ pub use address::{ActiveAddress, AddressError, DEFAULT_PORT, Endpoint, PassiveAd
 pub use assemble::{MAX_MULTIPART_REQUEST_BYTES, MAX_SEQUENCES};
 pub use auxiliary::{Auxiliary, MAX_AUXILIARIES, Transport};
 pub use client::{Client, ClientError};
+pub use connection::{MAX_WAITING, Place};
 pub use event::{ConnId, Event, Origin, Reason};
 pub use handshake::HELLO_TIMEOUT;
 pub use hub::{
@@ -34,5 +36,6 @@ pub use hub::{
     Watch,
 };
 pub use outbox::{MAX_PENDING_BYTES, MAX_TOTAL_PENDING_BYTES, PAUSE_BYTES, ROOM_BYTES, Sender};
+pub use pace::Rate;
 pub use run_dir::run_directories;
 pub use tls::{Tls, TlsFiles};

@@ -1,11 +1,13 @@
 //! The queue of messages towards a peer, counted in bytes, filled from any thread.
 
 use std::mem::size_of;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
 
 use bofuss_oflib::Message;
 use tokio::sync::{Notify, mpsc};
+
+use crate::pace::Pace;
 
 /// Above this many waiting bytes [`Sender::has_room`] says no: what may be dropped (packet-ins)
 /// is, and what may wait (the rest of a dump) waits.
@@ -61,6 +63,13 @@ impl Sender {
         backlog.pending_bytes() <= ROOM_BYTES
     }
 
+    /// Whether a packet-in may be sent now, by room and rate; if so it counts as sent.
+    pub fn takes_packet_in(&self) -> bool {
+        let pace = self.0.0.backlog.packet_ins.as_ref();
+        let mut pace = pace.map(|pace| pace.lock().expect("nobody panics who has it"));
+        self.has_room() && pace.as_mut().is_none_or(|pace| pace.admit().is_ok())
+    }
+
     /// Bytes that wait, approximately.
     pub fn pending_bytes(&self) -> usize {
         self.0.0.backlog.pending_bytes()
@@ -79,6 +88,8 @@ pub(crate) struct Backlog {
     /// Of all connections of the hub.
     total_bytes: Arc<AtomicUsize>,
     wants_room: AtomicBool,
+    /// How many packet-ins may be sent a second.
+    packet_ins: Option<Mutex<Pace>>,
     /// Whether the connection ends because too much waits.
     pub(crate) overflowed: AtomicBool,
     /// Ends the connection.
@@ -118,13 +129,15 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    /// A queue, counted in `total_bytes` too: where messages go in, and where they come out.
-    pub(crate) fn new(total_bytes: Arc<AtomicUsize>) -> (Self, Queue) {
+    /// A queue, counted in `total_bytes` too, with so many packet-ins: where messages go in, and
+    /// where they come out.
+    pub(crate) fn new(total_bytes: Arc<AtomicUsize>, packet_ins: Option<Pace>) -> (Self, Queue) {
         let (queue, out) = mpsc::unbounded_channel();
         let backlog = Arc::new(Backlog {
             pending_bytes: AtomicUsize::new(0),
             total_bytes,
             wants_room: AtomicBool::new(false),
+            packet_ins: packet_ins.map(Mutex::new),
             overflowed: AtomicBool::new(false),
             hang_up: Notify::new(),
             progress: Notify::new(),

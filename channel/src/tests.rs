@@ -704,6 +704,84 @@ async fn a_listener_holds_its_limit_of_peers_and_refuses_one_more() {
     assert!(matches!(read(&mut peer).await.2, Message::Hello(_)));
 }
 
+/// A connection that is up, whose owner has much room for events.
+async fn flooded(change: impl FnOnce(&mut Settings)) -> (DuplexStream, mpsc::Receiver<Event>) {
+    let (events, mut taken) = mpsc::channel(1000);
+    let mut settings = Settings::new(Arc::default());
+    change(&mut settings);
+    let (ours, mut peer) = duplex(1 << 20);
+    peer.write_all(&hello()).await.unwrap();
+    let origin = Origin::Active("unix:memory".parse().unwrap());
+    let hub = Hub::new(settings, events);
+    tokio::spawn(hub.serve(origin, Raw::Plain(Box::new(ours)), None));
+    // It stays open as long as it is in the queue.
+    let sender = up(&mut taken).await;
+    tokio::spawn(async move {
+        let _open = sender;
+        std::future::pending::<()>().await
+    });
+    (peer, taken)
+}
+
+#[tokio::test(start_paused = true)]
+async fn as_many_messages_wait_as_there_are_places_and_one_more_is_not_read() {
+    let whole = usize::from(u16::MAX) - 8;
+    for (payload, count) in [
+        (0, MAX_WAITING as usize),
+        (whole, MAX_WAITING as usize / 64),
+    ] {
+        let (mut peer, mut events) = flooded(|_| {}).await;
+        for xid in 0..=count as u32 {
+            peer.write_all(&bytes(xid, &echo(&vec![0; payload])))
+                .await
+                .unwrap();
+        }
+        // That nobody serves them is not the peer's fault, however long it takes.
+        tokio::time::sleep(Duration::from_secs(100)).await;
+        let mut held: Vec<Event> = std::iter::from_fn(|| events.try_recv().ok()).collect();
+        assert_eq!(held.len(), count);
+        held.remove(0);
+        assert_eq!(message(&mut events).await.0, count as u32);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn messages_above_the_rate_wait_and_none_is_lost() {
+    let rate = Rate {
+        per_second: 10,
+        burst: 3,
+    };
+    let (mut peer, mut events) = flooded(|settings| settings.message_rate = Some(rate)).await;
+    for xid in 0..53 {
+        peer.write_all(&bytes(xid, &echo(b""))).await.unwrap();
+    }
+    let start = Instant::now();
+    for xid in 0..53 {
+        assert_eq!(message(&mut events).await.0, xid);
+        let early = u64::from(xid.saturating_sub(2)) * 100;
+        assert_eq!(start.elapsed().as_millis() as u64, early);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn packet_ins_above_the_rate_are_not_taken() {
+    let (hub, mut events) = hub(|settings| {
+        settings.packet_in_rate = Some(Rate {
+            per_second: 100,
+            burst: 20,
+        });
+    });
+    let (ours, mut peer) = duplex(4096);
+    peer.write_all(&hello()).await.unwrap();
+    let origin = Origin::Active("unix:memory".parse().unwrap());
+    tokio::spawn(hub.serve(origin, Raw::Plain(Box::new(ours)), None));
+    let sender = up(&mut events).await;
+    let taken = || (0..100).filter(|_| sender.takes_packet_in()).count();
+    assert_eq!(taken(), 20);
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert_eq!(taken(), 5);
+}
+
 /// A switch that answers barriers and table statistics, in three parts, and refuses flow-mods.
 async fn switch(mut events: mpsc::Receiver<Event>) {
     let mut sender = None;

@@ -10,4 +10,6 @@ mod offload;
 mod pool;
 
 pub use offload::{Capabilities, Gso, GsoKind, Offload};
-pub use pool::{Frame, HEADROOM_BYTES, MAX_FRAME_BYTES, Pool, PoolStats, SMALL_FRAME_BYTES};
+pub use pool::{
+    Frame, HEADROOM_BYTES, KEPT_SHARE, MAX_FRAME_BYTES, Pool, PoolStats, SMALL_FRAME_BYTES,
+};

@@ -17,6 +17,10 @@ const KEEP_SMALL_BUFFERS: usize = 4096;
 /// Free large buffers that a pool keeps for reuse.
 const KEEP_LARGE_BUFFERS: usize = 128;
 
+/// The part of a pool that may be in use when something is to be kept for long, so that frames on
+/// their way find room: one of so many.
+pub const KEPT_SHARE: usize = 4;
+
 /// How many buffers a pool has given out and allocated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolStats {
@@ -186,6 +190,12 @@ impl Frame {
             .copy_within(self.start..self.start + at, self.start + count);
         self.start += count;
         true
+    }
+
+    /// Whether a copy may be kept for long: at most a [`KEPT_SHARE`]th of its pool is in use.
+    pub fn may_be_kept(&self) -> bool {
+        let inner = self.pool.0.borrow();
+        inner.stats.bytes_in_use <= inner.limit_bytes / KEPT_SHARE
     }
 
     /// Copies the frame and its record into another buffer. Errors: as [`Pool::take`].

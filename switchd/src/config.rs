@@ -1,19 +1,18 @@
 //! What a switch is started with: the command line and the TOML file, one set of keys for both.
 
 mod ports;
+mod tables;
 
-use std::collections::hash_map::RandomState;
 use std::fmt;
-use std::hash::{BuildHasher, Hasher};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
 use bofuss_agent::FailMode;
-use bofuss_channel::{ActiveAddress, Auxiliary, MAX_AUXILIARIES, PassiveAddress, Tls, TlsFiles};
-use bofuss_datapath::{Algorithm, Engine};
+use bofuss_channel::{
+    ActiveAddress, Auxiliary, MAX_AUXILIARIES, PassiveAddress, Rate, Tls, TlsFiles,
+};
 use bofuss_oflib::message::multipart::Desc;
-use bofuss_oflib::types::GroupId;
 use bofuss_ports::AfPacketOptions;
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +21,7 @@ use crate::profile::Profile;
 use crate::rundir;
 
 use ports::{number_ports, port_rate, queue, ring};
+use tables::table_sizes;
 
 pub use ports::{PortKind, PortSpec, QueueConfig, add_port};
 
@@ -121,6 +121,17 @@ pub struct Options {
     /// The longest wait between two tries to reach a controller, in seconds [default: 8].
     #[arg(long, value_name = "SECONDS")]
     pub max_backoff: Option<u64>,
+    /// The most messages of each connection that are served a second; more wait unread [default:
+    /// as many as come].
+    #[arg(long, value_name = "COUNT")]
+    pub message_rate: Option<u32>,
+    /// The most packet-ins that each connection gets a second; more are dropped and counted
+    /// [default: as many as it takes].
+    #[arg(long, value_name = "COUNT")]
+    pub packet_in_rate: Option<u32>,
+    /// How many packet-ins may come at once after a pause [default: a quarter of the rate].
+    #[arg(long, value_name = "COUNT")]
+    pub packet_in_burst: Option<u32>,
     /// Answer HTTP requests for /metrics here: [IP:]PORT, without IP on loopback alone.
     #[arg(long, value_name = "ADDRESS")]
     pub metrics: Option<String>,
@@ -172,6 +183,10 @@ pub struct Config {
     pub probe_interval: Duration,
     /// The longest wait between tries to connect.
     pub max_backoff: Duration,
+    /// How many messages are served a second,
+    pub message_rate: Option<Rate>,
+    /// and how many packet-ins sent.
+    pub packet_in_rate: Option<Rate>,
     /// Where metrics are asked for.
     pub metrics: Option<Address>,
     /// Whether interfaces with addresses are taken.
@@ -242,6 +257,9 @@ impl Options {
             profile: self.profile.or(file.profile),
             inactivity_probe: self.inactivity_probe.or(file.inactivity_probe),
             max_backoff: self.max_backoff.or(file.max_backoff),
+            message_rate: self.message_rate.or(file.message_rate),
+            packet_in_rate: self.packet_in_rate.or(file.packet_in_rate),
+            packet_in_burst: self.packet_in_burst.or(file.packet_in_burst),
             metrics: self.metrics.or(file.metrics),
             take_over: self.take_over || file.take_over,
             lock_down: self.lock_down || file.lock_down,
@@ -303,6 +321,12 @@ impl Options {
             files: files.flatten().collect(),
             probe_interval: Duration::from_secs(self.inactivity_probe.unwrap_or(5)),
             max_backoff: Duration::from_secs(self.max_backoff.unwrap_or(8).max(1)),
+            message_rate: rate("--message-rate", self.message_rate, None)?,
+            packet_in_rate: rate(
+                "--packet-in-rate",
+                self.packet_in_rate,
+                self.packet_in_burst,
+            )?,
             metrics: addresses("--metrics", self.metrics.as_slice())?.pop(),
             take_over: self.take_over,
             lock_down: self.lock_down,
@@ -326,6 +350,20 @@ pub fn from_line(line: &str) -> Result<Options, String> {
         toml::from_str(&format!("line = {line}")).map_err(|e| e.to_string())?;
     let options = table.get("line").cloned().unwrap_or(table);
     options.try_into().map_err(|error| error.to_string())
+}
+
+/// So many a second, and at once a quarter of them if nothing is said. Errors: none, or a burst
+/// alone.
+fn rate(option: &str, per_second: Option<u32>, burst: Option<u32>) -> Result<Option<Rate>, String> {
+    let rate = |per_second| Rate {
+        per_second,
+        burst: burst.unwrap_or(per_second / 4),
+    };
+    match per_second {
+        Some(0) => Err(format!("{option} 0: at least 1")),
+        None if burst.is_some() => Err(format!("{option} is missing, and its burst is there")),
+        given => Ok(given.map(rate)),
+    }
 }
 
 fn description(name: &str) -> Desc {
@@ -366,92 +404,6 @@ fn in_file(text: &str, error: &str) -> String {
         .filter(|(_, line)| told(line).is_some())
         .map_or(first, |(at, _)| at);
     format!(", line {}: {key} {rest}", at + 1)
-}
-
-/// How many tables of how many entries.
-fn table_sizes(
-    options: &Options,
-    profile: Option<&Profile>,
-) -> Result<bofuss_datapath::Config, String> {
-    let default = bofuss_datapath::Config::default();
-    let least = profile.map_or(1, Profile::n_tables);
-    let n_tables = options
-        .tables
-        .unwrap_or(profile.map_or(default.n_tables, Profile::n_tables));
-    if !(1..=254).contains(&n_tables) {
-        return Err(format!(
-            "--tables {n_tables}: OpenFlow numbers tables 0 to 253, so 1 to 254"
-        ));
-    }
-    if n_tables < least {
-        return Err(format!(
-            "--tables {n_tables}: the profile has tables 0 to {}",
-            least - 1
-        ));
-    }
-    let max_entries = options.max_entries.unwrap_or(default.max_entries);
-    let total = options
-        .max_total_entries
-        .unwrap_or(default.max_total_entries.max(max_entries));
-    if max_entries == 0 || total == 0 {
-        return Err("--max-entries and --max-total-entries: at least 1".into());
-    }
-    Ok(bofuss_datapath::Config {
-        n_tables,
-        max_entries,
-        max_total_entries: total,
-        select: options
-            .select
-            .as_deref()
-            .map_or(Ok(default.select), algorithm)?,
-        group_select: options
-            .group_select
-            .iter()
-            .map(group_algorithm)
-            .collect::<Result<_, _>>()?,
-        engine: match options.datapath.as_deref() {
-            Some(name) => engine(name)?,
-            None => default.engine,
-        },
-        seed: options.seed.unwrap_or(default.seed),
-        secret: random(),
-        ..default
-    })
-}
-
-/// Errors: a sentence with the names that would be right.
-fn engine(name: &str) -> Result<Engine, String> {
-    let found = Engine::ALL.iter().find(|(known, _)| *known == name);
-    let names = Engine::ALL.map(|(known, _)| known).join(", ");
-    found.map_or_else(
-        || Err(format!("--datapath {name}: {names}")),
-        |(_, engine)| Ok(*engine),
-    )
-}
-
-/// A number that nobody can foretell: what the switch hashes with.
-fn random() -> u64 {
-    RandomState::new().build_hasher().finish()
-}
-
-/// Errors: a sentence with the names that would be right.
-fn algorithm(name: &str) -> Result<Algorithm, String> {
-    name.parse()
-        .map_err(|error| format!("--select {name}: {error}"))
-}
-
-fn group_algorithm(text: &String) -> Result<(GroupId, Algorithm), String> {
-    let named = |error: &dyn fmt::Display| format!("--group-select {text}: {error}");
-    let (group, name) = text
-        .split_once('=')
-        .ok_or_else(|| named(&"write GROUP=ALGORITHM, as 7=random"))?;
-    let group = group
-        .parse()
-        .map_err(|_| named(&format!("'{group}' is no group")))?;
-    Ok((
-        GroupId(group),
-        name.parse().map_err(|error: String| named(&error))?,
-    ))
 }
 
 /// What TLS needs, if its files are named.
@@ -549,6 +501,31 @@ mod tests {
             one.auxiliaries.push(wrong.into());
             assert!(one.resolve().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_rate_is_not_0_and_a_burst_is_a_quarter_of_it_unless_it_is_given() {
+        let rates = |packet_in_rate, packet_in_burst| {
+            let given = Options {
+                message_rate: packet_in_rate,
+                packet_in_rate,
+                packet_in_burst,
+                ..Options::default()
+            };
+            let config = given.resolve();
+            config.map(|config| [config.message_rate, config.packet_in_rate])
+        };
+        let rate = |per_second, burst| Some(bofuss_channel::Rate { per_second, burst });
+        let right = [rate(100, 25), rate(100, 25)];
+        assert_eq!(rates(Some(100), None), Ok(right));
+        let right = [rate(100, 25), rate(100, 7)];
+        assert_eq!(rates(Some(100), Some(7)), Ok(right));
+        assert_eq!(rates(None, None), Ok([None, None]));
+        assert_eq!(
+            rates(Some(0), None),
+            Err("--message-rate 0: at least 1".into())
+        );
+        assert!(rates(None, Some(7)).is_err());
     }
 
     #[test]

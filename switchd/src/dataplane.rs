@@ -55,8 +55,6 @@ const LONGEST_SLEEP: Timespec = Timespec {
     tv_sec: 2,
     tv_nsec: 0,
 };
-/// Messages of a connection that wait while its long reply is made; beyond it no event is taken.
-const MAX_BACKLOG: usize = 256;
 /// Tokens of the epoll set that are no ports.
 const WAKE: u64 = u64::MAX;
 const LINKS: u64 = u64::MAX - 1;
@@ -257,11 +255,7 @@ impl Plane {
         let until = Instant::now() + CONTROL_SLICE;
         self.take_backlog();
         let mut taken = 0;
-        while self
-            .backlog
-            .values()
-            .all(|waiting| waiting.len() < MAX_BACKLOG)
-        {
+        loop {
             match self.inputs.try_recv() {
                 Ok(Input::Event(event)) => self.take_event(event),
                 Ok(Input::Command(command)) => self.command(command),
@@ -280,7 +274,6 @@ impl Plane {
                 return true;
             }
         }
-        true
     }
 
     /// Goes on with messages that waited for the reply to the one before.
@@ -343,6 +336,7 @@ impl Plane {
                 xid,
                 head,
                 message,
+                place: _,
             } => {
                 if self.answers_status(conn_id(conn), xid, &message) {
                     return;
@@ -359,6 +353,7 @@ impl Plane {
                 xid,
                 reply,
                 cause,
+                place: _,
             } => {
                 warn!("{}: {cause}", self.face.peer(conn_id(conn)));
                 if let Some(error) = reply {

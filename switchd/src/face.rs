@@ -345,6 +345,11 @@ impl Face for PlaneFace {
             .is_none_or(|(sender, _)| sender.has_room())
     }
 
+    fn takes_packet_in(&mut self, conn: ConnId) -> bool {
+        let sender = self.senders.get(&conn);
+        sender.is_none_or(|(sender, _)| sender.takes_packet_in())
+    }
+
     fn may_change_links(&self) -> bool {
         !self.is_locked
     }

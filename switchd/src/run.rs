@@ -347,6 +347,8 @@ fn settings(config: &Config, messages: &Messages) -> Settings {
     let mut settings = Settings::new(Arc::new(bofuss_ext::catalogue()));
     settings.probe_interval = config.probe_interval;
     settings.max_backoff = config.max_backoff;
+    settings.message_rate = config.message_rate;
+    settings.packet_in_rate = config.packet_in_rate;
     settings.tls.clone_from(&config.tls);
     settings.auxiliaries.clone_from(&config.auxiliaries);
     settings.watch = Some(messages.watch());

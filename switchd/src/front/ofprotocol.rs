@@ -50,12 +50,18 @@ struct Cli {
     /// Refused: dpctl monitor shows messages, and tcpdump those of controllers.
     #[arg(short, long, value_name = "METHOD")]
     monitor: Option<String>,
-    /// Ignored with a warning: what a controller does not read in time is dropped and counted.
-    #[arg(long, value_name = "PACKETS", num_args = 0..=1, require_equals = true)]
-    rate_limit: Option<Option<u64>>,
-    /// Ignored with a warning, as --rate-limit.
+    /// The most packet-ins that each controller gets a second [default: 1000 if given without].
+    #[arg(
+        long,
+        value_name = "PACKETS",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "1000"
+    )]
+    rate_limit: Option<u32>,
+    /// How many may come at once after a pause [default: a quarter of the rate].
     #[arg(long, value_name = "PACKETS")]
-    burst_limit: Option<u64>,
+    burst_limit: Option<u32>,
     /// Ignored with a warning: NORMAL keeps what it learns for 300 seconds.
     #[arg(long, value_name = "SECONDS|permanent")]
     max_idle: Option<String>,
@@ -173,6 +179,8 @@ impl Cli {
             fail_mode: Some(fail_mode.into()),
             inactivity_probe: self.inactivity_probe,
             max_backoff: self.max_backoff,
+            packet_in_rate: self.rate_limit,
+            packet_in_burst: self.rate_limit.and(self.burst_limit),
             ..self.common.tls()
         };
         let line = to_line(&options);
@@ -208,15 +216,10 @@ impl Cli {
     /// What the user should know of options that do nothing here.
     fn ignored(&self) -> impl Iterator<Item = &'static str> {
         let none = self.controllers.is_empty();
-        let limits = self.rate_limit.is_some() || self.burst_limit.is_some();
         let texts = [
             (
                 none,
                 "no controller is named, and none is discovered by DHCP",
-            ),
-            (
-                limits,
-                "--rate-limit: ignored; what a controller does not read in time is dropped",
             ),
             (
                 self.max_idle.is_some(),

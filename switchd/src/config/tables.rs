@@ -1,0 +1,97 @@
+//! The options that are about tables and groups: how many entries, and how they are found.
+
+use std::collections::hash_map::RandomState;
+use std::fmt;
+use std::hash::{BuildHasher, Hasher};
+
+use bofuss_datapath::{Algorithm, Engine};
+use bofuss_oflib::types::GroupId;
+
+use super::Options;
+use crate::profile::Profile;
+
+/// How many tables of how many entries.
+pub(super) fn table_sizes(
+    options: &Options,
+    profile: Option<&Profile>,
+) -> Result<bofuss_datapath::Config, String> {
+    let default = bofuss_datapath::Config::default();
+    let least = profile.map_or(1, Profile::n_tables);
+    let n_tables = options
+        .tables
+        .unwrap_or(profile.map_or(default.n_tables, Profile::n_tables));
+    if !(1..=254).contains(&n_tables) {
+        return Err(format!(
+            "--tables {n_tables}: OpenFlow numbers tables 0 to 253, so 1 to 254"
+        ));
+    }
+    if n_tables < least {
+        return Err(format!(
+            "--tables {n_tables}: the profile has tables 0 to {}",
+            least - 1
+        ));
+    }
+    let max_entries = options.max_entries.unwrap_or(default.max_entries);
+    let total = options
+        .max_total_entries
+        .unwrap_or(default.max_total_entries.max(max_entries));
+    if max_entries == 0 || total == 0 {
+        return Err("--max-entries and --max-total-entries: at least 1".into());
+    }
+    Ok(bofuss_datapath::Config {
+        n_tables,
+        max_entries,
+        max_total_entries: total,
+        select: options
+            .select
+            .as_deref()
+            .map_or(Ok(default.select), algorithm)?,
+        group_select: options
+            .group_select
+            .iter()
+            .map(group_algorithm)
+            .collect::<Result<_, _>>()?,
+        engine: match options.datapath.as_deref() {
+            Some(name) => engine(name)?,
+            None => default.engine,
+        },
+        seed: options.seed.unwrap_or(default.seed),
+        secret: random(),
+        ..default
+    })
+}
+
+/// Errors: a sentence with the names that would be right.
+fn engine(name: &str) -> Result<Engine, String> {
+    let found = Engine::ALL.iter().find(|(known, _)| *known == name);
+    let names = Engine::ALL.map(|(known, _)| known).join(", ");
+    found.map_or_else(
+        || Err(format!("--datapath {name}: {names}")),
+        |(_, engine)| Ok(*engine),
+    )
+}
+
+/// A number that nobody can foretell: what the switch hashes with.
+fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+/// Errors: a sentence with the names that would be right.
+fn algorithm(name: &str) -> Result<Algorithm, String> {
+    name.parse()
+        .map_err(|error| format!("--select {name}: {error}"))
+}
+
+fn group_algorithm(text: &String) -> Result<(GroupId, Algorithm), String> {
+    let named = |error: &dyn fmt::Display| format!("--group-select {text}: {error}");
+    let (group, name) = text
+        .split_once('=')
+        .ok_or_else(|| named(&"write GROUP=ALGORITHM, as 7=random"))?;
+    let group = group
+        .parse()
+        .map_err(|_| named(&format!("'{group}' is no group")))?;
+    Ok((
+        GroupId(group),
+        name.parse().map_err(|error: String| named(&error))?,
+    ))
+}
