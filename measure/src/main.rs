@@ -8,10 +8,12 @@ mod host_case;
 mod idle;
 mod net;
 mod openflow;
+mod page;
 mod plot;
 mod report;
 mod setup;
 mod switch_case;
+mod targets;
 mod traffic;
 
 use std::net::Ipv4Addr;
@@ -53,6 +55,13 @@ enum Verb {
         /// Where bofuss and the bare forwarder are [default: where this program is]
         #[arg(long, value_name = "FOLDER")]
         programs: Option<PathBuf>,
+    },
+    /// Write the figures of a run into docs/performance.md
+    Page {
+        /// Where the run's JSON is
+        run: PathBuf,
+        /// Where performance.md is
+        docs: PathBuf,
     },
     /// Send 64-byte UDP frames out of an interface
     Send {
@@ -115,6 +124,7 @@ fn run(verb: Verb) -> Result<(), String> {
                 return Err(format!("what failed:\n{}", report.failures.join("\n")));
             }
         }
+        Verb::Page { run, docs } => page::write(&run, &docs)?,
         Verb::Send {
             interface,
             frames,

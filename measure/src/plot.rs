@@ -12,6 +12,9 @@ const HEIGHT: f64 = 220.0;
 const LEFT: f64 = 70.0;
 const ABOVE: f64 = 54.0;
 const BELOW: f64 = 30.0;
+/// Height of a row of stacked bars, and where they begin.
+const ROW: f64 = 30.0;
+const LABELS: f64 = 230.0;
 /// The colour of text and lines.
 const INK: &str = "#7a7f87";
 /// The colours of series.
@@ -31,6 +34,14 @@ pub struct Bar {
     pub value: f64,
     /// The least and the most.
     pub range: (f64, f64),
+}
+
+/// One bar of parts.
+pub struct Stack {
+    /// What it is of.
+    pub name: String,
+    /// The parts, each with its name.
+    pub parts: Vec<(String, f64)>,
 }
 
 fn text(svg: &mut String, (x, y): (f64, f64), anchor: &str, text: &str) {
@@ -131,6 +142,33 @@ pub fn bars(title: &str, bars: &[Bar]) -> String {
             x += wide;
         }
         x += wide;
+    }
+    svg + "</svg>\n"
+}
+
+/// Bars that lie, of parts one after the other.
+pub fn stacks(title: &str, stacks: &[Stack]) -> String {
+    let mut svg = begin(ABOVE + ROW * stacks.len() as f64, title);
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in stacks.iter().flat_map(|stack| &stack.parts) {
+        if !names.contains(&&name[..]) {
+            names.push(name);
+        }
+    }
+    legend(&mut svg, &names.iter().copied().enumerate().collect());
+    let sum = |stack: &Stack| stack.parts.iter().map(|part| part.1).sum::<f64>();
+    let most = stacks.iter().map(sum).fold(1e-9, f64::max);
+    let scale = (WIDTH - LABELS - 60.0) / most;
+    for (row, stack) in stacks.iter().enumerate() {
+        let y = ABOVE + ROW * row as f64;
+        text(&mut svg, (LABELS - 8.0, y + 15.0), "end", &stack.name);
+        let mut x = LABELS;
+        for (name, value) in &stack.parts {
+            let series = names.iter().position(|n| n == name).unwrap_or(0);
+            rectangle(&mut svg, (x, y), (value * scale, ROW - 8.0), series);
+            x += value * scale;
+        }
+        text(&mut svg, (x + 6.0, y + 15.0), "start", &number(sum(stack)));
     }
     svg + "</svg>\n"
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::case::{Case, Metric};
 use crate::plot::{Bar, bars};
@@ -17,7 +17,7 @@ const HEAD: &str = "\
 const JSON: &str = "bench.json";
 
 /// The figures of one metric of one case.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Figure {
     pub case: String,
     pub title: String,
@@ -37,18 +37,21 @@ pub struct Figure {
 }
 
 /// All figures, in the order in which they came.
-#[derive(Default, Serialize)]
+#[derive(Default, Serialize, Deserialize)]
 pub struct Report {
+    /// Where they were measured, and when.
+    pub machine: String,
     pub figures: Vec<Figure>,
     /// What failed, or is not on this machine.
     pub failures: Vec<String>,
 }
 
-/// The one in the middle, of an even number the higher.
+/// The one in the middle, or between the two there.
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    sorted[sorted.len() / 2]
+    let (low, high) = ((sorted.len() - 1) / 2, sorted.len() / 2);
+    (sorted[low] + sorted[high]) / 2.0
 }
 
 impl Figure {
@@ -171,18 +174,25 @@ impl Report {
             let name = format!("{}-{}", figure.case, figure.metric);
             let name = name.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
             let path = folder.join(format!("{name}.svg"));
-            let plot = self.plot(&figure.case, &figure.metric, &Setup::ALL);
+            let plot = self.plot(&figure.case, &figure.metric);
             std::fs::write(path, plot).map_err(|e| failed(&e))?;
         }
         Ok(())
     }
 
+    /// Reads what was written.
+    ///
+    /// Errors: the system's, or that it is no such file.
+    pub fn read(folder: &Path) -> Result<Self, String> {
+        let path = folder.join(JSON);
+        let failed = |e: &dyn std::fmt::Display| format!("{}: {e}", path.display());
+        let json = std::fs::read_to_string(&path).map_err(|e| failed(&e))?;
+        serde_json::from_str(&json).map_err(|e| failed(&e))
+    }
+
     /// Bars: a group for each parameter, a bar for each set-up.
-    pub fn plot(&self, case: &str, metric: &str, setups: &[Setup]) -> String {
-        let shown = |f: &&&Figure| {
-            let setup = setups.iter().any(|setup| setup.name() == f.setup);
-            f.case == case && f.metric == metric && setup
-        };
+    pub fn plot(&self, case: &str, metric: &str) -> String {
+        let shown = |f: &&&Figure| f.case == case && f.metric == metric;
         let rows = self.rows();
         let all: Vec<&Figure> = rows.iter().filter(shown).copied().collect();
         let title = all.first().map_or_else(String::new, |first| {

@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: builds what is measured, then runs `ofmeter bench` where interfaces can be
 //! made and vanish.
 
+use std::fs::File;
 use std::path::Path;
 use std::process::Command;
 
@@ -12,24 +13,34 @@ const BUILDS: [&str; 2] = [
     "build --locked --release --package bofuss-ports --example yardstick",
 ];
 
-/// Builds and runs; `arguments` are those of `ofmeter bench`.
+/// The bench of the datapath alone.
+const IN_MEMORY: &str = "bench --locked --quiet --package bofuss-datapath --bench in_memory";
+/// The argument that is not for `ofmeter bench`.
+const DOCS: &str = "--docs";
+
+/// Builds and runs; `arguments` are those of `ofmeter bench`, and `--docs` to write the figures
+/// into `docs/performance.md`, with those of the datapath alone.
 ///
 /// Errors: what failed, or a wrong result.
 pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<(), String> {
     for build in BUILDS {
         ci::cargo(build, |_| {})?;
     }
+    let (out, ofmeter) = (target.join("bench"), target.join("release/ofmeter"));
     let mut isolated = Command::new("sh");
-    isolated
-        .arg(root.join("xtask/setup.sh"))
-        .arg("isolate")
-        .arg(target.join("release/ofmeter"));
-    isolated
-        .args(["bench", "--out"])
-        .arg(target.join("bench"))
-        .args(arguments);
-    match isolated.status().map_err(|e| format!("sh: {e}"))?.success() {
-        true => Ok(()),
-        false => Err("bench: see above".into()),
+    isolated.arg(root.join("xtask/setup.sh")).arg("isolate");
+    isolated.arg(&ofmeter).args(["bench", "--out"]).arg(&out);
+    isolated.args(arguments.iter().filter(|word| *word != DOCS));
+    let done = ci::succeed(&mut isolated);
+    if arguments.iter().any(|word| word == DOCS) {
+        let figures = out.join("in-memory.txt");
+        let file = File::create(&figures).map_err(|e| format!("{}: {e}", figures.display()))?;
+        let into_file = |cargo: &mut Command| {
+            cargo.stdout(file);
+        };
+        ci::cargo(IN_MEMORY, into_file)?;
+        let docs = root.join("docs");
+        ci::succeed(Command::new(&ofmeter).arg("page").arg(&out).arg(docs))?;
     }
+    done
 }

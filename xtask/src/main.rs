@@ -30,7 +30,9 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   dist              packages of the programs, into target/dist
   e2e [ARGS]        end-to-end tests; ARGS as for cargo test
   fuzz [SECONDS [TARGET]]
-  bench [ARGS]      measures the switch beside yardsticks; ARGS as for ofmeter bench";
+  bench [--docs] [ARGS]
+                    measures the switch beside yardsticks; ARGS as for ofmeter bench;
+                    with --docs the figures go into docs/performance.md";
 
 fn main() -> ExitCode {
     let Some(xtask) = std::env::var_os("CARGO_MANIFEST_DIR") else {

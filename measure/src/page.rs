@@ -1,0 +1,203 @@
+//! A run in a page: the targets and some plots between two marks, all figures beside it.
+
+use std::path::Path;
+
+use crate::plot::{Bar, Stack, bars, stacks};
+use crate::report::{Report, number};
+use crate::setup::Setup;
+use crate::targets::{InMemory, Targets};
+
+/// Between these lines the page is written by this.
+const BEGIN: &str = "<!-- figures of a run: begin -->";
+const END: &str = "<!-- figures of a run: end -->";
+/// What the bench without I/O printed.
+const IN_MEMORY: &str = "in-memory.txt";
+/// The layers that it measures, in the order of their colours.
+const LAYERS: [&str; 2] = ["tables", "cache"];
+/// The sections, and of which case and metric each shows plots.
+const SECTIONS: [(&str, &[(&str, &str)]); 5] = [
+    (
+        "Small frames",
+        &[
+            ("frames", "rate"),
+            ("frames", "processor"),
+            ("both-ways", "rate"),
+            ("share", "processor"),
+        ],
+    ),
+    (
+        "TCP",
+        &[("tcp", "rate"), ("tcp", "processor"), ("tcp-plain", "rate")],
+    ),
+    ("Latency", &[("rtt", "p50"), ("rtt", "p99")]),
+    (
+        "Many flows, rules, tables and masks",
+        &[
+            ("flows", "processor"),
+            ("rules", "processor"),
+            ("tables", "processor"),
+            ("masks", "processor"),
+        ],
+    ),
+    (
+        "Controllers",
+        &[
+            ("rules", "added"),
+            ("first-packet", "p50"),
+            ("first-packet", "p99"),
+            ("packet-ins", "rate"),
+        ],
+    ),
+];
+
+/// Writes the figures of the run in `folder` into `docs/performance.md` and `docs/performance`.
+///
+/// Errors: the system's, or a page without the marks.
+pub fn write(folder: &Path, docs: &Path) -> Result<(), String> {
+    let report = Report::read(folder)?;
+    // Without it, its rows say that they were not measured.
+    let text = std::fs::read_to_string(folder.join(IN_MEMORY)).unwrap_or_default();
+    let in_memory = in_memory(&text);
+    let page = docs.join("performance.md");
+    let beside = docs.join("performance");
+    let failed = |e: std::io::Error| format!("{}: {e}", docs.display());
+    let old = std::fs::read_to_string(&page).map_err(failed)?;
+    let (head, rest) = old
+        .split_once(BEGIN)
+        .ok_or("the page has no mark to begin")?;
+    let (_, tail) = rest.split_once(END).ok_or("the page has no mark to end")?;
+    std::fs::create_dir_all(&beside).map_err(failed)?;
+    let mut text = format!(
+        "{BEGIN}\n<!-- written by `cargo xtask bench --docs` -->\n\n{}\n\n### Targets\n\n{}",
+        report.machine,
+        Targets::new(&report, &in_memory).table()
+    );
+    let show = |text: &mut String, name: &str, svg: String| {
+        *text += &format!("\n![{name}](performance/{name}.svg)\n");
+        std::fs::write(beside.join(format!("{name}.svg")), svg).map_err(failed)
+    };
+    for (title, plots) in SECTIONS {
+        text += &format!("\n### {title}\n");
+        for (case, metric) in plots {
+            show(
+                &mut text,
+                &format!("{case}-{metric}"),
+                report.plot(case, metric),
+            )?;
+        }
+    }
+    text += "\n### Where the nanoseconds go\n";
+    show(&mut text, "nanoseconds", nanoseconds(&report, &in_memory))?;
+    show(&mut text, "in-memory", layers(&in_memory))?;
+    text += "\nAll figures of this run are in [performance/figures.md](performance/figures.md).\n";
+    std::fs::write(&page, format!("{head}{text}{END}{tail}")).map_err(failed)?;
+    let mut all = format!(
+        "# All figures of a run\n\n{}\n\n{}",
+        report.machine,
+        report.table()
+    );
+    all += "\n| without input and output | ns a packet |\n|---|---|\n";
+    for (name, ns) in &in_memory {
+        all += &format!("| {name} | {} |\n", number(*ns));
+    }
+    std::fs::write(beside.join("figures.md"), all).map_err(failed)
+}
+
+/// Name and nanoseconds of each line such as `cache: 10 flows  101.5 ns  (best 90.2)`.
+fn in_memory(text: &str) -> InMemory {
+    let read = |line: &str| {
+        let (line, _) = line.split_once(" ns  (best")?;
+        let (name, ns) = line.rsplit_once(' ')?;
+        Some((name.trim().to_string(), ns.parse().ok()?))
+    };
+    text.lines().filter_map(read).collect()
+}
+
+/// What a 64-byte frame costs of processor time, in parts.
+fn nanoseconds(report: &Report, in_memory: &InMemory) -> String {
+    let cost = |case, parameter, setup| {
+        let figure = report.get(case, parameter, "processor", setup);
+        figure.map(|figure| figure.median)
+    };
+    let yardstick = cost("frames", 0, Setup::Yardstick);
+    let mut shown = Vec::new();
+    let mut show = |name: &str, parts: &[(&str, f64)]| {
+        let parts = parts.iter().map(|(part, ns)| (part.to_string(), *ns));
+        shown.push(Stack {
+            name: name.into(),
+            parts: parts.collect(),
+        });
+    };
+    let io = "input and output";
+    if let Some(io_ns) = yardstick {
+        show("yardstick", &[(io, io_ns)]);
+    }
+    let own = [
+        ("bofuss, one rule", ("frames", 0), 1_000),
+        (
+            "bofuss, 1,000,000 rules and flows",
+            ("rules", 1_000_000),
+            1_000_000,
+        ),
+    ];
+    for (name, (case, parameter), flows) in own {
+        let all = cost(case, parameter, Setup::Bofuss);
+        let ns = |stage| {
+            in_memory
+                .get(&format!("stages: {flows} flows, {stage}"))
+                .copied()
+        };
+        let stages = ["parse", "lookup and counters", "actions and output"];
+        let parts: Option<Vec<_>> = stages.iter().map(|s| Some((*s, ns(s)?))).collect();
+        if let (Some(all), Some(parts), Some(io_ns)) = (all, parts, yardstick) {
+            let known: f64 = parts.iter().map(|part| part.1).sum();
+            let io_ns = io_ns.min(all - known).max(0.0);
+            let rest = ("the rest", (all - known - io_ns).max(0.0));
+            show(name, &[&[(io, io_ns)][..], &parts, &[rest]].concat());
+        }
+    }
+    for setup in [Setup::Ovs, Setup::OvsXdp] {
+        if let Some(all) = cost("frames", 0, setup) {
+            show(
+                &format!("{}, one rule", setup.name()),
+                &[("all of it", all)],
+            );
+        }
+    }
+    stacks("processor time of a 64-byte frame, ns", &shown)
+}
+
+/// What packets cost without input and output, by layer and number of flows.
+fn layers(in_memory: &InMemory) -> String {
+    let mut shown = Vec::new();
+    for flows in [1, 10, 1_000, 10_000, 100_000, 1_000_000] {
+        for (series, layer) in LAYERS.into_iter().enumerate() {
+            if let Some(ns) = in_memory.get(&format!("{layer}: {flows} flows")) {
+                shown.push(Bar {
+                    group: format!("{} flows", number(flows.into())),
+                    series: series + 3,
+                    name: layer.into(),
+                    value: *ns,
+                    range: (*ns, *ns),
+                });
+            }
+        }
+    }
+    bars(
+        "a packet without input and output, random order: ns",
+        &shown,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_the_bench_without_io_are_read() {
+        let text = "cache: 1000 flows, 5 tables     70.5 ns  (best 70.0)\n    320 bytes an entry\n";
+        let read = in_memory(text);
+        assert_eq!(read.get("cache: 1000 flows, 5 tables"), Some(&70.5));
+        assert_eq!(read.len(), 1);
+    }
+}

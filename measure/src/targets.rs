@@ -1,0 +1,278 @@
+//! What the switch is to reach, and whether it did in a run.
+
+use std::collections::BTreeMap;
+
+use crate::report::{Figure, Report, number};
+use crate::setup::Setup;
+
+/// Nanoseconds of each case of the bench without I/O.
+pub type InMemory = BTreeMap<String, f64>;
+
+/// A run, as the targets look at it.
+pub struct Targets<'a> {
+    pub report: &'a Report,
+    pub in_memory: &'a InMemory,
+    rows: Vec<[String; 4]>,
+}
+
+/// Whether a figure is to be small or great.
+#[derive(Clone, Copy)]
+enum Limit {
+    Most(f64),
+    Least(f64),
+}
+use Limit::{Least, Most};
+
+/// A figure's case, parameter and metric.
+type Key<'a> = (&'a str, u32, &'a str);
+
+impl<'a> Targets<'a> {
+    /// Looks at a run.
+    pub fn new(report: &'a Report, in_memory: &'a InMemory) -> Self {
+        let mut this = Self {
+            report,
+            in_memory,
+            rows: Vec::new(),
+        };
+        this.yardstick();
+        this.open_vswitch();
+        this.memory_alone();
+        this.flat();
+        this.controller();
+        this.footprint();
+        this
+    }
+
+    /// What was asked, what came out, as a table.
+    pub fn table(&self) -> String {
+        let mut text = "| what | target | measured | met |\n|---|---|---|---|\n".to_string();
+        for row in &self.rows {
+            text += &format!("| {} |\n", row.join(" | "));
+        }
+        text
+    }
+
+    fn row(&mut self, what: &str, limit: Limit, unit: &str, value: Option<f64>) {
+        let (target, met) = match limit {
+            Most(most) => (
+                format!("at most {}", number(most)),
+                value.map(|v| v <= most),
+            ),
+            Least(least) => (
+                format!("at least {}", number(least)),
+                value.map(|v| v >= least),
+            ),
+        };
+        let met = met.map_or("not measured", |met| if met { "yes" } else { "**no**" });
+        let value = value.map_or_else(|| "-".into(), |v| format!("{}{unit}", number(v)));
+        self.rows
+            .push([what.into(), target + unit, value, met.into()]);
+    }
+
+    fn get(&self, (case, parameter, metric): Key<'_>, setup: Setup) -> Option<&'a Figure> {
+        self.report.get(case, parameter, metric, setup)
+    }
+
+    fn median(&self, key: Key<'_>) -> Option<f64> {
+        self.get(key, Setup::Bofuss).map(|figure| figure.median)
+    }
+
+    /// The switch beside another set-up.
+    fn over(&self, key: Key<'_>, base: Setup) -> Option<f64> {
+        self.get(key, Setup::Bofuss)?.over(self.get(key, base)?)
+    }
+
+    /// Two figures of the switch.
+    fn between(&self, own: Key<'_>, base: Key<'_>) -> Option<f64> {
+        self.get(own, Setup::Bofuss)?
+            .over(self.get(base, Setup::Bofuss)?)
+    }
+
+    fn ns(&self, name: &str) -> Option<f64> {
+        self.in_memory.get(name).copied()
+    }
+
+    fn yardstick(&mut self) {
+        let ratio = self.over(("frames", 0, "processor"), Setup::Yardstick);
+        self.row(
+            "64-byte frames, one rule: processor time beside the yardstick",
+            Most(1.1),
+            "",
+            ratio,
+        );
+        for streams in [1, 4] {
+            let ratio = self.over(("tcp", streams, "processor"), Setup::Yardstick);
+            let what = format!(
+                "TCP with offloads, {streams} streams: processor time beside the yardstick"
+            );
+            self.row(&what, Most(1.05), "", ratio);
+        }
+        for (metric, most) in [("p50", 3.0), ("p99", 10.0)] {
+            for bytes in [64, 128, 256] {
+                let key = ("rtt", bytes, metric);
+                let base = self.get(key, Setup::Yardstick).map(|figure| figure.median);
+                let more = self.median(key).zip(base).map(|(own, base)| own - base);
+                let what = format!("echoes of {bytes} bytes, {metric}: more than the yardstick");
+                self.row(&what, Most(most), " us", more);
+            }
+        }
+    }
+
+    /// The case that looks worst beside another set-up: the greatest ratio, or the least.
+    fn worst(
+        &self,
+        base: Setup,
+        greatest: bool,
+        counts: fn(&Figure) -> bool,
+    ) -> Option<(f64, String)> {
+        let own = self.report.figures.iter();
+        let own = own.filter(|f| f.setup == Setup::Bofuss.name() && counts(f));
+        let ratios = own.filter_map(|f| {
+            let ratio = f.over(self.get((&f.case, f.parameter, &f.metric), base)?)?;
+            Some((ratio, f.name()))
+        });
+        ratios.reduce(|a, b| if (b.0 > a.0) == greatest { b } else { a })
+    }
+
+    fn open_vswitch(&mut self) {
+        let costs = |f: &Figure| f.metric == "processor" && f.unit.starts_with("ns/");
+        // Below saturation all carry the same.
+        let rates = |f: &Figure| f.metric == "rate" && f.case != "share";
+        let (ratio, name) = self.worst(Setup::Ovs, true, costs).unzip();
+        let name = name.unwrap_or_default();
+        let what = format!("every case, processor time beside Open vSwitch (worst: {name})");
+        self.row(&what, Most(0.5), "", ratio);
+        let (ratio, name) = self.worst(Setup::Ovs, false, rates).unzip();
+        let name = name.unwrap_or_default();
+        let what = format!("every case, rate beside Open vSwitch (worst: {name})");
+        self.row(&what, Least(2.0), "", ratio);
+        for streams in [1, 4] {
+            let ratio = self.over(("tcp", streams, "rate"), Setup::OvsTso);
+            let what =
+                format!("TCP, {streams} streams: rate beside Open vSwitch with userspace-tso");
+            self.row(&what, Least(1.3), "", ratio);
+        }
+        for percent in [10, 50] {
+            let ratio = self.over(("share", percent, "processor"), Setup::OvsXdp);
+            let what = format!(
+                "the same load, {percent} % of the yardstick's most: \
+                 processor time beside Open vSwitch with AF_XDP"
+            );
+            self.row(&what, Most(0.8), "", ratio);
+        }
+        let ratio = self.over(("frames", 0, "rate"), Setup::OvsXdp);
+        self.row(
+            "64-byte frames: rate beside Open vSwitch with AF_XDP",
+            Least(0.9),
+            "",
+            ratio,
+        );
+    }
+
+    fn memory_alone(&mut self) {
+        for (flows, most) in [(1_000, 60.0), (1_000_000, 90.0)] {
+            let cost = self.ns(&format!("cache: {flows} flows"));
+            let what = format!("in memory, {} flows in random order", number(flows.into()));
+            self.row(&what, Most(most), " ns", cost);
+        }
+        let tables = |count| self.ns(&format!("cache: 1000 flows, {count} tables"));
+        let ratio = tables(5).zip(tables(1)).map(|(five, one)| five / one);
+        self.row("in memory, five tables beside one", Most(1.2), "", ratio);
+        for engine in ["cache", "tables"] {
+            let cost = self.ns(&format!("{engine}: 128 masks, random headers"));
+            let what = format!("in memory, random headers against 128 masks, {engine}");
+            self.row(&what, Most(1000.0), " ns", cost);
+        }
+        let cost = self.ns("cache: 100000 flows, crafted");
+        self.row(
+            "in memory, 100,000 flows crafted to collide",
+            Most(1000.0),
+            " ns",
+            cost,
+        );
+    }
+
+    fn flat(&mut self) {
+        let cost = |case, count| (case, count, "processor");
+        for (case, from, to) in [("flows", 10, 1_000_000), ("rules", 1, 1_000_000)] {
+            let ratio = self.between(cost(case, to), cost(case, from));
+            let what = format!("1,000,000 {case} beside {from}: processor time");
+            self.row(&what, Most(1.1), "", ratio);
+        }
+        let kept = self.median(("attack", 128, "rate kept"));
+        self.row(
+            "random headers against 128 masks: rate that is kept",
+            Least(50.0),
+            " %",
+            kept,
+        );
+    }
+
+    fn controller(&mut self) {
+        let added = ("rules", 1_000_000, "added");
+        self.row(
+            "flow-mods that add 1,000,000 entries",
+            Least(300_000.0),
+            " a second",
+            self.median(added),
+        );
+        let ratio = self.over(added, Setup::Ovs);
+        self.row("the same beside Open vSwitch", Least(3.0), "", ratio);
+        let lost = "rate lost to 10,000 flow-mods/s";
+        for (what, key) in [
+            ("rate lost to 10,000 flow-mods a second", ("churn", 0, lost)),
+            ("the same with 1,000,000 flows", ("rules", 1_000_000, lost)),
+        ] {
+            self.row(what, Most(5.0), " %", self.median(key));
+        }
+        let beside = |share| match share {
+            0 => "idle".to_string(),
+            share => format!("beside {share} % load"),
+        };
+        for share in [0, 10] {
+            for metric in ["p50", "p99"] {
+                let ratio = self.over(("first-packet", share, metric), Setup::Ovs);
+                let what = format!(
+                    "first packet, {metric}, {}, to Open vSwitch's",
+                    beside(share)
+                );
+                self.row(&what, Most(1.0), "", ratio);
+            }
+        }
+        let ratio = self.over(("packet-ins", 0, "rate"), Setup::Ovs);
+        self.row(
+            "packet-ins a second, to Open vSwitch's",
+            Least(1.0),
+            "",
+            ratio,
+        );
+    }
+
+    fn footprint(&mut self) {
+        let (rule, flow) = (
+            self.median(("rules", 1_000_000, "memory")),
+            self.median(("rules", 1_000_000, "flow memory")),
+        );
+        self.row("memory of a 5-tuple rule", Most(200.0), " bytes", rule);
+        self.row("memory of a cached flow", Most(200.0), " bytes", flow);
+        let idle = |count, metric| self.median(("idle", count, metric));
+        for (what, most, unit, value) in [
+            (
+                "idle switch of four ports: memory",
+                12.0,
+                " MB",
+                idle(1, "memory"),
+            ),
+            ("the same: wake-ups a second", 1.0, "", idle(1, "wake-ups")),
+            ("100 of them: memory", 1500.0, " MB", idle(100, "memory")),
+            (
+                "the same: processor",
+                5.0,
+                " % of a core",
+                idle(100, "processor"),
+            ),
+        ] {
+            self.row(what, Most(most), unit, value);
+        }
+    }
+}
