@@ -5,7 +5,6 @@ use alloc::{collections::BTreeMap, vec::Vec};
 use bofuss_datapath::flow_hash;
 use bofuss_oflib::message::{AsyncConfig, ControllerRole, ErrorMsg, PortDesc, PortStatusReason};
 use bofuss_oflib::types::MaxLen;
-use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Message, PortNo, Version};
 use bofuss_packet::Packet;
 
@@ -22,11 +21,11 @@ const DEFAULT_MISS_SEND_LEN: MaxLen = MaxLen(128);
 
 /// One message from a connection.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct Request<'a> {
     /// Its transaction id.
     pub xid: u32,
     /// Its first bytes, which an error quotes.
-    pub head: Bytes,
+    pub head: &'a [u8],
     /// The message, or the error that its bytes deserve.
     pub message: Result<Message, ErrorMsg>,
 }

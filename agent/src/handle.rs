@@ -8,7 +8,6 @@ use bofuss_oflib::message::{
     ControllerRole, Empty, ErrorMsg, FlowMod, PacketOut, PortMod, SwitchConfig, TableMod,
 };
 use bofuss_oflib::types::{BufferId, TableId};
-use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Action, ErrorCode, ExtValue, Message, PortNo};
 use bofuss_packet::Packet;
 
@@ -23,8 +22,6 @@ pub(crate) type Answer = Result<Option<Message>, ErrorCode>;
 pub(crate) struct Asked {
     conn: ConnId,
     xid: u32,
-    /// Its first bytes, for errors to quote.
-    head: Bytes,
     /// The held packet that goes on its way behind it.
     buffer: Option<BufferId>,
 }
@@ -35,7 +32,7 @@ impl Switch {
         &mut self,
         now: Time,
         conn: ConnId,
-        request: Request,
+        request: Request<'_>,
         face: &mut F,
     ) {
         let Request { xid, head, message } = request;
@@ -48,17 +45,12 @@ impl Switch {
             _ => None,
         };
         let buffer = buffer.filter(|buffer| *buffer != BufferId::NO_BUFFER);
-        let asked = Asked {
-            conn,
-            xid,
-            head,
-            buffer,
-        };
+        let asked = Asked { conn, xid, buffer };
         match self.answer(now, &asked, message, face) {
             Ok(Some(reply)) => face.send(conn, xid, reply),
-            Ok(None) if self.datapath.has_work() => self.asked = Some(asked),
-            Ok(None) => self.conclude(now, asked, Ok(()), face),
-            Err(error) => self.conclude(now, asked, Err(error), face),
+            Ok(None) if self.datapath.has_work() => self.asked = Some((asked, head.into())),
+            Ok(None) => self.conclude(now, &asked, head, Ok(()), face),
+            Err(error) => self.conclude(now, &asked, head, Err(error), face),
         }
     }
 
@@ -66,10 +58,10 @@ impl Switch {
     pub(crate) fn go_on<F: Face>(&mut self, now: Time, face: &mut F) {
         let (datapath, outlet) = parts!(self, now, face);
         if let Some(result) = datapath.work(now, outlet)
-            && let Some(asked) = self.asked.take()
+            && let Some((asked, head)) = self.asked.take()
             && self.connections.contains_key(&asked.conn)
         {
-            self.conclude(now, asked, result, face);
+            self.conclude(now, &asked, &head, result, face);
         }
     }
 
@@ -77,7 +69,8 @@ impl Switch {
     fn conclude<F: Face>(
         &mut self,
         now: Time,
-        asked: Asked,
+        asked: &Asked,
+        head: &[u8],
         result: Result<(), ErrorCode>,
         face: &mut F,
     ) {
@@ -89,7 +82,7 @@ impl Switch {
                 datapath.packet_out(now, packet, &[Action::output(PortNo::TABLE)], outlet);
             }
             Err(error) => {
-                let error = ErrorMsg::quoting(error, &asked.head.0);
+                let error = ErrorMsg::quoting(error, head);
                 face.send(asked.conn, asked.xid, Message::Error(error));
             }
         }

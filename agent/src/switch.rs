@@ -63,8 +63,8 @@ pub struct Switch {
     pub(crate) identity: Identity,
     pub(crate) connections: BTreeMap<ConnId, Connection>,
     pub(crate) fail_mode: FailMode,
-    /// The message that the datapath still works on.
-    pub(crate) asked: Option<Asked>,
+    /// The message that the datapath still works on, and its first bytes.
+    pub(crate) asked: Option<(Asked, Vec<u8>)>,
     /// The highest generation id that a master or slave named.
     pub(crate) generation_id: Option<u64>,
     /// Whether the entry that standalone adds is in the table.
@@ -258,7 +258,13 @@ impl Switch {
     }
 
     /// A message arrived on a connection that [`Switch::is_ready`].
-    pub fn message<F: Face>(&mut self, now: Time, conn: ConnId, request: Request, face: &mut F) {
+    pub fn message<F: Face>(
+        &mut self,
+        now: Time,
+        conn: ConnId,
+        request: Request<'_>,
+        face: &mut F,
+    ) {
         while self.datapath.has_work() {
             self.go_on(now, face);
         }

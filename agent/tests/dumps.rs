@@ -12,7 +12,6 @@ use bofuss_oflib::message::multipart::{FlowStatsRequest, ReplyBody, RequestBody}
 use bofuss_oflib::message::{Empty, FlowModCommand};
 use bofuss_oflib::text::parse_flow;
 use bofuss_oflib::types::QueueId;
-use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Catalogue, Codec, Message, PortNo, Version};
 
 #[derive(Default)]
@@ -66,7 +65,7 @@ impl Stage {
     fn message(&mut self, conn: ConnId, message: Message) {
         let request = Request {
             xid: 1,
-            head: Bytes::default(),
+            head: &[],
             message: Ok(message),
         };
         self.switch.message(Time(1), conn, request, &mut self.face);

@@ -8,9 +8,9 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
 use bofuss_oflib::error::BadRequest;
-use bofuss_oflib::message::error::{ERROR_DATA_BYTES, ErrorMsg};
+use bofuss_oflib::message::error::ErrorMsg;
 use bofuss_oflib::wire::Bytes;
-use bofuss_oflib::{Codec, Message};
+use bofuss_oflib::{Codec, DecodeError, HEADER_BYTES, Message};
 use tokio::io::{AsyncWriteExt, WriteHalf};
 use tokio::select;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -23,10 +23,12 @@ use crate::handshake::{Established, LINGER};
 use crate::outbox::{Backlog, Outbox, PAUSE_BYTES, Queue, Sender, weight_bytes};
 use crate::pace::Pace;
 use crate::stream::Stream;
-use crate::{ConnId, Event, Hub, Origin, Reason, Watch};
+use crate::{ConnId, Event, Head, Hub, Origin, Reason, Watch};
 
 /// Encoded bytes that go into one write, about.
 const WRITE_BYTES: usize = 64 * 1024;
+/// Messages that are handed over at a time, at most.
+const HANDED_OVER: usize = 64;
 /// The transaction id of our own ECHO_REQUESTs.
 const PROBE_XID: u32 = 0x7072_6f62;
 
@@ -109,6 +111,11 @@ pub(crate) async fn run(
     let _ = timeout(LINGER, farewell).await;
 }
 
+/// The places of a message of so many bytes.
+fn size(bytes: usize) -> u32 {
+    1 + (bytes / PLACE_BYTES) as u32
+}
+
 /// How long the peer may be silent before it is asked; zero: for ever.
 fn probe_interval(configured: Duration, datagrams: bool) -> Duration {
     match datagrams {
@@ -137,6 +144,20 @@ impl Link<'_> {
         taken.map_err(|_| Reason::ClosedHere)
     }
 
+    /// Queues events, as they come; leaves `events` empty. Errors: ClosedHere if the owner is gone.
+    async fn tell_all(&self, events: &mut Vec<Event>) -> Result<(), Reason> {
+        let queue = &self.hub.events;
+        while !events.is_empty() {
+            let count = events.len().min(queue.max_capacity());
+            let permits = queue.reserve_many(count).await;
+            let permits = permits.map_err(|_| Reason::ClosedHere)?;
+            permits
+                .zip(events.drain(..count))
+                .for_each(|(permit, event)| permit.send(event));
+        }
+        Ok(())
+    }
+
     /// Shows bytes to who watches.
     fn show(&self, received: bool, bytes: &[u8]) {
         if let Some(Watch(watch)) = &self.hub.settings.watch {
@@ -148,53 +169,75 @@ impl Link<'_> {
     async fn read(&self, frames: &mut Frames, outbox: Outbox) -> Result<Infallible, Reason> {
         let mut assembler = Assembler::new(self.codec.clone(), MAX_MULTIPART_REQUEST_BYTES);
         let mut pace = self.hub.settings.message_rate.map(Pace::new);
+        let mut events = Vec::new();
         loop {
-            let next = match self.next_frame(frames, &outbox).await {
+            let mut next = match self.next_frame(frames, &outbox).await {
                 Ok(length) => Ok(length),
                 Err(Reason::Malformed(cause)) => Err(cause),
                 Err(reason) => return Err(reason),
             };
-            let place = self.turn(next.unwrap_or(0)).await?;
+            let mut place = self.turn(next.unwrap_or(0)).await?;
             if let Some(pace) = &mut pace {
                 pace.wait().await;
             }
-            let (head, received) = match next {
-                Ok(length) => {
-                    let frame = frames.take(length);
-                    self.show(true, frame);
-                    let head = frame[..length.min(ERROR_DATA_BYTES)].to_vec();
-                    (head, assembler.receive(frame))
-                }
-                Err(cause) => {
-                    let head = frames.header().await?.into();
-                    (head, Err(Refused { cause, fatal: true }))
+            let end = loop {
+                let (event, end) = self.take(frames, next, &mut assembler, place);
+                events.extend(event);
+                // What came in the same read goes along.
+                let more = pace.is_none() && end.is_none() && events.len() < HANDED_OVER;
+                let at_hand = frames.at_hand().filter(|_| more);
+                let here = at_hand.and_then(|next| Some((next, self.place(next.unwrap_or(0))?)));
+                match here {
+                    Some(here) => (next, place) = here,
+                    None => break end,
                 }
             };
-            if let Ok(Some((_, Message::Error(error)))) = &received
-                && self.datagrams
-                && error.error == BadRequest::BAD_VERSION
-            {
-                return Err(Reason::Refused(error.error.to_string()));
-            }
-            let refused = received.as_ref().err().filter(|refused| refused.fatal);
-            let fatal = refused.map(|refused| Reason::Malformed(refused.cause));
-            if let Some(event) = self.event(head, received, place) {
-                self.tell(event).await?;
-            }
-            if let Some(reason) = fatal {
+            self.tell_all(&mut events).await?;
+            if let Some(reason) = end {
                 return Err(reason);
             }
         }
     }
 
+    /// Takes the frame that is `ready`: what the owner hears of it, and why the connection ends
+    /// behind that, if it does.
+    fn take(
+        &self,
+        frames: &mut Frames,
+        ready: Result<usize, DecodeError>,
+        assembler: &mut Assembler,
+        place: Place,
+    ) -> (Option<Event>, Option<Reason>) {
+        let (head, received) = match ready {
+            Ok(length) => {
+                let frame = frames.take(length);
+                self.show(true, frame);
+                (Head::from(frame), assembler.receive(frame))
+            }
+            Err(cause) => {
+                let head = frames.take(HEADER_BYTES);
+                (head.into(), Err(Refused { cause, fatal: true }))
+            }
+        };
+        if let Ok(Some((_, Message::Error(error)))) = &received
+            && self.datagrams
+            && error.error == BadRequest::BAD_VERSION
+        {
+            return (None, Some(Reason::Refused(error.error.to_string())));
+        }
+        let refused = received.as_ref().err().filter(|refused| refused.fatal);
+        let end = refused.map(|refused| Reason::Malformed(refused.cause));
+        (self.event(head, received, place), end)
+    }
+
     /// What the owner hears of a frame that begins with `head`.
     fn event(
         &self,
-        head: Vec<u8>,
+        head: Head,
         received: Result<Option<(u32, Message)>, Refused>,
         place: Place,
     ) -> Option<Event> {
-        let (conn, head) = (self.conn, Bytes(head));
+        let conn = self.conn;
         match received {
             Ok(None | Some((PROBE_XID, Message::EchoReply(_)))) => None,
             Ok(Some((xid, message))) => Some(Event::Message {
@@ -205,11 +248,11 @@ impl Link<'_> {
                 place,
             }),
             Err(Refused { cause, .. }) => {
-                let is_error = head.0[1] == Message::Error(ErrorMsg::default()).type_number();
+                let is_error = head[1] == Message::Error(ErrorMsg::default()).type_number();
                 Some(Event::BadMessage {
                     conn,
-                    xid: xid_of(&head.0),
-                    reply: (!is_error).then(|| ErrorMsg::quoting(cause.error, &head.0)),
+                    xid: xid_of(&head),
+                    reply: (!is_error).then(|| ErrorMsg::quoting(cause.error, &head)),
                     cause,
                     place,
                 })
@@ -217,10 +260,16 @@ impl Link<'_> {
         }
     }
 
+    /// A place for a message of so many bytes, if there is one now.
+    fn place(&self, bytes: usize) -> Option<Place> {
+        let held = self.places.clone().try_acquire_many_owned(size(bytes));
+        held.ok().map(|_held| Place { _held })
+    }
+
     /// Waits while too much waits for the peer, or too much of it for the owner, until there is
     /// place for a message of so many bytes. Errors: Inactive if the peer takes nothing meanwhile.
     async fn turn(&self, bytes: usize) -> Result<Place, Reason> {
-        let size = 1 + (bytes / PLACE_BYTES) as u32;
+        let size = size(bytes);
         loop {
             let waits = self.backlog.pending_bytes();
             let turn = async {

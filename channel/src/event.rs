@@ -3,8 +3,7 @@
 use std::net::SocketAddr;
 use std::{fmt, io};
 
-use bofuss_oflib::message::ErrorMsg;
-use bofuss_oflib::wire::Bytes;
+use bofuss_oflib::message::error::{ERROR_DATA_BYTES, ErrorMsg};
 use bofuss_oflib::{DecodeError, EncodeError, Message, Version};
 
 use crate::handshake::HELLO_TIMEOUT;
@@ -64,6 +63,28 @@ impl fmt::Display for Origin {
     }
 }
 
+/// The first bytes of a message, as many as an error quotes.
+#[derive(Clone, Copy, Debug)]
+pub struct Head {
+    bytes: [u8; ERROR_DATA_BYTES],
+    len: usize,
+}
+
+impl From<&[u8]> for Head {
+    fn from(message: &[u8]) -> Self {
+        let (mut bytes, len) = ([0; ERROR_DATA_BYTES], message.len().min(ERROR_DATA_BYTES));
+        bytes[..len].copy_from_slice(&message[..len]);
+        Self { bytes, len }
+    }
+}
+
+impl std::ops::Deref for Head {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}
+
 /// What happens on connections. Of one connection: `Up`, then the rest in the order of its bytes,
 /// then `Down`, and nothing after it.
 #[derive(Debug)]
@@ -86,7 +107,7 @@ pub enum Event {
         /// Its transaction id.
         xid: u32,
         /// Its first bytes, for an error to quote; of several parts, those of the last.
-        head: Bytes,
+        head: Head,
         /// Its body.
         message: Message,
         /// Is dropped when it is served.

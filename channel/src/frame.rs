@@ -76,17 +76,18 @@ impl Frames {
     /// Errors: Malformed (BAD_REQUEST/BAD_LEN) for a length that does not even hold the header:
     /// nobody knows where the next message begins. Else as the stream ends.
     pub(crate) async fn ready(&mut self) -> Result<usize, Reason> {
-        let header = self.header().await?;
-        let length = u16::from_be_bytes([header[2], header[3]]).into();
-        if length < HEADER_BYTES {
-            return Err(Reason::Malformed(DecodeError {
-                error: BadRequest::BAD_LEN,
-                offset: 2,
-                field: "length",
-            }));
-        }
+        let length = announced(self.header().await?).map_err(Reason::Malformed)?;
         self.fill(length).await?;
         Ok(length)
+    }
+
+    /// The next message as [`ready`](Self::ready) tells of it, if it is here as a whole.
+    pub(crate) fn at_hand(&self) -> Option<Result<usize, DecodeError>> {
+        let header = self.buffered().first_chunk()?;
+        match announced(*header) {
+            Ok(length) if length > self.buffered().len() => None,
+            announced => Some(announced),
+        }
     }
 
     /// Takes the message of `length` bytes that [`ready`](Self::ready) announced.
@@ -108,6 +109,18 @@ impl Frames {
                 return;
             }
         }
+    }
+}
+
+/// The length of the message with this header. Errors: BAD_REQUEST/BAD_LEN.
+fn announced(header: [u8; HEADER_BYTES]) -> Result<usize, DecodeError> {
+    match u16::from_be_bytes([header[2], header[3]]).into() {
+        0..HEADER_BYTES => Err(DecodeError {
+            error: BadRequest::BAD_LEN,
+            offset: 2,
+            field: "length",
+        }),
+        length => Ok(length),
     }
 }
 

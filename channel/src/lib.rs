@@ -29,7 +29,7 @@ pub use assemble::{MAX_MULTIPART_REQUEST_BYTES, MAX_SEQUENCES};
 pub use auxiliary::{Auxiliary, MAX_AUXILIARIES, Transport};
 pub use client::{Client, ClientError};
 pub use connection::{MAX_WAITING, Place};
-pub use event::{ConnId, Event, Origin, Reason};
+pub use event::{ConnId, Event, Head, Origin, Reason};
 pub use handshake::HELLO_TIMEOUT;
 pub use hub::{
     FIRST_BACKOFF, Hub, LASTING, Listener, MAX_CONNECTIONS_PER_LISTENER, See, Settings, Target,

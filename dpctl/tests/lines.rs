@@ -14,7 +14,6 @@ use bofuss_frame::{Capabilities, Frame, Pool};
 use bofuss_oflib::message::port::{PortFeatures, PortState};
 use bofuss_oflib::message::{ErrorMsg, Hello, MultipartRequest, PortDesc};
 use bofuss_oflib::types::QueueId;
-use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Catalogue, Codec, HEADER_BYTES, Mac, Message, PortNo, Version};
 
 /// Behind this line, the page is written from the files.
@@ -131,7 +130,7 @@ fn talk(
         }
         let request = Request {
             xid,
-            head: Bytes(bytes[..bytes.len().min(64)].into()),
+            head: &bytes[..bytes.len().min(64)],
             message: message.map_err(|e| ErrorMsg::quoting(e.error, &bytes)),
         };
         switch.message(Time(0), conn, request, face);

@@ -406,7 +406,7 @@ impl Stage {
         let message = message.map_err(|error| ErrorMsg::quoting(error, &[]));
         let request = Request {
             xid: 7,
-            head: Bytes::default(),
+            head: &[],
             message,
         };
         self.switch

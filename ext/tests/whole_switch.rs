@@ -85,7 +85,7 @@ impl Bench {
     fn message(&mut self, now: Time, message: Message) {
         let request = Request {
             xid: 1,
-            head: Bytes::default(),
+            head: &[],
             message: Ok(message),
         };
         self.switch.message(now, CONN, request, &mut self.face);

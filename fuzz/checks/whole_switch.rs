@@ -8,7 +8,6 @@ use bofuss_frame::{Capabilities, Frame, Pool};
 use bofuss_oflib::message::port::PortState;
 use bofuss_oflib::message::{Empty, PortDesc};
 use bofuss_oflib::types::QueueId;
-use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Codec, EncodeError, Message, PortNo, Version};
 
 /// Connections, ports, and operations of one list.
@@ -142,8 +141,11 @@ impl Driver {
             Ok((_, message)) => Ok(message),
             Err(error) => Err(bofuss_oflib::message::ErrorMsg::quoting(error.error, bytes)),
         };
-        let head = Bytes(bytes.into());
-        let request = Request { xid, head, message };
+        let request = Request {
+            xid,
+            head: bytes,
+            message,
+        };
         while !self.switch.is_ready(ConnId(conn), &self.effects) {
             self.switch.work(self.now, &mut self.effects);
         }

@@ -11,6 +11,8 @@ use crate::wire::{Reader, Wire, Writer};
 const CLASS_BASIC: u16 = 0x8000;
 /// The OXM class of experimenters' fields.
 const CLASS_EXPERIMENTER: u16 = 0xffff;
+/// Bytes of a field with its value, about.
+const MEAN_OXM_BYTES: usize = 6;
 /// The match type of OXM lists.
 const MATCH_TYPE_OXM: u16 = 1;
 
@@ -287,7 +289,9 @@ impl Wire for Match {
         let mut list = r.at("match length").sized(2, 4, 0, BadMatch::BAD_LEN)?;
         let length = r.position() - start;
         list.take(4)?;
-        let mut this = Self::ANY;
+        let mut this = Self {
+            fields: Vec::with_capacity(list.remaining() / MEAN_OXM_BYTES),
+        };
         let mut seen = 0u64;
         while !list.is_empty() {
             let here = list.clone();

@@ -2,6 +2,7 @@
 
 mod become_config;
 mod command;
+mod events;
 mod links;
 mod scrape;
 mod status;
@@ -11,7 +12,7 @@ mod trace;
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bofuss_agent::{ConnId, Request, Switch};
 use bofuss_channel::{ActiveAddress, Event, Origin, Reason};
@@ -19,7 +20,7 @@ use bofuss_datapath::Time;
 use bofuss_frame::{Frame, Pool};
 use bofuss_oflib::{EncodeError, PortNo, Version};
 use bofuss_ports::{AfPacketOptions, BATCH_FRAMES, LinkMonitor, PortError};
-use rustix::event::{Timespec, epoll};
+use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
 };
@@ -30,16 +31,15 @@ use crate::config::{Config, PortSpec, QueueConfig};
 use crate::face::{PlaneFace, conn_id};
 use crate::port::OpenPort;
 
+use events::Wake;
 use trace::Waiter;
 
 pub use command::{Answer, Command, What};
 pub use scrape::Scrape;
 use tally::Tally;
 
-/// What waits for the thread, in the order in which it came.
+/// What waits for the thread beside what connections tell.
 pub enum Input {
-    /// A connection tells something.
-    Event(Event),
     /// An operator asks something.
     Command(Command),
     /// Somebody wants metrics: one slice more.
@@ -48,8 +48,6 @@ pub enum Input {
 
 /// Bytes of frames that a switch holds at most: received, queued, buffered.
 pub const POOL_BYTES: usize = 64 << 20;
-/// How long messages are handled before frames get their turn.
-const CONTROL_SLICE: Duration = Duration::from_micros(100);
 /// How long the thread sleeps at most: a port whose driver is stuck wakes nobody.
 const LONGEST_SLEEP: Timespec = Timespec {
     tv_sec: 2,
@@ -66,8 +64,11 @@ pub struct Plane {
     face: PlaneFace,
     pool: Pool,
     epoll: OwnedFd,
-    wake: Arc<OwnedFd>,
+    wake: Arc<Wake>,
     monitor: LinkMonitor,
+    events: mpsc::Receiver<Event>,
+    /// Events that were taken from the queue, and are next.
+    taken: VecDeque<Event>,
     inputs: mpsc::Receiver<Input>,
     /// Who waits for a packet's way.
     waiters: Vec<Waiter>,
@@ -100,10 +101,10 @@ pub struct Parts {
     pub ports: Vec<OpenPort>,
     /// What the switch was started with.
     pub config: Config,
-    /// What connections tell and operators ask.
+    /// What connections tell.
+    pub events: mpsc::Receiver<Event>,
+    /// What operators ask.
     pub inputs: mpsc::Receiver<Input>,
-    /// Readable when there are inputs.
-    pub wake: Arc<OwnedFd>,
     /// The links of the network namespace where the ports are.
     pub monitor: LinkMonitor,
 }
@@ -128,7 +129,8 @@ impl Plane {
                 epoll::EventFlags::IN,
             )
         };
-        add(parts.wake.as_fd(), WAKE)?;
+        let wake = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
+        add(wake.as_fd(), WAKE)?;
         add(parts.monitor.fd(), LINKS)?;
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
@@ -138,8 +140,10 @@ impl Plane {
             face: PlaneFace::new(epoll.try_clone()?, parts.config.lock_down),
             pool: parts.pool,
             epoll,
-            wake: parts.wake,
+            wake: Arc::new(Wake(wake)),
             monitor: parts.monitor,
+            events: parts.events,
+            taken: VecDeque::new(),
             inputs: parts.inputs,
             waiters: Vec::new(),
             options: parts.config.port_options(),
@@ -174,7 +178,7 @@ impl Plane {
             }
             for event in &ready {
                 match event.data.u64() {
-                    WAKE => drain(&self.wake),
+                    WAKE => drain(&self.wake.0),
                     LINKS => self.follow_links()?,
                     TIMER => {
                         drain(&self.timer);
@@ -209,7 +213,8 @@ impl Plane {
                 .backlog
                 .iter()
                 .any(|(id, _)| self.switch.is_ready(conn_id(*id), &self.face))
-            || self.face.has_unpolled();
+            || self.face.has_unpolled()
+            || !self.taken.is_empty();
         let next = self.switch.next_tick();
         let nanos = next.map(|at| at.since(self.now()));
         if busy || nanos == Some(0) {
@@ -250,73 +255,6 @@ impl Plane {
         }
     }
 
-    /// Takes messages for one slice of time; `false` when nobody can send any more.
-    fn take_events(&mut self) -> bool {
-        let until = Instant::now() + CONTROL_SLICE;
-        self.take_backlog();
-        let mut taken = 0;
-        loop {
-            match self.inputs.try_recv() {
-                Ok(Input::Event(event)) => self.take_event(event),
-                Ok(Input::Command(command)) => self.command(command),
-                Ok(Input::Scrape(mut scrape, reply)) => {
-                    self.scrape(&mut scrape);
-                    // Whoever asked may be gone.
-                    let _ = reply.send(scrape);
-                }
-                Err(mpsc::error::TryRecvError::Empty) => return true,
-                Err(mpsc::error::TryRecvError::Disconnected) => return false,
-            }
-            taken += 1;
-            if taken % 8 == 0 && Instant::now() >= until {
-                // What is left wakes the loop again at once.
-                let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
-                return true;
-            }
-        }
-    }
-
-    /// Goes on with messages that waited for the reply to the one before.
-    fn take_backlog(&mut self) {
-        let ids: Vec<_> = self.backlog.keys().copied().collect();
-        for id in ids {
-            while self.switch.is_ready(conn_id(id), &self.face) {
-                let Some(waiting) = self.backlog.get_mut(&id) else {
-                    break;
-                };
-                match waiting.pop_front() {
-                    Some(event) => self.handle(event),
-                    None => {
-                        self.backlog.remove(&id);
-                        break;
-                    }
-                }
-            }
-        }
-    }
-
-    fn take_event(&mut self, event: Event) {
-        let conn = match &event {
-            Event::Message { conn, .. } | Event::BadMessage { conn, .. } => *conn,
-            Event::Down { conn, .. } => {
-                self.backlog.remove(conn);
-                return self.handle(event);
-            }
-            Event::Up { .. }
-            | Event::Unsent { .. }
-            | Event::Room { .. }
-            | Event::TlsFiles(_)
-            | Event::Failed { .. } => {
-                return self.handle(event);
-            }
-        };
-        if self.backlog.contains_key(&conn) || !self.switch.is_ready(conn_id(conn), &self.face) {
-            self.backlog.entry(conn).or_default().push_back(event);
-        } else {
-            self.handle(event);
-        }
-    }
-
     fn handle(&mut self, event: Event) {
         let now = self.now();
         match event {
@@ -342,7 +280,7 @@ impl Plane {
                     return;
                 }
                 let name = message.name();
-                let message = Ok(message);
+                let (head, message) = (&head[..], Ok(message));
                 let request = Request { xid, head, message };
                 self.switch
                     .message(now, conn_id(conn), request, &mut self.face);
@@ -357,7 +295,7 @@ impl Plane {
             } => {
                 warn!("{}: {cause}", self.face.peer(conn_id(conn)));
                 if let Some(error) = reply {
-                    let (head, message) = (error.data.clone(), Err(error));
+                    let (head, message) = (&[][..], Err(error));
                     let request = Request { xid, head, message };
                     self.switch
                         .message(now, conn_id(conn), request, &mut self.face);

@@ -12,7 +12,6 @@ use bofuss_oflib::message::meter_mod::MeterModCommand;
 use bofuss_oflib::message::{FlowModCommand, PortDesc};
 use bofuss_oflib::text::{parse_flow, parse_group, parse_meter};
 use bofuss_oflib::types::QueueId;
-use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Action, Catalogue, Message, PortNo, Version};
 
 use crate::config::{Config, Options};
@@ -115,7 +114,7 @@ fn take(switch: &mut Switch, message: Message, face: &mut Paper) -> Result<(), S
     face.0.clear();
     let request = Request {
         xid: 0,
-        head: Bytes::default(),
+        head: &[],
         message: Ok(message),
     };
     switch.message(Time(0), FILE, request, face);

@@ -2,7 +2,6 @@
 
 mod attach;
 
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
@@ -15,7 +14,6 @@ use bofuss_channel::{
 use bofuss_datapath::{Datapath, Time};
 use bofuss_frame::Pool;
 use bofuss_ports::LinkMonitor;
-use rustix::event::{EventfdFlags, eventfd};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
@@ -34,6 +32,8 @@ use attach::Attached;
 
 /// Events that wait for the data-plane thread at most.
 const EVENT_QUEUE: usize = 256;
+/// What operators ask and waits for it at most.
+const INPUT_QUEUE: usize = 16;
 /// Permission bits of the socket in the run-time directory: any user of the machine that reaches
 /// it.
 const SOCKET_MODE: u32 = 0o666;
@@ -48,25 +48,16 @@ const NEXT_PATIENCE: Duration = Duration::from_secs(25);
 /// namespace.
 pub type Enter = Box<dyn FnOnce() -> Result<(), String> + Send>;
 
-/// The one queue of the data-plane thread, which wakes it.
+/// The way to the data-plane thread.
 #[derive(Clone)]
-struct Queue {
-    to: mpsc::Sender<Input>,
-    wake: Arc<OwnedFd>,
-}
+struct Queue(mpsc::Sender<Input>);
 
 impl Queue {
-    /// Waits for room; `false` if the thread has ended.
-    async fn put(&self, input: Input) -> bool {
-        let is_taken = self.to.send(input).await.is_ok();
-        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
-        is_taken
-    }
-
     /// Has the thread do something.
     async fn ask(&self, what: What) -> Answer {
         let (reply, answered) = oneshot::channel();
-        self.put(Input::Command(Command { what, reply })).await;
+        // What it does not take is not answered.
+        let _ = self.0.send(Input::Command(Command { what, reply })).await;
         answered
             .await
             .unwrap_or_else(|_| Err("the switch is ending".into()))
@@ -86,7 +77,7 @@ impl Queue {
             let mut scrape = Box::new(Scrape::new(wish.flows));
             while !scrape.is_done() {
                 let (reply, told) = oneshot::channel();
-                self.put(Input::Scrape(scrape, reply)).await;
+                let _ = self.0.send(Input::Scrape(scrape, reply)).await;
                 let Ok(more) = told.await else {
                     return;
                 };
@@ -276,15 +267,13 @@ pub async fn start(
     let lock = Lock::of(&config, &socket)?.map(Arc::new);
     let (up, started) = oneshot::channel();
     let (end, done) = oneshot::channel();
-    let (to, inputs) = mpsc::channel(EVENT_QUEUE);
-    let wake = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)
-        .map_err(|e| format!("event descriptor: {e}"))?;
-    let wake = Arc::new(wake);
-    let (plane_wake, plane_config, plane_lock) = (Arc::clone(&wake), config.clone(), lock.clone());
+    let (events, told) = mpsc::channel(EVENT_QUEUE);
+    let (inputs, asked) = mpsc::channel(INPUT_QUEUE);
+    let (plane_config, plane_lock) = (config.clone(), lock.clone());
     thread::Builder::new()
         .name("data-plane".into())
         .spawn(move || {
-            let plane = build(plane_config, enter, inputs, plane_wake);
+            let plane = build(plane_config, enter, told, asked);
             let locked = |built| rights::give_up(plane_lock.as_deref()).map(|()| built);
             let (plane, id) = match plane.and_then(locked) {
                 Ok(plane) => plane,
@@ -298,9 +287,9 @@ pub async fn start(
     let datapath_id = started
         .await
         .map_err(|_| "the data-plane thread died".to_string())??;
-    let queue = Queue { to, wake };
+    let queue = Queue(inputs);
     let messages = Messages::default();
-    let hub = Hub::new(settings(&config, &messages), forward(queue.clone()));
+    let hub = Hub::new(settings(&config, &messages), events);
     let own = PassiveAddress(Endpoint::Unix(socket.clone()));
     let (_, own) = listen(&hub, &own, Some(SOCKET_MODE)).await?;
     if let Some(address) = config.metrics {
@@ -373,25 +362,12 @@ async fn trace_next(queue: Queue, request: control::Request) {
     let _ = request.reply.send(told.unwrap_or_else(|_| none()));
 }
 
-/// A way into the queue for what connections tell.
-fn forward(queue: Queue) -> mpsc::Sender<Event> {
-    let (inlet, mut outlet) = mpsc::channel(1);
-    tokio::spawn(async move {
-        while let Some(event) = outlet.recv().await {
-            if !queue.put(Input::Event(event)).await {
-                return;
-            }
-        }
-    });
-    inlet
-}
-
 /// Opens the ports and makes the switch; runs in the data-plane thread.
 fn build(
     config: Config,
     enter: Option<Enter>,
+    events: mpsc::Receiver<Event>,
     inputs: mpsc::Receiver<Input>,
-    wake: Arc<OwnedFd>,
 ) -> Result<(Plane, u64), String> {
     enter.map_or(Ok(()), |enter| enter())?;
     let monitor = LinkMonitor::open().map_err(|e| format!("watching links: {e}"))?;
@@ -411,8 +387,8 @@ fn build(
         pool,
         ports,
         config,
+        events,
         inputs,
-        wake,
         monitor,
     };
     Ok((Plane::new(parts)?, datapath_id))

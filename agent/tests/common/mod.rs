@@ -10,7 +10,6 @@ use bofuss_frame::{Capabilities, Frame, Offload, Pool};
 use bofuss_oflib::message::{FlowModCommand, PortDesc};
 use bofuss_oflib::text::parse_flow;
 use bofuss_oflib::types::QueueId;
-use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Catalogue, Message, PortNo, Version};
 
 /// The connection that exists from the start.
@@ -90,7 +89,7 @@ impl Lab {
     pub fn message(&mut self, message: Message) {
         let request = Request {
             xid: 7,
-            head: Bytes::default(),
+            head: &[],
             message: Ok(message),
         };
         self.switch.message(self.now, CONN, request, &mut self.face);

@@ -338,11 +338,7 @@ fn compare_all(states: bool, seed: u64) -> [CacheStats; 3] {
     }
     let mut drops = stages[0].switch.datapath().drops();
     let metered = drops.find(|(reason, _)| *reason == DropReason::Meter);
-    least(
-        metered.map_or(0, |(_, count)| count),
-        50,
-        "packets metered",
-    );
+    least(metered.map_or(0, |(_, count)| count), 50, "packets metered");
     drop(drops);
     let [_, _, plenty, one, two] = stages.map(|stage| stage.switch.datapath().cache_stats());
     println!("{effects:?}\n{plenty:?}\n{one:?}\n{two:?}");

@@ -1,0 +1,111 @@
+//! Takes up what connections tell, in turn with frames.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use bofuss_channel::Event;
+
+use super::{Input, Plane};
+use crate::face::conn_id;
+
+/// How long messages are handled before frames get their turn.
+const CONTROL_SLICE: Duration = Duration::from_micros(100);
+/// Events that are taken from the queue at once.
+const TAKEN_EVENTS: usize = 64;
+/// Events between two looks at the clock.
+const EVENTS_AT_ONCE: usize = 8;
+
+/// Wakes the thread.
+pub(super) struct Wake(pub(super) OwnedFd);
+
+impl std::task::Wake for Wake {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+    fn wake_by_ref(self: &Arc<Self>) {
+        let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
+    }
+}
+
+impl Plane {
+    /// Takes messages for one slice of time; `false` when nobody can ask for anything any more.
+    pub(super) fn take_events(&mut self) -> bool {
+        let until = Instant::now() + CONTROL_SLICE;
+        let waker = Waker::from(Arc::clone(&self.wake));
+        let mut context = Context::from_waker(&waker);
+        while let Poll::Ready(input) = self.inputs.poll_recv(&mut context) {
+            match input {
+                Some(Input::Command(command)) => self.command(command),
+                Some(Input::Scrape(mut scrape, reply)) => {
+                    self.scrape(&mut scrape);
+                    // Whoever asked may be gone.
+                    let _ = reply.send(scrape);
+                }
+                None => return false,
+            }
+        }
+        self.take_backlog();
+        let mut batch = Vec::new();
+        while Instant::now() < until {
+            for _ in 0..EVENTS_AT_ONCE {
+                let Some(event) = self.taken.pop_front() else {
+                    break;
+                };
+                self.take_event(event);
+            }
+            if self.taken.is_empty() {
+                let polled = self
+                    .events
+                    .poll_recv_many(&mut context, &mut batch, TAKEN_EVENTS);
+                let Poll::Ready(1..) = polled else {
+                    break;
+                };
+                self.taken.extend(batch.drain(..));
+            }
+        }
+        true
+    }
+
+    /// Goes on with messages that waited for the reply to the one before.
+    fn take_backlog(&mut self) {
+        let ids: Vec<_> = self.backlog.keys().copied().collect();
+        for id in ids {
+            while self.switch.is_ready(conn_id(id), &self.face) {
+                let Some(waiting) = self.backlog.get_mut(&id) else {
+                    break;
+                };
+                match waiting.pop_front() {
+                    Some(event) => self.handle(event),
+                    None => {
+                        self.backlog.remove(&id);
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    fn take_event(&mut self, event: Event) {
+        let conn = match &event {
+            Event::Message { conn, .. } | Event::BadMessage { conn, .. } => *conn,
+            Event::Down { conn, .. } => {
+                self.backlog.remove(conn);
+                return self.handle(event);
+            }
+            Event::Up { .. }
+            | Event::Unsent { .. }
+            | Event::Room { .. }
+            | Event::TlsFiles(_)
+            | Event::Failed { .. } => {
+                return self.handle(event);
+            }
+        };
+        if self.backlog.contains_key(&conn) || !self.switch.is_ready(conn_id(conn), &self.face) {
+            self.backlog.entry(conn).or_default().push_back(event);
+        } else {
+            self.handle(event);
+        }
+    }
+}
