@@ -3,7 +3,7 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use bofuss_tests::{Lab, PATIENCE, have, ip, program, until};
@@ -205,6 +205,70 @@ fn peers_that_flood_and_do_not_read_keep_no_other_from_being_served() {
     until("their end is noticed", || {
         lab.log().matches("disconnected").count() >= 13
     });
+}
+
+// I11
+#[test]
+fn packets_pass_and_others_are_served_while_peers_flood_and_read() {
+    if !have(TOOLS) {
+        return;
+    }
+    let lab = &Lab::new(2, &["--listen", "ptcp:16666"]);
+    let echoes = [4, 2, 0, 8, 0, 0, 0, 7].repeat(8192);
+    std::thread::scope(|scope| {
+        let peers = [(); 3].map(|()| {
+            let mut stream = connect(16666);
+            stream.write_all(&HELLO).unwrap();
+            let (mut reader, mut writer) =
+                (stream.try_clone().unwrap(), stream.try_clone().unwrap());
+            scope.spawn(move || while reader.read(&mut [0; 65536]).is_ok_and(|n| n > 0) {});
+            let echoes = &echoes;
+            scope.spawn(move || while writer.write_all(echoes).is_ok() {});
+            stream
+        });
+        std::thread::sleep(Duration::from_millis(200));
+        let ping = || {
+            let mut ping = Command::new("ping");
+            let output = ping
+                .args(["-n", "-c", "100", "-i", "0.01", "10.0.0.2"])
+                .output();
+            String::from_utf8(output.unwrap().stdout).unwrap()
+        };
+        let pings = scope.spawn(move || lab.host(1, ping));
+        for _ in 0..5 {
+            let start = Instant::now();
+            assert!(lab.dpctl(&["dump-flows"]).status.success());
+            assert!(start.elapsed() < Duration::from_secs(2));
+        }
+        let said = pings.join().unwrap();
+        for peer in peers {
+            peer.shutdown(std::net::Shutdown::Both).unwrap();
+        }
+        assert!(said.contains(" 0% packet loss"), "{said}");
+    });
+}
+
+#[test]
+fn eight_wait_for_the_next_packet_and_no_ninth() {
+    if !have(TOOLS) {
+        return;
+    }
+    let lab = Lab::new(2, &[]);
+    let wait = || {
+        let mut command = Command::new(program("bofuss"));
+        command.args(["ctl", &lab.name, "trace-next", "in_port=1,arp"]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().unwrap()
+    };
+    let waiting = [(); 8].map(|()| wait());
+    std::thread::sleep(Duration::from_millis(500));
+    let ninth = wait().wait_with_output().unwrap();
+    let said = String::from_utf8(ninth.stderr).unwrap();
+    assert!(said.contains("8 wait for packets already"), "{said}");
+    assert!(lab.pings(1, 2));
+    for one in waiting {
+        assert!(one.wait_with_output().unwrap().status.success());
+    }
 }
 
 #[test]

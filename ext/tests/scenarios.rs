@@ -778,6 +778,27 @@ fn play(engine: Engine, name: &str, text: &str, failures: &mut Vec<String>) {
 }
 
 #[test]
+fn as_many_flows_have_states_as_there_is_room_and_one_more_has_none() {
+    const STATES: u32 = 65_536;
+    let mut stage = Stage::new(4, Config::default(), "", FailMode::Standalone);
+    stage.speaks(ConnId(1), Version::V1_3);
+    stage
+        .switch
+        .connected(Time(0), ConnId(1), Version::V1_3, true);
+    stage.play("flow add priority=1,actions=set_state(state=7,idle_timeout=9),output:2");
+    stage.play("flow add priority=5,state=7,actions=output:3");
+    let mut send = |n: u32| {
+        stage.face.0.clear();
+        stage.play(&format!("send 1 hex 0200000000020200{n:08x}88b5{:092x}", 0));
+        stage.face.0.concat()
+    };
+    (0..=STATES).for_each(|n| drop(send(n)));
+    for (n, port) in [(STATES - 1, 3), (STATES, 2), (0, 3)] {
+        assert!(send(n).starts_with(&format!("out {port} ")), "flow {n}");
+    }
+}
+
+#[test]
 fn every_scenario_plays_as_written() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/scenarios");
     let (mut played, mut failures) = (0, Vec::new());

@@ -243,3 +243,30 @@ impl fmt::Display for Messages {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_packets_wait_to_be_written_as_there_is_room_and_one_more_is_missing() {
+        let (to, records) = sync_channel(MAX_WAITING);
+        let mut recorder = Recorder(to);
+        assert!((0..MAX_WAITING).all(|_| recorder.record(b"x")));
+        assert!(!recorder.record(b"x"));
+        records.recv().expect("they are there");
+        assert!(recorder.record(b"x"));
+    }
+
+    #[test]
+    fn captures_go_where_their_folder_is_and_nowhere_else() {
+        let folder = std::env::temp_dir().canonicalize().expect("it is there");
+        let inside = folder.join("a.pcap").display().to_string();
+        let around = folder.join("../a.pcap").display().to_string();
+        assert!(check_place(&inside, Some(&folder)).is_ok());
+        for outside in ["/a.pcap", "a.pcap", "", "/nosuch/a.pcap", &around] {
+            assert!(check_place(outside, Some(&folder)).is_err(), "{outside}");
+            assert!(check_place(outside, None).is_ok());
+        }
+    }
+}

@@ -234,6 +234,34 @@ mod tests {
         assert_eq!(parse(b" log  debug\r\n"), Ok(("log", "debug".into())));
     }
 
+    #[tokio::test]
+    async fn as_many_peers_are_served_as_there_are_places_and_one_more_waits() {
+        let path = std::env::temp_dir().join(format!("bofuss-peers-{}", std::process::id()));
+        let (to, mut requests) = mpsc::channel::<Request>(1);
+        let _socket = listen(&path, to).expect("it can be made");
+        tokio::spawn(async move {
+            while let Some(request) = requests.recv().await {
+                let _ = request.reply.send(Ok(String::new()));
+            }
+        });
+        let connect = async || UnixStream::connect(&path).await.expect("it listens");
+        let mut silent = Vec::new();
+        for _ in 1..MAX_PEERS {
+            silent.push(connect().await);
+        }
+        let ask = async |mut peer: UnixStream| {
+            peer.write_all(b"list\n").await.expect("it is open");
+            let mut said = String::new();
+            let read = timeout(Duration::from_millis(500), peer.read_to_string(&mut said)).await;
+            read.is_ok() && said == "ok\n"
+        };
+        assert!(ask(connect().await).await, "one place is left");
+        silent.push(connect().await);
+        assert!(!ask(connect().await).await, "none is left");
+        silent.pop();
+        assert!(ask(connect().await).await);
+    }
+
     #[test]
     fn the_list_names_each_command_once() {
         let lines = list();

@@ -160,6 +160,42 @@ mod tests {
         assert!(address("65536").is_err());
     }
 
+    #[tokio::test]
+    async fn peers_have_their_places_and_requests_their_length() {
+        let (to, mut wishes) = mpsc::channel::<Wish>(1);
+        let address = "0".parse().expect("a port");
+        let Address(at) = listen(address, to).await.expect("a port is free");
+        tokio::spawn(async move {
+            while let Some(wish) = wishes.recv().await {
+                let _ = wish.reply.send(Samples::default());
+            }
+        });
+        let ask = async |length: usize| {
+            let mut peer = TcpStream::connect(at).await.expect("it listens");
+            let head = "GET /metrics HTTP/1.1\r\nX: ";
+            let request = format!("{head}{}\r\n\r\n", "x".repeat(length - head.len() - 4));
+            peer.write_all(request.as_bytes())
+                .await
+                .expect("it is open");
+            let mut said = vec![0; 12];
+            let read = timeout(Duration::from_millis(500), peer.read_exact(&mut said)).await;
+            read.map_or("nothing".into(), |_| {
+                String::from_utf8_lossy(&said).into_owned()
+            })
+        };
+        assert_eq!(ask(MAX_REQUEST_BYTES).await, "HTTP/1.1 200");
+        assert_eq!(ask(MAX_REQUEST_BYTES + 8192).await, "HTTP/1.1 400");
+        let mut silent = Vec::new();
+        for _ in 1..MAX_PEERS {
+            silent.push(TcpStream::connect(at).await.expect("it listens"));
+        }
+        assert_eq!(ask(100).await, "HTTP/1.1 200", "one place is left");
+        silent.push(TcpStream::connect(at).await.expect("it listens"));
+        assert_eq!(ask(100).await, "nothing");
+        silent.clear();
+        assert_eq!(ask(100).await, "HTTP/1.1 200");
+    }
+
     #[test]
     fn requests_for_something_else_are_refused() {
         assert_eq!(
