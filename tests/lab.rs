@@ -93,6 +93,17 @@ pub fn ip(arguments: &str) -> String {
     ok(Command::new("ip").args(arguments.split_whitespace()))
 }
 
+/// Asks over HTTP; head and body of the answer.
+pub fn get(address: &str, path: &str, header: &str) -> (String, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n{header}\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head.into(), body.into())
+}
+
 /// Waits until `condition` holds. Panics: if it takes longer than [`PATIENCE`].
 pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
     let start = Instant::now();

@@ -1,25 +1,14 @@
 //! Metrics as a collector sees them: both formats, every family, and a real Prometheus.
 #![allow(clippy::unwrap_used)]
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use bofuss_tests::{Lab, PATIENCE, Process, address as host_address, have, printed, run, until};
+use bofuss_tests::{Lab, Process, address as host_address, get, have, printed, run, until};
 
 const OPEN_METRICS: &str = "Accept: application/openmetrics-text; version=1.0.0";
-
-/// Asks over HTTP; head and body of the answer.
-fn get(address: &str, path: &str, header: &str) -> (String, String) {
-    let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n{header}\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-    (head.into(), body.into())
-}
 
 /// A switch that has something of everything, and where it tells of it.
 fn busy_switch() -> (Lab, String) {
