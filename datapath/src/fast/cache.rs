@@ -143,7 +143,7 @@ pub(crate) struct Cache {
     secret: Secret,
     pub(super) flows: Slab<Flow>,
     index: TagTable,
-    programs: HashSet<Rc<Program>>,
+    pub(super) programs: HashSet<Rc<Program>>,
     /// The fields of the key; bit n stands for the field with id n.
     pub(super) fields: u64,
     mask: KeyMask,

@@ -82,6 +82,24 @@ fn a_full_cache_keeps_what_lives() {
     assert_eq!(packets(&datapath), 4 + 100 + 4 + 3);
 }
 
+#[test]
+fn a_program_goes_with_its_last_flow() {
+    let mut datapath = switch(0, 2);
+    datapath.cache = Cache::new(1, 2, 64);
+    for n in 0..9 {
+        flow(
+            &mut datapath,
+            &format!("ip,nw_src=10.0.0.{n},actions=set_queue:{n},output:2"),
+        );
+        (0..2).for_each(|_| drop(send(&mut datapath, n)));
+    }
+    assert_eq!(datapath.cache_stats().evicted, 7);
+    assert_eq!(
+        (datapath.cache.flows.len(), datapath.cache.programs.len()),
+        (2, 2)
+    );
+}
+
 // I7
 #[test]
 fn a_super_frame_on_a_known_way_does_what_it_does_without() {

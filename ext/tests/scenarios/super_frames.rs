@@ -7,9 +7,9 @@ use bofuss_packet::offload::segment;
 use super::engines::{Random, counters, line, stage};
 use super::*;
 
-const OPERATIONS: usize = 8_000;
+const OPERATIONS: usize = 4_000;
 /// After so many operations, all that can be asked for is compared.
-const COMPARED_EVERY: usize = 13;
+const COMPARED_EVERY: usize = 29;
 
 /// The frame that `words` make, as one that its sender did not cut.
 pub fn left_whole(mut frame: Frame, words: &[&str], segment_bytes: u16) -> Frame {
@@ -82,6 +82,17 @@ fn without_buffer(line: &str) -> String {
     line.split(" buffer=").next().unwrap().into()
 }
 
+/// Entries that edit what they send on; made anew after so many operations.
+const EDITS: [&str; 3] = [
+    "flow add table=0,priority=0,tcp,actions=set_field:10.0.0.9->nw_dst,dec_ttl,output:3,\
+     set_field:9->tcp_src,output:1,goto_table:1",
+    "flow add table=0,priority=0,udp,actions=set_field:10.0.0.9->nw_src,controller,\
+     push_vlan:0x8100,output:2,output:3,goto_table:1",
+    "flow add table=0,priority=1,udp,udp_dst=80,actions=set_field:9->udp_dst,set_field:3->ip_dscp,\
+     push_mpls:0x8847,output:1,output:3",
+];
+const EDITED_EVERY: usize = 200;
+
 /// What lines do not have, so that no label stands in front of a VLAN tag: nobody finds the IP
 /// header behind both, and such a super-frame is dropped.
 const WITHOUT: [&[&str]; 2] = [&["push_mpls"], &["push_vlan", "vlan 7", "vlan 8"]];
@@ -101,7 +112,7 @@ fn a_super_frame_does_what_its_segments_do() {
         let [frames, left, asked, lost] = counts;
         println!("{name}: {frames} super-frames, {left} left, {asked} packet-ins, {lost} metered");
         assert!(
-            frames > 1000 && left > 1000 && asked > 50 && lost > 50,
+            frames > 500 && left > 500 && asked > 50 && lost > 50,
             "{name}"
         );
     }
@@ -113,7 +124,10 @@ fn compare(engine: Engine, seed: u64, without: &[&str]) -> [u64; 4] {
     let mut stages = [stage(engine, 1 << 20, 2), stage(engine, 1 << 20, 2)];
     let (mut random, mut history, mut counts) = (Random(seed), Vec::new(), [0; 4]);
     for number in 0..OPERATIONS {
-        let line = line(&mut random);
+        let line = match number % EDITED_EVERY {
+            n if n < EDITS.len() => EDITS[n].into(),
+            _ => line(&mut random),
+        };
         // A state that the first segment sets holds for the others already; which packet-ins a
         // meter drops depends on their order.
         let shared = line.contains("state=") || line.contains("meter=CONTROLLER");

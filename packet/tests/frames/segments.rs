@@ -222,6 +222,24 @@ fn a_record_of_any_content_is_taken_without_harm() {
 }
 
 #[test]
+fn a_finished_udp_checksum_is_never_zero() {
+    use bofuss_packet::craft::{ethernet, ipv4, udp};
+    let (pool, mac, mut all_ones) = (Pool::new(1 << 20), bofuss_oflib::Mac([2; 6]), 0);
+    for word in 0..=u16::MAX {
+        let datagram = udp(1, 2, &word.to_be_bytes());
+        let ip = ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), 64, datagram);
+        let mut frame = pool.frame(&ethernet(mac, mac, ip)).unwrap();
+        // Some sum in the place of the pseudo-header's: all come up.
+        frame.bytes_mut()[40..42].fill(7);
+        frame.offload.checksum = Some((34, 6));
+        finish_checksum(&mut frame);
+        assert_ne!(frame.bytes()[40..42], [0, 0], "{word:#x}");
+        all_ones += usize::from(frame.bytes()[40..42] == [0xff; 2]);
+    }
+    assert!(all_ones > 0);
+}
+
+#[test]
 fn an_exhausted_pool_stops_a_cut() {
     let mut rng = Rng(25);
     let pool = Pool::new(80_000);
