@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use crate::{cost, e2e, fuzz, reference, size, tidy};
+use crate::{cost, e2e, fuzz, mutants, reference, size, tidy};
 
 /// Which steps run: each tier has those before it.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
@@ -28,7 +28,7 @@ pub(crate) fn run(root: &Path, target: &Path, tier: Tier) -> Result<(), String> 
         let long = if tier == Tier::All { long } else { &[] };
         long.iter().map(|a| a.to_string()).collect()
     };
-    let steps: [Step; 10] = [
+    let steps: [Step; 11] = [
         ("format", Tier::Check, &|| {
             cargo("fmt --all --check", |_| {})
         }),
@@ -58,6 +58,7 @@ pub(crate) fn run(root: &Path, target: &Path, tier: Tier) -> Result<(), String> 
         ("end to end", Tier::Test, &|| {
             e2e::run(root, target, &arguments(&["--", "--include-ignored"]))
         }),
+        ("mutants", Tier::All, &|| mutants::run(root, target, "")),
         ("fuzz", Tier::All, &|| fuzz::run(root, target, &[])),
     ];
     let mut times = Vec::new();

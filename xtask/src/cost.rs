@@ -6,9 +6,8 @@
 //! not be exact) and tests, `<!-- test: cargo test -p PACKAGE NAME -->`.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::tree;
@@ -151,7 +150,7 @@ fn count(case: &Case) -> (usize, usize) {
 
 /// Applies a case to a clean copy and runs its tests. Gives the number of tests that passed.
 fn try_out(case: &Case, root: &Path, copy: &Path) -> Result<usize, String> {
-    sync(root, copy)?;
+    tree::sync(root, copy)?;
     for diff in &case.diffs {
         apply(diff, copy)?;
     }
@@ -195,34 +194,13 @@ fn apply(diff: &str, copy: &Path) -> Result<(), String> {
 }
 
 /// The sum over cargo's closing lines, `test result: ok. 3 passed; ...`.
-fn passed_tests(output: &str) -> usize {
+pub(crate) fn passed_tests(output: &str) -> usize {
     let lines = output
         .lines()
         .filter_map(|l| l.strip_prefix("test result: ok. "));
     lines
         .filter_map(|l| l.split(' ').next()?.parse::<usize>().ok())
         .sum()
-}
-
-/// Makes `copy` equal to the tree; what is equal already is not touched, so that builds stay fresh.
-fn sync(root: &Path, copy: &Path) -> Result<(), String> {
-    let failed = |path: &Path, e| format!("{}: {e}", path.display());
-    fs::create_dir_all(copy).map_err(|e| failed(copy, e))?;
-    let wanted: BTreeSet<PathBuf> = tree::files(root)?.into_iter().collect();
-    for path in tree::files(copy)?.iter().filter(|p| !wanted.contains(*p)) {
-        fs::remove_file(copy.join(path)).map_err(|e| failed(path, e))?;
-    }
-    for path in &wanted {
-        let (from, to) = (root.join(path), copy.join(path));
-        let bytes = fs::read(&from).map_err(|e| failed(&from, e))?;
-        if fs::read(&to).is_ok_and(|old| old == bytes) {
-            continue;
-        }
-        let folder = to.parent().unwrap_or(copy);
-        fs::create_dir_all(folder).map_err(|e| failed(folder, e))?;
-        fs::copy(&from, &to).map_err(|e| failed(&to, e))?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ mod e2e;
 mod evidence;
 mod fuzz;
 mod man;
+mod mutants;
 mod reference;
 mod rooms;
 mod size;
@@ -25,6 +26,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   tidy              style, rooms and documents
   size              code lines of each room against its budget
   cost [GUIDE]      the tutorials' patches against their bars
+  mutants [WORD]    faults that tests have to notice, planted one at a time
   reference         prints docs/reference from the catalogues
   man [FOLDER]      manual pages and shell completions, into target/share or FOLDER
   dist              packages of the programs, into target/dist
@@ -52,6 +54,8 @@ fn main() -> ExitCode {
         ["size"] => size::run(root),
         ["cost"] => cost::run(root, &target, ""),
         ["cost", guide] => cost::run(root, &target, guide),
+        ["mutants"] => mutants::run(root, &target, ""),
+        ["mutants", word] => mutants::run(root, &target, word),
         ["reference"] => reference::run(root, false),
         ["man"] => man::run(&target, &target.join("share")),
         ["man", folder] => man::run(&target, Path::new(folder)),

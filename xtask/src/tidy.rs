@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::source::{self, Function, Source, words};
-use crate::{docs, rooms};
+use crate::{docs, mutants, rooms};
 
 /// Lines of a file without its tests; above it the file says why, in a line with [`LONG_FILE`].
 const MAX_FILE_LINES: usize = 500;
@@ -29,6 +29,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     }
     findings.extend(rooms::check(root, &sources)?);
     findings.extend(docs::check(root, &sources)?);
+    findings.extend(mutants::check(root)?);
     for finding in &findings {
         println!("{finding}");
     }

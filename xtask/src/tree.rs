@@ -1,5 +1,6 @@
 //! Lists the files of the work tree, as paths relative to its root.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -41,4 +42,27 @@ pub(crate) fn read(path: &Path) -> Result<String, String> {
 /// True for a path with this extension.
 pub(crate) fn is(path: &Path, extension: &str) -> bool {
     path.extension().is_some_and(|e| e == extension)
+}
+
+/// Makes `copy` equal to the tree; what is equal already is not touched, so that builds stay fresh.
+///
+/// Errors: what could not be read or written.
+pub(crate) fn sync(root: &Path, copy: &Path) -> Result<(), String> {
+    let failed = |path: &Path, e| format!("{}: {e}", path.display());
+    fs::create_dir_all(copy).map_err(|e| failed(copy, e))?;
+    let wanted: BTreeSet<PathBuf> = files(root)?.into_iter().collect();
+    for path in files(copy)?.iter().filter(|p| !wanted.contains(*p)) {
+        fs::remove_file(copy.join(path)).map_err(|e| failed(path, e))?;
+    }
+    for path in &wanted {
+        let (from, to) = (root.join(path), copy.join(path));
+        let bytes = fs::read(&from).map_err(|e| failed(&from, e))?;
+        if fs::read(&to).is_ok_and(|old| old == bytes) {
+            continue;
+        }
+        let folder = to.parent().unwrap_or(copy);
+        fs::create_dir_all(folder).map_err(|e| failed(folder, e))?;
+        fs::copy(&from, &to).map_err(|e| failed(&to, e))?;
+    }
+    Ok(())
 }

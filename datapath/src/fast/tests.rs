@@ -173,6 +173,27 @@ fn an_entry_for_what_a_way_has_rewritten_is_seen() {
     }
 }
 
+#[test]
+fn a_remark_is_seen_by_the_next_table_on_a_known_way() {
+    let mut datapath = switch(0, 2);
+    let meter = "meter=1,pktps,burst,bands=type=dscp_remark,prec_level=1,rate=1,burst_size=3";
+    let meter = parse_meter(meter, MeterModCommand::ADD).expect("a right meter");
+    let sink = &mut Vec::<Frame>::new();
+    datapath.meter_mod(Time(0), &meter, sink).expect("is right");
+    flow(
+        &mut datapath,
+        "ip,actions=set_field:10->ip_dscp,goto_table:1",
+    );
+    flow(&mut datapath, "table=1,ip,actions=meter:1,goto_table:2");
+    flow(
+        &mut datapath,
+        "table=2,priority=2,ip,ip_dscp=12,actions=drop",
+    );
+    flow(&mut datapath, "table=2,priority=1,actions=output:2");
+    let left = [(); 6].map(|()| send(&mut datapath, 1).len());
+    assert_eq!(left, [1, 1, 1, 1, 0, 0]);
+}
+
 /// Writes the metadata 1 before each lookup in table 1, once it has something to do.
 struct Writer(Arc<AtomicBool>);
 
