@@ -234,7 +234,7 @@ impl Datapath {
             }
         }
         for packets in batch[..count].chunks_mut(BATCH) {
-            let hashes = self.prefetch::<S>(packets);
+            let hashes = self.prepare::<S>(now, packets);
             for (packet, hash) in packets.iter_mut().zip(hashes) {
                 self.run(now, packet, hash, sink);
                 packet.frame.take();

@@ -51,7 +51,7 @@ pub(crate) struct Walk<'a> {
     pub(crate) hit: Option<EntryKey>,
     /// The fields that lookups have read.
     pub(crate) log: u64,
-    /// The hash of its key in the cache, if it was computed.
+    /// The hash of its key in the cache, if it was prepared for its first table.
     pub(crate) hash: Option<u64>,
 }
 
@@ -80,7 +80,7 @@ impl<'a> From<&'a mut Packet> for Walk<'a> {
 
 impl Datapath {
     /// Sends a packet through the tables from table 0 on. `hash` is its key's in the cache, if it
-    /// was computed.
+    /// was prepared.
     pub(crate) fn run<S: Sink>(
         &mut self,
         now: Time,
@@ -229,14 +229,9 @@ impl Datapath {
         let key = walk.hit.ok_or_else(|| self.no_entry(now, walk, sink))?;
         let entry = self.tables[usize::from(number.0)].get(key);
         let entry = entry.expect("the entry was hit just now");
-        let miss = key.priority.0 == 0 && entry.rule.is_any();
         let instructions = Rc::clone(&entry.instructions);
         walk.cookie = entry.cookie;
-        walk.reason = if miss {
-            PacketInReason::NO_MATCH
-        } else {
-            PacketInReason::ACTION
-        };
+        walk.reason = entry.reason();
         for hook in self.hooks.iter_mut().filter(|_| !S::DRY) {
             if hook.after_hit(now, number, walk.packet) == Verdict::Drop {
                 return Err(DropReason::Hook);

@@ -4,7 +4,7 @@ use alloc::{boxed::Box, rc::Rc};
 use core::cmp::Reverse;
 
 use bofuss_oflib::instruction::Instructions;
-use bofuss_oflib::message::FlowModFlags;
+use bofuss_oflib::message::{FlowModFlags, PacketInReason};
 use bofuss_oflib::{Action, PortNo, types::GroupId};
 use bofuss_packet::{Key, KeyMatch};
 use hashbrown::HashMap;
@@ -86,6 +86,14 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// Why it would send a packet to the controllers.
+    pub(crate) fn reason(&self) -> PacketInReason {
+        match self.key.priority.0 == 0 && self.rule.is_any() {
+            true => PacketInReason::NO_MATCH,
+            false => PacketInReason::ACTION,
+        }
+    }
+
     /// The packet counter as reported: all ones if not kept.
     pub fn packet_count(&self) -> u64 {
         if self.flags.has(FlowModFlags::NO_PKT_COUNTS) {

@@ -117,8 +117,10 @@ pub struct CacheStats {
     pub confirmed: u64,
     /// Flows that a change made wrong.
     pub refuted: u64,
-    /// Flows that were older than all changes remembered.
+    /// Flows that were older than all changes remembered,
     pub overrun: u64,
+    /// and those of them whose entries were found again.
+    pub retraced: u64,
     /// Flows that made room for others.
     pub evicted: u64,
     /// First packets for which no flow had to make room.
@@ -269,19 +271,19 @@ impl Cache {
         self.flows[slot].checked == self.changes
     }
 
-    /// Whether a flow is still right after what has changed; its packets have this key.
-    /// `rival_wins` tells whether an added entry comes before one that was hit.
+    /// Whether a flow is still right after what has changed, if that is remembered; its packets
+    /// have this key. `rival_wins` tells whether an added entry comes before one that was hit.
     pub(super) fn confirm(
         &mut self,
         slot: u32,
         key: &Key,
         rival_wins: impl Fn(EntryKey, Hit) -> bool,
-    ) -> bool {
+    ) -> Option<bool> {
         let flow = &self.flows[slot];
         let missed = (self.changes - flow.checked) as usize;
         if missed > self.log.len() {
             self.stats.overrun += 1;
-            return false;
+            return None;
         }
         let concerns = |change: &Change| match change {
             Change::Gone(gone) => flow.hits().any(|hit| hit == *gone),
@@ -294,11 +296,17 @@ impl Cache {
         };
         if self.log.iter().rev().take(missed).any(concerns) {
             self.stats.refuted += 1;
-            return false;
+            return Some(false);
         }
         self.stats.confirmed += 1;
         self.flows[slot].checked = self.changes;
-        true
+        Some(true)
+    }
+
+    /// Notes that a flow was found to be right.
+    pub(super) fn retraced(&mut self, slot: u32) {
+        self.stats.retraced += 1;
+        self.flows[slot].checked = self.changes;
     }
 
     /// Remembers a way.

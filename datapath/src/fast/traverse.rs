@@ -90,6 +90,11 @@ fn sole_output(body: &Instructions) -> Option<PortNo> {
     (output.port <= PortNo::MAX).then_some(output.port)
 }
 
+/// Whether instructions do nothing but name the table to go on with, if any.
+fn goes_on_only(body: &Instructions) -> bool {
+    matches!(body.list(), [] | [Instruction::GotoTable(_)])
+}
+
 /// Where a way begins: the table, and whether hooks do nothing on it.
 fn start(table: TableId, quiet: bool) -> u64 {
     u64::from(table.0) << 1 | u64::from(quiet)
@@ -108,19 +113,31 @@ impl Datapath {
         engine && self.hooks.iter().all(|hook| known(hook.effect()))
     }
 
-    /// Hashes the keys of some packets, if no hook changes them before they are looked up, and
-    /// has what is known of their flows brought near, all together: so they wait for memory once.
-    pub(crate) fn prefetch<S: Sink>(&self, packets: &[Packet]) -> [Option<u64>; BATCH] {
+    /// Prepares some packets for their first table and hashes their keys, as long as no hook makes
+    /// one depend on another, and has what is known of their flows brought near, all together: so
+    /// they wait for memory once.
+    pub(crate) fn prepare<S: Sink>(
+        &mut self,
+        now: Time,
+        packets: &mut [Packet],
+    ) -> [Option<u64>; BATCH] {
         let mut hashes = [None; BATCH];
-        if !self.follows_ways::<S>() || !self.hooks.is_empty() {
+        if !self.follows_ways::<S>() || !self.is_quiet() {
             return hashes;
         }
         for (hash, packet) in hashes.iter_mut().zip(packets) {
+            let hooks = self.hooks.iter_mut();
+            hooks.for_each(|hook| hook.before_lookup(now, TableId(0), packet));
             *hash = Some(self.cache.prefetch(start(TableId(0), true), packet.key()));
         }
         let guesses = hashes.iter().flatten().map(|hash| self.cache.guess(*hash));
         guesses.for_each(|flow| self.cache.flows.prefetch(flow));
         hashes
+    }
+
+    /// Whether hooks do nothing more for a packet that they prepared.
+    fn is_quiet(&self) -> bool {
+        self.hooks.iter().all(|hook| hook.is_quiet())
     }
 
     /// Sends a packet through the tables.
@@ -133,11 +150,13 @@ impl Datapath {
     ) -> Result<(), DropReason> {
         while let Some(table) = next {
             walk.table = table;
-            self.before_lookup(now, walk, sink);
-            let quiet = self.hooks.iter().all(|hook| hook.is_quiet());
+            let prepared = walk.hash.take().filter(|_| self.is_quiet());
+            if prepared.is_none() {
+                self.before_lookup(now, walk, sink);
+            }
+            let quiet = prepared.is_some() || self.is_quiet();
             let start = start(table, quiet);
-            let hash = walk.hash.take();
-            let hash = hash.unwrap_or_else(|| self.cache.hash(start, walk.packet.key()));
+            let hash = prepared.unwrap_or_else(|| self.cache.hash(start, walk.packet.key()));
             next = match self.known_way(hash, start, walk.packet.key()) {
                 Some(flow) => self.replay(now, walk, flow, quiet, sink)?,
                 None => self.explore(now, walk, quiet, sink)?,
@@ -159,12 +178,46 @@ impl Datapath {
             let entry = tables[usize::from(hit.table.0)].at(hit.slot);
             entry.is_none_or(|entry| rival < entry.key)
         };
-        if cache.is_current(flow) || cache.confirm(flow, key, rival_wins) {
-            cache.stats.hits += 1;
+        let right = match cache.is_current(flow) {
+            true => Some(true),
+            false => cache.confirm(flow, key, rival_wins),
+        };
+        if right.unwrap_or_else(|| self.retraces(flow, key)) {
+            self.cache.stats.hits += 1;
             return Some(flow);
         }
         self.forget(flow);
         None
+    }
+
+    /// Whether packets of a flow, with this key, still hit the entries that they hit before, and
+    /// these do what they did.
+    fn retraces(&mut self, slot: u32, key: &Key) -> bool {
+        let flow = &self.cache.flows[slot];
+        let program = &flow.program;
+        let next = |i| flow.hits().nth(i + 1).map(|hit| hit.table);
+        let mut legs = program.legs.iter().peekable();
+        let same = flow.hits().enumerate().all(|(i, hit)| {
+            let table = &self.tables[usize::from(hit.table.0)];
+            let found = table.lookup(key, &mut 0);
+            let leg = legs.next_if(|leg| usize::from(leg.hit) == i);
+            match (found.and_then(|key| table.get(key)), leg) {
+                (None, _) => hit.slot == NONE,
+                (Some(entry), _) if entry.key.slot != hit.slot => false,
+                (Some(entry), Some(leg)) => {
+                    Rc::ptr_eq(&entry.instructions, &leg.body) && entry.reason() == leg.reason
+                }
+                (Some(entry), None) => {
+                    goes_on_only(&entry.instructions)
+                        && goto(&entry.instructions) == next(i).or(program.next)
+                }
+            }
+        });
+        let same = same && usize::from(program.unchanged) == flow.n_hits();
+        if same {
+            self.cache.retraced(slot);
+        }
+        same
     }
 
     fn forget(&mut self, flow: u32) {
@@ -300,8 +353,7 @@ impl Datapath {
                 self.cache.spare_hits = hits;
                 return result;
             };
-            let goes_on_only = matches!(body.list(), [] | [Instruction::GotoTable(_)]);
-            if !goes_on_only || !quiet {
+            if !goes_on_only(&body) || !quiet {
                 program.legs.push(Leg {
                     output: sole_output(&body),
                     body,

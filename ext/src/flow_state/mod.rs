@@ -127,6 +127,9 @@ impl Hook for FlowState {
 
     /// Gives the packet the state of its flow, or forgets a state that was idle for too long.
     fn before_lookup(&mut self, now: Time, _: TableId, packet: &mut Packet) {
+        if self.states.is_empty() {
+            return packet.key_mut().set(self.field, 0);
+        }
         let flow = flow(packet);
         let live = self.states.get_mut(&flow).filter(|s| s.lives(now));
         let value = live.map(|state| {
