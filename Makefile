@@ -29,8 +29,7 @@ test: ## everything but the long tier: under 10 minutes after the build
 	@BOFUSS_PYTHON=$$($(SETUP) venv) && export BOFUSS_PYTHON && $(SETUP) cargo xtask ci
 
 test-all: ## everything, the long tier too
-	@$(SETUP) need test
-	@$(SETUP) need fuzz
+	@for tier in test fuzz dist long; do $(SETUP) need $$tier || exit; done
 	@BOFUSS_PYTHON=$$($(SETUP) venv) && export BOFUSS_PYTHON && $(SETUP) cargo xtask ci --all
 
 fuzz: ## fuzz each target for a minute; make fuzz ARGS='600 NAME' for other times, one target
@@ -52,7 +51,7 @@ install: build ## install into DESTDIR and PREFIX (/usr/local)
 	install -d "$(DESTDIR)$(PREFIX)/share/bofuss"
 	install -m 644 contrib/mininet.py "$(DESTDIR)$(PREFIX)/share/bofuss"
 	install -d "$(DESTDIR)$(PREFIX)/lib/systemd/system"
-	sed 's,/usr/bin/bofuss,$(PREFIX)/bin/bofuss,' contrib/bofuss@.service \
+	sed 's,=bofuss ,=$(PREFIX)/bin/bofuss ,' contrib/bofuss@.service \
 	  >"$(DESTDIR)$(PREFIX)/lib/systemd/system/bofuss@.service"
 
 uninstall: ## remove what install put there

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Sets the machine up, builds as the calling user, and elevates only the run.
 #
-#   need TIER        install what TIER (demo, check, test, fuzz, dist) lacks: packages and the pinned Rust
+#   need TIER        install what TIER (demo, check, test, fuzz, dist, long) lacks: packages and the pinned Rust
 #   cargo ARGS...    the pinned cargo, as the calling user
 #   venv             make the tests' Python environment, as the calling user; print its python
 #   elevate CMD...   run with the rights to make interfaces, in the caller's own network
@@ -48,7 +48,9 @@ iperf3 iperf3
 iperf iperf
 mn mininet
 ethtool ethtool
-tcpdump tcpdump' ;; fuzz) echo 'c++ g++' ;; dist) echo 'python3 python3
+tcpdump tcpdump' ;; fuzz) echo 'c++ g++' ;; long) echo 'debootstrap debootstrap
+qemu-aarch64-static qemu-user-static
+systemd-nspawn systemd-container' ;; dist) echo 'python3 python3
 x86_64-linux-gnu-gcc gcc-x86-64-linux-gnu
 x86_64-headers libc6-dev-amd64-cross
 aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
@@ -170,7 +172,8 @@ run_elevated() { # FLAGS-OF-UNSHARE COMMAND...
     can_sudo || refuse "$@"
     exec sudo -- env "PATH=$PATH" ${CI:+"CI=$CI"} ${NO_COLOR:+"NO_COLOR=$NO_COLOR"} \
         ${BOFUSS_BIN_DIR:+"BOFUSS_BIN_DIR=$BOFUSS_BIN_DIR"} \
-        ${BOFUSS_PYTHON:+"BOFUSS_PYTHON=$BOFUSS_PYTHON"} ${flags:+unshare $flags} "$@"
+        ${BOFUSS_PYTHON:+"BOFUSS_PYTHON=$BOFUSS_PYTHON"} \
+        ${BOFUSS_DIST:+"BOFUSS_DIST=$BOFUSS_DIST"} ${flags:+unshare $flags} "$@"
 }
 
 # ------------------------------------------------------------------------------------------------

@@ -2,9 +2,11 @@
 
 use std::io::{self, Write};
 
-use clap::{Arg, ArgAction, Command, ValueEnum};
+use clap::{Arg, ArgAction, Command, CommandFactory, ValueEnum};
 use clap_complete::Shell;
 use clap_mangen::Man;
+
+use crate::front::{ofdatapath, ofprotocol};
 
 /// What can be printed.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -19,6 +21,10 @@ pub enum Generate {
     Man,
     /// The manual page bofuss.toml(5).
     ManToml,
+    /// The manual page ofdatapath(8).
+    ManOfdatapath,
+    /// The manual page ofprotocol(8).
+    ManOfprotocol,
 }
 
 /// Prints it; `command` is that of the whole command line.
@@ -29,6 +35,16 @@ pub fn print(what: Generate, mut command: Command, out: &mut dyn Write) -> io::R
         Generate::Fish => Shell::Fish,
         Generate::Man => return manual(&command, out),
         Generate::ManToml => return toml_manual(&command, out),
+        Generate::ManOfdatapath => {
+            return Man::new(ofdatapath::Cli::command())
+                .section("8")
+                .render(out);
+        }
+        Generate::ManOfprotocol => {
+            return Man::new(ofprotocol::Cli::command())
+                .section("8")
+                .render(out);
+        }
     };
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut command, "bofuss", &mut text);
@@ -124,7 +140,6 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_pages_name_every_option_and_key() {

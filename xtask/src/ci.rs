@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use crate::{cost, e2e, fuzz, mutants, reference, size, tidy};
+use crate::{cost, dist, e2e, fuzz, mutants, reference, size, tidy};
 
 /// Which steps run: each tier has those before it.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
@@ -28,7 +28,7 @@ pub(crate) fn run(root: &Path, target: &Path, tier: Tier) -> Result<(), String> 
         let long = if tier == Tier::All { long } else { &[] };
         long.iter().map(|a| a.to_string()).collect()
     };
-    let steps: [Step; 11] = [
+    let steps: [Step; 12] = [
         ("format", Tier::Check, &|| {
             cargo("fmt --all --check", |_| {})
         }),
@@ -55,6 +55,16 @@ pub(crate) fn run(root: &Path, target: &Path, tier: Tier) -> Result<(), String> 
         }),
         ("reference", Tier::Test, &|| reference::run(root, true)),
         ("cost", Tier::Test, &|| cost::run(root, target, "")),
+        ("packages", Tier::Test, &|| {
+            let debug = tier < Tier::All;
+            match dist::prepare(debug).err() {
+                Some(missing) if std::env::var_os("CI").is_none() => {
+                    println!("not run: {missing}");
+                    Ok(())
+                }
+                Some(_) | None => dist::run(root, target, debug),
+            }
+        }),
         ("end to end", Tier::Test, &|| {
             e2e::run(root, target, &arguments(&["--", "--include-ignored"]))
         }),
@@ -89,4 +99,14 @@ pub(crate) fn succeed(command: &mut Command) -> Result<(), String> {
         Ok(status) => Err(format!("{status}: {command:?}")),
         Err(e) => Err(format!("{e}: {command:?}")),
     }
+}
+
+/// What a command prints. Errors: the command and what it complains of, when it does not succeed.
+pub(crate) fn output(command: &mut Command) -> Result<String, String> {
+    let output = command.output().map_err(|e| format!("{e}: {command:?}"))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("{}: {command:?}: {said}", output.status));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -1,79 +1,157 @@
-//! `cargo xtask dist`: tarballs, Debian packages, an OCI images, a Python wheel; into target/dist.
+//! `cargo xtask dist`: tarballs, Debian packages, OCI images, a Python wheel; into target/dist.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::{ci, man, tree};
+use crate::{ci, licenses, man, tree};
 
 /// Rust's, Debian's and OCI's names of a machine.
 const MACHINES: [(&str, &str); 2] = [("x86_64", "amd64"), ("aarch64", "arm64")];
+const HERE: &str = std::env::consts::ARCH;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
+const PACKAGES: &str = "--locked --package bofuss-switchd --package bofuss-dpctl";
 const LINKS: [&str; 2] = ["ofdatapath", "ofprotocol"];
-const COMPLETIONS: [(&str, &str); 3] = [
-    ("bash", "bash-completion/completions"),
-    ("zsh", "zsh/vendor-completions"),
-    ("fish", "fish/vendor_completions.d"),
+/// Files of the tree, and where below `usr` each is installed.
+const FILES: [(&str, &str); 4] = [
+    ("contrib/mininet.py", "share/bofuss/mininet.py"),
+    (
+        "contrib/bofuss.toml",
+        "share/doc/bofuss/examples/bofuss.toml",
+    ),
+    (
+        "contrib/bofuss@.service",
+        "lib/systemd/system/bofuss@.service",
+    ),
+    ("CHANGELOG.md", "share/doc/bofuss/NEWS"),
 ];
-const MAINTAINER: &str = "The bofuss authors <bofuss@localhost>";
-const SUMMARY: &str = "A user-space OpenFlow software switch";
+/// Folders of what the programs print, likewise.
+const PRINTED: [(&str, &str); 4] = [
+    ("man", "share/man"),
+    ("completions/bash", "share/bash-completion/completions"),
+    ("completions/zsh", "share/zsh/vendor-completions"),
+    ("completions/fish", "share/fish/vendor_completions.d"),
+];
+/// What dpkg runs; where systemd does not run, `systemd` does nothing. An upgrade leaves switches
+/// that run alone.
+const SYSTEMD: &str = "#!/bin/sh\nset -e\n\
+    systemd() { [ ! -d \"$DPKG_ROOT/run/systemd/system\" ] || systemctl \"$@\"; }\n";
+const SCRIPTS: [(&str, &str); 3] = [
+    ("postinst", "systemd daemon-reload\n"),
+    (
+        "prerm",
+        "[ \"$1\" != remove ] || systemd stop 'bofuss@*.service'\n",
+    ),
+    (
+        "postrm",
+        "[ \"$1\" != purge ] || {\n\
+        rm -f \"$DPKG_ROOT\"/etc/systemd/system/*.wants/bofuss@*.service\n\
+        [ ! -d \"$DPKG_ROOT/run/bofuss\" ] ||\n\
+        rmdir --ignore-fail-on-non-empty \"$DPKG_ROOT/run/bofuss\"\n}\n\
+        systemd daemon-reload\n\
+        [ \"$1\" = upgrade ] || systemd reset-failed 'bofuss@*.service'\n",
+    ),
+];
+const MAINTAINER: &str = "The bofuss developers";
+const SUMMARY: &str = "user-space OpenFlow software switch";
+const ABOUT: &str = " It speaks OpenFlow 1.3 and 1.0 and runs as an ordinary process. It takes\n \
+    the place of BOFUSS (ofsoftswitch13): ofdatapath, ofprotocol and dpctl are\n there, and \
+    /usr/share/bofuss has a class for Mininet.\n";
 
-/// Makes all of them. The same sources give the same bytes.
+/// Where the packages are: all, or with `debug` those of this machine's kind alone, made quickly
+/// and for tests.
+pub(crate) fn folder(target: &Path, debug: bool) -> PathBuf {
+    target.join(if debug { "dist-debug" } else { "dist" })
+}
+
+/// Makes them. The same sources give the same bytes.
 ///
 /// Errors: the command that failed, or the file that could not be written.
-pub(crate) fn run(root: &Path, target: &Path) -> Result<(), String> {
-    build()?;
-    let out = target.join("dist");
-    let stages = target.join("dist-stage");
+pub(crate) fn run(root: &Path, target: &Path, debug: bool) -> Result<(), String> {
+    let machines = prepare(debug)?;
+    build(&machines, debug)?;
+    let out = folder(target, debug);
+    let stages = out.with_extension("stage");
     for folder in [&out, &stages] {
         let _ = fs::remove_dir_all(folder);
         folder_at(folder)?;
     }
-    let runs_here = format!("{}-unknown-linux-musl/release", std::env::consts::ARCH);
-    man::print(&target.join(runs_here), &stages.join("share"))?;
-    for (machine, debian) in MACHINES {
+    let profile = if debug { "debug" } else { "release" };
+    let programs = |machine| target.join(triple(machine)).join(profile);
+    let share = stages.join("share");
+    man::print(&programs(HERE), &share)?;
+    for (machine, debian) in machines {
         let stage = stages.join(machine);
-        let programs = target.join(format!("{machine}-unknown-linux-musl/release"));
-        install(root, &programs, &stages.join("share"), &stage.join("usr"))?;
-        let strip = format!("{machine}-linux-gnu-strip bofuss dpctl");
-        sh(&stage.join("usr/bin"), &strip)?;
+        let usr = stage.join("usr");
+        install(root, &programs(machine), &share, &usr)?;
+        let notice = licenses::notice(PACKAGES, &triple(machine))?;
+        write(&usr.join("share/doc/bofuss/copyright"), notice.as_bytes())?;
+        let strip = tool(machine, "strip -R .comment bofuss dpctl");
+        sh(&usr.join("bin"), &strip)?;
         let name = format!("bofuss-{VERSION}-{machine}-linux.tar.gz");
-        tar(
-            &stage,
-            "usr",
-            &out.join(name),
-            &["--gzip", &format!("--transform=s,^usr,bofuss-{VERSION},")],
-        )?;
+        let folder = format!("--transform=s,^usr,bofuss-{VERSION},");
+        tar(&stage, "usr", &out.join(name), &["--gzip", &folder])?;
         image(&stage, debian, &out)?;
         package(root, &stage, debian, &out)?;
     }
     wheel(root, &stages.join("wheel"), &out)?;
+    let _ = fs::remove_dir_all(&stages);
     sh(&out, "sha256sum *.* >SHA256SUMS; ls -l")
 }
 
+/// The machines to make packages for.
+///
+/// Errors: one that the compiler cannot make programs for, and what to type.
+pub(crate) fn prepare(debug: bool) -> Result<Vec<(&'static str, &'static str)>, String> {
+    let machines = MACHINES.into_iter();
+    let machines: Vec<_> = machines
+        .filter(|(name, _)| !debug || *name == HERE)
+        .collect();
+    for triple in machines.iter().map(|(machine, _)| triple(machine)) {
+        // Without rustup, the compiler may have it all the same.
+        let _ = Command::new("rustup")
+            .args(["target", "add", &triple])
+            .output();
+        let library = ["--print", "target-libdir", "--target", &triple];
+        let library = ci::output(Command::new("rustc").args(library))?;
+        if !Path::new(library.trim()).exists() {
+            return Err(format!(
+                "no Rust for {triple}; type: rustup target add {triple}"
+            ));
+        }
+    }
+    Ok(machines)
+}
+
+fn triple(machine: &str) -> String {
+    format!("{machine}-unknown-linux-musl")
+}
+
+/// The name of a tool of binutils or gcc for a machine.
+fn tool(machine: &str, name: &str) -> String {
+    if machine == HERE {
+        name.to_owned()
+    } else {
+        format!("{machine}-linux-gnu-{name}")
+    }
+}
+
 /// Builds the programs so that they need nothing of the system.
-fn build() -> Result<(), String> {
-    let triples = MACHINES.map(|(machine, _)| format!("{machine}-unknown-linux-musl"));
-    let _ = ci::succeed(
-        Command::new("rustup")
-            .args(["target", "add"])
-            .args(&triples),
-    );
-    ci::cargo(
-        "build --locked --release -p bofuss-switchd -p bofuss-dpctl",
-        |cargo| {
-            for (triple, (machine, _)) in triples.iter().zip(MACHINES) {
-                cargo.args(["--target", triple]);
-                // Assembler wants a C compiler, and no C library.
-                let name = triple.replace('-', "_");
-                cargo.env(format!("CC_{name}"), format!("{machine}-linux-gnu-gcc"));
-                if machine != std::env::consts::ARCH {
-                    let linker = format!("CARGO_TARGET_{}_LINKER", name.to_uppercase());
-                    cargo.env(linker, "rust-lld");
-                }
+fn build(machines: &[(&str, &str)], debug: bool) -> Result<(), String> {
+    ci::cargo(&format!("build {PACKAGES}"), |cargo| {
+        cargo.args((!debug).then_some("--release"));
+        for (machine, _) in machines {
+            let triple = triple(machine);
+            cargo.args(["--target", &triple]);
+            // Assembler wants a C compiler, and no C library.
+            let name = triple.replace('-', "_");
+            cargo.env(format!("CC_{name}"), tool(machine, "gcc"));
+            if *machine != HERE {
+                let linker = format!("CARGO_TARGET_{}_LINKER", name.to_uppercase());
+                cargo.env(linker, "rust-lld");
             }
-        },
-    )
+        }
+    })
 }
 
 /// Installs the programs and what belongs to them below `usr`.
@@ -85,74 +163,64 @@ fn install(root: &Path, programs: &Path, share: &Path, usr: &Path) -> Result<(),
         let link = std::os::unix::fs::symlink("bofuss", usr.join("bin").join(name));
         link.map_err(|e| format!("{name}: {e}"))?;
     }
-    for page in tree::files(&share.join("man"))? {
-        copy(
-            &share.join("man").join(&page),
-            &usr.join("share/man").join(&page),
-        )?;
+    for (from, to) in FILES {
+        copy(&root.join(from), &usr.join(to))?;
     }
-    for (shell, folder) in COMPLETIONS {
-        let from = share.join("completions").join(shell);
-        for file in tree::files(&from)? {
-            copy(
-                &from.join(&file),
-                &usr.join("share").join(folder).join(&file),
-            )?;
+    for (from, to) in PRINTED {
+        for file in tree::files(&share.join(from))? {
+            copy(&share.join(from).join(&file), &usr.join(to).join(&file))?;
         }
     }
-    copy(
-        &root.join("contrib/mininet.py"),
-        &usr.join("share/bofuss/mininet.py"),
-    )?;
-    copy(
-        &root.join("LICENSE"),
-        &usr.join("share/doc/bofuss/copyright"),
-    )?;
-    copy(
-        &root.join("CHANGELOG.md"),
-        &usr.join("share/doc/bofuss/changelog"),
-    )?;
-    sh(usr, "gzip -9nr share/man share/doc/bofuss/changelog")
+    sh(usr, "gzip -9nr share/man share/doc/bofuss/NEWS")
 }
 
 /// A Debian package: an archive of three files, two of them archives.
 fn package(root: &Path, stage: &Path, debian: &str, out: &Path) -> Result<(), String> {
+    let control = stage.join("DEBIAN");
     copy(
         &root.join("contrib/bofuss.toml"),
         &stage.join("etc/bofuss/bofuss.toml"),
     )?;
-    let control = format!(
-        "Package: bofuss\nVersion: {VERSION}\nArchitecture: {debian}\nMaintainer: {MAINTAINER}\n\
-         Section: net\nPriority: optional\nSuggests: mininet\n\
-         Description: {SUMMARY}\n It speaks OpenFlow 1.3 and 1.0.\n"
+    write(&control.join("conffiles"), b"/etc/bofuss/bofuss.toml\n")?;
+    let changes = format!(
+        "bofuss ({VERSION}) unstable; urgency=medium\n\n  * See NEWS.gz.\n\n -- {MAINTAINER}  "
     );
-    write(&stage.join("DEBIAN/control"), control.as_bytes())?;
-    write(
-        &stage.join("DEBIAN/conffiles"),
-        b"/etc/bofuss/bofuss.toml\n",
-    )?;
-    sh(
-        stage,
-        "find usr etc -type f | LC_ALL=C sort | xargs md5sum >DEBIAN/md5sums",
-    )?;
-    tar(
-        &stage.join("DEBIAN"),
-        ".",
-        &stage.join("control.tar.gz"),
-        &["--gzip"],
-    )?;
-    let both = stage.join("data");
-    folder_at(&both)?;
-    sh(stage, "mv usr etc data")?;
-    tar(&both, ".", &stage.join("data.tar.gz"), &["--gzip"])?;
-    let mut archive = b"!<arch>\n".to_vec();
+    let history = "usr/share/doc/bofuss/changelog";
+    write(&stage.join(history), changes.as_bytes())?;
+    let dated = format!("date -Rud @{} >>{history} && gzip -9n {history}", time());
+    sh(stage, &dated)?;
+    let size: usize = tree::files(&stage.join("usr"))?
+        .iter()
+        .map(|file| read(&stage.join("usr").join(file)).map(|bytes| bytes.len().div_ceil(1024)))
+        .sum::<Result<_, _>>()?;
+    let text = format!(
+        "Package: bofuss\nVersion: {VERSION}\nArchitecture: {debian}\nMaintainer: {MAINTAINER}\n\
+         Installed-Size: {size}\nSuggests: mininet\nSection: net\nPriority: optional\n\
+         Description: {SUMMARY}\n{ABOUT}"
+    );
+    write(&control.join("control"), text.as_bytes())?;
+    for (name, does) in SCRIPTS {
+        write(&control.join(name), [SYSTEMD, does].concat().as_bytes())?;
+    }
+    let prepare = "chmod 755 DEBIAN/p*
+        find usr etc -type f | LC_ALL=C sort | xargs md5sum >DEBIAN/md5sums
+        mkdir data && mv usr etc data";
+    sh(stage, prepare)?;
     write(&stage.join("debian-binary"), b"2.0\n")?;
-    for name in ["debian-binary", "control.tar.gz", "data.tar.gz"] {
+    let mut archive = b"!<arch>\n".to_vec();
+    for (name, folder) in [
+        ("debian-binary", ""),
+        ("control.tar.gz", "DEBIAN"),
+        ("data.tar.gz", "data"),
+    ] {
+        if !folder.is_empty() {
+            tar(&stage.join(folder), ".", &stage.join(name), &["--gzip"])?;
+        }
         let bytes = read(&stage.join(name))?;
-        let size = bytes.len();
+        let (zero, size) = (0, bytes.len());
         let head = format!(
-            "{name:<16}{:<12}{:<6}{:<6}{:<8}{size:<10}`\n",
-            0, 0, 0, 100_644
+            "{name:<16}{zero:<12}{zero:<6}{zero:<6}{:<8}{size:<10}`\n",
+            100_644
         );
         archive.extend([head.as_bytes(), &bytes].concat());
         archive.resize(archive.len().next_multiple_of(2), b'\n');
@@ -167,7 +235,7 @@ fn package(root: &Path, stage: &Path, debian: &str, out: &Path) -> Result<(), St
 fn image(stage: &Path, machine: &str, out: &Path) -> Result<(), String> {
     let oci = &stage.join("oci");
     let layer = stage.join("layer.tar");
-    tar(stage, "usr/bin", &layer, &[])?;
+    tar(stage, "usr/bin usr/share/doc/bofuss/copyright", &layer, &[])?;
     let layer = blob(oci, &read(&layer)?)?;
     let run = r#"{"Entrypoint":["/usr/bin/bofuss"],"Env":["PATH=/usr/bin"]}"#;
     let files = format!(r#""rootfs":{{"type":"layers","diff_ids":["{}"]}}"#, layer.0);
@@ -180,9 +248,10 @@ fn image(stage: &Path, machine: &str, out: &Path) -> Result<(), String> {
     );
     let platform = format!(r#","platform":{{"architecture":"{machine}","os":"linux"}}"#);
     let manifest = blob(oci, manifest.as_bytes())?;
+    let name = format!(r#","annotations":{{"org.opencontainers.image.ref.name":"{VERSION}"}}"#);
     let index = format!(
         r#"{{"schemaVersion":2,"mediaType":"{OCI}.index.v1+json","manifests":[{}]}}"#,
-        manifest.descriptor("manifest.v1+json", &platform)
+        manifest.descriptor("manifest.v1+json", &(platform + &name))
     );
     write(&oci.join("index.json"), index.as_bytes())?;
     write(
@@ -263,9 +332,7 @@ fn base64(hex: &str) -> String {
 }
 
 fn sha256(path: &Path) -> Result<String, String> {
-    let output = Command::new("sha256sum").arg(path).output();
-    let output = output.map_err(|e| format!("sha256sum: {e}"))?;
-    let text = String::from_utf8_lossy(&output.stdout);
+    let text = ci::output(Command::new("sha256sum").arg(path))?;
     let hash = text.split(' ').next().filter(|hash| hash.len() == 64);
     hash.map(str::to_owned)
         .ok_or_else(|| format!("sha256sum {}", path.display()))
@@ -273,10 +340,26 @@ fn sha256(path: &Path) -> Result<String, String> {
 
 /// An archive of `what` in a folder, whose bytes depend on the files alone.
 fn tar(folder: &Path, what: &str, file: &Path, more: &[&str]) -> Result<(), String> {
-    let fixed = "--sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=go=rX";
+    let fixed = "--sort=name --owner=0 --group=0 --numeric-owner --mode=go=rX";
     let mut tar = Command::new("tar");
-    tar.arg("--create").args(fixed.split(' ')).args(more);
-    ci::succeed(tar.arg("--file").arg(file).arg("-C").arg(folder).arg(what))
+    tar.arg("--create")
+        .args(fixed.split(' '))
+        .arg(format!("--mtime=@{}", time()))
+        .args(more);
+    ci::succeed(
+        tar.arg("--file")
+            .arg(file)
+            .arg("-C")
+            .arg(folder)
+            .args(what.split(' ')),
+    )
+}
+
+/// When the sources were made, in seconds of Unix.
+fn time() -> String {
+    let committed = || ci::output(Command::new("git").args(["log", "-1", "--format=%ct"]));
+    let time = std::env::var("SOURCE_DATE_EPOCH").or_else(|_| committed());
+    time.map_or("0".into(), |time| time.trim().into())
 }
 
 fn sh(folder: &Path, script: &str) -> Result<(), String> {

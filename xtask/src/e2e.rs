@@ -1,17 +1,19 @@
 //! `cargo xtask e2e`: runs the end-to-end tests of `tests/`, each binary in a network of its own.
 //!
-//! They find the programs under test in `BOFUSS_BIN_DIR` and Python with the controllers in
-//! `BOFUSS_PYTHON`; `CI=true` turns a skip into a failure. The long ones are `#[ignore]`.
+//! They find the programs under test in `BOFUSS_BIN_DIR`, their packages in `BOFUSS_DIST` and
+//! Python with the controllers in `BOFUSS_PYTHON`; `CI=true` turns a skip into a failure. The long
+//! ones are `#[ignore]`.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::ci;
+use crate::{ci, dist};
 
 /// Builds what the tests drive, then runs them with `arguments` for `cargo test`.
 ///
 /// Errors: the step that failed.
 pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<(), String> {
+    let long = arguments.iter().any(|word| word == "--include-ignored");
     let setup = root.join("xtask/setup.sh");
     let mut venv = Command::new("sh");
     venv.arg(&setup).arg("venv").stderr(Stdio::inherit());
@@ -34,6 +36,7 @@ pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<()
             // One at a time: they share a network, and few cores.
             .env("RUST_TEST_THREADS", "1")
             .env("BOFUSS_PYTHON", python)
+            .env("BOFUSS_DIST", dist::folder(target, !long))
             .env("BOFUSS_BIN_DIR", target.join("debug"));
     })
 }

@@ -11,6 +11,7 @@ mod docs;
 mod e2e;
 mod evidence;
 mod fuzz;
+mod licenses;
 mod man;
 mod mutants;
 mod reference;
@@ -29,7 +30,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   mutants [WORD]    faults that tests have to notice, planted one at a time
   reference         prints docs/reference from the catalogues
   man [FOLDER]      manual pages and shell completions, into target/share or FOLDER
-  dist              packages of the programs, into target/dist
+  dist [--debug]    packages of the programs, into target/dist; with --debug those of this kind
+                    of machine, not optimised, for tests, into target/dist-debug
   e2e [ARGS]        end-to-end tests; ARGS as for cargo test
   fuzz [SECONDS [TARGET]]
   bench [--docs] [ARGS]
@@ -59,7 +61,8 @@ fn main() -> ExitCode {
         ["reference"] => reference::run(root, false),
         ["man"] => man::run(&target, &target.join("share")),
         ["man", folder] => man::run(&target, Path::new(folder)),
-        ["dist"] => dist::run(root, &target),
+        ["dist"] => dist::run(root, &target, false),
+        ["dist", "--debug"] => dist::run(root, &target, true),
         ["e2e", ..] => e2e::run(root, &target, &arguments[1..]),
         ["bench", ..] => bench::run(root, &target, &arguments[1..]),
         ["fuzz", ..] => fuzz::run(root, &target, &arguments[1..]),

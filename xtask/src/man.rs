@@ -14,6 +14,16 @@ const PAGES: &[(&str, &str, &[&str])] = &[
         &["generate", "man-toml"],
     ),
     ("man/man8/dpctl.8", "dpctl", &["--generate", "man"]),
+    (
+        "man/man8/ofdatapath.8",
+        "bofuss",
+        &["generate", "man-ofdatapath"],
+    ),
+    (
+        "man/man8/ofprotocol.8",
+        "bofuss",
+        &["generate", "man-ofprotocol"],
+    ),
     ("completions/bash/bofuss", "bofuss", &["generate", "bash"]),
     ("completions/bash/dpctl", "dpctl", &["--generate", "bash"]),
     ("completions/zsh/_bofuss", "bofuss", &["generate", "zsh"]),
@@ -42,16 +52,11 @@ pub(crate) fn run(target: &Path, folder: &Path) -> Result<(), String> {
 /// Has the programs in a folder write them. Errors: as [`run`].
 pub(crate) fn print(programs: &Path, folder: &Path) -> Result<(), String> {
     for (path, program, words) in PAGES {
-        let mut command = Command::new(programs.join(program));
-        let output = command.args(*words).output();
-        let output = output.map_err(|error| format!("{program}: {error}"))?;
-        if !output.status.success() {
-            return Err(String::from_utf8_lossy(&output.stderr).into_owned());
-        }
+        let text = ci::output(Command::new(programs.join(program)).args(*words))?;
         let path = folder.join(path);
         let parent = path.parent().expect("each page has a folder");
         let written = std::fs::create_dir_all(parent);
-        let written = written.and_then(|()| std::fs::write(&path, output.stdout));
+        let written = written.and_then(|()| std::fs::write(&path, text));
         written.map_err(|error| format!("{}: {error}", path.display()))?;
     }
     Ok(())

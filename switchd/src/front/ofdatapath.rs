@@ -21,7 +21,7 @@ const TUN: &str = "/dev/net/tun";
 /// A datapath, as BOFUSS starts it. docs/ofdatapath.md has all options.
 #[derive(Parser)]
 #[command(name = PROGRAM, version, infer_long_args = true, args_override_self = true)]
-struct Cli {
+pub struct Cli {
     /// Where to wait: punix:FILE, ptcp:[PORT][:HOST] or pssl:[PORT][:HOST]; or a controller to
     /// connect to, without any ofprotocol: tcp:HOST[:PORT], ssl:HOST[:PORT] or unix:FILE.
     #[arg(required = true, value_name = "LISTEN")]

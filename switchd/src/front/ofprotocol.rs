@@ -22,7 +22,7 @@ const MAX_LISTENERS: usize = 8;
 /// Connects a datapath to controllers, as BOFUSS does. docs/ofdatapath.md has all options.
 #[derive(Parser)]
 #[command(name = PROGRAM, version, infer_long_args = true, args_override_self = true)]
-struct Cli {
+pub struct Cli {
     /// The switch, on this machine: where its ofdatapath waits, as unix:FILE or tcp:HOST[:PORT],
     /// or its name.
     datapath: String,

@@ -1,0 +1,343 @@
+//! The packages of `cargo xtask dist`: used as their users do, in roots made for it.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use bofuss_tests::{have, ok, program, python};
+use serde_json::Value;
+
+const TOOLS: &[&str] = &["dpkg", "tar", "sha256sum", "chroot", "python3"];
+/// Rust's and Debian's names of a machine.
+const MACHINES: [(&str, &str); 2] = [("x86_64", "amd64"), ("aarch64", "arm64")];
+/// What every installation has below its prefix.
+const INSTALLED: &[&str] = &[
+    "bin/bofuss",
+    "bin/dpctl",
+    "bin/ofdatapath",
+    "bin/ofprotocol",
+    "lib/systemd/system/bofuss@.service",
+    "share/bash-completion/completions/bofuss",
+    "share/bash-completion/completions/dpctl",
+    "share/bofuss/mininet.py",
+    "share/doc/bofuss/NEWS.gz",
+    "share/doc/bofuss/copyright",
+    "share/doc/bofuss/examples/bofuss.toml",
+    "share/fish/vendor_completions.d/bofuss.fish",
+    "share/fish/vendor_completions.d/dpctl.fish",
+    "share/man/man5/bofuss.toml.5.gz",
+    "share/man/man8/bofuss.8.gz",
+    "share/man/man8/dpctl.8.gz",
+    "share/man/man8/ofdatapath.8.gz",
+    "share/man/man8/ofprotocol.8.gz",
+    "share/zsh/vendor-completions/_bofuss",
+    "share/zsh/vendor-completions/_dpctl",
+];
+
+/// A folder that goes with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("bofuss-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    /// All that is in it but folders, as paths relative to it.
+    fn files(&self) -> BTreeSet<String> {
+        let said = sh(&self.0, "find . ! -type d -printf '%P\\n'");
+        said.lines().map(str::to_owned).collect()
+    }
+
+    /// Runs a program of this root in it; the last machine of a path names whose program it is.
+    fn inside(&self, machine: &str, words: &[&str]) -> String {
+        let mut command = Command::new("chroot");
+        command.arg(&self.0);
+        if machine != std::env::consts::ARCH {
+            let emulator = format!("qemu-{machine}-static");
+            let from = ok(Command::new("which").arg(&emulator));
+            fs::copy(from.trim(), self.0.join("emulator")).unwrap();
+            command.arg("/emulator");
+        }
+        ok(command.args(words))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn sh(folder: &Path, script: &str) -> String {
+    ok(Command::new("sh")
+        .args(["-euc", script])
+        .current_dir(folder))
+}
+
+/// Where the packages are, and for which machines; nothing if there are none.
+fn packages() -> Option<(PathBuf, Vec<(&'static str, &'static str)>)> {
+    let folder = std::env::var_os("BOFUSS_DIST").map(PathBuf::from);
+    let found = folder.filter(|folder| folder.join("SHA256SUMS").exists());
+    assert!(
+        found.is_some() || std::env::var_os("CI").is_none(),
+        "no packages in BOFUSS_DIST; cargo xtask dist --debug makes them"
+    );
+    if found.is_none() {
+        println!("not run: no packages; cargo xtask dist --debug makes them");
+    }
+    let folder = found.filter(|_| have(TOOLS))?;
+    let here = |machine: &str| machine == std::env::consts::ARCH;
+    let runs = |machine: &str| here(machine) || have(&[&format!("qemu-{machine}-static")]);
+    let names = sh(&folder, "ls");
+    let machines = MACHINES
+        .into_iter()
+        .filter(|(m, _)| names.contains(&format!("-{m}-")));
+    let machines = machines.filter(|(machine, _)| runs(machine)).collect();
+    Some((folder, machines))
+}
+
+/// The version that the programs under test say they have.
+fn version() -> String {
+    let said = ok(Command::new(program("bofuss")).arg("--version"));
+    said.trim().strip_prefix("bofuss ").unwrap().to_owned()
+}
+
+/// Both programs run, under all names, and nothing is there but they.
+fn programs_run(root: &Folder, machine: &str, prefix: &str) {
+    for name in ["bofuss", "dpctl", "ofdatapath", "ofprotocol"] {
+        let said = root.inside(machine, &[&format!("{prefix}/bin/{name}"), "--version"]);
+        assert_eq!(said, format!("{name} {}\n", version()));
+    }
+    let file = format!("{prefix}/bin/bofuss");
+    let flows = "priority=1,in_port=1,actions=output:2\n";
+    fs::write(root.0.join("flows"), flows).unwrap();
+    let trace = ["trace", "--flows", "/flows", "in_port=1,arp"];
+    let said = root.inside(machine, &[&[file.as_str()], &trace[..]].concat());
+    assert!(said.contains("output:2"), "{said}");
+    for name in ["flows", "emulator"] {
+        let _ = fs::remove_file(root.0.join(name));
+    }
+}
+
+#[test]
+fn the_sums_are_those_of_the_packages() {
+    let Some((folder, _)) = packages() else {
+        return;
+    };
+    sh(&folder, "sha256sum --check --strict SHA256SUMS");
+    let count = sh(&folder, "wc -l <SHA256SUMS; ls | grep -vc SHA256SUMS");
+    let (sums, files) = count.trim().split_once('\n').unwrap();
+    assert_eq!(sums, files);
+}
+
+#[test]
+fn the_tarball_s_programs_run_where_nothing_else_is() {
+    let Some((folder, machines)) = packages() else {
+        return;
+    };
+    for (machine, _) in machines {
+        let root = Folder::new("tarball");
+        let name = format!("bofuss-{}", version());
+        let file = folder.join(format!("{name}-{machine}-linux.tar.gz"));
+        ok(Command::new("tar")
+            .arg("xf")
+            .arg(file)
+            .arg("-C")
+            .arg(&root.0));
+        let wanted = INSTALLED.iter().map(|file| format!("{name}/{file}"));
+        assert_eq!(root.files(), wanted.collect());
+        programs_run(&root, machine, &format!("/{name}"));
+        let notice = sh(&root.0, "cat */share/doc/bofuss/copyright");
+        for wanted in ["\ntokio ", "\nring ", "Permission is hereby granted"] {
+            assert!(notice.contains(wanted), "{wanted} in {notice}");
+        }
+    }
+}
+
+#[test]
+fn the_debian_package_leaves_nothing_when_purged() {
+    let Some((folder, machines)) = packages() else {
+        return;
+    };
+    for (machine, debian) in machines {
+        let root = Folder::new("debian");
+        sh(
+            &root.0,
+            "mkdir -p var/lib/dpkg/info var/lib/dpkg/updates && : >var/lib/dpkg/status",
+        );
+        let dpkg = |words: &[&str]| {
+            let mut dpkg = Command::new("dpkg");
+            dpkg.arg(format!("--root={}", root.0.display()))
+                .arg("--log=/dev/null");
+            dpkg.args(["--force-script-chrootless", "--force-architecture"]);
+            // A user's own PATH may be without what dpkg asks for.
+            dpkg.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
+            ok(dpkg.args(words))
+        };
+        let user = || -> BTreeSet<String> {
+            let files = root.files().into_iter();
+            files
+                .filter(|file| !file.starts_with("var/lib/dpkg/"))
+                .collect()
+        };
+        let file = folder.join(format!("bofuss_{}_{debian}.deb", version()));
+        dpkg(&["--install", file.to_str().unwrap()]);
+        let mut wanted: BTreeSet<String> =
+            INSTALLED.iter().map(|file| format!("usr/{file}")).collect();
+        wanted.insert("usr/share/doc/bofuss/changelog.gz".into());
+        wanted.insert("etc/bofuss/bofuss.toml".into());
+        assert_eq!(user(), wanted);
+        assert_eq!(
+            dpkg(&["--verify", "bofuss"]),
+            "",
+            "what is installed is what was packed"
+        );
+        let status = dpkg(&["--status", "bofuss"]);
+        assert!(
+            status.contains(&format!("\nVersion: {}\n", version())),
+            "{status}"
+        );
+        programs_run(&root, machine, "/usr");
+        // What the user changed stays until a purge, and through another installation.
+        let config = root.0.join("etc/bofuss/bofuss.toml");
+        fs::write(&config, "name = 's7'\n").unwrap();
+        dpkg(&["--install", file.to_str().unwrap()]);
+        dpkg(&["--remove", "bofuss"]);
+        assert_eq!(
+            user(),
+            BTreeSet::from(["etc/bofuss/bofuss.toml".to_owned()])
+        );
+        assert_eq!(fs::read_to_string(&config).unwrap(), "name = 's7'\n");
+        dpkg(&["--purge", "bofuss"]);
+        assert_eq!(sh(&root.0, "ls"), "var\n");
+        assert!(!root.files().iter().any(|file| file.contains("bofuss")));
+    }
+}
+
+#[test]
+fn the_example_s_every_line_is_a_key() {
+    let Some((folder, machines)) = packages() else {
+        return;
+    };
+    let Some((machine, _)) = machines.first() else {
+        return;
+    };
+    let root = Folder::new("example");
+    let file = folder.join(format!("bofuss-{}-{machine}-linux.tar.gz", version()));
+    ok(Command::new("tar")
+        .arg("xf")
+        .arg(file)
+        .args(["--strip-components=1", "-C"])
+        .arg(&root.0));
+    let example = fs::read_to_string(root.0.join("share/doc/bofuss/examples/bofuss.toml")).unwrap();
+    let keys = example.lines().filter_map(|line| line.strip_prefix("# "));
+    let keys: Vec<&str> = keys.filter(|line| line.contains(" = ")).collect();
+    assert!(keys.len() >= 4, "{example}");
+    fs::write(root.0.join("s1.toml"), keys.join("\n")).unwrap();
+    let words = [
+        "/bin/bofuss",
+        "trace",
+        "--config",
+        "/s1.toml",
+        "in_port=1,arp",
+    ];
+    root.inside(machine, &words);
+}
+
+#[test]
+fn the_image_s_entry_point_runs_on_its_layers() {
+    let Some((folder, machines)) = packages() else {
+        return;
+    };
+    for (machine, debian) in machines {
+        let image = Folder::new("image");
+        let file = folder.join(format!("bofuss-{}-oci-{debian}.tar", version()));
+        ok(Command::new("tar")
+            .arg("xf")
+            .arg(file)
+            .arg("-C")
+            .arg(&image.0));
+        let json = |name: &str| -> Value {
+            serde_json::from_slice(&fs::read(image.0.join(name)).unwrap()).unwrap()
+        };
+        // The file of a descriptor, which has the size and the digest that it should.
+        let blob = |descriptor: &Value| {
+            let digest = descriptor["digest"].as_str().unwrap();
+            let name = format!("blobs/{}", digest.replace(':', "/"));
+            let size = fs::metadata(image.0.join(&name)).unwrap().len();
+            assert_eq!(descriptor["size"], size);
+            let sum = ok(Command::new("sha256sum").arg(image.0.join(&name)));
+            assert_eq!(sum.split(' ').next(), digest.strip_prefix("sha256:"));
+            name
+        };
+        assert_eq!(json("oci-layout")["imageLayoutVersion"], "1.0.0");
+        let descriptor = &json("index.json")["manifests"][0];
+        assert_eq!(descriptor["platform"]["architecture"], debian);
+        let manifest = json(&blob(descriptor));
+        let config = json(&blob(&manifest["config"]));
+        assert_eq!(config["architecture"], debian);
+        let root = Folder::new("layers");
+        let layers = manifest["layers"].as_array().unwrap();
+        let ids: Vec<&Value> = layers.iter().map(|layer| &layer["digest"]).collect();
+        let said: Vec<&Value> = config["rootfs"]["diff_ids"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .collect();
+        assert_eq!(ids, said, "the layers are not compressed");
+        for layer in layers {
+            let file = image.0.join(blob(layer));
+            ok(Command::new("tar")
+                .arg("xf")
+                .arg(file)
+                .arg("-C")
+                .arg(&root.0));
+        }
+        programs_run(&root, machine, "/usr");
+        let entry = config["config"]["Entrypoint"][0].as_str().unwrap();
+        let said = root.inside(machine, &[entry, "--version"]);
+        assert_eq!(said, format!("bofuss {}\n", version()));
+    }
+}
+
+#[test]
+fn the_wheel_brings_the_class_and_the_file_for_mn() {
+    let Some((folder, _)) = packages() else {
+        return;
+    };
+    let venv = Folder::new("wheel");
+    let bin = venv.0.join("bin");
+    ok(Command::new(python()).args(["-m", "venv"]).arg(&venv.0));
+    let before = venv.files();
+    let wheel = folder.join(format!("bofuss-{}-py3-none-any.whl", version()));
+    let pip = |words: &[&str]| {
+        let mut pip = Command::new(bin.join("python"));
+        pip.args(["-m", "pip", "--disable-pip-version-check"]);
+        ok(pip.args(words))
+    };
+    pip(&[
+        "install",
+        "--no-index",
+        "--no-compile",
+        wheel.to_str().unwrap(),
+    ]);
+    assert!(pip(&["show", "bofuss"]).contains(&format!("\nVersion: {}\n", version())));
+    let mut python = Command::new(bin.join("python"));
+    let said = ok(python.args(["-Bc", "import bofuss; print(bofuss.__version__)"]));
+    assert_eq!(said.trim(), version());
+    // The file is that of the tree, with which the tests of Mininet run.
+    let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("../contrib/mininet.py");
+    let ours = fs::read(ours).unwrap();
+    assert_eq!(
+        fs::read(venv.0.join("share/bofuss/mininet.py")).unwrap(),
+        ours
+    );
+    let site = sh(&venv.0, "echo lib/python3*/site-packages/bofuss/mininet.py");
+    assert_eq!(fs::read(venv.0.join(site.trim())).unwrap(), ours);
+    pip(&["uninstall", "-y", "bofuss"]);
+    assert_eq!(venv.files(), before);
+}
