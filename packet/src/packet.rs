@@ -5,7 +5,8 @@ use bofuss_oflib::PortNo;
 use bofuss_oflib::field::{Header, IN_PHY_PORT, IN_PORT, METADATA, TUNNEL_ID};
 
 use crate::key::Key;
-use crate::parse::{Fragment, Layout, parse, parse_first};
+use crate::parse::{Fragment, Layout, parse};
+use crate::rows::SUPPLIED;
 
 /// A frame, its match key, and where its headers stand.
 ///
@@ -41,7 +42,7 @@ impl Packet {
     pub fn new(frame: Frame, in_port: PortNo) -> Self {
         let (key, layout) = (arrival(in_port), Layout::EMPTY);
         let mut this = Self { frame, key, layout };
-        this.reparse();
+        parse(this.frame.bytes(), &mut this.key, &mut this.layout);
         this
     }
 
@@ -50,11 +51,15 @@ impl Packet {
     #[inline]
     pub fn renew(&mut self, frame: Frame, arrival: &Key) {
         (self.frame, self.key) = (frame, *arrival);
-        parse_first(self.frame.bytes(), &mut self.key, &mut self.layout);
+        parse(self.frame.bytes(), &mut self.key, &mut self.layout);
     }
 
-    /// Reads the bytes again.
+    /// Reads the bytes again; keeps the fields that the switch supplies (IN_PORT, METADATA,
+    /// TUNNEL_ID, extensions' state).
     pub fn reparse(&mut self) {
+        for (byte, keep) in self.key.bytes.iter_mut().zip(SUPPLIED) {
+            *byte &= keep;
+        }
         parse(self.frame.bytes(), &mut self.key, &mut self.layout);
     }
 

@@ -4,7 +4,7 @@ use bofuss_oflib::field::{HEADERS, Header};
 
 use crate::header;
 use crate::key::Key;
-use crate::rows::{SUPPLIED, extract};
+use crate::rows::extract;
 
 /// The offset of a header that is not there.
 const ABSENT: u16 = u16::MAX;
@@ -80,22 +80,13 @@ impl Layout {
     }
 }
 
-/// Reads a frame: replaces all fields of `key` that stand in headers, and `layout`.
+/// Reads a frame: gives `key` the fields that stand in headers, of which it has none, and replaces
+/// `layout`.
 ///
 /// Total: any bytes give a key. The fields of a header that is cut off or contradicts itself are
-/// absent. Fields that the switch supplies (IN_PORT, METADATA, TUNNEL_ID, extensions' state) are
-/// kept.
+/// absent.
 #[inline]
 pub fn parse(bytes: &[u8], key: &mut Key, layout: &mut Layout) {
-    for (byte, keep) in key.bytes.iter_mut().zip(SUPPLIED) {
-        *byte &= keep;
-    }
-    walk(bytes, key, layout, 0);
-}
-
-/// The same for a key without fields that stand in headers.
-#[inline]
-pub(crate) fn parse_first(bytes: &[u8], key: &mut Key, layout: &mut Layout) {
     walk(bytes, key, layout, 0);
 }
 
