@@ -82,6 +82,8 @@ pub struct Plane {
     controllers: Vec<ActiveAddress>,
     /// Messages of connections whose reply before is not complete.
     backlog: BTreeMap<bofuss_channel::ConnId, VecDeque<Event>>,
+    /// The one of them that was served last.
+    last_of_backlog: bofuss_channel::ConnId,
     /// Wakes the loop at the next tick to the microsecond; epoll alone counts in milliseconds.
     timer: OwnedFd,
     /// What the timer is set to.
@@ -151,6 +153,7 @@ impl Plane {
             queues: parts.config.queues,
             controllers: parts.config.controllers,
             backlog: BTreeMap::new(),
+            last_of_backlog: bofuss_channel::ConnId(0),
             timer,
             alarm: None,
             epoch: now,

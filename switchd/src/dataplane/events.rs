@@ -46,7 +46,7 @@ impl Plane {
                 None => return false,
             }
         }
-        self.take_backlog();
+        self.take_backlog(until);
         let mut batch = Vec::new();
         while Instant::now() < until {
             for _ in 0..EVENTS_AT_ONCE {
@@ -60,19 +60,25 @@ impl Plane {
                     .events
                     .poll_recv_many(&mut context, &mut batch, TAKEN_EVENTS);
                 let Poll::Ready(1..) = polled else {
-                    break;
+                    return true;
                 };
                 self.taken.extend(batch.drain(..));
             }
         }
+        // Nobody else wakes the thread for what is left.
+        waker.wake_by_ref();
         true
     }
 
-    /// Goes on with messages that waited for the reply to the one before.
-    fn take_backlog(&mut self) {
-        let ids: Vec<_> = self.backlog.keys().copied().collect();
-        for id in ids {
-            while self.switch.is_ready(conn_id(id), &self.face) {
+    /// Goes on with messages that waited for the reply to the one before. The connection with which
+    /// time runs out is last in the next turn.
+    fn take_backlog(&mut self, until: Instant) {
+        let mut ids: Vec<_> = self.backlog.keys().copied().collect();
+        let behind = ids.partition_point(|id| *id <= self.last_of_backlog);
+        ids.rotate_left(behind);
+        for id in ids.into_iter().take_while(|_| Instant::now() < until) {
+            self.last_of_backlog = id;
+            while Instant::now() < until && self.switch.is_ready(conn_id(id), &self.face) {
                 let Some(waiting) = self.backlog.get_mut(&id) else {
                     break;
                 };
