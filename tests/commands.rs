@@ -449,3 +449,36 @@ fn a_service_manager_is_told_that_the_switch_works_and_lives() {
     switch.terminate();
     std::fs::remove_file(&path).unwrap();
 }
+
+#[test]
+fn the_end_of_a_terminal_ends_a_switch_in_order_unless_it_shall_outlive_it() {
+    for (number, nohup) in [false, true].into_iter().enumerate() {
+        let name = format!("hung-{}-{number}", std::process::id());
+        let bofuss = program("bofuss");
+        let mut command = Command::new(if nohup {
+            "nohup".into()
+        } else {
+            bofuss.clone()
+        });
+        command.args(nohup.then_some(&bofuss));
+        command.args(["run", "--name", &name]);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut switch = Process::start(&mut command);
+        let dpctl = |verb: &str| run(Command::new(program("dpctl")).args([&name, verb]));
+        until("it runs", || dpctl("show").status.success());
+        let socket = printed(&run(Command::new(program("dpctl")).arg("switches")));
+        let socket = socket
+            .lines()
+            .find_map(|line| line.strip_prefix(&format!("{name}\tunix:")));
+        let socket = std::path::PathBuf::from(socket.unwrap());
+        run(Command::new("kill").args(["-HUP", &switch.0.id().to_string()]));
+        if nohup {
+            std::thread::sleep(std::time::Duration::from_millis(300));
+            assert!(dpctl("show").status.success());
+            assert_eq!(switch.terminate(), Some(0));
+        }
+        until("it ends", || switch.0.try_wait().unwrap().is_some());
+        assert_eq!(switch.0.wait().unwrap().code(), Some(0));
+        assert!(!socket.exists(), "{}", socket.display());
+    }
+}

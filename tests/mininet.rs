@@ -121,6 +121,13 @@ fn several_controllers_and_links_with_a_rate_are_as_they_should() {
 }
 
 #[test]
+fn access_points_of_mininet_wifi_find_what_they_start() {
+    if have(TOOLS) {
+        tour("user", "wifi");
+    }
+}
+
+#[test]
 #[ignore = "takes a minute"]
 fn twenty_switches_in_a_row_and_a_hundred_work() {
     if !have(TOOLS) {

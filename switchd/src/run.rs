@@ -89,6 +89,15 @@ impl Queue {
     }
 }
 
+/// Whether nobody, as nohup does, had SIGHUP ignored when the process began.
+fn heeds_hangup() -> bool {
+    const HANGUP: u64 = 1;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    ignored.is_some_and(|mask| mask & HANGUP == 0)
+}
+
 /// A running switch.
 pub struct Running {
     /// Its socket in the run-time directory.
@@ -128,10 +137,9 @@ impl Running {
     pub async fn until(mut self, stop: impl Future<Output = ()>) -> Result<(), String> {
         let mut stop = std::pin::pin!(stop);
         // Without a file, the end of a terminal ends the switch as it ends other programs.
-        let mut hangup = match &self.source {
-            Some(source) if source.has_file() => signal(SignalKind::hangup()).ok(),
-            Some(_) | None => None,
-        };
+        let reloads = self.source.as_ref().is_some_and(|source| source.has_file());
+        let hangup = (reloads || heeds_hangup()).then(|| signal(SignalKind::hangup()).ok());
+        let mut hangup = hangup.flatten();
         let queue = self.queue.clone();
         let alive = async || drop(queue.ask(What::Memory).await);
         let mut telling = std::pin::pin!(async {
@@ -153,7 +161,12 @@ impl Running {
                 }
                 () = &mut stop => return Ok(()),
                 () = &mut telling => {}
-                _ = hung_up => drop(self.obey("reload", String::new()).await),
+                _ = hung_up => {
+                    if !reloads {
+                        return Ok(());
+                    }
+                    drop(self.obey("reload", String::new()).await);
+                }
                 Some(request) = self.commands.recv() => {
                     if request.name == "trace-next" {
                         tokio::spawn(trace_next(self.queue.clone(), request));

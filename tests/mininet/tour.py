@@ -3,6 +3,7 @@
 CLASS is user, Mininet's own, or the file with ours. Ends with an error at the first surprise.
 """
 
+import glob
 import re
 import sys
 import time
@@ -18,6 +19,17 @@ from mininet.topolib import TreeTopo
 LINK_MBPS = 10
 MANY_SWITCHES = 100
 MANY_SECONDS = 20
+
+
+class AccessPoint(UserSwitch):
+    """What mininet-wifi's UserAP is besides: its datapath ids begin with 1, and its stop does
+    nothing, so that the programs end by SIGHUP when their shell does."""
+
+    def defaultDpid(self, dpid=None):
+        return '1' + UserSwitch.defaultDpid(self, dpid)[1:]
+
+    def stop(self, deleteIntfs=True):
+        pass
 
 
 def switch_class(word):
@@ -114,6 +126,31 @@ def late(switch):
     check(net.ping([net['h1'], h3], timeout='1') == 100, 'and is no more')
     check(s1.process.poll() is None, 'the switch runs')
     net.stop()
+
+
+def wifi(switch):
+    """Access points as those of mininet-wifi, with veth for the air, twice."""
+    for _ in range(2):
+        net = Mininet(switch=switch, controller=OVSController, waitConnected=True)
+        net.addController('c0')
+        points = [net.addSwitch('ap%d' % n, cls=AccessPoint, dpopts=options)
+                  for n, options in ((1, '--no-slicing'), (20, ''))]
+        for point in points:
+            for n in 1, 2:
+                station = net.addHost('sta%s%d' % (point, n))
+                name = '%s-wlan1' % station, '%s-wlan%d' % (point, n)
+                net.addLink(station, point, intfName1=name[0], intfName2=name[1])
+        net.addLink(*points)
+        net.start()
+        check(net.pingAll() == 0, 'every station reaches every other')
+        said = points[0].dpctl('features')
+        check('datapath_id=0x100000000001' in said or '0000100000000001' in said, said)
+        ports = points[0].dpctl('port-desc')
+        for port in ('ap1-wlan1', 'ap1-wlan2', 'ap1-eth3'):
+            check(port in ports, '%s in: %s' % (port, ports))
+        net.stop()
+        until(lambda: not glob.glob('/tmp/ap*[0-9]') + glob.glob('/run/bofuss/*'),
+              'nothing is left when the shells have ended')
 
 
 def many(switch):
