@@ -16,6 +16,7 @@ mod features;
 mod handle;
 mod multipart;
 pub mod queues;
+mod refit;
 mod roles;
 mod switch;
 pub mod trace;

@@ -2,11 +2,11 @@
 #![allow(clippy::unwrap_used)]
 
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use bofuss_agent::{ConnId, Face, FailMode, Identity, Request, Switch};
-use bofuss_datapath::{Config, Datapath, Time};
+use bofuss_datapath::{Config, Datapath, Engine, Time};
 use bofuss_frame::{Frame, Pool};
 use bofuss_oflib::message::multipart::{FlowStatsRequest, ReplyBody, RequestBody};
 use bofuss_oflib::message::{Empty, FlowModCommand};
@@ -199,4 +199,37 @@ fn d21_the_features_of_all_64_tables_are_told() {
     let told: Vec<u8> = tables.map(|table| table.0.table_id.0).collect();
     assert!(parts.len() > 1);
     assert_eq!(told, (0..64).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_reply_is_completed_before_entries_are_found_in_another_way() {
+    let mut stage = Stage::new();
+    let all = RequestBody::Flow(FlowStatsRequest::all());
+    stage.message(READER, Message::MultipartRequest(all.into()));
+    stage.switch.work(Time(1), &mut stage.face);
+    assert!(stage.switch.has_work(&stage.face), "there is more to come");
+    let config = Config {
+        engine: Engine::Reference,
+        ..Config::default()
+    };
+    let datapath = Datapath::new(config, stage.catalogue.clone(), Pool::new(1 << 20));
+    let identity = Identity {
+        datapath_id: 7,
+        ..Identity::default()
+    };
+    let other = Switch::new(Time(0), datapath, identity, FailMode::Secure);
+    let refitted = stage.switch.refit(Time(2), other, &mut stage.face);
+    assert_eq!(refitted, Ok(()));
+    assert!(!stage.switch.has_work(&stage.face));
+    assert_eq!(stage.switch.identity().datapath_id, 7);
+    let mut told = HashSet::new();
+    for (_, message) in &stage.face.sent {
+        if let Message::MultipartReply(reply) = message
+            && let ReplyBody::Flow(entries) = &reply.body
+        {
+            let ports = entries.iter().map(|e| e.0.fields.fields()[0].number());
+            ports.for_each(|port| assert!(told.insert(port), "once only"));
+        }
+    }
+    assert_eq!(told.len(), LASTING as usize);
 }

@@ -32,8 +32,6 @@ const EXPERIMENTER: u16 = 0xfffe;
 
 /// Instructions in force: goto-table, write-metadata, write-, apply- and clear-actions.
 const INSTRUCTION_TYPES: [u16; 5] = [1, 2, 3, 4, 5];
-/// The action type of groups: none can be made.
-const GROUP: u16 = 22;
 /// The bits of a table's configuration: earlier versions' miss behaviour, without effect.
 pub const TABLE_CONFIG_BITS: u32 = 3;
 
@@ -71,8 +69,7 @@ pub(crate) fn everything(config: &Config, catalogue: &Catalogue) -> Vec<Option<S
         )
     };
     let numbers = ACTIONS.iter().map(|row| row.number);
-    let numbers: Vec<u16> = numbers.filter(|number| *number != GROUP).collect();
-    let actions = types(&numbers, ExtKind::Action);
+    let actions = types(&numbers.collect::<Vec<u16>>(), ExtKind::Action);
     let instructions = types(&INSTRUCTION_TYPES, ExtKind::Instruction);
     let fields = catalogue.fields().iter();
     let matched = fields
@@ -198,7 +195,7 @@ impl Shape {
     }
 
     /// Whether the tables can do the same; name and configuration aside.
-    fn is_as_able_as(&self, other: &Self) -> bool {
+    pub(crate) fn is_as_able_as(&self, other: &Self) -> bool {
         let head = |shape: &Self| {
             let head = &shape.head;
             (head.metadata_match, head.metadata_write, head.max_entries)

@@ -72,10 +72,10 @@ impl FromStr for Algorithm {
 /// A select group's slots.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Selector {
-    algorithm: Algorithm,
-    seed: u64,
+    pub(crate) algorithm: Algorithm,
+    pub(crate) seed: u64,
     /// Packets so far, or the state of the random numbers.
-    state: u64,
+    pub(crate) state: u64,
     /// The bucket that owns each slot; a power of two of them.
     home: Vec<u16>,
     /// The bucket that gets a slot's packets now.

@@ -140,10 +140,10 @@ impl Entry {
 /// A flow table.
 #[derive(Debug)]
 pub struct Table {
-    entries: Slab<Entry>,
-    classifier: Box<dyn Classifier>,
+    pub(crate) entries: Slab<Entry>,
+    pub(crate) classifier: Box<dyn Classifier>,
     /// Finds entries by what they have in common; the reference goes through all.
-    index: Option<Index>,
+    pub(crate) index: Option<Index>,
     /// What the entries' instructions are, each once, and how many have them.
     bodies: HashMap<Rc<Instructions>, u32>,
     /// Packets looked up.
@@ -284,7 +284,7 @@ impl Table {
         Some(before)
     }
 
-    fn relabel(&mut self, slot: u32, change: impl Fn(&mut Index, &Entry)) {
+    pub(crate) fn relabel(&mut self, slot: u32, change: impl Fn(&mut Index, &Entry)) {
         if let Some(index) = &mut self.index {
             change(index, &self.entries[slot]);
         }

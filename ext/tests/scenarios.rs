@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bofuss_agent::{ConnId, Face, FailMode, Identity, Request, Switch};
-use bofuss_datapath::{Algorithm, Config, Datapath, Engine, Time};
+use bofuss_datapath::{Config, Datapath, Engine, Time};
 use bofuss_ext::queues;
 use bofuss_ext::trace::{self, Event, Trace};
 use bofuss_frame::{Capabilities, Frame, Pool};
@@ -339,16 +339,7 @@ impl Stage {
     fn new(ports: u32, config: Config, profile: &str, fail_mode: FailMode) -> Self {
         let catalogue = Arc::new(bofuss_ext::catalogue());
         let pool = Pool::new(1 << 26);
-        let mut datapath = Datapath::new(config, catalogue.clone(), pool.clone());
-        let hooks = bofuss_ext::hooks(&catalogue);
-        hooks.into_iter().for_each(|hook| datapath.add_hook(hook));
-        if !profile.is_empty() {
-            let words: Vec<&str> = profile.split_whitespace().collect();
-            let all = datapath.table_features();
-            let tables = reshape::request(&words, &all, &all, &catalogue);
-            datapath.set_profile(&tables).unwrap();
-        }
-        let switch = Switch::new(Time(0), datapath, Identity::default(), fail_mode);
+        let switch = switch(config, profile, fail_mode, &catalogue, &pool);
         let conn = ConnId(1);
         let mut this = Self {
             features: switch.datapath().table_features(),
@@ -688,6 +679,21 @@ impl Stage {
                     RequestBody::TableFeatures(tables).into(),
                 ));
             }
+            "refit" => {
+                let (words, profile) = line.split_once(" profile ").unwrap_or((line, ""));
+                let said = |key: &str| {
+                    let mut words = words.split(' ').filter_map(|word| word.split_once('='));
+                    words.find(|(k, _)| *k == key).map(|(_, v)| v.into())
+                };
+                let config = config(self.switch.datapath().config(), said);
+                let mode = FailMode::Secure;
+                let other = switch(config, profile, mode, &self.catalogue, &self.pool);
+                if let Err((table, error)) = self.switch.refit(self.now, other, &mut self.face) {
+                    let row = error.row().unwrap();
+                    let (ty, code) = (row.type_name, row.code_name);
+                    self.face.0.push(format!("unfit table {table} {ty}/{code}"));
+                }
+            }
             "table-mod" => self.message(Message::TableMod(bofuss_oflib::message::TableMod {
                 table_id: bofuss_oflib::types::TableId(words[1].parse().unwrap()),
                 config: words[2].parse().unwrap(),
@@ -698,6 +704,47 @@ impl Stage {
             })),
             other => panic!("no such command: {other}"),
         }
+    }
+}
+
+/// A switch without ports.
+fn switch(
+    config: Config,
+    profile: &str,
+    fail_mode: FailMode,
+    catalogue: &Arc<Catalogue>,
+    pool: &Pool,
+) -> Switch {
+    let mut datapath = Datapath::new(config, catalogue.clone(), pool.clone());
+    let hooks = bofuss_ext::hooks(catalogue);
+    hooks.into_iter().for_each(|hook| datapath.add_hook(hook));
+    if !profile.is_empty() {
+        let words: Vec<&str> = profile.split_whitespace().collect();
+        let all = datapath.table_features();
+        let tables = reshape::request(&words, &all, &all, catalogue);
+        datapath.set_profile(&tables).unwrap();
+    }
+    Switch::new(Time(0), datapath, Identity::default(), fail_mode)
+}
+
+/// The configuration `before` with what is `said` of its keys.
+fn config(before: &Config, said: impl Fn(&str) -> Option<String>) -> Config {
+    let number = |key, before| said(key).map_or(before, |n| n.parse().unwrap());
+    let engine = said("datapath").map(|name| {
+        let mut all = Engine::ALL.iter();
+        all.find(|(known, _)| *known == name).unwrap().1
+    });
+    Config {
+        n_tables: number("tables", before.n_tables.into()) as u8,
+        max_entries: number("max-entries", before.max_entries),
+        max_total_entries: number("max-total-entries", before.max_total_entries),
+        max_groups: number("max-groups", before.max_groups),
+        max_buckets: number("max-buckets", before.max_buckets),
+        max_meters: number("max-meters", before.max_meters),
+        max_bands: number("max-bands", before.max_bands.into()) as u8,
+        select: said("select").map_or(before.select, |name| name.parse().unwrap()),
+        engine: engine.unwrap_or(before.engine),
+        ..before.clone()
     }
 }
 
@@ -730,25 +777,24 @@ fn play(engine: Engine, name: &str, text: &str, failures: &mut Vec<String>) {
             .find_map(|line| line.strip_prefix(&format!("set {key} ")));
         line.map(|value| value.trim().to_string())
     };
-    let number = |key, default| option(key).map_or(default, |n| n.parse().unwrap());
     let fail_mode = match option("fail-mode").as_deref() {
         Some("standalone") => FailMode::Standalone,
         _ => FailMode::Secure,
     };
-    let config = Config {
-        n_tables: number("tables", 4) as u8,
-        max_entries: number("max-entries", 1000),
-        max_total_entries: number("max-total-entries", 4000),
-        max_groups: number("max-groups", 100),
-        max_buckets: number("max-buckets", 1000),
-        max_meters: number("max-meters", 100),
-        max_bands: number("max-bands", 16) as u8,
-        select: option("select").map_or(Algorithm::Hash, |name| name.parse().unwrap()),
+    let least = Config {
+        n_tables: 4,
+        max_entries: 1000,
+        max_total_entries: 4000,
+        max_groups: 100,
+        max_buckets: 1000,
+        max_meters: 100,
         engine,
         ..Config::default()
     };
+    let config = config(&least, &option);
     let profile = option("profile").unwrap_or_default();
-    let mut stage = Stage::new(number("ports", 4), config, &profile, fail_mode);
+    let ports = option("ports").map_or(4, |n| n.parse().unwrap());
+    let mut stage = Stage::new(ports, config, &profile, fail_mode);
     stage.face.3 = option("links").is_some();
     if fail_mode == FailMode::Secure {
         stage.speaks(ConnId(1), Version::V1_3);

@@ -1,6 +1,7 @@
 //! What makes the switch fast, and changes nothing that it does: `reference.rs` tells that.
 
 pub(crate) mod cache;
+mod change;
 pub(crate) mod index;
 pub(crate) mod mask_groups;
 mod masks;

@@ -7,6 +7,8 @@ use bofuss_datapath::{CacheStats, DropReason};
 const OPERATIONS: usize = 10_000;
 /// After so many operations, all that can be asked for is compared.
 const COMPARED_EVERY: usize = 13;
+/// After so many, one switch becomes another.
+const BECOMES_EVERY: usize = 101;
 
 /// What has to happen, and how often at least.
 const EFFECTS: [(&str, u64); 5] = [
@@ -283,7 +285,7 @@ pub fn counters(stage: &mut Stage) -> Vec<String> {
     let mut lines = core::mem::take(&mut stage.face.0);
     lines.sort();
     let datapath = stage.switch.datapath();
-    let tables = datapath.tables().iter();
+    let tables = datapath.tables()[..4].iter();
     lines.extend(tables.map(|t| format!("{} {} {}", t.len(), t.lookup_count, t.matched_count)));
     lines.extend(
         datapath
@@ -304,6 +306,8 @@ fn compare_all(states: bool, seed: u64) -> [CacheStats; 3] {
         stage(Engine::Cache, 1 << 20, 64),
         stage(Engine::Cache, 64, 1),
         stage(Engine::Cache, 1 << 20, 2),
+        // One that becomes another while it runs, and gains a table and loses it.
+        stage(Engine::Cache, 1 << 20, 64),
     ];
     let (mut random, mut history) = (Random(seed), Vec::new());
     let mut effects = EFFECTS.map(|(kind, _)| (kind, 0));
@@ -313,6 +317,13 @@ fn compare_all(states: bool, seed: u64) -> [CacheStats; 3] {
             continue;
         }
         history.push(line.clone());
+        if number % BECOMES_EVERY == 0 {
+            let (engine, tables) = (
+                random.of(&["reference", "tables", "cache"]),
+                random.of(&["4", "5"]),
+            );
+            stages[5].play(&format!("refit datapath={engine} tables={tables}"));
+        }
         let mut said = stages.iter_mut().map(|stage| {
             stage.face.0.clear();
             stage.play(&line);
@@ -340,7 +351,7 @@ fn compare_all(states: bool, seed: u64) -> [CacheStats; 3] {
     let metered = drops.find(|(reason, _)| *reason == DropReason::Meter);
     least(metered.map_or(0, |(_, count)| count), 50, "packets metered");
     drop(drops);
-    let [_, _, plenty, one, two] = stages.map(|stage| stage.switch.datapath().cache_stats());
+    let [_, _, plenty, one, two, _] = stages.map(|stage| stage.switch.datapath().cache_stats());
     println!("{effects:?}\n{plenty:?}\n{one:?}\n{two:?}");
     for ((kind, count), (_, wanted)) in effects.into_iter().zip(EFFECTS) {
         least(count, wanted, kind);

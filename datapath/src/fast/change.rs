@@ -1,0 +1,41 @@
+//! Another way to find entries, while the switch runs.
+
+use super::{Engine, masks, slab::NONE};
+use crate::fast::index::Index;
+use crate::{Datapath, EntryKey, Table};
+
+impl Datapath {
+    /// Has all tables find their entries as `engine` does, and the cache forget its flows. The
+    /// entries stay in their slots.
+    pub(crate) fn change_engine(&mut self, engine: Engine) {
+        self.settle();
+        let mut fields = self.cache.fields;
+        if engine != core::mem::replace(&mut self.config.engine, engine) {
+            let secret = self.config.secret;
+            let tables = self.tables.iter_mut();
+            tables.for_each(|table| table.move_to(Table::new(engine, secret)));
+            // Tables that are new read what their entries do; old ones also what others did.
+            let rules = self.tables.iter().flat_map(|t| t.entries(EntryKey::FIRST));
+            fields = rules.fold(0, |all, (_, entry)| all | entry.rule.fields());
+        }
+        let chosen = self.catalogue.fields().iter().copied();
+        let mask = masks::whole(chosen.filter(|field| fields >> field.id & 1 == 1));
+        self.cache.widen(fields, mask);
+    }
+}
+
+impl Table {
+    /// Has the entries be found by what `empty` finds them by.
+    fn move_to(&mut self, empty: Self) {
+        (self.classifier, self.index) = (empty.classifier, empty.index);
+        let mut next = self.entries.used(0);
+        while let Some(slot) = next {
+            let entry = &mut self.entries[slot];
+            entry.next = NONE;
+            let key = entry.key;
+            self.classifier.insert(&mut self.entries, key);
+            self.relabel(slot, Index::insert);
+            next = self.entries.used(slot + 1);
+        }
+    }
+}
