@@ -1,6 +1,7 @@
 //! A connection's task: reads messages into events, probes a silent peer, writes what is queued.
 
 use std::convert::Infallible;
+use std::future::pending;
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
@@ -63,16 +64,15 @@ pub(crate) async fn run(
         codec,
     } = established;
     let version = codec.version;
-    let packet_ins = hub.settings.packet_in_rate.map(Pace::new);
+    let packet_ins = hub.settings().packet_in_rate.map(Pace::new);
     let (outbox, queue) = Outbox::new(hub.pending_bytes.clone(), packet_ins);
     let backlog = outbox.backlog.clone();
     let datagrams = origin.is_datagrams();
-    let probe_interval = probe_interval(hub.settings.probe_interval, datagrams);
     let link = Link {
         conn,
         hub,
+        watch: hub.settings().watch.clone(),
         datagrams,
-        probe_interval,
         backlog: &backlog,
         places: Arc::new(Semaphore::new(MAX_WAITING as usize)),
         codec,
@@ -86,7 +86,12 @@ pub(crate) async fn run(
     if link.tell(up).await.is_err() {
         return;
     }
-    let beside = route.map(|route| hub.connect_beside(conn, &route, version));
+    let beside = async {
+        match route {
+            Some(route) => hub.keep_beside(conn, &route, version).await,
+            None => pending().await,
+        }
+    };
     let mut writing = pin!(link.write(queue, writer));
     let mut written = false;
     let reason = tokio::select! {
@@ -99,8 +104,8 @@ pub(crate) async fn run(
             true => Reason::Overflow,
             false => Reason::ClosedHere,
         },
+        never = beside => match never {},
     };
-    drop(beside);
     let _ = link.tell(Event::Down { conn, reason }).await;
     let farewell = async {
         if !written {
@@ -129,8 +134,9 @@ fn probe_interval(configured: Duration, datagrams: bool) -> Duration {
 struct Link<'a> {
     conn: ConnId,
     hub: &'a Hub,
+    /// Who sees the messages.
+    watch: Option<Watch>,
     datagrams: bool,
-    probe_interval: Duration,
     backlog: &'a Backlog,
     /// Room for messages that the owner has not served.
     places: Arc<Semaphore>,
@@ -160,7 +166,7 @@ impl Link<'_> {
 
     /// Shows bytes to who watches.
     fn show(&self, received: bool, bytes: &[u8]) {
-        if let Some(Watch(watch)) = &self.hub.settings.watch {
+        if let Some(Watch(watch)) = &self.watch {
             watch(self.conn, received, bytes);
         }
     }
@@ -168,7 +174,7 @@ impl Link<'_> {
     /// Reads until the connection ends; gives why.
     async fn read(&self, frames: &mut Frames, outbox: Outbox) -> Result<Infallible, Reason> {
         let mut assembler = Assembler::new(self.codec.clone(), MAX_MULTIPART_REQUEST_BYTES);
-        let mut pace = self.hub.settings.message_rate.map(Pace::new);
+        let mut pace = self.hub.settings().message_rate.map(Pace::new);
         let mut events = Vec::new();
         loop {
             let mut next = match self.next_frame(frames, &outbox).await {
@@ -266,6 +272,11 @@ impl Link<'_> {
         held.ok().map(|_held| Place { _held })
     }
 
+    /// How long the peer may be silent before it is asked; zero: for ever.
+    fn probe_interval(&self) -> Duration {
+        probe_interval(self.hub.settings.borrow().probe_interval, self.datagrams)
+    }
+
     /// Waits while too much waits for the peer, or too much of it for the owner, until there is
     /// place for a message of so many bytes. Errors: Inactive if the peer takes nothing meanwhile.
     async fn turn(&self, bytes: usize) -> Result<Place, Reason> {
@@ -279,7 +290,7 @@ impl Link<'_> {
                     () = self.backlog.progress.notified() => None,
                 }
             };
-            match within(2 * self.probe_interval, turn).await {
+            match within(2 * self.probe_interval(), turn).await {
                 Some(Some(place)) => return Ok(Place { _held: place }),
                 None if waits > 0 => return Err(Reason::Inactive),
                 Some(None) | None => {}
@@ -290,7 +301,7 @@ impl Link<'_> {
     /// Waits for the next frame, as [`Frames::ready`]; asks a silent peer whether it is there.
     /// Errors: Inactive.
     async fn next_frame(&self, frames: &mut Frames, outbox: &Outbox) -> Result<usize, Reason> {
-        let interval = self.probe_interval;
+        let interval = self.probe_interval();
         if let Some(ready) = within(interval, frames.ready()).await {
             return ready;
         }

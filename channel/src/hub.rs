@@ -1,12 +1,13 @@
 //! Where connections come from: targets that are connected to again and again, and listeners.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 use std::{fmt, fs, io};
 
 use bofuss_oflib::{Catalogue, Version};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep};
 
@@ -92,7 +93,7 @@ impl Settings {
 /// Its methods are called within a tokio runtime.
 #[derive(Clone, Debug)]
 pub struct Hub {
-    pub(crate) settings: Arc<Settings>,
+    pub(crate) settings: watch::Sender<Arc<Settings>>,
     pub(crate) events: mpsc::Sender<Event>,
     /// Bytes that wait for all peers.
     pub(crate) pending_bytes: Arc<AtomicUsize>,
@@ -103,7 +104,7 @@ impl Hub {
     /// A hub that reports to `events`.
     pub fn new(settings: Settings, events: mpsc::Sender<Event>) -> Self {
         Self {
-            settings: Arc::new(settings),
+            settings: watch::Sender::new(Arc::new(settings)),
             events,
             pending_bytes: Arc::default(),
             next_id: Arc::default(),
@@ -113,9 +114,20 @@ impl Hub {
     /// A hub with other settings that reports to the same queue, and names its connections apart.
     pub fn with(&self, settings: Settings) -> Self {
         Self {
-            settings: Arc::new(settings),
+            settings: watch::Sender::new(Arc::new(settings)),
             ..self.clone()
         }
+    }
+
+    /// Has other settings from now on. Connections that are up take over how long a peer may be
+    /// silent, and begin anew what is beside them if that is another; all else is for new ones.
+    pub fn set(&self, settings: Settings) {
+        self.settings.send_replace(Arc::new(settings));
+    }
+
+    /// The settings of now.
+    pub(crate) fn settings(&self) -> Arc<Settings> {
+        self.settings.borrow().clone()
     }
 
     /// Connects to `address`, and again whenever the connection fails or ends.
@@ -124,15 +136,33 @@ impl Hub {
         Target(tokio::spawn(self.clone().pursue(origin, Goal::Main(address))).abort_handle())
     }
 
-    /// Connects beside a main connection of `version` that took this route, again and again.
-    pub(crate) fn connect_beside(
+    /// Keeps what is to be beside a main connection of `version` that took this route, as the
+    /// settings have it; for ever.
+    pub(crate) async fn keep_beside(
         &self,
         main: ConnId,
         route: &Route,
         version: Version,
+    ) -> Infallible {
+        let mut changes = self.settings.subscribe();
+        loop {
+            let wanted = changes.borrow_and_update().auxiliaries.clone();
+            let _targets = self.connect_beside(main, route, version, &wanted);
+            let is_other = |settings: &Arc<Settings>| settings.auxiliaries != wanted;
+            drop(changes.wait_for(is_other).await.expect("this hub sends"));
+        }
+    }
+
+    /// Connects beside a main connection, again and again.
+    fn connect_beside(
+        &self,
+        main: ConnId,
+        route: &Route,
+        version: Version,
+        wanted: &[Auxiliary],
     ) -> Vec<Target> {
         let has = version.has_auxiliary_connections();
-        let wanted = (1..=u8::MAX).zip(&self.settings.auxiliaries);
+        let wanted = (1..=u8::MAX).zip(wanted);
         let connect = |(id, auxiliary): (u8, &Auxiliary)| {
             let mut route = route.clone();
             let transport = auxiliary.transport;
@@ -198,14 +228,15 @@ impl Hub {
                 }
             }
             sleep(wait).await;
-            wait = (2 * wait).min(self.settings.max_backoff);
+            wait = (2 * wait).min(self.settings().max_backoff);
         }
     }
 
     /// Connects and agrees on a version.
     async fn reach(&self, goal: &Goal) -> Result<(Established, Option<Route>), Reason> {
         self.refresh_tls().await;
-        let tls = self.settings.tls.as_ref();
+        let settings = self.settings();
+        let tls = settings.tls.as_ref();
         match goal {
             Goal::Main(address) => {
                 let (stream, route) = stream::open(address, tls).await?;
@@ -213,7 +244,7 @@ impl Hub {
             }
             Goal::Beside(route, transport, version) => {
                 let stream = route.open(*transport, tls).await?;
-                let (versions, catalogue) = ([*version], &self.settings.catalogue);
+                let (versions, catalogue) = ([*version], &settings.catalogue);
                 let datagrams = *transport == Transport::Udp;
                 let agreed = Established::new(stream, &versions, catalogue, datagrams).await?;
                 Ok((agreed, None))
@@ -257,7 +288,8 @@ impl Hub {
     ) {
         let attempt = async {
             self.refresh_tls().await;
-            let tls = self.settings.tls.as_ref();
+            let settings = self.settings();
+            let tls = settings.tls.as_ref();
             self.establish(stream.ready(tls).await?).await
         };
         match attempt.await {
@@ -270,13 +302,13 @@ impl Hub {
 
     /// Has new connections take the files of TLS as they are now.
     async fn refresh_tls(&self) {
-        if let Some(read) = self.settings.tls.as_ref().and_then(Tls::refresh) {
+        if let Some(read) = self.settings().tls.as_ref().and_then(Tls::refresh) {
             let _ = self.events.send(Event::TlsFiles(read)).await;
         }
     }
 
     async fn establish(&self, stream: Stream) -> Result<Established, Reason> {
-        let settings = &self.settings;
+        let settings = self.settings();
         Established::new(stream, &settings.versions, &settings.catalogue, false).await
     }
 

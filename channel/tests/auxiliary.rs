@@ -38,8 +38,14 @@ struct Stage {
     tcp: TcpListener,
     udp: UdpSocket,
     events: mpsc::Receiver<Event>,
-    _hub: Hub,
+    hub: Hub,
     target: Option<Target>,
+}
+
+fn settings(auxiliaries: &[&str]) -> Settings {
+    let mut settings = Settings::new(Arc::default());
+    settings.auxiliaries = auxiliaries.iter().map(|a| a.parse().unwrap()).collect();
+    settings
 }
 
 impl Stage {
@@ -48,15 +54,13 @@ impl Stage {
         let port = tcp.local_addr().unwrap().port();
         let udp = UdpSocket::bind(("127.0.0.1", port)).await.unwrap();
         let (sender, events) = mpsc::channel(16);
-        let mut settings = Settings::new(Arc::default());
-        settings.auxiliaries = auxiliaries.iter().map(|a| a.parse().unwrap()).collect();
-        let hub = Hub::new(settings, sender);
+        let hub = Hub::new(settings(auxiliaries), sender);
         let target = hub.connect(format!("tcp:127.0.0.1:{port}").parse().unwrap());
         Self {
             tcp,
             udp,
             events,
-            _hub: hub,
+            hub,
             target: Some(target),
         }
     }
@@ -162,6 +166,26 @@ async fn they_come_after_the_main_connection_with_their_numbers_and_go_with_it()
     {}
     let late = timeout(Duration::from_millis(500), stage.accept()).await;
     assert!(late.is_err(), "nothing connects beside what is gone");
+}
+
+#[tokio::test]
+async fn what_is_beside_follows_the_settings_and_the_main_connection_stays() {
+    let mut stage = Stage::new(&["udp"]).await;
+    let ((mut main, id, sender), _, by_udp) = stage.by_udp().await;
+    stage.hub.set(settings(&["tcp"]));
+    let _beside = stage.accept().await;
+    let (_, origin, _first) = stage.up().await;
+    assert!(matches!(origin, Origin::Auxiliary { id: 1, main, .. } if main == id));
+    // The owner gives up what is not to be any more; it does not come again.
+    drop(by_udp);
+    assert!(matches!(stage.next().await, Event::Down { conn, .. } if conn != id));
+    while let Ok((datagram, _)) = timeout(Duration::from_millis(500), stage.datagram()).await {
+        assert_ne!(datagram, hello());
+    }
+    sender.send(5, Message::BarrierRequest(Empty));
+    let mut head = [0; 8];
+    main.read_exact(&mut head).await.unwrap();
+    assert_eq!(head[1], 20, "the main connection is the same");
 }
 
 #[tokio::test]
