@@ -21,7 +21,7 @@ use crate::{
     batch::Batch,
     inlet::{self, Inlet, Shape},
     link,
-    ring::{Ring, Slot},
+    ring::{BLOCK_SLOTS, Ring, Slot},
     seclusion::Seclusion,
     slots, sys, vnet,
 };
@@ -219,6 +219,17 @@ impl AfPacket {
         }
     }
 
+    /// Has a ring of the right size made if this one is too large, or missing.
+    fn fit_ring(&mut self) {
+        let (slots, most) = (
+            self.ring_slots(),
+            self.max_slots.next_multiple_of(BLOCK_SLOTS),
+        );
+        if slots > most || slots == 0 && most > 0 {
+            self.replace(self.max_slots.min(FIRST_RING_SLOTS));
+        }
+    }
+
     /// Has an inlet with another ring opened, or with none.
     fn replace(&mut self, ring_slots: usize) {
         if self.opening.is_none() && self.heir.is_none() {
@@ -239,7 +250,9 @@ impl AfPacket {
                 self.heir = Some((heir, Instant::now()));
             }
             // As a rule there is no memory for it: what there is must do.
-            Some(Ok(Err(_)) | Err(mpsc::TryRecvError::Disconnected)) => self.max_slots = 0,
+            Some(Ok(Err(_)) | Err(mpsc::TryRecvError::Disconnected)) => {
+                self.max_slots = self.ring_slots();
+            }
         }
         self.opening = None;
         Ok(())
@@ -367,6 +380,7 @@ impl Port for AfPacket {
         if out.len() == before && since.is_some_and(|since| since.elapsed() > LAST_FRAMES) {
             self.counters();
             self.inlet = self.heir.take().expect("it was just there").0;
+            self.fit_ring();
             self.recv_inlet(pool, out, max)?;
         }
         if self.down {
@@ -434,7 +448,10 @@ impl Port for AfPacket {
         // the kernel lose its way in the ring. The queue has no such flaw.
         let is_silent = received == mem::replace(&mut self.counted, received);
         match (&self.inlet.ring, lost > 0) {
-            (Some(ring), true) if is_silent && ring.front().is_none() => self.replace(0),
+            (Some(ring), true) if is_silent && ring.front().is_none() => {
+                self.max_slots = 0;
+                self.fit_ring();
+            }
             (Some(ring), true) => self.grow(ring.slots()),
             (Some(_), false) | (None, _) => {}
         }
@@ -452,6 +469,11 @@ impl Port for AfPacket {
 
     fn set_mtu(&mut self, mtu_bytes: u32) {
         self.link.mtu_bytes = mtu_bytes;
+    }
+
+    fn tune(&mut self, ring_slots: usize, pad_runts: bool) {
+        (self.max_slots, self.pad_runts) = (ring_slots, pad_runts);
+        self.fit_ring();
     }
 }
 

@@ -176,4 +176,8 @@ impl Port for Tap {
     fn set_mtu(&mut self, mtu_bytes: u32) {
         self.link.mtu_bytes = mtu_bytes;
     }
+
+    fn tune(&mut self, _: usize, pad_runts: bool) {
+        self.pad_runts = pad_runts;
+    }
 }

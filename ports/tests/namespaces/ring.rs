@@ -208,3 +208,38 @@ fn order_holds_and_losses_are_counted_while_a_ring_grows_under_load() {
         assert!(lost > 0 && missing < 8, "{missing} frames were not counted");
     });
 }
+
+#[test]
+fn a_ring_goes_comes_and_shrinks_while_frames_pass() {
+    in_namespace(|| {
+        let pool = Pool::new(1 << 26);
+        veth("s1", "s2");
+        let (mut a, mut b) = (open("s1"), open("s2"));
+        let mut next = 0;
+        // The last of two wishes at a time counts.
+        for (wishes, slots) in [
+            ([9999, 0], 0),
+            ([0, 40], 64),
+            ([0, 512], 256),
+            ([64, 64], 64),
+        ] {
+            wishes.into_iter().for_each(|slots| b.tune(slots, true));
+            until("the ring has its size", || {
+                send(&mut a, &pool, next..next + 10);
+                next += 10;
+                take_until(&mut b, &pool, next - 1);
+                let _ = b.counters();
+                thread::sleep(Duration::from_millis(5));
+                b.ring_slots() == slots
+            });
+        }
+        assert_eq!(b.counters().rx_dropped(), 0);
+        b.tune(64, false);
+        let mut short = vec![frame(&pool, 20)];
+        b.send(&mut short).expect("it is there");
+        until("it comes as it is", || {
+            a.recv(&pool, &mut short, 1).expect("it is there") == 1
+        });
+        assert_eq!(short[0].len(), 20);
+    });
+}
