@@ -318,10 +318,13 @@ fn a_changed_file_is_followed_without_losing_what_it_leaves() {
             ", line 1: port 0=x: a port number is",
         ),
         ("\nports = []\n".into(), "line 2"),
-        ("tables = 3\n".into(), "tables: changes with a restart only"),
+        (
+            format!("{}\nlock-down = true\n", ports(&[])),
+            "line 3: lock-down: changes with a restart only",
+        ),
         (
             format!("{}listen = ['ptcp:1:192.0.2.1']\n", ports(&[])),
-            "listen",
+            ", line 2: listen",
         ),
     ] {
         let (code, said) = says(&text);

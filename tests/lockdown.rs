@@ -197,19 +197,10 @@ fn a_locked_switch_names_the_lock_where_it_refuses_and_changes_nothing() {
             "os error 13",
         ),
         ("listen = ['ptcp:1']\n".into(), "os error 13"),
-        (
-            "no-pad = true\n".into(),
-            "no-pad: changes with a restart only",
-        ),
     ] {
         fs::write(&file, format!("{plain}{text}")).unwrap();
         refused(&lab, "reload", reason);
-        let is_locks = reason.starts_with("os");
-        assert_eq!(
-            ctl(&lab, "reload").1.contains("locked down"),
-            is_locks,
-            "{text}"
-        );
+        assert!(ctl(&lab, "reload").1.contains("locked down"), "{text}");
         assert!(lab.log().contains("the configuration stays"));
     }
     fs::write(&file, "fail-mode = 'secure'\n").unwrap();

@@ -195,7 +195,7 @@ fn rates_and_queues_follow_the_file() {
         "port-rate = ['1=10M']\nqueue = ['1:2:min=9500k']\n",
     ] {
         let (fine, said) = says(wrong);
-        assert!(!fine && said.contains("--queue 1:"), "{said}");
+        assert!(!fine && said.contains("line 3: queue 1:"), "{said}");
         assert_eq!(ctl(&["queues"]), queues, "nothing was changed");
     }
     assert_eq!(says(""), fine);

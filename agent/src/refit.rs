@@ -1,6 +1,7 @@
 //! A switch that runs takes over another configuration, and keeps its connections and entries.
 
-use bofuss_datapath::{Misfit, Time};
+use bofuss_datapath::Time;
+use bofuss_datapath::refit::Misfit;
 
 use crate::switch::{Face, Switch};
 

@@ -59,14 +59,8 @@ pub(crate) fn everything(config: &Config, catalogue: &Catalogue) -> Vec<Option<S
             ty: 0xffff,
             experimenter: row.experimenter,
         });
-        PropertyList::Types(
-            numbers
-                .iter()
-                .copied()
-                .map(basic)
-                .chain(of_extensions)
-                .collect(),
-        )
+        let numbers = numbers.iter().copied().map(basic);
+        PropertyList::Types(numbers.chain(of_extensions).collect())
     };
     let numbers = ACTIONS.iter().map(|row| row.number);
     let actions = types(&numbers.collect::<Vec<u16>>(), ExtKind::Action);

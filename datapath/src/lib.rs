@@ -26,7 +26,7 @@ mod output;
 mod port;
 mod queues;
 mod reference;
-mod refit;
+pub mod refit;
 mod scheduler;
 mod select;
 mod sink;
@@ -42,7 +42,6 @@ pub use flow_mod::Filter;
 pub use hook::{Hook, HookEffect, Verdict};
 pub use port::Port;
 pub use queues::{MAX_QUEUES, MAX_QUEUES_PER_PORT, MAX_WAITING_BYTES, QueueError};
-pub use refit::Misfit;
 pub use scheduler::{
     DEFAULT_QUEUE, Egress, MAX_QUEUE_BYTES, MAX_QUEUE_PACKETS, Queue, QueueSpec, Rate,
 };

@@ -791,7 +791,7 @@ fn play(engine: Engine, name: &str, text: &str, failures: &mut Vec<String>) {
         engine,
         ..Config::default()
     };
-    let config = config(&least, &option);
+    let config = config(&least, option);
     let profile = option("profile").unwrap_or_default();
     let ports = option("ports").map_or(4, |n| n.parse().unwrap());
     let mut stage = Stage::new(ports, config, &profile, fail_mode);

@@ -20,7 +20,7 @@ use crate::{
     BATCH_FRAMES, Capabilities, Counters, DropReason, Link, OpenError, Port, PortError,
     batch::Batch,
     inlet::{self, Inlet, Shape},
-    link,
+    link::LroOff,
     ring::{BLOCK_SLOTS, Ring, Slot},
     seclusion::Seclusion,
     slots, sys, vnet,
@@ -41,7 +41,7 @@ const MIN_SLOTS: usize = 4;
 const UDP_GSO_SINCE: (u32, u32) = (6, 2);
 
 /// How to open an interface.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AfPacketOptions {
     /// Take an interface although it carries an IP address or the default route.
     pub take_over: bool,
@@ -497,22 +497,4 @@ fn lock(link: &Link) -> Result<UnixDatagram, OpenError> {
         io::ErrorKind::AddrInUse => OpenError::InUse(link.name.clone()),
         _ => OpenError::new(&link.name, "claiming the interface", error),
     })
-}
-
-/// Large receive offload, which merges frames beyond repair, turned off until this is dropped.
-struct LroOff(Option<String>);
-
-impl LroOff {
-    fn of(name: &str) -> Self {
-        let was_on = link::set_lro(name, false);
-        Self(was_on.then(|| name.to_string()))
-    }
-}
-
-impl Drop for LroOff {
-    fn drop(&mut self) {
-        if let Some(name) = &self.0 {
-            link::set_lro(name, true);
-        }
-    }
 }

@@ -275,6 +275,25 @@ fn next_hops(mut bytes: &[u8]) -> impl Iterator<Item = u32> {
     })
 }
 
+/// Large receive offload, which merges frames beyond repair, turned off until this is dropped.
+pub(crate) struct LroOff(Option<String>);
+
+impl LroOff {
+    /// Turns it off, if it is on.
+    pub(crate) fn of(name: &str) -> Self {
+        let was_on = set_lro(name, false);
+        Self(was_on.then(|| name.to_string()))
+    }
+}
+
+impl Drop for LroOff {
+    fn drop(&mut self) {
+        if let Some(name) = &self.0 {
+            set_lro(name, true);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

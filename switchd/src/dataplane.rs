@@ -15,11 +15,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bofuss_agent::{ConnId, Request, Switch};
-use bofuss_channel::{ActiveAddress, Event, Origin, Reason};
+use bofuss_channel::{Event, Origin, Reason};
 use bofuss_datapath::Time;
 use bofuss_frame::{Frame, Pool};
 use bofuss_oflib::{EncodeError, PortNo, Version};
-use bofuss_ports::{AfPacketOptions, BATCH_FRAMES, LinkMonitor, PortError};
+use bofuss_ports::{BATCH_FRAMES, LinkMonitor, PortError};
 use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
@@ -27,7 +27,7 @@ use rustix::time::{
 use tokio::sync::{mpsc, oneshot};
 use tracing::{debug, info, warn};
 
-use crate::config::{Config, PortSpec, QueueConfig};
+use crate::config::{Config, QueueConfig};
 use crate::face::{PlaneFace, conn_id};
 use crate::port::OpenPort;
 
@@ -72,14 +72,8 @@ pub struct Plane {
     inputs: mpsc::Receiver<Input>,
     /// Who waits for a packet's way.
     waiters: Vec<Waiter>,
-    /// The ports that there should be.
-    specs: Vec<PortSpec>,
-    /// The queues that there should be.
-    queues: Vec<QueueConfig>,
-    /// What ports are opened with, also those that return.
-    options: AfPacketOptions,
-    /// The controllers that there should be.
-    controllers: Vec<ActiveAddress>,
+    /// What there should be, as commands changed it.
+    config: Config,
     /// Messages of connections whose reply before is not complete.
     backlog: BTreeMap<bofuss_channel::ConnId, VecDeque<Event>>,
     /// The one of them that was served last.
@@ -120,6 +114,12 @@ impl Plane {
         Ok(this)
     }
 
+    /// Begins the captures and mirrors that are configured. Errors: what is wrong with one.
+    pub fn begin_taps(&mut self) -> Result<(), String> {
+        self.face.taps = self.new_taps(&self.config, &[])?;
+        Ok(())
+    }
+
     fn without_ports(parts: Parts) -> std::io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let now = Instant::now();
@@ -148,10 +148,7 @@ impl Plane {
             taken: VecDeque::new(),
             inputs: parts.inputs,
             waiters: Vec::new(),
-            options: parts.config.port_options(),
-            specs: parts.config.ports,
-            queues: parts.config.queues,
-            controllers: parts.config.controllers,
+            config: parts.config,
             backlog: BTreeMap::new(),
             last_of_backlog: bofuss_channel::ConnId(0),
             timer,
@@ -333,7 +330,7 @@ impl Plane {
     /// Tells the switch of a connection. `false` if nobody wants it any more: the controller was
     /// given up while it was being reached, or the connection that this one is beside is gone.
     fn connect(&mut self, now: Time, conn: ConnId, version: Version, origin: &Origin) -> bool {
-        if !become_config::is_wanted(&self.controllers, origin) {
+        if !become_config::is_wanted(&self.config, origin) {
             return false;
         }
         match origin {
@@ -373,7 +370,7 @@ impl Plane {
         self.switch
             .port_changed(now, desc, capabilities, &mut self.face);
         let own = |queue: &&QueueConfig| queue.port == number;
-        let mut queues = self.queues.iter().filter(own);
+        let mut queues = self.config.queues.iter().filter(own);
         queues.try_for_each(|queue| become_config::make_queue(&mut self.switch, now, queue))
     }
 

@@ -80,7 +80,7 @@ pub async fn demo(options: DemoOptions, stopped: impl Future<Output = ()>) -> Re
         controllers: options.controller.iter().cloned().collect(),
         ..Options::default()
     };
-    let config = config.resolve()?;
+    let config = config.check()?;
     let into = lab.switch.try_clone().map_err(context("namespace"))?;
     let enter = move || {
         into.enter()

@@ -16,6 +16,7 @@ use rustix::event::epoll;
 use tracing::{debug, warn};
 
 use crate::capture::{Tap, To};
+use crate::config::PortSpec;
 use crate::port::OpenPort;
 
 /// Frames that wait for a port at most; what comes then is dropped and counted.
@@ -127,14 +128,10 @@ impl PlaneFace {
         self.slots.get(&number).map(|slot| &slot.port)
     }
 
-    /// Gives a port another rate; the port as it then is.
-    pub fn set_port_rate(
-        &mut self,
-        number: PortNo,
-        rate_kbps: Option<u32>,
-    ) -> Option<(PortDesc, Capabilities)> {
-        let port = &mut self.slots.get_mut(&number)?.port;
-        port.rate_kbps = rate_kbps;
+    /// Has a port be what `spec` says; the port as it then is.
+    pub fn adjust(&mut self, spec: &PortSpec) -> Option<(PortDesc, Capabilities)> {
+        let port = &mut self.slots.get_mut(&spec.number)?.port;
+        port.adjust(spec);
         Some((port.desc(), port.driver.capabilities()))
     }
 

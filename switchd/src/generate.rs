@@ -7,6 +7,7 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 
 use crate::front::{ofdatapath, ofprotocol};
+use crate::reload::{Change, KEYS};
 
 /// What can be printed.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -77,34 +78,44 @@ fn manual(command: &Command, mut out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, ".SH \"SEE ALSO\"\nbofuss.toml(5), dpctl(8)")
 }
 
-/// The keys of the file are the options of `bofuss run`.
+/// The keys of the file: the options of `bofuss run`, and what is logged.
+pub fn keys(command: &Command) -> impl Iterator<Item = (&str, &Arg)> {
+    let subs = command.get_subcommands();
+    let run = subs.filter(|sub| sub.get_name() == "run");
+    let own = run.flat_map(Command::get_arguments);
+    let log = command.get_arguments().filter(|arg| arg.get_id() == "log");
+    let named = own
+        .chain(log)
+        .filter_map(|arg| Some((arg.get_long()?, arg)));
+    named.filter(|(key, arg)| {
+        let is_own = !arg.is_global_set() || *key == "log";
+        is_own && !["config", "help"].contains(key)
+    })
+}
+
 fn toml_manual(command: &Command, mut out: &mut dyn Write) -> io::Result<()> {
-    let run = command
-        .get_subcommands()
-        .find(|sub| sub.get_name() == "run");
-    let run = run.expect("bofuss has the command run");
     let name = "bofuss.toml";
     let page = Command::new(name).about("what a bofuss switch is started with");
     let page = Man::new(page).title("BOFUSS.TOML").section("5");
     page.render_title(&mut out)?;
     page.render_name_section(&mut out)?;
     let about = "A file of TOML, read by bofuss run --config FILE and again by bofuss reload. Each \
-        key is an option of bofuss run; options of the command line count before it.";
+        key is an option of bofuss run; options of the command line count before it. What is told \
+        last of a key is what reload does when it has changed: all of the file is followed, or \
+        nothing.";
     writeln!(out, ".SH DESCRIPTION\n{}\n.SH KEYS", escaped(about))?;
-    let keys = run.get_arguments().filter(|arg| !arg.is_global_set());
-    for arg in keys {
-        let Some(key) = arg
-            .get_long()
-            .filter(|key| !["config", "help"].contains(key))
-        else {
-            continue;
-        };
+    for (key, arg) in keys(command) {
         let kind = match arg.get_action() {
             ArgAction::Append => format!("= [\"{}\", ...]", values(arg).join(" ")),
             ArgAction::SetTrue => "= true".into(),
             _ => format!("= {}", values(arg).join(" ")),
         };
         entry(out, key, &kind, arg)?;
+        let row = KEYS.iter().find(|row| row.0 == key);
+        match row.expect("each key has a row").1 {
+            Change::Follows(how) => writeln!(out, ".br\n{}", escaped(how))?,
+            Change::Refuses(why) => writeln!(out, ".br\nReload refuses a change: {why}.")?,
+        }
     }
     writeln!(
         out,

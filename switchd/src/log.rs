@@ -46,6 +46,11 @@ pub fn start(level: &str, format: Format) -> Result<(), String> {
     Ok(())
 }
 
+/// Errors: a level that is none.
+pub fn check(level: &str) -> Result<(), String> {
+    filter(level).map(|_| ())
+}
+
 /// Logs at another level from now on. Errors: a level that is none; nothing is changed then.
 pub fn set(level: &str) -> Result<(), String> {
     let filter = filter(level)?;

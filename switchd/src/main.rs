@@ -100,7 +100,7 @@ fn main() -> ExitCode {
 fn bofuss() -> ExitCode {
     let cli = Cli::parse();
     let level = cli.log.as_deref().unwrap_or(match cli.command {
-        Command::Run(_) => "info",
+        Command::Run(_) => config::DEFAULT_LEVEL,
         Command::Demo(_) | Command::Ctl { .. } | Command::Trace(_) | Command::Reload { .. } => {
             "warn"
         }
@@ -110,10 +110,14 @@ fn bofuss() -> ExitCode {
         return usage("bofuss", &error);
     }
     let result = match cli.command {
-        Command::Run(options) => match reload::Source::read(*options) {
-            Ok((source, config)) => with_runtime(serve(source, config)),
-            Err(error) => return usage("bofuss", &error),
-        },
+        Command::Run(mut options) => {
+            options.log.clone_from(&cli.log);
+            let read = reload::Source::read(*options);
+            match read.and_then(|read| log::set(&read.1.log).map(|()| read)) {
+                Ok((source, config)) => with_runtime(serve(source, config)),
+                Err(error) => return usage("bofuss", &error),
+            }
+        }
         Command::Demo(options) => with_runtime(demo::demo(options, stopped())),
         Command::Ctl { name, words } => ctl::ask(Some(&name), &words).map(|text| print!("{text}")),
         Command::Trace(options) => options.run(),

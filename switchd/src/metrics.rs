@@ -11,6 +11,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
 pub use text::{Format, Histogram, Samples};
@@ -55,13 +56,27 @@ pub struct Wish {
     pub reply: oneshot::Sender<Samples>,
 }
 
+/// An address that is listened on, until this is dropped.
+pub struct Listener {
+    /// Where it listens.
+    pub address: Address,
+    task: AbortHandle,
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
 /// Listens; each request becomes a wish. Errors: a sentence for the user.
-pub async fn listen(address: Address, wishes: mpsc::Sender<Wish>) -> Result<Address, String> {
+pub async fn listen(address: Address, wishes: mpsc::Sender<Wish>) -> Result<Listener, String> {
     let failed = |error| format!("--metrics {}: {error}", address.0);
     let listener = TcpListener::bind(address.0).await.map_err(failed)?;
     let local = listener.local_addr().map_err(failed)?;
-    tokio::spawn(accept(listener, wishes));
-    Ok(Address(local))
+    let task = tokio::spawn(accept(listener, wishes)).abort_handle();
+    let address = Address(local);
+    Ok(Listener { address, task })
 }
 
 async fn accept(listener: TcpListener, wishes: mpsc::Sender<Wish>) {
@@ -164,7 +179,8 @@ mod tests {
     async fn peers_have_their_places_and_requests_their_length() {
         let (to, mut wishes) = mpsc::channel::<Wish>(1);
         let address = "0".parse().expect("a port");
-        let Address(at) = listen(address, to).await.expect("a port is free");
+        let listener = listen(address, to).await.expect("a port is free");
+        let Address(at) = listener.address;
         tokio::spawn(async move {
             while let Some(wish) = wishes.recv().await {
                 let _ = wish.reply.send(Samples::default());

@@ -7,9 +7,7 @@ use bofuss_oflib::message::PortDesc;
 use bofuss_oflib::message::port::{PortConfig, PortFeatures, PortState};
 use bofuss_oflib::wire::FixedStr;
 use bofuss_oflib::{Mac, PortNo};
-use bofuss_ports::{
-    AfPacket, AfPacketOptions, Link, LinkModes, OpenError, PcapFile, Port, PortError, Tap,
-};
+use bofuss_ports::{AfPacket, Link, LinkModes, OpenError, PcapFile, Port, PortError, Tap};
 
 use crate::config::{PortKind, PortSpec};
 use crate::features;
@@ -30,24 +28,15 @@ pub struct OpenPort {
     ended: bool,
 }
 
-/// The interface that a port is or makes.
-pub fn interface_name(kind: &PortKind) -> Option<&String> {
-    match kind {
-        PortKind::Interface(name) | PortKind::Tap(name) => Some(name),
-        PortKind::Pcap(..) => None,
-    }
+/// Opens a port. Errors: why it cannot be had, and what to type.
+pub fn open(spec: &PortSpec) -> Result<OpenPort, String> {
+    try_open(spec).map_err(|error| format!("port {}: {error}", spec.kind))
 }
 
-/// Opens a port. Errors: why it cannot be had, and what to type.
-pub fn open(spec: &PortSpec, options: AfPacketOptions) -> Result<OpenPort, OpenError> {
+fn try_open(spec: &PortSpec) -> Result<OpenPort, OpenError> {
     let (driver, link, name): (Box<dyn Port>, _, _) = match &spec.kind {
         PortKind::Interface(name) => {
-            let ring_slots = spec.ring_slots.unwrap_or(options.ring_slots);
-            let options = AfPacketOptions {
-                ring_slots,
-                ..options
-            };
-            let port = AfPacket::open(name, options)?;
+            let port = AfPacket::open(name, spec.options)?;
             if !port.link().admin_up {
                 bofuss_ports::set_link(name, true)?;
             }
@@ -55,7 +44,7 @@ pub fn open(spec: &PortSpec, options: AfPacketOptions) -> Result<OpenPort, OpenE
             (Box::new(port), Some(link), name.clone())
         }
         PortKind::Tap(name) => {
-            let port = Tap::open(name, options.pad_runts)?;
+            let port = Tap::open(name, spec.options.pad_runts)?;
             bofuss_ports::set_link(name, true)?;
             let link = Link::by_name(name)?;
             (Box::new(port), Some(link), name.clone())
@@ -85,6 +74,13 @@ fn file_name(path: &Path) -> String {
 }
 
 impl OpenPort {
+    /// Becomes what `spec` says of the same port.
+    pub fn adjust(&mut self, spec: &PortSpec) {
+        (self.number, self.rate_kbps) = (spec.number, spec.rate_kbps);
+        let options = spec.options;
+        self.driver.tune(options.ring_slots, options.pad_runts);
+    }
+
     /// The kernel's number of its interface.
     pub fn index(&self) -> Option<u32> {
         self.link.as_ref().map(|link| link.index)

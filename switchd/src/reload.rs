@@ -1,24 +1,103 @@
-//! Where a configuration came from, so that it can be read again, and what may change then.
+//! Where a configuration came from, so that it can be read again, and what a change of a key does.
 
 use toml::Table;
 
-use crate::config::{Config, Options};
+use crate::config::{self, Config, Options};
 
-/// Keys that a running switch can follow; all others need a restart.
-const RELOADABLE: &[&str] = &[
-    "port",
-    "port-rate",
-    "queue",
-    "controller",
-    "listen",
-    "fail-mode",
-    "take-over",
+/// What a running switch does when a key has changed.
+#[derive(Clone, Copy)]
+pub enum Change {
+    /// It follows, in the way that is told here.
+    Follows(&'static str),
+    /// It refuses the whole file, for this reason: a restart is needed.
+    Refuses(&'static str),
+}
+
+use Change::{Follows, Refuses};
+
+const NEW_CONNECTIONS: Change = Follows("New connections use it; those that are up stay.");
+const AT_ONCE: Change = Follows("Takes effect at once.");
+const PIPELINE: Change = Follows(
+    "Refused if an entry that is there would not fit; else entries stay, and what controllers \
+     changed of the tables' features is as configured again. Packets wait while all entries are \
+     checked.",
+);
+
+/// Every key, and what its change does.
+pub const KEYS: &[(&str, Change)] = &[
+    ("name", Refuses("tools find the switch by its name")),
+    (
+        "dpid",
+        Follows("All connections end, and those to controllers come again under the new id."),
+    ),
+    (
+        "port",
+        Follows("Ports that stay lose nothing, also under another number."),
+    ),
+    ("port-rate", AT_ONCE),
+    (
+        "ring",
+        Follows("Another ring takes over while frames pass."),
+    ),
+    (
+        "queue",
+        Follows("Queues that stay keep what waits; those that controllers made stay."),
+    ),
+    (
+        "controller",
+        Follows("Connections to those that stay go on."),
+    ),
+    (
+        "aux",
+        Follows("Auxiliary connections begin anew beside their main ones, which stay."),
+    ),
+    ("listen", Follows("Connections that are up stay.")),
+    ("private-key", NEW_CONNECTIONS),
+    ("certificate", NEW_CONNECTIONS),
+    ("ca-cert", NEW_CONNECTIONS),
+    ("any-peer-name", NEW_CONNECTIONS),
+    ("fail-mode", AT_ONCE),
+    ("tables", PIPELINE),
+    ("max-entries", PIPELINE),
+    ("max-total-entries", PIPELINE),
+    ("profile", PIPELINE),
+    ("select", AT_ONCE),
+    ("group-select", AT_ONCE),
+    ("seed", AT_ONCE),
+    (
+        "datapath",
+        Follows("Takes effect at once; packets wait while entries are sorted in anew."),
+    ),
+    ("inactivity-probe", AT_ONCE),
+    ("max-backoff", Follows("Counts from the next try on.")),
+    ("message-rate", NEW_CONNECTIONS),
+    ("packet-in-rate", NEW_CONNECTIONS),
+    ("packet-in-burst", NEW_CONNECTIONS),
+    ("metrics", AT_ONCE),
+    (
+        "capture",
+        Follows("Captures that stay go on; files are begun anew."),
+    ),
+    ("mirror", AT_ONCE),
+    (
+        "take-over",
+        Follows("Counts for ports that are opened from then on."),
+    ),
+    (
+        "lock-down",
+        Refuses("rights are given up once, after the start"),
+    ),
+    ("capture-folder", AT_ONCE),
+    ("no-pad", AT_ONCE),
+    ("log", AT_ONCE),
 ];
 
 /// What the switch was started with, and what became of it with the file.
 pub struct Source {
     given: Options,
     merged: Options,
+    /// The file's text.
+    text: String,
 }
 
 impl Source {
@@ -26,9 +105,20 @@ impl Source {
     ///
     /// Errors: one sentence that says what is wrong, where, and what would be right.
     pub fn read(given: Options) -> Result<(Self, Config), String> {
-        let merged = given.merge()?;
+        let (merged, text) = match &given.config {
+            Some(path) => {
+                let (file, text) = config::read(path)?;
+                (config::over(&given, &file), text)
+            }
+            None => (given.clone(), String::new()),
+        };
         let config = merged.clone().check()?;
-        Ok((Self { given, merged }, config))
+        let this = Self {
+            given,
+            merged,
+            text,
+        };
+        Ok((this, config))
     }
 
     /// Whether there is a file to read again.
@@ -40,38 +130,63 @@ impl Source {
     ///
     /// Errors: as [`Source::read`]; there is no file; a key changed that needs a restart.
     pub fn read_again(&self) -> Result<(Self, Config), String> {
-        let Some(path) = &self.given.config else {
+        if !self.has_file() {
             return Err("the switch was started without --config FILE: nothing to read".into());
-        };
-        let (new, config) = Self::read(self.given.clone())?;
-        let (old_keys, new_keys) = (table(&self.merged), table(&new.merged));
-        let names = old_keys.keys().chain(new_keys.keys());
-        let mut fixed: Vec<&str> = names
-            .filter(|key| old_keys.get(*key) != new_keys.get(*key))
-            .map(String::as_str)
-            .filter(|key| !RELOADABLE.contains(key))
-            .collect();
-        fixed.sort_unstable();
-        fixed.dedup();
-        if fixed.is_empty() {
-            return Ok((new, config));
         }
-        let (path, fixed) = (path.display(), fixed.join(", "));
-        Err(format!(
-            "{path}: {fixed}: changes with a restart only; nothing was changed"
-        ))
+        let (new, config) = Self::read(self.given.clone())?;
+        let refusal = new.changes(self).find_map(|(key, change)| match change {
+            Refuses(why) => Some((key, why)),
+            Follows(_) => None,
+        });
+        match refusal {
+            Some((key, why)) => {
+                let said = format!("{key}: changes with a restart only: {why}");
+                Err(new.located(said) + "; nothing was changed")
+            }
+            None => Ok((new, config)),
+        }
     }
-}
 
-/// The options as a file would have them.
-fn table(options: &Options) -> Table {
-    Table::try_from(options).expect("options are strings, numbers, booleans and lists of these")
+    /// The keys whose values are others than in `old`.
+    fn changes(&self, old: &Self) -> impl Iterator<Item = (&'static str, Change)> + use<> {
+        let (old, new): (Table, Table) = (config::table(&old.merged), config::table(&self.merged));
+        let keys = KEYS.iter().copied();
+        keys.filter(move |(key, _)| old.get(*key) != new.get(*key))
+    }
+
+    /// A sentence that begins with a key, as one about its line in the file; others as they are.
+    pub fn located(&self, error: String) -> String {
+        let key = error.trim_start_matches('-').split([' ', ':']).next();
+        match &self.given.config {
+            Some(path) if KEYS.iter().any(|row| key == Some(row.0)) => {
+                config::in_file(path, &self.text, &error)
+            }
+            Some(_) | None => error,
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::CommandFactory;
 
+    /// What `bofuss.toml(5)` lists.
+    fn schema() -> Vec<String> {
+        let command = crate::Cli::command();
+        let keys = crate::generate::keys(&command);
+        keys.map(|(key, _)| key.to_string()).collect()
+    }
+
+    #[test]
+    fn every_key_of_the_schema_has_one_row() {
+        let rows = KEYS.iter().map(|row| row.0);
+        for key in schema() {
+            let count = rows.clone().filter(|row| *row == key).count();
+            assert_eq!(count, 1, "{key}");
+        }
+        assert_eq!(rows.len(), schema().len());
+    }
     #[test]
     fn a_changed_file_is_taken_unless_it_is_wrong_or_needs_a_restart() {
         let path = std::env::temp_dir().join(format!("bofuss-reload-{}", std::process::id()));
@@ -86,23 +201,34 @@ mod tests {
             write(text);
             source.read_again().map(|(_, config)| config)
         };
-        let config = again("port = ['a', 'c', 'd']\ntables = 5\n").expect("ports may change");
-        assert_eq!(config.ports.len(), 3);
-        let refusal = |text| again(text).expect_err("it is refused");
-        let said = refusal("port = []\ntables = 6\nno-pad = true\n");
-        assert!(
-            said.contains("no-pad, tables: changes with a restart only"),
-            "{said}"
-        );
-        let said = refusal("tables = 5\nport = [\n 'a',\n '0=b',\n]\n");
-        assert!(
-            said.contains(", line 4: port 0=b: a port number is"),
-            "{said}"
-        );
-        let said = refusal("tables = 5\nfail-mode = 'open'\n");
-        assert!(said.contains(", line 2: fail-mode open: it is"), "{said}");
-        let said = refusal("tables = 5\nports = []\n");
-        assert!(said.contains("line 2") && said.contains("ports"), "{said}");
+        let config = again("port = ['a', 'c', 'd']\ntables = 6\n").expect("these may change");
+        assert_eq!((config.ports.len(), config.tables.n_tables), (3, 6));
+        for (text, wanted) in [
+            (
+                "port = []\nname = 'x'\n",
+                ", line 2: name: changes with a restart only: tools find",
+            ),
+            (
+                "tables = 5\nport = [\n 'a',\n '0=b',\n]\n",
+                ", line 4: port 0=b: a port number is",
+            ),
+            (
+                "tables = 5\nfail-mode = 'open'\n",
+                ", line 2: fail-mode open: it is",
+            ),
+            (
+                "\nprivate-key = 'x'\n",
+                ", line 2: private-key: TLS needs all of",
+            ),
+            ("listen = ['pssl:']", ", line 1: listen pssl:: it needs"),
+            ("log = '=,='\n", ", line 1: log =,=: "),
+            ("aux = ['dtls']", ", line 1: aux \"dtls\": it is tcp,"),
+            ("max-entries = 0", ", line 1: max-entries and"),
+            ("\nports = []\n", "line 2"),
+        ] {
+            let said = again(text).expect_err("it is refused");
+            assert!(said.contains(wanted), "{said}");
+        }
         std::fs::remove_file(&path).expect("it is there");
         let none = Source::read(Options::default()).expect("it is right").0;
         assert!(none.read_again().is_err(), "there is no file");

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use bofuss_agent::{FailMode, Identity, Switch};
+use bofuss_agent::{Identity, Switch};
 use bofuss_channel::{
     ActiveAddress, Endpoint, Event, Hub, Listener, PassiveAddress, Settings, Target,
 };
@@ -64,11 +64,12 @@ impl Queue {
     }
 
     /// Answers those who ask for metrics at `address`. Errors: why that cannot be.
-    async fn tell_metrics(self, address: metrics::Address) -> Result<(), String> {
+    async fn tell_metrics(self, address: metrics::Address) -> Result<metrics::Listener, String> {
         let (to, wishes) = mpsc::channel(1);
-        info!("metrics: {}", metrics::listen(address, to).await?);
+        let listener = metrics::listen(address, to).await?;
+        info!("metrics: {}", listener.address);
         tokio::spawn(self.grant(wishes));
-        Ok(())
+        Ok(listener)
     }
 
     /// Serves wishes for metrics, one after the other, slice by slice.
@@ -107,15 +108,14 @@ pub struct Running {
     hub: Hub,
     /// What can be read again.
     source: Option<Source>,
-    /// Controllers and fail mode without what is attached.
-    base: (Vec<ActiveAddress>, FailMode),
+    /// What is configured, without what is attached.
+    config: Config,
     /// What it is locked down to.
     lock: Option<Arc<Lock>>,
-    /// The one folder for captures, if there is one.
-    captures: Option<PathBuf>,
     attached: Option<Attached>,
     targets: Vec<(ActiveAddress, Target)>,
     listeners: Vec<(PassiveAddress, Listener)>,
+    metrics: Option<metrics::Listener>,
     messages: Messages,
     commands: mpsc::Receiver<control::Request>,
     _own: Listener,
@@ -128,7 +128,10 @@ impl Running {
         match &self.lock {
             Some(lock) => lock.close(),
             None => rights::give_up(None),
-        }
+        }?;
+        // The threads that write have no rights from their beginning.
+        let mut files = self.config.message_files.iter();
+        files.try_for_each(|file| self.messages.begin(file))
     }
 
     /// Serves commands until one, or `stop`, ends the switch.
@@ -210,7 +213,7 @@ impl Running {
             "queues" => self.queue.ask(What::Queues).await,
             "capture" => {
                 let file = argument.split(' ').nth(1).unwrap_or_default();
-                check_place(file, self.captures.as_deref())?;
+                check_place(file, self.config.capture_folder.as_deref())?;
                 match argument.split_once(' ') {
                     Some(("openflow", file)) => self.messages.begin(file).map(|()| String::new()),
                     Some(_) | None => self.queue.ask(What::Capture(argument)).await,
@@ -241,32 +244,73 @@ impl Running {
             .source
             .as_ref()
             .ok_or("there is no configuration file")?;
-        let (source, mut config) = source.read_again()?;
+        let (source, config) = source.read_again()?;
+        let followed = self.follow(config).await;
+        followed.map_err(|error| source.located(error))?;
+        self.source = Some(source);
+        Ok(String::new())
+    }
+
+    /// Follows a configuration. What can fail comes first, and what it opened goes if it does.
+    async fn follow(&mut self, config: Config) -> Answer {
         let mut listeners = Vec::new();
         for address in &config.listen {
             if !self.listeners.iter().any(|(old, _)| old == address) {
                 listeners.push(listen(&self.hub, address, None).await?);
             }
         }
-        let (controllers, listen) = (config.controllers.clone(), config.listen.clone());
-        let base = (config.controllers.clone(), config.fail_mode);
+        let metrics = match config.metrics {
+            Some(address) if self.config.metrics != config.metrics => {
+                Some(self.queue.clone().tell_metrics(address).await?)
+            }
+            Some(_) | None => None,
+        };
+        let mut whole = config.clone();
         if let Some(attached) = &self.attached {
-            config.controllers.extend(attached.controllers.clone());
-            config.fail_mode = attached.fail_mode;
+            whole.controllers.extend(attached.controllers.clone());
+            whole.fail_mode = attached.fail_mode;
         }
-        let answer = self.queue.ask(What::Become(Box::new(config))).await?;
-        self.base = base;
-        self.listeners.retain(|(old, _)| listen.contains(old));
-        self.listeners.append(&mut listeners);
-        self.targets.retain(|(old, _)| controllers.contains(old));
-        for address in controllers {
-            if !self.targets.iter().any(|(old, _)| *old == address) {
-                self.targets
-                    .push((address.clone(), self.hub.connect(address)));
+        let (old, new) = (&self.config.message_files, &config.message_files);
+        let files = new.iter().filter(|file| !old.contains(file));
+        let files: Vec<&String> = files.collect();
+        for (begun, file) in files.iter().enumerate() {
+            if let Err(error) = self.messages.begin(file) {
+                self.end_messages(&files[..begun]);
+                return Err(format!("--capture openflow {file}: {error}"));
             }
         }
-        self.source = Some(source);
-        Ok(answer)
+        if let Err(error) = self.queue.ask(What::Become(Box::new(whole))).await {
+            self.end_messages(&files);
+            return Err(error);
+        }
+        let gone = old.iter().filter(|file| !new.contains(file));
+        self.end_messages(&gone.collect::<Vec<_>>());
+        if self.config.log != config.log {
+            log::set(&config.log)?;
+        }
+        self.hub.set(settings(&config, &self.messages));
+        if self.config.metrics != config.metrics {
+            self.metrics = metrics;
+        }
+        self.listeners
+            .retain(|(old, _)| config.listen.contains(old));
+        self.listeners.append(&mut listeners);
+        let controllers = &config.controllers;
+        self.targets.retain(|(old, _)| controllers.contains(old));
+        for address in controllers {
+            if !self.targets.iter().any(|(old, _)| old == address) {
+                let target = self.hub.connect(address.clone());
+                self.targets.push((address.clone(), target));
+            }
+        }
+        self.config = config;
+        Ok(String::new())
+    }
+
+    fn end_messages(&self, files: &[&String]) {
+        for file in files {
+            self.messages.end(file);
+        }
     }
 }
 
@@ -286,9 +330,8 @@ pub async fn start(
     thread::Builder::new()
         .name("data-plane".into())
         .spawn(move || {
-            let plane = build(plane_config, enter, told, asked);
-            let locked = |built| rights::give_up(plane_lock.as_deref()).map(|()| built);
-            let (plane, id) = match plane.and_then(locked) {
+            let lock = plane_lock.as_deref();
+            let (plane, id) = match build(plane_config, lock, enter, told, asked) {
                 Ok(plane) => plane,
                 Err(error) => return drop(up.send(Err(error))),
             };
@@ -305,9 +348,10 @@ pub async fn start(
     let hub = Hub::new(settings(&config, &messages), events);
     let own = PassiveAddress(Endpoint::Unix(socket.clone()));
     let (_, own) = listen(&hub, &own, Some(SOCKET_MODE)).await?;
-    if let Some(address) = config.metrics {
-        queue.clone().tell_metrics(address).await?;
-    }
+    let metrics = match config.metrics {
+        Some(address) => Some(queue.clone().tell_metrics(address).await?),
+        None => None,
+    };
     let (requests, commands) = mpsc::channel(1);
     // Whoever has the socket above may replace what another left here.
     let control = control::listen(&socket.with_extension("ctl"), requests)
@@ -316,9 +360,8 @@ pub async fn start(
     for address in &config.listen {
         listeners.push(listen(&hub, address, None).await?);
     }
-    let base = (config.controllers.clone(), config.fail_mode);
-    let connect = |address: ActiveAddress| (address.clone(), hub.connect(address));
-    let targets = config.controllers.into_iter().map(connect).collect();
+    let connect = |address: &ActiveAddress| (address.clone(), hub.connect(address.clone()));
+    let targets = config.controllers.iter().map(connect).collect();
     let (name, ports, mode) = (&config.name, config.ports.len(), config.fail_mode);
     info!("switch {name}: datapath id {datapath_id:#018x}, {ports} ports, {mode:?}");
     for listener in listeners.iter().map(|(_, listener)| listener).chain([&own]) {
@@ -331,12 +374,12 @@ pub async fn start(
         queue,
         hub,
         source,
-        base,
+        config,
         lock,
-        captures: config.capture_folder,
         attached: None,
         targets,
         listeners,
+        metrics,
         messages,
         commands,
         _own: own,
@@ -375,24 +418,19 @@ async fn trace_next(queue: Queue, request: control::Request) {
     let _ = request.reply.send(told.unwrap_or_else(|_| none()));
 }
 
-/// Opens the ports and makes the switch; runs in the data-plane thread.
+/// Opens the ports and makes the switch, then gives up rights; runs in the data-plane thread.
 fn build(
     config: Config,
+    lock: Option<&Lock>,
     enter: Option<Enter>,
     events: mpsc::Receiver<Event>,
     inputs: mpsc::Receiver<Input>,
 ) -> Result<(Plane, u64), String> {
     enter.map_or(Ok(()), |enter| enter())?;
     let monitor = LinkMonitor::open().map_err(|e| format!("watching links: {e}"))?;
-    let mut ports: Vec<OpenPort> = Vec::new();
-    for spec in &config.ports {
-        let open = port::open(spec, config.port_options())
-            .map_err(|error| format!("port {}: {error}", spec.kind));
-        ports.push(open?);
-    }
-    let first = ports.iter().find_map(OpenPort::mac);
-    let from_mac = first.map(|mac| mac.iter().fold(0, |id, &byte| id << 8 | u64::from(byte)));
-    let datapath_id = config.datapath_id.or(from_mac).unwrap_or(1);
+    let ports: Result<Vec<_>, _> = config.ports.iter().map(port::open).collect();
+    let ports = ports?;
+    let datapath_id = datapath_id(&config, ports.iter().find_map(OpenPort::mac));
     let pool = Pool::new(POOL_BYTES);
     let switch = make_switch(&config, &pool, datapath_id)?;
     let parts = Parts {
@@ -404,7 +442,17 @@ fn build(
         inputs,
         monitor,
     };
-    Ok((Plane::new(parts)?, datapath_id))
+    let mut plane = Plane::new(parts)?;
+    rights::give_up(lock)?;
+    // The threads that write have no rights from their beginning.
+    plane.begin_taps()?;
+    Ok((plane, datapath_id))
+}
+
+/// The configured datapath id, or else that of the first port's address.
+pub fn datapath_id(config: &Config, mac: Option<[u8; 6]>) -> u64 {
+    let from_mac = mac.map(|mac| mac.iter().fold(0, |id, &byte| id << 8 | u64::from(byte)));
+    config.datapath_id.or(from_mac).unwrap_or(1)
 }
 
 /// Makes the switch of a configuration, without its ports. Errors: a wrong profile.

@@ -7,6 +7,7 @@ use bofuss_datapath::QueueSpec;
 use bofuss_ext::queues;
 use bofuss_oflib::types::QueueId;
 use bofuss_oflib::{PortNo, text};
+use bofuss_ports::AfPacketOptions;
 
 /// Slots of a receive ring at most: 128 MiB.
 const MAX_RING_SLOTS: usize = 65_536;
@@ -31,8 +32,26 @@ pub struct PortSpec {
     pub kind: PortKind,
     /// Its rate in kb/s, if that is not to be its interface's.
     pub rate_kbps: Option<u32>,
-    /// What its receive ring may grow to, in slots, if that is not the driver's to say.
-    pub ring_slots: Option<usize>,
+    /// How it is opened, if it is an interface.
+    pub options: AfPacketOptions,
+}
+
+impl PortSpec {
+    /// Whether it is meant by a word: its number, its interface, or what it is.
+    pub fn is_named(&self, word: &str) -> bool {
+        let names = [self.number.to_string(), self.kind.to_string()];
+        self.kind.interface() == Some(word) || names.iter().any(|name| name == word)
+    }
+}
+
+impl PortKind {
+    /// The interface that a port is or makes.
+    pub fn interface(&self) -> Option<&str> {
+        match self {
+            Self::Interface(name) | Self::Tap(name) => Some(name),
+            Self::Pcap(..) => None,
+        }
+    }
 }
 
 /// A queue to make.
@@ -59,10 +78,13 @@ impl fmt::Display for PortKind {
 /// Reads ports, whose numbers are their places unless they say.
 ///
 /// Errors: what is wrong with one, or which it collides with.
-pub(super) fn number_ports(specs: &[String]) -> Result<Vec<PortSpec>, String> {
+pub(super) fn number_ports(
+    specs: &[String],
+    options: AfPacketOptions,
+) -> Result<Vec<PortSpec>, String> {
     let mut ports: Vec<PortSpec> = Vec::new();
     for (place, spec) in (1..).zip(specs) {
-        ports.push(add_port(&ports, place, spec)?);
+        ports.push(add_port(&ports, place, spec, options)?);
     }
     Ok(ports)
 }
@@ -70,7 +92,12 @@ pub(super) fn number_ports(specs: &[String]) -> Result<Vec<PortSpec>, String> {
 /// Reads one more port, whose number is `place` unless it says.
 ///
 /// Errors: what is wrong with it, or which of `ports` it collides with.
-pub fn add_port(ports: &[PortSpec], place: u32, spec: &str) -> Result<PortSpec, String> {
+pub fn add_port(
+    ports: &[PortSpec],
+    place: u32,
+    spec: &str,
+    options: AfPacketOptions,
+) -> Result<PortSpec, String> {
     let (number, kind) = match spec.split_once('=') {
         Some((number, kind)) => (port_number(&format!("--port {spec}"), number)?, kind),
         None => (PortNo(place), spec),
@@ -86,7 +113,7 @@ pub fn add_port(ports: &[PortSpec], place: u32, spec: &str) -> Result<PortSpec, 
         number,
         kind,
         rate_kbps: None,
-        ring_slots: None,
+        options,
     })
 }
 
@@ -135,10 +162,10 @@ pub(super) fn ring(text: &str, ports: &mut [PortSpec]) -> Result<(), String> {
     let slots = slots.parse().ok().filter(|slots| *slots <= MAX_RING_SLOTS);
     let slots = slots.ok_or_else(|| format!("{option}: a ring has 0 to {MAX_RING_SLOTS} slots"))?;
     match number {
-        Some(number) => port_named(&option, number, ports)?.ring_slots = Some(slots),
+        Some(number) => port_named(&option, number, ports)?.options.ring_slots = slots,
         None => ports
             .iter_mut()
-            .for_each(|port| port.ring_slots = Some(slots)),
+            .for_each(|port| port.options.ring_slots = slots),
     }
     Ok(())
 }

@@ -55,7 +55,7 @@ pub(super) fn table_sizes(
             Some(name) => engine(name)?,
             None => default.engine,
         },
-        seed: options.seed.unwrap_or(default.seed),
+        seed: options.seed.map_or(default.seed, u64::from),
         secret: random(),
         ..default
     })

@@ -1,13 +1,11 @@
 //! A running switch becomes what a configuration says: all of it, or nothing where that cannot be.
 
-use std::sync::Arc;
-
-use bofuss_agent::{FailMode, Identity, Switch};
+use bofuss_agent::{FailMode, Switch};
 use bofuss_channel::{ActiveAddress, Origin};
-use bofuss_datapath::{Datapath, Egress, QueueSpec, Time};
+use bofuss_datapath::refit::Misfit;
+use bofuss_datapath::{Egress, QueueSpec, Time};
 use bofuss_oflib::PortNo;
 use bofuss_oflib::types::QueueId;
-use bofuss_ports::AfPacketOptions;
 use tracing::info;
 
 use super::Plane;
@@ -15,60 +13,79 @@ use super::command::Answer;
 use crate::config::{Config, PortSpec, QueueConfig};
 use crate::port::{self, OpenPort};
 use crate::rights::LOCKED;
+use crate::run::{datapath_id, make_switch};
 
 impl Plane {
-    /// Changes ports, queues, controllers and fail mode, and leaves alone what stays.
+    /// Follows a changed configuration, and leaves alone what stays.
     ///
-    /// Errors: a port that cannot be opened, a queue that cannot be; nothing is changed then.
-    pub(super) fn become_config(&mut self, config: &Config) -> Answer {
-        let opened = self.open_ports(&config.ports, config.port_options())?;
-        self.check_queues(&config.ports, &opened, &config.queues)?;
-        self.options = config.port_options();
-        let old = std::mem::replace(&mut self.queues, config.queues.clone());
-        self.have_ports(config.ports.clone(), opened)?;
-        self.have_queues(&old)?;
-        self.follow(&config.controllers, config.fail_mode);
+    /// Errors: a port or a file that cannot be opened, a queue that cannot be, an entry that would
+    /// not fit; nothing is changed then.
+    pub(super) fn become_config(&mut self, mut new: Config) -> Answer {
+        let opened = self.open_ports(&new.ports)?;
+        let taps = self.new_taps(&new, &self.config.taps)?;
+        let other = self.trial(&new, &opened)?;
+        let refitted = self.switch.refit(self.now(), other, &mut self.face);
+        refitted.map_err(|misfit| self.tell_misfit(&new, misfit))?;
+        let ports = std::mem::replace(&mut new.ports, std::mem::take(&mut self.config.ports));
+        let old = std::mem::replace(&mut self.config, new);
+        self.have_ports(ports, opened)?;
+        self.have_queues(&old.queues)?;
+        let gone = old
+            .taps
+            .iter()
+            .filter(|tap| !self.config.taps.contains(tap));
+        let gone: Vec<_> = gone.filter_map(|tap| tap.1.split(' ').nth(1)).collect();
+        self.face.taps.retain(|tap| !gone.contains(&&*tap.name));
+        self.face.taps.extend(taps);
+        if old.datapath_id != self.config.datapath_id {
+            self.lose_connections(|_| true, "the datapath id changed");
+        }
+        if old.auxiliaries != self.config.auxiliaries {
+            let is_beside = |origin: &Origin| matches!(origin, Origin::Auxiliary { .. });
+            self.lose_connections(is_beside, "the auxiliary connections changed");
+        }
+        self.lose_strangers();
         Ok(String::new())
     }
 
     /// Has these controllers and no others.
-    pub(super) fn follow(&mut self, controllers: &[ActiveAddress], fail_mode: FailMode) {
-        self.controllers = controllers.into();
-        for conn in self
-            .face
-            .connections_from(|origin| !is_wanted(controllers, origin))
-        {
-            self.lose_connection(conn, "it is no controller any more");
-        }
+    pub(super) fn follow(&mut self, controllers: Vec<ActiveAddress>, fail_mode: FailMode) {
+        self.config.controllers = controllers;
+        self.lose_strangers();
         let now = self.now();
         self.switch.set_fail_mode(now, fail_mode);
     }
 
+    fn lose_strangers(&mut self) {
+        let config = self.config.clone();
+        let is_strange = |origin: &Origin| !is_wanted(&config, origin);
+        self.lose_connections(is_strange, "it is no controller any more");
+    }
+
+    fn lose_connections(&mut self, are_meant: impl Fn(&Origin) -> bool, reason: &str) {
+        for conn in self.face.connections_from(are_meant) {
+            self.lose_connection(conn, reason);
+        }
+    }
+
     /// Opens the ports of `wanted` that there are none of. Errors: one that cannot be opened.
-    pub(super) fn open_ports(
-        &self,
-        wanted: &[PortSpec],
-        options: AfPacketOptions,
-    ) -> Result<Vec<OpenPort>, String> {
-        let is_new = |spec: &&PortSpec| !self.specs.iter().any(|old| old.kind == spec.kind);
+    pub(super) fn open_ports(&self, wanted: &[PortSpec]) -> Result<Vec<OpenPort>, String> {
+        let old = &self.config.ports;
+        let is_new = |spec: &&PortSpec| !old.iter().any(|old| old.kind == spec.kind);
         let new = wanted.iter().filter(is_new);
-        new.map(|spec| self.open(spec, options)).collect()
+        new.map(|spec| self.open(spec)).collect()
     }
 
     /// Opens a port. Errors: why it cannot be had, and what to type.
-    pub(super) fn open(
-        &self,
-        spec: &PortSpec,
-        options: AfPacketOptions,
-    ) -> Result<OpenPort, String> {
-        if self.face.is_locked {
-            return Err(format!("port {}: {LOCKED}", spec.kind));
+    pub(super) fn open(&self, spec: &PortSpec) -> Result<OpenPort, String> {
+        match self.face.is_locked {
+            true => Err(format!("port {}: {LOCKED}", spec.kind)),
+            false => port::open(spec),
         }
-        port::open(spec, options).map_err(|error| format!("port {}: {error}", spec.kind))
     }
 
     /// Makes the ports those of `wanted`, of which `opened` are new. One that was there already
-    /// goes on, under a new number or with a new rate if that is what changed.
+    /// goes on, under a new number or with another rate or ring if that is what changed.
     ///
     /// Errors: the system's.
     pub(super) fn have_ports(
@@ -76,26 +93,22 @@ impl Plane {
         wanted: Vec<PortSpec>,
         mut opened: Vec<OpenPort>,
     ) -> Result<(), String> {
-        let old_specs = std::mem::replace(&mut self.specs, wanted);
+        let old_specs = std::mem::replace(&mut self.config.ports, wanted);
         for old in old_specs {
-            let new = self.specs.iter().find(|spec| spec.kind == old.kind);
-            match new {
-                Some(new) if new == &old => {}
+            let new = self.config.ports.iter().find(|spec| spec.kind == old.kind);
+            match new.cloned() {
+                Some(new) if new == old => {}
                 Some(new) if new.number == old.number => {
-                    let changed = self.face.set_port_rate(old.number, new.rate_kbps);
-                    if let Some((desc, capabilities)) = changed {
+                    if let Some((desc, capabilities)) = self.face.adjust(&new) {
                         let now = self.now();
                         self.switch
                             .port_changed(now, desc, capabilities, &mut self.face);
                     }
                 }
-                _ => {
-                    let moved = new.map(|new| (new.number, new.rate_kbps));
+                moved => {
                     info!("port {}: {} was removed", old.number, old.kind);
-                    if let (Some(mut port), Some((number, rate_kbps))) =
-                        (self.close_port(old.number), moved)
-                    {
-                        (port.number, port.rate_kbps) = (number, rate_kbps);
+                    if let (Some(mut port), Some(new)) = (self.close_port(old.number), moved) {
+                        port.adjust(&new);
                         opened.push(port);
                     }
                 }
@@ -108,26 +121,24 @@ impl Plane {
         Ok(())
     }
 
-    /// Tries `queues`, and those of controllers that stay, on a switch that has nothing else but
-    /// the ports that there will be.
+    /// A switch as `new` wants it, with the ports that there will be and their queues, and those of
+    /// controllers that stay.
     ///
-    /// Errors: the queue that cannot be.
-    fn check_queues(
-        &mut self,
-        wanted: &[PortSpec],
-        opened: &[OpenPort],
-        queues: &[QueueConfig],
-    ) -> Result<(), String> {
+    /// Errors: a wrong profile, the queue that cannot be.
+    fn trial(&mut self, new: &Config, opened: &[OpenPort]) -> Result<Switch, String> {
         let now = self.now();
-        let catalogue = Arc::clone(self.switch.datapath().catalogue());
-        let limits = bofuss_datapath::Config::default();
-        let datapath = Datapath::new(limits, catalogue, self.pool.clone());
-        let mut trial = Switch::new(now, datapath, Identity::default(), FailMode::Secure);
-        for spec in wanted {
-            let fresh = opened.iter().find(|port| port.number == spec.number);
-            let stays = self.specs.iter().find(|old| old.kind == spec.kind);
-            let old = stays.and_then(|old| self.face.port(old.number));
-            if let Some(port) = fresh.or(old) {
+        let is_same = new.datapath_id == self.config.datapath_id;
+        let mut macs = new.ports.iter().filter_map(|spec| {
+            let port = self.future_port(spec, opened)?;
+            port.mac()
+        });
+        let id = match is_same {
+            true => self.switch.identity().datapath_id,
+            false => datapath_id(new, macs.next()),
+        };
+        let mut trial = make_switch(new, &self.pool, id)?;
+        for spec in &new.ports {
+            if let Some(port) = self.future_port(spec, opened) {
                 let (mut desc, capabilities) = (port.desc(), port.driver.capabilities());
                 desc.port_no = spec.number;
                 desc.curr_speed = spec.rate_kbps.unwrap_or(port.interface_kbps());
@@ -136,18 +147,37 @@ impl Plane {
         }
         // Those of controllers may be of ports that go.
         for (port, id, spec) in self.foreign_queues() {
-            let is_taken = queues
-                .iter()
-                .any(|queue| (queue.port, queue.id) == (port, id));
+            let is_same = |queue: &QueueConfig| (queue.port, queue.id) == (port, id);
+            let is_taken = new.queues.iter().any(is_same);
             let _ = is_taken || trial.modify_queue(now, port, id, spec).is_ok();
         }
-        for queue in queues {
+        for queue in &new.queues {
             // A port whose interface is gone gets its queues when it is back.
             if trial.datapath().ports().contains_key(&queue.port) {
                 make_queue(&mut trial, now, queue)?;
             }
         }
-        Ok(())
+        Ok(trial)
+    }
+
+    /// The port that will be what `spec` says.
+    fn future_port<'a>(&'a self, spec: &PortSpec, opened: &'a [OpenPort]) -> Option<&'a OpenPort> {
+        let fresh = opened.iter().find(|port| port.number == spec.number);
+        let ports = &self.config.ports;
+        let stays = ports.iter().find(|old| old.kind == spec.kind);
+        fresh.or(stays.and_then(|old| self.face.port(old.number)))
+    }
+
+    /// A sentence about an entry that is in the way, which begins with the key that changed.
+    fn tell_misfit(&self, new: &Config, (table, error): Misfit) -> String {
+        let (old, new) = (&self.config.tables, &new.tables);
+        let key = match () {
+            () if old.n_tables != new.n_tables => "tables",
+            () if old.max_entries != new.max_entries => "max-entries",
+            () if old.max_total_entries != new.max_total_entries => "max-total-entries",
+            () => "profile",
+        };
+        format!("--{key}: an entry of table {table} would not fit: {error}; nothing was changed")
     }
 
     /// The queues that no configuration named.
@@ -159,8 +189,9 @@ impl Plane {
             queues.map(move |queue| (port, queue.id, queue.spec))
         };
         let all = datapath.ports().keys().flat_map(of_port);
+        let named = &self.config.queues;
         let own = |port, id| {
-            self.queues
+            named
                 .iter()
                 .any(|queue| (queue.port, queue.id) == (port, id))
         };
@@ -172,7 +203,7 @@ impl Plane {
     /// Errors: a queue that cannot be.
     fn have_queues(&mut self, old: &[QueueConfig]) -> Result<(), String> {
         let now = self.now();
-        let wanted = self.queues.clone();
+        let wanted = self.config.queues.clone();
         let names = |queue: &QueueConfig| {
             wanted
                 .iter()
@@ -215,10 +246,15 @@ pub(super) fn make_queue(
     made.map_err(|error| format!("--queue {port}:{id}: {}", error.1))
 }
 
-/// Whether a connection may be: of those that we make, the ones to configured controllers.
-pub(super) fn is_wanted(controllers: &[ActiveAddress], origin: &Origin) -> bool {
+/// Whether a connection may be: of those that we make, the ones to configured controllers and
+/// beside these.
+pub(super) fn is_wanted(config: &Config, origin: &Origin) -> bool {
     match origin {
-        Origin::Active(address) => controllers.contains(address),
-        Origin::Passive { .. } | Origin::Auxiliary { .. } => true,
+        Origin::Active(address) => config.controllers.contains(address),
+        Origin::Auxiliary { id, transport, .. } => {
+            let wanted = config.auxiliaries.get(usize::from(*id) - 1);
+            wanted.is_some_and(|wanted| wanted.transport == *transport)
+        }
+        Origin::Passive { .. } => true,
     }
 }

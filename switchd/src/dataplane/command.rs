@@ -6,7 +6,6 @@ use bofuss_agent::FailMode;
 use bofuss_channel::ActiveAddress;
 use bofuss_datapath::Egress;
 use bofuss_ext::queues;
-use bofuss_oflib::PortNo;
 use bofuss_oflib::message::port::PortState;
 use bofuss_ports::CaptureFile;
 use tokio::sync::oneshot;
@@ -14,7 +13,6 @@ use tokio::sync::oneshot;
 use super::Plane;
 use crate::capture::{self, MAX_TAPS, Recorder, Tap, To};
 use crate::config::{self, Config, PortSpec};
-use crate::port;
 
 /// What comes of a command: text for the operator, or a sentence that says why not.
 pub type Answer = Result<String, String>;
@@ -55,7 +53,7 @@ pub enum What {
     AddPort(String),
     /// Close the port of this number or interface.
     DelPort(String),
-    /// Become what this configuration says: ports, queues, controllers, fail mode.
+    /// Become what this configuration says.
     Become(Box<Config>),
     /// Have these controllers, and do this without any.
     Follow(Vec<ActiveAddress>, FailMode),
@@ -78,9 +76,9 @@ impl Plane {
             What::TraceNext(flow) => return self.wait_for(&flow, command.reply),
             What::AddPort(spec) => self.add_one_port(&spec),
             What::DelPort(word) => self.del_one_port(&word),
-            What::Become(config) => self.become_config(&config),
+            What::Become(config) => self.become_config(*config),
             What::Follow(controllers, fail_mode) => {
-                self.follow(&controllers, fail_mode);
+                self.follow(controllers, fail_mode);
                 Ok(String::new())
             }
         };
@@ -90,26 +88,23 @@ impl Plane {
 
     fn add_one_port(&mut self, text: &str) -> Answer {
         let mut place = 1;
-        while self.specs.iter().any(|spec| spec.number.0 == place) {
+        while self.config.ports.iter().any(|spec| spec.number.0 == place) {
             place += 1;
         }
-        let mut wanted = self.specs.clone();
-        wanted.push(config::add_port(&wanted, place, text)?);
+        let mut wanted = self.config.ports.clone();
+        let options = self.config.port_options;
+        wanted.push(config::add_port(&wanted, place, text, options)?);
         let number = wanted[wanted.len() - 1].number;
-        let opened = self.open_ports(&wanted, self.options)?;
+        let opened = self.open_ports(&wanted)?;
         self.have_ports(wanted, opened)?;
         Ok(format!("port {number}\n"))
     }
 
     fn del_one_port(&mut self, word: &str) -> Answer {
-        let is_meant = |spec: &PortSpec| {
-            spec.number.to_string() == word
-                || spec.kind.to_string() == word
-                || port::interface_name(&spec.kind).is_some_and(|name| name == word)
-        };
-        let (gone, wanted): (Vec<_>, Vec<_>) = self.specs.iter().cloned().partition(is_meant);
+        let ports = self.config.ports.iter().cloned();
+        let (gone, wanted): (Vec<_>, Vec<_>) = ports.partition(|spec| spec.is_named(word));
         if gone.is_empty() {
-            return Err(format!("there is no port {word} ('ports' lists them)"));
+            return no_port(word);
         }
         self.have_ports(wanted, Vec::new())?;
         Ok(String::new())
@@ -117,12 +112,22 @@ impl Plane {
 
     /// Begins to copy frames: `PORT FILE-OR-PORT [FLOW]`.
     fn tap(&mut self, words: &str, mirrors: bool) -> Answer {
+        let tap = self.new_tap(words, mirrors, &self.config.ports)?;
+        self.face.taps.push(tap);
+        Ok(String::new())
+    }
+
+    fn new_tap(&self, words: &str, mirrors: bool, ports: &[PortSpec]) -> Result<Tap, String> {
         let mut words = words.splitn(3, ' ');
         let (Some(watched), Some(name)) = (words.next(), words.next()) else {
             return Err("it wants PORT and FILE, or PORT and TO".into());
         };
         let flow = words.next().unwrap_or_default();
-        let port = self.known_port(watched)?;
+        let known_port = |word: &str| {
+            let found = ports.iter().find(|spec| spec.is_named(word));
+            found.map_or_else(|| no_port(word), |spec| Ok(spec.number))
+        };
+        let port = known_port(watched)?;
         if self.face.taps.len() >= MAX_TAPS {
             return Err(format!("there are {MAX_TAPS} captures and mirrors already"));
         }
@@ -130,24 +135,28 @@ impl Plane {
         // What is wrong with the flow is said before a file is made.
         let mut tap = Tap::new(port, flow, catalogue, name, To::Port(port))?;
         tap.to = match mirrors {
-            true if self.known_port(name)? == port => {
+            true if known_port(name)? == port => {
                 return Err("a port cannot mirror itself".into());
             }
-            true => To::Port(self.known_port(name)?),
+            true => To::Port(known_port(name)?),
             false => To::File(Recorder::create(name, CaptureFile::ETHERNET)?),
         };
-        self.face.taps.push(tap);
-        Ok(String::new())
+        Ok(tap)
     }
 
-    /// The port of this number or interface.
-    fn known_port(&self, word: &str) -> Result<PortNo, String> {
-        let ports = self.switch.datapath().ports();
-        let mut named = ports
-            .iter()
-            .filter(|(number, port)| number.to_string() == word || port.desc.name.0 == word);
-        let found = named.next().map(|(number, _)| *number);
-        found.ok_or_else(|| format!("there is no port {word} ('ports' lists them)"))
+    /// The captures and mirrors of `new` that are not among `old`. Errors: what is wrong with one.
+    pub(super) fn new_taps(
+        &self,
+        new: &Config,
+        old: &[(bool, String)],
+    ) -> Result<Vec<Tap>, String> {
+        let make = |(mirrors, words): &(bool, String)| {
+            let tap = self.new_tap(words, *mirrors, &new.ports);
+            let key = ["--capture", "--mirror"][usize::from(*mirrors)];
+            tap.map_err(|error| format!("{key} {words}: {error}"))
+        };
+        let fresh = new.taps.iter().filter(|tap| !old.contains(tap));
+        fresh.map(make).collect()
     }
 
     fn end_tap(&mut self, name: &str) -> Answer {
@@ -163,7 +172,7 @@ impl Plane {
 
     fn list_ports(&self) -> String {
         let mut text = String::new();
-        for spec in &self.specs {
+        for spec in &self.config.ports {
             let _ = match self.switch.datapath().ports().get(&spec.number) {
                 None => writeln!(text, "{} {} gone", spec.number, spec.kind),
                 Some(port) => {
@@ -222,6 +231,10 @@ impl Plane {
         let resident = resident_kib().map_or("unknown".into(), |kib| format!("{kib} kB"));
         format!("resident {resident}\n{:?}\n", self.pool.stats())
     }
+}
+
+fn no_port<T>(word: &str) -> Result<T, String> {
+    Err(format!("there is no port {word} ('ports' lists them)"))
 }
 
 /// Memory of the process that is in use, in KiB, if the system tells.

@@ -8,7 +8,6 @@ use tracing::{debug, info, warn};
 
 use super::Plane;
 use crate::config::PortSpec;
-use crate::port;
 
 /// How often the port drivers' loss counters are read.
 const COUNTER_PERIOD: Duration = Duration::from_millis(500);
@@ -36,14 +35,14 @@ impl Plane {
                 .port_changed(now, desc, capabilities, &mut self.face);
             return;
         }
-        let named = |spec: &&PortSpec| port::interface_name(&spec.kind) == Some(&link.name);
-        let Some(spec) = self.specs.iter().find(named) else {
+        let named = |spec: &&PortSpec| spec.kind.interface() == Some(&link.name);
+        let Some(spec) = self.config.ports.iter().find(named) else {
             return;
         };
         if self.face.has_port(spec.number) {
             return;
         }
-        match self.open(spec, self.options) {
+        match self.open(spec) {
             Ok(port) => {
                 info!("port {}: {} is back", spec.number, link.name);
                 if let Err(error) = self.add_port(port) {

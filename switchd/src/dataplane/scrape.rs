@@ -95,7 +95,7 @@ impl Plane {
     }
 
     fn scrape_controllers(&self, samples: &mut Samples) {
-        for controller in &self.controllers {
+        for controller in &self.config.controllers {
             let to_it = |origin: &Origin| *origin == Origin::Active(controller.clone());
             let up = !self.face.connections_from(to_it).is_empty();
             let labels = [("controller", controller as _)];

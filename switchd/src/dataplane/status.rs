@@ -33,9 +33,10 @@ impl Plane {
             let to_it = |origin: &Origin| *origin == Origin::Active(controller.clone());
             !self.face.connections_from(to_it).is_empty()
         };
-        let any = self.controllers.is_empty() || self.controllers.iter().any(is_up);
+        let controllers = &self.config.controllers;
+        let any = controllers.is_empty() || controllers.iter().any(is_up);
         let _ = writeln!(text, "remote.is-connected={any}");
-        for (number, controller) in (1..).zip(&self.controllers) {
+        for (number, controller) in (1..).zip(controllers) {
             let up = is_up(controller);
             let _ = writeln!(text, "remote.{number}.name={controller}");
             let _ = writeln!(text, "remote.{number}.is-connected={up}");

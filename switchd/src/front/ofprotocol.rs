@@ -40,10 +40,10 @@ pub struct Cli {
     fail: String,
     /// Seconds of silence after which a controller is asked whether it lives.
     #[arg(long, value_name = "SECONDS")]
-    inactivity_probe: Option<u64>,
+    inactivity_probe: Option<u32>,
     /// The longest wait between two tries to reach a controller, in seconds.
     #[arg(long, value_name = "SECONDS")]
-    max_backoff: Option<u64>,
+    max_backoff: Option<u32>,
     /// Where to wait for tools, up to 8 times: punix:FILE, ptcp:[PORT][:HOST], pssl:[PORT][:HOST].
     #[arg(short, long, value_name = "METHOD")]
     listen: Vec<String>,

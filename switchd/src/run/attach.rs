@@ -33,7 +33,7 @@ impl Running {
             listeners.push(listen(&hub, address, None).await?.1);
         }
         let (controllers, fail_mode) = (config.controllers, config.fail_mode);
-        let mut all = self.base.0.clone();
+        let mut all = self.config.controllers.clone();
         all.extend(controllers.iter().cloned());
         self.queue.ask(What::Follow(all, fail_mode)).await?;
         let targets = controllers.iter().cloned().map(|to| hub.connect(to));
@@ -51,7 +51,8 @@ impl Running {
     pub(super) async fn detach(&mut self) -> Answer {
         self.attached = None;
         info!("ofprotocol is gone");
-        let (controllers, fail_mode) = self.base.clone();
-        self.queue.ask(What::Follow(controllers, fail_mode)).await
+        let controllers = self.config.controllers.clone();
+        let follow = What::Follow(controllers, self.config.fail_mode);
+        self.queue.ask(follow).await
     }
 }

@@ -1,0 +1,142 @@
+//! What a switch is started with: the options of the command line, and the keys of the file.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// Options of `bofuss run`. Each is also a key of the TOML file, where a list is an array.
+#[derive(Clone, Debug, Default, clap::Args, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Options {
+    /// Read these options from a TOML file; those of the command line count before it.
+    #[arg(long, value_name = "FILE")]
+    #[serde(skip)]
+    pub config: Option<PathBuf>,
+    /// Name of the switch, and of its socket in the run-time directory [default: s0].
+    #[arg(long)]
+    pub name: Option<String>,
+    /// Datapath id, 64 bits, as 0x1 or 000000000001 [default: the first port's address].
+    #[arg(long, value_name = "ID")]
+    pub dpid: Option<String>,
+    /// A port: [NUMBER=]INTERFACE, tap:NAME, pcap:IN[,OUT]; NUMBER may be `local`. Repeat for more;
+    /// ports without a number get their place in the list.
+    #[arg(long = "port", value_name = "PORT")]
+    #[serde(rename = "port")]
+    pub ports: Vec<String>,
+    /// The rate of a port instead of its interface's: PORT=RATE, RATE as 500k, 10M or 1G bits a
+    /// second. Repeat for more.
+    #[arg(long = "port-rate", value_name = "PORT=RATE")]
+    #[serde(rename = "port-rate")]
+    pub port_rates: Vec<String>,
+    /// What a port's receive ring may grow to, in slots of 2 KiB: [PORT=]SLOTS, 0 to receive by
+    /// system calls alone [default: 8192]. Repeat for more.
+    #[arg(long = "ring", value_name = "RING")]
+    #[serde(rename = "ring")]
+    pub rings: Vec<String>,
+    /// A queue: PORT:QUEUE:min=RATE,max=RATE,priority=N,weight=N; RATE is in bits a second, as 10M,
+    /// or in thousandths of the port's. Repeat for more.
+    #[arg(long = "queue", value_name = "QUEUE")]
+    #[serde(rename = "queue")]
+    pub queues: Vec<String>,
+    /// A controller to connect to: tcp:HOST[:PORT], ssl:HOST[:PORT] or unix:FILE. Repeat for more.
+    #[arg(long = "controller", value_name = "ADDRESS")]
+    #[serde(rename = "controller")]
+    pub controllers: Vec<String>,
+    /// An auxiliary connection beside each one to a controller's HOST: tcp, ssl or udp, as udp:6654
+    /// if the port is another. Repeat for more; the first has auxiliary id 1.
+    #[arg(long = "aux", value_name = "KIND[:PORT]")]
+    #[serde(rename = "aux")]
+    pub auxiliaries: Vec<String>,
+    /// Where to wait for controllers and tools: ptcp:[PORT][:HOST], pssl:[PORT][:HOST] or
+    /// punix:FILE. Repeat for more.
+    #[arg(long = "listen", value_name = "ADDRESS")]
+    pub listen: Vec<String>,
+    /// For ssl: and pssl:, the switch's private key (PEM). It, the certificates and the CAs' are
+    /// read again when the files change; connections that are up stay.
+    #[arg(short, long, value_name = "FILE")]
+    pub private_key: Option<PathBuf>,
+    /// For ssl: and pssl:, the switch's certificate (PEM).
+    #[arg(short, long, value_name = "FILE")]
+    pub certificate: Option<PathBuf>,
+    /// For ssl: and pssl:, the certificates of the CAs that sign the peers' (PEM).
+    #[arg(short = 'C', long, value_name = "FILE")]
+    pub ca_cert: Option<PathBuf>,
+    /// Accept a controller's certificate, if a CA signed it, although it is not for the HOST of
+    /// ssl:HOST; those that ovs-pki makes are for no host.
+    #[arg(long)]
+    pub any_peer_name: bool,
+    /// What to do without a controller: secure or standalone [default: standalone if none is
+    /// named].
+    #[arg(long, value_name = "MODE")]
+    pub fail_mode: Option<String>,
+    /// Flow tables, 1 to 254 [default: 64, or those of the profile].
+    #[arg(long, value_name = "COUNT")]
+    pub tables: Option<u8>,
+    /// The most entries of one table [default: 1000000].
+    #[arg(long, value_name = "COUNT")]
+    pub max_entries: Option<u32>,
+    /// The most entries of all tables together [default: 4000000].
+    #[arg(long, value_name = "COUNT")]
+    pub max_total_entries: Option<u32>,
+    /// How select groups choose a bucket: hash, round-robin or random [default: hash].
+    #[arg(long, value_name = "ALGORITHM")]
+    pub select: Option<String>,
+    /// How one group chooses: GROUP=ALGORITHM, as 7=round-robin. Repeat for more.
+    #[arg(long = "group-select", value_name = "GROUP=ALGORITHM")]
+    pub group_select: Vec<String>,
+    /// Seed of the switch's random choices [default: 0].
+    #[arg(long, value_name = "NUMBER")]
+    pub seed: Option<u32>,
+    /// How packets find their entries: reference (a plain scan), tables (hashed) or cache (hashed,
+    /// and ways through the tables remembered) [default: cache].
+    #[arg(long, value_name = "ENGINE")]
+    pub datapath: Option<String>,
+    /// Take the shape of a given pipeline from a TOML file: its tables, and what each can do.
+    #[arg(long, value_name = "FILE")]
+    pub profile: Option<PathBuf>,
+    /// Seconds of silence after which a peer is asked whether it lives; 0 never asks [default: 5].
+    #[arg(long, value_name = "SECONDS")]
+    pub inactivity_probe: Option<u32>,
+    /// The longest wait between two tries to reach a controller, in seconds [default: 8].
+    #[arg(long, value_name = "SECONDS")]
+    pub max_backoff: Option<u32>,
+    /// The most messages of each connection that are served a second; more wait unread [default:
+    /// as many as come].
+    #[arg(long, value_name = "COUNT")]
+    pub message_rate: Option<u32>,
+    /// The most packet-ins that each connection gets a second; more are dropped and counted
+    /// [default: as many as it takes].
+    #[arg(long, value_name = "COUNT")]
+    pub packet_in_rate: Option<u32>,
+    /// How many packet-ins may come at once after a pause [default: a quarter of the rate].
+    #[arg(long, value_name = "COUNT")]
+    pub packet_in_burst: Option<u32>,
+    /// Answer HTTP requests for /metrics here: [IP:]PORT, without IP on loopback alone.
+    #[arg(long, value_name = "ADDRESS")]
+    pub metrics: Option<String>,
+    /// Copy a port's frames into a pcap file: PORT FILE [FLOW], or `openflow FILE` for the messages
+    /// of all connections. Repeat for more.
+    #[arg(long = "capture", value_name = "PORT FILE")]
+    #[serde(rename = "capture")]
+    pub captures: Vec<String>,
+    /// Send copies of a port's frames out of the port TO as well: PORT TO [FLOW]. Repeat for more.
+    #[arg(long = "mirror", value_name = "PORT TO")]
+    #[serde(rename = "mirror")]
+    pub mirrors: Vec<String>,
+    /// What to log; the command line has it for all commands.
+    #[arg(skip)]
+    pub log: Option<String>,
+    /// Take interfaces although they carry an IP address or the default route.
+    #[arg(long)]
+    pub take_over: bool,
+    /// Once everything is open, give up all rights, and all files but those that are named here:
+    /// see docs/security.md. Needs a kernel with Landlock.
+    #[arg(long)]
+    pub lock_down: bool,
+    /// The one folder for captures [default: any, and none with --lock-down].
+    #[arg(long, value_name = "FOLDER")]
+    pub capture_folder: Option<PathBuf>,
+    /// Send frames shorter than 60 bytes as they are.
+    #[arg(long)]
+    pub no_pad: bool,
+}

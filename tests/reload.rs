@@ -1,0 +1,455 @@
+//! Every key that bofuss.toml(5) lists is followed by a running switch, and seen to be, or refused
+//! by name; entries, other connections and packets go on.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::Command;
+
+use bofuss_tests::{Lab, PATIENCE, Process, have, ok, printed, program, run, until};
+
+#[path = "pki.rs"]
+mod pki;
+use pki::Pki;
+
+/// A switch with two hosts and a file, and what stands in it, key by key.
+struct Stage {
+    lab: Lab,
+    file: String,
+    keys: BTreeMap<String, String>,
+    /// A controller's port, and its connection from the switch.
+    controller: TcpListener,
+    port: u16,
+    pki: Pki,
+}
+
+/// The keys that the manual page lists.
+fn schema() -> Vec<String> {
+    let page = ok(Command::new(program("bofuss")).args(["generate", "man-toml"]));
+    let keys = page.split_once(".SH KEYS").unwrap().1;
+    let keys = keys.split_once(".SH EXAMPLE").unwrap().0;
+    let names = keys.lines().filter_map(|line| line.strip_prefix("\\fB"));
+    names
+        .map(|line| line.split_once("\\fR").unwrap().0.replace('\\', ""))
+        .collect()
+}
+
+impl Stage {
+    fn new() -> Self {
+        let pki = Pki::new("reload");
+        for ca in ["ca", "other"] {
+            pki.ca(ca);
+        }
+        for (ca, who) in [("ca", "tool"), ("ca", "switch"), ("other", "strange")] {
+            pki.sign(ca, who, "IP:127.0.0.1");
+        }
+        let controller = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = controller.local_addr().unwrap().port();
+        let file = pki.path("switch.toml");
+        std::fs::write(&file, "").unwrap();
+        let lab = Lab::with_file(2, &["--config", &file]);
+        let mut keys = BTreeMap::new();
+        let ports = [1, 2].map(|i| format!("{i}={}", lab.port(i)));
+        keys.insert("port".into(), format!("{ports:?}"));
+        for (key, who) in [
+            ("private-key", "switch-privkey"),
+            ("certificate", "switch-cert"),
+            ("ca-cert", "ca-cert"),
+        ] {
+            let path = pki.path(&format!("{who}.pem"));
+            keys.insert(key.into(), format!("'{path}'"));
+        }
+        let listen = format!("['pssl:{}']", port + 1);
+        keys.insert("listen".into(), listen);
+        keys.insert("tables".into(), "10".into());
+        let stage = Self {
+            lab,
+            file,
+            keys,
+            controller,
+            port,
+            pki,
+        };
+        assert_eq!(stage.reload(), (true, String::new()));
+        stage.lab.all_ping();
+        stage
+    }
+
+    /// Has the switch read what stands in `keys`.
+    fn reload(&self) -> (bool, String) {
+        let lines = self
+            .keys
+            .iter()
+            .map(|(key, value)| format!("{key} = {value}\n"));
+        std::fs::write(&self.file, lines.collect::<String>()).unwrap();
+        let mut bofuss = Command::new(program("bofuss"));
+        let output = run(bofuss.args(["reload", &self.lab.name]));
+        (output.status.success(), printed(&output))
+    }
+
+    /// Has a key hold something else.
+    fn set(&mut self, key: &str, value: &str) -> (bool, String) {
+        let before = self.keys.insert(key.into(), value.into());
+        let (done, said) = self.reload();
+        if !done {
+            match before {
+                Some(before) => self.keys.insert(key.into(), before),
+                None => self.keys.remove(key),
+            };
+        }
+        (done, said)
+    }
+
+    /// The same, and the switch follows.
+    fn follows(&mut self, key: &str, value: &str) {
+        assert_eq!(
+            self.set(key, value),
+            (true, String::new()),
+            "{key} = {value}"
+        );
+    }
+
+    fn ctl(&self, words: &str) -> String {
+        let mut bofuss = Command::new(program("bofuss"));
+        ok(bofuss.args(["ctl", &self.lab.name]).args(words.split(' ')))
+    }
+
+    fn dpctl(&self, words: &[&str]) -> String {
+        printed(&self.lab.dpctl(words))
+    }
+
+    /// Takes a connection of the switch and greets it in OpenFlow 1.3.
+    fn greets(&self) -> TcpStream {
+        let (mut stream, _) = self.controller.accept().unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.write_all(&[4, 0, 0, 8, 0, 0, 0, 0]).unwrap();
+        stream
+    }
+
+    /// Whether a tool with these files reaches the switch by TLS.
+    fn reached_by(&self, who: &str, ca: &str) -> bool {
+        let mut dpctl = Command::new(program("dpctl"));
+        let files = self.pki.options(who, &format!("{ca}-cert.pem"));
+        let address = format!("ssl:127.0.0.1:{}", self.port + 1);
+        let output = run(dpctl.args(files).arg(address).arg("features"));
+        output.status.success()
+    }
+}
+
+/// Reads messages until one of this type comes, and gives it.
+fn read_until(stream: &mut TcpStream, kind: u8) -> Vec<u8> {
+    loop {
+        let mut message = vec![0; 8];
+        stream.read_exact(&mut message).unwrap();
+        let length = u16::from_be_bytes([message[2], message[3]]);
+        message.resize(length.into(), 0);
+        stream.read_exact(&mut message[8..]).unwrap();
+        if message[1] == kind {
+            return message;
+        }
+    }
+}
+
+/// Whether the peer closes the connection.
+fn ends(mut stream: TcpStream) -> bool {
+    let mut rest = Vec::new();
+    stream.read_to_end(&mut rest).is_ok()
+}
+
+/// Changes the key, and looks whether the switch follows. Panics: for a key that is not known here.
+fn change(stage: &mut Stage, key: &str) {
+    let files = |stage: &Stage, who: &str| {
+        let path = |kind: &str| format!("'{}'", stage.pki.path(&format!("{who}-{kind}.pem")));
+        (path("privkey"), path("cert"))
+    };
+    match key {
+        // The command line has these two, and counts first.
+        "name" | "log" => without_command_line(stage),
+        "lock-down" => refuses(stage, key, "true", "lock-down: changes with a restart only"),
+        "dpid" => {
+            stage.follows(key, "'0x1f2e3d'");
+            assert!(stage.dpctl(&["features"]).contains("1f2e3d"));
+        }
+        "port" => {
+            let (first, second) = (stage.lab.port(1), stage.lab.port(2));
+            stage.follows(key, &format!("['1={first}', '7={second}']"));
+            assert!(stage.ctl("ports").contains(&format!("7 {second} up")));
+            stage.lab.all_ping();
+            stage.follows(key, &format!("['1={first}', '2={second}']"));
+        }
+        "port-rate" => {
+            stage.follows(key, "['2=10M']");
+            assert!(stage.dpctl(&["dump-ports-desc"]).contains("10 Mbps now"));
+        }
+        "ring" => {
+            stage.follows(key, "['0']");
+            stage.lab.all_ping();
+            stage.follows(key, "['1=64']");
+            stage.lab.udp(1, 2);
+        }
+        "queue" => {
+            stage.follows(key, "['1:3:min=1M']");
+            assert!(stage.ctl("queues").contains("1:3:min=1M,"));
+        }
+        "controller" => {
+            stage.follows(key, &format!("['tcp:127.0.0.1:{}']", stage.port));
+            let main = stage.greets();
+            until("it is told", || stage.ctl("controllers").contains("tcp:"));
+            stage.follows(key, "[]");
+            assert!(ends(main));
+            stage.follows("fail-mode", "'standalone'");
+        }
+        "aux" => {
+            stage.follows("controller", &format!("['tcp:127.0.0.1:{}']", stage.port));
+            let mut main = stage.greets();
+            stage.follows(key, "['tcp']");
+            let first = stage.greets();
+            until("it is told", || {
+                stage.ctl("controllers").contains("(auxiliary 1)")
+            });
+            stage.follows(key, "['tcp', 'tcp']");
+            assert!(ends(first));
+            let _again = (stage.greets(), stage.greets());
+            until("both are told", || {
+                stage.ctl("controllers").contains("(auxiliary 2)")
+            });
+            // The main one is the same and goes on.
+            main.write_all(&[4, 20, 0, 8, 0, 0, 0, 1]).unwrap();
+            read_until(&mut main, 21);
+            stage.keys.remove("aux");
+            stage.follows("controller", "[]");
+        }
+        "listen" => {
+            let before = stage.keys["listen"].clone();
+            let more = format!(
+                "{}, 'ptcp:{}']",
+                before.trim_end_matches(']'),
+                stage.port + 2
+            );
+            stage.follows(key, &more);
+            let reaches = |port: u16| TcpStream::connect(("127.0.0.1", port)).is_ok();
+            assert!(reaches(stage.port + 2));
+            stage.follows(key, &before);
+            assert!(!reaches(stage.port + 2) && reaches(stage.port + 1));
+        }
+        "private-key" => {
+            assert!(stage.reached_by("tool", "ca"));
+            let (strange, _) = files(stage, "strange");
+            let (done, said) = stage.set(key, &strange);
+            assert!(!done && said.contains("private-key"), "{said}");
+            assert!(stage.reached_by("tool", "ca"), "nothing was changed");
+        }
+        "certificate" => {
+            let (own, _) = files(stage, "switch");
+            let (strange, certificate) = files(stage, "strange");
+            stage.keys.insert("private-key".into(), strange);
+            stage.follows(key, &certificate);
+            assert!(!stage.reached_by("tool", "ca") && stage.reached_by("tool", "other"));
+            let (_, certificate) = files(stage, "switch");
+            stage.keys.insert("private-key".into(), own);
+            stage.follows(key, &certificate);
+        }
+        "ca-cert" => {
+            let other = format!("'{}'", stage.pki.path("other-cert.pem"));
+            stage.follows(key, &other);
+            assert!(!stage.reached_by("tool", "ca") && stage.reached_by("strange", "ca"));
+            let ca = format!("'{}'", stage.pki.path("ca-cert.pem"));
+            stage.follows(key, &ca);
+            assert!(stage.reached_by("tool", "ca"));
+        }
+        // What it does is the connections' affair, and tested there.
+        "any-peer-name" | "take-over" => stage.follows(key, "true"),
+        "max-backoff" | "seed" | "message-rate" | "packet-in-rate" | "packet-in-burst" => {
+            stage.follows(key, "100");
+        }
+        "fail-mode" => {
+            stage.follows(key, "'secure'");
+            assert!(!stage.dpctl(&["dump-flows"]).contains("priority=0 "));
+            stage.follows(key, "'standalone'");
+            assert!(stage.dpctl(&["dump-flows"]).contains("priority=0 "));
+        }
+        "tables" => {
+            stage.dpctl(&["add-flow", "table=9,priority=3,actions=drop"]);
+            refuses(stage, key, "9", "tables: an entry of table 9 would not fit");
+            stage.follows(key, "20");
+            stage.dpctl(&["add-flow", "table=19,priority=3,actions=drop"]);
+            assert!(stage.dpctl(&["dump-flows"]).contains("table=19"));
+            stage.dpctl(&["del-flows", "table=19"]);
+            stage.dpctl(&["del-flows", "table=9"]);
+            stage.follows(key, "9");
+        }
+        "max-entries" | "max-total-entries" => {
+            refuses(stage, key, "1", "would not fit");
+            stage.follows(key, "3");
+            for port in 1..4 {
+                let flow = format!("priority=2,in_port={port},actions=drop");
+                stage.dpctl(&["add-flow", &flow]);
+            }
+            let refusal = stage.dpctl(&["add-flow", "priority=2,in_port=9,actions=drop"]);
+            assert!(refusal.contains("TABLE_FULL"), "{refusal}");
+            stage.dpctl(&["del-flows", "in_port=1"]);
+            stage.dpctl(&["del-flows", "in_port=2"]);
+            stage.dpctl(&["del-flows", "in_port=3"]);
+            stage.keys.remove(key);
+            assert!(stage.reload().0);
+        }
+        "profile" => {
+            let profile = stage.pki.path("profile.toml");
+            std::fs::write(&profile, "[[table]]\nid = 0\nname = 'only'\n").unwrap();
+            stage.follows(key, &format!("'{profile}'"));
+            assert!(stage.dpctl(&["dump-table-features"]).contains("only"));
+            stage.keys.remove(key);
+            assert!(stage.reload().0);
+        }
+        "select" | "group-select" => {
+            let group = "group_id=7,type=select,bucket=output:1,bucket=output:2";
+            let (said, done) = stage.lab.ofctl("add-group", &[group]);
+            assert!(done, "{said}");
+            let value = ["'round-robin'", "['7=random']"][usize::from(key != "select")];
+            stage.follows(key, value);
+            refuses(
+                stage,
+                key,
+                &value.replace("ran", "run").replace("round", "bound"),
+                key,
+            );
+            stage.lab.ofctl("del-groups", &["group_id=7"]);
+        }
+        "datapath" => {
+            for layer in ["reference", "tables", "cache"] {
+                stage.follows(key, &format!("'{layer}'"));
+                stage.lab.all_ping();
+            }
+        }
+        "inactivity-probe" => {
+            stage.follows("controller", &format!("['tcp:127.0.0.1:{}']", stage.port));
+            let mut main = stage.greets();
+            stage.follows(key, "1");
+            // The new connection asks after a second of silence.
+            read_until(&mut main, 2);
+            stage.follows("controller", "[]");
+        }
+        "metrics" => {
+            let get = |port: u16| {
+                let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
+                stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").ok()?;
+                let mut answer = String::new();
+                stream.read_to_string(&mut answer).ok()?;
+                Some(answer)
+            };
+            let port = stage.port + 3;
+            stage.follows(key, &format!("'{port}'"));
+            assert!(get(port).unwrap().contains("bofuss_"));
+            stage.follows(key, &format!("'{}'", port + 1));
+            assert!(get(port).is_none() && get(port + 1).is_some());
+        }
+        "capture" => {
+            let [frames, messages] = ["1.pcap", "m.pcap"].map(|name| stage.pki.path(name));
+            stage.follows(key, &format!("['1 {frames} icmp', 'openflow {messages}']"));
+            stage.lab.all_ping();
+            stage.dpctl(&["features"]);
+            let begun = stage.ctl("captures");
+            assert!(
+                begun.contains(&frames) && !begun.contains("packets=0"),
+                "{begun}"
+            );
+            assert!(begun.contains(&messages), "{begun}");
+            refuses(stage, key, "['9 /tmp/x.pcap']", "capture 9 ");
+            stage.follows(key, "[]");
+            assert_eq!(stage.ctl("captures"), "");
+        }
+        "mirror" => {
+            stage.follows(key, "['1 2 arp']");
+            assert!(stage.ctl("captures").contains("1 2 packets"));
+            stage.follows(key, "[]");
+            assert_eq!(stage.ctl("captures"), "");
+        }
+        "capture-folder" => {
+            let folder = stage.pki.0.display().to_string();
+            stage.follows(key, &format!("'{folder}'"));
+            let mut bofuss = Command::new(program("bofuss"));
+            let words = ["ctl", &stage.lab.name, "capture", "1", "/tmp/x.pcap"];
+            let said = printed(&run(bofuss.args(words)));
+            assert!(said.contains("captures go to"), "{said}");
+        }
+        "no-pad" => {
+            stage.follows(key, "true");
+            stage.lab.all_ping();
+        }
+        other => panic!("{other}: what a change of it does is tested nowhere"),
+    }
+}
+
+/// A switch that has everything from its file: another name is refused, another level followed.
+fn without_command_line(stage: &Stage) {
+    let (file, log) = (stage.pki.path("alone.toml"), stage.pki.path("log"));
+    let name = format!("alone-{}", std::process::id());
+    let write = |name: &str, level: &str| {
+        std::fs::write(&file, format!("log = '{level}'\nname = '{name}'\n")).unwrap();
+    };
+    write(&name, "info");
+    let mut bofuss = Command::new(program("bofuss"));
+    bofuss.args(["run", "--config", &file]);
+    bofuss.stderr(std::fs::File::create(&log).unwrap());
+    let _switch = Process::start(&mut bofuss);
+    let said = || std::fs::read_to_string(&log).unwrap();
+    until("it listens", || said().contains("waiting for"));
+    let reload = || {
+        let mut bofuss = Command::new(program("bofuss"));
+        printed(&run(bofuss.args(["reload", &name])))
+    };
+    write("other", "debug");
+    let refused = reload();
+    assert!(
+        refused.contains(", line 2: name: changes with a restart only"),
+        "{refused}"
+    );
+    write(&name, "debug");
+    assert_eq!(reload(), "");
+    let mut dpctl = Command::new(program("dpctl"));
+    ok(dpctl.args([&name, "features"]));
+    until("the connection's end is told", || said().contains("DEBUG"));
+}
+
+/// The switch refuses a value, names the line and changes nothing.
+fn refuses(stage: &mut Stage, key: &str, value: &str, reason: &str) {
+    let (done, said) = stage.set(key, value);
+    assert!(!done && said.contains(reason), "{key} = {value}: {said}");
+    let number = std::fs::read_to_string(&stage.file)
+        .unwrap()
+        .lines()
+        .position(|line| line.starts_with(&format!("{key} =")))
+        .unwrap();
+    assert!(
+        said.contains(&format!(", line {}: {key}", number + 1)),
+        "{said}"
+    );
+}
+
+#[test]
+fn every_key_of_the_schema_is_followed_or_refused_by_name() {
+    if !have(&["ip", "openssl", "ovs-ofctl"]) {
+        return;
+    }
+    let mut stage = Stage::new();
+    let flow = "priority=9,cookie=0x5,icmp,actions=normal";
+    stage.dpctl(&["add-flow", flow]);
+    let keys = schema();
+    assert!(keys.len() > 30, "{keys:?}");
+    for key in keys {
+        change(&mut stage, &key);
+        let flows = stage.dpctl(&["dump-flows"]);
+        assert!(flows.contains("cookie=0x5"), "after {key}: {flows}");
+        stage.lab.all_ping();
+    }
+    // It counted all along.
+    let flows = stage.dpctl(&["dump-flows"]);
+    let flow = flows
+        .lines()
+        .find(|line| line.contains("cookie=0x5"))
+        .unwrap();
+    let packets = flow.split_once("n_packets=").unwrap().1;
+    let packets: u32 = packets.split_once(',').unwrap().0.parse().unwrap();
+    assert!(packets > 40, "{flow}");
+}
