@@ -283,13 +283,7 @@ impl Datapath {
             let key = entry.key;
             match entry.deadline() {
                 Some((at, _)) if at > now => self.set_deadline(table, key),
-                Some((_, idle)) => {
-                    let reason = match idle {
-                        true => FlowRemovedReason::IDLE_TIMEOUT,
-                        false => FlowRemovedReason::HARD_TIMEOUT,
-                    };
-                    self.remove_entry(now, table, key, reason, sink);
-                }
+                Some((_, reason)) => self.remove_entry(now, table, key, reason, sink),
                 None => {}
             }
         }

@@ -4,7 +4,7 @@ use alloc::{boxed::Box, rc::Rc};
 use core::cmp::Reverse;
 
 use bofuss_oflib::instruction::Instructions;
-use bofuss_oflib::message::{FlowModFlags, PacketInReason};
+use bofuss_oflib::message::{FlowModFlags, FlowRemovedReason, PacketInReason};
 use bofuss_oflib::{Action, PortNo, types::GroupId};
 use bofuss_packet::{Key, KeyMatch};
 use hashbrown::HashMap;
@@ -112,12 +112,17 @@ impl Entry {
         }
     }
 
-    /// When it goes if no packet comes, and whether for idleness; `None` if never.
-    pub fn deadline(&self) -> Option<(Time, bool)> {
-        let at = |from: Time, sec: u16| from.after(u64::from(sec) * Time::SEC);
-        let idle = (self.idle_timeout > 0).then(|| (at(self.used, self.idle_timeout), true));
-        let hard = (self.hard_timeout > 0).then(|| (at(self.created, self.hard_timeout), false));
-        idle.into_iter().chain(hard).min()
+    /// When it goes if no packet comes, and why; `None` if never.
+    pub fn deadline(&self) -> Option<(Time, FlowRemovedReason)> {
+        let (hard, idle) = (
+            FlowRemovedReason::HARD_TIMEOUT,
+            FlowRemovedReason::IDLE_TIMEOUT,
+        );
+        let hard = (self.hard_timeout, self.created, hard);
+        let timeouts = [hard, (self.idle_timeout, self.used, idle)].into_iter();
+        let set = timeouts.filter(|(sec, ..)| *sec > 0);
+        let ends = set.map(|(sec, from, why)| (from.after(u64::from(sec) * Time::SEC), why));
+        ends.min_by_key(|(at, _)| *at)
     }
 
     /// The groups that it forwards to.

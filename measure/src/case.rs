@@ -78,8 +78,6 @@ const OFFLOADING: &[Setup] = &[
     Setup::OvsTso,
 ];
 const SWITCHES: &[Setup] = &[Setup::Bofuss, Setup::Ovs, Setup::OvsXdp];
-/// Where it does not matter what polls the ports.
-const TWO: &[Setup] = &[Setup::Bofuss, Setup::Ovs];
 const NONE: (&str, &[u32]) = ("", &[0]);
 
 /// All cases. The longer one takes, the fewer its rounds.
@@ -118,14 +116,14 @@ pub const GROUPS: &[Group] = &[
         cases: PIPELINES,
     },
     Group {
-        setups: TWO,
+        setups: SWITCHES,
         rounds: 3,
         offloads: false,
         resets: true,
         cases: CONTROLLERS,
     },
     Group {
-        setups: TWO,
+        setups: SWITCHES,
         rounds: 2,
         offloads: false,
         resets: true,
@@ -137,7 +135,7 @@ pub const GROUPS: &[Group] = &[
         }],
     },
     Group {
-        setups: TWO,
+        setups: &[Setup::Bofuss, Setup::Ovs],
         rounds: 1,
         offloads: false,
         resets: false,

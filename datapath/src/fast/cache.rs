@@ -5,6 +5,7 @@
 //! of the entries hit, one after another. What it does is not remembered but done.
 
 use alloc::{boxed::Box, collections::VecDeque, rc::Rc, vec::Vec};
+use core::iter::once;
 
 use bofuss_oflib::PortNo;
 use bofuss_oflib::instruction::Instructions;
@@ -133,10 +134,22 @@ pub struct CacheStats {
     pub cut_short: u64,
 }
 
-/// The hash of a key as it is stored: where it starts, then its words.
-fn hash_stored(secret: &Secret, stored: &[u64]) -> u64 {
-    let (start, words) = stored.split_first().expect("a start, and words");
+/// The hash of a key as it is stored.
+fn hash_stored(secret: &Secret, key: &Words<FEW>) -> u64 {
+    let words = match key {
+        Words::Few(words) => return secret.hash_few(words),
+        Words::Many(words) => words,
+    };
+    let (start, words) = words.split_first().expect("a start, and words");
     secret.hash(*start, words.iter().copied())
+}
+
+/// Index and bits of the words of a mask, if they are few; no bits behind.
+fn few_words(mask: &KeyMask) -> Option<[(usize, u64); FEW - 1]> {
+    let mut few = [(0, 0); FEW - 1];
+    few.get_mut(..mask.words().len())?
+        .copy_from_slice(mask.words());
+    Some(few)
 }
 
 /// All flows that are remembered.
@@ -149,6 +162,8 @@ pub(crate) struct Cache {
     /// The fields of the key; bit n stands for the field with id n.
     pub(super) fields: u64,
     mask: KeyMask,
+    /// Its words, if they are few.
+    few: Option<[(usize, u64); FEW - 1]>,
     /// Changes so far, and the last of them.
     changes: u64,
     log: VecDeque<Change>,
@@ -175,6 +190,7 @@ impl Cache {
             programs: HashSet::new(),
             fields: 0,
             mask: masks::whole([].into_iter()),
+            few: few_words(&masks::whole([].into_iter())),
             changes: 0,
             log: VecDeque::new(),
             max_log: max_log as usize,
@@ -190,6 +206,7 @@ impl Cache {
 
     /// Has the key be those fields, and forgets all flows. Their packets were counted before.
     pub(super) fn widen(&mut self, fields: u64, mask: KeyMask) {
+        self.few = few_words(&mask);
         (self.fields, self.mask) = (fields, mask);
         self.grave.push(core::mem::take(&mut self.flows));
         self.index = TagTable::default();
@@ -232,23 +249,34 @@ impl Cache {
         words.expect("the key's mask needs no field to be there")
     }
 
-    fn stored(&self, slot: u32) -> &[u64] {
-        self.flows[slot].key.get(self.mask.words().len() + 1)
+    /// The same, if they are few; zeros behind.
+    #[inline(always)]
+    fn few(&self, start: u64, key: &Key) -> Option<[u64; FEW]> {
+        let [a, b, c, d, e] = key.project(self.few.as_ref()?);
+        Some([start, a, b, c, d, e])
     }
 
     /// The hash of a key, for [`Cache::find`].
     #[inline]
     pub(super) fn hash(&self, start: u64, key: &Key) -> u64 {
-        self.secret.hash(start, self.words(key))
+        match self.few(start, key) {
+            Some(few) => self.secret.hash_few(&few),
+            None => self.secret.hash(start, self.words(key)),
+        }
     }
 
     /// The flow that a packet is of, if it is known; it may be out of date.
     #[inline]
     pub(super) fn find(&self, hash: u64, start: u64, key: &Key) -> Option<u32> {
-        self.index.find(hash, |slot| {
-            let (first, others) = self.stored(slot).split_first().expect("a start, and words");
-            *first == start && self.words(key).zip(others).all(|(a, b)| a == *b)
-        })
+        let wanted = self.few(start, key);
+        self.index
+            .find(hash, |slot| match (&self.flows[slot].key, &wanted) {
+                (Words::Few(few), Some(wanted)) => few == wanted,
+                (Words::Many(words), _) => {
+                    words.iter().copied().eq(once(start).chain(self.words(key)))
+                }
+                (Words::Few(_), None) => false,
+            })
     }
 
     /// The flow that a packet most likely is of.
@@ -317,7 +345,7 @@ impl Cache {
                 .get_or_insert_with(&program, |p| Rc::new(p.clone())),
         );
         let width = self.mask.words().len() + 1;
-        let stored = Words::new(width, [start].into_iter().chain(self.words(key)));
+        let stored = Words::new(width, once(start).chain(self.words(key)));
         let slot = self.flows.insert(|_| Flow {
             packets: 0,
             bytes: 0,
@@ -329,13 +357,13 @@ impl Cache {
             key: stored,
         });
         let (secret, flows) = (&self.secret, &self.flows);
-        let rehash = |slot: u32| hash_stored(secret, flows[slot].key.get(width));
+        let rehash = |slot: u32| hash_stored(secret, &flows[slot].key);
         self.index.insert(hash, slot, rehash);
     }
 
     /// Forgets a flow, whose packets were counted.
     pub(super) fn remove(&mut self, slot: u32) {
-        let hash = hash_stored(&self.secret, self.stored(slot));
+        let hash = hash_stored(&self.secret, &self.flows[slot].key);
         self.index.replace(hash, slot, None);
         if let Some(flow) = self.flows.remove(slot)
             && Rc::strong_count(&flow.program) == 2
