@@ -1,0 +1,153 @@
+//! The page for lecturers, run: each command in a `console` block gives what stands below it.
+//!
+//! A line of `…` stands for any lines, and `…` in a line for any text.
+#![allow(clippy::unwrap_used)]
+
+use std::fmt::Write;
+use std::path::Path;
+use std::process::Command;
+
+use bofuss_tests::{have, printed, program, python, run};
+
+const PAGE: &str = include_str!("../docs/guide/lecture.md");
+/// Everything is in namespaces that go with it, as in `mininet.rs`; the page's places are there.
+const INSIDE: &str = r#"set -e
+mount -t tmpfs run /run
+mkdir -p /run/netns /run/openvswitch /run/bin /run/venv /run/tests
+mount -t sysfs sysfs /sys 2>/dev/null || true
+cp "$1" "$2" "$3/contrib/mininet.py" /run/bin
+cp -r "$3/tests/controllers" /run/tests
+mount --bind "$4" /run/venv
+ln -s bofuss /run/bin/ofdatapath
+ln -s bofuss /run/bin/ofprotocol
+export PATH=/run/bin:$PATH
+mount -t tmpfs tmp /tmp
+ip link set lo up
+cd /run
+timeout -k 5 120 sh -c "$5" 2>&1"#;
+const PROMPT: &str = "mininet> ";
+
+/// A command of the page, whether Mininet reads it, and what it is to print.
+struct Step {
+    command: &'static str,
+    for_mininet: bool,
+    wanted: Vec<&'static str>,
+}
+
+fn steps() -> Vec<Step> {
+    let mut steps: Vec<Step> = Vec::new();
+    let mut is_console = false;
+    for line in PAGE.lines() {
+        if line.starts_with("```") {
+            is_console = line == "```console";
+        } else if is_console {
+            let of_mininet = line.strip_prefix(PROMPT);
+            match of_mininet.or(line.strip_prefix("$ ")) {
+                Some(command) => steps.push(Step {
+                    command,
+                    for_mininet: of_mininet.is_some(),
+                    wanted: Vec::new(),
+                }),
+                None => steps.last_mut().unwrap().wanted.push(line.trim_end()),
+            }
+        }
+    }
+    steps
+}
+
+/// The shell script of the steps: each of the shell's own announces itself, and Mininet reads what
+/// follows it.
+fn script(steps: &[Step]) -> String {
+    let mut text = String::new();
+    let is_mininet = |step: Option<&Step>| step.is_some_and(|step| step.for_mininet);
+    for (number, step) in steps.iter().enumerate() {
+        let next = is_mininet(steps.get(number + 1));
+        if step.for_mininet {
+            writeln!(text, "{}", step.command).unwrap();
+            if !next {
+                writeln!(text, "END").unwrap();
+            }
+            continue;
+        }
+        let command = step.command.trim_start_matches("sudo ");
+        let command = command.replace("/usr/local/share/bofuss", "/run/bin");
+        let here = if next { " <<'END'" } else { "" };
+        let quiet = command
+            .strip_suffix('&')
+            .map(|own| format!("{own}>/dev/null 2>&1 &"));
+        writeln!(text, "echo; echo '#step'").unwrap();
+        writeln!(text, "{}{here}", quiet.unwrap_or(command)).unwrap();
+    }
+    text
+}
+
+/// Whether a text is a pattern's, in which `…` is any text.
+fn fits(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('…');
+    let first = parts.next().unwrap();
+    let Some(mut rest) = text.strip_prefix(first) else {
+        return false;
+    };
+    let mut last = None;
+    for part in parts {
+        if let Some(before) = last.replace(part) {
+            let Some((_, behind)) = rest.split_once(before) else {
+                return false;
+            };
+            rest = behind;
+        }
+    }
+    last.map_or(rest.is_empty(), |last| rest.ends_with(last))
+}
+
+/// Whether lines are those that are wanted, where `…` is any of them.
+fn are(wanted: &[&str], lines: &[&str]) -> bool {
+    match wanted {
+        [] => lines.is_empty(),
+        ["…", rest @ ..] => (0..=lines.len()).any(|skip| are(rest, &lines[skip..])),
+        [first, rest @ ..] => {
+            lines.first().is_some_and(|line| fits(first, line)) && are(rest, &lines[1..])
+        }
+    }
+}
+
+#[test]
+fn the_lecture_goes_as_the_page_says() {
+    if !have(&["ip", "unshare", "mn", "tshark", "curl"]) {
+        return;
+    }
+    let steps = steps();
+    assert!(steps.len() > 25, "the page has commands");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut command = Command::new("unshare");
+    command.args(["-nm", "--pid", "--fork", "--kill-child", "--mount-proc"]);
+    command.args(["sh", "-c", INSIDE, "sh"]);
+    command.args([program("bofuss"), program("dpctl"), root]);
+    command.arg(python().ancestors().nth(2).unwrap());
+    let said = printed(&run(command.arg(script(&steps))));
+    // What the shell's steps print, and of these, what Mininet prints behind each prompt.
+    let parts = said.split("#step\n").skip(1);
+    let mut printed = parts.flat_map(|part| part.split(PROMPT));
+    let mut wrong = String::new();
+    for step in &steps {
+        let lines = printed.next().unwrap_or("nothing more was printed").lines();
+        let lines: Vec<&str> = lines.map(str::trim_end).filter(|l| !l.is_empty()).collect();
+        let is_noise = |line: &&str| !line.starts_with("Running as user");
+        let lines: Vec<&str> = lines.into_iter().filter(is_noise).collect();
+        let wanted: Vec<&str> = step
+            .wanted
+            .iter()
+            .copied()
+            .filter(|l| !l.is_empty())
+            .collect();
+        if !are(&wanted, &lines) {
+            let (command, lines, wanted) = (step.command, lines.join("\n"), wanted.join("\n"));
+            writeln!(
+                wrong,
+                "{command}\nit printed\n{lines}\nand the page has\n{wanted}\n"
+            )
+            .unwrap();
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
