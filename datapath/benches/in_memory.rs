@@ -279,7 +279,7 @@ fn flows(name: &str, engine: Engine, count: u32) {
     let mut pick = random(count);
     // A plain scan takes its time.
     let packets = match engine {
-        Engine::Reference => PACKETS / (count as usize).clamp(8, 1 << 9),
+        Engine::Reference => PACKETS / (count as usize).next_power_of_two().clamp(8, 1 << 9),
         Engine::Tables | Engine::Cache => PACKETS,
     };
     bench.measure(name, packets, || flow(pick()));

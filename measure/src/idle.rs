@@ -9,8 +9,8 @@ use crate::setup::{Forwarder, Setup};
 /// Ports of each switch.
 const PORTS: usize = 4;
 /// How long nothing is measured after a start, and then how long it is.
-const SETTLING: Duration = Duration::from_secs(3);
-const WATCHED: Duration = Duration::from_secs(6);
+const SETTLING: Duration = Duration::from_secs(2);
+const WATCHED: Duration = Duration::from_secs(5);
 
 /// The interfaces of all switches, cabled in pairs; gone when dropped.
 struct Cables(Vec<[String; PORTS]>);

@@ -1,9 +1,9 @@
 //! A controller's side as bare as it gets: prepared bytes out, replies counted.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use bofuss_oflib::message::config::ConfigFlags;
@@ -26,6 +26,8 @@ const CHUNK: usize = 1 << 16;
 /// A connection to a switch.
 pub struct Session {
     stream: TcpStream,
+    /// The same, for whoever writes a whole message.
+    writer: Arc<Mutex<TcpStream>>,
     codec: Codec,
     /// What was read and not yet looked at.
     pending: Vec<u8>,
@@ -76,6 +78,25 @@ pub fn mods<T: AsRef<str>>(
     flows.into_iter().map(parse).collect()
 }
 
+fn lock(writer: &Mutex<TcpStream>) -> MutexGuard<'_, TcpStream> {
+    writer.lock().expect("nobody panics while writing")
+}
+
+/// The bytes in parts of about [`CHUNK`] that each end with a message.
+fn whole_messages(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let mut at = 0;
+        while let Some(header) = bytes.get(at..at + HEADER)
+            && at < CHUNK
+        {
+            at += usize::from(u16::from_be_bytes([header[2], header[3]]));
+        }
+        let (part, rest) = bytes.split_at(at);
+        bytes = rest;
+        (at > 0).then_some(part)
+    })
+}
+
 impl Session {
     /// Connects to a switch's TCP port on this machine, and greets.
     ///
@@ -84,8 +105,10 @@ impl Session {
         let stream = TcpStream::connect(("127.0.0.1", port)).map_err(failed)?;
         stream.set_nodelay(true).map_err(failed)?;
         stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
+        let writer = stream.try_clone().map_err(failed)?;
         let mut this = Self {
             stream,
+            writer: Arc::new(Mutex::new(writer)),
             codec: codec(),
             pending: Vec::new(),
         };
@@ -102,7 +125,7 @@ impl Session {
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), String> {
-        self.stream.write_all(bytes).map_err(failed)
+        lock(&self.writer).write_all(bytes).map_err(failed)
     }
 
     /// Reads messages until one gives a value; echo requests are answered.
@@ -122,16 +145,18 @@ impl Session {
                 let (xid, message) = self.codec.decode(bytes).map_err(failed)?;
                 if let Message::EchoRequest(data) = message {
                     let reply = encode(&self.codec, [Message::EchoReply(data)]);
-                    self.stream.write_all(&reply).map_err(failed)?;
+                    lock(&self.writer).write_all(&reply).map_err(failed)?;
                 } else if let Some(found) = look(xid, &message) {
                     self.pending.drain(..at);
                     return Ok(found);
                 }
             }
             self.pending.drain(..at);
-            match self.stream.read(&mut block).map_err(failed)? {
-                0 => return Err(failed("the switch closed it")),
-                count => self.pending.extend_from_slice(&block[..count]),
+            match self.stream.read(&mut block) {
+                Ok(0) => return Err(failed("the switch closed it")),
+                Ok(count) => self.pending.extend_from_slice(&block[..count]),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(failed(error)),
             }
         }
     }
@@ -142,11 +167,12 @@ impl Session {
     pub fn change(&mut self, changes: &[u8]) -> Result<Duration, String> {
         let start = Instant::now();
         let barrier = encode(&self.codec, [Message::BarrierRequest(Empty)]);
-        let mut writer = self.stream.try_clone().map_err(failed)?;
+        let writer = Arc::clone(&self.writer);
         let refused = std::thread::scope(|scope| {
             scope.spawn(move || {
-                let written = writer.write_all(changes);
-                written.and_then(|()| writer.write_all(&barrier))
+                // Replies to echo requests go in between.
+                let mut parts = whole_messages(changes).chain([&barrier[..]]);
+                parts.try_for_each(|part| lock(&writer).write_all(part))
             });
             self.read_until(|_, message| match message {
                 Message::Error(error) => Some(Some(error.error.to_string())),

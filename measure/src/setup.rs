@@ -13,6 +13,10 @@ const OPENFLOW_PORT: u16 = 16690;
 /// Where the number of huge pages of 2 MiB is set, and how much DPDK gets of them.
 const HUGE_PAGES: &str = "/proc/sys/vm/nr_hugepages";
 const HUGE_MIB: usize = 512;
+const WANTED_PAGES: usize = HUGE_MIB / 2 + 64;
+/// What makes room for them, and how often that is tried.
+const COMPACT: &str = "/proc/sys/vm/compact_memory";
+const RESERVATIONS: usize = 3;
 /// How long a program may take to be ready, in steps of 20 ms.
 const READY_STEPS: usize = 500;
 
@@ -132,9 +136,16 @@ struct HugePages(String);
 impl HugePages {
     fn reserve() -> Result<Self, String> {
         let failed = |e: std::io::Error| format!("{HUGE_PAGES}: {e}");
-        let before = std::fs::read_to_string(HUGE_PAGES).map_err(failed)?;
-        std::fs::write(HUGE_PAGES, (HUGE_MIB / 2 + 64).to_string()).map_err(failed)?;
-        Ok(Self(before))
+        let this = Self(std::fs::read_to_string(HUGE_PAGES).map_err(failed)?);
+        for _ in 0..RESERVATIONS {
+            std::fs::write(HUGE_PAGES, WANTED_PAGES.to_string()).map_err(failed)?;
+            let given = std::fs::read_to_string(HUGE_PAGES).map_err(failed)?;
+            if given.trim().parse().is_ok_and(|n: usize| n >= WANTED_PAGES) {
+                return Ok(this);
+            }
+            std::fs::write(COMPACT, "1").map_err(|e| format!("{COMPACT}: {e}"))?;
+        }
+        Err(format!("there are no {WANTED_PAGES} huge pages"))
     }
 }
 
@@ -198,6 +209,8 @@ impl Forwarder {
         let listen = format!("ptcp:{OPENFLOW_PORT}");
         bofuss.args(["run", "--name", "bench", "--fail-mode", "secure"]);
         bofuss.args(["--listen", &listen]);
+        // A million, and its own two.
+        bofuss.args(["--max-entries", "2000000"]);
         for port in SWITCH_PORTS {
             bofuss.args(["--port", port]);
         }
@@ -246,7 +259,7 @@ impl Forwarder {
     fn vsctl(&self, words: &str) -> Result<(), String> {
         let at = self.folder.as_ref().ok_or("this is not Open vSwitch")?;
         let at = at.display();
-        let command = format!("ovs-vsctl --db=unix:{at}/db.sock --timeout=60 {words}");
+        let command = format!("ovs-vsctl --db=unix:{at}/db.sock --timeout=30 {words}");
         run(&command).map(drop)
     }
 

@@ -9,7 +9,7 @@ use bofuss_oflib::message::FlowModCommand;
 use crate::case::{BASE, Context, Figures, Metric, RATE};
 use crate::host_case::{FRAMES, echoes, frames, spread};
 use crate::net::HOST_PORT;
-use crate::openflow::{self, Session, adds, codec, encode, exact, mods};
+use crate::openflow::{self, adds, codec, encode, exact, mods};
 use crate::report::median;
 use crate::traffic::{Load, Order, flow_ports, random, send, send_until};
 
@@ -53,9 +53,8 @@ fn exact_rule(flow: u32, actions: &str) -> String {
 pub fn rules(c: &Context<'_>) -> Figures {
     let count = c.parameter;
     let changes = adds(&codec(), (0..count).map(|n| exact_rule(n, "output:2")))?;
-    let mut session = c.forwarder.session()?;
     let before = c.forwarder.status("VmRSS");
-    let took = session.change(&changes)?;
+    let took = c.forwarder.session()?.change(&changes)?;
     let grown = |before: f64| (c.forwarder.status("VmRSS") - before) * 1024.0 / f64::from(count);
     let mut figures = Vec::new();
     if count >= MANY {
@@ -74,14 +73,14 @@ pub fn rules(c: &Context<'_>) -> Figures {
     if count >= MOST {
         figures.push((FLOW_BYTES, grown(before)));
         figures.push((COST, lost(c, spread(count))?));
-        figures.extend(modifications(&mut session, count)?);
+        figures.extend(modifications(c)?);
     }
     Ok(figures)
 }
 
 /// Modifications of any of the rules, and of some again and again.
-fn modifications(session: &mut Session, count: u32) -> Figures {
-    let (codec, mut next) = (codec(), random(5));
+fn modifications(c: &Context<'_>) -> Figures {
+    let (mut session, codec, mut next) = (c.forwarder.session()?, codec(), random(5));
     let mut timed = |among: u32| {
         let flows = (0..MODIFICATIONS).map(|n| {
             let actions = ["output:2", "mod_nw_ttl:64,output:2"][(n / among % 2) as usize];
@@ -91,9 +90,12 @@ fn modifications(session: &mut Session, count: u32) -> Figures {
         let took = session.change(&encode(&codec, changes))?;
         Ok::<f64, String>(f64::from(MODIFICATIONS) / took.as_secs_f64())
     };
-    let figures = vec![(SPREAD, timed(count)?), (ON_FEW, timed(CONCENTRATED)?)];
+    let figures = vec![
+        (SPREAD, timed(c.parameter)?),
+        (ON_FEW, timed(CONCENTRATED)?),
+    ];
     let (told, _) = session.flow_stats()?;
-    match count as usize + BASE.len() {
+    match c.parameter as usize + BASE.len() {
         wanted if wanted == told => Ok(figures),
         wanted => Err(format!("{told} of {wanted} entries are told")),
     }
