@@ -26,6 +26,10 @@ fn flow(datapath: &mut Datapath, text: &str) {
 
 /// Sends a frame of flow number `n`; the frames that leave.
 fn send(datapath: &mut Datapath, n: u16) -> Vec<Frame> {
+    send_at(datapath, Time(1), n)
+}
+
+fn send_at(datapath: &mut Datapath, now: Time, n: u16) -> Vec<Frame> {
     let from = [10, 0, (n >> 8) as u8, n as u8];
     let ip = craft::ipv4(
         from.into(),
@@ -36,7 +40,7 @@ fn send(datapath: &mut Datapath, n: u16) -> Vec<Frame> {
     let bytes = craft::ethernet(Mac([2; 6]), Mac([4; 6]), ip);
     let frame = datapath.pool.frame(&bytes).expect("within the limit");
     let mut out = Vec::new();
-    datapath.receive(Time(1), PortNo(1), &mut vec![frame], &mut out);
+    datapath.receive(now, PortNo(1), &mut vec![frame], &mut out);
     out
 }
 
@@ -80,6 +84,21 @@ fn a_full_cache_keeps_what_lives() {
     assert_eq!(datapath.cache.flows.len(), 4);
     datapath.settle();
     assert_eq!(packets(&datapath), 4 + 100 + 4 + 3);
+}
+
+#[test]
+fn a_packet_on_a_known_way_keeps_its_entry_from_idling_out() {
+    let (mut datapath, sink) = (switch(0, 2), &mut Vec::<Frame>::new());
+    flow(&mut datapath, "idle_timeout=1,ip,actions=output:2");
+    let (late, end) = (Time(Time::SEC * 9 / 10), Time(Time::SEC * 19 / 10));
+    (0..2).for_each(|_| drop(send_at(&mut datapath, late, 1)));
+    datapath.tick(Time(Time::SEC), sink);
+    assert_eq!(
+        (datapath.tables[0].len(), datapath.next_tick()),
+        (1, Some(end))
+    );
+    datapath.tick(end, sink);
+    assert_eq!(datapath.tables[0].len(), 0);
 }
 
 #[test]
