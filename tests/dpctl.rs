@@ -289,7 +289,7 @@ fn open_vswitch_is_asked_and_changed_in_both_styles() {
             "show",
         ],
     );
-    agree("OpenFlow10", &address, &["dump-desc"]);
+    agree("OpenFlow10", &address, &["dump-desc", "dump-ports"]);
     assert!(says(&["role", "master", "1"]).contains("role=master"));
     assert!(says(&["watch", "1", "1"]).contains("lookup/s"));
     assert!(says(&["status"]).contains("local.is-connected=true"));

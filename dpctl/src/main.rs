@@ -81,6 +81,9 @@ struct Cli {
     /// For ssl:, the certificates of the CAs that sign the switch's (PEM).
     #[arg(short = 'C', long, value_name = "FILE")]
     ca_cert: Option<PathBuf>,
+    /// Refused: a CA that the switch itself brings proves nothing.
+    #[arg(long, value_name = "FILE", hide = true)]
+    bootstrap_ca_cert: Option<PathBuf>,
     /// Accept the switch's certificate, if a CA signed it, although it is not for the HOST of
     /// ssl:HOST.
     #[arg(long)]
@@ -113,6 +116,11 @@ impl Cli {
 
     /// What TLS needs, if its files are named.
     fn tls(&self) -> Result<Option<Tls>, Failure> {
+        if self.bootstrap_ca_cert.is_some() {
+            let why = "a CA that the switch itself brings proves nothing";
+            let text = format!("--bootstrap-ca-cert: {why}; name the CA's file with --ca-cert");
+            return Err(Failure::Usage(text));
+        }
         match (&self.private_key, &self.certificate, &self.ca_cert) {
             (None, None, None) => Ok(None),
             (Some(private_key), Some(certificate), Some(ca_cert)) => {

@@ -14,6 +14,7 @@ use bofuss_oflib::message::multipart::{
     GroupFeatures, MeterConfig, MeterFeatures, MeterStats, PortStats, QueueStats, ReplyBody,
     TableStats,
 };
+use bofuss_oflib::message::port::PortFeatures;
 use bofuss_oflib::message::{Bucket, MultipartReply, PortDesc};
 use bofuss_oflib::types::GroupId;
 use bofuss_oflib::wire::Text;
@@ -85,7 +86,11 @@ fn body(head: &str, body: &ReplyBody) -> String {
         }
         ReplyBody::Table(tables) => text += &tables_text(tables),
         ReplyBody::TableFeatures(tables) => text.extend(tables.iter().map(|t| table(&t.0))),
-        ReplyBody::PortStats(ports) => text.extend(ports.iter().map(port_stats)),
+        ReplyBody::PortStats(ports) => {
+            // OpenFlow 1.0, which a head does not name, does not tell since when a port is there.
+            let is_timed = head.starts_with("(OF");
+            text.extend(ports.iter().map(|port| port_stats(port, is_timed)));
+        }
         ReplyBody::Queue(queues) => text.extend(queues.iter().map(queue_stats)),
         ReplyBody::Group(groups) => text.extend(groups.iter().map(|g| group_stats(&g.0))),
         ReplyBody::GroupDesc(groups) => text.extend(groups.iter().map(group)),
@@ -130,11 +135,18 @@ fn count(count: u64) -> String {
 /// What stands in front of a port's second and third line.
 const INDENT: &str = "           ";
 
-fn port_stats(p: &PortStats) -> String {
+fn port_stats(p: &PortStats, is_timed: bool) -> String {
     let pad = if p.port_no.0 < 10 { " " } else { "" };
+    let since = match is_timed {
+        true => format!(
+            "{INDENT}duration={}\n",
+            duration(p.duration_sec, p.duration_nsec)
+        ),
+        false => String::new(),
+    };
     format!(
         "  port {pad}{}: rx pkts={}, bytes={}, drop={}, errs={}, frame={}, over={}, crc={}\n\
-         {INDENT}tx pkts={}, bytes={}, drop={}, errs={}, coll={}\n{INDENT}duration={}\n",
+         {INDENT}tx pkts={}, bytes={}, drop={}, errs={}, coll={}\n{since}",
         p.port_no,
         count(p.rx_packets),
         count(p.rx_bytes),
@@ -148,7 +160,6 @@ fn port_stats(p: &PortStats) -> String {
         count(p.tx_dropped),
         count(p.tx_errors),
         count(p.collisions),
-        duration(p.duration_sec, p.duration_nsec)
     )
 }
 
@@ -181,8 +192,29 @@ fn port_desc(port: &PortDesc) -> String {
             text += &format!("     {name} {}\n", words(features));
         }
     }
-    let (now, max) = (port.curr_speed / 1000, port.max_speed / 1000);
+    // A port of OpenFlow 1.0 has no speeds but those of its features.
+    let mbps = |kbps, features| match (kbps / 1000, port.curr_speed | port.max_speed) {
+        (_, 0) => fastest_mbps(features),
+        (mbps, _) => mbps,
+    };
+    let now = mbps(port.curr_speed, port.curr);
+    let max = mbps(port.max_speed, port.supported);
     text + &format!("     speed: {now} Mbps now, {max} Mbps max\n")
+}
+
+/// The fastest of these that names a speed; 0 if none does.
+fn fastest_mbps(features: PortFeatures) -> u32 {
+    let speeds = [
+        (PortFeatures::HD_10MB | PortFeatures::FD_10MB, 10),
+        (PortFeatures::HD_100MB | PortFeatures::FD_100MB, 100),
+        (PortFeatures::HD_1GB | PortFeatures::FD_1GB, 1_000),
+        (PortFeatures::FD_10GB, 10_000),
+        (PortFeatures::FD_40GB, 40_000),
+        (PortFeatures::FD_100GB, 100_000),
+        (PortFeatures::FD_1TB, 1_000_000),
+    ];
+    let named = speeds.iter().rfind(|(bits, _)| bits.0 & features.0 != 0);
+    named.map_or(0, |(_, mbps)| *mbps)
 }
 
 /// Tables, those that are as the one before in one line.
