@@ -193,6 +193,31 @@ fn an_entry_for_what_a_way_has_rewritten_is_seen() {
 }
 
 #[test]
+fn a_way_older_than_the_log_is_looked_up_again() {
+    let mut datapath = switch(0, 2);
+    datapath.cache = Cache::new(1, 9, 1);
+    flow(&mut datapath, "ip,nw_src=10.0.0.1,actions=goto_table:1");
+    let rewrites = "ip,nw_src=10.0.0.2,actions=set_field:10.7.7.7->nw_dst,goto_table:1";
+    flow(&mut datapath, rewrites);
+    flow(&mut datapath, "table=1,priority=1,actions=output:2");
+    flow(&mut datapath, "table=2,ip,nw_dst=10.1.1.1,actions=drop");
+    let two_changes = |datapath: &mut Datapath| {
+        (1..3).for_each(|n| flow(datapath, &format!("table=2,tcp,tp_dst={n},actions=drop")));
+    };
+    two_changes(&mut datapath);
+    (0..2).for_each(|_| (1..3).for_each(|n| assert_eq!(send(&mut datapath, n).len(), 1)));
+    two_changes(&mut datapath);
+    (1..3).for_each(|n| assert_eq!(send(&mut datapath, n).len(), 1));
+    let rival = "table=1,priority=5,ip,nw_dst=10.7.7.7,actions=drop";
+    flow(&mut datapath, rival);
+    two_changes(&mut datapath);
+    let left: Vec<usize> = (1..3).map(|n| send(&mut datapath, n).len()).collect();
+    assert_eq!(left, [1, 0]);
+    let stats = datapath.cache_stats();
+    assert_eq!((stats.overrun, stats.retraced), (4, 2));
+}
+
+#[test]
 fn a_remark_is_seen_by_the_next_table_on_a_known_way() {
     let mut datapath = switch(0, 2);
     let meter = "meter=1,pktps,burst,bands=type=dscp_remark,prec_level=1,rate=1,burst_size=3";
