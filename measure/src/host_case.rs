@@ -18,7 +18,7 @@ const ECHOES: usize = 10_000;
 /// Seconds of TCP.
 const TCP_SECONDS: u64 = 2;
 /// The share of frames that must arrive for a figure to count: else something is broken.
-const MIN_DELIVERED: f64 = 0.01;
+const MIN_DELIVERED: f64 = 0.001;
 /// How long nothing must arrive until all has.
 const QUIET: Duration = Duration::from_millis(50);
 /// The port on which host B echoes.

@@ -218,6 +218,11 @@ impl<'a> Targets<'a> {
         );
         let ratio = self.over(added, Setup::Ovs);
         self.row("the same beside Open vSwitch", Least(3.0), "", ratio);
+        let stats = ("stats", 1_000_000, "time");
+        let seconds = self.median(stats).map(|us| us / 1e6);
+        self.row("statistics of 1,000,000 flows", Most(1.0), " s", seconds);
+        let ratio = self.over(stats, Setup::Ovs);
+        self.row("the same beside Open vSwitch", Most(0.5), "", ratio);
         let lost = "rate lost to 10,000 flow-mods/s";
         for (what, key) in [
             ("rate lost to 10,000 flow-mods a second", ("churn", 0, lost)),

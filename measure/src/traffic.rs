@@ -17,6 +17,8 @@ const ADDRESSES: std::ops::Range<usize> = 26..34;
 /// Where a frame's UDP ports are, and its number behind them.
 const PORTS_AT: usize = 34;
 const NUMBER_AT: usize = 42;
+/// Where frames from A and from B go.
+const NOBODY: [[u8; 6]; 2] = [[2, 0, 0, 0, 0, 0x1b], [2, 0, 0, 0, 0, 0x1a]];
 /// Bytes of frames that wait to be sent at most.
 const POOL_BYTES: usize = 64 << 20;
 /// How long the receiver waits for the next frame.
@@ -73,10 +75,14 @@ pub fn flow_ports(flow: u32) -> (u16, u16) {
     (flow as u16, FIRST_PORT + (flow >> 16) as u16)
 }
 
-/// The frame that all are made from: UDP without checksum, as IPv4 allows.
+/// The frame that all are made from: UDP without checksum, as IPv4 allows. Its destination is no
+/// host's, or the receiver's kernel would answer that nobody listens, in the time of what forwards.
 fn template(back: bool) -> Vec<u8> {
-    let ends = [(A_MAC, A_ADDRESS), (B_MAC, B_ADDRESS)];
-    let [from, to] = if back { [ends[1], ends[0]] } else { ends };
+    let (a, b) = ((A_MAC, A_ADDRESS), (B_MAC, B_ADDRESS));
+    let (from, to) = match back {
+        false => (a, (NOBODY[0], b.1)),
+        true => (b, (NOBODY[1], a.1)),
+    };
     let data = [0; SMALL_FRAME - NUMBER_AT];
     let ip = craft::ipv4(from.1, to.1, 64, craft::udp(0, 0, &data));
     let mut bytes = craft::ethernet(Mac(to.0), Mac(from.0), ip);
