@@ -108,11 +108,7 @@ type Slice = (bool, Option<ReplyBody>);
 
 impl Entries {
     fn slice(&mut self, now: Time, datapath: &Datapath) -> Slice {
-        let Self {
-            filter,
-            cursor,
-            sums,
-        } = self;
+        let (filter, cursor, sums) = (&self.filter, &mut self.cursor, &mut self.sums);
         let mut entries = Vec::new();
         let last = cursor.slice(datapath.tables(), |table, entry| match sums {
             _ if !filter.selects(entry) => {}

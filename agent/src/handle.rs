@@ -5,7 +5,7 @@ use bofuss_oflib::error::{BadRequest, PortModFailed, SwitchConfigFailed, TableMo
 use bofuss_oflib::message::config::ConfigFlags;
 use bofuss_oflib::message::port::{PortConfig, PortFeatures};
 use bofuss_oflib::message::{
-    ControllerRole, Empty, ErrorMsg, FlowMod, PacketOut, PortMod, SwitchConfig, TableMod,
+    ControllerRole, Empty, ErrorMsg, PacketOut, PortMod, SwitchConfig, TableMod,
 };
 use bofuss_oflib::types::{BufferId, TableId};
 use bofuss_oflib::{Action, ErrorCode, ExtValue, Message, PortNo};
@@ -113,11 +113,16 @@ impl Switch {
             }),
             Message::SetConfig(config) => return self.set_config(conn, &config),
             Message::PacketOut(out) => return self.packet_out(now, conn, out, face),
-            Message::FlowMod(flow_mod) => return self.flow_mod(now, asked, &flow_mod, face),
+            Message::FlowMod(flow_mod) => {
+                if let Some(buffer) = asked.buffer {
+                    self.channel(conn).buffers.check(now, buffer)?;
+                }
+                let (datapath, outlet) = parts!(self, now, face);
+                return datapath.flow_mod(now, &flow_mod, outlet).map(|()| None);
+            }
             Message::GroupMod(group_mod) => {
                 let (datapath, outlet) = parts!(self, now, face);
-                datapath.group_mod(now, &group_mod, outlet)?;
-                return Ok(None);
+                return datapath.group_mod(now, &group_mod, outlet).map(|()| None);
             }
             Message::PortMod(port_mod) => return self.port_mod(now, &port_mod, face),
             Message::TableMod(table_mod) => return self.table_mod(&table_mod),
@@ -137,8 +142,7 @@ impl Switch {
             }
             Message::MeterMod(meter_mod) => {
                 let (datapath, outlet) = parts!(self, now, face);
-                datapath.meter_mod(now, &meter_mod, outlet)?;
-                return Ok(None);
+                return datapath.meter_mod(now, &meter_mod, outlet).map(|()| None);
             }
             Message::FeaturesReply(_)
             | Message::GetConfigReply(_)
@@ -223,21 +227,6 @@ impl Switch {
         };
         let (datapath, outlet) = parts!(self, now, face);
         datapath.packet_out(now, packet, &out.actions, outlet);
-        Ok(None)
-    }
-
-    fn flow_mod<F: Face>(
-        &mut self,
-        now: Time,
-        asked: &Asked,
-        flow_mod: &FlowMod,
-        face: &mut F,
-    ) -> Answer {
-        if let Some(buffer) = asked.buffer {
-            self.channel(asked.conn).buffers.check(now, buffer)?;
-        }
-        let (datapath, outlet) = parts!(self, now, face);
-        datapath.flow_mod(now, flow_mod, outlet)?;
         Ok(None)
     }
 

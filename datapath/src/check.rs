@@ -1,5 +1,7 @@
 //! What may stand in a flow entry or a packet-out, checked before anything is changed.
 
+use alloc::borrow::Cow;
+
 use bofuss_oflib::error::{BadAction, MeterModFailed};
 use bofuss_oflib::field::{ETH_TYPE, Field, VID_PRESENT, VLAN_VID};
 use bofuss_oflib::instruction::Instructions;
@@ -14,9 +16,9 @@ const MPLS_TYPES: &[u16] = &[0x8847, 0x8848];
 const PBB_TYPES: &[u16] = &[0x88e7];
 
 /// What is known of the packets that reach an action: the match, as the actions before changed it.
-struct Known(Option<Match>);
+struct Known<'a>(Option<Cow<'a, Match>>);
 
-impl Known {
+impl Known<'_> {
     fn set(&mut self, field: &'static Field, value: u128) {
         let Some(known) = &mut self.0 else { return };
         let others = known
@@ -26,16 +28,16 @@ impl Known {
             .copied();
         let fields: alloc::vec::Vec<_> = others.chain([FieldMatch::exact(field, value)]).collect();
         if let Ok(changed) = Match::new(&fields) {
-            *known = changed;
+            *known = Cow::Owned(changed);
             return;
         }
         // What depended on the old value is no longer known; the rest is.
-        *known = Match::new(&fields[fields.len() - 1..]).unwrap_or_default();
+        *known = Cow::Owned(Match::new(&fields[fields.len() - 1..]).unwrap_or_default());
         for other in &fields[..fields.len() - 1] {
             if known.meets_need(other.field) {
                 let more: alloc::vec::Vec<_> =
                     known.fields().iter().chain([other]).copied().collect();
-                *known = Match::new(&more).unwrap_or_default();
+                *known = Cow::Owned(Match::new(&more).unwrap_or_default());
             }
         }
     }
@@ -68,7 +70,7 @@ impl Datapath {
                     return Err(MeterModFailed::UNKNOWN_METER);
                 }
                 Instruction::ApplyActions(actions) | Instruction::WriteActions(actions) => {
-                    self.check_list(table, Known(fields.cloned()), false, actions)?;
+                    self.check_list(table, Known(fields.map(Cow::Borrowed)), false, actions)?;
                 }
                 Instruction::Experimenter(value) => self.check_extension(value, table)?,
                 Instruction::Meter(_)
@@ -91,13 +93,18 @@ impl Datapath {
         fields: Option<&Match>,
         actions: &[Action],
     ) -> Result<(), ErrorCode> {
-        self.check_list(table, Known(fields.cloned()), fields.is_none(), actions)
+        self.check_list(
+            table,
+            Known(fields.map(Cow::Borrowed)),
+            fields.is_none(),
+            actions,
+        )
     }
 
     fn check_list(
         &self,
         table: TableId,
-        mut known: Known,
+        mut known: Known<'_>,
         packet_out: bool,
         actions: &[Action],
     ) -> Result<(), ErrorCode> {

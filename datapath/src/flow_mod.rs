@@ -38,21 +38,16 @@ impl From<&FlowStatsRequest> for Filter {
 
 impl Filter {
     fn of(flow_mod: &FlowMod) -> Self {
-        let delete = flow_mod.deletes();
+        let (out_port, out_group) = match flow_mod.deletes() {
+            true => (flow_mod.out_port, flow_mod.out_group),
+            false => (PortNo::ANY, GroupId::ANY),
+        };
         Self {
             rule: KeyMatch::from(&flow_mod.fields),
             cookie: flow_mod.cookie,
             cookie_mask: flow_mod.cookie_mask,
-            out_port: if delete {
-                flow_mod.out_port
-            } else {
-                PortNo::ANY
-            },
-            out_group: if delete {
-                flow_mod.out_group
-            } else {
-                GroupId::ANY
-            },
+            out_port,
+            out_group,
         }
     }
 
@@ -128,11 +123,8 @@ impl Datapath {
         let sweep = match flow_mod.command {
             FlowModCommand::ADD => {
                 let same = move |e: &Entry| e.key.priority.0 == priority;
-                Sweep::new(
-                    table,
-                    move |e| same(e) && e.rule.overlaps(&filter.rule),
-                    change,
-                )
+                let hit = move |e: &Entry| same(e) && e.rule.overlaps(&filter.rule);
+                Sweep::new(table, hit, change)
             }
             FlowModCommand::MODIFY | FlowModCommand::DELETE => {
                 let label = filter.label();
@@ -175,7 +167,7 @@ impl Datapath {
     pub(crate) fn add_entry(&mut self, now: Time, flow_mod: &FlowMod) -> Result<(), ErrorCode> {
         let number = flow_mod.table_id;
         let table = &self.tables[usize::from(number.0)];
-        let rule = KeyMatch::from(&flow_mod.fields);
+        let rule = KeyMatch::new(&flow_mod.fields, table.last_mask.as_ref());
         let old = table.find(flow_mod.priority, &rule);
         let full = table.len() >= self.max_entries(number)
             || self.n_entries >= self.config.max_total_entries as usize;
@@ -190,7 +182,7 @@ impl Datapath {
                 slot: NONE,
             },
             rule,
-            instructions: Rc::new(flow_mod.instructions.clone()),
+            instructions: table.body(&flow_mod.instructions),
             cookie: flow_mod.cookie,
             flags: flow_mod.flags,
             idle_timeout: flow_mod.idle_timeout,

@@ -6,7 +6,7 @@ use core::cmp::Reverse;
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::{FlowModFlags, FlowRemovedReason, PacketInReason};
 use bofuss_oflib::{Action, PortNo, types::GroupId};
-use bofuss_packet::{Key, KeyMatch};
+use bofuss_packet::{Key, KeyMask, KeyMatch};
 use hashbrown::HashMap;
 
 use crate::classify::{Classifier, Scan};
@@ -151,6 +151,8 @@ pub struct Table {
     pub(crate) index: Option<Index>,
     /// What the entries' instructions are, each once, and how many have them.
     bodies: HashMap<Rc<Instructions>, u32>,
+    /// The mask of the entry that was added last: as a rule the next one's, too.
+    pub(crate) last_mask: Option<Rc<KeyMask>>,
     /// Packets looked up.
     pub lookup_count: u64,
     /// Packets that hit an entry.
@@ -174,6 +176,7 @@ impl Table {
             },
             index: (engine != Engine::Reference).then(Index::default),
             bodies: HashMap::new(),
+            last_mask: None,
             lookup_count: 0,
             matched_count: 0,
         }
@@ -260,7 +263,17 @@ impl Table {
         let key = self.entries[slot].key;
         self.classifier.insert(&mut self.entries, key);
         self.relabel(key.slot, Index::insert);
+        self.last_mask = Some(Rc::clone(self.entries[slot].rule.mask()));
         key
+    }
+
+    /// These instructions, as the entries have them already if one does.
+    pub(crate) fn body(&self, instructions: &Instructions) -> Rc<Instructions> {
+        let known = self.bodies.get_key_value(instructions);
+        known.map_or_else(
+            || Rc::new(instructions.clone()),
+            |(body, _)| Rc::clone(body),
+        )
     }
 
     /// Removes an entry.
@@ -296,12 +309,9 @@ impl Table {
     }
 
     fn share(&mut self, body: Rc<Instructions>) -> Rc<Instructions> {
-        *self.bodies.entry_ref(&body).or_insert(0) += 1;
-        let (shared, _) = self
-            .bodies
-            .get_key_value(&body)
-            .expect("it is there by now");
-        Rc::clone(shared)
+        let mut users = self.bodies.entry(body).or_insert_entry(0);
+        *users.get_mut() += 1;
+        Rc::clone(users.key())
     }
 
     fn release(&mut self, body: &Rc<Instructions>) {

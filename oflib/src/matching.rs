@@ -82,10 +82,10 @@ impl FieldMatch {
 
     /// Appends the OXM form; the mask only if not exact.
     pub fn encode(&self, w: &mut Writer<'_>) {
-        encode_header(self.field, !self.is_exact(), w);
-        let bytes = self.field.bytes();
+        let (bytes, masked) = (self.field.bytes(), !self.is_exact());
+        encode_header(self.field, masked, w);
         w.raw(&self.value[..bytes]);
-        if !self.is_exact() {
+        if masked {
             w.raw(&self.mask[..bytes]);
         }
     }
@@ -183,26 +183,18 @@ fn decode_oxm(r: &mut Reader<'_>, errors: &OxmErrors) -> Result<FieldMatch, Deco
     if length != bytes << u8::from(masked) {
         return Err(r.err(errors.length));
     }
-    let mut one = FieldMatch {
-        field,
-        value: [0; 16],
-        mask: field.ones(),
-    };
+    let (mask, value) = (field.ones(), [0; 16]);
+    let mut one = FieldMatch { field, value, mask };
     let at_value = r.clone();
     one.value[..bytes].copy_from_slice(r.take(bytes)?);
-    if one
-        .value
-        .iter()
-        .zip(field.ones())
-        .any(|(v, ones)| v & !ones != 0)
-    {
+    if one.value.iter().zip(mask).any(|(v, ones)| v & !ones != 0) {
         return Err(at_value.err(errors.value));
     }
     if masked {
         one.mask[..bytes].copy_from_slice(r.take(bytes)?);
         one.mask
             .iter_mut()
-            .zip(field.ones())
+            .zip(mask)
             .for_each(|(m, ones)| *m &= ones);
         if one.value.iter().zip(one.mask).any(|(v, m)| v & !m != 0) {
             return Err(at_value.err(errors.wildcards));
@@ -259,6 +251,12 @@ impl Match {
             Some(one) => Err((BadMatch::BAD_PREREQ, one.field)),
             None => Ok(this),
         }
+    }
+
+    /// The match that had these fields, ascending by id.
+    pub fn again(fields: Vec<FieldMatch>) -> Self {
+        debug_assert!(Self::new(&fields).is_ok_and(|one| one.fields == fields));
+        Self { fields }
     }
 
     /// The fields, ascending by id.

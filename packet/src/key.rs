@@ -278,26 +278,32 @@ impl Hash for KeyMatch {
 
 impl From<&Match> for KeyMatch {
     fn from(rule: &Match) -> Self {
+        Self::new(rule, None)
+    }
+}
+
+impl KeyMatch {
+    /// Compiles a match; its mask is `known` if that is equal.
+    pub fn new(rule: &Match, known: Option<&Rc<KeyMask>>) -> Self {
         let (mut value, mut mask) = (Key::EMPTY, Key::EMPTY);
         for one in rule.fields() {
             value.set(one.field, one.number());
             mask.set(one.field, one.mask_number());
         }
         let words = (1..KEY_WORDS).map(|index| (index, mask.word(index)));
-        let words: Box<[_]> = words.filter(|(_, mask)| *mask != 0).collect();
-        let values = words.iter().map(|(index, _)| value.word(*index));
-        let values = Words::new(words.len(), values);
-        Self {
-            mask: Rc::new(KeyMask {
-                fields: mask.word(0),
-                words,
-            }),
-            values,
-        }
+        let (fields, words) = (mask.word(0), words.filter(|(_, mask)| *mask != 0));
+        let same = |known: &&Rc<KeyMask>| {
+            known.fields == fields && words.clone().eq(known.words.iter().copied())
+        };
+        let mask = known.filter(same).map(Rc::clone).unwrap_or_else(|| {
+            let words = words.clone().collect();
+            Rc::new(KeyMask { fields, words })
+        });
+        let values = mask.words.iter().map(|(index, _)| value.word(*index));
+        let values = Words::new(mask.words.len(), values);
+        Self { mask, values }
     }
-}
 
-impl KeyMatch {
     /// The fields that the match reads; bit n stands for the field with id n.
     #[inline]
     pub fn fields(&self) -> u64 {
@@ -323,19 +329,21 @@ impl KeyMatch {
     /// The match that this was compiled from. Panics: if `catalogue` lacks one of its fields.
     pub fn to_match(&self, catalogue: &Catalogue) -> Match {
         let (mut value, mut mask) = (Key::EMPTY, Key::EMPTY);
-        let mut put = |index: usize, (v, m): (u64, u64)| {
+        for (index, v, m) in self.words() {
             value.bytes.as_chunks_mut::<8>().0[index] = v.to_ne_bytes();
             mask.bytes.as_chunks_mut::<8>().0[index] = m.to_ne_bytes();
-        };
-        (0..KEY_WORDS).for_each(|index| put(index, self.word(index)));
-        let used = catalogue.fields().iter();
-        let used = used.filter(|field| self.mask.fields >> field.id & 1 == 1);
-        let one = |field: &&'static Field| {
-            let mask = mask.get(field, &mut ())?;
-            Some(FieldMatch::masked(field, value.get(field, &mut ())?, mask))
-        };
-        let fields: Vec<_> = used.filter_map(one).collect();
-        Match::new(&fields).expect("these were a match's fields")
+        }
+        let mut fields = Vec::with_capacity(self.mask.fields.count_ones() as usize);
+        for field in catalogue.fields() {
+            if self.mask.fields >> field.id & 1 == 1 {
+                let (at, bytes) = (usize::from(field.offset), field.bytes());
+                let mut one = FieldMatch::exact(field, 0);
+                one.value[..bytes].copy_from_slice(&value.bytes[at..at + bytes]);
+                one.mask[..bytes].copy_from_slice(&mask.bytes[at..at + bytes]);
+                fields.push(one);
+            }
+        }
+        Match::again(fields)
     }
 
     /// Whether all packets of `other` are packets of this match, as in the non-strict flow-mod

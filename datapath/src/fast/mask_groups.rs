@@ -65,18 +65,19 @@ impl MaskGroups {
         self.secret.hash(0, mask.of_match(rule))
     }
 
-    /// The first entry of the chain in which `rule` is or would be.
-    fn head(&self, slab: &Slab<Entry>, group: &Group, rule: &KeyMatch) -> Option<u32> {
+    /// The first entry of the chain in which `rule` is or would be, and the chain's hash.
+    fn head(&self, slab: &Slab<Entry>, group: &Group, rule: &KeyMatch) -> (Option<u32>, u64) {
         let mask = &*group.mask;
+        let hash = self.hash(mask, rule);
         let same = |slot: u32| mask.of_match(&slab[slot].rule).eq(mask.of_match(rule));
-        group.heads.find(self.hash(mask, rule), same)
+        (group.heads.find(hash, same), hash)
     }
 
     /// A group for one more entry of this match, in which other masks may be, too.
     fn choose(&mut self, slab: &Slab<Entry>, rule: &KeyMatch) -> u32 {
         let has_room = |group: &Group| {
-            let head = self.head(slab, group, rule);
-            *group.mask == **rule.mask() || chain(slab, head).take(MAX_CHAIN).count() < MAX_CHAIN
+            let head = || self.head(slab, group, rule).0;
+            *group.mask == **rule.mask() || chain(slab, head()).take(MAX_CHAIN).count() < MAX_CHAIN
         };
         let home = self.homes.get(rule.mask());
         let mut homes = home.iter().flat_map(|home| &home.groups);
@@ -143,8 +144,7 @@ impl Classifier for MaskGroups {
         if !home.groups.contains(&number) {
             home.groups.push(number);
         }
-        let head = self.head(slab, &self.groups[number], &rule);
-        let hash = self.hash(&self.groups[number].mask, &rule);
+        let (head, hash) = self.head(slab, &self.groups[number], &rule);
         let before = chain(slab, head)
             .take_while(|slot| slab[*slot].key < key)
             .last();
@@ -187,8 +187,7 @@ impl Classifier for MaskGroups {
         }
         let next = core::mem::replace(&mut slab[key.slot].next, NONE);
         for number in groups {
-            let head = self.head(slab, &self.groups[number], &rule);
-            let hash = self.hash(&self.groups[number].mask, &rule);
+            let (head, hash) = self.head(slab, &self.groups[number], &rule);
             let group = &mut self.groups[number];
             let rest = Some(next).filter(|next| *next != NONE);
             if !group.heads.replace(hash, key.slot, rest) {
@@ -209,7 +208,7 @@ impl Classifier for MaskGroups {
     fn find(&self, slab: &Slab<Entry>, priority: u16, rule: &KeyMatch) -> Option<EntryKey> {
         let home = self.homes.get(rule.mask())?;
         let here = |group: &u32| {
-            let head = self.head(slab, &self.groups[*group], rule);
+            let (head, _) = self.head(slab, &self.groups[*group], rule);
             let mut keys = chain(slab, head).map(|slot| &slab[slot]);
             let found = keys.find(|e| e.key.priority.0 == priority && e.rule == *rule);
             found.map(|entry| entry.key)
