@@ -27,7 +27,7 @@ impl<F: Face> Outlet<'_, F> {
                 continue;
             }
             let way = conn.way_of(event.packet);
-            if !self.face.takes_packet_in(way) {
+            if !self.face.takes_packet_in(way, event.packet.in_port()) {
                 conn.lost_packet_ins += 1;
                 continue;
             }

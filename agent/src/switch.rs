@@ -28,8 +28,8 @@ pub trait Face {
     /// Whether a connection takes its messages: if not, what may be dropped is, what may wait
     /// waits.
     fn has_room(&self, conn: ConnId) -> bool;
-    /// Whether a connection takes a packet-in now; if so it counts as sent.
-    fn takes_packet_in(&mut self, conn: ConnId) -> bool {
+    /// Whether a connection takes a packet-in of an ingress port now; if so it counts as sent.
+    fn takes_packet_in(&mut self, conn: ConnId, _in_port: PortNo) -> bool {
         self.has_room(conn)
     }
     /// Whether a port takes frames now; when it does again, [`Switch::port_has_room`] is due.

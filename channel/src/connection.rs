@@ -21,7 +21,7 @@ use crate::assemble::{Assembler, MAX_MULTIPART_REQUEST_BYTES, Refused};
 use crate::auxiliary::Route;
 use crate::frame::{Frames, xid_of};
 use crate::handshake::{Established, LINGER};
-use crate::outbox::{Backlog, Outbox, PAUSE_BYTES, Queue, Sender, weight_bytes};
+use crate::outbox::{Backlog, Outbox, PAUSE_BYTES, Queue, Sender};
 use crate::pace::Pace;
 use crate::stream::Stream;
 use crate::{ConnId, Event, Head, Hub, Origin, Reason, Watch};
@@ -318,7 +318,7 @@ impl Link<'_> {
         while next.is_some() {
             let mut waited_bytes = 0;
             while let Some((xid, message)) = next {
-                waited_bytes += weight_bytes(&message);
+                waited_bytes += self.backlog.leaves(&message);
                 let start = bytes.len();
                 if let Err(cause) = self.codec.encode(xid, &message, &mut bytes) {
                     let name = message.name();

@@ -4,7 +4,8 @@ use std::mem::size_of;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
-use bofuss_oflib::Message;
+use bofuss_oflib::field::IN_PORT;
+use bofuss_oflib::{Message, PortNo};
 use tokio::sync::{Notify, mpsc};
 
 use crate::pace::Pace;
@@ -21,6 +22,8 @@ pub const MAX_PENDING_BYTES: usize = 16 * 1024 * 1024;
 pub const MAX_TOTAL_PENDING_BYTES: usize = 64 * 1024 * 1024;
 /// What an entry of a multipart reply counts.
 const ITEM_BYTES: usize = 512;
+/// Shares of the room; ports whose numbers are the same modulo this have one together.
+const SHARES: usize = 64;
 
 /// Sends on one connection, from any thread, without waiting.
 ///
@@ -63,11 +66,16 @@ impl Sender {
         backlog.pending_bytes() <= ROOM_BYTES
     }
 
-    /// Whether a packet-in may be sent now, by room and rate; if so it counts as sent.
-    pub fn takes_packet_in(&self) -> bool {
-        let pace = self.0.0.backlog.packet_ins.as_ref();
+    /// Whether a packet-in of this ingress port may be sent now, by room and rate; if so it counts
+    /// as sent. A port may have as much waiting as it leaves free, so that one that floods always
+    /// leaves room for others, and several get the same.
+    pub fn takes_packet_in(&self, in_port: PortNo) -> bool {
+        let backlog = &self.0.0.backlog;
+        let waiting = backlog.by_port[in_port.0 as usize % SHARES].load(SeqCst);
+        let pace = backlog.packet_ins.as_ref();
         let mut pace = pace.map(|pace| pace.lock().expect("nobody panics who has it"));
-        self.has_room() && pace.as_mut().is_none_or(|pace| pace.admit().is_ok())
+        let has_room = backlog.pending_bytes() + waiting <= ROOM_BYTES;
+        has_room && pace.as_mut().is_none_or(|pace| pace.admit().is_ok())
     }
 
     /// Bytes that wait, approximately.
@@ -88,6 +96,8 @@ pub(crate) struct Backlog {
     /// Of all connections of the hub.
     total_bytes: Arc<AtomicUsize>,
     wants_room: AtomicBool,
+    /// Bytes of packet-ins that wait, by ingress port.
+    by_port: [AtomicUsize; SHARES],
     /// How many packet-ins may be sent a second.
     packet_ins: Option<Mutex<Pace>>,
     /// Whether the connection ends because too much waits.
@@ -101,6 +111,24 @@ pub(crate) struct Backlog {
 impl Backlog {
     pub(crate) fn pending_bytes(&self) -> usize {
         self.pending_bytes.load(SeqCst)
+    }
+
+    /// Counts a message that leaves the queue; gives the bytes that it waited with.
+    pub(crate) fn leaves(&self, message: &Message) -> usize {
+        let weight_bytes = weight_bytes(message);
+        if let Some(share) = self.share(message) {
+            share.fetch_sub(weight_bytes, SeqCst);
+        }
+        weight_bytes
+    }
+
+    /// Where a packet-in is counted.
+    fn share(&self, message: &Message) -> Option<&AtomicUsize> {
+        let Message::PacketIn(packet_in) = message else {
+            return None;
+        };
+        let in_port = packet_in.fields.get(IN_PORT)?.number() as usize;
+        Some(&self.by_port[in_port % SHARES])
     }
 
     /// Counts what was written; says whether the owner is to hear of the room.
@@ -137,6 +165,7 @@ impl Outbox {
             pending_bytes: AtomicUsize::new(0),
             total_bytes,
             wants_room: AtomicBool::new(false),
+            by_port: [const { AtomicUsize::new(0) }; SHARES],
             packet_ins: packet_ins.map(Mutex::new),
             overflowed: AtomicBool::new(false),
             hang_up: Notify::new(),
@@ -158,12 +187,15 @@ impl Outbox {
         let weight_bytes = weight_bytes(&message);
         backlog.total_bytes.fetch_add(weight_bytes, SeqCst);
         backlog.pending_bytes.fetch_add(weight_bytes, SeqCst);
+        if let Some(share) = backlog.share(&message) {
+            share.fetch_add(weight_bytes, SeqCst);
+        }
         self.queue.send((xid, message)).is_ok()
     }
 }
 
 /// What a message takes in memory while it waits; exact for packets and echoes, else a fair guess.
-pub(crate) fn weight_bytes(message: &Message) -> usize {
+fn weight_bytes(message: &Message) -> usize {
     let payload = if let Message::PacketIn(packet_in) = message {
         packet_in.data.0.len()
     } else if let Message::EchoReply(data) = message {

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bofuss_oflib::error::{BadRequest, HelloFailed};
+use bofuss_oflib::field::IN_PORT;
 use bofuss_oflib::message::multipart::{ReplyBody, RequestBody, TableStats};
 use bofuss_oflib::message::{Empty, ErrorMsg, FlowMod, Hello, PacketIn};
 use bofuss_oflib::wire::Bytes;
-use bofuss_oflib::{Codec, ErrorCode, Message, Version};
+use bofuss_oflib::{Codec, ErrorCode, FieldMatch, Match, Message, PortNo, Version};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::mpsc;
@@ -496,6 +497,33 @@ async fn a_peer_that_never_reads_is_seen_and_past_the_limit_closed() {
 }
 
 #[tokio::test]
+async fn ports_that_flood_have_the_same_and_leave_room_for_packet_ins_of_others() {
+    let (_peer, sender, _events) = pair(Duration::ZERO).await;
+    let fill = |port: u32| {
+        let mut count = 0;
+        while sender.takes_packet_in(PortNo(port)) {
+            let Message::PacketIn(mut message) = packet_in(1000) else {
+                unreachable!("it is one");
+            };
+            message.fields = Match::new(&[FieldMatch::exact(IN_PORT, port.into())]).unwrap();
+            assert!(sender.send(0, Message::PacketIn(message)));
+            count += 1;
+        }
+        count
+    };
+    let one = fill(1);
+    // The connection's task has no turn meanwhile: what was sent still waits.
+    assert!(
+        sender.pending_bytes() <= ROOM_BYTES / 2 + 2000,
+        "half is left"
+    );
+    let others: Vec<usize> = [2, 3, 4].map(fill).into();
+    assert_eq!((others[0], others[1]), (one / 2, one / 4));
+    assert!(others[2] > 0 && fill(1) == 0);
+    assert!(sender.pending_bytes() <= ROOM_BYTES);
+}
+
+#[tokio::test]
 async fn room_is_announced_once_when_it_was_missed() {
     let (mut peer, sender, mut events) = pair(Duration::ZERO).await;
     while sender.has_room() {
@@ -776,7 +804,11 @@ async fn packet_ins_above_the_rate_are_not_taken() {
     let origin = Origin::Active("unix:memory".parse().unwrap());
     tokio::spawn(hub.serve(origin, Raw::Plain(Box::new(ours)), None));
     let sender = up(&mut events).await;
-    let taken = || (0..100).filter(|_| sender.takes_packet_in()).count();
+    let taken = || {
+        (0..100)
+            .filter(|_| sender.takes_packet_in(PortNo(1)))
+            .count()
+    };
     assert_eq!(taken(), 20);
     tokio::time::sleep(Duration::from_millis(50)).await;
     assert_eq!(taken(), 5);

@@ -342,9 +342,9 @@ impl Face for PlaneFace {
             .is_none_or(|(sender, _)| sender.has_room())
     }
 
-    fn takes_packet_in(&mut self, conn: ConnId) -> bool {
+    fn takes_packet_in(&mut self, conn: ConnId, in_port: PortNo) -> bool {
         let sender = self.senders.get(&conn);
-        sender.is_none_or(|(sender, _)| sender.takes_packet_in())
+        sender.is_none_or(|(sender, _)| sender.takes_packet_in(in_port))
     }
 
     fn may_change_links(&self) -> bool {
