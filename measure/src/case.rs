@@ -129,12 +129,20 @@ pub const GROUPS: &[Group] = &[
         rounds: 2,
         offloads: false,
         resets: true,
-        cases: &[Case {
-            name: "rules",
-            title: "64-byte frames of many flows in random order, a rule for each",
-            parameters: ("rules", &[1, 1_000, 100_000, 1_000_000]),
-            run: switch_case::rules,
-        }],
+        cases: &[
+            Case {
+                name: "stats",
+                title: "statistics of all flows over one TCP connection",
+                parameters: ("flows", &[1, 10_000, 1_000_000]),
+                run: switch_case::stats,
+            },
+            Case {
+                name: "rules",
+                title: "64-byte frames of many flows in random order, a rule for each",
+                parameters: ("rules", &[1, 1_000, 100_000, 1_000_000]),
+                run: switch_case::rules,
+            },
+        ],
     },
     Group {
         setups: TWO,
@@ -214,6 +222,12 @@ const PIPELINES: &[Case] = &[
 ];
 
 const CONTROLLERS: &[Case] = &[
+    Case {
+        name: "flow-mods",
+        title: "adding rules over one TCP connection",
+        parameters: ("rules", &[100_000]),
+        run: switch_case::flow_mods,
+    },
     Case {
         name: "churn",
         title: "64-byte frames while 10,000 flow-mods a second are made",

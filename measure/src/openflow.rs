@@ -6,15 +6,16 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use bofuss_oflib::field::IN_PORT;
 use bofuss_oflib::message::config::ConfigFlags;
-use bofuss_oflib::message::multipart::{FlowStatsRequest, ReplyBody, RequestBody};
+use bofuss_oflib::message::multipart::{FlowStatsRequest, RequestBody};
 use bofuss_oflib::message::{
     Empty, FlowModCommand, Hello, MultipartRequest, PacketOut, SwitchConfig,
 };
 use bofuss_oflib::text::parse_flow;
 use bofuss_oflib::types::{BufferId, GroupId, MaxLen, TableId};
 use bofuss_oflib::wire::Bytes;
-use bofuss_oflib::{Action, Catalogue, Codec, Message, PortNo, Version};
+use bofuss_oflib::{Action, Catalogue, Codec, FieldMatch, Message, PortNo, Version};
 
 /// The longest wait for a reply.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -22,6 +23,17 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const HEADER: usize = 8;
 /// Bytes that are written before what came back is looked at.
 const CHUNK: usize = 1 << 16;
+
+/// Types of messages, and where a multipart reply of statistics has its flags and its entries.
+const ECHO_REQUEST: u8 = 2;
+const ECHO_REPLY: u8 = 3;
+const MULTIPART_REPLY: u8 = 19;
+const MULTIPART_FLAGS: usize = 11;
+const MULTIPART_HEAD: usize = 16;
+/// Where the match of an entry in flow statistics is.
+const MATCH_AT: usize = 48;
+/// The OXM header of an exact UDP source port.
+const UDP_SRC: [u8; 4] = [0x80, 0x00, 15 << 1, 2];
 
 /// A connection to a switch.
 pub struct Session {
@@ -133,6 +145,18 @@ impl Session {
         &mut self,
         mut look: impl FnMut(u32, &Message) -> Option<T>,
     ) -> Result<T, String> {
+        let codec = self.codec.clone();
+        self.walk(|bytes| {
+            let (xid, message) = codec.decode(bytes).map_err(failed)?;
+            Ok(look(xid, &message))
+        })
+    }
+
+    /// The same with messages as they are.
+    fn walk<T>(
+        &mut self,
+        mut look: impl FnMut(&[u8]) -> Result<Option<T>, String>,
+    ) -> Result<T, String> {
         let mut block = vec![0; CHUNK];
         loop {
             let mut at = 0;
@@ -142,11 +166,11 @@ impl Session {
                     break;
                 };
                 at += length;
-                let (xid, message) = self.codec.decode(bytes).map_err(failed)?;
-                if let Message::EchoRequest(data) = message {
-                    let reply = encode(&self.codec, [Message::EchoReply(data)]);
+                if bytes[1] == ECHO_REQUEST {
+                    let mut reply = bytes.to_vec();
+                    reply[1] = ECHO_REPLY;
                     lock(&self.writer).write_all(&reply).map_err(failed)?;
-                } else if let Some(found) = look(xid, &message) {
+                } else if let Some(found) = look(bytes)? {
                     self.pending.drain(..at);
                     return Ok(found);
                 }
@@ -186,10 +210,12 @@ impl Session {
         }
     }
 
-    /// Asks for the statistics of all flows; how many there are, and how long that took.
+    /// Asks for the statistics of all flows: how many there are, the sum of the UDP source ports
+    /// that they match, and how long that took. What comes is walked and not decoded, as it is the
+    /// other side that is measured.
     ///
     /// Errors: the connection's.
-    pub fn flow_stats(&mut self) -> Result<(usize, Duration), String> {
+    pub fn flow_stats(&mut self) -> Result<(usize, u64, Duration), String> {
         let start = Instant::now();
         let body = RequestBody::Flow(FlowStatsRequest {
             table_id: TableId::ALL,
@@ -202,27 +228,34 @@ impl Session {
             &self.codec.clone(),
             [Message::MultipartRequest(request)],
         ))?;
-        let mut count = 0;
-        self.read_until(|_, message| {
-            let Message::MultipartReply(reply) = message else {
-                return None;
-            };
-            if let ReplyBody::Flow(entries) = &reply.body {
-                count += entries.len();
+        let (mut count, mut sum) = (0, 0);
+        self.walk(|bytes| {
+            if bytes[1] != MULTIPART_REPLY {
+                return Ok(None);
             }
-            (!reply.more).then_some(())
+            let (head, mut entries) = bytes
+                .split_at_checked(MULTIPART_HEAD)
+                .ok_or("a reply is cut off")?;
+            while let Some(length) = entries.first_chunk() {
+                let length = usize::from(u16::from_be_bytes(*length));
+                let entry = entries.get(..length).ok_or("an entry is cut off")?;
+                sum += udp_source(entry).unwrap_or(0);
+                count += 1;
+                entries = &entries[length.max(1)..];
+            }
+            Ok((head[MULTIPART_FLAGS] & 1 == 0).then_some(()))
         })?;
-        Ok((count, start.elapsed()))
+        Ok((count, sum, start.elapsed()))
     }
 
     /// Answers packet-ins until `over`: with `install`, by an entry for the packet's flow and the
-    /// packet itself to port 2; else only counts them. Gives how many came.
+    /// packet itself to port 2; else only counts them. Gives how many came from ports 1 and 2.
     ///
     /// Errors: the connection's.
-    pub fn react(&mut self, install: bool, over: &AtomicBool) -> Result<u64, String> {
+    pub fn react(&mut self, install: bool, over: &AtomicBool) -> Result<[u64; 2], String> {
         let timeout = Some(Duration::from_millis(20));
         self.stream.set_read_timeout(timeout).map_err(failed)?;
-        let mut count = 0;
+        let mut counts = [0; 2];
         let mut block = vec![0; CHUNK];
         while !over.load(Relaxed) {
             match self.stream.read(&mut block) {
@@ -240,7 +273,8 @@ impl Session {
                 at += length;
                 match self.codec.decode(bytes).map_err(failed)?.1 {
                     Message::PacketIn(packet_in) => {
-                        count += 1;
+                        let port = packet_in.fields.get(IN_PORT).map_or(0, FieldMatch::number);
+                        counts[usize::from(port == 2)] += 1;
                         if install {
                             answers.extend(answer(&self.codec, &packet_in.data.0)?);
                         }
@@ -256,8 +290,25 @@ impl Session {
         }
         let patience = Some(PATIENCE);
         self.stream.set_read_timeout(patience).map_err(failed)?;
-        Ok(count)
+        Ok(counts)
     }
+}
+
+/// The UDP source port that an entry in flow statistics matches.
+fn udp_source(entry: &[u8]) -> Option<u64> {
+    let [_, _, high, low, rest @ ..] = entry.get(MATCH_AT..)? else {
+        return None;
+    };
+    let length = usize::from(u16::from_be_bytes([*high, *low]));
+    let mut fields = rest.get(..length.checked_sub(4)?)?;
+    while let Some((header, rest)) = fields.split_first_chunk::<4>() {
+        let (value, rest) = rest.split_at_checked(header[3].into())?;
+        if *header == UDP_SRC {
+            return Some(u16::from_be_bytes(value.try_into().ok()?).into());
+        }
+        fields = rest;
+    }
+    None
 }
 
 /// An entry for the flow of a UDP packet, and the packet sent on.

@@ -33,6 +33,13 @@ const MOST: u32 = 1_000_000;
 /// Modifications of a run, and how many rules they are on when they are concentrated.
 const MODIFICATIONS: u32 = 200_000;
 const CONCENTRATED: u32 = 100;
+/// How often statistics are asked for in a run.
+const STATS_RUNS: usize = 3;
+/// Frames of a second port that miss while those of the first do, and how many a second.
+const OTHERS: u64 = 500;
+const OTHERS_RATE: u64 = 500;
+/// How long a flood goes on before and after them.
+const AROUND: Duration = Duration::from_millis(100);
 
 /// What adding rules, and changing them, is measured by.
 const ADDED: Metric = ("added", "flow-mods/s");
@@ -78,6 +85,47 @@ pub fn rules(c: &Context<'_>) -> Figures {
     Ok(figures)
 }
 
+/// Adding rules, and what that takes of the processor.
+pub fn flow_mods(c: &Context<'_>) -> Figures {
+    let count = c.parameter;
+    let changes = adds(&codec(), (0..count).map(|n| exact_rule(n, "output:2")))?;
+    let mut session = c.forwarder.session()?;
+    let cpu = c.forwarder.cpu_nanos();
+    let took = session.change(&changes)?;
+    let cpu = c.forwarder.cpu_nanos() - cpu;
+    let count = f64::from(count);
+    Ok(vec![
+        (ADDED, count / took.as_secs_f64()),
+        (("processor", "ns/flow-mod"), cpu / count),
+    ])
+}
+
+/// Statistics of all of so many rules.
+pub fn stats(c: &Context<'_>) -> Figures {
+    let count = c.parameter;
+    let changes = adds(&codec(), (0..count).map(|n| exact_rule(n, "output:2")))?;
+    let mut session = c.forwarder.session()?;
+    session.change(&changes)?;
+    let sum: u64 = (0..count).map(|n| u64::from(flow_ports(n).0)).sum();
+    let wanted = (count as usize + BASE.len(), sum);
+    let (mut times, mut costs) = (Vec::new(), Vec::new());
+    for _ in 0..STATS_RUNS {
+        let cpu = c.forwarder.cpu_nanos();
+        let (told, sum, took) = session.flow_stats()?;
+        if (told, sum) != wanted {
+            return Err(format!(
+                "{told} entries with a sum of {sum}, not {wanted:?}"
+            ));
+        }
+        times.push(took.as_secs_f64() * 1e6);
+        costs.push((c.forwarder.cpu_nanos() - cpu) / told as f64);
+    }
+    Ok(vec![
+        (("time", "us"), median(&times)),
+        (("processor", "ns/entry"), median(&costs)),
+    ])
+}
+
 /// Modifications of any of the rules, and of some again and again.
 fn modifications(c: &Context<'_>) -> Figures {
     let (mut session, codec, mut next) = (c.forwarder.session()?, codec(), random(5));
@@ -94,7 +142,7 @@ fn modifications(c: &Context<'_>) -> Figures {
         (SPREAD, timed(c.parameter)?),
         (ON_FEW, timed(CONCENTRATED)?),
     ];
-    let (told, _) = session.flow_stats()?;
+    let (told, ..) = session.flow_stats()?;
     match c.parameter as usize + BASE.len() {
         wanted if wanted == told => Ok(figures),
         wanted => Err(format!("{told} of {wanted} entries are told")),
@@ -227,7 +275,7 @@ fn with_controller<T>(
     c: &Context<'_>,
     install: bool,
     work: impl FnOnce() -> Result<T, String>,
-) -> Result<(T, u64), String> {
+) -> Result<(T, [u64; 2]), String> {
     let mut session = c.forwarder.session()?;
     let miss = ["priority=15,in_port=1,actions=CONTROLLER:65535"];
     session.change(&adds(&openflow::codec(), miss)?)?;
@@ -236,9 +284,9 @@ fn with_controller<T>(
         let reacting = scope.spawn(|| session.react(install, &over));
         let done = work();
         over.store(true, Relaxed);
-        let count = reacting.join().map_err(|_| "the controller died")??;
-        let done = done.map_err(|e| format!("{e}, after {count} packet-ins"))?;
-        Ok((done, count))
+        let counts = reacting.join().map_err(|_| "the controller died")??;
+        let done = done.map_err(|e| format!("{e}, after {counts:?} packet-ins"))?;
+        Ok((done, counts))
     })
 }
 
@@ -255,7 +303,7 @@ pub fn first_packets(c: &Context<'_>) -> Figures {
             figures
         })
     };
-    let (figures, count) = with_controller(c, true, work)?;
+    let (figures, [count, _]) = with_controller(c, true, work)?;
     // The kernel may give a port twice.
     match count * 10 >= FIRST_ECHOES as u64 * 9 {
         true => Ok(figures),
@@ -274,10 +322,39 @@ fn send_on(c: &Context<'_>, over: &AtomicBool) -> Result<(), String> {
     send_until(HOST_PORT, load, || over.load(Relaxed)).map(drop)
 }
 
-/// Frames that all go to the controller.
+/// Frames that all go to the controller, as many as the first port carries and some of the second.
 pub fn packet_ins(c: &Context<'_>) -> Figures {
-    let sending = || c.bed.host(false, || send(HOST_PORT, spread(1_000_000)));
-    let (took, count) = with_controller(c, false, sending)?;
-    let rate = count as f64 / took.as_secs_f64();
-    Ok(vec![(("rate", "packet-ins/s"), rate)])
+    let mut session = c.forwarder.session()?;
+    let miss = ["priority=15,in_port=2,actions=CONTROLLER:65535"];
+    session.change(&adds(&codec(), miss)?)?;
+    let over = AtomicBool::new(false);
+    let flood = Load {
+        frames: u64::MAX,
+        ..spread(1_000_000)
+    };
+    let others = Load {
+        rate: OTHERS_RATE,
+        back: true,
+        ..Load::of(OTHERS)
+    };
+    let work = || {
+        let until = || send_until(HOST_PORT, flood, || over.load(Relaxed));
+        std::thread::scope(|scope| {
+            let flooding = scope.spawn(|| c.bed.host(false, until));
+            std::thread::sleep(AROUND);
+            let sent = c.bed.host(true, || send(HOST_PORT, others));
+            std::thread::sleep(AROUND);
+            over.store(true, Relaxed);
+            let took = flooding.join().map_err(|_| "the sender died")?;
+            sent.and(took)
+        })
+    };
+    let (took, [flood, others]) = with_controller(c, false, work)?;
+    Ok(vec![
+        (("rate", "packet-ins/s"), flood as f64 / took.as_secs_f64()),
+        (
+            ("of another port", "% come"),
+            100.0 * others as f64 / OTHERS as f64,
+        ),
+    ])
 }

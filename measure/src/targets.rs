@@ -251,6 +251,9 @@ impl<'a> Targets<'a> {
             "",
             ratio,
         );
+        let others = self.median(("packet-ins", 0, "of another port"));
+        let what = "packet-ins of a port beside one that floods";
+        self.row(what, Least(99.0), " %", others);
     }
 
     fn footprint(&mut self) {
