@@ -102,9 +102,8 @@ impl<'a> Targets<'a> {
         );
         for streams in [1, 4] {
             let ratio = self.over(("tcp", streams, "processor"), Setup::Yardstick);
-            let what = format!(
-                "TCP with offloads, {streams} streams: processor time beside the yardstick"
-            );
+            let what =
+                format!("TCP with offloads ({streams}): processor time beside the yardstick");
             self.row(&what, Most(1.05), "", ratio);
         }
         for (metric, most) in [("p50", 3.0), ("p99", 10.0)] {
@@ -148,8 +147,7 @@ impl<'a> Targets<'a> {
         self.row(&what, Least(2.0), "", ratio);
         for streams in [1, 4] {
             let ratio = self.over(("tcp", streams, "rate"), Setup::OvsTso);
-            let what =
-                format!("TCP, {streams} streams: rate beside Open vSwitch with userspace-tso");
+            let what = format!("TCP ({streams}): rate beside Open vSwitch with userspace-tso");
             self.row(&what, Least(1.3), "", ratio);
         }
         for percent in [10, 50] {
