@@ -13,7 +13,7 @@ use bofuss_oflib::message::FlowModCommand;
 use bofuss_oflib::text::parse_flow;
 use bofuss_oflib::{Catalogue, Message, Version};
 use bofuss_ports::{AfPacket, AfPacketOptions, BATCH_FRAMES, Port};
-use bofuss_tests::{Lab, PATIENCE, get, have, ip};
+use bofuss_tests::{Lab, PATIENCE, get, have, ip, until};
 
 /// How long traffic runs before everything is counted.
 const STEP: Duration = Duration::from_secs(5);
@@ -40,10 +40,11 @@ const BASE: [&str; 5] = [
     "table=1,priority=1,ip,nw_src=10.0.0.0/8,actions=dec_ttl,output:4",
 ];
 
-/// How the sender goes.
-const RESTS: u8 = 0;
-const GOES: u8 = 1;
-const HURRIES: u8 = 2;
+/// How the sender goes: it rests when it has seen that it is to stop.
+const STOPS: u8 = 0;
+const RESTS: u8 = 1;
+const GOES: u8 = 2;
+const HURRIES: u8 = 3;
 
 /// How much, and for how long.
 struct Soak {
@@ -110,11 +111,11 @@ fn send(soak: &Soak, over: &AtomicBool, pace: &AtomicU8) {
     let mut port = AfPacket::open("eth0", options).unwrap();
     let (pool, mut random, mut batch) = (Pool::new(1 << 20), Random(1), Vec::new());
     while !over.load(Relaxed) {
-        let pace = pace.load(Relaxed);
-        if pace != HURRIES {
+        if pace.load(Relaxed) != HURRIES {
             std::thread::sleep(Duration::from_secs(1) / BATCHES);
         }
-        if pace == RESTS {
+        let _ = pace.compare_exchange(STOPS, RESTS, Relaxed, Relaxed);
+        if pace.load(Relaxed) == RESTS {
             continue;
         }
         for _ in 0..soak.frames {
@@ -344,7 +345,8 @@ impl Soak {
                     mods.push(count[1] - counted[1]);
                     counted = count;
                 }
-                pace.store(RESTS, Relaxed);
+                pace.store(STOPS, Relaxed);
+                until("the sender rests", || pace.load(Relaxed) == RESTS);
                 let is_settled = || {
                     since(accounts(&lab, &metrics()))
                         .iter()
