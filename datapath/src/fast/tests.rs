@@ -104,6 +104,17 @@ fn a_packet_on_a_known_way_keeps_its_entry_from_idling_out() {
 }
 
 #[test]
+fn a_flow_that_a_change_makes_wrong_is_counted_first() {
+    let mut datapath = switch(0, 2);
+    flow(&mut datapath, "priority=1,ip,actions=output:2");
+    (0..3).for_each(|_| assert_eq!(send(&mut datapath, 1).len(), 1));
+    flow(&mut datapath, "priority=5,ip,actions=drop");
+    assert_eq!(send(&mut datapath, 1).len(), 0);
+    datapath.settle();
+    assert_eq!((packets(&datapath), datapath.cache_stats().refuted), (4, 1));
+}
+
+#[test]
 fn a_program_goes_with_its_last_flow() {
     let mut datapath = switch(0, 2);
     datapath.cache = Cache::new(1, 2, 64);
