@@ -38,7 +38,7 @@ const PROBE_XID: u32 = 0x7072_6f62;
 const MAX_DATAGRAM_PROBE: Duration = Duration::from_secs(10);
 
 /// What may wait of a connection's messages for its owner, in places: each takes one, and one more
-/// for each [`PLACE_BYTES`] that it has.
+/// for each `PLACE_BYTES` that it has.
 pub const MAX_WAITING: u32 = 256;
 /// Bytes of a place.
 const PLACE_BYTES: usize = 1024;
