@@ -105,7 +105,9 @@ impl<T> Slab<T> {
         if slot == NONE {
             let slot = self.end();
             if (slot as usize).is_multiple_of(CHUNK) {
-                self.chunks.push(Vec::new());
+                // Only the first grows, as most have few: what others let go is hard to use again.
+                let whole = if self.chunks.is_empty() { 0 } else { CHUNK };
+                self.chunks.push(Vec::with_capacity(whole));
                 self.counts.push(0);
             }
             self.counts[slot as usize / CHUNK] += 1;

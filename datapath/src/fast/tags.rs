@@ -209,7 +209,8 @@ impl TagTable {
     /// Adds one bucket, and gives it its part of what another one has.
     fn grow(&mut self, rehash: impl Fn(u32) -> u64) {
         if self.n_buckets.is_multiple_of(CHUNK) {
-            self.chunks.push(Vec::new());
+            let whole = if self.chunks.is_empty() { 0 } else { CHUNK };
+            self.chunks.push(Vec::with_capacity(whole));
         }
         self.chunks.last_mut().expect("there is one").push(EMPTY);
         self.n_buckets += 1;
