@@ -189,6 +189,13 @@ impl Bench {
         }
     }
 
+    /// Has the batch go through the switch, a microsecond later.
+    fn receive(&mut self) {
+        self.now = self.now.after(1000);
+        let (frames, sent) = (&mut self.frames, &mut self.sent);
+        self.datapath.receive(self.now, PortNo(1), frames, sent);
+    }
+
     /// Nanoseconds of each packet of a round, without what it costs to make the frames.
     fn round(&mut self, packets: usize, mut next: impl FnMut() -> Tuple) -> f64 {
         let empty = self.timed(packets, &mut next, |bench| {
@@ -196,16 +203,8 @@ impl Bench {
             black_box(&bench.sent);
         });
         let full = self.timed(packets, &mut next, |bench| {
-            bench.now = bench.now.after(1000);
-            let Self {
-                datapath,
-                frames,
-                sent,
-                now,
-                ..
-            } = bench;
-            datapath.receive(*now, PortNo(1), frames, sent);
-            assert_eq!(sent.len(), BATCH, "every frame left");
+            bench.receive();
+            assert_eq!(bench.sent.len(), BATCH, "every frame left");
         });
         (full - empty).max(0.0)
     }
@@ -338,16 +337,8 @@ fn stages(name: &str, count: u32) {
         });
         let renewed = drops.timed(PACKETS, &mut next, again);
         let found = drops.timed(PACKETS, &mut next, |bench| {
-            bench.now = bench.now.after(1000);
-            let Bench {
-                datapath,
-                frames,
-                sent,
-                now,
-                ..
-            } = bench;
-            datapath.receive(*now, PortNo(1), frames, sent);
-            assert!(sent.is_empty(), "no frame left");
+            bench.receive();
+            assert!(bench.sent.is_empty(), "no frame left");
             again(bench);
         });
         let all = outputs.round(PACKETS, &mut next);

@@ -84,6 +84,13 @@ impl Default for Config {
     }
 }
 
+impl Config {
+    /// How a select group chooses.
+    pub(crate) fn algorithm(&self, group: GroupId) -> Algorithm {
+        *self.group_select.get(&group).unwrap_or(&self.select)
+    }
+}
+
 /// An OpenFlow switch without connections.
 pub struct Datapath {
     pub(crate) config: Config,

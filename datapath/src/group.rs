@@ -183,10 +183,8 @@ impl Datapath {
         let weights: Vec<u16> = buckets.iter().map(|bucket| bucket.weight).collect();
         let selector = match group_mod.ty {
             GroupType::SELECT => {
-                let algorithm = self.config.group_select.get(&id);
-                let algorithm = *algorithm.unwrap_or(&self.config.select);
                 let old = before.as_ref().map(|group| &group.selector);
-                Selector::new(algorithm, self.config.seed, &weights, old)
+                Selector::new(self.config.algorithm(id), self.config.seed, &weights, old)
             }
             _ => Selector::default(),
         };

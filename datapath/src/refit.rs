@@ -39,9 +39,8 @@ impl Datapath {
         self.tables
             .resize_with(self.shapes.len(), || Table::new(self.config.engine, secret));
         for (id, group) in &mut self.groups {
-            let algorithm = self.config.group_select.get(id);
-            let algorithm = *algorithm.unwrap_or(&self.config.select);
-            let (seed, selector) = (self.config.seed, &mut group.selector);
+            let (algorithm, seed) = (self.config.algorithm(*id), self.config.seed);
+            let selector = &mut group.selector;
             if (selector.algorithm, selector.seed) != (algorithm, seed) {
                 (selector.algorithm, selector.seed) = (algorithm, seed);
                 selector.state = seed;

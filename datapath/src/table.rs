@@ -114,15 +114,20 @@ impl Entry {
 
     /// When it goes if no packet comes, and why; `None` if never.
     pub fn deadline(&self) -> Option<(Time, FlowRemovedReason)> {
-        let (hard, idle) = (
+        let end = |from: Time, sec: u16, why| {
+            (sec > 0).then(|| (from.after(u64::from(sec) * Time::SEC), why))
+        };
+        let hard = end(
+            self.created,
+            self.hard_timeout,
             FlowRemovedReason::HARD_TIMEOUT,
+        );
+        let idle = end(
+            self.used,
+            self.idle_timeout,
             FlowRemovedReason::IDLE_TIMEOUT,
         );
-        let hard = (self.hard_timeout, self.created, hard);
-        let timeouts = [hard, (self.idle_timeout, self.used, idle)].into_iter();
-        let set = timeouts.filter(|(sec, ..)| *sec > 0);
-        let ends = set.map(|(sec, from, why)| (from.after(u64::from(sec) * Time::SEC), why));
-        ends.min_by_key(|(at, _)| *at)
+        hard.into_iter().chain(idle).min_by_key(|(at, _)| *at)
     }
 
     /// The groups that it forwards to.

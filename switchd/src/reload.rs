@@ -187,6 +187,7 @@ mod tests {
         }
         assert_eq!(rows.len(), schema().len());
     }
+
     #[test]
     fn a_changed_file_is_taken_unless_it_is_wrong_or_needs_a_restart() {
         let path = std::env::temp_dir().join(format!("bofuss-reload-{}", std::process::id()));

@@ -183,14 +183,15 @@ pub(crate) struct Cache {
 
 impl Cache {
     pub(crate) fn new(secret: u64, max_flows: u32, max_log: u32) -> Self {
+        let mask = masks::whole([].into_iter());
         Self {
             secret: Secret::new(secret),
             flows: Slab::default(),
             index: TagTable::default(),
             programs: HashSet::new(),
             fields: 0,
-            mask: masks::whole([].into_iter()),
-            few: few_words(&masks::whole([].into_iter())),
+            few: few_words(&mask),
+            mask,
             changes: 0,
             log: VecDeque::new(),
             max_log: max_log as usize,

@@ -1,26 +1,23 @@
 //! Another way to find entries, while the switch runs.
 
-use super::{Engine, masks, slab::NONE};
+use super::{Engine, slab::NONE};
 use crate::fast::index::Index;
 use crate::{Datapath, EntryKey, Table};
 
 impl Datapath {
-    /// Has all tables find their entries as `engine` does, and the cache forget its flows. The
-    /// entries stay in their slots.
+    /// Has all tables find their entries as `engine` does, and the cache forget its flows, if they
+    /// are found in another way so far. The entries stay in their slots.
     pub(crate) fn change_engine(&mut self, engine: Engine) {
-        self.settle();
-        let mut fields = self.cache.fields;
-        if engine != core::mem::replace(&mut self.config.engine, engine) {
-            let secret = self.config.secret;
-            let tables = self.tables.iter_mut();
-            tables.for_each(|table| table.move_to(Table::new(engine, secret)));
-            // Tables that are new read what their entries do; old ones also what others did.
-            let rules = self.tables.iter().flat_map(|t| t.entries(EntryKey::FIRST));
-            fields = rules.fold(0, |all, (_, entry)| all | entry.rule.fields());
+        if engine == core::mem::replace(&mut self.config.engine, engine) {
+            return;
         }
-        let chosen = self.catalogue.fields().iter().copied();
-        let mask = masks::whole(chosen.filter(|field| fields >> field.id & 1 == 1));
-        self.cache.widen(fields, mask);
+        let secret = self.config.secret;
+        let tables = self.tables.iter_mut();
+        tables.for_each(|table| table.move_to(Table::new(engine, secret)));
+        // Tables that are new read what their entries do; old ones also what others did.
+        let rules = self.tables.iter().flat_map(|t| t.entries(EntryKey::FIRST));
+        let fields = rules.fold(0, |all, (_, entry)| all | entry.rule.fields());
+        self.widen(fields);
     }
 }
 

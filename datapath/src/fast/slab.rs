@@ -9,6 +9,13 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// Slots that are made at a time.
 const CHUNK: usize = 256;
 
+/// Adds a chunk for `len` things. Only the first grows, as most have few things: what others would
+/// let go as they grow is hard to use again.
+pub(super) fn add_chunk<T>(chunks: &mut Vec<Vec<T>>, len: usize) {
+    let whole = if chunks.is_empty() { 0 } else { len };
+    chunks.push(Vec::with_capacity(whole));
+}
+
 #[derive(Debug)]
 enum Slot<T> {
     Used(T),
@@ -105,9 +112,7 @@ impl<T> Slab<T> {
         if slot == NONE {
             let slot = self.end();
             if (slot as usize).is_multiple_of(CHUNK) {
-                // Only the first grows, as most have few: what others let go is hard to use again.
-                let whole = if self.chunks.is_empty() { 0 } else { CHUNK };
-                self.chunks.push(Vec::with_capacity(whole));
+                add_chunk(&mut self.chunks, CHUNK);
                 self.counts.push(0);
             }
             self.counts[slot as usize / CHUNK] += 1;

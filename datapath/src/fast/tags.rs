@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use bofuss_intrinsics::prefetch;
 
-use crate::fast::slab::NONE;
+use crate::fast::slab::{NONE, add_chunk};
 
 /// Slots of a bucket, one cache line of 64 bytes.
 const LANES: usize = 8;
@@ -209,8 +209,7 @@ impl TagTable {
     /// Adds one bucket, and gives it its part of what another one has.
     fn grow(&mut self, rehash: impl Fn(u32) -> u64) {
         if self.n_buckets.is_multiple_of(CHUNK) {
-            let whole = if self.chunks.is_empty() { 0 } else { CHUNK };
-            self.chunks.push(Vec::with_capacity(whole));
+            add_chunk(&mut self.chunks, CHUNK);
         }
         self.chunks.last_mut().expect("there is one").push(EMPTY);
         self.n_buckets += 1;

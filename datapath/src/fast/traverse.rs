@@ -422,12 +422,17 @@ impl Datapath {
         let fields = self.cache.fields | rule.fields();
         self.cache.added(table, key, rule);
         if fields != self.cache.fields && self.config.engine == Engine::Cache {
-            let chosen = self.catalogue.fields().iter();
-            let chosen = chosen.filter(|field| fields >> field.id & 1 == 1);
-            let mask = masks::whole(chosen.copied());
-            self.settle();
-            self.cache.widen(fields, mask);
+            self.widen(fields);
         }
+    }
+
+    /// Has the cache's key be those fields, and forgets all flows once they are counted.
+    pub(super) fn widen(&mut self, fields: u64) {
+        let chosen = self.catalogue.fields().iter();
+        let chosen = chosen.filter(|field| fields >> field.id & 1 == 1);
+        let mask = masks::whole(chosen.copied());
+        self.settle();
+        self.cache.widen(fields, mask);
     }
 
     /// Has the cache know that an entry is about to go, or to do something else.
