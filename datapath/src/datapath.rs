@@ -17,7 +17,7 @@ use bofuss_packet::reassemble::Reassembler;
 use bofuss_packet::{Packet, arrival, offload};
 
 use crate::action_set::ActionSet;
-use crate::fast::{BATCH, Engine, cache::Cache};
+use crate::fast::{BATCH, Engine, bodies::Bodies, cache::Cache};
 use crate::features::{self, Shape};
 use crate::group::Group;
 use crate::meter::Meter;
@@ -37,11 +37,12 @@ pub struct Config {
     pub n_tables: u8,
     /// The most entries of one table.
     pub max_entries: u32,
-    /// The most entries of all tables together.
+    /// The most entries of all tables together. A list of actions counts as one more for each 8
+    /// that it has; once, however many entries have it.
     pub max_total_entries: u32,
     /// The most groups.
     pub max_groups: u32,
-    /// The most buckets of all groups together.
+    /// The most buckets of all groups together. One counts as one more for each 8 actions.
     pub max_buckets: u32,
     /// The most meters.
     pub max_meters: u32,
@@ -101,11 +102,12 @@ pub struct Datapath {
     pub(crate) shapes: Vec<Option<Shape>>,
     /// The most that each can be made to do.
     pub(crate) bounds: Vec<Option<Shape>>,
-    /// Entries of all tables.
+    /// Entries of all tables, and what they do.
     pub(crate) n_entries: usize,
+    pub(crate) bodies: Bodies,
     pub(crate) ports: BTreeMap<PortNo, Port>,
     pub(crate) groups: BTreeMap<GroupId, Group>,
-    /// Buckets of all groups.
+    /// Buckets of all groups, long ones as several.
     pub(crate) n_buckets: usize,
     pub(crate) meters: BTreeMap<MeterId, Meter>,
     pub(crate) bridge: Bridge,
@@ -151,6 +153,7 @@ impl Datapath {
             bounds: shapes.clone(),
             shapes,
             n_entries: 0,
+            bodies: Bodies::default(),
             ports: BTreeMap::new(),
             groups: BTreeMap::new(),
             n_buckets: 0,
@@ -319,6 +322,7 @@ impl Datapath {
         self.entry_gone(table, key);
         let entry = self.tables[usize::from(table.0)].remove(key)?;
         self.n_entries -= 1;
+        self.bodies.release(&entry.instructions);
         self.refer(&entry.instructions, false);
         if entry.due != Time::NEVER {
             self.deadlines.remove(&(entry.due, table, key.slot));

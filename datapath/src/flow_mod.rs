@@ -6,6 +6,7 @@ use core::cmp::Reverse;
 use bofuss_oflib::ErrorCode;
 use bofuss_oflib::PortNo;
 use bofuss_oflib::error::FlowModFailed;
+use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::multipart::FlowStatsRequest;
 use bofuss_oflib::message::{FlowMod, FlowModCommand, FlowModFlags, FlowRemovedReason};
 use bofuss_oflib::types::{GroupId, TableId};
@@ -106,6 +107,11 @@ impl Datapath {
                 Change::Add(flow_mod.clone().into())
             }
             FlowModCommand::ADD => return self.add_entry(now, flow_mod),
+            FlowModCommand::MODIFY | FlowModCommand::MODIFY_STRICT
+                if !self.have_room(0, &flow_mod.instructions) =>
+            {
+                return Err(FlowModFailed::TABLE_FULL);
+            }
             FlowModCommand::MODIFY | FlowModCommand::MODIFY_STRICT => Change::Modify {
                 instructions: Rc::new(flow_mod.instructions.clone()),
                 reset: flags.has(FlowModFlags::RESET_COUNTS),
@@ -161,6 +167,12 @@ impl Datapath {
         self.end_change(now, change, found)
     }
 
+    /// Whether there may be so many entries more, and one that has these instructions.
+    fn have_room(&self, entries: usize, body: &Instructions) -> bool {
+        let places = self.n_entries + self.bodies.places + self.bodies.more_places(body);
+        places + entries <= self.config.max_total_entries as usize
+    }
+
     /// Adds an entry, in the place of the same one if there is one.
     ///
     /// Errors: FLOW_MOD_FAILED/TABLE_FULL.
@@ -169,9 +181,8 @@ impl Datapath {
         let table = &self.tables[usize::from(number.0)];
         let rule = KeyMatch::new(&flow_mod.fields, table.last_mask.as_ref());
         let old = table.find(flow_mod.priority, &rule);
-        let full = table.len() >= self.max_entries(number)
-            || self.n_entries >= self.config.max_total_entries as usize;
-        if old.is_none() && full {
+        let full = old.is_none() && table.len() >= self.max_entries(number);
+        if full || !self.have_room(old.is_none().into(), &flow_mod.instructions) {
             return Err(FlowModFailed::TABLE_FULL);
         }
         let later = !flow_mod.flags.has(FlowModFlags::FIRST);
@@ -182,7 +193,7 @@ impl Datapath {
                 slot: NONE,
             },
             rule,
-            instructions: table.body(&flow_mod.instructions),
+            instructions: self.bodies.share(&flow_mod.instructions),
             cookie: flow_mod.cookie,
             flags: flow_mod.flags,
             idle_timeout: flow_mod.idle_timeout,

@@ -16,6 +16,7 @@ use bofuss_oflib::types::{GroupId, TableId};
 use bofuss_oflib::{Action, ErrorCode, PortNo};
 
 use crate::action_set::ActionSet;
+use crate::fast::bodies::ACTIONS_PER_PLACE;
 use crate::meter::meter;
 use crate::select::Selector;
 use crate::sweep::{Change, Sweep};
@@ -52,6 +53,11 @@ impl Group {
         self.live.contains(&true)
     }
 
+    /// Buckets that it counts for.
+    fn places(&self) -> usize {
+        places(self.plans.iter().map(|plan| &plan.bucket))
+    }
+
     /// The groups that it forwards to.
     fn targets(&self) -> impl Iterator<Item = GroupId> {
         self.plans
@@ -74,6 +80,12 @@ pub(crate) fn groups<'a>(
         Action::Group(group) => Some(*group),
         _ => None,
     })
+}
+
+/// Buckets that these count for: more if they are long.
+fn places<'a>(buckets: impl Iterator<Item = &'a Bucket>) -> usize {
+    let places = |bucket: &Bucket| 1 + bucket.actions.len() / ACTIONS_PER_PLACE;
+    buckets.map(places).sum()
 }
 
 /// Whether a bucket watches something.
@@ -140,12 +152,12 @@ impl Datapath {
             }
             self.check_actions(TableId(0), None, &bucket.actions)?;
         }
-        let old = self.groups.get(&id).map(|group| group.plans.len());
+        let old = self.groups.get(&id).map(Group::places);
         if old.is_none() && self.groups.len() >= self.config.max_groups as usize {
             return Err(GroupModFailed::OUT_OF_GROUPS);
         }
         let others = self.n_buckets - old.unwrap_or(0);
-        if others + buckets.len() > self.config.max_buckets as usize {
+        if others + places(buckets.iter()) > self.config.max_buckets as usize {
             return Err(GroupModFailed::OUT_OF_BUCKETS);
         }
         let ends = !self.reaches(buckets, id);
@@ -220,7 +232,7 @@ impl Datapath {
         for watched in group.watched() {
             add(&mut self.group(watched).watchers);
         }
-        self.n_buckets += buckets.len();
+        self.n_buckets += places(buckets.iter());
         let mut changed = group.watchers.clone();
         changed.push(id);
         self.groups.insert(id, group);
@@ -253,7 +265,7 @@ impl Datapath {
     /// Takes a group out, and its references to others.
     fn unlink_group(&mut self, id: GroupId) -> Option<Group> {
         let group = self.groups.remove(&id)?;
-        self.n_buckets -= group.plans.len();
+        self.n_buckets -= group.places();
         for target in group.targets() {
             if let Some(target) = self.groups.get_mut(&target) {
                 target.forwarders.retain(|from| *from != id);

@@ -22,7 +22,7 @@ impl Datapath {
     /// Errors: what is in the way; nothing is changed then.
     pub fn refit(&mut self, other: Self) -> Result<(), Misfit> {
         let (config, shapes, bounds) = (other.config, other.shapes, other.bounds);
-        if self.n_entries > config.max_total_entries as usize {
+        if self.n_entries + self.bodies.places > config.max_total_entries as usize {
             return Err((TableId::ALL, FlowModFailed::TABLE_FULL));
         }
         if !are_same(&bounds, &self.bounds) {

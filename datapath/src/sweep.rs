@@ -173,11 +173,13 @@ impl Datapath {
             } => (instructions, *reset),
         };
         self.entry_gone(table, key);
+        let shared = self.bodies.share(instructions);
         let table = &mut self.tables[usize::from(table.0)];
-        if let Some(before) = table.set_instructions(key, instructions) {
+        if let Some(before) = table.set_instructions(key, shared) {
             if let (true, Some(entry)) = (reset, table.get_mut(key)) {
                 (entry.packets, entry.bytes) = (0, 0);
             }
+            self.bodies.release(&before);
             self.refer(&before, false);
             self.refer(instructions, true);
         }

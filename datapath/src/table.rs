@@ -7,7 +7,6 @@ use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::{FlowModFlags, FlowRemovedReason, PacketInReason};
 use bofuss_oflib::{Action, PortNo, types::GroupId};
 use bofuss_packet::{Key, KeyMask, KeyMatch};
-use hashbrown::HashMap;
 
 use crate::classify::{Classifier, Scan};
 use crate::fast::index::{Index, Label};
@@ -154,8 +153,6 @@ pub struct Table {
     pub(crate) classifier: Box<dyn Classifier>,
     /// Finds entries by what they have in common; the reference goes through all.
     pub(crate) index: Option<Index>,
-    /// What the entries' instructions are, each once, and how many have them.
-    bodies: HashMap<Rc<Instructions>, u32>,
     /// The mask of the entry that was added last: as a rule the next one's, too.
     pub(crate) last_mask: Option<Rc<KeyMask>>,
     /// Packets looked up.
@@ -180,7 +177,6 @@ impl Table {
                 Engine::Tables | Engine::Cache => Box::new(MaskGroups::new(secret)),
             },
             index: (engine != Engine::Reference).then(Index::default),
-            bodies: HashMap::new(),
             last_mask: None,
             lookup_count: 0,
             matched_count: 0,
@@ -260,7 +256,6 @@ impl Table {
 
     /// Adds an entry, in a slot that is chosen here.
     pub(crate) fn insert(&mut self, mut entry: Entry) -> EntryKey {
-        entry.instructions = self.share(entry.instructions);
         let slot = self.entries.insert(|slot| {
             entry.key.slot = slot;
             entry
@@ -272,59 +267,31 @@ impl Table {
         key
     }
 
-    /// These instructions, as the entries have them already if one does.
-    pub(crate) fn body(&self, instructions: &Instructions) -> Rc<Instructions> {
-        let known = self.bodies.get_key_value(instructions);
-        known.map_or_else(
-            || Rc::new(instructions.clone()),
-            |(body, _)| Rc::clone(body),
-        )
-    }
-
     /// Removes an entry.
     pub(crate) fn remove(&mut self, key: EntryKey) -> Option<Entry> {
         self.get(key)?;
         self.classifier.remove(&mut self.entries, key);
         self.relabel(key.slot, Index::remove);
-        let entry = self.entries.remove(key.slot)?;
-        self.release(&entry.instructions);
-        Some(entry)
+        self.entries.remove(key.slot)
     }
 
     /// Gives an entry other instructions; tells those before.
     pub(crate) fn set_instructions(
         &mut self,
         key: EntryKey,
-        instructions: &Rc<Instructions>,
+        instructions: Rc<Instructions>,
     ) -> Option<Rc<Instructions>> {
         self.get(key)?;
-        let shared = self.share(Rc::clone(instructions));
         self.relabel(key.slot, Index::remove);
         let entry = &mut self.entries[key.slot];
-        let before = core::mem::replace(&mut entry.instructions, shared);
+        let before = core::mem::replace(&mut entry.instructions, instructions);
         self.relabel(key.slot, Index::insert);
-        self.release(&before);
         Some(before)
     }
 
     pub(crate) fn relabel(&mut self, slot: u32, change: impl Fn(&mut Index, &Entry)) {
         if let Some(index) = &mut self.index {
             change(index, &self.entries[slot]);
-        }
-    }
-
-    fn share(&mut self, body: Rc<Instructions>) -> Rc<Instructions> {
-        let mut users = self.bodies.entry(body).or_insert_entry(0);
-        *users.get_mut() += 1;
-        Rc::clone(users.key())
-    }
-
-    fn release(&mut self, body: &Rc<Instructions>) {
-        if let Some(users) = self.bodies.get_mut(body) {
-            *users -= 1;
-            if *users == 0 {
-                self.bodies.remove(body);
-            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What makes the switch fast, and changes nothing that it does: `reference.rs` tells that.
 
+pub(crate) mod bodies;
 pub(crate) mod cache;
 mod change;
 pub(crate) mod index;
