@@ -198,8 +198,8 @@ fn total(metrics: &str, start: &str, part: &str) -> u64 {
 fn accounts(lab: &Lab, metrics: &str) -> Accounts {
     let port = |name: &str, number: u8| total(metrics, name, &format!("port=\"{number}\""));
     let lost = |number: u8, way: &str| {
-        let name = format!("bofuss_port_driver_dropped_packets_total{{port=\"{number}\"");
-        total(metrics, &name, &format!("reason=\"{way}"))
+        let labels = format!("port=\"{number}\",reason=\"{way}");
+        total(metrics, "bofuss_port_driver_dropped_packets_total", &labels)
     };
     let [sent, ..] = lab.host(3, || kernel("eth0"));
     let [_, arrived, _] = lab.host(4, || kernel("eth0"));

@@ -43,6 +43,21 @@ fn a_switch_on_paper_explains_a_packet() {
             assert!(story.contains(part), "{part}\n{story}");
         }
     }
+    let several = std::env::temp_dir().join(format!("bofuss-trace-{}.toml", std::process::id()));
+    let names = "[[switch]]\nname = 's1'\nport = ['x']\n[[switch]]\nname = 's2'\nport = ['y']\n\
+                 fail-mode = 'secure'\n";
+    fs::write(&several, names).unwrap();
+    let paper = ["--config", several.to_str().unwrap(), WEB];
+    let (said, done) = trace(&paper);
+    assert!(
+        !done && said.contains("it has s1, s2; name one: --switch NAME"),
+        "{said}"
+    );
+    for (name, way) in [("s1", "NORMAL"), ("s2", "no entry matches")] {
+        let (story, done) = trace(&[&["--switch", name], &paper[..]].concat());
+        assert!(done && story.contains(way), "{story}");
+    }
+    fs::remove_file(several).unwrap();
     let (text, done) = trace(&["--flows", &flows, "--json", "arp"]);
     let json: Value = serde_json::from_str(&text).unwrap();
     assert!(done && json["version"] == 1);

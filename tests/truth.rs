@@ -216,15 +216,18 @@ fn a_hundred_thousand_flows_are_told_every_second_under_traffic() {
     let limit = (FLOWS + 2).to_string();
     let lab = Lab::new(2, &["--max-entries", &limit]);
     let mut tool = Tool::connect(&lab);
-    let flows: Vec<_> = (0..FLOWS)
-        .map(|i| {
-            let [a, b, c, d] = (i as u32).to_be_bytes();
-            let source = format!("0a:00:{a:02x}:{b:02x}:{c:02x}:{d:02x}");
-            let text = format!("priority=9,eth_type=0x88b5,eth_src={source},actions=drop");
-            tool.flow(FlowModCommand::ADD, &text)
-        })
-        .collect();
-    assert!(tool.change(&flows).is_empty(), "there is room for all");
+    let flow = |tool: &Tool, i: usize| {
+        let [a, b, c, d] = (i as u32).to_be_bytes();
+        let source = format!("0a:00:{a:02x}:{b:02x}:{c:02x}:{d:02x}");
+        let text = format!("priority=9,eth_type=0x88b5,eth_src={source},actions=drop");
+        tool.flow(FlowModCommand::ADD, &text)
+    };
+    // A tool that is silent while it writes all of them is given up.
+    const AT_ONCE: usize = 10_000;
+    for first in (0..FLOWS).step_by(AT_ONCE) {
+        let flows: Vec<_> = (first..first + AT_ONCE).map(|i| flow(&tool, i)).collect();
+        assert!(tool.change(&flows).is_empty(), "there is room for all");
+    }
     let forward = tool.flow(FlowModCommand::ADD, "priority=1,actions=output:all");
     assert!(tool.change(&[forward]).is_empty());
     let one_too_many = tool.flow(FlowModCommand::ADD, "priority=8,actions=drop");

@@ -6,17 +6,27 @@ use bofuss_datapath::refit::Misfit;
 use crate::switch::{Face, Switch};
 
 impl Switch {
-    /// Takes over what `other`, which is new, was made with: the datapath's configuration, see
-    /// [`refit`](bofuss_datapath::Datapath::refit), who it says it is, and its fail mode.
+    /// Whether all that is here fits into `other`, see
+    /// [`fits`](bofuss_datapath::Datapath::fits). Changes that are under way are completed first.
     ///
-    /// Changes that are under way are completed first, and long replies if entries are found in
-    /// another way from now on.
-    ///
-    /// Errors: what is in the way; nothing is changed then.
-    pub fn refit<F: Face>(&mut self, now: Time, other: Self, face: &mut F) -> Result<(), Misfit> {
+    /// Errors: what is in the way.
+    pub fn fits<F: Face>(
+        &mut self,
+        now: Time,
+        other: &mut Self,
+        face: &mut F,
+    ) -> Result<(), Misfit> {
         while self.datapath.has_work() {
             self.go_on(now, face);
         }
+        self.datapath.fits(&mut other.datapath)
+    }
+
+    /// Takes over what `other`, which is new and into which everything fits, was made with: the
+    /// datapath's configuration, see [`refit`](bofuss_datapath::Datapath::refit), who it says it
+    /// is, and its fail mode. Long replies are completed if entries are found in another way from
+    /// now on.
+    pub fn refit<F: Face>(&mut self, now: Time, other: Self, face: &mut F) {
         if other.datapath.config().engine != self.datapath.config().engine {
             for (id, conn) in &mut self.connections {
                 while conn.dump.is_some() {
@@ -24,9 +34,8 @@ impl Switch {
                 }
             }
         }
-        self.datapath.refit(other.datapath)?;
+        self.datapath.refit(other.datapath);
         self.identity = other.identity;
         self.set_fail_mode(now, other.fail_mode);
-        Ok(())
     }
 }

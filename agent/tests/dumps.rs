@@ -217,9 +217,10 @@ fn a_reply_is_completed_before_entries_are_found_in_another_way() {
         datapath_id: 7,
         ..Identity::default()
     };
-    let other = Switch::new(Time(0), datapath, identity, FailMode::Secure);
-    let refitted = stage.switch.refit(Time(2), other, &mut stage.face);
-    assert_eq!(refitted, Ok(()));
+    let mut other = Switch::new(Time(0), datapath, identity, FailMode::Secure);
+    let fits = stage.switch.fits(Time(2), &mut other, &mut stage.face);
+    assert_eq!(fits, Ok(()));
+    stage.switch.refit(Time(2), other, &mut stage.face);
     assert!(!stage.switch.has_work(&stage.face));
     assert_eq!(stage.switch.identity().datapath_id, 7);
     let mut told = HashSet::new();

@@ -13,25 +13,31 @@ use crate::{Config, Datapath, Entry, EntryKey, Table};
 pub type Misfit = (TableId, ErrorCode);
 
 impl Datapath {
-    /// Takes over the configuration of `other`, which is new and has the same catalogue, and its
-    /// pipeline if that is not the one that this began with: else what controllers made of it
-    /// stays. Entries, groups, meters, ports and counters stay.
+    /// Whether the entries fit into `other`, which is new and has the same catalogue.
     ///
-    /// Takes time in the number of entries.
+    /// Takes time in the number of entries, if `other` has another pipeline than this began with.
     ///
-    /// Errors: what is in the way; nothing is changed then.
-    pub fn refit(&mut self, other: Self) -> Result<(), Misfit> {
-        let (config, shapes, bounds) = (other.config, other.shapes, other.bounds);
-        if self.n_entries + self.bodies.places > config.max_total_entries as usize {
+    /// Errors: what is in the way.
+    pub fn fits(&mut self, other: &mut Self) -> Result<(), Misfit> {
+        if self.n_entries + self.bodies.places > other.config.max_total_entries as usize {
             return Err((TableId::ALL, FlowModFailed::TABLE_FULL));
         }
+        if are_same(&other.bounds, &self.bounds) {
+            return Ok(());
+        }
+        core::mem::swap(&mut self.shapes, &mut other.shapes);
+        let checked = self.check_entries();
+        core::mem::swap(&mut self.shapes, &mut other.shapes);
+        checked
+    }
+
+    /// Takes over the configuration of `other`, into which everything [`fits`](Self::fits), and its
+    /// pipeline if that is not the one that this began with: else what controllers made of it
+    /// stays. Entries, groups, meters, ports and counters stay.
+    pub fn refit(&mut self, other: Self) {
+        let (config, shapes, bounds) = (other.config, other.shapes, other.bounds);
         if !are_same(&bounds, &self.bounds) {
-            let before = core::mem::replace(&mut self.shapes, shapes);
-            if let Err(misfit) = self.check_entries() {
-                self.shapes = before;
-                return Err(misfit);
-            }
-            self.bounds = bounds;
+            (self.shapes, self.bounds) = (shapes, bounds);
         }
         self.change_engine(config.engine);
         let secret = self.config.secret;
@@ -46,7 +52,6 @@ impl Datapath {
                 selector.state = seed;
             }
         }
-        Ok(())
     }
 
     /// Errors: a table with an entry that the pipeline has no place for.

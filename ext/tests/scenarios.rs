@@ -687,11 +687,14 @@ impl Stage {
                 };
                 let config = config(self.switch.datapath().config(), said);
                 let mode = FailMode::Secure;
-                let other = switch(config, profile, mode, &self.catalogue, &self.pool);
-                if let Err((table, error)) = self.switch.refit(self.now, other, &mut self.face) {
-                    let row = error.row().unwrap();
-                    let (ty, code) = (row.type_name, row.code_name);
-                    self.face.0.push(format!("unfit table {table} {ty}/{code}"));
+                let mut other = switch(config, profile, mode, &self.catalogue, &self.pool);
+                match self.switch.fits(self.now, &mut other, &mut self.face) {
+                    Ok(()) => self.switch.refit(self.now, other, &mut self.face),
+                    Err((table, error)) => {
+                        let row = error.row().unwrap();
+                        let (ty, code) = (row.type_name, row.code_name);
+                        self.face.0.push(format!("unfit table {table} {ty}/{code}"));
+                    }
                 }
             }
             "table-mod" => self.message(Message::TableMod(bofuss_oflib::message::TableMod {

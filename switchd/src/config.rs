@@ -29,6 +29,8 @@ pub use file::{from_line, in_file, over, read, table, to_line};
 pub use options::Options;
 pub use ports::{PortKind, PortSpec, QueueConfig, add_port};
 
+/// A switch's name unless it is given one.
+pub const DEFAULT_NAME: &str = "s0";
 /// What a switch logs unless it is told otherwise.
 pub const DEFAULT_LEVEL: &str = "info";
 
@@ -85,6 +87,31 @@ pub struct Config {
     pub log: String,
 }
 
+impl Config {
+    /// Errors: what one of `others`, of the same process, has already; begins with the key.
+    pub fn check_beside(&self, others: &[Self]) -> Result<(), String> {
+        for other in others {
+            let name = &other.name;
+            if self.name == *name {
+                return Err(format!("--name {name}: another switch has this name"));
+            }
+            if let Some(id) = self
+                .datapath_id
+                .filter(|_| self.datapath_id == other.datapath_id)
+            {
+                return Err(format!("--dpid {id:#x}: switch {name} has it already"));
+            }
+            let has = |port: &&PortSpec| other.ports.iter().any(|had| had.kind == port.kind);
+            if let Some(PortSpec { kind, .. }) = self.ports.iter().find(has) {
+                return Err(format!(
+                    "--port {kind}: it is a port of switch {name} already"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
 impl Options {
     /// Checks every value.
     ///
@@ -98,7 +125,7 @@ impl Options {
         if auxiliaries.len() > MAX_AUXILIARIES {
             return Err(format!("--aux: at most {MAX_AUXILIARIES} of them"));
         }
-        let name = self.name.unwrap_or_else(|| "s0".into());
+        let name = self.name.unwrap_or_else(|| DEFAULT_NAME.into());
         rundir::check_name(&name)?;
         let fail_mode = match self.fail_mode.as_deref() {
             Some("secure") => FailMode::Secure,

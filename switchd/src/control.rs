@@ -32,6 +32,7 @@ const DETACH: &str = "detach";
 /// Commands: name, argument, what it does.
 pub const COMMANDS: &[(&str, &str, &str)] = &[
     ("list", "", "these commands"),
+    ("switches", "", "the switches of this process"),
     ("ports", "", "the ports, their links and counters"),
     (
         "add-port",
@@ -84,7 +85,11 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
         "OPTIONS",
         "have these controllers and listeners too while the connection lasts, for ofprotocol",
     ),
-    ("shutdown", "", "end the switch"),
+    (
+        "shutdown",
+        "",
+        "end the switch; the process ends with its last",
+    ),
 ];
 
 /// What [`COMMANDS`] says, for people.
@@ -100,6 +105,8 @@ pub fn list() -> String {
 
 /// A command from a peer.
 pub struct Request {
+    /// The switch that it is for.
+    pub switch: Arc<str>,
     /// Its name.
     pub name: &'static str,
     /// Its argument; empty if it takes none.
@@ -122,24 +129,28 @@ impl Drop for Socket {
     }
 }
 
-/// Listens at `path`, in place of what is there, and puts commands into `requests`.
+/// Listens for the switch `name` at `path`, in place of what is there, and puts commands into
+/// `requests`.
 ///
 /// Errors: the socket's.
-pub fn listen(path: &Path, requests: mpsc::Sender<Request>) -> io::Result<Socket> {
+pub fn listen(path: &Path, name: &str, requests: mpsc::Sender<Request>) -> io::Result<Socket> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         Ok(()) | Err(_) => {}
     }
     let listener = UnixListener::bind(path)?;
     fs::set_permissions(path, fs::Permissions::from_mode(SOCKET_MODE))?;
-    let task = tokio::spawn(accept(listener, requests)).abort_handle();
+    let task = tokio::spawn(accept(listener, (name.into(), requests))).abort_handle();
     Ok(Socket {
         path: path.into(),
         task,
     })
 }
 
-async fn accept(listener: UnixListener, requests: mpsc::Sender<Request>) {
+/// A switch, and who obeys for it.
+type Operator = (Arc<str>, mpsc::Sender<Request>);
+
+async fn accept(listener: UnixListener, operator: Operator) {
     let places = Arc::new(Semaphore::new(MAX_PEERS));
     loop {
         let place = places.clone().acquire_owned().await;
@@ -147,22 +158,22 @@ async fn accept(listener: UnixListener, requests: mpsc::Sender<Request>) {
             sleep(ACCEPT_PAUSE).await;
             continue;
         };
-        let requests = requests.clone();
+        let operator = operator.clone();
         tokio::spawn(async move {
             // A peer that goes away has nobody to be told.
-            let _ = serve(stream, requests).await;
+            let _ = serve(stream, operator).await;
             drop(place);
         });
     }
 }
 
-async fn serve(stream: UnixStream, requests: mpsc::Sender<Request>) -> io::Result<()> {
+async fn serve(stream: UnixStream, operator: Operator) -> io::Result<()> {
     let mut stream = BufReader::new(stream);
     let mut line = Vec::new();
     let mut limited = (&mut stream).take(MAX_COMMAND_BYTES);
     timeout(PEER_PATIENCE, limited.read_until(b'\n', &mut line)).await??;
     let (name, answer) = match parse(&line) {
-        Ok((name, argument)) => (name, ask(&requests, name, argument).await),
+        Ok((name, argument)) => (name, ask(&operator, name, argument).await),
         Err(error) => ("", Err(error)),
     };
     let lasts = name == ATTACH && answer.is_ok();
@@ -174,7 +185,7 @@ async fn serve(stream: UnixStream, requests: mpsc::Sender<Request>) -> io::Resul
     if lasts {
         // The peer says nothing more, and its end is told however it comes.
         let _ = stream.read_u8().await;
-        let _ = ask(&requests, DETACH, String::new()).await;
+        let _ = ask(&operator, DETACH, String::new()).await;
     }
     written??;
     stream.shutdown().await
@@ -182,12 +193,13 @@ async fn serve(stream: UnixStream, requests: mpsc::Sender<Request>) -> io::Resul
 
 /// Has a command done.
 async fn ask(
-    requests: &mpsc::Sender<Request>,
+    (switch, requests): &Operator,
     name: &'static str,
     argument: String,
 ) -> Result<String, String> {
     let (reply, answered) = oneshot::channel();
     let request = Request {
+        switch: Arc::clone(switch),
         name,
         argument,
         reply,
@@ -238,7 +250,7 @@ mod tests {
     async fn as_many_peers_are_served_as_there_are_places_and_one_more_waits() {
         let path = std::env::temp_dir().join(format!("bofuss-peers-{}", std::process::id()));
         let (to, mut requests) = mpsc::channel::<Request>(1);
-        let _socket = listen(&path, to).expect("it can be made");
+        let _socket = listen(&path, "s1", to).expect("it can be made");
         tokio::spawn(async move {
             while let Some(request) = requests.recv().await {
                 let _ = request.reply.send(Ok(String::new()));

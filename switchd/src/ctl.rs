@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::rundir;
@@ -15,7 +15,27 @@ const PATIENCE: Duration = Duration::from_secs(30);
 ///
 /// Errors: which switch is missing, or what the switch says.
 pub fn ask(name: Option<&str>, words: &[String]) -> Result<String, String> {
-    let path = find(name)?;
+    talk(find(name)?, words)
+}
+
+/// Has the switch `name`, or all that run in one process if there is no other, read their file.
+///
+/// Errors: as [`ask`].
+pub fn reload(name: Option<&str>) -> Result<String, String> {
+    let all = sockets(name);
+    let first = match &all[..] {
+        [first, _, ..] if name.is_none() => {
+            let names = talk(first.clone(), &["switches".into()])?;
+            let is_of_it = |path: &PathBuf| names.lines().any(|name| name == name_of(path));
+            all.iter().all(is_of_it).then(|| first.clone())
+        }
+        _ => None,
+    };
+    talk(first.map_or_else(|| find(name), Ok)?, &["reload".into()])
+}
+
+/// Sends a command to a control socket, and gives the answer.
+fn talk(path: PathBuf, words: &[String]) -> Result<String, String> {
     let named = |error: std::io::Error| format!("{}: {error}", path.display());
     let mut stream = UnixStream::connect(&path).map_err(named)?;
     stream.set_read_timeout(Some(PATIENCE)).map_err(named)?;
@@ -26,7 +46,7 @@ pub fn ask(name: Option<&str>, words: &[String]) -> Result<String, String> {
     stream.read_to_string(&mut answer).map_err(named)?;
     match answer.split_once('\n') {
         Some(("ok", text)) => Ok(text.into()),
-        Some((first, _)) => Err(first.trim_start_matches("error ").into()),
+        Some(_) => Err(answer.trim_start_matches("error ").trim_end().into()),
         None => Err(format!("{}: no answer", path.display())),
     }
 }
@@ -45,6 +65,25 @@ fn named_from_root(words: &[String]) -> Vec<String> {
 
 /// The control socket of the switch `name`, or of the only one.
 pub fn find(name: Option<&str>) -> Result<PathBuf, String> {
+    let mut found = sockets(name);
+    match (found.len(), name) {
+        (0, Some(name)) => Err(format!(
+            "no switch '{name}' runs here, or it is another user's"
+        )),
+        (0, None) => Err("no switch runs here, or it is another user's".into()),
+        (1, _) | (_, Some(_)) => Ok(found.remove(0)),
+        (_, None) => {
+            let names: Vec<_> = found.iter().map(|path| name_of(path)).collect();
+            Err(format!(
+                "several switches run: {}; name one",
+                names.join(", ")
+            ))
+        }
+    }
+}
+
+/// The control sockets of the switch `name`, or of all that answer.
+fn sockets(name: Option<&str>) -> Vec<PathBuf> {
     let directories = rundir::candidates().into_iter();
     let entries = directories
         .filter_map(|d| std::fs::read_dir(d).ok())
@@ -53,22 +92,18 @@ pub fn find(name: Option<&str>) -> Result<PathBuf, String> {
     let mut found: Vec<PathBuf> = entries
         .map(|entry| entry.path())
         .filter(|path| path.extension().is_some_and(|e| e == "ctl"))
-        .filter(|path| name.is_none_or(|name| path.file_stem().is_some_and(|s| s == name)))
+        .filter(|path| match name {
+            Some(name) => name_of(path) == name,
+            // One that was killed leaves its socket.
+            None => UnixStream::connect(path).is_ok(),
+        })
         .collect();
     found.sort();
-    let names = || {
-        let stems = found.iter().filter_map(|path| path.file_stem());
-        stems
-            .map(|stem| stem.to_string_lossy().into_owned())
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
-    match (found.len(), name) {
-        (0, Some(name)) => Err(format!(
-            "no switch '{name}' runs here, or it is another user's"
-        )),
-        (0, None) => Err("no switch runs here, or it is another user's".into()),
-        (1, _) | (_, Some(_)) => Ok(found.remove(0)),
-        (_, None) => Err(format!("several switches run: {}; name one", names())),
-    }
+    found
+}
+
+/// The name of the switch that a control socket is of.
+fn name_of(path: &Path) -> String {
+    let stem = path.file_stem().unwrap_or_default();
+    stem.to_string_lossy().into_owned()
 }

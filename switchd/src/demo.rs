@@ -20,7 +20,7 @@ use bofuss_packet::craft;
 use bofuss_ports::NetNs;
 
 use crate::config::Options;
-use crate::run::{self, Running};
+use crate::process::Process;
 
 /// Hosts on the switch; host n has 10.0.0.n and is on port n.
 const HOSTS: u8 = 3;
@@ -86,8 +86,8 @@ pub async fn demo(options: DemoOptions, stopped: impl Future<Output = ()>) -> Re
         into.enter()
             .map_err(context("entering the switch's namespace"))
     };
-    let running = run::start(config, None, Some(Box::new(enter))).await?;
-    let socket = running.socket.clone();
+    let process = Process::start(vec![config], None, Some(Box::new(enter))).await?;
+    let socket = process.socket().to_path_buf();
     let (done, finished) = tokio::sync::oneshot::channel();
     let controlled = options.controller.clone();
     let lab = Arc::new(lab);
@@ -103,8 +103,8 @@ pub async fn demo(options: DemoOptions, stopped: impl Future<Output = ()>) -> Re
         () = &mut stopped => return Err("interrupted; everything is cleaned up".into()),
     }
     if options.keep {
-        what_next(&running, &lab)?;
-        running.until(stopped).await?;
+        what_next(&process, &lab)?;
+        process.until(stopped).await?;
     }
     println!("\nCleaned up: nothing is left.");
     Ok(())
@@ -400,8 +400,8 @@ fn show_rate(stream: &mut TcpStream) -> io::Result<()> {
 }
 
 /// Says what to try while everything is up; each line works when pasted into another shell.
-fn what_next(running: &Running, lab: &Lab) -> Result<()> {
-    let (socket, pid) = (running.socket.display(), std::process::id());
+fn what_next(process: &Process, lab: &Lab) -> Result<()> {
+    let (socket, pid) = (process.socket().display(), std::process::id());
     let program = std::env::current_exe().map_err(context("own path"))?;
     let dpctl: PathBuf = program.with_file_name("dpctl");
     let dpctl = dpctl.display();

@@ -103,7 +103,13 @@ fn toml_manual(command: &Command, mut out: &mut dyn Write) -> io::Result<()> {
         key is an option of bofuss run; options of the command line count before it. What is told \
         last of a key is what reload does when it has changed: all of the file is followed, or \
         nothing.";
-    writeln!(out, ".SH DESCRIPTION\n{}\n.SH KEYS", escaped(about))?;
+    let several = "A file may have several switches, which run in one process: each table \
+        [[switch]] has the keys of one, and what stands before the first is of all. Each has a \
+        name, ports, connections and a thread of its own. Only log, lock-down and metrics are of \
+        the process, and stand before the first. Reload begins switches that are new, and ends \
+        those that are not there any more.";
+    let (about, several) = (escaped(about), escaped(several));
+    writeln!(out, ".SH DESCRIPTION\n{about}\n.PP\n{several}\n.SH KEYS")?;
     for (key, arg) in keys(command) {
         let kind = match arg.get_action() {
             ArgAction::Append => format!("= [\"{}\", ...]", values(arg).join(" ")),
@@ -121,7 +127,18 @@ fn toml_manual(command: &Command, mut out: &mut dyn Write) -> io::Result<()> {
         out,
         ".SH EXAMPLE\n.nf\nname = \"s1\"\nport = [\"1=veth1\", \"2=veth2\"]"
     )?;
-    writeln!(out, "controller = [\"tcp:127.0.0.1:6653\"]\n.fi")?;
+    writeln!(
+        out,
+        "controller = [\"tcp:127.0.0.1:6653\"]\n.fi\nTwo switches:\n.nf"
+    )?;
+    writeln!(
+        out,
+        "controller = [\"tcp:127.0.0.1:6653\"]\n\n[[switch]]\nname = \"s1\""
+    )?;
+    writeln!(
+        out,
+        "port = [\"veth1\"]\n\n[[switch]]\nname = \"s2\"\nport = [\"veth2\"]\n.fi"
+    )?;
     writeln!(out, ".SH \"SEE ALSO\"\nbofuss(8), dpctl(8)")
 }
 

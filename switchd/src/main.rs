@@ -18,6 +18,7 @@ mod manager;
 mod metrics;
 mod offline;
 mod port;
+mod process;
 mod profile;
 mod reload;
 mod rights;
@@ -74,9 +75,10 @@ enum Command {
     },
     /// Explain what a switch does with a packet: one that runs, or one on paper, with no rights.
     Trace(Box<trace::TraceOptions>),
-    /// Have a running switch read its configuration file again, as SIGHUP does.
+    /// Have a running switch, and all of its process, read their configuration file again, as
+    /// SIGHUP does.
     Reload {
-        /// The switch's name [default: the only one that runs].
+        /// The switch's name [default: the only one that runs, or those of the only process].
         name: Option<String>,
     },
     /// Print shell completions or a manual page.
@@ -113,17 +115,15 @@ fn bofuss() -> ExitCode {
         Command::Run(mut options) => {
             options.log.clone_from(&cli.log);
             let read = reload::Source::read(*options);
-            match read.and_then(|read| log::set(&read.1.log).map(|()| read)) {
-                Ok((source, config)) => with_runtime(serve(source, config)),
+            match read.and_then(|read| log::set(&read.1[0].log).map(|()| read)) {
+                Ok((source, configs)) => with_runtime(serve(source, configs)),
                 Err(error) => return usage("bofuss", &error),
             }
         }
         Command::Demo(options) => with_runtime(demo::demo(options, stopped())),
         Command::Ctl { name, words } => ctl::ask(Some(&name), &words).map(|text| print!("{text}")),
         Command::Trace(options) => options.run(),
-        Command::Reload { name } => {
-            ctl::ask(name.as_deref(), &["reload".into()]).map(|text| print!("{text}"))
-        }
+        Command::Reload { name } => ctl::reload(name.as_deref()).map(|text| print!("{text}")),
         Command::Generate { what } => {
             let printed = generate::print(what, Cli::command(), &mut std::io::stdout());
             printed.map_err(|error| error.to_string())
@@ -167,10 +167,10 @@ fn usage(program: &str, error: &str) -> ExitCode {
     ExitCode::from(2)
 }
 
-async fn serve(source: reload::Source, config: config::Config) -> Result<(), String> {
-    let running = run::start(config, Some(source), None).await?;
-    running.give_up_rights()?;
-    running.until(stopped()).await
+async fn serve(source: reload::Source, configs: Vec<config::Config>) -> Result<(), String> {
+    let process = process::Process::start(configs, Some(source), None).await?;
+    process.give_up_rights()?;
+    process.until(stopped()).await
 }
 
 /// Done when the user or the system wants the switch to end.

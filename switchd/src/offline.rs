@@ -14,7 +14,7 @@ use bofuss_oflib::text::{parse_flow, parse_group, parse_meter};
 use bofuss_oflib::types::QueueId;
 use bofuss_oflib::{Action, Catalogue, Message, PortNo, Version};
 
-use crate::config::{Config, Options};
+use crate::config::{self, Config, DEFAULT_NAME, Options};
 use crate::dataplane::POOL_BYTES;
 use crate::run::make_switch;
 
@@ -44,10 +44,11 @@ impl Face for Paper {
 /// Errors: the file, the line, and what is wrong.
 pub fn switch(
     config: Option<&Path>,
+    name: Option<&str>,
     flows: Option<&Path>,
     in_port: PortNo,
 ) -> Result<Switch, String> {
-    let options = config.map_or_else(|| Ok(Options::default()), read)?;
+    let options = config.map_or_else(|| Ok(Options::default()), |path| read(path, name))?;
     let mut made = options.check()?;
     let messages = match flows {
         Some(path) => mods(path)?,
@@ -80,11 +81,26 @@ pub fn switch(
     Ok(switch)
 }
 
-/// The options of a file; what only connections need is left out, so that no key is read.
-fn read(path: &Path) -> Result<Options, String> {
+/// The options that a file has for the switch `name`, or for its only one; what only connections
+/// need is left out, so that no key is read.
+fn read(path: &Path, name: Option<&str>) -> Result<Options, String> {
     let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let text = fs::read_to_string(path).map_err(|error| named(&error))?;
-    let options: Options = toml::from_str(&text).map_err(|error| named(&error))?;
+    let all: Options = toml::from_str(&text).map_err(|error| named(&error))?;
+    let switches = all.switches.iter().map(|own| config::over(own, &all));
+    let mut switches: Vec<Options> = switches.collect();
+    if switches.is_empty() {
+        switches.push(all);
+    }
+    let name_of = |switch: &Options| switch.name.clone().unwrap_or(DEFAULT_NAME.into());
+    let names: Vec<String> = switches.iter().map(name_of).collect();
+    let at = match name {
+        Some(name) => names.iter().position(|named| named == name),
+        None => (names.len() == 1).then_some(0),
+    };
+    let names = names.join(", ");
+    let at = at.ok_or_else(|| named(&format!("it has {names}; name one: --switch NAME")))?;
+    let options = switches.swap_remove(at);
     let has_controller = !options.controllers.is_empty();
     let secure = has_controller.then(|| "secure".to_string());
     Ok(Options {

@@ -92,33 +92,39 @@ pub const KEYS: &[(&str, Change)] = &[
     ("log", AT_ONCE),
 ];
 
-/// What the switch was started with, and what became of it with the file.
+/// What the process was started with, and what became of it with the file.
 pub struct Source {
     given: Options,
-    merged: Options,
+    /// Each switch.
+    merged: Vec<Options>,
     /// The file's text.
     text: String,
 }
 
 impl Source {
-    /// Reads and checks the command line's options and the file that they name.
+    /// Reads and checks the command line's options and the file that they name: a switch, or
+    /// several.
     ///
     /// Errors: one sentence that says what is wrong, where, and what would be right.
-    pub fn read(given: Options) -> Result<(Self, Config), String> {
-        let (merged, text) = match &given.config {
-            Some(path) => {
-                let (file, text) = config::read(path)?;
-                (config::over(&given, &file), text)
-            }
-            None => (given.clone(), String::new()),
+    pub fn read(given: Options) -> Result<(Self, Vec<Config>), String> {
+        let (switches, text) = match &given.config {
+            Some(path) => config::read(path)?,
+            None => (vec![Options::default()], String::new()),
         };
-        let config = merged.clone().check()?;
+        let switches = switches.iter().map(|own| config::over(&given, own));
         let this = Self {
+            merged: switches.collect(),
             given,
-            merged,
             text,
         };
-        Ok((this, config))
+        let mut configs: Vec<Config> = Vec::new();
+        for (at, options) in this.merged.iter().enumerate() {
+            let config = options.clone().check()?;
+            let beside = config.check_beside(&configs);
+            beside.map_err(|error| this.located(at, error))?;
+            configs.push(config);
+        }
+        Ok((this, configs))
     }
 
     /// Whether there is a file to read again.
@@ -129,37 +135,45 @@ impl Source {
     /// Reads the file again.
     ///
     /// Errors: as [`Source::read`]; there is no file; a key changed that needs a restart.
-    pub fn read_again(&self) -> Result<(Self, Config), String> {
+    pub fn read_again(&self) -> Result<(Self, Vec<Config>), String> {
         if !self.has_file() {
             return Err("the switch was started without --config FILE: nothing to read".into());
         }
-        let (new, config) = Self::read(self.given.clone())?;
-        let refusal = new.changes(self).find_map(|(key, change)| match change {
-            Refuses(why) => Some((key, why)),
-            Follows(_) => None,
-        });
-        match refusal {
-            Some((key, why)) => {
+        let (new, configs) = Self::read(self.given.clone())?;
+        for (at, options) in new.merged.iter().enumerate() {
+            let Some(old) = self.before(&new, options) else {
+                continue;
+            };
+            let (old, options): (Table, Table) = (config::table(old), config::table(options));
+            let mut changed = KEYS
+                .iter()
+                .filter(|row| old.get(row.0) != options.get(row.0));
+            if let Some((key, why)) = changed.find_map(|(key, change)| match change {
+                Refuses(why) => Some((key, why)),
+                Follows(_) => None,
+            }) {
                 let said = format!("{key}: changes with a restart only: {why}");
-                Err(new.located(said) + "; nothing was changed")
+                return Err(new.located(at, said) + "; nothing was changed");
             }
-            None => Ok((new, config)),
+        }
+        Ok((new, configs))
+    }
+
+    /// What a switch of `new` was before: the only one of a file is the same whatever its name is.
+    fn before(&self, new: &Self, options: &Options) -> Option<&Options> {
+        match (&self.merged[..], &new.merged[..]) {
+            ([only], [_]) => Some(only),
+            (all, _) => all.iter().find(|old| old.name == options.name),
         }
     }
 
-    /// The keys whose values are others than in `old`.
-    fn changes(&self, old: &Self) -> impl Iterator<Item = (&'static str, Change)> + use<> {
-        let (old, new): (Table, Table) = (config::table(&old.merged), config::table(&self.merged));
-        let keys = KEYS.iter().copied();
-        keys.filter(move |(key, _)| old.get(*key) != new.get(*key))
-    }
-
-    /// A sentence that begins with a key, as one about its line in the file; others as they are.
-    pub fn located(&self, error: String) -> String {
+    /// A sentence that begins with a key, as one about its line in the file, for the switch number
+    /// `at`; others as they are.
+    pub fn located(&self, at: usize, error: String) -> String {
         let key = error.trim_start_matches('-').split([' ', ':']).next();
         match &self.given.config {
             Some(path) if KEYS.iter().any(|row| key == Some(row.0)) => {
-                config::in_file(path, &self.text, &error)
+                config::in_file(path, &self.text, at, &error)
             }
             Some(_) | None => error,
         }
@@ -200,7 +214,9 @@ mod tests {
         let (source, _) = Source::read(given).expect("it is right");
         let again = |text: &str| {
             write(text);
-            source.read_again().map(|(_, config)| config)
+            source
+                .read_again()
+                .map(|(_, mut configs)| configs.remove(0))
         };
         let config = again("port = ['a', 'c', 'd']\ntables = 6\n").expect("these may change");
         assert_eq!((config.ports.len(), config.tables.n_tables), (3, 6));

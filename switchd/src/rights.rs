@@ -38,12 +38,12 @@ const LAST_THREADS: Duration = Duration::from_secs(5);
 pub struct Lock(Landlock);
 
 impl Lock {
-    /// Declares the files of `config` and the folder of `socket`; `None` if it is not to be locked
-    /// down.
+    /// Declares the files of `configs` and the folder of their sockets; `None` if they are not to
+    /// be locked down.
     ///
     /// Errors: a sentence that names what is missing.
-    pub fn of(config: &Config, socket: &Path) -> Result<Option<Self>, String> {
-        if !config.lock_down {
+    pub fn of(configs: &[Config], sockets: &Path) -> Result<Option<Self>, String> {
+        if !configs.iter().any(|config| config.lock_down) {
             return Ok(None);
         }
         let mut landlock = Landlock::new().map_err(|error| match error.kind() {
@@ -57,7 +57,7 @@ impl Lock {
             landlock.allow(path, access).map_err(named)
         };
         // A file may be a link, and another may take its name: folders count.
-        for file in &config.files {
+        for file in configs.iter().flat_map(|config| &config.files) {
             allow(folder(file), Access::Read)?;
             let meant = fs::canonicalize(file).map_err(|e| format!("{}: {e}", file.display()))?;
             allow(folder(&meant), Access::Read)?;
@@ -66,13 +66,16 @@ impl Lock {
         for file in RESOLVER.iter().map(Path::new).filter(|file| file.exists()) {
             allow(file, Access::Read)?;
         }
-        allow(folder(socket), Access::Sockets)?;
-        for address in &config.listen {
+        allow(sockets, Access::Sockets)?;
+        for address in configs.iter().flat_map(|config| &config.listen) {
             if let Endpoint::Unix(socket) = &address.0 {
                 allow(folder(socket), Access::Sockets)?;
             }
         }
-        if let Some(captures) = &config.capture_folder {
+        for captures in configs
+            .iter()
+            .filter_map(|config| config.capture_folder.as_ref())
+        {
             allow(captures, Access::Write)?;
         }
         Ok(Some(Self(landlock)))

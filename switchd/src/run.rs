@@ -1,11 +1,10 @@
-//! Starts a switch and has it obey: ports, listeners, the control loop, the end.
+//! A switch that runs: its threads and listeners, what it is told, and how it becomes another.
 
 mod attach;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
 
 use bofuss_agent::{Identity, Switch};
 use bofuss_channel::{
@@ -14,19 +13,15 @@ use bofuss_channel::{
 use bofuss_datapath::{Datapath, Time};
 use bofuss_frame::Pool;
 use bofuss_ports::LinkMonitor;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::timeout;
-use tracing::{info, warn};
+use tracing::{error_span, info};
 
 use crate::capture::{Messages, check_place};
 use crate::config::Config;
 use crate::dataplane::{Answer, Command, Input, POOL_BYTES, Parts, Plane, Scrape, What};
-use crate::manager::Manager;
 use crate::port::{self, OpenPort};
-use crate::reload::Source;
 use crate::rights::Lock;
-use crate::{control, log, metrics, rights, rundir};
+use crate::{control, rights, rundir};
 
 use attach::Attached;
 
@@ -38,173 +33,123 @@ const INPUT_QUEUE: usize = 16;
 /// it.
 const SOCKET_MODE: u32 = 0o666;
 
-/// How long the switch stays after the command to end, for its answer.
-const LAST_ANSWER: Duration = Duration::from_millis(50);
-
-/// How long a packet may be waited for: less than who asks waits for the answer.
-const NEXT_PATIENCE: Duration = Duration::from_secs(25);
-
 /// What runs before the ports are opened in the data-plane thread, say to enter a network
 /// namespace.
 pub type Enter = Box<dyn FnOnce() -> Result<(), String> + Send>;
 
+/// What the switches of one process share.
+pub struct Shared {
+    /// Where their operators' commands go.
+    pub requests: mpsc::Sender<control::Request>,
+    /// What the process is locked down to.
+    pub lock: Option<Arc<Lock>>,
+    /// Whether lines of the log name the switch.
+    pub are_several: bool,
+}
+
 /// The way to the data-plane thread.
 #[derive(Clone)]
-struct Queue(mpsc::Sender<Input>);
+pub struct Queue(mpsc::Sender<Input>);
 
 impl Queue {
     /// Has the thread do something.
-    async fn ask(&self, what: What) -> Answer {
+    pub async fn ask(&self, what: What) -> Answer {
+        told(self.begin(what).await).await
+    }
+
+    /// The same, without waiting for the answer.
+    async fn begin(&self, what: What) -> oneshot::Receiver<Answer> {
         let (reply, answered) = oneshot::channel();
         // What it does not take is not answered.
         let _ = self.0.send(Input::Command(Command { what, reply })).await;
         answered
-            .await
-            .unwrap_or_else(|_| Err("the switch is ending".into()))
     }
 
-    /// Answers those who ask for metrics at `address`. Errors: why that cannot be.
-    async fn tell_metrics(self, address: metrics::Address) -> Result<metrics::Listener, String> {
-        let (to, wishes) = mpsc::channel(1);
-        let listener = metrics::listen(address, to).await?;
-        info!("metrics: {}", listener.address);
-        tokio::spawn(self.grant(wishes));
-        Ok(listener)
-    }
-
-    /// Serves wishes for metrics, one after the other, slice by slice.
-    async fn grant(self, mut wishes: mpsc::Receiver<metrics::Wish>) {
-        while let Some(wish) = wishes.recv().await {
-            let mut scrape = Box::new(Scrape::new(wish.flows));
-            while !scrape.is_done() {
-                let (reply, told) = oneshot::channel();
-                let _ = self.0.send(Input::Scrape(scrape, reply)).await;
-                let Ok(more) = told.await else {
-                    return;
-                };
-                scrape = more;
-            }
-            // Whoever asked may be gone.
-            let _ = wish.reply.send(scrape.samples);
+    /// Adds the switch's metrics, slice by slice; `None` if it is ending.
+    pub async fn scrape(&self, mut scrape: Box<Scrape>) -> Option<Box<Scrape>> {
+        while !scrape.is_done() {
+            let (reply, told) = oneshot::channel();
+            let _ = self.0.send(Input::Scrape(scrape, reply)).await;
+            scrape = told.await.ok()?;
         }
+        Some(scrape)
     }
 }
 
-/// Whether nobody, as nohup does, had SIGHUP ignored when the process began.
-fn heeds_hangup() -> bool {
-    const HANGUP: u64 = 1;
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    ignored.is_some_and(|mask| mask & HANGUP == 0)
+/// What the data-plane thread answers.
+async fn told(answer: impl Future<Output = Result<Answer, oneshot::error::RecvError>>) -> Answer {
+    let answer = answer.await;
+    answer.unwrap_or_else(|_| Err("the switch is ending".into()))
 }
 
 /// A running switch.
 pub struct Running {
+    /// Its name.
+    pub name: String,
     /// Its socket in the run-time directory.
     pub socket: PathBuf,
-    done: oneshot::Receiver<Result<(), String>>,
-    queue: Queue,
+    /// The data-plane thread's end.
+    pub done: oneshot::Receiver<Result<(), String>>,
+    /// The way to it.
+    pub queue: Queue,
     hub: Hub,
-    /// What can be read again.
-    source: Option<Source>,
     /// What is configured, without what is attached.
     config: Config,
-    /// What it is locked down to.
-    lock: Option<Arc<Lock>>,
     attached: Option<Attached>,
     targets: Vec<(ActiveAddress, Target)>,
     listeners: Vec<(PassiveAddress, Listener)>,
-    metrics: Option<metrics::Listener>,
     messages: Messages,
-    commands: mpsc::Receiver<control::Request>,
     _own: Listener,
     _control: control::Socket,
 }
 
+/// A change of a switch that waits for those of the others. When dropped, nothing has changed.
+pub struct Change {
+    /// The name of the switch.
+    pub name: String,
+    config: Config,
+    listeners: Vec<(PassiveAddress, Listener)>,
+    files: Begun,
+    ready: oneshot::Receiver<()>,
+    go: oneshot::Sender<()>,
+    answer: oneshot::Receiver<Answer>,
+}
+
+/// Captures of messages that end when dropped, unless they are taken out.
+struct Begun(Messages, Vec<String>);
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        self.1.iter().for_each(|file| {
+            self.0.end(file);
+        });
+    }
+}
+
+impl Change {
+    /// Waits until the data-plane thread can do its part. From then on packets wait.
+    ///
+    /// Errors: why it cannot.
+    pub async fn ready(&mut self) -> Result<(), String> {
+        match (&mut self.ready).await {
+            Ok(()) => Ok(()),
+            Err(_) => told(&mut self.answer).await.map(drop),
+        }
+    }
+}
+
 impl Running {
-    /// Gives up the rights that were needed to start. Errors: the system's, in a sentence.
-    pub fn give_up_rights(&self) -> Result<(), String> {
-        match &self.lock {
-            Some(lock) => lock.close(),
-            None => rights::give_up(None),
-        }?;
-        // The threads that write have no rights from their beginning.
+    /// Begins what must have no rights from its beginning: the threads that write.
+    ///
+    /// Errors: a file that cannot be made.
+    pub fn begin_messages(&self) -> Result<(), String> {
         let mut files = self.config.message_files.iter();
         files.try_for_each(|file| self.messages.begin(file))
     }
 
-    /// Serves commands until one, or `stop`, ends the switch.
-    ///
-    /// Errors: the data-plane thread's end.
-    pub async fn until(mut self, stop: impl Future<Output = ()>) -> Result<(), String> {
-        let mut stop = std::pin::pin!(stop);
-        // Without a file, the end of a terminal ends the switch as it ends other programs.
-        let reloads = self.source.as_ref().is_some_and(|source| source.has_file());
-        let hangup = (reloads || heeds_hangup()).then(|| signal(SignalKind::hangup()).ok());
-        let mut hangup = hangup.flatten();
-        let queue = self.queue.clone();
-        let alive = async || drop(queue.ask(What::Memory).await);
-        let mut telling = std::pin::pin!(async {
-            match Manager::find() {
-                Some(manager) => manager.follow(alive).await,
-                None => std::future::pending().await,
-            }
-        });
-        loop {
-            let hung_up = async {
-                match &mut hangup {
-                    Some(signal) => signal.recv().await,
-                    None => std::future::pending().await,
-                }
-            };
-            tokio::select! {
-                ended = &mut self.done => {
-                    return ended.unwrap_or_else(|_| Err("the data-plane thread died".into()));
-                }
-                () = &mut stop => return Ok(()),
-                () = &mut telling => {}
-                _ = hung_up => {
-                    if !reloads {
-                        return Ok(());
-                    }
-                    drop(self.obey("reload", String::new()).await);
-                }
-                Some(request) = self.commands.recv() => {
-                    if request.name == "trace-next" {
-                        tokio::spawn(trace_next(self.queue.clone(), request));
-                        continue;
-                    }
-                    let is_last = request.name == "shutdown";
-                    let answer = self.obey(request.name, request.argument).await;
-                    let _ = request.reply.send(answer);
-                    if is_last {
-                        info!("ended by command");
-                        // Whoever asked gets its answer first.
-                        tokio::time::sleep(LAST_ANSWER).await;
-                        return Ok(());
-                    }
-                }
-            }
-        }
-    }
-
-    async fn obey(&mut self, name: &str, argument: String) -> Answer {
-        let mut answer = self.try_to(name, argument).await;
-        if self.lock.is_some() {
-            answer = answer.map_err(rights::explain);
-        }
-        match &answer {
-            Ok(_) if name == "reload" => info!("the configuration was read again"),
-            Err(error) if name == "reload" => warn!("the configuration stays: {error}"),
-            Ok(_) | Err(_) => {}
-        }
-        answer
-    }
-
-    async fn try_to(&mut self, name: &str, argument: String) -> Answer {
+    /// Does what an operator says. Errors: a sentence for the operator.
+    pub async fn obey(&mut self, name: &str, argument: String) -> Answer {
         match name {
-            "list" => Ok(control::list()),
             "ports" => self.queue.ask(What::Ports).await,
             "add-port" => self.queue.ask(What::AddPort(argument)).await,
             "del-port" => self.queue.ask(What::DelPort(argument)).await,
@@ -228,70 +173,71 @@ impl Running {
             "end-capture" => self.queue.ask(What::EndCapture(argument)).await,
             "trace" => self.queue.ask(What::Trace(argument)).await,
             "memory" => self.queue.ask(What::Memory).await,
-            "log" => log::set(&argument).map(|()| String::new()),
-            "reload" => self.reload().await,
             "attach" => self.attach(&argument).await,
             "detach" => self.detach().await,
-            "shutdown" => Ok(String::new()),
             other => Err(format!("there is no command '{other}' ('list' shows them)")),
         }
     }
 
-    /// Becomes what the file now says, or stays as it is: what can fail comes first, and what it
-    /// opened goes if it does.
-    async fn reload(&mut self) -> Answer {
-        let source = self
-            .source
-            .as_ref()
-            .ok_or("there is no configuration file")?;
-        let (source, config) = source.read_again()?;
-        let followed = self.follow(config).await;
-        followed.map_err(|error| source.located(error))?;
-        self.source = Some(source);
-        Ok(String::new())
-    }
-
-    /// Follows a configuration. What can fail comes first, and what it opened goes if it does.
-    async fn follow(&mut self, config: Config) -> Answer {
+    /// Begins to follow a configuration: does what can fail, and has the data-plane thread try its
+    /// part.
+    ///
+    /// Errors: a sentence that begins with the key; nothing is changed then.
+    pub async fn begin(&self, config: Config) -> Result<Change, String> {
         let mut listeners = Vec::new();
         for address in &config.listen {
             if !self.listeners.iter().any(|(old, _)| old == address) {
                 listeners.push(listen(&self.hub, address, None).await?);
             }
         }
-        let metrics = match config.metrics {
-            Some(address) if self.config.metrics != config.metrics => {
-                Some(self.queue.clone().tell_metrics(address).await?)
-            }
-            Some(_) | None => None,
-        };
         let mut whole = config.clone();
         if let Some(attached) = &self.attached {
             whole.controllers.extend(attached.controllers.clone());
             whole.fail_mode = attached.fail_mode;
         }
-        let (old, new) = (&self.config.message_files, &config.message_files);
-        let files = new.iter().filter(|file| !old.contains(file));
-        let files: Vec<&String> = files.collect();
-        for (begun, file) in files.iter().enumerate() {
-            if let Err(error) = self.messages.begin(file) {
-                self.end_messages(&files[..begun]);
-                return Err(format!("--capture openflow {file}: {error}"));
-            }
+        let mut files = Begun(self.messages.clone(), Vec::new());
+        let old = &self.config.message_files;
+        for file in config
+            .message_files
+            .iter()
+            .filter(|file| !old.contains(file))
+        {
+            let begun = self.messages.begin(file);
+            begun.map_err(|error| format!("--capture openflow {file}: {error}"))?;
+            files.1.push(file.clone());
         }
-        if let Err(error) = self.queue.ask(What::Become(Box::new(whole))).await {
-            self.end_messages(&files);
-            return Err(error);
-        }
-        let gone = old.iter().filter(|file| !new.contains(file));
-        self.end_messages(&gone.collect::<Vec<_>>());
-        if self.config.log != config.log {
-            log::set(&config.log)?;
+        let (can, ready) = oneshot::channel();
+        let (go, may) = oneshot::channel();
+        let become_it = What::Become(Box::new(whole), can, may);
+        Ok(Change {
+            name: self.name.clone(),
+            config,
+            listeners,
+            files,
+            ready,
+            go,
+            answer: self.queue.begin(become_it).await,
+        })
+    }
+
+    /// Makes a change that is ready. Errors: the system's; what could be done is done.
+    pub async fn complete(&mut self, change: Change) -> Result<(), String> {
+        let Change {
+            config,
+            mut listeners,
+            mut files,
+            go,
+            answer,
+            ..
+        } = change;
+        files.1.clear();
+        let _ = go.send(());
+        let done = told(answer).await;
+        let old = self.config.message_files.iter();
+        for gone in old.filter(|file| !config.message_files.contains(file)) {
+            self.messages.end(gone);
         }
         self.hub.set(settings(&config, &self.messages));
-        if self.config.metrics != config.metrics {
-            self.metrics = metrics;
-        }
         self.listeners
             .retain(|(old, _)| config.listen.contains(old));
         self.listeners.append(&mut listeners);
@@ -304,34 +250,30 @@ impl Running {
             }
         }
         self.config = config;
-        Ok(String::new())
-    }
-
-    fn end_messages(&self, files: &[&String]) {
-        for file in files {
-            self.messages.end(file);
-        }
+        done.map(drop)
     }
 }
 
-/// Starts the switch of `config`, which came from `source`. Errors: a sentence for the user.
+/// Starts the switch of `config`. Errors: a sentence for the user.
 pub async fn start(
     config: Config,
-    source: Option<Source>,
+    shared: &Shared,
     enter: Option<Enter>,
 ) -> Result<Running, String> {
-    let socket = rundir::socket(&config.name).map_err(|e| format!("run-time directory: {e}"))?;
-    let lock = Lock::of(&config, &socket)?.map(Arc::new);
+    let name = config.name.clone();
+    let socket = rundir::socket(&name).map_err(|e| format!("run-time directory: {e}"))?;
     let (up, started) = oneshot::channel();
     let (end, done) = oneshot::channel();
     let (events, told) = mpsc::channel(EVENT_QUEUE);
     let (inputs, asked) = mpsc::channel(INPUT_QUEUE);
-    let (plane_config, plane_lock) = (config.clone(), lock.clone());
+    let (plane_config, lock) = (config.clone(), shared.lock.clone());
+    // It is for lines of every level.
+    let several = shared.are_several.then(|| error_span!("switch", name));
     thread::Builder::new()
         .name("data-plane".into())
         .spawn(move || {
-            let lock = plane_lock.as_deref();
-            let (plane, id) = match build(plane_config, lock, enter, told, asked) {
+            let _span = several.map(|span| span.entered());
+            let (plane, id) = match build(plane_config, lock.as_deref(), enter, told, asked) {
                 Ok(plane) => plane,
                 Err(error) => return drop(up.send(Err(error))),
             };
@@ -343,18 +285,13 @@ pub async fn start(
     let datapath_id = started
         .await
         .map_err(|_| "the data-plane thread died".to_string())??;
-    let queue = Queue(inputs);
     let messages = Messages::default();
     let hub = Hub::new(settings(&config, &messages), events);
     let own = PassiveAddress(Endpoint::Unix(socket.clone()));
     let (_, own) = listen(&hub, &own, Some(SOCKET_MODE)).await?;
-    let metrics = match config.metrics {
-        Some(address) => Some(queue.clone().tell_metrics(address).await?),
-        None => None,
-    };
-    let (requests, commands) = mpsc::channel(1);
     // Whoever has the socket above may replace what another left here.
-    let control = control::listen(&socket.with_extension("ctl"), requests)
+    let requests = shared.requests.clone();
+    let control = control::listen(&socket.with_extension("ctl"), &name, requests)
         .map_err(|error| format!("control socket: {error}"))?;
     let mut listeners = Vec::new();
     for address in &config.listen {
@@ -362,26 +299,23 @@ pub async fn start(
     }
     let connect = |address: &ActiveAddress| (address.clone(), hub.connect(address.clone()));
     let targets = config.controllers.iter().map(connect).collect();
-    let (name, ports, mode) = (&config.name, config.ports.len(), config.fail_mode);
+    let (ports, mode) = (config.ports.len(), config.fail_mode);
     info!("switch {name}: datapath id {datapath_id:#018x}, {ports} ports, {mode:?}");
     for listener in listeners.iter().map(|(_, listener)| listener).chain([&own]) {
         let address = listener.address();
         info!("waiting for controllers and tools on {address}");
     }
     Ok(Running {
+        name,
         socket,
         done,
-        queue,
+        queue: Queue(inputs),
         hub,
-        source,
         config,
-        lock,
         attached: None,
         targets,
         listeners,
-        metrics,
         messages,
-        commands,
         _own: own,
         _control: control,
     })
@@ -409,13 +343,6 @@ async fn listen(
     let listener = hub.listen(address, mode).await;
     let listener = listener.map_err(|error| format!("--listen {error}"))?;
     Ok((address.clone(), listener))
-}
-
-/// Answers with the way of the next packet that matches; other commands need not wait for it.
-async fn trace_next(queue: Queue, request: control::Request) {
-    let told = timeout(NEXT_PATIENCE, queue.ask(What::TraceNext(request.argument))).await;
-    let none = || Err(format!("no such packet came within {NEXT_PATIENCE:?}"));
-    let _ = request.reply.send(told.unwrap_or_else(|_| none()));
 }
 
 /// Opens the ports and makes the switch, then gives up rights; runs in the data-plane thread.

@@ -33,8 +33,8 @@ pub struct TraceOptions {
     /// The port that a packet in hexadecimal or of a capture comes in by.
     #[arg(long, value_name = "PORT", default_value = "1", value_parser = parse_port)]
     in_port: PortNo,
-    /// Ask the running switch of this name [default: the only one that runs].
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["config", "flows"])]
+    /// Ask the running switch of this name, or take the file's [default: the only one].
+    #[arg(long, value_name = "NAME")]
     switch: Option<String>,
     /// Ask no running switch, but the one that this TOML file describes; none of its ports is
     /// opened.
@@ -96,7 +96,8 @@ impl TraceOptions {
             let digits: String = frame.iter().map(|byte| format!("{byte:02x}")).collect();
             return Ok((self.ask("trace", &format!("{in_port} {digits}"))?, title));
         }
-        let mut switch = offline::switch(self.config.as_deref(), self.flows.as_deref(), in_port)?;
+        let (config, name) = (self.config.as_deref(), self.switch.as_deref());
+        let mut switch = offline::switch(config, name, self.flows.as_deref(), in_port)?;
         Ok((Trace::of(&mut switch, Time(0), in_port, &frame)?, title))
     }
 

@@ -24,28 +24,51 @@ pub fn from_line(line: &str) -> Result<Options, String> {
     options.try_into().map_err(|error| error.to_string())
 }
 
-/// A file's options, which are right, and its text.
+/// Keys of the whole process, which no switch of several has for itself.
+const OF_ALL: &[&str] = &["log", "lock-down", "metrics"];
+
+/// The switches of a file, each of which is right and has the keys of all, and the file's text.
 ///
 /// Errors: what is wrong in the file, and in which line.
-pub fn read(path: &Path) -> Result<(Options, String), String> {
+pub fn read(path: &Path) -> Result<(Vec<Options>, String), String> {
     let named = |error: &dyn fmt::Display| format!("{}: {error}", path.display());
     let text = std::fs::read_to_string(path).map_err(|error| named(&error))?;
-    let options: Options = toml::from_str(&text).map_err(|error| named(&error))?;
-    match options.clone().check() {
-        Ok(_) => Ok((options, text)),
-        Err(error) => Err(in_file(path, &text, &error)),
+    let mut all: Options = toml::from_str(&text).map_err(|error| named(&error))?;
+    let mut switches = std::mem::take(&mut all.switches);
+    for (at, own) in switches.iter_mut().enumerate() {
+        let located = |error: String| in_file(path, &text, at, &error);
+        if let Some((key, _)) = said(own).find(|(key, _)| OF_ALL.contains(&&**key)) {
+            let place = "it is of all switches, and stands before the first [[switch]]";
+            return Err(located(format!("{key}: {place}")));
+        }
+        if !own.switches.is_empty() {
+            return Err(located("switch: a switch has no switches".into()));
+        }
+        *own = over(own, &all);
+        own.clone().check().map_err(located)?;
     }
+    if switches.is_empty() {
+        let checked = all.clone().check();
+        checked.map_err(|error| in_file(path, &text, 0, &error))?;
+        switches.push(all);
+    }
+    Ok((switches, text))
 }
 
-/// The options of the command line, and those of the file that it does not have.
-pub fn over(given: &Options, file: &Options) -> Options {
-    let said = |(_, value): &(String, Value)| match value {
+/// The keys that are given, and their values.
+fn said(options: &Options) -> impl Iterator<Item = (String, Value)> {
+    let keys = table(options).into_iter();
+    keys.filter(|(_, value)| match value {
         Value::Boolean(is_set) => *is_set,
         Value::Array(list) => !list.is_empty(),
         _ => true,
-    };
+    })
+}
+
+/// The options that count first, and those of `file` that they do not have.
+pub fn over(given: &Options, file: &Options) -> Options {
     let mut keys = table(file);
-    keys.extend(table(given).into_iter().filter(said));
+    keys.extend(said(given));
     let merged: Result<Options, _> = keys.try_into();
     Options {
         config: given.config.clone(),
@@ -54,27 +77,39 @@ pub fn over(given: &Options, file: &Options) -> Options {
 }
 
 /// Turns a sentence that begins with an option, as `--port 0=x: ...`, into one about the line of
-/// `text` that sets it: the one with the wrong value, as far as it can be found.
-pub fn in_file(path: &Path, text: &str, error: &str) -> String {
-    let path = path.display();
-    let (option, rest) = error.split_once([' ', ':']).unwrap_or((error, ""));
-    let key = option.trim_start_matches('-');
-    let key_of = |line: &'_ str| line.split_once('=').map(|(key, _)| key.trim().to_string());
-    let sets = |line: &str| key_of(line).is_some_and(|known| known == key);
-    let Some(first) = text.lines().position(sets) else {
-        return format!("{path}: {}", error.trim_start_matches('-'));
-    };
-    // A list may have its values in lines of their own, in quotes: the longest that is told of.
-    let told = |line: &str| {
-        let values = line.split(['\'', '"']).skip(1).step_by(2);
-        values.filter(|v| rest.contains(v)).map(str::len).max()
-    };
-    let is_other = |line: &str| key_of(line).is_some_and(|key| !key.contains(['\'', '"', '#']));
-    let lines = text.lines().enumerate().skip(first);
-    let lines = lines.take_while(|(at, line)| *at == first || !is_other(line));
-    let wrong = lines.max_by_key(|(_, line)| told(line));
-    let at = wrong
-        .filter(|(_, line)| told(line).is_some())
-        .map_or(first, |(at, _)| at);
-    format!("{path}, line {}: {}", at + 1, error.trim_start_matches('-'))
+/// `text` that sets it for the switch number `at`: the one with the wrong value, as far as it can
+/// be found.
+pub fn in_file(path: &Path, text: &str, at: usize, error: &str) -> String {
+    let (path, error) = (path.display(), error.trim_start_matches('-'));
+    let (key, rest) = error.split_once([' ', ':']).unwrap_or((error, ""));
+    let lines: Vec<&str> = text.lines().collect();
+    let is_head = |number: &usize| lines[*number].trim_start().starts_with("[[switch]]");
+    let mut heads = (0..lines.len()).filter(is_head).skip(at);
+    let head = heads.next();
+    // The switch's own lines, and then those of all.
+    let own = head.map(|head| head..heads.next().unwrap_or(lines.len()));
+    let first = (0..lines.len()).find(is_head).unwrap_or(lines.len());
+    let key_of = |number: usize| lines[number].split_once('=').map(|(key, _)| key.trim());
+    for part in [own, Some(0..first)].into_iter().flatten() {
+        let Some(first) = part.clone().find(|number| key_of(*number) == Some(key)) else {
+            continue;
+        };
+        // A list may have its values in lines of their own, in quotes: the longest told of.
+        let told = |number: &usize| {
+            let values = lines[*number].split(['\'', '"']).skip(1).step_by(2);
+            let told = values.filter(|value| rest.contains(value));
+            told.map(str::len).max()
+        };
+        let is_other = |number: usize| {
+            key_of(number).is_some_and(|key| !key.contains(['\'', '"', '#'])) && number != first
+        };
+        let list = (first..part.end).take_while(|number| !is_other(*number));
+        let wrong = list.max_by_key(told);
+        let line = wrong.filter(|number| told(number).is_some());
+        return format!("{path}, line {}: {error}", line.unwrap_or(first) + 1);
+    }
+    match head {
+        Some(head) => format!("{path}, line {}: {error}", head + 1),
+        None => format!("{path}: {error}"),
+    }
 }

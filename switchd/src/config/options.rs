@@ -12,6 +12,10 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     #[serde(skip)]
     pub config: Option<PathBuf>,
+    /// The switches of the file, if it has several: each with its own keys over those of all.
+    #[arg(skip)]
+    #[serde(rename = "switch", skip_serializing)]
+    pub switches: Vec<Self>,
     /// Name of the switch, and of its socket in the run-time directory [default: s0].
     #[arg(long)]
     pub name: Option<String>,
@@ -111,7 +115,8 @@ pub struct Options {
     /// How many packet-ins may come at once after a pause [default: a quarter of the rate].
     #[arg(long, value_name = "COUNT")]
     pub packet_in_burst: Option<u32>,
-    /// Answer HTTP requests for /metrics here: [IP:]PORT, without IP on loopback alone.
+    /// Answer HTTP requests for /metrics here, of all switches: [IP:]PORT, without IP on loopback
+    /// alone.
     #[arg(long, value_name = "ADDRESS")]
     pub metrics: Option<String>,
     /// Copy a port's frames into a pcap file: PORT FILE [FLOW], or `openflow FILE` for the messages

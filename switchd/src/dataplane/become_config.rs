@@ -6,6 +6,7 @@ use bofuss_datapath::refit::Misfit;
 use bofuss_datapath::{Egress, QueueSpec, Time};
 use bofuss_oflib::PortNo;
 use bofuss_oflib::types::QueueId;
+use tokio::sync::oneshot;
 use tracing::info;
 
 use super::Plane;
@@ -16,16 +17,26 @@ use crate::rights::LOCKED;
 use crate::run::{datapath_id, make_switch};
 
 impl Plane {
-    /// Follows a changed configuration, and leaves alone what stays.
+    /// Follows a changed configuration, and leaves alone what stays: says when it is `ready`, and
+    /// waits until it is to `go`. If nobody says so, nothing is changed.
     ///
     /// Errors: a port or a file that cannot be opened, a queue that cannot be, an entry that would
     /// not fit; nothing is changed then.
-    pub(super) fn become_config(&mut self, mut new: Config) -> Answer {
+    pub(super) fn become_config(
+        &mut self,
+        mut new: Config,
+        ready: oneshot::Sender<()>,
+        go: oneshot::Receiver<()>,
+    ) -> Answer {
         let opened = self.open_ports(&new.ports)?;
         let taps = self.new_taps(&new, &self.config.taps)?;
-        let other = self.trial(&new, &opened)?;
-        let refitted = self.switch.refit(self.now(), other, &mut self.face);
-        refitted.map_err(|misfit| self.tell_misfit(&new, misfit))?;
+        let mut other = self.trial(&new, &opened)?;
+        let fits = self.switch.fits(self.now(), &mut other, &mut self.face);
+        fits.map_err(|misfit| self.tell_misfit(&new, misfit))?;
+        if ready.send(()).is_err() || go.blocking_recv().is_err() {
+            return Err("another switch stays as it is".into());
+        }
+        self.switch.refit(self.now(), other, &mut self.face);
         let ports = std::mem::replace(&mut new.ports, std::mem::take(&mut self.config.ports));
         let old = std::mem::replace(&mut self.config, new);
         self.have_ports(ports, opened)?;

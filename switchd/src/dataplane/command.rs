@@ -53,8 +53,9 @@ pub enum What {
     AddPort(String),
     /// Close the port of this number or interface.
     DelPort(String),
-    /// Become what this configuration says.
-    Become(Box<Config>),
+    /// Become what this configuration says: tell when all is ready, and do it when told to; if
+    /// nobody tells, nothing has changed.
+    Become(Box<Config>, oneshot::Sender<()>, oneshot::Receiver<()>),
     /// Have these controllers, and do this without any.
     Follow(Vec<ActiveAddress>, FailMode),
 }
@@ -76,7 +77,7 @@ impl Plane {
             What::TraceNext(flow) => return self.wait_for(&flow, command.reply),
             What::AddPort(spec) => self.add_one_port(&spec),
             What::DelPort(word) => self.del_one_port(&word),
-            What::Become(config) => self.become_config(*config),
+            What::Become(config, ready, go) => self.become_config(*config, ready, go),
             What::Follow(controllers, fail_mode) => {
                 self.follow(controllers, fail_mode);
                 Ok(String::new())

@@ -36,17 +36,31 @@ enum Next {
 }
 
 impl Scrape {
-    /// Nothing yet; in the end with the flow entries, if they are wanted.
+    /// What is of the process; in the end with the flow entries, if they are wanted.
     pub fn new(flows: bool) -> Self {
+        let mut samples = Samples::default();
+        let version = env!("CARGO_PKG_VERSION");
+        samples.add("build_info", &[("version", &version)], 1);
+        if let Some(kib) = super::command::resident_kib() {
+            samples.add("resident_memory_bytes", &[], kib * 1024);
+        }
         Self {
-            samples: Samples::default(),
-            next: Next::Switch,
+            samples,
+            next: Next::Nothing,
             flows: flows.then(|| Cursor::new(TableId::ALL)),
             flows_told: 0,
         }
     }
 
-    /// Whether that is all.
+    /// Goes on with the switch `name`.
+    pub fn begin(&mut self, name: String) {
+        self.samples.switch = Some(name);
+        self.next = Next::Switch;
+        self.flows = self.flows.take().map(|_| Cursor::new(TableId::ALL));
+        self.flows_told = 0;
+    }
+
+    /// Whether that is all of this switch.
     pub fn is_done(&self) -> bool {
         self.next == Next::Nothing
     }
@@ -74,12 +88,7 @@ impl Plane {
 
     fn scrape_switch(&self, samples: &mut Samples) {
         let datapath = self.switch.datapath();
-        let version = env!("CARGO_PKG_VERSION");
-        samples.add("build_info", &[("version", &version)], 1);
         samples.add("uptime_seconds", &[], self.epoch.elapsed().as_secs_f64());
-        if let Some(kib) = super::command::resident_kib() {
-            samples.add("resident_memory_bytes", &[], kib * 1024);
-        }
         let pool = self.pool.stats();
         samples.add("pool_bytes", &[], pool.bytes_in_use);
         samples.add("pool_refused", &[], pool.refused);

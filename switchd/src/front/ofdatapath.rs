@@ -10,7 +10,8 @@ use tracing::warn;
 
 use super::Common;
 use crate::config::{Config, Options};
-use crate::{run, stopped, usage, with_runtime};
+use crate::process::Process;
+use crate::{stopped, usage, with_runtime};
 
 const PROGRAM: &str = "ofdatapath";
 /// Longest name of an interface, in bytes.
@@ -81,10 +82,10 @@ pub fn main() -> ExitCode {
     // A new network namespace has its loopback down, where tools are waited for.
     let _ = bofuss_ports::set_link("lo", true);
     let done = with_runtime(async {
-        let running = run::start(config, None, None).await?;
+        let process = Process::start(vec![config], None, None).await?;
         let _pid_file = cli.common.ready(PROGRAM)?;
-        running.give_up_rights()?;
-        running.until(stopped()).await
+        process.give_up_rights()?;
+        process.until(stopped()).await
     });
     match done {
         Ok(()) => ExitCode::SUCCESS,

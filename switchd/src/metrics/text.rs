@@ -168,7 +168,11 @@ impl Histogram {
 
 /// Samples of all families.
 #[derive(Default)]
-pub struct Samples(BTreeMap<&'static str, String>);
+pub struct Samples {
+    /// The switch that is told of; `None` for what is of the process.
+    pub switch: Option<String>,
+    families: BTreeMap<&'static str, String>,
+}
 
 impl Samples {
     /// Adds one of the family `name`, which is one of [`FAMILIES`].
@@ -204,15 +208,17 @@ impl Samples {
         labels: Labels<'_>,
         value: impl fmt::Display,
     ) {
-        let text = self.0.entry(name).or_default();
+        let text = self.families.entry(name).or_default();
         let _ = write!(text, "bofuss_{name}{suffix}");
-        for (number, (label, value)) in labels.iter().enumerate() {
+        let switch = self.switch.as_ref().map(|name| ("switch", name as _));
+        let labels = || switch.iter().chain(labels);
+        for (number, (label, value)) in labels().enumerate() {
             let value = value.to_string().replace('\\', "\\\\");
             let value = value.replace('"', "\\\"").replace('\n', "\\n");
             let open = if number == 0 { '{' } else { ',' };
             let _ = write!(text, "{open}{label}=\"{value}\"");
         }
-        let close = if labels.is_empty() { "" } else { "}" };
+        let close = if labels().next().is_none() { "" } else { "}" };
         let _ = writeln!(text, "{close} {value}");
     }
 
@@ -220,7 +226,7 @@ impl Samples {
     pub fn text(&self, format: Format) -> String {
         let mut text = String::new();
         for (name, kind, meaning) in FAMILIES {
-            let Some(samples) = self.0.get(name) else {
+            let Some(samples) = self.families.get(name) else {
                 continue;
             };
             let (kind, suffix) = match kind {
