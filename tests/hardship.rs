@@ -305,7 +305,8 @@ fn a_rate_of_packet_ins_holds_and_the_others_are_counted() {
     if !have(TOOLS) {
         return;
     }
-    let rate = ["--packet-in-rate", "10", "--packet-in-burst", "30"];
+    // Half of the burst is for one port.
+    let rate = ["--packet-in-rate", "10", "--packet-in-burst", "60"];
     let lab = Lab::new(2, &[&rate[..], &["--listen", "ptcp:16668"]].concat());
     lab.dpctl(&["add-flow", "priority=9,udp,actions=controller"]);
     let mut listener = connect(16668);

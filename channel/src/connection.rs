@@ -21,7 +21,7 @@ use crate::assemble::{Assembler, MAX_MULTIPART_REQUEST_BYTES, Refused};
 use crate::auxiliary::Route;
 use crate::frame::{Frames, xid_of};
 use crate::handshake::{Established, LINGER};
-use crate::outbox::{Backlog, Outbox, PAUSE_BYTES, Queue, Sender};
+use crate::outbox::{Backlog, Outbox, PAUSE_BYTES, PacketInPace, Queue, Sender};
 use crate::pace::Pace;
 use crate::stream::Stream;
 use crate::{ConnId, Event, Head, Hub, Origin, Reason, Watch};
@@ -64,7 +64,7 @@ pub(crate) async fn run(
         codec,
     } = established;
     let version = codec.version;
-    let packet_ins = hub.settings().packet_in_rate.map(Pace::new);
+    let packet_ins = hub.settings().packet_in_rate.map(PacketInPace::new);
     let (outbox, queue) = Outbox::new(hub.pending_bytes.clone(), packet_ins);
     let backlog = outbox.backlog.clone();
     let datagrams = origin.is_datagrams();

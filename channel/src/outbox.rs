@@ -8,7 +8,7 @@ use bofuss_oflib::field::IN_PORT;
 use bofuss_oflib::{Message, PortNo};
 use tokio::sync::{Notify, mpsc};
 
-use crate::pace::Pace;
+use crate::pace::SharedPace;
 
 /// Above this many waiting bytes [`Sender::has_room`] says no: what may be dropped (packet-ins)
 /// is, and what may wait (the rest of a dump) waits.
@@ -24,6 +24,9 @@ pub const MAX_TOTAL_PENDING_BYTES: usize = 64 * 1024 * 1024;
 const ITEM_BYTES: usize = 512;
 /// Shares of the room; ports whose numbers are the same modulo this have one together.
 const SHARES: usize = 64;
+
+/// How many packet-ins may be sent, by share.
+pub(crate) type PacketInPace = SharedPace<SHARES>;
 
 /// Sends on one connection, from any thread, without waiting.
 ///
@@ -67,15 +70,16 @@ impl Sender {
     }
 
     /// Whether a packet-in of this ingress port may be sent now, by room and rate; if so it counts
-    /// as sent. A port may have as much waiting as it leaves free, so that one that floods always
-    /// leaves room for others, and several get the same.
+    /// as sent. A port may have as much waiting as it leaves free, and as much of the burst: one
+    /// that floods always leaves room for others, and several get the same.
     pub fn takes_packet_in(&self, in_port: PortNo) -> bool {
         let backlog = &self.0.0.backlog;
-        let waiting = backlog.by_port[in_port.0 as usize % SHARES].load(SeqCst);
+        let share = in_port.0 as usize % SHARES;
+        let waiting = backlog.by_port[share].load(SeqCst);
         let pace = backlog.packet_ins.as_ref();
         let mut pace = pace.map(|pace| pace.lock().expect("nobody panics who has it"));
         let has_room = backlog.pending_bytes() + waiting <= ROOM_BYTES;
-        has_room && pace.as_mut().is_none_or(|pace| pace.admit().is_ok())
+        has_room && pace.as_mut().is_none_or(|pace| pace.admits(share))
     }
 
     /// Bytes that wait, approximately.
@@ -99,7 +103,7 @@ pub(crate) struct Backlog {
     /// Bytes of packet-ins that wait, by ingress port.
     by_port: [AtomicUsize; SHARES],
     /// How many packet-ins may be sent a second.
-    packet_ins: Option<Mutex<Pace>>,
+    packet_ins: Option<Mutex<PacketInPace>>,
     /// Whether the connection ends because too much waits.
     pub(crate) overflowed: AtomicBool,
     /// Ends the connection.
@@ -159,7 +163,10 @@ pub(crate) struct Outbox {
 impl Outbox {
     /// A queue, counted in `total_bytes` too, with so many packet-ins: where messages go in, and
     /// where they come out.
-    pub(crate) fn new(total_bytes: Arc<AtomicUsize>, packet_ins: Option<Pace>) -> (Self, Queue) {
+    pub(crate) fn new(
+        total_bytes: Arc<AtomicUsize>,
+        packet_ins: Option<PacketInPace>,
+    ) -> (Self, Queue) {
         let (queue, out) = mpsc::unbounded_channel();
         let backlog = Arc::new(Backlog {
             pending_bytes: AtomicUsize::new(0),

@@ -52,9 +52,80 @@ impl Pace {
     }
 }
 
+/// Lets pass what a [`Rate`] allows, whoever comes: of the burst, each may use as much as it leaves
+/// free. So one that floods always leaves some to others, and several that do get the same.
+#[derive(Debug)]
+pub(crate) struct SharedPace<const N: usize> {
+    rate: Rate,
+    last: Instant,
+    /// How many have passed ahead of the rate,
+    ahead: f64,
+    /// and how many of these are whose.
+    shares: [f64; N],
+}
+
+impl<const N: usize> SharedPace<N> {
+    pub(crate) fn new(rate: Rate) -> Self {
+        Self {
+            rate,
+            last: Instant::now(),
+            ahead: 0.0,
+            shares: [0.0; N],
+        }
+    }
+
+    /// Whether one of this share may pass now; if so it counts.
+    pub(crate) fn admits(&mut self, share: usize) -> bool {
+        let now = Instant::now();
+        let passed = (now - self.last).as_secs_f64() * f64::from(self.rate.per_second);
+        let ahead = (self.ahead - passed).max(0.0);
+        for share in &mut self.shares {
+            // What is next to nothing is nothing: processors are slow with such numbers.
+            let is_some = *share > 1e-6 && ahead > 0.0;
+            *share *= if is_some { ahead / self.ahead } else { 0.0 };
+        }
+        (self.last, self.ahead) = (now, ahead);
+        let is_free = ahead + self.shares[share] < f64::from(self.rate.burst.max(1));
+        if is_free {
+            self.ahead += 1.0;
+            self.shares[share] += 1.0;
+        }
+        is_free
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn one_that_floods_leaves_their_share_to_others() {
+        let rate = |per_second, burst| Rate { per_second, burst };
+        let mut pace = SharedPace::<3>::new(rate(100, 20));
+        let mut passed = [0; 3];
+        for ms in 0..100_000 {
+            passed[0] += u32::from(pace.admits(0));
+            passed[1] += u32::from(ms % 2 == 0 && pace.admits(1));
+            passed[2] += u32::from(ms % 50 == 0 && pace.admits(2));
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        // 20 a second are less than a third of the rate, and all pass; two share what is left.
+        assert!(
+            (9_980..=10_020).contains(&passed.iter().sum::<u32>()),
+            "{passed:?}"
+        );
+        assert!(passed[2] >= 1_990, "{passed:?}");
+        assert!(passed[0].abs_diff(passed[1]) < 100, "{passed:?}");
+        // Alone, it has the whole rate.
+        let mut alone = 0;
+        for _ in 0..100_000 {
+            alone += u32::from(pace.admits(0));
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        assert!((9_980..=10_020).contains(&alone), "{alone}");
+        let mut single = SharedPace::<1>::new(rate(1, 0));
+        assert!(single.admits(0) && !single.admits(0));
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_burst_passes_at_once_and_one_more_waits_for_its_time() {

@@ -112,7 +112,8 @@ pub struct Options {
     /// [default: as many as it takes].
     #[arg(long, value_name = "COUNT")]
     pub packet_in_rate: Option<u32>,
-    /// How many packet-ins may come at once after a pause [default: a quarter of the rate].
+    /// How many packet-ins may come at once after a pause, half of them from one port [default: a
+    /// quarter of the rate].
     #[arg(long, value_name = "COUNT")]
     pub packet_in_burst: Option<u32>,
     /// Answer HTTP requests for /metrics here, of all switches: [IP:]PORT, without IP on loopback
