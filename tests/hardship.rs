@@ -301,6 +301,28 @@ fn a_rate_of_messages_holds_for_each_connection_and_none_is_lost() {
 }
 
 #[test]
+fn a_peer_that_sends_nonsense_does_not_fill_the_log() {
+    if !have(TOOLS) {
+        return;
+    }
+    let lab = Lab::new(1, &["--listen", "ptcp:16668"]);
+    for _ in 0..4 {
+        let mut peer = connect(16668);
+        peer.write_all(&HELLO).unwrap();
+        assert_eq!(message(&mut peer).unwrap()[1], 0);
+        for xid in 0..100 {
+            // There is no type 99; each gets its error all the same.
+            peer.write_all(&[4, 99, 0, 8, 0, 0, 0, xid]).unwrap();
+            assert_eq!(message(&mut peer).unwrap()[1], 1);
+        }
+    }
+    let log = lab.log();
+    let lines = log.lines().filter(|line| line.contains("type"));
+    assert_eq!(lines.count(), 100, "{log}");
+    assert!(lab.dpctl(&["show"]).status.success());
+}
+
+#[test]
 fn a_rate_of_packet_ins_holds_and_the_others_are_counted() {
     if !have(TOOLS) {
         return;

@@ -10,7 +10,7 @@ mod tally;
 mod trace;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -123,13 +123,9 @@ impl Plane {
     fn without_ports(parts: Parts) -> std::io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let now = Instant::now();
-        let add = |fd: std::os::fd::BorrowedFd<'_>, token| {
-            epoll::add(
-                &epoll,
-                fd,
-                epoll::EventData::new_u64(token),
-                epoll::EventFlags::IN,
-            )
+        let add = |fd: BorrowedFd<'_>, token| {
+            let token = epoll::EventData::new_u64(token);
+            epoll::add(&epoll, fd, token, epoll::EventFlags::IN)
         };
         let wake = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
         add(wake.as_fd(), WAKE)?;
@@ -168,11 +164,8 @@ impl Plane {
         loop {
             let timeout = self.timeout()?;
             ready.clear();
-            match epoll::wait(
-                &self.epoll,
-                rustix::buffer::spare_capacity(&mut ready),
-                Some(&timeout),
-            ) {
+            let space = rustix::buffer::spare_capacity(&mut ready);
+            match epoll::wait(&self.epoll, space, Some(&timeout)) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -208,11 +201,9 @@ impl Plane {
     /// How long to sleep: not at all if there is work, else until something is ready; the timer is
     /// set to the next tick.
     fn timeout(&mut self) -> std::io::Result<Timespec> {
+        let is_ready = |id: &bofuss_channel::ConnId| self.switch.is_ready(conn_id(*id), &self.face);
         let busy = self.switch.has_work(&self.face)
-            || self
-                .backlog
-                .iter()
-                .any(|(id, _)| self.switch.is_ready(conn_id(*id), &self.face))
+            || self.backlog.keys().any(is_ready)
             || self.face.has_unpolled()
             || !self.taken.is_empty();
         let next = self.switch.next_tick();

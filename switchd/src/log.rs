@@ -1,12 +1,23 @@
-//! The log: to standard error, at a level that can be changed.
+//! The log: to standard error, at a level that can be changed, and so much that nobody can fill it.
 
+use std::collections::BTreeMap;
 use std::io::IsTerminal;
-use std::sync::OnceLock;
+use std::sync::{LazyLock, Mutex, MutexGuard, OnceLock};
+use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
-use tracing_subscriber::layer::SubscriberExt;
+use tracing::field::{Field, Visit};
+use tracing::{Event, Metadata, warn};
+use tracing_subscriber::layer::{Context, Filter, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, reload};
+
+/// Lines of one kind about one peer, port or file that are written within [`PERIOD`].
+const LINES: u32 = 100;
+const PERIOD: Duration = Duration::from_secs(60);
+/// Kinds that are told apart in that time; of further ones, those of one place in the program are
+/// one.
+const KINDS: usize = 256;
 
 /// Changes the level of the log that was started.
 type Change = Box<dyn Fn(EnvFilter) -> Result<(), String> + Send + Sync>;
@@ -38,7 +49,7 @@ pub fn start(level: &str, format: Format) -> Result<(), String> {
     };
     tracing_subscriber::registry()
         .with(filter)
-        .with(lines)
+        .with(lines.with_filter(Limit))
         .init();
     let change: Change = Box::new(move |filter| handle.reload(filter).map_err(|e| e.to_string()));
     // The log is started once.
@@ -59,4 +70,124 @@ pub fn set(level: &str) -> Result<(), String> {
 
 fn filter(level: &str) -> Result<EnvFilter, String> {
     EnvFilter::try_new(level).map_err(|error| format!("--log {level}: {error}"))
+}
+
+/// When the period began, and how many lines came since, by place in the program and whom they are
+/// about; with the first of each.
+#[derive(Debug)]
+struct Came(Instant, BTreeMap<(&'static str, String), (u32, String)>);
+
+impl Came {
+    /// Counts a line; whether it is to be written.
+    fn admits(&mut self, place: &'static str, text: &str) -> bool {
+        let mut kind = (place, about(text));
+        if self.1.len() >= KINDS && !self.1.contains_key(&kind) {
+            kind.1 = "others".into();
+        }
+        let (count, _) = self.1.entry(kind).or_insert_with(|| (0, text.into()));
+        *count += 1;
+        *count <= LINES
+    }
+
+    /// What was not written in the period, if that is over.
+    fn end_period(&mut self, now: Instant) -> Vec<String> {
+        if now - self.0 < PERIOD {
+            return Vec::new();
+        }
+        self.0 = now;
+        let came = std::mem::take(&mut self.1).into_values();
+        let tell = |(count, text)| format!("{} more lines like \"{text}\"", count - LINES);
+        came.filter(|(count, _)| *count > LINES).map(tell).collect()
+    }
+}
+
+/// Whom a line is about: what stands before the first colon; of a peer without its number of port
+/// or process, which it has anew each time.
+fn about(text: &str) -> String {
+    let who = text.split(": ").next().unwrap_or_default();
+    let Some((peer, listener)) = who.split_once(" on ") else {
+        return who.into();
+    };
+    let host = peer.rsplit_once([':', ' ']).map_or(peer, |(host, _)| host);
+    format!("{host} on {listener}")
+}
+
+static CAME: LazyLock<Mutex<Came>> =
+    LazyLock::new(|| Mutex::new(Came(Instant::now(), BTreeMap::new())));
+
+fn came() -> MutexGuard<'static, Came> {
+    CAME.lock().expect("nobody panics who has it")
+}
+
+/// Tells of lines that were not written, once in a period.
+pub fn tell_rest() {
+    let rest = came().end_period(Instant::now());
+    rest.iter().for_each(|line| warn!("{line}"));
+}
+
+struct Limit;
+
+impl<S> Filter<S> for Limit {
+    fn enabled(&self, _: &Metadata<'_>, _: &Context<'_, S>) -> bool {
+        true
+    }
+
+    fn event_enabled(&self, event: &Event<'_>, _: &Context<'_, S>) -> bool {
+        let mut text = Text(String::new());
+        event.record(&mut text);
+        came().admits(event.metadata().name(), &text.0)
+    }
+}
+
+/// What a line says.
+struct Text(String);
+
+impl Visit for Text {
+    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+        if field.name() == "message" {
+            self.0 = format!("{value:?}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_that_comes_again_and_again_writes_so_many_lines_and_the_rest_is_counted() {
+        let start = Instant::now();
+        let mut came = Came(start, BTreeMap::new());
+        let line = |port: u32| format!("10.0.0.9:{port} on ptcp:6653:[::]: malformed: x: y");
+        let written = (0..150).filter(|port| came.admits("a", &line(*port)));
+        assert_eq!(written.count(), 100);
+        // Others and other lines are written.
+        assert!(came.admits("a", "10.0.0.8:1 on ptcp:6653:[::]: malformed: x: y"));
+        assert!(came.admits("b", &line(1)));
+        assert!((0..100).all(|pid| came.admits("a", &format!("process {pid} on punix:/s: x"))));
+        assert!(!came.admits("a", "process 101 on punix:/s: x"));
+        assert!(came.end_period(start + PERIOD / 2).is_empty());
+        let rest = came.end_period(start + PERIOD);
+        let like = [
+            "50 more lines like \"10.0.0.9:0 on ",
+            "1 more lines like \"process 0 on ",
+        ];
+        assert_eq!(rest.len(), 2);
+        assert!(
+            rest.iter()
+                .zip(like)
+                .all(|(line, like)| line.starts_with(like)),
+            "{rest:?}"
+        );
+        assert!(came.admits("a", &line(1)));
+        assert!(came.end_period(start + PERIOD * 2).is_empty());
+    }
+
+    #[test]
+    fn many_peers_fill_neither_the_log_nor_the_memory() {
+        let mut came = Came(Instant::now(), BTreeMap::new());
+        let lines = (0..1000).flat_map(|peer| vec![format!("10.0.{peer}.1: x"); 200]);
+        let written = lines.filter(|line| came.admits("a", line)).count();
+        assert_eq!((written, came.1.len()), ((KINDS + 1) * 100, KINDS + 1));
+    }
 }

@@ -14,7 +14,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
-pub use text::{Format, Histogram, Samples};
+pub use text::{Format, Histogram, Labels, Samples};
 
 /// The longest request that is read, in bytes.
 const MAX_REQUEST_BYTES: usize = 8192;
@@ -107,11 +107,7 @@ async fn serve(mut stream: TcpStream, wishes: mpsc::Sender<Wish>) -> std::io::Re
     let is_whole = is_whole(&request);
     let request = String::from_utf8_lossy(&request);
     let (status, media_type, body) = match parse(&request) {
-        _ if !is_whole => (
-            "400 Bad Request",
-            "text/plain",
-            "that is no request\n".into(),
-        ),
+        _ if !is_whole => ("400 Bad Request", "text/plain", "no request\n".into()),
         Err(status) => (
             status,
             "text/plain",
@@ -152,12 +148,10 @@ fn parse(request: &str) -> Result<(bool, Format), &'static str> {
         let line = line.to_ascii_lowercase();
         line.starts_with("accept:") && line.contains("application/openmetrics-text")
     });
-    let format = if accepts_new {
-        Format::OpenMetrics
-    } else {
-        Format::Plain
-    };
-    Ok((flows, format))
+    match accepts_new {
+        true => Ok((flows, Format::OpenMetrics)),
+        false => Ok((flows, Format::Plain)),
+    }
 }
 
 #[cfg(test)]

@@ -63,12 +63,8 @@ pub fn switch(
     let mut switch = make_switch(&made, &Pool::new(POOL_BYTES), made.datapath_id.unwrap_or(1))?;
     let mut face = Paper::default();
     for port_no in ports {
-        switch.port_changed(
-            Time(0),
-            desc(&made, port_no),
-            Capabilities::default(),
-            &mut face,
-        );
+        let (desc, can) = (desc(&made, port_no), Capabilities::default());
+        switch.port_changed(Time(0), desc, can, &mut face);
     }
     for queue in &made.queues {
         let made = switch.modify_queue(Time(0), queue.port, queue.id, queue.spec);
@@ -182,13 +178,10 @@ fn one(line: &str, catalogue: &Catalogue) -> Result<(usize, Message), String> {
 
 /// The ports that messages name in outputs.
 fn outputs(messages: &[Line]) -> impl Iterator<Item = PortNo> {
-    let actions = messages.iter().flat_map(|(_, message)| {
-        let actions: Vec<&Action> = match message {
-            Message::FlowMod(flow) => flow.instructions.actions().collect(),
-            Message::GroupMod(group) => group.buckets.iter().flat_map(|b| &b.actions).collect(),
-            _ => Vec::new(),
-        };
-        actions
+    let actions = messages.iter().flat_map(|(_, message)| match message {
+        Message::FlowMod(flow) => flow.instructions.actions().collect(),
+        Message::GroupMod(group) => group.buckets.iter().flat_map(|b| &b.actions).collect(),
+        _ => Vec::<&Action>::new(),
     });
     actions.filter_map(|action| match action {
         Action::Output(output) => Some(output.port),

@@ -159,12 +159,10 @@ fn table_of(
                 let &(ty, name, kind) = row.ok_or_else(|| {
                     let properties = PROPERTIES.iter().filter(|row| row.2 != 'e');
                     let keys: Vec<_> = properties.map(|row| row.1.replace('_', "-")).collect();
+                    let keys = keys.join(", ");
                     (
                         at,
-                        format!(
-                            "{key}: no such key; there are {OTHER_KEYS}, {}",
-                            keys.join(", ")
-                        ),
+                        format!("{key}: no such key; there are {OTHER_KEYS}, {keys}"),
                     )
                 })?;
                 let items = value.get_ref().as_array();
@@ -193,9 +191,8 @@ fn list<'a>(
         let word = text(item, key)?;
         let (what, number, extension) = match kind {
             'i' => {
-                let row = INSTRUCTIONS
-                    .iter()
-                    .find(|row| row.1.replace('_', "-") == word);
+                let is_it = |row: &&(u16, &str, u8)| row.1.replace('_', "-") == word;
+                let row = INSTRUCTIONS.iter().find(is_it);
                 ("instruction", row.map(|row| row.0), ExtKind::Instruction)
             }
             _ => {
@@ -205,28 +202,17 @@ fn list<'a>(
                 ("action", row.map(|row| row.number), ExtKind::Action)
             }
         };
-        let basic = number.map(|ty| TypeId {
-            ty,
-            experimenter: 0,
-        });
         let of_extension = || {
             let row = catalogue.values(extension).find(|row| row.name == word)?;
-            Some(TypeId {
-                ty: 0xffff,
-                experimenter: row.experimenter,
-            })
+            Some((0xffff, row.experimenter))
         };
-        let found = basic.or_else(of_extension);
-        found.ok_or_else(|| {
-            (
-                item.span().start,
-                format!("{key}: there is no {what} '{word}'"),
-            )
-        })
+        let found = number.map(|ty| (ty, 0)).or_else(of_extension);
+        let found = found.map(|(ty, experimenter)| TypeId { ty, experimenter });
+        found.ok_or_else(|| wrong(item, format!("{key}: there is no {what} '{word}'")))
     };
     let field = |item: &Spanned<DeValue<'_>>| {
         let word = text(item, key)?;
-        let wrong = |what: &str| (item.span().start, format!("{key}: {what} '{word}'"));
+        let wrong = |what: &str| wrong(item, format!("{key}: {what} '{word}'"));
         let name = word.strip_suffix("/mask").unwrap_or(word);
         let field = catalogue.field_named(name);
         let field = field.ok_or_else(|| wrong("there is no field"))?;
@@ -249,19 +235,18 @@ fn list<'a>(
 
 fn text<'a>(item: &'a Spanned<DeValue<'_>>, key: &str) -> Result<&'a str, Wrong> {
     let text = item.get_ref().as_str();
-    text.ok_or_else(|| (item.span().start, format!("{key}: names in quotes")))
+    text.ok_or_else(|| wrong(item, format!("{key}: names in quotes")))
 }
 
 fn number(item: &Spanned<DeValue<'_>>, key: &str, most: u64) -> Result<u64, Wrong> {
     let digits = item.get_ref().as_integer();
     let number = digits.and_then(|n| u64::from_str_radix(n.as_str(), n.radix()).ok());
     let number = number.filter(|number| *number <= most);
-    number.ok_or_else(|| {
-        (
-            item.span().start,
-            format!("{key}: a number from 0 to {most}"),
-        )
-    })
+    number.ok_or_else(|| wrong(item, format!("{key}: a number from 0 to {most}")))
+}
+
+fn wrong(item: &Spanned<DeValue<'_>>, what: String) -> Wrong {
+    (item.span().start, what)
 }
 
 #[cfg(test)]

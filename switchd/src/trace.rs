@@ -55,21 +55,16 @@ impl TraceOptions {
     /// Traces and tells. Errors: a sentence for the user.
     pub fn run(&self) -> Result<(), String> {
         let (trace, title) = self.trace()?;
-        match &self.html {
-            Some(path) => {
-                let page = trace.html(&format!("The way of a packet: {title}"));
-                fs::write(path, page).map_err(|error| format!("{}: {error}", path.display()))
-            }
-            None if self.json => {
-                let text = serde_json::to_string_pretty(&trace);
-                println!("{}", text.map_err(|error| error.to_string())?);
-                Ok(())
-            }
-            None => {
-                print!("{trace}");
-                Ok(())
-            }
+        if let Some(path) = &self.html {
+            let page = trace.html(&format!("The way of a packet: {title}"));
+            return fs::write(path, page).map_err(|error| format!("{}: {error}", path.display()));
         }
+        match serde_json::to_string_pretty(&trace) {
+            Ok(text) if self.json => println!("{text}"),
+            Ok(_) => print!("{trace}"),
+            Err(error) => return Err(error.to_string()),
+        }
+        Ok(())
     }
 
     /// The trace, and which packet it is of.

@@ -41,10 +41,8 @@ impl Plane {
         let old = std::mem::replace(&mut self.config, new);
         self.have_ports(ports, opened)?;
         self.have_queues(&old.queues)?;
-        let gone = old
-            .taps
-            .iter()
-            .filter(|tap| !self.config.taps.contains(tap));
+        let (before, after) = (old.taps.iter(), &self.config.taps);
+        let gone = before.filter(|tap| !after.contains(tap));
         let gone: Vec<_> = gone.filter_map(|tap| tap.1.split(' ').nth(1)).collect();
         self.face.taps.retain(|tap| !gone.contains(&&*tap.name));
         self.face.taps.extend(taps);
@@ -158,9 +156,8 @@ impl Plane {
         }
         // Those of controllers may be of ports that go.
         for (port, id, spec) in self.foreign_queues() {
-            let is_same = |queue: &QueueConfig| (queue.port, queue.id) == (port, id);
-            let is_taken = new.queues.iter().any(is_same);
-            let _ = is_taken || trial.modify_queue(now, port, id, spec).is_ok();
+            let _ =
+                is_named(&new.queues, port, id) || trial.modify_queue(now, port, id, spec).is_ok();
         }
         for queue in &new.queues {
             // A port whose interface is gone gets its queues when it is back.
@@ -201,12 +198,8 @@ impl Plane {
         };
         let all = datapath.ports().keys().flat_map(of_port);
         let named = &self.config.queues;
-        let own = |port, id| {
-            named
-                .iter()
-                .any(|queue| (queue.port, queue.id) == (port, id))
-        };
-        all.filter(|(port, id, _)| !own(*port, *id)).collect()
+        all.filter(|(port, id, _)| !is_named(named, *port, *id))
+            .collect()
     }
 
     /// Makes the queues of the ports that stayed those that are configured now, and were `old`.
@@ -215,23 +208,14 @@ impl Plane {
     fn have_queues(&mut self, old: &[QueueConfig]) -> Result<(), String> {
         let now = self.now();
         let wanted = self.config.queues.clone();
-        let names = |queue: &QueueConfig| {
-            wanted
-                .iter()
-                .any(|new| (new.port, new.id) == (queue.port, queue.id))
-        };
-        for queue in old.iter().filter(|queue| !names(queue)) {
+        let is_gone = |queue: &&QueueConfig| !is_named(&wanted, queue.port, queue.id);
+        for QueueConfig { port, id, .. } in old.iter().filter(is_gone) {
             // It may be gone already, or be the default queue, which goes with the last other.
-            let _ = self
-                .switch
-                .delete_queue(now, queue.port, queue.id, &mut self.face);
+            let _ = self.switch.delete_queue(now, *port, *id, &mut self.face);
         }
         let there = |queue: &&QueueConfig| self.face.has_port(queue.port);
-        let changed = wanted
-            .iter()
-            .filter(|queue| !old.contains(queue))
-            .filter(there);
-        let changed: Vec<&QueueConfig> = changed.collect();
+        let changed = wanted.iter().filter(|queue| !old.contains(queue));
+        let changed: Vec<&QueueConfig> = changed.filter(there).collect();
         // What was promised is given back first, so that the order does not matter.
         for queue in &changed {
             let spec = QueueSpec {
@@ -240,10 +224,16 @@ impl Plane {
             };
             make_queue(&mut self.switch, now, &QueueConfig { spec, ..**queue })?;
         }
-        changed
-            .into_iter()
-            .try_for_each(|queue| make_queue(&mut self.switch, now, queue))
+        let mut changed = changed.into_iter();
+        changed.try_for_each(|queue| make_queue(&mut self.switch, now, queue))
     }
+}
+
+/// Whether a queue is among these.
+fn is_named(queues: &[QueueConfig], port: PortNo, id: QueueId) -> bool {
+    queues
+        .iter()
+        .any(|queue| (queue.port, queue.id) == (port, id))
 }
 
 /// Makes a queue or changes it. Errors: why it cannot be.

@@ -161,11 +161,10 @@ impl Plane {
     }
 
     fn end_tap(&mut self, name: &str) -> Answer {
-        let before = self.face.taps.len();
-        self.face
-            .taps
-            .retain(|tap| !capture::is_named(&tap.name, name));
-        match self.face.taps.len() < before {
+        let taps = &mut self.face.taps;
+        let before = taps.len();
+        taps.retain(|tap| !capture::is_named(&tap.name, name));
+        match taps.len() < before {
             true => Ok(String::new()),
             false => Err(format!("nothing goes to {name} ('captures' lists them)")),
         }
@@ -178,16 +177,15 @@ impl Plane {
                 None => writeln!(text, "{} {} gone", spec.number, spec.kind),
                 Some(port) => {
                     let down = port.desc.state.has(PortState::LINK_DOWN);
+                    let state = if down { "down" } else { "up" };
+                    let s = &port.stats;
+                    let (rx, tx) = (s.rx_packets, s.tx_packets);
+                    let (rx_dropped, tx_dropped) = (s.rx_dropped, s.tx_dropped);
                     writeln!(
                         text,
-                        "{} {} {} rx_packets={} tx_packets={} rx_dropped={} tx_dropped={}",
-                        spec.number,
-                        spec.kind,
-                        if down { "down" } else { "up" },
-                        port.stats.rx_packets,
-                        port.stats.tx_packets,
-                        port.stats.rx_dropped,
-                        port.stats.tx_dropped,
+                        "{} {} {state} rx_packets={rx} tx_packets={tx} \
+                         rx_dropped={rx_dropped} tx_dropped={tx_dropped}",
+                        spec.number, spec.kind,
                     )
                 }
             };
@@ -241,8 +239,7 @@ fn no_port<T>(word: &str) -> Result<T, String> {
 /// Memory of the process that is in use, in KiB, if the system tells.
 pub(super) fn resident_kib() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let resident = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let mut lines = status.lines();
+    let resident = lines.find_map(|line| line.strip_prefix("VmRSS:"))?;
     resident.trim().trim_end_matches("kB").trim().parse().ok()
 }

@@ -8,6 +8,7 @@ use tracing::{debug, info, warn};
 
 use super::Plane;
 use crate::config::PortSpec;
+use crate::log;
 
 /// How often the port drivers' loss counters are read.
 const COUNTER_PERIOD: Duration = Duration::from_millis(500);
@@ -60,6 +61,7 @@ impl Plane {
             return;
         }
         self.counted = Instant::now();
+        log::tell_rest();
         for (number, counters, overflowed) in self.face.driver_counters() {
             let lost = PortStats {
                 rx_over_err: counters.rx_dropped(),

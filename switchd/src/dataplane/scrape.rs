@@ -1,14 +1,14 @@
 //! Collects the metrics, slice by slice, so that packets need not wait for the whole.
 
 use bofuss_channel::Origin;
-use bofuss_datapath::{Cursor, Egress};
+use bofuss_datapath::{Cursor, Egress, Table};
 use bofuss_oflib::PortNo;
 use bofuss_oflib::message::port::PortState;
 use bofuss_oflib::types::{GroupId, MeterId, TableId};
 use bofuss_oflib::wire::Text;
 
 use super::Plane;
-use crate::metrics::Samples;
+use crate::metrics::{Labels, Samples};
 
 /// Ports, groups or meters of one slice.
 const SLICE: usize = 32;
@@ -107,18 +107,17 @@ impl Plane {
         for controller in &self.config.controllers {
             let to_it = |origin: &Origin| *origin == Origin::Active(controller.clone());
             let up = !self.face.connections_from(to_it).is_empty();
-            let labels = [("controller", controller as _)];
-            samples.add("controller_connected", &labels, u8::from(up));
+            let labels: Labels<'_> = &[("controller", controller)];
+            samples.add("controller_connected", labels, u8::from(up));
         }
         let all = self.face.connections_from(|_| true);
         samples.add("connections", &[], all.len());
         for conn in all {
             let (peer, role) = (self.face.peer(conn), self.switch.role(conn));
             let role = role.map_or_else(String::new, |role| role.to_string());
-            let labels: [(&str, &dyn std::fmt::Display); 3] =
-                [("connection", &conn.0), ("peer", &peer), ("role", &role)];
+            let labels: Labels<'_> = &[("connection", &conn.0), ("peer", &peer), ("role", &role)];
             let lost = self.switch.lost_packet_ins(conn);
-            samples.add("connection_lost_packet_ins", &labels, lost);
+            samples.add("connection_lost_packet_ins", labels, lost);
         }
     }
 
@@ -126,21 +125,19 @@ impl Plane {
         let datapath = self.switch.datapath();
         for head in datapath.table_heads() {
             let table = &datapath.tables()[usize::from(head.table_id.0)];
-            let labels: [(&str, &dyn std::fmt::Display); 2] =
-                [("table", &head.table_id.0), ("name", &head.name.0)];
-            samples.add("table_entries", &labels, table.len());
-            samples.add("table_max_entries", &labels, head.max_entries);
-            samples.add("table_lookups", &labels, table.lookup_count);
-            samples.add("table_matches", &labels, table.matched_count);
+            let labels: Labels<'_> = &[("table", &head.table_id.0), ("name", &head.name.0)];
+            samples.add("table_entries", labels, table.len());
+            samples.add("table_max_entries", labels, head.max_entries);
+            samples.add("table_lookups", labels, table.lookup_count);
+            samples.add("table_matches", labels, table.matched_count);
         }
     }
 
     fn scrape_drivers(&mut self, samples: &mut Samples) {
         for (number, counters, overflowed) in self.face.driver_counters() {
             for (reason, count) in counters.drops().chain([("tx_overflow", overflowed)]) {
-                let labels: [(&str, &dyn std::fmt::Display); 2] =
-                    [("port", &number), ("reason", &reason)];
-                samples.add("port_driver_dropped_packets", &labels, count);
+                let labels: Labels<'_> = &[("port", &number), ("reason", &reason)];
+                samples.add("port_driver_dropped_packets", labels, count);
             }
         }
     }
@@ -149,13 +146,12 @@ impl Plane {
         let datapath = self.switch.datapath();
         let mut ports = datapath.ports().range(from..);
         for (number, port) in ports.by_ref().take(SLICE) {
-            let labels: [(&str, &dyn std::fmt::Display); 2] =
-                [("port", number), ("name", &port.desc.name.0)];
+            let labels: Labels<'_> = &[("port", number), ("name", &port.desc.name.0)];
             let (desc, stats) = (&port.desc, &port.stats);
             let down = desc.state.has(PortState::LINK_DOWN);
-            samples.add("port_up", &labels, u8::from(!down));
+            samples.add("port_up", labels, u8::from(!down));
             let speed = u64::from(desc.curr_speed) * 125;
-            samples.add("port_speed_bytes_per_second", &labels, speed);
+            samples.add("port_speed_bytes_per_second", labels, speed);
             for (name, count) in [
                 ("port_receive_packets", stats.rx_packets),
                 ("port_receive_bytes", stats.rx_bytes),
@@ -166,15 +162,14 @@ impl Plane {
                 ("port_transmit_dropped", stats.tx_dropped),
                 ("port_transmit_errors", stats.tx_errors),
             ] {
-                samples.add(name, &labels, count);
+                samples.add(name, labels, count);
             }
             let queues = datapath.egress(*number).map(Egress::queues);
             for queue in queues.unwrap_or_default() {
-                let labels: [(&str, &dyn std::fmt::Display); 3] =
-                    [labels[0], labels[1], ("queue", &queue.id.0)];
-                samples.add("queue_packets", &labels, queue.stats.tx_packets);
-                samples.add("queue_bytes", &labels, queue.stats.tx_bytes);
-                samples.add("queue_dropped", &labels, queue.stats.tx_errors);
+                let labels: Labels<'_> = &[labels[0], labels[1], ("queue", &queue.id.0)];
+                samples.add("queue_packets", labels, queue.stats.tx_packets);
+                samples.add("queue_bytes", labels, queue.stats.tx_bytes);
+                samples.add("queue_dropped", labels, queue.stats.tx_errors);
             }
         }
         match ports.next() {
@@ -232,23 +227,19 @@ impl Plane {
             let rule = Text(&rule).to_string();
             let rule = rule.trim_matches(['{', '}']);
             let cookie = format!("{:#x}", entry.cookie);
-            let labels: [(&str, &dyn std::fmt::Display); 4] = [
+            let labels: Labels<'_> = &[
                 ("table", &table.0),
                 ("priority", &entry.key.priority.0),
                 ("match", &rule),
                 ("cookie", &cookie),
             ];
-            samples.add("flow_packets", &labels, entry.packets);
-            samples.add("flow_bytes", &labels, entry.bytes);
+            samples.add("flow_packets", labels, entry.packets);
+            samples.add("flow_bytes", labels, entry.bytes);
         });
         if !is_last && *told < MAX_FLOWS {
             return Next::Flows;
         }
-        let all: usize = datapath
-            .tables()
-            .iter()
-            .map(bofuss_datapath::Table::len)
-            .sum();
+        let all: usize = datapath.tables().iter().map(Table::len).sum();
         samples.add("flows_left_out", &[], all.saturating_sub(MAX_FLOWS));
         Next::Nothing
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::metrics::{Histogram, Samples};
+use crate::metrics::{Histogram, Labels, Samples};
 
 /// Bounds of a batch's size: 1 to 32 frames.
 const SIZE_BOUNDS: usize = 6;
@@ -51,9 +51,8 @@ impl Tally {
         samples.distribution("message_seconds", &self.message_ns, NS_PER_SEC);
         for (direction, counts) in [("received", &self.received), ("sent", sent)] {
             for (name, count) in counts {
-                let labels: [(&str, &dyn std::fmt::Display); 2] =
-                    [("direction", &direction), ("type", name)];
-                samples.add("openflow_messages", &labels, count);
+                let labels: Labels<'_> = &[("direction", &direction), ("type", name)];
+                samples.add("openflow_messages", labels, count);
             }
         }
     }
