@@ -99,6 +99,7 @@ impl Switch {
                     matched_count: table.matched_count,
                     name: head.name.clone(),
                     max_entries: head.max_entries,
+                    no_wildcards: 0,
                 }
             })
             .collect()

@@ -27,6 +27,7 @@ use bofuss_oflib::Version;
 use clap::Parser;
 
 use generate::Generate;
+use ofctl::order::Order;
 use talk::Talk;
 use verbs::{Command, Requests, Style};
 
@@ -49,6 +50,17 @@ struct Cli {
     /// Match priority and all fields exactly, in mod-flows, del-flows and flow-mod.
     #[arg(long)]
     strict: bool,
+    /// Sort what dump-flows and stats-flow print by FIELD, else by priority; the smallest first.
+    #[arg(long, value_name = "FIELD", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "priority", conflicts_with = "rsort")]
+    sort: Option<String>,
+    /// The same, the greatest first.
+    #[arg(long, value_name = "FIELD", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "priority")]
+    rsort: Option<String>,
+    /// As for ovs-ofctl: print ports by their numbers, which is what is done anyway.
+    #[arg(long, hide = true)]
+    no_names: bool,
     /// Print JSON; docs/dpctl.md lists its keys.
     #[arg(long)]
     json: bool,
@@ -174,6 +186,11 @@ async fn run(cli: &Cli) -> Result<(), Failure> {
         html: cli.html.clone(),
         catalogue: Arc::new(bofuss_ext::catalogue()),
     };
+    let order = match (&cli.sort, &cli.rsort) {
+        (Some(name), _) => Some(Order::by(name, false, &command.catalogue)?),
+        (_, Some(name)) => Some(Order::by(name, true, &command.catalogue)?),
+        (None, None) => None,
+    };
     let requests = verb.requests(&command, &arguments)?;
     if let Requests::Told(text) = &requests {
         say(text);
@@ -191,6 +208,7 @@ async fn run(cli: &Cli) -> Result<(), Failure> {
         verb,
         json: cli.json,
         xid: cli.xid.unwrap_or(xid),
+        order,
     };
     talk.run(requests).await
 }

@@ -3,18 +3,24 @@
 use std::time::{Duration, Instant};
 
 use bofuss_channel::{Client, ClientError};
-use bofuss_oflib::error::{BadRequest, QueueOpFailed};
+use bofuss_oflib::Message;
+use bofuss_oflib::error::{BadAction, BadRequest, QueueOpFailed};
+use bofuss_oflib::message::Empty;
 use bofuss_oflib::message::ErrorMsg;
+use bofuss_oflib::message::multipart::{ReplyBody, RequestBody};
 use bofuss_oflib::wire::Bytes;
-use bofuss_oflib::{Message, Version};
 use serde_json::Value;
 
+use crate::ofctl::order::Order;
 use crate::verbs::{Requests, Style, Verb};
 use crate::{Failure, bofuss, json, ofctl, say, status, watch};
 
 /// What a queue that is refused mostly lacks.
 const QUEUE_HINT: &str = ": a minimum or a share needs a port whose rate is known (bofuss run \
      --port-rate) and not promised yet; queue 0 goes last";
+/// What an entry lacks that sets a field of a header that its packets may not have.
+const MATCH_HINT: &str = ": what an action sets must be in every packet that matches: match ip or \
+     tcp, or dl_vlan; or push a tag first (push_vlan:0x8100)";
 /// What a switch lacks that knows no trace.
 const TRACE_HINT: &str = ": trace needs a bofuss control socket, and this switch is no bofuss";
 
@@ -30,6 +36,8 @@ pub(crate) struct Talk {
     pub(crate) json: bool,
     /// The first transaction id.
     pub(crate) xid: u32,
+    /// In which order flow entries are told, if not in the switch's.
+    pub(crate) order: Option<Order>,
 }
 
 impl Talk {
@@ -45,19 +53,25 @@ impl Talk {
             Requests::Ask(messages) => {
                 for message in &messages {
                     self.sending(message);
+                    let several = messages.len() > 1;
                     match self.client.request(message).await {
                         // Of several requests, another tells it in such a version.
-                        Err(ClientError::Unsent(_)) if messages.len() > 1 => {}
+                        Err(ClientError::Unsent(_)) if several => continue,
+                        Err(ClientError::Unsent(_)) if is_port_desc(message) => {
+                            let reply = self.old_ports().await;
+                            let reply = self.received(reply)?;
+                            self.show(reply, &mut replies);
+                        }
                         reply => {
                             let reply = self.received(reply)?;
-                            self.show(&reply, &mut replies);
+                            self.show(reply, &mut replies);
                         }
                     }
                 }
             }
             Requests::Answered(request, reply) => {
                 self.sending(&request);
-                self.show(&reply, &mut replies);
+                self.show(reply, &mut replies);
             }
             Requests::Change(messages) => self.change(&messages, &mut replies).await?,
             Requests::Ping { count, bytes } => self.ping(count, bytes, &mut replies).await?,
@@ -86,8 +100,25 @@ impl Talk {
 
     /// Sends a request and gives its reply, unprinted.
     pub(crate) async fn request(&mut self, message: &Message) -> Result<Message, Failure> {
-        let reply = self.client.request(message).await;
+        let reply = match self.client.request(message).await {
+            Err(ClientError::Unsent(_)) if is_port_desc(message) => self.old_ports().await,
+            reply => reply,
+        };
         reply.map_err(|error| self.failed(&error))
+    }
+
+    /// The ports as OpenFlow 1.3 tells them, of a switch of 1.0, which lists them in its features.
+    async fn old_ports(&mut self) -> Result<Message, ClientError> {
+        let reply = self
+            .client
+            .request(&Message::FeaturesRequest(Empty))
+            .await?;
+        Ok(match reply {
+            Message::FeaturesReply(features) => {
+                Message::MultipartReply(ReplyBody::PortDesc(features.ports).into())
+            }
+            other => other,
+        })
     }
 
     /// The sentence about an error.
@@ -109,6 +140,7 @@ impl Talk {
         }
         let hint = match error.error {
             QueueOpFailed::EPERM => QUEUE_HINT,
+            BadAction::MATCH_INCONSISTENT => MATCH_HINT,
             BadRequest::BAD_EXPERIMENTER | BadRequest::BAD_EXP_TYPE
                 if self.verb.name == "trace" =>
             {
@@ -136,20 +168,29 @@ impl Talk {
         }
     }
 
-    fn show(&self, reply: &Message, replies: &mut Vec<Value>) {
+    fn show(&self, mut reply: Message, replies: &mut Vec<Value>) {
+        if let (Some(order), Message::MultipartReply(reply)) = (&self.order, &mut reply)
+            && let ReplyBody::Flow(entries) = &mut reply.body
+        {
+            order.sort(entries);
+        }
         match self.verb.style {
-            _ if self.json => replies.push(json::message(reply)),
+            _ if self.json => replies.push(json::message(&reply)),
             Style::Bofuss => {
-                let text = bofuss::print::text(reply);
+                let text = bofuss::print::text(&reply);
                 say(format!("\nRECEIVED (xid=0x{:X}):\n{text}\n\n", self.xid));
             }
             Style::Ofctl | Style::Own => {
-                let version = match self.client.version() {
-                    Version::V1_0 => String::new(),
-                    version => format!("(OF{version}) "),
+                let (version, xid) = (self.client.version(), self.client.last_xid());
+                let text = ofctl::show::text(version, xid, &reply);
+                // ovs-ofctl has no heading above what it sorted.
+                let sorted = self.order.is_some() && self.verb.name == "dump-flows";
+                let text = if sorted {
+                    text.split_once('\n').map(|two| two.1)
+                } else {
+                    Some(&*text)
                 };
-                let head = format!("{version}(xid={:#x})", self.client.last_xid());
-                say(ofctl::show::text(&head, reply));
+                say(text.unwrap_or_default());
             }
         }
     }
@@ -225,4 +266,10 @@ impl Talk {
             }
         }
     }
+}
+
+/// Whether this asks for the ports.
+fn is_port_desc(message: &Message) -> bool {
+    matches!(message, Message::MultipartRequest(request)
+        if matches!(request.body, RequestBody::PortDesc(_)))
 }

@@ -108,7 +108,7 @@ verbs! {
         "add a group: group_id=1,type=all,bucket=output:1,bucket=output:2";
     "mod-group" "GROUP" Ofctl ofctl::mod_group: "change a group's type and buckets";
     "del-groups" "[group_id=N]" Ofctl ofctl::del_groups: "delete a group, or all";
-    "dump-groups" "" Ofctl ofctl::dump_groups: "the groups";
+    "dump-groups" "[group_id=N]" Ofctl ofctl::dump_groups: "the groups";
     "dump-group-stats" "[group_id=N]" Ofctl ofctl::dump_group_stats: "group counters";
     "dump-group-features" "" Ofctl ofctl::dump_group_features: "what groups can do";
     "add-meter" "METER" Ofctl ofctl::add_meter:

@@ -154,7 +154,7 @@ SKIPPED = {
 }
 
 # what stands in these messages only in OpenFlow 1.0
-ONLY_IN_1_0 = {'max_entries', 'names', 'ports'}
+ONLY_IN_1_0 = {'max_entries', 'names', 'no_wildcards', 'ports'}
 
 
 def differences(who, mine, theirs):

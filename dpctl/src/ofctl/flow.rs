@@ -6,10 +6,10 @@ use bofuss_oflib::message::FlowModFlags;
 use bofuss_oflib::message::flow_mod::DEFAULT_PRIORITY;
 use bofuss_oflib::message::multipart::flow::FlowEntry;
 use bofuss_oflib::text::KEYWORDS;
-use bofuss_oflib::{Action, FieldMatch, Instruction, Match};
+use bofuss_oflib::{Action, FieldMatch, Instruction, Match, Version};
 
 /// ovs-ofctl's order of fields, and its names where ours are others.
-const ORDER: &[(&Field, &str)] = &[
+pub(super) const ORDER: &[(&Field, &str)] = &[
     (field::TUNNEL_ID, ""),
     (field::METADATA, ""),
     (field::IN_PORT, ""),
@@ -70,7 +70,7 @@ pub(crate) fn duration(seconds: u32, nanoseconds: u32) -> String {
 }
 
 /// An entry's line.
-pub(crate) fn entry(e: &FlowEntry) -> String {
+pub(crate) fn entry(version: Version, e: &FlowEntry) -> String {
     let mut text = format!(
         " cookie={:#x}, duration={}, table={}, ",
         e.cookie,
@@ -103,9 +103,73 @@ pub(crate) fn entry(e: &FlowEntry) -> String {
             text.push(' ');
         }
     }
-    let fields = fields(&e.fields, e.priority);
+    let mut fields = fields(&e.fields, e.priority);
+    let told = match (version, e.instructions.list()) {
+        (Version::V1_0, [Instruction::ApplyActions(list)]) => old_actions(list),
+        _ => instructions(&e.instructions),
+    };
+    if version == Version::V1_0 {
+        fields = fields.replace("vlan_tci=0x0000/0x1fff", "vlan_tci=0x0000");
+    }
     let blank = if fields.is_empty() { "" } else { " " };
-    text + &fields + blank + "actions=" + &instructions(&e.instructions)
+    text + &fields + blank + "actions=" + &told
+}
+
+/// OpenFlow 1.0's names of what sets a field: and how far the value is to be shifted.
+const SETTERS: &[(&Field, &str, u32)] = &[
+    (field::VLAN_VID, "mod_vlan_vid", 0),
+    (field::VLAN_PCP, "mod_vlan_pcp", 0),
+    (field::ETH_SRC, "mod_dl_src", 0),
+    (field::ETH_DST, "mod_dl_dst", 0),
+    (field::IPV4_SRC, "mod_nw_src", 0),
+    (field::IPV4_DST, "mod_nw_dst", 0),
+    (field::IP_DSCP, "mod_nw_tos", 2),
+    (field::TCP_SRC, "mod_tp_src", 0),
+    (field::TCP_DST, "mod_tp_dst", 0),
+    (field::UDP_SRC, "mod_tp_src", 0),
+    (field::UDP_DST, "mod_tp_dst", 0),
+];
+
+/// Actions in the words of OpenFlow 1.0. One of its actions may be several of the model's: what
+/// tags a packet stands in front of what sets its tag, a queue in front of its output, a port is
+/// set for TCP and for UDP.
+fn old_actions(list: &[Action]) -> String {
+    let mut words: Vec<String> = Vec::new();
+    let mut queue = 0;
+    for action in list {
+        let word = match action {
+            Action::PushVlan(_) => continue,
+            action if action.is_tag_vlan() => continue,
+            Action::SetQueue(id) => {
+                queue = id.0;
+                continue;
+            }
+            Action::Output(output) if queue != 0 => format!("enqueue:{}:{queue}", output.port),
+            Action::PopVlan => "strip_vlan".into(),
+            Action::SetField(set) => {
+                let value = set.0.to_string();
+                let value = value.split_once('=').map_or("", |(_, value)| value);
+                let row = SETTERS.iter().find(|row| row.0.id == set.0.field.id);
+                match row {
+                    None => action.to_string(),
+                    Some((field, name, _)) if field.id == field::VLAN_VID.id => {
+                        format!("{name}:{}", set.0.number() as u16 & !VID_PRESENT)
+                    }
+                    Some((_, name, 0)) => format!("{name}:{value}"),
+                    Some((_, name, shift)) => format!("{name}:{}", set.0.number() << shift),
+                }
+            }
+            action => action.to_string(),
+        };
+        let is_twin = word.starts_with("mod_tp") && words.last() == Some(&word);
+        if !is_twin {
+            words.push(word);
+        }
+    }
+    match words.as_slice() {
+        [] => "drop".into(),
+        words => words.join(","),
+    }
 }
 
 /// A match with its priority, if that is not the usual one.

@@ -1,7 +1,9 @@
 //! The verbs of ovs-ofctl: what each sends.
 
 mod flow;
+pub(crate) mod order;
 pub(crate) mod show;
+mod tables;
 
 use std::io::Read;
 
@@ -13,7 +15,9 @@ use bofuss_oflib::message::multipart::{
     ReplyBody, RequestBody,
 };
 use bofuss_oflib::message::port::PortConfig;
-use bofuss_oflib::message::{Empty, FlowModCommand, GroupMod, MultipartReply, PacketOut, PortMod};
+use bofuss_oflib::message::{
+    Empty, FlowModCommand, FlowModFlags, GroupMod, MultipartReply, PacketOut, PortMod,
+};
 use bofuss_oflib::text::{
     parse_actions, parse_bytes, parse_flow, parse_group, parse_meter, parse_port,
 };
@@ -43,7 +47,6 @@ questions! {
     dump_desc RequestBody::Desc(Empty);
     dump_tables RequestBody::Table(Empty);
     dump_table_features RequestBody::TableFeatures(Vec::new());
-    dump_groups RequestBody::GroupDesc(Empty);
     dump_group_features RequestBody::GroupFeatures(Empty);
 }
 
@@ -72,24 +75,52 @@ pub(crate) fn dump_ports_desc(_: &Command, arguments: &[&str]) -> Made {
         [] => ask([multipart(RequestBody::PortDesc(Empty))]),
         [port] => {
             let port = parse_port(port)?;
-            let pick = move |mut reply: Message| {
-                if let Message::MultipartReply(MultipartReply {
-                    body: ReplyBody::PortDesc(ports),
-                    ..
-                }) = &mut reply
-                {
+            let pick = move |body: &mut ReplyBody| {
+                if let ReplyBody::PortDesc(ports) = body {
                     ports.retain(|one| one.port_no == port);
                 }
-                Ok(Requests::Answered(
-                    multipart(RequestBody::PortDesc(Empty)),
-                    reply,
-                ))
             };
-            let first = multipart(RequestBody::PortDesc(Empty));
-            Ok(Requests::First(first, Box::new(pick)))
+            picked(RequestBody::PortDesc(Empty), pick)
         }
         _ => misused(),
     }
+}
+
+/// To ask for all, and tell what `pick` leaves of it.
+fn picked(request: RequestBody, pick: impl FnOnce(&mut ReplyBody) + 'static) -> Made {
+    let request = multipart(request);
+    let again = request.clone();
+    let tell = move |mut reply| {
+        if let Message::MultipartReply(MultipartReply { body, .. }) = &mut reply {
+            pick(body);
+        }
+        Ok(Requests::Answered(again, reply))
+    };
+    Ok(Requests::First(request, Box::new(tell)))
+}
+
+pub(crate) fn dump_groups(command: &Command, arguments: &[&str]) -> Made {
+    let id = group_id(command, arguments)?;
+    let pick = move |body: &mut ReplyBody| {
+        if let ReplyBody::GroupDesc(groups) = body {
+            groups.retain(|one| [one.group_id, GroupId::ALL].contains(&id));
+        }
+    };
+    match id {
+        GroupId::ALL => ask([multipart(RequestBody::GroupDesc(Empty))]),
+        _ => picked(RequestBody::GroupDesc(Empty), pick),
+    }
+}
+
+/// A group by its number alone, as `group_id=N`, or all.
+fn group_id(command: &Command, arguments: &[&str]) -> Result<GroupId, Failure> {
+    let text = match arguments {
+        [] => return Ok(GroupId::ALL),
+        [text] if text.contains('=') => text.to_string(),
+        [number] => format!("group_id={number}"),
+        _ => return Err(Failure::Misused),
+    };
+    Ok(group(command, &text, GroupModCommand::DELETE)?.group_id)
 }
 
 pub(crate) fn get_frags(_: &Command, arguments: &[&str]) -> Made {
@@ -194,6 +225,31 @@ pub(crate) fn mod_port(_: &Command, arguments: &[&str]) -> Made {
     Ok(Requests::First(first, Box::new(change)))
 }
 
+/// What says nothing of which entries are meant.
+const NO_FILTERS: &[&str] = &[
+    "idle_timeout",
+    "hard_timeout",
+    "buffer_id",
+    "actions",
+    "action",
+];
+
+/// Errors: the text has a word that would choose no entries, although it looks so.
+fn check_filter(text: &str, strict: bool) -> Result<(), Failure> {
+    for word in text.split([',', ' ', '\t']) {
+        let name = word.split('=').next().unwrap_or_default();
+        let flag = FlowModFlags::NAMES.iter().any(|row| row.1 == name);
+        if name == "priority" && !strict {
+            let why = "chooses no entries; del-flows --strict compares priorities";
+            return Err(Argument(text).wrong(word, why));
+        }
+        if flag || NO_FILTERS.contains(&name) {
+            return Err(Argument(text).wrong(word, "chooses no entries: leave it out"));
+        }
+    }
+    Ok(())
+}
+
 /// The entries that a flow without actions covers.
 fn filter(command: &Command, arguments: &[&str]) -> Result<FlowStatsRequest, Failure> {
     let text = match arguments {
@@ -201,6 +257,7 @@ fn filter(command: &Command, arguments: &[&str]) -> Result<FlowStatsRequest, Fai
         [text] => text,
         _ => return Err(Failure::Misused),
     };
+    check_filter(text, false)?;
     let parsed = parse_flow(text, FlowModCommand::DELETE, &command.catalogue);
     let flow = parsed.map_err(|error| Failure::Usage(format!("{text}: {error}")))?;
     Ok(FlowStatsRequest {
@@ -224,26 +281,29 @@ pub(crate) fn dump_aggregate(command: &Command, arguments: &[&str]) -> Made {
 }
 
 fn flow(command: &Command, text: &str, kind: FlowModCommand) -> Result<Message, Failure> {
+    match kind {
+        FlowModCommand::DELETE => check_filter(text, false)?,
+        FlowModCommand::DELETE_STRICT => check_filter(text, true)?,
+        _ => {}
+    }
     let parsed = parse_flow(text, kind, &command.catalogue);
     let flow_mod = parsed.map_err(|error| Failure::Usage(format!("{text}: {error}")))?;
     Ok(Message::FlowMod(flow_mod))
 }
 
-pub(crate) fn add_flow(command: &Command, arguments: &[&str]) -> Made {
-    match arguments {
-        [text] => Ok(Requests::Change(vec![flow(
-            command,
-            text,
-            FlowModCommand::ADD,
-        )?])),
-        _ => misused(),
-    }
-}
+/// What a line of a file of flows may begin with, as for ovs-ofctl; otherwise the verb counts.
+const COMMANDS: &[(&str, FlowModCommand)] = &[
+    ("add", FlowModCommand::ADD),
+    ("modify", FlowModCommand::MODIFY),
+    ("modify_strict", FlowModCommand::MODIFY_STRICT),
+    ("delete", FlowModCommand::DELETE),
+    ("delete_strict", FlowModCommand::DELETE_STRICT),
+];
 
-pub(crate) fn add_flows(command: &Command, arguments: &[&str]) -> Made {
-    let [name] = arguments else { return misused() };
+/// The flows of a file, a line each; of the standard input, if its name is `-`.
+fn flows(command: &Command, name: &str, kind: FlowModCommand) -> Made {
     let mut text = String::new();
-    let read = match *name {
+    let read = match name {
         "-" => std::io::stdin().read_to_string(&mut text).map(drop),
         name => std::fs::read_to_string(name).map(|read| text = read),
     };
@@ -251,15 +311,39 @@ pub(crate) fn add_flows(command: &Command, arguments: &[&str]) -> Made {
     let mut messages = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or("").trim();
-        if !line.is_empty() {
-            let at = |error| match error {
-                Failure::Usage(e) => Failure::Usage(format!("{name}, line {}: {e}", number + 1)),
-                other => other,
-            };
-            messages.push(flow(command, line, FlowModCommand::ADD).map_err(at)?);
-        }
+        let first = line.split_once(' ').unwrap_or((line, ""));
+        let (kind, line) = match COMMANDS.iter().find(|row| row.0 == first.0) {
+            Some((_, kind)) => (*kind, first.1),
+            None if line.is_empty() => continue,
+            None => (kind, line),
+        };
+        let at = |error| match error {
+            Failure::Usage(e) => Failure::Usage(format!("{name}, line {}: {e}", number + 1)),
+            other => other,
+        };
+        messages.push(flow(command, line, kind).map_err(at)?);
     }
     Ok(Requests::Change(messages))
+}
+
+/// One flow as argument, or the flows of the standard input.
+fn flow_change(command: &Command, arguments: &[&str], kind: FlowModCommand) -> Made {
+    match arguments {
+        ["-"] => flows(command, "-", kind),
+        [text] => Ok(Requests::Change(vec![flow(command, text, kind)?])),
+        _ => misused(),
+    }
+}
+
+pub(crate) fn add_flow(command: &Command, arguments: &[&str]) -> Made {
+    flow_change(command, arguments, FlowModCommand::ADD)
+}
+
+pub(crate) fn add_flows(command: &Command, arguments: &[&str]) -> Made {
+    match arguments {
+        [name] => flows(command, name, FlowModCommand::ADD),
+        _ => misused(),
+    }
 }
 
 pub(crate) fn mod_flows(command: &Command, arguments: &[&str]) -> Made {
@@ -267,20 +351,15 @@ pub(crate) fn mod_flows(command: &Command, arguments: &[&str]) -> Made {
         true => FlowModCommand::MODIFY_STRICT,
         false => FlowModCommand::MODIFY,
     };
-    match arguments {
-        [text] => Ok(Requests::Change(vec![flow(command, text, kind)?])),
-        _ => misused(),
-    }
+    flow_change(command, arguments, kind)
 }
 
 pub(crate) fn del_flows(command: &Command, arguments: &[&str]) -> Made {
-    let (kind, text) = match arguments {
-        [] => (FlowModCommand::DELETE, ""),
-        [text] if command.strict => (FlowModCommand::DELETE_STRICT, *text),
-        [text] => (FlowModCommand::DELETE, *text),
-        _ => return misused(),
-    };
-    Ok(Requests::Change(vec![flow(command, text, kind)?]))
+    match arguments {
+        [] => flow_change(command, &[""], FlowModCommand::DELETE),
+        some if command.strict => flow_change(command, some, FlowModCommand::DELETE_STRICT),
+        some => flow_change(command, some, FlowModCommand::DELETE),
+    }
 }
 
 fn group(command: &Command, text: &str, kind: GroupModCommand) -> Result<GroupMod, Failure> {
@@ -312,11 +391,7 @@ pub(crate) fn del_groups(command: &Command, arguments: &[&str]) -> Made {
 }
 
 pub(crate) fn dump_group_stats(command: &Command, arguments: &[&str]) -> Made {
-    let group_id = match arguments {
-        [] => GroupId::ALL,
-        [text] => group(command, text, GroupModCommand::DELETE)?.group_id,
-        _ => return misused(),
-    };
+    let group_id = group_id(command, arguments)?;
     ask([multipart(RequestBody::Group(GroupRequest { group_id }))])
 }
 

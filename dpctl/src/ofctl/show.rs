@@ -1,41 +1,49 @@
 //! Replies as ovs-ofctl prints them.
 
-use std::cmp::Reverse;
 use std::fmt::{Display, Write};
 
-use bofuss_oflib::Message;
-use bofuss_oflib::PortNo;
 use bofuss_oflib::action::ACTIONS;
 use bofuss_oflib::message::group_mod::GroupType;
 use bofuss_oflib::message::meter_mod::{BandKind, MeterFlags};
 use bofuss_oflib::message::multipart::group::{BucketCounter, GroupCounters, GroupDesc};
-use bofuss_oflib::message::multipart::table_features::TableFeatureSet;
 use bofuss_oflib::message::multipart::{
     GroupFeatures, MeterConfig, MeterFeatures, MeterStats, PortStats, QueueStats, ReplyBody,
-    TableStats,
 };
 use bofuss_oflib::message::port::PortFeatures;
 use bofuss_oflib::message::{Bucket, MultipartReply, PortDesc};
 use bofuss_oflib::types::GroupId;
 use bofuss_oflib::wire::Text;
+use bofuss_oflib::{Message, PortNo, Version};
 
 use super::flow::{actions, duration, entry};
-use super::fragments;
+use super::{fragments, tables};
 
-/// A reply's text; `head` names version and transaction as ovs-ofctl does.
-pub(crate) fn text(head: &str, reply: &Message) -> String {
+/// A reply's text, with version and transaction as ovs-ofctl names them.
+pub(crate) fn text(version: Version, xid: u32, reply: &Message) -> String {
+    let head = match version {
+        Version::V1_0 => format!("(xid={xid:#x})"),
+        version => format!("(OF{version}) (xid={xid:#x})"),
+    };
     match reply {
         Message::FeaturesReply(f) => {
             let mut text = format!(
                 "OFPT_FEATURES_REPLY {head}: dpid:{:016x}\nn_tables:{}, n_buffers:{}\n\
-                 capabilities: {}\n",
+                 capabilities: {}",
                 f.datapath_id,
                 f.n_tables,
                 f.n_buffers,
                 words(f.capabilities)
             );
-            text.extend(f.ports.iter().map(port_desc));
-            text
+            let arp = version == Version::V1_0 && f.reserved >> LACKS_ARP_BIT == 0;
+            text += if arp { " ARP_MATCH_IP\n" } else { "\n" };
+            if version == Version::V1_0 {
+                let known = OLD_ACTIONS
+                    .iter()
+                    .filter(|(bit, _)| f.reserved >> bit & 1 == 0);
+                let known: Vec<&str> = known.map(|row| row.1).collect();
+                text += &format!("actions: {}\n", known.join(" "));
+            }
+            text + &ports(&f.ports)
         }
         Message::GetConfigReply(config) => {
             let (way, length) = (fragments(config.flags), config.miss_send_len.0);
@@ -45,7 +53,7 @@ pub(crate) fn text(head: &str, reply: &Message) -> String {
         Message::RoleReply(role) => {
             format!("role={} generation_id={}\n", role.role, role.generation_id)
         }
-        Message::MultipartReply(reply) => body(head, &reply.body),
+        Message::MultipartReply(reply) => body(version, &head, &reply.body),
         message => format!("{message}\n"),
     }
 }
@@ -58,7 +66,7 @@ fn words(flags: impl Display) -> String {
     }
 }
 
-fn body(head: &str, body: &ReplyBody) -> String {
+fn body(version: Version, head: &str, body: &ReplyBody) -> String {
     let mut text = format!("{} {head}:", heading(body));
     match body {
         ReplyBody::Aggregate(a) => {
@@ -66,6 +74,9 @@ fn body(head: &str, body: &ReplyBody) -> String {
             let flows = a.flow_count;
             text += &format!(" packet_count={packets} byte_count={bytes} flow_count={flows}\n");
             return text;
+        }
+        ReplyBody::TableFeatures(list) => {
+            return tables::features(&list.iter().map(|one| &one.0).collect::<Vec<_>>());
         }
         ReplyBody::PortStats(ports) => text += &format!(" {} ports\n", ports.len()),
         ReplyBody::Queue(queues) => text += &format!(" {} queues\n", queues.len()),
@@ -80,18 +91,11 @@ fn body(head: &str, body: &ReplyBody) -> String {
             text += &format!("DP Description: {}\n", desc.dp_desc.0);
         }
         ReplyBody::Flow(entries) => {
-            let mut entries: Vec<_> = entries.iter().map(|one| &one.0).collect();
-            entries.sort_by_key(|entry| (entry.table_id, Reverse(entry.priority)));
-            text.extend(entries.iter().map(|one| entry(one) + "\n"));
+            text.extend(entries.iter().map(|one| entry(version, &one.0) + "\n"));
         }
-        ReplyBody::Table(tables) => text += &tables_text(tables),
-        ReplyBody::TableFeatures(tables) => text.extend(tables.iter().map(|t| table(&t.0))),
-        ReplyBody::PortStats(ports) => {
-            // OpenFlow 1.0, which a head does not name, does not tell since when a port is there.
-            let is_timed = head.starts_with("(OF");
-            text.extend(ports.iter().map(|port| port_stats(port, is_timed)));
-        }
-        ReplyBody::Queue(queues) => text.extend(queues.iter().map(queue_stats)),
+        ReplyBody::Table(list) => text += &tables::statistics(version, list),
+        ReplyBody::PortStats(list) => text.extend(list.iter().map(|p| port_stats(version, p))),
+        ReplyBody::Queue(list) => text.extend(list.iter().map(|q| queue_stats(version, q))),
         ReplyBody::Group(groups) => text.extend(groups.iter().map(|g| group_stats(&g.0))),
         ReplyBody::GroupDesc(groups) => text.extend(groups.iter().map(group)),
         ReplyBody::GroupFeatures(features) => text += &group_features(features),
@@ -106,8 +110,8 @@ fn body(head: &str, body: &ReplyBody) -> String {
             text += &meters.iter().map(meter).collect::<Vec<_>>().join("\n");
         }
         ReplyBody::MeterFeatures(features) => text += &meter_features(features),
-        ReplyBody::PortDesc(ports) => text.extend(ports.iter().map(port_desc)),
-        ReplyBody::Aggregate(_) => {}
+        ReplyBody::PortDesc(list) => text += &ports(list),
+        ReplyBody::Aggregate(_) | ReplyBody::TableFeatures(_) => {}
         // ovs-ofctl does not know the others.
         other => text += &format!("{}\n", Text(&MultipartReply::from(other.clone()))),
     }
@@ -135,14 +139,15 @@ fn count(count: u64) -> String {
 /// What stands in front of a port's second and third line.
 const INDENT: &str = "           ";
 
-fn port_stats(p: &PortStats, is_timed: bool) -> String {
+fn port_stats(version: Version, p: &PortStats) -> String {
     let pad = if p.port_no.0 < 10 { " " } else { "" };
-    let since = match is_timed {
-        true => format!(
+    let since = match version {
+        // It does not tell since when a port is there.
+        Version::V1_0 => String::new(),
+        _ => format!(
             "{INDENT}duration={}\n",
             duration(p.duration_sec, p.duration_nsec)
         ),
-        false => String::new(),
     };
     format!(
         "  port {pad}{}: rx pkts={}, bytes={}, drop={}, errs={}, frame={}, over={}, crc={}\n\
@@ -163,16 +168,26 @@ fn port_stats(p: &PortStats, is_timed: bool) -> String {
     )
 }
 
-fn queue_stats(q: &QueueStats) -> String {
+fn queue_stats(version: Version, q: &QueueStats) -> String {
+    let since = match version {
+        Version::V1_0 => "?".into(),
+        _ => duration(q.duration_sec, q.duration_nsec),
+    };
     format!(
-        "  port {} queue {}: bytes={}, pkts={}, errors={}, duration={}\n",
+        "  port {} queue {}: bytes={}, pkts={}, errors={}, duration={since}\n",
         q.port_no,
         q.queue_id,
-        q.tx_bytes,
-        q.tx_packets,
-        q.tx_errors,
-        duration(q.duration_sec, q.duration_nsec)
+        count(q.tx_bytes),
+        count(q.tx_packets),
+        count(q.tx_errors)
     )
+}
+
+/// Ports in the order of their numbers.
+fn ports(list: &[PortDesc]) -> String {
+    let mut list: Vec<&PortDesc> = list.iter().collect();
+    list.sort_by_key(|port| port.port_no.0);
+    list.into_iter().map(port_desc).collect()
 }
 
 fn port_desc(port: &PortDesc) -> String {
@@ -217,51 +232,6 @@ fn fastest_mbps(features: PortFeatures) -> u32 {
     named.map_or(0, |(_, mbps)| *mbps)
 }
 
-/// Tables, those that are as the one before in one line.
-fn tables_text(tables: &[TableStats]) -> String {
-    let figures = |t: &TableStats| (t.active_count, t.lookup_count, t.matched_count);
-    let mut runs: Vec<&[TableStats]> = tables.chunk_by(|a, b| figures(a) == figures(b)).collect();
-    runs.retain(|run| !run.is_empty());
-    let run = |run: &&[TableStats]| {
-        let (first, last) = (&run[0], &run[run.len() - 1]);
-        let (id, lookup, matched) = (first.table_id, first.lookup_count, first.matched_count);
-        let active = first.active_count;
-        let mut text = format!("  table {id}:\n    active={active}, ");
-        text += &format!("lookup={lookup}, matched={matched}\n");
-        text += &match run.len() {
-            1 => String::new(),
-            2 => format!("\n  table {}: ditto\n", last.table_id),
-            _ => format!(
-                "\n  tables {}...{}: ditto\n",
-                run[1].table_id, last.table_id
-            ),
-        };
-        text
-    };
-    runs.iter().map(run).collect::<Vec<_>>().join("\n")
-}
-
-/// A table's features; a list for the table-miss entry only if it is another.
-fn table(table: &TableFeatureSet) -> String {
-    let mut text = format!("  table {} (\"{}\"):\n", table.table_id, table.name.0);
-    let (matched, written) = (table.metadata_match, table.metadata_write);
-    text += &format!("    metadata: match={matched:#x} write={written:#x}\n");
-    text += &format!("    max_entries={}\n", table.max_entries);
-    let list = |ty: u16| {
-        table
-            .properties
-            .iter()
-            .find(|one| one.ty == ty)
-            .map(|one| &one.list)
-    };
-    for one in &table.properties {
-        if one.ty & 1 == 0 || list(one.ty & !1) != Some(&one.list) {
-            text += &format!("    {}\n", Text(one));
-        }
-    }
-    text
-}
-
 fn group(group: &GroupDesc) -> String {
     let mut text = format!(" group_id={},type={}", group.group_id, group.ty);
     text.extend(group.buckets.iter().map(|one| bucket(group.ty, one)));
@@ -304,10 +274,43 @@ fn group_stats(g: &GroupCounters) -> String {
     text + "\n"
 }
 
-/// ovs-ofctl's order of actions, by their type; behind it those that it does not know.
-const ACTION_ORDER: &[u16] = &[
-    0, 22, 25, 18, 17, 23, 24, 15, 16, 19, 20, 21, 11, 12, 26, 27,
+/// ovs-ofctl's order of actions, by their type; it does not know the others.
+const ACTION_ORDER: &[u16] = &[0, 22, 25, 18, 17, 23, 24, 15, 16, 19, 20, 21];
+
+/// The bit of what a switch of OpenFlow 1.0 lacks that stands for addresses within ARP.
+const LACKS_ARP_BIT: u32 = 31;
+/// The actions of OpenFlow 1.0 in ovs-ofctl's order, by their type.
+const OLD_ACTIONS: &[(u32, &str)] = &[
+    (0, "output"),
+    (11, "enqueue"),
+    (1, "set_vlan_vid"),
+    (2, "set_vlan_pcp"),
+    (3, "strip_vlan"),
+    (4, "mod_dl_src"),
+    (5, "mod_dl_dst"),
+    (6, "mod_nw_src"),
+    (7, "mod_nw_dst"),
+    (8, "mod_nw_tos"),
+    (9, "mod_tp_src"),
+    (10, "mod_tp_dst"),
 ];
+
+/// The names of the actions that are there.
+pub(super) fn action_names(has: impl Fn(u16) -> bool) -> String {
+    let row = |number: &u16| ACTIONS.iter().find(|row| row.number == *number);
+    let called = |number: &u16| match number {
+        18 => "strip_vlan",
+        number => row(number).map_or("?", |row| row.name),
+    };
+    let names = ACTION_ORDER
+        .iter()
+        .filter(|number| has(**number))
+        .map(called);
+    match names.collect::<Vec<_>>().join(" ") {
+        names if names.is_empty() => "none".into(),
+        names => names,
+    }
+}
 
 fn group_features(f: &GroupFeatures) -> String {
     let mut text = format!(
@@ -321,14 +324,7 @@ fn group_features(f: &GroupFeatures) -> String {
         if f.types >> i & 1 == 0 {
             continue;
         }
-        let has = |number: &&u16| f.actions[i] >> **number & 1 == 1;
-        let row = |number: &u16| ACTIONS.iter().find(|row| row.number == *number);
-        let called = |number: &u16| match number {
-            18 => "strip_vlan",
-            number => row(number).map_or("?", |row| row.name),
-        };
-        let names: Vec<&str> = ACTION_ORDER.iter().filter(has).map(called).collect();
-        let names = names.join(" ");
+        let names = action_names(|number| f.actions[i] >> number & 1 == 1);
         let max = f.max_groups[i];
         text +=
             &format!("    {name} group:\n       max_groups={max:#x}\n       actions: {names}\n");

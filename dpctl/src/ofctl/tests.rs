@@ -76,16 +76,17 @@ fn wrong_arguments_are_named() {
 #[test]
 fn d18_strict_makes_the_commands_strict() {
     let command = |strict, verb, flow| flow_mod(strict, verb, flow).command;
-    let flow = &["in_port=1,actions=drop"];
+    let flow = &["in_port=1"];
     assert_eq!(
         command(true, "del-flows", flow),
         FlowModCommand::DELETE_STRICT
     );
+    assert_eq!(command(false, "del-flows", flow), FlowModCommand::DELETE);
+    let flow = &["in_port=1,actions=drop"];
     assert_eq!(
         command(true, "mod-flows", flow),
         FlowModCommand::MODIFY_STRICT
     );
-    assert_eq!(command(false, "del-flows", flow), FlowModCommand::DELETE);
     let theirs = &["cmd=del,table=0", "in_port=1"];
     assert_eq!(
         command(true, "flow-mod", theirs),

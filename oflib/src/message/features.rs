@@ -38,7 +38,8 @@ wire! {
         pub auxiliary_id: u8 => 2,
         /// What the switch can do.
         pub capabilities: Capabilities,
-        /// Always zero in OpenFlow 1.3.
+        /// Zero in OpenFlow 1.3; what a switch of 1.0 lacks: action types, one bit each, and in
+        /// bit 31 the capability to match addresses within ARP.
         pub reserved: u32,
     } also {
         /// The switch's ports, in the versions that list them here (OpenFlow 1.0).

@@ -12,7 +12,7 @@ use crate::field::{self, VID_PRESENT};
 use crate::instruction::{INSTRUCTIONS, Instruction, Instructions};
 use crate::matching::{FieldMatch, Match};
 use crate::text::ActionArg;
-use crate::types::QueueId;
+use crate::types::{EtherType, QueueId};
 
 /// What to write where nothing is to be done.
 const DROP: &str = "drop";
@@ -20,6 +20,8 @@ const DROP: &str = "drop";
 const ENQUEUE: &str = "enqueue";
 /// In front of the names of fields, these make names of actions that set them.
 const SETTERS: &[&str] = &["mod_", "set_"];
+/// The type of the tag that they push.
+const C_TAG: EtherType = EtherType(0x8100);
 
 /// Reads the actions of a list: `set_field:10.0.0.1->nw_dst,output:2`; `drop` for none. `fields` is
 /// what
@@ -71,7 +73,11 @@ fn append(
 ) -> Result<(), ParseError> {
     let (name, argument) = item.call()?;
     if !name.is(ENQUEUE) {
-        list.push(action(item, fields, catalogue)?);
+        let one = action(item, fields, catalogue)?;
+        if tags(name, fields) && !list.iter().any(|one| matches!(one, Action::PushVlan(_))) {
+            list.push(Action::PushVlan(C_TAG));
+        }
+        list.push(one);
         return Ok(());
     }
     let parts = argument.split_at(&[':', ',']);
@@ -81,6 +87,17 @@ fn append(
     let [before, behind] = queues;
     list.extend([before, output, behind]);
     Ok(())
+}
+
+/// Whether an action is one of OpenFlow 1.0's that tag a packet without a tag, as the match wants
+/// it.
+fn tags(name: Word<'_>, fields: &Match) -> bool {
+    let is_setter = SETTERS.iter().any(|setter| {
+        let field = name.without("ofpat_").behind(setter);
+        field.is_some_and(|field| field.is("vlan_vid") || field.is("vlan_pcp"))
+    });
+    let vid = fields.get(field::VLAN_VID);
+    is_setter && vid.is_some_and(|vid| vid.is_exact() && vid.number() == 0)
 }
 
 pub(super) fn instructions(

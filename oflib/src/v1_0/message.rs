@@ -19,8 +19,10 @@ use crate::wire::{Reader, Writer};
 
 /// The capabilities that mean the same in every version.
 const SAME_CAPABILITIES: u32 = 0x67;
-/// The capability to match the addresses within ARP.
+/// The capability to match the addresses within ARP; and how far from there the bit is that says
+/// in the model that it lacks.
 const ARP_MATCH_IP: u32 = 0x80;
+const LACKS_ARP_SHIFT: u32 = 24;
 /// One bit for each action type, from OUTPUT to ENQUEUE.
 const ALL_ACTIONS: u32 = 0xfff;
 
@@ -60,13 +62,14 @@ impl Old for Features {
         let n_buffers = r.at("n_buffers").get()?;
         let n_tables = r.at("n_tables").get()?;
         r.take(3)?;
-        let capabilities = r.at("capabilities").get::<u32>()? & SAME_CAPABILITIES;
-        r.at("actions").take(4)?;
+        let capabilities: u32 = r.at("capabilities").get()?;
+        let lacks_arp = (!capabilities & ARP_MATCH_IP) << LACKS_ARP_SHIFT;
         Ok(Self {
             datapath_id,
             n_buffers,
             n_tables,
-            capabilities: Capabilities(capabilities),
+            capabilities: Capabilities(capabilities & SAME_CAPABILITIES),
+            reserved: !r.at("actions").get::<u32>()? & ALL_ACTIONS | lacks_arp,
             ports: Vec::read(r.at("ports"))?,
             ..Self::default()
         })
@@ -74,8 +77,9 @@ impl Old for Features {
     fn write(&self, w: &mut Writer<'_>) -> Said {
         w.put(&self.datapath_id).put(&self.n_buffers);
         w.put(&self.n_tables).pad(3);
-        w.put(&(self.capabilities.0 & SAME_CAPABILITIES | ARP_MATCH_IP));
-        w.put(&ALL_ACTIONS);
+        let arp = !(self.reserved >> LACKS_ARP_SHIFT) & ARP_MATCH_IP;
+        w.put(&(self.capabilities.0 & SAME_CAPABILITIES | arp));
+        w.put(&(!self.reserved & ALL_ACTIONS));
         self.ports.write(w)
     }
 }

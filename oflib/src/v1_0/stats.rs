@@ -86,21 +86,21 @@ impl Old for TableStats {
         let table_id = r.at("table_id").get()?;
         r.take(3)?;
         let name = FixedStr::read(r.at("name"))?;
-        r.at("wildcards").take(4)?;
         Ok(Self {
             table_id,
             name,
+            no_wildcards: !r.at("wildcards").get::<u32>()? & ALL_WILD,
             max_entries: r.at("max_entries").get()?,
             active_count: r.at("active_count").get()?,
             lookup_count: r.at("lookup_count").get()?,
             matched_count: r.at("matched_count").get()?,
         })
     }
-    /// Every table takes every wildcard.
     fn write(&self, w: &mut Writer<'_>) -> Said {
         w.put(&self.table_id).pad(3);
         self.name.write(w)?;
-        w.put(&ALL_WILD).put(&self.max_entries);
+        w.put(&(!self.no_wildcards & ALL_WILD));
+        w.put(&self.max_entries);
         w.put(&self.active_count);
         w.put(&self.lookup_count).put(&self.matched_count);
         Ok(())

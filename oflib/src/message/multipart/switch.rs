@@ -36,5 +36,7 @@ wire! {
         pub name: FixedStr<32>,
         /// Entries at most (OpenFlow 1.0).
         pub max_entries: u32,
+        /// The wildcards that it does not take, as 1.0 numbers them (OpenFlow 1.0).
+        pub no_wildcards: u32,
     }
 }

@@ -1,0 +1,69 @@
+//! The order of flow entries: by priority or by a field, as ovs-ofctl has them.
+
+use std::cmp::Reverse;
+
+use bofuss_oflib::message::multipart::FlowStats;
+use bofuss_oflib::message::multipart::flow::FlowEntry;
+use bofuss_oflib::{Catalogue, Field, FieldMatch};
+
+use super::flow::ORDER;
+use crate::Failure;
+use crate::words::Argument;
+
+/// The name of what is no field.
+const PRIORITY: &str = "priority";
+
+/// By what entries are sorted.
+pub(crate) struct Order {
+    /// The fields that the name stands for; none: the priority.
+    fields: Vec<u8>,
+    descending: bool,
+}
+
+impl Order {
+    /// By `name`: `priority`, or a field. Errors: there is no such field.
+    pub(crate) fn by(name: &str, descending: bool, all: &Catalogue) -> Result<Self, Failure> {
+        let alias = |field: &Field| {
+            ORDER
+                .iter()
+                .find(|row| row.0.id == field.id)
+                .map(|row| row.1)
+        };
+        let names = |field: &'static Field| {
+            let own = [field.name]
+                .into_iter()
+                .chain(field.aliases.iter().copied());
+            own.chain(alias(field)).filter(|name| !name.is_empty())
+        };
+        let list = all.fields().iter().copied();
+        let named = list
+            .clone()
+            .filter(|field| names(field).any(|one| one == name));
+        let fields: Vec<u8> = named.map(|field| field.id).collect();
+        if fields.is_empty() && name != PRIORITY {
+            let known: Vec<&str> = list.flat_map(names).collect();
+            let known = [&[PRIORITY], &*known].concat();
+            return Err(Argument(name).unknown(name, "field to sort by", &known));
+        }
+        Ok(Self { fields, descending })
+    }
+
+    /// Sorts; entries without the field stand last, and of those that are alike the one of the
+    /// higher priority first.
+    pub(crate) fn sort(&self, entries: &mut [FlowStats]) {
+        let value = |entry: &FlowEntry| match self.fields.as_slice() {
+            [] => Some(u128::from(entry.priority)),
+            fields => {
+                let matched = entry.fields.fields().iter();
+                let mut found = matched.filter(|one| fields.contains(&one.field.id));
+                found.next().map(FieldMatch::number)
+            }
+        };
+        entries.sort_by_key(|FlowStats(entry)| Reverse(entry.priority));
+        let key = |entry: &FlowStats| value(&entry.0);
+        match self.descending {
+            true => entries.sort_by_key(|entry| Reverse(key(entry))),
+            false => entries.sort_by_key(|entry| (key(entry).is_none(), key(entry))),
+        }
+    }
+}

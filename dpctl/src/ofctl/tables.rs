@@ -1,0 +1,457 @@
+//! Tables as ovs-ofctl prints them: what they did, and what they can do.
+
+use std::collections::BTreeSet;
+
+use bofuss_oflib::Version;
+use bofuss_oflib::message::multipart::TableStats;
+use bofuss_oflib::message::multipart::table_features::{FieldId, PropertyList, TableFeatureSet};
+
+use super::show::action_names;
+
+/// Open vSwitch's fields in its order: name, `*` and how many of them if they are numbered, class
+/// and number.
+const FIELDS: &str = "
+    dp_hash=nxm1:35 recirc_id=nxm1:36 packet_type=oxm:44 conj_id=nxm1:37 tun_id=oxm:38
+    tun_src=nxm1:31 tun_dst=nxm1:32 tun_ipv6_src=nxm1:109 tun_ipv6_dst=nxm1:110
+    tun_flags=nxm1:104 tun_gbp_id=nxm1:38 tun_gbp_flags=nxm1:39 tun_erspan_idx=nx:11
+    tun_erspan_ver=nx:12 tun_erspan_dir=nx:13 tun_erspan_hwid=nx:14 tun_gtpu_flags=nx:15
+    tun_gtpu_msgtype=nx:16 tun_metadata*64=nxm1:40 metadata=oxm:2 in_port=nxm0:0
+    in_port_oxm=oxm:0 actset_output=onf:43 pkt_mark=nxm1:33 ct_state=nxm1:105 ct_zone=nxm1:106
+    ct_mark=nxm1:107 ct_label=nxm1:108 ct_nw_proto=nxm1:119 ct_nw_src=nxm1:120
+    ct_nw_dst=nxm1:121 ct_ipv6_src=nxm1:122 ct_ipv6_dst=nxm1:123 ct_tp_src=nxm1:124
+    ct_tp_dst=nxm1:125 reg*16=nxm1:0 xreg*8=pkt:0 xxreg*4=nxm1:111 eth_src=oxm:4 eth_dst=oxm:3
+    eth_type=oxm:5 vlan_tci=nxm0:4 vlan_vid=oxm:6 vlan_pcp=oxm:7 mpls_label=oxm:34 mpls_tc=oxm:35
+    mpls_bos=oxm:36 mpls_ttl=nxm1:30 ip_src=oxm:11 ip_dst=oxm:12 ipv6_src=oxm:26 ipv6_dst=oxm:27
+    ipv6_label=oxm:28 nw_proto=oxm:10 nw_tos=nxm0:5 ip_dscp=oxm:8 nw_ecn=oxm:9 nw_ttl=nxm1:29
+    ip_frag=nxm1:26 arp_op=oxm:21 arp_spa=oxm:22 arp_tpa=oxm:23 arp_sha=oxm:24 arp_tha=oxm:25
+    tcp_src=oxm:13 tcp_dst=oxm:14 tcp_flags=onf:42 udp_src=oxm:15 udp_dst=oxm:16 sctp_src=oxm:17
+    sctp_dst=oxm:18 icmp_type=oxm:19 icmp_code=oxm:20 icmpv6_type=oxm:29 icmpv6_code=oxm:30
+    nd_target=oxm:31 nd_sll=oxm:32 nd_tll=oxm:33 nd_reserved=eric:1 nd_options_type=eric:2
+    nsh_flags=nsh:1 nsh_mdtype=nsh:2 nsh_np=nsh:3 nsh_spi=nsh:4 nsh_si=nsh:5 nsh_c1=nsh:6
+    nsh_c2=nsh:7 nsh_c3=nsh:8 nsh_c4=nsh:9 nsh_ttl=nsh:10";
+/// The classes of these: name, OXM class, experimenter.
+const CLASSES: &[(&str, u32, u32)] = &[
+    ("nxm0", 0x0000, 0),
+    ("nxm1", 0x0001, 0),
+    ("eric", 0x1000, 0),
+    ("oxm", 0x8000, 0),
+    ("pkt", 0x8001, 0),
+    ("nx", 0xffff, 0x2320),
+    ("nsh", 0xffff, 0x5a_d650),
+    ("onf", 0xffff, 0x4f4e_4600),
+];
+/// The wildcards of OpenFlow 1.0: bits, and the field that ovs-ofctl names.
+const WILDCARDS: &[(u32, &str)] = &[
+    (1, "in_port"),
+    (1 << 1, "vlan_vid"),
+    (1 << 2, "eth_src"),
+    (1 << 3, "eth_dst"),
+    (1 << 4, "eth_type"),
+    (1 << 5, "nw_proto"),
+    (1 << 6, "tcp_src"),
+    (1 << 7, "tcp_dst"),
+    (0x3f << 8, "ip_src"),
+    (0x3f << 14, "ip_dst"),
+    (1 << 20, "vlan_pcp"),
+    (1 << 21, "nw_tos"),
+];
+/// ovs-ofctl's order of instructions, by their type.
+const INSTRUCTIONS: &[(u16, &str)] = &[
+    (6, "meter"),
+    (4, "apply_actions"),
+    (5, "clear_actions"),
+    (3, "write_actions"),
+    (2, "write_metadata"),
+    (1, "goto_table"),
+];
+
+/// Fields by their place in Open vSwitch's order.
+type Fields = BTreeSet<usize>;
+
+/// The fields that Open vSwitch knows.
+struct Names(Vec<(String, (u32, u32, u32))>);
+
+impl Names {
+    fn new() -> Self {
+        let mut names = Vec::new();
+        for word in FIELDS.split_whitespace() {
+            let row = word.split_once('=').and_then(|(name, at)| {
+                let (class, number) = at.split_once(':')?;
+                let (_, class, experimenter) = CLASSES.iter().find(|row| row.0 == class)?;
+                Some((name, (*class, number.parse().ok()?, *experimenter)))
+            });
+            let (name, id) = row.expect("each word names a class");
+            match name.split_once('*') {
+                None => names.push((name.to_string(), id)),
+                Some((stem, count)) => {
+                    let count: u32 = count.parse().expect("a number stands behind *");
+                    let one = |i| (format!("{stem}{i}"), (id.0, id.1 + i, id.2));
+                    names.extend((0..count).map(one));
+                }
+            }
+        }
+        Self(names)
+    }
+
+    /// The known ones of these, and those of them with a mask.
+    fn find(&self, list: Option<&PropertyList>) -> (Fields, Fields) {
+        let (mut fields, mut masked) = (Fields::new(), Fields::new());
+        let Some(PropertyList::Fields(list)) = list else {
+            return (fields, masked);
+        };
+        for field in list {
+            let (id, mask) = match *field {
+                FieldId::Known(field, mask) => {
+                    let class = if field.experimenter == 0 {
+                        0x8000
+                    } else {
+                        0xffff
+                    };
+                    ((class, u32::from(field.number), field.experimenter), mask)
+                }
+                FieldId::Unknown(header, experimenter) => {
+                    let id = (header >> 16, header >> 9 & 0x7f, experimenter);
+                    (id, header >> 8 & 1 == 1)
+                }
+            };
+            if let Some(place) = self.0.iter().position(|row| row.1 == id) {
+                fields.insert(place);
+                masked.extend(mask.then_some(place));
+            }
+        }
+        (fields, masked)
+    }
+
+    fn text(&self, fields: &Fields) -> String {
+        let names: Vec<&str> = fields.iter().map(|at| self.0[*at].0.as_str()).collect();
+        abbreviated(&names, " ")
+    }
+}
+
+/// Names in short: `eth_{src,dst}` for those that begin alike, `reg0...reg3` for those in a row.
+fn abbreviated(names: &[&str], between: &str) -> String {
+    let mut words = Vec::new();
+    let mut rest = names;
+    while let Some(first) = rest.first() {
+        let row = numbered(rest);
+        let stem = first
+            .split_inclusive('_')
+            .next()
+            .filter(|stem| stem.ends_with('_'));
+        let alike = |stem| {
+            rest.iter()
+                .take_while(|name| name.starts_with(stem))
+                .count()
+        };
+        let count = match stem.map_or(0, alike) {
+            _ if row > 1 => {
+                words.push(format!("{first}...{}", rest[row - 1]));
+                row
+            }
+            count @ 2.. => {
+                let stem = stem.unwrap_or_default();
+                let tails: Vec<&str> = rest[..count].iter().map(|n| &n[stem.len()..]).collect();
+                words.push(format!("{stem}{{{}}}", abbreviated(&tails, ",")));
+                count
+            }
+            _ => {
+                words.push(first.to_string());
+                1
+            }
+        };
+        rest = &rest[count..];
+    }
+    words.join(between)
+}
+
+/// How many of the first names differ in nothing but a number that grows by one.
+fn numbered(names: &[&str]) -> usize {
+    let parts = |name: &str| {
+        let stem = name
+            .trim_end_matches(|c: char| c.is_ascii_digit())
+            .to_string();
+        let number = name[stem.len()..].parse::<usize>().ok()?;
+        Some((stem, number))
+    };
+    let Some((stem, number)) = parts(names[0]) else {
+        return 1;
+    };
+    let follows = |(i, name): &(usize, &&str)| parts(name) == Some((stem.clone(), number + i));
+    names.iter().enumerate().take_while(follows).count()
+}
+
+/// Actions by their type, and the fields that a set-field may write.
+type Actions = (BTreeSet<u16>, Fields);
+
+/// What entries of a kind (with a match, or the table-miss entry) can do.
+#[derive(PartialEq, Eq)]
+struct Kind {
+    next: BTreeSet<u8>,
+    instructions: BTreeSet<u16>,
+    write: Actions,
+    apply: Actions,
+}
+
+/// What a table can do.
+struct Can {
+    table: u8,
+    metadata: (u64, u64),
+    max_entries: u32,
+    hit: Kind,
+    miss: Kind,
+    matched: Fields,
+    masked: Fields,
+    wild: Fields,
+}
+
+impl Kind {
+    fn new(table: &TableFeatureSet, miss: u16, names: &Names) -> Self {
+        let list = |ty: u16| {
+            let find = |ty| table.properties.iter().find(|one| one.ty == ty);
+            find(ty + miss).or_else(|| find(ty)).map(|one| &one.list)
+        };
+        let types = |ty| match list(ty) {
+            Some(PropertyList::Types(list)) => list.iter().map(|one| one.ty).collect(),
+            _ => BTreeSet::new(),
+        };
+        Self {
+            next: match list(2) {
+                Some(PropertyList::Tables(list)) => list.iter().map(|one| one.0).collect(),
+                _ => BTreeSet::new(),
+            },
+            instructions: types(0),
+            write: (types(4), names.find(list(12)).0),
+            apply: (types(6), names.find(list(14)).0),
+        }
+    }
+
+    fn none() -> Self {
+        Self {
+            next: BTreeSet::new(),
+            instructions: BTreeSet::new(),
+            write: Actions::default(),
+            apply: Actions::default(),
+        }
+    }
+
+    /// Whether both can do the same, next tables up to the later one of their two apart.
+    fn equals(&self, other: &Self, later: u8) -> bool {
+        let next = |kind: &Self| kind.next.iter().copied().filter(|id| *id > later).collect();
+        let (ours, theirs): (Vec<u8>, Vec<u8>) = (next(self), next(other));
+        ours == theirs
+            && (&self.instructions, &self.write, &self.apply)
+                == (&other.instructions, &other.write, &other.apply)
+    }
+
+    fn text(&self, before: Option<&Self>, names: &Names) -> String {
+        let mut text = String::new();
+        if !self.next.is_empty() {
+            text += &format!("      next tables: {}\n", ranges(&self.next));
+        }
+        if self.instructions.is_empty() {
+        } else if before.is_some_and(|kind| kind.instructions == self.instructions) {
+            text += "      (same instructions)\n";
+        } else {
+            let known = INSTRUCTIONS
+                .iter()
+                .filter(|row| self.instructions.contains(&row.0));
+            let known: Vec<&str> = known.map(|row| row.1).collect();
+            text += &format!("      instructions: {}\n", known.join(" "));
+        }
+        let actions = |title: &str, (actions, fields): &Actions| {
+            let actions = action_names(|ty| actions.contains(&ty));
+            let mut text = format!("      {title} features:\n        actions: {actions}\n");
+            if !fields.is_empty() {
+                text += &format!("        supported on Set-Field: {}\n", names.text(fields));
+            }
+            text
+        };
+        let same = |kind: &Self| (&kind.write, &kind.apply) == (&self.write, &self.apply);
+        if before.is_some_and(same) && !self.write.1.is_empty() {
+            text + "      (same actions)\n"
+        } else if self.write != self.apply {
+            text + &actions("Write-Actions", &self.write) + &actions("Apply-Actions", &self.apply)
+        } else if self.write != Actions::default() {
+            text + &actions("Write-Actions and Apply-Actions", &self.write)
+        } else {
+            text
+        }
+    }
+}
+
+/// Numbers as `1-3,5`.
+fn ranges(numbers: &BTreeSet<u8>) -> String {
+    let numbers: Vec<u8> = numbers.iter().copied().collect();
+    let runs = numbers.chunk_by(|a, b| a + 1 == *b);
+    let word = |run: &[u8]| match run {
+        [first, .., last] => format!("{first}-{last}"),
+        run => run[0].to_string(),
+    };
+    runs.map(word).collect::<Vec<_>>().join(",")
+}
+
+impl Can {
+    /// What a table of OpenFlow 1.3 says of itself.
+    fn told(table: &TableFeatureSet, names: &Names) -> Self {
+        let list = |ty| {
+            table
+                .properties
+                .iter()
+                .find(|one| one.ty == ty)
+                .map(|one| &one.list)
+        };
+        let (matched, masked) = names.find(list(8));
+        Self {
+            table: table.table_id.0,
+            metadata: (table.metadata_match, table.metadata_write),
+            max_entries: table.max_entries,
+            hit: Kind::new(table, 0, names),
+            miss: Kind::new(table, 1, names),
+            matched,
+            masked,
+            wild: names.find(list(10)).0,
+        }
+    }
+
+    /// What the statistics of OpenFlow 1.0 say of a table; those of 1.3 say nothing.
+    fn counted(version: Version, table: &TableStats, names: &Names) -> Self {
+        let place = |name: &str| names.0.iter().position(|row| row.0 == name);
+        let takes = |row: &&(u32, &str)| row.0 & !table.no_wildcards != 0;
+        let wild = WILDCARDS
+            .iter()
+            .filter(|row| version == Version::V1_0 && takes(row));
+        let wild: Fields = wild.filter_map(|row| place(row.1)).collect();
+        Self {
+            table: table.table_id.0,
+            metadata: (0, 0),
+            max_entries: table.max_entries,
+            hit: Kind::none(),
+            miss: Kind::none(),
+            matched: wild.clone(),
+            masked: Fields::new(),
+            wild,
+        }
+    }
+
+    fn same_kinds(&self, other: &Self) -> bool {
+        let later = self.table.max(other.table);
+        self.hit.equals(&other.hit, later) && self.miss.equals(&other.miss, later)
+    }
+
+    fn same_matching(&self, other: &Self) -> bool {
+        (&self.matched, &self.masked, &self.wild) == (&other.matched, &other.masked, &other.wild)
+    }
+
+    fn equals(&self, other: &Self) -> bool {
+        (self.metadata, self.max_entries) == (other.metadata, other.max_entries)
+            && self.same_kinds(other)
+            && self.same_matching(other)
+    }
+
+    fn text(&self, before: Option<&Self>, names: &Names) -> String {
+        let mut text = String::new();
+        if self.metadata != (0, 0) {
+            let (matched, written) = self.metadata;
+            text += &format!("    metadata: match={matched:#x} write={written:#x}\n");
+        }
+        if self.max_entries != 0 {
+            text += &format!("    max_entries={}\n", self.max_entries);
+        }
+        let kind = |title: &str, kind: &Kind, before: Option<&Kind>| {
+            format!("    instructions ({title}):\n{}", kind.text(before, names))
+        };
+        let (hit, miss) = (before.map(|can| &can.hit), before.map(|can| &can.miss));
+        if self.hit == Kind::none() && self.miss == Kind::none() {
+        } else if before.is_some_and(|can| can.same_kinds(self)) {
+            text += "    (same instructions)\n";
+        } else if self.hit != self.miss {
+            text += &kind("other than table miss", &self.hit, hit);
+            text += &kind("table miss", &self.miss, miss);
+        } else {
+            text += &kind("table miss and others", &self.hit, hit);
+        }
+        if self.matched.is_empty() {
+            return text;
+        }
+        if before.is_some_and(|can| can.same_matching(self)) {
+            return text + "    (same matching)\n";
+        }
+        let exact: Fields = self.matched.difference(&self.masked).copied().collect();
+        text += "    matching:\n";
+        for (title, fields) in [
+            ("arbitrary mask", self.masked.clone()),
+            ("exact match or wildcard", &exact & &self.wild),
+            ("must exact match", &exact - &self.wild),
+        ] {
+            if !fields.is_empty() {
+                text += &format!("      {title}: {}\n", names.text(&fields));
+            }
+        }
+        text
+    }
+}
+
+/// Tables, with what they did if that is told; those that are as the one before in short.
+fn tables(list: &[(&str, Option<&TableStats>, Can)], names: &Names) -> String {
+    let mut text = String::new();
+    let mut same: Vec<u8> = Vec::new();
+    let finish = |same: &mut Vec<u8>| match *std::mem::take(same) {
+        [] => String::new(),
+        [one] => format!("\n  table {one}: ditto\n"),
+        [first, .., last] => format!("\n  tables {first}...{last}: ditto\n"),
+    };
+    let figures = |t: &TableStats| (t.active_count, t.lookup_count, t.matched_count);
+    for (i, (name, did, can)) in list.iter().enumerate() {
+        let before = i.checked_sub(1).map(|i| &list[i]);
+        let same_can = before.is_some_and(|(_, _, before)| before.equals(can));
+        let same_did = before.is_some_and(|(_, before, _)| before.map(figures) == did.map(figures));
+        if same_can && same_did && name.is_empty() {
+            same.push(can.table);
+            continue;
+        }
+        text += &finish(&mut same);
+        text += &format!("\n  table {}", can.table);
+        if !name.is_empty() {
+            text += &format!(" (\"{name}\")");
+        }
+        text.push(':');
+        if same_can && same_did {
+            text += " ditto";
+            continue;
+        }
+        text.push('\n');
+        if let Some(did) = did {
+            let (active, lookup, matched) = figures(did);
+            text += &format!("    active={active}, lookup={lookup}, matched={matched}\n");
+        }
+        let is_told = can.max_entries != 0 || !can.matched.is_empty();
+        text += &match before {
+            _ if !same_can => can.text(before.map(|one| &one.2), names),
+            _ if did.is_some() && is_told => "    (same features)\n".into(),
+            _ => String::new(),
+        };
+    }
+    text + &finish(&mut same)
+}
+
+/// What tables did; in OpenFlow 1.0 also what they can do.
+pub(super) fn statistics(version: Version, list: &[TableStats]) -> String {
+    let names = Names::new();
+    let can = |t| (t, Can::counted(version, t, &names));
+    let list: Vec<_> = list.iter().map(can).collect();
+    let list = list
+        .into_iter()
+        .map(|(t, can)| (t.name.0.as_str(), Some(t), can));
+    let list: Vec<_> = list.collect();
+    format!("{}\n", tables(&list, &names).trim_matches('\n'))
+}
+
+/// What tables can do.
+pub(super) fn features(list: &[&TableFeatureSet]) -> String {
+    let names = Names::new();
+    let list: Vec<_> = list
+        .iter()
+        .map(|t| (&*t.name.0, None, Can::told(t, &names)))
+        .collect();
+    format!("{}\n", tables(&list, &names).trim_start_matches('\n'))
+}
