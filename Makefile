@@ -6,6 +6,10 @@ SETUP := sh xtask/setup.sh
 PROGRAMS := bofuss dpctl
 # bofuss under other names
 LINKS := ofdatapath ofprotocol
+# folders that cargo xtask man writes, and where below share each goes
+PRINTED := man/man5=man/man5 man/man8=man/man8 completions/bash=bash-completion/completions \
+  completions/zsh=zsh/site-functions completions/fish=fish/vendor_completions.d
+SHARE := "$(DESTDIR)$(PREFIX)/share"
 
 .PHONY: help demo build check test test-all fuzz dist fetch install uninstall
 
@@ -44,17 +48,23 @@ fetch: ## fetch all sources; then build, demo and check need no network
 	@$(SETUP) need check
 	$(SETUP) cargo fetch --locked
 
-install: build ## install into DESTDIR and PREFIX (/usr/local)
+install: build ## install into DESTDIR and PREFIX (/usr/local), manual pages and completions too
+	@$(SETUP) cargo run --quiet --locked --release -p xtask -- man
 	install -d "$(DESTDIR)$(PREFIX)/bin"
 	install -m 755 $(PROGRAMS:%=$(T)/release/%) "$(DESTDIR)$(PREFIX)/bin"
 	for name in $(LINKS); do ln -sf bofuss "$(DESTDIR)$(PREFIX)/bin/$$name"; done
-	install -d "$(DESTDIR)$(PREFIX)/share/bofuss"
-	install -m 644 contrib/mininet.py "$(DESTDIR)$(PREFIX)/share/bofuss"
+	install -D -m 644 -t $(SHARE)/bofuss contrib/mininet.py
+	for pair in $(PRINTED); do \
+	  install -D -m 644 -t $(SHARE)/$${pair#*=} $(T)/share/$${pair%=*}/* || exit; done
 	install -d "$(DESTDIR)$(PREFIX)/lib/systemd/system"
 	sed 's,=bofuss ,=$(PREFIX)/bin/bofuss ,' contrib/bofuss@.service \
 	  >"$(DESTDIR)$(PREFIX)/lib/systemd/system/bofuss@.service"
 
 uninstall: ## remove what install put there
 	rm -f $(PROGRAMS:%="$(DESTDIR)$(PREFIX)/bin/%") $(LINKS:%="$(DESTDIR)$(PREFIX)/bin/%")
-	rm -rf "$(DESTDIR)$(PREFIX)/share/bofuss"
+	rm -rf $(SHARE)/bofuss $(SHARE)/man/man5/bofuss.toml.5 \
+	  $(patsubst %,$(SHARE)/man/man8/%.8,$(PROGRAMS) $(LINKS)) \
+	  $(PROGRAMS:%=$(SHARE)/bash-completion/completions/%) \
+	  $(PROGRAMS:%=$(SHARE)/zsh/site-functions/_%) \
+	  $(PROGRAMS:%=$(SHARE)/fish/vendor_completions.d/%.fish)
 	rm -f "$(DESTDIR)$(PREFIX)/lib/systemd/system/bofuss@.service"

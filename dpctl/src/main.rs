@@ -76,8 +76,8 @@ struct Cli {
     /// Print shell completions or the manual page.
     #[arg(long, hide = true, value_name = "WHAT")]
     generate: Option<Generate>,
-    /// The OpenFlow versions to offer, of which the highest that the switch speaks is spoken:
-    /// OpenFlow10, OpenFlow13.
+    /// The OpenFlow versions to offer, OpenFlow10 and OpenFlow13; the highest that both sides speak
+    /// is taken.
     #[arg(short = 'O', long, value_name = "VERSION,...", value_delimiter = ',')]
     #[arg(value_parser = version)]
     protocols: Vec<Version>,

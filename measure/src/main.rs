@@ -44,10 +44,12 @@ enum Verb {
         #[arg(long = "setup", value_name = "NAME")]
         setups: Vec<String>,
         /// How often each set-up has its turn
-        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..))]
+        #[arg(long, value_name = "COUNT", default_value_t = 5)]
+        #[arg(value_parser = clap::value_parser!(u8).range(1..))]
         rounds: u8,
-        /// The most flows, rules or masks
-        #[arg(long, default_value_t = u32::MAX, value_name = "COUNT")]
+        /// Leave out cases with more flows, rules or masks [default: none is left out]
+        #[arg(long, value_name = "COUNT")]
+        #[arg(default_value_t = u32::MAX, hide_default_value = true)]
         limit: u32,
         /// Where the table, the JSON and the plots go
         #[arg(long, default_value = "bench", value_name = "FOLDER")]
@@ -65,7 +67,9 @@ enum Verb {
     },
     /// Send 64-byte UDP frames out of an interface
     Send {
+        /// Out of which
         interface: String,
+        /// How many
         frames: u64,
         /// Frames a second; 0 is as fast as it goes
         #[arg(long, default_value_t = 0)]
@@ -75,11 +79,19 @@ enum Verb {
         flows: u32,
     },
     /// Answer UDP datagrams until stopped
-    Echo { address: Ipv4Addr, port: u16 },
+    Echo {
+        /// On which of this machine's addresses
+        address: Ipv4Addr,
+        /// On which UDP port
+        port: u16,
+    },
     /// Time UDP echoes, one at a time
     Rtt {
+        /// Where `ofmeter echo` answers
         address: Ipv4Addr,
+        /// Its UDP port
         port: u16,
+        /// How many
         #[arg(default_value_t = 10_000)]
         count: usize,
         /// Bytes of each frame

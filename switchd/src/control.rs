@@ -96,7 +96,7 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
 pub fn list() -> String {
     let line = |(name, argument, meaning): &(&str, &str, &str)| {
         format!(
-            "{:<18} {meaning}\n",
+            "{:<25} {meaning}\n",
             format!("{name} {argument}").trim_end()
         )
     };

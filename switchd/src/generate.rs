@@ -6,6 +6,7 @@ use clap::{Arg, ArgAction, Command, CommandFactory, ValueEnum};
 use clap_complete::Shell;
 use clap_mangen::Man;
 
+use crate::control::COMMANDS;
 use crate::front::{ofdatapath, ofprotocol};
 use crate::reload::{Change, KEYS};
 
@@ -68,11 +69,16 @@ fn manual(command: &Command, mut out: &mut dyn Write) -> io::Result<()> {
             escaped(&about)
         )?;
         for arg in sub.get_arguments().filter(|arg| !arg.is_hide_set()) {
-            let values: Vec<String> = values(arg);
-            let name = arg
-                .get_long()
-                .map_or(String::new(), |long| format!("--{long} "));
-            entry(out, &name, &values.join(" "), arg)?;
+            let short = arg.get_short().map(|short| format!("-{short}, "));
+            let long = arg.get_long().map(|long| format!("--{long} "));
+            let name = short.unwrap_or_default() + &long.unwrap_or_default();
+            let help = help(arg) + &default(arg);
+            entry(out, &name, &values(arg).join(" "), &help)?;
+        }
+        if sub.get_name() == "ctl" {
+            for (name, argument, meaning) in COMMANDS {
+                entry(out, &format!("bofuss ctl NAME {name}"), argument, meaning)?;
+            }
         }
     }
     writeln!(out, ".SH \"SEE ALSO\"\nbofuss.toml(5), dpctl(8)")
@@ -92,6 +98,21 @@ pub fn keys(command: &Command) -> impl Iterator<Item = (&str, &Arg)> {
         is_own && !["config", "help"].contains(key)
     })
 }
+
+const ONE: &str = r#"name = "s1"
+port = ["1=veth1", "2=veth2"]
+controller = ["tcp:127.0.0.1:6653"]
+"#;
+const TWO: &str = r#"controller = ["tcp:127.0.0.1:6653"]
+
+[[switch]]
+name = "s1"
+port = ["veth1"]
+
+[[switch]]
+name = "s2"
+port = ["veth2"]
+"#;
 
 fn toml_manual(command: &Command, mut out: &mut dyn Write) -> io::Result<()> {
     let name = "bofuss.toml";
@@ -116,7 +137,8 @@ fn toml_manual(command: &Command, mut out: &mut dyn Write) -> io::Result<()> {
             ArgAction::SetTrue => "= true".into(),
             _ => format!("= {}", values(arg).join(" ")),
         };
-        entry(out, key, &kind, arg)?;
+        // A list says by itself that there may be more.
+        entry(out, key, &kind, &help(arg).replace(". Repeat for more", ""))?;
         let row = KEYS.iter().find(|row| row.0 == key);
         match row.expect("each key has a row").1 {
             Change::Follows(how) => writeln!(out, ".br\n{}", escaped(how))?,
@@ -125,19 +147,7 @@ fn toml_manual(command: &Command, mut out: &mut dyn Write) -> io::Result<()> {
     }
     writeln!(
         out,
-        ".SH EXAMPLE\n.nf\nname = \"s1\"\nport = [\"1=veth1\", \"2=veth2\"]"
-    )?;
-    writeln!(
-        out,
-        "controller = [\"tcp:127.0.0.1:6653\"]\n.fi\nTwo switches:\n.nf"
-    )?;
-    writeln!(
-        out,
-        "controller = [\"tcp:127.0.0.1:6653\"]\n\n[[switch]]\nname = \"s1\""
-    )?;
-    writeln!(
-        out,
-        "port = [\"veth1\"]\n\n[[switch]]\nname = \"s2\"\nport = [\"veth2\"]\n.fi"
+        ".SH EXAMPLE\n.nf\n{ONE}.fi\n.PP\nTwo switches:\n.PP\n.nf\n{TWO}.fi"
     )?;
     writeln!(out, ".SH \"SEE ALSO\"\nbofuss(8), dpctl(8)")
 }
@@ -152,11 +162,22 @@ fn values(arg: &Arg) -> Vec<String> {
     }
 }
 
-fn entry(out: &mut dyn Write, name: &str, values: &str, arg: &Arg) -> io::Result<()> {
+fn help(arg: &Arg) -> String {
     let help = arg.get_long_help().or_else(|| arg.get_help());
-    let help = help.map(ToString::to_string).unwrap_or_default();
+    help.map(ToString::to_string).unwrap_or_default()
+}
+
+fn default(arg: &Arg) -> String {
+    let value = arg.get_default_values().first();
+    let value = value.filter(|_| arg.get_action().takes_values());
+    value.map_or(String::new(), |value| {
+        format!(" [default: {}]", value.display())
+    })
+}
+
+fn entry(out: &mut dyn Write, name: &str, values: &str, help: &str) -> io::Result<()> {
     let (name, values) = (escaped(name), escaped(values));
-    writeln!(out, ".TP\n\\fB{name}\\fR {values}\n{}", escaped(&help))
+    writeln!(out, ".TP\n\\fB{name}\\fR {values}\n{}", escaped(help))
 }
 
 /// Text without what roff would take for its own.

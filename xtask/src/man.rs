@@ -44,9 +44,9 @@ const PAGES: &[(&str, &str, &[&str])] = &[
 ///
 /// Errors: a program that does not build or run, or a file that cannot be written.
 pub(crate) fn run(target: &Path, folder: &Path) -> Result<(), String> {
-    let programs = "build --locked --package bofuss-switchd --package bofuss-dpctl";
+    let programs = "build --locked --release --package bofuss-switchd --package bofuss-dpctl";
     ci::cargo(programs, |_| {})?;
-    print(&target.join("debug"), folder)
+    print(&target.join("release"), folder)
 }
 
 /// Has the programs in a folder write them. Errors: as [`run`].

@@ -79,7 +79,8 @@ pub struct Options {
     /// The most entries of one table [default: 1000000].
     #[arg(long, value_name = "COUNT")]
     pub max_entries: Option<u32>,
-    /// The most entries of all tables together [default: 4000000].
+    /// The most entries of all tables together; long lists of actions count as further ones
+    /// [default: 4000000].
     #[arg(long, value_name = "COUNT")]
     pub max_total_entries: Option<u32>,
     /// How select groups choose a bucket: hash, round-robin or random [default: hash].
