@@ -1,5 +1,6 @@
 #!/bin/sh
-# The first ten minutes on a clean Debian: `make demo` as root, as a user with sudo, as one without.
+# The first ten minutes on a clean Debian: `make demo` as root, as a user with sudo, as one without, and as
+# one whose PATH has Debian's old cargo; then `make test` as the one without.
 #
 #   clean_debian.sh FOLDER [SUITE]
 #
@@ -52,6 +53,7 @@ clean apt-get -qq update
 clean apt-get -qqy install --no-install-recommends git make sudo >/dev/null
 clean useradd -m -s /bin/sh ann
 clean useradd -m -s /bin/sh bob
+clean useradd -m -s /bin/sh carl
 echo 'ann ALL=(ALL) NOPASSWD: ALL' >"$folder/etc/sudoers.d/ann"
 
 before=$(ip -br link)
@@ -59,9 +61,12 @@ as ann 'make demo'
 as ann 'sudo make demo'
 as bob 'make demo'
 as root 'make demo'
+clean apt-get -qqy install --no-install-recommends cargo >/dev/null
+as carl 'cargo --version && make demo'
+clean apt-get -qqy purge --autoremove cargo >/dev/null
 as ann 'sh xtask/setup.sh need test'
 as bob 'make test'
 [ "$(ip -br link)" = "$before" ] || { echo "interfaces were left behind"; exit 1; }
 left=$(clean find /tmp /run /var/tmp -mindepth 1 -newer /usr/local/bin/curl ! -type d ! -name adduser)
 [ -z "$left" ] || { echo "files were left behind: $left"; exit 1; }
-echo "the first ten minutes: 6 passed, 0 failed"
+echo "the first ten minutes: 7 passed, 0 failed"
