@@ -83,7 +83,8 @@ pub struct Plane {
     /// What the timer is set to.
     alarm: Option<Time>,
     epoch: Instant,
-    counted: Instant,
+    /// When the drivers' counters were read last.
+    counted: Time,
     tally: Tally,
 }
 
@@ -122,7 +123,6 @@ impl Plane {
 
     fn without_ports(parts: Parts) -> std::io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let now = Instant::now();
         let add = |fd: BorrowedFd<'_>, token| {
             let token = epoll::EventData::new_u64(token);
             epoll::add(&epoll, fd, token, epoll::EventFlags::IN)
@@ -149,8 +149,8 @@ impl Plane {
             last_of_backlog: bofuss_channel::ConnId(0),
             timer,
             alarm: None,
-            epoch: now,
-            counted: now,
+            epoch: Instant::now(),
+            counted: Time(0),
             tally: Tally::default(),
         })
     }
@@ -161,6 +161,8 @@ impl Plane {
     pub fn run(mut self) -> std::io::Result<()> {
         let mut ready: Vec<epoll::Event> = Vec::with_capacity(64);
         let mut frames: Vec<Frame> = Vec::with_capacity(BATCH_FRAMES);
+        // Who was told that there is nothing wakes the thread for what comes.
+        let mut woken = true;
         loop {
             let timeout = self.timeout()?;
             ready.clear();
@@ -169,28 +171,35 @@ impl Plane {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
+            let mut now = self.now();
             for event in &ready {
                 match event.data.u64() {
-                    WAKE => drain(&self.wake.0),
-                    LINKS => self.follow_links()?,
+                    WAKE => {
+                        drain(&self.wake.0);
+                        woken = true;
+                    }
+                    LINKS => {
+                        self.follow_links()?;
+                        now = self.now();
+                    }
                     TIMER => {
                         drain(&self.timer);
                         self.alarm = None;
                     }
-                    token => self.serve_port(PortNo(token as u32), &mut frames),
+                    token => now = self.serve_port(now, PortNo(token as u32), &mut frames),
                 }
             }
-            for number in self.face.unpolled() {
-                self.serve_port(number, &mut frames);
+            for number in self.face.unpolled().to_vec() {
+                now = self.serve_port(now, number, &mut frames);
             }
-            if !self.take_events() {
+            let is_waited_for = !self.taken.is_empty() || !self.backlog.is_empty();
+            if (std::mem::take(&mut woken) || is_waited_for) && !self.take_events(&mut now) {
                 return Ok(());
             }
-            let now = self.now();
             self.switch.work(now, &mut self.face);
             self.switch.tick(now, &mut self.face);
             self.face.flush_ports();
-            self.count();
+            self.count(now);
         }
     }
 
@@ -204,7 +213,7 @@ impl Plane {
         let is_ready = |id: &bofuss_channel::ConnId| self.switch.is_ready(conn_id(*id), &self.face);
         let busy = self.switch.has_work(&self.face)
             || self.backlog.keys().any(is_ready)
-            || self.face.has_unpolled()
+            || !self.face.unpolled().is_empty()
             || !self.taken.is_empty();
         let next = self.switch.next_tick();
         let nanos = next.map(|at| at.since(self.now()));
@@ -223,27 +232,27 @@ impl Plane {
         Ok(LONGEST_SLEEP)
     }
 
-    /// Moves one batch from a port through the switch.
-    fn serve_port(&mut self, number: PortNo, frames: &mut Vec<Frame>) {
+    /// Moves one batch from a port through the switch, and looks at the clock if that took time.
+    fn serve_port(&mut self, now: Time, number: PortNo, frames: &mut Vec<Frame>) -> Time {
         if self.face.send_queued(number) {
-            let now = self.now();
             self.switch.port_has_room(now, number, &mut self.face);
         }
         match self.face.receive(number, &self.pool, frames) {
-            Ok(0) => {}
+            Ok(0) => return now,
             Ok(count) => {
-                let now = self.now();
                 self.trace_waited(number, frames);
                 self.switch.receive(now, number, frames, &mut self.face);
                 self.face.flush_ports();
-                let took = self.now().since(now);
-                self.tally.batch(count, took);
+                let end = self.now();
+                self.tally.batch(count, end.since(now));
+                return end;
             }
             Err(PortError::Gone) => self.lose_port(number),
             Err(PortError::Io(error)) => {
                 warn!(port = number.0, "receiving: {error}");
             }
         }
+        self.now()
     }
 
     fn handle(&mut self, event: Event) {

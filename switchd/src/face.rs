@@ -67,6 +67,10 @@ impl Slot {
 pub struct PlaneFace {
     epoll: OwnedFd,
     slots: BTreeMap<PortNo, Slot>,
+    /// Ports that frames were queued for since the last flush.
+    waiting: Vec<PortNo>,
+    /// Ports without a descriptor to poll and with frames to give.
+    unpolled: Vec<PortNo>,
     senders: BTreeMap<ConnId, (Sender, Origin)>,
     /// Messages sent, by type.
     sent: BTreeMap<&'static str, u64>,
@@ -87,6 +91,8 @@ impl PlaneFace {
         Self {
             epoll,
             slots: BTreeMap::new(),
+            waiting: Vec::new(),
+            unpolled: Vec::new(),
             senders: BTreeMap::new(),
             sent: BTreeMap::new(),
             taps: Vec::new(),
@@ -106,6 +112,7 @@ impl PlaneFace {
         };
         slot.poll(&self.epoll)?;
         self.slots.insert(number, slot);
+        self.note_unpolled();
         Ok(())
     }
 
@@ -115,6 +122,7 @@ impl PlaneFace {
         if let Some(fd) = slot.port.driver.fd() {
             let _ = epoll::delete(&self.epoll, fd);
         }
+        self.note_unpolled();
         Some(slot.port)
     }
 
@@ -165,18 +173,15 @@ impl PlaneFace {
         self.slots.iter_mut().map(count).collect()
     }
 
-    /// Ports without a descriptor to poll, which are asked at every turn.
-    pub fn unpolled(&self) -> Vec<PortNo> {
-        let without = self
-            .slots
-            .iter()
-            .filter(|(_, slot)| slot.port.is_unpolled());
-        without.map(|(number, _)| *number).collect()
+    /// Ports without a descriptor to poll, which are asked at every turn while they have frames.
+    pub fn unpolled(&self) -> &[PortNo] {
+        &self.unpolled
     }
 
-    /// Whether there is such a port with frames still to come.
-    pub fn has_unpolled(&self) -> bool {
-        self.slots.values().any(|slot| slot.port.is_unpolled())
+    fn note_unpolled(&mut self) {
+        let slots = self.slots.iter();
+        let without = slots.filter(|(_, slot)| slot.port.is_unpolled());
+        self.unpolled = without.map(|(number, _)| *number).collect();
     }
 
     /// Receives one batch.
@@ -191,6 +196,9 @@ impl PlaneFace {
         };
         let count = slot.port.receive(pool, frames, BATCH_FRAMES)?;
         slot.poll(&self.epoll)?;
+        if count == 0 {
+            self.note_unpolled();
+        }
         self.tap(number, frames);
         Ok(count)
     }
@@ -223,21 +231,19 @@ impl PlaneFace {
         was_short && !slot.watched
     }
 
-    /// Sends what waits for all ports.
+    /// Sends what waits for all ports that have room.
     pub fn flush_ports(&mut self) {
-        let waiting = self
-            .slots
-            .iter()
-            .filter(|(_, slot)| !slot.queued.is_empty() && !slot.watched);
-        // A handful of numbers; the list has no heap when it is empty.
-        let numbers: Vec<PortNo> = waiting.map(|(number, _)| *number).collect();
-        for number in numbers {
-            self.send_queued(number);
+        for at in 0..self.waiting.len() {
+            self.send_queued(self.waiting[at]);
         }
+        self.waiting.clear();
     }
 
     /// Copies frames that pass a port for whoever wants them.
     fn tap(&mut self, port: PortNo, frames: &[Frame]) {
+        if self.taps.is_empty() {
+            return;
+        }
         for tap in &mut self.taps {
             for frame in frames {
                 let Some(tags) = tap.wants(port, frame) else {
@@ -246,7 +252,12 @@ impl PlaneFace {
                 let copied = match &mut tap.to {
                     To::File(file) => file.record(frame.bytes()),
                     To::Port(to) => match self.slots.get_mut(to) {
-                        Some(slot) => slot.mirror(frame, tags),
+                        Some(slot) => {
+                            if slot.queued.is_empty() {
+                                self.waiting.push(*to);
+                            }
+                            slot.mirror(frame, tags)
+                        }
                         None => false,
                     },
                 };
@@ -314,6 +325,9 @@ impl Face for PlaneFace {
         if slot.queued.len() >= MAX_QUEUED_FRAMES {
             slot.overflowed += 1;
             return;
+        }
+        if slot.queued.is_empty() {
+            self.waiting.push(port);
         }
         slot.queued.push(frame);
         if slot.queued.len() >= BATCH_FRAMES && !slot.watched {

@@ -31,6 +31,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Open files that a switch with a few ports and connections needs.
@@ -150,10 +151,14 @@ fn with_runtime(work: impl Future<Output = Result<(), String>>) -> Result<(), St
     runtime.block_on(work)
 }
 
-/// Refuses a limit that would stop the switch half-way.
+/// Raises the limit on open files as far as it goes, for many switches, and refuses one that would
+/// stop the switch half-way.
 fn check_limits() -> Result<(), String> {
-    let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-    match files {
+    let limit = getrlimit(Resource::Nofile);
+    let current = limit.maximum;
+    // What is not allowed stays as it is.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current, ..limit });
+    match getrlimit(Resource::Nofile).current {
         Some(limit) if limit < MIN_OPEN_FILES => Err(format!(
             "only {limit} files may be open at a time, and a switch needs {MIN_OPEN_FILES}; \
              type: ulimit -n 1024"

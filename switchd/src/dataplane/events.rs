@@ -3,15 +3,15 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use std::time::{Duration, Instant};
 
 use bofuss_channel::Event;
+use bofuss_datapath::Time;
 
 use super::{Input, Plane};
 use crate::face::conn_id;
 
 /// How long messages are handled before frames get their turn.
-const CONTROL_SLICE: Duration = Duration::from_micros(100);
+const CONTROL_SLICE_NS: u64 = 100_000;
 /// Events that are taken from the queue at once.
 const TAKEN_EVENTS: usize = 64;
 /// Events between two looks at the clock.
@@ -30,9 +30,10 @@ impl std::task::Wake for Wake {
 }
 
 impl Plane {
-    /// Takes messages for one slice of time; `false` when nobody can ask for anything any more.
-    pub(super) fn take_events(&mut self) -> bool {
-        let until = Instant::now() + CONTROL_SLICE;
+    /// Takes messages for one slice of time from `now` on, and keeps `now`; `false` when nobody can
+    /// ask for anything any more.
+    pub(super) fn take_events(&mut self, now: &mut Time) -> bool {
+        let until = Time(now.0 + CONTROL_SLICE_NS);
         let waker = Waker::from(Arc::clone(&self.wake));
         let mut context = Context::from_waker(&waker);
         while let Poll::Ready(input) = self.inputs.poll_recv(&mut context) {
@@ -45,16 +46,14 @@ impl Plane {
                 }
                 None => return false,
             }
+            *now = self.now();
         }
-        self.take_backlog(until);
+        if !self.backlog.is_empty() {
+            self.take_backlog(until);
+            *now = self.now();
+        }
         let mut batch = Vec::new();
-        while Instant::now() < until {
-            for _ in 0..EVENTS_AT_ONCE {
-                let Some(event) = self.taken.pop_front() else {
-                    break;
-                };
-                self.take_event(event);
-            }
+        while *now < until {
             if self.taken.is_empty() {
                 let polled = self
                     .events
@@ -64,6 +63,13 @@ impl Plane {
                 };
                 self.taken.extend(batch.drain(..));
             }
+            for _ in 0..EVENTS_AT_ONCE {
+                let Some(event) = self.taken.pop_front() else {
+                    break;
+                };
+                self.take_event(event);
+            }
+            *now = self.now();
         }
         // Nobody else wakes the thread for what is left.
         waker.wake_by_ref();
@@ -72,13 +78,16 @@ impl Plane {
 
     /// Goes on with messages that waited for the reply to the one before. The connection with which
     /// time runs out is last in the next turn.
-    fn take_backlog(&mut self, until: Instant) {
+    fn take_backlog(&mut self, until: Time) {
         let mut ids: Vec<_> = self.backlog.keys().copied().collect();
         let behind = ids.partition_point(|id| *id <= self.last_of_backlog);
         ids.rotate_left(behind);
-        for id in ids.into_iter().take_while(|_| Instant::now() < until) {
+        for id in ids {
+            if self.now() >= until {
+                break;
+            }
             self.last_of_backlog = id;
-            while Instant::now() < until && self.switch.is_ready(conn_id(id), &self.face) {
+            while self.now() < until && self.switch.is_ready(conn_id(id), &self.face) {
                 let Some(waiting) = self.backlog.get_mut(&id) else {
                     break;
                 };

@@ -1,7 +1,6 @@
 //! What the kernel says of the ports' interfaces: links that change, go and come back, and losses.
 
-use std::time::{Duration, Instant};
-
+use bofuss_datapath::Time;
 use bofuss_oflib::message::multipart::PortStats;
 use bofuss_ports::LinkEvent;
 use tracing::{debug, info, warn};
@@ -11,7 +10,7 @@ use crate::config::PortSpec;
 use crate::log;
 
 /// How often the port drivers' loss counters are read.
-const COUNTER_PERIOD: Duration = Duration::from_millis(500);
+const COUNTER_PERIOD_NS: u64 = 500_000_000;
 
 impl Plane {
     /// Brings ports up to date with what the kernel says of its links.
@@ -56,11 +55,11 @@ impl Plane {
     }
 
     /// Reads the drivers' counters now and then.
-    pub(super) fn count(&mut self) {
-        if self.counted.elapsed() < COUNTER_PERIOD {
+    pub(super) fn count(&mut self, now: Time) {
+        if now.since(self.counted) < COUNTER_PERIOD_NS {
             return;
         }
-        self.counted = Instant::now();
+        self.counted = now;
         log::tell_rest();
         for (number, counters, overflowed) in self.face.driver_counters() {
             let lost = PortStats {
