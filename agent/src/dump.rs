@@ -180,6 +180,6 @@ fn flow_stats(datapath: &Datapath, now: Time, table_id: TableId, entry: &Entry) 
         packet_count: entry.packet_count(),
         byte_count: entry.byte_count(),
         fields: entry.rule.to_match(datapath.catalogue()),
-        instructions: (*entry.instructions).clone(),
+        instructions: entry.instructions.clone(),
     })
 }

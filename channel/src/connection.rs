@@ -21,7 +21,7 @@ use crate::assemble::{Assembler, MAX_MULTIPART_REQUEST_BYTES, Refused};
 use crate::auxiliary::Route;
 use crate::frame::{Frames, xid_of};
 use crate::handshake::{Established, LINGER};
-use crate::outbox::{Backlog, Outbox, PAUSE_BYTES, PacketInPace, Queue, Sender};
+use crate::outbox::{Backlog, Outbox, PAUSE_BYTES, PacketInPace, Queue, Sender, Waiting};
 use crate::pace::Pace;
 use crate::stream::Stream;
 use crate::{ConnId, Event, Head, Hub, Origin, Reason, Watch};
@@ -65,7 +65,7 @@ pub(crate) async fn run(
     } = established;
     let version = codec.version;
     let packet_ins = hub.settings().packet_in_rate.map(PacketInPace::new);
-    let (outbox, queue) = Outbox::new(hub.pending_bytes.clone(), packet_ins);
+    let (outbox, queue) = Outbox::new(codec.clone(), hub.pending_bytes.clone(), packet_ins);
     let backlog = outbox.backlog.clone();
     let datagrams = origin.is_datagrams();
     let link = Link {
@@ -317,18 +317,23 @@ impl Link<'_> {
         let mut next = queue.recv().await;
         while next.is_some() {
             let mut waited_bytes = 0;
-            while let Some((xid, message)) = next {
-                waited_bytes += self.backlog.leaves(&message);
+            while let Some(waiting) = next {
+                waited_bytes += self.backlog.leaves(&waiting);
                 let start = bytes.len();
-                if let Err(cause) = self.codec.encode(xid, &message, &mut bytes) {
-                    let name = message.name();
-                    let unsent = Event::Unsent {
-                        conn,
-                        xid,
-                        name,
-                        cause,
-                    };
-                    let _ = self.tell(unsent).await;
+                match waiting {
+                    Waiting::Bytes(more) => bytes.extend_from_slice(&more),
+                    Waiting::Message(xid, message) => {
+                        if let Err(cause) = self.codec.encode(xid, &message, &mut bytes) {
+                            let name = message.name();
+                            let unsent = Event::Unsent {
+                                conn,
+                                xid,
+                                name,
+                                cause,
+                            };
+                            let _ = self.tell(unsent).await;
+                        }
+                    }
                 }
                 self.show(false, &bytes[start..]);
                 let fits = bytes.len() < WRITE_BYTES;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
 use bofuss_oflib::field::IN_PORT;
-use bofuss_oflib::{Message, PortNo};
+use bofuss_oflib::{Codec, Message, PortNo};
 use tokio::sync::{Notify, mpsc};
 
 use crate::pace::SharedPace;
@@ -20,8 +20,8 @@ pub const MAX_PENDING_BYTES: usize = 16 * 1024 * 1024;
 /// Above this many waiting bytes on all connections of a hub a further message closes a connection
 /// that has no room.
 pub const MAX_TOTAL_PENDING_BYTES: usize = 64 * 1024 * 1024;
-/// What an entry of a multipart reply counts.
-const ITEM_BYTES: usize = 512;
+/// Bytes of a multipart reply, about: what is asked of the memory at first.
+const REPLY_BYTES: usize = 16 * 1024;
 /// Shares of the room; ports whose numbers are the same modulo this have one together.
 const SHARES: usize = 64;
 
@@ -31,7 +31,8 @@ pub(crate) type PacketInPace = SharedPace<SHARES>;
 /// Sends on one connection, from any thread, without waiting.
 ///
 /// A message waits in memory until the connection's task encodes it; a waiting byte is counted
-/// approximately, from the message's size in memory.
+/// approximately, from the message's size in memory. Multipart replies are encoded at once: bytes
+/// take less memory than entries, and no other thread gives it back piece by piece.
 #[derive(Clone, Debug)]
 pub struct Sender(Arc<Last>);
 
@@ -118,17 +119,17 @@ impl Backlog {
     }
 
     /// Counts a message that leaves the queue; gives the bytes that it waited with.
-    pub(crate) fn leaves(&self, message: &Message) -> usize {
-        let weight_bytes = weight_bytes(message);
-        if let Some(share) = self.share(message) {
+    pub(crate) fn leaves(&self, waiting: &Waiting) -> usize {
+        let weight_bytes = waiting.weight_bytes();
+        if let Some(share) = self.share(waiting) {
             share.fetch_sub(weight_bytes, SeqCst);
         }
         weight_bytes
     }
 
     /// Where a packet-in is counted.
-    fn share(&self, message: &Message) -> Option<&AtomicUsize> {
-        let Message::PacketIn(packet_in) = message else {
+    fn share(&self, waiting: &Waiting) -> Option<&AtomicUsize> {
+        let Waiting::Message(_, Message::PacketIn(packet_in)) = waiting else {
             return None;
         };
         let in_port = packet_in.fields.get(IN_PORT)?.number() as usize;
@@ -150,13 +151,41 @@ impl Drop for Backlog {
     }
 }
 
-/// The end of the queue where messages come out, each with its transaction id.
-pub(crate) type Queue = mpsc::UnboundedReceiver<(u32, Message)>;
+/// What waits in the queue.
+pub(crate) enum Waiting {
+    /// A message with its transaction id.
+    Message(u32, Message),
+    /// Whole messages.
+    Bytes(Vec<u8>),
+}
+
+impl Waiting {
+    /// What it takes in memory; exact for bytes, packets and echoes, else a fair guess.
+    fn weight_bytes(&self) -> usize {
+        let payload = match self {
+            Self::Bytes(bytes) => bytes.len(),
+            Self::Message(_, message) => {
+                if let Message::PacketIn(packet_in) = message {
+                    packet_in.data.0.len()
+                } else if let Message::EchoReply(data) = message {
+                    data.0.len()
+                } else {
+                    0
+                }
+            }
+        };
+        size_of::<Message>() + payload
+    }
+}
+
+/// The end of the queue where messages come out.
+pub(crate) type Queue = mpsc::UnboundedReceiver<Waiting>;
 
 /// The end of the queue where messages go in.
 #[derive(Clone, Debug)]
 pub(crate) struct Outbox {
-    queue: mpsc::UnboundedSender<(u32, Message)>,
+    queue: mpsc::UnboundedSender<Waiting>,
+    codec: Codec,
     pub(crate) backlog: Arc<Backlog>,
 }
 
@@ -164,6 +193,7 @@ impl Outbox {
     /// A queue, counted in `total_bytes` too, with so many packet-ins: where messages go in, and
     /// where they come out.
     pub(crate) fn new(
+        codec: Codec,
         total_bytes: Arc<AtomicUsize>,
         packet_ins: Option<PacketInPace>,
     ) -> (Self, Queue) {
@@ -178,7 +208,12 @@ impl Outbox {
             hang_up: Notify::new(),
             progress: Notify::new(),
         });
-        (Self { queue, backlog }, out)
+        let outbox = Self {
+            queue,
+            codec,
+            backlog,
+        };
+        (outbox, out)
     }
 
     /// As [`Sender::send`].
@@ -191,26 +226,24 @@ impl Outbox {
             backlog.hang_up.notify_one();
             return false;
         }
-        let weight_bytes = weight_bytes(&message);
+        let waiting = self.prepared(xid, message);
+        let weight_bytes = waiting.weight_bytes();
         backlog.total_bytes.fetch_add(weight_bytes, SeqCst);
         backlog.pending_bytes.fetch_add(weight_bytes, SeqCst);
-        if let Some(share) = backlog.share(&message) {
+        if let Some(share) = backlog.share(&waiting) {
             share.fetch_add(weight_bytes, SeqCst);
         }
-        self.queue.send((xid, message)).is_ok()
+        self.queue.send(waiting).is_ok()
     }
-}
 
-/// What a message takes in memory while it waits; exact for packets and echoes, else a fair guess.
-fn weight_bytes(message: &Message) -> usize {
-    let payload = if let Message::PacketIn(packet_in) = message {
-        packet_in.data.0.len()
-    } else if let Message::EchoReply(data) = message {
-        data.0.len()
-    } else if let Message::MultipartReply(reply) = message {
-        ITEM_BYTES * reply.body.entries()
-    } else {
-        0
-    };
-    size_of::<Message>() + payload
+    /// A multipart reply as bytes, if it can be said; else the message.
+    fn prepared(&self, xid: u32, message: Message) -> Waiting {
+        if let Message::MultipartReply(_) = message {
+            let mut bytes = Vec::with_capacity(REPLY_BYTES);
+            if self.codec.encode(xid, &message, &mut bytes).is_ok() {
+                return Waiting::Bytes(bytes);
+            }
+        }
+        Waiting::Message(xid, message)
+    }
 }

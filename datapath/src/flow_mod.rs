@@ -1,6 +1,5 @@
 //! Flow-mods: add, modify, delete. Spec: OpenFlow 1.3.5 section 6.4.
 
-use alloc::rc::Rc;
 use core::cmp::Reverse;
 
 use bofuss_oflib::ErrorCode;
@@ -113,7 +112,7 @@ impl Datapath {
                 return Err(FlowModFailed::TABLE_FULL);
             }
             FlowModCommand::MODIFY | FlowModCommand::MODIFY_STRICT => Change::Modify {
-                instructions: Rc::new(flow_mod.instructions.clone()),
+                instructions: flow_mod.instructions.clone(),
                 reset: flags.has(FlowModFlags::RESET_COUNTS),
                 or_add: flags
                     .has(FlowModFlags::OR_ADD)

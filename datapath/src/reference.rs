@@ -2,7 +2,6 @@
 //! time.
 //! Spec: OpenFlow 1.3.5 section 5.1.
 
-use alloc::rc::Rc;
 use alloc::vec::Vec;
 
 use bofuss_oflib::field::IN_PHY_PORT;
@@ -229,7 +228,7 @@ impl Datapath {
         let key = walk.hit.ok_or_else(|| self.no_entry(now, walk, sink))?;
         let entry = self.tables[usize::from(number.0)].get(key);
         let entry = entry.expect("the entry was hit just now");
-        let instructions = Rc::clone(&entry.instructions);
+        let instructions = entry.instructions.clone();
         walk.cookie = entry.cookie;
         walk.reason = entry.reason();
         for hook in self.hooks.iter_mut().filter(|_| !S::DRY) {

@@ -66,7 +66,7 @@ impl Datapath {
                 }
                 let mut add = FlowMod::add(entry.rule.to_match(&self.catalogue));
                 (add.table_id, add.priority) = (number, entry.key.priority.0);
-                add.instructions = (*entry.instructions).clone();
+                add.instructions = entry.instructions.clone();
                 self.check_features(&add)
             };
             let mut entries = table.entries(EntryKey::FIRST);

@@ -1,6 +1,6 @@
 //! Changes of many entries, in slices so that packets need not wait.
 
-use alloc::{boxed::Box, rc::Rc, vec::Vec};
+use alloc::{boxed::Box, vec::Vec};
 use core::ops::RangeInclusive;
 
 use bofuss_oflib::ErrorCode;
@@ -74,7 +74,7 @@ pub(crate) enum Change {
     /// They get these instructions; whether their counters begin anew; and what is added if there
     /// are none.
     Modify {
-        instructions: Rc<Instructions>,
+        instructions: Instructions,
         reset: bool,
         or_add: Option<Box<FlowMod>>,
     },

@@ -67,7 +67,7 @@ pub struct Entry {
     /// Which packets it is for.
     pub rule: KeyMatch,
     /// What becomes of them.
-    pub instructions: Rc<Instructions>,
+    pub instructions: Instructions,
     /// The controller's mark.
     pub cookie: u64,
     /// Its options.
@@ -279,8 +279,8 @@ impl Table {
     pub(crate) fn set_instructions(
         &mut self,
         key: EntryKey,
-        instructions: Rc<Instructions>,
-    ) -> Option<Rc<Instructions>> {
+        instructions: Instructions,
+    ) -> Option<Instructions> {
         self.get(key)?;
         self.relabel(key.slot, Index::remove);
         let entry = &mut self.entries[key.slot];

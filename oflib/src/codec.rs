@@ -137,28 +137,38 @@ impl Codec {
         message: &Message,
         out: &mut Vec<u8>,
     ) -> Result<(), EncodeError> {
+        let start = out.len();
         let mut w = Writer::new(self);
+        w.bytes = core::mem::take(out);
+        w.pad(HEADER_BYTES);
         let ty = match self.version {
-            Version::V1_0 => v1_0::encode_body(message, &mut w).map_err(EncodeError::Unsaid)?,
+            Version::V1_0 => v1_0::encode_body(message, &mut w),
             _ => {
                 message.encode_body(&mut w);
-                message.type_number()
+                Ok(message.type_number())
             }
         };
-        if w.bytes.len() <= MAX_BODY_BYTES {
-            self.frame(ty, xid, &[&w.bytes], out);
+        let mut starts = w.item_starts;
+        *out = w.bytes;
+        let length = out.len() - start;
+        if let Ok(ty) = ty
+            && length <= MAX_MESSAGE_BYTES
+        {
+            out[start..start + HEADER_BYTES].copy_from_slice(&self.header(ty, xid, length));
             return Ok(());
         }
-        let mut starts = w.item_starts;
+        let whole = out.split_off(start);
+        let (ty, body) = (ty.map_err(EncodeError::Unsaid)?, &whole[HEADER_BYTES..]);
+        starts.iter_mut().for_each(|at| *at -= start + HEADER_BYTES);
         if !matches!(
             message,
             Message::MultipartRequest(_) | Message::MultipartReply(_)
         ) {
             starts.clear();
         }
-        starts.push(w.bytes.len());
+        starts.push(body.len());
         let head_bytes = self.version.multipart_head_bytes();
-        let head = &w.bytes[..starts[0].min(head_bytes)];
+        let head = &body[..starts[0].min(head_bytes)];
         let mut parts = Vec::new();
         let mut from = starts[0];
         for pair in starts.windows(2) {
@@ -167,30 +177,23 @@ impl Codec {
                 from = pair[0];
             }
         }
-        parts.push(from..w.bytes.len());
+        parts.push(from..body.len());
         if starts.len() == 1 || parts.iter().any(|p| p.len() > MAX_BODY_BYTES - head.len()) {
             return Err(EncodeError::TooLong);
         }
         let last = parts.len() - 1;
         for (i, part) in parts.into_iter().enumerate() {
             let more = u8::from(i < last);
-            self.frame(
-                ty,
-                xid,
-                &[&head[..3], &[head[3] | more], &head[4..], &w.bytes[part]],
-                out,
-            );
+            let length = HEADER_BYTES + head.len() + part.len();
+            out.extend(self.header(ty, xid, length));
+            out.extend([&head[..3], &[head[3] | more], &head[4..], &body[part]].concat());
         }
         Ok(())
     }
 
-    /// Appends a message of these body pieces.
-    fn frame(&self, ty: u8, xid: u32, body: &[&[u8]], out: &mut Vec<u8>) {
-        let length = HEADER_BYTES + body.iter().map(|piece| piece.len()).sum::<usize>();
-        out.extend([self.version.0, ty]);
-        out.extend((length as u16).to_be_bytes());
-        out.extend(xid.to_be_bytes());
-        body.iter().for_each(|piece| out.extend_from_slice(piece));
+    fn header(&self, ty: u8, xid: u32, length: usize) -> [u8; HEADER_BYTES] {
+        let ([high, low], [a, b, c, d]) = ((length as u16).to_be_bytes(), xid.to_be_bytes());
+        [self.version.0, ty, high, low, a, b, c, d]
     }
 }
 

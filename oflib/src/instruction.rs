@@ -1,6 +1,6 @@
 //! The instructions of a flow entry.
 
-use alloc::vec::Vec;
+use alloc::{sync::Arc, vec::Vec};
 use core::fmt;
 
 use crate::action::Action;
@@ -166,9 +166,9 @@ impl Wire for Instruction {
 }
 
 /// The instructions of a flow entry, in the order of execution, at most one of each type (of an
-/// experimenter's, one of each of its types).
+/// experimenter's, one of each of its types). Copies share them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Instructions(Vec<Instruction>);
+pub struct Instructions(Arc<Vec<Instruction>>);
 
 impl Instructions {
     /// Puts instructions in order. Errors: `Err(())` if one type stands twice.
@@ -177,17 +177,19 @@ impl Instructions {
         list.sort_by_key(Instruction::order);
         match list.windows(2).any(|pair| pair[0].is_same_type(&pair[1])) {
             true => Err(()),
-            false => Ok(Self(list)),
+            false => Ok(Self(list.into())),
         }
     }
 
     /// One apply-actions instruction, or none if `actions` is empty.
     pub fn apply(actions: Vec<Action>) -> Self {
-        Self(if actions.is_empty() {
-            Vec::new()
-        } else {
-            [Instruction::ApplyActions(actions)].into()
-        })
+        let one = (!actions.is_empty()).then_some(Instruction::ApplyActions(actions));
+        Self(Arc::new(one.into_iter().collect()))
+    }
+
+    /// The same in memory of their own, no more than they need.
+    pub fn unshared(&self) -> Self {
+        Self(Arc::new(self.list().to_vec()))
     }
 
     /// The instructions in the order of execution.
@@ -217,7 +219,7 @@ impl Wire for Instructions {
         Self::new(r.get()?).map_err(|()| start.err(BadInstruction::UNSUP_INST))
     }
     fn encode(&self, w: &mut Writer<'_>) {
-        w.put(&self.0);
+        w.put(&*self.0);
     }
     /// The text behind `actions=`: `drop` if there is nothing.
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

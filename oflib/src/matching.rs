@@ -134,16 +134,13 @@ const IN_SET_FIELD: OxmErrors = OxmErrors {
 /// Appends the OXM header of a field: class, number, mask bit, length, experimenter.
 pub fn encode_header(field: &Field, masked: bool, w: &mut Writer<'_>) {
     let experimenter = field.experimenter != 0;
-    let class = if experimenter {
-        CLASS_EXPERIMENTER
-    } else {
-        CLASS_BASIC
+    let (class, more) = match experimenter {
+        true => (CLASS_EXPERIMENTER, 4),
+        false => (CLASS_BASIC, 0),
     };
-    let values = field.bytes() << u8::from(masked);
-    let length = values + if experimenter { 4 } else { 0 };
-    w.put(&class)
-        .put(&(field.number << 1 | u8::from(masked)))
-        .put(&(length as u8));
+    let ([high, low], masked) = (class.to_be_bytes(), u8::from(masked));
+    let length = (field.bytes() << masked) as u8 + more;
+    w.raw(&[high, low, field.number << 1 | masked, length]);
     if experimenter {
         w.put(&field.experimenter);
     }

@@ -175,7 +175,7 @@ impl<'a> Writer<'a> {
     pub fn new(codec: &'a Codec) -> Self {
         Self {
             codec,
-            bytes: Vec::with_capacity(64),
+            bytes: Vec::new(),
             item_starts: Vec::new(),
             in_list: false,
         }

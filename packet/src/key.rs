@@ -328,20 +328,25 @@ impl KeyMatch {
 
     /// The match that this was compiled from. Panics: if `catalogue` lacks one of its fields.
     pub fn to_match(&self, catalogue: &Catalogue) -> Match {
-        let (mut value, mut mask) = (Key::EMPTY, Key::EMPTY);
+        // Room behind the last field, as 16 bytes are read of each.
+        let mut value = [[0; 8]; KEY_WORDS + 2];
+        let mut mask = value;
         for (index, v, m) in self.words() {
-            value.bytes.as_chunks_mut::<8>().0[index] = v.to_ne_bytes();
-            mask.bytes.as_chunks_mut::<8>().0[index] = m.to_ne_bytes();
+            (value[index], mask[index]) = (v.to_ne_bytes(), m.to_ne_bytes());
         }
         let mut fields = Vec::with_capacity(self.mask.fields.count_ones() as usize);
-        for field in catalogue.fields() {
-            if self.mask.fields >> field.id & 1 == 1 {
-                let (at, bytes) = (usize::from(field.offset), field.bytes());
-                let mut one = FieldMatch::exact(field, 0);
-                one.value[..bytes].copy_from_slice(&value.bytes[at..at + bytes]);
-                one.mask[..bytes].copy_from_slice(&mask.bytes[at..at + bytes]);
-                fields.push(one);
-            }
+        let mut left = self.mask.fields;
+        while left != 0 {
+            let field = catalogue.fields()[left.trailing_zeros() as usize];
+            left &= left - 1;
+            let own = u128::MAX << (128 - 8 * field.bytes());
+            let part = |words: &[[u8; 8]]| {
+                let bytes = words.as_flattened()[field.offset.into()..].first_chunk();
+                let bytes = bytes.expect("there are 16 bytes behind every field's place");
+                (u128::from_be_bytes(*bytes) & own).to_be_bytes()
+            };
+            let (value, mask) = (part(&value), part(&mask));
+            fields.push(FieldMatch { field, value, mask });
         }
         Match::again(fields)
     }

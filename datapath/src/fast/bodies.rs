@@ -1,7 +1,5 @@
 //! The instructions of entries: each list once, however many have it, and how long all are.
 
-use alloc::rc::Rc;
-
 use bofuss_oflib::instruction::Instructions;
 use hashbrown::HashMap;
 
@@ -12,7 +10,7 @@ pub(crate) const ACTIONS_PER_PLACE: usize = 8;
 #[derive(Default)]
 pub(crate) struct Bodies {
     /// Each, and how many entries have it.
-    users: HashMap<Rc<Instructions>, u32>,
+    users: HashMap<Instructions, u32>,
     /// Places of entries that they take by their length.
     pub(crate) places: usize,
 }
@@ -27,19 +25,19 @@ impl Bodies {
     }
 
     /// These instructions, for one more entry.
-    pub(crate) fn share(&mut self, body: &Instructions) -> Rc<Instructions> {
+    pub(crate) fn share(&mut self, body: &Instructions) -> Instructions {
         if let Some((known, users)) = self.users.get_key_value_mut(body) {
             *users += 1;
-            return Rc::clone(known);
+            return known.clone();
         }
-        let body = Rc::new(body.clone());
+        let body = body.unshared();
         self.places += places(&body);
-        self.users.insert(Rc::clone(&body), 1);
+        self.users.insert(body.clone(), 1);
         body
     }
 
     /// One entry has them no more.
-    pub(crate) fn release(&mut self, body: &Rc<Instructions>) {
+    pub(crate) fn release(&mut self, body: &Instructions) {
         if let Some(users) = self.users.get_mut(body) {
             *users -= 1;
             if *users == 0 {

@@ -40,7 +40,7 @@ pub(super) struct Hit {
 /// The instructions of one entry.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Leg {
-    pub(super) body: Rc<Instructions>,
+    pub(super) body: Instructions,
     pub(super) table: TableId,
     pub(super) reason: PacketInReason,
     /// Which of the flow's hits it is.

@@ -260,7 +260,7 @@ mod tests {
                 slot: NONE,
             },
             rule: KeyMatch::from(&Match::new(fields).expect("prerequisites are there")),
-            instructions: Rc::new(Instructions::default()),
+            instructions: Instructions::default(),
             cookie: 0,
             flags: FlowModFlags(0),
             idle_timeout: 0,

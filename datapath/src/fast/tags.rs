@@ -13,6 +13,11 @@ const LANES: usize = 8;
 const CHUNK: usize = 64;
 /// Slots that a bucket has on average before the table grows.
 const FULL: usize = 5;
+/// The first bit of a bucket's number that is kept with each slot: small tables need none, as what
+/// they are about is in the processor's caches.
+const KEPT_FROM: u32 = 8;
+/// Bits of a hash that are the tag; those behind number the bucket.
+const TAG_BITS: u32 = 8;
 /// The lowest and the highest bit of each byte.
 const LOW: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = 0x8080_8080_8080_8080;
@@ -72,6 +77,8 @@ struct Bucket {
     /// One byte each: 0 if the lane is free.
     tags: u64,
     slots: [u32; LANES],
+    /// Bits of the hashes that tell where a lane goes when its bucket is split.
+    kept: [u16; LANES],
     /// The bucket that holds what this one has no room for.
     next: u32,
 }
@@ -79,6 +86,7 @@ struct Bucket {
 const EMPTY: Bucket = Bucket {
     tags: 0,
     slots: [NONE; LANES],
+    kept: [0; LANES],
     next: NONE,
 };
 
@@ -112,7 +120,7 @@ impl TagTable {
     #[inline]
     fn home(&self, hash: u64) -> usize {
         let mask = self.n_buckets.next_power_of_two() - 1;
-        let at = (hash >> 8) as usize & mask;
+        let at = (hash >> TAG_BITS) as usize & mask;
         if at < self.n_buckets {
             at
         } else {
@@ -178,19 +186,20 @@ impl TagTable {
             self.grow(rehash);
         }
         self.len += 1;
-        self.put(hash, slot);
+        let kept = (hash >> (TAG_BITS + KEPT_FROM)) as u16;
+        self.put(self.home(hash), tag(hash), kept, slot);
     }
 
-    fn put(&mut self, hash: u64, slot: u32) {
-        let mut place = (false, self.home(hash));
+    fn put(&mut self, home: usize, tag: u64, kept: u16, slot: u32) {
+        let mut place = (false, home);
         loop {
             let next = self.bucket(place).next;
             let free = !self.bucket(place).tags & HIGH;
             if free != 0 {
                 let lane = free.trailing_zeros() as usize / LANES;
                 let bucket = self.bucket_mut(place);
-                bucket.tags |= tag(hash) << (8 * lane);
-                bucket.slots[lane] = slot;
+                bucket.tags |= tag << (8 * lane);
+                (bucket.slots[lane], bucket.kept[lane]) = (slot, kept);
                 return;
             }
             place = if next == NONE {
@@ -218,11 +227,24 @@ impl TagTable {
         }
         // The last bucket takes its part of the one that had all of it.
         let last = self.n_buckets - 1;
-        let split = last - (1 << last.ilog2());
+        let level = last.ilog2();
+        let split = last - (1 << level);
+        let kept_bit = level.checked_sub(KEPT_FROM);
+        let kept_bit = kept_bit.filter(|bit| *bit < u16::BITS);
         let mut bucket = core::mem::replace(self.bucket_mut((false, split)), EMPTY);
         loop {
-            let used = (0..LANES).filter(|lane| bucket.tags >> (8 * lane) & 0xff != 0);
-            used.for_each(|lane| self.put(rehash(bucket.slots[lane]), bucket.slots[lane]));
+            for lane in 0..LANES {
+                let (tag, slot) = (bucket.tags >> (8 * lane) & 0xff, bucket.slots[lane]);
+                let kept = bucket.kept[lane];
+                if tag != 0 {
+                    let moves = match kept_bit {
+                        Some(bit) => u64::from(kept) >> bit,
+                        None => rehash(slot) >> (TAG_BITS + level),
+                    };
+                    let home = if moves & 1 == 1 { last } else { split };
+                    self.put(home, tag, kept, slot);
+                }
+            }
             if bucket.next == NONE {
                 return;
             }

@@ -205,7 +205,7 @@ impl Datapath {
                 (None, _) => hit.slot == NONE,
                 (Some(entry), _) if entry.key.slot != hit.slot => false,
                 (Some(entry), Some(leg)) => {
-                    Rc::ptr_eq(&entry.instructions, &leg.body) && entry.reason() == leg.reason
+                    entry.instructions == leg.body && entry.reason() == leg.reason
                 }
                 (Some(entry), None) => {
                     goes_on_only(&entry.instructions)
@@ -345,7 +345,7 @@ impl Datapath {
                 program.missed = true;
                 break result;
             };
-            let body = Rc::clone(&entry.instructions);
+            let body = entry.instructions.clone();
             let nature = Nature::of(&body);
             // Of a packet that was cut, the segments have gone on.
             let goes_on = result.is_ok_and(|next| next == goto(&body));

@@ -47,18 +47,11 @@ trait Parts: Sized {
     fn join(&mut self, _: Self) -> bool {
         false
     }
-    /// How many entries it lists.
-    fn entries(&self) -> usize {
-        1
-    }
 }
 impl<T> Parts for Vec<T> {
     fn join(&mut self, mut other: Self) -> bool {
         self.append(&mut other);
         true
-    }
-    fn entries(&self) -> usize {
-        self.len()
     }
 }
 impl Parts for Empty {}
@@ -99,10 +92,6 @@ macro_rules! bodies {
             /// The OpenFlow name, without `OFPMP_`.
             pub fn name(&self) -> &'static str {
                 match self { $(Self::$V(_) => $name,)* }
-            }
-            /// How many entries it lists; 1 if it is no list.
-            pub fn entries(&self) -> usize {
-                match self { $(Self::$V(body) => Parts::entries(body),)* }
             }
             /// Appends a further part. Errors: `false` if the types differ or one part is all.
             pub fn join(&mut self, other: Self) -> bool {
