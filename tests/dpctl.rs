@@ -1,6 +1,7 @@
 //! dpctl beside ovs-ofctl, on our switch and on Open vSwitch.
 #![allow(clippy::unwrap_used)]
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -220,6 +221,53 @@ fn the_state_of_the_connections_is_told_for_mininet() {
         said.contains("tcp:127.0.0.1:16691") && !said.contains("local"),
         "{said}"
     );
+}
+
+#[test]
+fn a_watch_in_a_pipe_is_plain_and_ends_with_its_switch() {
+    if !have(&["ip"]) {
+        return;
+    }
+    let mut lab = Lab::new(1, &[]);
+    let mut command = Command::new(program("dpctl"));
+    command.args(["watch", &lab.address()]);
+    let watch = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut watch = Process::start(watch);
+    let mut line = [0; 8];
+    watch
+        .0
+        .stdout
+        .as_mut()
+        .unwrap()
+        .read_exact(&mut line)
+        .unwrap();
+    lab.switch.terminate();
+    until("the watch ends", || watch.0.try_wait().unwrap().is_some());
+    let mut said = String::from_utf8(line.to_vec()).unwrap();
+    watch
+        .0
+        .stdout
+        .as_mut()
+        .unwrap()
+        .read_to_string(&mut said)
+        .unwrap();
+    assert!(
+        said.starts_with("unix:") && !said.contains('\x1b'),
+        "{said}"
+    );
+    let mut error = String::new();
+    watch
+        .0
+        .stderr
+        .as_mut()
+        .unwrap()
+        .read_to_string(&mut error)
+        .unwrap();
+    assert!(
+        error.contains("is gone") && error.lines().count() == 1,
+        "{error}"
+    );
+    assert_eq!(watch.0.wait().unwrap().code(), Some(1));
 }
 
 /// An Open vSwitch with a bridge in user space, in a folder of its own.

@@ -43,7 +43,9 @@ pub(crate) fn lines(lines: &[&str]) -> Value {
                 .map(|(key, value)| (key.into(), value.into()))
         })
         .collect();
-    pairs.map_or_else(|| json!({"lines": lines}), Value::Object)
+    let mut value = pairs.map_or_else(|| json!({"lines": lines}), Value::Object);
+    value["type"] = "LINES".into();
+    value
 }
 
 /// What passed between two looks.
@@ -58,7 +60,8 @@ pub(crate) fn rates(rates: &Rates) -> Value {
         json!({"table_id": table, "active_count": entries, "lookups_per_second": f[0],
                "matches_per_second": f[1]})
     });
-    json!({"ports": ports.collect::<Vec<_>>(), "tables": tables.collect::<Vec<_>>()})
+    let (ports, tables): (Vec<_>, Vec<_>) = (ports.collect(), tables.collect());
+    json!({"type": "RATES", "ports": ports, "tables": tables})
 }
 
 /// A message.

@@ -71,7 +71,7 @@ struct Cli {
     #[arg(short, long, value_name = "NUMBER", value_parser = xid)]
     xid: Option<u32>,
     /// Tell which switch answered, and in which version.
-    #[arg(short, long)]
+    #[arg(short, long, overrides_with = "verbose")]
     verbose: bool,
     /// Print shell completions or the manual page.
     #[arg(long, hide = true, value_name = "WHAT")]
@@ -83,6 +83,7 @@ struct Cli {
     protocols: Vec<Version>,
     /// The longest wait for the switch, in seconds.
     #[arg(short, long, default_value_t = 10, value_name = "SECONDS")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     timeout: u64,
     /// For ssl:, our private key (PEM).
     #[arg(short, long, value_name = "FILE")]
@@ -108,10 +109,12 @@ fn xid(text: &str) -> Result<u32, String> {
     number.ok_or_else(|| "no number of 32 bits".into())
 }
 
-/// A version by the name that Open vSwitch has for it.
+/// A version by the name that Open vSwitch has for it, or its number.
 fn version(name: &str) -> Result<Version, String> {
-    let name_of = |version: &Version| format!("OpenFlow{version}").replace('.', "");
-    let found = Version::SPOKEN.iter().find(|one| name_of(one) == name);
+    let number = name.to_ascii_lowercase().replace('.', "");
+    let number = number.trim_start_matches("openflow");
+    let number_of = |version: &Version| version.to_string().replace('.', "");
+    let found = Version::SPOKEN.iter().find(|one| number_of(one) == number);
     found
         .copied()
         .ok_or_else(|| "not OpenFlow10 or OpenFlow13".into())
@@ -191,7 +194,11 @@ async fn run(cli: &Cli) -> Result<(), Failure> {
         (_, Some(name)) => Some(Order::by(name, true, &command.catalogue)?),
         (None, None) => None,
     };
-    let requests = verb.requests(&command, &arguments)?;
+    let requests = verb.requests(&command, &arguments);
+    let requests = match (address.is_none(), arguments.first()) {
+        (true, Some(word)) => requests.map_err(|error| no_switch(error, word))?,
+        _ => requests?,
+    };
     if let Requests::Told(text) = &requests {
         say(text);
         return Ok(());
@@ -213,24 +220,105 @@ async fn run(cli: &Cli) -> Result<(), Failure> {
     talk.run(requests).await
 }
 
+/// The error, and that its word is no switch either, if it looks like one.
+fn no_switch(error: Failure, word: &str) -> Failure {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    match error {
+        Failure::Usage(text)
+            if word.starts_with(|c: char| c.is_ascii_alphabetic()) && word.chars().all(is_name) =>
+        {
+            Failure::Usage(format!("{text}; and no switch named '{word}' runs"))
+        }
+        error => error,
+    }
+}
+
+/// What may help where a connection failed.
+fn connect_hint(address: &ActiveAddress, error: &str) -> &'static str {
+    let is_local = matches!(address.0, Endpoint::Unix(_));
+    match error {
+        error if error.contains("Permission denied") => " (perhaps with sudo)",
+        error if is_local && error.contains("os error") => {
+            ": no switch listens there (dpctl switches lists those that run)"
+        }
+        _ => "",
+    }
+}
+
 async fn connect(cli: &Cli, address: &ActiveAddress, command: &Command) -> Result<Client, Failure> {
     let tls = cli.tls()?;
     if matches!(address.0, Endpoint::Tls { .. }) && tls.is_none() {
         let needs = "needs --private-key, --certificate and --ca-cert";
         return Err(Failure::Usage(format!("{address} {needs}")));
     }
-    let timeout = Duration::from_secs(cli.timeout.max(1));
+    let timeout = Duration::from_secs(cli.timeout);
     let (versions, catalogue) = (cli.versions(), &command.catalogue);
     let connected = Client::connect(address, versions, catalogue, tls.as_ref(), timeout).await;
-    let client = connected.map_err(|error| Failure::Failed(format!("{address}: {error}")))?;
+    let client = connected.map_err(|error| {
+        let hint = connect_hint(address, &error.to_string());
+        Failure::Failed(format!("{address}: {error}{hint}"))
+    })?;
     if cli.verbose {
         eprintln!("dpctl: {address} speaks OpenFlow {}", client.version());
     }
     Ok(client)
 }
 
+/// Options of ovs-ofctl that are refused, and why.
+const REFUSED: &[(&str, &str)] = &[
+    (
+        "--names",
+        "ports are told by their numbers; dump-ports-desc has the names",
+    ),
+    (
+        "--flow-format",
+        "OpenFlow's own format is spoken; choose a version with -O",
+    ),
+    (
+        "-F",
+        "OpenFlow's own format is spoken; choose a version with -O",
+    ),
+    ("--packet-in-format", "OpenFlow's own format is spoken"),
+    ("-P", "OpenFlow's own format is spoken"),
+    ("--more", "everything is told at once"),
+    ("-m", "everything is told at once"),
+    ("--read-only", "choose a verb that changes nothing"),
+    ("--readd", "there is no replace-flows"),
+    (
+        "--timestamp",
+        "monitor has no times; bofuss ctl SWITCH capture openflow has",
+    ),
+];
+
+/// The words of the command line, without those that name modules of the original's log, which say
+/// nothing here. Errors: an option that is refused.
+fn words() -> Result<Vec<String>, String> {
+    let mut words = Vec::new();
+    for word in std::env::args() {
+        let option = word.split('=').next().unwrap_or_default();
+        if let Some((_, why)) = REFUSED.iter().find(|row| row.0 == option) {
+            return Err(format!("{option}: {why}"));
+        }
+        let spec = word.strip_prefix("--verbose=");
+        let spec = spec.or_else(|| word.strip_prefix("-v").filter(|rest| !rest.is_empty()));
+        match spec {
+            Some(spec) if spec.trim_start_matches('v').is_empty() => words.push("-v".into()),
+            Some(spec) => eprintln!("dpctl: {spec} is not used: --verbose takes no modules here"),
+            None => words.push(word),
+        }
+    }
+    Ok(words)
+}
+
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let words = match words() {
+        Ok(words) => words,
+        Err(error) => {
+            eprintln!("dpctl: {error}");
+            return ExitCode::from(2);
+        }
+    };
+    let cli = Cli::parse_from(words);
     if let Some(what) = cli.generate {
         generate::print(what);
         return ExitCode::SUCCESS;

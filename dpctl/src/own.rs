@@ -41,6 +41,9 @@ pub(crate) fn watch(_: &Command, arguments: &[&str]) -> Made {
         [seconds, count] => (number(seconds)?, number(count)?),
         _ => return misused(),
     };
+    if seconds == 0 {
+        return Err(Argument(arguments[0]).wrong(arguments[0], "at least a second"));
+    }
     Ok(Requests::Watch { seconds, count })
 }
 

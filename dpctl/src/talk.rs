@@ -85,7 +85,7 @@ impl Talk {
                 }
             }
             Requests::Watch { seconds, count } => {
-                return watch::run(self, Duration::from_secs(seconds.max(1)), count).await;
+                return watch::run(self, Duration::from_secs(seconds), count).await;
             }
             Requests::Told(text) if self.json => {
                 replies.push(json::lines(&text.lines().collect::<Vec<_>>()));
@@ -123,7 +123,16 @@ impl Talk {
 
     /// The sentence about an error.
     pub(crate) fn failed(&self, error: &ClientError) -> Failure {
-        Failure::Failed(format!("{}: {error}", self.verb.name))
+        let verb = self.verb.name;
+        Failure::Failed(match error {
+            ClientError::Connection(_) => {
+                format!(
+                    "{verb}: the connection to {} is gone: {error}",
+                    self.address
+                )
+            }
+            error => format!("{verb}: {error}"),
+        })
     }
 
     /// An ERROR of the switch: printed as the verb's style has it, and the sentence about it.

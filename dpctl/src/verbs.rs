@@ -210,9 +210,20 @@ impl Verb {
                     "" => "no arguments",
                     arguments => arguments,
                 };
-                Failure::Usage(format!("{} takes {takes}", self.name))
+                let one = ["FLOW", "[FLOW]", "GROUP", "METER"].contains(&takes);
+                let hint = match one && arguments.len() > 1 {
+                    true => " as one word: write it between quotes",
+                    false => "",
+                };
+                Failure::Usage(format!("{} takes {takes}{hint}", self.name))
             }
-            Failure::Usage(error) => Failure::Usage(format!("{}: {error}", self.name)),
+            Failure::Usage(error) => {
+                let hint = match error.contains("no port number") {
+                    true => " (dpctl dump-ports-desc tells the numbers)",
+                    false => "",
+                };
+                Failure::Usage(format!("{}: {error}{hint}", self.name))
+            }
             failed => failed,
         })
     }
@@ -256,14 +267,18 @@ pub(crate) fn split(words: &[String]) -> Result<Line<'_>, Failure> {
 fn unknown(word: &str, next: Option<&&str>) -> Failure {
     let names = || VERBS.iter().map(|verb| verb.name);
     if next.is_some_and(|next| names().any(|name| name == *next)) {
+        if word.contains([':', '.', '/']) {
+            let kinds = "tcp:HOST:PORT, ssl:HOST:PORT or unix:FILE";
+            return Failure::Usage(format!("'{word}' is no address: write {kinds}"));
+        }
         return Failure::Usage(format!(
             "no switch named '{word}' runs (dpctl switches lists them)"
         ));
     }
     let near = nearest(word, names());
-    let near = near.map_or(String::new(), |name| format!(" did you mean '{name}'?"));
+    let near = near.map_or(String::new(), |name| format!("; did you mean '{name}'?"));
     Failure::Usage(format!(
-        "'{word}' is no verb and no switch;{near} (dpctl --help lists the verbs)"
+        "'{word}' is no verb and no switch{near} (dpctl --help lists the verbs)"
     ))
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use bofuss_oflib::message::Empty;
@@ -32,18 +31,41 @@ pub(crate) async fn run(talk: &mut Talk, pause: Duration, count: u64) -> Result<
     for number in 1.. {
         tokio::time::sleep(pause).await;
         let now = look(talk).await?;
-        let text = match talk.json {
-            true => json::page(talk.verb.name, vec![json::rates(&rates(&before, &now))]) + "\n",
-            false => page(&talk.address, &rates(&before, &now)),
-        };
-        let clear = !talk.json && std::io::stdout().is_terminal();
-        say(format!("{}{text}", if clear { CLEAR } else { "" }));
+        let rates = rates(&before, &now);
+        let size = rustix::termios::tcgetwinsize(std::io::stdout());
+        say(match size.ok().filter(|size| size.ws_row > 0) {
+            _ if talk.json => json::page(talk.verb.name, vec![json::rates(&rates)]) + "\n",
+            None => page(&talk.address, &rates),
+            Some(size) => {
+                let (rows, columns) = (size.ws_row.into(), size.ws_col.into());
+                format!(
+                    "{CLEAR}{}",
+                    fitted(&page(&talk.address, &rates), rows, columns)
+                )
+            }
+        });
         before = now;
         if number == count {
             break;
         }
     }
     Ok(())
+}
+
+/// A page cut to a screen, whose last row says so.
+fn fitted(page: &str, rows: usize, columns: usize) -> String {
+    let lines: Vec<&str> = page.trim_end().lines().collect();
+    let cut = |line: &str| line.chars().take(columns).collect::<String>();
+    let shown = match lines.len() {
+        count if count < rows => count,
+        _ => rows.saturating_sub(2),
+    };
+    let mut text: Vec<String> = lines[..shown].iter().map(|line| cut(line)).collect();
+    if shown < lines.len() {
+        let rest = lines.len() - shown;
+        text.push(cut(&format!("{rest} more lines need a taller screen")));
+    }
+    text.join("\n") + "\n"
 }
 
 async fn look(talk: &mut Talk) -> Result<Look, Failure> {
@@ -153,6 +175,18 @@ fn short(figure: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_page_is_cut_to_the_screen_and_says_so() {
+        let page = "one\n\nthree\nfour\nfive\n\n";
+        assert_eq!(fitted(page, 6, 80), "one\n\nthree\nfour\nfive\n");
+        assert_eq!(
+            fitted(page, 5, 80),
+            "one\n\nthree\n2 more lines need a taller screen\n"
+        );
+        assert_eq!(fitted(page, 6, 3), "one\n\nthr\nfou\nfiv\n");
+        assert_eq!(fitted(page, 1, 6), "5 more\n");
+    }
 
     #[test]
     fn figures_stay_short() {

@@ -24,7 +24,7 @@ const EXAMPLE_LINES: usize = 8;
 const EXAMPLE_CHARS: usize = 240;
 
 /// How many lines the files have together, at least.
-const MIN_LINES: usize = 150;
+const MIN_LINES: usize = 340;
 /// The tables of the switch.
 const TABLES: u8 = 5;
 /// Behind these stand lists that grow with each field and each action; they are cut off.

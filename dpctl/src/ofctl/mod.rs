@@ -2,6 +2,7 @@
 
 mod flow;
 pub(crate) mod order;
+mod ports;
 pub(crate) mod show;
 mod tables;
 
@@ -11,12 +12,11 @@ use bofuss_oflib::message::config::{ConfigFlags, SwitchConfig};
 use bofuss_oflib::message::group_mod::GroupModCommand;
 use bofuss_oflib::message::meter_mod::MeterModCommand;
 use bofuss_oflib::message::multipart::{
-    FlowStatsRequest, GroupRequest, MeterRequest, MultipartRequest, PortRequest, QueueStatsRequest,
-    ReplyBody, RequestBody,
+    FlowStatsRequest, GroupRequest, MeterRequest, MultipartRequest, QueueStatsRequest, ReplyBody,
+    RequestBody,
 };
-use bofuss_oflib::message::port::PortConfig;
 use bofuss_oflib::message::{
-    Empty, FlowModCommand, FlowModFlags, GroupMod, MultipartReply, PacketOut, PortMod,
+    Empty, FlowModCommand, FlowModFlags, GroupMod, MultipartReply, PacketOut,
 };
 use bofuss_oflib::text::{
     parse_actions, parse_bytes, parse_flow, parse_group, parse_meter, parse_port,
@@ -24,6 +24,8 @@ use bofuss_oflib::text::{
 use bofuss_oflib::types::{BufferId, GroupId, MeterId, QueueId};
 use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Match, Message, PortNo};
+
+pub(crate) use ports::{dump_ports, dump_ports_desc, mod_port};
 
 use crate::Failure;
 use crate::verbs::{Command, Made, Requests, ask, misused};
@@ -57,31 +59,6 @@ pub(crate) fn show(_: &Command, arguments: &[&str]) -> Made {
             multipart(RequestBody::PortDesc(Empty)),
             Message::GetConfigRequest(Empty),
         ]),
-        _ => misused(),
-    }
-}
-
-pub(crate) fn dump_ports(_: &Command, arguments: &[&str]) -> Made {
-    let port_no = match arguments {
-        [] => PortNo::ANY,
-        [port] => parse_port(port)?,
-        _ => return misused(),
-    };
-    ask([multipart(RequestBody::PortStats(PortRequest { port_no }))])
-}
-
-pub(crate) fn dump_ports_desc(_: &Command, arguments: &[&str]) -> Made {
-    match arguments {
-        [] => ask([multipart(RequestBody::PortDesc(Empty))]),
-        [port] => {
-            let port = parse_port(port)?;
-            let pick = move |body: &mut ReplyBody| {
-                if let ReplyBody::PortDesc(ports) = body {
-                    ports.retain(|one| one.port_no == port);
-                }
-            };
-            picked(RequestBody::PortDesc(Empty), pick)
-        }
         _ => misused(),
     }
 }
@@ -177,52 +154,6 @@ pub(crate) fn set_frags(_: &Command, arguments: &[&str]) -> Made {
         Message::GetConfigRequest(Empty),
         Box::new(change),
     ))
-}
-
-/// The words of mod-port: the bit, and whether it is set.
-const PORT_WORDS: &[(&str, PortConfig, bool)] = &[
-    ("up", PortConfig::PORT_DOWN, false),
-    ("down", PortConfig::PORT_DOWN, true),
-    ("receive", PortConfig::NO_RECV, false),
-    ("no-receive", PortConfig::NO_RECV, true),
-    ("forward", PortConfig::NO_FWD, false),
-    ("no-forward", PortConfig::NO_FWD, true),
-    ("packet-in", PortConfig::NO_PACKET_IN, false),
-    ("no-packet-in", PortConfig::NO_PACKET_IN, true),
-    ("flood", PortConfig::NO_FLOOD, false),
-    ("no-flood", PortConfig::NO_FLOOD, true),
-];
-
-pub(crate) fn mod_port(_: &Command, arguments: &[&str]) -> Made {
-    let [port, word] = arguments else {
-        return misused();
-    };
-    let names: Vec<&str> = PORT_WORDS.iter().map(|row| row.0).collect();
-    let row = PORT_WORDS.iter().find(|row| row.0 == *word);
-    let (_, mask, set) = row.ok_or_else(|| Argument(word).unknown(word, "change", &names))?;
-    let (port_no, mask) = (parse_port(port)?, *mask);
-    let config = if *set { mask } else { PortConfig(0) };
-    let change = move |reply| {
-        let ports = match reply {
-            Message::FeaturesReply(features) => features.ports,
-            Message::MultipartReply(MultipartReply {
-                body: ReplyBody::PortDesc(ports),
-                ..
-            }) => ports,
-            _ => Vec::new(),
-        };
-        let found = ports.iter().find(|one| one.port_no == port_no);
-        let missing = || Failure::Failed(format!("the switch has no port {port_no}"));
-        Ok(Requests::Change(vec![Message::PortMod(PortMod {
-            port_no,
-            hw_addr: found.ok_or_else(missing)?.hw_addr,
-            config,
-            mask,
-            ..PortMod::default()
-        })]))
-    };
-    let first = multipart(RequestBody::PortDesc(Empty));
-    Ok(Requests::First(first, Box::new(change)))
 }
 
 /// What says nothing of which entries are meant.

@@ -41,9 +41,11 @@ impl Order {
             .filter(|field| names(field).any(|one| one == name));
         let fields: Vec<u8> = named.map(|field| field.id).collect();
         if fields.is_empty() && name != PRIORITY {
-            let known: Vec<&str> = list.flat_map(names).collect();
-            let known = [&[PRIORITY], &*known].concat();
-            return Err(Argument(name).unknown(name, "field to sort by", &known));
+            let mut known = list.flat_map(names).chain([PRIORITY]);
+            let near = crate::words::nearest(name, &mut known);
+            let near = near.map_or(String::new(), |near| format!("; did you mean '{near}'?"));
+            let what = format!("no field to sort by, and not priority{near}");
+            return Err(Argument(name).wrong(name, &what));
         }
         Ok(Self { fields, descending })
     }

@@ -57,7 +57,6 @@ fn wrong_arguments_are_named() {
         ("add-flow", &["in_port=x,actions=output:1"][..]),
         ("packet-out", &["1", "output:2", "xyz"][..]),
         ("packet-out", &["1", "output:2"][..]),
-        ("dump-ports", &["everywhere"][..]),
         ("mod-port", &["1", "dwon"][..]),
         ("set-frags", &["reassembled"][..]),
         ("show", &["me"][..]),

@@ -138,7 +138,7 @@ pub fn parse_meter(text: &str, command: MeterModCommand) -> Result<MeterMod, Par
         command,
         ..MeterMod::default()
     };
-    let (mut named, mut has_flags) = (false, false);
+    let (mut named, mut has_flags, mut rates) = (false, false, 0);
     for item in text.items() {
         let item = item.without("bands=").without("band=");
         let (name, value) = item.split_at(&['=']).unwrap_or((item, item.end()));
@@ -152,7 +152,11 @@ pub fn parse_meter(text: &str, command: MeterModCommand) -> Result<MeterMod, Par
             meter.flags = meter.flags | flag;
         } else if !item.text.is_empty() {
             band(&mut meter.bands, name, value)?;
+            rates += usize::from(name.is("rate"));
         }
+    }
+    if rates < meter.bands.len() {
+        return Err(text.end().err("a band has no rate: write rate=NUMBER"));
     }
     if !named {
         return Err(text.end().err("no meter: write meter=NUMBER"));

@@ -1,0 +1,94 @@
+//! The verbs of ovs-ofctl about ports, which they find by number or name.
+
+use bofuss_oflib::message::multipart::{PortRequest, ReplyBody, RequestBody};
+use bofuss_oflib::message::port::PortConfig;
+use bofuss_oflib::message::{Empty, MultipartReply, PortDesc, PortMod};
+use bofuss_oflib::text::parse_port;
+use bofuss_oflib::{Message, PortNo};
+
+use super::multipart;
+use crate::Failure;
+use crate::verbs::{Command, Made, Requests, ask, misused};
+use crate::words::Argument;
+
+pub(crate) fn dump_ports(_: &Command, arguments: &[&str]) -> Made {
+    let request = |port_no| multipart(RequestBody::PortStats(PortRequest { port_no }));
+    match arguments {
+        [] => ask([request(PortNo::ANY)]),
+        [port] => match parse_port(port) {
+            Ok(number) => ask([request(number)]),
+            Err(_) => on_port(port, move |port| Requests::Ask(vec![request(port.port_no)])),
+        },
+        _ => misused(),
+    }
+}
+
+/// To look a port up by number or name, and go on with what `next` makes of it.
+fn on_port(word: &str, next: impl FnOnce(&PortDesc) -> Requests + 'static) -> Made {
+    let (word, number) = (word.to_string(), parse_port(word));
+    let find = move |reply| {
+        let ports = match reply {
+            Message::MultipartReply(MultipartReply {
+                body: ReplyBody::PortDesc(ports),
+                ..
+            }) => ports,
+            _ => Vec::new(),
+        };
+        let is_it = |port: &&PortDesc| port.name.0 == word || Ok(port.port_no) == number;
+        let names: Vec<String> = ports
+            .iter()
+            .map(|port| format!("{} ({})", port.port_no, port.name.0))
+            .collect();
+        let missing = || format!("the switch has no port {word}: it has {}", names.join(", "));
+        let found = ports.iter().find(is_it);
+        Ok(next(found.ok_or_else(|| Failure::Failed(missing()))?))
+    };
+    let first = multipart(RequestBody::PortDesc(Empty));
+    Ok(Requests::First(first, Box::new(find)))
+}
+
+pub(crate) fn dump_ports_desc(_: &Command, arguments: &[&str]) -> Made {
+    match arguments {
+        [] => ask([multipart(RequestBody::PortDesc(Empty))]),
+        [port] => on_port(port, |port| {
+            let ports = ReplyBody::PortDesc(vec![port.clone()]);
+            let reply = Message::MultipartReply(ports.into());
+            Requests::Answered(multipart(RequestBody::PortDesc(Empty)), reply)
+        }),
+        _ => misused(),
+    }
+}
+
+/// The words of mod-port: the bit, and whether it is set.
+const PORT_WORDS: &[(&str, PortConfig, bool)] = &[
+    ("up", PortConfig::PORT_DOWN, false),
+    ("down", PortConfig::PORT_DOWN, true),
+    ("receive", PortConfig::NO_RECV, false),
+    ("no-receive", PortConfig::NO_RECV, true),
+    ("forward", PortConfig::NO_FWD, false),
+    ("no-forward", PortConfig::NO_FWD, true),
+    ("packet-in", PortConfig::NO_PACKET_IN, false),
+    ("no-packet-in", PortConfig::NO_PACKET_IN, true),
+    ("flood", PortConfig::NO_FLOOD, false),
+    ("no-flood", PortConfig::NO_FLOOD, true),
+];
+
+pub(crate) fn mod_port(_: &Command, arguments: &[&str]) -> Made {
+    let [port, word] = arguments else {
+        return misused();
+    };
+    let names: Vec<&str> = PORT_WORDS.iter().map(|row| row.0).collect();
+    let row = PORT_WORDS.iter().find(|row| row.0 == *word);
+    let (_, mask, set) = row.ok_or_else(|| Argument(word).unknown(word, "change", &names))?;
+    let mask = *mask;
+    let config = if *set { mask } else { PortConfig(0) };
+    on_port(port, move |port| {
+        Requests::Change(vec![Message::PortMod(PortMod {
+            port_no: port.port_no,
+            hw_addr: port.hw_addr,
+            config,
+            mask,
+            ..PortMod::default()
+        })])
+    })
+}
