@@ -45,8 +45,19 @@ const PLACE_BYTES: usize = 1024;
 
 /// A place of a message that waits for its owner. When it is dropped, another may come.
 #[derive(Debug)]
-pub struct Place {
-    _held: OwnedSemaphorePermit,
+pub struct Place(OwnedSemaphorePermit);
+
+impl Place {
+    /// Has a place be given back together with `others` of the same connection: its task is woken
+    /// once, and reads as many messages. Those of another connection are given back at once.
+    pub fn join(self, others: &mut Option<Self>) {
+        match others {
+            Some(Self(held)) if Arc::ptr_eq(held.semaphore(), self.0.semaphore()) => {
+                held.merge(self.0);
+            }
+            _ => *others = Some(self),
+        }
+    }
 }
 
 /// Runs an established connection of `hub` to its end: the events from `Up` to `Down`. A main one
@@ -269,7 +280,7 @@ impl Link<'_> {
     /// A place for a message of so many bytes, if there is one now.
     fn place(&self, bytes: usize) -> Option<Place> {
         let held = self.places.clone().try_acquire_many_owned(size(bytes));
-        held.ok().map(|_held| Place { _held })
+        held.ok().map(Place)
     }
 
     /// How long the peer may be silent before it is asked; zero: for ever.
@@ -291,7 +302,7 @@ impl Link<'_> {
                 }
             };
             match within(2 * self.probe_interval(), turn).await {
-                Some(Some(place)) => return Ok(Place { _held: place }),
+                Some(Some(place)) => return Ok(Place(place)),
                 None if waits > 0 => return Err(Reason::Inactive),
                 Some(None) | None => {}
             }
@@ -370,6 +381,20 @@ async fn within<T>(limit: Duration, future: impl Future<Output = T>) -> Option<T
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn places_of_a_connection_are_given_back_together() {
+        let [ours, others] = [0; 2].map(|_| Arc::new(Semaphore::new(3)));
+        let free = || [&ours, &others].map(|places| places.available_permits());
+        let take = |places: &Arc<Semaphore>| Place(places.clone().try_acquire_owned().unwrap());
+        let mut held = None;
+        (0..2).for_each(|_| take(&ours).join(&mut held));
+        assert_eq!(free(), [1, 3]);
+        take(&others).join(&mut held);
+        assert_eq!(free(), [3, 2]);
+        drop(held);
+        assert_eq!(free(), [3, 3]);
+    }
 
     #[test]
     fn connections_that_may_lose_messages_end_after_less_than_30_s_of_silence() {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bofuss_agent::{ConnId, Request, Switch};
-use bofuss_channel::{Event, Origin, Reason};
+use bofuss_channel::{Event, Origin, Place, Reason};
 use bofuss_datapath::Time;
 use bofuss_frame::{Frame, Pool};
 use bofuss_oflib::{EncodeError, PortNo, Version};
@@ -69,6 +69,8 @@ pub struct Plane {
     events: mpsc::Receiver<Event>,
     /// Events that were taken from the queue, and are next.
     taken: VecDeque<Event>,
+    /// The places of messages that were served, given back after the last of them.
+    served: Option<Place>,
     inputs: mpsc::Receiver<Input>,
     /// Who waits for a packet's way.
     waiters: Vec<Waiter>,
@@ -142,6 +144,7 @@ impl Plane {
             monitor: parts.monitor,
             events: parts.events,
             taken: VecDeque::new(),
+            served: None,
             inputs: parts.inputs,
             waiters: Vec::new(),
             config: parts.config,
@@ -274,8 +277,9 @@ impl Plane {
                 xid,
                 head,
                 message,
-                place: _,
+                place,
             } => {
+                place.join(&mut self.served);
                 if self.answers_status(conn_id(conn), xid, &message) {
                     return;
                 }
@@ -291,8 +295,9 @@ impl Plane {
                 xid,
                 reply,
                 cause,
-                place: _,
+                place,
             } => {
+                place.join(&mut self.served);
                 warn!("{}: {cause}", self.face.peer(conn_id(conn)));
                 if let Some(error) = reply {
                     let (head, message) = (&[][..], Err(error));

@@ -55,6 +55,7 @@ impl Plane {
         let mut batch = Vec::new();
         while *now < until {
             if self.taken.is_empty() {
+                self.served = None;
                 let polled = self
                     .events
                     .poll_recv_many(&mut context, &mut batch, TAKEN_EVENTS);
@@ -71,6 +72,7 @@ impl Plane {
             }
             *now = self.now();
         }
+        self.served = None;
         // Nobody else wakes the thread for what is left.
         waker.wake_by_ref();
         true
