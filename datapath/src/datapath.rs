@@ -13,11 +13,11 @@ use bofuss_oflib::message::port::{PortConfig, PortFeatures, PortState};
 use bofuss_oflib::message::{FlowRemoved, FlowRemovedReason, PortDesc, PortStatusReason};
 use bofuss_oflib::types::{GroupId, MeterId, TableId};
 use bofuss_oflib::{ExtValue, PortNo};
+use bofuss_packet::offload;
 use bofuss_packet::reassemble::Reassembler;
-use bofuss_packet::{Packet, arrival, offload};
 
 use crate::action_set::ActionSet;
-use crate::fast::{BATCH, Engine, bodies::Bodies, cache::Cache};
+use crate::fast::{Engine, bodies::Bodies, cache::Cache};
 use crate::features::{self, Shape};
 use crate::group::Group;
 use crate::meter::Meter;
@@ -119,8 +119,6 @@ pub struct Datapath {
     pub(crate) sweeps: VecDeque<Sweep>,
     pub(crate) hooks: Vec<Box<dyn Hook>>,
     pub(crate) cache: Cache,
-    /// Packets that arrived together; kept for its memory.
-    batch: Vec<Packet>,
     /// The next deadline of each entry that has one.
     pub(crate) deadlines: BTreeSet<(Time, TableId, u32)>,
     pub(crate) next_serial: u64,
@@ -164,7 +162,6 @@ impl Datapath {
             sweeps: VecDeque::new(),
             hooks: Vec::new(),
             cache,
-            batch: Vec::new(),
             deadlines: BTreeSet::new(),
             next_serial: 1,
             drops: [0; DropReason::ALL.len()],
@@ -235,22 +232,7 @@ impl Datapath {
         if let Some(reason) = block {
             return frames.drain(..).for_each(|_| self.drop(reason, sink));
         }
-        let mut batch = core::mem::take(&mut self.batch);
-        let (count, arrival) = (frames.len(), arrival(port));
-        for (i, frame) in frames.drain(..).enumerate() {
-            match batch.get_mut(i) {
-                Some(packet) => packet.renew(frame, &arrival),
-                None => batch.push(Packet::new(frame, port)),
-            }
-        }
-        for packets in batch[..count].chunks_mut(BATCH) {
-            let hashes = self.prepare::<S>(now, packets);
-            for (packet, hash) in packets.iter_mut().zip(hashes) {
-                self.run(now, packet, hash, sink);
-                packet.frame.take();
-            }
-        }
-        self.batch = batch;
+        self.pass(now, port, frames, sink);
     }
 
     /// Counts a packet's end.

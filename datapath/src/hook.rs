@@ -44,9 +44,9 @@ pub trait Hook {
         HookEffect::Unknown
     }
 
-    /// Whether, as things stand, calling its points again for the same packet would do nothing
-    /// more: not before another lookup, nor after a hit, nor on a miss. Then a way through several
-    /// tables may be remembered as one.
+    /// Whether, as things stand, all that its points do to packets is that before a lookup they
+    /// give each the same fields with the same values. Then a way through several tables may be
+    /// remembered as one, and packets on known ways need not be shown to it.
     fn is_quiet(&self) -> bool {
         false
     }

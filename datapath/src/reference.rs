@@ -50,8 +50,8 @@ pub(crate) struct Walk<'a> {
     pub(crate) hit: Option<EntryKey>,
     /// The fields that lookups have read.
     pub(crate) log: u64,
-    /// The hash of its key in the cache, if it was prepared for its first table.
-    pub(crate) hash: Option<u64>,
+    /// Its flow in the cache, if it is known, and the packet prepared for its first table.
+    pub(crate) flow: Option<u32>,
 }
 
 impl<'a> From<&'a mut Packet> for Walk<'a> {
@@ -72,19 +72,18 @@ impl<'a> From<&'a mut Packet> for Walk<'a> {
             unmatched: false,
             hit: None,
             log: 0,
-            hash: None,
+            flow: None,
         }
     }
 }
 
 impl Datapath {
-    /// Sends a packet through the tables from table 0 on. `hash` is its key's in the cache, if it
-    /// was prepared.
+    /// Sends a packet through the tables from table 0 on, on the way of `flow` if that is known.
     pub(crate) fn run<S: Sink>(
         &mut self,
         now: Time,
         packet: &mut Packet,
-        hash: Option<u64>,
+        flow: Option<u32>,
         sink: &mut S,
     ) {
         if S::TRACES {
@@ -94,7 +93,7 @@ impl Datapath {
             return self.treat_fragment(now, packet, sink);
         }
         let mut walk = Walk::from(packet);
-        (walk.set, walk.hash) = (core::mem::take(&mut self.spare_set), hash);
+        (walk.set, walk.flow) = (core::mem::take(&mut self.spare_set), flow);
         let result = self.tables_and_set(now, &mut walk, Some(TableId(0)), sink);
         walk.set.clear();
         self.spare_set = core::mem::take(&mut walk.set);

@@ -120,7 +120,7 @@ pub enum Step<'a> {
 macro_rules! drop_reasons {
     ($($V:ident $name:literal $meaning:literal;)*) => {
         /// Why a packet, or a copy of it, ended. Each has a counter.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum DropReason { $(#[doc = concat!("`", $name, "`: ", $meaning, ".")] $V,)* }
         impl DropReason {
             /// All reasons, in the order of their counters.

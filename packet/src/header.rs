@@ -2,7 +2,7 @@
 //!
 //! A new header is a function here, an arm where it follows another, and an arm in `cover`.
 
-use bofuss_oflib::field::{ETH_TYPE, Header, IPV6_EXTHDR, VID_PRESENT, VLAN_VID};
+use bofuss_oflib::field::{ETH_TYPE, Header, IPV6_EXTHDR, VLAN_VID};
 
 use crate::parse::{Flaw, Fragment, Walk};
 
@@ -110,20 +110,16 @@ pub(crate) fn ethernet(w: &mut Walk<'_>, start: usize) -> Option<()> {
     while let ethertype::VLAN | ethertype::SERVICE_VLAN | ethertype::OLD_SERVICE_VLAN = number {
         if w.layout.vlan_tags == 0 {
             w.take::<{ Header::Vlan as usize }, 4>(at)?;
-            let vid = w.key.get(VLAN_VID, &mut ()).unwrap_or(0);
-            w.key.set(VLAN_VID, vid | u128::from(VID_PRESENT));
         }
         w.layout.vlan_tags = w.layout.vlan_tags.saturating_add(1);
         at += 4;
         number = w.u16(at)?;
     }
-    if w.layout.vlan_tags == 0 {
-        // Without a tag its value is 0, and stands already.
-        w.key.add_present(1 << VLAN_VID.id);
-    }
+    // Without a tag its value is 0.
+    w.layout.fields |= 1 << VLAN_VID.id;
     if number < ethertype::MIN {
         let Some([0xaa, 0xaa, 3, 0, 0, 0, high, low]) = w.look::<8>(at + 2) else {
-            w.key.set(ETH_TYPE, u128::from(ethertype::NONE));
+            w.derive(ETH_TYPE, ethertype::NONE);
             return Some(());
         };
         number = u16::from_be_bytes([*high, *low]);
@@ -177,6 +173,7 @@ fn arp(w: &mut Walk<'_>, at: usize) -> Option<()> {
 }
 
 /// IPv4 with options.
+#[inline(always)]
 fn ipv4(w: &mut Walk<'_>, at: usize) -> Option<()> {
     let ip = w.peek::<20>(at)?;
     let header_bytes = 4 * usize::from(ip[0] & 15);
@@ -202,7 +199,7 @@ fn ipv6(w: &mut Walk<'_>, at: usize) -> Option<()> {
     w.end_at(at + 40 + usize::from(u16::from_be_bytes([ip[4], ip[5]])));
     let mut chain = Chain::default();
     let upper = extensions(w, at + 6, at + 40, &mut chain);
-    w.key.set(IPV6_EXTHDR, u128::from(chain.flags));
+    w.derive(IPV6_EXTHDR, chain.flags);
     let (number_at, at) = upper?;
     let number = w.take::<{ Header::NextHeader as usize }, 1>(number_at)?[0];
     transport(w, Header::Ipv6, number, at)
@@ -308,6 +305,7 @@ fn fragment_kind(offset: u16, more: u16) -> Fragment {
 }
 
 /// What IP carries. A later fragment carries no header.
+#[inline]
 fn transport(w: &mut Walk<'_>, ip: Header, number: u8, at: usize) -> Option<()> {
     if w.layout.fragment == Fragment::Later {
         return Some(());

@@ -126,12 +126,6 @@ impl Key {
         u64::from_ne_bytes(self.bytes.as_chunks::<8>().0[index])
     }
 
-    /// Some words, by index and the bits that count.
-    #[inline(always)]
-    pub fn project<const N: usize>(&self, words: &[(usize, u64); N]) -> [u64; N] {
-        core::array::from_fn(|i| self.word(words[i].0) & words[i].1)
-    }
-
     /// Marks fields as present whose values stand already.
     #[inline]
     pub(crate) fn add_present(&mut self, fields: u64) {

@@ -21,4 +21,4 @@ mod rows;
 pub use edit::EditError;
 pub use key::{Key, KeyMask, KeyMatch, ReadLog, Words};
 pub use packet::{Packet, arrival};
-pub use parse::{Flaw, Fragment, Layout, parse};
+pub use parse::{Flaw, Fragment, Layout, parse, survey};

@@ -5,8 +5,8 @@ use bofuss_oflib::PortNo;
 use bofuss_oflib::field::{Header, IN_PHY_PORT, IN_PORT, METADATA, TUNNEL_ID};
 
 use crate::key::Key;
-use crate::parse::{Fragment, Layout, parse};
-use crate::rows::SUPPLIED;
+use crate::parse::{Fragment, Layout, parse, survey};
+use crate::rows::{SUPPLIED, write};
 
 /// A frame, its match key, and where its headers stand.
 ///
@@ -40,18 +40,18 @@ impl Packet {
     /// `in_port`, since no port is a logical one.
     #[inline]
     pub fn new(frame: Frame, in_port: PortNo) -> Self {
-        let (key, layout) = (arrival(in_port), Layout::EMPTY);
-        let mut this = Self { frame, key, layout };
-        parse(this.frame.bytes(), &mut this.key, &mut this.layout);
-        this
+        let mut layout = Layout::EMPTY;
+        survey(frame.bytes(), &mut layout);
+        Self::surveyed(frame, &arrival(in_port), &layout)
     }
 
-    /// Has this be the packet of another frame, where it stands; `arrival` is the [`arrival`]
-    /// key of the port.
-    #[inline]
-    pub fn renew(&mut self, frame: Frame, arrival: &Key) {
-        (self.frame, self.key) = (frame, *arrival);
-        parse(self.frame.bytes(), &mut self.key, &mut self.layout);
+    /// The packet of a frame whose layout is known; `key` is one without what its headers say.
+    #[inline(always)]
+    pub fn surveyed(frame: Frame, key: &Key, layout: &Layout) -> Self {
+        let (key, layout) = (*key, *layout);
+        let mut this = Self { frame, key, layout };
+        write(this.frame.bytes(), &this.layout, &mut this.key);
+        this
     }
 
     /// Reads the bytes again; keeps the fields that the switch supplies (IN_PORT, METADATA,
@@ -125,12 +125,8 @@ impl Packet {
 
     /// A segment of this packet, with the same key.
     pub fn with_frame(&self, frame: Frame) -> Self {
-        let (mut key, mut layout) = (Key::EMPTY, Layout::EMPTY);
-        parse(frame.bytes(), &mut key, &mut layout);
-        Self {
-            frame,
-            key: self.key,
-            layout,
-        }
+        let (key, mut layout) = (self.key, Layout::EMPTY);
+        survey(frame.bytes(), &mut layout);
+        Self { frame, key, layout }
     }
 }

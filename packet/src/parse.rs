@@ -1,13 +1,14 @@
 //! The pass from bytes to key: what it finds, and the steps that headers are read with.
 
+use bofuss_oflib::Field;
 use bofuss_oflib::field::{HEADERS, Header};
 
 use crate::header;
 use crate::key::Key;
-use crate::rows::extract;
+use crate::rows::{assert_reach, fields_of, write};
 
 /// The offset of a header that is not there.
-const ABSENT: u16 = u16::MAX;
+pub(crate) const ABSENT: u16 = u16::MAX;
 /// How many frames within frames a deep parse enters.
 const MAX_NESTING: u8 = 4;
 
@@ -38,7 +39,7 @@ pub enum Flaw {
 /// Where the headers of a frame stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    offsets: [u16; HEADERS],
+    pub(crate) offsets: [u16; HEADERS],
     /// The header that follows IP, if it is one that the parser knows.
     pub transport: Option<Header>,
     /// Which part of an IP packet the frame holds.
@@ -56,6 +57,10 @@ pub struct Layout {
     pub payload: usize,
     /// Where the IP packet ends, or the frame: what follows is padding.
     pub end: usize,
+    /// The fields that the headers have; bit n stands for the field with id n.
+    pub fields: u64,
+    /// One of them that stands in no header, and its value.
+    pub derived: Option<(&'static Field, u16)>,
 }
 
 impl Layout {
@@ -70,6 +75,8 @@ impl Layout {
         vlan_tags: 0,
         payload: 0,
         end: 0,
+        fields: 0,
+        derived: None,
     };
 
     /// Bytes from the frame's start to `header`, if the whole header is there.
@@ -87,25 +94,31 @@ impl Layout {
 /// absent.
 #[inline]
 pub fn parse(bytes: &[u8], key: &mut Key, layout: &mut Layout) {
-    walk(bytes, key, layout, 0);
+    survey(bytes, layout);
+    write(bytes, layout, key);
+}
+
+/// Finds the headers of a frame, and replaces `layout`.
+#[inline]
+pub fn survey(bytes: &[u8], layout: &mut Layout) {
+    walk(bytes, layout, 0);
 }
 
 /// Reads a frame through MPLS labels and backbone headers down to the innermost IP packet.
 pub(crate) fn parse_deep(bytes: &[u8]) -> Layout {
-    let (mut key, mut layout) = (Key::EMPTY, Layout::EMPTY);
-    walk(bytes, &mut key, &mut layout, MAX_NESTING);
+    let mut layout = Layout::EMPTY;
+    walk(bytes, &mut layout, MAX_NESTING);
     layout
 }
 
 #[inline]
-fn walk(bytes: &[u8], key: &mut Key, layout: &mut Layout, depth: u8) {
+fn walk(bytes: &[u8], layout: &mut Layout, depth: u8) {
     *layout = Layout {
         end: bytes.len(),
         ..Layout::EMPTY
     };
     let mut walk = Walk {
         bytes,
-        key,
         layout,
         depth,
     };
@@ -116,7 +129,6 @@ fn walk(bytes: &[u8], key: &mut Key, layout: &mut Layout, depth: u8) {
 /// A walk along the headers of a frame. Its steps give `None` where the walk ends for a flaw.
 pub(crate) struct Walk<'a> {
     bytes: &'a [u8],
-    pub(crate) key: &'a mut Key,
     pub(crate) layout: &'a mut Layout,
     /// How many more frames within the frame to enter.
     pub(crate) depth: u8,
@@ -149,18 +161,25 @@ impl<'a> Walk<'a> {
         Some(())
     }
 
-    /// Notes that header number `H` stands at `at`, and writes its fields to the key; gives its
-    /// first
-    /// `N` bytes; a flaw if the packet ends before.
+    /// Notes that header number `H` stands at `at`, with its fields; gives its first `N` bytes; a
+    /// flaw if the packet ends before.
     #[inline(always)]
     pub(crate) fn take<const H: usize, const N: usize>(
         &mut self,
         at: usize,
     ) -> Option<&'a [u8; N]> {
+        const { assert_reach(H, N) };
         let bytes = self.peek::<N>(at)?;
         self.layout.offsets[H] = at as u16;
-        extract::<H, N>(bytes, self.key);
+        self.layout.fields |= const { fields_of(H) };
         Some(bytes)
+    }
+
+    /// Notes a field that stands in no header.
+    #[inline]
+    pub(crate) fn derive(&mut self, field: &'static Field, value: u16) {
+        self.layout.fields |= 1 << field.id;
+        self.layout.derived = Some((field, value));
     }
 
     /// A big-endian number of two bytes at `at`.

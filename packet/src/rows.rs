@@ -1,8 +1,9 @@
 //! From field rows to straight-line extraction: the rows of each header as compile-time constants.
 
-use bofuss_oflib::field::{At, FIELDS, Field, Header, KEY_BYTES};
+use bofuss_oflib::field::{At, FIELDS, Field, HEADERS, Header, KEY_BYTES, VID_PRESENT, VLAN_VID};
 
 use crate::key::Key;
+use crate::parse::{ABSENT, Layout};
 
 /// A field's place in a header and in the key.
 #[derive(Clone, Copy)]
@@ -19,24 +20,8 @@ const NOWHERE: Place = Place {
     slot: 0,
     slot_bytes: 0,
 };
-/// The most fields that any header has.
-const MAX_PLACES: usize = {
-    let mut counts = [0; bofuss_oflib::field::HEADERS];
-    let (mut most, mut i) = (0, 0);
-    while i < FIELDS.len() {
-        let mut j = 0;
-        while j < FIELDS[i].at.len() {
-            let header = FIELDS[i].at[j].header as usize;
-            counts[header] += 1;
-            if counts[header] > most {
-                most = counts[header];
-            }
-            j += 1;
-        }
-        i += 1;
-    }
-    most
-};
+/// The most fields that any header has: a row more does not compile.
+const MAX_PLACES: usize = 12;
 
 /// The rows of one header, known to the compiler, so that extraction becomes straight-line code.
 struct Rows {
@@ -46,21 +31,6 @@ struct Rows {
     present: u64,
     /// Bytes of the header that the rows reach into.
     bytes: usize,
-}
-
-impl Rows {
-    /// Place number `index` in a header of which `bytes` bytes are read.
-    const fn place(&self, index: usize, bytes: usize) -> Option<Place> {
-        assert!(
-            self.bytes <= bytes,
-            "a field's row lies behind the bytes that the parser checks"
-        );
-        if index < self.count {
-            Some(self.places[index])
-        } else {
-            None
-        }
-    }
 }
 
 const fn rows_of(header: usize) -> Rows {
@@ -122,33 +92,82 @@ pub(crate) const fn field_at(header: Header, bit: u16) -> Option<&'static Field>
     None
 }
 
-/// Writes all fields of header number `H`, whose first `N` bytes are given, to the key.
-#[inline(always)]
-pub(crate) fn extract<const H: usize, const N: usize>(header: &[u8; N], key: &mut Key) {
-    const { assert!(MAX_PLACES <= 12, "each place has its line below") };
-    extract_one::<H, 0, N>(header, key);
-    extract_one::<H, 1, N>(header, key);
-    extract_one::<H, 2, N>(header, key);
-    extract_one::<H, 3, N>(header, key);
-    extract_one::<H, 4, N>(header, key);
-    extract_one::<H, 5, N>(header, key);
-    extract_one::<H, 6, N>(header, key);
-    extract_one::<H, 7, N>(header, key);
-    extract_one::<H, 8, N>(header, key);
-    extract_one::<H, 9, N>(header, key);
-    extract_one::<H, 10, N>(header, key);
-    extract_one::<H, 11, N>(header, key);
-    key.add_present(const { rows_of(H).present });
+/// Refuses to compile if a field of header number `header` lies behind its first `bytes` bytes,
+/// those that the parser checks.
+pub(crate) const fn assert_reach(header: usize, bytes: usize) {
+    assert!(rows_of(header).bytes <= bytes);
 }
 
-/// Writes field number `I` of a header, if it has so many. The indices are constants rather than a
-/// loop's, because a loop over places is left a loop by the optimiser, at twice the cost of a
-/// parse.
-#[inline(always)]
-fn extract_one<const H: usize, const I: usize, const N: usize>(header: &[u8; N], key: &mut Key) {
-    let Some(place) = (const { rows_of(H).place(I, N) }) else {
-        return;
+/// The fields of header number `header`; bit n stands for the field with id n.
+pub(crate) const fn fields_of(header: usize) -> u64 {
+    rows_of(header).present
+}
+
+/// Says something for each of some numbers, as constants rather than a loop's, because a loop over
+/// places is left a loop by the optimiser, at twice the cost of a parse.
+macro_rules! each {
+    ($N:ident in $($n:literal)*: $say:expr) => { $({ const $N: usize = $n; $say; })* };
+}
+
+/// Says something for each header.
+macro_rules! each_header {
+    ($H:ident: $say:expr) => {
+        const { assert!(HEADERS <= 20, "each header has its number below") };
+        each!($H in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19: $say)
     };
+}
+
+/// Whether most frames have header number `header`.
+const fn is_common(header: usize) -> bool {
+    use Header::{Eth, EthType, Ipv4, Tcp, Udp};
+    let common = [Eth, EthType, Ipv4, Tcp, Udp];
+    let mut i = 0;
+    while i < common.len() && header != common[i] as usize {
+        i += 1;
+    }
+    i < common.len()
+}
+
+/// The fields that only other headers have; VLAN_VID is there without a header, too.
+const RARE: u64 = {
+    let (mut common, mut rare) = (1 << VLAN_VID.id, 0);
+    each_header!(H: if is_common(H) { common |= fields_of(H) } else { rare |= fields_of(H) });
+    rare & !common
+};
+
+/// Writes all fields that a frame has to the key.
+#[inline]
+pub(crate) fn write(frame: &[u8], layout: &Layout, key: &mut Key) {
+    each_header!(H: if const { is_common(H) } { extract::<H>(frame, layout, key) });
+    if layout.fields & RARE != 0 {
+        each_header!(H: if const { !is_common(H) } { extract::<H>(frame, layout, key) });
+        if layout.offset(Header::Vlan).is_some() {
+            key.bytes[VLAN_VID.offset as usize] |= (VID_PRESENT >> 8) as u8;
+        }
+    }
+    if let Some((field, value)) = layout.derived {
+        key.set(field, value.into());
+    }
+    key.add_present(layout.fields);
+}
+
+/// Writes all fields of header number `H`, if the frame has it.
+#[inline(always)]
+fn extract<const H: usize>(frame: &[u8], layout: &Layout, key: &mut Key) {
+    const { assert!(MAX_PLACES == 12, "each place has its number below") };
+    let at = layout.offsets.get(H).map_or(ABSENT, |at| *at);
+    let at = usize::from(at);
+    if at != usize::from(ABSENT)
+        && let Some(header) = frame.get(at..at + const { rows_of(H).bytes })
+    {
+        each!(I in 0 1 2 3 4 5 6 7 8 9 10 11: extract_one::<H, I>(header, key));
+    }
+}
+
+/// Writes field number `I` of a header, if it has so many.
+#[inline(always)]
+fn extract_one<const H: usize, const I: usize>(header: &[u8], key: &mut Key) {
+    let place = const { rows_of(H).places[I] };
     let slot = place.slot..place.slot + place.slot_bytes;
     if place.bit.is_multiple_of(8) && place.bits == 8 * place.slot_bytes {
         let from = place.bit / 8;

@@ -5,7 +5,6 @@
 //! of the entries hit, one after another. What it does is not remembered but done.
 
 use alloc::{boxed::Box, collections::VecDeque, rc::Rc, vec::Vec};
-use core::iter::once;
 
 use bofuss_oflib::PortNo;
 use bofuss_oflib::instruction::Instructions;
@@ -14,10 +13,12 @@ use bofuss_oflib::types::TableId;
 use bofuss_packet::{Key, KeyMask, KeyMatch, Words};
 use hashbrown::HashSet;
 
+use super::glimpse::Glimpse;
 use super::masks;
+use super::reader::Reader;
 use super::slab::Slab;
 use super::tags::{Secret, TagTable};
-use crate::{EntryKey, Time};
+use crate::{DropReason, EntryKey, Time};
 
 /// Flows that may wait to have their packets added to their entries' counters.
 pub(super) const MAX_TOUCHED: usize = 1024;
@@ -25,7 +26,7 @@ pub(super) const MAX_TOUCHED: usize = 1024;
 const CANDIDATES: usize = 4;
 
 /// Words of a key that a flow has in place: those of a 5-tuple and an Ethernet address.
-const FEW: usize = 6;
+pub(super) const FEW: usize = 6;
 
 /// Flows without room of which it is known that they had a packet.
 const REFUSED: usize = 4096;
@@ -63,6 +64,19 @@ pub(super) struct Program {
     pub(super) unchanged: u8,
     /// Whether no entry matched in the last table.
     pub(super) missed: bool,
+    pub(super) end: End,
+}
+
+/// What becomes of a flow's packets, if that is simple.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) enum End {
+    /// It is not.
+    #[default]
+    Other,
+    /// They are sent to a port, and that is all.
+    Port(PortNo),
+    /// They are dropped.
+    Drop(DropReason),
 }
 
 /// Packets that have the same key. Two lines of the processor's caches.
@@ -74,13 +88,15 @@ pub(super) struct Flow {
     pub(super) bytes: u64,
     pub(super) used: Time,
     /// How many changes there had been when it was last known to be right.
-    checked: u64,
+    pub(super) checked: u64,
+    /// That of the program.
+    pub(super) end: End,
     pub(super) program: Rc<Program>,
     /// The entries that were hit, in order: the first one, and the others.
     first: Hit,
     others: Box<[Hit]>,
     /// Where it starts, and the words of its key that count.
-    key: Words<FEW>,
+    pub(super) key: Words<FEW>,
 }
 
 impl Flow {
@@ -97,6 +113,16 @@ impl Flow {
 
     pub(super) fn n_hits(&self) -> usize {
         1 + self.others.len()
+    }
+
+    /// Counts packets; whether it had none that its entries' counters lack.
+    #[inline]
+    pub(super) fn count(&mut self, now: Time, packets: u64, bytes: u64) -> bool {
+        let first = self.packets == 0;
+        self.packets += packets;
+        self.bytes += bytes;
+        self.used = now;
+        first
     }
 }
 
@@ -144,28 +170,18 @@ fn hash_stored(secret: &Secret, key: &Words<FEW>) -> u64 {
     secret.hash(*start, words.iter().copied())
 }
 
-/// Index and bits of the words of a mask, if they are few; no bits behind.
-fn few_words(mask: &KeyMask) -> Option<[(usize, u64); FEW - 1]> {
-    let mut few = [(0, 0); FEW - 1];
-    few.get_mut(..mask.words().len())?
-        .copy_from_slice(mask.words());
-    Some(few)
-}
-
 /// All flows that are remembered.
 #[derive(Debug)]
 pub(crate) struct Cache {
-    secret: Secret,
+    pub(super) secret: Secret,
     pub(super) flows: Slab<Flow>,
-    index: TagTable,
+    pub(super) index: TagTable,
     pub(super) programs: HashSet<Rc<Program>>,
     /// The fields of the key; bit n stands for the field with id n.
     pub(super) fields: u64,
-    mask: KeyMask,
-    /// Its words, if they are few.
-    few: Option<[(usize, u64); FEW - 1]>,
+    pub(super) mask: KeyMask,
     /// Changes so far, and the last of them.
-    changes: u64,
+    pub(super) changes: u64,
     log: VecDeque<Change>,
     max_log: usize,
     max_flows: usize,
@@ -176,8 +192,11 @@ pub(crate) struct Cache {
     pub(super) touched: Vec<u32>,
     /// Forgotten flows whose memory is given back little by little.
     grave: Vec<Slab<Flow>>,
-    /// Kept for its memory.
+    /// Finds the words of the key in a frame.
+    pub(super) reader: Reader,
+    /// Kept for their memory.
     pub(super) spare_hits: Vec<Hit>,
+    pub(super) glimpses: Vec<Glimpse>,
     pub(super) stats: CacheStats,
 }
 
@@ -190,7 +209,7 @@ impl Cache {
             index: TagTable::default(),
             programs: HashSet::new(),
             fields: 0,
-            few: few_words(&mask),
+            reader: Reader::new(&mask),
             mask,
             changes: 0,
             log: VecDeque::new(),
@@ -201,13 +220,14 @@ impl Cache {
             touched: Vec::new(),
             grave: Vec::new(),
             spare_hits: Vec::new(),
+            glimpses: Vec::new(),
             stats: CacheStats::default(),
         }
     }
 
     /// Has the key be those fields, and forgets all flows. Their packets were counted before.
     pub(super) fn widen(&mut self, fields: u64, mask: KeyMask) {
-        self.few = few_words(&mask);
+        self.reader = Reader::new(&mask);
         (self.fields, self.mask) = (fields, mask);
         self.grave.push(core::mem::take(&mut self.flows));
         self.index = TagTable::default();
@@ -242,56 +262,6 @@ impl Cache {
             self.log.pop_front();
         }
         self.log.push_back(change);
-    }
-
-    /// The words of a key that count.
-    fn words<'a>(&'a self, key: &'a Key) -> impl Iterator<Item = u64> + Clone + 'a {
-        let words = self.mask.of_key(key, &mut ());
-        words.expect("the key's mask needs no field to be there")
-    }
-
-    /// The same, if they are few; zeros behind.
-    #[inline(always)]
-    fn few(&self, start: u64, key: &Key) -> Option<[u64; FEW]> {
-        let [a, b, c, d, e] = key.project(self.few.as_ref()?);
-        Some([start, a, b, c, d, e])
-    }
-
-    /// The hash of a key, for [`Cache::find`].
-    #[inline]
-    pub(super) fn hash(&self, start: u64, key: &Key) -> u64 {
-        match self.few(start, key) {
-            Some(few) => self.secret.hash_few(&few),
-            None => self.secret.hash(start, self.words(key)),
-        }
-    }
-
-    /// The flow that a packet is of, if it is known; it may be out of date.
-    #[inline]
-    pub(super) fn find(&self, hash: u64, start: u64, key: &Key) -> Option<u32> {
-        let wanted = self.few(start, key);
-        self.index
-            .find(hash, |slot| match (&self.flows[slot].key, &wanted) {
-                (Words::Few(few), Some(wanted)) => few == wanted,
-                (Words::Many(words), _) => {
-                    words.iter().copied().eq(once(start).chain(self.words(key)))
-                }
-                (Words::Few(_), None) => false,
-            })
-    }
-
-    /// The flow that a packet most likely is of.
-    #[inline]
-    pub(super) fn guess(&self, hash: u64) -> u32 {
-        self.index.guess(hash)
-    }
-
-    /// The hash of a key; what is read first to find its flow is brought near.
-    #[inline]
-    pub(super) fn prefetch(&self, start: u64, key: &Key) -> u64 {
-        let hash = self.hash(start, key);
-        self.index.prefetch(hash);
-        hash
     }
 
     /// Whether nothing has changed since the flow was last known to be right.
@@ -340,18 +310,20 @@ impl Cache {
 
     /// Remembers a way.
     pub(super) fn insert(&mut self, start: u64, key: &Key, program: Program, hits: &[Hit]) {
-        let hash = self.hash(start, key);
+        let words = self.words(start, key);
+        let hash = self.hash(&words);
         let program = Rc::clone(
             self.programs
                 .get_or_insert_with(&program, |p| Rc::new(p.clone())),
         );
         let width = self.mask.words().len() + 1;
-        let stored = Words::new(width, once(start).chain(self.words(key)));
+        let stored = Words::new(width, words.iter().copied().take(width));
         let slot = self.flows.insert(|_| Flow {
             packets: 0,
             bytes: 0,
             used: Time(0),
             checked: self.changes,
+            end: program.end,
             program,
             first: hits[0],
             others: hits[1..].into(),
@@ -379,7 +351,7 @@ impl Cache {
         if self.flows.len() < self.max_flows {
             return true;
         }
-        let hash = self.hash(start, key);
+        let hash = self.hash(&self.words(start, key));
         let place = &mut self.refused[(hash >> 32) as usize % REFUSED];
         let again = core::mem::replace(place, hash as u16 | 1) == hash as u16 | 1;
         self.stats.refused += u64::from(!again);

@@ -3,16 +3,17 @@
 pub(crate) mod bodies;
 pub(crate) mod cache;
 mod change;
+mod express;
+mod glimpse;
 pub(crate) mod index;
 pub(crate) mod mask_groups;
 mod masks;
+mod reader;
 pub(crate) mod slab;
 mod tags;
 #[cfg(test)]
 mod tests;
 mod traverse;
-
-pub(crate) use traverse::BATCH;
 
 /// How packets find their entries. Each behaves as the one before; they differ in speed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

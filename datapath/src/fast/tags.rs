@@ -110,6 +110,8 @@ type Place = (bool, usize);
 pub(crate) struct TagTable {
     chunks: Vec<Vec<Bucket>>,
     n_buckets: usize,
+    /// The next power of two, less one.
+    mask: usize,
     spilled: Vec<Bucket>,
     /// Spilled buckets that are free.
     spare: Vec<u32>,
@@ -119,12 +121,11 @@ pub(crate) struct TagTable {
 impl TagTable {
     #[inline]
     fn home(&self, hash: u64) -> usize {
-        let mask = self.n_buckets.next_power_of_two() - 1;
-        let at = (hash >> TAG_BITS) as usize & mask;
+        let at = (hash >> TAG_BITS) as usize & self.mask;
         if at < self.n_buckets {
             at
         } else {
-            at & mask >> 1
+            at & self.mask >> 1
         }
     }
 
@@ -222,6 +223,7 @@ impl TagTable {
         }
         self.chunks.last_mut().expect("there is one").push(EMPTY);
         self.n_buckets += 1;
+        self.mask = self.n_buckets.next_power_of_two() - 1;
         if self.n_buckets == 1 {
             return;
         }

@@ -4,18 +4,21 @@ extern crate std;
 use alloc::{boxed::Box, format, string::String, sync::Arc, vec, vec::Vec};
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use bofuss_frame::Frame;
-use bofuss_oflib::message::FlowModCommand;
+use bofuss_frame::{Capabilities, Frame, Pool};
+use bofuss_oflib::message::config::ConfigFlags;
 use bofuss_oflib::message::meter_mod::MeterModCommand;
+use bofuss_oflib::message::port::PortConfig;
+use bofuss_oflib::message::{FlowModCommand, FlowRemoved, PortDesc, PortStatusReason};
 use bofuss_oflib::text::{parse_flow, parse_meter};
-use bofuss_oflib::types::TableId;
+use bofuss_oflib::types::{QueueId, TableId};
 use bofuss_oflib::{Mac, PortNo};
 use bofuss_packet::{Packet, craft};
 
 use super::Engine;
 use super::cache::{Cache, MAX_TOUCHED};
 use crate::queues::tests::{super_frame, switch};
-use crate::{Datapath, EntryKey, Hook, HookEffect, Time};
+use crate::scheduler::{QueueSpec, Rate};
+use crate::{Datapath, EntryKey, Hook, HookEffect, PacketInEvent, Sink, Time};
 
 fn flow(datapath: &mut Datapath, text: &str) {
     let flow = parse_flow(text, FlowModCommand::ADD, &datapath.catalogue.clone());
@@ -341,4 +344,177 @@ fn what_has_a_label_is_found_among_the_others() {
             .all(|(_, e)| !e.outputs_to(PortNo(1), bofuss_oflib::types::GroupId::ANY))
     );
     assert_eq!(left(&datapath), 80);
+}
+
+/// Becomes busy with the first packet that no entry matches, and then writes metadata.
+struct Once(bool);
+
+impl Hook for Once {
+    fn name(&self) -> &'static str {
+        "once"
+    }
+    fn effect(&self) -> HookEffect {
+        HookEffect::Branch
+    }
+    fn is_quiet(&self) -> bool {
+        !self.0
+    }
+    fn before_lookup(&mut self, _: Time, _: TableId, packet: &mut Packet) {
+        packet.write_metadata(self.0.into(), 1);
+    }
+    fn on_miss(&mut self, _: Time, _: TableId, _: &mut Packet) -> bool {
+        self.0 = true;
+        false
+    }
+}
+
+/// What left, and what was offered to controllers.
+#[derive(Default, PartialEq, Debug)]
+struct Seen {
+    left: Vec<(PortNo, Vec<u8>)>,
+    offered: usize,
+    wants_misses: bool,
+}
+
+impl Sink for Seen {
+    fn transmit(&mut self, port: PortNo, _: QueueId, frame: Frame) {
+        self.left.push((port, frame.bytes().into()));
+    }
+    fn wants_misses(&self) -> bool {
+        self.wants_misses
+    }
+    fn packet_in(&mut self, _: &PacketInEvent<'_>) {
+        self.offered += 1;
+    }
+    fn flow_removed(&mut self, _: FlowRemoved) {}
+    fn port_status(&mut self, _: PortStatusReason, _: &PortDesc) {}
+    fn set_link(&mut self, _: PortNo, _: bool) {}
+}
+
+/// What becomes of frames of flow `n`, each sort of flow in its own way.
+const WAYS: [&str; 20] = [
+    "output:2",
+    "output:3",
+    "output:4",
+    "output:5",
+    "output:1",
+    "output:77",
+    "in_port",
+    "drop",
+    "write_actions(output:2)",
+    "output:2,goto_table:1",
+    "write_actions(output:2),goto_table:1",
+    "write_actions(output:2),goto_table:2",
+    "write_metadata:1,goto_table:3",
+    "output:2,output:3",
+    "clear_actions",
+    "goto_table:4",
+    "output:2,goto_table:4",
+    "set_queue:0,output:5",
+    "write_actions(output:3),goto_table:4",
+    "output:2,write_actions(output:3)",
+];
+
+/// Frames of all flows, and of some more; tagged, fragments, and with unfinished checksums.
+fn frames_of_all_ways(pool: &Pool) -> Vec<Frame> {
+    let frame = |n: u8| {
+        let layer = craft::udp(1, n.into(), b"abcdefgh");
+        let ip = craft::ipv4([10, 0, 0, 1].into(), [10, 9, 9, n % 24].into(), 64, layer);
+        let ip = match n % 7 {
+            6 => craft::vlan(0x8100, 0x2005, ip),
+            _ => ip,
+        };
+        let mut bytes = craft::ethernet(Mac([2; 6]), Mac([4; 6]), ip);
+        if n % 7 == 5 {
+            // A later fragment.
+            bytes[21] = 1;
+        }
+        let mut frame = pool.frame(&bytes).expect("within the limit");
+        frame.offload.checksum = (n % 7 == 4).then_some((34, 6));
+        frame
+    };
+    (0..168).map(frame).chain([super_frame(pool)]).collect()
+}
+
+/// A switch with a port that finishes no checksums, one that is down and one with a queue.
+fn switch_of_all_ways(engine: Engine) -> Datapath {
+    let (mut datapath, sink) = (switch(1000, 6), &mut Vec::<Frame>::new());
+    datapath.config.engine = engine;
+    let plain = datapath.ports[&PortNo(3)].desc.clone();
+    datapath.port_changed(Time(0), plain, Capabilities::default(), sink);
+    let down = PortConfig::PORT_DOWN;
+    datapath.configure_port(PortNo(4), down, down, sink);
+    let spec = QueueSpec {
+        max: Some(Rate::Kbps(10)),
+        ..QueueSpec::default()
+    };
+    let queue = datapath.modify_queue(Time(0), PortNo(5), QueueId(0), spec);
+    queue.expect("the port's rate is known");
+    for (n, actions) in WAYS.iter().enumerate() {
+        let text = format!("ip,nw_dst=10.9.9.{n},actions={actions}");
+        flow(&mut datapath, &text);
+    }
+    for text in [
+        "table=1,actions=write_actions(output:3)",
+        "table=2,actions=clear_actions",
+        "table=3,metadata=1,actions=goto_table:5",
+        "table=5,dl_vlan=5,actions=output:3",
+        "table=5,priority=0,actions=output:6",
+    ] {
+        flow(&mut datapath, text);
+    }
+    datapath
+}
+
+// I14
+#[test]
+fn a_frame_of_which_little_is_read_does_what_it_does_otherwise() {
+    for (fragments, wants_misses) in [(0, false), (1, true)] {
+        let run = |engine: Engine| {
+            let mut datapath = switch_of_all_ways(engine);
+            let mut seen = Seen {
+                wants_misses,
+                ..Seen::default()
+            };
+            for at in 0..3 {
+                if at > 0 {
+                    datapath.fragments = ConfigFlags(fragments);
+                }
+                let mut frames = frames_of_all_ways(&datapath.pool);
+                datapath.receive(Time(at * 1000 + 1), PortNo(1), &mut frames, &mut seen);
+            }
+            datapath.settle();
+            let tables = datapath.tables[..6].iter();
+            let counts: Vec<_> = tables.map(|t| (t.lookup_count, t.matched_count)).collect();
+            let entries = datapath.tables[..6]
+                .iter()
+                .flat_map(|t| t.entries(EntryKey::FIRST));
+            let entries: Vec<_> = entries.map(|(_, e)| (e.packets, e.bytes)).collect();
+            let ports: Vec<_> = datapath.ports.values().map(|p| p.stats).collect();
+            let drops: Vec<String> = datapath.drops().map(|drop| format!("{drop:?}")).collect();
+            (seen, counts, entries, format!("{ports:?} {drops:?}"))
+        };
+        assert_eq!(run(Engine::Cache), run(Engine::Tables));
+    }
+}
+
+#[test]
+fn a_hook_that_becomes_busy_is_asked_about_the_frames_behind() {
+    let mut datapath = switch(0, 2);
+    datapath.add_hook(Box::new(Once(false)));
+    flow(&mut datapath, "priority=2,metadata=1,actions=drop");
+    flow(
+        &mut datapath,
+        "priority=1,ip,nw_src=10.0.0.1,actions=output:2",
+    );
+    (0..2).for_each(|_| assert_eq!(send(&mut datapath, 1).len(), 1));
+    let frame = |n: u8| {
+        let (from, to) = ([10, 0, 0, n].into(), [10, 9, 9, 9].into());
+        let ip = craft::ipv4(from, to, 64, craft::udp(1, 2, b"x"));
+        let bytes = craft::ethernet(Mac([2; 6]), Mac([4; 6]), ip);
+        datapath.pool.frame(&bytes).expect("within the limit")
+    };
+    let (mut frames, mut out) = (vec![frame(1), frame(9), frame(1)], Vec::new());
+    datapath.receive(Time(1), PortNo(1), &mut frames, &mut out);
+    assert_eq!(out.len(), 1);
 }

@@ -6,16 +6,14 @@ use bofuss_oflib::action::Output;
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Action, Instruction, PortNo};
-use bofuss_packet::{Key, Packet, offload};
+use bofuss_packet::{Key, offload};
 
 use super::cache::{Flow, Hit, Leg, MAX_TOUCHED, Program};
+use super::express::{BATCH, end};
 use super::masks;
 use super::slab::NONE;
 use crate::reference::Walk;
 use crate::{CacheStats, Datapath, DropReason, Engine, EntryKey, HookEffect, Sink, Time, Verdict};
-
-/// Packets whose memory is brought near together.
-pub(crate) const BATCH: usize = 32;
 
 /// What an entry's instructions mean for a way that goes on behind them.
 #[derive(Default)]
@@ -79,15 +77,20 @@ fn goto(body: &Instructions) -> Option<TableId> {
     }
 }
 
-/// The port, if all that instructions do is to send the packet to one.
-fn sole_output(body: &Instructions) -> Option<PortNo> {
-    let [Instruction::ApplyActions(actions)] = body.list() else {
-        return None;
-    };
-    let [Action::Output(output)] = &actions[..] else {
+/// The port, if all that actions do is to send the packet to one.
+pub(super) fn sole_output(actions: &[Action]) -> Option<PortNo> {
+    let [Action::Output(output)] = actions else {
         return None;
     };
     (output.port <= PortNo::MAX).then_some(output.port)
+}
+
+/// The port, if all that instructions do is to send the packet to one now.
+fn leg_output(body: &Instructions) -> Option<PortNo> {
+    match body.list() {
+        [Instruction::ApplyActions(actions)] => sole_output(actions),
+        _ => None,
+    }
 }
 
 /// Whether instructions do nothing but name the table to go on with, if any.
@@ -96,7 +99,7 @@ fn goes_on_only(body: &Instructions) -> bool {
 }
 
 /// Where a way begins: the table, and whether hooks do nothing on it.
-fn start(table: TableId, quiet: bool) -> u64 {
+pub(super) fn start(table: TableId, quiet: bool) -> u64 {
     u64::from(table.0) << 1 | u64::from(quiet)
 }
 
@@ -113,30 +116,8 @@ impl Datapath {
         engine && self.hooks.iter().all(|hook| known(hook.effect()))
     }
 
-    /// Prepares some packets for their first table and hashes their keys, as long as no hook makes
-    /// one depend on another, and has what is known of their flows brought near, all together: so
-    /// they wait for memory once.
-    pub(crate) fn prepare<S: Sink>(
-        &mut self,
-        now: Time,
-        packets: &mut [Packet],
-    ) -> [Option<u64>; BATCH] {
-        let mut hashes = [None; BATCH];
-        if !self.follows_ways::<S>() || !self.is_quiet() {
-            return hashes;
-        }
-        for (hash, packet) in hashes.iter_mut().zip(packets) {
-            let hooks = self.hooks.iter_mut();
-            hooks.for_each(|hook| hook.before_lookup(now, TableId(0), packet));
-            *hash = Some(self.cache.prefetch(start(TableId(0), true), packet.key()));
-        }
-        let guesses = hashes.iter().flatten().map(|hash| self.cache.guess(*hash));
-        guesses.for_each(|flow| self.cache.flows.prefetch(flow));
-        hashes
-    }
-
     /// Whether hooks do nothing more for a packet that they prepared.
-    fn is_quiet(&self) -> bool {
+    pub(super) fn is_quiet(&self) -> bool {
         self.hooks.iter().all(|hook| hook.is_quiet())
     }
 
@@ -150,14 +131,13 @@ impl Datapath {
     ) -> Result<(), DropReason> {
         while let Some(table) = next {
             walk.table = table;
-            let prepared = walk.hash.take().filter(|_| self.is_quiet());
-            if prepared.is_none() {
+            let known = walk.flow.take();
+            if known.is_none() {
                 self.before_lookup(now, walk, sink);
             }
-            let quiet = prepared.is_some() || self.is_quiet();
-            let start = start(table, quiet);
-            let hash = prepared.unwrap_or_else(|| self.cache.hash(start, walk.packet.key()));
-            next = match self.known_way(hash, start, walk.packet.key()) {
+            let quiet = known.is_some() || self.is_quiet();
+            let known = known.or_else(|| self.known_way(start(table, quiet), walk.packet.key()));
+            next = match known {
                 Some(flow) => self.replay(now, walk, flow, quiet, sink)?,
                 None => self.explore(now, walk, quiet, sink)?,
             };
@@ -167,9 +147,10 @@ impl Datapath {
     }
 
     /// The flow of packets with this key, if it is known and still right.
-    fn known_way(&mut self, hash: u64, start: u64, key: &Key) -> Option<u32> {
+    fn known_way(&mut self, start: u64, key: &Key) -> Option<u32> {
         let Self { cache, tables, .. } = self;
-        let flow = cache.find(hash, start, key);
+        let words = cache.words(start, key);
+        let flow = cache.find(cache.hash(&words), &words);
         let Some(flow) = flow else {
             cache.stats.misses += 1;
             return None;
@@ -183,7 +164,6 @@ impl Datapath {
             false => cache.confirm(flow, key, rival_wins),
         };
         if right.unwrap_or_else(|| self.retraces(flow, key)) {
-            self.cache.stats.hits += 1;
             return Some(flow);
         }
         self.forget(flow);
@@ -234,6 +214,7 @@ impl Datapath {
         quiet: bool,
         sink: &mut S,
     ) -> Result<Option<TableId>, DropReason> {
+        self.cache.stats.hits += 1;
         let counts = offload::wire_count(&walk.packet.frame);
         let flow = &self.cache.flows[slot];
         let (program, n_hits) = (Rc::clone(&flow.program), flow.n_hits());
@@ -272,16 +253,17 @@ impl Datapath {
     }
 
     fn count(&mut self, now: Time, slot: u32, (packets, bytes): (u64, u64)) {
-        let flow = &mut self.cache.flows[slot];
-        let first = flow.packets == 0;
-        flow.packets += packets;
-        flow.bytes += bytes;
-        flow.used = now;
-        if first {
-            self.cache.touched.push(slot);
-            if self.cache.touched.len() >= MAX_TOUCHED {
-                self.settle();
-            }
+        if self.cache.flows[slot].count(now, packets, bytes) {
+            self.touch(slot);
+        }
+    }
+
+    /// Notes that a flow has packets that its entries' counters lack.
+    #[inline]
+    pub(super) fn touch(&mut self, slot: u32) {
+        self.cache.touched.push(slot);
+        if self.cache.touched.len() >= MAX_TOUCHED {
+            self.settle();
         }
     }
 
@@ -355,7 +337,7 @@ impl Datapath {
             };
             if !goes_on_only(&body) || !quiet {
                 program.legs.push(Leg {
-                    output: sole_output(&body),
+                    output: leg_output(&body),
                     body,
                     table,
                     reason: walk.reason,
@@ -381,6 +363,7 @@ impl Datapath {
                 self.forget(victim);
                 self.cache.stats.evicted += 1;
             }
+            program.end = end(&program);
             self.cache.insert(start, &key, program, &hits);
         }
         self.cache.spare_hits = hits;

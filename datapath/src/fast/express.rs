@@ -1,0 +1,212 @@
+//! Frames that arrive together. Of those of known flows that just go to a port, or nowhere, no more
+//! is read than what tells the flow.
+
+use alloc::vec::Vec;
+
+use bofuss_frame::{Capabilities, Frame};
+use bofuss_oflib::message::config::ConfigFlags;
+use bofuss_oflib::types::{QueueId, TableId};
+use bofuss_oflib::{Instruction, PortNo};
+use bofuss_packet::{Fragment, Key, Layout, Packet, arrival, survey};
+
+use super::cache::{End, Program};
+use super::glimpse::Glimpse;
+use super::traverse::{sole_output, start};
+use crate::{Datapath, DropReason, Sink, Time};
+
+/// Packets whose memory is brought near together.
+pub(super) const BATCH: usize = 32;
+
+/// The port that frames leave by, as long as they go to the same one.
+#[derive(Default)]
+struct Exit {
+    port: PortNo,
+    /// Whether frames that are complete may just leave.
+    open: bool,
+    capabilities: Capabilities,
+    /// What its counters do not have yet.
+    packets: u64,
+    bytes: u64,
+}
+
+/// What becomes of a frame.
+enum Fate {
+    /// It leaves by the exit.
+    Leaves,
+    /// It is dropped.
+    Ends,
+    /// It goes through the tables, on its known way if it has one.
+    Goes(Option<u32>),
+}
+
+/// What becomes of packets in the end, if all that a program does is to send them to one port, or
+/// nothing.
+pub(super) fn end(program: &Program) -> End {
+    let (mut at_once, mut at_end) = (None, None);
+    for instruction in program.legs.iter().flat_map(|leg| leg.body.list()) {
+        let (actions, port) = match instruction {
+            Instruction::ApplyActions(actions) if at_once.is_none() => (actions, &mut at_once),
+            Instruction::WriteActions(actions) => (actions, &mut at_end),
+            Instruction::ClearActions => {
+                at_end = None;
+                continue;
+            }
+            Instruction::WriteMetadata { .. } | Instruction::GotoTable(_) => continue,
+            Instruction::ApplyActions(_) | Instruction::Meter(_) | Instruction::Experimenter(_) => {
+                return End::Other;
+            }
+        };
+        *port = sole_output(actions);
+        if port.is_none() {
+            return End::Other;
+        }
+    }
+    match (at_once, at_end) {
+        _ if program.next.is_some() => End::Other,
+        (None, _) if program.missed => End::Drop(DropReason::TableMiss),
+        (None, None) => End::Drop(DropReason::NoOutput),
+        (Some(port), None) | (None, Some(port)) if !program.missed => End::Port(port),
+        (Some(_), _) | (None, Some(_)) => End::Other,
+    }
+}
+
+impl Datapath {
+    /// Sends frames that arrived on `port` through the tables; leaves `frames` empty.
+    #[inline(never)]
+    pub(crate) fn pass<S: Sink>(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        frames: &mut Vec<Frame>,
+        sink: &mut S,
+    ) {
+        let mut glimpses = core::mem::take(&mut self.cache.glimpses);
+        glimpses.resize_with(BATCH, || Glimpse::NONE);
+        while !frames.is_empty() {
+            let count = frames.len().min(BATCH);
+            let key = self.look_ahead::<S>(now, port, &mut frames[..count], &mut glimpses);
+            let (mut quiet, mut exit) = (self.is_quiet(), Exit::default());
+            let mut frames = frames.drain(..count);
+            for glimpse in &mut glimpses[..count] {
+                let fate = match frames.as_slice() {
+                    [first, ..] if quiet => self.fate(now, port, first, glimpse, &mut exit, sink),
+                    _ => Fate::Goes(None),
+                };
+                let Some(frame) = frames.next() else { break };
+                match fate {
+                    Fate::Leaves => sink.transmit(exit.port, QueueId(0), frame),
+                    Fate::Ends => {}
+                    Fate::Goes(flow) => {
+                        let mut packet = Packet::surveyed(frame, &key, &glimpse.layout);
+                        self.run(now, &mut packet, flow, sink);
+                        quiet = self.is_quiet();
+                    }
+                }
+            }
+            drop(frames);
+            self.close(&exit);
+        }
+        self.cache.glimpses = glimpses;
+    }
+
+    /// Finds the headers of frames, and as long as no hook makes one packet depend on another, has
+    /// what is known of their flows brought near, all together: so they wait for memory once. The
+    /// key of their packets without what headers say.
+    #[inline(never)]
+    fn look_ahead<S: Sink>(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        frames: &mut [Frame],
+        glimpses: &mut [Glimpse],
+    ) -> Key {
+        let mut key = arrival(port);
+        let follows = self.follows_ways::<S>() && self.is_quiet();
+        if follows && !self.hooks.is_empty() {
+            // What quiet hooks do to one packet they do to all.
+            let mut packet = Packet::surveyed(frames[0].take(), &key, &Layout::EMPTY);
+            let hooks = self.hooks.iter_mut();
+            hooks.for_each(|hook| hook.before_lookup(now, TableId(0), &mut packet));
+            (key, frames[0]) = (*packet.key(), packet.frame);
+        }
+        let base = self.cache.words(start(TableId(0), true), &key);
+        for (frame, glimpse) in frames.iter().zip(&mut *glimpses) {
+            let bytes = frame.bytes();
+            survey(bytes, &mut glimpse.layout);
+            glimpse.clear();
+            if follows {
+                self.cache.glimpse(bytes, &base, glimpse);
+                debug_assert!(self.cache.is_true(glimpse, frame, &key));
+            }
+        }
+        let glimpses = glimpses[..frames.len()].iter_mut();
+        glimpses.for_each(|glimpse| self.cache.guess(glimpse));
+        key
+    }
+
+    /// What becomes of a frame; counts it if that is simple.
+    #[inline(always)]
+    fn fate<S: Sink>(
+        &mut self,
+        now: Time,
+        ingress: PortNo,
+        frame: &Frame,
+        glimpse: &mut Glimpse,
+        exit: &mut Exit,
+        sink: &mut S,
+    ) -> Fate {
+        let Some(mut flow) = self.cache.flow(glimpse) else {
+            return Fate::Goes(None);
+        };
+        if let End::Port(port) = flow.end
+            && port != exit.port
+        {
+            self.close(exit);
+            *exit = self.open(port, ingress);
+            flow = &mut self.cache.flows[glimpse.guess];
+        }
+        let (slot, bytes) = (glimpse.guess, frame.len() as u64);
+        let treated = glimpse.layout.fragment != Fragment::No && self.fragments != ConfigFlags(0);
+        if treated || frame.offload.gso.is_some() {
+            return Fate::Goes(Some(slot));
+        }
+        let fate = match flow.end {
+            End::Port(_) if exit.open && exit.capabilities.take(&frame.offload, 0) => {
+                (exit.packets, exit.bytes) = (exit.packets + 1, exit.bytes + bytes);
+                Fate::Leaves
+            }
+            End::Drop(reason) if reason != DropReason::TableMiss || !sink.wants_misses() => {
+                self.drops[reason as usize] += 1;
+                Fate::Ends
+            }
+            End::Port(_) | End::Drop(_) | End::Other => return Fate::Goes(Some(slot)),
+        };
+        if flow.count(now, 1, bytes) {
+            self.touch(slot);
+        }
+        self.cache.stats.hits += 1;
+        fate
+    }
+
+    /// The way out of a port for packets that came in through `ingress`.
+    #[inline(never)]
+    fn open(&self, number: PortNo, ingress: PortNo) -> Exit {
+        let port = self.ports.get(&number);
+        let port = port.filter(|port| number != ingress && port.egress_block().is_none());
+        Exit {
+            port: number,
+            open: port.is_some() && !self.egress.contains_key(&number),
+            capabilities: port.map(|port| port.capabilities).unwrap_or_default(),
+            ..Exit::default()
+        }
+    }
+
+    /// Counts what left by a port.
+    #[inline(never)]
+    fn close(&mut self, exit: &Exit) {
+        if let Some(port) = self.ports.get_mut(&exit.port) {
+            port.stats.tx_packets += exit.packets;
+            port.stats.tx_bytes += exit.bytes;
+        }
+    }
+}
