@@ -391,6 +391,13 @@ fn open_vswitch_is_asked_and_changed_in_both_styles() {
     agree("OpenFlow13", &address, LATER_QUESTIONS);
     compare_old(&address);
     agree("OpenFlow10", &address, &["dump-ports-desc"]);
+    let reg = ["add-flow", "table=7,reg0=1,actions=resubmit(,8)"];
+    assert!(tool("ovs-ofctl", "OpenFlow13", &address, &reg).0);
+    let (done, said) = tool("dpctl", "OpenFlow13", &address, &["dump-flows"]);
+    assert!(!done && said.contains("only its own tools know"), "{said}");
+    says(&["del-flows", "table=0"]);
+    says(&["add-flow", "in_port=1,actions=output:2"]);
+    assert!(says(&["dump-flows", "table=0"]).contains("in_port=1 actions=output:2"));
     assert!(says(&["role", "master", "1"]).contains("role=master"));
     assert!(says(&["watch", "1", "1"]).contains("lookup/s"));
     assert!(says(&["status"]).contains("local.is-connected=true"));

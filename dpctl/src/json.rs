@@ -43,9 +43,15 @@ pub(crate) fn lines(lines: &[&str]) -> Value {
                 .map(|(key, value)| (key.into(), value.into()))
         })
         .collect();
+    let pairs = pairs.filter(|pairs| !pairs.is_empty());
     let mut value = pairs.map_or_else(|| json!({"lines": lines}), Value::Object);
     value["type"] = "LINES".into();
     value
+}
+
+/// The lines of a text.
+pub(crate) fn text(text: &str) -> Value {
+    lines(&text.lines().collect::<Vec<_>>())
 }
 
 /// What passed between two looks.

@@ -200,7 +200,10 @@ async fn run(cli: &Cli) -> Result<(), Failure> {
         _ => requests?,
     };
     if let Requests::Told(text) = &requests {
-        say(text);
+        match cli.json {
+            true => say(json::page(verb.name, vec![json::text(text)]) + "\n"),
+            false => say(text),
+        }
         return Ok(());
     }
     let address = address.map_or_else(find::only, Ok)?;

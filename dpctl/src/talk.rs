@@ -4,7 +4,9 @@ use std::time::{Duration, Instant};
 
 use bofuss_channel::{Client, ClientError};
 use bofuss_oflib::Message;
-use bofuss_oflib::error::{BadAction, BadRequest, QueueOpFailed};
+use bofuss_oflib::error::{
+    BadAction, BadInstruction, BadMatch, BadRequest, ErrorCode, QueueOpFailed,
+};
 use bofuss_oflib::message::Empty;
 use bofuss_oflib::message::ErrorMsg;
 use bofuss_oflib::message::multipart::{ReplyBody, RequestBody};
@@ -21,6 +23,14 @@ const QUEUE_HINT: &str = ": a minimum or a share needs a port whose rate is know
 /// What an entry lacks that sets a field of a header that its packets may not have.
 const MATCH_HINT: &str = ": what an action sets must be in every packet that matches: match ip or \
      tcp, or dl_vlan; or push a tag first (push_vlan:0x8100)";
+/// What a reply shows that has another's extensions, as Open vSwitch's, in it.
+const FOREIGN: &[ErrorCode] = &[
+    BadAction::BAD_EXPERIMENTER,
+    BadAction::BAD_EXP_TYPE,
+    BadAction::BAD_TYPE,
+    BadInstruction::BAD_EXPERIMENTER,
+    BadMatch::BAD_FIELD,
+];
 /// What a switch lacks that knows no trace.
 const TRACE_HINT: &str = ": trace needs a bofuss control socket, and this switch is no bofuss";
 
@@ -87,9 +97,7 @@ impl Talk {
             Requests::Watch { seconds, count } => {
                 return watch::run(self, Duration::from_secs(seconds), count).await;
             }
-            Requests::Told(text) if self.json => {
-                replies.push(json::lines(&text.lines().collect::<Vec<_>>()));
-            }
+            Requests::Told(text) if self.json => replies.push(json::text(&text)),
             Requests::Told(text) => say(text),
         }
         if self.json {
@@ -131,6 +139,10 @@ impl Talk {
                     self.address
                 )
             }
+            ClientError::Malformed(cause) if FOREIGN.contains(&cause.error) => format!(
+                "{verb}: the switch has what only its own tools know: {cause}; a table or a match \
+                 may leave it out, or ask with ovs-ofctl"
+            ),
             error => format!("{verb}: {error}"),
         })
     }
