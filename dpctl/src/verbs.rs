@@ -102,7 +102,7 @@ verbs! {
     "add-flow" "FLOW" Ofctl ofctl::add_flow:
         "add an entry: priority=10,in_port=1,ip,actions=output:2";
     "add-flows" "FILE" Ofctl ofctl::add_flows:
-        "add the entries of a file, a line each (-: stdin); add, modify or delete may stand in front";
+        "add the entries of a file, a line each (-: stdin); add, modify, delete may begin it";
     "mod-flows" "FLOW" Ofctl ofctl::mod_flows: "change the actions of entries";
     "del-flows" "[FLOW]" Ofctl ofctl::del_flows: "delete entries";
     "add-group" "GROUP" Ofctl ofctl::add_group:
