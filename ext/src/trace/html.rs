@@ -112,10 +112,10 @@ fn put_stage(page: &mut String, stage: &Stage, before: &str) {
     put!(page, "<h2>{}{}</h2>", head.to_uppercase(), Plain(tail));
     if stage.table.is_some() {
         for one in &stage.extensions {
-            let (name, effect) = (Plain(&one.name), Plain(&one.effect));
+            let name = Plain(&one.name);
             put!(
                 page,
-                "<p class=\"soft\">Extension {name} acts ({effect}).</p>"
+                "<p class=\"soft\">Extension {name} prepares the packet.</p>"
             );
         }
         if before != stage.fields {

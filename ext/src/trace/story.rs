@@ -42,10 +42,13 @@ impl Stage {
         writeln!(f, "{}", self.name())?;
         if self.table.is_some() {
             for one in &self.extensions {
-                writeln!(f, "  extension {} acts ({})", one.name, one.effect)?;
+                writeln!(f, "  extension {} prepares the packet", one.name)?;
             }
-            if before != self.fields {
-                writeln!(f, "  the packet is now {}", self.fields)?;
+            let rest = self.fields.strip_prefix(before);
+            match rest.map(|more| (more, more.strip_prefix(','))) {
+                Some(("", _)) => {}
+                Some((_, Some(more))) => writeln!(f, "  the packet now has {more}, too")?,
+                Some((_, None)) | None => writeln!(f, "  the packet is now {}", self.fields)?,
             }
             match &self.won {
                 Some(entry) => writeln!(f, "  won: {entry}")?,

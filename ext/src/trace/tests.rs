@@ -35,8 +35,8 @@ fn the_story_says_who_won_and_why_the_others_lost() {
     let story = trace().to_string();
     for part in [
         "packet of 60 bytes in by port 1",
-        "extension flow_state acts (Branch)",
-        "the packet is now in_port=1,tcp,tcp_dst=80,state=2",
+        "extension flow_state prepares the packet",
+        "the packet now has state=2, too",
         "won: priority 5, tcp, cookie 0x7",
         "priority 9, tcp,tcp_dst=81: it wants tcp_dst=81, but tcp_dst=80: 1 bit differs (0x1)",
         "priority 8, udp: the packet has no field for udp_dst=<1>",
