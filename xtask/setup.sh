@@ -30,7 +30,8 @@ as_caller() {
 
 # --- packages -----------------------------------------------------------------------------------
 
-# Lines of "program package" for a tier; the program is what is looked for, and named elsewhere.
+# Lines of "program package" for a tier; the program is what is looked for, and named elsewhere. pgrep
+# stands for kill, which each shell has in itself, too.
 wanted() {
     echo 'cc gcc
 libc-headers libc6-dev
@@ -48,7 +49,9 @@ iperf3 iperf3
 iperf iperf
 mn mininet
 ethtool ethtool
-tcpdump tcpdump' ;; fuzz) echo 'c++ g++' ;; long) echo 'debootstrap debootstrap
+tcpdump tcpdump
+pgrep procps
+curl curl' ;; fuzz) echo 'c++ g++' ;; long) echo 'debootstrap debootstrap
 qemu-aarch64-static qemu-user-static
 systemd-nspawn systemd-container' ;; dist) echo 'python3 python3
 x86_64-linux-gnu-gcc gcc-x86-64-linux-gnu

@@ -30,11 +30,15 @@ mkdir "$folder/toolchain" "$folder/srv/bofuss"
 for path in /proc /dev /sys; do mount --rbind "$path" "$folder$path"; done
 mount --bind "$toolchain" "$folder/toolchain"
 cp /etc/resolv.conf "$folder/etc/"
+echo "127.0.0.1 localhost $(hostname)" >"$folder/etc/hosts"
 cp -r /usr/local/share/ca-certificates "$folder/usr/local/share/"
 (cd "$tree" && git ls-files -co --exclude-standard -z | xargs -0 tar c) | tar x -C "$folder/srv/bofuss"
 cat >"$folder/usr/local/bin/curl" <<'FAKE'
 #!/bin/sh
-echo 'mkdir -p ~/.cargo/bin && ln -s /toolchain/bin/* ~/.cargo/bin/'
+case $* in
+    *rustup*) echo 'mkdir -p ~/.cargo/bin && ln -s /toolchain/bin/* ~/.cargo/bin/' ;;
+    *) exec /usr/bin/curl "$@" ;;
+esac
 FAKE
 chmod +x "$folder/usr/local/bin/curl"
 

@@ -25,7 +25,7 @@ ip link add v1 type veth peer name v2
 ip link set v1 up
 ip link set v2 up
 dpkg -i /root/bofuss.deb
-systemd-analyze verify bofuss@s1.service
+[ -z "$(systemd-analyze verify --man=no bofuss@s1.service 2>&1 | tee /dev/stderr)" ]
 echo 'port = ["v1"]' >/etc/bofuss/s1.toml
 systemctl enable --now bofuss@s1
 dpctl show s1 | grep '1(v1)'
