@@ -9,9 +9,9 @@ use bofuss_agent::{ConnId, Face, FailMode, Identity, Request, Switch};
 use bofuss_datapath::{Config, Datapath, Engine, Time};
 use bofuss_frame::{Frame, Pool};
 use bofuss_oflib::message::multipart::{FlowStatsRequest, ReplyBody, RequestBody};
-use bofuss_oflib::message::{Empty, FlowModCommand};
+use bofuss_oflib::message::{Empty, FlowModCommand, MultipartReply};
 use bofuss_oflib::text::parse_flow;
-use bofuss_oflib::types::QueueId;
+use bofuss_oflib::types::{QueueId, TableId};
 use bofuss_oflib::{Catalogue, Codec, Message, PortNo, Version};
 
 #[derive(Default)]
@@ -123,6 +123,34 @@ fn an_entry_that_lasts_is_reported_exactly_once() {
     for port in 1..=u128::from(LASTING) {
         assert_eq!(times.get(&port), Some(&1), "in_port={port}");
     }
+}
+
+#[test]
+fn a_slice_has_fewer_entries_if_their_lists_of_actions_are_long() {
+    let mut stage = Stage::new();
+    let long = ["output:1"; 512].join(",");
+    for port in 1..=5 {
+        let text = format!("table=1,in_port={port},actions={long}");
+        let flow = parse_flow(&text, FlowModCommand::ADD, &stage.catalogue).unwrap();
+        stage.message(WRITER, Message::FlowMod(flow));
+    }
+    let request = FlowStatsRequest {
+        table_id: TableId(1),
+        ..FlowStatsRequest::all()
+    };
+    let request = RequestBody::Flow(request);
+    stage.message(READER, Message::MultipartRequest(request.into()));
+    while stage.switch.has_work(&stage.face) {
+        stage.switch.work(Time(1), &mut stage.face);
+    }
+    let entries = stage.face.sent.iter().map(|(_, message)| match message {
+        Message::MultipartReply(MultipartReply {
+            body: ReplyBody::Flow(entries),
+            ..
+        }) => entries.len(),
+        other => panic!("{other}"),
+    });
+    assert_eq!(entries.collect::<Vec<_>>(), [1; 5]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Turns frames into messages: decodes them and joins the parts of multipart ones.
 
 use bofuss_oflib::error::BadRequest;
+use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::{Codec, DecodeError, ErrorCode, HEADER_BYTES, Message};
 
 use crate::frame::xid_of;
@@ -37,6 +38,8 @@ pub(crate) struct Assembler {
     pub(crate) codec: Codec,
     open: Vec<Sequence>,
     limit_bytes: usize,
+    /// What the last flow-mod had: many have the same, which is in memory once then.
+    instructions: Instructions,
 }
 
 impl Assembler {
@@ -46,6 +49,7 @@ impl Assembler {
             codec,
             open: Vec::new(),
             limit_bytes,
+            instructions: Instructions::default(),
         }
     }
 
@@ -74,7 +78,10 @@ impl Assembler {
             None => Ok(part),
         });
         match joined {
-            Ok(message) if !more => Ok(Some((xid, message))),
+            Ok(mut message) if !more => {
+                self.share(&mut message);
+                Ok(Some((xid, message)))
+            }
             Ok(message) if self.fits(bytes) => {
                 self.hold(ty, xid, bytes, Some(message));
                 Ok(None)
@@ -88,6 +95,16 @@ impl Assembler {
                 let fatal = self.open.len() > MAX_SEQUENCES;
                 Err(Refused { cause, fatal })
             }
+        }
+    }
+
+    /// Has a flow-mod share the instructions of the one before, if they are the same.
+    fn share(&mut self, message: &mut Message) {
+        if let Message::FlowMod(flow_mod) = message {
+            if flow_mod.instructions != self.instructions {
+                self.instructions = flow_mod.instructions.clone();
+            }
+            flow_mod.instructions = self.instructions.clone();
         }
     }
 
@@ -139,9 +156,10 @@ fn multipart_error(error: ErrorCode) -> DecodeError {
 mod tests {
     use std::sync::Arc;
 
-    use bofuss_oflib::Version;
     use bofuss_oflib::message::multipart::{FlowStatsRequest, RequestBody, TableFeatures};
-    use bofuss_oflib::message::{Empty, MultipartRequest};
+    use bofuss_oflib::message::{Empty, FlowMod, MultipartRequest};
+    use bofuss_oflib::types::TableId;
+    use bofuss_oflib::{Instruction, Match, Version};
 
     use super::*;
 
@@ -182,6 +200,21 @@ mod tests {
         match received {
             Err(refused) => (refused.cause.error, refused.fatal),
             other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn flow_mods_have_their_own_instructions_whatever_the_one_before_had() {
+        let mut a = assembler(0);
+        for table in [1, 1, 2, 0, 1] {
+            let mut sent = FlowMod::add(Match::ANY);
+            if table > 0 {
+                let list = vec![Instruction::GotoTable(TableId(table))];
+                sent.instructions = Instructions::new(list).unwrap();
+            }
+            let (sent, mut bytes) = (Message::FlowMod(sent), Vec::new());
+            a.codec.encode(1, &sent, &mut bytes).unwrap();
+            assert_eq!(a.receive(&bytes), Ok(Some((1, sent))));
         }
     }
 

@@ -9,9 +9,11 @@ use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::{FlowMod, FlowRemovedReason};
 use bofuss_oflib::types::TableId;
 
+use crate::fast::bodies::places;
 use crate::{Datapath, Entry, EntryKey, Label, Sink, Table, Time};
 
-/// Entries that one slice looks at: some tens of microseconds.
+/// Entries that one slice looks at: some tens of microseconds. Those with long lists of actions
+/// count more.
 const ENTRIES_PER_SLICE: usize = 64;
 
 /// A place in a walk over the entries of tables. An entry that exists throughout is seen exactly
@@ -57,7 +59,7 @@ impl Cursor {
                     self.from = key;
                     return false;
                 }
-                left -= 1;
+                left = left.saturating_sub(1 + places(&entry.instructions));
                 see(TableId(number), entry);
             }
             self.from = EntryKey::FIRST;

@@ -48,6 +48,7 @@ impl Bodies {
     }
 }
 
-fn places(body: &Instructions) -> usize {
+/// Places of entries that instructions take by their length.
+pub(crate) fn places(body: &Instructions) -> usize {
     body.actions().count() / ACTIONS_PER_PLACE
 }

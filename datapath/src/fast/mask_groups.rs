@@ -134,16 +134,24 @@ fn chain(slab: &Slab<Entry>, head: Option<u32>) -> impl Iterator<Item = u32> {
 impl Classifier for MaskGroups {
     fn insert(&mut self, slab: &mut Slab<Entry>, key: EntryKey) {
         let mut rule = slab[key.slot].rule.clone();
-        if let Some((mask, _)) = self.homes.get_key_value(rule.mask()) {
-            rule.share_mask(mask);
-            slab[key.slot].rule = rule.clone();
-        }
-        let number = self.choose(slab, &rule);
-        let home = self.homes.entry(Rc::clone(rule.mask())).or_default();
-        home.len += 1;
-        if !home.groups.contains(&number) {
-            home.groups.push(number);
-        }
+        let home = self.homes.entry(Rc::clone(rule.mask()));
+        let mut home = home.or_insert_entry(Home::default());
+        rule.share_mask(home.key());
+        slab[key.slot].rule = rule.clone();
+        home.get_mut().len += 1;
+        let own = |number: &&u32| *self.groups[**number].mask == **rule.mask();
+        let number = match home.get().groups.first().filter(own) {
+            Some(number) => *number,
+            None => {
+                let number = self.choose(slab, &rule);
+                let home = self.homes.get_mut(rule.mask());
+                let groups = &mut home.expect("it was entered just now").groups;
+                if !groups.contains(&number) {
+                    groups.push(number);
+                }
+                number
+            }
+        };
         let (head, hash) = self.head(slab, &self.groups[number], &rule);
         let before = chain(slab, head)
             .take_while(|slot| slab[*slot].key < key)
