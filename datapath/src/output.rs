@@ -126,7 +126,7 @@ impl Datapath {
     }
 
     /// Gives a frame to its port.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn depart<S: Sink>(
         &mut self,
         frame: Frame,
