@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use bofuss_tests::{Capture, Lab, Process, have, python};
 
-const TOOLS: &[&str] = &["ip", "ping", "tcpdump", "tshark", "python3"];
+const TOOLS: &[&str] = &["ip", "ping", "dumpcap", "tshark", "python3"];
 
 fn controller(arguments: &[&str]) -> Command {
     let mut command = Command::new(python());

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bofuss_tests::{Capture, Lab, Process, address, have, ip, python, until};
 
-const TOOLS: &[&str] = &["ip", "ping", "tcpdump", "tshark", "python3"];
+const TOOLS: &[&str] = &["ip", "ping", "dumpcap", "tshark", "python3"];
 /// Datagrams that are sent at once through a meter of 100 packets a second.
 const BURST: usize = 1000;
 

@@ -384,13 +384,11 @@ impl Capture {
         let number = NEXT.fetch_add(1, Relaxed);
         let name = format!("bofuss-{}-{number}.pcap", std::process::id());
         let file = std::env::temp_dir().join(name);
-        let mut command = Command::new("tcpdump");
-        command
-            .args(["-i", "lo", "-U", "-Z", "root", "-w"])
-            .arg(&file);
-        command
-            .args(["tcp", "port", &tcp_port.to_string()])
-            .stderr(Stdio::null());
+        // Unlike tcpdump it works in a user namespace.
+        let mut command = Command::new("dumpcap");
+        command.args(["-q", "-P", "-i", "lo", "-w"]).arg(&file);
+        command.args(["-f", &format!("tcp port {tcp_port}")]);
+        command.stderr(Stdio::null());
         let process = Process::start(&mut command);
         until("the capture begins", || {
             file.metadata().is_ok_and(|file| file.len() > 0)
@@ -405,7 +403,7 @@ impl Capture {
 
     /// The same for the version in which tshark calls the type of a message `field`.
     pub fn is_well_formed_in(mut self, tcp_port: u16, field: &str) {
-        // tcpdump gets its packets in blocks, once a second.
+        // It gets its packets in blocks, once a second.
         std::thread::sleep(Duration::from_millis(1500));
         self.process.terminate();
         let decode = format!("tcp.port=={tcp_port},openflow");

@@ -8,7 +8,7 @@ use bofuss_tests::{Capture, Lab, Process, have, printed, program, python, run, r
 
 /// What tshark calls the type of a message of 1.0.
 const TYPE: &str = "openflow_1_0.type";
-const TOOLS: &[&str] = &["ip", "ping", "ovs-ofctl", "tcpdump", "tshark"];
+const TOOLS: &[&str] = &["ip", "ping", "ovs-ofctl", "dumpcap", "tshark"];
 
 /// Runs `ovs-ofctl` in a version; gives what it prints, and whether it succeeded.
 fn spoken(version: &str, lab: &Lab, verb: &str, arguments: &[&str]) -> (String, bool) {

@@ -78,7 +78,7 @@ fn start() -> (Capture, Process, Lab) {
 
 #[test]
 fn ofctl_rest_reads_and_writes_every_kind_of_entry() {
-    if !have(&["ip", "ping", "tcpdump", "tshark", "python3"]) {
+    if !have(&["ip", "ping", "dumpcap", "tshark", "python3"]) {
         return;
     }
     let (capture, ryu, lab) = start();

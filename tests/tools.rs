@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use bofuss_tests::{Capture, Lab, Process, address, have, run, until};
 
-const TOOLS: &[&str] = &["ip", "ping", "ovs-ofctl", "tcpdump", "tshark"];
+const TOOLS: &[&str] = &["ip", "ping", "ovs-ofctl", "dumpcap", "tshark"];
 
 /// What a verb prints. Panics: if it fails.
 fn ofctl(lab: &Lab, verb: &str, arguments: &[&str]) -> String {

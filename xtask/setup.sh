@@ -45,11 +45,11 @@ ovs-ofctl openvswitch-common
 ovs-testcontroller openvswitch-testcontroller
 openssl openssl
 tshark tshark
+dumpcap wireshark-common
 iperf3 iperf3
 iperf iperf
 mn mininet
 ethtool ethtool
-tcpdump tcpdump
 pgrep procps
 curl curl' ;; fuzz) echo 'c++ g++' ;; long) echo 'debootstrap debootstrap
 qemu-aarch64-static qemu-user-static

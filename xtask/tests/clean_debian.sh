@@ -54,7 +54,7 @@ as() { # USER COMMAND
 }
 
 clean apt-get -qq update
-clean apt-get -qqy install --no-install-recommends git make sudo >/dev/null
+clean apt-get -qqy install --no-install-recommends git make sudo curl >/dev/null
 clean useradd -m -s /bin/sh ann
 clean useradd -m -s /bin/sh bob
 clean useradd -m -s /bin/sh carl
