@@ -68,6 +68,10 @@ pub fn rules(c: &Context<'_>) -> Figures {
         figures.push((ADDED, f64::from(count) / took.as_secs_f64()));
         figures.push((RULE_BYTES, grown(before)));
     }
+    if count >= MOST {
+        // What frames take whatever their flows are is there before: rings, buffers.
+        frames(c, Load::of(FRAMES))?;
+    }
     let before = c.forwarder.status("VmRSS");
     let once = Load {
         rate: (c.capacity * WARM_UP_SHARE) as u64,
