@@ -121,7 +121,7 @@ fn bofuss() -> ExitCode {
                 Err(error) => return usage("bofuss", &error),
             }
         }
-        Command::Demo(options) => with_runtime(demo::demo(options, stopped())),
+        Command::Demo(options) => with_runtime(async { demo::demo(options, stopped()).await }),
         Command::Ctl { name, words } => ctl::ask(Some(&name), &words).map(|text| print!("{text}")),
         Command::Trace(options) => options.run(),
         Command::Reload { name } => ctl::reload(name.as_deref()).map(|text| print!("{text}")),
@@ -173,18 +173,23 @@ fn usage(program: &str, error: &str) -> ExitCode {
 }
 
 async fn serve(source: reload::Source, configs: Vec<config::Config>) -> Result<(), String> {
+    let stop = stopped();
     let process = process::Process::start(configs, Some(source), None).await?;
     process.give_up_rights()?;
-    process.until(stopped()).await
+    process.until(stop).await
 }
 
-/// Done when the user or the system wants the switch to end.
-async fn stopped() {
+/// Done when the user or the system wants the switch to end, from the call on.
+///
+/// Panics outside a tokio runtime.
+fn stopped() -> impl Future<Output = ()> {
     let wait = |kind| signal(kind).expect("these signals can be handled");
     let (mut terminate, mut interrupt) =
         (wait(SignalKind::terminate()), wait(SignalKind::interrupt()));
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+    async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
     }
 }

@@ -82,10 +82,11 @@ pub fn main() -> ExitCode {
     // A new network namespace has its loopback down, where tools are waited for.
     let _ = bofuss_ports::set_link("lo", true);
     let done = with_runtime(async {
+        let stop = stopped();
         let process = Process::start(vec![config], None, None).await?;
         let _pid_file = cli.common.ready(PROGRAM)?;
         process.give_up_rights()?;
-        process.until(stopped()).await
+        process.until(stop).await
     });
     match done {
         Ok(()) => ExitCode::SUCCESS,
