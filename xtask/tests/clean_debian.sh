@@ -21,7 +21,7 @@ suite=${2:-bookworm}
 tree=$(cd "$(dirname "$0")/../.." && pwd)
 toolchain=$(cd "$tree" && rustc --print sysroot)
 [ ! -e "$folder" ] || { echo "$folder is there already"; exit 2; }
-trap 'umount -l "$folder"/proc "$folder"/dev "$folder"/sys "$folder"/toolchain 2>/dev/null
+trap 'umount -l "$folder"/proc "$folder"/dev/net "$folder"/dev "$folder"/sys "$folder"/toolchain 2>/dev/null
     rm -rf --one-file-system "$folder"' EXIT
 
 debootstrap --variant=minbase "$suite" "$folder" >"$folder.log" || { cat "$folder.log"; exit 1; }
@@ -29,6 +29,9 @@ rm "$folder.log"
 mkdir "$folder/toolchain" "$folder/srv/bofuss"
 for path in /proc /dev /sys; do mount --rbind "$path" "$folder$path"; done
 mount --bind "$toolchain" "$folder/toolchain"
+# As udev makes it; this machine's may be root's alone.
+mount -t tmpfs tmpfs "$folder/dev/net"
+mknod -m 666 "$folder/dev/net/tun" c 10 200
 cp /etc/resolv.conf "$folder/etc/"
 echo "127.0.0.1 localhost $(hostname)" >"$folder/etc/hosts"
 cp -r /usr/local/share/ca-certificates "$folder/usr/local/share/"
