@@ -235,7 +235,8 @@ fn the_example_s_every_line_is_a_key() {
         .arg(&root.0));
     let example = fs::read_to_string(root.0.join("share/doc/bofuss/examples/bofuss.toml")).unwrap();
     let keys = example.lines().filter_map(|line| line.strip_prefix("# "));
-    let keys: Vec<&str> = keys.filter(|line| line.contains(" = ")).collect();
+    let is_toml = |line: &&str| line.contains(" = ") || line.starts_with("[[");
+    let keys: Vec<&str> = keys.filter(is_toml).collect();
     assert!(keys.len() >= 4, "{example}");
     fs::write(root.0.join("s1.toml"), keys.join("\n")).unwrap();
     let words = [

@@ -40,6 +40,9 @@ const MIN_OPEN_FILES: u64 = 64;
 /// How long a thread that looked up a name waits for another.
 const THREAD_REST: Duration = Duration::from_millis(100);
 
+/// Where the help has the options of all commands: behind those of one.
+const LAST: usize = 100;
+
 /// A user-space OpenFlow switch.
 #[derive(Parser)]
 #[command(name = "bofuss", version, arg_required_else_help = true)]
@@ -47,13 +50,14 @@ struct Cli {
     #[command(subcommand)]
     command: Command,
     /// What to log: error, warn, info, debug or trace [default: info, in the demo warn].
-    #[arg(long, global = true, value_name = "LEVEL")]
+    #[arg(long, global = true, value_name = "LEVEL", display_order = LAST)]
     log: Option<String>,
     /// How to log: text, or json, one object a line.
     #[arg(
         long,
         global = true,
         value_name = "FORMAT",
+        display_order = LAST,
         hide_possible_values = true,
         default_value = "text"
     )]

@@ -289,16 +289,14 @@ impl Process {
 
 /// Done when one of the switches has ended. Errors: why.
 async fn ended(switches: &mut [Running]) -> Result<(), String> {
-    let died = || Err("the data-plane thread died".into());
-    std::future::poll_fn(|context| {
+    let end = std::future::poll_fn(|context| {
         let mut ends = switches
             .iter_mut()
             .map(|switch| Pin::new(&mut switch.done).poll(context));
-        let end = ends.find(Poll::is_ready);
-        end.unwrap_or(Poll::Pending)
-    })
-    .await
-    .unwrap_or_else(|_| died())
+        ends.find(Poll::is_ready).unwrap_or(Poll::Pending)
+    });
+    let died = || Err("the data-plane thread died".into());
+    end.await.unwrap_or_else(|_| died())
 }
 
 /// Done when the signal comes; never without one.

@@ -1,6 +1,6 @@
 //! `ofdatapath`: a switch that waits for its `ofprotocol`, or for controllers.
 
-use std::path::Path;
+use std::fs::File;
 use std::process::ExitCode;
 
 use bofuss_channel::PassiveAddress;
@@ -77,7 +77,7 @@ pub fn main() -> ExitCode {
         Err(error) => return usage(PROGRAM, &error),
     }
     if config.ports.iter().all(|port| port.number != PortNo::LOCAL) && !cli.no_local_port {
-        warn!("there is no LOCAL port: {TUN} is missing");
+        warn!("there is no LOCAL port: {TUN} is missing, or not allowed");
     }
     // A new network namespace has its loopback down, where tools are waited for.
     let _ = bofuss_ports::set_link("lo", true);
@@ -143,7 +143,7 @@ impl Cli {
         match &self.local_port {
             _ if self.no_local_port => None,
             Some(device) if device != "tap:" => Some(format!("local={device}")),
-            None if !Path::new(TUN).exists() => None,
+            None if File::options().read(true).write(true).open(TUN).is_err() => None,
             Some(_) | None => {
                 let name = format!("tap-{}", name.unwrap_or("dp"));
                 let end = name.floor_char_boundary(MAX_INTERFACE_BYTES);
