@@ -53,6 +53,11 @@ fn a_switch_on_paper_explains_a_packet() {
         !done && said.contains("it has s1, s2; name one: --switch NAME"),
         "{said}"
     );
+    let (said, done) = trace(&["--switch", "s1", "--flows", &flows, WEB]);
+    assert!(
+        !done && said.contains("--switch s1: it needs --config FILE"),
+        "{said}"
+    );
     for (name, way) in [("s1", "NORMAL"), ("s2", "no entry matches")] {
         let (story, done) = trace(&[&["--switch", name], &paper[..]].concat());
         assert!(done && story.contains(way), "{story}");

@@ -25,7 +25,7 @@ use crate::{log, rundir};
 use ports::{number_ports, port_rate, queue, ring};
 use tables::table_sizes;
 
-pub use file::{from_line, in_file, over, read, table, to_line};
+pub use file::{OF_ALL, each, from_line, in_file, over, read, table, to_line};
 pub use options::Options;
 pub use ports::{PortKind, PortSpec, QueueConfig, add_port};
 

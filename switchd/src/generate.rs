@@ -6,6 +6,7 @@ use clap::{Arg, ArgAction, Command, CommandFactory, ValueEnum};
 use clap_complete::Shell;
 use clap_mangen::Man;
 
+use crate::config::OF_ALL;
 use crate::control::COMMANDS;
 use crate::front::{ofdatapath, ofprotocol};
 use crate::reload::{Change, KEYS};
@@ -124,12 +125,14 @@ fn toml_manual(command: &Command, mut out: &mut dyn Write) -> io::Result<()> {
         key is an option of bofuss run; options of the command line count before it. What is told \
         last of a key is what reload does when it has changed: all of the file is followed, or \
         nothing.";
-    let several = "A file may have several switches, which run in one process: each table \
-        [[switch]] has the keys of one, and what stands before the first is of all. Each has a \
-        name, ports, connections and a thread of its own. Only log, lock-down and metrics are of \
-        the process, and stand before the first. Reload begins switches that are new, and ends \
-        those that are not there any more.";
-    let (about, several) = (escaped(about), escaped(several));
+    let of_all = OF_ALL.join(", ");
+    let several = format!(
+        "A file may have several switches, which run in one process: each table [[switch]] has \
+         the keys of one, and what stands before the first is of all. Each has a name, ports, \
+         connections and a thread of its own. Of the process, and before the first, are {of_all}. \
+         Reload begins switches that are new, and ends those that are not there any more."
+    );
+    let (about, several) = (escaped(about), escaped(&several));
     writeln!(out, ".SH DESCRIPTION\n{about}\n.PP\n{several}\n.SH KEYS")?;
     for (key, arg) in keys(command) {
         let kind = match arg.get_action() {

@@ -48,7 +48,11 @@ pub fn switch(
     flows: Option<&Path>,
     in_port: PortNo,
 ) -> Result<Switch, String> {
-    let options = config.map_or_else(|| Ok(Options::default()), |path| read(path, name))?;
+    let options = match (config, name) {
+        (Some(path), name) => read(path, name)?,
+        (None, None) => Options::default(),
+        (None, Some(name)) => return Err(format!("--switch {name}: it needs --config FILE here")),
+    };
     let mut made = options.check()?;
     let messages = match flows {
         Some(path) => mods(path)?,
@@ -83,11 +87,7 @@ fn read(path: &Path, name: Option<&str>) -> Result<Options, String> {
     let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let text = fs::read_to_string(path).map_err(|error| named(&error))?;
     let all: Options = toml::from_str(&text).map_err(|error| named(&error))?;
-    let switches = all.switches.iter().map(|own| config::over(own, &all));
-    let mut switches: Vec<Options> = switches.collect();
-    if switches.is_empty() {
-        switches.push(all);
-    }
+    let mut switches = config::each(all);
     let name_of = |switch: &Options| switch.name.clone().unwrap_or(DEFAULT_NAME.into());
     let names: Vec<String> = switches.iter().map(name_of).collect();
     let at = match name {

@@ -59,10 +59,11 @@ impl TraceOptions {
             let page = trace.html(&format!("The way of a packet: {title}"));
             return fs::write(path, page).map_err(|error| format!("{}: {error}", path.display()));
         }
-        match serde_json::to_string_pretty(&trace) {
-            Ok(text) if self.json => println!("{text}"),
-            Ok(_) => print!("{trace}"),
-            Err(error) => return Err(error.to_string()),
+        if self.json {
+            let text = serde_json::to_string_pretty(&trace);
+            println!("{}", text.map_err(|error| error.to_string())?);
+        } else {
+            print!("{trace}");
         }
         Ok(())
     }

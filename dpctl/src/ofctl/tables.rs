@@ -184,12 +184,18 @@ fn numbered(names: &[&str]) -> usize {
 type Actions = (BTreeSet<u16>, Fields);
 
 /// What entries of a kind (with a match, or the table-miss entry) can do.
-#[derive(PartialEq, Eq)]
+#[derive(Default, PartialEq, Eq)]
 struct Kind {
     next: BTreeSet<u8>,
     instructions: BTreeSet<u16>,
     write: Actions,
     apply: Actions,
+}
+
+/// What a table says under a type of property.
+fn property(table: &TableFeatureSet, ty: u16) -> Option<&PropertyList> {
+    let found = table.properties.iter().find(|one| one.ty == ty);
+    found.map(|one| &one.list)
 }
 
 /// What a table can do.
@@ -206,10 +212,7 @@ struct Can {
 
 impl Kind {
     fn new(table: &TableFeatureSet, miss: u16, names: &Names) -> Self {
-        let list = |ty: u16| {
-            let find = |ty| table.properties.iter().find(|one| one.ty == ty);
-            find(ty + miss).or_else(|| find(ty)).map(|one| &one.list)
-        };
+        let list = |ty| property(table, ty + miss).or_else(|| property(table, ty));
         let types = |ty| match list(ty) {
             Some(PropertyList::Types(list)) => list.iter().map(|one| one.ty).collect(),
             _ => BTreeSet::new(),
@@ -222,15 +225,6 @@ impl Kind {
             instructions: types(0),
             write: (types(4), names.find(list(12)).0),
             apply: (types(6), names.find(list(14)).0),
-        }
-    }
-
-    fn none() -> Self {
-        Self {
-            next: BTreeSet::new(),
-            instructions: BTreeSet::new(),
-            write: Actions::default(),
-            apply: Actions::default(),
         }
     }
 
@@ -293,14 +287,7 @@ fn ranges(numbers: &BTreeSet<u8>) -> String {
 impl Can {
     /// What a table of OpenFlow 1.3 says of itself.
     fn told(table: &TableFeatureSet, names: &Names) -> Self {
-        let list = |ty| {
-            table
-                .properties
-                .iter()
-                .find(|one| one.ty == ty)
-                .map(|one| &one.list)
-        };
-        let (matched, masked) = names.find(list(8));
+        let (matched, masked) = names.find(property(table, 8));
         Self {
             table: table.table_id.0,
             metadata: (table.metadata_match, table.metadata_write),
@@ -309,7 +296,7 @@ impl Can {
             miss: Kind::new(table, 1, names),
             matched,
             masked,
-            wild: names.find(list(10)).0,
+            wild: names.find(property(table, 10)).0,
         }
     }
 
@@ -325,8 +312,8 @@ impl Can {
             table: table.table_id.0,
             metadata: (0, 0),
             max_entries: table.max_entries,
-            hit: Kind::none(),
-            miss: Kind::none(),
+            hit: Kind::default(),
+            miss: Kind::default(),
             matched: wild.clone(),
             masked: Fields::new(),
             wild,
@@ -361,7 +348,7 @@ impl Can {
             format!("    instructions ({title}):\n{}", kind.text(before, names))
         };
         let (hit, miss) = (before.map(|can| &can.hit), before.map(|can| &can.miss));
-        if self.hit == Kind::none() && self.miss == Kind::none() {
+        if self.hit == Kind::default() && self.miss == Kind::default() {
         } else if before.is_some_and(|can| can.same_kinds(self)) {
             text += "    (same instructions)\n";
         } else if self.hit != self.miss {

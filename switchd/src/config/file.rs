@@ -25,7 +25,7 @@ pub fn from_line(line: &str) -> Result<Options, String> {
 }
 
 /// Keys of the whole process, which no switch of several has for itself.
-const OF_ALL: &[&str] = &["log", "lock-down", "metrics"];
+pub const OF_ALL: &[&str] = &["log", "lock-down", "metrics"];
 
 /// The switches of a file, each of which is right and has the keys of all, and the file's text.
 ///
@@ -33,26 +33,31 @@ const OF_ALL: &[&str] = &["log", "lock-down", "metrics"];
 pub fn read(path: &Path) -> Result<(Vec<Options>, String), String> {
     let named = |error: &dyn fmt::Display| format!("{}: {error}", path.display());
     let text = std::fs::read_to_string(path).map_err(|error| named(&error))?;
-    let mut all: Options = toml::from_str(&text).map_err(|error| named(&error))?;
-    let mut switches = std::mem::take(&mut all.switches);
-    for (at, own) in switches.iter_mut().enumerate() {
-        let located = |error: String| in_file(path, &text, at, &error);
+    let all: Options = toml::from_str(&text).map_err(|error| named(&error))?;
+    for (at, own) in all.switches.iter().enumerate() {
+        let located = |error: String| Err(in_file(path, &text, at, &error));
         if let Some((key, _)) = said(own).find(|(key, _)| OF_ALL.contains(&&**key)) {
             let place = "it is of all switches, and stands before the first [[switch]]";
-            return Err(located(format!("{key}: {place}")));
+            return located(format!("{key}: {place}"));
         }
         if !own.switches.is_empty() {
-            return Err(located("switch: a switch has no switches".into()));
+            return located("switch: a switch has no switches".into());
         }
-        *own = over(own, &all);
-        own.clone().check().map_err(located)?;
     }
-    if switches.is_empty() {
-        let checked = all.clone().check();
-        checked.map_err(|error| in_file(path, &text, 0, &error))?;
-        switches.push(all);
+    let switches = each(all);
+    for (at, switch) in switches.iter().enumerate() {
+        let checked = switch.clone().check();
+        checked.map_err(|error| in_file(path, &text, at, &error))?;
     }
     Ok((switches, text))
+}
+
+/// The switches that a file's options describe, each with the keys of all.
+pub fn each(mut all: Options) -> Vec<Options> {
+    match std::mem::take(&mut all.switches) {
+        none if none.is_empty() => vec![all],
+        several => several.iter().map(|own| over(own, &all)).collect(),
+    }
 }
 
 /// The keys that are given, and their values.
