@@ -189,16 +189,16 @@ impl Datapath {
     /// Has hooks prepare a packet for the present table.
     pub(crate) fn before_lookup<S: Sink>(&mut self, now: Time, walk: &mut Walk<'_>, sink: &mut S) {
         let number = walk.table;
-        if S::TRACES {
-            for hook in &self.hooks {
-                sink.step(Step::Hook(hook.name(), hook.effect()));
-            }
-        }
         for hook in &mut self.hooks {
+            let before = S::TRACES.then(|| *walk.packet.key());
             if S::DRY {
                 hook.peek(now, number, walk.packet);
             } else {
                 hook.before_lookup(now, number, walk.packet);
+            }
+            // A field that a hook only gives its initial value says nothing about this packet.
+            if before.is_some_and(|key| !key.has_values_of(walk.packet.key())) {
+                sink.step(Step::Hook(hook.name(), hook.effect()));
             }
         }
     }
@@ -381,12 +381,12 @@ fn received<'a>(packet: &'a Packet, catalogue: &Catalogue) -> Step<'a> {
     Step::Received(packet.in_port(), key, packet.frame.bytes())
 }
 
-/// A packet's key as a match that only such packets have; zero metadata and the like left out,
-/// but not extensions' fields.
+/// A packet's key as a match that only such packets have; metadata and extensions' fields that
+/// are zero, as they begin, are left out.
 fn describe(packet: &Packet, catalogue: &Catalogue) -> Match {
     let all = packet.key().to_match(catalogue);
     let shown = all.fields().iter().filter(|one| {
-        let from_packet = !one.field.at.is_empty() || one.field.volatile;
+        let from_packet = !one.field.at.is_empty();
         (from_packet || one.number() != 0) && one.field.id != IN_PHY_PORT.id
     });
     Match::new(&shown.copied().collect::<Vec<_>>()).unwrap_or_default()

@@ -90,7 +90,8 @@ pub enum Step<'a> {
     Received(PortNo, Match, &'a [u8]),
     /// The packet is a fragment, and goes on when its packet is whole.
     Fragment,
-    /// A hook acted; its name, and what it is for caches.
+    /// A hook changed a value of the packet's key before a lookup; its name, and what it is for
+    /// caches.
     Hook(&'a str, crate::HookEffect),
     /// A table was looked up: its number, the key as it was then, the entry that won with priority,
     /// match and cookie, and the nearest that did not.

@@ -194,6 +194,10 @@ fn trace_test(engine: Engine) {
         story.contains("table 0") && story.contains("leave by port 4"),
         "{story}"
     );
+    assert!(
+        !story.contains("extension") && !story.contains("state=0"),
+        "no extension did anything: {story}"
+    );
     assert_eq!(bench.face.frames, 0);
     let after = (
         bench.pool.stats().bytes_in_use,
@@ -254,6 +258,12 @@ fn flow_test(engine: Engine) {
         story.contains("leave by port 3"),
         "a trace sees it: {story}"
     );
+    for part in [
+        "extension flow_state prepares",
+        "the packet now has state=7",
+    ] {
+        assert!(story.contains(part), "{part}: {story}");
+    }
     assert_eq!(
         goes(&mut bench, 7998, &one),
         2,

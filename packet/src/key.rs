@@ -85,6 +85,11 @@ impl Key {
                 .all(|(index, value, mask)| self.word(index) & mask == value)
     }
 
+    /// Whether all fields have the same values in both, where those of absent fields are zero.
+    pub fn has_values_of(&self, other: &Self) -> bool {
+        self.bytes[8..] == other.bytes[8..]
+    }
+
     /// How far this key is from one that `rule` is for: the bits that differ, and the fields that
     /// are not there.
     pub fn distance(&self, rule: &KeyMatch) -> u32 {
