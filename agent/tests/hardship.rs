@@ -3,7 +3,10 @@
 
 mod common;
 
+use std::ops::Range;
+
 use bofuss_agent::{ConnId, FailMode};
+use bofuss_datapath::Config;
 use bofuss_frame::{HEADROOM_BYTES, MAX_FRAME_BYTES};
 use bofuss_oflib::message::group_mod::GroupModCommand;
 use bofuss_oflib::message::{FlowModCommand, PacketOut, PortStatusReason};
@@ -96,7 +99,6 @@ fn normal_knows_as_many_stations_as_its_table_holds() {
     const STATIONS: u16 = 8192;
     let mut lab = Lab::new(10, FailMode::Secure);
     lab.flow(FlowModCommand::ADD, "actions=normal");
-    // One half of the table is what was seen lately, the other what was seen before.
     let floods_to = |lab: &mut Lab, station: u16| {
         lab.face.out.clear();
         lab.send(2, &raw(0xffff, station));
@@ -108,9 +110,76 @@ fn normal_knows_as_many_stations_as_its_table_holds() {
     }
     assert!(!floods_to(&mut lab, 0), "at the limit all are known");
     assert!(!floods_to(&mut lab, STATIONS - 2));
+    lab.send(1, &raw(0, 0xfffe));
     lab.send(1, &raw(STATIONS, 0xfffe));
-    assert!(floods_to(&mut lab, 0), "one past, the oldest are forgotten");
+    assert!(floods_to(&mut lab, 1), "one past, the oldest is forgotten");
+    assert!(!floods_to(&mut lab, 0) && !floods_to(&mut lab, 2));
     assert!(!floods_to(&mut lab, STATIONS));
+}
+
+/// 20,000 frames a second from sources that nobody saw before, for five seconds.
+fn flood_and_speak(lab: &mut Lab) -> Vec<u32> {
+    const FLOOD_MS: u64 = 5000;
+    const PER_MS: u64 = 20;
+    let mut random = Random(7);
+    let mut out = Vec::new();
+    lab.send(3, &raw(3, 2));
+    for _ in 0..FLOOD_MS {
+        for _ in 0..PER_MS {
+            let mut frame = raw(0, 0xfffe);
+            frame[8..12].copy_from_slice(&(random.below(1 << 32) as u32).to_be_bytes());
+            lab.send(1, &frame);
+        }
+        lab.face.out.clear();
+        lab.send(2, &raw(2, 3));
+        out.append(&mut lab.face.out);
+        lab.advance(1);
+    }
+    assert_eq!(out.len(), FLOOD_MS as usize, "each frame leaves once");
+    out
+}
+
+#[test]
+fn a_flood_of_sources_on_one_port_costs_no_other_port_its_addresses() {
+    let mut lab = Lab::new(10, FailMode::Secure);
+    lab.flow(FlowModCommand::ADD, "actions=normal");
+    let out = flood_and_speak(&mut lab);
+    assert!(out.iter().all(|port| *port == 3), "no bystander sees one");
+}
+
+#[test]
+fn the_port_with_most_addresses_gives_its_own_up_and_a_bounded_one_has_fewer() {
+    let bounded = Config {
+        port_addresses: [(PortNo(1), 2)].into(),
+        ..Config::default()
+    };
+    let mut lab = Lab::new(10, FailMode::Secure);
+    lab.flow(FlowModCommand::ADD, "actions=normal");
+    let is_known = |lab: &mut Lab, station: u16| {
+        lab.face.out.clear();
+        lab.send(4, &raw(0xffff, station));
+        lab.face.out.len() == 1
+    };
+    lab.send(4, &raw(0xffff, 0xfffe));
+    (0..5000).for_each(|n| lab.send(1, &raw(n, 0xfffe)));
+    // Port 2 takes what is free, then from port 1 until both have as many.
+    (5000..10_000).for_each(|n| lab.send(2, &raw(n, 0xfffe)));
+    let known = |lab: &mut Lab, all: Range<u16>| all.filter(|n| is_known(lab, *n)).count();
+    let counts = (known(&mut lab, 0..5000), known(&mut lab, 5000..10_000));
+    assert_eq!(counts, (4095, 4096));
+    lab.refit(bounded);
+    assert_eq!(known(&mut lab, 0..5000), 2, "at once, by a reload");
+    assert!(is_known(&mut lab, 4999) && is_known(&mut lab, 5905));
+    lab.send(1, &raw(4998, 0xfffe));
+    lab.send(1, &raw(1, 0xfffe));
+    assert!(is_known(&mut lab, 1) && is_known(&mut lab, 4998));
+    assert!(!is_known(&mut lab, 4999));
+    lab.send(2, &raw(1, 0xfffe));
+    lab.send(1, &raw(0, 0xfffe));
+    assert!(is_known(&mut lab, 1), "it moved to the other port");
+    assert!(is_known(&mut lab, 4998), "which left a place");
+    lab.switch.port_removed(lab.now, PortNo(2), &mut lab.face);
+    assert!(!is_known(&mut lab, 1) && is_known(&mut lab, 4998));
 }
 
 #[test]

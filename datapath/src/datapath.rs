@@ -21,7 +21,7 @@ use crate::fast::{Engine, bodies::Bodies, cache::Cache};
 use crate::features::{self, Shape};
 use crate::group::Group;
 use crate::meter::Meter;
-use crate::normal::Bridge;
+use crate::normal::{Bridge, MAX_ADDRESSES};
 use crate::scheduler::Egress;
 use crate::select::Algorithm;
 use crate::sweep::Sweep;
@@ -52,6 +52,10 @@ pub struct Config {
     pub select: Algorithm,
     /// and those that do it in another way.
     pub group_select: BTreeMap<GroupId, Algorithm>,
+    /// The most addresses that NORMAL learns on a port,
+    pub max_addresses: u32,
+    /// and on those that have another bound; at least 1.
+    pub port_addresses: BTreeMap<PortNo, u32>,
     /// How packets find their entries.
     pub engine: Engine,
     /// The most flows that the cache knows.
@@ -76,6 +80,8 @@ impl Default for Config {
             max_bands: 16,
             select: Algorithm::Hash,
             group_select: BTreeMap::new(),
+            max_addresses: MAX_ADDRESSES,
+            port_addresses: BTreeMap::new(),
             engine: Engine::default(),
             cache_flows: 1 << 20,
             cache_changes: 64,
@@ -89,6 +95,14 @@ impl Config {
     /// How a select group chooses.
     pub(crate) fn algorithm(&self, group: GroupId) -> Algorithm {
         *self.group_select.get(&group).unwrap_or(&self.select)
+    }
+
+    /// The most addresses that NORMAL learns on a port.
+    pub(crate) fn max_addresses(&self, port: PortNo) -> u32 {
+        *self
+            .port_addresses
+            .get(&port)
+            .unwrap_or(&self.max_addresses)
     }
 }
 

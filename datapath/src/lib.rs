@@ -40,6 +40,7 @@ pub use fast::{Engine, cache::CacheStats, index::Label};
 pub use features::TABLE_CONFIG_BITS;
 pub use flow_mod::Filter;
 pub use hook::{Hook, HookEffect, Verdict};
+pub use normal::MAX_ADDRESSES;
 pub use port::Port;
 pub use queues::{MAX_QUEUES, MAX_QUEUES_PER_PORT, MAX_WAITING_BYTES, QueueError};
 pub use scheduler::{

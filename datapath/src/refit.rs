@@ -42,6 +42,7 @@ impl Datapath {
         self.change_engine(config.engine);
         let secret = self.config.secret;
         self.config = Config { secret, ..config };
+        self.bridge.refit(&self.config);
         self.tables
             .resize_with(self.shapes.len(), || Table::new(self.config.engine, secret));
         for (id, group) in &mut self.groups {

@@ -454,6 +454,20 @@ mod tests {
     }
 
     #[test]
+    fn what_normal_learns_is_bounded_for_all_ports_or_one() {
+        let mut own = options(&["a", "b"]);
+        own.mac_limits = ["100", "2=7"].map(String::from).to_vec();
+        let tables = own.clone().check().expect("is right").tables;
+        assert_eq!(tables.max_addresses, 100);
+        assert_eq!(tables.port_addresses, [(PortNo(2), 7)].into());
+        for wrong in ["0", "8193", "x", "0=1", "1=", "1=0"] {
+            own.mac_limits = vec![wrong.to_string()];
+            let error = own.clone().check().expect_err(wrong);
+            assert!(error.starts_with("--mac-limit "), "{error}");
+        }
+    }
+
+    #[test]
     fn d16_datapath_ids_are_hexadecimal() {
         assert_eq!(datapath_id("0x1f"), Ok(0x1f));
         assert_eq!(datapath_id("000000000010"), Ok(0x10));

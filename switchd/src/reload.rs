@@ -63,6 +63,7 @@ pub const KEYS: &[(&str, Change)] = &[
     ("profile", PIPELINE),
     ("select", AT_ONCE),
     ("group-select", AT_ONCE),
+    ("mac-limit", AT_ONCE),
     ("seed", AT_ONCE),
     (
         "datapath",

@@ -76,6 +76,18 @@ impl Lab {
         this
     }
 
+    /// Gives the switch another configuration, with as many tables.
+    pub fn refit(&mut self, config: Config) {
+        let n_tables = self.switch.datapath().config().n_tables;
+        let config = Config { n_tables, ..config };
+        let datapath = Datapath::new(config, self.catalogue.clone(), self.pool.clone());
+        let identity = Identity::default();
+        let mut other = Switch::new(self.now, datapath, identity, FailMode::Secure);
+        let fits = self.switch.fits(self.now, &mut other, &mut self.face);
+        fits.expect("it has more room");
+        self.switch.refit(self.now, other, &mut self.face);
+    }
+
     pub fn port(&mut self, number: u32) {
         let port_no = PortNo(number);
         let desc = PortDesc {

@@ -89,6 +89,11 @@ pub struct Options {
     /// How one group chooses: GROUP=ALGORITHM, as 7=round-robin. Repeat for more.
     #[arg(long = "group-select", value_name = "GROUP=ALGORITHM")]
     pub group_select: Vec<String>,
+    /// The most addresses that NORMAL learns on a port: [PORT=]COUNT; with one more, the port's
+    /// oldest is forgotten [default: 8192, of all ports together]. Repeat for more.
+    #[arg(long = "mac-limit", value_name = "LIMIT")]
+    #[serde(rename = "mac-limit")]
+    pub mac_limits: Vec<String>,
     /// Seed of the switch's random choices [default: 0].
     #[arg(long, value_name = "NUMBER")]
     pub seed: Option<u32>,

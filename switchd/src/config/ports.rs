@@ -117,7 +117,8 @@ pub fn add_port(
     })
 }
 
-fn port_number(option: &str, number: &str) -> Result<PortNo, String> {
+/// A port's number as options have it. Errors: it is none.
+pub(super) fn port_number(option: &str, number: &str) -> Result<PortNo, String> {
     let named = if number == "local" {
         Ok(PortNo::LOCAL)
     } else {

@@ -1,13 +1,14 @@
-//! The options that are about tables and groups: how many entries, and how they are found.
+//! The options that are about tables, groups and NORMAL: how many entries, and how they are found.
 
 use std::collections::hash_map::RandomState;
 use std::fmt;
 use std::hash::{BuildHasher, Hasher};
 
-use bofuss_datapath::{Algorithm, Engine};
+use bofuss_datapath::{Algorithm, Engine, MAX_ADDRESSES};
 use bofuss_oflib::types::GroupId;
 
 use super::Options;
+use super::ports::port_number;
 use crate::profile::Profile;
 
 /// How many tables of how many entries.
@@ -38,7 +39,7 @@ pub(super) fn table_sizes(
     if max_entries == 0 || total == 0 {
         return Err("--max-entries and --max-total-entries: at least 1".into());
     }
-    Ok(bofuss_datapath::Config {
+    let mut config = bofuss_datapath::Config {
         n_tables,
         max_entries,
         max_total_entries: total,
@@ -58,7 +59,28 @@ pub(super) fn table_sizes(
         seed: options.seed.map_or(default.seed, u64::from),
         secret: random(),
         ..default
-    })
+    };
+    for text in &options.mac_limits {
+        mac_limit(text, &mut config)?;
+    }
+    Ok(config)
+}
+
+/// Bounds what NORMAL learns on one port, or on all. Errors: what is wrong with it.
+fn mac_limit(text: &str, config: &mut bofuss_datapath::Config) -> Result<(), String> {
+    let option = format!("--mac-limit {text}");
+    let (port, limit) = match text.split_once('=') {
+        Some((port, limit)) => (Some(port_number(&option, port)?), limit),
+        None => (None, text),
+    };
+    let limit = limit.parse().ok();
+    let limit = limit.filter(|limit| (1..=MAX_ADDRESSES).contains(limit));
+    let limit = limit.ok_or_else(|| format!("{option}: it is 1 to {MAX_ADDRESSES}"))?;
+    match port {
+        Some(port) => drop(config.port_addresses.insert(port, limit)),
+        None => config.max_addresses = limit,
+    }
+    Ok(())
 }
 
 /// Errors: a sentence with the names that would be right.
