@@ -1,7 +1,8 @@
 //! Meters and queues hold their rates on real interfaces.
 #![allow(clippy::unwrap_used)]
 
-use std::net::UdpSocket;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
 use bofuss_tests::{Lab, PATIENCE, address, have, printed, until};
@@ -89,6 +90,59 @@ fn a_meter_holds_its_rate_from_100_pps_to_100_kpps() {
             passed >= 0.98 * due - 1.0
         });
         assert!(holds, "at {rate} pps too few passed");
+    }
+}
+
+/// Bits a second that one TCP stream with CUBIC brings from host 1 to host 2, headers not counted,
+/// in ten seconds after the first.
+fn tcp_rate(lab: &Lab) -> f64 {
+    let second = Duration::from_secs(1);
+    let listener = lab.host(2, || TcpListener::bind((address(2), 9)).unwrap());
+    let sender = lab.host(1, || {
+        let _ = std::fs::write("/proc/sys/net/ipv4/tcp_congestion_control", "cubic");
+        TcpStream::connect((address(2), 9)).unwrap()
+    });
+    let (mut receiver, _) = listener.accept().unwrap();
+    receiver.set_read_timeout(Some(PATIENCE)).unwrap();
+    let sending = std::thread::spawn(move || {
+        let (mut sender, block) = (sender, vec![0; 1 << 16]);
+        while sender.write_all(&block).is_ok() {}
+    });
+    let mut data = vec![0; 1 << 16];
+    let mut receive = |time: Duration| {
+        let (start, mut bytes) = (Instant::now(), 0);
+        while start.elapsed() < time {
+            bytes += receiver.read(&mut data).unwrap();
+        }
+        bytes as f64 * 8.0 / start.elapsed().as_secs_f64()
+    };
+    receive(second);
+    let rate = receive(10 * second);
+    drop(receiver);
+    sending.join().unwrap();
+    rate
+}
+
+#[test]
+fn a_tcp_stream_gets_nine_tenths_of_a_meter_without_burst() {
+    if !have(&["ip", "ping"]) {
+        return;
+    }
+    let lab = Lab::new(2, &[]);
+    lab.all_ping();
+    for kbps in [10_000, 100_000] {
+        let meter = format!("meter=1,kbps,bands=type=drop,rate={kbps}");
+        dpctl(&lab, &["del-meters"]);
+        dpctl(&lab, &["add-meter", &meter]);
+        let flow = "priority=9,in_port=1,tcp,actions=meter:1,output:2";
+        dpctl(&lab, &["add-flow", flow]);
+        let reaches = (0..3).any(|_| {
+            let share = tcp_rate(&lab) / f64::from(kbps) / 1000.0;
+            println!("{share} of {kbps} kb/s");
+            assert!(share <= 1.03, "in 10 s, 300 ms more than the rate at most");
+            share >= 0.9
+        });
+        assert!(reaches, "at {kbps} kb/s");
     }
 }
 

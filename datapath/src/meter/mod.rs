@@ -23,6 +23,10 @@ use crate::{Datapath, Entry, Sink, Time};
 const UNIT: i64 = 1_000_000_000;
 /// What a byte takes.
 const BYTE: i64 = UNIT / 125;
+/// What a bucket of a meter without BURST holds, in nanoseconds of its rate. A TCP stream with a
+/// round trip below 1 ms gets half of the rate through 100 ms, and 0.95 of it through 300 ms;
+/// a longer bucket would let more than 3 % above the rate pass in 10 s.
+const DEFAULT_DEPTH_NANOS: i64 = 300_000_000;
 /// The virtual meters, which no flow uses and which stay.
 const VIRTUAL: [MeterId; 2] = [MeterId::SLOWPATH, MeterId::CONTROLLER];
 /// The most that the drop precedence of a DSCP can be raised by. Spec: RFC 2597.
@@ -34,8 +38,7 @@ struct Bucket {
     /// The band's place in the meter.
     place: usize,
     rate: i64,
-    /// The most tokens: the burst, or a little less than the longest packet if that is more, since
-    /// a bucket that holds less would lose what comes in between packets.
+    /// The most tokens.
     depth: i64,
     /// Below 0, the rate is exceeded.
     tokens: i64,
@@ -61,11 +64,15 @@ impl Meter {
             bands: meter_mod.bands.clone(),
         };
         let bucket = |(place, band): (usize, &Band)| {
-            let burst = [0, band.burst_size][usize::from(config.flags.has(MeterFlags::BURST))];
-            let depth = i64::from(burst) * UNIT;
+            let rate = i64::from(band.rate);
+            let depth = if config.flags.has(MeterFlags::BURST) {
+                i64::from(band.burst_size) * UNIT
+            } else {
+                rate * DEFAULT_DEPTH_NANOS
+            };
             Bucket {
                 place,
-                rate: band.rate.into(),
+                rate,
                 depth,
                 tokens: depth,
             }
@@ -93,22 +100,28 @@ impl Meter {
         }
     }
 
-    /// Adds the tokens of the time that went by, up to the buckets' depth, which is at least
-    /// `least`.
-    fn refill(&mut self, now: Time, least: i64) {
+    /// Adds the tokens of the time that went by, up to the buckets' depth.
+    fn refill(&mut self, now: Time) {
         let nanos = i64::try_from(now.since(self.filled)).unwrap_or(i64::MAX);
         self.filled = self.filled.max(now);
         for bucket in &mut self.buckets {
-            bucket.depth = bucket.depth.max(least);
             let more = bucket.rate.saturating_mul(nanos);
             bucket.tokens = bucket.tokens.saturating_add(more).min(bucket.depth);
+        }
+    }
+
+    /// Makes buckets hold at least so much. A burst that is shorter than the longest packet would
+    /// lose the tokens that come in between packets.
+    fn deepen(&mut self, least: i64) {
+        for bucket in &mut self.buckets {
+            bucket.depth = bucket.depth.max(least);
         }
     }
 
     /// Whether so many packets and bytes at once exceed no rate.
     pub(crate) fn covers(&mut self, now: Time, counts: (u64, u64)) -> bool {
         let cost = self.cost(counts);
-        self.refill(now, 0);
+        self.refill(now);
         self.buckets.iter().all(|bucket| bucket.tokens >= cost)
     }
 
@@ -117,7 +130,10 @@ impl Meter {
     /// What exceeds a rate exceeds the lower ones, too, and takes none of their tokens.
     pub(crate) fn judge(&mut self, now: Time, counts: (u64, u64)) -> Option<Band> {
         let cost = self.cost(counts);
-        self.refill(now, cost - 1);
+        if self.config.flags.has(MeterFlags::BURST) {
+            self.deepen(cost - 1);
+        }
+        self.refill(now);
         count(&mut self.stats.input, counts);
         for bucket in &mut self.buckets {
             if bucket.tokens < 0 || bucket.rate == 0 {

@@ -140,30 +140,89 @@ fn irregular_packets_of_any_size_stay_within_rate_and_burst() {
     }
 }
 
-#[test]
-fn a_meter_without_burst_passes_50_pps_evenly() {
-    let mut meter = made("meter=1,pktps,bands=type=drop,rate=50");
-    let seen = run(&mut meter, even(50, 2, 1, 1000), false);
-    let quarters = seen
-        .chunks(25)
-        .map(|quarter| quarter.iter().filter(|p| p.2).count());
-    assert!(
-        quarters
-            .into_iter()
-            .all(|passed| passed == 12 || passed == 13)
-    );
+/// Packets in bursts with pauses of at most 100 ms, until after `end`. A burst has `least` to
+/// `least + 200` percent of what the rate, in `size`s, is in the pause before it.
+fn bursts(rate: u64, size: u64, least: u64, end: u64, rng: &mut Rng) -> Vec<Time> {
+    let (mut at, mut packets) = (0, Vec::new());
+    let longest_pause = 1_000_000 + rng.below(99_000_000);
+    while at < end {
+        let pause = 1 + rng.below(longest_pause);
+        at += pause;
+        let percent = least + rng.below(201);
+        let count = (rate * pause * percent / 100).div_ceil(size * Time::SEC);
+        packets.extend((0..count).map(|_| Time(at)));
+    }
+    packets
+}
+
+/// Checks a meter without burst with packets of so many bytes: any window passes at most 300 ms of
+/// the rate and a packet above it, and 10 s after the first have it within 3 % and a packet.
+fn check_default(unit: &str, rate: u64, bytes: u64, rng: &mut Rng) {
+    let text = alloc::format!("meter=1,{unit},bands=type=drop,rate={rate}");
+    let by_bytes = unit == "kbps";
+    let size = if by_bytes { bytes * 8 } else { 1 };
+    let rate = if by_bytes { rate * 1000 } else { rate };
+    for least in [0, 100] {
+        let mut meter = made(&text);
+        let name = alloc::format!("{text}, {bytes} bytes, at least {least} %");
+        let packets = bursts(rate, size, least, 11 * Time::SEC, rng);
+        let packets = packets.into_iter().map(|at| (at, bytes));
+        let seen = run(&mut meter, packets, by_bytes);
+        check_upper(&name, &seen, rate, rate * 3 / 10, size);
+        if least == 100 {
+            let passed = passed_in_10_s(&seen);
+            let off = passed.abs_diff(rate * 10);
+            assert!(off <= rate * 3 / 10 + size, "{name}: {passed} in 10 s");
+        }
+    }
+}
+
+/// What passed in the ten seconds after the first one.
+fn passed_in_10_s(seen: &Seen) -> u64 {
+    let seconds = Time::SEC..11 * Time::SEC;
+    let passed = seen.iter().filter(|p| p.2 && seconds.contains(&p.0.0));
+    passed.map(|p| p.1).sum()
 }
 
 #[test]
-fn a_minute_of_packets_lets_exactly_the_rate_through() {
-    let mut meter = made("meter=1,pktps,bands=type=drop,rate=333");
-    let seen = run(&mut meter, even(333, 3, 1, 333 * 3 * 60), false);
-    assert_eq!(seen.iter().filter(|p| p.2).count(), 333 * 60);
+fn a_meter_without_burst_reaches_its_rate_under_bursts_and_passes_300_ms_more_at_most() {
+    let mut rng = Rng(3);
+    for _ in 0..5 {
+        for rate in [1, 7, 50, 1_000, 3_000] {
+            check_default("pktps", rate, 60, &mut rng);
+        }
+        for rate in [8, 100, 1_000] {
+            check_default("kbps", rate, 60, &mut rng);
+            check_default("kbps", rate, 1514, &mut rng);
+        }
+        check_default("kbps", 10_000, 1514, &mut rng);
+    }
+}
+
+#[test]
+fn a_meter_of_1000_pps_passes_them_out_of_bursts_of_20_and_of_200() {
+    for (burst, pause) in [(20, 10_000_000), (200, 100_000_000)] {
+        let mut meter = made("meter=1,pktps,bands=type=drop,rate=1000");
+        let packets = (0..24_000).map(|i| (Time(i / burst * pause), 60));
+        let seen = run(&mut meter, packets, false);
+        let passed = passed_in_10_s(&seen);
+        assert!(
+            (9_999..=10_001).contains(&passed),
+            "bursts of {burst}: {passed}"
+        );
+    }
+}
+
+#[test]
+fn a_minute_of_packets_lets_exactly_the_rate_and_300_ms_of_it_through() {
+    let mut meter = made("meter=1,pktps,bands=type=drop,rate=330");
+    let seen = run(&mut meter, even(330, 3, 1, 330 * 3 * 60), false);
+    assert_eq!(seen.iter().filter(|p| p.2).count(), 330 * 60 + 99);
 }
 
 /// Of packets at 3000 a second: passed, and got by each band.
 fn shares(bands: &str) -> (u64, Vec<u64>) {
-    let mut meter = made(&String::from_iter(["meter=1,pktps,bands=", bands]));
+    let mut meter = made(&String::from_iter(["meter=1,pktps,burst,bands=", bands]));
     let seen = run(&mut meter, even(3000, 1, 1, 30_000), false);
     let passed = seen.iter().filter(|p| p.2).count() as u64;
     let bands = meter.stats.bands.iter().map(|b| b.packet_count).collect();
