@@ -90,7 +90,7 @@ pub(crate) fn cover(header: Header) -> Cover {
 }
 
 /// The transport headers with a checksum: byte offset in the header, and kind.
-pub(crate) const CHECKSUMS: [(Header, usize, Sum); 5] = [
+pub(crate) const CHECKSUMS: &[(Header, usize, Sum)] = &[
     (Header::Tcp, 16, Sum::Pseudo),
     (Header::Udp, 6, Sum::PseudoOrNone),
     (Header::Sctp, 8, Sum::Crc32c),

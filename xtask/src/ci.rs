@@ -28,7 +28,7 @@ pub(crate) fn run(root: &Path, target: &Path, tier: Tier) -> Result<(), String> 
         let long = if tier == Tier::All { long } else { &[] };
         long.iter().map(|a| a.to_string()).collect()
     };
-    let steps: [Step; 12] = [
+    let steps: [Step; 13] = [
         ("format", Tier::Check, &|| {
             cargo("fmt --all --check", |_| {})
         }),
@@ -67,6 +67,9 @@ pub(crate) fn run(root: &Path, target: &Path, tier: Tier) -> Result<(), String> 
         }),
         ("end to end", Tier::Test, &|| {
             e2e::run(root, target, &arguments(&["--", "--include-ignored"]))
+        }),
+        ("cost after each tutorial", Tier::All, &|| {
+            cost::run_after_each(root, target)
         }),
         ("mutants", Tier::All, &|| mutants::run(root, target, "")),
         ("fuzz", Tier::All, &|| fuzz::run(root, target, &[])),

@@ -1,22 +1,29 @@
 //! `cargo xtask cost`: applies the tutorials' patches to a clean copy and holds them to their bars.
 //!
 //! A guide in `docs/guide` holds cases. Each starts with its bar, `<!-- cost: files=1 lines=10 -->`
-//! (with `folder=ext/name`, what lies in that folder is free), and has, up to the next bar, unified
-//! diffs in ```` ```diff ```` blocks (one file each, or as `git diff` writes them; line counts need
-//! not be exact) and tests, `<!-- test: cargo test -p PACKAGE NAME -->`.
+//! (with `folder=ext/name`, what lies in that folder is free), and has, up to the next bar, patches
+//! in ```` ```diff ```` blocks (see `patch.rs`) and tests,
+//! `<!-- test: cargo test -p PACKAGE NAME -->`.
+//! Each case is tried on its own; with `--check` all of them together pass `make check`, and each
+//! guide still applies after another.
 
 use std::collections::BTreeSet;
-use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use crate::tree;
+use crate::patch::{self, Changed};
+use crate::{ci, tree};
 
 const GUIDES: &str = "docs/guide";
+/// Where the copy lies that is built, below the folder of products, and where its products go.
+const COPY: &str = "cost/tree";
+const COPY_TARGET: &str = "cost/target";
 
 /// One change that a guide teaches.
 #[derive(Debug, Default, PartialEq)]
 struct Case {
+    /// The guide's file name.
+    guide: String,
     /// Line of its bar in the guide, from 1.
     line: usize,
     /// The bar: files touched and lines added.
@@ -31,42 +38,90 @@ struct Case {
 ///
 /// Errors: how many are above their bar, do not apply, or have tests that fail or do not exist.
 pub(crate) fn run(root: &Path, target: &Path, only: &str) -> Result<(), String> {
-    let copy = target.join("cost/tree");
-    let (mut cases, mut failed) = (0, 0);
-    for guide in tree::files(&root.join(GUIDES))?
-        .iter()
-        .filter(|g| tree::is(g, "md"))
-    {
-        let name = guide.display().to_string();
-        let text = tree::read(&root.join(GUIDES).join(guide))?;
-        for case in parse(&text).map_err(|e| format!("{GUIDES}/{name}:{e}"))? {
-            if !name.contains(only) {
-                continue;
-            }
-            cases += 1;
-            let (files, lines) = count(&case);
-            let bar = format!(
-                "files {files} of {}, lines {lines} of {}",
-                case.files, case.lines
-            );
-            let met = files <= case.files && lines <= case.lines;
-            let result = if met {
-                try_out(&case, root, &copy)
-            } else {
-                Err("above the bar".into())
-            };
-            failed += usize::from(result.is_err());
-            let verdict =
-                result.map_or_else(|e| format!("FAILED: {e}"), |n| format!("{n} tests passed"));
-            println!("{name}:{}: {bar}: {verdict}", case.line);
+    let (mut tried, mut failed) = (0, 0);
+    for case in cases(root)? {
+        if !case.guide.contains(only) {
+            continue;
         }
+        tried += 1;
+        let (files, lines) = count(&case);
+        let bar = format!(
+            "files {files} of {}, lines {lines} of {}",
+            case.files, case.lines
+        );
+        let result = if files <= case.files && lines <= case.lines {
+            try_out(&case, root, target)
+        } else {
+            Err("above the bar".into())
+        };
+        let verdict = match result {
+            Ok(passed) => format!("{passed} tests passed"),
+            Err(e) => {
+                failed += 1;
+                format!("FAILED: {e}")
+            }
+        };
+        println!("{}:{}: {bar}: {verdict}", case.guide, case.line);
     }
-    println!("cost: {} passed, {failed} failed", cases - failed);
+    println!("cost: {} passed, {failed} failed", tried - failed);
     if failed == 0 {
         Ok(())
     } else {
-        Err(format!("cost: {failed} of {cases} cases failed"))
+        Err(format!("cost: {failed} of {tried} cases failed"))
     }
+}
+
+/// Runs `make check` on a copy that has every guide's cases, its reference pages printed anew.
+///
+/// Errors: a patch that does not apply, or the step that fails.
+pub(crate) fn check(root: &Path, target: &Path) -> Result<(), String> {
+    let mut changed = Changed::new();
+    for case in cases(root)? {
+        apply(&case, root, &mut changed)?;
+    }
+    let copy = target.join(COPY);
+    tree::sync(root, &copy, &changed)?;
+    for words in ["run -q -p xtask -- reference", "run -q -p xtask -- check"] {
+        ci::cargo(words, |cargo| in_copy(cargo, target))?;
+    }
+    Ok(())
+}
+
+/// Runs every case again after each guide: a tree that a guide has changed is still one that all
+/// guides fit.
+///
+/// Errors: see [`run`].
+pub(crate) fn run_after_each(root: &Path, target: &Path) -> Result<(), String> {
+    let cases = cases(root)?;
+    for guides in cases.chunk_by(|a, b| a.guide == b.guide) {
+        let mut changed = Changed::new();
+        for case in guides {
+            apply(case, root, &mut changed)?;
+        }
+        println!("after {}:", guides[0].guide);
+        let base = target.join("cost/base");
+        tree::sync(root, &base, &changed)?;
+        run(&base, target, "")?;
+    }
+    Ok(())
+}
+
+/// All guides' cases. Errors: the guide, the line, and what is wrong there.
+fn cases(root: &Path) -> Result<Vec<Case>, String> {
+    let folder = root.join(GUIDES);
+    let mut all = Vec::new();
+    for path in tree::files(&folder)? {
+        if !tree::is(&path, "md") {
+            continue;
+        }
+        let guide = path.display().to_string();
+        let text = tree::read(&folder.join(&path))?;
+        for mut case in parse(&text).map_err(|e| format!("{GUIDES}/{guide}:{e}"))? {
+            case.guide.clone_from(&guide);
+            all.push(case);
+        }
+    }
+    Ok(all)
 }
 
 /// The cases of a guide. Errors: line and what is wrong there.
@@ -148,20 +203,17 @@ fn count(case: &Case) -> (usize, usize) {
     (files.len(), added)
 }
 
-/// Applies a case to a clean copy and runs its tests. Gives the number of tests that passed.
-fn try_out(case: &Case, root: &Path, copy: &Path) -> Result<usize, String> {
-    tree::sync(root, copy)?;
-    for diff in &case.diffs {
-        apply(diff, copy)?;
-    }
+/// Applies a case to a clean copy and runs its tests. Returns the number of tests that passed.
+fn try_out(case: &Case, root: &Path, target: &Path) -> Result<usize, String> {
+    let mut changed = Changed::new();
+    apply(case, root, &mut changed)?;
+    tree::sync(root, &target.join(COPY), &changed)?;
     let mut passed = 0;
     for test in &case.tests {
         let mut words = test.split_whitespace();
         let mut command = Command::new(words.next().unwrap_or_default());
-        command
-            .args(words)
-            .current_dir(copy)
-            .env("CARGO_TARGET_DIR", copy.with_file_name("target"));
+        command.args(words);
+        in_copy(&mut command, target);
         let output = command.output().map_err(|e| format!("{test}: {e}"))?;
         let text = String::from_utf8_lossy(&output.stdout);
         let n = passed_tests(&text);
@@ -174,23 +226,20 @@ fn try_out(case: &Case, root: &Path, copy: &Path) -> Result<usize, String> {
     Ok(passed)
 }
 
-/// Applies one patch; the copy lies inside a work tree that git must not look at.
-fn apply(diff: &str, copy: &Path) -> Result<(), String> {
-    let mut git = Command::new("git");
-    git.args(["apply", "--recount", "--whitespace=nowarn", "-"])
-        .current_dir(copy);
-    git.env("GIT_CEILING_DIRECTORIES", copy.with_file_name(""))
-        .stdin(Stdio::piped());
-    let mut git = git.spawn().map_err(|e| format!("git: {e}"))?;
-    let mut input = git.stdin.take().expect("stdin is piped");
-    let written = input.write_all(diff.as_bytes());
-    drop(input);
-    let applied = git.wait().is_ok_and(|status| status.success()) && written.is_ok();
-    if applied {
-        Ok(())
-    } else {
-        Err(format!("the patch does not apply:\n{diff}"))
+/// Applies all patches of a case. Errors: the case, and the hunk that has no place.
+fn apply(case: &Case, root: &Path, changed: &mut Changed) -> Result<(), String> {
+    for diff in &case.diffs {
+        patch::apply(diff, root, changed)
+            .map_err(|e| format!("{}:{}: {e}", case.guide, case.line))?;
     }
+    Ok(())
+}
+
+/// Has a command run in the copy.
+fn in_copy(command: &mut Command, target: &Path) {
+    command
+        .current_dir(target.join(COPY))
+        .env("CARGO_TARGET_DIR", target.join(COPY_TARGET));
 }
 
 /// The sum over cargo's closing lines, `test result: ok. 3 passed; ...`.
@@ -234,6 +283,24 @@ mod tests {
         ];
         for (text, expected) in cases {
             assert!(parse(text).unwrap_err().starts_with(expected));
+        }
+    }
+
+    // I13
+    #[test]
+    fn each_case_applies_after_every_other() {
+        let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let root = xtask.parent().expect("xtask lies in the tree");
+        let cases = cases(root).unwrap();
+        assert!(cases.len() >= 8, "{}", cases.len());
+        for first in &cases {
+            for second in &cases {
+                let mut changed = Changed::new();
+                apply(first, root, &mut changed).unwrap();
+                apply(second, root, &mut changed).unwrap_or_else(|e| {
+                    panic!("after {}:{}: {e}", first.guide, first.line);
+                });
+            }
         }
     }
 }

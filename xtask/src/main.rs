@@ -14,6 +14,7 @@ mod fuzz;
 mod licenses;
 mod man;
 mod mutants;
+mod patch;
 mod reference;
 mod rooms;
 mod size;
@@ -26,7 +27,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   ci [--all]        check, documentation, cost, end to end; with --all the long tier too
   tidy              style, rooms and documents
   size              code lines of each room against its budget
-  cost [GUIDE]      the tutorials' patches against their bars
+  cost [GUIDE]      the tutorials' patches against their bars, each on its own
+  cost --check      check, on a copy of the tree that has all of them
   mutants [WORD]    faults that tests have to notice, planted one at a time
   reference         prints docs/reference from the catalogues
   man [FOLDER]      manual pages and shell completions, into target/share or FOLDER
@@ -55,6 +57,7 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::run(root),
         ["size"] => size::run(root),
         ["cost"] => cost::run(root, &target, ""),
+        ["cost", "--check"] => cost::check(root, &target),
         ["cost", guide] => cost::run(root, &target, guide),
         ["mutants"] => mutants::run(root, &target, ""),
         ["mutants", word] => mutants::run(root, &target, word),

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::patch::Changed;
+
 /// Folders that hold products, never sources.
 const PRODUCTS: [&str; 3] = ["target", ".git", "__pycache__"];
 
@@ -44,25 +46,35 @@ pub(crate) fn is(path: &Path, extension: &str) -> bool {
     path.extension().is_some_and(|e| e == extension)
 }
 
-/// Makes `copy` equal to the tree; what is equal already is not touched, so that builds stay fresh.
+/// Makes `copy` equal to the tree with some files `changed`; what is equal already is not touched,
+/// so that builds stay fresh.
 ///
 /// Errors: what could not be read or written.
-pub(crate) fn sync(root: &Path, copy: &Path) -> Result<(), String> {
+pub(crate) fn sync(root: &Path, copy: &Path, changed: &Changed) -> Result<(), String> {
     let failed = |path: &Path, e| format!("{}: {e}", path.display());
     fs::create_dir_all(copy).map_err(|e| failed(copy, e))?;
-    let wanted: BTreeSet<PathBuf> = files(root)?.into_iter().collect();
+    let mut wanted: BTreeSet<PathBuf> = files(root)?.into_iter().collect();
+    wanted.extend(changed.keys().cloned());
     for path in files(copy)?.iter().filter(|p| !wanted.contains(*p)) {
         fs::remove_file(copy.join(path)).map_err(|e| failed(path, e))?;
     }
     for path in &wanted {
         let (from, to) = (root.join(path), copy.join(path));
-        let bytes = fs::read(&from).map_err(|e| failed(&from, e))?;
+        let bytes = match changed.get(path) {
+            Some(text) => text.clone().into_bytes(),
+            None => fs::read(&from).map_err(|e| failed(&from, e))?,
+        };
         if fs::read(&to).is_ok_and(|old| old == bytes) {
             continue;
         }
         let folder = to.parent().unwrap_or(copy);
         fs::create_dir_all(folder).map_err(|e| failed(folder, e))?;
-        fs::copy(&from, &to).map_err(|e| failed(&to, e))?;
+        let written = match changed.get(path) {
+            Some(text) => fs::write(&to, text),
+            // With its mode.
+            None => fs::copy(&from, &to).map(drop),
+        };
+        written.map_err(|e| failed(&to, e))?;
     }
     Ok(())
 }

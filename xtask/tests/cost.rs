@@ -26,8 +26,8 @@ fn patches_are_applied_tested_and_held_to_their_bars() {
         lines,
         [
             "add-an-answer.md:5: files 1 of 1, lines 8 of 8: 1 tests passed",
-            "add-an-answer.md:28: files 1 of 1, lines 1 of 1: 1 tests passed",
-            "add-an-answer.md:54: files 1 of 1, lines 3 of 2: FAILED: above the bar",
+            "add-an-answer.md:25: files 1 of 1, lines 1 of 1: 1 tests passed",
+            "add-an-answer.md:50: files 1 of 1, lines 3 of 2: FAILED: above the bar",
             "cost: 2 passed, 1 failed",
         ],
         "{}",
