@@ -207,6 +207,37 @@ fn ctl(lab: &Lab, command: &str) -> (i32, String) {
 }
 
 #[test]
+fn a_tool_is_no_news_and_what_is_told_is_no_debug_output() {
+    if !have(&["ip"]) {
+        return;
+    }
+    let lab = Lab::new(1, &["--listen", "ptcp:16718"]);
+    assert!(lab.dpctl(&["show"]).status.success());
+    let tcp = ["show", "tcp:127.0.0.1:16718"];
+    let called = run(Command::new(program("dpctl")).args(tcp));
+    assert!(called.status.success(), "{}", printed(&called));
+    until("both have gone", || {
+        lab.log().matches("disconnected").count() == 2
+    });
+    let log = lab.log();
+    let about = |on: &str| {
+        let lines = log.lines().filter(|line| line.contains("connected"));
+        let lines = lines.filter(|line| line.contains(on));
+        lines
+            .map(|line| line.contains(" INFO "))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(about("on punix:"), [false, false], "{log}");
+    assert_eq!(about("on ptcp:"), [true, true], "{log}");
+    assert!(log.contains("1 ports, fail mode standalone\n"), "{log}");
+    let (code, memory) = ctl(&lab, "memory");
+    assert!(
+        code == 0 && memory.contains("buffers_in_use 0 bytes\n"),
+        "{memory}"
+    );
+}
+
+#[test]
 fn ports_come_and_go_by_command() {
     if !have(&["ip"]) {
         return;

@@ -1,5 +1,7 @@
 //! What the switch does while no controller is connected. Spec: OpenFlow 1.3.5 section 6.3.3.
 
+use core::fmt;
+
 use bofuss_datapath::Time;
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::{FlowMod, FlowModCommand};
@@ -18,6 +20,20 @@ pub enum FailMode {
     /// is a table-miss entry or the table is full; it takes this entry away when a controller
     /// connects. All other entries stay in both changes.
     Standalone,
+}
+
+impl FailMode {
+    /// The modes by their names.
+    pub const NAMES: &[(Self, &str)] =
+        &[(Self::Secure, "secure"), (Self::Standalone, "standalone")];
+}
+
+impl fmt::Display for FailMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rows = Self::NAMES.iter();
+        let row = rows.find(|row| row.0 == *self);
+        f.write_str(row.expect("every mode has a name").1)
+    }
 }
 
 /// The cookie of the entry that standalone adds, by which it knows it again ("standalone" cut

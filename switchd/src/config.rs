@@ -127,15 +127,7 @@ impl Options {
         }
         let name = self.name.unwrap_or_else(|| DEFAULT_NAME.into());
         rundir::check_name(&name)?;
-        let fail_mode = match self.fail_mode.as_deref() {
-            Some("secure") => FailMode::Secure,
-            Some("standalone") => FailMode::Standalone,
-            Some(other) => {
-                return Err(format!("--fail-mode {other}: it is secure or standalone"));
-            }
-            None if self.controllers.is_empty() => FailMode::Standalone,
-            None => FailMode::Secure,
-        };
+        let fail_mode = fail_mode(self.fail_mode.as_deref(), !self.controllers.is_empty())?;
         let log = self.log.unwrap_or_else(|| DEFAULT_LEVEL.into());
         log::check(&log)?;
         let port_options = AfPacketOptions {
@@ -189,6 +181,19 @@ impl Options {
             capture_folder,
             log,
         })
+    }
+}
+
+/// Errors: a mode that is none.
+fn fail_mode(name: Option<&str>, has_controllers: bool) -> Result<FailMode, String> {
+    match name {
+        Some(name) => {
+            let row = FailMode::NAMES.iter().find(|row| row.1 == name);
+            let wrong = || format!("--fail-mode {name}: it is secure or standalone");
+            Ok(row.ok_or_else(wrong)?.0)
+        }
+        None if has_controllers => Ok(FailMode::Secure),
+        None => Ok(FailMode::Standalone),
     }
 }
 

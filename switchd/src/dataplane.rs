@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bofuss_agent::{ConnId, Request, Switch};
-use bofuss_channel::{Event, Origin, Place, Reason};
+use bofuss_channel::{Endpoint, Event, Origin, Place, Reason};
 use bofuss_datapath::Time;
 use bofuss_frame::{Frame, Pool};
 use bofuss_oflib::{EncodeError, PortNo, Version};
@@ -268,7 +268,7 @@ impl Plane {
                 sender,
             } => {
                 if self.connect(now, conn_id(conn), version, &origin) {
-                    info!("{origin}: connected, OpenFlow {version}");
+                    log_connected(&origin, version);
                     self.face.add_sender(conn_id(conn), sender, origin);
                 }
             }
@@ -321,13 +321,13 @@ impl Plane {
                 warn!("TLS: {error}; what the files held before still counts");
             }
             Event::Down { conn, reason } => {
-                self.lose_connection(conn_id(conn), &reason.to_string());
+                self.lose_connection(conn_id(conn), &reason.to_string(), is_usual_end(&reason));
             }
             // Whoever only looks whether somebody listens is no news.
             Event::Failed {
                 origin: origin @ Origin::Passive { .. },
-                reason: reason @ (Reason::Io(_) | Reason::PeerClosed),
-            } => debug!("{origin}: {reason}"),
+                reason,
+            } if is_usual_end(&reason) => debug!("{origin}: {reason}"),
             Event::Failed { origin, reason } => warn!("{origin}: {reason}"),
         }
     }
@@ -352,10 +352,13 @@ impl Plane {
         }
     }
 
-    /// Ends a connection, unless it has ended.
-    fn lose_connection(&mut self, conn: ConnId, reason: &str) {
+    /// Ends a connection, unless it has ended. The usual end of a local tool is no news.
+    fn lose_connection(&mut self, conn: ConnId, reason: &str, is_usual: bool) {
         if let Some(origin) = self.face.remove_sender(conn) {
             match self.switch.lost_packet_ins(conn) {
+                0 if is_usual && is_local_tool(&origin) => {
+                    debug!("{origin}: disconnected: {reason}")
+                }
                 0 => info!("{origin}: disconnected: {reason}"),
                 lost => info!("{origin}: disconnected: {reason} ({lost} packet-ins lost)"),
             }
@@ -391,6 +394,28 @@ impl Plane {
         self.switch.port_removed(now, number, &mut self.face);
         Some(port)
     }
+}
+
+/// Whether a tool of this machine asked, as each call of `dpctl` does.
+fn is_local_tool(origin: &Origin) -> bool {
+    match origin {
+        Origin::Passive { listener, .. } => matches!(listener.0, Endpoint::Unix(_)),
+        Origin::Active(_) | Origin::Auxiliary { .. } => false,
+    }
+}
+
+/// A local tool is no news.
+fn log_connected(origin: &Origin, version: Version) {
+    if is_local_tool(origin) {
+        debug!("{origin}: connected, OpenFlow {version}");
+    } else {
+        info!("{origin}: connected, OpenFlow {version}");
+    }
+}
+
+/// Whether the peer just went.
+fn is_usual_end(reason: &Reason) -> bool {
+    matches!(reason, Reason::Io(_) | Reason::PeerClosed)
 }
 
 fn drain(wake: &OwnedFd) {

@@ -178,7 +178,12 @@ impl Process {
                 let queue = self.switches[at].queue.clone();
                 tokio::spawn(async move {
                     let told = timeout(NEXT_PATIENCE, queue.ask(What::TraceNext(argument))).await;
-                    let none = || Err(format!("no such packet came within {NEXT_PATIENCE:?}"));
+                    let none = || {
+                        Err(format!(
+                            "no such packet came within {} s",
+                            NEXT_PATIENCE.as_secs()
+                        ))
+                    };
                     let _ = reply.send(told.unwrap_or_else(|_| none()));
                 });
                 return;

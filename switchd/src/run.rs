@@ -300,7 +300,7 @@ pub async fn start(
     let connect = |address: &ActiveAddress| (address.clone(), hub.connect(address.clone()));
     let targets = config.controllers.iter().map(connect).collect();
     let (ports, mode) = (config.ports.len(), config.fail_mode);
-    info!("switch {name}: datapath id {datapath_id:#018x}, {ports} ports, {mode:?}");
+    info!("switch {name}: datapath id {datapath_id:#018x}, {ports} ports, fail mode {mode}");
     for listener in listeners.iter().map(|(_, listener)| listener).chain([&own]) {
         let address = listener.address();
         info!("waiting for controllers and tools on {address}");

@@ -73,7 +73,7 @@ impl Plane {
 
     fn lose_connections(&mut self, are_meant: impl Fn(&Origin) -> bool, reason: &str) {
         for conn in self.face.connections_from(are_meant) {
-            self.lose_connection(conn, reason);
+            self.lose_connection(conn, reason, false);
         }
     }
 

@@ -228,7 +228,12 @@ impl Plane {
 
     fn tell_memory(&self) -> String {
         let resident = resident_kib().map_or("unknown".into(), |kib| format!("{kib} kB"));
-        format!("resident {resident}\n{:?}\n", self.pool.stats())
+        let buffers = self.pool.stats();
+        format!(
+            "resident {resident}\nbuffers_in_use {} bytes\nbuffer_allocations {}\n\
+             buffers_refused {}\n",
+            buffers.bytes_in_use, buffers.allocations, buffers.refused
+        )
     }
 }
 

@@ -91,7 +91,7 @@ pub struct Cli {
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let wanted = cli.wanted();
-    let (name, line) = match wanted {
+    let (name, line, controllers) = match wanted {
         Ok(wanted) => wanted,
         Err(error) => return usage(PROGRAM, &error),
     };
@@ -108,7 +108,7 @@ pub fn main() -> ExitCode {
     };
     let mut told = String::new();
     loop {
-        let said = match attach(&name, &line) {
+        let said = match attach(&name, &line, &controllers) {
             Ok(()) => format!("switch {name} ended; waiting for it"),
             Err(error) => format!("waiting for switch {name}: {error}"),
         };
@@ -121,7 +121,7 @@ pub fn main() -> ExitCode {
 }
 
 /// Brings `line` to the switch, and stays until the switch ends. Errors: why it does not take it.
-fn attach(name: &str, line: &str) -> Result<(), String> {
+fn attach(name: &str, line: &str, controllers: &str) -> Result<(), String> {
     let connect = || {
         let mut stream = UnixStream::connect(ctl::find(Some(name))?).map_err(|e| e.to_string())?;
         let command = format!("attach {line}\n");
@@ -137,15 +137,17 @@ fn attach(name: &str, line: &str) -> Result<(), String> {
     if answer != "ok\n" {
         return Err(answer.trim_start_matches("error ").trim_end().into());
     }
-    info!("switch {name} has its controllers: {line}");
+    info!("switch {name} has its controllers: {controllers}");
     // Nothing more comes but the end, however the switch ends.
     let _ = stream.read_line(&mut answer);
     Ok(())
 }
 
 impl Cli {
-    /// The switch's name and what it is to be told. Errors: a sentence that begins with the option.
-    fn wanted(&self) -> Result<(String, String), String> {
+    /// The switch's name, what it is to be told, and its controllers for the log.
+    ///
+    /// Errors: a sentence that begins with the option.
+    fn wanted(&self) -> Result<(String, String, String), String> {
         let fail_mode = match self.fail.as_str() {
             "open" => "standalone",
             "closed" => "secure",
@@ -184,8 +186,9 @@ impl Cli {
             ..self.common.tls()
         };
         let line = to_line(&options);
+        let told = format!("{}, fail mode {fail_mode}", options.controllers.join(", "));
         options.check()?;
-        Ok((name, line))
+        Ok((name, line, told))
     }
 
     /// The switch's name and the controllers. The two ends may be swapped, as in scripts that have
@@ -242,7 +245,7 @@ mod tests {
     use super::*;
     use crate::config::from_line;
 
-    fn wanted(line: &str) -> Result<(String, String), String> {
+    fn wanted(line: &str) -> Result<(String, String, String), String> {
         Cli::try_parse_from(line.split(' '))
             .expect("the options are known")
             .wanted()
@@ -252,7 +255,11 @@ mod tests {
     fn mininet_s_lines_name_a_switch_and_its_controllers() {
         let line = "ofprotocol unix:/tmp/s1 tcp:127.0.0.1:6653,tcp:127.0.0.1:6654 --fail=closed \
                     --listen=ptcp:6655";
-        let (name, line) = wanted(line).expect("it is right");
+        let (name, line, told) = wanted(line).expect("it is right");
+        assert_eq!(
+            told,
+            "tcp:127.0.0.1:6653, tcp:127.0.0.1:6654, fail mode secure"
+        );
         let options = from_line(&line).expect("it was written by us");
         assert_eq!((name.as_str(), options.controllers.len()), ("s1", 2));
         assert_eq!(options.fail_mode.as_deref(), Some("secure"));
@@ -266,7 +273,8 @@ mod tests {
 
     #[test]
     fn the_switch_is_the_end_on_this_machine() {
-        let (name, line) = wanted("ofprotocol tcp:192.0.2.1 tcp:localhost").expect("it is right");
+        let (name, line, _) =
+            wanted("ofprotocol tcp:192.0.2.1 tcp:localhost").expect("it is right");
         assert!(
             name.starts_with("dp-6653") && line.contains("tcp:192.0.2.1"),
             "{line}"

@@ -43,7 +43,7 @@ impl Running {
             fail_mode,
             _listeners: listeners,
         });
-        info!("ofprotocol is here: {fail_mode:?}");
+        info!("ofprotocol is here: fail mode {fail_mode}");
         Ok(String::new())
     }
 
