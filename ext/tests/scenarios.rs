@@ -36,6 +36,8 @@ use bofuss_packet::offload;
 
 #[path = "scenarios/engines.rs"]
 mod engines;
+#[path = "scenarios/openflow10.rs"]
+mod openflow10;
 #[path = "scenarios/reshape.rs"]
 mod reshape;
 #[path = "scenarios/super_frames.rs"]

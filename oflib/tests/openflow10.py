@@ -26,7 +26,7 @@ MATCH = dict(in_port='in_port', eth_src='dl_src', eth_dst='dl_dst', vlan_vid='dl
              arp_spa='nw_src', ipv4_dst='nw_dst', arp_tpa='nw_dst')
 for one in 'tcp', 'udp', 'sctp':
     MATCH |= {one + '_src': 'tp_src', one + '_dst': 'tp_dst'}
-MATCH |= dict(icmpv4_type='tp_src', icmpv4_code='tp_dst')
+MATCH |= dict(icmpv4_type='tp_src', icmpv4_code='tp_dst', icmpv6_type='tp_src', icmpv6_code='tp_dst')
 SET = dict(vlan_vid='vlan_vid', vlan_pcp='vlan_pcp', eth_src='dl_src', eth_dst='dl_dst', ipv4_src='nw_src',
            ipv4_dst='nw_dst', ip_dscp='nw_tos', tcp_src='tp_src', tcp_dst='tp_dst')
 # the other names that are compared, ours first

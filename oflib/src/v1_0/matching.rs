@@ -1,16 +1,17 @@
 //! The match of OpenFlow 1.0: twelve fields, each a wildcard bit or, of addresses, a prefix.
 //!
-//! Fields whose prerequisite is not matched count for nothing, as the text says.
-//! Spec: OpenFlow 1.0.2 section 5.2.3.
+//! Fields whose prerequisite is not matched count for nothing, as the text says. Of IPv6 all but
+//! the addresses count, as in Open vSwitch; the text does not know it.
+//! Spec: OpenFlow 1.0.2 sections 3.4, 5.2.3.
 
 use alloc::vec::Vec;
 
 use super::layout::{Old, Said, port, port_number};
 use crate::error::DecodeError;
 use crate::field::{
-    ARP_OP, ARP_SPA, ARP_TPA, ETH_DST, ETH_SRC, ETH_TYPE, Field, ICMPV4_CODE, ICMPV4_TYPE, IN_PORT,
-    IP_DSCP, IP_PROTO, IPV4_DST, IPV4_SRC, SCTP_DST, SCTP_SRC, TCP_DST, TCP_SRC, UDP_DST, UDP_SRC,
-    VID_PRESENT, VLAN_PCP, VLAN_VID,
+    ARP_OP, ARP_SPA, ARP_TPA, ETH_DST, ETH_SRC, ETH_TYPE, Field, ICMPV4_CODE, ICMPV4_TYPE,
+    ICMPV6_CODE, ICMPV6_TYPE, IN_PORT, IP_DSCP, IP_PROTO, IPV4_DST, IPV4_SRC, SCTP_DST, SCTP_SRC,
+    TCP_DST, TCP_SRC, UDP_DST, UDP_SRC, VID_PRESENT, VLAN_PCP, VLAN_VID,
 };
 use crate::matching::{FieldMatch, Match, meets_need};
 use crate::types::PortNo;
@@ -27,9 +28,14 @@ pub(super) const EXACT_PRIORITY: u16 = u16::MAX;
 const VLAN_NONE: u128 = 0xffff;
 const VID_BITS: u128 = 0x0fff;
 const TAGGED: u128 = VID_PRESENT as u128;
-const IPV6: u128 = 0x86dd;
-/// Where the fields begin that IPv6 packets do not have in 1.0.
-const NETWORK_AT: usize = 24;
+/// The fields that belong to one version of IP, which their prerequisites in the model leave open,
+/// and its Ethernet type.
+const OF_IP_VERSION: &[(&Field, u128)] = &[
+    (ICMPV4_TYPE, 0x0800),
+    (ICMPV4_CODE, 0x0800),
+    (ICMPV6_TYPE, 0x86dd),
+    (ICMPV6_CODE, 0x86dd),
+];
 
 /// How a field stands in a match.
 #[derive(Clone, Copy)]
@@ -57,16 +63,18 @@ struct Row {
 }
 
 impl Row {
+    /// The field of the model that this is in packets of this match, if they have it.
+    fn field(&self, fields: &[FieldMatch]) -> Option<&'static Field> {
+        let mut may = self.fields.iter().copied();
+        may.find(|field| meets_need(fields, field) && is_of_ip_version(fields, field))
+    }
+
     /// Whether a match has the field, or its packets do not.
     fn is_settled(&self, fields: &[FieldMatch]) -> bool {
-        let has = |field: &&Field| {
-            fields
-                .iter()
-                .any(|one| one.field == *field && one.is_exact())
-        };
-        let absent = self.at >= NETWORK_AT && is_ipv6(fields);
-        let mut may = self.fields.iter().filter(|field| meets_need(fields, field));
-        absent || may.next().is_none_or(has)
+        self.field(fields).is_none_or(|field| {
+            let mut own = fields.iter().filter(|one| one.field == field);
+            own.any(FieldMatch::is_exact)
+        })
     }
 }
 
@@ -99,7 +107,7 @@ const ROWS: &[Row] = &[
     row(18, 2, WILD_VLAN, Form::Vlan, &[VLAN_VID]),
     row(20, 1, WILD_PCP, Form::Number, &[VLAN_PCP]),
     row(22, 2, 1 << 4, Form::Number, &[ETH_TYPE]),
-    row(NETWORK_AT, 1, 1 << 21, Form::Tos, &[IP_DSCP]),
+    row(24, 1, 1 << 21, Form::Tos, &[IP_DSCP]),
     row(25, 1, 1 << 5, Form::Number, &[IP_PROTO, ARP_OP]),
     row(28, 4, 1 << 8, Form::Prefix, &[IPV4_SRC, ARP_SPA]),
     row(32, 4, 1 << 14, Form::Prefix, &[IPV4_DST, ARP_TPA]),
@@ -108,14 +116,14 @@ const ROWS: &[Row] = &[
         2,
         1 << 6,
         Form::Number,
-        &[TCP_SRC, UDP_SRC, SCTP_SRC, ICMPV4_TYPE],
+        &[TCP_SRC, UDP_SRC, SCTP_SRC, ICMPV4_TYPE, ICMPV6_TYPE],
     ),
     row(
         38,
         2,
         1 << 7,
         Form::Number,
-        &[TCP_DST, UDP_DST, SCTP_DST, ICMPV4_CODE],
+        &[TCP_DST, UDP_DST, SCTP_DST, ICMPV4_CODE, ICMPV6_CODE],
     ),
 ];
 
@@ -129,10 +137,10 @@ pub(super) fn read(r: &mut Reader<'_>) -> Result<(Match, bool), DecodeError> {
     }
     for row in ROWS {
         let prefix = matches!(row.form, Form::Prefix);
-        if !prefix && wildcards & row.wild != 0 || row.at >= NETWORK_AT && is_ipv6(&fields) {
+        if !prefix && wildcards & row.wild != 0 {
             continue;
         }
-        let Some(field) = row.fields.iter().find(|field| meets_need(&fields, field)) else {
+        let Some(field) = row.field(&fields) else {
             continue;
         };
         let bytes = &rest[row.at - 4..][..row.bytes];
@@ -161,7 +169,9 @@ pub(super) fn write(fields: &Match, exact: bool, w: &mut Writer<'_>) -> Result<b
     for one in fields.fields() {
         let name = one.field.name;
         let row = ROWS.iter().find(|row| row.fields.contains(&one.field));
-        let row = row.ok_or(name)?;
+        let row = row
+            .filter(|_| is_of_ip_version(fields.fields(), one.field))
+            .ok_or(name)?;
         let (number, mask) = (one.number(), one.mask_number());
         let any_tag = one.field == VLAN_VID && (number, mask) == (TAGGED, TAGGED);
         if any_tag && fields.get(VLAN_PCP).is_some() {
@@ -172,9 +182,7 @@ pub(super) fn write(fields: &Match, exact: bool, w: &mut Writer<'_>) -> Result<b
         let value = match row.form {
             Form::Prefix if is_prefix => number,
             Form::Prefix => return Err(name),
-            _ if !one.is_exact() || row.at >= NETWORK_AT && is_ipv6(fields.fields()) => {
-                return Err(name);
-            }
+            _ if !one.is_exact() => return Err(name),
             Form::Number => number,
             Form::Port => port_number(PortNo(number as u32))?.into(),
             Form::Vlan if number == 0 => VLAN_NONE,
@@ -199,11 +207,13 @@ pub(super) fn write(fields: &Match, exact: bool, w: &mut Writer<'_>) -> Result<b
     Ok(wildcards == 0)
 }
 
-/// Whether the packets are IPv6: 1.0 knows nothing within them.
-fn is_ipv6(fields: &[FieldMatch]) -> bool {
-    fields
-        .iter()
-        .any(|one| one.field == ETH_TYPE && one.number() == IPV6)
+/// Whether a field belongs to the version of IP that a match names, or to any.
+fn is_of_ip_version(fields: &[FieldMatch], field: &Field) -> bool {
+    let Some((_, version)) = OF_IP_VERSION.iter().find(|(one, _)| *one == field) else {
+        return true;
+    };
+    let mut types = fields.iter().filter(|one| one.field == ETH_TYPE);
+    types.any(|one| one.number() == *version)
 }
 
 impl Old for Match {
