@@ -6,6 +6,7 @@
 mod bofuss;
 mod find;
 mod generate;
+mod help;
 mod json;
 mod ofctl;
 mod own;
@@ -42,7 +43,7 @@ const OFCTL_XID: u32 = 2;
 /// it stands before the verb, behind it, or behind the arguments. Without it, the only switch
 /// running is meant.
 #[derive(Parser)]
-#[command(name = "dpctl", version, after_help = verbs::help(), arg_required_else_help = true)]
+#[command(name = "dpctl", version, after_help = help::list(), arg_required_else_help = true)]
 struct Cli {
     /// [ADDRESS] VERB [ARGUMENT...]
     #[arg(required_unless_present = "generate", value_name = "WORD")]
@@ -195,7 +196,8 @@ async fn run(cli: &Cli) -> Result<(), Failure> {
         (None, None) => None,
     };
     let requests = verb.requests(&command, &arguments);
-    let requests = match (address.is_none(), arguments.first()) {
+    let may_be_switch = address.is_none() && verb.name != "help";
+    let requests = match (may_be_switch, arguments.first()) {
         (true, Some(word)) => requests.map_err(|error| no_switch(error, word))?,
         _ => requests?,
     };
@@ -321,7 +323,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let cli = Cli::parse_from(words);
+    let cli = Cli::parse_from(help::asked(words));
     if let Some(what) = cli.generate {
         generate::print(what);
         return ExitCode::SUCCESS;
@@ -332,7 +334,7 @@ fn main() -> ExitCode {
     let runtime = runtime.expect("a runtime of one thread needs two descriptors");
     let (error, code) = match runtime.block_on(run(&cli)) {
         Ok(()) => return ExitCode::SUCCESS,
-        Err(Failure::Misused) => ("what the verb takes, dpctl --help tells".into(), 2),
+        Err(Failure::Misused) => ("dpctl help VERB tells what the verb takes".into(), 2),
         Err(Failure::Usage(error)) => (error, 2),
         Err(Failure::Failed(error)) => (error, 1),
     };

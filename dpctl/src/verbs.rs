@@ -6,9 +6,8 @@ use std::sync::Arc;
 use bofuss_channel::ActiveAddress;
 use bofuss_oflib::{Catalogue, Message};
 
-use crate::generate::SECTIONS;
 use crate::words::nearest;
-use crate::{Failure, bofuss, find, ofctl, own, trace};
+use crate::{Failure, bofuss, find, help, ofctl, own, trace};
 
 /// Whose text a verb prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,23 +127,7 @@ verbs! {
         "tell how the switch would treat a packet: HEX, IN_PORT HEX or in_port=1,tcp,tcp_dst=80";
     "watch" "[SECONDS [COUNT]]" Own own::watch: "ports and tables, again and again, with rates";
     "switches" "" Own own::switches: "the switches that run here";
-}
-
-/// The list of verbs for `--help`.
-pub(crate) fn help() -> String {
-    let mut text = String::new();
-    for (style, title) in SECTIONS {
-        text += &format!("{title}:\n");
-        for verb in VERBS.iter().filter(|verb| verb.style == *style) {
-            let call = format!("{} {}", verb.name, verb.arguments);
-            text += &match call.len() {
-                0..34 => format!("  {call:<34} {}\n", verb.help),
-                _ => format!("  {call}\n  {:<34} {}\n", "", verb.help),
-            };
-        }
-        text += "\n";
-    }
-    text + "FLOW, GROUP and METER are written as for ovs-ofctl; see docs/dpctl.md for the rest."
+    "help" "[VERB]" Own help::make: "print this, or all about one verb";
 }
 
 /// What comes of the reply to a first request.
@@ -230,6 +213,11 @@ impl Verb {
     }
 }
 
+/// The verb of this name.
+pub(crate) fn named(name: &str) -> Option<&'static Verb> {
+    VERBS.iter().find(|verb| verb.name == name)
+}
+
 /// A command line: where to, what, and with which arguments.
 pub(crate) type Line<'a> = (Option<ActiveAddress>, &'static Verb, Vec<&'a str>);
 
@@ -237,8 +225,7 @@ pub(crate) type Line<'a> = (Option<ActiveAddress>, &'static Verb, Vec<&'a str>);
 /// ovs-ofctl), or at the end (Mininet's).
 pub(crate) fn split(words: &[String]) -> Result<Line<'_>, Failure> {
     let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let verb = |word: &str| VERBS.iter().find(|verb| verb.name == word);
-    if let Some(verb) = verb(words[0]) {
+    if let Some(verb) = named(words[0]) {
         words.remove(0);
         for at in [words.len().wrapping_sub(1), 0] {
             let found = words.get(at).and_then(|word| find::address(word));
@@ -254,7 +241,7 @@ pub(crate) fn split(words: &[String]) -> Result<Line<'_>, Failure> {
         return Err(unknown(first, words.first()));
     };
     match words.split_first() {
-        Some((word, arguments)) => match verb(word) {
+        Some((word, arguments)) => match named(word) {
             Some(verb) => Ok((Some(address?), verb, arguments.to_vec())),
             None => Err(unknown(word, None)),
         },
@@ -262,6 +249,12 @@ pub(crate) fn split(words: &[String]) -> Result<Line<'_>, Failure> {
             "which verb? (dpctl --help lists them)".into(),
         )),
     }
+}
+
+/// A proposal for a word that is no verb.
+pub(crate) fn nearest_verb(word: &str) -> String {
+    let near = nearest(word, VERBS.iter().map(|verb| verb.name));
+    near.map_or(String::new(), |name| format!("; did you mean '{name}'?"))
 }
 
 /// The error for a word that is neither a verb nor a switch.
@@ -276,8 +269,7 @@ fn unknown(word: &str, next: Option<&&str>) -> Failure {
             "no switch named '{word}' runs (dpctl switches lists them)"
         ));
     }
-    let near = nearest(word, names());
-    let near = near.map_or(String::new(), |name| format!("; did you mean '{name}'?"));
+    let near = nearest_verb(word);
     Failure::Usage(format!(
         "'{word}' is no verb and no switch{near} (dpctl --help lists the verbs)"
     ))

@@ -1,0 +1,195 @@
+//! What `--help` and the verb `help` print: all verbs, or one with what its words mean.
+
+use clap::CommandFactory;
+
+use crate::generate::SECTIONS;
+use crate::verbs::{Command, Made, Requests, Style, VERBS, Verb, misused};
+use crate::{Cli, Failure, verbs};
+
+/// Words of the verbs' arguments, and what they stand for. Of those that the two dialects write in
+/// their own way, each has its row.
+const MEANINGS: &[(&str, Option<Style>, &str)] = &[
+    (
+        "FLOW",
+        None,
+        "KEY=VALUE and match fields with commas between, then actions=ACTION,... as for ovs-ofctl",
+    ),
+    (
+        "FILE",
+        None,
+        "a line each; what follows # is left out; - is the standard input",
+    ),
+    (
+        "GROUP",
+        Some(Style::Ofctl),
+        "group_id=N,type=all|select|indirect|ff,bucket=ACTION,...,bucket=...",
+    ),
+    (
+        "METER",
+        Some(Style::Ofctl),
+        "meter=N,kbps|pktps,burst,stats,bands=type=drop|dscp_remark,rate=N,burst_size=N",
+    ),
+    (
+        "MATCH",
+        None,
+        "FIELD=VALUE,... by OpenFlow's names (docs/reference/fields.md); a mask after /",
+    ),
+    (
+        "INSTRUCTION",
+        None,
+        "meter:N, apply:ACTIONS, clear, write:ACTIONS, meta:VALUE[/MASK] or goto:TABLE",
+    ),
+    (
+        "ACTIONS",
+        Some(Style::Bofuss),
+        "output=PORT, group=N, queue=N, set_field=FIELD:VALUE and others, with commas between",
+    ),
+    (
+        "ACTIONS",
+        Some(Style::Ofctl),
+        "output:PORT, group:N, set_field:VALUE->FIELD and others, with commas between",
+    ),
+    (
+        "PORT",
+        None,
+        "a port's number, or a reserved one: local, in_port, controller, all, any",
+    ),
+    (
+        "HEX",
+        None,
+        "a packet's bytes, two digits each; blanks and colons may stand between",
+    ),
+];
+
+/// Options that some verbs take, and which.
+const OPTIONS: &[(&str, &[&str], &str)] = &[
+    (
+        "--strict",
+        &["flow-mod", "mod-flows", "del-flows"],
+        "match priority and all fields exactly",
+    ),
+    (
+        "--sort[=FIELD], --rsort[=FIELD]",
+        &["dump-flows", "stats-flow"],
+        "sort by FIELD, else by priority",
+    ),
+    ("--html=FILE", &["trace"], "draw the way on a page"),
+];
+
+/// `help [VERB]`.
+pub(crate) fn make(_: &Command, arguments: &[&str]) -> Made {
+    match arguments {
+        [] => Ok(Requests::Told(Cli::command().render_help().to_string())),
+        [name] => match verbs::named(name) {
+            Some(verb) => Ok(Requests::Told(of_verb(verb))),
+            None => Err(Failure::Usage(format!(
+                "'{name}' is no verb{} (dpctl --help lists them)",
+                verbs::nearest_verb(name)
+            ))),
+        },
+        _ => misused(),
+    }
+}
+
+/// The words of the command line, where `--help` with a verb is made `help VERB`.
+pub(crate) fn asked(words: Vec<String>) -> Vec<String> {
+    let asks = words.iter().any(|word| word == "--help" || word == "-h");
+    let mut rest = words.iter().skip(1);
+    match rest.find(|word| verbs::named(word).is_some()) {
+        Some(verb) if asks => vec![words[0].clone(), "help".into(), verb.clone()],
+        _ => words,
+    }
+}
+
+/// The list of verbs for `--help`.
+pub(crate) fn list() -> String {
+    let mut text = String::new();
+    for (style, title) in SECTIONS {
+        text += &format!("{title}:\n");
+        for verb in VERBS.iter().filter(|verb| verb.style == *style) {
+            let call = format!("{} {}", verb.name, verb.arguments);
+            text += &match call.len() {
+                0..34 => format!("  {call:<34} {}\n", verb.help),
+                _ => format!("  {call}\n  {:<34} {}\n", "", verb.help),
+            };
+        }
+        text += "\n";
+    }
+    text + "dpctl help VERB tells more of one; docs/dpctl.md has an example of each."
+}
+
+/// One verb: how it is called, what it does, what its words mean, and the options that it takes.
+fn of_verb(verb: &Verb) -> String {
+    let call = format!("{} {}", verb.name, verb.arguments);
+    let call = call.trim_end();
+    let mut text = format!("dpctl [OPTION...] [ADDRESS] {call}\n\n{}\n", verb.help);
+    let is_letter = |c: char| c.is_ascii_uppercase() || c == '_';
+    let words: Vec<&str> = verb.arguments.split(|c| !is_letter(c)).collect();
+    let mut meanings = MEANINGS.iter().filter(|(word, style, _)| {
+        words.contains(word) && style.is_none_or(|style| style == verb.style)
+    });
+    if let Some(first) = meanings.next() {
+        text += "\n";
+        for (word, _, meaning) in [first].into_iter().chain(meanings) {
+            text += &format!("  {word:<12} {meaning}\n");
+        }
+    }
+    let mut options = OPTIONS.iter().filter(|row| row.1.contains(&verb.name));
+    if let Some(first) = options.next() {
+        text += "\n";
+        for (option, _, meaning) in [first].into_iter().chain(options) {
+            text += &format!("  {option}  {meaning}\n");
+        }
+    }
+    text + "\ndpctl --help lists the other options and verbs.\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn help_of_a_verb_is_of_that_verb_alone() {
+        for verb in VERBS {
+            let text = of_verb(verb);
+            assert!(text.contains(verb.name) && text.contains(verb.help));
+            assert!(text.lines().count() < 16, "{text}");
+        }
+        let text = of_verb(verbs::named("flow-mod").expect("it is a verb"));
+        for part in ["MATCH ", "INSTRUCTION ", "--strict"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
+
+    #[test]
+    fn help_is_asked_for_by_option_or_verb() {
+        let words = |line: &str| line.split(' ').map(str::to_string).collect::<Vec<_>>();
+        for line in [
+            "dpctl show --help",
+            "dpctl -h s1 show",
+            "dpctl show -O OpenFlow13 -h",
+        ] {
+            assert_eq!(asked(words(line)), words("dpctl help show"), "{line}");
+        }
+        for line in ["dpctl --help", "dpctl show", "dpctl help show"] {
+            assert_eq!(asked(words(line)), words(line));
+        }
+    }
+
+    #[test]
+    fn each_row_is_used() {
+        for (word, style, _) in MEANINGS {
+            let uses = |verb: &&Verb| {
+                let is_style = style.is_none_or(|style| style == verb.style);
+                is_style && verb.arguments.contains(word)
+            };
+            assert!(VERBS.iter().any(|verb| uses(&verb)), "{word}");
+        }
+        for (option, of, _) in OPTIONS {
+            assert!(
+                of.iter().all(|name| verbs::named(name).is_some()),
+                "{option}"
+            );
+        }
+    }
+}
