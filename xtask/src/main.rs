@@ -26,7 +26,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   check             format, tidy, sizes, lints, unit tests
   ci [--all]        check, documentation, cost, end to end; with --all the long tier too
   tidy              style, rooms and documents
-  size              code lines of each room against its budget
+  size              tokens of each room against its budget; lines, comments
   cost [GUIDE]      the tutorials' patches against their bars, each on its own
   cost --check      check, on a copy of the tree that has all of them
   mutants [WORD]    faults that tests have to notice, planted one at a time

@@ -1,72 +1,171 @@
-//! `cargo xtask size`: counts code lines of each room against the budgets of `xtask/size.toml`.
+//! `cargo xtask size`: holds each room to its budget of tokens in `xtask/size.toml`.
+//!
+//! Counted is what is neither comment nor test, in tokens, so that packing much into a line saves
+//! nothing. Rows of catalogues and folders of extensions are free. Lines, and comment lines for
+//! each line of code, are reported.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use toml::{Table, Value};
+use serde::Deserialize;
 
-use crate::{source, tree};
+use crate::source::{self, Count, Source};
+use crate::tree;
+
+const BUDGETS: &str = "xtask/size.toml";
+/// Its section on the reading order names files, and says how many lines they have at most.
+const ARCHITECTURE: &str = "ARCHITECTURE.md";
+
+/// The file of budgets.
+#[derive(Deserialize)]
+struct Budgets {
+    /// Macros whose rows are free.
+    rows: Vec<String>,
+    /// Where each folder is an extension, which is free.
+    extensions: String,
+    /// Folders there that are none.
+    extensions_without: Vec<String>,
+    /// Folders and files of the core, those in them that are not, and its budget.
+    core: Vec<String>,
+    core_without: Vec<String>,
+    core_tokens: usize,
+    /// Tokens of each room.
+    rooms: BTreeMap<String, usize>,
+}
 
 /// Counts, prints a table, and compares.
 ///
-/// Errors: a room above its budget or without one, the core above its own.
+/// Errors: a room above its budget or without one, the core above its own, a reading order that is
+/// longer than it says.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
-    let budgets: Table = tree::read(&root.join("xtask/size.toml"))?
-        .parse()
-        .map_err(|e| format!("size.toml: {e}"))?;
-    let folders = |key| {
-        let list = budgets
-            .get(key)
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten();
-        list.filter_map(Value::as_str).collect::<Vec<_>>()
-    };
-    let (core_in, core_without) = (folders("core"), folders("core_without"));
-    let mut core = 0;
-    let mut rooms: BTreeMap<String, usize> = BTreeMap::new();
-    for source in source::load(root)? {
-        let room = source
-            .path
-            .iter()
-            .next()
-            .and_then(|f| f.to_str())
-            .unwrap_or("");
-        let lies_in = |folders: &[&str]| folders.iter().any(|f| source.path.starts_with(f));
-        if lies_in(&core_in) && !lies_in(&core_without) {
-            core += source.code_lines();
+    let text = tree::read(&root.join(BUDGETS))?;
+    let budgets: Budgets = toml::from_str(&text).map_err(|e| format!("{BUDGETS}: {e}"))?;
+    let sources = source::load(root)?;
+    let mut rooms: BTreeMap<String, Count> = BTreeMap::new();
+    let mut core = Count::default();
+    let mut whole = Count::default();
+    for source in &sources {
+        let mut count = source.count(&budgets.rows);
+        if budgets.is_extension(&source.path) {
+            count = count.as_free();
         }
-        *rooms.entry(room.into()).or_default() += source.code_lines();
+        whole.add(count);
+        if budgets.is_core(&source.path) {
+            core.add(count);
+        }
+        let room = source.path.iter().next().and_then(|f| f.to_str());
+        let room = rooms.entry(room.unwrap_or("").into()).or_default();
+        room.add(count);
     }
-    rooms.retain(|_, lines| *lines > 0);
-    let budget = |name: &str| {
-        budgets
-            .get("rooms")
-            .and_then(|r| r.get(name))
-            .and_then(lines)
-    };
-    let mut rows: Vec<_> = rooms
-        .iter()
-        .map(|(room, n)| (room.as_str(), *n, budget(room)))
-        .collect();
-    rows.push(("core", core, budgets.get("core_lines").and_then(lines)));
-    println!("{:<12} {:>6} {:>7}", "room", "lines", "budget");
-    for (name, lines, budget) in &rows {
-        let budget = budget.map_or("none".into(), |b| b.to_string());
-        println!("{name:<12} {lines:>6} {budget:>7}");
+    println!(
+        "{:<12} {:>7} {:>7} {:>6} {:>9} {:>8}",
+        "room", "tokens", "budget", "lines", "free rows", "comments"
+    );
+    let mut above = Vec::new();
+    for (name, count) in &rooms {
+        if count.lines + count.free == 0 {
+            continue;
+        }
+        let budget = budgets.rooms.get(name).copied();
+        show(name, count, budget);
+        if budget.is_none_or(|most| count.tokens > most) {
+            above.push(name.as_str());
+        }
     }
-    let above = rows
-        .iter()
-        .filter(|(_, lines, budget)| budget.is_none_or(|b| *lines > b));
-    match above.map(|(name, ..)| *name).collect::<Vec<_>>() {
-        names if names.is_empty() => Ok(()),
-        names => Err(format!(
-            "size: above the budget in xtask/size.toml: {}",
-            names.join(", ")
-        )),
+    show("core", &core, Some(budgets.core_tokens));
+    show("whole", &whole, None);
+    if core.tokens > budgets.core_tokens {
+        above.push("core");
+    }
+    if !above.is_empty() {
+        let names = above.join(", ");
+        return Err(format!("size: above the budget in {BUDGETS}: {names}"));
+    }
+    reading_order(&tree::read(&root.join(ARCHITECTURE))?, &sources)
+}
+
+fn show(name: &str, count: &Count, budget: Option<usize>) {
+    let budget = budget.map_or("-".into(), |most| most.to_string());
+    let ratio = count.comments as f64 / count.lines.max(1) as f64;
+    println!(
+        "{name:<12} {:>7} {budget:>7} {:>6} {:>9} {ratio:>8.2}",
+        count.tokens, count.lines, count.free
+    );
+}
+
+/// Holds the reading order to what it says of itself: `20 files, below 5,000 lines`.
+fn reading_order(page: &str, sources: &[Source]) -> Result<(), String> {
+    let section = page.split_once("## Reading order\n");
+    let (_, section) = section.ok_or_else(|| format!("{ARCHITECTURE}: no reading order"))?;
+    let section = section.split("\n## ").next().unwrap_or(section);
+    let (mut files, mut lines) = (0, 0);
+    let quoted = section.split('`').skip(1).step_by(2);
+    for name in quoted.filter(|name| name.ends_with(".rs")) {
+        let source = sources.iter().find(|s| s.path == Path::new(name));
+        let source = source.ok_or_else(|| format!("{ARCHITECTURE}: there is no {name}"))?;
+        files += 1;
+        lines += source.product_lines().count();
+    }
+    let true_words = format!("{files} files, below {},000 lines", lines / 1000 + 1);
+    if section.contains(&true_words) {
+        Ok(())
+    } else {
+        Err(format!(
+            "{ARCHITECTURE}: the reading order has {true_words} ({lines})"
+        ))
     }
 }
 
-fn lines(value: &Value) -> Option<usize> {
-    value.as_integer().and_then(|n| n.try_into().ok())
+impl Budgets {
+    fn is_extension(&self, path: &Path) -> bool {
+        let own = self.extensions_without.iter().any(|f| path.starts_with(f));
+        let inside = path.strip_prefix(&self.extensions);
+        !own && inside.is_ok_and(|rest| rest.iter().count() > 1)
+    }
+
+    fn is_core(&self, path: &Path) -> bool {
+        let inside = self.core.iter().any(|f| path.starts_with(f));
+        inside && !self.core_without.iter().any(|f| path.starts_with(f))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_of_extensions_are_free_and_the_core_has_exceptions() {
+        let budgets: Budgets = toml::from_str(
+            "rows = []\nextensions = 'ext/src'\nextensions_without = ['ext/src/own']\n\
+             core = ['a', 'b/src/c.rs']\ncore_without = ['a/src/d']\ncore_tokens = 1\n[rooms]\n",
+        )
+        .unwrap();
+        for (path, extension, core) in [
+            ("ext/src/lib.rs", false, false),
+            ("ext/src/sample/mod.rs", true, false),
+            ("ext/src/own/mod.rs", false, false),
+            ("a/src/lib.rs", false, true),
+            ("a/src/d/e.rs", false, false),
+            ("b/src/c.rs", false, true),
+            ("b/src/lib.rs", false, false),
+        ] {
+            let path = Path::new(path);
+            assert_eq!(budgets.is_extension(path), extension, "{path:?}");
+            assert_eq!(budgets.is_core(path), core, "{path:?}");
+        }
+    }
+
+    #[test]
+    fn a_reading_order_tells_its_length() {
+        let (source, _) = Source::new("a.rs".into(), "//! A.\n".repeat(1200));
+        let page = |words: &str| format!("## Reading order\n\n{words}\n\n1. `a.rs`\n\n## B\n");
+        let sources = [source];
+        assert_eq!(
+            reading_order(&page("1 files, below 2,000 lines."), &sources),
+            Ok(())
+        );
+        for wrong in ["1 files, below 1,000 lines", "2 files, below 2,000 lines"] {
+            assert!(reading_order(&page(wrong), &sources).is_err());
+        }
+    }
 }
