@@ -18,7 +18,7 @@ use crate::trace;
 /// What a message leads to at once: a reply, or nothing.
 pub(crate) type Answer = Result<Option<Message>, ErrorCode>;
 
-/// A message that is carried out: whose it is, and what its answer needs.
+/// Whose a message that is carried out is, and what its answer needs.
 pub(crate) struct Asked {
     conn: ConnId,
     xid: u32,
@@ -46,11 +46,13 @@ impl Switch {
         };
         let buffer = buffer.filter(|buffer| *buffer != BufferId::NO_BUFFER);
         let asked = Asked { conn, xid, buffer };
-        match self.answer(now, &asked, message, face) {
+        match self.answer(now, &asked, &message, face) {
             Ok(Some(reply)) => face.send(conn, xid, reply),
-            Ok(None) if self.datapath.has_work() => self.asked = Some((asked, head.into())),
-            Ok(None) => self.conclude(now, &asked, head, Ok(()), face),
-            Err(error) => self.conclude(now, &asked, head, Err(error), face),
+            Ok(None) if self.datapath.has_work() => {
+                self.asked = Some((asked, message, head.into()));
+            }
+            Ok(None) => self.conclude(now, &asked, (&message, head), Ok(()), face),
+            Err(error) => self.conclude(now, &asked, (&message, head), Err(error), face),
         }
     }
 
@@ -58,10 +60,10 @@ impl Switch {
     pub(crate) fn go_on<F: Face>(&mut self, now: Time, face: &mut F) {
         let (datapath, outlet) = parts!(self, now, face);
         if let Some(result) = datapath.work(now, outlet)
-            && let Some((asked, head)) = self.asked.take()
+            && let Some((asked, message, head)) = self.asked.take()
             && self.connections.contains_key(&asked.conn)
         {
-            self.conclude(now, &asked, &head, result, face);
+            self.conclude(now, &asked, (&message, &head), result, face);
         }
     }
 
@@ -70,7 +72,7 @@ impl Switch {
         &mut self,
         now: Time,
         asked: &Asked,
-        head: &[u8],
+        (message, head): (&Message, &[u8]),
         result: Result<(), ErrorCode>,
         face: &mut F,
     ) {
@@ -82,6 +84,7 @@ impl Switch {
                 datapath.packet_out(now, packet, &[Action::output(PortNo::TABLE)], outlet);
             }
             Err(error) => {
+                face.refused(asked.conn, asked.xid, message, error);
                 let error = ErrorMsg::quoting(error, head);
                 face.send(asked.conn, asked.xid, Message::Error(error));
             }
@@ -92,57 +95,57 @@ impl Switch {
         &mut self,
         now: Time,
         asked: &Asked,
-        message: Message,
+        message: &Message,
         face: &mut F,
     ) -> Answer {
         let (conn, xid) = (asked.conn, asked.xid);
-        if self.connections[&conn].datagrams && !may_be_lost(&message) {
+        if self.connections[&conn].datagrams && !may_be_lost(message) {
             return Err(BadRequest::BAD_TYPE);
         }
-        if self.channel(conn).role == ControllerRole::SLAVE && self.is_for_masters(&message) {
+        if self.channel(conn).role == ControllerRole::SLAVE && self.is_for_masters(message) {
             return Err(BadRequest::IS_SLAVE);
         }
         let reply = match message {
-            Message::EchoRequest(data) => Message::EchoReply(data),
+            Message::EchoRequest(data) => Message::EchoReply(data.clone()),
             Message::Hello(_) | Message::Error(_) | Message::EchoReply(_) => return Ok(None),
-            Message::Experimenter(value) => return self.experimenter(now, conn, xid, &value, face),
+            Message::Experimenter(value) => return self.experimenter(now, conn, xid, value, face),
             Message::FeaturesRequest(_) => Message::FeaturesReply(self.features(conn)),
             Message::GetConfigRequest(_) => Message::GetConfigReply(SwitchConfig {
                 flags: self.datapath.fragments,
                 miss_send_len: self.channel(conn).miss_send_len,
             }),
-            Message::SetConfig(config) => return self.set_config(conn, &config),
+            Message::SetConfig(config) => return self.set_config(conn, config),
             Message::PacketOut(out) => return self.packet_out(now, conn, out, face),
             Message::FlowMod(flow_mod) => {
                 if let Some(buffer) = asked.buffer {
                     self.channel(conn).buffers.check(now, buffer)?;
                 }
                 let (datapath, outlet) = parts!(self, now, face);
-                return datapath.flow_mod(now, &flow_mod, outlet).map(|()| None);
+                return datapath.flow_mod(now, flow_mod, outlet).map(|()| None);
             }
             Message::GroupMod(group_mod) => {
                 let (datapath, outlet) = parts!(self, now, face);
-                return datapath.group_mod(now, &group_mod, outlet).map(|()| None);
+                return datapath.group_mod(now, group_mod, outlet).map(|()| None);
             }
-            Message::PortMod(port_mod) => return self.port_mod(now, &port_mod, face),
-            Message::TableMod(table_mod) => return self.table_mod(&table_mod),
-            Message::MultipartRequest(r) => return self.multipart(now, conn, xid, r.body, face),
+            Message::PortMod(port_mod) => return self.port_mod(now, port_mod, face),
+            Message::TableMod(table_mod) => return self.table_mod(table_mod),
+            Message::MultipartRequest(r) => return self.multipart(now, conn, xid, &r.body, face),
             Message::BarrierRequest(_) => {
                 face.flush();
                 Message::BarrierReply(Empty)
             }
             Message::QueueGetConfigRequest(request) => {
-                Message::QueueGetConfigReply(self.queues(&request)?)
+                Message::QueueGetConfigReply(self.queues(request)?)
             }
-            Message::RoleRequest(asked) => Message::RoleReply(self.change_role(conn, &asked)?),
+            Message::RoleRequest(asked) => Message::RoleReply(self.change_role(conn, asked)?),
             Message::GetAsyncRequest(_) => Message::GetAsyncReply(self.channel(conn).async_config),
             Message::SetAsync(config) => {
-                self.channel(conn).async_config = config;
+                self.channel(conn).async_config = *config;
                 return Ok(None);
             }
             Message::MeterMod(meter_mod) => {
                 let (datapath, outlet) = parts!(self, now, face);
-                return datapath.meter_mod(now, &meter_mod, outlet).map(|()| None);
+                return datapath.meter_mod(now, meter_mod, outlet).map(|()| None);
             }
             Message::FeaturesReply(_)
             | Message::GetConfigReply(_)
@@ -204,7 +207,7 @@ impl Switch {
         &mut self,
         now: Time,
         conn: ConnId,
-        out: PacketOut,
+        out: &PacketOut,
         face: &mut F,
     ) -> Answer {
         let reserved = out.in_port == PortNo::CONTROLLER;

@@ -20,7 +20,7 @@ impl Switch {
         now: Time,
         conn: ConnId,
         xid: u32,
-        request: RequestBody,
+        request: &RequestBody,
         face: &mut F,
     ) -> Answer {
         self.datapath.settle();
@@ -28,22 +28,22 @@ impl Switch {
             RequestBody::Desc(_) => ReplyBody::Desc(self.identity.desc.clone()),
             RequestBody::Flow(request) => {
                 self.check_table(request.table_id)?;
-                return self.start(now, conn, Dump::flows(xid, &request, false), face);
+                return self.start(now, conn, Dump::flows(xid, request, false), face);
             }
             RequestBody::Aggregate(request) => {
                 self.check_table(request.table_id)?;
-                return self.start(now, conn, Dump::flows(xid, &request, true), face);
+                return self.start(now, conn, Dump::flows(xid, request, true), face);
             }
             RequestBody::Table(_) => ReplyBody::Table(self.table_stats()),
             RequestBody::PortStats(request) => {
                 ReplyBody::PortStats(self.port_stats(now, request.port_no)?)
             }
-            RequestBody::Queue(request) => ReplyBody::Queue(self.queue_stats(now, &request)?),
+            RequestBody::Queue(request) => ReplyBody::Queue(self.queue_stats(now, request)?),
             RequestBody::Group(_)
             | RequestBody::GroupDesc(_)
             | RequestBody::Meter(_)
             | RequestBody::MeterConfig(_) => {
-                let dump = Dump::list(xid, request, &self.datapath)?;
+                let dump = Dump::list(xid, request.clone(), &self.datapath)?;
                 return self.start(now, conn, dump, face);
             }
             RequestBody::GroupFeatures(_) => {
@@ -55,13 +55,13 @@ impl Switch {
             RequestBody::TableFeatures(wanted) => {
                 if !wanted.is_empty() {
                     let (datapath, outlet) = parts!(self, now, face);
-                    datapath.set_table_features(now, &wanted, outlet)?;
+                    datapath.set_table_features(now, wanted, outlet)?;
                 }
                 ReplyBody::TableFeatures(self.datapath.table_features())
             }
             RequestBody::PortDesc(_) => ReplyBody::PortDesc(self.port_descs()),
             RequestBody::Experimenter(ExtBody(value)) => {
-                let known = self.datapath.experimenter(now, &value);
+                let known = self.datapath.experimenter(now, value);
                 for reply in known.ok_or(BadRequest::BAD_EXPERIMENTER)?? {
                     let body = ReplyBody::Experimenter(ExtBody(reply));
                     face.send(conn, xid, Message::MultipartReply(body.into()));

@@ -8,7 +8,7 @@ use bofuss_oflib::message::multipart::{Desc, PortStats};
 use bofuss_oflib::message::port::PortFeatures;
 use bofuss_oflib::message::{ControllerRole, FlowRemoved, PortDesc, PortStatusReason};
 use bofuss_oflib::types::QueueId;
-use bofuss_oflib::{Message, PortNo, Version};
+use bofuss_oflib::{ErrorCode, Message, PortNo, Version};
 
 use crate::connection::{ConnId, Connection, Request};
 use crate::fail_mode::FailMode;
@@ -40,6 +40,8 @@ pub trait Face {
     fn may_change_links(&self) -> bool {
         true
     }
+    /// Hears that a message of a connection is refused, before the ERROR is sent.
+    fn refused(&mut self, _conn: ConnId, _xid: u32, _message: &Message, _error: ErrorCode) {}
     /// Sets a port's link administratively up or down.
     fn set_link(&mut self, port: PortNo, up: bool);
     /// Has a port's interface advertise other features.
@@ -64,7 +66,7 @@ pub struct Switch {
     pub(crate) connections: BTreeMap<ConnId, Connection>,
     pub(crate) fail_mode: FailMode,
     /// The message that the datapath still works on, and its first bytes.
-    pub(crate) asked: Option<(Asked, Vec<u8>)>,
+    pub(crate) asked: Option<(Asked, Message, Vec<u8>)>,
     /// The highest generation id that a master or slave named.
     pub(crate) generation_id: Option<u64>,
     /// Whether the entry that standalone adds is in the table.

@@ -269,6 +269,7 @@ impl Link<'_> {
                 Some(Event::BadMessage {
                     conn,
                     xid: xid_of(&head),
+                    name: self.codec.version.message_name(head[1]),
                     reply: (!is_error).then(|| ErrorMsg::quoting(cause.error, &head)),
                     cause,
                     place,

@@ -119,6 +119,8 @@ pub enum Event {
         conn: ConnId,
         /// Its transaction id, as far as it had one.
         xid: u32,
+        /// What it was, by its header; `None` for a type that is unknown.
+        name: Option<&'static str>,
         /// What the owner answers; `None` for a broken ERROR, which is never answered.
         reply: Option<ErrorMsg>,
         /// For the log.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bofuss_oflib::error::{BadRequest, HelloFailed};
-use bofuss_oflib::message::{ErrorMsg, Hello, MESSAGES};
+use bofuss_oflib::message::{ErrorMsg, Hello};
 use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Catalogue, Codec, Message, Version};
 use tokio::io::{AsyncWriteExt, WriteHalf};
@@ -109,8 +109,8 @@ fn judge(codec: &Codec, first: &[u8], versions: &[Version]) -> Result<Version, R
         }
         Err(cause) if Message::is_version_free(ty) => Err(Reason::Malformed(cause)),
         Ok(_) | Err(_) => {
-            let row = MESSAGES.iter().find(|row| row.0 == ty);
-            let name = row.map_or(format!("of type {ty}"), |row| row.1.into());
+            let name = header.message_name(ty);
+            let name = name.map_or(format!("of type {ty}"), String::from);
             Err(Reason::NotHello(name))
         }
     }

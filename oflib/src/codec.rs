@@ -5,7 +5,7 @@ use core::fmt;
 
 use crate::catalogue::Catalogue;
 use crate::error::{BadRequest, DecodeError};
-use crate::message::Message;
+use crate::message::{MESSAGES, Message};
 use crate::v1_0;
 use crate::wire::{Reader, Writer};
 
@@ -55,6 +55,16 @@ impl Version {
             Self::V1_0 => v1_0::STATS.contains(&ty),
             _ => MULTIPART.contains(&ty),
         }
+    }
+
+    /// The OpenFlow 1.3 name of a message of this type, without `OFPT_`.
+    pub fn message_name(self, ty: u8) -> Option<&'static str> {
+        let ty = match self {
+            Self::V1_0 => v1_0::model_type(ty)?,
+            _ => ty,
+        };
+        let row = MESSAGES.iter().find(|row| row.0 == ty);
+        row.map(|row| row.1)
     }
 
     /// Bytes of a multipart body in front of its list: type, flags and, since 1.1, padding.

@@ -47,6 +47,12 @@ fn what_1_0_can_say_survives_its_wire() {
         if let Ok(once) = again(&codec, xid, &message) {
             said += 1;
             flows += u32::from(matches!(once, Message::FlowMod(_)));
+            let bytes = encode(&codec, xid, &once);
+            let name = match once {
+                Message::RoleRequest(_) | Message::RoleReply(_) => "EXPERIMENTER",
+                _ => once.name(),
+            };
+            assert_eq!(codec.version.message_name(bytes[1]), Some(name));
             assert_eq!(again(&codec, xid, &once), Ok(once), "{message}");
         }
     }

@@ -30,6 +30,7 @@ use tracing::{debug, info, warn};
 use crate::config::{Config, QueueConfig};
 use crate::face::{PlaneFace, conn_id};
 use crate::port::OpenPort;
+use crate::refusal;
 
 use events::Wake;
 use trace::Waiter;
@@ -293,12 +294,13 @@ impl Plane {
             Event::BadMessage {
                 conn,
                 xid,
+                name,
                 reply,
                 cause,
                 place,
             } => {
                 place.join(&mut self.served);
-                warn!("{}: {cause}", self.face.peer(conn_id(conn)));
+                refusal::log(&self.face.peer(conn_id(conn)), name, xid, &cause, "");
                 if let Some(error) = reply {
                     let (head, message) = (&[][..], Err(error));
                     let request = Request { xid, head, message };

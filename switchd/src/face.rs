@@ -10,7 +10,7 @@ use bofuss_frame::{Capabilities, Frame, Pool};
 use bofuss_oflib::message::port::PortFeatures;
 use bofuss_oflib::message::{ControllerRole, PortDesc};
 use bofuss_oflib::types::QueueId;
-use bofuss_oflib::{Message, PortNo};
+use bofuss_oflib::{ErrorCode, Message, PortNo};
 use bofuss_ports::{BATCH_FRAMES, Counters, Link, PortError};
 use rustix::event::epoll;
 use tracing::{debug, warn};
@@ -18,6 +18,7 @@ use tracing::{debug, warn};
 use crate::capture::{Tap, To};
 use crate::config::PortSpec;
 use crate::port::OpenPort;
+use crate::refusal;
 
 /// Frames that wait for a port at most; what comes then is dropped and counted.
 const MAX_QUEUED_FRAMES: usize = 1024;
@@ -348,6 +349,11 @@ impl Face for PlaneFace {
             *self.sent.entry(message.name()).or_default() += 1;
             sender.send(xid, message);
         }
+    }
+
+    fn refused(&mut self, conn: ConnId, xid: u32, message: &Message, error: ErrorCode) {
+        let text = refusal::beginning(message);
+        refusal::log(&self.peer(conn), Some(message.name()), xid, &error, &text);
     }
 
     fn has_room(&self, conn: ConnId) -> bool {

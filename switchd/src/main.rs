@@ -20,6 +20,7 @@ mod offline;
 mod port;
 mod process;
 mod profile;
+mod refusal;
 mod reload;
 mod rights;
 mod run;

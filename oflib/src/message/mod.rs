@@ -17,8 +17,7 @@ pub mod queue;
 pub mod role;
 pub mod table_mod;
 
-use alloc::format;
-use core::fmt;
+use core::fmt::{self, Write};
 
 pub use async_config::AsyncConfig;
 pub use config::SwitchConfig;
@@ -109,9 +108,9 @@ macro_rules! messages {
         impl fmt::Display for Message {
             /// `OFPT_NAME: field=value,...`
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                let body = match self { $(Self::$V(body) => format!("{}", Text(body)),)* };
-                let colon = if body.is_empty() { "" } else { ": " };
-                write!(f, "OFPT_{}{colon}{body}", self.name())
+                write!(f, "OFPT_{}", self.name())?;
+                let mut body_writer = BodyWriter { out: f, is_empty: true };
+                match self { $(Self::$V(body) => write!(body_writer, "{}", Text(body)),)* }
             }
         }
     };
@@ -148,6 +147,23 @@ messages! {
     27 GetAsyncReply(AsyncConfig) "GET_ASYNC_REPLY";
     28 SetAsync(AsyncConfig) "SET_ASYNC";
     29 MeterMod(MeterMod) "METER_MOD";
+}
+
+/// Writes a colon before a body, unless that is empty. It keeps nothing, so that whoever wants only
+/// the beginning of a long message does not pay for the rest.
+struct BodyWriter<'a, 'b> {
+    out: &'a mut fmt::Formatter<'b>,
+    is_empty: bool,
+}
+
+impl fmt::Write for BodyWriter<'_, '_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.is_empty && !text.is_empty() {
+            self.is_empty = false;
+            self.out.write_str(": ")?;
+        }
+        self.out.write_str(text)
+    }
 }
 
 impl Message {

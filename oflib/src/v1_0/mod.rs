@@ -91,6 +91,17 @@ messages! {
     21 QueueGetConfigReply;
 }
 
+/// The type that a message of this type has in the model: 1.1 put GROUP_MOD and TABLE_MOD in
+/// between.
+pub(crate) fn model_type(ty: u8) -> Option<u8> {
+    match ty {
+        0..=14 => Some(ty),
+        15 => Some(16),
+        16..=21 => Some(ty + 2),
+        _ => None,
+    }
+}
+
 /// Reads a vendor's message: a role of Nicira's, or an extension's.
 fn vendor(r: &mut Reader<'_>) -> Result<Message, DecodeError> {
     let mut body = r.clone();

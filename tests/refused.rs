@@ -1,0 +1,119 @@
+//! What is refused leaves one line in the log that says what was wrong.
+#![allow(clippy::unwrap_used)]
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+
+use bofuss_oflib::message::{FlowModCommand, PortMod};
+use bofuss_oflib::text::parse_flow;
+use bofuss_oflib::{Codec, Message, PortNo, Version};
+use bofuss_tests::{Lab, PATIENCE, have, until};
+
+const TOOLS: &[&str] = &["ip", "ping"];
+
+/// A controller that says what it likes.
+struct Peer(TcpStream, Codec);
+
+impl Peer {
+    fn connect(port: u16, version: Version) -> Self {
+        let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut this = Self(stream, Codec::new(version, Arc::default()));
+        this.0.write_all(&[version.0, 0, 0, 8, 0, 0, 0, 1]).unwrap();
+        assert_eq!(this.read()[1], 0, "HELLO comes first");
+        this
+    }
+
+    fn read(&mut self) -> Vec<u8> {
+        let mut bytes = vec![0; 8];
+        self.0.read_exact(&mut bytes).unwrap();
+        bytes.resize(u16::from_be_bytes([bytes[2], bytes[3]]).into(), 0);
+        self.0.read_exact(&mut bytes[8..]).unwrap();
+        bytes
+    }
+
+    /// Sends bytes that are answered with an ERROR.
+    fn is_refused(&mut self, bytes: &[u8]) {
+        self.0.write_all(bytes).unwrap();
+        assert_eq!(self.read()[1], 1, "it is an ERROR");
+    }
+
+    fn bytes(&self, message: &Message) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.1.encode(0x77, message, &mut bytes).unwrap();
+        bytes
+    }
+}
+
+/// Waits for the one line of the log that begins with a peer and says all of these.
+fn tells(lab: &Lab, peer: &Peer, words: &[&str]) {
+    let about = format!("{} on ptcp:", peer.0.local_addr().unwrap());
+    let tells = |line: &&str| line.contains(&about) && words.iter().all(|word| line.contains(word));
+    until(&format!("the log says {words:?}"), || {
+        lab.log().lines().any(|line| tells(&line))
+    });
+    let log = lab.log();
+    let lines: Vec<_> = log.lines().filter(tells).collect();
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].contains("WARN"), "{lines:?}");
+}
+
+#[test]
+fn a_refused_request_leaves_one_line_in_the_log_in_both_versions() {
+    if !have(TOOLS) {
+        return;
+    }
+    let lab = Lab::new(1, &["--listen", "ptcp:16701"]);
+    let mut new = Peer::connect(16701, Version::V1_3);
+    // What the switch cannot do.
+    let flow = "priority=5,actions=meter:9,output:1";
+    let flow_mod = parse_flow(flow, FlowModCommand::ADD, &Arc::default()).unwrap();
+    let flow_mod = new.bytes(&Message::FlowMod(flow_mod));
+    new.is_refused(&flow_mod);
+    let unknown = [
+        "FLOW_MOD",
+        "0x77",
+        "METER_MOD_FAILED/UNKNOWN_METER",
+        "no such meter",
+        "meter:9",
+    ];
+    tells(&lab, &new, &unknown);
+    // What cannot be read: the length of the match.
+    let mut unread = flow_mod.clone();
+    unread[51] = 200;
+    new.is_refused(&unread);
+    let short = [
+        "FLOW_MOD",
+        "0x77",
+        "BAD_MATCH/BAD_LEN",
+        "wrong length",
+        "at byte 48, in match length",
+    ];
+    tells(&lab, &new, &short);
+    let mut old = Peer::connect(16701, Version::V1_0);
+    let port_mod = PortMod {
+        port_no: PortNo(9),
+        ..PortMod::default()
+    };
+    let port_mod = old.bytes(&Message::PortMod(port_mod));
+    old.is_refused(&port_mod);
+    tells(
+        &lab,
+        &old,
+        &["PORT_MOD", "PORT_MOD_FAILED/BAD_PORT", "no such port", "9"],
+    );
+    let mut unread = port_mod.clone();
+    unread.truncate(12);
+    unread[3] = 12;
+    old.is_refused(&unread);
+    tells(
+        &lab,
+        &old,
+        &["PORT_MOD", "BAD_REQUEST/BAD_LEN", "at byte", "in hw_addr"],
+    );
+    // A peer whose every message is refused does not fill the log.
+    (0..300).for_each(|_| old.is_refused(&port_mod));
+    let refusals = lab.log().matches("PORT_MOD_FAILED").count();
+    assert!(refusals <= 101, "{refusals}");
+}
