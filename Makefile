@@ -1,12 +1,16 @@
 # The developer's entry points. Each sets the machine up as far as it needs; see xtask/setup.sh.
 
 PREFIX ?= /usr/local
+# cargo's: release, or dev for a quick build with all checks
+PROFILE ?= release
 T := $(or $(CARGO_TARGET_DIR),target)
+BUILT := $(T)/$(PROFILE:dev=debug)
 SETUP := sh xtask/setup.sh
 PROGRAMS := bofuss dpctl
+PACKAGES := -p bofuss-switchd -p bofuss-dpctl
 # bofuss under other names
 LINKS := ofdatapath ofprotocol
-# folders that cargo xtask man writes, and where below share each goes
+# folders that xtask/man.sh writes, and where below share each goes
 PRINTED := man/man5=man/man5 man/man8=man/man8 completions/bash=bash-completion/completions \
   completions/zsh=zsh/site-functions completions/fish=fish/vendor_completions.d
 SHARE := "$(DESTDIR)$(PREFIX)/share"
@@ -17,12 +21,15 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' Makefile | while IFS='	' read -r name what; do \
 	  printf 'make %-10s %s\n' "$$name" "$$what"; done
 
-demo: build ## build and run the demo; make demo ARGS=--keep leaves it up
-	@$(SETUP) elevate $(T)/release/bofuss demo $(ARGS)
-
-build: ## build release into target/release
+demo: ## build quickly, without TLS, and run the demo; make demo ARGS=--keep leaves it up
+	@[ -e $(T)/demo/bofuss ] || echo 'bofuss: the demo comes after a build of about a minute (two free cores)'
 	@$(SETUP) need demo
-	$(SETUP) cargo build --locked --release -p bofuss-switchd -p bofuss-dpctl
+	@$(SETUP) cargo build --locked --profile demo --no-default-features $(PACKAGES)
+	@$(SETUP) elevate $(T)/demo/bofuss demo $(ARGS)
+
+build: ## build the programs as they are shipped into target/release: about four minutes
+	@$(SETUP) need demo
+	$(SETUP) cargo build --locked --profile $(PROFILE) $(PACKAGES)
 
 check: ## format, lints, tidy, sizes, unit tests: about 2 minutes after the build
 	@$(SETUP) need check
@@ -49,9 +56,9 @@ fetch: ## fetch all sources; then build, demo and check need no network
 	$(SETUP) cargo fetch --locked
 
 install: build ## install into DESTDIR and PREFIX (/usr/local), manual pages and completions too
-	@$(SETUP) cargo run --quiet --locked --release -p xtask -- man
+	@$(SETUP) pages $(BUILT) $(T)/share
 	install -d "$(DESTDIR)$(PREFIX)/bin"
-	install -m 755 $(PROGRAMS:%=$(T)/release/%) "$(DESTDIR)$(PREFIX)/bin"
+	install -m 755 $(PROGRAMS:%=$(BUILT)/%) "$(DESTDIR)$(PREFIX)/bin"
 	for name in $(LINKS); do ln -sf bofuss "$(DESTDIR)$(PREFIX)/bin/$$name"; done
 	install -D -m 644 -t $(SHARE)/bofuss contrib/mininet.py
 	for pair in $(PRINTED); do \

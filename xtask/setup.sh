@@ -3,6 +3,7 @@
 #
 #   need TIER        install what TIER (demo, check, test, fuzz, dist, long) lacks: packages and the pinned Rust
 #   cargo ARGS...    the pinned cargo, as the calling user
+#   pages FROM TO    print the manual pages of the programs of one folder into another, as the calling user
 #   venv             make the tests' Python environment, as the calling user; print its python
 #   elevate CMD...   run with the rights to make interfaces, in the caller's own network
 #   isolate CMD...   the same in a network, /run and process space that vanish with the command
@@ -202,6 +203,10 @@ case $verb in
         mkdir -p "$target" 2>/dev/null && [ -w "$target" ] ||
             die "$(id -un) may not write $target. Type: sudo chown -R $(id -un): $root"
         exec cargo "$@"
+        ;;
+    pages)
+        as_caller "$verb" "$@"
+        exec sh "$root/xtask/man.sh" "$@"
         ;;
     venv)
         as_caller "$verb"

@@ -7,8 +7,8 @@ use tokio::net::{TcpSocket, UdpSocket};
 
 use crate::address::port;
 use crate::datagrams::Datagrams;
+use crate::identity::identity;
 use crate::stream::{Stream, in_time, tcp};
-use crate::tls::identity;
 use crate::{AddressError, Reason, Tls};
 
 /// The most auxiliary connections beside a main one: their numbers are of 8 bits, and 0 is its own.

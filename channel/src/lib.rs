@@ -15,10 +15,12 @@ mod event;
 mod frame;
 mod handshake;
 mod hub;
+mod identity;
 mod outbox;
 mod pace;
 mod run_dir;
 mod stream;
+#[cfg_attr(not(feature = "tls"), path = "no_tls.rs")]
 mod tls;
 
 #[cfg(test)]
@@ -35,7 +37,8 @@ pub use hub::{
     FIRST_BACKOFF, Hub, LASTING, Listener, MAX_CONNECTIONS_PER_LISTENER, See, Settings, Target,
     Watch,
 };
+pub use identity::TlsFiles;
 pub use outbox::{MAX_PENDING_BYTES, MAX_TOTAL_PENDING_BYTES, PAUSE_BYTES, ROOM_BYTES, Sender};
 pub use pace::Rate;
 pub use run_dir::run_directories;
-pub use tls::{Tls, TlsFiles};
+pub use tls::Tls;

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use crate::auxiliary::Route;
 use crate::handshake::HELLO_TIMEOUT;
-use crate::tls::identity;
+use crate::identity::identity;
 use crate::{ActiveAddress, Endpoint, PassiveAddress, Reason, Tls};
 
 /// What every kind of stream can do.

@@ -2,7 +2,7 @@
 
 use std::fmt::{Debug, Display};
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::{fmt, fs, io};
 
@@ -23,22 +23,9 @@ use tokio_rustls::rustls::{
 };
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
-use crate::Reason;
 use crate::handshake::{HELLO_TIMEOUT, LINGER};
 use crate::stream::{Duplex, Stream};
-
-/// The files that TLS needs, in PEM form.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TlsFiles {
-    /// Our private key.
-    pub private_key: PathBuf,
-    /// Our certificate, then those between it and the peer's CA, if any.
-    pub certificate: PathBuf,
-    /// The certificates of the CAs that we trust.
-    pub ca_cert: PathBuf,
-    /// Whether a peer that we connect to may have a certificate of any name.
-    pub any_peer_name: bool,
-}
+use crate::{Reason, TlsFiles};
 
 /// Who we are and whom we trust. Clones share it.
 ///
@@ -108,11 +95,6 @@ impl Tls {
         let acceptor = self.loaded().acceptor.clone();
         shake(acceptor.accept(stream).into_fallible()).await
     }
-}
-
-/// What TLS needs, if it is there.
-pub(crate) fn identity(tls: Option<&Tls>) -> Result<&Tls, Reason> {
-    tls.ok_or_else(|| Reason::Tls("this side has no certificate".into()))
 }
 
 /// Waits for the handshake; on failure lets the peer read the alert that says why.

@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use clap::ValueEnum;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Metadata, warn};
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::{Context, Filter, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{EnvFilter, Layer, reload};
+use tracing_subscriber::{Layer, reload};
 
 /// Lines of one kind about one peer, port or file that are written within [`PERIOD`].
 const LINES: u32 = 100;
@@ -20,7 +21,7 @@ const PERIOD: Duration = Duration::from_secs(60);
 const KINDS: usize = 256;
 
 /// Changes the level of the log that was started.
-type Change = Box<dyn Fn(EnvFilter) -> Result<(), String> + Send + Sync>;
+type Change = Box<dyn Fn(Targets) -> Result<(), String> + Send + Sync>;
 
 static CHANGE: OnceLock<Change> = OnceLock::new();
 
@@ -68,8 +69,10 @@ pub fn set(level: &str) -> Result<(), String> {
     CHANGE.get().map_or(Ok(()), |change| change(filter))
 }
 
-fn filter(level: &str) -> Result<EnvFilter, String> {
-    EnvFilter::try_new(level).map_err(|error| format!("--log {level}: {error}"))
+fn filter(level: &str) -> Result<Targets, String> {
+    level
+        .parse()
+        .map_err(|error| format!("--log {level}: {error}"))
 }
 
 /// When the period began, and how many lines came since, by place in the program and whom they are

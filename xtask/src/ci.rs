@@ -85,11 +85,20 @@ pub(crate) fn run(root: &Path, target: &Path, tier: Tier) -> Result<(), String> 
     Ok(())
 }
 
-/// Runs cargo with `words`, after `more` has added to the command.
+/// Runs cargo with `words`, as a shell would, after `more` has added to the command.
+///
+/// `cargo run` describes the xtask package in variables. Build scripts that watch one of them, as
+/// ring's does `CARGO_MANIFEST_DIR`, would run again for us, and again for the next shell.
 ///
 /// Errors: the command, when it does not succeed.
 pub(crate) fn cargo(words: &str, more: impl FnOnce(&mut Command)) -> Result<(), String> {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
+    for (name, _) in std::env::vars_os() {
+        let name = name.to_string_lossy();
+        if name.starts_with("CARGO_MANIFEST_") || name.starts_with("CARGO_PKG_") {
+            cargo.env_remove(&*name);
+        }
+    }
     cargo.args(words.split(' '));
     more(&mut cargo);
     succeed(&mut cargo)

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::{ci, licenses, man, tree};
+use crate::{ci, licenses, tree};
 
 /// Rust's, Debian's and OCI's names of a machine.
 const MACHINES: [(&str, &str); 2] = [("x86_64", "amd64"), ("aarch64", "arm64")];
@@ -79,7 +79,9 @@ pub(crate) fn run(root: &Path, target: &Path, debug: bool) -> Result<(), String>
     let profile = if debug { "debug" } else { "release" };
     let programs = |machine| target.join(triple(machine)).join(profile);
     let share = stages.join("share");
-    man::print(&programs(HERE), &share)?;
+    let mut pages = Command::new("sh");
+    pages.arg(root.join("xtask/man.sh"));
+    ci::succeed(pages.arg(programs(HERE)).arg(&share))?;
     for (machine, debian) in machines {
         let stage = stages.join(machine);
         let usr = stage.join("usr");

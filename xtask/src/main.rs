@@ -12,7 +12,6 @@ mod e2e;
 mod evidence;
 mod fuzz;
 mod licenses;
-mod man;
 mod mutants;
 mod patch;
 mod reference;
@@ -31,7 +30,6 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   cost --check      check, on a copy of the tree that has all of them
   mutants [WORD]    faults that tests have to notice, planted one at a time
   reference         prints docs/reference from the catalogues
-  man [FOLDER]      manual pages and shell completions, into target/share or FOLDER
   dist [--debug]    packages of the programs, into target/dist; with --debug those of this kind
                     of machine, not optimised, for tests, into target/dist-debug
   e2e [ARGS]        end-to-end tests; ARGS as for cargo test
@@ -62,8 +60,6 @@ fn main() -> ExitCode {
         ["mutants"] => mutants::run(root, &target, ""),
         ["mutants", word] => mutants::run(root, &target, word),
         ["reference"] => reference::run(root, false),
-        ["man"] => man::run(&target, &target.join("share")),
-        ["man", folder] => man::run(&target, Path::new(folder)),
         ["dist"] => dist::run(root, &target, false),
         ["dist", "--debug"] => dist::run(root, &target, true),
         ["e2e", ..] => e2e::run(root, &target, &arguments[1..]),

@@ -63,8 +63,19 @@ clean useradd -m -s /bin/sh bob
 clean useradd -m -s /bin/sh carl
 echo 'ann ALL=(ALL) NOPASSWD: ALL' >"$folder/etc/sudoers.d/ann"
 
+# A cold build of the demo; what is fetched and installed comes before it.
+build_demo() {
+    clean chown -R ann /srv/bofuss
+    clean su - ann -c "cd /srv/bofuss && sh xtask/setup.sh need demo && sh xtask/setup.sh cargo fetch --locked"
+    start=$(date +%s)
+    as ann 'time make demo'
+    took=$(($(date +%s) - start))
+    echo "the demo from a cold cache: $took s on $(nproc) cores"
+    [ "$took" -le 90 ] || [ "$(cut -d. -f1 /proc/loadavg)" -gt "$(nproc)" ] || exit 1
+}
+
 before=$(ip -br link)
-as ann 'make demo'
+build_demo
 as ann 'sudo make demo'
 as bob 'make demo'
 as root 'make demo'

@@ -1,0 +1,36 @@
+//! Takes the place of `tls.rs` in a program built without the feature `tls`: it refuses the files.
+
+use std::io;
+
+use tokio::net::TcpStream;
+
+use crate::stream::Stream;
+use crate::{Reason, TlsFiles};
+
+/// Who we are and whom we trust: without TLS there is no such value.
+#[derive(Clone, Debug)]
+pub enum Tls {}
+
+impl Tls {
+    /// Refuses. Errors: always, a sentence.
+    pub fn load(_: TlsFiles) -> Result<Self, String> {
+        Err("this program is built without TLS; make build builds one that has it".into())
+    }
+
+    pub(crate) fn refresh(&self) -> Option<Result<(), String>> {
+        match *self {}
+    }
+
+    pub(crate) async fn connect(&self, _: &str, _: TcpStream) -> Result<Stream, Reason> {
+        match *self {}
+    }
+
+    pub(crate) async fn accept(&self, _: TcpStream) -> Result<Stream, Reason> {
+        match *self {}
+    }
+}
+
+/// No error is one of TLS.
+pub(crate) fn describe(_: &io::Error) -> Option<String> {
+    None
+}

@@ -1,0 +1,42 @@
+//! The Makefile: what it builds, and how often.
+#![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+use std::process::Command;
+
+use bofuss_tests::{have, printed};
+
+/// Runs make as a shell would; says how many crates it compiled. Panics: if it fails.
+fn crates_compiled(words: &str) -> usize {
+    let mut make = Command::new("make");
+    make.args(words.split(' '))
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
+    for (name, _) in std::env::vars() {
+        let is_of_this_test = name.starts_with("CARGO_") || name == "CARGO" || name == "MAKEFLAGS";
+        if is_of_this_test && name != "CARGO_HOME" && name != "CARGO_TARGET_DIR" {
+            make.env_remove(name);
+        }
+    }
+    let output = make.output().unwrap();
+    let said = printed(&output);
+    assert!(output.status.success(), "make {words}: {said}");
+    said.matches("Compiling ").count()
+}
+
+#[test]
+fn an_installation_builds_nothing_twice() {
+    if !have(&["make", "install"]) {
+        return;
+    }
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("install");
+    let _ = std::fs::remove_dir_all(&folder);
+    let build = "build PROFILE=dev";
+    let install = format!("install PROFILE=dev DESTDIR={}", folder.display());
+    // The first finds what `cargo xtask e2e` built for the tests.
+    for words in [build, install.as_str(), build, install.as_str()] {
+        assert_eq!(crates_compiled(words), 0, "make {words}");
+    }
+    let pages = folder.join("usr/local/share/man/man8/bofuss.8");
+    assert!(pages.exists());
+    std::fs::remove_dir_all(&folder).unwrap();
+}

@@ -1,0 +1,25 @@
+#!/bin/sh
+# Has the programs write their manual pages and shell completions.
+#
+#   man.sh PROGRAMS FOLDER      from the programs in one folder, below another
+set -eu
+programs=$1 folder=$2
+
+page() { # FILE PROGRAM WORDS...
+    file=$folder/$1 program=$programs/$2
+    shift 2
+    mkdir -p "$(dirname "$file")"
+    "$program" "$@" >"$file"
+}
+
+page man/man8/bofuss.8 bofuss generate man
+page man/man5/bofuss.toml.5 bofuss generate man-toml
+page man/man8/ofdatapath.8 bofuss generate man-ofdatapath
+page man/man8/ofprotocol.8 bofuss generate man-ofprotocol
+page man/man8/dpctl.8 dpctl --generate man
+page completions/bash/bofuss bofuss generate bash
+page completions/bash/dpctl dpctl --generate bash
+page completions/zsh/_bofuss bofuss generate zsh
+page completions/zsh/_dpctl dpctl --generate zsh
+page completions/fish/bofuss.fish bofuss generate fish
+page completions/fish/dpctl.fish dpctl --generate fish
