@@ -239,7 +239,7 @@ mod tests {
                 ", line 2: private-key: TLS needs all of",
             ),
             ("listen = ['pssl:']", ", line 1: listen pssl:: it needs"),
-            ("log = '=,='\n", ", line 1: log =,=: "),
+            ("log = 'x=loud'\n", ", line 1: log x=loud: "),
             ("aux = ['dtls']", ", line 1: aux \"dtls\": it is tcp,"),
             ("max-entries = 0", ", line 1: max-entries and"),
             ("\nports = []\n", "line 2"),
