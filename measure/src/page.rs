@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::plot::{Bar, Stack, bars, stacks};
-use crate::report::{Report, number};
+use crate::report::{Report, counted, number};
 use crate::setup::Setup;
 use crate::targets::{InMemory, Targets};
 
@@ -12,8 +12,11 @@ const BEGIN: &str = "<!-- figures of a run: begin -->";
 const END: &str = "<!-- figures of a run: end -->";
 /// What the bench without I/O printed.
 const IN_MEMORY: &str = "in-memory.txt";
-/// The layers that it measures, in the order of their colours.
-const LAYERS: [&str; 2] = ["tables", "cache"];
+/// The layers that it measures, in the order of their colours, and what they are called.
+const LAYERS: [(&str, &str); 2] = [
+    ("tables", "hash tables alone"),
+    ("cache", "with the flow cache"),
+];
 /// The sections, and of which case and metric each shows plots.
 const SECTIONS: [(&str, &[(&str, &str)]); 5] = [
     (
@@ -130,7 +133,7 @@ fn nanoseconds(report: &Report, in_memory: &InMemory) -> String {
     };
     let io = "input and output";
     if let Some(io_ns) = yardstick {
-        show("yardstick", &[(io, io_ns)]);
+        show(Setup::Yardstick.title(), &[(io, io_ns)]);
     }
     let own = [
         ("bofuss, one rule", ("frames", 0), 1_000),
@@ -143,9 +146,9 @@ fn nanoseconds(report: &Report, in_memory: &InMemory) -> String {
     for (name, (case, parameter), flows) in own {
         let all = cost(case, parameter, Setup::Bofuss);
         let ns = |stage| {
-            in_memory
-                .get(&format!("stages: {flows} flows, {stage}"))
-                .copied()
+            let ns = in_memory.get(&format!("stages: {flows} flows, {stage}"))?;
+            // A difference of two measurements, which may be below zero.
+            Some(ns.max(0.0))
         };
         let stages = ["parse", "lookup and counters", "actions and output"];
         let parts: Option<Vec<_>> = stages.iter().map(|s| Some((*s, ns(s)?))).collect();
@@ -159,24 +162,28 @@ fn nanoseconds(report: &Report, in_memory: &InMemory) -> String {
     for setup in [Setup::Ovs, Setup::OvsXdp] {
         if let Some(all) = cost("frames", 0, setup) {
             show(
-                &format!("{}, one rule", setup.name()),
+                &format!("{}, one rule", setup.title()),
                 &[("all of it", all)],
             );
         }
     }
-    stacks("processor time of a 64-byte frame, ns", &shown)
+    stacks(
+        "Where the processor time of a 64-byte frame goes",
+        "ns/frame",
+        &shown,
+    )
 }
 
 /// What packets cost without input and output, by layer and number of flows.
 fn layers(in_memory: &InMemory) -> String {
     let mut shown = Vec::new();
     for flows in [1, 10, 1_000, 10_000, 100_000, 1_000_000] {
-        for (series, layer) in LAYERS.into_iter().enumerate() {
+        for (series, (layer, name)) in LAYERS.into_iter().enumerate() {
             if let Some(ns) = in_memory.get(&format!("{layer}: {flows} flows")) {
                 shown.push(Bar {
-                    group: format!("{} flows", number(flows.into())),
+                    group: counted(flows, "flows"),
                     series: series + 3,
-                    name: layer.into(),
+                    name: name.into(),
                     value: *ns,
                     range: (*ns, *ns),
                 });
@@ -184,7 +191,8 @@ fn layers(in_memory: &InMemory) -> String {
         }
     }
     bars(
-        "a packet without input and output, random order: ns",
+        "Packets without input and output, flows in random order",
+        "ns/packet",
         &shown,
     )
 }

@@ -1,25 +1,37 @@
 //! Plots as SVG, readable on white and on black.
 
-use std::collections::BTreeMap;
-use std::fmt::Write;
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use crate::report::number;
 
-/// Width of a plot, and height of its bars, in pixels.
-const WIDTH: f64 = 800.0;
-const HEIGHT: f64 = 220.0;
-/// What is left of the bars, above them and below.
-const LEFT: f64 = 70.0;
-const ABOVE: f64 = 54.0;
-const BELOW: f64 = 30.0;
-/// Height of a row of stacked bars, and where they begin.
-const ROW: f64 = 30.0;
-const LABELS: f64 = 230.0;
-/// The colour of text and lines.
-const INK: &str = "#7a7f87";
+/// Size of a plot, in pixels.
+const WIDTH: u32 = 800;
+const HEIGHT: u32 = 340;
+/// Height of a row of stacked bars, and of the axis below all of them.
+const ROW: u32 = 44;
+const AXIS: u32 = 46;
+/// Height of the title, and of a line of the legend.
+const TITLE: i32 = 28;
+const LEGEND: i32 = 20;
+/// Width of a character of the legend, and the space for a value above a bar, estimated: the SVG
+/// does not say which font it is shown with.
+const CHARACTER: f64 = 6.0;
+const VALUE: f64 = 44.0;
+/// The colour of text and axes, and that of grid lines with its opacity.
+const INK: RGBColor = RGBColor(122, 127, 135);
+const GRID: f64 = 0.35;
 /// The colours of series.
-const COLOURS: [&str; 8] = [
-    "#9aa0a6", "#b08d57", "#4c9f70", "#e4572e", "#3b7dd8", "#7fb2f0", "#8e6bbf", "#d6a419",
+const COLOURS: [RGBColor; 8] = [
+    RGBColor(154, 160, 166),
+    RGBColor(176, 141, 87),
+    RGBColor(76, 159, 112),
+    RGBColor(228, 87, 46),
+    RGBColor(59, 125, 216),
+    RGBColor(127, 178, 240),
+    RGBColor(142, 107, 191),
+    RGBColor(214, 164, 25),
 ];
 
 /// One bar.
@@ -44,131 +56,188 @@ pub struct Stack {
     pub parts: Vec<(String, f64)>,
 }
 
-fn text(svg: &mut String, (x, y): (f64, f64), anchor: &str, text: &str) {
-    let text = text.replace('&', "&amp;").replace('<', "&lt;");
-    let _ = writeln!(
-        svg,
-        r#"<text x="{x:.0}" y="{y:.0}" text-anchor="{anchor}">{text}</text>"#
-    );
-}
+/// Where a plot is drawn.
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+/// Why it could not be: never, for a text has no end.
+type Drawn = Result<(), Box<dyn std::error::Error>>;
 
-fn rectangle(svg: &mut String, (x, y): (f64, f64), (width, height): (f64, f64), series: usize) {
-    let colour = COLOURS[series % COLOURS.len()];
-    let _ = writeln!(
-        svg,
-        r#"<rect x="{x:.1}" y="{y:.1}" width="{width:.1}" height="{height:.1}" fill="{colour}"/>"#
-    );
-}
-
-fn line(svg: &mut String, (x, y): (f64, f64), (to_x, to_y): (f64, f64)) {
-    let _ = writeln!(
-        svg,
-        r#"<path d="M{x:.1} {y:.1}L{to_x:.1} {to_y:.1}" stroke="{INK}"/>"#
-    );
-}
-
-fn begin(height: f64, title: &str) -> String {
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" \
-         width=\"{WIDTH}\" height=\"{height}\" font-family=\"sans-serif\" font-size=\"12\" \
-         fill=\"{INK}\">\n"
-    );
-    text(&mut svg, (8.0, 18.0), "start", title);
+/// Upright bars in groups; a line in each from the least to the most.
+///
+/// Units: `unit` is the axis' title.
+pub fn bars(title: &str, unit: &str, bars: &[Bar]) -> String {
+    let mut svg = String::new();
+    let area = SVGBackend::with_string(&mut svg, (WIDTH, HEIGHT)).into_drawing_area();
+    draw_bars(&area, title, unit, bars).expect("a text takes what is written");
+    drop(area);
     svg
 }
 
-fn legend(svg: &mut String, names: &BTreeMap<usize, &str>) {
-    let mut x = 8.0;
-    for (series, name) in names {
-        rectangle(svg, (x, 28.0), (10.0, 10.0), *series);
-        text(svg, (x + 14.0, 37.0), "start", name);
-        x += 34.0 + name.len() as f64 * 6.6;
-    }
+/// Lying bars, of parts one after the other.
+///
+/// Units: `unit` is the axis' title.
+pub fn stacks(title: &str, unit: &str, stacks: &[Stack]) -> String {
+    let mut svg = String::new();
+    let height = TITLE as u32 + LEGEND as u32 + ROW * stacks.len() as u32 + AXIS;
+    let area = SVGBackend::with_string(&mut svg, (WIDTH, height)).into_drawing_area();
+    draw_stacks(&area, title, unit, stacks).expect("a text takes what is written");
+    drop(area);
+    svg
 }
 
-/// A round number of which a few make up `most`.
-fn step(most: f64) -> f64 {
-    let rough = most / 4.0;
-    let power = 10f64.powf(rough.log10().floor());
-    let steps = [1.0, 2.0, 2.5, 5.0, 10.0].map(|factor| factor * power);
-    steps
-        .into_iter()
-        .find(|step| *step >= rough)
-        .unwrap_or(rough)
-}
-
-/// Upright bars in groups, with their spread.
-pub fn bars(title: &str, bars: &[Bar]) -> String {
-    let mut svg = begin(ABOVE + HEIGHT + BELOW, title);
-    let names = bars.iter().map(|bar| (bar.series, &bar.name[..]));
-    legend(&mut svg, &names.collect());
-    let most = bars.iter().map(|bar| bar.range.1).fold(1e-9, f64::max);
-    let height = |value: f64| ABOVE + HEIGHT * (1.0 - value / (most * 1.03));
-    let step = step(most);
-    let mut mark = 0.0;
-    while mark <= most {
-        line(&mut svg, (LEFT - 4.0, height(mark)), (LEFT, height(mark)));
-        text(
-            &mut svg,
-            (LEFT - 8.0, height(mark) + 4.0),
-            "end",
-            &number(mark),
-        );
-        mark += step;
-    }
-    line(&mut svg, (LEFT, ABOVE), (LEFT, height(0.0)));
-    line(&mut svg, (LEFT, height(0.0)), (WIDTH - 8.0, height(0.0)));
+fn draw_bars(area: &Area, title: &str, unit: &str, bars: &[Bar]) -> Drawn {
+    let mut names: Vec<(usize, &str)> = bars.iter().map(|b| (b.series, &b.name[..])).collect();
+    names.sort_unstable();
+    names.dedup();
+    let spread = bars.iter().any(|bar| bar.range.0 < bar.range.1);
+    let what = "bar: median, line: least to most";
+    let area = head(area, title, if spread { what } else { "" }, &names)?;
     let groups: Vec<&[Bar]> = bars.chunk_by(|a, b| a.group == b.group).collect();
-    let wide = (WIDTH - LEFT - 16.0) / (bars.len() + groups.len()).max(1) as f64;
-    let wide = wide.min(60.0);
-    let mut x = LEFT + wide / 2.0;
+    let most = bars.iter().map(|bar| bar.range.1).fold(1e-9, f64::max);
+    let named = bars.iter().any(|bar| !bar.group.is_empty());
+    // One place for each bar, and one between groups.
+    let places = (bars.len() + groups.len()) as f64;
+    let mut chart = ChartBuilder::on(&area)
+        .margin_left(8)
+        .margin_right(12)
+        .margin_top(16)
+        .x_label_area_size(if named { 28 } else { 8 })
+        .y_label_area_size(88)
+        .build_cartesian_2d(0.0..places, 0.0..most * 1.06)?;
+    chart
+        .configure_mesh()
+        .disable_x_mesh()
+        .disable_x_axis()
+        .light_line_style(TRANSPARENT)
+        .bold_line_style(INK.mix(GRID))
+        .axis_style(INK)
+        .label_style(words(12))
+        .y_labels(9)
+        .y_label_formatter(&|value| number(*value))
+        .y_desc(unit)
+        .draw()?;
+    let wide = f64::from(WIDTH - 108) / places;
+    let mut x = 0.5;
     for group in groups {
-        let middle = x + wide * group.len() as f64 / 2.0;
-        text(
-            &mut svg,
-            (middle, height(0.0) + 18.0),
-            "middle",
-            &group[0].group,
-        );
+        let middle = chart.backend_coord(&(x + group.len() as f64 / 2.0, 0.0));
+        let below = centred(VPos::Top);
+        area.draw(&Text::new(
+            &group[0].group[..],
+            local(&area, middle, 8),
+            below,
+        ))?;
         for bar in group {
-            let size = (wide * 0.9, height(0.0) - height(bar.value));
-            rectangle(&mut svg, (x, height(bar.value)), size, bar.series);
-            let middle = x + wide * 0.45;
-            line(
-                &mut svg,
-                (middle, height(bar.range.0)),
-                (middle, height(bar.range.1)),
-            );
-            x += wide;
+            let corners = [(x + 0.05, 0.0), (x + 0.95, bar.value)];
+            chart.draw_series([Rectangle::new(corners, colour(bar.series).filled())])?;
+            let spread = vec![(x + 0.5, bar.range.0), (x + 0.5, bar.range.1)];
+            chart.draw_series([PathElement::new(spread, INK.stroke_width(2))])?;
+            if wide >= VALUE {
+                let at = chart.backend_coord(&(x + 0.5, bar.range.1.max(bar.value)));
+                let text = number(bar.value);
+                area.draw(&Text::new(
+                    text,
+                    local(&area, at, -3),
+                    centred(VPos::Bottom),
+                ))?;
+            }
+            x += 1.0;
         }
-        x += wide;
+        x += 1.0;
     }
-    svg + "</svg>\n"
+    Ok(())
 }
 
-/// Bars that lie, of parts one after the other.
-pub fn stacks(title: &str, stacks: &[Stack]) -> String {
-    let mut svg = begin(ABOVE + ROW * stacks.len() as f64, title);
+fn draw_stacks(area: &Area, title: &str, unit: &str, stacks: &[Stack]) -> Drawn {
     let mut names: Vec<&str> = Vec::new();
     for (name, _) in stacks.iter().flat_map(|stack| &stack.parts) {
         if !names.contains(&&name[..]) {
             names.push(name);
         }
     }
-    legend(&mut svg, &names.iter().copied().enumerate().collect());
+    let series: Vec<(usize, &str)> = names.iter().copied().enumerate().collect();
+    let area = head(area, title, "", &series)?;
     let sum = |stack: &Stack| stack.parts.iter().map(|part| part.1).sum::<f64>();
     let most = stacks.iter().map(sum).fold(1e-9, f64::max);
-    let scale = (WIDTH - LABELS - 60.0) / most;
+    let rows = stacks.len() as f64;
+    let mut chart = ChartBuilder::on(&area)
+        .margin_right(12)
+        .x_label_area_size(AXIS)
+        .y_label_area_size(230)
+        .build_cartesian_2d(0.0..most * 1.1, rows..0.0)?;
+    chart
+        .configure_mesh()
+        .disable_y_mesh()
+        .disable_y_axis()
+        .light_line_style(TRANSPARENT)
+        .bold_line_style(INK.mix(GRID))
+        .axis_style(INK)
+        .label_style(words(12))
+        .x_labels(8)
+        .x_label_formatter(&|value| number(*value))
+        .x_desc(unit)
+        .draw()?;
     for (row, stack) in stacks.iter().enumerate() {
-        let y = ABOVE + ROW * row as f64;
-        text(&mut svg, (LABELS - 8.0, y + 15.0), "end", &stack.name);
-        let mut x = LABELS;
+        let (top, bottom) = (row as f64 + 0.15, row as f64 + 0.85);
+        let mut x = 0.0;
         for (name, value) in &stack.parts {
             let series = names.iter().position(|n| n == name).unwrap_or(0);
-            rectangle(&mut svg, (x, y), (value * scale, ROW - 8.0), series);
-            x += value * scale;
+            let corners = [(x, top), (x + value, bottom)];
+            chart.draw_series([Rectangle::new(corners, colour(series).filled())])?;
+            x += value;
         }
-        text(&mut svg, (x + 6.0, y + 15.0), "start", &number(sum(stack)));
+        let middle = row as f64 + 0.5;
+        let left = words(12).pos(Pos::new(HPos::Right, VPos::Center));
+        let right = words(12).pos(Pos::new(HPos::Left, VPos::Center));
+        let (x0, y0) = local(&area, chart.backend_coord(&(0.0, middle)), 0);
+        let (x1, y1) = local(&area, chart.backend_coord(&(x, middle)), 0);
+        area.draw(&Text::new(&stack.name[..], (x0 - 8, y0), left))?;
+        area.draw(&Text::new(number(x), (x1 + 6, y1), right))?;
     }
-    svg + "</svg>\n"
+    Ok(())
+}
+
+/// Draws title, explanation and legend. Returns what is left below them.
+fn head<'a>(
+    area: &Area<'a>,
+    title: &str,
+    explained: &str,
+    names: &[(usize, &str)],
+) -> Result<Area<'a>, Box<dyn std::error::Error>> {
+    let right = words(12).pos(Pos::new(HPos::Right, VPos::Top));
+    area.draw(&Text::new(title, (8, 6), words(15)))?;
+    let (mut x, mut y) = (8, TITLE);
+    for (series, name) in names {
+        let wide = 34 + (name.len() as f64 * CHARACTER) as i32;
+        if x + wide > WIDTH as i32 {
+            (x, y) = (8, y + LEGEND);
+        }
+        let corners = [(x, y + 3), (x + 11, y + 14)];
+        area.draw(&Rectangle::new(corners, colour(*series).filled()))?;
+        area.draw(&Text::new(*name, (x + 16, y + 2), words(12)))?;
+        x += wide;
+    }
+    let explained_wide = (explained.len() as f64 * CHARACTER) as i32;
+    if x + explained_wide > WIDTH as i32 {
+        y += LEGEND;
+    }
+    area.draw(&Text::new(explained, (WIDTH as i32 - 12, y + 2), right))?;
+    let (_, below) = area.split_vertically(y + LEGEND);
+    Ok(below)
+}
+
+/// A place of the whole picture as one of an area, moved down by so many pixels.
+fn local(area: &Area, (x, y): (i32, i32), down: i32) -> (i32, i32) {
+    let (left, top) = area.get_base_pixel();
+    (x - left, y - top + down)
+}
+
+fn colour(series: usize) -> RGBColor {
+    COLOURS[series % COLOURS.len()]
+}
+
+fn words(size: u32) -> TextStyle<'static> {
+    ("sans-serif", size).into_font().color(&INK)
+}
+
+fn centred(vertical: VPos) -> TextStyle<'static> {
+    words(12).pos(Pos::new(HPos::Center, vertical))
 }

@@ -59,8 +59,14 @@ impl Figure {
     pub fn name(&self) -> String {
         match &self.counts[..] {
             "" => self.case.clone(),
-            counts => format!("{} ({} {counts})", self.case, self.parameter),
+            counts => format!("{} ({})", self.case, counted(self.parameter, counts)),
         }
+    }
+
+    /// The place of its set-up among all.
+    fn setup_position(&self) -> usize {
+        let mut all = Setup::ALL.iter();
+        all.position(|s| s.name() == self.setup).unwrap_or(0)
     }
 
     /// This beside another: the median of the rounds' ratios.
@@ -196,23 +202,31 @@ impl Report {
         let rows = self.rows();
         let all: Vec<&Figure> = rows.iter().filter(shown).copied().collect();
         let title = all.first().map_or_else(String::new, |first| {
-            format!("{}: {}, {}", first.title, first.metric, first.unit)
+            format!("{}: {}", first.title, first.metric)
         });
+        let unit = all.first().map_or("", |first| &first.unit);
         let bar = |f: &&Figure| Bar {
             group: match &f.counts[..] {
                 "" => String::new(),
-                counts => format!("{} {counts}", number(f.parameter.into())),
+                counts => counted(f.parameter, counts),
             },
-            series: Setup::ALL
-                .iter()
-                .position(|s| s.name() == f.setup)
-                .unwrap_or(0),
-            name: f.setup.clone(),
+            series: f.setup_position(),
+            name: Setup::ALL[f.setup_position()].title().into(),
             value: f.median,
             range: (f.min, f.max),
         };
-        bars(&title, &all.iter().map(bar).collect::<Vec<_>>())
+        bars(&title, unit, &all.iter().map(bar).collect::<Vec<_>>())
     }
+}
+
+/// So many of what is counted: `1 flow`, `1,000 flows`.
+pub fn counted(count: u32, counts: &str) -> String {
+    let one = match counts {
+        "switches" => "switch",
+        counts => counts.strip_suffix('s').unwrap_or(counts),
+    };
+    let words = if count == 1 { one } else { counts };
+    format!("{} {words}", number(count.into()))
 }
 
 /// A number as people write it: with separators above a thousand, else with what matters.
@@ -250,6 +264,18 @@ mod tests {
             written,
             ["0", "2.50", "12.3", "1000", "1,234", "-1,234,567"]
         );
+    }
+
+    #[test]
+    fn one_is_singular() {
+        let written = [
+            (1, "flows"),
+            (10, "flows"),
+            (1, "switches"),
+            (10, "percent"),
+        ];
+        let written = written.map(|(count, counts)| counted(count, counts));
+        assert_eq!(written, ["1 flow", "10 flows", "1 switch", "10 percent"]);
     }
 
     #[test]

@@ -64,6 +64,19 @@ impl Setup {
         }
     }
 
+    /// What it is called in plots.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Direct => "one cable",
+            Self::Bridge => "Linux bridge",
+            Self::Yardstick => "bare forwarder (yardstick)",
+            Self::Bofuss => "bofuss",
+            Self::Ovs => "Open vSwitch",
+            Self::OvsXdp => "Open vSwitch with AF_XDP",
+            Self::OvsTso => "Open vSwitch with TSO",
+        }
+    }
+
     /// Whether it speaks OpenFlow.
     pub fn is_switch(self) -> bool {
         !matches!(self, Self::Direct | Self::Bridge | Self::Yardstick)
