@@ -179,7 +179,7 @@ fn flow_stats(datapath: &Datapath, now: Time, table_id: TableId, entry: &Entry) 
         cookie: entry.cookie,
         packet_count: entry.packet_count(),
         byte_count: entry.byte_count(),
-        fields: entry.rule.to_match(datapath.catalogue()),
+        fields: datapath.tables()[usize::from(table_id.0)].fields_of(entry, datapath.catalogue()),
         instructions: entry.instructions.clone(),
     })
 }

@@ -12,7 +12,7 @@ use bofuss_oflib::message::multipart::PortStats;
 use bofuss_oflib::message::port::{PortConfig, PortFeatures, PortState};
 use bofuss_oflib::message::{FlowRemoved, FlowRemovedReason, PortDesc, PortStatusReason};
 use bofuss_oflib::types::{GroupId, MeterId, TableId};
-use bofuss_oflib::{ExtValue, PortNo};
+use bofuss_oflib::{ExtValue, Match, PortNo};
 use bofuss_packet::offload;
 use bofuss_packet::reassemble::Reassembler;
 
@@ -335,10 +335,14 @@ impl Datapath {
         reason: FlowRemovedReason,
         sink: &mut S,
     ) {
-        let Some(entry) = self.take_entry(table, key) else {
+        let before = &self.tables[usize::from(table.0)];
+        let fields = before
+            .get(key)
+            .map(|entry| before.fields_of(entry, &self.catalogue));
+        let Some((entry, fields)) = self.take_entry(table, key).zip(fields) else {
             return;
         };
-        let removed = self.removal(now, table, &entry, reason);
+        let removed = removal(now, table, &entry, fields, reason);
         for hook in &mut self.hooks {
             hook.on_flow_removed(now, &removed);
         }
@@ -459,28 +463,28 @@ impl Datapath {
             .iter_mut()
             .find_map(|hook| hook.on_message(now, value))
     }
+}
 
-    /// What is said of a removed entry.
-    fn removal(
-        &self,
-        now: Time,
-        table_id: TableId,
-        entry: &Entry,
-        reason: FlowRemovedReason,
-    ) -> FlowRemoved {
-        let (duration_sec, duration_nsec) = now.duration(entry.created);
-        FlowRemoved {
-            cookie: entry.cookie,
-            priority: entry.key.priority.0,
-            reason,
-            table_id,
-            duration_sec,
-            duration_nsec,
-            idle_timeout: entry.idle_timeout,
-            hard_timeout: entry.hard_timeout,
-            packet_count: entry.packet_count(),
-            byte_count: entry.byte_count(),
-            fields: entry.rule.to_match(&self.catalogue),
-        }
+/// What is said of a removed entry.
+fn removal(
+    now: Time,
+    table_id: TableId,
+    entry: &Entry,
+    fields: Match,
+    reason: FlowRemovedReason,
+) -> FlowRemoved {
+    let (duration_sec, duration_nsec) = now.duration(entry.created);
+    FlowRemoved {
+        cookie: entry.cookie,
+        priority: entry.key.priority.0,
+        reason,
+        table_id,
+        duration_sec,
+        duration_nsec,
+        idle_timeout: entry.idle_timeout,
+        hard_timeout: entry.hard_timeout,
+        packet_count: entry.packet_count(),
+        byte_count: entry.byte_count(),
+        fields,
     }
 }

@@ -211,7 +211,7 @@ impl Datapath {
         }
         self.next_serial += 1;
         self.refer(&entry.instructions, true);
-        let key = self.tables[usize::from(number.0)].insert(entry);
+        let key = self.tables[usize::from(number.0)].insert(entry, flow_mod.fields.sent());
         self.entry_added(number, key);
         self.n_entries += 1;
         self.set_deadline(number, key);

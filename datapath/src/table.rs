@@ -1,11 +1,11 @@
 //! A flow table: its entries, their instructions shared, found by a classifier.
 
-use alloc::{boxed::Box, rc::Rc};
+use alloc::{boxed::Box, collections::BTreeMap, rc::Rc};
 use core::cmp::Reverse;
 
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::{FlowModFlags, FlowRemovedReason, PacketInReason};
-use bofuss_oflib::{Action, PortNo, types::GroupId};
+use bofuss_oflib::{Action, Catalogue, Match, PortNo, matching::Sent, types::GroupId};
 use bofuss_packet::{Key, KeyMask, KeyMatch};
 
 use crate::classify::{Classifier, Scan};
@@ -153,6 +153,9 @@ pub struct Table {
     pub(crate) classifier: Box<dyn Classifier>,
     /// Finds entries by what they have in common; the reference goes through all.
     pub(crate) index: Option<Index>,
+    /// How matches were sent that would be told otherwise, by the entry's slot. They are few, so
+    /// that entries have no room for them; and a tree never grows all at once.
+    pub(crate) sent: BTreeMap<u32, Sent>,
     /// The mask of the entry that was added last: as a rule the next one's, too.
     pub(crate) last_mask: Option<Rc<KeyMask>>,
     /// Packets looked up.
@@ -177,6 +180,7 @@ impl Table {
                 Engine::Tables | Engine::Cache => Box::new(MaskGroups::new(secret)),
             },
             index: (engine != Engine::Reference).then(Index::default),
+            sent: BTreeMap::new(),
             last_mask: None,
             lookup_count: 0,
             matched_count: 0,
@@ -254,8 +258,14 @@ impl Table {
         self.classifier.find(&self.entries, priority, rule)
     }
 
-    /// Adds an entry, in a slot that is chosen here.
-    pub(crate) fn insert(&mut self, mut entry: Entry) -> EntryKey {
+    /// The match of an entry, as the controllers are told it.
+    pub fn fields_of(&self, entry: &Entry, catalogue: &Catalogue) -> Match {
+        let fields = entry.rule.to_match(catalogue);
+        fields.told_as(self.sent.get(&entry.key.slot))
+    }
+
+    /// Adds an entry, in a slot that is chosen here, whose match is told as it was `sent`.
+    pub(crate) fn insert(&mut self, mut entry: Entry, sent: Option<&Sent>) -> EntryKey {
         let slot = self.entries.insert(|slot| {
             entry.key.slot = slot;
             entry
@@ -263,6 +273,7 @@ impl Table {
         let key = self.entries[slot].key;
         self.classifier.insert(&mut self.entries, key);
         self.relabel(key.slot, Index::insert);
+        self.sent.extend(sent.map(|sent| (key.slot, *sent)));
         self.last_mask = Some(Rc::clone(self.entries[slot].rule.mask()));
         key
     }
@@ -272,6 +283,7 @@ impl Table {
         self.get(key)?;
         self.classifier.remove(&mut self.entries, key);
         self.relabel(key.slot, Index::remove);
+        self.sent.remove(&key.slot);
         self.entries.remove(key.slot)
     }
 

@@ -44,16 +44,21 @@ mod reshape;
 mod super_frames;
 
 /// What the switch did, a line each, as the scenario writes it behind `> `; whether entries are
-/// told in full; how each connection reads it; whether links cannot be changed.
+/// told in full; how each connection reads it; whether links cannot be changed; the bytes of the
+/// last message.
 #[derive(Default)]
-struct Recorder(Vec<String>, bool, BTreeMap<ConnId, Codec>, bool);
+struct Recorder(Vec<String>, bool, BTreeMap<ConnId, Codec>, bool, Vec<u8>);
 
 /// A message as it arrives at the other end of a connection. Errors: what its version cannot say,
 /// or what is wrong with it.
-fn across(codec: &Codec, message: &Message) -> Result<Result<Message, ErrorCode>, EncodeError> {
-    let mut bytes = Vec::new();
-    codec.encode(7, message, &mut bytes)?;
-    let read = codec.decode(&bytes);
+fn across(
+    codec: &Codec,
+    message: &Message,
+    bytes: &mut Vec<u8>,
+) -> Result<Result<Message, ErrorCode>, EncodeError> {
+    bytes.clear();
+    codec.encode(7, message, bytes)?;
+    let read = codec.decode(bytes);
     Ok(read.map(|(_, message)| message).map_err(|e| e.error))
 }
 
@@ -68,7 +73,7 @@ impl Face for Recorder {
     }
     fn flush(&mut self) {}
     fn send(&mut self, conn: ConnId, _: u32, message: Message) {
-        let message = match across(&self.2[&conn], &message) {
+        let message = match across(&self.2[&conn], &message, &mut self.4) {
             Ok(message) => message.expect("what was written can be read"),
             Err(EncodeError::Unsaid(what)) => {
                 let name = message.name();
@@ -385,7 +390,7 @@ impl Stage {
     }
 
     fn message(&mut self, message: Message) {
-        match across(&self.face.2[&self.conn], &message) {
+        match across(&self.face.2[&self.conn], &message, &mut Vec::new()) {
             Ok(message) => self.arrived(message),
             Err(error) => {
                 let line = format!("{} unsaid {}: {error}", self.conn.0, message.name());

@@ -1,6 +1,6 @@
 //! Matches: a list of fields with value and mask, its OXM wire form, and its checks.
 
-use alloc::vec::Vec;
+use alloc::{boxed::Box, vec::Vec};
 use core::fmt;
 
 use crate::error::{BadAction, BadMatch, DecodeError, ErrorCode};
@@ -218,17 +218,27 @@ pub fn decode_set_field(r: &mut Reader<'_>) -> Result<FieldMatch, DecodeError> {
     Ok(one)
 }
 
+/// A match in the bytes in which a controller sent it: those of OpenFlow 1.0, where what is ignored
+/// has a value, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent(pub(crate) [u8; crate::v1_0::MATCH_BYTES]);
+
 /// What packets a flow entry is for.
 ///
 /// Invariant: fields ascend by id, each once, each with its prerequisite; none has a mask of zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Match {
     fields: Vec<FieldMatch>,
+    /// How it was sent, where the fields would be written otherwise.
+    sent: Option<Box<Sent>>,
 }
 
 impl Match {
     /// Matches every packet.
-    pub const ANY: Self = Self { fields: Vec::new() };
+    pub const ANY: Self = Self {
+        fields: Vec::new(),
+        sent: None,
+    };
 
     /// Makes a match of fields in any order; a field with an all-zero mask is left out.
     ///
@@ -236,6 +246,7 @@ impl Match {
     pub fn new(fields: &[FieldMatch]) -> Result<Self, (ErrorCode, &'static Field)> {
         let mut this = Self {
             fields: fields.to_vec(),
+            sent: None,
         };
         this.fields.sort_by_key(|one| one.field.id);
         for pair in this.fields.windows(2) {
@@ -253,7 +264,18 @@ impl Match {
     /// The match that had these fields, ascending by id.
     pub fn again(fields: Vec<FieldMatch>) -> Self {
         debug_assert!(Self::new(&fields).is_ok_and(|one| one.fields == fields));
-        Self { fields }
+        Self { fields, sent: None }
+    }
+
+    /// The same match, to be told as it was sent.
+    pub fn told_as(self, sent: Option<&Sent>) -> Self {
+        let sent = sent.map(|sent| Box::new(*sent));
+        Self { sent, ..self }
+    }
+
+    /// How it was sent, where the fields would be written otherwise.
+    pub fn sent(&self) -> Option<&Sent> {
+        self.sent.as_deref()
     }
 
     /// The fields, ascending by id.
@@ -286,6 +308,7 @@ impl Wire for Match {
         list.take(4)?;
         let mut this = Self {
             fields: Vec::with_capacity(list.remaining() / MEAN_OXM_BYTES),
+            sent: None,
         };
         let mut seen = 0u64;
         while !list.is_empty() {

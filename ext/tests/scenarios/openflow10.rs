@@ -21,7 +21,8 @@ const TYPES: [u16; 6] = [0x0800, 0x0800, 0x86dd, 0x86dd, 0x0806, 0x88b5];
 const TOSES: [u8; 4] = [0, 4, 0xf8, 0xfc];
 const PROTOCOLS: [u8; 8] = [6, 17, 132, 1, 58, 0xfd, 2, 0xfe];
 const NETWORKS: [u32; 4] = [0x0a00_0001, 0x0a00_0000, 0x0a80_0001, 0x8a00_0001];
-const PORTS: [u16; 5] = [0, 1, 0xff, 0x7fff, 0xffff];
+/// ICMP has types and codes of 8 bits: a match with more is for no packet.
+const PORTS: [u16; 6] = [0, 1, 0xff, 0x100, 0x7fff, 0xffff];
 /// Bits of an address that do not count: 32 and more are all.
 const PREFIXES: [u32; 6] = [0, 1, 8, 31, 32, 63];
 
@@ -243,6 +244,12 @@ fn wildcards(random: &mut Random) -> u32 {
     }
 }
 
+/// What follows the match in a flow-mod that adds: an entry of this priority that outputs to port 2
+/// and sends FLOW_REMOVED.
+fn added(priority: u16) -> String {
+    format!("0000000000000000 0000 0000 0000 {priority:04x} ffffffff ffff 0001 0000000800020000")
+}
+
 /// Packets that the only entry has counted.
 fn counted(stage: &mut Stage) -> usize {
     stage.face.0.clear();
@@ -258,11 +265,10 @@ fn entries_count_what_the_text_says(engine: Engine) {
     stage.play("as 2");
     let (mut random, mut hits, mut misses) = (Random(10), 0, 0);
     for _ in 0..MATCHES {
-        let wanted = Fields::random(&mut random).as_packet();
+        let wanted = Fields::random(&mut random);
         let wildcards = wildcards(&mut random);
         let fields = hex(&wanted.match_bytes(wildcards));
-        let add = "0000000000000000 0000 0000 0000 0005 ffffffff ffff 0000 0000000800020000";
-        stage.play(&format!("bytes 14 {fields} {add}"));
+        stage.play(&format!("bytes 14 {fields} {}", added(5)));
         let mut before = 0;
         for number in 0..PACKETS {
             let other = Fields::random(&mut random);
@@ -307,4 +313,114 @@ fn entries_of_1_0_count_what_the_text_says_by_hash_tables() {
 #[test]
 fn entries_of_1_0_count_what_the_text_says_by_the_cache() {
     entries_count_what_the_text_says(Engine::Cache);
+}
+
+/// Where the match stands in FLOW_REMOVED, and in a FLOW reply of one entry.
+const MATCH_IN_REMOVED: usize = 8;
+const MATCH_IN_FLOWS: usize = 16;
+
+#[test]
+fn a_match_of_1_0_is_told_in_the_bytes_in_which_it_was_sent() {
+    let mut stage = engines::stage(Engine::Cache, 1 << 10, 64);
+    stage.play("connect 2 controller 1.0");
+    let mut random = Random(11);
+    for number in 0..2000 {
+        let wanted = Fields::random(&mut random);
+        let mut bytes = wanted.match_bytes(wildcards(&mut random));
+        if random.below(2) == 0 {
+            // Wildcards that there are not, and padding.
+            for at in [0, 21, 26, 27] {
+                bytes[at] |= random.below(256) as u8;
+            }
+        }
+        let priority = if random.below(2) == 0 { 5 } else { 0xffff };
+        stage.play("as 2");
+        stage.play(&format!("bytes 14 {} {}", hex(&bytes), added(priority)));
+        // A change of actions leaves the match, whoever makes it.
+        stage.play(if number % 2 == 0 { "as 1" } else { "as 2" });
+        stage.play("flow modify actions=output:3");
+        stage.play("as 2");
+        stage.play("flows");
+        let told = &stage.face.4[MATCH_IN_FLOWS..][..bytes.len()];
+        assert_eq!(told, bytes, "{wanted:x?}");
+        stage.play("flow delete");
+        let told = &stage.face.4[MATCH_IN_REMOVED..][..bytes.len()];
+        assert_eq!(told, bytes, "{wanted:x?}");
+    }
+    // The same entry from another version has its own match again.
+    let ignored = Fields::random(&mut random).match_bytes(0x303f7f);
+    stage.play(&format!("bytes 14 {} {}", hex(&ignored), added(5)));
+    stage.play("as 1");
+    stage.play("flow add priority=5,actions=output:2");
+    stage.play("as 2");
+    stage.play("flows");
+    assert_eq!(stage.face.4[MATCH_IN_FLOWS..][..4], [0, 0x3f, 0xff, 0xff]);
+}
+
+#[test]
+fn a_match_of_1_0_is_kept_only_where_it_would_be_told_otherwise() {
+    let codec = Codec::new(Version::V1_0, Arc::new(bofuss_ext::catalogue()));
+    let keeps = |fields: &Fields, wildcards: u32| {
+        let body = [hex(&fields.match_bytes(wildcards)), added(5)].concat();
+        let body = frame(&["hex", &body.replace(' ', "")]);
+        let header = [1, 14, 0, 8 + body.len() as u8, 0, 0, 0, 7];
+        let read = codec.decode(&[&header, body.as_slice()].concat());
+        let Ok((_, Message::FlowMod(flow_mod))) = read else {
+            panic!("{read:?}");
+        };
+        flow_mod.fields.sent().is_some()
+    };
+    let untagged = Fields {
+        in_port: 1,
+        dl_src: 1,
+        dl_dst: 2,
+        dl_vlan: NO_VLAN,
+        dl_vlan_pcp: 0,
+        dl_type: 0x0800,
+        nw_tos: 0,
+        nw_proto: 1,
+        nw_src: 3,
+        nw_dst: 4,
+        tp_src: 8,
+        tp_dst: 0,
+    };
+    assert!(!keeps(&untagged, 0), "what learning switches send");
+    assert!(keeps(
+        &Fields {
+            tp_src: 0x108,
+            ..untagged
+        },
+        0
+    ));
+    assert!(keeps(
+        &Fields {
+            dl_vlan_pcp: 1,
+            ..untagged
+        },
+        0
+    ));
+    assert!(keeps(
+        &Fields {
+            nw_tos: 1,
+            ..untagged
+        },
+        0
+    ));
+    assert!(
+        keeps(&untagged, 1 << wild::NW_SRC_SHIFT),
+        "a bit beyond the prefix"
+    );
+    let tagged = Fields {
+        dl_vlan: 7,
+        ..untagged
+    };
+    assert!(!keeps(&tagged, 0));
+    assert!(keeps(&tagged, wild::IN_PORT), "a value that is ignored");
+    assert!(!keeps(
+        &Fields {
+            in_port: 0,
+            ..tagged
+        },
+        wild::IN_PORT
+    ));
 }

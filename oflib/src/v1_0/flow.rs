@@ -4,7 +4,7 @@
 use alloc::vec::Vec;
 
 use super::action::{read_list, write_list};
-use super::layout::{Old, Said, layout};
+use super::layout::{Old, Said};
 use super::matching::{self, EXACT_PRIORITY};
 use crate::action::Action;
 use crate::error::{BadAction, BadRequest, DecodeError, FlowModFailed};
@@ -64,12 +64,15 @@ impl Old for FlowMod {
     /// Errors: FLOW_MOD_FAILED with BAD_COMMAND, BAD_FLAGS or, for an emergency entry with a
     /// timeout, BAD_TIMEOUT; or an action's.
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let (fields, exact) = matching::read(r)?;
+        let sent = matching::read(r)?;
+        let exact = sent.is_exact();
         let cookie = r.at("cookie").get()?;
         let command = FlowModCommand::read(r.at("command"))?;
         let idle_timeout = r.at("idle_timeout").get()?;
         let hard_timeout = r.at("hard_timeout").get()?;
-        let priority = r.at("priority").get()?;
+        let asked: u16 = r.at("priority").get()?;
+        let priority = if exact { EXACT_PRIORITY } else { asked };
+        let fields = sent.to_match(is_told_exact(priority));
         let buffer_id = r.at("buffer_id").get()?;
         let out_port = PortNo::read(r.at("out_port"))?;
         let at_flags = r.at("flags").clone();
@@ -92,7 +95,7 @@ impl Old for FlowMod {
             command,
             idle_timeout,
             hard_timeout,
-            priority: if exact { EXACT_PRIORITY } else { priority },
+            priority,
             buffer_id,
             out_port,
             out_group: GroupId::ANY,
@@ -111,7 +114,10 @@ impl Old for FlowMod {
         if let Some((_, what)) = unsaid.iter().find(|(asked, _)| *asked) {
             return Err(what);
         }
-        let exact = self.flags.has(FlowModFlags::FIRST);
+        let exact = match self.deletes() {
+            true => is_told_exact(self.priority),
+            false => self.flags.has(FlowModFlags::FIRST),
+        };
         let exact = write_match(&self.fields, self.priority, exact, w)?;
         let own = self.flags.0 & !implied(self.command, exact).0;
         if own & !SAME_FLAGS != 0 {
@@ -148,6 +154,11 @@ fn write_match(
     }
 }
 
+/// Whether an entry of this priority is told as exact if it has all fields that its packets have.
+fn is_told_exact(priority: u16) -> bool {
+    priority == EXACT_PRIORITY
+}
+
 /// The list of actions that the instructions are in 1.0.
 fn actions(instructions: &Instructions) -> Result<&[Action], &'static str> {
     match instructions.list() {
@@ -175,11 +186,32 @@ fn without_groups(reason: FlowRemovedReason) -> FlowRemovedReason {
     }
 }
 
-layout! {
-    FlowRemoved {
-        fields, cookie, priority, reason => 1, duration_sec, duration_nsec, idle_timeout => 2,
-        packet_count, byte_count;
-        ..default
+impl Old for FlowRemoved {
+    fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let mut this = Self {
+            fields: Match::read(r)?,
+            cookie: r.at("cookie").get()?,
+            priority: r.at("priority").get()?,
+            reason: Old::read(r.at("reason"))?,
+            ..Self::default()
+        };
+        r.take(1)?;
+        this.duration_sec = r.at("duration").get()?;
+        this.duration_nsec = r.get()?;
+        this.idle_timeout = r.at("idle_timeout").get()?;
+        r.take(2)?;
+        this.packet_count = r.at("packet_count").get()?;
+        this.byte_count = r.at("byte_count").get()?;
+        Ok(this)
+    }
+    fn write(&self, w: &mut Writer<'_>) -> Said {
+        matching::write(&self.fields, is_told_exact(self.priority), w)?;
+        w.put(&self.cookie).put(&self.priority);
+        self.reason.write(w)?;
+        w.pad(1).put(&self.duration_sec).put(&self.duration_nsec);
+        w.put(&self.idle_timeout).pad(2);
+        w.put(&self.packet_count).put(&self.byte_count);
+        Ok(())
     }
 }
 
@@ -232,7 +264,8 @@ impl Old for FlowStats {
     fn write(&self, w: &mut Writer<'_>) -> Said {
         let (start, entry) = (w.bytes.len(), &self.0);
         w.put(&0u16).put(&entry.table_id).pad(1);
-        write_match(&entry.fields, entry.priority, false, w)?;
+        let exact = is_told_exact(entry.priority);
+        write_match(&entry.fields, entry.priority, exact, w)?;
         w.put(&entry.duration_sec).put(&entry.duration_nsec);
         w.put(&entry.priority);
         w.put(&entry.idle_timeout).put(&entry.hard_timeout).pad(6);

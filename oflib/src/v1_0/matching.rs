@@ -10,15 +10,15 @@ use super::layout::{Old, Said, port, port_number};
 use crate::error::DecodeError;
 use crate::field::{
     ARP_OP, ARP_SPA, ARP_TPA, ETH_DST, ETH_SRC, ETH_TYPE, Field, ICMPV4_CODE, ICMPV4_TYPE,
-    ICMPV6_CODE, ICMPV6_TYPE, IN_PORT, IP_DSCP, IP_PROTO, IPV4_DST, IPV4_SRC, SCTP_DST, SCTP_SRC,
-    TCP_DST, TCP_SRC, UDP_DST, UDP_SRC, VID_PRESENT, VLAN_PCP, VLAN_VID,
+    ICMPV6_CODE, ICMPV6_TYPE, IN_PORT, IP_DSCP, IP_PROTO, IPV4_DST, IPV4_SRC, METADATA, SCTP_DST,
+    SCTP_SRC, TCP_DST, TCP_SRC, UDP_DST, UDP_SRC, VID_PRESENT, VLAN_PCP, VLAN_VID,
 };
-use crate::matching::{FieldMatch, Match, meets_need};
+use crate::matching::{FieldMatch, Match, Sent, meets_need};
 use crate::types::PortNo;
 use crate::wire::{Reader, Writer};
 
 /// Bytes of a match.
-pub(super) const MATCH_BYTES: usize = 40;
+pub(crate) const MATCH_BYTES: usize = 40;
 /// All wildcards.
 pub(super) const ALL_WILD: u32 = 0x3f_ffff;
 /// The priority of an entry that has no wildcards: it is above all others.
@@ -42,8 +42,10 @@ const OF_IP_VERSION: &[(&Field, u128)] = &[
 enum Form {
     /// A number, as in the model.
     Number,
-    /// A 16-bit port.
+    /// A 16-bit port of the switch.
     Port,
+    /// A port of a transport protocol; or a type or code of ICMP, which has half the bits.
+    Transport,
     /// A VLAN id, or that there is none.
     Vlan,
     /// The DSCP in the upper bits of a byte.
@@ -115,55 +117,104 @@ const ROWS: &[Row] = &[
         36,
         2,
         1 << 6,
-        Form::Number,
+        Form::Transport,
         &[TCP_SRC, UDP_SRC, SCTP_SRC, ICMPV4_TYPE, ICMPV6_TYPE],
     ),
     row(
         38,
         2,
         1 << 7,
-        Form::Number,
+        Form::Transport,
         &[TCP_DST, UDP_DST, SCTP_DST, ICMPV4_CODE, ICMPV6_CODE],
     ),
 ];
 
-/// Reads a match, and whether it is exact: without wildcards.
-pub(super) fn read(r: &mut Reader<'_>) -> Result<(Match, bool), DecodeError> {
-    let wildcards: u32 = r.at("wildcards").get()?;
-    let rest = r.at("match").take(MATCH_BYTES - 4)?;
-    let mut fields: Vec<FieldMatch> = Vec::new();
-    if wildcards & WILD_VLAN != 0 && wildcards & WILD_PCP == 0 {
-        fields.push(FieldMatch::masked(VLAN_VID, TAGGED, TAGGED));
-    }
-    for row in ROWS {
-        let prefix = matches!(row.form, Form::Prefix);
-        if !prefix && wildcards & row.wild != 0 {
-            continue;
-        }
-        let Some(field) = row.field(&fields) else {
-            continue;
-        };
-        let bytes = &rest[row.at - 4..][..row.bytes];
-        let number = bytes.iter().fold(0, |n, &b| n << 8 | u128::from(b));
-        let (value, mask) = match row.form {
-            Form::Number => (number, u128::MAX),
-            Form::Port => (port(number as u16).0.into(), u128::MAX),
-            Form::Vlan if number == VLAN_NONE => (0, u128::MAX),
-            Form::Vlan => (number & VID_BITS | TAGGED, u128::MAX),
-            Form::Tos => (number >> 2, u128::MAX),
-            Form::Prefix => (number, u128::MAX << ((wildcards / row.wild) & PREFIX_BITS)),
-        };
-        fields.push(FieldMatch::masked(field, value, mask));
-    }
-    let fields = Match::new(&fields).expect("each field comes once, with what it needs");
-    Ok((fields, wildcards & ALL_WILD == 0))
+/// Reads a match as it was sent.
+pub(super) fn read(r: &mut Reader<'_>) -> Result<Sent, DecodeError> {
+    let bytes = r.at("match").take(MATCH_BYTES)?;
+    Ok(Sent(bytes.try_into().expect("so many were taken")))
 }
 
-/// Appends a match; gives whether it is exact. With `exact` also one that has all fields that its
-/// packets have is written so: what counts for nothing needs no wildcard.
+impl Sent {
+    fn wildcards(&self) -> u32 {
+        let [a, b, c, d, ..] = self.0;
+        u32::from_be_bytes([a, b, c, d])
+    }
+
+    /// Whether it has no wildcards.
+    pub(super) fn is_exact(&self) -> bool {
+        self.wildcards() & ALL_WILD == 0
+    }
+
+    /// The match of the model, which remembers this if it would be written otherwise, `exact` or
+    /// not.
+    pub(super) fn to_match(self, exact: bool) -> Match {
+        let fields = Match::new(&self.fields()).expect("each field comes once, with what it needs");
+        if to_sent(&fields, exact) == Ok(self) {
+            return fields;
+        }
+        fields.told_as(Some(&self))
+    }
+
+    /// The fields that count.
+    ///
+    /// No packet has an ICMP type or code above 255. Such a match has METADATA beside its lower
+    /// bits, which no packet has in the first table.
+    fn fields(&self) -> Vec<FieldMatch> {
+        let wildcards = self.wildcards();
+        let mut fields: Vec<FieldMatch> = Vec::new();
+        let mut above = 0;
+        if wildcards & WILD_VLAN != 0 && wildcards & WILD_PCP == 0 {
+            fields.push(FieldMatch::masked(VLAN_VID, TAGGED, TAGGED));
+        }
+        for row in ROWS {
+            let prefix = matches!(row.form, Form::Prefix);
+            if !prefix && wildcards & row.wild != 0 {
+                continue;
+            }
+            let Some(field) = row.field(&fields) else {
+                continue;
+            };
+            let bytes = &self.0[row.at..][..row.bytes];
+            let number = bytes.iter().fold(0, |n, &b| n << 8 | u128::from(b));
+            let (value, mask) = match row.form {
+                Form::Number => (number, u128::MAX),
+                Form::Transport => {
+                    above = above << 8 | number >> field.bits;
+                    (number, u128::MAX)
+                }
+                Form::Port => (port(number as u16).0.into(), u128::MAX),
+                Form::Vlan if number == VLAN_NONE => (0, u128::MAX),
+                Form::Vlan => (number & VID_BITS | TAGGED, u128::MAX),
+                Form::Tos => (number >> 2, u128::MAX),
+                Form::Prefix => (number, u128::MAX << ((wildcards / row.wild) & PREFIX_BITS)),
+            };
+            fields.push(FieldMatch::masked(field, value, mask));
+        }
+        if above != 0 {
+            fields.push(FieldMatch::exact(METADATA, above));
+        }
+        fields
+    }
+}
+
+/// Appends a match, as it was sent if that is known; gives whether it is exact.
+///
+/// Errors: as for [`to_sent`].
+pub(super) fn write(fields: &Match, exact: bool, w: &mut Writer<'_>) -> Result<bool, &'static str> {
+    let sent = match fields.sent() {
+        Some(sent) => *sent,
+        None => to_sent(fields, exact)?,
+    };
+    w.raw(&sent.0);
+    Ok(sent.is_exact())
+}
+
+/// What the fields of a match are in 1.0. With `exact` one that has all fields that its packets
+/// have is written without wildcards: what counts for nothing needs none.
 ///
 /// Errors: the field that 1.0 does not have, or not with this mask or value.
-pub(super) fn write(fields: &Match, exact: bool, w: &mut Writer<'_>) -> Result<bool, &'static str> {
+fn to_sent(fields: &Match, exact: bool) -> Result<Sent, &'static str> {
     let mut bytes = [0; MATCH_BYTES];
     let mut wildcards = ALL_WILD;
     for one in fields.fields() {
@@ -183,7 +234,7 @@ pub(super) fn write(fields: &Match, exact: bool, w: &mut Writer<'_>) -> Result<b
             Form::Prefix if is_prefix => number,
             Form::Prefix => return Err(name),
             _ if !one.is_exact() => return Err(name),
-            Form::Number => number,
+            Form::Number | Form::Transport => number,
             Form::Port => port_number(PortNo(number as u32))?.into(),
             Form::Vlan if number == 0 => VLAN_NONE,
             Form::Vlan if number & TAGGED != 0 => number & VID_BITS,
@@ -195,7 +246,7 @@ pub(super) fn write(fields: &Match, exact: bool, w: &mut Writer<'_>) -> Result<b
         }
         wildcards &= match row.form {
             Form::Prefix => !(row.wild * (PREFIX_BITS - zeros)),
-            Form::Number | Form::Port | Form::Vlan | Form::Tos => !row.wild,
+            Form::Number | Form::Port | Form::Transport | Form::Vlan | Form::Tos => !row.wild,
         };
         bytes[row.at..row.at + row.bytes].copy_from_slice(&value.to_be_bytes()[16 - row.bytes..]);
     }
@@ -203,8 +254,7 @@ pub(super) fn write(fields: &Match, exact: bool, w: &mut Writer<'_>) -> Result<b
         wildcards = 0;
     }
     bytes[..4].copy_from_slice(&wildcards.to_be_bytes());
-    w.raw(&bytes);
-    Ok(wildcards == 0)
+    Ok(Sent(bytes))
 }
 
 /// Whether a field belongs to the version of IP that a match names, or to any.
@@ -218,7 +268,8 @@ fn is_of_ip_version(fields: &[FieldMatch], field: &Field) -> bool {
 
 impl Old for Match {
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        read(r).map(|(fields, _)| fields)
+        let sent = read(r)?;
+        Ok(sent.to_match(sent.is_exact()))
     }
     fn write(&self, w: &mut Writer<'_>) -> Said {
         write(self, false, w).map(|_| ())

@@ -12,6 +12,7 @@ mod message;
 mod stats;
 
 use layout::Old;
+pub(crate) use matching::MATCH_BYTES;
 
 use crate::error::{BadRequest, DecodeError};
 use crate::ext::{ExtKind, ExtValue};
