@@ -127,7 +127,7 @@ async fn listen(address: PassiveAddress, tls: Option<Tls>, heard: &Mutex<Heard>,
     let mut settings = Settings::new(Arc::default());
     settings.tls = tls;
     let hub = Hub::new(settings, sender);
-    let _listener = hub.listen(&address, None).await.unwrap();
+    let _listener = hub.listen(&address).await.unwrap();
     let mut first = None;
     while !end.load(SeqCst) {
         if heard.lock().unwrap().sleeps {

@@ -1,30 +1,14 @@
-//! The page for lecturers, run: each command in a `console` block gives what stands below it.
+//! The page for lecturers, run by a plain user: each command in a `console` block gives what stands
+//! below it, with sudo only where the page has it.
 //!
 //! A line of `…` stands for any lines, and `…` in a line for any text.
 #![allow(clippy::unwrap_used)]
 
 use std::fmt::Write;
-use std::path::Path;
-use std::process::Command;
 
-use bofuss_tests::{have, printed, program, python, run};
+use bofuss_tests::{as_user, have};
 
 const PAGE: &str = include_str!("../docs/guide/lecture.md");
-/// Everything is in namespaces that go with it, as in `mininet.rs`; the page's places are there.
-const INSIDE: &str = r#"set -e
-mount -t tmpfs run /run
-mkdir -p /run/netns /run/openvswitch /run/bin /run/venv /run/tests
-mount -t sysfs sysfs /sys 2>/dev/null || true
-cp "$1" "$2" "$3/contrib/mininet.py" /run/bin
-cp -r "$3/tests/controllers" /run/tests
-mount --bind "$4" /run/venv
-ln -s bofuss /run/bin/ofdatapath
-ln -s bofuss /run/bin/ofprotocol
-export PATH=/run/bin:$PATH
-mount -t tmpfs tmp /tmp
-ip link set lo up
-cd /run
-timeout -k 5 120 sh -c "$5" 2>&1"#;
 const PROMPT: &str = "mininet> ";
 
 /// A command of the page, whether Mininet reads it, and what it is to print.
@@ -69,8 +53,7 @@ fn script(steps: &[Step]) -> String {
             }
             continue;
         }
-        let command = step.command.trim_start_matches("sudo ");
-        let command = command.replace("/usr/local/share/bofuss", "/run/bin");
+        let command = step.command.replace("/usr/local/share/bofuss", "/run/bin");
         let here = if next { " <<'END'" } else { "" };
         let quiet = command
             .strip_suffix('&')
@@ -113,18 +96,12 @@ fn are(wanted: &[&str], lines: &[&str]) -> bool {
 
 #[test]
 fn the_lecture_goes_as_the_page_says() {
-    if !have(&["ip", "unshare", "mn", "tshark", "curl"]) {
+    if !have(&["ip", "unshare", "sudo", "mn", "tshark", "curl"]) {
         return;
     }
     let steps = steps();
     assert!(steps.len() > 25, "the page has commands");
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let mut command = Command::new("unshare");
-    command.args(["-nm", "--pid", "--fork", "--kill-child", "--mount-proc"]);
-    command.args(["sh", "-c", INSIDE, "sh"]);
-    command.args([program("bofuss"), program("dpctl"), root]);
-    command.arg(python().ancestors().nth(2).unwrap());
-    let said = printed(&run(command.arg(script(&steps))));
+    let said = as_user(&script(&steps));
     // What the shell's steps print, and of these, what Mininet prints behind each prompt.
     let parts = said.split("#step\n").skip(1);
     let mut printed = parts.flat_map(|part| part.split(PROMPT));

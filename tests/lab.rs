@@ -104,6 +104,30 @@ pub fn get(address: &str, path: &str, header: &str) -> (String, String) {
     (head.into(), body.into())
 }
 
+/// Runs a shell script as a plain user who may call sudo, in namespaces of its own, and gives what
+/// it says; see `users.sh`. Panics: if it fails.
+pub fn as_user(script: &str) -> String {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut command = Command::new("unshare");
+    command.args([
+        "-nm",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        "--mount-proc",
+        "sh",
+    ]);
+    command.arg(root.join("tests/users.sh"));
+    command.args([program("bofuss"), program("dpctl"), root]);
+    command
+        .arg(python().ancestors().nth(2).unwrap())
+        .arg(script);
+    let output = run(&mut command);
+    let said = printed(&output);
+    assert!(output.status.success(), "{said}");
+    said
+}
+
 /// Waits until `condition` holds. Panics: if it takes longer than [`PATIENCE`].
 pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
     let start = Instant::now();
@@ -214,13 +238,9 @@ impl Lab {
 
     /// The socket of the switch, as an address.
     pub fn address(&self) -> String {
-        let dirs = ["/run/bofuss".into(), std::env::temp_dir().join("bofuss-0")];
-        let sockets = dirs.map(|dir| dir.join(format!("{}.sock", self.name)));
-        let found = sockets
-            .iter()
-            .find(|path| path.exists())
-            .expect("the switch has a socket");
-        format!("unix:{}", found.display())
+        let sockets = bofuss_channel::run_sockets("sock", Some(&self.name));
+        let socket = sockets.first().expect("the switch has a socket");
+        format!("unix:{}", socket.path.display())
     }
 
     /// Runs our `dpctl` on this switch.

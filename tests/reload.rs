@@ -167,6 +167,14 @@ fn change(stage: &mut Stage, key: &str) {
         // The command line has these two, and counts first.
         "name" | "log" => without_command_line(stage),
         "lock-down" => refuses(stage, key, "true", "lock-down: changes with a restart only"),
+        "socket-group" => {
+            refuses(
+                stage,
+                key,
+                "'root'",
+                "socket-group: changes with a restart only",
+            );
+        }
         "dpid" => {
             stage.follows(key, "'0x1f2e3d'");
             assert!(stage.dpctl(&["features"]).contains("1f2e3d"));

@@ -52,6 +52,7 @@ iperf iperf
 mn mininet
 ethtool ethtool
 pgrep procps
+sudo sudo
 curl curl' ;; fuzz) echo 'c++ g++' ;; long) echo 'debootstrap debootstrap
 qemu-aarch64-static qemu-user-static
 systemd-nspawn systemd-container' ;; dist) echo 'python3 python3

@@ -181,16 +181,11 @@ impl Hub {
         wanted.filter(|_| has).map(connect).collect()
     }
 
-    /// Listens on `address`. A unix socket's file gets the permission bits `unix_mode`; one that
-    /// nobody answers on is replaced.
+    /// Listens on `address`. A unix socket's file that nobody answers on is replaced.
     ///
     /// Errors: the socket's, with the address before it.
-    pub async fn listen(
-        &self,
-        address: &PassiveAddress,
-        unix_mode: Option<u32>,
-    ) -> io::Result<Listener> {
-        let (acceptor, address) = Acceptor::bind(address, unix_mode).await?;
+    pub async fn listen(&self, address: &PassiveAddress) -> io::Result<Listener> {
+        let (acceptor, address) = Acceptor::bind(address).await?;
         let refused = Arc::new(AtomicU64::new(0));
         let accepting = self
             .clone()

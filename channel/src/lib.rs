@@ -40,5 +40,8 @@ pub use hub::{
 pub use identity::TlsFiles;
 pub use outbox::{MAX_PENDING_BYTES, MAX_TOTAL_PENDING_BYTES, PAUSE_BYTES, ROOM_BYTES, Sender};
 pub use pace::Rate;
-pub use run_dir::run_directories;
+pub use run_dir::{
+    RunSocket, SYSTEM_RUN_DIRECTORY, is_own, permitted, run_directories, run_sockets,
+    user_run_directory,
+};
 pub use tls::Tls;

@@ -1,20 +1,141 @@
-//! Where running switches have their control sockets, so that tools find them.
+//! Where running switches have their sockets, so that tools find them.
 
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::os::unix::fs::MetadataExt;
-use std::{env, fs, path::PathBuf};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::{env, fs, io};
 
-/// The directories where a switch may have its control socket, to be tried in this order: the
-/// system's, then the user's.
+/// The run-time directory of root's switches. Those that a user starts with sudo are in the
+/// directory of the same name with `-UID` after it, which belongs to that user.
+pub const SYSTEM_RUN_DIRECTORY: &str = "/run/bofuss";
+/// Every socket of this network namespace, one a line; the last word is its path.
+const SOCKETS: &str = "/proc/net/unix";
+
+/// A socket of a running switch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunSocket {
+    /// The switch's name.
+    pub name: String,
+    /// Where the socket is.
+    pub path: PathBuf,
+    /// Whether the switch is in the network namespace of this process.
+    pub is_near: bool,
+    /// Whether this user may connect.
+    pub is_permitted: bool,
+}
+
+/// The directory for the switches of a user who is not root, which may not exist.
+pub fn user_run_directory() -> PathBuf {
+    match env::var_os("XDG_RUNTIME_DIR").filter(|dir| !dir.is_empty()) {
+        Some(dir) => PathBuf::from(dir).join("bofuss"),
+        None => env::temp_dir().join(format!("bofuss-{}", user().unwrap_or_default())),
+    }
+}
+
+/// The directories where a switch may have its sockets, to be tried in this order: those of the
+/// system, then the user's.
 pub fn run_directories() -> Vec<PathBuf> {
-    let mut directories = vec![PathBuf::from("/run/bofuss")];
-    if let Some(user) = env::var_os("XDG_RUNTIME_DIR").filter(|dir| !dir.is_empty()) {
-        directories.push(PathBuf::from(user).join("bofuss"));
-    } else if let Ok(process) = fs::metadata("/proc/self") {
-        let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
-        let user = outside(process.uid(), &map);
-        directories.push(env::temp_dir().join(format!("bofuss-{user}")));
+    let system = Path::new(SYSTEM_RUN_DIRECTORY);
+    let mut directories = vec![system.to_path_buf()];
+    let run = system.parent().unwrap_or(system);
+    for entry in fs::read_dir(run).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with("bofuss-") {
+            directories.push(entry.path());
+        }
+    }
+    let own = user_run_directory();
+    if is_own(&own) {
+        directories.push(own);
     }
     directories
+}
+
+/// Whether a directory belongs to the user of this process: another may have made one of the same
+/// name in the folder for temporary files.
+pub fn is_own(directory: &Path) -> bool {
+    let found = fs::symlink_metadata(directory);
+    let process = fs::metadata("/proc/self");
+    found.is_ok_and(|found| {
+        found.is_dir() && process.is_ok_and(|process| process.uid() == found.uid())
+    })
+}
+
+/// The sockets with the extension `kind` of running switches, of all or of those with the name
+/// `name`: first those of the network namespace of this process.
+pub fn run_sockets(kind: &str, name: Option<&str>) -> Vec<RunSocket> {
+    let near = fs::read_to_string(SOCKETS).unwrap_or_default();
+    let near: BTreeSet<&Path> = near
+        .lines()
+        .filter_map(|line| line.split_whitespace().last().map(Path::new))
+        .collect();
+    let mut found = Vec::new();
+    for directory in run_directories() {
+        // A directory may be searched and yet not be listed.
+        let mut known: BTreeSet<PathBuf> = near
+            .iter()
+            .filter(|path| path.parent() == Some(&directory))
+            .map(|path| path.to_path_buf())
+            .collect();
+        for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
+            known.insert(entry.path());
+        }
+        let mut paths = known.clone();
+        paths.extend(name.map(|name| directory.join(format!("{name}.{kind}"))));
+        for path in paths {
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+            let is_meant = name.is_none_or(|name| name == stem);
+            if !is_meant || path.extension() != Some(OsStr::new(kind)) {
+                continue;
+            }
+            let is_permitted = match UnixStream::connect(&path) {
+                Ok(_) => true,
+                Err(error) => {
+                    let is_refused = error.kind() == io::ErrorKind::PermissionDenied;
+                    // A switch that was killed leaves its socket; nobody answers there.
+                    if !is_refused || !known.contains(&path) {
+                        continue;
+                    }
+                    false
+                }
+            };
+            found.push(RunSocket {
+                name: stem.into_owned(),
+                is_near: near.contains(&*path),
+                is_permitted,
+                path,
+            });
+        }
+    }
+    found.sort_by(|a, b| (!a.is_near, &a.name).cmp(&(!b.is_near, &b.name)));
+    found
+}
+
+/// Of these sockets, those that this user may open: in this network namespace, or else in all.
+///
+/// Errors: a sentence, to which the caller adds what helps; there are some, and this user may open
+/// none of them.
+pub fn permitted(mut sockets: Vec<RunSocket>) -> Result<Vec<RunSocket>, String> {
+    let first = sockets.first().cloned();
+    sockets.retain(|socket| socket.is_permitted);
+    if sockets.iter().any(|socket| socket.is_near) {
+        sockets.retain(|socket| socket.is_near);
+    }
+    match first {
+        Some(RunSocket { name, path, .. }) if sockets.is_empty() => {
+            let path = path.display();
+            Err(format!("switch {name} ({path}) is another user's"))
+        }
+        Some(_) | None => Ok(sockets),
+    }
+}
+
+/// Who the user of this process is outside of its user namespace.
+fn user() -> Option<u32> {
+    let process = fs::metadata("/proc/self").ok()?;
+    let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    Some(outside(process.uid(), &map))
 }
 
 /// Who a user of this user namespace is outside of it: its root is not everybody's.

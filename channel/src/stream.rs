@@ -1,6 +1,6 @@
 //! Byte streams: opens one to an address, listens for them; TCP, TLS and unix.
 
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::FileTypeExt;
 use std::{fs, io, path::Path};
 
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -105,12 +105,8 @@ pub(crate) enum Acceptor {
 impl Acceptor {
     /// Listens; gives the address with the port that the kernel chose where it was 0.
     ///
-    /// `unix_mode`: the permission bits of a unix socket's file, else what the umask leaves.
     /// Errors: the socket's, with the address before it.
-    pub(crate) async fn bind(
-        address: &PassiveAddress,
-        unix_mode: Option<u32>,
-    ) -> io::Result<(Self, PassiveAddress)> {
+    pub(crate) async fn bind(address: &PassiveAddress) -> io::Result<(Self, PassiveAddress)> {
         let bound = match &address.0 {
             Endpoint::Tcp { host, port } => bind_tcp(host, *port).await.map(|(listener, port)| {
                 let host = host.clone();
@@ -120,7 +116,7 @@ impl Acceptor {
                 let host = host.clone();
                 (Self::Tls(listener), Endpoint::Tls { host, port })
             }),
-            Endpoint::Unix(path) => bind_unix(path, unix_mode)
+            Endpoint::Unix(path) => bind_unix(path)
                 .await
                 .map(|bound| (bound, address.0.clone())),
         };
@@ -156,7 +152,7 @@ async fn bind_tcp(host: &str, port: u16) -> io::Result<(TcpListener, u16)> {
     Ok((listener, port))
 }
 
-async fn bind_unix(path: &Path, mode: Option<u32>) -> io::Result<Acceptor> {
+async fn bind_unix(path: &Path) -> io::Result<Acceptor> {
     let listener = match UnixListener::bind(path) {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_stale(path).await => {
             fs::remove_file(path)?;
@@ -164,9 +160,6 @@ async fn bind_unix(path: &Path, mode: Option<u32>) -> io::Result<Acceptor> {
         }
         bound => bound?,
     };
-    if let Some(mode) = mode {
-        fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
-    }
     Ok(Acceptor::Unix(listener))
 }
 

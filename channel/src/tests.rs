@@ -52,7 +52,7 @@ fn hub(change: impl FnOnce(&mut Settings)) -> (Hub, mpsc::Receiver<Event>) {
 async fn listening() -> (Hub, Listener, mpsc::Receiver<Event>, u16) {
     let (hub, events) = hub(|_| {});
     let address = "ptcp:0".parse().unwrap();
-    let listener = hub.listen(&address, None).await.unwrap();
+    let listener = hub.listen(&address).await.unwrap();
     let Endpoint::Tcp { port, .. } = listener.address().0 else {
         panic!("a TCP port was asked for");
     };
@@ -680,15 +680,12 @@ async fn failures_name_their_reason() {
 
 #[tokio::test]
 async fn unix_sockets_replace_stale_files_only_and_go_when_dropped() {
-    use std::os::unix::fs::PermissionsExt;
     let path = path("stale");
     let address: PassiveAddress = format!("punix:{}", path.display()).parse().unwrap();
     let (hub, mut events) = hub(|_| {});
     drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
-    let listener = hub.listen(&address, Some(0o666)).await.unwrap();
-    let mode = std::fs::metadata(&path).unwrap().permissions().mode();
-    assert_eq!(mode & 0o777, 0o666);
-    let error = hub.listen(&address, None).await.unwrap_err().to_string();
+    let listener = hub.listen(&address).await.unwrap();
+    let error = hub.listen(&address).await.unwrap_err().to_string();
     assert!(error.starts_with("cannot listen on punix:"), "{error}");
     assert!(error.contains("in use"), "{error}");
     let mut peer = UnixStream::connect(&path).await.unwrap();
@@ -709,7 +706,7 @@ async fn unix_sockets_replace_stale_files_only_and_go_when_dropped() {
     assert!(matches!(read(&mut peer).await.2, Message::Hello(_)));
     assert_eq!(read(&mut peer).await.1, 4);
     std::fs::write(&path, "precious").unwrap();
-    assert!(hub.listen(&address, None).await.is_err());
+    assert!(hub.listen(&address).await.is_err());
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
     std::fs::remove_file(path).unwrap();
 }

@@ -21,7 +21,7 @@ async fn a_thousand_peers_leave_nothing_behind() {
     let (events, mut taken) = mpsc::channel(16);
     let hub = Hub::new(Settings::new(Arc::default()), events);
     let address = "ptcp:0:[::1]".parse().unwrap();
-    let listener = hub.listen(&address, None).await.unwrap();
+    let listener = hub.listen(&address).await.unwrap();
     let Endpoint::Tcp { port, .. } = listener.address().0 else {
         panic!("a TCP port was asked for");
     };

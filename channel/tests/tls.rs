@@ -114,7 +114,7 @@ fn hub(tls: Option<Tls>) -> (Hub, mpsc::Receiver<Event>) {
 async fn listening(kind: &str, tls: Tls) -> (Hub, Listener, mpsc::Receiver<Event>, u16) {
     let (hub, events) = hub(Some(tls));
     let address = format!("{kind}:0").parse().unwrap();
-    let listener = hub.listen(&address, None).await.unwrap();
+    let listener = hub.listen(&address).await.unwrap();
     let (Endpoint::Tls { port, .. } | Endpoint::Tcp { port, .. }) = listener.address().0 else {
         panic!("a port was asked for");
     };

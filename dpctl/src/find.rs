@@ -1,28 +1,17 @@
 //! Which switch is meant: an address, a name, or the only one that runs.
 
-use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
-
-use bofuss_channel::{ActiveAddress, Endpoint, run_directories};
+use bofuss_channel::{ActiveAddress, Endpoint, RunSocket, permitted, run_sockets};
 
 use crate::Failure;
 
-/// Running switches: name and socket, those that answer.
-pub(crate) fn running() -> Vec<(String, PathBuf)> {
-    let mut found = Vec::new();
-    for directory in run_directories() {
-        for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
-            let path = entry.path();
-            let is_socket = path.extension().is_some_and(|e| e == "sock");
-            if let (true, Some(name)) = (is_socket, path.file_stem())
-                && UnixStream::connect(&path).is_ok()
-            {
-                found.push((name.to_string_lossy().into_owned(), path));
-            }
-        }
-    }
-    found.sort();
-    found
+/// The extension of the sockets that speak OpenFlow.
+const KIND: &str = "sock";
+
+/// Running switches: those that answer, in this network namespace first.
+pub(crate) fn running() -> Vec<RunSocket> {
+    let mut sockets = run_sockets(KIND, None);
+    sockets.retain(|socket| socket.is_permitted);
+    sockets
 }
 
 /// The address that a word names: one with its kind in front, or the name of a running switch.
@@ -36,29 +25,41 @@ pub(crate) fn address(word: &str) -> Option<Result<ActiveAddress, Failure>> {
     if word.contains(['/', '=', ':', ',']) {
         return None;
     }
-    let mut paths = run_directories()
-        .into_iter()
-        .map(|directory| directory.join(format!("{word}.sock")));
-    let path = paths.find(|path| UnixStream::connect(path).is_ok())?;
-    Some(Ok(ActiveAddress(Endpoint::Unix(path))))
+    match meant(Some(word)) {
+        Ok(sockets) => Some(Ok(unix(sockets.into_iter().next()?))),
+        Err(refusal) => Some(Err(refusal)),
+    }
 }
 
-/// The only switch that runs.
+/// The only switch that runs, or the only one of this network namespace.
 pub(crate) fn only() -> Result<ActiveAddress, Failure> {
-    let mut running = running();
+    let mut running = meant(None)?;
     match running.len() {
-        1 => Ok(ActiveAddress(Endpoint::Unix(running.remove(0).1))),
+        1 => Ok(unix(running.remove(0))),
         0 => Err(Failure::Usage(
             "no switch runs here; start one (bofuss run --port IF --port IF) or name its address, \
              as in dpctl tcp:127.0.0.1:6653 show"
                 .into(),
         )),
         _ => {
-            let names: Vec<_> = running.into_iter().map(|(name, _)| name).collect();
+            let names: Vec<_> = running.into_iter().map(|socket| socket.name).collect();
             let names = names.join(", ");
             Err(Failure::Usage(format!(
                 "several switches run: {names}; name one before the verb"
             )))
         }
     }
+}
+
+/// The switches of this name, or all, that this user may use. Errors: there are others only.
+fn meant(name: Option<&str>) -> Result<Vec<RunSocket>, Failure> {
+    permitted(run_sockets(KIND, name)).map_err(|refusal| {
+        Failure::Failed(format!(
+            "{refusal}: use sudo, or start it with --socket-group GROUP"
+        ))
+    })
+}
+
+fn unix(socket: RunSocket) -> ActiveAddress {
+    ActiveAddress(Endpoint::Unix(socket.path))
 }

@@ -242,7 +242,9 @@ fn no_switch(error: Failure, word: &str) -> Failure {
 fn connect_hint(address: &ActiveAddress, error: &str) -> &'static str {
     let is_local = matches!(address.0, Endpoint::Unix(_));
     match error {
-        error if error.contains("Permission denied") => " (perhaps with sudo)",
+        error if error.contains("Permission denied") => {
+            ": use sudo, or start the switch with --socket-group GROUP"
+        }
         error if is_local && error.contains("os error") => {
             ": no switch listens there (dpctl switches lists those that run)"
         }

@@ -1,5 +1,6 @@
 //! The verbs that neither of the other tools has: what each sends.
 
+use bofuss_channel::RunSocket;
 use bofuss_oflib::Message;
 use bofuss_oflib::message::{ControllerRole, Role};
 
@@ -48,8 +49,7 @@ pub(crate) fn watch(_: &Command, arguments: &[&str]) -> Made {
 }
 
 pub(crate) fn switches(_: &Command, arguments: &[&str]) -> Made {
-    let line =
-        |(name, path): &(String, std::path::PathBuf)| format!("{name}\tunix:{}\n", path.display());
+    let line = |socket: &RunSocket| format!("{}\tunix:{}\n", socket.name, socket.path.display());
     match arguments {
         [] => Ok(Requests::Told(find::running().iter().map(line).collect())),
         _ => misused(),

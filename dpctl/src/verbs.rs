@@ -266,7 +266,8 @@ fn unknown(word: &str, next: Option<&&str>) -> Failure {
             return Failure::Usage(format!("'{word}' is no address: write {kinds}"));
         }
         return Failure::Usage(format!(
-            "no switch named '{word}' runs (dpctl switches lists them)"
+            "no switch named '{word}' runs, or it is another user's: use sudo, or start it with \
+             --socket-group GROUP (dpctl switches lists those that you may use)"
         ));
     }
     let near = nearest_verb(word);

@@ -59,6 +59,8 @@ pub struct Config {
     pub auxiliaries: Vec<Auxiliary>,
     /// Where it listens.
     pub listen: Vec<PassiveAddress>,
+    /// The group whose members may use its socket in the run-time directory.
+    pub socket_group: Option<u32>,
     /// Its certificate and CAs, if it speaks TLS.
     pub tls: Option<Tls>,
     /// What it does without a controller.
@@ -136,10 +138,7 @@ impl Options {
             keeps_spares: self.lock_down,
             ..AfPacketOptions::default()
         };
-        let capture_folder = self.capture_folder.map(|folder| {
-            let found = folder.canonicalize();
-            found.map_err(|error| format!("--capture-folder {}: {error}", folder.display()))
-        });
+        let capture_folder = self.capture_folder.as_deref().map(capture_folder);
         let capture_folder = capture_folder.transpose()?;
         let (message_files, taps) = taps(&self.captures, &self.mirrors, capture_folder.as_deref())?;
         let mut ports = number_ports(&self.ports, port_options)?;
@@ -163,6 +162,11 @@ impl Options {
             controllers: addresses("--controller", &self.controllers)?,
             auxiliaries,
             listen: addresses("--listen", &self.listen)?,
+            socket_group: self
+                .socket_group
+                .as_deref()
+                .map(rundir::group)
+                .transpose()?,
             tls,
             fail_mode,
             tables,
@@ -195,6 +199,12 @@ fn fail_mode(name: Option<&str>, has_controllers: bool) -> Result<FailMode, Stri
         None if has_controllers => Ok(FailMode::Secure),
         None => Ok(FailMode::Standalone),
     }
+}
+
+/// The folder for captures, by its true name. Errors: it is not there.
+fn capture_folder(folder: &Path) -> Result<PathBuf, String> {
+    let found = folder.canonicalize();
+    found.map_err(|error| format!("--capture-folder {}: {error}", folder.display()))
 }
 
 /// Files that messages go to, and captures and mirrors of ports.

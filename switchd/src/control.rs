@@ -1,6 +1,5 @@
 //! The control socket: a line with a command in, `ok` or `error SENTENCE` and then text out.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +12,7 @@ use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
 use crate::dataplane::Answer;
+use crate::rundir;
 
 /// The longest command, in bytes with its end of line.
 pub const MAX_COMMAND_BYTES: u64 = 4096;
@@ -20,8 +20,6 @@ pub const MAX_COMMAND_BYTES: u64 = 4096;
 const PEER_PATIENCE: Duration = Duration::from_secs(10);
 /// Peers that are served at a time; more wait.
 const MAX_PEERS: usize = 16;
-/// The socket's permission bits: whoever runs the switch.
-const SOCKET_MODE: u32 = 0o600;
 /// The wait after a peer could not be accepted, which is for want of descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -139,7 +137,7 @@ pub fn listen(path: &Path, name: &str, requests: mpsc::Sender<Request>) -> io::R
         Ok(()) | Err(_) => {}
     }
     let listener = UnixListener::bind(path)?;
-    fs::set_permissions(path, fs::Permissions::from_mode(SOCKET_MODE))?;
+    rundir::close(path, None).map_err(io::Error::other)?;
     let task = tokio::spawn(accept(listener, (name.into(), requests))).abort_handle();
     Ok(Socket {
         path: path.into(),

@@ -2,10 +2,10 @@
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::rundir;
+use bofuss_channel::{RunSocket, permitted, run_sockets};
 
 /// How long a switch may take to answer.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -22,12 +22,12 @@ pub fn ask(name: Option<&str>, words: &[String]) -> Result<String, String> {
 ///
 /// Errors: as [`ask`].
 pub fn reload(name: Option<&str>) -> Result<String, String> {
-    let all = sockets(name);
+    let all = sockets(name)?;
     let first = match &all[..] {
         [first, _, ..] if name.is_none() => {
-            let names = talk(first.clone(), &["switches".into()])?;
-            let is_of_it = |path: &PathBuf| names.lines().any(|name| name == name_of(path));
-            all.iter().all(is_of_it).then(|| first.clone())
+            let names = talk(first.path.clone(), &["switches".into()])?;
+            let is_of_it = |socket: &RunSocket| names.lines().any(|name| name == socket.name);
+            all.iter().all(is_of_it).then(|| first.path.clone())
         }
         _ => None,
     };
@@ -65,15 +65,15 @@ fn named_from_root(words: &[String]) -> Vec<String> {
 
 /// The control socket of the switch `name`, or of the only one.
 pub fn find(name: Option<&str>) -> Result<PathBuf, String> {
-    let mut found = sockets(name);
+    let mut found = sockets(name)?;
     match (found.len(), name) {
         (0, Some(name)) => Err(format!(
-            "no switch '{name}' runs here, or it is another user's"
+            "no switch '{name}' runs here, or it is another user's (use sudo)"
         )),
-        (0, None) => Err("no switch runs here, or it is another user's".into()),
-        (1, _) | (_, Some(_)) => Ok(found.remove(0)),
+        (0, None) => Err("no switch runs here, or it is another user's (use sudo)".into()),
+        (1, _) | (_, Some(_)) => Ok(found.remove(0).path),
         (_, None) => {
-            let names: Vec<_> = found.iter().map(|path| name_of(path)).collect();
+            let names: Vec<_> = found.into_iter().map(|socket| socket.name).collect();
             Err(format!(
                 "several switches run: {}; name one",
                 names.join(", ")
@@ -83,27 +83,6 @@ pub fn find(name: Option<&str>) -> Result<PathBuf, String> {
 }
 
 /// The control sockets of the switch `name`, or of all that answer.
-fn sockets(name: Option<&str>) -> Vec<PathBuf> {
-    let directories = rundir::candidates().into_iter();
-    let entries = directories
-        .filter_map(|d| std::fs::read_dir(d).ok())
-        .flatten()
-        .flatten();
-    let mut found: Vec<PathBuf> = entries
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|e| e == "ctl"))
-        .filter(|path| match name {
-            Some(name) => name_of(path) == name,
-            // One that was killed leaves its socket.
-            None => UnixStream::connect(path).is_ok(),
-        })
-        .collect();
-    found.sort();
-    found
-}
-
-/// The name of the switch that a control socket is of.
-fn name_of(path: &Path) -> String {
-    let stem = path.file_stem().unwrap_or_default();
-    stem.to_string_lossy().into_owned()
+fn sockets(name: Option<&str>) -> Result<Vec<RunSocket>, String> {
+    permitted(run_sockets("ctl", name)).map_err(|refusal| format!("{refusal}: use sudo"))
 }

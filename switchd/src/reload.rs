@@ -52,6 +52,10 @@ pub const KEYS: &[(&str, Change)] = &[
         Follows("Auxiliary connections begin anew beside their main ones, which stay."),
     ),
     ("listen", Follows("Connections that are up stay.")),
+    (
+        "socket-group",
+        Refuses("the socket has its group from the start"),
+    ),
     ("private-key", NEW_CONNECTIONS),
     ("certificate", NEW_CONNECTIONS),
     ("ca-cert", NEW_CONNECTIONS),

@@ -29,9 +29,6 @@ use attach::Attached;
 const EVENT_QUEUE: usize = 256;
 /// What operators ask and waits for it at most.
 const INPUT_QUEUE: usize = 16;
-/// Permission bits of the socket in the run-time directory: any user of the machine that reaches
-/// it.
-const SOCKET_MODE: u32 = 0o666;
 
 /// What runs before the ports are opened in the data-plane thread, say to enter a network
 /// namespace.
@@ -187,7 +184,7 @@ impl Running {
         let mut listeners = Vec::new();
         for address in &config.listen {
             if !self.listeners.iter().any(|(old, _)| old == address) {
-                listeners.push(listen(&self.hub, address, None).await?);
+                listeners.push(listen(&self.hub, address).await?);
             }
         }
         let mut whole = config.clone();
@@ -261,7 +258,8 @@ pub async fn start(
     enter: Option<Enter>,
 ) -> Result<Running, String> {
     let name = config.name.clone();
-    let socket = rundir::socket(&name).map_err(|e| format!("run-time directory: {e}"))?;
+    let folder = rundir::directory().map_err(|e| format!("run-time directory: {e}"))?;
+    let socket = folder.join(format!("{name}.sock"));
     let (up, started) = oneshot::channel();
     let (end, done) = oneshot::channel();
     let (events, told) = mpsc::channel(EVENT_QUEUE);
@@ -288,14 +286,15 @@ pub async fn start(
     let messages = Messages::default();
     let hub = Hub::new(settings(&config, &messages), events);
     let own = PassiveAddress(Endpoint::Unix(socket.clone()));
-    let (_, own) = listen(&hub, &own, Some(SOCKET_MODE)).await?;
+    let (_, own) = listen(&hub, &own).await?;
+    rundir::close(&socket, config.socket_group)?;
     // Whoever has the socket above may replace what another left here.
     let requests = shared.requests.clone();
     let control = control::listen(&socket.with_extension("ctl"), &name, requests)
         .map_err(|error| format!("control socket: {error}"))?;
     let mut listeners = Vec::new();
     for address in &config.listen {
-        listeners.push(listen(&hub, address, None).await?);
+        listeners.push(listen(&hub, address).await?);
     }
     let connect = |address: &ActiveAddress| (address.clone(), hub.connect(address.clone()));
     let targets = config.controllers.iter().map(connect).collect();
@@ -335,12 +334,8 @@ fn settings(config: &Config, messages: &Messages) -> Settings {
 }
 
 /// Listens at an address. Errors: why that cannot be.
-async fn listen(
-    hub: &Hub,
-    address: &PassiveAddress,
-    mode: Option<u32>,
-) -> Result<(PassiveAddress, Listener), String> {
-    let listener = hub.listen(address, mode).await;
+async fn listen(hub: &Hub, address: &PassiveAddress) -> Result<(PassiveAddress, Listener), String> {
+    let listener = hub.listen(address).await;
     let listener = listener.map_err(|error| format!("--listen {error}"))?;
     Ok((address.clone(), listener))
 }

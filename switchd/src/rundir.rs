@@ -1,10 +1,32 @@
-//! Where a running switch has its socket, so that tools find it by name.
+//! Where a running switch has its sockets, so that tools find it by name, and whose they are.
 
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
-use std::{fs, io};
+use std::{env, fs, io};
+
+use bofuss_channel::{SYSTEM_RUN_DIRECTORY, is_own, user_run_directory};
+use rustix::fs::{Access, AtFlags, FileType, Mode, OFlags, access, chownat, fstat, open};
+use rustix::io::Errno;
+use rustix::process::{Gid, Uid, geteuid};
+use tracing::warn;
 
 /// The longest name of a switch, in bytes: a unix socket's path is short.
 const MAX_NAME_BYTES: usize = 32;
+/// Permission bits of a run-time directory: its owner's alone.
+const OWNER_MODE: u32 = 0o700;
+/// Those that one has which belongs to who called sudo: our group may change it, too, for root's
+/// right to do so is given up.
+const CALLER_MODE: u32 = 0o770;
+/// What others need to reach a socket in it that has a group.
+const SEARCH_MODE: u32 = 0o011;
+/// Permission bits of a socket: its owner's alone, or its group's too.
+const SOCKET_MODE: u32 = 0o600;
+const GROUP_SOCKET_MODE: u32 = 0o660;
+/// What sudo says of its caller.
+const CALLER: &str = "SUDO_UID";
+/// Where groups are named.
+const GROUPS: &str = "/etc/group";
 
 /// Refuses names that are no file names.
 pub fn check_name(name: &str) -> Result<(), String> {
@@ -18,35 +40,159 @@ pub fn check_name(name: &str) -> Result<(), String> {
     ))
 }
 
-/// The directories where sockets may be: that of the system, then the user's.
-pub fn candidates() -> Vec<PathBuf> {
-    bofuss_channel::run_directories()
+/// The user who called sudo to start us, and to whom our sockets belong.
+fn caller() -> Option<Uid> {
+    let caller = env::var(CALLER).ok()?.parse().ok().map(Uid::from_raw)?;
+    (geteuid().is_root() && !caller.is_root()).then_some(caller)
 }
 
-/// Makes the first directory that can be written, and gives the socket's path in it.
-///
-/// Errors: that of the last directory tried.
-pub fn socket(name: &str) -> io::Result<PathBuf> {
-    Ok(directory()?.join(format!("{name}.sock")))
+/// The number of a group that is named, or numbered. Errors: there is no such group.
+pub fn group(name: &str) -> Result<u32, String> {
+    if let Ok(number) = name.parse() {
+        return Ok(number);
+    }
+    let groups = fs::read_to_string(GROUPS).unwrap_or_default();
+    for line in groups.lines() {
+        let mut fields = line.split(':');
+        if fields.next() == Some(name)
+            && let Some(number) = fields.nth(1).and_then(|field| field.parse().ok())
+        {
+            return Ok(number);
+        }
+    }
+    Err(format!(
+        "--socket-group {name}: {GROUPS} has no such group (its number will do, too)"
+    ))
 }
 
-/// Makes the first directory that can be written.
+/// Makes the directory for our sockets: the system's, or else the user's.
 ///
 /// Errors: that of the last directory tried.
 pub fn directory() -> io::Result<PathBuf> {
-    let mut failed = io::Error::other("there is no run-time directory");
-    for directory in candidates() {
-        match make(&directory) {
-            Ok(()) => return Ok(directory),
-            Err(error) => failed = error,
+    if let Some(caller) = caller() {
+        let own = PathBuf::from(format!("{SYSTEM_RUN_DIRECTORY}-{}", caller.as_raw()));
+        // A user namespace may not know the caller; then the sockets are ours.
+        if make(&own).is_ok() && give(&own, caller).is_ok() {
+            return Ok(own);
         }
     }
-    Err(failed)
+    let system = PathBuf::from(SYSTEM_RUN_DIRECTORY);
+    if make(&system).is_ok() {
+        return Ok(system);
+    }
+    let own = user_run_directory();
+    make(&own)?;
+    match is_own(&own) {
+        true => Ok(own),
+        false => Err(io::Error::other(format!(
+            "{} is another user's",
+            own.display()
+        ))),
+    }
 }
 
+/// Makes a directory that can be written.
 fn make(directory: &Path) -> io::Result<()> {
-    fs::create_dir_all(directory)?;
-    let probe = directory.join(format!(".probe-{}", std::process::id()));
-    fs::write(&probe, b"")?;
-    fs::remove_file(probe)
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true).mode(OWNER_MODE).create(directory)?;
+    Ok(access(directory, Access::WRITE_OK | Access::EXEC_OK)?)
+}
+
+/// Has a directory belong to `caller`, and to our group.
+fn give(directory: &Path, caller: Uid) -> io::Result<()> {
+    if fs::metadata(directory)?.uid() != caller.as_raw() {
+        fs::set_permissions(directory, fs::Permissions::from_mode(CALLER_MODE))?;
+        chown(directory, Some(caller.as_raw()), None)?;
+    }
+    Ok(())
+}
+
+/// Has a socket of ours belong to who called sudo, and to `group`, and to nobody else.
+///
+/// Errors: the system's, in a sentence.
+pub fn close(socket: &Path, group: Option<u32>) -> Result<(), String> {
+    let failed = |error: io::Error| format!("{}: {error}", socket.display());
+    let directory = socket.parent().unwrap_or(socket);
+    restrict(socket, group).map_err(failed)?;
+    if group.is_none() {
+        return Ok(());
+    }
+    let mode = fs::metadata(directory)
+        .map_err(failed)?
+        .permissions()
+        .mode();
+    if mode & SEARCH_MODE != SEARCH_MODE {
+        let mode = fs::Permissions::from_mode(mode | SEARCH_MODE);
+        fs::set_permissions(directory, mode).map_err(failed)?;
+    }
+    Ok(())
+}
+
+fn restrict(socket: &Path, group: Option<u32>) -> io::Result<()> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let handle = open(socket, flags, Mode::empty())?;
+    let found = fstat(&handle)?;
+    // Who may write to the directory may have put another file in its place.
+    let is_socket = FileType::from_raw_mode(found.st_mode) == FileType::Socket;
+    if !is_socket || found.st_nlink != 1 || found.st_uid != geteuid().as_raw() {
+        return Err(io::Error::other("another file took its place"));
+    }
+    let mode = group.map_or(SOCKET_MODE, |_| GROUP_SOCKET_MODE);
+    let this = format!("/proc/self/fd/{}", handle.as_raw_fd());
+    fs::set_permissions(this, fs::Permissions::from_mode(mode))?;
+    let belong = |user, group| chownat(&handle, c"", user, group, AtFlags::EMPTY_PATH);
+    if let Some(group) = group {
+        belong(None, Some(Gid::from_raw(group)))?;
+    }
+    let owner = fs::metadata(socket.parent().unwrap_or(socket))?.uid();
+    match belong(Some(Uid::from_raw(owner)), None) {
+        // A switch that a reload adds comes after rights are given up.
+        Err(Errno::PERM) => warn!("{}: it stays root's until a restart", socket.display()),
+        done => done?,
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixListener;
+
+    #[test]
+    fn a_socket_is_its_owner_s_alone_unless_it_has_a_group() {
+        let directory = env::temp_dir().join(format!("bofuss-rundir-{}", std::process::id()));
+        make(&directory).expect("it can be made");
+        let socket = directory.join("s0.sock");
+        let _listener = UnixListener::bind(&socket).expect("it can be bound");
+        let mode = |path: &Path| {
+            let found = fs::metadata(path).expect("it is there");
+            found.permissions().mode() & 0o777
+        };
+        close(&socket, None).expect("it is ours");
+        assert_eq!((mode(&directory), mode(&socket)), (0o700, 0o600));
+        let own = fs::metadata(&socket).expect("it is there").gid();
+        close(&socket, Some(own)).expect("it is ours");
+        assert_eq!((mode(&directory), mode(&socket)), (0o711, 0o660));
+        let link = directory.join("s1.sock");
+        std::os::unix::fs::symlink("s0.sock", &link).expect("it can be made");
+        assert!(
+            close(&link, None).is_err(),
+            "what is behind a link is another's"
+        );
+        fs::remove_file(&link).expect("it is there");
+        fs::hard_link(&socket, &link).expect("it can be made");
+        assert!(close(&link, None).is_err(), "a second name is another's");
+        fs::remove_dir_all(&directory).expect("it is there");
+    }
+
+    #[test]
+    fn a_group_is_named_or_numbered() {
+        assert_eq!(group("root"), Ok(0));
+        assert_eq!(group("4242"), Ok(4242));
+        let error = group("no-such-group").expect_err("it is not there");
+        assert!(
+            error.starts_with("--socket-group no-such-group: "),
+            "{error}"
+        );
+    }
 }

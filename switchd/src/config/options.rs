@@ -55,6 +55,10 @@ pub struct Options {
     /// punix:FILE. Repeat for more.
     #[arg(long = "listen", value_name = "ADDRESS")]
     pub listen: Vec<String>,
+    /// Let members of this group control the switch through its socket in the run-time directory
+    /// [default: only the user who runs it, or calls sudo to run it].
+    #[arg(long, value_name = "GROUP")]
+    pub socket_group: Option<String>,
     /// For ssl: and pssl:, the switch's private key (PEM). It, the certificates and the CAs' are
     /// read again when the files change; connections that are up stay.
     #[arg(short, long, value_name = "FILE")]

@@ -30,7 +30,7 @@ impl Running {
         let hub = self.hub.with(settings(&config, &self.messages));
         let mut listeners = Vec::new();
         for address in &config.listen {
-            listeners.push(listen(&hub, address, None).await?.1);
+            listeners.push(listen(&hub, address).await?.1);
         }
         let (controllers, fail_mode) = (config.controllers, config.fail_mode);
         let mut all = self.config.controllers.clone();
