@@ -37,8 +37,9 @@ pub struct Config {
     pub n_tables: u8,
     /// The most entries of one table.
     pub max_entries: u32,
-    /// The most entries of all tables together. A list of actions counts as one more for each 8
-    /// that it has; once, however many entries have it.
+    /// The most entries of all tables together. What takes more memory counts as further entries:
+    /// instructions for each 4 actions, a match and a mask for each 8 words, and each mask of a
+    /// table beyond 64. Instructions and masks count once, however many entries have them.
     pub max_total_entries: u32,
     /// The most groups.
     pub max_groups: u32,
@@ -116,8 +117,8 @@ pub struct Datapath {
     pub(crate) shapes: Vec<Option<Shape>>,
     /// The most that each can be made to do.
     pub(crate) bounds: Vec<Option<Shape>>,
-    /// Entries of all tables, and what they do.
-    pub(crate) n_entries: usize,
+    /// Places that the entries of all tables and their masks take, and what they do.
+    pub(crate) entry_places: usize,
     pub(crate) bodies: Bodies,
     pub(crate) ports: BTreeMap<PortNo, Port>,
     pub(crate) groups: BTreeMap<GroupId, Group>,
@@ -164,7 +165,7 @@ impl Datapath {
             tables,
             bounds: shapes.clone(),
             shapes,
-            n_entries: 0,
+            entry_places: 0,
             bodies: Bodies::default(),
             ports: BTreeMap::new(),
             groups: BTreeMap::new(),
@@ -316,8 +317,9 @@ impl Datapath {
     /// Takes an entry out of its table, and its deadline with it.
     pub(crate) fn take_entry(&mut self, table: TableId, key: EntryKey) -> Option<Entry> {
         self.entry_gone(table, key);
-        let entry = self.tables[usize::from(table.0)].remove(key)?;
-        self.n_entries -= 1;
+        let table_of = &mut self.tables[usize::from(table.0)];
+        let entry = table_of.remove(key)?;
+        self.entry_places -= table_of.masks.places(&entry.rule);
         self.bodies.release(&entry.instructions);
         self.refer(&entry.instructions, false);
         if entry.due != Time::NEVER {

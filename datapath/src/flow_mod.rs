@@ -166,10 +166,10 @@ impl Datapath {
         self.end_change(now, change, found)
     }
 
-    /// Whether there may be so many entries more, and one that has these instructions.
-    fn have_room(&self, entries: usize, body: &Instructions) -> bool {
-        let places = self.n_entries + self.bodies.places + self.bodies.more_places(body);
-        places + entries <= self.config.max_total_entries as usize
+    /// Whether entries may take so many places more, and one may have these instructions.
+    fn have_room(&self, more: usize, body: &Instructions) -> bool {
+        let places = self.entry_places + self.bodies.places + self.bodies.more_places(body);
+        places + more <= self.config.max_total_entries as usize
     }
 
     /// Adds an entry, in the place of the same one if there is one.
@@ -181,7 +181,11 @@ impl Datapath {
         let rule = KeyMatch::new(&flow_mod.fields, table.last_mask.as_ref());
         let old = table.find(flow_mod.priority, &rule);
         let full = old.is_none() && table.len() >= self.max_entries(number);
-        if full || !self.have_room(old.is_none().into(), &flow_mod.instructions) {
+        let more = match old {
+            Some(_) => 0,
+            None => table.masks.places(&rule),
+        };
+        if full || !self.have_room(more, &flow_mod.instructions) {
             return Err(FlowModFailed::TABLE_FULL);
         }
         let later = !flow_mod.flags.has(FlowModFlags::FIRST);
@@ -211,9 +215,10 @@ impl Datapath {
         }
         self.next_serial += 1;
         self.refer(&entry.instructions, true);
-        let key = self.tables[usize::from(number.0)].insert(entry, flow_mod.fields.sent());
+        let table = &mut self.tables[usize::from(number.0)];
+        self.entry_places += table.masks.places(&entry.rule);
+        let key = table.insert(entry, flow_mod.fields.sent());
         self.entry_added(number, key);
-        self.n_entries += 1;
         self.set_deadline(number, key);
         Ok(())
     }

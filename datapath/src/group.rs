@@ -16,11 +16,13 @@ use bofuss_oflib::types::{GroupId, TableId};
 use bofuss_oflib::{Action, ErrorCode, PortNo};
 
 use crate::action_set::ActionSet;
-use crate::fast::bodies::ACTIONS_PER_PLACE;
 use crate::meter::meter;
 use crate::select::Selector;
 use crate::sweep::{Change, Sweep};
 use crate::{Datapath, Entry, Label, Sink, Time};
+
+/// Actions of one bucket that take the place of a bucket, where these are limited.
+const ACTIONS_PER_PLACE: usize = 8;
 
 /// A bucket, with its action set in the order of execution.
 #[derive(Debug)]

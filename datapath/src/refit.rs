@@ -19,7 +19,7 @@ impl Datapath {
     ///
     /// Errors: what is in the way.
     pub fn fits(&mut self, other: &mut Self) -> Result<(), Misfit> {
-        if self.n_entries + self.bodies.places > other.config.max_total_entries as usize {
+        if self.entry_places + self.bodies.places > other.config.max_total_entries as usize {
             return Err((TableId::ALL, FlowModFailed::TABLE_FULL));
         }
         if are_same(&other.bounds, &self.bounds) {

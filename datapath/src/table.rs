@@ -9,6 +9,7 @@ use bofuss_oflib::{Action, Catalogue, Match, PortNo, matching::Sent, types::Grou
 use bofuss_packet::{Key, KeyMask, KeyMatch};
 
 use crate::classify::{Classifier, Scan};
+use crate::fast::bodies::Masks;
 use crate::fast::index::{Index, Label};
 use crate::fast::mask_groups::MaskGroups;
 use crate::fast::slab::{NONE, Slab};
@@ -156,6 +157,7 @@ pub struct Table {
     /// How matches were sent that would be told otherwise, by the entry's slot. They are few, so
     /// that entries have no room for them; and a tree never grows all at once.
     pub(crate) sent: BTreeMap<u32, Sent>,
+    pub(crate) masks: Masks,
     /// The mask of the entry that was added last: as a rule the next one's, too.
     pub(crate) last_mask: Option<Rc<KeyMask>>,
     /// Packets looked up.
@@ -181,6 +183,7 @@ impl Table {
             },
             index: (engine != Engine::Reference).then(Index::default),
             sent: BTreeMap::new(),
+            masks: Masks::default(),
             last_mask: None,
             lookup_count: 0,
             matched_count: 0,
@@ -270,6 +273,7 @@ impl Table {
             entry.key.slot = slot;
             entry
         });
+        self.masks.share(&mut self.entries[slot].rule);
         let key = self.entries[slot].key;
         self.classifier.insert(&mut self.entries, key);
         self.relabel(key.slot, Index::insert);
@@ -284,7 +288,9 @@ impl Table {
         self.classifier.remove(&mut self.entries, key);
         self.relabel(key.slot, Index::remove);
         self.sent.remove(&key.slot);
-        self.entries.remove(key.slot)
+        let entry = self.entries.remove(key.slot)?;
+        self.masks.release(&entry.rule);
+        Some(entry)
     }
 
     /// Gives an entry other instructions; tells those before.

@@ -1,10 +1,17 @@
-//! The instructions of entries: each list once, however many have it, and how long all are.
+//! The instructions and masks of entries: each once, however many have it, and how long all are.
+
+use alloc::rc::Rc;
 
 use bofuss_oflib::instruction::Instructions;
+use bofuss_packet::{KeyMask, KeyMatch};
 use hashbrown::HashMap;
 
-/// Actions of one list that take the place of an entry, or of a bucket, where these are limited.
-pub(crate) const ACTIONS_PER_PLACE: usize = 8;
+/// Actions of an entry, of both lists together, that take the place of an entry.
+const ACTIONS_PER_PLACE: usize = 4;
+/// Words of a mask, 8 bytes of the key each, that take the place of an entry.
+const WORDS_PER_PLACE: usize = 8;
+/// Masks of a table that take no place: together some 25 KB.
+const FREE_MASKS: usize = 64;
 
 /// The instructions of entries.
 #[derive(Default)]
@@ -51,4 +58,41 @@ impl Bodies {
 /// Places of entries that instructions take by their length.
 pub(crate) fn places(body: &Instructions) -> usize {
     body.actions().count() / ACTIONS_PER_PLACE
+}
+
+/// The masks of a table's entries.
+#[derive(Debug, Default)]
+pub(crate) struct Masks {
+    /// Each, and how many entries have it.
+    users: HashMap<Rc<KeyMask>, u32>,
+}
+
+impl Masks {
+    /// Places of entries that one of this match would take: its own, one for a mask that is one too
+    /// many, and more if the match or the new mask is long.
+    pub(crate) fn places(&self, rule: &KeyMatch) -> usize {
+        let more = rule.mask().words().len() / WORDS_PER_PLACE;
+        if self.users.contains_key(rule.mask()) {
+            return 1 + more;
+        }
+        1 + usize::from(self.users.len() >= FREE_MASKS) + 2 * more
+    }
+
+    /// Has a match of one more entry share its mask.
+    pub(crate) fn share(&mut self, rule: &mut KeyMatch) {
+        let users = self.users.entry(Rc::clone(rule.mask()));
+        let mut users = users.or_insert_entry(0);
+        rule.share_mask(users.key());
+        *users.get_mut() += 1;
+    }
+
+    /// One entry has its mask no more.
+    pub(crate) fn release(&mut self, rule: &KeyMatch) {
+        if let Some(users) = self.users.get_mut(rule.mask()) {
+            *users -= 1;
+            if *users == 0 {
+                self.users.remove(rule.mask());
+            }
+        }
+    }
 }

@@ -18,54 +18,53 @@ pub enum Label {
     Group(GroupId),
 }
 
-impl Label {
-    /// All labels of an entry; some may come twice.
-    fn of(entry: &Entry) -> impl Iterator<Item = Self> {
-        let cookie = (entry.cookie != 0).then_some(Self::Cookie(entry.cookie));
-        let ports = entry
-            .instructions
-            .actions()
-            .filter_map(|action| match action {
-                Action::Output(output) => Some(Self::Port(output.port)),
-                _ => None,
-            });
-        let groups = entry.groups().map(Self::Group);
-        cookie.into_iter().chain(ports).chain(groups)
-    }
-}
-
 /// Slots that stand together, a bit each.
 const BLOCK: u32 = u64::BITS;
+/// Outputs and groups by which an entry is found. One that has more is looked at whatever is asked
+/// for, so that its memory is bounded although many may share a long list of actions.
+const MAX_LABELS: usize = 4;
 
 /// The slots of a table's entries, by label.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    /// Many entries have one of few ports and groups: which of a block of slots have it.
-    outputs: BTreeMap<(Label, u32), u64>,
+    /// Many entries have one of few ports and groups: which of a block of slots have it. Under
+    /// `None` are those with more than [`MAX_LABELS`].
+    outputs: BTreeMap<(Option<Label>, u32), u64>,
     /// Few entries have one of many cookies.
     cookies: BTreeSet<(u64, u32)>,
+}
+
+/// The outputs and groups of an entry, some perhaps twice; `None` alone if they are many.
+fn labels(entry: &Entry) -> impl Iterator<Item = Option<Label>> {
+    let labels = || {
+        let actions = entry.instructions.actions();
+        actions.filter_map(|action| match action {
+            Action::Output(output) => Some(Label::Port(output.port)),
+            Action::Group(group) => Some(Label::Group(*group)),
+            _ => None,
+        })
+    };
+    let few = labels().nth(MAX_LABELS).is_none();
+    let short = labels().take_while(move |_| few).map(Some);
+    short.chain((!few).then_some(None))
 }
 
 impl Index {
     pub(crate) fn insert(&mut self, entry: &Entry) {
         let slot = entry.key.slot;
-        for label in Label::of(entry) {
-            match label {
-                Label::Cookie(cookie) => _ = self.cookies.insert((cookie, slot)),
-                Label::Port(_) | Label::Group(_) => {
-                    *self.outputs.entry((label, slot / BLOCK)).or_default() |= 1 << (slot % BLOCK);
-                }
-            }
+        if entry.cookie != 0 {
+            self.cookies.insert((entry.cookie, slot));
+        }
+        for label in labels(entry) {
+            *self.outputs.entry((label, slot / BLOCK)).or_default() |= 1 << (slot % BLOCK);
         }
     }
 
     pub(crate) fn remove(&mut self, entry: &Entry) {
         let slot = entry.key.slot;
-        for label in Label::of(entry) {
-            if let Label::Cookie(cookie) = label {
-                self.cookies.remove(&(cookie, slot));
-            } else if let btree_map::Entry::Occupied(mut block) =
-                self.outputs.entry((label, slot / BLOCK))
+        self.cookies.remove(&(entry.cookie, slot));
+        for label in labels(entry) {
+            if let btree_map::Entry::Occupied(mut block) = self.outputs.entry((label, slot / BLOCK))
             {
                 *block.get_mut() &= !(1 << (slot % BLOCK));
                 if *block.get() == 0 {
@@ -81,6 +80,12 @@ impl Index {
             let mut slots = self.cookies.range((cookie, from)..=(cookie, u32::MAX));
             return slots.next().map(|(_, slot)| *slot);
         }
+        let short = self.next_output(Some(label), from);
+        let long = self.next_output(None, from);
+        short.into_iter().chain(long).min()
+    }
+
+    fn next_output(&self, label: Option<Label>, from: u32) -> Option<u32> {
         let first = from / BLOCK;
         let mut blocks = self.outputs.range((label, first)..=(label, u32::MAX));
         blocks.find_map(|((_, block), bits)| {
@@ -99,7 +104,7 @@ mod tests {
 
     /// Adds a slot under a port; the index itself wants entries.
     fn put(index: &mut Index, port: u32, slot: u32) {
-        let label = (Label::Port(PortNo(port)), slot / BLOCK);
+        let label = (Some(Label::Port(PortNo(port))), slot / BLOCK);
         *index.outputs.entry(label).or_default() |= 1 << (slot % BLOCK);
     }
 

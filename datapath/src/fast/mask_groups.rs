@@ -133,14 +133,11 @@ fn chain(slab: &Slab<Entry>, head: Option<u32>) -> impl Iterator<Item = u32> {
 
 impl Classifier for MaskGroups {
     fn insert(&mut self, slab: &mut Slab<Entry>, key: EntryKey) {
-        let mut rule = slab[key.slot].rule.clone();
-        let home = self.homes.entry(Rc::clone(rule.mask()));
-        let mut home = home.or_insert_entry(Home::default());
-        rule.share_mask(home.key());
-        slab[key.slot].rule = rule.clone();
-        home.get_mut().len += 1;
+        let rule = slab[key.slot].rule.clone();
+        let home = self.homes.entry(Rc::clone(rule.mask())).or_default();
+        home.len += 1;
         let own = |number: &&u32| *self.groups[**number].mask == **rule.mask();
-        let number = match home.get().groups.first().filter(own) {
+        let number = match home.groups.first().filter(own) {
             Some(number) => *number,
             None => {
                 let number = self.choose(slab, &rule);
