@@ -4,10 +4,12 @@
 use bofuss_datapath::{PacketInEvent, Sink};
 use bofuss_frame::Frame;
 use bofuss_oflib::field::{IN_PORT, METADATA, TUNNEL_ID};
-use bofuss_oflib::message::{FlowRemoved, PacketIn, PortDesc, PortStatus, PortStatusReason};
+use bofuss_oflib::message::{
+    FlowRemoved, PacketIn, PacketInReason, PortDesc, PortStatus, PortStatusReason,
+};
 use bofuss_oflib::types::{BufferId, MaxLen, QueueId};
 use bofuss_oflib::wire::Bytes;
-use bofuss_oflib::{FieldMatch, Match, Message, PortNo};
+use bofuss_oflib::{FieldMatch, Match, Message, PortNo, Version};
 use bofuss_packet::Packet;
 
 use crate::connection::{ConnId, Connection};
@@ -22,8 +24,11 @@ const UNASKED: u32 = 0;
 impl<F: Face> Outlet<'_, F> {
     pub(crate) fn deliver_packet_in(&mut self, event: &PacketInEvent<'_>) {
         for conn in self.connections.values_mut() {
-            let wants = conn.wants(|a| (a.packet_in, a.packet_in_slave), event.reason.0);
-            if !wants || (event.unmatched && !conn.version.miss_goes_to_controller()) {
+            let reason = reason(event, conn.version);
+            let wants = conn.wants(|a| (a.packet_in, a.packet_in_slave), reason.0);
+            let is_own_miss = !event.unmatched || conn.version.miss_goes_to_controller();
+            let is_silenced = event.silenced && reason == PacketInReason::NO_MATCH;
+            if !wants || !is_own_miss || is_silenced {
                 continue;
             }
             let way = conn.way_of(event.packet);
@@ -41,7 +46,7 @@ impl<F: Face> Outlet<'_, F> {
             let packet_in = PacketIn {
                 buffer_id: held.unwrap_or(BufferId::NO_BUFFER),
                 total_len: u16::try_from(bytes.len()).unwrap_or(u16::MAX),
-                reason: event.reason,
+                reason,
                 table_id: event.table_id,
                 cookie: event.cookie,
                 fields: context(event.packet),
@@ -88,6 +93,16 @@ impl Connection {
             face.send(id, UNASKED, status);
         }
     }
+}
+
+/// Why a packet is sent, in a version: what the table-miss entry sends is a miss where there is
+/// such an entry.
+fn reason(event: &PacketInEvent<'_>, version: Version) -> PacketInReason {
+    let by_entry = event.reason == PacketInReason::NO_MATCH && !event.unmatched;
+    if by_entry && !version.has_table_miss_entries() {
+        return PacketInReason::ACTION;
+    }
+    event.reason
 }
 
 /// The fields of a packet-in: ingress port, and metadata and tunnel id unless zero.

@@ -165,7 +165,9 @@ impl Datapath {
         if quiet && walk.unmatched {
             return;
         }
-        if quiet && reason == PacketInReason::NO_MATCH {
+        // To who knows no table-miss entry this is none.
+        let silenced = quiet && reason == PacketInReason::NO_MATCH;
+        if silenced && !sink.wants_misses() {
             return self.drop(DropReason::NoPacketIn, sink);
         }
         if S::TRACES {
@@ -180,6 +182,7 @@ impl Datapath {
                 cookie,
                 max_len,
                 unmatched,
+                silenced,
             });
         };
         let offload = walk.packet.frame.offload;

@@ -26,6 +26,8 @@ pub struct PacketInEvent<'a> {
     pub max_len: Option<MaxLen>,
     /// Whether no entry matched: only for connections where a miss goes to the controller.
     pub unmatched: bool,
+    /// Whether its port sends no misses: not for connections to which this is one.
+    pub silenced: bool,
 }
 
 /// Where a datapath's effects go.

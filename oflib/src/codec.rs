@@ -39,6 +39,12 @@ impl Version {
         self == Self::V1_0
     }
 
+    /// Whether the entry that matches all packets at priority 0 is the table-miss entry, and not
+    /// one like any other.
+    pub fn has_table_miss_entries(self) -> bool {
+        self >= Self::V1_3
+    }
+
     /// Whether a controller proves by a generation id that its role is the newest.
     pub fn roles_have_generations(self) -> bool {
         self != Self::V1_0
