@@ -39,10 +39,11 @@ impl<F: Face> Outlet<'_, F> {
             let bytes = event.packet.frame.bytes();
             let limit = event.max_len.unwrap_or(conn.miss_send_len);
             let cut = limit != MaxLen::NO_BUFFER && usize::from(limit.0) < bytes.len();
+            let every = event.unmatched && conn.version.holds_every_miss();
             let hold = || conn.buffers.hold(self.now, event.packet);
-            let held = cut.then(hold).flatten();
+            let held = (cut || every).then(hold).flatten();
             let whole = bytes.len().min(MAX_DATA_BYTES);
-            let shown = held.map_or(whole, |_| limit.0.into());
+            let shown = held.map_or(whole, |_| whole.min(limit.0.into()));
             let packet_in = PacketIn {
                 buffer_id: held.unwrap_or(BufferId::NO_BUFFER),
                 total_len: u16::try_from(bytes.len()).unwrap_or(u16::MAX),

@@ -39,6 +39,12 @@ impl Version {
         self == Self::V1_0
     }
 
+    /// Whether the switch holds every packet that no entry matches, also one that the controller
+    /// gets whole. Choice: as the switch did that 1.0 came with, on which controllers rely.
+    pub fn holds_every_miss(self) -> bool {
+        self == Self::V1_0
+    }
+
     /// Whether the entry that matches all packets at priority 0 is the table-miss entry, and not
     /// one like any other.
     pub fn has_table_miss_entries(self) -> bool {

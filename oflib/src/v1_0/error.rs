@@ -23,6 +23,8 @@ const SAME: [ErrorCode; 3] = [
 /// The error of the model, and the type and code in 1.0. Of several with the same, the first is
 /// the one read.
 pub(super) const ROWS: &[(ErrorCode, ErrorCode)] = &[
+    (BadRequest::BAD_PACKET, old(1, 6)),
+    (BadRequest::MULTIPART_BUFFER_OVERFLOW, old(1, 6)),
     (FlowModFailed::TABLE_FULL, old(3, 0)),
     (FlowModFailed::OVERLAP, old(3, 1)),
     (FlowModFailed::EPERM, old(3, 2)),
