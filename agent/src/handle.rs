@@ -15,6 +15,10 @@ use crate::connection::{ConnId, Connection, Request};
 use crate::switch::{Face, Switch, parts};
 use crate::trace;
 
+/// Where a packet-out may say that its packet comes from besides a port. Choice: not CONTROLLER
+/// alone but 0 and ANY (NONE in 1.0), too, as Open vSwitch has it; entries see the number.
+const FROM_NOWHERE: [PortNo; 3] = [PortNo(0), PortNo::ANY, PortNo::CONTROLLER];
+
 /// What a message leads to at once: a reply, or nothing.
 pub(crate) type Answer = Result<Option<Message>, ErrorCode>;
 
@@ -210,8 +214,8 @@ impl Switch {
         out: &PacketOut,
         face: &mut F,
     ) -> Answer {
-        let reserved = out.in_port == PortNo::CONTROLLER;
-        if !reserved && !out.in_port.is_port() {
+        let is_from_nowhere = FROM_NOWHERE.contains(&out.in_port);
+        if !is_from_nowhere && !out.in_port.is_port() {
             return Err(BadRequest::BAD_PORT);
         }
         self.datapath

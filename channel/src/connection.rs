@@ -33,6 +33,13 @@ const HANDED_OVER: usize = 64;
 /// The transaction id of our own ECHO_REQUESTs.
 const PROBE_XID: u32 = 0x7072_6f62;
 
+/// What is wrong with a message to a switch that only a switch sends.
+const MISDIRECTED: DecodeError = DecodeError {
+    error: BadRequest::BAD_TYPE,
+    offset: 1,
+    field: "type",
+};
+
 /// How long a connection that may lose messages may be silent before its peer is asked, at most;
 /// twice that is below the 30 s of OpenFlow 1.3.5 section 6.3.6.
 const MAX_DATAGRAM_PROBE: Duration = Duration::from_secs(10);
@@ -84,6 +91,7 @@ pub(crate) async fn run(
         hub,
         watch: hub.settings().watch.clone(),
         datagrams,
+        is_switch: hub.settings().is_switch,
         backlog: &backlog,
         places: Arc::new(Semaphore::new(MAX_WAITING as usize)),
         codec,
@@ -148,6 +156,7 @@ struct Link<'a> {
     /// Who sees the messages.
     watch: Option<Watch>,
     datagrams: bool,
+    is_switch: bool,
     backlog: &'a Backlog,
     /// Room for messages that the owner has not served.
     places: Arc<Semaphore>,
@@ -229,7 +238,15 @@ impl Link<'_> {
             Ok(length) => {
                 let frame = frames.take(length);
                 self.show(true, frame);
-                (Head::from(frame), assembler.receive(frame))
+                let received = if self.is_misdirected(frame) {
+                    Err(Refused {
+                        cause: MISDIRECTED,
+                        fatal: false,
+                    })
+                } else {
+                    assembler.receive(frame)
+                };
+                (Head::from(frame), received)
             }
             Err(cause) => {
                 let head = frames.take(HEADER_BYTES);
@@ -245,6 +262,12 @@ impl Link<'_> {
         let refused = received.as_ref().err().filter(|refused| refused.fatal);
         let end = refused.map(|refused| Reason::Malformed(refused.cause));
         (self.event(head, received, place), end)
+    }
+
+    /// Whether a message came here that only a switch sends, and this side is one.
+    fn is_misdirected(&self, frame: &[u8]) -> bool {
+        let version = self.codec.version;
+        self.is_switch && frame[0] == version.0 && version.is_from_switch(frame[1])
     }
 
     /// What the owner hears of a frame that begins with `head`.

@@ -51,6 +51,8 @@ pub struct Settings {
     ///
     /// [`Sender::takes_packet_in`]: crate::Sender::takes_packet_in
     pub packet_in_rate: Option<Rate>,
+    /// Whether this side is a switch: what only switches send is refused then, whatever it holds.
+    pub is_switch: bool,
     /// Who sees all messages.
     pub watch: Option<Watch>,
 }
@@ -81,6 +83,7 @@ impl Settings {
             tls: None,
             message_rate: None,
             packet_in_rate: None,
+            is_switch: false,
             watch: None,
         }
     }

@@ -209,7 +209,7 @@ async fn versions_are_agreed_by_bitmap_and_by_the_old_rule() {
 async fn strangers_are_told_and_closed() {
     let (_hub, _listener, mut events, port) = listening().await;
     let early = bytes(3, &Message::FeaturesRequest(Empty));
-    let cases: [(&[u8], ErrorCode, &str); 5] = [
+    let cases: [(&[u8], ErrorCode, &str); 4] = [
         (
             b"GET / HTTP/1.1\r\n\r\n",
             HelloFailed::INCOMPATIBLE,
@@ -226,11 +226,6 @@ async fn strangers_are_told_and_closed() {
             "not HELLO but FEATURES_REQUEST",
         ),
         (&[4, 0, 0, 7, 0, 0, 0, 0], BadRequest::BAD_LEN, "BAD_LEN"),
-        (
-            &[4, 0, 0, 10, 0, 0, 0, 0, 0, 1],
-            BadRequest::BAD_LEN,
-            "BAD_LEN",
-        ),
     ];
     for (sent, code, text) in cases {
         let mut peer = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
@@ -240,6 +235,75 @@ async fn strangers_are_told_and_closed() {
         assert_eq!(told, code);
         let reason = failed(&mut events).await;
         assert!(reason.contains(text), "{reason}");
+    }
+}
+
+#[tokio::test]
+async fn a_hello_with_a_malformed_element_counts_as_far_as_it_can_be_read() {
+    let cases: [(u8, &[u8], Version); 6] = [
+        // No head, a length below the head's, one behind the end, a bitmap of 3 bytes.
+        (4, &[0, 1], V1_3),
+        (4, &[0, 1, 0, 2, 0, 0, 0, 0x12], V1_3),
+        (4, &[0, 1, 0, 99, 0, 0, 0, 0x12], V1_3),
+        (1, &[0, 1, 0, 7, 0, 0, 0, 0], V1_0),
+        // A good one counts, before a bad one and behind one that is unknown.
+        (6, &[0, 1, 0, 8, 0, 0, 0, 2, 0, 1, 0, 0], V1_0),
+        (
+            1,
+            &[0, 9, 0, 4, 0, 0, 0, 0, 0, 1, 0, 8, 0, 0, 0, 0x12, 0, 1],
+            V1_0,
+        ),
+    ];
+    let (_hub, _listener, mut events, port) = listening().await;
+    for (header, elements, wanted) in cases {
+        let mut peer = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        let length = 8 + elements.len() as u8;
+        let hello = [&[header, 0, 0, length, 0, 0, 0, 1], elements].concat();
+        peer.write_all(&hello).await.unwrap();
+        let event = next(&mut events).await;
+        let Event::Up {
+            version, sender, ..
+        } = event
+        else {
+            panic!("{elements:?}: {event:?}");
+        };
+        assert_eq!(version, wanted, "{elements:?}");
+        drop(sender);
+        assert_eq!(down(&mut events).await, "closed by this side");
+    }
+}
+
+#[tokio::test]
+async fn what_only_a_switch_sends_is_refused_by_a_switch_whatever_it_holds() {
+    let (hub, mut events) = hub(|settings| settings.is_switch = true);
+    for (version, types) in [
+        (V1_3, &[6, 8, 10, 11, 12, 19, 21, 23, 25, 27][..]),
+        (V1_0, &[6, 8, 10, 11, 12, 17, 19, 21][..]),
+    ] {
+        let (ours, mut peer) = duplex(4096);
+        peer.write_all(&[version.0, 0, 0, 8, 0, 0, 0, 1])
+            .await
+            .unwrap();
+        let origin = Origin::Active("unix:memory".parse().unwrap());
+        tokio::spawn(hub.clone().serve(origin, Raw::Plain(Box::new(ours)), None));
+        let _sender = up(&mut events).await;
+        // Too short, too long, and as parts of which more follow, more than may be open.
+        let bodies: [&[u8]; 3] = [&[], &[9; 40], &[0, 1, 0, 1, 0, 0, 0, 0]];
+        for round in 0..10 {
+            for (ty, body) in types.iter().flat_map(|ty| bodies.map(|body| (*ty, body))) {
+                let length = 8 + body.len() as u8;
+                let head = [version.0, ty, 0, length, 0, 0, round, ty];
+                peer.write_all(&[&head, body].concat()).await.unwrap();
+                let event = next(&mut events).await;
+                let Event::BadMessage { reply, .. } = event else {
+                    panic!("{version} {ty} {body:?}: {event:?}");
+                };
+                let reply = reply.expect("it is answered");
+                assert_eq!(reply.error, BadRequest::BAD_TYPE, "{version} {ty} {body:?}");
+            }
+        }
+        drop(peer);
+        assert_eq!(down(&mut events).await, "the peer closed the connection");
     }
 }
 

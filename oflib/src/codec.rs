@@ -5,7 +5,7 @@ use core::fmt;
 
 use crate::catalogue::Catalogue;
 use crate::error::{BadRequest, DecodeError};
-use crate::message::{MESSAGES, Message};
+use crate::message::{FROM_SWITCH, MESSAGES, Message};
 use crate::v1_0;
 use crate::wire::{Reader, Writer};
 
@@ -71,12 +71,23 @@ impl Version {
 
     /// The OpenFlow 1.3 name of a message of this type, without `OFPT_`.
     pub fn message_name(self, ty: u8) -> Option<&'static str> {
-        let ty = match self {
-            Self::V1_0 => v1_0::model_type(ty)?,
-            _ => ty,
-        };
+        let ty = self.model_type(ty)?;
         let row = MESSAGES.iter().find(|row| row.0 == ty);
         row.map(|row| row.1)
+    }
+
+    /// Whether only switches send messages of this type: replies, and what nobody asked for.
+    pub fn is_from_switch(self, ty: u8) -> bool {
+        self.model_type(ty)
+            .is_some_and(|ty| FROM_SWITCH.contains(&ty))
+    }
+
+    /// The type in 1.3 of what has this type in this version.
+    fn model_type(self, ty: u8) -> Option<u8> {
+        match self {
+            Self::V1_0 => v1_0::model_type(ty),
+            _ => Some(ty),
+        }
     }
 
     /// Bytes of a multipart body in front of its list: type, flags and, since 1.1, padding.

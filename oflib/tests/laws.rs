@@ -7,7 +7,7 @@ use bofuss_oflib::error::{BadAction, BadMatch, ERRORS};
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::group_mod::{GroupMod, GroupModCommand};
 use bofuss_oflib::message::multipart::{MultipartReply, PortStats, ReplyBody};
-use bofuss_oflib::message::{ErrorMsg, FlowMod};
+use bofuss_oflib::message::{ErrorMsg, FlowMod, MESSAGES};
 use bofuss_oflib::text::{
     parse_actions, parse_flow, parse_group, parse_instructions, parse_match, parse_meter,
 };
@@ -58,6 +58,15 @@ fn what_1_0_can_say_survives_its_wire() {
     }
     assert!(said > 20_000, "only {said} messages could be said");
     assert!(flows > 50, "only {flows} flow-mods could be said");
+}
+
+#[test]
+fn replies_and_what_nobody_asked_for_are_from_a_switch() {
+    for (ty, name) in MESSAGES {
+        let told = ["PACKET_IN", "FLOW_REMOVED", "PORT_STATUS"].contains(name);
+        let replies = name.ends_with("_REPLY") && *name != "ECHO_REPLY";
+        assert_eq!(Version::V1_3.is_from_switch(*ty), told || replies, "{name}");
+    }
 }
 
 #[test]

@@ -329,6 +329,7 @@ fn settings(config: &Config, messages: &Messages) -> Settings {
     settings.packet_in_rate = config.packet_in_rate;
     settings.tls.clone_from(&config.tls);
     settings.auxiliaries.clone_from(&config.auxiliaries);
+    settings.is_switch = true;
     settings.watch = Some(messages.watch());
     settings
 }

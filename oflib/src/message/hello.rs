@@ -40,21 +40,29 @@ impl Hello {
     }
 }
 
+impl Hello {
+    /// Reads one element with its padding. Errors: it is malformed.
+    fn read_element(&mut self, r: &mut Reader<'_>) -> Result<(), DecodeError> {
+        let start = r.position();
+        let mut element = r.at("hello element").sized(2, 4, 0, BadRequest::BAD_LEN)?;
+        let ty = element.get::<u16>()?;
+        element.take(2)?;
+        if ty == VERSION_BITMAP {
+            self.bitmap = element.at("version bitmap").get()?;
+        }
+        let length = r.position() - start;
+        r.take((length.next_multiple_of(8) - length).min(r.remaining()))?;
+        Ok(())
+    }
+}
+
 impl Wire for Hello {
-    /// Unknown elements are skipped. Errors: BAD_REQUEST/BAD_LEN for one that does not fit.
+    /// Unknown elements are skipped. Choice: a malformed one ends the list, and what came before
+    /// counts: the version in the header is one that the peer speaks.
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let mut hello = Self::default();
-        while !r.is_empty() {
-            let start = r.position();
-            let mut element = r.at("hello element").sized(2, 4, 0, BadRequest::BAD_LEN)?;
-            let ty = element.get::<u16>()?;
-            element.take(2)?;
-            if ty == VERSION_BITMAP {
-                hello.bitmap = element.at("version bitmap").get()?;
-            }
-            let length = r.position() - start;
-            r.take((length.next_multiple_of(8) - length).min(r.remaining()))?;
-        }
+        while !r.is_empty() && hello.read_element(r).is_ok() {}
+        r.rest();
         Ok(hello)
     }
 

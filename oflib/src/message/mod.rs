@@ -166,6 +166,9 @@ impl fmt::Write for BodyWriter<'_, '_> {
     }
 }
 
+/// The types of the messages that only switches send: replies, and what nobody asked for.
+pub(crate) const FROM_SWITCH: [u8; 10] = [6, 8, 10, 11, 12, 19, 21, 23, 25, 27];
+
 impl Message {
     /// Whether a message of this type is read whatever version its header names: HELLO and ERROR,
     /// which pass before a version is agreed.

@@ -119,7 +119,6 @@ fn without_ttl(reason: PacketInReason) -> PacketInReason {
 }
 
 impl Old for PacketOut {
-    /// Where the packet comes from no port, it comes from CONTROLLER in the model.
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let buffer_id = r.at("buffer_id").get()?;
         let in_port = PortNo::read(r.at("in_port"))?;
@@ -127,21 +126,14 @@ impl Old for PacketOut {
         let mut list = r.at("actions").sub(bytes.into(), BadAction::BAD_LEN)?;
         Ok(Self {
             buffer_id,
-            in_port: if in_port == PortNo::ANY {
-                PortNo::CONTROLLER
-            } else {
-                in_port
-            },
+            in_port,
             actions: read_list(&mut list, None)?,
             data: r.at("data").get()?,
         })
     }
     fn write(&self, w: &mut Writer<'_>) -> Said {
         w.put(&self.buffer_id);
-        match self.in_port {
-            PortNo::CONTROLLER => PortNo::ANY.write(w)?,
-            port => port.write(w)?,
-        }
+        self.in_port.write(w)?;
         w.put(&0u16);
         let start = w.bytes.len();
         write_list(&self.actions, None, w)?;
