@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::future::pending;
 use std::io;
+use std::mem::replace;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
@@ -333,16 +334,26 @@ impl Link<'_> {
         }
     }
 
-    /// Waits for the next frame, as [`Frames::ready`]; asks a silent peer whether it is there.
+    /// Waits for the next frame, as [`Frames::ready`]; asks a silent peer whether it is there. One
+    /// that reads what waits for it is not silent: our question waits behind that.
     /// Errors: Inactive.
     async fn next_frame(&self, frames: &mut Frames, outbox: &Outbox) -> Result<usize, Reason> {
-        let interval = self.probe_interval();
-        if let Some(ready) = within(interval, frames.ready()).await {
-            return ready;
+        let mut resumed = self.backlog.resumed_writes();
+        let mut is_asked = false;
+        loop {
+            if let Some(ready) = within(self.probe_interval(), frames.ready()).await {
+                return ready;
+            }
+            let before = replace(&mut resumed, self.backlog.resumed_writes());
+            if resumed > before {
+                continue;
+            }
+            if is_asked {
+                return Err(Reason::Inactive);
+            }
+            outbox.push(PROBE_XID, Message::EchoRequest(Bytes::default()));
+            is_asked = true;
         }
-        outbox.push(PROBE_XID, Message::EchoRequest(Bytes::default()));
-        let ready = within(interval, frames.ready()).await;
-        ready.unwrap_or(Err(Reason::Inactive))
     }
 
     /// Writes until nobody can queue more, then closes this direction; or until the socket fails.
@@ -376,13 +387,13 @@ impl Link<'_> {
             }
             let mut rest = &bytes[..];
             while !rest.is_empty() {
-                match writer.write(rest).await? {
+                match self.backlog.watch(writer.write(rest)).await? {
                     0 => return Err(io::ErrorKind::WriteZero.into()),
                     count => rest = &rest[count..],
                 }
                 self.backlog.progress.notify_one();
             }
-            writer.flush().await?;
+            self.backlog.watch(writer.flush()).await?;
             bytes.clear();
             bytes.shrink_to(WRITE_BYTES);
             if self.backlog.written(waited_bytes) {

@@ -216,7 +216,7 @@ pub enum Reason {
     /// The peer's end inside a message.
     #[error("the peer closed the connection in the middle of a message")]
     Truncated,
-    /// The peer neither answered our ECHO_REQUEST nor took what waits for it.
+    /// The peer neither answered our ECHO_REQUEST nor read what waits for it.
     #[error("the peer is inactive")]
     Inactive,
     /// More than [`MAX_PENDING_BYTES`](crate::MAX_PENDING_BYTES) wait for the peer.

@@ -1,8 +1,11 @@
 //! The queue of messages towards a peer, counted in bytes, filled from any thread.
 
+use std::future::poll_fn;
 use std::mem::size_of;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
+use std::task::Poll;
 
 use bofuss_oflib::field::IN_PORT;
 use bofuss_oflib::{Codec, Message, PortNo};
@@ -111,11 +114,30 @@ pub(crate) struct Backlog {
     pub(crate) hang_up: Notify,
     /// Told whenever the peer takes bytes.
     pub(crate) progress: Notify,
+    /// How often a write that had to wait went on: then the peer has read.
+    resumed_writes: AtomicU64,
 }
 
 impl Backlog {
     pub(crate) fn pending_bytes(&self) -> usize {
         self.pending_bytes.load(SeqCst)
+    }
+
+    /// How often the peer made room for a write that waited for it.
+    pub(crate) fn resumed_writes(&self) -> u64 {
+        self.resumed_writes.load(SeqCst)
+    }
+
+    /// Waits for a write, and counts it if it had to wait for the peer.
+    pub(crate) async fn watch<T>(&self, write: impl Future<Output = T>) -> T {
+        let mut write = pin!(write);
+        let at_once = poll_fn(|context| Poll::Ready(write.as_mut().poll(context))).await;
+        if let Poll::Ready(done) = at_once {
+            return done;
+        }
+        let done = write.await;
+        self.resumed_writes.fetch_add(1, SeqCst);
+        done
     }
 
     /// Counts a message that leaves the queue; gives the bytes that it waited with.
@@ -207,6 +229,7 @@ impl Outbox {
             overflowed: AtomicBool::new(false),
             hang_up: Notify::new(),
             progress: Notify::new(),
+            resumed_writes: AtomicU64::new(0),
         });
         let outbox = Self {
             queue,

@@ -3,6 +3,7 @@
 use std::os::unix::fs::FileTypeExt;
 use std::{fs, io, path::Path};
 
+use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream, lookup_host};
 use tokio::time::timeout;
@@ -73,9 +74,14 @@ async fn open_tcp(host: &str, port: u16) -> Result<(TcpStream, Route), Reason> {
     Err(last)
 }
 
-/// Small messages leave at once.
+/// Bytes that the kernel holds unsent, about. What more there is waits here, where a write that
+/// waits and goes on shows that the peer reads.
+const UNSENT_BYTES: u32 = 64 * 1024;
+
+/// Small messages leave at once; long backlogs do not hide in the kernel.
 pub(crate) fn tcp(stream: TcpStream) -> io::Result<TcpStream> {
     stream.set_nodelay(true)?;
+    SockRef::from(&stream).set_tcp_notsent_lowat(UNSENT_BYTES)?;
     Ok(stream)
 }
 

@@ -651,6 +651,54 @@ async fn a_silent_peer_is_asked_and_then_given_up() {
     assert_eq!(start.elapsed().as_secs(), 20 + 10);
 }
 
+/// A connection over TCP with a probe interval of half a second and 2.4 MB that wait for the peer.
+async fn with_backlog() -> (TcpStream, Sender, mpsc::Receiver<Event>) {
+    let (hub, mut events) = hub(|settings| settings.probe_interval = Duration::from_millis(500));
+    let listener = hub.listen(&"ptcp:0".parse().unwrap()).await.unwrap();
+    let Endpoint::Tcp { port, .. } = listener.address().0 else {
+        panic!("a TCP port was asked for");
+    };
+    let mut peer = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    peer.write_all(&hello()).await.unwrap();
+    let sender = up(&mut events).await;
+    let data = Bytes(vec![7; 992]);
+    assert!((0..2400).all(|xid| sender.send(xid, Message::EchoReply(data.clone()))));
+    (peer, sender, events)
+}
+
+#[tokio::test]
+async fn a_peer_that_reads_a_long_backlog_steadily_is_not_given_up() {
+    let (mut peer, _sender, mut events) = with_backlog().await;
+    assert!(matches!(read(&mut peer).await.2, Message::Hello(_)));
+    // 800 kB/s: the backlog takes six times the interval.
+    let (mut replies, mut probes) = (0, 0);
+    let mut tick = tokio::time::interval(Duration::from_millis(10));
+    while probes < 2 {
+        tick.tick().await;
+        for _ in 0..8 {
+            let (_, xid, message) = read(&mut peer).await;
+            if let Message::EchoReply(_) = message {
+                replies += 1;
+                continue;
+            }
+            probes += 1;
+            let reply = Message::EchoReply(Bytes::default());
+            peer.write_all(&bytes(xid, &reply)).await.unwrap();
+            break;
+        }
+    }
+    assert_eq!(replies, 2400);
+    assert!(events.try_recv().is_err(), "it is up");
+}
+
+#[tokio::test]
+async fn a_peer_that_reads_nothing_of_a_long_backlog_is_given_up() {
+    let (_peer, _sender, mut events) = with_backlog().await;
+    let start = Instant::now();
+    assert_eq!(down(&mut events).await, "the peer is inactive");
+    assert!(start.elapsed() < Duration::from_secs(5));
+}
+
 #[tokio::test(start_paused = true)]
 async fn without_a_probe_interval_silence_is_fine() {
     let (_peer, _sender, mut events) = pair(Duration::ZERO).await;
