@@ -153,7 +153,8 @@ impl Switch {
         &self.identity
     }
 
-    /// Frames arrived on a port; leaves `frames` empty.
+    /// Frames arrived on a port; leaves `frames` empty. Some may wait for [`Switch::work`]: see
+    /// [`Datapath::is_behind`].
     pub fn receive<F: Face>(
         &mut self,
         now: Time,
@@ -275,16 +276,20 @@ impl Switch {
         }
     }
 
-    /// Whether a long change or reply waits for [`Switch::work`].
+    /// Whether a long change or reply, or a frame, waits for [`Switch::work`].
     pub fn has_work<F: Face>(&self, face: &F) -> bool {
         let due = |(id, conn): (&ConnId, &Connection)| {
             (conn.dump.is_some() || !conn.late_ports.is_empty()) && face.has_room(*id)
         };
-        self.datapath.has_work() || self.connections.iter().any(due)
+        let datapath = &self.datapath;
+        datapath.has_work() || datapath.has_backlog() || self.connections.iter().any(due)
     }
 
-    /// Goes on with a long change, and with each long reply, by one slice.
+    /// Goes on with a long change, with each long reply, and with frames that wait for a later
+    /// turn, by one slice.
     pub fn work<F: Face>(&mut self, now: Time, face: &mut F) {
+        let (datapath, outlet) = parts!(self, now, face);
+        datapath.catch_up(now, outlet);
         self.go_on(now, face);
         for (id, conn) in &mut self.connections {
             if face.has_room(*id) {

@@ -223,13 +223,13 @@ fn random_frame(random: &mut Random) -> (Slots, Vec<u8>, Offload, Vec<u64>) {
     let segments = random.of(&[1, 1, 1, 5]);
     let (l4, header, checksum_at, kind) = match proto {
         6 => (
-            craft::tcp(9, port, 2, &[7; 10][..2 * segments]),
+            craft::tcp(9, port, 2, &[7; 240][..48 * segments]),
             20,
             16,
             GsoKind::Tcp4,
         ),
         17 => (
-            craft::udp(9, port, &[7; 10][..2 * segments]),
+            craft::udp(9, port, &[7; 240][..48 * segments]),
             8,
             6,
             GsoKind::Udp,
@@ -238,11 +238,11 @@ fn random_frame(random: &mut Random) -> (Slots, Vec<u8>, Offload, Vec<u64>) {
     };
     let (offload, lengths) = match (proto, segments) {
         (0, _) => (Offload::NONE, vec![17]),
-        (_, 1) => (Offload::NONE, vec![34 + header + 2]),
+        (_, 1) => (Offload::NONE, vec![34 + header + 48]),
         (_, _) => {
             let gso = Gso {
                 kind,
-                segment_bytes: 2,
+                segment_bytes: 48,
                 ecn: false,
             };
             let offload = Offload {
@@ -250,7 +250,7 @@ fn random_frame(random: &mut Random) -> (Slots, Vec<u8>, Offload, Vec<u64>) {
                 gso: Some(gso),
                 ..Offload::NONE
             };
-            (offload, vec![34 + header + 2; segments])
+            (offload, vec![34 + header + 48; segments])
         }
     };
     let eth = if proto == 0 { 0x88b5 } else { 0x0800 };

@@ -86,6 +86,9 @@ impl Datapath {
                     return Err(DropReason::NoBucket);
                 };
                 for bucket in 0..last {
+                    if self.work.is_spent() {
+                        return Err(DropReason::Work);
+                    }
                     match packet.try_clone() {
                         Some(copy) => self.enter_bucket(now, walk, copy, (id, bucket), sink),
                         None => self.drop(DropReason::NoBuffer, sink),
@@ -114,6 +117,7 @@ impl Datapath {
         let Some(group) = self.groups.get_mut(&id) else {
             return self.drop(DropReason::NoGroup, sink);
         };
+        self.work.count(&packet.frame);
         if !S::DRY {
             let counts = offload::wire_count(&packet.frame);
             count(&mut group.bucket_counters[number], counts);

@@ -13,7 +13,6 @@ use bofuss_oflib::message::port::{PortConfig, PortFeatures, PortState};
 use bofuss_oflib::message::{FlowRemoved, FlowRemovedReason, PortDesc, PortStatusReason};
 use bofuss_oflib::types::{GroupId, MeterId, TableId};
 use bofuss_oflib::{ExtValue, Match, PortNo};
-use bofuss_packet::offload;
 use bofuss_packet::reassemble::Reassembler;
 
 use crate::action_set::ActionSet;
@@ -25,6 +24,7 @@ use crate::normal::{Bridge, MAX_ADDRESSES};
 use crate::scheduler::Egress;
 use crate::select::Algorithm;
 use crate::sweep::Sweep;
+use crate::work::Work;
 use crate::{DropReason, Entry, EntryKey, Hook, Port, Sink, Step, Table, Time};
 
 /// Entries that one tick expires at most, so that packets need not wait.
@@ -143,6 +143,11 @@ pub struct Datapath {
     /// How IP fragments are treated.
     pub fragments: ConfigFlags,
     pub(crate) reassembler: Reassembler,
+    pub(crate) work: Work,
+    /// Frames of ports that wait for a later turn, in their order; and the port that was last
+    /// served of them.
+    pub(crate) behind: BTreeMap<PortNo, Vec<Frame>>,
+    pub(crate) last_behind: PortNo,
 }
 
 impl Datapath {
@@ -183,6 +188,9 @@ impl Datapath {
             spare_set: ActionSet::default(),
             fragments: ConfigFlags(0),
             reassembler: Reassembler::default(),
+            work: Work::default(),
+            behind: BTreeMap::new(),
+            last_behind: PortNo(0),
         }
     }
 
@@ -222,32 +230,6 @@ impl Datapath {
             .iter()
             .map(|r| (*r, self.drops[*r as usize]));
         counted.filter(|(_, count)| *count > 0)
-    }
-
-    /// Processes frames that arrived on `port`; leaves `frames` empty.
-    pub fn receive<S: Sink>(
-        &mut self,
-        now: Time,
-        port: PortNo,
-        frames: &mut Vec<Frame>,
-        sink: &mut S,
-    ) {
-        let ingress = self.ports.get_mut(&port);
-        let block = match &ingress {
-            Some(ingress) => ingress.ingress_block(),
-            None => Some(DropReason::NoSuchPort),
-        };
-        let counts = frames.iter().map(offload::wire_count);
-        let (packets, bytes) = counts.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-        if let Some(ingress) = ingress {
-            ingress.stats.rx_packets += packets;
-            ingress.stats.rx_bytes += bytes;
-            ingress.stats.rx_dropped += packets * u64::from(block.is_some());
-        }
-        if let Some(reason) = block {
-            return frames.drain(..).for_each(|_| self.drop(reason, sink));
-        }
-        self.pass(now, port, frames, sink);
     }
 
     /// Counts a packet's end.

@@ -19,6 +19,7 @@ mod fits;
 mod flow_mod;
 mod group;
 mod hook;
+mod ingress;
 mod meter;
 mod metering;
 mod normal;
@@ -33,6 +34,7 @@ mod sink;
 mod story;
 mod sweep;
 mod table;
+mod work;
 
 pub use bucket::{MAX_BUCKETS_PER_PACKET, MAX_CHAIN};
 pub use datapath::{Config, Datapath};
@@ -50,6 +52,7 @@ pub use select::{Algorithm, flow_hash};
 pub use sink::{DropReason, Lost, PacketInEvent, Sink, Step};
 pub use sweep::Cursor;
 pub use table::{Entry, EntryKey, Table};
+pub use work::{WORK_PER_FRAME, WORK_PER_TURN};
 
 /// Nanoseconds since an origin that whoever drives the switch chooses and keeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

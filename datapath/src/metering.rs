@@ -56,6 +56,7 @@ impl Datapath {
         self.flush_pending(now, walk, sink);
         let set = core::mem::take(&mut walk.set);
         let whole = offload::segment(&walk.packet.frame, |segment| {
+            self.work.count(&segment);
             let mut part = Walk {
                 packet: &mut walk.packet.with_frame(segment),
                 set: set.clone(),

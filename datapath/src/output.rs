@@ -17,6 +17,9 @@ impl Datapath {
             return;
         };
         walk.sent = true;
+        if self.work.is_spent() {
+            return self.drop(DropReason::Work, sink);
+        }
         match walk.packet.try_clone() {
             Some(mut copy) => self.output(now, &mut copy, port, walk.queue, sink),
             None => self.drop(DropReason::NoBuffer, sink),
@@ -64,6 +67,9 @@ impl Datapath {
                 continue;
             }
             if let Some(before) = last.replace(number) {
+                if self.work.is_spent() {
+                    return self.drop(DropReason::Work, sink);
+                }
                 match packet.try_clone() {
                     Some(mut copy) => self.transmit(now, &mut copy, before, queue, sink),
                     None => self.drop(DropReason::NoBuffer, sink),
@@ -85,6 +91,10 @@ impl Datapath {
         queue: QueueId,
         sink: &mut S,
     ) {
+        if self.work.is_spent() {
+            return self.drop(DropReason::Work, sink);
+        }
+        self.work.count(&packet.frame);
         let (blocked, capabilities) = match self.ports.get(&number) {
             None => (Some(DropReason::NoSuchPort), Capabilities::default()),
             Some(port) => (port.egress_block(), port.capabilities),
@@ -170,6 +180,10 @@ impl Datapath {
         if silenced && !sink.wants_misses() {
             return self.drop(DropReason::NoPacketIn, sink);
         }
+        if self.work.is_spent() {
+            return self.drop(DropReason::Work, sink);
+        }
+        self.work.count(&walk.packet.frame);
         if S::TRACES {
             sink.step(Step::PacketIn(reason));
         }

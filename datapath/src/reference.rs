@@ -106,6 +106,7 @@ impl Datapath {
         let ingress = self.ports.get(&packet.in_port());
         match ingress.map_or(Some(DropReason::NoSuchPort), Port::ingress_block) {
             None => {
+                self.work.begin_frame();
                 self.run(now, &mut packet, None, sink);
                 self.bridge.tried.clear();
             }
@@ -124,6 +125,7 @@ impl Datapath {
         actions: &[Action],
         sink: &mut S,
     ) {
+        self.work.begin_frame();
         let mut walk = Walk::from(&mut packet);
         walk.may_enter = true;
         let result = actions

@@ -163,6 +163,8 @@ drop_reasons! {
     FragmentLost "fragment_lost" "the packet's other fragments did not come in time";
     FragmentRefused "fragment_refused" "the fragment contradicts others, or too many wait";
     Segmentation "segmentation" "the super-frame cannot be segmented";
+    Offload "offload" "what the sender left undone contradicts the frame, or no sender leaves it";
+    Work "work" "the packet has more copies than one may have";
     LinkLocal "link_local" "NORMAL does not forward link-local control frames";
     Storm "storm" "the port floods more than NORMAL allows";
     Hook "hook" "an extension dropped the packet";

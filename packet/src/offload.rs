@@ -1,5 +1,7 @@
 //! What senders left undone: checksums to finish, super-frames to cut or to count as cut.
 
+use core::ops::Range;
+
 use bofuss_frame::{Frame, Gso, GsoKind, Offload};
 use bofuss_oflib::field::Header;
 
@@ -11,6 +13,39 @@ use crate::parse::{Fragment, Layout, parse_deep};
 const TCP_LAST_FLAGS: u8 = 0x09;
 /// The TCP flag that only the first segment keeps: CWR.
 const TCP_FIRST_FLAG: u8 = 0x80;
+
+/// The fewest payload bytes of a TCP segment: Linux's TCP_MIN_GSO_SIZE. A UDP segment may have one.
+pub const MIN_TCP_SEGMENT_BYTES: u16 = 48;
+/// The most segments of a super-frame. 64 KiB in the shortest TCP segments are 1,366.
+pub const MAX_SEGMENTS: usize = 2048;
+/// Where a checksum begins at the earliest: behind the Ethernet header.
+const ETHERNET_BYTES: usize = 14;
+
+/// Whether a frame's record is one that a network stack makes: what is to be done lies in the
+/// frame, and a super-frame is of the kind and has the headers that its record says.
+///
+/// The kernel passes a header length on as a hint only, so that the parse alone tells the headers.
+/// Choice: a super-frame whose checksum is complete, as large receive offload makes them, may pass,
+/// although it cannot be cut.
+pub fn is_plausible(frame: &Frame) -> bool {
+    if let Some((start, offset)) = frame.offload.checksum {
+        let (start, offset) = (usize::from(start), usize::from(offset));
+        if start < ETHERNET_BYTES || start + offset + 2 > frame.len() {
+            return false;
+        }
+    }
+    let Some(gso) = frame.offload.gso else {
+        return true;
+    };
+    let is_tcp = matches!(gso.kind, GsoKind::Tcp4 | GsoKind::Tcp6);
+    if is_tcp && gso.segment_bytes < MIN_TCP_SEGMENT_BYTES {
+        return false;
+    }
+    Cut::found(frame, gso).is_some_and(|(cut, place)| {
+        let misplaced = cut.checksum.is_some_and(|given| given != place);
+        cut.segments() <= MAX_SEGMENTS && !misplaced
+    })
+}
 
 /// Finishes the checksum that a frame's record says is unfinished, and clears that record.
 ///
@@ -58,7 +93,7 @@ pub fn wire_count(frame: &Frame) -> (u64, u64) {
         return (1, frame.len() as u64);
     };
     let payload = cut.layout.end - cut.headers;
-    let packets = payload.div_ceil(cut.segment_bytes).max(1);
+    let packets = cut.segments();
     ((packets as u64), (packets * cut.headers + payload) as u64)
 }
 
@@ -75,32 +110,35 @@ pub fn segment(frame: &Frame, mut emit: impl FnMut(Frame)) -> bool {
     let Some(cut) = Cut::of(frame, gso) else {
         return false;
     };
-    let (headers, payload) = frame.bytes()[..cut.layout.end].split_at(cut.headers);
-    let count = payload.len().div_ceil(cut.segment_bytes).max(1);
-    for index in 0..count {
-        let from = index * cut.segment_bytes;
-        let part = &payload[from..payload.len().min(from + cut.segment_bytes)];
-        let Some(mut segment) = frame.pool().take(headers.len() + part.len()) else {
+    for index in 0..cut.segments() {
+        let Some(segment) = cut.piece(frame, index..index + 1) else {
             return false;
-        };
-        segment.set_len(headers.len() + part.len());
-        let bytes = segment.bytes_mut();
-        bytes[..headers.len()].copy_from_slice(headers);
-        bytes[headers.len()..].copy_from_slice(part);
-        cut.rewrite(bytes, index, index + 1 == count);
-        segment.offload = Offload {
-            checksum: cut.checksum,
-            ..Offload::NONE
         };
         emit(segment);
     }
     true
 }
 
+/// The first segment of a super-frame. Errors: as [`split`].
+pub fn first(frame: &Frame) -> Option<Frame> {
+    Cut::of(frame, frame.offload.gso?)?.piece(frame, 0..1)
+}
+
+/// Parts a super-frame into one of its first `count` segments and one of the others, which there
+/// must be; either is an ordinary frame if it has one segment.
+///
+/// Errors: `None` if the frame cannot be cut, or the pool is exhausted.
+pub fn split(frame: &Frame, count: usize) -> Option<(Frame, Frame)> {
+    let cut = Cut::of(frame, frame.offload.gso?)?;
+    let first = cut.piece(frame, 0..count)?;
+    let others = cut.piece(frame, count..cut.segments())?;
+    Some((first, others))
+}
+
 /// How a super-frame is cut.
 struct Cut {
     layout: Layout,
-    kind: GsoKind,
+    gso: Gso,
     /// The unfinished checksum of each segment.
     checksum: Option<(u16, u16)>,
     /// Bytes in front of the payload.
@@ -111,49 +149,78 @@ struct Cut {
 impl Cut {
     /// Errors: `None` for one that cannot be cut.
     fn of(frame: &Frame, gso: Gso) -> Option<Self> {
-        let Gso {
-            kind,
-            segment_bytes,
-            ..
-        } = gso;
-        let layout = parse_deep(frame.bytes());
-        let start = layout.payload;
-        let transport = frame
-            .bytes()
-            .get(start..layout.end)
-            .filter(|_| start != 0)?;
-        let (header, bytes) = match kind {
-            GsoKind::Tcp4 | GsoKind::Tcp6 => {
-                let bytes = 4 * usize::from(transport.get(12)? >> 4);
-                (Header::Tcp, if bytes < 20 { return None } else { bytes })
-            }
-            GsoKind::Udp => (Header::Udp, 8),
-            GsoKind::UdpFragment | GsoKind::Sctp => return None,
-        };
-        let row = CHECKSUMS.iter().find(|row| row.0 == header)?;
-        let (at, checksum) = (row.1, frame.offload.checksum);
-        let complete = match checksum {
+        let (cut, place) = Self::found(frame, gso)?;
+        let can_follow = match cut.checksum {
             // Only UDP may go without.
-            None => kind != GsoKind::Udp || *transport.get(at..at + 2)? != [0, 0],
-            Some(place) => place != (start as u16, at as u16),
+            None => {
+                let at = usize::from(place.0 + place.1);
+                gso.kind == GsoKind::Udp && frame.bytes()[at..at + 2] == [0, 0]
+            }
+            Some(given) => given == place,
         };
-        if complete
-            || bytes > transport.len()
-            || layout.fragment != Fragment::No
-            || segment_bytes == 0
-        {
-            return None;
-        }
-        Some(Self {
-            layout,
-            kind,
-            checksum,
-            headers: start + bytes,
-            segment_bytes: usize::from(segment_bytes),
-        })
+        can_follow.then_some(cut)
     }
 
-    /// Makes the copied headers of segment `index` its own.
+    /// What a record says of its frame, and where the checksum that it means stands. Errors: `None`
+    /// if the headers contradict it.
+    fn found(frame: &Frame, gso: Gso) -> Option<(Self, (u16, u16))> {
+        let layout = parse_deep(frame.bytes());
+        let start = layout.payload;
+        let (header, ip) = match gso.kind {
+            GsoKind::Tcp4 => (Header::Tcp, layout.offset(Header::Ipv4)),
+            GsoKind::Tcp6 => (Header::Tcp, layout.offset(Header::Ipv6)),
+            GsoKind::Udp => (Header::Udp, Some(start)),
+            GsoKind::UdpFragment | GsoKind::Sctp => return None,
+        };
+        ip?;
+        let transport = &frame.bytes()[layout.offset(header)?..layout.end];
+        let bytes = match header {
+            // The parser has seen that it is 20 at least.
+            Header::Tcp => 4 * usize::from(transport[12] >> 4),
+            _ => 8,
+        };
+        if bytes > transport.len() || layout.fragment != Fragment::No || gso.segment_bytes == 0 {
+            return None;
+        }
+        let row = CHECKSUMS.iter().find(|row| row.0 == header)?;
+        let cut = Self {
+            checksum: frame.offload.checksum,
+            gso,
+            headers: start + bytes,
+            segment_bytes: usize::from(gso.segment_bytes),
+            layout,
+        };
+        Some((cut, (start as u16, row.1 as u16)))
+    }
+
+    /// How many segments there are.
+    fn segments(&self) -> usize {
+        let payload = self.layout.end - self.headers;
+        payload.div_ceil(self.segment_bytes).max(1)
+    }
+
+    /// A frame of some of the segments, a super-frame if they are several. Errors: `None` if the
+    /// pool is exhausted.
+    fn piece(&self, frame: &Frame, segments: Range<usize>) -> Option<Frame> {
+        let (headers, payload) = frame.bytes()[..self.layout.end].split_at(self.headers);
+        let end = payload.len().min(segments.end * self.segment_bytes);
+        let part = &payload[segments.start * self.segment_bytes..end];
+        let mut piece = frame.pool().take(headers.len() + part.len())?;
+        piece.set_len(headers.len() + part.len());
+        let bytes = piece.bytes_mut();
+        bytes[..headers.len()].copy_from_slice(headers);
+        bytes[headers.len()..].copy_from_slice(part);
+        self.rewrite(bytes, segments.start, segments.end == self.segments());
+        piece.offload = Offload {
+            checksum: self.checksum,
+            gso: (segments.len() > 1).then_some(self.gso),
+            ..Offload::NONE
+        };
+        Some(piece)
+    }
+
+    /// Makes the copied headers those of a piece that begins with segment `index`; `last`: whether
+    /// it ends with the last one.
     fn rewrite(&self, bytes: &mut [u8], index: usize, last: bool) {
         let start = self.layout.payload;
         if let Some(ip) = self.layout.offset(Header::Ipv4) {
@@ -168,7 +235,7 @@ impl Cut {
             put_u16(bytes, ip + 4, |_| length);
         }
         let transport = &mut bytes[start..];
-        if self.kind == GsoKind::Udp {
+        if self.gso.kind == GsoKind::Udp {
             let length = transport.len() as u16;
             put_u16(transport, 4, |_| length);
         } else {

@@ -241,6 +241,9 @@ impl Plane {
         if self.face.send_queued(number) {
             self.switch.port_has_room(now, number, &mut self.face);
         }
+        if self.switch.datapath().is_behind(number) {
+            return now;
+        }
         match self.face.receive(number, &self.pool, frames) {
             Ok(0) => return now,
             Ok(count) => {

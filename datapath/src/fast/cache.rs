@@ -264,6 +264,11 @@ impl Cache {
         self.log.push_back(change);
     }
 
+    /// Whether packets of a flow just go to a port, or nowhere.
+    pub(crate) fn is_simple(&self, flow: u32) -> bool {
+        self.flows[flow].end != End::Other
+    }
+
     /// Whether nothing has changed since the flow was last known to be right.
     #[inline]
     pub(super) fn is_current(&self, slot: u32) -> bool {

@@ -80,31 +80,45 @@ impl Datapath {
         frames: &mut Vec<Frame>,
         sink: &mut S,
     ) {
+        self.work.begin_turn();
         let mut glimpses = core::mem::take(&mut self.cache.glimpses);
         glimpses.resize_with(BATCH, || Glimpse::NONE);
         while !frames.is_empty() {
             let count = frames.len().min(BATCH);
             let key = self.look_ahead::<S>(now, port, &mut frames[..count], &mut glimpses);
             let (mut quiet, mut exit) = (self.is_quiet(), Exit::default());
-            let mut frames = frames.drain(..count);
+            let mut left = None;
+            let mut batch = frames.drain(..count);
             for glimpse in &mut glimpses[..count] {
-                let fate = match frames.as_slice() {
+                let fate = match batch.as_slice() {
                     [first, ..] if quiet => self.fate(now, port, first, glimpse, &mut exit, sink),
                     _ => Fate::Goes(None),
                 };
-                let Some(frame) = frames.next() else { break };
+                let Some(frame) = batch.next() else { break };
                 match fate {
                     Fate::Leaves => sink.transmit(exit.port, QueueId(0), frame),
                     Fate::Ends => {}
                     Fate::Goes(flow) => {
-                        let mut packet = Packet::surveyed(frame, &key, &glimpse.layout);
-                        self.run(now, &mut packet, flow, sink);
+                        if frame.offload.gso.is_some() {
+                            left = self.run_super_frame(now, frame, &key, flow, sink);
+                        } else {
+                            self.work.begin_frame();
+                            let mut packet = Packet::surveyed(frame, &key, &glimpse.layout);
+                            self.run(now, &mut packet, flow, sink);
+                        }
                         quiet = self.is_quiet();
                     }
                 }
+                if self.work.is_turn_over() {
+                    break;
+                }
             }
-            drop(frames);
+            let left: Vec<Frame> = left.into_iter().chain(batch).collect();
             self.close(&exit);
+            if !left.is_empty() || self.work.is_turn_over() && !frames.is_empty() {
+                frames.splice(..0, left);
+                self.behind.insert(port, core::mem::take(frames));
+            }
         }
         self.cache.glimpses = glimpses;
     }

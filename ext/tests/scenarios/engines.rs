@@ -13,7 +13,7 @@ const BECOMES_EVERY: usize = 101;
 /// What has to happen, and how often at least.
 const EFFECTS: [(&str, u64); 5] = [
     ("out ", 1000),
-    (" packet-in ", 50),
+    (" packet-in ", 40),
     (" flow-removed ", 20),
     (" error ", 100),
     (" port-status ", 50),
@@ -182,10 +182,15 @@ fn send_line(random: &mut Random) -> String {
     let (mut before, mut length) = (String::new(), String::new());
     if super_frame {
         (kind, to) = (random.of(&["tcp", "udp"]), from % 3 + 1);
-        before = format!("gso {} ", random.of(&["20", "30"]));
+        // TCP segments are not as short as that.
+        let scale = if kind == "tcp" { 3 } else { 1 };
+        before = format!(
+            "gso {} ",
+            scale * random.of(&["20", "30"]).parse::<u64>().unwrap()
+        );
         let remarkable = random.below(3) == 0 && !tag.contains("mpls");
         before += if remarkable { "dscp 10 " } else { "" };
-        length = format!("bytes {} ", random.below(80) + 31);
+        length = format!("bytes {} ", scale * (random.below(80) + 31));
     }
     let port = match kind {
         "tcp" | "udp" => random.of(&[" 80", " 81"]),

@@ -3,7 +3,7 @@
 use bofuss_frame::{Gso, GsoKind, Offload, Pool};
 use bofuss_oflib::PortNo;
 use bofuss_packet::Packet;
-use bofuss_packet::offload::{finish_checksum, segment, wire_count};
+use bofuss_packet::offload::{finish_checksum, first, is_plausible, segment, split, wire_count};
 
 use crate::spec::{Body, L4, Net, Part, Rng, Spec, V6, spec};
 
@@ -149,6 +149,46 @@ fn edits_of_a_super_frame_are_edits_of_its_segments() {
         }));
         assert_eq!(first_cut, first_edited, "{kind:?}");
     }
+}
+
+// I7
+#[test]
+fn pieces_of_a_super_frame_have_its_segments() {
+    let (mut rng, pool) = (Rng(27), Pool::new(1 << 24));
+    let mut parted = 0;
+    let segments = |frame: &bofuss_frame::Frame| {
+        let mut segments = Vec::new();
+        assert!(segment(frame, |one| {
+            segments.push((one.bytes().to_vec(), one.offload));
+        }));
+        segments
+    };
+    for _ in 0..FRAMES {
+        let (spec, kind, segment_bytes) = super_frame(&mut rng);
+        let (bytes, offload) = spec.build();
+        let mut frame = pool.frame(&bytes).unwrap();
+        frame.offload = Offload {
+            gso: gso(kind, segment_bytes),
+            ..offload
+        };
+        let is_short = kind != GsoKind::Udp && segment_bytes < 48;
+        assert_eq!(is_plausible(&frame), !is_short);
+        let all = segments(&frame);
+        let one = first(&frame).unwrap();
+        assert_eq!((one.bytes(), one.offload), (&all[0].0[..], all[0].1));
+        if all.len() == 1 {
+            continue;
+        }
+        let count = 1 + rng.below(all.len() as u64 - 1) as usize;
+        let (head, tail) = split(&frame, count).unwrap();
+        for (piece, count) in [(&head, count), (&tail, all.len() - count)] {
+            assert_eq!(wire_count(piece).0, count as u64);
+            assert_eq!(piece.offload.gso.is_some(), count > 1);
+        }
+        assert_eq!([segments(&head), segments(&tail)].concat(), all);
+        parted += 1;
+    }
+    assert!(parted > FRAMES / 2);
 }
 
 #[test]

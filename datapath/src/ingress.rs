@@ -1,0 +1,83 @@
+//! Frames that arrive: counted, checked, and kept for a later turn if those before were much work.
+
+use alloc::vec::Vec;
+
+use bofuss_frame::Frame;
+use bofuss_oflib::PortNo;
+use bofuss_packet::offload;
+
+use crate::{Datapath, DropReason, Port, Sink, Time};
+
+impl Datapath {
+    /// Processes frames that arrived on `port`; leaves `frames` empty. Those that are too much work
+    /// for one turn wait for [`Datapath::catch_up`].
+    pub fn receive<S: Sink>(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        frames: &mut Vec<Frame>,
+        sink: &mut S,
+    ) {
+        let ingress = self.ports.get_mut(&port);
+        let block = match &ingress {
+            Some(ingress) => ingress.ingress_block(),
+            None => Some(DropReason::NoSuchPort),
+        };
+        let (mut packets, mut bytes, mut refused) = (0, 0, 0);
+        frames.retain(|frame| {
+            let plausible = offload::is_plausible(frame);
+            let (count, length) = match plausible {
+                true => offload::wire_count(frame),
+                false => (1, frame.len() as u64),
+            };
+            packets += count;
+            bytes += length;
+            refused += u64::from(!plausible);
+            plausible
+        });
+        if let Some(ingress) = ingress {
+            ingress.stats.rx_packets += packets;
+            ingress.stats.rx_bytes += bytes;
+            ingress.stats.rx_dropped += if block.is_some() { packets } else { refused };
+        }
+        (0..refused).for_each(|_| self.drop(DropReason::Offload, sink));
+        if let Some(reason) = block {
+            return frames.drain(..).for_each(|_| self.drop(reason, sink));
+        }
+        if let Some(waiting) = self.behind.get_mut(&port) {
+            return waiting.append(frames);
+        }
+        self.pass(now, port, frames, sink);
+    }
+
+    /// Whether frames of a port wait for [`Datapath::catch_up`]. Until then no more should be read
+    /// from it: they would wait behind those.
+    pub fn is_behind(&self, port: PortNo) -> bool {
+        self.behind.contains_key(&port)
+    }
+
+    /// Whether frames of any port wait for [`Datapath::catch_up`].
+    pub fn has_backlog(&self) -> bool {
+        !self.behind.is_empty()
+    }
+
+    /// Goes on with the frames of one port that wait, for a turn; ports take turns.
+    pub fn catch_up<S: Sink>(&mut self, now: Time, sink: &mut S) {
+        let after = PortNo(self.last_behind.0.saturating_add(1));
+        let next = self.behind.range(after..).next();
+        let next = next
+            .or(self.behind.first_key_value())
+            .map(|(port, _)| *port);
+        let Some((port, mut frames)) = next.and_then(|port| self.behind.remove_entry(&port)) else {
+            return;
+        };
+        self.last_behind = port;
+        match self.ports.get(&port).map(Port::ingress_block) {
+            Some(None) => self.pass(now, port, &mut frames, sink),
+            blocked => {
+                let reason = blocked.flatten().unwrap_or(DropReason::NoSuchPort);
+                frames.drain(..).for_each(|_| self.drop(reason, sink));
+            }
+        }
+    }
+}
