@@ -20,6 +20,11 @@ const MEANINGS: &[(&str, Option<Style>, &str)] = &[
         "a line each; what follows # is left out; - is the standard input",
     ),
     (
+        "SOURCE",
+        None,
+        "a switch, or a file: what begins with / or ., or has no colon and is there",
+    ),
+    (
         "GROUP",
         Some(Style::Ofctl),
         "group_id=N,type=all|select|indirect|ff,bucket=ACTION,...,bucket=...",
@@ -72,6 +77,11 @@ const OPTIONS: &[(&str, &[&str], &str)] = &[
         "--sort[=FIELD], --rsort[=FIELD]",
         &["dump-flows", "stats-flow"],
         "sort by FIELD, else by priority",
+    ),
+    (
+        "--readd",
+        &["replace-flows"],
+        "add the entries, too, that are there already",
     ),
     ("--html=FILE", &["trace"], "draw the way on a page"),
 ];

@@ -28,9 +28,10 @@ use bofuss_oflib::Version;
 use clap::Parser;
 
 use generate::Generate;
+use ofctl::difference::{self, Source};
 use ofctl::order::Order;
 use talk::Talk;
-use verbs::{Command, Requests, Style};
+use verbs::{Command, Requests, Style, Verb};
 
 /// The transaction id that the original gives to every message.
 const BOFUSS_XID: u32 = 0xf0ff_00f0;
@@ -59,6 +60,9 @@ struct Cli {
     #[arg(long, value_name = "FIELD", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "priority")]
     rsort: Option<String>,
+    /// Have replace-flows add the entries, too, that are there already.
+    #[arg(long)]
+    readd: bool,
     /// As for ovs-ofctl: print ports by their numbers, which is what is done anyway.
     #[arg(long, hide = true)]
     no_names: bool,
@@ -164,6 +168,8 @@ pub(crate) enum Failure {
     Usage(String),
     /// The switch or the connection is: exit code 1.
     Failed(String),
+    /// What was compared differs, and how is printed: exit code 2, as for ovs-ofctl.
+    Differs,
 }
 
 impl From<String> for Failure {
@@ -197,32 +203,87 @@ async fn run(cli: &Cli) -> Result<(), Failure> {
     };
     let requests = verb.requests(&command, &arguments);
     let may_be_switch = address.is_none() && verb.name != "help";
+    let may_be_switch = may_be_switch && !verb.names_switches();
     let requests = match (may_be_switch, arguments.first()) {
         (true, Some(word)) => requests.map_err(|error| no_switch(error, word))?,
         _ => requests?,
     };
-    if let Requests::Told(text) = &requests {
-        match cli.json {
-            true => say(json::page(verb.name, vec![json::text(text)]) + "\n"),
-            false => say(text),
+    match requests {
+        Requests::Told(text) => {
+            tell(cli, verb, &text);
+            Ok(())
         }
-        return Ok(());
+        Requests::Compare(sources) => {
+            let text = compare(cli, &command, verb, sources).await?;
+            tell(cli, verb, &text);
+            if text.is_empty() {
+                Ok(())
+            } else {
+                Err(Failure::Differs)
+            }
+        }
+        requests => {
+            let address = address.map_or_else(find::only, Ok)?;
+            let mut talk = talk(cli, &address, &command, verb).await?;
+            talk.order = order;
+            talk.run(requests).await
+        }
     }
-    let address = address.map_or_else(find::only, Ok)?;
-    let client = connect(cli, &address, &command).await?;
+}
+
+/// Prints what is known without a switch, or of several.
+fn tell(cli: &Cli, verb: &Verb, text: &str) {
+    match cli.json {
+        true => say(json::page(verb.name, vec![json::text(text)]) + "\n"),
+        false => say(text),
+    }
+}
+
+/// How the entries of two sources differ, as lines.
+async fn compare(
+    cli: &Cli,
+    command: &Command,
+    verb: &'static Verb,
+    sources: [Source; 2],
+) -> Result<String, Failure> {
+    let mut sets = [Vec::new(), Vec::new()];
+    let mut version = Version::V1_3;
+    for (set, source) in sets.iter_mut().zip(sources) {
+        *set = match source {
+            Source::File(entries) => entries,
+            Source::Switch(word) => {
+                let wrong = || Failure::Usage(format!("'{word}' is no file and no switch"));
+                let address = find::address(&word).ok_or_else(wrong)??;
+                let mut talk = talk(cli, &address, command, verb).await?;
+                version = version.min(talk.client.version());
+                difference::answered(talk.request(&difference::question()).await?)
+            }
+        };
+    }
+    Ok(difference::lines(version, sets))
+}
+
+/// Connects for a verb.
+async fn talk(
+    cli: &Cli,
+    address: &ActiveAddress,
+    command: &Command,
+    verb: &'static Verb,
+) -> Result<Talk, Failure> {
+    let client = connect(cli, address, command).await?;
     let xid = match verb.style {
         Style::Bofuss => BOFUSS_XID,
         Style::Ofctl | Style::Own => OFCTL_XID,
     };
-    let mut talk = Talk {
+    Ok(Talk {
         client,
         address: address.to_string(),
         verb,
         json: cli.json,
         xid: cli.xid.unwrap_or(xid),
-        order,
-    };
-    talk.run(requests).await
+        order: None,
+        adds_all: cli.readd,
+    })
 }
 
 /// The error, and that its word is no switch either, if it looks like one.
@@ -290,7 +351,6 @@ const REFUSED: &[(&str, &str)] = &[
     ("--more", "everything is told at once"),
     ("-m", "everything is told at once"),
     ("--read-only", "choose a verb that changes nothing"),
-    ("--readd", "there is no replace-flows"),
     (
         "--timestamp",
         "monitor has no times; bofuss ctl SWITCH capture openflow has",
@@ -339,6 +399,7 @@ fn main() -> ExitCode {
         Err(Failure::Misused) => ("dpctl help VERB tells what the verb takes".into(), 2),
         Err(Failure::Usage(error)) => (error, 2),
         Err(Failure::Failed(error)) => (error, 1),
+        Err(Failure::Differs) => return ExitCode::from(2),
     };
     eprintln!("dpctl: {error}");
     ExitCode::from(code)

@@ -13,6 +13,7 @@ use bofuss_oflib::message::multipart::{ReplyBody, RequestBody};
 use bofuss_oflib::wire::Bytes;
 use serde_json::Value;
 
+use crate::ofctl::difference;
 use crate::ofctl::order::Order;
 use crate::verbs::{Requests, Style, Verb};
 use crate::{Failure, bofuss, json, ofctl, say, status, watch};
@@ -48,6 +49,8 @@ pub(crate) struct Talk {
     pub(crate) xid: u32,
     /// In which order flow entries are told, if not in the switch's.
     pub(crate) order: Option<Order>,
+    /// Whether replace-flows adds the entries, too, that are there already.
+    pub(crate) adds_all: bool,
 }
 
 impl Talk {
@@ -97,6 +100,13 @@ impl Talk {
             Requests::Watch { seconds, count } => {
                 return watch::run(self, Duration::from_secs(seconds), count).await;
             }
+            Requests::Replace(wanted) => {
+                let had = difference::answered(self.request(&difference::question()).await?);
+                let version = self.client.version();
+                let changes = difference::changes(version, [had, wanted], self.adds_all);
+                self.change(&changes, &mut replies).await?;
+            }
+            Requests::Compare(_) => unreachable!("it has connections of its own"),
             Requests::Told(text) if self.json => replies.push(json::text(&text)),
             Requests::Told(text) => say(text),
         }
@@ -281,8 +291,9 @@ impl Talk {
                     json::page(self.verb.name, vec![json::message(&message)])
                 )),
                 false => say(format!(
-                    "\nRECEIVED:\n{}\n\n",
-                    bofuss::print::text(&message)
+                    "\nRECEIVED:\n{}\n{}\n",
+                    bofuss::print::text(&message),
+                    bofuss::print::packet(&message)
                 )),
             }
         }

@@ -4,8 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bofuss_channel::ActiveAddress;
+use bofuss_oflib::message::FlowMod;
 use bofuss_oflib::{Catalogue, Message};
 
+use crate::ofctl::difference::Source;
 use crate::words::nearest;
 use crate::{Failure, bofuss, find, help, ofctl, own, trace};
 
@@ -56,7 +58,7 @@ verbs! {
     "stats-desc" "" Bofuss bofuss::stats_desc: "who made the switch";
     "set-desc" "TEXT" Bofuss bofuss::set_desc: "describe the switch";
     "port-desc" "" Bofuss bofuss::port_desc: "the ports";
-    "port-mod" "port=N,addr=MAC,conf=N,mask=N,adv=N" Bofuss bofuss::port_mod: "change a port";
+    "port-mod" "port=N,conf=N,mask=N[,adv=N][,addr=MAC]" Bofuss bofuss::port_mod: "change a port";
     "stats-port" "[PORT]" Bofuss bofuss::stats_port: "port counters";
     "flow-mod" "cmd=add,table=N,KEY=VALUE... [MATCH] [INSTRUCTION...]" Bofuss bofuss::flow_mod:
         "change flow entries";
@@ -104,8 +106,14 @@ verbs! {
         "add the entries of a file, a line each (-: stdin); add, modify, delete may begin it";
     "mod-flows" "FLOW" Ofctl ofctl::mod_flows: "change the actions of entries";
     "del-flows" "[FLOW]" Ofctl ofctl::del_flows: "delete entries";
+    "replace-flows" "FILE" Ofctl ofctl::difference::replace_flows:
+        "make the entries those of a file; the same ones keep their counters (but --readd)";
+    "diff-flows" "SOURCE1 SOURCE2" Ofctl ofctl::difference::diff_flows:
+        "how the entries of two files or switches differ; exit code 2 if they do";
     "add-group" "GROUP" Ofctl ofctl::add_group:
         "add a group: group_id=1,type=all,bucket=output:1,bucket=output:2";
+    "add-groups" "FILE" Ofctl ofctl::add_groups:
+        "add the groups of a file, a line each (-: stdin); add, modify, delete may begin it";
     "mod-group" "GROUP" Ofctl ofctl::mod_group: "change a group's type and buckets";
     "del-groups" "[group_id=N]" Ofctl ofctl::del_groups: "delete a group, or all";
     "dump-groups" "[group_id=N]" Ofctl ofctl::dump_groups: "the groups";
@@ -161,6 +169,10 @@ pub(crate) enum Requests {
         /// How many times.
         count: u64,
     },
+    /// To make the entries of the switch these.
+    Replace(Vec<FlowMod>),
+    /// To compare the entries of two sources.
+    Compare([Source; 2]),
     /// Nothing: the answer is known here.
     Told(String),
 }
@@ -186,6 +198,11 @@ pub(crate) struct Command {
 }
 
 impl Verb {
+    /// Whether the arguments name switches, each at its place.
+    pub(crate) fn names_switches(&self) -> bool {
+        self.arguments.starts_with("SOURCE")
+    }
+
     /// What the verb sends with these arguments. Errors: which argument is wrong, and why.
     pub(crate) fn requests(&self, command: &Command, arguments: &[&str]) -> Made {
         (self.make)(command, arguments).map_err(|error| match error {
@@ -227,6 +244,9 @@ pub(crate) fn split(words: &[String]) -> Result<Line<'_>, Failure> {
     let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
     if let Some(verb) = named(words[0]) {
         words.remove(0);
+        if verb.names_switches() {
+            return Ok((None, verb, words));
+        }
         for at in [words.len().wrapping_sub(1), 0] {
             let found = words.get(at).and_then(|word| find::address(word));
             if let Some(address) = found {

@@ -12,11 +12,12 @@ use bofuss_oflib::message::{
     PortMod, TableMod,
 };
 use bofuss_oflib::types::{BufferId, GroupId, MaxLen, TableId};
-use bofuss_oflib::{Mac, Match, Message, PortNo};
+use bofuss_oflib::{Match, Message, PortNo};
 
 use super::flow::{self, group_id};
 use super::{TABLES, meter_id, queue_id, table_features};
 use crate::Failure;
+use crate::ofctl::on_port;
 use crate::verbs::{Command, Made, Requests, ask, misused};
 use crate::words::Argument;
 
@@ -236,9 +237,9 @@ pub(crate) fn port_mod(_: &Command, arguments: &[&str]) -> Made {
     let argument = Argument(text);
     let mut port = PortMod {
         port_no: PortNo::ANY,
-        hw_addr: Mac([0xff; 6]),
         ..PortMod::default()
     };
+    let mut has_address = false;
     for (key, value) in argument.pairs(&["port", "addr", "conf", "mask", "adv"])? {
         match key {
             "port" => port.port_no = argument.port(value)?,
@@ -246,13 +247,20 @@ pub(crate) fn port_mod(_: &Command, arguments: &[&str]) -> Made {
                 let address = value.parse();
                 port.hw_addr =
                     address.map_err(|()| argument.wrong(value, "no Ethernet address"))?;
+                has_address = true;
             }
             "conf" => port.config = PortConfig(argument.number::<u32>(value)?.into()),
             "mask" => port.mask = PortConfig(argument.number::<u32>(value)?.into()),
             _ => port.advertise = PortFeatures(argument.number(value)?),
         }
     }
-    change(Message::PortMod(port))
+    if has_address {
+        return change(Message::PortMod(port));
+    }
+    on_port(&port.port_no.to_string(), move |found| {
+        port.hw_addr = found.hw_addr;
+        Requests::Change(vec![Message::PortMod(port)])
+    })
 }
 
 pub(crate) fn table_mod(_: &Command, arguments: &[&str]) -> Made {

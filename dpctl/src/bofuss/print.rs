@@ -14,7 +14,7 @@ use bofuss_oflib::message::{
 };
 use bofuss_oflib::types::{BufferId, GroupId, QueueId, TableId};
 use bofuss_oflib::wire::Reader;
-use bofuss_oflib::{Codec, Message, PortNo, Version};
+use bofuss_oflib::{Codec, Message, PortNo, Version, field};
 
 use super::parts::{action, async_config, bands, bucket, group_type, port_desc, queue};
 use super::{parts, stats};
@@ -215,6 +215,18 @@ fn buffer(buffer: BufferId) -> String {
     } else {
         buffer.0.to_string()
     }
+}
+
+/// The packet of a PACKET_IN as `trace` reads it, `IN_PORT HEX` in a line; of others nothing. The
+/// original prints its length alone.
+pub(crate) fn packet(message: &Message) -> String {
+    let Message::PacketIn(packet_in) = message else {
+        return String::new();
+    };
+    let in_port = packet_in.fields.get(field::IN_PORT);
+    let in_port = in_port.map_or(PortNo::ANY, |one| PortNo(one.number() as u32));
+    let digits = packet_in.data.0.iter().map(|byte| format!("{byte:02x}"));
+    format!("{in_port} {}\n", digits.collect::<String>())
 }
 
 fn packet_in_reason(reason: PacketInReason) -> String {

@@ -103,16 +103,9 @@ pub(crate) fn entry(version: Version, e: &FlowEntry) -> String {
             text.push(' ');
         }
     }
-    let mut fields = fields(&e.fields, e.priority);
-    let told = match (version, e.instructions.list()) {
-        (Version::V1_0, [Instruction::ApplyActions(list)]) => old_actions(list),
-        _ => instructions(&e.instructions),
-    };
-    if version == Version::V1_0 {
-        fields = fields.replace("vlan_tci=0x0000/0x1fff", "vlan_tci=0x0000");
-    }
+    let fields = fields(version, &e.fields, e.priority);
     let blank = if fields.is_empty() { "" } else { " " };
-    text + &fields + blank + "actions=" + &told
+    text + &fields + blank + "actions=" + &instructions(version, &e.instructions)
 }
 
 /// OpenFlow 1.0's names of what sets a field: and how far the value is to be shifted.
@@ -172,8 +165,16 @@ fn old_actions(list: &[Action]) -> String {
     }
 }
 
-/// A match with its priority, if that is not the usual one.
-fn fields(fields: &Match, priority: u16) -> String {
+/// A match with its priority, if that is not the usual one, in the words of a version.
+pub(super) fn fields(version: Version, fields: &Match, priority: u16) -> String {
+    let text = all_fields(fields, priority);
+    match version {
+        Version::V1_0 => text.replace("vlan_tci=0x0000/0x1fff", "vlan_tci=0x0000"),
+        _ => text,
+    }
+}
+
+fn all_fields(fields: &Match, priority: u16) -> String {
     let mut words = Vec::new();
     if priority != DEFAULT_PRIORITY {
         words.push(format!("priority={priority}"));
@@ -252,8 +253,11 @@ fn vlan(fields: &Match) -> Vec<String> {
     }
 }
 
-/// What stands behind `actions=`.
-fn instructions(instructions: &Instructions) -> String {
+/// What stands behind `actions=`, in the words of a version.
+pub(super) fn instructions(version: Version, instructions: &Instructions) -> String {
+    if let (Version::V1_0, [Instruction::ApplyActions(list)]) = (version, instructions.list()) {
+        return old_actions(list);
+    }
     let words: Vec<String> = instructions
         .list()
         .iter()

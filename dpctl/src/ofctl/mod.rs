@@ -1,12 +1,12 @@
 //! The verbs of ovs-ofctl: what each sends.
 
+pub(crate) mod difference;
+mod file;
 mod flow;
 pub(crate) mod order;
 mod ports;
 pub(crate) mod show;
 mod tables;
-
-use std::io::Read;
 
 use bofuss_oflib::message::config::{ConfigFlags, SwitchConfig};
 use bofuss_oflib::message::group_mod::GroupModCommand;
@@ -16,7 +16,7 @@ use bofuss_oflib::message::multipart::{
     RequestBody,
 };
 use bofuss_oflib::message::{
-    Empty, FlowModCommand, FlowModFlags, GroupMod, MultipartReply, PacketOut,
+    Empty, FlowMod, FlowModCommand, FlowModFlags, GroupMod, MultipartReply, PacketOut,
 };
 use bofuss_oflib::text::{
     parse_actions, parse_bytes, parse_flow, parse_group, parse_meter, parse_port,
@@ -25,7 +25,7 @@ use bofuss_oflib::types::{BufferId, GroupId, MeterId, QueueId};
 use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Match, Message, PortNo};
 
-pub(crate) use ports::{dump_ports, dump_ports_desc, mod_port};
+pub(crate) use ports::{dump_ports, dump_ports_desc, mod_port, on_port};
 
 use crate::Failure;
 use crate::verbs::{Command, Made, Requests, ask, misused};
@@ -211,57 +211,24 @@ pub(crate) fn dump_aggregate(command: &Command, arguments: &[&str]) -> Made {
     )?))])
 }
 
-fn flow(command: &Command, text: &str, kind: FlowModCommand) -> Result<Message, Failure> {
+fn flow(command: &Command, text: &str, kind: FlowModCommand) -> Result<FlowMod, Failure> {
     match kind {
         FlowModCommand::DELETE => check_filter(text, false)?,
         FlowModCommand::DELETE_STRICT => check_filter(text, true)?,
         _ => {}
     }
     let parsed = parse_flow(text, kind, &command.catalogue);
-    let flow_mod = parsed.map_err(|error| Failure::Usage(format!("{text}: {error}")))?;
-    Ok(Message::FlowMod(flow_mod))
-}
-
-/// What a line of a file of flows may begin with, as for ovs-ofctl; otherwise the verb counts.
-const COMMANDS: &[(&str, FlowModCommand)] = &[
-    ("add", FlowModCommand::ADD),
-    ("modify", FlowModCommand::MODIFY),
-    ("modify_strict", FlowModCommand::MODIFY_STRICT),
-    ("delete", FlowModCommand::DELETE),
-    ("delete_strict", FlowModCommand::DELETE_STRICT),
-];
-
-/// The flows of a file, a line each; of the standard input, if its name is `-`.
-fn flows(command: &Command, name: &str, kind: FlowModCommand) -> Made {
-    let mut text = String::new();
-    let read = match name {
-        "-" => std::io::stdin().read_to_string(&mut text).map(drop),
-        name => std::fs::read_to_string(name).map(|read| text = read),
-    };
-    read.map_err(|error| Failure::Usage(format!("{name}: {error}")))?;
-    let mut messages = Vec::new();
-    for (number, line) in text.lines().enumerate() {
-        let line = line.split('#').next().unwrap_or("").trim();
-        let first = line.split_once(' ').unwrap_or((line, ""));
-        let (kind, line) = match COMMANDS.iter().find(|row| row.0 == first.0) {
-            Some((_, kind)) => (*kind, first.1),
-            None if line.is_empty() => continue,
-            None => (kind, line),
-        };
-        let at = |error| match error {
-            Failure::Usage(e) => Failure::Usage(format!("{name}, line {}: {e}", number + 1)),
-            other => other,
-        };
-        messages.push(flow(command, line, kind).map_err(at)?);
-    }
-    Ok(Requests::Change(messages))
+    parsed.map_err(|error| Failure::Usage(format!("{text}: {error}")))
 }
 
 /// One flow as argument, or the flows of the standard input.
 fn flow_change(command: &Command, arguments: &[&str], kind: FlowModCommand) -> Made {
     match arguments {
-        ["-"] => flows(command, "-", kind),
-        [text] => Ok(Requests::Change(vec![flow(command, text, kind)?])),
+        ["-"] => file::flow_changes(command, "-", kind),
+        [text] => {
+            let change = Message::FlowMod(flow(command, text, kind)?);
+            Ok(Requests::Change(vec![change]))
+        }
         _ => misused(),
     }
 }
@@ -272,7 +239,7 @@ pub(crate) fn add_flow(command: &Command, arguments: &[&str]) -> Made {
 
 pub(crate) fn add_flows(command: &Command, arguments: &[&str]) -> Made {
     match arguments {
-        [name] => flows(command, name, FlowModCommand::ADD),
+        [name] => file::flow_changes(command, name, FlowModCommand::ADD),
         _ => misused(),
     }
 }
@@ -301,6 +268,7 @@ fn group(command: &Command, text: &str, kind: GroupModCommand) -> Result<GroupMo
 fn group_change(command: &Command, arguments: &[&str], kind: GroupModCommand) -> Made {
     let text = match arguments {
         [] if kind == GroupModCommand::DELETE => "group_id=all",
+        ["-"] => return file::group_changes(command, "-", kind),
         [text] => text,
         _ => return misused(),
     };
@@ -311,6 +279,13 @@ fn group_change(command: &Command, arguments: &[&str], kind: GroupModCommand) ->
 
 pub(crate) fn add_group(command: &Command, arguments: &[&str]) -> Made {
     group_change(command, arguments, GroupModCommand::ADD)
+}
+
+pub(crate) fn add_groups(command: &Command, arguments: &[&str]) -> Made {
+    match arguments {
+        [name] => file::group_changes(command, name, GroupModCommand::ADD),
+        _ => misused(),
+    }
 }
 
 pub(crate) fn mod_group(command: &Command, arguments: &[&str]) -> Made {

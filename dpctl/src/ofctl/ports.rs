@@ -24,7 +24,7 @@ pub(crate) fn dump_ports(_: &Command, arguments: &[&str]) -> Made {
 }
 
 /// To look a port up by number or name, and go on with what `next` makes of it.
-fn on_port(word: &str, next: impl FnOnce(&PortDesc) -> Requests + 'static) -> Made {
+pub(crate) fn on_port(word: &str, next: impl FnOnce(&PortDesc) -> Requests + 'static) -> Made {
     let (word, number) = (word.to_string(), parse_port(word));
     let find = move |reply| {
         let ports = match reply {

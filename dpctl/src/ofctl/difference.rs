@@ -1,0 +1,286 @@
+//! How two sets of flow entries differ: what `diff-flows` prints, and what `replace-flows` sends.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::path::Path;
+
+use bofuss_oflib::message::multipart::flow::FlowEntry;
+use bofuss_oflib::message::multipart::{FlowStats, FlowStatsRequest, ReplyBody, RequestBody};
+use bofuss_oflib::message::{FlowMod, FlowModCommand, FlowModFlags, MultipartReply};
+use bofuss_oflib::types::TableId;
+use bofuss_oflib::{Match, Message, Version, field};
+
+use super::flow::{fields, instructions};
+use super::{file, multipart};
+use crate::verbs::{Command, Made, Requests, misused};
+
+/// Fields by their ids, and the bits of them that count.
+type Mask = Vec<(u8, u128)>;
+
+/// The mask of a match. OpenFlow 1.0 has one for a whole tag, and for its absence.
+fn mask(version: Version, fields: &Match) -> Mask {
+    let [vid, priority] = [field::VLAN_VID, field::VLAN_PCP].map(|field| fields.get(field));
+    let is_whole = vid.is_some_and(|vid| {
+        vid.is_exact() && (vid.number() == 0 || priority.is_some()) && version == Version::V1_0
+    });
+    let mut mask = Vec::new();
+    for one in fields.fields() {
+        let bits = match one.field.id {
+            id if id == field::VLAN_VID.id && is_whole => u128::MAX,
+            id if id == field::VLAN_PCP.id && is_whole => continue,
+            _ => one.mask_number(),
+        };
+        mask.push((one.field.id, bits));
+    }
+    mask
+}
+
+/// Entries of one table, match and priority, in the first and in the second set.
+struct Pair {
+    table: TableId,
+    /// Its priority and match, as they are printed.
+    text: String,
+    priority: u16,
+    /// The fields of the match and their masks.
+    mask: Mask,
+    versions: [Option<FlowMod>; 2],
+}
+
+impl Pair {
+    fn differs(&self, version: Version) -> bool {
+        match &self.versions {
+            [Some(a), Some(b)] => told_of(version, a) != told_of(version, b),
+            _ => true,
+        }
+    }
+
+    /// The line of one version.
+    fn line(&self, version: Version, of: &FlowMod) -> String {
+        let mut line = String::new();
+        if self.table != TableId(0) {
+            line += &format!("table={} ", self.table);
+        }
+        line += &self.text;
+        if of.cookie != 0 {
+            line += &format!(" cookie={:#x}", of.cookie);
+        }
+        for (name, seconds) in [
+            ("idle_timeout", of.idle_timeout),
+            ("hard_timeout", of.hard_timeout),
+        ] {
+            if seconds != 0 {
+                line += &format!(" {name}={seconds}");
+            }
+        }
+        line + &format!(" actions={}\n", instructions(version, &of.instructions))
+    }
+}
+
+/// What makes two versions of an entry differ, as ovs-ofctl has it: not their flags.
+fn told_of(version: Version, entry: &FlowMod) -> (u64, u16, u16, String) {
+    (
+        entry.cookie,
+        entry.idle_timeout,
+        entry.hard_timeout,
+        instructions(version, &entry.instructions),
+    )
+}
+
+/// Pairs the entries of two sets, in ovs-ofctl's order: by table; those of the same fields and
+/// masks together, at the place of the highest priority among them.
+fn pairs(version: Version, sets: [Vec<FlowMod>; 2]) -> Vec<Pair> {
+    let mut pairs: Vec<Pair> = Vec::new();
+    let mut places = HashMap::new();
+    for (which, set) in sets.into_iter().enumerate() {
+        for entry in set {
+            let text = fields(version, &entry.fields, entry.priority);
+            let place = *places
+                .entry((entry.table_id.0, text.clone()))
+                .or_insert(pairs.len());
+            if place == pairs.len() {
+                pairs.push(Pair {
+                    table: entry.table_id,
+                    text,
+                    priority: entry.priority,
+                    mask: mask(version, &entry.fields),
+                    versions: [None, None],
+                });
+            }
+            pairs[place].versions[which] = Some(entry);
+        }
+    }
+    // Of each mask in a table: the highest priority, and the place of the first entry.
+    let mut ranks = HashMap::new();
+    for (place, pair) in pairs.iter().enumerate() {
+        let key = (pair.table.0, pair.mask.clone());
+        let rank: &mut (Reverse<u16>, usize) = ranks.entry(key).or_insert((Reverse(0), place));
+        rank.0 = rank.0.min(Reverse(pair.priority));
+    }
+    pairs.sort_by_key(|pair| (pair.table.0, ranks[&(pair.table.0, pair.mask.clone())]));
+    pairs
+}
+
+/// The lines of `diff-flows`, in the words of a version: `-` for what only the first set has, `+`
+/// for the second.
+pub(crate) fn lines(version: Version, sets: [Vec<FlowMod>; 2]) -> String {
+    let mut text = String::new();
+    for pair in pairs(version, sets) {
+        if !pair.differs(version) {
+            continue;
+        }
+        for (sign, one) in ['-', '+'].into_iter().zip(&pair.versions) {
+            if let Some(one) = one {
+                text += &format!("{sign}{}", pair.line(version, one));
+            }
+        }
+    }
+    text
+}
+
+/// What makes the second set of the first: deletes, then adds of what is new or differs, or of all.
+pub(crate) fn changes(version: Version, sets: [Vec<FlowMod>; 2], adds_all: bool) -> Vec<Message> {
+    let (mut deletes, mut adds) = (Vec::new(), Vec::new());
+    for pair in pairs(version, sets) {
+        let differs = pair.differs(version);
+        match pair.versions {
+            [Some(old), None] => deletes.push(FlowMod {
+                command: FlowModCommand::DELETE_STRICT,
+                // OpenFlow 1.0 names no table.
+                table_id: match version {
+                    Version::V1_0 => TableId::ALL,
+                    _ => old.table_id,
+                },
+                priority: old.priority,
+                ..FlowMod::add(old.fields)
+            }),
+            [_, Some(new)] if differs || adds_all => adds.push(new),
+            [_, _] => {}
+        }
+    }
+    deletes
+        .into_iter()
+        .chain(adds)
+        .map(Message::FlowMod)
+        .collect()
+}
+
+/// To ask for all entries.
+pub(crate) fn question() -> Message {
+    multipart(RequestBody::Flow(FlowStatsRequest::all()))
+}
+
+/// The entries of the answer, as what would add them.
+pub(crate) fn answered(reply: Message) -> Vec<FlowMod> {
+    let Message::MultipartReply(MultipartReply {
+        body: ReplyBody::Flow(entries),
+        ..
+    }) = reply
+    else {
+        return Vec::new();
+    };
+    let add = |FlowStats(entry): FlowStats| {
+        let FlowEntry {
+            table_id, priority, ..
+        } = entry;
+        FlowMod {
+            table_id,
+            priority,
+            cookie: entry.cookie,
+            idle_timeout: entry.idle_timeout,
+            hard_timeout: entry.hard_timeout,
+            flags: FlowModFlags(entry.flags.0),
+            instructions: entry.instructions,
+            ..FlowMod::add(entry.fields)
+        }
+    };
+    entries.into_iter().map(add).collect()
+}
+
+pub(crate) fn replace_flows(command: &Command, arguments: &[&str]) -> Made {
+    match arguments {
+        [name] => Ok(Requests::Replace(file::entries(command, name)?)),
+        _ => misused(),
+    }
+}
+
+/// Where `diff-flows` has entries from.
+pub(crate) enum Source {
+    /// A file, read.
+    File(Vec<FlowMod>),
+    /// A switch, by its address or name.
+    Switch(String),
+}
+
+pub(crate) fn diff_flows(command: &Command, arguments: &[&str]) -> Made {
+    let [first, second] = arguments else {
+        return misused();
+    };
+    // As for ovs-ofctl.
+    let source = |word: &str| {
+        let is_file = word.starts_with(['/', '.']);
+        let is_switch = !is_file && (word.contains(':') || !Path::new(word).exists());
+        match is_switch {
+            true => Ok(Source::Switch(word.into())),
+            false => file::entries(command, word).map(Source::File),
+        }
+    };
+    Ok(Requests::Compare([source(first)?, source(second)?]))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use bofuss_oflib::text::parse_flow;
+
+    use super::*;
+
+    fn set(text: &str) -> Vec<FlowMod> {
+        let catalogue = Arc::new(bofuss_ext::catalogue());
+        let read = |line| parse_flow(line, FlowModCommand::ADD, &catalogue).expect("it is right");
+        text.lines().map(read).collect()
+    }
+
+    const FIRST: &str = "priority=5,ip,actions=output:1\n\
+        priority=5,ip,cookie=5,idle_timeout=9,nw_dst=1.2.3.4,actions=output:2\n\
+        table=3,arp,actions=drop\n\
+        priority=9,tcp,tp_dst=80,actions=normal";
+    const SECOND: &str = "priority=5,ip,actions=output:2\n\
+        table=3,arp,send_flow_rem,actions=drop\n\
+        priority=8,tcp,tp_dst=81,hard_timeout=7,actions=meter:1,goto_table:2\n\
+        priority=99,ip,in_port=1,actions=set_field:1.2.3.4->ip_src,output:LOCAL\n\
+        actions=drop\n\
+        table=2,actions=normal\n\
+        cookie=7,dl_vlan=3,actions=normal";
+
+    #[test]
+    fn differences_are_those_that_ovs_ofctl_prints() {
+        // What ovs-ofctl 3.1 printed of these two.
+        let wanted = "+ actions=drop\n\
+            +dl_vlan=3 cookie=0x7 actions=NORMAL\n\
+            +priority=99,ip,in_port=1 actions=set_field:1.2.3.4->ip_src,LOCAL\n\
+            -priority=9,tcp,tp_dst=80 actions=NORMAL\n\
+            +priority=8,tcp,tp_dst=81 hard_timeout=7 actions=meter:1,goto_table:2\n\
+            -priority=5,ip actions=output:1\n\
+            +priority=5,ip actions=output:2\n\
+            -priority=5,ip,nw_dst=1.2.3.4 cookie=0x5 idle_timeout=9 actions=output:2\n\
+            +table=2  actions=NORMAL\n";
+        assert_eq!(lines(Version::V1_3, [set(FIRST), set(SECOND)]), wanted);
+        assert_eq!(lines(Version::V1_3, [set(FIRST), set(FIRST)]), "");
+    }
+
+    #[test]
+    fn a_replacement_deletes_what_is_too_much_and_adds_what_is_new_or_differs() {
+        let is_delete = |message: &Message| {
+            matches!(message, Message::FlowMod(one)
+                if one.command == FlowModCommand::DELETE_STRICT)
+        };
+        let changes = |adds_all| changes(Version::V1_3, [set(FIRST), set(SECOND)], adds_all);
+        let kinds: Vec<bool> = changes(false).iter().map(is_delete).collect();
+        assert_eq!(
+            kinds,
+            [true, true, false, false, false, false, false, false]
+        );
+        assert_eq!(changes(true).len(), 9, "the entry in table 3, too");
+    }
+}

@@ -1,0 +1,80 @@
+//! Files of flows and groups, a line each, as ovs-ofctl reads them.
+
+use std::io::Read;
+
+use bofuss_oflib::Message;
+use bofuss_oflib::message::group_mod::GroupModCommand;
+use bofuss_oflib::message::{FlowMod, FlowModCommand};
+
+use super::{flow, group};
+use crate::Failure;
+use crate::verbs::{Command, Made, Requests};
+
+/// What a line of a file of flows may begin with; otherwise the verb counts.
+const FLOW_COMMANDS: &[(&str, FlowModCommand)] = &[
+    ("add", FlowModCommand::ADD),
+    ("modify", FlowModCommand::MODIFY),
+    ("modify_strict", FlowModCommand::MODIFY_STRICT),
+    ("delete", FlowModCommand::DELETE),
+    ("delete_strict", FlowModCommand::DELETE_STRICT),
+];
+/// The same of a file of groups. The commands for single buckets came with OpenFlow 1.5.
+const GROUP_COMMANDS: &[(&str, GroupModCommand)] = &[
+    ("add", GroupModCommand::ADD),
+    ("modify", GroupModCommand::MODIFY),
+    ("delete", GroupModCommand::DELETE),
+];
+
+/// Reads each line of a file, of the standard input if its name is `-`, with what it begins with,
+/// or `usual`. Remarks and empty lines are left out. Errors: the file and the line at fault.
+fn each_line<K: Copy, T>(
+    name: &str,
+    commands: &[(&str, K)],
+    usual: K,
+    read: impl Fn(&str, K) -> Result<T, Failure>,
+) -> Result<Vec<T>, Failure> {
+    let mut text = String::new();
+    let got = match name {
+        "-" => std::io::stdin().read_to_string(&mut text).map(drop),
+        name => std::fs::read_to_string(name).map(|read| text = read),
+    };
+    got.map_err(|error| Failure::Usage(format!("{name}: {error}")))?;
+    let mut list = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or("").trim();
+        let (first, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let (kind, line) = match commands.iter().find(|row| row.0 == first) {
+            Some((_, kind)) => (*kind, rest),
+            None if line.is_empty() => continue,
+            None => (usual, line),
+        };
+        let at = |error| match error {
+            Failure::Usage(e) => Failure::Usage(format!("{name}, line {}: {e}", number + 1)),
+            other => other,
+        };
+        list.push(read(line, kind).map_err(at)?);
+    }
+    Ok(list)
+}
+
+/// The changes of a file of flows.
+pub(super) fn flow_changes(command: &Command, name: &str, usual: FlowModCommand) -> Made {
+    let read = |line: &str, kind| Ok(Message::FlowMod(flow(command, line, kind)?));
+    let changes = each_line(name, FLOW_COMMANDS, usual, read)?;
+    Ok(Requests::Change(changes))
+}
+
+/// The entries of a file of flows, each of which is to be added.
+pub(super) fn entries(command: &Command, name: &str) -> Result<Vec<FlowMod>, Failure> {
+    let usual = FlowModCommand::ADD;
+    each_line(name, &FLOW_COMMANDS[..1], usual, |line, kind| {
+        flow(command, line, kind)
+    })
+}
+
+/// The changes of a file of groups.
+pub(super) fn group_changes(command: &Command, name: &str, usual: GroupModCommand) -> Made {
+    let read = |line: &str, kind| Ok(Message::GroupMod(group(command, line, kind)?));
+    let changes = each_line(name, GROUP_COMMANDS, usual, read)?;
+    Ok(Requests::Change(changes))
+}
