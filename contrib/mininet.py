@@ -1,141 +1,18 @@
-"""The bofuss switch for Mininet, in one file that needs nothing but Mininet.
+"""The former name of bofuss_mininet.py, for `mn --custom`; a program that imports `mininet` gets the package."""
 
-    sudo mn --custom /usr/local/share/bofuss/mininet.py --switch bofuss
-    sudo mn --custom ... --switch bofuss,failMode=standalone,datapath=tables --controller none
-    sudo mn --custom ... --switch bofuss --innamespace
+import os
+import sys
 
-Options of --switch bofuss:
-    failMode     secure or standalone (a learning switch) while no controller is connected;
-                 unless told otherwise, secure if there are controllers and standalone if not
-    datapath     how packets find their entries, as in `bofuss run --datapath`
-    inNamespace  whether the switch has a network namespace of its own
-    opts         further options of `bofuss run`
-"""
+HERE = os.path.dirname(os.path.abspath(sys._getframe().f_code.co_filename))
 
-import ctypes
-import shlex
-import signal
-import subprocess
-import time
-
-from mininet.node import Switch
-from mininet.moduledeps import pathCheck
-
-START_SECONDS = 20  # the longest wait for a switch that starts
-STOP_SECONDS = 5  # and for one that ends
-PR_SET_PDEATHSIG = 1  # of prctl(2)
-STARTED = 'waiting for controllers and tools on punix:'  # what its log says, and where
-
-
-class BofussSwitch(Switch):
-    """A switch in a process of its own, which ends when Mininet does."""
-
-    def __init__(self, name, failMode=None, datapath=None, inNamespace=False, **params):
-        inNamespace = str(inNamespace).lower() in ('true', '1', 'yes')
-        Switch.__init__(self, name, inNamespace=inNamespace, **params)
-        pathCheck('bofuss', 'dpctl', moduleName='bofuss')
-        self.failMode = failMode
-        self.datapath = datapath
-        self.process = None
-        self.log = '/tmp/%s-bofuss.log' % name
-        self.socket = None
-
-    def command(self, controllers):
-        """The command line that starts the switch."""
-        line = ['bofuss', 'run', '--name', self.name, '--dpid', self.dpid]
-        for port, intf in sorted(self.intfs.items()):
-            if port > 0 and not intf.IP():
-                line += ['--port', '%d=%s' % (port, intf)]
-        for controller in controllers:
-            kind = getattr(controller, 'protocol', 'tcp')
-            line += ['--controller', '%s:%s:%d' % (kind, controller.IP(), controller.port)]
-        if self.listenPort and not self.inNamespace:
-            line += ['--listen', 'ptcp:%d' % self.listenPort]
-        if self.failMode:
-            line += ['--fail-mode', self.failMode]
-        if self.datapath:
-            line += ['--datapath', self.datapath]
-        return line + shlex.split(self.opts)
-
-    def start(self, controllers):
-        """Starts the process; batchStartup, or whoever needs it first, waits for it."""
-        with open(self.log, 'wb') as log:
-            self.process = self.popen(self.command(controllers), stdin=subprocess.DEVNULL,
-                                      stdout=log, stderr=log, preexec_fn=end_with_parent)
-
-    def ready(self):
-        """Waits until the switch works."""
-        end = time.time() + START_SECONDS
-        while self.socket is None:
-            with open(self.log) as log:
-                said = log.read()
-            for line in said.splitlines():
-                if STARTED in line and line.endswith('/%s.sock' % self.name):
-                    self.socket = line.split(STARTED, 1)[1]
-                    return
-            if self.process.poll() is not None or time.time() > end:
-                raise Exception('switch %s did not start: %s' % (self.name, said.strip()))
-            time.sleep(.02)
-
-    @classmethod
-    def batchStartup(cls, switches):
-        """Waits for all switches, which started side by side."""
-        for switch in switches:
-            switch.ready()
-        return switches
-
-    def dpctl(self, *args):
-        """Runs dpctl on this switch."""
-        self.ready()
-        return self.cmd('dpctl', 'unix:' + self.socket, *args)
-
-    def ctl(self, *args):
-        """Runs `bofuss ctl` on this switch."""
-        self.ready()
-        return self.cmd('bofuss', 'ctl', self.name, *args)
-
-    def connected(self):
-        """Whether a controller is connected, or none is needed."""
-        return self.failMode == 'standalone' or 'remote.is-connected=true' in self.dpctl('status')
-
-    def attach(self, intf):
-        """Makes an interface that was added while the switch runs one of its ports."""
-        return self.ctl('add-port', '%d=%s' % (self.ports[self.nameToIntf[str(intf)]], intf))
-
-    def detach(self, intf):
-        """Takes a port away."""
-        return self.ctl('del-port', str(intf))
-
-    @classmethod
-    def batchShutdown(cls, switches):
-        """Ends all switches side by side."""
-        for switch in switches:
-            switch.end()
-        for switch in switches:
-            switch.stop()
-        return switches
-
-    def end(self):
-        """Tells the process to end."""
-        if self.process is not None and self.process.poll() is None:
-            self.process.terminate()
-
-    def stop(self, deleteIntfs=True):
-        """Ends the process and waits for it."""
-        self.end()
-        if self.process is not None:
-            try:
-                self.process.wait(STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait()
-        self.process = self.socket = None
-        Switch.stop(self, deleteIntfs)
-
-
-def end_with_parent():
-    """Has the process that calls it end when the one that started it does."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-
-
-switches = {'bofuss': BofussSwitch}
+if __name__ == 'mininet':  # found in this folder in place of the package, to which it gives way
+    del sys.modules['mininet']
+    PATH = sys.path[:]
+    sys.path[:] = [folder for folder in PATH if os.path.abspath(folder) != HERE]
+    try:
+        import mininet  # noqa: F401
+    finally:
+        sys.path[:] = PATH
+else:
+    with open(os.path.join(HERE, 'bofuss_mininet.py')) as file:
+        exec(compile(file.read(), file.name, 'exec'))

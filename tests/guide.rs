@@ -64,6 +64,12 @@ fn script(steps: &[Step]) -> String {
     text
 }
 
+/// The page's program in Python.
+fn python() -> &'static str {
+    let program = PAGE.split_once("```python\n").unwrap().1;
+    program.split_once("```").unwrap().0
+}
+
 /// Whether a text is a pattern's, in which `…` is any text.
 fn fits(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('…');
@@ -96,12 +102,13 @@ fn are(wanted: &[&str], lines: &[&str]) -> bool {
 
 #[test]
 fn the_lecture_goes_as_the_page_says() {
-    if !have(&["ip", "unshare", "sudo", "mn", "tshark", "curl"]) {
+    if !have(&["ip", "unshare", "sudo", "mn", "tshark", "curl", "iperf"]) {
         return;
     }
     let steps = steps();
     assert!(steps.len() > 25, "the page has commands");
-    let said = as_user(&script(&steps));
+    let script = format!("cat >net.py <<'END'\n{}END\n{}", python(), script(&steps));
+    let said = as_user(&script.replace("/usr/local/share/bofuss", "/run/bin"));
     // What the shell's steps print, and of these, what Mininet prints behind each prompt.
     let parts = said.split("#step\n").skip(1);
     let mut printed = parts.flat_map(|part| part.split(PROMPT));

@@ -8,14 +8,15 @@ use bofuss_tests::{have, printed, program, run};
 
 const TOOLS: &[&str] = &["ip", "unshare", "mn", "iperf", "ovs-testcontroller"];
 /// Where our class is inside.
-const OURS: &str = "/run/bin/mininet.py";
+const OURS: &str = "/run/bin/bofuss_mininet.py";
+const FORMER: &str = "/run/bin/mininet.py";
 /// Mininet kills by name and deletes files of /tmp: everything is in namespaces that go with it,
 /// with copies of the programs, for they may be in /tmp.
 const INSIDE: &str = r#"set -e
 mount -t tmpfs run /run
 mkdir -p /run/netns /run/openvswitch /run/bin
 mount -t sysfs sysfs /sys 2>/dev/null || true
-cp "$1" "$2" "$3/contrib/mininet.py" /run/bin
+cp "$1" "$2" "$3"/contrib/*.py /run/bin
 cp "$3/tests/mininet/tour.py" /run
 ln -s bofuss /run/bin/ofdatapath
 ln -s bofuss /run/bin/ofprotocol
@@ -92,6 +93,22 @@ fn mn_with_our_class_works() {
         let said = ours(more);
         assert!(said.contains("0% dropped"), "{more}: {said}");
     }
+}
+
+#[test]
+fn the_class_is_importable_and_its_former_file_still_works() {
+    if !have(TOOLS) {
+        return;
+    }
+    let said = mn(&format!(
+        "--custom {FORMER} --switch bofuss --controller none --test pingall"
+    ));
+    assert!(said.contains("0% dropped"), "{said}");
+    // In their folder, and with it first on the path.
+    let import = "import sys; sys.path.insert(0, '/run/bin'); import bofuss_mininet, mininet.net; \
+                  print(bofuss_mininet.BofussSwitch.__name__, mininet.__file__)";
+    let said = inside(&["/usr/bin/python3", "-B", "-c", import]);
+    assert!(said.contains("BofussSwitch /usr/"), "{said}");
 }
 
 #[test]

@@ -21,6 +21,7 @@ const INSTALLED: &[&str] = &[
     "lib/systemd/system/bofuss@.service",
     "share/bash-completion/completions/bofuss",
     "share/bash-completion/completions/dpctl",
+    "share/bofuss/bofuss_mininet.py",
     "share/bofuss/mininet.py",
     "share/doc/bofuss/NEWS.gz",
     "share/doc/bofuss/copyright",
@@ -331,14 +332,16 @@ fn the_wheel_brings_the_class_and_the_file_for_mn() {
     let said = ok(python.args(["-Bc", "import bofuss; print(bofuss.__version__)"]));
     assert_eq!(said.trim(), version());
     // The file is that of the tree, with which the tests of Mininet run.
-    let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("../contrib/mininet.py");
+    let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("../contrib/bofuss_mininet.py");
     let ours = fs::read(ours).unwrap();
     assert_eq!(
-        fs::read(venv.0.join("share/bofuss/mininet.py")).unwrap(),
+        fs::read(venv.0.join("share/bofuss/bofuss_mininet.py")).unwrap(),
         ours
     );
-    let site = sh(&venv.0, "echo lib/python3*/site-packages/bofuss/mininet.py");
-    assert_eq!(fs::read(venv.0.join(site.trim())).unwrap(), ours);
+    for name in ["bofuss/mininet.py", "bofuss_mininet.py"] {
+        let site = sh(&venv.0, &format!("echo lib/python3*/site-packages/{name}"));
+        assert_eq!(fs::read(venv.0.join(site.trim())).unwrap(), ours);
+    }
     pip(&["uninstall", "-y", "bofuss"]);
     assert_eq!(venv.files(), before);
 }

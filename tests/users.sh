@@ -6,7 +6,9 @@ set -e
 mount -t tmpfs -o mode=755 run /run
 mkdir -p /run/netns /run/openvswitch /run/bin /run/etc /run/venv /run/student
 mount -t sysfs sysfs /sys 2>/dev/null || true
-cp "$1" "$2" "$3/contrib/mininet.py" /run/bin
+cp "$1" "$2" "$3"/contrib/*.py /run/bin
+# The Python that has the module of the package mininet.
+ln -s /usr/bin/python3 /run/bin/python3
 ln -s bofuss /run/bin/ofdatapath
 ln -s bofuss /run/bin/ofprotocol
 mkdir /run/student/tests

@@ -13,7 +13,11 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 const PACKAGES: &str = "--locked --package bofuss-switchd --package bofuss-dpctl";
 const LINKS: [&str; 2] = ["ofdatapath", "ofprotocol"];
 /// Files of the tree, and where below `usr` each is installed.
-const FILES: [(&str, &str); 4] = [
+const FILES: [(&str, &str); 5] = [
+    (
+        "contrib/bofuss_mininet.py",
+        "share/bofuss/bofuss_mininet.py",
+    ),
     ("contrib/mininet.py", "share/bofuss/mininet.py"),
     (
         "contrib/bofuss.toml",
@@ -288,10 +292,13 @@ fn blob(oci: &Path, bytes: &[u8]) -> Result<Blob, String> {
 /// A wheel with the class for Mininet, as a module and as the file for `mn --custom`.
 fn wheel(root: &Path, stage: &Path, out: &Path) -> Result<(), String> {
     let info = format!("bofuss-{VERSION}.dist-info");
-    let data = format!("bofuss-{VERSION}.data/data/share/bofuss/mininet.py");
-    let class = root.join("contrib/mininet.py");
-    copy(&class, &stage.join("bofuss/mininet.py"))?;
-    copy(&class, &stage.join(&data))?;
+    let data = stage.join(format!("bofuss-{VERSION}.data/data/share/bofuss"));
+    for name in ["bofuss_mininet.py", "mininet.py"] {
+        copy(&root.join("contrib").join(name), &data.join(name))?;
+    }
+    let class = root.join("contrib/bofuss_mininet.py");
+    copy(&class, &stage.join("bofuss_mininet.py"))?;
+    copy(&class, &stage.join("bofuss/mininet.py"))?; // its former name
     let init = format!("\"\"\"The bofuss switch, for Python.\"\"\"\n\n__version__ = '{VERSION}'\n");
     write(&stage.join("bofuss/__init__.py"), init.as_bytes())?;
     let metadata = format!(
@@ -312,7 +319,7 @@ fn wheel(root: &Path, stage: &Path, out: &Path) -> Result<(), String> {
     let name = out.join(format!("bofuss-{VERSION}-py3-none-any.whl"));
     let zip = format!(
         "find . -exec touch -d 1980-01-02 {{}} +
-         python3 -m zipfile -c '{}' bofuss {info} *.data",
+         python3 -m zipfile -c '{}' bofuss bofuss_mininet.py {info} *.data",
         name.display()
     );
     sh(stage, &zip)
