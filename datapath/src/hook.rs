@@ -15,7 +15,7 @@ use crate::Time;
 pub enum HookEffect {
     /// Only on key bits that it reads.
     Pure,
-    /// It operates on live state and the way goes on unchanged.
+    /// It operates on live state, and the way goes on unchanged or ends.
     Live,
     /// It puts a value into the key, on which later lookups depend.
     Branch,
@@ -44,9 +44,9 @@ pub trait Hook {
         HookEffect::Unknown
     }
 
-    /// Whether, as things stand, all that its points do to packets is that before a lookup they
-    /// give each the same fields with the same values. Then a way through several tables may be
-    /// remembered as one, and packets on known ways need not be shown to it.
+    /// Whether, as things stand, all that its points do to packets, but for its actions, is that
+    /// before a lookup they give each the same fields with the same values. Then a way through
+    /// several tables may be remembered as one, and packets on known ways need not be shown to it.
     fn is_quiet(&self) -> bool {
         false
     }

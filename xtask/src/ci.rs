@@ -28,7 +28,7 @@ pub(crate) fn run(root: &Path, target: &Path, tier: Tier) -> Result<(), String> 
         let long = if tier == Tier::All { long } else { &[] };
         long.iter().map(|a| a.to_string()).collect()
     };
-    let steps: [Step; 13] = [
+    let steps: [Step; 14] = [
         ("format", Tier::Check, &|| {
             cargo("fmt --all --check", |_| {})
         }),
@@ -55,6 +55,9 @@ pub(crate) fn run(root: &Path, target: &Path, tier: Tier) -> Result<(), String> 
         }),
         ("reference", Tier::Test, &|| reference::run(root, true)),
         ("cost", Tier::Test, &|| cost::run(root, target, "")),
+        ("check of the tutorials", Tier::Test, &|| {
+            cost::check(root, target)
+        }),
         ("packages", Tier::Test, &|| {
             let debug = tier < Tier::All;
             match dist::prepare(debug).err() {

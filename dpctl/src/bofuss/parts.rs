@@ -149,10 +149,10 @@ pub(crate) fn instruction(instruction: &Instruction) -> String {
 /// An action: `out{port="ctrl", mlen="0"}`.
 pub(crate) fn action(action: &Action) -> String {
     let number = action.row().map_or(0xffff, |row| row.number);
-    let name = ACTIONS
-        .iter()
-        .find(|row| row.0 == number)
-        .map_or("?", |row| row.1);
+    let Some((_, name)) = ACTIONS.iter().find(|row| row.0 == number) else {
+        // The original has no name for it.
+        return action.to_string();
+    };
     let argument = match action {
         Action::Output(output) if output.port == bofuss_oflib::PortNo::CONTROLLER => {
             format!("{{port=\"ctrl\", mlen=\"{}\"}}", output.max_len.0)
@@ -166,12 +166,8 @@ pub(crate) fn action(action: &Action) -> String {
         Action::Group(id) => format!("{{id=\"{}\"}}", group(*id)),
         Action::SetField(set) => format!("{{field:{}}}", field(&set.0)),
         Action::Experimenter(value) => format!("{{id=\"{:#x}\"}}", value.row.experimenter),
-        Action::CopyTtlOut
-        | Action::CopyTtlIn
-        | Action::DecMplsTtl
-        | Action::PopVlan
-        | Action::DecNwTtl
-        | Action::PopPbb => String::new(),
+        // Those that take no argument: a new action, which has no name here, needs no arm.
+        _ => String::new(),
     };
     format!("{name}{argument}")
 }
