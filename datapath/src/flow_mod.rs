@@ -1,5 +1,6 @@
 //! Flow-mods: add, modify, delete. Spec: OpenFlow 1.3.5 section 6.4.
 
+use alloc::rc::Rc;
 use core::cmp::Reverse;
 
 use bofuss_oflib::ErrorCode;
@@ -9,15 +10,17 @@ use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::multipart::FlowStatsRequest;
 use bofuss_oflib::message::{FlowMod, FlowModCommand, FlowModFlags, FlowRemovedReason};
 use bofuss_oflib::types::{GroupId, TableId};
-use bofuss_packet::KeyMatch;
+use bofuss_packet::{KeyMask, KeyMatch};
 
 use crate::fast::slab::NONE;
 use crate::sweep::{Change, Sweep};
-use crate::{Datapath, Entry, EntryKey, Label, Sink, Time};
+use crate::{Datapath, Entry, EntryKey, Label, Sink, Table, Time};
 
 /// Which entries a request is about: all that its match covers, filtered.
 pub struct Filter {
     rule: KeyMatch,
+    /// The same for entries with the flag ONE_TAG.
+    behind_one_tag: KeyMatch,
     cookie: u64,
     cookie_mask: u64,
     out_port: PortNo,
@@ -28,6 +31,7 @@ impl From<&FlowStatsRequest> for Filter {
     fn from(request: &FlowStatsRequest) -> Self {
         Self {
             rule: KeyMatch::from(&request.fields),
+            behind_one_tag: KeyMatch::behind_one_tag(&request.fields, None),
             cookie: request.cookie,
             cookie_mask: request.cookie_mask,
             out_port: request.out_port,
@@ -44,6 +48,7 @@ impl Filter {
         };
         Self {
             rule: KeyMatch::from(&flow_mod.fields),
+            behind_one_tag: KeyMatch::behind_one_tag(&flow_mod.fields, None),
             cookie: flow_mod.cookie,
             cookie_mask: flow_mod.cookie_mask,
             out_port,
@@ -70,7 +75,25 @@ impl Filter {
 
     /// Whether the entry is asked for.
     pub fn selects(&self, entry: &Entry) -> bool {
-        self.rule.covers(&entry.rule) && self.passes(entry)
+        let rule = match entry.flags.has(FlowModFlags::ONE_TAG) {
+            true => &self.behind_one_tag,
+            false => &self.rule,
+        };
+        rule.covers(&entry.rule) && self.passes(entry)
+    }
+
+    /// The entry of exactly this match, however many VLAN tags it skips.
+    fn find(&self, table: &Table, priority: u16) -> Option<EntryKey> {
+        let found = table.find(priority, &self.rule);
+        found.or_else(|| table.find(priority, &self.behind_one_tag))
+    }
+}
+
+/// The match of the entry that a flow-mod adds.
+fn rule_of(flow_mod: &FlowMod, known: Option<&Rc<KeyMask>>) -> KeyMatch {
+    match flow_mod.flags.has(FlowModFlags::ONE_TAG) {
+        true => KeyMatch::behind_one_tag(&flow_mod.fields, known),
+        false => KeyMatch::new(&flow_mod.fields, known),
     }
 }
 
@@ -128,7 +151,8 @@ impl Datapath {
         let sweep = match flow_mod.command {
             FlowModCommand::ADD => {
                 let same = move |e: &Entry| e.key.priority.0 == priority;
-                let hit = move |e: &Entry| same(e) && e.rule.overlaps(&filter.rule);
+                let rule = rule_of(flow_mod, None);
+                let hit = move |e: &Entry| same(e) && e.rule.overlaps(&rule);
                 Sweep::new(table, hit, change)
             }
             FlowModCommand::MODIFY | FlowModCommand::DELETE => {
@@ -154,7 +178,7 @@ impl Datapath {
         for number in (0..self.config.n_tables).map(TableId) {
             let table = &self.tables[usize::from(number.0)];
             let key = match wanted == number || wanted == TableId::ALL {
-                true => table.find(priority, &filter.rule),
+                true => filter.find(table, priority),
                 false => None,
             };
             let passes = |key: &EntryKey| table.get(*key).is_some_and(|e| filter.passes(e));
@@ -178,8 +202,11 @@ impl Datapath {
     pub(crate) fn add_entry(&mut self, now: Time, flow_mod: &FlowMod) -> Result<(), ErrorCode> {
         let number = flow_mod.table_id;
         let table = &self.tables[usize::from(number.0)];
-        let rule = KeyMatch::new(&flow_mod.fields, table.last_mask.as_ref());
-        let old = table.find(flow_mod.priority, &rule);
+        let rule = rule_of(flow_mod, table.last_mask.as_ref());
+        let old = table.find(flow_mod.priority, &rule).or_else(|| {
+            let may_be = table.has_entries_behind(!flow_mod.flags.has(FlowModFlags::ONE_TAG));
+            may_be.then(|| Filter::of(flow_mod).find(table, flow_mod.priority))?
+        });
         let full = old.is_none() && table.len() >= self.max_entries(number);
         let more = match old {
             Some(_) => 0,

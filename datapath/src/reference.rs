@@ -4,7 +4,7 @@
 
 use alloc::vec::Vec;
 
-use bofuss_oflib::field::IN_PHY_PORT;
+use bofuss_oflib::field::{ETH_TYPE, IN_PHY_PORT};
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::PacketInReason;
 use bofuss_oflib::message::config::ConfigFlags;
@@ -342,11 +342,20 @@ impl Datapath {
         let lost = near.into_iter().take(LOST_SHOWN).map(|(_, entry)| {
             let fields = tell(entry);
             let differs = fields.fields().iter().filter(|one| !key.has(one, &mut ()));
+            let mut differs: Vec<_> = differs
+                .map(|one| (*one, key.get(one.field, &mut ())))
+                .collect();
+            // All fields are there, but for who skips one VLAN tag they stand behind a second.
+            if differs.is_empty()
+                && !key.matches(&entry.rule, &mut ())
+                && let Some(eth_type) = fields.get(ETH_TYPE)
+            {
+                let second = key.second_tag(&mut ()).map(u128::from);
+                differs.push((*eth_type, second));
+            }
             Lost {
                 priority: entry.key.priority.0,
-                differs: differs
-                    .map(|one| (*one, key.get(one.field, &mut ())))
-                    .collect(),
+                differs,
                 fields,
             }
         });

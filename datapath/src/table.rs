@@ -158,6 +158,8 @@ pub struct Table {
     /// that entries have no room for them; and a tree never grows all at once.
     pub(crate) sent: BTreeMap<u32, Sent>,
     pub(crate) masks: Masks,
+    /// Entries with the flag ONE_TAG.
+    n_one_tag: usize,
     /// The mask of the entry that was added last: as a rule the next one's, too.
     pub(crate) last_mask: Option<Rc<KeyMask>>,
     /// Packets looked up.
@@ -183,6 +185,7 @@ impl Table {
             },
             index: (engine != Engine::Reference).then(Index::default),
             sent: BTreeMap::new(),
+            n_one_tag: 0,
             masks: Masks::default(),
             last_mask: None,
             lookup_count: 0,
@@ -267,6 +270,14 @@ impl Table {
         fields.told_as(self.sent.get(&entry.key.slot))
     }
 
+    /// Whether some entries skip one VLAN tag, or some all.
+    pub(crate) fn has_entries_behind(&self, one_tag: bool) -> bool {
+        match one_tag {
+            true => self.n_one_tag > 0,
+            false => self.n_one_tag < self.len(),
+        }
+    }
+
     /// Adds an entry, in a slot that is chosen here, whose match is told as it was `sent`.
     pub(crate) fn insert(&mut self, mut entry: Entry, sent: Option<&Sent>) -> EntryKey {
         let slot = self.entries.insert(|slot| {
@@ -277,6 +288,7 @@ impl Table {
         let key = self.entries[slot].key;
         self.classifier.insert(&mut self.entries, key);
         self.relabel(key.slot, Index::insert);
+        self.n_one_tag += usize::from(self.entries[key.slot].flags.has(FlowModFlags::ONE_TAG));
         self.sent.extend(sent.map(|sent| (key.slot, *sent)));
         self.last_mask = Some(Rc::clone(self.entries[slot].rule.mask()));
         key
@@ -290,6 +302,7 @@ impl Table {
         self.sent.remove(&key.slot);
         let entry = self.entries.remove(key.slot)?;
         self.masks.release(&entry.rule);
+        self.n_one_tag -= usize::from(entry.flags.has(FlowModFlags::ONE_TAG));
         Some(entry)
     }
 

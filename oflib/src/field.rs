@@ -220,8 +220,9 @@ pub const VID_PRESENT: u16 = 0x1000;
 pub const KEY_PRESENCE_BYTES: usize = 8;
 /// Bytes of a key for the values of extension fields.
 pub const KEY_TAIL_BYTES: usize = 32;
-/// The most fields that a catalogue holds: the presence bits of a key.
-pub const MAX_FIELDS: usize = 64;
+/// The most fields that a catalogue holds: the presence bits of a key, but for four that tell VLAN
+/// tags.
+pub const MAX_FIELDS: usize = 60;
 
 /// What stands in front of a field's name in the specification and in other tools.
 const OXM_PREFIXES: &[&str] = &["oxm_of_", "ofpxmt_ofb_", "onfoxm_et_"];

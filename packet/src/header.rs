@@ -2,7 +2,7 @@
 //!
 //! A new header is a function here, an arm where it follows another, and an arm in `cover`.
 
-use bofuss_oflib::field::{ETH_TYPE, Header, IPV6_EXTHDR, VLAN_VID};
+use bofuss_oflib::field::{ETH_TYPE, Header, IPV6_EXTHDR, MAX_FIELDS, VLAN_VID};
 
 use crate::parse::{Flaw, Fragment, Walk};
 
@@ -30,6 +30,25 @@ pub mod ethertype {
     pub const NONE: u16 = 0x05ff;
     /// The least number that is a type; one below is the length of an IEEE 802.3 frame.
     pub const MIN: u16 = 0x0600;
+}
+
+/// The presence bit of a key that says that at most one VLAN tag stands in front of the Ethernet
+/// type. OpenFlow 1.0 skips one; it needs no more than this bit, and no word of the key.
+pub(crate) const ONE_TAG: u64 = 1 << 63;
+/// The presence bits that say of which type a second tag is.
+pub(crate) const SECOND_TAGS: [(u16, u64); 3] = [
+    (ethertype::VLAN, 1 << 62),
+    (ethertype::SERVICE_VLAN, 1 << 61),
+    (ethertype::OLD_SERVICE_VLAN, 1 << 60),
+];
+/// All of these: one of them is set in the key of a frame that has an Ethernet type.
+pub(crate) const TAG_BITS: u64 = !(u64::MAX >> 4);
+const _: () = assert!(TAG_BITS.trailing_zeros() as usize >= MAX_FIELDS);
+
+/// The presence bit of a second tag of this type; 0 if it is no tag.
+pub(crate) fn second_tag(number: u16) -> u64 {
+    let found = SECOND_TAGS.iter().find(|(tag, _)| *tag == number);
+    found.map_or(0, |(_, bit)| *bit)
 }
 
 /// IP protocol numbers.
@@ -108,8 +127,12 @@ pub(crate) fn ethernet(w: &mut Walk<'_>, start: usize) -> Option<()> {
     let mut number = w.u16(at)?;
     w.layout.vlan_tags = 0;
     while let ethertype::VLAN | ethertype::SERVICE_VLAN | ethertype::OLD_SERVICE_VLAN = number {
-        if w.layout.vlan_tags == 0 {
-            w.take::<{ Header::Vlan as usize }, 4>(at)?;
+        match w.layout.vlan_tags {
+            0 => {
+                w.take::<{ Header::Vlan as usize }, 4>(at)?;
+            }
+            1 => w.layout.fields |= second_tag(number),
+            _ => {}
         }
         w.layout.vlan_tags = w.layout.vlan_tags.saturating_add(1);
         at += 4;
@@ -117,6 +140,9 @@ pub(crate) fn ethernet(w: &mut Walk<'_>, start: usize) -> Option<()> {
     }
     // Without a tag its value is 0.
     w.layout.fields |= 1 << VLAN_VID.id;
+    if w.layout.vlan_tags <= 1 {
+        w.layout.fields |= ONE_TAG;
+    }
     if number < ethertype::MIN {
         let Some([0xaa, 0xaa, 3, 0, 0, 0, high, low]) = w.look::<8>(at + 2) else {
             w.derive(ETH_TYPE, ethertype::NONE);

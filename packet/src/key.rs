@@ -4,8 +4,10 @@ use alloc::{boxed::Box, rc::Rc, vec::Vec};
 use core::fmt;
 use core::hash::{Hash, Hasher};
 
-use bofuss_oflib::field::{FIELDS, Field, KEY_BYTES};
+use bofuss_oflib::field::{ETH_TYPE, FIELDS, Field, KEY_BYTES};
 use bofuss_oflib::{Catalogue, FieldMatch, Match};
+
+use crate::header::{ONE_TAG, SECOND_TAGS, TAG_BITS, second_tag};
 
 /// The 64-bit words of a key.
 pub const KEY_WORDS: usize = KEY_BYTES / 8;
@@ -119,6 +121,12 @@ impl Key {
         }
     }
 
+    /// The type of the second VLAN tag, if there are two.
+    pub fn second_tag(&self, log: &mut impl ReadLog) -> Option<u16> {
+        log.read(TAG_BITS);
+        second_tag_of(self.word(0))
+    }
+
     /// All words of the key, presence bits first.
     #[inline]
     pub fn words(&self, log: &mut impl ReadLog) -> [u64; KEY_WORDS] {
@@ -146,6 +154,12 @@ impl fmt::Debug for Key {
             .filter_map(|field| Some((field.name, self.get(field, &mut ())?)));
         f.debug_map().entries(present).finish()
     }
+}
+
+/// The type of the second VLAN tag that presence bits tell.
+fn second_tag_of(present: u64) -> Option<u16> {
+    let found = SECOND_TAGS.iter().find(|(_, bit)| present & bit != 0);
+    found.map(|(number, _)| *number)
 }
 
 /// Which bits of a key count: the fields that must be there, and their bits, by words.
@@ -284,13 +298,38 @@ impl From<&Match> for KeyMatch {
 impl KeyMatch {
     /// Compiles a match; its mask is `known` if that is equal.
     pub fn new(rule: &Match, known: Option<&Rc<KeyMask>>) -> Self {
+        Self::compile(rule.fields().iter(), 0, known)
+    }
+
+    /// The same for OpenFlow 1.0, which skips one VLAN tag in front of the Ethernet type, and not
+    /// all. Behind a second tag it sees nothing: the tag's own type is the frame's.
+    pub fn behind_one_tag(rule: &Match, known: Option<&Rc<KeyMask>>) -> Self {
+        let Some(eth_type) = rule.get(ETH_TYPE) else {
+            return Self::new(rule, known);
+        };
+        match second_tag(eth_type.number() as u16) {
+            0 => Self::compile(rule.fields().iter(), ONE_TAG, known),
+            second => {
+                let others = rule.fields().iter().filter(|one| one.field != ETH_TYPE);
+                Self::compile(others, second, known)
+            }
+        }
+    }
+
+    /// Compiles fields, and `tags`, the presence bits of tags that a key must have.
+    fn compile<'a>(
+        fields: impl Iterator<Item = &'a FieldMatch>,
+        tags: u64,
+        known: Option<&Rc<KeyMask>>,
+    ) -> Self {
         let (mut value, mut mask) = (Key::EMPTY, Key::EMPTY);
-        for one in rule.fields() {
+        for one in fields {
             value.set(one.field, one.number());
             mask.set(one.field, one.mask_number());
         }
         let words = (1..KEY_WORDS).map(|index| (index, mask.word(index)));
-        let (fields, words) = (mask.word(0), words.filter(|(_, mask)| *mask != 0));
+        let fields = mask.word(0) | tags;
+        let words = words.filter(|(_, mask)| *mask != 0);
         let same = |known: &&Rc<KeyMask>| {
             known.fields == fields && words.clone().eq(known.words.iter().copied())
         };
@@ -334,7 +373,7 @@ impl KeyMatch {
             (value[index], mask[index]) = (v.to_ne_bytes(), m.to_ne_bytes());
         }
         let mut fields = Vec::with_capacity(self.mask.fields.count_ones() as usize);
-        let mut left = self.mask.fields;
+        let mut left = self.mask.fields & !TAG_BITS;
         while left != 0 {
             let field = catalogue.fields()[left.trailing_zeros() as usize];
             left &= left - 1;
@@ -346,6 +385,10 @@ impl KeyMatch {
             };
             let (value, mask) = (part(&value), part(&mask));
             fields.push(FieldMatch { field, value, mask });
+        }
+        if let Some(second) = second_tag_of(self.mask.fields) {
+            fields.push(FieldMatch::exact(ETH_TYPE, second.into()));
+            fields.sort_by_key(|one| one.field.id);
         }
         Match::again(fields)
     }
@@ -363,6 +406,10 @@ impl KeyMatch {
 
     /// Whether some packet may be one of both matches.
     pub fn overlaps(&self, other: &Self) -> bool {
+        let (own, others) = (self.fields() & TAG_BITS, other.fields() & TAG_BITS);
+        if own != 0 && others != 0 && own != others {
+            return false;
+        }
         self.words().all(|(index, value, mask)| {
             let (other, other_mask) = other.word(index);
             (value ^ other) & mask & other_mask == 0

@@ -2,6 +2,7 @@
 
 use bofuss_oflib::field::{At, FIELDS, Field, HEADERS, Header, KEY_BYTES, VID_PRESENT, VLAN_VID};
 
+use crate::header::TAG_BITS;
 use crate::key::Key;
 use crate::parse::{ABSENT, Layout};
 
@@ -231,7 +232,7 @@ pub(crate) const SUPPLIED: [u8; KEY_BYTES] = {
         }
         i += 1;
     }
-    let present = (!parsed).to_ne_bytes();
+    let present = (!(parsed | TAG_BITS)).to_ne_bytes();
     let mut i = 0;
     while i < present.len() {
         keep[i] = present[i];

@@ -17,7 +17,10 @@ const ADDRESSES: [u64; 3] = [0x0200_0000_0001, 0x0200_0000_0002, 0x0300_0000_000
 const VIDS: [u16; 4] = [0, 1, 0x7ff, 0xfff];
 const NO_VLAN: u16 = 0xffff;
 const PCPS: [u8; 3] = [0, 1, 7];
-const TYPES: [u16; 6] = [0x0800, 0x0800, 0x86dd, 0x86dd, 0x0806, 0x88b5];
+/// The type of a second tag is the frame's.
+const TYPES: [u16; 8] = [
+    0x0800, 0x0800, 0x86dd, 0x86dd, 0x0806, 0x88b5, 0x8100, 0x88a8,
+];
 const TOSES: [u8; 4] = [0, 4, 0xf8, 0xfc];
 const PROTOCOLS: [u8; 8] = [6, 17, 132, 1, 58, 0xfd, 2, 0xfe];
 const NETWORKS: [u32; 4] = [0x0a00_0001, 0x0a00_0000, 0x0a80_0001, 0x8a00_0001];
@@ -128,9 +131,16 @@ impl Fields {
             bytes.extend(tag.to_be_bytes());
         }
         bytes.extend(self.dl_type.to_be_bytes());
+        let mut dl_type = self.dl_type;
+        if self.is_tagged_twice() {
+            // Behind the second tag, which is as good as the first, stands what could match.
+            dl_type = 0x0800;
+            bytes.extend(self.dl_vlan.to_be_bytes());
+            bytes.extend(dl_type.to_be_bytes());
+        }
         let (payload, tos) = (self.transport(), self.nw_tos | ecn);
         let (src, dst) = (self.nw_src.to_be_bytes(), self.nw_dst.to_be_bytes());
-        match self.dl_type {
+        match dl_type {
             0x0800 => {
                 let length = (20 + payload.len() as u16).to_be_bytes();
                 bytes.extend([0x45, tos, length[0], length[1], 0, 0, 0, 0]);
@@ -175,8 +185,16 @@ impl Fields {
         bytes
     }
 
-    /// The fields of section 3.4 that a packet with these has: ICMP's are its type and code.
+    fn is_tagged_twice(&self) -> bool {
+        matches!(self.dl_type, 0x8100 | 0x88a8)
+    }
+
+    /// The fields of section 3.4 that a packet with these has: ICMP's are its type and code, and
+    /// only behind a tag is another.
     fn as_packet(mut self) -> Self {
+        if self.is_tagged_twice() && self.dl_vlan == NO_VLAN {
+            self.dl_vlan = VIDS[1];
+        }
         if self.has_icmp() {
             (self.tp_src, self.tp_dst) = (self.tp_src & 0xff, self.tp_dst & 0xff);
         }
@@ -276,13 +294,14 @@ fn entries_count_what_the_text_says(engine: Engine) {
             for _ in 0..random.below(3) {
                 packet = packet.with_one_of(&other, random.below(12));
             }
+            let packet = packet.as_packet();
             let frame = hex(&packet.frame(random.below(4) as u8));
             // Once more, as the first may have been remembered.
             for _ in 0..2 {
                 stage.play(&format!("send {} hex {frame}", packet.in_port));
             }
             let after = counted(&mut stage);
-            let is_hit = wanted.is_for(wildcards, &packet.as_packet());
+            let is_hit = wanted.is_for(wildcards, &packet);
             let expected = if is_hit { 2 } else { 0 };
             (hits, misses) = (hits + expected, misses + 2 - expected);
             assert_eq!(
@@ -423,4 +442,16 @@ fn a_match_of_1_0_is_kept_only_where_it_would_be_told_otherwise() {
         },
         wild::IN_PORT
     ));
+}
+
+#[test]
+fn a_trace_tells_that_an_entry_of_1_0_sees_the_second_tag() {
+    let mut stage = engines::stage(Engine::Cache, 1 << 10, 64);
+    stage.play("connect 2 controller 1.0");
+    stage.play("as 2");
+    stage.play("flow add priority=5,tcp,actions=output:2");
+    let frame = frame(&["vlan", "7", "vlan", "8", "tcp", "1", "2", "80"]);
+    let (outs, story) = stage.told(PortNo(1), &frame).unwrap();
+    assert!(outs.is_empty());
+    assert!(story.contains("0x8100"), "{story}");
 }

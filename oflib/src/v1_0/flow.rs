@@ -24,15 +24,15 @@ const SAME_FLAGS: u32 = FlowModFlags::SEND_FLOW_REM.0 | FlowModFlags::CHECK_OVER
 const FLOW_STATS_BYTES: usize = 88;
 
 /// What every flow-mod of 1.0 means beside its own flags: an add begins at zero, a modify of
-/// nothing adds, actions may be about headers that are not matched, an exact entry is above others.
+/// nothing adds, actions may be about headers that are not matched, one VLAN tag is skipped, an
+/// exact entry is above others.
 fn implied(command: FlowModCommand, exact: bool) -> FlowModFlags {
-    let flags = match command {
-        FlowModCommand::ADD => FlowModFlags::RESET_COUNTS | FlowModFlags::ANY_HEADER,
-        FlowModCommand::MODIFY | FlowModCommand::MODIFY_STRICT => {
-            FlowModFlags::OR_ADD | FlowModFlags::ANY_HEADER
-        }
+    let of_command = match command {
+        FlowModCommand::ADD => FlowModFlags::RESET_COUNTS,
+        FlowModCommand::MODIFY | FlowModCommand::MODIFY_STRICT => FlowModFlags::OR_ADD,
         _ => return FlowModFlags::default(),
     };
+    let flags = of_command | FlowModFlags::ANY_HEADER | FlowModFlags::ONE_TAG;
     match exact {
         true => flags | FlowModFlags::FIRST,
         false => flags,
