@@ -138,6 +138,16 @@ fn several_controllers_and_links_with_a_rate_are_as_they_should() {
 }
 
 #[test]
+fn a_switch_that_is_stopped_and_started_works_again() {
+    if !have(TOOLS) {
+        return;
+    }
+    for class in ["user", OURS] {
+        tour(class, "again");
+    }
+}
+
+#[test]
 fn access_points_of_mininet_wifi_find_what_they_start() {
     if have(TOOLS) {
         tour("user", "wifi");

@@ -42,7 +42,7 @@ const OFCTL_XID: u32 = 2;
 ///
 /// ADDRESS is tcp:HOST[:PORT], ssl:HOST[:PORT], unix:FILE or the name of a running bofuss switch;
 /// it stands before the verb, behind it, or behind the arguments. Without it, the only switch
-/// running is meant.
+/// running is meant, first in this network namespace and then anywhere.
 #[derive(Parser)]
 #[command(name = "dpctl", version, after_help = help::list(), arg_required_else_help = true)]
 struct Cli {

@@ -39,6 +39,8 @@ pub const DEFAULT_LEVEL: &str = "info";
 pub struct Config {
     /// The switch's name.
     pub name: String,
+    /// Whether it must have this name; else it gets the next one that is free.
+    pub is_named: bool,
     /// Its datapath id; from the first port if `None`.
     pub datapath_id: Option<u64>,
     /// How it describes itself.
@@ -90,6 +92,14 @@ pub struct Config {
 }
 
 impl Config {
+    /// Gives the switch another name, also where it describes itself by its name.
+    pub fn rename(&mut self, name: String) {
+        if self.desc.dp_desc == self.name.as_str().into() {
+            self.desc.dp_desc = name.as_str().into();
+        }
+        self.name = name;
+    }
+
     /// Errors: what one of `others`, of the same process, has already; begins with the key.
     pub fn check_beside(&self, others: &[Self]) -> Result<(), String> {
         for other in others {
@@ -127,6 +137,7 @@ impl Options {
         if auxiliaries.len() > MAX_AUXILIARIES {
             return Err(format!("--aux: at most {MAX_AUXILIARIES} of them"));
         }
+        let is_named = self.name.is_some();
         let name = self.name.unwrap_or_else(|| DEFAULT_NAME.into());
         rundir::check_name(&name)?;
         let fail_mode = fail_mode(self.fail_mode.as_deref(), !self.controllers.is_empty())?;
@@ -153,6 +164,7 @@ impl Options {
         Ok(Config {
             desc: description(&name),
             name,
+            is_named,
             datapath_id: self.dpid.as_deref().map(datapath_id).transpose()?,
             queues,
             ports,

@@ -82,6 +82,18 @@ pub fn find(name: Option<&str>) -> Result<PathBuf, String> {
     }
 }
 
+/// The control socket of the switch of this network namespace with the name `name`, or with a
+/// number after it. Errors: there is none.
+pub fn find_near(name: &str) -> Result<PathBuf, String> {
+    for socket in sockets(None)? {
+        let rest = socket.name.strip_prefix(name);
+        if socket.is_near && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-')) {
+            return Ok(socket.path);
+        }
+    }
+    Err(format!("no switch '{name}' runs in this network namespace"))
+}
+
 /// The control sockets of the switch `name`, or of all that answer.
 fn sockets(name: Option<&str>) -> Result<Vec<RunSocket>, String> {
     permitted(run_sockets("ctl", name)).map_err(|refusal| format!("{refusal}: use sudo"))

@@ -45,6 +45,8 @@ pub enum Input {
     Command(Command),
     /// Somebody wants metrics: one slice more.
     Scrape(Box<Scrape>, oneshot::Sender<Box<Scrape>>),
+    /// The switch ends.
+    End,
 }
 
 /// Bytes of frames that a switch holds at most: received, queued, buffered.

@@ -196,26 +196,25 @@ fn write_pid(path: PathBuf, force: bool) -> Result<PidFile, String> {
     Ok(PidFile(path))
 }
 
+/// What the name of a switch begins with that is named after its TCP port.
+const PORT_NAME: &str = "dp-";
+
 /// The name of the switch that listens, or is to be connected to, at an endpoint: that of a unix
 /// socket's file, or `dp-` and the TCP port; so `ofprotocol` finds what `ofdatapath` started.
 fn name_of(endpoint: &Endpoint) -> Option<String> {
     match endpoint {
         Endpoint::Unix(path) => Some(path.file_stem()?.to_string_lossy().into_owned()),
         Endpoint::Tcp { port, .. } | Endpoint::Tls { port, .. } => {
-            // Another network namespace may use the same port.
-            let own = |process: &str| std::fs::read_link(format!("/proc/{process}/ns/net")).ok();
-            let (ours, first) = (own("self")?, own("1"));
-            let digits: String = ours
-                .to_str()?
-                .chars()
-                .filter(char::is_ascii_digit)
-                .collect();
-            match first.is_none_or(|first| first == ours) {
-                true => Some(format!("dp-{port}")),
-                false => Some(format!("dp-{port}-{digits}")),
-            }
+            Some(format!("{PORT_NAME}{port}"))
         }
     }
+}
+
+/// Whether a switch is named after its TCP port. Another network namespace may use the same port;
+/// then the switch there has a number after that name.
+fn is_by_port(name: &str) -> bool {
+    let port = name.strip_prefix(PORT_NAME);
+    port.is_some_and(|port| port.parse::<u16>().is_ok())
 }
 
 /// Whether an endpoint is of this machine.
@@ -242,7 +241,8 @@ mod tests {
             host: "127.0.0.1".into(),
             port: DEFAULT_PORT,
         };
-        assert!(name_of(&tcp).is_some_and(|name| name.starts_with("dp-6653")));
+        assert_eq!(name_of(&tcp).as_deref(), Some("dp-6653"));
+        assert!(is_by_port("dp-6653") && !is_by_port("dp-6653-1") && !is_by_port("s1"));
         assert!(is_here(&tcp) && is_here(&Endpoint::Unix("x".into())));
     }
 

@@ -1,6 +1,8 @@
 //! An open port: its driver, and its description as OpenFlow wants it.
 
 use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use bofuss_frame::{Frame, Pool};
 use bofuss_oflib::message::PortDesc;
@@ -28,9 +30,24 @@ pub struct OpenPort {
     ended: bool,
 }
 
+/// How long to wait before an interface that another switch has is tried again.
+const PAUSE: Duration = Duration::from_millis(20);
+
 /// Opens a port. Errors: why it cannot be had, and what to type.
 pub fn open(spec: &PortSpec) -> Result<OpenPort, String> {
-    try_open(spec).map_err(|error| format!("port {}: {error}", spec.kind))
+    open_until(spec, Instant::now())
+}
+
+/// Opens a port, and waits until `end` if another switch has it, which may be ending.
+///
+/// Errors: as [`open`].
+pub fn open_until(spec: &PortSpec, end: Instant) -> Result<OpenPort, String> {
+    loop {
+        match try_open(spec) {
+            Err(OpenError::InUse(_)) if Instant::now() < end => sleep(PAUSE),
+            opened => return opened.map_err(|error| format!("port {}: {error}", spec.kind)),
+        }
+    }
 }
 
 fn try_open(spec: &PortSpec) -> Result<OpenPort, OpenError> {

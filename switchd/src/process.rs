@@ -57,7 +57,8 @@ impl Process {
         source: Option<Source>,
         mut enter: Option<Enter>,
     ) -> Result<Self, String> {
-        let folder = rundir::directory().map_err(|e| format!("run-time directory: {e}"))?;
+        let failed = |error| format!("run-time directory: {error}");
+        let folder = rundir::directory().map_err(failed)?;
         let (to, requests) = mpsc::channel(1);
         let shared = Shared {
             requests: to,
@@ -77,19 +78,37 @@ impl Process {
         for config in configs {
             let several = this.shared.are_several.then(|| config.name.clone());
             let started = run::start(config, &this.shared, enter.take()).await;
-            let started = started.map_err(|error| match &several {
-                Some(name) => format!("switch {name}: {error}"),
-                None => error,
-            });
-            this.switches.push(started?);
+            match (started, several) {
+                (Ok(started), _) => this.switches.push(started),
+                (Err(error), several) => {
+                    this.end().await;
+                    return Err(
+                        several.map_or(error.clone(), |name| format!("switch {name}: {error}"))
+                    );
+                }
+            }
         }
-        this.metrics = (address, this.listen(address).await?);
+        match this.listen(address).await {
+            Ok(listener) => this.metrics = (address, listener),
+            Err(error) => {
+                this.end().await;
+                return Err(error);
+            }
+        }
         Ok(this)
+    }
+
+    /// Ends all switches, and waits until their ports are closed.
+    async fn end(&mut self) {
+        let endings: Vec<_> = self.switches.drain(..).map(Running::close).collect();
+        for ending in endings {
+            ending.wait().await;
+        }
     }
 
     /// The socket of the first switch in the run-time directory.
     pub fn socket(&self) -> &Path {
-        &self.switches[0].socket
+        self.switches[0].socket()
     }
 
     /// Gives up the rights that were needed to start. Errors: the system's, in a sentence.
@@ -115,6 +134,12 @@ impl Process {
     ///
     /// Errors: a data-plane thread's end.
     pub async fn until(mut self, stop: impl Future<Output = ()>) -> Result<(), String> {
+        let served = self.serve(stop).await;
+        self.end().await;
+        served
+    }
+
+    async fn serve(&mut self, stop: impl Future<Output = ()>) -> Result<(), String> {
         let mut stop = std::pin::pin!(stop);
         // Without a file, the end of a terminal ends the switch as it ends other programs.
         let reloads = self.source.as_ref().is_some_and(Source::has_file);
@@ -123,7 +148,10 @@ impl Process {
         let mut manager = Manager::find();
         while !self.switches.is_empty() {
             tokio::select! {
-                ended = ended(&mut self.switches) => return ended,
+                (at, ended) = ended(&mut self.switches) => {
+                    self.switches.remove(at);
+                    return ended;
+                }
                 () = &mut stop => return Ok(()),
                 () = Manager::wants(&mut manager) => {
                     for switch in &self.switches {
@@ -198,7 +226,7 @@ impl Process {
             info!("switch {switch}: ended by command");
             // Whoever asked gets its answer first.
             sleep(LAST_ANSWER).await;
-            self.switches.remove(at);
+            self.switches.remove(at).close().wait().await;
         }
     }
 
@@ -237,7 +265,13 @@ impl Process {
     /// all at once. What can fail comes first, and what it opened goes if it does.
     ///
     /// Errors: a sentence, and the number of the switch.
-    async fn follow(&mut self, configs: Vec<Config>) -> Result<(), (usize, String)> {
+    async fn follow(&mut self, mut configs: Vec<Config>) -> Result<(), (usize, String)> {
+        // The switch that the file does not name keeps the name that it got.
+        let unnamed = configs.iter_mut().find(|config| !config.is_named);
+        let running = self.switches.iter().find(|switch| !switch.is_named());
+        if let (Some(config), Some(running)) = (unnamed, running) {
+            config.rename(running.name.clone());
+        }
         let (log, address) = (configs[0].log.clone(), configs[0].metrics);
         let names: Vec<String> = configs.iter().map(|config| config.name.clone()).collect();
         self.shared.are_several = names.len() > 1;
@@ -292,16 +326,18 @@ impl Process {
     }
 }
 
-/// Done when one of the switches has ended. Errors: why.
-async fn ended(switches: &mut [Running]) -> Result<(), String> {
-    let end = std::future::poll_fn(|context| {
-        let mut ends = switches
-            .iter_mut()
-            .map(|switch| Pin::new(&mut switch.done).poll(context));
-        ends.find(Poll::is_ready).unwrap_or(Poll::Pending)
-    });
-    let died = || Err("the data-plane thread died".into());
-    end.await.unwrap_or_else(|_| died())
+/// Done when one of the switches has ended; which, and why.
+async fn ended(switches: &mut [Running]) -> (usize, Result<(), String>) {
+    std::future::poll_fn(|context| {
+        for (at, switch) in switches.iter_mut().enumerate() {
+            if let Poll::Ready(end) = Pin::new(&mut switch.done).poll(context) {
+                let died = |_| Err("the data-plane thread died".into());
+                return Poll::Ready((at, end.unwrap_or_else(died)));
+            }
+        }
+        Poll::Pending
+    })
+    .await
 }
 
 /// Done when the signal comes; never without one.

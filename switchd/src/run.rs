@@ -1,34 +1,41 @@
 //! A switch that runs: its threads and listeners, what it is told, and how it becomes another.
 
 mod attach;
+mod doors;
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use bofuss_agent::{Identity, Switch};
-use bofuss_channel::{
-    ActiveAddress, Endpoint, Event, Hub, Listener, PassiveAddress, Settings, Target,
-};
+use bofuss_channel::{ActiveAddress, Event, Hub, Listener, PassiveAddress, Settings, Target};
 use bofuss_datapath::{Datapath, Time};
 use bofuss_frame::Pool;
 use bofuss_ports::LinkMonitor;
 use tokio::sync::{mpsc, oneshot};
-use tracing::{error_span, info};
+use tokio::time::timeout;
+use tracing::{error_span, info, warn};
 
 use crate::capture::{Messages, check_place};
 use crate::config::Config;
 use crate::dataplane::{Answer, Command, Input, POOL_BYTES, Parts, Plane, Scrape, What};
 use crate::port::{self, OpenPort};
 use crate::rights::Lock;
-use crate::{control, rights, rundir};
+use crate::{control, rights};
 
 use attach::Attached;
+use doors::Doors;
 
 /// Events that wait for the data-plane thread at most.
 const EVENT_QUEUE: usize = 256;
 /// What operators ask and waits for it at most.
 const INPUT_QUEUE: usize = 16;
+/// How long a switch that starts waits for another that is ending to let go of its name, interfaces
+/// and addresses; that takes some 70 ms as a rule.
+const ENDING: Duration = Duration::from_secs(2);
+/// How long the ports of a switch that ends may take to close.
+const LAST_PORTS: Duration = Duration::from_secs(2);
 
 /// What runs before the ports are opened in the data-plane thread, say to enter a network
 /// namespace.
@@ -83,8 +90,6 @@ async fn told(answer: impl Future<Output = Result<Answer, oneshot::error::RecvEr
 pub struct Running {
     /// Its name.
     pub name: String,
-    /// Its socket in the run-time directory.
-    pub socket: PathBuf,
     /// The data-plane thread's end.
     pub done: oneshot::Receiver<Result<(), String>>,
     /// The way to it.
@@ -96,8 +101,32 @@ pub struct Running {
     targets: Vec<(ActiveAddress, Target)>,
     listeners: Vec<(PassiveAddress, Listener)>,
     messages: Messages,
-    _own: Listener,
-    _control: control::Socket,
+    doors: Doors,
+}
+
+/// A switch that ends: nobody reaches it any more, and its ports may still be open.
+pub struct Ending {
+    name: String,
+    queue: Queue,
+    done: oneshot::Receiver<Result<(), String>>,
+}
+
+impl Ending {
+    /// Has the data-plane thread end, and waits until the ports are closed and their interfaces
+    /// have their settings back; not for ever.
+    pub async fn wait(self) {
+        let end = async {
+            // A thread that has ended takes nothing.
+            let _ = self.queue.0.send(Input::End).await;
+            let _ = self.done.await;
+        };
+        if timeout(LAST_PORTS, end).await.is_err() {
+            warn!(
+                "switch {}: its ports are not closed after {LAST_PORTS:?}",
+                self.name
+            );
+        }
+    }
 }
 
 /// A change of a switch that waits for those of the others. When dropped, nothing has changed.
@@ -136,6 +165,51 @@ impl Change {
 }
 
 impl Running {
+    /// Waits for controllers and connects to them, as configured. Errors: a sentence for the user.
+    async fn begin_connections(&mut self) -> Result<(), String> {
+        let end = Instant::now() + ENDING;
+        for address in &self.config.listen {
+            let listener = doors::listen_until(&self.hub, address, end).await;
+            let listener = listener.map_err(|error| format!("--listen {error}"))?;
+            self.listeners.push((address.clone(), listener));
+        }
+        for address in &self.config.controllers {
+            let target = self.hub.connect(address.clone());
+            self.targets.push((address.clone(), target));
+        }
+        Ok(())
+    }
+
+    /// Tells the log what runs.
+    fn tell(&self, datapath_id: u64) {
+        let (name, ports, mode) = (&self.name, self.config.ports.len(), self.config.fail_mode);
+        info!("switch {name}: datapath id {datapath_id:#018x}, {ports} ports, fail mode {mode}");
+        let listeners = self.listeners.iter().map(|(_, listener)| listener);
+        for listener in listeners.chain([&self.doors.openflow]) {
+            let address = listener.address();
+            info!("waiting for controllers and tools on {address}");
+        }
+    }
+
+    /// Its socket in the run-time directory.
+    pub fn socket(&self) -> &Path {
+        &self.doors.socket
+    }
+
+    /// Whether its configuration names it; else it has the first name that was free.
+    pub fn is_named(&self) -> bool {
+        self.config.is_named
+    }
+
+    /// Takes its sockets away, and lets go of its controllers.
+    pub fn close(self) -> Ending {
+        // The rest of it goes at the end of this function.
+        let Self {
+            name, queue, done, ..
+        } = self;
+        Ending { name, queue, done }
+    }
+
     /// Begins what must have no rights from its beginning: the threads that write.
     ///
     /// Errors: a file that cannot be made.
@@ -253,16 +327,17 @@ impl Running {
 
 /// Starts the switch of `config`. Errors: a sentence for the user.
 pub async fn start(
-    config: Config,
+    mut config: Config,
     shared: &Shared,
     enter: Option<Enter>,
 ) -> Result<Running, String> {
+    let (events, told) = mpsc::channel(EVENT_QUEUE);
+    let messages = Messages::default();
+    let hub = Hub::new(settings(&config, &messages), events);
+    let doors = doors::open(&mut config, &hub, &shared.requests).await?;
     let name = config.name.clone();
-    let folder = rundir::directory().map_err(|e| format!("run-time directory: {e}"))?;
-    let socket = folder.join(format!("{name}.sock"));
     let (up, started) = oneshot::channel();
     let (end, done) = oneshot::channel();
-    let (events, told) = mpsc::channel(EVENT_QUEUE);
     let (inputs, asked) = mpsc::channel(INPUT_QUEUE);
     let (plane_config, lock) = (config.clone(), shared.lock.clone());
     // It is for lines of every level.
@@ -283,41 +358,26 @@ pub async fn start(
     let datapath_id = started
         .await
         .map_err(|_| "the data-plane thread died".to_string())??;
-    let messages = Messages::default();
-    let hub = Hub::new(settings(&config, &messages), events);
-    let own = PassiveAddress(Endpoint::Unix(socket.clone()));
-    let (_, own) = listen(&hub, &own).await?;
-    rundir::close(&socket, config.socket_group)?;
-    // Whoever has the socket above may replace what another left here.
-    let requests = shared.requests.clone();
-    let control = control::listen(&socket.with_extension("ctl"), &name, requests)
-        .map_err(|error| format!("control socket: {error}"))?;
-    let mut listeners = Vec::new();
-    for address in &config.listen {
-        listeners.push(listen(&hub, address).await?);
-    }
-    let connect = |address: &ActiveAddress| (address.clone(), hub.connect(address.clone()));
-    let targets = config.controllers.iter().map(connect).collect();
-    let (ports, mode) = (config.ports.len(), config.fail_mode);
-    info!("switch {name}: datapath id {datapath_id:#018x}, {ports} ports, fail mode {mode}");
-    for listener in listeners.iter().map(|(_, listener)| listener).chain([&own]) {
-        let address = listener.address();
-        info!("waiting for controllers and tools on {address}");
-    }
-    Ok(Running {
+    let mut running = Running {
         name,
-        socket,
         done,
         queue: Queue(inputs),
         hub,
         config,
         attached: None,
-        targets,
-        listeners,
+        targets: Vec::new(),
+        listeners: Vec::new(),
         messages,
-        _own: own,
-        _control: control,
-    })
+        doors,
+    };
+    match running.begin_connections().await {
+        Ok(()) => running.tell(datapath_id),
+        Err(error) => {
+            running.close().wait().await;
+            return Err(error);
+        }
+    }
+    Ok(running)
 }
 
 /// What the connections of `config` have in common.
@@ -351,8 +411,11 @@ fn build(
 ) -> Result<(Plane, u64), String> {
     enter.map_or(Ok(()), |enter| enter())?;
     let monitor = LinkMonitor::open().map_err(|e| format!("watching links: {e}"))?;
-    let ports: Result<Vec<_>, _> = config.ports.iter().map(port::open).collect();
-    let ports = ports?;
+    let end = Instant::now() + ENDING;
+    let mut ports = Vec::new();
+    for spec in &config.ports {
+        ports.push(port::open_until(spec, end)?);
+    }
     let datapath_id = datapath_id(&config, ports.iter().find_map(OpenPort::mac));
     let pool = Pool::new(POOL_BYTES);
     let switch = make_switch(&config, &pool, datapath_id)?;

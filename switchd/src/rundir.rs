@@ -76,6 +76,14 @@ pub fn directory() -> io::Result<PathBuf> {
             return Ok(own);
         }
     }
+    own_directory()
+}
+
+/// Makes the directory for what switches leave to each other, whoever called sudo: the system's, or
+/// else the user's.
+///
+/// Errors: that of the last directory tried.
+pub fn own_directory() -> io::Result<PathBuf> {
     let system = PathBuf::from(SYSTEM_RUN_DIRECTORY);
     if make(&system).is_ok() {
         return Ok(system);

@@ -128,6 +128,18 @@ def late(switch):
     net.stop()
 
 
+def again(switch):
+    """A switch that is stopped and started, as the command line does it."""
+    net = Mininet(SingleSwitchTopo(2), switch=switch, controller=OVSController, waitConnected=True)
+    net.start()
+    with open('/run/commands', 'w') as commands:
+        commands.write('switch s1 stop\nswitch s1 start\n')
+    for _ in range(5):
+        CLI(net, script='/run/commands')
+        until(lambda: net.ping(net.hosts, timeout='1') == 0, 'the switch works again')
+    net.stop()
+
+
 def wifi(switch):
     """Access points as those of mininet-wifi, with veth for the air, twice."""
     for _ in range(2):

@@ -16,7 +16,8 @@ pub struct Options {
     #[arg(skip)]
     #[serde(rename = "switch", skip_serializing)]
     pub switches: Vec<Self>,
-    /// Name of the switch, and of its socket in the run-time directory [default: s0].
+    /// Name of the switch, and of its socket in the run-time directory [default: s0, or the next
+    /// one that is free].
     #[arg(long)]
     pub name: Option<String>,
     /// Datapath id, 64 bits, as 0x1 or 000000000001 [default: the first port's address].

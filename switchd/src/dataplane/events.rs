@@ -44,7 +44,7 @@ impl Plane {
                     // Whoever asked may be gone.
                     let _ = reply.send(scrape);
                 }
-                None => return false,
+                Some(Input::End) | None => return false,
             }
             *now = self.now();
         }

@@ -122,6 +122,7 @@ impl Cli {
         };
         options.ports.extend(self.local(options.name.as_deref()));
         let mut config = options.check().map_err(|error| in_our_words(&error))?;
+        config.is_named &= !super::is_by_port(&config.name);
         let desc = &mut config.desc;
         set(&mut desc.mfr_desc, &self.mfr_desc);
         set(&mut desc.hw_desc, &self.hw_desc);

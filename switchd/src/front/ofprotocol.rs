@@ -123,7 +123,11 @@ pub fn main() -> ExitCode {
 /// Brings `line` to the switch, and stays until the switch ends. Errors: why it does not take it.
 fn attach(name: &str, line: &str, controllers: &str) -> Result<(), String> {
     let connect = || {
-        let mut stream = UnixStream::connect(ctl::find(Some(name))?).map_err(|e| e.to_string())?;
+        let socket = match super::is_by_port(name) {
+            true => ctl::find_near(name),
+            false => ctl::find(Some(name)),
+        };
+        let mut stream = UnixStream::connect(socket?).map_err(|e| e.to_string())?;
         let command = format!("attach {line}\n");
         stream
             .write_all(command.as_bytes())
