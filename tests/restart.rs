@@ -160,6 +160,39 @@ fn interfaces_have_their_settings_back_however_the_switch_ends() {
 }
 
 #[test]
+fn a_killed_switch_leaves_to_the_next_what_the_settings_were() {
+    if !have(&["ip"]) {
+        return;
+    }
+    let pairs = ["kill1", "kill2"].map(Pair::new);
+    let line = "--name k1 --port kill1 --port kill2";
+    for _ in 0..3 {
+        let mut killed = Started::bofuss(line).runs();
+        killed.signal("-KILL");
+        killed.ends();
+        pairs.iter().for_each(Pair::is_a_port);
+    }
+    // Meanwhile somebody sets one of them to what it is to be.
+    fs::write(path(SETTINGS[1].0, "kill2"), "1").unwrap();
+    let mut last = Started::bofuss(line).runs();
+    pairs.iter().for_each(Pair::is_a_port);
+    last.signal("-TERM");
+    last.ends();
+    pairs[0].is_as_before("after all");
+    let second = settings("kill2");
+    assert_eq!(second[1], "1", "what was set since counts");
+    assert_eq!((&*second[0], &*second[2], &*second[3]), ("0", "2", "1"));
+    let kept = fs::read_dir("/run/bofuss").into_iter().flatten().flatten();
+    let kept = kept.filter(|entry| {
+        entry
+            .file_name()
+            .to_string_lossy()
+            .starts_with("interface-")
+    });
+    assert_eq!(kept.count(), 0, "nothing is left that is done");
+}
+
+#[test]
 fn a_switch_starts_while_the_one_before_is_ending() {
     if !have(&["ip"]) {
         return;

@@ -20,7 +20,6 @@ use crate::{
     BATCH_FRAMES, Capabilities, Counters, DropReason, Link, OpenError, Port, PortError,
     batch::Batch,
     inlet::{self, Inlet, Shape},
-    link::LroOff,
     ring::{BLOCK_SLOTS, Ring, Slot},
     seclusion::Seclusion,
     slots, sys, vnet,
@@ -96,8 +95,7 @@ pub struct AfPacket {
     /// The kernel reported the interface down; it may be gone.
     down: bool,
     udp_gso: bool,
-    seclusion: Option<Seclusion>,
-    _lro: LroOff,
+    seclusion: Seclusion,
     _lock: UnixDatagram,
 }
 
@@ -146,8 +144,7 @@ impl AfPacket {
             slots: MIN_SLOTS,
             down: false,
             udp_gso: sys::kernel_version() >= UDP_GSO_SINCE,
-            seclusion: secluded.then(|| Seclusion::of(&link)),
-            _lro: LroOff::of(name),
+            seclusion: Seclusion::of(&link, secluded),
             _lock: lock,
             link,
         })
@@ -165,7 +162,7 @@ impl AfPacket {
 
     /// Whether the host's own stack is kept out entirely (see [`AfPacketOptions::keep_host_out`]).
     pub fn host_is_kept_out(&self) -> bool {
-        self.seclusion.as_ref().is_some_and(Seclusion::is_complete)
+        self.seclusion.is_complete()
     }
 
     /// `Gone` if the interface is no longer bound to the socket.

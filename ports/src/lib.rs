@@ -48,6 +48,7 @@ pub use memory::Memory;
 pub use monitor::{LinkEvent, LinkMonitor};
 pub use netns::NetNs;
 pub use pcap::{CaptureFile, PcapFile};
+pub use seclusion::keep_settings_in;
 pub use tap::Tap;
 
 /// Frames that one call moves in one batch at most.

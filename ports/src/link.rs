@@ -243,17 +243,21 @@ pub fn set_link(name: &str, up: bool) -> Result<(), OpenError> {
     sys::change_flags(name, change).map_err(|e| OpenError::new(name, "setting the link", e))
 }
 
-/// Turns large receive offload on or off, and returns whether that changed anything.
-pub(crate) fn set_lro(name: &str, on: bool) -> bool {
-    let Ok([_, flags, ..]) = sys::ethtool(name, &[ETHTOOL_GET_FLAGS]) else {
-        return false;
-    };
+/// Whether large receive offload is on; not if the interface has none.
+pub(crate) fn has_lro(name: &str) -> bool {
+    sys::ethtool(name, &[ETHTOOL_GET_FLAGS])
+        .is_ok_and(|[_, flags, ..]| flags & ETHTOOL_FLAG_LRO != 0)
+}
+
+/// Turns large receive offload on or off. Errors: the system's.
+pub(crate) fn set_lro(name: &str, on: bool) -> io::Result<()> {
+    let [_, flags, ..] = sys::ethtool(name, &[ETHTOOL_GET_FLAGS])?;
     let new = if on {
         flags | ETHTOOL_FLAG_LRO
     } else {
         flags & !ETHTOOL_FLAG_LRO
     };
-    new != flags && sys::ethtool(name, &[ETHTOOL_SET_FLAGS, new]).is_ok()
+    sys::ethtool(name, &[ETHTOOL_SET_FLAGS, new]).map(drop)
 }
 
 /// An address attribute's value, unless it is link-local by IPv6's rule.
@@ -273,25 +277,6 @@ fn next_hops(mut bytes: &[u8]) -> impl Iterator<Item = u32> {
         bytes = bytes.get(len.next_multiple_of(4)..).unwrap_or_default();
         Some(u32_at(hop, 4))
     })
-}
-
-/// Large receive offload, which merges frames beyond repair, turned off until this is dropped.
-pub(crate) struct LroOff(Option<String>);
-
-impl LroOff {
-    /// Turns it off, if it is on.
-    pub(crate) fn of(name: &str) -> Self {
-        let was_on = set_lro(name, false);
-        Self(was_on.then(|| name.to_string()))
-    }
-}
-
-impl Drop for LroOff {
-    fn drop(&mut self) {
-        if let Some(name) = &self.0 {
-            set_lro(name, true);
-        }
-    }
 }
 
 #[cfg(test)]

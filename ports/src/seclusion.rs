@@ -1,22 +1,81 @@
-//! Keeps the host's own stack from answering or forwarding what arrives on a switch's interface.
+//! What is set otherwise on an interface while it is a port, and given back when it is none.
 //!
-//! The stack sees each frame beside the switch. On an interface without addresses four settings
-//! make it deaf and dumb: no IPv6 (which would also talk by itself), no ARP replies, and no IPv4
-//! packet accepted or forwarded.
+//! The host's stack sees each frame beside the switch. On an interface without addresses four
+//! settings make it deaf and dumb: no IPv6 (which would also talk by itself), no ARP replies, and
+//! no IPv4 packet accepted or forwarded. On every interface, large receive offload is off: it
+//! merges frames beyond repair.
+//!
+//! What the settings were is in a file, too, until they are given back: a switch that is killed
+//! leaves it to the next.
 
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::{fs, io};
 
-use crate::Link;
+use crate::{Link, link};
 
-/// One row a setting: where it lies under `/proc/sys/net`, before and after the interface's name,
-/// and its value. Strict reverse-path filtering refuses every source, since no route leads to such
-/// an interface.
-const SETTINGS: [(&str, &str, &str); 4] = [
-    ("ipv6", "disable_ipv6", "1"),
-    ("ipv4", "arp_ignore", "8"),
-    ("ipv4", "rp_filter", "1"),
-    ("ipv4", "forwarding", "0"),
+/// Where the files are that outlive a switch; none are written before it is known.
+static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+
+/// Has what interfaces are given back be written into files of this folder, which only this user
+/// may change. The first folder counts.
+pub fn keep_settings_in(folder: PathBuf) {
+    let _ = FOLDER.set(folder);
+}
+
+/// A setting of an interface.
+struct Setting {
+    /// Its directory under `/proc/sys/net`; `None` if it is asked for by ethtool.
+    family: Option<&'static str>,
+    key: &'static str,
+    /// What it is on a port.
+    value: &'static str,
+}
+
+/// One row a setting. Strict reverse-path filtering refuses every source, since no route leads to
+/// such an interface.
+const SETTINGS: [Setting; 5] = [
+    sysctl("ipv6", "disable_ipv6", "1"),
+    sysctl("ipv4", "arp_ignore", "8"),
+    sysctl("ipv4", "rp_filter", "1"),
+    sysctl("ipv4", "forwarding", "0"),
+    Setting {
+        family: None,
+        key: "lro",
+        value: "0",
+    },
 ];
+
+const fn sysctl(family: &'static str, key: &'static str, value: &'static str) -> Setting {
+    Setting {
+        family: Some(family),
+        key,
+        value,
+    }
+}
+
+impl Setting {
+    fn path(&self, family: &str, name: &str) -> String {
+        format!("/proc/sys/net/{family}/conf/{name}/{}", self.key)
+    }
+
+    fn read(&self, name: &str) -> io::Result<String> {
+        match self.family {
+            Some(family) => Ok(fs::read_to_string(self.path(family, name))?.trim().into()),
+            None => Ok(u8::from(link::has_lro(name)).to_string()),
+        }
+    }
+
+    fn write(&self, name: &str, value: &str) -> io::Result<()> {
+        match self.family {
+            Some(family) => fs::write(self.path(family, name), value),
+            None => link::set_lro(name, value != self.value),
+        }
+    }
+}
 
 /// The settings of one interface, put back when this is dropped.
 pub(crate) struct Seclusion {
@@ -27,58 +86,148 @@ pub(crate) struct Seclusion {
 }
 
 impl Seclusion {
-    /// Secludes an interface as far as the settings can be written.
-    pub(crate) fn of(link: &Link) -> Self {
-        let mut complete = true;
-        let old = SETTINGS.map(|(family, key, value)| {
-            let path = path(family, &link.name, key);
-            match exchange(&path, value) {
-                Ok(old) => old,
+    /// Changes the settings of an interface as far as they can be written; those that keep the host
+    /// out only if that is wanted.
+    pub(crate) fn of(link: &Link, keep_host_out: bool) -> Self {
+        let left = left_by_another(link);
+        let mut this = Self {
+            link: link.clone(),
+            old: Default::default(),
+            complete: keep_host_out,
+        };
+        for (setting, old) in SETTINGS.iter().zip(&mut this.old) {
+            let now = match setting.read(&link.name) {
+                Ok(now) => now,
                 // Without IPv6 in the kernel there is nothing to keep out.
                 Err(error) => {
-                    complete &= error.kind() == io::ErrorKind::NotFound && family == "ipv6";
-                    None
+                    this.complete &=
+                        error.kind() == io::ErrorKind::NotFound && setting.family == Some("ipv6");
+                    continue;
                 }
+            };
+            // A switch that was killed has changed it, and nobody else since.
+            let was = match left.get(setting.key) {
+                Some(left) if now == setting.value => left.clone(),
+                Some(_) | None => now.clone(),
+            };
+            if keep_host_out || setting.family.is_none() {
+                *old = (was != setting.value).then_some(was);
+            } else if was != now {
+                // What cannot be written now could not be before.
+                let _ = setting.write(&link.name, &was);
             }
-        });
-        Self {
-            link: link.clone(),
-            old,
-            complete,
         }
+        this.remember();
+        for (setting, old) in SETTINGS.iter().zip(&this.old) {
+            if old.is_some() && setting.write(&link.name, setting.value).is_err() {
+                this.complete &= setting.family.is_none();
+            }
+        }
+        this
     }
 
-    /// Whether every setting holds.
+    /// Whether every setting that keeps the host out holds.
     pub(crate) fn is_complete(&self) -> bool {
         self.complete
+    }
+
+    /// Writes down what the settings were, for the next switch if this one is killed.
+    fn remember(&self) {
+        let Some(file) = file(&self.link) else { return };
+        if self.old.iter().all(Option::is_none) {
+            // There is none, as a rule.
+            let _ = fs::remove_file(file);
+            return;
+        }
+        let mut text = identity(&self.link) + "\n";
+        for (setting, old) in SETTINGS.iter().zip(&self.old) {
+            if let Some(old) = old {
+                writeln!(text, "{} {old}", setting.key).expect("a string takes everything");
+            }
+        }
+        // Where nothing can be written, nothing is left to the next switch.
+        let _ = replace(&file, &text);
     }
 }
 
 impl Drop for Seclusion {
     fn drop(&mut self) {
+        let mut is_done = true;
         // Another interface may have the name by now, and a port of its own.
-        if !Link::by_name(&self.link.name).is_ok_and(|link| link.index == self.link.index) {
-            return;
-        }
-        for ((family, key, _), old) in SETTINGS.iter().zip(&self.old) {
-            if let Some(old) = old {
-                // The interface may go at any time; then there is nothing to put back.
-                let _ = fs::write(path(family, &self.link.name, key), old);
+        if Link::by_name(&self.link.name).is_ok_and(|link| link.index == self.link.index) {
+            for (setting, old) in SETTINGS.iter().zip(&self.old) {
+                if let Some(old) = old {
+                    is_done &= setting.write(&self.link.name, old).is_ok();
+                }
             }
         }
+        // A locked switch may not write: the next one does.
+        if let Some(file) = file(&self.link).filter(|_| is_done) {
+            let _ = fs::remove_file(file);
+        }
     }
 }
 
-fn path(family: &str, name: &str, key: &str) -> String {
-    format!("/proc/sys/net/{family}/conf/{name}/{key}")
+/// The file of an interface: by its network namespace and its number there.
+fn file(link: &Link) -> Option<PathBuf> {
+    let namespace = fs::metadata("/proc/thread-self/ns/net").ok()?.ino();
+    let name = format!("interface-{namespace}-{}", link.index);
+    Some(FOLDER.get()?.join(name))
 }
 
-/// Writes a setting and returns what it was, if that differs.
-fn exchange(path: &str, value: &str) -> io::Result<Option<String>> {
-    let old = fs::read_to_string(path)?.trim().to_string();
-    if old == value {
-        return Ok(None);
+/// Numbers are given again when a network namespace is gone: this tells interfaces apart.
+fn identity(link: &Link) -> String {
+    format!("{} {:02x?}", link.name, link.mac)
+}
+
+/// What the settings of an interface were before a switch that was killed changed them.
+fn left_by_another(link: &Link) -> BTreeMap<String, String> {
+    let text = file(link).and_then(|file| fs::read_to_string(file).ok());
+    parse(&text.unwrap_or_default(), link)
+}
+
+/// Reads the file of an interface; nothing of it counts if it is about another.
+fn parse(text: &str, link: &Link) -> BTreeMap<String, String> {
+    let mut lines = text.lines();
+    if lines.next() != Some(&identity(link)) {
+        return BTreeMap::new();
     }
-    fs::write(path, value)?;
-    Ok(Some(old))
+    let pairs = lines.filter_map(|line| line.split_once(' '));
+    pairs
+        .map(|(key, value)| (key.into(), value.into()))
+        .collect()
+}
+
+/// Writes a file that is whole at any time, and our own whatever was there.
+fn replace(file: &Path, text: &str) -> io::Result<()> {
+    let new = file.with_extension("new");
+    let _ = fs::remove_file(&new);
+    let mut options = fs::OpenOptions::new();
+    let mut opened = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&new)?;
+    io::Write::write_all(&mut opened, text.as_bytes())?;
+    fs::rename(new, file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_counts_for_the_same_interface_only() {
+        let mut link = Link::by_name("lo").expect("every namespace has it");
+        let text = format!("{}\narp_ignore 2\nlro 1\nrubbish\n", identity(&link));
+        let left = parse(&text, &link);
+        assert_eq!(left.get("arp_ignore").map(String::as_str), Some("2"));
+        assert_eq!(
+            (left.get("lro").map(String::as_str), left.len()),
+            (Some("1"), 2)
+        );
+        link.mac[5] ^= 1;
+        assert!(parse(&text, &link).is_empty());
+        assert!(parse("", &link).is_empty());
+    }
 }

@@ -59,6 +59,7 @@ impl Process {
     ) -> Result<Self, String> {
         let failed = |error| format!("run-time directory: {error}");
         let folder = rundir::directory().map_err(failed)?;
+        bofuss_ports::keep_settings_in(rundir::own_directory().map_err(failed)?);
         let (to, requests) = mpsc::channel(1);
         let shared = Shared {
             requests: to,
