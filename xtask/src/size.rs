@@ -106,12 +106,15 @@ fn reading_order(page: &str, sources: &[Source]) -> Result<(), String> {
         files += 1;
         lines += source.product_lines().count();
     }
-    let true_words = format!("{files} files, below {},000 lines", lines / 1000 + 1);
-    if section.contains(&true_words) {
+    // With room for a few lines, so that not every change is one of the page.
+    let thousands = lines / 1000 + 1;
+    let true_words = [thousands, thousands + 1].map(|n| format!("{files} files, below {n},000"));
+    if true_words.iter().any(|words| section.contains(words)) {
         Ok(())
     } else {
+        let [words, _] = true_words;
         Err(format!(
-            "{ARCHITECTURE}: the reading order has {true_words} ({lines})"
+            "{ARCHITECTURE}: the reading order has {words} lines ({lines})"
         ))
     }
 }
@@ -164,7 +167,11 @@ mod tests {
             reading_order(&page("1 files, below 2,000 lines."), &sources),
             Ok(())
         );
-        for wrong in ["1 files, below 1,000 lines", "2 files, below 2,000 lines"] {
+        for wrong in [
+            "1 files, below 1,000 lines",
+            "2 files, below 2,000 lines",
+            "1 files, below 4,000 lines",
+        ] {
             assert!(reading_order(&page(wrong), &sources).is_err());
         }
     }
