@@ -6,8 +6,8 @@ use std::process::Command;
 
 use bofuss_tests::{have, printed};
 
-/// Runs make as a shell would; says how many crates it compiled. Panics: if it fails.
-fn crates_compiled(words: &str) -> usize {
+/// Runs make as a shell would; gives what it says. Panics: if it fails.
+fn make(words: &str) -> String {
     let mut make = Command::new("make");
     make.args(words.split(' '))
         .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
@@ -20,7 +20,21 @@ fn crates_compiled(words: &str) -> usize {
     let output = make.output().unwrap();
     let said = printed(&output);
     assert!(output.status.success(), "make {words}: {said}");
-    said.matches("Compiling ").count()
+    said
+}
+
+fn crates_compiled(words: &str) -> usize {
+    make(words).matches("Compiling ").count()
+}
+
+#[test]
+fn make_demo_builds_and_plays_it() {
+    if !have(&["make", "ip", "ping"]) {
+        return;
+    }
+    let said = make("demo");
+    assert!(said.contains("1 bit differs"), "{said}");
+    assert!(said.contains("  make demo ARGS=--keep "), "{said}");
 }
 
 #[test]
