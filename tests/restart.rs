@@ -294,6 +294,8 @@ fn the_programs_of_bofuss_find_each_other_in_their_own_namespace() {
         return;
     }
     let folder = std::env::temp_dir().join(format!("bofuss-own-{}", std::process::id()));
+    // One that failed may have left it, under the same number in its process space.
+    let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();
     let bofuss = fs::canonicalize(program("bofuss")).unwrap();
     for name in ["ofdatapath", "ofprotocol"] {
