@@ -57,7 +57,7 @@ const MEANINGS: &[(&str, Option<Style>, &str)] = &[
     (
         "PORT",
         None,
-        "a port's number, or a reserved one: local, in_port, controller, all, any",
+        "a port's number or name, or a reserved one: local, in_port, controller, all, any",
     ),
     (
         "HEX",

@@ -24,14 +24,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bofuss_channel::{ActiveAddress, Client, Endpoint, Tls, TlsFiles};
-use bofuss_oflib::Version;
+use bofuss_oflib::{Catalogue, PortNo, Version};
 use clap::Parser;
 
 use generate::Generate;
 use ofctl::difference::{self, Source};
 use ofctl::order::Order;
 use talk::Talk;
-use verbs::{Command, Requests, Style, Verb};
+use verbs::{Command, Made, Requests, Style, Verb};
 
 /// The transaction id that the original gives to every message.
 const BOFUSS_XID: u32 = 0xf0ff_00f0;
@@ -63,8 +63,8 @@ struct Cli {
     /// Have replace-flows add the entries, too, that are there already.
     #[arg(long)]
     readd: bool,
-    /// As for ovs-ofctl: print ports by their numbers, which is what is done anyway.
-    #[arg(long, hide = true)]
+    /// Take ports by their numbers alone.
+    #[arg(long)]
     no_names: bool,
     /// Print JSON; docs/dpctl.md lists its keys.
     #[arg(long)]
@@ -191,7 +191,7 @@ pub(crate) fn say(text: impl AsRef<str>) {
 /// Runs a command line. Errors: a sentence, and whose fault it is.
 async fn run(cli: &Cli) -> Result<(), Failure> {
     let (address, verb, arguments) = verbs::split(&cli.words)?;
-    let command = Command {
+    let mut command = Command {
         strict: cli.strict,
         html: cli.html.clone(),
         catalogue: Arc::new(bofuss_ext::catalogue()),
@@ -201,7 +201,7 @@ async fn run(cli: &Cli) -> Result<(), Failure> {
         (_, Some(name)) => Some(Order::by(name, true, &command.catalogue)?),
         (None, None) => None,
     };
-    let requests = verb.requests(&command, &arguments);
+    let requests = requests(cli, &mut command, verb, address.as_ref(), &arguments).await;
     let may_be_switch = address.is_none() && verb.name != "help";
     let may_be_switch = may_be_switch && !verb.names_switches();
     let requests = match (may_be_switch, arguments.first()) {
@@ -284,6 +284,46 @@ async fn talk(
         order: None,
         adds_all: cli.readd,
     })
+}
+
+/// What a verb makes of its arguments. Those that it cannot read may name ports: they are read
+/// again with the names that the switch tells.
+async fn requests(
+    cli: &Cli,
+    command: &mut Command,
+    verb: &'static Verb,
+    address: Option<&ActiveAddress>,
+    arguments: &[&str],
+) -> Made {
+    let made = verb.requests(command, arguments);
+    let is_wrong = matches!(made, Err(Failure::Usage(_)));
+    if !is_wrong || cli.no_names || verb.names_switches() || verb.name == "help" {
+        return made;
+    }
+    let Some(ports) = port_names(cli, command, verb, address).await else {
+        return made;
+    };
+    let catalogue = Catalogue::clone(&command.catalogue);
+    command.catalogue = Arc::new(catalogue.with_ports(ports));
+    verb.requests(command, arguments)
+}
+
+/// The names of the switch's ports; `None` if it does not tell.
+async fn port_names(
+    cli: &Cli,
+    command: &Command,
+    verb: &'static Verb,
+    address: Option<&ActiveAddress>,
+) -> Option<Vec<(String, PortNo)>> {
+    let address = address.cloned().or_else(|| find::only().ok())?;
+    let mut talk = talk(cli, &address, command, verb).await.ok()?;
+    let reply = talk.request(&ofctl::port_question()).await.ok()?;
+    let ports = ofctl::told_ports(reply).into_iter();
+    Some(
+        ports
+            .map(|port| (port.name.0.to_string(), port.port_no))
+            .collect(),
+    )
 }
 
 /// The error, and that its word is no switch either, if it looks like one.

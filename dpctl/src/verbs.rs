@@ -219,7 +219,8 @@ impl Verb {
                 Failure::Usage(format!("{} takes {takes}{hint}", self.name))
             }
             Failure::Usage(error) => {
-                let hint = match error.contains("no port number") {
+                let is_asked = error.contains("no port of the switch");
+                let hint = match error.contains("no port number") && !is_asked {
                     true => " (dpctl dump-ports-desc tells the numbers)",
                     false => "",
                 };

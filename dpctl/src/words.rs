@@ -1,7 +1,7 @@
 //! Words of a command line: lists, numbers, and errors that point at the word at fault.
 
-use bofuss_oflib::PortNo;
-use bofuss_oflib::text::number;
+use bofuss_oflib::text::{find_port, number};
+use bofuss_oflib::{Catalogue, PortNo};
 
 use crate::Failure;
 
@@ -81,9 +81,12 @@ impl<'a> Argument<'a> {
     }
 
     /// A port by its number or name; `ctrl` is the original's name of the controller.
-    pub(crate) fn port(self, part: &str) -> Result<PortNo, Failure> {
+    pub(crate) fn port(self, part: &str, catalogue: &Catalogue) -> Result<PortNo, Failure> {
         let names: Vec<_> = PORTS.iter().map(|(name, port)| (*name, port.0)).collect();
-        self.named(part, &names).map(PortNo)
+        if catalogue.ports().is_empty() || names.iter().any(|row| row.0 == part) {
+            return self.named(part, &names).map(PortNo);
+        }
+        find_port(part, catalogue).map_err(|message| self.wrong(part, &message))
     }
 }
 

@@ -1,10 +1,11 @@
 //! All fields and experimenter values that a switch knows: the specification's and its extensions'.
 
-use alloc::{boxed::Box, vec::Vec};
+use alloc::{boxed::Box, string::String, vec::Vec};
 
 use crate::action::TAG_VLAN;
 use crate::ext::{ExtKind, ExtRow};
 use crate::field::{FIELDS, Field, KEY_BYTES, KEY_STANDARD_BYTES, MAX_FIELDS};
+use crate::types::PortNo;
 
 /// The rows in force. Made once, when the switch is built.
 #[derive(Clone, Debug)]
@@ -12,6 +13,8 @@ pub struct Catalogue {
     fields: Vec<&'static Field>,
     values: Vec<&'static ExtRow>,
     key_end: usize,
+    /// The names of a switch's ports, for texts about it.
+    ports: Vec<(String, PortNo)>,
 }
 
 impl Default for Catalogue {
@@ -21,6 +24,7 @@ impl Default for Catalogue {
             fields: FIELDS.iter().collect(),
             values: [&TAG_VLAN].into(),
             key_end: KEY_STANDARD_BYTES,
+            ports: Vec::new(),
         }
     }
 }
@@ -50,6 +54,27 @@ impl Catalogue {
             self.fields.push(Box::leak(Box::new(placed)));
         }
         self.values.extend(values);
+    }
+
+    /// The same with the names of a switch's ports, which texts may say for their numbers.
+    #[must_use]
+    pub fn with_ports(mut self, ports: Vec<(String, PortNo)>) -> Self {
+        self.ports = ports;
+        self
+    }
+
+    /// The names of ports that are known.
+    pub fn ports(&self) -> &[(String, PortNo)] {
+        &self.ports
+    }
+
+    /// The port of a name, unless several have it.
+    pub fn port_named(&self, name: &str) -> Option<PortNo> {
+        let mut found = self.ports.iter().filter(|row| row.0 == name);
+        match (found.next(), found.next()) {
+            (Some((_, port)), None) => Some(*port),
+            (_, _) => None,
+        }
     }
 
     /// All fields, in the order of their ids.

@@ -73,7 +73,12 @@ impl TraceOptions {
         let offline = self.config.is_some() || self.flows.is_some();
         let (in_port, frame, title) = match (&self.packet, &self.pcap, &self.next) {
             (Some(text), ..) => {
-                let (named, frame) = parse_packet(text, &bofuss_ext::catalogue())?;
+                let (named, frame) = match parse_packet(text, &bofuss_ext::catalogue()) {
+                    Ok(packet) => packet,
+                    // The switch knows its ports' names.
+                    Err(_) if !offline => return Ok((self.ask("trace", text)?, text.clone())),
+                    Err(error) => return Err(error),
+                };
                 let says = text.contains("in_port=") || text.contains(' ');
                 let in_port = if says { named } else { self.in_port };
                 (in_port, frame, text.clone())

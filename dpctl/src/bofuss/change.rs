@@ -112,7 +112,7 @@ pub(crate) fn flow_mod(command: &Command, arguments: &[&str]) -> Made {
                 let none = &[("none", BufferId::NO_BUFFER.0)];
                 flow_mod.buffer_id = BufferId(argument.named(value, none)?);
             }
-            "out_port" => flow_mod.out_port = argument.port(value)?,
+            "out_port" => flow_mod.out_port = argument.port(value, &command.catalogue)?,
             "out_group" => flow_mod.out_group = group_id(argument, value)?,
             _ => flow_mod.flags = FlowModFlags(argument.number::<u16>(value)?.into()),
         }
@@ -171,7 +171,7 @@ fn bucket(command: &Command, head: &str, actions: &str) -> Result<Bucket, Failur
     for (key, value) in argument.pairs(&["weight", "port", "group"])? {
         match key {
             "weight" => bucket.weight = argument.number(value)?,
-            "port" => bucket.watch_port = argument.port(value)?,
+            "port" => bucket.watch_port = argument.port(value, &command.catalogue)?,
             _ => bucket.watch_group = group_id(argument, value)?,
         }
     }
@@ -232,7 +232,7 @@ fn band(word: &str, flags: MeterFlags) -> Result<Band, Failure> {
     Ok(band)
 }
 
-pub(crate) fn port_mod(_: &Command, arguments: &[&str]) -> Made {
+pub(crate) fn port_mod(command: &Command, arguments: &[&str]) -> Made {
     let [text] = arguments else { return misused() };
     let argument = Argument(text);
     let mut port = PortMod {
@@ -242,7 +242,7 @@ pub(crate) fn port_mod(_: &Command, arguments: &[&str]) -> Made {
     let mut has_address = false;
     for (key, value) in argument.pairs(&["port", "addr", "conf", "mask", "adv"])? {
         match key {
-            "port" => port.port_no = argument.port(value)?,
+            "port" => port.port_no = argument.port(value, &command.catalogue)?,
             "addr" => {
                 let address = value.parse();
                 port.hw_addr =
@@ -279,20 +279,22 @@ pub(crate) fn table_mod(_: &Command, arguments: &[&str]) -> Made {
     change(Message::TableMod(table))
 }
 
-pub(crate) fn queue_mod(_: &Command, arguments: &[&str]) -> Made {
+pub(crate) fn queue_mod(command: &Command, arguments: &[&str]) -> Made {
     let [port, queue, spec] = arguments else {
         return misused();
     };
-    let (port, id) = (Argument(port).port(port)?, queue_id(queue)?);
+    let port = Argument(port).port(port, &command.catalogue)?;
+    let id = queue_id(queue)?;
     let spec = queues::parse(spec).map_err(Failure::Usage)?;
     change(Message::Experimenter(queues::modify(port, id, &spec)))
 }
 
-pub(crate) fn queue_del(_: &Command, arguments: &[&str]) -> Made {
+pub(crate) fn queue_del(command: &Command, arguments: &[&str]) -> Made {
     let [port, queue] = arguments else {
         return misused();
     };
-    let (port, id) = (Argument(port).port(port)?, queue_id(queue)?);
+    let port = Argument(port).port(port, &command.catalogue)?;
+    let id = queue_id(queue)?;
     change(Message::Experimenter(queues::delete(port, id)))
 }
 

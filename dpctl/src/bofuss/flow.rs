@@ -83,7 +83,7 @@ pub(crate) fn parse_match(text: &str, catalogue: &Catalogue) -> Result<Match, Fa
             ));
         };
         let field = field_named(argument, name, catalogue)?;
-        fields.push(field_match(argument, field, value)?);
+        fields.push(field_match(argument, field, value, catalogue)?);
     }
     Match::new(&fields).map_err(|(error, field)| {
         let is_meant = |item: &&str| {
@@ -116,17 +116,21 @@ fn field_match(
     argument: Argument<'_>,
     field: &'static Field,
     value: &str,
+    catalogue: &Catalogue,
 ) -> Result<FieldMatch, Failure> {
     let present = u128::from(VID_PRESENT);
     if field.id == field::VLAN_VID.id {
         return Ok(match value {
             "any" => FieldMatch::masked(field, present, present),
             "none" => FieldMatch::exact(field, 0),
-            value => FieldMatch::exact(field, read(argument, field, value)? | present),
+            value => FieldMatch::exact(field, read(argument, field, value, catalogue)? | present),
         });
     }
     let Some((value, mask)) = value.split_once('/') else {
-        return Ok(FieldMatch::exact(field, read(argument, field, value)?));
+        return Ok(FieldMatch::exact(
+            field,
+            read(argument, field, value, catalogue)?,
+        ));
     };
     let bits = u64::from(field.bits);
     let mask_bits = match (field.style, number(mask)) {
@@ -136,18 +140,23 @@ fn field_match(
         (Style::Ip4 | Style::Ip6, Some(_)) => {
             return Err(argument.wrong(mask, &format!("no mask, and no length from 0 to {bits}")));
         }
-        _ => read(argument, field, mask)?,
+        _ => read(argument, field, mask, catalogue)?,
     };
-    let one = FieldMatch::masked(field, read(argument, field, value)?, mask_bits);
+    let one = FieldMatch::masked(field, read(argument, field, value, catalogue)?, mask_bits);
     match field.maskable || one.is_exact() {
         true => Ok(one),
         false => Err(argument.wrong(mask, "this field takes no mask")),
     }
 }
 
-fn read(argument: Argument<'_>, field: &Field, value: &str) -> Result<u128, Failure> {
+fn read(
+    argument: Argument<'_>,
+    field: &Field,
+    value: &str,
+    catalogue: &Catalogue,
+) -> Result<u128, Failure> {
     if field.style == Style::Port {
-        return argument.port(value).map(|port| port.0.into());
+        return argument.port(value, catalogue).map(|port| port.0.into());
     }
     let flag = |name: &str| EXT_HEADERS.iter().position(|one| *one == name);
     if field.id == field::IPV6_EXTHDR.id && number(value).is_none() {
@@ -156,7 +165,7 @@ fn read(argument: Argument<'_>, field: &Field, value: &str) -> Result<u128, Fail
             None => Err(argument.unknown(name, "extension header", EXT_HEADERS)),
         });
     }
-    parse_value(field, value).map_err(|what| argument.wrong(value, &what))
+    parse_value(field, value, catalogue).map_err(|what| argument.wrong(value, &what))
 }
 
 /// Reads instructions, a word each: `meter:1 apply:output=2 goto:3`.
@@ -219,7 +228,10 @@ fn action(argument: Argument<'_>, item: &str, catalogue: &Catalogue) -> Result<A
     let action = match name {
         "output" => {
             let (port, length) = value.split_once(':').unwrap_or((value, "0"));
-            let (port, max_len) = (argument.port(port)?, MaxLen(argument.number(length)?));
+            let (port, max_len) = (
+                argument.port(port, catalogue)?,
+                MaxLen(argument.number(length)?),
+            );
             Action::Output(Output { port, max_len })
         }
         "group" => Action::Group(group_id(argument, value)?),
@@ -250,7 +262,7 @@ fn set_field(argument: Argument<'_>, text: &str, catalogue: &Catalogue) -> Resul
         return Err(argument.wrong(text, "write set_field=FIELD:VALUE"));
     };
     let field = field_named(argument, name, catalogue)?;
-    let one = field_match(argument, field, value)?;
+    let one = field_match(argument, field, value, catalogue)?;
     match (field.settable, one.is_exact()) {
         (false, _) => Err(argument.wrong(name, "this field cannot be set")),
         (true, false) => Err(argument.wrong(value, "a set_field takes no mask")),

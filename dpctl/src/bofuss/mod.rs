@@ -80,7 +80,7 @@ fn filter(command: &Command, arguments: &[&str]) -> Result<FlowStatsRequest, Fai
     for (key, value) in argument.pairs(FILTER_KEYS)? {
         match key {
             "table" => request.table_id = TableId(argument.named(value, TABLES)?),
-            "out_port" => request.out_port = argument.port(value)?,
+            "out_port" => request.out_port = argument.port(value, &command.catalogue)?,
             "out_group" => request.out_group = group_id(argument, value)?,
             "cookie" => request.cookie = argument.number(value)?,
             _ => request.cookie_mask = argument.number(value)?,
@@ -124,10 +124,10 @@ pub(crate) fn meter_config(_: &Command, arguments: &[&str]) -> Made {
     ask([Message::MultipartRequest(body.into())])
 }
 
-pub(crate) fn stats_port(_: &Command, arguments: &[&str]) -> Made {
+pub(crate) fn stats_port(command: &Command, arguments: &[&str]) -> Made {
     let port_no = match arguments {
         [] => PortNo::ANY,
-        [word] => Argument(word).port(word)?,
+        [word] => Argument(word).port(word, &command.catalogue)?,
         _ => return misused(),
     };
     let body = RequestBody::PortStats(PortRequest { port_no });
@@ -139,11 +139,14 @@ fn queue_id(word: &str) -> Result<QueueId, Failure> {
     Argument(word).named(word, all).map(QueueId)
 }
 
-pub(crate) fn stats_queue(_: &Command, arguments: &[&str]) -> Made {
+pub(crate) fn stats_queue(command: &Command, arguments: &[&str]) -> Made {
     let (port_no, queue_id) = match arguments {
         [] => (PortNo::ANY, QueueId::ALL),
-        [port] => (Argument(port).port(port)?, QueueId::ALL),
-        [port, queue] => (Argument(port).port(port)?, queue_id(queue)?),
+        [port] => (Argument(port).port(port, &command.catalogue)?, QueueId::ALL),
+        [port, queue] => (
+            Argument(port).port(port, &command.catalogue)?,
+            queue_id(queue)?,
+        ),
         _ => return misused(),
     };
     let body = RequestBody::Queue(QueueStatsRequest { port_no, queue_id });
@@ -184,10 +187,10 @@ pub(crate) fn stats_group_desc(_: &Command, arguments: &[&str]) -> Made {
     Ok(Requests::First(request(), Box::new(pick)))
 }
 
-pub(crate) fn queue_get_config(_: &Command, arguments: &[&str]) -> Made {
+pub(crate) fn queue_get_config(command: &Command, arguments: &[&str]) -> Made {
     let port = match arguments {
         [] => PortNo::ANY,
-        [word] => Argument(word).port(word)?,
+        [word] => Argument(word).port(word, &command.catalogue)?,
         _ => return misused(),
     };
     ask([Message::QueueGetConfigRequest(QueueConfigRequest { port })])

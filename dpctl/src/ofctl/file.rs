@@ -1,6 +1,7 @@
 //! Files of flows and groups, a line each, as ovs-ofctl reads them.
 
-use std::io::Read;
+use std::io;
+use std::sync::OnceLock;
 
 use bofuss_oflib::Message;
 use bofuss_oflib::message::group_mod::GroupModCommand;
@@ -33,12 +34,11 @@ fn each_line<K: Copy, T>(
     usual: K,
     read: impl Fn(&str, K) -> Result<T, Failure>,
 ) -> Result<Vec<T>, Failure> {
-    let mut text = String::new();
     let got = match name {
-        "-" => std::io::stdin().read_to_string(&mut text).map(drop),
-        name => std::fs::read_to_string(name).map(|read| text = read),
+        "-" => standard_input(),
+        name => std::fs::read_to_string(name),
     };
-    got.map_err(|error| Failure::Usage(format!("{name}: {error}")))?;
+    let text = got.map_err(|error| Failure::Usage(format!("{name}: {error}")))?;
     let mut list = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or("").trim();
@@ -55,6 +55,16 @@ fn each_line<K: Copy, T>(
         list.push(read(line, kind).map_err(at)?);
     }
     Ok(list)
+}
+
+/// The standard input, which is read once, however often it is taken apart.
+fn standard_input() -> io::Result<String> {
+    static TEXT: OnceLock<String> = OnceLock::new();
+    if let Some(text) = TEXT.get() {
+        return Ok(text.clone());
+    }
+    let text = io::read_to_string(io::stdin())?;
+    Ok(TEXT.get_or_init(|| text).clone())
 }
 
 /// The changes of a file of flows.

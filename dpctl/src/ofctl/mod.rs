@@ -19,13 +19,13 @@ use bofuss_oflib::message::{
     Empty, FlowMod, FlowModCommand, FlowModFlags, GroupMod, MultipartReply, PacketOut,
 };
 use bofuss_oflib::text::{
-    parse_actions, parse_bytes, parse_flow, parse_group, parse_meter, parse_port,
+    parse_actions, parse_bytes, parse_flow, parse_group, parse_meter, parse_port_named,
 };
 use bofuss_oflib::types::{BufferId, GroupId, MeterId, QueueId};
 use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Match, Message, PortNo};
 
-pub(crate) use ports::{dump_ports, dump_ports_desc, mod_port, on_port};
+pub(crate) use ports::{dump_ports, dump_ports_desc, mod_port, on_port, port_question, told_ports};
 
 use crate::Failure;
 use crate::verbs::{Command, Made, Requests, ask, misused};
@@ -360,15 +360,15 @@ pub(crate) fn meter_stats(_: &Command, arguments: &[&str]) -> Made {
     ask([multipart(RequestBody::Meter(MeterRequest { meter_id }))])
 }
 
-pub(crate) fn queue_stats(_: &Command, arguments: &[&str]) -> Made {
+pub(crate) fn queue_stats(command: &Command, arguments: &[&str]) -> Made {
     let number = |word: &str| match word {
         "all" => Ok(QueueId::ALL),
         word => Argument(word).number(word).map(QueueId),
     };
     let (port_no, queue_id) = match arguments {
         [] => (PortNo::ANY, QueueId::ALL),
-        [port] => (parse_port(port)?, QueueId::ALL),
-        [port, queue] => (parse_port(port)?, number(queue)?),
+        [port] => (parse_port_named(port, &command.catalogue)?, QueueId::ALL),
+        [port, queue] => (parse_port_named(port, &command.catalogue)?, number(queue)?),
         _ => return misused(),
     };
     ask([multipart(RequestBody::Queue(QueueStatsRequest {
@@ -386,7 +386,7 @@ pub(crate) fn packet_out(command: &Command, arguments: &[&str]) -> Made {
     }
     let parsed = parse_actions(actions, &Match::ANY, &command.catalogue);
     let actions = parsed.map_err(|error| Failure::Usage(error.to_string()))?;
-    let in_port = parse_port(port)?;
+    let in_port = parse_port_named(port, &command.catalogue)?;
     let message = |packet: &&str| {
         Ok(Message::PacketOut(PacketOut {
             buffer_id: BufferId::NO_BUFFER,

@@ -23,17 +23,27 @@ pub(crate) fn dump_ports(_: &Command, arguments: &[&str]) -> Made {
     }
 }
 
+/// To ask for all ports.
+pub(crate) fn port_question() -> Message {
+    multipart(RequestBody::PortDesc(Empty))
+}
+
+/// The ports of the answer.
+pub(crate) fn told_ports(reply: Message) -> Vec<PortDesc> {
+    match reply {
+        Message::MultipartReply(MultipartReply {
+            body: ReplyBody::PortDesc(ports),
+            ..
+        }) => ports,
+        _ => Vec::new(),
+    }
+}
+
 /// To look a port up by number or name, and go on with what `next` makes of it.
 pub(crate) fn on_port(word: &str, next: impl FnOnce(&PortDesc) -> Requests + 'static) -> Made {
     let (word, number) = (word.to_string(), parse_port(word));
     let find = move |reply| {
-        let ports = match reply {
-            Message::MultipartReply(MultipartReply {
-                body: ReplyBody::PortDesc(ports),
-                ..
-            }) => ports,
-            _ => Vec::new(),
-        };
+        let ports = told_ports(reply);
         let is_it = |port: &&PortDesc| port.name.0 == word || Ok(port.port_no) == number;
         let names: Vec<String> = ports
             .iter()
@@ -43,8 +53,7 @@ pub(crate) fn on_port(word: &str, next: impl FnOnce(&PortDesc) -> Requests + 'st
         let found = ports.iter().find(is_it);
         Ok(next(found.ok_or_else(|| Failure::Failed(missing()))?))
     };
-    let first = multipart(RequestBody::PortDesc(Empty));
-    Ok(Requests::First(first, Box::new(find)))
+    Ok(Requests::First(port_question(), Box::new(find)))
 }
 
 pub(crate) fn dump_ports_desc(_: &Command, arguments: &[&str]) -> Made {

@@ -42,7 +42,7 @@ pub fn parse_packet(text: &str, catalogue: &Catalogue) -> Result<(PortNo, Vec<u8
     if let Some((port, digits)) = text.split_once(' ')
         && is_hex(digits)
         && !are_bytes
-        && let Ok(port) = bofuss_oflib::text::parse_port(port)
+        && let Ok(port) = bofuss_oflib::text::parse_port_named(port, catalogue)
     {
         return Ok((port, parse_bytes(digits)?));
     }

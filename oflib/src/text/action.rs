@@ -3,7 +3,7 @@
 use alloc::{string::String, vec::Vec};
 
 use super::matching::{field_named, parse_field};
-use super::parse_port;
+use super::parse_port_named;
 use super::word::{ParseError, Word};
 use crate::action::{ACTIONS, Action, Output, SetField, parse_ext};
 use crate::catalogue::Catalogue;
@@ -82,7 +82,7 @@ fn append(
     }
     let parts = argument.split_at(&[':', ',']);
     let (port, queue) = parts.ok_or_else(|| item.err("takes a port and a queue"))?;
-    let output = Action::output(parse_port(port.text).map_err(|message| port.err(message))?);
+    let output = Action::output(port.port(catalogue)?);
     let queues = [QueueId(queue.number()?), QueueId(0)].map(Action::SetQueue);
     let [before, behind] = queues;
     list.extend([before, output, behind]);
@@ -170,7 +170,7 @@ fn action(item: Word<'_>, fields: &Match, catalogue: &Catalogue) -> Result<Actio
             _ => argument.err(message),
         });
     }
-    if parse_port(name.text).is_ok() {
+    if parse_port_named(name.text, catalogue).is_ok() {
         let output = Output::parse(item.text, catalogue);
         return output.map(Action::Output).map_err(|m| item.err(m));
     }
@@ -232,7 +232,7 @@ fn setter(
         return Some(Err(name.err("this field cannot be set")));
     }
     Some(
-        parse_field(field, argument).and_then(|one| match one.number() {
+        parse_field(field, argument, catalogue).and_then(|one| match one.number() {
             _ if !one.is_exact() => Err(argument.err("takes no mask")),
             vid if field.id == field::VLAN_VID.id => {
                 Ok(FieldMatch::exact(field, vid | u128::from(VID_PRESENT)))

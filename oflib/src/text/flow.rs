@@ -62,7 +62,7 @@ pub fn parse_flow(
     };
     let mut parser = MatchParser::new(catalogue);
     for item in items {
-        if !property(&mut flow, item)? {
+        if !property(&mut flow, item, catalogue)? {
             parser
                 .add(item)
                 .map_err(|e| with_properties(e, item, catalogue))?;
@@ -97,7 +97,7 @@ fn with_properties(error: ParseError, item: Word<'_>, catalogue: &Catalogue) -> 
 }
 
 /// Takes a property or flag. `false` if it is none.
-fn property(flow: &mut FlowMod, item: Word<'_>) -> Result<bool, ParseError> {
+fn property(flow: &mut FlowMod, item: Word<'_>, catalogue: &Catalogue) -> Result<bool, ParseError> {
     let Some((name, value)) = item.split_at(&['=']) else {
         let flag = FlowModFlags::named(item.text);
         flow.flags = flow.flags | flag.unwrap_or_default();
@@ -108,7 +108,7 @@ fn property(flow: &mut FlowMod, item: Word<'_>) -> Result<bool, ParseError> {
         "priority" => flow.priority = value.number()?,
         "idle_timeout" => flow.idle_timeout = value.number()?,
         "hard_timeout" => flow.hard_timeout = value.number()?,
-        "out_port" => flow.out_port = value.parse("port number and no reserved name")?,
+        "out_port" => flow.out_port = value.port(catalogue)?,
         "out_group" => flow.out_group = value.parse("group")?,
         "buffer_id" => flow.buffer_id = value.parse("buffer")?,
         "flags" => flow.flags.0 |= u32::from(value.number::<u16>()?),

@@ -74,7 +74,7 @@ fn bucket(items: Vec<Word<'_>>, weight: u16, catalogue: &Catalogue) -> Result<Bu
         let (name, value) = item.call()?;
         match BUCKET_PROPERTIES.iter().position(|known| name.is(known)) {
             Some(0) => bucket.weight = value.number()?,
-            Some(1) => bucket.watch_port = value.parse("port")?,
+            Some(1) => bucket.watch_port = value.port(catalogue)?,
             Some(_) => bucket.watch_group = value.parse("group")?,
             None => bucket
                 .actions

@@ -134,7 +134,7 @@ impl<'a> MatchParser<'a> {
         } else {
             let field = self.catalogue.field_named(name.text);
             let field = field.ok_or_else(|| name.unknown("field", names(self.catalogue)))?;
-            self.push(item, parse_field(field, value)?);
+            self.push(item, parse_field(field, value, self.catalogue)?);
         }
         Ok(())
     }
@@ -197,7 +197,7 @@ impl<'a> MatchParser<'a> {
                 }
                 let found = candidates.iter().find(|f| meets_need(&self.fields, f));
                 let field = *found.unwrap_or(&candidates[0]);
-                self.push(name, parse_field(field, value)?);
+                self.push(name, parse_field(field, value, self.catalogue)?);
             }
         }
         let has = |field: &Field| self.fields.iter().any(|one| one.field.id == field.id);
@@ -247,8 +247,11 @@ fn needed(field: &Field, catalogue: &Catalogue) -> String {
 pub(super) fn parse_field(
     field: &'static Field,
     value: Word<'_>,
+    catalogue: &Catalogue,
 ) -> Result<FieldMatch, ParseError> {
-    let read = |word: Word<'_>| parse_value(field, word.text).map_err(|message| word.err(message));
+    let read = |word: Word<'_>| {
+        parse_value(field, word.text, catalogue).map_err(|message| word.err(message))
+    };
     if let Style::Bits(names) = field.style
         && value.text.starts_with(['+', '-'])
     {

@@ -26,6 +26,7 @@ pub use group::{parse_group, parse_meter};
 pub(crate) use group::{write_bucket, write_group, write_group_mod, write_meter, write_meter_mod};
 pub use matching::parse_match;
 pub use word::ParseError;
+use word::near_names;
 
 /// Writes actions or instructions with commas between them; `drop` if there are none.
 pub struct Actions<'a, T>(pub &'a [T]);
@@ -211,6 +212,53 @@ pub fn parse_port(s: &str) -> Result<PortNo, String> {
         .map_err(|()| format!("'{s}' is no port number and none of the reserved names"))
 }
 
+/// The same, or the name of a port of the catalogue. As for ovs-ofctl, numbers and reserved names
+/// come first, but not where the name stands between quotes.
+///
+/// Errors: what is wrong, in words, with the nearest names.
+pub fn parse_port_named(s: &str, catalogue: &Catalogue) -> Result<PortNo, String> {
+    find_port(s, catalogue).map_err(|message| format!("'{s}' is {message}"))
+}
+
+/// The same. Errors: what is wrong with the word, which is not named again.
+pub fn find_port(s: &str, catalogue: &Catalogue) -> Result<PortNo, String> {
+    let quoted = s.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    let found = match quoted {
+        Some(name) => catalogue.port_named(name),
+        None => parse_port(s).ok().or_else(|| catalogue.port_named(s)),
+    };
+    found.ok_or_else(|| no_port(quoted.unwrap_or(s), catalogue))
+}
+
+/// What is wrong with a word that is no port.
+fn no_port(name: &str, catalogue: &Catalogue) -> String {
+    let text = "no port number and none of the reserved names";
+    if catalogue.ports().is_empty() {
+        return text.into();
+    }
+    let names = catalogue.ports().iter().map(|row| row.0.as_str());
+    let near = near_names(name, names.chain(RESERVED_PORTS.iter().copied()));
+    match near.as_slice() {
+        [] => format!("{text}, and no port of the switch"),
+        near => {
+            let near = near.join("' or '");
+            format!("{text}, and no port of the switch; did you mean '{near}'?")
+        }
+    }
+}
+
+/// The names of the reserved ports that a text may mean.
+const RESERVED_PORTS: &[&str] = &[
+    "in_port",
+    "table",
+    "normal",
+    "flood",
+    "all",
+    "controller",
+    "local",
+    "any",
+];
+
 /// Reads at least one byte as pairs of hexadecimal digits, between which blanks, colons, dashes and
 /// line ends may stand. Errors: what is wrong, in words.
 pub fn parse_bytes(s: &str) -> Result<alloc::vec::Vec<u8>, String> {
@@ -235,9 +283,9 @@ impl ActionArg for Output {
     }
     /// `PORT`, or `controller:MAX_LEN`; the whole packet if the controller is named without a
     /// length. Other ports have no use for a length: none is read or printed.
-    fn parse(s: &str, _: &Catalogue) -> Result<Self, String> {
+    fn parse(s: &str, catalogue: &Catalogue) -> Result<Self, String> {
         let (port, length) = s.split_once(':').map_or((s, None), |(p, n)| (p, Some(n)));
-        let port = parse_port(port)?;
+        let port = parse_port_named(port, catalogue)?;
         let max_len = match length {
             None if port == PortNo::CONTROLLER => Some(MaxLen::NO_BUFFER.0),
             None => Some(0),
@@ -253,14 +301,14 @@ impl ActionArg for Output {
 }
 
 /// Reads a value in a field's style. Errors: what it is not.
-pub fn parse_value(field: &Field, s: &str) -> Result<u128, String> {
+pub fn parse_value(field: &Field, s: &str, catalogue: &Catalogue) -> Result<u128, String> {
+    if field.style == Style::Port {
+        return find_port(s, catalogue).map(|port| port.0.into());
+    }
     let mac = |mac: Mac| mac.0.iter().fold(0, |n, &b| n << 8 | u128::from(b));
     let (value, what) = match field.style {
         Style::Dec | Style::Hex | Style::Bits(_) => (number(s).map(u128::from), "number"),
-        Style::Port => {
-            let port = s.parse().ok().map(|port: PortNo| port.0.into());
-            (port, "port number or reserved port")
-        }
+        Style::Port => (None, "port"),
         Style::Mac => (s.parse().ok().map(mac), "Ethernet address"),
         Style::Ip4 => {
             let address = s.parse().ok().map(|a: Ipv4Addr| a.to_bits().into());
@@ -291,8 +339,8 @@ impl ActionArg for SetField {
         if value.contains('/') {
             return Err("a set-field takes no mask".into());
         }
-        let mut value =
-            parse_value(field, value.trim()).map_err(|what| format!("'{value}' is {what}"))?;
+        let mut value = parse_value(field, value.trim(), catalogue)
+            .map_err(|what| format!("'{value}' is {what}"))?;
         if field.id == field::VLAN_VID.id {
             value |= u128::from(field::VID_PRESENT);
         }

@@ -3,10 +3,16 @@
 use alloc::{format, string::String, vec::Vec};
 use core::{fmt, str::FromStr};
 
-use super::number;
+use super::{find_port, number};
+use crate::catalogue::Catalogue;
+use crate::types::PortNo;
 
 /// Longer words are not compared with the names that are known.
 const LONGEST_NAME_BYTES: usize = 32;
+
+/// Names of ports that differ in more letters are not proposed, nor more names than these.
+const NEAR_LETTERS: usize = 2;
+const NEAR_NAMES: usize = 4;
 
 /// Why a text was not understood, and which word of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -158,11 +164,33 @@ impl<'a> Word<'a> {
         value.ok_or_else(|| self.err(format!("no number from 0 to {max}")))
     }
 
+    /// A port, by its number or name.
+    pub(super) fn port(self, catalogue: &Catalogue) -> Result<PortNo, ParseError> {
+        find_port(self.text, catalogue).map_err(|message| self.err(message))
+    }
+
     /// A value that has names or another form of its own. Errors: that it is no `what`.
     pub(super) fn parse<T: FromStr>(self, what: &str) -> Result<T, ParseError> {
         let value = self.text.parse();
         value.map_err(|_| self.err(format!("no {what}")))
     }
+}
+
+/// The names that are nearest to `name`, if they are near: as many as are equally so.
+pub(super) fn near_names<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Vec<&'n str> {
+    let mut near: Vec<&str> = Vec::new();
+    let mut least = NEAR_LETTERS;
+    for one in known.filter(|one| one.len().max(name.len()) <= LONGEST_NAME_BYTES) {
+        let distance = distance(name, one);
+        if distance < least {
+            near.clear();
+            least = distance;
+        }
+        if distance == least && near.len() < NEAR_NAMES {
+            near.push(one);
+        }
+    }
+    near
 }
 
 /// How many letters must be inserted, removed, replaced or swapped with the next to make `b` of
@@ -202,6 +230,39 @@ mod tests {
         );
         let far = Word::new("banana").unknown("field", known());
         assert_eq!(far.message, "no such field");
+    }
+
+    #[test]
+    fn a_port_has_a_number_a_reserved_name_or_a_name_of_its_own() {
+        let names = [
+            ("s1-eth1", 1),
+            ("s1-eth2", 2),
+            ("flood", 3),
+            ("7", 4),
+            ("x", 5),
+            ("x", 6),
+        ];
+        let ports = names.map(|(name, number)| (name.to_string(), PortNo(number)));
+        let catalogue = Catalogue::default().with_ports(ports.into());
+        for (text, port) in [
+            ("s1-eth2", PortNo(2)),
+            ("7", PortNo(7)),
+            ("\"7\"", PortNo(4)),
+            ("flood", PortNo::FLOOD),
+            ("\"flood\"", PortNo(3)),
+        ] {
+            assert_eq!(find_port(text, &catalogue), Ok(port), "{text}");
+        }
+        for (text, near) in [
+            ("s1-eht1", "did you mean 's1-eth1'?"),
+            ("s1-eth7", "did you mean 's1-eth1' or 's1-eth2'?"),
+            ("contoller", "did you mean 'controller'?"),
+            ("\"1\"", "no port of the switch"),
+            ("x", "no port of the switch"),
+        ] {
+            let error = find_port(text, &catalogue).expect_err(text);
+            assert!(error.contains(near), "{text}: {error}");
+        }
     }
 
     #[test]

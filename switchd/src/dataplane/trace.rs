@@ -2,8 +2,8 @@
 
 use bofuss_ext::trace::{Trace, parse_packet};
 use bofuss_frame::Frame;
-use bofuss_oflib::PortNo;
 use bofuss_oflib::text::parse_match;
+use bofuss_oflib::{Catalogue, PortNo};
 use bofuss_packet::{KeyMatch, Packet};
 use tokio::sync::oneshot;
 
@@ -36,10 +36,19 @@ fn answer(trace: &Trace, json: bool) -> Answer {
 }
 
 impl Plane {
+    /// What is known, with the names of the ports.
+    fn named(&self) -> Catalogue {
+        let datapath = self.switch.datapath();
+        let ports = datapath.ports().values().map(|port| &port.desc);
+        let names = ports.map(|desc| (desc.name.0.to_string(), desc.port_no));
+        let catalogue = Catalogue::clone(datapath.catalogue());
+        catalogue.with_ports(names.collect())
+    }
+
     /// Tells what the switch would do with a packet.
     pub(super) fn tell_way(&mut self, argument: &str) -> Answer {
         let (json, packet) = wants_json(argument);
-        let (in_port, frame) = parse_packet(packet, self.switch.datapath().catalogue())?;
+        let (in_port, frame) = parse_packet(packet, &self.named())?;
         let now = self.now();
         answer(&Trace::of(&mut self.switch, now, in_port, &frame)?, json)
     }
@@ -48,7 +57,7 @@ impl Plane {
     pub(super) fn wait_for(&mut self, argument: &str, reply: oneshot::Sender<Answer>) {
         let (json, flow) = wants_json(argument);
         self.waiters.retain(|waiter| !waiter.reply.is_closed());
-        let refused = match parse_match(flow, self.switch.datapath().catalogue()) {
+        let refused = match parse_match(flow, &self.named()) {
             Err(error) => error.to_string(),
             Ok(_) if self.waiters.len() >= MAX_WAITERS => {
                 format!("{MAX_WAITERS} wait for packets already")
