@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use bofuss_tests::{Lab, PATIENCE, have, ip, program, until};
+use bofuss_tests::{Lab, PATIENCE, get, have, ip, ok, program, until};
 
 const TOOLS: &[&str] = &["ip", "ping"];
 const HELLO: [u8; 8] = [4, 0, 0, 8, 0, 0, 0, 1];
@@ -492,4 +492,39 @@ fn sigterm_ends_the_switch_cleanly() {
         link.contains("promiscuity 0"),
         "promiscuous mode is given back: {link}"
     );
+}
+
+#[test]
+fn silent_and_slow_peers_keep_nobody_out() {
+    if !have(TOOLS) {
+        return;
+    }
+    let lab = Lab::new(2, &["--listen", "ptcp:16702", "--metrics", "16703"]);
+    let silent = |port: u16| TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let mut crowd: Vec<_> = (0..80).map(|_| silent(16702)).collect();
+    crowd.extend((0..30).map(|_| silent(16703)));
+    // Each second they say a byte of what may become a HELLO, or a request.
+    let drip = |crowd: &mut Vec<TcpStream>| {
+        for peer in crowd {
+            let _ = peer.write_all(b"\x04");
+        }
+    };
+    let start = Instant::now();
+    for _ in 0..3 {
+        drip(&mut crowd);
+        let text = ok(Command::new(program("dpctl")).args(["tcp:127.0.0.1:16702", "show"]));
+        assert!(text.contains("dpid:"), "{text}");
+        let (head, _) = get("127.0.0.1:16703", "/metrics", "");
+        assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+        std::thread::sleep(Duration::from_secs(1));
+    }
+    assert!(start.elapsed() < Duration::from_secs(6), "nothing waited");
+    // Who is in stays, however many come then.
+    let mut controller = connect(16702);
+    controller.write_all(&HELLO).unwrap();
+    assert_eq!(message(&mut controller).unwrap()[1], 0);
+    crowd.extend((0..200).map(|_| silent(16702)));
+    controller.write_all(&[4, 20, 0, 8, 0, 0, 0, 9]).unwrap();
+    assert_eq!(message(&mut controller).unwrap()[1], 21, "BARRIER_REPLY");
+    assert!(lab.pings(1, 2));
 }

@@ -207,6 +207,12 @@ pub enum Reason {
     /// The peer answered HELLO with an ERROR.
     #[error("the peer refuses the connection: {0}")]
     Refused(String),
+    /// Newer peers came before it had said who it is.
+    #[error("it gave way to newer peers before it said who it is")]
+    GaveWay,
+    /// The listener's places were taken while it said who it is.
+    #[error("as many as there may be are connected here already")]
+    NoPlace,
     /// Bytes that cannot be skipped.
     #[error("malformed message: {0}")]
     Malformed(DecodeError),

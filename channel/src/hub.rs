@@ -13,13 +13,15 @@ use tokio::time::{Instant, sleep};
 
 use crate::auxiliary::Route;
 use crate::handshake::Established;
+use crate::newcomers::{Newcomer, Newcomers};
 use crate::stream::{self, Acceptor, Raw, Stream};
 use crate::{
     ActiveAddress, Auxiliary, ConnId, Endpoint, Event, Origin, PassiveAddress, Rate, Reason, Tls,
     Transport, connection,
 };
 
-/// The most connections that a listener holds; further ones are closed at once and counted.
+/// The most connections that a listener holds, those whose peers have not said HELLO not counted;
+/// further ones are closed and counted.
 pub const MAX_CONNECTIONS_PER_LISTENER: usize = 64;
 /// The wait after a connection ended or a first try failed; doubled with each further failure.
 pub const FIRST_BACKOFF: Duration = Duration::from_millis(100);
@@ -252,6 +254,7 @@ impl Hub {
 
     /// Accepts peers for ever.
     async fn accept(self, acceptor: Acceptor, listener: PassiveAddress, refused: Arc<AtomicU64>) {
+        let newcomers = Newcomers::default();
         let places = Arc::new(Semaphore::new(MAX_CONNECTIONS_PER_LISTENER));
         loop {
             let origin = |peer| Origin::Passive {
@@ -259,14 +262,17 @@ impl Hub {
                 peer,
             };
             match acceptor.accept().await {
-                Ok((stream, peer)) => match places.clone().try_acquire_owned() {
-                    Ok(place) => {
-                        tokio::spawn(self.clone().serve(origin(peer), stream, Some(place)));
-                    }
-                    Err(_) => {
-                        refused.fetch_add(1, Relaxed);
-                    }
-                },
+                Ok(_) if places.available_permits() == 0 => {
+                    refused.fetch_add(1, Relaxed);
+                }
+                Ok((stream, peer, source)) => {
+                    let entry = Entry {
+                        newcomer: newcomers.admit(source),
+                        places: places.clone(),
+                        refused: refused.clone(),
+                    };
+                    tokio::spawn(self.clone().serve(origin(peer), stream, Some(entry)));
+                }
                 Err(error) => {
                     let (origin, reason) = (origin("a peer".into()), Reason::Io(error));
                     let _ = self.events.send(Event::Failed { origin, reason }).await;
@@ -277,21 +283,21 @@ impl Hub {
         }
     }
 
-    /// Serves one peer to its end, and holds its place so long.
-    pub(crate) async fn serve(
-        self,
-        origin: Origin,
-        stream: Raw,
-        _place: Option<OwnedSemaphorePermit>,
-    ) {
+    /// Serves one peer to its end. Until it has said who it is, it may have to give way to newer
+    /// ones; then it holds one of the listener's places.
+    pub(crate) async fn serve(self, origin: Origin, stream: Raw, entry: Option<Entry>) {
         let attempt = async {
             self.refresh_tls().await;
             let settings = self.settings();
             let tls = settings.tls.as_ref();
             self.establish(stream.ready(tls).await?).await
         };
-        match attempt.await {
-            Ok(established) => self.run(origin, established, None).await,
+        let established = match entry {
+            Some(entry) => entry.pass(attempt).await,
+            None => attempt.await.map(|established| (established, None)),
+        };
+        match established {
+            Ok((established, _place)) => self.run(origin, established, None).await,
             Err(reason) => {
                 let _ = self.events.send(Event::Failed { origin, reason }).await;
             }
@@ -313,6 +319,31 @@ impl Hub {
     async fn run(self, origin: Origin, established: Established, route: Option<Route>) {
         let conn = ConnId(self.next_id.fetch_add(1, Relaxed));
         connection::run(&self, conn, origin, established, route).await;
+    }
+}
+
+/// How a peer comes to a place of a listener.
+pub(crate) struct Entry {
+    newcomer: Newcomer,
+    places: Arc<Semaphore>,
+    /// How many came when there was no place.
+    refused: Arc<AtomicU64>,
+}
+
+impl Entry {
+    /// Waits until the peer has said who it is; its place with that. Errors: GaveWay, NoPlace, or
+    /// why it is not let in.
+    async fn pass<T>(
+        self,
+        attempt: impl Future<Output = Result<T, Reason>>,
+    ) -> Result<(T, Option<OwnedSemaphorePermit>), Reason> {
+        let done = self.newcomer.finish(attempt).await;
+        let done = done.unwrap_or(Err(Reason::GaveWay))?;
+        let Ok(place) = self.places.try_acquire_owned() else {
+            self.refused.fetch_add(1, Relaxed);
+            return Err(Reason::NoPlace);
+        };
+        Ok((done, Some(place)))
     }
 }
 

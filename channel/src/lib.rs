@@ -16,6 +16,7 @@ mod frame;
 mod handshake;
 mod hub;
 mod identity;
+mod newcomers;
 mod outbox;
 mod pace;
 mod run_dir;
@@ -38,6 +39,7 @@ pub use hub::{
     Watch,
 };
 pub use identity::TlsFiles;
+pub use newcomers::{MAX_NEWCOMERS, MAX_NEWCOMERS_PER_SOURCE, Newcomer, Newcomers, Source};
 pub use outbox::{MAX_PENDING_BYTES, MAX_TOTAL_PENDING_BYTES, PAUSE_BYTES, ROOM_BYTES, Sender};
 pub use pace::Rate;
 pub use run_dir::{

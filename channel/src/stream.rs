@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use crate::auxiliary::Route;
 use crate::handshake::HELLO_TIMEOUT;
 use crate::identity::identity;
-use crate::{ActiveAddress, Endpoint, PassiveAddress, Reason, Tls};
+use crate::{ActiveAddress, Endpoint, PassiveAddress, Reason, Source, Tls};
 
 /// What every kind of stream can do.
 pub(crate) trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -130,22 +130,26 @@ impl Acceptor {
         bound.map_err(|e| io::Error::new(e.kind(), format!("cannot listen on {address}: {e}")))
     }
 
-    /// Waits for the next peer; gives its stream and its name for logs.
-    pub(crate) async fn accept(&self) -> io::Result<(Raw, String)> {
+    /// Waits for the next peer; gives its stream, its name for logs, and whose it is.
+    pub(crate) async fn accept(&self) -> io::Result<(Raw, String, Source)> {
         match self {
             Self::Tcp(listener) => {
                 let (stream, peer) = listener.accept().await?;
-                Ok((Raw::Plain(Box::new(tcp(stream)?)), peer.to_string()))
+                let stream = Raw::Plain(Box::new(tcp(stream)?));
+                Ok((stream, peer.to_string(), peer.ip().into()))
             }
             Self::Tls(listener) => {
                 let (stream, peer) = listener.accept().await?;
-                Ok((Raw::Tls(tcp(stream)?), peer.to_string()))
+                let stream = Raw::Tls(tcp(stream)?);
+                Ok((stream, peer.to_string(), peer.ip().into()))
             }
             Self::Unix(listener) => {
                 let (stream, _) = listener.accept().await?;
-                let pid = stream.peer_cred().ok().and_then(|cred| cred.pid());
+                let cred = stream.peer_cred().ok();
+                let pid = cred.and_then(|cred| cred.pid());
                 let name = pid.map_or("a process".into(), |pid| format!("process {pid}"));
-                Ok((Raw::Plain(Box::new(stream)), name))
+                let source = Source::User(cred.map(|cred| cred.uid()));
+                Ok((Raw::Plain(Box::new(stream)), name, source))
             }
         }
     }

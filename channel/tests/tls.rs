@@ -159,6 +159,54 @@ async fn refused(address: &str, tls: Option<&Tls>) -> String {
 }
 
 #[tokio::test]
+async fn silent_peers_keep_no_authenticated_one_out() {
+    let ca = Ca::new();
+    let (_hub, _listener, mut events, port) = listening("pssl", identity(&ca, "127.0.0.1")).await;
+    let (tool, address) = (identity(&ca, "tool"), format!("ssl:127.0.0.1:{port}"));
+    let silent = async |bytes: &[u8]| {
+        let mut peer = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        peer.write_all(bytes).await.unwrap();
+        peer
+    };
+    let mut crowd = Vec::new();
+    for _ in 0..80 {
+        crowd.push(silent(b"").await);
+    }
+    let arrival = async {
+        loop {
+            // The oldest of the crowd give way meanwhile.
+            match next(&mut events).await {
+                Event::Up { sender, .. } => return sender,
+                Event::Failed { reason, .. } => {
+                    assert!(reason.to_string().contains("gave way"), "{reason}");
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    };
+    let (client, sender) = tokio::join!(connect(&address, Some(&tool)), arrival);
+    let mut client = client.unwrap();
+    // More come, which send a byte of TLS and then another; who is in stays.
+    for _ in 0..80 {
+        crowd.push(silent(&[22]).await);
+    }
+    for peer in crowd.iter_mut().skip(80) {
+        let _ = peer.write_all(&[3]).await;
+    }
+    let answer = async {
+        loop {
+            if let Event::Message { xid, .. } = next(&mut events).await {
+                sender.send(xid, Message::BarrierReply(Empty));
+                return;
+            }
+        }
+    };
+    let barrier = Message::BarrierRequest(Empty);
+    let (reply, ()) = tokio::join!(client.request(&barrier), answer);
+    assert_eq!(reply.unwrap(), Message::BarrierReply(Empty));
+}
+
+#[tokio::test]
 async fn messages_pass_both_ways_and_end_as_over_tcp() {
     let ca = Ca::new();
     let (_hub, _listener, mut events, port) = listening("pssl", identity(&ca, "switch")).await;

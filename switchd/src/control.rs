@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::{fs, io};
 
+use bofuss_channel::{Newcomer, Newcomers, Source};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, mpsc, oneshot};
@@ -18,7 +19,7 @@ use crate::rundir;
 pub const MAX_COMMAND_BYTES: u64 = 4096;
 /// How long a peer may take to write its command, and then to read the answer.
 const PEER_PATIENCE: Duration = Duration::from_secs(10);
-/// Peers that are served at a time; more wait.
+/// Commands that are carried out at a time; more wait, among those that are not read yet.
 const MAX_PEERS: usize = 16;
 /// The wait after a peer could not be accepted, which is for want of descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -149,27 +150,40 @@ pub fn listen(path: &Path, name: &str, requests: mpsc::Sender<Request>) -> io::R
 type Operator = (Arc<str>, mpsc::Sender<Request>);
 
 async fn accept(listener: UnixListener, operator: Operator) {
+    let newcomers = Newcomers::default();
     let places = Arc::new(Semaphore::new(MAX_PEERS));
     loop {
-        let place = places.clone().acquire_owned().await;
         let Ok((stream, _)) = listener.accept().await else {
             sleep(ACCEPT_PAUSE).await;
             continue;
         };
-        let operator = operator.clone();
+        let user = stream.peer_cred().ok().map(|cred| cred.uid());
+        let newcomer = newcomers.admit(Source::User(user));
+        let (places, operator) = (places.clone(), operator.clone());
         tokio::spawn(async move {
             // A peer that goes away has nobody to be told.
-            let _ = serve(stream, operator).await;
-            drop(place);
+            let _ = serve(stream, newcomer, &places, operator).await;
         });
     }
 }
 
-async fn serve(stream: UnixStream, operator: Operator) -> io::Result<()> {
+async fn serve(
+    stream: UnixStream,
+    newcomer: Newcomer,
+    places: &Semaphore,
+    operator: Operator,
+) -> io::Result<()> {
     let mut stream = BufReader::new(stream);
     let mut line = Vec::new();
     let mut limited = (&mut stream).take(MAX_COMMAND_BYTES);
-    timeout(PEER_PATIENCE, limited.read_until(b'\n', &mut line)).await??;
+    let entry = async {
+        timeout(PEER_PATIENCE, limited.read_until(b'\n', &mut line)).await??;
+        Ok::<_, io::Error>(places.acquire().await)
+    };
+    let Some(entered) = newcomer.finish(entry).await else {
+        return Ok(());
+    };
+    let _place = entered?;
     let (name, answer) = match parse(&line) {
         Ok((name, argument)) => (name, ask(&operator, name, argument).await),
         Err(error) => ("", Err(error)),
@@ -230,6 +244,8 @@ fn parse(line: &[u8]) -> Result<(&'static str, String), String> {
 
 #[cfg(test)]
 mod tests {
+    use bofuss_channel::MAX_NEWCOMERS;
+
     use super::*;
 
     #[test]
@@ -245,7 +261,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn as_many_peers_are_served_as_there_are_places_and_one_more_waits() {
+    async fn silent_peers_keep_no_command_waiting() {
         let path = std::env::temp_dir().join(format!("bofuss-peers-{}", std::process::id()));
         let (to, mut requests) = mpsc::channel::<Request>(1);
         let _socket = listen(&path, "s1", to).expect("it can be made");
@@ -256,7 +272,7 @@ mod tests {
         });
         let connect = async || UnixStream::connect(&path).await.expect("it listens");
         let mut silent = Vec::new();
-        for _ in 1..MAX_PEERS {
+        for _ in 0..2 * MAX_NEWCOMERS {
             silent.push(connect().await);
         }
         let ask = async |mut peer: UnixStream| {
@@ -265,11 +281,10 @@ mod tests {
             let read = timeout(Duration::from_millis(500), peer.read_to_string(&mut said)).await;
             read.is_ok() && said == "ok\n"
         };
-        assert!(ask(connect().await).await, "one place is left");
-        silent.push(connect().await);
-        assert!(!ask(connect().await).await, "none is left");
-        silent.pop();
         assert!(ask(connect().await).await);
+        // The oldest gave way.
+        let read = silent[0].read(&mut [0]).await;
+        assert!(matches!(read, Ok(0) | Err(_)));
     }
 
     #[test]

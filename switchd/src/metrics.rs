@@ -8,6 +8,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bofuss_channel::{Newcomer, Newcomers};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc, oneshot};
@@ -20,7 +21,7 @@ pub use text::{Format, Histogram, Labels, Samples};
 const MAX_REQUEST_BYTES: usize = 8192;
 /// How long a peer may take for its request, and for the answer.
 const PEER_PATIENCE: Duration = Duration::from_secs(10);
-/// Peers that are served at a time; more wait.
+/// Peers that are answered at a time; more wait, among those whose request is not read yet.
 const MAX_PEERS: usize = 4;
 /// The wait after a peer could not be accepted, which is for want of descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -80,30 +81,52 @@ pub async fn listen(address: Address, wishes: mpsc::Sender<Wish>) -> Result<List
 }
 
 async fn accept(listener: TcpListener, wishes: mpsc::Sender<Wish>) {
+    let newcomers = Newcomers::default();
     let places = Arc::new(Semaphore::new(MAX_PEERS));
     while !wishes.is_closed() {
-        let place = places.clone().acquire_owned().await;
-        let Ok((stream, _)) = listener.accept().await else {
+        let Ok((stream, peer)) = listener.accept().await else {
             sleep(ACCEPT_PAUSE).await;
             continue;
         };
-        let wishes = wishes.clone();
+        let newcomer = newcomers.admit(peer.ip().into());
+        let (places, wishes) = (places.clone(), wishes.clone());
         tokio::spawn(async move {
             // A peer that goes away or takes too long has nobody to be told.
-            let _ = timeout(PEER_PATIENCE, serve(stream, wishes)).await;
-            drop(place);
+            let _ = timeout(PEER_PATIENCE, serve(stream, newcomer, &places, wishes)).await;
         });
     }
 }
 
-async fn serve(mut stream: TcpStream, wishes: mpsc::Sender<Wish>) -> std::io::Result<()> {
+/// Reads up to the end of a request, or as much as may be.
+async fn read_request(stream: &mut TcpStream) -> std::io::Result<Vec<u8>> {
     let mut request = Vec::new();
-    let is_whole = |request: &[u8]| request.windows(4).any(|part| part == b"\r\n\r\n");
     while !is_whole(&request) && request.len() < MAX_REQUEST_BYTES {
         if stream.read_buf(&mut request).await? == 0 {
             break;
         }
     }
+    Ok(request)
+}
+
+fn is_whole(request: &[u8]) -> bool {
+    request.windows(4).any(|part| part == b"\r\n\r\n")
+}
+
+async fn serve(
+    mut stream: TcpStream,
+    newcomer: Newcomer,
+    places: &Semaphore,
+    wishes: mpsc::Sender<Wish>,
+) -> std::io::Result<()> {
+    let entry = async {
+        let request = read_request(&mut stream).await?;
+        let place = places.acquire().await;
+        Ok::<_, std::io::Error>((request, place))
+    };
+    let Some(entered) = newcomer.finish(entry).await else {
+        return Ok(());
+    };
+    let (request, _place) = entered?;
     let is_whole = is_whole(&request);
     let request = String::from_utf8_lossy(&request);
     let (status, media_type, body) = match parse(&request) {
@@ -156,6 +179,8 @@ fn parse(request: &str) -> Result<(bool, Format), &'static str> {
 
 #[cfg(test)]
 mod tests {
+    use bofuss_channel::MAX_NEWCOMERS;
+
     use super::*;
 
     #[test]
@@ -170,7 +195,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn peers_have_their_places_and_requests_their_length() {
+    async fn silent_peers_keep_no_request_waiting_and_requests_have_their_length() {
         let (to, mut wishes) = mpsc::channel::<Wish>(1);
         let address = "0".parse().expect("a port");
         let listener = listen(address, to).await.expect("a port is free");
@@ -196,14 +221,13 @@ mod tests {
         assert_eq!(ask(MAX_REQUEST_BYTES).await, "HTTP/1.1 200");
         assert_eq!(ask(MAX_REQUEST_BYTES + 8192).await, "HTTP/1.1 400");
         let mut silent = Vec::new();
-        for _ in 1..MAX_PEERS {
+        for _ in 0..2 * MAX_NEWCOMERS {
             silent.push(TcpStream::connect(at).await.expect("it listens"));
         }
-        assert_eq!(ask(100).await, "HTTP/1.1 200", "one place is left");
-        silent.push(TcpStream::connect(at).await.expect("it listens"));
-        assert_eq!(ask(100).await, "nothing");
-        silent.clear();
         assert_eq!(ask(100).await, "HTTP/1.1 200");
+        // The oldest gave way.
+        let read = silent[0].read(&mut [0]).await;
+        assert!(matches!(read, Ok(0) | Err(_)));
     }
 
     #[test]
