@@ -75,6 +75,48 @@ fn a_capture_has_a_ports_frames_both_ways_as_the_flow_says() {
 }
 
 #[test]
+fn a_capture_of_openflow_tells_which_connection() {
+    if !have(&["ip", "tshark"]) {
+        return;
+    }
+    let listen = [
+        "--listen",
+        "ptcp:16704:127.0.0.1",
+        "--listen",
+        "ptcp:16704:[::1]",
+    ];
+    let lab = Lab::new(1, &listen);
+    let file = std::env::temp_dir().join(format!("bofuss-{}-ends.pcap", lab.name));
+    let name = file.display().to_string();
+    assert!(ctl(&lab, &["capture", "openflow", &name]).1);
+    for address in ["tcp:127.0.0.1:16704", "tcp:[::1]:16704"] {
+        ok(Command::new(program("dpctl")).args([address, "show"]));
+    }
+    assert!(ctl(&lab, &["end-capture", &name]).1);
+    let kinds = [("ipv4", "127.0.0.1"), ("ipv6", "::1")];
+    for (kind, address) in kinds {
+        let said = |filter: &str, field: &str| {
+            let filter = format!("exported_pdu.{kind}_src == {address} && {filter}");
+            let text = tshark(&file, &filter, &format!("exported_pdu.{field}"));
+            text.lines().map(String::from).collect::<Vec<_>>()
+        };
+        // A FEATURES_REQUEST comes from the tool's port, and the reply goes there.
+        until("the file is whole", || {
+            said("openflow_v4.type == 6", "src_port") == ["16704"]
+        });
+        let from = said("openflow_v4.type == 5", "src_port");
+        assert_eq!(said("openflow_v4.type == 6", "dst_port"), from);
+        assert_eq!(said("openflow_v4.type == 5", "dst_port"), ["16704"]);
+        assert_ne!(from, ["16704"]);
+        assert_eq!(
+            said("openflow_v4.type == 5", &format!("{kind}_dst")),
+            [address]
+        );
+    }
+    std::fs::remove_file(file).unwrap();
+}
+
+#[test]
 fn a_mirror_sends_copies_out_of_another_port() {
     if !have(&["ip"]) {
         return;

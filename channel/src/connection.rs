@@ -24,7 +24,7 @@ use crate::frame::{Frames, xid_of};
 use crate::handshake::{Established, LINGER};
 use crate::outbox::{Backlog, Outbox, PAUSE_BYTES, PacketInPace, Queue, Sender, Waiting};
 use crate::pace::Pace;
-use crate::stream::Stream;
+use crate::stream::{Ends, Stream};
 use crate::{ConnId, Event, Head, Hub, Origin, Reason, Watch};
 
 /// Encoded bytes that go into one write, about.
@@ -81,6 +81,7 @@ pub(crate) async fn run(
         mut frames,
         writer,
         codec,
+        ends,
     } = established;
     let version = codec.version;
     let packet_ins = hub.settings().packet_in_rate.map(PacketInPace::new);
@@ -89,6 +90,7 @@ pub(crate) async fn run(
     let datagrams = origin.is_datagrams();
     let link = Link {
         conn,
+        ends,
         hub,
         watch: hub.settings().watch.clone(),
         datagrams,
@@ -153,6 +155,7 @@ fn probe_interval(configured: Duration, datagrams: bool) -> Duration {
 /// What the two halves of a connection share.
 struct Link<'a> {
     conn: ConnId,
+    ends: Option<Ends>,
     hub: &'a Hub,
     /// Who sees the messages.
     watch: Option<Watch>,
@@ -188,7 +191,7 @@ impl Link<'_> {
     /// Shows bytes to who watches.
     fn show(&self, received: bool, bytes: &[u8]) {
         if let Some(Watch(watch)) = &self.watch {
-            watch(self.conn, received, bytes);
+            watch(self.ends, received, bytes);
         }
     }
 

@@ -8,6 +8,8 @@ use bofuss_oflib::HEADER_BYTES;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::UdpSocket;
 
+use crate::stream::{Duplex, Ends};
+
 /// Bytes of messages that share a datagram, so that networks need not cut it; a longer message has
 /// one of its own.
 const SHARED_BYTES: usize = 1400;
@@ -31,6 +33,16 @@ impl Datagrams {
             received: Vec::new(),
             start: 0,
         }
+    }
+}
+
+impl Duplex for Datagrams {
+    fn ends(&self) -> Option<Ends> {
+        let (local, peer) = (
+            self.socket.local_addr().ok()?,
+            self.socket.peer_addr().ok()?,
+        );
+        Some(Ends { local, peer })
     }
 }
 

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use crate::Reason;
 use crate::frame::{Frames, is_tls, xid_of};
-use crate::stream::Stream;
+use crate::stream::{Ends, Stream};
 
 /// The longest wait for a connection, and then for the peer's HELLO.
 pub const HELLO_TIMEOUT: Duration = Duration::from_secs(4);
@@ -24,6 +24,8 @@ pub(crate) struct Established {
     pub(crate) frames: Frames,
     pub(crate) writer: WriteHalf<Stream>,
     pub(crate) codec: Codec,
+    /// Its addresses, if it has some.
+    pub(crate) ends: Option<Ends>,
 }
 
 impl Established {
@@ -37,6 +39,7 @@ impl Established {
         catalogue: &Arc<Catalogue>,
         datagrams: bool,
     ) -> Result<Self, Reason> {
+        let ends = stream.ends();
         let (reader, mut writer) = tokio::io::split(stream);
         let mut frames = Frames::new(reader);
         let highest = *versions.iter().max().expect("a caller speaks some version");
@@ -56,6 +59,7 @@ impl Established {
                     frames,
                     writer,
                     codec,
+                    ends,
                 });
             }
             Err(reason) => reason,

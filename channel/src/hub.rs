@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep};
 use crate::auxiliary::Route;
 use crate::handshake::Established;
 use crate::newcomers::{Newcomer, Newcomers};
-use crate::stream::{self, Acceptor, Raw, Stream};
+use crate::stream::{self, Acceptor, Ends, Raw, Stream};
 use crate::{
     ActiveAddress, Auxiliary, ConnId, Endpoint, Event, Origin, PassiveAddress, Rate, Reason, Tls,
     Transport, connection,
@@ -59,13 +59,13 @@ pub struct Settings {
     pub watch: Option<Watch>,
 }
 
-/// Sees the bytes of messages: of which connection, and whether they were received or will be
+/// Sees the bytes of messages: between which addresses, and whether they were received or will be
 /// sent; one or several whole messages at a time.
 #[derive(Clone)]
 pub struct Watch(pub Arc<See>);
 
 /// What a [`Watch`] does.
-pub type See = dyn Fn(ConnId, bool, &[u8]) + Send + Sync;
+pub type See = dyn Fn(Option<Ends>, bool, &[u8]) + Send + Sync;
 
 impl fmt::Debug for Watch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

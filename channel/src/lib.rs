@@ -46,4 +46,5 @@ pub use run_dir::{
     RunSocket, SYSTEM_RUN_DIRECTORY, is_own, permitted, run_directories, run_sockets,
     user_run_directory,
 };
+pub use stream::Ends;
 pub use tls::Tls;

@@ -1,5 +1,6 @@
 //! Byte streams: opens one to an address, listens for them; TCP, TLS and unix.
 
+use std::net::SocketAddr;
 use std::os::unix::fs::FileTypeExt;
 use std::{fs, io, path::Path};
 
@@ -13,9 +14,34 @@ use crate::handshake::HELLO_TIMEOUT;
 use crate::identity::identity;
 use crate::{ActiveAddress, Endpoint, PassiveAddress, Reason, Source, Tls};
 
+/// The two addresses of a connection over IP: ours and the peer's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ends {
+    /// Ours.
+    pub local: SocketAddr,
+    /// The peer's.
+    pub peer: SocketAddr,
+}
+
 /// What every kind of stream can do.
-pub(crate) trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
+pub(crate) trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {
+    /// Its addresses, if it has some.
+    fn ends(&self) -> Option<Ends> {
+        None
+    }
+}
+
+impl Duplex for TcpStream {
+    fn ends(&self) -> Option<Ends> {
+        let (local, peer) = (self.local_addr().ok()?, self.peer_addr().ok()?);
+        Some(Ends { local, peer })
+    }
+}
+
+impl Duplex for UnixStream {}
+
+#[cfg(test)]
+impl Duplex for tokio::io::DuplexStream {}
 
 /// A stream of any kind.
 pub(crate) type Stream = Box<dyn Duplex>;

@@ -21,10 +21,10 @@ use tokio_rustls::rustls::{
     ALL_VERSIONS, CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore,
     ServerConfig, SignatureScheme,
 };
-use tokio_rustls::{TlsAcceptor, TlsConnector};
+use tokio_rustls::{TlsAcceptor, TlsConnector, client, server};
 
 use crate::handshake::{HELLO_TIMEOUT, LINGER};
-use crate::stream::{Duplex, Stream};
+use crate::stream::{Duplex, Ends, Stream};
 use crate::{Reason, TlsFiles};
 
 /// Who we are and whom we trust. Clones share it.
@@ -94,6 +94,18 @@ impl Tls {
     pub(crate) async fn accept(&self, stream: TcpStream) -> Result<Stream, Reason> {
         let acceptor = self.loaded().acceptor.clone();
         shake(acceptor.accept(stream).into_fallible()).await
+    }
+}
+
+impl Duplex for client::TlsStream<TcpStream> {
+    fn ends(&self) -> Option<Ends> {
+        self.get_ref().0.ends()
+    }
+}
+
+impl Duplex for server::TlsStream<TcpStream> {
+    fn ends(&self) -> Option<Ends> {
+        self.get_ref().0.ends()
     }
 }
 

@@ -1,12 +1,13 @@
 //! Copies of what passes: frames of a port into a file or to another port, OpenFlow into a file.
 
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 use std::{fmt, io, thread};
 
-use bofuss_channel::Watch;
+use bofuss_channel::{Ends, Watch};
 use bofuss_frame::Frame;
 use bofuss_oflib::{Catalogue, PortNo, field, text};
 use bofuss_packet::{Key, KeyMatch, Layout, parse};
@@ -21,9 +22,17 @@ const MAX_BYTES: u64 = 1 << 30;
 const MAX_WAITING: usize = 512;
 /// Captures and mirrors at a time.
 pub const MAX_TAPS: usize = 16;
-/// Tags before a message: the name of its dissector, and whether it was received.
-const DISSECTOR: [u8; 12] = *b"\0\x0c\0\x08openflow";
-const DIRECTION: [u8; 7] = [0, 35, 0, 4, 0, 0, 0];
+/// Tags before a message, of Wireshark's exported PDUs (`epan/exported_pdu.h`): the name of its
+/// dissector, source and destination over IPv4 or IPv6, the kind of their ports, the ports, and
+/// whether it was received.
+const DISSECTOR: u16 = 12;
+const IPV4: [u16; 2] = [20, 21];
+const IPV6: [u16; 2] = [22, 23];
+const PORT_KIND: u16 = 24;
+const PORTS: [u16; 2] = [25, 26];
+const DIRECTION: u16 = 35;
+/// TCP, as a kind of port.
+const TCP: u32 = 2;
 
 /// Refuses a file that is not in the folder for captures, if there is one.
 pub fn check_place(file: &str, folder: Option<&Path>) -> Result<(), String> {
@@ -169,6 +178,36 @@ pub fn is_named(one: &str, name: &str) -> bool {
     one == name || one.rsplit_once('/').is_some_and(|(_, last)| last == name)
 }
 
+/// The tags before a message. Over a unix socket it has no addresses.
+fn tags(ends: Option<Ends>, received: bool) -> Vec<u8> {
+    let mut tags = Vec::new();
+    let mut put = |tag: u16, value: &[u8]| {
+        tags.extend(tag.to_be_bytes());
+        tags.extend((value.len() as u16).to_be_bytes());
+        tags.extend(value);
+    };
+    put(DISSECTOR, b"openflow");
+    if let Some(Ends { local, peer }) = ends {
+        let ends = if received {
+            [peer, local]
+        } else {
+            [local, peer]
+        };
+        for (place, end) in ends.into_iter().enumerate() {
+            match end.ip().to_canonical() {
+                IpAddr::V4(address) => put(IPV4[place], &address.octets()),
+                IpAddr::V6(address) => put(IPV6[place], &address.octets()),
+            }
+            put(PORTS[place], &u32::from(end.port()).to_be_bytes());
+        }
+        put(PORT_KIND, &TCP.to_be_bytes());
+    }
+    put(DIRECTION, &u32::from(received).to_be_bytes());
+    // The end of the tags.
+    put(0, &[]);
+    tags
+}
+
 /// Captures of what passes on all OpenFlow connections, decrypted.
 #[derive(Clone, Default)]
 pub struct Messages(Arc<Mutex<Vec<Message>>>);
@@ -184,8 +223,8 @@ impl Messages {
     /// What shows it the messages.
     pub fn watch(&self) -> Watch {
         let this = self.clone();
-        Watch(Arc::new(move |_, received, bytes| {
-            this.see(received, bytes)
+        Watch(Arc::new(move |ends, received, bytes| {
+            this.see(ends, received, bytes);
         }))
     }
 
@@ -193,13 +232,16 @@ impl Messages {
         self.0.lock().expect("nobody panics who has it")
     }
 
-    fn see(&self, received: bool, mut bytes: &[u8]) {
+    fn see(&self, ends: Option<Ends>, received: bool, mut bytes: &[u8]) {
         let mut list = self.list();
-        while !list.is_empty() && bytes.len() >= 4 {
+        if list.is_empty() {
+            return;
+        }
+        let head = tags(ends, received);
+        while bytes.len() >= 4 {
             let length = usize::from(u16::from_be_bytes([bytes[2], bytes[3]]));
             let (message, rest) = bytes.split_at(length.clamp(4, bytes.len()));
-            let head = [&DISSECTOR[..], &DIRECTION, &[u8::from(received)], &[0; 4]];
-            let record = [&head.concat(), message].concat();
+            let record = [&head, message].concat();
             for capture in list.iter_mut() {
                 let copied = capture.file.record(&record);
                 capture.bytes += record.len() as u64;
