@@ -21,6 +21,7 @@ cp "$3/tests/mininet/tour.py" /run
 ln -s bofuss /run/bin/ofdatapath
 ln -s bofuss /run/bin/ofprotocol
 cd /run
+unset TMPDIR
 export PATH=/run/bin:$PATH
 shift 3
 mount -t tmpfs tmp /tmp

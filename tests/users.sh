@@ -45,6 +45,6 @@ esac
 mount -t tmpfs -o mode=1777 tmp /tmp
 ip link set lo up
 cd /run/student
-unset XDG_RUNTIME_DIR SUDO_UID SUDO_GID SUDO_USER
+unset TMPDIR XDG_RUNTIME_DIR SUDO_UID SUDO_GID SUDO_USER
 export PATH HOME=/run/student USER=student
 exec timeout -k 5 120 setpriv --reuid student --regid student --init-groups sh -c "$5" 2>&1

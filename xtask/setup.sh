@@ -130,11 +130,38 @@ install_rust() {
         rustup toolchain install "$version" --no-self-update "$@" >&2
     else
         say "  with      the official installer, https://sh.rustup.rs"
-        curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs |
-            RUSTUP_INIT_SKIP_PATH_CHECK=yes sh -s -- -y --no-modify-path \
-                --default-toolchain "$version" "$@" >&2
+        installer=$(curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs) ||
+            die "the download of https://sh.rustup.rs failed; see above. Repeat the command when it works"
+        echo "$installer" | RUSTUP_INIT_SKIP_PATH_CHECK=yes sh -s -- -y --no-modify-path \
+            --default-toolchain "$version" "$@" >&2 || die "the installer failed; see above"
     fi
     has_cargo check || die "the installer ran, but no cargo $version answers in $cargo_home/bin"
+}
+
+# make test and make dist pack programs that need no C library, which takes a target more. Without
+# rustup the compiler may have it all the same.
+static_target() {
+    case $1 in test | dist) ;; *) return 0 ;; esac
+    have rustup && find_cargo || return 0
+    machines=$(uname -m)
+    [ "$1" = test ] || machines='x86_64 aarch64'
+    for machine in $machines; do
+        [ ! -e "$(rustc --print target-libdir --target "$machine-unknown-linux-musl")" ] || continue
+        say "installing Rust's target $machine-unknown-linux-musl, 218 MB on disk"
+        rustup target add --toolchain "$version" "$machine-unknown-linux-musl" >&2 ||
+            die "the download of that target failed; see above. Repeat the command when it works"
+    done
+}
+
+# Says what make test does before it begins.
+announce() {
+    say "make test: builds and runs what continuous integration does. On two free cores:"
+    say "  format, tidy, sizes, lints, unit tests    5 minutes with the build"
+    say "  documentation, tutorials, packages        7 minutes"
+    say "  end to end, in namespaces                 8 minutes"
+    say "  disk                                      5 GB below $target"
+    say "  installs, if missing                      $(wanted test | cut -d' ' -f2 | sort -u | xargs)"
+    say "                                            Rust $version and its target for static programs"
 }
 
 # --- rights -------------------------------------------------------------------------------------
@@ -157,7 +184,9 @@ quoted() { # shell words that paste back as they are
 }
 
 # The first process of the new process space: ends with the command, takes all others with it.
+# Files that a test leaves go with it, too.
 inside='trap "exit 130" INT TERM
+TMPDIR=$(mktemp -d) && export TMPDIR && chmod 1777 "$TMPDIR" && trap "rm -rf $TMPDIR" EXIT
 mount -t tmpfs run /run && mkdir -p /run/netns && mount -t sysfs sysfs /sys 2>/dev/null
 ip link set lo up && "$@"'
 
@@ -166,6 +195,10 @@ run_elevated() { # FLAGS-OF-UNSHARE COMMAND...
     shift
     case $1 in /*) ;; */*) program=$PWD/$1 && shift && set -- "$program" "$@" ;; esac
     if is_root; then
+        # A container's root may lack them, which sudo would not give.
+        [ -z "$flags" ] || unshare -nm true 2>/dev/null || die "this root may not make network" \
+            "namespaces: it is one of a container without CAP_SYS_ADMIN and CAP_NET_ADMIN. Run on a" \
+            "machine, or in a container with these (podman run --privileged)"
         [ "$flags" ] || exec "$@"
         exec unshare $flags "$@"
     fi
@@ -187,6 +220,7 @@ verb=${1:?see the head of $0}
 shift
 case $verb in
     need)
+        [ "$1" != test ] || announce
         packages "$1"
         sh "$0" toolchain "$1"
         ;;
@@ -197,6 +231,7 @@ case $verb in
     toolchain)
         as_caller "$verb" "$@"
         install_rust "$1"
+        static_target "$1"
         ;;
     cargo)
         as_caller "$verb" "$@"

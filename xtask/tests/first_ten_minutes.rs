@@ -206,6 +206,33 @@ fn a_rustup_that_is_there_installs_the_toolchain() {
 }
 
 #[test]
+fn a_download_that_fails_is_told_of_as_such() {
+    let machine = Machine::without("offline", &["cargo"]);
+    machine.fake(
+        "curl",
+        "echo 'curl: (6) Could not resolve host' >&2; exit 6",
+    );
+    let ran = machine.setup("need demo", &[]);
+    assert_eq!(ran.code, Some(2), "{}", ran.said);
+    assert!(
+        ran.said
+            .contains("the download of https://sh.rustup.rs failed")
+    );
+    assert!(!ran.said.contains("the installer ran"), "{}", ran.said);
+}
+
+#[test]
+fn root_without_the_rights_is_not_told_to_use_sudo() {
+    let machine = Machine::without("container", &[]);
+    machine.fake("id", ROOT);
+    machine.fake("unshare", "exit 1");
+    let ran = machine.setup("isolate true", &[]);
+    assert_eq!(ran.code, Some(2), "{}", ran.said);
+    assert!(ran.said.contains("may not make network namespaces"));
+    assert!(!ran.said.contains("sudo"), "{}", ran.said);
+}
+
+#[test]
 fn a_user_with_sudo_is_told_why() {
     let machine = Machine::without("sudo", &["cc"]);
     machine.fake("apt-get", "log apt-get $*; cp ../later/cc cc");
