@@ -20,7 +20,9 @@ impl Peer {
         let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut this = Self(stream, Codec::new(version, Arc::default()));
-        this.0.write_all(&[version.0, 0, 0, 8, 0, 0, 0, 1]).unwrap();
+        this.0
+            .write_all(&[version.number(), 0, 0, 8, 0, 0, 0, 1])
+            .unwrap();
         assert_eq!(this.read()[1], 0, "HELLO comes first");
         this
     }

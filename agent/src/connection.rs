@@ -3,7 +3,10 @@
 use alloc::{collections::BTreeMap, vec::Vec};
 
 use bofuss_datapath::flow_hash;
-use bofuss_oflib::message::{AsyncConfig, ControllerRole, ErrorMsg, PortDesc, PortStatusReason};
+
+use bofuss_oflib::message::{
+    AsyncConfig, ControllerRole, ErrorMsg, PacketInReason, PortDesc, PortStatusReason,
+};
 use bofuss_oflib::types::MaxLen;
 use bofuss_oflib::{Message, PortNo, Version};
 use bofuss_packet::Packet;
@@ -82,6 +85,20 @@ impl Connection {
             0 => self.main,
             count => self.auxiliaries[flow_hash(packet, 0) as usize % count],
         }
+    }
+
+    /// Has packets with an invalid TTL be wanted or not, as long as it is no slave.
+    pub(crate) fn want_invalid_ttl(&mut self, wanted: bool) {
+        let bit = 1 << PacketInReason::INVALID_TTL.0;
+        self.async_config.packet_in &= !bit;
+        if wanted {
+            self.async_config.packet_in |= bit;
+        }
+    }
+
+    /// Whether packets with an invalid TTL are wanted, as long as it is no slave.
+    pub(crate) fn wants_invalid_ttl(&self) -> bool {
+        self.async_config.packet_in >> PacketInReason::INVALID_TTL.0 & 1 == 1
     }
 
     /// Whether a message with this reason is wanted: `wanted` picks the mask for the role. What is

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use bofuss_oflib::message::features::Capabilities;
+use bofuss_oflib::message::features::{ALL_ACTIONS_1_0, Capabilities};
 use bofuss_oflib::message::{Features, PortDesc};
 
 use crate::Switch;
@@ -21,7 +21,9 @@ impl Switch {
                 | Capabilities::PORT_STATS
                 | Capabilities::QUEUE_STATS
                 | Capabilities::GROUP_STATS
-                | Capabilities::IP_REASM,
+                | Capabilities::IP_REASM
+                | Capabilities::ARP_MATCH_IP,
+            actions: ALL_ACTIONS_1_0,
             auxiliary_id: self.connections.get(&conn).map_or(0, |c| c.auxiliary_id),
             ports: self.port_descs(),
             ..Features::default()

@@ -114,10 +114,7 @@ impl Switch {
             Message::Hello(_) | Message::Error(_) | Message::EchoReply(_) => return Ok(None),
             Message::Experimenter(value) => return self.experimenter(now, conn, xid, value, face),
             Message::FeaturesRequest(_) => Message::FeaturesReply(self.features(conn)),
-            Message::GetConfigRequest(_) => Message::GetConfigReply(SwitchConfig {
-                flags: self.datapath.fragments,
-                miss_send_len: self.channel(conn).miss_send_len,
-            }),
+            Message::GetConfigRequest(_) => Message::GetConfigReply(self.switch_config(conn)),
             Message::SetConfig(config) => return self.set_config(conn, config),
             Message::PacketOut(out) => return self.packet_out(now, conn, out, face),
             Message::FlowMod(flow_mod) => {
@@ -198,12 +195,30 @@ impl Switch {
             .expect("messages of closed connections are not handled")
     }
 
+    fn switch_config(&mut self, conn: ConnId) -> SwitchConfig {
+        let mut flags = self.datapath.fragments;
+        let channel = self.channel(conn);
+        if channel.version.config_asks_for_invalid_ttl() && channel.wants_invalid_ttl() {
+            flags = flags | ConfigFlags::INVALID_TTL_TO_CONTROLLER;
+        }
+        SwitchConfig {
+            flags,
+            miss_send_len: channel.miss_send_len,
+        }
+    }
+
     fn set_config(&mut self, conn: ConnId, config: &SwitchConfig) -> Answer {
-        if config.flags.0 > ConfigFlags::FRAG_REASM.0 {
+        let fragments = config.flags.without(ConfigFlags::INVALID_TTL_TO_CONTROLLER);
+        if fragments.0 > ConfigFlags::FRAG_REASM.0 {
             return Err(SwitchConfigFailed::BAD_FLAGS);
         }
-        self.datapath.fragments = config.flags;
-        self.channel(conn).miss_send_len = config.miss_send_len;
+        self.datapath.fragments = fragments;
+        let channel = self.channel(conn);
+        channel.miss_send_len = config.miss_send_len;
+        if channel.version.config_asks_for_invalid_ttl() {
+            let wanted = config.flags.has(ConfigFlags::INVALID_TTL_TO_CONTROLLER);
+            channel.want_invalid_ttl(wanted);
+        }
         Ok(None)
     }
 
@@ -274,7 +289,8 @@ impl Switch {
         if table_mod.config & !TABLE_CONFIG_BITS != 0 {
             return Err(TableModFailed::BAD_CONFIG);
         }
-        self.datapath.configure_table(table, table_mod.config);
+        self.datapath
+            .configure_table(table, table_mod.config, table_mod.miss);
         Ok(None)
     }
 }

@@ -34,7 +34,10 @@ impl Switch {
                 self.check_table(request.table_id)?;
                 return self.start(now, conn, Dump::flows(xid, request, true), face);
             }
-            RequestBody::Table(_) => ReplyBody::Table(self.table_stats()),
+            RequestBody::Table(_) => {
+                let version = self.channel(conn).version;
+                ReplyBody::Table(self.table_stats(version.table_stats_have_features()))
+            }
             RequestBody::PortStats(request) => {
                 ReplyBody::PortStats(self.port_stats(now, request.port_no)?)
             }
@@ -87,9 +90,10 @@ impl Switch {
         known.then_some(()).ok_or(BadRequest::BAD_TABLE_ID)
     }
 
-    fn table_stats(&self) -> Vec<TableStats> {
-        self.datapath
-            .table_heads()
+    /// What tables did; with `features` also what they can do.
+    fn table_stats(&self, features: bool) -> Vec<TableStats> {
+        let heads = self.datapath.table_heads();
+        let mut stats: Vec<TableStats> = heads
             .map(|head| {
                 let table = &self.datapath.tables()[usize::from(head.table_id.0)];
                 TableStats {
@@ -97,12 +101,16 @@ impl Switch {
                     active_count: table.len() as u32,
                     lookup_count: table.lookup_count,
                     matched_count: table.matched_count,
-                    name: head.name.clone(),
-                    max_entries: head.max_entries,
-                    no_wildcards: 0,
+                    ..TableStats::default()
                 }
             })
-            .collect()
+            .collect();
+        if features {
+            for (one, features) in stats.iter_mut().zip(self.datapath.table_features()) {
+                one.features = features.0;
+            }
+        }
+        stats
     }
 
     /// Errors: BAD_REQUEST/BAD_PORT for a port that does not exist.

@@ -4,7 +4,7 @@
 use alloc::{string::String, string::ToString, vec::Vec};
 
 use bofuss_datapath::{Egress, Queue, QueueSpec, Rate, Time};
-use bofuss_oflib::codec::Version;
+use bofuss_oflib::Version;
 use bofuss_oflib::error::{BadRequest, QueueOpFailed};
 use bofuss_oflib::ext::{Arg, BOFUSS, ExtKind, ExtRow};
 use bofuss_oflib::message::multipart::{QueueStats, QueueStatsRequest};

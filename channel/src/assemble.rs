@@ -61,7 +61,7 @@ impl Assembler {
     /// Spec: OpenFlow 1.3.5 section 7.3.5.
     pub(crate) fn receive(&mut self, frame: &[u8]) -> Result<Option<(u32, Message)>, Refused> {
         let (ty, xid) = (frame[1], xid_of(frame));
-        let parts = self.codec.version.is_multipart(ty);
+        let parts = self.codec.version.multipart_types().contains(&ty);
         let more = parts && frame.get(FLAGS_OFFSET).is_some_and(|f| f & MORE != 0);
         let begun = self.open.iter().position(|s| s.ty == ty && s.xid == xid);
         let begun = begun.map(|at| self.open.swap_remove(at));

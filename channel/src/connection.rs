@@ -271,7 +271,7 @@ impl Link<'_> {
     /// Whether a message came here that only a switch sends, and this side is one.
     fn is_misdirected(&self, frame: &[u8]) -> bool {
         let version = self.codec.version;
-        self.is_switch && frame[0] == version.0 && version.is_from_switch(frame[1])
+        self.is_switch && frame[0] == version.number() && version.is_from_switch(frame[1])
     }
 
     /// What the owner hears of a frame that begins with `head`.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bofuss_oflib::error::{BadRequest, HelloFailed};
 use bofuss_oflib::message::{ErrorMsg, Hello};
+use bofuss_oflib::version::Name;
 use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Catalogue, Codec, Message, Version};
 use tokio::io::{AsyncWriteExt, WriteHalf};
@@ -65,9 +66,9 @@ impl Established {
             Err(reason) => reason,
         };
         if let Some(error) = answer(&reason, &first, datagrams) {
+            let mut error = encoded(&codec, xid_of(&first), &Message::Error(error));
             // The lower of the two headers' versions: the peer can read it.
-            codec.version = Version(first[0]).clamp(Version(1), highest);
-            let error = encoded(&codec, xid_of(&first), &Message::Error(error));
+            error[0] = first[0].clamp(Version::V1_0.number(), highest.number());
             let farewell = async {
                 let _ = writer.write_all(&error).await;
                 let _ = writer.shutdown().await;
@@ -97,12 +98,12 @@ async fn first_message(frames: &mut Frames) -> Result<Vec<u8>, Reason> {
 
 /// The version for both, by the peer's first message.
 fn judge(codec: &Codec, first: &[u8], versions: &[Version]) -> Result<Version, Reason> {
-    let (header, ty) = (Version(first[0]), first[1]);
+    let [header, ty] = [first[0], first[1]];
     match codec.decode(first) {
         Ok((_, Message::Hello(hello))) => {
             let agreed = hello.negotiate(header, versions);
             agreed.ok_or_else(|| Reason::NoCommonVersion {
-                ours: list(versions),
+                ours: list(versions.iter().map(|one| one.number())),
                 theirs: offered(&hello, header),
             })
         }
@@ -113,7 +114,8 @@ fn judge(codec: &Codec, first: &[u8], versions: &[Version]) -> Result<Version, R
         }
         Err(cause) if Message::is_version_free(ty) => Err(Reason::Malformed(cause)),
         Ok(_) | Err(_) => {
-            let name = header.message_name(ty);
+            let version = Version::of_number(header).unwrap_or(Version::NEWEST);
+            let name = version.message_name(ty);
             let name = name.map_or(format!("of type {ty}"), String::from);
             Err(Reason::NotHello(name))
         }
@@ -136,22 +138,22 @@ fn answer(reason: &Reason, first: &[u8], datagrams: bool) -> Option<ErrorMsg> {
 }
 
 /// `1.0, 1.3`
-fn list(versions: &[Version]) -> String {
-    let names: Vec<_> = versions.iter().map(Version::to_string).collect();
-    match names.len() {
-        0 => "none".into(),
-        _ => names.join(", "),
+fn list(numbers: impl Iterator<Item = u8>) -> String {
+    let names: Vec<_> = numbers.map(|number| Name(number).to_string()).collect();
+    if names.is_empty() {
+        return "none".into();
     }
+    names.join(", ")
 }
 
 /// The versions of a peer's HELLO.
-fn offered(hello: &Hello, header: Version) -> String {
+fn offered(hello: &Hello, header: u8) -> String {
     match hello.bitmap.first() {
         Some(map) => {
-            let spoken = (0..32).filter(|bit| map >> bit & 1 == 1).map(Version);
-            list(&spoken.collect::<Vec<_>>())
+            let spoken = (0..32).filter(|bit| map >> bit & 1 == 1);
+            list(spoken)
         }
-        None => format!("{header} or less"),
+        None => format!("{} or less", Name(header)),
     }
 }
 

@@ -19,7 +19,7 @@ use crate::handshake::Established;
 use crate::stream::{Raw, Stream};
 use crate::*;
 
-const V1_0: Version = Version(1);
+const V1_0: Version = Version::V1_0;
 const V1_3: Version = Version::V1_3;
 
 fn codec() -> Codec {
@@ -94,19 +94,19 @@ async fn failed(events: &mut mpsc::Receiver<Event>) -> String {
 }
 
 /// Reads one message.
-async fn read(peer: &mut (impl AsyncReadExt + Unpin)) -> (Version, u32, Message) {
+async fn read(peer: &mut (impl AsyncReadExt + Unpin)) -> (u8, u32, Message) {
     let mut frame = vec![0; 8];
     peer.read_exact(&mut frame).await.unwrap();
     frame.resize(u16::from_be_bytes([frame[2], frame[3]]).into(), 0);
     peer.read_exact(&mut frame[8..]).await.unwrap();
-    let version = Version(frame[0]);
-    frame[0] = V1_3.0;
+    let version = frame[0];
+    frame[0] = V1_3.number();
     let (xid, message) = codec().decode(&frame).unwrap();
     (version, xid, message)
 }
 
 /// Reads an error after the HELLO, and then the end; gives code and text.
-async fn refusal(peer: &mut (impl AsyncReadExt + Unpin)) -> (Version, ErrorCode, String) {
+async fn refusal(peer: &mut (impl AsyncReadExt + Unpin)) -> (u8, ErrorCode, String) {
     assert!(matches!(read(peer).await.2, Message::Hello(_)));
     let (version, _, Message::Error(error)) = read(peer).await else {
         panic!("not an error");
@@ -198,7 +198,7 @@ async fn versions_are_agreed_by_bitmap_and_by_the_old_rule() {
                 assert!(reason.to_string().contains(text), "{reason}");
                 assert_eq!(told, reason.to_string());
                 assert_eq!(code, HelloFailed::INCOMPATIBLE);
-                assert_eq!(version.0, *header.min(&4));
+                assert_eq!(version, *header.min(&4));
             }
             (established, _) => panic!("{header} {:?}", established.map(|e| e.codec.version)),
         }
@@ -281,7 +281,7 @@ async fn what_only_a_switch_sends_is_refused_by_a_switch_whatever_it_holds() {
         (V1_0, &[6, 8, 10, 11, 12, 17, 19, 21][..]),
     ] {
         let (ours, mut peer) = duplex(4096);
-        peer.write_all(&[version.0, 0, 0, 8, 0, 0, 0, 1])
+        peer.write_all(&[version.number(), 0, 0, 8, 0, 0, 0, 1])
             .await
             .unwrap();
         let origin = Origin::Active("unix:memory".parse().unwrap());
@@ -292,7 +292,7 @@ async fn what_only_a_switch_sends_is_refused_by_a_switch_whatever_it_holds() {
         for round in 0..10 {
             for (ty, body) in types.iter().flat_map(|ty| bodies.map(|body| (*ty, body))) {
                 let length = 8 + body.len() as u8;
-                let head = [version.0, ty, 0, length, 0, 0, round, ty];
+                let head = [version.number(), ty, 0, length, 0, 0, round, ty];
                 peer.write_all(&[&head, body].concat()).await.unwrap();
                 let event = next(&mut events).await;
                 let Event::BadMessage { reply, .. } = event else {

@@ -11,6 +11,7 @@ use bofuss_oflib::message::multipart::table_features::{
     FieldId, PROPERTIES, PropertyList, TableFeatureSet, TypeId,
 };
 use bofuss_oflib::message::multipart::{TableFeatures, TableProperty};
+use bofuss_oflib::message::table_mod::TableMiss;
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::wire::FixedStr;
 use bofuss_oflib::{Catalogue, ErrorCode};
@@ -331,10 +332,17 @@ impl Datapath {
         self.work(now, sink).unwrap_or(Ok(()))
     }
 
-    /// Keeps the configuration of a table, or of all.
-    pub fn configure_table(&mut self, table: TableId, config: u32) {
-        let chosen = |shape: &&mut Shape| table == TableId::ALL || shape.head.table_id == table;
-        let shapes = self.shapes.iter_mut().flatten().filter(chosen);
-        shapes.for_each(|shape| shape.head.config = config);
+    /// Keeps the configuration of a table, or of all, and what becomes there of packets without an
+    /// entry.
+    pub fn configure_table(&mut self, table: TableId, config: u32, miss: TableMiss) {
+        for shape in self.shapes.iter_mut().flatten() {
+            let number = shape.head.table_id;
+            if table == TableId::ALL || table == number {
+                shape.head.config = config;
+                self.tables[usize::from(number.0)].miss = miss;
+            }
+        }
+        // Known flows of packets without an entry may be wrong now.
+        self.forget_flows();
     }
 }

@@ -8,6 +8,7 @@ use bofuss_oflib::field::{ETH_TYPE, IN_PHY_PORT};
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::PacketInReason;
 use bofuss_oflib::message::config::ConfigFlags;
+use bofuss_oflib::message::table_mod::TableMiss;
 use bofuss_oflib::types::{QueueId, TableId};
 use bofuss_oflib::{Action, Catalogue, Instruction, Match, PortNo};
 use bofuss_packet::{Packet, offload};
@@ -226,7 +227,9 @@ impl Datapath {
         if S::TRACES {
             self.trace_lookup(walk, sink);
         }
-        let key = walk.hit.ok_or_else(|| self.no_entry(now, walk, sink))?;
+        let Some(key) = walk.hit else {
+            return self.no_entry(now, walk, sink);
+        };
         let entry = self.tables[usize::from(number.0)].get(key);
         let entry = entry.expect("the entry was hit just now");
         let instructions = entry.instructions.clone();
@@ -272,18 +275,26 @@ impl Datapath {
         Ok(next)
     }
 
-    /// Offers a packet that no entry matches to the controllers, if one takes such packets.
+    /// Does what the present table says of a packet that no entry matches: drops it, once it was
+    /// offered to the controllers if one takes such packets; or gives the table to go on with.
     pub(crate) fn no_entry<S: Sink>(
         &mut self,
         now: Time,
         walk: &mut Walk<'_>,
         sink: &mut S,
-    ) -> DropReason {
-        if sink.wants_misses() {
-            (walk.cookie, walk.unmatched) = (NO_COOKIE, true);
+    ) -> Result<Option<TableId>, DropReason> {
+        let miss = self.tables[usize::from(walk.table.0)].miss;
+        if miss == TableMiss::CONTINUE {
+            let after = walk.table.0.checked_add(1).map(TableId);
+            if let Some(next) = after.filter(|next| self.has_table(*next)) {
+                return Ok(Some(next));
+            }
+        } else if miss != TableMiss::DROP && sink.wants_misses() {
+            walk.cookie = NO_COOKIE;
+            walk.unmatched = true;
             self.offer_to_controllers(now, walk, PacketInReason::NO_MATCH, None, sink);
         }
-        DropReason::TableMiss
+        Err(DropReason::TableMiss)
     }
 
     /// Executes one instruction; the table that it goes on with, if any.

@@ -3,21 +3,12 @@
 use core::fmt;
 
 use bofuss_oflib::FieldMatch;
-use bofuss_oflib::wire::Wire;
+use bofuss_oflib::wire::Text;
 
 use crate::{Lost, Step};
 
 /// Bytes of a frame that are told.
 const SHOWN_BYTES: usize = 128;
-
-/// A value's text form, for `write!`.
-struct Text<'a, T>(&'a T);
-
-impl<T: Wire> fmt::Display for Text<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.text(f)
-    }
-}
 
 /// A frame's length, and its first bytes in hexadecimal.
 struct Hex<'a>(&'a [u8]);

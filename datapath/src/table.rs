@@ -4,6 +4,7 @@ use alloc::{boxed::Box, collections::BTreeMap, rc::Rc};
 use core::cmp::Reverse;
 
 use bofuss_oflib::instruction::Instructions;
+use bofuss_oflib::message::table_mod::TableMiss;
 use bofuss_oflib::message::{FlowModFlags, FlowRemovedReason, PacketInReason};
 use bofuss_oflib::{Action, Catalogue, Match, PortNo, matching::Sent, types::GroupId};
 use bofuss_packet::{Key, KeyMask, KeyMatch};
@@ -162,6 +163,8 @@ pub struct Table {
     n_one_tag: usize,
     /// The mask of the entry that was added last: as a rule the next one's, too.
     pub(crate) last_mask: Option<Rc<KeyMask>>,
+    /// What becomes of packets that no entry matches.
+    pub(crate) miss: TableMiss,
     /// Packets looked up.
     pub lookup_count: u64,
     /// Packets that hit an entry.
@@ -187,6 +190,7 @@ impl Table {
             sent: BTreeMap::new(),
             n_one_tag: 0,
             masks: Masks::default(),
+            miss: TableMiss::default(),
             last_mask: None,
             lookup_count: 0,
             matched_count: 0,

@@ -5,7 +5,7 @@ use alloc::{format, string::String, sync::Arc, vec, vec::Vec};
 use bofuss_agent::queues::{DESC_BYTES, ROWS};
 pub use bofuss_agent::queues::{properties, spec};
 use bofuss_datapath::{QueueSpec, Rate};
-use bofuss_oflib::codec::Version;
+use bofuss_oflib::Version;
 use bofuss_oflib::ext::ExtRow;
 use bofuss_oflib::message::queue::{PacketQueue, QueueProperty};
 use bofuss_oflib::types::QueueId;

@@ -19,6 +19,7 @@ use bofuss_oflib::message::multipart::{
     TableFeatures,
 };
 use bofuss_oflib::message::port::{PortConfig, PortFeatures, PortState};
+use bofuss_oflib::message::table_mod::TableMiss;
 use bofuss_oflib::message::{
     ControllerRole, Empty, ErrorMsg, FlowModCommand, PacketOut, PortDesc, PortMod,
     QueueConfigRequest, Role,
@@ -484,7 +485,7 @@ impl Stage {
                 let codec = &self.face.2[&self.conn];
                 let body = frame(&[&["hex"], &words[2..]].concat());
                 let length = (body.len() + 8) as u16;
-                let mut bytes = vec![codec.version.0, words[1].parse().unwrap()];
+                let mut bytes = vec![codec.version.number(), words[1].parse().unwrap()];
                 bytes.extend(length.to_be_bytes());
                 bytes.extend([0, 0, 0, 7]);
                 bytes.extend(body);
@@ -707,6 +708,10 @@ impl Stage {
             "table-mod" => self.message(Message::TableMod(bofuss_oflib::message::TableMod {
                 table_id: bofuss_oflib::types::TableId(words[1].parse().unwrap()),
                 config: words[2].parse().unwrap(),
+                miss: words
+                    .get(3)
+                    .map_or(Ok(TableMiss::ENTRY), |miss| miss.parse())
+                    .unwrap(),
             })),
             "frags" => self.message(Message::SetConfig(bofuss_oflib::message::SwitchConfig {
                 flags: bofuss_oflib::message::config::ConfigFlags(words[1].parse().unwrap()),

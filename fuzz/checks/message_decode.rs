@@ -4,8 +4,8 @@ use bofuss_oflib::{Catalogue, Codec, Version};
 
 /// Panics: if the codec breaks its word.
 pub fn run(bytes: &[u8]) {
-    let own = bytes.first() == Some(&Version::V1_0.0);
-    let version = if own { Version::V1_0 } else { Version::V1_3 };
+    let number = bytes.first().copied().unwrap_or(0);
+    let version = Version::of_number(number).unwrap_or(Version::NEWEST);
     let codec = Codec::new(version, Catalogue::default().into());
     match codec.decode(bytes) {
         Ok((xid, message)) => {

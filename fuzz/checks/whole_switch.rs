@@ -173,7 +173,7 @@ impl Driver {
                 let ty = input.byte();
                 let length = length + usize::from(input.byte()) + HEADER_BYTES;
                 let mut bytes = vec![
-                    version(conn).0,
+                    version(conn).number(),
                     ty,
                     (length >> 8) as u8,
                     length as u8,

@@ -7,15 +7,17 @@ use core::fmt;
 use crate::catalogue::Catalogue;
 use crate::error::{BadAction, DecodeError};
 use crate::ext::{BOFUSS, ExtKind, ExtRow, ExtValue};
-use crate::matching::{FieldMatch, decode_set_field};
+use crate::matching::FieldMatch;
+use crate::model::model;
 use crate::text::{ActionArg, number};
 use crate::types::{EtherType, GroupId, MaxLen, PortNo, QueueId};
-use crate::wire::{Reader, Wire, Writer, wire};
+use crate::version::{Span, span};
+use crate::wire::{Reader, TextForm, Writer};
 
 /// The action type of experimenters.
 const EXPERIMENTER: u16 = 0xffff;
 
-wire! {
+model! {
     /// Where a packet goes.
     #[derive(Copy, Hash)]
     pub struct Output {
@@ -41,6 +43,8 @@ pub struct ActionRow {
     pub aliases: &'static [&'static str],
     /// The step of action-set execution that runs it. Spec: OpenFlow 1.3.5 section 5.10.
     pub rank: u8,
+    /// The versions that have it, as a type of its own.
+    pub versions: Span,
     /// Text and hexadecimal wire form of one such action.
     pub example: (&'static str, &'static str),
 }
@@ -49,7 +53,7 @@ macro_rules! actions {
     ($(
         $(#[$m:meta])*
         $number:literal $V:ident $(($T:ty))? $name:literal [$($alias:literal)*] rank $rank:literal
-        $text:literal = $hex:literal ;
+        $([$($span:tt)*])? $text:literal = $hex:literal ;
     )*) => {
         /// One action. Spec: OpenFlow 1.3.5 sections 5.12 and 7.2.5.
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -64,6 +68,7 @@ macro_rules! actions {
             name: $name,
             aliases: &[$($alias),*],
             rank: $rank,
+            versions: actions!(@span $([$($span)*])?),
             example: ($text, $hex),
         }),*];
         impl Action {
@@ -75,14 +80,18 @@ macro_rules! actions {
                 };
                 ACTIONS.iter().find(|row| row.number == number)
             }
-            fn decode_body(head: &Reader<'_>, r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-                Ok(match head.clone().get::<u16>()? {
-                    $($number => Self::$V $((r.get::<$T>()?))?,)*
-                    EXPERIMENTER => Self::Experimenter(ExtValue::decode(ExtKind::Action, r)?),
-                    _ => return Err(head.err(BadAction::BAD_TYPE)),
-                })
+            /// Reads the argument of the action of type `ty`; none if no row has it.
+            pub(crate) fn decode_body(
+                ty: u16,
+                r: &mut Reader<'_>,
+            ) -> Option<Result<Self, DecodeError>> {
+                match ty {
+                    $($number => Some(actions!(@decode $V r $($T)?)),)*
+                    _ => None,
+                }
             }
-            fn encode_body(&self, w: &mut Writer<'_>) {
+            /// Appends the argument.
+            pub(crate) fn encode_body(&self, w: &mut Writer<'_>) {
                 match self {
                     $(actions!(@pattern $V argument $($T)?) => {
                         $(w.put::<$T>(argument);)?
@@ -118,6 +127,10 @@ macro_rules! actions {
             }
         }
     };
+    (@span [$($span:tt)*]) => { span!($($span)*) };
+    (@span) => { span!(since V1_2) };
+    (@decode $V:ident $r:ident $T:ty) => { $r.get::<$T>().map(Self::$V) };
+    (@decode $V:ident $r:ident) => { Ok(Self::$V) };
     (@pattern $V:ident $name:ident $T:ty) => { Self::$V($name) };
     (@pattern $V:ident $name:ident) => { Self::$V };
     (@write $name:literal $f:ident $argument:ident $T:ty) => {
@@ -180,10 +193,10 @@ actions! {
     25 SetField(SetField) "set_field" [] rank 8
         "set_field:10.0.0.1->nw_dst" = "0019 0010 8000 18 04 0a000001 00000000";
     /// Pushes a PBB I-TAG and the outer addresses.
-    26 PushPbb(EtherType) "push_pbb" [] rank 4
+    26 PushPbb(EtherType) "push_pbb" [] rank 4 [since V1_3]
         "push_pbb:0x88e7" = "001a 0008 88e7 0000";
     /// Removes the outermost PBB header.
-    27 PopPbb "pop_pbb" [] rank 2
+    27 PopPbb "pop_pbb" [] rank 2 [since V1_3]
         "pop_pbb" = "001b 0008 00000000";
 }
 
@@ -198,13 +211,7 @@ pub static TAG_VLAN: ExtRow = ExtRow {
     data: false,
 };
 
-impl Wire for SetField {
-    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        decode_set_field(r).map(Self)
-    }
-    fn encode(&self, w: &mut Writer<'_>) {
-        self.0.encode(w);
-    }
+impl TextForm for SetField {
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.0, f)
     }
@@ -252,25 +259,7 @@ impl Action {
     }
 }
 
-impl Wire for Action {
-    /// Errors: BAD_ACTION with BAD_TYPE, BAD_LEN, BAD_SET_*, BAD_EXPERIMENTER or BAD_EXP_TYPE.
-    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let mut body = r.at("action").sized(2, 8, 8, BadAction::BAD_LEN)?;
-        let head = body.at("action type").clone();
-        body.take(4)?;
-        let action = Self::decode_body(&head, &mut body)?;
-        match body.remaining() {
-            0..8 => Ok(action),
-            _ => Err(body.err(BadAction::BAD_LEN)),
-        }
-    }
-    fn encode(&self, w: &mut Writer<'_>) {
-        let start = w.bytes.len();
-        w.put(&self.row().map_or(EXPERIMENTER, |row| row.number))
-            .put(&0u16);
-        self.encode_body(w);
-        w.align8(start).patch_length(start, start + 2);
-    }
+impl TextForm for Action {
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }

@@ -5,105 +5,16 @@ use core::fmt;
 
 use crate::catalogue::Catalogue;
 use crate::error::{BadRequest, DecodeError};
-use crate::message::{FROM_SWITCH, MESSAGES, Message};
+use crate::message::Message;
 use crate::v1_0;
+use crate::version::Version;
 use crate::wire::{Reader, Writer};
 
 /// Bytes of the header that begins every message: version, type, length, transaction id.
 pub const HEADER_BYTES: usize = 8;
-/// The types of multipart messages since 1.1.
-const MULTIPART: [u8; 2] = [18, 19];
 /// The longest message: its length has 16 bits.
 pub const MAX_MESSAGE_BYTES: usize = u16::MAX as usize;
 const MAX_BODY_BYTES: usize = MAX_MESSAGE_BYTES - HEADER_BYTES;
-
-/// An OpenFlow version, by its number on the wire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Version(pub u8);
-
-impl Version {
-    /// OpenFlow 1.0.
-    pub const V1_0: Self = Self(1);
-    /// OpenFlow 1.3.
-    pub const V1_3: Self = Self(4);
-    /// Every version that this library speaks, the lowest first.
-    pub const SPOKEN: &'static [Self] = &[Self::V1_0, Self::V1_3];
-
-    /// The bit of this version in a hello's bitmap.
-    pub const fn bit(self) -> u32 {
-        1 << self.0
-    }
-
-    /// Whether a packet that no entry matches goes to the controller, and is not only dropped.
-    pub fn miss_goes_to_controller(self) -> bool {
-        self == Self::V1_0
-    }
-
-    /// Whether the switch holds every packet that no entry matches, also one that the controller
-    /// gets whole. Choice: as the switch did that 1.0 came with, on which controllers rely.
-    pub fn holds_every_miss(self) -> bool {
-        self == Self::V1_0
-    }
-
-    /// Whether the entry that matches all packets at priority 0 is the table-miss entry, and not
-    /// one like any other.
-    pub fn has_table_miss_entries(self) -> bool {
-        self >= Self::V1_3
-    }
-
-    /// Whether a controller proves by a generation id that its role is the newest.
-    pub fn roles_have_generations(self) -> bool {
-        self != Self::V1_0
-    }
-
-    /// Whether a controller may have auxiliary connections beside its main one.
-    pub fn has_auxiliary_connections(self) -> bool {
-        self >= Self::V1_3
-    }
-
-    /// Whether messages of this type come in parts.
-    pub fn is_multipart(self, ty: u8) -> bool {
-        match self {
-            Self::V1_0 => v1_0::STATS.contains(&ty),
-            _ => MULTIPART.contains(&ty),
-        }
-    }
-
-    /// The OpenFlow 1.3 name of a message of this type, without `OFPT_`.
-    pub fn message_name(self, ty: u8) -> Option<&'static str> {
-        let ty = self.model_type(ty)?;
-        let row = MESSAGES.iter().find(|row| row.0 == ty);
-        row.map(|row| row.1)
-    }
-
-    /// Whether only switches send messages of this type: replies, and what nobody asked for.
-    pub fn is_from_switch(self, ty: u8) -> bool {
-        self.model_type(ty)
-            .is_some_and(|ty| FROM_SWITCH.contains(&ty))
-    }
-
-    /// The type in 1.3 of what has this type in this version.
-    fn model_type(self, ty: u8) -> Option<u8> {
-        match self {
-            Self::V1_0 => v1_0::model_type(ty),
-            _ => Some(ty),
-        }
-    }
-
-    /// Bytes of a multipart body in front of its list: type, flags and, since 1.1, padding.
-    fn multipart_head_bytes(self) -> usize {
-        if self == Self::V1_0 { 4 } else { 8 }
-    }
-}
-
-impl fmt::Display for Version {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            n @ 1..=6 => write!(f, "1.{}", n - 1),
-            n => write!(f, "{n:#04x}"),
-        }
-    }
-}
 
 /// Which variant of an ambiguous wire form a peer speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -139,11 +50,11 @@ impl Codec {
     /// Errors: BAD_REQUEST/BAD_VERSION, BAD_TYPE or BAD_LEN for the frame of it, else what the
     /// body's description says. Never panics.
     pub fn decode(&self, bytes: &[u8]) -> Result<(u32, Message), DecodeError> {
-        let mut r = Reader::new(self, bytes);
-        let mut header = r.clone();
-        let version = header.at("version").get::<u8>()?;
+        let mut header = Reader::new(self, bytes);
+        let mut r = header.clone();
+        let number = header.at("version").get::<u8>()?;
         let ty = header.at("type").get::<u8>()?;
-        if version != self.version.0 && !Message::is_version_free(ty) {
+        if number != self.version.number() && !Message::is_version_free(ty) {
             return Err(r.at("version").err(BadRequest::BAD_VERSION));
         }
         let at_length = header.at("length").clone();
@@ -151,10 +62,15 @@ impl Codec {
             return Err(at_length.short());
         }
         let xid = header.at("xid").get()?;
+        let other;
+        if number != self.version.number() {
+            other = self.in_version(number);
+            r.codec = &other;
+        }
         r.take(HEADER_BYTES)?;
-        let message = match Version(version) {
+        let message = match r.version() {
             Version::V1_0 => v1_0::decode_body(ty, &mut r)?,
-            _ => Message::decode_body(ty, &mut r)?,
+            Version::V1_2 | Version::V1_3 => Message::decode_body(ty, &mut r)?,
         };
         r.at("end of message").finish()?;
         Ok((xid, message))
@@ -176,22 +92,22 @@ impl Codec {
         w.pad(HEADER_BYTES);
         let ty = match self.version {
             Version::V1_0 => v1_0::encode_body(message, &mut w),
-            _ => {
-                message.encode_body(&mut w);
-                Ok(message.type_number())
-            }
+            Version::V1_2 | Version::V1_3 => message.encode_body(&mut w),
         };
+        let unsaid = w.unsaid();
         let mut starts = w.item_starts;
         *out = w.bytes;
+        if let Some(what) = unsaid {
+            out.truncate(start);
+            return Err(EncodeError::Unsaid(what));
+        }
         let length = out.len() - start;
-        if let Ok(ty) = ty
-            && length <= MAX_MESSAGE_BYTES
-        {
+        if length <= MAX_MESSAGE_BYTES {
             out[start..start + HEADER_BYTES].copy_from_slice(&self.header(ty, xid, length));
             return Ok(());
         }
         let whole = out.split_off(start);
-        let (ty, body) = (ty.map_err(EncodeError::Unsaid)?, &whole[HEADER_BYTES..]);
+        let body = &whole[HEADER_BYTES..];
         starts.iter_mut().for_each(|at| *at -= start + HEADER_BYTES);
         if !matches!(
             message,
@@ -224,9 +140,17 @@ impl Codec {
         Ok(())
     }
 
+    /// The same in the version of this number; in the newest if that is not spoken.
+    fn in_version(&self, number: u8) -> Self {
+        Self {
+            version: Version::of_number(number).unwrap_or(Version::NEWEST),
+            ..self.clone()
+        }
+    }
+
     fn header(&self, ty: u8, xid: u32, length: usize) -> [u8; HEADER_BYTES] {
         let ([high, low], [a, b, c, d]) = ((length as u16).to_be_bytes(), xid.to_be_bytes());
-        [self.version.0, ty, high, low, a, b, c, d]
+        [self.version.number(), ty, high, low, a, b, c, d]
     }
 }
 

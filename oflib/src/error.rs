@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use crate::version::{Span, span};
+
 /// An OpenFlow error: its type and code as they stand in an ERROR message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct ErrorCode {
@@ -22,16 +24,25 @@ pub struct ErrorRow {
     pub code_name: &'static str,
     /// What it means, in the words of a log line.
     pub meaning: &'static str,
+    /// The versions that have it.
+    pub versions: Span,
 }
 
 macro_rules! errors {
+    (@span $Type:ident [$($span:tt)*]) => {
+        span!($($span)*)
+    };
+    (@span $Type:ident) => { $Type::VERSIONS };
     ($(
-        $ty:literal $Type:ident $name:literal { $($code:literal $CODE:ident $meaning:literal)* }
+        $ty:literal $Type:ident $name:literal [$($all:tt)*] {
+            $($code:literal $CODE:ident $meaning:literal $([$($span:tt)*])?)*
+        }
     )*) => {
         $(
             #[doc = concat!("The codes of `OFPET_", $name, "` (", stringify!($ty), ").")]
             pub struct $Type;
             impl $Type {
+                const VERSIONS: Span = span!($($all)*);
                 $(
                     #[doc = concat!("Code ", stringify!($code), ": ", $meaning, ".")]
                     pub const $CODE: ErrorCode = ErrorCode { ty: $ty, code: $code };
@@ -44,16 +55,17 @@ macro_rules! errors {
             type_name: $name,
             code_name: stringify!($CODE),
             meaning: $meaning,
+            versions: errors!(@span $Type $([$($span)*])?),
         },)*)*];
     };
 }
 
 errors! {
-    0 HelloFailed "HELLO_FAILED" {
+    0 HelloFailed "HELLO_FAILED" [] {
         0 INCOMPATIBLE "no common version"
         1 EPERM "permission denied"
     }
-    1 BadRequest "BAD_REQUEST" {
+    1 BadRequest "BAD_REQUEST" [] {
         0 BAD_VERSION "version not negotiated on this connection"
         1 BAD_TYPE "unknown message type"
         2 BAD_MULTIPART "unknown multipart type"
@@ -63,13 +75,13 @@ errors! {
         6 BAD_LEN "wrong length for the type"
         7 BUFFER_EMPTY "the buffer has been used already"
         8 BUFFER_UNKNOWN "no such buffer"
-        9 BAD_TABLE_ID "no such table"
-        10 IS_SLAVE "the controller is a slave"
-        11 BAD_PORT "no such port"
-        12 BAD_PACKET "the packet is invalid"
-        13 MULTIPART_BUFFER_OVERFLOW "the multipart request is too long"
+        9 BAD_TABLE_ID "no such table" [since V1_2]
+        10 IS_SLAVE "the controller is a slave" [since V1_2]
+        11 BAD_PORT "no such port" [since V1_2]
+        12 BAD_PACKET "the packet is invalid" [since V1_2]
+        13 MULTIPART_BUFFER_OVERFLOW "the multipart request is too long" [since V1_3]
     }
-    2 BadAction "BAD_ACTION" {
+    2 BadAction "BAD_ACTION" [] {
         0 BAD_TYPE "unknown action type"
         1 BAD_LEN "wrong length in the actions"
         2 BAD_EXPERIMENTER "unknown experimenter"
@@ -87,7 +99,7 @@ errors! {
         14 BAD_SET_LEN "wrong length in set-field"
         15 BAD_SET_ARGUMENT "bad value in set-field"
     }
-    3 BadInstruction "BAD_INSTRUCTION" {
+    3 BadInstruction "BAD_INSTRUCTION" [since V1_2] {
         0 UNKNOWN_INST "unknown instruction"
         1 UNSUP_INST "the table does not support the instruction"
         2 BAD_TABLE_ID "invalid table"
@@ -98,7 +110,7 @@ errors! {
         7 BAD_LEN "wrong length in the instructions"
         8 EPERM "permission denied"
     }
-    4 BadMatch "BAD_MATCH" {
+    4 BadMatch "BAD_MATCH" [since V1_2] {
         0 BAD_TYPE "unsupported match type"
         1 BAD_LEN "wrong length in the match"
         2 BAD_TAG "unsupported tag or encapsulation"
@@ -112,7 +124,7 @@ errors! {
         10 DUP_FIELD "a field stands twice"
         11 EPERM "permission denied"
     }
-    5 FlowModFailed "FLOW_MOD_FAILED" {
+    5 FlowModFailed "FLOW_MOD_FAILED" [] {
         0 UNKNOWN "unspecified error"
         1 TABLE_FULL "the table is full"
         2 BAD_TABLE_ID "no such table"
@@ -122,7 +134,7 @@ errors! {
         6 BAD_COMMAND "unknown command"
         7 BAD_FLAGS "unknown flags"
     }
-    6 GroupModFailed "GROUP_MOD_FAILED" {
+    6 GroupModFailed "GROUP_MOD_FAILED" [since V1_2] {
         0 GROUP_EXISTS "the group exists already"
         1 INVALID_GROUP "the group is invalid"
         2 WEIGHT_UNSUPPORTED "unequal load sharing is not supported"
@@ -139,34 +151,34 @@ errors! {
         13 BAD_WATCH "error in a watch port or group"
         14 EPERM "permission denied"
     }
-    7 PortModFailed "PORT_MOD_FAILED" {
+    7 PortModFailed "PORT_MOD_FAILED" [] {
         0 BAD_PORT "no such port"
         1 BAD_HW_ADDR "the hardware address is not the port's"
         2 BAD_CONFIG "unsupported port configuration"
         3 BAD_ADVERTISE "unsupported advertise"
         4 EPERM "permission denied"
     }
-    8 TableModFailed "TABLE_MOD_FAILED" {
+    8 TableModFailed "TABLE_MOD_FAILED" [since V1_2] {
         0 BAD_TABLE "no such table"
         1 BAD_CONFIG "unsupported table configuration"
         2 EPERM "permission denied"
     }
-    9 QueueOpFailed "QUEUE_OP_FAILED" {
+    9 QueueOpFailed "QUEUE_OP_FAILED" [] {
         0 BAD_PORT "no such port"
         1 BAD_QUEUE "no such queue"
         2 EPERM "permission denied"
     }
-    10 SwitchConfigFailed "SWITCH_CONFIG_FAILED" {
+    10 SwitchConfigFailed "SWITCH_CONFIG_FAILED" [since V1_2] {
         0 BAD_FLAGS "unknown flags"
         1 BAD_LEN "unsupported length"
         2 EPERM "permission denied"
     }
-    11 RoleRequestFailed "ROLE_REQUEST_FAILED" {
+    11 RoleRequestFailed "ROLE_REQUEST_FAILED" [since V1_2] {
         0 STALE "the generation id is stale"
         1 UNSUP "role change not supported"
         2 BAD_ROLE "no such role"
     }
-    12 MeterModFailed "METER_MOD_FAILED" {
+    12 MeterModFailed "METER_MOD_FAILED" [since V1_3] {
         0 UNKNOWN "unspecified error"
         1 METER_EXISTS "the meter exists already"
         2 INVALID_METER "the meter is invalid"
@@ -180,7 +192,7 @@ errors! {
         10 OUT_OF_METERS "the meter table is full"
         11 OUT_OF_BANDS "too many bands"
     }
-    13 TableFeaturesFailed "TABLE_FEATURES_FAILED" {
+    13 TableFeaturesFailed "TABLE_FEATURES_FAILED" [since V1_3] {
         0 BAD_TABLE "no such table"
         1 BAD_METADATA "bad metadata mask"
         2 BAD_TYPE "unknown property type"

@@ -5,7 +5,7 @@ use core::fmt;
 use core::hash::{Hash, Hasher};
 
 use crate::error::{BadAction, BadInstruction, BadRequest, DecodeError, ErrorCode};
-use crate::wire::{Bytes, Reader, Wire, Writer};
+use crate::wire::{Bytes, Reader, TextForm, Writer};
 
 /// Our own number as an experimenter: a locally administered OUI, "bof" in ASCII.
 pub const BOFUSS: u32 = 0x0062_6f66;

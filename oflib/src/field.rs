@@ -5,6 +5,7 @@ use core::fmt;
 use core::hash::{Hash, Hasher};
 
 use crate::types::Mac;
+use crate::version::{Span, span};
 
 /// The headers that a parser finds, and the small places within them that move. Each counts bits
 /// from its own first byte.
@@ -115,6 +116,8 @@ pub struct Field {
     pub at: &'static [At],
     /// How a value is written.
     pub style: Style,
+    /// The versions that have it.
+    pub versions: Span,
     /// Whether the value may change while the packet is in the pipeline by other means than
     /// actions.
     pub volatile: bool,
@@ -185,6 +188,7 @@ impl Field {
             need: None,
             at: &[],
             style: Style::Dec,
+            versions: span!(since V1_2),
             volatile: true,
             id: 0,
             offset: 0,
@@ -259,12 +263,16 @@ macro_rules! need {
         Some(Need { id: Id::$dep as u8, mask: $m, any_of: &[$($v),+] })
     };
 }
+macro_rules! versions {
+    () => { span!(since V1_2) };
+    ($($span:tt)+) => { span!($($span)+) };
+}
 macro_rules! fields {
     ($(
         $number:literal $ID:ident $name:literal [$($alias:literal)*] $bits:literal
         $mask:ident $set:ident $style:ident $(($names:ident))? $(class $class:ident)?
         $(at $($h:ident $bit:literal $(: $own:literal)?),+)?
-        $(need $dep:ident & $m:literal = $($v:literal)|+)? ;
+        $(need $dep:ident & $m:literal = $($v:literal)|+)? $([$($span:tt)*])? ;
     )*) => {
         #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
         #[repr(u8)]
@@ -282,6 +290,7 @@ macro_rules! fields {
             need: need!($($dep & $m = $($v)|+)?),
             at: &[$($(At { header: Header::$h, bit: $bit, bits: width!($bits $($own)?) }),+)?],
             style: Style::$style $(($names))?,
+            versions: versions!($($($span)*)?),
             volatile: false,
             id: Id::$ID as u8,
             offset: 0,
@@ -348,11 +357,12 @@ fields! {
         need ETH_TYPE & 0xffff = 0x8847 | 0x8848;
     35 MPLS_TC "mpls_tc" [] 3 exact set Dec at Mpls 20 need ETH_TYPE & 0xffff = 0x8847 | 0x8848;
     36 MPLS_BOS "mpls_bos" [] 1 exact set Dec at Mpls 23
-        need ETH_TYPE & 0xffff = 0x8847 | 0x8848;
-    37 PBB_ISID "pbb_isid" [] 24 masked set Hex at Pbb 24 need ETH_TYPE & 0xffff = 0x88e7;
-    38 TUNNEL_ID "tunnel_id" ["tun_id"] 64 masked set Hex;
+        need ETH_TYPE & 0xffff = 0x8847 | 0x8848 [since V1_3];
+    37 PBB_ISID "pbb_isid" [] 24 masked set Hex at Pbb 24
+        need ETH_TYPE & 0xffff = 0x88e7 [since V1_3];
+    38 TUNNEL_ID "tunnel_id" ["tun_id"] 64 masked set Hex [since V1_3];
     39 IPV6_EXTHDR "ipv6_exthdr" [] 9 masked fixed Bits(EXTHDR_NAMES)
-        need ETH_TYPE & 0xffff = 0x86dd;
+        need ETH_TYPE & 0xffff = 0x86dd [since V1_3];
     42 TCP_FLAGS "tcp_flags" [] 12 masked fixed Bits(TCP_FLAG_NAMES) class ONF at Tcp 100
         need IP_PROTO & 0xff = 6;
 }

@@ -4,11 +4,11 @@ use alloc::{sync::Arc, vec::Vec};
 use core::fmt;
 
 use crate::action::Action;
-use crate::error::{BadInstruction, DecodeError};
-use crate::ext::{ExtKind, ExtValue};
+use crate::ext::ExtValue;
 use crate::text::Actions;
 use crate::types::{MeterId, TableId};
-use crate::wire::{Reader, Wire, Writer};
+use crate::version::{Span, span};
+use crate::wire::TextForm;
 
 /// One instruction. The order of the variants is the order of execution.
 ///
@@ -39,15 +39,37 @@ pub enum Instruction {
 /// The instruction type of experimenters.
 const EXPERIMENTER: u16 = 0xffff;
 
-/// Type, name in text, and place in the order of execution of each instruction.
-pub const INSTRUCTIONS: &[(u16, &str, u8)] = &[
-    (1, "goto_table", 6),
-    (2, "write_metadata", 4),
-    (3, "write_actions", 3),
-    (4, "apply_actions", 1),
-    (5, "clear_actions", 2),
-    (6, "meter", 0),
-    (EXPERIMENTER, "experimenter", 5),
+/// What a row says of an instruction.
+#[derive(Clone, Copy, Debug)]
+pub struct InstructionRow {
+    /// The type on the wire.
+    pub number: u16,
+    /// The name in text.
+    pub name: &'static str,
+    /// The place in the order of execution.
+    pub order: u8,
+    /// The versions that have it.
+    pub versions: Span,
+}
+
+const fn row(number: u16, name: &'static str, order: u8, versions: Span) -> InstructionRow {
+    InstructionRow {
+        number,
+        name,
+        order,
+        versions,
+    }
+}
+
+/// Every instruction.
+pub const INSTRUCTIONS: &[InstructionRow] = &[
+    row(1, "goto_table", 6, span!(since V1_2)),
+    row(2, "write_metadata", 4, span!(since V1_2)),
+    row(3, "write_actions", 3, span!(since V1_2)),
+    row(4, "apply_actions", 1, span!(since V1_2)),
+    row(5, "clear_actions", 2, span!(since V1_2)),
+    row(6, "meter", 0, span!(since V1_3)),
+    row(EXPERIMENTER, "experimenter", 5, span!(since V1_2)),
 ];
 
 impl Instruction {
@@ -72,81 +94,25 @@ impl Instruction {
         }
     }
 
-    fn order(&self) -> u8 {
+    /// The row of this instruction.
+    pub fn row(&self) -> &'static InstructionRow {
         let number = self.number();
-        let row = INSTRUCTIONS.iter().find(|row| row.0 == number);
-        row.expect("every instruction has a row").2
+        let row = INSTRUCTIONS.iter().find(|row| row.number == number);
+        row.expect("every instruction has a row")
+    }
+
+    fn order(&self) -> u8 {
+        self.row().order
     }
 }
 
 impl fmt::Display for Instruction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Wire::text(self, f)
+        TextForm::text(self, f)
     }
 }
 
-impl Wire for Instruction {
-    /// Errors: BAD_INSTRUCTION with UNKNOWN_INST, BAD_LEN, BAD_EXPERIMENTER or BAD_EXP_TYPE, or an
-    /// action's.
-    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let mut body = r
-            .at("instruction")
-            .sized(2, 8, 8, BadInstruction::BAD_LEN)?;
-        let at_type = body.at("instruction type").clone();
-        let ty = body.get()?;
-        body.take(2)?;
-        let instruction = match ty {
-            1 => {
-                let table = body.at("table_id").get()?;
-                body.take(3)?;
-                Self::GotoTable(table)
-            }
-            2 => {
-                body.take(4)?;
-                let value = body.at("metadata").get()?;
-                Self::WriteMetadata {
-                    value,
-                    mask: body.at("metadata_mask").get()?,
-                }
-            }
-            3 | 4 => {
-                body.take(4)?;
-                let actions = body.get()?;
-                if ty == 3 {
-                    Self::WriteActions(actions)
-                } else {
-                    Self::ApplyActions(actions)
-                }
-            }
-            5 => {
-                body.take(4)?;
-                Self::ClearActions
-            }
-            6 => Self::Meter(body.at("meter_id").get()?),
-            EXPERIMENTER => Self::Experimenter(ExtValue::decode(ExtKind::Instruction, &mut body)?),
-            _ => return Err(at_type.err(BadInstruction::UNKNOWN_INST)),
-        };
-        body.finish()?;
-        Ok(instruction)
-    }
-
-    fn encode(&self, w: &mut Writer<'_>) {
-        let start = w.bytes.len();
-        w.put(&self.number()).put(&0u16);
-        match self {
-            Self::GotoTable(table) => w.put(table).pad(3),
-            Self::WriteMetadata { value, mask } => w.pad(4).put(value).put(mask),
-            Self::WriteActions(actions) | Self::ApplyActions(actions) => w.pad(4).put(actions),
-            Self::ClearActions => w.pad(4),
-            Self::Meter(meter) => w.put(meter),
-            Self::Experimenter(value) => {
-                value.encode(w);
-                w.align8(start)
-            }
-        };
-        w.patch_length(start, start + 2);
-    }
-
+impl TextForm for Instruction {
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::GotoTable(table) => write!(f, "goto_table:{}", table.0),
@@ -175,10 +141,10 @@ impl Instructions {
     #[allow(clippy::result_unit_err)]
     pub fn new(mut list: Vec<Instruction>) -> Result<Self, ()> {
         list.sort_by_key(Instruction::order);
-        match list.windows(2).any(|pair| pair[0].is_same_type(&pair[1])) {
-            true => Err(()),
-            false => Ok(Self(list.into())),
+        if list.windows(2).any(|pair| pair[0].is_same_type(&pair[1])) {
+            return Err(());
         }
+        Ok(Self(list.into()))
     }
 
     /// One apply-actions instruction, or none if `actions` is empty.
@@ -190,6 +156,11 @@ impl Instructions {
     /// The same in memory of their own, no more than they need.
     pub fn unshared(&self) -> Self {
         Self(Arc::new(self.list().to_vec()))
+    }
+
+    /// The list that copies share.
+    pub(crate) fn shared(&self) -> &Vec<Instruction> {
+        &self.0
     }
 
     /// The instructions in the order of execution.
@@ -210,17 +181,7 @@ impl Instructions {
     }
 }
 
-impl Wire for Instructions {
-    /// Errors: an instruction's; BAD_INSTRUCTION/UNSUP_INST if a type stands twice.
-    /// Choice: OpenFlow 1.3 has no code for a duplicate (1.4 adds DUP_INST); a set with two is one
-    /// that no table supports.
-    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let start = r.at("instructions").clone();
-        Self::new(r.get()?).map_err(|()| start.err(BadInstruction::UNSUP_INST))
-    }
-    fn encode(&self, w: &mut Writer<'_>) {
-        w.put(&*self.0);
-    }
+impl TextForm for Instructions {
     /// The text behind `actions=`: `drop` if there is nothing.
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&Actions(&self.0), f)
@@ -229,6 +190,6 @@ impl Wire for Instructions {
 
 impl fmt::Display for Instructions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Wire::text(self, f)
+        TextForm::text(self, f)
     }
 }

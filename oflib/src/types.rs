@@ -4,7 +4,8 @@
 use core::{fmt, str::FromStr};
 
 use crate::error::DecodeError;
-use crate::wire::{Reader, Wire, Writer, named};
+use crate::model::named;
+use crate::wire::{Reader, TextForm, Wire, Writer};
 
 /// An Ethernet address, first byte first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -52,6 +53,9 @@ impl Wire for Mac {
     fn encode(&self, w: &mut Writer<'_>) {
         w.raw(&self.0);
     }
+}
+
+impl TextForm for Mac {
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
@@ -159,6 +163,9 @@ impl Wire for EtherType {
     fn encode(&self, w: &mut Writer<'_>) {
         w.put(&self.0);
     }
+}
+
+impl TextForm for EtherType {
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:#06x}", self.0)
     }

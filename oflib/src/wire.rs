@@ -1,26 +1,34 @@
-//! Reading and writing big-endian wire forms, and the macros that derive both from one definition.
+//! Reading and writing big-endian wire forms: the window that is read, the bytes that are written,
+//! numbers, lists and strings.
 
 use alloc::{string::String, vec::Vec};
 use core::fmt;
 
 use crate::codec::Codec;
 use crate::error::{BadRequest, DecodeError, ErrorCode};
+use crate::version::Version;
 
-/// A value with a wire form and a text form.
+/// A value with a text form.
+pub trait TextForm {
+    /// Writes it.
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
+}
+
+/// A value with a wire form, that of the codec's version.
+///
+/// Invariant: what was decoded can be encoded, and gives the same value again.
 pub trait Wire: Sized {
     /// Reads the value. Errors: as the reader's context says when bytes run out, else the field's
     /// own.
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError>;
-    /// Appends the wire form.
+    /// Appends the wire form. What the version cannot say is noted by [`Writer::cannot_say`].
     fn encode(&self, w: &mut Writer<'_>);
-    /// Writes the text form.
-    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 }
 
 /// Shows a value's text form.
 pub struct Text<'a, T>(pub &'a T);
 
-impl<T: Wire> fmt::Display for Text<'_, T> {
+impl<T: TextForm> fmt::Display for Text<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.text(f)
     }
@@ -70,6 +78,11 @@ impl<'a> Reader<'a> {
     /// The window's error for a wrong length.
     pub fn short(&self) -> DecodeError {
         self.err(self.short)
+    }
+
+    /// The version that is read.
+    pub fn version(&self) -> Version {
+        self.codec.version
     }
 
     /// Bytes not read yet.
@@ -153,6 +166,24 @@ impl<'a> Reader<'a> {
         self.sub(length, short)
     }
 
+    /// Splits off a property: type, length, contents, and padding to 8 bytes that its length does
+    /// not count and that may lack at the end. Gives where the type stands, the type, and the
+    /// contents.
+    ///
+    /// Errors: `short` if the length is less than 4 or runs past the window.
+    /// Spec: the elements of HELLO and the properties of OpenFlow 1.3 and later.
+    pub fn property(&mut self, short: ErrorCode) -> Result<(Self, u16, Self), DecodeError> {
+        let start = self.position();
+        let mut body = self.sized(2, 4, 0, short)?;
+        let length = self.position() - start;
+        let at_type = body.at("property type").clone();
+        let ty = body.get()?;
+        body.take(2)?;
+        let padding = length.next_multiple_of(8) - length;
+        self.take(padding.min(self.remaining()))?;
+        Ok((at_type, ty, body))
+    }
+
     /// Ends the window. Errors: its `short` if bytes are left.
     pub fn finish(&self) -> Result<(), DecodeError> {
         self.is_empty().then_some(()).ok_or_else(|| self.short())
@@ -167,7 +198,10 @@ pub struct Writer<'a> {
     pub bytes: Vec<u8>,
     /// Where the items of the outermost list begin: a message may be split there.
     pub(crate) item_starts: Vec<usize>,
+    /// Whether the outermost list goes on without items that the version cannot say.
+    pub(crate) leaves_out: bool,
     in_list: bool,
+    unsaid: Option<&'static str>,
 }
 
 impl<'a> Writer<'a> {
@@ -177,8 +211,26 @@ impl<'a> Writer<'a> {
             codec,
             bytes: Vec::new(),
             item_starts: Vec::new(),
+            leaves_out: false,
             in_list: false,
+            unsaid: None,
         }
+    }
+
+    /// The version that is written.
+    pub fn version(&self) -> Version {
+        self.codec.version
+    }
+
+    /// Notes that the version has no words for `what`: the message, or the item of a list that may
+    /// go without it, is not sent. The first note stays.
+    pub fn cannot_say(&mut self, what: &'static str) {
+        self.unsaid.get_or_insert(what);
+    }
+
+    /// What the version cannot say of what was written.
+    pub fn unsaid(&self) -> Option<&'static str> {
+        self.unsaid
     }
 
     /// Appends `value`.
@@ -205,6 +257,15 @@ impl<'a> Writer<'a> {
         self.pad(length.next_multiple_of(8) - length)
     }
 
+    /// Appends a property: type, length, what `contents` appends, and padding to 8 bytes.
+    pub fn property(&mut self, ty: u16, contents: impl FnOnce(&mut Self)) -> &mut Self {
+        let start = self.bytes.len();
+        self.put(&ty).put(&0u16);
+        contents(self);
+        self.patch_length(start, start + 2);
+        self.align8(start)
+    }
+
     /// Writes the length since `from` as 16 bits at `at`. Lengths past 65,535 are cut by the codec.
     pub fn patch_length(&mut self, from: usize, at: usize) {
         let length = u16::try_from(self.bytes.len() - from).unwrap_or(u16::MAX);
@@ -221,6 +282,8 @@ macro_rules! integers {
             fn encode(&self, w: &mut Writer<'_>) {
                 w.raw(&self.to_be_bytes());
             }
+        }
+        impl TextForm for $t {
             fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 fmt::Display::fmt(self, f)
             }
@@ -240,13 +303,19 @@ impl<T: Wire> Wire for Vec<T> {
     fn encode(&self, w: &mut Writer<'_>) {
         let outermost = !core::mem::replace(&mut w.in_list, true);
         for item in self {
-            if outermost {
-                w.item_starts.push(w.bytes.len());
-            }
+            let start = w.bytes.len();
             w.put(item);
+            if outermost && w.leaves_out && w.unsaid.take().is_some() {
+                w.bytes.truncate(start);
+            } else if outermost {
+                w.item_starts.push(start);
+            }
         }
         w.in_list = !outermost;
     }
+}
+
+impl<T: TextForm> TextForm for Vec<T> {
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("[")?;
         for (i, item) in self.iter().enumerate() {
@@ -268,6 +337,9 @@ impl Wire for Bytes {
     fn encode(&self, w: &mut Writer<'_>) {
         w.raw(&self.0);
     }
+}
+
+impl TextForm for Bytes {
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
@@ -294,6 +366,9 @@ impl<const N: usize> Wire for FixedStr<N> {
         let len = self.0.floor_char_boundary(N - 1);
         w.raw(&self.0.as_bytes()[..len]).pad(N - len);
     }
+}
+
+impl<const N: usize> TextForm for FixedStr<N> {
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}", self.0)
     }
@@ -304,179 +379,3 @@ impl<const N: usize> From<&str> for FixedStr<N> {
         Self(s.into())
     }
 }
-
-/// Defines a structure whose fields stand on the wire in the order written; `=> N` is N bytes of
-/// padding behind a field, `as hex` a number printed so. The text form is `name=value,...`, or what
-/// the function behind `text` writes. What stands behind `also` is not on the 1.3 wire; another
-/// version says it.
-macro_rules! wire {
-    (@text $this:ident $f:ident $write:path; $($rest:tt)*) => { $write($this, $f) };
-    (@text $this:ident $f:ident; $($field:ident [$($hex:ident)?])*) => {{
-        let mut comma = "";
-        $(
-            let before = core::mem::replace(&mut comma, ",");
-            write!($f, concat!("{}", stringify!($field), "="), before)?;
-            $crate::wire::wire!(@value $($hex)? $this $f $field);
-        )*
-        let _ = comma;
-        Ok(())
-    }};
-    (@value hex $this:ident $f:ident $field:ident) => { write!($f, "{:#x}", $this.$field)? };
-    (@value $this:ident $f:ident $field:ident) => {
-        $crate::wire::Wire::text(&$this.$field, $f)?
-    };
-    ($(#[$m:meta])* pub struct $N:ident $(text $write:path)? {
-        $($(#[$fm:meta])* pub $f:ident : $t:ty $(as $hex:ident)? $(=> $pad:literal)?),* $(,)?
-    } $(also { $($(#[$am:meta])* pub $a:ident : $at:ty),* $(,)? })?) => {
-        $(#[$m])*
-        #[derive(Clone, Debug, PartialEq, Eq, Default)]
-        pub struct $N { $($(#[$fm])* pub $f: $t,)* $($($(#[$am])* pub $a: $at),*)? }
-        impl $crate::wire::Wire for $N {
-            fn decode(
-                r: &mut $crate::wire::Reader<'_>,
-            ) -> Result<Self, $crate::error::DecodeError> {
-                Ok(Self { $($f: {
-                    let value = r.at(stringify!($f)).get()?;
-                    $(r.take($pad)?;)?
-                    value
-                },)* $($($a: <$at>::default()),*)? })
-            }
-            fn encode(&self, w: &mut $crate::wire::Writer<'_>) {
-                $(w.put(&self.$f)$(.pad($pad))?;)*
-            }
-            fn text(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                $($(if self.$a != <$at>::default() {
-                    f.write_str(concat!(stringify!($a), "="))?;
-                    $crate::wire::Wire::text(&self.$a, f)?;
-                    f.write_str(",")?;
-                })*)?
-                $crate::wire::wire!(@text self f $($write)?; $($f [$($hex)?])*)
-            }
-        }
-    };
-}
-pub(crate) use wire;
-
-/// Defines a number with named values. With `else ERROR` any other value is refused on decode.
-macro_rules! named {
-    ($(#[$m:meta])* pub struct $N:ident($t:ty) $(else $error:path)? {
-        $($(#[$vm:meta])* $V:ident = $value:literal $text:literal),* $(,)?
-    }) => {
-        $(#[$m])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
-        pub struct $N(pub $t);
-        impl $N {
-            $($(#[$vm])* pub const $V: Self = Self($value);)*
-            /// Every named value with its name in text.
-            pub const NAMES: &'static [(Self, &'static str)] = &[$((Self::$V, $text)),*];
-            /// The name of this value, if it has one.
-            pub fn name(self) -> Option<&'static str> {
-                Self::NAMES.iter().find(|(value, _)| *value == self).map(|(_, name)| *name)
-            }
-            /// The value of a name, in either case.
-            pub fn named(name: &str) -> Option<Self> {
-                Self::NAMES.iter().find(|(_, n)| n.eq_ignore_ascii_case(name)).map(|(v, _)| *v)
-            }
-        }
-        impl core::str::FromStr for $N {
-            type Err = ();
-            /// A name in either case, or a number.
-            fn from_str(s: &str) -> Result<Self, ()> {
-                let numbered = || $crate::text::number(s)?.try_into().ok().map(Self);
-                Self::named(s).or_else(numbered).ok_or(())
-            }
-        }
-        impl $crate::wire::Wire for $N {
-            fn decode(
-                r: &mut $crate::wire::Reader<'_>,
-            ) -> Result<Self, $crate::error::DecodeError> {
-                let _start = r.clone();
-                let value = Self(r.get()?);
-                $(if value.name().is_none() {
-                    return Err(_start.err($error));
-                })?
-                Ok(value)
-            }
-            fn encode(&self, w: &mut $crate::wire::Writer<'_>) {
-                w.put(&self.0);
-            }
-            fn text(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                match self.name() {
-                    Some(name) => f.write_str(name),
-                    None => core::fmt::Display::fmt(&self.0, f),
-                }
-            }
-        }
-        impl core::fmt::Display for $N {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                $crate::wire::Wire::text(self, f)
-            }
-        }
-    };
-}
-pub(crate) use named;
-
-/// Defines a set of flag bits with names; unknown bits are kept. The text form is `a|b|0x80`.
-/// With `as WIRE` the 1.3 wire has only that many of the bits; another version says the others.
-macro_rules! flags {
-    (@wire $r:ident.get, $t:ty) => { $r.get::<$t>()? };
-    (@wire $r:ident.get, $t:ty as $wire:ty) => { $r.get::<$wire>()? };
-    (@put $w:ident, $value:expr, $t:ty) => { $w.put(&$value) };
-    (@put $w:ident, $value:expr, $t:ty as $wire:ty) => { $w.put(&($value as $wire)) };
-    ($(#[$m:meta])* pub struct $N:ident($t:ty $(as $wire:ty)?) {
-        $($(#[$vm:meta])* $V:ident = $value:literal $text:literal),* $(,)?
-    }) => {
-        $(#[$m])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-        pub struct $N(pub $t);
-        impl $N {
-            $($(#[$vm])* pub const $V: Self = Self($value);)*
-            /// Every named bit with its name in text.
-            pub const NAMES: &'static [(Self, &'static str)] = &[$((Self::$V, $text)),*];
-            /// All named bits.
-            pub const ALL: Self = Self(0 $(| $value)*);
-            /// The bit of a name, in either case.
-            pub fn named(name: &str) -> Option<Self> {
-                Self::NAMES.iter().find(|(_, n)| n.eq_ignore_ascii_case(name)).map(|(v, _)| *v)
-            }
-            /// Whether all bits of `other` are set.
-            pub const fn has(self, other: Self) -> bool {
-                self.0 & other.0 == other.0
-            }
-        }
-        impl core::ops::BitOr for $N {
-            type Output = Self;
-            fn bitor(self, other: Self) -> Self {
-                Self(self.0 | other.0)
-            }
-        }
-        impl $crate::wire::Wire for $N {
-            fn decode(
-                r: &mut $crate::wire::Reader<'_>,
-            ) -> Result<Self, $crate::error::DecodeError> {
-                Ok(Self(<$t>::from($crate::wire::flags!(@wire r.get, $t $(as $wire)?))))
-            }
-            fn encode(&self, w: &mut $crate::wire::Writer<'_>) {
-                $crate::wire::flags!(@put w, self.0, $t $(as $wire)?);
-            }
-            fn text(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                let mut bar = "";
-                let mut rest = self.0;
-                for (flag, name) in Self::NAMES.iter().filter(|(flag, _)| self.has(*flag)) {
-                    write!(f, "{bar}{name}")?;
-                    (bar, rest) = ("|", rest & !flag.0);
-                }
-                if rest != 0 || bar.is_empty() {
-                    write!(f, "{bar}{rest:#x}")?;
-                }
-                Ok(())
-            }
-        }
-        impl core::fmt::Display for $N {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                $crate::wire::Wire::text(self, f)
-            }
-        }
-    };
-}
-pub(crate) use flags;

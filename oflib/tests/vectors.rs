@@ -102,7 +102,7 @@ fn every_message_multipart_instruction_and_property_has_a_vector() {
     covered("multipart reply", multiparts, &answered);
     covered(
         "instruction",
-        INSTRUCTIONS.iter().map(|row| row.0),
+        INSTRUCTIONS.iter().map(|row| row.number),
         &instructions,
     );
     covered("property", PROPERTIES.iter().map(|row| row.0), &properties);

@@ -9,7 +9,7 @@ use std::path::Path;
 use bofuss_oflib::Catalogue;
 use bofuss_oflib::action::{ACTIONS, ActionRow};
 use bofuss_oflib::ext::ExtKind;
-use bofuss_oflib::instruction::INSTRUCTIONS;
+use bofuss_oflib::instruction::{INSTRUCTIONS, InstructionRow};
 use bofuss_oflib::message::multipart::table_features::{
     FieldId, PROPERTIES, PropertyList, TableFeatureSet, TypeId,
 };
@@ -191,9 +191,13 @@ fn list<'a>(
         let word = text(item, key)?;
         let (what, number, extension) = match kind {
             'i' => {
-                let is_it = |row: &&(u16, &str, u8)| row.1.replace('_', "-") == word;
+                let is_it = |row: &&InstructionRow| row.name.replace('_', "-") == word;
                 let row = INSTRUCTIONS.iter().find(is_it);
-                ("instruction", row.map(|row| row.0), ExtKind::Instruction)
+                (
+                    "instruction",
+                    row.map(|row| row.number),
+                    ExtKind::Instruction,
+                )
             }
             _ => {
                 let name = word.replace('-', "_");

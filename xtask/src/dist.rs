@@ -58,9 +58,9 @@ const SCRIPTS: [(&str, &str); 3] = [
 ];
 const MAINTAINER: &str = "The bofuss developers";
 const SUMMARY: &str = "user-space OpenFlow software switch";
-const ABOUT: &str = " It speaks OpenFlow 1.3 and 1.0 and runs as an ordinary process. It takes\n \
-    the place of BOFUSS (ofsoftswitch13): ofdatapath, ofprotocol and dpctl are\n there, and \
-    /usr/share/bofuss has a class for Mininet.\n";
+const ABOUT: &str = " It speaks OpenFlow 1.0, 1.2 and 1.3 and runs as an ordinary process. It\n \
+    takes the place of BOFUSS (ofsoftswitch13): ofdatapath, ofprotocol and dpctl are\n \
+    there, and /usr/share/bofuss has a class for Mininet.\n";
 
 /// Where the packages are: all, or with `debug` those of this machine's kind alone, made quickly
 /// and for tests.

@@ -8,9 +8,10 @@ use bofuss_datapath::DropReason;
 use bofuss_oflib::action::ACTIONS;
 use bofuss_oflib::error::ERRORS;
 use bofuss_oflib::ext::ExtKind;
-use bofuss_oflib::instruction::INSTRUCTIONS;
+use bofuss_oflib::instruction::{INSTRUCTIONS, InstructionRow};
 use bofuss_oflib::message::multipart::MULTIPARTS;
 use bofuss_oflib::message::{ErrorMsg, MESSAGES};
+use bofuss_oflib::version::Span;
 use bofuss_oflib::{Catalogue, Codec, ErrorCode, Field, HEADER_BYTES, Message, Version};
 
 use crate::evidence::{CHAPTERS, NEVER, Tests, section};
@@ -78,7 +79,7 @@ fn fields(catalogue: &Catalogue, tests: &Tests) -> String {
         several, the first is printed. A class is an experimenter; none is OpenFlow's own. \
         Spec: 7.2.3.7.";
     let mut page = page("Fields", about, "oflib/src/field.rs");
-    let columns = "names | class | number | bits | mask | set-field | needs | test";
+    let columns = "names | class | number | since | bits | mask | set-field | needs | test";
     let yes = |yes| if yes { "yes" } else { "no" };
     let row = |field: &&Field| {
         let names: Vec<_> = field.aliases.iter().chain([&field.name]).copied().collect();
@@ -98,7 +99,10 @@ fn fields(catalogue: &Catalogue, tests: &Tests) -> String {
         });
         let (mask, set) = (yes(field.maskable), yes(field.settable));
         let (names, number, bits) = (names.join(" "), field.number, field.bits);
-        format!("{names} | {class} | {number} | {bits} | {mask} | {set} | {need} | {test}")
+        let since = field.versions.since;
+        format!(
+            "{names} | {class} | {number} | {since} | {bits} | {mask} | {set} | {need} | {test}"
+        )
     };
     table(&mut page, columns, catalogue.fields().iter().map(row));
     page
@@ -123,24 +127,25 @@ fn actions(catalogue: &Catalogue, tests: &Tests) -> String {
         let names = names.join("` `");
         let (text, hex) = row.example;
         format!(
-            "`{names}` | {} | {} | `{text}` | `{hex}` | {test}",
-            row.number, row.rank
+            "`{names}` | {} | {} | {} | `{text}` | `{hex}` | {test}",
+            row.number, row.versions.since, row.rank
         )
     };
     table(
         &mut page,
-        "names | type | rank | example | its bytes | test",
+        "names | type | since | rank | example | its bytes | test",
         ACTIONS.iter().map(row),
     );
     let columns = "extensions' actions | experimenter | type";
     table(&mut page, columns, values(catalogue, ExtKind::Action));
-    let row = |(number, name, _): &(u16, &str, u8)| {
-        let test = tests.of(&[*name]).unwrap_or_default();
-        format!("`{name}` | {number} | {test}")
+    let row = |row: &InstructionRow| {
+        let (name, number, since) = (row.name, row.number, row.versions.since);
+        let test = tests.of(&[name]).unwrap_or_default();
+        format!("`{name}` | {number} | {since} | {test}")
     };
     table(
         &mut page,
-        "instruction | type | test",
+        "instruction | type | since | test",
         INSTRUCTIONS.iter().map(row),
     );
     page
@@ -174,21 +179,28 @@ fn messages(catalogue: &Catalogue, tests: &Tests, old: &BTreeMap<String, String>
     let about = "The messages of OpenFlow 1.3, the multipart types, and the extensions' messages; \
         and the types in 1.0, where role messages are Nicira's, a vendor's.";
     let mut page = page("Messages", about, "oflib/src/message/mod.rs");
-    let row = |name: String, number: u16| {
+    let row = |name: String, number: u16, since: Version| {
         let test = tests.of(&[&name]).unwrap_or_default();
         let old = old.get(&name).map_or("", String::as_str);
-        format!("`{name}` | {number} | {old} | {} | {test}", section(&name))
+        format!(
+            "`{name}` | {number} | {since} | {old} | {} | {test}",
+            section(&name)
+        )
     };
-    let named = |(number, name): &(u8, &str)| row(format!("OFPT_{name}"), (*number).into());
+    let named = |(number, name, versions): &(u8, &str, Span)| {
+        row(format!("OFPT_{name}"), (*number).into(), versions.since)
+    };
     table(
         &mut page,
-        "message | type | in 1.0 | section | test",
+        "message | type | since | in 1.0 | section | test",
         MESSAGES.iter().map(named),
     );
-    let named = |(number, name): &(u16, &str)| row(format!("OFPMP_{name}"), *number);
+    let named = |(number, name, versions): &(u16, &str, Span)| {
+        row(format!("OFPMP_{name}"), *number, versions.since)
+    };
     table(
         &mut page,
-        "multipart | type | in 1.0 | section | test",
+        "multipart | type | since | in 1.0 | section | test",
         MULTIPARTS.iter().map(named),
     );
     let columns = "extensions' messages | experimenter | type";

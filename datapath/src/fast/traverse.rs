@@ -246,10 +246,10 @@ impl Datapath {
         if !counted {
             self.count(now, slot, counts);
         }
-        match program.missed {
-            true => Err(self.no_entry(now, walk, sink)),
-            false => Ok(program.next.and(next)),
+        if program.missed {
+            return self.no_entry(now, walk, sink);
         }
+        Ok(program.next.and(next))
     }
 
     fn count(&mut self, now: Time, slot: u32, (packets, bytes): (u64, u64)) {
@@ -325,6 +325,7 @@ impl Datapath {
                 .and_then(|hit| self.tables[usize::from(table.0)].get(hit));
             let Some(entry) = entry else {
                 program.missed = true;
+                program.next = result.ok().flatten();
                 break result;
             };
             let body = entry.instructions.clone();
@@ -416,6 +417,11 @@ impl Datapath {
         let mask = masks::whole(chosen.copied());
         self.settle();
         self.cache.widen(fields, mask);
+    }
+
+    /// Has the cache forget all flows once they are counted.
+    pub(crate) fn forget_flows(&mut self) {
+        self.widen(self.cache.fields);
     }
 
     /// Has the cache know that an entry is about to go, or to do something else.

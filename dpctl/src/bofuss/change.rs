@@ -268,7 +268,7 @@ pub(crate) fn table_mod(_: &Command, arguments: &[&str]) -> Made {
     let argument = Argument(text);
     let mut table = TableMod {
         table_id: TableId::ALL,
-        config: 0,
+        ..TableMod::default()
     };
     for (key, value) in argument.pairs(&["table", "conf"])? {
         match key {

@@ -130,9 +130,7 @@ fn config(reply: Message) -> Result<SwitchConfig, Failure> {
 
 /// The name of a way to treat fragments.
 pub(crate) fn fragments(flags: ConfigFlags) -> &'static str {
-    FRAGMENTS
-        .get(usize::from(flags.0 & 3))
-        .unwrap_or(&"unknown")
+    FRAGMENTS.get((flags.0 & 3) as usize).unwrap_or(&"unknown")
 }
 
 /// What ovs-ofctl calls the ways to treat fragments, by their bits.
@@ -144,7 +142,7 @@ pub(crate) fn set_frags(_: &Command, arguments: &[&str]) -> Made {
     let way = way.ok_or_else(|| Argument(word).unknown(word, "way", FRAGMENTS))?;
     let change = move |reply| {
         let miss_send_len = config(reply)?.miss_send_len;
-        let flags = ConfigFlags(way as u16);
+        let flags = ConfigFlags(way as u32);
         Ok(Requests::Change(vec![Message::SetConfig(SwitchConfig {
             flags,
             miss_send_len,

@@ -34,12 +34,11 @@ pub(crate) fn text(version: Version, xid: u32, reply: &Message) -> String {
                 f.n_buffers,
                 words(f.capabilities)
             );
-            let arp = version == Version::V1_0 && f.reserved >> LACKS_ARP_BIT == 0;
-            text += if arp { " ARP_MATCH_IP\n" } else { "\n" };
+            text.push('\n');
             if version == Version::V1_0 {
                 let known = OLD_ACTIONS
                     .iter()
-                    .filter(|(bit, _)| f.reserved >> bit & 1 == 0);
+                    .filter(|(bit, _)| f.actions >> bit & 1 == 1);
                 let known: Vec<&str> = known.map(|row| row.1).collect();
                 text += &format!("actions: {}\n", known.join(" "));
             }
@@ -277,8 +276,6 @@ fn group_stats(g: &GroupCounters) -> String {
 /// ovs-ofctl's order of actions, by their type; it does not know the others.
 const ACTION_ORDER: &[u16] = &[0, 22, 25, 18, 17, 23, 24, 15, 16, 19, 20, 21];
 
-/// The bit of what a switch of OpenFlow 1.0 lacks that stands for addresses within ARP.
-const LACKS_ARP_BIT: u32 = 31;
 /// The actions of OpenFlow 1.0 in ovs-ofctl's order, by their type.
 const OLD_ACTIONS: &[(u32, &str)] = &[
     (0, "output"),

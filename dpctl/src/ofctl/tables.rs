@@ -40,21 +40,6 @@ const CLASSES: &[(&str, u32, u32)] = &[
     ("nsh", 0xffff, 0x5a_d650),
     ("onf", 0xffff, 0x4f4e_4600),
 ];
-/// The wildcards of OpenFlow 1.0: bits, and the field that ovs-ofctl names.
-const WILDCARDS: &[(u32, &str)] = &[
-    (1, "in_port"),
-    (1 << 1, "vlan_vid"),
-    (1 << 2, "eth_src"),
-    (1 << 3, "eth_dst"),
-    (1 << 4, "eth_type"),
-    (1 << 5, "nw_proto"),
-    (1 << 6, "tcp_src"),
-    (1 << 7, "tcp_dst"),
-    (0x3f << 8, "ip_src"),
-    (0x3f << 14, "ip_dst"),
-    (1 << 20, "vlan_pcp"),
-    (1 << 21, "nw_tos"),
-];
 /// ovs-ofctl's order of instructions, by their type.
 const INSTRUCTIONS: &[(u16, &str)] = &[
     (6, "meter"),
@@ -300,24 +285,20 @@ impl Can {
         }
     }
 
-    /// What the statistics of OpenFlow 1.0 say of a table; those of 1.3 say nothing.
+    /// What a table's statistics say of what it can do; those of 1.3 say nothing.
     fn counted(version: Version, table: &TableStats, names: &Names) -> Self {
-        let place = |name: &str| names.0.iter().position(|row| row.0 == name);
-        let takes = |row: &&(u32, &str)| row.0 & !table.no_wildcards != 0;
-        let wild = WILDCARDS
-            .iter()
-            .filter(|row| version == Version::V1_0 && takes(row));
-        let wild: Fields = wild.filter_map(|row| place(row.1)).collect();
-        Self {
-            table: table.table_id.0,
-            metadata: (0, 0),
-            max_entries: table.max_entries,
-            hit: Kind::default(),
-            miss: Kind::default(),
-            matched: wild.clone(),
-            masked: Fields::new(),
-            wild,
+        let mut can = Self::told(&table.features, names);
+        can.table = table.table_id.0;
+        if version == Version::V1_0 {
+            let place = |name: &str| names.0.iter().position(|row| row.0 == name);
+            if let (Some(dscp), Some(tos)) = (place("ip_dscp"), place("nw_tos"))
+                && can.wild.remove(&dscp)
+            {
+                can.wild.insert(tos);
+            }
+            can.matched = can.wild.clone();
         }
+        can
     }
 
     fn same_kinds(&self, other: &Self) -> bool {
@@ -428,7 +409,7 @@ pub(super) fn statistics(version: Version, list: &[TableStats]) -> String {
     let list: Vec<_> = list.iter().map(can).collect();
     let list = list
         .into_iter()
-        .map(|(t, can)| (t.name.0.as_str(), Some(t), can));
+        .map(|(t, can)| (t.features.name.0.as_str(), Some(t), can));
     let list: Vec<_> = list.collect();
     format!("{}\n", tables(&list, &names).trim_matches('\n'))
 }

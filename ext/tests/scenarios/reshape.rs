@@ -6,7 +6,7 @@ use bofuss_oflib::instruction::INSTRUCTIONS;
 use bofuss_oflib::message::multipart::table_features::{FieldId, PROPERTIES, PropertyList, TypeId};
 use bofuss_oflib::message::multipart::{TableFeatures, TableProperty};
 use bofuss_oflib::types::TableId;
-use bofuss_oflib::wire::{Bytes, Wire};
+use bofuss_oflib::wire::{Bytes, TextForm};
 
 fn number<T: TryFrom<u64, Error: std::fmt::Debug>>(text: &str) -> T {
     let digits = text.strip_prefix("0x");
@@ -20,8 +20,8 @@ fn list(kind: char, words: &str, catalogue: &Catalogue) -> PropertyList {
     let row = |name: &str| match kind {
         'i' => INSTRUCTIONS
             .iter()
-            .find(|row| row.1 == name)
-            .map(|row| row.0),
+            .find(|row| row.name == name)
+            .map(|row| row.number),
         _ => ACTIONS
             .iter()
             .find(|row| row.name == name)

@@ -1,9 +1,9 @@
 //! SET_ASYNC and GET_ASYNC_REPLY: which unasked messages a controller wants. Spec: OpenFlow 1.3.5
 //! section 7.3.10.
 
-use crate::wire::wire;
+use crate::model::model;
 
-wire! {
+model! {
     /// One bit for each reason of each message; first as master or equal, then as slave.
     #[derive(Copy)]
     pub struct AsyncConfig {

@@ -1,19 +1,21 @@
 //! SET_CONFIG and GET_CONFIG_REPLY. Spec: OpenFlow 1.3.5 section 7.3.2.
 
+use crate::model::{flags, model};
 use crate::types::MaxLen;
-use crate::wire::{flags, wire};
 
 flags! {
-    /// How IP fragments are treated; the two bits name one way.
-    pub struct ConfigFlags(u16) {
+    /// How IP fragments are treated, in two bits that name one way.
+    pub struct ConfigFlags(u32) {
         /// Fragments are dropped.
         FRAG_DROP = 0x1 "FRAG_DROP",
         /// Fragments are reassembled.
         FRAG_REASM = 0x2 "FRAG_REASM",
+        /// Packets with an invalid TTL go to the controller (OpenFlow 1.1 and 1.2).
+        INVALID_TTL_TO_CONTROLLER = 0x1_0000 "INVALID_TTL_TO_CONTROLLER",
     }
 }
 
-wire! {
+model! {
     /// What a controller sets once for the switch.
     pub struct SwitchConfig {
         /// Fragment handling.

@@ -2,8 +2,8 @@
 
 use core::fmt;
 
-use crate::error::{DecodeError, EXPERIMENTER_ERROR_TYPE, ErrorCode};
-use crate::wire::{Bytes, Reader, Wire, Writer};
+use crate::error::{EXPERIMENTER_ERROR_TYPE, ErrorCode};
+use crate::wire::{Bytes, TextForm};
 
 /// The most bytes of a request that an ERROR quotes.
 pub const ERROR_DATA_BYTES: usize = 64;
@@ -31,30 +31,7 @@ impl ErrorMsg {
     }
 }
 
-impl Wire for ErrorMsg {
-    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let error = ErrorCode {
-            ty: r.at("type").get()?,
-            code: r.at("code").get()?,
-        };
-        let experimenter = if error.ty == EXPERIMENTER_ERROR_TYPE {
-            r.get()?
-        } else {
-            0
-        };
-        Ok(Self {
-            error,
-            experimenter,
-            data: r.at("data").get()?,
-        })
-    }
-    fn encode(&self, w: &mut Writer<'_>) {
-        w.put(&self.error.ty).put(&self.error.code);
-        if self.error.ty == EXPERIMENTER_ERROR_TYPE {
-            w.put(&self.experimenter);
-        }
-        w.put(&self.data);
-    }
+impl TextForm for ErrorMsg {
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.error)?;
         if self.error.ty == EXPERIMENTER_ERROR_TYPE {

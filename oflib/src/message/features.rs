@@ -3,11 +3,11 @@
 use alloc::vec::Vec;
 
 use crate::message::PortDesc;
-use crate::wire::{flags, wire};
+use crate::model::{flags, model};
 
 flags! {
     /// What the switch can do (`OFPC_*`).
-    pub struct Capabilities(u32) {
+    pub struct Capabilities(u64) {
         /// Flow statistics.
         FLOW_STATS = 0x1 "FLOW_STATS",
         /// Table statistics.
@@ -22,10 +22,12 @@ flags! {
         QUEUE_STATS = 0x40 "QUEUE_STATS",
         /// The switch blocks looping ports itself.
         PORT_BLOCKED = 0x100 "PORT_BLOCKED",
+        /// Can match the addresses within ARP (OpenFlow 1.0).
+        ARP_MATCH_IP = 0x1_0000_0000 "ARP_MATCH_IP",
     }
 }
 
-wire! {
+model! {
     /// The body of FEATURES_REPLY.
     pub struct Features {
         /// Identifies the switch.
@@ -35,14 +37,19 @@ wire! {
         /// Tables.
         pub n_tables: u8,
         /// Which connection of the controller this is; 0 for the main one.
-        pub auxiliary_id: u8 => 2,
+        pub auxiliary_id: u8,
         /// What the switch can do.
         pub capabilities: Capabilities,
-        /// Zero in OpenFlow 1.3; what a switch of 1.0 lacks: action types, one bit each, and in
-        /// bit 31 the capability to match addresses within ARP.
+        /// Zero in OpenFlow 1.3.
         pub reserved: u32,
     } also {
-        /// The switch's ports, in the versions that list them here (OpenFlow 1.0).
+        /// The types of action that the switch has, one bit each as 1.0 numbers them (OpenFlow
+        /// 1.0).
+        pub actions: u32,
+        /// The switch's ports, in the versions that list them here (OpenFlow 1.0 to 1.2).
         pub ports: Vec<PortDesc>,
     }
 }
+
+/// The bits of all actions of OpenFlow 1.0, from OUTPUT to ENQUEUE.
+pub const ALL_ACTIONS_1_0: u32 = 0xfff;

@@ -3,9 +3,9 @@
 use crate::error::FlowModFailed;
 use crate::instruction::Instructions;
 use crate::matching::Match;
+use crate::model::{flags, model, named};
 use crate::text::write_flow_mod;
 use crate::types::{BufferId, GroupId, PortNo, TableId};
-use crate::wire::{flags, named, wire};
 
 named! {
     /// What a flow-mod does (`OFPFC_*`).
@@ -25,7 +25,7 @@ named! {
 
 flags! {
     /// Options of an entry (`OFPFF_*`).
-    pub struct FlowModFlags(u32 as u16) {
+    pub struct FlowModFlags(u32) {
         /// Send FLOW_REMOVED when the entry goes.
         SEND_FLOW_REM = 0x1 "send_flow_rem",
         /// Refuse an entry that overlaps one of the same priority.
@@ -51,7 +51,7 @@ flags! {
 /// The priority of an entry whose text names none. Spec: OpenFlow 1.3.5 section 7.3.4.1.
 pub const DEFAULT_PRIORITY: u16 = 0x8000;
 
-wire! {
+model! {
     /// A change of flow entries.
     pub struct FlowMod text write_flow_mod {
         /// The entry's cookie.
@@ -75,7 +75,7 @@ wire! {
         /// For delete: only entries that use this group.
         pub out_group: GroupId,
         /// Options.
-        pub flags: FlowModFlags => 2,
+        pub flags: FlowModFlags,
         /// Which packets.
         pub fields: Match,
         /// What becomes of them.

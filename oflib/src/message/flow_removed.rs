@@ -1,8 +1,8 @@
 //! FLOW_REMOVED: an entry is gone. Spec: OpenFlow 1.3.5 section 7.4.2.
 
 use crate::matching::Match;
+use crate::model::{model, named};
 use crate::types::TableId;
-use crate::wire::{named, wire};
 
 named! {
     /// Why the entry was removed (`OFPRR_*`).
@@ -18,7 +18,7 @@ named! {
     }
 }
 
-wire! {
+model! {
     /// A removed entry with its last counters.
     pub struct FlowRemoved {
         /// Its cookie.

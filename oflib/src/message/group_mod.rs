@@ -4,10 +4,11 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::action::Action;
-use crate::error::{DecodeError, GroupModFailed};
+use crate::error::GroupModFailed;
+use crate::model::{model, named};
 use crate::text::write_group_mod;
 use crate::types::{GroupId, PortNo};
-use crate::wire::{Reader, Wire, Writer, named, wire};
+use crate::wire::TextForm;
 
 named! {
     /// What a group-mod does (`OFPGC_*`).
@@ -37,9 +38,6 @@ named! {
     }
 }
 
-/// Bytes of a bucket in front of its actions.
-const BUCKET_HEAD_BYTES: usize = 16;
-
 /// One bucket of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bucket {
@@ -53,46 +51,19 @@ pub struct Bucket {
     pub actions: Vec<Action>,
 }
 
-impl Wire for Bucket {
-    /// Errors: GROUP_MOD_FAILED/BAD_BUCKET for its length, or an action's.
-    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let bad = GroupModFailed::BAD_BUCKET;
-        let mut body = r.at("bucket").sized(0, BUCKET_HEAD_BYTES, 8, bad)?;
-        body.take(2)?;
-        let weight = body.at("weight").get()?;
-        let watch_port = body.at("watch_port").get()?;
-        let watch_group = body.at("watch_group").get()?;
-        body.take(4)?;
-        let bytes = body.remaining();
-        let actions = Action::decode_list(&mut body, bytes)?;
-        Ok(Self {
-            weight,
-            watch_port,
-            watch_group,
-            actions,
-        })
-    }
-    fn encode(&self, w: &mut Writer<'_>) {
-        let start = w.bytes.len();
-        w.put(&0u16)
-            .put(&self.weight)
-            .put(&self.watch_port)
-            .put(&self.watch_group)
-            .pad(4);
-        w.put(&self.actions).patch_length(start, start);
-    }
+impl TextForm for Bucket {
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         crate::text::write_bucket(self, f)
     }
 }
 
-wire! {
+model! {
     /// A change of groups.
     pub struct GroupMod text write_group_mod {
         /// What to do.
         pub command: GroupModCommand,
         /// The group's type.
-        pub ty: GroupType => 1,
+        pub ty: GroupType,
         /// The group.
         pub group_id: GroupId,
         /// Its buckets.

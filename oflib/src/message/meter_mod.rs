@@ -3,10 +3,11 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::error::{DecodeError, MeterModFailed};
+use crate::error::MeterModFailed;
+use crate::model::{flags, model, named};
 use crate::text::write_meter_mod;
 use crate::types::MeterId;
-use crate::wire::{Reader, Wire, Writer, flags, named, wire};
+use crate::wire::TextForm;
 
 named! {
     /// What a meter-mod does (`OFPMC_*`).
@@ -56,9 +57,6 @@ impl BandKind {
     }
 }
 
-/// Bytes of a band on the wire.
-const BAND_BYTES: usize = 16;
-
 /// One band of a meter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Band {
@@ -70,50 +68,7 @@ pub struct Band {
     pub burst_size: u32,
 }
 
-impl Wire for Band {
-    /// Errors: METER_MOD_FAILED/BAD_BAND for an unknown type or a wrong length.
-    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let bad = MeterModFailed::BAD_BAND;
-        let mut body = r.at("band").sized(2, BAND_BYTES, 8, bad)?;
-        let at_type = body.at("band type").clone();
-        let ty: u16 = body.get()?;
-        body.take(2)?;
-        let rate = body.at("rate").get()?;
-        let burst_size = body.at("burst_size").get()?;
-        let kind = match ty {
-            1 => {
-                body.take(4)?;
-                BandKind::Drop
-            }
-            2 => {
-                let levels = body.at("prec_level").get()?;
-                body.take(3)?;
-                BandKind::DscpRemark(levels)
-            }
-            0xffff => BandKind::Experimenter(body.at("experimenter").get()?),
-            _ => return Err(at_type.err(bad)),
-        };
-        if body.is_empty() {
-            Ok(Self {
-                kind,
-                rate,
-                burst_size,
-            })
-        } else {
-            Err(body.err(bad))
-        }
-    }
-    fn encode(&self, w: &mut Writer<'_>) {
-        w.put(&self.kind.number())
-            .put(&(BAND_BYTES as u16))
-            .put(&self.rate)
-            .put(&self.burst_size);
-        match self.kind {
-            BandKind::Drop => w.pad(4),
-            BandKind::DscpRemark(levels) => w.put(&levels).pad(3),
-            BandKind::Experimenter(id) => w.put(&id),
-        };
-    }
+impl TextForm for Band {
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
@@ -130,7 +85,7 @@ impl fmt::Display for Band {
     }
 }
 
-wire! {
+model! {
     /// A change of meters.
     pub struct MeterMod text write_meter_mod {
         /// What to do.

@@ -38,7 +38,8 @@ pub use table_mod::TableMod;
 
 use crate::error::{BadRequest, DecodeError};
 use crate::ext::{ExtKind, ExtValue};
-use crate::wire::{Bytes, Reader, Text, Wire, Writer};
+use crate::version::{Span, span};
+use crate::wire::{Bytes, Reader, Text, TextForm, Wire, Writer};
 
 /// The body of a message that has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,6 +50,9 @@ impl Wire for Empty {
         Ok(Self)
     }
     fn encode(&self, _: &mut Writer<'_>) {}
+}
+
+impl TextForm for Empty {
     fn text(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
         Ok(())
     }
@@ -62,6 +66,9 @@ impl Wire for ExtValue {
     fn encode(&self, w: &mut Writer<'_>) {
         self.encode(w);
     }
+}
+
+impl TextForm for ExtValue {
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
@@ -71,14 +78,15 @@ impl Wire for ExtValue {
 pub(crate) const TYPE_OFFSET: usize = 1;
 
 macro_rules! messages {
-    ($($number:literal $V:ident($T:ty) $name:literal;)*) => {
+    ($($number:literal $V:ident($T:ty) $name:literal [$($span:tt)*];)*) => {
         /// An OpenFlow message without its header. Spec: OpenFlow 1.3.5 section 7.
         #[derive(Clone, Debug, PartialEq)]
         pub enum Message {
             $(#[doc = concat!("`OFPT_", $name, "`.")] $V($T),)*
         }
-        /// Type number and OpenFlow name (without `OFPT_`) of every message.
-        pub const MESSAGES: &[(u8, &str)] = &[$(($number, $name)),*];
+        /// Type number since 1.1 and OpenFlow name (without `OFPT_`) of every message, and its
+        /// versions.
+        pub const MESSAGES: &[(u8, &str, Span)] = &[$(($number, $name, span!($($span)*))),*];
         impl Message {
             /// The type number on the wire.
             pub fn type_number(&self) -> u8 {
@@ -90,19 +98,23 @@ macro_rules! messages {
             }
             /// Reads the body of a message of type `ty`. Errors: BAD_REQUEST/BAD_TYPE, or the
             /// body's.
-            pub fn decode_body(ty: u8, r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-                Ok(match ty {
-                    $($number => Self::$V(r.get()?),)*
-                    _ => return Err(DecodeError {
+            pub(crate) fn decode_body(ty: u8, r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+                match ty {
+                    $($number if span!($($span)*).has(r.version()) => r.get().map(Self::$V),)*
+                    _ => Err(DecodeError {
                         error: BadRequest::BAD_TYPE,
                         offset: TYPE_OFFSET,
                         field: "type",
                     }),
-                })
+                }
             }
-            /// Appends the body.
-            pub fn encode_body(&self, w: &mut Writer<'_>) {
-                match self { $(Self::$V(body) => { w.put(body); })* }
+            /// Appends the body; gives the message's type.
+            pub(crate) fn encode_body(&self, w: &mut Writer<'_>) -> u8 {
+                match self {
+                    $(Self::$V(body) if span!($($span)*).has(w.version()) => { w.put(body); })*
+                    newer => w.cannot_say(newer.name()),
+                }
+                self.type_number()
             }
         }
         impl fmt::Display for Message {
@@ -117,36 +129,36 @@ macro_rules! messages {
 }
 
 messages! {
-    0 Hello(Hello) "HELLO";
-    1 Error(ErrorMsg) "ERROR";
-    2 EchoRequest(Bytes) "ECHO_REQUEST";
-    3 EchoReply(Bytes) "ECHO_REPLY";
-    4 Experimenter(ExtValue) "EXPERIMENTER";
-    5 FeaturesRequest(Empty) "FEATURES_REQUEST";
-    6 FeaturesReply(Features) "FEATURES_REPLY";
-    7 GetConfigRequest(Empty) "GET_CONFIG_REQUEST";
-    8 GetConfigReply(SwitchConfig) "GET_CONFIG_REPLY";
-    9 SetConfig(SwitchConfig) "SET_CONFIG";
-    10 PacketIn(PacketIn) "PACKET_IN";
-    11 FlowRemoved(FlowRemoved) "FLOW_REMOVED";
-    12 PortStatus(PortStatus) "PORT_STATUS";
-    13 PacketOut(PacketOut) "PACKET_OUT";
-    14 FlowMod(FlowMod) "FLOW_MOD";
-    15 GroupMod(GroupMod) "GROUP_MOD";
-    16 PortMod(PortMod) "PORT_MOD";
-    17 TableMod(TableMod) "TABLE_MOD";
-    18 MultipartRequest(MultipartRequest) "MULTIPART_REQUEST";
-    19 MultipartReply(MultipartReply) "MULTIPART_REPLY";
-    20 BarrierRequest(Empty) "BARRIER_REQUEST";
-    21 BarrierReply(Empty) "BARRIER_REPLY";
-    22 QueueGetConfigRequest(QueueConfigRequest) "QUEUE_GET_CONFIG_REQUEST";
-    23 QueueGetConfigReply(QueueConfig) "QUEUE_GET_CONFIG_REPLY";
-    24 RoleRequest(Role) "ROLE_REQUEST";
-    25 RoleReply(Role) "ROLE_REPLY";
-    26 GetAsyncRequest(Empty) "GET_ASYNC_REQUEST";
-    27 GetAsyncReply(AsyncConfig) "GET_ASYNC_REPLY";
-    28 SetAsync(AsyncConfig) "SET_ASYNC";
-    29 MeterMod(MeterMod) "METER_MOD";
+    0 Hello(Hello) "HELLO" [];
+    1 Error(ErrorMsg) "ERROR" [];
+    2 EchoRequest(Bytes) "ECHO_REQUEST" [];
+    3 EchoReply(Bytes) "ECHO_REPLY" [];
+    4 Experimenter(ExtValue) "EXPERIMENTER" [];
+    5 FeaturesRequest(Empty) "FEATURES_REQUEST" [];
+    6 FeaturesReply(Features) "FEATURES_REPLY" [];
+    7 GetConfigRequest(Empty) "GET_CONFIG_REQUEST" [];
+    8 GetConfigReply(SwitchConfig) "GET_CONFIG_REPLY" [];
+    9 SetConfig(SwitchConfig) "SET_CONFIG" [];
+    10 PacketIn(PacketIn) "PACKET_IN" [];
+    11 FlowRemoved(FlowRemoved) "FLOW_REMOVED" [];
+    12 PortStatus(PortStatus) "PORT_STATUS" [];
+    13 PacketOut(PacketOut) "PACKET_OUT" [];
+    14 FlowMod(FlowMod) "FLOW_MOD" [];
+    15 GroupMod(GroupMod) "GROUP_MOD" [since V1_2];
+    16 PortMod(PortMod) "PORT_MOD" [];
+    17 TableMod(TableMod) "TABLE_MOD" [since V1_2];
+    18 MultipartRequest(MultipartRequest) "MULTIPART_REQUEST" [];
+    19 MultipartReply(MultipartReply) "MULTIPART_REPLY" [];
+    20 BarrierRequest(Empty) "BARRIER_REQUEST" [];
+    21 BarrierReply(Empty) "BARRIER_REPLY" [];
+    22 QueueGetConfigRequest(QueueConfigRequest) "QUEUE_GET_CONFIG_REQUEST" [];
+    23 QueueGetConfigReply(QueueConfig) "QUEUE_GET_CONFIG_REPLY" [];
+    24 RoleRequest(Role) "ROLE_REQUEST" [];
+    25 RoleReply(Role) "ROLE_REPLY" [];
+    26 GetAsyncRequest(Empty) "GET_ASYNC_REQUEST" [since V1_3];
+    27 GetAsyncReply(AsyncConfig) "GET_ASYNC_REPLY" [since V1_3];
+    28 SetAsync(AsyncConfig) "SET_ASYNC" [since V1_3];
+    29 MeterMod(MeterMod) "METER_MOD" [since V1_3];
 }
 
 /// Writes a colon before a body, unless that is empty. It keeps nothing, so that whoever wants only

@@ -1,8 +1,9 @@
 //! PACKET_IN: a packet for the controller. Spec: OpenFlow 1.3.5 section 7.4.1.
 
 use crate::matching::Match;
+use crate::model::{model, named};
 use crate::types::{BufferId, TableId};
-use crate::wire::{Bytes, named, wire};
+use crate::wire::Bytes;
 
 named! {
     /// Why the packet was sent (`OFPR_*`).
@@ -16,7 +17,7 @@ named! {
     }
 }
 
-wire! {
+model! {
     /// A packet for the controller.
     pub struct PacketIn {
         /// Where the switch holds the packet.
@@ -30,8 +31,18 @@ wire! {
         /// The cookie of the entry that was looked up; all ones if there is none.
         pub cookie: u64 as hex,
         /// Ingress port, metadata and tunnel id, those that are not zero.
-        pub fields: Match => 2,
+        pub fields: Match,
         /// The packet, or its beginning.
         pub data: Bytes,
+    }
+}
+
+impl PacketIn {
+    /// Nothing, and the cookie that says that none is told.
+    pub(crate) fn without_cookie() -> Self {
+        Self {
+            cookie: u64::MAX,
+            ..Self::default()
+        }
     }
 }

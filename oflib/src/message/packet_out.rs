@@ -4,10 +4,9 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::action::Action;
-use crate::error::DecodeError;
 use crate::text::Actions;
 use crate::types::{BufferId, PortNo};
-use crate::wire::{Bytes, Reader, Text, Wire, Writer};
+use crate::wire::{Bytes, Text, TextForm};
 
 /// A packet that the controller sends through the switch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,26 +21,7 @@ pub struct PacketOut {
     pub data: Bytes,
 }
 
-impl Wire for PacketOut {
-    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let buffer_id = r.at("buffer_id").get()?;
-        let in_port = r.at("in_port").get()?;
-        let actions_len = r.at("actions_len").get::<u16>()?;
-        r.take(6)?;
-        let actions = Action::decode_list(r, actions_len.into())?;
-        Ok(Self {
-            buffer_id,
-            in_port,
-            actions,
-            data: r.at("data").get()?,
-        })
-    }
-    fn encode(&self, w: &mut Writer<'_>) {
-        w.put(&self.buffer_id).put(&self.in_port).put(&0u16).pad(6);
-        let start = w.bytes.len();
-        w.put(&self.actions).patch_length(start, start - 8);
-        w.put(&self.data);
-    }
+impl TextForm for PacketOut {
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,

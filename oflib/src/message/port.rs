@@ -1,12 +1,13 @@
 //! Ports: their description, PORT_STATUS and PORT_MOD. Spec: OpenFlow 1.3.5 sections 7.2.1,
 //! 7.3.4.3, 7.4.3.
 
+use crate::model::{flags, model, named};
 use crate::types::{Mac, PortNo};
-use crate::wire::{FixedStr, flags, named, wire};
+use crate::wire::FixedStr;
 
 flags! {
     /// What a controller sets on a port (`OFPPC_*`).
-    pub struct PortConfig(u64 as u32) {
+    pub struct PortConfig(u64) {
         /// Administratively down.
         PORT_DOWN = 0x1 "PORT_DOWN",
         /// Drop all received packets.
@@ -70,13 +71,13 @@ flags! {
     }
 }
 
-wire! {
+model! {
     /// A port as the controller sees it.
     pub struct PortDesc {
         /// Its number.
-        pub port_no: PortNo => 4,
+        pub port_no: PortNo,
         /// Its Ethernet address.
-        pub hw_addr: Mac => 2,
+        pub hw_addr: Mac,
         /// Its name.
         pub name: FixedStr<16>,
         /// What the controller set.
@@ -110,28 +111,28 @@ named! {
     }
 }
 
-wire! {
+model! {
     /// A port came, went or changed.
     pub struct PortStatus {
         /// What happened.
-        pub reason: PortStatusReason => 7,
+        pub reason: PortStatusReason,
         /// The port afterwards.
         pub desc: PortDesc,
     }
 }
 
-wire! {
+model! {
     /// A change of a port's configuration.
     pub struct PortMod {
         /// The port.
-        pub port_no: PortNo => 4,
+        pub port_no: PortNo,
         /// Its address, as a check.
-        pub hw_addr: Mac => 2,
+        pub hw_addr: Mac,
         /// New values of the bits in `mask`.
         pub config: PortConfig,
         /// The bits to change.
         pub mask: PortConfig,
         /// What to advertise; 0 leaves it.
-        pub advertise: PortFeatures => 4,
+        pub advertise: PortFeatures,
     }
 }

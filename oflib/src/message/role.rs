@@ -1,7 +1,7 @@
 //! ROLE_REQUEST and ROLE_REPLY. Spec: OpenFlow 1.3.5 section 7.3.9.
 
 use crate::error::RoleRequestFailed;
-use crate::wire::{named, wire};
+use crate::model::{model, named};
 
 named! {
     /// What a controller is to the switch (`OFPCR_ROLE_*`).
@@ -17,11 +17,11 @@ named! {
     }
 }
 
-wire! {
+model! {
     /// A role asked for or in force.
     pub struct Role {
         /// The role.
-        pub role: ControllerRole => 4,
+        pub role: ControllerRole,
         /// The master election's number.
         pub generation_id: u64,
     }

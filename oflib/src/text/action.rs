@@ -138,7 +138,7 @@ fn instruction(
     let list = || actions(argument, fields, catalogue);
     let mut rows = INSTRUCTIONS.iter();
     Ok(Some(
-        match rows.find(|row| name.is(row.1)).map(|row| row.1) {
+        match rows.find(|row| name.is(row.name)).map(|row| row.name) {
             Some("goto_table") => Instruction::GotoTable(argument.parse("table")?),
             Some("meter") => Instruction::Meter(argument.parse("meter")?),
             Some("apply_actions") => Instruction::ApplyActions(list()?),
@@ -195,7 +195,7 @@ fn names(catalogue: &Catalogue) -> impl Iterator<Item = &str> {
     let exts = [ExtKind::Action, ExtKind::Instruction]
         .into_iter()
         .flat_map(|kind| catalogue.values(kind));
-    let instructions = INSTRUCTIONS.iter().map(|row| row.1);
+    let instructions = INSTRUCTIONS.iter().map(|row| row.name);
     let others = [
         DROP,
         ENQUEUE,

@@ -2,7 +2,6 @@
 
 use alloc::vec::Vec;
 
-use super::layout::{Old, Said};
 use crate::action::{Action, Output, SetField};
 use crate::error::{BadAction, DecodeError};
 use crate::ext::{ExtKind, ExtValue};
@@ -102,7 +101,7 @@ pub(super) fn read_list(
         match ty {
             OUTPUT => {
                 choose(&mut queue, DEFAULT_QUEUE, &mut list);
-                let port = PortNo::read(body.at("port"))?;
+                let port = body.at("port").get()?;
                 let max_len = body.at("max_len").get()?;
                 list.push(Action::Output(Output { port, max_len }));
             }
@@ -113,7 +112,7 @@ pub(super) fn read_list(
             }
             ENQUEUE => {
                 let at_port = body.at("port").clone();
-                let port = PortNo::read(&mut body)?;
+                let port = body.get()?;
                 if !takes_queues(port) {
                     return Err(at_port.err(BadAction::BAD_OUT_PORT));
                 }
@@ -198,9 +197,20 @@ impl Setter {
     }
 }
 
-/// Appends actions; `fields` is the match of their entry, if they have one. Errors: the action that
-/// 1.0 does not have, or not so.
-pub(super) fn write_list(actions: &[Action], fields: Option<&Match>, w: &mut Writer<'_>) -> Said {
+/// Appends actions; `fields` is the match of their entry, if they have one. What cannot be said: an
+/// action that 1.0 does not have, or not so.
+pub(super) fn write_list(actions: &[Action], fields: Option<&Match>, w: &mut Writer<'_>) {
+    if let Err(what) = try_list(actions, fields, w) {
+        w.cannot_say(what);
+    }
+}
+
+/// Errors: what cannot be said.
+fn try_list(
+    actions: &[Action],
+    fields: Option<&Match>,
+    w: &mut Writer<'_>,
+) -> Result<(), &'static str> {
     let (mut tagged, mut queue) = (tagged(fields), DEFAULT_QUEUE);
     // Whether a tag was pushed that a setter must follow, and what is unsaid if none does.
     let mut pushed = None;
@@ -247,7 +257,7 @@ pub(super) fn write_list(actions: &[Action], fields: Option<&Match>, w: &mut Wri
                 tagged = tagged.filter(|tagged| !tagged);
             }
             (Action::SetQueue(chosen), None) => queue = *chosen,
-            (Action::Output(output), None) => write_output(output, queue, w)?,
+            (Action::Output(output), None) => write_output(output, queue, w),
             (Action::Experimenter(value), None) if !action.is_tag_vlan() => {
                 let start = w.bytes.len();
                 w.put(&VENDOR).put(&0u16);
@@ -261,17 +271,14 @@ pub(super) fn write_list(actions: &[Action], fields: Option<&Match>, w: &mut Wri
     pushed.map_or(Ok(()), Err)
 }
 
-fn write_output(output: &Output, queue: QueueId, w: &mut Writer<'_>) -> Said {
+fn write_output(output: &Output, queue: QueueId, w: &mut Writer<'_>) {
     if queue == DEFAULT_QUEUE || output.port == PortNo::CONTROLLER {
         w.put(&OUTPUT).put(&8u16);
-        output.port.write(w)?;
-        w.put(&output.max_len);
+        w.put(&output.port).put(&output.max_len);
     } else if takes_queues(output.port) {
         w.put(&ENQUEUE).put(&16u16);
-        output.port.write(w)?;
-        w.pad(6).put(&queue);
+        w.put(&output.port).pad(6).put(&queue);
     } else {
-        return Err("set_queue");
+        w.cannot_say("set_queue");
     }
-    Ok(())
 }

@@ -1,11 +1,12 @@
 //! The errors of OpenFlow 1.0: rows from the model's to its own types and codes.
 //! Spec: OpenFlow 1.0.2 section 5.4.4.
 
-use super::layout::{Old, Said};
+use super::V1_0;
 use crate::error::{
     BadAction, BadRequest, DecodeError, ErrorCode, FlowModFailed, HelloFailed, PortModFailed,
     QueueOpFailed,
 };
+use crate::forms::Form;
 use crate::message::ErrorMsg;
 use crate::wire::{Reader, Writer};
 
@@ -52,7 +53,7 @@ fn is_same(error: ErrorCode) -> bool {
     last.is_some_and(|last| error.code <= last.code)
 }
 
-impl Old for ErrorCode {
+impl Form<V1_0> for ErrorCode {
     /// One that 1.0 does not define is read as BAD_REQUEST/EPERM.
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let error = old(r.at("type").get()?, r.at("code").get()?);
@@ -64,7 +65,7 @@ impl Old for ErrorCode {
         })
     }
     /// What 1.0 has no number for is BAD_REQUEST/EPERM: the switch does not do it.
-    fn write(&self, w: &mut Writer<'_>) -> Said {
+    fn write(&self, w: &mut Writer<'_>) {
         let row = ROWS.iter().find(|row| row.0 == *self);
         let error = match row {
             _ if is_same(*self) => *self,
@@ -72,21 +73,18 @@ impl Old for ErrorCode {
             None => BadRequest::EPERM,
         };
         w.put(&error.ty).put(&error.code);
-        Ok(())
     }
 }
 
-impl Old for ErrorMsg {
+impl Form<V1_0> for ErrorMsg {
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         Ok(Self {
-            error: ErrorCode::read(r)?,
+            error: r.get()?,
             experimenter: 0,
             data: r.at("data").get()?,
         })
     }
-    fn write(&self, w: &mut Writer<'_>) -> Said {
-        self.error.write(w)?;
-        w.put(&self.data);
-        Ok(())
+    fn write(&self, w: &mut Writer<'_>) {
+        w.put(&self.error).put(&self.data);
     }
 }

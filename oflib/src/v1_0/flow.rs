@@ -3,17 +3,18 @@
 
 use alloc::vec::Vec;
 
+use super::V1_0;
 use super::action::{read_list, write_list};
-use super::layout::{Old, Said};
 use super::matching::{self, EXACT_PRIORITY};
 use crate::action::Action;
 use crate::error::{BadAction, BadRequest, DecodeError, FlowModFailed};
+use crate::forms::Form;
 use crate::instruction::{Instruction, Instructions};
 use crate::matching::Match;
 use crate::message::multipart::flow::FlowEntry;
 use crate::message::multipart::{FlowStats, FlowStatsRequest};
 use crate::message::{FlowMod, FlowModCommand, FlowModFlags, FlowRemoved, FlowRemovedReason};
-use crate::types::{GroupId, PortNo, TableId};
+use crate::types::{GroupId, TableId};
 use crate::wire::{Reader, Writer};
 
 /// The flag of entries for the time without a controller, which this switch does not have.
@@ -47,34 +48,33 @@ fn table(command: FlowModCommand) -> TableId {
     }
 }
 
-impl Old for FlowModCommand {
+impl Form<V1_0> for FlowModCommand {
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let start = r.clone();
         let command = u8::try_from(r.get::<u16>()?).map(Self);
         let known = command.ok().filter(|command| command.name().is_some());
         known.ok_or_else(|| start.err(FlowModFailed::BAD_COMMAND))
     }
-    fn write(&self, w: &mut Writer<'_>) -> Said {
+    fn write(&self, w: &mut Writer<'_>) {
         w.put(&u16::from(self.0));
-        Ok(())
     }
 }
 
-impl Old for FlowMod {
+impl Form<V1_0> for FlowMod {
     /// Errors: FLOW_MOD_FAILED with BAD_COMMAND, BAD_FLAGS or, for an emergency entry with a
     /// timeout, BAD_TIMEOUT; or an action's.
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let sent = matching::read(r)?;
         let exact = sent.is_exact();
         let cookie = r.at("cookie").get()?;
-        let command = FlowModCommand::read(r.at("command"))?;
+        let command = r.at("command").get()?;
         let idle_timeout = r.at("idle_timeout").get()?;
         let hard_timeout = r.at("hard_timeout").get()?;
         let asked: u16 = r.at("priority").get()?;
         let priority = if exact { EXACT_PRIORITY } else { asked };
         let fields = sent.to_match(is_told_exact(priority));
         let buffer_id = r.at("buffer_id").get()?;
-        let out_port = PortNo::read(r.at("out_port"))?;
+        let out_port = r.at("out_port").get()?;
         let at_flags = r.at("flags").clone();
         let flags: u16 = r.get()?;
         if flags & EMERGENCY != 0 {
@@ -105,31 +105,30 @@ impl Old for FlowMod {
         })
     }
 
-    fn write(&self, w: &mut Writer<'_>) -> Said {
+    fn write(&self, w: &mut Writer<'_>) {
         let unsaid = [
             (self.cookie_mask != 0, "a cookie mask"),
             (self.out_group != GroupId::ANY, "out_group"),
             (self.table_id != table(self.command), "this table"),
         ];
         if let Some((_, what)) = unsaid.iter().find(|(asked, _)| *asked) {
-            return Err(what);
+            return w.cannot_say(what);
         }
-        let exact = match self.deletes() {
-            true => is_told_exact(self.priority),
-            false => self.flags.has(FlowModFlags::FIRST),
+        let exact = if self.deletes() {
+            is_told_exact(self.priority)
+        } else {
+            self.flags.has(FlowModFlags::FIRST)
         };
-        let exact = write_match(&self.fields, self.priority, exact, w)?;
+        let exact = write_match(&self.fields, self.priority, exact, w);
         let own = self.flags.0 & !implied(self.command, exact).0;
         if own & !SAME_FLAGS != 0 {
-            return Err("these flags");
+            return w.cannot_say("these flags");
         }
-        w.put(&self.cookie);
-        self.command.write(w)?;
+        w.put(&self.cookie).put(&self.command);
         w.put(&self.idle_timeout).put(&self.hard_timeout);
         w.put(&self.priority).put(&self.buffer_id);
-        self.out_port.write(w)?;
-        w.put(&(own as u16));
-        write_list(actions(&self.instructions)?, Some(&self.fields), w)
+        w.put(&self.out_port).put(&(own as u16));
+        write_actions(&self.instructions, &self.fields, w);
     }
 }
 
@@ -140,18 +139,14 @@ fn read_actions(r: &mut Reader<'_>, fields: &Match) -> Result<Vec<Action>, Decod
     read_list(&mut list, Some(fields))
 }
 
-/// Appends an entry's match; gives whether it is exact. Errors: also an exact one below the highest
-/// priority, which in 1.0 would be above all others.
-fn write_match(
-    fields: &Match,
-    priority: u16,
-    exact: bool,
-    w: &mut Writer<'_>,
-) -> Result<bool, &'static str> {
-    match matching::write(fields, exact, w)? {
-        true if priority != EXACT_PRIORITY => Err("an exact entry of low priority"),
-        exact => Ok(exact),
+/// Appends an entry's match; gives whether it is exact. An exact one below the highest priority
+/// cannot be said: in 1.0 it would be above all others.
+fn write_match(fields: &Match, priority: u16, exact: bool, w: &mut Writer<'_>) -> bool {
+    let exact = matching::write(fields, exact, w);
+    if exact && priority != EXACT_PRIORITY {
+        w.cannot_say("an exact entry of low priority");
     }
+    exact
 }
 
 /// Whether an entry of this priority is told as exact if it has all fields that its packets have.
@@ -159,22 +154,21 @@ fn is_told_exact(priority: u16) -> bool {
     priority == EXACT_PRIORITY
 }
 
-/// The list of actions that the instructions are in 1.0.
-fn actions(instructions: &Instructions) -> Result<&[Action], &'static str> {
+/// Appends the list of actions that the instructions are in 1.0.
+fn write_actions(instructions: &Instructions, fields: &Match, w: &mut Writer<'_>) {
     match instructions.list() {
-        [] => Ok(&[]),
-        [Instruction::ApplyActions(actions)] => Ok(actions),
-        _ => Err("instructions other than apply_actions"),
+        [] => {}
+        [Instruction::ApplyActions(actions)] => write_list(actions, Some(fields), w),
+        _ => w.cannot_say("instructions other than apply_actions"),
     }
 }
 
-impl Old for FlowRemovedReason {
+impl Form<V1_0> for FlowRemovedReason {
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        r.get().map(without_groups)
+        r.get().map(|n| without_groups(Self(n)))
     }
-    fn write(&self, w: &mut Writer<'_>) -> Said {
-        w.put(&without_groups(*self));
-        Ok(())
+    fn write(&self, w: &mut Writer<'_>) {
+        w.put(&without_groups(*self).0);
     }
 }
 
@@ -186,13 +180,13 @@ fn without_groups(reason: FlowRemovedReason) -> FlowRemovedReason {
     }
 }
 
-impl Old for FlowRemoved {
+impl Form<V1_0> for FlowRemoved {
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let mut this = Self {
-            fields: Match::read(r)?,
+            fields: r.get()?,
             cookie: r.at("cookie").get()?,
             priority: r.at("priority").get()?,
-            reason: Old::read(r.at("reason"))?,
+            reason: r.at("reason").get()?,
             ..Self::default()
         };
         r.take(1)?;
@@ -204,40 +198,38 @@ impl Old for FlowRemoved {
         this.byte_count = r.at("byte_count").get()?;
         Ok(this)
     }
-    fn write(&self, w: &mut Writer<'_>) -> Said {
-        matching::write(&self.fields, is_told_exact(self.priority), w)?;
+    fn write(&self, w: &mut Writer<'_>) {
+        matching::write(&self.fields, is_told_exact(self.priority), w);
         w.put(&self.cookie).put(&self.priority);
-        self.reason.write(w)?;
-        w.pad(1).put(&self.duration_sec).put(&self.duration_nsec);
+        w.put(&self.reason).pad(1);
+        w.put(&self.duration_sec).put(&self.duration_nsec);
         w.put(&self.idle_timeout).pad(2);
         w.put(&self.packet_count).put(&self.byte_count);
-        Ok(())
     }
 }
 
-impl Old for FlowStatsRequest {
+impl Form<V1_0> for FlowStatsRequest {
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let fields = Match::read(r)?;
+        let fields = r.get()?;
         let table_id = r.at("table_id").get()?;
         r.take(1)?;
         Ok(Self {
             table_id,
-            out_port: PortNo::read(r.at("out_port"))?,
+            out_port: r.at("out_port").get()?,
             fields,
             ..Self::all()
         })
     }
-    fn write(&self, w: &mut Writer<'_>) -> Said {
+    fn write(&self, w: &mut Writer<'_>) {
         if self.out_group != GroupId::ANY || self.cookie_mask != 0 {
-            return Err("a filter of groups or cookies");
+            return w.cannot_say("a filter of groups or cookies");
         }
-        self.fields.write(w)?;
-        w.put(&self.table_id).pad(1);
-        self.out_port.write(w)
+        w.put(&self.fields).put(&self.table_id).pad(1);
+        w.put(&self.out_port);
     }
 }
 
-impl Old for FlowStats {
+impl Form<V1_0> for FlowStats {
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let mut body = r
             .at("flow stats")
@@ -248,7 +240,7 @@ impl Old for FlowStats {
             ..FlowEntry::default()
         };
         body.take(1)?;
-        entry.fields = Match::read(&mut body)?;
+        entry.fields = body.get()?;
         entry.duration_sec = body.at("duration").get()?;
         entry.duration_nsec = body.get()?;
         entry.priority = body.at("priority").get()?;
@@ -261,18 +253,18 @@ impl Old for FlowStats {
         entry.instructions = Instructions::apply(read_actions(&mut body, &entry.fields)?);
         Ok(Self(entry))
     }
-    fn write(&self, w: &mut Writer<'_>) -> Said {
-        let (start, entry) = (w.bytes.len(), &self.0);
+    fn write(&self, w: &mut Writer<'_>) {
+        let start = w.bytes.len();
+        let entry = &self.0;
         w.put(&0u16).put(&entry.table_id).pad(1);
         let exact = is_told_exact(entry.priority);
-        write_match(&entry.fields, entry.priority, exact, w)?;
+        write_match(&entry.fields, entry.priority, exact, w);
         w.put(&entry.duration_sec).put(&entry.duration_nsec);
         w.put(&entry.priority);
         w.put(&entry.idle_timeout).put(&entry.hard_timeout).pad(6);
         w.put(&entry.cookie);
         w.put(&entry.packet_count).put(&entry.byte_count);
-        write_list(actions(&entry.instructions)?, Some(&entry.fields), w)?;
+        write_actions(&entry.instructions, &entry.fields, w);
         w.patch_length(start, start);
-        Ok(())
     }
 }

@@ -6,14 +6,17 @@
 
 use alloc::vec::Vec;
 
-use super::layout::{Old, Said, port, port_number};
+use super::V1_0;
+use super::values::{port, port_number};
 use crate::error::DecodeError;
 use crate::field::{
     ARP_OP, ARP_SPA, ARP_TPA, ETH_DST, ETH_SRC, ETH_TYPE, Field, ICMPV4_CODE, ICMPV4_TYPE,
     ICMPV6_CODE, ICMPV6_TYPE, IN_PORT, IP_DSCP, IP_PROTO, IPV4_DST, IPV4_SRC, METADATA, SCTP_DST,
     SCTP_SRC, TCP_DST, TCP_SRC, UDP_DST, UDP_SRC, VID_PRESENT, VLAN_PCP, VLAN_VID,
 };
+use crate::forms;
 use crate::matching::{FieldMatch, Match, Sent, meets_need};
+use crate::message::multipart::table_features::FieldId;
 use crate::types::PortNo;
 use crate::wire::{Reader, Writer};
 
@@ -65,6 +68,14 @@ struct Row {
 }
 
 impl Row {
+    /// Its bits among the wildcards.
+    fn bits(&self) -> u32 {
+        match self.form {
+            Form::Prefix => self.wild * PREFIX_BITS,
+            Form::Number | Form::Port | Form::Transport | Form::Vlan | Form::Tos => self.wild,
+        }
+    }
+
     /// The field of the model that this is in packets of this match, if they have it.
     fn field(&self, fields: &[FieldMatch]) -> Option<&'static Field> {
         let mut may = self.fields.iter().copied();
@@ -128,6 +139,24 @@ const ROWS: &[Row] = &[
         &[TCP_DST, UDP_DST, SCTP_DST, ICMPV4_CODE, ICMPV6_CODE],
     ),
 ];
+
+/// The fields that these wildcards are of; of several, the first.
+pub(super) fn fields_of(wildcards: u32) -> Vec<FieldId> {
+    let rows = ROWS.iter().filter(|row| wildcards & row.bits() != 0);
+    rows.map(|row| FieldId::Known(row.fields[0], false))
+        .collect()
+}
+
+/// The wildcards that these fields have.
+pub(super) fn wildcards_of(fields: &[FieldId]) -> u32 {
+    let has = |row: &&Row| {
+        let known = |id: &FieldId| matches!(id, FieldId::Known(one, _) if row.fields.contains(one));
+        fields.iter().any(known)
+    };
+    ROWS.iter()
+        .filter(has)
+        .fold(0, |bits, row| bits | row.bits())
+}
 
 /// Reads a match as it was sent.
 pub(super) fn read(r: &mut Reader<'_>) -> Result<Sent, DecodeError> {
@@ -198,16 +227,23 @@ impl Sent {
     }
 }
 
-/// Appends a match, as it was sent if that is known; gives whether it is exact.
-///
-/// Errors: as for [`to_sent`].
-pub(super) fn write(fields: &Match, exact: bool, w: &mut Writer<'_>) -> Result<bool, &'static str> {
-    let sent = match fields.sent() {
-        Some(sent) => *sent,
-        None => to_sent(fields, exact)?,
+/// Appends a match, as it was sent if that is known; gives whether it is exact. What cannot be
+/// said: what [`to_sent`] refuses.
+pub(super) fn write(fields: &Match, exact: bool, w: &mut Writer<'_>) -> bool {
+    let made = match fields.sent() {
+        Some(sent) => Ok(*sent),
+        None => to_sent(fields, exact),
     };
-    w.raw(&sent.0);
-    Ok(sent.is_exact())
+    match made {
+        Ok(sent) => {
+            w.raw(&sent.0);
+            sent.is_exact()
+        }
+        Err(what) => {
+            w.cannot_say(what);
+            false
+        }
+    }
 }
 
 /// What the fields of a match are in 1.0. With `exact` one that has all fields that its packets
@@ -266,12 +302,12 @@ fn is_of_ip_version(fields: &[FieldMatch], field: &Field) -> bool {
     types.any(|one| one.number() == *version)
 }
 
-impl Old for Match {
+impl forms::Form<V1_0> for Match {
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let sent = read(r)?;
         Ok(sent.to_match(sent.is_exact()))
     }
-    fn write(&self, w: &mut Writer<'_>) -> Said {
-        write(self, false, w).map(|_| ())
+    fn write(&self, w: &mut Writer<'_>) {
+        write(self, false, w);
     }
 }

@@ -3,125 +3,103 @@
 
 use alloc::vec::Vec;
 
+use super::V1_0;
 use super::action::{read_list, write_list};
-use super::layout::{Old, Said, layout};
 use crate::error::{BadAction, BadRequest, DecodeError, QueueOpFailed};
 use crate::field::IN_PORT;
+use crate::forms::Form;
 use crate::matching::{FieldMatch, Match};
-use crate::message::features::Capabilities;
 use crate::message::queue::{PacketQueue, QueueProperty};
 use crate::message::{
-    ControllerRole, Features, PacketIn, PacketInReason, PacketOut, PortDesc, PortMod, PortStatus,
-    QueueConfig, QueueConfigRequest, Role,
+    ControllerRole, Features, PacketIn, PacketOut, PortDesc, PortMod, QueueConfig,
+    QueueConfigRequest, Role,
 };
 use crate::types::PortNo;
+use crate::v1_3::layout;
 use crate::wire::{Reader, Writer};
 
-/// The capabilities that mean the same in every version.
-const SAME_CAPABILITIES: u32 = 0x67;
-/// The capability to match the addresses within ARP; and how far from there the bit is that says
-/// in the model that it lacks.
-const ARP_MATCH_IP: u32 = 0x80;
-const LACKS_ARP_SHIFT: u32 = 24;
-/// One bit for each action type, from OUTPUT to ENQUEUE.
-const ALL_ACTIONS: u32 = 0xfff;
-
 layout! {
+    V1_0;
     PortDesc {
         port_no, hw_addr, name, config, state, curr, advertised, supported, peer;
         ..default
     }
-    PortStatus { reason => 7, desc }
     PortMod { port_no, hw_addr, config, mask, advertise => 4 }
 }
 
-impl Old for QueueConfigRequest {
+impl Form<V1_0> for QueueConfigRequest {
     /// Errors: QUEUE_OP_FAILED/BAD_PORT for what is no port: the reply has the queues of one.
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let at_port = r.at("port").clone();
-        let port = PortNo::read(r)?;
+        let port = r.get::<PortNo>()?;
         if !port.is_port() {
             return Err(at_port.err(QueueOpFailed::BAD_PORT));
         }
         r.take(2)?;
         Ok(Self { port })
     }
-    fn write(&self, w: &mut Writer<'_>) -> Said {
+    fn write(&self, w: &mut Writer<'_>) {
         if !self.port.is_port() {
-            return Err("queues of all ports");
+            return w.cannot_say("queues of all ports");
         }
-        self.port.write(w)?;
-        w.pad(2);
-        Ok(())
+        w.put(&self.port).pad(2);
     }
 }
 
-impl Old for Features {
+impl Form<V1_0> for Features {
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let datapath_id = r.at("datapath_id").get()?;
         let n_buffers = r.at("n_buffers").get()?;
         let n_tables = r.at("n_tables").get()?;
         r.take(3)?;
-        let capabilities: u32 = r.at("capabilities").get()?;
-        let lacks_arp = (!capabilities & ARP_MATCH_IP) << LACKS_ARP_SHIFT;
         Ok(Self {
             datapath_id,
             n_buffers,
             n_tables,
-            capabilities: Capabilities(capabilities & SAME_CAPABILITIES),
-            reserved: !r.at("actions").get::<u32>()? & ALL_ACTIONS | lacks_arp,
-            ports: Vec::read(r.at("ports"))?,
+            capabilities: r.at("capabilities").get()?,
+            actions: r.at("actions").get()?,
+            ports: r.at("ports").get()?,
             ..Self::default()
         })
     }
-    fn write(&self, w: &mut Writer<'_>) -> Said {
+    fn write(&self, w: &mut Writer<'_>) {
+        w.leaves_out = true;
         w.put(&self.datapath_id).put(&self.n_buffers);
-        w.put(&self.n_tables).pad(3);
-        let arp = !(self.reserved >> LACKS_ARP_SHIFT) & ARP_MATCH_IP;
-        w.put(&(self.capabilities.0 & SAME_CAPABILITIES | arp));
-        w.put(&(!self.reserved & ALL_ACTIONS));
-        self.ports.write(w)
+        w.put(&self.n_tables).pad(3).put(&self.capabilities);
+        w.put(&self.actions).put(&self.ports);
     }
 }
 
-impl Old for PacketIn {
+impl Form<V1_0> for PacketIn {
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let buffer_id = r.at("buffer_id").get()?;
         let total_len = r.at("total_len").get()?;
-        let in_port = FieldMatch::exact(IN_PORT, PortNo::read(r.at("in_port"))?.0.into());
-        let reason = without_ttl(r.at("reason").get()?);
+        let in_port = FieldMatch::exact(IN_PORT, r.at("in_port").get::<PortNo>()?.0.into());
+        let reason = r.at("reason").get()?;
         r.take(1)?;
         Ok(Self {
             buffer_id,
             total_len,
             reason,
-            cookie: u64::MAX,
             fields: Match::new(&[in_port]).expect("the ingress port needs no other field"),
             data: r.at("data").get()?,
-            ..Self::default()
+            ..Self::without_cookie()
         })
     }
-    fn write(&self, w: &mut Writer<'_>) -> Said {
-        let in_port = self.fields.get(IN_PORT).ok_or("no in_port")?;
+    fn write(&self, w: &mut Writer<'_>) {
+        let Some(in_port) = self.fields.get(IN_PORT) else {
+            return w.cannot_say("no in_port");
+        };
         w.put(&self.buffer_id).put(&self.total_len);
-        PortNo(in_port.number() as u32).write(w)?;
-        w.put(&without_ttl(self.reason)).pad(1).put(&self.data);
-        Ok(())
+        w.put(&PortNo(in_port.number() as u32));
+        w.put(&self.reason).pad(1).put(&self.data);
     }
 }
 
-/// The reason that stands for one in 1.0, where TTLs are not looked at.
-fn without_ttl(reason: PacketInReason) -> PacketInReason {
-    match reason {
-        PacketInReason::INVALID_TTL => PacketInReason::ACTION,
-        _ => reason,
-    }
-}
-
-impl Old for PacketOut {
+impl Form<V1_0> for PacketOut {
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let buffer_id = r.at("buffer_id").get()?;
-        let in_port = PortNo::read(r.at("in_port"))?;
+        let in_port = r.at("in_port").get()?;
         let bytes: u16 = r.at("actions_len").get()?;
         let mut list = r.at("actions").sub(bytes.into(), BadAction::BAD_LEN)?;
         Ok(Self {
@@ -131,15 +109,13 @@ impl Old for PacketOut {
             data: r.at("data").get()?,
         })
     }
-    fn write(&self, w: &mut Writer<'_>) -> Said {
+    fn write(&self, w: &mut Writer<'_>) {
         w.put(&self.buffer_id);
-        self.in_port.write(w)?;
-        w.put(&0u16);
+        w.put(&self.in_port).put(&0u16);
         let start = w.bytes.len();
-        write_list(&self.actions, None, w)?;
+        write_list(&self.actions, None, w);
         w.patch_length(start, start - 2);
         w.put(&self.data);
-        Ok(())
     }
 }
 
@@ -149,24 +125,25 @@ const MIN_RATE: u16 = 1;
 /// Bytes of a queue in front of its properties, and the least of a property.
 const QUEUE_HEAD_BYTES: usize = 8;
 
-impl Old for QueueProperty {
+impl Form<V1_0> for QueueProperty {
     fn read(body: &mut Reader<'_>) -> Result<Self, DecodeError> {
         body.take(6)?;
         let rate = body.at("rate").get()?;
         body.take(6)?;
         Ok(Self::MinRate(rate))
     }
-    fn write(&self, w: &mut Writer<'_>) -> Said {
+    fn write(&self, w: &mut Writer<'_>) {
         match self {
-            Self::MinRate(rate) => w.put(&MIN_RATE).put(&16u16).pad(4).put(rate).pad(6),
-            Self::MaxRate(_) => return Err("max_rate"),
-            Self::Experimenter(..) => return Err("an experimenter's property"),
-        };
-        Ok(())
+            Self::MinRate(rate) => {
+                w.put(&MIN_RATE).put(&16u16).pad(4).put(rate).pad(6);
+            }
+            Self::MaxRate(_) => w.cannot_say("max_rate"),
+            Self::Experimenter(..) => w.cannot_say("an experimenter's property"),
+        }
     }
 }
 
-impl Old for PacketQueue {
+impl Form<V1_0> for PacketQueue {
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let bad = BadRequest::BAD_LEN;
         let mut body = r.at("queue").sized(4, QUEUE_HEAD_BYTES, 8, bad)?;
@@ -177,7 +154,7 @@ impl Old for PacketQueue {
             let mut one = body.at("property").sized(2, 8, 8, bad)?;
             match one.get()? {
                 NO_PROPERTY => one.take(6).map(|_| ())?,
-                MIN_RATE => properties.push(QueueProperty::read(&mut one)?),
+                MIN_RATE => properties.push(one.get()?),
                 _ => return Err(one.short()),
             }
             one.finish()?;
@@ -188,31 +165,31 @@ impl Old for PacketQueue {
             ..Self::default()
         })
     }
-    fn write(&self, w: &mut Writer<'_>) -> Said {
+    fn write(&self, w: &mut Writer<'_>) {
         let start = w.bytes.len();
         w.put(&self.queue_id).put(&0u16).pad(2);
-        self.properties.write(w)?;
+        let said = |one: &&QueueProperty| matches!(one, QueueProperty::MinRate(_));
+        for property in self.properties.iter().filter(said) {
+            w.put(property);
+        }
         w.patch_length(start, start + 4);
-        Ok(())
     }
 }
 
-impl Old for QueueConfig {
+impl Form<V1_0> for QueueConfig {
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let port = PortNo::read(r.at("port"))?;
+        let port = r.at("port").get()?;
         r.take(6)?;
-        let mut queues = Vec::<PacketQueue>::read(r)?;
+        let mut queues: Vec<PacketQueue> = r.get()?;
         queues.iter_mut().for_each(|queue| queue.port = port);
         Ok(Self { port, queues })
     }
-    fn write(&self, w: &mut Writer<'_>) -> Said {
-        self.port.write(w)?;
-        w.pad(6);
-        self.queues.write(w)
+    fn write(&self, w: &mut Writer<'_>) {
+        w.put(&self.port).pad(6).put(&self.queues);
     }
 }
 
-impl Old for Role {
+impl Form<V1_0> for Role {
     /// Nicira's role message behind its subtype; it has no generation id.
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let at_role = r.at("role").clone();
@@ -223,9 +200,13 @@ impl Old for Role {
             generation_id: 0,
         })
     }
-    fn write(&self, w: &mut Writer<'_>) -> Said {
+    fn write(&self, w: &mut Writer<'_>) {
         let number = self.role.0.checked_sub(ControllerRole::EQUAL.0);
-        w.put(&number.ok_or("role nochange")?);
-        Ok(())
+        match number {
+            Some(number) => {
+                w.put(&number);
+            }
+            None => w.cannot_say("role nochange"),
+        }
     }
 }

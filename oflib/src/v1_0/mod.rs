@@ -6,23 +6,23 @@
 mod action;
 mod error;
 mod flow;
-mod layout;
 mod matching;
 mod message;
 mod stats;
+mod values;
 
-use layout::Old;
 pub(crate) use matching::MATCH_BYTES;
 
 use crate::error::{BadRequest, DecodeError};
 use crate::ext::{ExtKind, ExtValue};
-use crate::message::Message;
+use crate::message::{Message, Role};
 use crate::wire::{Reader, Writer};
+
+/// The forms of 1.0 that no other version has.
+pub(crate) enum V1_0 {}
 
 /// The message type of vendors.
 const VENDOR: u8 = 4;
-/// Statistics requests and replies.
-pub(crate) const STATS: [u8; 2] = [16, 17];
 /// The vendor whose role messages controllers of 1.0 use, and their subtypes.
 const NICIRA: u32 = 0x2320;
 const ROLE_REQUEST: u32 = 10;
@@ -35,7 +35,7 @@ macro_rules! messages {
         /// Errors: BAD_REQUEST/BAD_TYPE, or the body's.
         pub(crate) fn decode_body(ty: u8, r: &mut Reader<'_>) -> Result<Message, DecodeError> {
             Ok(match ty {
-                $($number => Message::$V(Old::read(r)?),)*
+                $($number => Message::$V(r.get()?),)*
                 VENDOR => vendor(r)?,
                 _ => return Err(DecodeError {
                     error: BadRequest::BAD_TYPE,
@@ -45,25 +45,25 @@ macro_rules! messages {
             })
         }
 
-        /// Appends the body; gives the message's type. Errors: what cannot be said.
-        pub(crate) fn encode_body(
-            message: &Message,
-            w: &mut Writer<'_>,
-        ) -> Result<u8, &'static str> {
-            Ok(match message {
+        /// Appends the body; gives the message's type.
+        pub(crate) fn encode_body(message: &Message, w: &mut Writer<'_>) -> u8 {
+            match message {
                 $(Message::$V(body) => {
-                    body.write(w)?;
+                    w.put(body);
                     $number
                 })*
                 Message::Experimenter(value) => {
                     value.encode(w);
                     VENDOR
                 }
-                Message::RoleRequest(role) => role_message(ROLE_REQUEST, role, w)?,
-                Message::RoleReply(role) => role_message(ROLE_REPLY, role, w)?,
+                Message::RoleRequest(role) => role_message(ROLE_REQUEST, role, w),
+                Message::RoleReply(role) => role_message(ROLE_REPLY, role, w),
                 // Whatever came after 1.0 needs no arm here.
-                newer => return Err(newer.name()),
-            })
+                newer => {
+                    w.cannot_say(newer.name());
+                    newer.type_number()
+                }
+            }
         }
     };
 }
@@ -112,8 +112,8 @@ fn vendor(r: &mut Reader<'_>) -> Result<Message, DecodeError> {
     let at_subtype = body.at("subtype").clone();
     let subtype: u32 = body.get()?;
     let message = match subtype {
-        ROLE_REQUEST => Message::RoleRequest(Old::read(&mut body)?),
-        ROLE_REPLY => Message::RoleReply(Old::read(&mut body)?),
+        ROLE_REQUEST => Message::RoleRequest(body.get()?),
+        ROLE_REPLY => Message::RoleReply(body.get()?),
         _ => {
             let value = ExtValue::decode(ExtKind::Message, r).map(Message::Experimenter);
             return value.map_err(|_| at_subtype.err(BadRequest::BAD_EXP_TYPE));
@@ -123,8 +123,7 @@ fn vendor(r: &mut Reader<'_>) -> Result<Message, DecodeError> {
     Ok(message)
 }
 
-fn role_message(subtype: u32, role: &impl Old, w: &mut Writer<'_>) -> Result<u8, &'static str> {
-    w.put(&NICIRA).put(&subtype);
-    role.write(w)?;
-    Ok(VENDOR)
+fn role_message(subtype: u32, role: &Role, w: &mut Writer<'_>) -> u8 {
+    w.put(&NICIRA).put(&subtype).put(role);
+    VENDOR
 }

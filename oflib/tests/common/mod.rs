@@ -75,7 +75,7 @@ pub(crate) fn vectors() -> Vec<Vector> {
     vectors_of(Version::V1_3)
 }
 
-/// The vectors of a version: those of 1.0 are in `openflow10.txt`.
+/// The vectors of a version: those of 1.0 and 1.2 are in files of their own.
 pub(crate) fn vectors_of(version: Version) -> Vec<Vector> {
     let mut vectors: Vec<Vector> = Vec::new();
     let folder = std::fs::read_dir(from_root("testdata/vectors")).expect("the vectors are there");
@@ -85,8 +85,12 @@ pub(crate) fn vectors_of(version: Version) -> Vec<Vector> {
             .expect("a file has a name")
             .to_string_lossy()
             .into_owned();
-        let is_1_0 = name == "openflow10.txt";
-        if !name.ends_with(".txt") || name == "text.txt" || is_1_0 != (version == Version::V1_0) {
+        let of = match &*name {
+            "openflow10.txt" => Version::V1_0,
+            "openflow12.txt" => Version::V1_2,
+            _ => Version::V1_3,
+        };
+        if !name.ends_with(".txt") || name == "text.txt" || of != version {
             continue;
         }
         let text = std::fs::read_to_string(&path).expect("a vector file is text");

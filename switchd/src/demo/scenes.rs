@@ -1,6 +1,5 @@
 //! The demo's scenes: two tables and a group, a wrong entry, why it is wrong, the repair, traffic.
 
-use std::fmt::Display;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +10,7 @@ use bofuss_oflib::message::FlowModCommand;
 use bofuss_oflib::message::group_mod::GroupModCommand;
 use bofuss_oflib::message::multipart::{FlowStatsRequest, ReplyBody, RequestBody};
 use bofuss_oflib::text::{parse_flow, parse_group};
-use bofuss_oflib::wire::Wire;
+use bofuss_oflib::wire::Text;
 use bofuss_oflib::{Catalogue, Message, PortNo, Version};
 use bofuss_packet::craft;
 use tokio::runtime::Runtime;
@@ -174,15 +173,6 @@ impl Remote {
             println!("  {}", bold_if(line.contains("1 bit differs"), line));
         }
         Ok(())
-    }
-}
-
-/// A value's text form.
-struct Text<'a, T>(&'a T);
-
-impl<T: Wire> Display for Text<'_, T> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.text(f)
     }
 }
 

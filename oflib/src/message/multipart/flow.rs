@@ -3,23 +3,23 @@
 
 use core::fmt;
 
-use crate::error::{BadRequest, DecodeError};
 use crate::instruction::Instructions;
 use crate::matching::Match;
 use crate::message::FlowModFlags;
+use crate::model::model;
 use crate::text::write_flow_entry;
 use crate::types::{GroupId, PortNo, TableId};
-use crate::wire::{Reader, Wire, Writer, wire};
+use crate::wire::TextForm;
 
-wire! {
+model! {
     /// Which entries are asked for.
     pub struct FlowStatsRequest {
         /// Their table, or ALL.
-        pub table_id: TableId => 3,
+        pub table_id: TableId,
         /// Only those that output to this port.
         pub out_port: PortNo,
         /// Only those that use this group.
-        pub out_group: GroupId => 4,
+        pub out_group: GroupId,
         /// Only those with this cookie,
         pub cookie: u64 as hex,
         /// in these bits.
@@ -41,11 +41,11 @@ impl FlowStatsRequest {
     }
 }
 
-wire! {
+model! {
     /// An entry without its length.
     pub struct FlowEntry text write_flow_entry {
         /// Its table.
-        pub table_id: TableId => 1,
+        pub table_id: TableId,
         /// How long it lives: whole seconds,
         pub duration_sec: u32,
         /// and nanoseconds beyond.
@@ -57,7 +57,7 @@ wire! {
         /// Its hard timeout, seconds.
         pub hard_timeout: u16,
         /// Its options.
-        pub flags: FlowModFlags => 4,
+        pub flags: FlowModFlags,
         /// Its cookie.
         pub cookie: u64,
         /// Packets that hit it; all ones if not counted.
@@ -75,22 +75,13 @@ wire! {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlowStats(pub FlowEntry);
 
-impl Wire for FlowStats {
-    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let mut body = r.at("flow stats").sized(0, 48, 8, BadRequest::BAD_LEN)?;
-        body.take(2)?;
-        body.get().map(Self)
-    }
-    fn encode(&self, w: &mut Writer<'_>) {
-        let start = w.bytes.len();
-        w.put(&0u16).put(&self.0).patch_length(start, start);
-    }
+impl TextForm for FlowStats {
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.text(f)
     }
 }
 
-wire! {
+model! {
     /// Sums over entries.
     #[derive(Copy)]
     pub struct AggregateStats {
@@ -99,6 +90,6 @@ wire! {
         /// Bytes.
         pub byte_count: u64,
         /// Entries.
-        pub flow_count: u32 => 4,
+        pub flow_count: u32,
     }
 }

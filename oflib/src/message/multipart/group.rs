@@ -3,21 +3,21 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::error::{BadRequest, DecodeError};
 use crate::message::group_mod::{Bucket, GroupType};
+use crate::model::{flags, model};
 use crate::text::write_group;
 use crate::types::GroupId;
-use crate::wire::{Reader, Wire, Writer, flags, wire};
+use crate::wire::TextForm;
 
-wire! {
+model! {
     /// Which group is asked for; ALL is all.
     pub struct GroupRequest {
         /// The group.
-        pub group_id: GroupId => 4,
+        pub group_id: GroupId,
     }
 }
 
-wire! {
+model! {
     /// What a bucket did.
     #[derive(Copy)]
     pub struct BucketCounter {
@@ -28,13 +28,13 @@ wire! {
     }
 }
 
-wire! {
+model! {
     /// What a group did, without its length.
     pub struct GroupCounters {
         /// The group.
         pub group_id: GroupId,
         /// Flows and groups that refer to it.
-        pub ref_count: u32 => 4,
+        pub ref_count: u32,
         /// Packets.
         pub packet_count: u64,
         /// Bytes.
@@ -52,16 +52,7 @@ wire! {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GroupStats(pub GroupCounters);
 
-impl Wire for GroupStats {
-    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let mut body = r.at("group stats").sized(0, 40, 8, BadRequest::BAD_LEN)?;
-        body.take(4)?;
-        body.get().map(Self)
-    }
-    fn encode(&self, w: &mut Writer<'_>) {
-        let start = w.bytes.len();
-        w.put(&0u16).pad(2).put(&self.0).patch_length(start, start);
-    }
+impl TextForm for GroupStats {
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.text(f)
     }
@@ -78,28 +69,7 @@ pub struct GroupDesc {
     pub buckets: Vec<Bucket>,
 }
 
-impl Wire for GroupDesc {
-    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let mut body = r.at("group desc").sized(0, 8, 8, BadRequest::BAD_LEN)?;
-        body.take(2)?;
-        let ty = body.at("type").get()?;
-        body.take(1)?;
-        let group_id = body.at("group_id").get()?;
-        Ok(Self {
-            ty,
-            group_id,
-            buckets: body.get()?,
-        })
-    }
-    fn encode(&self, w: &mut Writer<'_>) {
-        let start = w.bytes.len();
-        w.put(&0u16)
-            .put(&self.ty)
-            .pad(1)
-            .put(&self.group_id)
-            .put(&self.buckets);
-        w.patch_length(start, start);
-    }
+impl TextForm for GroupDesc {
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_group(self.group_id, self.ty, &self.buckets, f)
     }
@@ -132,24 +102,7 @@ pub struct GroupFeatures {
     pub actions: [u32; 4],
 }
 
-impl Wire for GroupFeatures {
-    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let mut this = Self {
-            types: r.get()?,
-            capabilities: r.get()?,
-            ..Self::default()
-        };
-        for word in this.max_groups.iter_mut().chain(&mut this.actions) {
-            *word = r.get()?;
-        }
-        Ok(this)
-    }
-    fn encode(&self, w: &mut Writer<'_>) {
-        w.put(&self.types).put(&self.capabilities);
-        for word in self.max_groups.iter().chain(&self.actions) {
-            w.put(word);
-        }
-    }
+impl TextForm for GroupFeatures {
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,

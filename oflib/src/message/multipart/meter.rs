@@ -4,17 +4,17 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use super::group::BucketCounter;
-use crate::error::{BadRequest, DecodeError};
 use crate::message::meter_mod::{Band, MeterFlags};
+use crate::model::model;
 use crate::text::write_meter;
 use crate::types::MeterId;
-use crate::wire::{Reader, Wire, Writer, wire};
+use crate::wire::TextForm;
 
-wire! {
+model! {
     /// Which meter is asked for; ALL is all.
     pub struct MeterRequest {
         /// The meter.
-        pub meter_id: MeterId => 4,
+        pub meter_id: MeterId,
     }
 }
 
@@ -35,32 +35,7 @@ pub struct MeterStats {
     pub bands: Vec<BucketCounter>,
 }
 
-impl Wire for MeterStats {
-    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let meter_id = r.clone().at("meter_id").get()?;
-        let mut body = r.at("meter stats").sized(4, 40, 8, BadRequest::BAD_LEN)?;
-        body.take(12)?;
-        Ok(Self {
-            meter_id,
-            flow_count: body.at("flow_count").get()?,
-            input: body.get()?,
-            duration_sec: body.at("duration_sec").get()?,
-            duration_nsec: body.at("duration_nsec").get()?,
-            bands: body.get()?,
-        })
-    }
-    fn encode(&self, w: &mut Writer<'_>) {
-        let start = w.bytes.len();
-        w.put(&self.meter_id)
-            .put(&0u16)
-            .pad(6)
-            .put(&self.flow_count)
-            .put(&self.input);
-        w.put(&self.duration_sec)
-            .put(&self.duration_nsec)
-            .put(&self.bands);
-        w.patch_length(start, start + 4);
-    }
+impl TextForm for MeterStats {
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -88,30 +63,13 @@ pub struct MeterConfig {
     pub bands: Vec<Band>,
 }
 
-impl Wire for MeterConfig {
-    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let mut body = r.at("meter config").sized(0, 8, 8, BadRequest::BAD_LEN)?;
-        body.take(2)?;
-        Ok(Self {
-            flags: body.at("flags").get()?,
-            meter_id: body.at("meter_id").get()?,
-            bands: body.get()?,
-        })
-    }
-    fn encode(&self, w: &mut Writer<'_>) {
-        let start = w.bytes.len();
-        w.put(&0u16)
-            .put(&self.flags)
-            .put(&self.meter_id)
-            .put(&self.bands);
-        w.patch_length(start, start);
-    }
+impl TextForm for MeterConfig {
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_meter(self.meter_id, self.flags, &self.bands, f)
     }
 }
 
-wire! {
+model! {
     /// What meters can do.
     #[derive(Copy)]
     pub struct MeterFeatures {
@@ -124,6 +82,6 @@ wire! {
         /// The most bands of a meter.
         pub max_bands: u8,
         /// The most colours.
-        pub max_color: u8 => 2,
+        pub max_color: u8,
     }
 }

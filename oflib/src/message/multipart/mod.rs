@@ -20,10 +20,11 @@ pub use table_features::{TableFeatures, TableProperty};
 use crate::error::{BadRequest, DecodeError};
 use crate::ext::{ExtKind, ExtValue};
 use crate::message::{Empty, PortDesc};
-use crate::wire::{Reader, Text, Wire, Writer};
+use crate::version::{Span, span};
+use crate::wire::{Reader, Text, TextForm, Wire, Writer};
 
 /// The flag that says that more parts follow.
-const MORE: u16 = 1;
+pub(crate) const MORE: u16 = 1;
 
 /// The body of an experimenter multipart.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +37,9 @@ impl Wire for ExtBody {
     fn encode(&self, w: &mut Writer<'_>) {
         self.0.encode(w);
     }
+}
+
+impl TextForm for ExtBody {
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.0, f)
     }
@@ -69,7 +73,8 @@ impl Parts for MeterFeatures {}
 macro_rules! bodies {
     (
         $(#[$m:meta])* $N:ident
-        $(#[$bm:meta])* $Body:ident: $($number:literal $V:ident($T:ty) $name:literal;)*
+        $(#[$bm:meta])* $Body:ident:
+        $($number:literal $V:ident($T:ty) $name:literal [$($span:tt)*];)*
     ) => {
         $(#[$bm])*
         #[derive(Clone, Debug, PartialEq)]
@@ -101,23 +106,29 @@ macro_rules! bodies {
                 }
             }
         }
-        impl Wire for $N {
-            /// Errors: BAD_REQUEST/BAD_MULTIPART for an unknown type, or the body's.
-            fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-                let at_type = r.at("multipart type").clone();
-                let ty: u16 = r.get()?;
-                let more = r.at("multipart flags").get::<u16>()? & MORE != 0;
-                r.take(4)?;
-                let body = match ty {
-                    $($number => $Body::$V(r.get()?),)*
-                    _ => return Err(at_type.err(BadRequest::BAD_MULTIPART)),
-                };
-                Ok(Self { more, body })
+        impl $Body {
+            /// Reads a body of type `ty`. Errors: BAD_REQUEST/BAD_MULTIPART at `at_type` for one
+            /// that the version does not have, or the body's.
+            pub(crate) fn decode_body(
+                ty: u16,
+                at_type: &Reader<'_>,
+                r: &mut Reader<'_>,
+            ) -> Result<Self, DecodeError> {
+                match ty {
+                    $($number if span!($($span)*).has(r.version()) => r.get().map(Self::$V),)*
+                    _ => Err(at_type.err(BadRequest::BAD_MULTIPART)),
+                }
             }
-            fn encode(&self, w: &mut Writer<'_>) {
-                w.put(&self.body.number()).put(&u16::from(self.more)).pad(4);
-                match &self.body { $($Body::$V(body) => { w.put(body); })* }
+            /// Appends the body; a list goes on without what the version cannot say.
+            pub(crate) fn encode_body(&self, w: &mut Writer<'_>) {
+                w.leaves_out = true;
+                match self {
+                    $(Self::$V(body) if span!($($span)*).has(w.version()) => { w.put(body); })*
+                    newer => w.cannot_say(newer.name()),
+                }
             }
+        }
+        impl TextForm for $N {
             fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 let body = match &self.body { $($Body::$V(body) => format!("{}", Text(body)),)* };
                 let more = if self.more { " (more)" } else { "" };
@@ -133,38 +144,40 @@ macro_rules! bodies {
     };
 }
 macro_rules! multiparts {
-    ($($number:literal $V:ident $name:literal $Request:ty => $Reply:ty;)*) => {
-        /// Type number and OpenFlow name (without `OFPMP_`) of every multipart.
-        pub const MULTIPARTS: &[(u16, &str)] = &[$(($number, $name)),*];
+    ($($number:literal $V:ident $name:literal [$($span:tt)*] $Request:ty => $Reply:ty;)*) => {
+        /// Type number and OpenFlow name (without `OFPMP_`) of every multipart, and its versions.
+        pub const MULTIPARTS: &[(u16, &str, Span)] = &[
+            $(($number, $name, span!($($span)*))),*
+        ];
         bodies! {
             /// A multipart request, or a part of one. Spec: OpenFlow 1.3.5 section 7.3.5.
             MultipartRequest
             /// What is asked.
-            RequestBody: $($number $V($Request) $name;)*
+            RequestBody: $($number $V($Request) $name [$($span)*];)*
         }
         bodies! {
             /// A multipart reply, or a part of one. Spec: OpenFlow 1.3.5 section 7.3.5.
             MultipartReply
             /// What is answered.
-            ReplyBody: $($number $V($Reply) $name;)*
+            ReplyBody: $($number $V($Reply) $name [$($span)*];)*
         }
     };
 }
 
 multiparts! {
-    0 Desc "DESC" Empty => Desc;
-    1 Flow "FLOW" FlowStatsRequest => Vec<FlowStats>;
-    2 Aggregate "AGGREGATE" FlowStatsRequest => AggregateStats;
-    3 Table "TABLE" Empty => Vec<TableStats>;
-    4 PortStats "PORT_STATS" PortRequest => Vec<PortStats>;
-    5 Queue "QUEUE" QueueStatsRequest => Vec<QueueStats>;
-    6 Group "GROUP" GroupRequest => Vec<GroupStats>;
-    7 GroupDesc "GROUP_DESC" Empty => Vec<GroupDesc>;
-    8 GroupFeatures "GROUP_FEATURES" Empty => GroupFeatures;
-    9 Meter "METER" MeterRequest => Vec<MeterStats>;
-    10 MeterConfig "METER_CONFIG" MeterRequest => Vec<MeterConfig>;
-    11 MeterFeatures "METER_FEATURES" Empty => MeterFeatures;
-    12 TableFeatures "TABLE_FEATURES" Vec<TableFeatures> => Vec<TableFeatures>;
-    13 PortDesc "PORT_DESC" Empty => Vec<PortDesc>;
-    0xffff Experimenter "EXPERIMENTER" ExtBody => ExtBody;
+    0 Desc "DESC" [] Empty => Desc;
+    1 Flow "FLOW" [] FlowStatsRequest => Vec<FlowStats>;
+    2 Aggregate "AGGREGATE" [] FlowStatsRequest => AggregateStats;
+    3 Table "TABLE" [] Empty => Vec<TableStats>;
+    4 PortStats "PORT_STATS" [] PortRequest => Vec<PortStats>;
+    5 Queue "QUEUE" [] QueueStatsRequest => Vec<QueueStats>;
+    6 Group "GROUP" [since V1_2] GroupRequest => Vec<GroupStats>;
+    7 GroupDesc "GROUP_DESC" [since V1_2] Empty => Vec<GroupDesc>;
+    8 GroupFeatures "GROUP_FEATURES" [since V1_2] Empty => GroupFeatures;
+    9 Meter "METER" [since V1_3] MeterRequest => Vec<MeterStats>;
+    10 MeterConfig "METER_CONFIG" [since V1_3] MeterRequest => Vec<MeterConfig>;
+    11 MeterFeatures "METER_FEATURES" [since V1_3] Empty => MeterFeatures;
+    12 TableFeatures "TABLE_FEATURES" [since V1_3] Vec<TableFeatures> => Vec<TableFeatures>;
+    13 PortDesc "PORT_DESC" [since V1_3] Empty => Vec<PortDesc>;
+    0xffff Experimenter "EXPERIMENTER" [] ExtBody => ExtBody;
 }

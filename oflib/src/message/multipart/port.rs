@@ -1,23 +1,23 @@
 //! Multiparts about ports and queues: PORT_STATS and QUEUE. Spec: OpenFlow 1.3.5 sections 7.3.5.6,
 //! 7.3.5.8.
 
+use crate::model::model;
 use crate::types::{PortNo, QueueId};
-use crate::wire::wire;
 
-wire! {
+model! {
     /// Which port is asked for; ANY is all.
     pub struct PortRequest {
         /// The port.
-        pub port_no: PortNo => 4,
+        pub port_no: PortNo,
     }
 }
 
-wire! {
+model! {
     /// What passed through a port.
     #[derive(Copy)]
     pub struct PortStats {
         /// The port.
-        pub port_no: PortNo => 4,
+        pub port_no: PortNo,
         /// Packets received.
         pub rx_packets: u64,
         /// Packets sent.
@@ -49,7 +49,7 @@ wire! {
     }
 }
 
-wire! {
+model! {
     /// Which queue is asked for; ANY and ALL are all.
     pub struct QueueStatsRequest {
         /// The port.
@@ -59,7 +59,7 @@ wire! {
     }
 }
 
-wire! {
+model! {
     /// What passed through a queue.
     #[derive(Copy)]
     pub struct QueueStats {

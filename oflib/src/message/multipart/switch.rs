@@ -1,10 +1,12 @@
 //! Multiparts about the switch: description and table statistics. Spec: OpenFlow 1.3.5 sections
 //! 7.3.5.1, 7.3.5.4.
 
+use super::table_features::TableFeatureSet;
+use crate::model::model;
 use crate::types::TableId;
-use crate::wire::{FixedStr, wire};
+use crate::wire::FixedStr;
 
-wire! {
+model! {
     /// Who made the switch, and what it is called.
     pub struct Desc {
         /// Manufacturer.
@@ -20,11 +22,11 @@ wire! {
     }
 }
 
-wire! {
+model! {
     /// What a table did.
     pub struct TableStats {
         /// The table.
-        pub table_id: TableId => 3,
+        pub table_id: TableId,
         /// Entries now.
         pub active_count: u32,
         /// Packets looked up.
@@ -32,11 +34,7 @@ wire! {
         /// Packets that hit an entry.
         pub matched_count: u64,
     } also {
-        /// Its name (OpenFlow 1.0).
-        pub name: FixedStr<32>,
-        /// Entries at most (OpenFlow 1.0).
-        pub max_entries: u32,
-        /// The wildcards that it does not take, as 1.0 numbers them (OpenFlow 1.0).
-        pub no_wildcards: u32,
+        /// What the table can do, in the versions that say so here (OpenFlow 1.0 to 1.2).
+        pub features: TableFeatureSet,
     }
 }

@@ -4,12 +4,11 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::action::ACTIONS;
-use crate::error::{DecodeError, TableFeaturesFailed};
 use crate::field::Field;
 use crate::instruction::INSTRUCTIONS;
-use crate::matching::{decode_header, encode_header};
+use crate::model::model;
 use crate::types::TableId;
-use crate::wire::{Bytes, FixedStr, Reader, Wire, Writer, wire};
+use crate::wire::{Bytes, FixedStr, TextForm};
 
 /// The type number of experimenters.
 const EXPERIMENTER: u16 = 0xffff;
@@ -31,13 +30,6 @@ pub enum FieldId {
     /// Another's OXM header (class, field, mask bit, length) as it stands on the wire, and the
     /// experimenter of class `0xffff`, else 0.
     Unknown(u32, u32),
-}
-
-impl FieldId {
-    /// Whether an experimenter stands behind this OXM header.
-    fn is_experimenter(header: u32) -> bool {
-        header >> 16 == 0xffff && header & 0xff >= 4
-    }
 }
 
 /// What a property lists.
@@ -103,8 +95,8 @@ impl TypeId {
         let name = match kind {
             'i' => INSTRUCTIONS
                 .iter()
-                .find(|row| row.0 == self.ty)
-                .map(|row| row.1),
+                .find(|row| row.number == self.ty)
+                .map(|row| row.name),
             _ => ACTIONS
                 .iter()
                 .find(|row| row.number == self.ty)
@@ -118,56 +110,13 @@ impl TypeId {
     }
 }
 
-impl Wire for TypeId {
-    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let mut body = r
-            .at("type id")
-            .sized(2, 4, 4, TableFeaturesFailed::BAD_LEN)?;
-        let ty = body.get()?;
-        body.take(2)?;
-        let experimenter = if ty == EXPERIMENTER {
-            body.at("experimenter").get()?
-        } else {
-            0
-        };
-        body.finish()?;
-        Ok(Self { ty, experimenter })
-    }
-    fn encode(&self, w: &mut Writer<'_>) {
-        let experimenter = self.ty == EXPERIMENTER;
-        w.put(&self.ty).put(&if experimenter { 8u16 } else { 4 });
-        if experimenter {
-            w.put(&self.experimenter);
-        }
-    }
+impl TextForm for TypeId {
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.ty)
     }
 }
 
-impl Wire for FieldId {
-    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let start = r.at("oxm header").clone();
-        let (field, masked, _) = decode_header(r)?;
-        let unknown = |mut raw: Reader<'_>| {
-            let header = raw.get()?;
-            let behind = Self::is_experimenter(header);
-            let experimenter = if behind { raw.get()? } else { 0 };
-            Ok(Self::Unknown(header, experimenter))
-        };
-        field.map_or_else(|| unknown(start), |field| Ok(Self::Known(field, masked)))
-    }
-    fn encode(&self, w: &mut Writer<'_>) {
-        match *self {
-            Self::Known(field, masked) => encode_header(field, masked, w),
-            Self::Unknown(header, experimenter) => {
-                w.put(&header);
-                if Self::is_experimenter(header) {
-                    w.put(&experimenter);
-                }
-            }
-        }
-    }
+impl TextForm for FieldId {
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Known(field, false) => f.write_str(field.name),
@@ -180,41 +129,7 @@ impl Wire for FieldId {
     }
 }
 
-impl Wire for TableProperty {
-    /// Errors: TABLE_FEATURES_FAILED with BAD_TYPE or BAD_LEN.
-    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let start = r.position();
-        let mut body = r
-            .at("property")
-            .sized(2, 4, 0, TableFeaturesFailed::BAD_LEN)?;
-        let length = r.position() - start;
-        let at_type = body.at("property type").clone();
-        let ty = body.get()?;
-        let row = PROPERTIES.iter().find(|row| row.0 == ty);
-        let row = row.ok_or_else(|| at_type.err(TableFeaturesFailed::BAD_TYPE))?;
-        body.take(2)?;
-        body.at(row.1);
-        let list = match row.2 {
-            'i' | 'a' => PropertyList::Types(body.get()?),
-            't' => PropertyList::Tables(body.get()?),
-            'f' => PropertyList::Fields(body.get()?),
-            _ => PropertyList::Experimenter(body.get()?, body.get()?, body.get()?),
-        };
-        r.take(length.next_multiple_of(8) - length)?;
-        Ok(Self { ty, list })
-    }
-    fn encode(&self, w: &mut Writer<'_>) {
-        let start = w.bytes.len();
-        w.put(&self.ty).put(&0u16);
-        match &self.list {
-            PropertyList::Types(list) => w.put(list),
-            PropertyList::Tables(list) => w.put(list),
-            PropertyList::Fields(list) => w.put(list),
-            PropertyList::Experimenter(id, ty, data) => w.put(id).put(ty).put(data),
-        };
-        w.patch_length(start, start + 2);
-        w.align8(start);
-    }
+impl TextForm for TableProperty {
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let row = PROPERTIES.iter().find(|row| row.0 == self.ty);
         let (name, kind) = row.map_or(("?", 'e'), |row| (row.1, row.2));
@@ -234,11 +149,11 @@ impl Wire for TableProperty {
     }
 }
 
-wire! {
+model! {
     /// A table's features, without their length.
     pub struct TableFeatureSet {
         /// The table.
-        pub table_id: TableId => 5,
+        pub table_id: TableId,
         /// Its name.
         pub name: FixedStr<32>,
         /// Metadata bits that can be matched.
@@ -258,19 +173,7 @@ wire! {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableFeatures(pub TableFeatureSet);
 
-impl Wire for TableFeatures {
-    /// Errors: TABLE_FEATURES_FAILED/BAD_LEN, or a property's.
-    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let mut body = r
-            .at("table features")
-            .sized(0, 64, 8, TableFeaturesFailed::BAD_LEN)?;
-        body.take(2)?;
-        body.get().map(Self)
-    }
-    fn encode(&self, w: &mut Writer<'_>) {
-        let start = w.bytes.len();
-        w.put(&0u16).put(&self.0).patch_length(start, start);
-    }
+impl TextForm for TableFeatures {
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.text(f)
     }

@@ -1,0 +1,156 @@
+//! Which form each structure has in each version: one row each.
+//!
+//! The columns are the versions; `-` stands where a version has no such structure. A version that
+//! writes a structure as its neighbour does has the neighbour's form in its column.
+
+use crate::action::{Action, Output};
+use crate::error::{BadRequest, DecodeError, ErrorCode};
+use crate::instruction::Instruction;
+use crate::matching::Match;
+use crate::message::async_config::AsyncConfig;
+use crate::message::config::{ConfigFlags, SwitchConfig};
+use crate::message::features::{Capabilities, Features};
+use crate::message::flow_mod::{FlowMod, FlowModCommand, FlowModFlags};
+use crate::message::flow_removed::{FlowRemoved, FlowRemovedReason};
+use crate::message::group_mod::{Bucket, GroupMod, GroupModCommand, GroupType};
+use crate::message::meter_mod::{Band, MeterFlags, MeterMod, MeterModCommand};
+use crate::message::multipart::flow::{AggregateStats, FlowEntry, FlowStats, FlowStatsRequest};
+use crate::message::multipart::group::{
+    BucketCounter, GroupCapabilities, GroupCounters, GroupDesc, GroupFeatures, GroupRequest,
+    GroupStats,
+};
+use crate::message::multipart::meter::{MeterConfig, MeterFeatures, MeterRequest, MeterStats};
+use crate::message::multipart::port::{PortRequest, PortStats, QueueStats, QueueStatsRequest};
+use crate::message::multipart::switch::{Desc, TableStats};
+use crate::message::multipart::table_features::{TableFeatureSet, TableFeatures};
+use crate::message::multipart::{MultipartReply, MultipartRequest};
+use crate::message::packet_in::{PacketIn, PacketInReason};
+use crate::message::port::{
+    PortConfig, PortDesc, PortFeatures, PortMod, PortState, PortStatus, PortStatusReason,
+};
+use crate::message::queue::{PacketQueue, QueueConfig, QueueConfigRequest, QueueProperty};
+use crate::message::role::{ControllerRole, Role};
+use crate::message::{ErrorMsg, Hello, PacketOut, TableMod};
+use crate::types::{BufferId, GroupId, MaxLen, MeterId, PortNo, QueueId, TableId};
+use crate::v1_0::V1_0;
+use crate::v1_2::V1_2;
+use crate::v1_3::V1_3;
+use crate::version::Version;
+use crate::wire::{Reader, Wire, Writer};
+
+/// One wire form of a structure, named by the version that brought it.
+pub(crate) trait Form<V>: Sized {
+    /// Reads the value. Errors: as [`Wire::decode`].
+    fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError>;
+    /// Appends it, or notes what cannot be said.
+    fn write(&self, w: &mut Writer<'_>);
+}
+
+/// The form of a number whose values mean the same in every version.
+pub(crate) enum Plain {}
+
+macro_rules! forms {
+    (@read - $T:ident $r:ident) => { Err($r.err(BadRequest::BAD_TYPE)) };
+    (@read $V:ident $T:ident $r:ident) => { <$T as Form<$V>>::read($r) };
+    (@write - $this:ident $T:ident $w:ident) => { $w.cannot_say(stringify!($T)) };
+    (@write $V:ident $this:ident $T:ident $w:ident) => { <$T as Form<$V>>::write($this, $w) };
+    ($($T:ident: $v1_0:tt $v1_2:tt $v1_3:tt;)*) => { $(
+        impl Wire for $T {
+            fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+                match r.version() {
+                    Version::V1_0 => forms!(@read $v1_0 $T r),
+                    Version::V1_2 => forms!(@read $v1_2 $T r),
+                    Version::V1_3 => forms!(@read $v1_3 $T r),
+                }
+            }
+            fn encode(&self, w: &mut Writer<'_>) {
+                match w.version() {
+                    Version::V1_0 => forms!(@write $v1_0 self $T w),
+                    Version::V1_2 => forms!(@write $v1_2 self $T w),
+                    Version::V1_3 => forms!(@write $v1_3 self $T w),
+                }
+            }
+        }
+    )* };
+}
+
+forms! {
+    //                  1.0    1.2    1.3
+    BufferId:           Plain  Plain  Plain;
+    ControllerRole:     -      Plain  Plain;
+    FlowModCommand:     V1_0   Plain  Plain;
+    FlowRemovedReason:  V1_0   Plain  Plain;
+    GroupId:            -      Plain  Plain;
+    GroupModCommand:    -      Plain  Plain;
+    GroupType:          -      Plain  Plain;
+    MaxLen:             Plain  Plain  Plain;
+    MeterId:            -      -      Plain;
+    MeterModCommand:    -      -      Plain;
+    PacketInReason:     V1_0   Plain  Plain;
+    PortNo:             V1_0   Plain  Plain;
+    PortStatusReason:   Plain  Plain  Plain;
+    QueueId:            Plain  Plain  Plain;
+    TableId:            Plain  Plain  Plain;
+
+    Capabilities:       V1_0   V1_3   V1_3;
+    ConfigFlags:        V1_3   V1_2   V1_3;
+    FlowModFlags:       -      V1_2   V1_3;
+    GroupCapabilities:  -      Plain  Plain;
+    MeterFlags:         -      -      Plain;
+    PortConfig:         V1_0   V1_3   V1_3;
+    PortFeatures:       V1_0   Plain  Plain;
+    PortState:          V1_0   Plain  Plain;
+
+    Hello:              V1_0   V1_3   V1_3;
+    ErrorMsg:           V1_0   V1_3   V1_3;
+    ErrorCode:          V1_0   V1_2   V1_3;
+    Features:           V1_0   V1_2   V1_3;
+    SwitchConfig:       V1_3   V1_3   V1_3;
+    PacketIn:           V1_0   V1_2   V1_3;
+    PacketOut:          V1_0   V1_3   V1_3;
+    FlowRemoved:        V1_0   V1_3   V1_3;
+    PortDesc:           V1_0   V1_3   V1_3;
+    PortStatus:         V1_3   V1_3   V1_3;
+    PortMod:            V1_0   V1_3   V1_3;
+    TableMod:           -      V1_2   V1_3;
+    FlowMod:            V1_0   V1_3   V1_3;
+    Match:              V1_0   V1_3   V1_3;
+    Action:             -      V1_3   V1_3;
+    Output:             -      V1_3   V1_3;
+    Instruction:        -      V1_3   V1_3;
+    GroupMod:           -      V1_3   V1_3;
+    Bucket:             -      V1_3   V1_3;
+    MeterMod:           -      -      V1_3;
+    Band:               -      -      V1_3;
+    Role:               V1_0   V1_3   V1_3;
+    AsyncConfig:        -      -      V1_3;
+    QueueConfigRequest: V1_0   V1_3   V1_3;
+    QueueConfig:        V1_0   V1_3   V1_3;
+    PacketQueue:        V1_0   V1_3   V1_3;
+    QueueProperty:      V1_0   V1_3   V1_3;
+
+    MultipartRequest:   V1_0   V1_3   V1_3;
+    MultipartReply:     V1_0   V1_3   V1_3;
+    Desc:               V1_3   V1_3   V1_3;
+    FlowStatsRequest:   V1_0   V1_3   V1_3;
+    FlowEntry:          -      V1_2   V1_3;
+    FlowStats:          V1_0   V1_3   V1_3;
+    AggregateStats:     V1_3   V1_3   V1_3;
+    TableStats:         V1_0   V1_2   V1_3;
+    PortRequest:        V1_0   V1_3   V1_3;
+    PortStats:          V1_0   V1_2   V1_3;
+    QueueStatsRequest:  V1_0   V1_3   V1_3;
+    QueueStats:         V1_0   V1_2   V1_3;
+    GroupRequest:       -      V1_3   V1_3;
+    GroupCounters:      -      V1_2   V1_3;
+    GroupStats:         -      V1_3   V1_3;
+    BucketCounter:      -      V1_3   V1_3;
+    GroupDesc:          -      V1_3   V1_3;
+    GroupFeatures:      -      V1_3   V1_3;
+    MeterRequest:       -      -      V1_3;
+    MeterStats:         -      -      V1_3;
+    MeterConfig:        -      -      V1_3;
+    MeterFeatures:      -      -      V1_3;
+    TableFeatureSet:    -      -      V1_3;
+    TableFeatures:      -      -      V1_3;
+}

@@ -1,0 +1,169 @@
+//! The macros that define what the model is made of: structures, numbers with names, flags.
+
+/// Defines a structure of the model and its text form: `name=value,...` with `as hex` for a number
+/// printed so, or what the function after `text` writes. Fields after `also` are printed only
+/// where they are not zero: not every version has them.
+macro_rules! model {
+    (@text $this:ident $f:ident $write:path; $($rest:tt)*) => { $write($this, $f) };
+    (@text $this:ident $f:ident; $($field:ident [$($hex:ident)?])*) => {{
+        let mut comma = "";
+        $(
+            let before = core::mem::replace(&mut comma, ",");
+            write!($f, concat!("{}", stringify!($field), "="), before)?;
+            $crate::model::model!(@value $($hex)? $this $f $field);
+        )*
+        let _ = comma;
+        Ok(())
+    }};
+    (@value hex $this:ident $f:ident $field:ident) => { write!($f, "{:#x}", $this.$field)? };
+    (@value $this:ident $f:ident $field:ident) => {
+        $crate::wire::TextForm::text(&$this.$field, $f)?
+    };
+    ($(#[$m:meta])* pub struct $N:ident $(text $write:path)? {
+        $($(#[$fm:meta])* pub $f:ident : $t:ty $(as $hex:ident)?),* $(,)?
+    } $(also { $($(#[$am:meta])* pub $a:ident : $at:ty),* $(,)? })?) => {
+        $(#[$m])*
+        #[derive(Clone, Debug, PartialEq, Eq, Default)]
+        pub struct $N { $($(#[$fm])* pub $f: $t,)* $($($(#[$am])* pub $a: $at),*)? }
+        impl $crate::wire::TextForm for $N {
+            fn text(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                $($(if self.$a != <$at>::default() {
+                    f.write_str(concat!(stringify!($a), "="))?;
+                    $crate::wire::TextForm::text(&self.$a, f)?;
+                    f.write_str(",")?;
+                })*)?
+                $crate::model::model!(@text self f $($write)?; $($f [$($hex)?])*)
+            }
+        }
+    };
+}
+pub(crate) use model;
+
+/// Defines a number with named values, its text form, and its plain wire form: the number. With
+/// `else ERROR` any other value is refused on decode.
+macro_rules! named {
+    ($(#[$m:meta])* pub struct $N:ident($t:ty) $(else $error:path)? {
+        $($(#[$vm:meta])* $V:ident = $value:literal $text:literal),* $(,)?
+    }) => {
+        $(#[$m])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+        pub struct $N(pub $t);
+        impl $N {
+            $($(#[$vm])* pub const $V: Self = Self($value);)*
+            /// Every named value with its name in text.
+            pub const NAMES: &'static [(Self, &'static str)] = &[$((Self::$V, $text)),*];
+            /// The name of this value, if it has one.
+            pub fn name(self) -> Option<&'static str> {
+                Self::NAMES.iter().find(|(value, _)| *value == self).map(|(_, name)| *name)
+            }
+            /// The value of a name, in either case.
+            pub fn named(name: &str) -> Option<Self> {
+                Self::NAMES.iter().find(|(_, n)| n.eq_ignore_ascii_case(name)).map(|(v, _)| *v)
+            }
+        }
+        impl core::str::FromStr for $N {
+            type Err = ();
+            /// A name in either case, or a number.
+            fn from_str(s: &str) -> Result<Self, ()> {
+                let numbered = || $crate::text::number(s)?.try_into().ok().map(Self);
+                Self::named(s).or_else(numbered).ok_or(())
+            }
+        }
+        impl $crate::forms::Form<$crate::forms::Plain> for $N {
+            fn read(
+                r: &mut $crate::wire::Reader<'_>,
+            ) -> Result<Self, $crate::error::DecodeError> {
+                let _start = r.clone();
+                let value = Self(r.get()?);
+                $(if value.name().is_none() {
+                    return Err(_start.err($error));
+                })?
+                Ok(value)
+            }
+            fn write(&self, w: &mut $crate::wire::Writer<'_>) {
+                w.put(&self.0);
+            }
+        }
+        impl $crate::wire::TextForm for $N {
+            fn text(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                match self.name() {
+                    Some(name) => f.write_str(name),
+                    None => core::fmt::Display::fmt(&self.0, f),
+                }
+            }
+        }
+        impl core::fmt::Display for $N {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                $crate::wire::TextForm::text(self, f)
+            }
+        }
+    };
+}
+pub(crate) use named;
+
+/// Defines a set of flag bits with names, its text form `a|b|0x80`, and its plain wire form: the
+/// bits, unknown ones too.
+macro_rules! flags {
+    ($(#[$m:meta])* pub struct $N:ident($t:ty) {
+        $($(#[$vm:meta])* $V:ident = $value:literal $text:literal),* $(,)?
+    }) => {
+        $(#[$m])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+        pub struct $N(pub $t);
+        impl $N {
+            $($(#[$vm])* pub const $V: Self = Self($value);)*
+            /// Every named bit with its name in text.
+            pub const NAMES: &'static [(Self, &'static str)] = &[$((Self::$V, $text)),*];
+            /// All named bits.
+            pub const ALL: Self = Self(0 $(| $value)*);
+            /// The bit of a name, in either case.
+            pub fn named(name: &str) -> Option<Self> {
+                Self::NAMES.iter().find(|(_, n)| n.eq_ignore_ascii_case(name)).map(|(v, _)| *v)
+            }
+            /// These bits but those of `other`.
+            pub const fn without(self, other: Self) -> Self {
+                Self(self.0 & !other.0)
+            }
+            /// Whether all bits of `other` are set.
+            pub const fn has(self, other: Self) -> bool {
+                self.0 & other.0 == other.0
+            }
+        }
+        impl core::ops::BitOr for $N {
+            type Output = Self;
+            fn bitor(self, other: Self) -> Self {
+                Self(self.0 | other.0)
+            }
+        }
+        impl $crate::forms::Form<$crate::forms::Plain> for $N {
+            fn read(
+                r: &mut $crate::wire::Reader<'_>,
+            ) -> Result<Self, $crate::error::DecodeError> {
+                r.get().map(Self)
+            }
+            fn write(&self, w: &mut $crate::wire::Writer<'_>) {
+                w.put(&self.0);
+            }
+        }
+        impl $crate::wire::TextForm for $N {
+            fn text(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                let mut bar = "";
+                let mut rest = self.0;
+                for (flag, name) in Self::NAMES.iter().filter(|(flag, _)| self.has(*flag)) {
+                    write!(f, "{bar}{name}")?;
+                    (bar, rest) = ("|", rest & !flag.0);
+                }
+                if rest != 0 || bar.is_empty() {
+                    write!(f, "{bar}{rest:#x}")?;
+                }
+                Ok(())
+            }
+        }
+        impl core::fmt::Display for $N {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                $crate::wire::TextForm::text(self, f)
+            }
+        }
+    };
+}
+pub(crate) use flags;

@@ -1,0 +1,143 @@
+//! Actions and instructions. Spec: OpenFlow 1.3.5 sections 7.2.4, 7.2.5.
+
+use super::matching::{decode_set_field, encode_oxm};
+use super::{V1_3, layout};
+use crate::action::{ACTIONS, Action, Output, SetField};
+use crate::error::{BadAction, BadInstruction, DecodeError};
+use crate::ext::{ExtKind, ExtValue};
+use crate::forms::Form;
+use crate::instruction::{INSTRUCTIONS, Instruction, Instructions};
+use crate::wire::{Reader, Wire, Writer};
+
+/// The type of experimenters' actions and instructions.
+const EXPERIMENTER: u16 = 0xffff;
+
+layout! {
+    V1_3;
+    Output { port, max_len }
+}
+
+impl Wire for SetField {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        decode_set_field(r).map(Self)
+    }
+    fn encode(&self, w: &mut Writer<'_>) {
+        encode_oxm(&self.0, w);
+    }
+}
+
+impl Form<V1_3> for Action {
+    /// Errors: BAD_ACTION with BAD_TYPE, BAD_LEN, BAD_SET_*, BAD_EXPERIMENTER or BAD_EXP_TYPE.
+    fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let mut body = r.at("action").sized(2, 8, 8, BadAction::BAD_LEN)?;
+        let at_type = body.at("action type").clone();
+        let ty: u16 = body.get()?;
+        body.take(2)?;
+        let action = if ty == EXPERIMENTER {
+            Self::Experimenter(ExtValue::decode(ExtKind::Action, &mut body)?)
+        } else {
+            let row = ACTIONS.iter().find(|row| row.number == ty);
+            let known = row.is_some_and(|row| row.versions.has(body.version()));
+            let action = known.then(|| Self::decode_body(ty, &mut body)).flatten();
+            action.ok_or_else(|| at_type.err(BadAction::BAD_TYPE))??
+        };
+        if body.remaining() < 8 {
+            Ok(action)
+        } else {
+            Err(body.err(BadAction::BAD_LEN))
+        }
+    }
+    fn write(&self, w: &mut Writer<'_>) {
+        let start = w.bytes.len();
+        let row = self.row();
+        if let Some(row) = row.filter(|row| !row.versions.has(w.version())) {
+            w.cannot_say(row.name);
+        }
+        w.put(&row.map_or(EXPERIMENTER, |row| row.number))
+            .put(&0u16);
+        self.encode_body(w);
+        w.align8(start).patch_length(start, start + 2);
+    }
+}
+
+impl Form<V1_3> for Instruction {
+    /// Errors: BAD_INSTRUCTION with UNKNOWN_INST, BAD_LEN, BAD_EXPERIMENTER or BAD_EXP_TYPE, or an
+    /// action's.
+    fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let bad = BadInstruction::BAD_LEN;
+        let mut body = r.at("instruction").sized(2, 8, 8, bad)?;
+        let at_type = body.at("instruction type").clone();
+        let ty = body.get()?;
+        body.take(2)?;
+        let row = INSTRUCTIONS.iter().find(|row| row.number == ty);
+        if !row.is_some_and(|row| row.versions.has(body.version())) {
+            return Err(at_type.err(BadInstruction::UNKNOWN_INST));
+        }
+        let instruction = match ty {
+            1 => {
+                let table = body.at("table_id").get()?;
+                body.take(3)?;
+                Self::GotoTable(table)
+            }
+            2 => {
+                body.take(4)?;
+                let value = body.at("metadata").get()?;
+                Self::WriteMetadata {
+                    value,
+                    mask: body.at("metadata_mask").get()?,
+                }
+            }
+            3 => {
+                body.take(4)?;
+                Self::WriteActions(body.get()?)
+            }
+            4 => {
+                body.take(4)?;
+                Self::ApplyActions(body.get()?)
+            }
+            5 => {
+                body.take(4)?;
+                Self::ClearActions
+            }
+            6 => Self::Meter(body.at("meter_id").get()?),
+            EXPERIMENTER => Self::Experimenter(ExtValue::decode(ExtKind::Instruction, &mut body)?),
+            _ => return Err(at_type.err(BadInstruction::UNKNOWN_INST)),
+        };
+        body.finish()?;
+        Ok(instruction)
+    }
+
+    fn write(&self, w: &mut Writer<'_>) {
+        let start = w.bytes.len();
+        let row = self.row();
+        if !row.versions.has(w.version()) {
+            w.cannot_say(row.name);
+        }
+        w.put(&row.number).put(&0u16);
+        match self {
+            Self::GotoTable(table) => w.put(table).pad(3),
+            Self::WriteMetadata { value, mask } => w.pad(4).put(value).put(mask),
+            Self::WriteActions(actions) | Self::ApplyActions(actions) => w.pad(4).put(actions),
+            Self::ClearActions => w.pad(4),
+            Self::Meter(meter) => w.put(meter),
+            Self::Experimenter(value) => {
+                value.encode(w);
+                w.align8(start)
+            }
+        };
+        w.patch_length(start, start + 2);
+    }
+}
+
+impl Wire for Instructions {
+    /// Errors: an instruction's; BAD_INSTRUCTION/UNSUP_INST if a type stands twice.
+    /// Choice: OpenFlow 1.3 has no code for a duplicate (1.4 adds DUP_INST); a set with two is one
+    /// that no table supports.
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let start = r.at("instructions").clone();
+        Self::new(r.get()?).map_err(|()| start.err(BadInstruction::UNSUP_INST))
+    }
+    fn encode(&self, w: &mut Writer<'_>) {
+        w.put(self.shared());
+    }
+}

@@ -1,0 +1,45 @@
+//! Flow entries: FLOW_MOD, FLOW_REMOVED, their statistics and those of tables. Spec: OpenFlow 1.3.5
+//! sections 7.3.4.1, 7.3.5.2 to 7.3.5.4, 7.4.2.
+
+use super::session::low_bits;
+use super::{V1_3, layout};
+use crate::error::{BadRequest, DecodeError};
+use crate::forms::Form;
+use crate::message::multipart::flow::{AggregateStats, FlowEntry, FlowStats, FlowStatsRequest};
+use crate::message::multipart::switch::{Desc, TableStats};
+use crate::message::{FlowMod, FlowModFlags, FlowRemoved};
+use crate::wire::{Reader, Writer};
+
+low_bits! { FlowModFlags as u16; }
+
+layout! {
+    V1_3;
+    FlowMod {
+        cookie, cookie_mask, table_id, command, idle_timeout, hard_timeout, priority, buffer_id,
+        out_port, out_group, flags => 2, fields, instructions
+    }
+    FlowRemoved {
+        cookie, priority, reason, table_id, duration_sec, duration_nsec, idle_timeout,
+        hard_timeout, packet_count, byte_count, fields
+    }
+    FlowStatsRequest { table_id => 3, out_port, out_group => 4, cookie, cookie_mask, fields }
+    FlowEntry {
+        table_id => 1, duration_sec, duration_nsec, priority, idle_timeout, hard_timeout,
+        flags => 4, cookie, packet_count, byte_count, fields, instructions
+    }
+    AggregateStats { packet_count, byte_count, flow_count => 4 }
+    Desc { mfr_desc, hw_desc, sw_desc, serial_num, dp_desc }
+    TableStats { table_id => 3, active_count, lookup_count, matched_count; ..default }
+}
+
+impl Form<V1_3> for FlowStats {
+    fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let mut body = r.at("flow stats").sized(0, 48, 8, BadRequest::BAD_LEN)?;
+        body.take(2)?;
+        body.get().map(Self)
+    }
+    fn write(&self, w: &mut Writer<'_>) {
+        let start = w.bytes.len();
+        w.put(&0u16).put(&self.0).patch_length(start, start);
+    }
+}

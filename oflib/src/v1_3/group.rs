@@ -1,0 +1,105 @@
+//! Groups, and their statistics. Spec: OpenFlow 1.3.5 sections 7.3.4.2, 7.3.5.9 to 7.3.5.11.
+
+use super::{V1_3, layout};
+use crate::action::Action;
+use crate::error::{BadRequest, DecodeError, GroupModFailed};
+use crate::forms::Form;
+use crate::message::multipart::group::{
+    BucketCounter, GroupCounters, GroupDesc, GroupFeatures, GroupRequest, GroupStats,
+};
+use crate::message::{Bucket, GroupMod};
+use crate::wire::{Reader, Writer};
+
+layout! {
+    V1_3;
+    GroupMod { command, ty => 1, group_id, buckets }
+    GroupRequest { group_id => 4 }
+    BucketCounter { packet_count, byte_count }
+    GroupCounters {
+        group_id, ref_count => 4, packet_count, byte_count, duration_sec, duration_nsec,
+        bucket_stats
+    }
+}
+
+/// Bytes of a bucket in front of its actions.
+const BUCKET_HEAD_BYTES: usize = 16;
+
+impl Form<V1_3> for Bucket {
+    /// Errors: GROUP_MOD_FAILED/BAD_BUCKET for its length, or an action's.
+    fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let bad = GroupModFailed::BAD_BUCKET;
+        let mut body = r.at("bucket").sized(0, BUCKET_HEAD_BYTES, 8, bad)?;
+        body.take(2)?;
+        let weight = body.at("weight").get()?;
+        let watch_port = body.at("watch_port").get()?;
+        let watch_group = body.at("watch_group").get()?;
+        body.take(4)?;
+        let bytes = body.remaining();
+        let actions = Action::decode_list(&mut body, bytes)?;
+        Ok(Self {
+            weight,
+            watch_port,
+            watch_group,
+            actions,
+        })
+    }
+    fn write(&self, w: &mut Writer<'_>) {
+        let start = w.bytes.len();
+        w.put(&0u16).put(&self.weight);
+        w.put(&self.watch_port).put(&self.watch_group).pad(4);
+        w.put(&self.actions).patch_length(start, start);
+    }
+}
+
+impl Form<V1_3> for GroupStats {
+    fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let mut body = r.at("group stats").sized(0, 32, 8, BadRequest::BAD_LEN)?;
+        body.take(4)?;
+        body.get().map(Self)
+    }
+    fn write(&self, w: &mut Writer<'_>) {
+        let start = w.bytes.len();
+        w.put(&0u16).pad(2).put(&self.0).patch_length(start, start);
+    }
+}
+
+impl Form<V1_3> for GroupDesc {
+    fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let mut body = r.at("group desc").sized(0, 8, 8, BadRequest::BAD_LEN)?;
+        body.take(2)?;
+        let ty = body.at("type").get()?;
+        body.take(1)?;
+        let group_id = body.at("group_id").get()?;
+        Ok(Self {
+            ty,
+            group_id,
+            buckets: body.get()?,
+        })
+    }
+    fn write(&self, w: &mut Writer<'_>) {
+        let start = w.bytes.len();
+        w.put(&0u16).put(&self.ty).pad(1);
+        w.put(&self.group_id).put(&self.buckets);
+        w.patch_length(start, start);
+    }
+}
+
+impl Form<V1_3> for GroupFeatures {
+    fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let mut this = Self {
+            types: r.get()?,
+            capabilities: r.get()?,
+            ..Self::default()
+        };
+        for word in this.max_groups.iter_mut().chain(&mut this.actions) {
+            *word = r.get()?;
+        }
+        Ok(this)
+    }
+    fn write(&self, w: &mut Writer<'_>) {
+        w.put(&self.types).put(&self.capabilities);
+        for word in self.max_groups.iter().chain(&self.actions) {
+            w.put(word);
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Matches as lists of OXM fields. Spec: OpenFlow 1.3.5 section 7.2.3.
+
+use alloc::vec::Vec;
+
+use super::V1_3;
+use crate::error::{BadAction, BadMatch, DecodeError, ErrorCode};
+use crate::field::{self, Field, VID_PRESENT};
+use crate::forms::Form;
+use crate::matching::{FieldMatch, Match};
+use crate::wire::{Reader, Writer};
+
+/// The OXM class of the specification's fields.
+const CLASS_BASIC: u16 = 0x8000;
+/// The OXM class of experimenters' fields.
+const CLASS_EXPERIMENTER: u16 = 0xffff;
+/// Bytes of a field with its value, about.
+const MEAN_OXM_BYTES: usize = 6;
+/// The match type of OXM lists.
+const MATCH_TYPE_OXM: u16 = 1;
+
+/// The errors that one use of OXM fields gives: a match, or a set-field.
+struct OxmErrors {
+    unknown: ErrorCode,
+    length: ErrorCode,
+    mask: ErrorCode,
+    wildcards: ErrorCode,
+    value: ErrorCode,
+}
+
+const IN_MATCH: OxmErrors = OxmErrors {
+    unknown: BadMatch::BAD_FIELD,
+    length: BadMatch::BAD_LEN,
+    mask: BadMatch::BAD_MASK,
+    wildcards: BadMatch::BAD_WILDCARDS,
+    value: BadMatch::BAD_VALUE,
+};
+
+const IN_SET_FIELD: OxmErrors = OxmErrors {
+    unknown: BadAction::BAD_SET_TYPE,
+    length: BadAction::BAD_SET_LEN,
+    mask: BadAction::BAD_SET_TYPE,
+    wildcards: BadAction::BAD_SET_TYPE,
+    value: BadAction::BAD_SET_ARGUMENT,
+};
+
+/// Appends the OXM header of a field: class, number, mask bit, length, experimenter.
+pub(crate) fn encode_header(field: &Field, masked: bool, w: &mut Writer<'_>) {
+    if !field.versions.has(w.version()) {
+        w.cannot_say(field.name);
+    }
+    let experimenter = field.experimenter != 0;
+    let (class, more) = if experimenter {
+        (CLASS_EXPERIMENTER, 4)
+    } else {
+        (CLASS_BASIC, 0)
+    };
+    let [high, low] = class.to_be_bytes();
+    let length = (field.bytes() << u8::from(masked)) as u8 + more;
+    w.raw(&[high, low, field.number << 1 | u8::from(masked), length]);
+    if experimenter {
+        w.put(&field.experimenter);
+    }
+}
+
+/// Reads an OXM header; gives the field (if the version has it), the mask bit, and how many bytes
+/// follow.
+///
+/// Errors: the reader's own if it ends within the header.
+pub(crate) fn decode_header(
+    r: &mut Reader<'_>,
+) -> Result<(Option<&'static Field>, bool, usize), DecodeError> {
+    let class = r.at("oxm_class").get::<u16>()?;
+    let number = r.at("oxm_field").get::<u8>()?;
+    let mut length = usize::from(r.at("oxm_length").get::<u8>()?);
+    let mut experimenter = 0;
+    if class == CLASS_EXPERIMENTER && length >= 4 {
+        experimenter = r.at("experimenter").get::<u32>()?;
+        length -= 4;
+    }
+    let mut field = None;
+    if class == CLASS_BASIC || (class == CLASS_EXPERIMENTER && experimenter != 0) {
+        field = r.codec.catalogue.field(experimenter, number >> 1);
+    }
+    let version = r.version();
+    let known = field.filter(|field| field.versions.has(version));
+    Ok((known, number & 1 == 1, length))
+}
+
+/// Reads one OXM field with its value.
+fn decode_oxm(r: &mut Reader<'_>, errors: &OxmErrors) -> Result<FieldMatch, DecodeError> {
+    let start = r.at("oxm header").clone();
+    let (field, masked, length) = decode_header(r)?;
+    let field = field.ok_or_else(|| start.err(errors.unknown))?;
+    r.at(field.name);
+    if masked && !field.maskable {
+        return Err(r.err(errors.mask));
+    }
+    let bytes = field.bytes();
+    if length != bytes << u8::from(masked) {
+        return Err(r.err(errors.length));
+    }
+    let ones = field.ones();
+    let mut one = FieldMatch {
+        field,
+        value: [0; 16],
+        mask: ones,
+    };
+    let at_value = r.clone();
+    one.value[..bytes].copy_from_slice(r.take(bytes)?);
+    if one.value.iter().zip(ones).any(|(v, ones)| v & !ones != 0) {
+        return Err(at_value.err(errors.value));
+    }
+    if masked {
+        one.mask[..bytes].copy_from_slice(r.take(bytes)?);
+        for (mask, ones) in one.mask.iter_mut().zip(ones) {
+            *mask &= ones;
+        }
+        if one.value.iter().zip(one.mask).any(|(v, m)| v & !m != 0) {
+            return Err(at_value.err(errors.wildcards));
+        }
+    }
+    Ok(one)
+}
+
+/// Reads the field of a set-field action.
+///
+/// Errors: BAD_ACTION/BAD_SET_TYPE for a field that is unknown, masked or not settable,
+/// BAD_SET_LEN, BAD_SET_ARGUMENT for a value out of range or a VLAN_VID without its presence bit.
+/// Spec: OpenFlow 1.3.5 section 7.2.5.
+pub(super) fn decode_set_field(r: &mut Reader<'_>) -> Result<FieldMatch, DecodeError> {
+    let mut start = r.at("set_field").clone();
+    let (_, masked, _) = decode_header(&mut r.clone())?;
+    let one = decode_oxm(r, &IN_SET_FIELD)?;
+    if masked || !one.field.settable {
+        return Err(start.err(BadAction::BAD_SET_TYPE));
+    }
+    if one.field.id == field::VLAN_VID.id && one.number() & u128::from(VID_PRESENT) == 0 {
+        return Err(start.at(one.field.name).err(BadAction::BAD_SET_ARGUMENT));
+    }
+    Ok(one)
+}
+
+/// Appends the OXM form; the mask only if not exact.
+pub(super) fn encode_oxm(one: &FieldMatch, w: &mut Writer<'_>) {
+    let bytes = one.field.bytes();
+    let masked = !one.is_exact();
+    encode_header(one.field, masked, w);
+    w.raw(&one.value[..bytes]);
+    if masked {
+        w.raw(&one.mask[..bytes]);
+    }
+}
+
+impl Form<V1_3> for Match {
+    /// Errors: BAD_MATCH with BAD_TYPE, BAD_LEN, BAD_FIELD, BAD_MASK, BAD_VALUE, BAD_WILDCARDS,
+    /// BAD_PREREQ (a prerequisite must stand before the field) or DUP_FIELD.
+    fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let start = r.position();
+        let ty = r.at("match type").clone().get::<u16>()?;
+        if ty != MATCH_TYPE_OXM {
+            return Err(r.err(BadMatch::BAD_TYPE));
+        }
+        let mut list = r.at("match length").sized(2, 4, 0, BadMatch::BAD_LEN)?;
+        let length = r.position() - start;
+        list.take(4)?;
+        let mut fields = Vec::with_capacity(list.remaining() / MEAN_OXM_BYTES);
+        let mut seen = 0u64;
+        while !list.is_empty() {
+            let mut here = list.clone();
+            let one = decode_oxm(&mut list, &IN_MATCH)?;
+            let bit = 1 << one.field.id;
+            here.at(one.field.name);
+            if seen & bit != 0 {
+                return Err(here.err(BadMatch::DUP_FIELD));
+            }
+            seen |= bit;
+            if !crate::matching::meets_need(&fields, one.field) {
+                return Err(here.err(BadMatch::BAD_PREREQ));
+            }
+            if one.mask != [0; 16] {
+                fields.push(one);
+            }
+        }
+        fields.sort_by_key(|one: &FieldMatch| one.field.id);
+        r.at("match padding")
+            .take(length.next_multiple_of(8) - length)?;
+        Ok(Self::again(fields))
+    }
+
+    fn write(&self, w: &mut Writer<'_>) {
+        let start = w.bytes.len();
+        w.put(&MATCH_TYPE_OXM).put(&0u16);
+        self.fields().iter().for_each(|one| encode_oxm(one, w));
+        w.patch_length(start, start + 2);
+        w.align8(start);
+    }
+}

@@ -1,0 +1,102 @@
+//! Meters, and their statistics. Spec: OpenFlow 1.3.5 sections 7.3.4.4, 7.3.5.12 to 7.3.5.14.
+
+use super::{V1_3, layout};
+use crate::error::{BadRequest, DecodeError, MeterModFailed};
+use crate::forms::Form;
+use crate::message::meter_mod::{Band, BandKind, MeterMod};
+use crate::message::multipart::meter::{MeterConfig, MeterFeatures, MeterRequest, MeterStats};
+use crate::wire::{Reader, Writer};
+
+layout! {
+    V1_3;
+    MeterMod { command, flags, meter_id, bands }
+    MeterRequest { meter_id => 4 }
+    MeterFeatures { max_meter, band_types, capabilities, max_bands, max_color => 2 }
+}
+
+/// Bytes of a band.
+const BAND_BYTES: usize = 16;
+
+impl Form<V1_3> for Band {
+    /// Errors: METER_MOD_FAILED/BAD_BAND for an unknown type or a wrong length.
+    fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let bad = MeterModFailed::BAD_BAND;
+        let mut body = r.at("band").sized(2, BAND_BYTES, 8, bad)?;
+        let at_type = body.at("band type").clone();
+        let ty: u16 = body.get()?;
+        body.take(2)?;
+        let rate = body.at("rate").get()?;
+        let burst_size = body.at("burst_size").get()?;
+        let kind = match ty {
+            1 => {
+                body.take(4)?;
+                BandKind::Drop
+            }
+            2 => {
+                let levels = body.at("prec_level").get()?;
+                body.take(3)?;
+                BandKind::DscpRemark(levels)
+            }
+            0xffff => BandKind::Experimenter(body.at("experimenter").get()?),
+            _ => return Err(at_type.err(bad)),
+        };
+        if !body.is_empty() {
+            return Err(body.err(bad));
+        }
+        Ok(Self {
+            kind,
+            rate,
+            burst_size,
+        })
+    }
+    fn write(&self, w: &mut Writer<'_>) {
+        w.put(&self.kind.number()).put(&(BAND_BYTES as u16));
+        w.put(&self.rate).put(&self.burst_size);
+        match self.kind {
+            BandKind::Drop => w.pad(4),
+            BandKind::DscpRemark(levels) => w.put(&levels).pad(3),
+            BandKind::Experimenter(id) => w.put(&id),
+        };
+    }
+}
+
+impl Form<V1_3> for MeterStats {
+    fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let meter_id = r.clone().at("meter_id").get()?;
+        let mut body = r.at("meter stats").sized(4, 40, 8, BadRequest::BAD_LEN)?;
+        body.take(12)?;
+        Ok(Self {
+            meter_id,
+            flow_count: body.at("flow_count").get()?,
+            input: body.get()?,
+            duration_sec: body.at("duration_sec").get()?,
+            duration_nsec: body.at("duration_nsec").get()?,
+            bands: body.get()?,
+        })
+    }
+    fn write(&self, w: &mut Writer<'_>) {
+        let start = w.bytes.len();
+        w.put(&self.meter_id).put(&0u16).pad(6);
+        w.put(&self.flow_count).put(&self.input);
+        w.put(&self.duration_sec).put(&self.duration_nsec);
+        w.put(&self.bands).patch_length(start, start + 4);
+    }
+}
+
+impl Form<V1_3> for MeterConfig {
+    fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let mut body = r.at("meter config").sized(0, 8, 8, BadRequest::BAD_LEN)?;
+        body.take(2)?;
+        Ok(Self {
+            flags: body.at("flags").get()?,
+            meter_id: body.at("meter_id").get()?,
+            bands: body.get()?,
+        })
+    }
+    fn write(&self, w: &mut Writer<'_>) {
+        let start = w.bytes.len();
+        w.put(&0u16).put(&self.flags);
+        w.put(&self.meter_id).put(&self.bands);
+        w.patch_length(start, start);
+    }
+}

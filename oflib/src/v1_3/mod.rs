@@ -1,0 +1,42 @@
+//! OpenFlow 1.3 on the wire; 1.2 writes most structures so, too. Spec: OpenFlow 1.3.5.
+//!
+//! Structures whose fields stand in order are rows of `layout!`; the others are functions.
+
+mod action;
+mod flow;
+mod group;
+mod matching;
+mod meter;
+mod multipart;
+mod packet;
+mod port;
+mod session;
+mod table_features;
+
+/// The forms that came with 1.2 and 1.3, and stay until another version says otherwise.
+pub(crate) enum V1_3 {}
+
+/// Gives structures of the model a form: the fields in wire order, `=> N` bytes of padding after
+/// one. Fields after `..` have no place in it: they are read as nothing.
+macro_rules! layout {
+    ($V:ty; $($T:ident { $($f:ident $(=> $pad:literal)?),* $(; ..$rest:ident)? })*) => { $(
+        impl $crate::forms::Form<$V> for $T {
+            fn read(
+                r: &mut $crate::wire::Reader<'_>,
+            ) -> Result<Self, $crate::error::DecodeError> {
+                Ok(Self {
+                    $($f: {
+                        let value = r.at(stringify!($f)).get()?;
+                        $(r.take($pad)?;)?
+                        value
+                    },)*
+                    $(..Self::$rest())?
+                })
+            }
+            fn write(&self, w: &mut $crate::wire::Writer<'_>) {
+                $(w.put(&self.$f)$(.pad($pad))?;)*
+            }
+        }
+    )* };
+}
+pub(crate) use layout;

@@ -1,0 +1,32 @@
+//! The head of multipart requests and replies. Spec: OpenFlow 1.3.5 section 7.3.5.
+
+use super::V1_3;
+use crate::error::DecodeError;
+use crate::forms::Form;
+use crate::message::multipart::{MORE, MultipartReply, MultipartRequest, ReplyBody, RequestBody};
+use crate::wire::{Reader, Writer};
+
+macro_rules! parts {
+    ($($Part:ident($Body:ident);)*) => { $(
+        impl Form<V1_3> for $Part {
+            /// Errors: BAD_REQUEST/BAD_MULTIPART for an unknown type, or the body's.
+            fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+                let at_type = r.at("multipart type").clone();
+                let ty: u16 = r.get()?;
+                let more = r.at("multipart flags").get::<u16>()? & MORE != 0;
+                r.take(4)?;
+                let body = $Body::decode_body(ty, &at_type, r)?;
+                Ok(Self { more, body })
+            }
+            fn write(&self, w: &mut Writer<'_>) {
+                w.put(&self.body.number()).put(&u16::from(self.more)).pad(4);
+                self.body.encode_body(w);
+            }
+        }
+    )* };
+}
+
+parts! {
+    MultipartRequest(RequestBody);
+    MultipartReply(ReplyBody);
+}

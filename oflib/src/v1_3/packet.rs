@@ -1,0 +1,35 @@
+//! PACKET_IN and PACKET_OUT. Spec: OpenFlow 1.3.5 sections 7.3.7, 7.4.1.
+
+use super::{V1_3, layout};
+use crate::action::Action;
+use crate::error::DecodeError;
+use crate::forms::Form;
+use crate::message::{PacketIn, PacketOut};
+use crate::wire::{Reader, Writer};
+
+layout! {
+    V1_3;
+    PacketIn { buffer_id, total_len, reason, table_id, cookie, fields => 2, data }
+}
+
+impl Form<V1_3> for PacketOut {
+    fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let buffer_id = r.at("buffer_id").get()?;
+        let in_port = r.at("in_port").get()?;
+        let actions_len = r.at("actions_len").get::<u16>()?;
+        r.take(6)?;
+        let actions = Action::decode_list(r, actions_len.into())?;
+        Ok(Self {
+            buffer_id,
+            in_port,
+            actions,
+            data: r.at("data").get()?,
+        })
+    }
+    fn write(&self, w: &mut Writer<'_>) {
+        w.put(&self.buffer_id).put(&self.in_port).put(&0u16).pad(6);
+        let start = w.bytes.len();
+        w.put(&self.actions).patch_length(start, start - 8);
+        w.put(&self.data);
+    }
+}

@@ -1,0 +1,99 @@
+//! What a connection is about: HELLO, ERROR, features, configuration, roles, tables.
+
+use super::{V1_3, layout};
+use crate::error::{BadRequest, DecodeError, EXPERIMENTER_ERROR_TYPE, ErrorCode};
+use crate::forms::Form;
+use crate::message::async_config::AsyncConfig;
+use crate::message::config::{ConfigFlags, SwitchConfig};
+use crate::message::features::{Capabilities, Features};
+use crate::message::role::Role;
+use crate::message::{ErrorMsg, Hello, TableMod};
+use crate::wire::{Reader, Writer};
+
+layout! {
+    V1_3;
+    ErrorCode { ty, code }
+    Features {
+        datapath_id, n_buffers, n_tables, auxiliary_id => 2, capabilities, reserved;
+        ..default
+    }
+    SwitchConfig { flags, miss_send_len }
+    TableMod { table_id => 3, config; ..default }
+    Role { role => 4, generation_id }
+    AsyncConfig {
+        packet_in, packet_in_slave, port_status, port_status_slave, flow_removed,
+        flow_removed_slave
+    }
+}
+
+/// The bits of the model that have a place here; the bits above them are other versions'.
+macro_rules! low_bits {
+    ($($T:ident as $wire:ty;)*) => { $(
+        impl Form<V1_3> for $T {
+            fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+                Ok(Self(r.get::<$wire>()?.into()))
+            }
+            fn write(&self, w: &mut Writer<'_>) {
+                w.put(&(self.0 as $wire));
+            }
+        }
+    )* };
+}
+pub(super) use low_bits;
+
+low_bits! {
+    Capabilities as u32;
+    ConfigFlags as u16;
+}
+
+/// The element type of the version bitmap.
+const VERSION_BITMAP: u16 = 1;
+
+impl Form<V1_3> for Hello {
+    /// Unknown elements are skipped. Choice: a malformed one ends the list, and what came before
+    /// counts: the version in the header is one that the peer speaks.
+    fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let mut hello = Self::default();
+        while let Ok((_, ty, mut element)) = r.at("hello element").property(BadRequest::BAD_LEN) {
+            if ty == VERSION_BITMAP {
+                match element.at("version bitmap").get() {
+                    Ok(bitmap) => hello.bitmap = bitmap,
+                    Err(_) => break,
+                }
+            }
+        }
+        r.rest();
+        Ok(hello)
+    }
+
+    fn write(&self, w: &mut Writer<'_>) {
+        if !self.bitmap.is_empty() {
+            w.property(VERSION_BITMAP, |w| {
+                w.put(&self.bitmap);
+            });
+        }
+    }
+}
+
+impl Form<V1_3> for ErrorMsg {
+    fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let error: ErrorCode = r.get()?;
+        let experimenter = if error.ty == EXPERIMENTER_ERROR_TYPE {
+            r.get()?
+        } else {
+            0
+        };
+        Ok(Self {
+            error,
+            experimenter,
+            data: r.at("data").get()?,
+        })
+    }
+    fn write(&self, w: &mut Writer<'_>) {
+        w.put(&self.error);
+        if self.error.ty == EXPERIMENTER_ERROR_TYPE {
+            w.put(&self.experimenter);
+        }
+        w.put(&self.data);
+    }
+}

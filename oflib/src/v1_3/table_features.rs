@@ -1,0 +1,118 @@
+//! TABLE_FEATURES: a structure with a list of properties. Spec: OpenFlow 1.3.5 section 7.3.5.5.
+
+use super::matching::{decode_header, encode_header};
+use super::{V1_3, layout};
+use crate::error::{DecodeError, TableFeaturesFailed};
+use crate::forms::Form;
+use crate::message::multipart::table_features::{
+    FieldId, PROPERTIES, PropertyList, TableFeatureSet, TableFeatures, TableProperty, TypeId,
+};
+use crate::wire::{Reader, Wire, Writer};
+
+/// The type number of experimenters.
+const EXPERIMENTER: u16 = 0xffff;
+
+layout! {
+    V1_3;
+    TableFeatureSet {
+        table_id => 5, name, metadata_match, metadata_write, config, max_entries, properties
+    }
+}
+
+impl Form<V1_3> for TableFeatures {
+    /// Errors: TABLE_FEATURES_FAILED/BAD_LEN, or a property's.
+    fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let bad = TableFeaturesFailed::BAD_LEN;
+        let mut body = r.at("table features").sized(0, 64, 8, bad)?;
+        body.take(2)?;
+        body.get().map(Self)
+    }
+    fn write(&self, w: &mut Writer<'_>) {
+        let start = w.bytes.len();
+        w.put(&0u16).put(&self.0).patch_length(start, start);
+    }
+}
+
+impl Wire for TableProperty {
+    /// Errors: TABLE_FEATURES_FAILED with BAD_TYPE or BAD_LEN.
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        r.at("property");
+        let (at_type, ty, mut body) = r.property(TableFeaturesFailed::BAD_LEN)?;
+        let row = PROPERTIES.iter().find(|row| row.0 == ty);
+        let row = row.ok_or_else(|| at_type.err(TableFeaturesFailed::BAD_TYPE))?;
+        body.at(row.1);
+        let list = match row.2 {
+            'i' | 'a' => PropertyList::Types(body.get()?),
+            't' => PropertyList::Tables(body.get()?),
+            'f' => PropertyList::Fields(body.get()?),
+            _ => PropertyList::Experimenter(body.get()?, body.get()?, body.get()?),
+        };
+        Ok(Self { ty, list })
+    }
+    fn encode(&self, w: &mut Writer<'_>) {
+        w.property(self.ty, |w| {
+            match &self.list {
+                PropertyList::Types(list) => w.put(list),
+                PropertyList::Tables(list) => w.put(list),
+                PropertyList::Fields(list) => w.put(list),
+                PropertyList::Experimenter(id, ty, data) => w.put(id).put(ty).put(data),
+            };
+        });
+    }
+}
+
+impl Wire for TypeId {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let bad = TableFeaturesFailed::BAD_LEN;
+        let mut body = r.at("type id").sized(2, 4, 4, bad)?;
+        let ty = body.get()?;
+        body.take(2)?;
+        let experimenter = if ty == EXPERIMENTER {
+            body.at("experimenter").get()?
+        } else {
+            0
+        };
+        body.finish()?;
+        Ok(Self { ty, experimenter })
+    }
+    fn encode(&self, w: &mut Writer<'_>) {
+        if self.ty == EXPERIMENTER {
+            w.put(&self.ty).put(&8u16).put(&self.experimenter);
+        } else {
+            w.put(&self.ty).put(&4u16);
+        }
+    }
+}
+
+/// Whether an experimenter stands behind this OXM header.
+fn is_experimenter(header: u32) -> bool {
+    header >> 16 == u32::from(EXPERIMENTER) && header & 0xff >= 4
+}
+
+impl Wire for FieldId {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let mut raw = r.at("oxm header").clone();
+        let (field, masked, _) = decode_header(r)?;
+        if let Some(field) = field {
+            return Ok(Self::Known(field, masked));
+        }
+        let header = raw.get()?;
+        let experimenter = if is_experimenter(header) {
+            raw.get()?
+        } else {
+            0
+        };
+        Ok(Self::Unknown(header, experimenter))
+    }
+    fn encode(&self, w: &mut Writer<'_>) {
+        match *self {
+            Self::Known(field, masked) => encode_header(field, masked, w),
+            Self::Unknown(header, experimenter) => {
+                w.put(&header);
+                if is_experimenter(header) {
+                    w.put(&experimenter);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! The versions that are spoken, and what differs between them beyond wire forms.
+
+use core::fmt;
+
+use crate::message::{FROM_SWITCH, MESSAGES};
+use crate::v1_0;
+
+/// An OpenFlow version that this library speaks; its number is the one on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Version {
+    /// OpenFlow 1.0.
+    V1_0 = 1,
+    /// OpenFlow 1.2.
+    V1_2 = 3,
+    /// OpenFlow 1.3.
+    V1_3 = 4,
+}
+
+impl Version {
+    /// Every version, the lowest first.
+    pub const SPOKEN: &'static [Self] = &[Self::V1_0, Self::V1_2, Self::V1_3];
+    /// The highest.
+    pub const NEWEST: Self = Self::V1_3;
+
+    /// The number on the wire.
+    pub const fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// The version of a number on the wire, if it is spoken.
+    pub fn of_number(number: u8) -> Option<Self> {
+        Self::SPOKEN
+            .iter()
+            .find(|one| one.number() == number)
+            .copied()
+    }
+
+    /// The bit of this version in a hello's bitmap.
+    pub const fn bit(self) -> u32 {
+        1 << self.number()
+    }
+
+    /// The types of multipart messages, which come in parts: request and reply.
+    pub const fn multipart_types(self) -> [u8; 2] {
+        match self {
+            Self::V1_0 => [16, 17],
+            Self::V1_2 | Self::V1_3 => [18, 19],
+        }
+    }
+
+    /// Whether the switch holds every packet that no entry matches, also one that the controller
+    /// gets whole. Choice: as the switch did that 1.0 came with, on which controllers rely.
+    pub fn holds_every_miss(self) -> bool {
+        self == Self::V1_0
+    }
+
+    /// Whether the entry that matches all packets at priority 0 is the table-miss entry, and not
+    /// one like any other.
+    pub fn has_table_miss_entries(self) -> bool {
+        self >= Self::V1_3
+    }
+
+    /// The OpenFlow 1.3 name of a message of this type, without `OFPT_`.
+    pub fn message_name(self, ty: u8) -> Option<&'static str> {
+        let ty = self.model_type(ty)?;
+        let row = MESSAGES.iter().find(|row| row.0 == ty);
+        row.map(|row| row.1)
+    }
+
+    /// Whether only switches send messages of this type: replies, and what nobody asked for.
+    pub fn is_from_switch(self, ty: u8) -> bool {
+        self.model_type(ty)
+            .is_some_and(|ty| FROM_SWITCH.contains(&ty))
+    }
+
+    /// The type in 1.3 of what has this type in this version.
+    fn model_type(self, ty: u8) -> Option<u8> {
+        match self {
+            Self::V1_0 => v1_0::model_type(ty),
+            Self::V1_2 | Self::V1_3 => Some(ty),
+        }
+    }
+
+    /// Bytes of a multipart body in front of its list: type, flags and, since 1.1, padding.
+    pub(crate) const fn multipart_head_bytes(self) -> usize {
+        match self {
+            Self::V1_0 => 4,
+            Self::V1_2 | Self::V1_3 => 8,
+        }
+    }
+
+    /// Whether the statistics of tables tell what these can do: later that is a message of its own.
+    pub fn table_stats_have_features(self) -> bool {
+        self < Self::V1_3
+    }
+
+    /// Whether a controller asks for packets with an invalid TTL in the switch configuration: later
+    /// it does so with the reasons that it wants.
+    pub fn config_asks_for_invalid_ttl(self) -> bool {
+        match self {
+            Self::V1_2 => true,
+            Self::V1_0 | Self::V1_3 => false,
+        }
+    }
+
+    /// Whether a packet that no entry matches goes to the controller, and is not only dropped.
+    pub fn miss_goes_to_controller(self) -> bool {
+        self < Self::V1_3
+    }
+
+    /// Whether a controller proves by a generation id that its role is the newest.
+    pub fn roles_have_generations(self) -> bool {
+        self >= Self::V1_2
+    }
+
+    /// Whether a controller may have auxiliary connections beside its main one.
+    pub fn has_auxiliary_connections(self) -> bool {
+        self >= Self::V1_3
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", Name(self.number()))
+    }
+}
+
+/// The name of a version by its number on the wire, spoken or not: `1.3`, or the number.
+pub struct Name(pub u8);
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            n @ 1..=6 => write!(f, "1.{}", n - 1),
+            n => write!(f, "{n:#04x}"),
+        }
+    }
+}
+
+/// The versions that have something: from one on, up to one, both included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The first of the spoken versions that has it.
+    pub since: Version,
+    /// The last.
+    pub until: Version,
+}
+
+impl Span {
+    /// Whether a version has it.
+    pub fn has(self, version: Version) -> bool {
+        (self.since..=self.until).contains(&version)
+    }
+}
+
+/// The span of a row: `span!(since V1_2)`, `span!(until V1_2)`; all versions if it says nothing.
+macro_rules! span {
+    ($(since $since:ident)? $(until $until:ident)?) => {{
+        let span = $crate::version::Span {
+            since: $crate::version::Version::V1_0,
+            until: $crate::version::Version::NEWEST,
+        };
+        $(let span = $crate::version::Span {
+            since: $crate::version::Version::$since,
+            ..span
+        };)?
+        $(let span = $crate::version::Span {
+            until: $crate::version::Version::$until,
+            ..span
+        };)?
+        span
+    }};
+}
+pub(crate) use span;
