@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -68,6 +69,11 @@ fn is_without_rights(lab: &Lab) {
     }
     let threads = of_threads(lab, "NoNewPrivs:");
     assert!(threads.iter().all(|(_, value)| value == "1"), "{threads:?}");
+    let filtered = of_threads(lab, "Seccomp:");
+    assert!(
+        filtered.iter().all(|(_, value)| value == "2"),
+        "{filtered:?}"
+    );
     assert!(
         threads.iter().any(|(name, _)| name == "data-plane"),
         "{threads:?}"
@@ -145,6 +151,104 @@ fn a_locked_switch_has_no_rights_in_any_thread_and_goes_on_working() {
     let mut lab = lab;
     assert_eq!(lab.switch.terminate(), Some(0));
     assert!(!fs::exists(socket).unwrap(), "it takes its sockets along");
+}
+
+/// A run-time folder of another than root, for as long as this is there.
+struct RunFolder;
+
+impl RunFolder {
+    const PATH: &str = "/run/bofuss";
+
+    fn of(user: u32) -> Self {
+        fs::create_dir_all(Self::PATH).unwrap();
+        chown(Self::PATH, Some(user), Some(user)).unwrap();
+        Self
+    }
+}
+
+impl Drop for RunFolder {
+    fn drop(&mut self) {
+        let _ = chown(Self::PATH, Some(0), Some(0));
+    }
+}
+
+#[test]
+fn a_locked_switch_leaves_root_for_the_owner_of_its_run_time_folder() {
+    const NOBODY: u32 = 65534;
+    if !have(&["ip"]) {
+        return;
+    }
+    let home = Folder::new("lock-user");
+    let captures = Folder::new("lock-user-captures");
+    chown(&captures.0, Some(NOBODY), None).unwrap();
+    let file = home.file("s.toml");
+    let plain = "lock-down = true\nfail-mode = 'standalone'\n";
+    fs::write(&file, plain).unwrap();
+    let run_folder = RunFolder::of(NOBODY);
+    let folder = captures.file("");
+    let arguments = ["--config", &file, "--capture-folder", &folder];
+    let mut lab = Lab::new(2, &arguments);
+    until("it is locked down", || {
+        lab.log()
+            .contains("locked down: no capabilities, user 65534")
+    });
+    for set in ["Uid:", "Gid:"] {
+        for (thread, value) in of_threads(&lab, set) {
+            let mut ids = value.split_whitespace();
+            assert!(ids.all(|id| id == "65534"), "{thread}: {set} {value}");
+        }
+    }
+    is_without_rights(&lab);
+    lab.all_ping();
+    fs::write(&file, format!("{plain}listen = ['ptcp:16693']\n")).unwrap();
+    assert_eq!(ctl(&lab, "reload"), (true, String::new()));
+    let captured = captures.file("a.pcap");
+    assert!(ctl(&lab, &format!("capture 1 {captured}")).0);
+    let socket = lab.address().replace("unix:", "");
+    assert_eq!(lab.switch.terminate(), Some(0));
+    assert!(!fs::exists(socket).unwrap(), "it takes its sockets along");
+    drop(lab);
+    // A file that this user may not read keeps the switch with root.
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    let lab = Lab::new(2, &arguments);
+    until("it is locked down", || {
+        lab.log().contains("locked down: no capabilities, user 0")
+    });
+    assert_eq!(ctl(&lab, "reload"), (true, String::new()));
+    drop((lab, run_folder));
+}
+
+#[test]
+fn a_capture_does_not_follow_a_link() {
+    if !have(&["ip"]) {
+        return;
+    }
+    let captures = Folder::new("lock-link");
+    let (link, target) = (captures.file("link"), captures.file("target"));
+    fs::write(&target, "kept").unwrap();
+    symlink(&target, &link).unwrap();
+    let lab = Lab::new(1, &["--capture-folder", &captures.file("")]);
+    refused(&lab, &format!("capture 1 {link}"), "(os error 40)");
+    refused(&lab, &format!("capture openflow {link}"), "(os error 40)");
+    assert_eq!(fs::read_to_string(target).unwrap(), "kept");
+}
+
+#[test]
+fn the_unit_exposes_the_machine_by_at_most_2() {
+    if !have(&["systemd-analyze"]) {
+        return;
+    }
+    let unit = concat!(env!("CARGO_MANIFEST_DIR"), "/../contrib/bofuss@.service");
+    let mut analyze = Command::new("systemd-analyze");
+    analyze.args([
+        "security",
+        "--offline=true",
+        "--no-pager",
+        "--threshold=20",
+        unit,
+    ]);
+    let output = run(&mut analyze);
+    assert!(output.status.success(), "{}", printed(&output));
 }
 
 #[test]

@@ -19,6 +19,7 @@ const INSTALLED: &[&str] = &[
     "bin/ofdatapath",
     "bin/ofprotocol",
     "lib/systemd/system/bofuss@.service",
+    "lib/sysusers.d/bofuss.conf",
     "share/bash-completion/completions/bofuss",
     "share/bash-completion/completions/dpctl",
     "share/bofuss/bofuss_mininet.py",

@@ -52,6 +52,7 @@ iperf iperf
 mn mininet
 ethtool ethtool
 pgrep procps
+systemd-analyze systemd
 sudo sudo
 curl curl' ;; fuzz) echo 'c++ g++' ;; long) echo 'debootstrap debootstrap
 qemu-aarch64-static qemu-user-static

@@ -28,6 +28,7 @@ mod netlink;
 mod netns;
 mod pcap;
 mod ring;
+mod seccomp;
 mod seclusion;
 mod slots;
 mod sys;
@@ -48,6 +49,7 @@ pub use memory::Memory;
 pub use monitor::{LinkEvent, LinkMonitor};
 pub use netns::NetNs;
 pub use pcap::{CaptureFile, PcapFile};
+pub use seccomp::restrict_calls;
 pub use seclusion::keep_settings_in;
 pub use tap::Tap;
 

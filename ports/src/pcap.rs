@@ -1,9 +1,9 @@
 //! A port on capture files: one is received, the other records what is transmitted.
 
 use std::{
-    fs::File,
+    fs::{File, OpenOptions},
     io::{self, BufReader, BufWriter, Read, Write},
-    os::fd::BorrowedFd,
+    os::{fd::BorrowedFd, unix::fs::OpenOptionsExt},
     path::Path,
     time::SystemTime,
 };
@@ -192,9 +192,13 @@ impl CaptureFile {
     /// The link type of messages behind tags that say how to read them.
     pub const UPPER_PDU: u32 = 252;
 
-    /// Makes a file, in place of one that is there. Errors: the system's.
+    /// Makes a file, in place of one that is there, but not where a link leads. Errors: the
+    /// system's.
     pub fn create(path: &Path, link_type: u32) -> io::Result<Self> {
-        let mut file = BufWriter::new(File::create(path)?);
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        let file = options.custom_flags(libc::O_NOFOLLOW).open(path)?;
+        let mut file = BufWriter::new(file);
         file.write_all(&MAGICS[1].to_ne_bytes())?;
         for half in [2u16, 4] {
             file.write_all(&half.to_ne_bytes())?;

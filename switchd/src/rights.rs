@@ -1,12 +1,17 @@
 //! What the daemon may do once it runs: of root's rights those that interfaces need, or none.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use std::{fs, io, thread};
 
 use bofuss_channel::Endpoint;
-use bofuss_ports::{Access, Landlock};
-use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
+use bofuss_ports::{Access, Landlock, restrict_calls};
+use rustix::process::{Gid, Uid};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, capabilities, set_capabilities, set_thread_groups,
+    set_thread_res_gid, set_thread_res_uid,
+};
 use tracing::info;
 
 use crate::config::Config;
@@ -34,8 +39,13 @@ const STATUS: &str = "/proc/self/status";
 /// How long threads that looked up a name may take to end.
 const LAST_THREADS: Duration = Duration::from_secs(5);
 
-/// What is left of a switch that locks itself down: the files that it may still open.
-pub struct Lock(Landlock);
+/// What is left of a switch that locks itself down.
+pub struct Lock {
+    /// The files that it may still open.
+    files: Landlock,
+    /// Who it becomes, if it is root and another can do the same.
+    user: Option<(Uid, Gid)>,
+}
 
 impl Lock {
     /// Declares the files of `configs` and the folder of their sockets; `None` if they are not to
@@ -78,7 +88,10 @@ impl Lock {
         {
             allow(captures, Access::Write)?;
         }
-        Ok(Some(Self(landlock)))
+        Ok(Some(Self {
+            files: landlock,
+            user: unprivileged(configs, sockets),
+        }))
     }
 
     /// Waits until no other thread than the calling one has rights, and then gives them up here.
@@ -92,10 +105,27 @@ impl Lock {
             }
             thread::sleep(Duration::from_millis(10));
         }
-        give_up(Some(self))?;
-        let version = self.0.version();
-        info!("locked down: no capabilities, and files by Landlock's version {version}");
+        let version = self.confine().map_err(not_given_up)?;
+        let user = rustix::process::getuid();
+        info!(
+            "locked down: no capabilities, user {user}, system calls by seccomp, files and signals \
+             by Landlock's version {version}"
+        );
         Ok(())
+    }
+
+    /// Gives up the rights of the calling thread, and of those that it starts later. Returns the
+    /// version of Landlock.
+    fn confine(&self) -> io::Result<i32> {
+        let version = self.files.confine()?;
+        if let Some((user, group)) = self.user {
+            set_thread_groups(&[])?;
+            set_thread_res_gid(group, group, group)?;
+            set_thread_res_uid(user, user, user)?;
+        }
+        keep(CapabilitySet::empty())?;
+        restrict_calls()?;
+        Ok(version)
     }
 }
 
@@ -126,27 +156,68 @@ fn others_have_rights() -> io::Result<bool> {
     Ok(false)
 }
 
+/// The owner of the run-time folder, if this is root, he is not, and he may do with the files of
+/// `configs` what the switch has to.
+fn unprivileged(configs: &[Config], sockets: &Path) -> Option<(Uid, Gid)> {
+    const READ: u32 = 4;
+    const WRITE: u32 = 2;
+    let owner = fs::metadata(sockets).ok()?;
+    if owner.uid() == 0 || !rustix::process::geteuid().is_root() {
+        return None;
+    }
+    let may = |path: &Path, right: u32| {
+        let file = fs::metadata(path).ok()?;
+        let shift = match (file.uid() == owner.uid(), file.gid() == owner.gid()) {
+            (true, _) => 6,
+            (false, true) => 3,
+            (false, false) => 0,
+        };
+        (file.mode() >> shift & right != 0).then_some(())
+    };
+    for config in configs {
+        for file in &config.files {
+            may(file, READ)?;
+        }
+        if let Some(captures) = &config.capture_folder {
+            may(captures, WRITE)?;
+        }
+        for address in &config.listen {
+            if let Endpoint::Unix(socket) = &address.0 {
+                may(folder(socket), WRITE)?;
+            }
+        }
+    }
+    Some((Uid::from_raw(owner.uid()), Gid::from_raw(owner.gid())))
+}
+
 /// Gives up all other capabilities of the calling thread than those that interfaces need, or with
-/// `lock` these too and other files; also for threads that it starts later. What belongs to other
-/// users cannot be opened any more, and no program gives rights back.
+/// `lock` these too, other files and most system calls; also for threads that it starts later. What
+/// belongs to other users cannot be opened any more, and no program gives rights back.
 ///
 /// Errors: the system's, in a sentence.
 pub fn give_up(lock: Option<&Lock>) -> Result<(), String> {
-    let keep = || {
-        rustix::thread::set_no_new_privs(true)?;
-        let needed = match lock {
-            Some(lock) => lock.0.confine().map(|()| CapabilitySet::empty())?,
-            None => NEEDED,
-        };
-        let kept = capabilities(None)?.permitted & needed;
-        let sets = CapabilitySets {
-            effective: kept,
-            permitted: kept,
-            inheritable: CapabilitySet::empty(),
-        };
-        Ok::<_, io::Error>(set_capabilities(None, sets)?)
+    let done = match lock {
+        Some(lock) => lock.confine().map(drop),
+        None => rustix::thread::set_no_new_privs(true)
+            .map_err(io::Error::from)
+            .and_then(|()| keep(NEEDED)),
     };
-    keep().map_err(|error| format!("giving up rights: {error}"))
+    done.map_err(not_given_up)
+}
+
+fn not_given_up(error: io::Error) -> String {
+    format!("giving up rights: {error}")
+}
+
+/// Has the calling thread keep of its capabilities those that are needed.
+fn keep(needed: CapabilitySet) -> io::Result<()> {
+    let kept = capabilities(None)?.permitted & needed;
+    let sets = CapabilitySets {
+        effective: kept,
+        permitted: kept,
+        inheritable: CapabilitySet::empty(),
+    };
+    Ok(set_capabilities(None, sets)?)
 }
 
 /// Adds to a sentence that ends in the system's refusal that there is no other way for a locked

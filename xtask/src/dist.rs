@@ -13,7 +13,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 const PACKAGES: &str = "--locked --package bofuss-switchd --package bofuss-dpctl";
 const LINKS: [&str; 2] = ["ofdatapath", "ofprotocol"];
 /// Files of the tree, and where below `usr` each is installed.
-const FILES: [(&str, &str); 5] = [
+const FILES: [(&str, &str); 6] = [
     (
         "contrib/bofuss_mininet.py",
         "share/bofuss/bofuss_mininet.py",
@@ -27,6 +27,7 @@ const FILES: [(&str, &str); 5] = [
         "contrib/bofuss@.service",
         "lib/systemd/system/bofuss@.service",
     ),
+    ("contrib/bofuss.sysusers", "lib/sysusers.d/bofuss.conf"),
     ("CHANGELOG.md", "share/doc/bofuss/NEWS"),
 ];
 /// Folders of what the programs print, likewise.
@@ -41,7 +42,12 @@ const PRINTED: [(&str, &str); 4] = [
 const SYSTEMD: &str = "#!/bin/sh\nset -e\n\
     systemd() { [ ! -d \"$DPKG_ROOT/run/systemd/system\" ] || systemctl \"$@\"; }\n";
 const SCRIPTS: [(&str, &str); 3] = [
-    ("postinst", "systemd daemon-reload\n"),
+    (
+        "postinst",
+        "[ ! -x \"$DPKG_ROOT/usr/bin/systemd-sysusers\" ] ||\n\
+        systemd-sysusers --root=\"$DPKG_ROOT/\" bofuss.conf\n\
+        systemd daemon-reload\n",
+    ),
     (
         "prerm",
         "[ \"$1\" != remove ] || systemd stop 'bofuss@*.service'\n",
