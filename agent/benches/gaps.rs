@@ -13,14 +13,14 @@ use std::time::Duration;
 
 use bofuss_agent::FailMode;
 use bofuss_datapath::Engine;
-use bofuss_frame::{Gso, GsoKind, Offload};
+use bofuss_frame::{Capabilities, Gso, GsoKind, Offload};
 use bofuss_oflib::message::group_mod::GroupModCommand as G;
 use bofuss_oflib::message::meter_mod::MeterModCommand as M;
 use bofuss_oflib::message::multipart::{
     FlowStatsRequest, GroupRequest, MeterRequest, PortRequest, RequestBody,
 };
 use bofuss_oflib::message::port::PortConfig;
-use bofuss_oflib::message::{Empty, FlowModCommand as C, PacketOut, PortMod};
+use bofuss_oflib::message::{Empty, FlowModCommand as C, PacketOut, PortDesc, PortMod};
 use bofuss_oflib::text::{parse_flow, parse_group, parse_meter};
 use bofuss_oflib::types::{BufferId, GroupId, MeterId, TableId};
 use bofuss_oflib::wire::Bytes;
@@ -193,16 +193,9 @@ fn changes(lab: &Lab) -> Vec<(&'static str, Message, u32)> {
     ]
 }
 
-/// Sends 60 kB of TCP in segments of so many bytes to a switch of so many ports that carry nothing,
-/// turn by turn, and another frame behind it; how many frames leave.
-fn turns(flow: &str, ports: u32, segment_bytes: u16, steps: &mut Steps) -> usize {
-    let mut lab = Lab::new(10, FailMode::Secure);
-    (5..=ports).for_each(|port| lab.port(port));
-    let buckets = ",bucket=push_vlan:0x8100,output:2".repeat(700);
-    let message = group(&lab, G::ADD, &format!("group_id=1,type=all{buckets}"));
-    lab.message(message);
-    lab.flow(C::ADD, flow);
-    let tcp = craft::tcp(1, 2, 0x10, &vec![7; 60_000]);
+/// 60 kB of TCP, to be cut into segments of so many bytes.
+fn super_frame(flags: u8, segment_bytes: u16) -> (Vec<u8>, Offload) {
+    let tcp = craft::tcp(1, 2, flags, &vec![7; 60_000]);
     let ip = craft::ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), 64, tcp);
     let bytes = craft::ethernet(Mac([2; 6]), Mac([4; 6]), ip);
     let gso = Gso {
@@ -215,6 +208,48 @@ fn turns(flow: &str, ports: u32, segment_bytes: u16, steps: &mut Steps) -> usize
         gso: Some(gso),
         ..Offload::NONE
     };
+    (bytes, whole)
+}
+
+/// Super-frames of one measurement of time.
+const FRAMES: usize = 2_000;
+
+/// The time of super-frames with PSH to a port that carries them, each copied in as a port does.
+fn time_with(flows: &[&str]) -> Duration {
+    let mut lab = Lab::new(10, FailMode::Secure);
+    let port_no = PortNo(2);
+    let capabilities = Capabilities {
+        checksum: true,
+        tcp: true,
+        ..Capabilities::default()
+    };
+    let desc = PortDesc {
+        port_no,
+        ..PortDesc::default()
+    };
+    lab.switch
+        .port_changed(lab.now, desc, capabilities, &mut lab.face);
+    flows.iter().for_each(|flow| lab.flow(C::ADD, flow));
+    let (bytes, whole) = super_frame(0x18, 1448);
+    lab.send_with(1, &bytes, whole);
+    lab.face.out.clear();
+    let start = cpu();
+    (0..FRAMES).for_each(|_| lab.send_with(1, &bytes, whole));
+    let time = cpu() - start;
+    assert!(lab.face.out.len() >= FRAMES && lab.face.out.len() <= 2 * FRAMES);
+    time
+}
+
+/// Sends 60 kB of TCP in segments of so many bytes to a switch of so many ports that carry nothing,
+/// turn by turn, and another frame behind it; how many frames leave.
+fn turns(flow: &str, ports: u32, segment_bytes: u16, steps: &mut Steps) -> usize {
+    let mut lab = Lab::new(10, FailMode::Secure);
+    (5..=ports).for_each(|port| lab.port(port));
+    let buckets = ",bucket=push_vlan:0x8100,output:2".repeat(700);
+    let message = group(&lab, G::ADD, &format!("group_id=1,type=all{buckets}"));
+    lab.message(message);
+    lab.flow(C::ADD, flow);
+    let (bytes, whole) = super_frame(0x10, segment_bytes);
     // The first warms up buffers and the cache.
     for measured in [false, true] {
         lab.face.out.clear();
@@ -276,6 +311,12 @@ fn main() {
         let longest = best.0.as_nanos() as f64 / 1000.0;
         println!("{name:<36} {longest:>8.1} us in {} turns", best.1);
     }
+    let rest = "priority=1,actions=output:2";
+    let flags = ["tcp,tcp_flags=+psh,actions=output:2", rest];
+    let plain = (0..ROUNDS).map(|_| time_with(&[rest])).min();
+    let by_flags = (0..ROUNDS).map(|_| time_with(&flags)).min();
+    let ratio = plain.unwrap().as_secs_f64() / by_flags.unwrap().as_secs_f64();
+    println!("super-frames through entries for tcp_flags: {ratio:.2} of the rate without");
     let mut best: Vec<(&'static str, Steps)> = Vec::new();
     for _ in 0..ROUNDS {
         let mut steps = vec![

@@ -23,8 +23,11 @@ use groups::{Act, Group, Meter};
 const MAX_ENTRIES: usize = 12;
 const OPERATIONS: usize = 8_000;
 
-/// Ingress port, Ethernet type, protocol, IPv4 destination, port: value and mask of each.
-type Slots = [(u32, u32); 5];
+/// Ingress port, Ethernet type, protocol, IPv4 destination, port, TCP flags: value and mask of
+/// each.
+type Slots = [(u32, u32); 6];
+/// The place of the TCP flags among them.
+const FLAGS: usize = 5;
 
 fn covers(a: &Slots, b: &Slots) -> bool {
     a.iter()
@@ -181,7 +184,7 @@ impl Oracle {
 
 /// A random match: its slots and its text.
 fn random_match(random: &mut Random) -> (Slots, String) {
-    let mut slots = [(0, 0); 5];
+    let mut slots = [(0, 0); 6];
     let mut text = String::new();
     if random.below(2) == 0 {
         let port = random.below(2) as u32 + 1;
@@ -207,13 +210,18 @@ fn random_match(random: &mut Random) -> (Slots, String) {
             slots[4] = (port, u32::MAX);
             text += &format!(",tp_dst={port}");
         }
+        if kind == "tcp" && random.below(3) == 0 {
+            let (value, mask) = random.of(&[(8, 8), (0, 9), (0x80, 0x80), (0x10, 0xfff)]);
+            slots[FLAGS] = (value, mask);
+            text += &format!(",tcp_flags={value:#x}/{mask:#x}");
+        }
     }
     (slots, text)
 }
 
 /// A frame, or a super-frame: its slots, its bytes, what its sender left undone, and the bytes of
-/// each packet that it is.
-fn random_frame(random: &mut Random) -> (Slots, Vec<u8>, Offload, Vec<u64>) {
+/// each packet that it is with its TCP flags.
+fn random_frame(random: &mut Random) -> (Slots, Vec<u8>, Offload, Vec<(u64, u32)>) {
     let (in_port, to, port) = (
         random.below(2) as u32 + 1,
         random.below(4) as u8,
@@ -221,9 +229,10 @@ fn random_frame(random: &mut Random) -> (Slots, Vec<u8>, Offload, Vec<u64>) {
     );
     let (from, proto, port) = ([10, 0, 0, 9], random.of(&[6, 17, 0]), port as u16);
     let segments = random.of(&[1, 1, 1, 5]);
+    let flags = random.of(&[0x10, 0x18, 0x90, 0x99]);
     let (l4, header, checksum_at, kind) = match proto {
         6 => (
-            craft::tcp(9, port, 2, &[7; 240][..48 * segments]),
+            craft::tcp(9, port, flags, &[7; 240][..48 * segments]),
             20,
             16,
             GsoKind::Tcp4,
@@ -253,11 +262,19 @@ fn random_frame(random: &mut Random) -> (Slots, Vec<u8>, Offload, Vec<u64>) {
             (offload, vec![34 + header + 48; segments])
         }
     };
+    let count = lengths.len();
     let eth = if proto == 0 { 0x88b5 } else { 0x0800 };
     let engine = match proto {
         0 => l4,
         _ => craft::ipv4(from.into(), [10, 0, 0, to].into(), 64, l4),
     };
+    let packets = lengths.into_iter().enumerate().map(|(index, bytes)| {
+        // CWR is the first segment's, PSH and FIN the last one's.
+        let first = if index == 0 { 0 } else { 0x80 };
+        let last = if index + 1 == count { 0 } else { 0x09 };
+        (bytes, u32::from(flags) & !(first | last))
+    });
+    let packets = packets.collect();
     let dst = 0x0a00_0000 + u32::from(to);
     let all = |value| (value, u32::MAX);
     let slots = [
@@ -266,10 +283,11 @@ fn random_frame(random: &mut Random) -> (Slots, Vec<u8>, Offload, Vec<u64>) {
         all(proto),
         all(dst),
         all(port.into()),
+        all(0),
     ];
     let mac = |n| Mac([2, 0, 0, 0, 0, n]);
     let bytes = craft::ethernet(mac(1), mac(2), engine);
-    (slots, bytes, offload, lengths)
+    (slots, bytes, offload, packets)
 }
 
 struct Both {
@@ -412,13 +430,14 @@ impl Both {
     }
 
     fn send(&mut self) {
-        let (packet, bytes, offload, lengths) = random_frame(&mut self.random);
+        let (mut packet, bytes, offload, parts) = random_frame(&mut self.random);
         self.lab.send_with(packet[0].0, &bytes, offload);
-        self.super_frames += usize::from(lengths.len() > 1);
-        let sent = lengths
-            .into_iter()
-            .map(|bytes| self.oracle.send(&packet, bytes));
-        let mut wanted = sent.collect::<Vec<_>>().concat();
+        self.super_frames += usize::from(parts.len() > 1);
+        let mut wanted = Vec::new();
+        for (bytes, flags) in parts {
+            packet[FLAGS].0 = flags;
+            wanted.extend(self.oracle.send(&packet, bytes));
+        }
         let down = &self.oracle.down;
         wanted.retain(|port| *port != packet[0].0 && !down.contains(port));
         // An output that ends a list of actions may come after what a group does.

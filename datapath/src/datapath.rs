@@ -24,6 +24,7 @@ use crate::normal::{Bridge, MAX_ADDRESSES};
 use crate::scheduler::Egress;
 use crate::select::Algorithm;
 use crate::sweep::Sweep;
+use crate::uses::Uses;
 use crate::work::Work;
 use crate::{DropReason, Entry, EntryKey, Hook, Port, Sink, Step, Table, Time};
 
@@ -143,6 +144,8 @@ pub struct Datapath {
     /// How IP fragments are treated.
     pub fragments: ConfigFlags,
     pub(crate) reassembler: Reassembler,
+    /// Which fields entries read and write.
+    pub(crate) uses: Uses,
     pub(crate) work: Work,
     /// Frames of ports that wait for a later turn, in their order; and the port that was last
     /// served of them.
@@ -188,6 +191,7 @@ impl Datapath {
             spare_set: ActionSet::default(),
             fragments: ConfigFlags(0),
             reassembler: Reassembler::default(),
+            uses: Uses::default(),
             work: Work::default(),
             behind: BTreeMap::new(),
             last_behind: PortNo(0),
@@ -304,6 +308,7 @@ impl Datapath {
         self.entry_places -= table_of.masks.places(&entry.rule);
         self.bodies.release(&entry.instructions);
         self.refer(&entry.instructions, false);
+        self.uses.rule(&entry.rule, &self.catalogue, false);
         if entry.due != Time::NEVER {
             self.deadlines.remove(&(entry.due, table, key.slot));
         }

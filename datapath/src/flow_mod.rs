@@ -242,6 +242,7 @@ impl Datapath {
         }
         self.next_serial += 1;
         self.refer(&entry.instructions, true);
+        self.uses.rule(&entry.rule, &self.catalogue, true);
         let table = &mut self.tables[usize::from(number.0)];
         self.entry_places += table.masks.places(&entry.rule);
         let key = table.insert(entry, flow_mod.fields.sent());

@@ -90,6 +90,11 @@ fn places<'a>(buckets: impl Iterator<Item = &'a Bucket>) -> usize {
     buckets.map(places).sum()
 }
 
+/// The actions of buckets.
+fn actions_of(plans: &[Plan]) -> impl Iterator<Item = &Action> {
+    plans.iter().flat_map(|plan| &plan.bucket.actions)
+}
+
 /// Whether a bucket watches something.
 fn watches(bucket: &Bucket) -> bool {
     bucket.watch_port != PortNo::ANY || bucket.watch_group != GroupId::ANY
@@ -235,6 +240,7 @@ impl Datapath {
             add(&mut self.group(watched).watchers);
         }
         self.n_buckets += places(buckets.iter());
+        self.uses.actions(actions_of(&group.plans), true);
         let mut changed = group.watchers.clone();
         changed.push(id);
         self.groups.insert(id, group);
@@ -254,6 +260,7 @@ impl Datapath {
         for id in groups {
             count(self.groups.get_mut(&id).map(|group| &mut group.flows));
         }
+        self.uses.actions(instructions.actions(), refers);
         let meter = meter(instructions).and_then(|id| self.meters.get_mut(&id));
         count(meter.map(|meter| &mut meter.stats.flow_count));
     }
@@ -268,6 +275,7 @@ impl Datapath {
     fn unlink_group(&mut self, id: GroupId) -> Option<Group> {
         let group = self.groups.remove(&id)?;
         self.n_buckets -= group.places();
+        self.uses.actions(actions_of(&group.plans), false);
         for target in group.targets() {
             if let Some(target) = self.groups.get_mut(&target) {
                 target.forwarders.retain(|from| *from != id);
@@ -289,7 +297,9 @@ impl Datapath {
     ) -> Result<(), ErrorCode> {
         let flows = if id == GroupId::ALL {
             let flows = self.groups.values().map(|group| group.flows).sum();
-            self.groups.clear();
+            for group in core::mem::take(&mut self.groups).values() {
+                self.uses.actions(actions_of(&group.plans), false);
+            }
             self.n_buckets = 0;
             flows
         } else {

@@ -34,6 +34,7 @@ mod sink;
 mod story;
 mod sweep;
 mod table;
+mod uses;
 mod work;
 
 pub use bucket::{MAX_BUCKETS_PER_PACKET, MAX_CHAIN};

@@ -73,9 +73,10 @@ impl Datapath {
         self.work.done
     }
 
-    /// Sends a super-frame through the tables: whole if that is not too much work, else in pieces
-    /// until the turn is over. What is left then. `key` is that of its packets without what headers
-    /// say, `flow` its flow in the cache, if it is known.
+    /// Sends a super-frame through the tables: whole if its segments agree in what entries read and
+    /// write, and if that is not too much work, else in pieces until the turn is over. What is left
+    /// then. `key` is that of its packets without what headers say, `flow` its flow in the cache,
+    /// if it is known.
     pub(crate) fn run_super_frame<S: Sink>(
         &mut self,
         now: Time,
@@ -86,17 +87,19 @@ impl Datapath {
     ) -> Option<Frame> {
         loop {
             let segments = offload::wire_count(&frame).0;
+            let agreeing = offload::agreeing(&frame, self.uses.of(&self.catalogue)) as u64;
             let copies = match flow {
+                _ if agreeing == 1 => 1,
                 Some(flow) if self.cache.is_simple(flow) => 1,
                 Some(_) | None => self.copies(now, &frame, key),
             };
-            let count = (WORK_PER_TURN / copies.max(1)).max(1);
+            let count = (WORK_PER_TURN / copies.max(1)).max(1).min(agreeing);
             self.work.begin_frame();
             if count >= segments {
                 self.run(now, &mut surveyed(frame, key), flow, sink);
                 return None;
             }
-            let Some((piece, rest)) = offload::split(&frame, count as usize) else {
+            let Some((piece, rest)) = offload::split(frame, count as usize) else {
                 self.drop(DropReason::NoBuffer, sink);
                 return None;
             };

@@ -73,6 +73,22 @@ pub struct Need {
     pub any_of: &'static [u64],
 }
 
+/// How a field's value differs between the segments of a TCP or UDP super-frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Differs {
+    /// All segments have the same. What stands in the payload differs all the same.
+    Nowhere,
+    /// The bits of `first` are set in the first segment at most, those of `last` in the last.
+    Ends {
+        /// Bits of the first segment.
+        first: u64,
+        /// Bits of the last one.
+        last: u64,
+    },
+    /// Each segment has its own.
+    Every,
+}
+
 /// How a value is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
@@ -114,6 +130,8 @@ pub struct Field {
     pub need: Option<Need>,
     /// Where the field stands; in no header if empty (then the switch supplies it).
     pub at: &'static [At],
+    /// How it differs between the segments of a super-frame.
+    pub differs: Differs,
     /// How a value is written.
     pub style: Style,
     /// The versions that have it.
@@ -187,6 +205,7 @@ impl Field {
             settable: false,
             need: None,
             at: &[],
+            differs: Differs::Nowhere,
             style: Style::Dec,
             versions: span!(since V1_2),
             volatile: true,
@@ -267,11 +286,26 @@ macro_rules! versions {
     () => { span!(since V1_2) };
     ($($span:tt)+) => { span!($($span)+) };
 }
+macro_rules! differs {
+    () => {
+        Differs::Nowhere
+    };
+    (Every) => {
+        Differs::Every
+    };
+    (Ends $first:literal $last:literal) => {
+        Differs::Ends {
+            first: $first,
+            last: $last,
+        }
+    };
+}
 macro_rules! fields {
     ($(
         $number:literal $ID:ident $name:literal [$($alias:literal)*] $bits:literal
         $mask:ident $set:ident $style:ident $(($names:ident))? $(class $class:ident)?
         $(at $($h:ident $bit:literal $(: $own:literal)?),+)?
+        $(differs $differs:ident $(($first:literal, $last:literal))?)?
         $(need $dep:ident & $m:literal = $($v:literal)|+)? $([$($span:tt)*])? ;
     )*) => {
         #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
@@ -289,6 +323,7 @@ macro_rules! fields {
             settable: flag!($set),
             need: need!($($dep & $m = $($v)|+)?),
             at: &[$($(At { header: Header::$h, bit: $bit, bits: width!($bits $($own)?) }),+)?],
+            differs: differs!($($differs $($first $last)?)?),
             style: Style::$style $(($names))?,
             versions: versions!($($($span)*)?),
             volatile: false,
@@ -303,8 +338,9 @@ macro_rules! fields {
 }
 
 // number, name, other names (the first is printed), bits, mask allowed, set-field allowed, style,
-// class if not the basic one, places in headers (bit, width there if another), prerequisite
-// (field & mask = values).
+// class if not the basic one, places in headers (bit, width there if another), how it differs
+// between segments if it does (bits of the first and of the last one), prerequisite (field & mask =
+// values).
 // Spec: OpenFlow 1.3.5 section 7.2.3.7, table 12; TCP_FLAGS is ONF extension 109.
 fields! {
     0 IN_PORT "in_port" [] 32 exact fixed Port;
@@ -364,7 +400,7 @@ fields! {
     39 IPV6_EXTHDR "ipv6_exthdr" [] 9 masked fixed Bits(EXTHDR_NAMES)
         need ETH_TYPE & 0xffff = 0x86dd [since V1_3];
     42 TCP_FLAGS "tcp_flags" [] 12 masked fixed Bits(TCP_FLAG_NAMES) class ONF at Tcp 100
-        need IP_PROTO & 0xff = 6;
+        differs Ends(0x80, 0x09) need IP_PROTO & 0xff = 6;
 }
 
 /// All fields of the specification, in the order of their ids, which satisfies every prerequisite.

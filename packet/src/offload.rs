@@ -3,16 +3,21 @@
 use core::ops::Range;
 
 use bofuss_frame::{Frame, Gso, GsoKind, Offload};
-use bofuss_oflib::field::Header;
+use bofuss_oflib::field::{At, Differs, Field, Header, TCP_FLAGS};
 
 use crate::checksum::{crc32c, fold, sum, update_partial};
 use crate::header::{CHECKSUMS, Sum};
 use crate::parse::{Fragment, Layout, parse_deep};
+use crate::rows::get_bits;
 
-/// TCP flags that only the last segment keeps: FIN and PSH.
-const TCP_LAST_FLAGS: u8 = 0x09;
-/// The TCP flag that only the first segment keeps: CWR.
-const TCP_FIRST_FLAG: u8 = 0x80;
+/// The TCP flag that only the first segment keeps, CWR, and those that only the last one does, FIN
+/// and PSH.
+const TCP_FIRST_FLAG: u8 = TCP_ENDS.0;
+const TCP_LAST_FLAGS: u8 = TCP_ENDS.1;
+const TCP_ENDS: (u8, u8) = match TCP_FLAGS.differs {
+    Differs::Ends { first, last } => (first as u8, last as u8),
+    Differs::Nowhere | Differs::Every => panic!("the row of TCP_FLAGS says how"),
+};
 
 /// The fewest payload bytes of a TCP segment: Linux's TCP_MIN_GSO_SIZE. A UDP segment may have one.
 pub const MIN_TCP_SEGMENT_BYTES: u16 = 48;
@@ -119,20 +124,77 @@ pub fn segment(frame: &Frame, mut emit: impl FnMut(Frame)) -> bool {
     true
 }
 
+/// What is done with a field of which segments may differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Use<'a> {
+    /// The field.
+    pub field: &'a Field,
+    /// Whether something writes it: then each segment must be one of its own, whatever it has.
+    pub is_set: bool,
+    /// The bits of it that are read.
+    pub bits: u64,
+}
+
+/// How many segments of a super-frame, from the first on, agree in fields that are used.
+///
+/// All of them if the frame cannot be cut.
+pub fn agreeing<'a>(frame: &Frame, uses: impl Iterator<Item = Use<'a>>) -> usize {
+    let Some(cut) = frame.offload.gso.and_then(|gso| Cut::of(frame, gso)) else {
+        return usize::MAX;
+    };
+    let mut agreeing = cut.segments();
+    for Use {
+        field,
+        is_set,
+        bits,
+    } in uses
+    {
+        let found = |at: &At| Some((*at, cut.layout.offset(at.header)?));
+        let Some((at, start)) = field.at.iter().find_map(found) else {
+            continue;
+        };
+        let (first, last) = match field.differs {
+            _ if start >= cut.headers => return 1,
+            Differs::Nowhere => continue,
+            Differs::Every => return 1,
+            Differs::Ends { .. } if is_set => return 1,
+            Differs::Ends { first, last } => (first, last),
+        };
+        let header = &frame.bytes()[start..];
+        let value = get_bits(header, usize::from(at.bit), usize::from(at.bits)) as u64 & bits;
+        if value & first != 0 {
+            return 1;
+        }
+        if value & last != 0 {
+            agreeing = agreeing.min(cut.segments() - 1);
+        }
+    }
+    agreeing.max(1)
+}
+
 /// The first segment of a super-frame. Errors: as [`split`].
 pub fn first(frame: &Frame) -> Option<Frame> {
     Cut::of(frame, frame.offload.gso?)?.piece(frame, 0..1)
 }
 
 /// Parts a super-frame into one of its first `count` segments and one of the others, which there
-/// must be; either is an ordinary frame if it has one segment.
+/// must be; either is an ordinary frame if it has one segment. The shorter one is copied.
 ///
 /// Errors: `None` if the frame cannot be cut, or the pool is exhausted.
-pub fn split(frame: &Frame, count: usize) -> Option<(Frame, Frame)> {
-    let cut = Cut::of(frame, frame.offload.gso?)?;
-    let first = cut.piece(frame, 0..count)?;
-    let others = cut.piece(frame, count..cut.segments())?;
-    Some((first, others))
+pub fn split(mut frame: Frame, count: usize) -> Option<(Frame, Frame)> {
+    let cut = Cut::of(&frame, frame.offload.gso?)?;
+    let (all, bytes) = (cut.segments(), count * cut.segment_bytes);
+    if count > all - count {
+        let others = cut.piece(&frame, count..all)?;
+        frame.set_len(cut.headers + bytes);
+        cut.seal(&mut frame, 0..count);
+        return Some((frame, others));
+    }
+    let first = cut.piece(&frame, 0..count)?;
+    frame.set_len(cut.layout.end);
+    frame.remove(cut.headers, bytes);
+    cut.seal(&mut frame, count..all);
+    Some((first, frame))
 }
 
 /// How a super-frame is cut.
@@ -210,13 +272,19 @@ impl Cut {
         let bytes = piece.bytes_mut();
         bytes[..headers.len()].copy_from_slice(headers);
         bytes[headers.len()..].copy_from_slice(part);
-        self.rewrite(bytes, segments.start, segments.end == self.segments());
-        piece.offload = Offload {
+        self.seal(&mut piece, segments);
+        Some(piece)
+    }
+
+    /// Makes the headers and the record of a frame those of some segments, whose payload it has.
+    fn seal(&self, frame: &mut Frame, segments: Range<usize>) {
+        let last = segments.end == self.segments();
+        self.rewrite(frame.bytes_mut(), segments.start, last);
+        frame.offload = Offload {
             checksum: self.checksum,
             gso: (segments.len() > 1).then_some(self.gso),
             ..Offload::NONE
         };
-        Some(piece)
     }
 
     /// Makes the copied headers those of a piece that begins with segment `index`; `last`: whether

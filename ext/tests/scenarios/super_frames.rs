@@ -20,6 +20,10 @@ pub fn left_whole(mut frame: Frame, words: &[&str], segment_bytes: u16) -> Frame
         6 => (GsoKind::Tcp4, 16),
         _ => (GsoKind::Udp, 6),
     };
+    if protocol == 6 {
+        // Some with PSH, FIN, CWR.
+        bytes[l4 + 13] = [0x10, 0x18, 0x19, 0x98][bytes.len() % 4];
+    }
     let pseudo = sum(&bytes[ip + 12..l4]) + u64::from(protocol) + (bytes.len() - l4) as u64;
     bytes[l4 + at..][..2].copy_from_slice(&fold(pseudo).to_be_bytes());
     frame.offload = Offload {
@@ -82,8 +86,10 @@ fn without_buffer(line: &str) -> String {
     line.split(" buffer=").next().unwrap().into()
 }
 
-/// Entries that edit what they send on; made anew after so many operations.
-const EDITS: [&str; 3] = [
+/// Entries that tell segments apart or edit what they send on; made anew after so many operations.
+const EDITS: [&str; 5] = [
+    "flow add table=0,priority=2,tcp,tcp_flags=+psh,actions=output:3,group:1,goto_table:1",
+    "flow add table=1,priority=2,tcp,tcp_flags=-fin+cwr,actions=output:1,output:2",
     "flow add table=0,priority=0,tcp,actions=set_field:10.0.0.9->nw_dst,dec_ttl,output:3,\
      set_field:9->tcp_src,output:1,goto_table:1",
     "flow add table=0,priority=0,udp,actions=set_field:10.0.0.9->nw_src,controller,\

@@ -2,8 +2,11 @@
 
 use bofuss_frame::{Gso, GsoKind, Offload, Pool};
 use bofuss_oflib::PortNo;
+use bofuss_oflib::field::{Differs, FIELDS, Field, TCP_FLAGS, TCP_SRC, UDP_SRC};
 use bofuss_packet::Packet;
-use bofuss_packet::offload::{finish_checksum, first, is_plausible, segment, split, wire_count};
+use bofuss_packet::offload::{
+    Use, agreeing, finish_checksum, first, is_plausible, segment, split, wire_count,
+};
 
 use crate::spec::{Body, L4, Net, Part, Rng, Spec, V6, spec};
 
@@ -180,7 +183,7 @@ fn pieces_of_a_super_frame_have_its_segments() {
             continue;
         }
         let count = 1 + rng.below(all.len() as u64 - 1) as usize;
-        let (head, tail) = split(&frame, count).unwrap();
+        let (head, tail) = split(frame, count).unwrap();
         for (piece, count) in [(&head, count), (&tail, all.len() - count)] {
             assert_eq!(wire_count(piece).0, count as u64);
             assert_eq!(piece.offload.gso.is_some(), count > 1);
@@ -189,6 +192,86 @@ fn pieces_of_a_super_frame_have_its_segments() {
         parted += 1;
     }
     assert!(parted > FRAMES / 2);
+}
+
+// I7
+#[test]
+fn a_row_says_how_its_field_differs_between_segments() {
+    let (mut rng, pool) = (Rng(28), Pool::new(1 << 24));
+    for _ in 0..FRAMES / 4 {
+        let (spec, kind, segment_bytes) = super_frame(&mut rng);
+        let (bytes, offload) = spec.build();
+        let mut frame = pool.frame(&bytes).unwrap();
+        frame.offload = Offload {
+            gso: gso(kind, segment_bytes),
+            ..offload
+        };
+        let mut keys = Vec::new();
+        assert!(segment(&frame, |one| {
+            keys.push(*Packet::new(one, PortNo(1)).key());
+        }));
+        let whole = *Packet::new(frame, PortNo(1)).key();
+        for field in &FIELDS {
+            let (first, last) = match field.differs {
+                Differs::Nowhere => (0, 0),
+                Differs::Ends { first, last } => (first, last),
+                Differs::Every => continue,
+            };
+            for (index, key) in keys.iter().enumerate() {
+                let lacks = if index == 0 { 0 } else { first };
+                let ends = index + 1 == keys.len();
+                let lacks = lacks | if ends { 0 } else { last };
+                let value = whole.get(field, &mut ());
+                let expected = value.map(|value| value & !u128::from(lacks));
+                assert_eq!(key.get(field, &mut ()), expected, "{field:?} {index}");
+            }
+        }
+    }
+}
+
+// I7
+#[test]
+fn segments_agree_up_to_the_first_that_differs_in_what_is_used() {
+    let (mut rng, pool) = (Rng(29), Pool::new(1 << 24));
+    let of_its_own = |field: &Field| Field {
+        differs: Differs::Every,
+        ..*field
+    };
+    let (tcp, udp) = (of_its_own(TCP_SRC), of_its_own(UDP_SRC));
+    for _ in 0..FRAMES / 4 {
+        let (spec, kind, segment_bytes) = super_frame(&mut rng);
+        let (bytes, offload) = spec.build();
+        let mut frame = pool.frame(&bytes).unwrap();
+        frame.offload = Offload {
+            gso: gso(kind, segment_bytes),
+            ..offload
+        };
+        let all = wire_count(&frame).0 as usize;
+        let alike = |field, is_set, bits| {
+            let one = Use {
+                field,
+                is_set,
+                bits,
+            };
+            agreeing(&frame, [one].into_iter())
+        };
+        let is_tcp = kind != GsoKind::Udp;
+        assert_eq!(alike(TCP_SRC, true, 0), all);
+        assert_eq!(alike(&tcp, false, 0), if is_tcp { 1 } else { all });
+        assert_eq!(alike(&udp, false, 0), if is_tcp { all } else { 1 });
+        let flags = match is_tcp {
+            true => bytes[usize::from(offload.checksum.unwrap().0) + 13],
+            false => 0,
+        };
+        let expected = match flags {
+            flags if flags & 0x80 != 0 => 1,
+            flags if flags & 0x09 != 0 => (all - 1).max(1),
+            _ => all,
+        };
+        assert_eq!(alike(TCP_FLAGS, false, 0x89), expected);
+        assert_eq!(alike(TCP_FLAGS, false, 0x00), all);
+        assert_eq!(alike(TCP_FLAGS, true, 0x00), if is_tcp { 1 } else { all });
+    }
 }
 
 #[test]
