@@ -3,12 +3,13 @@
 //! An operation is one byte that says what, and bytes that say which; short input reads as zeros.
 
 use bofuss_agent::{ConnId, Face, FailMode, Identity, Request, Switch};
-use bofuss_datapath::{Config, Datapath, Time};
-use bofuss_frame::{Capabilities, Frame, Pool};
+use bofuss_datapath::{Config, Datapath, Time, WORK_PER_FRAME, WORK_PER_TURN};
+use bofuss_frame::{Capabilities, Frame, Gso, GsoKind, Offload, Pool};
 use bofuss_oflib::message::port::PortState;
 use bofuss_oflib::message::{Empty, PortDesc};
 use bofuss_oflib::types::QueueId;
 use bofuss_oflib::{Codec, EncodeError, Message, PortNo, Version};
+use bofuss_packet::offload::MAX_SEGMENTS;
 
 /// Connections, ports, and operations of one list.
 const CONNECTIONS: u64 = 3;
@@ -188,10 +189,19 @@ impl Driver {
             }
             6..=9 => {
                 let length = usize::from(input.byte());
-                if let Some(frame) = self.pool.frame(input.take(length)) {
+                let mut bytes = input.take(length).to_vec();
+                let mut offload = Offload::NONE;
+                if what & 1 == 1 {
+                    offload = record(input);
+                    bytes.resize(bytes.len() + usize::from(input.byte()) * 256, 7);
+                }
+                if let Some(mut frame) = self.pool.frame(&bytes) {
+                    frame.offload = offload;
                     let mut frames = vec![frame];
-                    self.switch
-                        .receive(self.now, PortNo(port), &mut frames, &mut self.effects);
+                    self.in_a_turn(|this| {
+                        let (switch, effects) = (&mut this.switch, &mut this.effects);
+                        switch.receive(this.now, PortNo(port), &mut frames, effects);
+                    });
                 }
             }
             10 => self.advance(u64::from(input.byte()) * 100),
@@ -215,14 +225,48 @@ impl Driver {
             _ => self.port(port, which & 4 == 0),
         }
         while self.switch.has_work(&self.effects) {
-            self.switch.work(self.now, &mut self.effects);
+            self.in_a_turn(|this| this.switch.work(this.now, &mut this.effects));
         }
+    }
+
+    /// Does what may take a turn at most, and has no more than one frame go beyond it.
+    fn in_a_turn(&mut self, step: impl FnOnce(&mut Self)) {
+        let before = self.switch.datapath().work_done();
+        step(self);
+        let work = self.switch.datapath().work_done() - before;
+        // The last copy before a limit may be one of many segments.
+        let most = WORK_PER_TURN + WORK_PER_FRAME + MAX_SEGMENTS as u64;
+        assert!(work <= most, "{work} in a turn");
     }
 
     /// The sum of what ports sent, by the switch's own counters.
     fn transmitted(&self) -> u64 {
         let ports = self.switch.datapath().ports().values();
         ports.map(|port| port.stats.tx_packets).sum()
+    }
+}
+
+/// What a frame's sender left undone: likely and unlikely.
+fn record(input: &mut Input<'_>) -> Offload {
+    let (kind, start, offset) = (input.byte(), input.byte(), input.byte());
+    let segment_bytes = u16::from(input.byte()) << (kind >> 5) | 1;
+    let gso = |kind| Gso {
+        kind,
+        segment_bytes,
+        ecn: false,
+    };
+    let kind = match kind & 7 {
+        0 => None,
+        1 => Some(GsoKind::UdpFragment),
+        2 => Some(GsoKind::Sctp),
+        3 => Some(GsoKind::Tcp6),
+        4 | 5 => Some(GsoKind::Udp),
+        _ => Some(GsoKind::Tcp4),
+    };
+    Offload {
+        checksum: (start > 0).then_some((start.into(), offset.into())),
+        gso: kind.map(gso),
+        ..Offload::NONE
     }
 }
 
