@@ -13,6 +13,7 @@ mod evidence;
 mod fuzz;
 mod licenses;
 mod mutants;
+mod names;
 mod patch;
 mod reference;
 mod rooms;

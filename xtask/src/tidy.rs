@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::source::{self, Function, Source, words};
-use crate::{docs, mutants, rooms};
+use crate::{docs, mutants, names, rooms};
 
 /// Lines of a file without its tests; above it the file says why, in a line with [`LONG_FILE`].
 const MAX_FILE_LINES: usize = 500;
@@ -30,6 +30,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     findings.extend(rooms::check(root, &sources)?);
     findings.extend(docs::check(root, &sources)?);
     findings.extend(mutants::check(root)?);
+    findings.extend(names::check(root, &sources)?);
     for finding in &findings {
         println!("{finding}");
     }
