@@ -5,11 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bofuss_oflib::message::{Empty, ErrorMsg};
-use bofuss_oflib::{Catalogue, DecodeError, EncodeError, Message, Version};
+use bofuss_oflib::{Assembler, Catalogue, DecodeError, EncodeError, Message, Version};
 use tokio::io::{AsyncWriteExt, WriteHalf};
 use tokio::time::timeout;
 
-use crate::assemble::Assembler;
 use crate::frame::Frames;
 use crate::handshake::Established;
 use crate::stream::{self, Stream};

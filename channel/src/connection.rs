@@ -9,18 +9,19 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
+use bofuss_oflib::assemble::Refused;
 use bofuss_oflib::error::BadRequest;
+use bofuss_oflib::framing::xid_of;
 use bofuss_oflib::message::error::ErrorMsg;
 use bofuss_oflib::wire::Bytes;
-use bofuss_oflib::{Codec, DecodeError, HEADER_BYTES, Message};
+use bofuss_oflib::{Assembler, Codec, DecodeError, HEADER_BYTES, Message};
 use tokio::io::{AsyncWriteExt, WriteHalf};
 use tokio::select;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-use crate::assemble::{Assembler, MAX_MULTIPART_REQUEST_BYTES, Refused};
 use crate::auxiliary::Route;
-use crate::frame::{Frames, xid_of};
+use crate::frame::Frames;
 use crate::handshake::{Established, LINGER};
 use crate::outbox::{Backlog, Outbox, PAUSE_BYTES, PacketInPace, Queue, Sender, Waiting};
 use crate::pace::Pace;
@@ -44,6 +45,9 @@ const MISDIRECTED: DecodeError = DecodeError {
 /// How long a connection that may lose messages may be silent before its peer is asked, at most;
 /// twice that is below the 30 s of OpenFlow 1.3.5 section 6.3.6.
 const MAX_DATAGRAM_PROBE: Duration = Duration::from_secs(10);
+
+/// The most bytes of unfinished multipart requests that a connection holds.
+pub const MAX_MULTIPART_REQUEST_BYTES: usize = 1 << 20;
 
 /// What may wait of a connection's messages for its owner, in places: each takes one, and one more
 /// for each `PLACE_BYTES` that it has.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bofuss_oflib::error::{BadRequest, HelloFailed};
+use bofuss_oflib::framing::xid_of;
 use bofuss_oflib::message::{ErrorMsg, Hello};
 use bofuss_oflib::version::Name;
 use bofuss_oflib::wire::Bytes;
@@ -12,7 +13,7 @@ use tokio::io::{AsyncWriteExt, WriteHalf};
 use tokio::time::timeout;
 
 use crate::Reason;
-use crate::frame::{Frames, is_tls, xid_of};
+use crate::frame::{Frames, is_tls};
 use crate::stream::{Ends, Stream};
 
 /// The longest wait for a connection, and then for the peer's HELLO.

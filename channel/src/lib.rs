@@ -6,7 +6,6 @@
 #![forbid(unsafe_code)]
 
 mod address;
-mod assemble;
 mod auxiliary;
 mod client;
 mod connection;
@@ -28,10 +27,9 @@ mod tls;
 mod tests;
 
 pub use address::{ActiveAddress, AddressError, DEFAULT_PORT, Endpoint, PassiveAddress};
-pub use assemble::{MAX_MULTIPART_REQUEST_BYTES, MAX_SEQUENCES};
 pub use auxiliary::{Auxiliary, MAX_AUXILIARIES, Transport};
 pub use client::{Client, ClientError};
-pub use connection::{MAX_WAITING, Place};
+pub use connection::{MAX_MULTIPART_REQUEST_BYTES, MAX_WAITING, Place};
 pub use event::{ConnId, Event, Head, Origin, Reason};
 pub use handshake::HELLO_TIMEOUT;
 pub use hub::{

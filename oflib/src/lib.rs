@@ -9,12 +9,14 @@
 extern crate alloc;
 
 pub mod action;
+pub mod assemble;
 pub mod catalogue;
 pub mod codec;
 pub mod error;
 pub mod ext;
 pub mod field;
 mod forms;
+pub mod framing;
 pub mod instruction;
 pub mod matching;
 pub mod message;
@@ -28,11 +30,13 @@ pub mod version;
 pub mod wire;
 
 pub use action::Action;
+pub use assemble::Assembler;
 pub use catalogue::Catalogue;
 pub use codec::{Codec, Dialect, EncodeError, HEADER_BYTES};
 pub use error::{DecodeError, ErrorCode};
 pub use ext::ExtValue;
 pub use field::Field;
+pub use framing::Framer;
 pub use instruction::Instruction;
 pub use matching::{FieldMatch, Match};
 pub use message::Message;

@@ -1,28 +1,32 @@
 //! Turns frames into messages: decodes them and joins the parts of multipart ones.
 
-use bofuss_oflib::error::BadRequest;
-use bofuss_oflib::instruction::Instructions;
-use bofuss_oflib::{Codec, DecodeError, ErrorCode, HEADER_BYTES, Message};
+use alloc::vec::Vec;
 
-use crate::frame::xid_of;
+use crate::codec::{Codec, HEADER_BYTES};
+use crate::error::{BadRequest, DecodeError, ErrorCode};
+use crate::framing::xid_of;
+use crate::instruction::Instructions;
+use crate::message::Message;
 
-/// The most bytes of unfinished multipart requests that a connection holds.
-pub const MAX_MULTIPART_REQUEST_BYTES: usize = 1 << 20;
 /// The most multipart messages that a peer may have begun and not finished.
 pub const MAX_SEQUENCES: usize = 16;
 
-/// Where the low byte of a multipart message's flags is, and the flag that says that more follow.
+/// Where the low byte of a multipart message's flags is, in every version, and the flag that says
+/// that more follow.
 const FLAGS_OFFSET: usize = HEADER_BYTES + 3;
 const MORE: u8 = 1;
 
-/// Why a frame is refused, and whether the connection cannot go on.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Refused {
-    pub(crate) cause: DecodeError,
-    pub(crate) fatal: bool,
+/// Why a frame is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// What to answer, unless the frame is an ERROR itself.
+    pub cause: DecodeError,
+    /// Whether the connection cannot go on.
+    pub fatal: bool,
 }
 
 /// A multipart message that is not finished.
+#[derive(Debug)]
 struct Sequence {
     ty: u8,
     xid: u32,
@@ -33,9 +37,11 @@ struct Sequence {
     joined: Option<Message>,
 }
 
-/// Decodes one connection's frames.
-pub(crate) struct Assembler {
-    pub(crate) codec: Codec,
+/// Decodes one connection's frames, and joins the parts of multipart messages.
+#[derive(Debug)]
+pub struct Assembler {
+    /// How frames are read.
+    pub codec: Codec,
     open: Vec<Sequence>,
     limit_bytes: usize,
     /// What the last flow-mod had: many have the same, which is in memory once then.
@@ -44,7 +50,7 @@ pub(crate) struct Assembler {
 
 impl Assembler {
     /// An assembler that holds at most `limit_bytes` of unfinished messages.
-    pub(crate) fn new(codec: Codec, limit_bytes: usize) -> Self {
+    pub fn new(codec: Codec, limit_bytes: usize) -> Self {
         Self {
             codec,
             open: Vec::new(),
@@ -55,11 +61,17 @@ impl Assembler {
 
     /// Takes a whole frame; gives a whole message, or `None` for a part of one or of a refused one.
     ///
-    /// Errors: the decoder's; BAD_REQUEST/BAD_MULTIPART for a part of another type than
-    /// those before it, or of a type that has one part; BAD_REQUEST/MULTIPART_BUFFER_OVERFLOW past
-    /// a limit, which ends the connection if it is [`MAX_SEQUENCES`].
+    /// Errors: the decoder's, also for less than a header; BAD_REQUEST/BAD_MULTIPART for a part of
+    /// another type than those before it, or of a type that has one part;
+    /// BAD_REQUEST/MULTIPART_BUFFER_OVERFLOW past a limit, which ends the connection if it is
+    /// [`MAX_SEQUENCES`].
     /// Spec: OpenFlow 1.3.5 section 7.3.5.
-    pub(crate) fn receive(&mut self, frame: &[u8]) -> Result<Option<(u32, Message)>, Refused> {
+    pub fn receive(&mut self, frame: &[u8]) -> Result<Option<(u32, Message)>, Refused> {
+        if frame.len() < HEADER_BYTES {
+            let cause = self.codec.decode(frame).expect_err("there is no header");
+            let fatal = false;
+            return Err(Refused { cause, fatal });
+        }
         let (ty, xid) = (frame[1], xid_of(frame));
         let parts = self.codec.version.multipart_types().contains(&ty);
         let more = parts && frame.get(FLAGS_OFFSET).is_some_and(|f| f & MORE != 0);
@@ -154,12 +166,14 @@ fn multipart_error(error: ErrorCode) -> DecodeError {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use alloc::{sync::Arc, vec};
 
-    use bofuss_oflib::message::multipart::{FlowStatsRequest, RequestBody, TableFeatures};
-    use bofuss_oflib::message::{Empty, FlowMod, MultipartRequest};
-    use bofuss_oflib::types::TableId;
-    use bofuss_oflib::{Instruction, Match, Version};
+    use crate::instruction::Instruction;
+    use crate::matching::Match;
+    use crate::message::multipart::{FlowStatsRequest, RequestBody, TableFeatures};
+    use crate::message::{Empty, FlowMod, MultipartRequest};
+    use crate::types::TableId;
+    use crate::version::Version;
 
     use super::*;
 
@@ -289,5 +303,13 @@ mod tests {
         assert_eq!(error(a.receive(&bad)), (BadRequest::BAD_MULTIPART, false));
         assert!(matches!(a.receive(&part(1, false, 1)), Ok(None)));
         assert_eq!(tables(a.receive(&part(1, false, 2))), (1, 2));
+    }
+
+    #[test]
+    fn less_than_a_header_is_an_error() {
+        let mut a = assembler(0);
+        for length in 0..HEADER_BYTES {
+            assert_eq!(error(a.receive(&[4; 8][..length])).0, BadRequest::BAD_LEN);
+        }
     }
 }
