@@ -54,6 +54,8 @@ ethtool ethtool
 pgrep procps
 systemd-analyze systemd
 sudo sudo
+zsh zsh
+fish fish
 curl curl' ;; fuzz) echo 'c++ g++' ;; long) echo 'debootstrap debootstrap
 qemu-aarch64-static qemu-user-static
 systemd-nspawn systemd-container' ;; dist) echo 'python3 python3

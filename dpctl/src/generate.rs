@@ -2,9 +2,7 @@
 
 use std::io::Write;
 
-use clap::builder::PossibleValuesParser;
 use clap::{CommandFactory, ValueEnum};
-use clap_complete::Shell;
 use clap_mangen::Man;
 
 use crate::Cli;
@@ -25,34 +23,55 @@ pub(crate) enum Generate {
     Verbs,
 }
 
+/// Completions: each shell asks `dpctl --complete` with the line up to the cursor.
+const BASH: &str = r#"_dpctl() {
+    local line
+    COMPREPLY=()
+    while IFS= read -r line; do
+        COMPREPLY+=("${line%%$'\t'*}")
+    done < <("$1" --complete "${COMP_LINE:0:COMP_POINT}" "$2" 2>/dev/null)
+    # Of a single word, readline would close the quotes that a flow is in, although it goes on.
+    if [[ ${#COMPREPLY[@]} = 1 && $COMPREPLY != *' ' ]]; then
+        COMPREPLY+=("$COMPREPLY...")
+    fi
+}
+complete -o nospace -o bashdefault -o default -F _dpctl dpctl
+"#;
+const ZSH: &str = r#"#compdef dpctl
+_dpctl() {
+    local -a lines names shown end
+    lines=("${(@f)$("$words[1]" --complete "${words[1,CURRENT-1]} $PREFIX" 2>/dev/null)}")
+    if [[ -z $lines ]]; then
+        _files
+        return
+    fi
+    [[ $lines[1] == *' '$'\t'* ]] || end=(-S '')
+    names=("${(@)${(@)lines%%$'\t'*}% }")
+    shown=("${(@)lines/$'\t'/  }")
+    compadd "$end[@]" -l -d shown -a names
+}
+[[ $funcstack[1] == _dpctl ]] && _dpctl || compdef _dpctl dpctl
+"#;
+const FISH: &str = r#"function __dpctl
+    dpctl --complete (commandline -cp | string collect) 2>/dev/null | string replace ' '\t \t
+end
+complete -c dpctl -f -a '(__dpctl)'
+complete -c dpctl -n 'test -z "$(__dpctl)"' -F
+"#;
+
 /// Prints it.
 pub(crate) fn print(what: Generate) {
-    let mut out = Vec::new();
-    let mut command = Cli::command();
-    let names = VERBS.iter().map(|verb| verb.name);
-    let with_verbs = |command: clap::Command| {
-        command.mut_arg("words", |words| {
-            words.value_parser(PossibleValuesParser::new(names))
-        })
-    };
-    let shell = match what {
-        Generate::Bash => Some(Shell::Bash),
-        Generate::Zsh => Some(Shell::Zsh),
-        Generate::Fish => Some(Shell::Fish),
+    crate::say(match what {
+        Generate::Bash => BASH.into(),
+        Generate::Zsh => ZSH.into(),
+        Generate::Fish => FISH.into(),
         Generate::Man => {
-            manual(command.clone(), &mut out).expect("a vector takes everything");
-            None
+            let mut page = Vec::new();
+            manual(Cli::command(), &mut page).expect("a vector takes everything");
+            String::from_utf8(page).expect("it is text")
         }
-        Generate::Verbs => {
-            out = verbs().into_bytes();
-            None
-        }
-    };
-    if let Some(shell) = shell {
-        command = with_verbs(command);
-        clap_complete::generate(shell, &mut command, "dpctl", &mut out);
-    }
-    crate::say(String::from_utf8_lossy(&out));
+        Generate::Verbs => verbs(),
+    });
 }
 
 fn manual(command: clap::Command, out: &mut Vec<u8>) -> std::io::Result<()> {

@@ -4,6 +4,7 @@
 #![allow(rustdoc::broken_intra_doc_links)]
 
 mod bofuss;
+mod complete;
 mod find;
 mod generate;
 mod help;
@@ -417,7 +418,23 @@ fn words() -> Result<Vec<String>, String> {
     Ok(words)
 }
 
+/// A runtime of one thread, for one conversation.
+fn runtime() -> tokio::runtime::Runtime {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    runtime.expect("a runtime of one thread needs two descriptors")
+}
+
 fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [option, line, tail @ ..] = arguments.as_slice()
+        && option == "--complete"
+    {
+        let tail = tail.first().map(String::as_str);
+        say(runtime().block_on(complete::lines(line, tail)));
+        return ExitCode::SUCCESS;
+    }
     let words = match words() {
         Ok(words) => words,
         Err(error) => {
@@ -430,11 +447,7 @@ fn main() -> ExitCode {
         generate::print(what);
         return ExitCode::SUCCESS;
     }
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
-    let runtime = runtime.expect("a runtime of one thread needs two descriptors");
-    let (error, code) = match runtime.block_on(run(&cli)) {
+    let (error, code) = match runtime().block_on(run(&cli)) {
         Ok(()) => return ExitCode::SUCCESS,
         Err(Failure::Misused) => ("dpctl help VERB tells what the verb takes".into(), 2),
         Err(Failure::Usage(error)) => (error, 2),

@@ -188,7 +188,7 @@ fn action(item: Word<'_>, fields: &Match, catalogue: &Catalogue) -> Result<Actio
 }
 
 /// The names that actions and instructions have.
-fn names(catalogue: &Catalogue) -> impl Iterator<Item = &str> {
+pub fn names(catalogue: &Catalogue) -> impl Iterator<Item = &str> {
     let actions = ACTIONS
         .iter()
         .flat_map(|row| row.aliases.iter().chain([&row.name]));

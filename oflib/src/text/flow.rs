@@ -13,7 +13,7 @@ use crate::message::{FlowMod, FlowModCommand, FlowModFlags};
 use crate::types::{BufferId, GroupId, PortNo, TableId};
 
 /// The names of a flow's properties beside its match, its flags and its actions.
-const PROPERTIES: &[&str] = &[
+pub const PROPERTIES: &[&str] = &[
     "table",
     "cookie",
     "priority",

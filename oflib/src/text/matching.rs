@@ -57,8 +57,8 @@ pub fn parse_match(text: &str, catalogue: &Catalogue) -> Result<Match, ParseErro
     parser.finish()
 }
 
-/// The names that a match knows.
-pub(super) fn names(catalogue: &Catalogue) -> impl Iterator<Item = &str> {
+/// The names of fields and keywords that a match knows.
+pub fn names(catalogue: &Catalogue) -> impl Iterator<Item = &str> {
     let fields = catalogue
         .fields()
         .iter()

@@ -19,12 +19,12 @@ use crate::field::{self, Field, Style, mac_of};
 use crate::matching::{FieldMatch, Match};
 use crate::types::{EtherType, GroupId, Mac, MaxLen, PortNo, QueueId};
 
-pub use action::{parse_actions, parse_instructions};
-pub use flow::parse_flow;
+pub use action::{names as action_names, parse_actions, parse_instructions};
+pub use flow::{PROPERTIES, parse_flow};
 pub(crate) use flow::{write_flow_entry, write_flow_mod};
 pub use group::{parse_group, parse_meter};
 pub(crate) use group::{write_bucket, write_group, write_group_mod, write_meter, write_meter_mod};
-pub use matching::parse_match;
+pub use matching::{names as match_names, parse_match};
 pub use word::ParseError;
 use word::near_names;
 

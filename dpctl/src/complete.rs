@@ -1,0 +1,278 @@
+//! Completion of command lines: what may stand in place of the last word, for every shell.
+
+use bofuss_oflib::text::{KEYWORDS, PROPERTIES, action_names, match_names, parse_instructions};
+use bofuss_oflib::{Catalogue, Match};
+use clap::{Arg, CommandFactory, Parser};
+
+use crate::verbs::{Command, VERBS, Verb, named};
+use crate::{Cli, find};
+
+/// The longest wait for the ports of a switch, in seconds: somebody waits at the keyboard.
+const PORTS_SECONDS: &str = "1";
+/// Words of a verb's arguments that are flows or parts of one.
+const FLOWS: &[&str] = &["FLOW", "MATCH", "GROUP", "ACTIONS", "PACKET"];
+/// Keys and actions whose value is a port.
+const PORT_KEYS: &[&str] = &[
+    "in_port",
+    "in_phy_port",
+    "out_port",
+    "watch_port",
+    "output",
+    "enqueue",
+];
+/// After these stand actions.
+const ACTION_KEYS: &[&str] = &["actions=", "action=", "instructions=", "bucket="];
+
+/// A word that may stand there, and what it means.
+struct Candidate {
+    word: String,
+    /// Whether the word ends with it, so that a blank follows.
+    is_whole: bool,
+    help: String,
+}
+
+impl Candidate {
+    fn whole(word: &str, help: &str) -> Self {
+        Self {
+            word: word.into(),
+            is_whole: true,
+            help: help.into(),
+        }
+    }
+
+    fn part(word: String) -> Self {
+        Self {
+            word,
+            is_whole: false,
+            help: String::new(),
+        }
+    }
+}
+
+/// What may stand in place of the last word of a command line, which ends at the cursor: a line
+/// each, `WORD<Tab>HELP`, with a blank after WORD if the word ends there. `tail` is what the shell
+/// takes for the word; bash begins a word after `=` and `:`.
+pub(crate) async fn lines(line: &str, tail: Option<&str>) -> String {
+    let words = words(line);
+    let (word, before) = words.split_last().expect("there is one, perhaps empty");
+    let mut candidates = candidates(before, word).await;
+    candidates.retain(|one| one.word.starts_with(word));
+    candidates.sort_by(|a, b| a.word.cmp(&b.word));
+    candidates.dedup_by(|a, b| a.word == b.word);
+    let tail = tail.unwrap_or(word);
+    if !word.ends_with(tail) {
+        // Outside of quotes it has what bash would have to escape again.
+        return String::new();
+    }
+    let skipped = word.len() - tail.len();
+    let mut text = String::new();
+    for one in candidates {
+        let blank = if one.is_whole { " " } else { "" };
+        text += &format!("{}{blank}\t{}\n", &one.word[skipped..], one.help);
+    }
+    text
+}
+
+/// The words of a line without the program's name, without quotes; the last may be empty.
+fn words(line: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut quote = None;
+    for c in line.chars() {
+        match (quote, c) {
+            (Some(mark), c) if c == mark => quote = None,
+            (None, '\'' | '"') => quote = Some(c),
+            (None, '\\') => {}
+            (None, ' ') if words.last().is_some_and(String::is_empty) => {}
+            (None, ' ') => words.push(String::new()),
+            (_, c) => words.last_mut().expect("it has the first").push(c),
+        }
+    }
+    words.remove(0);
+    if words.is_empty() {
+        words.push(String::new());
+    }
+    words
+}
+
+async fn candidates(before: &[String], word: &str) -> Vec<Candidate> {
+    if word.starts_with('-') {
+        return options();
+    }
+    let Some(verb) = before.iter().find_map(|word| named(word)) else {
+        let verbs = VERBS.iter();
+        let verbs = verbs.map(|verb| Candidate::whole(verb.name, verb.help));
+        return verbs.chain(switches()).collect();
+    };
+    let takes = |words: &[&str]| words.iter().any(|word| verb.arguments.contains(word));
+    let catalogue = bofuss_ext::catalogue();
+    if takes(&["VERB"]) {
+        let verbs = VERBS.iter();
+        return verbs
+            .map(|verb| Candidate::whole(verb.name, verb.help))
+            .collect();
+    }
+    if takes(FLOWS) {
+        let is_actions = verb.name == "packet-out";
+        let (stem, part) = parts(word, is_actions);
+        let names = match part {
+            Part::Port => ports(verb, before, catalogue).await,
+            Part::Field => match_names(&catalogue).map(String::from).collect(),
+            Part::Key => keys(&catalogue),
+            Part::Action => actions(&catalogue),
+            Part::Value => Vec::new(),
+        };
+        let whole = names
+            .iter()
+            .map(|name| Candidate::part(format!("{stem}{name}")));
+        return whole.collect();
+    }
+    let mut found = Vec::new();
+    if takes(&["PORT"]) {
+        let ports = ports(verb, before, catalogue).await;
+        found.extend(ports.iter().map(|name| Candidate::whole(name, "port")));
+    }
+    if !before.iter().any(|word| find::address(word).is_some()) {
+        found.extend(switches());
+    }
+    found
+}
+
+fn options() -> Vec<Candidate> {
+    let command = Cli::command();
+    let shown = command
+        .get_arguments()
+        .filter(|option| !option.is_hide_set());
+    let option = |option: &Arg| {
+        let help = option.get_help().map(ToString::to_string);
+        let name = format!("--{}", option.get_long()?);
+        Some(Candidate::whole(&name, &help.unwrap_or_default()))
+    };
+    shown.filter_map(option).collect()
+}
+
+fn switches() -> impl Iterator<Item = Candidate> {
+    let running = find::running().into_iter();
+    running.map(|socket| Candidate::whole(&socket.name, "switch"))
+}
+
+/// What stands at the end of a flow.
+#[derive(Debug, PartialEq)]
+enum Part {
+    /// A field, keyword or property.
+    Key,
+    /// An action or instruction.
+    Action,
+    /// A field that an action sets.
+    Field,
+    /// A port.
+    Port,
+    /// Something else.
+    Value,
+}
+
+/// What the last part of a flow is, and what stands before it.
+fn parts(word: &str, is_actions: bool) -> (&str, Part) {
+    let first_action = |key: &&str| word.find(*key).map(|at| at + key.len());
+    let first_action = ACTION_KEYS.iter().find_map(first_action);
+    let is_actions = is_actions || first_action.is_some();
+    let begins = word.rfind([',', '(', ' ']).map_or(0, |at| at + 1);
+    let begins = begins.max(first_action.unwrap_or(0));
+    let part = &word[begins..];
+    if let Some(at) = part.rfind("->") {
+        return (&word[..begins + at + 2], Part::Field);
+    }
+    match part.split_once(['=', ':']) {
+        Some((key, value)) if PORT_KEYS.contains(&key) => {
+            (&word[..word.len() - value.len()], Part::Port)
+        }
+        Some(_) => (word, Part::Value),
+        None if is_actions => (&word[..begins], Part::Action),
+        None => (&word[..begins], Part::Key),
+    }
+}
+
+/// Fields and properties, each with what follows it, and keywords.
+fn keys(catalogue: &Catalogue) -> Vec<String> {
+    let is_keyword = |name: &str| KEYWORDS.iter().any(|keyword| keyword.name == name);
+    let names = match_names(catalogue).chain(PROPERTIES.iter().copied());
+    let key = |name| match is_keyword(name) {
+        true => String::from(name),
+        false => format!("{name}="),
+    };
+    names.map(key).collect()
+}
+
+/// Actions and instructions, each with what follows it if it takes an argument.
+fn actions(catalogue: &Catalogue) -> Vec<String> {
+    let action = |name: &str| match name {
+        "apply_actions" | "write_actions" => format!("{name}("),
+        name if parse_instructions(name, &Match::ANY, catalogue).is_ok() => name.into(),
+        name => format!("{name}:"),
+    };
+    action_names(catalogue).map(action).collect()
+}
+
+/// The names of the switch's ports; none if it does not answer.
+async fn ports(verb: &'static Verb, before: &[String], catalogue: Catalogue) -> Vec<String> {
+    let cli = Cli::parse_from(["dpctl", "--timeout", PORTS_SECONDS, verb.name]);
+    let address = before.iter().find_map(|word| find::address(word)?.ok());
+    let command = Command {
+        strict: false,
+        html: None,
+        catalogue: catalogue.into(),
+    };
+    let names = crate::port_names(&cli, &command, verb, address.as_ref()).await;
+    let names = names.unwrap_or_default().into_iter();
+    names.map(|(name, _)| name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_part_of_a_flow_tells_what_may_stand_there() {
+        for (word, stem, part) in [
+            ("nw_d", "", Part::Key),
+            ("in_port=1,nw_d", "in_port=1,", Part::Key),
+            ("in_port=s", "in_port=", Part::Port),
+            ("tcp_dst=8", "tcp_dst=8", Part::Value),
+            ("ip,actio", "ip,", Part::Key),
+            ("ip,actions=", "ip,actions=", Part::Action),
+            (
+                "ip,actions=output:1,pu",
+                "ip,actions=output:1,",
+                Part::Action,
+            ),
+            ("actions=output:", "actions=output:", Part::Port),
+            (
+                "actions=write_actions(out",
+                "actions=write_actions(",
+                Part::Action,
+            ),
+            (
+                "actions=set_field:1->tc",
+                "actions=set_field:1->",
+                Part::Field,
+            ),
+            ("group_id=1,bucket=ou", "group_id=1,bucket=", Part::Action),
+            ("bucket=watch_port:s", "bucket=watch_port:", Part::Port),
+        ] {
+            assert_eq!(parts(word, false), (stem, part), "{word}");
+        }
+        assert_eq!(parts("out", true), ("", Part::Action));
+    }
+
+    #[test]
+    fn a_line_is_taken_apart_as_a_shell_does() {
+        let apart = |line| words(line).join("|");
+        assert_eq!(apart("dpctl"), "");
+        assert_eq!(apart("dpctl "), "");
+        assert_eq!(apart("dpctl  add-flow  'ip, tc"), "add-flow|ip, tc");
+        assert_eq!(apart("dpctl add-flow \"ip\" "), "add-flow|ip|");
+        assert_eq!(
+            apart("dpctl add-flow actions=a\\(x"),
+            "add-flow|actions=a(x"
+        );
+    }
+}
