@@ -4,6 +4,7 @@ use alloc::collections::BTreeSet;
 use core::fmt::Debug;
 use core::hash::BuildHasher;
 
+use bofuss_oflib::FieldSet;
 use bofuss_packet::{Key, KeyMatch};
 use hashbrown::{DefaultHashBuilder, HashTable};
 
@@ -21,7 +22,7 @@ pub(crate) trait Classifier: Debug {
     fn find(&self, slab: &Slab<Entry>, priority: u16, rule: &KeyMatch) -> Option<EntryKey>;
     /// The entry of highest priority that `key` matches; of equal ones, the oldest. `log` learns
     /// the fields read.
-    fn lookup(&self, slab: &Slab<Entry>, key: &Key, log: &mut u64) -> Option<EntryKey>;
+    fn lookup(&self, slab: &Slab<Entry>, key: &Key, log: &mut FieldSet) -> Option<EntryKey>;
     /// The first entry that is not before `from` in a walk over all.
     fn next(&self, slab: &Slab<Entry>, from: EntryKey) -> Option<EntryKey>;
 }
@@ -62,7 +63,7 @@ impl Classifier for Scan {
         self.index.find(hash, same).copied()
     }
 
-    fn lookup(&self, slab: &Slab<Entry>, key: &Key, log: &mut u64) -> Option<EntryKey> {
+    fn lookup(&self, slab: &Slab<Entry>, key: &Key, log: &mut FieldSet) -> Option<EntryKey> {
         let mut hits = self.order.iter();
         hits.find(|one| key.matches(&slab[one.slot].rule, log))
             .copied()

@@ -10,7 +10,7 @@ use bofuss_oflib::message::PacketInReason;
 use bofuss_oflib::message::config::ConfigFlags;
 use bofuss_oflib::message::table_mod::TableMiss;
 use bofuss_oflib::types::{QueueId, TableId};
-use bofuss_oflib::{Action, Catalogue, Instruction, Match, PortNo};
+use bofuss_oflib::{Action, Catalogue, FieldSet, Instruction, Match, PortNo};
 use bofuss_packet::{Packet, offload};
 
 use crate::action_set::ActionSet;
@@ -50,7 +50,7 @@ pub(crate) struct Walk<'a> {
     /// The entry that was hit last.
     pub(crate) hit: Option<EntryKey>,
     /// The fields that lookups have read.
-    pub(crate) log: u64,
+    pub(crate) log: FieldSet,
     /// Its flow in the cache, if it is known, and the packet prepared for its first table.
     pub(crate) flow: Option<u32>,
 }
@@ -72,7 +72,7 @@ impl<'a> From<&'a mut Packet> for Walk<'a> {
             buckets_left: MAX_BUCKETS_PER_PACKET,
             unmatched: false,
             hit: None,
-            log: 0,
+            log: FieldSet::EMPTY,
             flow: None,
         }
     }

@@ -6,7 +6,7 @@ use core::cmp::Reverse;
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::table_mod::TableMiss;
 use bofuss_oflib::message::{FlowModFlags, FlowRemovedReason, PacketInReason};
-use bofuss_oflib::{Action, Catalogue, Match, PortNo, matching::Sent, types::GroupId};
+use bofuss_oflib::{Action, Catalogue, FieldSet, Match, PortNo, matching::Sent, types::GroupId};
 use bofuss_packet::{Key, KeyMask, KeyMatch};
 
 use crate::classify::{Classifier, Scan};
@@ -209,7 +209,7 @@ impl Table {
 
     /// The entry of highest priority that `key` matches; of equal ones, the oldest. `log` learns
     /// the fields read.
-    pub fn lookup(&self, key: &Key, log: &mut u64) -> Option<EntryKey> {
+    pub fn lookup(&self, key: &Key, log: &mut FieldSet) -> Option<EntryKey> {
         self.classifier.lookup(&self.entries, key, log)
     }
 

@@ -2,8 +2,8 @@
 
 use alloc::boxed::Box;
 
-use bofuss_oflib::field::{Differs, Field, MAX_FIELDS};
-use bofuss_oflib::{Action, Catalogue};
+use bofuss_oflib::field::{Differs, Field};
+use bofuss_oflib::{Action, Catalogue, FieldSet};
 use bofuss_packet::KeyMatch;
 use bofuss_packet::offload::Use;
 
@@ -21,11 +21,11 @@ struct Count {
 
 /// The uses of all fields, by entries of all tables and by groups.
 #[derive(Debug)]
-pub(crate) struct Uses(Box<[Count; MAX_FIELDS]>);
+pub(crate) struct Uses(Box<[Count; FieldSet::MAX_FIELDS]>);
 
 impl Default for Uses {
     fn default() -> Self {
-        Self(Box::new([Count::default(); MAX_FIELDS]))
+        Self(Box::new([Count::default(); FieldSet::MAX_FIELDS]))
     }
 }
 
@@ -39,15 +39,13 @@ fn count(count: &mut u32, adds: bool) {
 impl Uses {
     /// Notes that an entry was added with this rule, or removed.
     pub(crate) fn rule(&mut self, rule: &KeyMatch, catalogue: &Catalogue, adds: bool) {
-        for field in catalogue.fields() {
-            if rule.fields() >> field.id & 1 == 0 {
-                continue;
-            }
-            let uses = &mut self.0[usize::from(field.id)];
+        for id in rule.fields().ids() {
+            let field = catalogue.fields()[id];
+            let uses = &mut self.0[id];
             count(&mut uses.reads, adds);
             if let Differs::Ends { first, last } = field.differs {
                 let all = rule.to_match(catalogue);
-                let one = all.fields().iter().find(|one| one.field == *field);
+                let one = all.fields().iter().find(|one| one.field == field);
                 let mask = one.map_or(0, |one| one.mask_number() as u64);
                 if mask & first != 0 {
                     count(&mut uses.first, adds);

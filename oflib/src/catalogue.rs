@@ -4,7 +4,8 @@ use alloc::{boxed::Box, string::String, vec::Vec};
 
 use crate::action::TAG_VLAN;
 use crate::ext::{ExtKind, ExtRow};
-use crate::field::{FIELDS, Field, KEY_BYTES, KEY_STANDARD_BYTES, MAX_FIELDS};
+use crate::field::{FIELDS, Field, KEY_BYTES, KEY_STANDARD_BYTES};
+use crate::field_set::FieldSet;
 use crate::types::PortNo;
 
 /// The rows in force. Made once, when the switch is built.
@@ -32,15 +33,15 @@ impl Default for Catalogue {
 impl Catalogue {
     /// Adds an extension's rows: gives each field its id and its place in the key's tail.
     ///
-    /// The field rows live as long as the process. Panics: if the key's tail or the presence bits
-    /// do not suffice, which the set of compiled-in extensions alone decides.
+    /// The field rows live as long as the process. Panics: if the key's tail or a [`FieldSet`] does
+    /// not suffice, which the set of compiled-in extensions alone decides.
     pub fn add(&mut self, fields: &[Field], values: &'static [ExtRow]) {
         for row in fields {
             let (id, offset) = (self.fields.len(), self.key_end);
             self.key_end += row.bytes();
             assert!(
-                id < MAX_FIELDS,
-                "the catalogue's fields fit the presence bits"
+                id < FieldSet::MAX_FIELDS,
+                "the catalogue's fields fit a set"
             );
             assert!(
                 self.key_end <= KEY_BYTES,

@@ -4,6 +4,7 @@
 use core::fmt;
 use core::hash::{Hash, Hasher};
 
+use crate::field_set::FieldSet;
 use crate::types::Mac;
 use crate::version::{Span, span};
 
@@ -139,7 +140,7 @@ pub struct Field {
     /// Whether the value may change while the packet is in the pipeline by other means than
     /// actions.
     pub volatile: bool,
-    /// Position among all fields of the catalogue; also the field's presence bit in a key.
+    /// Position among all fields of the catalogue, by which a [`FieldSet`] knows the field.
     pub id: u8,
     /// Byte offset of the value in a key.
     pub offset: u16,
@@ -239,13 +240,8 @@ impl Hash for Field {
 pub const ONF: u32 = 0x4f4e_4600;
 /// The bit of a VLAN_VID value that says that there is a tag. Spec: OpenFlow 1.3.5 section 7.2.3.8.
 pub const VID_PRESENT: u16 = 0x1000;
-/// Bytes of a key in front of the first value: one presence bit for each field id.
-pub const KEY_PRESENCE_BYTES: usize = 8;
 /// Bytes of a key for the values of extension fields.
 pub const KEY_TAIL_BYTES: usize = 32;
-/// The most fields that a catalogue holds: the presence bits of a key, but for four that tell VLAN
-/// tags.
-pub const MAX_FIELDS: usize = 60;
 
 /// What stands in front of a field's name in the specification and in other tools.
 const OXM_PREFIXES: &[&str] = &["oxm_of_", "ofpxmt_ofb_", "onfoxm_et_"];
@@ -417,7 +413,7 @@ pub const KEY_BYTES: usize = (KEY_STANDARD_BYTES + KEY_TAIL_BYTES).next_multiple
 
 /// Gives each row its place in the key.
 const fn place(mut rows: [Field; STANDARD_FIELDS]) -> [Field; STANDARD_FIELDS] {
-    let mut offset = KEY_PRESENCE_BYTES;
+    let mut offset = FieldSet::BYTES;
     let mut i = 0;
     while i < rows.len() {
         rows[i].offset = offset as u16;

@@ -2,7 +2,8 @@
 //!
 //! A new header is a function here, an arm where it follows another, and an arm in `cover`.
 
-use bofuss_oflib::field::{ETH_TYPE, Header, IPV6_EXTHDR, MAX_FIELDS, VLAN_VID};
+use bofuss_oflib::FieldSet;
+use bofuss_oflib::field::{ETH_TYPE, Header, IPV6_EXTHDR, VLAN_VID};
 
 use crate::parse::{Flaw, Fragment, Walk};
 
@@ -32,23 +33,29 @@ pub mod ethertype {
     pub const MIN: u16 = 0x0600;
 }
 
-/// The presence bit of a key that says that at most one VLAN tag stands in front of the Ethernet
-/// type. OpenFlow 1.0 skips one; it needs no more than this bit, and no word of the key.
-pub(crate) const ONE_TAG: u64 = 1 << 63;
-/// The presence bits that say of which type a second tag is.
-pub(crate) const SECOND_TAGS: [(u16, u64); 3] = [
-    (ethertype::VLAN, 1 << 62),
-    (ethertype::SERVICE_VLAN, 1 << 61),
-    (ethertype::OLD_SERVICE_VLAN, 1 << 60),
+/// The fact that at most one VLAN tag stands in front of the Ethernet type. OpenFlow 1.0 skips
+/// one; it needs no more than this fact, and no value in the key. One of these four facts holds for
+/// each frame that has an Ethernet type.
+pub(crate) const NO_SECOND_TAG: FieldSet = FieldSet::fact(0);
+/// The facts that there is a second tag, of this type.
+const SECOND_TAGS: [(u16, FieldSet); 3] = [
+    (ethertype::VLAN, FieldSet::fact(1)),
+    (ethertype::SERVICE_VLAN, FieldSet::fact(2)),
+    (ethertype::OLD_SERVICE_VLAN, FieldSet::fact(3)),
 ];
-/// All of these: one of them is set in the key of a frame that has an Ethernet type.
-pub(crate) const TAG_BITS: u64 = !(u64::MAX >> 4);
-const _: () = assert!(TAG_BITS.trailing_zeros() as usize >= MAX_FIELDS);
 
-/// The presence bit of a second tag of this type; 0 if it is no tag.
-pub(crate) fn second_tag(number: u16) -> u64 {
+/// The fact that there is a second tag of this type. Errors: `None` if it is no tag's.
+pub(crate) fn second_tag(number: u16) -> Option<FieldSet> {
     let found = SECOND_TAGS.iter().find(|(tag, _)| *tag == number);
-    found.map_or(0, |(_, bit)| *bit)
+    found.map(|(_, fact)| *fact)
+}
+
+/// The type of the second VLAN tag, as facts tell it.
+pub(crate) fn second_tag_in(facts: FieldSet) -> Option<u16> {
+    let found = SECOND_TAGS
+        .iter()
+        .find(|(_, fact)| facts.is_superset(*fact));
+    found.map(|(number, _)| *number)
 }
 
 /// IP protocol numbers.
@@ -131,7 +138,10 @@ pub(crate) fn ethernet(w: &mut Walk<'_>, start: usize) -> Option<()> {
             0 => {
                 w.take::<{ Header::Vlan as usize }, 4>(at)?;
             }
-            1 => w.layout.fields |= second_tag(number),
+            1 => w
+                .layout
+                .fields
+                .insert(second_tag(number).unwrap_or_default()),
             _ => {}
         }
         w.layout.vlan_tags = w.layout.vlan_tags.saturating_add(1);
@@ -139,9 +149,9 @@ pub(crate) fn ethernet(w: &mut Walk<'_>, start: usize) -> Option<()> {
         number = w.u16(at)?;
     }
     // Without a tag its value is 0.
-    w.layout.fields |= 1 << VLAN_VID.id;
+    w.layout.fields.insert(FieldSet::of(VLAN_VID));
     if w.layout.vlan_tags <= 1 {
-        w.layout.fields |= ONE_TAG;
+        w.layout.fields.insert(NO_SECOND_TAG);
     }
     if number < ethertype::MIN {
         let Some([0xaa, 0xaa, 3, 0, 0, 0, high, low]) = w.look::<8>(at + 2) else {

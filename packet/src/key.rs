@@ -5,35 +5,36 @@ use core::fmt;
 use core::hash::{Hash, Hasher};
 
 use bofuss_oflib::field::{ETH_TYPE, FIELDS, Field, KEY_BYTES};
-use bofuss_oflib::{Catalogue, FieldMatch, Match};
+use bofuss_oflib::{Catalogue, FieldMatch, FieldSet, Match};
 
-use crate::header::{ONE_TAG, SECOND_TAGS, TAG_BITS, second_tag};
+use crate::header::{NO_SECOND_TAG, second_tag, second_tag_in};
 
 /// The 64-bit words of a key.
 pub const KEY_WORDS: usize = KEY_BYTES / 8;
 
 /// Hears what is read of a key: whoever records a decision must know all that it depends on.
 pub trait ReadLog {
-    /// Presence and value of these fields were read; bit n stands for the field with id n.
-    fn read(&mut self, fields: u64);
+    /// Presence and value of these fields were read.
+    fn read(&mut self, fields: FieldSet);
 }
 
 /// Logs nothing, at no cost.
 impl ReadLog for () {
-    fn read(&mut self, _: u64) {}
+    fn read(&mut self, _: FieldSet) {}
 }
 
 /// Collects the fields read.
-impl ReadLog for u64 {
-    fn read(&mut self, fields: u64) {
-        *self |= fields;
+impl ReadLog for FieldSet {
+    #[inline]
+    fn read(&mut self, fields: FieldSet) {
+        self.insert(fields);
     }
 }
 
 /// What OpenFlow can match of one packet.
 ///
-/// Shape: presence bits by field id, in the first 8 bytes, then values as in OXM, each at its
-/// field's offset. Invariant: the value of an absent field is zero. Its contents can be read only
+/// Shape: the set of the fields that are present, then values as in OXM, each at its field's
+/// offset. Invariant: the value of an absent field is zero. Its contents can be read only
 /// through methods that take a [`ReadLog`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(align(8))]
@@ -53,22 +54,21 @@ impl Key {
         let (at, bytes) = (usize::from(field.offset), field.bytes());
         let value = value & (u128::MAX >> (128 - field.bits));
         self.bytes[at..at + bytes].copy_from_slice(&value.to_be_bytes()[16 - bytes..]);
-        self.add_present(1 << field.id);
+        self.add_present(FieldSet::of(field));
     }
 
     /// Makes `field` absent.
     pub fn clear(&mut self, field: &Field) {
         let at = usize::from(field.offset);
         self.bytes[at..at + field.bytes()].fill(0);
-        let present = self.word(0) & !(1 << field.id);
-        self.bytes[..8].copy_from_slice(&present.to_ne_bytes());
+        self.set_present(self.present().difference(FieldSet::of(field)));
     }
 
     /// The value of `field`, if present.
     #[inline]
     pub fn get(&self, field: &Field, log: &mut impl ReadLog) -> Option<u128> {
-        log.read(1 << field.id);
-        if self.word(0) >> field.id & 1 == 0 {
+        log.read(FieldSet::of(field));
+        if !self.present().contains(field) {
             return None;
         }
         let (at, bytes) = (usize::from(field.offset), field.bytes());
@@ -81,7 +81,7 @@ impl Key {
     #[inline]
     pub fn matches(&self, rule: &KeyMatch, log: &mut impl ReadLog) -> bool {
         log.read(rule.fields());
-        self.word(0) & rule.fields() == rule.fields()
+        self.present().is_superset(rule.fields())
             && rule
                 .words()
                 .all(|(index, value, mask)| self.word(index) & mask == value)
@@ -89,7 +89,7 @@ impl Key {
 
     /// Whether all fields have the same values in both, where those of absent fields are zero.
     pub fn has_values_of(&self, other: &Self) -> bool {
-        self.bytes[8..] == other.bytes[8..]
+        self.bytes[FieldSet::BYTES..] == other.bytes[FieldSet::BYTES..]
     }
 
     /// How far this key is from one that `rule` is for: the bits that differ, and the fields that
@@ -98,7 +98,7 @@ impl Key {
         let differs = |(index, value, mask): (usize, u64, u64)| {
             ((self.word(index) ^ value) & mask).count_ones()
         };
-        let absent = (rule.fields() & !self.word(0)).count_ones();
+        let absent = rule.fields().difference(self.present()).len();
         absent + rule.words().map(differs).sum::<u32>()
     }
 
@@ -123,14 +123,14 @@ impl Key {
 
     /// The type of the second VLAN tag, if there are two.
     pub fn second_tag(&self, log: &mut impl ReadLog) -> Option<u16> {
-        log.read(TAG_BITS);
-        second_tag_of(self.word(0))
+        log.read(FieldSet::ALL.facts());
+        second_tag_in(self.present())
     }
 
-    /// All words of the key, presence bits first.
+    /// All words of the key, those of the fields present first.
     #[inline]
     pub fn words(&self, log: &mut impl ReadLog) -> [u64; KEY_WORDS] {
-        log.read(u64::MAX);
+        log.read(FieldSet::ALL);
         core::array::from_fn(|i| self.word(i))
     }
 
@@ -141,9 +141,22 @@ impl Key {
 
     /// Marks fields as present whose values stand already.
     #[inline]
-    pub(crate) fn add_present(&mut self, fields: u64) {
-        let present = self.word(0) | fields;
-        self.bytes[..8].copy_from_slice(&present.to_ne_bytes());
+    pub(crate) fn add_present(&mut self, fields: FieldSet) {
+        self.set_present(self.present().union(fields));
+    }
+
+    /// The fields that are present, and the facts about tags.
+    #[inline(always)]
+    fn present(&self) -> FieldSet {
+        FieldSet::from_words(core::array::from_fn(|i| self.word(i)))
+    }
+
+    #[inline(always)]
+    fn set_present(&mut self, fields: FieldSet) {
+        let words = self.bytes.as_chunks_mut::<8>().0;
+        for (to, word) in words.iter_mut().zip(fields.words()) {
+            *to = word.to_ne_bytes();
+        }
     }
 }
 
@@ -156,23 +169,17 @@ impl fmt::Debug for Key {
     }
 }
 
-/// The type of the second VLAN tag that presence bits tell.
-fn second_tag_of(present: u64) -> Option<u16> {
-    let found = SECOND_TAGS.iter().find(|(_, bit)| present & bit != 0);
-    found.map(|(number, _)| *number)
-}
-
 /// Which bits of a key count: the fields that must be there, and their bits, by words.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct KeyMask {
-    fields: u64,
-    /// Index and bits of each word behind the presence bits in which a bit counts, ascending.
+    fields: FieldSet,
+    /// Index and bits of each word in which a bit counts, ascending.
     words: Box<[(usize, u64)]>,
 }
 
 impl KeyMask {
     /// The mask of these words, index and bits, for keys that have these fields.
-    pub fn new(fields: u64, words: Box<[(usize, u64)]>) -> Self {
+    pub fn new(fields: FieldSet, words: Box<[(usize, u64)]>) -> Self {
         Self { fields, words }
     }
 
@@ -181,16 +188,16 @@ impl KeyMask {
         &self.words
     }
 
-    /// The fields; bit n stands for the field with id n.
+    /// The fields.
     #[inline]
-    pub fn fields(&self) -> u64 {
+    pub fn fields(&self) -> FieldSet {
         self.fields
     }
 
     /// Whether every bit that counts here counts there.
     pub fn is_within(&self, other: &Self) -> bool {
         let within = |(index, mask): &(usize, u64)| mask & !other.word(*index) == 0;
-        self.fields & !other.fields == 0 && self.words.iter().all(within)
+        other.fields.is_superset(self.fields) && self.words.iter().all(within)
     }
 
     /// The bits of a key that count, word by word; nothing if the key lacks a field.
@@ -201,8 +208,8 @@ impl KeyMask {
         log: &mut L,
     ) -> Option<impl Iterator<Item = u64> + Clone + use<'a, L>> {
         log.read(self.fields);
-        let there = key.word(0) & self.fields == self.fields;
-        there.then(|| {
+        let has_fields = key.present().is_superset(self.fields);
+        has_fields.then(|| {
             self.words
                 .iter()
                 .map(|(index, mask)| key.word(*index) & mask)
@@ -298,7 +305,7 @@ impl From<&Match> for KeyMatch {
 impl KeyMatch {
     /// Compiles a match; its mask is `known` if that is equal.
     pub fn new(rule: &Match, known: Option<&Rc<KeyMask>>) -> Self {
-        Self::compile(rule.fields().iter(), 0, known)
+        Self::compile(rule.fields().iter(), FieldSet::EMPTY, known)
     }
 
     /// The same for OpenFlow 1.0, which skips one VLAN tag in front of the Ethernet type, and not
@@ -308,18 +315,18 @@ impl KeyMatch {
             return Self::new(rule, known);
         };
         match second_tag(eth_type.number() as u16) {
-            0 => Self::compile(rule.fields().iter(), ONE_TAG, known),
-            second => {
+            None => Self::compile(rule.fields().iter(), NO_SECOND_TAG, known),
+            Some(second) => {
                 let others = rule.fields().iter().filter(|one| one.field != ETH_TYPE);
                 Self::compile(others, second, known)
             }
         }
     }
 
-    /// Compiles fields, and `tags`, the presence bits of tags that a key must have.
+    /// Compiles fields, and `tags`, the facts about tags that a key must have.
     fn compile<'a>(
         fields: impl Iterator<Item = &'a FieldMatch>,
-        tags: u64,
+        tags: FieldSet,
         known: Option<&Rc<KeyMask>>,
     ) -> Self {
         let (mut value, mut mask) = (Key::EMPTY, Key::EMPTY);
@@ -327,8 +334,8 @@ impl KeyMatch {
             value.set(one.field, one.number());
             mask.set(one.field, one.mask_number());
         }
-        let words = (1..KEY_WORDS).map(|index| (index, mask.word(index)));
-        let fields = mask.word(0) | tags;
+        let words = (FieldSet::WORDS..KEY_WORDS).map(|index| (index, mask.word(index)));
+        let fields = mask.present().union(tags);
         let words = words.filter(|(_, mask)| *mask != 0);
         let same = |known: &&Rc<KeyMask>| {
             known.fields == fields && words.clone().eq(known.words.iter().copied())
@@ -342,9 +349,9 @@ impl KeyMatch {
         Self { mask, values }
     }
 
-    /// The fields that the match reads; bit n stands for the field with id n.
+    /// The fields that the match reads.
     #[inline]
-    pub fn fields(&self) -> u64 {
+    pub fn fields(&self) -> FieldSet {
         self.mask.fields
     }
 
@@ -361,7 +368,7 @@ impl KeyMatch {
 
     /// Whether it is one of all packets.
     pub fn is_any(&self) -> bool {
-        self.mask.fields == 0
+        self.mask.fields.is_empty()
     }
 
     /// The match that this was compiled from. Panics: if `catalogue` lacks one of its fields.
@@ -372,11 +379,9 @@ impl KeyMatch {
         for (index, v, m) in self.words() {
             (value[index], mask[index]) = (v.to_ne_bytes(), m.to_ne_bytes());
         }
-        let mut fields = Vec::with_capacity(self.mask.fields.count_ones() as usize);
-        let mut left = self.mask.fields & !TAG_BITS;
-        while left != 0 {
-            let field = catalogue.fields()[left.trailing_zeros() as usize];
-            left &= left - 1;
+        let mut fields = Vec::with_capacity(self.mask.fields.len() as usize);
+        for id in self.mask.fields.ids() {
+            let field = catalogue.fields()[id];
             let own = u128::MAX << (128 - 8 * field.bytes());
             let part = |words: &[[u8; 8]]| {
                 let bytes = words.as_flattened()[field.offset.into()..].first_chunk();
@@ -386,7 +391,7 @@ impl KeyMatch {
             let (value, mask) = (part(&value), part(&mask));
             fields.push(FieldMatch { field, value, mask });
         }
-        if let Some(second) = second_tag_of(self.mask.fields) {
+        if let Some(second) = second_tag_in(self.mask.fields) {
             fields.push(FieldMatch::exact(ETH_TYPE, second.into()));
             fields.sort_by_key(|one| one.field.id);
         }
@@ -401,13 +406,13 @@ impl KeyMatch {
             let (other, other_mask): (u64, u64) = other.word(index);
             mask & !other_mask == 0 && (value ^ other) & mask == 0
         };
-        self.fields() & !other.fields() == 0 && self.words().all(same)
+        other.fields().is_superset(self.fields()) && self.words().all(same)
     }
 
     /// Whether some packet may be one of both matches.
     pub fn overlaps(&self, other: &Self) -> bool {
-        let (own, others) = (self.fields() & TAG_BITS, other.fields() & TAG_BITS);
-        if own != 0 && others != 0 && own != others {
+        let (own, others) = (self.fields().facts(), other.fields().facts());
+        if !own.is_empty() && !others.is_empty() && own != others {
             return false;
         }
         self.words().all(|(index, value, mask)| {
@@ -420,7 +425,7 @@ impl KeyMatch {
         self.values.get(self.mask.words.len())
     }
 
-    /// Index, value and mask of each word behind the presence bits.
+    /// Index, value and mask of each word in which a bit counts.
     #[inline]
     fn words(&self) -> impl Iterator<Item = (usize, u64, u64)> {
         let words = self.mask.words.iter().zip(self.values());
@@ -429,8 +434,8 @@ impl KeyMatch {
 
     /// Value and mask of a word.
     fn word(&self, index: usize) -> (u64, u64) {
-        if index == 0 {
-            return (self.mask.fields, self.mask.fields);
+        if let Some(fields) = self.mask.fields.words().get(index) {
+            return (*fields, *fields);
         }
         let found = self.words().find(|(i, ..)| *i == index);
         found.map_or((0, 0), |(_, value, mask)| (value, mask))
@@ -466,12 +471,12 @@ mod tests {
     // I5
     #[test]
     fn what_is_read_is_logged() {
-        let mut log = 0u64;
+        let mut log = FieldSet::EMPTY;
         let key = Key::EMPTY;
         key.get(ETH_SRC, &mut log);
-        assert_eq!(log, 1 << ETH_SRC.id);
+        assert_eq!(log, FieldSet::of(ETH_SRC));
         key.matches(&rule(&[FieldMatch::exact(IN_PORT, 1)]), &mut log);
-        assert_eq!(log, 1 << ETH_SRC.id | 1 << IN_PORT.id);
+        assert_eq!(log, FieldSet::from_iter([ETH_SRC, IN_PORT]));
     }
 
     #[test]
@@ -528,7 +533,7 @@ mod tests {
         let net = |bits: u32| FieldMatch::masked(IPV4_DST, 0x0a01_0203, u128::from(!0u32 << bits));
         let (wide, narrow) = (rule(&[ip, net(12)]), rule(&[ip, net(8)]));
         assert!(wide.mask().is_within(narrow.mask()) && !narrow.mask().is_within(wide.mask()));
-        let coarse = KeyMask::new(0, [wide.mask().words()[0]].into());
+        let coarse = KeyMask::new(FieldSet::EMPTY, [wide.mask().words()[0]].into());
         assert!(coarse.is_within(wide.mask()));
         let mut key = Key::EMPTY;
         assert!(wide.mask().of_key(&key, &mut ()).is_none(), "no such field");

@@ -1,7 +1,7 @@
 //! The pass from bytes to key: what it finds, and the steps that headers are read with.
 
-use bofuss_oflib::Field;
 use bofuss_oflib::field::{HEADERS, Header};
+use bofuss_oflib::{Field, FieldSet};
 
 use crate::header;
 use crate::key::Key;
@@ -57,8 +57,8 @@ pub struct Layout {
     pub payload: usize,
     /// Where the IP packet ends, or the frame: what follows is padding.
     pub end: usize,
-    /// The fields that the headers have; bit n stands for the field with id n.
-    pub fields: u64,
+    /// The fields that the headers have, and the facts about VLAN tags.
+    pub fields: FieldSet,
     /// One of them that stands in no header, and its value.
     pub derived: Option<(&'static Field, u16)>,
 }
@@ -75,7 +75,7 @@ impl Layout {
         vlan_tags: 0,
         payload: 0,
         end: 0,
-        fields: 0,
+        fields: FieldSet::EMPTY,
         derived: None,
     };
 
@@ -171,14 +171,14 @@ impl<'a> Walk<'a> {
         const { assert_reach(H, N) };
         let bytes = self.peek::<N>(at)?;
         self.layout.offsets[H] = at as u16;
-        self.layout.fields |= const { fields_of(H) };
+        self.layout.fields.insert(const { fields_of(H) });
         Some(bytes)
     }
 
     /// Notes a field that stands in no header.
     #[inline]
     pub(crate) fn derive(&mut self, field: &'static Field, value: u16) {
-        self.layout.fields |= 1 << field.id;
+        self.layout.fields.insert(FieldSet::of(field));
         self.layout.derived = Some((field, value));
     }
 

@@ -1,8 +1,8 @@
 //! From field rows to straight-line extraction: the rows of each header as compile-time constants.
 
+use bofuss_oflib::FieldSet;
 use bofuss_oflib::field::{At, FIELDS, Field, HEADERS, Header, KEY_BYTES, VID_PRESENT, VLAN_VID};
 
-use crate::header::TAG_BITS;
 use crate::key::Key;
 use crate::parse::{ABSENT, Layout};
 
@@ -28,8 +28,7 @@ const MAX_PLACES: usize = 12;
 struct Rows {
     places: [Place; MAX_PLACES],
     count: usize,
-    /// Presence bits of the fields.
-    present: u64,
+    fields: FieldSet,
     /// Bytes of the header that the rows reach into.
     bytes: usize,
 }
@@ -38,7 +37,7 @@ const fn rows_of(header: usize) -> Rows {
     let mut rows = Rows {
         places: [NOWHERE; MAX_PLACES],
         count: 0,
-        present: 0,
+        fields: FieldSet::EMPTY,
         bytes: 0,
     };
     let mut i = 0;
@@ -63,7 +62,7 @@ const fn rows_of(header: usize) -> Rows {
                     slot_bytes: field.bytes(),
                 };
                 rows.count += 1;
-                rows.present |= 1 << field.id;
+                rows.fields.insert(FieldSet::of(field));
                 let end = (bit as usize + bits as usize).div_ceil(8);
                 if end > rows.bytes {
                     rows.bytes = end;
@@ -99,9 +98,9 @@ pub(crate) const fn assert_reach(header: usize, bytes: usize) {
     assert!(rows_of(header).bytes <= bytes);
 }
 
-/// The fields of header number `header`; bit n stands for the field with id n.
-pub(crate) const fn fields_of(header: usize) -> u64 {
-    rows_of(header).present
+/// The fields of header number `header`.
+pub(crate) const fn fields_of(header: usize) -> FieldSet {
+    rows_of(header).fields
 }
 
 /// Says something for each of some numbers, as constants rather than a loop's, because a loop over
@@ -130,17 +129,21 @@ const fn is_common(header: usize) -> bool {
 }
 
 /// The fields that only other headers have; VLAN_VID is there without a header, too.
-const RARE: u64 = {
-    let (mut common, mut rare) = (1 << VLAN_VID.id, 0);
-    each_header!(H: if is_common(H) { common |= fields_of(H) } else { rare |= fields_of(H) });
-    rare & !common
+const RARE: FieldSet = {
+    let (mut common, mut rare) = (FieldSet::of(VLAN_VID), FieldSet::EMPTY);
+    each_header!(H: if is_common(H) {
+        common.insert(fields_of(H));
+    } else {
+        rare.insert(fields_of(H));
+    });
+    rare.difference(common)
 };
 
 /// Writes all fields that a frame has to the key.
 #[inline]
 pub(crate) fn write(frame: &[u8], layout: &Layout, key: &mut Key) {
     each_header!(H: if const { is_common(H) } { extract::<H>(frame, layout, key) });
-    if layout.fields & RARE != 0 {
+    if !layout.fields.is_disjoint(RARE) {
         each_header!(H: if const { !is_common(H) } { extract::<H>(frame, layout, key) });
         if layout.offset(Header::Vlan).is_some() {
             key.bytes[VLAN_VID.offset as usize] |= (VID_PRESENT >> 8) as u8;
@@ -218,12 +221,12 @@ pub(crate) const fn ones(bits: usize) -> u128 {
 /// Ones over the parts of a key that no parse writes: what the switch and its extensions supply.
 pub(crate) const SUPPLIED: [u8; KEY_BYTES] = {
     let mut keep = [0xff; KEY_BYTES];
-    let mut parsed = 0u64;
+    let mut parsed = FieldSet::ALL.facts();
     let mut i = 0;
     while i < FIELDS.len() {
         let field = &FIELDS[i];
         if !field.at.is_empty() || field.id == bofuss_oflib::field::IPV6_EXTHDR.id {
-            parsed |= 1 << field.id;
+            parsed.insert(FieldSet::of(field));
             let mut at = field.offset as usize;
             while at < field.offset as usize + field.bytes() {
                 keep[at] = 0;
@@ -232,10 +235,11 @@ pub(crate) const SUPPLIED: [u8; KEY_BYTES] = {
         }
         i += 1;
     }
-    let present = (!(parsed | TAG_BITS)).to_ne_bytes();
+    let supplied = FieldSet::ALL.difference(parsed).words();
+    let present = supplied.as_slice();
     let mut i = 0;
-    while i < present.len() {
-        keep[i] = present[i];
+    while i < FieldSet::BYTES {
+        keep[i] = present[i / 8].to_ne_bytes()[i % 8];
         i += 1;
     }
     keep

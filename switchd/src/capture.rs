@@ -141,7 +141,7 @@ impl Tap {
         let (mut key, mut layout) = (Key::EMPTY, Layout::EMPTY);
         key.set(field::IN_PORT, port.0.into());
         parse(frame.bytes(), &mut key, &mut layout);
-        let fits = key.matches(&self.rule, &mut 0);
+        let fits = key.matches(&self.rule, &mut ());
         fits.then_some(layout.vlan_tags)
     }
 

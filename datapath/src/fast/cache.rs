@@ -6,10 +6,10 @@
 
 use alloc::{boxed::Box, collections::VecDeque, rc::Rc, vec::Vec};
 
-use bofuss_oflib::PortNo;
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::PacketInReason;
 use bofuss_oflib::types::TableId;
+use bofuss_oflib::{FieldSet, PortNo};
 use bofuss_packet::{Key, KeyMask, KeyMatch, Words};
 use hashbrown::HashSet;
 
@@ -177,8 +177,8 @@ pub(crate) struct Cache {
     pub(super) flows: Slab<Flow>,
     pub(super) index: TagTable,
     pub(super) programs: HashSet<Rc<Program>>,
-    /// The fields of the key; bit n stands for the field with id n.
-    pub(super) fields: u64,
+    /// The fields of the key.
+    pub(super) fields: FieldSet,
     pub(super) mask: KeyMask,
     /// Changes so far, and the last of them.
     pub(super) changes: u64,
@@ -208,7 +208,7 @@ impl Cache {
             flows: Slab::default(),
             index: TagTable::default(),
             programs: HashSet::new(),
-            fields: 0,
+            fields: FieldSet::EMPTY,
             reader: Reader::new(&mask),
             mask,
             changes: 0,
@@ -226,7 +226,7 @@ impl Cache {
     }
 
     /// Has the key be those fields, and forgets all flows. Their packets were counted before.
-    pub(super) fn widen(&mut self, fields: u64, mask: KeyMask) {
+    pub(super) fn widen(&mut self, fields: FieldSet, mask: KeyMask) {
         self.reader = Reader::new(&mask);
         (self.fields, self.mask) = (fields, mask);
         self.grave.push(core::mem::take(&mut self.flows));

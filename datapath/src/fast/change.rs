@@ -1,5 +1,7 @@
 //! Another way to find entries, while the switch runs.
 
+use bofuss_oflib::FieldSet;
+
 use super::{Engine, slab::NONE};
 use crate::fast::index::Index;
 use crate::{Datapath, EntryKey, Table};
@@ -16,7 +18,10 @@ impl Datapath {
         tables.for_each(|table| table.move_to(Table::new(engine, secret)));
         // Tables that are new read what their entries do; old ones also what others did.
         let rules = self.tables.iter().flat_map(|t| t.entries(EntryKey::FIRST));
-        let fields = rules.fold(0, |all, (_, entry)| all | entry.rule.fields());
+        let mut fields = FieldSet::EMPTY;
+        for (_, entry) in rules {
+            fields.insert(entry.rule.fields());
+        }
         self.widen(fields);
     }
 }

@@ -5,6 +5,7 @@
 
 use alloc::{rc::Rc, vec::Vec};
 
+use bofuss_oflib::FieldSet;
 use bofuss_packet::{Key, KeyMask, KeyMatch, ReadLog};
 use hashbrown::HashMap;
 
@@ -29,8 +30,8 @@ struct Group {
     len: usize,
     /// No entry is before it.
     best: EntryKey,
-    /// The fields that its entries read; bit n stands for the field with id n.
-    reads: u64,
+    /// The fields that its entries read.
+    reads: FieldSet,
 }
 
 /// The entries that have the same mask.
@@ -109,7 +110,7 @@ impl MaskGroups {
             heads: TagTable::default(),
             len: 0,
             best,
-            reads: 0,
+            reads: FieldSet::EMPTY,
         });
         self.order.push((best, slot));
         slot
@@ -155,7 +156,7 @@ impl Classifier for MaskGroups {
             .last();
         let group = &mut self.groups[number];
         group.len += 1;
-        group.reads |= rule.fields();
+        group.reads.insert(rule.fields());
         let mask = &group.mask;
         match (before, head) {
             (Some(before), _) => {
@@ -221,7 +222,7 @@ impl Classifier for MaskGroups {
         home.groups.iter().find_map(here)
     }
 
-    fn lookup(&self, slab: &Slab<Entry>, key: &Key, log: &mut u64) -> Option<EntryKey> {
+    fn lookup(&self, slab: &Slab<Entry>, key: &Key, log: &mut FieldSet) -> Option<EntryKey> {
         let mut best = EntryKey::LAST;
         for (first, number) in &self.order {
             if *first > best {
@@ -378,7 +379,7 @@ mod tests {
 
         /// Whether both hit, and the same entry.
         fn look_up(&mut self) -> bool {
-            let (key, mut log, mut all) = (self.key(), 0, 0);
+            let (key, mut log, mut all) = (self.key(), FieldSet::EMPTY, FieldSet::EMPTY);
             let scan = self.scan.0.lookup(&self.scan.1, &key, &mut all);
             let hit = self.groups.0.lookup(&self.groups.1, &key, &mut log);
             assert_eq!(scan.map(|k| k.serial), hit.map(|k| k.serial));

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
-use bofuss_oflib::Field;
+use bofuss_oflib::{Field, FieldSet};
 use bofuss_packet::KeyMask;
 
 /// Bits of a word's full bytes.
@@ -20,12 +20,13 @@ pub(super) fn coarse(mask: &KeyMask) -> KeyMask {
     words.truncate(2);
     words.retain(|(_, mask)| *mask != 0);
     words.sort_unstable();
-    KeyMask::new(0, words.into())
+    KeyMask::new(FieldSet::EMPTY, words.into())
 }
 
 /// The mask under which all of these fields count, and which of all fields are there.
 pub(super) fn whole<'a>(fields: impl Iterator<Item = &'a Field>) -> KeyMask {
-    let mut words = Vec::from([(0, u64::MAX)]);
+    let all = FieldSet::ALL.words();
+    let mut words: Vec<_> = all.into_iter().enumerate().collect();
     for field in fields {
         let place = usize::from(field.offset)..usize::from(field.offset) + field.bytes();
         for at in place {
@@ -40,5 +41,5 @@ pub(super) fn whole<'a>(fields: impl Iterator<Item = &'a Field>) -> KeyMask {
         kept.1 |= if same { one.1 } else { 0 };
         same
     });
-    KeyMask::new(0, words.into())
+    KeyMask::new(FieldSet::EMPTY, words.into())
 }

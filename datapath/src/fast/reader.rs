@@ -84,7 +84,9 @@ impl Reader {
     /// Adds to the words what a frame's headers have of them. False if some of it stands in none.
     #[inline]
     pub(super) fn read(&self, bytes: &[u8], layout: &Layout, words: &mut [u64; WORDS]) -> bool {
-        words[1] |= layout.fields;
+        for (word, fields) in words[1..].iter_mut().zip(layout.fields.words()) {
+            *word |= fields;
+        }
         for piece in &self.straight {
             if let Some(at) = layout.offset(piece.header) {
                 let read = u64::from_ne_bytes(eight(bytes, at.wrapping_add(piece.at)));

@@ -5,7 +5,7 @@ use alloc::rc::Rc;
 use bofuss_oflib::action::Output;
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::types::TableId;
-use bofuss_oflib::{Action, Instruction, PortNo};
+use bofuss_oflib::{Action, FieldSet, Instruction, PortNo};
 use bofuss_packet::{Key, offload};
 
 use super::cache::{Flow, Hit, Leg, MAX_TOUCHED, Program};
@@ -179,7 +179,7 @@ impl Datapath {
         let mut legs = program.legs.iter().peekable();
         let same = flow.hits().enumerate().all(|(i, hit)| {
             let table = &self.tables[usize::from(hit.table.0)];
-            let found = table.lookup(key, &mut 0);
+            let found = table.lookup(key, &mut FieldSet::default());
             let leg = legs.next_if(|leg| usize::from(leg.hit) == i);
             match (found.and_then(|key| table.get(key)), leg) {
                 (None, _) => hit.slot == NONE,
@@ -310,7 +310,7 @@ impl Datapath {
         hits.clear();
         let mut program = Program::default();
         let mut unchanged = true;
-        walk.log = 0;
+        walk.log = FieldSet::EMPTY;
         let result = loop {
             let table = walk.table;
             let result = self.one_table(now, walk, sink);
@@ -353,9 +353,8 @@ impl Datapath {
             }
             unchanged &= !nature.rewrites;
         };
-        debug_assert_eq!(
-            walk.log & !self.cache.fields,
-            0,
+        debug_assert!(
+            self.cache.fields.is_superset(walk.log),
             "I14: the key has what was read"
         );
         // What hooks see missing may be there the next time.
@@ -403,7 +402,7 @@ impl Datapath {
     pub(crate) fn entry_added(&mut self, table: TableId, key: EntryKey) {
         let rule = &self.tables[usize::from(table.0)].at(key.slot);
         let rule = &rule.expect("it was added just now").rule;
-        let fields = self.cache.fields | rule.fields();
+        let fields = self.cache.fields.union(rule.fields());
         self.cache.added(table, key, rule);
         if fields != self.cache.fields && self.config.engine == Engine::Cache {
             self.widen(fields);
@@ -411,9 +410,9 @@ impl Datapath {
     }
 
     /// Has the cache's key be those fields, and forgets all flows once they are counted.
-    pub(super) fn widen(&mut self, fields: u64) {
+    pub(super) fn widen(&mut self, fields: FieldSet) {
         let chosen = self.catalogue.fields().iter();
-        let chosen = chosen.filter(|field| fields >> field.id & 1 == 1);
+        let chosen = chosen.filter(|field| fields.contains(field));
         let mask = masks::whole(chosen.copied());
         self.settle();
         self.cache.widen(fields, mask);

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use super::V1_3;
 use crate::error::{BadAction, BadMatch, DecodeError, ErrorCode};
 use crate::field::{self, Field, VID_PRESENT};
+use crate::field_set::FieldSet;
 use crate::forms::Form;
 use crate::matching::{FieldMatch, Match};
 use crate::wire::{Reader, Writer};
@@ -164,16 +165,15 @@ impl Form<V1_3> for Match {
         let length = r.position() - start;
         list.take(4)?;
         let mut fields = Vec::with_capacity(list.remaining() / MEAN_OXM_BYTES);
-        let mut seen = 0u64;
+        let mut seen = FieldSet::EMPTY;
         while !list.is_empty() {
             let mut here = list.clone();
             let one = decode_oxm(&mut list, &IN_MATCH)?;
-            let bit = 1 << one.field.id;
             here.at(one.field.name);
-            if seen & bit != 0 {
+            if seen.contains(one.field) {
                 return Err(here.err(BadMatch::DUP_FIELD));
             }
-            seen |= bit;
+            seen.insert(FieldSet::of(one.field));
             if !crate::matching::meets_need(&fields, one.field) {
                 return Err(here.err(BadMatch::BAD_PREREQ));
             }
