@@ -1,6 +1,7 @@
 //! Captures and mirrors: frames of a port both ways, OpenFlow messages, and what is refused.
 #![allow(clippy::unwrap_used)]
 
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 
@@ -29,8 +30,8 @@ fn a_capture_has_a_ports_frames_both_ways_as_the_flow_says() {
         return;
     }
     let lab = Lab::new(2, &["--log-format", "json"]);
-    let file = |kind| std::env::temp_dir().join(format!("bofuss-{}-{kind}.pcap", lab.name));
-    let (frames, messages) = (file("frames"), file("messages"));
+    let file = |name| std::env::temp_dir().join(format!("bofuss-{}-{name}", lab.name));
+    let (frames, messages) = (file("frames.pcap"), file("messages.pcapng"));
     let (frames_name, messages_name) =
         (frames.display().to_string(), messages.display().to_string());
     let begun = ctl(&lab, &["capture", "1", &frames_name, "icmp"]);
@@ -44,7 +45,7 @@ fn a_capture_has_a_ports_frames_both_ways_as_the_flow_says() {
         "{captures}"
     );
     assert!(
-        captures.contains(&format!("openflow {messages_name} bytes=")),
+        captures.contains(&format!("openflow {messages_name} packets=")),
         "{captures}"
     );
     for name in [&frames_name, &messages_name] {
@@ -70,7 +71,7 @@ fn a_capture_has_a_ports_frames_both_ways_as_the_flow_says() {
         );
     }
     for file in [frames, messages] {
-        std::fs::remove_file(file).unwrap();
+        fs::remove_file(file).unwrap();
     }
 }
 
@@ -113,7 +114,67 @@ fn a_capture_of_openflow_tells_which_connection() {
             [address]
         );
     }
-    std::fs::remove_file(file).unwrap();
+    fs::remove_file(file).unwrap();
+}
+
+#[test]
+fn frames_and_messages_share_a_file_that_a_killed_switch_leaves_whole() {
+    if !have(&["ip", "tshark"]) {
+        return;
+    }
+    let mut lab = Lab::new(2, &[]);
+    let file = std::env::temp_dir().join(format!("bofuss-{}-both.pcapng", lab.name));
+    let name = file.display().to_string();
+    for words in [
+        &["capture", "1", &name, "icmp"][..],
+        &["capture", "2", &name],
+        &["capture", "openflow", &name],
+    ] {
+        assert_eq!(ctl(&lab, words), (String::new(), true));
+    }
+    lab.all_ping();
+    ok(Command::new(program("dpctl")).args([&lab.address(), "show"]));
+    let sources = "frame.interface_name";
+    let count = |filter: &str| tshark(&file, filter, sources).lines().count();
+    until("both are there", || {
+        count("icmp") == 8 && count("openflow_v4") > 0
+    });
+    let (one, two) = (lab.port(1), lab.port(2));
+    assert_eq!(
+        tshark(
+            &file,
+            &format!("arp && frame.interface_name == {one}"),
+            sources
+        ),
+        ""
+    );
+    for (filter, expected) in [
+        (format!("icmp && frame.interface_name == {one}"), 4),
+        (format!("icmp && frame.interface_name == {two}"), 4),
+        // Requests come in by one port and leave by the other, and so do replies.
+        ("icmp && frame.packet_flags_direction == 1".into(), 4),
+        ("icmp && frame.packet_flags_direction == 2".into(), 4),
+    ] {
+        assert_eq!(count(&filter), expected, "{filter}");
+    }
+    let messages = tshark(&file, "openflow_v4", sources);
+    assert!(
+        messages.lines().all(|source| source == "openflow"),
+        "{messages}"
+    );
+    let described = fs::read(&file).unwrap();
+    let comment = format!("port 1 of switch {}, icmp", lab.name);
+    let mut windows = described.windows(comment.len());
+    assert!(windows.any(|window| window == comment.as_bytes()));
+
+    assert!(lab.pings(1, 2));
+    lab.switch.0.kill().unwrap();
+    lab.switch.0.wait().unwrap();
+    let mut read = Command::new("tshark");
+    let read = run(read.arg("-r").arg(&file));
+    assert!(read.status.success(), "{}", printed(&read));
+    assert!(count("icmp") >= 8);
+    fs::remove_file(file).unwrap();
 }
 
 #[test]
@@ -167,7 +228,7 @@ fn what_cannot_be_captured_is_refused_and_makes_no_file() {
     for number in 0..16 {
         let name = format!("{name}{number}");
         assert!(ctl(&lab, &["capture", "1", &name]).1);
-        std::fs::remove_file(name).unwrap();
+        fs::remove_file(name).unwrap();
     }
     assert!(
         ctl(&lab, &["capture", "1", &name])

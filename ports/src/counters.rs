@@ -11,6 +11,8 @@ pub enum DropReason {
     RxTooLong,
     /// The kernel or we cannot describe the super-frame's shape (SCTP, IP fragments).
     RxShape,
+    /// The packet of a capture file is empty or not Ethernet.
+    RxNotEthernet,
     /// The frame, or a segment of it, exceeds the interface's MTU.
     TxTooLong,
     /// The offload header cannot say the super-frame's shape (SCTP).
@@ -24,11 +26,12 @@ pub enum DropReason {
 }
 
 /// One row a reason: its name, whether it is one of receive, whether it counts as an error.
-const REASONS: [(DropReason, &str, bool, bool); 9] = [
+const REASONS: [(DropReason, &str, bool, bool); 10] = [
     (DropReason::RxKernel, "rx_kernel", true, false),
     (DropReason::RxNoBuffer, "rx_no_buffer", true, false),
     (DropReason::RxTooLong, "rx_too_long", true, true),
     (DropReason::RxShape, "rx_shape", true, true),
+    (DropReason::RxNotEthernet, "rx_not_ethernet", true, true),
     (DropReason::TxTooLong, "tx_too_long", false, false),
     (DropReason::TxShape, "tx_shape", false, false),
     (DropReason::TxLinkDown, "tx_link_down", false, false),

@@ -17,6 +17,7 @@
 
 mod af_packet;
 mod batch;
+mod capture;
 mod counters;
 mod error;
 mod inlet;
@@ -41,6 +42,7 @@ use bofuss_frame::{Frame, Pool};
 
 pub use af_packet::{AfPacket, AfPacketOptions};
 pub use bofuss_frame::Capabilities;
+pub use capture::{CaptureFile, CaptureSource, Direction, LinkType};
 pub use counters::{Counters, DropReason};
 pub use error::{OpenError, PortError};
 pub use landlock::{Access, Landlock};
@@ -48,7 +50,7 @@ pub use link::{Link, LinkModes, advertise, set_link};
 pub use memory::Memory;
 pub use monitor::{LinkEvent, LinkMonitor};
 pub use netns::NetNs;
-pub use pcap::{CaptureFile, PcapFile};
+pub use pcap::PcapFile;
 pub use seccomp::restrict_calls;
 pub use seclusion::keep_settings_in;
 pub use tap::Tap;

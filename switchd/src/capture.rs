@@ -1,22 +1,24 @@
 //! Copies of what passes: frames of a port into a file or to another port, OpenFlow into a file.
 
 use std::net::IpAddr;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::SystemTime;
-use std::{fmt, io, thread};
+use std::{fmt, fs, io, iter, thread};
 
 use bofuss_channel::{Ends, Watch};
 use bofuss_frame::Frame;
 use bofuss_oflib::{Catalogue, PortNo, field, text};
 use bofuss_packet::{Key, KeyMatch, Layout, parse};
-use bofuss_ports::CaptureFile;
+use bofuss_ports::{CaptureFile, CaptureSource, Direction, LinkType};
 use tracing::warn;
 
-/// Packets or messages of one capture; it ends then.
+/// Packets or messages of one file; its captures end then.
 const MAX_PACKETS: u64 = 1_000_000;
-/// Bytes of one capture; it ends then.
+/// Bytes of one file; its captures end then.
 const MAX_BYTES: u64 = 1 << 30;
 /// Packets that wait to be written at most; what comes then is missing, and counted.
 const MAX_WAITING: usize = 512;
@@ -48,43 +50,179 @@ pub fn check_place(file: &str, folder: Option<&Path>) -> Result<(), String> {
     }
 }
 
-/// A capture file, written by a thread of its own.
-pub struct Recorder(SyncSender<(SystemTime, Vec<u8>)>);
+/// What passed, for the thread that writes.
+struct Record {
+    at: SystemTime,
+    source: Arc<RecordedSource>,
+    direction: Direction,
+    bytes: Vec<u8>,
+}
+
+/// What a file has packets of.
+struct RecordedSource {
+    described: CaptureSource,
+    /// Its packets that are missing.
+    lost: AtomicU64,
+}
+
+/// A file that is written by a thread of its own.
+struct OpenFile {
+    /// The file's device and number there, whatever its name.
+    identity: (u64, u64),
+    link_type: LinkType,
+    is_pcap: bool,
+    to: SyncSender<Record>,
+    packets: AtomicU64,
+    bytes: AtomicU64,
+}
+
+/// The files that this process writes, so that captures with the same file share it.
+static OPEN: Mutex<Vec<Weak<OpenFile>>> = Mutex::new(Vec::new());
+
+/// What puts the packets of one source into a capture file.
+pub struct Recorder {
+    file: Arc<OpenFile>,
+    source: Arc<RecordedSource>,
+}
 
 impl Recorder {
-    /// Makes a file. Errors: a sentence for the user.
-    pub fn create(path: &str, link_type: u32) -> Result<Self, String> {
+    /// Makes a file, or goes on in one that another capture writes. Errors: a sentence for the
+    /// user.
+    pub fn create(path: &str, described: CaptureSource) -> Result<Self, String> {
         let failed = |error: io::Error| format!("{path}: {error}");
         if !Path::new(path).is_absolute() {
             return Err(format!("{path}: a file is named from / on"));
         }
-        let file = CaptureFile::create(Path::new(path), link_type).map_err(failed)?;
-        let (to, records) = sync_channel(MAX_WAITING);
-        let thread = thread::Builder::new().name("capture".into());
-        let name = path.to_string();
-        let spawned = thread.spawn(move || {
-            if let Err(error) = write(file, &records) {
-                warn!("capture {name}: {error}");
+        let mut open = OPEN.lock().expect("nobody panics who has it");
+        open.retain(|file| file.strong_count() > 0);
+        let there = fs::metadata(path).ok().map(|file| identity(&file));
+        let same = open.iter().filter_map(Weak::upgrade);
+        let same = same.into_iter().find(|file| Some(file.identity) == there);
+        let file = match same {
+            Some(file) if file.is_pcap && file.link_type != described.link_type => {
+                return Err(format!(
+                    "{path}: a .pcap file holds either frames or messages; another name, such as \
+                     .pcapng, holds both"
+                ));
             }
-        });
-        spawned.map(|_| Self(to)).map_err(failed)
+            Some(file) => file,
+            None => {
+                let file = OpenFile::create(path, described.link_type).map_err(failed)?;
+                open.push(Arc::downgrade(&file));
+                file
+            }
+        };
+        Ok(Self::into(file, described))
+    }
+
+    fn into(file: Arc<OpenFile>, described: CaptureSource) -> Self {
+        let lost = AtomicU64::new(0);
+        Self {
+            file,
+            source: Arc::new(RecordedSource { described, lost }),
+        }
     }
 
     /// Has something written, now or soon; whether there was room.
-    pub fn record(&mut self, bytes: &[u8]) -> bool {
-        let record = (SystemTime::now(), bytes.to_vec());
-        self.0.try_send(record).is_ok()
+    pub fn record(&mut self, direction: Direction, bytes: &[u8]) -> bool {
+        let record = Record {
+            at: SystemTime::now(),
+            source: self.source.clone(),
+            direction,
+            bytes: bytes.to_vec(),
+        };
+        if self.file.to.try_send(record).is_err() {
+            self.source.lost.fetch_add(1, Relaxed);
+            return false;
+        }
+        self.file.packets.fetch_add(1, Relaxed);
+        self.file.bytes.fetch_add(bytes.len() as u64, Relaxed);
+        true
+    }
+
+    /// Whether the file is as long as it may be.
+    pub fn is_full(&self) -> bool {
+        let (packets, bytes) = (&self.file.packets, &self.file.bytes);
+        packets.load(Relaxed) >= MAX_PACKETS || bytes.load(Relaxed) >= MAX_BYTES
     }
 }
 
+/// What was copied, and what could not be.
+#[derive(Default)]
+struct Counts {
+    packets: u64,
+    bytes: u64,
+    lost: u64,
+}
+
+impl Counts {
+    fn count(&mut self, bytes: usize, copied: bool) {
+        if copied {
+            self.packets += 1;
+            self.bytes += bytes as u64;
+        } else {
+            self.lost += 1;
+        }
+    }
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (packets, bytes, lost) = (self.packets, self.bytes, self.lost);
+        write!(f, "packets={packets} bytes={bytes} lost={lost}")
+    }
+}
+
+impl OpenFile {
+    /// Makes a file and the thread that writes it. Errors: the system's.
+    fn create(path: &str, link_type: LinkType) -> io::Result<Arc<Self>> {
+        let file = CaptureFile::create(Path::new(path), link_type)?;
+        let identity = identity(&fs::metadata(path)?);
+        let (to, records) = sync_channel(MAX_WAITING);
+        let name = path.to_string();
+        let thread = thread::Builder::new().name("capture".into());
+        thread.spawn(move || {
+            if let Err(error) = write(file, &records) {
+                warn!("capture {name}: {error}");
+            }
+        })?;
+        Ok(Arc::new(Self {
+            identity,
+            link_type,
+            is_pcap: CaptureFile::is_pcap(Path::new(path)),
+            to,
+            packets: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+        }))
+    }
+}
+
+fn identity(file: &fs::Metadata) -> (u64, u64) {
+    (file.dev(), file.ino())
+}
+
 /// Writes until nobody records any more, in whole batches.
-fn write(mut file: CaptureFile, records: &Receiver<(SystemTime, Vec<u8>)>) -> io::Result<()> {
-    while let Ok((at, bytes)) = records.recv() {
-        file.write(at, &bytes)?;
-        for (at, bytes) in records.try_iter() {
-            file.write(at, &bytes)?;
+fn write(mut file: CaptureFile, records: &Receiver<Record>) -> io::Result<()> {
+    let mut sources: Vec<Arc<RecordedSource>> = Vec::new();
+    while let Ok(first) = records.recv() {
+        for record in iter::once(first).chain(records.try_iter()) {
+            let known = sources.iter();
+            let known = known
+                .into_iter()
+                .position(|source| Arc::ptr_eq(source, &record.source));
+            let number = match known {
+                Some(number) => number as u32,
+                None => {
+                    sources.push(record.source.clone());
+                    file.add_source(&record.source.described)?
+                }
+            };
+            file.write(number, record.at, record.direction, &record.bytes)?;
         }
         file.flush()?;
+    }
+    for (number, source) in (0..).zip(sources) {
+        file.end_source(number, SystemTime::now(), source.lost.load(Relaxed))?;
     }
     Ok(())
 }
@@ -107,9 +245,7 @@ pub struct Tap {
     pub to: To,
     /// The file or port, as it was named.
     pub name: String,
-    packets: u64,
-    bytes: u64,
-    lost: u64,
+    counts: Counts,
 }
 
 impl Tap {
@@ -127,9 +263,7 @@ impl Tap {
             rule: KeyMatch::from(&rule),
             to,
             name: name.into(),
-            packets: 0,
-            bytes: 0,
-            lost: 0,
+            counts: Counts::default(),
         })
     }
 
@@ -147,16 +281,13 @@ impl Tap {
 
     /// Counts a frame that was copied, or could not be.
     pub fn count(&mut self, bytes: usize, copied: bool) {
-        let (packets, lost) = (u64::from(copied), u64::from(!copied));
-        self.packets += packets;
-        self.bytes += packets * bytes as u64;
-        self.lost += lost;
+        self.counts.count(bytes, copied);
     }
 
     /// Whether it is at its end; a mirror has none.
     pub fn is_full(&self) -> bool {
-        match self.to {
-            To::File(_) => self.packets >= MAX_PACKETS || self.bytes >= MAX_BYTES,
+        match &self.to {
+            To::File(file) => file.is_full(),
             To::Port(_) => false,
         }
     }
@@ -164,12 +295,7 @@ impl Tap {
 
 impl fmt::Display for Tap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (port, name) = (self.port, &self.name);
-        let (packets, bytes, lost) = (self.packets, self.bytes, self.lost);
-        writeln!(
-            f,
-            "{port} {name} packets={packets} bytes={bytes} lost={lost}"
-        )
+        writeln!(f, "{} {} {}", self.port, self.name, self.counts)
     }
 }
 
@@ -215,8 +341,7 @@ pub struct Messages(Arc<Mutex<Vec<Message>>>);
 struct Message {
     name: String,
     file: Recorder,
-    bytes: u64,
-    lost: u64,
+    counts: Counts,
 }
 
 impl Messages {
@@ -238,31 +363,39 @@ impl Messages {
             return;
         }
         let head = tags(ends, received);
+        let direction = if received {
+            Direction::In
+        } else {
+            Direction::Out
+        };
         while bytes.len() >= 4 {
             let length = usize::from(u16::from_be_bytes([bytes[2], bytes[3]]));
             let (message, rest) = bytes.split_at(length.clamp(4, bytes.len()));
             let record = [&head, message].concat();
             for capture in list.iter_mut() {
-                let copied = capture.file.record(&record);
-                capture.bytes += record.len() as u64;
-                capture.lost += u64::from(!copied);
+                let copied = capture.file.record(direction, &record);
+                capture.counts.count(record.len(), copied);
             }
             bytes = rest;
         }
-        list.retain(|capture| capture.bytes < MAX_BYTES);
+        list.retain(|capture| !capture.file.is_full());
     }
 
-    /// Begins to write into a file. Errors: a sentence for the user.
-    pub fn begin(&self, name: &str) -> Result<(), String> {
+    /// Begins to write those of a switch into a file. Errors: a sentence for the user.
+    pub fn begin(&self, name: &str, switch: &str) -> Result<(), String> {
         if self.list().len() >= MAX_TAPS {
             return Err(format!("there are {MAX_TAPS} captures already"));
         }
-        let file = Recorder::create(name, CaptureFile::UPPER_PDU)?;
+        let source = CaptureSource {
+            name: "openflow".into(),
+            link_type: LinkType::UpperPdu,
+            comment: format!("OpenFlow messages of all connections of switch {switch}"),
+        };
+        let file = Recorder::create(name, source)?;
         self.list().push(Message {
             name: name.into(),
             file,
-            bytes: 0,
-            lost: 0,
+            counts: Counts::default(),
         });
         Ok(())
     }
@@ -278,26 +411,94 @@ impl Messages {
 
 impl fmt::Display for Messages {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let list = self.list();
-        list.iter().try_for_each(|one| {
-            let (name, bytes, lost) = (&one.name, one.bytes, one.lost);
-            writeln!(f, "openflow {name} bytes={bytes} lost={lost}")
-        })
+        for capture in self.list().iter() {
+            writeln!(f, "openflow {} {}", capture.name, capture.counts)?;
+        }
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
     fn as_many_packets_wait_to_be_written_as_there_is_room_and_one_more_is_missing() {
         let (to, records) = sync_channel(MAX_WAITING);
-        let mut recorder = Recorder(to);
-        assert!((0..MAX_WAITING).all(|_| recorder.record(b"x")));
-        assert!(!recorder.record(b"x"));
+        let file = OpenFile {
+            identity: (0, 0),
+            link_type: LinkType::Ethernet,
+            is_pcap: false,
+            to,
+            packets: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+        };
+        let mut recorder = Recorder::into(Arc::new(file), source("veth1", LinkType::Ethernet));
+        let mut record = || recorder.record(Direction::In, b"x");
+        assert!((0..MAX_WAITING).all(|_| record()));
+        assert!(!record());
         records.recv().expect("they are there");
-        assert!(recorder.record(b"x"));
+        assert!(record());
+        assert_eq!(recorder.source.lost.load(Relaxed), 1);
+    }
+
+    fn source(name: &str, link_type: LinkType) -> CaptureSource {
+        CaptureSource {
+            name: name.into(),
+            link_type,
+            comment: "a test".into(),
+        }
+    }
+
+    /// What is in a file, as tshark reads it; nothing is asked where that is not installed.
+    fn packets_are(path: &str, expected: usize) {
+        for _ in 0..100 {
+            let Ok(read) = Command::new("tshark").args(["-r", path]).output() else {
+                return;
+            };
+            let packets = read.stdout.iter().filter(|byte| **byte == b'\n').count();
+            if read.status.success() && packets == expected {
+                return;
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+        panic!("tshark does not read {expected} packets");
+    }
+
+    #[test]
+    fn captures_with_the_same_file_share_it_and_its_limit() {
+        let path = |kind| {
+            let name = format!("bofuss-share-{}.{kind}", std::process::id());
+            let path = std::env::temp_dir().join(name);
+            path.display().to_string()
+        };
+        let (old, new) = (path("pcap"), path("pcapng"));
+        let frames = |path: &str| Recorder::create(path, source("veth1", LinkType::Ethernet));
+        let messages = |path: &str| Recorder::create(path, source("openflow", LinkType::UpperPdu));
+        let _old_frames = frames(&old).expect("it can be made");
+        let refused = messages(&old).err().expect("it has another link type");
+        assert!(
+            refused.contains("holds either frames or messages"),
+            "{refused}"
+        );
+        let mut first = frames(&new).expect("it can be made");
+        let mut second = messages(&new).expect("it is shared");
+        assert!(Arc::ptr_eq(&first.file, &second.file));
+        first.file.packets.store(MAX_PACKETS - 2, Relaxed);
+        assert!(first.record(Direction::In, &[0; 60]) && !first.is_full());
+        assert!(second.record(Direction::Out, &[0; 8]) && first.is_full() && second.is_full());
+        second.file.packets.store(0, Relaxed);
+        second.file.bytes.store(MAX_BYTES - 1, Relaxed);
+        assert!(!second.is_full());
+        assert!(second.record(Direction::Out, &[0]) && first.is_full());
+        drop((first, second));
+        packets_are(&new, 3);
+        for path in [old, new] {
+            fs::remove_file(path).expect("it was made");
+        }
     }
 
     #[test]

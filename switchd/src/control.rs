@@ -49,7 +49,7 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
     (
         "capture",
         "PORT FILE [FLOW]",
-        "copy a port's frames, or with PORT `openflow` messages, into a pcap file",
+        "copy a port's frames, or with PORT `openflow` messages, into FILE: pcapng, or .pcap",
     ),
     (
         "mirror",

@@ -11,7 +11,7 @@ use bofuss_oflib::message::port::PortFeatures;
 use bofuss_oflib::message::{ControllerRole, PortDesc};
 use bofuss_oflib::types::QueueId;
 use bofuss_oflib::{ErrorCode, Message, PortNo};
-use bofuss_ports::{BATCH_FRAMES, Counters, Link, PortError};
+use bofuss_ports::{BATCH_FRAMES, Counters, Direction, Link, PortError};
 use rustix::event::epoll;
 use tracing::{debug, warn};
 
@@ -200,7 +200,7 @@ impl PlaneFace {
         if count == 0 {
             self.note_unpolled();
         }
-        self.tap(number, frames);
+        self.tap(number, Direction::In, frames);
         Ok(count)
     }
 
@@ -241,7 +241,7 @@ impl PlaneFace {
     }
 
     /// Copies frames that pass a port for whoever wants them.
-    fn tap(&mut self, port: PortNo, frames: &[Frame]) {
+    fn tap(&mut self, port: PortNo, direction: Direction, frames: &[Frame]) {
         if self.taps.is_empty() {
             return;
         }
@@ -251,7 +251,7 @@ impl PlaneFace {
                     continue;
                 };
                 let copied = match &mut tap.to {
-                    To::File(file) => file.record(frame.bytes()),
+                    To::File(file) => file.record(direction, frame.bytes()),
                     To::Port(to) => match self.slots.get_mut(to) {
                         Some(slot) => {
                             if slot.queued.is_empty() {
@@ -319,7 +319,7 @@ impl PlaneFace {
 
 impl Face for PlaneFace {
     fn transmit(&mut self, port: PortNo, _: QueueId, frame: Frame) {
-        self.tap(port, std::slice::from_ref(&frame));
+        self.tap(port, Direction::Out, std::slice::from_ref(&frame));
         let Some(slot) = self.slots.get_mut(&port) else {
             return;
         };

@@ -215,7 +215,7 @@ impl Running {
     /// Errors: a file that cannot be made.
     pub fn begin_messages(&self) -> Result<(), String> {
         let mut files = self.config.message_files.iter();
-        files.try_for_each(|file| self.messages.begin(file))
+        files.try_for_each(|file| self.messages.begin(file, &self.name))
     }
 
     /// Does what an operator says. Errors: a sentence for the operator.
@@ -231,7 +231,10 @@ impl Running {
                 let file = argument.split(' ').nth(1).unwrap_or_default();
                 check_place(file, self.config.capture_folder.as_deref())?;
                 match argument.split_once(' ') {
-                    Some(("openflow", file)) => self.messages.begin(file).map(|()| String::new()),
+                    Some(("openflow", file)) => {
+                        self.messages.begin(file, &self.name)?;
+                        Ok(String::new())
+                    }
                     Some(_) | None => self.queue.ask(What::Capture(argument)).await,
                 }
             }
@@ -240,8 +243,14 @@ impl Running {
                 let ports = self.queue.ask(What::Captures).await?;
                 Ok(format!("{}{ports}", self.messages))
             }
-            "end-capture" if self.messages.end(&argument) => Ok(String::new()),
-            "end-capture" => self.queue.ask(What::EndCapture(argument)).await,
+            "end-capture" => {
+                // A file may have messages and frames.
+                let ended = self.messages.end(&argument);
+                match self.queue.ask(What::EndCapture(argument)).await {
+                    Err(_) if ended => Ok(String::new()),
+                    answer => answer,
+                }
+            }
             "trace" => self.queue.ask(What::Trace(argument)).await,
             "memory" => self.queue.ask(What::Memory).await,
             "attach" => self.attach(&argument).await,
@@ -273,7 +282,7 @@ impl Running {
             .iter()
             .filter(|file| !old.contains(file))
         {
-            let begun = self.messages.begin(file);
+            let begun = self.messages.begin(file, &self.name);
             begun.map_err(|error| format!("--capture openflow {file}: {error}"))?;
             files.1.push(file.clone());
         }

@@ -10,8 +10,7 @@ use std::{
 
 use bofuss_frame::{Gso, GsoKind, Offload, Pool};
 use bofuss_ports::{
-    AfPacket, AfPacketOptions, BATCH_FRAMES, Counters, DropReason, PcapFile, Port, PortError, Tap,
-    set_link,
+    AfPacket, AfPacketOptions, BATCH_FRAMES, Counters, DropReason, Port, PortError, Tap, set_link,
 };
 
 use crate::{
@@ -28,7 +27,7 @@ fn pair() -> (AfPacket, AfPacket) {
     (open("s1"), open("s2"))
 }
 
-const TAGS: [&[(u16, u16)]; 7] = [
+pub(crate) const TAGS: [&[(u16, u16)]; 7] = [
     &[],
     &[(0x8100, 0x0123)],
     &[(0x8100, 0)],
@@ -73,55 +72,6 @@ fn tags_survive_both_ways_through_a_tap() {
         tags_survive(&pool, &mut host_side, &mut tap);
         tags_survive(&pool, &mut tap, &mut host_side);
     });
-}
-
-#[test]
-fn tags_survive_in_a_capture_file() {
-    let path = std::env::temp_dir().join(format!("bofuss-tags-{}.pcap", std::process::id()));
-    let mut out = PcapFile::open(None, Some(&path)).expect("a writable place");
-    let mut back = PcapFile::open(Some(&path), None).expect("it has a header");
-    let pool = Pool::new(1 << 24);
-    for tags in TAGS {
-        let mut sent = frame(&pool, 100);
-        push(&mut sent, tags);
-        out.send(&mut vec![sent]).expect("the file can be written");
-    }
-    for (tags, mut received) in TAGS.iter().zip(receive(&mut back, &pool, TAGS.len())) {
-        pop(&mut received, tags);
-        assert_eq!(received.bytes(), frame(&pool, 100).bytes());
-    }
-    assert!(back.at_end());
-    fs::remove_file(path).expect("it was made");
-}
-
-#[test]
-fn capture_files_of_other_kinds_are_refused_and_cut_ones_end() {
-    let path = std::env::temp_dir().join(format!("bofuss-cut-{}.pcap", std::process::id()));
-    let pool = Pool::new(1 << 20);
-    let swapped = |words: &[u32]| -> Vec<u8> {
-        words
-            .iter()
-            .flat_map(|w| w.swap_bytes().to_ne_bytes())
-            .collect()
-    };
-    let mut file = swapped(&[0xa1b2_c3d4, 0x0002_0004, 0, 0, 65535, 1]);
-    file.extend(swapped(&[0, 0, 14, 14]));
-    file.extend([7; 14]);
-    file.extend(swapped(&[0, 0, u32::MAX, 0]));
-    fs::write(&path, &file).expect("a writable place");
-    let mut port = PcapFile::open(Some(&path), None).expect("the other byte order");
-    let mut frames = Vec::new();
-    assert_eq!(port.recv(&pool, &mut frames, 9).expect("readable"), 1);
-    assert_eq!(frames[0].bytes(), [7; 14]);
-    assert_eq!(port.counters().dropped(DropReason::RxTooLong), 1);
-    assert!(port.at_end());
-    for (first_word, text) in [(0x0a0d_0d0a, "editcap"), (17, "not a capture file")] {
-        file[..4].copy_from_slice(&u32::to_ne_bytes(first_word));
-        fs::write(&path, &file).expect("a writable place");
-        let error = PcapFile::open(Some(&path), None).err().expect("refused");
-        assert!(error.to_string().contains(text), "{error}");
-    }
-    fs::remove_file(path).expect("it was made");
 }
 
 #[test]

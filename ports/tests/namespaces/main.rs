@@ -1,5 +1,6 @@
 //! Ports on real interfaces, each test in a network namespace of its own.
 
+mod captures;
 mod common;
 mod frames;
 mod links;

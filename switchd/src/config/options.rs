@@ -131,8 +131,8 @@ pub struct Options {
     /// alone.
     #[arg(long, value_name = "ADDRESS")]
     pub metrics: Option<String>,
-    /// Copy a port's frames into a pcap file: PORT FILE [FLOW], or `openflow FILE` for the messages
-    /// of all connections. Repeat for more.
+    /// Copy a port's frames into a capture file: PORT FILE [FLOW], or `openflow FILE` for the
+    /// messages of all connections. FILE is pcapng, or pcap if it ends so. Repeat for more.
     #[arg(long = "capture", value_name = "PORT FILE")]
     #[serde(rename = "capture")]
     pub captures: Vec<String>,

@@ -6,8 +6,9 @@ use bofuss_agent::FailMode;
 use bofuss_channel::ActiveAddress;
 use bofuss_datapath::Egress;
 use bofuss_ext::queues;
+use bofuss_oflib::PortNo;
 use bofuss_oflib::message::port::PortState;
-use bofuss_ports::CaptureFile;
+use bofuss_ports::{CaptureSource, LinkType};
 use tokio::sync::oneshot;
 
 use super::Plane;
@@ -140,9 +141,27 @@ impl Plane {
                 return Err("a port cannot mirror itself".into());
             }
             true => To::Port(known_port(name)?),
-            false => To::File(Recorder::create(name, CaptureFile::ETHERNET)?),
+            false => To::File(Recorder::create(name, self.source_of(port, ports, flow))?),
         };
         Ok(tap)
+    }
+
+    /// How a capture file describes a port.
+    fn source_of(&self, port: PortNo, ports: &[PortSpec], flow: &str) -> CaptureSource {
+        let spec = ports.iter().find(|spec| spec.number == port);
+        let name = match spec.map(|spec| &spec.kind) {
+            Some(kind) => kind
+                .interface()
+                .map_or_else(|| kind.to_string(), String::from),
+            None => port.to_string(),
+        };
+        let frames = if flow.is_empty() { "all frames" } else { flow };
+        let switch = &self.config.name;
+        CaptureSource {
+            name,
+            link_type: LinkType::Ethernet,
+            comment: format!("port {port} of switch {switch}, {frames}"),
+        }
     }
 
     /// The captures and mirrors of `new` that are not among `old`. Errors: what is wrong with one.

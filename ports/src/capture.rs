@@ -1,0 +1,331 @@
+//! Capture files, pcap and pcapng: one is read packet by packet, the other is written.
+
+use std::{
+    borrow::Cow,
+    fs::File,
+    io::{self, Read, Seek, Write},
+    path::Path,
+    time::{Duration, SystemTime},
+};
+
+use bofuss_frame::MAX_FRAME_BYTES;
+use pcap_file::{
+    DataLink,
+    pcap::{PcapHeader, PcapPacket, PcapReader, PcapTsResolution, PcapWriter},
+    pcapng::{
+        Block, PcapNgReader, PcapNgWriter,
+        blocks::{
+            enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption},
+            interface_description::{
+                InterfaceDescriptionBlock, InterfaceDescriptionOption, InterfaceTsResolution,
+            },
+            interface_statistics::{InterfaceStatisticsBlock, InterfaceStatisticsOption},
+            opt_common::CommonOption,
+            section_header::{SectionHeaderBlock, SectionHeaderOption},
+        },
+    },
+};
+
+/// The first bytes of a pcapng file, in either byte order.
+const PCAPNG_MAGIC: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
+/// The longest packet or block that is read, in bytes; the file ends at a longer one.
+const MAX_BLOCK_BYTES: usize = 256 << 10;
+/// Bytes that wait to be written to the file at most, but for the last packet.
+const MAX_UNWRITTEN_BYTES: usize = 64 << 10;
+
+/// What the packets of a capture begin with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkType {
+    /// An Ethernet header.
+    Ethernet,
+    /// Tags that name the dissector of what follows: Wireshark's exported PDUs.
+    UpperPdu,
+}
+
+impl From<LinkType> for DataLink {
+    fn from(link_type: LinkType) -> Self {
+        match link_type {
+            LinkType::Ethernet => Self::ETHERNET,
+            LinkType::UpperPdu => Self::WIRESHARK_UPPER_PDU,
+        }
+    }
+}
+
+/// Which way a packet went, seen from the switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// It was received.
+    In,
+    /// It was sent.
+    Out,
+}
+
+impl Direction {
+    /// The direction's bits in the flags of an enhanced packet block (pcapng, section 4.3.1).
+    fn flags(self) -> u32 {
+        match self {
+            Self::In => 1,
+            Self::Out => 2,
+        }
+    }
+}
+
+/// What the packets of a capture come from; pcapng calls it an interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CaptureSource {
+    /// The interface's name.
+    pub name: String,
+    /// What its packets begin with.
+    pub link_type: LinkType,
+    /// What a reader should know of it.
+    pub comment: String,
+}
+
+/// A capture file that is written, with times in nanoseconds: pcap 2.4 if its name ends in
+/// `.pcap`, else pcapng.
+///
+/// It grows by whole packets, so that it can be read at any time, and when the writer was killed.
+pub struct CaptureFile {
+    format: Format,
+    unwritten_bytes: usize,
+}
+
+enum Format {
+    Pcap(PcapWriter<Unwritten>, LinkType),
+    PcapNg(PcapNgWriter<Unwritten>),
+}
+
+/// Keeps what is written until it is flushed.
+struct Unwritten {
+    file: File,
+    bytes: Vec<u8>,
+}
+
+impl Write for Unwritten {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.bytes.extend(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let written = self.file.write_all(&self.bytes);
+        self.bytes.clear();
+        written
+    }
+}
+
+impl CaptureFile {
+    /// Whether a file of this name is in the older format, which has one link type and no comments.
+    pub fn is_pcap(path: &Path) -> bool {
+        path.extension()
+            .is_some_and(|extension| extension == "pcap")
+    }
+
+    /// Makes a file, in place of one that is there. A pcap file has this one link type.
+    ///
+    /// Errors: the system's.
+    pub fn create(path: &Path, link_type: LinkType) -> io::Result<Self> {
+        let to = Unwritten {
+            file: File::create(path)?,
+            bytes: Vec::new(),
+        };
+        let format = if Self::is_pcap(path) {
+            let header = PcapHeader {
+                snaplen: MAX_FRAME_BYTES as u32,
+                datalink: link_type.into(),
+                ts_resolution: PcapTsResolution::NanoSecond,
+                ..PcapHeader::default()
+            };
+            Format::Pcap(
+                PcapWriter::with_header(to, header).map_err(invalid)?,
+                link_type,
+            )
+        } else {
+            let program = concat!("bofuss ", env!("CARGO_PKG_VERSION"));
+            let header = SectionHeaderBlock {
+                options: vec![SectionHeaderOption::UserApplication(program.into())],
+                ..SectionHeaderBlock::default()
+            };
+            Format::PcapNg(PcapNgWriter::with_section_header(to, header).map_err(invalid)?)
+        };
+        let mut file = Self {
+            format,
+            unwritten_bytes: 0,
+        };
+        file.flush()?;
+        Ok(file)
+    }
+
+    /// Adds a source; its number.
+    ///
+    /// Errors: the system's; `InvalidInput` if a pcap file has another link type.
+    pub fn add_source(&mut self, source: &CaptureSource) -> io::Result<u32> {
+        match &mut self.format {
+            Format::Pcap(_, link_type) if *link_type != source.link_type => {
+                Err(io::ErrorKind::InvalidInput.into())
+            }
+            Format::Pcap(..) => Ok(0),
+            Format::PcapNg(writer) => {
+                let number = writer.interfaces().len() as u32;
+                let comment = CommonOption::Comment(source.comment.as_str().into());
+                let options = vec![
+                    InterfaceDescriptionOption::IfName(source.name.as_str().into()),
+                    InterfaceDescriptionOption::IfTsResol(InterfaceTsResolution::NANO),
+                    InterfaceDescriptionOption::Common(comment),
+                ];
+                let block = InterfaceDescriptionBlock {
+                    linktype: source.link_type.into(),
+                    snaplen: 0,
+                    options,
+                };
+                writer.write_pcapng_block(block).map_err(invalid)?;
+                Ok(number)
+            }
+        }
+    }
+
+    /// Appends what passed at this time, of a source that was added. Errors: the system's.
+    pub fn write(
+        &mut self,
+        source: u32,
+        at: SystemTime,
+        direction: Direction,
+        bytes: &[u8],
+    ) -> io::Result<()> {
+        let timestamp = since_epoch(at);
+        let len = bytes.len() as u32;
+        match &mut self.format {
+            Format::Pcap(writer, _) => {
+                let packet = PcapPacket::new(timestamp, len, bytes).map_err(invalid)?;
+                let raw = packet.as_raw_packet(PcapTsResolution::NanoSecond);
+                writer.write_raw_packet(&raw).map_err(invalid)?;
+            }
+            Format::PcapNg(writer) => {
+                let block = EnhancedPacketBlock {
+                    interface_id: source,
+                    timestamp,
+                    original_len: len,
+                    data: Cow::Borrowed(bytes),
+                    options: vec![EnhancedPacketOption::Flags(direction.flags())],
+                };
+                writer.write_pcapng_block(block).map_err(invalid)?;
+            }
+        }
+        self.unwritten_bytes += bytes.len();
+        if self.unwritten_bytes >= MAX_UNWRITTEN_BYTES {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Ends a source: notes how many of its packets are missing, if the format can say so.
+    ///
+    /// Errors: the system's.
+    pub fn end_source(&mut self, source: u32, at: SystemTime, lost: u64) -> io::Result<()> {
+        if let Format::PcapNg(writer) = &mut self.format {
+            let block = InterfaceStatisticsBlock {
+                interface_id: source,
+                timestamp: since_epoch(at),
+                options: vec![InterfaceStatisticsOption::IsbIfDrop(lost)],
+            };
+            writer.write_pcapng_block(block).map_err(invalid)?;
+        }
+        self.flush()
+    }
+
+    /// Has readers of the file see all that was written. Errors: the system's.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.unwritten_bytes = 0;
+        match &mut self.format {
+            Format::Pcap(writer, _) => writer.flush().map_err(invalid),
+            Format::PcapNg(writer) => writer.get_mut().flush(),
+        }
+    }
+}
+
+fn since_epoch(at: SystemTime) -> Duration {
+    at.duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default()
+}
+
+/// What the library says, as the error of an input or output.
+fn invalid(error: impl std::error::Error + Send + Sync + 'static) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error)
+}
+
+/// A capture file that is read.
+pub(crate) enum CaptureReader {
+    Pcap(PcapReader<File>),
+    PcapNg(PcapNgReader<File>),
+}
+
+impl CaptureReader {
+    /// Errors: the system's; `InvalidData` if it is no capture, or one without Ethernet.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        let mut file = File::open(path)?;
+        let mut magic = [0; 4];
+        file.read_exact(&mut magic)?;
+        file.rewind()?;
+        if magic == PCAPNG_MAGIC {
+            let reader = PcapNgReader::with_capacity(file, MAX_BLOCK_BYTES);
+            return reader.map(Self::PcapNg).map_err(invalid);
+        }
+        let refused = |text| io::Error::new(io::ErrorKind::InvalidData, text);
+        let reader = PcapReader::with_capacity(file, MAX_BLOCK_BYTES)
+            .map_err(|_| refused("it is not a capture file in the pcap or pcapng format"))?;
+        // The upper half says how long the frame check sequence is.
+        if DataLink::from(u32::from(reader.header().datalink) & 0xffff) != DataLink::ETHERNET {
+            return Err(refused("its frames are not Ethernet"));
+        }
+        Ok(Self::Pcap(reader))
+    }
+
+    /// Reads up to the next packet and copies it to `packet`, which is empty if the packet is not
+    /// Ethernet; `false` at the end of the file, which a cut packet is too.
+    ///
+    /// Errors: the system's; `InvalidData` if what follows is no packet.
+    pub(crate) fn next(&mut self, packet: &mut Vec<u8>) -> io::Result<bool> {
+        packet.clear();
+        match self {
+            Self::Pcap(reader) => match reader.next_raw_packet() {
+                None => Ok(false),
+                Some(Ok(raw)) => {
+                    packet.extend(&*raw.data);
+                    Ok(true)
+                }
+                Some(Err(pcap_file::pcap::PcapReadError::Io(error))) => or_end(error),
+                Some(Err(error)) => Err(invalid(error)),
+            },
+            Self::PcapNg(reader) => loop {
+                let (block, state) = match reader.next_block() {
+                    None => return Ok(false),
+                    Some(Ok(next)) => next,
+                    Some(Err(pcap_file::pcapng::PcapNgReadError::Io(error))) => {
+                        return or_end(error);
+                    }
+                    Some(Err(error)) => return Err(invalid(error)),
+                };
+                let (interface, data) = match &block {
+                    Block::EnhancedPacket(packet) => (packet.interface_id, &packet.data),
+                    Block::SimplePacket(packet) => (0, &packet.data),
+                    Block::Packet(packet) => (packet.interface_id.into(), &packet.data),
+                    // These hold no packet.
+                    _ => continue,
+                };
+                let interface = state.interfaces().get(interface as usize);
+                if interface.is_some_and(|interface| interface.linktype == DataLink::ETHERNET) {
+                    packet.extend(&**data);
+                }
+                return Ok(true);
+            },
+        }
+    }
+}
+
+/// The end of a file, if it is cut there.
+fn or_end(error: io::Error) -> io::Result<bool> {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => Ok(false),
+        _ => Err(error),
+    }
+}
