@@ -4,7 +4,7 @@
 //! writes a structure as its neighbour does has the neighbour's form in its column.
 
 use crate::action::{Action, Output};
-use crate::error::{BadRequest, DecodeError, ErrorCode};
+use crate::error::{DecodeError, ErrorCode};
 use crate::instruction::Instruction;
 use crate::matching::Match;
 use crate::message::async_config::AsyncConfig;
@@ -35,12 +35,11 @@ use crate::types::{BufferId, GroupId, MaxLen, MeterId, PortNo, QueueId, TableId}
 use crate::v1_0::V1_0;
 use crate::v1_2::V1_2;
 use crate::v1_3::V1_3;
-use crate::version::Version;
-use crate::wire::{Reader, Wire, Writer};
+use crate::wire::{Reader, Writer};
 
 /// One wire form of a structure, named by the version that brought it.
 pub(crate) trait Form<V>: Sized {
-    /// Reads the value. Errors: as [`Wire::decode`].
+    /// Reads the value. Errors: as [`crate::wire::Wire::decode`].
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError>;
     /// Appends it, or notes what cannot be said.
     fn write(&self, w: &mut Writer<'_>);
@@ -50,29 +49,36 @@ pub(crate) trait Form<V>: Sized {
 pub(crate) enum Plain {}
 
 macro_rules! forms {
-    (@read - $T:ident $r:ident) => { Err($r.err(BadRequest::BAD_TYPE)) };
-    (@read $V:ident $T:ident $r:ident) => { <$T as Form<$V>>::read($r) };
+    (@read - $T:ident $r:ident) => { Err($r.err($crate::error::BadRequest::BAD_TYPE)) };
+    (@read $V:ident $T:ident $r:ident) => { <$T as $crate::forms::Form<$V>>::read($r) };
     (@write - $this:ident $T:ident $w:ident) => { $w.cannot_say(stringify!($T)) };
-    (@write $V:ident $this:ident $T:ident $w:ident) => { <$T as Form<$V>>::write($this, $w) };
+    (@write $V:ident $this:ident $T:ident $w:ident) => {
+        <$T as $crate::forms::Form<$V>>::write($this, $w)
+    };
     ($($T:ident: $v1_0:tt $v1_2:tt $v1_3:tt;)*) => { $(
-        impl Wire for $T {
-            fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        impl $crate::wire::Wire for $T {
+            fn decode(
+                r: &mut $crate::wire::Reader<'_>,
+            ) -> Result<Self, $crate::error::DecodeError> {
+                use $crate::version::Version;
                 match r.version() {
-                    Version::V1_0 => forms!(@read $v1_0 $T r),
-                    Version::V1_2 => forms!(@read $v1_2 $T r),
-                    Version::V1_3 => forms!(@read $v1_3 $T r),
+                    Version::V1_0 => $crate::forms::forms!(@read $v1_0 $T r),
+                    Version::V1_2 => $crate::forms::forms!(@read $v1_2 $T r),
+                    Version::V1_3 => $crate::forms::forms!(@read $v1_3 $T r),
                 }
             }
-            fn encode(&self, w: &mut Writer<'_>) {
+            fn encode(&self, w: &mut $crate::wire::Writer<'_>) {
+                use $crate::version::Version;
                 match w.version() {
-                    Version::V1_0 => forms!(@write $v1_0 self $T w),
-                    Version::V1_2 => forms!(@write $v1_2 self $T w),
-                    Version::V1_3 => forms!(@write $v1_3 self $T w),
+                    Version::V1_0 => $crate::forms::forms!(@write $v1_0 self $T w),
+                    Version::V1_2 => $crate::forms::forms!(@write $v1_2 self $T w),
+                    Version::V1_3 => $crate::forms::forms!(@write $v1_3 self $T w),
                 }
             }
         }
     )* };
 }
+pub(crate) use forms;
 
 forms! {
     //                  1.0    1.2    1.3

@@ -3,8 +3,9 @@
 //! A patch is a unified diff of one or more files. A hunk begins with `@@` and the start of a line
 //! of the file: from the first such line on, the hunk's place is where its context and removed
 //! lines stand together. So a hunk holds on to what stays (a table's name, its end), and rows that
-//! others have added do not move it. A hunk without context goes to the end of the file. A hunk
-//! whose added lines stand there already changes nothing.
+//! others have added do not move it. A hunk without context goes before that first line, and to
+//! the end of the file if its `@@` names none. A hunk whose added lines stand there already changes
+//! nothing.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -109,11 +110,13 @@ fn place(hunk: &Hunk, text: &str) -> Result<String, String> {
     if runs.all(|run| find(run).is_some()) {
         return Ok(text.to_string());
     }
-    let at = if hunk.old.is_empty() {
-        lines.len()
-    } else {
+    let at = if !hunk.old.is_empty() {
         let old = hunk.old.join("\n");
         find(&hunk.old).ok_or_else(|| format!("not found after \"{}\":\n{old}", hunk.anchor))?
+    } else if hunk.anchor.is_empty() {
+        lines.len()
+    } else {
+        from
     };
     lines.splice(at..at + hunk.old.len(), hunk.new.iter().copied());
     Ok(lines.join("\n") + "\n")
@@ -153,6 +156,16 @@ mod tests {
         let expected = "//! A.\nuse a::{B, C};\nfn c() {}\n\nfn d() {}\n";
         assert_eq!(
             patched("//! A.\nuse a::B;\nfn c() {}\n", hunks),
+            Ok(expected.into())
+        );
+    }
+
+    #[test]
+    fn a_hunk_without_context_goes_before_the_line_that_it_names() {
+        let hunks = "@@ use c\n+use b::B;\n";
+        let expected = "use a::A;\nuse b::B;\nuse c::{C, D};\n";
+        assert_eq!(
+            patched("use a::A;\nuse c::{C, D};\n", hunks),
             Ok(expected.into())
         );
     }
