@@ -15,6 +15,7 @@ mod licenses;
 mod mutants;
 mod names;
 mod patch;
+mod pictures;
 mod reference;
 mod rooms;
 mod size;

@@ -1,4 +1,4 @@
-//! `cargo xtask reference`: prints the pages of `docs/reference` from the catalogues.
+//! `cargo xtask reference`: prints the pages of `docs/reference` from the catalogues, and pictures.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -15,7 +15,8 @@ use bofuss_oflib::version::Span;
 use bofuss_oflib::{Catalogue, Codec, ErrorCode, Field, HEADER_BYTES, Message, Version};
 
 use crate::evidence::{CHAPTERS, NEVER, Tests, section};
-use crate::tree;
+use crate::rooms::{self, ARROWS};
+use crate::{pictures, tree};
 
 const FOLDER: &str = "docs/reference";
 /// The scenario that shows what versions see of each other: each line with `#|` is a row.
@@ -31,14 +32,25 @@ pub(crate) fn run(root: &Path, check: bool) -> Result<(), String> {
     let old = old_types(&tree::read(&root.join(OLD_VECTORS))?);
     let pages = pages(&bofuss_ext::catalogue(), &Tests::read(root)?, &old)?;
     for (name, text) in pages.into_iter().chain([versions]) {
-        let path = root.join(FOLDER).join(name);
-        if !check {
-            std::fs::write(&path, &text).map_err(|e| format!("{}: {e}", path.display()))?;
-        } else if tree::read(&path)? != text {
-            return Err(format!(
-                "{FOLDER}/{name} is not what the code says: run `cargo xtask reference`"
-            ));
-        }
+        write(root, &format!("{FOLDER}/{name}"), &text, check)?;
+    }
+    let arrows = rooms::table(&root.join(ARROWS))?;
+    write(root, "docs/rooms.svg", &pictures::rooms(&arrows)?, check)?;
+    write(root, "docs/trace.svg", &pictures::trace()?, check)
+}
+
+/// Writes one page or picture; with `check`, compares it only.
+///
+/// Errors: that it differs, or cannot be read or written.
+fn write(root: &Path, name: &str, text: &str, check: bool) -> Result<(), String> {
+    let path = root.join(name);
+    if !check {
+        return std::fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()));
+    }
+    if tree::read(&path)? != text {
+        return Err(format!(
+            "{name} is not what the code says: run `cargo xtask reference`"
+        ));
     }
     Ok(())
 }

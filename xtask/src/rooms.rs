@@ -10,6 +10,8 @@ use crate::tree;
 
 /// Packages of rooms carry it; folders do not.
 const PREFIX: &str = "bofuss-";
+/// The rooms, and what each may use.
+pub(crate) const ARROWS: &str = "xtask/arrows.toml";
 /// Members that are no room: they serve the developer, nothing depends on them.
 const OUTSIDE: [&str; 2] = ["tests", "xtask"];
 
@@ -17,7 +19,7 @@ const OUTSIDE: [&str; 2] = ["tests", "xtask"];
 ///
 /// Errors: a manifest or the list that cannot be read.
 pub(crate) fn check(root: &Path, sources: &[Source]) -> Result<Vec<String>, String> {
-    let list = table(&root.join("xtask/arrows.toml"))?;
+    let list = table(&root.join(ARROWS))?;
     let members = table(&root.join("Cargo.toml"))?;
     let members = names(members.get("workspace").and_then(|w| w.get("members")));
     let mut found = Vec::new();
@@ -120,7 +122,10 @@ fn names(value: Option<&Value>) -> Vec<&str> {
         .collect()
 }
 
-fn table(path: &Path) -> Result<Table, String> {
+/// Reads a TOML file.
+///
+/// Errors: its name and what is wrong.
+pub(crate) fn table(path: &Path) -> Result<Table, String> {
     tree::read(path)?
         .parse()
         .map_err(|e| format!("{}: {e}", path.display()))
