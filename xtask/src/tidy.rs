@@ -1,9 +1,9 @@
-//! `cargo xtask tidy`: refuses what the style refuses, file by file, then rooms and documents.
+//! `cargo xtask tidy`: refuses what the style refuses, in files, rooms, documents and libraries.
 
 use std::path::Path;
 
 use crate::source::{self, Function, Source, words};
-use crate::{docs, mutants, names, rooms};
+use crate::{docs, licenses, mutants, names, rooms};
 
 /// Lines of a file without its tests; above it the file says why, in a line with [`LONG_FILE`].
 const MAX_FILE_LINES: usize = 500;
@@ -31,6 +31,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     findings.extend(docs::check(root, &sources)?);
     findings.extend(mutants::check(root)?);
     findings.extend(names::check(root, &sources)?);
+    findings.extend(licenses::check()?);
     for finding in &findings {
         println!("{finding}");
     }
