@@ -2,22 +2,31 @@
 
 mod text;
 
+use std::convert::Infallible;
 use std::fmt;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bofuss_channel::{Newcomer, Newcomers};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use http_body_util::Full;
+use hyper::body::Bytes;
+use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::select;
+use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
 pub use text::{Format, Histogram, Labels, Samples};
 
-/// The longest request that is read, in bytes.
+/// The longest request that is read, in bytes; hyper takes no less.
 const MAX_REQUEST_BYTES: usize = 8192;
 /// How long a peer may take for its request, and for the answer.
 const PEER_PATIENCE: Duration = Duration::from_secs(10);
@@ -97,89 +106,92 @@ async fn accept(listener: TcpListener, wishes: mpsc::Sender<Wish>) {
     }
 }
 
-/// Reads up to the end of a request, or as much as may be.
-async fn read_request(stream: &mut TcpStream) -> std::io::Result<Vec<u8>> {
-    let mut request = Vec::new();
-    while !is_whole(&request) && request.len() < MAX_REQUEST_BYTES {
-        if stream.read_buf(&mut request).await? == 0 {
-            break;
-        }
-    }
-    Ok(request)
-}
-
-fn is_whole(request: &[u8]) -> bool {
-    request.windows(4).any(|part| part == b"\r\n\r\n")
-}
-
+/// Answers one request of a peer.
 async fn serve(
-    mut stream: TcpStream,
+    stream: TcpStream,
     newcomer: Newcomer,
     places: &Semaphore,
     wishes: mpsc::Sender<Wish>,
-) -> std::io::Result<()> {
+) {
+    let has_place = Notify::new();
+    // It is kept until the answer is written.
+    let place = OnceLock::new();
+    let (has_place, place, wishes) = (&has_place, &place, &wishes);
+    let service = service_fn(move |request| async move {
+        let _ = place.set(places.acquire().await);
+        has_place.notify_one();
+        Ok::<_, Infallible>(answer(&request, wishes).await)
+    });
+    let mut http = http1::Builder::new();
+    http.keep_alive(false).max_buf_size(MAX_REQUEST_BYTES);
+    let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
     let entry = async {
-        let request = read_request(&mut stream).await?;
-        let place = places.acquire().await;
-        Ok::<_, std::io::Error>((request, place))
-    };
-    let Some(entered) = newcomer.finish(entry).await else {
-        return Ok(());
-    };
-    let (request, _place) = entered?;
-    let is_whole = is_whole(&request);
-    let request = String::from_utf8_lossy(&request);
-    let (status, media_type, body) = match parse(&request) {
-        _ if !is_whole => ("400 Bad Request", "text/plain", "no request\n".into()),
-        Err(status) => (
-            status,
-            "text/plain",
-            "see /metrics, /metrics?flows\n".into(),
-        ),
-        Ok((flows, format)) => {
-            let (reply, answered) = oneshot::channel();
-            let _ = wishes.send(Wish { flows, reply }).await;
-            match answered.await {
-                Ok(samples) => ("200 OK", format.media_type(), samples.text(format)),
-                Err(_) => ("503 Service Unavailable", "text/plain", String::new()),
-            }
+        select! {
+            biased;
+            _ = &mut connection => false,
+            () = has_place.notified() => true,
         }
     };
-    let length = body.len();
-    let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: {media_type}\r\nContent-Length: {length}\r\n\
-         Connection: close\r\n\r\n"
-    );
-    stream.write_all(head.as_bytes()).await?;
-    stream.write_all(body.as_bytes()).await?;
-    stream.shutdown().await
+    if newcomer.finish(entry).await == Some(true) {
+        // A peer that has gone needs no answer.
+        let _ = connection.await;
+    }
+}
+
+/// What a request is answered with.
+async fn answer<B>(request: &Request<B>, wishes: &mpsc::Sender<Wish>) -> Response<Full<Bytes>> {
+    let (flows, format) = match parse(request) {
+        Ok(wanted) => wanted,
+        Err(status) => {
+            return text(
+                status,
+                "text/plain",
+                "see /metrics, /metrics?flows\n".into(),
+            );
+        }
+    };
+    let (reply, answered) = oneshot::channel();
+    let _ = wishes.send(Wish { flows, reply }).await;
+    match answered.await {
+        Ok(samples) => text(StatusCode::OK, format.media_type(), samples.text(format)),
+        Err(_) => text(StatusCode::SERVICE_UNAVAILABLE, "text/plain", String::new()),
+    }
+}
+
+fn text(status: StatusCode, media_type: &'static str, body: String) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(body.into()));
+    *response.status_mut() = status;
+    let media_type = HeaderValue::from_static(media_type);
+    response.headers_mut().insert(CONTENT_TYPE, media_type);
+    response
 }
 
 /// Whether a request wants the flow entries, and the format that it takes. Errors: the status.
-fn parse(request: &str) -> Result<(bool, Format), &'static str> {
-    let mut lines = request.lines();
-    let mut words = lines.next().unwrap_or_default().split(' ');
-    if words.next() != Some("GET") {
-        return Err("405 Method Not Allowed");
+fn parse<B>(request: &Request<B>) -> Result<(bool, Format), StatusCode> {
+    if request.method() != Method::GET {
+        return Err(StatusCode::METHOD_NOT_ALLOWED);
     }
-    let flows = match words.next().unwrap_or_default() {
-        "/metrics" => false,
-        "/metrics?flows" | "/metrics?flows=" => true,
-        _ => return Err("404 Not Found"),
+    let flows = match (request.uri().path(), request.uri().query()) {
+        ("/metrics", None | Some("")) => false,
+        ("/metrics", Some("flows" | "flows=")) => true,
+        _ => return Err(StatusCode::NOT_FOUND),
     };
-    let accepts_new = lines.any(|line| {
-        let line = line.to_ascii_lowercase();
-        line.starts_with("accept:") && line.contains("application/openmetrics-text")
+    let mut accepted = request.headers().get_all(ACCEPT).iter();
+    let takes_new = accepted.any(|value| {
+        let value = value.to_str().unwrap_or_default().to_ascii_lowercase();
+        value.contains("application/openmetrics-text")
     });
-    match accepts_new {
-        true => Ok((flows, Format::OpenMetrics)),
-        false => Ok((flows, Format::Plain)),
+    if takes_new {
+        Ok((flows, Format::OpenMetrics))
+    } else {
+        Ok((flows, Format::Plain))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use bofuss_channel::MAX_NEWCOMERS;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
 
@@ -219,7 +231,7 @@ mod tests {
             })
         };
         assert_eq!(ask(MAX_REQUEST_BYTES).await, "HTTP/1.1 200");
-        assert_eq!(ask(MAX_REQUEST_BYTES + 8192).await, "HTTP/1.1 400");
+        assert_eq!(ask(MAX_REQUEST_BYTES + 8192).await, "HTTP/1.1 431");
         let mut silent = Vec::new();
         for _ in 0..2 * MAX_NEWCOMERS {
             silent.push(TcpStream::connect(at).await.expect("it listens"));
@@ -232,15 +244,28 @@ mod tests {
 
     #[test]
     fn requests_for_something_else_are_refused() {
+        let ask = |method: &str, target: &str, accept: &str| {
+            let request = Request::builder().method(method).uri(target);
+            parse(&request.header(ACCEPT, accept).body(()).expect("it is one"))
+        };
+        let refused = ask("POST", "/metrics", "*/*");
+        assert_eq!(refused, Err(StatusCode::METHOD_NOT_ALLOWED));
+        for target in ["/", "/metrics/", "/metrics?flow", "*"] {
+            assert_eq!(
+                ask("GET", target, "*/*"),
+                Err(StatusCode::NOT_FOUND),
+                "{target}"
+            );
+        }
         assert_eq!(
-            parse("POST /metrics HTTP/1.1\r\n"),
-            Err("405 Method Not Allowed")
+            ask("GET", "/metrics?flows", "text/plain"),
+            Ok((true, Format::Plain))
         );
-        assert_eq!(parse("GET / HTTP/1.1\r\n"), Err("404 Not Found"));
-        assert_eq!(parse(""), Err("405 Method Not Allowed"));
-        let plain = parse("GET /metrics?flows HTTP/1.1\r\nHost: x\r\n");
-        assert!(plain == Ok((true, Format::Plain)));
-        let new = parse("GET /metrics HTTP/1.1\r\nAccept: application/openmetrics-text;q=1\r\n");
-        assert!(new == Ok((false, Format::OpenMetrics)));
+        let new = ask(
+            "GET",
+            "/metrics",
+            "text/plain, Application/OpenMetrics-Text;q=1",
+        );
+        assert_eq!(new, Ok((false, Format::OpenMetrics)));
     }
 }
