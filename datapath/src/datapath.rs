@@ -251,6 +251,7 @@ impl Datapath {
         let expiry = self.deadlines.first().map(|(at, ..)| *at);
         expiry
             .into_iter()
+            .chain(self.next_clean())
             .chain(self.hooks.iter().filter_map(|h| h.next_tick()))
             .chain(self.reassembler.deadline_ns().map(Time))
             .chain(self.egress.values().filter_map(Egress::due))
@@ -262,6 +263,7 @@ impl Datapath {
     pub fn tick<S: Sink>(&mut self, now: Time, sink: &mut S) {
         self.release_due(now, sink);
         self.settle();
+        self.clean(now);
         for _ in 0..self.reassembler.expire(now.0) {
             self.drop(DropReason::FragmentLost, sink);
         }

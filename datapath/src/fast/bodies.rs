@@ -2,9 +2,9 @@
 
 use alloc::rc::Rc;
 
+use crate::fast::step_map::StepMap;
 use bofuss_oflib::instruction::Instructions;
 use bofuss_packet::{KeyMask, KeyMatch};
-use hashbrown::HashMap;
 
 /// Actions of an entry, of both lists together, that take the place of an entry.
 const ACTIONS_PER_PLACE: usize = 4;
@@ -17,7 +17,7 @@ const FREE_MASKS: usize = 64;
 #[derive(Default)]
 pub(crate) struct Bodies {
     /// Each, and how many entries have it.
-    users: HashMap<Instructions, u32>,
+    users: StepMap<Instructions, u32>,
     /// Places of entries that they take by their length.
     pub(crate) places: usize,
 }
@@ -27,13 +27,13 @@ impl Bodies {
     pub(crate) fn more_places(&self, body: &Instructions) -> usize {
         match places(body) {
             0 => 0,
-            more => more * usize::from(!self.users.contains_key(body)),
+            more => more * usize::from(self.users.get(body).is_none()),
         }
     }
 
     /// These instructions, for one more entry.
     pub(crate) fn share(&mut self, body: &Instructions) -> Instructions {
-        if let Some((known, users)) = self.users.get_key_value_mut(body) {
+        if let Some((known, users)) = self.users.get_mut(body) {
             *users += 1;
             return known.clone();
         }
@@ -45,7 +45,7 @@ impl Bodies {
 
     /// One entry has them no more.
     pub(crate) fn release(&mut self, body: &Instructions) {
-        if let Some(users) = self.users.get_mut(body) {
+        if let Some((_, users)) = self.users.get_mut(body) {
             *users -= 1;
             if *users == 0 {
                 self.users.remove(body);
@@ -64,7 +64,7 @@ pub(crate) fn places(body: &Instructions) -> usize {
 #[derive(Debug, Default)]
 pub(crate) struct Masks {
     /// Each, and how many entries have it.
-    users: HashMap<Rc<KeyMask>, u32>,
+    users: StepMap<Rc<KeyMask>, u32>,
 }
 
 impl Masks {
@@ -72,7 +72,7 @@ impl Masks {
     /// many, and more if the match or the new mask is long.
     pub(crate) fn places(&self, rule: &KeyMatch) -> usize {
         let more = rule.mask().words().len() / WORDS_PER_PLACE;
-        if self.users.contains_key(rule.mask()) {
+        if self.users.get(rule.mask()).is_some() {
             return 1 + more;
         }
         1 + usize::from(self.users.len() >= FREE_MASKS) + 2 * more
@@ -80,15 +80,14 @@ impl Masks {
 
     /// Has a match of one more entry share its mask.
     pub(crate) fn share(&mut self, rule: &mut KeyMatch) {
-        let users = self.users.entry(Rc::clone(rule.mask()));
-        let mut users = users.or_insert_entry(0);
-        rule.share_mask(users.key());
-        *users.get_mut() += 1;
+        let (mask, users) = self.users.entry(rule.mask());
+        *users += 1;
+        rule.share_mask(mask);
     }
 
     /// One entry has its mask no more.
     pub(crate) fn release(&mut self, rule: &KeyMatch) {
-        if let Some(users) = self.users.get_mut(rule.mask()) {
+        if let Some((_, users)) = self.users.get_mut(rule.mask()) {
             *users -= 1;
             if *users == 0 {
                 self.users.remove(rule.mask());

@@ -11,12 +11,13 @@ use bofuss_oflib::message::PacketInReason;
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{FieldSet, PortNo};
 use bofuss_packet::{Key, KeyMask, KeyMatch, Words};
-use hashbrown::HashSet;
 
+use super::forgotten::{Forgotten, Round};
 use super::glimpse::Glimpse;
 use super::masks;
 use super::reader::Reader;
 use super::slab::Slab;
+use super::step_map::StepMap;
 use super::tags::{Secret, TagTable};
 use crate::{DropReason, EntryKey, Time};
 
@@ -176,7 +177,7 @@ pub(crate) struct Cache {
     pub(super) secret: Secret,
     pub(super) flows: Slab<Flow>,
     pub(super) index: TagTable,
-    pub(super) programs: HashSet<Rc<Program>>,
+    pub(super) programs: StepMap<Rc<Program>, ()>,
     /// The fields of the key.
     pub(super) fields: FieldSet,
     pub(super) mask: KeyMask,
@@ -190,8 +191,9 @@ pub(crate) struct Cache {
     refused: Vec<u16>,
     /// Flows with packets that their entries' counters do not have; some may be gone.
     pub(super) touched: Vec<u32>,
-    /// Forgotten flows whose memory is given back little by little.
-    grave: Vec<Slab<Flow>>,
+    /// All flows of other keys.
+    pub(super) forgotten: Vec<Forgotten>,
+    pub(super) round: Round,
     /// Finds the words of the key in a frame.
     pub(super) reader: Reader,
     /// Kept for their memory.
@@ -207,7 +209,7 @@ impl Cache {
             secret: Secret::new(secret),
             flows: Slab::default(),
             index: TagTable::default(),
-            programs: HashSet::new(),
+            programs: StepMap::default(),
             fields: FieldSet::EMPTY,
             reader: Reader::new(&mask),
             mask,
@@ -218,7 +220,8 @@ impl Cache {
             hand: 0,
             refused: alloc::vec![0; REFUSED],
             touched: Vec::new(),
-            grave: Vec::new(),
+            forgotten: Vec::new(),
+            round: Round::default(),
             spare_hits: Vec::new(),
             glimpses: Vec::new(),
             stats: CacheStats::default(),
@@ -229,21 +232,12 @@ impl Cache {
     pub(super) fn widen(&mut self, fields: FieldSet, mask: KeyMask) {
         self.reader = Reader::new(&mask);
         (self.fields, self.mask) = (fields, mask);
-        self.grave.push(core::mem::take(&mut self.flows));
-        self.index = TagTable::default();
-        self.programs.clear();
+        self.forgotten.push(Forgotten {
+            flows: core::mem::take(&mut self.flows),
+            index: core::mem::take(&mut self.index),
+            programs: core::mem::take(&mut self.programs),
+        });
         self.stats.widened += 1;
-    }
-
-    /// Gives a little memory back.
-    pub(crate) fn clean(&mut self) {
-        if self
-            .grave
-            .last_mut()
-            .is_some_and(|flows| !flows.drop_some())
-        {
-            self.grave.pop();
-        }
     }
 
     /// Notes that an entry was added.
@@ -317,10 +311,7 @@ impl Cache {
     pub(super) fn insert(&mut self, start: u64, key: &Key, program: Program, hits: &[Hit]) {
         let words = self.words(start, key);
         let hash = self.hash(&words);
-        let program = Rc::clone(
-            self.programs
-                .get_or_insert_with(&program, |p| Rc::new(p.clone())),
-        );
+        let program = Rc::clone(self.programs.entry(&Rc::new(program)).0);
         let width = self.mask.words().len() + 1;
         let stored = Words::new(width, words.iter().copied().take(width));
         let slot = self.flows.insert(|_| Flow {

@@ -7,12 +7,12 @@ use alloc::{rc::Rc, vec::Vec};
 
 use bofuss_oflib::FieldSet;
 use bofuss_packet::{Key, KeyMask, KeyMatch, ReadLog};
-use hashbrown::HashMap;
 
 use super::masks::coarse;
 use crate::Entry;
 use crate::classify::Classifier;
 use crate::fast::slab::{NONE, Slab};
+use crate::fast::step_map::StepMap;
 use crate::fast::tags::{Secret, TagTable};
 use crate::table::EntryKey;
 
@@ -49,7 +49,7 @@ pub(crate) struct MaskGroups {
     groups: Slab<Group>,
     /// The groups, those with the best entry first.
     order: Vec<(EntryKey, u32)>,
-    homes: HashMap<Rc<KeyMask>, Home>,
+    homes: StepMap<Rc<KeyMask>, Home>,
 }
 
 impl MaskGroups {
@@ -58,7 +58,7 @@ impl MaskGroups {
             secret: Secret::new(secret),
             groups: Slab::default(),
             order: Vec::new(),
-            homes: HashMap::new(),
+            homes: StepMap::default(),
         }
     }
 
@@ -81,7 +81,7 @@ impl MaskGroups {
             *group.mask == **rule.mask() || chain(slab, head()).take(MAX_CHAIN).count() < MAX_CHAIN
         };
         let home = self.homes.get(rule.mask());
-        let mut homes = home.iter().flat_map(|home| &home.groups);
+        let mut homes = home.iter().flat_map(|(_, home)| &home.groups);
         if let Some(slot) = homes.find(|slot| has_room(&self.groups[**slot])) {
             return *slot;
         }
@@ -135,7 +135,7 @@ fn chain(slab: &Slab<Entry>, head: Option<u32>) -> impl Iterator<Item = u32> {
 impl Classifier for MaskGroups {
     fn insert(&mut self, slab: &mut Slab<Entry>, key: EntryKey) {
         let rule = slab[key.slot].rule.clone();
-        let home = self.homes.entry(Rc::clone(rule.mask())).or_default();
+        let (_, home) = self.homes.entry(rule.mask());
         home.len += 1;
         let own = |number: &&u32| *self.groups[**number].mask == **rule.mask();
         let number = match home.groups.first().filter(own) {
@@ -143,7 +143,7 @@ impl Classifier for MaskGroups {
             None => {
                 let number = self.choose(slab, &rule);
                 let home = self.homes.get_mut(rule.mask());
-                let groups = &mut home.expect("it was entered just now").groups;
+                let groups = &mut home.expect("it was entered just now").1.groups;
                 if !groups.contains(&number) {
                     groups.push(number);
                 }
@@ -182,10 +182,8 @@ impl Classifier for MaskGroups {
 
     fn remove(&mut self, slab: &mut Slab<Entry>, key: EntryKey) {
         let rule = slab[key.slot].rule.clone();
-        let home = self
-            .homes
-            .get_mut(rule.mask())
-            .expect("its mask has a home");
+        let home = self.homes.get_mut(rule.mask());
+        let (_, home) = home.expect("its mask has a home");
         home.len -= 1;
         let groups = home.groups.clone();
         if home.len == 0 {
@@ -212,7 +210,7 @@ impl Classifier for MaskGroups {
     }
 
     fn find(&self, slab: &Slab<Entry>, priority: u16, rule: &KeyMatch) -> Option<EntryKey> {
-        let home = self.homes.get(rule.mask())?;
+        let (_, home) = self.homes.get(rule.mask())?;
         let here = |group: &u32| {
             let (head, _) = self.head(slab, &self.groups[*group], rule);
             let mut keys = chain(slab, head).map(|slot| &slab[slot]);

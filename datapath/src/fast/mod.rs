@@ -4,12 +4,14 @@ pub(crate) mod bodies;
 pub(crate) mod cache;
 mod change;
 mod express;
+mod forgotten;
 mod glimpse;
 pub(crate) mod index;
 pub(crate) mod mask_groups;
 mod masks;
 mod reader;
 pub(crate) mod slab;
+mod step_map;
 mod tags;
 #[cfg(test)]
 mod tests;

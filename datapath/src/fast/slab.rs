@@ -9,27 +9,31 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// Slots that are made at a time.
 const CHUNK: usize = 256;
 
-/// Adds a chunk for `len` things. Only the first grows, as most have few things: what others would
-/// let go as they grow is hard to use again.
-pub(super) fn add_chunk<T>(chunks: &mut Vec<Vec<T>>, len: usize) {
-    let whole = if chunks.is_empty() { 0 } else { len };
-    chunks.push(Vec::with_capacity(whole));
-}
-
 #[derive(Debug)]
 enum Slot<T> {
     Used(T),
-    /// The next free slot.
+    /// The next free slot of its chunk.
     Free(u32),
 }
 
-/// Numbered slots. Invariant: `free` begins the list of all free slots.
+/// What is free in a chunk.
+#[derive(Debug)]
+struct Room {
+    /// How many of its slots are used.
+    used: usize,
+    /// The first of its slots that were used before; then come those that never were.
+    free: u32,
+    /// The next chunk with a free slot, if this has one.
+    next: u32,
+}
+
+/// Numbered slots. A chunk in which none is used has no memory. Invariant: `roomy` begins the list
+/// of all chunks that have a free slot.
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
     chunks: Vec<Vec<Slot<T>>>,
-    /// How many slots of each chunk are used.
-    counts: Vec<u16>,
-    free: u32,
+    rooms: Vec<Room>,
+    roomy: u32,
     len: usize,
 }
 
@@ -37,8 +41,8 @@ impl<T> Default for Slab<T> {
     fn default() -> Self {
         Self {
             chunks: Vec::new(),
-            counts: Vec::new(),
-            free: NONE,
+            rooms: Vec::new(),
+            roomy: NONE,
             len: 0,
         }
     }
@@ -57,7 +61,7 @@ impl<T> Slab<T> {
             let number = from / CHUNK;
             let is_used = |slot: &usize| self.get(*slot as u32).is_some();
             let end = (number + 1) * CHUNK;
-            if self.counts[number] > 0
+            if self.rooms[number].used > 0
                 && let Some(slot) = (from..end).find(is_used)
             {
                 return Some(slot as u32);
@@ -67,7 +71,7 @@ impl<T> Slab<T> {
         None
     }
 
-    /// How many slots there are.
+    /// All slots that are used are before it.
     pub(crate) fn end(&self) -> u32 {
         let last = self.chunks.last().map_or(0, Vec::len);
         (self.chunks.len().saturating_sub(1) * CHUNK + last) as u32
@@ -96,6 +100,17 @@ impl<T> Slab<T> {
         }
     }
 
+    /// All that is in slots.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.chunks
+            .iter_mut()
+            .flatten()
+            .filter_map(|slot| match slot {
+                Slot::Used(one) => Some(one),
+                Slot::Free(_) => None,
+            })
+    }
+
     /// Has the memory of a slot brought near, if there is such a slot.
     #[inline]
     pub(crate) fn prefetch(&self, slot: u32) {
@@ -107,23 +122,37 @@ impl<T> Slab<T> {
 
     /// Fills a free slot with what `make` makes for its number.
     pub(crate) fn insert(&mut self, make: impl FnOnce(u32) -> T) -> u32 {
-        self.len += 1;
-        let slot = self.free;
-        if slot == NONE {
-            let slot = self.end();
-            if (slot as usize).is_multiple_of(CHUNK) {
-                add_chunk(&mut self.chunks, CHUNK);
-                self.counts.push(0);
-            }
-            self.counts[slot as usize / CHUNK] += 1;
-            let chunk = self.chunks.last_mut().expect("one was pushed just now");
-            chunk.push(Slot::Used(make(slot)));
-            return slot;
+        if self.roomy == NONE {
+            self.roomy = self.chunks.len() as u32;
+            self.chunks.push(Vec::new());
+            self.rooms.push(Room {
+                used: 0,
+                free: NONE,
+                next: NONE,
+            });
         }
-        self.counts[slot as usize / CHUNK] += 1;
-        let place = &mut self.chunks[slot as usize / CHUNK][slot as usize % CHUNK];
-        if let Slot::Free(next) = core::mem::replace(place, Slot::Used(make(slot))) {
-            self.free = next;
+        let number = self.roomy as usize;
+        let (chunk, room) = (&mut self.chunks[number], &mut self.rooms[number]);
+        if chunk.capacity() == 0 && number > 0 {
+            chunk.reserve_exact(CHUNK);
+        }
+        let first = (number * CHUNK) as u32;
+        let slot = match room.free {
+            NONE => first + chunk.len() as u32,
+            free => free,
+        };
+        let one = Slot::Used(make(slot));
+        if room.free == NONE {
+            chunk.push(one);
+        } else if let Slot::Free(next) =
+            core::mem::replace(&mut chunk[(slot - first) as usize], one)
+        {
+            room.free = next;
+        }
+        room.used += 1;
+        self.len += 1;
+        if room.used == CHUNK {
+            self.roomy = core::mem::replace(&mut room.next, NONE);
         }
         slot
     }
@@ -133,13 +162,21 @@ impl<T> Slab<T> {
         self.chunks.pop().is_some()
     }
 
-    /// Empties a slot.
+    /// Empties a slot; the last of its chunk gives back the chunk's memory.
     pub(crate) fn remove(&mut self, slot: u32) -> Option<T> {
         self.get(slot)?;
-        let place = &mut self.chunks[slot as usize / CHUNK][slot as usize % CHUNK];
-        let before = core::mem::replace(place, Slot::Free(self.free));
-        self.counts[slot as usize / CHUNK] -= 1;
-        (self.free, self.len) = (slot, self.len - 1);
+        let number = slot as usize / CHUNK;
+        let (chunk, room) = (&mut self.chunks[number], &mut self.rooms[number]);
+        let place = &mut chunk[slot as usize % CHUNK];
+        let before = core::mem::replace(place, Slot::Free(room.free));
+        if room.used == CHUNK {
+            room.next = core::mem::replace(&mut self.roomy, number as u32);
+        }
+        (room.used, room.free) = (room.used - 1, slot);
+        if room.used == 0 {
+            (*chunk, room.free) = (Vec::new(), NONE);
+        }
+        self.len -= 1;
         match before {
             Slot::Used(one) => Some(one),
             Slot::Free(_) => None,
@@ -184,5 +221,21 @@ mod tests {
         (1..600).for_each(|slot| assert!(slab.remove(slot).is_some()));
         assert_eq!((slab.used(0), slab.used(1)), (Some(0), Some(600)));
         assert_eq!((slab.used(601), slab.used(9999)), (None, None));
+    }
+
+    #[test]
+    fn chunks_without_used_slots_take_no_memory() {
+        let mut slab = Slab::default();
+        let slots: Vec<u32> = (0..5000).map(|n| slab.insert(|_| n)).collect();
+        let memory = |slab: &Slab<i32>| slab.chunks.iter().map(Vec::capacity).sum::<usize>();
+        assert!(memory(&slab) >= 5000);
+        slots[..4999].iter().for_each(|slot| _ = slab.remove(*slot));
+        assert_eq!((slab.len(), slab.used(0)), (1, Some(4999)));
+        assert_eq!(memory(&slab), CHUNK);
+        let mut again: Vec<u32> = (0..4999).map(|n| slab.insert(|_| n)).collect();
+        again.sort_unstable();
+        assert_eq!(again, slots[..4999]);
+        slots.iter().for_each(|slot| _ = slab.remove(*slot));
+        assert_eq!((slab.len(), slab.used(0), memory(&slab)), (0, None, 0));
     }
 }

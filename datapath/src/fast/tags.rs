@@ -1,11 +1,11 @@
-//! A hash table of slot numbers: a line of eight tags and slots for each bucket, grown by one
-//! bucket at a time, under a hash that nobody can foretell.
+//! A hash table of slot numbers: a line of eight tags and slots for each bucket, grown and shrunk
+//! by one bucket at a time, under a hash that nobody can foretell.
 
 use alloc::vec::Vec;
 
 use bofuss_intrinsics::prefetch;
 
-use crate::fast::slab::{NONE, add_chunk};
+use crate::fast::slab::{NONE, Slab};
 
 /// Slots of a bucket, one cache line of 64 bytes.
 const LANES: usize = 8;
@@ -13,6 +13,8 @@ const LANES: usize = 8;
 const CHUNK: usize = 64;
 /// Slots that a bucket has on average before the table grows.
 const FULL: usize = 5;
+/// Slots that a bucket has on average below which the table shrinks.
+const SPARSE: usize = 2;
 /// The first bit of a bucket's number that is kept with each slot: small tables need none, as what
 /// they are about is in the processor's caches.
 const KEPT_FROM: u32 = 8;
@@ -112,9 +114,7 @@ pub(crate) struct TagTable {
     n_buckets: usize,
     /// The next power of two, less one.
     mask: usize,
-    spilled: Vec<Bucket>,
-    /// Spilled buckets that are free.
-    spare: Vec<u32>,
+    spilled: Slab<Bucket>,
     len: usize,
 }
 
@@ -133,14 +133,14 @@ impl TagTable {
     fn bucket(&self, (spilled, at): Place) -> &Bucket {
         match spilled {
             false => &self.chunks[at / CHUNK][at % CHUNK],
-            true => &self.spilled[at],
+            true => &self.spilled[at as u32],
         }
     }
 
     fn bucket_mut(&mut self, (spilled, at): Place) -> &mut Bucket {
         match spilled {
             false => &mut self.chunks[at / CHUNK][at % CHUNK],
-            true => &mut self.spilled[at],
+            true => &mut self.spilled[at as u32],
         }
     }
 
@@ -163,7 +163,7 @@ impl TagTable {
             if bucket.next == NONE {
                 return None;
             }
-            bucket = &self.spilled[bucket.next as usize];
+            bucket = &self.spilled[bucket.next];
         }
     }
 
@@ -204,10 +204,7 @@ impl TagTable {
                 return;
             }
             place = if next == NONE {
-                let fresh = self.spare.pop().unwrap_or_else(|| {
-                    self.spilled.push(EMPTY);
-                    self.spilled.len() as u32 - 1
-                });
+                let fresh = self.spilled.insert(|_| EMPTY);
                 self.bucket_mut(place).next = fresh;
                 (true, fresh as usize)
             } else {
@@ -216,43 +213,78 @@ impl TagTable {
         }
     }
 
+    /// Which bucket has what the last one has if that is not there; and the bit of their number in
+    /// which they differ.
+    fn split(&self) -> (usize, u32) {
+        let last = self.n_buckets - 1;
+        let level = last.ilog2();
+        (last - (1 << level), level)
+    }
+
+    fn set_buckets(&mut self, count: usize) {
+        self.n_buckets = count;
+        self.mask = count.next_power_of_two() - 1;
+    }
+
     /// Adds one bucket, and gives it its part of what another one has.
     fn grow(&mut self, rehash: impl Fn(u32) -> u64) {
         if self.n_buckets.is_multiple_of(CHUNK) {
-            add_chunk(&mut self.chunks, CHUNK);
+            // Only the first chunk grows, as most tables are small.
+            let whole = if self.n_buckets == 0 { 0 } else { CHUNK };
+            self.chunks.push(Vec::with_capacity(whole));
         }
         self.chunks.last_mut().expect("there is one").push(EMPTY);
-        self.n_buckets += 1;
-        self.mask = self.n_buckets.next_power_of_two() - 1;
+        self.set_buckets(self.n_buckets + 1);
         if self.n_buckets == 1 {
             return;
         }
-        // The last bucket takes its part of the one that had all of it.
         let last = self.n_buckets - 1;
-        let level = last.ilog2();
-        let split = last - (1 << level);
+        let (split, level) = self.split();
         let kept_bit = level.checked_sub(KEPT_FROM);
         let kept_bit = kept_bit.filter(|bit| *bit < u16::BITS);
-        let mut bucket = core::mem::replace(self.bucket_mut((false, split)), EMPTY);
+        let bucket = core::mem::replace(self.bucket_mut((false, split)), EMPTY);
+        self.spread(bucket, |kept, slot| {
+            let moves = match kept_bit {
+                Some(bit) => u64::from(kept) >> bit,
+                None => rehash(slot) >> (TAG_BITS + level),
+            };
+            if moves & 1 == 1 { last } else { split }
+        });
+    }
+
+    /// Takes the last bucket away, and gives what it has to the one that has its part then.
+    fn shrink(&mut self) {
+        let (split, _) = self.split();
+        let chunk = self.chunks.last_mut();
+        let bucket = chunk.and_then(Vec::pop).expect("there are buckets");
+        self.set_buckets(self.n_buckets - 1);
+        if self.n_buckets.is_multiple_of(CHUNK) {
+            self.chunks.pop();
+        }
+        self.spread(bucket, |_, _| split);
+    }
+
+    /// Puts what a bucket and those behind it had where `home` says, by the bits kept of a slot.
+    fn spread(&mut self, mut bucket: Bucket, home: impl Fn(u16, u32) -> usize) {
         loop {
             for lane in 0..LANES {
                 let (tag, slot) = (bucket.tags >> (8 * lane) & 0xff, bucket.slots[lane]);
                 let kept = bucket.kept[lane];
                 if tag != 0 {
-                    let moves = match kept_bit {
-                        Some(bit) => u64::from(kept) >> bit,
-                        None => rehash(slot) >> (TAG_BITS + level),
-                    };
-                    let home = if moves & 1 == 1 { last } else { split };
-                    self.put(home, tag, kept, slot);
+                    self.put(home(kept, slot), tag, kept, slot);
                 }
             }
-            if bucket.next == NONE {
+            let next = self.spilled.remove(bucket.next);
+            let Some(next) = next else {
                 return;
-            }
-            self.spare.push(bucket.next);
-            bucket = core::mem::replace(&mut self.spilled[bucket.next as usize], EMPTY);
+            };
+            bucket = next;
         }
+    }
+
+    /// Gives the memory of some buckets back, for good; whether there was any.
+    pub(crate) fn drop_some(&mut self) -> bool {
+        self.chunks.pop().is_some() || self.spilled.drop_some()
     }
 
     /// Puts `new` into the place of `slot`, or takes it out; whether it was there.
@@ -267,6 +299,9 @@ impl TagTable {
                 if new.is_none() {
                     bucket.tags &= !(0xff << (8 * lane));
                     self.len -= 1;
+                    if self.len < (self.n_buckets - 1) * SPARSE {
+                        self.shrink();
+                    }
                 }
                 return true;
             }
@@ -301,6 +336,13 @@ mod tests {
         assert!(table.replace(hash(1), 1, Some(9001)));
         assert!(table.find(hash(1), |one| one == 9001).is_some() && !has(&table, 1));
         assert_eq!(table.len, 4500);
+        table.replace(hash(9001), 9001, None);
+        for slot in (3..9000).step_by(2) {
+            assert!(has(&table, slot) && (slot == 3 || !has(&table, slot - 2)));
+            assert!(table.replace(hash(slot), slot, None));
+        }
+        let left = (table.len, table.n_buckets, table.spilled.len());
+        assert_eq!((left, table.chunks.len()), ((0, 1, 0), 1));
     }
 
     #[test]

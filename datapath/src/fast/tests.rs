@@ -27,6 +27,16 @@ fn flow(datapath: &mut Datapath, text: &str) {
     datapath.flow_mod(Time(0), &flow, sink).expect("is right");
 }
 
+fn delete(datapath: &mut Datapath, text: &str) {
+    let delete = parse_flow(text, FlowModCommand::DELETE, &datapath.catalogue.clone());
+    let delete = delete.expect("a right flow");
+    let sink = &mut Vec::<Frame>::new();
+    datapath.flow_mod(Time(0), &delete, sink).expect("is right");
+    while datapath.has_work() {
+        datapath.work(Time(0), sink);
+    }
+}
+
 /// Sends a frame of flow number `n`; the frames that leave.
 fn send(datapath: &mut Datapath, n: u16) -> Vec<Frame> {
     send_at(datapath, Time(1), n)
@@ -133,6 +143,41 @@ fn a_program_goes_with_its_last_flow() {
         (datapath.cache.flows.len(), datapath.cache.programs.len()),
         (2, 2)
     );
+}
+
+/// Lets time pass, turn by turn as the switch is asked to; how many turns that took.
+fn rest(datapath: &mut Datapath, end: Time) -> usize {
+    let mut turns = 0;
+    while let Some(at) = datapath.next_tick().filter(|at| *at <= end) {
+        datapath.tick(at, &mut Vec::<Frame>::new());
+        turns += 1;
+    }
+    turns
+}
+
+#[test]
+fn flows_whose_entries_are_gone_are_forgotten_within_seconds() {
+    let mut datapath = switch(0, 2);
+    for n in 0..=255 {
+        flow(&mut datapath, &format!("ip,nw_src=10.0.0.{n},actions=drop"));
+    }
+    let keep = |datapath: &Datapath| (datapath.cache.flows.len(), datapath.cache.programs.len());
+    (0..=255).for_each(|n| drop(send(&mut datapath, n)));
+    assert_eq!(keep(&datapath).0, 256);
+    delete(&mut datapath, "ip,nw_src=10.0.0.0/25");
+    rest(&mut datapath, Time(Time::SEC));
+    datapath.tick(Time(Time::SEC), &mut Vec::<Frame>::new());
+    assert_eq!(keep(&datapath).0, 256);
+    // Two turns for 256 flows, and one that finds no more.
+    assert_eq!(rest(&mut datapath, Time(5 * Time::SEC)), 3);
+    assert_eq!(keep(&datapath), (128, 1));
+    flow(&mut datapath, "table=1,tcp,tcp_dst=5,actions=drop");
+    assert_eq!(
+        (keep(&datapath), datapath.cache.forgotten.len()),
+        ((0, 0), 1)
+    );
+    rest(&mut datapath, Time(5 * Time::SEC));
+    assert_eq!(datapath.cache.forgotten.len(), 0);
 }
 
 // I7

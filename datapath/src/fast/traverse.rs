@@ -200,7 +200,7 @@ impl Datapath {
         same
     }
 
-    fn forget(&mut self, flow: u32) {
+    pub(super) fn forget(&mut self, flow: u32) {
         self.settle_flow(flow);
         self.cache.remove(flow);
     }
@@ -372,7 +372,6 @@ impl Datapath {
 
     /// Adds what flows have counted to their entries and tables.
     pub fn settle(&mut self) {
-        self.cache.clean();
         let mut touched = core::mem::take(&mut self.cache.touched);
         for flows in touched.chunks(BATCH) {
             let near = flows.iter().filter_map(|flow| self.cache.flows.get(*flow));
