@@ -1,7 +1,7 @@
 //! dpctl beside ovs-ofctl, on our switch and on Open vSwitch.
 #![allow(clippy::unwrap_used)]
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -491,4 +491,85 @@ fn open_vswitch_is_asked_and_changed_in_both_styles() {
         !done && said.contains("needs a bofuss control socket"),
         "{said}"
     );
+}
+
+/// A process that writes into a file what it says to either stream.
+fn snooping(command: &mut Command, file: &Path) -> Process {
+    let file = std::fs::File::create(file).unwrap();
+    command.stdout(file.try_clone().unwrap()).stderr(file);
+    Process::start(command)
+}
+
+#[test]
+fn snoop_repeats_what_controllers_say_and_a_slow_reader_loses_alone() {
+    if !have(&["ovs-ofctl"]) {
+        return;
+    }
+    let lab = Lab::new(1, &["--listen", "ptcp:16677"]);
+    let socket = bofuss_channel::run_sockets("snoop", Some(&lab.name));
+    let socket = socket.first().unwrap().path.clone();
+    let readers = || {
+        let captures = ok(Command::new(program("bofuss")).args(["ctl", &lab.name, "captures"]));
+        let lines = captures.lines().map(String::from);
+        lines.collect::<Vec<String>>()
+    };
+    let files = ["ours", "theirs"]
+        .map(|who| std::env::temp_dir().join(format!("bofuss-snoop-{who}-{}", lab.name)));
+    let _ours = snooping(
+        Command::new(program("dpctl")).args(["snoop", &lab.name]),
+        &files[0],
+    );
+    until("dpctl snoops", || readers().len() == 1);
+    let _theirs = snooping(
+        Command::new("ovs-ofctl")
+            .args(["snoop", &format!("unix:{}", socket.display())])
+            .env("OVS_RUNDIR", std::env::temp_dir()),
+        &files[1],
+    );
+    until("ovs-ofctl snoops", || readers().len() == 2);
+    let mut slow = std::os::unix::net::UnixStream::connect(&socket).unwrap();
+    slow.write_all(&[4, 0, 0, 8, 0, 0, 0, 0]).unwrap();
+    until("the slow reader is there", || readers().len() == 3);
+    // A tool's messages are not a controller's.
+    assert!(
+        lab.dpctl(&["add-flow", "priority=9,actions=drop"])
+            .status
+            .success()
+    );
+    assert!(readers()[0].contains("bytes=0 "));
+    let controller = |words: &[&str]| {
+        ok(Command::new(program("dpctl"))
+            .arg("tcp:127.0.0.1:16677")
+            .args(words))
+    };
+    controller(&["add-flow", "priority=5,ip,actions=output:1"]);
+    controller(&["-O", "OpenFlow10", "dump-flows"]);
+    // 100 kB each; what does not fit in a reader's megabyte and the socket is lost.
+    for _ in 0..30 {
+        controller(&["dump-table-features"]);
+    }
+    until("the others have all", || {
+        let list = readers();
+        let lost = |line: &String| !line.ends_with(" lost=0");
+        assert!(!lost(&list[0]) && !lost(&list[1]), "{list:?}");
+        lost(&list[2])
+    });
+    drop(slow);
+    until("the slow reader is forgotten", || readers().len() == 2);
+    let flow_mods = ["add table=0,", "ADD "]
+        .map(|begin| format!("OFPT_FLOW_MOD (OF1.3) (xid=0x2): {begin}priority=5,ip"));
+    for (file, flow_mod) in files.iter().zip(flow_mods) {
+        until("all is printed", || {
+            let text = std::fs::read_to_string(file).unwrap();
+            let parts = [
+                &*flow_mod,
+                "OFPT_BARRIER_REPLY (OF1.3) (xid=0x",
+                "OFPST_FLOW request (xid=0x2):",
+                "OFPST_FLOW reply (xid=0x2):\n",
+                "OFPST_TABLE_FEATURES request (OF1.3) (xid=0x2):",
+            ];
+            parts.iter().all(|part| text.contains(part))
+        });
+        std::fs::remove_file(file).unwrap();
+    }
 }

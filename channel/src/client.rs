@@ -163,6 +163,13 @@ impl Client {
         }
     }
 
+    /// Waits for the bytes of the next message, of whatever version, however long; nothing is
+    /// answered.
+    pub async fn next_bytes(&mut self) -> Result<&[u8], ClientError> {
+        let length = self.frames.ready().await?;
+        Ok(self.frames.take(length))
+    }
+
     fn keep(&mut self, message: (u32, Message)) {
         if self.kept.len() < MAX_KEPT_MESSAGES {
             self.kept.push_back(message);

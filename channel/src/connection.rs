@@ -94,6 +94,7 @@ pub(crate) async fn run(
     let datagrams = origin.is_datagrams();
     let link = Link {
         conn,
+        origin: origin.clone(),
         ends,
         hub,
         watch: hub.settings().watch.clone(),
@@ -159,6 +160,7 @@ fn probe_interval(configured: Duration, datagrams: bool) -> Duration {
 /// What the two halves of a connection share.
 struct Link<'a> {
     conn: ConnId,
+    origin: Origin,
     ends: Option<Ends>,
     hub: &'a Hub,
     /// Who sees the messages.
@@ -195,7 +197,7 @@ impl Link<'_> {
     /// Shows bytes to who watches.
     fn show(&self, received: bool, bytes: &[u8]) {
         if let Some(Watch(watch)) = &self.watch {
-            watch(self.ends, received, bytes);
+            watch(&self.origin, self.ends, received, bytes);
         }
     }
 

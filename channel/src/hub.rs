@@ -59,13 +59,13 @@ pub struct Settings {
     pub watch: Option<Watch>,
 }
 
-/// Sees the bytes of messages: between which addresses, and whether they were received or will be
-/// sent; one or several whole messages at a time.
+/// Sees the bytes of messages: how their connection came about, between which addresses it is, and
+/// whether they were received or will be sent; one or several whole messages at a time.
 #[derive(Clone)]
 pub struct Watch(pub Arc<See>);
 
 /// What a [`Watch`] does.
-pub type See = dyn Fn(Option<Ends>, bool, &[u8]) + Send + Sync;
+pub type See = dyn Fn(&Origin, Option<Ends>, bool, &[u8]) + Send + Sync;
 
 impl fmt::Debug for Watch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

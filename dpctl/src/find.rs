@@ -60,6 +60,16 @@ fn meant(name: Option<&str>) -> Result<Vec<RunSocket>, Failure> {
     })
 }
 
+/// The snoop socket of the switch whose socket for tools this is; another address as it is.
+pub(crate) fn snoop(address: ActiveAddress) -> ActiveAddress {
+    match address.0 {
+        Endpoint::Unix(path) if path.extension().is_some_and(|kind| kind == KIND) => {
+            ActiveAddress(Endpoint::Unix(path.with_extension("snoop")))
+        }
+        other => ActiveAddress(other),
+    }
+}
+
 fn unix(socket: RunSocket) -> ActiveAddress {
     ActiveAddress(Endpoint::Unix(socket.path))
 }

@@ -224,7 +224,10 @@ async fn run(cli: &Cli) -> Result<(), Failure> {
             }
         }
         requests => {
-            let address = address.map_or_else(find::only, Ok)?;
+            let mut address = address.map_or_else(find::only, Ok)?;
+            if matches!(requests, Requests::Snoop) {
+                address = find::snoop(address);
+            }
             let mut talk = talk(cli, &address, &command, verb).await?;
             talk.order = order;
             talk.run(requests).await

@@ -1,9 +1,9 @@
 //! A conversation with a switch: sends what a verb asks for and prints what comes back.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bofuss_channel::{Client, ClientError};
-use bofuss_oflib::Message;
 use bofuss_oflib::error::{
     BadAction, BadInstruction, BadMatch, BadRequest, ErrorCode, QueueOpFailed,
 };
@@ -11,6 +11,7 @@ use bofuss_oflib::message::Empty;
 use bofuss_oflib::message::ErrorMsg;
 use bofuss_oflib::message::multipart::{ReplyBody, RequestBody};
 use bofuss_oflib::wire::Bytes;
+use bofuss_oflib::{Codec, Message, Version};
 use serde_json::Value;
 
 use crate::ofctl::difference;
@@ -97,6 +98,7 @@ impl Talk {
                     false => say(text),
                 }
             }
+            Requests::Snoop => return self.snoop().await,
             Requests::Watch { seconds, count } => {
                 return watch::run(self, Duration::from_secs(seconds), count).await;
             }
@@ -272,6 +274,30 @@ impl Talk {
             }
         }
         Ok(())
+    }
+
+    /// Prints what the switch repeats of other connections, each message in its own version.
+    async fn snoop(&mut self) -> Result<(), Failure> {
+        let catalogue = Arc::new(bofuss_ext::catalogue());
+        loop {
+            let next = self.client.next_bytes().await;
+            let bytes = next.map_err(|error| {
+                let address = &self.address;
+                Failure::Failed(format!(
+                    "snoop: the connection to {address} is gone: {error}"
+                ))
+            })?;
+            let version = Version::of_number(bytes[0]).unwrap_or(Version::NEWEST);
+            let codec = Codec::new(version, catalogue.clone());
+            let text = match codec.decode(bytes) {
+                Ok((_, message)) if self.json => {
+                    json::page(self.verb.name, vec![json::message(&message)]) + "\n"
+                }
+                Ok((xid, message)) => ofctl::show::text(version, xid, &message),
+                Err(cause) => format!("a message that is not understood: {cause}\n"),
+            };
+            say(text);
+        }
     }
 
     async fn monitor(&mut self, set_config: Option<Message>) -> Result<(), Failure> {

@@ -128,6 +128,8 @@ verbs! {
     "queue-stats" "[PORT [QUEUE]]" Ofctl ofctl::queue_stats: "queue counters";
     "packet-out" "IN_PORT ACTIONS HEX..." Ofctl ofctl::packet_out:
         "send packets through the switch";
+    "snoop" "" Ofctl ofctl::snoop:
+        "print the messages between the switch and its controllers until Ctrl-C";
     "role" "[equal|master|slave [GENERATION]]" Own own::role:
         "tell this connection's role, or ask for one";
     "status" "[KEY]" Own own::status: "whether switch and controllers are connected";
@@ -160,6 +162,8 @@ pub(crate) enum Requests {
     },
     /// Perhaps a configuration; then to listen.
     Monitor(Option<Message>),
+    /// To print what the switch's snoop socket repeats.
+    Snoop,
     /// To ask for the state of the connections, the lines that begin so.
     Status(String),
     /// To ask for ports and tables every so many seconds, so many times (0: until Ctrl-C).

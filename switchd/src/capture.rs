@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::SystemTime;
 use std::{fmt, fs, io, iter, thread};
 
-use bofuss_channel::{Ends, Watch};
+use bofuss_channel::Ends;
 use bofuss_frame::Frame;
 use bofuss_oflib::{Catalogue, PortNo, field, text};
 use bofuss_packet::{Key, KeyMatch, Layout, parse};
@@ -345,19 +345,12 @@ struct Message {
 }
 
 impl Messages {
-    /// What shows it the messages.
-    pub fn watch(&self) -> Watch {
-        let this = self.clone();
-        Watch(Arc::new(move |ends, received, bytes| {
-            this.see(ends, received, bytes);
-        }))
-    }
-
     fn list(&self) -> std::sync::MutexGuard<'_, Vec<Message>> {
         self.0.lock().expect("nobody panics who has it")
     }
 
-    fn see(&self, ends: Option<Ends>, received: bool, mut bytes: &[u8]) {
+    /// Copies messages of a connection: one or several whole ones.
+    pub fn see(&self, ends: Option<Ends>, received: bool, mut bytes: &[u8]) {
         let mut list = self.list();
         if list.is_empty() {
             return;

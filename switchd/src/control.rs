@@ -22,7 +22,7 @@ const PEER_PATIENCE: Duration = Duration::from_secs(10);
 /// Commands that are carried out at a time; more wait, among those that are not read yet.
 const MAX_PEERS: usize = 16;
 /// The wait after a peer could not be accepted, which is for want of descriptors.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// The command whose connection lasts; its end is another, which nobody can type.
 const ATTACH: &str = "attach";
@@ -120,6 +120,27 @@ pub struct Socket {
     task: AbortHandle,
 }
 
+impl Socket {
+    /// Listens at `path`, in place of what is there, for its owner alone; `accept` takes who comes.
+    ///
+    /// Errors: the socket's.
+    pub fn open<T: Future<Output = ()> + Send + 'static>(
+        path: &Path,
+        accept: impl FnOnce(UnixListener) -> T,
+    ) -> io::Result<Self> {
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        let listener = UnixListener::bind(path)?;
+        rundir::close(path, None).map_err(io::Error::other)?;
+        Ok(Self {
+            path: path.into(),
+            task: tokio::spawn(accept(listener)).abort_handle(),
+        })
+    }
+}
+
 impl Drop for Socket {
     fn drop(&mut self) {
         self.task.abort();
@@ -133,17 +154,8 @@ impl Drop for Socket {
 ///
 /// Errors: the socket's.
 pub fn listen(path: &Path, name: &str, requests: mpsc::Sender<Request>) -> io::Result<Socket> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        Ok(()) | Err(_) => {}
-    }
-    let listener = UnixListener::bind(path)?;
-    rundir::close(path, None).map_err(io::Error::other)?;
-    let task = tokio::spawn(accept(listener, (name.into(), requests))).abort_handle();
-    Ok(Socket {
-        path: path.into(),
-        task,
-    })
+    let operator = (name.into(), requests);
+    Socket::open(path, |listener| accept(listener, operator))
 }
 
 /// A switch, and who obeys for it.

@@ -25,6 +25,7 @@ mod reload;
 mod rights;
 mod run;
 mod rundir;
+mod snoop;
 mod trace;
 
 use std::path::Path;

@@ -9,7 +9,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bofuss_agent::{Identity, Switch};
-use bofuss_channel::{ActiveAddress, Event, Hub, Listener, PassiveAddress, Settings, Target};
+use bofuss_channel::{
+    ActiveAddress, Event, Hub, Listener, PassiveAddress, Settings, Target, Watch,
+};
 use bofuss_datapath::{Datapath, Time};
 use bofuss_frame::Pool;
 use bofuss_ports::LinkMonitor;
@@ -22,6 +24,7 @@ use crate::config::Config;
 use crate::dataplane::{Answer, Command, Input, POOL_BYTES, Parts, Plane, Scrape, What};
 use crate::port::{self, OpenPort};
 use crate::rights::Lock;
+use crate::snoop::Readers;
 use crate::{control, rights};
 
 use attach::Attached;
@@ -101,6 +104,7 @@ pub struct Running {
     targets: Vec<(ActiveAddress, Target)>,
     listeners: Vec<(PassiveAddress, Listener)>,
     messages: Messages,
+    readers: Readers,
     doors: Doors,
 }
 
@@ -241,7 +245,7 @@ impl Running {
             "mirror" => self.queue.ask(What::Mirror(argument)).await,
             "captures" => {
                 let ports = self.queue.ask(What::Captures).await?;
-                Ok(format!("{}{ports}", self.messages))
+                Ok(format!("{}{}{ports}", self.messages, self.readers))
             }
             "end-capture" => {
                 // A file may have messages and frames.
@@ -317,7 +321,8 @@ impl Running {
         for gone in old.filter(|file| !config.message_files.contains(file)) {
             self.messages.end(gone);
         }
-        self.hub.set(settings(&config, &self.messages));
+        self.hub
+            .set(settings(&config, &self.messages, &self.readers));
         self.listeners
             .retain(|(old, _)| config.listen.contains(old));
         self.listeners.append(&mut listeners);
@@ -342,8 +347,9 @@ pub async fn start(
 ) -> Result<Running, String> {
     let (events, told) = mpsc::channel(EVENT_QUEUE);
     let messages = Messages::default();
-    let hub = Hub::new(settings(&config, &messages), events);
-    let doors = doors::open(&mut config, &hub, &shared.requests).await?;
+    let readers = Readers::default();
+    let hub = Hub::new(settings(&config, &messages, &readers), events);
+    let doors = doors::open(&mut config, &hub, &shared.requests, &readers).await?;
     let name = config.name.clone();
     let (up, started) = oneshot::channel();
     let (end, done) = oneshot::channel();
@@ -377,6 +383,7 @@ pub async fn start(
         targets: Vec::new(),
         listeners: Vec::new(),
         messages,
+        readers,
         doors,
     };
     match running.begin_connections().await {
@@ -390,7 +397,7 @@ pub async fn start(
 }
 
 /// What the connections of `config` have in common.
-fn settings(config: &Config, messages: &Messages) -> Settings {
+fn settings(config: &Config, messages: &Messages, readers: &Readers) -> Settings {
     let mut settings = Settings::new(Arc::new(bofuss_ext::catalogue()));
     settings.probe_interval = config.probe_interval;
     settings.max_backoff = config.max_backoff;
@@ -399,7 +406,11 @@ fn settings(config: &Config, messages: &Messages) -> Settings {
     settings.tls.clone_from(&config.tls);
     settings.auxiliaries.clone_from(&config.auxiliaries);
     settings.is_switch = true;
-    settings.watch = Some(messages.watch());
+    let (messages, readers) = (messages.clone(), readers.clone());
+    settings.watch = Some(Watch(Arc::new(move |origin, ends, received, bytes| {
+        messages.see(ends, received, bytes);
+        readers.see(origin, bytes);
+    })));
     settings
 }
 

@@ -375,6 +375,13 @@ pub(crate) fn queue_stats(command: &Command, arguments: &[&str]) -> Made {
     }))])
 }
 
+pub(crate) fn snoop(_: &Command, arguments: &[&str]) -> Made {
+    match arguments {
+        [] => Ok(Requests::Snoop),
+        _ => misused(),
+    }
+}
+
 pub(crate) fn packet_out(command: &Command, arguments: &[&str]) -> Made {
     let [port, actions, packets @ ..] = arguments else {
         return misused();

@@ -53,7 +53,19 @@ pub(crate) fn text(version: Version, xid: u32, reply: &Message) -> String {
             format!("role={} generation_id={}\n", role.role, role.generation_id)
         }
         Message::MultipartReply(reply) => body(version, &head, &reply.body),
-        message => format!("{message}\n"),
+        Message::MultipartRequest(request) => {
+            let name = request.body.name();
+            let text = reply.to_string();
+            let rest = text.split_once(name).map_or("", |parts| parts.1);
+            format!("OFPST_{name} request {head}:{rest}\n")
+        }
+        message => {
+            let text = message.to_string();
+            let name = format!("OFPT_{}", message.name());
+            let rest = text.strip_prefix(&name).unwrap_or_default();
+            let rest = rest.strip_prefix(':').unwrap_or(rest);
+            format!("{name} {head}:{rest}\n")
+        }
     }
 }
 

@@ -27,7 +27,9 @@ impl Running {
             return Err("another ofprotocol is here already".into());
         }
         let config = from_line(line)?.check()?;
-        let hub = self.hub.with(settings(&config, &self.messages));
+        let hub = self
+            .hub
+            .with(settings(&config, &self.messages, &self.readers));
         let mut listeners = Vec::new();
         for address in &config.listen {
             listeners.push(listen(&hub, address).await?.1);

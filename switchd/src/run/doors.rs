@@ -12,6 +12,7 @@ use tracing::info;
 
 use super::ENDING;
 use crate::config::{Config, DEFAULT_NAME};
+use crate::snoop::{self, Readers};
 use crate::{control, rundir};
 
 /// How long to wait before what another has is tried again.
@@ -25,6 +26,7 @@ pub(super) struct Doors {
     pub(super) socket: PathBuf,
     // It goes first: who finds no OpenFlow socket replaces both.
     _control: control::Socket,
+    _snoop: control::Socket,
     /// Where tools speak OpenFlow.
     pub(super) openflow: Listener,
 }
@@ -37,6 +39,7 @@ pub(super) async fn open(
     config: &mut Config,
     hub: &Hub,
     requests: &mpsc::Sender<control::Request>,
+    readers: &Readers,
 ) -> Result<Doors, String> {
     let failed = |error: io::Error| format!("run-time directory: {error}");
     let folder = rundir::directory().map_err(failed)?;
@@ -46,7 +49,7 @@ pub(super) async fn open(
     loop {
         if config.is_named || run_sockets("sock", Some(&config.name)).is_empty() {
             let turn = turn(&folder, end).await.map_err(failed)?;
-            let opened = try_open(config, &folder, hub, requests).await?;
+            let opened = try_open(config, &folder, hub, requests, readers).await?;
             drop(turn);
             if let Some(doors) = opened {
                 if number > 0 {
@@ -101,6 +104,7 @@ async fn try_open(
     folder: &Path,
     hub: &Hub,
     requests: &mpsc::Sender<control::Request>,
+    readers: &Readers,
 ) -> Result<Option<Doors>, String> {
     let socket = folder.join(format!("{}.sock", config.name));
     let address = PassiveAddress(Endpoint::Unix(socket.clone()));
@@ -115,7 +119,9 @@ async fn try_open(
         &config.name,
         requests.clone(),
     );
+    let snoop = snoop::listen(&socket.with_extension("snoop"), readers.clone());
     Ok(Some(Doors {
+        _snoop: snoop.map_err(|error| format!("snoop socket: {error}"))?,
         _control: control.map_err(|error| format!("control socket: {error}"))?,
         openflow,
         socket,
