@@ -18,8 +18,8 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use tokio_rustls::rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use tokio_rustls::rustls::{
-    ALL_VERSIONS, CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore,
-    ServerConfig, SignatureScheme,
+    ALL_VERSIONS, AlertDescription, CertificateError, ClientConfig, DigitallySignedStruct, Error,
+    RootCertStore, ServerConfig, SignatureScheme,
 };
 use tokio_rustls::{TlsAcceptor, TlsConnector, client, server};
 
@@ -240,6 +240,26 @@ impl ServerCertVerifier for Peers {
     }
 }
 
+/// What an alert says, those of RFC 8446 section 6.2 that a wrong set-up causes; of another its
+/// number.
+fn words(alert: AlertDescription) -> String {
+    let text = match alert {
+        AlertDescription::UnknownCA => "it does not know the CA of our certificate",
+        AlertDescription::BadCertificate => "our certificate is wrong",
+        AlertDescription::UnsupportedCertificate => "it does not support our certificate",
+        AlertDescription::CertificateRevoked => "our certificate is revoked",
+        AlertDescription::CertificateExpired => "our certificate has expired or is not valid yet",
+        AlertDescription::CertificateUnknown => "it does not accept our certificate",
+        AlertDescription::CertificateRequired => "it wants a certificate of us",
+        AlertDescription::AccessDenied => "our certificate is valid, and access is denied",
+        AlertDescription::DecryptError => "a signature is wrong",
+        AlertDescription::ProtocolVersion => "it speaks other versions of TLS",
+        AlertDescription::HandshakeFailure => "it has no algorithms in common with us",
+        other => return format!("alert {}", u8::from(other)),
+    };
+    text.into()
+}
+
 /// What is wrong, if it is TLS that is; for the log.
 pub(crate) fn describe(error: &io::Error) -> Option<String> {
     use CertificateError as Wrong;
@@ -247,7 +267,7 @@ pub(crate) fn describe(error: &io::Error) -> Option<String> {
     Some(match error {
         Error::InvalidMessage(_) => format!("the peer does not speak TLS: {error}"),
         Error::NoCertificatesPresented => "the peer shows no certificate".into(),
-        Error::AlertReceived(alert) => format!("the peer refuses our TLS: {alert:?}"),
+        Error::AlertReceived(alert) => format!("the peer refuses our TLS: {}", words(*alert)),
         Error::InvalidCertificate(Wrong::Expired | Wrong::ExpiredContext { .. }) => {
             "the peer's certificate has expired".into()
         }

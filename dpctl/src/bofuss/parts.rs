@@ -166,8 +166,12 @@ pub(crate) fn action(action: &Action) -> String {
         Action::Group(id) => format!("{{id=\"{}\"}}", group(*id)),
         Action::SetField(set) => format!("{{field:{}}}", field(&set.0)),
         Action::Experimenter(value) => format!("{{id=\"{:#x}\"}}", value.row.experimenter),
-        // Those that take no argument: a new action, which has no name here, needs no arm.
-        _ => String::new(),
+        // What this has no arm for has its own text's argument.
+        other => {
+            let text = other.to_string();
+            let argument = text.split_once(':');
+            argument.map_or(String::new(), |(_, value)| format!("{{arg=\"{value}\"}}"))
+        }
     };
     format!("{name}{argument}")
 }
