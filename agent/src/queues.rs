@@ -35,6 +35,7 @@ const fn row(ty: u32, name: &'static str, args: &'static [Arg]) -> ExtRow {
         name,
         args,
         data: true,
+        body: None,
     }
 }
 

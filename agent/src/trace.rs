@@ -29,6 +29,7 @@ pub static ROWS: [ExtRow; 2] = [
             bytes: 4,
         }],
         data: true,
+        body: None,
     },
     ExtRow {
         kind: ExtKind::Message,
@@ -37,6 +38,7 @@ pub static ROWS: [ExtRow; 2] = [
         name: "trace_reply",
         args: &[],
         data: true,
+        body: None,
     },
 ];
 
@@ -45,11 +47,7 @@ const MAX_STORY_BYTES: usize = 60_000;
 
 /// A request to trace `frame` as received on `in_port`.
 pub fn request(in_port: PortNo, frame: &[u8]) -> ExtValue {
-    ExtValue {
-        row: &ROWS[0],
-        args: vec![in_port.0.into()],
-        data: Bytes(frame.into()),
-    }
+    ExtValue::new(&ROWS[0], vec![in_port.0.into()], Bytes(frame.into()))
 }
 
 /// Whether this is such a request.
@@ -97,10 +95,6 @@ impl Switch {
             .0
             .truncate(story.0.floor_char_boundary(MAX_STORY_BYTES));
         let data = Bytes(story.0.into_bytes());
-        Ok(ExtValue {
-            row: &ROWS[1],
-            args: vec![],
-            data,
-        })
+        Ok(ExtValue::new(&ROWS[1], vec![], data))
     }
 }

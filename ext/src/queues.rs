@@ -27,11 +27,7 @@ pub fn set_desc(text: &str) -> ExtValue {
     let mut data = text.as_bytes().to_vec();
     data.truncate(text.floor_char_boundary(DESC_BYTES - 1));
     data.resize(DESC_BYTES, 0);
-    ExtValue {
-        row: &ROWS[2],
-        args: vec![],
-        data: Bytes(data),
-    }
+    ExtValue::new(&ROWS[2], vec![], Bytes(data))
 }
 
 fn request(
@@ -50,11 +46,7 @@ fn request(
     );
     let mut writer = Writer::new(&codec);
     queue.encode(&mut writer);
-    ExtValue {
-        row,
-        args: vec![port.0.into(), 0],
-        data: Bytes(writer.bytes),
-    }
+    ExtValue::new(row, vec![port.0.into(), 0], Bytes(writer.bytes))
 }
 
 /// Reads a queue's text form: `min=RATE,max=RATE,priority=N,weight=N` or less; a RATE is a number

@@ -19,6 +19,7 @@ pub static ROWS: [ExtRow; 2] = [
         name: "status_request",
         args: &[],
         data: true,
+        body: None,
     },
     ExtRow {
         kind: ExtKind::Message,
@@ -27,6 +28,7 @@ pub static ROWS: [ExtRow; 2] = [
         name: "status_reply",
         args: &[],
         data: true,
+        body: None,
     },
 ];
 
@@ -50,11 +52,7 @@ pub fn answer(value: &ExtValue, all: impl FnOnce() -> String) -> Option<ExtValue
 }
 
 fn value(row: &'static ExtRow, text: &str) -> ExtValue {
-    ExtValue {
-        row,
-        args: vec![],
-        data: Bytes(text.as_bytes().into()),
-    }
+    ExtValue::new(row, vec![], Bytes(text.as_bytes().into()))
 }
 
 #[cfg(test)]

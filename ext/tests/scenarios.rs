@@ -674,11 +674,11 @@ impl Stage {
             "experimenter" => {
                 let row = |kind| self.catalogue.values(kind).find(|row| row.name == words[1]);
                 let number = |word: &&str| word.parse().unwrap();
-                self.message(Message::Experimenter(ExtValue {
-                    row: row(ExtKind::Message).unwrap(),
-                    args: words[2..].iter().map(number).collect(),
-                    data: Bytes::default(),
-                }));
+                self.message(Message::Experimenter(ExtValue::new(
+                    row(ExtKind::Message).unwrap(),
+                    words[2..].iter().map(number).collect(),
+                    Bytes::default(),
+                )));
             }
             "reshape" => {
                 let present = self.switch.datapath().table_features();

@@ -270,11 +270,7 @@ fn flow_test(engine: Engine) {
         "but does not keep it from being idle"
     );
     let ask = &bofuss_ext::flow_state::VALUES[1];
-    let ask = ExtValue {
-        row: ask,
-        args: vec![],
-        data: Bytes::default(),
-    };
+    let ask = ExtValue::new(ask, vec![], Bytes::default());
     bench.message(Time(8_000_000_000), Message::Experimenter(ask));
     let Some(Message::Experimenter(reply)) = bench.face.messages.pop() else {
         panic!()

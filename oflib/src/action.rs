@@ -9,17 +9,17 @@ use crate::error::{BadAction, DecodeError};
 use crate::ext::{BOFUSS, ExtKind, ExtRow, ExtValue};
 use crate::matching::FieldMatch;
 use crate::model::model;
-use crate::text::{ActionArg, number};
+use crate::text::ActionArg;
 use crate::types::{EtherType, GroupId, MaxLen, PortNo, QueueId};
 use crate::version::{Span, span};
-use crate::wire::{Reader, TextForm, Writer};
+use crate::wire::{Bytes, Reader, TextForm, Writer};
 
 /// The action type of experimenters.
 const EXPERIMENTER: u16 = 0xffff;
 
 model! {
     /// Where a packet goes.
-    #[derive(Copy, Hash)]
+    #[derive(Copy)]
     pub struct Output {
         /// The port.
         pub port: PortNo,
@@ -209,6 +209,7 @@ pub static TAG_VLAN: ExtRow = ExtRow {
     name: "tag_vlan",
     args: &[],
     data: false,
+    body: None,
 };
 
 impl TextForm for SetField {
@@ -228,11 +229,7 @@ impl Action {
 
     /// The action of [`TAG_VLAN`].
     pub fn tag_vlan() -> Self {
-        Self::Experimenter(ExtValue {
-            row: &TAG_VLAN,
-            args: Vec::new(),
-            data: Default::default(),
-        })
+        Self::Experimenter(ExtValue::new(&TAG_VLAN, Vec::new(), Bytes::default()))
     }
 
     /// Whether this is the action of [`TAG_VLAN`].
@@ -263,39 +260,4 @@ impl TextForm for Action {
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
-}
-
-/// Reads an experimenter value from `name` and `a=1,b=2`.
-///
-/// Errors: which argument is missing, unknown or out of range.
-pub fn parse_ext(row: &'static crate::ext::ExtRow, arguments: &str) -> Result<ExtValue, String> {
-    let mut given: Vec<(&str, &str)> = Vec::new();
-    for part in arguments
-        .split(',')
-        .map(str::trim)
-        .filter(|p| !p.is_empty())
-    {
-        let (key, value) = part
-            .split_once('=')
-            .ok_or_else(|| format!("'{part}' is not key=value"))?;
-        if !row.args.iter().any(|arg| arg.name == key) {
-            return Err(format!("{} has no argument '{key}'", row.name));
-        }
-        given.push((key, value));
-    }
-    let mut args = Vec::new();
-    for arg in row.args {
-        let text = given
-            .iter()
-            .find(|(key, _)| *key == arg.name)
-            .map_or("0", |(_, v)| v);
-        let max = u64::MAX >> (64 - 8 * u32::from(arg.bytes));
-        let value = number(text).filter(|n| *n <= max);
-        args.push(value.ok_or_else(|| format!("'{text}' is no number up to {max}"))?);
-    }
-    Ok(ExtValue {
-        row,
-        args,
-        data: Default::default(),
-    })
 }

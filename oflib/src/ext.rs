@@ -1,11 +1,21 @@
 //! Values of experimenters: rows that say how one is written on the wire and in text.
+//!
+//! A row of numbers needs nothing else. What has lists, actions or matches in it is a structure
+//! with a [`TypedBody`], which any crate may declare.
 
-use alloc::vec::Vec;
-use core::fmt;
+use alloc::{format, string::String, sync::Arc, vec::Vec};
+use core::any::{Any, TypeId};
+use core::fmt::{self, Debug};
 use core::hash::{Hash, Hasher};
 
+use crate::catalogue::Catalogue;
 use crate::error::{BadAction, BadInstruction, BadRequest, DecodeError, ErrorCode};
-use crate::wire::{Bytes, Reader, TextForm, Writer};
+use crate::text::number;
+use crate::wire::{Bytes, Reader, TextForm, Wire, Writer};
+
+/// How deep experimenter values with bodies may stand within each other: a list of actions in an
+/// action, and so on.
+pub const MAX_NESTED: u8 = 8;
 
 /// Our own number as an experimenter: a locally administered OUI, "bof" in ASCII.
 pub const BOFUSS: u32 = 0x0062_6f66;
@@ -55,7 +65,62 @@ pub struct Arg {
     pub bytes: u8,
 }
 
-/// One experimenter value's form: experimenter, 32-bit type, arguments, and perhaps raw bytes.
+/// An experimenter value as a structure: what stands behind experimenter and type on the wire, and
+/// between the parentheses in text.
+///
+/// Invariant: as for [`Wire`]: what was decoded can be encoded, and gives the same value again.
+pub trait TypedBody: Wire + TextForm + Clone + Debug + Eq + Hash + Send + Sync + 'static {
+    /// Reads the text form. Errors: what is wrong, in words.
+    fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, String>;
+}
+
+/// A [`TypedBody`] whose type only its row knows.
+trait AnyBody: Any + Debug + Send + Sync {
+    fn encode(&self, w: &mut Writer<'_>);
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
+    fn is_equal(&self, other: &dyn AnyBody) -> bool;
+    fn hash(&self, state: &mut dyn Hasher);
+}
+
+impl<T: TypedBody> AnyBody for T {
+    fn encode(&self, w: &mut Writer<'_>) {
+        w.put(self);
+    }
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        TextForm::text(self, f)
+    }
+    fn is_equal(&self, other: &dyn AnyBody) -> bool {
+        (other as &dyn Any).downcast_ref() == Some(self)
+    }
+    fn hash(&self, mut state: &mut dyn Hasher) {
+        Hash::hash(self, &mut state);
+    }
+}
+
+/// A body as values hold it; copies share it.
+type SharedBody = Arc<dyn AnyBody>;
+
+/// How the bodies of a row are read.
+#[derive(Clone, Copy, Debug)]
+pub struct BodyType {
+    ty: TypeId,
+    decode: fn(&mut Reader<'_>) -> Result<SharedBody, DecodeError>,
+    parse: fn(&str, &Catalogue) -> Result<SharedBody, String>,
+}
+
+impl BodyType {
+    /// That of `T`.
+    pub const fn of<T: TypedBody>() -> Self {
+        Self {
+            ty: TypeId::of::<T>(),
+            decode: |r| Ok(Arc::new(r.get::<T>()?)),
+            parse: |text, catalogue| Ok(Arc::new(T::parse(text, catalogue)?)),
+        }
+    }
+}
+
+/// One experimenter value's form: experimenter, 32-bit type, and either arguments and perhaps raw
+/// bytes, or a body of a type of its own.
 #[derive(Debug)]
 pub struct ExtRow {
     /// What it is.
@@ -70,9 +135,31 @@ pub struct ExtRow {
     pub args: &'static [Arg],
     /// Whether bytes may follow the arguments (messages and multiparts only).
     pub data: bool,
+    /// The type of its body, in place of arguments and data.
+    pub body: Option<BodyType>,
 }
 
-/// An experimenter value: its row, its arguments, its data.
+impl ExtRow {
+    /// The row of values that are a `T` each.
+    pub const fn typed<T: TypedBody>(
+        kind: ExtKind,
+        experimenter: u32,
+        ty: u32,
+        name: &'static str,
+    ) -> Self {
+        Self {
+            kind,
+            experimenter,
+            ty,
+            name,
+            args: &[],
+            data: false,
+            body: Some(BodyType::of::<T>()),
+        }
+    }
+}
+
+/// An experimenter value: its row, and its arguments and data or its body.
 #[derive(Clone, Debug)]
 pub struct ExtValue {
     /// The form.
@@ -81,11 +168,19 @@ pub struct ExtValue {
     pub args: Vec<u64>,
     /// What follows the arguments.
     pub data: Bytes,
+    body: Option<SharedBody>,
 }
 
 impl PartialEq for ExtValue {
     fn eq(&self, other: &Self) -> bool {
-        core::ptr::eq(self.row, other.row) && self.args == other.args && self.data == other.data
+        let bodies = match (&self.body, &other.body) {
+            (Some(one), Some(other)) => one.is_equal(&**other),
+            (one, other) => one.is_none() && other.is_none(),
+        };
+        core::ptr::eq(self.row, other.row)
+            && self.args == other.args
+            && self.data == other.data
+            && bodies
     }
 }
 impl Eq for ExtValue {}
@@ -93,14 +188,63 @@ impl Eq for ExtValue {}
 impl Hash for ExtValue {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (self.row.ty, &self.args, &self.data).hash(state);
+        if let Some(body) = &self.body {
+            body.hash(state);
+        }
     }
 }
 
 impl ExtValue {
-    /// Reads experimenter, type, arguments and data to the end of the window; behind an action or
-    /// an instruction stands padding to 8 bytes.
+    /// A value of a row of numbers: one for each of its arguments, and its data.
+    pub fn new(row: &'static ExtRow, args: Vec<u64>, data: Bytes) -> Self {
+        Self {
+            row,
+            args,
+            data,
+            body: None,
+        }
+    }
+
+    /// A value of a row with bodies. Panics: if those are of another type.
+    pub fn typed<T: TypedBody>(row: &'static ExtRow, body: T) -> Self {
+        let of = row.body.map(|body| body.ty);
+        assert_eq!(of, Some(TypeId::of::<T>()), "the body is of the row's type");
+        Self::with_body(row, Arc::new(body))
+    }
+
+    fn with_body(row: &'static ExtRow, body: SharedBody) -> Self {
+        Self {
+            body: Some(body),
+            ..Self::new(row, Vec::new(), Bytes::default())
+        }
+    }
+
+    /// The body, if it is a `T`.
+    pub fn body<T: TypedBody>(&self) -> Option<&T> {
+        let body: &dyn Any = self.body.as_deref()?;
+        body.downcast_ref()
+    }
+
+    /// Reads what stands in the parentheses of a text.
     ///
-    /// Errors: BAD_EXPERIMENTER, BAD_EXP_TYPE or BAD_LEN of the kind.
+    /// Errors: which argument is missing, unknown or out of range, or what the body's type finds.
+    pub fn parse(row: &'static ExtRow, text: &str, catalogue: &Catalogue) -> Result<Self, String> {
+        let Some(body) = row.body else {
+            return parse_numbers(row, text);
+        };
+        if nesting(text) >= MAX_NESTED.into() {
+            return Err(format!(
+                "more than {MAX_NESTED} parentheses within each other"
+            ));
+        }
+        Ok(Self::with_body(row, (body.parse)(text, catalogue)?))
+    }
+
+    /// Reads experimenter, type, arguments and data, or the body, to the end of the window; behind
+    /// an action or an instruction stands padding to 8 bytes.
+    ///
+    /// Errors: BAD_EXPERIMENTER, BAD_EXP_TYPE or BAD_LEN of the kind, or the body's;
+    /// BAD_ACTION/TOO_MANY for bodies within each other deeper than [`MAX_NESTED`].
     pub fn decode(kind: ExtKind, r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let (bad_experimenter, bad_type, bad_length) = kind.errors();
         let at_experimenter = r.at("experimenter").clone();
@@ -118,29 +262,86 @@ impl ExtValue {
         let row = known()
             .find(|v| v.ty == ty)
             .ok_or_else(|| r.err(bad_type))?;
+        let at_type = r.clone();
         r.take(4)?;
+        let value = match row.body {
+            Some(body) => {
+                r.nested += 1;
+                if r.nested > MAX_NESTED {
+                    return Err(at_type.err(BadAction::TOO_MANY));
+                }
+                Self::with_body(row, (body.decode)(r)?)
+            }
+            None => Self::decode_numbers(row, r)?,
+        };
+        let padding = r.rest();
+        let aligned = matches!(kind, ExtKind::Action | ExtKind::Instruction);
+        if padding.len() > if aligned { 7 } else { 0 } {
+            return Err(r.err(bad_length));
+        }
+        Ok(value)
+    }
+
+    fn decode_numbers(row: &'static ExtRow, r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let mut args = Vec::with_capacity(row.args.len());
         for arg in row.args {
             let bytes = r.at(arg.name).take(arg.bytes.into())?;
             args.push(bytes.iter().fold(0, |n, &b| n << 8 | u64::from(b)));
         }
         let data = if row.data { r.get()? } else { Bytes::default() };
-        let padding = r.rest();
-        let aligned = matches!(kind, ExtKind::Action | ExtKind::Instruction);
-        if padding.len() > if aligned { 7 } else { 0 } {
-            return Err(r.err(bad_length));
-        }
-        Ok(Self { row, args, data })
+        Ok(Self::new(row, args, data))
     }
 
-    /// Appends experimenter, type, arguments and data.
+    /// Appends experimenter, type, and arguments and data or the body.
     pub fn encode(&self, w: &mut Writer<'_>) {
         w.put(&self.row.experimenter).put(&self.row.ty);
         for (arg, value) in self.row.args.iter().zip(&self.args) {
             w.raw(&value.to_be_bytes()[8 - usize::from(arg.bytes)..]);
         }
         w.put(&self.data);
+        if let Some(body) = &self.body {
+            w.undivided(|w| body.encode(w));
+        }
     }
+}
+
+/// Reads the arguments of a row of numbers: `a=1,b=2`; what is not named is 0.
+fn parse_numbers(row: &'static ExtRow, text: &str) -> Result<ExtValue, String> {
+    let mut given: Vec<(&str, &str)> = Vec::new();
+    for part in text.split(',').map(str::trim).filter(|p| !p.is_empty()) {
+        let (key, value) = part
+            .split_once('=')
+            .ok_or_else(|| format!("'{part}' is not key=value"))?;
+        if !row.args.iter().any(|arg| arg.name == key) {
+            return Err(format!("{} has no argument '{key}'", row.name));
+        }
+        given.push((key, value));
+    }
+    let mut args = Vec::new();
+    for arg in row.args {
+        let text = given
+            .iter()
+            .find(|(key, _)| *key == arg.name)
+            .map_or("0", |(_, v)| v);
+        let max = u64::MAX >> (64 - 8 * u32::from(arg.bytes));
+        let value = number(text).filter(|n| *n <= max);
+        args.push(value.ok_or_else(|| format!("'{text}' is no number up to {max}"))?);
+    }
+    Ok(ExtValue::new(row, args, Bytes::default()))
+}
+
+/// How deep parentheses stand within each other in a text, at most.
+fn nesting(text: &str) -> usize {
+    let (mut open, mut most) = (0usize, 0);
+    for byte in text.bytes() {
+        match byte {
+            b'(' => open += 1,
+            b')' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        most = most.max(open);
+    }
+    most
 }
 
 impl fmt::Display for ExtValue {
@@ -151,6 +352,9 @@ impl fmt::Display for ExtValue {
         for (arg, value) in self.row.args.iter().zip(&self.args) {
             write!(f, "{comma}{}={value}", arg.name)?;
             comma = ",";
+        }
+        if let Some(body) = &self.body {
+            body.text(f)?;
         }
         if self.row.data {
             write!(f, "{comma}data=")?;

@@ -89,13 +89,13 @@ pub(crate) fn meets_need(fields: &[FieldMatch], field: &Field) -> bool {
 
 /// A match in the bytes in which a controller sent it: those of OpenFlow 1.0, where what is ignored
 /// has a value, too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sent(pub(crate) [u8; crate::v1_0::MATCH_BYTES]);
 
 /// What packets a flow entry is for.
 ///
 /// Invariant: fields ascend by id, each once, each with its prerequisite; none has a mask of zero.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Match {
     fields: Vec<FieldMatch>,
     /// How it was sent, where the fields would be written otherwise.

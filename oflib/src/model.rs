@@ -23,7 +23,7 @@ macro_rules! model {
         $($(#[$fm:meta])* pub $f:ident : $t:ty $(as $hex:ident)?),* $(,)?
     } $(also { $($(#[$am:meta])* pub $a:ident : $at:ty),* $(,)? })?) => {
         $(#[$m])*
-        #[derive(Clone, Debug, PartialEq, Eq, Default)]
+        #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
         pub struct $N { $($(#[$fm])* pub $f: $t,)* $($($(#[$am])* pub $a: $at),*)? }
         impl $crate::wire::TextForm for $N {
             fn text(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {

@@ -46,6 +46,8 @@ pub struct Reader<'a> {
     pos: usize,
     field: &'static str,
     short: ErrorCode,
+    /// Experimenter bodies around this place.
+    pub(crate) nested: u8,
 }
 
 impl<'a> Reader<'a> {
@@ -57,6 +59,7 @@ impl<'a> Reader<'a> {
             pos: 0,
             field: "header",
             short: BadRequest::BAD_LEN,
+            nested: 0,
         }
     }
 
@@ -222,6 +225,14 @@ impl<'a> Writer<'a> {
         self.codec.version
     }
 
+    /// Appends what `contents` does, whose lists a message may not be split at, nor go without an
+    /// item.
+    pub(crate) fn undivided(&mut self, contents: impl FnOnce(&mut Self)) {
+        let in_list = core::mem::replace(&mut self.in_list, true);
+        contents(self);
+        self.in_list = in_list;
+    }
+
     /// Notes that the version has no words for `what`: the message, or the item of a list that may
     /// go without it, is not sent. The first note stays.
     pub fn cannot_say(&mut self, what: &'static str) {
@@ -349,7 +360,7 @@ impl TextForm for Bytes {
 ///
 /// Shape: what does not fit is cut at a character; where the bytes are not UTF-8, those above 127
 /// become `?`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct FixedStr<const N: usize>(pub String);
 
 impl<const N: usize> Wire for FixedStr<N> {

@@ -4,4 +4,5 @@ mod common;
 mod corpus;
 mod differential;
 mod laws;
+mod typed;
 mod vectors;

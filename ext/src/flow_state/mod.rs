@@ -41,6 +41,7 @@ pub static VALUES: [ExtRow; 3] = [
             },
         ],
         data: false,
+        body: None,
     },
     ExtRow {
         kind: ExtKind::Message,
@@ -49,6 +50,7 @@ pub static VALUES: [ExtRow; 3] = [
         name: "state_request",
         args: &[],
         data: false,
+        body: None,
     },
     ExtRow {
         kind: ExtKind::Message,
@@ -66,6 +68,7 @@ pub static VALUES: [ExtRow; 3] = [
             },
         ],
         data: true,
+        body: None,
     },
 ];
 
@@ -205,10 +208,6 @@ impl Hook for FlowState {
             data.extend_from_slice(&state.value.to_be_bytes());
         }
         let args = vec![self.states.len() as u64, self.refused.into()];
-        Some(Ok(vec![ExtValue {
-            row: &VALUES[2],
-            args,
-            data: Bytes(data),
-        }]))
+        Some(Ok(vec![ExtValue::new(&VALUES[2], args, Bytes(data))]))
     }
 }

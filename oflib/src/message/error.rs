@@ -9,7 +9,7 @@ use crate::wire::{Bytes, TextForm};
 pub const ERROR_DATA_BYTES: usize = 64;
 
 /// An error, with the beginning of the request that caused it (or a text, for HELLO_FAILED).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ErrorMsg {
     /// Type and code; for experimenters' errors the code is their own.
     pub error: ErrorCode,

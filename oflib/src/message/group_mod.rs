@@ -39,7 +39,7 @@ named! {
 }
 
 /// One bucket of a group.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Bucket {
     /// Its share, in select groups.
     pub weight: u16,

@@ -10,7 +10,7 @@ use crate::wire::TextForm;
 /// spoken.
 ///
 /// Empty where the hello has no bitmap; then the header's version is the highest one spoken.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Hello {
     /// The bitmap's words.
     pub bitmap: Vec<u32>,

@@ -36,7 +36,7 @@ flags! {
 }
 
 /// What a band does to the packets above its rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BandKind {
     /// Drops them.
     Drop,
@@ -58,7 +58,7 @@ impl BandKind {
 }
 
 /// One band of a meter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Band {
     /// What it does.
     pub kind: BandKind,

@@ -42,7 +42,7 @@ use crate::version::{Span, span};
 use crate::wire::{Bytes, Reader, Text, TextForm, Wire, Writer};
 
 /// The body of a message that has none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Empty;
 
 impl Wire for Empty {

@@ -9,7 +9,7 @@ use crate::types::{BufferId, PortNo};
 use crate::wire::{Bytes, Text, TextForm};
 
 /// A packet that the controller sends through the switch.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PacketOut {
     /// A packet that the switch holds, or NO_BUFFER.
     pub buffer_id: BufferId,

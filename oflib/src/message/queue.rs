@@ -17,7 +17,7 @@ model! {
 }
 
 /// One property of a queue.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum QueueProperty {
     /// Guaranteed rate, in 1/1000 of the port's; above 1000 is none.
     MinRate(u16),
@@ -41,7 +41,7 @@ impl TextForm for QueueProperty {
 }
 
 /// One queue with its properties.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PacketQueue {
     /// The queue.
     pub queue_id: QueueId,

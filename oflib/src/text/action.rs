@@ -5,7 +5,7 @@ use alloc::{string::String, vec::Vec};
 use super::matching::{field_named, parse_field};
 use super::parse_port_named;
 use super::word::{ParseError, Word};
-use crate::action::{ACTIONS, Action, Output, SetField, parse_ext};
+use crate::action::{ACTIONS, Action, Output, SetField};
 use crate::catalogue::Catalogue;
 use crate::ext::{ExtKind, ExtValue};
 use crate::field::{self, VID_PRESENT};
@@ -250,7 +250,7 @@ fn ext(
     catalogue: &Catalogue,
 ) -> Result<Option<ExtValue>, ParseError> {
     let row = catalogue.values(kind).find(|row| name.is(row.name));
-    let value = row.map(|row| parse_ext(row, argument.text));
+    let value = row.map(|row| ExtValue::parse(row, argument.text, catalogue));
     value
         .transpose()
         .map_err(|message: String| argument.err(message))

@@ -25,6 +25,7 @@ const fn row(
         name,
         args,
         data,
+        body: None,
     }
 }
 const fn arg(name: &'static str, bytes: u8) -> Arg {

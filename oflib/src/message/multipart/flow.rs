@@ -72,7 +72,7 @@ model! {
 }
 
 /// An entry with its counters.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct FlowStats(pub FlowEntry);
 
 impl TextForm for FlowStats {

@@ -49,7 +49,7 @@ model! {
 }
 
 /// What a group did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct GroupStats(pub GroupCounters);
 
 impl TextForm for GroupStats {
@@ -59,7 +59,7 @@ impl TextForm for GroupStats {
 }
 
 /// A group as it was made.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct GroupDesc {
     /// Its type.
     pub ty: GroupType,
@@ -90,7 +90,7 @@ flags! {
 }
 
 /// What groups can do, with one entry for each group type: all, select, indirect, fast failover.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct GroupFeatures {
     /// A bit for each type.
     pub types: u32,

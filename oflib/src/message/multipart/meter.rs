@@ -19,7 +19,7 @@ model! {
 }
 
 /// What a meter did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct MeterStats {
     /// The meter.
     pub meter_id: MeterId,
@@ -53,7 +53,7 @@ impl TextForm for MeterStats {
 }
 
 /// A meter as it was made.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct MeterConfig {
     /// Units and options.
     pub flags: MeterFlags,

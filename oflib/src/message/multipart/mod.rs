@@ -27,7 +27,7 @@ use crate::wire::{Reader, Text, TextForm, Wire, Writer};
 pub(crate) const MORE: u16 = 1;
 
 /// The body of an experimenter multipart.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ExtBody(pub ExtValue);
 
 impl Wire for ExtBody {

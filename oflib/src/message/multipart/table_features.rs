@@ -14,7 +14,7 @@ use crate::wire::{Bytes, FixedStr, TextForm};
 const EXPERIMENTER: u16 = 0xffff;
 
 /// An instruction or action by its type, with its experimenter if that has one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TypeId {
     /// The type number.
     pub ty: u16,
@@ -23,7 +23,7 @@ pub struct TypeId {
 }
 
 /// A field of the catalogue or of another switch, and whether a mask is allowed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FieldId {
     /// The field, and whether with a mask.
     Known(&'static Field, bool),
@@ -33,7 +33,7 @@ pub enum FieldId {
 }
 
 /// What a property lists.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum PropertyList {
     /// Instruction or action types.
     Types(Vec<TypeId>),
@@ -60,7 +60,7 @@ impl PropertyList {
 }
 
 /// One property of a table.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TableProperty {
     /// The property type (`OFPTFPT_*`).
     pub ty: u16,
@@ -170,7 +170,7 @@ model! {
 }
 
 /// What a table can do.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct TableFeatures(pub TableFeatureSet);
 
 impl TextForm for TableFeatures {
