@@ -1,8 +1,6 @@
 //! The OpenFlow language: fields, actions, instructions, messages, errors, their wire and text
-//! forms.
-//!
-//! Knows nothing of packets, switches or sockets. Start at [`message`], then [`field`] and
-//! [`action`].
+//! forms. Start at [`message`], then [`field`] and [`action`].
+#![doc = include_str!("../README.md")]
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -28,7 +28,7 @@ pub(crate) fn run(root: &Path, target: &Path, tier: Tier) -> Result<(), String> 
         let long = if tier == Tier::All { long } else { &[] };
         long.iter().map(|a| a.to_string()).collect()
     };
-    let steps: [Step; 14] = [
+    let steps: [Step; 15] = [
         ("format", Tier::Check, &|| {
             cargo("fmt --all --check", |_| {})
         }),
@@ -51,6 +51,12 @@ pub(crate) fn run(root: &Path, target: &Path, tier: Tier) -> Result<(), String> 
                 |c| {
                     c.env("RUSTDOCFLAGS", "--deny warnings");
                 },
+            )
+        }),
+        ("oflib as a package", Tier::Test, &|| {
+            cargo(
+                "package --locked --offline --package bofuss-oflib --allow-dirty",
+                |_| {},
             )
         }),
         ("reference", Tier::Test, &|| reference::run(root, true)),

@@ -72,7 +72,7 @@ pub(crate) fn load(root: &Path) -> Result<Vec<Source>, String> {
         let folders = source
             .path
             .iter()
-            .any(|f| ["tests", "benches"].iter().any(|t| f == *t));
+            .any(|f| ["tests", "benches", "examples"].iter().any(|t| f == *t));
         if folders || test_files.contains(&source.path) {
             source.test.fill(true);
         }
