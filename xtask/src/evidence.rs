@@ -82,10 +82,6 @@ pub(crate) const NEVER: &[(&str, &str)] = &[
         "who may connect is the transport's business",
     ),
     ("BAD_ACTION/EPERM", "no action is forbidden to a controller"),
-    (
-        "BAD_ACTION/TOO_MANY",
-        "as many as a message holds are carried out",
-    ),
     ("BAD_ACTION/UNSUPPORTED_ORDER", "every order is carried out"),
     (
         "BAD_ACTION/BAD_TAG",

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+mod api;
 mod bench;
 mod ci;
 mod cost;
@@ -31,7 +32,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   cost [GUIDE]      the tutorials' patches against their bars, each on its own
   cost --check      check, on a copy of the tree that has all of them
   mutants [WORD]    faults that tests have to notice, planted one at a time
-  reference         prints docs/reference from the catalogues
+  reference         prints docs/reference from the catalogues, and oflib/API.txt
   dist [--debug]    packages of the programs, into target/dist; with --debug those of this kind
                     of machine, not optimised, for tests, into target/dist-debug
   e2e [ARGS]        end-to-end tests; ARGS as for cargo test

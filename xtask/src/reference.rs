@@ -14,11 +14,14 @@ use bofuss_oflib::message::{ErrorMsg, MESSAGES};
 use bofuss_oflib::version::Span;
 use bofuss_oflib::{Catalogue, Codec, ErrorCode, Field, HEADER_BYTES, Message, Version};
 
+use crate::api;
 use crate::evidence::{CHAPTERS, NEVER, Tests, section};
 use crate::rooms::{self, ARROWS};
 use crate::{pictures, tree};
 
 const FOLDER: &str = "docs/reference";
+/// The public items of `oflib`, beside it: it goes into its package.
+const API: &str = "oflib/API.txt";
 /// The scenario that shows what versions see of each other: each line with `#|` is a row.
 const VERSIONS: &str = "testdata/scenarios/versions.txt";
 /// Where the messages of 1.0 have their types.
@@ -36,7 +39,8 @@ pub(crate) fn run(root: &Path, check: bool) -> Result<(), String> {
     }
     let arrows = rooms::table(&root.join(ARROWS))?;
     write(root, "docs/rooms.svg", &pictures::rooms(&arrows)?, check)?;
-    write(root, "docs/trace.svg", &pictures::trace()?, check)
+    write(root, "docs/trace.svg", &pictures::trace()?, check)?;
+    write(root, API, &api::listing(root)?, check)
 }
 
 /// Writes one page or picture; with `check`, compares it only.
