@@ -40,6 +40,8 @@ const CLASSES: &[(&str, u32, u32)] = &[
     ("nsh", 0xffff, 0x5a_d650),
     ("onf", 0xffff, 0x4f4e_4600),
 ];
+/// What ovs-ofctl calls fields otherwise where a switch of OpenFlow 1.0 has them.
+const OLDER_NAMES: [(&str, &str); 2] = [("in_port_oxm", "in_port"), ("ip_dscp", "nw_tos")];
 /// ovs-ofctl's order of instructions, by their type.
 const INSTRUCTIONS: &[(u16, &str)] = &[
     (6, "meter"),
@@ -291,10 +293,12 @@ impl Can {
         can.table = table.table_id.0;
         if version == Version::V1_0 {
             let place = |name: &str| names.0.iter().position(|row| row.0 == name);
-            if let (Some(dscp), Some(tos)) = (place("ip_dscp"), place("nw_tos"))
-                && can.wild.remove(&dscp)
-            {
-                can.wild.insert(tos);
+            for (newer, older) in OLDER_NAMES {
+                if let (Some(newer), Some(older)) = (place(newer), place(older))
+                    && can.wild.remove(&newer)
+                {
+                    can.wild.insert(older);
+                }
             }
             can.matched = can.wild.clone();
         }
