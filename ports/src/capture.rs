@@ -2,8 +2,9 @@
 
 use std::{
     borrow::Cow,
-    fs::File,
+    fs::{File, OpenOptions},
     io::{self, Read, Seek, Write},
+    os::unix::fs::OpenOptionsExt,
     path::Path,
     time::{Duration, SystemTime},
 };
@@ -123,10 +124,12 @@ impl CaptureFile {
 
     /// Makes a file, in place of one that is there. A pcap file has this one link type.
     ///
-    /// Errors: the system's.
+    /// Errors: the system's, ELOOP for a symbolic link.
     pub fn create(path: &Path, link_type: LinkType) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true);
         let to = Unwritten {
-            file: File::create(path)?,
+            file: options.custom_flags(libc::O_NOFOLLOW).open(path)?,
             bytes: Vec::new(),
         };
         let format = if Self::is_pcap(path) {

@@ -95,7 +95,7 @@ impl Recorder {
         }
         let mut open = OPEN.lock().expect("nobody panics who has it");
         open.retain(|file| file.strong_count() > 0);
-        let there = fs::metadata(path).ok().map(|file| identity(&file));
+        let there = fs::symlink_metadata(path).ok().map(|file| identity(&file));
         let same = open.iter().filter_map(Weak::upgrade);
         let same = same.into_iter().find(|file| Some(file.identity) == there);
         let file = match same {
@@ -177,7 +177,7 @@ impl OpenFile {
     /// Makes a file and the thread that writes it. Errors: the system's.
     fn create(path: &str, link_type: LinkType) -> io::Result<Arc<Self>> {
         let file = CaptureFile::create(Path::new(path), link_type)?;
-        let identity = identity(&fs::metadata(path)?);
+        let identity = identity(&fs::symlink_metadata(path)?);
         let (to, records) = sync_channel(MAX_WAITING);
         let name = path.to_string();
         let thread = thread::Builder::new().name("capture".into());
@@ -459,6 +459,25 @@ mod tests {
             thread::sleep(Duration::from_millis(50));
         }
         panic!("tshark does not read {expected} packets");
+    }
+
+    #[test]
+    fn a_link_is_not_followed_even_to_a_file_that_is_open() {
+        let path = |kind| {
+            let name = format!("bofuss-link-{}.{kind}", std::process::id());
+            let path = std::env::temp_dir().join(name);
+            path.display().to_string()
+        };
+        let (file, link) = (path("file"), path("link"));
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        let create = |path: &str| Recorder::create(path, source("veth1", LinkType::Ethernet));
+        let refused = |path: &str| create(path).err().is_some_and(|e| e.contains("error 40"));
+        assert!(refused(&link));
+        assert!(!Path::new(&file).exists());
+        let _open = create(&file).unwrap();
+        assert!(refused(&link));
+        fs::remove_file(link).unwrap();
+        fs::remove_file(file).unwrap();
     }
 
     #[test]
