@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use bofuss_tests::{Capture, Lab, Process, have, python};
+use bofuss_tests::{Capture, Lab, Process, have, program, python, until};
 
 const TOOLS: &[&str] = &["ip", "ping", "dumpcap", "tshark", "python3"];
 
@@ -34,4 +34,21 @@ fn a_learning_switch_on_os_ken_joins_three_hosts() {
     assert!(said.contains("TABLES") && !said.contains("ERROR"), "{said}");
     drop(lab);
     capture.is_well_formed(16653);
+}
+
+#[test]
+fn the_example_of_oflib_is_a_learning_switch() {
+    if !have(&["ip", "ping"]) {
+        return;
+    }
+    let mut example = Command::new(program("examples/controller"));
+    let _controller = Process::start(example.arg("127.0.0.1:16654").stdout(Stdio::null()));
+    let lab = Lab::new(2, &["--controller", "tcp:127.0.0.1:16654"]);
+    lab.all_ping();
+    until("a flow for each direction", || {
+        let flows = String::from_utf8(lab.dpctl(&["dump-flows"]).stdout).unwrap();
+        ["in_port=1", "in_port=2"]
+            .iter()
+            .all(|port| flows.contains(port))
+    });
 }

@@ -9,9 +9,11 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 
+use bofuss_oflib::action::Output;
 use bofuss_oflib::field::{ETH_DST, IN_PORT};
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::{Empty, FlowMod, Hello, PacketIn, PacketOut};
+use bofuss_oflib::types::MaxLen;
 use bofuss_oflib::{Action, Assembler, Codec, FieldMatch, Framer, Match, Message, PortNo, Version};
 
 /// Bytes of unfinished multipart messages that are kept.
@@ -63,10 +65,13 @@ fn answers(message: Message, learned: &mut HashMap<[u8; 6], PortNo>) -> Vec<Mess
         Message::Hello(_) => vec![Message::FeaturesRequest(Empty)],
         Message::FeaturesReply(features) => {
             println!("switch {:#x}", features.datapath_id);
-            let miss = Instructions::apply(vec![Action::output(PortNo::CONTROLLER)]);
+            let whole = Action::Output(Output {
+                port: PortNo::CONTROLLER,
+                max_len: MaxLen::NO_BUFFER,
+            });
             vec![Message::FlowMod(FlowMod {
                 priority: 0,
-                instructions: miss,
+                instructions: Instructions::apply(vec![whole]),
                 ..FlowMod::add(Match::ANY)
             })]
         }

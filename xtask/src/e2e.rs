@@ -23,7 +23,8 @@ pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<()
     }
     let python = String::from_utf8_lossy(&venv.stdout).trim().to_string();
     ci::cargo(
-        "build --locked --package bofuss-switchd --package bofuss-dpctl",
+        "build --locked --package bofuss-switchd --package bofuss-dpctl --package bofuss-oflib \
+         --bins --examples",
         |_| {},
     )?;
     let runner = format!(
