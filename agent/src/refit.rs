@@ -1,13 +1,14 @@
 //! A switch that runs takes over another configuration, and keeps its connections and entries.
 
 use bofuss_datapath::Time;
-use bofuss_datapath::refit::Misfit;
+use bofuss_datapath::reconfigure::Obstacle;
 
 use crate::switch::{Face, Switch};
 
 impl Switch {
     /// Whether all that is here fits into `other`, see
-    /// [`fits`](bofuss_datapath::Datapath::fits). Changes that are under way are completed first.
+    /// [`bofuss_datapath::Datapath::check_reconfigure`]. Changes that are under way are completed
+    /// first.
     ///
     /// Errors: what is in the way.
     pub fn fits<F: Face>(
@@ -15,17 +16,17 @@ impl Switch {
         now: Time,
         other: &mut Self,
         face: &mut F,
-    ) -> Result<(), Misfit> {
+    ) -> Result<(), Obstacle> {
         while self.datapath.has_work() {
             self.go_on(now, face);
         }
-        self.datapath.fits(&mut other.datapath)
+        self.datapath.check_reconfigure(&mut other.datapath)
     }
 
     /// Takes over what `other`, which is new and into which everything fits, was made with: the
-    /// datapath's configuration, see [`refit`](bofuss_datapath::Datapath::refit), who it says it
-    /// is, and its fail mode. Long replies are completed if entries are found in another way from
-    /// now on.
+    /// datapath's configuration, see [`bofuss_datapath::Datapath::reconfigure`], who it says it is,
+    /// and its fail mode. Long replies are completed if entries are found in another way from now
+    /// on.
     pub fn refit<F: Face>(&mut self, now: Time, other: Self, face: &mut F) {
         if other.datapath.config().engine != self.datapath.config().engine {
             for (id, conn) in &mut self.connections {
@@ -34,7 +35,7 @@ impl Switch {
                 }
             }
         }
-        self.datapath.refit(other.datapath);
+        self.datapath.reconfigure(other.datapath);
         self.identity = other.identity;
         self.set_fail_mode(now, other.fail_mode);
     }

@@ -54,7 +54,7 @@ fn crafted(n: u32) -> Tuple {
 
 /// What packets look like, and which of their fields entries match.
 #[derive(Clone, Copy, PartialEq)]
-enum Shape {
+enum Abilities {
     /// IPv4, and its 5-tuple.
     Tuple,
     /// IPv6, and its 5-tuple, in port and Ethernet addresses.
@@ -63,7 +63,7 @@ enum Shape {
     Full,
 }
 
-impl Shape {
+impl Abilities {
     fn bytes(self) -> Vec<u8> {
         let (dst, src) = (Mac([2; 6]), Mac([4; 6]));
         let layer = craft::tcp(1, 80, 2, b"abcdef");
@@ -131,8 +131,8 @@ fn tcp(fields: &mut Vec<FieldMatch>) {
 }
 
 /// The entry of one flow.
-fn entry(shape: Shape, tuple: Tuple, instructions: Instructions) -> FlowMod {
-    let mut flow_mod = FlowMod::add(Match::new(&shape.fields(tuple)).unwrap());
+fn entry(abilities_of_one: Abilities, tuple: Tuple, instructions: Instructions) -> FlowMod {
+    let mut flow_mod = FlowMod::add(Match::new(&abilities_of_one.fields(tuple)).unwrap());
     (flow_mod.priority, flow_mod.instructions) = (10, instructions);
     flow_mod
 }
@@ -143,14 +143,14 @@ fn output() -> Instructions {
 
 struct Bench {
     datapath: Datapath,
-    shape: Shape,
+    abilities_of_one: Abilities,
     frames: Vec<Frame>,
     sent: Vec<Frame>,
     now: Time,
 }
 
 impl Bench {
-    fn new(engine: Engine, shape: Shape) -> Self {
+    fn new(engine: Engine, abilities_of_one: Abilities) -> Self {
         let pool = Pool::new(1 << 24);
         let config = Config {
             engine,
@@ -165,10 +165,10 @@ impl Bench {
             };
             datapath.port_changed(Time(0), desc, Capabilities::default(), &mut Vec::new());
         }
-        let bytes = shape.bytes();
+        let bytes = abilities_of_one.bytes();
         Self {
             datapath,
-            shape,
+            abilities_of_one,
             frames: Vec::new(),
             sent: (0..BATCH).map(|_| pool.frame(&bytes).unwrap()).collect(),
             now: Time(1),
@@ -185,7 +185,7 @@ impl Bench {
     fn fill(&mut self, flows: impl Iterator<Item = Tuple>) {
         core::mem::swap(&mut self.frames, &mut self.sent);
         for (frame, tuple) in self.frames.iter_mut().zip(flows) {
-            self.shape.stamp(frame.bytes_mut(), tuple);
+            self.abilities_of_one.stamp(frame.bytes_mut(), tuple);
         }
     }
 
@@ -264,10 +264,10 @@ fn random(n: u32) -> impl FnMut() -> u32 {
 
 /// Exact entries, and as many flows.
 fn flows(name: &str, engine: Engine, count: u32) {
-    let mut bench = Bench::new(engine, Shape::Tuple);
+    let mut bench = Bench::new(engine, Abilities::Tuple);
     let region = Region::new(GLOBAL);
     let started = cpu_ns();
-    (0..count).for_each(|n| bench.add(&entry(Shape::Tuple, flow(n), output())));
+    (0..count).for_each(|n| bench.add(&entry(Abilities::Tuple, flow(n), output())));
     let each = (cpu_ns() - started) as f64 / f64::from(count);
     let live = |region: &Region<'_, System>| {
         let change = region.change();
@@ -287,7 +287,7 @@ fn flows(name: &str, engine: Engine, count: u32) {
         println!("    {of_entry} bytes an entry, {of_flow} a flow; {each:.0} ns a flow-mod to add");
         let started = cpu_ns();
         for n in 0..count {
-            let mut flow_mod = entry(Shape::Tuple, flow(n), Instructions::default());
+            let mut flow_mod = entry(Abilities::Tuple, flow(n), Instructions::default());
             flow_mod.command = FlowModCommand::DELETE_STRICT;
             bench.add(&flow_mod);
         }
@@ -298,9 +298,9 @@ fn flows(name: &str, engine: Engine, count: u32) {
 }
 
 /// Entries that match more of a packet, or that a switch's hash is to be bad at.
-fn keys(name: &str, engine: Engine, shape: Shape, count: u32, of: fn(u32) -> Tuple) {
-    let mut bench = Bench::new(engine, shape);
-    (0..count).for_each(|n| bench.add(&entry(shape, of(n), output())));
+fn keys(name: &str, engine: Engine, abilities_of_one: Abilities, count: u32, of: fn(u32) -> Tuple) {
+    let mut bench = Bench::new(engine, abilities_of_one);
+    (0..count).for_each(|n| bench.add(&entry(abilities_of_one, of(n), output())));
     let mut pick = random(count);
     bench.measure(name, PACKETS, || of(pick()));
 }
@@ -311,15 +311,15 @@ fn stages(name: &str, count: u32) {
     let mut pick = random(count);
     let mut next = || flow(pick());
     let pool = Pool::new(1 << 24);
-    let bytes = Shape::Tuple.bytes();
+    let bytes = Abilities::Tuple.bytes();
     let again = |bench: &mut Bench| {
         bench.frames.clear();
         let frame = || pool.frame(&bytes).unwrap();
         bench.sent.resize_with(BATCH, frame);
     };
     let benches = [Instructions::default(), output()].map(|instructions| {
-        let mut bench = Bench::new(Engine::Cache, Shape::Tuple);
-        (0..count).for_each(|n| bench.add(&entry(Shape::Tuple, flow(n), instructions.clone())));
+        let mut bench = Bench::new(Engine::Cache, Abilities::Tuple);
+        (0..count).for_each(|n| bench.add(&entry(Abilities::Tuple, flow(n), instructions.clone())));
         bench
     });
     let [mut drops, mut outputs] = benches;
@@ -359,7 +359,7 @@ fn stages(name: &str, count: u32) {
 
 /// A thousand flows through several tables.
 fn tables(name: &str, engine: Engine, count: u8) {
-    let mut bench = Bench::new(engine, Shape::Tuple);
+    let mut bench = Bench::new(engine, Abilities::Tuple);
     let goto = |n: u8| {
         let list = [
             Instruction::WriteMetadata {
@@ -372,7 +372,7 @@ fn tables(name: &str, engine: Engine, count: u8) {
     };
     for n in 0..1000 {
         bench.add(&entry(
-            Shape::Tuple,
+            Abilities::Tuple,
             flow(n),
             if count > 1 { goto(1) } else { output() },
         ));
@@ -394,7 +394,7 @@ fn tables(name: &str, engine: Engine, count: u8) {
 
 /// Access lists of many masks that no packet is for, and a last entry that takes them all.
 fn masks(name: &str, engine: Engine, count: u32, known: bool) {
-    let mut bench = Bench::new(engine, Shape::Tuple);
+    let mut bench = Bench::new(engine, Abilities::Tuple);
     let mut pick = random(u32::MAX);
     for n in 0..count {
         for _ in 0..64 {
@@ -451,15 +451,18 @@ fn main() {
         if simple {
             continue;
         }
-        for (what, shape) in [("IPv6 with L2", Shape::Ipv6), ("full width", Shape::Full)] {
+        for (what, abilities_of_one) in [
+            ("IPv6 with L2", Abilities::Ipv6),
+            ("full width", Abilities::Full),
+        ] {
             for count in [1000, 100_000] {
                 case(format!("{engine}: {count} flows, {what}"), &mut |name| {
-                    keys(name, kind, shape, count, flow)
+                    keys(name, kind, abilities_of_one, count, flow)
                 });
             }
         }
         case(format!("{engine}: 100000 flows, crafted"), &mut |name| {
-            keys(name, kind, Shape::Tuple, 100_000, crafted)
+            keys(name, kind, Abilities::Tuple, 100_000, crafted)
         });
         for count in [1, 5, 20] {
             let name = format!("{engine}: 1000 flows, {count} tables");

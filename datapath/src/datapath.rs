@@ -16,97 +16,20 @@ use bofuss_oflib::{ExtValue, Match, PortNo};
 use bofuss_packet::reassemble::Reassembler;
 
 use crate::action_set::ActionSet;
-use crate::fast::{Engine, bodies::Bodies, cache::Cache};
-use crate::features::{self, Shape};
-use crate::group::Group;
-use crate::meter::Meter;
-use crate::normal::{Bridge, MAX_ADDRESSES};
-use crate::scheduler::Egress;
-use crate::select::Algorithm;
-use crate::sweep::Sweep;
-use crate::uses::Uses;
-use crate::work::Work;
-use crate::{DropReason, Entry, EntryKey, Hook, Port, Sink, Step, Table, Time};
+use crate::egress::scheduler::Egress;
+use crate::fast::cache::Cache;
+use crate::groups::Group;
+use crate::meters::Meter;
+use crate::pipeline::normal::Bridge;
+use crate::pipeline::work::Work;
+use crate::tables::bulk_change::BulkChange;
+use crate::tables::features::{self, Abilities};
+use crate::tables::field_uses::FieldUses;
+use crate::tables::shared::SharedInstructions;
+use crate::{Config, DropReason, Entry, EntryKey, Hook, Port, Sink, Step, Table, Time};
 
 /// Entries that one tick expires at most, so that packets need not wait.
 const EXPIRIES_PER_TICK: usize = 64;
-
-/// What a datapath is made with.
-#[derive(Clone, Debug)]
-pub struct Config {
-    /// How many tables there are, 1 to 254.
-    pub n_tables: u8,
-    /// The most entries of one table.
-    pub max_entries: u32,
-    /// The most entries of all tables together. What takes more memory counts as further entries:
-    /// instructions for each 4 actions, a match and a mask for each 8 words, and each mask of a
-    /// table beyond 64. Instructions and masks count once, however many entries have them.
-    pub max_total_entries: u32,
-    /// The most groups.
-    pub max_groups: u32,
-    /// The most buckets of all groups together. One counts as one more for each 8 actions.
-    pub max_buckets: u32,
-    /// The most meters.
-    pub max_meters: u32,
-    /// The most bands of one.
-    pub max_bands: u8,
-    /// How select groups choose,
-    pub select: Algorithm,
-    /// and those that do it in another way.
-    pub group_select: BTreeMap<GroupId, Algorithm>,
-    /// The most addresses that NORMAL learns on a port,
-    pub max_addresses: u32,
-    /// and on those that have another bound; at least 1.
-    pub port_addresses: BTreeMap<PortNo, u32>,
-    /// How packets find their entries.
-    pub engine: Engine,
-    /// The most flows that the cache knows.
-    pub cache_flows: u32,
-    /// The most changes of entries that it can compare a flow with.
-    pub cache_changes: u32,
-    /// Seed of every random choice.
-    pub seed: u64,
-    /// What tables hash with: a number that nobody can foretell.
-    pub secret: u64,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            n_tables: 64,
-            max_entries: 1_000_000,
-            max_total_entries: 4_000_000,
-            max_groups: 65_536,
-            max_buckets: 262_144,
-            max_meters: 65_536,
-            max_bands: 16,
-            select: Algorithm::Hash,
-            group_select: BTreeMap::new(),
-            max_addresses: MAX_ADDRESSES,
-            port_addresses: BTreeMap::new(),
-            engine: Engine::default(),
-            cache_flows: 1 << 20,
-            cache_changes: 64,
-            seed: 0,
-            secret: 0,
-        }
-    }
-}
-
-impl Config {
-    /// How a select group chooses.
-    pub(crate) fn algorithm(&self, group: GroupId) -> Algorithm {
-        *self.group_select.get(&group).unwrap_or(&self.select)
-    }
-
-    /// The most addresses that NORMAL learns on a port.
-    pub(crate) fn max_addresses(&self, port: PortNo) -> u32 {
-        *self
-            .port_addresses
-            .get(&port)
-            .unwrap_or(&self.max_addresses)
-    }
-}
 
 /// An OpenFlow switch without connections.
 pub struct Datapath {
@@ -115,12 +38,12 @@ pub struct Datapath {
     pub(crate) pool: Pool,
     pub(crate) tables: Vec<Table>,
     /// What each table can do; none if it is not in the pipeline.
-    pub(crate) shapes: Vec<Option<Shape>>,
+    pub(crate) table_abilities: Vec<Option<Abilities>>,
     /// The most that each can be made to do.
-    pub(crate) bounds: Vec<Option<Shape>>,
+    pub(crate) max_abilities: Vec<Option<Abilities>>,
     /// Places that the entries of all tables and their masks take, and what they do.
     pub(crate) entry_places: usize,
-    pub(crate) bodies: Bodies,
+    pub(crate) instructions: SharedInstructions,
     pub(crate) ports: BTreeMap<PortNo, Port>,
     pub(crate) groups: BTreeMap<GroupId, Group>,
     /// Buckets of all groups, long ones as several.
@@ -132,7 +55,7 @@ pub struct Datapath {
     /// Bytes of buffers that wait there.
     pub(crate) waiting_bytes: usize,
     /// Changes of many entries that are under way.
-    pub(crate) sweeps: VecDeque<Sweep>,
+    pub(crate) bulk_changes: VecDeque<BulkChange>,
     pub(crate) hooks: Vec<Box<dyn Hook>>,
     pub(crate) cache: Cache,
     /// The next deadline of each entry that has one.
@@ -145,12 +68,12 @@ pub struct Datapath {
     pub fragments: ConfigFlags,
     pub(crate) reassembler: Reassembler,
     /// Which fields entries read and write.
-    pub(crate) uses: Uses,
+    pub(crate) field_uses: FieldUses,
     pub(crate) work: Work,
     /// Frames of ports that wait for a later turn, in their order; and the port that was last
     /// served of them.
-    pub(crate) behind: BTreeMap<PortNo, Vec<Frame>>,
-    pub(crate) last_behind: PortNo,
+    pub(crate) backlog: BTreeMap<PortNo, Vec<Frame>>,
+    pub(crate) last_served: PortNo,
 }
 
 impl Datapath {
@@ -164,17 +87,17 @@ impl Datapath {
         );
         let table = |_| Table::new(config.engine, config.secret);
         let tables = (0..config.n_tables).map(table).collect();
-        let shapes = features::everything(&config, &catalogue);
+        let table_abilities = features::everything(&config, &catalogue);
         let cache = Cache::new(config.secret, config.cache_flows, config.cache_changes);
         Self {
             config,
             catalogue,
             pool,
             tables,
-            bounds: shapes.clone(),
-            shapes,
+            max_abilities: table_abilities.clone(),
+            table_abilities,
             entry_places: 0,
-            bodies: Bodies::default(),
+            instructions: SharedInstructions::default(),
             ports: BTreeMap::new(),
             groups: BTreeMap::new(),
             n_buckets: 0,
@@ -182,7 +105,7 @@ impl Datapath {
             bridge: Bridge::default(),
             egress: BTreeMap::new(),
             waiting_bytes: 0,
-            sweeps: VecDeque::new(),
+            bulk_changes: VecDeque::new(),
             hooks: Vec::new(),
             cache,
             deadlines: BTreeSet::new(),
@@ -191,10 +114,10 @@ impl Datapath {
             spare_set: ActionSet::default(),
             fragments: ConfigFlags(0),
             reassembler: Reassembler::default(),
-            uses: Uses::default(),
+            field_uses: FieldUses::default(),
             work: Work::default(),
-            behind: BTreeMap::new(),
-            last_behind: PortNo(0),
+            backlog: BTreeMap::new(),
+            last_served: PortNo(0),
         }
     }
 
@@ -308,9 +231,9 @@ impl Datapath {
         let table_of = &mut self.tables[usize::from(table.0)];
         let entry = table_of.remove(key)?;
         self.entry_places -= table_of.masks.places(&entry.rule);
-        self.bodies.release(&entry.instructions);
+        self.instructions.release(&entry.instructions);
         self.refer(&entry.instructions, false);
-        self.uses.rule(&entry.rule, &self.catalogue, false);
+        self.field_uses.rule(&entry.rule, &self.catalogue, false);
         if entry.due != Time::NEVER {
             self.deadlines.remove(&(entry.due, table, key.slot));
         }

@@ -44,36 +44,37 @@ impl Datapath {
         if let Some(reason) = block {
             return frames.drain(..).for_each(|_| self.drop(reason, sink));
         }
-        if let Some(waiting) = self.behind.get_mut(&port) {
+        if let Some(waiting) = self.backlog.get_mut(&port) {
             return waiting.append(frames);
         }
-        self.pass(now, port, frames, sink);
+        self.process_frames(now, port, frames, sink);
     }
 
     /// Whether frames of a port wait for [`Datapath::catch_up`]. Until then no more should be read
     /// from it: they would wait behind those.
     pub fn is_behind(&self, port: PortNo) -> bool {
-        self.behind.contains_key(&port)
+        self.backlog.contains_key(&port)
     }
 
     /// Whether frames of any port wait for [`Datapath::catch_up`].
     pub fn has_backlog(&self) -> bool {
-        !self.behind.is_empty()
+        !self.backlog.is_empty()
     }
 
     /// Goes on with the frames of one port that wait, for a turn; ports take turns.
     pub fn catch_up<S: Sink>(&mut self, now: Time, sink: &mut S) {
-        let after = PortNo(self.last_behind.0.saturating_add(1));
-        let next = self.behind.range(after..).next();
+        let after = PortNo(self.last_served.0.saturating_add(1));
+        let next = self.backlog.range(after..).next();
         let next = next
-            .or(self.behind.first_key_value())
+            .or(self.backlog.first_key_value())
             .map(|(port, _)| *port);
-        let Some((port, mut frames)) = next.and_then(|port| self.behind.remove_entry(&port)) else {
+        let Some((port, mut frames)) = next.and_then(|port| self.backlog.remove_entry(&port))
+        else {
             return;
         };
-        self.last_behind = port;
+        self.last_served = port;
         match self.ports.get(&port).map(Port::ingress_block) {
-            Some(None) => self.pass(now, port, &mut frames, sink),
+            Some(None) => self.process_frames(now, port, &mut frames, sink),
             blocked => {
                 let reason = blocked.flatten().unwrap_or(DropReason::NoSuchPort);
                 frames.drain(..).for_each(|_| self.drop(reason, sink));

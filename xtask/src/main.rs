@@ -11,6 +11,7 @@ mod dist;
 mod docs;
 mod e2e;
 mod evidence;
+mod folders;
 mod fuzz;
 mod licenses;
 mod mutants;

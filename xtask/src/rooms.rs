@@ -5,6 +5,7 @@ use std::path::Path;
 
 use toml::{Table, Value};
 
+use crate::folders;
 use crate::source::{Source, words};
 use crate::tree;
 
@@ -45,6 +46,7 @@ pub(crate) fn check(root: &Path, sources: &[Source]) -> Result<Vec<String>, Stri
             found.extend(finding(source, "unsafe", "`unsafe` outside of its rooms"));
         }
     }
+    found.extend(folders::check(&list, sources));
     Ok(found)
 }
 

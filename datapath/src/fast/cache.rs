@@ -1,7 +1,7 @@
-//! The cache: from what a packet's way through the tables depended on to the way itself.
+//! The cache: from what a packet's path through the tables depended on to the path itself.
 //!
 //! One exact-match key, which is the fields that any entry reads and which fields there are; so
-//! there is one probe, and traffic cannot make more of them. A way is a program: the instructions
+//! there is one probe, and traffic cannot make more of them. A path is a program: the instructions
 //! of the entries hit, one after another. What it does is not remembered but done.
 
 use alloc::{boxed::Box, collections::VecDeque, rc::Rc, vec::Vec};
@@ -13,16 +13,16 @@ use bofuss_oflib::{FieldSet, PortNo};
 use bofuss_packet::{Key, KeyMask, KeyMatch, Words};
 
 use super::forgotten::{Forgotten, Round};
-use super::glimpse::Glimpse;
-use super::masks;
-use super::reader::Reader;
-use super::slab::Slab;
-use super::step_map::StepMap;
-use super::tags::{Secret, TagTable};
+use super::key_reader::KeyReader;
+use super::lookahead::Lookahead;
+use crate::slab::Slab;
+use crate::tables::masks;
+use crate::tables::step_map::StepMap;
+use crate::tables::tag_table::{Secret, TagTable};
 use crate::{DropReason, EntryKey, Time};
 
 /// Flows that may wait to have their packets added to their entries' counters.
-pub(super) const MAX_TOUCHED: usize = 1024;
+pub(super) const MAX_UNSETTLED: usize = 1024;
 /// Flows among which the one that was idle for longest makes room.
 const CANDIDATES: usize = 4;
 
@@ -41,14 +41,14 @@ pub(super) struct Hit {
 
 /// The instructions of one entry.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Leg {
+pub(super) struct ProgramStep {
     pub(super) body: Instructions,
     pub(super) table: TableId,
     pub(super) reason: PacketInReason,
     /// Which of the flow's hits it is.
     pub(super) hit: u8,
     /// Whether they may send the packet to the controllers, so that the cookie matters.
-    pub(super) talks: bool,
+    pub(super) may_packet_in: bool,
     /// The port, if all that they do is to send the packet to one.
     pub(super) output: Option<PortNo>,
 }
@@ -56,7 +56,7 @@ pub(super) struct Leg {
 /// What is done for a flow's packets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Program {
-    pub(super) legs: Vec<Leg>,
+    pub(super) steps: Vec<ProgramStep>,
     /// The last table looked up.
     pub(super) last: TableId,
     /// The table to go on with, from the key as it is then.
@@ -129,12 +129,12 @@ impl Flow {
 
 /// A change of a table that may make a flow wrong.
 #[derive(Debug)]
-enum Change {
+enum LoggedChange {
     Added(TableId, EntryKey, KeyMatch),
     Gone(Hit),
 }
 
-/// How often the cache took each of its ways.
+/// How often each thing happened in the cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheStats {
     /// Packets, or their further segments, that found their flow.
@@ -157,7 +157,7 @@ pub struct CacheStats {
     pub widened: u64,
     /// Ways that went on from a changed key.
     pub continued: u64,
-    /// Packets whose way ended before its program did.
+    /// Packets whose path ended before its program did.
     pub cut_short: u64,
 }
 
@@ -183,22 +183,22 @@ pub(crate) struct Cache {
     pub(super) mask: KeyMask,
     /// Changes so far, and the last of them.
     pub(super) changes: u64,
-    log: VecDeque<Change>,
+    log: VecDeque<LoggedChange>,
     max_log: usize,
     max_flows: usize,
-    hand: u32,
+    clock_hand: u32,
     /// Of flows that were not remembered because there was no room, some bits of the hashes.
     refused: Vec<u16>,
     /// Flows with packets that their entries' counters do not have; some may be gone.
-    pub(super) touched: Vec<u32>,
+    pub(super) unsettled: Vec<u32>,
     /// All flows of other keys.
     pub(super) forgotten: Vec<Forgotten>,
     pub(super) round: Round,
     /// Finds the words of the key in a frame.
-    pub(super) reader: Reader,
+    pub(super) reader: KeyReader,
     /// Kept for their memory.
     pub(super) spare_hits: Vec<Hit>,
-    pub(super) glimpses: Vec<Glimpse>,
+    pub(super) lookaheads: Vec<Lookahead>,
     pub(super) stats: CacheStats,
 }
 
@@ -211,26 +211,26 @@ impl Cache {
             index: TagTable::default(),
             programs: StepMap::default(),
             fields: FieldSet::EMPTY,
-            reader: Reader::new(&mask),
+            reader: KeyReader::new(&mask),
             mask,
             changes: 0,
             log: VecDeque::new(),
             max_log: max_log as usize,
             max_flows: max_flows as usize,
-            hand: 0,
+            clock_hand: 0,
             refused: alloc::vec![0; REFUSED],
-            touched: Vec::new(),
+            unsettled: Vec::new(),
             forgotten: Vec::new(),
             round: Round::default(),
             spare_hits: Vec::new(),
-            glimpses: Vec::new(),
+            lookaheads: Vec::new(),
             stats: CacheStats::default(),
         }
     }
 
     /// Has the key be those fields, and forgets all flows. Their packets were counted before.
-    pub(super) fn widen(&mut self, fields: FieldSet, mask: KeyMask) {
-        self.reader = Reader::new(&mask);
+    pub(crate) fn widen(&mut self, fields: FieldSet, mask: KeyMask) {
+        self.reader = KeyReader::new(&mask);
         (self.fields, self.mask) = (fields, mask);
         self.forgotten.push(Forgotten {
             flows: core::mem::take(&mut self.flows),
@@ -242,15 +242,15 @@ impl Cache {
 
     /// Notes that an entry was added.
     pub(crate) fn added(&mut self, table: TableId, key: EntryKey, rule: &KeyMatch) {
-        self.note(Change::Added(table, key, rule.clone()));
+        self.note(LoggedChange::Added(table, key, rule.clone()));
     }
 
     /// Notes that an entry is gone, or does something else.
     pub(crate) fn gone(&mut self, table: TableId, slot: u32) {
-        self.note(Change::Gone(Hit { slot, table }));
+        self.note(LoggedChange::Gone(Hit { slot, table }));
     }
 
-    fn note(&mut self, change: Change) {
+    fn note(&mut self, change: LoggedChange) {
         self.changes += 1;
         if self.log.len() >= self.max_log {
             self.log.pop_front();
@@ -283,9 +283,9 @@ impl Cache {
             self.stats.overrun += 1;
             return None;
         }
-        let concerns = |change: &Change| match change {
-            Change::Gone(gone) => flow.hits().any(|hit| hit == *gone),
-            Change::Added(table, rival, rule) => flow.hits().enumerate().any(|(i, hit)| {
+        let concerns = |change: &LoggedChange| match change {
+            LoggedChange::Gone(gone) => flow.hits().any(|hit| hit == *gone),
+            LoggedChange::Added(table, rival, rule) => flow.hits().enumerate().any(|(i, hit)| {
                 let known = i < usize::from(flow.program.unchanged);
                 hit.table == *table
                     && (!known || key.matches(rule, &mut ()))
@@ -307,7 +307,7 @@ impl Cache {
         self.flows[slot].checked = self.changes;
     }
 
-    /// Remembers a way.
+    /// Remembers a path.
     pub(super) fn insert(&mut self, start: u64, key: &Key, program: Program, hits: &[Hit]) {
         let words = self.words(start, key);
         let hash = self.hash(&words);
@@ -360,10 +360,10 @@ impl Cache {
             return None;
         }
         let end = self.flows.end();
-        let around = (0..end).map(|i| (self.hand + i) % end);
+        let around = (0..end).map(|i| (self.clock_hand + i) % end);
         let used = around.filter_map(|slot| Some((self.flows.get(slot)?.used, slot)));
         let victim = used.take(CANDIDATES).min();
-        self.hand = (self.hand + CANDIDATES as u32) % end;
+        self.clock_hand = (self.clock_hand + CANDIDATES as u32) % end;
         victim.map(|(_, slot)| slot)
     }
 }

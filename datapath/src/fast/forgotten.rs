@@ -3,9 +3,9 @@
 use alloc::rc::Rc;
 
 use super::cache::{Flow, Program};
-use super::slab::{NONE, Slab};
-use super::step_map::StepMap;
-use super::tags::TagTable;
+use crate::slab::{NONE, Slab};
+use crate::tables::step_map::StepMap;
+use crate::tables::tag_table::TagTable;
 use crate::{Datapath, Time};
 
 /// How long after a change flows are looked for whose entries are gone.

@@ -14,11 +14,10 @@ use bofuss_oflib::types::{QueueId, TableId};
 use bofuss_oflib::{Mac, PortNo};
 use bofuss_packet::{Packet, craft};
 
-use super::Engine;
-use super::cache::{Cache, MAX_TOUCHED};
-use crate::queues::tests::{super_frame, switch};
-use crate::scheduler::{QueueSpec, Rate};
-use crate::{Datapath, EntryKey, Hook, HookEffect, PacketInEvent, Sink, Time};
+use super::cache::{Cache, MAX_UNSETTLED};
+use crate::egress::queues::tests::{super_frame, switch};
+use crate::egress::scheduler::{QueueSpec, Rate};
+use crate::{Datapath, Engine, EntryKey, Hook, HookEffect, PacketInEvent, Sink, Time};
 
 fn flow(datapath: &mut Datapath, text: &str) {
     let flow = parse_flow(text, FlowModCommand::ADD, &datapath.catalogue.clone());
@@ -66,14 +65,14 @@ fn packets(datapath: &Datapath) -> u64 {
 fn flows_that_wait_to_be_counted_are_few() {
     let mut datapath = switch(0, 2);
     flow(&mut datapath, "ip,nw_src=10.0.0.0/8,actions=output:2");
-    let flows = 2 * MAX_TOUCHED as u16 + 10;
+    let flows = 2 * MAX_UNSETTLED as u16 + 10;
     for _ in 0..2 {
         (0..flows).for_each(|n| assert_eq!(send(&mut datapath, n).len(), 1));
     }
-    assert!(datapath.cache.touched.len() < MAX_TOUCHED);
+    assert!(datapath.cache.unsettled.len() < MAX_UNSETTLED);
     let counted = packets(&datapath);
     assert!(
-        counted >= 2 * u64::from(flows) - MAX_TOUCHED as u64,
+        counted >= 2 * u64::from(flows) - MAX_UNSETTLED as u64,
         "{counted}"
     );
     datapath.settle();
@@ -258,8 +257,8 @@ fn a_way_older_than_the_log_is_looked_up_again() {
     let mut datapath = switch(0, 2);
     datapath.cache = Cache::new(1, 9, 1);
     flow(&mut datapath, "ip,nw_src=10.0.0.1,actions=goto_table:1");
-    let rewrites = "ip,nw_src=10.0.0.2,actions=set_field:10.7.7.7->nw_dst,goto_table:1";
-    flow(&mut datapath, rewrites);
+    let sets_fields = "ip,nw_src=10.0.0.2,actions=set_field:10.7.7.7->nw_dst,goto_table:1";
+    flow(&mut datapath, sets_fields);
     flow(&mut datapath, "table=1,priority=1,actions=output:2");
     flow(&mut datapath, "table=2,ip,nw_dst=10.1.1.1,actions=drop");
     let two_changes = |datapath: &mut Datapath| {

@@ -2,7 +2,7 @@
 
 use bofuss_agent::{FailMode, Switch};
 use bofuss_channel::{ActiveAddress, Origin};
-use bofuss_datapath::refit::Misfit;
+use bofuss_datapath::reconfigure::Obstacle;
 use bofuss_datapath::{Egress, QueueSpec, Time};
 use bofuss_oflib::PortNo;
 use bofuss_oflib::types::QueueId;
@@ -177,7 +177,7 @@ impl Plane {
     }
 
     /// A sentence about an entry that is in the way, which begins with the key that changed.
-    fn tell_misfit(&self, new: &Config, (table, error): Misfit) -> String {
+    fn tell_misfit(&self, new: &Config, (table, error): Obstacle) -> String {
         let (old, new) = (&self.config.tables, &new.tables);
         let key = match () {
             () if old.n_tables != new.n_tables => "tables",

@@ -1,0 +1,133 @@
+//! What a datapath is made with.
+
+use alloc::{collections::BTreeMap, format, string::String};
+use core::str::FromStr;
+
+use bofuss_oflib::PortNo;
+use bofuss_oflib::types::GroupId;
+
+/// The most addresses that are known at a time: some 700 KB.
+pub const MAX_ADDRESSES: u32 = 8192;
+
+/// What a datapath is made with.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// How many tables there are, 1 to 254.
+    pub n_tables: u8,
+    /// The most entries of one table.
+    pub max_entries: u32,
+    /// The most entries of all tables together. What takes more memory counts as further entries:
+    /// instructions for each 4 actions, a match and a mask for each 8 words, and each mask of a
+    /// table beyond 64. Instructions and masks count once, however many entries have them.
+    pub max_total_entries: u32,
+    /// The most groups.
+    pub max_groups: u32,
+    /// The most buckets of all groups together. One counts as one more for each 8 actions.
+    pub max_buckets: u32,
+    /// The most meters.
+    pub max_meters: u32,
+    /// The most bands of one.
+    pub max_bands: u8,
+    /// How select groups choose,
+    pub select: Algorithm,
+    /// and those that do it in another way.
+    pub group_select: BTreeMap<GroupId, Algorithm>,
+    /// The most addresses that NORMAL learns on a port,
+    pub max_addresses: u32,
+    /// and on those that have another bound; at least 1.
+    pub port_addresses: BTreeMap<PortNo, u32>,
+    /// How packets find their entries.
+    pub engine: Engine,
+    /// The most flows that the cache knows.
+    pub cache_flows: u32,
+    /// The most changes of entries that it can compare a flow with.
+    pub cache_changes: u32,
+    /// Seed of every random choice.
+    pub seed: u64,
+    /// What tables hash with: a number that nobody can foretell.
+    pub secret: u64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            n_tables: 64,
+            max_entries: 1_000_000,
+            max_total_entries: 4_000_000,
+            max_groups: 65_536,
+            max_buckets: 262_144,
+            max_meters: 65_536,
+            max_bands: 16,
+            select: Algorithm::Hash,
+            group_select: BTreeMap::new(),
+            max_addresses: MAX_ADDRESSES,
+            port_addresses: BTreeMap::new(),
+            engine: Engine::default(),
+            cache_flows: 1 << 20,
+            cache_changes: 64,
+            seed: 0,
+            secret: 0,
+        }
+    }
+}
+
+impl Config {
+    /// How a select group chooses.
+    pub(crate) fn algorithm(&self, group: GroupId) -> Algorithm {
+        *self.group_select.get(&group).unwrap_or(&self.select)
+    }
+
+    /// The most addresses that NORMAL learns on a port.
+    pub(crate) fn max_addresses(&self, port: PortNo) -> u32 {
+        *self
+            .port_addresses
+            .get(&port)
+            .unwrap_or(&self.max_addresses)
+    }
+}
+
+/// How packets find their entries. Each behaves as the one before; they differ in speed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Engine {
+    /// By a plain scan, as the specification tells it.
+    Reference,
+    /// In hash tables, one for each of a few masks.
+    Tables,
+    /// The same, and packets of known flows by what was done for those before.
+    #[default]
+    Cache,
+}
+
+impl Engine {
+    /// All of them, by name.
+    pub const ALL: [(&'static str, Self); 3] = [
+        ("reference", Self::Reference),
+        ("tables", Self::Tables),
+        ("cache", Self::Cache),
+    ];
+}
+
+/// How a select group picks a slot for a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Algorithm {
+    /// By a hash of the flow's addresses: a flow keeps its bucket.
+    #[default]
+    Hash,
+    /// Each bucket in turn, by weight.
+    RoundRobin,
+    /// At random, by weight.
+    Random,
+}
+
+impl FromStr for Algorithm {
+    type Err = String;
+    /// Errors: a sentence that lists the names.
+    fn from_str(name: &str) -> Result<Self, String> {
+        match name {
+            "hash" => Ok(Self::Hash),
+            "round-robin" => Ok(Self::RoundRobin),
+            "random" => Ok(Self::Random),
+            other => Err(format!("'{other}' is not hash, round-robin or random")),
+        }
+    }
+}

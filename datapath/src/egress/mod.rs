@@ -1,0 +1,4 @@
+//! What waits to leave: the queues of the ports, and which of their frames goes next.
+
+pub(crate) mod queues;
+pub(crate) mod scheduler;

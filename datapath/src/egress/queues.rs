@@ -1,0 +1,526 @@
+//! The queues of a switch's ports: made, changed and deleted; frames into them and out.
+
+use bofuss_frame::Frame;
+use bofuss_oflib::error::QueueOpFailed;
+use bofuss_oflib::types::QueueId;
+use bofuss_oflib::{ErrorCode, PortNo};
+use bofuss_packet::offload;
+
+use crate::egress::scheduler::{DEFAULT_QUEUE, Egress, QueueSpec, Rate};
+use crate::{Datapath, DropReason, Port, Sink, Step, Time};
+
+/// Queues that one port has at most, the default queue included.
+pub const MAX_QUEUES_PER_PORT: usize = 32;
+/// Queues that a switch has at most: all of them fit one QUEUE_GET_CONFIG_REPLY.
+pub const MAX_QUEUES: usize = 512;
+/// Bytes of buffers that wait in all queues of a switch at most.
+pub const MAX_WAITING_BYTES: usize = 32 << 20;
+/// Frames that one port sends in a row at most, so that others get their turn.
+const FRAMES_PER_RELEASE: usize = 64;
+
+/// Why a queue cannot be as it is asked for: the error, and a sentence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueError(pub ErrorCode, pub &'static str);
+
+// Choice: EPERM for a queue that cannot be.
+const NO_PORT: QueueError = QueueError(QueueOpFailed::BAD_PORT, "there is no such port");
+const NO_QUEUE: QueueError = QueueError(QueueOpFailed::BAD_QUEUE, "there is no such queue");
+const NO_RATE: QueueError =
+    forbidden("a guaranteed rate or a share needs a port's rate to be known");
+const OVERBOOKED: QueueError = forbidden("the guaranteed rates exceed the port's rate");
+const ZERO_MAXIMUM: QueueError = forbidden("a maximum of 0 would let nothing pass");
+const TOO_MANY: QueueError = forbidden("a port has at most 32 queues, a switch 512");
+const DEFAULT_STAYS: QueueError = forbidden("queue 0 stays while the port has others");
+
+const fn forbidden(why: &'static str) -> QueueError {
+    QueueError(QueueOpFailed::EPERM, why)
+}
+
+impl Datapath {
+    /// What waits at a port, if it has queues.
+    pub fn egress(&self, port: PortNo) -> Option<&Egress> {
+        self.egress.get(&port)
+    }
+
+    /// Makes a queue, or changes one and keeps its counters and what waits in it. With its first
+    /// queue a port gets the default queue, too.
+    ///
+    /// Errors: [`QueueError`], and nothing is changed.
+    pub fn modify_queue(
+        &mut self,
+        now: Time,
+        number: PortNo,
+        id: QueueId,
+        spec: QueueSpec,
+    ) -> Result<(), QueueError> {
+        let port_kbps = self.check_queue(number, id, &spec)?;
+        let egress = self.egress.entry(number);
+        let egress = egress.or_insert_with(|| Egress::new(now, number, port_kbps));
+        egress.modify(now, number, id, spec);
+        Ok(())
+    }
+
+    /// The port's rate, if the queue can be.
+    fn check_queue(&self, port: PortNo, id: QueueId, spec: &QueueSpec) -> Result<u32, QueueError> {
+        let egress = self.egress.get(&port);
+        let port_kbps = self.ports.get(&port).ok_or(NO_PORT)?.desc.curr_speed;
+        if id == QueueId::ALL {
+            return Err(NO_QUEUE);
+        }
+        let guaranteed = spec.min.is_some_and(|rate| rate != Rate::PerMille(0));
+        let share = matches!(spec.max, Some(Rate::PerMille(_)));
+        if port_kbps == 0 && (guaranteed || share) {
+            return Err(NO_RATE);
+        }
+        if matches!(spec.max, Some(Rate::Kbps(0) | Rate::PerMille(0))) {
+            return Err(ZERO_MAXIMUM);
+        }
+        let others = egress.map_or(0, |egress| egress.guaranteed_kbps(id, port_kbps));
+        let own = spec.min.map_or(0, |rate| rate.kbps(port_kbps));
+        if own > 0 && others + u64::from(own) > u64::from(port_kbps) {
+            return Err(OVERBOOKED);
+        }
+        let queues = egress.map_or(&[][..], Egress::queues);
+        let new = |id| usize::from(!queues.iter().any(|queue| queue.id == id));
+        let default = usize::from(queues.is_empty() && id != DEFAULT_QUEUE);
+        let more = new(id) + default;
+        let total: usize = self.egress.values().map(|e| e.queues().len()).sum();
+        if queues.len() + more > MAX_QUEUES_PER_PORT || total + more > MAX_QUEUES {
+            return Err(TOO_MANY);
+        }
+        Ok(port_kbps)
+    }
+
+    /// Deletes a queue; what waits in it is dropped. The default queue goes with the last other.
+    ///
+    /// Errors: no such port or queue, or one that stays, and nothing is changed.
+    pub fn delete_queue<S: Sink>(
+        &mut self,
+        number: PortNo,
+        id: QueueId,
+        sink: &mut S,
+    ) -> Result<(), QueueError> {
+        if !self.ports.contains_key(&number) {
+            return Err(NO_PORT);
+        }
+        let egress = self.egress.get_mut(&number).ok_or(NO_QUEUE)?;
+        if id == DEFAULT_QUEUE && egress.queues().len() > 1 {
+            return Err(DEFAULT_STAYS);
+        }
+        for frame in egress.remove(id).ok_or(NO_QUEUE)? {
+            self.drop_queued(number, &frame, DropReason::QueueGone, sink);
+        }
+        let last = |egress: &Egress| egress.queues().is_empty() || egress.is_plain();
+        if self.egress.get(&number).is_some_and(last) {
+            let rest = self.egress.remove(&number);
+            for frame in rest.into_iter().flat_map(|mut egress| egress.take_frames()) {
+                self.waiting_bytes -= frame.buffer_bytes();
+                self.send_now(frame, number, DEFAULT_QUEUE, sink);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a frame may wait for a port as it is: any that is no super-frame, and what the queue
+    /// takes whole.
+    pub(crate) fn takes_whole(&self, number: PortNo, id: QueueId, frame: &Frame) -> bool {
+        let egress = self.egress.get(&number);
+        frame.offload.gso.is_none() || egress.is_none_or(|e| e.takes_whole(id, frame))
+    }
+
+    /// Has a frame that is ready to leave go its way: at once, or through the port's queues.
+    #[inline]
+    pub(crate) fn enqueue_or_send<S: Sink>(
+        &mut self,
+        now: Time,
+        frame: Frame,
+        number: PortNo,
+        id: QueueId,
+        sink: &mut S,
+    ) {
+        let Some(egress) = self.egress.get_mut(&number) else {
+            return self.send_now(frame, number, id, sink);
+        };
+        if S::TRACES {
+            sink.step(Step::Queue(number, egress.resolve(id)));
+        }
+        if S::DRY {
+            return self.send_now(frame, number, id, sink);
+        }
+        let bytes = frame.buffer_bytes();
+        let packets = offload::wire_count(&frame).0;
+        let room = self.waiting_bytes + bytes <= MAX_WAITING_BYTES;
+        let refused = match egress.push(now, id, frame, room) {
+            Ok(()) => {
+                self.waiting_bytes += bytes;
+                return self.release(now, number, sink);
+            }
+            Err(reason) => reason,
+        };
+        let port = self.ports.get_mut(&number);
+        port.expect("its queues are asked").stats.tx_dropped += packets;
+        self.drop(refused, sink);
+    }
+
+    /// Sends what is due of a port, as far as the port takes it; drops all that waits for one that
+    /// is down.
+    pub(crate) fn release<S: Sink>(&mut self, now: Time, number: PortNo, sink: &mut S) {
+        let block = self.ports.get(&number).map(Port::egress_block);
+        if let Some(reason) = block.unwrap_or(Some(DropReason::NoSuchPort)) {
+            return self.clear_queues(number, reason, sink);
+        }
+        for _ in 0..FRAMES_PER_RELEASE {
+            let Some(egress) = self.egress.get_mut(&number) else {
+                return;
+            };
+            egress.blocked = !sink.has_room(number);
+            if egress.blocked {
+                return;
+            }
+            let Some((id, frame)) = egress.pop(now) else {
+                return;
+            };
+            self.waiting_bytes -= frame.buffer_bytes();
+            self.send_now(frame, number, id, sink);
+        }
+    }
+
+    /// Drops all that waits for a port.
+    pub(crate) fn clear_queues<S: Sink>(
+        &mut self,
+        number: PortNo,
+        reason: DropReason,
+        sink: &mut S,
+    ) {
+        let frames = self.egress.get_mut(&number).map(Egress::take_frames);
+        for frame in frames.into_iter().flatten() {
+            self.drop_queued(number, &frame, reason, sink);
+        }
+    }
+
+    /// Sends what is due of every port.
+    pub(crate) fn release_due<S: Sink>(&mut self, now: Time, sink: &mut S) {
+        let mut next = PortNo(0);
+        while let Some((&number, egress)) = self.egress.range(next..).next() {
+            next = PortNo(number.0 + 1);
+            if egress.due().is_some_and(|at| at <= now) {
+                self.release(now, number, sink);
+            }
+        }
+    }
+
+    /// A port that had no room takes frames again: sends what is due there.
+    pub fn port_has_room<S: Sink>(&mut self, now: Time, number: PortNo, sink: &mut S) {
+        if self.egress.contains_key(&number) {
+            self.release(now, number, sink);
+        }
+    }
+
+    fn drop_queued<S: Sink>(
+        &mut self,
+        number: PortNo,
+        frame: &Frame,
+        reason: DropReason,
+        sink: &mut S,
+    ) {
+        self.waiting_bytes -= frame.buffer_bytes();
+        if let Some(port) = self.ports.get_mut(&number) {
+            port.stats.tx_dropped += offload::wire_count(frame).0;
+        }
+        self.drop(reason, sink);
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    extern crate std;
+
+    use alloc::{string::String, vec, vec::Vec};
+
+    use bofuss_frame::{Capabilities, Gso, GsoKind, Offload, Pool};
+    use bofuss_oflib::message::{FlowRemoved, PortDesc, PortStatusReason};
+    use bofuss_oflib::{Action, Catalogue, Mac};
+    use bofuss_packet::{Packet, craft};
+
+    use super::*;
+    use crate::{Config, PacketInEvent};
+
+    /// Keeps frames and steps; a port without room takes nothing.
+    #[derive(Default)]
+    pub(crate) struct Out {
+        pub(crate) frames: Vec<Frame>,
+        pub(crate) steps: Vec<String>,
+        pub(crate) packet_ins: usize,
+        pub(crate) full: bool,
+    }
+
+    impl Sink for Out {
+        const TRACES: bool = true;
+        fn transmit(&mut self, _: PortNo, _: QueueId, frame: Frame) {
+            self.frames.push(frame);
+        }
+        fn has_room(&self, _: PortNo) -> bool {
+            !self.full
+        }
+        fn packet_in(&mut self, _: &PacketInEvent<'_>) {
+            self.packet_ins += 1;
+        }
+        fn flow_removed(&mut self, _: FlowRemoved) {}
+        fn port_status(&mut self, _: PortStatusReason, _: &PortDesc) {}
+        fn set_link(&mut self, _: PortNo, _: bool) {}
+        fn step(&mut self, step: Step<'_>) {
+            self.steps.push(alloc::format!("{step}"));
+        }
+    }
+
+    const P1: PortNo = PortNo(1);
+    const Q1: QueueId = QueueId(1);
+    const Q2: QueueId = QueueId(2);
+
+    pub(crate) fn switch(kbps: u32, ports: u32) -> Datapath {
+        let pool = Pool::new(1 << 26);
+        let mut datapath = Datapath::new(Config::default(), Catalogue::default().into(), pool);
+        let capabilities = Capabilities {
+            checksum: true,
+            tcp: true,
+            ..Capabilities::default()
+        };
+        for port_no in (1..=ports).map(PortNo) {
+            let desc = PortDesc {
+                port_no,
+                curr_speed: kbps,
+                ..PortDesc::default()
+            };
+            datapath.port_changed(Time(0), desc, capabilities, &mut Out::default());
+        }
+        datapath
+    }
+
+    fn max(kbps: u32) -> QueueSpec {
+        QueueSpec {
+            max: Some(Rate::Kbps(kbps)),
+            ..QueueSpec::default()
+        }
+    }
+
+    fn priority(priority: u16) -> QueueSpec {
+        QueueSpec {
+            priority,
+            ..QueueSpec::default()
+        }
+    }
+
+    fn send(datapath: &mut Datapath, out: &mut Out, queue: QueueId, frame: Frame) {
+        let actions = [Action::SetQueue(queue), Action::output(P1)];
+        datapath.packet_out(Time(0), Packet::new(frame, PortNo(9)), &actions, out);
+    }
+
+    /// Lets time go by until nothing waits; when each frame left, with its bytes.
+    fn drain(datapath: &mut Datapath, out: &mut Out) -> Vec<(Time, Vec<u8>)> {
+        let (mut now, mut left) = (Time(0), Vec::new());
+        loop {
+            left.extend(
+                out.frames
+                    .drain(..)
+                    .map(|frame| (now, frame.bytes().to_vec())),
+            );
+            let Some(next) = datapath.next_tick() else {
+                return left;
+            };
+            now = next.max(now);
+            datapath.tick(now, out);
+        }
+    }
+
+    /// A TCP super-frame of 10 segments, its checksum unfinished.
+    pub(crate) fn super_frame(pool: &Pool) -> Frame {
+        let segment = craft::tcp(1, 2, 0x10, &vec![7; 10_000]);
+        let ip = craft::ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), 64, segment);
+        let bytes = craft::ethernet(Mac([2; 6]), Mac([4; 6]), ip);
+        let mut frame = pool.frame(&bytes).expect("within the limit");
+        frame.offload = Offload {
+            checksum: Some((34, 16)),
+            gso: Some(Gso {
+                kind: GsoKind::Tcp4,
+                segment_bytes: 1000,
+                ecn: false,
+            }),
+            ..Offload::NONE
+        };
+        frame
+    }
+
+    // I7
+    #[test]
+    fn a_super_frame_leaves_a_slow_queue_as_its_segments_do() {
+        let run = |whole: bool| {
+            let (mut datapath, mut out) = (switch(100_000, 1), Out::default());
+            datapath
+                .modify_queue(Time(0), P1, Q1, max(10_000))
+                .expect("is right");
+            let frame = super_frame(datapath.pool());
+            let mut frames = vec![];
+            match whole {
+                true => frames.push(frame),
+                false => assert!(offload::segment(&frame, |segment| frames.push(segment))),
+            }
+            for frame in frames {
+                send(&mut datapath, &mut out, Q1, frame);
+            }
+            let left = drain(&mut datapath, &mut out);
+            let queue = datapath.egress(P1).expect("has queues").queues()[1].stats;
+            (left, queue, datapath.ports()[&P1].stats)
+        };
+        let (left, queue, port) = run(true);
+        assert_eq!(run(false), (left.clone(), queue, port));
+        assert_eq!(
+            (left.len(), queue.tx_packets, port.tx_packets),
+            (10, 10, 10)
+        );
+        assert_eq!(
+            left[9].0.since(left[0].0),
+            9 * 1054 * 800,
+            "each in its time"
+        );
+    }
+
+    #[test]
+    fn a_fast_queue_keeps_a_super_frame_whole() {
+        let (mut datapath, mut out) = (switch(10_000_000, 1), Out::default());
+        datapath
+            .modify_queue(Time(0), P1, Q1, priority(1))
+            .expect("is right");
+        let frame = super_frame(datapath.pool());
+        send(&mut datapath, &mut out, Q1, frame);
+        assert_eq!(out.frames.len(), 1);
+        let queue = datapath.egress(P1).expect("has queues").queues()[1].stats;
+        assert_eq!((queue.tx_packets, queue.tx_bytes), (10, 10_000 + 540));
+    }
+
+    fn numbered(datapath: &Datapath, number: u8) -> Frame {
+        let frame = datapath.pool().frame(&[number; 60]);
+        frame.expect("within the limit")
+    }
+
+    #[test]
+    fn a_port_without_room_gets_the_highest_priority_first_when_it_has_some() {
+        let (mut datapath, mut out) = (switch(0, 1), Out::default());
+        datapath
+            .modify_queue(Time(0), P1, Q1, priority(1))
+            .expect("is right");
+        datapath
+            .modify_queue(Time(0), P1, Q2, priority(2))
+            .expect("is right");
+        out.full = true;
+        for (number, queue) in [(1, Q1), (2, Q2), (3, Q1), (4, Q2)] {
+            let frame = numbered(&datapath, number);
+            send(&mut datapath, &mut out, queue, frame);
+        }
+        assert!(out.frames.is_empty());
+        assert_eq!(
+            datapath.next_tick(),
+            None,
+            "no tick helps a port without room"
+        );
+        datapath.tick(Time(1), &mut out);
+        assert!(out.frames.is_empty());
+        out.full = false;
+        datapath.port_has_room(Time(2), P1, &mut out);
+        let order: Vec<u8> = out.frames.iter().map(|frame| frame.bytes()[0]).collect();
+        assert_eq!(order, [2, 4, 1, 3]);
+    }
+
+    #[test]
+    fn a_full_queue_drops_and_counts() {
+        let (mut datapath, mut out) = (switch(0, 1), Out::default());
+        datapath
+            .modify_queue(Time(0), P1, Q1, max(1))
+            .expect("is right");
+        let most = crate::MAX_QUEUE_PACKETS;
+        for _ in 0..most + 3 {
+            let frame = numbered(&datapath, 1);
+            send(&mut datapath, &mut out, Q1, frame);
+        }
+        // The first left at once, two were too many.
+        let queue = datapath.egress(P1).expect("has queues").queues()[1].stats;
+        let port = datapath.ports()[&P1].stats;
+        assert_eq!(
+            (queue.tx_packets, queue.tx_errors, port.tx_dropped),
+            (1, 2, 2)
+        );
+        let drops: Vec<_> = datapath.drops().collect();
+        assert_eq!(drops, [(DropReason::QueueFull, 2)]);
+        let waits = datapath.waiting_bytes;
+        assert_eq!(waits, datapath.pool().stats().bytes_in_use - 2048);
+        out.frames.clear();
+        datapath.delete_queue(P1, Q1, &mut out).expect("is there");
+        assert_eq!(
+            (datapath.waiting_bytes, datapath.pool().stats().bytes_in_use),
+            (0, 0)
+        );
+        assert!(
+            datapath
+                .drops()
+                .any(|drop| drop == (DropReason::QueueGone, most))
+        );
+        assert!(datapath.egress(P1).is_none(), "the default queue went, too");
+    }
+
+    #[test]
+    fn the_queues_of_a_switch_hold_so_many_bytes_and_no_more() {
+        let (mut datapath, mut out) = (switch(0, 1), Out::default());
+        out.full = true;
+        for id in 1..20 {
+            datapath
+                .modify_queue(Time(0), P1, QueueId(id), max(1))
+                .expect("is right");
+        }
+        let most = MAX_WAITING_BYTES / 2048;
+        for number in 0..=most {
+            assert_eq!(datapath.drops().count(), 0, "{number} frames fit");
+            let (frame, queue) = (numbered(&datapath, 1), QueueId(number as u32 % 19 + 1));
+            send(&mut datapath, &mut out, queue, frame);
+        }
+        let drops: Vec<_> = datapath.drops().collect();
+        assert_eq!(drops, [(DropReason::QueuesFull, 1)]);
+        assert_eq!(datapath.waiting_bytes, MAX_WAITING_BYTES);
+        datapath.port_removed(Time(1), P1, &mut out);
+        assert_eq!(datapath.waiting_bytes, 0);
+    }
+
+    #[test]
+    fn a_port_and_a_switch_have_so_many_queues_and_no_more() {
+        let mut datapath = switch(0, 17);
+        for port in 1..=16 {
+            // The default queue is among them.
+            for id in 1..MAX_QUEUES_PER_PORT as u32 {
+                let made = datapath.modify_queue(Time(0), PortNo(port), QueueId(id), max(1));
+                assert_eq!(made, Ok(()));
+            }
+            let one_more = datapath.modify_queue(Time(0), PortNo(port), QueueId(99), max(1));
+            assert_eq!(one_more, Err(TOO_MANY));
+        }
+        let total: usize = datapath.egress.values().map(|e| e.queues().len()).sum();
+        assert_eq!(total, MAX_QUEUES);
+        let on_another = datapath.modify_queue(Time(0), PortNo(17), Q1, max(1));
+        assert_eq!(on_another, Err(TOO_MANY));
+        assert!(datapath.egress(PortNo(17)).is_none(), "nothing is changed");
+        let changed = datapath.modify_queue(Time(0), PortNo(16), Q1, max(2));
+        assert_eq!(changed, Ok(()), "one that is there may change");
+    }
+
+    #[test]
+    fn a_trace_names_the_queue() {
+        let (mut datapath, mut out) = (switch(0, 1), Out::default());
+        datapath
+            .modify_queue(Time(0), P1, Q2, priority(1))
+            .expect("is right");
+        for (asked, has) in [(Q2, "2"), (QueueId(77), "0")] {
+            out.steps.clear();
+            let frame = numbered(&datapath, 1);
+            send(&mut datapath, &mut out, asked, frame);
+            let step = alloc::format!("queue\t1\t{has}");
+            assert!(out.steps.contains(&step), "{:?}", out.steps);
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! The words of the cache's key, straight from the headers of a frame.
+
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use bofuss_oflib::field::{FIELDS, Header, VID_PRESENT, VLAN_VID};
+use bofuss_packet::key::KEY_WORDS;
+use bofuss_packet::{KeyMask, Layout};
+
+/// The most words that tell a flow: where its path starts, and those of its key.
+pub(super) const WORDS: usize = 1 + KEY_WORDS;
+/// Bits of a word.
+const BITS: usize = 64;
+
+/// Bits of a word of the key that stand together in a header.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct KeyPiece {
+    /// Number of the word.
+    word: usize,
+    header: Header,
+    /// Where the eight bytes begin that are read: before the header's start if it wraps.
+    at: usize,
+    /// Bits by which they are turned to the left; the first bit is the leftmost.
+    turn: u32,
+    /// The bits that count then,
+    mask: u64,
+    /// and those that are set because the header is there.
+    preset: u64,
+}
+
+/// Where the words of a key stand in headers.
+#[derive(Debug, Default)]
+pub(super) struct KeyReader {
+    /// What is not turned, and sets nothing else: as a rule everything.
+    straight: Vec<KeyPiece>,
+    others: Vec<KeyPiece>,
+}
+
+impl KeyReader {
+    /// A reader of the words of this mask, of whole fields.
+    pub(super) fn new(mask: &KeyMask) -> Self {
+        let mut this = Self::default();
+        let rows = FIELDS
+            .iter()
+            .flat_map(|field| field.at.iter().map(move |at| (field, at)));
+        for (number, (index, mask)) in mask.words().iter().enumerate() {
+            for (field, at) in rows.clone() {
+                let end = 8 * (usize::from(field.offset) + field.bytes());
+                let start = end - usize::from(at.bits);
+                let (from, to) = (start.max(index * BITS), end.min((index + 1) * BITS));
+                if from >= to || ones(from..to) & mask == 0 {
+                    continue;
+                }
+                let present = u64::from(VID_PRESENT) * u64::from(field == VLAN_VID);
+                this.add(KeyPiece {
+                    preset: (present << ((BITS - end % BITS) % BITS)).to_be(),
+                    ..piece(
+                        number + 1,
+                        at.header,
+                        usize::from(at.bit) + from - start,
+                        from..to,
+                    )
+                });
+            }
+        }
+        this
+    }
+
+    fn add(&mut self, new: KeyPiece) {
+        let pieces = match (new.turn, new.preset) {
+            (0, 0) => &mut self.straight,
+            _ => &mut self.others,
+        };
+        let alike = |one: &&mut KeyPiece| {
+            let place = |piece: &KeyPiece| (piece.word, piece.header, piece.at, piece.turn);
+            place(one) == place(&new)
+        };
+        match pieces.iter_mut().find(alike) {
+            Some(one) => (one.mask, one.preset) = (one.mask | new.mask, one.preset | new.preset),
+            None => pieces.push(new),
+        }
+    }
+
+    /// Adds to the words what a frame's headers have of them. False if some of it stands in none.
+    #[inline]
+    pub(super) fn read(&self, bytes: &[u8], layout: &Layout, words: &mut [u64; WORDS]) -> bool {
+        for (word, fields) in words[1..].iter_mut().zip(layout.fields.words()) {
+            *word |= fields;
+        }
+        for piece in &self.straight {
+            if let Some(at) = layout.offset(piece.header) {
+                let read = u64::from_ne_bytes(eight(bytes, at.wrapping_add(piece.at)));
+                words[piece.word] |= read & piece.mask;
+            }
+        }
+        for piece in &self.others {
+            if let Some(at) = layout.offset(piece.header) {
+                let read = u64::from_be_bytes(eight(bytes, at.wrapping_add(piece.at)));
+                words[piece.word] |=
+                    read.rotate_left(piece.turn).to_be() & piece.mask | piece.preset;
+            }
+        }
+        layout.derived.is_none_or(|(_, value)| value == 0)
+    }
+}
+
+/// The piece of bits `place` of a key, which stand at bit `bit` of a header.
+fn piece(word: usize, header: Header, bit: usize, place: Range<usize>) -> KeyPiece {
+    let (mask, place) = (
+        ones(place.clone()),
+        place.start % BITS..place.start % BITS + place.len(),
+    );
+    let off = (8 + bit - place.start % 8) % 8;
+    // Where it is to be, if that is whole bytes away; else less than a byte behind, or before.
+    let before = place.end + off > BITS;
+    let (from, turn) = match before {
+        false => (place.start + off, off),
+        true => (place.start + off - 8, BITS + off - 8),
+    };
+    KeyPiece {
+        word,
+        header,
+        at: (bit / 8).wrapping_sub(from / 8),
+        turn: turn as u32,
+        mask,
+        preset: 0,
+    }
+}
+
+/// Ones in some bits of a key, within their word; the first bit is the leftmost.
+fn ones(place: Range<usize>) -> u64 {
+    let ones = u64::MAX >> (BITS - place.len());
+    (ones << ((BITS - place.end % BITS) % BITS)).to_be()
+}
+
+/// Eight bytes of a frame, zeros where it has none.
+#[inline]
+fn eight(bytes: &[u8], at: usize) -> [u8; 8] {
+    match bytes.get(at..at.wrapping_add(8)) {
+        Some(eight) => eight.try_into().expect("these are eight"),
+        None => core::array::from_fn(|i| *bytes.get(at.wrapping_add(i)).unwrap_or(&0)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tables::masks;
+    use bofuss_oflib::Mac;
+    use bofuss_packet::craft::{ethernet, ipv4, ipv6, mpls, tcp, udp, vlan};
+    use bofuss_packet::{Key, parse};
+
+    // I14
+    #[test]
+    fn what_is_read_straight_is_what_the_key_has() {
+        let (four, six) = ([10, 1, 2, 3].into(), [0xfe80, 1, 2, 3, 4, 5, 6, 7].into());
+        let segment = || tcp(0x1234, 80, 0xa5, b"data");
+        let upper = [
+            ipv4(four, four, 64, segment()),
+            ipv4(four, four, 64, udp(5, 6, b"")),
+            ipv6(six, six, 64, segment()),
+            mpls(0xabcde, 5, 64, ipv4(four, four, 64, segment())),
+            vlan(0x8100, 0x0fed, ipv4(four, four, 64, segment())),
+            vlan(
+                0x88a8,
+                7,
+                vlan(0x8100, 9, ipv6(six, six, 64, udp(7, 8, b"x"))),
+            ),
+        ];
+        for layer in upper {
+            let (dst, src) = (Mac([1, 2, 3, 4, 5, 6]), Mac([7, 8, 9, 10, 11, 12]));
+            let mut frame = ethernet(dst, src, layer);
+            frame[15] |= 0xb7;
+            for len in [frame.len(), 60, 38, 34, 20, 14, 13, 3, 0] {
+                let frame = &frame[..len.min(frame.len())];
+                let (mut key, mut layout) = (Key::EMPTY, Layout::EMPTY);
+                parse(frame, &mut key, &mut layout);
+                for chosen in (0..FIELDS.len())
+                    .map(|n| &FIELDS[..=n])
+                    .chain([&FIELDS[3..4]])
+                {
+                    let mask = masks::whole(chosen.iter());
+                    let mut words = [0; WORDS];
+                    assert!(KeyReader::new(&mask).read(frame, &layout, &mut words));
+                    let wanted = mask.of_key(&key, &mut ()).unwrap();
+                    assert!(wanted.eq(words[1..].iter().copied().take(mask.words().len())));
+                }
+            }
+        }
+    }
+}

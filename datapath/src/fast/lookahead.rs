@@ -1,0 +1,134 @@
+//! Words that tell a flow: of a key, or glimpsed in a frame of which no more is read, and the flow.
+
+use core::iter::once;
+
+use bofuss_frame::Frame;
+use bofuss_packet::{Key, Layout, Words, parse};
+
+use super::cache::{Cache, FEW, Flow};
+use super::key_reader::WORDS;
+use crate::slab::NONE;
+
+/// What is read of a frame to find its flow.
+#[derive(Debug)]
+pub(super) struct Lookahead {
+    pub(super) layout: Layout,
+    /// Where its path starts, and the words of its key that count. Behind them, zeros up to `FEW`.
+    words: [u64; WORDS],
+    /// Their hash; none if they are not known.
+    hash: Option<u64>,
+    /// The flow that it most likely is of.
+    pub(super) guess: u32,
+}
+
+impl Lookahead {
+    /// Of nothing.
+    pub(super) const NONE: Self = Self {
+        layout: Layout::EMPTY,
+        words: [0; WORDS],
+        hash: None,
+        guess: NONE,
+    };
+
+    /// Forgets all but the layout.
+    pub(super) fn clear(&mut self) {
+        (self.hash, self.guess) = (None, NONE);
+    }
+}
+
+impl Cache {
+    /// Where a path starts, and the words of a key that count; zeros behind.
+    pub(super) fn words(&self, start: u64, key: &Key) -> [u64; WORDS] {
+        let mut words = [0; WORDS];
+        let of_key = self.mask.of_key(key, &mut ());
+        let of_key = of_key.expect("the key's mask needs no field to be there");
+        let all = words.iter_mut().zip(once(start).chain(of_key));
+        all.for_each(|(to, word)| *to = word);
+        words
+    }
+
+    /// The first of these words, if they are all.
+    #[inline(always)]
+    fn few<'a>(&self, words: &'a [u64; WORDS]) -> Option<&'a [u64; FEW]> {
+        let few = words.first_chunk();
+        few.filter(|_| self.mask.words().len() < FEW)
+    }
+
+    /// The hash of such words.
+    #[inline]
+    pub(super) fn hash(&self, words: &[u64; WORDS]) -> u64 {
+        if let Some(few) = self.few(words) {
+            return self.secret.hash_few(few);
+        }
+        let [start, others @ ..] = words;
+        let others = others.iter().copied().take(self.mask.words().len());
+        self.secret.hash(*start, others)
+    }
+
+    /// Reads the words of a frame whose layout the lookahead has already, if its headers have them
+    /// all, and prefetches what is read next to find its flow. `base` are the words without what
+    /// headers say.
+    #[inline]
+    pub(super) fn look_at(&self, bytes: &[u8], base: &[u64; WORDS], to: &mut Lookahead) {
+        match self.few(base).zip(to.words.first_chunk_mut()) {
+            Some((base, words)) => *words = *base,
+            None => to.words = *base,
+        }
+        if self.reader.read(bytes, &to.layout, &mut to.words) {
+            let hash = self.hash(&to.words);
+            self.index.prefetch(hash);
+            to.hash = Some(hash);
+        }
+    }
+
+    /// Whether a lookahead, if there is one, shows what the whole key does; `key` is that without
+    /// what headers say.
+    pub(super) fn is_exact(&self, lookahead: &Lookahead, frame: &Frame, key: &Key) -> bool {
+        let (mut key, mut layout) = (*key, Layout::EMPTY);
+        parse(frame.bytes(), &mut key, &mut layout);
+        let words = self.words(lookahead.words[0], &key);
+        let shown = ..=self.mask.words().len();
+        lookahead
+            .hash
+            .is_none_or(|hash| hash == self.hash(&words) && lookahead.words[shown] == words[shown])
+    }
+
+    /// Guesses the flow of a lookahead, and has it brought near.
+    #[inline]
+    pub(super) fn guess(&self, lookahead: &mut Lookahead) {
+        if let Some(hash) = lookahead.hash {
+            lookahead.guess = self.index.guess(hash);
+            self.flows.prefetch(lookahead.guess);
+        }
+    }
+
+    /// The flow of a lookahead, if it is known to be right; then it is as guessed.
+    #[inline]
+    pub(super) fn flow(&mut self, lookahead: &mut Lookahead) -> Option<&mut Flow> {
+        let (words, guess) = (&lookahead.words, lookahead.guess);
+        let hash = lookahead.hash?;
+        if !self.flows.get(guess).is_some_and(|flow| is_of(flow, words)) {
+            lookahead.guess = self.find(hash, words)?;
+        }
+        let flow = self.flows.get_mut(lookahead.guess);
+        flow.filter(|flow| flow.checked == self.changes)
+    }
+
+    /// The flow that has these words, if it is known; it may be out of date.
+    pub(super) fn find(&self, hash: u64, words: &[u64; WORDS]) -> Option<u32> {
+        self.index
+            .find(hash, |slot| is_of(&self.flows[slot], words))
+    }
+}
+
+/// Whether a flow is that of these words.
+#[inline]
+fn is_of(flow: &Flow, words: &[u64; WORDS]) -> bool {
+    match &flow.key {
+        Words::Few(few) => {
+            let differ = few.iter().zip(words).map(|(a, b)| a ^ b);
+            differ.fold(0, |all, one| all | one) == 0
+        }
+        Words::Many(many) => many[..] == words[..many.len()],
+    }
+}

@@ -1,0 +1,223 @@
+//! What a meter does to a packet. Spec: OpenFlow 1.3.5 section 5.7.1.
+
+use bofuss_oflib::field::IP_DSCP;
+use bofuss_oflib::instruction::Instructions;
+use bofuss_oflib::message::meter_mod::BandKind;
+use bofuss_oflib::types::{MeterId, TableId};
+use bofuss_packet::{Packet, offload};
+
+use crate::pipeline::Walk;
+use crate::{Datapath, DropReason, Sink, Step, Time};
+
+impl Datapath {
+    /// Directs a packet to a meter, which may remark it.
+    ///
+    /// Errors: why it goes no further.
+    pub(crate) fn enter_meter<S: Sink>(
+        &mut self,
+        now: Time,
+        id: MeterId,
+        packet: &mut Packet,
+        sink: &mut S,
+    ) -> Result<(), DropReason> {
+        let meter = self.meters.get_mut(&id).ok_or(DropReason::NoMeter)?;
+        let counts = offload::wire_count(&packet.frame);
+        let band = match S::DRY {
+            true => meter.clone().judge(now, counts),
+            false => meter.judge(now, counts),
+        };
+        if S::TRACES {
+            sink.step(Step::Meter(id, band));
+        }
+        match band.map(|band| band.kind) {
+            Some(BandKind::Drop) => return Err(DropReason::Meter),
+            Some(BandKind::DscpRemark(levels)) => remark(packet, levels),
+            Some(BandKind::Experimenter(_)) | None => {}
+        }
+        Ok(())
+    }
+
+    /// Whether a packet may enter a meter as it is: any that is no super-frame, and one whose
+    /// segments exceed no rate.
+    pub(crate) fn meters_whole(&mut self, now: Time, id: MeterId, packet: &Packet) -> bool {
+        let meter = self.meters.get_mut(&id);
+        let counts = || offload::wire_count(&packet.frame);
+        packet.frame.offload.gso.is_none() || meter.is_none_or(|meter| meter.covers(now, counts()))
+    }
+
+    /// Has each segment of a super-frame go the rest of its way, from an entry's instructions on.
+    pub(crate) fn execute_by_segments<S: Sink>(
+        &mut self,
+        now: Time,
+        walk: &mut Walk<'_>,
+        instructions: &Instructions,
+        sink: &mut S,
+    ) -> Result<Option<TableId>, DropReason> {
+        self.flush_pending(now, walk, sink);
+        let set = core::mem::take(&mut walk.set);
+        let whole = offload::segment(&walk.packet.frame, |segment| {
+            self.work.count(&segment);
+            let mut part = Walk {
+                packet: &mut walk.packet.with_frame(segment),
+                set: set.clone(),
+                pending: None,
+                ..*walk
+            };
+            let next = self.execute_all(now, &mut part, instructions, sink);
+            let result = next.and_then(|next| self.tables_and_set(now, &mut part, next, sink));
+            self.end_copy(now, &mut part, result, sink);
+        });
+        walk.set = set;
+        walk.set.clear();
+        walk.sent = true;
+        whole.then_some(None).ok_or(DropReason::Segmentation)
+    }
+}
+
+/// Raises the drop precedence of a packet of an assured forwarding class. Spec: RFC 2597.
+fn remark(packet: &mut Packet, levels: u8) {
+    let Some(dscp) = packet.key().get(IP_DSCP, &mut ()) else {
+        return;
+    };
+    let (class, precedence) = (dscp >> 3, dscp >> 1 & 3);
+    if (1..=4).contains(&class) && precedence > 0 && dscp & 1 == 0 {
+        let raised = (precedence + u128::from(levels)).min(3);
+        let mut value = [0; 16];
+        value[0] = (class << 3 | raised << 1) as u8;
+        let done = packet.set_field(IP_DSCP, &value);
+        done.expect("its DSCP was read just now");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::{format, sync::Arc, vec, vec::Vec};
+
+    use bofuss_oflib::message::FlowModCommand;
+    use bofuss_oflib::message::meter_mod::MeterModCommand;
+    use bofuss_oflib::text::{parse_flow, parse_meter};
+
+    use bofuss_oflib::PortNo;
+
+    use super::*;
+    use crate::egress::queues::tests::{Out, super_frame, switch};
+
+    fn change(datapath: &mut Datapath, meter: &str, flow: &str) {
+        let meter_mod = parse_meter(meter, MeterModCommand::ADD).expect("a right meter");
+        let (now, out) = (Time(0), &mut Out::default());
+        datapath.meter_mod(now, &meter_mod, out).expect("is right");
+        let catalogue = Arc::clone(datapath.catalogue());
+        let flow = parse_flow(flow, FlowModCommand::ADD, &catalogue).expect("a right flow");
+        datapath.flow_mod(now, &flow, out).expect("is right");
+    }
+
+    // I7
+    #[test]
+    fn a_super_frame_is_metered_as_its_segments_are() {
+        // Each with the packets that leave, of ten.
+        let cases = [
+            (
+                "meter=1,pktps,burst,bands=type=drop,rate=1,burst_size=3",
+                "meter:1,output:2",
+                4,
+            ),
+            (
+                "meter=1,pktps,burst,bands=type=drop,rate=1,burst_size=10",
+                "meter:1,output:2",
+                10,
+            ),
+            (
+                "meter=1,kbps,burst,bands=type=drop,rate=1,burst_size=20",
+                "meter:1,output:2",
+                3,
+            ),
+            (
+                "meter=1,pktps,bands=type=drop,rate=0",
+                "meter:1,output:2",
+                0,
+            ),
+            (
+                "meter=1,pktps,bands=type=dscp_remark,prec_level=1,rate=1",
+                "meter:1,write_actions(set_mpls_ttl:7,output:2),goto_table:1",
+                10,
+            ),
+            (
+                "meter=SLOWPATH,pktps,burst,bands=type=drop,rate=1,burst_size=2",
+                "normal",
+                10,
+            ),
+            (
+                "meter=CONTROLLER,pktps,burst,bands=type=drop,rate=1,burst_size=4",
+                "controller",
+                5,
+            ),
+        ];
+        for (meter, actions, leave) in cases {
+            let run = |whole: bool| {
+                let mut datapath = switch(0, 2);
+                change(&mut datapath, meter, &format!("actions={actions}"));
+                change(
+                    &mut datapath,
+                    "meter=7",
+                    "table=1,ip,actions=meter:7,dec_ttl",
+                );
+                let mut out = Out::default();
+                let mut frame = super_frame(datapath.pool());
+                frame.bytes_mut()[15] = 10 << 2;
+                frame.bytes_mut()[24..26].copy_from_slice(&[0, 0]);
+                let mut frames = vec![];
+                match whole {
+                    true => frames.push(frame),
+                    false => assert!(offload::segment(&frame, |segment| frames.push(segment))),
+                }
+                datapath.receive(Time(0), PortNo(1), &mut frames, &mut out);
+                let mut left: Vec<Vec<u8>> = vec![];
+                for frame in &out.frames {
+                    assert!(offload::segment(frame, |s| left.push(s.bytes().to_vec())));
+                }
+                let all = MeterId(0)..=MeterId::ALL;
+                let stats: Vec<_> = datapath.meter_stats(Time(0), all).collect();
+                let tables: Vec<_> = datapath.tables().iter().map(|t| t.lookup_count).collect();
+                (
+                    left,
+                    out.packet_ins,
+                    stats,
+                    tables,
+                    datapath.ports()[&PortNo(2)].stats,
+                )
+            };
+            let by_segments = run(false);
+            assert_eq!(run(true), by_segments, "{meter} {actions}");
+            assert_eq!(
+                by_segments.0.len() + by_segments.1,
+                leave,
+                "{meter} {actions}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_remark_raises_the_drop_precedence_of_assured_forwarding_alone() {
+        let remarked = |dscp: u8, levels: u8| {
+            let datapath = switch(0, 0);
+            let mut packet = Packet::new(super_frame(datapath.pool()), PortNo(1));
+            packet.frame.bytes_mut()[15] = dscp << 2 | 1;
+            packet.reparse();
+            remark(&mut packet, levels);
+            assert_eq!(packet.frame.bytes()[15] & 3, 1, "ECN stays");
+            let dscp = packet.key().get(IP_DSCP, &mut ()).expect("it is IP");
+            assert_eq!(u128::from(packet.frame.bytes()[15] >> 2), dscp);
+            dscp as u8
+        };
+        for class in 1..=4 {
+            let af = |precedence: u8| class << 3 | precedence << 1;
+            assert_eq!(remarked(af(1), 1), af(2));
+            assert_eq!(remarked(af(1), 2), af(3));
+            assert_eq!(remarked(af(2), 2), af(3));
+            assert_eq!(remarked(af(3), 1), af(3));
+        }
+        for other in [0, 1, 8, 9, 11, 16, 32, 40, 42, 46, 48, 56, 63] {
+            assert_eq!(remarked(other, 1), other);
+        }
+    }
+}

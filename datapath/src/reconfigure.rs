@@ -1,0 +1,91 @@
+//! A datapath that runs takes over another configuration, and keeps all that is in it.
+
+use bofuss_oflib::ErrorCode;
+use bofuss_oflib::error::FlowModFailed;
+use bofuss_oflib::message::FlowMod;
+use bofuss_oflib::types::TableId;
+
+use crate::tables::features::Abilities;
+use crate::{Config, Datapath, Entry, EntryKey, Table};
+
+/// What is in the way of another configuration: a table, or all of them, and the error with which
+/// the switch would then refuse an entry that is there.
+pub type Obstacle = (TableId, ErrorCode);
+
+impl Datapath {
+    /// Whether the entries fit into `other`, which is new and has the same catalogue.
+    ///
+    /// Takes time in the number of entries, if `other` has another pipeline than this began with.
+    ///
+    /// Errors: what is in the way.
+    pub fn check_reconfigure(&mut self, other: &mut Self) -> Result<(), Obstacle> {
+        if self.entry_places + self.instructions.places > other.config.max_total_entries as usize {
+            return Err((TableId::ALL, FlowModFailed::TABLE_FULL));
+        }
+        if are_same(&other.max_abilities, &self.max_abilities) {
+            return Ok(());
+        }
+        core::mem::swap(&mut self.table_abilities, &mut other.table_abilities);
+        let checked = self.check_entries();
+        core::mem::swap(&mut self.table_abilities, &mut other.table_abilities);
+        checked
+    }
+
+    /// Takes over the configuration of `other`, which [`Self::check_reconfigure`] allows, and its
+    /// pipeline if that is not the one that this began with: else what controllers made of it
+    /// stays. Entries, groups, meters, ports and counters stay.
+    pub fn reconfigure(&mut self, other: Self) {
+        let (config, table_abilities, max_abilities) =
+            (other.config, other.table_abilities, other.max_abilities);
+        if !are_same(&max_abilities, &self.max_abilities) {
+            (self.table_abilities, self.max_abilities) = (table_abilities, max_abilities);
+        }
+        self.change_engine(config.engine);
+        let secret = self.config.secret;
+        self.config = Config { secret, ..config };
+        self.bridge.reconfigure(&self.config);
+        self.tables.resize_with(self.table_abilities.len(), || {
+            Table::new(self.config.engine, secret)
+        });
+        for (id, group) in &mut self.groups {
+            let (algorithm, seed) = (self.config.algorithm(*id), self.config.seed);
+            let selector = &mut group.selector;
+            if (selector.algorithm, selector.seed) != (algorithm, seed) {
+                (selector.algorithm, selector.seed) = (algorithm, seed);
+                selector.state = seed;
+            }
+        }
+    }
+
+    /// Errors: a table with an entry that the pipeline has no place for.
+    fn check_entries(&self) -> Result<(), Obstacle> {
+        for (number, table) in (0..).map(TableId).zip(&self.tables) {
+            let check = |entry: &Entry| {
+                if !self.has_table(number) {
+                    return Err(FlowModFailed::BAD_TABLE_ID);
+                }
+                if table.len() > self.max_entries(number) {
+                    return Err(FlowModFailed::TABLE_FULL);
+                }
+                let mut add = FlowMod::add(entry.rule.to_match(&self.catalogue));
+                (add.table_id, add.priority) = (number, entry.key.priority.0);
+                add.instructions = entry.instructions.clone();
+                self.check_features(&add)
+            };
+            let mut entries = table.entries(EntryKey::FIRST);
+            let checked = entries.try_for_each(|(_, entry)| check(entry));
+            checked.map_err(|error| (number, error))?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether two pipelines are the same, names included.
+fn are_same(one: &[Option<Abilities>], other: &[Option<Abilities>]) -> bool {
+    one.len() == other.len()
+        && one.iter().zip(other).all(|pair| match pair {
+            (Some(one), Some(other)) => one.is_as_able_as(other) && one.head == other.head,
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        })
+}

@@ -1,0 +1,30 @@
+//! The groups and the meter that entries refer to, and the counters that all of them have.
+
+use bofuss_oflib::Action;
+use bofuss_oflib::instruction::{Instruction, Instructions};
+use bofuss_oflib::message::multipart::group::BucketCounter;
+use bofuss_oflib::types::{GroupId, MeterId};
+
+/// The groups that actions forward to.
+pub(crate) fn groups<'a>(
+    actions: impl Iterator<Item = &'a Action>,
+) -> impl Iterator<Item = GroupId> {
+    actions.filter_map(|action| match action {
+        Action::Group(group) => Some(*group),
+        _ => None,
+    })
+}
+
+/// The meter that instructions direct packets to: they do so first.
+pub(crate) fn meter(instructions: &Instructions) -> Option<MeterId> {
+    match instructions.list().first() {
+        Some(Instruction::Meter(id)) => Some(*id),
+        _ => None,
+    }
+}
+
+/// Counts packets and bytes.
+pub(crate) fn count(counter: &mut BucketCounter, (packets, bytes): (u64, u64)) {
+    counter.packet_count += packets;
+    counter.byte_count += bytes;
+}

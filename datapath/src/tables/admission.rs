@@ -1,0 +1,177 @@
+//! Whether flow-mods fit what their table can do. Spec: OpenFlow 1.3.5 sections 6.4 and 7.3.5.5.
+
+use bofuss_oflib::error::{BadAction, BadInstruction, BadMatch};
+use bofuss_oflib::field::{Field, METADATA, Style};
+use bofuss_oflib::message::multipart::table_features::{FieldId, PropertyList};
+use bofuss_oflib::message::{FlowMod, FlowModCommand};
+use bofuss_oflib::{Action, ErrorCode, FieldMatch, Instruction, Match};
+
+use crate::Datapath;
+use crate::tables::features::{
+    APPLY_ACTIONS, APPLY_SETFIELD, Abilities, INSTRUCTIONS, MATCH, WILDCARDS, WRITE_ACTIONS,
+    WRITE_SETFIELD,
+};
+
+impl Abilities {
+    /// Whether a property lists a field, and whether with a mask.
+    fn field(&self, ty: u16, field: &Field) -> Option<bool> {
+        if self.open {
+            return Some(true);
+        }
+        let PropertyList::Fields(list) = self.list(ty) else {
+            return None;
+        };
+        list.iter().find_map(|id| match id {
+            FieldId::Known(known, masked) => (*known == field).then_some(*masked),
+            FieldId::Unknown(..) => None,
+        })
+    }
+
+    /// Errors: BAD_MATCH with BAD_FIELD, BAD_DL_ADDR_MASK, BAD_NW_ADDR_MASK or BAD_MASK.
+    fn check_match(&self, fields: &Match) -> Result<(), ErrorCode> {
+        let check = |one: &FieldMatch| match self.field(MATCH, one.field) {
+            // A field that is not listed may stand there as what a listed one needs.
+            None if self.needs(fields, one) => Ok(()),
+            None => Err(BadMatch::BAD_FIELD),
+            Some(masked) if masked || one.is_exact() => Ok(()),
+            Some(_) => Err(match one.field.style {
+                Style::Mac => BadMatch::BAD_DL_ADDR_MASK,
+                Style::Ip4 | Style::Ip6 => BadMatch::BAD_NW_ADDR_MASK,
+                Style::Dec | Style::Hex | Style::Bits(_) | Style::Port => BadMatch::BAD_MASK,
+            }),
+        };
+        fields.fields().iter().try_for_each(check)?;
+        match fields.get(METADATA) {
+            Some(metadata) if metadata.mask_number() as u64 & !self.head.metadata_match != 0 => {
+                Err(BadMatch::BAD_MASK)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a field of the match that the table lists, or one that is there for such a one,
+    /// needs `other`, and no more bits of it than are there.
+    fn needs(&self, fields: &Match, other: &FieldMatch) -> bool {
+        fields.fields().iter().any(|one| {
+            one.field.need.is_some_and(|need| {
+                let bits = need.mask == 0 || other.mask_number() == need.mask.into();
+                need.id == other.field.id && bits
+            }) && (self.field(MATCH, one.field).is_some() || self.needs(fields, one))
+        })
+    }
+
+    /// Errors: BAD_MATCH/BAD_WILDCARDS for a field that may not be omitted and is.
+    fn check_omitted(&self, fields: &Match) -> Result<(), ErrorCode> {
+        let PropertyList::Fields(list) = self.list(MATCH) else {
+            return Ok(());
+        };
+        if self.open {
+            return Ok(());
+        }
+        let omitted = |id: &FieldId| match id {
+            FieldId::Known(field, _) => {
+                self.field(WILDCARDS, field).is_none()
+                    && fields.get(field).is_none()
+                    && fields.meets_need(field)
+            }
+            FieldId::Unknown(..) => false,
+        };
+        if list.iter().any(omitted) {
+            Err(BadMatch::BAD_WILDCARDS)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Checks an instruction of an entry, or with `miss` 1 of the table-miss entry.
+    ///
+    /// Errors: BAD_INSTRUCTION with UNSUP_INST, BAD_TABLE_ID, UNSUP_METADATA or
+    /// UNSUP_METADATA_MASK, or BAD_ACTION with BAD_TYPE or BAD_SET_TYPE.
+    fn check_instruction(&self, instruction: &Instruction, miss: u16) -> Result<(), ErrorCode> {
+        let experimenter = match instruction {
+            Instruction::Experimenter(value) => value.row.experimenter,
+            _ => 0,
+        };
+        if !self.has_type(INSTRUCTIONS + miss, instruction.number(), experimenter) {
+            return Err(BadInstruction::UNSUP_INST);
+        }
+        let able = self.head.metadata_write;
+        match instruction {
+            Instruction::WriteActions(actions) => {
+                self.check_actions(actions, WRITE_ACTIONS + miss, WRITE_SETFIELD + miss)
+            }
+            Instruction::ApplyActions(actions) => {
+                self.check_actions(actions, APPLY_ACTIONS + miss, APPLY_SETFIELD + miss)
+            }
+            Instruction::WriteMetadata { value, mask } if value & mask & !able != 0 => {
+                Err(BadInstruction::UNSUP_METADATA)
+            }
+            Instruction::WriteMetadata { mask, .. } if mask & !able != 0 => {
+                Err(BadInstruction::UNSUP_METADATA_MASK)
+            }
+            Instruction::GotoTable(table) => match &self.next[usize::from(miss)] {
+                PropertyList::Tables(next) if next.contains(table) => Ok(()),
+                _ => Err(BadInstruction::BAD_TABLE_ID),
+            },
+            Instruction::Meter(_)
+            | Instruction::ClearActions
+            | Instruction::WriteMetadata { .. }
+            | Instruction::Experimenter(_) => Ok(()),
+        }
+    }
+
+    fn check_actions(&self, actions: &[Action], types: u16, set: u16) -> Result<(), ErrorCode> {
+        for action in actions {
+            let known = match action {
+                Action::Experimenter(value) => (0xffff, value.row.experimenter),
+                standard => (standard.row().expect("it is no extension's").number, 0),
+            };
+            if !self.has_type(types, known.0, known.1) {
+                return Err(BadAction::BAD_TYPE);
+            }
+            match action {
+                Action::SetField(one) if self.field(set, one.0.field).is_none() => {
+                    return Err(BadAction::BAD_SET_TYPE);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Datapath {
+    /// Checks a flow-mod against what its table can do.
+    ///
+    /// Errors: FLOW_MOD_FAILED/BAD_TABLE_ID, or a BAD_MATCH, BAD_INSTRUCTION or BAD_ACTION.
+    pub(crate) fn check_features(&self, flow_mod: &FlowMod) -> Result<(), ErrorCode> {
+        let Some(Some(abilities)) = self.table_abilities.get(usize::from(flow_mod.table_id.0))
+        else {
+            return Ok(());
+        };
+        abilities.check_match(&flow_mod.fields)?;
+        let deletes = matches!(
+            flow_mod.command,
+            FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT
+        );
+        if deletes {
+            return Ok(());
+        }
+        let any = flow_mod.fields.fields().is_empty();
+        let loose = flow_mod.command == FlowModCommand::MODIFY;
+        let miss = any && (flow_mod.priority == 0 || loose);
+        if flow_mod.command == FlowModCommand::ADD && !miss {
+            abilities.check_omitted(&flow_mod.fields)?;
+        }
+        for instruction in flow_mod.instructions.list() {
+            // A modify that covers every entry must suit them all.
+            if !miss || loose {
+                abilities.check_instruction(instruction, 0)?;
+            }
+            if miss {
+                abilities.check_instruction(instruction, 1)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,220 @@
+//! Changes of many entries, in slices so that packets need not wait.
+
+use alloc::{boxed::Box, vec::Vec};
+use core::ops::RangeInclusive;
+
+use bofuss_oflib::ErrorCode;
+use bofuss_oflib::error::FlowModFailed;
+use bofuss_oflib::instruction::Instructions;
+use bofuss_oflib::message::{FlowMod, FlowRemovedReason};
+use bofuss_oflib::types::TableId;
+
+use crate::tables::shared::places;
+use crate::{Datapath, Entry, EntryKey, Label, Sink, Table, Time};
+
+/// Entries that one slice looks at: some tens of microseconds. Those with long lists of actions
+/// count more.
+const ENTRIES_PER_SLICE: usize = 64;
+
+/// A place in a walk over the entries of tables. An entry that exists throughout is seen exactly
+/// once, because keys never change.
+pub struct Cursor {
+    tables: RangeInclusive<u8>,
+    from: EntryKey,
+    label: Option<Label>,
+}
+
+impl Cursor {
+    /// Before the entries of one table, or of all.
+    pub fn new(wanted: TableId) -> Self {
+        Self {
+            tables: if wanted == TableId::ALL {
+                0..=TableId::MAX.0
+            } else {
+                wanted.0..=wanted.0
+            },
+            from: EntryKey::FIRST,
+            label: None,
+        }
+    }
+
+    /// The same, but it may pass over entries that lack a label.
+    pub fn of(self, label: Option<Label>) -> Self {
+        Self { label, ..self }
+    }
+
+    /// Looks at one slice of the entries; whether that was the last.
+    pub fn slice<'a>(
+        &mut self,
+        tables: &'a [Table],
+        mut see: impl FnMut(TableId, &'a Entry),
+    ) -> bool {
+        let mut left = ENTRIES_PER_SLICE;
+        while let Some(number) = self.tables.clone().next() {
+            let Some(table) = tables.get(usize::from(number)) else {
+                break;
+            };
+            for (key, entry) in table.entries_of(self.label, self.from) {
+                if left == 0 {
+                    self.from = key;
+                    return false;
+                }
+                left = left.saturating_sub(1 + places(&entry.instructions));
+                see(TableId(number), entry);
+            }
+            self.from = EntryKey::FIRST;
+            self.tables.next();
+        }
+        true
+    }
+}
+
+/// What a bulk change does with the entries that it finds.
+pub(crate) enum EntryChange {
+    /// They go; whether anybody is told.
+    Delete(FlowRemovedReason, bool),
+    /// They get these instructions; whether their counters begin anew; and what is added if there
+    /// are none.
+    Modify {
+        instructions: Instructions,
+        reset: bool,
+        or_add: Option<Box<FlowMod>>,
+    },
+    /// They forbid that the flow-mod adds its own.
+    Add(Box<FlowMod>),
+}
+
+/// A change that is under way.
+pub(crate) struct BulkChange {
+    cursor: Cursor,
+    finds: Box<dyn Fn(&Entry) -> bool>,
+    change: EntryChange,
+    found: bool,
+}
+
+impl BulkChange {
+    pub(crate) fn new(
+        table: TableId,
+        finds: impl Fn(&Entry) -> bool + 'static,
+        change: EntryChange,
+    ) -> Self {
+        Self {
+            cursor: Cursor::new(table),
+            finds: Box::new(finds),
+            change,
+            found: false,
+        }
+    }
+
+    /// The same, but it may pass over entries that lack a label.
+    pub(crate) fn of(self, label: Option<Label>) -> Self {
+        Self {
+            cursor: self.cursor.of(label),
+            ..self
+        }
+    }
+}
+
+impl Datapath {
+    /// Whether a change is under way, for [`Datapath::work`] to go on with. What else changes the
+    /// switch has to wait; packets need not.
+    pub fn has_work(&self) -> bool {
+        !self.bulk_changes.is_empty()
+    }
+
+    /// Goes on with a change by one slice. `None`: there is more to do.
+    ///
+    /// Errors: FLOW_MOD_FAILED with OVERLAP or TABLE_FULL, for the flow-mod that began it.
+    pub fn work<S: Sink>(&mut self, now: Time, sink: &mut S) -> Option<Result<(), ErrorCode>> {
+        let Some(mut sweep) = self.bulk_changes.pop_front() else {
+            return Some(Ok(()));
+        };
+        let mut found = Vec::new();
+        let last = sweep.cursor.slice(&self.tables, |table, entry| {
+            if (sweep.finds)(entry) {
+                found.push((table, entry.key));
+            }
+        });
+        sweep.found |= !found.is_empty();
+        for (table, key) in found {
+            if let Err(error) = self.change_entry(now, table, key, &sweep.change, sink) {
+                return Some(Err(error));
+            }
+        }
+        if !last {
+            self.bulk_changes.push_front(sweep);
+            return None;
+        }
+        let result = self.end_change(now, sweep.change, sweep.found);
+        self.bulk_changes.is_empty().then_some(result)
+    }
+
+    /// Does with an entry what a change says. Errors: FLOW_MOD_FAILED/OVERLAP.
+    pub(crate) fn change_entry<S: Sink>(
+        &mut self,
+        now: Time,
+        table: TableId,
+        key: EntryKey,
+        change: &EntryChange,
+        sink: &mut S,
+    ) -> Result<(), ErrorCode> {
+        let (instructions, reset) = match change {
+            EntryChange::Delete(reason, true) => {
+                self.remove_entry(now, table, key, *reason, sink);
+                return Ok(());
+            }
+            EntryChange::Delete(_, false) => {
+                self.take_entry(table, key);
+                return Ok(());
+            }
+            EntryChange::Add(_) => return Err(FlowModFailed::OVERLAP),
+            EntryChange::Modify {
+                instructions,
+                reset,
+                ..
+            } => (instructions, *reset),
+        };
+        self.entry_gone(table, key);
+        let shared = self.instructions.share(instructions);
+        let table = &mut self.tables[usize::from(table.0)];
+        if let Some(before) = table.set_instructions(key, shared) {
+            if let (true, Some(entry)) = (reset, table.get_mut(key)) {
+                (entry.packets, entry.bytes) = (0, 0);
+            }
+            self.instructions.release(&before);
+            self.refer(&before, false);
+            self.refer(instructions, true);
+        }
+        Ok(())
+    }
+
+    /// Ends a change that found entries, or none. Errors: FLOW_MOD_FAILED/TABLE_FULL.
+    pub(crate) fn end_change(
+        &mut self,
+        now: Time,
+        change: EntryChange,
+        found: bool,
+    ) -> Result<(), ErrorCode> {
+        match change {
+            EntryChange::Add(flow_mod) => self.add_entry(now, &flow_mod),
+            EntryChange::Modify {
+                or_add: Some(flow_mod),
+                ..
+            } if !found => self.add_entry(now, &flow_mod),
+            EntryChange::Delete(..) | EntryChange::Modify { .. } => Ok(()),
+        }
+    }
+
+    /// Begins a change, and does its first slice at once.
+    ///
+    /// Errors: as for [`Datapath::work`].
+    pub(crate) fn begin_bulk_change<S: Sink>(
+        &mut self,
+        now: Time,
+        sweep: BulkChange,
+        sink: &mut S,
+    ) -> Result<(), ErrorCode> {
+        self.bulk_changes.push_back(sweep);
+        self.work(now, sink).unwrap_or(Ok(()))
+    }
+}

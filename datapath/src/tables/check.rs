@@ -1,0 +1,177 @@
+//! What may stand in a flow entry or a packet-out, checked before anything is changed.
+
+use alloc::borrow::Cow;
+
+use bofuss_oflib::error::{BadAction, MeterModFailed};
+use bofuss_oflib::field::{ETH_TYPE, Field, VID_PRESENT, VLAN_VID};
+use bofuss_oflib::instruction::Instructions;
+use bofuss_oflib::types::{MeterId, QueueId, TableId};
+use bofuss_oflib::{Action, ErrorCode, ExtValue, FieldMatch, Instruction, Match, PortNo};
+
+use crate::Datapath;
+
+/// The Ethernet types that each push and pop takes.
+const VLAN_TYPES: &[u16] = &[0x8100, 0x88a8];
+const MPLS_TYPES: &[u16] = &[0x8847, 0x8848];
+const PBB_TYPES: &[u16] = &[0x88e7];
+
+/// What is known of the packets that reach an action: the match, as the actions before changed it.
+struct KnownFields<'a>(Option<Cow<'a, Match>>);
+
+impl KnownFields<'_> {
+    fn set(&mut self, field: &'static Field, value: u128) {
+        let Some(known) = &mut self.0 else { return };
+        let others = known
+            .fields()
+            .iter()
+            .filter(|one| one.field.id != field.id)
+            .copied();
+        let fields: alloc::vec::Vec<_> = others.chain([FieldMatch::exact(field, value)]).collect();
+        if let Ok(changed) = Match::new(&fields) {
+            *known = Cow::Owned(changed);
+            return;
+        }
+        // What depended on the old value is no longer known; the rest is.
+        *known = Cow::Owned(Match::new(&fields[fields.len() - 1..]).unwrap_or_default());
+        for other in &fields[..fields.len() - 1] {
+            if known.meets_need(other.field) {
+                let more: alloc::vec::Vec<_> =
+                    known.fields().iter().chain([other]).copied().collect();
+                *known = Cow::Owned(Match::new(&more).unwrap_or_default());
+            }
+        }
+    }
+
+    fn lacks(&self, field: &Field) -> bool {
+        self.0
+            .as_ref()
+            .is_some_and(|known| !known.meets_need(field))
+    }
+}
+
+impl Datapath {
+    /// Checks the instructions of an entry of `table` that matches `fields`; `None` if its actions
+    /// may be about any header.
+    ///
+    /// Errors: METER_MOD_FAILED with INVALID_METER or UNKNOWN_METER, BAD_ACTION with BAD_OUT_PORT,
+    /// BAD_OUT_GROUP, BAD_ARGUMENT or MATCH_INCONSISTENT, or an extension's.
+    pub(crate) fn check_instructions(
+        &self,
+        table: TableId,
+        fields: Option<&Match>,
+        instructions: &Instructions,
+    ) -> Result<(), ErrorCode> {
+        for instruction in instructions.list() {
+            match instruction {
+                Instruction::Meter(id) if *id == MeterId(0) || *id > MeterId::MAX => {
+                    return Err(MeterModFailed::INVALID_METER);
+                }
+                Instruction::Meter(id) if !self.meters.contains_key(id) => {
+                    return Err(MeterModFailed::UNKNOWN_METER);
+                }
+                Instruction::ApplyActions(actions) | Instruction::WriteActions(actions) => {
+                    self.check_list(
+                        table,
+                        KnownFields(fields.map(Cow::Borrowed)),
+                        false,
+                        actions,
+                    )?;
+                }
+                Instruction::Experimenter(value) => self.check_extension(value, table)?,
+                Instruction::Meter(_)
+                | Instruction::ClearActions
+                | Instruction::WriteMetadata { .. }
+                | Instruction::GotoTable(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks a list of actions; `fields` is `None` for a packet-out, of whose packet nothing is
+    /// known and which may go through the tables.
+    ///
+    /// Errors: BAD_ACTION with BAD_OUT_PORT, BAD_OUT_GROUP, BAD_QUEUE, BAD_ARGUMENT or
+    /// MATCH_INCONSISTENT, or an extension's. A queue that its port does not have is none.
+    pub fn check_actions(
+        &self,
+        table: TableId,
+        fields: Option<&Match>,
+        actions: &[Action],
+    ) -> Result<(), ErrorCode> {
+        self.check_list(
+            table,
+            KnownFields(fields.map(Cow::Borrowed)),
+            fields.is_none(),
+            actions,
+        )
+    }
+
+    fn check_list(
+        &self,
+        table: TableId,
+        mut known: KnownFields<'_>,
+        packet_out: bool,
+        actions: &[Action],
+    ) -> Result<(), ErrorCode> {
+        for action in actions {
+            match action {
+                Action::Output(output) => check_output(output.port, packet_out)?,
+                Action::Group(id) if self.groups.contains_key(id) => {}
+                Action::Group(_) => return Err(BadAction::BAD_OUT_GROUP),
+                Action::SetQueue(QueueId::ALL) => return Err(BadAction::BAD_QUEUE),
+                Action::SetField(set) => {
+                    if known.lacks(set.0.field) {
+                        return Err(BadAction::MATCH_INCONSISTENT);
+                    }
+                    known.set(set.0.field, set.0.number());
+                }
+                Action::PushVlan(ty) => {
+                    check_type(ty.0, VLAN_TYPES)?;
+                    known.set(VLAN_VID, VID_PRESENT.into());
+                }
+                Action::PushMpls(ty) => {
+                    check_type(ty.0, MPLS_TYPES)?;
+                    known.set(ETH_TYPE, ty.0.into());
+                }
+                Action::PushPbb(ty) => {
+                    check_type(ty.0, PBB_TYPES)?;
+                    known.set(ETH_TYPE, ty.0.into());
+                }
+                Action::PopMpls(ty) => known.set(ETH_TYPE, ty.0.into()),
+                Action::Experimenter(_) if action.is_tag_vlan() => {
+                    known.set(VLAN_VID, VID_PRESENT.into());
+                }
+                Action::PopPbb => known = KnownFields(None),
+                Action::Experimenter(value) => self.check_extension(value, table)?,
+                // Any other action may stand in every entry: a new one needs no arm here.
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn check_extension(&self, value: &ExtValue, table: TableId) -> Result<(), ErrorCode> {
+        self.hooks
+            .iter()
+            .try_for_each(|hook| hook.check(value, table))
+    }
+}
+
+fn check_output(port: PortNo, packet_out: bool) -> Result<(), ErrorCode> {
+    let ok = match port {
+        PortNo::TABLE => packet_out,
+        PortNo::IN_PORT
+        | PortNo::NORMAL
+        | PortNo::FLOOD
+        | PortNo::ALL
+        | PortNo::CONTROLLER
+        | PortNo::LOCAL => true,
+        port => port.is_port(),
+    };
+    ok.then_some(()).ok_or(BadAction::BAD_OUT_PORT)
+}
+
+fn check_type(ty: u16, allowed: &[u16]) -> Result<(), ErrorCode> {
+    let known = allowed.contains(&ty).then_some(());
+    known.ok_or(BadAction::BAD_ARGUMENT)
+}

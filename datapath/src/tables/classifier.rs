@@ -1,0 +1,77 @@
+//! How a table finds entries: the contract, and the plain scan that everything else is measured by.
+
+use alloc::collections::BTreeSet;
+use core::fmt::Debug;
+use core::hash::BuildHasher;
+
+use bofuss_oflib::FieldSet;
+use bofuss_packet::{Key, KeyMatch};
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+use crate::Entry;
+use crate::slab::Slab;
+use crate::tables::table::EntryKey;
+
+/// Finds the entries of a table, which stand in `slab`.
+pub(crate) trait Classifier: Debug {
+    /// Takes in an entry whose match and priority no other entry has.
+    fn insert(&mut self, slab: &mut Slab<Entry>, key: EntryKey);
+    /// Forgets an entry, which is still there.
+    fn remove(&mut self, slab: &mut Slab<Entry>, key: EntryKey);
+    /// The entry of exactly this priority and match.
+    fn find(&self, slab: &Slab<Entry>, priority: u16, rule: &KeyMatch) -> Option<EntryKey>;
+    /// The entry of highest priority that `key` matches; of equal ones, the oldest. `log` learns
+    /// the fields read.
+    fn lookup(&self, slab: &Slab<Entry>, key: &Key, log: &mut FieldSet) -> Option<EntryKey>;
+    /// The first entry that is not before `from` in a walk over all.
+    fn next(&self, slab: &Slab<Entry>, from: EntryKey) -> Option<EntryKey>;
+}
+
+/// The entries by priority, found by a plain scan; walks go from the highest priority down.
+#[derive(Debug, Default)]
+pub(crate) struct Scan {
+    order: BTreeSet<EntryKey>,
+    /// Finds an entry by priority and match.
+    index: HashTable<EntryKey>,
+    hasher: DefaultHashBuilder,
+}
+
+impl Scan {
+    fn hash(hasher: &DefaultHashBuilder, priority: u16, rule: &KeyMatch) -> u64 {
+        hasher.hash_one((priority, rule))
+    }
+}
+
+impl Classifier for Scan {
+    fn insert(&mut self, slab: &mut Slab<Entry>, key: EntryKey) {
+        let hash = |key: &EntryKey| Self::hash(&self.hasher, key.priority.0, &slab[key.slot].rule);
+        self.index.insert_unique(hash(&key), key, hash);
+        self.order.insert(key);
+    }
+
+    fn remove(&mut self, slab: &mut Slab<Entry>, key: EntryKey) {
+        let hash = Self::hash(&self.hasher, key.priority.0, &slab[key.slot].rule);
+        if let Ok(found) = self.index.find_entry(hash, |k| *k == key) {
+            found.remove();
+        }
+        self.order.remove(&key);
+    }
+
+    fn find(&self, slab: &Slab<Entry>, priority: u16, rule: &KeyMatch) -> Option<EntryKey> {
+        let same = |key: &EntryKey| key.priority.0 == priority && slab[key.slot].rule == *rule;
+        let hash = Self::hash(&self.hasher, priority, rule);
+        self.index.find(hash, same).copied()
+    }
+
+    fn lookup(&self, slab: &Slab<Entry>, key: &Key, log: &mut FieldSet) -> Option<EntryKey> {
+        let mut hits = self.order.iter();
+        hits.find(|one| key.matches(&slab[one.slot].rule, log))
+            .copied()
+    }
+
+    fn next(&self, _: &Slab<Entry>, from: EntryKey) -> Option<EntryKey> {
+        // Slots count in the other classifier's walks only.
+        let from = EntryKey { slot: 0, ..from };
+        self.order.range(from..).next().copied()
+    }
+}

@@ -1,0 +1,263 @@
+//! Which fields entries read and write, for super-frames of whose segments each may have its own.
+
+use alloc::boxed::Box;
+
+use bofuss_oflib::field::{Differs, Field};
+use bofuss_oflib::{Action, Catalogue, FieldSet};
+use bofuss_packet::KeyMatch;
+use bofuss_packet::offload::Use;
+
+/// How often a field is used.
+#[derive(Clone, Copy, Debug, Default)]
+struct UseCount {
+    /// Entries that match it.
+    reads: u32,
+    /// Of these, entries that match bits of the first segment, and of the last one.
+    first: u32,
+    last: u32,
+    /// Actions that set it.
+    sets: u32,
+}
+
+/// The uses of all fields, by entries of all tables and by groups.
+#[derive(Debug)]
+pub(crate) struct FieldUses(Box<[UseCount; FieldSet::MAX_FIELDS]>);
+
+impl Default for FieldUses {
+    fn default() -> Self {
+        Self(Box::new([UseCount::default(); FieldSet::MAX_FIELDS]))
+    }
+}
+
+fn count(count: &mut u32, adds: bool) {
+    match adds {
+        true => *count += 1,
+        false => *count -= 1,
+    }
+}
+
+impl FieldUses {
+    /// Notes that an entry was added with this rule, or removed.
+    pub(crate) fn rule(&mut self, rule: &KeyMatch, catalogue: &Catalogue, adds: bool) {
+        for id in rule.fields().ids() {
+            let field = catalogue.fields()[id];
+            let uses = &mut self.0[id];
+            count(&mut uses.reads, adds);
+            if let Differs::Ends { first, last } = field.differs {
+                let all = rule.to_match(catalogue);
+                let one = all.fields().iter().find(|one| one.field == field);
+                let mask = one.map_or(0, |one| one.mask_number() as u64);
+                if mask & first != 0 {
+                    count(&mut uses.first, adds);
+                }
+                if mask & last != 0 {
+                    count(&mut uses.last, adds);
+                }
+            }
+        }
+    }
+
+    /// Notes that an entry or a bucket was added with these actions, or removed.
+    pub(crate) fn actions<'a>(&mut self, actions: impl Iterator<Item = &'a Action>, adds: bool) {
+        for action in actions {
+            if let Action::SetField(set) = action {
+                count(&mut self.0[usize::from(set.0.field.id)].sets, adds);
+            }
+        }
+    }
+
+    /// The fields that are used.
+    pub(crate) fn of<'a>(&'a self, catalogue: &'a Catalogue) -> impl Iterator<Item = Use<'a>> {
+        let is_used = |field: &&Field| {
+            let uses = self.0[usize::from(field.id)];
+            uses.reads > 0 || uses.sets > 0
+        };
+        let used = catalogue.fields().iter().copied().filter(is_used);
+        used.map(|field: &Field| {
+            let uses = self.0[usize::from(field.id)];
+            let mut bits = 0;
+            if let Differs::Ends { first, last } = field.differs {
+                bits |= if uses.first > 0 { first } else { 0 };
+                bits |= if uses.last > 0 { last } else { 0 };
+            }
+            Use {
+                field,
+                is_set: uses.sets > 0,
+                bits,
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::{format, string::String, sync::Arc, vec, vec::Vec};
+
+    use bofuss_frame::{Capabilities, Frame};
+    use bofuss_oflib::message::{FlowMod, FlowModCommand, PortDesc};
+    use bofuss_oflib::text::parse_flow;
+    use bofuss_oflib::{Catalogue, PortNo};
+    use bofuss_packet::offload;
+
+    use crate::egress::queues::tests::{Out, super_frame, switch};
+    use crate::{Config, Datapath, Engine, EntryKey, Time};
+
+    const PORTS: u32 = 4;
+    /// Tables of entries; the last sends on.
+    const TABLES: [&[&str]; 6] = [
+        &[
+            "tcp,tcp_flags=+psh,actions=output:3",
+            "priority=1,actions=output:2",
+        ],
+        &[
+            "tcp,tcp_flags=+fin,actions=output:3",
+            "priority=1,actions=output:2",
+        ],
+        &[
+            "tcp,tcp_flags=+cwr,actions=output:3",
+            "priority=1,actions=output:2",
+        ],
+        &[
+            "tcp,tcp_flags=-psh-cwr+ack,actions=goto_table:1",
+            "priority=1,actions=output:2",
+            "table=1,tcp,tcp_flags=-fin,actions=set_field:9->tcp_src,output:3,output:4",
+        ],
+        &["tcp,tcp_flags=0x10,actions=drop", "priority=1,actions=all"],
+        &[
+            "tcp,tcp_flags=+syn-rst,actions=drop",
+            "priority=1,actions=output:4",
+        ],
+    ];
+
+    fn flow(text: &str, command: FlowModCommand, catalogue: &Catalogue) -> FlowMod {
+        parse_flow(text, command, catalogue).expect("a right flow")
+    }
+
+    fn filled(engine: Engine, flows: &[&str]) -> Datapath {
+        let pool = switch(0, 0).pool;
+        let config = Config {
+            engine,
+            ..Config::default()
+        };
+        let mut datapath = Datapath::new(config, Catalogue::default().into(), pool);
+        let capabilities = Capabilities {
+            checksum: true,
+            tcp: true,
+            ..Capabilities::default()
+        };
+        let (now, out) = (Time(0), &mut Out::default());
+        for port_no in (1..=PORTS).map(PortNo) {
+            let desc = PortDesc {
+                port_no,
+                ..PortDesc::default()
+            };
+            datapath.port_changed(now, desc, capabilities, out);
+        }
+        let catalogue = Arc::clone(datapath.catalogue());
+        for text in flows {
+            let flow = flow(text, FlowModCommand::ADD, &catalogue);
+            datapath.flow_mod(now, &flow, out).expect("is right");
+        }
+        datapath
+    }
+
+    /// A super-frame of 10 segments with these flags.
+    fn with_flags(datapath: &Datapath, flags: u8) -> Frame {
+        let mut frame = super_frame(datapath.pool());
+        frame.bytes_mut()[34 + 13] = flags;
+        frame
+    }
+
+    /// The segments that left, and every counter.
+    fn outcome(datapath: &mut Datapath, out: &Out) -> (Vec<Vec<u8>>, String) {
+        let mut left = vec![];
+        for frame in &out.frames {
+            assert!(offload::segment(frame, |s| left.push(s.bytes().to_vec())));
+        }
+        left.sort();
+        datapath.settle();
+        let mut counters = String::new();
+        for table in datapath.tables() {
+            let entries = table.entries(EntryKey::FIRST);
+            let entries: Vec<_> = entries.map(|(_, e)| (e.packets, e.bytes)).collect();
+            counters += &format!(
+                "{} {} {entries:?}\n",
+                table.lookup_count, table.matched_count
+            );
+        }
+        let ports = datapath.ports().values();
+        ports.for_each(|port| counters += &format!("{:?}\n", port.stats));
+        (left, counters)
+    }
+
+    // I7
+    #[test]
+    fn flags_that_segments_do_not_share_are_matched_for_each_segment() {
+        for (name, engine) in Engine::ALL {
+            for flows in TABLES {
+                for flags in [0x10, 0x18, 0x11, 0x19, 0x90, 0x98, 0x99, 0x12] {
+                    let run = |whole: bool| {
+                        let (mut datapath, mut out) = (filled(engine, flows), Out::default());
+                        // The second of the same kind goes a known way.
+                        for _ in 0..2 {
+                            let frame = with_flags(&datapath, flags);
+                            let mut frames = vec![];
+                            match whole {
+                                true => frames.push(frame),
+                                false => assert!(offload::segment(&frame, |s| frames.push(s))),
+                            }
+                            datapath.receive(Time(0), PortNo(1), &mut frames, &mut out);
+                        }
+                        outcome(&mut datapath, &out)
+                    };
+                    assert_eq!(run(true), run(false), "{name} {flows:?} {flags:#x}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_super_frame_is_cut_into_as_few_pieces_as_agree() {
+        let pieces = |flows: &[&str], flags| {
+            let (mut datapath, mut out) = (filled(Engine::Cache, flows), Out::default());
+            let mut frames = vec![with_flags(&datapath, flags)];
+            datapath.receive(Time(0), PortNo(1), &mut frames, &mut out);
+            let count = |frame: &Frame| offload::wire_count(frame).0;
+            out.frames.iter().map(count).collect::<Vec<_>>()
+        };
+        let psh = "tcp,tcp_flags=+psh,actions=output:2";
+        let rest = "priority=1,actions=output:2";
+        assert_eq!(pieces(&[psh, rest], 0x10), [10], "nothing to tell apart");
+        assert_eq!(pieces(&[psh, rest], 0x18), [9, 1]);
+        assert_eq!(pieces(&[psh, rest], 0x90), [10], "CWR is not read");
+        assert_eq!(
+            pieces(&["tcp,tcp_flags=0x10,actions=output:2", rest], 0x98),
+            [1, 8, 1]
+        );
+        assert_eq!(
+            pieces(&["tcp,tcp_flags=+syn,actions=output:2", rest], 0x98),
+            [10]
+        );
+        assert_eq!(pieces(&[rest], 0x98), [10]);
+    }
+
+    #[test]
+    fn an_entry_that_is_gone_reads_nothing() {
+        let psh = "tcp,tcp_flags=+psh,actions=output:2";
+        let mut datapath = filled(Engine::Cache, &[psh, "priority=1,actions=output:2"]);
+        let (catalogue, mut out) = (Arc::clone(datapath.catalogue()), Out::default());
+        let change = |datapath: &mut Datapath, text, command| {
+            let flow = flow(text, command, &catalogue);
+            let done = datapath.flow_mod(Time(0), &flow, &mut Out::default());
+            done.expect("is right");
+        };
+        change(&mut datapath, psh, FlowModCommand::ADD);
+        change(&mut datapath, psh, FlowModCommand::MODIFY);
+        change(&mut datapath, psh, FlowModCommand::DELETE_STRICT);
+        let mut frames = vec![with_flags(&datapath, 0x18)];
+        datapath.receive(Time(0), PortNo(1), &mut frames, &mut out);
+        assert_eq!(out.frames.len(), 1);
+        let uses = datapath.field_uses.of(&datapath.catalogue);
+        assert_eq!(uses.count(), 0);
+    }
+}

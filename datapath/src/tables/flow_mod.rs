@@ -1,0 +1,254 @@
+//! Flow-mods: add, modify, delete. Spec: OpenFlow 1.3.5 section 6.4.
+
+use alloc::rc::Rc;
+use core::cmp::Reverse;
+
+use bofuss_oflib::ErrorCode;
+use bofuss_oflib::PortNo;
+use bofuss_oflib::error::FlowModFailed;
+use bofuss_oflib::instruction::Instructions;
+use bofuss_oflib::message::multipart::FlowStatsRequest;
+use bofuss_oflib::message::{FlowMod, FlowModCommand, FlowModFlags, FlowRemovedReason};
+use bofuss_oflib::types::{GroupId, TableId};
+use bofuss_packet::{KeyMask, KeyMatch};
+
+use crate::slab::NONE;
+use crate::tables::bulk_change::{BulkChange, EntryChange};
+use crate::{Datapath, Entry, EntryKey, Label, Sink, Table, Time};
+
+/// Which entries a request is about: all that its match covers, filtered.
+pub struct Filter {
+    rule: KeyMatch,
+    /// The same for entries with the flag ONE_TAG.
+    behind_one_tag: KeyMatch,
+    cookie: u64,
+    cookie_mask: u64,
+    out_port: PortNo,
+    out_group: GroupId,
+}
+
+impl From<&FlowStatsRequest> for Filter {
+    fn from(request: &FlowStatsRequest) -> Self {
+        Self {
+            rule: KeyMatch::from(&request.fields),
+            behind_one_tag: KeyMatch::behind_one_tag(&request.fields, None),
+            cookie: request.cookie,
+            cookie_mask: request.cookie_mask,
+            out_port: request.out_port,
+            out_group: request.out_group,
+        }
+    }
+}
+
+impl Filter {
+    fn of(flow_mod: &FlowMod) -> Self {
+        let (out_port, out_group) = match flow_mod.deletes() {
+            true => (flow_mod.out_port, flow_mod.out_group),
+            false => (PortNo::ANY, GroupId::ANY),
+        };
+        Self {
+            rule: KeyMatch::from(&flow_mod.fields),
+            behind_one_tag: KeyMatch::behind_one_tag(&flow_mod.fields, None),
+            cookie: flow_mod.cookie,
+            cookie_mask: flow_mod.cookie_mask,
+            out_port,
+            out_group,
+        }
+    }
+
+    /// Whether the cookie and the outputs are those asked for.
+    fn passes(&self, entry: &Entry) -> bool {
+        entry.cookie & self.cookie_mask == self.cookie & self.cookie_mask
+            && entry.outputs_to(self.out_port, self.out_group)
+    }
+
+    /// What all entries have in common that are asked for, if that is known.
+    pub fn label(&self) -> Option<Label> {
+        if self.cookie_mask == u64::MAX && self.cookie != 0 {
+            Some(Label::Cookie(self.cookie))
+        } else if self.out_group != GroupId::ANY {
+            Some(Label::Group(self.out_group))
+        } else {
+            (self.out_port != PortNo::ANY).then_some(Label::Port(self.out_port))
+        }
+    }
+
+    /// Whether the entry is asked for.
+    pub fn selects(&self, entry: &Entry) -> bool {
+        let rule = match entry.flags.has(FlowModFlags::ONE_TAG) {
+            true => &self.behind_one_tag,
+            false => &self.rule,
+        };
+        rule.covers(&entry.rule) && self.passes(entry)
+    }
+
+    /// The entry of exactly this match, however many VLAN tags it skips.
+    fn find(&self, table: &Table, priority: u16) -> Option<EntryKey> {
+        let found = table.find(priority, &self.rule);
+        found.or_else(|| table.find(priority, &self.behind_one_tag))
+    }
+}
+
+/// The match of the entry that a flow-mod adds.
+fn rule_of(flow_mod: &FlowMod, known: Option<&Rc<KeyMask>>) -> KeyMatch {
+    match flow_mod.flags.has(FlowModFlags::ONE_TAG) {
+        true => KeyMatch::behind_one_tag(&flow_mod.fields, known),
+        false => KeyMatch::new(&flow_mod.fields, known),
+    }
+}
+
+impl Datapath {
+    /// Carries out a flow-mod, or changes nothing.
+    ///
+    /// Errors: FLOW_MOD_FAILED with BAD_TABLE_ID, BAD_COMMAND, BAD_FLAGS, OVERLAP or TABLE_FULL, or
+    /// what the instructions deserve.
+    pub fn flow_mod<S: Sink>(
+        &mut self,
+        now: Time,
+        flow_mod: &FlowMod,
+        sink: &mut S,
+    ) -> Result<(), ErrorCode> {
+        let all = flow_mod.table_id == TableId::ALL;
+        let delete = flow_mod.deletes();
+        let there = self.has_table(flow_mod.table_id) || all && delete;
+        if !there {
+            return Err(FlowModFailed::BAD_TABLE_ID);
+        }
+        if flow_mod.flags.0 & !FlowModFlags::ALL.0 != 0 {
+            return Err(FlowModFailed::BAD_FLAGS);
+        }
+        self.check_features(flow_mod)?;
+        if !delete {
+            let strict = !flow_mod.flags.has(FlowModFlags::ANY_HEADER);
+            let known = strict.then_some(&flow_mod.fields);
+            self.check_instructions(flow_mod.table_id, known, &flow_mod.instructions)?;
+        }
+        let flags = flow_mod.flags;
+        let change = match flow_mod.command {
+            FlowModCommand::ADD if flags.has(FlowModFlags::CHECK_OVERLAP) => {
+                EntryChange::Add(flow_mod.clone().into())
+            }
+            FlowModCommand::ADD => return self.add_entry(now, flow_mod),
+            FlowModCommand::MODIFY | FlowModCommand::MODIFY_STRICT
+                if !self.have_room(0, &flow_mod.instructions) =>
+            {
+                return Err(FlowModFailed::TABLE_FULL);
+            }
+            FlowModCommand::MODIFY | FlowModCommand::MODIFY_STRICT => EntryChange::Modify {
+                instructions: flow_mod.instructions.clone(),
+                reset: flags.has(FlowModFlags::RESET_COUNTS),
+                or_add: flags
+                    .has(FlowModFlags::OR_ADD)
+                    .then(|| flow_mod.clone().into()),
+            },
+            FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT => {
+                EntryChange::Delete(FlowRemovedReason::DELETE, true)
+            }
+            _ => return Err(FlowModFailed::BAD_COMMAND),
+        };
+        let (filter, table) = (Filter::of(flow_mod), flow_mod.table_id);
+        let priority = flow_mod.priority;
+        let sweep = match flow_mod.command {
+            FlowModCommand::ADD => {
+                let same = move |e: &Entry| e.key.priority.0 == priority;
+                let rule = rule_of(flow_mod, None);
+                let hit = move |e: &Entry| same(e) && e.rule.overlaps(&rule);
+                BulkChange::new(table, hit, change)
+            }
+            FlowModCommand::MODIFY | FlowModCommand::DELETE => {
+                let label = filter.label();
+                BulkChange::new(table, move |e| filter.selects(e), change).of(label)
+            }
+            _ => return self.change_same(now, table, priority, &filter, change, sink),
+        };
+        self.begin_bulk_change(now, sweep, sink)
+    }
+
+    /// Changes the entries of exactly this priority and match, in one table or in all.
+    fn change_same<S: Sink>(
+        &mut self,
+        now: Time,
+        wanted: TableId,
+        priority: u16,
+        filter: &Filter,
+        change: EntryChange,
+        sink: &mut S,
+    ) -> Result<(), ErrorCode> {
+        let mut found = false;
+        for number in (0..self.config.n_tables).map(TableId) {
+            let table = &self.tables[usize::from(number.0)];
+            let key = match wanted == number || wanted == TableId::ALL {
+                true => filter.find(table, priority),
+                false => None,
+            };
+            let passes = |key: &EntryKey| table.get(*key).is_some_and(|e| filter.passes(e));
+            if let Some(key) = key.filter(passes) {
+                self.change_entry(now, number, key, &change, sink)?;
+                found = true;
+            }
+        }
+        self.end_change(now, change, found)
+    }
+
+    /// Whether entries may take so many places more, and one may have these instructions.
+    fn have_room(&self, more: usize, body: &Instructions) -> bool {
+        let places =
+            self.entry_places + self.instructions.places + self.instructions.more_places(body);
+        places + more <= self.config.max_total_entries as usize
+    }
+
+    /// Adds an entry, in the place of the same one if there is one.
+    ///
+    /// Errors: FLOW_MOD_FAILED/TABLE_FULL.
+    pub(crate) fn add_entry(&mut self, now: Time, flow_mod: &FlowMod) -> Result<(), ErrorCode> {
+        let number = flow_mod.table_id;
+        let table = &self.tables[usize::from(number.0)];
+        let rule = rule_of(flow_mod, table.last_mask.as_ref());
+        let old = table.find(flow_mod.priority, &rule).or_else(|| {
+            let may_be = table.has_entries_behind(!flow_mod.flags.has(FlowModFlags::ONE_TAG));
+            may_be.then(|| Filter::of(flow_mod).find(table, flow_mod.priority))?
+        });
+        let full = old.is_none() && table.len() >= self.max_entries(number);
+        let more = match old {
+            Some(_) => 0,
+            None => table.masks.places(&rule),
+        };
+        if full || !self.have_room(more, &flow_mod.instructions) {
+            return Err(FlowModFailed::TABLE_FULL);
+        }
+        let later = !flow_mod.flags.has(FlowModFlags::FIRST);
+        let mut entry = Entry {
+            key: EntryKey {
+                priority: Reverse(flow_mod.priority),
+                serial: u64::from(later) << 63 | self.next_serial,
+                slot: NONE,
+            },
+            rule,
+            instructions: self.instructions.share(&flow_mod.instructions),
+            cookie: flow_mod.cookie,
+            flags: flow_mod.flags,
+            idle_timeout: flow_mod.idle_timeout,
+            hard_timeout: flow_mod.hard_timeout,
+            created: now,
+            used: now,
+            due: Time::NEVER,
+            next: NONE,
+            packets: 0,
+            bytes: 0,
+        };
+        if let Some(old) = old.and_then(|key| self.take_entry(number, key))
+            && !flow_mod.flags.has(FlowModFlags::RESET_COUNTS)
+        {
+            (entry.packets, entry.bytes) = (old.packets, old.bytes);
+        }
+        self.next_serial += 1;
+        self.refer(&entry.instructions, true);
+        self.field_uses.rule(&entry.rule, &self.catalogue, true);
+        let table = &mut self.tables[usize::from(number.0)];
+        self.entry_places += table.masks.places(&entry.rule);
+        let key = table.insert(entry, flow_mod.fields.sent());
+        self.entry_added(number, key);
+        self.set_deadline(number, key);
+        Ok(())
+    }
+}

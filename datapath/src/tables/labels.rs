@@ -1,0 +1,128 @@
+//! Entries by what requests name: cookie, output port, group.
+
+use alloc::collections::{BTreeMap, BTreeSet, btree_map};
+
+use bofuss_oflib::types::GroupId;
+use bofuss_oflib::{Action, PortNo};
+
+use crate::Entry;
+
+/// What entries may have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Label {
+    /// A cookie that is not 0.
+    Cookie(u64),
+    /// An output to a port.
+    Port(PortNo),
+    /// A group.
+    Group(GroupId),
+}
+
+/// Slots that stand together, a bit each.
+const BLOCK: u32 = u64::BITS;
+/// Outputs and groups by which an entry is found. One that has more is looked at whatever is asked
+/// for, so that its memory is bounded although many may share a long list of actions.
+const MAX_LABELS: usize = 4;
+
+/// The slots of a table's entries, by label.
+#[derive(Debug, Default)]
+pub(crate) struct LabelIndex {
+    /// Many entries have one of few ports and groups: which of a block of slots have it. Under
+    /// `None` are those with more than [`MAX_LABELS`].
+    outputs: BTreeMap<(Option<Label>, u32), u64>,
+    /// Few entries have one of many cookies.
+    cookies: BTreeSet<(u64, u32)>,
+}
+
+/// The outputs and groups of an entry, some perhaps twice; `None` alone if they are many.
+fn labels(entry: &Entry) -> impl Iterator<Item = Option<Label>> {
+    let labels = || {
+        let actions = entry.instructions.actions();
+        actions.filter_map(|action| match action {
+            Action::Output(output) => Some(Label::Port(output.port)),
+            Action::Group(group) => Some(Label::Group(*group)),
+            _ => None,
+        })
+    };
+    let few = labels().nth(MAX_LABELS).is_none();
+    let short = labels().take_while(move |_| few).map(Some);
+    short.chain((!few).then_some(None))
+}
+
+impl LabelIndex {
+    pub(crate) fn insert(&mut self, entry: &Entry) {
+        let slot = entry.key.slot;
+        if entry.cookie != 0 {
+            self.cookies.insert((entry.cookie, slot));
+        }
+        for label in labels(entry) {
+            *self.outputs.entry((label, slot / BLOCK)).or_default() |= 1 << (slot % BLOCK);
+        }
+    }
+
+    pub(crate) fn remove(&mut self, entry: &Entry) {
+        let slot = entry.key.slot;
+        self.cookies.remove(&(entry.cookie, slot));
+        for label in labels(entry) {
+            if let btree_map::Entry::Occupied(mut block) = self.outputs.entry((label, slot / BLOCK))
+            {
+                *block.get_mut() &= !(1 << (slot % BLOCK));
+                if *block.get() == 0 {
+                    block.remove();
+                }
+            }
+        }
+    }
+
+    /// The first slot from `from` on whose entry has a label.
+    pub(crate) fn next(&self, label: Label, from: u32) -> Option<u32> {
+        if let Label::Cookie(cookie) = label {
+            let mut slots = self.cookies.range((cookie, from)..=(cookie, u32::MAX));
+            return slots.next().map(|(_, slot)| *slot);
+        }
+        let short = self.next_output(Some(label), from);
+        let long = self.next_output(None, from);
+        short.into_iter().chain(long).min()
+    }
+
+    fn next_output(&self, label: Option<Label>, from: u32) -> Option<u32> {
+        let first = from / BLOCK;
+        let mut blocks = self.outputs.range((label, first)..=(label, u32::MAX));
+        blocks.find_map(|((_, block), bits)| {
+            let before = if *block == first { from % BLOCK } else { 0 };
+            let slot = (bits >> before << before).trailing_zeros();
+            (slot < BLOCK).then(|| block * BLOCK + slot)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+
+    /// Adds a slot under a port; the index itself wants entries.
+    fn put(index: &mut LabelIndex, port: u32, slot: u32) {
+        let label = (Some(Label::Port(PortNo(port))), slot / BLOCK);
+        *index.outputs.entry(label).or_default() |= 1 << (slot % BLOCK);
+    }
+
+    #[test]
+    fn slots_of_a_port_are_walked_across_blocks() {
+        let mut index = LabelIndex::default();
+        let slots = [0, 63, 64, 127, 300, u32::MAX - 1];
+        slots.iter().for_each(|slot| put(&mut index, 2, *slot));
+        put(&mut index, 1, 5);
+        put(&mut index, 3, 5);
+        let label = Label::Port(PortNo(2));
+        let mut told = Vec::new();
+        let mut from = 0;
+        while let Some(slot) = index.next(label, from) {
+            told.push(slot);
+            from = slot + 1;
+        }
+        assert_eq!(told, slots);
+        assert_eq!(index.next(Label::Port(PortNo(4)), 0), None);
+    }
+}

@@ -1,0 +1,422 @@
+//! Entries in hash tables, one for each mask, or for each coarser mask that several share.
+//!
+//! A few masks have a table each. Of many, those of a like shape share one under fewer bits
+//! (tuple merging): entries that these bits do not tell apart stand in a short chain.
+
+use alloc::{rc::Rc, vec::Vec};
+
+use bofuss_oflib::FieldSet;
+use bofuss_packet::{Key, KeyMask, KeyMatch, ReadLog};
+
+use crate::Entry;
+use crate::slab::{NONE, Slab};
+use crate::tables::classifier::Classifier;
+use crate::tables::masks::coarse;
+use crate::tables::step_map::StepMap;
+use crate::tables::table::EntryKey;
+use crate::tables::tag_table::{Secret, TagTable};
+
+/// Groups that have a mask of their own before masks begin to share.
+const OWN_GROUPS: usize = 12;
+/// Entries that the bits of a shared group may leave together.
+const MAX_CHAIN: usize = 8;
+
+/// The entries whose values agree with the key's in all bits of a mask.
+#[derive(Debug)]
+struct MaskGroup {
+    mask: Rc<KeyMask>,
+    /// The first entry of each chain, by the bits of the mask.
+    heads: TagTable,
+    len: usize,
+    /// No entry is before it.
+    best: EntryKey,
+    /// The fields that its entries read.
+    reads: FieldSet,
+}
+
+/// The entries that have the same mask.
+#[derive(Debug, Default)]
+struct Home {
+    /// The groups in which they are.
+    groups: Vec<u32>,
+    len: usize,
+}
+
+/// A classifier whose lookup probes one hash table for each of a few masks.
+#[derive(Debug)]
+pub(crate) struct MaskGroups {
+    secret: Secret,
+    groups: Slab<MaskGroup>,
+    /// The groups, those with the best entry first.
+    order: Vec<(EntryKey, u32)>,
+    homes: StepMap<Rc<KeyMask>, Home>,
+}
+
+impl MaskGroups {
+    pub(crate) fn new(secret: u64) -> Self {
+        Self {
+            secret: Secret::new(secret),
+            groups: Slab::default(),
+            order: Vec::new(),
+            homes: StepMap::default(),
+        }
+    }
+
+    fn hash(&self, mask: &KeyMask, rule: &KeyMatch) -> u64 {
+        self.secret.hash(0, mask.of_match(rule))
+    }
+
+    /// The first entry of the chain in which `rule` is or would be, and the chain's hash.
+    fn head(&self, slab: &Slab<Entry>, group: &MaskGroup, rule: &KeyMatch) -> (Option<u32>, u64) {
+        let mask = &*group.mask;
+        let hash = self.hash(mask, rule);
+        let same = |slot: u32| mask.of_match(&slab[slot].rule).eq(mask.of_match(rule));
+        (group.heads.find(hash, same), hash)
+    }
+
+    /// A group for one more entry of this match, in which other masks may be, too.
+    fn choose(&mut self, slab: &Slab<Entry>, rule: &KeyMatch) -> u32 {
+        let has_room = |group: &MaskGroup| {
+            let head = || self.head(slab, group, rule).0;
+            *group.mask == **rule.mask() || chain(slab, head()).take(MAX_CHAIN).count() < MAX_CHAIN
+        };
+        let home = self.homes.get(rule.mask());
+        let mut homes = home.iter().flat_map(|(_, home)| &home.groups);
+        if let Some(slot) = homes.find(|slot| has_room(&self.groups[**slot])) {
+            return *slot;
+        }
+        let taken = |mask: &KeyMask| {
+            self.order
+                .iter()
+                .any(|(_, g)| *self.groups[*g].mask == *mask)
+        };
+        let mut mask = Rc::clone(rule.mask());
+        if self.groups.len() >= OWN_GROUPS {
+            let fits = |slot: &&(EntryKey, u32)| {
+                let group = &self.groups[slot.1];
+                group.mask.is_within(rule.mask()) && has_room(group)
+            };
+            if let Some((_, slot)) = self.order.iter().find(fits) {
+                return *slot;
+            }
+            let coarse = coarse(&mask);
+            if !taken(&coarse) {
+                mask = Rc::new(coarse);
+            }
+        }
+        let best = EntryKey::LAST;
+        let slot = self.groups.insert(|_| MaskGroup {
+            mask,
+            heads: TagTable::default(),
+            len: 0,
+            best,
+            reads: FieldSet::EMPTY,
+        });
+        self.order.push((best, slot));
+        slot
+    }
+
+    /// Drops a group in which nothing is left.
+    fn drop_group(&mut self, slot: u32) {
+        self.groups.remove(slot);
+        self.order.retain(|(_, one)| *one != slot);
+        for home in self.homes.values_mut() {
+            home.groups.retain(|one| *one != slot);
+        }
+    }
+}
+
+/// The slots of a chain from `head` on, best entry first.
+fn chain(slab: &Slab<Entry>, head: Option<u32>) -> impl Iterator<Item = u32> {
+    let next = |slot: &u32| Some(slab[*slot].next).filter(|next| *next != NONE);
+    core::iter::successors(head, next)
+}
+
+impl Classifier for MaskGroups {
+    fn insert(&mut self, slab: &mut Slab<Entry>, key: EntryKey) {
+        let rule = slab[key.slot].rule.clone();
+        let (_, home) = self.homes.entry(rule.mask());
+        home.len += 1;
+        let own = |number: &&u32| *self.groups[**number].mask == **rule.mask();
+        let number = match home.groups.first().filter(own) {
+            Some(number) => *number,
+            None => {
+                let number = self.choose(slab, &rule);
+                let home = self.homes.get_mut(rule.mask());
+                let groups = &mut home.expect("it was entered just now").1.groups;
+                if !groups.contains(&number) {
+                    groups.push(number);
+                }
+                number
+            }
+        };
+        let (head, hash) = self.head(slab, &self.groups[number], &rule);
+        let before = chain(slab, head)
+            .take_while(|slot| slab[*slot].key < key)
+            .last();
+        let group = &mut self.groups[number];
+        group.len += 1;
+        group.reads.insert(rule.fields());
+        let mask = &group.mask;
+        match (before, head) {
+            (Some(before), _) => {
+                slab[key.slot].next = slab[before].next;
+                slab[before].next = key.slot;
+            }
+            (None, Some(head)) => {
+                slab[key.slot].next = head;
+                group.heads.replace(hash, head, Some(key.slot));
+            }
+            (None, None) => {
+                let rehash = |slot: u32| self.secret.hash(0, mask.of_match(&slab[slot].rule));
+                group.heads.insert(hash, key.slot, rehash);
+            }
+        }
+        if key < group.best {
+            group.best = key;
+            let place = self.order.iter_mut().find(|(_, one)| *one == number);
+            place.expect("every group has its place").0 = key;
+            self.order.sort_unstable();
+        }
+    }
+
+    fn remove(&mut self, slab: &mut Slab<Entry>, key: EntryKey) {
+        let rule = slab[key.slot].rule.clone();
+        let home = self.homes.get_mut(rule.mask());
+        let (_, home) = home.expect("its mask has a home");
+        home.len -= 1;
+        let groups = home.groups.clone();
+        if home.len == 0 {
+            self.homes.remove(rule.mask());
+        }
+        let next = core::mem::replace(&mut slab[key.slot].next, NONE);
+        for number in groups {
+            let (head, hash) = self.head(slab, &self.groups[number], &rule);
+            let group = &mut self.groups[number];
+            let rest = Some(next).filter(|next| *next != NONE);
+            if !group.heads.replace(hash, key.slot, rest) {
+                let before = chain(slab, head).find(|slot| slab[*slot].next == key.slot);
+                match before {
+                    Some(before) => slab[before].next = next,
+                    None => continue,
+                }
+            }
+            group.len -= 1;
+            if group.len == 0 {
+                self.drop_group(number);
+            }
+            return;
+        }
+    }
+
+    fn find(&self, slab: &Slab<Entry>, priority: u16, rule: &KeyMatch) -> Option<EntryKey> {
+        let (_, home) = self.homes.get(rule.mask())?;
+        let here = |group: &u32| {
+            let (head, _) = self.head(slab, &self.groups[*group], rule);
+            let mut keys = chain(slab, head).map(|slot| &slab[slot]);
+            let found = keys.find(|e| e.key.priority.0 == priority && e.rule == *rule);
+            found.map(|entry| entry.key)
+        };
+        home.groups.iter().find_map(here)
+    }
+
+    fn lookup(&self, slab: &Slab<Entry>, key: &Key, log: &mut FieldSet) -> Option<EntryKey> {
+        let mut best = EntryKey::LAST;
+        for (first, number) in &self.order {
+            if *first > best {
+                break;
+            }
+            let group = &self.groups[*number];
+            log.read(group.reads);
+            let Some(words) = group.mask.of_key(key, &mut ()) else {
+                continue;
+            };
+            let same = |slot: u32| group.mask.agree(&slab[slot].rule, key);
+            let head = group.heads.find(self.secret.hash(0, words), same);
+            let better = chain(slab, head).take_while(|slot| slab[*slot].key < best);
+            let hit = { better }.find(|slot| key.matches(&slab[*slot].rule, log));
+            best = hit.map_or(best, |slot| slab[slot].key);
+        }
+        (best != EntryKey::LAST).then_some(best)
+    }
+
+    fn next(&self, slab: &Slab<Entry>, from: EntryKey) -> Option<EntryKey> {
+        slab.used(from.slot).map(|slot| slab[slot].key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Time;
+    use crate::tables::classifier::Scan;
+    use bofuss_oflib::field::{ETH_TYPE, IN_PORT, IP_PROTO, IPV4_DST, IPV4_SRC, TCP_DST};
+    use bofuss_oflib::instruction::Instructions;
+    use bofuss_oflib::message::FlowModFlags;
+    use bofuss_oflib::{FieldMatch, Match};
+    use core::cmp::Reverse;
+
+    fn entry(priority: u16, serial: u64, fields: &[FieldMatch]) -> Entry {
+        Entry {
+            key: EntryKey {
+                priority: Reverse(priority),
+                serial,
+                slot: NONE,
+            },
+            rule: KeyMatch::from(&Match::new(fields).expect("prerequisites are there")),
+            instructions: Instructions::default(),
+            cookie: 0,
+            flags: FlowModFlags(0),
+            idle_timeout: 0,
+            hard_timeout: 0,
+            created: Time(0),
+            used: Time(0),
+            due: Time::NEVER,
+            next: NONE,
+            packets: 0,
+            bytes: 0,
+        }
+    }
+
+    struct Random(u64);
+    impl Random {
+        fn below(&mut self, n: u64) -> u64 {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005) + 1;
+            (self.0 >> 33) % n
+        }
+    }
+
+    /// A table in both ways at once: each has its slab.
+    struct Both {
+        random: Random,
+        scan: (Scan, Slab<Entry>),
+        groups: (MaskGroups, Slab<Entry>),
+        serial: u64,
+        live: Vec<(EntryKey, EntryKey)>,
+    }
+
+    impl Both {
+        fn new() -> Self {
+            Self {
+                random: Random(7),
+                scan: Default::default(),
+                groups: (MaskGroups::new(1), Slab::default()),
+                serial: 0,
+                live: Vec::new(),
+            }
+        }
+
+        fn address(&mut self) -> u128 {
+            u128::from(0x0a00_0000 + self.random.below(4) * 0x10000 + self.random.below(600))
+        }
+
+        fn rule(&mut self) -> Vec<FieldMatch> {
+            let mut fields = Vec::from([
+                FieldMatch::exact(ETH_TYPE, 0x0800),
+                FieldMatch::exact(IP_PROTO, 6),
+            ]);
+            for field in [IPV4_SRC, IPV4_DST] {
+                let bits = self.random.below(33) as u32;
+                let mask = u128::from(!(u64::from(u32::MAX) >> bits) as u32);
+                fields.push(FieldMatch::masked(field, self.address(), mask));
+            }
+            if self.random.below(3) == 0 {
+                fields.push(FieldMatch::exact(TCP_DST, self.random.below(3).into()));
+            }
+            if self.random.below(3) == 0 {
+                fields.push(FieldMatch::exact(IN_PORT, self.random.below(3).into()));
+            }
+            fields
+        }
+
+        fn key(&mut self) -> Key {
+            let mut key = Key::EMPTY;
+            key.set(ETH_TYPE, 0x0800);
+            key.set(IP_PROTO, 6);
+            key.set(IPV4_SRC, self.address());
+            key.set(IPV4_DST, self.address());
+            key.set(IN_PORT, self.random.below(3).into());
+            if self.random.below(5) > 0 {
+                key.set(TCP_DST, self.random.below(3).into());
+            }
+            key
+        }
+
+        fn add(&mut self) {
+            let (priority, fields) = (self.random.below(4) as u16, self.rule());
+            self.serial += 1;
+            let one = entry(priority, self.serial, &fields);
+            let known = self.scan.0.find(&self.scan.1, priority, &one.rule);
+            let found = self.groups.0.find(&self.groups.1, priority, &one.rule);
+            assert_eq!(known.map(|k| k.serial), found.map(|k| k.serial));
+            if known.is_some() {
+                return;
+            }
+            let put = |slab: &mut Slab<Entry>| {
+                let slot = slab.insert(|slot| {
+                    let mut one = one.clone();
+                    one.key.slot = slot;
+                    one
+                });
+                slab[slot].key
+            };
+            let keys = (put(&mut self.scan.1), put(&mut self.groups.1));
+            self.scan.0.insert(&mut self.scan.1, keys.0);
+            self.groups.0.insert(&mut self.groups.1, keys.1);
+            self.live.push(keys);
+        }
+
+        fn remove(&mut self) {
+            let at = self.random.below(self.live.len() as u64) as usize;
+            let keys = self.live.swap_remove(at);
+            self.scan.0.remove(&mut self.scan.1, keys.0);
+            self.groups.0.remove(&mut self.groups.1, keys.1);
+            self.scan.1.remove(keys.0.slot);
+            self.groups.1.remove(keys.1.slot);
+        }
+
+        /// Whether both hit, and the same entry.
+        fn look_up(&mut self) -> bool {
+            let (key, mut log, mut all) = (self.key(), FieldSet::EMPTY, FieldSet::EMPTY);
+            let scan = self.scan.0.lookup(&self.scan.1, &key, &mut all);
+            let hit = self.groups.0.lookup(&self.groups.1, &key, &mut log);
+            assert_eq!(scan.map(|k| k.serial), hit.map(|k| k.serial));
+            hit.is_some()
+        }
+    }
+
+    #[test]
+    fn mask_groups_find_what_a_scan_finds() {
+        let mut both = Both::new();
+        let mut hits = 0;
+        for round in 0..3000 {
+            both.add();
+            if round % 3 == 0 {
+                both.remove();
+            }
+            hits += (0..3).filter(|_| both.look_up()).count();
+        }
+        assert!(hits > 1000, "{hits}");
+        assert_eq!(both.groups.1.len(), both.live.len());
+        while !both.live.is_empty() {
+            both.remove();
+        }
+        let groups = &both.groups.0;
+        assert_eq!((groups.groups.len(), groups.homes.len()), (0, 0));
+    }
+
+    #[test]
+    fn many_masks_need_few_groups_and_short_chains() {
+        let mut both = Both::new();
+        (0..3000).for_each(|_| both.add());
+        let groups = &both.groups.0;
+        assert!(groups.homes.len() > 1000, "{}", groups.homes.len());
+        let few = groups.groups.len() * 8;
+        assert!(
+            few < groups.homes.len(),
+            "{} {}",
+            groups.groups.len(),
+            groups.homes.len()
+        );
+    }
+}

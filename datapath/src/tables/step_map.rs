@@ -1,0 +1,128 @@
+//! A hash map that grows and shrinks one bucket at a time, so that no change of it takes long.
+
+use core::borrow::Borrow;
+use core::hash::{BuildHasher, Hash};
+
+use hashbrown::DefaultHashBuilder;
+
+use crate::slab::Slab;
+use crate::tables::tag_table::TagTable;
+
+/// Keys, each with a value.
+#[derive(Debug)]
+pub(crate) struct StepMap<K, V> {
+    hasher: DefaultHashBuilder,
+    pairs: Slab<(K, V)>,
+    index: TagTable,
+}
+
+impl<K, V> Default for StepMap<K, V> {
+    fn default() -> Self {
+        Self {
+            hasher: DefaultHashBuilder::default(),
+            pairs: Slab::default(),
+            index: TagTable::default(),
+        }
+    }
+}
+
+impl<K: Hash + Eq, V> StepMap<K, V> {
+    /// How many keys there are.
+    pub(crate) fn len(&self) -> usize {
+        self.pairs.len()
+    }
+
+    fn slot<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> (u64, Option<u32>)
+    where
+        K: Borrow<Q>,
+    {
+        let hash = self.hasher.hash_one(key);
+        let is = |slot: u32| self.pairs[slot].0.borrow() == key;
+        (hash, self.index.find(hash, is))
+    }
+
+    /// The key as it is kept, and its value.
+    pub(crate) fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<&(K, V)>
+    where
+        K: Borrow<Q>,
+    {
+        self.slot(key).1.map(|slot| &self.pairs[slot])
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn get_mut<Q: Hash + Eq + ?Sized>(&mut self, key: &Q) -> Option<(&K, &mut V)>
+    where
+        K: Borrow<Q>,
+    {
+        let slot = self.slot(key).1?;
+        let (key, value) = &mut self.pairs[slot];
+        Some((key, value))
+    }
+
+    /// The same, of a key that is added if it is not there.
+    pub(crate) fn entry(&mut self, key: &K) -> (&K, &mut V)
+    where
+        K: Clone,
+        V: Default,
+    {
+        let (hash, slot) = self.slot(key);
+        let slot = slot.unwrap_or_else(|| self.insert_under(hash, key.clone(), V::default()));
+        let (key, value) = &mut self.pairs[slot];
+        (key, value)
+    }
+
+    /// Adds a key that is not there.
+    pub(crate) fn insert(&mut self, key: K, value: V) {
+        self.insert_under(self.hasher.hash_one(&key), key, value);
+    }
+
+    fn insert_under(&mut self, hash: u64, key: K, value: V) -> u32 {
+        let slot = self.pairs.insert(|_| (key, value));
+        let rehash = |slot: u32| self.hasher.hash_one(&self.pairs[slot].0);
+        self.index.insert(hash, slot, rehash);
+        slot
+    }
+
+    /// Takes a key out.
+    pub(crate) fn remove<Q: Hash + Eq + ?Sized>(&mut self, key: &Q)
+    where
+        K: Borrow<Q>,
+    {
+        if let (hash, Some(slot)) = self.slot(key) {
+            self.index.replace(hash, slot, None);
+            self.pairs.remove(slot);
+        }
+    }
+
+    /// All values.
+    pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
+        self.pairs.iter_mut().map(|(_, value)| value)
+    }
+
+    /// Gives the memory of some keys back, for good; whether there was any.
+    pub(crate) fn drop_some(&mut self) -> bool {
+        self.index.drop_some() || self.pairs.drop_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::{String, ToString};
+
+    #[test]
+    fn keys_have_their_values_until_they_are_taken_out() {
+        let mut map: StepMap<String, u32> = StepMap::default();
+        (0..2000u32).for_each(|n| map.insert(n.to_string(), n));
+        assert_eq!(map.get("1999"), Some(&("1999".into(), 1999)));
+        *map.entry(&"7".into()).1 += 1;
+        *map.entry(&"new".into()).1 += 1;
+        assert_eq!((map.len(), map.get("7").map(|one| one.1)), (2001, Some(8)));
+        map.values_mut().for_each(|value| *value += 1);
+        assert_eq!(map.get_mut("new").map(|(_, value)| *value), Some(2));
+        (0..2000u32).for_each(|n| map.remove(&*n.to_string()));
+        map.remove("unknown");
+        assert_eq!((map.len(), map.get("7")), (1, None));
+        assert_eq!(map.get("new"), Some(&("new".into(), 2)));
+    }
+}

@@ -1,0 +1,332 @@
+//! A flow table: its entries, their instructions shared, found by a classifier.
+
+use alloc::{boxed::Box, collections::BTreeMap, rc::Rc};
+use core::cmp::Reverse;
+
+use bofuss_oflib::instruction::Instructions;
+use bofuss_oflib::message::table_mod::TableMiss;
+use bofuss_oflib::message::{FlowModFlags, FlowRemovedReason, PacketInReason};
+use bofuss_oflib::{Action, Catalogue, FieldSet, Match, PortNo, matching::Sent, types::GroupId};
+use bofuss_packet::{Key, KeyMask, KeyMatch};
+
+use super::shared::SharedMasks;
+use crate::references::groups;
+use crate::slab::{NONE, Slab};
+use crate::tables::classifier::{Classifier, Scan};
+use crate::tables::labels::{Label, LabelIndex};
+use crate::tables::mask_groups::MaskGroups;
+use crate::{Engine, Time};
+
+/// Identifies an entry for as long as the switch runs, and orders entries: highest priority first,
+/// then those with the flag FIRST, then oldest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct EntryKey {
+    /// The priority.
+    pub priority: Reverse<u16>,
+    /// A number that no other entry ever has.
+    pub serial: u64,
+    /// Where it stands in its table.
+    pub(crate) slot: u32,
+}
+
+impl EntryKey {
+    /// Before all entries.
+    pub const FIRST: Self = Self {
+        priority: Reverse(u16::MAX),
+        serial: 0,
+        slot: 0,
+    };
+
+    /// Behind all entries.
+    pub(crate) const LAST: Self = Self {
+        priority: Reverse(0),
+        serial: u64::MAX,
+        slot: NONE,
+    };
+
+    /// Behind this entry in a walk, and not behind the next.
+    fn next(self) -> Self {
+        Self {
+            serial: self.serial + 1,
+            slot: self.slot + 1,
+            ..self
+        }
+    }
+}
+
+/// One flow entry. What packets change stands in its first line of the processor's caches.
+#[derive(Clone, Debug)]
+#[repr(C, align(64))]
+pub struct Entry {
+    /// Packets that hit it, super-frames as their segments.
+    pub packets: u64,
+    /// Bytes that hit it.
+    pub bytes: u64,
+    /// When a packet last hit it.
+    pub used: Time,
+    /// Which it is.
+    pub key: EntryKey,
+    /// Which packets it is for.
+    pub rule: KeyMatch,
+    /// What becomes of them.
+    pub instructions: Instructions,
+    /// The controller's mark.
+    pub cookie: u64,
+    /// Its options.
+    pub flags: FlowModFlags,
+    /// Seconds without a packet until it goes; 0 is never.
+    pub idle_timeout: u16,
+    /// Seconds until it goes; 0 is never.
+    pub hard_timeout: u16,
+    /// When it was added.
+    pub created: Time,
+    /// The deadline that waits for it; [`Time::NEVER`] if none does.
+    pub(crate) due: Time,
+    /// The slot of the next entry in a chain of the classifier.
+    pub(crate) next: u32,
+}
+
+impl Entry {
+    /// Why it would send a packet to the controllers.
+    pub(crate) fn reason(&self) -> PacketInReason {
+        match self.key.priority.0 == 0 && self.rule.is_any() {
+            true => PacketInReason::NO_MATCH,
+            false => PacketInReason::ACTION,
+        }
+    }
+
+    /// The packet counter as reported: all ones if not kept.
+    pub fn packet_count(&self) -> u64 {
+        if self.flags.has(FlowModFlags::NO_PKT_COUNTS) {
+            u64::MAX
+        } else {
+            self.packets
+        }
+    }
+
+    /// The byte counter as reported: all ones if not kept.
+    pub fn byte_count(&self) -> u64 {
+        if self.flags.has(FlowModFlags::NO_BYT_COUNTS) {
+            u64::MAX
+        } else {
+            self.bytes
+        }
+    }
+
+    /// When it goes if no packet comes, and why; `None` if never.
+    pub fn deadline(&self) -> Option<(Time, FlowRemovedReason)> {
+        let end = |from: Time, sec: u16, why| {
+            (sec > 0).then(|| (from.after(u64::from(sec) * Time::SEC), why))
+        };
+        let hard = end(
+            self.created,
+            self.hard_timeout,
+            FlowRemovedReason::HARD_TIMEOUT,
+        );
+        let idle = end(
+            self.used,
+            self.idle_timeout,
+            FlowRemovedReason::IDLE_TIMEOUT,
+        );
+        hard.into_iter().chain(idle).min_by_key(|(at, _)| *at)
+    }
+
+    /// The groups that it forwards to.
+    pub fn groups(&self) -> impl Iterator<Item = GroupId> {
+        groups(self.instructions.actions())
+    }
+
+    /// Whether an output to `port` (or any, for ANY) and `group` stands in its instructions.
+    pub fn outputs_to(&self, port: PortNo, group: GroupId) -> bool {
+        let by_port = port == PortNo::ANY
+            || self
+                .instructions
+                .actions()
+                .any(|a| matches!(a, Action::Output(o) if o.port == port));
+        let by_group = group == GroupId::ANY || self.groups().any(|named| named == group);
+        by_port && by_group
+    }
+}
+
+/// A flow table.
+#[derive(Debug)]
+pub struct Table {
+    pub(crate) entries: Slab<Entry>,
+    pub(crate) classifier: Box<dyn Classifier>,
+    /// Finds entries by what they have in common; the reference goes through all.
+    pub(crate) index: Option<LabelIndex>,
+    /// How matches were sent that would be told otherwise, by the entry's slot. They are few, so
+    /// that entries have no room for them; and a tree never grows all at once.
+    pub(crate) sent: BTreeMap<u32, Sent>,
+    pub(crate) masks: SharedMasks,
+    /// Entries with the flag ONE_TAG.
+    n_one_tag: usize,
+    /// The mask of the entry that was added last: as a rule the next one's, too.
+    pub(crate) last_mask: Option<Rc<KeyMask>>,
+    /// What becomes of packets that no entry matches.
+    pub(crate) miss: TableMiss,
+    /// Packets looked up.
+    pub lookup_count: u64,
+    /// Packets that hit an entry.
+    pub matched_count: u64,
+}
+
+impl Table {
+    /// Has the memory of an entry brought near.
+    #[inline]
+    pub(crate) fn prefetch(&self, slot: u32) {
+        self.entries.prefetch(slot);
+    }
+
+    /// Makes a table that finds its entries as `engine` does.
+    pub(crate) fn new(engine: Engine, secret: u64) -> Self {
+        Self {
+            entries: Slab::default(),
+            classifier: match engine {
+                Engine::Reference => Box::new(Scan::default()),
+                Engine::Tables | Engine::Cache => Box::new(MaskGroups::new(secret)),
+            },
+            index: (engine != Engine::Reference).then(LabelIndex::default),
+            sent: BTreeMap::new(),
+            n_one_tag: 0,
+            masks: SharedMasks::default(),
+            miss: TableMiss::default(),
+            last_mask: None,
+            lookup_count: 0,
+            matched_count: 0,
+        }
+    }
+
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The entry of highest priority that `key` matches; of equal ones, the oldest. `log` learns
+    /// the fields read.
+    pub fn lookup(&self, key: &Key, log: &mut FieldSet) -> Option<EntryKey> {
+        self.classifier.lookup(&self.entries, key, log)
+    }
+
+    /// The entries from `from` on, in an order that stays. Keys stay what they are, so a walk may
+    /// be left and taken up again behind the last key seen.
+    pub fn entries(&self, from: EntryKey) -> impl Iterator<Item = (EntryKey, &Entry)> {
+        self.entries_of(None, from)
+    }
+
+    /// The same without entries that certainly lack a label.
+    pub fn entries_of(
+        &self,
+        label: Option<Label>,
+        mut from: EntryKey,
+    ) -> impl Iterator<Item = (EntryKey, &Entry)> {
+        core::iter::from_fn(move || {
+            let key = match (label, &self.index) {
+                (Some(label), Some(index)) => self.entries[index.next(label, from.slot)?].key,
+                (None, _) | (_, None) => self.classifier.next(&self.entries, from)?,
+            };
+            from = key.next();
+            Some((key, &self.entries[key.slot]))
+        })
+    }
+
+    /// One entry.
+    pub fn get(&self, key: EntryKey) -> Option<&Entry> {
+        self.entries.get(key.slot).filter(|entry| entry.key == key)
+    }
+
+    /// One entry.
+    pub fn get_mut(&mut self, key: EntryKey) -> Option<&mut Entry> {
+        self.entries
+            .get_mut(key.slot)
+            .filter(|entry| entry.key == key)
+    }
+
+    /// The entry in a slot.
+    pub(crate) fn at(&self, slot: u32) -> Option<&Entry> {
+        self.entries.get(slot)
+    }
+
+    /// Counts packets that were looked up and hit the entry in a slot, if there is one.
+    pub(crate) fn count(&mut self, slot: u32, packets: u64, bytes: u64, used: Time) {
+        self.lookup_count += packets;
+        if let Some(entry) = self.entries.get_mut(slot) {
+            self.matched_count += packets;
+            entry.packets += packets;
+            entry.bytes += bytes;
+            entry.used = entry.used.max(used);
+        }
+    }
+
+    /// The entry of exactly this priority and match.
+    pub fn find(&self, priority: u16, rule: &KeyMatch) -> Option<EntryKey> {
+        self.classifier.find(&self.entries, priority, rule)
+    }
+
+    /// The match of an entry, as the controllers are told it.
+    pub fn fields_of(&self, entry: &Entry, catalogue: &Catalogue) -> Match {
+        let fields = entry.rule.to_match(catalogue);
+        fields.told_as(self.sent.get(&entry.key.slot))
+    }
+
+    /// Whether some entries skip one VLAN tag, or some all.
+    pub(crate) fn has_entries_behind(&self, one_tag: bool) -> bool {
+        match one_tag {
+            true => self.n_one_tag > 0,
+            false => self.n_one_tag < self.len(),
+        }
+    }
+
+    /// Adds an entry, in a slot that is chosen here, whose match is told as it was `sent`.
+    pub(crate) fn insert(&mut self, mut entry: Entry, sent: Option<&Sent>) -> EntryKey {
+        let slot = self.entries.insert(|slot| {
+            entry.key.slot = slot;
+            entry
+        });
+        self.masks.share(&mut self.entries[slot].rule);
+        let key = self.entries[slot].key;
+        self.classifier.insert(&mut self.entries, key);
+        self.relabel(key.slot, LabelIndex::insert);
+        self.n_one_tag += usize::from(self.entries[key.slot].flags.has(FlowModFlags::ONE_TAG));
+        self.sent.extend(sent.map(|sent| (key.slot, *sent)));
+        self.last_mask = Some(Rc::clone(self.entries[slot].rule.mask()));
+        key
+    }
+
+    /// Removes an entry.
+    pub(crate) fn remove(&mut self, key: EntryKey) -> Option<Entry> {
+        self.get(key)?;
+        self.classifier.remove(&mut self.entries, key);
+        self.relabel(key.slot, LabelIndex::remove);
+        self.sent.remove(&key.slot);
+        let entry = self.entries.remove(key.slot)?;
+        self.masks.release(&entry.rule);
+        self.n_one_tag -= usize::from(entry.flags.has(FlowModFlags::ONE_TAG));
+        Some(entry)
+    }
+
+    /// Gives an entry other instructions; tells those before.
+    pub(crate) fn set_instructions(
+        &mut self,
+        key: EntryKey,
+        instructions: Instructions,
+    ) -> Option<Instructions> {
+        self.get(key)?;
+        self.relabel(key.slot, LabelIndex::remove);
+        let entry = &mut self.entries[key.slot];
+        let before = core::mem::replace(&mut entry.instructions, instructions);
+        self.relabel(key.slot, LabelIndex::insert);
+        Some(before)
+    }
+
+    pub(crate) fn relabel(&mut self, slot: u32, change: impl Fn(&mut LabelIndex, &Entry)) {
+        if let Some(index) = &mut self.index {
+            change(index, &self.entries[slot]);
+        }
+    }
+}

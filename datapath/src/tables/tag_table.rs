@@ -1,0 +1,360 @@
+//! A hash table of slot numbers: a line of eight tags and slots for each bucket, grown and shrunk
+//! by one bucket at a time, under a hash that nobody can foretell.
+
+use alloc::vec::Vec;
+
+use bofuss_intrinsics::prefetch;
+
+use crate::slab::{NONE, Slab};
+
+/// Slots of a bucket, one cache line of 64 bytes.
+const LANES: usize = 8;
+/// Buckets that are together in memory.
+const CHUNK: usize = 64;
+/// Slots that a bucket has on average before the table grows.
+const FULL: usize = 5;
+/// Slots that a bucket has on average below which the table shrinks.
+const SPARSE: usize = 2;
+/// The first bit of a bucket's number that is kept with each slot: small tables need none, as what
+/// they are about is in the processor's caches.
+const KEPT_FROM: u32 = 8;
+/// Bits of a hash that are the tag; those behind number the bucket.
+const TAG_BITS: u32 = 8;
+/// The lowest and the highest bit of each byte.
+const LOW: u64 = 0x0101_0101_0101_0101;
+const HIGH: u64 = 0x8080_8080_8080_8080;
+
+/// What keeps hashes secret.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Secret(u64, u64);
+
+impl Secret {
+    /// Makes a secret of a random number.
+    pub(crate) fn new(seed: u64) -> Self {
+        let mix = |n: u64| fold(n ^ 0x9e37_79b9_7f4a_7c15, 0xd6e8_feb8_6659_fd93) | 1;
+        let first = mix(seed);
+        Self(first, mix(first.rotate_left(32) ^ seed))
+    }
+
+    /// The hash of some words, the first of them apart: a sum over pairs, which do not wait for
+    /// each other.
+    #[inline]
+    pub(crate) fn hash(&self, first: u64, mut words: impl Iterator<Item = u64>) -> u64 {
+        let (mut key, mut sum, mut left) = (self.0, 0u64, Some(first));
+        while let Some(word) = left {
+            let right = words.next();
+            sum = sum.wrapping_add(pair(key, word, right.unwrap_or(0)));
+            key = key.wrapping_add(self.1);
+            left = right.and_then(|_| words.next());
+        }
+        fold(sum, self.1)
+    }
+
+    /// The same of an even number of words that the compiler knows.
+    #[inline(always)]
+    pub(crate) fn hash_few<const N: usize>(&self, words: &[u64; N]) -> u64 {
+        let (mut key, mut sum) = (self.0, 0u64);
+        for [left, right] in words.as_chunks().0 {
+            sum = sum.wrapping_add(pair(key, *left, *right));
+            key = key.wrapping_add(self.1);
+        }
+        fold(sum, self.1)
+    }
+}
+
+#[inline]
+fn pair(key: u64, left: u64, right: u64) -> u64 {
+    fold(left ^ key, right ^ key.rotate_left(32))
+}
+
+#[inline]
+fn fold(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    product as u64 ^ (product >> 64) as u64
+}
+
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Bucket {
+    /// One byte each: 0 if the lane is free.
+    tags: u64,
+    slots: [u32; LANES],
+    /// Bits of the hashes that tell where a lane goes when its bucket is split.
+    kept: [u16; LANES],
+    /// The bucket that holds what this one has no room for.
+    next: u32,
+}
+
+const EMPTY: Bucket = Bucket {
+    tags: 0,
+    slots: [NONE; LANES],
+    kept: [0; LANES],
+    next: NONE,
+};
+
+#[inline]
+fn tag(hash: u64) -> u64 {
+    hash & 0xff | 0x80
+}
+
+/// The high bit of each lane that has this tag, and perhaps of another lane that is used.
+#[inline]
+fn lanes(tags: u64, tag: u64) -> u64 {
+    let differ = tags ^ (LOW * tag);
+    differ.wrapping_sub(LOW) & !differ & HIGH
+}
+
+/// Where a bucket is: in the table, or among the spilled.
+type Place = (bool, usize);
+
+/// A set of slot numbers, each under its hash (linear hashing).
+#[derive(Debug, Default)]
+pub(crate) struct TagTable {
+    chunks: Vec<Vec<Bucket>>,
+    n_buckets: usize,
+    /// The next power of two, less one.
+    mask: usize,
+    spilled: Slab<Bucket>,
+    len: usize,
+}
+
+impl TagTable {
+    #[inline]
+    fn home(&self, hash: u64) -> usize {
+        let at = (hash >> TAG_BITS) as usize & self.mask;
+        if at < self.n_buckets {
+            at
+        } else {
+            at & self.mask >> 1
+        }
+    }
+
+    #[inline]
+    fn bucket(&self, (spilled, at): Place) -> &Bucket {
+        match spilled {
+            false => &self.chunks[at / CHUNK][at % CHUNK],
+            true => &self.spilled[at as u32],
+        }
+    }
+
+    fn bucket_mut(&mut self, (spilled, at): Place) -> &mut Bucket {
+        match spilled {
+            false => &mut self.chunks[at / CHUNK][at % CHUNK],
+            true => &mut self.spilled[at as u32],
+        }
+    }
+
+    /// The first slot under `hash` that `is` the one wanted.
+    #[inline]
+    pub(crate) fn find(&self, hash: u64, mut is: impl FnMut(u32) -> bool) -> Option<u32> {
+        if self.n_buckets == 0 {
+            return None;
+        }
+        let mut bucket = self.bucket((false, self.home(hash)));
+        loop {
+            let mut hits = lanes(bucket.tags, tag(hash));
+            while hits != 0 {
+                let slot = bucket.slots[hits.trailing_zeros() as usize / LANES];
+                if is(slot) {
+                    return Some(slot);
+                }
+                hits &= hits - 1;
+            }
+            if bucket.next == NONE {
+                return None;
+            }
+            bucket = &self.spilled[bucket.next];
+        }
+    }
+
+    /// Has the memory brought near that is read first for `hash`.
+    #[inline]
+    pub(crate) fn prefetch(&self, hash: u64) {
+        if self.n_buckets > 0 {
+            prefetch(self.bucket((false, self.home(hash))));
+        }
+    }
+
+    /// The slot under `hash` that most likely is the one wanted.
+    #[inline]
+    pub(crate) fn guess(&self, hash: u64) -> u32 {
+        self.find(hash, |_| true).unwrap_or(NONE)
+    }
+
+    /// Adds a slot. `rehash` gives the hash of any slot that is in the table.
+    pub(crate) fn insert(&mut self, hash: u64, slot: u32, rehash: impl Fn(u32) -> u64) {
+        if self.len >= self.n_buckets * FULL {
+            self.grow(rehash);
+        }
+        self.len += 1;
+        let kept = (hash >> (TAG_BITS + KEPT_FROM)) as u16;
+        self.put(self.home(hash), tag(hash), kept, slot);
+    }
+
+    fn put(&mut self, home: usize, tag: u64, kept: u16, slot: u32) {
+        let mut place = (false, home);
+        loop {
+            let next = self.bucket(place).next;
+            let free = !self.bucket(place).tags & HIGH;
+            if free != 0 {
+                let lane = free.trailing_zeros() as usize / LANES;
+                let bucket = self.bucket_mut(place);
+                bucket.tags |= tag << (8 * lane);
+                (bucket.slots[lane], bucket.kept[lane]) = (slot, kept);
+                return;
+            }
+            place = if next == NONE {
+                let fresh = self.spilled.insert(|_| EMPTY);
+                self.bucket_mut(place).next = fresh;
+                (true, fresh as usize)
+            } else {
+                (true, next as usize)
+            };
+        }
+    }
+
+    /// Which bucket has what the last one has if that is not there; and the bit of their number in
+    /// which they differ.
+    fn split(&self) -> (usize, u32) {
+        let last = self.n_buckets - 1;
+        let level = last.ilog2();
+        (last - (1 << level), level)
+    }
+
+    fn set_buckets(&mut self, count: usize) {
+        self.n_buckets = count;
+        self.mask = count.next_power_of_two() - 1;
+    }
+
+    /// Adds one bucket, and gives it its part of what another one has.
+    fn grow(&mut self, rehash: impl Fn(u32) -> u64) {
+        if self.n_buckets.is_multiple_of(CHUNK) {
+            // Only the first chunk grows, as most tables are small.
+            let whole = if self.n_buckets == 0 { 0 } else { CHUNK };
+            self.chunks.push(Vec::with_capacity(whole));
+        }
+        self.chunks.last_mut().expect("there is one").push(EMPTY);
+        self.set_buckets(self.n_buckets + 1);
+        if self.n_buckets == 1 {
+            return;
+        }
+        let last = self.n_buckets - 1;
+        let (split, level) = self.split();
+        let kept_bit = level.checked_sub(KEPT_FROM);
+        let kept_bit = kept_bit.filter(|bit| *bit < u16::BITS);
+        let bucket = core::mem::replace(self.bucket_mut((false, split)), EMPTY);
+        self.spread(bucket, |kept, slot| {
+            let moves = match kept_bit {
+                Some(bit) => u64::from(kept) >> bit,
+                None => rehash(slot) >> (TAG_BITS + level),
+            };
+            if moves & 1 == 1 { last } else { split }
+        });
+    }
+
+    /// Takes the last bucket away, and gives what it has to the one that has its part then.
+    fn shrink(&mut self) {
+        let (split, _) = self.split();
+        let chunk = self.chunks.last_mut();
+        let bucket = chunk.and_then(Vec::pop).expect("there are buckets");
+        self.set_buckets(self.n_buckets - 1);
+        if self.n_buckets.is_multiple_of(CHUNK) {
+            self.chunks.pop();
+        }
+        self.spread(bucket, |_, _| split);
+    }
+
+    /// Puts what a bucket and those behind it had where `home` says, by the bits kept of a slot.
+    fn spread(&mut self, mut bucket: Bucket, home: impl Fn(u16, u32) -> usize) {
+        loop {
+            for lane in 0..LANES {
+                let (tag, slot) = (bucket.tags >> (8 * lane) & 0xff, bucket.slots[lane]);
+                let kept = bucket.kept[lane];
+                if tag != 0 {
+                    self.put(home(kept, slot), tag, kept, slot);
+                }
+            }
+            let next = self.spilled.remove(bucket.next);
+            let Some(next) = next else {
+                return;
+            };
+            bucket = next;
+        }
+    }
+
+    /// Gives the memory of some buckets back, for good; whether there was any.
+    pub(crate) fn drop_some(&mut self) -> bool {
+        self.chunks.pop().is_some() || self.spilled.drop_some()
+    }
+
+    /// Puts `new` into the place of `slot`, or takes it out; whether it was there.
+    pub(crate) fn replace(&mut self, hash: u64, slot: u32, new: Option<u32>) -> bool {
+        let mut place = (false, self.home(hash));
+        loop {
+            let bucket = self.bucket_mut(place);
+            let lane = (0..LANES)
+                .find(|i| bucket.slots[*i] == slot && bucket.tags >> (8 * i) & 0xff == tag(hash));
+            if let Some(lane) = lane {
+                bucket.slots[lane] = new.unwrap_or(NONE);
+                if new.is_none() {
+                    bucket.tags &= !(0xff << (8 * lane));
+                    self.len -= 1;
+                    if self.len < (self.n_buckets - 1) * SPARSE {
+                        self.shrink();
+                    }
+                }
+                return true;
+            }
+            if bucket.next == NONE {
+                return false;
+            }
+            place = (true, bucket.next as usize);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_put_in_is_found_until_it_is_taken_out() {
+        let secret = Secret::new(1);
+        // Many slots share a hash, so that buckets spill.
+        let hash = |slot: u32| secret.hash(0, [u64::from(slot % 3000)].into_iter());
+        let mut table = TagTable::default();
+        let has = |table: &TagTable, slot| table.find(hash(slot), |one| one == slot).is_some();
+        for slot in 0..9000 {
+            table.insert(hash(slot), slot, hash);
+            assert!(has(&table, slot) && has(&table, slot / 2) && !has(&table, slot + 1));
+        }
+        for slot in (0..9000).step_by(2) {
+            assert!(table.replace(hash(slot), slot, None));
+            assert!(!table.replace(hash(slot), slot, None));
+        }
+        assert!((0..9000).all(|slot| has(&table, slot) == (slot % 2 == 1)));
+        assert!(table.replace(hash(1), 1, Some(9001)));
+        assert!(table.find(hash(1), |one| one == 9001).is_some() && !has(&table, 1));
+        assert_eq!(table.len, 4500);
+        table.replace(hash(9001), 9001, None);
+        for slot in (3..9000).step_by(2) {
+            assert!(has(&table, slot) && (slot == 3 || !has(&table, slot - 2)));
+            assert!(table.replace(hash(slot), slot, None));
+        }
+        let left = (table.len, table.n_buckets, table.spilled.len());
+        assert_eq!((left, table.chunks.len()), ((0, 1, 0), 1));
+    }
+
+    #[test]
+    fn a_secret_changes_every_hash() {
+        let words = || [1u64, 2, 3].into_iter();
+        let (a, b) = (Secret::new(1), Secret::new(2));
+        assert_ne!(a.hash(0, words()), b.hash(0, words()));
+        assert_ne!(a.hash(0, words()), a.hash(0, [1u64, 2, 4].into_iter()));
+        assert_ne!(
+            a.hash(0, [0u64, 1].into_iter()),
+            a.hash(0, [1u64, 0].into_iter())
+        );
+        assert_ne!(a.hash(0, words()), a.hash(1, words()));
+    }
+}

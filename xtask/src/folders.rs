@@ -1,0 +1,160 @@
+//! Holds the folders of one room to their order in `xtask/arrows.toml`: no import goes upward.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use toml::{Table, Value};
+
+use crate::source::Source;
+
+/// Findings about the imports of the rooms that `list` has layers of: each layer may import from
+/// itself and those before it.
+pub(crate) fn check(list: &Table, sources: &[Source]) -> Vec<String> {
+    let mut found = Vec::new();
+    let Some(rooms) = list.get("layers").and_then(Value::as_table) else {
+        return found;
+    };
+    for (room, layers) in rooms {
+        let folder = Path::new(room).join("src");
+        let layers = layers_by_module(layers);
+        let root = sources.iter().find(|one| one.path == folder.join("lib.rs"));
+        let exported = root.map(|root| exports(&root.code)).unwrap_or_default();
+        for source in sources {
+            let Ok(inside) = source.path.strip_prefix(&folder) else {
+                continue;
+            };
+            let Some(own) = layers.get(&module_of(inside)) else {
+                if inside != Path::new("lib.rs") {
+                    found.push(format!("{}: in no layer", source.path.display()));
+                }
+                continue;
+            };
+            for (line, name) in imports(source) {
+                let module = exported.get(&name).unwrap_or(&name);
+                let other = layers.get(&name).or_else(|| layers.get(module));
+                if other.is_some_and(|other| other > own) {
+                    let file = source.path.display();
+                    found.push(format!("{file}:{line}: `{name}` is of a layer above"));
+                }
+            }
+        }
+    }
+    found
+}
+
+/// The number of the layer of each module.
+fn layers_by_module(layers: &Value) -> BTreeMap<String, usize> {
+    let mut all = BTreeMap::new();
+    let layers = layers.as_array().map(Vec::as_slice).unwrap_or_default();
+    for (number, layer) in layers.iter().enumerate() {
+        for module in layer.as_str().unwrap_or("").split_whitespace() {
+            all.insert(module.to_string(), number);
+        }
+    }
+    all
+}
+
+/// The module of a file, by its path from the sources' folder.
+fn module_of(inside: &Path) -> String {
+    let first = inside.iter().next().unwrap_or_default();
+    let name = first.to_string_lossy();
+    name.trim_end_matches(".rs").to_string()
+}
+
+/// Names that a crate's root has from its modules, with the module of each.
+fn exports(root: &str) -> BTreeMap<String, String> {
+    let mut all = BTreeMap::new();
+    for statement in root.split("pub use ").skip(1) {
+        let statement = statement.split(';').next().unwrap_or("");
+        let mut names = names(statement);
+        let Some(module) = names.next() else { continue };
+        for name in names {
+            all.insert(name.to_string(), module.to_string());
+        }
+    }
+    all
+}
+
+/// What a file takes from its crate's root: line, and the first name of each path.
+fn imports(source: &Source) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    // What is open of a list of imports, with the depth of its brackets.
+    let mut depth = 0;
+    for (line, code) in source.product_lines() {
+        let mut rest = code;
+        loop {
+            if depth == 0 {
+                let Some((_, after)) = rest.split_once("crate::") else {
+                    break;
+                };
+                rest = after;
+                match after.strip_prefix('{') {
+                    Some(inside) => (rest, depth) = (inside, 1),
+                    None => found.extend(names(after).next().map(|n| (line, n.to_string()))),
+                }
+                continue;
+            }
+            let end = rest.find(['{', '}', ',']).unwrap_or(rest.len());
+            if depth == 1 {
+                found.extend(names(&rest[..end]).next().map(|n| (line, n.to_string())));
+            }
+            match rest.as_bytes().get(end) {
+                Some(b'{') => depth += 1,
+                Some(b'}') => depth -= 1,
+                Some(_) => {}
+                None => break,
+            }
+            rest = &rest[end + 1..];
+        }
+    }
+    found
+}
+
+fn names(text: &str) -> impl Iterator<Item = &str> {
+    let parts = text.split(|c: char| !c.is_alphanumeric() && c != '_');
+    parts.filter(|part| !part.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIST: &str = "[layers]\na = ['time slab', 'tables', 'fast', 'switch']\n";
+
+    fn findings(path: &str, text: &str) -> Vec<String> {
+        let root = "pub use fast::{cache::Cache, Word};\npub use time::Time;\n";
+        let source = |path: &str, text: &str| Source::new(path.into(), text.into()).0;
+        let sources = [source("a/src/lib.rs", root), source(path, text)];
+        check(&LIST.parse().unwrap(), &sources)
+    }
+
+    #[test]
+    fn imports_go_down_only() {
+        let path = "a/src/fast/cache.rs";
+        assert_eq!(
+            findings(path, "use crate::tables::Table;\nuse crate::Time;"),
+            [""; 0]
+        );
+        let text = "use crate::slab::Slab;\nuse crate::{\n    Time,\n    fast::{Word, more},\n};";
+        assert_eq!(
+            findings("a/src/tables/mod.rs", text),
+            ["a/src/tables/mod.rs:4: `fast` is of a layer above"]
+        );
+        assert_eq!(findings("a/src/time.rs", "use crate::Cache;").len(), 1);
+        assert_eq!(
+            findings("a/src/time.rs", "fn f(_: crate::Word) {}").len(),
+            1
+        );
+    }
+
+    #[test]
+    fn tests_may_import_from_anywhere() {
+        let text = "#[cfg(test)]\nmod tests {\n    use crate::Cache;\n}";
+        assert_eq!(findings("a/src/time.rs", text), [""; 0]);
+    }
+
+    #[test]
+    fn a_file_in_no_layer_is_told() {
+        assert_eq!(findings("a/src/new.rs", ""), ["a/src/new.rs: in no layer"]);
+    }
+}
