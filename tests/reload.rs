@@ -324,6 +324,12 @@ fn change(stage: &mut Stage, key: &str) {
             );
             stage.lab.ofctl("del-groups", &["group_id=7"]);
         }
+        "mac-limit" => {
+            refuses(stage, key, "['0']", "mac-limit 0: it is 1 to ");
+            stage.follows(key, "['1', '2=7']");
+            stage.lab.all_ping();
+            stage.follows(key, "[]");
+        }
         "datapath" => {
             for layer in ["reference", "tables", "cache"] {
                 stage.follows(key, &format!("'{layer}'"));
