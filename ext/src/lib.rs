@@ -7,11 +7,17 @@ extern crate alloc;
 use alloc::{boxed::Box, vec, vec::Vec};
 
 use bofuss_datapath::Hook;
-use bofuss_oflib::Catalogue;
+use bofuss_oflib::catalogue::{Catalogue, CatalogueError};
 
 pub mod queues;
 pub mod status;
 pub mod trace;
+
+/// The rows of [`try_catalogue`], once it is known that the extensions can be together. Panics: if
+/// they cannot, with the reason.
+pub fn catalogue() -> Catalogue {
+    try_catalogue().unwrap_or_else(|error| panic!("{error}"))
+}
 
 /// Defines the modules, and the lists of what they bring.
 macro_rules! extensions {
@@ -19,13 +25,15 @@ macro_rules! extensions {
         $(pub mod $name;)*
 
         /// The specification's rows and every extension's.
-        pub fn catalogue() -> Catalogue {
+        ///
+        /// Errors: extensions that cannot be together.
+        pub fn try_catalogue() -> Result<Catalogue, CatalogueError> {
             let mut catalogue = Catalogue::default();
-            catalogue.add(&[], &trace::ROWS);
-            catalogue.add(&[], &bofuss_agent::queues::ROWS);
-            catalogue.add(&[], &status::ROWS);
-            $(catalogue.add(&$name::FIELDS, &$name::VALUES);)*
-            catalogue
+            catalogue.add("trace", &[], &trace::ROWS)?;
+            catalogue.add("queues", &[], &bofuss_agent::queues::ROWS)?;
+            catalogue.add("status", &[], &status::ROWS)?;
+            $(catalogue.add(stringify!($name), &$name::FIELDS, &$name::VALUES)?;)*
+            Ok(catalogue)
         }
 
         /// Every extension's behaviour.

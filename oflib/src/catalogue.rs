@@ -1,18 +1,41 @@
 //! All fields and experimenter values that a switch knows: the specification's and its extensions'.
 
-use alloc::{boxed::Box, string::String, vec::Vec};
+use alloc::{boxed::Box, format, string::String, vec::Vec};
+use core::fmt;
 
 use crate::action::TAG_VLAN;
 use crate::ext::{ExtKind, ExtRow};
-use crate::field::{FIELDS, Field, KEY_BYTES, KEY_STANDARD_BYTES};
+use crate::field::{At, FIELDS, Field, KEY_BYTES, KEY_STANDARD_BYTES, KEY_TAIL_BYTES};
 use crate::field_set::FieldSet;
 use crate::types::PortNo;
+
+/// Who brings the rows that are always there.
+const STANDARD: &str = "OpenFlow";
+
+/// Why an extension's rows were not added.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CatalogueError {
+    /// The extension.
+    by: &'static str,
+    what: String,
+}
+
+impl fmt::Display for CatalogueError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "extension {}: {}", self.by, self.what)
+    }
+}
+
+impl core::error::Error for CatalogueError {}
 
 /// The rows in force. Made once, when the switch is built.
 #[derive(Clone, Debug)]
 pub struct Catalogue {
     fields: Vec<&'static Field>,
-    values: Vec<&'static ExtRow>,
+    /// Who brought each field.
+    owners: Vec<&'static str>,
+    /// Each with who brought it.
+    values: Vec<(&'static ExtRow, &'static str)>,
     key_end: usize,
     /// The names of a switch's ports, for texts about it.
     ports: Vec<(String, PortNo)>,
@@ -23,7 +46,8 @@ impl Default for Catalogue {
     fn default() -> Self {
         Self {
             fields: FIELDS.iter().collect(),
-            values: [&TAG_VLAN].into(),
+            owners: FIELDS.iter().map(|_| STANDARD).collect(),
+            values: [(&TAG_VLAN, STANDARD)].into(),
             key_end: KEY_STANDARD_BYTES,
             ports: Vec::new(),
         }
@@ -31,30 +55,91 @@ impl Default for Catalogue {
 }
 
 impl Catalogue {
-    /// Adds an extension's rows: gives each field its id and its place in the key's tail.
+    /// Adds the rows of an extension, which errors call `by`: gives each field its id and its place
+    /// in the key's tail.
     ///
-    /// The field rows live as long as the process. Panics: if the key's tail or a [`FieldSet`] does
-    /// not suffice, which the set of compiled-in extensions alone decides.
-    pub fn add(&mut self, fields: &[Field], values: &'static [ExtRow]) {
+    /// The field rows live as long as the process. Errors: a number, a name or bits of a header
+    /// that other rows have, or more fields than a catalogue holds; then nothing is added.
+    pub fn add(
+        &mut self,
+        by: &'static str,
+        fields: &[Field],
+        values: &'static [ExtRow],
+    ) -> Result<(), CatalogueError> {
+        let mut all = self.clone();
         for row in fields {
-            let (id, offset) = (self.fields.len(), self.key_end);
-            self.key_end += row.bytes();
-            assert!(
-                id < FieldSet::MAX_FIELDS,
-                "the catalogue's fields fit a set"
-            );
-            assert!(
-                self.key_end <= KEY_BYTES,
-                "the extensions' fields fit the key's tail"
-            );
-            let placed = Field {
-                id: id as u8,
-                offset: offset as u16,
-                ..*row
-            };
-            self.fields.push(Box::leak(Box::new(placed)));
+            all.add_field(by, row)?;
         }
-        self.values.extend(values);
+        for row in values {
+            all.add_value(by, row)?;
+        }
+        *self = all;
+        Ok(())
+    }
+
+    fn add_field(&mut self, by: &'static str, row: &Field) -> Result<(), CatalogueError> {
+        let refused = |what: String| Err(CatalogueError { by, what });
+        for (other, owner) in self.fields.iter().zip(&self.owners) {
+            if *other == row {
+                return refused(format!(
+                    "field {} has the number of {} of {owner}: {} of experimenter {:#x}",
+                    row.name, other.name, row.number, row.experimenter
+                ));
+            }
+            let names = row.aliases.iter().chain([&row.name]);
+            if let Some(name) = { names }.find(|name| other.is_called(name)) {
+                return refused(format!("{name} is the name of a field of {owner}"));
+            }
+            if (row.settable || other.settable) && shares_bits(row, other) {
+                return refused(format!(
+                    "field {} has bits of {} of {owner}, and one of them may be set",
+                    row.name, other.name
+                ));
+            }
+        }
+        let (id, offset) = (self.fields.len(), self.key_end);
+        if id >= FieldSet::MAX_FIELDS {
+            let most = FieldSet::MAX_FIELDS;
+            return refused(format!("field {}: at most {most} fields fit", row.name));
+        }
+        if offset + row.bytes() > KEY_BYTES {
+            let (left, bytes) = (KEY_BYTES - offset, row.bytes());
+            return refused(format!(
+                "field {}: of {KEY_TAIL_BYTES} bytes for the values of all extensions {left} are \
+                 left, and it takes {bytes}",
+                row.name
+            ));
+        }
+        self.key_end += row.bytes();
+        let placed: &'static Field = Box::leak(Box::new(Field {
+            id: id as u8,
+            offset: offset as u16,
+            ..*row
+        }));
+        self.fields.push(placed);
+        self.owners.push(by);
+        Ok(())
+    }
+
+    fn add_value(&mut self, by: &'static str, row: &'static ExtRow) -> Result<(), CatalogueError> {
+        let same = |(other, _): &&(&ExtRow, &str)| {
+            other.kind == row.kind
+                && (other.name == row.name
+                    || (other.experimenter, other.ty) == (row.experimenter, row.ty))
+        };
+        if let Some((other, owner)) = self.values.iter().find(same) {
+            let what = format!(
+                "{} {} ({} of experimenter {:#x}) has the name or number of {} of {owner}",
+                row.kind.word(),
+                row.name,
+                row.ty,
+                row.experimenter,
+                other.name
+            );
+            return Err(CatalogueError { by, what });
+        }
+        self.values.push((row, by));
+        Ok(())
     }
 
     /// The same with the names of a switch's ports, which texts may say for their numbers.
@@ -102,9 +187,113 @@ impl Catalogue {
 
     /// The experimenter values of one kind.
     pub fn values(&self, kind: ExtKind) -> impl Iterator<Item = &'static ExtRow> + '_ {
-        self.values
-            .iter()
-            .copied()
-            .filter(move |row| row.kind == kind)
+        let rows = self.values.iter().map(|(row, _)| *row);
+        rows.filter(move |row| row.kind == kind)
+    }
+}
+
+/// Whether two fields have a bit of a header in common.
+fn shares_bits(one: &Field, other: &Field) -> bool {
+    one.at.iter().any(|a| {
+        let share =
+            |b: &At| a.header == b.header && a.bit < b.bit + b.bits && b.bit < a.bit + a.bits;
+        other.at.iter().any(share)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ext::ExtKind;
+    use crate::field::Header;
+    use alloc::string::ToString;
+
+    const OURS: u32 = 0x0062_6f73;
+
+    fn refusal(catalogue: &mut Catalogue, by: &'static str, field: Field) -> String {
+        let before = catalogue.fields().len();
+        let error = catalogue
+            .add(by, &[field], &[])
+            .expect_err("it does not fit");
+        assert_eq!(catalogue.fields().len(), before);
+        error.to_string()
+    }
+
+    #[test]
+    fn rows_that_clash_are_refused_and_both_extensions_named() {
+        let mut all = Catalogue::default();
+        let row = Field::extension(OURS, 1, "colour", 8, true);
+        all.add("paint", &[row], &[]).expect("it is the first");
+        let same = Field::extension(OURS, 1, "hue", 8, true);
+        assert_eq!(
+            refusal(&mut all, "brush", same),
+            "extension brush: field hue has the number of colour of paint: 1 of experimenter \
+             0x626f73"
+        );
+        let named = Field::extension(OURS, 2, "COLOUR", 8, true);
+        assert_eq!(
+            refusal(&mut all, "brush", named),
+            "extension brush: COLOUR is the name of a field of paint"
+        );
+        let at = &[At {
+            header: Header::Ipv4,
+            bit: 100,
+            bits: 8,
+        }];
+        let part = Field {
+            at,
+            ..Field::extension(OURS, 3, "subnet", 8, false)
+        };
+        assert_eq!(
+            refusal(&mut all, "brush", part),
+            "extension brush: field subnet has bits of ipv4_src of OpenFlow, and one of them may be \
+             set"
+        );
+    }
+
+    #[test]
+    fn a_catalogue_that_is_full_refuses_by_name() {
+        let mut all = Catalogue::default();
+        let wide = |number| Field::extension(OURS, number, "wide", 128, true);
+        all.add("one", &[wide(1)], &[]).expect("there is room");
+        let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
+        let mut refused = None;
+        for (number, name) in (2..).zip(names) {
+            let row = Field {
+                name,
+                ..wide(number)
+            };
+            if let Err(error) = all.add("two", &[row], &[]) {
+                refused = Some(error.to_string());
+                break;
+            }
+        }
+        let refused = refused.expect("the tail is shorter");
+        assert!(refused.starts_with("extension two: field "), "{refused}");
+        assert!(
+            refused.contains("bytes for the values of all extensions"),
+            "{refused}"
+        );
+    }
+
+    #[test]
+    fn values_of_one_kind_have_numbers_of_their_own() {
+        static ROWS: [ExtRow; 1] = [ExtRow {
+            kind: ExtKind::Action,
+            experimenter: OURS,
+            ty: 7,
+            name: "paint",
+            args: &[],
+            data: false,
+        }];
+        let mut all = Catalogue::default();
+        all.add("paint", &[], &ROWS).expect("it is the first");
+        let error = all.add("brush", &[], &ROWS).expect_err("it is there");
+        assert_eq!(
+            error.to_string(),
+            "extension brush: action paint (7 of experimenter 0x626f73) has the name or number of \
+             paint of paint"
+        );
+        assert_eq!(all.values(ExtKind::Action).count(), 2);
     }
 }

@@ -34,6 +34,16 @@ pub enum ExtKind {
 }
 
 impl ExtKind {
+    /// What such a thing is called.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Action => "action",
+            Self::Instruction => "instruction",
+            Self::Message => "message",
+            Self::Multipart => "multipart",
+        }
+    }
+
     /// The errors for an unknown experimenter, an unknown type of it, and a wrong length.
     fn errors(self) -> (ErrorCode, ErrorCode, ErrorCode) {
         match self {

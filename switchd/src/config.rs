@@ -8,12 +8,14 @@ mod tables;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bofuss_agent::FailMode;
 use bofuss_channel::{
     ActiveAddress, Auxiliary, MAX_AUXILIARIES, PassiveAddress, Rate, Tls, TlsFiles,
 };
+use bofuss_oflib::Catalogue;
 use bofuss_oflib::message::multipart::Desc;
 use bofuss_ports::AfPacketOptions;
 
@@ -67,6 +69,8 @@ pub struct Config {
     pub tls: Option<Tls>,
     /// What it does without a controller.
     pub fail_mode: FailMode,
+    /// The fields and experimenter values that it knows.
+    pub catalogue: Arc<Catalogue>,
     /// How many tables it has, of how many entries.
     pub tables: bofuss_datapath::Config,
     /// What its tables can do; everything if `None`.
@@ -132,11 +136,17 @@ impl Options {
         let profile = self.profile.as_deref().map(Profile::read).transpose();
         let profile = profile.map_err(|error| format!("--profile {error}"))?;
         let tables = table_sizes(&self, profile.as_ref())?;
+        let catalogue = bofuss_ext::try_catalogue().map_err(|error| error.to_string())?;
         let tls = tls(&self)?;
         let auxiliaries = addresses("--aux", &self.auxiliaries)?;
         if auxiliaries.len() > MAX_AUXILIARIES {
             return Err(format!("--aux: at most {MAX_AUXILIARIES} of them"));
         }
+        let socket_group = self
+            .socket_group
+            .as_deref()
+            .map(rundir::group)
+            .transpose()?;
         let is_named = self.name.is_some();
         let name = self.name.unwrap_or_else(|| DEFAULT_NAME.into());
         rundir::check_name(&name)?;
@@ -174,13 +184,10 @@ impl Options {
             controllers: addresses("--controller", &self.controllers)?,
             auxiliaries,
             listen: addresses("--listen", &self.listen)?,
-            socket_group: self
-                .socket_group
-                .as_deref()
-                .map(rundir::group)
-                .transpose()?,
+            socket_group,
             tls,
             fail_mode,
+            catalogue: Arc::new(catalogue),
             tables,
             profile,
             files: files.flatten().collect(),

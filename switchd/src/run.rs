@@ -398,7 +398,7 @@ pub async fn start(
 
 /// What the connections of `config` have in common.
 fn settings(config: &Config, messages: &Messages, readers: &Readers) -> Settings {
-    let mut settings = Settings::new(Arc::new(bofuss_ext::catalogue()));
+    let mut settings = Settings::new(Arc::clone(&config.catalogue));
     settings.probe_interval = config.probe_interval;
     settings.max_backoff = config.max_backoff;
     settings.message_rate = config.message_rate;
@@ -463,7 +463,7 @@ pub fn datapath_id(config: &Config, mac: Option<[u8; 6]>) -> u64 {
 
 /// Makes the switch of a configuration, without its ports. Errors: a wrong profile.
 pub fn make_switch(config: &Config, pool: &Pool, datapath_id: u64) -> Result<Switch, String> {
-    let catalogue = Arc::new(bofuss_ext::catalogue());
+    let catalogue = Arc::clone(&config.catalogue);
     let mut datapath = Datapath::new(config.tables.clone(), catalogue, pool.clone());
     if let Some(profile) = &config.profile {
         let tables = profile.tables(&datapath.table_features());

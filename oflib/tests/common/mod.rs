@@ -55,7 +55,9 @@ pub(crate) fn codec() -> Codec {
 /// The same in another version.
 pub(crate) fn codec_of(version: Version) -> Codec {
     let mut catalogue = Catalogue::default();
-    catalogue.add(&[EXT_FIELD], &EXT_ROWS);
+    catalogue
+        .add("test", &[EXT_FIELD], &EXT_ROWS)
+        .expect("no other has such rows");
     Codec::new(version, Arc::new(catalogue))
 }
 
