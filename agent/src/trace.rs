@@ -88,7 +88,9 @@ impl Switch {
             .pool()
             .frame(&value.data.0)
             .filter(|frame| !frame.is_empty());
-        let packet = Packet::new(frame.ok_or(BadRequest::BAD_PACKET)?, in_port);
+        let frame = frame.ok_or(BadRequest::BAD_PACKET)?;
+        let placed = self.datapath.catalogue().placed();
+        let packet = Packet::with_placed(frame, in_port, placed);
         let mut story = Story(String::new());
         self.datapath.trace(now, packet, &mut story);
         story

@@ -25,6 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bofuss_channel::{ActiveAddress, Client, Endpoint, Tls, TlsFiles};
+use bofuss_oflib::text::add_field;
 use bofuss_oflib::{Catalogue, PortNo, Version};
 use clap::Parser;
 
@@ -67,6 +68,9 @@ struct Cli {
     /// Take ports by their numbers alone.
     #[arg(long)]
     no_names: bool,
+    /// A match field that the switch was started with, as its --field has it. Repeat for more.
+    #[arg(long = "field", value_name = "FIELD")]
+    fields: Vec<String>,
     /// Print JSON; docs/dpctl.md lists its keys.
     #[arg(long)]
     json: bool,
@@ -192,10 +196,15 @@ pub(crate) fn say(text: impl AsRef<str>) {
 /// Runs a command line. Errors: a sentence, and whose fault it is.
 async fn run(cli: &Cli) -> Result<(), Failure> {
     let (address, verb, arguments) = verbs::split(&cli.words)?;
+    let mut catalogue = bofuss_ext::catalogue();
+    for text in &cli.fields {
+        let added = add_field(text, &mut catalogue);
+        added.map_err(|error| format!("--field {text}: {error}"))?;
+    }
     let mut command = Command {
         strict: cli.strict,
         html: cli.html.clone(),
-        catalogue: Arc::new(bofuss_ext::catalogue()),
+        catalogue: Arc::new(catalogue),
     };
     let order = match (&cli.sort, &cli.rsort) {
         (Some(name), _) => Some(Order::by(name, false, &command.catalogue)?),

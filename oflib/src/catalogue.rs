@@ -37,6 +37,8 @@ pub struct Catalogue {
     /// Each with who brought it.
     values: Vec<(&'static ExtRow, &'static str)>,
     key_end: usize,
+    /// The fields that stand in headers, but for the specification's.
+    placed: &'static [&'static Field],
     /// The names of a switch's ports, for texts about it.
     ports: Vec<(String, PortNo)>,
 }
@@ -49,6 +51,7 @@ impl Default for Catalogue {
             owners: FIELDS.iter().map(|_| STANDARD).collect(),
             values: [(&TAG_VLAN, STANDARD)].into(),
             key_end: KEY_STANDARD_BYTES,
+            placed: &[],
             ports: Vec::new(),
         }
     }
@@ -118,6 +121,10 @@ impl Catalogue {
         }));
         self.fields.push(placed);
         self.owners.push(by);
+        if !placed.at.is_empty() {
+            let with_it = self.placed.iter().copied().chain([placed]);
+            self.placed = with_it.collect::<Vec<_>>().leak();
+        }
         Ok(())
     }
 
@@ -166,6 +173,12 @@ impl Catalogue {
     /// All fields, in the order of their ids.
     pub fn fields(&self) -> &[&'static Field] {
         &self.fields
+    }
+
+    /// The fields that stand in headers and are not the specification's: what a parse looks for at
+    /// run time.
+    pub fn placed(&self) -> &'static [&'static Field] {
+        self.placed
     }
 
     /// The field of an OXM class (experimenter, or 0 for basic) and number.
@@ -246,8 +259,8 @@ mod tests {
         };
         assert_eq!(
             refusal(&mut all, "brush", part),
-            "extension brush: field subnet has bits of ipv4_src of OpenFlow, and one of them may be \
-             set"
+            "extension brush: field subnet has bits of ipv4_src of OpenFlow, and one of them \
+             may be set"
         );
     }
 
@@ -285,6 +298,7 @@ mod tests {
             name: "paint",
             args: &[],
             data: false,
+            body: None,
         }];
         let mut all = Catalogue::default();
         all.add("paint", &[], &ROWS).expect("it is the first");

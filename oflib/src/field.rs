@@ -180,11 +180,15 @@ impl Field {
                 .any(|alias| alias.eq_ignore_ascii_case(name))
     }
 
+    /// All bits of a value set, as a number.
+    pub fn ones_number(&self) -> u128 {
+        u128::MAX >> (128 - u32::from(self.bits))
+    }
+
     /// All bits of a value set, in the last bits of the first [`Field::bytes`] bytes.
     pub fn ones(&self) -> [u8; 16] {
         let unused = 128 - 8 * self.bytes() as u32;
-        let ones = u128::MAX >> (128 - u32::from(self.bits));
-        (ones << unused).to_be_bytes()
+        (self.ones_number() << unused).to_be_bytes()
     }
 
     /// A row that an extension brings: no place in any header, no prerequisite, an id still to

@@ -146,7 +146,8 @@ impl TypedBody for States {
 
 fn codec(version: Version) -> Codec {
     let mut catalogue = Catalogue::default();
-    catalogue.add(&[], &ROWS);
+    let added = catalogue.add("test", &[], &ROWS);
+    added.expect("no other has such rows");
     Codec::new(version, Arc::new(catalogue))
 }
 

@@ -3,7 +3,7 @@
 
 use core::ops::Range;
 
-use bofuss_oflib::field::{Field, Header, PBB_ISID, VLAN_PCP, VLAN_VID};
+use bofuss_oflib::field::{Field, Header, PBB_ISID, STANDARD_FIELDS, VLAN_PCP, VLAN_VID};
 
 use crate::checksum::{crc32c, sum, update, update_partial};
 use crate::header::{CHECKSUMS, Cover, Sum, cover, ethertype, protocol};
@@ -75,6 +75,11 @@ impl Packet {
         }
         let find = |at: &bofuss_oflib::field::At| Some((*at, self.layout.offset(at.header)?));
         let (at, start) = field.at.iter().find_map(find).ok_or(EditError::NoHeader)?;
+        // Whether the frame reaches to a field of a configuration, the parse alone knows.
+        let is_configured = usize::from(field.id) >= STANDARD_FIELDS;
+        if is_configured && !self.layout.fields.contains(field) {
+            return Err(EditError::NoHeader);
+        }
         let (bit, bits) = (usize::from(at.bit), usize::from(at.bits));
         let range = start + bit / 8..start + (bit + bits).div_ceil(8);
         self.rewrite(at.header, range, |bytes| {

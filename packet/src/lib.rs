@@ -8,6 +8,7 @@
 extern crate alloc;
 
 pub mod checksum;
+mod configured;
 pub mod craft;
 pub mod edit;
 pub mod header;

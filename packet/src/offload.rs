@@ -154,7 +154,7 @@ pub fn agreeing<'a>(frame: &Frame, uses: impl Iterator<Item = Use<'a>>) -> usize
             continue;
         };
         let (first, last) = match field.differs {
-            _ if start >= cut.headers => return 1,
+            _ if start + usize::from(at.bit + at.bits).div_ceil(8) > cut.headers => return 1,
             Differs::Nowhere => continue,
             Differs::Every => return 1,
             Differs::Ends { .. } if is_set => return 1,

@@ -1,8 +1,8 @@
 //! A packet on its way through the pipeline: a frame with its key and layout.
 
 use bofuss_frame::Frame;
-use bofuss_oflib::PortNo;
 use bofuss_oflib::field::{Header, IN_PHY_PORT, IN_PORT, METADATA, TUNNEL_ID};
+use bofuss_oflib::{Field, PortNo};
 
 use crate::key::Key;
 use crate::parse::{Fragment, Layout, parse, survey};
@@ -40,7 +40,13 @@ impl Packet {
     /// `in_port`, since no port is a logical one.
     #[inline]
     pub fn new(frame: Frame, in_port: PortNo) -> Self {
-        let mut layout = Layout::EMPTY;
+        Self::with_placed(frame, in_port, &[])
+    }
+
+    /// The same with the fields that a catalogue has placed in headers.
+    #[inline]
+    pub fn with_placed(frame: Frame, in_port: PortNo, placed: &'static [&'static Field]) -> Self {
+        let mut layout = Layout::seeking(placed);
         survey(frame.bytes(), &mut layout);
         Self::surveyed(frame, &arrival(in_port), &layout)
     }
@@ -59,6 +65,9 @@ impl Packet {
     pub fn reparse(&mut self) {
         for (byte, keep) in self.key.bytes.iter_mut().zip(SUPPLIED) {
             *byte &= keep;
+        }
+        for field in self.layout.placed {
+            self.key.clear(field);
         }
         parse(self.frame.bytes(), &mut self.key, &mut self.layout);
     }
@@ -125,7 +134,7 @@ impl Packet {
 
     /// A segment of this packet, with the same key.
     pub fn with_frame(&self, frame: Frame) -> Self {
-        let (key, mut layout) = (self.key, Layout::EMPTY);
+        let (key, mut layout) = (self.key, Layout::seeking(self.layout.placed));
         survey(frame.bytes(), &mut layout);
         Self { frame, key, layout }
     }

@@ -3,6 +3,7 @@
 use bofuss_oflib::field::{HEADERS, Header};
 use bofuss_oflib::{Field, FieldSet};
 
+use crate::configured;
 use crate::header;
 use crate::key::Key;
 use crate::rows::{assert_reach, fields_of, write};
@@ -57,6 +58,8 @@ pub struct Layout {
     pub payload: usize,
     /// Where the IP packet ends, or the frame: what follows is padding.
     pub end: usize,
+    /// Fields to look for whose rows are known at run time only: those that a catalogue has placed.
+    pub(crate) placed: &'static [&'static Field],
     /// The fields that the headers have, and the facts about VLAN tags.
     pub fields: FieldSet,
     /// One of them that stands in no header, and its value.
@@ -75,9 +78,18 @@ impl Layout {
         vlan_tags: 0,
         payload: 0,
         end: 0,
+        placed: &[],
         fields: FieldSet::EMPTY,
         derived: None,
     };
+
+    /// Nothing found, with the fields that a catalogue has placed in headers to look for, too.
+    pub const fn seeking(placed: &'static [&'static Field]) -> Self {
+        Self {
+            placed,
+            ..Self::EMPTY
+        }
+    }
 
     /// Bytes from the frame's start to `header`, if the whole header is there.
     #[inline]
@@ -98,10 +110,23 @@ pub fn parse(bytes: &[u8], key: &mut Key, layout: &mut Layout) {
     write(bytes, layout, key);
 }
 
-/// Finds the headers of a frame, and replaces `layout`.
+/// Finds the headers of a frame, and replaces `layout`, but for what it looks for.
 #[inline]
 pub fn survey(bytes: &[u8], layout: &mut Layout) {
     walk(bytes, layout, 0);
+    if !layout.placed.is_empty() {
+        find_placed(bytes, layout);
+    }
+}
+
+/// Notes which of the fields to look for a frame has.
+#[cold]
+fn find_placed(bytes: &[u8], layout: &mut Layout) {
+    for field in layout.placed {
+        if configured::find(field, bytes, layout).is_some() {
+            layout.fields.insert(FieldSet::of(field));
+        }
+    }
 }
 
 /// Reads a frame through MPLS labels and backbone headers down to the innermost IP packet.
@@ -115,7 +140,7 @@ pub(crate) fn parse_deep(bytes: &[u8]) -> Layout {
 fn walk(bytes: &[u8], layout: &mut Layout, depth: u8) {
     *layout = Layout {
         end: bytes.len(),
-        ..Layout::EMPTY
+        ..Layout::seeking(layout.placed)
     };
     let mut walk = Walk {
         bytes,

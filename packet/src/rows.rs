@@ -3,6 +3,7 @@
 use bofuss_oflib::FieldSet;
 use bofuss_oflib::field::{At, FIELDS, Field, HEADERS, Header, KEY_BYTES, VID_PRESENT, VLAN_VID};
 
+use crate::configured;
 use crate::key::Key;
 use crate::parse::{ABSENT, Layout};
 
@@ -153,6 +154,21 @@ pub(crate) fn write(frame: &[u8], layout: &Layout, key: &mut Key) {
         key.set(field, value.into());
     }
     key.add_present(layout.fields);
+    if !layout.placed.is_empty() {
+        write_placed(frame, layout, key);
+    }
+}
+
+/// Writes the fields that a frame has of those whose rows are known at run time only.
+#[cold]
+fn write_placed(frame: &[u8], layout: &Layout, key: &mut Key) {
+    for field in layout.placed {
+        if layout.fields.contains(field)
+            && let Some(place) = configured::find(field, frame, layout)
+        {
+            key.set(field, configured::read(frame, place));
+        }
+    }
 }
 
 /// Writes all fields of header number `H`, if the frame has it.

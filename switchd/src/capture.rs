@@ -241,6 +241,8 @@ pub struct Tap {
     port: PortNo,
     /// Which frames.
     rule: KeyMatch,
+    /// What a parse looks for beside the specification's fields.
+    unread: Layout,
     /// Where they go.
     pub to: To,
     /// The file or port, as it was named.
@@ -261,6 +263,7 @@ impl Tap {
         Ok(Self {
             port,
             rule: KeyMatch::from(&rule),
+            unread: Layout::seeking(catalogue.placed()),
             to,
             name: name.into(),
             counts: Counts::default(),
@@ -272,7 +275,7 @@ impl Tap {
         if port != self.port {
             return None;
         }
-        let (mut key, mut layout) = (Key::EMPTY, Layout::EMPTY);
+        let (mut key, mut layout) = (Key::EMPTY, self.unread);
         key.set(field::IN_PORT, port.0.into());
         parse(frame.bytes(), &mut key, &mut layout);
         let fits = key.matches(&self.rule, &mut ());

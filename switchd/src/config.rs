@@ -17,6 +17,7 @@ use bofuss_channel::{
 };
 use bofuss_oflib::Catalogue;
 use bofuss_oflib::message::multipart::Desc;
+use bofuss_oflib::text::add_field;
 use bofuss_ports::AfPacketOptions;
 
 use crate::capture::check_place;
@@ -133,20 +134,15 @@ impl Options {
     ///
     /// Errors: one sentence, which begins with the option.
     pub fn check(self) -> Result<Config, String> {
-        let profile = self.profile.as_deref().map(Profile::read).transpose();
-        let profile = profile.map_err(|error| format!("--profile {error}"))?;
+        let catalogue = catalogue(&self.fields)?;
+        let profile = profile(self.profile.as_deref(), &catalogue)?;
         let tables = table_sizes(&self, profile.as_ref())?;
-        let catalogue = bofuss_ext::try_catalogue().map_err(|error| error.to_string())?;
         let tls = tls(&self)?;
         let auxiliaries = addresses("--aux", &self.auxiliaries)?;
         if auxiliaries.len() > MAX_AUXILIARIES {
             return Err(format!("--aux: at most {MAX_AUXILIARIES} of them"));
         }
-        let socket_group = self
-            .socket_group
-            .as_deref()
-            .map(rundir::group)
-            .transpose()?;
+        let socket_group = socket_group(self.socket_group.as_deref())?;
         let is_named = self.name.is_some();
         let name = self.name.unwrap_or_else(|| DEFAULT_NAME.into());
         rundir::check_name(&name)?;
@@ -205,6 +201,28 @@ impl Options {
             log,
         })
     }
+}
+
+/// What a switch with these fields of its own knows. Errors: a field that is wrong or clashes.
+pub fn catalogue(fields: &[String]) -> Result<Catalogue, String> {
+    let mut catalogue = bofuss_ext::try_catalogue().map_err(|error| error.to_string())?;
+    for text in fields {
+        let added = add_field(text, &mut catalogue);
+        added.map_err(|error| format!("--field {text}: {error}"))?;
+    }
+    Ok(catalogue)
+}
+
+/// Errors: a wrong profile.
+fn profile(path: Option<&Path>, catalogue: &Catalogue) -> Result<Option<Profile>, String> {
+    let read = path.map(|path| Profile::read(path, catalogue));
+    read.transpose()
+        .map_err(|error| format!("--profile {error}"))
+}
+
+/// Errors: there is no such group.
+fn socket_group(name: Option<&str>) -> Result<Option<u32>, String> {
+    name.map(rundir::group).transpose()
 }
 
 /// Errors: a mode that is none.

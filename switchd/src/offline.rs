@@ -55,7 +55,7 @@ pub fn switch(
     };
     let mut made = options.check()?;
     let messages = match flows {
-        Some(path) => mods(path)?,
+        Some(path) => mods(path, &made.catalogue)?,
         None => Vec::new(),
     };
     let mut ports: BTreeSet<PortNo> = made.ports.iter().map(|port| port.number).collect();
@@ -145,9 +145,8 @@ type Line = (String, Message);
 
 /// Reads a file of flows, groups (`group_id=`) and meters (`meter=`), a line each, in the syntax of
 /// `ovs-ofctl`, also as it dumps them. Meters come first, then groups, then flows.
-fn mods(path: &Path) -> Result<Vec<Line>, String> {
+fn mods(path: &Path, catalogue: &Catalogue) -> Result<Vec<Line>, String> {
     let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    let catalogue = bofuss_ext::catalogue();
     let mut all = [Vec::new(), Vec::new(), Vec::new()];
     for (line, number) in text.lines().zip(1..) {
         let line = line.split('#').next().unwrap_or("").trim();
@@ -155,7 +154,7 @@ fn mods(path: &Path) -> Result<Vec<Line>, String> {
             continue;
         }
         let at = format!("{}, line {number}", path.display());
-        let (place, message) = one(line, &catalogue).map_err(|error| format!("{at}: {error}"))?;
+        let (place, message) = one(line, catalogue).map_err(|error| format!("{at}: {error}"))?;
         all[place].push((at, message));
     }
     Ok(all.into_iter().flatten().collect())

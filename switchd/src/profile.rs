@@ -30,18 +30,17 @@ type Wrong = (usize, String);
 
 impl Profile {
     /// Reads a profile. Errors: the file, the line, the key, and what would be right.
-    pub fn read(path: &Path) -> Result<Self, String> {
+    pub fn read(path: &Path, catalogue: &Catalogue) -> Result<Self, String> {
         let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
         let text = std::fs::read_to_string(path).map_err(|error| named(&error))?;
         let file = DeTable::parse(&text).map_err(|error| named(&error))?;
-        Self::of(file.get_ref()).map_err(|(at, what)| {
+        Self::of(file.get_ref(), catalogue).map_err(|(at, what)| {
             let line = text[..at].matches('\n').count() + 1;
             named(&format!("line {line}: {what}"))
         })
     }
 
-    fn of(file: &DeTable<'_>) -> Result<Self, Wrong> {
-        let catalogue = bofuss_ext::catalogue();
+    fn of(file: &DeTable<'_>, catalogue: &Catalogue) -> Result<Self, Wrong> {
         let mut tables: Vec<TableFeatureSet> = Vec::new();
         let mut nexts: Vec<(TableId, usize, TableId)> = Vec::new();
         for (key, value) in file {
@@ -56,7 +55,7 @@ impl Profile {
                 let table = value
                     .as_table()
                     .ok_or((at, "table: it is [[table]]".into()));
-                let table = table_of(table?, at, &catalogue, &mut nexts)?;
+                let table = table_of(table?, at, catalogue, &mut nexts)?;
                 let id = table.table_id;
                 if tables.iter().any(|other| other.table_id == id) {
                     return Err((at, format!("id: there is a table {id} already")));
@@ -265,7 +264,8 @@ mod tests {
 
     fn example() -> Datapath {
         let profile = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/profile.toml");
-        let profile = Profile::read(Path::new(profile)).expect("the example is right");
+        let profile = Profile::read(Path::new(profile), &bofuss_ext::catalogue())
+            .expect("the example is right");
         let config = Config {
             n_tables: profile.n_tables(),
             ..Config::default()
@@ -408,7 +408,7 @@ mod tests {
         ];
         for (text, wanted) in cases {
             let file = DeTable::parse(text).expect("it is TOML");
-            let (at, what) = Profile::of(file.get_ref()).expect_err(text);
+            let (at, what) = Profile::of(file.get_ref(), &bofuss_ext::catalogue()).expect_err(text);
             assert!(what.starts_with(wanted), "{text}: {what}");
             assert!(at <= text.len());
         }

@@ -68,6 +68,10 @@ pub const KEYS: &[(&str, Change)] = &[
     ("select", AT_ONCE),
     ("group-select", AT_ONCE),
     ("mac-limit", AT_ONCE),
+    (
+        "field",
+        Refuses("entries and controllers go by the fields that there were"),
+    ),
     ("seed", AT_ONCE),
     (
         "datapath",

@@ -211,7 +211,7 @@ impl Cache {
             index: TagTable::default(),
             programs: StepMap::default(),
             fields: FieldSet::EMPTY,
-            reader: KeyReader::new(&mask),
+            reader: KeyReader::new(FieldSet::EMPTY, &mask),
             mask,
             changes: 0,
             log: VecDeque::new(),
@@ -230,7 +230,7 @@ impl Cache {
 
     /// Has the key be those fields, and forgets all flows. Their packets were counted before.
     pub(crate) fn widen(&mut self, fields: FieldSet, mask: KeyMask) {
-        self.reader = KeyReader::new(&mask);
+        self.reader = KeyReader::new(fields, &mask);
         (self.fields, self.mask) = (fields, mask);
         self.forgotten.push(Forgotten {
             flows: core::mem::take(&mut self.flows),

@@ -82,7 +82,7 @@ impl Datapath {
     ) {
         self.work.begin_turn();
         let mut lookaheads = core::mem::take(&mut self.cache.lookaheads);
-        lookaheads.resize_with(BATCH, || Lookahead::NONE);
+        lookaheads.resize_with(BATCH, || Lookahead::seeking(self.catalogue.placed()));
         while !frames.is_empty() {
             let count = frames.len().min(BATCH);
             let key = self.look_ahead::<S>(now, port, &mut frames[..count], &mut lookaheads);

@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
+use bofuss_oflib::FieldSet;
 use bofuss_oflib::field::{FIELDS, Header, VID_PRESENT, VLAN_VID};
 use bofuss_packet::key::KEY_WORDS;
 use bofuss_packet::{KeyMask, Layout};
@@ -34,12 +35,17 @@ pub(super) struct KeyReader {
     /// What is not turned, and sets nothing else: as a rule everything.
     straight: Vec<KeyPiece>,
     others: Vec<KeyPiece>,
+    /// Fields of the mask that no piece reads: those that a configuration has placed in headers.
+    unread: FieldSet,
 }
 
 impl KeyReader {
-    /// A reader of the words of this mask, of whole fields.
-    pub(super) fn new(mask: &KeyMask) -> Self {
-        let mut this = Self::default();
+    /// A reader of the words of this mask, which is of these fields as a whole.
+    pub(super) fn new(fields: FieldSet, mask: &KeyMask) -> Self {
+        let mut this = Self {
+            unread: fields.difference(FIELDS.iter().collect()),
+            ..Self::default()
+        };
         let rows = FIELDS
             .iter()
             .flat_map(|field| field.at.iter().map(move |at| (field, at)));
@@ -100,7 +106,7 @@ impl KeyReader {
                     read.rotate_left(piece.turn).to_be() & piece.mask | piece.preset;
             }
         }
-        layout.derived.is_none_or(|(_, value)| value == 0)
+        layout.fields.is_disjoint(self.unread) && layout.derived.is_none_or(|(_, value)| value == 0)
     }
 }
 
@@ -181,7 +187,9 @@ mod tests {
                 {
                     let mask = masks::whole(chosen.iter());
                     let mut words = [0; WORDS];
-                    assert!(KeyReader::new(&mask).read(frame, &layout, &mut words));
+                    assert!(
+                        KeyReader::new(FieldSet::EMPTY, &mask).read(frame, &layout, &mut words)
+                    );
                     let wanted = mask.of_key(&key, &mut ()).unwrap();
                     assert!(wanted.eq(words[1..].iter().copied().take(mask.words().len())));
                 }

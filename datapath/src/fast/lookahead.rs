@@ -3,6 +3,7 @@
 use core::iter::once;
 
 use bofuss_frame::Frame;
+use bofuss_oflib::Field;
 use bofuss_packet::{Key, Layout, Words, parse};
 
 use super::cache::{Cache, FEW, Flow};
@@ -22,13 +23,15 @@ pub(super) struct Lookahead {
 }
 
 impl Lookahead {
-    /// Of nothing.
-    pub(super) const NONE: Self = Self {
-        layout: Layout::EMPTY,
-        words: [0; WORDS],
-        hash: None,
-        guess: NONE,
-    };
+    /// Of nothing, with the fields that a catalogue has placed in headers to look for.
+    pub(super) fn seeking(placed: &'static [&'static Field]) -> Self {
+        Self {
+            layout: Layout::seeking(placed),
+            words: [0; WORDS],
+            hash: None,
+            guess: NONE,
+        }
+    }
 
     /// Forgets all but the layout.
     pub(super) fn clear(&mut self) {
@@ -84,7 +87,7 @@ impl Cache {
     /// Whether a lookahead, if there is one, shows what the whole key does; `key` is that without
     /// what headers say.
     pub(super) fn is_exact(&self, lookahead: &Lookahead, frame: &Frame, key: &Key) -> bool {
-        let (mut key, mut layout) = (*key, Layout::EMPTY);
+        let (mut key, mut layout) = (*key, lookahead.layout);
         parse(frame.bytes(), &mut key, &mut layout);
         let words = self.words(lookahead.words[0], &key);
         let shown = ..=self.mask.words().len();

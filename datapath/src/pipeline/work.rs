@@ -96,14 +96,14 @@ impl Datapath {
             let count = (WORK_PER_TURN / copies.max(1)).max(1).min(agreeing);
             self.work.begin_frame();
             if count >= segments {
-                self.run(now, &mut surveyed(frame, key), flow, sink);
+                self.run(now, &mut surveyed(frame, key, &self.catalogue), flow, sink);
                 return None;
             }
             let Some((piece, rest)) = offload::split(frame, count as usize) else {
                 self.drop(DropReason::NoBuffer, sink);
                 return None;
             };
-            self.run(now, &mut surveyed(piece, key), None, sink);
+            self.run(now, &mut surveyed(piece, key, &self.catalogue), None, sink);
             (frame, flow) = (rest, None);
             if self.work.is_turn_over() {
                 return Some(frame);
@@ -118,15 +118,20 @@ impl Datapath {
         };
         let before = self.work.done;
         self.work.begin_frame();
-        self.run(now, &mut surveyed(first, key), None, &mut Probe);
+        self.run(
+            now,
+            &mut surveyed(first, key, &self.catalogue),
+            None,
+            &mut Probe,
+        );
         self.bridge.tried.clear();
         let after = core::mem::replace(&mut self.work.done, before);
         after - before
     }
 }
 
-fn surveyed(frame: Frame, key: &Key) -> Packet {
-    let mut layout = Layout::EMPTY;
+fn surveyed(frame: Frame, key: &Key, catalogue: &bofuss_oflib::Catalogue) -> Packet {
+    let mut layout = Layout::seeking(catalogue.placed());
     survey(frame.bytes(), &mut layout);
     Packet::surveyed(frame, key, &layout)
 }

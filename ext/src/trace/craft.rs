@@ -62,14 +62,20 @@ pub fn parse_packet(text: &str, catalogue: &Catalogue) -> Result<(PortNo, Vec<u8
     let wanted = parse_match(&words.join(","), catalogue).map_err(|error| error.to_string())?;
     let number = |field| wanted.get(field).map(FieldMatch::number);
     let in_port = number(IN_PORT).map_or(DEFAULT_PORT, |number| PortNo(number as u32));
-    make(&wanted, in_port, ttl).map(|frame| (in_port, frame))
+    make(&wanted, in_port, ttl, catalogue).map(|frame| (in_port, frame))
 }
 
 /// The frame of a packet with these fields. Errors: the field that it cannot have.
-fn make(wanted: &Match, in_port: PortNo, ttl: u8) -> Result<Vec<u8>, String> {
+fn make(
+    wanted: &Match,
+    in_port: PortNo,
+    ttl: u8,
+    catalogue: &Catalogue,
+) -> Result<Vec<u8>, String> {
     let frame = ethernet(DEFAULT_DST, DEFAULT_SRC, layers(wanted, ttl));
     let frame = Pool::new(POOL_BYTES).frame(&frame);
-    let mut packet = Packet::new(frame.expect("it is short"), in_port);
+    let frame = frame.expect("it is short");
+    let mut packet = Packet::with_placed(frame, in_port, catalogue.placed());
     let supplied = |one: &&FieldMatch| one.field.at.is_empty();
     for one in wanted.fields().iter().filter(|one| !supplied(one)) {
         // One that is not there is found below.

@@ -4,6 +4,7 @@
 //! texts, and what is printed of a thing reads back as that thing.
 
 mod action;
+mod field_row;
 mod flow;
 mod group;
 mod matching;
@@ -20,6 +21,7 @@ use crate::matching::{FieldMatch, Match};
 use crate::types::{EtherType, GroupId, Mac, MaxLen, PortNo, QueueId};
 
 pub use action::{names as action_names, parse_actions, parse_instructions};
+pub use field_row::add_field;
 pub use flow::{PROPERTIES, parse_flow};
 pub(crate) use flow::{write_flow_entry, write_flow_mod};
 pub use group::{parse_group, parse_meter};

@@ -99,6 +99,11 @@ pub struct Options {
     #[arg(long = "mac-limit", value_name = "LIMIT")]
     #[serde(rename = "mac-limit")]
     pub mac_limits: Vec<String>,
+    /// A match field of your own: NAME=HEADER:BIT:BITS,number=N, then as needed mask, set, shared,
+    /// hex, mac, ip4, ip6, experimenter=N or a prerequisite FIELD=VALUE. Repeat for more.
+    #[arg(long = "field", value_name = "FIELD")]
+    #[serde(rename = "field")]
+    pub fields: Vec<String>,
     /// Seed of the switch's random choices [default: 0].
     #[arg(long, value_name = "NUMBER")]
     pub seed: Option<u32>,

@@ -80,7 +80,8 @@ impl Plane {
             let Some(copy) = self.pool.frame(frame.bytes()) else {
                 return;
             };
-            let packet = Packet::new(copy, port);
+            let placed = self.switch.datapath().catalogue().placed();
+            let packet = Packet::with_placed(copy, port, placed);
             let hit = |waiter: &mut Waiter| packet.key().matches(&waiter.rule, &mut ());
             let served: Vec<Waiter> = self.waiters.extract_if(.., hit).collect();
             if served.is_empty() {

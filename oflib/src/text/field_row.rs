@@ -1,0 +1,206 @@
+//! Reads the text of a field that a configuration brings: where it stands in a packet, and its
+//! number.
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::{String, ToString};
+
+use super::number;
+use crate::catalogue::{Catalogue, CatalogueError};
+use crate::ext::BOFUSS;
+use crate::field::{At, Differs, Field, Header, Need, STANDARD_FIELDS, Style};
+
+/// Who brings configured fields, in errors about clashes.
+const BY: &str = "configuration";
+/// The highest number of an OXM field. Spec: OpenFlow 1.3.5 section 7.2.3.2.
+const MAX_NUMBER: u64 = 127;
+/// The most bits of a number; addresses have their own widths.
+const MAX_NUMBER_BITS: u16 = 64;
+/// Bits from a header's start within which a field may stand where the payload counts, too: those
+/// of an Ethernet frame of 1514 bytes.
+const WITH_PAYLOAD: u16 = 8 * 1514;
+
+/// The headers that configured fields may stand in, and of each the bits from its start that may
+/// be named. Where the TTL stands, which actions change without a row, the bits end or have a gap.
+const HEADERS: &[(&str, Header, u16)] = &[
+    ("eth", Header::Eth, 96),
+    ("vlan", Header::Vlan, 32),
+    ("eth_type", Header::EthType, WITH_PAYLOAD),
+    ("mpls", Header::Mpls, 24),
+    ("pbb", Header::Pbb, 144),
+    ("arp", Header::Arp, 224),
+    ("ipv4", Header::Ipv4, 160),
+    ("ipv6", Header::Ipv6, 320),
+    ("tcp", Header::Tcp, WITH_PAYLOAD),
+    ("udp", Header::Udp, WITH_PAYLOAD),
+    ("sctp", Header::Sctp, WITH_PAYLOAD),
+    ("icmpv4", Header::Icmpv4, WITH_PAYLOAD),
+];
+/// The TTL of IPv4 and IPv6: first bit, and the one after the last.
+const TTLS: &[(Header, u16, u16)] = &[(Header::Ipv4, 64, 72), (Header::Ipv6, 56, 64)];
+
+/// Adds a field to a catalogue: `NAME=HEADER:BIT:BITS,number=N`, and after these, in any order,
+/// `mask`, `set`, `shared`, a style (`hex`, `mac`, `ip4` or `ip6`; else decimal), `experimenter=N`
+/// (else ours) and a prerequisite, `FIELD=VALUE`.
+///
+/// BIT counts from the header's first bit on; the field may stand in the payload after it. The row
+/// lives as long as the process. Errors: one sentence, without the text.
+pub fn add_field(text: &str, catalogue: &mut Catalogue) -> Result<(), String> {
+    let field = read(text, catalogue)?;
+    let added = catalogue.add(BY, &[field], &[]);
+    added.map_err(|error: CatalogueError| error.to_string())
+}
+
+fn read(text: &str, catalogue: &Catalogue) -> Result<Field, String> {
+    let form = "it is NAME=HEADER:BIT:BITS,number=N";
+    let (name, rest) = text.split_once('=').ok_or(form)?;
+    let is_name = name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    if !is_name {
+        return Err(format!("{name}: a name has small letters, digits and _"));
+    }
+    if super::match_names(catalogue)
+        .chain(super::PROPERTIES.iter().copied())
+        .any(|known| known == name)
+    {
+        return Err(format!("{name}: flows have a word like this already"));
+    }
+    let mut items = rest.split(',');
+    let at = place(items.next().unwrap_or_default())?;
+    let mut field = Field {
+        differs: Differs::Every,
+        volatile: false,
+        ..Field::extension(BOFUSS, 0, "", at.bits, false)
+    };
+    let mut number_of = None;
+    for item in items {
+        let (key, value) = item.split_once('=').unwrap_or((item, ""));
+        let wrong = || format!("{item}: no such word, or no number for it");
+        match (key, value) {
+            ("mask", "") => field.maskable = true,
+            ("set", "") => field.settable = true,
+            ("shared", "") => field.differs = Differs::Nowhere,
+            ("hex", "") => field.style = Style::Hex,
+            ("mac", "") => field.style = Style::Mac,
+            ("ip4", "") => field.style = Style::Ip4,
+            ("ip6", "") => field.style = Style::Ip6,
+            ("number", value) => number_of = number(value).filter(|n| *n <= MAX_NUMBER),
+            ("experimenter", value) => {
+                let experimenter = number(value).and_then(|n| u32::try_from(n).ok());
+                field.experimenter = experimenter.filter(|n| *n != 0).ok_or_else(wrong)?;
+            }
+            (name, value) => field.need = Some(need(name, value, catalogue)?),
+        }
+    }
+    let width = match field.style {
+        Style::Mac => Some(48),
+        Style::Ip4 => Some(32),
+        Style::Ip6 => Some(128),
+        Style::Dec | Style::Hex | Style::Bits(_) | Style::Port => None,
+    };
+    if width.is_some_and(|width| width != at.bits) || width.is_none() && at.bits > MAX_NUMBER_BITS {
+        return Err(format!("{} bits: not the width of what it holds", at.bits));
+    }
+    field.number = number_of.ok_or(format!("number=N: N is 0 to {MAX_NUMBER}"))? as u8;
+    field.name = String::from(name).leak();
+    field.at = Box::leak(Box::new([at]));
+    Ok(field)
+}
+
+/// Reads `HEADER:BIT:BITS`.
+fn place(text: &str) -> Result<At, String> {
+    let mut parts = text.split(':');
+    let (header, bit, bits) = (parts.next(), parts.next(), parts.next());
+    let row = HEADERS.iter().find(|row| Some(row.0) == header);
+    let names: alloc::vec::Vec<&str> = HEADERS.iter().map(|row| row.0).collect();
+    let (_, header, room) = row.ok_or_else(|| format!("{text}: HEADER is {}", names.join(", ")))?;
+    let count = |part: Option<&str>| part.and_then(number).and_then(|n| u16::try_from(n).ok());
+    let (Some(bit), Some(bits), None) = (count(bit), count(bits), parts.next()) else {
+        return Err(format!("{text}: BIT and BITS are numbers"));
+    };
+    if bits == 0 || u32::from(bit) + u32::from(bits) > u32::from(*room) {
+        return Err(format!("{text}: the bits end with bit {room}"));
+    }
+    if u32::from(bit) % 8 + u32::from(bits) > 128 {
+        return Err(format!("{text}: at most 16 bytes"));
+    }
+    let end = bit + bits;
+    let on_ttl = |row: &&(Header, u16, u16)| row.0 == *header && bit < row.2 && row.1 < end;
+    if TTLS.iter().any(|row| on_ttl(&row)) {
+        return Err(format!("{text}: the TTL cannot be matched"));
+    }
+    Ok(At {
+        header: *header,
+        bit,
+        bits,
+    })
+}
+
+/// Reads a prerequisite.
+fn need(name: &str, value: &str, catalogue: &Catalogue) -> Result<Need, String> {
+    let other = catalogue.field_named(name);
+    let other = other.ok_or_else(|| format!("{name}: no word of a field's, and no field"))?;
+    let in_header = usize::from(other.id) < STANDARD_FIELDS && !other.at.is_empty();
+    if !in_header || other.bits > MAX_NUMBER_BITS {
+        return Err(format!(
+            "{name}: a prerequisite is a field of OpenFlow in a header"
+        ));
+    }
+    let value = super::parse_value(other, value, catalogue);
+    let value = value.map_err(|error| format!("{name}: {error}"))?;
+    Ok(Need {
+        id: other.id,
+        mask: other.ones_number() as u64,
+        any_of: Box::leak(Box::new([value as u64])),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::parse_match;
+
+    #[test]
+    fn a_configured_field_is_read_and_matched_by_name() {
+        let mut all = Catalogue::default();
+        let text = "icn_type=udp:64:8,number=1,mask,set,hex,udp_dst=6363";
+        add_field(text, &mut all).expect("is right");
+        let field = all.field_named("icn_type").expect("it was added");
+        assert_eq!(
+            (field.number, field.bits, field.experimenter),
+            (1, 8, BOFUSS)
+        );
+        assert!(field.maskable && field.settable && field.differs == Differs::Every);
+        let text = "udp,udp_dst=6363,icn_type=0x5";
+        let parsed = parse_match(text, &all).expect("its prerequisite is there");
+        assert_eq!(parsed.fields().len(), 4);
+        assert!(parse_match("udp,icn_type=5", &all).is_err());
+    }
+
+    #[test]
+    fn a_wrong_field_is_refused_with_what_is_wrong() {
+        let wrong = [
+            ("x", "it is NAME=HEADER:BIT:BITS,number=N"),
+            ("X=udp:0:8,number=1", "a name has"),
+            ("priority=udp:64:8,number=1", "a word like this"),
+            ("x=gre:0:8,number=1", "HEADER is eth, "),
+            ("x=udp:64,number=1", "BIT and BITS"),
+            ("x=eth:90:8,number=1", "end with bit 96"),
+            ("x=ipv4:60:8,number=1", "the TTL"),
+            ("x=udp:64:8", "number=N"),
+            ("x=udp:64:8,number=128", "number=N"),
+            ("x=udp:64:8,number=1,colour", "colour: no word"),
+            ("x=udp:64:8,number=1,metadata=1", "in a header"),
+            ("x=udp:64:65,number=1", "width"),
+            ("x=udp:64:8,number=1,mac", "width"),
+            ("x=ipv4:100:8,number=1", "ipv4_src of OpenFlow"),
+            ("x=udp:64:8,number=1,udp_dst=70000", "udp_dst: no number"),
+        ];
+        for (text, part) in wrong {
+            let error = add_field(text, &mut Catalogue::default()).expect_err(text);
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+}
