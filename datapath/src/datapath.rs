@@ -16,7 +16,7 @@ use bofuss_oflib::{ExtValue, Match, PortNo};
 use bofuss_packet::reassemble::Reassembler;
 
 use crate::action_set::ActionSet;
-use crate::egress::scheduler::Egress;
+use crate::egress::discipline::Egress;
 use crate::fast::cache::Cache;
 use crate::groups::Group;
 use crate::meters::Meter;
@@ -177,7 +177,7 @@ impl Datapath {
             .chain(self.next_clean())
             .chain(self.hooks.iter().filter_map(|h| h.next_tick()))
             .chain(self.reassembler.deadline_ns().map(Time))
-            .chain(self.egress.values().filter_map(Egress::due))
+            .chain(self.egress.values().filter_map(Egress::next_wakeup))
             .min()
     }
 
@@ -294,7 +294,7 @@ impl Datapath {
         port.refresh_live();
         let after = port.desc.clone();
         if let Some(egress) = self.egress.get_mut(&number) {
-            egress.set_rate(now, after.curr_speed);
+            egress.discipline.set_rate(now, after.curr_speed);
         }
         self.port_liveness_changed(number);
         match before {

@@ -35,10 +35,9 @@ pub mod reconfigure;
 pub use config::{Algorithm, Config, Engine, MAX_ADDRESSES};
 pub use datapath::Datapath;
 pub use egress::{
+    discipline::Egress,
     queues::{MAX_QUEUES, MAX_QUEUES_PER_PORT, MAX_WAITING_BYTES, QueueError},
-    scheduler::{
-        DEFAULT_QUEUE, Egress, MAX_QUEUE_BYTES, MAX_QUEUE_PACKETS, Queue, QueueSpec, Rate,
-    },
+    scheduler::{DEFAULT_QUEUE, MAX_QUEUE_BYTES, MAX_QUEUE_PACKETS, Queue, QueueSpec, Rate},
 };
 pub use fast::cache::CacheStats;
 pub use groups::select::flow_hash;

@@ -1,12 +1,15 @@
 //! The queues of a switch's ports: made, changed and deleted; frames into them and out.
 
+use alloc::boxed::Box;
+
 use bofuss_frame::Frame;
 use bofuss_oflib::error::QueueOpFailed;
 use bofuss_oflib::types::QueueId;
 use bofuss_oflib::{ErrorCode, PortNo};
 use bofuss_packet::offload;
 
-use crate::egress::scheduler::{DEFAULT_QUEUE, Egress, QueueSpec, Rate};
+use crate::egress::discipline::Egress;
+use crate::egress::scheduler::{DEFAULT_QUEUE, QueueSpec, Rate, WeightedPriority};
 use crate::{Datapath, DropReason, Port, Sink, Step, Time};
 
 /// Queues that one port has at most, the default queue included.
@@ -55,8 +58,11 @@ impl Datapath {
     ) -> Result<(), QueueError> {
         let port_kbps = self.check_queue(number, id, &spec)?;
         let egress = self.egress.entry(number);
-        let egress = egress.or_insert_with(|| Egress::new(now, number, port_kbps));
-        egress.modify(now, number, id, spec);
+        let egress = egress.or_insert_with(|| {
+            let discipline = WeightedPriority::new(now, number, port_kbps);
+            Egress::new(Box::new(discipline))
+        });
+        egress.discipline.modify(now, id, spec);
         Ok(())
     }
 
@@ -107,13 +113,16 @@ impl Datapath {
         if id == DEFAULT_QUEUE && egress.queues().len() > 1 {
             return Err(DEFAULT_STAYS);
         }
-        for frame in egress.remove(id).ok_or(NO_QUEUE)? {
+        for frame in egress.discipline.remove(id).ok_or(NO_QUEUE)? {
             self.drop_queued(number, &frame, DropReason::QueueGone, sink);
         }
         let last = |egress: &Egress| egress.queues().is_empty() || egress.is_plain();
         if self.egress.get(&number).is_some_and(last) {
             let rest = self.egress.remove(&number);
-            for frame in rest.into_iter().flat_map(|mut egress| egress.take_frames()) {
+            for frame in rest
+                .into_iter()
+                .flat_map(|mut egress| egress.discipline.take_frames())
+            {
                 self.waiting_bytes -= frame.buffer_bytes();
                 self.send_now(frame, number, DEFAULT_QUEUE, sink);
             }
@@ -125,7 +134,7 @@ impl Datapath {
     /// takes whole.
     pub(crate) fn takes_whole(&self, number: PortNo, id: QueueId, frame: &Frame) -> bool {
         let egress = self.egress.get(&number);
-        frame.offload.gso.is_none() || egress.is_none_or(|e| e.takes_whole(id, frame))
+        frame.offload.gso.is_none() || egress.is_none_or(|e| e.discipline.takes_whole(id, frame))
     }
 
     /// Has a frame that is ready to leave go its way: at once, or through the port's queues.
@@ -150,7 +159,7 @@ impl Datapath {
         let bytes = frame.buffer_bytes();
         let packets = offload::wire_count(&frame).0;
         let room = self.waiting_bytes + bytes <= MAX_WAITING_BYTES;
-        let refused = match egress.push(now, id, frame, room) {
+        let refused = match egress.discipline.enqueue(now, id, frame, room) {
             Ok(()) => {
                 self.waiting_bytes += bytes;
                 return self.release(now, number, sink);
@@ -177,7 +186,7 @@ impl Datapath {
             if egress.blocked {
                 return;
             }
-            let Some((id, frame)) = egress.pop(now) else {
+            let Some((id, frame)) = egress.discipline.dequeue(now) else {
                 return;
             };
             self.waiting_bytes -= frame.buffer_bytes();
@@ -192,7 +201,8 @@ impl Datapath {
         reason: DropReason,
         sink: &mut S,
     ) {
-        let frames = self.egress.get_mut(&number).map(Egress::take_frames);
+        let egress = self.egress.get_mut(&number);
+        let frames = egress.map(|egress| egress.discipline.take_frames());
         for frame in frames.into_iter().flatten() {
             self.drop_queued(number, &frame, reason, sink);
         }
@@ -203,7 +213,7 @@ impl Datapath {
         let mut next = PortNo(0);
         while let Some((&number, egress)) = self.egress.range(next..).next() {
             next = PortNo(number.0 + 1);
-            if egress.due().is_some_and(|at| at <= now) {
+            if egress.next_wakeup().is_some_and(|at| at <= now) {
                 self.release(now, number, sink);
             }
         }

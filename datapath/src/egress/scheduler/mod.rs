@@ -1,4 +1,4 @@
-//! The egress scheduler of one port: which queue's frame leaves next, and when.
+//! Today's discipline: guaranteed rates, then strict priority, then weighted fair queueing.
 //!
 //! Pure: it is told the time. A queue whose guaranteed rate is due comes first, then strict
 //! priority decides, then weight. Rates count the frame's bytes as the counters do: without
@@ -13,6 +13,7 @@ use bofuss_oflib::message::multipart::QueueStats;
 use bofuss_oflib::types::QueueId;
 use bofuss_packet::offload;
 
+use crate::egress::discipline::Discipline;
 use crate::{DropReason, Time};
 
 /// Packets that one queue holds at most, a super-frame as its segments.
@@ -133,7 +134,7 @@ pub struct Queue {
 }
 
 impl Queue {
-    fn new(now: Time, port_no: PortNo, id: QueueId) -> Self {
+    pub(crate) fn new(now: Time, port_no: PortNo, id: QueueId) -> Self {
         let stats = QueueStats {
             port_no,
             queue_id: id,
@@ -164,81 +165,26 @@ impl Queue {
     }
 }
 
-/// What waits to leave by a port that has queues.
+/// The queues of one port: guaranteed rates first, then strict priority, then weighted fair
+/// queueing among equals.
 #[derive(Debug)]
-pub struct Egress {
-    /// Its queues, by number; the first is the default queue.
+pub(crate) struct WeightedPriority {
+    /// By number; the first is the default queue.
     queues: Vec<Queue>,
+    port_no: PortNo,
     pace: Pace,
-    /// The port takes no frames now.
-    pub(crate) blocked: bool,
 }
 
-impl Egress {
+impl WeightedPriority {
     /// With the default queue alone, on a port of `kbps`, 0 if that is not known.
     pub(crate) fn new(now: Time, port_no: PortNo, kbps: u32) -> Self {
         let mut this = Self {
             queues: vec![Queue::new(now, port_no, DEFAULT_QUEUE)],
+            port_no,
             pace: Pace::default(),
-            blocked: false,
         };
         this.set_rate(now, kbps);
         this
-    }
-
-    /// Its queues, by number.
-    pub fn queues(&self) -> &[Queue] {
-        &self.queues
-    }
-
-    /// Counts the guaranteed rates in kb/s on a port of `kbps`, `id` left out.
-    pub(crate) fn guaranteed_kbps(&self, id: QueueId, kbps: u32) -> u64 {
-        let others = self.queues.iter().filter(|queue| queue.id != id);
-        let rates = others.filter_map(|queue| queue.spec.min);
-        rates.map(|rate| u64::from(rate.kbps(kbps))).sum()
-    }
-
-    /// The port's rate is now `kbps`.
-    pub(crate) fn set_rate(&mut self, now: Time, kbps: u32) {
-        self.pace.set(now, kbps);
-        for queue in &mut self.queues {
-            let rate = |rate: Option<Rate>| rate.map_or(0, |rate| rate.kbps(kbps));
-            queue.min.set(now, rate(queue.spec.min));
-            queue.max.set(now, rate(queue.spec.max));
-        }
-    }
-
-    /// Makes or changes a queue; what waits in it stays.
-    pub(crate) fn modify(&mut self, now: Time, port_no: PortNo, id: QueueId, spec: QueueSpec) {
-        let at = match self.queues.binary_search_by_key(&id.0, |queue| queue.id.0) {
-            Ok(at) => at,
-            Err(at) => {
-                self.queues.insert(at, Queue::new(now, port_no, id));
-                at
-            }
-        };
-        self.queues[at].spec = spec;
-        self.set_rate(now, self.pace.kbps);
-    }
-
-    /// Takes a queue away; what waited in it.
-    pub(crate) fn remove(&mut self, id: QueueId) -> Option<VecDeque<Frame>> {
-        let at = self.queues.iter().position(|queue| queue.id == id)?;
-        Some(self.queues.remove(at).frames)
-    }
-
-    /// Whether only the default queue is left, and that as it was made.
-    pub(crate) fn is_plain(&self) -> bool {
-        self.queues.len() == 1 && self.queues[0].spec == QueueSpec::default()
-    }
-
-    /// Takes away all that waits.
-    pub(crate) fn take_frames(&mut self) -> Vec<Frame> {
-        let empty = |queue: &mut Queue| {
-            (queue.packets, queue.bytes) = (0, 0);
-            core::mem::take(&mut queue.frames)
-        };
-        self.queues.iter_mut().flat_map(empty).collect()
     }
 
     /// The place of the queue that frames for `id` wait in.
@@ -247,76 +193,10 @@ impl Egress {
         own.unwrap_or(0)
     }
 
-    /// The number of the queue that frames for `id` wait in.
-    pub(crate) fn resolve(&self, id: QueueId) -> QueueId {
-        self.queues[self.place(id)].id
-    }
-
-    /// Whether a super-frame may wait as it is: it has room as a whole, and leaves within a time in
-    /// which no other frame is missed. Else its segments wait.
-    pub(crate) fn takes_whole(&self, id: QueueId, frame: &Frame) -> bool {
-        let (packets, bytes) = offload::wire_count(frame);
-        let port_ns = self.pace.duration_ns(bytes);
-        let queue = &self.queues[self.place(id)];
-        let longest = queue.max.duration_ns(bytes).max(port_ns);
-        longest <= MAX_WHOLE_NS && queue.has_room(packets, bytes)
-    }
-
-    /// Has a frame wait, if the switch has `room` for it. Errors: QueueFull, QueuesFull, and the
-    /// frame is gone.
-    pub(crate) fn push(
-        &mut self,
-        now: Time,
-        id: QueueId,
-        frame: Frame,
-        room: bool,
-    ) -> Result<(), DropReason> {
-        let (packets, bytes) = offload::wire_count(&frame);
-        let place = self.place(id);
-        let queue = &mut self.queues[place];
-        let fits = queue.has_room(packets, bytes);
-        if !fits || !room {
-            queue.stats.tx_errors += packets;
-            let full = [DropReason::QueuesFull, DropReason::QueueFull];
-            return Err(full[usize::from(!fits)]);
-        }
-        if queue.frames.is_empty() {
-            queue.min.begin(now);
-            queue.max.begin(now);
-        }
-        queue.packets += packets;
-        queue.bytes += bytes;
-        queue.frames.push_back(frame);
-        Ok(())
-    }
-
     /// When the first queue may send, whatever the port's rate; `None` if nothing waits.
     fn first_due(&self) -> Option<Time> {
         let waiting = self.queues.iter().filter(|queue| !queue.frames.is_empty());
         waiting.map(|queue| queue.max.due).min()
-    }
-
-    /// When the next frame is due; `None` if none waits, or the port takes none.
-    pub(crate) fn due(&self) -> Option<Time> {
-        let first = self.first_due().filter(|_| !self.blocked)?;
-        Some(first.max(self.pace.due))
-    }
-
-    /// The frame that leaves now, with its queue, if one is due.
-    pub(crate) fn pop(&mut self, now: Time) -> Option<(QueueId, Frame)> {
-        let latest = now.after(AHEAD_NS);
-        if self.pace.due > latest {
-            return None;
-        }
-        let ready = |queue: &Queue| !queue.frames.is_empty() && queue.max.due <= latest;
-        let ready = || (0..self.queues.len()).filter(|at| ready(&self.queues[*at]));
-        let queue = |at: &usize| &self.queues[*at];
-        let late = ready().filter(|at| queue(at).min.kbps > 0 && queue(at).min.due <= now);
-        let late = late.min_by_key(|at| queue(at).min.due);
-        let at = late.or_else(|| ready().min_by_key(|at| queue(at).rank()))?;
-        // The port is late only by the time in which a frame could have left.
-        self.pace.begin(self.first_due()?);
-        Some(self.serve(now, at, late.is_none()))
     }
 
     fn serve(&mut self, now: Time, at: usize, shared: bool) -> (QueueId, Frame) {
@@ -341,6 +221,103 @@ impl Egress {
             queue.finish = queue.start + (u128::from(bytes) << 16) / weight;
         }
         (queue.id, frame)
+    }
+}
+
+impl Discipline for WeightedPriority {
+    fn enqueue(
+        &mut self,
+        now: Time,
+        id: QueueId,
+        frame: Frame,
+        has_room: bool,
+    ) -> Result<(), DropReason> {
+        let (packets, bytes) = offload::wire_count(&frame);
+        let place = self.place(id);
+        let queue = &mut self.queues[place];
+        let fits = queue.has_room(packets, bytes);
+        if !fits || !has_room {
+            queue.stats.tx_errors += packets;
+            return Err(if fits {
+                DropReason::QueuesFull
+            } else {
+                DropReason::QueueFull
+            });
+        }
+        if queue.frames.is_empty() {
+            queue.min.begin(now);
+            queue.max.begin(now);
+        }
+        queue.packets += packets;
+        queue.bytes += bytes;
+        queue.frames.push_back(frame);
+        Ok(())
+    }
+
+    fn dequeue(&mut self, now: Time) -> Option<(QueueId, Frame)> {
+        let latest = now.after(AHEAD_NS);
+        if self.pace.due > latest {
+            return None;
+        }
+        let ready = |queue: &Queue| !queue.frames.is_empty() && queue.max.due <= latest;
+        let ready = || (0..self.queues.len()).filter(|at| ready(&self.queues[*at]));
+        let queue = |at: &usize| &self.queues[*at];
+        let late = ready().filter(|at| queue(at).min.kbps > 0 && queue(at).min.due <= now);
+        let late = late.min_by_key(|at| queue(at).min.due);
+        let at = late.or_else(|| ready().min_by_key(|at| queue(at).rank()))?;
+        // The port is late only by the time in which a frame could have left.
+        self.pace.begin(self.first_due()?);
+        Some(self.serve(now, at, late.is_none()))
+    }
+
+    fn next_wakeup(&self) -> Option<Time> {
+        Some(self.first_due()?.max(self.pace.due))
+    }
+
+    fn takes_whole(&self, id: QueueId, frame: &Frame) -> bool {
+        let (packets, bytes) = offload::wire_count(frame);
+        let port_ns = self.pace.duration_ns(bytes);
+        let queue = &self.queues[self.place(id)];
+        let longest = queue.max.duration_ns(bytes).max(port_ns);
+        longest <= MAX_WHOLE_NS && queue.has_room(packets, bytes)
+    }
+
+    fn queues(&self) -> &[Queue] {
+        &self.queues
+    }
+
+    fn set_rate(&mut self, now: Time, kbps: u32) {
+        self.pace.set(now, kbps);
+        for queue in &mut self.queues {
+            let rate = |rate: Option<Rate>| rate.map_or(0, |rate| rate.kbps(kbps));
+            queue.min.set(now, rate(queue.spec.min));
+            queue.max.set(now, rate(queue.spec.max));
+        }
+    }
+
+    fn modify(&mut self, now: Time, id: QueueId, spec: QueueSpec) {
+        let at = match self.queues.binary_search_by_key(&id.0, |queue| queue.id.0) {
+            Ok(at) => at,
+            Err(at) => {
+                self.queues.insert(at, Queue::new(now, self.port_no, id));
+                at
+            }
+        };
+        self.queues[at].spec = spec;
+        self.set_rate(now, self.pace.kbps);
+    }
+
+    fn remove(&mut self, id: QueueId) -> Option<VecDeque<Frame>> {
+        let at = self.queues.iter().position(|queue| queue.id == id)?;
+        Some(self.queues.remove(at).frames)
+    }
+
+    fn take_frames(&mut self) -> Vec<Frame> {
+        let empty = |queue: &mut Queue| {
+            (queue.packets, queue.bytes) = (0, 0);
+            core::mem::take(&mut queue.frames)
+        };
+        self.queues.iter_mut().flat_map(empty).collect()
     }
 }
 

@@ -26,7 +26,7 @@ impl Random {
 
 /// A port with queues on a virtual clock, and what left.
 struct Stage {
-    egress: Egress,
+    egress: WeightedPriority,
     pool: Pool,
     now: Time,
     random: Random,
@@ -38,9 +38,9 @@ struct Stage {
 impl Stage {
     fn new(port_kbps: u32, specs: &[(u32, QueueSpec)]) -> Self {
         let now = Time(5 * SEC);
-        let mut egress = Egress::new(now, PORT, port_kbps);
+        let mut egress = WeightedPriority::new(now, PORT, port_kbps);
         for (id, spec) in specs {
-            egress.modify(now, PORT, QueueId(*id), *spec);
+            egress.modify(now, QueueId(*id), *spec);
         }
         Self {
             egress,
@@ -57,13 +57,16 @@ impl Stage {
         frame.set_len(bytes);
         let number = self.accepted.entry(id).or_default();
         frame.bytes_mut()[..8].copy_from_slice(&number.to_be_bytes());
-        let accepted = self.egress.push(self.now, QueueId(id), frame, true).is_ok();
+        let accepted = self
+            .egress
+            .enqueue(self.now, QueueId(id), frame, true)
+            .is_ok();
         *number += u64::from(accepted);
         accepted
     }
 
     fn pop_all(&mut self) {
-        while let Some((id, frame)) = self.egress.pop(self.now) {
+        while let Some((id, frame)) = self.egress.dequeue(self.now) {
             let number = u64::from_be_bytes(frame.bytes()[..8].try_into().unwrap());
             self.sent.push((self.now, id.0, frame.len() as u64, number));
         }
@@ -79,7 +82,7 @@ impl Stage {
                     self.offer(*id, bytes);
                 }
             }
-            let due = self.egress.due().unwrap().max(self.now);
+            let due = self.egress.next_wakeup().unwrap().max(self.now);
             self.now = due.after(self.random.below(late_ns + 1)).min(end);
             self.pop_all();
         }
@@ -221,7 +224,7 @@ fn every_accepted_frame_leaves_in_its_queues_order_within_the_limits() {
         stage.now = stage.now.after(stage.random.below(300_000));
         stage.pop_all();
     }
-    while let Some(due) = stage.egress.due() {
+    while let Some(due) = stage.egress.next_wakeup() {
         stage.now = due.max(stage.now);
         stage.pop_all();
     }
@@ -276,7 +279,10 @@ fn after_silence_frames_do_not_leave_in_a_burst() {
     (0..3).for_each(|_| assert!(stage.offer(1, 1250)));
     stage.pop_all();
     assert_eq!(stage.sent.len(), 1, "the others have their time");
-    assert_eq!(stage.egress.due(), Some(stage.now.after(10_000_000)));
+    assert_eq!(
+        stage.egress.next_wakeup(),
+        Some(stage.now.after(10_000_000))
+    );
 }
 
 #[test]
@@ -284,12 +290,12 @@ fn a_new_rate_counts_from_now_on() {
     let mut stage = Stage::new(0, &[(1, spec(0, 1, 0, 1))]);
     (0..2).for_each(|_| assert!(stage.offer(1, 1250)));
     stage.pop_all();
-    assert_eq!(stage.egress.due(), Some(stage.now.after(10 * SEC)));
+    assert_eq!(stage.egress.next_wakeup(), Some(stage.now.after(10 * SEC)));
     stage
         .egress
-        .modify(stage.now, PORT, QueueId(1), spec(0, 10_000, 0, 1));
+        .modify(stage.now, QueueId(1), spec(0, 10_000, 0, 1));
     assert_eq!(
-        stage.egress.due(),
+        stage.egress.next_wakeup(),
         Some(stage.now),
         "the old debt is forgotten"
     );
@@ -297,7 +303,7 @@ fn a_new_rate_counts_from_now_on() {
         max: Some(Rate::PerMille(500)),
         ..QueueSpec::default()
     };
-    stage.egress.modify(stage.now, PORT, QueueId(1), share);
+    stage.egress.modify(stage.now, QueueId(1), share);
     stage.egress.set_rate(stage.now, 2_001);
     assert_eq!(
         stage.egress.queues()[1].max.kbps,

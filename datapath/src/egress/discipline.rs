@@ -1,0 +1,210 @@
+//! What waits to leave by one port, and the contract of what puts it in order.
+
+use alloc::{boxed::Box, collections::VecDeque, vec::Vec};
+use core::fmt::Debug;
+
+use bofuss_frame::Frame;
+use bofuss_oflib::types::QueueId;
+
+use crate::egress::scheduler::{Queue, QueueSpec, Rate};
+use crate::{DropReason, Time};
+
+/// Orders the frames of one port. It is told the time, and knows neither ports nor sinks: each
+/// frame that it takes it gives back once, by [`Discipline::dequeue`], `remove` or `take_frames`.
+pub(crate) trait Discipline: Debug {
+    /// Has a frame wait in a queue, or in the default queue if none has this number. `has_room` is
+    /// false if the switch has no memory for it.
+    ///
+    /// Errors: QueueFull or QueuesFull; the frame is gone, and counted as an error of its queue.
+    fn enqueue(
+        &mut self,
+        now: Time,
+        id: QueueId,
+        frame: Frame,
+        has_room: bool,
+    ) -> Result<(), DropReason>;
+
+    /// Takes the frame that leaves at `now`, with its queue, and counts it; `None` if none is due.
+    fn dequeue(&mut self, now: Time) -> Option<(QueueId, Frame)>;
+
+    /// When `dequeue` has a frame next; `None` if nothing waits.
+    fn next_wakeup(&self) -> Option<Time>;
+
+    /// Whether a super-frame may wait as it is. Else its segments wait.
+    fn takes_whole(&self, id: QueueId, frame: &Frame) -> bool;
+
+    /// Its queues by number, with what they are configured to be and their statistics. The first
+    /// is the default queue.
+    fn queues(&self) -> &[Queue];
+
+    /// The port's rate is now `kbps`, 0 if that is not known.
+    fn set_rate(&mut self, now: Time, kbps: u32);
+
+    /// Makes or changes a queue; what waits in it stays.
+    fn modify(&mut self, now: Time, id: QueueId, spec: QueueSpec);
+
+    /// Takes a queue away; what waited in it.
+    fn remove(&mut self, id: QueueId) -> Option<VecDeque<Frame>>;
+
+    /// Takes away all that waits.
+    fn take_frames(&mut self) -> Vec<Frame>;
+}
+
+/// What waits to leave by a port that has queues.
+#[derive(Debug)]
+pub struct Egress {
+    pub(crate) discipline: Box<dyn Discipline>,
+    /// The port takes no frames now.
+    pub(crate) blocked: bool,
+}
+
+impl Egress {
+    pub(crate) fn new(discipline: Box<dyn Discipline>) -> Self {
+        Self {
+            discipline,
+            blocked: false,
+        }
+    }
+
+    /// Its queues, by number.
+    pub fn queues(&self) -> &[Queue] {
+        self.discipline.queues()
+    }
+
+    /// When the next frame is due; `None` if none waits, or the port takes none.
+    pub(crate) fn next_wakeup(&self) -> Option<Time> {
+        self.discipline.next_wakeup().filter(|_| !self.blocked)
+    }
+
+    /// The number of the queue that frames for `id` wait in.
+    pub(crate) fn resolve(&self, id: QueueId) -> QueueId {
+        let queues = self.queues();
+        let own = queues.iter().find(|queue| queue.id == id);
+        own.unwrap_or(&queues[0]).id
+    }
+
+    /// Counts the guaranteed rates in kb/s on a port of `kbps`, `id` left out.
+    pub(crate) fn guaranteed_kbps(&self, id: QueueId, kbps: u32) -> u64 {
+        let others = self.queues().iter().filter(|queue| queue.id != id);
+        let rates = others.filter_map(|queue| queue.spec.min);
+        rates.map(|rate: Rate| u64::from(rate.kbps(kbps))).sum()
+    }
+
+    /// Whether only the default queue is left, and that as it was made.
+    pub(crate) fn is_plain(&self) -> bool {
+        let [only] = self.queues() else {
+            return false;
+        };
+        only.spec == QueueSpec::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use bofuss_frame::Pool;
+    use bofuss_oflib::PortNo;
+
+    use super::*;
+    use crate::egress::scheduler::{DEFAULT_QUEUE, MAX_QUEUE_PACKETS, WeightedPriority};
+
+    const PORT: PortNo = PortNo(1);
+
+    /// The plainest discipline: one queue without a rate.
+    #[derive(Debug)]
+    struct Fifo([Queue; 1], VecDeque<Frame>);
+
+    impl Discipline for Fifo {
+        fn enqueue(
+            &mut self,
+            _: Time,
+            _: QueueId,
+            frame: Frame,
+            has_room: bool,
+        ) -> Result<(), DropReason> {
+            let full = self.1.len() as u64 >= MAX_QUEUE_PACKETS;
+            if full || !has_room {
+                self.0[0].stats.tx_errors += 1;
+                return Err(if full {
+                    DropReason::QueueFull
+                } else {
+                    DropReason::QueuesFull
+                });
+            }
+            self.1.push_back(frame);
+            Ok(())
+        }
+        fn dequeue(&mut self, _: Time) -> Option<(QueueId, Frame)> {
+            let frame = self.1.pop_front()?;
+            self.0[0].stats.tx_packets += 1;
+            Some((DEFAULT_QUEUE, frame))
+        }
+        fn next_wakeup(&self) -> Option<Time> {
+            self.1.front().map(|_| Time(0))
+        }
+        fn takes_whole(&self, _: QueueId, _: &Frame) -> bool {
+            true
+        }
+        fn queues(&self) -> &[Queue] {
+            &self.0
+        }
+        fn set_rate(&mut self, _: Time, _: u32) {}
+        fn modify(&mut self, _: Time, _: QueueId, _: QueueSpec) {}
+        fn remove(&mut self, _: QueueId) -> Option<VecDeque<Frame>> {
+            None
+        }
+        fn take_frames(&mut self) -> Vec<Frame> {
+            self.1.drain(..).collect()
+        }
+    }
+
+    fn disciplines() -> Vec<Box<dyn Discipline>> {
+        let now = Time(0);
+        let fifo = Fifo([Queue::new(now, PORT, DEFAULT_QUEUE)], VecDeque::new());
+        let mut slow = WeightedPriority::new(now, PORT, 1_000);
+        for (id, priority) in [(1, 0), (2, 0), (3, 7)] {
+            let spec = QueueSpec {
+                min: (id == 2).then_some(Rate::Kbps(100)),
+                max: (id == 3).then_some(Rate::PerMille(300)),
+                priority,
+                weight: id as u16,
+            };
+            slow.modify(now, QueueId(id), spec);
+        }
+        let fast = WeightedPriority::new(now, PORT, 0);
+        vec![Box::new(fifo), Box::new(slow), Box::new(fast)]
+    }
+
+    #[test]
+    fn every_discipline_gives_back_each_frame_once_and_counts_it() {
+        let pool = Pool::new(64 << 20);
+        for mut one in disciplines() {
+            let (mut now, mut taken, mut refused) = (Time(0), 0, 0);
+            assert_eq!(
+                (one.next_wakeup(), one.dequeue(now).is_none()),
+                (None, true)
+            );
+            for n in 0..3 * MAX_QUEUE_PACKETS {
+                let frame = pool.frame(&[n as u8; 100]).expect("within the limit");
+                match one.enqueue(now, QueueId(n as u32 % 5), frame, n % 50 != 7) {
+                    Ok(()) => taken += 1,
+                    Err(DropReason::QueueFull | DropReason::QueuesFull) => refused += 1,
+                    Err(other) => panic!("{other:?} is no reason of a discipline"),
+                }
+            }
+            let mut left = 0;
+            while let Some(at) = one.next_wakeup() {
+                now = at.max(now);
+                let (id, _) = one.dequeue(now).expect("a frame is due when it says");
+                assert!(one.queues().iter().any(|queue| queue.id == id), "{one:?}");
+                left += 1;
+            }
+            assert_eq!((left, taken + refused), (taken, 3 * MAX_QUEUE_PACKETS));
+            let stats = one.queues().iter().map(|queue| queue.stats);
+            let counted = stats.fold((0, 0), |sum, s| (sum.0 + s.tx_packets, sum.1 + s.tx_errors));
+            assert_eq!(counted, (left, refused));
+            assert_eq!(pool.stats().bytes_in_use, 0);
+        }
+    }
+}
