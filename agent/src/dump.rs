@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
-use bofuss_datapath::{Cursor, Datapath, Entry, Filter, Time};
+use bofuss_datapath::{Cursor, Datapath, Entry, Filter, Settled, Time};
 use bofuss_oflib::error::MeterModFailed;
 use bofuss_oflib::message::multipart::flow::FlowEntry;
 use bofuss_oflib::message::multipart::{
@@ -88,9 +88,8 @@ impl Connection {
         let Some(mut dump) = self.dump.take() else {
             return;
         };
-        datapath.settle();
         let (last, body) = match &mut dump.what {
-            What::Entries(entries) => entries.slice(now, datapath),
+            What::Entries(entries) => entries.slice(now, &datapath.settled()),
             What::List(request, ids) => list(now, datapath, request, ids),
         };
         if let Some(body) = body {
@@ -107,10 +106,11 @@ impl Connection {
 type Slice = (bool, Option<ReplyBody>);
 
 impl Entries {
-    fn slice(&mut self, now: Time, datapath: &Datapath) -> Slice {
+    fn slice(&mut self, now: Time, settled: &Settled<'_>) -> Slice {
+        let datapath = settled.datapath();
         let (filter, cursor, sums) = (&self.filter, &mut self.cursor, &mut self.sums);
         let mut entries = Vec::new();
-        let last = cursor.slice(datapath.tables(), |table, entry| match sums {
+        let last = settled.slice(cursor, |table, entry| match sums {
             _ if !filter.selects(entry) => {}
             Some(sums) => {
                 sums.packet_count = sums.packet_count.saturating_add(entry.packets);

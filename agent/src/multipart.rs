@@ -23,7 +23,6 @@ impl Switch {
         request: &RequestBody,
         face: &mut F,
     ) -> Answer {
-        self.datapath.settle();
         let body = match request {
             RequestBody::Desc(_) => ReplyBody::Desc(self.identity.desc.clone()),
             RequestBody::Flow(request) => {
@@ -91,16 +90,18 @@ impl Switch {
     }
 
     /// What tables did; with `features` also what they can do.
-    fn table_stats(&self, features: bool) -> Vec<TableStats> {
-        let heads = self.datapath.table_heads();
+    fn table_stats(&mut self, features: bool) -> Vec<TableStats> {
+        let settled = self.datapath.settled();
+        let heads = settled.datapath().table_heads();
         let mut stats: Vec<TableStats> = heads
             .map(|head| {
-                let table = &self.datapath.tables()[usize::from(head.table_id.0)];
+                let table = &settled.datapath().tables()[usize::from(head.table_id.0)];
+                let counts = settled.table_counts(head.table_id);
                 TableStats {
                     table_id: head.table_id,
                     active_count: table.len() as u32,
-                    lookup_count: table.lookup_count,
-                    matched_count: table.matched_count,
+                    lookup_count: counts.lookups,
+                    matched_count: counts.matches,
                     ..TableStats::default()
                 }
             })

@@ -2,7 +2,7 @@
 
 use alloc::{collections::BTreeMap, vec::Vec};
 
-use bofuss_datapath::{Datapath, Sink, Step, Time};
+use bofuss_datapath::{Datapath, Settled, Sink, Step, Time};
 use bofuss_frame::{Capabilities, Frame};
 use bofuss_oflib::message::multipart::{Desc, PortStats};
 use bofuss_oflib::message::port::PortFeatures;
@@ -146,6 +146,11 @@ impl Switch {
     /// The datapath, to be looked at.
     pub fn datapath(&self) -> &Datapath {
         &self.datapath
+    }
+
+    /// The datapath, its counters to be read.
+    pub fn settled(&mut self) -> Settled<'_> {
+        self.datapath.settled()
     }
 
     /// Who it says it is.

@@ -227,10 +227,8 @@ impl Bench {
     /// The median of some rounds; checks that table 0 counted every packet.
     fn measure(&mut self, name: &str, packets: usize, mut next: impl FnMut() -> Tuple) {
         let warm = self.round(packets, &mut next);
-        let looked_up = |datapath: &mut Datapath| {
-            datapath.settle();
-            datapath.tables()[0].lookup_count
-        };
+        let looked_up =
+            |datapath: &mut Datapath| datapath.settled().table_counts(TableId(0)).lookups;
         let before = looked_up(&mut self.datapath);
         let mut rounds: Vec<f64> = (0..ROUNDS)
             .map(|_| self.round(packets, &mut next))

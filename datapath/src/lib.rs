@@ -31,6 +31,7 @@ mod tables;
 mod datapath;
 mod ingress;
 pub mod reconfigure;
+mod settled;
 
 pub use config::{Algorithm, Config, Engine, MAX_ADDRESSES};
 pub use datapath::Datapath;
@@ -47,6 +48,7 @@ pub use pipeline::{
     work::{WORK_PER_FRAME, WORK_PER_TURN},
 };
 pub use port::Port;
+pub use settled::{Settled, TableCounts};
 pub use sink::{DropReason, Lost, PacketInEvent, Sink, Step};
 pub use tables::{
     bulk_change::Cursor,

@@ -12,7 +12,7 @@ use bofuss_frame::{Capabilities, Frame, Pool};
 use bofuss_oflib::message::meter_mod::MeterModCommand;
 use bofuss_oflib::message::{FlowModCommand, PortDesc};
 use bofuss_oflib::text::{parse_flow, parse_meter};
-use bofuss_oflib::types::QueueId;
+use bofuss_oflib::types::{QueueId, TableId};
 use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Catalogue, ExtValue, Mac, Message, PortNo, Version};
 use bofuss_packet::craft;
@@ -204,7 +204,7 @@ fn trace_test(engine: Engine) {
         bench.switch.datapath().drops().count(),
     );
     assert_eq!(before, after);
-    assert_eq!(bench.switch.datapath().tables()[0].lookup_count, 0);
+    assert_eq!(bench.switch.settled().table_counts(TableId(0)).lookups, 0);
     // Nothing was learned, and the flow has no state: the way back floods, the state is 0.
     bench.flow("priority=9,state=1,actions=drop");
     bench.send(Time(2), 1, &mut Vec::new(), &frame(1, 2));

@@ -373,7 +373,7 @@ impl Datapath {
     }
 
     /// Adds what flows have counted to their entries and tables.
-    pub fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         let mut unsettled = core::mem::take(&mut self.cache.unsettled);
         for flows in unsettled.chunks(BATCH) {
             let near = flows.iter().filter_map(|flow| self.cache.flows.get(*flow));

@@ -17,7 +17,7 @@ use bofuss_packet::{Packet, craft};
 use super::cache::{Cache, MAX_UNSETTLED};
 use crate::egress::queues::tests::{super_frame, switch};
 use crate::egress::scheduler::{QueueSpec, Rate};
-use crate::{Datapath, Engine, EntryKey, Hook, HookEffect, PacketInEvent, Sink, Time};
+use crate::{Cursor, Datapath, Engine, EntryKey, Hook, HookEffect, PacketInEvent, Sink, Time};
 
 fn flow(datapath: &mut Datapath, text: &str) {
     let flow = parse_flow(text, FlowModCommand::ADD, &datapath.catalogue.clone());
@@ -59,6 +59,20 @@ fn send_at(datapath: &mut Datapath, now: Time, n: u16) -> Vec<Frame> {
 fn packets(datapath: &Datapath) -> u64 {
     let entries = datapath.tables[0].entries(EntryKey::FIRST);
     entries.map(|(_, entry)| entry.packets).sum()
+}
+
+#[test]
+fn the_settled_view_has_every_packet() {
+    let mut datapath = switch(0, 2);
+    flow(&mut datapath, "ip,nw_src=10.0.0.0/8,actions=output:2");
+    (0..9).for_each(|_| assert_eq!(send(&mut datapath, 1).len(), 1));
+    assert!(packets(&datapath) < 9, "known flows count for themselves");
+    let settled = datapath.settled();
+    let counts = settled.table_counts(TableId(0));
+    assert_eq!((counts.lookups, counts.matches), (9, 9));
+    let (mut cursor, mut packets) = (Cursor::new(TableId::ALL), 0);
+    assert!(settled.slice(&mut cursor, |_, entry| packets += entry.packets));
+    assert_eq!(packets, 9);
 }
 
 #[test]

@@ -44,7 +44,7 @@ impl Cursor {
     }
 
     /// Looks at one slice of the entries; whether that was the last.
-    pub fn slice<'a>(
+    pub(crate) fn slice<'a>(
         &mut self,
         tables: &'a [Table],
         mut see: impl FnMut(TableId, &'a Entry),

@@ -166,9 +166,9 @@ pub struct Table {
     /// What becomes of packets that no entry matches.
     pub(crate) miss: TableMiss,
     /// Packets looked up.
-    pub lookup_count: u64,
+    pub(crate) lookup_count: u64,
     /// Packets that hit an entry.
-    pub matched_count: u64,
+    pub(crate) matched_count: u64,
 }
 
 impl Table {
@@ -215,12 +215,12 @@ impl Table {
 
     /// The entries from `from` on, in an order that stays. Keys stay what they are, so a walk may
     /// be left and taken up again behind the last key seen.
-    pub fn entries(&self, from: EntryKey) -> impl Iterator<Item = (EntryKey, &Entry)> {
+    pub(crate) fn entries(&self, from: EntryKey) -> impl Iterator<Item = (EntryKey, &Entry)> {
         self.entries_of(None, from)
     }
 
     /// The same without entries that certainly lack a label.
-    pub fn entries_of(
+    pub(crate) fn entries_of(
         &self,
         label: Option<Label>,
         mut from: EntryKey,

@@ -3,6 +3,7 @@
 
 use super::*;
 use bofuss_datapath::{CacheStats, DropReason, Table};
+use bofuss_oflib::types::TableId;
 
 const OPERATIONS: usize = 10_000;
 /// After so many operations, all that can be asked for is compared.
@@ -278,10 +279,10 @@ pub fn stage(engine: Engine, cache_flows: u32, cache_changes: u32) -> Stage {
 /// Everything that the switch counts, but for drops.
 pub fn counters(stage: &mut Stage) -> Vec<String> {
     stage.face.0.clear();
-    // A request is enough to have the tables count what waits.
-    stage.play("ask tables");
-    let tables = stage.switch.datapath().tables()[..4].iter();
-    let count = |t: &Table| format!("{} {} {}", t.len(), t.lookup_count, t.matched_count);
+    let settled = stage.switch.settled();
+    let tables = settled.datapath().tables()[..4].iter().zip(0..);
+    let count =
+        |(t, n): (&Table, u8)| format!("{} {:?}", t.len(), settled.table_counts(TableId(n)));
     let counts: Vec<_> = tables.map(count).collect();
     for question in ["entries", "aggregate", "ask group-stats", "ask meter-stats"] {
         stage.play(question);

@@ -121,15 +121,17 @@ impl Plane {
         }
     }
 
-    fn scrape_tables(&self, samples: &mut Samples) {
-        let datapath = self.switch.datapath();
+    fn scrape_tables(&mut self, samples: &mut Samples) {
+        let settled = self.switch.settled();
+        let datapath = settled.datapath();
         for head in datapath.table_heads() {
             let table = &datapath.tables()[usize::from(head.table_id.0)];
+            let counts = settled.table_counts(head.table_id);
             let labels: Labels<'_> = &[("table", &head.table_id.0), ("name", &head.name.0)];
             samples.add("table_entries", labels, table.len());
             samples.add("table_max_entries", labels, head.max_entries);
-            samples.add("table_lookups", labels, table.lookup_count);
-            samples.add("table_matches", labels, table.matched_count);
+            samples.add("table_lookups", labels, counts.lookups);
+            samples.add("table_matches", labels, counts.matches);
         }
     }
 
@@ -212,13 +214,14 @@ impl Plane {
         }
     }
 
-    fn scrape_flows(&self, scrape: &mut Scrape) -> Next {
+    fn scrape_flows(&mut self, scrape: &mut Scrape) -> Next {
         let Some(cursor) = &mut scrape.flows else {
             return Next::Nothing;
         };
-        let datapath = self.switch.datapath();
+        let settled = self.switch.settled();
+        let datapath = settled.datapath();
         let (samples, told) = (&mut scrape.samples, &mut scrape.flows_told);
-        let is_last = cursor.slice(datapath.tables(), |table, entry| {
+        let is_last = settled.slice(cursor, |table, entry| {
             *told += 1;
             if *told > MAX_FLOWS {
                 return;
