@@ -28,7 +28,7 @@ pub(crate) fn run(root: &Path, target: &Path, tier: Tier) -> Result<(), String> 
         let long = if tier == Tier::All { long } else { &[] };
         long.iter().map(|a| a.to_string()).collect()
     };
-    let steps: [Step; 15] = [
+    let steps: [Step; 16] = [
         ("format", Tier::Check, &|| {
             cargo("fmt --all --check", |_| {})
         }),
@@ -41,10 +41,9 @@ pub(crate) fn run(root: &Path, target: &Path, tier: Tier) -> Result<(), String> 
             )
         }),
         ("tests", Tier::Check, &|| {
-            cargo("test --locked --workspace --exclude bofuss-tests", |c| {
-                c.args(arguments(&["--", "--include-ignored"]));
-            })
+            unit_tests(&arguments(&["--", "--include-ignored"]))
         }),
+        ("fast path as released", Tier::Test, &fast_path_as_released),
         ("documentation", Tier::Test, &|| {
             cargo(
                 "doc --locked --workspace --no-deps --document-private-items",
@@ -92,6 +91,17 @@ pub(crate) fn run(root: &Path, target: &Path, tier: Tier) -> Result<(), String> 
     }
     println!("\nall steps passed: {}", times.join(", "));
     Ok(())
+}
+
+fn unit_tests(arguments: &[String]) -> Result<(), String> {
+    cargo("test --locked --workspace --exclude bofuss-tests", |c| {
+        c.args(arguments);
+    })
+}
+
+/// Runs the fast path's tests without debug assertions.
+fn fast_path_as_released() -> Result<(), String> {
+    cargo("test --locked --release -p bofuss-datapath fast::", |_| {})
 }
 
 /// Runs cargo with `words`, as a shell would, after `more` has added to the command.

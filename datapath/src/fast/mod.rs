@@ -1,4 +1,5 @@
 //! What makes the switch fast, and changes nothing that it does: `pipeline` says what that is.
+//! `README.md` here follows a flow through its life.
 
 pub(crate) mod cache;
 mod direct;

@@ -12,9 +12,11 @@ use bofuss_oflib::message::{FlowModCommand, FlowRemoved, PortDesc, PortStatusRea
 use bofuss_oflib::text::{parse_flow, parse_meter};
 use bofuss_oflib::types::{QueueId, TableId};
 use bofuss_oflib::{Mac, PortNo};
-use bofuss_packet::{Packet, craft};
+use bofuss_packet::{Packet, arrival, craft, survey};
 
 use super::cache::{Cache, MAX_UNSETTLED};
+use super::lookahead::Lookahead;
+use super::paths::start;
 use crate::egress::queues::tests::{super_frame, switch};
 use crate::egress::scheduler::{QueueSpec, Rate};
 use crate::{Cursor, Datapath, Engine, EntryKey, Hook, HookEffect, PacketInEvent, Sink, Time};
@@ -522,6 +524,42 @@ fn switch_of_all_ways(engine: Engine) -> Datapath {
         flow(&mut datapath, text);
     }
     datapath
+}
+
+// I14
+#[test]
+fn guesses_equal_the_whole_key() {
+    // Few words of a key, and more than a flow has in place.
+    let entries = [
+        "priority=9,ip,nw_dst=10.9.9.30,actions=drop",
+        "priority=9,tcp6,ipv6_src=fe80::1,ipv6_dst=fe80::2,tp_src=9,dl_vlan=7,actions=drop",
+    ];
+    let (mut datapath, mut state) = (switch_of_all_ways(Engine::Cache), 1_u64);
+    for text in entries {
+        flow(&mut datapath, text);
+        let frames = frames_of_all_ways(datapath.pool());
+        let cache = &datapath.cache;
+        let key = arrival(PortNo(1));
+        let base = cache.words(start(TableId(0), true), &key);
+        let mut lookahead = Lookahead::seeking(datapath.catalogue.placed());
+        let mut read = 0;
+        for mut frame in frames {
+            for _ in 0..50 {
+                // A linear congruential generator (Knuth): any byte of the headers may be any.
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
+                let at = (state >> 32) as usize % frame.len().min(64);
+                frame.bytes_mut()[at] = (state >> 56) as u8;
+                survey(frame.bytes(), &mut lookahead.layout);
+                lookahead.clear();
+                cache.look_at(frame.bytes(), &base, &mut lookahead);
+                read += usize::from(lookahead.is_read());
+                assert!(cache.is_exact(&lookahead, &frame, &key), "{lookahead:?}");
+            }
+        }
+        assert!(read > 1000, "{read} frames were read ahead");
+    }
 }
 
 // I14
