@@ -63,8 +63,9 @@ x86_64-linux-gnu-gcc gcc-x86-64-linux-gnu
 x86_64-headers libc6-dev-amd64-cross
 aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
 aarch64-headers libc6-dev-arm64-cross' ;; esac
-    # Its package starts a service, which a developer may not want.
-    [ "$1" != test ] || [ -z "${CI-}" ] || echo 'prometheus prometheus'
+    # Their packages start services, which a developer may not want.
+    [ "$1" != test ] || [ -z "${CI-}" ] || echo 'prometheus prometheus
+ovs-vswitchd openvswitch-switch'
     sh "$0" has-cargo "$1" || echo 'curl curl
 ca-certificates ca-certificates'
 }
