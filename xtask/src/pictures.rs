@@ -14,6 +14,8 @@ use bofuss_oflib::text::parse_flow;
 use bofuss_oflib::types::QueueId;
 use toml::{Table, Value};
 
+use crate::rooms;
+
 /// The entries of the trace's switch: those of `bofuss demo`, with the wrong digit of port 3.
 const ENTRIES: [&str; 5] = [
     "table=0,priority=10,arp,actions=goto_table:1",
@@ -149,7 +151,7 @@ pub(crate) fn rooms(list: &Table) -> Result<String, String> {
     let arrows: BTreeMap<&str, Vec<&str>> = arrows
         .into_iter()
         .flatten()
-        .map(|(room, uses)| (room.as_str(), strings(Some(uses))))
+        .map(|(room, uses)| (room.as_str(), rooms::names(Some(uses))))
         .collect();
     let mut levels: Vec<Vec<&str>> = Vec::new();
     for room in arrows.keys() {
@@ -167,7 +169,7 @@ pub(crate) fn rooms(list: &Table) -> Result<String, String> {
             put_arrow(&mut drawn, (x, y + ROOM.1), (to_x, to_y));
         }
     }
-    let pure = strings(list.get("pure"));
+    let pure = rooms::names(list.get("pure"));
     for (room, (x, y)) in &places {
         let is_face = levels[0].contains(room);
         let class = match (pure.contains(room) || *room == "intrinsics", is_face) {
@@ -224,15 +226,6 @@ fn placed<'a>(
         }
     }
     places
-}
-
-fn strings(value: Option<&Value>) -> Vec<&str> {
-    let array = value.and_then(Value::as_array);
-    array
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect()
 }
 
 /// A curve from one place to another below it, with a head. One that goes straight down over

@@ -115,7 +115,8 @@ fn finding(source: &Source, word: &str, what: &str) -> Vec<String> {
         .collect()
 }
 
-fn names(value: Option<&Value>) -> Vec<&str> {
+/// The strings of a list.
+pub(crate) fn names(value: Option<&Value>) -> Vec<&str> {
     let array = value.and_then(Value::as_array);
     array
         .into_iter()

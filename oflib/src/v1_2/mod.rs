@@ -18,6 +18,10 @@ pub(crate) enum V1_2 {}
 
 layout! {
     V1_2;
+    Features {
+        datapath_id, n_buffers, n_tables => 3, capabilities, reserved, ports;
+        ..default
+    }
     PacketIn { buffer_id, total_len, reason, table_id, fields => 2, data; ..without_cookie }
     PortStats {
         port_no => 4, rx_packets, tx_packets, rx_bytes, tx_bytes, rx_dropped, tx_dropped,
@@ -33,29 +37,6 @@ layout! {
         table_id => 1, duration_sec, duration_nsec, priority, idle_timeout, hard_timeout => 6,
         cookie, packet_count, byte_count, fields, instructions;
         ..default
-    }
-}
-
-impl Form<V1_2> for Features {
-    fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let datapath_id = r.at("datapath_id").get()?;
-        let n_buffers = r.at("n_buffers").get()?;
-        let n_tables = r.at("n_tables").get()?;
-        r.take(3)?;
-        Ok(Self {
-            datapath_id,
-            n_buffers,
-            n_tables,
-            capabilities: r.at("capabilities").get()?,
-            reserved: r.at("reserved").get()?,
-            ports: r.at("ports").get()?,
-            ..Self::default()
-        })
-    }
-    fn write(&self, w: &mut Writer<'_>) {
-        w.put(&self.datapath_id).put(&self.n_buffers);
-        w.put(&self.n_tables).pad(3).put(&self.capabilities);
-        w.put(&self.reserved).put(&self.ports);
     }
 }
 
