@@ -7,9 +7,9 @@ A message becomes a table of name -> numbers, whatever the nesting: names are th
 
 Known limits of the two. os-ken is a controller's codec: it reads what a switch sends and FLOW_MOD, nothing
 else, so what it encodes is compared with what it was told to encode. scapy fails on a PORT_DESC request, on
-fields of experimenters, on most set-fields, on empty action lists, on the padding in FLOW replies, on queues
-and meter bands, on error types that the specification has not, and it reads packets as Ethernet whatever
-their length: such messages it does not get.
+fields of experimenters, on most set-fields, on empty action lists, on the padding in FLOW replies, on lists of
+tables in a table's features, on queues and meter bands, on error types that the specification has not, and it
+reads packets as Ethernet whatever their length: such messages it does not get.
 """
 import collections, ipaddress, logging, random, re, signal, sys
 
@@ -145,7 +145,7 @@ def scapy(message):
 
 # what scapy does not read, or gets wrong
 SCAPY_CANNOT = re.compile(
-    r'SetField\(|tcp_flags|body: Flow\(\[|Actions\(\[\]\)|MultipartRequest .*PortDesc|Queue\w+ { port|Bands? { kind|ErrorCode { ty: \d{2,}'
+    r'SetField\(|tcp_flags|body: Flow\(\[|Actions\(\[\]\)|MultipartRequest .*PortDesc|Queue\w+ { port|Bands? { kind|Tables\(\[|ErrorCode { ty: \d{2,}'
     r'|Packet(?:In|Out)\(.*data: Bytes\(\[(?:\d+, ){0,20}\d*\]')
 # what one of them does not read, or reads under a name of its own that says something else elsewhere
 SKIPPED = {
