@@ -13,6 +13,7 @@ mod e2e;
 mod evidence;
 mod folders;
 mod fuzz;
+mod idiom;
 mod licenses;
 mod mutants;
 mod names;
@@ -29,7 +30,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   check             format, tidy, sizes, lints, unit tests
   ci [--all]        check, documentation, cost, end to end; with --all the long tier too
   tidy              style, rooms and documents
-  size              tokens of each room against its budget; lines, comments
+  size              tokens of each room against its budget; lines, comments, idiom
+  idiom PATH        each place under PATH that counts against the bars of idiom
   cost [GUIDE]      the tutorials' patches against their bars, each on its own
   cost --check      check, on a copy of the tree that has all of them
   mutants [WORD]    faults that tests have to notice, planted one at a time
@@ -58,6 +60,7 @@ fn main() -> ExitCode {
         ["ci", "--all"] => ci::run(root, &target, ci::Tier::All),
         ["tidy"] => tidy::run(root),
         ["size"] => size::run(root),
+        ["idiom", path] => idiom::list(root, path),
         ["cost"] => cost::run(root, &target, ""),
         ["cost", "--check"] => cost::check(root, &target),
         ["cost", guide] => cost::run(root, &target, guide),

@@ -2,7 +2,7 @@
 //!
 //! Counted is what is neither comment nor test, in tokens, so that packing much into a line saves
 //! nothing. Rows of catalogues and folders of extensions are free. Lines, and comment lines for
-//! each line of code, are reported.
+//! each line of code, are reported, and the figures of [`idiom`].
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,7 +10,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use crate::source::{self, Count, Source};
-use crate::tree;
+use crate::{idiom, tree};
 
 const BUDGETS: &str = "xtask/size.toml";
 /// Its section on the reading order names files, and says how many lines they have at most.
@@ -36,7 +36,7 @@ struct Budgets {
 /// Counts, prints a table, and compares.
 ///
 /// Errors: a room above its budget or without one, the core above its own, a reading order that is
-/// longer than it says.
+/// longer than it says, a room above its bars of idiom.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
     let text = tree::read(&root.join(BUDGETS))?;
     let budgets: Budgets = toml::from_str(&text).map_err(|e| format!("{BUDGETS}: {e}"))?;
@@ -81,7 +81,8 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
         let names = above.join(", ");
         return Err(format!("size: above the budget in {BUDGETS}: {names}"));
     }
-    reading_order(&tree::read(&root.join(ARCHITECTURE))?, &sources)
+    reading_order(&tree::read(&root.join(ARCHITECTURE))?, &sources)?;
+    idiom::check(root, &sources)
 }
 
 fn show(name: &str, count: &Count, budget: Option<usize>) {
