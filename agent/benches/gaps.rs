@@ -54,10 +54,10 @@ fn carry_out(lab: &mut Lab, message: Message, steps: &mut Steps) {
     let start = cpu();
     lab.message(message);
     steps.add(cpu() - start);
-    while lab.switch.has_work(&lab.face) {
-        lab.face.messages.clear();
+    while lab.switch.has_work(&lab.io) {
+        lab.io.messages.clear();
         let start = cpu();
-        lab.switch.work(lab.now, &mut lab.face);
+        lab.switch.work(lab.now, &mut lab.io);
         steps.add(cpu() - start);
     }
 }
@@ -97,7 +97,7 @@ fn filled(steps: &mut [(&'static str, Steps)]) -> Lab {
         let message = flow(&lab, C::ADD, &entry(n));
         carry_out(&mut lab, message, &mut adds.1);
     }
-    assert_eq!(lab.face.messages, []);
+    assert_eq!(lab.io.messages, []);
     assert_eq!(lab.switch.datapath().tables()[0].len(), ENTRIES as usize);
     lab
 }
@@ -228,15 +228,15 @@ fn time_with(flows: &[&str]) -> Duration {
         ..PortDesc::default()
     };
     lab.switch
-        .port_changed(lab.now, desc, capabilities, &mut lab.face);
+        .port_changed(lab.now, desc, capabilities, &mut lab.io);
     flows.iter().for_each(|flow| lab.flow(C::ADD, flow));
     let (bytes, whole) = super_frame(0x18, 1448);
     lab.send_with(1, &bytes, whole);
-    lab.face.out.clear();
+    lab.io.out.clear();
     let start = cpu();
     (0..FRAMES).for_each(|_| lab.send_with(1, &bytes, whole));
     let time = cpu() - start;
-    assert!(lab.face.out.len() >= FRAMES && lab.face.out.len() <= 2 * FRAMES);
+    assert!(lab.io.out.len() >= FRAMES && lab.io.out.len() <= 2 * FRAMES);
     time
 }
 
@@ -252,23 +252,23 @@ fn turns(flow: &str, ports: u32, segment_bytes: u16, steps: &mut Steps) -> usize
     let (bytes, whole) = super_frame(0x10, segment_bytes);
     // The first warms up buffers and the cache.
     for measured in [false, true] {
-        lab.face.out.clear();
+        lab.io.out.clear();
         let start = cpu();
         lab.send_with(1, &bytes, whole);
         let first = cpu() - start;
         if measured {
             steps.add(first);
         }
-        while lab.switch.has_work(&lab.face) {
+        while lab.switch.has_work(&lab.io) {
             let start = cpu();
-            lab.switch.work(lab.now, &mut lab.face);
+            lab.switch.work(lab.now, &mut lab.io);
             let turn = cpu() - start;
             if measured {
                 steps.add(turn);
             }
         }
     }
-    lab.face.out.len()
+    lab.io.out.len()
 }
 
 /// Super-frames that are much work: what becomes of them, ports, bytes of a segment, and how many
@@ -329,19 +329,19 @@ fn main() {
             let mut one = Steps::default();
             carry_out(&mut lab, Message::MultipartRequest(body.into()), &mut one);
             let error = lab
-                .face
+                .io
                 .messages
                 .iter()
                 .any(|m| matches!(m, Message::Error(_)));
-            assert!(!error && !lab.face.messages.is_empty(), "{name}");
-            lab.face.messages.clear();
+            assert!(!error && !lab.io.messages.is_empty(), "{name}");
+            lab.io.messages.clear();
             steps.push((name, one));
         }
         for (name, message, left) in changes(&lab) {
             let mut one = Steps::default();
             carry_out(&mut lab, message, &mut one);
             let error = lab
-                .face
+                .io
                 .messages
                 .drain(..)
                 .find(|m| matches!(m, Message::Error(_)));

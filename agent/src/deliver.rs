@@ -13,7 +13,7 @@ use bofuss_oflib::{FieldMatch, Match, Message, PortNo, Version};
 use bofuss_packet::Packet;
 
 use crate::connection::{ConnId, Connection};
-use crate::switch::{Face, Outlet};
+use crate::switch::{SwitchIo, SwitchSink};
 
 /// Bytes of a packet that a packet-in holds at most: a message has 65,535 with all that is before
 /// them.
@@ -21,7 +21,7 @@ const MAX_DATA_BYTES: usize = 65_000;
 /// The transaction id of what nobody asked for.
 const UNASKED: u32 = 0;
 
-impl<F: Face> Outlet<'_, F> {
+impl<I: SwitchIo> SwitchSink<'_, I> {
     pub(crate) fn deliver_packet_in(&mut self, event: &PacketInEvent<'_>) {
         for conn in self.connections.values_mut() {
             let reason = reason(event, conn.version);
@@ -32,7 +32,7 @@ impl<F: Face> Outlet<'_, F> {
                 continue;
             }
             let way = conn.way_of(event.packet);
-            if !self.face.takes_packet_in(way, event.packet.in_port()) {
+            if !self.io.takes_packet_in(way, event.packet.in_port()) {
                 conn.lost_packet_ins += 1;
                 continue;
             }
@@ -53,14 +53,14 @@ impl<F: Face> Outlet<'_, F> {
                 fields: context(event.packet),
                 data: Bytes(bytes[..shown].into()),
             };
-            self.face.send(way, UNASKED, Message::PacketIn(packet_in));
+            self.io.send(way, UNASKED, Message::PacketIn(packet_in));
         }
     }
 
     pub(crate) fn deliver_flow_removed(&mut self, removed: FlowRemoved) {
         for (id, conn) in self.connections.iter() {
             if conn.wants(|a| (a.flow_removed, a.flow_removed_slave), removed.reason.0) {
-                self.face
+                self.io
                     .send(*id, UNASKED, Message::FlowRemoved(removed.clone()));
             }
         }
@@ -79,19 +79,19 @@ impl<F: Face> Outlet<'_, F> {
                 _ => reason,
             };
             conn.late_ports.insert(desc.port_no, (news, desc.clone()));
-            conn.tell_late_ports(*id, self.face);
+            conn.tell_late_ports(*id, self.io);
         }
     }
 }
 
 impl Connection {
     /// Sends the port changes that wait, if there is room.
-    pub(crate) fn tell_late_ports<F: Face>(&mut self, id: ConnId, face: &mut F) {
-        while face.has_room(id)
+    pub(crate) fn tell_late_ports<I: SwitchIo>(&mut self, id: ConnId, io: &mut I) {
+        while io.has_room(id)
             && let Some((_, (reason, desc))) = self.late_ports.pop_first()
         {
             let status = Message::PortStatus(PortStatus { reason, desc });
-            face.send(id, UNASKED, status);
+            io.send(id, UNASKED, status);
         }
     }
 }
@@ -117,9 +117,9 @@ fn context(packet: &Packet) -> Match {
 }
 
 /// A sink for changes that concern nobody.
-pub(crate) struct Nobody;
+pub(crate) struct DiscardSink;
 
-impl Sink for Nobody {
+impl Sink for DiscardSink {
     fn transmit(&mut self, _: PortNo, _: QueueId, _: Frame) {}
     fn packet_in(&mut self, _: &PacketInEvent<'_>) {}
     fn flow_removed(&mut self, _: FlowRemoved) {}

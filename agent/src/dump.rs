@@ -13,7 +13,7 @@ use bofuss_oflib::types::{GroupId, MeterId, TableId};
 use bofuss_oflib::{ErrorCode, Message};
 
 use crate::connection::{ConnId, Connection};
-use crate::switch::Face;
+use crate::switch::SwitchIo;
 
 /// Groups or meters of one slice.
 const LISTED_PER_SLICE: usize = 32;
@@ -78,12 +78,12 @@ impl Dump {
 
 impl Connection {
     /// Goes on with the reply by one slice; sends what it gives.
-    pub(crate) fn continue_dump<F: Face>(
+    pub(crate) fn continue_dump<I: SwitchIo>(
         &mut self,
         now: Time,
         id: ConnId,
         datapath: &mut Datapath,
-        face: &mut F,
+        io: &mut I,
     ) {
         let Some(mut dump) = self.dump.take() else {
             return;
@@ -94,7 +94,7 @@ impl Connection {
         };
         if let Some(body) = body {
             let reply = MultipartReply { more: !last, body };
-            face.send(id, dump.xid, Message::MultipartReply(reply));
+            io.send(id, dump.xid, Message::MultipartReply(reply));
         }
         if !last {
             self.dump = Some(dump);

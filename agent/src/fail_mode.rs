@@ -8,7 +8,7 @@ use bofuss_oflib::message::{FlowMod, FlowModCommand};
 use bofuss_oflib::{Action, Match, PortNo};
 
 use crate::Switch;
-use crate::deliver::Nobody;
+use crate::deliver::DiscardSink;
 
 /// What the switch does while no configured controller is connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -69,6 +69,6 @@ impl Switch {
             flow_mod.cookie_mask = u64::MAX;
         }
         // A full table 0 has no room for the entry: its own entries go on.
-        let _ = self.datapath.flow_mod(now, &flow_mod, &mut Nobody);
+        let _ = self.datapath.flow_mod(now, &flow_mod, &mut DiscardSink);
     }
 }

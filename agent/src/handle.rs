@@ -12,7 +12,7 @@ use bofuss_oflib::{Action, ErrorCode, ExtValue, Message, PortNo};
 use bofuss_packet::Packet;
 
 use crate::connection::{ConnId, Connection, Request};
-use crate::switch::{Face, Switch, parts};
+use crate::switch::{Switch, SwitchIo, parts};
 use crate::trace;
 
 /// Where a packet-out may say that its packet comes from besides a port. Choice: not CONTROLLER
@@ -32,17 +32,17 @@ pub(crate) struct Asked {
 
 impl Switch {
     /// Carries out a message and sends its reply or its error.
-    pub(crate) fn handle<F: Face>(
+    pub(crate) fn handle<I: SwitchIo>(
         &mut self,
         now: Time,
         conn: ConnId,
         request: Request<'_>,
-        face: &mut F,
+        io: &mut I,
     ) {
         let Request { xid, head, message } = request;
         let message = match message {
             Ok(message) => message,
-            Err(error) => return face.send(conn, xid, Message::Error(error)),
+            Err(error) => return io.send(conn, xid, Message::Error(error)),
         };
         let buffer = match &message {
             Message::FlowMod(flow_mod) if !flow_mod.deletes() => Some(flow_mod.buffer_id),
@@ -50,57 +50,57 @@ impl Switch {
         };
         let buffer = buffer.filter(|buffer| *buffer != BufferId::NO_BUFFER);
         let asked = Asked { conn, xid, buffer };
-        match self.answer(now, &asked, &message, face) {
-            Ok(Some(reply)) => face.send(conn, xid, reply),
+        match self.answer(now, &asked, &message, io) {
+            Ok(Some(reply)) => io.send(conn, xid, reply),
             Ok(None) if self.datapath.has_work() => {
                 self.asked = Some((asked, message, head.into()));
             }
-            Ok(None) => self.conclude(now, &asked, (&message, head), Ok(()), face),
-            Err(error) => self.conclude(now, &asked, (&message, head), Err(error), face),
+            Ok(None) => self.conclude(now, &asked, (&message, head), Ok(()), io),
+            Err(error) => self.conclude(now, &asked, (&message, head), Err(error), io),
         }
     }
 
     /// Goes on with the change that a message began, if one did.
-    pub(crate) fn go_on<F: Face>(&mut self, now: Time, face: &mut F) {
-        let (datapath, outlet) = parts!(self, now, face);
-        if let Some(result) = datapath.work(now, outlet)
+    pub(crate) fn go_on<I: SwitchIo>(&mut self, now: Time, io: &mut I) {
+        let (datapath, sink) = parts!(self, now, io);
+        if let Some(result) = datapath.work(now, sink)
             && let Some((asked, message, head)) = self.asked.take()
             && self.connections.contains_key(&asked.conn)
         {
-            self.conclude(now, &asked, (&message, &head), result, face);
+            self.conclude(now, &asked, (&message, &head), result, io);
         }
     }
 
     /// Sends the packet that waited for a change on its way, or the change's error.
-    fn conclude<F: Face>(
+    fn conclude<I: SwitchIo>(
         &mut self,
         now: Time,
         asked: &Asked,
         (message, head): (&Message, &[u8]),
         result: Result<(), ErrorCode>,
-        face: &mut F,
+        io: &mut I,
     ) {
         let buffers = |buffer| self.channel(asked.conn).buffers.take(now, buffer);
         match result.and_then(|()| asked.buffer.map(buffers).transpose()) {
             Ok(None) => {}
             Ok(Some(packet)) => {
-                let (datapath, outlet) = parts!(self, now, face);
-                datapath.packet_out(now, packet, &[Action::output(PortNo::TABLE)], outlet);
+                let (datapath, sink) = parts!(self, now, io);
+                datapath.packet_out(now, packet, &[Action::output(PortNo::TABLE)], sink);
             }
             Err(error) => {
-                face.refused(asked.conn, asked.xid, message, error);
+                io.refused(asked.conn, asked.xid, message, error);
                 let error = ErrorMsg::quoting(error, head);
-                face.send(asked.conn, asked.xid, Message::Error(error));
+                io.send(asked.conn, asked.xid, Message::Error(error));
             }
         }
     }
 
-    fn answer<F: Face>(
+    fn answer<I: SwitchIo>(
         &mut self,
         now: Time,
         asked: &Asked,
         message: &Message,
-        face: &mut F,
+        io: &mut I,
     ) -> Answer {
         let (conn, xid) = (asked.conn, asked.xid);
         if self.connections[&conn].datagrams && !may_be_lost(message) {
@@ -112,27 +112,27 @@ impl Switch {
         let reply = match message {
             Message::EchoRequest(data) => Message::EchoReply(data.clone()),
             Message::Hello(_) | Message::Error(_) | Message::EchoReply(_) => return Ok(None),
-            Message::Experimenter(value) => return self.experimenter(now, conn, xid, value, face),
+            Message::Experimenter(value) => return self.experimenter(now, conn, xid, value, io),
             Message::FeaturesRequest(_) => Message::FeaturesReply(self.features(conn)),
             Message::GetConfigRequest(_) => Message::GetConfigReply(self.switch_config(conn)),
             Message::SetConfig(config) => return self.set_config(conn, config),
-            Message::PacketOut(out) => return self.packet_out(now, conn, out, face),
+            Message::PacketOut(out) => return self.packet_out(now, conn, out, io),
             Message::FlowMod(flow_mod) => {
                 if let Some(buffer) = asked.buffer {
                     self.channel(conn).buffers.check(now, buffer)?;
                 }
-                let (datapath, outlet) = parts!(self, now, face);
-                return datapath.flow_mod(now, flow_mod, outlet).map(|()| None);
+                let (datapath, sink) = parts!(self, now, io);
+                return datapath.flow_mod(now, flow_mod, sink).map(|()| None);
             }
             Message::GroupMod(group_mod) => {
-                let (datapath, outlet) = parts!(self, now, face);
-                return datapath.group_mod(now, group_mod, outlet).map(|()| None);
+                let (datapath, sink) = parts!(self, now, io);
+                return datapath.group_mod(now, group_mod, sink).map(|()| None);
             }
-            Message::PortMod(port_mod) => return self.port_mod(now, port_mod, face),
+            Message::PortMod(port_mod) => return self.port_mod(now, port_mod, io),
             Message::TableMod(table_mod) => return self.table_mod(table_mod),
-            Message::MultipartRequest(r) => return self.multipart(now, conn, xid, &r.body, face),
+            Message::MultipartRequest(r) => return self.multipart(now, conn, xid, &r.body, io),
             Message::BarrierRequest(_) => {
-                face.flush();
+                io.flush();
                 Message::BarrierReply(Empty)
             }
             Message::QueueGetConfigRequest(request) => {
@@ -145,8 +145,8 @@ impl Switch {
                 return Ok(None);
             }
             Message::MeterMod(meter_mod) => {
-                let (datapath, outlet) = parts!(self, now, face);
-                return datapath.meter_mod(now, meter_mod, outlet).map(|()| None);
+                let (datapath, sink) = parts!(self, now, io);
+                return datapath.meter_mod(now, meter_mod, sink).map(|()| None);
             }
             Message::FeaturesReply(_)
             | Message::GetConfigReply(_)
@@ -163,18 +163,18 @@ impl Switch {
     }
 
     /// A message of ours, of BOFUSS, or of an extension. Errors: BAD_REQUEST/BAD_EXPERIMENTER.
-    fn experimenter<F: Face>(
+    fn experimenter<I: SwitchIo>(
         &mut self,
         now: Time,
         conn: ConnId,
         xid: u32,
         value: &ExtValue,
-        face: &mut F,
+        io: &mut I,
     ) -> Answer {
         if trace::asks(value) {
             return Ok(Some(Message::Experimenter(self.trace(now, value)?)));
         }
-        if let Some(done) = self.queue_message(now, value, face) {
+        if let Some(done) = self.queue_message(now, value, io) {
             return done.map(|()| None);
         }
         let replies = self
@@ -183,7 +183,7 @@ impl Switch {
             .ok_or(BadRequest::BAD_EXPERIMENTER)??;
         replies
             .into_iter()
-            .for_each(|r| face.send(conn, xid, Message::Experimenter(r)));
+            .for_each(|r| io.send(conn, xid, Message::Experimenter(r)));
         Ok(None)
     }
 
@@ -222,12 +222,12 @@ impl Switch {
         Ok(None)
     }
 
-    fn packet_out<F: Face>(
+    fn packet_out<I: SwitchIo>(
         &mut self,
         now: Time,
         conn: ConnId,
         out: &PacketOut,
-        face: &mut F,
+        io: &mut I,
     ) -> Answer {
         let is_from_nowhere = FROM_NOWHERE.contains(&out.in_port);
         if !is_from_nowhere && !out.in_port.is_port() {
@@ -247,12 +247,12 @@ impl Switch {
         } else {
             self.channel(conn).buffers.take(now, out.buffer_id)?
         };
-        let (datapath, outlet) = parts!(self, now, face);
-        datapath.packet_out(now, packet, &out.actions, outlet);
+        let (datapath, sink) = parts!(self, now, io);
+        datapath.packet_out(now, packet, &out.actions, sink);
         Ok(None)
     }
 
-    fn port_mod<F: Face>(&mut self, now: Time, port_mod: &PortMod, face: &mut F) -> Answer {
+    fn port_mod<I: SwitchIo>(&mut self, now: Time, port_mod: &PortMod, io: &mut I) -> Answer {
         let ports = self.datapath.ports();
         let port = ports
             .get(&port_mod.port_no)
@@ -270,13 +270,13 @@ impl Switch {
             return Err(PortModFailed::BAD_ADVERTISE);
         }
         let turns = PortConfig((desc.config.0 ^ port_mod.config.0) & port_mod.mask.0);
-        if (changes || turns.has(PortConfig::PORT_DOWN)) && !face.may_change_links() {
+        if (changes || turns.has(PortConfig::PORT_DOWN)) && !io.may_change_links() {
             return Err(PortModFailed::EPERM);
         }
-        let (datapath, outlet) = parts!(self, now, face);
-        datapath.configure_port(port_mod.port_no, port_mod.config, port_mod.mask, outlet);
+        let (datapath, sink) = parts!(self, now, io);
+        datapath.configure_port(port_mod.port_no, port_mod.config, port_mod.mask, sink);
         if changes {
-            datapath.advertise(port_mod.port_no, advertise, outlet);
+            datapath.advertise(port_mod.port_no, advertise, sink);
         }
         Ok(None)
     }

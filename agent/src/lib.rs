@@ -23,4 +23,4 @@ pub mod trace;
 
 pub use connection::{ConnId, Request};
 pub use fail_mode::FailMode;
-pub use switch::{Face, Identity, Switch};
+pub use switch::{Identity, Switch, SwitchIo};

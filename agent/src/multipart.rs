@@ -11,27 +11,27 @@ use bofuss_oflib::{ErrorCode, Message, PortNo};
 use crate::connection::ConnId;
 use crate::dump::Dump;
 use crate::handle::Answer;
-use crate::switch::{Face, Switch, parts};
+use crate::switch::{Switch, SwitchIo, parts};
 
 impl Switch {
     /// Answers a multipart request, at once or by starting a long reply.
-    pub(crate) fn multipart<F: Face>(
+    pub(crate) fn multipart<I: SwitchIo>(
         &mut self,
         now: Time,
         conn: ConnId,
         xid: u32,
         request: &RequestBody,
-        face: &mut F,
+        io: &mut I,
     ) -> Answer {
         let body = match request {
             RequestBody::Desc(_) => ReplyBody::Desc(self.identity.desc.clone()),
             RequestBody::Flow(request) => {
                 self.check_table(request.table_id)?;
-                return self.start(now, conn, Dump::flows(xid, request, false), face);
+                return self.start(now, conn, Dump::flows(xid, request, false), io);
             }
             RequestBody::Aggregate(request) => {
                 self.check_table(request.table_id)?;
-                return self.start(now, conn, Dump::flows(xid, request, true), face);
+                return self.start(now, conn, Dump::flows(xid, request, true), io);
             }
             RequestBody::Table(_) => {
                 let version = self.channel(conn).version;
@@ -46,7 +46,7 @@ impl Switch {
             | RequestBody::Meter(_)
             | RequestBody::MeterConfig(_) => {
                 let dump = Dump::list(xid, request.clone(), &self.datapath)?;
-                return self.start(now, conn, dump, face);
+                return self.start(now, conn, dump, io);
             }
             RequestBody::GroupFeatures(_) => {
                 ReplyBody::GroupFeatures(self.datapath.group_features())
@@ -56,8 +56,8 @@ impl Switch {
             }
             RequestBody::TableFeatures(wanted) => {
                 if !wanted.is_empty() {
-                    let (datapath, outlet) = parts!(self, now, face);
-                    datapath.set_table_features(now, wanted, outlet)?;
+                    let (datapath, sink) = parts!(self, now, io);
+                    datapath.set_table_features(now, wanted, sink)?;
                 }
                 ReplyBody::TableFeatures(self.datapath.table_features())
             }
@@ -66,7 +66,7 @@ impl Switch {
                 let known = self.datapath.experimenter(now, value);
                 for reply in known.ok_or(BadRequest::BAD_EXPERIMENTER)?? {
                     let body = ReplyBody::Experimenter(ExtBody(reply));
-                    face.send(conn, xid, Message::MultipartReply(body.into()));
+                    io.send(conn, xid, Message::MultipartReply(body.into()));
                 }
                 return Ok(None);
             }
@@ -74,13 +74,13 @@ impl Switch {
         Ok(Some(Message::MultipartReply(body.into())))
     }
 
-    fn start<F: Face>(&mut self, now: Time, conn: ConnId, dump: Dump, face: &mut F) -> Answer {
+    fn start<I: SwitchIo>(&mut self, now: Time, conn: ConnId, dump: Dump, io: &mut I) -> Answer {
         let connection = self
             .connections
             .get_mut(&conn)
             .expect("the request came from it");
         connection.dump = Some(dump);
-        connection.continue_dump(now, conn, &mut self.datapath, face);
+        connection.continue_dump(now, conn, &mut self.datapath, io);
         Ok(None)
     }
 

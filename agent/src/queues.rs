@@ -14,7 +14,7 @@ use bofuss_oflib::types::QueueId;
 use bofuss_oflib::wire::{Bytes, FixedStr, Reader};
 use bofuss_oflib::{Codec, ErrorCode, ExtValue, PortNo};
 
-use crate::switch::{Face, Switch, parts};
+use crate::switch::{Switch, SwitchIo, parts};
 
 /// OpenFlow's own number as an experimenter, under which BOFUSS has its messages.
 const OPENFLOW: u32 = 0x0000_26e1;
@@ -124,31 +124,31 @@ impl Switch {
     /// Deletes a queue of a port; what waits in it is dropped.
     ///
     /// Errors: why it stays.
-    pub fn delete_queue<F: Face>(
+    pub fn delete_queue<I: SwitchIo>(
         &mut self,
         now: Time,
         port: PortNo,
         id: QueueId,
-        face: &mut F,
+        io: &mut I,
     ) -> Result<(), bofuss_datapath::QueueError> {
-        let (datapath, outlet) = parts!(self, now, face);
-        datapath.delete_queue(port, id, outlet)
+        let (datapath, sink) = parts!(self, now, io);
+        datapath.delete_queue(port, id, sink)
     }
 
     /// Carries out a message of [`ROWS`]; `None` if it is none.
     ///
     /// Errors: BAD_REQUEST with BAD_LEN or BAD_EXPERIMENTER, QUEUE_OP_FAILED.
-    pub(crate) fn queue_message<F: Face>(
+    pub(crate) fn queue_message<I: SwitchIo>(
         &mut self,
         now: Time,
         value: &ExtValue,
-        face: &mut F,
+        io: &mut I,
     ) -> Option<Result<(), ErrorCode>> {
         let at = ROWS.iter().position(|row| core::ptr::eq(row, value.row))?;
         Some(if at == 2 {
             self.set_description(&value.data.0)
         } else {
-            self.change_queue(now, value, at == 1, face)
+            self.change_queue(now, value, at == 1, io)
         })
     }
 
@@ -161,12 +161,12 @@ impl Switch {
         Ok(())
     }
 
-    fn change_queue<F: Face>(
+    fn change_queue<I: SwitchIo>(
         &mut self,
         now: Time,
         value: &ExtValue,
         delete: bool,
-        face: &mut F,
+        io: &mut I,
     ) -> Result<(), ErrorCode> {
         let (codec, port) = (codec(), PortNo(value.args[0] as u32));
         let mut r = Reader::new(&codec, &value.data.0);
@@ -175,7 +175,7 @@ impl Switch {
             .and_then(|queue| r.finish().map(|()| queue));
         let queue = queue.map_err(|error| error.error)?;
         if delete {
-            let deleted = self.delete_queue(now, port, queue.queue_id, face);
+            let deleted = self.delete_queue(now, port, queue.queue_id, io);
             return deleted.map_err(|error| error.0);
         }
         let spec = spec(&queue.properties)?;

@@ -3,7 +3,7 @@
 use bofuss_datapath::Time;
 use bofuss_datapath::reconfigure::Obstacle;
 
-use crate::switch::{Face, Switch};
+use crate::switch::{Switch, SwitchIo};
 
 impl Switch {
     /// Whether all that is here fits into `other`, see
@@ -11,14 +11,14 @@ impl Switch {
     /// first.
     ///
     /// Errors: what is in the way.
-    pub fn fits<F: Face>(
+    pub fn fits<I: SwitchIo>(
         &mut self,
         now: Time,
         other: &mut Self,
-        face: &mut F,
+        io: &mut I,
     ) -> Result<(), Obstacle> {
         while self.datapath.has_work() {
-            self.go_on(now, face);
+            self.go_on(now, io);
         }
         self.datapath.check_reconfigure(&mut other.datapath)
     }
@@ -27,11 +27,11 @@ impl Switch {
     /// datapath's configuration, see [`bofuss_datapath::Datapath::reconfigure`], who it says it is,
     /// and its fail mode. Long replies are completed if entries are found in another way from now
     /// on.
-    pub fn refit<F: Face>(&mut self, now: Time, other: Self, face: &mut F) {
+    pub fn refit<I: SwitchIo>(&mut self, now: Time, other: Self, io: &mut I) {
         if other.datapath.config().engine != self.datapath.config().engine {
             for (id, conn) in &mut self.connections {
                 while conn.dump.is_some() {
-                    conn.continue_dump(now, *id, &mut self.datapath, face);
+                    conn.continue_dump(now, *id, &mut self.datapath, io);
                 }
             }
         }

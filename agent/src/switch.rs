@@ -1,4 +1,4 @@
-//! The whole switch: a datapath and its connections, driven by inputs, answering through a face.
+//! The whole switch: a datapath and its connections, driven by inputs, answering through a io.
 
 use alloc::{collections::BTreeMap, vec::Vec};
 
@@ -15,10 +15,10 @@ use crate::fail_mode::FailMode;
 use crate::handle::Asked;
 
 /// What the switch does to the world.
-pub trait Face {
-    /// Whether [`Face::step`] wants the steps of a trace.
+pub trait SwitchIo {
+    /// Whether [`SwitchIo::step`] wants the steps of a trace.
     const TRACES: bool = false;
-    /// Sends a frame out of a port, at the latest by the next [`Face::flush`].
+    /// Sends a frame out of a port, at the latest by the next [`SwitchIo::flush`].
     fn transmit(&mut self, port: PortNo, queue: QueueId, frame: Frame);
     /// Has every frame leave that was transmitted before.
     fn flush(&mut self);
@@ -74,34 +74,34 @@ pub struct Switch {
 }
 
 /// Where the datapath's effects go: to the ports, and to the connections that want them.
-pub(crate) struct Outlet<'a, F> {
+pub(crate) struct SwitchSink<'a, I> {
     pub(crate) now: Time,
     pub(crate) connections: &'a mut BTreeMap<ConnId, Connection>,
-    pub(crate) face: &'a mut F,
+    pub(crate) io: &'a mut I,
 }
 
-/// Borrows the datapath and the outlet of its effects from a switch.
+/// Borrows the datapath and the sink of its effects from a switch.
 macro_rules! parts {
-    ($switch:expr, $now:expr, $face:expr) => {
+    ($switch:expr, $now:expr, $io:expr) => {
         (
             &mut $switch.datapath,
-            &mut $crate::switch::Outlet {
+            &mut $crate::switch::SwitchSink {
                 now: $now,
                 connections: &mut $switch.connections,
-                face: $face,
+                io: $io,
             },
         )
     };
 }
 pub(crate) use parts;
 
-impl<F: Face> Sink for Outlet<'_, F> {
-    const TRACES: bool = F::TRACES;
+impl<I: SwitchIo> Sink for SwitchSink<'_, I> {
+    const TRACES: bool = I::TRACES;
     fn transmit(&mut self, port: PortNo, queue: QueueId, frame: Frame) {
-        self.face.transmit(port, queue, frame);
+        self.io.transmit(port, queue, frame);
     }
     fn has_room(&self, port: PortNo) -> bool {
-        self.face.port_takes_frames(port)
+        self.io.port_takes_frames(port)
     }
     fn wants_misses(&self) -> bool {
         let mut versions = self.connections.values().map(|conn| conn.version);
@@ -117,13 +117,13 @@ impl<F: Face> Sink for Outlet<'_, F> {
         self.deliver_port_status(reason, desc);
     }
     fn set_link(&mut self, port: PortNo, up: bool) {
-        self.face.set_link(port, up);
+        self.io.set_link(port, up);
     }
     fn advertise(&mut self, port: PortNo, features: PortFeatures) {
-        self.face.advertise(port, features);
+        self.io.advertise(port, features);
     }
     fn step(&mut self, step: Step<'_>) {
-        self.face.step(step);
+        self.io.step(step);
     }
 }
 
@@ -160,39 +160,39 @@ impl Switch {
 
     /// Frames arrived on a port; leaves `frames` empty. Some may wait for [`Switch::work`]: see
     /// [`Datapath::is_behind`].
-    pub fn receive<F: Face>(
+    pub fn receive<I: SwitchIo>(
         &mut self,
         now: Time,
         port: PortNo,
         frames: &mut Vec<Frame>,
-        face: &mut F,
+        io: &mut I,
     ) {
-        let (datapath, outlet) = parts!(self, now, face);
-        datapath.receive(now, port, frames, outlet);
+        let (datapath, sink) = parts!(self, now, io);
+        datapath.receive(now, port, frames, sink);
     }
 
     /// A port appeared or changed.
-    pub fn port_changed<F: Face>(
+    pub fn port_changed<I: SwitchIo>(
         &mut self,
         now: Time,
         desc: PortDesc,
         capabilities: Capabilities,
-        face: &mut F,
+        io: &mut I,
     ) {
-        let (datapath, outlet) = parts!(self, now, face);
-        datapath.port_changed(now, desc, capabilities, outlet);
+        let (datapath, sink) = parts!(self, now, io);
+        datapath.port_changed(now, desc, capabilities, sink);
     }
 
     /// A port went.
-    pub fn port_removed<F: Face>(&mut self, now: Time, port: PortNo, face: &mut F) {
-        let (datapath, outlet) = parts!(self, now, face);
-        datapath.port_removed(now, port, outlet);
+    pub fn port_removed<I: SwitchIo>(&mut self, now: Time, port: PortNo, io: &mut I) {
+        let (datapath, sink) = parts!(self, now, io);
+        datapath.port_removed(now, port, sink);
     }
 
     /// A port that took no frames takes them again.
-    pub fn port_has_room<F: Face>(&mut self, now: Time, port: PortNo, face: &mut F) {
-        let (datapath, outlet) = parts!(self, now, face);
-        datapath.port_has_room(now, port, outlet);
+    pub fn port_has_room<I: SwitchIo>(&mut self, now: Time, port: PortNo, io: &mut I) {
+        let (datapath, sink) = parts!(self, now, io);
+        datapath.port_has_room(now, port, sink);
     }
 
     /// What a port's driver lost.
@@ -257,34 +257,34 @@ impl Switch {
 
     /// Whether the next message of a connection may be given to [`Switch::message`]: the reply
     /// before is complete, and most of what was sent is taken.
-    pub fn is_ready<F: Face>(&self, conn: ConnId, face: &F) -> bool {
+    pub fn is_ready<I: SwitchIo>(&self, conn: ConnId, io: &I) -> bool {
         let busy = self
             .connections
             .get(&conn)
             .is_some_and(|c| c.dump.is_some());
-        !busy && !self.datapath.has_work() && face.has_room(conn)
+        !busy && !self.datapath.has_work() && io.has_room(conn)
     }
 
     /// A message arrived on a connection that [`Switch::is_ready`].
-    pub fn message<F: Face>(
+    pub fn message<I: SwitchIo>(
         &mut self,
         now: Time,
         conn: ConnId,
         request: Request<'_>,
-        face: &mut F,
+        io: &mut I,
     ) {
         while self.datapath.has_work() {
-            self.go_on(now, face);
+            self.go_on(now, io);
         }
         if self.connections.contains_key(&conn) {
-            self.handle(now, conn, request, face);
+            self.handle(now, conn, request, io);
         }
     }
 
     /// Whether a long change or reply, or a frame, waits for [`Switch::work`].
-    pub fn has_work<F: Face>(&self, face: &F) -> bool {
+    pub fn has_work<I: SwitchIo>(&self, io: &I) -> bool {
         let due = |(id, conn): (&ConnId, &Connection)| {
-            (conn.dump.is_some() || !conn.late_ports.is_empty()) && face.has_room(*id)
+            (conn.dump.is_some() || !conn.late_ports.is_empty()) && io.has_room(*id)
         };
         let datapath = &self.datapath;
         datapath.has_work() || datapath.has_backlog() || self.connections.iter().any(due)
@@ -292,14 +292,14 @@ impl Switch {
 
     /// Goes on with a long change, with each long reply, and with frames that wait for a later
     /// turn, by one slice.
-    pub fn work<F: Face>(&mut self, now: Time, face: &mut F) {
-        let (datapath, outlet) = parts!(self, now, face);
-        datapath.catch_up(now, outlet);
-        self.go_on(now, face);
+    pub fn work<I: SwitchIo>(&mut self, now: Time, io: &mut I) {
+        let (datapath, sink) = parts!(self, now, io);
+        datapath.catch_up(now, sink);
+        self.go_on(now, io);
         for (id, conn) in &mut self.connections {
-            if face.has_room(*id) {
-                conn.tell_late_ports(*id, face);
-                conn.continue_dump(now, *id, &mut self.datapath, face);
+            if io.has_room(*id) {
+                conn.tell_late_ports(*id, io);
+                conn.continue_dump(now, *id, &mut self.datapath, io);
             }
         }
     }
@@ -310,8 +310,8 @@ impl Switch {
     }
 
     /// Does what is due.
-    pub fn tick<F: Face>(&mut self, now: Time, face: &mut F) {
-        let (datapath, outlet) = parts!(self, now, face);
-        datapath.tick(now, outlet);
+    pub fn tick<I: SwitchIo>(&mut self, now: Time, io: &mut I) {
+        let (datapath, sink) = parts!(self, now, io);
+        datapath.tick(now, sink);
     }
 }

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use bofuss_agent::{ConnId, Face, FailMode, Identity, Request, Switch};
+use bofuss_agent::{ConnId, FailMode, Identity, Request, Switch, SwitchIo};
 use bofuss_datapath::{Config, Datapath, Engine, Time};
 use bofuss_frame::{Frame, Pool};
 use bofuss_oflib::message::multipart::{FlowStatsRequest, ReplyBody, RequestBody};
@@ -20,7 +20,7 @@ struct Outbox {
     full: Cell<bool>,
 }
 
-impl Face for Outbox {
+impl SwitchIo for Outbox {
     fn transmit(&mut self, _: PortNo, _: QueueId, _: Frame) {}
     fn flush(&mut self) {}
     fn send(&mut self, conn: ConnId, _: u32, message: Message) {
@@ -39,7 +39,7 @@ const LASTING: u32 = 2_000;
 
 struct Stage {
     switch: Switch,
-    face: Outbox,
+    io: Outbox,
     catalogue: Arc<Catalogue>,
 }
 
@@ -52,10 +52,10 @@ impl Stage {
         let mut switch = Switch::new(Time(0), datapath, identity, FailMode::Secure);
         switch.connected(Time(0), READER, Version::V1_3, true);
         switch.connected(Time(0), WRITER, Version::V1_3, true);
-        let face = Outbox::default();
+        let io = Outbox::default();
         let mut this = Self {
             switch,
-            face,
+            io,
             catalogue,
         };
         (0..LASTING).for_each(|port| this.flow(FlowModCommand::ADD, 100, port));
@@ -68,7 +68,7 @@ impl Stage {
             head: &[],
             message: Ok(message),
         };
-        self.switch.message(Time(1), conn, request, &mut self.face);
+        self.switch.message(Time(1), conn, request, &mut self.io);
     }
 
     fn flow(&mut self, command: FlowModCommand, priority: u16, in_port: u32) {
@@ -87,23 +87,23 @@ fn an_entry_that_lasts_is_reported_exactly_once() {
     let all = RequestBody::Flow(FlowStatsRequest::all());
     stage.message(READER, Message::MultipartRequest(all.into()));
     assert!(
-        !stage.switch.is_ready(READER, &stage.face),
+        !stage.switch.is_ready(READER, &stage.io),
         "the next request waits for its turn"
     );
     let mut turn = 0;
-    while stage.switch.has_work(&stage.face) {
+    while stage.switch.has_work(&stage.io) {
         // Entries of all priorities come and go, in front of the cursor and behind it.
         for priority in [1, 100, 200] {
             stage.flow(FlowModCommand::ADD, priority, LASTING + turn);
             stage.flow(FlowModCommand::DELETE_STRICT, priority, LASTING + turn / 2);
         }
         turn += 1;
-        stage.switch.work(Time(1), &mut stage.face);
+        stage.switch.work(Time(1), &mut stage.io);
     }
     assert!(turn > 5, "the reply takes several slices");
     let mut times: HashMap<u128, u32> = HashMap::new();
     let (mut ended, mut replies) = (0, 0);
-    for (conn, message) in &stage.face.sent {
+    for (conn, message) in &stage.io.sent {
         let Message::MultipartReply(reply) = message else {
             panic!("{message}")
         };
@@ -140,10 +140,10 @@ fn a_slice_has_fewer_entries_if_their_lists_of_actions_are_long() {
     };
     let request = RequestBody::Flow(request);
     stage.message(READER, Message::MultipartRequest(request.into()));
-    while stage.switch.has_work(&stage.face) {
-        stage.switch.work(Time(1), &mut stage.face);
+    while stage.switch.has_work(&stage.io) {
+        stage.switch.work(Time(1), &mut stage.io);
     }
-    let entries = stage.face.sent.iter().map(|(_, message)| match message {
+    let entries = stage.io.sent.iter().map(|(_, message)| match message {
         Message::MultipartReply(MultipartReply {
             body: ReplyBody::Flow(entries),
             ..
@@ -156,28 +156,28 @@ fn a_slice_has_fewer_entries_if_their_lists_of_actions_are_long() {
 #[test]
 fn a_reply_waits_for_a_peer_that_takes_nothing() {
     let mut stage = Stage::new();
-    stage.face.full.set(true);
-    assert!(!stage.switch.is_ready(READER, &stage.face));
-    stage.face.full.set(false);
+    stage.io.full.set(true);
+    assert!(!stage.switch.is_ready(READER, &stage.io));
+    stage.io.full.set(false);
     let all = RequestBody::Flow(FlowStatsRequest::all());
     stage.message(READER, Message::MultipartRequest(all.into()));
-    stage.face.full.set(true);
-    let sent = stage.face.sent.len();
-    assert!(!stage.switch.has_work(&stage.face), "the loop may sleep");
-    stage.switch.work(Time(1), &mut stage.face);
+    stage.io.full.set(true);
+    let sent = stage.io.sent.len();
+    assert!(!stage.switch.has_work(&stage.io), "the loop may sleep");
+    stage.switch.work(Time(1), &mut stage.io);
     assert_eq!(
-        stage.face.sent.len(),
+        stage.io.sent.len(),
         sent,
         "nothing is made that cannot be sent"
     );
-    stage.face.full.set(false);
-    while stage.switch.has_work(&stage.face) {
-        stage.switch.work(Time(1), &mut stage.face);
+    stage.io.full.set(false);
+    while stage.switch.has_work(&stage.io) {
+        stage.switch.work(Time(1), &mut stage.io);
     }
-    assert!(stage.switch.is_ready(READER, &stage.face));
+    assert!(stage.switch.is_ready(READER, &stage.io));
     stage.message(READER, Message::BarrierRequest(Empty));
     assert!(matches!(
-        stage.face.sent.last(),
+        stage.io.sent.last(),
         Some((_, Message::BarrierReply(_)))
     ));
 }
@@ -187,11 +187,11 @@ fn on_the_wire(body: RequestBody) -> Vec<ReplyBody> {
     let mut stage = Stage::new();
     let codec = Codec::new(Version::V1_3, stage.catalogue.clone());
     stage.message(READER, Message::MultipartRequest(body.into()));
-    while stage.switch.has_work(&stage.face) {
-        stage.switch.work(Time(1), &mut stage.face);
+    while stage.switch.has_work(&stage.io) {
+        stage.switch.work(Time(1), &mut stage.io);
     }
     let mut bytes = Vec::new();
-    for (_, message) in &stage.face.sent {
+    for (_, message) in &stage.io.sent {
         codec.encode(1, message, &mut bytes).unwrap();
     }
     let (mut rest, mut parts) = (bytes.as_slice(), Vec::new());
@@ -234,8 +234,8 @@ fn a_reply_is_completed_before_entries_are_found_in_another_way() {
     let mut stage = Stage::new();
     let all = RequestBody::Flow(FlowStatsRequest::all());
     stage.message(READER, Message::MultipartRequest(all.into()));
-    stage.switch.work(Time(1), &mut stage.face);
-    assert!(stage.switch.has_work(&stage.face), "there is more to come");
+    stage.switch.work(Time(1), &mut stage.io);
+    assert!(stage.switch.has_work(&stage.io), "there is more to come");
     let config = Config {
         engine: Engine::Reference,
         ..Config::default()
@@ -246,13 +246,13 @@ fn a_reply_is_completed_before_entries_are_found_in_another_way() {
         ..Identity::default()
     };
     let mut other = Switch::new(Time(0), datapath, identity, FailMode::Secure);
-    let fits = stage.switch.fits(Time(2), &mut other, &mut stage.face);
+    let fits = stage.switch.fits(Time(2), &mut other, &mut stage.io);
     assert_eq!(fits, Ok(()));
-    stage.switch.refit(Time(2), other, &mut stage.face);
-    assert!(!stage.switch.has_work(&stage.face));
+    stage.switch.refit(Time(2), other, &mut stage.io);
+    assert!(!stage.switch.has_work(&stage.io));
     assert_eq!(stage.switch.identity().datapath_id, 7);
     let mut told = HashSet::new();
-    for (_, message) in &stage.face.sent {
+    for (_, message) in &stage.io.sent {
         if let Message::MultipartReply(reply) = message
             && let ReplyBody::Flow(entries) = &reply.body
         {

@@ -26,20 +26,20 @@ fn raw(from: u16, to: u16) -> Vec<u8> {
 fn a_slow_reader_loses_packet_ins_and_gets_one_port_status_each() {
     let mut lab = Lab::new(10, FailMode::Secure);
     lab.flow(FlowModCommand::ADD, "actions=controller");
-    lab.face.stuck = true;
-    assert!(!lab.switch.is_ready(CONN, &lab.face));
+    lab.io.stuck = true;
+    assert!(!lab.switch.is_ready(CONN, &lab.io));
     (0..5).for_each(|_| lab.send(1, &raw(1, 2)));
-    assert_eq!(lab.face.messages, []);
+    assert_eq!(lab.io.messages, []);
     assert_eq!(lab.switch.lost_packet_ins(CONN), 5);
     lab.port(9);
-    lab.switch.port_removed(lab.now, PortNo(4), &mut lab.face);
+    lab.switch.port_removed(lab.now, PortNo(4), &mut lab.io);
     lab.port(4);
-    lab.switch.port_removed(lab.now, PortNo(3), &mut lab.face);
-    assert_eq!(lab.face.messages, []);
-    assert!(!lab.switch.has_work(&lab.face), "nothing can be done now");
-    lab.face.stuck = false;
+    lab.switch.port_removed(lab.now, PortNo(3), &mut lab.io);
+    assert_eq!(lab.io.messages, []);
+    assert!(!lab.switch.has_work(&lab.io), "nothing can be done now");
+    lab.io.stuck = false;
     lab.work();
-    let told = lab.face.messages.drain(..).map(|message| match message {
+    let told = lab.io.messages.drain(..).map(|message| match message {
         Message::PortStatus(status) => (status.desc.port_no.0, status.reason),
         other => panic!("{other:?}"),
     });
@@ -54,7 +54,7 @@ fn a_packet_in_beyond_the_buffers_is_sent_whole() {
     lab.flow(FlowModCommand::ADD, "actions=controller:16");
     for n in 0..=BUFFERS {
         lab.send(1, &raw(1, 2));
-        let Some(Message::PacketIn(packet_in)) = lab.face.messages.pop() else {
+        let Some(Message::PacketIn(packet_in)) = lab.io.messages.pop() else {
             panic!()
         };
         let whole = n == BUFFERS;
@@ -89,9 +89,9 @@ fn packets_that_are_held_leave_three_quarters_of_the_pool_to_others() {
         Message::PacketIn(packet_in) => packet_in.data.0.len() > LARGE,
         _ => false,
     };
-    let tell = lab.face.messages.len();
+    let tell = lab.io.messages.len();
     assert_eq!(tell, 200, "none is lost");
-    assert!(lab.face.messages[tell - 2..].iter().all(whole));
+    assert!(lab.io.messages[tell - 2..].iter().all(whole));
 }
 
 #[test]
@@ -100,9 +100,9 @@ fn normal_knows_as_many_stations_as_its_table_holds() {
     let mut lab = Lab::new(10, FailMode::Secure);
     lab.flow(FlowModCommand::ADD, "actions=normal");
     let floods_to = |lab: &mut Lab, station: u16| {
-        lab.face.out.clear();
+        lab.io.out.clear();
         lab.send(2, &raw(0xffff, station));
-        lab.face.out.len() > 1
+        lab.io.out.len() > 1
     };
     for n in 0..STATIONS - 1 {
         lab.send(1, &raw(n, 0xfffe));
@@ -130,9 +130,9 @@ fn flood_and_speak(lab: &mut Lab) -> Vec<u32> {
             frame[8..12].copy_from_slice(&(random.below(1 << 32) as u32).to_be_bytes());
             lab.send(1, &frame);
         }
-        lab.face.out.clear();
+        lab.io.out.clear();
         lab.send(2, &raw(2, 3));
-        out.append(&mut lab.face.out);
+        out.append(&mut lab.io.out);
         lab.advance(1);
     }
     assert_eq!(out.len(), FLOOD_MS as usize, "each frame leaves once");
@@ -156,9 +156,9 @@ fn the_port_with_most_addresses_gives_its_own_up_and_a_bounded_one_has_fewer() {
     let mut lab = Lab::new(10, FailMode::Secure);
     lab.flow(FlowModCommand::ADD, "actions=normal");
     let is_known = |lab: &mut Lab, station: u16| {
-        lab.face.out.clear();
+        lab.io.out.clear();
         lab.send(4, &raw(0xffff, station));
-        lab.face.out.len() == 1
+        lab.io.out.len() == 1
     };
     lab.send(4, &raw(0xffff, 0xfffe));
     (0..5000).for_each(|n| lab.send(1, &raw(n, 0xfffe)));
@@ -178,7 +178,7 @@ fn the_port_with_most_addresses_gives_its_own_up_and_a_bounded_one_has_fewer() {
     lab.send(1, &raw(0, 0xfffe));
     assert!(is_known(&mut lab, 1), "it moved to the other port");
     assert!(is_known(&mut lab, 4998), "which left a place");
-    lab.switch.port_removed(lab.now, PortNo(2), &mut lab.face);
+    lab.switch.port_removed(lab.now, PortNo(2), &mut lab.io);
     assert!(!is_known(&mut lab, 1) && is_known(&mut lab, 4998));
 }
 
@@ -188,17 +188,17 @@ fn a_port_floods_its_burst_and_no_frame_more() {
     let mut lab = Lab::new(10, FailMode::Secure);
     lab.flow(FlowModCommand::ADD, "actions=normal");
     (0..BURST + 1).for_each(|_| lab.send(1, &raw(1, 2)));
-    assert_eq!(lab.face.out.len(), 3 * BURST);
+    assert_eq!(lab.io.out.len(), 3 * BURST);
     lab.send(2, &raw(3, 4));
     assert_eq!(
-        lab.face.out.len(),
+        lab.io.out.len(),
         3 * BURST + 3,
         "another port has its own burst"
     );
     lab.advance(1);
     (0..11).for_each(|_| lab.send(1, &raw(1, 2)));
     assert_eq!(
-        lab.face.out.len(),
+        lab.io.out.len(),
         3 * BURST + 3 + 30,
         "a millisecond earns ten"
     );
@@ -211,12 +211,12 @@ fn standalone_with_a_full_table_lets_its_entries_go_on() {
     lab.switch.disconnected(lab.now, CONN);
     assert_eq!(lab.switch.datapath().tables()[0].len(), 1);
     lab.send(1, &raw(1, 2));
-    assert_eq!(lab.face.out, [2]);
+    assert_eq!(lab.io.out, [2]);
     lab.switch.connected(lab.now, CONN, Version::V1_3, true);
     lab.flow(FlowModCommand::DELETE, "");
     lab.switch.disconnected(lab.now, CONN);
     lab.send(1, &raw(1, 2));
-    assert_eq!(lab.face.out, [2, 2, 3, 4], "with room, NORMAL stands in");
+    assert_eq!(lab.io.out, [2, 2, 3, 4], "with room, NORMAL stands in");
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn a_flow_mod_with_an_unknown_buffer_changes_nothing() {
         bofuss_oflib::text::parse_flow(text, FlowModCommand::ADD, &lab.catalogue).unwrap();
     flow.buffer_id = BufferId(5);
     lab.message(Message::FlowMod(flow));
-    assert!(matches!(lab.face.messages[..], [Message::Error(_)]));
+    assert!(matches!(lab.io.messages[..], [Message::Error(_)]));
     assert_eq!(lab.switch.datapath().tables()[0].len(), 0);
 }
 
@@ -245,7 +245,7 @@ fn an_entry_that_expires_by_the_thousand_never_holds_up_a_tick() {
     let mut ticks = 0;
     while lab.switch.next_tick().is_some() {
         let before = left(&lab);
-        lab.switch.tick(lab.now, &mut lab.face);
+        lab.switch.tick(lab.now, &mut lab.io);
         assert!(before - left(&lab) <= 64 && before > left(&lab));
         ticks += 1;
     }
@@ -265,7 +265,7 @@ fn any_bytes_go_through_any_actions() {
     ] {
         lab.flow(FlowModCommand::ADD, flow);
     }
-    assert_eq!(lab.face.messages, []);
+    assert_eq!(lab.io.messages, []);
     let types = [
         0x0800, 0x0806, 0x86dd, 0x8100, 0x88a8, 0x8847, 0x88e7, 0x0600,
     ];
@@ -287,8 +287,8 @@ fn any_bytes_go_through_any_actions() {
             actions,
             data: Bytes(bytes),
         }));
-        lab.face.messages.clear();
-        lab.face.out.clear();
+        lab.io.messages.clear();
+        lab.io.out.clear();
     }
     lab.advance(6000);
 }
@@ -306,10 +306,10 @@ fn groups_within_groups_give_a_packet_1024_buckets_and_no_more() {
     lab.send(1, &raw(1, 2));
     // Each of the first nine buckets leads to 110 more, of which 100 put the packet out; of what is
     // left then, 21 do.
-    let sent = |lab: &mut Lab| core::mem::take(&mut lab.face.out).len();
+    let sent = |lab: &mut Lab| core::mem::take(&mut lab.io.out).len();
     assert_eq!(sent(&mut lab), 9 * 100 + 21 + 1, "one is behind the group");
     lab.flow(FlowModCommand::ADD, "actions=group:2");
     lab.send(1, &raw(1, 2));
     assert_eq!(sent(&mut lab), 100);
-    assert_eq!(lab.face.messages, []);
+    assert_eq!(lab.io.messages, []);
 }

@@ -33,12 +33,12 @@ fn frame() -> Vec<u8> {
 /// Finishes what is under way; packets pass meanwhile. How many slices that took.
 fn finish(lab: &mut Lab) -> usize {
     let mut slices = 0;
-    while lab.switch.has_work(&lab.face) {
-        assert!(!lab.switch.is_ready(CONN, &lab.face), "messages wait");
-        lab.switch.work(lab.now, &mut lab.face);
-        lab.face.out.clear();
+    while lab.switch.has_work(&lab.io) {
+        assert!(!lab.switch.is_ready(CONN, &lab.io), "messages wait");
+        lab.switch.work(lab.now, &mut lab.io);
+        lab.io.out.clear();
         lab.send(1, &frame());
-        assert_eq!(lab.face.out, [2], "packets do not");
+        assert_eq!(lab.io.out, [2], "packets do not");
         slices += 1;
     }
     slices
@@ -54,7 +54,7 @@ fn a_delete_of_many_entries_lets_packets_pass() {
     lab.flow(C::DELETE, "table=1");
     assert!((1..ENTRIES as usize).contains(&left(&lab)), "it has begun");
     assert!(finish(&mut lab) > 5);
-    assert_eq!((left(&lab), lab.face.messages.len()), (0, 0));
+    assert_eq!((left(&lab), lab.io.messages.len()), (0, 0));
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn an_overlap_that_is_found_late_is_told_and_adds_nothing() {
         let text = format!("table=1,priority={priority},check_overlap,ip,actions=drop");
         lab.flow(C::ADD, &text);
         assert!(finish(&mut lab) > 5);
-        let told = lab.face.messages.pop();
+        let told = lab.io.messages.pop();
         assert_eq!(matches!(told, Some(Message::Error(_))), error, "{told:?}");
         assert_eq!(left(&lab), usize::from(ENTRIES) + usize::from(!error));
     }
@@ -126,10 +126,10 @@ fn groups_and_meters_are_listed_in_parts_each_once() {
     ] {
         lab.message(Message::MultipartRequest(request.into()));
         lab.work();
-        let parts = lab.face.messages.len();
+        let parts = lab.io.messages.len();
         assert!(parts > 5, "{parts} parts");
         let mut ids: Vec<u32> = Vec::new();
-        for (i, message) in lab.face.messages.drain(..).enumerate() {
+        for (i, message) in lab.io.messages.drain(..).enumerate() {
             let Message::MultipartReply(reply) = message else {
                 panic!("{message:?}")
             };
@@ -152,5 +152,5 @@ fn a_message_that_does_not_wait_finds_the_change_complete() {
     lab.flow(C::DELETE, "table=1");
     lab.message(Message::BarrierRequest(Empty));
     assert_eq!(left(&lab), 0);
-    assert_eq!(lab.face.messages, [Message::BarrierReply(Empty)]);
+    assert_eq!(lab.io.messages, [Message::BarrierReply(Empty)]);
 }

@@ -419,8 +419,8 @@ impl Both {
     /// The switch just sent this error, or none.
     fn expect_error(&mut self, error: Option<&str>, text: &str) {
         let is_error = |m: &Message| matches!(m, Message::Error(_));
-        let said = self.lab.face.messages.iter().position(is_error);
-        let said = said.map(|at| self.lab.face.messages.remove(at));
+        let said = self.lab.io.messages.iter().position(is_error);
+        let said = said.map(|at| self.lab.io.messages.remove(at));
         let name = said.map(|m| match m {
             Message::Error(e) => e.error.row().unwrap().code_name,
             _ => unreachable!(),
@@ -442,8 +442,8 @@ impl Both {
         wanted.retain(|port| *port != packet[0].0 && !down.contains(port));
         // An output that ends a list of actions may come after what a group does.
         wanted.sort_unstable();
-        self.lab.face.out.sort_unstable();
-        assert_eq!(std::mem::take(&mut self.lab.face.out), wanted);
+        self.lab.io.out.sort_unstable();
+        assert_eq!(std::mem::take(&mut self.lab.io.out), wanted);
         self.sent += wanted.len();
     }
 
@@ -454,18 +454,13 @@ impl Both {
     }
 
     fn compare(&mut self) {
-        let heard = self
-            .lab
-            .face
-            .messages
-            .drain(..)
-            .map(|message| match message {
-                Message::FlowRemoved(r) => {
-                    let ms = u64::from(r.duration_sec) * 1000 + u64::from(r.duration_nsec) / MS;
-                    (r.reason.0, r.table_id.0, r.priority, r.packet_count, ms)
-                }
-                other => panic!("{other:?}"),
-            });
+        let heard = self.lab.io.messages.drain(..).map(|message| match message {
+            Message::FlowRemoved(r) => {
+                let ms = u64::from(r.duration_sec) * 1000 + u64::from(r.duration_nsec) / MS;
+                (r.reason.0, r.table_id.0, r.priority, r.packet_count, ms)
+            }
+            other => panic!("{other:?}"),
+        });
         let mut heard: Vec<Gone> = heard.collect();
         let mut gone = std::mem::take(&mut self.oracle.gone);
         heard.sort_unstable();
@@ -482,7 +477,7 @@ impl Both {
             .message(Message::MultipartRequest(RequestBody::Flow(all).into()));
         self.lab.work();
         let mut is = Vec::new();
-        for message in self.lab.face.messages.drain(..) {
+        for message in self.lab.io.messages.drain(..) {
             let Message::MultipartReply(reply) = message else {
                 panic!()
             };

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 
-use bofuss_agent::{ConnId, Face, FailMode, Identity, Request, Switch};
+use bofuss_agent::{ConnId, FailMode, Identity, Request, Switch, SwitchIo};
 use bofuss_datapath::{Config, Datapath, Time};
 use bofuss_frame::{Capabilities, Frame, Pool};
 use bofuss_oflib::message::port::{PortFeatures, PortState};
@@ -38,7 +38,7 @@ const PORTS: u32 = 4;
 /// Encodes what the switch sends.
 struct Wire(Codec, Vec<u8>);
 
-impl Face for Wire {
+impl SwitchIo for Wire {
     fn transmit(&mut self, _: PortNo, _: QueueId, _: Frame) {}
     fn flush(&mut self) {}
     fn send(&mut self, _: ConnId, xid: u32, message: Message) {
@@ -50,7 +50,7 @@ impl Face for Wire {
     fn set_link(&mut self, _: PortNo, _: bool) {}
 }
 
-fn switch(catalogue: &Arc<Catalogue>, face: &mut Wire) -> Switch {
+fn switch(catalogue: &Arc<Catalogue>, io: &mut Wire) -> Switch {
     let config = Config {
         n_tables: TABLES,
         ..Config::default()
@@ -75,7 +75,7 @@ fn switch(catalogue: &Arc<Catalogue>, face: &mut Wire) -> Switch {
             curr_speed: 10_000_000,
             ..PortDesc::default()
         };
-        switch.port_changed(Time(0), desc, Capabilities::default(), face);
+        switch.port_changed(Time(0), desc, Capabilities::default(), io);
     }
     switch
 }
@@ -83,11 +83,11 @@ fn switch(catalogue: &Arc<Catalogue>, face: &mut Wire) -> Switch {
 /// Serves one connection after another, to the end of the test.
 fn serve(listener: &TcpListener) {
     let catalogue = Arc::new(bofuss_ext::catalogue());
-    let mut face = Wire(Codec::new(Version::V1_3, catalogue.clone()), Vec::new());
-    let mut switch = switch(&catalogue, &mut face);
+    let mut io = Wire(Codec::new(Version::V1_3, catalogue.clone()), Vec::new());
+    let mut switch = switch(&catalogue, &mut io);
     for (number, stream) in (1..).zip(listener.incoming()) {
         // The peer goes when it has what it wanted.
-        let _ = talk(stream.unwrap(), ConnId(number), &mut switch, &mut face);
+        let _ = talk(stream.unwrap(), ConnId(number), &mut switch, &mut io);
         switch.disconnected(Time(0), ConnId(number));
     }
 }
@@ -96,23 +96,23 @@ fn talk(
     mut stream: TcpStream,
     conn: ConnId,
     switch: &mut Switch,
-    face: &mut Wire,
+    io: &mut Wire,
 ) -> std::io::Result<()> {
-    face.1.clear();
+    io.1.clear();
     let hello = Message::Hello(Hello::offering(&[Version::V1_3]));
-    face.send(conn, 0, hello);
+    io.send(conn, 0, hello);
     switch.connected(Time(0), conn, Version::V1_3, false);
     let mut before: Option<MultipartRequest> = None;
     loop {
-        stream.write_all(&face.1)?;
-        face.1.clear();
+        stream.write_all(&io.1)?;
+        io.1.clear();
         let mut bytes = vec![0; HEADER_BYTES];
         stream.read_exact(&mut bytes)?;
         let length = u16::from_be_bytes([bytes[2], bytes[3]]);
         bytes.resize(length.into(), 0);
         stream.read_exact(&mut bytes[HEADER_BYTES..])?;
         let xid = u32::from_be_bytes(bytes[4..8].try_into().unwrap());
-        let mut message = face.0.decode(&bytes).map(|(_, message)| message);
+        let mut message = io.0.decode(&bytes).map(|(_, message)| message);
         if let Ok(Message::MultipartRequest(part)) = &mut message {
             if let Some(mut whole) = before.take() {
                 assert!(whole.body.join(part.body.clone()));
@@ -129,9 +129,9 @@ fn talk(
             head: &bytes[..bytes.len().min(64)],
             message: message.map_err(|e| ErrorMsg::quoting(e.error, &bytes)),
         };
-        switch.message(Time(0), conn, request, face);
-        while switch.has_work(face) {
-            switch.work(Time(0), face);
+        switch.message(Time(0), conn, request, io);
+        while switch.has_work(io) {
+            switch.work(Time(0), io);
         }
     }
 }

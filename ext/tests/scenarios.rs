@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bofuss_agent::{ConnId, Face, FailMode, Identity, Request, Switch};
+use bofuss_agent::{ConnId, FailMode, Identity, Request, Switch, SwitchIo};
 use bofuss_datapath::{Config, Datapath, Engine, Time};
 use bofuss_ext::queues;
 use bofuss_ext::trace::{self, Event, Trace};
@@ -63,7 +63,7 @@ fn across(
     Ok(read.map(|(_, message)| message).map_err(|e| e.error))
 }
 
-impl Face for Recorder {
+impl SwitchIo for Recorder {
     fn transmit(&mut self, port: PortNo, _: QueueId, frame: Frame) {
         // As on a wire: what the port takes off the switch's hands is done here.
         let whole = offload::segment(&frame, |mut part| {
@@ -330,7 +330,7 @@ fn frame(words: &[&str]) -> Vec<u8> {
 
 struct Stage {
     switch: Switch,
-    face: Recorder,
+    io: Recorder,
     now: Time,
     conn: ConnId,
     /// What connections speak that name no version.
@@ -354,7 +354,7 @@ impl Stage {
         let mut this = Self {
             features: switch.datapath().table_features(),
             switch,
-            face: Recorder::default(),
+            io: Recorder::default(),
             now: Time(0),
             conn,
             version: Version::V1_3,
@@ -364,7 +364,7 @@ impl Stage {
             sent: 0,
         };
         (1..=ports).for_each(|port| this.port(PortNo(port), PortState(0), 0));
-        this.face.0.clear();
+        this.io.0.clear();
         this
     }
 
@@ -383,22 +383,22 @@ impl Stage {
             self.now,
             desc,
             capabilities.unwrap_or_default(),
-            &mut self.face,
+            &mut self.io,
         );
     }
 
     /// Opens a connection that speaks `version`.
     fn speaks(&mut self, conn: ConnId, version: Version) {
         let codec = Codec::new(version, self.catalogue.clone());
-        self.face.2.insert(conn, codec);
+        self.io.2.insert(conn, codec);
     }
 
     fn message(&mut self, message: Message) {
-        match across(&self.face.2[&self.conn], &message, &mut Vec::new()) {
+        match across(&self.io.2[&self.conn], &message, &mut Vec::new()) {
             Ok(message) => self.arrived(message),
             Err(error) => {
                 let line = format!("{} unsaid {}: {error}", self.conn.0, message.name());
-                self.face.0.push(line);
+                self.io.0.push(line);
             }
         }
     }
@@ -412,9 +412,9 @@ impl Stage {
             message,
         };
         self.switch
-            .message(self.now, self.conn, request, &mut self.face);
-        while self.switch.has_work(&self.face) {
-            self.switch.work(self.now, &mut self.face);
+            .message(self.now, self.conn, request, &mut self.io);
+        while self.switch.has_work(&self.io) {
+            self.switch.work(self.now, &mut self.io);
         }
     }
 
@@ -485,7 +485,7 @@ impl Stage {
                 self.message(Message::MeterMod(meter));
             }
             "bytes" => {
-                let codec = &self.face.2[&self.conn];
+                let codec = &self.io.2[&self.conn];
                 let body = frame(&[&["hex"], &words[2..]].concat());
                 let length = (body.len() + 8) as u16;
                 let mut bytes = vec![codec.version.number(), words[1].parse().unwrap()];
@@ -500,10 +500,10 @@ impl Stage {
                 let port = parse_port(words[1]).unwrap();
                 let ordinary = frame.offload.gso.is_none();
                 let told = ordinary.then(|| self.told(port, frame.bytes()));
-                let before = self.face.0.len();
+                let before = self.io.0.len();
                 self.switch
-                    .receive(self.now, port, &mut vec![frame], &mut self.face);
-                let outs = self.face.0[before..].iter();
+                    .receive(self.now, port, &mut vec![frame], &mut self.io);
+                let outs = self.io.0[before..].iter();
                 let outs = outs.filter(|line| line.starts_with("out "));
                 let outs: Vec<_> = outs.map(|line| cut(line)).collect();
                 if let Some((told, story)) = told.flatten() {
@@ -531,12 +531,12 @@ impl Stage {
                 let end = self.now.after(words[1].parse::<u64>().unwrap() * 1_000_000);
                 while let Some(at) = self.switch.next_tick().filter(|at| *at <= end) {
                     self.now = self.now.max(at);
-                    self.switch.tick(self.now, &mut self.face);
+                    self.switch.tick(self.now, &mut self.io);
                 }
                 self.now = end;
             }
             "flows" | "entries" => {
-                self.face.1 = words[0] == "entries";
+                self.io.1 = words[0] == "entries";
                 let request = filter(&self.catalogue);
                 self.message(Message::MultipartRequest(RequestBody::Flow(request).into()));
             }
@@ -557,7 +557,7 @@ impl Stage {
                     let main = ConnId(words[at + 1].parse().unwrap());
                     let (id, datagrams) = (words[at + 2].parse().unwrap(), words.len() > at + 3);
                     if !self.switch.connected_beside(main, conn, id, datagrams) {
-                        self.face.0.push(format!("{} is not there", main.0));
+                        self.io.0.push(format!("{} is not there", main.0));
                     }
                     return;
                 }
@@ -618,7 +618,7 @@ impl Stage {
             }
             "unplug" => {
                 let port = parse_port(words[1]).unwrap();
-                self.switch.port_removed(self.now, port, &mut self.face);
+                self.switch.port_removed(self.now, port, &mut self.io);
             }
             "port-mod" => {
                 let port_no = parse_port(words[1]).unwrap();
@@ -697,12 +697,12 @@ impl Stage {
                 let config = config(self.switch.datapath().config(), said);
                 let mode = FailMode::Secure;
                 let mut other = switch(config, profile, mode, &self.catalogue, &self.pool);
-                match self.switch.fits(self.now, &mut other, &mut self.face) {
-                    Ok(()) => self.switch.refit(self.now, other, &mut self.face),
+                match self.switch.fits(self.now, &mut other, &mut self.io) {
+                    Ok(()) => self.switch.refit(self.now, other, &mut self.io),
                     Err((table, error)) => {
                         let row = error.row().unwrap();
                         let (ty, code) = (row.type_name, row.code_name);
-                        self.face.0.push(format!("unfit table {table} {ty}/{code}"));
+                        self.io.0.push(format!("unfit table {table} {ty}/{code}"));
                     }
                 }
             }
@@ -812,7 +812,7 @@ fn play(engine: Engine, version: Version, name: &str, text: &str, failures: &mut
     let profile = option("profile").unwrap_or_default();
     let ports = option("ports").map_or(4, |n| n.parse().unwrap());
     let mut stage = Stage::new(ports, config, &profile, fail_mode);
-    stage.face.3 = option("links").is_some();
+    stage.io.3 = option("links").is_some();
     stage.version = version;
     if fail_mode == FailMode::Secure {
         stage.speaks(ConnId(1), version);
@@ -825,21 +825,21 @@ fn play(engine: Engine, version: Version, name: &str, text: &str, failures: &mut
         if line.is_empty() || line.starts_with('#') || line.starts_with("set ") {
             continue;
         }
-        stage.face.0.clear();
+        stage.io.0.clear();
         stage.play(line);
         let mut wanted = Vec::new();
         while let Some((_, effect)) = lines.next_if(|(_, line)| line.starts_with("> ")) {
             let effect = expected(&effect[2..]);
             let conn = effect.split(' ').next().and_then(|conn| conn.parse().ok());
-            let codec = conn.and_then(|conn| stage.face.2.get(&ConnId(conn)));
+            let codec = conn.and_then(|conn| stage.io.2.get(&ConnId(conn)));
             let is_1_2 = codec.is_some_and(|codec| codec.version == version);
             let is_1_2 = is_1_2 && version == Version::V1_2;
             wanted.push(if is_1_2 { in_1_2(&effect) } else { effect });
         }
         sort_entries(&mut wanted);
-        sort_entries(&mut stage.face.0);
-        if stage.face.0 != wanted {
-            let (did, should) = (stage.face.0.join("\n  "), wanted.join("\n  "));
+        sort_entries(&mut stage.io.0);
+        if stage.io.0 != wanted {
+            let (did, should) = (stage.io.0.join("\n  "), wanted.join("\n  "));
             failures.push(format!(
                 "{name}:{at}: {line}\nit did\n  {did}\nand should\n  {should}"
             ));
@@ -858,9 +858,9 @@ fn as_many_flows_have_states_as_there_is_room_and_one_more_has_none() {
     stage.play("flow add priority=1,actions=set_state(state=7,idle_timeout=9),output:2");
     stage.play("flow add priority=5,state=7,actions=output:3");
     let mut send = |n: u32| {
-        stage.face.0.clear();
+        stage.io.0.clear();
         stage.play(&format!("send 1 hex 0200000000020200{n:08x}88b5{:092x}", 0));
-        stage.face.0.concat()
+        stage.io.0.concat()
     };
     (0..=STATES).for_each(|n| drop(send(n)));
     for (n, port) in [(STATES - 1, 3), (STATES, 2), (0, 3)] {

@@ -5,7 +5,7 @@
 use std::alloc::System;
 use std::sync::Arc;
 
-use bofuss_agent::{ConnId, Face, FailMode, Identity, Request, Switch};
+use bofuss_agent::{ConnId, FailMode, Identity, Request, Switch, SwitchIo};
 use bofuss_datapath::{Config, Datapath, Engine, Time};
 use bofuss_ext::{catalogue, hooks, queues, trace};
 use bofuss_frame::{Capabilities, Frame, Pool};
@@ -29,7 +29,7 @@ struct Sink {
     messages: Vec<Message>,
 }
 
-impl Face for Sink {
+impl SwitchIo for Sink {
     fn transmit(&mut self, port: PortNo, _: QueueId, _: Frame) {
         self.frames += 1;
         self.last = port;
@@ -46,7 +46,7 @@ impl Face for Sink {
 
 struct Bench {
     switch: Switch,
-    face: Sink,
+    io: Sink,
     pool: Pool,
     catalogue: Arc<Catalogue>,
 }
@@ -65,18 +65,18 @@ impl Bench {
             .into_iter()
             .for_each(|hook| datapath.add_hook(hook));
         let mut switch = Switch::new(Time(0), datapath, Identity::default(), FailMode::Secure);
-        let mut face = Sink::default();
+        let mut io = Sink::default();
         for port_no in (1..=4).map(PortNo) {
             let desc = PortDesc {
                 port_no,
                 ..PortDesc::default()
             };
-            switch.port_changed(Time(0), desc, Capabilities::default(), &mut face);
+            switch.port_changed(Time(0), desc, Capabilities::default(), &mut io);
         }
         switch.connected(Time(0), CONN, Version::V1_3, true);
         Self {
             switch,
-            face,
+            io,
             pool,
             catalogue,
         }
@@ -88,19 +88,18 @@ impl Bench {
             head: &[],
             message: Ok(message),
         };
-        self.switch.message(now, CONN, request, &mut self.face);
+        self.switch.message(now, CONN, request, &mut self.io);
     }
 
     fn flow(&mut self, text: &str) {
         let flow = parse_flow(text, FlowModCommand::ADD, &self.catalogue).unwrap();
         self.message(Time(0), Message::FlowMod(flow));
-        assert_eq!(self.face.messages, []);
+        assert_eq!(self.io.messages, []);
     }
 
     fn send(&mut self, now: Time, port: u32, frames: &mut Vec<Frame>, bytes: &[u8]) {
         frames.push(self.pool.frame(bytes).unwrap());
-        self.switch
-            .receive(now, PortNo(port), frames, &mut self.face);
+        self.switch.receive(now, PortNo(port), frames, &mut self.io);
     }
 }
 
@@ -151,11 +150,11 @@ fn allocates_nothing(name: &str, engine: Engine) {
         (0..WARM_UP).for_each(|_| bench.send(Time(1), 1, &mut frames, &there));
         // The other tests of this program allocate, too, but not all the time.
         let fewest = (0..ROUNDS).map(|_| {
-            let sent = bench.face.frames;
+            let sent = bench.io.frames;
             let region = Region::new(GLOBAL);
             (0..MEASURED).for_each(|_| bench.send(Time(2), 1, &mut frames, &there));
             let change = region.change();
-            assert!(bench.face.frames >= sent + MEASURED, "every frame left");
+            assert!(bench.io.frames >= sent + MEASURED, "every frame left");
             change.allocations + change.reallocations
         });
         assert_eq!(fewest.min(), Some(0), "{name}: {flow}");
@@ -186,7 +185,7 @@ fn trace_test(engine: Engine) {
         Time(1),
         Message::Experimenter(trace::request(PortNo(1), &frame(1, 2))),
     );
-    let Some(Message::Experimenter(story)) = bench.face.messages.pop() else {
+    let Some(Message::Experimenter(story)) = bench.io.messages.pop() else {
         panic!()
     };
     let story = told(story);
@@ -198,7 +197,7 @@ fn trace_test(engine: Engine) {
         !story.contains("extension") && !story.contains("state=0"),
         "no extension did anything: {story}"
     );
-    assert_eq!(bench.face.frames, 0);
+    assert_eq!(bench.io.frames, 0);
     let after = (
         bench.pool.stats().bytes_in_use,
         bench.switch.datapath().drops().count(),
@@ -208,7 +207,7 @@ fn trace_test(engine: Engine) {
     // Nothing was learned, and the flow has no state: the way back floods, the state is 0.
     bench.flow("priority=9,state=1,actions=drop");
     bench.send(Time(2), 1, &mut Vec::new(), &frame(1, 2));
-    assert_eq!(bench.face.frames, 3, "to all ports but one");
+    assert_eq!(bench.io.frames, 3, "to all ports but one");
 }
 
 #[test]
@@ -226,7 +225,7 @@ fn flow_test(engine: Engine) {
     let (mut frames, one, two) = (Vec::new(), frame(1, 2), frame(3, 2));
     let mut goes = |bench: &mut Bench, at_ms: u64, bytes: &[u8]| {
         bench.send(Time(at_ms * 1_000_000), 1, &mut frames, bytes);
-        bench.face.last.0
+        bench.io.last.0
     };
     assert_eq!(
         goes(&mut bench, 0, &one),
@@ -250,7 +249,7 @@ fn flow_test(engine: Engine) {
         Time(7_000_000_000),
         Message::Experimenter(trace::request(PortNo(1), &one)),
     );
-    let Some(Message::Experimenter(story)) = bench.face.messages.pop() else {
+    let Some(Message::Experimenter(story)) = bench.io.messages.pop() else {
         panic!()
     };
     let story = told(story);
@@ -272,7 +271,7 @@ fn flow_test(engine: Engine) {
     let ask = &bofuss_ext::flow_state::VALUES[1];
     let ask = ExtValue::new(ask, vec![], Bytes::default());
     bench.message(Time(8_000_000_000), Message::Experimenter(ask));
-    let Some(Message::Experimenter(reply)) = bench.face.messages.pop() else {
+    let Some(Message::Experimenter(reply)) = bench.io.messages.pop() else {
         panic!()
     };
     assert_eq!(reply.args, [1, 0], "one flow has a state, none was refused");

@@ -2,7 +2,7 @@
 //!
 //! An operation is one byte that says what, and bytes that say which; short input reads as zeros.
 
-use bofuss_agent::{ConnId, Face, FailMode, Identity, Request, Switch};
+use bofuss_agent::{ConnId, FailMode, Identity, Request, Switch, SwitchIo};
 use bofuss_datapath::{Config, Datapath, Time, WORK_PER_FRAME, WORK_PER_TURN};
 use bofuss_frame::{Capabilities, Frame, Gso, GsoKind, Offload, Pool};
 use bofuss_oflib::message::port::PortState;
@@ -30,7 +30,7 @@ struct Effects {
     codecs: Vec<Codec>,
 }
 
-impl Face for Effects {
+impl SwitchIo for Effects {
     fn transmit(&mut self, port: PortNo, queue: QueueId, frame: Frame) {
         self.said
             .push(format!("out {port} {queue} {:x?}", frame.bytes()));

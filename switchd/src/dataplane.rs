@@ -28,7 +28,7 @@ use tokio::sync::{mpsc, oneshot};
 use tracing::{debug, info, warn};
 
 use crate::config::{Config, QueueConfig};
-use crate::face::{PlaneFace, conn_id};
+use crate::plane_io::{PlaneIo, conn_id};
 use crate::port::OpenPort;
 use crate::refusal;
 
@@ -64,7 +64,7 @@ const TIMER: u64 = u64::MAX - 2;
 /// What the main loop owns.
 pub struct Plane {
     switch: Switch,
-    face: PlaneFace,
+    io: PlaneIo,
     pool: Pool,
     epoll: OwnedFd,
     wake: Arc<Wake>,
@@ -122,7 +122,7 @@ impl Plane {
 
     /// Begins the captures and mirrors that are configured. Errors: what is wrong with one.
     pub fn begin_taps(&mut self) -> Result<(), String> {
-        self.face.taps = self.new_taps(&self.config, &[])?;
+        self.io.taps = self.new_taps(&self.config, &[])?;
         Ok(())
     }
 
@@ -140,7 +140,7 @@ impl Plane {
         add(timer.as_fd(), TIMER)?;
         Ok(Self {
             switch: parts.switch,
-            face: PlaneFace::new(epoll.try_clone()?, parts.config.lock_down),
+            io: PlaneIo::new(epoll.try_clone()?, parts.config.lock_down),
             pool: parts.pool,
             epoll,
             wake: Arc::new(Wake(wake)),
@@ -195,16 +195,16 @@ impl Plane {
                     token => now = self.serve_port(now, PortNo(token as u32), &mut frames),
                 }
             }
-            for number in self.face.unpolled().to_vec() {
+            for number in self.io.unpolled().to_vec() {
                 now = self.serve_port(now, number, &mut frames);
             }
             let is_waited_for = !self.taken.is_empty() || !self.backlog.is_empty();
             if (std::mem::take(&mut woken) || is_waited_for) && !self.take_events(&mut now) {
                 return Ok(());
             }
-            self.switch.work(now, &mut self.face);
-            self.switch.tick(now, &mut self.face);
-            self.face.flush_ports();
+            self.switch.work(now, &mut self.io);
+            self.switch.tick(now, &mut self.io);
+            self.io.flush_ports();
             self.count(now);
         }
     }
@@ -216,10 +216,10 @@ impl Plane {
     /// How long to sleep: not at all if there is work, else until something is ready; the timer is
     /// set to the next tick.
     fn timeout(&mut self) -> std::io::Result<Timespec> {
-        let is_ready = |id: &bofuss_channel::ConnId| self.switch.is_ready(conn_id(*id), &self.face);
-        let busy = self.switch.has_work(&self.face)
+        let is_ready = |id: &bofuss_channel::ConnId| self.switch.is_ready(conn_id(*id), &self.io);
+        let busy = self.switch.has_work(&self.io)
             || self.backlog.keys().any(is_ready)
-            || !self.face.unpolled().is_empty()
+            || !self.io.unpolled().is_empty()
             || !self.taken.is_empty();
         let next = self.switch.next_tick();
         let nanos = next.map(|at| at.since(self.now()));
@@ -240,18 +240,18 @@ impl Plane {
 
     /// Moves one batch from a port through the switch, and looks at the clock if that took time.
     fn serve_port(&mut self, now: Time, number: PortNo, frames: &mut Vec<Frame>) -> Time {
-        if self.face.send_queued(number) {
-            self.switch.port_has_room(now, number, &mut self.face);
+        if self.io.send_queued(number) {
+            self.switch.port_has_room(now, number, &mut self.io);
         }
         if self.switch.datapath().is_behind(number) {
             return now;
         }
-        match self.face.receive(number, &self.pool, frames) {
+        match self.io.receive(number, &self.pool, frames) {
             Ok(0) => return now,
             Ok(count) => {
                 self.trace_waited(number, frames);
-                self.switch.receive(now, number, frames, &mut self.face);
-                self.face.flush_ports();
+                self.switch.receive(now, number, frames, &mut self.io);
+                self.io.flush_ports();
                 let end = self.now();
                 self.tally.batch(count, end.since(now));
                 return end;
@@ -275,7 +275,7 @@ impl Plane {
             } => {
                 if self.connect(now, conn_id(conn), version, &origin) {
                     log_connected(&origin, version);
-                    self.face.add_sender(conn_id(conn), sender, origin);
+                    self.io.add_sender(conn_id(conn), sender, origin);
                 }
             }
             Event::Message {
@@ -293,7 +293,7 @@ impl Plane {
                 let (head, message) = (&head[..], Ok(message));
                 let request = Request { xid, head, message };
                 self.switch
-                    .message(now, conn_id(conn), request, &mut self.face);
+                    .message(now, conn_id(conn), request, &mut self.io);
                 self.tally.message(name, self.now().since(now));
             }
             Event::BadMessage {
@@ -305,18 +305,18 @@ impl Plane {
                 place,
             } => {
                 place.join(&mut self.served);
-                refusal::log(&self.face.peer(conn_id(conn)), name, xid, &cause, "");
+                refusal::log(&self.io.peer(conn_id(conn)), name, xid, &cause, "");
                 if let Some(error) = reply {
                     let (head, message) = (&[][..], Err(error));
                     let request = Request { xid, head, message };
                     self.switch
-                        .message(now, conn_id(conn), request, &mut self.face);
+                        .message(now, conn_id(conn), request, &mut self.io);
                 }
             }
             Event::Unsent {
                 conn, name, cause, ..
             } => {
-                let peer = self.face.peer(conn_id(conn));
+                let peer = self.io.peer(conn_id(conn));
                 match cause {
                     EncodeError::TooLong => warn!("{peer}: a {name} was not sent: {cause}"),
                     EncodeError::Unsaid(_) => debug!("{peer}: a {name} was not sent: {cause}"),
@@ -361,7 +361,7 @@ impl Plane {
 
     /// Ends a connection, unless it has ended. The usual end of a local tool is no news.
     fn lose_connection(&mut self, conn: ConnId, reason: &str, is_usual: bool) {
-        if let Some(origin) = self.face.remove_sender(conn) {
+        if let Some(origin) = self.io.remove_sender(conn) {
             match self.switch.lost_packet_ins(conn) {
                 0 if is_usual && is_local_tool(&origin) => {
                     debug!("{origin}: disconnected: {reason}")
@@ -379,11 +379,11 @@ impl Plane {
         let (desc, name) = (port.desc(), port.name.clone());
         let capabilities = port.driver.capabilities();
         let number = port.number;
-        let added = self.face.add_port(port);
+        let added = self.io.add_port(port);
         added.map_err(|error| format!("port {number}: {name}: {error}"))?;
         let now = self.now();
         self.switch
-            .port_changed(now, desc, capabilities, &mut self.face);
+            .port_changed(now, desc, capabilities, &mut self.io);
         let own = |queue: &&QueueConfig| queue.port == number;
         let mut queues = self.config.queues.iter().filter(own);
         queues.try_for_each(|queue| become_config::make_queue(&mut self.switch, now, queue))
@@ -396,9 +396,9 @@ impl Plane {
     }
 
     fn close_port(&mut self, number: PortNo) -> Option<OpenPort> {
-        let port = self.face.remove_port(number)?;
+        let port = self.io.remove_port(number)?;
         let now = self.now();
-        self.switch.port_removed(now, number, &mut self.face);
+        self.switch.port_removed(now, number, &mut self.io);
         Some(port)
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use bofuss_agent::{ConnId, Face, FailMode, Request, Switch};
+use bofuss_agent::{ConnId, FailMode, Request, Switch, SwitchIo};
 use bofuss_datapath::Time;
 use bofuss_frame::{Capabilities, Frame, Pool};
 use bofuss_oflib::message::group_mod::GroupModCommand;
@@ -25,7 +25,7 @@ const FILE: ConnId = ConnId(0);
 #[derive(Default)]
 struct Paper(Vec<Message>);
 
-impl Face for Paper {
+impl SwitchIo for Paper {
     fn transmit(&mut self, _: PortNo, _: QueueId, _: Frame) {}
     fn flush(&mut self) {}
     fn send(&mut self, _: ConnId, _: u32, message: Message) {
@@ -65,10 +65,10 @@ pub fn switch(
         ports.extend(named.filter(|port| port.is_port()));
     }
     let mut switch = make_switch(&made, &Pool::new(POOL_BYTES), made.datapath_id.unwrap_or(1))?;
-    let mut face = Paper::default();
+    let mut io = Paper::default();
     for port_no in ports {
         let (desc, can) = (desc(&made, port_no), Capabilities::default());
-        switch.port_changed(Time(0), desc, can, &mut face);
+        switch.port_changed(Time(0), desc, can, &mut io);
     }
     for queue in &made.queues {
         let made = switch.modify_queue(Time(0), queue.port, queue.id, queue.spec);
@@ -76,7 +76,7 @@ pub fn switch(
     }
     switch.connected(Time(0), FILE, Version::V1_3, false);
     for (at, message) in messages {
-        take(&mut switch, message, &mut face).map_err(|error| format!("{at}: {error}"))?;
+        take(&mut switch, message, &mut io).map_err(|error| format!("{at}: {error}"))?;
     }
     Ok(switch)
 }
@@ -122,18 +122,18 @@ fn desc(config: &Config, port_no: PortNo) -> PortDesc {
 }
 
 /// Has the switch do what a message says. Errors: the switch's.
-fn take(switch: &mut Switch, message: Message, face: &mut Paper) -> Result<(), String> {
-    face.0.clear();
+fn take(switch: &mut Switch, message: Message, io: &mut Paper) -> Result<(), String> {
+    io.0.clear();
     let request = Request {
         xid: 0,
         head: &[],
         message: Ok(message),
     };
-    switch.message(Time(0), FILE, request, face);
-    while switch.has_work(face) {
-        switch.work(Time(0), face);
+    switch.message(Time(0), FILE, request, io);
+    while switch.has_work(io) {
+        switch.work(Time(0), io);
     }
-    let error = face.0.iter().find_map(|message| match message {
+    let error = io.0.iter().find_map(|message| match message {
         Message::Error(error) => Some(error.error.to_string()),
         _ => None,
     });

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use bofuss_agent::{ConnId, Face, FailMode, Identity, Request, Switch};
+use bofuss_agent::{ConnId, FailMode, Identity, Request, Switch, SwitchIo};
 use bofuss_datapath::{Config, Datapath, Engine, Time};
 use bofuss_frame::{Capabilities, Frame, Offload, Pool};
 use bofuss_oflib::message::{FlowModCommand, PortDesc};
@@ -26,7 +26,7 @@ pub struct Kept {
     pub stuck: bool,
 }
 
-impl Face for Kept {
+impl SwitchIo for Kept {
     fn transmit(&mut self, port: PortNo, _: QueueId, _: Frame) {
         self.out.push(port.0);
     }
@@ -43,7 +43,7 @@ impl Face for Kept {
 /// A switch with four ports and one controller.
 pub struct Lab {
     pub switch: Switch,
-    pub face: Kept,
+    pub io: Kept,
     pub now: Time,
     pub pool: Pool,
     pub catalogue: Arc<Catalogue>,
@@ -65,14 +65,14 @@ impl Lab {
         let datapath = Datapath::new(config, catalogue.clone(), pool.clone());
         let mut this = Self {
             switch: Switch::new(Time(0), datapath, Identity::default(), fail_mode),
-            face: Kept::default(),
+            io: Kept::default(),
             now: Time(0),
             pool,
             catalogue,
         };
         this.switch.connected(Time(0), CONN, Version::V1_3, true);
         (1..=4).for_each(|port| this.port(port));
-        this.face.messages.clear();
+        this.io.messages.clear();
         this
     }
 
@@ -83,9 +83,9 @@ impl Lab {
         let datapath = Datapath::new(config, self.catalogue.clone(), self.pool.clone());
         let identity = Identity::default();
         let mut other = Switch::new(self.now, datapath, identity, FailMode::Secure);
-        let fits = self.switch.fits(self.now, &mut other, &mut self.face);
+        let fits = self.switch.fits(self.now, &mut other, &mut self.io);
         fits.expect("it has more room");
-        self.switch.refit(self.now, other, &mut self.face);
+        self.switch.refit(self.now, other, &mut self.io);
     }
 
     pub fn port(&mut self, number: u32) {
@@ -95,7 +95,7 @@ impl Lab {
             ..PortDesc::default()
         };
         self.switch
-            .port_changed(self.now, desc, Capabilities::default(), &mut self.face);
+            .port_changed(self.now, desc, Capabilities::default(), &mut self.io);
     }
 
     pub fn message(&mut self, message: Message) {
@@ -104,7 +104,7 @@ impl Lab {
             head: &[],
             message: Ok(message),
         };
-        self.switch.message(self.now, CONN, request, &mut self.face);
+        self.switch.message(self.now, CONN, request, &mut self.io);
     }
 
     pub fn flow(&mut self, command: FlowModCommand, text: &str) {
@@ -121,7 +121,7 @@ impl Lab {
         let mut frame = self.pool.frame(bytes).unwrap();
         frame.offload = offload;
         self.switch
-            .receive(self.now, PortNo(port), &mut vec![frame], &mut self.face);
+            .receive(self.now, PortNo(port), &mut vec![frame], &mut self.io);
     }
 
     /// Lets time go by; what is due happens at its time.
@@ -129,15 +129,15 @@ impl Lab {
         let end = self.now.after(ms * MS);
         while let Some(at) = self.switch.next_tick().filter(|at| *at <= end) {
             self.now = self.now.max(at);
-            self.switch.tick(self.now, &mut self.face);
+            self.switch.tick(self.now, &mut self.io);
         }
         self.now = end;
     }
 
     /// Works on long replies until none is left.
     pub fn work(&mut self) {
-        while self.switch.has_work(&self.face) {
-            self.switch.work(self.now, &mut self.face);
+        while self.switch.has_work(&self.io) {
+            self.switch.work(self.now, &mut self.io);
         }
     }
 }

@@ -233,15 +233,15 @@ impl Both {
         };
         let lab = &mut self.lab;
         lab.switch
-            .port_changed(lab.now, desc, Capabilities::default(), &mut lab.face);
-        let told = lab.face.messages.pop();
+            .port_changed(lab.now, desc, Capabilities::default(), &mut lab.io);
+        let told = lab.io.messages.pop();
         assert!(matches!(told, Some(Message::PortStatus(_))), "{told:?}");
     }
 
     fn ask(&mut self, body: RequestBody) -> ReplyBody {
         self.lab.message(Message::MultipartRequest(body.into()));
         self.lab.work();
-        match self.lab.face.messages.pop() {
+        match self.lab.io.messages.pop() {
             Some(Message::MultipartReply(reply)) => reply.body,
             other => panic!("{other:?}"),
         }

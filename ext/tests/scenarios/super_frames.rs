@@ -77,7 +77,7 @@ fn play_cut(stage: &mut Stage, line: &str) {
         let port = parse_port(words[1]).unwrap();
         stage
             .switch
-            .receive(stage.now, port, &mut vec![part], &mut stage.face);
+            .receive(stage.now, port, &mut vec![part], &mut stage.io);
     }
 }
 
@@ -144,9 +144,9 @@ fn compare(engine: Engine, seed: u64, without: &[&str]) -> [u64; 4] {
         let recent = || history[history.len().saturating_sub(40)..].join("\n");
         let [whole, by_segments] = &mut stages;
         let play = |stage: &mut Stage, play: &dyn Fn(&mut Stage)| {
-            stage.face.0.clear();
+            stage.io.0.clear();
             play(stage);
-            let lines = core::mem::take(&mut stage.face.0);
+            let lines = core::mem::take(&mut stage.io.0);
             let mut lines: Vec<_> = lines.iter().map(|line| without_buffer(line)).collect();
             // Each output of a super-frame is of all segments, before the next output.
             lines.sort();

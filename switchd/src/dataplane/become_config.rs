@@ -31,12 +31,12 @@ impl Plane {
         let opened = self.open_ports(&new.ports)?;
         let taps = self.new_taps(&new, &self.config.taps)?;
         let mut other = self.trial(&new, &opened)?;
-        let fits = self.switch.fits(self.now(), &mut other, &mut self.face);
+        let fits = self.switch.fits(self.now(), &mut other, &mut self.io);
         fits.map_err(|misfit| self.tell_misfit(&new, misfit))?;
         if ready.send(()).is_err() || go.blocking_recv().is_err() {
             return Err("another switch stays as it is".into());
         }
-        self.switch.refit(self.now(), other, &mut self.face);
+        self.switch.refit(self.now(), other, &mut self.io);
         let ports = std::mem::replace(&mut new.ports, std::mem::take(&mut self.config.ports));
         let old = std::mem::replace(&mut self.config, new);
         self.have_ports(ports, opened)?;
@@ -44,8 +44,8 @@ impl Plane {
         let (before, after) = (old.taps.iter(), &self.config.taps);
         let gone = before.filter(|tap| !after.contains(tap));
         let gone: Vec<_> = gone.filter_map(|tap| tap.1.split(' ').nth(1)).collect();
-        self.face.taps.retain(|tap| !gone.contains(&&*tap.name));
-        self.face.taps.extend(taps);
+        self.io.taps.retain(|tap| !gone.contains(&&*tap.name));
+        self.io.taps.extend(taps);
         if old.datapath_id != self.config.datapath_id {
             self.lose_connections(|_| true, "the datapath id changed");
         }
@@ -72,7 +72,7 @@ impl Plane {
     }
 
     fn lose_connections(&mut self, are_meant: impl Fn(&Origin) -> bool, reason: &str) {
-        for conn in self.face.connections_from(are_meant) {
+        for conn in self.io.connections_from(are_meant) {
             self.lose_connection(conn, reason, false);
         }
     }
@@ -87,7 +87,7 @@ impl Plane {
 
     /// Opens a port. Errors: why it cannot be had, and what to type.
     pub(super) fn open(&self, spec: &PortSpec) -> Result<OpenPort, String> {
-        match self.face.is_locked {
+        match self.io.is_locked {
             true => Err(format!("port {}: {LOCKED}", spec.kind)),
             false => port::open(spec),
         }
@@ -108,10 +108,10 @@ impl Plane {
             match new.cloned() {
                 Some(new) if new == old => {}
                 Some(new) if new.number == old.number => {
-                    if let Some((desc, capabilities)) = self.face.adjust(&new) {
+                    if let Some((desc, capabilities)) = self.io.adjust(&new) {
                         let now = self.now();
                         self.switch
-                            .port_changed(now, desc, capabilities, &mut self.face);
+                            .port_changed(now, desc, capabilities, &mut self.io);
                     }
                 }
                 moved => {
@@ -151,7 +151,7 @@ impl Plane {
                 let (mut desc, capabilities) = (port.desc(), port.driver.capabilities());
                 desc.port_no = spec.number;
                 desc.curr_speed = spec.rate_kbps.unwrap_or(port.interface_kbps());
-                trial.port_changed(now, desc, capabilities, &mut self.face);
+                trial.port_changed(now, desc, capabilities, &mut self.io);
             }
         }
         // Those of controllers may be of ports that go.
@@ -173,7 +173,7 @@ impl Plane {
         let fresh = opened.iter().find(|port| port.number == spec.number);
         let ports = &self.config.ports;
         let stays = ports.iter().find(|old| old.kind == spec.kind);
-        fresh.or(stays.and_then(|old| self.face.port(old.number)))
+        fresh.or(stays.and_then(|old| self.io.port(old.number)))
     }
 
     /// A sentence about an entry that is in the way, which begins with the key that changed.
@@ -211,9 +211,9 @@ impl Plane {
         let is_gone = |queue: &&QueueConfig| !is_named(&wanted, queue.port, queue.id);
         for QueueConfig { port, id, .. } in old.iter().filter(is_gone) {
             // It may be gone already, or be the default queue, which goes with the last other.
-            let _ = self.switch.delete_queue(now, *port, *id, &mut self.face);
+            let _ = self.switch.delete_queue(now, *port, *id, &mut self.io);
         }
-        let there = |queue: &&QueueConfig| self.face.has_port(queue.port);
+        let there = |queue: &&QueueConfig| self.io.has_port(queue.port);
         let changed = wanted.iter().filter(|queue| !old.contains(queue));
         let changed: Vec<&QueueConfig> = changed.filter(there).collect();
         // What was promised is given back first, so that the order does not matter.

@@ -66,14 +66,14 @@ impl Plane {
     pub(super) fn command(&mut self, command: Command) {
         let answer = match command.what {
             What::Ports => Ok(self.list_ports()),
-            What::Connections => Ok(self.face.list_connections(&self.switch)),
+            What::Connections => Ok(self.io.list_connections(&self.switch)),
             What::Counters => Ok(self.list_counters()),
             What::Queues => Ok(self.list_queues()),
             What::Memory => Ok(self.tell_memory()),
             What::Trace(packet) => self.tell_way(&packet),
             What::Capture(words) => self.tap(&words, false),
             What::Mirror(words) => self.tap(&words, true),
-            What::Captures => Ok(self.face.taps.iter().map(Tap::to_string).collect()),
+            What::Captures => Ok(self.io.taps.iter().map(Tap::to_string).collect()),
             What::EndCapture(name) => self.end_tap(&name),
             What::TraceNext(flow) => return self.wait_for(&flow, command.reply),
             What::AddPort(spec) => self.add_one_port(&spec),
@@ -115,7 +115,7 @@ impl Plane {
     /// Begins to copy frames: `PORT FILE-OR-PORT [FLOW]`.
     fn tap(&mut self, words: &str, mirrors: bool) -> Answer {
         let tap = self.new_tap(words, mirrors, &self.config.ports)?;
-        self.face.taps.push(tap);
+        self.io.taps.push(tap);
         Ok(String::new())
     }
 
@@ -130,7 +130,7 @@ impl Plane {
             found.map_or_else(|| no_port(word), |spec| Ok(spec.number))
         };
         let port = known_port(watched)?;
-        if self.face.taps.len() >= MAX_TAPS {
+        if self.io.taps.len() >= MAX_TAPS {
             return Err(format!("there are {MAX_TAPS} captures and mirrors already"));
         }
         let catalogue = self.switch.datapath().catalogue();
@@ -180,7 +180,7 @@ impl Plane {
     }
 
     fn end_tap(&mut self, name: &str) -> Answer {
-        let taps = &mut self.face.taps;
+        let taps = &mut self.io.taps;
         let before = taps.len();
         taps.retain(|tap| !capture::is_named(&tap.name, name));
         match taps.len() < before {
@@ -237,7 +237,7 @@ impl Plane {
         let mut text = drops.fold(String::new(), |text, (reason, count)| {
             text + &format!("{} {count}\n", reason.name())
         });
-        for (number, counters, overflowed) in self.face.driver_counters() {
+        for (number, counters, overflowed) in self.io.driver_counters() {
             for (name, count) in counters.drops().chain([("tx_overflow", overflowed)]) {
                 let _ = writeln!(text, "port {number} {name} {count}");
             }

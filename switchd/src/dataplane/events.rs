@@ -8,7 +8,7 @@ use bofuss_channel::Event;
 use bofuss_datapath::Time;
 
 use super::{Input, Plane};
-use crate::face::conn_id;
+use crate::plane_io::conn_id;
 
 /// How long messages are handled before frames get their turn.
 const CONTROL_SLICE_NS: u64 = 100_000;
@@ -89,7 +89,7 @@ impl Plane {
                 break;
             }
             self.last_of_backlog = id;
-            while self.now() < until && self.switch.is_ready(conn_id(id), &self.face) {
+            while self.now() < until && self.switch.is_ready(conn_id(id), &self.io) {
                 let Some(waiting) = self.backlog.get_mut(&id) else {
                     break;
                 };
@@ -119,7 +119,7 @@ impl Plane {
                 return self.handle(event);
             }
         };
-        if self.backlog.contains_key(&conn) || !self.switch.is_ready(conn_id(conn), &self.face) {
+        if self.backlog.contains_key(&conn) || !self.switch.is_ready(conn_id(conn), &self.io) {
             self.backlog.entry(conn).or_default().push_back(event);
         } else {
             self.handle(event);

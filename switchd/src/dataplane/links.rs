@@ -19,7 +19,7 @@ impl Plane {
             match event {
                 LinkEvent::New(link) | LinkEvent::Changed(link) => self.follow_link(&link),
                 LinkEvent::Gone(link) => {
-                    if let Some(number) = self.face.port_with_index(link.index) {
+                    if let Some(number) = self.io.port_with_index(link.index) {
                         self.lose_port(number);
                     }
                 }
@@ -29,17 +29,17 @@ impl Plane {
     }
 
     fn follow_link(&mut self, link: &bofuss_ports::Link) {
-        if let Some((desc, capabilities)) = self.face.update_link(link) {
+        if let Some((desc, capabilities)) = self.io.update_link(link) {
             let now = self.now();
             self.switch
-                .port_changed(now, desc, capabilities, &mut self.face);
+                .port_changed(now, desc, capabilities, &mut self.io);
             return;
         }
         let named = |spec: &&PortSpec| spec.kind.interface() == Some(&link.name);
         let Some(spec) = self.config.ports.iter().find(named) else {
             return;
         };
-        if self.face.has_port(spec.number) {
+        if self.io.has_port(spec.number) {
             return;
         }
         match self.open(spec) {
@@ -49,7 +49,7 @@ impl Plane {
                     warn!("{error}");
                 }
             }
-            Err(error) if self.face.is_locked => warn!("{} is back: {error}", link.name),
+            Err(error) if self.io.is_locked => warn!("{} is back: {error}", link.name),
             Err(error) => debug!("{error}"),
         }
     }
@@ -61,7 +61,7 @@ impl Plane {
         }
         self.counted = now;
         log::tell_rest();
-        for (number, counters, overflowed) in self.face.driver_counters() {
+        for (number, counters, overflowed) in self.io.driver_counters() {
             let lost = PortStats {
                 rx_over_err: counters.rx_dropped(),
                 rx_errors: counters.rx_errors(),

@@ -99,21 +99,21 @@ impl Plane {
         samples.add("cache_hits", &[], cache.hits);
         samples.add("cache_misses", &[], cache.misses);
         samples.add("cache_evictions", &[], cache.evicted);
-        samples.add("captures", &[], self.face.taps.len());
-        self.tally.tell(self.face.sent(), samples);
+        samples.add("captures", &[], self.io.taps.len());
+        self.tally.tell(self.io.sent(), samples);
     }
 
     fn scrape_controllers(&self, samples: &mut Samples) {
         for controller in &self.config.controllers {
             let to_it = |origin: &Origin| *origin == Origin::Active(controller.clone());
-            let up = !self.face.connections_from(to_it).is_empty();
+            let up = !self.io.connections_from(to_it).is_empty();
             let labels: Labels<'_> = &[("controller", controller)];
             samples.add("controller_connected", labels, u8::from(up));
         }
-        let all = self.face.connections_from(|_| true);
+        let all = self.io.connections_from(|_| true);
         samples.add("connections", &[], all.len());
         for conn in all {
-            let (peer, role) = (self.face.peer(conn), self.switch.role(conn));
+            let (peer, role) = (self.io.peer(conn), self.switch.role(conn));
             let role = role.map_or_else(String::new, |role| role.to_string());
             let labels: Labels<'_> = &[("connection", &conn.0), ("peer", &peer), ("role", &role)];
             let lost = self.switch.lost_packet_ins(conn);
@@ -136,7 +136,7 @@ impl Plane {
     }
 
     fn scrape_drivers(&mut self, samples: &mut Samples) {
-        for (number, counters, overflowed) in self.face.driver_counters() {
+        for (number, counters, overflowed) in self.io.driver_counters() {
             for (reason, count) in counters.drops().chain([("tx_overflow", overflowed)]) {
                 let labels: Labels<'_> = &[("port", &number), ("reason", &reason)];
                 samples.add("port_driver_dropped_packets", labels, count);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use bofuss_agent::{ConnId, Face};
+use bofuss_agent::{ConnId, SwitchIo};
 use bofuss_channel::{ActiveAddress, Origin};
 use bofuss_ext::status;
 use bofuss_oflib::Message;
@@ -18,7 +18,7 @@ impl Plane {
         let reply = status::answer(value, || self.status());
         let is_one = reply.is_some();
         if let Some(reply) = reply {
-            self.face.send(conn, xid, Message::Experimenter(reply));
+            self.io.send(conn, xid, Message::Experimenter(reply));
         }
         is_one
     }
@@ -31,7 +31,7 @@ impl Plane {
         text += "local.is-connected=true\n";
         let is_up = |controller: &ActiveAddress| {
             let to_it = |origin: &Origin| *origin == Origin::Active(controller.clone());
-            !self.face.connections_from(to_it).is_empty()
+            !self.io.connections_from(to_it).is_empty()
         };
         let controllers = &self.config.controllers;
         let any = controllers.is_empty() || controllers.iter().any(is_up);

@@ -1,10 +1,10 @@
-//! The switch's face in the data-plane thread: frames to ports in batches, messages to connections.
+//! The switch's io in the data-plane thread: frames to ports in batches, messages to connections.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-use bofuss_agent::{ConnId, Face, Switch};
+use bofuss_agent::{ConnId, Switch, SwitchIo};
 use bofuss_channel::{Origin, Sender};
 use bofuss_frame::{Capabilities, Frame, Pool};
 use bofuss_oflib::message::port::PortFeatures;
@@ -65,7 +65,7 @@ impl Slot {
 }
 
 /// The ports and connections.
-pub struct PlaneFace {
+pub struct PlaneIo {
     epoll: OwnedFd,
     slots: BTreeMap<PortNo, Slot>,
     /// Ports that frames were queued for since the last flush.
@@ -86,7 +86,7 @@ pub fn conn_id(id: bofuss_channel::ConnId) -> ConnId {
     ConnId(id.0)
 }
 
-impl PlaneFace {
+impl PlaneIo {
     /// Without ports and connections.
     pub fn new(epoll: OwnedFd, is_locked: bool) -> Self {
         Self {
@@ -317,7 +317,7 @@ impl PlaneFace {
     }
 }
 
-impl Face for PlaneFace {
+impl SwitchIo for PlaneIo {
     fn transmit(&mut self, port: PortNo, _: QueueId, frame: Frame) {
         self.tap(port, Direction::Out, std::slice::from_ref(&frame));
         let Some(slot) = self.slots.get_mut(&port) else {
