@@ -855,8 +855,8 @@ fn as_many_flows_have_states_as_there_is_room_and_one_more_has_none() {
     stage
         .switch
         .connected(Time(0), ConnId(1), Version::V1_3, true);
-    stage.play("flow add priority=1,actions=set_state(state=7,idle_timeout=9),output:2");
-    stage.play("flow add priority=5,state=7,actions=output:3");
+    stage.play("flow add priority=1,actions=set_flow_state(state=7,idle_timeout=9),output:2");
+    stage.play("flow add priority=5,flow_state=7,actions=output:3");
     let mut send = |n: u32| {
         stage.io.0.clear();
         stage.play(&format!("send 1 hex 0200000000020200{n:08x}88b5{:092x}", 0));

@@ -176,7 +176,7 @@ fn a_trace_tells_the_way_and_changes_nothing() {
 
 fn trace_test(engine: Engine) {
     let mut bench = Bench::new(engine);
-    bench.flow("priority=1,in_port=1,actions=set_state(state=1,idle_timeout=0),normal");
+    bench.flow("priority=1,in_port=1,actions=set_flow_state(state=1,idle_timeout=0),normal");
     let before = (
         bench.pool.stats().bytes_in_use,
         bench.switch.datapath().drops().count(),
@@ -194,7 +194,7 @@ fn trace_test(engine: Engine) {
         "{story}"
     );
     assert!(
-        !story.contains("extension") && !story.contains("state=0"),
+        !story.contains("extension") && !story.contains("flow_state=0"),
         "no extension did anything: {story}"
     );
     assert_eq!(bench.io.frames, 0);
@@ -205,7 +205,7 @@ fn trace_test(engine: Engine) {
     assert_eq!(before, after);
     assert_eq!(bench.switch.settled().table_counts(TableId(0)).lookups, 0);
     // Nothing was learned, and the flow has no state: the way back floods, the state is 0.
-    bench.flow("priority=9,state=1,actions=drop");
+    bench.flow("priority=9,flow_state=1,actions=drop");
     bench.send(Time(2), 1, &mut Vec::new(), &frame(1, 2));
     assert_eq!(bench.io.frames, 3, "to all ports but one");
 }
@@ -219,9 +219,9 @@ fn a_flow_keeps_its_state_until_it_is_idle() {
 
 fn flow_test(engine: Engine) {
     let mut bench = Bench::new(engine);
-    bench.flow("priority=1,actions=set_state(state=7,idle_timeout=2),output:2");
-    bench.flow("priority=5,state=7,actions=output:3");
-    bench.flow("priority=5,state=0x100/0x100,actions=output:4");
+    bench.flow("priority=1,actions=set_flow_state(state=7,idle_timeout=2),output:2");
+    bench.flow("priority=5,flow_state=7,actions=output:3");
+    bench.flow("priority=5,flow_state=0x100/0x100,actions=output:4");
     let (mut frames, one, two) = (Vec::new(), frame(1, 2), frame(3, 2));
     let mut goes = |bench: &mut Bench, at_ms: u64, bytes: &[u8]| {
         bench.send(Time(at_ms * 1_000_000), 1, &mut frames, bytes);
@@ -259,7 +259,7 @@ fn flow_test(engine: Engine) {
     );
     for part in [
         "extension flow_state prepares",
-        "the packet now has state=7",
+        "the packet now has flow_state=7",
     ] {
         assert!(story.contains(part), "{part}: {story}");
     }

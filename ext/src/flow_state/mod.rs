@@ -1,5 +1,5 @@
-//! Per-flow state: a `set_state` action, a `state` match field, idle timeouts, a message to list
-//! states.
+//! Per-flow state: a `set_flow_state` action, a `flow_state` field, idle timeouts, a message that
+//! lists states.
 //!
 //! The flow is the pair of Ethernet addresses. A packet has the state of its flow; without one, 0.
 
@@ -16,20 +16,20 @@ use hashbrown::HashMap;
 
 /// This extension's number as an experimenter: a locally administered OUI.
 pub const EXPERIMENTER: u32 = 0x0062_6f73;
-/// The most flows that have a state; `set_state` on a further one does nothing, and is counted.
+/// The most flows that have a state; `set_flow_state` on a further one is counted and does nothing.
 pub const MAX_STATES: usize = 65_536;
 
-/// The `state` field, 32 bits, with mask.
-pub static FIELDS: [Field; 1] = [Field::extension(EXPERIMENTER, 0, "state", 32, true)];
+/// The `flow_state` field, 32 bits, with mask.
+pub static FIELDS: [Field; 1] = [Field::extension(EXPERIMENTER, 0, "flow_state", 32, true)];
 
-/// `set_state(state=S,idle_timeout=SECONDS)` (0 is for ever; state 0 forgets the flow), and the
+/// `set_flow_state(state=S,idle_timeout=SECONDS)` (0 is for ever; state 0 forgets the flow), the
 /// message that asks for the states and its answer.
 pub static VALUES: [ExtRow; 3] = [
     ExtRow {
         kind: ExtKind::Action,
         experimenter: EXPERIMENTER,
         ty: 1,
-        name: "set_state",
+        name: "set_flow_state",
         args: &[
             Arg {
                 name: "state",

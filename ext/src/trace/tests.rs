@@ -10,7 +10,7 @@ use super::*;
 
 const LINES: &str = "in\t1\tin_port=1,tcp,tcp_dst=80\t60\t0102\n\
     hook\tflow_state\tBranch\n\
-    table\t0\tin_port=1,tcp,tcp_dst=80,state=2\n\
+    table\t0\tin_port=1,tcp,tcp_dst=80,flow_state=2\n\
     won\t5\t0x7\ttcp\n\
     lost\t9\ttcp,tcp_dst=81\n\
     differs\ttcp_dst=81\ttcp_dst=80\t0x51\t0xffff\t0x50\n\
@@ -36,7 +36,7 @@ fn the_story_says_who_won_and_why_the_others_lost() {
     for part in [
         "packet of 60 bytes in by port 1",
         "extension flow_state prepares the packet",
-        "the packet now has state=2, too",
+        "the packet now has flow_state=2, too",
         "won: priority 5, tcp, cookie 0x7",
         "priority 9, tcp,tcp_dst=81: it wants tcp_dst=81, but tcp_dst=80: 1 bit differs (0x1)",
         "priority 8, udp: the packet has no field for udp_dst=<1>",

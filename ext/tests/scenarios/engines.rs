@@ -46,7 +46,7 @@ fn matched(random: &mut Random) -> String {
         random.maybe(&["in_port=1", "in_port=2", "in_port=3"]),
         random.maybe(&["metadata=1", "metadata=0/1", "metadata=2/3"]),
         random.maybe(&["dl_src=02:00:00:00:00:01", "dl_dst=02:00:00:00:00:02"]),
-        random.maybe(&["state=1", "state=0", "state=2/2"]),
+        random.maybe(&["flow_state=1", "flow_state=0", "flow_state=2/2"]),
         kind,
     ];
     parts.push(match kind {
@@ -93,9 +93,9 @@ fn actions(random: &mut Random, table: u64, matched: &str) -> String {
             11 => random.of(&["group:1", "group:2", "group:3"]),
             12 => random.of(&[
                 "",
-                "set_state(state=1,idle_timeout=1)",
-                "set_state(state=2,idle_timeout=0)",
-                "set_state(state=0,idle_timeout=0)",
+                "set_flow_state(state=1,idle_timeout=1)",
+                "set_flow_state(state=2,idle_timeout=0)",
+                "set_flow_state(state=0,idle_timeout=0)",
             ]),
             13 => "set_field:02:00:00:00:00:02->dl_dst",
             _ => random.of(&["set_queue:1", "copy_ttl_out"]),
