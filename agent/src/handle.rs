@@ -243,7 +243,7 @@ impl Switch {
             let Some(frame) = self.datapath.pool().frame(&out.data.0) else {
                 return Ok(None);
             };
-            Packet::with_placed(frame, out.in_port, self.datapath.catalogue().placed())
+            Packet::with_additions(frame, out.in_port, self.datapath.catalogue().additions())
         } else {
             self.channel(conn).buffers.take(now, out.buffer_id)?
         };

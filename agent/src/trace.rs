@@ -89,8 +89,8 @@ impl Switch {
             .frame(&value.data.0)
             .filter(|frame| !frame.is_empty());
         let frame = frame.ok_or(BadRequest::BAD_PACKET)?;
-        let placed = self.datapath.catalogue().placed();
-        let packet = Packet::with_placed(frame, in_port, placed);
+        let additions = self.datapath.catalogue().additions();
+        let packet = Packet::with_additions(frame, in_port, additions);
         let mut story = Story(String::new());
         self.datapath.trace(now, packet, &mut story);
         story

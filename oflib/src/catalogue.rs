@@ -28,6 +28,34 @@ impl fmt::Display for CatalogueError {
 
 impl core::error::Error for CatalogueError {}
 
+/// What packets have by the rows of a catalogue that they do not have by OpenFlow's: what a parse
+/// looks for at run time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Additions {
+    /// The fields that stand in headers.
+    pub placed: Vec<&'static Field>,
+    /// The fields with an initial value.
+    pub registers: Vec<&'static Field>,
+}
+
+impl Additions {
+    /// Nothing: the packets of OpenFlow alone.
+    pub const NONE: &'static Self = &Self {
+        placed: Vec::new(),
+        registers: Vec::new(),
+    };
+
+    /// Adds a field, if packets have it without any hook.
+    fn add(&mut self, field: &'static Field) {
+        if !field.at.is_empty() {
+            self.placed.push(field);
+        }
+        if field.initial.is_some() {
+            self.registers.push(field);
+        }
+    }
+}
+
 /// The rows in force. Made once, when the switch is built.
 #[derive(Clone, Debug)]
 pub struct Catalogue {
@@ -37,8 +65,7 @@ pub struct Catalogue {
     /// Each with who brought it.
     values: Vec<(&'static ExtRow, &'static str)>,
     key_end: usize,
-    /// The fields that stand in headers, but for the specification's.
-    placed: &'static [&'static Field],
+    additions: &'static Additions,
     /// The names of a switch's ports, for texts about it.
     ports: Vec<(String, PortNo)>,
 }
@@ -51,7 +78,7 @@ impl Default for Catalogue {
             owners: FIELDS.iter().map(|_| STANDARD).collect(),
             values: [(&TAG_VLAN, STANDARD)].into(),
             key_end: KEY_STANDARD_BYTES,
-            placed: &[],
+            additions: Additions::NONE,
             ports: Vec::new(),
         }
     }
@@ -75,6 +102,13 @@ impl Catalogue {
         }
         for row in values {
             all.add_value(by, row)?;
+        }
+        let mut additions = self.additions.clone();
+        for field in &all.fields[self.fields.len()..] {
+            additions.add(field);
+        }
+        if additions != *self.additions {
+            all.additions = Box::leak(Box::new(additions));
         }
         *self = all;
         Ok(())
@@ -100,6 +134,14 @@ impl Catalogue {
                 ));
             }
         }
+        if let Some(initial) = row.initial {
+            if !row.at.is_empty() {
+                return refused(format!("register {} stands in a header", row.name));
+            }
+            if u128::from(initial) > row.ones_number() {
+                return refused(format!("register {} cannot hold {initial}", row.name));
+            }
+        }
         let (id, offset) = (self.fields.len(), self.key_end);
         if id >= FieldSet::MAX_FIELDS {
             let most = FieldSet::MAX_FIELDS;
@@ -114,17 +156,12 @@ impl Catalogue {
             ));
         }
         self.key_end += row.bytes();
-        let placed: &'static Field = Box::leak(Box::new(Field {
+        self.fields.push(Box::leak(Box::new(Field {
             id: id as u8,
             offset: offset as u16,
             ..*row
-        }));
-        self.fields.push(placed);
+        })));
         self.owners.push(by);
-        if !placed.at.is_empty() {
-            let with_it = self.placed.iter().copied().chain([placed]);
-            self.placed = with_it.collect::<Vec<_>>().leak();
-        }
         Ok(())
     }
 
@@ -175,10 +212,9 @@ impl Catalogue {
         &self.fields
     }
 
-    /// The fields that stand in headers and are not the specification's: what a parse looks for at
-    /// run time.
-    pub fn placed(&self) -> &'static [&'static Field] {
-        self.placed
+    /// What packets have by the rows that were added.
+    pub fn additions(&self) -> &'static Additions {
+        self.additions
     }
 
     /// The field of an OXM class (experimenter, or 0 for basic) and number.
@@ -261,6 +297,29 @@ mod tests {
             refusal(&mut all, "brush", part),
             "extension brush: field subnet has bits of ipv4_src of OpenFlow, and one of them \
              may be set"
+        );
+    }
+
+    #[test]
+    fn a_register_holds_its_initial_value_and_stands_in_no_header() {
+        let mut all = Catalogue::default();
+        let wide = Field::register(OURS, 1, "phase", 4, 16);
+        assert_eq!(
+            refusal(&mut all, "state", wide),
+            "extension state: register phase cannot hold 16"
+        );
+        let at = &[At {
+            header: Header::Udp,
+            bit: 64,
+            bits: 4,
+        }];
+        let read = Field {
+            at,
+            ..Field::register(OURS, 1, "phase", 4, 15)
+        };
+        assert_eq!(
+            refusal(&mut all, "state", read),
+            "extension state: register phase stands in a header"
         );
     }
 

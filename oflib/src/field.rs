@@ -137,9 +137,8 @@ pub struct Field {
     pub style: Style,
     /// The versions that have it.
     pub versions: Span,
-    /// Whether the value may change while the packet is in the pipeline by other means than
-    /// actions.
-    pub volatile: bool,
+    /// The value that each packet has from the start, if the field is a register.
+    pub initial: Option<u64>,
     /// Position among all fields of the catalogue, by which a [`FieldSet`] knows the field.
     pub id: u8,
     /// Byte offset of the value in a key.
@@ -191,6 +190,30 @@ impl Field {
         (self.ones_number() << unused).to_be_bytes()
     }
 
+    /// A register: a field of an extension that every packet has, in each table, with this value
+    /// from the start. Hooks write it; so does set-field, if `settable` is made true.
+    ///
+    /// ```
+    /// use bofuss_oflib::Field;
+    /// const PRIORITY: Field = Field {
+    ///     settable: true,
+    ///     ..Field::register(0x0062_6f73, 1, "traffic_class", 8, 4)
+    /// };
+    /// # assert_eq!(PRIORITY.initial, Some(4));
+    /// ```
+    pub const fn register(
+        experimenter: u32,
+        number: u8,
+        name: &'static str,
+        bits: u16,
+        initial: u64,
+    ) -> Self {
+        Self {
+            initial: Some(initial),
+            ..Self::extension(experimenter, number, name, bits, true)
+        }
+    }
+
     /// A row that an extension brings: no place in any header, no prerequisite, an id still to
     /// come.
     pub const fn extension(
@@ -213,7 +236,7 @@ impl Field {
             differs: Differs::Nowhere,
             style: Style::Dec,
             versions: span!(since V1_2),
-            volatile: true,
+            initial: None,
             id: 0,
             offset: 0,
         }
@@ -326,7 +349,7 @@ macro_rules! fields {
             differs: differs!($($differs $($first $last)?)?),
             style: Style::$style $(($names))?,
             versions: versions!($($($span)*)?),
-            volatile: false,
+            initial: None,
             id: Id::$ID as u8,
             offset: 0,
         }),*];

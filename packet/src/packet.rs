@@ -1,8 +1,9 @@
 //! A packet on its way through the pipeline: a frame with its key and layout.
 
 use bofuss_frame::Frame;
+use bofuss_oflib::PortNo;
+use bofuss_oflib::catalogue::Additions;
 use bofuss_oflib::field::{Header, IN_PHY_PORT, IN_PORT, METADATA, TUNNEL_ID};
-use bofuss_oflib::{Field, PortNo};
 
 use crate::key::Key;
 use crate::parse::{Fragment, Layout, parse, survey};
@@ -23,12 +24,15 @@ pub struct Packet {
 }
 
 /// The key of a packet that came in through a port, without what its headers say.
-pub fn arrival(in_port: PortNo) -> Key {
+pub fn arrival(in_port: PortNo, additions: &Additions) -> Key {
     let mut key = Key::EMPTY;
     key.set(IN_PORT, u128::from(in_port.0));
     key.set(IN_PHY_PORT, u128::from(in_port.0));
     key.set(METADATA, 0);
     key.set(TUNNEL_ID, 0);
+    for field in &additions.registers {
+        key.set(field, field.initial.unwrap_or(0).into());
+    }
     key
 }
 
@@ -40,15 +44,15 @@ impl Packet {
     /// `in_port`, since no port is a logical one.
     #[inline]
     pub fn new(frame: Frame, in_port: PortNo) -> Self {
-        Self::with_placed(frame, in_port, &[])
+        Self::with_additions(frame, in_port, Additions::NONE)
     }
 
-    /// The same with the fields that a catalogue has placed in headers.
+    /// The same with what a catalogue has added: fields in headers, and registers.
     #[inline]
-    pub fn with_placed(frame: Frame, in_port: PortNo, placed: &'static [&'static Field]) -> Self {
-        let mut layout = Layout::seeking(placed);
+    pub fn with_additions(frame: Frame, in_port: PortNo, additions: &'static Additions) -> Self {
+        let mut layout = Layout::seeking(additions);
         survey(frame.bytes(), &mut layout);
-        Self::surveyed(frame, &arrival(in_port), &layout)
+        Self::surveyed(frame, &arrival(in_port, additions), &layout)
     }
 
     /// The packet of a frame whose layout is known; `key` is one without what its headers say.
@@ -66,7 +70,7 @@ impl Packet {
         for (byte, keep) in self.key.bytes.iter_mut().zip(SUPPLIED) {
             *byte &= keep;
         }
-        for field in self.layout.placed {
+        for field in &self.layout.additions.placed {
             self.key.clear(field);
         }
         parse(self.frame.bytes(), &mut self.key, &mut self.layout);
@@ -134,7 +138,7 @@ impl Packet {
 
     /// A segment of this packet, with the same key.
     pub fn with_frame(&self, frame: Frame) -> Self {
-        let (key, mut layout) = (self.key, Layout::seeking(self.layout.placed));
+        let (key, mut layout) = (self.key, Layout::seeking(self.layout.additions));
         survey(frame.bytes(), &mut layout);
         Self { frame, key, layout }
     }

@@ -1,5 +1,6 @@
 //! The pass from bytes to key: what it finds, and the steps that headers are read with.
 
+use bofuss_oflib::catalogue::Additions;
 use bofuss_oflib::field::{HEADERS, Header};
 use bofuss_oflib::{Field, FieldSet};
 
@@ -58,8 +59,8 @@ pub struct Layout {
     pub payload: usize,
     /// Where the IP packet ends, or the frame: what follows is padding.
     pub end: usize,
-    /// Fields to look for whose rows are known at run time only: those that a catalogue has placed.
-    pub(crate) placed: &'static [&'static Field],
+    /// What to look for whose rows are known at run time only.
+    pub(crate) additions: &'static Additions,
     /// The fields that the headers have, and the facts about VLAN tags.
     pub fields: FieldSet,
     /// One of them that stands in no header, and its value.
@@ -78,15 +79,15 @@ impl Layout {
         vlan_tags: 0,
         payload: 0,
         end: 0,
-        placed: &[],
+        additions: Additions::NONE,
         fields: FieldSet::EMPTY,
         derived: None,
     };
 
-    /// Nothing found, with the fields that a catalogue has placed in headers to look for, too.
-    pub const fn seeking(placed: &'static [&'static Field]) -> Self {
+    /// Nothing found, with what a catalogue has added to look for, too.
+    pub const fn seeking(additions: &'static Additions) -> Self {
         Self {
-            placed,
+            additions,
             ..Self::EMPTY
         }
     }
@@ -114,7 +115,7 @@ pub fn parse(bytes: &[u8], key: &mut Key, layout: &mut Layout) {
 #[inline]
 pub fn survey(bytes: &[u8], layout: &mut Layout) {
     walk(bytes, layout, 0);
-    if !layout.placed.is_empty() {
+    if !layout.additions.placed.is_empty() {
         find_placed(bytes, layout);
     }
 }
@@ -122,7 +123,7 @@ pub fn survey(bytes: &[u8], layout: &mut Layout) {
 /// Notes which of the fields to look for a frame has.
 #[cold]
 fn find_placed(bytes: &[u8], layout: &mut Layout) {
-    for field in layout.placed {
+    for field in &layout.additions.placed {
         if configured::find(field, bytes, layout).is_some() {
             layout.fields.insert(FieldSet::of(field));
         }
@@ -140,7 +141,7 @@ pub(crate) fn parse_deep(bytes: &[u8]) -> Layout {
 fn walk(bytes: &[u8], layout: &mut Layout, depth: u8) {
     *layout = Layout {
         end: bytes.len(),
-        ..Layout::seeking(layout.placed)
+        ..Layout::seeking(layout.additions)
     };
     let mut walk = Walk {
         bytes,

@@ -94,7 +94,7 @@ impl Reassembler {
                 .get(place)
                 .is_some_and(|next| next.at < end || !more)
             || open.total.is_some_and(|total| end > total || !more);
-        let in_port = packet.in_port();
+        let (in_port, additions) = (packet.in_port(), packet.layout.additions);
         open.parts.insert(
             place,
             Part {
@@ -113,7 +113,7 @@ impl Reassembler {
         let parts = self.open.remove(&identity).expect("it is there").parts;
         self.bytes -= buffers(&parts);
         match join(&parts, ip).filter(|_| !overlaps) {
-            Some(whole) => (Some(Packet::new(whole, in_port)), 0),
+            Some(whole) => (Some(Packet::with_additions(whole, in_port, additions)), 0),
             None => (None, parts.len()),
         }
     }

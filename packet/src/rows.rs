@@ -154,7 +154,7 @@ pub(crate) fn write(frame: &[u8], layout: &Layout, key: &mut Key) {
         key.set(field, value.into());
     }
     key.add_present(layout.fields);
-    if !layout.placed.is_empty() {
+    if !layout.additions.placed.is_empty() {
         write_placed(frame, layout, key);
     }
 }
@@ -162,7 +162,7 @@ pub(crate) fn write(frame: &[u8], layout: &Layout, key: &mut Key) {
 /// Writes the fields that a frame has of those whose rows are known at run time only.
 #[cold]
 fn write_placed(frame: &[u8], layout: &Layout, key: &mut Key) {
-    for field in layout.placed {
+    for field in &layout.additions.placed {
         if layout.fields.contains(field)
             && let Some(place) = configured::find(field, frame, layout)
         {

@@ -11,8 +11,8 @@ use std::{fmt, fs, io, iter, thread};
 
 use bofuss_channel::Ends;
 use bofuss_frame::Frame;
-use bofuss_oflib::{Catalogue, PortNo, field, text};
-use bofuss_packet::{Key, KeyMatch, Layout, parse};
+use bofuss_oflib::{Catalogue, PortNo, text};
+use bofuss_packet::{Key, KeyMatch, Layout, arrival, parse};
 use bofuss_ports::{CaptureFile, CaptureSource, Direction, LinkType};
 use tracing::warn;
 
@@ -241,7 +241,8 @@ pub struct Tap {
     port: PortNo,
     /// Which frames.
     rule: KeyMatch,
-    /// What a parse looks for beside the specification's fields.
+    /// What each of the port's frames has, and what a parse looks for in it.
+    arrival: Key,
     unread: Layout,
     /// Where they go.
     pub to: To,
@@ -263,7 +264,8 @@ impl Tap {
         Ok(Self {
             port,
             rule: KeyMatch::from(&rule),
-            unread: Layout::seeking(catalogue.placed()),
+            arrival: arrival(port, catalogue.additions()),
+            unread: Layout::seeking(catalogue.additions()),
             to,
             name: name.into(),
             counts: Counts::default(),
@@ -275,8 +277,7 @@ impl Tap {
         if port != self.port {
             return None;
         }
-        let (mut key, mut layout) = (Key::EMPTY, self.unread);
-        key.set(field::IN_PORT, port.0.into());
+        let (mut key, mut layout) = (self.arrival, self.unread);
         parse(frame.bytes(), &mut key, &mut layout);
         let fits = key.matches(&self.rule, &mut ());
         fits.then_some(layout.vlan_tags)

@@ -82,7 +82,7 @@ impl Datapath {
     ) {
         self.work.begin_turn();
         let mut lookaheads = core::mem::take(&mut self.cache.lookaheads);
-        lookaheads.resize_with(BATCH, || Lookahead::seeking(self.catalogue.placed()));
+        lookaheads.resize_with(BATCH, || Lookahead::seeking(self.catalogue.additions()));
         while !frames.is_empty() {
             let count = frames.len().min(BATCH);
             let key = self.look_ahead::<S>(now, port, &mut frames[..count], &mut lookaheads);
@@ -136,7 +136,7 @@ impl Datapath {
         frames: &mut [Frame],
         lookaheads: &mut [Lookahead],
     ) -> Key {
-        let mut key = arrival(port);
+        let mut key = arrival(port, self.catalogue.additions());
         let follows = self.uses_cache::<S>() && self.is_quiet();
         if follows && !self.hooks.is_empty() {
             // What quiet hooks do to one packet they do to all.

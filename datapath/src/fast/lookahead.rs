@@ -3,7 +3,7 @@
 use core::iter::once;
 
 use bofuss_frame::Frame;
-use bofuss_oflib::Field;
+use bofuss_oflib::catalogue::Additions;
 use bofuss_packet::{Key, Layout, Words, parse};
 
 use super::cache::{Cache, FEW, Flow};
@@ -23,10 +23,10 @@ pub(super) struct Lookahead {
 }
 
 impl Lookahead {
-    /// Of nothing, with the fields that a catalogue has placed in headers to look for.
-    pub(super) fn seeking(placed: &'static [&'static Field]) -> Self {
+    /// Of nothing, with what a catalogue has added to look for.
+    pub(super) fn seeking(additions: &'static Additions) -> Self {
         Self {
-            layout: Layout::seeking(placed),
+            layout: Layout::seeking(additions),
             words: [0; WORDS],
             hash: None,
             guess: NONE,

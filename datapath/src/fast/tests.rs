@@ -539,9 +539,9 @@ fn guesses_equal_the_whole_key() {
         flow(&mut datapath, text);
         let frames = frames_of_all_ways(datapath.pool());
         let cache = &datapath.cache;
-        let key = arrival(PortNo(1));
+        let key = arrival(PortNo(1), datapath.catalogue.additions());
         let base = cache.words(start(TableId(0), true), &key);
-        let mut lookahead = Lookahead::seeking(datapath.catalogue.placed());
+        let mut lookahead = Lookahead::seeking(datapath.catalogue.additions());
         let mut read = 0;
         for mut frame in frames {
             for _ in 0..50 {

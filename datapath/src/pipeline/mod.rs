@@ -410,12 +410,13 @@ fn received<'a>(packet: &'a Packet, catalogue: &Catalogue) -> Step<'a> {
 }
 
 /// A packet's key as a match that only such packets have; metadata and extensions' fields that
-/// are zero, as they begin, are left out.
+/// are as they begin are left out.
 fn describe(packet: &Packet, catalogue: &Catalogue) -> Match {
     let all = packet.key().to_match(catalogue);
     let shown = all.fields().iter().filter(|one| {
         let from_packet = !one.field.at.is_empty();
-        (from_packet || one.number() != 0) && one.field.id != IN_PHY_PORT.id
+        let initial = u128::from(one.field.initial.unwrap_or(0));
+        (from_packet || one.number() != initial) && one.field.id != IN_PHY_PORT.id
     });
     Match::new(&shown.copied().collect::<Vec<_>>()).unwrap_or_default()
 }

@@ -131,7 +131,7 @@ impl Datapath {
 }
 
 fn surveyed(frame: Frame, key: &Key, catalogue: &bofuss_oflib::Catalogue) -> Packet {
-    let mut layout = Layout::seeking(catalogue.placed());
+    let mut layout = Layout::seeking(catalogue.additions());
     survey(frame.bytes(), &mut layout);
     Packet::surveyed(frame, key, &layout)
 }

@@ -75,7 +75,7 @@ fn make(
     let frame = ethernet(DEFAULT_DST, DEFAULT_SRC, layers(wanted, ttl));
     let frame = Pool::new(POOL_BYTES).frame(&frame);
     let frame = frame.expect("it is short");
-    let mut packet = Packet::with_placed(frame, in_port, catalogue.placed());
+    let mut packet = Packet::with_additions(frame, in_port, catalogue.additions());
     let supplied = |one: &&FieldMatch| one.field.at.is_empty();
     for one in wanted.fields().iter().filter(|one| !supplied(one)) {
         // One that is not there is found below.

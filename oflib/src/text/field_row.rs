@@ -71,7 +71,6 @@ fn read(text: &str, catalogue: &Catalogue) -> Result<Field, String> {
     let at = place(items.next().unwrap_or_default())?;
     let mut field = Field {
         differs: Differs::Every,
-        volatile: false,
         ..Field::extension(BOFUSS, 0, "", at.bits, false)
     };
     let mut number_of = None;

@@ -80,8 +80,8 @@ impl Plane {
             let Some(copy) = self.pool.frame(frame.bytes()) else {
                 return;
             };
-            let placed = self.switch.datapath().catalogue().placed();
-            let packet = Packet::with_placed(copy, port, placed);
+            let additions = self.switch.datapath().catalogue().additions();
+            let packet = Packet::with_additions(copy, port, additions);
             let hit = |waiter: &mut Waiter| packet.key().matches(&waiter.rule, &mut ());
             let served: Vec<Waiter> = self.waiters.extract_if(.., hit).collect();
             if served.is_empty() {
