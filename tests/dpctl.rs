@@ -1,7 +1,7 @@
 //! dpctl beside ovs-ofctl, on our switch and on Open vSwitch.
 #![allow(clippy::unwrap_used)]
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -30,7 +30,9 @@ const QUESTIONS: &[&str] = &[
     "dump-tables",
     "dump-ports",
     "dump-ports 1",
+    "dump-ports --names",
     "queue-stats",
+    "queue-stats --names",
     "queue-stats 1",
     "get-frags",
 ];
@@ -38,6 +40,7 @@ const QUESTIONS: &[&str] = &[
 const LATER_QUESTIONS: &[&str] = &[
     "dump-ports-desc",
     "dump-groups",
+    "dump-groups --names",
     "dump-group-stats",
     "dump-group-stats group_id=2",
     "dump-group-features",
@@ -133,6 +136,21 @@ fn fill(address: &str) {
     }
 }
 
+/// With names ovs-ofctl has no heading, and names tables, too.
+fn named_flows_agree(address: &str) {
+    let said = |name| {
+        let words = ["dump-flows", "--names"];
+        let output = run(&mut command(name, "OpenFlow13", address, &words));
+        assert!(output.status.success(), "{}", printed(&output));
+        timeless(&String::from_utf8(output.stdout).unwrap())
+    };
+    let (ours, theirs) = (said("dpctl"), said("ovs-ofctl"));
+    let (_, ours) = ours.split_once('\n').unwrap();
+    let theirs = theirs.replace("table=table", "table=");
+    assert_eq!(ours, theirs.replace("goto_table:table", "goto_table:"));
+    assert!(ours.contains("in_port=\"s"), "{ours}");
+}
+
 /// Puts entries in that OpenFlow 1.0 can say, by ovs-ofctl and by us, and compares.
 fn compare_old(address: &str) {
     for name in ["ovs-ofctl", "dpctl"] {
@@ -169,6 +187,7 @@ fn both_tools_say_the_same_of_our_switch() {
     agree("OpenFlow13", &address, LATER_QUESTIONS);
     let dump = lab.dpctl(&["dump-flows"]);
     assert_eq!(printed(&dump).lines().count(), FLOWS.lines().count() + 1);
+    named_flows_agree(&address);
     compare_old(&address);
     let (done, said) = tool("dpctl", "OpenFlow10", &address, &["dump-ports-desc", "2"]);
     assert!(done && said.contains(" 2("), "{said}");
@@ -296,6 +315,53 @@ fn the_state_of_the_connections_is_told_for_mininet() {
         said.contains("tcp:127.0.0.1:16691") && !said.contains("local"),
         "{said}"
     );
+}
+
+/// What `dpctl monitor` prints at the first packet from host 1, up to the packet itself.
+fn monitored(lab: &Lab, option: &str) -> String {
+    let mut command = Command::new(program("dpctl"));
+    command.args([option, &lab.name, "monitor"]);
+    let mut monitor = Process::start(command.stdout(Stdio::piped()));
+    let mut said = BufReader::new(monitor.0.stdout.take().unwrap());
+    let mut text = String::new();
+    while !text.contains("MONITORING") {
+        assert!(said.read_line(&mut text).unwrap() > 0, "{text}");
+    }
+    lab.pings(1, 2);
+    let is_packet = |line: &str| line.ends_with(|c: char| c.is_ascii_hexdigit()) && line.len() > 60;
+    while !text.lines().any(is_packet) {
+        assert!(said.read_line(&mut text).unwrap() > 0, "{text}");
+    }
+    text.lines()
+        .find(|line| is_packet(line))
+        .unwrap()
+        .to_string()
+}
+
+#[test]
+fn a_monitored_packet_is_a_line_that_trace_takes_by_number_or_name() {
+    if !have(&["ip", "ping"]) {
+        return;
+    }
+    let lab = Lab::new(2, &["--fail-mode", "secure"]);
+    for flow in ["in_port=1,arp,actions=controller", "actions=drop"] {
+        assert!(lab.dpctl(&["add-flow", flow]).status.success());
+    }
+    let name = format!("\"{}\"", lab.port(1));
+    for (option, port) in [("--no-names", "1"), ("--names", &name)] {
+        let line = monitored(&lab, option);
+        let (in_port, digits) = line.split_once(' ').unwrap();
+        assert_eq!(in_port, port);
+        let said = printed(&lab.dpctl(&["trace", in_port, digits]));
+        assert!(
+            said.contains("in_port=1,dl_dst=ff:ff:ff:ff:ff:ff"),
+            "{said}"
+        );
+        assert!(
+            said.contains("won: priority 32768, in_port=1,arp"),
+            "{said}"
+        );
+    }
 }
 
 #[test]

@@ -20,6 +20,43 @@ fn trace(words: &[&str]) -> (String, bool) {
     (printed(&output), output.status.success())
 }
 
+#[test]
+fn ports_on_paper_have_the_names_of_their_file() {
+    let folder = std::env::temp_dir();
+    let path = |kind: &str| {
+        let name = format!("bofuss-names-{}.{kind}", std::process::id());
+        folder.join(name).to_str().unwrap().to_string()
+    };
+    let (config, flows) = (path("toml"), path("flows"));
+    fs::write(
+        &config,
+        "port = ['s1-eth1', 'a, b#c']\nfail-mode = 'secure'\n",
+    )
+    .unwrap();
+    let lines = "in_port=s1-eth1,actions=\"a, b#c\" # there\n\
+        in_port=\"a, b#c\" actions=output:\"s1-eth1\"\n";
+    fs::write(&flows, lines).unwrap();
+    let files = ["--config", &config, "--flows", &flows];
+    let frame = "ffffffffffff0200000000010806";
+    for (packet, way) in [
+        (&["in_port=s1-eth1,arp"][..], "leave by port 2"),
+        (&["in_port=\"a, b#c\",arp"][..], "leave by port 1"),
+        (
+            &["\"a, b#c\" ffffffffffff0200000000010806"][..],
+            "leave by port 1",
+        ),
+        (&["--in-port", "\"a, b#c\"", frame][..], "leave by port 1"),
+    ] {
+        let (story, done) = trace(&[&files, packet].concat());
+        assert!(done && story.contains(way), "{packet:?}: {story}");
+    }
+    let (said, done) = trace(&[&files[..], &["in_port=s1-eht1,arp"]].concat());
+    assert!(!done && said.contains("did you mean 's1-eth1'?"), "{said}");
+    for name in [config, flows] {
+        fs::remove_file(name).unwrap();
+    }
+}
+
 const WEB: &str = "in_port=1,tcp,nw_dst=10.0.0.2,tcp_dst=80";
 
 #[test]

@@ -18,7 +18,7 @@ mod verbs;
 mod watch;
 mod words;
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -32,6 +32,7 @@ use clap::Parser;
 use generate::Generate;
 use ofctl::difference::{self, Source};
 use ofctl::order::Order;
+use ofctl::wording::PortNames;
 use talk::Talk;
 use verbs::{Command, Made, Requests, Style, Verb};
 
@@ -65,8 +66,11 @@ struct Cli {
     /// Have replace-flows add the entries, too, that are there already.
     #[arg(long)]
     readd: bool,
-    /// Take ports by their numbers alone.
-    #[arg(long)]
+    /// Print ports by their names, as is done on a terminal.
+    #[arg(long, overrides_with = "no_names")]
+    names: bool,
+    /// Take and print ports by their numbers alone.
+    #[arg(long, overrides_with = "names")]
     no_names: bool,
     /// A match field that the switch was started with, as its --field has it. Repeat for more.
     #[arg(long = "field", value_name = "FIELD")]
@@ -239,6 +243,9 @@ async fn run(cli: &Cli) -> Result<(), Failure> {
             }
             let mut talk = talk(cli, &address, &command, verb).await?;
             talk.order = order;
+            if prints_names(cli, verb, &requests) {
+                talk.learn_names().await;
+            }
             talk.run(requests).await
         }
     }
@@ -296,6 +303,7 @@ async fn talk(
         xid: cli.xid.unwrap_or(xid),
         order: None,
         adds_all: cli.readd,
+        names: PortNames::default(),
     })
 }
 
@@ -319,6 +327,18 @@ async fn requests(
     let catalogue = Catalogue::clone(&command.catalogue);
     command.catalogue = Arc::new(catalogue.with_ports(ports));
     verb.requests(command, arguments)
+}
+
+/// Whether ports are printed by name: as for ovs-ofctl, on a terminal unless the options say
+/// otherwise. JSON has numbers, as has what the original prints.
+fn prints_names(cli: &Cli, verb: &Verb, requests: &Requests) -> bool {
+    let are_wanted = cli.names || (!cli.no_names && std::io::stdout().is_terminal());
+    let has_ports = match requests {
+        Requests::Ask(_) | Requests::First(..) => verb.style == Style::Ofctl,
+        Requests::Monitor(_) | Requests::Watch { .. } => true,
+        _ => false,
+    };
+    are_wanted && has_ports && !cli.json
 }
 
 /// The names of the switch's ports; `None` if it does not tell.
@@ -387,10 +407,6 @@ async fn connect(cli: &Cli, address: &ActiveAddress, command: &Command) -> Resul
 
 /// Options of ovs-ofctl that are refused, and why.
 const REFUSED: &[(&str, &str)] = &[
-    (
-        "--names",
-        "ports are told by their numbers; dump-ports-desc has the names",
-    ),
     (
         "--flow-format",
         "OpenFlow's own format is spoken; choose a version with -O",

@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use crate::ofctl::difference;
 use crate::ofctl::order::Order;
+use crate::ofctl::wording::{PortNames, Wording};
 use crate::verbs::{Requests, Style, Verb};
 use crate::{Failure, bofuss, json, ofctl, say, status, watch};
 
@@ -52,6 +53,8 @@ pub(crate) struct Talk {
     pub(crate) order: Option<Order>,
     /// Whether replace-flows adds the entries, too, that are there already.
     pub(crate) adds_all: bool,
+    /// The names that ports are printed by.
+    pub(crate) names: PortNames,
 }
 
 impl Talk {
@@ -116,6 +119,14 @@ impl Talk {
             say(format!("{}\n", json::page(self.verb.name, replies)));
         }
         Ok(())
+    }
+
+    /// Has ports printed by the names that the switch has for them. One that does not tell has
+    /// numbers.
+    pub(crate) async fn learn_names(&mut self) {
+        if let Ok(reply) = self.request(&ofctl::port_question()).await {
+            self.names = PortNames::of(&ofctl::told_ports(reply));
+        }
     }
 
     /// Sends a request and gives its reply, unprinted.
@@ -214,8 +225,11 @@ impl Talk {
                 say(format!("\nRECEIVED (xid=0x{:X}):\n{text}\n\n", self.xid));
             }
             Style::Ofctl | Style::Own => {
-                let (version, xid) = (self.client.version(), self.client.last_xid());
-                let text = ofctl::show::text(version, xid, &reply);
+                let wording = Wording {
+                    version: self.client.version(),
+                    ports: &self.names,
+                };
+                let text = ofctl::show::text(wording, self.client.last_xid(), &reply);
                 // ovs-ofctl has no heading above what it sorted.
                 let sorted = self.order.is_some() && self.verb.name == "dump-flows";
                 let text = if sorted {
@@ -293,7 +307,9 @@ impl Talk {
                 Ok((_, message)) if self.json => {
                     json::page(self.verb.name, vec![json::message(&message)]) + "\n"
                 }
-                Ok((xid, message)) => ofctl::show::text(version, xid, &message),
+                Ok((xid, message)) => {
+                    ofctl::show::text(Wording::with_numbers(version), xid, &message)
+                }
                 Err(cause) => format!("a message that is not understood: {cause}\n"),
             };
             say(text);
@@ -319,7 +335,7 @@ impl Talk {
                 false => say(format!(
                     "\nRECEIVED:\n{}\n{}\n",
                     bofuss::print::text(&message),
-                    bofuss::print::packet(&message)
+                    bofuss::print::packet(&message, &self.names)
                 )),
             }
         }

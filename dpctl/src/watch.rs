@@ -18,6 +18,9 @@ use crate::talk::Talk;
 /// Clears a terminal and puts the cursor at its beginning.
 const CLEAR: &str = "\x1b[2J\x1b[H";
 
+/// The width of the column of ports, which longer names widen.
+const MIN_PORT_CHARS: usize = 10;
+
 /// What one look brought.
 struct Look {
     at: Instant,
@@ -35,13 +38,10 @@ pub(crate) async fn run(talk: &mut Talk, pause: Duration, count: u64) -> Result<
         let size = rustix::termios::tcgetwinsize(std::io::stdout());
         say(match size.ok().filter(|size| size.ws_row > 0) {
             _ if talk.json => json::page(talk.verb.name, vec![json::rates(&rates)]) + "\n",
-            None => page(&talk.address, &rates),
+            None => page(talk, &rates),
             Some(size) => {
                 let (rows, columns) = (size.ws_row.into(), size.ws_col.into());
-                format!(
-                    "{CLEAR}{}",
-                    fitted(&page(&talk.address, &rates), rows, columns)
-                )
+                format!("{CLEAR}{}", fitted(&page(talk, &rates), rows, columns))
             }
         });
         before = now;
@@ -137,17 +137,20 @@ fn rates(before: &Look, now: &Look) -> Rates {
     }
 }
 
-fn page(address: &str, rates: &Rates) -> String {
+fn page(talk: &Talk, rates: &Rates) -> String {
+    let names = rates.ports.iter().map(|row| talk.names.text(row.0));
+    let names: Vec<String> = names.collect();
+    let longest = names.iter().map(String::len).max();
+    let width = longest.unwrap_or(0).max(MIN_PORT_CHARS);
     let mut text = format!(
-        "{address}\n\n{:>10} {:>10} {:>9} {:>9} {:>10} {:>9} {:>9}\n",
-        "port", "rx pkt/s", "rx bit/s", "drop/s", "tx pkt/s", "tx bit/s", "drop/s"
+        "{}\n\n{:>width$} {:>10} {:>9} {:>9} {:>10} {:>9} {:>9}\n",
+        talk.address, "port", "rx pkt/s", "rx bit/s", "drop/s", "tx pkt/s", "tx bit/s", "drop/s"
     );
-    for (port, f) in &rates.ports {
+    for (name, (_, f)) in names.iter().zip(&rates.ports) {
         let [a, b, c, d, e, g] = f.map(short);
         let line = writeln!(
             text,
-            "{:>10} {a:>10} {b:>9} {c:>9} {d:>10} {e:>9} {g:>9}",
-            port.to_string()
+            "{name:>width$} {a:>10} {b:>9} {c:>9} {d:>10} {e:>9} {g:>9}",
         );
         line.expect("a string takes everything");
     }

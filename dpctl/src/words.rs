@@ -1,6 +1,6 @@
 //! Words of a command line: lists, numbers, and errors that point at the word at fault.
 
-use bofuss_oflib::text::{find_port, number};
+use bofuss_oflib::text::{find_port, items, number};
 use bofuss_oflib::{Catalogue, PortNo};
 
 use crate::Failure;
@@ -36,9 +36,9 @@ impl<'a> Argument<'a> {
         }
     }
 
-    /// The parts between commas; empty ones are left out.
+    /// The parts between commas that do not stand in quotes; empty ones are left out.
     pub(crate) fn items(self) -> impl Iterator<Item = &'a str> {
-        self.0.split(',').filter(|item| !item.is_empty())
+        items(self.0)
     }
 
     /// `key=value` pairs, each key one of `known`.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use bofuss_agent::{ConnId, FailMode, Request, Switch, SwitchIo};
 use bofuss_datapath::Time;
@@ -10,8 +11,9 @@ use bofuss_frame::{Capabilities, Frame, Pool};
 use bofuss_oflib::message::group_mod::GroupModCommand;
 use bofuss_oflib::message::meter_mod::MeterModCommand;
 use bofuss_oflib::message::{FlowModCommand, PortDesc};
-use bofuss_oflib::text::{parse_flow, parse_group, parse_meter};
+use bofuss_oflib::text::{find_unquoted, parse_flow, parse_group, parse_meter};
 use bofuss_oflib::types::QueueId;
+use bofuss_oflib::wire::FixedStr;
 use bofuss_oflib::{Action, Catalogue, Message, PortNo, Version};
 
 use crate::config::{self, Config, DEFAULT_NAME, Options};
@@ -37,37 +39,47 @@ impl SwitchIo for Paper {
     fn set_link(&mut self, _: PortNo, _: bool) {}
 }
 
-/// Makes the switch that a configuration and a file of flows describe; nothing is opened but the
-/// two. Without a configuration, its ports are `in_port` and those that the flows name, and only
-/// they forward.
+/// What a file describes, with the names of its ports in the catalogue; without a file, a switch
+/// that has none yet and does nothing without flows.
 ///
-/// Errors: the file, the line, and what is wrong.
-pub fn switch(
-    config: Option<&Path>,
-    name: Option<&str>,
-    flows: Option<&Path>,
-    in_port: PortNo,
-) -> Result<Switch, String> {
+/// Errors: the file, the key, and what is wrong.
+pub fn described(config: Option<&Path>, name: Option<&str>) -> Result<Config, String> {
     let options = match (config, name) {
         (Some(path), name) => read(path, name)?,
         (None, None) => Options::default(),
         (None, Some(name)) => return Err(format!("--switch {name}: it needs --config FILE here")),
     };
     let mut made = options.check()?;
+    if config.is_none() {
+        made.fail_mode = FailMode::Secure;
+    }
+    let names = made
+        .ports
+        .iter()
+        .map(|port| (port.kind.name(), port.number));
+    let catalogue = Catalogue::clone(&made.catalogue).with_ports(names.collect());
+    made.catalogue = Arc::new(catalogue);
+    Ok(made)
+}
+
+/// Makes the switch that a configuration and a file of flows describe; of the two, this opens the
+/// flows. If no ports are configured, it has `in_port` and those that the flows name.
+///
+/// Errors: the file, the line, and what is wrong.
+pub fn switch(made: &Config, flows: Option<&Path>, in_port: PortNo) -> Result<Switch, String> {
     let messages = match flows {
         Some(path) => mods(path, &made.catalogue)?,
         None => Vec::new(),
     };
     let mut ports: BTreeSet<PortNo> = made.ports.iter().map(|port| port.number).collect();
-    if config.is_none() {
-        made.fail_mode = FailMode::Secure;
+    if ports.is_empty() {
         let named = [in_port].into_iter().chain(outputs(&messages));
         ports.extend(named.filter(|port| port.is_port()));
     }
-    let mut switch = make_switch(&made, &Pool::new(POOL_BYTES), made.datapath_id.unwrap_or(1))?;
+    let mut switch = make_switch(made, &Pool::new(POOL_BYTES), made.datapath_id.unwrap_or(1))?;
     let mut io = Paper::default();
     for port_no in ports {
-        let (desc, can) = (desc(&made, port_no), Capabilities::default());
+        let (desc, can) = (desc(made, port_no), Capabilities::default());
         switch.port_changed(Time(0), desc, can, &mut io);
     }
     for queue in &made.queues {
@@ -116,6 +128,7 @@ fn desc(config: &Config, port_no: PortNo) -> PortDesc {
     let spec = config.ports.iter().find(|port| port.number == port_no);
     PortDesc {
         port_no,
+        name: FixedStr(spec.map_or_else(String::new, |port| port.kind.name())),
         curr_speed: spec.and_then(|port| port.rate_kbps).unwrap_or(0),
         ..PortDesc::default()
     }
@@ -149,7 +162,8 @@ fn mods(path: &Path, catalogue: &Catalogue) -> Result<Vec<Line>, String> {
     let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let mut all = [Vec::new(), Vec::new(), Vec::new()];
     for (line, number) in text.lines().zip(1..) {
-        let line = line.split('#').next().unwrap_or("").trim();
+        let end = find_unquoted(line, &['#']).unwrap_or(line.len());
+        let line = line[..end].trim();
         if line.is_empty() || line.contains(" reply ") {
             continue;
         }

@@ -1,6 +1,5 @@
 //! An open port: its driver, and its description as OpenFlow wants it.
 
-use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -51,29 +50,29 @@ pub fn open_until(spec: &PortSpec, end: Instant) -> Result<OpenPort, String> {
 }
 
 fn try_open(spec: &PortSpec) -> Result<OpenPort, OpenError> {
-    let (driver, link, name): (Box<dyn Port>, _, _) = match &spec.kind {
+    let (driver, link): (Box<dyn Port>, _) = match &spec.kind {
         PortKind::Interface(name) => {
             let port = AfPacket::open(name, spec.options)?;
             if !port.link().admin_up {
                 bofuss_ports::set_link(name, true)?;
             }
             let link = Link::by_name(name)?;
-            (Box::new(port), Some(link), name.clone())
+            (Box::new(port), Some(link))
         }
         PortKind::Tap(name) => {
             let port = Tap::open(name, spec.options.pad_runts)?;
             bofuss_ports::set_link(name, true)?;
             let link = Link::by_name(name)?;
-            (Box::new(port), Some(link), name.clone())
+            (Box::new(port), Some(link))
         }
         PortKind::Pcap(input, output) => {
             let port = PcapFile::open(Some(input), output.as_deref())?;
-            (Box::new(port), None, file_name(input))
+            (Box::new(port), None)
         }
     };
     Ok(OpenPort {
         number: spec.number,
-        name,
+        name: spec.kind.name(),
         driver,
         link,
         rate_kbps: spec.rate_kbps,
@@ -83,11 +82,6 @@ fn try_open(spec: &PortSpec) -> Result<OpenPort, OpenError> {
 
 fn kbps(modes: &LinkModes) -> u32 {
     modes.speed_mbps.unwrap_or(0).saturating_mul(1000)
-}
-
-fn file_name(path: &Path) -> String {
-    path.file_name()
-        .map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
 impl OpenPort {

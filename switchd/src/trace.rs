@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use bofuss_datapath::Time;
 use bofuss_ext::trace::{Trace, parse_packet};
 use bofuss_frame::Pool;
-use bofuss_oflib::PortNo;
-use bofuss_oflib::text::{parse_match, parse_port};
+use bofuss_oflib::text::{parse_match, parse_port_named};
+use bofuss_oflib::{Catalogue, Match, PortNo};
 use bofuss_packet::{KeyMatch, Packet};
 use bofuss_ports::{BATCH_FRAMES, PcapFile, Port};
 
+use crate::config::Config;
 use crate::dataplane::POOL_BYTES;
 use crate::{ctl, offline};
 
@@ -30,9 +31,10 @@ pub struct TraceOptions {
     /// The next packet that matches: of the capture, or of those that the switch receives.
     #[arg(long, group = "what", value_name = "FLOW")]
     next: Option<String>,
-    /// The port that a packet in hexadecimal or of a capture comes in by.
-    #[arg(long, value_name = "PORT", default_value = "1", value_parser = parse_port)]
-    in_port: PortNo,
+    /// The port that a packet in hexadecimal or of a capture comes in by; with --config also its
+    /// interface's name.
+    #[arg(long, value_name = "PORT", default_value = "1")]
+    in_port: String,
     /// Ask the running switch of this name, or take the file's [default: the only one].
     #[arg(long, value_name = "NAME")]
     switch: Option<String>,
@@ -71,35 +73,51 @@ impl TraceOptions {
     /// The trace, and which packet it is of.
     fn trace(&self) -> Result<(Trace, String), String> {
         let offline = self.config.is_some() || self.flows.is_some();
+        let described = match offline {
+            true => Some(self.described()?),
+            false => None,
+        };
+        let catalogue = match &described {
+            Some(config) => Catalogue::clone(&config.catalogue),
+            None => bofuss_ext::catalogue(),
+        };
+        let default_port = parse_port_named(&self.in_port, &catalogue);
+        let default_port = default_port.map_err(|error| format!("--in-port: {error}"))?;
         let (in_port, frame, title) = match (&self.packet, &self.pcap, &self.next) {
             (Some(text), ..) => {
-                let (named, frame) = match parse_packet(text, &bofuss_ext::catalogue()) {
+                let (named, frame) = match parse_packet(text, &catalogue) {
                     Ok(packet) => packet,
                     // The switch knows its ports' names.
                     Err(_) if !offline => return Ok((self.ask("trace", text)?, text.clone())),
                     Err(error) => return Err(error),
                 };
                 let says = text.contains("in_port=") || text.contains(' ');
-                let in_port = if says { named } else { self.in_port };
+                let in_port = if says { named } else { default_port };
                 (in_port, frame, text.clone())
             }
             (None, Some(path), next) => {
-                let frame = self.captured(path, next.as_deref().unwrap_or(""))?;
+                let flow = next.as_deref().unwrap_or("");
+                let rule = parse_match(flow, &catalogue).map_err(|e| e.to_string())?;
+                let frame = self.captured(path, &rule, default_port)?;
                 let title = format!("packet {} of {}", self.number, path.display());
-                (self.in_port, frame, title)
+                (default_port, frame, title)
             }
             (None, None, Some(flow)) if !offline => {
                 return Ok((self.ask("trace-next", flow)?, format!("the next of {flow}")));
             }
             (None, None, _) => return Err("--next needs a running switch, or --pcap".into()),
         };
-        if !offline {
+        let Some(config) = described else {
             let digits: String = frame.iter().map(|byte| format!("{byte:02x}")).collect();
             return Ok((self.ask("trace", &format!("{in_port} {digits}"))?, title));
-        }
-        let (config, name) = (self.config.as_deref(), self.switch.as_deref());
-        let mut switch = offline::switch(config, name, self.flows.as_deref(), in_port)?;
+        };
+        let mut switch = offline::switch(&config, self.flows.as_deref(), in_port)?;
         Ok((Trace::of(&mut switch, Time(0), in_port, &frame)?, title))
+    }
+
+    /// The switch on paper.
+    fn described(&self) -> Result<Config, String> {
+        offline::described(self.config.as_deref(), self.switch.as_deref())
     }
 
     /// Asks a running switch.
@@ -110,9 +128,8 @@ impl TraceOptions {
     }
 
     /// The frame of the capture that is meant: of those that match.
-    fn captured(&self, path: &Path, flow: &str) -> Result<Vec<u8>, String> {
-        let rule = parse_match(flow, &bofuss_ext::catalogue()).map_err(|e| e.to_string())?;
-        let (rule, pool) = (KeyMatch::from(&rule), Pool::new(POOL_BYTES));
+    fn captured(&self, path: &Path, rule: &Match, in_port: PortNo) -> Result<Vec<u8>, String> {
+        let (rule, pool) = (KeyMatch::from(rule), Pool::new(POOL_BYTES));
         let mut file = PcapFile::open(Some(path), None).map_err(|error| error.to_string())?;
         let (mut frames, mut seen) = (Vec::new(), 0);
         loop {
@@ -122,7 +139,7 @@ impl TraceOptions {
                 return Err(format!("{name}: {seen} packets match, and not {number}"));
             }
             for frame in frames.drain(..) {
-                let packet = Packet::new(frame, self.in_port);
+                let packet = Packet::new(frame, in_port);
                 seen += usize::from(packet.key().matches(&rule, &mut ()));
                 if seen == self.number {
                     return Ok(packet.frame.bytes().to_vec());

@@ -18,6 +18,7 @@ use bofuss_oflib::{Codec, Message, PortNo, Version, field};
 
 use super::parts::{action, async_config, bands, bucket, group_type, port_desc, queue};
 use super::{parts, stats};
+use crate::ofctl::wording::PortNames;
 use crate::words::PORTS;
 
 /// The original's names of messages, by their type.
@@ -219,14 +220,14 @@ fn buffer(buffer: BufferId) -> String {
 
 /// The packet of a PACKET_IN as `trace` reads it, `IN_PORT HEX` in a line; of others nothing. The
 /// original prints its length alone.
-pub(crate) fn packet(message: &Message) -> String {
+pub(crate) fn packet(message: &Message, names: &PortNames) -> String {
     let Message::PacketIn(packet_in) = message else {
         return String::new();
     };
     let in_port = packet_in.fields.get(field::IN_PORT);
     let in_port = in_port.map_or(PortNo::ANY, |one| PortNo(one.number() as u32));
     let digits = packet_in.data.0.iter().map(|byte| format!("{byte:02x}"));
-    format!("{in_port} {}\n", digits.collect::<String>())
+    format!("{} {}\n", names.text(in_port), digits.collect::<String>())
 }
 
 fn packet_in_reason(reason: PacketInReason) -> String {

@@ -11,6 +11,7 @@ use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Match, Message, Version, field};
 
 use super::flow::{fields, instructions};
+use super::wording::Wording;
 use super::{file, multipart};
 use crate::verbs::{Command, Made, Requests, misused};
 
@@ -72,7 +73,10 @@ impl Pair {
                 line += &format!(" {name}={seconds}");
             }
         }
-        line + &format!(" actions={}\n", instructions(version, &of.instructions))
+        line + &format!(
+            " actions={}\n",
+            instructions(Wording::with_numbers(version), &of.instructions)
+        )
     }
 }
 
@@ -82,7 +86,7 @@ fn told_of(version: Version, entry: &FlowMod) -> (u64, u16, u16, String) {
         entry.cookie,
         entry.idle_timeout,
         entry.hard_timeout,
-        instructions(version, &entry.instructions),
+        instructions(Wording::with_numbers(version), &entry.instructions),
     )
 }
 
@@ -93,7 +97,11 @@ fn pairs(version: Version, sets: [Vec<FlowMod>; 2]) -> Vec<Pair> {
     let mut places = HashMap::new();
     for (which, set) in sets.into_iter().enumerate() {
         for entry in set {
-            let text = fields(version, &entry.fields, entry.priority);
+            let text = fields(
+                Wording::with_numbers(version),
+                &entry.fields,
+                entry.priority,
+            );
             let place = *places
                 .entry((entry.table_id.0, text.clone()))
                 .or_insert(pairs.len());

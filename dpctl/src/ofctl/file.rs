@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use bofuss_oflib::Message;
 use bofuss_oflib::message::group_mod::GroupModCommand;
 use bofuss_oflib::message::{FlowMod, FlowModCommand};
+use bofuss_oflib::text::find_unquoted;
 
 use super::{flow, group};
 use crate::Failure;
@@ -41,7 +42,8 @@ fn each_line<K: Copy, T>(
     let text = got.map_err(|error| Failure::Usage(format!("{name}: {error}")))?;
     let mut list = Vec::new();
     for (number, line) in text.lines().enumerate() {
-        let line = line.split('#').next().unwrap_or("").trim();
+        let end = find_unquoted(line, &['#']).unwrap_or(line.len());
+        let line = line[..end].trim();
         let (first, rest) = line.split_once(' ').unwrap_or((line, ""));
         let (kind, line) = match commands.iter().find(|row| row.0 == first) {
             Some((_, kind)) => (*kind, rest),

@@ -1,12 +1,15 @@
 //! Flow entries as ovs-ofctl prints them.
 
-use bofuss_oflib::field::{self, Field, VID_PRESENT};
+use bofuss_oflib::action::Output;
+use bofuss_oflib::field::{self, Field, Style, VID_PRESENT};
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::FlowModFlags;
 use bofuss_oflib::message::flow_mod::DEFAULT_PRIORITY;
 use bofuss_oflib::message::multipart::flow::FlowEntry;
 use bofuss_oflib::text::KEYWORDS;
-use bofuss_oflib::{Action, FieldMatch, Instruction, Match, Version};
+use bofuss_oflib::{Action, FieldMatch, Instruction, Match, PortNo, Version};
+
+use super::wording::{PortNames, Wording};
 
 /// ovs-ofctl's order of fields, and its names where ours are others.
 pub(super) const ORDER: &[(&Field, &str)] = &[
@@ -70,7 +73,7 @@ pub(crate) fn duration(seconds: u32, nanoseconds: u32) -> String {
 }
 
 /// An entry's line.
-pub(crate) fn entry(version: Version, e: &FlowEntry) -> String {
+pub(crate) fn entry(wording: Wording<'_>, e: &FlowEntry) -> String {
     let mut text = format!(
         " cookie={:#x}, duration={}, table={}, ",
         e.cookie,
@@ -103,9 +106,9 @@ pub(crate) fn entry(version: Version, e: &FlowEntry) -> String {
             text.push(' ');
         }
     }
-    let fields = fields(version, &e.fields, e.priority);
+    let fields = fields(wording, &e.fields, e.priority);
     let blank = if fields.is_empty() { "" } else { " " };
-    text + &fields + blank + "actions=" + &instructions(version, &e.instructions)
+    text + &fields + blank + "actions=" + &instructions(wording, &e.instructions)
 }
 
 /// OpenFlow 1.0's names of what sets a field: and how far the value is to be shifted.
@@ -126,7 +129,7 @@ const SETTERS: &[(&Field, &str, u32)] = &[
 /// Actions in the words of OpenFlow 1.0. One of its actions may be several of the model's: what
 /// tags a packet stands in front of what sets its tag, a queue in front of its output, a port is
 /// set for TCP and for UDP.
-fn old_actions(list: &[Action]) -> String {
+fn old_actions(list: &[Action], ports: &PortNames) -> String {
     let mut words: Vec<String> = Vec::new();
     let mut queue = 0;
     for action in list {
@@ -137,7 +140,9 @@ fn old_actions(list: &[Action]) -> String {
                 queue = id.0;
                 continue;
             }
-            Action::Output(output) if queue != 0 => format!("enqueue:{}:{queue}", output.port),
+            Action::Output(output) if queue != 0 => {
+                format!("enqueue:{}:{queue}", ports.text(output.port))
+            }
             Action::PopVlan => "strip_vlan".into(),
             Action::SetField(set) => {
                 let value = set.0.to_string();
@@ -152,6 +157,7 @@ fn old_actions(list: &[Action]) -> String {
                     Some((_, name, shift)) => format!("{name}:{}", set.0.number() << shift),
                 }
             }
+            Action::Output(output) => output_text(*output, ports),
             action => action.to_string(),
         };
         let is_twin = word.starts_with("mod_tp") && words.last() == Some(&word);
@@ -166,15 +172,15 @@ fn old_actions(list: &[Action]) -> String {
 }
 
 /// A match with its priority, if that is not the usual one, in the words of a version.
-pub(super) fn fields(version: Version, fields: &Match, priority: u16) -> String {
-    let text = all_fields(fields, priority);
-    match version {
+pub(super) fn fields(wording: Wording<'_>, fields: &Match, priority: u16) -> String {
+    let text = all_fields(fields, priority, wording.ports);
+    match wording.version {
         Version::V1_0 => text.replace("vlan_tci=0x0000/0x1fff", "vlan_tci=0x0000"),
         _ => text,
     }
 }
 
-fn all_fields(fields: &Match, priority: u16) -> String {
+fn all_fields(fields: &Match, priority: u16, ports: &PortNames) -> String {
     let mut words = Vec::new();
     if priority != DEFAULT_PRIORITY {
         words.push(format!("priority={priority}"));
@@ -201,7 +207,7 @@ fn all_fields(fields: &Match, priority: u16) -> String {
             words.extend(vlan(fields));
         }
         if let Some(one) = fields.get(field).filter(|one| !hidden(one)) {
-            words.push(field_text(one, name));
+            words.push(field_text(one, name, ports));
         }
     }
     let others = fields
@@ -212,13 +218,16 @@ fn all_fields(fields: &Match, priority: u16) -> String {
     words.join(",")
 }
 
-fn field_text(one: &FieldMatch, name: &str) -> String {
+fn field_text(one: &FieldMatch, name: &str, ports: &PortNames) -> String {
     let text = one.to_string();
     let (own, value) = text.split_once('=').unwrap_or((&text, ""));
     match one.field.id {
         id if id == field::IP_DSCP.id => format!("{name}={}", one.number() << 2),
         id if id == field::IPV6_FLABEL.id && one.is_exact() => {
             format!("{own}={:#07x}", one.number())
+        }
+        _ if one.field.style == Style::Port => {
+            format!("{own}={}", ports.text(PortNo(one.number() as u32)))
         }
         _ if name.is_empty() => text,
         _ => format!("{name}={value}"),
@@ -254,16 +263,17 @@ fn vlan(fields: &Match) -> Vec<String> {
 }
 
 /// What stands behind `actions=`, in the words of a version.
-pub(super) fn instructions(version: Version, instructions: &Instructions) -> String {
+pub(super) fn instructions(wording: Wording<'_>, instructions: &Instructions) -> String {
+    let Wording { version, ports } = wording;
     if let (Version::V1_0, [Instruction::ApplyActions(list)]) = (version, instructions.list()) {
-        return old_actions(list);
+        return old_actions(list, ports);
     }
     let words: Vec<String> = instructions
         .list()
         .iter()
         .map(|one| match one {
-            Instruction::ApplyActions(list) => actions(list),
-            Instruction::WriteActions(list) => format!("write_actions({})", actions(list)),
+            Instruction::ApplyActions(list) => actions(list, ports),
+            Instruction::WriteActions(list) => format!("write_actions({})", actions(list, ports)),
             other => other.to_string(),
         })
         .collect();
@@ -275,8 +285,28 @@ pub(super) fn instructions(version: Version, instructions: &Instructions) -> Str
 }
 
 /// Actions with commas between them, `drop` if there are none.
-pub(crate) fn actions(list: &[Action]) -> String {
-    let text = |action: &Action| match action {
+pub(crate) fn actions(list: &[Action], ports: &PortNames) -> String {
+    match list {
+        [] => "drop".into(),
+        list => {
+            let words: Vec<String> = list.iter().map(|one| one_action(one, ports)).collect();
+            words.join(",")
+        }
+    }
+}
+
+/// An output, by its port's name if that is known.
+fn output_text(output: Output, ports: &PortNames) -> String {
+    match ports.get(output.port) {
+        Some(name) => format!("output:{name}"),
+        None => Action::Output(output).to_string(),
+    }
+}
+
+/// One action in the words of OpenFlow 1.3.
+fn one_action(action: &Action, ports: &PortNames) -> String {
+    match action {
+        Action::Output(output) => output_text(*output, ports),
         Action::SetField(set) if set.0.field.id == field::VLAN_VID.id => {
             format!("set_field:{}->vlan_vid", set.0.number())
         }
@@ -290,9 +320,5 @@ pub(crate) fn actions(list: &[Action]) -> String {
         }
         Action::SetMplsTtl(ttl) => format!("set_mpls_ttl({ttl})"),
         other => other.to_string(),
-    };
-    match list {
-        [] => "drop".into(),
-        list => list.iter().map(text).collect::<Vec<_>>().join(","),
     }
 }

@@ -7,6 +7,7 @@ pub(crate) mod order;
 mod ports;
 pub(crate) mod show;
 mod tables;
+pub(crate) mod wording;
 
 use bofuss_oflib::message::config::{ConfigFlags, SwitchConfig};
 use bofuss_oflib::message::group_mod::GroupModCommand;

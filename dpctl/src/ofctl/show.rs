@@ -16,10 +16,12 @@ use bofuss_oflib::wire::Text;
 use bofuss_oflib::{Message, PortNo, Version};
 
 use super::flow::{actions, duration, entry};
+use super::wording::{PortNames, Wording};
 use super::{fragments, tables};
 
 /// A reply's text, with version and transaction as ovs-ofctl names them.
-pub(crate) fn text(version: Version, xid: u32, reply: &Message) -> String {
+pub(crate) fn text(wording: Wording<'_>, xid: u32, reply: &Message) -> String {
+    let version = wording.version;
     let head = match version {
         Version::V1_0 => format!("(xid={xid:#x})"),
         version => format!("(OF{version}) (xid={xid:#x})"),
@@ -52,7 +54,7 @@ pub(crate) fn text(version: Version, xid: u32, reply: &Message) -> String {
         Message::RoleReply(role) => {
             format!("role={} generation_id={}\n", role.role, role.generation_id)
         }
-        Message::MultipartReply(reply) => body(version, &head, &reply.body),
+        Message::MultipartReply(reply) => body(wording, &head, &reply.body),
         Message::MultipartRequest(request) => {
             let name = request.body.name();
             let text = reply.to_string();
@@ -77,7 +79,11 @@ fn words(flags: impl Display) -> String {
     }
 }
 
-fn body(version: Version, head: &str, body: &ReplyBody) -> String {
+fn body(wording: Wording<'_>, head: &str, body: &ReplyBody) -> String {
+    let Wording {
+        version,
+        ports: names,
+    } = wording;
     let mut text = format!("{} {head}:", heading(body));
     match body {
         ReplyBody::Aggregate(a) => {
@@ -102,13 +108,13 @@ fn body(version: Version, head: &str, body: &ReplyBody) -> String {
             text += &format!("DP Description: {}\n", desc.dp_desc.0);
         }
         ReplyBody::Flow(entries) => {
-            text.extend(entries.iter().map(|one| entry(version, &one.0) + "\n"));
+            text.extend(entries.iter().map(|one| entry(wording, &one.0) + "\n"));
         }
         ReplyBody::Table(list) => text += &tables::statistics(version, list),
-        ReplyBody::PortStats(list) => text.extend(list.iter().map(|p| port_stats(version, p))),
-        ReplyBody::Queue(list) => text.extend(list.iter().map(|q| queue_stats(version, q))),
+        ReplyBody::PortStats(list) => text.extend(list.iter().map(|p| port_stats(wording, p))),
+        ReplyBody::Queue(list) => text.extend(list.iter().map(|q| queue_stats(wording, q))),
         ReplyBody::Group(groups) => text.extend(groups.iter().map(|g| group_stats(&g.0))),
-        ReplyBody::GroupDesc(groups) => text.extend(groups.iter().map(group)),
+        ReplyBody::GroupDesc(groups) => text.extend(groups.iter().map(|one| group(names, one))),
         ReplyBody::GroupFeatures(features) => text += &group_features(features),
         ReplyBody::Meter(meters) => {
             text += &meters
@@ -150,9 +156,9 @@ fn count(count: u64) -> String {
 /// What stands in front of a port's second and third line.
 const INDENT: &str = "           ";
 
-fn port_stats(version: Version, p: &PortStats) -> String {
+fn port_stats(wording: Wording<'_>, p: &PortStats) -> String {
     let pad = if p.port_no.0 < 10 { " " } else { "" };
-    let since = match version {
+    let since = match wording.version {
         // It does not tell since when a port is there.
         Version::V1_0 => String::new(),
         _ => format!(
@@ -163,7 +169,7 @@ fn port_stats(version: Version, p: &PortStats) -> String {
     format!(
         "  port {pad}{}: rx pkts={}, bytes={}, drop={}, errs={}, frame={}, over={}, crc={}\n\
          {INDENT}tx pkts={}, bytes={}, drop={}, errs={}, coll={}\n{since}",
-        p.port_no,
+        wording.ports.text(p.port_no),
         count(p.rx_packets),
         count(p.rx_bytes),
         count(p.rx_dropped),
@@ -179,14 +185,14 @@ fn port_stats(version: Version, p: &PortStats) -> String {
     )
 }
 
-fn queue_stats(version: Version, q: &QueueStats) -> String {
-    let since = match version {
+fn queue_stats(wording: Wording<'_>, q: &QueueStats) -> String {
+    let since = match wording.version {
         Version::V1_0 => "?".into(),
         _ => duration(q.duration_sec, q.duration_nsec),
     };
     format!(
         "  port {} queue {}: bytes={}, pkts={}, errors={}, duration={since}\n",
-        q.port_no,
+        wording.ports.text(q.port_no),
         q.queue_id,
         count(q.tx_bytes),
         count(q.tx_packets),
@@ -243,24 +249,24 @@ fn fastest_mbps(features: PortFeatures) -> u32 {
     named.map_or(0, |(_, mbps)| *mbps)
 }
 
-fn group(group: &GroupDesc) -> String {
+fn group(names: &PortNames, group: &GroupDesc) -> String {
     let mut text = format!(" group_id={},type={}", group.group_id, group.ty);
-    text.extend(group.buckets.iter().map(|one| bucket(group.ty, one)));
+    text.extend(group.buckets.iter().map(|one| bucket(names, group.ty, one)));
     text + "\n"
 }
 
-fn bucket(ty: GroupType, bucket: &Bucket) -> String {
+fn bucket(names: &PortNames, ty: GroupType, bucket: &Bucket) -> String {
     let mut text = String::from(",bucket=");
     if ty == GroupType::SELECT && bucket.weight != 1 {
         text += &format!("weight:{},", bucket.weight);
     }
     if bucket.watch_port != PortNo::ANY {
-        text += &format!("watch_port:{},", bucket.watch_port);
+        text += &format!("watch_port:{},", names.text(bucket.watch_port));
     }
     if bucket.watch_group != GroupId::ANY {
         text += &format!("watch_group:{},", bucket.watch_group);
     }
-    text + "actions=" + &actions(&bucket.actions)
+    text + "actions=" + &actions(&bucket.actions, names)
 }
 
 fn group_stats(g: &GroupCounters) -> String {

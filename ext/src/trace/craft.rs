@@ -8,7 +8,7 @@ use bofuss_frame::Pool;
 use bofuss_oflib::field::{
     ARP_OP, ETH_TYPE, ICMPV6_TYPE, IN_PHY_PORT, IN_PORT, IP_PROTO, MPLS_BOS, VID_PRESENT, VLAN_VID,
 };
-use bofuss_oflib::text::{parse_bytes, parse_match};
+use bofuss_oflib::text::{find_unquoted, items, parse_bytes, parse_match};
 use bofuss_oflib::{Catalogue, Field, FieldMatch, Mac, Match, PortNo};
 use bofuss_packet::Packet;
 use bofuss_packet::craft::{
@@ -39,7 +39,8 @@ pub fn parse_packet(text: &str, catalogue: &Catalogue) -> Result<(PortNo, Vec<u8
             .all(|c| c.is_ascii_hexdigit() || " :-\n".contains(c))
     };
     let are_bytes = text.split(' ').all(|word| word.len() == 2);
-    if let Some((port, digits)) = text.split_once(' ')
+    if let Some(at) = find_unquoted(text, &[' '])
+        && let (port, digits) = text.split_at(at)
         && is_hex(digits)
         && !are_bytes
         && let Ok(port) = bofuss_oflib::text::parse_port_named(port, catalogue)
@@ -50,7 +51,7 @@ pub fn parse_packet(text: &str, catalogue: &Catalogue) -> Result<(PortNo, Vec<u8
         return Ok((DEFAULT_PORT, parse_bytes(text)?));
     }
     let (mut ttl, mut words) = (DEFAULT_TTL, Vec::new());
-    for word in text.split(',').map(str::trim) {
+    for word in items(text) {
         match word.split_once('=') {
             Some(("nw_ttl", value)) => {
                 ttl = value.parse().map_err(|_| format!("'{word}': 0 to 255"))?;

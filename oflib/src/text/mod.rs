@@ -27,8 +27,8 @@ pub(crate) use flow::{write_flow_entry, write_flow_mod};
 pub use group::{parse_group, parse_meter};
 pub(crate) use group::{write_bucket, write_group, write_group_mod, write_meter, write_meter_mod};
 pub use matching::{names as match_names, parse_match};
-pub use word::ParseError;
 use word::near_names;
+pub use word::{ParseError, find_unquoted, items};
 
 /// Writes actions or instructions with commas between them; `drop` if there are none.
 pub struct Actions<'a, T>(pub &'a [T]);
@@ -286,7 +286,10 @@ impl ActionArg for Output {
     /// `PORT`, or `controller:MAX_LEN`; the whole packet if the controller is named without a
     /// length. Other ports have no use for a length: none is read or printed.
     fn parse(s: &str, catalogue: &Catalogue) -> Result<Self, String> {
-        let (port, length) = s.split_once(':').map_or((s, None), |(p, n)| (p, Some(n)));
+        let (port, length) = match find_unquoted(s, &[':']) {
+            Some(at) => (&s[..at], Some(&s[at + 1..])),
+            None => (s, None),
+        };
         let port = parse_port_named(port, catalogue)?;
         let max_len = match length {
             None if port == PortNo::CONTROLLER => Some(MaxLen::NO_BUFFER.0),

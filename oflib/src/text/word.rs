@@ -99,16 +99,20 @@ impl<'a> Word<'a> {
 
     /// What stands before and behind the first of `separators`.
     pub(super) fn split_at(self, separators: &[char]) -> Option<(Self, Self)> {
-        let at = self.text.find(separators)?;
+        let at = find_unquoted(self.text, separators)?;
         let behind = self.part(at + 1, self.text.len());
         Some((self.part(0, at), behind))
     }
 
-    /// The parts between commas or blanks outside of parentheses; empty ones are left out.
+    /// The parts between commas or blanks outside of parentheses and quotes; empty ones are left
+    /// out.
     pub(super) fn items(self) -> Vec<Self> {
         let (mut items, mut from, mut depth) = (Vec::new(), 0, 0usize);
+        let mut is_quoted = false;
         for (i, c) in self.text.char_indices() {
             match c {
+                '"' => is_quoted = !is_quoted,
+                _ if is_quoted => {}
                 '(' => depth += 1,
                 ')' => depth = depth.saturating_sub(1),
                 c if depth == 0 && (c == ',' || c.is_whitespace()) => {
@@ -127,7 +131,7 @@ impl<'a> Word<'a> {
     /// empty.
     pub(super) fn call(self) -> Result<(Self, Self), ParseError> {
         let end = self.text.len();
-        let Some(at) = self.text.find([':', '=', '(']) else {
+        let Some(at) = find_unquoted(self.text, &[':', '=', '(']) else {
             return Ok((self, self.end()));
         };
         let name = self.part(0, at);
@@ -174,6 +178,26 @@ impl<'a> Word<'a> {
         let value = self.text.parse();
         value.map_err(|_| self.err(format!("no {what}")))
     }
+}
+
+/// The parts of a text between commas or blanks, outside of parentheses and quotes; empty ones are
+/// left out.
+pub fn items(text: &str) -> impl Iterator<Item = &str> {
+    Word::new(text).items().into_iter().map(|item| item.text)
+}
+
+/// The byte at which the first of `separators` outside of double quotes stands, between which a
+/// port's name may have any.
+pub fn find_unquoted(text: &str, separators: &[char]) -> Option<usize> {
+    let mut is_quoted = false;
+    for (i, c) in text.char_indices() {
+        if c == '"' {
+            is_quoted = !is_quoted;
+        } else if !is_quoted && separators.contains(&c) {
+            return Some(i);
+        }
+    }
+    None
 }
 
 /// The names that are nearest to `name`, if they are near: as many as are equally so.
@@ -241,6 +265,7 @@ mod tests {
             ("7", 4),
             ("x", 5),
             ("x", 6),
+            ("a,b (c:d)", 7),
         ];
         let ports = names.map(|(name, number)| (name.to_string(), PortNo(number)));
         let catalogue = Catalogue::default().with_ports(ports.into());
@@ -250,6 +275,7 @@ mod tests {
             ("\"7\"", PortNo(4)),
             ("flood", PortNo::FLOOD),
             ("\"flood\"", PortNo(3)),
+            ("\"a,b (c:d)\"", PortNo(7)),
         ] {
             assert_eq!(find_port(text, &catalogue), Ok(port), "{text}");
         }
@@ -263,6 +289,19 @@ mod tests {
             let error = find_port(text, &catalogue).expect_err(text);
             assert!(error.contains(near), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn a_name_between_quotes_may_have_what_separates() {
+        let items = Word::new("in_port=\"a, b\",enqueue:\"c:d\":3").items();
+        let texts: Vec<_> = items.iter().map(|item| item.text).collect();
+        assert_eq!(texts, ["in_port=\"a, b\"", "enqueue:\"c:d\":3"]);
+        let (name, argument) = items[1].call().expect("it has both");
+        let (port, queue) = argument.split_at(&[':']).expect("it has both");
+        assert_eq!(
+            (name.text, port.text, queue.text),
+            ("enqueue", "\"c:d\"", "3")
+        );
     }
 
     #[test]

@@ -45,6 +45,16 @@ impl PortSpec {
 }
 
 impl PortKind {
+    /// The name that controllers see: the interface's, or that of the file with received frames.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Interface(name) | Self::Tap(name) => name.clone(),
+            Self::Pcap(input, _) => input
+                .file_name()
+                .map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
+        }
+    }
+
     /// The interface that a port is or makes.
     pub fn interface(&self) -> Option<&str> {
         match self {
