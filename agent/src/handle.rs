@@ -177,10 +177,7 @@ impl Switch {
         if let Some(done) = self.queue_message(now, value, io) {
             return done.map(|()| None);
         }
-        let replies = self
-            .datapath
-            .experimenter(now, value)
-            .ok_or(BadRequest::BAD_EXPERIMENTER)??;
+        let replies = self.datapath.experimenter(now, value)?;
         replies
             .into_iter()
             .for_each(|r| io.send(conn, xid, Message::Experimenter(r)));

@@ -63,8 +63,7 @@ impl Switch {
             }
             RequestBody::PortDesc(_) => ReplyBody::PortDesc(self.port_descs()),
             RequestBody::Experimenter(ExtBody(value)) => {
-                let known = self.datapath.experimenter(now, value);
-                for reply in known.ok_or(BadRequest::BAD_EXPERIMENTER)?? {
+                for reply in self.datapath.experimenter(now, value)? {
                     let body = ReplyBody::Experimenter(ExtBody(reply));
                     io.send(conn, xid, Message::MultipartReply(body.into()));
                 }

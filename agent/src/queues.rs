@@ -144,7 +144,7 @@ impl Switch {
         value: &ExtValue,
         io: &mut I,
     ) -> Option<Result<(), ErrorCode>> {
-        let at = ROWS.iter().position(|row| core::ptr::eq(row, value.row))?;
+        let at = value.row.place_in(&ROWS)?;
         Some(if at == 2 {
             self.set_description(&value.data.0)
         } else {

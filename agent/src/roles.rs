@@ -53,9 +53,7 @@ impl Switch {
             // Its own miss_send_len changes nothing for others.
             Message::SetConfig(config) => config.flags != self.datapath.fragments,
             // The text does not know these; they change the switch as those above do.
-            Message::Experimenter(value) => crate::queues::ROWS
-                .iter()
-                .any(|row| core::ptr::eq(row, value.row)),
+            Message::Experimenter(value) => value.row.place_in(&crate::queues::ROWS).is_some(),
             _ => false,
         }
     }

@@ -7,12 +7,14 @@ use alloc::{
 
 use bofuss_frame::{Capabilities, Frame, Pool};
 use bofuss_oflib::Catalogue;
+use bofuss_oflib::error::BadRequest;
+use bofuss_oflib::ext::ExtRow;
 use bofuss_oflib::message::config::ConfigFlags;
 use bofuss_oflib::message::multipart::PortStats;
 use bofuss_oflib::message::port::{PortConfig, PortFeatures, PortState};
 use bofuss_oflib::message::{FlowRemoved, FlowRemovedReason, PortDesc, PortStatusReason};
 use bofuss_oflib::types::{GroupId, MeterId, TableId};
-use bofuss_oflib::{ExtValue, Match, PortNo};
+use bofuss_oflib::{ErrorCode, ExtValue, Match, PortNo};
 use bofuss_packet::reassemble::Reassembler;
 
 use crate::action_set::ActionSet;
@@ -57,6 +59,8 @@ pub struct Datapath {
     /// Changes of many entries that are under way.
     pub(crate) bulk_changes: VecDeque<BulkChange>,
     pub(crate) hooks: Vec<Box<dyn Hook>>,
+    /// The experimenter values of each hook's extension.
+    hook_values: Vec<&'static [ExtRow]>,
     pub(crate) cache: Cache,
     /// The next deadline of each entry that has one.
     pub(crate) deadlines: BTreeSet<(Time, TableId, u32)>,
@@ -107,6 +111,7 @@ impl Datapath {
             waiting_bytes: 0,
             bulk_changes: VecDeque::new(),
             hooks: Vec::new(),
+            hook_values: Vec::new(),
             cache,
             deadlines: BTreeSet::new(),
             next_serial: 1,
@@ -121,9 +126,17 @@ impl Datapath {
         }
     }
 
-    /// Adds an extension's behaviour.
+    /// Adds the behaviour of an extension; its experimenter values are those that the catalogue has
+    /// under its name.
     pub fn add_hook(&mut self, hook: Box<dyn Hook>) {
+        self.hook_values.push(self.catalogue.values_of(hook.name()));
         self.hooks.push(hook);
+    }
+
+    /// The hook whose extension has this row, and the row's place in the extension's list.
+    pub(crate) fn hook_of(&self, row: &'static ExtRow) -> Option<(usize, usize)> {
+        let mut lists = self.hook_values.iter().enumerate();
+        lists.find_map(|(hook, rows)| Some((hook, row.place_in(rows)?)))
     }
 
     /// What the datapath was made with.
@@ -365,17 +378,17 @@ impl Datapath {
         }
     }
 
-    /// Gives an extension's message or multipart request to the hook that knows it.
+    /// Gives an extension's message or multipart request to its hook.
     ///
-    /// Errors: the hook's. `None` if no hook knows it.
+    /// Errors: the hook's; BAD_REQUEST/BAD_EXPERIMENTER if no hook has it.
     pub fn experimenter(
         &mut self,
         now: Time,
         value: &ExtValue,
-    ) -> Option<Result<Vec<ExtValue>, bofuss_oflib::ErrorCode>> {
-        self.hooks
-            .iter_mut()
-            .find_map(|hook| hook.on_message(now, value))
+    ) -> Result<Vec<ExtValue>, ErrorCode> {
+        let found = self.hook_of(value.row);
+        let (hook, row) = found.ok_or(BadRequest::BAD_EXPERIMENTER)?;
+        self.hooks[hook].on_message(now, row, value)
     }
 }
 

@@ -3,6 +3,7 @@
 
 use alloc::vec::Vec;
 
+use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::message::FlowRemoved;
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{ErrorCode, ExtValue, PortNo};
@@ -36,7 +37,8 @@ pub enum Verdict {
 /// registration.
 #[allow(unused_variables)]
 pub trait Hook {
-    /// The extension's name, for the trace.
+    /// The extension's name, under which its rows stand in the catalogue. It is given the actions,
+    /// instructions and messages of these, each with the place of its row among them.
     fn name(&self) -> &'static str;
 
     /// What its effect on packets depends on.
@@ -68,15 +70,27 @@ pub trait Hook {
         false
     }
 
-    /// On one of the extension's actions or instructions. `None`: it is not this extension's.
-    fn on_action(&mut self, now: Time, value: &ExtValue, packet: &mut Packet) -> Option<Verdict> {
-        None
+    /// On one of the extension's actions or instructions, of row `row` of its list.
+    fn on_action(
+        &mut self,
+        now: Time,
+        row: usize,
+        value: &ExtValue,
+        packet: &mut Packet,
+    ) -> Verdict {
+        Verdict::Continue
     }
 
     /// The same in a trace: does to the packet what the action would, and changes nothing that
     /// lasts.
-    fn try_action(&mut self, now: Time, value: &ExtValue, packet: &mut Packet) -> Option<Verdict> {
-        None
+    fn try_action(
+        &mut self,
+        now: Time,
+        row: usize,
+        value: &ExtValue,
+        packet: &mut Packet,
+    ) -> Verdict {
+        Verdict::Continue
     }
 
     /// Before a packet leaves by a port.
@@ -92,14 +106,15 @@ pub trait Hook {
     /// At or after the time it asked for.
     fn on_tick(&mut self, now: Time) {}
 
-    /// On one of the extension's messages or multipart requests: the replies, or an error. `None`:
-    /// it is not this extension's.
+    /// On one of the extension's messages or multipart requests, of row `row` of its list: the
+    /// replies. Errors: an OpenFlow error.
     fn on_message(
         &mut self,
         now: Time,
+        row: usize,
         value: &ExtValue,
-    ) -> Option<Result<Vec<ExtValue>, ErrorCode>> {
-        None
+    ) -> Result<Vec<ExtValue>, ErrorCode> {
+        Err(BadRequest::BAD_EXP_TYPE)
     }
 
     /// After an entry was removed, whatever its flags.
@@ -108,9 +123,9 @@ pub trait Hook {
     /// After a port came, changed or went (`up` is false).
     fn on_port_change(&mut self, now: Time, port: PortNo, up: bool) {}
 
-    /// Whether an action or instruction may stand in an entry of this table. Errors: an OpenFlow
-    /// error.
-    fn check(&self, value: &ExtValue, table: TableId) -> Result<(), ErrorCode> {
+    /// Whether an action or instruction of the extension, of row `row` of its list, may stand in an
+    /// entry of this table. Errors: an OpenFlow error.
+    fn check(&self, row: usize, value: &ExtValue, table: TableId) -> Result<(), ErrorCode> {
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! All fields and experimenter values that a switch knows: the specification's and its extensions'.
 
 use alloc::{boxed::Box, format, string::String, vec::Vec};
-use core::fmt;
+use core::{fmt, slice};
 
 use crate::action::TAG_VLAN;
 use crate::ext::{ExtKind, ExtRow};
@@ -62,8 +62,8 @@ pub struct Catalogue {
     fields: Vec<&'static Field>,
     /// Who brought each field.
     owners: Vec<&'static str>,
-    /// Each with who brought it.
-    values: Vec<(&'static ExtRow, &'static str)>,
+    /// The rows of experimenter values of each extension, with its name.
+    values: Vec<(&'static str, &'static [ExtRow])>,
     key_end: usize,
     additions: &'static Additions,
     /// The names of a switch's ports, for texts about it.
@@ -76,7 +76,7 @@ impl Default for Catalogue {
         Self {
             fields: FIELDS.iter().collect(),
             owners: FIELDS.iter().map(|_| STANDARD).collect(),
-            values: [(&TAG_VLAN, STANDARD)].into(),
+            values: [(STANDARD, slice::from_ref(&TAG_VLAN))].into(),
             key_end: KEY_STANDARD_BYTES,
             additions: Additions::NONE,
             ports: Vec::new(),
@@ -100,9 +100,10 @@ impl Catalogue {
         for row in fields {
             all.add_field(by, row)?;
         }
-        for row in values {
-            all.add_value(by, row)?;
+        for end in 0..values.len() {
+            all.check_last_value(by, &values[..=end])?;
         }
+        all.values.push((by, values));
         let mut additions = self.additions.clone();
         for field in &all.fields[self.fields.len()..] {
             additions.add(field);
@@ -165,24 +166,32 @@ impl Catalogue {
         Ok(())
     }
 
-    fn add_value(&mut self, by: &'static str, row: &'static ExtRow) -> Result<(), CatalogueError> {
-        let same = |(other, _): &&(&ExtRow, &str)| {
-            other.kind == row.kind
-                && (other.name == row.name
-                    || (other.experimenter, other.ty) == (row.experimenter, row.ty))
+    /// Errors: another row, here or before it in `rows`, has the name or number of the last.
+    fn check_last_value(
+        &self,
+        by: &'static str,
+        rows: &'static [ExtRow],
+    ) -> Result<(), CatalogueError> {
+        let Some((row, before)) = rows.split_last() else {
+            return Ok(());
         };
-        if let Some((other, owner)) = self.values.iter().find(same) {
-            let what = format!(
-                "{} {} ({} of experimenter {:#x}) has the name or number of {} of {owner}",
-                row.kind.word(),
-                row.name,
-                row.ty,
-                row.experimenter,
-                other.name
-            );
-            return Err(CatalogueError { by, what });
+        for (owner, rows) in self.values.iter().copied().chain([(by, before)]) {
+            let same = rows.iter().find(|other| {
+                let same_number = (other.experimenter, other.ty) == (row.experimenter, row.ty);
+                other.kind == row.kind && (other.name == row.name || same_number)
+            });
+            if let Some(other) = same {
+                let what = format!(
+                    "{} {} ({} of experimenter {:#x}) has the name or number of {} of {owner}",
+                    row.kind.word(),
+                    row.name,
+                    row.ty,
+                    row.experimenter,
+                    other.name
+                );
+                return Err(CatalogueError { by, what });
+            }
         }
-        self.values.push((row, by));
         Ok(())
     }
 
@@ -236,8 +245,14 @@ impl Catalogue {
 
     /// The experimenter values of one kind.
     pub fn values(&self, kind: ExtKind) -> impl Iterator<Item = &'static ExtRow> + '_ {
-        let rows = self.values.iter().map(|(row, _)| *row);
+        let rows = self.values.iter().flat_map(|(_, rows)| *rows);
         rows.filter(move |row| row.kind == kind)
+    }
+
+    /// The experimenter values that the extension of this name brought; none if there is none.
+    pub fn values_of(&self, extension: &str) -> &'static [ExtRow] {
+        let found = self.values.iter().find(|(name, _)| *name == extension);
+        found.map_or(&[], |(_, rows)| rows)
     }
 }
 

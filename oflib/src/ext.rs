@@ -167,6 +167,11 @@ impl ExtRow {
             body: Some(BodyType::of::<T>()),
         }
     }
+
+    /// Its place in a list of rows, if it stands there.
+    pub fn place_in(&'static self, rows: &'static [Self]) -> Option<usize> {
+        rows.element_offset(self)
+    }
 }
 
 /// An experimenter value: its row, and its arguments and data or its body.

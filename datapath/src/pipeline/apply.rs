@@ -80,13 +80,18 @@ impl Datapath {
         walk: &mut Walk<'_>,
         value: &ExtValue,
     ) -> Result<(), DropReason> {
-        let acted = self.hooks.iter_mut().find_map(|hook| match S::DRY {
-            true => hook.try_action(now, value, walk.packet),
-            false => hook.on_action(now, value, walk.packet),
-        });
-        match acted {
-            Some(Verdict::Drop) => Err(DropReason::Hook),
-            Some(Verdict::Continue) | None => Ok(()),
+        let Some((hook, row)) = self.hook_of(value.row) else {
+            return Ok(());
+        };
+        let hook = &mut self.hooks[hook];
+        let verdict = if S::DRY {
+            hook.try_action(now, row, value, walk.packet)
+        } else {
+            hook.on_action(now, row, value, walk.packet)
+        };
+        match verdict {
+            Verdict::Drop => Err(DropReason::Hook),
+            Verdict::Continue => Ok(()),
         }
     }
 

@@ -151,9 +151,10 @@ impl Datapath {
     }
 
     fn check_extension(&self, value: &ExtValue, table: TableId) -> Result<(), ErrorCode> {
-        self.hooks
-            .iter()
-            .try_for_each(|hook| hook.check(value, table))
+        match self.hook_of(value.row) {
+            Some((hook, row)) => self.hooks[hook].check(row, value, table),
+            None => Ok(()),
+        }
     }
 }
 

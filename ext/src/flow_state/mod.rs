@@ -6,6 +6,7 @@
 use alloc::{boxed::Box, vec, vec::Vec};
 
 use bofuss_datapath::{Hook, HookEffect, Time, Verdict};
+use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::ext::{Arg, ExtKind, ExtRow};
 use bofuss_oflib::field::{ETH_DST, ETH_SRC};
 use bofuss_oflib::types::TableId;
@@ -71,6 +72,9 @@ pub static VALUES: [ExtRow; 3] = [
         body: None,
     },
 ];
+
+/// The place of the message that asks in [`VALUES`].
+const STATE_REQUEST: usize = 1;
 
 /// States that one answer lists at most, at 16 bytes each: source, destination, state.
 const MAX_LISTED: usize = 4000;
@@ -158,20 +162,26 @@ impl Hook for FlowState {
         packet.key_mut().set(self.field, value.into());
     }
 
-    fn try_action(&mut self, _: Time, value: &ExtValue, packet: &mut Packet) -> Option<Verdict> {
-        if !core::ptr::eq(value.row, &VALUES[0]) {
-            return None;
-        }
+    fn try_action(
+        &mut self,
+        _: Time,
+        _: usize,
+        value: &ExtValue,
+        packet: &mut Packet,
+    ) -> Verdict {
         let state = value.args[0] as u32;
         self.tried.push((flow(packet), state));
         packet.key_mut().set(self.field, state.into());
-        Some(Verdict::Continue)
+        Verdict::Continue
     }
 
-    fn on_action(&mut self, now: Time, value: &ExtValue, packet: &mut Packet) -> Option<Verdict> {
-        if !core::ptr::eq(value.row, &VALUES[0]) {
-            return None;
-        }
+    fn on_action(
+        &mut self,
+        now: Time,
+        _: usize,
+        value: &ExtValue,
+        packet: &mut Packet,
+    ) -> Verdict {
         let (flow, state) = (flow(packet), value.args[0] as u32);
         if state == 0 {
             self.states.remove(&flow);
@@ -189,16 +199,17 @@ impl Hook for FlowState {
             self.refused = self.refused.saturating_add(1);
         }
         packet.key_mut().set(self.field, state.into());
-        Some(Verdict::Continue)
+        Verdict::Continue
     }
 
     fn on_message(
         &mut self,
         now: Time,
-        value: &ExtValue,
-    ) -> Option<Result<Vec<ExtValue>, ErrorCode>> {
-        if !core::ptr::eq(value.row, &VALUES[1]) {
-            return None;
+        row: usize,
+        _: &ExtValue,
+    ) -> Result<Vec<ExtValue>, ErrorCode> {
+        if row != STATE_REQUEST {
+            return Err(BadRequest::BAD_EXP_TYPE);
         }
         self.states.retain(|_, state| state.lives(now));
         let mut data = Vec::new();
@@ -208,6 +219,6 @@ impl Hook for FlowState {
             data.extend_from_slice(&state.value.to_be_bytes());
         }
         let args = vec![self.states.len() as u64, self.refused.into()];
-        Some(Ok(vec![ExtValue::new(&VALUES[2], args, Bytes(data))]))
+        Ok(vec![ExtValue::new(&VALUES[2], args, Bytes(data))])
     }
 }
