@@ -30,9 +30,14 @@ pub(crate) fn read(bytes: &[u8], (at, start): (At, usize)) -> u128 {
     get_bits(&bytes[start..], usize::from(at.bit), usize::from(at.bits))
 }
 
-fn first_place(field: &Field, layout: &Layout) -> Option<(At, usize)> {
-    let found = |at: &At| Some((*at, layout.offset(at.header)?));
-    field.at.iter().find_map(found)
+/// The first place of a field's row whose header a frame has, and where that header begins.
+pub(crate) fn first_place(field: &Field, layout: &Layout) -> Option<(At, usize)> {
+    for at in field.at {
+        if let Some(start) = layout.offset(at.header) {
+            return Some((*at, start));
+        }
+    }
+    None
 }
 
 fn has_header_after_type(layout: &Layout) -> bool {

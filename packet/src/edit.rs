@@ -6,6 +6,7 @@ use core::ops::Range;
 use bofuss_oflib::field::{Field, Header, PBB_ISID, STANDARD_FIELDS, VLAN_PCP, VLAN_VID};
 
 use crate::checksum::{crc32c, sum, update, update_partial};
+use crate::configured::first_place;
 use crate::header::{CHECKSUMS, Cover, Sum, cover, ethertype, protocol};
 use crate::packet::Packet;
 use crate::parse::{Flaw, Fragment};
@@ -17,12 +18,15 @@ const TYPE_AT: usize = 12;
 const TAG_BYTES: usize = 4;
 /// Bytes of a backbone service instance tag with the customer's addresses.
 const PBB_BYTES: usize = 18;
+/// The bit that the last MPLS label stack entry has, in its third byte.
+const BOTTOM_OF_STACK: u8 = 1;
 /// Offsets of checksum, protocol and addresses in an IPv4 header.
 const IPV4_CHECKSUM: usize = 10;
 const IPV4_PROTOCOL: usize = 9;
 const IPV4_ADDRESSES: Range<usize> = 12..20;
 /// Offsets of source and destination in an IPv6 header.
-const IPV6_ADDRESSES: [Range<usize>; 2] = [8..24, 24..40];
+const IPV6_SOURCE: Range<usize> = 8..24;
+const IPV6_DESTINATION: Range<usize> = 24..40;
 
 /// Why an edit left its packet as it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +57,15 @@ impl Ttl {
     }
 }
 
+/// The TTL of the IP header that the first four bits at `at` announce, if all of it is there.
+fn ip_ttl(bytes: &[u8], at: usize) -> Option<Ttl> {
+    match (bytes.get(at)? >> 4, bytes.len() - at) {
+        (4, 20..) => Some(Ttl::Ipv4(at)),
+        (6, 40..) => Some(Ttl::Ipv6(at)),
+        _ => None,
+    }
+}
+
 impl Packet {
     /// Pushes a VLAN tag of type 0x8100 with id and priority 0, if there is no tag.
     pub fn tag_vlan(&mut self) -> Result<(), EditError> {
@@ -73,14 +86,14 @@ impl Packet {
             self.key.set(field, value);
             return Ok(());
         }
-        let find = |at: &bofuss_oflib::field::At| Some((*at, self.layout.offset(at.header)?));
-        let (at, start) = field.at.iter().find_map(find).ok_or(EditError::NoHeader)?;
-        // Whether the frame reaches to a field of a configuration, the parse alone knows.
+        let (at, start) = first_place(field, &self.layout).ok_or(EditError::NoHeader)?;
+        // Only the parse knows whether the frame reaches to a field of a configuration.
         let is_configured = usize::from(field.id) >= STANDARD_FIELDS;
         if is_configured && !self.layout.fields.contains(field) {
             return Err(EditError::NoHeader);
         }
-        let (bit, bits) = (usize::from(at.bit), usize::from(at.bits));
+        let bit = usize::from(at.bit);
+        let bits = usize::from(at.bits);
         let range = start + bit / 8..start + (bit + bits).div_ceil(8);
         self.rewrite(at.header, range, |bytes| {
             put_bits(bytes, bit % 8, bits, value);
@@ -94,16 +107,18 @@ impl Packet {
     /// Has `write` change the bytes of `range`, which lie in `header`, and refreshes the checksums.
     fn rewrite(&mut self, header: Header, range: Range<usize>, write: impl FnOnce(&mut [u8])) {
         let cover = cover(header);
-        let before = (self.ipv4_sum(cover), self.transport_sum(cover, &range));
+        let ip_before = self.ipv4_sum(cover);
+        let transport_before = self.transport_sum(cover, &range);
         write(&mut self.frame.bytes_mut()[range.clone()]);
-        let after = (self.ipv4_sum(cover), self.transport_sum(cover, &range));
+        let ip_after = self.ipv4_sum(cover);
+        let transport_after = self.transport_sum(cover, &range);
         if let Some(ip) = self.layout.offset(Header::Ipv4)
-            && before.0 != after.0
+            && ip_before != ip_after
         {
-            self.update_at(ip + IPV4_CHECKSUM, before.0, after.0);
+            self.update_at(ip + IPV4_CHECKSUM, ip_before, ip_after);
         }
-        if before.1 != after.1 {
-            self.refresh_transport(before.1, after.1);
+        if transport_before != transport_after {
+            self.refresh_transport(transport_before, transport_after);
         }
     }
 
@@ -121,23 +136,22 @@ impl Packet {
         let Some((_, kind)) = self.transport_checksum() else {
             return 0;
         };
-        let (bytes, start) = (self.frame.bytes(), self.layout.payload);
+        let bytes = self.frame.bytes();
+        let start = self.layout.payload;
         match (cover, kind) {
             (Cover::Nothing, _) => 0,
             (Cover::Ipv4 | Cover::Pseudo, Sum::Ones | Sum::Crc32c) => 0,
             (Cover::Ipv4 | Cover::Pseudo, Sum::Pseudo | Sum::PseudoOrNone) => self.pseudo_sum(),
             (Cover::Transport, _) if self.is_checksum_pending() => 0,
             (Cover::Transport, Sum::Crc32c) => {
-                let whole =
-                    self.layout.fragment == Fragment::No && self.layout.flaw != Flaw::Truncated;
-                let crc = || crc32c(&bytes[start..self.layout.end]);
-                if whole {
-                    u64::from(u32::from_be_bytes(crc()))
-                } else {
-                    0
+                let layout = &self.layout;
+                if layout.fragment != Fragment::No || layout.flaw == Flaw::Truncated {
+                    return 0;
                 }
+                u64::from(u32::from_be_bytes(crc32c(&bytes[start..layout.end])))
             }
             (Cover::Transport, Sum::Ones | Sum::Pseudo | Sum::PseudoOrNone) => {
+                // Whole 16-bit words, as the checksum counts them from its start.
                 let from = range.start - (range.start - start) % 2;
                 let to = range.end + (range.end - start) % 2;
                 sum(&bytes[from..to.min(bytes.len())])
@@ -148,9 +162,9 @@ impl Packet {
     /// The sum of what changes of the pseudo-header when addresses or protocol do.
     fn pseudo_sum(&self) -> u64 {
         let bytes = self.frame.bytes();
-        let range = |ip: usize, range: Range<usize>| sum(&bytes[ip + range.start..ip + range.end]);
         if let Some(ip) = self.layout.offset(Header::Ipv4) {
-            return range(ip, IPV4_ADDRESSES) + u64::from(bytes[ip + IPV4_PROTOCOL]);
+            let addresses = sum(&bytes[ip..][IPV4_ADDRESSES]);
+            return addresses + u64::from(bytes[ip + IPV4_PROTOCOL]);
         }
         let (Some(ip), Some(protocol)) = (
             self.layout.offset(Header::Ipv6),
@@ -158,13 +172,12 @@ impl Packet {
         ) else {
             return 0;
         };
-        let [source, destination] = IPV6_ADDRESSES;
-        let destination = if self.layout.routed {
-            0..0
-        } else {
-            destination
-        };
-        range(ip, source) + range(ip, destination) + u64::from(bytes[protocol])
+        let mut addresses = sum(&bytes[ip..][IPV6_SOURCE]);
+        // A routing header has the last destination, which alone is in the sum.
+        if !self.layout.routed {
+            addresses += sum(&bytes[ip..][IPV6_DESTINATION]);
+        }
+        addresses + u64::from(bytes[protocol])
     }
 
     /// Brings the transport checksum up to date with a change of its input.
@@ -179,10 +192,9 @@ impl Packet {
         let new = match kind {
             Sum::Crc32c => {
                 let delta = ((before ^ after) as u32).to_be_bytes();
-                field
-                    .iter_mut()
-                    .zip(delta)
-                    .for_each(|(byte, delta)| *byte ^= delta);
+                for (byte, delta) in field.iter_mut().zip(delta) {
+                    *byte ^= delta;
+                }
                 return;
             }
             _ if pending => update_partial(old, before, after),
@@ -270,28 +282,29 @@ impl Packet {
     fn outer_ttls(&self) -> Option<(Ttl, Ttl)> {
         let bytes = self.frame.bytes();
         let outer = self.mpls_ttl().or(self.nw_ttl())?;
-        let ip_at = |at: usize| match (bytes.get(at)? >> 4, bytes.len() - at) {
-            (4, 20..) => Some(Ttl::Ipv4(at)),
-            (6, 40..) => Some(Ttl::Ipv6(at)),
-            _ => None,
-        };
         let inner = match outer {
-            Ttl::Mpls(at) if bytes[at + 2] & 1 == 1 => ip_at(at + TAG_BYTES)?,
-            Ttl::Mpls(at) => Ttl::Mpls(bytes.get(at + 2 * TAG_BYTES - 1).map(|_| at + TAG_BYTES)?),
-            Ttl::Ipv4(_) | Ttl::Ipv6(_) => {
-                let named = match outer {
-                    Ttl::Ipv4(at) => at + IPV4_PROTOCOL,
-                    Ttl::Ipv6(_) | Ttl::Mpls(_) => self.layout.offset(Header::NextHeader)?,
-                };
-                match bytes[named] {
-                    protocol::IPV4 | protocol::IPV6 if self.layout.payload != 0 => {
-                        ip_at(self.layout.payload)?
-                    }
-                    _ => return None,
+            Ttl::Mpls(at) if bytes[at + 2] & BOTTOM_OF_STACK == 0 => {
+                let next = at + TAG_BYTES;
+                if bytes.len() < next + TAG_BYTES {
+                    return None;
                 }
+                Ttl::Mpls(next)
             }
+            Ttl::Mpls(at) => ip_ttl(bytes, at + TAG_BYTES)?,
+            Ttl::Ipv4(at) => self.tunnelled_ttl(at + IPV4_PROTOCOL)?,
+            Ttl::Ipv6(_) => self.tunnelled_ttl(self.layout.offset(Header::NextHeader)?)?,
         };
         Some((outer, inner))
+    }
+
+    /// The TTL of IP in IP; `protocol_at`: where the outer header says what follows.
+    fn tunnelled_ttl(&self, protocol_at: usize) -> Option<Ttl> {
+        let bytes = self.frame.bytes();
+        let is_ip = matches!(bytes[protocol_at], protocol::IPV4 | protocol::IPV6);
+        if !is_ip || self.layout.payload == 0 {
+            return None;
+        }
+        ip_ttl(bytes, self.layout.payload)
     }
 
     fn dec_ttl(&mut self, place: Option<Ttl>) -> Result<(), EditError> {
@@ -356,17 +369,17 @@ impl Packet {
     pub fn push_mpls(&mut self, ethertype: u16) -> Result<(), EditError> {
         let bytes = self.frame.bytes();
         let (at, entry) = match self.layout.offset(Header::Mpls) {
-            Some(at) => (
-                at,
-                [bytes[at], bytes[at + 1], bytes[at + 2] & !1, bytes[at + 3]],
-            ),
+            Some(at) => {
+                let third = bytes[at + 2] & !BOTTOM_OF_STACK;
+                (at, [bytes[at], bytes[at + 1], third, bytes[at + 3]])
+            }
             None => {
                 let number = bytes.get(TYPE_AT..TYPE_AT + 2).ok_or(EditError::NoHeader)?;
                 if u16::from_be_bytes([number[0], number[1]]) < ethertype::MIN {
                     return Err(EditError::NoHeader);
                 }
                 let ttl = self.nw_ttl().map_or(0, |ttl| bytes[ttl.at()]);
-                (TYPE_AT + 2, [0, 0, 1, ttl])
+                (TYPE_AT + 2, [0, 0, BOTTOM_OF_STACK, ttl])
             }
         };
         self.insert(at, TAG_BYTES)?;

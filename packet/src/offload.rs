@@ -3,9 +3,10 @@
 use core::ops::Range;
 
 use bofuss_frame::{Frame, Gso, GsoKind, Offload};
-use bofuss_oflib::field::{At, Differs, Field, Header, TCP_FLAGS};
+use bofuss_oflib::field::{Differs, Field, Header, TCP_FLAGS};
 
 use crate::checksum::{crc32c, fold, sum, update_partial};
+use crate::configured::first_place;
 use crate::header::{CHECKSUMS, Sum};
 use crate::parse::{Fragment, Layout, parse_deep};
 use crate::rows::get_bits;
@@ -23,7 +24,7 @@ const TCP_ENDS: (u8, u8) = match TCP_FLAGS.differs {
 pub const MIN_TCP_SEGMENT_BYTES: u16 = 48;
 /// The most segments of a super-frame. 64 KiB in the shortest TCP segments are 1,366.
 pub const MAX_SEGMENTS: usize = 2048;
-/// Where a checksum begins at the earliest: behind the Ethernet header.
+/// Where a checksum begins at the earliest: after the Ethernet header.
 const ETHERNET_BYTES: usize = 14;
 
 /// Whether a frame's record is one that a network stack makes: what is to be done lies in the
@@ -34,8 +35,8 @@ const ETHERNET_BYTES: usize = 14;
 /// although it cannot be cut.
 pub fn is_plausible(frame: &Frame) -> bool {
     if let Some((start, offset)) = frame.offload.checksum {
-        let (start, offset) = (usize::from(start), usize::from(offset));
-        if start < ETHERNET_BYTES || start + offset + 2 > frame.len() {
+        let end = usize::from(start) + usize::from(offset) + 2;
+        if usize::from(start) < ETHERNET_BYTES || end > frame.len() {
             return false;
         }
     }
@@ -57,10 +58,11 @@ pub fn is_plausible(frame: &Frame) -> bool {
 /// Choice: the place of the checksum tells its kind, also in a tunnel: only SCTP has one at offset
 /// 8. A record that points outside the frame is dropped.
 pub fn finish_checksum(frame: &mut Frame) {
-    let Some((start, offset)) = frame.offload.checksum.take() else {
+    let Some(pending) = frame.offload.checksum.take() else {
         return;
     };
-    let (start, offset) = (usize::from(start), usize::from(offset));
+    let start = usize::from(pending.0);
+    let offset = usize::from(pending.1);
     let layout = parse_deep(frame.bytes());
     let end = if layout.payload == start {
         layout.end
@@ -149,8 +151,7 @@ pub fn agreeing<'a>(frame: &Frame, uses: impl Iterator<Item = Use<'a>>) -> usize
         bits,
     } in uses
     {
-        let found = |at: &At| Some((*at, cut.layout.offset(at.header)?));
-        let Some((at, start)) = field.at.iter().find_map(found) else {
+        let Some((at, start)) = first_place(field, &cut.layout) else {
             continue;
         };
         let (first, last) = match field.differs {
@@ -183,7 +184,8 @@ pub fn first(frame: &Frame) -> Option<Frame> {
 /// Errors: `None` if the frame cannot be cut, or the pool is exhausted.
 pub fn split(mut frame: Frame, count: usize) -> Option<(Frame, Frame)> {
     let cut = Cut::of(&frame, frame.offload.gso?)?;
-    let (all, bytes) = (cut.segments(), count * cut.segment_bytes);
+    let all = cut.segments();
+    let bytes = count * cut.segment_bytes;
     if count > all - count {
         let others = cut.piece(&frame, count..all)?;
         frame.set_len(cut.headers + bytes);

@@ -40,8 +40,7 @@ impl Packet {
     /// Reads a frame that came in through port `in_port`.
     ///
     /// Metadata and tunnel id begin as 0. Spec: OpenFlow 1.3.5 section 7.2.3.7. Choice: IN_PHY_PORT
-    /// is
-    /// `in_port`, since no port is a logical one.
+    /// is `in_port`, since no port is a logical one.
     #[inline]
     pub fn new(frame: Frame, in_port: PortNo) -> Self {
         Self::with_additions(frame, in_port, Additions::NONE)
@@ -58,8 +57,11 @@ impl Packet {
     /// The packet of a frame whose layout is known; `key` is one without what its headers say.
     #[inline(always)]
     pub fn surveyed(frame: Frame, key: &Key, layout: &Layout) -> Self {
-        let (key, layout) = (*key, *layout);
-        let mut this = Self { frame, key, layout };
+        let mut this = Self {
+            frame,
+            key: *key,
+            layout: *layout,
+        };
         write(this.frame.bytes(), &this.layout, &mut this.key);
         this
     }
@@ -138,8 +140,12 @@ impl Packet {
 
     /// A segment of this packet, with the same key.
     pub fn with_frame(&self, frame: Frame) -> Self {
-        let (key, mut layout) = (self.key, Layout::seeking(self.layout.additions));
+        let mut layout = Layout::seeking(self.layout.additions);
         survey(frame.bytes(), &mut layout);
-        Self { frame, key, layout }
+        Self {
+            frame,
+            key: self.key,
+            layout,
+        }
     }
 }

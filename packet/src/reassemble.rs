@@ -22,6 +22,8 @@ pub const TIMEOUT_NS: u64 = 30_000_000_000;
 const MAX_IP_BYTES: usize = 65_535;
 /// What the flags and the offset leave of an IPv4 header's bytes 6 and 7: don't fragment, reserved.
 const KEPT_FLAGS: u16 = 0xc000;
+const IPV6_HEADER_BYTES: u16 = 40;
+const FRAGMENT_HEADER_BYTES: usize = 8;
 
 /// A fragment that waits: its frame, and the part of the packet's payload that it carries.
 #[derive(Debug)]
@@ -43,6 +45,31 @@ struct Open {
     total: Option<usize>,
 }
 
+impl Open {
+    /// Puts a part where it belongs; `more`: whether others follow it in the packet. Returns
+    /// whether it overlaps one that is there, or contradicts where the packet ends.
+    fn insert(&mut self, part: Part, more: bool) -> bool {
+        let index = self.parts.partition_point(|other| other.at < part.at);
+        let overlaps_previous = index > 0 && self.parts[index - 1].end > part.at;
+        let overlaps_next = match self.parts.get(index) {
+            Some(next) => next.at < part.end || !more,
+            None => false,
+        };
+        let beyond_end = self.total.is_some_and(|total| part.end > total || !more);
+        if self.total.is_none() && !more {
+            self.total = Some(part.end);
+        }
+        self.parts.insert(index, part);
+        overlaps_previous || overlaps_next || beyond_end
+    }
+
+    /// Whether the parts, which do not overlap, are all of the packet.
+    fn is_whole(&self) -> bool {
+        let lengths = self.parts.iter().map(|part| part.end - part.at);
+        self.total == Some(lengths.sum())
+    }
+}
+
 /// Fragments that wait for others. Shape: times are in nanoseconds, of one clock.
 #[derive(Debug, Default)]
 pub struct Reassembler {
@@ -61,61 +88,69 @@ impl Reassembler {
     /// Fragments belong together if all before their IP headers is equal, too. The packet has the
     /// first fragment's headers, and remembers how long the longest fragment was.
     pub fn add(&mut self, now_ns: u64, packet: Packet) -> (Option<Packet>, usize) {
-        let (bytes, layout) = (packet.frame.bytes(), packet.layout());
+        let bytes = packet.frame.bytes();
+        let layout = packet.layout();
         let Some((ip, body)) = headers(bytes, layout).filter(|_| layout.flaw == Flaw::None) else {
             return (None, 1);
         };
         let (at, more) = place(bytes, ip, body);
-        let (length, buffer) = (layout.end - body, packet.frame.buffer_bytes());
+        let length = layout.end - body;
         let end = at + length;
+        let wrong =
+            length == 0 || more && !length.is_multiple_of(8) || body - ip + end > MAX_IP_BYTES;
         let identity = identity(&packet, ip, body);
-        let open = self.open.get(&identity);
-        let full = self.bytes + buffer > MAX_BYTES
-            || open.map_or(self.open.len() >= MAX_PACKETS, |open| {
-                open.parts.len() >= MAX_FRAGMENTS
-            });
-        let repeated = open.is_some_and(|o| o.parts.iter().any(|p| (p.at, p.end) == (at, end)));
-        let wrong = length == 0 || more && length % 8 != 0 || body - ip + end > MAX_IP_BYTES;
-        if full || repeated || wrong {
+        if wrong || !self.has_room(&identity, &packet) || self.is_repeated(&identity, at, end) {
             return (None, 1);
         }
         let deadline = now_ns.saturating_add(TIMEOUT_NS);
         self.deadline.get_or_insert(deadline);
-        let fresh = Open {
+        self.bytes += packet.frame.buffer_bytes();
+        let open = self.open.entry(identity.clone()).or_insert(Open {
             deadline,
             parts: Vec::new(),
             total: None,
+        });
+        let in_port = packet.in_port();
+        let additions = packet.layout.additions;
+        let part = Part {
+            frame: packet.frame,
+            body,
+            at,
+            end,
         };
-        let open = self.open.entry(identity.clone()).or_insert(fresh);
-        let place = open.parts.partition_point(|part| part.at < at);
-        let overlaps = place > 0 && open.parts[place - 1].end > at
-            || open
-                .parts
-                .get(place)
-                .is_some_and(|next| next.at < end || !more)
-            || open.total.is_some_and(|total| end > total || !more);
-        let (in_port, additions) = (packet.in_port(), packet.layout.additions);
-        open.parts.insert(
-            place,
-            Part {
-                frame: packet.frame,
-                body,
-                at,
-                end,
-            },
-        );
-        self.bytes += buffer;
-        open.total = open.total.or((!more).then_some(end));
-        let got = open.parts.iter().map(|part| part.end - part.at).sum();
-        if !overlaps && open.total != Some(got) {
+        let overlaps = open.insert(part, more);
+        if !overlaps && !open.is_whole() {
             return (None, 0);
         }
         let parts = self.open.remove(&identity).expect("it is there").parts;
         self.bytes -= buffers(&parts);
-        match join(&parts, ip).filter(|_| !overlaps) {
+        if overlaps {
+            return (None, parts.len());
+        }
+        match join(&parts, ip) {
             Some(whole) => (Some(Packet::with_additions(whole, in_port, additions)), 0),
             None => (None, parts.len()),
         }
+    }
+
+    /// Whether the limits allow one fragment more.
+    fn has_room(&self, identity: &[u8], packet: &Packet) -> bool {
+        if self.bytes + packet.frame.buffer_bytes() > MAX_BYTES {
+            return false;
+        }
+        match self.open.get(identity) {
+            Some(open) => open.parts.len() < MAX_FRAGMENTS,
+            None => self.open.len() < MAX_PACKETS,
+        }
+    }
+
+    /// Whether a fragment with exactly this part of the payload waits already.
+    fn is_repeated(&self, identity: &[u8], at: usize, end: usize) -> bool {
+        let Some(open) = self.open.get(identity) else {
+            return false;
+        };
+        let mut parts = open.parts.iter();
+        parts.any(|part| part.at == at && part.end == end)
     }
 
     /// When [`Reassembler::expire`] may have something to do.
@@ -141,10 +176,12 @@ impl Reassembler {
 fn identity(packet: &Packet, ip: usize, body: usize) -> Vec<u8> {
     let bytes = packet.frame.bytes();
     let mut identity = packet.in_port().0.to_be_bytes().to_vec();
-    for range in match bytes[ip] >> 4 {
+    // What stands in front of IP; identification, protocol and addresses.
+    let ranges = match bytes[ip] >> 4 {
         4 => [0..ip, ip + 4..ip + 6, ip + 9..ip + 10, ip + 12..ip + 20],
         _ => [0..ip, ip + 8..ip + 24, ip + 24..ip + 40, body - 4..body],
-    } {
+    };
+    for range in ranges {
         identity.extend_from_slice(&bytes[range]);
     }
     identity
@@ -159,7 +196,8 @@ fn buffers(parts: &[Part]) -> usize {
 /// Choice: IPv4 options are in every fragment. Errors: `false` if it is no IP packet, or the pool
 /// is exhausted, which may be after some fragments.
 pub fn fragment(frame: &Frame, mut emit: impl FnMut(Frame)) -> bool {
-    let (bytes, layout) = (frame.bytes(), parse_deep(frame.bytes()));
+    let bytes = frame.bytes();
+    let layout = parse_deep(bytes);
     let Some((ip, body)) = headers(bytes, &layout) else {
         return false;
     };
@@ -181,47 +219,56 @@ pub fn fragment(frame: &Frame, mut emit: impl FnMut(Frame)) -> bool {
 
 /// Where the IP header of a packet that can be a fragment begins, and where its payload does.
 fn headers(bytes: &[u8], layout: &Layout) -> Option<(usize, usize)> {
-    let ipv4 = layout
-        .offset(Header::Ipv4)
-        .map(|ip| (ip, ip + 4 * usize::from(bytes[ip] & 15)));
-    let ipv6 = layout
-        .offset(Header::Ipv6)
-        .filter(|_| layout.fragment_header > 0);
-    let found = ipv4.or(ipv6.map(|ip| (ip, layout.fragment_header + 8)));
-    found.filter(|(_, body)| *body <= layout.end)
+    let (ip, body) = if let Some(ip) = layout.offset(Header::Ipv4) {
+        (ip, ip + 4 * usize::from(bytes[ip] & 15))
+    } else if layout.fragment_header > 0 {
+        let ip = layout.offset(Header::Ipv6)?;
+        (ip, layout.fragment_header + FRAGMENT_HEADER_BYTES)
+    } else {
+        return None;
+    };
+    (body <= layout.end).then_some((ip, body))
 }
 
 /// Where the payload of a fragment stands in that of its packet, and whether more follows.
 fn place(bytes: &[u8], ip: usize, body: usize) -> (usize, bool) {
-    let word = |at: usize| usize::from(bytes[at]) << 8 | usize::from(bytes[at + 1]);
-    match bytes[ip] >> 4 {
-        4 => ((word(ip + 6) & 0x1fff) * 8, word(ip + 6) & 0x2000 != 0),
-        _ => (word(body - 6) & 0xfff8, word(body - 6) & 1 != 0),
+    if bytes[ip] >> 4 == 4 {
+        // Three flags, the last of which is "more fragments", and the offset in units of 8 bytes.
+        let word = u16::from_be_bytes([bytes[ip + 6], bytes[ip + 7]]);
+        (usize::from(word & 0x1fff) * 8, word & 0x2000 != 0)
+    } else {
+        // The offset in units of 8 bytes, which is bytes because of the 3 bits after it.
+        let word = u16::from_be_bytes([bytes[body - 6], bytes[body - 5]]);
+        (usize::from(word & 0xfff8), word & 1 != 0)
     }
 }
 
 /// Makes the headers of a frame those of the part of a packet's payload that begins at `at`.
 fn seal(bytes: &mut [u8], (ip, body): (usize, usize), at: usize, more: bool) {
-    let (length, at, more) = ((bytes.len() - ip) as u16, at as u16, u16::from(more));
-    let put = |bytes: &mut [u8], at: usize, value: u16| {
-        bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
-    };
+    let length = (bytes.len() - ip) as u16;
+    let offset = at as u16;
+    let more = u16::from(more);
     if bytes[ip] >> 4 == 4 {
         let kept = u16::from(bytes[ip + 6]) << 8 & KEPT_FLAGS;
         put(bytes, ip + 2, length);
-        put(bytes, ip + 6, kept | more << 13 | at >> 3);
+        put(bytes, ip + 6, kept | more << 13 | offset >> 3);
         put(bytes, ip + 10, 0);
         let checksum = !fold(sum(&bytes[ip..body]));
         put(bytes, ip + 10, checksum);
     } else {
-        put(bytes, ip + 4, length - 40);
-        put(bytes, body - 6, at | more);
+        put(bytes, ip + 4, length - IPV6_HEADER_BYTES);
+        put(bytes, body - 6, offset | more);
     }
+}
+
+fn put(bytes: &mut [u8], at: usize, value: u16) {
+    bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
 }
 
 /// The whole packet, of fragments without gaps.
 fn join(parts: &[Part], ip: usize) -> Option<Frame> {
-    let (first, total) = (&parts[0], parts[parts.len() - 1].end);
+    let first = &parts[0];
+    let total = parts[parts.len() - 1].end;
     let mut whole = first.frame.pool().take(first.body + total)?;
     whole.set_len(first.body + total);
     let bytes = whole.bytes_mut();
