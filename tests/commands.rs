@@ -194,10 +194,10 @@ fn dpctl_finds_the_switch_and_points_at_wrong_words() {
         "{error}"
     );
     let packet = "ffffffffffff0200000000010800";
-    let (code, story) = says(&["trace", "1", packet]);
+    let (code, text) = says(&["trace", "1", packet]);
     assert!(
-        code == 0 && story.contains("table 0") && story.contains("port 2"),
-        "{story}"
+        code == 0 && text.contains("table 0") && text.contains("port 2"),
+        "{text}"
     );
     assert!(
         says(&["dump-flows"]).1.contains("n_packets=0"),

@@ -66,8 +66,8 @@ fn a_switch_on_paper_explains_a_packet() {
         &["--config", &config, "--flows", &flows][..],
         &["--flows", &flows][..],
     ] {
-        let (story, done) = trace(&[files, &[WEB]].concat());
-        assert!(done, "{story}");
+        let (text, done) = trace(&[files, &[WEB]].concat());
+        assert!(done, "{text}");
         for part in [
             "won: priority 100, tcp,tcp_dst=80",
             "priority 200, tcp,tcp_dst=81: it wants tcp_dst=81, but tcp_dst=80: 1 bit differs",
@@ -77,7 +77,7 @@ fn a_switch_on_paper_explains_a_packet() {
             "group 2 (all): bucket 1",
             "result\n  => 54 bytes leave by port 4\n  => 54 bytes leave by port 2",
         ] {
-            assert!(story.contains(part), "{part}\n{story}");
+            assert!(text.contains(part), "{part}\n{text}");
         }
     }
     let several = std::env::temp_dir().join(format!("bofuss-trace-{}.toml", std::process::id()));
@@ -96,8 +96,8 @@ fn a_switch_on_paper_explains_a_packet() {
         "{said}"
     );
     for (name, way) in [("s1", "NORMAL"), ("s2", "no entry matches")] {
-        let (story, done) = trace(&[&["--switch", name], &paper[..]].concat());
-        assert!(done && story.contains(way), "{story}");
+        let (text, done) = trace(&[&["--switch", name], &paper[..]].concat());
+        assert!(done && text.contains(way), "{text}");
     }
     fs::remove_file(several).unwrap();
     let (text, done) = trace(&["--flows", &flows, "--json", "arp"]);
@@ -192,10 +192,10 @@ fn a_running_switch_explains_a_packet_and_the_next_that_matches() {
         return;
     }
     let lab = Lab::new(2, &[]);
-    let (story, done) = trace(&["--switch", &lab.name, WEB]);
+    let (text, done) = trace(&["--switch", &lab.name, WEB]);
     assert!(
-        done && story.contains("NORMAL does not know the destination"),
-        "{story}"
+        done && text.contains("NORMAL does not know the destination"),
+        "{text}"
     );
     let mut command = Command::new(program("bofuss"));
     let words = [

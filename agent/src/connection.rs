@@ -78,9 +78,9 @@ impl Connection {
         }
     }
 
-    /// Where a packet-in leaves: by auxiliary connections if there are any, those of one flow by
-    /// the same. Spec: OpenFlow 1.3.5 section 6.3.6.
-    pub(crate) fn way_of(&self, packet: &Packet) -> ConnId {
+    /// The connection that carries a packet-in: one of the auxiliary connections if there are any,
+    /// always the same for a flow. Spec: OpenFlow 1.3.5 section 6.3.6.
+    pub(crate) fn connection_for(&self, packet: &Packet) -> ConnId {
         match self.auxiliaries.len() {
             0 => self.main,
             count => self.auxiliaries[flow_hash(packet, 0) as usize % count],

@@ -31,8 +31,8 @@ impl<I: SwitchIo> SwitchSink<'_, I> {
             if !wants || !is_own_miss || is_silenced {
                 continue;
             }
-            let way = conn.way_of(event.packet);
-            if !self.io.takes_packet_in(way, event.packet.in_port()) {
+            let to = conn.connection_for(event.packet);
+            if !self.io.takes_packet_in(to, event.packet.in_port()) {
                 conn.lost_packet_ins += 1;
                 continue;
             }
@@ -53,7 +53,7 @@ impl<I: SwitchIo> SwitchSink<'_, I> {
                 fields: context(event.packet),
                 data: Bytes(bytes[..shown].into()),
             };
-            self.io.send(way, UNASKED, Message::PacketIn(packet_in));
+            self.io.send(to, UNASKED, Message::PacketIn(packet_in));
         }
     }
 
@@ -116,7 +116,7 @@ fn context(packet: &Packet) -> Match {
     Match::new(&fields).expect("these fields need no other")
 }
 
-/// A sink for changes that concern nobody.
+/// A sink that discards everything.
 pub(crate) struct DiscardSink;
 
 impl Sink for DiscardSink {

@@ -16,7 +16,7 @@ mod features;
 mod handle;
 mod multipart;
 pub mod queues;
-mod refit;
+mod reconfigure;
 mod roles;
 mod switch;
 pub mod trace;

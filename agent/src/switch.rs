@@ -14,25 +14,28 @@ use crate::connection::{ConnId, Connection, Request};
 use crate::fail_mode::FailMode;
 use crate::handle::Asked;
 
-/// What the switch does to the world.
+/// The outputs of the switch: frames, messages and changes of links. Who runs a switch implements
+/// this.
 pub trait SwitchIo {
     /// Whether [`SwitchIo::step`] wants the steps of a trace.
     const TRACES: bool = false;
     /// Sends a frame out of a port, at the latest by the next [`SwitchIo::flush`].
     fn transmit(&mut self, port: PortNo, queue: QueueId, frame: Frame);
-    /// Has every frame leave that was transmitted before.
+    /// Sends all frames that were transmitted before.
     fn flush(&mut self);
-    /// Sends a message on a connection. One that does not take its messages is closed in the end,
-    /// so that it must synchronise again; none is lost silently.
+    /// Sends a message on a connection. No message is lost silently: a connection whose peer does
+    /// not read is closed in the end, and the controller has to synchronise again.
     fn send(&mut self, conn: ConnId, xid: u32, message: Message);
-    /// Whether a connection takes its messages: if not, what may be dropped is, what may wait
-    /// waits.
+    /// Whether a connection has room for messages. If false, packet-ins are dropped and the rest is
+    /// deferred.
     fn has_room(&self, conn: ConnId) -> bool;
-    /// Whether a connection takes a packet-in of an ingress port now; if so it counts as sent.
+    /// Whether a connection has room for a packet-in from this ingress port; if so, the packet-in
+    /// is counted as sent.
     fn takes_packet_in(&mut self, conn: ConnId, _in_port: PortNo) -> bool {
         self.has_room(conn)
     }
-    /// Whether a port takes frames now; when it does again, [`Switch::port_has_room`] is due.
+    /// Whether a port takes frames now. If false, [`Switch::port_has_room`] is to be called when it
+    /// does again.
     fn port_takes_frames(&self, _port: PortNo) -> bool {
         true
     }
@@ -40,11 +43,11 @@ pub trait SwitchIo {
     fn may_change_links(&self) -> bool {
         true
     }
-    /// Hears that a message of a connection is refused, before the ERROR is sent.
+    /// Reports that a message of a connection is refused, before the ERROR is sent.
     fn refused(&mut self, _conn: ConnId, _xid: u32, _message: &Message, _error: ErrorCode) {}
     /// Sets a port's link administratively up or down.
     fn set_link(&mut self, port: PortNo, up: bool);
-    /// Has a port's interface advertise other features.
+    /// Changes the features that a port's interface advertises.
     fn advertise(&mut self, _port: PortNo, _features: PortFeatures) {}
     /// Takes one step of a trace.
     fn step(&mut self, _: Step<'_>) {}
@@ -73,14 +76,15 @@ pub struct Switch {
     pub(crate) stands_in: bool,
 }
 
-/// Where the datapath's effects go: to the ports, and to the connections that want them.
+/// The datapath's sink: passes frames on to the ports, and events to the connections that want
+/// them.
 pub(crate) struct SwitchSink<'a, I> {
     pub(crate) now: Time,
     pub(crate) connections: &'a mut BTreeMap<ConnId, Connection>,
     pub(crate) io: &'a mut I,
 }
 
-/// Borrows the datapath and the sink of its effects from a switch.
+/// Borrows the datapath of a switch, and a sink for its effects.
 macro_rules! parts {
     ($switch:expr, $now:expr, $io:expr) => {
         (

@@ -1,4 +1,4 @@
-//! The trace: a packet told through the pipeline, asked for by an experimenter message.
+//! The trace: what the pipeline would do with a packet, requested by an experimenter message.
 
 use alloc::string::String;
 use alloc::vec;
@@ -42,8 +42,8 @@ pub static ROWS: [ExtRow; 2] = [
     },
 ];
 
-/// The most that is told, in bytes; what comes behind is cut.
-const MAX_STORY_BYTES: usize = 60_000;
+/// The longest trace in a reply, in bytes; the rest is cut off.
+const MAX_TRACE_BYTES: usize = 60_000;
 
 /// A request to trace `frame` as received on `in_port`.
 pub fn request(in_port: PortNo, frame: &[u8]) -> ExtValue {
@@ -56,9 +56,9 @@ pub(crate) fn asks(value: &ExtValue) -> bool {
 }
 
 /// Writes down the steps, and has no other effect.
-struct Story(String);
+struct StepLines(String);
 
-impl Sink for Story {
+impl Sink for StepLines {
     const TRACES: bool = true;
     const DRY: bool = true;
     fn transmit(&mut self, _: PortNo, _: QueueId, _: Frame) {}
@@ -67,14 +67,14 @@ impl Sink for Story {
     fn port_status(&mut self, _: PortStatusReason, _: &PortDesc) {}
     fn set_link(&mut self, _: PortNo, _: bool) {}
     fn step(&mut self, step: Step<'_>) {
-        if self.0.len() < MAX_STORY_BYTES {
+        if self.0.len() < MAX_TRACE_BYTES {
             writeln!(self.0, "{step}").expect("a string takes everything");
         }
     }
 }
 
 impl Switch {
-    /// Runs the request's frame through the pipeline without any effect, and tells its way.
+    /// Runs the request's frame through the pipeline without any effect, and returns the steps.
     ///
     /// Errors: BAD_REQUEST/BAD_PORT for a number that is no port's, BAD_PACKET without a frame or
     /// room for one.
@@ -91,12 +91,12 @@ impl Switch {
         let frame = frame.ok_or(BadRequest::BAD_PACKET)?;
         let additions = self.datapath.catalogue().additions();
         let packet = Packet::with_additions(frame, in_port, additions);
-        let mut story = Story(String::new());
-        self.datapath.trace(now, packet, &mut story);
-        story
+        let mut lines = StepLines(String::new());
+        self.datapath.trace(now, packet, &mut lines);
+        lines
             .0
-            .truncate(story.0.floor_char_boundary(MAX_STORY_BYTES));
-        let data = Bytes(story.0.into_bytes());
+            .truncate(lines.0.floor_char_boundary(MAX_TRACE_BYTES));
+        let data = Bytes(lines.0.into_bytes());
         Ok(ExtValue::new(&ROWS[1], vec![], data))
     }
 }

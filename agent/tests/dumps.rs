@@ -246,9 +246,11 @@ fn a_reply_is_completed_before_entries_are_found_in_another_way() {
         ..Identity::default()
     };
     let mut other = Switch::new(Time(0), datapath, identity, FailMode::Secure);
-    let fits = stage.switch.fits(Time(2), &mut other, &mut stage.io);
-    assert_eq!(fits, Ok(()));
-    stage.switch.refit(Time(2), other, &mut stage.io);
+    let checked = stage
+        .switch
+        .check_reconfigure(Time(2), &mut other, &mut stage.io);
+    assert_eq!(checked, Ok(()));
+    stage.switch.reconfigure(Time(2), other, &mut stage.io);
     assert!(!stage.switch.has_work(&stage.io));
     assert_eq!(stage.switch.identity().datapath_id, 7);
     let mut told = HashSet::new();

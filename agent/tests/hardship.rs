@@ -167,7 +167,7 @@ fn the_port_with_most_addresses_gives_its_own_up_and_a_bounded_one_has_fewer() {
     let known = |lab: &mut Lab, all: Range<u16>| all.filter(|n| is_known(lab, *n)).count();
     let counts = (known(&mut lab, 0..5000), known(&mut lab, 5000..10_000));
     assert_eq!(counts, (4095, 4096));
-    lab.refit(bounded);
+    lab.reconfigure(bounded);
     assert_eq!(known(&mut lab, 0..5000), 2, "at once, by a reload");
     assert!(is_known(&mut lab, 4999) && is_known(&mut lab, 5905));
     lab.send(1, &raw(4998, 0xfffe));

@@ -1,4 +1,4 @@
-//! The verb `trace`: what it asks for, and the story, JSON or page that it makes of the answer.
+//! The verb `trace`: what it asks for, and prints the answer as text, JSON or a page.
 
 use std::fs;
 

@@ -506,8 +506,8 @@ impl Stage {
                 let outs = self.io.0[before..].iter();
                 let outs = outs.filter(|line| line.starts_with("out "));
                 let outs: Vec<_> = outs.map(|line| cut(line)).collect();
-                if let Some((told, story)) = told.flatten() {
-                    assert_eq!(told, outs, "{story}\nand not {line}");
+                if let Some((told, text)) = told.flatten() {
+                    assert_eq!(told, outs, "{text}\nand not {line}");
                 }
             }
             "packet-out" => {
@@ -688,7 +688,7 @@ impl Stage {
                     RequestBody::TableFeatures(tables).into(),
                 ));
             }
-            "refit" => {
+            "reconfigure" => {
                 let (words, profile) = line.split_once(" profile ").unwrap_or((line, ""));
                 let said = |key: &str| {
                     let mut words = words.split(' ').filter_map(|word| word.split_once('='));
@@ -697,12 +697,17 @@ impl Stage {
                 let config = config(self.switch.datapath().config(), said);
                 let mode = FailMode::Secure;
                 let mut other = switch(config, profile, mode, &self.catalogue, &self.pool);
-                match self.switch.fits(self.now, &mut other, &mut self.io) {
-                    Ok(()) => self.switch.refit(self.now, other, &mut self.io),
+                match self
+                    .switch
+                    .check_reconfigure(self.now, &mut other, &mut self.io)
+                {
+                    Ok(()) => self.switch.reconfigure(self.now, other, &mut self.io),
                     Err((table, error)) => {
                         let row = error.row().unwrap();
                         let (ty, code) = (row.type_name, row.code_name);
-                        self.io.0.push(format!("unfit table {table} {ty}/{code}"));
+                        self.io
+                            .0
+                            .push(format!("obstacle table {table} {ty}/{code}"));
                     }
                 }
             }
@@ -908,7 +913,7 @@ const DIFFERENT_IN_1_2: &[(&str, usize, &str)] = &[
     ("meters.txt", 94, "meters"),
     ("packet_in.txt", 3, "table-miss entries, SET_ASYNC"),
     ("profile.txt", 8, "TABLE_FEATURES"),
-    ("refit.txt", 5, "TABLE_FEATURES"),
+    ("reconfigure.txt", 5, "TABLE_FEATURES"),
     ("requests.txt", 4, "SET_ASYNC, TABLE_FEATURES, PORT_DESC"),
     (
         "roles.txt",

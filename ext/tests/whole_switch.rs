@@ -161,7 +161,7 @@ fn allocates_nothing(name: &str, engine: Engine) {
     }
 }
 
-/// The story that a reply tells.
+/// The text that a reply tells.
 fn told(reply: ExtValue) -> String {
     let lines = String::from_utf8(reply.data.0).unwrap();
     trace::Trace::read(&lines).unwrap().to_string()
@@ -185,17 +185,17 @@ fn trace_test(engine: Engine) {
         Time(1),
         Message::Experimenter(trace::request(PortNo(1), &frame(1, 2))),
     );
-    let Some(Message::Experimenter(story)) = bench.io.messages.pop() else {
+    let Some(Message::Experimenter(text)) = bench.io.messages.pop() else {
         panic!()
     };
-    let story = told(story);
+    let text = told(text);
     assert!(
-        story.contains("table 0") && story.contains("leave by port 4"),
-        "{story}"
+        text.contains("table 0") && text.contains("leave by port 4"),
+        "{text}"
     );
     assert!(
-        !story.contains("extension") && !story.contains("flow_state=0"),
-        "no extension did anything: {story}"
+        !text.contains("extension") && !text.contains("flow_state=0"),
+        "no extension did anything: {text}"
     );
     assert_eq!(bench.io.frames, 0);
     let after = (
@@ -249,19 +249,16 @@ fn flow_test(engine: Engine) {
         Time(7_000_000_000),
         Message::Experimenter(trace::request(PortNo(1), &one)),
     );
-    let Some(Message::Experimenter(story)) = bench.io.messages.pop() else {
+    let Some(Message::Experimenter(text)) = bench.io.messages.pop() else {
         panic!()
     };
-    let story = told(story);
-    assert!(
-        story.contains("leave by port 3"),
-        "a trace sees it: {story}"
-    );
+    let text = told(text);
+    assert!(text.contains("leave by port 3"), "a trace sees it: {text}");
     for part in [
         "extension flow_state prepares",
         "the packet now has flow_state=7",
     ] {
-        assert!(story.contains(part), "{part}: {story}");
+        assert!(text.contains(part), "{part}: {text}");
     }
     assert_eq!(
         goes(&mut bench, 7998, &one),

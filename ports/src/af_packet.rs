@@ -1,7 +1,7 @@
 //! A port on a network interface through an `AF_PACKET` socket, with offload headers both ways.
 //!
 //! What the kernel does on the way, this undoes: it puts outer VLAN tags back, ignores what it sent
-//! itself, holds promiscuous mode, and keeps the host's own stack out (see `seclusion`).
+//! itself, holds promiscuous mode, and keeps the host's own stack out (see `interface_settings`).
 
 use std::{
     io, mem,
@@ -19,10 +19,11 @@ use bofuss_frame::{Frame, Pool};
 use crate::{
     BATCH_FRAMES, Capabilities, Counters, DropReason, Link, OpenError, Port, PortError,
     batch::Batch,
-    inlet::{self, Inlet, Shape},
+    frame_pairs,
+    interface_settings::InterfaceSettings,
+    packet_socket::{self, PacketSocket, SocketOptions},
     ring::{BLOCK_SLOTS, Ring, Slot},
-    seclusion::Seclusion,
-    slots, sys, vnet,
+    sys, vnet,
 };
 
 /// Slots of a receive ring, which take 2 KiB each: at first, by how much it grows when frames are
@@ -32,7 +33,7 @@ const RING_GROWTH: usize = 16;
 const MAX_RING_SLOTS: usize = 8192;
 /// Times that a socket is replaced at most: two larger rings, and none.
 const REPLACEMENTS: usize = 3;
-/// How long a frame may take into the ring after its socket was told to hear no more.
+/// How long a frame may take into the ring after its socket stopped receiving.
 const LAST_FRAMES: Duration = Duration::from_micros(100);
 /// Slots that a quiet port offers to the kernel; a busy one doubles them up to a batch.
 const MIN_SLOTS: usize = 4;
@@ -73,17 +74,17 @@ impl Default for AfPacketOptions {
 
 /// A port on an Ethernet interface of this network namespace: veth, physical, or any other.
 pub struct AfPacket {
-    /// Where frames are received and sent.
-    inlet: Inlet,
-    shape: Shape,
+    /// The socket that receives and sends.
+    socket: PacketSocket,
+    socket_options: SocketOptions,
     /// Slots that its ring may have.
     max_slots: usize,
-    /// Sockets to take its place, if they were opened ahead.
+    /// Sockets that may replace it, opened while that was permitted.
     spares: Vec<OwnedFd>,
-    /// What takes its place is being opened.
-    opening: Option<mpsc::Receiver<io::Result<Inlet>>>,
-    /// What takes its place hears since then; frames that the other still has come first.
-    heir: Option<(Inlet, Instant)>,
+    /// The socket that replaces it, while a thread opens it.
+    opening: Option<mpsc::Receiver<io::Result<PacketSocket>>>,
+    /// The socket that receives since then; frames that the old one still has come first.
+    successor: Option<(PacketSocket, Instant)>,
     /// Frames received when the counters were asked for last.
     counted: u64,
     batch: Box<Batch>,
@@ -95,7 +96,7 @@ pub struct AfPacket {
     /// The kernel reported the interface down; it may be gone.
     down: bool,
     udp_gso: bool,
-    seclusion: Seclusion,
+    settings: InterfaceSettings,
     _lock: UnixDatagram,
 }
 
@@ -108,7 +109,7 @@ impl AfPacket {
         link.check_suitable(options.take_over)?;
         let lock = lock(&link)?;
         let failed = |action| move |error| OpenError::new(name, action, error);
-        let shape = Shape {
+        let socket_options = SocketOptions {
             index: link.index,
             qdisc_bypass: options.qdisc_bypass,
             ring_slots: options.ring_slots.min(FIRST_RING_SLOTS),
@@ -119,24 +120,24 @@ impl AfPacket {
             0
         };
         let open = || {
-            let sockets = (0..=spares).map(|_| inlet::socket(shape));
+            let sockets = (0..=spares).map(|_| packet_socket::socket(socket_options));
             let mut sockets = sockets.collect::<Result<Vec<_>, _>>()?;
             let first = sockets.pop().expect("there is one more than spares");
-            Ok((Inlet::open(first, shape, false)?, sockets))
+            Ok((PacketSocket::open(first, socket_options, false)?, sockets))
         };
-        let (inlet, spares) = open().map_err(failed("opening a packet socket"))?;
-        let secluded = options.keep_host_out
+        let (socket, spares) = open().map_err(failed("opening a packet socket"))?;
+        let keep_out = options.keep_host_out
             && link
                 .addresses()
                 .map_err(failed("listing addresses"))?
                 .is_empty();
         Ok(Self {
-            inlet,
-            shape,
+            socket,
+            socket_options,
             max_slots: options.ring_slots,
             spares,
             opening: None,
-            heir: None,
+            successor: None,
             counted: 0,
             batch: Box::new(Batch::new()),
             counters: Counters::default(),
@@ -144,7 +145,7 @@ impl AfPacket {
             slots: MIN_SLOTS,
             down: false,
             udp_gso: sys::kernel_version() >= UDP_GSO_SINCE,
-            seclusion: Seclusion::of(&link, secluded),
+            settings: InterfaceSettings::of(&link, keep_out),
             _lock: lock,
             link,
         })
@@ -157,17 +158,17 @@ impl AfPacket {
 
     /// The slots that the receive ring has now; 0 if there is none.
     pub fn ring_slots(&self) -> usize {
-        self.inlet.ring.as_ref().map_or(0, Ring::slots)
+        self.socket.ring.as_ref().map_or(0, Ring::slots)
     }
 
     /// Whether the host's own stack is kept out entirely (see [`AfPacketOptions::keep_host_out`]).
     pub fn host_is_kept_out(&self) -> bool {
-        self.seclusion.is_complete()
+        self.settings.is_complete()
     }
 
     /// `Gone` if the interface is no longer bound to the socket.
     fn check_gone(&self) -> Result<(), PortError> {
-        match sys::packet_ifindex(self.inlet.socket.as_fd())? {
+        match sys::packet_ifindex(self.socket.fd.as_fd())? {
             index if index < 0 => Err(PortError::Gone),
             _ => Ok(()),
         }
@@ -178,14 +179,14 @@ impl AfPacket {
     fn accept(&mut self, out: &mut Vec<Frame>, base: usize, filled: usize) {
         let mut at = base;
         for slot in 0..filled {
-            let told = self.batch.told(slot);
-            if told.is_cut {
+            let received = self.batch.received(slot);
+            if received.is_cut {
                 self.counters.drop_some(DropReason::RxTooLong, 1);
                 continue;
             }
-            slots::keep(out, base, slot, at, told.len);
+            frame_pairs::keep(out, base, slot, at, received.len);
             let frame = &mut out[at];
-            if vnet::complete(frame, told.header, told.tag) {
+            if vnet::complete(frame, received.header, received.tag) {
                 self.counters.received(frame.len());
                 at += 1;
             } else {
@@ -195,20 +196,20 @@ impl AfPacket {
         out.truncate(at);
     }
 
-    fn recv_inlet(
+    fn recv_from_socket(
         &mut self,
         pool: &Pool,
         out: &mut Vec<Frame>,
         max: usize,
     ) -> Result<(), PortError> {
-        if self.inlet.ring.is_some() {
+        if self.socket.ring.is_some() {
             self.recv_ring(pool, out, max)
         } else {
             self.recv_queue(pool, out, max)
         }
     }
 
-    /// Has a larger ring made, if there may be one.
+    /// Begins to open a larger ring, if the limit allows one.
     fn grow(&mut self, slots: usize) {
         let wanted = self.max_slots.min(RING_GROWTH * slots);
         if wanted > slots {
@@ -216,7 +217,7 @@ impl AfPacket {
         }
     }
 
-    /// Has a ring of the right size made if this one is too large, or missing.
+    /// Begins to open a ring of the right size if this one is too large, or missing.
     fn fit_ring(&mut self) {
         let (slots, most) = (
             self.ring_slots(),
@@ -227,24 +228,27 @@ impl AfPacket {
         }
     }
 
-    /// Has an inlet with another ring opened, or with none.
+    /// Begins to open a socket with another ring, or without one.
     fn replace(&mut self, ring_slots: usize) {
-        if self.opening.is_none() && self.heir.is_none() {
-            self.shape.ring_slots = ring_slots;
+        if self.opening.is_none() && self.successor.is_none() {
+            self.socket_options.ring_slots = ring_slots;
             let spare = self.spares.pop();
-            let socket = spare.map_or_else(|| inlet::socket(self.shape), Ok);
-            self.opening = Some(Inlet::open_aside(socket, self.shape));
+            let socket = spare.map_or_else(|| packet_socket::socket(self.socket_options), Ok);
+            self.opening = Some(PacketSocket::open_in_background(
+                socket,
+                self.socket_options,
+            ));
         }
     }
 
-    /// Has what was opened hear instead, if it is there.
-    fn hand_over(&mut self) -> Result<(), PortError> {
+    /// Moves reception to the new socket if it is open by now.
+    fn use_successor(&mut self) -> Result<(), PortError> {
         let opened = self.opening.as_ref().map(mpsc::Receiver::try_recv);
         match opened {
             None | Some(Err(mpsc::TryRecvError::Empty)) => return Ok(()),
-            Some(Ok(Ok(heir))) => {
-                self.inlet.hand_over(&heir)?;
-                self.heir = Some((heir, Instant::now()));
+            Some(Ok(Ok(successor))) => {
+                self.socket.move_reception_to(&successor)?;
+                self.successor = Some((successor, Instant::now()));
             }
             // As a rule there is no memory for it: what there is must do.
             Some(Ok(Err(_)) | Err(mpsc::TryRecvError::Disconnected)) => {
@@ -264,7 +268,7 @@ impl AfPacket {
         max: usize,
     ) -> Result<(), PortError> {
         let (mut left, mut too_small) = (max, None);
-        while let Some(ring) = self.inlet.ring.as_mut().filter(|_| left > 0) {
+        while let Some(ring) = self.socket.ring.as_mut().filter(|_| left > 0) {
             let Some(slot) = ring.front() else { break };
             if slot.follows_loss {
                 too_small = Some(ring.slots());
@@ -292,7 +296,7 @@ impl AfPacket {
         match left < max {
             true => self.down = false,
             // Woken for nothing: there may be an error, which stays until it is asked for.
-            false => match sys::take_error(self.inlet.socket.as_fd())? {
+            false => match sys::take_error(self.socket.fd.as_fd())? {
                 0 => {}
                 libc::ENETDOWN => self.down = true,
                 code => return Err(io::Error::from_raw_os_error(code).into()),
@@ -311,12 +315,12 @@ impl AfPacket {
         let mut left = max;
         while left > 0 {
             let base = out.len();
-            let armed = slots::arm(pool, out, left.min(self.slots));
+            let armed = frame_pairs::arm(pool, out, left.min(self.slots));
             if armed == 0 {
                 self.discard(left);
                 break;
             }
-            let error = match self.batch.recv(self.inlet.socket.as_fd(), &mut out[base..]) {
+            let error = match self.batch.recv(self.socket.fd.as_fd(), &mut out[base..]) {
                 Ok(filled) => {
                     self.down = false;
                     self.accept(out, base, filled);
@@ -333,8 +337,7 @@ impl AfPacket {
             match error.raw_os_error() {
                 Some(libc::EAGAIN) => break,
                 Some(libc::EINTR) => {}
-                // The kernel cannot put this frame's shape into the offload header, and has dropped
-                // it.
+                // The kernel dropped this frame: its offload header cannot express it.
                 Some(libc::EINVAL) => {
                     self.counters.drop_some(DropReason::RxShape, 1);
                     left -= 1;
@@ -350,7 +353,7 @@ impl AfPacket {
     fn discard(&mut self, max: usize) {
         let mut header = [0u8; vnet::HEADER_BYTES];
         for _ in 0..max {
-            let (fd, to) = (self.inlet.socket.as_raw_fd(), header.as_mut_ptr().cast());
+            let (fd, to) = (self.socket.fd.as_raw_fd(), header.as_mut_ptr().cast());
             // SAFETY: the kernel writes at most the header's size; the frame's rest is cut off.
             let result = unsafe { libc::recv(fd, to, header.len(), libc::MSG_DONTWAIT) };
             if result < 0 {
@@ -363,22 +366,25 @@ impl AfPacket {
 
 impl Port for AfPacket {
     fn fd(&self) -> Option<BorrowedFd<'_>> {
-        let hearing = self.heir.as_ref().map_or(&self.inlet, |(heir, _)| heir);
-        Some(hearing.socket.as_fd())
+        let receiving = self
+            .successor
+            .as_ref()
+            .map_or(&self.socket, |(successor, _)| successor);
+        Some(receiving.fd.as_fd())
     }
 
     fn recv(&mut self, pool: &Pool, out: &mut Vec<Frame>, max: usize) -> Result<usize, PortError> {
         let before = out.len();
         if self.opening.is_some() {
-            self.hand_over()?;
+            self.use_successor()?;
         }
-        self.recv_inlet(pool, out, max)?;
-        let since = self.heir.as_ref().map(|(_, since)| *since);
+        self.recv_from_socket(pool, out, max)?;
+        let since = self.successor.as_ref().map(|(_, since)| *since);
         if out.len() == before && since.is_some_and(|since| since.elapsed() > LAST_FRAMES) {
             self.counters();
-            self.inlet = self.heir.take().expect("it was just there").0;
+            self.socket = self.successor.take().expect("it was just there").0;
             self.fit_ring();
-            self.recv_inlet(pool, out, max)?;
+            self.recv_from_socket(pool, out, max)?;
         }
         if self.down {
             self.check_gone()?;
@@ -396,10 +402,7 @@ impl Port for AfPacket {
         });
         let (mut done, mut sent) = (0, 0);
         while done < frames.len() {
-            let error = match self
-                .batch
-                .send(self.inlet.socket.as_fd(), &mut frames[done..])
-            {
+            let error = match self.batch.send(self.socket.fd.as_fd(), &mut frames[done..]) {
                 Ok(count) => {
                     for frame in &frames[done..done + count] {
                         self.counters.sent(frame.len());
@@ -435,16 +438,16 @@ impl Port for AfPacket {
 
     fn counters(&mut self) -> Counters {
         // Cannot fail on an open packet socket; if it did, the count would wait for the next call.
-        let lost = sys::take_packet_drops(self.inlet.socket.as_fd()).unwrap_or(0);
+        let lost = sys::take_packet_drops(self.socket.fd.as_fd()).unwrap_or(0);
         self.counters
             .drop_some(DropReason::RxKernel, u64::from(lost));
         let received = self.counters.rx_packets;
         // A ring that is stuck wakes nobody; if the system fails here, it does so on receive, too.
-        let _ = self.hand_over();
-        // Lost frames, and none received: a frame whose shape the offload header cannot say makes
-        // the kernel lose its way in the ring. The queue has no such flaw.
+        let _ = self.use_successor();
+        // Frames were lost and none received: a frame that the offload header cannot express makes
+        // the kernel stop at its slot of the ring. The queue has no such flaw.
         let is_silent = received == mem::replace(&mut self.counted, received);
-        match (&self.inlet.ring, lost > 0) {
+        match (&self.socket.ring, lost > 0) {
             (Some(ring), true) if is_silent && ring.front().is_none() => {
                 self.max_slots = 0;
                 self.fit_ring();

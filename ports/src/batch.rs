@@ -9,7 +9,7 @@ use std::{
 use bofuss_frame::Frame;
 use libc::c_uint;
 
-use crate::{BATCH_FRAMES, slots, sys, vnet};
+use crate::{BATCH_FRAMES, frame_pairs, sys, vnet};
 
 /// Room for one `tpacket_auxdata` control message (16 + 20 bytes, aligned).
 const CONTROL_BYTES: usize = 40;
@@ -29,8 +29,8 @@ pub(crate) struct Batch {
     sides: [Side; BATCH_FRAMES],
 }
 
-/// What the kernel told of a received frame.
-pub(crate) struct Told<'a> {
+/// What the kernel reports of a received frame.
+pub(crate) struct ReceivedFrame<'a> {
     /// Its offload header.
     pub(crate) header: &'a [u8; vnet::HEADER_BYTES],
     /// How many bytes it has.
@@ -68,7 +68,7 @@ impl Batch {
     ) -> io::Result<usize> {
         let pairs = frames.len() / 2;
         for (slot, pair) in frames.chunks_exact_mut(2).enumerate() {
-            let [small, large] = slots::places(pair);
+            let [small, large] = frame_pairs::places(pair);
             let side = &mut self.sides[slot];
             self.vectors[slot] = [vector(&mut side.header), vector(small), vector(large)];
             let message = &mut self.messages[slot].msg_hdr;
@@ -94,9 +94,9 @@ impl Batch {
     }
 
     /// What came into pair `slot` of the last [`Batch::recv`].
-    pub(crate) fn told(&self, slot: usize) -> Told<'_> {
+    pub(crate) fn received(&self, slot: usize) -> ReceivedFrame<'_> {
         let message = &self.messages[slot];
-        Told {
+        ReceivedFrame {
             header: &self.sides[slot].header,
             len: (message.msg_len as usize).saturating_sub(vnet::HEADER_BYTES),
             is_cut: message.msg_hdr.msg_flags & libc::MSG_TRUNC != 0,

@@ -130,8 +130,11 @@ impl Ring {
         let start = self.at(slot);
         // SAFETY: behind the status that was just read, the slot is filled and the kernel does not
         // write to it until it is released, which needs `&mut self`. It begins with this header.
-        let told = unsafe { ptr::read(start.cast::<tpacket2_hdr>()) };
-        let (mac, len) = (usize::from(told.tp_mac), told.tp_snaplen as usize);
+        let kernel_header = unsafe { ptr::read(start.cast::<tpacket2_hdr>()) };
+        let (mac, len) = (
+            usize::from(kernel_header.tp_mac),
+            kernel_header.tp_snaplen as usize,
+        );
         let from = mac.checked_sub(vnet::HEADER_BYTES)?;
         assert!(mac + len <= SLOT_BYTES, "the kernel stays within a slot");
         // SAFETY: as above, and the offload header and the frame lie within the slot.
@@ -141,8 +144,12 @@ impl Ring {
         Some(Slot {
             header,
             bytes,
-            tag: vnet::tag_beside(status, told.tp_vlan_tpid, told.tp_vlan_tci),
-            is_cut: told.tp_snaplen < told.tp_len,
+            tag: vnet::tag_beside(
+                status,
+                kernel_header.tp_vlan_tpid,
+                kernel_header.tp_vlan_tci,
+            ),
+            is_cut: kernel_header.tp_snaplen < kernel_header.tp_len,
             is_queued: has(libc::TP_STATUS_COPY),
             follows_loss: has(libc::TP_STATUS_LOSING),
         })

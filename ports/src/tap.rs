@@ -13,7 +13,8 @@ use std::{
 use bofuss_frame::{Frame, Pool};
 
 use crate::{
-    Capabilities, Counters, DropReason, Link, OpenError, Port, PortError, link, slots, sys, vnet,
+    Capabilities, Counters, DropReason, Link, OpenError, Port, PortError, frame_pairs, link, sys,
+    vnet,
 };
 
 const DEVICE: &str = "/dev/net/tun";
@@ -78,12 +79,12 @@ impl Tap {
     fn read(&mut self, pool: &Pool, out: &mut Vec<Frame>) -> io::Result<bool> {
         let mut header = [0; vnet::HEADER_BYTES];
         let base = out.len();
-        if slots::arm(pool, out, 1) == 0 {
+        if frame_pairs::arm(pool, out, 1) == 0 {
             let _cut_off = self.file.read(&mut header)?;
             self.counters.drop_some(DropReason::RxNoBuffer, 1);
             return Ok(false);
         }
-        let [small, large] = slots::places(&mut out[base..]);
+        let [small, large] = frame_pairs::places(&mut out[base..]);
         let places = &mut [&mut header[..], small, large].map(IoSliceMut::new);
         let result = self.file.read_vectored(places);
         let size = result.inspect_err(|_| out.truncate(base))?;
@@ -93,7 +94,7 @@ impl Tap {
             self.counters.drop_some(DropReason::RxShape, 1);
             return Ok(false);
         };
-        slots::keep(out, base, 0, base, len);
+        frame_pairs::keep(out, base, 0, base, len);
         out.truncate(base + 1);
         out[base].offload = offload;
         self.counters.received(len);

@@ -1,9 +1,9 @@
 //! The data-plane thread: it owns the switch and its ports, and turns readiness into inputs.
 
-mod become_config;
 mod command;
 mod events;
 mod links;
+mod reconfigure;
 mod scrape;
 mod status;
 mod tally;
@@ -342,7 +342,7 @@ impl Plane {
     /// Tells the switch of a connection. `false` if nobody wants it any more: the controller was
     /// given up while it was being reached, or the connection that this one is beside is gone.
     fn connect(&mut self, now: Time, conn: ConnId, version: Version, origin: &Origin) -> bool {
-        if !become_config::is_wanted(&self.config, origin) {
+        if !reconfigure::is_wanted(&self.config, origin) {
             return false;
         }
         match origin {
@@ -386,7 +386,7 @@ impl Plane {
             .port_changed(now, desc, capabilities, &mut self.io);
         let own = |queue: &&QueueConfig| queue.port == number;
         let mut queues = self.config.queues.iter().filter(own);
-        queues.try_for_each(|queue| become_config::make_queue(&mut self.switch, now, queue))
+        queues.try_for_each(|queue| reconfigure::make_queue(&mut self.switch, now, queue))
     }
 
     fn lose_port(&mut self, number: PortNo) {

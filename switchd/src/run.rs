@@ -292,7 +292,7 @@ impl Running {
         }
         let (can, ready) = oneshot::channel();
         let (go, may) = oneshot::channel();
-        let become_it = What::Become(Box::new(whole), can, may);
+        let become_it = What::Reconfigure(Box::new(whole), can, may);
         Ok(Change {
             name: self.name.clone(),
             config,

@@ -77,15 +77,17 @@ impl Lab {
     }
 
     /// Gives the switch another configuration, with as many tables.
-    pub fn refit(&mut self, config: Config) {
+    pub fn reconfigure(&mut self, config: Config) {
         let n_tables = self.switch.datapath().config().n_tables;
         let config = Config { n_tables, ..config };
         let datapath = Datapath::new(config, self.catalogue.clone(), self.pool.clone());
         let identity = Identity::default();
         let mut other = Switch::new(self.now, datapath, identity, FailMode::Secure);
-        let fits = self.switch.fits(self.now, &mut other, &mut self.io);
-        fits.expect("it has more room");
-        self.switch.refit(self.now, other, &mut self.io);
+        let checked = self
+            .switch
+            .check_reconfigure(self.now, &mut other, &mut self.io);
+        checked.expect("it has more room");
+        self.switch.reconfigure(self.now, other, &mut self.io);
     }
 
     pub fn port(&mut self, number: u32) {

@@ -4,7 +4,7 @@ use alloc::{format, string::String, vec::Vec};
 use core::fmt::{Display, Write};
 
 use super::read::number;
-use super::story::or_any;
+use super::text::or_any;
 use super::{Differs, Event, Frame, Lost, Stage, Trace};
 
 const STYLE: &str = include_str!("page.css");

@@ -1,10 +1,10 @@
-//! The trace of a packet, for people and programs: read from the switch's lines, told as a story,
+//! The trace of a packet, for people and programs: read from the switch's lines, printed as text,
 //! drawn as a page; and packets made from what is written of them.
 
 mod craft;
 mod html;
 mod read;
-mod story;
+mod text;
 
 use alloc::{string::String, vec::Vec};
 

@@ -1,4 +1,4 @@
-//! Stories, JSON, pages and packets made from text.
+//! Text, JSON and pages made from traces, and packets made from text.
 extern crate std;
 
 use alloc::string::ToString;
@@ -31,8 +31,8 @@ fn trace() -> Trace {
 }
 
 #[test]
-fn the_story_says_who_won_and_why_the_others_lost() {
-    let story = trace().to_string();
+fn the_text_says_who_won_and_why_the_others_lost() {
+    let text = trace().to_string();
     for part in [
         "packet of 60 bytes in by port 1",
         "extension flow_state prepares the packet",
@@ -45,7 +45,7 @@ fn the_story_says_who_won_and_why_the_others_lost() {
         "meter 3: no rate is exceeded",
         "result\n  => 60 bytes leave by port 2\n  => dropped: the output port does not exist",
     ] {
-        assert!(story.contains(part), "{part}\n{story}");
+        assert!(text.contains(part), "{part}\n{text}");
     }
 }
 

@@ -321,7 +321,7 @@ fn compare_all(states: bool, seed: u64) -> [CacheStats; 3] {
                 random.of(&["reference", "tables", "cache"]),
                 random.of(&["4", "5"]),
             );
-            stages[5].play(&format!("refit datapath={engine} tables={tables}"));
+            stages[5].play(&format!("reconfigure datapath={engine} tables={tables}"));
         }
         let mut said = stages.iter_mut().map(|stage| {
             stage.io.0.clear();

@@ -451,7 +451,7 @@ fn a_trace_tells_that_an_entry_of_1_0_sees_the_second_tag() {
     stage.play("as 2");
     stage.play("flow add priority=5,tcp,actions=output:2");
     let frame = frame(&["vlan", "7", "vlan", "8", "tcp", "1", "2", "80"]);
-    let (outs, story) = stage.told(PortNo(1), &frame).unwrap();
+    let (outs, text) = stage.told(PortNo(1), &frame).unwrap();
     assert!(outs.is_empty());
-    assert!(story.contains("0x8100"), "{story}");
+    assert!(text.contains("0x8100"), "{text}");
 }

@@ -54,10 +54,10 @@ pub enum What {
     AddPort(String),
     /// Close the port of this number or interface.
     DelPort(String),
-    /// Become what this configuration says: tell when all is ready, and do it when told to; if
-    /// nobody tells, nothing has changed.
-    Become(Box<Config>, oneshot::Sender<()>, oneshot::Receiver<()>),
-    /// Have these controllers, and do this without any.
+    /// Take over this configuration: report on the first channel when it can be done, and do it
+    /// when the second says so. If that is closed instead, nothing has changed.
+    Reconfigure(Box<Config>, oneshot::Sender<()>, oneshot::Receiver<()>),
+    /// Replace the list of controllers, and the fail mode.
     Follow(Vec<ActiveAddress>, FailMode),
 }
 
@@ -78,7 +78,7 @@ impl Plane {
             What::TraceNext(flow) => return self.wait_for(&flow, command.reply),
             What::AddPort(spec) => self.add_one_port(&spec),
             What::DelPort(word) => self.del_one_port(&word),
-            What::Become(config, ready, go) => self.become_config(*config, ready, go),
+            What::Reconfigure(config, ready, go) => self.reconfigure(*config, ready, go),
             What::Follow(controllers, fail_mode) => {
                 self.follow(controllers, fail_mode);
                 Ok(String::new())

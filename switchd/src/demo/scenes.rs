@@ -168,8 +168,8 @@ impl Remote {
         let Message::Experimenter(told) = told else {
             return Err(format!("the switch answered {}", told.name()));
         };
-        let story = Trace::read(&String::from_utf8_lossy(&told.data.0))?.to_string();
-        for line in story.lines() {
+        let text = Trace::read(&String::from_utf8_lossy(&told.data.0))?.to_string();
+        for line in text.lines() {
             println!("  {}", bold_if(line.contains("1 bit differs"), line));
         }
         Ok(())

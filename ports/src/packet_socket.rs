@@ -17,25 +17,26 @@ const RECEIVE_BUFFER_BYTES: c_int = 16 << 20;
 const SEND_BUFFER_BYTES: c_int = 4 << 20;
 
 /// A packet socket.
-pub(crate) struct Inlet {
+pub(crate) struct PacketSocket {
     /// Its ring.
     pub(crate) ring: Option<Ring>,
     /// The socket, bound to an interface.
-    pub(crate) socket: Arc<OwnedFd>,
+    pub(crate) fd: Arc<OwnedFd>,
 }
 
-impl Drop for Inlet {
-    /// Has the socket closed in a thread of its own: the kernel takes some 20 ms for it.
+impl Drop for PacketSocket {
+    /// Closes the socket in a thread of its own: the kernel takes some 20 ms for it.
     fn drop(&mut self) {
-        let (ring, socket) = (self.ring.take(), Arc::clone(&self.socket));
+        let ring = self.ring.take();
+        let fd = Arc::clone(&self.fd);
         // Without a thread it is closed here.
-        let _ = thread::Builder::new().spawn(move || drop((ring, socket)));
+        let _ = thread::Builder::new().spawn(move || drop((ring, fd)));
     }
 }
 
-/// What an inlet is made with.
+/// How a socket is opened.
 #[derive(Clone, Copy)]
-pub(crate) struct Shape {
+pub(crate) struct SocketOptions {
     /// The interface's index.
     pub(crate) index: u32,
     /// Whether frames pass the interface's queueing discipline by.
@@ -44,49 +45,50 @@ pub(crate) struct Shape {
     pub(crate) ring_slots: usize,
 }
 
-impl Inlet {
-    /// Makes one of a fresh socket that hears everything on an interface; or nothing yet, if it is
-    /// `deaf`.
+impl PacketSocket {
+    /// Binds a fresh socket, which then receives all frames of an interface, or none yet if it is
+    /// `muted`.
     ///
     /// Errors: the system's.
-    pub(crate) fn open(socket: OwnedFd, shape: Shape, deaf: bool) -> io::Result<Self> {
-        let socket = Arc::new(socket);
-        let ring = (shape.ring_slots > 0).then(|| Ring::new(socket.as_fd(), shape.ring_slots));
+    pub(crate) fn open(socket: OwnedFd, options: SocketOptions, muted: bool) -> io::Result<Self> {
+        let fd = Arc::new(socket);
+        let ring = (options.ring_slots > 0).then(|| Ring::new(fd.as_fd(), options.ring_slots));
         let ring = ring.transpose()?;
-        let this = Self { ring, socket };
-        if deaf {
-            this.deafen()?;
+        let this = Self { ring, fd };
+        if muted {
+            this.stop_reception()?;
         }
-        bind(this.socket.as_fd(), shape.index)?;
+        bind(this.fd.as_fd(), options.index)?;
         Ok(this)
     }
 
-    /// Makes a deaf one in a thread of its own: memory for a ring takes its time.
-    pub(crate) fn open_aside(
+    /// Opens a muted socket in a thread of its own: allocating the ring takes long.
+    pub(crate) fn open_in_background(
         socket: io::Result<OwnedFd>,
-        shape: Shape,
+        options: SocketOptions,
     ) -> mpsc::Receiver<io::Result<Self>> {
         let (done, opened) = mpsc::channel();
-        // Without a thread nothing comes, which says the same.
+        // Without a thread the channel is closed, which means a failure, too.
         let _ = thread::Builder::new()
             .name("ring".into())
-            .spawn(move || done.send(socket.and_then(|socket| Self::open(socket, shape, true))));
+            .spawn(move || done.send(socket.and_then(|socket| Self::open(socket, options, true))));
         opened
     }
 
-    /// Has this one hear from now on what the deaf `next` did not, and the reverse.
+    /// Moves reception from this socket to the muted `next`.
     ///
-    /// A frame that arrives between the two system calls is lost, as many are at such a time.
+    /// A frame that arrives between the two system calls is lost. Sockets change when the
+    /// ring overflows, which loses frames anyway.
     ///
     /// Errors: the system's.
-    pub(crate) fn hand_over(&self, next: &Self) -> io::Result<()> {
-        self.deafen()?;
+    pub(crate) fn move_reception_to(&self, next: &Self) -> io::Result<()> {
+        self.stop_reception()?;
         let (level, name) = (libc::SOL_SOCKET, libc::SO_DETACH_FILTER);
-        sys::set_option::<c_int>(next.socket.as_fd(), level, name, &0)
+        sys::set_option::<c_int>(next.fd.as_fd(), level, name, &0)
     }
 
-    /// Has no frame come any more.
-    fn deafen(&self) -> io::Result<()> {
+    /// Attaches a filter that refuses every frame.
+    fn stop_reception(&self) -> io::Result<()> {
         // A filter of one instruction, which keeps no byte of a frame.
         let code = (libc::BPF_RET | libc::BPF_K) as u16;
         let mut filter = [sock_filter {
@@ -101,22 +103,22 @@ impl Inlet {
             filter: filter.as_mut_ptr(),
         };
         let (level, name) = (libc::SOL_SOCKET, libc::SO_ATTACH_FILTER);
-        sys::set_option(self.socket.as_fd(), level, name, &program)
+        sys::set_option(self.fd.as_fd(), level, name, &program)
     }
 }
 
-/// Opens a packet socket with all options, so that no frame arrives without them; it hears nothing
-/// until it is bound. This alone needs CAP_NET_RAW.
+/// Opens a packet socket with all options, so that no frame arrives without them. It receives
+/// nothing until it is bound. Only this needs CAP_NET_RAW.
 ///
 /// Errors: the system's.
-pub(crate) fn socket(shape: Shape) -> io::Result<OwnedFd> {
+pub(crate) fn socket(options: SocketOptions) -> io::Result<OwnedFd> {
     let opened = sys::socket(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
     let socket = opened.as_fd();
     let packet = |name, value: c_int| sys::set_option(socket, libc::SOL_PACKET, name, &value);
     packet(libc::PACKET_VNET_HDR, 1)?;
     packet(libc::PACKET_AUXDATA, 1)?;
     packet(libc::PACKET_IGNORE_OUTGOING, 1)?;
-    packet(libc::PACKET_QDISC_BYPASS, c_int::from(shape.qdisc_bypass))?;
+    packet(libc::PACKET_QDISC_BYPASS, c_int::from(options.qdisc_bypass))?;
     for (force, plain, bytes) in [
         (libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, RECEIVE_BUFFER_BYTES),
         (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF, SEND_BUFFER_BYTES),
@@ -129,7 +131,7 @@ pub(crate) fn socket(shape: Shape) -> io::Result<OwnedFd> {
     Ok(opened)
 }
 
-/// Has a socket receive what arrives on an interface, to whomever it is sent.
+/// Binds a socket to an interface in promiscuous mode.
 fn bind(socket: BorrowedFd<'_>, index: u32) -> io::Result<()> {
     let promiscuous = libc::packet_mreq {
         mr_ifindex: index as c_int,

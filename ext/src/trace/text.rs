@@ -1,4 +1,4 @@
-//! A trace as a story to read.
+//! A trace as text for people.
 
 use alloc::string::String;
 use core::fmt;

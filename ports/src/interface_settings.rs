@@ -78,14 +78,14 @@ impl Setting {
 }
 
 /// The settings of one interface, put back when this is dropped.
-pub(crate) struct Seclusion {
+pub(crate) struct InterfaceSettings {
     link: Link,
     /// What each setting was, where it was changed.
     old: [Option<String>; SETTINGS.len()],
     complete: bool,
 }
 
-impl Seclusion {
+impl InterfaceSettings {
     /// Changes the settings of an interface as far as they can be written; those that keep the host
     /// out only if that is wanted.
     pub(crate) fn of(link: &Link, keep_host_out: bool) -> Self {
@@ -150,7 +150,7 @@ impl Seclusion {
     }
 }
 
-impl Drop for Seclusion {
+impl Drop for InterfaceSettings {
     fn drop(&mut self) {
         let mut is_done = true;
         // Another interface may have the name by now, and a port of its own.

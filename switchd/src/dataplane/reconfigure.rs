@@ -1,4 +1,4 @@
-//! A running switch becomes what a configuration says: all of it, or nothing where that cannot be.
+//! A running switch takes over another configuration: all of it, or nothing if a part is refused.
 
 use bofuss_agent::{FailMode, Switch};
 use bofuss_channel::{ActiveAddress, Origin};
@@ -17,12 +17,13 @@ use crate::rights::LOCKED;
 use crate::run::{datapath_id, make_switch};
 
 impl Plane {
-    /// Follows a changed configuration, and leaves alone what stays: says when it is `ready`, and
-    /// waits until it is to `go`. If nobody says so, nothing is changed.
+    /// Takes over a changed configuration; what is equal in both stays untouched. Everything that
+    /// can fail is prepared first; then this reports `ready` and waits for `go`. If `go` is closed,
+    /// nothing changes.
     ///
-    /// Errors: a port or a file that cannot be opened, a queue that cannot be, an entry that would
-    /// not fit; nothing is changed then.
-    pub(super) fn become_config(
+    /// Errors: a port or file that cannot be opened, a queue that is refused, an entry that would
+    /// not fit. Nothing has changed then.
+    pub(super) fn reconfigure(
         &mut self,
         mut new: Config,
         ready: oneshot::Sender<()>,
@@ -31,12 +32,14 @@ impl Plane {
         let opened = self.open_ports(&new.ports)?;
         let taps = self.new_taps(&new, &self.config.taps)?;
         let mut other = self.trial(&new, &opened)?;
-        let fits = self.switch.fits(self.now(), &mut other, &mut self.io);
-        fits.map_err(|misfit| self.tell_misfit(&new, misfit))?;
+        let checked = self
+            .switch
+            .check_reconfigure(self.now(), &mut other, &mut self.io);
+        checked.map_err(|obstacle| self.describe_obstacle(&new, obstacle))?;
         if ready.send(()).is_err() || go.blocking_recv().is_err() {
             return Err("another switch stays as it is".into());
         }
-        self.switch.refit(self.now(), other, &mut self.io);
+        self.switch.reconfigure(self.now(), other, &mut self.io);
         let ports = std::mem::replace(&mut new.ports, std::mem::take(&mut self.config.ports));
         let old = std::mem::replace(&mut self.config, new);
         self.have_ports(ports, opened)?;
@@ -177,7 +180,7 @@ impl Plane {
     }
 
     /// A sentence about an entry that is in the way, which begins with the key that changed.
-    fn tell_misfit(&self, new: &Config, (table, error): Obstacle) -> String {
+    fn describe_obstacle(&self, new: &Config, (table, error): Obstacle) -> String {
         let (old, new) = (&self.config.tables, &new.tables);
         let key = match () {
             () if old.n_tables != new.n_tables => "tables",

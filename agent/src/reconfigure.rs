@@ -1,4 +1,4 @@
-//! A switch that runs takes over another configuration, and keeps its connections and entries.
+//! A running switch takes over another configuration and keeps its connections and entries.
 
 use bofuss_datapath::Time;
 use bofuss_datapath::reconfigure::Obstacle;
@@ -6,12 +6,12 @@ use bofuss_datapath::reconfigure::Obstacle;
 use crate::switch::{Switch, SwitchIo};
 
 impl Switch {
-    /// Whether all that is here fits into `other`, see
+    /// Checks that everything in this switch fits into `other`, see
     /// [`bofuss_datapath::Datapath::check_reconfigure`]. Changes that are under way are completed
     /// first.
     ///
-    /// Errors: what is in the way.
-    pub fn fits<I: SwitchIo>(
+    /// Errors: the first thing that does not fit.
+    pub fn check_reconfigure<I: SwitchIo>(
         &mut self,
         now: Time,
         other: &mut Self,
@@ -23,11 +23,11 @@ impl Switch {
         self.datapath.check_reconfigure(&mut other.datapath)
     }
 
-    /// Takes over what `other`, which is new and into which everything fits, was made with: the
-    /// datapath's configuration, see [`bofuss_datapath::Datapath::reconfigure`], who it says it is,
-    /// and its fail mode. Long replies are completed if entries are found in another way from now
-    /// on.
-    pub fn refit<I: SwitchIo>(&mut self, now: Time, other: Self, io: &mut I) {
+    /// Takes over the configuration of `other`: that of the datapath (see
+    /// [`bofuss_datapath::Datapath::reconfigure`]), the identity and the fail mode. `other` is new,
+    /// and [`Switch::check_reconfigure`] found no obstacle. If the engine changes, long replies are
+    /// completed first, because their cursors depend on it.
+    pub fn reconfigure<I: SwitchIo>(&mut self, now: Time, other: Self, io: &mut I) {
         if other.datapath.config().engine != self.datapath.config().engine {
             for (id, conn) in &mut self.connections {
                 while conn.dump.is_some() {
