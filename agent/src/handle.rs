@@ -193,7 +193,7 @@ impl Switch {
     }
 
     fn switch_config(&mut self, conn: ConnId) -> SwitchConfig {
-        let mut flags = self.datapath.fragments;
+        let mut flags = self.datapath.fragments();
         let channel = self.channel(conn);
         if channel.version.config_asks_for_invalid_ttl() && channel.wants_invalid_ttl() {
             flags = flags | ConfigFlags::INVALID_TTL_TO_CONTROLLER;
@@ -209,7 +209,7 @@ impl Switch {
         if fragments.0 > ConfigFlags::FRAG_REASM.0 {
             return Err(SwitchConfigFailed::BAD_FLAGS);
         }
-        self.datapath.fragments = fragments;
+        self.datapath.set_fragments(fragments);
         let channel = self.channel(conn);
         channel.miss_send_len = config.miss_send_len;
         if channel.version.config_asks_for_invalid_ttl() {

@@ -132,7 +132,7 @@ impl Switch {
         io: &mut I,
     ) -> Result<(), bofuss_datapath::QueueError> {
         let (datapath, sink) = parts!(self, now, io);
-        datapath.delete_queue(port, id, sink)
+        datapath.delete_queue(now, port, id, sink)
     }
 
     /// Carries out a message of [`ROWS`]; `None` if it is none.

@@ -51,7 +51,7 @@ impl Switch {
                 matches!(&request.body, RequestBody::TableFeatures(wanted) if !wanted.is_empty())
             }
             // Its own miss_send_len changes nothing for others.
-            Message::SetConfig(config) => config.flags != self.datapath.fragments,
+            Message::SetConfig(config) => config.flags != self.datapath.fragments(),
             // The text does not know these; they change the switch as those above do.
             Message::Experimenter(value) => value.row.place_in(&crate::queues::ROWS).is_some(),
             _ => false,

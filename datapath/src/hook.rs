@@ -1,9 +1,10 @@
 //! Where an extension acts: the points of a packet's way and of the switch's life, each with a
 //! default that does nothing.
 
-use alloc::vec::Vec;
+use alloc::{boxed::Box, vec::Vec};
 
 use bofuss_oflib::error::BadRequest;
+use bofuss_oflib::ext::ExtRow;
 use bofuss_oflib::message::FlowRemoved;
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{ErrorCode, ExtValue, PortNo};
@@ -127,5 +128,42 @@ pub trait Hook {
     /// entry of this table. Errors: an OpenFlow error.
     fn check(&self, row: usize, value: &ExtValue, table: TableId) -> Result<(), ErrorCode> {
         Ok(())
+    }
+}
+
+/// The hooks of all extensions, in the order of registration.
+#[derive(Default)]
+pub(crate) struct Hooks {
+    pub(crate) all: Vec<Box<dyn Hook>>,
+    /// The experimenter values of each one's extension.
+    rows: Vec<&'static [ExtRow]>,
+}
+
+impl Hooks {
+    /// Adds the hook of the extension that brought these rows.
+    pub(crate) fn add(&mut self, hook: Box<dyn Hook>, rows: &'static [ExtRow]) {
+        self.all.push(hook);
+        self.rows.push(rows);
+    }
+
+    /// The hook whose extension has this row, and the row's place in the extension's list.
+    pub(crate) fn of(&mut self, row: &'static ExtRow) -> Option<(&mut dyn Hook, usize)> {
+        let (hook, place) = self.place_of(row)?;
+        Some((&mut *self.all[hook], place))
+    }
+
+    /// Whether an extension allows an action or instruction in an entry of this table.
+    ///
+    /// Errors: an OpenFlow error.
+    pub(crate) fn check(&self, value: &ExtValue, table: TableId) -> Result<(), ErrorCode> {
+        match self.place_of(value.row) {
+            Some((hook, place)) => self.all[hook].check(place, value, table),
+            None => Ok(()),
+        }
+    }
+
+    fn place_of(&self, row: &'static ExtRow) -> Option<(usize, usize)> {
+        let mut lists = self.rows.iter().enumerate();
+        lists.find_map(|(hook, rows)| Some((hook, row.place_in(rows)?)))
     }
 }

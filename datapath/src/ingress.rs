@@ -6,6 +6,7 @@ use bofuss_frame::Frame;
 use bofuss_oflib::PortNo;
 use bofuss_packet::offload;
 
+use crate::pipeline::context::Context;
 use crate::{Datapath, DropReason, Port, Sink, Time};
 
 impl Datapath {
@@ -18,7 +19,29 @@ impl Datapath {
         frames: &mut Vec<Frame>,
         sink: &mut S,
     ) {
-        let ingress = self.ports.get_mut(&port);
+        self.context(now, sink).receive(port, frames);
+    }
+
+    /// Whether frames of a port wait for [`Datapath::catch_up`]. Until then no more should be read
+    /// from it: they would wait behind those.
+    pub fn is_behind(&self, port: PortNo) -> bool {
+        self.lane.backlog.contains_key(&port)
+    }
+
+    /// Whether frames of any port wait for [`Datapath::catch_up`].
+    pub fn has_backlog(&self) -> bool {
+        !self.lane.backlog.is_empty()
+    }
+
+    /// Goes on with the frames of one port that wait, for a turn; ports take turns.
+    pub fn catch_up<S: Sink>(&mut self, now: Time, sink: &mut S) {
+        self.context(now, sink).catch_up();
+    }
+}
+
+impl<S: Sink> Context<'_, S> {
+    fn receive(&mut self, port: PortNo, frames: &mut Vec<Frame>) {
+        let ingress = self.pipeline.ports.get_mut(&port);
         let block = match &ingress {
             Some(ingress) => ingress.ingress_block(),
             None => Some(DropReason::NoSuchPort),
@@ -40,44 +63,32 @@ impl Datapath {
             ingress.stats.rx_bytes += bytes;
             ingress.stats.rx_dropped += if block.is_some() { packets } else { refused };
         }
-        (0..refused).for_each(|_| self.drop(DropReason::Offload, sink));
+        (0..refused).for_each(|_| self.drop(DropReason::Offload));
         if let Some(reason) = block {
-            return frames.drain(..).for_each(|_| self.drop(reason, sink));
+            return frames.drain(..).for_each(|_| self.drop(reason));
         }
-        if let Some(waiting) = self.backlog.get_mut(&port) {
+        if let Some(waiting) = self.lane.backlog.get_mut(&port) {
             return waiting.append(frames);
         }
-        self.process_frames(now, port, frames, sink);
+        self.process_frames(port, frames);
     }
 
-    /// Whether frames of a port wait for [`Datapath::catch_up`]. Until then no more should be read
-    /// from it: they would wait behind those.
-    pub fn is_behind(&self, port: PortNo) -> bool {
-        self.backlog.contains_key(&port)
-    }
-
-    /// Whether frames of any port wait for [`Datapath::catch_up`].
-    pub fn has_backlog(&self) -> bool {
-        !self.backlog.is_empty()
-    }
-
-    /// Goes on with the frames of one port that wait, for a turn; ports take turns.
-    pub fn catch_up<S: Sink>(&mut self, now: Time, sink: &mut S) {
-        let after = PortNo(self.last_served.0.saturating_add(1));
-        let next = self.backlog.range(after..).next();
+    fn catch_up(&mut self) {
+        let after = PortNo(self.lane.last_served.0.saturating_add(1));
+        let next = self.lane.backlog.range(after..).next();
         let next = next
-            .or(self.backlog.first_key_value())
+            .or(self.lane.backlog.first_key_value())
             .map(|(port, _)| *port);
-        let Some((port, mut frames)) = next.and_then(|port| self.backlog.remove_entry(&port))
+        let Some((port, mut frames)) = next.and_then(|port| self.lane.backlog.remove_entry(&port))
         else {
             return;
         };
-        self.last_served = port;
-        match self.ports.get(&port).map(Port::ingress_block) {
-            Some(None) => self.process_frames(now, port, &mut frames, sink),
+        self.lane.last_served = port;
+        match self.pipeline.ports.get(&port).map(Port::ingress_block) {
+            Some(None) => self.process_frames(port, &mut frames),
             blocked => {
                 let reason = blocked.flatten().unwrap_or(DropReason::NoSuchPort);
-                frames.drain(..).for_each(|_| self.drop(reason, sink));
+                frames.drain(..).for_each(|_| self.drop(reason));
             }
         }
     }

@@ -8,7 +8,7 @@
 
 extern crate alloc;
 
-// What every room speaks of.
+// What every folder speaks of.
 mod action_set;
 mod config;
 mod hook;
@@ -19,7 +19,8 @@ mod slab;
 mod time;
 mod trace_text;
 
-// The rooms, each above those before it.
+// The folders, each above those before it.
+mod cache;
 mod egress;
 mod fast;
 mod groups;
@@ -28,32 +29,35 @@ mod pipeline;
 mod tables;
 
 // The switch that joins them.
+mod control;
 mod datapath;
 mod ingress;
-pub mod reconfigure;
-mod settled;
 
+pub use cache::CacheStats;
 pub use config::{Algorithm, Config, Engine, MAX_ADDRESSES};
+pub use control::{
+    bulk_change::Cursor,
+    flow_mod::Filter,
+    queues::{MAX_QUEUES, MAX_QUEUES_PER_PORT, QueueError},
+    reconfigure,
+    settled::{Settled, TableCounts},
+};
 pub use datapath::Datapath;
 pub use egress::{
     discipline::Egress,
-    queues::{MAX_QUEUES, MAX_QUEUES_PER_PORT, MAX_WAITING_BYTES, QueueError},
     scheduler::{DEFAULT_QUEUE, MAX_QUEUE_BYTES, MAX_QUEUE_PACKETS, Queue, QueueSpec, Rate},
 };
-pub use fast::cache::CacheStats;
 pub use groups::select::flow_hash;
 pub use hook::{Hook, HookEffect, Verdict};
 pub use pipeline::{
     buckets::{MAX_BUCKETS_PER_PACKET, MAX_CHAIN},
+    queueing::MAX_WAITING_BYTES,
     work::{WORK_PER_FRAME, WORK_PER_TURN},
 };
 pub use port::Port;
-pub use settled::{Settled, TableCounts};
 pub use sink::{DropReason, Lost, PacketInEvent, Sink, Step};
 pub use tables::{
-    bulk_change::Cursor,
     features::TABLE_CONFIG_BITS,
-    flow_mod::Filter,
     labels::Label,
     table::{Entry, EntryKey, Table},
 };

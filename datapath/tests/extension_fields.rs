@@ -111,7 +111,7 @@ fn a_packet_that_a_controller_sends_has_registers() {
 fn a_packet_put_together_from_fragments_has_registers() {
     let catalogue = with_registers();
     let mut datapath = switch(Engine::Cache, &catalogue, &CLASSES);
-    datapath.fragments = ConfigFlags::FRAG_REASM;
+    datapath.set_fragments(ConfigFlags::FRAG_REASM);
     let mut whole = datapath.pool().frame(&udp(8, &[7; 600])).unwrap();
     whole.offload.fragment_bytes = 200;
     let mut fragments = vec![];

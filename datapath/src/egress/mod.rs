@@ -1,5 +1,4 @@
 //! What waits to leave: the queues of the ports, and which of their frames goes next.
 
 pub(crate) mod discipline;
-pub(crate) mod queues;
 pub(crate) mod scheduler;

@@ -14,22 +14,30 @@ use bofuss_oflib::types::{QueueId, TableId};
 use bofuss_oflib::{Mac, PortNo};
 use bofuss_packet::{Packet, arrival, craft, survey};
 
-use super::cache::{Cache, MAX_UNSETTLED};
-use super::lookahead::Lookahead;
 use super::paths::start;
-use crate::egress::queues::tests::{super_frame, switch};
+use crate::cache::lookahead::Lookahead;
+use crate::cache::{Cache, MAX_UNSETTLED};
+use crate::control::queues::tests::{super_frame, switch};
 use crate::egress::scheduler::{QueueSpec, Rate};
 use crate::{Cursor, Datapath, Engine, EntryKey, Hook, HookEffect, PacketInEvent, Sink, Time};
 
 fn flow(datapath: &mut Datapath, text: &str) {
-    let flow = parse_flow(text, FlowModCommand::ADD, &datapath.catalogue.clone());
+    let flow = parse_flow(
+        text,
+        FlowModCommand::ADD,
+        &datapath.pipeline.catalogue.clone(),
+    );
     let flow = flow.expect("a right flow");
     let sink = &mut Vec::<Frame>::new();
     datapath.flow_mod(Time(0), &flow, sink).expect("is right");
 }
 
 fn delete(datapath: &mut Datapath, text: &str) {
-    let delete = parse_flow(text, FlowModCommand::DELETE, &datapath.catalogue.clone());
+    let delete = parse_flow(
+        text,
+        FlowModCommand::DELETE,
+        &datapath.pipeline.catalogue.clone(),
+    );
     let delete = delete.expect("a right flow");
     let sink = &mut Vec::<Frame>::new();
     datapath.flow_mod(Time(0), &delete, sink).expect("is right");
@@ -52,14 +60,14 @@ fn send_at(datapath: &mut Datapath, now: Time, n: u16) -> Vec<Frame> {
         craft::udp(1, 2, b"x"),
     );
     let bytes = craft::ethernet(Mac([2; 6]), Mac([4; 6]), ip);
-    let frame = datapath.pool.frame(&bytes).expect("within the limit");
+    let frame = datapath.lane.pool.frame(&bytes).expect("within the limit");
     let mut out = Vec::new();
     datapath.receive(now, PortNo(1), &mut vec![frame], &mut out);
     out
 }
 
 fn packets(datapath: &Datapath) -> u64 {
-    let entries = datapath.tables[0].entries(EntryKey::FIRST);
+    let entries = datapath.pipeline.tables[0].entries(EntryKey::FIRST);
     entries.map(|(_, entry)| entry.packets).sum()
 }
 
@@ -85,7 +93,7 @@ fn flows_that_wait_to_be_counted_are_few() {
     for _ in 0..2 {
         (0..flows).for_each(|n| assert_eq!(send(&mut datapath, n).len(), 1));
     }
-    assert!(datapath.cache.unsettled.len() < MAX_UNSETTLED);
+    assert!(datapath.lane.cache.unsettled.len() < MAX_UNSETTLED);
     let counted = packets(&datapath);
     assert!(
         counted >= 2 * u64::from(flows) - MAX_UNSETTLED as u64,
@@ -93,13 +101,16 @@ fn flows_that_wait_to_be_counted_are_few() {
     );
     datapath.settle();
     assert_eq!(packets(&datapath), 2 * u64::from(flows));
-    assert_eq!(datapath.tables[0].lookup_count, 2 * u64::from(flows));
+    assert_eq!(
+        datapath.pipeline.tables[0].lookup_count,
+        2 * u64::from(flows)
+    );
 }
 
 #[test]
 fn a_full_cache_keeps_what_lives() {
     let mut datapath = switch(0, 2);
-    datapath.cache = Cache::new(1, 4, 64);
+    datapath.lane.cache = Cache::new(1, 4, 64);
     flow(&mut datapath, "ip,nw_src=10.0.0.0/8,actions=output:2");
     (0..4).for_each(|n| drop(send(&mut datapath, n)));
     (100..200).for_each(|n| drop(send(&mut datapath, n)));
@@ -109,7 +120,7 @@ fn a_full_cache_keeps_what_lives() {
     (0..3).for_each(|_| drop(send(&mut datapath, 300)));
     let stats = datapath.cache_stats();
     assert_eq!((stats.hits, stats.refused, stats.evicted), (5, 101, 1));
-    assert_eq!(datapath.cache.flows.len(), 4);
+    assert_eq!(datapath.lane.cache.flows.len(), 4);
     datapath.settle();
     assert_eq!(packets(&datapath), 4 + 100 + 4 + 3);
 }
@@ -124,11 +135,11 @@ fn a_packet_on_a_known_way_keeps_its_entry_from_idling_out() {
     }
     datapath.tick(Time(Time::SEC), sink);
     assert_eq!(
-        (datapath.tables[0].len(), datapath.next_tick()),
+        (datapath.pipeline.tables[0].len(), datapath.next_tick()),
         (1, Some(end))
     );
     datapath.tick(end, sink);
-    assert_eq!(datapath.tables[0].len(), 0);
+    assert_eq!(datapath.pipeline.tables[0].len(), 0);
 }
 
 #[test]
@@ -145,7 +156,7 @@ fn a_flow_that_a_change_makes_wrong_is_counted_first() {
 #[test]
 fn a_program_goes_with_its_last_flow() {
     let mut datapath = switch(0, 2);
-    datapath.cache = Cache::new(1, 2, 64);
+    datapath.lane.cache = Cache::new(1, 2, 64);
     for n in 0..9 {
         flow(
             &mut datapath,
@@ -155,7 +166,10 @@ fn a_program_goes_with_its_last_flow() {
     }
     assert_eq!(datapath.cache_stats().evicted, 7);
     assert_eq!(
-        (datapath.cache.flows.len(), datapath.cache.programs.len()),
+        (
+            datapath.lane.cache.flows.len(),
+            datapath.lane.cache.programs.len()
+        ),
         (2, 2)
     );
 }
@@ -176,7 +190,12 @@ fn flows_whose_entries_are_gone_are_forgotten_within_seconds() {
     for n in 0..=255 {
         flow(&mut datapath, &format!("ip,nw_src=10.0.0.{n},actions=drop"));
     }
-    let keep = |datapath: &Datapath| (datapath.cache.flows.len(), datapath.cache.programs.len());
+    let keep = |datapath: &Datapath| {
+        (
+            datapath.lane.cache.flows.len(),
+            datapath.lane.cache.programs.len(),
+        )
+    };
     (0..=255).for_each(|n| drop(send(&mut datapath, n)));
     assert_eq!(keep(&datapath).0, 256);
     delete(&mut datapath, "ip,nw_src=10.0.0.0/25");
@@ -188,11 +207,11 @@ fn flows_whose_entries_are_gone_are_forgotten_within_seconds() {
     assert_eq!(keep(&datapath), (128, 1));
     flow(&mut datapath, "table=1,tcp,tcp_dst=5,actions=drop");
     assert_eq!(
-        (keep(&datapath), datapath.cache.forgotten.len()),
+        (keep(&datapath), datapath.lane.cache.forgotten.len()),
         ((0, 0), 1)
     );
     rest(&mut datapath, Time(5 * Time::SEC));
-    assert_eq!(datapath.cache.forgotten.len(), 0);
+    assert_eq!(datapath.lane.cache.forgotten.len(), 0);
 }
 
 // I7
@@ -204,7 +223,7 @@ fn a_super_frame_on_a_known_way_does_what_it_does_without() {
     ] {
         let run = |engine: Engine| {
             let mut datapath = switch(0, 2);
-            datapath.config.engine = engine;
+            datapath.pipeline.config.engine = engine;
             let meter = parse_meter(&format!("meter=1,{meter}"), MeterModCommand::ADD);
             let sink = &mut Vec::<Frame>::new();
             let meter = meter.expect("a right meter");
@@ -224,13 +243,16 @@ fn a_super_frame_on_a_known_way_does_what_it_does_without() {
             flow(&mut datapath, "table=2,priority=1,actions=output:2");
             let mut out = Vec::new();
             for at in 0..5 {
-                let mut frames = vec![super_frame(&datapath.pool), super_frame(&datapath.pool)];
+                let mut frames = vec![
+                    super_frame(&datapath.lane.pool),
+                    super_frame(&datapath.lane.pool),
+                ];
                 datapath.receive(Time(at * Time::SEC / 3), PortNo(1), &mut frames, &mut out);
             }
             datapath.settle();
-            let tables = datapath.tables[..3].iter();
+            let tables = datapath.pipeline.tables[..3].iter();
             let counts: Vec<_> = tables.map(|t| (t.lookup_count, t.matched_count)).collect();
-            let entries = datapath.tables[..3]
+            let entries = datapath.pipeline.tables[..3]
                 .iter()
                 .flat_map(|t| t.entries(EntryKey::FIRST));
             let entries: Vec<_> = entries.map(|(_, e)| (e.packets, e.bytes)).collect();
@@ -271,7 +293,7 @@ fn an_entry_for_what_a_way_has_rewritten_is_seen() {
 #[test]
 fn a_way_older_than_the_log_is_looked_up_again() {
     let mut datapath = switch(0, 2);
-    datapath.cache = Cache::new(1, 9, 1);
+    datapath.lane.cache = Cache::new(1, 9, 1);
     flow(&mut datapath, "ip,nw_src=10.0.0.1,actions=goto_table:1");
     let sets_fields = "ip,nw_src=10.0.0.2,actions=set_field:10.7.7.7->nw_dst,goto_table:1";
     flow(&mut datapath, sets_fields);
@@ -359,6 +381,7 @@ fn a_header_that_is_cut_off_is_not_one_of_zeros() {
     let bytes = craft::ethernet(Mac([2; 6]), Mac([4; 6]), ip);
     for (end, leave) in [(bytes.len(), 1), (bytes.len() - 20, 0), (bytes.len(), 1)] {
         let frame = datapath
+            .lane
             .pool
             .frame(&bytes[..end])
             .expect("within the limit");
@@ -371,7 +394,7 @@ fn a_header_that_is_cut_off_is_not_one_of_zeros() {
 #[test]
 fn what_has_a_label_is_found_among_the_others() {
     let mut datapath = switch(0, 2);
-    let left = |datapath: &Datapath| datapath.tables[0].len();
+    let left = |datapath: &Datapath| datapath.pipeline.tables[0].len();
     for n in 0..150 {
         let port = 1 + n % 3;
         flow(
@@ -380,7 +403,11 @@ fn what_has_a_label_is_found_among_the_others() {
         );
     }
     let delete = |datapath: &mut Datapath, text: &str| {
-        let delete = parse_flow(text, FlowModCommand::DELETE, &datapath.catalogue.clone());
+        let delete = parse_flow(
+            text,
+            FlowModCommand::DELETE,
+            &datapath.pipeline.catalogue.clone(),
+        );
         let sink = &mut Vec::<Frame>::new();
         let delete = delete.expect("a right flow");
         datapath.flow_mod(Time(0), &delete, sink).expect("is right");
@@ -397,7 +424,7 @@ fn what_has_a_label_is_found_among_the_others() {
     while datapath.has_work() {
         datapath.work(Time(0), &mut Vec::<Frame>::new());
     }
-    let entries = datapath.tables[0].entries(EntryKey::FIRST);
+    let entries = datapath.pipeline.tables[0].entries(EntryKey::FIRST);
     assert!(
         entries
             .into_iter()
@@ -499,8 +526,8 @@ fn frames_of_all_ways(pool: &Pool) -> Vec<Frame> {
 /// A switch with a port that finishes no checksums, one that is down and one with a queue.
 fn switch_of_all_ways(engine: Engine) -> Datapath {
     let (mut datapath, sink) = (switch(1000, 6), &mut Vec::<Frame>::new());
-    datapath.config.engine = engine;
-    let plain = datapath.ports[&PortNo(3)].desc.clone();
+    datapath.pipeline.config.engine = engine;
+    let plain = datapath.pipeline.ports[&PortNo(3)].desc.clone();
     datapath.port_changed(Time(0), plain, Capabilities::default(), sink);
     let down = PortConfig::PORT_DOWN;
     datapath.configure_port(PortNo(4), down, down, sink);
@@ -538,10 +565,10 @@ fn guesses_equal_the_whole_key() {
     for text in entries {
         flow(&mut datapath, text);
         let frames = frames_of_all_ways(datapath.pool());
-        let cache = &datapath.cache;
-        let key = arrival(PortNo(1), datapath.catalogue.additions());
+        let cache = &datapath.lane.cache;
+        let key = arrival(PortNo(1), datapath.pipeline.catalogue.additions());
         let base = cache.words(start(TableId(0), true), &key);
-        let mut lookahead = Lookahead::seeking(datapath.catalogue.additions());
+        let mut lookahead = Lookahead::seeking(datapath.pipeline.catalogue.additions());
         let mut read = 0;
         for mut frame in frames {
             for _ in 0..50 {
@@ -574,19 +601,19 @@ fn a_frame_of_which_little_is_read_does_what_it_does_otherwise() {
             };
             for at in 0..3 {
                 if at > 0 {
-                    datapath.fragments = ConfigFlags(fragments);
+                    datapath.pipeline.fragments = ConfigFlags(fragments);
                 }
-                let mut frames = frames_of_all_ways(&datapath.pool);
+                let mut frames = frames_of_all_ways(&datapath.lane.pool);
                 datapath.receive(Time(at * 1000 + 1), PortNo(1), &mut frames, &mut seen);
             }
             datapath.settle();
-            let tables = datapath.tables[..6].iter();
+            let tables = datapath.pipeline.tables[..6].iter();
             let counts: Vec<_> = tables.map(|t| (t.lookup_count, t.matched_count)).collect();
-            let entries = datapath.tables[..6]
+            let entries = datapath.pipeline.tables[..6]
                 .iter()
                 .flat_map(|t| t.entries(EntryKey::FIRST));
             let entries: Vec<_> = entries.map(|(_, e)| (e.packets, e.bytes)).collect();
-            let ports: Vec<_> = datapath.ports.values().map(|p| p.stats).collect();
+            let ports: Vec<_> = datapath.pipeline.ports.values().map(|p| p.stats).collect();
             let drops: Vec<String> = datapath.drops().map(|drop| format!("{drop:?}")).collect();
             (seen, counts, entries, format!("{ports:?} {drops:?}"))
         };
@@ -608,7 +635,7 @@ fn a_hook_that_becomes_busy_is_asked_about_the_frames_behind() {
         let (from, to) = ([10, 0, 0, n].into(), [10, 9, 9, 9].into());
         let ip = craft::ipv4(from, to, 64, craft::udp(1, 2, b"x"));
         let bytes = craft::ethernet(Mac([2; 6]), Mac([4; 6]), ip);
-        datapath.pool.frame(&bytes).expect("within the limit")
+        datapath.lane.pool.frame(&bytes).expect("within the limit")
     };
     let (mut frames, mut out) = (vec![frame(1), frame(9), frame(1)], Vec::new());
     datapath.receive(Time(1), PortNo(1), &mut frames, &mut out);

@@ -1,27 +1,18 @@
 //! Groups: how they are changed, which buckets are live, and what is told of them.
 //! Spec: OpenFlow 1.3.5 sections 5.6, 6.5 and 7.3.4.2.
 
-use alloc::{collections::BTreeSet, rc::Rc, vec, vec::Vec};
-use core::ops::RangeInclusive;
+use alloc::{rc::Rc, vec::Vec};
 
-use bofuss_oflib::action::ACTIONS;
-use bofuss_oflib::error::{BadAction, GroupModFailed};
-use bofuss_oflib::instruction::Instructions;
-use bofuss_oflib::message::group_mod::{Bucket, GroupModCommand, GroupType};
-use bofuss_oflib::message::multipart::group::{BucketCounter, GroupCapabilities, GroupCounters};
-use bofuss_oflib::message::multipart::{GroupDesc, GroupFeatures, GroupStats};
-use bofuss_oflib::message::port::PortState;
-use bofuss_oflib::message::{FlowRemovedReason, GroupMod};
-use bofuss_oflib::types::{GroupId, TableId};
-use bofuss_oflib::{Action, ErrorCode, PortNo};
+use bofuss_oflib::message::group_mod::{Bucket, GroupType};
+use bofuss_oflib::message::multipart::group::BucketCounter;
+use bofuss_oflib::types::GroupId;
+use bofuss_oflib::{Action, PortNo};
 
 pub(crate) mod select;
 
-use crate::action_set::ActionSet;
+use crate::Time;
 use crate::groups::select::Selector;
-use crate::references::{groups, meter};
-use crate::tables::bulk_change::{BulkChange, EntryChange};
-use crate::{Datapath, Entry, Label, Sink, Time};
+use crate::references::groups;
 
 /// Actions of one bucket that take the place of a bucket, where these are limited.
 const ACTIONS_PER_PLACE: usize = 8;
@@ -29,7 +20,7 @@ const ACTIONS_PER_PLACE: usize = 8;
 /// A bucket, with its action set in the order of execution.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    bucket: Bucket,
+    pub(crate) bucket: Bucket,
     pub(crate) actions: Vec<Action>,
 }
 
@@ -43,362 +34,51 @@ pub(crate) struct Group {
     pub(crate) live: Vec<bool>,
     pub(crate) counter: BucketCounter,
     pub(crate) bucket_counters: Vec<BucketCounter>,
-    created: Time,
+    pub(crate) created: Time,
     /// Entries that forward to it.
     pub(crate) flows: u32,
     /// Groups that forward to it, and groups that watch it.
-    forwarders: Vec<GroupId>,
-    watchers: Vec<GroupId>,
+    pub(crate) forwarders: Vec<GroupId>,
+    pub(crate) watchers: Vec<GroupId>,
 }
 
 impl Group {
     /// Whether it has a live bucket.
-    fn is_live(&self) -> bool {
+    pub(crate) fn is_live(&self) -> bool {
         self.live.contains(&true)
     }
 
     /// Buckets that it counts for.
-    fn places(&self) -> usize {
+    pub(crate) fn places(&self) -> usize {
         places(self.plans.iter().map(|plan| &plan.bucket))
     }
 
     /// The groups that it forwards to.
-    fn targets(&self) -> impl Iterator<Item = GroupId> {
+    pub(crate) fn targets(&self) -> impl Iterator<Item = GroupId> {
         self.plans
             .iter()
             .flat_map(|plan| groups(plan.bucket.actions.iter()))
     }
 
     /// The groups that it watches.
-    fn watched(&self) -> impl Iterator<Item = GroupId> {
+    pub(crate) fn watched(&self) -> impl Iterator<Item = GroupId> {
         let watched = self.plans.iter().map(|plan| plan.bucket.watch_group);
         watched.filter(|group| *group != GroupId::ANY)
     }
 }
 
 /// Buckets that these count for: more if they are long.
-fn places<'a>(buckets: impl Iterator<Item = &'a Bucket>) -> usize {
+pub(crate) fn places<'a>(buckets: impl Iterator<Item = &'a Bucket>) -> usize {
     let places = |bucket: &Bucket| 1 + bucket.actions.len() / ACTIONS_PER_PLACE;
     buckets.map(places).sum()
 }
 
 /// The actions of buckets.
-fn actions_of(plans: &[Plan]) -> impl Iterator<Item = &Action> {
+pub(crate) fn actions_of(plans: &[Plan]) -> impl Iterator<Item = &Action> {
     plans.iter().flat_map(|plan| &plan.bucket.actions)
 }
 
 /// Whether a bucket watches something.
-fn watches(bucket: &Bucket) -> bool {
+pub(crate) fn watches(bucket: &Bucket) -> bool {
     bucket.watch_port != PortNo::ANY || bucket.watch_group != GroupId::ANY
-}
-
-impl Datapath {
-    /// Carries out a group-mod, or changes nothing.
-    ///
-    /// Errors: GROUP_MOD_FAILED with any code but CHAINING_UNSUPPORTED, WEIGHT_UNSUPPORTED,
-    /// BAD_TYPE and EPERM; or what an action in a bucket deserves.
-    pub fn group_mod<S: Sink>(
-        &mut self,
-        now: Time,
-        group_mod: &GroupMod,
-        sink: &mut S,
-    ) -> Result<(), ErrorCode> {
-        let id = group_mod.group_id;
-        let exists = self.groups.contains_key(&id);
-        match group_mod.command {
-            GroupModCommand::ADD if exists => return Err(GroupModFailed::GROUP_EXISTS),
-            GroupModCommand::MODIFY if !exists => return Err(GroupModFailed::UNKNOWN_GROUP),
-            GroupModCommand::ADD | GroupModCommand::MODIFY | GroupModCommand::ADD_OR_MOD => {
-                self.check_group(group_mod)?;
-                self.put_group(now, group_mod);
-            }
-            GroupModCommand::DELETE => return self.delete_group(now, id, sink),
-            _ => return Err(GroupModFailed::BAD_COMMAND),
-        }
-        Ok(())
-    }
-
-    fn check_group(&self, group_mod: &GroupMod) -> Result<(), ErrorCode> {
-        let (id, ty, buckets) = (group_mod.group_id, group_mod.ty, &group_mod.buckets);
-        if id > GroupId::MAX || (ty == GroupType::INDIRECT && buckets.len() != 1) {
-            return Err(GroupModFailed::INVALID_GROUP);
-        }
-        for bucket in buckets {
-            if bucket.weight > 0 && ty != GroupType::SELECT {
-                return Err(GroupModFailed::INVALID_GROUP);
-            }
-            if ty == GroupType::FF && !watches(bucket) {
-                return Err(GroupModFailed::INVALID_GROUP);
-            }
-            if (ty == GroupType::ALL || ty == GroupType::INDIRECT) && watches(bucket) {
-                return Err(GroupModFailed::WATCH_UNSUPPORTED);
-            }
-            if bucket.watch_group == id || groups(bucket.actions.iter()).any(|target| target == id)
-            {
-                return Err(GroupModFailed::LOOP);
-            }
-            let port = bucket.watch_port;
-            if port != PortNo::ANY && !self.ports.contains_key(&port) {
-                return Err(GroupModFailed::BAD_WATCH);
-            }
-            let group = bucket.watch_group;
-            if group != GroupId::ANY && !self.groups.contains_key(&group) {
-                return Err(GroupModFailed::BAD_WATCH);
-            }
-            let resubmits = |a: &Action| matches!(a, Action::Output(o) if o.port == PortNo::TABLE);
-            if bucket.actions.iter().any(resubmits) {
-                return Err(BadAction::BAD_OUT_PORT);
-            }
-            self.check_actions(TableId(0), None, &bucket.actions)?;
-        }
-        let old = self.groups.get(&id).map(Group::places);
-        if old.is_none() && self.groups.len() >= self.config.max_groups as usize {
-            return Err(GroupModFailed::OUT_OF_GROUPS);
-        }
-        let others = self.n_buckets - old.unwrap_or(0);
-        if others + places(buckets.iter()) > self.config.max_buckets as usize {
-            return Err(GroupModFailed::OUT_OF_BUCKETS);
-        }
-        let ends = !self.reaches(buckets, id);
-        ends.then_some(()).ok_or(GroupModFailed::LOOP)
-    }
-
-    /// Whether forwarding or watching leads from these buckets to a group.
-    fn reaches(&self, buckets: &[Bucket], goal: GroupId) -> bool {
-        if !self.groups.contains_key(&goal) {
-            return false;
-        }
-        let named = |b: &Bucket| {
-            groups(b.actions.iter())
-                .chain([b.watch_group])
-                .collect::<Vec<_>>()
-        };
-        let mut open: Vec<GroupId> = buckets.iter().flat_map(named).collect();
-        let mut seen = BTreeSet::new();
-        while let Some(id) = open.pop() {
-            if id == goal {
-                return true;
-            }
-            if let (true, Some(group)) = (seen.insert(id), self.groups.get(&id)) {
-                open.extend(group.targets().chain(group.watched()));
-            }
-        }
-        false
-    }
-
-    /// Adds a group, or puts it into the place of the one that has its number.
-    fn put_group(&mut self, now: Time, group_mod: &GroupMod) {
-        let id = group_mod.group_id;
-        let before = self.unlink_group(id);
-        let buckets = &group_mod.buckets;
-        let weights: Vec<u16> = buckets.iter().map(|bucket| bucket.weight).collect();
-        let selector = match group_mod.ty {
-            GroupType::SELECT => {
-                let old = before.as_ref().map(|group| &group.selector);
-                Selector::new(self.config.algorithm(id), self.config.seed, &weights, old)
-            }
-            _ => Selector::default(),
-        };
-        let plan = |bucket: &Bucket| {
-            let mut set = ActionSet::default();
-            set.write(&bucket.actions);
-            Plan {
-                bucket: bucket.clone(),
-                actions: set.in_order().cloned().collect(),
-            }
-        };
-        let group = Group {
-            ty: group_mod.ty,
-            plans: buckets.iter().map(plan).collect(),
-            selector,
-            live: vec![true; buckets.len()],
-            counter: before
-                .as_ref()
-                .map_or(BucketCounter::default(), |group| group.counter),
-            bucket_counters: vec![BucketCounter::default(); buckets.len()],
-            created: before.as_ref().map_or(now, |group| group.created),
-            flows: before.as_ref().map_or(0, |group| group.flows),
-            forwarders: before.as_ref().map_or(Vec::new(), |g| g.forwarders.clone()),
-            watchers: before.map_or(Vec::new(), |group| group.watchers),
-        };
-        let add = |list: &mut Vec<GroupId>| match list.last() == Some(&id) {
-            true => {}
-            false => list.push(id),
-        };
-        for target in group.targets() {
-            add(&mut self.group(target).forwarders);
-        }
-        for watched in group.watched() {
-            add(&mut self.group(watched).watchers);
-        }
-        self.n_buckets += places(buckets.iter());
-        self.field_uses.actions(actions_of(&group.plans), true);
-        let mut changed = group.watchers.clone();
-        changed.push(id);
-        self.groups.insert(id, group);
-        self.refresh_groups(changed);
-    }
-
-    /// Notes that entries forward to its groups, or do so no more; the
-    /// same for its meter.
-    pub(crate) fn refer(&mut self, instructions: &Instructions, refers: bool) {
-        let count = |flows: Option<&mut u32>| match flows {
-            Some(flows) if refers => *flows += 1,
-            Some(flows) => *flows -= 1,
-            None => {}
-        };
-        // What is being deleted is gone before the entries that used it.
-        let groups: BTreeSet<GroupId> = groups(instructions.actions()).collect();
-        for id in groups {
-            count(self.groups.get_mut(&id).map(|group| &mut group.flows));
-        }
-        self.field_uses.actions(instructions.actions(), refers);
-        let meter = meter(instructions).and_then(|id| self.meters.get_mut(&id));
-        count(meter.map(|meter| &mut meter.stats.flow_count));
-    }
-
-    /// A group that another names.
-    fn group(&mut self, id: GroupId) -> &mut Group {
-        let found = self.groups.get_mut(&id);
-        found.expect("a group that is referred to is not deleted")
-    }
-
-    /// Takes a group out, and its references to others.
-    fn unlink_group(&mut self, id: GroupId) -> Option<Group> {
-        let group = self.groups.remove(&id)?;
-        self.n_buckets -= group.places();
-        self.field_uses.actions(actions_of(&group.plans), false);
-        for target in group.targets() {
-            if let Some(target) = self.groups.get_mut(&target) {
-                target.forwarders.retain(|from| *from != id);
-            }
-        }
-        for watched in group.watched() {
-            if let Some(watched) = self.groups.get_mut(&watched) {
-                watched.watchers.retain(|from| *from != id);
-            }
-        }
-        Some(group)
-    }
-
-    fn delete_group<S: Sink>(
-        &mut self,
-        now: Time,
-        id: GroupId,
-        sink: &mut S,
-    ) -> Result<(), ErrorCode> {
-        let flows = if id == GroupId::ALL {
-            let flows = self.groups.values().map(|group| group.flows).sum();
-            for group in core::mem::take(&mut self.groups).values() {
-                self.field_uses.actions(actions_of(&group.plans), false);
-            }
-            self.n_buckets = 0;
-            flows
-        } else {
-            match self.groups.get(&id) {
-                None => return Ok(()),
-                Some(group) if !group.forwarders.is_empty() || !group.watchers.is_empty() => {
-                    return Err(GroupModFailed::CHAINED_GROUP);
-                }
-                Some(_) => self.unlink_group(id).map_or(0, |group| group.flows),
-            }
-        };
-        if flows > 0 {
-            let uses = move |entry: &Entry| match id {
-                GroupId::ALL => entry.groups().next().is_some(),
-                _ => entry.groups().any(|group| group == id),
-            };
-            let gone = EntryChange::Delete(FlowRemovedReason::GROUP_DELETE, true);
-            let label = (id != GroupId::ALL).then_some(Label::Group(id));
-            let sweep = BulkChange::new(TableId::ALL, uses, gone).of(label);
-            return self.begin_bulk_change(now, sweep, sink);
-        }
-        Ok(())
-    }
-
-    /// Looks again which buckets of these groups are live, and of those that watch them.
-    pub(crate) fn refresh_groups(&mut self, mut open: Vec<GroupId>) {
-        while let Some(id) = open.pop() {
-            let Some(group) = self.groups.get(&id) else {
-                continue;
-            };
-            let port_lives = |number: &PortNo| {
-                let port = self.ports.get(number);
-                port.is_some_and(|port| port.desc.state.has(PortState::LIVE))
-            };
-            let bucket_lives = |bucket: &Bucket| {
-                let group = self.groups.get(&bucket.watch_group);
-                !watches(bucket)
-                    || port_lives(&bucket.watch_port)
-                    || group.is_some_and(Group::is_live)
-            };
-            let live: Vec<bool> = group
-                .plans
-                .iter()
-                .map(|p| bucket_lives(&p.bucket))
-                .collect();
-            let group = self.group(id);
-            let before = group.is_live();
-            if group.ty == GroupType::SELECT && group.live != live {
-                group.selector.follow(&live);
-            }
-            group.live = live;
-            if group.is_live() != before {
-                open.extend_from_slice(&group.watchers);
-            }
-        }
-    }
-
-    /// Looks again which groups are live: a port came, went or changed.
-    pub(crate) fn port_liveness_changed(&mut self, port: PortNo) {
-        let watch = |group: &&Group| group.plans.iter().any(|p| p.bucket.watch_port == port);
-        let groups = self.groups.iter().filter(|(_, group)| watch(group));
-        let ids = groups.map(|(id, _)| *id).collect();
-        self.refresh_groups(ids);
-    }
-
-    /// The statistics of the groups with these numbers.
-    pub fn group_stats(
-        &self,
-        now: Time,
-        ids: RangeInclusive<GroupId>,
-    ) -> impl Iterator<Item = GroupStats> {
-        let stats = move |(id, group): (&GroupId, &Group)| {
-            let (duration_sec, duration_nsec) = now.duration(group.created);
-            GroupStats(GroupCounters {
-                group_id: *id,
-                ref_count: group.flows + group.forwarders.len() as u32,
-                packet_count: group.counter.packet_count,
-                byte_count: group.counter.byte_count,
-                duration_sec,
-                duration_nsec,
-                bucket_stats: group.bucket_counters.clone(),
-            })
-        };
-        self.groups.range(ids).map(stats)
-    }
-
-    /// The groups with these numbers, as they were made.
-    pub fn group_descs(&self, ids: RangeInclusive<GroupId>) -> impl Iterator<Item = GroupDesc> {
-        let desc = |(id, group): (&GroupId, &Group)| GroupDesc {
-            ty: group.ty,
-            group_id: *id,
-            buckets: group.plans.iter().map(|p| p.bucket.clone()).collect(),
-        };
-        self.groups.range(ids).map(desc)
-    }
-
-    /// What groups can do: all four types, with every action.
-    pub fn group_features(&self) -> GroupFeatures {
-        let actions = ACTIONS
-            .iter()
-            .map(|row| row.number)
-            .filter(|number| u32::from(*number) < u32::BITS);
-        GroupFeatures {
-            types: GroupType::NAMES.iter().map(|(ty, _)| 1 << ty.0).sum(),
-            capabilities: GroupCapabilities::ALL,
-            max_groups: [self.config.max_groups; 4],
-            actions: [actions.map(|number| 1 << number).sum(); 4],
-        }
-    }
 }

@@ -3,19 +3,15 @@
 
 use alloc::vec::Vec;
 use core::cmp::Reverse;
-use core::ops::RangeInclusive;
 
-use bofuss_oflib::ErrorCode;
-use bofuss_oflib::error::MeterModFailed;
-use bofuss_oflib::message::meter_mod::{Band, BandKind, MeterFlags, MeterModCommand};
+use bofuss_oflib::message::MeterMod;
+use bofuss_oflib::message::meter_mod::{Band, MeterFlags};
 use bofuss_oflib::message::multipart::group::BucketCounter;
-use bofuss_oflib::message::multipart::{MeterConfig, MeterFeatures, MeterStats};
-use bofuss_oflib::message::{FlowRemovedReason, MeterMod};
-use bofuss_oflib::types::{MeterId, TableId};
+use bofuss_oflib::message::multipart::{MeterConfig, MeterStats};
+use bofuss_oflib::types::MeterId;
 
-use crate::references::{count, meter};
-use crate::tables::bulk_change::{BulkChange, EntryChange};
-use crate::{Datapath, Entry, Sink, Time};
+use crate::Time;
+use crate::references::count;
 
 /// What a packet takes from a bucket of packets, and a kilobit from one of kilobits: a rate in one
 /// of them a second adds itself each nanosecond, without rounding.
@@ -27,9 +23,9 @@ const BYTE: i64 = UNIT / 125;
 /// a longer bucket would let more than 3 % above the rate pass in 10 s.
 const DEFAULT_DEPTH_NANOS: i64 = 300_000_000;
 /// The virtual meters, which no flow uses and which stay.
-const VIRTUAL: [MeterId; 2] = [MeterId::SLOWPATH, MeterId::CONTROLLER];
+pub(crate) const VIRTUAL: [MeterId; 2] = [MeterId::SLOWPATH, MeterId::CONTROLLER];
 /// The most that the drop precedence of a DSCP can be raised by. Spec: RFC 2597.
-const MAX_LEVELS: u8 = 2;
+pub(crate) const MAX_LEVELS: u8 = 2;
 
 /// The token bucket of a band.
 #[derive(Clone, Debug)]
@@ -46,17 +42,17 @@ struct TokenBucket {
 /// One meter.
 #[derive(Clone, Debug)]
 pub(crate) struct Meter {
-    config: MeterConfig,
+    pub(crate) config: MeterConfig,
     /// Its counters; of the flow count, the entries that use it.
     pub(crate) stats: MeterStats,
     /// Highest rate first.
     buckets: Vec<TokenBucket>,
     filled: Time,
-    created: Time,
+    pub(crate) created: Time,
 }
 
 impl Meter {
-    fn new(now: Time, meter_mod: &MeterMod) -> Self {
+    pub(crate) fn new(now: Time, meter_mod: &MeterMod) -> Self {
         let config = MeterConfig {
             flags: meter_mod.flags,
             meter_id: meter_mod.meter_id,
@@ -142,126 +138,6 @@ impl Meter {
             bucket.tokens -= cost;
         }
         None
-    }
-}
-
-impl Datapath {
-    /// Carries out a meter-mod, or changes nothing.
-    ///
-    /// Errors: METER_MOD_FAILED with any code but UNKNOWN and BAD_BURST.
-    pub fn meter_mod<S: Sink>(
-        &mut self,
-        now: Time,
-        meter_mod: &MeterMod,
-        sink: &mut S,
-    ) -> Result<(), ErrorCode> {
-        let id = meter_mod.meter_id;
-        let exists = self.meters.contains_key(&id);
-        match meter_mod.command {
-            MeterModCommand::ADD if exists => return Err(MeterModFailed::METER_EXISTS),
-            MeterModCommand::MODIFY if !exists => return Err(MeterModFailed::UNKNOWN_METER),
-            MeterModCommand::ADD | MeterModCommand::MODIFY => self.check_meter(meter_mod)?,
-            MeterModCommand::DELETE => return self.delete_meters(now, id, sink),
-            _ => return Err(MeterModFailed::BAD_COMMAND),
-        }
-        let mut meter = Meter::new(now, meter_mod);
-        if let Some(old) = self.meters.get(&id) {
-            (meter.stats.flow_count, meter.stats.input) = (old.stats.flow_count, old.stats.input);
-            meter.created = old.created;
-        }
-        self.meters.insert(id, meter);
-        Ok(())
-    }
-
-    fn check_meter(&self, meter_mod: &MeterMod) -> Result<(), ErrorCode> {
-        let (id, flags, bands) = (meter_mod.meter_id, meter_mod.flags, &meter_mod.bands);
-        if (id == MeterId(0) || id > MeterId::MAX) && !VIRTUAL.contains(&id) {
-            return Err(MeterModFailed::INVALID_METER);
-        }
-        let both = flags.has(MeterFlags::KBPS) && flags.has(MeterFlags::PKTPS);
-        if both || flags.0 & !MeterFlags::ALL.0 != 0 {
-            return Err(MeterModFailed::BAD_FLAGS);
-        }
-        if bands.len() > self.config.max_bands.into() {
-            return Err(MeterModFailed::OUT_OF_BANDS);
-        }
-        for (place, band) in bands.iter().enumerate() {
-            match band.kind {
-                BandKind::Drop | BandKind::DscpRemark(1..=MAX_LEVELS) => {}
-                BandKind::DscpRemark(_) => return Err(MeterModFailed::BAD_BAND_VALUE),
-                BandKind::Experimenter(_) => return Err(MeterModFailed::BAD_BAND),
-            }
-            if bands[..place].iter().any(|other| other.rate == band.rate) {
-                return Err(MeterModFailed::BAD_RATE);
-            }
-        }
-        let room = self.meters.len() < self.config.max_meters as usize;
-        let fits = room || self.meters.contains_key(&id);
-        fits.then_some(()).ok_or(MeterModFailed::OUT_OF_METERS)
-    }
-
-    /// Deletes a meter, or all that flows use, and these flows.
-    fn delete_meters<S: Sink>(
-        &mut self,
-        now: Time,
-        id: MeterId,
-        sink: &mut S,
-    ) -> Result<(), ErrorCode> {
-        let gone = match id {
-            MeterId::ALL => MeterId(0)..=MeterId::MAX,
-            id if VIRTUAL.contains(&id) => return Err(MeterModFailed::INVALID_METER),
-            id => id..=id,
-        };
-        let mut flows = 0;
-        while let Some((&id, meter)) = self.meters.range(gone.clone()).next() {
-            flows += meter.stats.flow_count;
-            self.meters.remove(&id);
-        }
-        if flows > 0 {
-            let uses = move |e: &Entry| meter(&e.instructions).is_some_and(|id| gone.contains(&id));
-            let gone = EntryChange::Delete(FlowRemovedReason::DELETE, true);
-            return self.begin_bulk_change(now, BulkChange::new(TableId::ALL, uses, gone), sink);
-        }
-        Ok(())
-    }
-
-    /// Whether a meter exists.
-    pub fn has_meter(&self, id: MeterId) -> bool {
-        self.meters.contains_key(&id)
-    }
-
-    /// The statistics of the meters with these numbers.
-    pub fn meter_stats(
-        &self,
-        now: Time,
-        ids: RangeInclusive<MeterId>,
-    ) -> impl Iterator<Item = MeterStats> {
-        self.meters.range(ids).map(move |(_, meter)| {
-            let (duration_sec, duration_nsec) = now.duration(meter.created);
-            MeterStats {
-                duration_sec,
-                duration_nsec,
-                ..meter.stats.clone()
-            }
-        })
-    }
-
-    /// The meters with these numbers, as they were made.
-    pub fn meter_configs(&self, ids: RangeInclusive<MeterId>) -> impl Iterator<Item = MeterConfig> {
-        self.meters
-            .range(ids)
-            .map(|(_, meter)| meter.config.clone())
-    }
-
-    /// What meters can do.
-    pub fn meter_features(&self) -> MeterFeatures {
-        MeterFeatures {
-            max_meter: self.config.max_meters,
-            band_types: 1 << BandKind::Drop.number() | 1 << BandKind::DscpRemark(1).number(),
-            capabilities: MeterFlags::ALL.0.into(),
-            max_bands: self.config.max_bands,
-            max_color: 0,
-        }
     }
 }
 

@@ -5,6 +5,7 @@ extern crate std;
 use alloc::string::String;
 use std::vec::Vec;
 
+use bofuss_oflib::message::meter_mod::MeterModCommand;
 use bofuss_oflib::text::parse_meter;
 
 use super::*;

@@ -5,40 +5,35 @@ use bofuss_oflib::{Action, ExtValue, PortNo};
 use bofuss_packet::EditError;
 
 use crate::pipeline::Walk;
-use crate::{Datapath, DropReason, Sink, Step, Time, Verdict};
+use crate::pipeline::context::Context;
+use crate::{DropReason, Sink, Step, Verdict};
 
-impl Datapath {
+impl<S: Sink> Context<'_, S> {
     /// Applies one action to a packet on its way.
-    pub(crate) fn apply<S: Sink>(
-        &mut self,
-        now: Time,
-        walk: &mut Walk<'_>,
-        action: &Action,
-        sink: &mut S,
-    ) -> Result<(), DropReason> {
+    pub(crate) fn apply(&mut self, walk: &mut Walk<'_>, action: &Action) -> Result<(), DropReason> {
         if S::TRACES {
-            sink.step(Step::Action(action));
+            self.sink.step(Step::Action(action));
         }
-        self.flush_pending(now, walk, sink);
+        self.flush_pending(walk);
         let packet = &mut *walk.packet;
         let edit = match action {
             Action::Output(output) => match output.port {
                 PortNo::CONTROLLER => {
-                    self.offer_to_controllers(now, walk, walk.reason, Some(output.max_len), sink);
+                    self.offer_to_controllers(walk, walk.reason, Some(output.max_len));
                     Ok(())
                 }
-                PortNo::TABLE => return self.enter_tables(now, walk, sink),
+                PortNo::TABLE => return self.enter_tables(walk),
                 port => {
                     walk.pending = Some(port);
                     if S::TRACES {
                         // So that it is told where it is said.
-                        self.flush_pending(now, walk, sink);
+                        self.flush_pending(walk);
                     }
                     Ok(())
                 }
             },
             Action::Group(id) => {
-                self.enter_group(now, walk, *id, sink);
+                self.enter_group(walk, *id);
                 Ok(())
             }
             Action::SetQueue(queue) => {
@@ -59,7 +54,7 @@ impl Datapath {
             Action::CopyTtlOut => packet.copy_ttl_out(),
             Action::CopyTtlIn => packet.copy_ttl_in(),
             Action::Experimenter(_) if action.is_tag_vlan() => packet.tag_vlan(),
-            Action::Experimenter(value) => return self.apply_extension::<S>(now, walk, value),
+            Action::Experimenter(value) => return self.apply_extension(walk, value),
         };
         match edit {
             Ok(()) => Ok(()),
@@ -67,27 +62,25 @@ impl Datapath {
             Err(EditError::NoHeader) => Ok(()),
             Err(EditError::NoHeadroom) => Err(DropReason::NoHeadroom),
             Err(EditError::InvalidTtl) => {
-                self.offer_to_controllers(now, walk, PacketInReason::INVALID_TTL, None, sink);
+                self.offer_to_controllers(walk, PacketInReason::INVALID_TTL, None);
                 Err(DropReason::InvalidTtl)
             }
         }
     }
 
     /// Has the extension that an action or instruction belongs to act on the packet.
-    pub(crate) fn apply_extension<S: Sink>(
+    pub(crate) fn apply_extension(
         &mut self,
-        now: Time,
         walk: &mut Walk<'_>,
         value: &ExtValue,
     ) -> Result<(), DropReason> {
-        let Some((hook, row)) = self.hook_of(value.row) else {
+        let Some((hook, row)) = self.hooks.of(value.row) else {
             return Ok(());
         };
-        let hook = &mut self.hooks[hook];
         let verdict = if S::DRY {
-            hook.try_action(now, row, value, walk.packet)
+            hook.try_action(self.now, row, value, walk.packet)
         } else {
-            hook.on_action(now, row, value, walk.packet)
+            hook.on_action(self.now, row, value, walk.packet)
         };
         match verdict {
             Verdict::Drop => Err(DropReason::Hook),
@@ -96,18 +89,13 @@ impl Datapath {
     }
 
     /// Sends a packet-out's packet through the tables.
-    fn enter_tables<S: Sink>(
-        &mut self,
-        now: Time,
-        walk: &mut Walk<'_>,
-        sink: &mut S,
-    ) -> Result<(), DropReason> {
+    fn enter_tables(&mut self, walk: &mut Walk<'_>) -> Result<(), DropReason> {
         if !core::mem::take(&mut walk.may_enter) {
             return Err(DropReason::Resubmitted);
         }
         let mut packet = walk.packet.try_clone().ok_or(DropReason::NoBuffer)?;
         walk.sent = true;
-        self.run(now, &mut packet, None, sink);
+        self.run(&mut packet, None);
         Ok(())
     }
 }

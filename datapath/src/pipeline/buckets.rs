@@ -7,66 +7,57 @@ use bofuss_oflib::types::GroupId;
 use bofuss_packet::{Packet, offload};
 
 use crate::pipeline::Walk;
+use crate::pipeline::context::Context;
 use crate::references::count;
-use crate::{Datapath, DropReason, Sink, Step, Time};
+use crate::{DropReason, Sink, Step};
 
 /// Buckets that one packet may enter, through all groups that forward to groups.
 pub const MAX_BUCKETS_PER_PACKET: u16 = 1024;
 /// Groups that may forward to each other in a row.
 pub const MAX_CHAIN: u8 = 16;
 
-impl Datapath {
+impl<S: Sink> Context<'_, S> {
     /// Sends a packet through a group. The packet itself stays as it is.
-    pub(crate) fn enter_group<S: Sink>(
-        &mut self,
-        now: Time,
-        walk: &mut Walk<'_>,
-        id: GroupId,
-        sink: &mut S,
-    ) {
+    pub(crate) fn enter_group(&mut self, walk: &mut Walk<'_>, id: GroupId) {
         walk.sent = true;
-        if let Err(reason) = self.copy_to_group(now, walk, id, sink) {
-            self.drop(reason, sink);
+        if let Err(reason) = self.copy_to_group(walk, id) {
+            self.drop(reason);
         }
     }
 
     /// Errors: why the copy, or the rest of its segments, is lost.
-    fn copy_to_group<S: Sink>(
-        &mut self,
-        now: Time,
-        walk: &mut Walk<'_>,
-        id: GroupId,
-        sink: &mut S,
-    ) -> Result<(), DropReason> {
-        let group = self.groups.get(&id).ok_or(DropReason::NoGroup)?;
+    fn copy_to_group(&mut self, walk: &mut Walk<'_>, id: GroupId) -> Result<(), DropReason> {
+        let group = self.pipeline.groups.get(&id).ok_or(DropReason::NoGroup)?;
         if walk.depth >= MAX_CHAIN {
             return Err(DropReason::GroupLimit);
         }
         let per_packet = group.ty == GroupType::SELECT && group.selector.is_per_packet();
         if !per_packet || walk.packet.frame.offload.gso.is_none() {
             let packet = walk.packet.try_clone().ok_or(DropReason::NoBuffer)?;
-            return self.choose_buckets(now, walk, packet, id, sink);
+            return self.choose_buckets(walk, packet, id);
         }
         let whole = walk.packet.try_clone().ok_or(DropReason::NoBuffer)?;
         let mut result = Ok(());
         let segmented = offload::segment(&whole.frame, |segment| {
             let packet = whole.with_frame(segment);
-            result = result.and(self.choose_buckets(now, walk, packet, id, sink));
+            result = result.and(self.choose_buckets(walk, packet, id));
         });
         let cut = segmented.then_some(result);
         cut.unwrap_or(Err(DropReason::Segmentation))
     }
 
     /// Gives a packet to the buckets that the group's type chooses.
-    fn choose_buckets<S: Sink>(
+    fn choose_buckets(
         &mut self,
-        now: Time,
         walk: &mut Walk<'_>,
         packet: Packet,
         id: GroupId,
-        sink: &mut S,
     ) -> Result<(), DropReason> {
-        let group = self.groups.get_mut(&id).ok_or(DropReason::NoGroup)?;
+        let group = self
+            .pipeline
+            .groups
+            .get_mut(&id)
+            .ok_or(DropReason::NoGroup)?;
         if !S::DRY {
             count(&mut group.counter, offload::wire_count(&packet.frame));
         }
@@ -80,44 +71,42 @@ impl Datapath {
                     return Err(DropReason::NoBucket);
                 };
                 for bucket in 0..last {
-                    if self.work.is_spent() {
+                    if self.lane.work.is_spent() {
                         return Err(DropReason::Work);
                     }
                     match packet.try_clone() {
-                        Some(copy) => self.enter_bucket(now, walk, copy, (id, bucket), sink),
-                        None => self.drop(DropReason::NoBuffer, sink),
+                        Some(copy) => self.enter_bucket(walk, copy, (id, bucket)),
+                        None => self.drop(DropReason::NoBuffer),
                     }
                 }
                 Some(last)
             }
         };
         let bucket = chosen.ok_or(DropReason::NoBucket)?;
-        self.enter_bucket(now, walk, packet, (id, bucket), sink);
+        self.enter_bucket(walk, packet, (id, bucket));
         Ok(())
     }
 
     /// Executes a bucket's action set on a packet of its own.
-    fn enter_bucket<S: Sink>(
+    fn enter_bucket(
         &mut self,
-        now: Time,
         walk: &mut Walk<'_>,
         mut packet: Packet,
         (id, number): (GroupId, usize),
-        sink: &mut S,
     ) {
         let Some(left) = walk.buckets_left.checked_sub(1) else {
-            return self.drop(DropReason::GroupLimit, sink);
+            return self.drop(DropReason::GroupLimit);
         };
-        let Some(group) = self.groups.get_mut(&id) else {
-            return self.drop(DropReason::NoGroup, sink);
+        let Some(group) = self.pipeline.groups.get_mut(&id) else {
+            return self.drop(DropReason::NoGroup);
         };
-        self.work.count(&packet.frame);
+        self.lane.work.count(&packet.frame);
         if !S::DRY {
             let counts = offload::wire_count(&packet.frame);
             count(&mut group.bucket_counters[number], counts);
         }
         if S::TRACES {
-            sink.step(Step::Bucket(id, group.ty, number));
+            self.sink.step(Step::Bucket(id, group.ty, number));
         }
         let plans = Rc::clone(&group.plans);
         let mut copy = Walk {
@@ -128,8 +117,8 @@ impl Datapath {
             ..Walk::from(&mut packet)
         };
         let mut actions = plans[number].actions.iter();
-        let result = actions.try_for_each(|action| self.apply(now, &mut copy, action, sink));
+        let result = actions.try_for_each(|action| self.apply(&mut copy, action));
         walk.buckets_left = copy.buckets_left;
-        self.end_copy(now, &mut copy, result, sink);
+        self.end_copy(&mut copy, result);
     }
 }

@@ -7,27 +7,30 @@ use bofuss_oflib::types::{MeterId, TableId};
 use bofuss_packet::{Packet, offload};
 
 use crate::pipeline::Walk;
-use crate::{Datapath, DropReason, Sink, Step, Time};
+use crate::pipeline::context::Context;
+use crate::{DropReason, Sink, Step};
 
-impl Datapath {
+impl<S: Sink> Context<'_, S> {
     /// Directs a packet to a meter, which may remark it.
     ///
     /// Errors: why it goes no further.
-    pub(crate) fn enter_meter<S: Sink>(
+    pub(crate) fn enter_meter(
         &mut self,
-        now: Time,
         id: MeterId,
         packet: &mut Packet,
-        sink: &mut S,
     ) -> Result<(), DropReason> {
-        let meter = self.meters.get_mut(&id).ok_or(DropReason::NoMeter)?;
+        let meter = self
+            .pipeline
+            .meters
+            .get_mut(&id)
+            .ok_or(DropReason::NoMeter)?;
         let counts = offload::wire_count(&packet.frame);
         let band = match S::DRY {
-            true => meter.clone().judge(now, counts),
-            false => meter.judge(now, counts),
+            true => meter.clone().judge(self.now, counts),
+            false => meter.judge(self.now, counts),
         };
         if S::TRACES {
-            sink.step(Step::Meter(id, band));
+            self.sink.step(Step::Meter(id, band));
         }
         match band.map(|band| band.kind) {
             Some(BandKind::Drop) => return Err(DropReason::Meter),
@@ -39,33 +42,32 @@ impl Datapath {
 
     /// Whether a packet may enter a meter as it is: any that is no super-frame, and one whose
     /// segments exceed no rate.
-    pub(crate) fn meters_whole(&mut self, now: Time, id: MeterId, packet: &Packet) -> bool {
-        let meter = self.meters.get_mut(&id);
+    pub(crate) fn meters_whole(&mut self, id: MeterId, packet: &Packet) -> bool {
+        let meter = self.pipeline.meters.get_mut(&id);
         let counts = || offload::wire_count(&packet.frame);
-        packet.frame.offload.gso.is_none() || meter.is_none_or(|meter| meter.covers(now, counts()))
+        packet.frame.offload.gso.is_none()
+            || meter.is_none_or(|meter| meter.covers(self.now, counts()))
     }
 
     /// Has each segment of a super-frame go the rest of its way, from an entry's instructions on.
-    pub(crate) fn execute_by_segments<S: Sink>(
+    pub(crate) fn execute_by_segments(
         &mut self,
-        now: Time,
         walk: &mut Walk<'_>,
         instructions: &Instructions,
-        sink: &mut S,
     ) -> Result<Option<TableId>, DropReason> {
-        self.flush_pending(now, walk, sink);
+        self.flush_pending(walk);
         let set = core::mem::take(&mut walk.set);
         let whole = offload::segment(&walk.packet.frame, |segment| {
-            self.work.count(&segment);
+            self.lane.work.count(&segment);
             let mut part = Walk {
                 packet: &mut walk.packet.with_frame(segment),
                 set: set.clone(),
                 pending: None,
                 ..*walk
             };
-            let next = self.execute_all(now, &mut part, instructions, sink);
-            let result = next.and_then(|next| self.tables_and_set(now, &mut part, next, sink));
-            self.end_copy(now, &mut part, result, sink);
+            let next = self.execute_all(&mut part, instructions);
+            let result = next.and_then(|next| self.tables_and_set(&mut part, next));
+            self.end_copy(&mut part, result);
         });
         walk.set = set;
         walk.set.clear();
@@ -100,7 +102,8 @@ mod tests {
     use bofuss_oflib::PortNo;
 
     use super::*;
-    use crate::egress::queues::tests::{Out, super_frame, switch};
+    use crate::control::queues::tests::{Out, super_frame, switch};
+    use crate::{Datapath, Time};
 
     fn change(datapath: &mut Datapath, meter: &str, flow: &str) {
         let meter_mod = parse_meter(meter, MeterModCommand::ADD).expect("a right meter");

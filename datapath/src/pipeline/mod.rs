@@ -2,10 +2,13 @@
 //! Spec: OpenFlow 1.3.5 section 5.1.
 
 mod apply;
+pub(crate) mod bridge;
 pub(crate) mod buckets;
+pub(crate) mod context;
 mod metering;
-pub(crate) mod normal;
+mod normal;
 mod output;
+pub(crate) mod queueing;
 pub(crate) mod work;
 
 use alloc::vec::Vec;
@@ -21,9 +24,10 @@ use bofuss_packet::{Packet, offload};
 
 use crate::action_set::ActionSet;
 use crate::pipeline::buckets::MAX_BUCKETS_PER_PACKET;
+use crate::pipeline::context::Context;
 use crate::references::meter;
 use crate::slab::NONE;
-use crate::{Datapath, DropReason, Entry, EntryKey, Lost, Port, Sink, Step, Time, Verdict};
+use crate::{DropReason, Entry, EntryKey, Lost, Port, Sink, Step, Verdict};
 
 /// Entries that a trace names for having lost a lookup.
 const LOST_SHOWN: usize = 4;
@@ -84,249 +88,204 @@ impl<'a> From<&'a mut Packet> for Walk<'a> {
     }
 }
 
-impl Datapath {
+impl<S: Sink> Context<'_, S> {
     /// Sends a packet through the tables from table 0 on, on the way of `flow` if that is known.
-    pub(crate) fn run<S: Sink>(
-        &mut self,
-        now: Time,
-        packet: &mut Packet,
-        flow: Option<u32>,
-        sink: &mut S,
-    ) {
+    pub(crate) fn run(&mut self, packet: &mut Packet, flow: Option<u32>) {
         if S::TRACES {
-            sink.step(received(packet, &self.catalogue));
+            self.sink.step(received(packet, &self.pipeline.catalogue));
         }
-        if packet.is_fragment() && self.fragments != ConfigFlags(0) {
-            return self.treat_fragment(now, packet, sink);
+        if packet.is_fragment() && self.pipeline.fragments != ConfigFlags(0) {
+            return self.treat_fragment(packet);
         }
         let mut walk = Walk::from(packet);
-        (walk.set, walk.flow) = (core::mem::take(&mut self.spare_set), flow);
-        let result = self.tables_and_set(now, &mut walk, Some(TableId(0)), sink);
+        (walk.set, walk.flow) = (core::mem::take(&mut self.lane.spare_set), flow);
+        let result = self.tables_and_set(&mut walk, Some(TableId(0)));
         walk.set.clear();
-        self.spare_set = core::mem::take(&mut walk.set);
-        self.end_copy(now, &mut walk, result, sink);
+        self.lane.spare_set = core::mem::take(&mut walk.set);
+        self.end_copy(&mut walk, result);
     }
 
     /// Sends a packet through the tables for the steps of its trace: with a sink that is
     /// [`Sink::DRY`], nothing is counted, learned or changed.
-    pub fn trace<S: Sink>(&mut self, now: Time, mut packet: Packet, sink: &mut S) {
-        let ingress = self.ports.get(&packet.in_port());
+    pub(crate) fn trace(&mut self, mut packet: Packet) {
+        let ingress = self.pipeline.ports.get(&packet.in_port());
         match ingress.map_or(Some(DropReason::NoSuchPort), Port::ingress_block) {
             None => {
-                self.work.begin_frame();
-                self.run(now, &mut packet, None, sink);
-                self.bridge.tried.clear();
+                self.lane.work.begin_frame();
+                self.run(&mut packet, None);
+                self.pipeline.bridge.tried.clear();
             }
             Some(reason) => {
-                sink.step(received(&packet, &self.catalogue));
-                self.drop(reason, sink);
+                self.sink.step(received(&packet, &self.pipeline.catalogue));
+                self.drop(reason);
             }
         }
     }
 
     /// Applies a packet-out's actions to its packet.
-    pub fn packet_out<S: Sink>(
-        &mut self,
-        now: Time,
-        mut packet: Packet,
-        actions: &[Action],
-        sink: &mut S,
-    ) {
-        self.work.begin_frame();
+    pub(crate) fn packet_out(&mut self, mut packet: Packet, actions: &[Action]) {
+        self.lane.work.begin_frame();
         let mut walk = Walk::from(&mut packet);
         walk.may_enter = true;
-        let result = actions
-            .iter()
-            .try_for_each(|a| self.apply(now, &mut walk, a, sink));
-        self.end_copy(now, &mut walk, result, sink);
+        let result = actions.iter().try_for_each(|a| self.apply(&mut walk, a));
+        self.end_copy(&mut walk, result);
     }
 
     /// Lets a packet's last output have the packet itself, and accounts for one that went nowhere.
-    pub(crate) fn end_copy<S: Sink>(
-        &mut self,
-        now: Time,
-        walk: &mut Walk<'_>,
-        result: Result<(), DropReason>,
-        sink: &mut S,
-    ) {
+    pub(crate) fn end_copy(&mut self, walk: &mut Walk<'_>, result: Result<(), DropReason>) {
         match (result, walk.pending.take()) {
-            (Ok(()), None) if !walk.sent => self.drop(DropReason::NoOutput, sink),
+            (Ok(()), None) if !walk.sent => self.drop(DropReason::NoOutput),
             (Ok(()), None) => {}
-            (Ok(()), Some(port)) => self.output(now, walk.packet, port, walk.queue, sink),
+            (Ok(()), Some(port)) => self.output(walk.packet, port, walk.queue),
             (Err(reason), pending) => {
                 if let Some(port) = pending {
-                    self.output(now, walk.packet, port, walk.queue, sink);
+                    self.output(walk.packet, port, walk.queue);
                 }
-                self.drop(reason, sink);
+                self.drop(reason);
             }
         }
     }
 
     /// Sends a packet through the tables from `next` on, if that is one; then executes its action
     /// set.
-    pub(crate) fn tables_and_set<S: Sink>(
+    pub(crate) fn tables_and_set(
         &mut self,
-        now: Time,
         walk: &mut Walk<'_>,
-        mut next: Option<TableId>,
-        sink: &mut S,
+        next: Option<TableId>,
     ) -> Result<(), DropReason> {
-        if self.uses_cache::<S>() {
-            self.follow(now, walk, next, sink)?;
-        } else {
-            while let Some(table) = next {
-                walk.table = table;
-                self.before_lookup(now, walk, sink);
-                next = self.one_table(now, walk, sink)?;
-            }
-        }
+        (self.through_tables)(self, walk, next)?;
         if walk.set.is_empty() {
             return Ok(());
         }
         if S::TRACES {
-            sink.step(Step::ActionSet);
+            self.sink.step(Step::ActionSet);
         }
         (walk.cookie, walk.reason) = (NO_COOKIE, PacketInReason::ACTION);
         let set = core::mem::take(&mut walk.set);
-        let result = set
-            .in_order()
-            .try_for_each(|a| self.apply(now, walk, a, sink));
+        let result = set.in_order().try_for_each(|a| self.apply(walk, a));
         walk.set = set;
         result
     }
 
     /// Has hooks prepare a packet for the present table.
-    pub(crate) fn before_lookup<S: Sink>(&mut self, now: Time, walk: &mut Walk<'_>, sink: &mut S) {
+    pub(crate) fn before_lookup(&mut self, walk: &mut Walk<'_>) {
         let number = walk.table;
-        for hook in &mut self.hooks {
+        for hook in &mut self.hooks.all {
             let before = S::TRACES.then(|| *walk.packet.key());
             if S::DRY {
-                hook.peek(now, number, walk.packet);
+                hook.peek(self.now, number, walk.packet);
             } else {
-                hook.before_lookup(now, number, walk.packet);
+                hook.before_lookup(self.now, number, walk.packet);
             }
             // A field that a hook only gives its initial value says nothing about this packet.
             if before.is_some_and(|key| !key.has_values_of(walk.packet.key())) {
-                sink.step(Step::Hook(hook.name(), hook.effect()));
+                self.sink.step(Step::Hook(hook.name(), hook.effect()));
             }
         }
     }
 
     /// Looks up one table and executes the entry's instructions; the table to go on with, if any.
-    pub(crate) fn one_table<S: Sink>(
-        &mut self,
-        now: Time,
-        walk: &mut Walk<'_>,
-        sink: &mut S,
-    ) -> Result<Option<TableId>, DropReason> {
+    pub(crate) fn one_table(&mut self, walk: &mut Walk<'_>) -> Result<Option<TableId>, DropReason> {
         let number = walk.table;
         self.look_up(walk);
-        let mut hooks = self.hooks.iter_mut().filter(|_| !S::DRY);
-        if walk.hit.is_none() && hooks.any(|h| h.on_miss(now, number, walk.packet)) {
+        let mut hooks = self.hooks.all.iter_mut().filter(|_| !S::DRY);
+        if walk.hit.is_none() && hooks.any(|h| h.on_miss(self.now, number, walk.packet)) {
             self.look_up(walk);
         }
-        let table = &mut self.tables[usize::from(number.0)];
+        let table = &mut self.pipeline.tables[usize::from(number.0)];
         if !S::DRY {
             let (packets, bytes) = offload::wire_count(&walk.packet.frame);
-            table.count(walk.hit.map_or(NONE, |hit| hit.slot), packets, bytes, now);
+            table.count(
+                walk.hit.map_or(NONE, |hit| hit.slot),
+                packets,
+                bytes,
+                self.now,
+            );
         }
         if S::TRACES {
-            self.trace_lookup(walk, sink);
+            self.trace_lookup(walk);
         }
         let Some(key) = walk.hit else {
-            return self.no_entry(now, walk, sink);
+            return self.no_entry(walk);
         };
-        let entry = self.tables[usize::from(number.0)].get(key);
+        let entry = self.pipeline.tables[usize::from(number.0)].get(key);
         let entry = entry.expect("the entry was hit just now");
         let instructions = entry.instructions.clone();
         walk.cookie = entry.cookie;
         walk.reason = entry.reason();
-        for hook in self.hooks.iter_mut().filter(|_| !S::DRY) {
-            if hook.after_hit(now, number, walk.packet) == Verdict::Drop {
+        for hook in self.hooks.all.iter_mut().filter(|_| !S::DRY) {
+            if hook.after_hit(self.now, number, walk.packet) == Verdict::Drop {
                 return Err(DropReason::Hook);
             }
         }
-        self.act(now, walk, &instructions, sink)
+        self.act(walk, &instructions)
     }
 
     /// Executes an entry's instructions, on each segment if the packet has to be cut for it; the
     /// table that it goes on with, if any.
-    pub(crate) fn act<S: Sink>(
+    pub(crate) fn act(
         &mut self,
-        now: Time,
         walk: &mut Walk<'_>,
         instructions: &Instructions,
-        sink: &mut S,
     ) -> Result<Option<TableId>, DropReason> {
         match meter(instructions) {
-            Some(id) if !self.meters_whole(now, id, walk.packet) => {
-                self.execute_by_segments(now, walk, instructions, sink)
+            Some(id) if !self.meters_whole(id, walk.packet) => {
+                self.execute_by_segments(walk, instructions)
             }
-            _ => self.execute_all(now, walk, instructions, sink),
+            _ => self.execute_all(walk, instructions),
         }
     }
 
     /// Executes an entry's instructions; the table that it goes on with, if any.
-    pub(crate) fn execute_all<S: Sink>(
+    pub(crate) fn execute_all(
         &mut self,
-        now: Time,
         walk: &mut Walk<'_>,
         instructions: &Instructions,
-        sink: &mut S,
     ) -> Result<Option<TableId>, DropReason> {
         let mut next = None;
         for instruction in instructions.list() {
-            next = self.execute(now, walk, instruction, sink)?;
+            next = self.execute(walk, instruction)?;
         }
         Ok(next)
     }
 
     /// Does what the present table says of a packet that no entry matches: drops it, once it was
     /// offered to the controllers if one takes such packets; or gives the table to go on with.
-    pub(crate) fn no_entry<S: Sink>(
-        &mut self,
-        now: Time,
-        walk: &mut Walk<'_>,
-        sink: &mut S,
-    ) -> Result<Option<TableId>, DropReason> {
-        let miss = self.tables[usize::from(walk.table.0)].miss;
+    pub(crate) fn no_entry(&mut self, walk: &mut Walk<'_>) -> Result<Option<TableId>, DropReason> {
+        let miss = self.pipeline.tables[usize::from(walk.table.0)].miss;
         if miss == TableMiss::CONTINUE {
             let after = walk.table.0.checked_add(1).map(TableId);
-            if let Some(next) = after.filter(|next| self.has_table(*next)) {
+            if let Some(next) = after.filter(|next| self.pipeline.has_table(*next)) {
                 return Ok(Some(next));
             }
-        } else if miss != TableMiss::DROP && sink.wants_misses() {
+        } else if miss != TableMiss::DROP && self.sink.wants_misses() {
             walk.cookie = NO_COOKIE;
             walk.unmatched = true;
-            self.offer_to_controllers(now, walk, PacketInReason::NO_MATCH, None, sink);
+            self.offer_to_controllers(walk, PacketInReason::NO_MATCH, None);
         }
         Err(DropReason::TableMiss)
     }
 
     /// Executes one instruction; the table that it goes on with, if any.
-    pub(crate) fn execute<S: Sink>(
+    pub(crate) fn execute(
         &mut self,
-        now: Time,
         walk: &mut Walk<'_>,
         instruction: &Instruction,
-        sink: &mut S,
     ) -> Result<Option<TableId>, DropReason> {
         if S::TRACES {
-            sink.step(Step::Instruction(instruction));
+            self.sink.step(Step::Instruction(instruction));
         }
         match instruction {
-            Instruction::Meter(id) => self.enter_meter(now, *id, walk.packet, sink)?,
+            Instruction::Meter(id) => self.enter_meter(*id, walk.packet)?,
             Instruction::ApplyActions(actions) => {
-                actions
-                    .iter()
-                    .try_for_each(|a| self.apply(now, walk, a, sink))?;
+                actions.iter().try_for_each(|a| self.apply(walk, a))?;
             }
             Instruction::ClearActions => walk.set.clear(),
             Instruction::WriteActions(actions) => walk.set.write(actions),
             Instruction::WriteMetadata { value, mask } => {
                 walk.packet.write_metadata(*value, *mask);
             }
-            Instruction::Experimenter(value) => self.apply_extension::<S>(now, walk, value)?,
+            Instruction::Experimenter(value) => self.apply_extension(walk, value)?,
             Instruction::GotoTable(table) => return Ok(Some(*table)),
         }
         Ok(None)
@@ -334,13 +293,16 @@ impl Datapath {
 
     /// Notes which entry of the present table the packet hits.
     fn look_up(&self, walk: &mut Walk) {
-        let table = &self.tables[usize::from(walk.table.0)];
+        let table = &self.pipeline.tables[usize::from(walk.table.0)];
         walk.hit = table.lookup(walk.packet.key(), &mut walk.log);
     }
 
-    fn trace_lookup<S: Sink>(&mut self, walk: &Walk<'_>, sink: &mut S) {
-        let (key, table) = (walk.packet.key(), &self.tables[usize::from(walk.table.0)]);
-        let tell = |entry: &Entry| entry.rule.to_match(&self.catalogue);
+    fn trace_lookup(&mut self, walk: &Walk<'_>) {
+        let (key, table) = (
+            walk.packet.key(),
+            &self.pipeline.tables[usize::from(walk.table.0)],
+        );
+        let tell = |entry: &Entry| entry.rule.to_match(&self.pipeline.catalogue);
         let won = walk.hit.and_then(|hit| table.get(hit));
         // One that comes behind is told of if it matches, too.
         let rank = |entry: &Entry| {
@@ -380,28 +342,42 @@ impl Datapath {
         let fields = won.map(tell);
         let won = won.zip(fields.as_ref());
         let won = won.map(|(e, fields)| (e.key.priority.0, fields, e.cookie));
-        let key = describe(walk.packet, &self.catalogue);
-        sink.step(Step::Lookup(walk.table, key, won, lost));
+        let key = describe(walk.packet, &self.pipeline.catalogue);
+        self.sink.step(Step::Lookup(walk.table, key, won, lost));
     }
 
     /// Drops a fragment, or keeps it until the whole packet that it is of can be sent through the
     /// tables.
-    fn treat_fragment<S: Sink>(&mut self, now: Time, packet: &mut Packet, sink: &mut S) {
-        if self.fragments.has(ConfigFlags::FRAG_DROP) {
-            return self.drop(DropReason::Fragment, sink);
+    fn treat_fragment(&mut self, packet: &mut Packet) {
+        if self.pipeline.fragments.has(ConfigFlags::FRAG_DROP) {
+            return self.drop(DropReason::Fragment);
         }
         if S::TRACES {
-            sink.step(Step::Fragment);
+            self.sink.step(Step::Fragment);
         }
         let (whole, lost) = match S::DRY {
             true => (None, 0),
-            false => self.reassembler.add(now.0, packet.take()),
+            false => self.lane.reassembler.add(self.now.0, packet.take()),
         };
-        (0..lost).for_each(|_| self.drop(DropReason::FragmentRefused, sink));
+        (0..lost).for_each(|_| self.drop(DropReason::FragmentRefused));
         if let Some(mut whole) = whole {
-            self.run(now, &mut whole, None, sink);
+            self.run(&mut whole, None);
         }
     }
+}
+
+/// Sends a packet through the tables, one after another.
+pub(crate) fn each_table<S: Sink>(
+    context: &mut Context<'_, S>,
+    walk: &mut Walk<'_>,
+    mut next: Option<TableId>,
+) -> Result<(), DropReason> {
+    while let Some(table) = next {
+        walk.table = table;
+        context.before_lookup(walk);
+        next = context.one_table(walk)?;
+    }
+    Ok(())
 }
 
 fn received<'a>(packet: &'a Packet, catalogue: &Catalogue) -> Step<'a> {

@@ -7,7 +7,8 @@ use bofuss_oflib::message::{FlowRemoved, PortDesc, PortStatusReason};
 use bofuss_oflib::types::QueueId;
 use bofuss_packet::{Key, Layout, Packet, offload, survey};
 
-use crate::{Datapath, DropReason, MAX_BUCKETS_PER_PACKET, PacketInEvent, Sink, Time};
+use crate::pipeline::context::Context;
+use crate::{DropReason, MAX_BUCKETS_PER_PACKET, PacketInEvent, Sink};
 
 /// Work after which frames wait for a later turn, in packets copied or sent, segments each for
 /// itself. One takes 0.3 to 0.7 us, and as long again in a port's system call.
@@ -66,66 +67,57 @@ impl Sink for Probe {
     fn set_link(&mut self, _: PortNo, _: bool) {}
 }
 
-impl Datapath {
-    /// Packets that were copied or sent since the start, segments each for itself: a measure of
-    /// time that is the same on every machine.
-    pub fn work_done(&self) -> u64 {
-        self.work.done
-    }
-
+impl<S: Sink> Context<'_, S> {
     /// Sends a super-frame through the tables: whole if its segments agree in what entries read and
     /// write, and if that is not too much work, else in pieces until the turn is over. What is left
     /// then. `key` is that of its packets without what headers say, `flow` its flow in the cache,
     /// if it is known.
-    pub(crate) fn run_super_frame<S: Sink>(
+    pub(crate) fn run_super_frame(
         &mut self,
-        now: Time,
         mut frame: Frame,
         key: &Key,
         mut flow: Option<u32>,
-        sink: &mut S,
     ) -> Option<Frame> {
         loop {
             let segments = offload::wire_count(&frame).0;
-            let agreeing = offload::agreeing(&frame, self.field_uses.of(&self.catalogue)) as u64;
+            let agreeing = offload::agreeing(
+                &frame,
+                self.pipeline.field_uses.of(&self.pipeline.catalogue),
+            ) as u64;
             let copies = match flow {
                 _ if agreeing == 1 => 1,
-                Some(flow) if self.cache.is_simple(flow) => 1,
-                Some(_) | None => self.copies(now, &frame, key),
+                Some(flow) if self.lane.cache.is_simple(flow) => 1,
+                Some(_) | None => self.copies(&frame, key),
             };
             let count = (WORK_PER_TURN / copies.max(1)).max(1).min(agreeing);
-            self.work.begin_frame();
+            self.lane.work.begin_frame();
             if count >= segments {
-                self.run(now, &mut surveyed(frame, key, &self.catalogue), flow, sink);
+                self.run(&mut surveyed(frame, key, &self.pipeline.catalogue), flow);
                 return None;
             }
             let Some((piece, rest)) = offload::split(frame, count as usize) else {
-                self.drop(DropReason::NoBuffer, sink);
+                self.drop(DropReason::NoBuffer);
                 return None;
             };
-            self.run(now, &mut surveyed(piece, key, &self.catalogue), None, sink);
+            self.run(&mut surveyed(piece, key, &self.pipeline.catalogue), None);
             (frame, flow) = (rest, None);
-            if self.work.is_turn_over() {
+            if self.lane.work.is_turn_over() {
                 return Some(frame);
             }
         }
     }
 
     /// How much work the first segment of a super-frame would be: it goes its way as for a trace.
-    fn copies(&mut self, now: Time, frame: &Frame, key: &Key) -> u64 {
+    fn copies(&mut self, frame: &Frame, key: &Key) -> u64 {
         let Some(first) = offload::first(frame) else {
             return 1;
         };
-        let before = self.work.done;
-        self.work.begin_frame();
-        self.run(
-            now,
-            &mut surveyed(first, key, &self.catalogue),
-            None,
-            &mut Probe,
-        );
-        self.bridge.tried.clear();
-        let after = core::mem::replace(&mut self.work.done, before);
+        let before = self.lane.work.done;
+        self.lane.work.begin_frame();
+        let mut packet = surveyed(first, key, &self.pipeline.catalogue);
+        self.trying(&mut Probe).run(&mut packet, None);
+        self.pipeline.bridge.tried.clear();
+        let after = core::mem::replace(&mut self.lane.work.done, before);
         after - before
     }
 }
@@ -148,8 +140,8 @@ mod tests {
     use bofuss_packet::craft;
 
     use super::*;
-    use crate::egress::queues::tests::{Out, super_frame, switch};
-    use crate::{Config, Engine};
+    use crate::control::queues::tests::{Out, super_frame, switch};
+    use crate::{Config, Datapath, Engine, Time};
 
     /// What left, by port.
     #[derive(Default)]
@@ -172,7 +164,11 @@ mod tests {
             engine,
             ..Config::default()
         };
-        datapath = Datapath::new(config, Arc::clone(&datapath.catalogue), datapath.pool);
+        datapath = Datapath::new(
+            config,
+            Arc::clone(&datapath.pipeline.catalogue),
+            datapath.lane.pool,
+        );
         let (now, out) = (Time(0), &mut Out::default());
         for port_no in (1..=ports).map(PortNo) {
             let desc = PortDesc {
@@ -203,8 +199,8 @@ mod tests {
         let segment = craft::tcp(1, 2, 0x10, &vec![7; 60_000]);
         let ip = craft::ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), 64, segment);
         let bytes = craft::ethernet(Mac([2; 6]), Mac([4; 6]), ip);
-        let mut frame = datapath.pool.frame(&bytes).expect("within the limit");
-        let whole = super_frame(&datapath.pool);
+        let mut frame = datapath.lane.pool.frame(&bytes).expect("within the limit");
+        let whole = super_frame(&datapath.lane.pool);
         frame.offload = whole.offload;
         frame.offload.gso.as_mut().expect("one").segment_bytes = 1448;
         frame
@@ -214,7 +210,7 @@ mod tests {
         let segment = craft::udp(1, 2, &[last; 20]);
         let ip = craft::ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), 64, segment);
         let bytes = craft::ethernet(Mac([2; 6]), Mac([4; 6]), ip);
-        datapath.pool.frame(&bytes).expect("within the limit")
+        datapath.lane.pool.frame(&bytes).expect("within the limit")
     }
 
     /// Has frames arrive at port 1, and goes on until none waits; the most work of a turn, and what
@@ -322,7 +318,7 @@ mod tests {
         for flow in ["actions=group:2", "actions=group:3", &repeated] {
             let groups = [flood(2), chain.clone()];
             let mut datapath = plain_switch(Engine::Cache, 40, &groups, &[flow]);
-            for frame in [small(&datapath, 1), super_frame(&datapath.pool)] {
+            for frame in [small(&datapath, 1), super_frame(&datapath.lane.pool)] {
                 let (most, _) = turns(&mut datapath, vec![frame]);
                 assert!(most <= WORK_PER_FRAME + 1100, "{flow:.20}: {most}");
             }

@@ -3,10 +3,8 @@
 use bofuss_oflib::error::{BadAction, BadInstruction, BadMatch};
 use bofuss_oflib::field::{Field, METADATA, Style};
 use bofuss_oflib::message::multipart::table_features::{FieldId, PropertyList};
-use bofuss_oflib::message::{FlowMod, FlowModCommand};
 use bofuss_oflib::{Action, ErrorCode, FieldMatch, Instruction, Match};
 
-use crate::Datapath;
 use crate::tables::features::{
     APPLY_ACTIONS, APPLY_SETFIELD, Abilities, INSTRUCTIONS, MATCH, WILDCARDS, WRITE_ACTIONS,
     WRITE_SETFIELD,
@@ -28,7 +26,7 @@ impl Abilities {
     }
 
     /// Errors: BAD_MATCH with BAD_FIELD, BAD_DL_ADDR_MASK, BAD_NW_ADDR_MASK or BAD_MASK.
-    fn check_match(&self, fields: &Match) -> Result<(), ErrorCode> {
+    pub(crate) fn check_match(&self, fields: &Match) -> Result<(), ErrorCode> {
         let check = |one: &FieldMatch| match self.field(MATCH, one.field) {
             // A field that is not listed may stand there as what a listed one needs.
             None if self.needs(fields, one) => Ok(()),
@@ -61,7 +59,7 @@ impl Abilities {
     }
 
     /// Errors: BAD_MATCH/BAD_WILDCARDS for a field that may not be omitted and is.
-    fn check_omitted(&self, fields: &Match) -> Result<(), ErrorCode> {
+    pub(crate) fn check_omitted(&self, fields: &Match) -> Result<(), ErrorCode> {
         let PropertyList::Fields(list) = self.list(MATCH) else {
             return Ok(());
         };
@@ -87,7 +85,11 @@ impl Abilities {
     ///
     /// Errors: BAD_INSTRUCTION with UNSUP_INST, BAD_TABLE_ID, UNSUP_METADATA or
     /// UNSUP_METADATA_MASK, or BAD_ACTION with BAD_TYPE or BAD_SET_TYPE.
-    fn check_instruction(&self, instruction: &Instruction, miss: u16) -> Result<(), ErrorCode> {
+    pub(crate) fn check_instruction(
+        &self,
+        instruction: &Instruction,
+        miss: u16,
+    ) -> Result<(), ErrorCode> {
         let experimenter = match instruction {
             Instruction::Experimenter(value) => value.row.experimenter,
             _ => 0,
@@ -134,42 +136,6 @@ impl Abilities {
                     return Err(BadAction::BAD_SET_TYPE);
                 }
                 _ => {}
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Datapath {
-    /// Checks a flow-mod against what its table can do.
-    ///
-    /// Errors: FLOW_MOD_FAILED/BAD_TABLE_ID, or a BAD_MATCH, BAD_INSTRUCTION or BAD_ACTION.
-    pub(crate) fn check_features(&self, flow_mod: &FlowMod) -> Result<(), ErrorCode> {
-        let Some(Some(abilities)) = self.table_abilities.get(usize::from(flow_mod.table_id.0))
-        else {
-            return Ok(());
-        };
-        abilities.check_match(&flow_mod.fields)?;
-        let deletes = matches!(
-            flow_mod.command,
-            FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT
-        );
-        if deletes {
-            return Ok(());
-        }
-        let any = flow_mod.fields.fields().is_empty();
-        let loose = flow_mod.command == FlowModCommand::MODIFY;
-        let miss = any && (flow_mod.priority == 0 || loose);
-        if flow_mod.command == FlowModCommand::ADD && !miss {
-            abilities.check_omitted(&flow_mod.fields)?;
-        }
-        for instruction in flow_mod.instructions.list() {
-            // A modify that covers every entry must suit them all.
-            if !miss || loose {
-                abilities.check_instruction(instruction, 0)?;
-            }
-            if miss {
-                abilities.check_instruction(instruction, 1)?;
             }
         }
         Ok(())

@@ -1,23 +1,20 @@
 //! What each table can do, as it is told and as controllers change it; `fits.rs` holds flow-mods
 //! against it. Spec: OpenFlow 1.3.5 section 7.3.5.5.
 
-use alloc::{format, rc::Rc, vec, vec::Vec};
+use alloc::{format, rc::Rc, vec::Vec};
 
 use bofuss_oflib::action::ACTIONS;
 use bofuss_oflib::error::TableFeaturesFailed;
 use bofuss_oflib::ext::ExtKind;
-use bofuss_oflib::message::FlowRemovedReason;
 use bofuss_oflib::message::multipart::table_features::{
     FieldId, PROPERTIES, PropertyList, TableFeatureSet, TypeId,
 };
 use bofuss_oflib::message::multipart::{TableFeatures, TableProperty};
-use bofuss_oflib::message::table_mod::TableMiss;
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::wire::FixedStr;
 use bofuss_oflib::{Catalogue, ErrorCode};
 
-use crate::tables::bulk_change::{BulkChange, EntryChange};
-use crate::{Config, Datapath, Sink, Time};
+use crate::Config;
 
 /// Property types; each of entries has that of the table-miss entry behind it.
 pub(crate) const INSTRUCTIONS: u16 = 0;
@@ -107,7 +104,7 @@ pub(crate) fn everything(config: &Config, catalogue: &Catalogue) -> Vec<Option<A
 
 impl Abilities {
     /// The features as they are told.
-    fn told(&self) -> TableFeatures {
+    pub(crate) fn told(&self) -> TableFeatures {
         let mut properties = self.others.to_vec();
         let next = (NEXT_TABLES..).zip(&self.next);
         let next = next.map(|(ty, list)| TableProperty {
@@ -124,7 +121,11 @@ impl Abilities {
     /// What a table becomes that has this abilities and is to have `wanted`, within `bound`.
     ///
     /// Errors: TABLE_FEATURES_FAILED with BAD_METADATA, BAD_ARGUMENT or BAD_TYPE.
-    fn changed(&self, wanted: &TableFeatureSet, bound: &Self) -> Result<Self, ErrorCode> {
+    pub(crate) fn changed(
+        &self,
+        wanted: &TableFeatureSet,
+        bound: &Self,
+    ) -> Result<Self, ErrorCode> {
         let beyond = |wanted: u64, bound: u64| wanted & !bound != 0;
         if beyond(wanted.metadata_match, bound.head.metadata_match)
             || beyond(wanted.metadata_write, bound.head.metadata_write)
@@ -245,117 +246,4 @@ fn part(bound: &PropertyList, wanted: &PropertyList) -> Option<PropertyList> {
         }
         _ => return None,
     })
-}
-
-impl Datapath {
-    /// Whether the pipeline has a table.
-    pub fn has_table(&self, table: TableId) -> bool {
-        matches!(
-            self.table_abilities.get(usize::from(table.0)),
-            Some(Some(_))
-        )
-    }
-
-    /// What each table of the pipeline can do.
-    pub fn table_features(&self) -> Vec<TableFeatures> {
-        self.table_abilities
-            .iter()
-            .flatten()
-            .map(Abilities::told)
-            .collect()
-    }
-
-    /// Number, name and size of each table of the pipeline.
-    pub fn table_heads(&self) -> impl Iterator<Item = &TableFeatureSet> {
-        self.table_abilities
-            .iter()
-            .flatten()
-            .map(|abilities| &abilities.head)
-    }
-
-    /// The most entries of a table.
-    pub(crate) fn max_entries(&self, table: TableId) -> usize {
-        let abilities = self.table_abilities[usize::from(table.0)].as_ref();
-        abilities.map_or(0, |abilities| abilities.head.max_entries as usize)
-    }
-
-    /// The pipeline that `wanted` asks for.
-    ///
-    /// Errors: TABLE_FEATURES_FAILED with BAD_TABLE, BAD_METADATA, BAD_TYPE or BAD_ARGUMENT.
-    fn shaped(&self, wanted: &[TableFeatures]) -> Result<Vec<Option<Abilities>>, ErrorCode> {
-        let bad_table = TableFeaturesFailed::BAD_TABLE;
-        let mut table_abilities = vec![None; self.table_abilities.len()];
-        for TableFeatures(wanted) in wanted {
-            let number = usize::from(wanted.table_id.0);
-            let bound = self.max_abilities.get(number).and_then(Option::as_ref);
-            let bound = bound.ok_or(bad_table)?;
-            let present = self.table_abilities[number].as_ref().unwrap_or(bound);
-            let abilities = present.changed(wanted, bound)?;
-            if table_abilities[number].replace(abilities).is_some() {
-                return Err(bad_table);
-            }
-        }
-        let absent = |table: &TableId| table_abilities[usize::from(table.0)].is_none();
-        let lost = |list: &PropertyList| match list {
-            PropertyList::Tables(list) => list.iter().any(absent),
-            _ => false,
-        };
-        let mut lists = table_abilities
-            .iter()
-            .flatten()
-            .flat_map(|abilities| &abilities.next);
-        if table_abilities[0].is_none() || lists.any(lost) {
-            return Err(bad_table);
-        }
-        Ok(table_abilities)
-    }
-
-    /// Gives a new datapath this pipeline, and no controller may ask for more.
-    ///
-    /// Errors: TABLE_FEATURES_FAILED with BAD_TABLE, BAD_METADATA, BAD_TYPE or BAD_ARGUMENT.
-    pub fn set_profile(&mut self, tables: &[TableFeatures]) -> Result<(), ErrorCode> {
-        self.table_abilities = self.shaped(tables)?;
-        self.max_abilities = self.table_abilities.clone();
-        Ok(())
-    }
-
-    /// Makes the pipeline that of `wanted`, or changes nothing: what is not named there is no
-    /// longer a table, and what can no longer do the same loses its entries without FLOW_REMOVED.
-    ///
-    /// Errors: TABLE_FEATURES_FAILED with BAD_TABLE, BAD_METADATA, BAD_TYPE or BAD_ARGUMENT.
-    pub fn set_table_features<S: Sink>(
-        &mut self,
-        now: Time,
-        wanted: &[TableFeatures],
-        sink: &mut S,
-    ) -> Result<(), ErrorCode> {
-        let table_abilities = self.shaped(wanted)?;
-        let before = core::mem::replace(&mut self.table_abilities, table_abilities);
-        for (number, old) in before.iter().enumerate() {
-            let same = match (old, &self.table_abilities[number]) {
-                (Some(old), Some(new)) => new.is_as_able_as(old),
-                _ => false,
-            };
-            if !same {
-                let gone = EntryChange::Delete(FlowRemovedReason::DELETE, false);
-                self.bulk_changes
-                    .push_back(BulkChange::new(TableId(number as u8), |_| true, gone));
-            }
-        }
-        self.work(now, sink).unwrap_or(Ok(()))
-    }
-
-    /// Keeps the configuration of a table, or of all, and what becomes there of packets without an
-    /// entry.
-    pub fn configure_table(&mut self, table: TableId, config: u32, miss: TableMiss) {
-        for abilities in self.table_abilities.iter_mut().flatten() {
-            let number = abilities.head.table_id;
-            if table == TableId::ALL || table == number {
-                abilities.head.config = config;
-                self.tables[usize::from(number.0)].miss = miss;
-            }
-        }
-        // Known flows of packets without an entry may be wrong now.
-        self.forget_flows();
-    }
 }

@@ -99,7 +99,7 @@ mod tests {
     use bofuss_oflib::{Catalogue, PortNo};
     use bofuss_packet::offload;
 
-    use crate::egress::queues::tests::{Out, super_frame, switch};
+    use crate::control::queues::tests::{Out, super_frame, switch};
     use crate::{Config, Datapath, Engine, EntryKey, Time};
 
     const PORTS: u32 = 4;
@@ -134,7 +134,7 @@ mod tests {
     }
 
     fn filled(engine: Engine, flows: &[&str]) -> Datapath {
-        let pool = switch(0, 0).pool;
+        let pool = switch(0, 0).lane.pool;
         let config = Config {
             engine,
             ..Config::default()
@@ -257,7 +257,10 @@ mod tests {
         let mut frames = vec![with_flags(&datapath, 0x18)];
         datapath.receive(Time(0), PortNo(1), &mut frames, &mut out);
         assert_eq!(out.frames.len(), 1);
-        let uses = datapath.field_uses.of(&datapath.catalogue);
+        let uses = datapath
+            .pipeline
+            .field_uses
+            .of(&datapath.pipeline.catalogue);
         assert_eq!(uses.count(), 0);
     }
 }

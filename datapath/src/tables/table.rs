@@ -329,4 +329,18 @@ impl Table {
             change(index, &self.entries[slot]);
         }
     }
+
+    /// Has the entries be found by what `empty` finds them by.
+    pub(crate) fn move_to(&mut self, empty: Self) {
+        (self.classifier, self.index) = (empty.classifier, empty.index);
+        let mut next = self.entries.used(0);
+        while let Some(slot) = next {
+            let entry = &mut self.entries[slot];
+            entry.next = NONE;
+            let key = entry.key;
+            self.classifier.insert(&mut self.entries, key);
+            self.relabel(slot, LabelIndex::insert);
+            next = self.entries.used(slot + 1);
+        }
+    }
 }

@@ -2,24 +2,18 @@
 
 use alloc::boxed::Box;
 
-use bofuss_frame::Frame;
 use bofuss_oflib::error::QueueOpFailed;
 use bofuss_oflib::types::QueueId;
 use bofuss_oflib::{ErrorCode, PortNo};
-use bofuss_packet::offload;
 
 use crate::egress::discipline::Egress;
 use crate::egress::scheduler::{DEFAULT_QUEUE, QueueSpec, Rate, WeightedPriority};
-use crate::{Datapath, DropReason, Port, Sink, Step, Time};
+use crate::{Datapath, DropReason, Sink, Time};
 
 /// Queues that one port has at most, the default queue included.
 pub const MAX_QUEUES_PER_PORT: usize = 32;
 /// Queues that a switch has at most: all of them fit one QUEUE_GET_CONFIG_REPLY.
 pub const MAX_QUEUES: usize = 512;
-/// Bytes of buffers that wait in all queues of a switch at most.
-pub const MAX_WAITING_BYTES: usize = 32 << 20;
-/// Frames that one port sends in a row at most, so that others get their turn.
-const FRAMES_PER_RELEASE: usize = 64;
 
 /// Why a queue cannot be as it is asked for: the error, and a sentence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +36,7 @@ const fn forbidden(why: &'static str) -> QueueError {
 impl Datapath {
     /// What waits at a port, if it has queues.
     pub fn egress(&self, port: PortNo) -> Option<&Egress> {
-        self.egress.get(&port)
+        self.egress.ports.get(&port)
     }
 
     /// Makes a queue, or changes one and keeps its counters and what waits in it. With its first
@@ -57,7 +51,7 @@ impl Datapath {
         spec: QueueSpec,
     ) -> Result<(), QueueError> {
         let port_kbps = self.check_queue(number, id, &spec)?;
-        let egress = self.egress.entry(number);
+        let egress = self.egress.ports.entry(number);
         let egress = egress.or_insert_with(|| {
             let discipline = WeightedPriority::new(now, number, port_kbps);
             Egress::new(Box::new(discipline))
@@ -68,8 +62,14 @@ impl Datapath {
 
     /// The port's rate, if the queue can be.
     fn check_queue(&self, port: PortNo, id: QueueId, spec: &QueueSpec) -> Result<u32, QueueError> {
-        let egress = self.egress.get(&port);
-        let port_kbps = self.ports.get(&port).ok_or(NO_PORT)?.desc.curr_speed;
+        let egress = self.egress.ports.get(&port);
+        let port_kbps = self
+            .pipeline
+            .ports
+            .get(&port)
+            .ok_or(NO_PORT)?
+            .desc
+            .curr_speed;
         if id == QueueId::ALL {
             return Err(NO_QUEUE);
         }
@@ -90,7 +90,7 @@ impl Datapath {
         let new = |id| usize::from(!queues.iter().any(|queue| queue.id == id));
         let default = usize::from(queues.is_empty() && id != DEFAULT_QUEUE);
         let more = new(id) + default;
-        let total: usize = self.egress.values().map(|e| e.queues().len()).sum();
+        let total: usize = self.egress.ports.values().map(|e| e.queues().len()).sum();
         if queues.len() + more > MAX_QUEUES_PER_PORT || total + more > MAX_QUEUES {
             return Err(TOO_MANY);
         }
@@ -102,142 +102,35 @@ impl Datapath {
     /// Errors: no such port or queue, or one that stays, and nothing is changed.
     pub fn delete_queue<S: Sink>(
         &mut self,
+        now: Time,
         number: PortNo,
         id: QueueId,
         sink: &mut S,
     ) -> Result<(), QueueError> {
-        if !self.ports.contains_key(&number) {
+        if !self.pipeline.ports.contains_key(&number) {
             return Err(NO_PORT);
         }
-        let egress = self.egress.get_mut(&number).ok_or(NO_QUEUE)?;
+        let egress = self.egress.ports.get_mut(&number).ok_or(NO_QUEUE)?;
         if id == DEFAULT_QUEUE && egress.queues().len() > 1 {
             return Err(DEFAULT_STAYS);
         }
-        for frame in egress.discipline.remove(id).ok_or(NO_QUEUE)? {
-            self.drop_queued(number, &frame, DropReason::QueueGone, sink);
+        let frames = egress.discipline.remove(id).ok_or(NO_QUEUE)?;
+        let mut context = self.context(now, sink);
+        for frame in frames {
+            context.drop_queued(number, &frame, DropReason::QueueGone);
         }
-        let last = |egress: &Egress| egress.queues().is_empty() || egress.is_plain();
-        if self.egress.get(&number).is_some_and(last) {
-            let rest = self.egress.remove(&number);
+        let egress = context.egress.ports.get(&number);
+        if egress.is_some_and(|egress| egress.queues().is_empty() || egress.is_plain()) {
+            let rest = context.egress.ports.remove(&number);
             for frame in rest
                 .into_iter()
                 .flat_map(|mut egress| egress.discipline.take_frames())
             {
-                self.waiting_bytes -= frame.buffer_bytes();
-                self.send_now(frame, number, DEFAULT_QUEUE, sink);
+                context.egress.waiting_bytes -= frame.buffer_bytes();
+                context.send_now(frame, number, DEFAULT_QUEUE);
             }
         }
         Ok(())
-    }
-
-    /// Whether a frame may wait for a port as it is: any that is no super-frame, and what the queue
-    /// takes whole.
-    pub(crate) fn takes_whole(&self, number: PortNo, id: QueueId, frame: &Frame) -> bool {
-        let egress = self.egress.get(&number);
-        frame.offload.gso.is_none() || egress.is_none_or(|e| e.discipline.takes_whole(id, frame))
-    }
-
-    /// Has a frame that is ready to leave go its way: at once, or through the port's queues.
-    #[inline]
-    pub(crate) fn enqueue_or_send<S: Sink>(
-        &mut self,
-        now: Time,
-        frame: Frame,
-        number: PortNo,
-        id: QueueId,
-        sink: &mut S,
-    ) {
-        let Some(egress) = self.egress.get_mut(&number) else {
-            return self.send_now(frame, number, id, sink);
-        };
-        if S::TRACES {
-            sink.step(Step::Queue(number, egress.resolve(id)));
-        }
-        if S::DRY {
-            return self.send_now(frame, number, id, sink);
-        }
-        let bytes = frame.buffer_bytes();
-        let packets = offload::wire_count(&frame).0;
-        let room = self.waiting_bytes + bytes <= MAX_WAITING_BYTES;
-        let refused = match egress.discipline.enqueue(now, id, frame, room) {
-            Ok(()) => {
-                self.waiting_bytes += bytes;
-                return self.release(now, number, sink);
-            }
-            Err(reason) => reason,
-        };
-        let port = self.ports.get_mut(&number);
-        port.expect("its queues are asked").stats.tx_dropped += packets;
-        self.drop(refused, sink);
-    }
-
-    /// Sends what is due of a port, as far as the port takes it; drops all that waits for one that
-    /// is down.
-    pub(crate) fn release<S: Sink>(&mut self, now: Time, number: PortNo, sink: &mut S) {
-        let block = self.ports.get(&number).map(Port::egress_block);
-        if let Some(reason) = block.unwrap_or(Some(DropReason::NoSuchPort)) {
-            return self.clear_queues(number, reason, sink);
-        }
-        for _ in 0..FRAMES_PER_RELEASE {
-            let Some(egress) = self.egress.get_mut(&number) else {
-                return;
-            };
-            egress.blocked = !sink.has_room(number);
-            if egress.blocked {
-                return;
-            }
-            let Some((id, frame)) = egress.discipline.dequeue(now) else {
-                return;
-            };
-            self.waiting_bytes -= frame.buffer_bytes();
-            self.send_now(frame, number, id, sink);
-        }
-    }
-
-    /// Drops all that waits for a port.
-    pub(crate) fn clear_queues<S: Sink>(
-        &mut self,
-        number: PortNo,
-        reason: DropReason,
-        sink: &mut S,
-    ) {
-        let egress = self.egress.get_mut(&number);
-        let frames = egress.map(|egress| egress.discipline.take_frames());
-        for frame in frames.into_iter().flatten() {
-            self.drop_queued(number, &frame, reason, sink);
-        }
-    }
-
-    /// Sends what is due of every port.
-    pub(crate) fn release_due<S: Sink>(&mut self, now: Time, sink: &mut S) {
-        let mut next = PortNo(0);
-        while let Some((&number, egress)) = self.egress.range(next..).next() {
-            next = PortNo(number.0 + 1);
-            if egress.next_wakeup().is_some_and(|at| at <= now) {
-                self.release(now, number, sink);
-            }
-        }
-    }
-
-    /// A port that had no room takes frames again: sends what is due there.
-    pub fn port_has_room<S: Sink>(&mut self, now: Time, number: PortNo, sink: &mut S) {
-        if self.egress.contains_key(&number) {
-            self.release(now, number, sink);
-        }
-    }
-
-    fn drop_queued<S: Sink>(
-        &mut self,
-        number: PortNo,
-        frame: &Frame,
-        reason: DropReason,
-        sink: &mut S,
-    ) {
-        self.waiting_bytes -= frame.buffer_bytes();
-        if let Some(port) = self.ports.get_mut(&number) {
-            port.stats.tx_dropped += offload::wire_count(frame).0;
-        }
-        self.drop(reason, sink);
     }
 }
 
@@ -247,13 +140,13 @@ pub(crate) mod tests {
 
     use alloc::{string::String, vec, vec::Vec};
 
-    use bofuss_frame::{Capabilities, Gso, GsoKind, Offload, Pool};
+    use bofuss_frame::{Capabilities, Frame, Gso, GsoKind, Offload, Pool};
     use bofuss_oflib::message::{FlowRemoved, PortDesc, PortStatusReason};
     use bofuss_oflib::{Action, Catalogue, Mac};
-    use bofuss_packet::{Packet, craft};
+    use bofuss_packet::{Packet, craft, offload};
 
     use super::*;
-    use crate::{Config, PacketInEvent};
+    use crate::{Config, MAX_WAITING_BYTES, PacketInEvent, Step};
 
     /// Keeps frames and steps; a port without room takes nothing.
     #[derive(Default)]
@@ -460,12 +353,17 @@ pub(crate) mod tests {
         );
         let drops: Vec<_> = datapath.drops().collect();
         assert_eq!(drops, [(DropReason::QueueFull, 2)]);
-        let waits = datapath.waiting_bytes;
+        let waits = datapath.egress.waiting_bytes;
         assert_eq!(waits, datapath.pool().stats().bytes_in_use - 2048);
         out.frames.clear();
-        datapath.delete_queue(P1, Q1, &mut out).expect("is there");
+        datapath
+            .delete_queue(Time(0), P1, Q1, &mut out)
+            .expect("is there");
         assert_eq!(
-            (datapath.waiting_bytes, datapath.pool().stats().bytes_in_use),
+            (
+                datapath.egress.waiting_bytes,
+                datapath.pool().stats().bytes_in_use
+            ),
             (0, 0)
         );
         assert!(
@@ -493,9 +391,9 @@ pub(crate) mod tests {
         }
         let drops: Vec<_> = datapath.drops().collect();
         assert_eq!(drops, [(DropReason::QueuesFull, 1)]);
-        assert_eq!(datapath.waiting_bytes, MAX_WAITING_BYTES);
+        assert_eq!(datapath.egress.waiting_bytes, MAX_WAITING_BYTES);
         datapath.port_removed(Time(1), P1, &mut out);
-        assert_eq!(datapath.waiting_bytes, 0);
+        assert_eq!(datapath.egress.waiting_bytes, 0);
     }
 
     #[test]
@@ -510,7 +408,12 @@ pub(crate) mod tests {
             let one_more = datapath.modify_queue(Time(0), PortNo(port), QueueId(99), max(1));
             assert_eq!(one_more, Err(TOO_MANY));
         }
-        let total: usize = datapath.egress.values().map(|e| e.queues().len()).sum();
+        let total: usize = datapath
+            .egress
+            .ports
+            .values()
+            .map(|e| e.queues().len())
+            .sum();
         assert_eq!(total, MAX_QUEUES);
         let on_another = datapath.modify_queue(Time(0), PortNo(17), Q1, max(1));
         assert_eq!(on_another, Err(TOO_MANY));

@@ -4,73 +4,79 @@
 //! there is one probe, and traffic cannot make more of them. A path is a program: the instructions
 //! of the entries hit, one after another. What it does is not remembered but done.
 
+pub(crate) mod forgotten;
+pub(crate) mod key_reader;
+pub(crate) mod lookahead;
+
 use alloc::{boxed::Box, collections::VecDeque, rc::Rc, vec::Vec};
 
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::PacketInReason;
 use bofuss_oflib::types::TableId;
-use bofuss_oflib::{FieldSet, PortNo};
+use bofuss_oflib::{Catalogue, FieldSet, PortNo};
 use bofuss_packet::{Key, KeyMask, KeyMatch, Words};
 
-use super::forgotten::{Forgotten, Round};
-use super::key_reader::KeyReader;
-use super::lookahead::Lookahead;
+use self::forgotten::{Forgotten, Round};
+use self::key_reader::KeyReader;
+use self::lookahead::Lookahead;
 use crate::slab::Slab;
 use crate::tables::masks;
 use crate::tables::step_map::StepMap;
 use crate::tables::tag_table::{Secret, TagTable};
-use crate::{DropReason, EntryKey, Time};
+use crate::{DropReason, EntryKey, Table, Time};
 
+/// Packets whose memory is brought near together.
+pub(crate) const BATCH: usize = 32;
 /// Flows that may wait to have their packets added to their entries' counters.
-pub(super) const MAX_UNSETTLED: usize = 1024;
+pub(crate) const MAX_UNSETTLED: usize = 1024;
 /// Flows among which the one that was idle for longest makes room.
 const CANDIDATES: usize = 4;
 
 /// Words of a key that a flow has in place: those of a 5-tuple and an Ethernet address.
-pub(super) const FEW: usize = 6;
+pub(crate) const FEW: usize = 6;
 
 /// Flows without room of which it is known that they had a packet.
 const REFUSED: usize = 4096;
 
 /// An entry that a flow's packets hit; in slot `NONE`, that no entry of the table matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Hit {
-    pub(super) slot: u32,
-    pub(super) table: TableId,
+pub(crate) struct Hit {
+    pub(crate) slot: u32,
+    pub(crate) table: TableId,
 }
 
 /// The instructions of one entry.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct ProgramStep {
-    pub(super) body: Instructions,
-    pub(super) table: TableId,
-    pub(super) reason: PacketInReason,
+pub(crate) struct ProgramStep {
+    pub(crate) body: Instructions,
+    pub(crate) table: TableId,
+    pub(crate) reason: PacketInReason,
     /// Which of the flow's hits it is.
-    pub(super) hit: u8,
+    pub(crate) hit: u8,
     /// Whether they may send the packet to the controllers, so that the cookie matters.
-    pub(super) may_packet_in: bool,
+    pub(crate) may_packet_in: bool,
     /// The port, if all that they do is to send the packet to one.
-    pub(super) output: Option<PortNo>,
+    pub(crate) output: Option<PortNo>,
 }
 
 /// What is done for a flow's packets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Program {
-    pub(super) steps: Vec<ProgramStep>,
+pub(crate) struct Program {
+    pub(crate) steps: Vec<ProgramStep>,
     /// The last table looked up.
-    pub(super) last: TableId,
+    pub(crate) last: TableId,
     /// The table to go on with, from the key as it is then.
-    pub(super) next: Option<TableId>,
+    pub(crate) next: Option<TableId>,
     /// How many of the hits were found by the key as it was at the start.
-    pub(super) unchanged: u8,
+    pub(crate) unchanged: u8,
     /// Whether no entry matched in the last table.
-    pub(super) missed: bool,
-    pub(super) end: End,
+    pub(crate) missed: bool,
+    pub(crate) end: End,
 }
 
 /// What becomes of a flow's packets, if that is simple.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) enum End {
+pub(crate) enum End {
     /// It is not.
     #[default]
     Other,
@@ -83,42 +89,42 @@ pub(super) enum End {
 /// Packets that have the same key. Two lines of the processor's caches.
 #[derive(Debug)]
 #[repr(align(64))]
-pub(super) struct Flow {
+pub(crate) struct Flow {
     /// What its entries' counters do not have yet.
-    pub(super) packets: u64,
-    pub(super) bytes: u64,
-    pub(super) used: Time,
+    pub(crate) packets: u64,
+    pub(crate) bytes: u64,
+    pub(crate) used: Time,
     /// How many changes there had been when it was last known to be right.
-    pub(super) checked: u64,
+    pub(crate) checked: u64,
     /// That of the program.
-    pub(super) end: End,
-    pub(super) program: Rc<Program>,
+    pub(crate) end: End,
+    pub(crate) program: Rc<Program>,
     /// The entries that were hit, in order: the first one, and the others.
     first: Hit,
     others: Box<[Hit]>,
     /// Where it starts, and the words of its key that count.
-    pub(super) key: Words<FEW>,
+    pub(crate) key: Words<FEW>,
 }
 
 impl Flow {
-    pub(super) fn hits(&self) -> impl Iterator<Item = Hit> {
+    pub(crate) fn hits(&self) -> impl Iterator<Item = Hit> {
         [self.first].into_iter().chain(self.others.iter().copied())
     }
 
-    pub(super) fn hit(&self, number: usize) -> Hit {
+    pub(crate) fn hit(&self, number: usize) -> Hit {
         match number.checked_sub(1) {
             None => self.first,
             Some(other) => self.others[other],
         }
     }
 
-    pub(super) fn n_hits(&self) -> usize {
+    pub(crate) fn n_hits(&self) -> usize {
         1 + self.others.len()
     }
 
     /// Counts packets; whether it had none that its entries' counters lack.
     #[inline]
-    pub(super) fn count(&mut self, now: Time, packets: u64, bytes: u64) -> bool {
+    pub(crate) fn count(&mut self, now: Time, packets: u64, bytes: u64) -> bool {
         let first = self.packets == 0;
         self.packets += packets;
         self.bytes += bytes;
@@ -174,15 +180,15 @@ fn hash_stored(secret: &Secret, key: &Words<FEW>) -> u64 {
 /// All flows that are remembered.
 #[derive(Debug)]
 pub(crate) struct Cache {
-    pub(super) secret: Secret,
-    pub(super) flows: Slab<Flow>,
-    pub(super) index: TagTable,
-    pub(super) programs: StepMap<Rc<Program>, ()>,
+    pub(crate) secret: Secret,
+    pub(crate) flows: Slab<Flow>,
+    pub(crate) index: TagTable,
+    pub(crate) programs: StepMap<Rc<Program>, ()>,
     /// The fields of the key.
-    pub(super) fields: FieldSet,
-    pub(super) mask: KeyMask,
+    pub(crate) fields: FieldSet,
+    pub(crate) mask: KeyMask,
     /// Changes so far, and the last of them.
-    pub(super) changes: u64,
+    pub(crate) changes: u64,
     log: VecDeque<LoggedChange>,
     max_log: usize,
     max_flows: usize,
@@ -190,16 +196,16 @@ pub(crate) struct Cache {
     /// Of flows that were not remembered because there was no room, some bits of the hashes.
     refused: Vec<u16>,
     /// Flows with packets that their entries' counters do not have; some may be gone.
-    pub(super) unsettled: Vec<u32>,
+    pub(crate) unsettled: Vec<u32>,
     /// All flows of other keys.
-    pub(super) forgotten: Vec<Forgotten>,
-    pub(super) round: Round,
+    pub(crate) forgotten: Vec<Forgotten>,
+    pub(crate) round: Round,
     /// Finds the words of the key in a frame.
-    pub(super) reader: KeyReader,
+    pub(crate) reader: KeyReader,
     /// Kept for their memory.
-    pub(super) spare_hits: Vec<Hit>,
-    pub(super) lookaheads: Vec<Lookahead>,
-    pub(super) stats: CacheStats,
+    pub(crate) spare_hits: Vec<Hit>,
+    pub(crate) lookaheads: Vec<Lookahead>,
+    pub(crate) stats: CacheStats,
 }
 
 impl Cache {
@@ -228,28 +234,6 @@ impl Cache {
         }
     }
 
-    /// Has the key be those fields, and forgets all flows. Their packets were counted before.
-    pub(crate) fn widen(&mut self, fields: FieldSet, mask: KeyMask) {
-        self.reader = KeyReader::new(fields, &mask);
-        (self.fields, self.mask) = (fields, mask);
-        self.forgotten.push(Forgotten {
-            flows: core::mem::take(&mut self.flows),
-            index: core::mem::take(&mut self.index),
-            programs: core::mem::take(&mut self.programs),
-        });
-        self.stats.widened += 1;
-    }
-
-    /// Notes that an entry was added.
-    pub(crate) fn added(&mut self, table: TableId, key: EntryKey, rule: &KeyMatch) {
-        self.note(LoggedChange::Added(table, key, rule.clone()));
-    }
-
-    /// Notes that an entry is gone, or does something else.
-    pub(crate) fn gone(&mut self, table: TableId, slot: u32) {
-        self.note(LoggedChange::Gone(Hit { slot, table }));
-    }
-
     fn note(&mut self, change: LoggedChange) {
         self.changes += 1;
         if self.log.len() >= self.max_log {
@@ -265,13 +249,13 @@ impl Cache {
 
     /// Whether nothing has changed since the flow was last known to be right.
     #[inline]
-    pub(super) fn is_current(&self, slot: u32) -> bool {
+    pub(crate) fn is_current(&self, slot: u32) -> bool {
         self.flows[slot].checked == self.changes
     }
 
     /// Whether a flow is still right after what has changed, if that is remembered; its packets
     /// have this key. `rival_wins` tells whether an added entry comes before one that was hit.
-    pub(super) fn confirm(
+    pub(crate) fn confirm(
         &mut self,
         slot: u32,
         key: &Key,
@@ -302,13 +286,13 @@ impl Cache {
     }
 
     /// Notes that a flow was found to be right.
-    pub(super) fn retraced(&mut self, slot: u32) {
+    pub(crate) fn retraced(&mut self, slot: u32) {
         self.stats.retraced += 1;
         self.flows[slot].checked = self.changes;
     }
 
     /// Remembers a path.
-    pub(super) fn insert(&mut self, start: u64, key: &Key, program: Program, hits: &[Hit]) {
+    pub(crate) fn insert(&mut self, start: u64, key: &Key, program: Program, hits: &[Hit]) {
         let words = self.words(start, key);
         let hash = self.hash(&words);
         let program = Rc::clone(self.programs.entry(&Rc::new(program)).0);
@@ -331,7 +315,7 @@ impl Cache {
     }
 
     /// Forgets a flow, whose packets were counted.
-    pub(super) fn remove(&mut self, slot: u32) {
+    pub(crate) fn remove(&mut self, slot: u32) {
         let hash = hash_stored(&self.secret, &self.flows[slot].key);
         self.index.replace(hash, slot, None);
         if let Some(flow) = self.flows.remove(slot)
@@ -343,7 +327,7 @@ impl Cache {
 
     /// Whether a flow may be remembered: when there is no room, from its second packet on, so that
     /// packets that come alone do not drive out flows that live.
-    pub(super) fn admits(&mut self, start: u64, key: &Key) -> bool {
+    pub(crate) fn admits(&mut self, start: u64, key: &Key) -> bool {
         if self.flows.len() < self.max_flows {
             return true;
         }
@@ -355,7 +339,7 @@ impl Cache {
     }
 
     /// The flow that has to go before another one is remembered, if there is no room.
-    pub(super) fn victim(&mut self) -> Option<u32> {
+    pub(crate) fn victim(&mut self) -> Option<u32> {
         if self.flows.len() < self.max_flows {
             return None;
         }
@@ -365,5 +349,88 @@ impl Cache {
         let victim = used.take(CANDIDATES).min();
         self.clock_hand = (self.clock_hand + CANDIDATES as u32) % end;
         victim.map(|(_, slot)| slot)
+    }
+
+    /// Adds what flows have counted to their entries and tables.
+    pub(crate) fn settle(&mut self, tables: &mut [Table]) {
+        let mut unsettled = core::mem::take(&mut self.unsettled);
+        for flows in unsettled.chunks(BATCH) {
+            let near = flows.iter().filter_map(|flow| self.flows.get(*flow));
+            near.flat_map(Flow::hits)
+                .for_each(|hit| tables[usize::from(hit.table.0)].prefetch(hit.slot));
+            flows
+                .iter()
+                .for_each(|flow| self.settle_flow(tables, *flow));
+        }
+        unsettled.clear();
+        self.unsettled = unsettled;
+    }
+
+    fn settle_flow(&mut self, tables: &mut [Table], slot: u32) {
+        let Some(flow) = self.flows.get_mut(slot) else {
+            return;
+        };
+        let (packets, bytes) = (flow.packets, flow.bytes);
+        if packets == 0 {
+            return;
+        }
+        (flow.packets, flow.bytes) = (0, 0);
+        for hit in flow.hits() {
+            tables[usize::from(hit.table.0)].count(hit.slot, packets, bytes, flow.used);
+        }
+    }
+
+    /// Notes that an entry was added. If it reads a further field, the key has that from now on,
+    /// and all flows are forgotten once they are counted.
+    pub(crate) fn entry_added(
+        &mut self,
+        catalogue: &Catalogue,
+        tables: &mut [Table],
+        table: TableId,
+        key: EntryKey,
+    ) {
+        let entry = tables[usize::from(table.0)].at(key.slot);
+        let rule = &entry.expect("it was added just now").rule;
+        let fields = self.fields.union(rule.fields());
+        self.note(LoggedChange::Added(table, key, rule.clone()));
+        if fields != self.fields {
+            self.widen(catalogue, tables, fields);
+        }
+    }
+
+    /// Notes that an entry is about to go, or to do something else.
+    pub(crate) fn entry_gone(&mut self, tables: &mut [Table], table: TableId, key: EntryKey) {
+        self.settle(tables);
+        self.note(LoggedChange::Gone(Hit {
+            slot: key.slot,
+            table,
+        }));
+    }
+
+    /// Counts all flows and forgets them.
+    pub(crate) fn forget_all(&mut self, catalogue: &Catalogue, tables: &mut [Table]) {
+        self.widen(catalogue, tables, self.fields);
+    }
+
+    /// Has the key be those fields, and forgets all flows once they are counted.
+    pub(crate) fn widen(&mut self, catalogue: &Catalogue, tables: &mut [Table], fields: FieldSet) {
+        let chosen = catalogue.fields().iter();
+        let chosen = chosen.filter(|field| fields.contains(field));
+        let mask = masks::whole(chosen.copied());
+        self.settle(tables);
+        self.reader = KeyReader::new(fields, &mask);
+        (self.fields, self.mask) = (fields, mask);
+        self.forgotten.push(Forgotten {
+            flows: core::mem::take(&mut self.flows),
+            index: core::mem::take(&mut self.index),
+            programs: core::mem::take(&mut self.programs),
+        });
+        self.stats.widened += 1;
+    }
+
+    /// Counts a flow's packets and forgets it.
+    pub(crate) fn forget(&mut self, tables: &mut [Table], slot: u32) {
+        self.settle_flow(tables, slot);
+        self.remove(slot);
     }
 }

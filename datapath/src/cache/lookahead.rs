@@ -6,25 +6,25 @@ use bofuss_frame::Frame;
 use bofuss_oflib::catalogue::Additions;
 use bofuss_packet::{Key, Layout, Words, parse};
 
-use super::cache::{Cache, FEW, Flow};
 use super::key_reader::WORDS;
+use super::{Cache, FEW, Flow};
 use crate::slab::NONE;
 
 /// What is read of a frame to find its flow.
 #[derive(Debug)]
-pub(super) struct Lookahead {
-    pub(super) layout: Layout,
+pub(crate) struct Lookahead {
+    pub(crate) layout: Layout,
     /// Where its path starts, and the words of its key that count. Behind them, zeros up to `FEW`.
     words: [u64; WORDS],
     /// Their hash; none if they are not known.
     hash: Option<u64>,
     /// The flow that it most likely is of.
-    pub(super) guess: u32,
+    pub(crate) guess: u32,
 }
 
 impl Lookahead {
     /// Of nothing, with what a catalogue has added to look for.
-    pub(super) fn seeking(additions: &'static Additions) -> Self {
+    pub(crate) fn seeking(additions: &'static Additions) -> Self {
         Self {
             layout: Layout::seeking(additions),
             words: [0; WORDS],
@@ -35,19 +35,19 @@ impl Lookahead {
 
     /// Whether the words are known.
     #[cfg(test)]
-    pub(super) fn is_read(&self) -> bool {
+    pub(crate) fn is_read(&self) -> bool {
         self.hash.is_some()
     }
 
     /// Forgets all but the layout.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         (self.hash, self.guess) = (None, NONE);
     }
 }
 
 impl Cache {
     /// Where a path starts, and the words of a key that count; zeros behind.
-    pub(super) fn words(&self, start: u64, key: &Key) -> [u64; WORDS] {
+    pub(crate) fn words(&self, start: u64, key: &Key) -> [u64; WORDS] {
         let mut words = [0; WORDS];
         let of_key = self.mask.of_key(key, &mut ());
         let of_key = of_key.expect("the key's mask needs no field to be there");
@@ -65,7 +65,7 @@ impl Cache {
 
     /// The hash of such words.
     #[inline]
-    pub(super) fn hash(&self, words: &[u64; WORDS]) -> u64 {
+    pub(crate) fn hash(&self, words: &[u64; WORDS]) -> u64 {
         if let Some(few) = self.few(words) {
             return self.secret.hash_few(few);
         }
@@ -78,7 +78,7 @@ impl Cache {
     /// all, and prefetches what is read next to find its flow. `base` are the words without what
     /// headers say.
     #[inline]
-    pub(super) fn look_at(&self, bytes: &[u8], base: &[u64; WORDS], to: &mut Lookahead) {
+    pub(crate) fn look_at(&self, bytes: &[u8], base: &[u64; WORDS], to: &mut Lookahead) {
         match self.few(base).zip(to.words.first_chunk_mut()) {
             Some((base, words)) => *words = *base,
             None => to.words = *base,
@@ -92,7 +92,7 @@ impl Cache {
 
     /// Whether a lookahead, if there is one, has the words and the hash of the whole key; `key` is
     /// that without what headers say. Checked in every test, those built for release included.
-    pub(super) fn is_exact(&self, lookahead: &Lookahead, frame: &Frame, key: &Key) -> bool {
+    pub(crate) fn is_exact(&self, lookahead: &Lookahead, frame: &Frame, key: &Key) -> bool {
         let (mut key, mut layout) = (*key, lookahead.layout);
         parse(frame.bytes(), &mut key, &mut layout);
         let words = self.words(lookahead.words[0], &key);
@@ -104,7 +104,7 @@ impl Cache {
 
     /// Guesses the flow of a lookahead, and has it brought near.
     #[inline]
-    pub(super) fn guess(&self, lookahead: &mut Lookahead) {
+    pub(crate) fn guess(&self, lookahead: &mut Lookahead) {
         if let Some(hash) = lookahead.hash {
             lookahead.guess = self.index.guess(hash);
             self.flows.prefetch(lookahead.guess);
@@ -113,7 +113,7 @@ impl Cache {
 
     /// The flow of a lookahead, if it is known to be right; then it is as guessed.
     #[inline]
-    pub(super) fn flow(&mut self, lookahead: &mut Lookahead) -> Option<&mut Flow> {
+    pub(crate) fn flow(&mut self, lookahead: &mut Lookahead) -> Option<&mut Flow> {
         let (words, guess) = (&lookahead.words, lookahead.guess);
         let hash = lookahead.hash?;
         if !self.flows.get(guess).is_some_and(|flow| is_of(flow, words)) {
@@ -124,7 +124,7 @@ impl Cache {
     }
 
     /// The flow that has these words, if it is known; it may be out of date.
-    pub(super) fn find(&self, hash: u64, words: &[u64; WORDS]) -> Option<u32> {
+    pub(crate) fn find(&self, hash: u64, words: &[u64; WORDS]) -> Option<u32> {
         self.index
             .find(hash, |slot| is_of(&self.flows[slot], words))
     }

@@ -12,8 +12,9 @@ use bofuss_oflib::message::{FlowMod, FlowModCommand, FlowModFlags, FlowRemovedRe
 use bofuss_oflib::types::{GroupId, TableId};
 use bofuss_packet::{KeyMask, KeyMatch};
 
+use crate::control::bulk_change::{BulkChange, EntryChange};
+use crate::control::entries::EntryEdit;
 use crate::slab::NONE;
-use crate::tables::bulk_change::{BulkChange, EntryChange};
 use crate::{Datapath, Entry, EntryKey, Label, Sink, Table, Time};
 
 /// Which entries a request is about: all that its match covers, filtered.
@@ -175,8 +176,8 @@ impl Datapath {
         sink: &mut S,
     ) -> Result<(), ErrorCode> {
         let mut found = false;
-        for number in (0..self.config.n_tables).map(TableId) {
-            let table = &self.tables[usize::from(number.0)];
+        for number in (0..self.pipeline.config.n_tables).map(TableId) {
+            let table = &self.pipeline.tables[usize::from(number.0)];
             let key = match wanted == number || wanted == TableId::ALL {
                 true => filter.find(table, priority),
                 false => None,
@@ -192,9 +193,10 @@ impl Datapath {
 
     /// Whether entries may take so many places more, and one may have these instructions.
     fn have_room(&self, more: usize, body: &Instructions) -> bool {
-        let places =
-            self.entry_places + self.instructions.places + self.instructions.more_places(body);
-        places + more <= self.config.max_total_entries as usize
+        let places = self.pipeline.entry_places
+            + self.pipeline.instructions.places
+            + self.pipeline.instructions.more_places(body);
+        places + more <= self.pipeline.config.max_total_entries as usize
     }
 
     /// Adds an entry, in the place of the same one if there is one.
@@ -202,7 +204,7 @@ impl Datapath {
     /// Errors: FLOW_MOD_FAILED/TABLE_FULL.
     pub(crate) fn add_entry(&mut self, now: Time, flow_mod: &FlowMod) -> Result<(), ErrorCode> {
         let number = flow_mod.table_id;
-        let table = &self.tables[usize::from(number.0)];
+        let table = &self.pipeline.tables[usize::from(number.0)];
         let rule = rule_of(flow_mod, table.last_mask.as_ref());
         let old = table.find(flow_mod.priority, &rule).or_else(|| {
             let may_be = table.has_entries_behind(!flow_mod.flags.has(FlowModFlags::ONE_TAG));
@@ -220,11 +222,11 @@ impl Datapath {
         let mut entry = Entry {
             key: EntryKey {
                 priority: Reverse(flow_mod.priority),
-                serial: u64::from(later) << 63 | self.next_serial,
+                serial: u64::from(later) << 63 | self.pipeline.next_serial,
                 slot: NONE,
             },
             rule,
-            instructions: self.instructions.share(&flow_mod.instructions),
+            instructions: self.pipeline.instructions.share(&flow_mod.instructions),
             cookie: flow_mod.cookie,
             flags: flow_mod.flags,
             idle_timeout: flow_mod.idle_timeout,
@@ -236,19 +238,12 @@ impl Datapath {
             packets: 0,
             bytes: 0,
         };
-        if let Some(old) = old.and_then(|key| self.take_entry(number, key))
+        if let Some(old) = old.and_then(|key| self.edit_entry(number, EntryEdit::Remove(key)))
             && !flow_mod.flags.has(FlowModFlags::RESET_COUNTS)
         {
             (entry.packets, entry.bytes) = (old.packets, old.bytes);
         }
-        self.next_serial += 1;
-        self.refer(&entry.instructions, true);
-        self.field_uses.rule(&entry.rule, &self.catalogue, true);
-        let table = &mut self.tables[usize::from(number.0)];
-        self.entry_places += table.masks.places(&entry.rule);
-        let key = table.insert(entry, flow_mod.fields.sent());
-        self.entry_added(number, key);
-        self.set_deadline(number, key);
+        self.edit_entry(number, EntryEdit::Add(entry, flow_mod.fields.sent()));
         Ok(())
     }
 }

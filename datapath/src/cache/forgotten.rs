@@ -2,11 +2,11 @@
 
 use alloc::rc::Rc;
 
-use super::cache::{Flow, Program};
+use super::{Cache, Flow, Program};
 use crate::slab::{NONE, Slab};
 use crate::tables::step_map::StepMap;
 use crate::tables::tag_table::TagTable;
-use crate::{Datapath, Time};
+use crate::{Table, Time};
 
 /// How long after a change flows are looked for whose entries are gone.
 const REST: u64 = 3 * Time::SEC;
@@ -15,63 +15,63 @@ const FLOWS_PER_TURN: usize = 128;
 
 /// All flows that were remembered under a key.
 #[derive(Debug)]
-pub(super) struct Forgotten {
-    pub(super) flows: Slab<Flow>,
-    pub(super) index: TagTable,
-    pub(super) programs: StepMap<Rc<Program>, ()>,
+pub(crate) struct Forgotten {
+    pub(crate) flows: Slab<Flow>,
+    pub(crate) index: TagTable,
+    pub(crate) programs: StepMap<Rc<Program>, ()>,
 }
 
 /// A walk over all flows.
 #[derive(Debug, Default)]
-pub(super) struct Round {
+pub(crate) struct Round {
     /// The changes that it knows of.
     changes: u64,
     /// When it goes on, and with which flow, unless it is over.
     next: Option<(Time, u32)>,
 }
 
-impl Datapath {
-    /// When [`Datapath::clean`] wants to be called next; `None` if there is nothing to do.
+impl Cache {
+    /// When [`Cache::clean`] wants to be called next; `None` if there is nothing to do.
     pub(crate) fn next_clean(&self) -> Option<Time> {
-        if !self.cache.forgotten.is_empty() {
+        if !self.forgotten.is_empty() {
             return Some(Time(0));
         }
-        self.cache.round.next.map(|(at, _)| at)
+        self.round.next.map(|(at, _)| at)
     }
 
     /// Gives a little memory back: of flows that were forgotten all together, and of those whose
     /// entries are gone.
-    pub(crate) fn clean(&mut self, now: Time) {
-        if let Some(last) = self.cache.forgotten.last_mut() {
+    pub(crate) fn clean(&mut self, tables: &mut [Table], now: Time) {
+        if let Some(last) = self.forgotten.last_mut() {
             let more = last.flows.drop_some() || last.index.drop_some();
             if !more && !last.programs.drop_some() {
-                self.cache.forgotten.pop();
+                self.forgotten.pop();
             }
             return;
         }
-        let changes = self.cache.changes;
-        let round = &mut self.cache.round;
+        let changes = self.changes;
+        let round = &mut self.round;
         match round.next {
-            None if round.changes != changes && self.cache.flows.len() > 0 => {
+            None if round.changes != changes && self.flows.len() > 0 => {
                 *round = Round {
                     changes,
                     next: Some((now.after(REST), 0)),
                 };
             }
             Some((at, slot)) if at <= now => {
-                let next = self.clean_from(slot);
-                self.cache.round.next = next.map(|slot| (at, slot));
+                let next = self.clean_from(tables, slot);
+                self.round.next = next.map(|slot| (at, slot));
             }
             _ => {}
         }
     }
 
     /// Forgets flows whose entries are gone; the slot with which to go on, if there are more.
-    fn clean_from(&mut self, mut slot: u32) -> Option<u32> {
+    fn clean_from(&mut self, tables: &mut [Table], mut slot: u32) -> Option<u32> {
         for _ in 0..FLOWS_PER_TURN {
-            slot = self.cache.flows.used(slot)?;
-            if self.has_lost_its_entries(slot) {
-                self.forget(slot);
+            slot = self.flows.used(slot)?;
+            if self.has_lost_its_entries(tables, slot) {
+                self.forget(tables, slot);
             }
             slot += 1;
         }
@@ -79,10 +79,10 @@ impl Datapath {
     }
 
     /// Whether an entry that a flow hit is gone.
-    fn has_lost_its_entries(&self, slot: u32) -> bool {
-        let mut hits = self.cache.flows[slot].hits();
+    fn has_lost_its_entries(&self, tables: &[Table], slot: u32) -> bool {
+        let mut hits = self.flows[slot].hits();
         hits.any(|hit| {
-            let table = &self.tables[usize::from(hit.table.0)];
+            let table = &tables[usize::from(hit.table.0)];
             hit.slot != NONE && table.at(hit.slot).is_none()
         })
     }

@@ -9,6 +9,7 @@ use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::{FlowMod, FlowRemovedReason};
 use bofuss_oflib::types::TableId;
 
+use crate::control::entries::EntryEdit;
 use crate::tables::shared::places;
 use crate::{Datapath, Entry, EntryKey, Label, Sink, Table, Time};
 
@@ -130,7 +131,7 @@ impl Datapath {
             return Some(Ok(()));
         };
         let mut found = Vec::new();
-        let last = sweep.cursor.slice(&self.tables, |table, entry| {
+        let last = sweep.cursor.slice(&self.pipeline.tables, |table, entry| {
             if (sweep.finds)(entry) {
                 found.push((table, entry.key));
             }
@@ -164,7 +165,7 @@ impl Datapath {
                 return Ok(());
             }
             EntryChange::Delete(_, false) => {
-                self.take_entry(table, key);
+                self.edit_entry(table, EntryEdit::Remove(key));
                 return Ok(());
             }
             EntryChange::Add(_) => return Err(FlowModFailed::OVERLAP),
@@ -174,17 +175,7 @@ impl Datapath {
                 ..
             } => (instructions, *reset),
         };
-        self.entry_gone(table, key);
-        let shared = self.instructions.share(instructions);
-        let table = &mut self.tables[usize::from(table.0)];
-        if let Some(before) = table.set_instructions(key, shared) {
-            if let (true, Some(entry)) = (reset, table.get_mut(key)) {
-                (entry.packets, entry.bytes) = (0, 0);
-            }
-            self.instructions.release(&before);
-            self.refer(&before, false);
-            self.refer(instructions, true);
-        }
+        self.edit_entry(table, EntryEdit::Instruct(key, instructions, reset));
         Ok(())
     }
 

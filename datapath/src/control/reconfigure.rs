@@ -19,15 +19,23 @@ impl Datapath {
     ///
     /// Errors: what is in the way.
     pub fn check_reconfigure(&mut self, other: &mut Self) -> Result<(), Obstacle> {
-        if self.entry_places + self.instructions.places > other.config.max_total_entries as usize {
+        if self.pipeline.entry_places + self.pipeline.instructions.places
+            > other.pipeline.config.max_total_entries as usize
+        {
             return Err((TableId::ALL, FlowModFailed::TABLE_FULL));
         }
-        if are_same(&other.max_abilities, &self.max_abilities) {
+        if are_same(&other.pipeline.max_abilities, &self.pipeline.max_abilities) {
             return Ok(());
         }
-        core::mem::swap(&mut self.table_abilities, &mut other.table_abilities);
+        core::mem::swap(
+            &mut self.pipeline.table_abilities,
+            &mut other.pipeline.table_abilities,
+        );
         let checked = self.check_entries();
-        core::mem::swap(&mut self.table_abilities, &mut other.table_abilities);
+        core::mem::swap(
+            &mut self.pipeline.table_abilities,
+            &mut other.pipeline.table_abilities,
+        );
         checked
     }
 
@@ -35,20 +43,29 @@ impl Datapath {
     /// pipeline if that is not the one that this began with: else what controllers made of it
     /// stays. Entries, groups, meters, ports and counters stay.
     pub fn reconfigure(&mut self, other: Self) {
-        let (config, table_abilities, max_abilities) =
-            (other.config, other.table_abilities, other.max_abilities);
-        if !are_same(&max_abilities, &self.max_abilities) {
-            (self.table_abilities, self.max_abilities) = (table_abilities, max_abilities);
+        let (config, table_abilities, max_abilities) = (
+            other.pipeline.config,
+            other.pipeline.table_abilities,
+            other.pipeline.max_abilities,
+        );
+        if !are_same(&max_abilities, &self.pipeline.max_abilities) {
+            (self.pipeline.table_abilities, self.pipeline.max_abilities) =
+                (table_abilities, max_abilities);
         }
         self.change_engine(config.engine);
-        let secret = self.config.secret;
-        self.config = Config { secret, ..config };
-        self.bridge.reconfigure(&self.config);
-        self.tables.resize_with(self.table_abilities.len(), || {
-            Table::new(self.config.engine, secret)
-        });
-        for (id, group) in &mut self.groups {
-            let (algorithm, seed) = (self.config.algorithm(*id), self.config.seed);
+        let secret = self.pipeline.config.secret;
+        self.pipeline.config = Config { secret, ..config };
+        self.pipeline.bridge.reconfigure(&self.pipeline.config);
+        self.pipeline
+            .tables
+            .resize_with(self.pipeline.table_abilities.len(), || {
+                Table::new(self.pipeline.config.engine, secret)
+            });
+        for (id, group) in &mut self.pipeline.groups {
+            let (algorithm, seed) = (
+                self.pipeline.config.algorithm(*id),
+                self.pipeline.config.seed,
+            );
             let selector = &mut group.selector;
             if (selector.algorithm, selector.seed) != (algorithm, seed) {
                 (selector.algorithm, selector.seed) = (algorithm, seed);
@@ -59,7 +76,7 @@ impl Datapath {
 
     /// Errors: a table with an entry that the pipeline has no place for.
     fn check_entries(&self) -> Result<(), Obstacle> {
-        for (number, table) in (0..).map(TableId).zip(&self.tables) {
+        for (number, table) in (0..).map(TableId).zip(&self.pipeline.tables) {
             let check = |entry: &Entry| {
                 if !self.has_table(number) {
                     return Err(FlowModFailed::BAD_TABLE_ID);
@@ -67,7 +84,7 @@ impl Datapath {
                 if table.len() > self.max_entries(number) {
                     return Err(FlowModFailed::TABLE_FULL);
                 }
-                let mut add = FlowMod::add(entry.rule.to_match(&self.catalogue));
+                let mut add = FlowMod::add(entry.rule.to_match(&self.pipeline.catalogue));
                 (add.table_id, add.priority) = (number, entry.key.priority.0);
                 add.instructions = entry.instructions.clone();
                 self.check_features(&add)

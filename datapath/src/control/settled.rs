@@ -35,7 +35,7 @@ impl<'a> Settled<'a> {
     ///
     /// Panics: if there is no such table.
     pub fn table_counts(&self, table: TableId) -> TableCounts {
-        let table = &self.0.tables[usize::from(table.0)];
+        let table = &self.0.pipeline.tables[usize::from(table.0)];
         TableCounts {
             lookups: table.lookup_count,
             matches: table.matched_count,
@@ -44,6 +44,6 @@ impl<'a> Settled<'a> {
 
     /// Looks at the next slice of the entries; returns true if that was the last.
     pub fn slice(&self, cursor: &mut Cursor, see: impl FnMut(TableId, &'a Entry)) -> bool {
-        cursor.slice(&self.0.tables, see)
+        cursor.slice(&self.0.pipeline.tables, see)
     }
 }

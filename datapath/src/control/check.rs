@@ -5,8 +5,9 @@ use alloc::borrow::Cow;
 use bofuss_oflib::error::{BadAction, MeterModFailed};
 use bofuss_oflib::field::{ETH_TYPE, Field, VID_PRESENT, VLAN_VID};
 use bofuss_oflib::instruction::Instructions;
+use bofuss_oflib::message::{FlowMod, FlowModCommand};
 use bofuss_oflib::types::{MeterId, QueueId, TableId};
-use bofuss_oflib::{Action, ErrorCode, ExtValue, FieldMatch, Instruction, Match, PortNo};
+use bofuss_oflib::{Action, ErrorCode, FieldMatch, Instruction, Match, PortNo};
 
 use crate::Datapath;
 
@@ -50,6 +51,43 @@ impl KnownFields<'_> {
 }
 
 impl Datapath {
+    /// Checks a flow-mod against what its table can do.
+    ///
+    /// Errors: FLOW_MOD_FAILED/BAD_TABLE_ID, or a BAD_MATCH, BAD_INSTRUCTION or BAD_ACTION.
+    pub(crate) fn check_features(&self, flow_mod: &FlowMod) -> Result<(), ErrorCode> {
+        let Some(Some(abilities)) = self
+            .pipeline
+            .table_abilities
+            .get(usize::from(flow_mod.table_id.0))
+        else {
+            return Ok(());
+        };
+        abilities.check_match(&flow_mod.fields)?;
+        let deletes = matches!(
+            flow_mod.command,
+            FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT
+        );
+        if deletes {
+            return Ok(());
+        }
+        let any = flow_mod.fields.fields().is_empty();
+        let loose = flow_mod.command == FlowModCommand::MODIFY;
+        let miss = any && (flow_mod.priority == 0 || loose);
+        if flow_mod.command == FlowModCommand::ADD && !miss {
+            abilities.check_omitted(&flow_mod.fields)?;
+        }
+        for instruction in flow_mod.instructions.list() {
+            // A modify that covers every entry must suit them all.
+            if !miss || loose {
+                abilities.check_instruction(instruction, 0)?;
+            }
+            if miss {
+                abilities.check_instruction(instruction, 1)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Checks the instructions of an entry of `table` that matches `fields`; `None` if its actions
     /// may be about any header.
     ///
@@ -66,7 +104,7 @@ impl Datapath {
                 Instruction::Meter(id) if *id == MeterId(0) || *id > MeterId::MAX => {
                     return Err(MeterModFailed::INVALID_METER);
                 }
-                Instruction::Meter(id) if !self.meters.contains_key(id) => {
+                Instruction::Meter(id) if !self.pipeline.meters.contains_key(id) => {
                     return Err(MeterModFailed::UNKNOWN_METER);
                 }
                 Instruction::ApplyActions(actions) | Instruction::WriteActions(actions) => {
@@ -77,7 +115,7 @@ impl Datapath {
                         actions,
                     )?;
                 }
-                Instruction::Experimenter(value) => self.check_extension(value, table)?,
+                Instruction::Experimenter(value) => self.hooks.check(value, table)?,
                 Instruction::Meter(_)
                 | Instruction::ClearActions
                 | Instruction::WriteMetadata { .. }
@@ -116,7 +154,7 @@ impl Datapath {
         for action in actions {
             match action {
                 Action::Output(output) => check_output(output.port, packet_out)?,
-                Action::Group(id) if self.groups.contains_key(id) => {}
+                Action::Group(id) if self.pipeline.groups.contains_key(id) => {}
                 Action::Group(_) => return Err(BadAction::BAD_OUT_GROUP),
                 Action::SetQueue(QueueId::ALL) => return Err(BadAction::BAD_QUEUE),
                 Action::SetField(set) => {
@@ -142,19 +180,12 @@ impl Datapath {
                     known.set(VLAN_VID, VID_PRESENT.into());
                 }
                 Action::PopPbb => known = KnownFields(None),
-                Action::Experimenter(value) => self.check_extension(value, table)?,
+                Action::Experimenter(value) => self.hooks.check(value, table)?,
                 // Any other action may stand in every entry: a new one needs no arm here.
                 _ => {}
             }
         }
         Ok(())
-    }
-
-    fn check_extension(&self, value: &ExtValue, table: TableId) -> Result<(), ErrorCode> {
-        match self.hook_of(value.row) {
-            Some((hook, row)) => self.hooks[hook].check(row, value, table),
-            None => Ok(()),
-        }
     }
 }
 

@@ -9,7 +9,7 @@ use bofuss_packet::key::KEY_WORDS;
 use bofuss_packet::{KeyMask, Layout};
 
 /// The most words that tell a flow: where its path starts, and those of its key.
-pub(super) const WORDS: usize = 1 + KEY_WORDS;
+pub(crate) const WORDS: usize = 1 + KEY_WORDS;
 /// Bits of a word.
 const BITS: usize = 64;
 
@@ -31,7 +31,7 @@ struct KeyPiece {
 
 /// Where the words of a key stand in headers.
 #[derive(Debug, Default)]
-pub(super) struct KeyReader {
+pub(crate) struct KeyReader {
     /// What is not turned, and sets nothing else: as a rule everything.
     straight: Vec<KeyPiece>,
     others: Vec<KeyPiece>,
@@ -41,7 +41,7 @@ pub(super) struct KeyReader {
 
 impl KeyReader {
     /// A reader of the words of this mask, which is of these fields as a whole.
-    pub(super) fn new(fields: FieldSet, mask: &KeyMask) -> Self {
+    pub(crate) fn new(fields: FieldSet, mask: &KeyMask) -> Self {
         let mut this = Self {
             unread: fields.difference(FIELDS.iter().collect()),
             ..Self::default()
@@ -89,7 +89,7 @@ impl KeyReader {
 
     /// Adds to the words what a frame's headers have of them. False if some of it stands in none.
     #[inline]
-    pub(super) fn read(&self, bytes: &[u8], layout: &Layout, words: &mut [u64; WORDS]) -> bool {
+    pub(crate) fn read(&self, bytes: &[u8], layout: &Layout, words: &mut [u64; WORDS]) -> bool {
         for (word, fields) in words[1..].iter_mut().zip(layout.fields.words()) {
             *word |= fields;
         }

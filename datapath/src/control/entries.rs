@@ -1,0 +1,156 @@
+//! How one entry comes, changes and goes, and who knows of it.
+
+use bofuss_oflib::Match;
+use bofuss_oflib::instruction::Instructions;
+use bofuss_oflib::matching::Sent;
+use bofuss_oflib::message::{FlowModFlags, FlowRemoved, FlowRemovedReason};
+use bofuss_oflib::types::TableId;
+
+use crate::pipeline::context::Pipeline;
+use crate::{Datapath, Entry, EntryKey, Sink, Time};
+
+/// What happens to one entry.
+pub(crate) enum EntryEdit<'a> {
+    /// It is added, and its match is told as it was sent.
+    Add(Entry, Option<&'a Sent>),
+    /// It gets other instructions; whether its counters begin anew.
+    Instruct(EntryKey, &'a Instructions, bool),
+    /// It is taken out.
+    Remove(EntryKey),
+}
+
+impl Datapath {
+    /// Changes one entry of a table. All changes come through here, so that the cache knows of
+    /// each. The entry that was taken out, if one was.
+    pub(crate) fn edit_entry(&mut self, table: TableId, edit: EntryEdit<'_>) -> Option<Entry> {
+        let Self { pipeline, lane, .. } = self;
+        match edit {
+            EntryEdit::Add(entry, sent) => {
+                let key = pipeline.insert_entry(table, entry, sent);
+                let catalogue = &pipeline.catalogue;
+                lane.cache
+                    .entry_added(catalogue, &mut pipeline.tables, table, key);
+                None
+            }
+            EntryEdit::Instruct(key, instructions, reset) => {
+                lane.cache.entry_gone(&mut pipeline.tables, table, key);
+                pipeline.instruct_entry(table, key, instructions, reset);
+                None
+            }
+            EntryEdit::Remove(key) => {
+                lane.cache.entry_gone(&mut pipeline.tables, table, key);
+                pipeline.take_entry(table, key)
+            }
+        }
+    }
+
+    /// Removes an entry and says so to whom it concerns.
+    pub(crate) fn remove_entry<S: Sink>(
+        &mut self,
+        now: Time,
+        table: TableId,
+        key: EntryKey,
+        reason: FlowRemovedReason,
+        sink: &mut S,
+    ) {
+        let before = &self.pipeline.tables[usize::from(table.0)];
+        let fields = before
+            .get(key)
+            .map(|entry| before.fields_of(entry, &self.pipeline.catalogue));
+        let Some((entry, fields)) = self.edit_entry(table, EntryEdit::Remove(key)).zip(fields)
+        else {
+            return;
+        };
+        let removed = removal(now, table, &entry, fields, reason);
+        for hook in &mut self.hooks.all {
+            hook.on_flow_removed(now, &removed);
+        }
+        if entry.flags.has(FlowModFlags::SEND_FLOW_REM) {
+            sink.flow_removed(removed);
+        }
+    }
+}
+
+impl Pipeline {
+    fn insert_entry(&mut self, number: TableId, entry: Entry, sent: Option<&Sent>) -> EntryKey {
+        self.next_serial += 1;
+        self.refer(&entry.instructions, true);
+        self.field_uses.rule(&entry.rule, &self.catalogue, true);
+        let table = &mut self.tables[usize::from(number.0)];
+        self.entry_places += table.masks.places(&entry.rule);
+        let key = table.insert(entry, sent);
+        self.set_deadline(number, key);
+        key
+    }
+
+    fn instruct_entry(
+        &mut self,
+        table: TableId,
+        key: EntryKey,
+        instructions: &Instructions,
+        reset: bool,
+    ) {
+        let shared = self.instructions.share(instructions);
+        let table = &mut self.tables[usize::from(table.0)];
+        let Some(before) = table.set_instructions(key, shared) else {
+            return;
+        };
+        if let (true, Some(entry)) = (reset, table.get_mut(key)) {
+            (entry.packets, entry.bytes) = (0, 0);
+        }
+        self.instructions.release(&before);
+        self.refer(&before, false);
+        self.refer(instructions, true);
+    }
+
+    /// Takes an entry out of its table, and its deadline with it.
+    fn take_entry(&mut self, table: TableId, key: EntryKey) -> Option<Entry> {
+        let table_of = &mut self.tables[usize::from(table.0)];
+        let entry = table_of.remove(key)?;
+        self.entry_places -= table_of.masks.places(&entry.rule);
+        self.instructions.release(&entry.instructions);
+        self.refer(&entry.instructions, false);
+        self.field_uses.rule(&entry.rule, &self.catalogue, false);
+        if entry.due != Time::NEVER {
+            self.deadlines.remove(&(entry.due, table, key.slot));
+        }
+        Some(entry)
+    }
+
+    /// Has an entry's next deadline wait for it, if it has one, instead of the one before.
+    pub(crate) fn set_deadline(&mut self, table: TableId, key: EntryKey) {
+        let Some(entry) = self.tables[usize::from(table.0)].get_mut(key) else {
+            return;
+        };
+        let next = entry.deadline().map_or(Time::NEVER, |(at, _)| at);
+        let before = core::mem::replace(&mut entry.due, next);
+        self.deadlines.remove(&(before, table, key.slot));
+        if next != Time::NEVER {
+            self.deadlines.insert((next, table, key.slot));
+        }
+    }
+}
+
+/// What is said of a removed entry.
+fn removal(
+    now: Time,
+    table_id: TableId,
+    entry: &Entry,
+    fields: Match,
+    reason: FlowRemovedReason,
+) -> FlowRemoved {
+    let (duration_sec, duration_nsec) = now.duration(entry.created);
+    FlowRemoved {
+        cookie: entry.cookie,
+        priority: entry.key.priority.0,
+        reason,
+        table_id,
+        duration_sec,
+        duration_nsec,
+        idle_timeout: entry.idle_timeout,
+        hard_timeout: entry.hard_timeout,
+        packet_count: entry.packet_count(),
+        byte_count: entry.byte_count(),
+        fields,
+    }
+}

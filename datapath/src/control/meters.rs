@@ -1,0 +1,137 @@
+//! Meters: how they are changed, and what is told of them. Spec: OpenFlow 1.3.5 sections 6.6 and
+//! 7.3.4.4.
+
+use core::ops::RangeInclusive;
+
+use bofuss_oflib::ErrorCode;
+use bofuss_oflib::error::MeterModFailed;
+use bofuss_oflib::message::meter_mod::{BandKind, MeterFlags, MeterModCommand};
+use bofuss_oflib::message::multipart::{MeterConfig, MeterFeatures, MeterStats};
+use bofuss_oflib::message::{FlowRemovedReason, MeterMod};
+use bofuss_oflib::types::{MeterId, TableId};
+
+use crate::control::bulk_change::{BulkChange, EntryChange};
+use crate::meters::{MAX_LEVELS, Meter, VIRTUAL};
+use crate::references::meter;
+use crate::{Datapath, Entry, Sink, Time};
+
+impl Datapath {
+    /// Carries out a meter-mod, or changes nothing.
+    ///
+    /// Errors: METER_MOD_FAILED with any code but UNKNOWN and BAD_BURST.
+    pub fn meter_mod<S: Sink>(
+        &mut self,
+        now: Time,
+        meter_mod: &MeterMod,
+        sink: &mut S,
+    ) -> Result<(), ErrorCode> {
+        let id = meter_mod.meter_id;
+        let exists = self.pipeline.meters.contains_key(&id);
+        match meter_mod.command {
+            MeterModCommand::ADD if exists => return Err(MeterModFailed::METER_EXISTS),
+            MeterModCommand::MODIFY if !exists => return Err(MeterModFailed::UNKNOWN_METER),
+            MeterModCommand::ADD | MeterModCommand::MODIFY => self.check_meter(meter_mod)?,
+            MeterModCommand::DELETE => return self.delete_meters(now, id, sink),
+            _ => return Err(MeterModFailed::BAD_COMMAND),
+        }
+        let mut meter = Meter::new(now, meter_mod);
+        if let Some(old) = self.pipeline.meters.get(&id) {
+            (meter.stats.flow_count, meter.stats.input) = (old.stats.flow_count, old.stats.input);
+            meter.created = old.created;
+        }
+        self.pipeline.meters.insert(id, meter);
+        Ok(())
+    }
+
+    fn check_meter(&self, meter_mod: &MeterMod) -> Result<(), ErrorCode> {
+        let (id, flags, bands) = (meter_mod.meter_id, meter_mod.flags, &meter_mod.bands);
+        if (id == MeterId(0) || id > MeterId::MAX) && !VIRTUAL.contains(&id) {
+            return Err(MeterModFailed::INVALID_METER);
+        }
+        let both = flags.has(MeterFlags::KBPS) && flags.has(MeterFlags::PKTPS);
+        if both || flags.0 & !MeterFlags::ALL.0 != 0 {
+            return Err(MeterModFailed::BAD_FLAGS);
+        }
+        if bands.len() > self.pipeline.config.max_bands.into() {
+            return Err(MeterModFailed::OUT_OF_BANDS);
+        }
+        for (place, band) in bands.iter().enumerate() {
+            match band.kind {
+                BandKind::Drop | BandKind::DscpRemark(1..=MAX_LEVELS) => {}
+                BandKind::DscpRemark(_) => return Err(MeterModFailed::BAD_BAND_VALUE),
+                BandKind::Experimenter(_) => return Err(MeterModFailed::BAD_BAND),
+            }
+            if bands[..place].iter().any(|other| other.rate == band.rate) {
+                return Err(MeterModFailed::BAD_RATE);
+            }
+        }
+        let room = self.pipeline.meters.len() < self.pipeline.config.max_meters as usize;
+        let fits = room || self.pipeline.meters.contains_key(&id);
+        fits.then_some(()).ok_or(MeterModFailed::OUT_OF_METERS)
+    }
+
+    /// Deletes a meter, or all that flows use, and these flows.
+    fn delete_meters<S: Sink>(
+        &mut self,
+        now: Time,
+        id: MeterId,
+        sink: &mut S,
+    ) -> Result<(), ErrorCode> {
+        let gone = match id {
+            MeterId::ALL => MeterId(0)..=MeterId::MAX,
+            id if VIRTUAL.contains(&id) => return Err(MeterModFailed::INVALID_METER),
+            id => id..=id,
+        };
+        let mut flows = 0;
+        while let Some((&id, meter)) = self.pipeline.meters.range(gone.clone()).next() {
+            flows += meter.stats.flow_count;
+            self.pipeline.meters.remove(&id);
+        }
+        if flows > 0 {
+            let uses = move |e: &Entry| meter(&e.instructions).is_some_and(|id| gone.contains(&id));
+            let gone = EntryChange::Delete(FlowRemovedReason::DELETE, true);
+            return self.begin_bulk_change(now, BulkChange::new(TableId::ALL, uses, gone), sink);
+        }
+        Ok(())
+    }
+
+    /// Whether a meter exists.
+    pub fn has_meter(&self, id: MeterId) -> bool {
+        self.pipeline.meters.contains_key(&id)
+    }
+
+    /// The statistics of the meters with these numbers.
+    pub fn meter_stats(
+        &self,
+        now: Time,
+        ids: RangeInclusive<MeterId>,
+    ) -> impl Iterator<Item = MeterStats> {
+        self.pipeline.meters.range(ids).map(move |(_, meter)| {
+            let (duration_sec, duration_nsec) = now.duration(meter.created);
+            MeterStats {
+                duration_sec,
+                duration_nsec,
+                ..meter.stats.clone()
+            }
+        })
+    }
+
+    /// The meters with these numbers, as they were made.
+    pub fn meter_configs(&self, ids: RangeInclusive<MeterId>) -> impl Iterator<Item = MeterConfig> {
+        self.pipeline
+            .meters
+            .range(ids)
+            .map(|(_, meter)| meter.config.clone())
+    }
+
+    /// What meters can do.
+    pub fn meter_features(&self) -> MeterFeatures {
+        MeterFeatures {
+            max_meter: self.pipeline.config.max_meters,
+            band_types: 1 << BandKind::Drop.number() | 1 << BandKind::DscpRemark(1).number(),
+            capabilities: MeterFlags::ALL.0.into(),
+            max_bands: self.pipeline.config.max_bands,
+            max_color: 0,
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! What controllers, ports and the administrator change.
+
+pub(crate) mod bulk_change;
+mod change_engine;
+pub(crate) mod check;
+pub(crate) mod entries;
+mod features;
+pub(crate) mod flow_mod;
+mod groups;
+mod meters;
+mod ports;
+pub(crate) mod queues;
+pub mod reconfigure;
+pub(crate) mod settled;

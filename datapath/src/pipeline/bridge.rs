@@ -1,0 +1,197 @@
+//! What NORMAL has learned: stations in VLANs, with ageing and bounds, and a storm guard.
+
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+
+use bofuss_oflib::{Mac, PortNo};
+use hashbrown::HashMap;
+
+use crate::slab::{NONE, Slab};
+use crate::{Config, MAX_ADDRESSES, Time};
+
+/// Nanoseconds after which an address that was not seen is forgotten.
+const AGEING_NS: u64 = 300 * Time::SEC;
+/// Frames a second that one port may flood, and how many at once.
+const FLOODS_PER_SEC: u64 = 10_000;
+const FLOOD_BURST: u64 = 10_000;
+
+/// An address in a VLAN (the VLAN_VID value, 0 for untagged).
+type Station = (u16, Mac);
+
+/// What is known of a station. Those of a port form a list, the one seen last first.
+#[derive(Debug)]
+struct Learned {
+    station: Station,
+    port: PortNo,
+    seen: Time,
+    newer: u32,
+    older: u32,
+}
+
+/// What is kept for a port.
+#[derive(Debug)]
+struct Learner {
+    /// How many stations it has; the first and the last of their list.
+    count: u32,
+    newest: u32,
+    oldest: u32,
+    /// Floods allowed now and when that was counted.
+    floods: (u64, Time),
+}
+
+/// What NORMAL has learned. Where there are too many stations, the port with most of them forgets
+/// its own, as in Open vSwitch's `lib/mac-learning.c`: one port's flood costs no other an address.
+#[derive(Debug, Default)]
+pub(crate) struct Bridge {
+    stations: Slab<Learned>,
+    slots: HashMap<Station, u32>,
+    ports: HashMap<PortNo, Learner>,
+    /// The ports by how many stations they have.
+    by_count: BTreeSet<(u32, PortNo)>,
+    /// Stations that the packet that is traced would have had learned, at its ingress port.
+    pub(crate) tried: Vec<Station>,
+}
+
+impl Bridge {
+    /// Notes where a station is.
+    pub(super) fn learn(&mut self, now: Time, station: Station, port: PortNo, config: &Config) {
+        if let Some(slot) = self.slots.get(&station).copied() {
+            if self.stations[slot].port == port {
+                self.stations[slot].seen = now;
+                return self.make_newest(slot);
+            }
+            self.remove(slot);
+        }
+        if self.count(port) >= config.max_addresses(port) {
+            self.forget_oldest(port);
+        } else if self.stations.len() >= MAX_ADDRESSES as usize {
+            let (_, fullest) = self.by_count.last().expect("some port has the stations");
+            self.forget_oldest(*fullest);
+        }
+        let slot = self.stations.insert(|_| Learned {
+            station,
+            port,
+            seen: now,
+            newer: NONE,
+            older: NONE,
+        });
+        self.slots.insert(station, slot);
+        let count = self.learner(now, port).count;
+        self.set_count(port, count + 1);
+        self.link(slot);
+    }
+
+    /// How many stations a port has.
+    fn count(&self, port: PortNo) -> u32 {
+        self.ports.get(&port).map_or(0, |learner| learner.count)
+    }
+
+    fn set_count(&mut self, port: PortNo, count: u32) {
+        let learner = self.ports.get_mut(&port).expect("stations have learners");
+        let before = core::mem::replace(&mut learner.count, count);
+        self.by_count.remove(&(before, port));
+        if count > 0 {
+            self.by_count.insert((count, port));
+        }
+    }
+
+    /// What is kept for a port, from now on if nothing was.
+    fn learner(&mut self, now: Time, port: PortNo) -> &mut Learner {
+        self.ports.entry(port).or_insert(Learner {
+            count: 0,
+            newest: NONE,
+            oldest: NONE,
+            floods: (FLOOD_BURST, now),
+        })
+    }
+
+    fn forget_oldest(&mut self, port: PortNo) {
+        if let Some(learner) = self.ports.get(&port) {
+            self.remove(learner.oldest);
+        }
+    }
+
+    fn remove(&mut self, slot: u32) {
+        self.unlink(slot);
+        if let Some(known) = self.stations.remove(slot) {
+            self.slots.remove(&known.station);
+            self.set_count(known.port, self.count(known.port) - 1);
+        }
+    }
+
+    fn make_newest(&mut self, slot: u32) {
+        if self.stations[slot].newer != NONE {
+            self.unlink(slot);
+            self.link(slot);
+        }
+    }
+
+    /// Puts a station first in its port's list.
+    fn link(&mut self, slot: u32) {
+        let port = self.stations[slot].port;
+        let learner = self.ports.get_mut(&port).expect("stations have learners");
+        let second = core::mem::replace(&mut learner.newest, slot);
+        if second == NONE {
+            learner.oldest = slot;
+        } else {
+            self.stations[second].newer = slot;
+        }
+        self.stations[slot].newer = NONE;
+        self.stations[slot].older = second;
+    }
+
+    /// Takes a station out of its port's list.
+    fn unlink(&mut self, slot: u32) {
+        let Learned {
+            port, newer, older, ..
+        } = self.stations[slot];
+        let learner = self.ports.get_mut(&port).expect("stations have learners");
+        if newer == NONE {
+            learner.newest = older;
+        } else {
+            self.stations[newer].older = older;
+        }
+        if older == NONE {
+            learner.oldest = newer;
+        } else {
+            self.stations[older].newer = newer;
+        }
+    }
+
+    /// Where a station is, if it was seen lately.
+    pub(super) fn find(&self, now: Time, station: &Station) -> Option<PortNo> {
+        let known = &self.stations[*self.slots.get(station)?];
+        (now.since(known.seen) < AGEING_NS).then_some(known.port)
+    }
+
+    /// Forgets what was learned on a port.
+    pub(crate) fn forget(&mut self, port: PortNo) {
+        while self.count(port) > 0 {
+            self.forget_oldest(port);
+        }
+        self.ports.remove(&port);
+    }
+
+    /// Has ports forget their oldest stations beyond the max_abilities of a configuration.
+    pub(crate) fn reconfigure(&mut self, config: &Config) {
+        let ports: Vec<PortNo> = self.ports.keys().copied().collect();
+        for port in ports {
+            while self.count(port) > config.max_addresses(port) {
+                self.forget_oldest(port);
+            }
+        }
+    }
+
+    /// Whether a port may flood one more frame.
+    pub(super) fn may_flood(&mut self, now: Time, port: PortNo, dry: bool) -> bool {
+        let (allowed, at) = &mut self.learner(now, port).floods;
+        let earned = now.since(*at) / (Time::SEC / FLOODS_PER_SEC);
+        if earned > 0 {
+            *allowed = (*allowed + earned).min(FLOOD_BURST);
+            *at = now;
+        }
+        let may = *allowed > 0;
+        *allowed = allowed.saturating_sub(u64::from(!dry));
+        may
+    }
+}
