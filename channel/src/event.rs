@@ -210,8 +210,8 @@ pub enum Reason {
     /// Newer peers came before it had said who it is.
     #[error("it gave way to newer peers before it said who it is")]
     GaveWay,
-    /// The listener's places were taken while it said who it is.
-    #[error("as many as there may be are connected here already")]
+    /// The listener's places, or those for the peer's source, were taken while it said who it is.
+    #[error("as many as there may be are connected here already, or from this source")]
     NoPlace,
     /// Bytes that cannot be skipped.
     #[error("malformed message: {0}")]

@@ -7,22 +7,20 @@ use std::time::Duration;
 use std::{fmt, fs, io};
 
 use bofuss_oflib::{Catalogue, Version};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep};
 
 use crate::auxiliary::Route;
 use crate::handshake::Established;
-use crate::newcomers::{Newcomer, Newcomers};
+use crate::newcomers::{Newcomer, Newcomers, Source};
+use crate::places::{ListenerPlace, Places};
 use crate::stream::{self, Acceptor, Ends, Raw, Stream};
 use crate::{
     ActiveAddress, Auxiliary, ConnId, Endpoint, Event, Origin, PassiveAddress, Rate, Reason, Tls,
     Transport, connection,
 };
 
-/// The most connections that a listener holds, those whose peers have not said HELLO not counted;
-/// further ones are closed and counted.
-pub const MAX_CONNECTIONS_PER_LISTENER: usize = 64;
 /// The wait after a connection ended or a first try failed; doubled with each further failure.
 pub const FIRST_BACKOFF: Duration = Duration::from_millis(100);
 /// How long a connection lasts so that waits start again at [`FIRST_BACKOFF`].
@@ -255,19 +253,20 @@ impl Hub {
     /// Accepts peers for ever.
     async fn accept(self, acceptor: Acceptor, listener: PassiveAddress, refused: Arc<AtomicU64>) {
         let newcomers = Newcomers::default();
-        let places = Arc::new(Semaphore::new(MAX_CONNECTIONS_PER_LISTENER));
+        let places = Places::default();
         loop {
             let origin = |peer| Origin::Passive {
                 listener: listener.clone(),
                 peer,
             };
             match acceptor.accept().await {
-                Ok(_) if places.available_permits() == 0 => {
+                Ok((_, _, source)) if !places.has_one_for(source) => {
                     refused.fetch_add(1, Relaxed);
                 }
                 Ok((stream, peer, source)) => {
                     let entry = Entry {
                         newcomer: newcomers.admit(source),
+                        source,
                         places: places.clone(),
                         refused: refused.clone(),
                     };
@@ -325,8 +324,9 @@ impl Hub {
 /// How a peer comes to a place of a listener.
 pub(crate) struct Entry {
     newcomer: Newcomer,
-    places: Arc<Semaphore>,
-    /// How many came when there was no place.
+    source: Source,
+    places: Places,
+    /// How many came when there was no place for them.
     refused: Arc<AtomicU64>,
 }
 
@@ -336,10 +336,10 @@ impl Entry {
     async fn pass<T>(
         self,
         attempt: impl Future<Output = Result<T, Reason>>,
-    ) -> Result<(T, Option<OwnedSemaphorePermit>), Reason> {
+    ) -> Result<(T, Option<ListenerPlace>), Reason> {
         let done = self.newcomer.finish(attempt).await;
         let done = done.unwrap_or(Err(Reason::GaveWay))?;
-        let Ok(place) = self.places.try_acquire_owned() else {
+        let Some(place) = self.places.take(self.source) else {
             self.refused.fetch_add(1, Relaxed);
             return Err(Reason::NoPlace);
         };
@@ -381,7 +381,8 @@ impl Listener {
         &self.address
     }
 
-    /// How many peers were closed at once, past [`MAX_CONNECTIONS_PER_LISTENER`].
+    /// How many peers were closed at once, past
+    /// [`MAX_CONNECTIONS_PER_LISTENER`](crate::MAX_CONNECTIONS_PER_LISTENER) or its source's share.
     pub fn refused(&self) -> u64 {
         self.refused.load(Relaxed)
     }

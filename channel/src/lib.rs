@@ -18,6 +18,7 @@ mod identity;
 mod newcomers;
 mod outbox;
 mod pace;
+mod places;
 mod run_dir;
 mod stream;
 #[cfg_attr(not(feature = "tls"), path = "no_tls.rs")]
@@ -32,14 +33,12 @@ pub use client::{Client, ClientError};
 pub use connection::{MAX_MULTIPART_REQUEST_BYTES, MAX_WAITING, Place};
 pub use event::{ConnId, Event, Head, Origin, Reason};
 pub use handshake::HELLO_TIMEOUT;
-pub use hub::{
-    FIRST_BACKOFF, Hub, LASTING, Listener, MAX_CONNECTIONS_PER_LISTENER, See, Settings, Target,
-    Watch,
-};
+pub use hub::{FIRST_BACKOFF, Hub, LASTING, Listener, See, Settings, Target, Watch};
 pub use identity::TlsFiles;
 pub use newcomers::{MAX_NEWCOMERS, MAX_NEWCOMERS_PER_SOURCE, Newcomer, Newcomers, Source};
 pub use outbox::{MAX_PENDING_BYTES, MAX_TOTAL_PENDING_BYTES, PAUSE_BYTES, ROOM_BYTES, Sender};
 pub use pace::Rate;
+pub use places::MAX_CONNECTIONS_PER_LISTENER;
 pub use run_dir::{
     RunSocket, SYSTEM_RUN_DIRECTORY, is_own, permitted, run_directories, run_sockets,
     user_run_directory,

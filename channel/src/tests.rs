@@ -11,7 +11,7 @@ use bofuss_oflib::message::{Empty, ErrorMsg, FlowMod, Hello, PacketIn};
 use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Codec, ErrorCode, FieldMatch, Match, Message, PortNo, Version};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
-use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -824,21 +824,50 @@ async fn unix_sockets_replace_stale_files_only_and_go_when_dropped() {
 }
 
 #[tokio::test]
-async fn a_listener_holds_its_limit_of_peers_and_refuses_one_more() {
+async fn a_listener_holds_its_limit_of_peers_and_each_source_leaves_some_free() {
     let (_hub, listener, mut events, port) = listening().await;
+    let from = async |host: u8| {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind(([127, 0, 0, host], 0).into()).unwrap();
+        socket.connect(([127, 0, 0, 1], port).into()).await.unwrap()
+    };
     let mut held = Vec::new();
-    for _ in 0..MAX_CONNECTIONS_PER_LISTENER {
-        let mut peer = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
-        peer.write_all(&hello()).await.unwrap();
-        held.push((peer, up(&mut events).await));
+    // Each gets as many as it leaves free, the last the last.
+    for (host, count) in [(1, 32), (2, 16), (3, 8), (4, 4), (5, 2), (6, 1), (7, 1)] {
+        for _ in 0..count {
+            let mut peer = from(host).await;
+            peer.write_all(&hello()).await.unwrap();
+            held.push((peer, up(&mut events).await));
+        }
+        let refused = listener.refused();
+        assert_eq!(from(host).await.read(&mut [0; 8]).await.unwrap(), 0);
+        assert_eq!(listener.refused(), refused + 1);
     }
-    let mut peer = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
-    assert_eq!(peer.read(&mut [0; 8]).await.unwrap(), 0);
-    assert_eq!(listener.refused(), 1);
+    assert_eq!(held.len(), MAX_CONNECTIONS_PER_LISTENER);
     held.pop();
     down(&mut events).await;
-    let mut peer = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    let mut peer = from(8).await;
     assert!(matches!(read(&mut peer).await.2, Message::Hello(_)));
+}
+
+#[tokio::test]
+async fn sources_are_told_apart_in_ipv4_and_ipv6() {
+    let (hub, mut events) = hub(|_| {});
+    let listener = hub.listen(&"ptcp:0:[::]".parse().unwrap()).await.unwrap();
+    let Endpoint::Tcp { port, .. } = listener.address().0 else {
+        panic!("not TCP");
+    };
+    let mut held = Vec::new();
+    for (host, count) in [("::1", 32), ("127.0.0.1", 16)] {
+        for _ in 0..count {
+            let mut peer = TcpStream::connect((host, port)).await.unwrap();
+            peer.write_all(&hello()).await.unwrap();
+            held.push((peer, up(&mut events).await));
+        }
+        let mut peer = TcpStream::connect((host, port)).await.unwrap();
+        assert_eq!(peer.read(&mut [0; 8]).await.unwrap(), 0, "{host}");
+    }
+    assert_eq!(listener.refused(), 2);
 }
 
 /// A connection that is up, whose owner has much room for events.
