@@ -260,6 +260,37 @@ fn words(alert: AlertDescription) -> String {
     text.into()
 }
 
+/// The most names of a certificate that are printed.
+const MAX_NAMES: usize = 8;
+
+/// Says which name was expected, which ones the certificate has, and what mends it.
+fn wrong_name(expected: &str, presented: &[String]) -> String {
+    let mut names: Vec<&str> = presented.iter().filter_map(|one| host(one)).collect();
+    let more = names.len().saturating_sub(MAX_NAMES);
+    names.truncate(MAX_NAMES);
+    let mut list = names.join(", ");
+    if more > 0 {
+        list += &format!(" and {more} more");
+    }
+    let but = if list.is_empty() {
+        "it names no host: accept it".to_string()
+    } else {
+        format!("but for {list}: connect by that name, or accept any")
+    };
+    format!("the peer's certificate is not for {expected}, {but} with --any-peer-name")
+}
+
+/// The host name or address in the library's text of a name, as `DnsName("c0.example")`; `None` for
+/// other kinds of names, and for those that have no place in a log.
+fn host(name: &str) -> Option<&str> {
+    let dns = name.strip_prefix("DnsName(\"");
+    let dns = dns.and_then(|rest| rest.strip_suffix("\")"));
+    let ip = name.strip_prefix("IpAddress(");
+    let ip = ip.and_then(|rest| rest.strip_suffix(')'));
+    let host = dns.or(ip)?;
+    host.chars().all(|c| c.is_ascii_graphic()).then_some(host)
+}
+
 /// What is wrong, if it is TLS that is; for the log.
 pub(crate) fn describe(error: &io::Error) -> Option<String> {
     use CertificateError as Wrong;
@@ -277,14 +308,7 @@ pub(crate) fn describe(error: &io::Error) -> Option<String> {
         Error::InvalidCertificate(Wrong::NotValidForNameContext {
             expected,
             presented,
-        }) => {
-            let names = match presented.is_empty() {
-                true => "no host".into(),
-                false => presented.join(", "),
-            };
-            let name = expected.to_str();
-            format!("the peer's certificate is not for {name}, but for {names}")
-        }
+        }) => wrong_name(&expected.to_str(), presented),
         Error::InvalidCertificate(wrong) => format!("the peer's certificate is wrong: {wrong}"),
         other => other.to_string(),
     })

@@ -15,7 +15,9 @@ use bofuss_channel::{
 };
 use bofuss_oflib::message::Empty;
 use bofuss_oflib::{Message, Version};
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, SanType, date_time_ymd,
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
@@ -258,8 +260,8 @@ async fn a_hub_connects_by_tls_and_any_name_is_allowed_if_asked_for() {
     let address: ActiveAddress = format!("ssl:localhost:{port}").parse().unwrap();
     let (strict, mut its) = hub(Some(identity(&ca, "s0")));
     let target = strict.connect(address.clone());
-    let wanted =
-        "TLS: the peer's certificate is not for localhost, but for DnsName(\"c0.example\")";
+    let wanted = "TLS: the peer's certificate is not for localhost, but for c0.example: connect by \
+                  that name, or accept any with --any-peer-name";
     assert_eq!(failed(&mut its).await, wanted);
     assert!(
         failed(&mut events)
@@ -289,6 +291,38 @@ async fn a_hub_connects_by_tls_and_any_name_is_allowed_if_asked_for() {
     });
     let error = refused(&address.to_string(), Some(&tls.unwrap())).await;
     assert!(error.contains("signed by no CA of ours"), "{error}");
+}
+
+#[tokio::test]
+async fn the_names_of_a_wrong_certificate_are_named_as_far_as_they_are_hosts() {
+    let ca = Ca::new();
+    let names = ["a.example", "*.b.example", "10.0.0.1", "2001:db8::1"].map(String::from);
+    let many = CertificateParams::new(names).unwrap();
+    let none = CertificateParams::new([]).unwrap();
+    let odd = SanType::URI("spiffe://site/c0".try_into().unwrap());
+    let mut with_uri = CertificateParams::default();
+    with_uri.subject_alt_names = vec![odd];
+    let crowd = (0..20).map(|i| format!("h{i}")).collect::<Vec<_>>();
+    let crowd = CertificateParams::new(crowd).unwrap();
+    for (params, wanted) in [
+        (
+            many,
+            "but for a.example, *.b.example, 10.0.0.1, 2001:db8::1: connect by that name",
+        ),
+        (none, "it names no host: accept it with --any-peer-name"),
+        (with_uri, "it names no host: accept it with --any-peer-name"),
+        (
+            crowd,
+            "h7 and 12 more: connect by that name, or accept any with --any-peer-name",
+        ),
+    ] {
+        let tls = load(&ca.sign("x", |before| *before = params), &ca);
+        let (_hub, _listener, _events, port) = listening("pssl", tls).await;
+        let tool = identity(&ca, "tool");
+        let error = refused(&format!("ssl:localhost:{port}"), Some(&tool)).await;
+        assert!(error.contains("is not for localhost"), "{error}");
+        assert!(error.contains(wanted), "{error}");
+    }
 }
 
 #[tokio::test]
