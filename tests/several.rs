@@ -124,7 +124,7 @@ fn the_switches_of_a_file_run_and_change_together() {
         (
             one("tables = 6") + &one("tables = 5"),
             7,
-            "another switch has this name",
+            "another switch has this name already",
         ),
         (
             one("tables = 6") + &two("[[switch]]\nport = ['none']"),

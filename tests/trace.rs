@@ -148,7 +148,7 @@ fn a_packet_of_a_capture_is_found_by_number_or_by_what_matches() {
     assert!(of(&["--next", "udp"]).0.contains("udp_dst=53"));
     let (error, done) = of(&["--number", "3"]);
     assert!(
-        !done && error.contains("2 packets match, and not 3"),
+        !done && error.contains("only 2 packets match, not 3"),
         "{error}"
     );
     fs::remove_file(path).unwrap();

@@ -215,7 +215,7 @@ impl Switch {
     /// An auxiliary connection is up: one more way of the channel of `main`, with its role and all
     /// that was set there. `datagrams`: whether what is sent on it may be lost. `false` if `main`
     /// is gone, and the new one is to be closed. Spec: OpenFlow 1.3.5 section 6.3.6.
-    pub fn connected_beside(
+    pub fn connected_auxiliary(
         &mut self,
         main: ConnId,
         conn: ConnId,

@@ -23,7 +23,7 @@ use tokio::time::timeout;
 use crate::auxiliary::Route;
 use crate::frame::Frames;
 use crate::handshake::{Established, LINGER};
-use crate::outbox::{Backlog, Outbox, PAUSE_BYTES, PacketInPace, Queue, Sender, Waiting};
+use crate::outbox::{Backlog, Outbox, PAUSE_BYTES, PacketInPace, Queue, QueuedMessage, Sender};
 use crate::pace::Pace;
 use crate::stream::{Ends, Stream};
 use crate::{ConnId, Event, Head, Hub, Origin, Reason, Watch};
@@ -376,8 +376,8 @@ impl Link<'_> {
                 waited_bytes += self.backlog.leaves(&waiting);
                 let start = bytes.len();
                 match waiting {
-                    Waiting::Bytes(more) => bytes.extend_from_slice(&more),
-                    Waiting::Message(xid, message) => {
+                    QueuedMessage::Bytes(more) => bytes.extend_from_slice(&more),
+                    QueuedMessage::Message(xid, message) => {
                         if let Err(cause) = self.codec.encode(xid, &message, &mut bytes) {
                             let name = message.name();
                             let unsent = Event::Unsent {

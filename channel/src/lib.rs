@@ -44,4 +44,7 @@ pub use run_dir::{
     user_run_directory,
 };
 pub use stream::Ends;
+#[cfg(not(feature = "tls"))]
+pub use tls::NoTls as Tls;
+#[cfg(feature = "tls")]
 pub use tls::Tls;

@@ -42,11 +42,11 @@ pub struct Newcomers(Arc<Mutex<List>>);
 struct List {
     next_id: u64,
     /// The oldest first.
-    waiting: Vec<Waiting>,
+    waiting: Vec<PendingPeer>,
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct PendingPeer {
     id: u64,
     source: Source,
     /// When dropped, the newcomer gives way.
@@ -67,7 +67,7 @@ impl Newcomers {
         }
         let id = list.next_id;
         list.next_id += 1;
-        list.waiting.push(Waiting {
+        list.waiting.push(PendingPeer {
             id,
             source,
             _stays: stays,

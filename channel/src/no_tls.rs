@@ -9,9 +9,9 @@ use crate::{Reason, TlsFiles};
 
 /// Who we are and whom we trust: without TLS there is no such value.
 #[derive(Clone, Debug)]
-pub enum Tls {}
+pub enum NoTls {}
 
-impl Tls {
+impl NoTls {
     /// Refuses. Errors: always, a sentence.
     pub fn load(_: TlsFiles) -> Result<Self, String> {
         Err("this program is built without TLS; make build builds one that has it".into())

@@ -141,7 +141,7 @@ impl Backlog {
     }
 
     /// Counts a message that leaves the queue; gives the bytes that it waited with.
-    pub(crate) fn leaves(&self, waiting: &Waiting) -> usize {
+    pub(crate) fn leaves(&self, waiting: &QueuedMessage) -> usize {
         let weight_bytes = waiting.weight_bytes();
         if let Some(share) = self.share(waiting) {
             share.fetch_sub(weight_bytes, SeqCst);
@@ -150,8 +150,8 @@ impl Backlog {
     }
 
     /// Where a packet-in is counted.
-    fn share(&self, waiting: &Waiting) -> Option<&AtomicUsize> {
-        let Waiting::Message(_, Message::PacketIn(packet_in)) = waiting else {
+    fn share(&self, waiting: &QueuedMessage) -> Option<&AtomicUsize> {
+        let QueuedMessage::Message(_, Message::PacketIn(packet_in)) = waiting else {
             return None;
         };
         let in_port = packet_in.fields.get(IN_PORT)?.number() as usize;
@@ -174,14 +174,14 @@ impl Drop for Backlog {
 }
 
 /// What waits in the queue.
-pub(crate) enum Waiting {
+pub(crate) enum QueuedMessage {
     /// A message with its transaction id.
     Message(u32, Message),
     /// Whole messages.
     Bytes(Vec<u8>),
 }
 
-impl Waiting {
+impl QueuedMessage {
     /// What it takes in memory; exact for bytes, packets and echoes, else a fair guess.
     fn weight_bytes(&self) -> usize {
         let payload = match self {
@@ -201,12 +201,12 @@ impl Waiting {
 }
 
 /// The end of the queue where messages come out.
-pub(crate) type Queue = mpsc::UnboundedReceiver<Waiting>;
+pub(crate) type Queue = mpsc::UnboundedReceiver<QueuedMessage>;
 
 /// The end of the queue where messages go in.
 #[derive(Clone, Debug)]
 pub(crate) struct Outbox {
-    queue: mpsc::UnboundedSender<Waiting>,
+    queue: mpsc::UnboundedSender<QueuedMessage>,
     codec: Codec,
     pub(crate) backlog: Arc<Backlog>,
 }
@@ -260,13 +260,13 @@ impl Outbox {
     }
 
     /// A multipart reply as bytes, if it can be said; else the message.
-    fn prepared(&self, xid: u32, message: Message) -> Waiting {
+    fn prepared(&self, xid: u32, message: Message) -> QueuedMessage {
         if let Message::MultipartReply(_) = message {
             let mut bytes = Vec::with_capacity(REPLY_BYTES);
             if self.codec.encode(xid, &message, &mut bytes).is_ok() {
-                return Waiting::Bytes(bytes);
+                return QueuedMessage::Bytes(bytes);
             }
         }
-        Waiting::Message(xid, message)
+        QueuedMessage::Message(xid, message)
     }
 }

@@ -556,7 +556,7 @@ impl Stage {
                 if let Some(at) = words.iter().position(|word| *word == "beside") {
                     let main = ConnId(words[at + 1].parse().unwrap());
                     let (id, datagrams) = (words[at + 2].parse().unwrap(), words.len() > at + 3);
-                    if !self.switch.connected_beside(main, conn, id, datagrams) {
+                    if !self.switch.connected_auxiliary(main, conn, id, datagrams) {
                         self.io.0.push(format!("{} is not there", main.0));
                     }
                     return;

@@ -213,7 +213,7 @@ impl Driver {
                 if !beside
                     || !self
                         .switch
-                        .connected_beside(main, conn_id, id, which & 4 == 4)
+                        .connected_auxiliary(main, conn_id, id, which & 4 == 4)
                 {
                     self.connect(conn);
                 }

@@ -1,4 +1,5 @@
-//! Copies of what passes: frames of a port into a file or to another port, OpenFlow into a file.
+//! Captures and mirrors: copies of a port's frames into a file or to another port, and of OpenFlow
+//! messages into a file.
 
 use std::net::IpAddr;
 use std::os::unix::fs::MetadataExt;
@@ -16,84 +17,83 @@ use bofuss_packet::{Key, KeyMatch, Layout, arrival, parse};
 use bofuss_ports::{CaptureFile, CaptureSource, Direction, LinkType};
 use tracing::warn;
 
-/// Packets or messages of one file; its captures end then.
+/// Packets or messages in one file; captures into it end then.
 const MAX_PACKETS: u64 = 1_000_000;
-/// Bytes of one file; its captures end then.
+/// Bytes in one file; captures into it end then.
 const MAX_BYTES: u64 = 1 << 30;
-/// Packets that wait to be written at most; what comes then is missing, and counted.
+/// Packets that wait to be written at most; further ones are lost and counted.
 const MAX_WAITING: usize = 512;
-/// Captures and mirrors at a time.
-pub const MAX_TAPS: usize = 16;
-/// Tags before a message, of Wireshark's exported PDUs (`epan/exported_pdu.h`): the name of its
-/// dissector, source and destination over IPv4 or IPv6, the kind of their ports, the ports, and
-/// whether it was received.
+/// Captures and mirrors at a time, and captures of messages.
+pub const MAX_COPIERS: usize = 16;
+/// Tags before a message, as Wireshark's exported PDUs have them (`epan/exported_pdu.h`): the name
+/// of the dissector, source and destination address (IPv4 or IPv6), the type of the ports, the
+/// ports, and the direction.
 const DISSECTOR: u16 = 12;
 const IPV4: [u16; 2] = [20, 21];
 const IPV6: [u16; 2] = [22, 23];
 const PORT_KIND: u16 = 24;
 const PORTS: [u16; 2] = [25, 26];
 const DIRECTION: u16 = 35;
-/// TCP, as a kind of port.
+/// The port type of TCP.
 const TCP: u32 = 2;
 
-/// Refuses a file that is not in the folder for captures, if there is one.
+/// Checks that a file is in the folder for captures, if there is one. Errors: it is not.
 pub fn check_place(file: &str, folder: Option<&Path>) -> Result<(), String> {
     let parent = Path::new(file).parent().map(Path::canonicalize);
     match folder {
         Some(folder) if !matches!(parent, Some(Ok(place)) if place.starts_with(folder)) => {
             let folder = folder.display();
             Err(format!(
-                "{file}: captures go to {folder} alone (--capture-folder)"
+                "{file}: captures may only be written to {folder} (--capture-folder)"
             ))
         }
         Some(_) | None => Ok(()),
     }
 }
 
-/// What passed, for the thread that writes.
-struct Record {
+/// A captured packet or message for the writer thread.
+struct CapturedPacket {
     at: SystemTime,
-    source: Arc<RecordedSource>,
+    source: Arc<CapturedSource>,
     direction: Direction,
     bytes: Vec<u8>,
 }
 
-/// What a file has packets of.
-struct RecordedSource {
+/// A source of packets in a file: an interface in pcapng.
+struct CapturedSource {
     described: CaptureSource,
-    /// Its packets that are missing.
+    /// Its packets that were lost.
     lost: AtomicU64,
 }
 
-/// A file that is written by a thread of its own.
+/// A capture file; a thread of its own writes it.
 struct OpenFile {
-    /// The file's device and number there, whatever its name.
+    /// The file's device and inode number.
     identity: (u64, u64),
     link_type: LinkType,
     is_pcap: bool,
-    to: SyncSender<Record>,
+    to: SyncSender<CapturedPacket>,
     packets: AtomicU64,
     bytes: AtomicU64,
 }
 
-/// The files that this process writes, so that captures with the same file share it.
+/// The capture files of this process. Captures into the same file share it.
 static OPEN: Mutex<Vec<Weak<OpenFile>>> = Mutex::new(Vec::new());
 
-/// What puts the packets of one source into a capture file.
-pub struct Recorder {
+/// Writes the packets of one source into a capture file.
+pub struct CaptureWriter {
     file: Arc<OpenFile>,
-    source: Arc<RecordedSource>,
+    source: Arc<CapturedSource>,
 }
 
-impl Recorder {
-    /// Makes a file, or goes on in one that another capture writes. Errors: a sentence for the
-    /// user.
+impl CaptureWriter {
+    /// Creates a file, or joins a capture that writes it already. Errors: a sentence for the user.
     pub fn create(path: &str, described: CaptureSource) -> Result<Self, String> {
         let failed = |error: io::Error| format!("{path}: {error}");
         if !Path::new(path).is_absolute() {
-            return Err(format!("{path}: a file is named from / on"));
+            return Err(format!("{path}: the path must be absolute"));
         }
-        let mut open = OPEN.lock().expect("nobody panics who has it");
+        let mut open = OPEN.lock().expect("no holder panics");
         open.retain(|file| file.strong_count() > 0);
         let there = fs::symlink_metadata(path).ok().map(|file| identity(&file));
         let same = open.iter().filter_map(Weak::upgrade);
@@ -119,13 +119,13 @@ impl Recorder {
         let lost = AtomicU64::new(0);
         Self {
             file,
-            source: Arc::new(RecordedSource { described, lost }),
+            source: Arc::new(CapturedSource { described, lost }),
         }
     }
 
-    /// Has something written, now or soon; whether there was room.
+    /// Queues a packet for the writer thread. Returns false if the queue is full.
     pub fn record(&mut self, direction: Direction, bytes: &[u8]) -> bool {
-        let record = Record {
+        let record = CapturedPacket {
             at: SystemTime::now(),
             source: self.source.clone(),
             direction,
@@ -140,14 +140,14 @@ impl Recorder {
         true
     }
 
-    /// Whether the file is as long as it may be.
+    /// Whether the file has reached its size limit.
     pub fn is_full(&self) -> bool {
         let (packets, bytes) = (&self.file.packets, &self.file.bytes);
         packets.load(Relaxed) >= MAX_PACKETS || bytes.load(Relaxed) >= MAX_BYTES
     }
 }
 
-/// What was copied, and what could not be.
+/// Counters of a capture or mirror.
 #[derive(Default)]
 struct Counts {
     packets: u64,
@@ -174,7 +174,7 @@ impl fmt::Display for Counts {
 }
 
 impl OpenFile {
-    /// Makes a file and the thread that writes it. Errors: the system's.
+    /// Creates a file and its writer thread. Errors: the system's.
     fn create(path: &str, link_type: LinkType) -> io::Result<Arc<Self>> {
         let file = CaptureFile::create(Path::new(path), link_type)?;
         let identity = identity(&fs::symlink_metadata(path)?);
@@ -201,9 +201,9 @@ fn identity(file: &fs::Metadata) -> (u64, u64) {
     (file.dev(), file.ino())
 }
 
-/// Writes until nobody records any more, in whole batches.
-fn write(mut file: CaptureFile, records: &Receiver<Record>) -> io::Result<()> {
-    let mut sources: Vec<Arc<RecordedSource>> = Vec::new();
+/// Writes until all senders are gone, and flushes after each batch.
+fn write(mut file: CaptureFile, records: &Receiver<CapturedPacket>) -> io::Result<()> {
+    let mut sources: Vec<Arc<CapturedSource>> = Vec::new();
     while let Ok(first) = records.recv() {
         for record in iter::once(first).chain(records.try_iter()) {
             let known = sources.iter();
@@ -227,38 +227,39 @@ fn write(mut file: CaptureFile, records: &Receiver<Record>) -> io::Result<()> {
     Ok(())
 }
 
-/// Where copies go.
-pub enum To {
+/// The target of copies.
+pub enum CopyTarget {
     /// Into a file.
-    File(Recorder),
+    File(CaptureWriter),
     /// Out of a port.
     Port(PortNo),
 }
 
-/// Who gets copies of a port's frames, both ways.
-pub struct Tap {
+/// A capture or mirror of a port's frames, in both directions.
+pub struct FrameCopier {
     /// The port that is watched.
     port: PortNo,
     /// Which frames.
     rule: KeyMatch,
-    /// What each of the port's frames has, and what a parse looks for in it.
+    /// The parse of each frame starts from these: a key with the ingress port, and a layout that
+    /// knows the additional fields.
     arrival: Key,
     unread: Layout,
-    /// Where they go.
-    pub to: To,
+    /// The target.
+    pub to: CopyTarget,
     /// The file or port, as it was named.
     pub name: String,
     counts: Counts,
 }
 
-impl Tap {
-    /// Of a port's frames that match a flow, which may be empty. Errors: what is wrong with it.
+impl FrameCopier {
+    /// Copies a port's frames that match a flow, which may be empty. Errors: what is wrong with it.
     pub fn new(
         port: PortNo,
         flow: &str,
         catalogue: &Catalogue,
         name: &str,
-        to: To,
+        to: CopyTarget,
     ) -> Result<Self, String> {
         let rule = text::parse_match(flow, catalogue).map_err(|error| error.to_string())?;
         Ok(Self {
@@ -272,15 +273,15 @@ impl Tap {
         })
     }
 
-    /// The VLAN tags of a frame, if it is to be copied.
+    /// The number of VLAN tags of a frame if it is to be copied.
     pub fn wants(&self, port: PortNo, frame: &Frame) -> Option<u8> {
         if port != self.port {
             return None;
         }
         let (mut key, mut layout) = (self.arrival, self.unread);
         parse(frame.bytes(), &mut key, &mut layout);
-        let fits = key.matches(&self.rule, &mut ());
-        fits.then_some(layout.vlan_tags)
+        let matches = key.matches(&self.rule, &mut ());
+        matches.then_some(layout.vlan_tags)
     }
 
     /// Counts a frame that was copied, or could not be.
@@ -288,27 +289,27 @@ impl Tap {
         self.counts.count(bytes, copied);
     }
 
-    /// Whether it is at its end; a mirror has none.
+    /// Whether the file has reached its size limit; a mirror has none.
     pub fn is_full(&self) -> bool {
         match &self.to {
-            To::File(file) => file.is_full(),
-            To::Port(_) => false,
+            CopyTarget::File(file) => file.is_full(),
+            CopyTarget::Port(_) => false,
         }
     }
 }
 
-impl fmt::Display for Tap {
+impl fmt::Display for FrameCopier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} {} {}", self.port, self.name, self.counts)
     }
 }
 
-/// Whether a file or port is meant by a name: its own, or a file's last part.
+/// Whether `name` means the file or port `one`: it is equal, or the last part of the path.
 pub fn is_named(one: &str, name: &str) -> bool {
     one == name || one.rsplit_once('/').is_some_and(|(_, last)| last == name)
 }
 
-/// The tags before a message. Over a unix socket it has no addresses.
+/// The tags before a message. A unix socket has no addresses.
 fn tags(ends: Option<Ends>, received: bool) -> Vec<u8> {
     let mut tags = Vec::new();
     let mut put = |tag: u16, value: &[u8]| {
@@ -333,24 +334,24 @@ fn tags(ends: Option<Ends>, received: bool) -> Vec<u8> {
         put(PORT_KIND, &TCP.to_be_bytes());
     }
     put(DIRECTION, &u32::from(received).to_be_bytes());
-    // The end of the tags.
+    // The end marker.
     put(0, &[]);
     tags
 }
 
-/// Captures of what passes on all OpenFlow connections, decrypted.
+/// Captures of the messages of all OpenFlow connections, decrypted.
 #[derive(Clone, Default)]
-pub struct Messages(Arc<Mutex<Vec<Message>>>);
+pub struct MessageCaptures(Arc<Mutex<Vec<MessageCapture>>>);
 
-struct Message {
+struct MessageCapture {
     name: String,
-    file: Recorder,
+    file: CaptureWriter,
     counts: Counts,
 }
 
-impl Messages {
-    fn list(&self) -> std::sync::MutexGuard<'_, Vec<Message>> {
-        self.0.lock().expect("nobody panics who has it")
+impl MessageCaptures {
+    fn list(&self) -> std::sync::MutexGuard<'_, Vec<MessageCapture>> {
+        self.0.lock().expect("no holder panics")
     }
 
     /// Copies messages of a connection: one or several whole ones.
@@ -378,18 +379,18 @@ impl Messages {
         list.retain(|capture| !capture.file.is_full());
     }
 
-    /// Begins to write those of a switch into a file. Errors: a sentence for the user.
+    /// Starts a capture of a switch's messages. Errors: a sentence for the user.
     pub fn begin(&self, name: &str, switch: &str) -> Result<(), String> {
-        if self.list().len() >= MAX_TAPS {
-            return Err(format!("there are {MAX_TAPS} captures already"));
+        if self.list().len() >= MAX_COPIERS {
+            return Err(format!("there are {MAX_COPIERS} captures already"));
         }
         let source = CaptureSource {
             name: "openflow".into(),
             link_type: LinkType::UpperPdu,
             comment: format!("OpenFlow messages of all connections of switch {switch}"),
         };
-        let file = Recorder::create(name, source)?;
-        self.list().push(Message {
+        let file = CaptureWriter::create(name, source)?;
+        self.list().push(MessageCapture {
             name: name.into(),
             file,
             counts: Counts::default(),
@@ -397,7 +398,7 @@ impl Messages {
         Ok(())
     }
 
-    /// Ends the capture into a file; whether there was one.
+    /// Ends the capture into a file. Returns false if there is none.
     pub fn end(&self, name: &str) -> bool {
         let mut list = self.list();
         let before = list.len();
@@ -406,7 +407,7 @@ impl Messages {
     }
 }
 
-impl fmt::Display for Messages {
+impl fmt::Display for MessageCaptures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for capture in self.list().iter() {
             writeln!(f, "openflow {} {}", capture.name, capture.counts)?;
@@ -433,7 +434,7 @@ mod tests {
             packets: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
         };
-        let mut recorder = Recorder::into(Arc::new(file), source("veth1", LinkType::Ethernet));
+        let mut recorder = CaptureWriter::into(Arc::new(file), source("veth1", LinkType::Ethernet));
         let mut record = || recorder.record(Direction::In, b"x");
         assert!((0..MAX_WAITING).all(|_| record()));
         assert!(!record());
@@ -474,7 +475,7 @@ mod tests {
         };
         let (file, link) = (path("file"), path("link"));
         std::os::unix::fs::symlink(&file, &link).unwrap();
-        let create = |path: &str| Recorder::create(path, source("veth1", LinkType::Ethernet));
+        let create = |path: &str| CaptureWriter::create(path, source("veth1", LinkType::Ethernet));
         let refused = |path: &str| create(path).err().is_some_and(|e| e.contains("error 40"));
         assert!(refused(&link));
         assert!(!Path::new(&file).exists());
@@ -492,8 +493,9 @@ mod tests {
             path.display().to_string()
         };
         let (old, new) = (path("pcap"), path("pcapng"));
-        let frames = |path: &str| Recorder::create(path, source("veth1", LinkType::Ethernet));
-        let messages = |path: &str| Recorder::create(path, source("openflow", LinkType::UpperPdu));
+        let frames = |path: &str| CaptureWriter::create(path, source("veth1", LinkType::Ethernet));
+        let messages =
+            |path: &str| CaptureWriter::create(path, source("openflow", LinkType::UpperPdu));
         let _old_frames = frames(&old).expect("it can be made");
         let refused = messages(&old).err().expect("it has another link type");
         assert!(

@@ -1,4 +1,4 @@
-//! A switch's configuration: what its options say, checked, and nothing opened yet.
+//! A switch's configuration: its options, checked; nothing is opened yet.
 
 mod file;
 mod options;
@@ -34,70 +34,70 @@ pub use ports::{PortKind, PortSpec, QueueConfig, add_port};
 
 /// A switch's name unless it is given one.
 pub const DEFAULT_NAME: &str = "s0";
-/// What a switch logs unless it is told otherwise.
+/// The default log level.
 pub const DEFAULT_LEVEL: &str = "info";
 
-/// Everything checked, nothing opened.
+/// A checked configuration.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The switch's name.
     pub name: String,
-    /// Whether it must have this name; else it gets the next one that is free.
+    /// Whether the name was configured. Otherwise the switch takes the next name that is free.
     pub is_named: bool,
-    /// Its datapath id; from the first port if `None`.
+    /// Its datapath id; `None` takes the MAC address of the first port.
     pub datapath_id: Option<u64>,
     /// How it describes itself.
     pub desc: Desc,
     /// Its ports.
     pub ports: Vec<PortSpec>,
-    /// How ports are opened that nothing else is said of.
+    /// The options of ports that have none of their own.
     pub port_options: AfPacketOptions,
     /// Their queues.
     pub queues: Vec<QueueConfig>,
-    /// Captures and mirrors of ports, as the commands have them; whether each is a mirror.
-    pub taps: Vec<(bool, String)>,
-    /// Files that messages go to.
+    /// Captures and mirrors of ports, with the arguments of the commands; true for a mirror.
+    pub copiers: Vec<(bool, String)>,
+    /// Files for captured messages.
     pub message_files: Vec<String>,
     /// Its controllers.
     pub controllers: Vec<ActiveAddress>,
-    /// What is beside each connection to a controller.
+    /// The auxiliary connections to each controller.
     pub auxiliaries: Vec<Auxiliary>,
-    /// Where it listens.
+    /// The addresses where it listens.
     pub listen: Vec<PassiveAddress>,
     /// The group whose members may use its socket in the run-time directory.
     pub socket_group: Option<u32>,
     /// Its certificate and CAs, if it speaks TLS.
     pub tls: Option<Tls>,
-    /// What it does without a controller.
+    /// What it does without a connection to a controller.
     pub fail_mode: FailMode,
     /// The fields and experimenter values that it knows.
     pub catalogue: Arc<Catalogue>,
-    /// How many tables it has, of how many entries.
+    /// The number of its tables and of their entries.
     pub tables: bofuss_datapath::Config,
-    /// What its tables can do; everything if `None`.
+    /// The features of its tables; `None` for all that there are.
     pub profile: Option<Profile>,
-    /// The files that all this comes from.
+    /// The files that were read.
     pub files: Vec<PathBuf>,
-    /// After how much silence a peer is asked.
+    /// How long a peer may be silent before an echo request is sent.
     pub probe_interval: Duration,
-    /// The longest wait between tries to connect.
+    /// The longest wait between attempts to connect.
     pub max_backoff: Duration,
-    /// How many messages are served a second,
+    /// How many messages are handled per second.
     pub message_rate: Option<Rate>,
-    /// and how many packet-ins sent.
+    /// How many packet-ins are sent per second.
     pub packet_in_rate: Option<Rate>,
-    /// Where metrics are asked for.
+    /// The address of the metrics.
     pub metrics: Option<Address>,
-    /// Whether it gives up all rights when everything is open.
+    /// Whether it gives up all rights once everything is open.
     pub lock_down: bool,
-    /// Where captures go.
+    /// The folder for captures.
     pub capture_folder: Option<PathBuf>,
-    /// What is logged.
+    /// The log level.
     pub log: String,
 }
 
 impl Config {
-    /// Gives the switch another name, also where it describes itself by its name.
+    /// Renames the switch, also in its description.
     pub fn rename(&mut self, name: String) {
         if self.desc.dp_desc == self.name.as_str().into() {
             self.desc.dp_desc = name.as_str().into();
@@ -105,12 +105,15 @@ impl Config {
         self.name = name;
     }
 
-    /// Errors: what one of `others`, of the same process, has already; begins with the key.
-    pub fn check_beside(&self, others: &[Self]) -> Result<(), String> {
+    /// Checks that this switch shares nothing with `others` of the same process. Errors: the first
+    /// conflict, as a sentence that begins with the key.
+    pub fn check_conflicts(&self, others: &[Self]) -> Result<(), String> {
         for other in others {
             let name = &other.name;
             if self.name == *name {
-                return Err(format!("--name {name}: another switch has this name"));
+                return Err(format!(
+                    "--name {name}: another switch has this name already"
+                ));
             }
             if let Some(id) = self
                 .datapath_id
@@ -118,8 +121,8 @@ impl Config {
             {
                 return Err(format!("--dpid {id:#x}: switch {name} has it already"));
             }
-            let has = |port: &&PortSpec| other.ports.iter().any(|had| had.kind == port.kind);
-            if let Some(PortSpec { kind, .. }) = self.ports.iter().find(has) {
+            let is_taken = |port: &&PortSpec| other.ports.iter().any(|had| had.kind == port.kind);
+            if let Some(PortSpec { kind, .. }) = self.ports.iter().find(is_taken) {
                 return Err(format!(
                     "--port {kind}: it is a port of switch {name} already"
                 ));
@@ -130,7 +133,7 @@ impl Config {
 }
 
 impl Options {
-    /// Checks every value.
+    /// Checks all options.
     ///
     /// Errors: one sentence, which begins with the option.
     pub fn check(self) -> Result<Config, String> {
@@ -157,7 +160,8 @@ impl Options {
         };
         let capture_folder = self.capture_folder.as_deref().map(capture_folder);
         let capture_folder = capture_folder.transpose()?;
-        let (message_files, taps) = taps(&self.captures, &self.mirrors, capture_folder.as_deref())?;
+        let (message_files, copiers) =
+            copiers(&self.captures, &self.mirrors, capture_folder.as_deref())?;
         let mut ports = number_ports(&self.ports, port_options)?;
         let mut rates = self.port_rates.iter();
         rates.try_for_each(|text| port_rate(text, &mut ports))?;
@@ -175,7 +179,7 @@ impl Options {
             queues,
             ports,
             port_options,
-            taps,
+            copiers,
             message_files,
             controllers: addresses("--controller", &self.controllers)?,
             auxiliaries,
@@ -203,7 +207,8 @@ impl Options {
     }
 }
 
-/// What a switch with these fields of its own knows. Errors: a field that is wrong or clashes.
+/// The catalogue of a switch with these additional fields. Errors: a field that is wrong or
+/// clashes.
 pub fn catalogue(fields: &[String]) -> Result<Catalogue, String> {
     let mut catalogue = bofuss_ext::try_catalogue().map_err(|error| error.to_string())?;
     for text in fields {
@@ -213,19 +218,19 @@ pub fn catalogue(fields: &[String]) -> Result<Catalogue, String> {
     Ok(catalogue)
 }
 
-/// Errors: a wrong profile.
+/// Reads the profile. Errors: what is wrong with it.
 fn profile(path: Option<&Path>, catalogue: &Catalogue) -> Result<Option<Profile>, String> {
     let read = path.map(|path| Profile::read(path, catalogue));
     read.transpose()
         .map_err(|error| format!("--profile {error}"))
 }
 
-/// Errors: there is no such group.
+/// Resolves the name of a group. Errors: there is no such group.
 fn socket_group(name: Option<&str>) -> Result<Option<u32>, String> {
     name.map(rundir::group).transpose()
 }
 
-/// Errors: a mode that is none.
+/// Parses a fail mode. Errors: an unknown one.
 fn fail_mode(name: Option<&str>, has_controllers: bool) -> Result<FailMode, String> {
     match name {
         Some(name) => {
@@ -238,33 +243,37 @@ fn fail_mode(name: Option<&str>, has_controllers: bool) -> Result<FailMode, Stri
     }
 }
 
-/// The folder for captures, by its true name. Errors: it is not there.
+/// Resolves the folder for captures. Errors: it does not exist.
 fn capture_folder(folder: &Path) -> Result<PathBuf, String> {
     let found = folder.canonicalize();
     found.map_err(|error| format!("--capture-folder {}: {error}", folder.display()))
 }
 
-/// Files that messages go to, and captures and mirrors of ports.
-type Taps = (Vec<String>, Vec<(bool, String)>);
+/// Files for captured messages, and captures and mirrors of ports (true for a mirror).
+type CaptureOptions = (Vec<String>, Vec<(bool, String)>);
 
-/// Errors: a capture that is not in the folder for them.
-fn taps(captures: &[String], mirrors: &[String], folder: Option<&Path>) -> Result<Taps, String> {
-    let (mut files, mut taps) = (Vec::new(), Vec::new());
+/// Collects captures and mirrors. Errors: a capture outside the folder for them.
+fn copiers(
+    captures: &[String],
+    mirrors: &[String],
+    folder: Option<&Path>,
+) -> Result<CaptureOptions, String> {
+    let (mut files, mut copiers) = (Vec::new(), Vec::new());
     for words in captures {
         let (port, rest) = words.split_once(' ').unwrap_or((words, ""));
         let file = rest.split(' ').next().unwrap_or_default();
         check_place(file, folder).map_err(|error| format!("--capture {words}: {error}"))?;
         match port {
             "openflow" => files.push(rest.into()),
-            _ => taps.push((false, words.clone())),
+            _ => copiers.push((false, words.clone())),
         }
     }
-    taps.extend(mirrors.iter().map(|words| (true, words.clone())));
-    Ok((files, taps))
+    copiers.extend(mirrors.iter().map(|words| (true, words.clone())));
+    Ok((files, copiers))
 }
 
-/// So many a second, and at once a quarter of them if nothing is said. Errors: none, or a burst
-/// alone.
+/// A rate limit; the default burst is a quarter of what it allows per second. Errors: a rate of
+/// zero, or a burst without a rate.
 fn rate(option: &str, per_second: Option<u32>, burst: Option<u32>) -> Result<Option<Rate>, String> {
     let rate = |per_second| Rate {
         per_second,
@@ -272,7 +281,7 @@ fn rate(option: &str, per_second: Option<u32>, burst: Option<u32>) -> Result<Opt
     };
     match per_second {
         Some(0) => Err(format!("{option} 0: at least 1")),
-        None if burst.is_some() => Err(format!("{option} is missing, and its burst is there")),
+        None if burst.is_some() => Err(format!("a burst is given, but {option} is missing")),
         given => Ok(given.map(rate)),
     }
 }
@@ -287,7 +296,7 @@ fn description(name: &str) -> Desc {
     }
 }
 
-/// What TLS needs, if its files are named.
+/// Loads the TLS files, if they are named.
 fn tls(options: &Options) -> Result<Option<Tls>, String> {
     let named = [
         ("--private-key", &options.private_key),

@@ -1,4 +1,4 @@
-//! The control socket: a line with a command in, `ok` or `error SENTENCE` and then text out.
+//! The control socket: reads a line with a command, writes `ok` or `error SENTENCE` and then text.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,18 +17,19 @@ use crate::rundir;
 
 /// The longest command, in bytes with its end of line.
 pub const MAX_COMMAND_BYTES: u64 = 4096;
-/// How long a peer may take to write its command, and then to read the answer.
-const PEER_PATIENCE: Duration = Duration::from_secs(10);
-/// Commands that are carried out at a time; more wait, among those that are not read yet.
-const MAX_PEERS: usize = 16;
-/// The wait after a peer could not be accepted, which is for want of descriptors.
+/// How long a peer may take to write its command, and again to read the answer.
+const PEER_TIMEOUT: Duration = Duration::from_secs(10);
+/// Commands that are carried out at a time; further ones are not read yet.
+const MAX_CONCURRENT_COMMANDS: usize = 16;
+/// How long to wait after accept failed, as it does when there are no file descriptors left.
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// The command whose connection lasts; its end is another, which nobody can type.
+/// The command whose connection stays open. When it is closed, the command `detach` follows, which
+/// nobody can type.
 const ATTACH: &str = "attach";
 const DETACH: &str = "detach";
 
-/// Commands: name, argument, what it does.
+/// Commands: name, arguments, what it does.
 pub const COMMANDS: &[(&str, &str, &str)] = &[
     ("list", "", "these commands"),
     ("switches", "", "the switches of this process"),
@@ -54,44 +55,44 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
     (
         "mirror",
         "PORT TO [FLOW]",
-        "send copies of a port's frames out of the port TO as well",
+        "also send a port's frames out of the port TO",
     ),
-    ("captures", "", "the captures and mirrors that go on"),
+    ("captures", "", "the active captures and mirrors"),
     ("end-capture", "FILE|TO", "end a capture or mirror"),
     ("memory", "", "memory in use"),
     (
         "trace",
         "[--json] PACKET",
-        "tell the way of a packet: HEX, IN_PORT HEX, or in_port=1,tcp,tcp_dst=80",
+        "explain what happens to a packet: HEX, IN_PORT HEX, or in_port=1,tcp,tcp_dst=80",
     ),
     (
         "trace-next",
         "[--json] FLOW",
-        "the same of the next packet that matches: in_port=1,tcp",
+        "the same for the next packet that matches: in_port=1,tcp",
     ),
     (
         "log",
         "LEVEL",
-        "log from now on: error, warn, info, debug or trace",
+        "change the log level: error, warn, info, debug or trace",
     ),
     (
         "reload",
         "",
-        "read the configuration file again and become what it says",
+        "read the configuration file again and apply it",
     ),
     (
         ATTACH,
         "OPTIONS",
-        "have these controllers and listeners too while the connection lasts, for ofprotocol",
+        "add these controllers and listeners while this connection is open (for ofprotocol)",
     ),
     (
         "shutdown",
         "",
-        "end the switch; the process ends with its last",
+        "end the switch; the process ends with its last switch",
     ),
 ];
 
-/// What [`COMMANDS`] says, for people.
+/// The list of [`COMMANDS`] as text.
 pub fn list() -> String {
     let line = |(name, argument, meaning): &(&str, &str, &str)| {
         format!(
@@ -110,18 +111,19 @@ pub struct Request {
     pub name: &'static str,
     /// Its argument; empty if it takes none.
     pub argument: String,
-    /// Where the answer goes.
+    /// Receives the answer.
     pub reply: oneshot::Sender<Answer>,
 }
 
-/// The socket; it goes when dropped.
+/// A listening unix socket, removed when dropped.
 pub struct Socket {
     path: PathBuf,
     task: AbortHandle,
 }
 
 impl Socket {
-    /// Listens at `path`, in place of what is there, for its owner alone; `accept` takes who comes.
+    /// Listens at `path` for its owner alone, and replaces what is there; `accept` serves the
+    /// connections.
     ///
     /// Errors: the socket's.
     pub fn open<T: Future<Output = ()> + Send + 'static>(
@@ -144,26 +146,26 @@ impl Socket {
 impl Drop for Socket {
     fn drop(&mut self) {
         self.task.abort();
-        // It may be gone already, with its directory.
+        // The file may be gone already, together with its directory.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// Listens for the switch `name` at `path`, in place of what is there, and puts commands into
-/// `requests`.
+/// Listens at `path` for commands to the switch `name` and puts them into `requests`. Replaces what
+/// is there.
 ///
 /// Errors: the socket's.
 pub fn listen(path: &Path, name: &str, requests: mpsc::Sender<Request>) -> io::Result<Socket> {
-    let operator = (name.into(), requests);
-    Socket::open(path, |listener| accept(listener, operator))
+    let queue = (name.into(), requests);
+    Socket::open(path, |listener| accept(listener, queue))
 }
 
-/// A switch, and who obeys for it.
-type Operator = (Arc<str>, mpsc::Sender<Request>);
+/// The name of a switch, and the queue for its commands.
+type CommandQueue = (Arc<str>, mpsc::Sender<Request>);
 
-async fn accept(listener: UnixListener, operator: Operator) {
+async fn accept(listener: UnixListener, queue: CommandQueue) {
     let newcomers = Newcomers::default();
-    let places = Arc::new(Semaphore::new(MAX_PEERS));
+    let places = Arc::new(Semaphore::new(MAX_CONCURRENT_COMMANDS));
     loop {
         let Ok((stream, _)) = listener.accept().await else {
             sleep(ACCEPT_PAUSE).await;
@@ -171,10 +173,11 @@ async fn accept(listener: UnixListener, operator: Operator) {
         };
         let user = stream.peer_cred().ok().map(|cred| cred.uid());
         let newcomer = newcomers.admit(Source::User(user));
-        let (places, operator) = (places.clone(), operator.clone());
+        let places = places.clone();
+        let queue = queue.clone();
         tokio::spawn(async move {
-            // A peer that goes away has nobody to be told.
-            let _ = serve(stream, newcomer, &places, operator).await;
+            // If the peer is gone, nobody reads the error.
+            let _ = serve(stream, newcomer, &places, queue).await;
         });
     }
 }
@@ -183,13 +186,13 @@ async fn serve(
     stream: UnixStream,
     newcomer: Newcomer,
     places: &Semaphore,
-    operator: Operator,
+    queue: CommandQueue,
 ) -> io::Result<()> {
     let mut stream = BufReader::new(stream);
     let mut line = Vec::new();
     let mut limited = (&mut stream).take(MAX_COMMAND_BYTES);
     let entry = async {
-        timeout(PEER_PATIENCE, limited.read_until(b'\n', &mut line)).await??;
+        timeout(PEER_TIMEOUT, limited.read_until(b'\n', &mut line)).await??;
         Ok::<_, io::Error>(places.acquire().await)
     };
     let Some(entered) = newcomer.finish(entry).await else {
@@ -197,7 +200,7 @@ async fn serve(
     };
     let _place = entered?;
     let (name, answer) = match parse(&line) {
-        Ok((name, argument)) => (name, ask(&operator, name, argument).await),
+        Ok((name, argument)) => (name, ask(&queue, name, argument).await),
         Err(error) => ("", Err(error)),
     };
     let lasts = name == ATTACH && answer.is_ok();
@@ -205,19 +208,19 @@ async fn serve(
         Ok(text) => format!("ok\n{text}"),
         Err(error) => format!("error {error}\n"),
     };
-    let written = timeout(PEER_PATIENCE, stream.write_all(text.as_bytes())).await;
+    let written = timeout(PEER_TIMEOUT, stream.write_all(text.as_bytes())).await;
     if lasts {
-        // The peer says nothing more, and its end is told however it comes.
+        // The peer writes nothing more: the read ends when the connection does.
         let _ = stream.read_u8().await;
-        let _ = ask(&operator, DETACH, String::new()).await;
+        let _ = ask(&queue, DETACH, String::new()).await;
     }
     written??;
     stream.shutdown().await
 }
 
-/// Has a command done.
+/// Queues a command and waits for its answer.
 async fn ask(
-    (switch, requests): &Operator,
+    (switch, requests): &CommandQueue,
     name: &'static str,
     argument: String,
 ) -> Result<String, String> {

@@ -1,4 +1,4 @@
-//! `bofuss ctl` and `bofuss reload`: one command to a switch that runs.
+//! `bofuss ctl` and `bofuss reload`: send one command to a running switch.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -7,18 +7,19 @@ use std::time::Duration;
 
 use bofuss_channel::{RunSocket, permitted, run_sockets};
 
-/// How long a switch may take to answer.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long to wait for an answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Sends the command `words` to the switch `name`, or to the only one that runs, and gives its
+/// Sends the command `words` to the switch `name`, or to the only one that runs, and returns its
 /// answer.
 ///
-/// Errors: which switch is missing, or what the switch says.
+/// Errors: there is no such switch, or the switch's error.
 pub fn ask(name: Option<&str>, words: &[String]) -> Result<String, String> {
     talk(find(name)?, words)
 }
 
-/// Has the switch `name`, or all that run in one process if there is no other, read their file.
+/// Lets the switch `name` read its configuration file again; without a name, all switches if they
+/// run in one process.
 ///
 /// Errors: as [`ask`].
 pub fn reload(name: Option<&str>) -> Result<String, String> {
@@ -34,13 +35,15 @@ pub fn reload(name: Option<&str>) -> Result<String, String> {
     talk(first.map_or_else(|| find(name), Ok)?, &["reload".into()])
 }
 
-/// Sends a command to a control socket, and gives the answer.
+/// Sends a command to a control socket, and returns the answer.
 fn talk(path: PathBuf, words: &[String]) -> Result<String, String> {
     let named = |error: std::io::Error| format!("{}: {error}", path.display());
     let mut stream = UnixStream::connect(&path).map_err(named)?;
-    stream.set_read_timeout(Some(PATIENCE)).map_err(named)?;
-    let line = named_from_root(words).join(" ").replace('\n', " ") + "\n";
-    // A switch that refuses a long line answers before it has read it all.
+    stream
+        .set_read_timeout(Some(ANSWER_TIMEOUT))
+        .map_err(named)?;
+    let line = with_absolute_path(words).join(" ").replace('\n', " ") + "\n";
+    // A switch that refuses a long line answers before it has read all of it.
     let _ = stream.write_all(line.as_bytes());
     let mut answer = String::new();
     stream.read_to_string(&mut answer).map_err(named)?;
@@ -51,8 +54,8 @@ fn talk(path: PathBuf, words: &[String]) -> Result<String, String> {
     }
 }
 
-/// The words of a command, the file of a capture named from / on.
-fn named_from_root(words: &[String]) -> Vec<String> {
+/// The words of a command; the file of a capture becomes an absolute path.
+fn with_absolute_path(words: &[String]) -> Vec<String> {
     let mut words = words.to_vec();
     if let [command, _, file, ..] = &mut words[..]
         && command == "capture"
@@ -63,26 +66,26 @@ fn named_from_root(words: &[String]) -> Vec<String> {
     words
 }
 
-/// The control socket of the switch `name`, or of the only one.
+/// The control socket of the switch `name`, or of the only switch that runs.
 pub fn find(name: Option<&str>) -> Result<PathBuf, String> {
     let mut found = sockets(name)?;
     match (found.len(), name) {
         (0, Some(name)) => Err(format!(
-            "no switch '{name}' runs here, or it is another user's (use sudo)"
+            "no switch '{name}' runs here, or it belongs to another user (use sudo)"
         )),
-        (0, None) => Err("no switch runs here, or it is another user's (use sudo)".into()),
+        (0, None) => Err("no switch runs here, or it belongs to another user (use sudo)".into()),
         (1, _) | (_, Some(_)) => Ok(found.remove(0).path),
         (_, None) => {
             let names: Vec<_> = found.into_iter().map(|socket| socket.name).collect();
             Err(format!(
-                "several switches run: {}; name one",
+                "several switches run: {}; give the name of one",
                 names.join(", ")
             ))
         }
     }
 }
 
-/// The control socket of the switch of this network namespace with the name `name`, or with a
+/// The control socket of a switch in this network namespace whose name is `name`, or `name` with a
 /// number after it. Errors: there is none.
 pub fn find_near(name: &str) -> Result<PathBuf, String> {
     for socket in sockets(None)? {
@@ -94,7 +97,7 @@ pub fn find_near(name: &str) -> Result<PathBuf, String> {
     Err(format!("no switch '{name}' runs in this network namespace"))
 }
 
-/// The control sockets of the switch `name`, or of all that answer.
+/// The control sockets of the switch `name`, or of all switches that answer.
 fn sockets(name: Option<&str>) -> Result<Vec<RunSocket>, String> {
     permitted(run_sockets("ctl", name)).map_err(|refusal| format!("{refusal}: use sudo"))
 }

@@ -1,12 +1,12 @@
-//! The data-plane thread: it owns the switch and its ports, and turns readiness into inputs.
+//! The data-plane thread: owns the switch and its ports, waits in epoll and feeds the switch.
 
 mod command;
 mod events;
 mod links;
+mod loop_counters;
 mod reconfigure;
 mod scrape;
 mod status;
-mod tally;
 mod trace;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -28,30 +28,30 @@ use tokio::sync::{mpsc, oneshot};
 use tracing::{debug, info, warn};
 
 use crate::config::{Config, QueueConfig};
-use crate::plane_io::{PlaneIo, conn_id};
+use crate::plane_io::{DataPlaneIo, conn_id};
 use crate::port::OpenPort;
 use crate::refusal;
 
 use events::Wake;
-use trace::Waiter;
+use trace::PendingTrace;
 
-pub use command::{Answer, Command, What};
+pub use command::{Answer, Operation, OperatorCommand};
+use loop_counters::LoopCounters;
 pub use scrape::Scrape;
-use tally::Tally;
 
-/// What waits for the thread beside what connections tell.
+/// Inputs of the thread other than events of connections.
 pub enum Input {
-    /// An operator asks something.
-    Command(Command),
-    /// Somebody wants metrics: one slice more.
+    /// A command of an operator.
+    Command(OperatorCommand),
+    /// A request for metrics: collect one more slice.
     Scrape(Box<Scrape>, oneshot::Sender<Box<Scrape>>),
-    /// The switch ends.
+    /// Close the switch.
     End,
 }
 
-/// Bytes of frames that a switch holds at most: received, queued, buffered.
+/// Bytes of frames that a switch holds at most: received, queued and buffered.
 pub const POOL_BYTES: usize = 64 << 20;
-/// How long the thread sleeps at most: a port whose driver is stuck wakes nobody.
+/// How long the thread sleeps at most. A port whose driver is stuck does not wake it.
 const LONGEST_SLEEP: Timespec = Timespec {
     tv_sec: 2,
     tv_nsec: 0,
@@ -61,72 +61,73 @@ const WAKE: u64 = u64::MAX;
 const LINKS: u64 = u64::MAX - 1;
 const TIMER: u64 = u64::MAX - 2;
 
-/// What the main loop owns.
-pub struct Plane {
+/// The state of the main loop.
+pub struct DataPlane {
     switch: Switch,
-    io: PlaneIo,
+    io: DataPlaneIo,
     pool: Pool,
     epoll: OwnedFd,
     wake: Arc<Wake>,
     monitor: LinkMonitor,
     events: mpsc::Receiver<Event>,
-    /// Events that were taken from the queue, and are next.
+    /// Events that were taken from the queue and not yet handled.
     taken: VecDeque<Event>,
-    /// The places of messages that were served, given back after the last of them.
+    /// The queue places of handled messages, released after the last of them.
     served: Option<Place>,
     inputs: mpsc::Receiver<Input>,
-    /// Who waits for a packet's way.
-    waiters: Vec<Waiter>,
-    /// What there should be, as commands changed it.
+    /// Requests to trace the next matching packet.
+    pending_traces: Vec<PendingTrace>,
+    /// The configuration, as commands have changed it.
     config: Config,
-    /// Messages of connections whose reply before is not complete.
+    /// Messages of connections whose previous reply is not complete.
     backlog: BTreeMap<bofuss_channel::ConnId, VecDeque<Event>>,
-    /// The one of them that was served last.
+    /// The connection of the backlog that was served last.
     last_of_backlog: bofuss_channel::ConnId,
-    /// Wakes the loop at the next tick to the microsecond; epoll alone counts in milliseconds.
+    /// Wakes the loop at the next tick with microsecond precision; epoll's timeout is in
+    /// milliseconds.
     timer: OwnedFd,
-    /// What the timer is set to.
+    /// When the timer expires.
     alarm: Option<Time>,
     epoch: Instant,
-    /// When the drivers' counters were read last.
+    /// When the drivers' counters were last read.
     counted: Time,
-    tally: Tally,
+    counters: LoopCounters,
 }
 
-/// What [`Plane::new`] takes from whoever starts the thread.
-pub struct Parts {
+/// The parameters of [`DataPlane::new`].
+pub struct DataPlaneParts {
     /// The switch, without ports.
     pub switch: Switch,
-    /// Where its frames come from.
+    /// The pool of its frames.
     pub pool: Pool,
     /// Its open ports.
     pub ports: Vec<OpenPort>,
-    /// What the switch was started with.
+    /// The configuration that the switch was started with.
     pub config: Config,
-    /// What connections tell.
+    /// Events of connections.
     pub events: mpsc::Receiver<Event>,
-    /// What operators ask.
+    /// Commands and scrapes.
     pub inputs: mpsc::Receiver<Input>,
-    /// The links of the network namespace where the ports are.
+    /// Reports changes of links in the ports' network namespace.
     pub monitor: LinkMonitor,
 }
 
-impl Plane {
-    /// Registers everything that can become ready. Errors: a sentence for the user.
-    pub fn new(mut parts: Parts) -> Result<Self, String> {
+impl DataPlane {
+    /// Registers all descriptors with epoll. Errors: a sentence for the user.
+    pub fn new(mut parts: DataPlaneParts) -> Result<Self, String> {
         let ports = std::mem::take(&mut parts.ports);
         let mut this = Self::without_ports(parts).map_err(|e| format!("data plane: {e}"))?;
         ports.into_iter().try_for_each(|port| this.add_port(port))?;
         Ok(this)
     }
 
-    /// Begins the captures and mirrors that are configured. Errors: what is wrong with one.
-    pub fn begin_taps(&mut self) -> Result<(), String> {
-        self.io.taps = self.new_taps(&self.config, &[])?;
+    /// Starts the configured captures and mirrors. Errors: what is wrong with one.
+    pub fn begin_copiers(&mut self) -> Result<(), String> {
+        self.io.copiers = self.new_copiers(&self.config, &[])?;
         Ok(())
     }
 
-    fn without_ports(parts: Parts) -> std::io::Result<Self> {
+    fn without_ports(parts: DataPlaneParts) -> std::io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let add = |fd: BorrowedFd<'_>, token| {
             let token = epoll::EventData::new_u64(token);
@@ -140,7 +141,7 @@ impl Plane {
         add(timer.as_fd(), TIMER)?;
         Ok(Self {
             switch: parts.switch,
-            io: PlaneIo::new(epoll.try_clone()?, parts.config.lock_down),
+            io: DataPlaneIo::new(epoll.try_clone()?, parts.config.lock_down),
             pool: parts.pool,
             epoll,
             wake: Arc::new(Wake(wake)),
@@ -149,7 +150,7 @@ impl Plane {
             taken: VecDeque::new(),
             served: None,
             inputs: parts.inputs,
-            waiters: Vec::new(),
+            pending_traces: Vec::new(),
             config: parts.config,
             backlog: BTreeMap::new(),
             last_of_backlog: bofuss_channel::ConnId(0),
@@ -157,7 +158,7 @@ impl Plane {
             alarm: None,
             epoch: Instant::now(),
             counted: Time(0),
-            tally: Tally::default(),
+            counters: LoopCounters::default(),
         })
     }
 
@@ -167,7 +168,8 @@ impl Plane {
     pub fn run(mut self) -> std::io::Result<()> {
         let mut ready: Vec<epoll::Event> = Vec::with_capacity(64);
         let mut frames: Vec<Frame> = Vec::with_capacity(BATCH_FRAMES);
-        // Who was told that there is nothing wakes the thread for what comes.
+        // A queue that was polled empty wakes the thread for its next item, so each wake-up polls
+        // the queues until they are empty.
         let mut woken = true;
         loop {
             let timeout = self.timeout()?;
@@ -213,8 +215,8 @@ impl Plane {
         Time(self.epoch.elapsed().as_nanos() as u64)
     }
 
-    /// How long to sleep: not at all if there is work, else until something is ready; the timer is
-    /// set to the next tick.
+    /// How long to wait in epoll: not at all if there is work, otherwise until a descriptor is
+    /// ready. Sets the timer to the next tick.
     fn timeout(&mut self) -> std::io::Result<Timespec> {
         let is_ready = |id: &bofuss_channel::ConnId| self.switch.is_ready(conn_id(*id), &self.io);
         let busy = self.switch.has_work(&self.io)
@@ -238,7 +240,7 @@ impl Plane {
         Ok(LONGEST_SLEEP)
     }
 
-    /// Moves one batch from a port through the switch, and looks at the clock if that took time.
+    /// Receives one batch from a port and runs it through the switch. Returns the current time.
     fn serve_port(&mut self, now: Time, number: PortNo, frames: &mut Vec<Frame>) -> Time {
         if self.io.send_queued(number) {
             self.switch.port_has_room(now, number, &mut self.io);
@@ -249,11 +251,11 @@ impl Plane {
         match self.io.receive(number, &self.pool, frames) {
             Ok(0) => return now,
             Ok(count) => {
-                self.trace_waited(number, frames);
+                self.answer_pending_traces(number, frames);
                 self.switch.receive(now, number, frames, &mut self.io);
                 self.io.flush_ports();
                 let end = self.now();
-                self.tally.batch(count, end.since(now));
+                self.counters.batch(count, end.since(now));
                 return end;
             }
             Err(PortError::Gone) => self.lose_port(number),
@@ -294,7 +296,7 @@ impl Plane {
                 let request = Request { xid, head, message };
                 self.switch
                     .message(now, conn_id(conn), request, &mut self.io);
-                self.tally.message(name, self.now().since(now));
+                self.counters.message(name, self.now().since(now));
             }
             Event::BadMessage {
                 conn,
@@ -325,12 +327,12 @@ impl Plane {
             Event::Room { .. } => {}
             Event::TlsFiles(Ok(())) => info!("TLS: new connections use the changed files"),
             Event::TlsFiles(Err(error)) => {
-                warn!("TLS: {error}; what the files held before still counts");
+                warn!("TLS: {error}; the previous contents of the files stay in use");
             }
             Event::Down { conn, reason } => {
-                self.lose_connection(conn_id(conn), &reason.to_string(), is_usual_end(&reason));
+                self.close_connection(conn_id(conn), &reason.to_string(), is_usual_end(&reason));
             }
-            // Whoever only looks whether somebody listens is no news.
+            // A peer that connects only to see whether the port is open is logged at debug level.
             Event::Failed {
                 origin: origin @ Origin::Passive { .. },
                 reason,
@@ -339,8 +341,8 @@ impl Plane {
         }
     }
 
-    /// Tells the switch of a connection. `false` if nobody wants it any more: the controller was
-    /// given up while it was being reached, or the connection that this one is beside is gone.
+    /// Adds a connection to the switch. Returns false if it is not wanted any more: its controller
+    /// was removed while we connected, or its main connection is gone.
     fn connect(&mut self, now: Time, conn: ConnId, version: Version, origin: &Origin) -> bool {
         if !reconfigure::is_wanted(&self.config, origin) {
             return false;
@@ -354,13 +356,14 @@ impl Plane {
             Origin::Auxiliary { main, id, .. } => {
                 let datagrams = origin.is_datagrams();
                 self.switch
-                    .connected_beside(conn_id(*main), conn, *id, datagrams)
+                    .connected_auxiliary(conn_id(*main), conn, *id, datagrams)
             }
         }
     }
 
-    /// Ends a connection, unless it has ended. The usual end of a local tool is no news.
-    fn lose_connection(&mut self, conn: ConnId, reason: &str, is_usual: bool) {
+    /// Closes a connection, unless it is closed already. The usual end of a local tool's connection
+    /// is logged at debug level.
+    fn close_connection(&mut self, conn: ConnId, reason: &str, is_usual: bool) {
         if let Some(origin) = self.io.remove_sender(conn) {
             match self.switch.lost_packet_ins(conn) {
                 0 if is_usual && is_local_tool(&origin) => {
@@ -374,7 +377,7 @@ impl Plane {
         }
     }
 
-    /// Takes a port and makes its queues. Errors: a sentence for the user.
+    /// Adds a port and its configured queues. Errors: a sentence for the user.
     fn add_port(&mut self, port: OpenPort) -> Result<(), String> {
         let (desc, name) = (port.desc(), port.name.clone());
         let capabilities = port.driver.capabilities();
@@ -403,7 +406,7 @@ impl Plane {
     }
 }
 
-/// Whether a tool of this machine asked, as each call of `dpctl` does.
+/// Whether the peer is a local tool, such as a call of `dpctl`.
 fn is_local_tool(origin: &Origin) -> bool {
     match origin {
         Origin::Passive { listener, .. } => matches!(listener.0, Endpoint::Unix(_)),
@@ -411,7 +414,7 @@ fn is_local_tool(origin: &Origin) -> bool {
     }
 }
 
-/// A local tool is no news.
+/// Logs a new connection; those of local tools at debug level.
 fn log_connected(origin: &Origin, version: Version) {
     if is_local_tool(origin) {
         debug!("{origin}: connected, OpenFlow {version}");
@@ -420,7 +423,7 @@ fn log_connected(origin: &Origin, version: Version) {
     }
 }
 
-/// Whether the peer just went.
+/// Whether the peer just closed the connection.
 fn is_usual_end(reason: &Reason) -> bool {
     matches!(reason, Reason::Io(_) | Reason::PeerClosed)
 }

@@ -1,6 +1,6 @@
 //! `bofuss demo`: three hosts on a switch, in network namespaces of its own.
 //!
-//! Everything it makes hangs on this process: namespaces, interfaces and sockets vanish with it.
+//! Namespaces, interfaces and sockets belong to this process and vanish with it.
 
 use std::fmt::Display;
 use std::net::Ipv4Addr;
@@ -19,26 +19,26 @@ use crate::process::Process;
 mod scenes;
 mod traffic;
 
-/// Hosts on the switch; host n has 10.0.0.n and is on port n.
+/// The number of hosts; host n has the address 10.0.0.n and is on port n.
 const HOSTS: u8 = 3;
-/// The longest wait for a reply of the switch.
+/// How long to wait for a reply of the switch.
 const REPLY_WAIT: Duration = Duration::from_secs(5);
-/// The longest wait for a link.
+/// How long to wait for a link.
 const LINK_WAIT: Duration = Duration::from_secs(5);
 
 /// Options of `bofuss demo`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct DemoOptions {
-    /// Leave everything up at the end, and say what to try next.
+    /// Keep everything running at the end, and print what to try next.
     #[arg(long)]
     keep: bool,
-    /// Have this controller decide, instead of the switch by itself: tcp:HOST[:PORT] as this shell
-    /// sees it, or unix:FILE.
+    /// Let this controller program the switch: tcp:HOST[:PORT] as this shell reaches it, or
+    /// unix:FILE.
     #[arg(long, value_name = "ADDRESS")]
     controller: Option<String>,
 }
 
-/// The network: the switch's namespace and the hosts'.
+/// The network namespaces of the switch and the hosts.
 struct Lab {
     switch: NetNs,
     hosts: Vec<NetNs>,
@@ -55,9 +55,9 @@ pub async fn demo(options: DemoOptions, stopped: impl Future<Output = ()>) -> Re
     let program = std::env::args().next().unwrap_or_else(|| "bofuss".into());
     let lab = Lab::new().map_err(|error| match error.kind() {
         io::ErrorKind::PermissionDenied => {
-            format!("it may not make network namespaces; type: sudo {program} demo")
+            format!("creating network namespaces is not permitted; type: sudo {program} demo")
         }
-        _ => format!("making network namespaces: {error}"),
+        _ => format!("creating network namespaces: {error}"),
     })?;
     lab.connect()?;
     let config = Options {
@@ -65,7 +65,7 @@ pub async fn demo(options: DemoOptions, stopped: impl Future<Output = ()>) -> Re
         dpid: Some("0x1".into()),
         ports: (1..=HOSTS).map(port_name).collect(),
         controllers: options.controller.iter().cloned().collect(),
-        // Without a controller, the entries of the scenes are all there is.
+        // Without a controller, the scenes add all entries.
         fail_mode: Some("secure".into()),
         ..Options::default()
     };
@@ -97,7 +97,7 @@ pub async fn demo(options: DemoOptions, stopped: impl Future<Output = ()>) -> Re
     } else {
         what_next()?;
     }
-    println!("\nCleaned up: nothing is left.");
+    println!("\nCleaned up.");
     Ok(())
 }
 
@@ -109,12 +109,12 @@ fn address(host: u8) -> Ipv4Addr {
     Ipv4Addr::new(10, 0, 0, host)
 }
 
-/// The Ethernet address of a host: the first ends in 11, the second in 22.
+/// The Ethernet address of a host: the first ends in 11, the second in 22, and so on.
 fn mac(host: u8) -> Mac {
     Mac([2, 0, 0, 0, 0, 0x11 * host])
 }
 
-/// Runs a program to its end; gives its output. Errors: what it wrote, or that it is missing.
+/// Runs a program to its end and returns its output. Errors: what it wrote, or that it is missing.
 fn run(program: &str, arguments: &[&str]) -> Result<String> {
     let output = Command::new(program)
         .args(arguments)
@@ -153,7 +153,7 @@ impl Lab {
         &self.hosts[usize::from(number) - 1]
     }
 
-    /// Puts a cable between each host and the switch.
+    /// Connects each host to the switch by a veth pair.
     fn connect(&self) -> Result<()> {
         for host in 1..=HOSTS {
             let (port, there) = (port_name(host), path(self.host(host)));
@@ -191,7 +191,7 @@ impl Lab {
     }
 }
 
-/// Waits until an interface sends: the kernel takes up to a second to notice the cable.
+/// Waits until an interface is up: the kernel takes up to a second to notice the carrier.
 fn wait_for_link(name: &str) -> Result<()> {
     let until = Instant::now() + LINK_WAIT;
     while !run("ip", &["link", "show", name])?.contains("state UP") {
@@ -203,7 +203,7 @@ fn wait_for_link(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// A path by which any program names the namespace while this process lives.
+/// A path that names the namespace for any program while this process runs.
 fn path(namespace: &NetNs) -> String {
     use std::os::fd::{AsFd, AsRawFd};
     format!(
@@ -213,15 +213,15 @@ fn path(namespace: &NetNs) -> String {
     )
 }
 
-/// Has the namespace of this thread send nothing by itself.
+/// Disables IPv6 in the namespace of this thread, which would send packets by itself.
 fn quieten() {
-    // A kernel without IPv6 has no such file, and nothing to quieten.
+    // A kernel without IPv6 has no such file.
     let _ = fs::write("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");
     let _ = fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
 }
 
-/// Says where to go on, in three lines: in the tree if the program was built there for the demo,
-/// else with the programs that are installed.
+/// Prints what to try next, in three lines: with make if the program was built in the tree,
+/// otherwise with the installed programs.
 fn what_next() -> Result<()> {
     let program = std::env::current_exe().map_err(context("own path"))?;
     let lines = match program
@@ -231,23 +231,23 @@ fn what_next() -> Result<()> {
         true => [
             (
                 "make demo ARGS=--keep",
-                "the same, left up for entries of your own",
+                "the same, kept running for entries of your own",
             ),
             (
                 "make build",
-                "the programs as they are shipped; README.md says how to run them",
+                "the programs as they are released; README.md says how to run them",
             ),
             (
                 "docs/guide/lecture.md",
-                "on with Mininet, captures, a controller in Python",
+                "more with Mininet, captures, a controller in Python",
             ),
         ],
         false => [
             (
                 "sudo bofuss demo --keep",
-                "the same, left up for entries of your own",
+                "the same, kept running for entries of your own",
             ),
-            ("bofuss run --help", "a switch with ports of yours"),
+            ("bofuss run --help", "a switch with ports of your own"),
             (
                 "dpctl help",
                 "entries, groups, meters and statistics of a switch",
@@ -261,14 +261,14 @@ fn what_next() -> Result<()> {
     Ok(())
 }
 
-/// Says what to try while everything is up; each line works when pasted into another shell.
+/// Prints what to try while everything runs; each line can be pasted into another shell.
 fn while_up(process: &Process, lab: &Lab) -> Result<()> {
     let (socket, pid) = (process.socket().display(), std::process::id());
     let program = std::env::current_exe().map_err(context("own path"))?;
     let dpctl: PathBuf = program.with_file_name("dpctl");
     let dpctl = dpctl.display();
     let enter = enter_command(pid, &path(lab.host(1)));
-    scenes::title("Up until Ctrl-C. In another shell, try");
+    scenes::title("Running until Ctrl-C. In another shell, try");
     println!("  a shell in host h1       {enter} sh");
     println!("  h1 pings h3              {enter} ping -c 3 10.0.0.3");
     println!("  the flow table           {dpctl} unix:{socket} dump-flows");
@@ -281,7 +281,8 @@ fn while_up(process: &Process, lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-/// How another shell enters a namespace of this process: with its user namespace, if it has one.
+/// The command with which another shell enters a namespace of this process, with its user namespace
+/// if it has one.
 fn enter_command(pid: u32, namespace: &str) -> String {
     let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     let whole = map.split_whitespace().nth(2) == Some("4294967295");

@@ -1,9 +1,9 @@
-//! The features of ports, as OpenFlow has them, of what the system says of interfaces.
+//! Converts the link modes of interfaces to OpenFlow's port features, and back.
 
 use bofuss_oflib::message::port::PortFeatures as Features;
 use bofuss_ports::LinkModes;
 
-/// Speeds in Mb/s, and what OpenFlow calls them at full and at half duplex; the slowest first.
+/// Speeds in Mb/s, with OpenFlow's features for full and half duplex; the slowest first.
 const SPEEDS: &[(u32, Features, Features)] = &[
     (10, Features::FD_10MB, Features::HD_10MB),
     (100, Features::FD_100MB, Features::HD_100MB),
@@ -14,8 +14,8 @@ const SPEEDS: &[(u32, Features, Features)] = &[
     (1_000_000, Features::FD_1TB, Features::OTHER),
 ];
 
-/// The system's modes (bits of `ADVERTISED_*`), by what OpenFlow calls them. It has no more than 32
-/// of them here: the faster ones show as a current speed only.
+/// The system's link modes (bits of `ADVERTISED_*`), with OpenFlow's features. There are only 32
+/// bits: faster modes show as current speed only.
 const MODES: &[(u32, Features)] = &[
     (1 << 0, Features::HD_10MB),
     (1 << 1, Features::FD_10MB),
@@ -33,19 +33,19 @@ const MODES: &[(u32, Features)] = &[
     (0xf << 23, Features::FD_40GB),
 ];
 
-/// What modes are.
+/// The features of link modes.
 pub fn of_modes(modes: u32) -> Features {
     let rows = MODES.iter().filter(|(bits, _)| modes & bits != 0);
     rows.fold(Features(0), |all, row| all | row.1)
 }
 
-/// The modes among `supported` ones that are such features.
+/// The link modes among `supported` that have these features.
 pub fn to_modes(features: Features, supported: u32) -> u32 {
     let rows = MODES.iter().filter(|(_, feature)| features.has(*feature));
     rows.fold(0, |all, row| all | row.0) & supported
 }
 
-/// What an interface is now.
+/// The current features of an interface.
 pub fn current(modes: &LinkModes) -> Features {
     let Some(mbps) = modes.speed_mbps else {
         return Features(0);
@@ -69,7 +69,7 @@ pub fn current(modes: &LinkModes) -> Features {
     speed | medium | autoneg
 }
 
-/// What an interface can be: what it is, if it does not say.
+/// The features that an interface supports; the current ones if it does not say.
 pub fn supported(modes: &LinkModes) -> Features {
     match of_modes(modes.supported) {
         Features(0) => current(modes),

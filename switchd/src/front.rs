@@ -1,4 +1,4 @@
-//! The command lines of BOFUSS, `ofdatapath` and `ofprotocol`: what both have in common.
+//! The command lines of BOFUSS, `ofdatapath` and `ofprotocol`: what they share.
 
 pub mod ofdatapath;
 pub mod ofprotocol;
@@ -14,9 +14,9 @@ use bofuss_channel::Endpoint;
 use crate::config::Options;
 use crate::{log, rundir};
 
-/// Set in the environment of the process that goes on when a program detaches.
+/// Set in the environment of the background process when a program detaches.
 const DETACHED: &str = "BOFUSS_DETACHED";
-/// What that process says when it works.
+/// What the background process prints when it is ready.
 const READY: &str = "ready";
 
 /// Options of both programs.
@@ -31,10 +31,10 @@ struct Common {
     /// The certificates of the CAs that sign the peers' (PEM).
     #[arg(short = 'C', long, value_name = "FILE")]
     ca_cert: Option<PathBuf>,
-    /// Refused: a CA that the peer itself brings proves nothing.
+    /// Refused: a CA certificate that the peer itself sends proves nothing.
     #[arg(long, value_name = "FILE")]
     bootstrap_ca_cert: Option<PathBuf>,
-    /// Go on in the background once everything works.
+    /// Continue in the background once everything works.
     #[arg(short = 'D', long)]
     detach: bool,
     /// Write the process id to a file [default: PROGRAM.pid in the run-time directory].
@@ -46,8 +46,8 @@ struct Common {
     /// Log to a file instead of standard error [default: PROGRAM.log in /var/log].
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     log_file: Option<Option<PathBuf>>,
-    /// Log more, or from LEVEL on: emer, err, warn, info or dbg, as in ANY:ANY:DBG. Modules and
-    /// facilities are not told apart.
+    /// Log more, or from LEVEL on: emer, err, warn, info or dbg, as in ANY:ANY:DBG. MODULE and
+    /// FACILITY are ignored.
     #[arg(
         short,
         long,
@@ -59,26 +59,26 @@ struct Common {
     verbose: Vec<String>,
 }
 
-/// A pidfile that goes when dropped.
+/// A pidfile, removed when dropped.
 struct PidFile(PathBuf);
 
 impl Drop for PidFile {
     fn drop(&mut self) {
-        // It may be gone already, with its directory.
+        // The file may be gone already, together with its directory.
         let _ = std::fs::remove_file(&self.0);
     }
 }
 
 impl Common {
-    /// Refuses what must not be ignored, starts the log, and detaches if that is asked for: what
-    /// comes back is the first process's end, or `None` in the one that goes on.
+    /// Refuses options that must not be ignored, starts the log and detaches if requested. Returns
+    /// the exit code of the foreground process, or `None` in the process that continues.
     ///
-    /// Errors: a sentence, before anything was done.
+    /// Errors: a sentence; nothing has been done then.
     fn begin(&self, program: &str) -> Result<Option<ExitCode>, String> {
         if self.bootstrap_ca_cert.is_some() {
             return Err(
-                "--bootstrap-ca-cert: a CA that the peer itself brings proves \
-                        nothing; name the CA's file with --ca-cert"
+                "--bootstrap-ca-cert: a CA certificate that the peer itself sends proves \
+                        nothing; give the CA's file with --ca-cert"
                     .into(),
             );
         }
@@ -97,11 +97,12 @@ impl Common {
         if self.detach && std::env::var_os(DETACHED).is_none() {
             return detach().map(Some).map_err(|e| format!("--detach: {e}"));
         }
-        log::start(level.unwrap_or(Ok("info"))?, log::Format::Text)?;
+        log::start(level.unwrap_or(Ok("info"))?, log::LogFormat::Text)?;
         Ok(None)
     }
 
-    /// Says that everything works: writes the pidfile and lets go of who started the program.
+    /// Reports that everything works: writes the pidfile and releases the process that started this
+    /// one.
     ///
     /// Errors: the pidfile cannot be written, or its process runs.
     fn ready(&self, program: &str) -> Result<Option<PidFile>, String> {
@@ -127,7 +128,7 @@ impl Common {
         Ok(pid_file)
     }
 
-    /// The files of TLS, as the switch has them.
+    /// The TLS options, in the switch's form.
     fn tls(&self) -> Options {
         // The switch may have another working directory.
         let file = |path: &Option<PathBuf>| path.as_ref().and_then(|p| absolute(p).ok());
@@ -135,14 +136,14 @@ impl Common {
             private_key: file(&self.private_key),
             certificate: file(&self.certificate),
             ca_cert: file(&self.ca_cert),
-            // Those that ovs-pki and ofp-pki make are for no host.
+            // The certificates of ovs-pki and ofp-pki name no host.
             any_peer_name: true,
             ..Options::default()
         }
     }
 }
 
-/// What `--verbose=WORDS` means as a level of ours. Errors: there is no such level.
+/// The log level of `--verbose=WORDS`. Errors: there is no such level.
 fn log_level(words: &str) -> Result<&'static str, String> {
     match words
         .split(':')
@@ -155,15 +156,15 @@ fn log_level(words: &str) -> Result<&'static str, String> {
         Some("info") => Ok("info"),
         Some("dbg") | None => Ok("debug"),
         Some(other) => Err(format!(
-            "--verbose={words}: '{other}' is no level; there are emer, err, warn, info and dbg"
+            "--verbose={words}: '{other}' is no level; the levels are emer, err, warn, info and dbg"
         )),
     }
 }
 
-/// Starts this program once more, in a session of its own, and waits until it works.
+/// Starts this program again in a process group of its own, and waits until it is ready.
 fn detach() -> std::io::Result<ExitCode> {
     let mut arguments = std::env::args_os();
-    // Under the name by which it was started, so that it can be found by it.
+    // Keeps the name under which it was started, so that it can be found by it.
     let mut command = Command::new(arguments.next().unwrap_or_default());
     command.args(arguments).env(DETACHED, "1").process_group(0);
     command.stdin(Stdio::null()).stdout(Stdio::piped());
@@ -196,11 +197,11 @@ fn write_pid(path: PathBuf, force: bool) -> Result<PidFile, String> {
     Ok(PidFile(path))
 }
 
-/// What the name of a switch begins with that is named after its TCP port.
+/// The prefix of a switch that is named after its TCP port.
 const PORT_NAME: &str = "dp-";
 
-/// The name of the switch that listens, or is to be connected to, at an endpoint: that of a unix
-/// socket's file, or `dp-` and the TCP port; so `ofprotocol` finds what `ofdatapath` started.
+/// The name of the switch at an endpoint: the stem of a unix socket's file name, or `dp-` and the
+/// TCP port. So `ofprotocol` finds the switch that `ofdatapath` started.
 fn name_of(endpoint: &Endpoint) -> Option<String> {
     match endpoint {
         Endpoint::Unix(path) => Some(path.file_stem()?.to_string_lossy().into_owned()),
@@ -210,14 +211,14 @@ fn name_of(endpoint: &Endpoint) -> Option<String> {
     }
 }
 
-/// Whether a switch is named after its TCP port. Another network namespace may use the same port;
-/// then the switch there has a number after that name.
+/// Whether a switch is named after its TCP port. If a switch in another network namespace has the
+/// same port, one of them has a number after that name.
 fn is_by_port(name: &str) -> bool {
     let port = name.strip_prefix(PORT_NAME);
     port.is_some_and(|port| port.parse::<u16>().is_ok())
 }
 
-/// Whether an endpoint is of this machine.
+/// Whether an endpoint is on this machine.
 fn is_here(endpoint: &Endpoint) -> bool {
     match endpoint {
         Endpoint::Unix(_) => true,

@@ -1,4 +1,4 @@
-//! Shell completions and manual pages, from the definitions that the command line is read by.
+//! Shell completions and manual pages, generated from the definitions of the command line.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use clap_mangen::Man;
 use crate::config::OF_ALL;
 use crate::control::COMMANDS;
 use crate::front::{ofdatapath, ofprotocol};
-use crate::reload::{Change, KEYS};
+use crate::reload::{KEYS, ReloadEffect};
 
 /// What can be printed.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -30,7 +30,7 @@ pub enum Generate {
     ManOfprotocol,
 }
 
-/// Prints it; `command` is that of the whole command line.
+/// Prints one; `command` is the whole command line.
 pub fn print(what: Generate, mut command: Command, out: &mut dyn Write) -> io::Result<()> {
     let shell = match what {
         Generate::Bash => Shell::Bash,
@@ -39,12 +39,12 @@ pub fn print(what: Generate, mut command: Command, out: &mut dyn Write) -> io::R
         Generate::Man => return manual(&command, out),
         Generate::ManToml => return toml_manual(&command, out),
         Generate::ManOfdatapath => {
-            return Man::new(ofdatapath::Cli::command())
+            return Man::new(ofdatapath::OfdatapathCli::command())
                 .section("8")
                 .render(out);
         }
         Generate::ManOfprotocol => {
-            return Man::new(ofprotocol::Cli::command())
+            return Man::new(ofprotocol::OfprotocolCli::command())
                 .section("8")
                 .render(out);
         }
@@ -85,7 +85,7 @@ fn manual(command: &Command, mut out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, ".SH \"SEE ALSO\"\nbofuss.toml(5), dpctl(8)")
 }
 
-/// The keys of the file: the options of `bofuss run`, and what is logged.
+/// The keys of the configuration file: the options of `bofuss run`, and the log level.
 pub fn keys(command: &Command) -> impl Iterator<Item = (&str, &Arg)> {
     let subs = command.get_subcommands();
     let run = subs.filter(|sub| sub.get_name() == "run");
@@ -117,20 +117,21 @@ port = ["veth2"]
 
 fn toml_manual(command: &Command, mut out: &mut dyn Write) -> io::Result<()> {
     let name = "bofuss.toml";
-    let page = Command::new(name).about("what a bofuss switch is started with");
+    let page = Command::new(name).about("the configuration of a bofuss switch");
     let page = Man::new(page).title("BOFUSS.TOML").section("5");
     page.render_title(&mut out)?;
     page.render_name_section(&mut out)?;
     let about = "A file of TOML, read by bofuss run --config FILE and again by bofuss reload. Each \
-        key is an option of bofuss run; options of the command line count before it. What is told \
-        last of a key is what reload does when it has changed: all of the file is followed, or \
-        nothing.";
+        key is an option of bofuss run; options of the command line count before it. The last \
+        line of a key says what reload does when it has changed; reload applies all of the file, \
+        or nothing.";
     let of_all = OF_ALL.join(", ");
     let several = format!(
         "A file may have several switches, which run in one process: each table [[switch]] has \
-         the keys of one, and what stands before the first is of all. Each has a name, ports, \
-         connections and a thread of its own. Of the process, and before the first, are {of_all}. \
-         Reload begins switches that are new, and ends those that are not there any more."
+         the keys of one, and keys before the first are for all. Each has a name, ports, \
+         connections and a thread of its own. Keys of the process, which must be before the \
+         first, are {of_all}. \
+         Reload starts new switches and ends those that were removed."
     );
     let (about, several) = (escaped(about), escaped(&several));
     writeln!(out, ".SH DESCRIPTION\n{about}\n.PP\n{several}\n.SH KEYS")?;
@@ -140,12 +141,12 @@ fn toml_manual(command: &Command, mut out: &mut dyn Write) -> io::Result<()> {
             ArgAction::SetTrue => "= true".into(),
             _ => format!("= {}", values(arg).join(" ")),
         };
-        // A list says by itself that there may be more.
+        // The brackets of a list say already that it may have more values.
         entry(out, key, &kind, &help(arg).replace(". Repeat for more", ""))?;
         let row = KEYS.iter().find(|row| row.0 == key);
         match row.expect("each key has a row").1 {
-            Change::Follows(how) => writeln!(out, ".br\n{}", escaped(how))?,
-            Change::Refuses(why) => writeln!(out, ".br\nReload refuses a change: {why}.")?,
+            ReloadEffect::Follows(how) => writeln!(out, ".br\n{}", escaped(how))?,
+            ReloadEffect::Refuses(why) => writeln!(out, ".br\nReload refuses a change: {why}.")?,
         }
     }
     writeln!(
@@ -183,7 +184,7 @@ fn entry(out: &mut dyn Write, name: &str, values: &str, help: &str) -> io::Resul
     writeln!(out, ".TP\n\\fB{name}\\fR {values}\n{}", escaped(help))
 }
 
-/// Text without what roff would take for its own.
+/// Escapes what roff would interpret.
 fn escaped(text: &str) -> String {
     let text = text.replace('\\', "\\\\").replace('-', "\\-");
     text.replace("\n.", "\n\\&.").replace("\n'", "\n\\&'")

@@ -1,4 +1,4 @@
-//! The log: to standard error, at a level that can be changed, and so much that nobody can fill it.
+//! The log: lines on standard error, with a level that can change and a rate limit.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -16,54 +16,55 @@ use tracing_subscriber::{Layer, reload};
 /// Lines of one kind about one peer, port or file that are written within [`PERIOD`].
 const LINES: u32 = 100;
 const PERIOD: Duration = Duration::from_secs(60);
-/// Kinds that are told apart in that time; of further ones, those of one place in the program are
-/// one.
+/// Kinds that are counted separately in that time; beyond them, all lines of one place in the
+/// program count as one kind.
 const KINDS: usize = 256;
 
-/// Changes the level of the log that was started.
-type Change = Box<dyn Fn(Targets) -> Result<(), String> + Send + Sync>;
+/// Changes the log level.
+type SetLogFilter = Box<dyn Fn(Targets) -> Result<(), String> + Send + Sync>;
 
-static CHANGE: OnceLock<Change> = OnceLock::new();
+static CHANGE: OnceLock<SetLogFilter> = OnceLock::new();
 
-/// How a line of the log is written.
+/// The format of log lines.
 #[derive(Clone, Copy, Default, ValueEnum)]
-pub enum Format {
-    /// For people.
+pub enum LogFormat {
+    /// Text for people.
     #[default]
     Text,
-    /// One JSON object, for programs.
+    /// One JSON object a line, for programs.
     Json,
 }
 
-/// Starts the log. Errors: a level that is none.
-pub fn start(level: &str, format: Format) -> Result<(), String> {
+/// Starts the log. Errors: an unknown level.
+pub fn start(level: &str, format: LogFormat) -> Result<(), String> {
     let (filter, handle) = reload::Layer::new(filter(level)?);
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_target(false)
-        // A log that nobody takes any more must not end the switch.
+        // A closed standard error must not end the switch.
         .log_internal_errors(false);
     let lines = match format {
-        Format::Text => lines.with_ansi(colour).boxed(),
-        Format::Json => lines.json().flatten_event(true).boxed(),
+        LogFormat::Text => lines.with_ansi(colour).boxed(),
+        LogFormat::Json => lines.json().flatten_event(true).boxed(),
     };
     tracing_subscriber::registry()
         .with(filter)
         .with(lines.with_filter(Limit))
         .init();
-    let change: Change = Box::new(move |filter| handle.reload(filter).map_err(|e| e.to_string()));
-    // The log is started once.
+    let change: SetLogFilter =
+        Box::new(move |filter| handle.reload(filter).map_err(|e| e.to_string()));
+    // There is one log in a process.
     let _ = CHANGE.set(change);
     Ok(())
 }
 
-/// Errors: a level that is none.
+/// Checks a log level. Errors: an unknown one.
 pub fn check(level: &str) -> Result<(), String> {
     filter(level).map(|_| ())
 }
 
-/// Logs at another level from now on. Errors: a level that is none; nothing is changed then.
+/// Changes the log level. Errors: an unknown one; nothing has changed then.
 pub fn set(level: &str) -> Result<(), String> {
     let filter = filter(level)?;
     CHANGE.get().map_or(Ok(()), |change| change(filter))
@@ -119,7 +120,7 @@ static CAME: LazyLock<Mutex<Came>> =
     LazyLock::new(|| Mutex::new(Came(Instant::now(), BTreeMap::new())));
 
 fn came() -> MutexGuard<'static, Came> {
-    CAME.lock().expect("nobody panics who has it")
+    CAME.lock().expect("no holder panics")
 }
 
 /// Tells of lines that were not written, once in a period.

@@ -39,10 +39,10 @@ use tokio::signal::unix::{SignalKind, signal};
 /// Open files that a switch with a few ports and connections needs.
 const MIN_OPEN_FILES: u64 = 64;
 
-/// How long a thread that looked up a name waits for another.
-const THREAD_REST: Duration = Duration::from_millis(100);
+/// How long a thread of the resolver stays for the next lookup.
+const THREAD_KEEP_ALIVE: Duration = Duration::from_millis(100);
 
-/// Where the help has the options of all commands: behind those of one.
+/// The help lists the options of all commands after those of one.
 const LAST: usize = 100;
 
 /// A user-space OpenFlow switch.
@@ -63,7 +63,7 @@ struct Cli {
         hide_possible_values = true,
         default_value = "text"
     )]
-    log_format: log::Format,
+    log_format: log::LogFormat,
 }
 
 #[derive(Subcommand)]
@@ -80,9 +80,10 @@ enum Command {
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<String>,
     },
-    /// Explain what a switch does with a packet: one that runs, or one on paper, with no rights.
+    /// Explain what a switch does with a packet: a running one, or one that files describe (needs
+    /// no rights).
     Trace(Box<trace::TraceOptions>),
-    /// Have a running switch, and all of its process, read their configuration file again, as
+    /// Let a running switch, and all others of its process, read their configuration file again, as
     /// SIGHUP does.
     Reload {
         /// The switch's name [default: the only one that runs, or those of the only process].
@@ -96,7 +97,7 @@ enum Command {
     },
 }
 
-/// The programs of BOFUSS are this one under other names.
+/// The programs of BOFUSS are this program under other names.
 fn main() -> ExitCode {
     let first = std::env::args_os().next().unwrap_or_default();
     match Path::new(&first).file_name().and_then(|name| name.to_str()) {
@@ -150,19 +151,19 @@ fn with_runtime(work: impl Future<Output = Result<(), String>>) -> Result<(), St
     check_limits()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        // A thread that looked up a name at the start must not keep the rights of then.
-        .thread_keep_alive(THREAD_REST)
+        // A resolver thread from the start must not keep the rights of that time.
+        .thread_keep_alive(THREAD_KEEP_ALIVE)
         .build();
     let runtime = runtime.expect("a runtime of one thread needs two descriptors");
     runtime.block_on(work)
 }
 
-/// Raises the limit on open files as far as it goes, for many switches, and refuses one that would
-/// stop the switch half-way.
+/// Raises the limit on open files as far as permitted, for many switches, and refuses to start with
+/// one that is too low.
 fn check_limits() -> Result<(), String> {
     let limit = getrlimit(Resource::Nofile);
     let current = limit.maximum;
-    // What is not allowed stays as it is.
+    // If it is not permitted, the limit stays.
     let _ = setrlimit(Resource::Nofile, Rlimit { current, ..limit });
     match getrlimit(Resource::Nofile).current {
         Some(limit) if limit < MIN_OPEN_FILES => Err(format!(
@@ -185,7 +186,7 @@ async fn serve(source: reload::Source, configs: Vec<config::Config>) -> Result<(
     process.until(stop).await
 }
 
-/// Done when the user or the system wants the switch to end, from the call on.
+/// Waits for SIGTERM or SIGINT. Signals count from the call on.
 ///
 /// Panics outside a tokio runtime.
 fn stopped() -> impl Future<Output = ()> {

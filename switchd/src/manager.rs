@@ -1,4 +1,4 @@
-//! The service manager, if one started the switch: told that the switch works, and goes on to.
+//! Notifications to the service manager (systemd), if one started the switch: ready, and alive.
 
 use std::env;
 use std::future::pending;
@@ -8,17 +8,18 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Interval, interval_at};
 
-/// Where the manager listens, and how often it wants to hear that the switch is alive.
+/// The manager's socket, and the watchdog's timer.
 pub struct Manager {
     socket: UnixDatagram,
     to: SocketAddr,
-    /// When it wants to hear that the switch is alive: in half the time after which it gives the
-    /// switch up; `None` if it never does.
+    /// When the next watchdog notification is due: after half the manager's timeout. `None` without
+    /// a watchdog.
     next: Option<Interval>,
 }
 
 impl Manager {
-    /// The one that the environment names, told that the switch works; `None` without one.
+    /// Finds the manager in the environment and reports that the switch is ready; `None` without
+    /// one.
     ///
     /// Panics outside a tokio runtime.
     pub fn find() -> Option<Self> {
@@ -38,25 +39,25 @@ impl Manager {
         let socket = UnixDatagram::unbound().ok()?;
         let to = to.ok()?;
         let this = Self { socket, to, next };
-        this.tell("READY=1");
+        this.notify("READY=1");
         Some(this)
     }
 
-    /// Done when a manager that is there wants to hear that the switch is alive.
-    pub async fn wants(this: &mut Option<Self>) {
+    /// Waits until a watchdog notification is due; forever if there is no watchdog.
+    pub async fn notification_due(this: &mut Option<Self>) {
         match this.as_mut().and_then(|manager| manager.next.as_mut()) {
             Some(next) => drop(next.tick().await),
             None => pending().await,
         }
     }
 
-    /// Tells it that the switch is alive.
-    pub fn is_alive(&self) {
-        self.tell("WATCHDOG=1");
+    /// Notifies the watchdog.
+    pub fn notify_alive(&self) {
+        self.notify("WATCHDOG=1");
     }
 
-    /// One that does not listen is no reason to end.
-    fn tell(&self, state: &str) {
+    /// Errors are ignored: a manager that does not listen is no reason to end.
+    fn notify(&self, state: &str) {
         let _ = self.socket.send_to_addr(state.as_bytes(), &self.to);
     }
 }

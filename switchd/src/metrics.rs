@@ -1,4 +1,4 @@
-//! `--metrics`: answers GET over HTTP/1.1 with what the switch counts.
+//! `--metrics`: serves the switch's counters over HTTP/1.1.
 
 mod text;
 
@@ -24,15 +24,15 @@ use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
-pub use text::{Format, Histogram, Labels, Samples};
+pub use text::{ExpositionFormat, Histogram, Labels, Samples};
 
-/// The longest request that is read, in bytes; hyper takes no less.
+/// The longest request in bytes: the minimum that hyper permits.
 const MAX_REQUEST_BYTES: usize = 8192;
-/// How long a peer may take for its request, and for the answer.
-const PEER_PATIENCE: Duration = Duration::from_secs(10);
-/// Peers that are answered at a time; more wait, among those whose request is not read yet.
-const MAX_PEERS: usize = 4;
-/// The wait after a peer could not be accepted, which is for want of descriptors.
+/// How long a peer may take to send its request, and again to read the answer.
+const PEER_TIMEOUT: Duration = Duration::from_secs(10);
+/// Requests that are answered at a time; further ones are not read yet.
+const MAX_CONCURRENT_COMMANDS: usize = 4;
+/// How long to wait after accept failed, as it does when there are no file descriptors left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Where to listen: `[HOST:]PORT`, HOST an IP address, else loopback.
@@ -58,17 +58,17 @@ impl fmt::Display for Address {
     }
 }
 
-/// What a peer wants to know: with the flow entries or without.
-pub struct Wish {
-    /// Whether flow entries, too.
+/// A request for metrics.
+pub struct MetricsRequest {
+    /// Whether it includes the flow entries.
     pub flows: bool,
-    /// Where the answer goes.
+    /// Receives the answer.
     pub reply: oneshot::Sender<Samples>,
 }
 
-/// An address that is listened on, until this is dropped.
+/// The listener; it is closed when this is dropped.
 pub struct Listener {
-    /// Where it listens.
+    /// Its address.
     pub address: Address,
     task: AbortHandle,
 }
@@ -79,48 +79,55 @@ impl Drop for Listener {
     }
 }
 
-/// Listens; each request becomes a wish. Errors: a sentence for the user.
-pub async fn listen(address: Address, wishes: mpsc::Sender<Wish>) -> Result<Listener, String> {
+/// Starts to serve `address`. Errors: a sentence for the user.
+pub async fn listen(
+    address: Address,
+    metrics_requests: mpsc::Sender<MetricsRequest>,
+) -> Result<Listener, String> {
     let failed = |error| format!("--metrics {}: {error}", address.0);
     let listener = TcpListener::bind(address.0).await.map_err(failed)?;
     let local = listener.local_addr().map_err(failed)?;
-    let task = tokio::spawn(accept(listener, wishes)).abort_handle();
+    let task = tokio::spawn(accept(listener, metrics_requests)).abort_handle();
     let address = Address(local);
     Ok(Listener { address, task })
 }
 
-async fn accept(listener: TcpListener, wishes: mpsc::Sender<Wish>) {
+async fn accept(listener: TcpListener, metrics_requests: mpsc::Sender<MetricsRequest>) {
     let newcomers = Newcomers::default();
-    let places = Arc::new(Semaphore::new(MAX_PEERS));
-    while !wishes.is_closed() {
+    let places = Arc::new(Semaphore::new(MAX_CONCURRENT_COMMANDS));
+    while !metrics_requests.is_closed() {
         let Ok((stream, peer)) = listener.accept().await else {
             sleep(ACCEPT_PAUSE).await;
             continue;
         };
         let newcomer = newcomers.admit(peer.ip().into());
-        let (places, wishes) = (places.clone(), wishes.clone());
+        let (places, metrics_requests) = (places.clone(), metrics_requests.clone());
         tokio::spawn(async move {
-            // A peer that goes away or takes too long has nobody to be told.
-            let _ = timeout(PEER_PATIENCE, serve(stream, newcomer, &places, wishes)).await;
+            // If the peer is gone or too slow, nobody reads the error.
+            let _ = timeout(
+                PEER_TIMEOUT,
+                serve(stream, newcomer, &places, metrics_requests),
+            )
+            .await;
         });
     }
 }
 
-/// Answers one request of a peer.
+/// Answers one request.
 async fn serve(
     stream: TcpStream,
     newcomer: Newcomer,
     places: &Semaphore,
-    wishes: mpsc::Sender<Wish>,
+    metrics_requests: mpsc::Sender<MetricsRequest>,
 ) {
     let has_place = Notify::new();
-    // It is kept until the answer is written.
+    // The permit is held until the answer is written.
     let place = OnceLock::new();
-    let (has_place, place, wishes) = (&has_place, &place, &wishes);
+    let (has_place, place, metrics_requests) = (&has_place, &place, &metrics_requests);
     let service = service_fn(move |request| async move {
         let _ = place.set(places.acquire().await);
         has_place.notify_one();
-        Ok::<_, Infallible>(answer(&request, wishes).await)
+        Ok::<_, Infallible>(answer(&request, metrics_requests).await)
     });
     let mut http = http1::Builder::new();
     http.keep_alive(false).max_buf_size(MAX_REQUEST_BYTES);
@@ -133,13 +140,16 @@ async fn serve(
         }
     };
     if newcomer.finish(entry).await == Some(true) {
-        // A peer that has gone needs no answer.
+        // If the peer is gone, nobody reads the error.
         let _ = connection.await;
     }
 }
 
-/// What a request is answered with.
-async fn answer<B>(request: &Request<B>, wishes: &mpsc::Sender<Wish>) -> Response<Full<Bytes>> {
+/// The answer to a request.
+async fn answer<B>(
+    request: &Request<B>,
+    metrics_requests: &mpsc::Sender<MetricsRequest>,
+) -> Response<Full<Bytes>> {
     let (flows, format) = match parse(request) {
         Ok(wanted) => wanted,
         Err(status) => {
@@ -151,7 +161,7 @@ async fn answer<B>(request: &Request<B>, wishes: &mpsc::Sender<Wish>) -> Respons
         }
     };
     let (reply, answered) = oneshot::channel();
-    let _ = wishes.send(Wish { flows, reply }).await;
+    let _ = metrics_requests.send(MetricsRequest { flows, reply }).await;
     match answered.await {
         Ok(samples) => text(StatusCode::OK, format.media_type(), samples.text(format)),
         Err(_) => text(StatusCode::SERVICE_UNAVAILABLE, "text/plain", String::new()),
@@ -166,8 +176,9 @@ fn text(status: StatusCode, media_type: &'static str, body: String) -> Response<
     response
 }
 
-/// Whether a request wants the flow entries, and the format that it takes. Errors: the status.
-fn parse<B>(request: &Request<B>) -> Result<(bool, Format), StatusCode> {
+/// Whether a request asks for flow entries, and the format that it accepts. Errors: the HTTP
+/// status.
+fn parse<B>(request: &Request<B>) -> Result<(bool, ExpositionFormat), StatusCode> {
     if request.method() != Method::GET {
         return Err(StatusCode::METHOD_NOT_ALLOWED);
     }
@@ -182,9 +193,9 @@ fn parse<B>(request: &Request<B>) -> Result<(bool, Format), StatusCode> {
         value.contains("application/openmetrics-text")
     });
     if takes_new {
-        Ok((flows, Format::OpenMetrics))
+        Ok((flows, ExpositionFormat::OpenMetrics))
     } else {
-        Ok((flows, Format::Plain))
+        Ok((flows, ExpositionFormat::Plain))
     }
 }
 
@@ -208,13 +219,13 @@ mod tests {
 
     #[tokio::test]
     async fn silent_peers_keep_no_request_waiting_and_requests_have_their_length() {
-        let (to, mut wishes) = mpsc::channel::<Wish>(1);
+        let (to, mut metrics_requests) = mpsc::channel::<MetricsRequest>(1);
         let address = "0".parse().expect("a port");
         let listener = listen(address, to).await.expect("a port is free");
         let Address(at) = listener.address;
         tokio::spawn(async move {
-            while let Some(wish) = wishes.recv().await {
-                let _ = wish.reply.send(Samples::default());
+            while let Some(request) = metrics_requests.recv().await {
+                let _ = request.reply.send(Samples::default());
             }
         });
         let ask = async |length: usize| {
@@ -259,13 +270,13 @@ mod tests {
         }
         assert_eq!(
             ask("GET", "/metrics?flows", "text/plain"),
-            Ok((true, Format::Plain))
+            Ok((true, ExpositionFormat::Plain))
         );
         let new = ask(
             "GET",
             "/metrics",
             "text/plain, Application/OpenMetrics-Text;q=1",
         );
-        assert_eq!(new, Ok((false, Format::OpenMetrics)));
+        assert_eq!(new, Ok((false, ExpositionFormat::OpenMetrics)));
     }
 }

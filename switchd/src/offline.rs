@@ -1,4 +1,4 @@
-//! A switch that is only on paper: made of a configuration and a file of flows, to be traced.
+//! A switch for tracing, built from a configuration and a file of flows; it has no real ports.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,10 +20,10 @@ use crate::config::{self, Config, DEFAULT_NAME, Options};
 use crate::dataplane::POOL_BYTES;
 use crate::run::make_switch;
 
-/// The connection that the file's lines come in on.
+/// The connection on which the lines of the file arrive.
 const FILE: ConnId = ConnId(0);
 
-/// Keeps what the switch answers; nothing leaves it.
+/// Keeps the switch's replies; nothing else leaves it.
 #[derive(Default)]
 struct Paper(Vec<Message>);
 
@@ -39,15 +39,17 @@ impl SwitchIo for Paper {
     fn set_link(&mut self, _: PortNo, _: bool) {}
 }
 
-/// What a file describes, with the names of its ports in the catalogue; without a file, a switch
-/// that has none yet and does nothing without flows.
+/// The configuration in a file, with the names of its ports in the catalogue. Without a file, a
+/// switch without ports.
 ///
 /// Errors: the file, the key, and what is wrong.
 pub fn described(config: Option<&Path>, name: Option<&str>) -> Result<Config, String> {
     let options = match (config, name) {
         (Some(path), name) => read(path, name)?,
         (None, None) => Options::default(),
-        (None, Some(name)) => return Err(format!("--switch {name}: it needs --config FILE here")),
+        (None, Some(name)) => {
+            return Err(format!("--switch {name}: --config FILE is required here"));
+        }
     };
     let mut made = options.check()?;
     if config.is_none() {
@@ -62,8 +64,8 @@ pub fn described(config: Option<&Path>, name: Option<&str>) -> Result<Config, St
     Ok(made)
 }
 
-/// Makes the switch that a configuration and a file of flows describe; of the two, this opens the
-/// flows. If no ports are configured, it has `in_port` and those that the flows name.
+/// Builds the switch of a configuration and a file of flows; only the latter is opened. If no ports
+/// are configured, it has `in_port` and those that the flows name.
 ///
 /// Errors: the file, the line, and what is wrong.
 pub fn switch(made: &Config, flows: Option<&Path>, in_port: PortNo) -> Result<Switch, String> {
@@ -93,8 +95,8 @@ pub fn switch(made: &Config, flows: Option<&Path>, in_port: PortNo) -> Result<Sw
     Ok(switch)
 }
 
-/// The options that a file has for the switch `name`, or for its only one; what only connections
-/// need is left out, so that no key is read.
+/// The options in a file for the switch `name`, or for its only one. Options of connections are
+/// left out, so that no key file is read.
 fn read(path: &Path, name: Option<&str>) -> Result<Options, String> {
     let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let text = fs::read_to_string(path).map_err(|error| named(&error))?;
@@ -123,7 +125,7 @@ fn read(path: &Path, name: Option<&str>) -> Result<Options, String> {
     })
 }
 
-/// A port with link, at the rate that is configured.
+/// A port with its link up, at the configured rate.
 fn desc(config: &Config, port_no: PortNo) -> PortDesc {
     let spec = config.ports.iter().find(|port| port.number == port_no);
     PortDesc {
@@ -134,7 +136,7 @@ fn desc(config: &Config, port_no: PortNo) -> PortDesc {
     }
 }
 
-/// Has the switch do what a message says. Errors: the switch's.
+/// Sends a message to the switch. Errors: the switch's.
 fn take(switch: &mut Switch, message: Message, io: &mut Paper) -> Result<(), String> {
     io.0.clear();
     let request = Request {
@@ -153,11 +155,11 @@ fn take(switch: &mut Switch, message: Message, io: &mut Paper) -> Result<(), Str
     error.map_or(Ok(()), Err)
 }
 
-/// A message, and the file and line that it is of.
+/// A message, and the file and line that it comes from.
 type Line = (String, Message);
 
-/// Reads a file of flows, groups (`group_id=`) and meters (`meter=`), a line each, in the syntax of
-/// `ovs-ofctl`, also as it dumps them. Meters come first, then groups, then flows.
+/// Reads a file of flows, groups (`group_id=`) and meters (`meter=`), one a line, in the syntax of
+/// `ovs-ofctl`, also as it prints them. Meters come first, then groups, then flows.
 fn mods(path: &Path, catalogue: &Catalogue) -> Result<Vec<Line>, String> {
     let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let mut all = [Vec::new(), Vec::new(), Vec::new()];
@@ -174,7 +176,7 @@ fn mods(path: &Path, catalogue: &Catalogue) -> Result<Vec<Line>, String> {
     Ok(all.into_iter().flatten().collect())
 }
 
-/// A line's message, and where its kind comes.
+/// The message of a line, and the rank of its kind.
 fn one(line: &str, catalogue: &Catalogue) -> Result<(usize, Message), String> {
     let told = |error: bofuss_oflib::text::ParseError| error.to_string();
     if line.starts_with("meter=") {
@@ -189,7 +191,7 @@ fn one(line: &str, catalogue: &Catalogue) -> Result<(usize, Message), String> {
     }
 }
 
-/// The ports that messages name in outputs.
+/// The ports to which messages output.
 fn outputs(messages: &[Line]) -> impl Iterator<Item = PortNo> {
     let actions = messages.iter().flat_map(|(_, message)| match message {
         Message::FlowMod(flow) => flow.instructions.actions().collect(),

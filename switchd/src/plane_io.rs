@@ -15,28 +15,29 @@ use bofuss_ports::{BATCH_FRAMES, Counters, Direction, Link, PortError};
 use rustix::event::epoll;
 use tracing::{debug, warn};
 
-use crate::capture::{Tap, To};
+use crate::capture::{CopyTarget, FrameCopier};
 use crate::config::PortSpec;
 use crate::port::OpenPort;
 use crate::refusal;
 
-/// Frames that wait for a port at most; what comes then is dropped and counted.
+/// Frames that wait for a port at most; further ones are dropped and counted.
 const MAX_QUEUED_FRAMES: usize = 1024;
 
-/// A port with what waits for it.
+/// A port with its transmit queue.
 struct Slot {
     port: OpenPort,
     queued: Vec<Frame>,
-    /// Frames dropped because too many waited.
+    /// Frames dropped because the queue was full.
     overflowed: u64,
-    /// Whether the epoll set watches for room to send.
+    /// Whether epoll watches the port for room to send.
     watched: bool,
-    /// The descriptor that the epoll set watches.
+    /// The descriptor that epoll watches.
     polled: Option<RawFd>,
 }
 
 impl Slot {
-    /// Queues a copy of a frame with so many VLAN tags, if there is room and the port can take it.
+    /// Queues a copy of a frame that has `vlan_tags` VLAN tags. Returns false if the queue is full
+    /// or the port cannot take such a frame.
     fn mirror(&mut self, frame: &Frame, vlan_tags: u8) -> bool {
         let takes = self.port.driver.capabilities();
         if self.queued.len() >= MAX_QUEUED_FRAMES || !takes.take(&frame.offload, vlan_tags) {
@@ -48,8 +49,8 @@ impl Slot {
         is_copied
     }
 
-    /// Has the epoll set watch the port's descriptor, if that is another one than before. One that
-    /// is closed leaves the set by itself.
+    /// Adds the port's descriptor to the epoll set if it has changed. A closed descriptor leaves
+    /// the set by itself.
     fn poll(&mut self, epoll: &OwnedFd) -> io::Result<()> {
         let fd = self.port.driver.fd();
         let number = fd.map(|fd| fd.as_raw_fd());
@@ -65,29 +66,29 @@ impl Slot {
 }
 
 /// The ports and connections.
-pub struct PlaneIo {
+pub struct DataPlaneIo {
     epoll: OwnedFd,
     slots: BTreeMap<PortNo, Slot>,
     /// Ports that frames were queued for since the last flush.
     waiting: Vec<PortNo>,
-    /// Ports without a descriptor to poll and with frames to give.
+    /// Ports without a descriptor that still have frames.
     unpolled: Vec<PortNo>,
     senders: BTreeMap<ConnId, (Sender, Origin)>,
     /// Messages sent, by type.
     sent: BTreeMap<&'static str, u64>,
-    /// Who gets copies of frames.
-    pub taps: Vec<Tap>,
-    /// Whether the rights to open and change interfaces are given up.
+    /// Captures and mirrors.
+    pub copiers: Vec<FrameCopier>,
+    /// Whether the rights to open and change interfaces were given up.
     pub is_locked: bool,
 }
 
-/// The same connection, as the agent names it.
+/// Converts the id of a connection from the channel's type to the agent's.
 pub fn conn_id(id: bofuss_channel::ConnId) -> ConnId {
     ConnId(id.0)
 }
 
-impl PlaneIo {
-    /// Without ports and connections.
+impl DataPlaneIo {
+    /// Starts without ports and connections.
     pub fn new(epoll: OwnedFd, is_locked: bool) -> Self {
         Self {
             epoll,
@@ -96,12 +97,12 @@ impl PlaneIo {
             unpolled: Vec::new(),
             senders: BTreeMap::new(),
             sent: BTreeMap::new(),
-            taps: Vec::new(),
+            copiers: Vec::new(),
             is_locked,
         }
     }
 
-    /// Takes a port and watches it. Errors: the system's.
+    /// Adds a port and watches it. Errors: the system's.
     pub fn add_port(&mut self, port: OpenPort) -> io::Result<()> {
         let number = port.number;
         let mut slot = Slot {
@@ -117,7 +118,7 @@ impl PlaneIo {
         Ok(())
     }
 
-    /// Gives up a port.
+    /// Removes a port.
     pub fn remove_port(&mut self, number: PortNo) -> Option<OpenPort> {
         let slot = self.slots.remove(&number)?;
         if let Some(fd) = slot.port.driver.fd() {
@@ -137,7 +138,8 @@ impl PlaneIo {
         self.slots.get(&number).map(|slot| &slot.port)
     }
 
-    /// Has a port be what `spec` says; the port as it then is.
+    /// Applies `spec` to its port. Returns the changed description, `None` if there is no such
+    /// port.
     pub fn adjust(&mut self, spec: &PortSpec) -> Option<(PortDesc, Capabilities)> {
         let port = &mut self.slots.get_mut(&spec.number)?.port;
         port.adjust(spec);
@@ -152,8 +154,8 @@ impl PlaneIo {
             .map(|(number, _)| *number)
     }
 
-    /// Notes what the kernel says of a port's interface; the port as it then is. `None` if the
-    /// interface is no port.
+    /// Applies a link event to its port. Returns the changed description, `None` if the interface
+    /// is no port.
     pub fn update_link(&mut self, link: &Link) -> Option<(PortDesc, Capabilities)> {
         let number = self.port_with_index(link.index)?;
         let port = &mut self.slots.get_mut(&number)?.port;
@@ -161,7 +163,7 @@ impl PlaneIo {
         Some((port.desc(), port.driver.capabilities()))
     }
 
-    /// The drivers' counters, and how many frames waited in vain.
+    /// The drivers' counters, and how many frames each full queue dropped.
     pub fn driver_counters(&mut self) -> Vec<(PortNo, Counters, u64)> {
         let epoll = &self.epoll;
         let count = |(number, slot): (&PortNo, &mut Slot)| {
@@ -174,7 +176,7 @@ impl PlaneIo {
         self.slots.iter_mut().map(count).collect()
     }
 
-    /// Ports without a descriptor to poll, which are asked at every turn while they have frames.
+    /// Ports without a descriptor that still have frames; they are polled on each turn of the loop.
     pub fn unpolled(&self) -> &[PortNo] {
         &self.unpolled
     }
@@ -200,12 +202,12 @@ impl PlaneIo {
         if count == 0 {
             self.note_unpolled();
         }
-        self.tap(number, Direction::In, frames);
+        self.copy_frames(number, Direction::In, frames);
         Ok(count)
     }
 
-    /// Sends what waits for one port, as far as there is room, and watches for room if that is
-    /// short. Whether it was short before, and is no more.
+    /// Sends the queue of one port, and watches for room if some of it remains. Returns true if the
+    /// port had no room before and has some now.
     pub fn send_queued(&mut self, number: PortNo) -> bool {
         let Some(slot) = self.slots.get_mut(&number) else {
             return false;
@@ -232,7 +234,7 @@ impl PlaneIo {
         was_short && !slot.watched
     }
 
-    /// Sends what waits for all ports that have room.
+    /// Sends the queues of all ports that have room.
     pub fn flush_ports(&mut self) {
         for at in 0..self.waiting.len() {
             self.send_queued(self.waiting[at]);
@@ -240,19 +242,19 @@ impl PlaneIo {
         self.waiting.clear();
     }
 
-    /// Copies frames that pass a port for whoever wants them.
-    fn tap(&mut self, port: PortNo, direction: Direction, frames: &[Frame]) {
-        if self.taps.is_empty() {
+    /// Copies a port's frames to captures and mirrors.
+    fn copy_frames(&mut self, port: PortNo, direction: Direction, frames: &[Frame]) {
+        if self.copiers.is_empty() {
             return;
         }
-        for tap in &mut self.taps {
+        for copier in &mut self.copiers {
             for frame in frames {
-                let Some(tags) = tap.wants(port, frame) else {
+                let Some(tags) = copier.wants(port, frame) else {
                     continue;
                 };
-                let copied = match &mut tap.to {
-                    To::File(file) => file.record(direction, frame.bytes()),
-                    To::Port(to) => match self.slots.get_mut(to) {
+                let copied = match &mut copier.to {
+                    CopyTarget::File(file) => file.record(direction, frame.bytes()),
+                    CopyTarget::Port(to) => match self.slots.get_mut(to) {
                         Some(slot) => {
                             if slot.queued.is_empty() {
                                 self.waiting.push(*to);
@@ -262,18 +264,18 @@ impl PlaneIo {
                         None => false,
                     },
                 };
-                tap.count(frame.len(), copied);
+                copier.count(frame.len(), copied);
             }
         }
-        self.taps.retain(|tap| !tap.is_full());
+        self.copiers.retain(|copier| !copier.is_full());
     }
 
-    /// Takes a connection.
+    /// Adds a connection.
     pub fn add_sender(&mut self, conn: ConnId, sender: Sender, origin: Origin) {
         self.senders.insert(conn, (sender, origin));
     }
 
-    /// Gives up a connection, and those beside it; how it came about.
+    /// Removes a connection and its auxiliary connections. Returns how the connection came about.
     pub fn remove_sender(&mut self, conn: ConnId) -> Option<Origin> {
         let (_, gone) = self.senders.remove(&conn)?;
         self.senders.retain(|_, (_, origin)| match origin {
@@ -283,7 +285,7 @@ impl PlaneIo {
         Some(gone)
     }
 
-    /// The peers, one in a line, with their roles and what they did not get, by `switch`.
+    /// Lists the peers, one a line, with their roles and lost packet-ins, which `switch` knows.
     pub fn list_connections(&self, switch: &Switch) -> String {
         let line = |(conn, (_, origin)): (&ConnId, &(Sender, Origin))| {
             let role = switch.role(*conn).unwrap_or(ControllerRole::EQUAL);
@@ -300,7 +302,7 @@ impl PlaneIo {
         &self.sent
     }
 
-    /// The connections of an origin that `is_meant`.
+    /// The connections whose origin satisfies `is_meant`.
     pub fn connections_from(&self, is_meant: impl Fn(&Origin) -> bool) -> Vec<ConnId> {
         let meant = self
             .senders
@@ -309,7 +311,7 @@ impl PlaneIo {
         meant.map(|(conn, _)| *conn).collect()
     }
 
-    /// Who is at the other end of a connection, for the log.
+    /// The peer of a connection, for the log.
     pub fn peer(&self, conn: ConnId) -> String {
         self.senders
             .get(&conn)
@@ -317,9 +319,9 @@ impl PlaneIo {
     }
 }
 
-impl SwitchIo for PlaneIo {
+impl SwitchIo for DataPlaneIo {
     fn transmit(&mut self, port: PortNo, _: QueueId, frame: Frame) {
-        self.tap(port, Direction::Out, std::slice::from_ref(&frame));
+        self.copy_frames(port, Direction::Out, std::slice::from_ref(&frame));
         let Some(slot) = self.slots.get_mut(&port) else {
             return;
         };

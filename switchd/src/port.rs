@@ -1,4 +1,4 @@
-//! An open port: its driver, and its description as OpenFlow wants it.
+//! An open port: its driver, and its description in OpenFlow's terms.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -13,37 +13,37 @@ use bofuss_ports::{AfPacket, Link, LinkModes, OpenError, PcapFile, Port, PortErr
 use crate::config::{PortKind, PortSpec};
 use crate::features;
 
-/// A port that works.
+/// An open port.
 pub struct OpenPort {
     /// Its number.
     pub number: PortNo,
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// What moves its frames.
+    /// Its driver.
     pub driver: Box<dyn Port>,
     /// Its interface, if it has one.
     link: Option<Link>,
-    /// Its configured rate, which counts instead of the interface's.
+    /// Its configured rate, which replaces that of its interface.
     pub rate_kbps: Option<u32>,
-    /// Whether a file's frames are at their end.
+    /// Whether all frames of its file were read.
     ended: bool,
 }
 
-/// How long to wait before an interface that another switch has is tried again.
-const PAUSE: Duration = Duration::from_millis(20);
+/// How long to wait before opening an interface again that another switch has.
+const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Opens a port. Errors: why it cannot be had, and what to type.
+/// Opens a port. Errors: why it cannot be opened, and what to type.
 pub fn open(spec: &PortSpec) -> Result<OpenPort, String> {
     open_until(spec, Instant::now())
 }
 
-/// Opens a port, and waits until `end` if another switch has it, which may be ending.
+/// Opens a port. If another switch has it, which may be ending, tries again until `end`.
 ///
 /// Errors: as [`open`].
 pub fn open_until(spec: &PortSpec, end: Instant) -> Result<OpenPort, String> {
     loop {
         match try_open(spec) {
-            Err(OpenError::InUse(_)) if Instant::now() < end => sleep(PAUSE),
+            Err(OpenError::InUse(_)) if Instant::now() < end => sleep(RETRY_INTERVAL),
             opened => return opened.map_err(|error| format!("port {}: {error}", spec.kind)),
         }
     }
@@ -85,14 +85,14 @@ fn kbps(modes: &LinkModes) -> u32 {
 }
 
 impl OpenPort {
-    /// Becomes what `spec` says of the same port.
+    /// Applies another `spec` of the same port.
     pub fn adjust(&mut self, spec: &PortSpec) {
         (self.number, self.rate_kbps) = (spec.number, spec.rate_kbps);
         let options = spec.options;
         self.driver.tune(options.ring_slots, options.pad_runts);
     }
 
-    /// The kernel's number of its interface.
+    /// The kernel's index of its interface.
     pub fn index(&self) -> Option<u32> {
         self.link.as_ref().map(|link| link.index)
     }
@@ -102,17 +102,17 @@ impl OpenPort {
         self.link.as_ref().map(|link| link.name.as_str())
     }
 
-    /// The address of its interface.
+    /// The MAC address of its interface.
     pub fn mac(&self) -> Option<[u8; 6]> {
         self.link.as_ref().map(|link| link.mac)
     }
 
-    /// Whether it has no descriptor to poll and still frames to give.
+    /// Whether it has no descriptor to poll but still has frames.
     pub fn is_unpolled(&self) -> bool {
         self.driver.fd().is_none() && !self.ended
     }
 
-    /// The rate of its interface in kb/s, 0 if it knows none.
+    /// The rate of its interface in kb/s; 0 if unknown.
     pub fn interface_kbps(&self) -> u32 {
         kbps(&self.modes())
     }
@@ -121,14 +121,14 @@ impl OpenPort {
         self.link.as_ref().map(Link::modes).unwrap_or_default()
     }
 
-    /// Has its interface, if it has one, advertise other features.
+    /// Changes the features that its interface advertises, if it has one.
     pub fn advertise(&self, features: PortFeatures) -> Option<Result<(), OpenError>> {
         let link = self.link.as_ref()?;
         let modes = features::to_modes(features, link.modes().supported);
         Some(bofuss_ports::advertise(&link.name, modes))
     }
 
-    /// Notes what the kernel says of its interface.
+    /// Applies a link event of its interface.
     pub fn update(&mut self, link: &Link) {
         self.driver.set_mtu(link.mtu_bytes);
         self.link = Some(link.clone());
@@ -146,7 +146,7 @@ impl OpenPort {
         Ok(count)
     }
 
-    /// The port as controllers see it; the configuration is the switch's to fill in.
+    /// The port's description for controllers; the switch fills in the configuration.
     pub fn desc(&self) -> PortDesc {
         let up = self
             .link

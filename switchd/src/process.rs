@@ -1,4 +1,4 @@
-//! The process: a switch or several, what operators command, and the end.
+//! The process: one switch or several, their commands, signals, reloads and the end.
 
 use std::path::Path;
 use std::pin::Pin;
@@ -13,22 +13,22 @@ use tracing::{info, warn};
 
 use crate::config::Config;
 use crate::control::Request;
-use crate::dataplane::{Answer, Scrape, What};
+use crate::dataplane::{Answer, Operation, Scrape};
 use crate::manager::Manager;
-use crate::metrics::{self, Address, Wish};
+use crate::metrics::{self, Address, MetricsRequest};
 use crate::reload::Source;
 use crate::rights::Lock;
-use crate::run::{self, Enter, Queue, Running, Shared};
+use crate::run::{self, DataPlaneQueue, Enter, Running, Shared};
 use crate::{control, log, rights, rundir};
 
-/// How long a switch stays after the command to end, for its answer.
-const LAST_ANSWER: Duration = Duration::from_millis(50);
+/// How long a switch runs on after the command `shutdown`, so that its answer arrives.
+const SHUTDOWN_ANSWER_DELAY: Duration = Duration::from_millis(50);
 
-/// How long a packet may be waited for: less than who asks waits for the answer.
-const NEXT_PATIENCE: Duration = Duration::from_secs(25);
+/// How long `trace-next` waits for a packet: less than the client waits for the answer.
+const TRACE_NEXT_TIMEOUT: Duration = Duration::from_secs(25);
 
-/// Whether nobody, as nohup does, had SIGHUP ignored when the process began.
-fn heeds_hangup() -> bool {
+/// Whether SIGHUP was not ignored when the process started; `nohup` ignores it.
+fn sighup_is_not_ignored() -> bool {
     const HANGUP: u64 = 1;
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -36,22 +36,22 @@ fn heeds_hangup() -> bool {
     ignored.is_some_and(|mask| mask & HANGUP == 0)
 }
 
-/// The switches that run, in the order of the file.
+/// The running switches, in the order of the configuration file.
 pub struct Process {
     switches: Vec<Running>,
     shared: Shared,
-    /// What can be read again.
+    /// The configuration's source, for reloads.
     source: Option<Source>,
     log: String,
-    /// Where metrics are asked for, and who waits for them there.
+    /// The address of the metrics, and the listener there.
     metrics: (Option<Address>, Option<metrics::Listener>),
-    wishes: (mpsc::Sender<Wish>, mpsc::Receiver<Wish>),
+    metrics_requests: (mpsc::Sender<MetricsRequest>, mpsc::Receiver<MetricsRequest>),
     requests: mpsc::Receiver<Request>,
 }
 
 impl Process {
-    /// Starts the switches of `configs`, which came from `source` and of which there is one at
-    /// least; `enter` is for the first. Errors: a sentence for the user.
+    /// Starts the switches of `configs`, of which there is at least one; they were read from
+    /// `source`. `enter` is run for the first. Errors: a sentence for the user.
     pub async fn start(
         configs: Vec<Config>,
         source: Option<Source>,
@@ -73,7 +73,7 @@ impl Process {
             source,
             log,
             metrics: (None, None),
-            wishes: mpsc::channel(1),
+            metrics_requests: mpsc::channel(1),
             requests,
         };
         for config in configs {
@@ -99,7 +99,7 @@ impl Process {
         Ok(this)
     }
 
-    /// Ends all switches, and waits until their ports are closed.
+    /// Closes all switches, and waits until their ports are closed.
     async fn end(&mut self) {
         let endings: Vec<_> = self.switches.drain(..).map(Running::close).collect();
         for ending in endings {
@@ -107,12 +107,12 @@ impl Process {
         }
     }
 
-    /// The socket of the first switch in the run-time directory.
+    /// The OpenFlow socket of the first switch.
     pub fn socket(&self) -> &Path {
         self.switches[0].socket()
     }
 
-    /// Gives up the rights that were needed to start. Errors: the system's, in a sentence.
+    /// Gives up the rights that only the start needs. Errors: the system's, in a sentence.
     pub fn give_up_rights(&self) -> Result<(), String> {
         match &self.shared.lock {
             Some(lock) => lock.close(),
@@ -121,19 +121,19 @@ impl Process {
         self.switches.iter().try_for_each(Running::begin_messages)
     }
 
-    /// Waits for those who ask for metrics at `address`. Errors: why that cannot be.
+    /// Serves metrics at `address`. Errors: why it cannot.
     async fn listen(&self, address: Option<Address>) -> Result<Option<metrics::Listener>, String> {
         let Some(address) = address else {
             return Ok(None);
         };
-        let listener = metrics::listen(address, self.wishes.0.clone()).await?;
+        let listener = metrics::listen(address, self.metrics_requests.0.clone()).await?;
         info!("metrics: {}", listener.address);
         Ok(Some(listener))
     }
 
-    /// Serves commands until one, or `stop`, ends the last switch.
+    /// Serves commands until one of them, or `stop`, ends the last switch.
     ///
-    /// Errors: a data-plane thread's end.
+    /// Errors: the error that ended a data-plane thread.
     pub async fn until(mut self, stop: impl Future<Output = ()>) -> Result<(), String> {
         let served = self.serve(stop).await;
         self.end().await;
@@ -142,9 +142,11 @@ impl Process {
 
     async fn serve(&mut self, stop: impl Future<Output = ()>) -> Result<(), String> {
         let mut stop = std::pin::pin!(stop);
-        // Without a file, the end of a terminal ends the switch as it ends other programs.
+        // Without a configuration file, closing the terminal (SIGHUP) ends the switch, as it ends
+        // other programs.
         let reloads = self.source.as_ref().is_some_and(Source::has_file);
-        let hangup = (reloads || heeds_hangup()).then(|| signal(SignalKind::hangup()).ok());
+        let hangup =
+            (reloads || sighup_is_not_ignored()).then(|| signal(SignalKind::hangup()).ok());
         let mut hangup = hangup.flatten();
         let mut manager = Manager::find();
         while !self.switches.is_empty() {
@@ -154,21 +156,22 @@ impl Process {
                     return ended;
                 }
                 () = &mut stop => return Ok(()),
-                () = Manager::wants(&mut manager) => {
+                () = Manager::notification_due(&mut manager) => {
                     for switch in &self.switches {
-                        // One that does not answer is dead, and the manager is not told.
-                        drop(switch.queue.ask(What::Memory).await);
+                        // If a data-plane thread does not answer, the manager gets no watchdog
+                        // notification.
+                        drop(switch.queue.ask(Operation::Memory).await);
                     }
-                    manager.iter().for_each(Manager::is_alive);
+                    manager.iter().for_each(Manager::notify_alive);
                 }
-                () = came(&mut hangup) => match reloads {
+                () = received(&mut hangup) => match reloads {
                     true => drop(self.reload().await),
                     false => return Ok(()),
                 },
-                Some(wish) = self.wishes.1.recv() => {
+                Some(request) = self.metrics_requests.1.recv() => {
                     let switches = self.switches.iter();
                     let queues = switches.map(|switch| (switch.name.clone(), switch.queue.clone()));
-                    tokio::spawn(grant(wish, queues.collect()));
+                    tokio::spawn(answer_metrics(request, queues.collect()));
                 }
                 Some(request) = self.requests.recv() => self.obey(request).await,
             }
@@ -176,7 +179,7 @@ impl Process {
         Ok(())
     }
 
-    /// Does what an operator says of one switch, or of all.
+    /// Carries out a command of an operator, for one switch or all.
     async fn obey(&mut self, request: Request) {
         let Request {
             switch,
@@ -206,14 +209,18 @@ impl Process {
             "trace-next" => {
                 let queue = self.switches[at].queue.clone();
                 tokio::spawn(async move {
-                    let told = timeout(NEXT_PATIENCE, queue.ask(What::TraceNext(argument))).await;
+                    let answer = timeout(
+                        TRACE_NEXT_TIMEOUT,
+                        queue.ask(Operation::TraceNext(argument)),
+                    )
+                    .await;
                     let none = || {
                         Err(format!(
-                            "no such packet came within {} s",
-                            NEXT_PATIENCE.as_secs()
+                            "no such packet arrived within {} s",
+                            TRACE_NEXT_TIMEOUT.as_secs()
                         ))
                     };
-                    let _ = reply.send(told.unwrap_or_else(|_| none()));
+                    let _ = reply.send(answer.unwrap_or_else(|_| none()));
                 });
                 return;
             }
@@ -225,13 +232,13 @@ impl Process {
         let _ = reply.send(answer);
         if name == "shutdown" {
             info!("switch {switch}: ended by command");
-            // Whoever asked gets its answer first.
-            sleep(LAST_ANSWER).await;
+            // The requester gets its answer first.
+            sleep(SHUTDOWN_ANSWER_DELAY).await;
             self.switches.remove(at).close().wait().await;
         }
     }
 
-    /// Says of what a locked process may not do that there is no other way.
+    /// Explains an error that a locked process gets for lack of rights.
     fn explained(&self, answer: Answer) -> Answer {
         match &self.shared.lock {
             Some(_) => answer.map_err(rights::explain),
@@ -239,13 +246,13 @@ impl Process {
         }
     }
 
-    /// Becomes what the file now says, or stays as it is. Errors: why, in a sentence.
+    /// Applies the changed configuration file, or changes nothing. Errors: why not, in a sentence.
     async fn reload(&mut self) -> Answer {
         let done = self.try_to_reload().await;
         let done = self.explained(done);
         match &done {
             Ok(_) => info!("the configuration was read again"),
-            Err(error) => warn!("the configuration stays: {error}"),
+            Err(error) => warn!("the configuration was not changed: {error}"),
         }
         done
     }
@@ -262,12 +269,13 @@ impl Process {
         Ok(String::new())
     }
 
-    /// Follows configurations: switches that are new begin, those that are not there any more end,
-    /// all at once. What can fail comes first, and what it opened goes if it does.
+    /// Applies new configurations: starts new switches, ends those that are not configured any more
+    /// and changes the others, all at once. Everything that can fail comes first; what it opened is
+    /// closed if something fails.
     ///
     /// Errors: a sentence, and the number of the switch.
     async fn follow(&mut self, mut configs: Vec<Config>) -> Result<(), (usize, String)> {
-        // The switch that the file does not name keeps the name that it got.
+        // A switch that the file gives no name keeps its current one.
         let unnamed = configs.iter_mut().find(|config| !config.is_named);
         let running = self.switches.iter().find(|switch| !switch.is_named());
         if let (Some(config), Some(running)) = (unnamed, running) {
@@ -310,7 +318,7 @@ impl Process {
         let is_named = |switch: &Running| place(&switch.name).is_some();
         for gone in self.switches.extract_if(.., |switch| !is_named(switch)) {
             info!(
-                "switch {}: ended, the file does not have it any more",
+                "switch {}: ended, because the file does not configure it any more",
                 gone.name
             );
         }
@@ -327,7 +335,7 @@ impl Process {
     }
 }
 
-/// Done when one of the switches has ended; which, and why.
+/// Waits until one of the switches ends. Returns its place and its result.
 async fn ended(switches: &mut [Running]) -> (usize, Result<(), String>) {
     std::future::poll_fn(|context| {
         for (at, switch) in switches.iter_mut().enumerate() {
@@ -341,17 +349,17 @@ async fn ended(switches: &mut [Running]) -> (usize, Result<(), String>) {
     .await
 }
 
-/// Done when the signal comes; never without one.
-async fn came(signal: &mut Option<Signal>) {
+/// Waits for the signal; forever if there is none.
+async fn received(signal: &mut Option<Signal>) {
     match signal {
         Some(signal) => drop(signal.recv().await),
         None => std::future::pending().await,
     }
 }
 
-/// Tells the metrics of all switches, one after the other.
-async fn grant(wish: Wish, queues: Vec<(String, Queue)>) {
-    let mut scrape = Box::new(Scrape::new(wish.flows));
+/// Collects the metrics of all switches, one after the other.
+async fn answer_metrics(request: MetricsRequest, queues: Vec<(String, DataPlaneQueue)>) {
+    let mut scrape = Box::new(Scrape::new(request.flows));
     for (name, queue) in queues {
         scrape.begin(name);
         let Some(more) = queue.scrape(scrape).await else {
@@ -359,6 +367,6 @@ async fn grant(wish: Wish, queues: Vec<(String, Queue)>) {
         };
         scrape = more;
     }
-    // Whoever asked may be gone.
-    let _ = wish.reply.send(scrape.samples);
+    // The requester may be gone.
+    let _ = request.reply.send(scrape.samples);
 }

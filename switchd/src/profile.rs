@@ -1,8 +1,8 @@
-//! A profile: the pipeline of a given switch, read from a TOML file and checked.
+//! A profile: the tables of another switch with their features, read from a TOML file and checked.
 //!
-//! A key for each property of OpenFlow's table features, with `-` for `_`. A list that a table does
-//! not name is the longest that there is; `wildcards` is then as `match`, and a list for the
-//! table-miss entry as that for others. Spec: OpenFlow 1.3.5 section 7.3.5.5.2.
+//! There is a key for each property of OpenFlow's table features, with `-` for `_`. A list that a
+//! table does not have is the longest possible one; `wildcards` defaults to `match`, and a list for
+//! the table-miss entry to that for other entries. Spec: OpenFlow 1.3.5 section 7.3.5.5.2.
 
 use std::path::Path;
 
@@ -18,14 +18,14 @@ use bofuss_oflib::types::TableId;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// The keys of a table that are no property.
+/// The keys of a table that are no properties.
 const OTHER_KEYS: &str = "id, name, max-entries, metadata-match, metadata-write";
 
-/// The tables of a pipeline, with the lists that were given.
+/// The tables of a profile, with the lists that were given.
 #[derive(Clone, Debug)]
 pub struct Profile(Vec<TableFeatureSet>);
 
-/// What is wrong, and the byte where it stands.
+/// What is wrong, and at which byte of the file.
 type Wrong = (usize, String);
 
 impl Profile {
@@ -69,20 +69,20 @@ impl Profile {
         }
         for (table, at, next) in nexts {
             if next <= table || !is_there(next) {
-                let what = format!("next-tables: {next} is no table behind table {table}");
+                let what = format!("next-tables: {next} is no table after table {table}");
                 return Err((at, what));
             }
         }
         Ok(Self(tables))
     }
 
-    /// How many tables a switch of this shape has.
+    /// The number of tables of such a switch.
     pub fn n_tables(&self) -> u8 {
         let last = self.0.iter().map(|table| table.table_id.0).max();
         last.map_or(1, |last| last + 1)
     }
 
-    /// The tables, where those of a switch with this catalogue can do `all`.
+    /// The features of the tables, where a switch with this catalogue could do `all`.
     pub fn tables(&self, all: &[TableFeatures]) -> Vec<TableFeatures> {
         let complete = |table: &TableFeatureSet| {
             let all = all.iter().find(|one| one.0.table_id == table.table_id);
@@ -91,7 +91,7 @@ impl Profile {
             let known = |next: &TableId| self.0.iter().any(|one| one.table_id == *next);
             let properties = all.into_iter().flat_map(|all| &all.0.properties);
             let properties = properties.filter_map(|one| {
-                // That of the table-miss entry follows; wildcards follow the match, two before.
+                // The list of the table-miss entry is the next type; wildcards follow match by two.
                 let follows = given(one.ty & !1).filter(|_| one.ty & 1 == 1);
                 let like = |like: &TableProperty| TableProperty {
                     ty: one.ty,
@@ -391,11 +391,11 @@ mod tests {
             ),
             (
                 "[[table]]\nid = 0\nnext-tables = [0]",
-                "next-tables: 0 is no table behind table 0",
+                "next-tables: 0 is no table after table 0",
             ),
             (
                 "[[table]]\nid = 0\nnext-tables = [9]",
-                "next-tables: 9 is no table behind table 0",
+                "next-tables: 9 is no table after table 0",
             ),
             (
                 "[[table]]\nid = 0\nmax-entries = -1",

@@ -1,21 +1,21 @@
-//! What the log says of a message that is refused.
+//! Log lines for refused messages.
 
 use std::fmt::{self, Write};
 
 use bofuss_oflib::Message;
 use tracing::warn;
 
-/// The most bytes of a refused message's text in the log.
+/// Bytes of a refused message's text in the log at most.
 const MAX_TEXT_BYTES: usize = 400;
 
-/// Writes the line: whose message it was, what is wrong with it (of a message that could not be
-/// read, in which field), and what it says.
+/// Logs a refused message: its peer, the error (with the field, if it could not be decoded) and its
+/// text.
 pub fn log(peer: &str, name: Option<&str>, xid: u32, error: &impl fmt::Display, text: &str) {
     let name = name.unwrap_or("a message of an unknown type");
     warn!("{peer}: refused {name} (xid {xid:#x}): {error}{text}");
 }
 
-/// The beginning of a message's text, to stand behind what is wrong with it.
+/// The beginning of a message's text, which follows the error.
 pub fn beginning(message: &Message) -> String {
     let mut beginning = Beginning(String::new());
     let is_cut = write!(beginning, "{message}").is_err();
@@ -23,11 +23,10 @@ pub fn beginning(message: &Message) -> String {
         return String::new();
     };
     let dots = if is_cut { "..." } else { "" };
-    format!("; it says {text}{dots}")
+    format!("; the message: {text}{dots}")
 }
 
-/// Takes text up to [`MAX_TEXT_BYTES`], in one line; what a long message says further is never
-/// written.
+/// A writer that keeps [`MAX_TEXT_BYTES`] of text in one line and then stops the formatting.
 struct Beginning(String);
 
 impl Write for Beginning {
@@ -52,12 +51,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refused_message_is_told_with_what_it_asked_for_and_a_long_one_is_cut() {
+    fn a_refused_message_is_logged_with_its_text_and_a_long_one_is_cut() {
         let mut flow_mod = FlowMod::add(Match::ANY);
         flow_mod.instructions = Instructions::apply(vec![Action::output(PortNo(99))]);
         let text = beginning(&Message::FlowMod(flow_mod));
         assert!(
-            text.starts_with("; it says ") && text.contains("output:99"),
+            text.starts_with("; the message: ") && text.contains("output:99"),
             "{text}"
         );
         assert_eq!(beginning(&Message::BarrierRequest(Empty)), "");

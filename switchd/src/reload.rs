@@ -1,4 +1,4 @@
-//! Where a configuration came from, so that it can be read again, and what a change of a key does.
+//! The source of a configuration, which can be read again, and the effect of each changed key.
 
 use toml::Table;
 
@@ -6,33 +6,36 @@ use crate::config::{self, Config, Options};
 
 /// What a running switch does when a key has changed.
 #[derive(Clone, Copy)]
-pub enum Change {
-    /// It follows, in the way that is told here.
+pub enum ReloadEffect {
+    /// The switch takes over the new value, with this effect.
     Follows(&'static str),
-    /// It refuses the whole file, for this reason: a restart is needed.
+    /// The switch refuses the whole file for this reason; a restart is needed.
     Refuses(&'static str),
 }
 
-use Change::{Follows, Refuses};
+use ReloadEffect::{Follows, Refuses};
 
-const NEW_CONNECTIONS: Change = Follows("New connections use it; those that are up stay.");
-const AT_ONCE: Change = Follows("Takes effect at once.");
-const PIPELINE: Change = Follows(
-    "Refused if an entry that is there would not fit; else entries stay, and what controllers \
+const NEW_CONNECTIONS: ReloadEffect =
+    Follows("New connections use it; existing ones are not touched.");
+const AT_ONCE: ReloadEffect = Follows("Takes effect at once.");
+const PIPELINE: ReloadEffect = Follows(
+    "Refused if an existing entry would not fit; otherwise entries stay, and what controllers \
      changed of the tables' features is as configured again. Packets wait while all entries are \
      checked.",
 );
 
-/// Every key, and what its change does.
-pub const KEYS: &[(&str, Change)] = &[
+/// All keys, and the effect of changing them.
+pub const KEYS: &[(&str, ReloadEffect)] = &[
     ("name", Refuses("tools find the switch by its name")),
     (
         "dpid",
-        Follows("All connections end, and those to controllers come again under the new id."),
+        Follows(
+            "All connections are closed; those to controllers are opened again with the new id.",
+        ),
     ),
     (
         "port",
-        Follows("Ports that stay lose nothing, also under another number."),
+        Follows("Ports that stay lose no frames, even if their number changes."),
     ),
     ("port-rate", AT_ONCE),
     (
@@ -41,17 +44,17 @@ pub const KEYS: &[(&str, Change)] = &[
     ),
     (
         "queue",
-        Follows("Queues that stay keep what waits; those that controllers made stay."),
+        Follows("Queues that stay keep their frames; queues of controllers stay."),
     ),
     (
         "controller",
-        Follows("Connections to those that stay go on."),
+        Follows("Connections to controllers that stay are not touched."),
     ),
     (
         "aux",
-        Follows("Auxiliary connections begin anew beside their main ones, which stay."),
+        Follows("Auxiliary connections are opened again; main connections stay."),
     ),
-    ("listen", Follows("Connections that are up stay.")),
+    ("listen", Follows("Existing connections stay.")),
     (
         "socket-group",
         Refuses("the socket has its group from the start"),
@@ -70,49 +73,49 @@ pub const KEYS: &[(&str, Change)] = &[
     ("mac-limit", AT_ONCE),
     (
         "field",
-        Refuses("entries and controllers go by the fields that there were"),
+        Refuses("entries and controllers rely on the fields of the start"),
     ),
     ("seed", AT_ONCE),
     (
         "datapath",
-        Follows("Takes effect at once; packets wait while entries are sorted in anew."),
+        Follows("Takes effect at once; packets wait while all entries are inserted again."),
     ),
     ("inactivity-probe", AT_ONCE),
-    ("max-backoff", Follows("Counts from the next try on.")),
+    ("max-backoff", Follows("Applies from the next attempt on.")),
     ("message-rate", NEW_CONNECTIONS),
     ("packet-in-rate", NEW_CONNECTIONS),
     ("packet-in-burst", NEW_CONNECTIONS),
     ("metrics", AT_ONCE),
     (
         "capture",
-        Follows("Captures that stay go on; files are begun anew."),
+        Follows("Captures that stay go on; new files are created."),
     ),
     ("mirror", AT_ONCE),
     (
         "take-over",
-        Follows("Counts for ports that are opened from then on."),
+        Follows("Applies to ports that are opened later."),
     ),
     (
         "lock-down",
-        Refuses("rights are given up once, after the start"),
+        Refuses("rights are given up once, at the start"),
     ),
     ("capture-folder", AT_ONCE),
     ("no-pad", AT_ONCE),
     ("log", AT_ONCE),
 ];
 
-/// What the process was started with, and what became of it with the file.
+/// The options of the command line, merged with those of the file.
 pub struct Source {
     given: Options,
-    /// Each switch.
+    /// The options of each switch.
     merged: Vec<Options>,
     /// The file's text.
     text: String,
 }
 
 impl Source {
-    /// Reads and checks the command line's options and the file that they name: a switch, or
-    /// several.
+    /// Reads and checks the options of the command line and of the file that they name, for one
+    /// switch or several.
     ///
     /// Errors: one sentence that says what is wrong, where, and what would be right.
     pub fn read(given: Options) -> Result<(Self, Vec<Config>), String> {
@@ -129,7 +132,7 @@ impl Source {
         let mut configs: Vec<Config> = Vec::new();
         for (at, options) in this.merged.iter().enumerate() {
             let config = options.clone().check()?;
-            let beside = config.check_beside(&configs);
+            let beside = config.check_conflicts(&configs);
             beside.map_err(|error| this.located(at, error))?;
             configs.push(config);
         }
@@ -146,7 +149,9 @@ impl Source {
     /// Errors: as [`Source::read`]; there is no file; a key changed that needs a restart.
     pub fn read_again(&self) -> Result<(Self, Vec<Config>), String> {
         if !self.has_file() {
-            return Err("the switch was started without --config FILE: nothing to read".into());
+            return Err(
+                "the switch was started without --config FILE, so there is no file to read".into(),
+            );
         }
         let (new, configs) = Self::read(self.given.clone())?;
         for (at, options) in new.merged.iter().enumerate() {
@@ -161,14 +166,15 @@ impl Source {
                 Refuses(why) => Some((key, why)),
                 Follows(_) => None,
             }) {
-                let said = format!("{key}: changes with a restart only: {why}");
+                let said = format!("{key}: a change needs a restart: {why}");
                 return Err(new.located(at, said) + "; nothing was changed");
             }
         }
         Ok((new, configs))
     }
 
-    /// What a switch of `new` was before: the only one of a file is the same whatever its name is.
+    /// The previous options of a switch of `new`. If both files have only one switch, it is the
+    /// same one, whatever its name is.
     fn before(&self, new: &Self, options: &Options) -> Option<&Options> {
         match (&self.merged[..], &new.merged[..]) {
             ([only], [_]) => Some(only),
@@ -176,8 +182,8 @@ impl Source {
         }
     }
 
-    /// A sentence that begins with a key, as one about its line in the file, for the switch number
-    /// `at`; others as they are.
+    /// Adds the file and line to a sentence that begins with a key of the switch number `at`;
+    /// leaves others as they are.
     pub fn located(&self, at: usize, error: String) -> String {
         let key = error.trim_start_matches('-').split([' ', ':']).next();
         match &self.given.config {
@@ -232,7 +238,7 @@ mod tests {
         for (text, wanted) in [
             (
                 "port = []\nname = 'x'\n",
-                ", line 2: name: changes with a restart only: tools find",
+                ", line 2: name: a change needs a restart: tools find",
             ),
             (
                 "tables = 5\nport = [\n 'a',\n '0=b',\n]\n",

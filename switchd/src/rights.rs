@@ -1,4 +1,4 @@
-//! What the daemon may do once it runs: of root's rights those that interfaces need, or none.
+//! The rights of the running daemon: of root's capabilities those that interfaces need, or none.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -16,11 +16,11 @@ use tracing::info;
 
 use crate::config::Config;
 
-/// To read and write frames, and to change links.
+/// The capabilities to read and write frames, and to change links.
 const NEEDED: CapabilitySet = CapabilitySet::NET_RAW.union(CapabilitySet::NET_ADMIN);
 /// Why a locked switch does not open or change an interface.
 pub const LOCKED: &str = "the switch is locked down (--lock-down): this needs a restart";
-/// What the system's resolver reads when a controller is named and not numbered.
+/// What the system's resolver reads to look up the name of a controller.
 const RESOLVER: &[&str] = &[
     "/etc/gai.conf",
     "/etc/host.conf",
@@ -34,22 +34,22 @@ const RESOLVER: &[&str] = &[
     "/usr/lib",
     "/usr/lib64",
 ];
-/// What the command `memory` reads.
+/// Read by the command `memory`.
 const STATUS: &str = "/proc/self/status";
-/// How long threads that looked up a name may take to end.
+/// How long to wait for resolver threads to end.
 const LAST_THREADS: Duration = Duration::from_secs(5);
 
-/// What is left of a switch that locks itself down.
+/// The rights that a locked-down switch keeps.
 pub struct Lock {
-    /// The files that it may still open.
+    /// The files that it may open.
     files: Landlock,
-    /// Who it becomes, if it is root and another can do the same.
+    /// The user that it becomes, if it is root and another user has the access that it needs.
     user: Option<(Uid, Gid)>,
 }
 
 impl Lock {
-    /// Declares the files of `configs` and the folder of their sockets; `None` if they are not to
-    /// be locked down.
+    /// Collects the files of `configs` and the folder of their sockets; `None` without
+    /// `--lock-down`.
     ///
     /// Errors: a sentence that names what is missing.
     pub fn of(configs: &[Config], sockets: &Path) -> Result<Option<Self>, String> {
@@ -66,7 +66,7 @@ impl Lock {
             let named = |error| format!("--lock-down: {}: {error}", path.display());
             landlock.allow(path, access).map_err(named)
         };
-        // A file may be a link, and another may take its name: folders count.
+        // A file may be a link or be replaced by another: access is given to folders.
         for file in configs.iter().flat_map(|config| &config.files) {
             allow(folder(file), Access::Read)?;
             let meant = fs::canonicalize(file).map_err(|e| format!("{}: {e}", file.display()))?;
@@ -94,9 +94,9 @@ impl Lock {
         }))
     }
 
-    /// Waits until no other thread than the calling one has rights, and then gives them up here.
+    /// Waits until no other thread has rights, and then gives up those of this thread.
     ///
-    /// Errors: one keeps them.
+    /// Errors: another thread keeps its rights.
     pub fn close(&self) -> Result<(), String> {
         let start = Instant::now();
         while others_have_rights().map_err(|error| format!("--lock-down: {error}"))? {
@@ -115,7 +115,7 @@ impl Lock {
     }
 
     /// Gives up the rights of the calling thread, and of those that it starts later. Returns the
-    /// version of Landlock.
+    /// version of Landlock's ABI.
     fn confine(&self) -> io::Result<i32> {
         let version = self.files.confine()?;
         if let Some((user, group)) = self.user {
@@ -135,7 +135,7 @@ fn folder(file: &Path) -> &Path {
     parent.unwrap_or(Path::new("."))
 }
 
-/// Whether another thread of this process than the calling one has capabilities, or may gain some.
+/// Whether another thread of this process has capabilities, or may still gain some.
 fn others_have_rights() -> io::Result<bool> {
     let own = rustix::thread::gettid().as_raw_nonzero().to_string();
     for task in fs::read_dir("/proc/self/task")? {
@@ -146,7 +146,7 @@ fn others_have_rights() -> io::Result<bool> {
                 .find_map(|line| line.strip_prefix(key))
                 .map(str::trim)
         };
-        // A thread that has ended meanwhile has no status.
+        // A thread that has ended in the meantime has no status.
         let is_other = of("Pid:").is_some_and(|thread| thread != own);
         let has_none = of("CapPrm:").is_some_and(|set| set.bytes().all(|digit| digit == b'0'));
         if is_other && !(has_none && of("NoNewPrivs:") == Some("1")) {
@@ -156,8 +156,8 @@ fn others_have_rights() -> io::Result<bool> {
     Ok(false)
 }
 
-/// The owner of the run-time folder, if this is root, he is not, and he may do with the files of
-/// `configs` what the switch has to.
+/// The owner of the run-time folder, if this process is root, the owner is not, and the owner has
+/// the access to the files of `configs` that the switch needs.
 fn unprivileged(configs: &[Config], sockets: &Path) -> Option<(Uid, Gid)> {
     const READ: u32 = 4;
     const WRITE: u32 = 2;
@@ -190,9 +190,10 @@ fn unprivileged(configs: &[Config], sockets: &Path) -> Option<(Uid, Gid)> {
     Some((Uid::from_raw(owner.uid()), Gid::from_raw(owner.gid())))
 }
 
-/// Gives up all other capabilities of the calling thread than those that interfaces need, or with
-/// `lock` these too, other files and most system calls; also for threads that it starts later. What
-/// belongs to other users cannot be opened any more, and no program gives rights back.
+/// Gives up all capabilities of the calling thread except those that interfaces need. With `lock`,
+/// gives up these, too, and access to other files and most system calls. Threads that it starts
+/// later inherit this. Files of other users cannot be opened any more, and no program gives rights
+/// back.
 ///
 /// Errors: the system's, in a sentence.
 pub fn give_up(lock: Option<&Lock>) -> Result<(), String> {
@@ -209,7 +210,7 @@ fn not_given_up(error: io::Error) -> String {
     format!("giving up rights: {error}")
 }
 
-/// Has the calling thread keep of its capabilities those that are needed.
+/// Reduces the capabilities of the calling thread to those that are needed.
 fn keep(needed: CapabilitySet) -> io::Result<()> {
     let kept = capabilities(None)?.permitted & needed;
     let sets = CapabilitySets {
@@ -220,8 +221,8 @@ fn keep(needed: CapabilitySet) -> io::Result<()> {
     Ok(set_capabilities(None, sets)?)
 }
 
-/// Adds to a sentence that ends in the system's refusal that there is no other way for a locked
-/// switch.
+/// Adds to a sentence that ends in "permission denied" that a locked switch needs a restart for
+/// this.
 pub fn explain(error: String) -> String {
     let refused = error.contains("(os error 1)") || error.contains("(os error 13)");
     match refused {

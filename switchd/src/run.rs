@@ -1,7 +1,7 @@
-//! A switch that runs: its threads and listeners, what it is told, and how it becomes another.
+//! A running switch: its threads, its listeners, and how it takes over another configuration.
 
 mod attach;
-mod doors;
+mod sockets;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,72 +19,82 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 use tracing::{error_span, info, warn};
 
-use crate::capture::{Messages, check_place};
+use crate::capture::{MessageCaptures, check_place};
 use crate::config::Config;
-use crate::dataplane::{Answer, Command, Input, POOL_BYTES, Parts, Plane, Scrape, What};
+use crate::dataplane::{
+    Answer, DataPlane, DataPlaneParts, Input, Operation, OperatorCommand, POOL_BYTES, Scrape,
+};
 use crate::port::{self, OpenPort};
 use crate::rights::Lock;
-use crate::snoop::Readers;
+use crate::snoop::SnoopClients;
 use crate::{control, rights};
 
 use attach::Attached;
-use doors::Doors;
+use sockets::RunSockets;
 
-/// Events that wait for the data-plane thread at most.
+/// Events that wait for the data-plane thread at most; then the control thread waits.
 const EVENT_QUEUE: usize = 256;
-/// What operators ask and waits for it at most.
+/// Commands and scrapes that wait for it at most.
 const INPUT_QUEUE: usize = 16;
-/// How long a switch that starts waits for another that is ending to let go of its name, interfaces
-/// and addresses; that takes some 70 ms as a rule.
-const ENDING: Duration = Duration::from_secs(2);
-/// How long the ports of a switch that ends may take to close.
-const LAST_PORTS: Duration = Duration::from_secs(2);
+/// How long a starting switch waits for another one that is ending to release its name, interfaces
+/// and addresses. That usually takes 70 ms.
+const PREDECESSOR_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long the ports of a closing switch may take to close.
+const PORT_CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What runs before the ports are opened in the data-plane thread, say to enter a network
+/// Runs in the data-plane thread before the ports are opened, for example to enter a network
 /// namespace.
 pub type Enter = Box<dyn FnOnce() -> Result<(), String> + Send>;
 
 /// What the switches of one process share.
 pub struct Shared {
-    /// Where their operators' commands go.
+    /// Receives the commands of their operators.
     pub requests: mpsc::Sender<control::Request>,
-    /// What the process is locked down to.
+    /// What the process may still do once it is locked down.
     pub lock: Option<Arc<Lock>>,
-    /// Whether lines of the log name the switch.
+    /// Whether log lines name the switch.
     pub are_several: bool,
 }
 
-/// The way to the data-plane thread.
+/// The queue to the data-plane thread.
 #[derive(Clone)]
-pub struct Queue(mpsc::Sender<Input>);
+pub struct DataPlaneQueue(mpsc::Sender<Input>);
 
-impl Queue {
-    /// Has the thread do something.
-    pub async fn ask(&self, what: What) -> Answer {
-        told(self.begin(what).await).await
+impl DataPlaneQueue {
+    /// Sends an operation to the thread and waits for the answer.
+    pub async fn ask(&self, what: Operation) -> Answer {
+        answer_of(self.begin(what).await).await
     }
 
-    /// The same, without waiting for the answer.
-    async fn begin(&self, what: What) -> oneshot::Receiver<Answer> {
+    /// Sends an operation to the thread, and does not wait for the answer.
+    async fn begin(&self, what: Operation) -> oneshot::Receiver<Answer> {
         let (reply, answered) = oneshot::channel();
-        // What it does not take is not answered.
-        let _ = self.0.send(Input::Command(Command { what, reply })).await;
+        // If the thread has ended, the answer channel is closed.
+        let _ = self
+            .0
+            .send(Input::Command(OperatorCommand {
+                operation: what,
+                reply,
+            }))
+            .await;
         answered
     }
 
     /// Adds the switch's metrics, slice by slice; `None` if it is ending.
     pub async fn scrape(&self, mut scrape: Box<Scrape>) -> Option<Box<Scrape>> {
         while !scrape.is_done() {
-            let (reply, told) = oneshot::channel();
+            let (reply, answered) = oneshot::channel();
             let _ = self.0.send(Input::Scrape(scrape, reply)).await;
-            scrape = told.await.ok()?;
+            scrape = answered.await.ok()?;
         }
         Some(scrape)
     }
 }
 
-/// What the data-plane thread answers.
-async fn told(answer: impl Future<Output = Result<Answer, oneshot::error::RecvError>>) -> Answer {
+/// The answer of the data-plane thread, or an error if it is ending.
+async fn answer_of(
+    answer: impl Future<Output = Result<Answer, oneshot::error::RecvError>>,
+) -> Answer {
     let answer = answer.await;
     answer.unwrap_or_else(|_| Err("the switch is ending".into()))
 }
@@ -93,62 +103,64 @@ async fn told(answer: impl Future<Output = Result<Answer, oneshot::error::RecvEr
 pub struct Running {
     /// Its name.
     pub name: String,
-    /// The data-plane thread's end.
+    /// The result of the data-plane thread, once it ends.
     pub done: oneshot::Receiver<Result<(), String>>,
-    /// The way to it.
-    pub queue: Queue,
+    /// The queue to it.
+    pub queue: DataPlaneQueue,
     hub: Hub,
-    /// What is configured, without what is attached.
+    /// The configuration, without the controllers that `ofprotocol` attached.
     config: Config,
     attached: Option<Attached>,
     targets: Vec<(ActiveAddress, Target)>,
     listeners: Vec<(PassiveAddress, Listener)>,
-    messages: Messages,
-    readers: Readers,
-    doors: Doors,
+    messages: MessageCaptures,
+    snoop_clients: SnoopClients,
+    sockets: RunSockets,
 }
 
-/// A switch that ends: nobody reaches it any more, and its ports may still be open.
-pub struct Ending {
+/// A switch that is closing: nobody can connect any more, but its ports may still be open.
+pub struct ClosingSwitch {
     name: String,
-    queue: Queue,
+    queue: DataPlaneQueue,
     done: oneshot::Receiver<Result<(), String>>,
 }
 
-impl Ending {
-    /// Has the data-plane thread end, and waits until the ports are closed and their interfaces
-    /// have their settings back; not for ever.
+impl ClosingSwitch {
+    /// Stops the data-plane thread, and waits until the ports are closed and the settings of their
+    /// interfaces restored, at most [`PORT_CLOSE_TIMEOUT`].
     pub async fn wait(self) {
         let end = async {
-            // A thread that has ended takes nothing.
+            // A thread that has ended takes no input.
             let _ = self.queue.0.send(Input::End).await;
             let _ = self.done.await;
         };
-        if timeout(LAST_PORTS, end).await.is_err() {
+        if timeout(PORT_CLOSE_TIMEOUT, end).await.is_err() {
             warn!(
-                "switch {}: its ports are not closed after {LAST_PORTS:?}",
+                "switch {}: its ports are not closed after {PORT_CLOSE_TIMEOUT:?}",
                 self.name
             );
         }
     }
 }
 
-/// A change of a switch that waits for those of the others. When dropped, nothing has changed.
-pub struct Change {
+/// A new configuration that is prepared and not yet taken over: all switches of a process change
+/// together. If this is dropped, nothing changes.
+pub struct PendingReconfiguration {
     /// The name of the switch.
     pub name: String,
     config: Config,
     listeners: Vec<(PassiveAddress, Listener)>,
-    files: Begun,
+    files: NewMessageFiles,
     ready: oneshot::Receiver<()>,
     go: oneshot::Sender<()>,
     answer: oneshot::Receiver<Answer>,
 }
 
-/// Captures of messages that end when dropped, unless they are taken out.
-struct Begun(Messages, Vec<String>);
+/// Captures of messages that are new in a configuration. They end when this is dropped, unless the
+/// list is emptied first.
+struct NewMessageFiles(MessageCaptures, Vec<String>);
 
-impl Drop for Begun {
+impl Drop for NewMessageFiles {
     fn drop(&mut self) {
         self.1.iter().for_each(|file| {
             self.0.end(file);
@@ -156,24 +168,26 @@ impl Drop for Begun {
     }
 }
 
-impl Change {
-    /// Waits until the data-plane thread can do its part. From then on packets wait.
+impl PendingReconfiguration {
+    /// Waits until the data-plane thread has prepared its part. From then on no packets are
+    /// forwarded until the change is complete or dropped.
     ///
-    /// Errors: why it cannot.
+    /// Errors: why the data-plane thread refuses.
     pub async fn ready(&mut self) -> Result<(), String> {
         match (&mut self.ready).await {
             Ok(()) => Ok(()),
-            Err(_) => told(&mut self.answer).await.map(drop),
+            Err(_) => answer_of(&mut self.answer).await.map(drop),
         }
     }
 }
 
 impl Running {
-    /// Waits for controllers and connects to them, as configured. Errors: a sentence for the user.
+    /// Opens the configured listeners and connects to the configured controllers. Errors: a
+    /// sentence for the user.
     async fn begin_connections(&mut self) -> Result<(), String> {
-        let end = Instant::now() + ENDING;
+        let end = Instant::now() + PREDECESSOR_TIMEOUT;
         for address in &self.config.listen {
-            let listener = doors::listen_until(&self.hub, address, end).await;
+            let listener = sockets::listen_until(&self.hub, address, end).await;
             let listener = listener.map_err(|error| format!("--listen {error}"))?;
             self.listeners.push((address.clone(), listener));
         }
@@ -184,37 +198,38 @@ impl Running {
         Ok(())
     }
 
-    /// Tells the log what runs.
-    fn tell(&self, datapath_id: u64) {
+    /// Logs what runs.
+    fn log_start(&self, datapath_id: u64) {
         let (name, ports, mode) = (&self.name, self.config.ports.len(), self.config.fail_mode);
         info!("switch {name}: datapath id {datapath_id:#018x}, {ports} ports, fail mode {mode}");
         let listeners = self.listeners.iter().map(|(_, listener)| listener);
-        for listener in listeners.chain([&self.doors.openflow]) {
+        for listener in listeners.chain([&self.sockets.openflow]) {
             let address = listener.address();
             info!("waiting for controllers and tools on {address}");
         }
     }
 
-    /// Its socket in the run-time directory.
+    /// The path of its OpenFlow socket in the run-time directory.
     pub fn socket(&self) -> &Path {
-        &self.doors.socket
+        &self.sockets.socket
     }
 
-    /// Whether its configuration names it; else it has the first name that was free.
+    /// Whether the configuration gives its name. Otherwise it has the first default name that was
+    /// free.
     pub fn is_named(&self) -> bool {
         self.config.is_named
     }
 
-    /// Takes its sockets away, and lets go of its controllers.
-    pub fn close(self) -> Ending {
-        // The rest of it goes at the end of this function.
+    /// Closes its sockets and its connections.
+    pub fn close(self) -> ClosingSwitch {
+        // The other fields are dropped at the end of this function.
         let Self {
             name, queue, done, ..
         } = self;
-        Ending { name, queue, done }
+        ClosingSwitch { name, queue, done }
     }
 
-    /// Begins what must have no rights from its beginning: the threads that write.
+    /// Starts the threads that write captured messages, after rights are given up.
     ///
     /// Errors: a file that cannot be made.
     pub fn begin_messages(&self) -> Result<(), String> {
@@ -222,15 +237,15 @@ impl Running {
         files.try_for_each(|file| self.messages.begin(file, &self.name))
     }
 
-    /// Does what an operator says. Errors: a sentence for the operator.
+    /// Carries out a command of an operator. Errors: a sentence for the operator.
     pub async fn obey(&mut self, name: &str, argument: String) -> Answer {
         match name {
-            "ports" => self.queue.ask(What::Ports).await,
-            "add-port" => self.queue.ask(What::AddPort(argument)).await,
-            "del-port" => self.queue.ask(What::DelPort(argument)).await,
-            "controllers" => self.queue.ask(What::Connections).await,
-            "counters" => self.queue.ask(What::Counters).await,
-            "queues" => self.queue.ask(What::Queues).await,
+            "ports" => self.queue.ask(Operation::Ports).await,
+            "add-port" => self.queue.ask(Operation::AddPort(argument)).await,
+            "del-port" => self.queue.ask(Operation::DelPort(argument)).await,
+            "controllers" => self.queue.ask(Operation::Connections).await,
+            "counters" => self.queue.ask(Operation::Counters).await,
+            "queues" => self.queue.ask(Operation::Queues).await,
             "capture" => {
                 let file = argument.split(' ').nth(1).unwrap_or_default();
                 check_place(file, self.config.capture_folder.as_deref())?;
@@ -239,35 +254,35 @@ impl Running {
                         self.messages.begin(file, &self.name)?;
                         Ok(String::new())
                     }
-                    Some(_) | None => self.queue.ask(What::Capture(argument)).await,
+                    Some(_) | None => self.queue.ask(Operation::Capture(argument)).await,
                 }
             }
-            "mirror" => self.queue.ask(What::Mirror(argument)).await,
+            "mirror" => self.queue.ask(Operation::Mirror(argument)).await,
             "captures" => {
-                let ports = self.queue.ask(What::Captures).await?;
-                Ok(format!("{}{}{ports}", self.messages, self.readers))
+                let ports = self.queue.ask(Operation::Captures).await?;
+                Ok(format!("{}{}{ports}", self.messages, self.snoop_clients))
             }
             "end-capture" => {
-                // A file may have messages and frames.
+                // The same file may hold messages and frames.
                 let ended = self.messages.end(&argument);
-                match self.queue.ask(What::EndCapture(argument)).await {
+                match self.queue.ask(Operation::EndCapture(argument)).await {
                     Err(_) if ended => Ok(String::new()),
                     answer => answer,
                 }
             }
-            "trace" => self.queue.ask(What::Trace(argument)).await,
-            "memory" => self.queue.ask(What::Memory).await,
+            "trace" => self.queue.ask(Operation::Trace(argument)).await,
+            "memory" => self.queue.ask(Operation::Memory).await,
             "attach" => self.attach(&argument).await,
             "detach" => self.detach().await,
             other => Err(format!("there is no command '{other}' ('list' shows them)")),
         }
     }
 
-    /// Begins to follow a configuration: does what can fail, and has the data-plane thread try its
-    /// part.
+    /// Prepares a new configuration: does everything that can fail, and lets the data-plane thread
+    /// prepare its part.
     ///
     /// Errors: a sentence that begins with the key; nothing is changed then.
-    pub async fn begin(&self, config: Config) -> Result<Change, String> {
+    pub async fn begin(&self, config: Config) -> Result<PendingReconfiguration, String> {
         let mut listeners = Vec::new();
         for address in &config.listen {
             if !self.listeners.iter().any(|(old, _)| old == address) {
@@ -279,7 +294,7 @@ impl Running {
             whole.controllers.extend(attached.controllers.clone());
             whole.fail_mode = attached.fail_mode;
         }
-        let mut files = Begun(self.messages.clone(), Vec::new());
+        let mut files = NewMessageFiles(self.messages.clone(), Vec::new());
         let old = &self.config.message_files;
         for file in config
             .message_files
@@ -292,21 +307,22 @@ impl Running {
         }
         let (can, ready) = oneshot::channel();
         let (go, may) = oneshot::channel();
-        let become_it = What::Reconfigure(Box::new(whole), can, may);
-        Ok(Change {
+        let operation = Operation::Reconfigure(Box::new(whole), can, may);
+        Ok(PendingReconfiguration {
             name: self.name.clone(),
             config,
             listeners,
             files,
             ready,
             go,
-            answer: self.queue.begin(become_it).await,
+            answer: self.queue.begin(operation).await,
         })
     }
 
-    /// Makes a change that is ready. Errors: the system's; what could be done is done.
-    pub async fn complete(&mut self, change: Change) -> Result<(), String> {
-        let Change {
+    /// Completes a change that is ready. Errors: the system's; the rest of the change is done
+    /// nevertheless.
+    pub async fn complete(&mut self, change: PendingReconfiguration) -> Result<(), String> {
+        let PendingReconfiguration {
             config,
             mut listeners,
             mut files,
@@ -316,13 +332,13 @@ impl Running {
         } = change;
         files.1.clear();
         let _ = go.send(());
-        let done = told(answer).await;
+        let done = answer_of(answer).await;
         let old = self.config.message_files.iter();
         for gone in old.filter(|file| !config.message_files.contains(file)) {
             self.messages.end(gone);
         }
         self.hub
-            .set(settings(&config, &self.messages, &self.readers));
+            .set(settings(&config, &self.messages, &self.snoop_clients));
         self.listeners
             .retain(|(old, _)| config.listen.contains(old));
         self.listeners.append(&mut listeners);
@@ -346,16 +362,16 @@ pub async fn start(
     enter: Option<Enter>,
 ) -> Result<Running, String> {
     let (events, told) = mpsc::channel(EVENT_QUEUE);
-    let messages = Messages::default();
-    let readers = Readers::default();
-    let hub = Hub::new(settings(&config, &messages, &readers), events);
-    let doors = doors::open(&mut config, &hub, &shared.requests, &readers).await?;
+    let messages = MessageCaptures::default();
+    let snoop_clients = SnoopClients::default();
+    let hub = Hub::new(settings(&config, &messages, &snoop_clients), events);
+    let sockets = sockets::open(&mut config, &hub, &shared.requests, &snoop_clients).await?;
     let name = config.name.clone();
     let (up, started) = oneshot::channel();
     let (end, done) = oneshot::channel();
     let (inputs, asked) = mpsc::channel(INPUT_QUEUE);
     let (plane_config, lock) = (config.clone(), shared.lock.clone());
-    // It is for lines of every level.
+    // The level of the span is the highest, so that lines of every level have it.
     let several = shared.are_several.then(|| error_span!("switch", name));
     thread::Builder::new()
         .name("data-plane".into())
@@ -376,18 +392,18 @@ pub async fn start(
     let mut running = Running {
         name,
         done,
-        queue: Queue(inputs),
+        queue: DataPlaneQueue(inputs),
         hub,
         config,
         attached: None,
         targets: Vec::new(),
         listeners: Vec::new(),
         messages,
-        readers,
-        doors,
+        snoop_clients,
+        sockets,
     };
     match running.begin_connections().await {
-        Ok(()) => running.tell(datapath_id),
+        Ok(()) => running.log_start(datapath_id),
         Err(error) => {
             running.close().wait().await;
             return Err(error);
@@ -396,8 +412,8 @@ pub async fn start(
     Ok(running)
 }
 
-/// What the connections of `config` have in common.
-fn settings(config: &Config, messages: &Messages, readers: &Readers) -> Settings {
+/// The settings that the connections of `config` share.
+fn settings(config: &Config, messages: &MessageCaptures, snoop_clients: &SnoopClients) -> Settings {
     let mut settings = Settings::new(Arc::clone(&config.catalogue));
     settings.probe_interval = config.probe_interval;
     settings.max_backoff = config.max_backoff;
@@ -406,32 +422,32 @@ fn settings(config: &Config, messages: &Messages, readers: &Readers) -> Settings
     settings.tls.clone_from(&config.tls);
     settings.auxiliaries.clone_from(&config.auxiliaries);
     settings.is_switch = true;
-    let (messages, readers) = (messages.clone(), readers.clone());
+    let (messages, snoop_clients) = (messages.clone(), snoop_clients.clone());
     settings.watch = Some(Watch(Arc::new(move |origin, ends, received, bytes| {
         messages.see(ends, received, bytes);
-        readers.see(origin, bytes);
+        snoop_clients.see(origin, bytes);
     })));
     settings
 }
 
-/// Listens at an address. Errors: why that cannot be.
+/// Listens at an address. Errors: why it cannot.
 async fn listen(hub: &Hub, address: &PassiveAddress) -> Result<(PassiveAddress, Listener), String> {
     let listener = hub.listen(address).await;
     let listener = listener.map_err(|error| format!("--listen {error}"))?;
     Ok((address.clone(), listener))
 }
 
-/// Opens the ports and makes the switch, then gives up rights; runs in the data-plane thread.
+/// Opens the ports, builds the switch and gives up rights. Runs in the data-plane thread.
 fn build(
     config: Config,
     lock: Option<&Lock>,
     enter: Option<Enter>,
     events: mpsc::Receiver<Event>,
     inputs: mpsc::Receiver<Input>,
-) -> Result<(Plane, u64), String> {
+) -> Result<(DataPlane, u64), String> {
     enter.map_or(Ok(()), |enter| enter())?;
     let monitor = LinkMonitor::open().map_err(|e| format!("watching links: {e}"))?;
-    let end = Instant::now() + ENDING;
+    let end = Instant::now() + PREDECESSOR_TIMEOUT;
     let mut ports = Vec::new();
     for spec in &config.ports {
         ports.push(port::open_until(spec, end)?);
@@ -439,7 +455,7 @@ fn build(
     let datapath_id = datapath_id(&config, ports.iter().find_map(OpenPort::mac));
     let pool = Pool::new(POOL_BYTES);
     let switch = make_switch(&config, &pool, datapath_id)?;
-    let parts = Parts {
+    let parts = DataPlaneParts {
         switch,
         pool,
         ports,
@@ -448,20 +464,20 @@ fn build(
         inputs,
         monitor,
     };
-    let mut plane = Plane::new(parts)?;
+    let mut plane = DataPlane::new(parts)?;
     rights::give_up(lock)?;
-    // The threads that write have no rights from their beginning.
-    plane.begin_taps()?;
+    // The threads that write captures start after rights are given up.
+    plane.begin_copiers()?;
     Ok((plane, datapath_id))
 }
 
-/// The configured datapath id, or else that of the first port's address.
+/// The configured datapath id, or the MAC address of the first port.
 pub fn datapath_id(config: &Config, mac: Option<[u8; 6]>) -> u64 {
     let from_mac = mac.map(|mac| mac.iter().fold(0, |id, &byte| id << 8 | u64::from(byte)));
     config.datapath_id.or(from_mac).unwrap_or(1)
 }
 
-/// Makes the switch of a configuration, without its ports. Errors: a wrong profile.
+/// Builds the switch of a configuration, without its ports. Errors: a wrong profile.
 pub fn make_switch(config: &Config, pool: &Pool, datapath_id: u64) -> Result<Switch, String> {
     let catalogue = Arc::clone(&config.catalogue);
     let mut datapath = Datapath::new(config.tables.clone(), catalogue, pool.clone());

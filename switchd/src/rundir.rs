@@ -1,4 +1,4 @@
-//! Where a running switch has its sockets, so that tools find it by name, and whose they are.
+//! The run-time directory with the sockets of running switches, and who may use them.
 
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown};
@@ -11,24 +11,24 @@ use rustix::io::Errno;
 use rustix::process::{Gid, Uid, geteuid};
 use tracing::warn;
 
-/// The longest name of a switch, in bytes: a unix socket's path is short.
+/// The longest name of a switch in bytes: the path of a unix socket is limited to 107.
 const MAX_NAME_BYTES: usize = 32;
-/// Permission bits of a run-time directory: its owner's alone.
+/// Permissions of the run-time directory: its owner only.
 const OWNER_MODE: u32 = 0o700;
-/// Those that one has which belongs to who called sudo: our group may change it, too, for root's
-/// right to do so is given up.
+/// Permissions of one that belongs to the user who called sudo: our group may change it, too,
+/// because root's right to do so is given up.
 const CALLER_MODE: u32 = 0o770;
-/// What others need to reach a socket in it that has a group.
+/// Permissions that members of a socket's group need to reach it.
 const SEARCH_MODE: u32 = 0o011;
-/// Permission bits of a socket: its owner's alone, or its group's too.
+/// Permissions of a socket: its owner, or also its group.
 const SOCKET_MODE: u32 = 0o600;
 const GROUP_SOCKET_MODE: u32 = 0o660;
-/// What sudo says of its caller.
+/// The environment variable in which sudo names its caller.
 const CALLER: &str = "SUDO_UID";
-/// Where groups are named.
+/// The file that lists groups.
 const GROUPS: &str = "/etc/group";
 
-/// Refuses names that are no file names.
+/// Refuses names that cannot be part of a file name.
 pub fn check_name(name: &str) -> Result<(), String> {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
     let right = !name.is_empty() && name.len() <= MAX_NAME_BYTES && !name.starts_with('.');
@@ -40,13 +40,13 @@ pub fn check_name(name: &str) -> Result<(), String> {
     ))
 }
 
-/// The user who called sudo to start us, and to whom our sockets belong.
+/// The user who called sudo to start us, who is to own our sockets.
 fn caller() -> Option<Uid> {
     let caller = env::var(CALLER).ok()?.parse().ok().map(Uid::from_raw)?;
     (geteuid().is_root() && !caller.is_root()).then_some(caller)
 }
 
-/// The number of a group that is named, or numbered. Errors: there is no such group.
+/// The number of a group, by its name or number. Errors: there is no such group.
 pub fn group(name: &str) -> Result<u32, String> {
     if let Ok(number) = name.parse() {
         return Ok(number);
@@ -61,17 +61,17 @@ pub fn group(name: &str) -> Result<u32, String> {
         }
     }
     Err(format!(
-        "--socket-group {name}: {GROUPS} has no such group (its number will do, too)"
+        "--socket-group {name}: {GROUPS} has no such group (a number is accepted, too)"
     ))
 }
 
-/// Makes the directory for our sockets: the system's, or else the user's.
+/// Creates the directory for our sockets: the system's, or otherwise the user's.
 ///
 /// Errors: that of the last directory tried.
 pub fn directory() -> io::Result<PathBuf> {
     if let Some(caller) = caller() {
         let own = PathBuf::from(format!("{SYSTEM_RUN_DIRECTORY}-{}", caller.as_raw()));
-        // A user namespace may not know the caller; then the sockets are ours.
+        // A user namespace may not know the caller; then the sockets belong to us.
         if make(&own).is_ok() && give(&own, caller).is_ok() {
             return Ok(own);
         }
@@ -79,8 +79,8 @@ pub fn directory() -> io::Result<PathBuf> {
     own_directory()
 }
 
-/// Makes the directory for what switches leave to each other, whoever called sudo: the system's, or
-/// else the user's.
+/// Creates the directory for files that a switch leaves to the next one, whoever called sudo: the
+/// system's, or otherwise the user's.
 ///
 /// Errors: that of the last directory tried.
 pub fn own_directory() -> io::Result<PathBuf> {
@@ -93,20 +93,20 @@ pub fn own_directory() -> io::Result<PathBuf> {
     match is_own(&own) {
         true => Ok(own),
         false => Err(io::Error::other(format!(
-            "{} is another user's",
+            "{} belongs to another user",
             own.display()
         ))),
     }
 }
 
-/// Makes a directory that can be written.
+/// Creates a directory and checks that it is writable.
 fn make(directory: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true).mode(OWNER_MODE).create(directory)?;
     Ok(access(directory, Access::WRITE_OK | Access::EXEC_OK)?)
 }
 
-/// Has a directory belong to `caller`, and to our group.
+/// Gives a directory to `caller` and our group.
 fn give(directory: &Path, caller: Uid) -> io::Result<()> {
     if fs::metadata(directory)?.uid() != caller.as_raw() {
         fs::set_permissions(directory, fs::Permissions::from_mode(CALLER_MODE))?;
@@ -115,7 +115,7 @@ fn give(directory: &Path, caller: Uid) -> io::Result<()> {
     Ok(())
 }
 
-/// Has a socket of ours belong to who called sudo, and to `group`, and to nobody else.
+/// Gives one of our sockets to the user who called sudo and to `group`, and to nobody else.
 ///
 /// Errors: the system's, in a sentence.
 pub fn close(socket: &Path, group: Option<u32>) -> Result<(), String> {
@@ -140,10 +140,10 @@ fn restrict(socket: &Path, group: Option<u32>) -> io::Result<()> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let handle = open(socket, flags, Mode::empty())?;
     let found = fstat(&handle)?;
-    // Who may write to the directory may have put another file in its place.
+    // Somebody who may write to the directory may have replaced the file.
     let is_socket = FileType::from_raw_mode(found.st_mode) == FileType::Socket;
     if !is_socket || found.st_nlink != 1 || found.st_uid != geteuid().as_raw() {
-        return Err(io::Error::other("another file took its place"));
+        return Err(io::Error::other("another file has replaced it"));
     }
     let mode = group.map_or(SOCKET_MODE, |_| GROUP_SOCKET_MODE);
     let this = format!("/proc/self/fd/{}", handle.as_raw_fd());
@@ -154,8 +154,8 @@ fn restrict(socket: &Path, group: Option<u32>) -> io::Result<()> {
     }
     let owner = fs::metadata(socket.parent().unwrap_or(socket))?.uid();
     match belong(Some(Uid::from_raw(owner)), None) {
-        // A switch that a reload adds comes after rights are given up.
-        Err(Errno::PERM) => warn!("{}: it stays root's until a restart", socket.display()),
+        // A switch that a reload adds is started after rights were given up.
+        Err(Errno::PERM) => warn!("{}: it belongs to root until a restart", socket.display()),
         done => done?,
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! The snoop socket: repeats the OpenFlow messages of controllers to whoever connects.
+//! The snoop socket: copies the OpenFlow messages of controllers to its clients.
 
 use std::path::Path;
 use std::sync::atomic::AtomicUsize;
@@ -16,22 +16,22 @@ use tokio::time::{sleep, timeout};
 
 use crate::control::{ACCEPT_PAUSE, Socket};
 
-/// Readers at a time.
-const MAX_READERS: usize = 8;
-/// Bytes of messages that wait for one reader at most; what comes then is lost to it, and counted.
+/// Clients at a time.
+const MAX_CLIENTS: usize = 8;
+/// Bytes of messages that wait for one client at most; further messages are lost to it and counted.
 const MAX_WAITING_BYTES: usize = 1 << 20;
 
-/// Where a reader's messages wait.
-struct Reader {
+/// A client and its queue of messages.
+struct SnoopClient {
     queue: mpsc::UnboundedSender<Vec<u8>>,
-    /// Bytes in the queue and in the write that goes on.
+    /// Bytes in the queue and in the current write.
     waiting: Arc<AtomicUsize>,
     messages: u64,
     bytes: u64,
     lost: u64,
 }
 
-impl Reader {
+impl SnoopClient {
     fn new(queue: mpsc::UnboundedSender<Vec<u8>>) -> Self {
         Self {
             queue,
@@ -43,7 +43,7 @@ impl Reader {
     }
 
     /// Queues a message, if there is room.
-    fn tell(&mut self, message: &[u8]) {
+    fn send(&mut self, message: &[u8]) {
         if self.waiting.load(Relaxed) + message.len() > MAX_WAITING_BYTES {
             self.lost += 1;
             return;
@@ -51,21 +51,22 @@ impl Reader {
         self.waiting.fetch_add(message.len(), Relaxed);
         self.messages += 1;
         self.bytes += message.len() as u64;
-        // One that goes away is forgotten soon.
+        // A client that has gone is removed soon.
         let _ = self.queue.send(message.into());
     }
 }
 
-/// All readers of a switch's messages.
+/// All clients of a switch's snoop socket.
 #[derive(Clone, Default)]
-pub struct Readers(Arc<Mutex<Vec<Reader>>>);
+pub struct SnoopClients(Arc<Mutex<Vec<SnoopClient>>>);
 
-impl Readers {
-    fn list(&self) -> MutexGuard<'_, Vec<Reader>> {
-        self.0.lock().expect("nobody panics who has it")
+impl SnoopClients {
+    fn list(&self) -> MutexGuard<'_, Vec<SnoopClient>> {
+        self.0.lock().expect("no holder panics")
     }
 
-    /// Repeats messages of a connection that is a controller's: one or several whole ones.
+    /// Copies messages of a controller's connection to the clients. `bytes` are one or several
+    /// whole messages.
     pub fn see(&self, origin: &Origin, mut bytes: &[u8]) {
         let mut list = self.list();
         if list.is_empty() || is_tool(origin) {
@@ -74,30 +75,30 @@ impl Readers {
         while bytes.len() >= HEADER_BYTES {
             let length = usize::from(u16::from_be_bytes([bytes[2], bytes[3]]));
             let (message, rest) = bytes.split_at(length.clamp(HEADER_BYTES, bytes.len()));
-            for reader in list.iter_mut() {
-                reader.tell(message);
+            for client in list.iter_mut() {
+                client.send(message);
             }
             bytes = rest;
         }
     }
 
-    /// Takes a reader in; whether there was room for it.
-    fn add(&self, reader: Reader) -> bool {
+    /// Adds a client. Returns false if there are too many.
+    fn add(&self, reader: SnoopClient) -> bool {
         let mut list = self.list();
-        let has_room = list.len() < MAX_READERS;
+        let has_room = list.len() < MAX_CLIENTS;
         if has_room {
             list.push(reader);
         }
         has_room
     }
 
-    /// Forgets readers that went away.
-    fn forget_gone(&self) {
+    /// Removes clients that have gone.
+    fn remove_closed(&self) {
         self.list().retain(|reader| !reader.queue.is_closed());
     }
 }
 
-impl fmt::Display for Readers {
+impl fmt::Display for SnoopClients {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.list().iter().try_for_each(|one| {
             let (messages, bytes, lost) = (one.messages, one.bytes, one.lost);
@@ -109,7 +110,7 @@ impl fmt::Display for Readers {
     }
 }
 
-/// Whether a connection is a local tool's: it came through a unix socket.
+/// Whether the peer is a local tool: it connected through a unix socket.
 fn is_tool(origin: &Origin) -> bool {
     match origin {
         Origin::Passive { listener, .. } => matches!(listener.0, Endpoint::Unix(_)),
@@ -117,12 +118,12 @@ fn is_tool(origin: &Origin) -> bool {
     }
 }
 
-/// Listens at `path`, in place of what is there. Errors: the socket's.
-pub fn listen(path: &Path, readers: Readers) -> io::Result<Socket> {
-    Socket::open(path, |listener| accept(listener, readers))
+/// Listens at `path` and replaces what is there. Errors: the socket's.
+pub fn listen(path: &Path, snoop_clients: SnoopClients) -> io::Result<Socket> {
+    Socket::open(path, |listener| accept(listener, snoop_clients))
 }
 
-async fn accept(listener: UnixListener, readers: Readers) {
+async fn accept(listener: UnixListener, snoop_clients: SnoopClients) {
     let newcomers = Newcomers::default();
     loop {
         let Ok((stream, _)) = listener.accept().await else {
@@ -131,17 +132,21 @@ async fn accept(listener: UnixListener, readers: Readers) {
         };
         let user = stream.peer_cred().ok().map(|cred| cred.uid());
         let newcomer = newcomers.admit(Source::User(user));
-        let readers = readers.clone();
+        let snoop_clients = snoop_clients.clone();
         tokio::spawn(async move {
-            // A reader that goes away has nobody to be told.
-            let _ = serve(stream, newcomer, &readers).await;
-            readers.forget_gone();
+            // If the client is gone, nobody reads the error.
+            let _ = serve(stream, newcomer, &snoop_clients).await;
+            snoop_clients.remove_closed();
         });
     }
 }
 
-/// Exchanges HELLOs, then repeats messages until the reader goes away.
-async fn serve(mut stream: UnixStream, newcomer: Newcomer, readers: &Readers) -> io::Result<()> {
+/// Exchanges HELLOs, then sends messages until the client closes the connection.
+async fn serve(
+    mut stream: UnixStream,
+    newcomer: Newcomer,
+    snoop_clients: &SnoopClients,
+) -> io::Result<()> {
     let mut hello = Vec::new();
     let codec = Codec::new(Version::NEWEST, Arc::default());
     let offer = Message::Hello(Hello::offering(Version::SPOKEN));
@@ -157,9 +162,9 @@ async fn serve(mut stream: UnixStream, newcomer: Newcomer, readers: &Readers) ->
         None => return Ok(()),
     };
     let (queue, mut messages) = mpsc::unbounded_channel();
-    let reader = Reader::new(queue);
+    let reader = SnoopClient::new(queue);
     let waiting = reader.waiting.clone();
-    if !readers.add(reader) {
+    if !snoop_clients.add(reader) {
         return Ok(());
     }
     let mut ignored = [0; 256];
@@ -188,17 +193,17 @@ mod tests {
     #[test]
     fn a_reader_that_does_not_read_loses_what_has_no_room() {
         let (queue, mut messages) = mpsc::unbounded_channel();
-        let mut reader = Reader::new(queue);
+        let mut reader = SnoopClient::new(queue);
         let message = [0; 1 << 10];
         for _ in 0..1 << 10 {
-            reader.tell(&message);
+            reader.send(&message);
         }
         assert_eq!((reader.messages, reader.lost), (1 << 10, 0));
-        reader.tell(&[0]);
+        reader.send(&[0]);
         assert_eq!(reader.lost, 1);
         let read = messages.try_recv().expect("it is there");
         reader.waiting.fetch_sub(read.len(), Relaxed);
-        reader.tell(&message);
+        reader.send(&message);
         assert_eq!((reader.messages, reader.lost), ((1 << 10) + 1, 1));
     }
 }

@@ -1,4 +1,5 @@
-//! `bofuss trace`: explains what a switch does with a packet, one that runs or one on paper.
+//! `bofuss trace`: explains what a switch does with a packet, a running one or one that files
+//! describe.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ use crate::config::Config;
 use crate::dataplane::POOL_BYTES;
 use crate::{ctl, offline};
 
-/// What to trace, on which switch, and how to tell it.
+/// What to trace, on which switch, and how to print it.
 #[derive(clap::Args)]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
 pub struct TraceOptions {
@@ -31,15 +32,14 @@ pub struct TraceOptions {
     /// The next packet that matches: of the capture, or of those that the switch receives.
     #[arg(long, group = "what", value_name = "FLOW")]
     next: Option<String>,
-    /// The port that a packet in hexadecimal or of a capture comes in by; with --config also its
+    /// The ingress port of a packet in hexadecimal or of a capture; with --config also its
     /// interface's name.
     #[arg(long, value_name = "PORT", default_value = "1")]
     in_port: String,
-    /// Ask the running switch of this name, or take the file's [default: the only one].
+    /// The name of the running switch, or of one in the file [default: the only one].
     #[arg(long, value_name = "NAME")]
     switch: Option<String>,
-    /// Ask no running switch, but the one that this TOML file describes; none of its ports is
-    /// opened.
+    /// Use the switch that this TOML file describes instead of a running one; no port is opened.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Its flows, groups (group_id=...) and meters (meter=...), a line each, as for ovs-ofctl.
@@ -48,17 +48,17 @@ pub struct TraceOptions {
     /// Print JSON.
     #[arg(long)]
     json: bool,
-    /// Draw the way on a page of HTML, for a lecture.
+    /// Write an HTML page that shows the packet's path, for a lecture.
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     html: Option<PathBuf>,
 }
 
 impl TraceOptions {
-    /// Traces and tells. Errors: a sentence for the user.
+    /// Traces and prints. Errors: a sentence for the user.
     pub fn run(&self) -> Result<(), String> {
         let (trace, title) = self.trace()?;
         if let Some(path) = &self.html {
-            let page = trace.html(&format!("The way of a packet: {title}"));
+            let page = trace.html(&format!("The path of a packet: {title}"));
             return fs::write(path, page).map_err(|error| format!("{}: {error}", path.display()));
         }
         if self.json {
@@ -70,7 +70,7 @@ impl TraceOptions {
         Ok(())
     }
 
-    /// The trace, and which packet it is of.
+    /// The trace, and the packet's description.
     fn trace(&self) -> Result<(Trace, String), String> {
         let offline = self.config.is_some() || self.flows.is_some();
         let described = match offline {
@@ -87,7 +87,7 @@ impl TraceOptions {
             (Some(text), ..) => {
                 let (named, frame) = match parse_packet(text, &catalogue) {
                     Ok(packet) => packet,
-                    // The switch knows its ports' names.
+                    // The text may have port names that only the switch knows.
                     Err(_) if !offline => return Ok((self.ask("trace", text)?, text.clone())),
                     Err(error) => return Err(error),
                 };
@@ -120,7 +120,7 @@ impl TraceOptions {
         offline::described(self.config.as_deref(), self.switch.as_deref())
     }
 
-    /// Asks a running switch.
+    /// Sends a command to a running switch.
     fn ask(&self, command: &str, argument: &str) -> Result<Trace, String> {
         let words = [command, "--json", argument].map(String::from);
         let text = ctl::ask(self.switch.as_deref(), &words)?;
@@ -136,7 +136,7 @@ impl TraceOptions {
             let got = file.recv(&pool, &mut frames, BATCH_FRAMES);
             if got.map_err(|error| error.to_string())? == 0 {
                 let (name, number) = (path.display(), self.number);
-                return Err(format!("{name}: {seen} packets match, and not {number}"));
+                return Err(format!("{name}: only {seen} packets match, not {number}"));
             }
             for frame in frames.drain(..) {
                 let packet = Packet::new(frame, in_port);

@@ -1,27 +1,25 @@
 //! Holds type names to one meaning: within a crate each names one type.
 
 use std::collections::BTreeMap;
-use std::path::Path;
-
-use toml::{Table, Value};
 
 use crate::source::Source;
-use crate::tree;
 
-/// The names that are still used twice, by crate. The list may only become shorter.
-const EXCEPTIONS: &str = "xtask/names.toml";
 const KEYWORDS: [&str; 4] = ["struct ", "enum ", "trait ", "union "];
 
 /// A crate's folder and a type's name.
 type Name = (String, String);
 
-/// Reports names that are used twice, and exceptions that are not needed any more.
-///
-/// Errors: the list of exceptions, if it cannot be read.
-pub(crate) fn check(root: &Path, sources: &[Source]) -> Result<Vec<String>, String> {
-    let list = tree::read(&root.join(EXCEPTIONS))?;
-    let list: Table = list.parse().map_err(|e| format!("{EXCEPTIONS}: {e}"))?;
-    Ok(compare(&repeated(sources), &list))
+/// Reports the names that a crate gives to two types.
+pub(crate) fn check(sources: &[Source]) -> Vec<String> {
+    let mut found = Vec::new();
+    for ((_, name), places) in repeated(sources) {
+        let others = places[1..].join(", ");
+        found.push(format!(
+            "{}: `{name}` is a type at {others}, too",
+            places[0]
+        ));
+    }
+    found
 }
 
 /// The repeated names, each with the places that declare it.
@@ -62,38 +60,6 @@ fn declared(code: &str) -> Option<&str> {
     name.starts_with(char::is_uppercase).then_some(name)
 }
 
-fn compare(repeated: &BTreeMap<Name, Vec<String>>, list: &Table) -> Vec<String> {
-    let mut found = Vec::new();
-    for ((room, name), places) in repeated {
-        if !excepted(list, room).contains(&name.as_str()) {
-            let others = places[1..].join(", ");
-            found.push(format!(
-                "{}: `{name}` is a type at {others}, too",
-                places[0]
-            ));
-        }
-    }
-    for room in list.keys() {
-        for name in excepted(list, room) {
-            if !repeated.contains_key(&(room.clone(), name.to_owned())) {
-                found.push(format!(
-                    "{EXCEPTIONS}: `{name}` of {room} is unique, remove it"
-                ));
-            }
-        }
-    }
-    found
-}
-
-fn excepted<'a>(list: &'a Table, room: &str) -> Vec<&'a str> {
-    let names = list.get(room).and_then(Value::as_array);
-    names
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -109,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_of_exceptions_only_shrinks() {
+    fn a_crate_gives_a_name_to_one_type() {
         let file = |path: &str, text: &str| Source::new(path.into(), text.into()).0;
         let sources = [
             file("a/src/lib.rs", "//! A.\nstruct Queue;\n"),
@@ -120,11 +86,7 @@ mod tests {
             file("a/src/c.rs", "//! C.\nstruct Seen;\n"),
             file("b/src/lib.rs", "//! Another crate.\nstruct Queue;\n"),
         ];
-        let found = |list: &str| compare(&repeated(&sources), &list.parse().unwrap());
         let twice = "a/src/lib.rs:2: `Queue` is a type at a/src/b.rs:2, too";
-        assert_eq!(found(""), [twice]);
-        assert_eq!(found("a = ['Queue']"), [""; 0]);
-        let stale = "xtask/names.toml: `Seen` of a is unique, remove it";
-        assert_eq!(found("a = ['Queue', 'Seen']"), [stale]);
+        assert_eq!(check(&sources), [twice]);
     }
 }

@@ -30,7 +30,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     findings.extend(rooms::check(root, &sources)?);
     findings.extend(docs::check(root, &sources)?);
     findings.extend(mutants::check(root)?);
-    findings.extend(names::check(root, &sources)?);
+    findings.extend(names::check(&sources));
     findings.extend(licenses::check()?);
     for finding in &findings {
         println!("{finding}");

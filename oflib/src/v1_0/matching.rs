@@ -42,7 +42,7 @@ const OF_IP_VERSION: &[(&Field, u128)] = &[
 
 /// How a field stands in a match.
 #[derive(Clone, Copy)]
-enum Form {
+enum FieldEncoding {
     /// A number, as in the model.
     Number,
     /// A 16-bit port of the switch.
@@ -63,16 +63,20 @@ struct Row {
     at: usize,
     bytes: usize,
     wild: u32,
-    form: Form,
+    encoding: FieldEncoding,
     fields: &'static [&'static Field],
 }
 
 impl Row {
     /// Its bits among the wildcards.
     fn bits(&self) -> u32 {
-        match self.form {
-            Form::Prefix => self.wild * PREFIX_BITS,
-            Form::Number | Form::Port | Form::Transport | Form::Vlan | Form::Tos => self.wild,
+        match self.encoding {
+            FieldEncoding::Prefix => self.wild * PREFIX_BITS,
+            FieldEncoding::Number
+            | FieldEncoding::Port
+            | FieldEncoding::Transport
+            | FieldEncoding::Vlan
+            | FieldEncoding::Tos => self.wild,
         }
     }
 
@@ -95,14 +99,14 @@ const fn row(
     at: usize,
     bytes: usize,
     wild: u32,
-    form: Form,
+    encoding: FieldEncoding,
     fields: &'static [&'static Field],
 ) -> Row {
     Row {
         at,
         bytes,
         wild,
-        form,
+        encoding,
         fields,
     }
 }
@@ -114,28 +118,28 @@ const PREFIX_BITS: u32 = 0x3f;
 
 /// The fields, in the order of their prerequisites.
 const ROWS: &[Row] = &[
-    row(4, 2, 1 << 0, Form::Port, &[IN_PORT]),
-    row(6, 6, 1 << 2, Form::Number, &[ETH_SRC]),
-    row(12, 6, 1 << 3, Form::Number, &[ETH_DST]),
-    row(18, 2, WILD_VLAN, Form::Vlan, &[VLAN_VID]),
-    row(20, 1, WILD_PCP, Form::Number, &[VLAN_PCP]),
-    row(22, 2, 1 << 4, Form::Number, &[ETH_TYPE]),
-    row(24, 1, 1 << 21, Form::Tos, &[IP_DSCP]),
-    row(25, 1, 1 << 5, Form::Number, &[IP_PROTO, ARP_OP]),
-    row(28, 4, 1 << 8, Form::Prefix, &[IPV4_SRC, ARP_SPA]),
-    row(32, 4, 1 << 14, Form::Prefix, &[IPV4_DST, ARP_TPA]),
+    row(4, 2, 1 << 0, FieldEncoding::Port, &[IN_PORT]),
+    row(6, 6, 1 << 2, FieldEncoding::Number, &[ETH_SRC]),
+    row(12, 6, 1 << 3, FieldEncoding::Number, &[ETH_DST]),
+    row(18, 2, WILD_VLAN, FieldEncoding::Vlan, &[VLAN_VID]),
+    row(20, 1, WILD_PCP, FieldEncoding::Number, &[VLAN_PCP]),
+    row(22, 2, 1 << 4, FieldEncoding::Number, &[ETH_TYPE]),
+    row(24, 1, 1 << 21, FieldEncoding::Tos, &[IP_DSCP]),
+    row(25, 1, 1 << 5, FieldEncoding::Number, &[IP_PROTO, ARP_OP]),
+    row(28, 4, 1 << 8, FieldEncoding::Prefix, &[IPV4_SRC, ARP_SPA]),
+    row(32, 4, 1 << 14, FieldEncoding::Prefix, &[IPV4_DST, ARP_TPA]),
     row(
         36,
         2,
         1 << 6,
-        Form::Transport,
+        FieldEncoding::Transport,
         &[TCP_SRC, UDP_SRC, SCTP_SRC, ICMPV4_TYPE, ICMPV6_TYPE],
     ),
     row(
         38,
         2,
         1 << 7,
-        Form::Transport,
+        FieldEncoding::Transport,
         &[TCP_DST, UDP_DST, SCTP_DST, ICMPV4_CODE, ICMPV6_CODE],
     ),
 ];
@@ -197,7 +201,7 @@ impl Sent {
             fields.push(FieldMatch::masked(VLAN_VID, TAGGED, TAGGED));
         }
         for row in ROWS {
-            let prefix = matches!(row.form, Form::Prefix);
+            let prefix = matches!(row.encoding, FieldEncoding::Prefix);
             if !prefix && wildcards & row.wild != 0 {
                 continue;
             }
@@ -206,17 +210,19 @@ impl Sent {
             };
             let bytes = &self.0[row.at..][..row.bytes];
             let number = bytes.iter().fold(0, |n, &b| n << 8 | u128::from(b));
-            let (value, mask) = match row.form {
-                Form::Number => (number, u128::MAX),
-                Form::Transport => {
+            let (value, mask) = match row.encoding {
+                FieldEncoding::Number => (number, u128::MAX),
+                FieldEncoding::Transport => {
                     above = above << 8 | number >> field.bits;
                     (number, u128::MAX)
                 }
-                Form::Port => (port(number as u16).0.into(), u128::MAX),
-                Form::Vlan if number == VLAN_NONE => (0, u128::MAX),
-                Form::Vlan => (number & VID_BITS | TAGGED, u128::MAX),
-                Form::Tos => (number >> 2, u128::MAX),
-                Form::Prefix => (number, u128::MAX << ((wildcards / row.wild) & PREFIX_BITS)),
+                FieldEncoding::Port => (port(number as u16).0.into(), u128::MAX),
+                FieldEncoding::Vlan if number == VLAN_NONE => (0, u128::MAX),
+                FieldEncoding::Vlan => (number & VID_BITS | TAGGED, u128::MAX),
+                FieldEncoding::Tos => (number >> 2, u128::MAX),
+                FieldEncoding::Prefix => {
+                    (number, u128::MAX << ((wildcards / row.wild) & PREFIX_BITS))
+                }
             };
             fields.push(FieldMatch::masked(field, value, mask));
         }
@@ -266,23 +272,27 @@ fn to_sent(fields: &Match, exact: bool) -> Result<Sent, &'static str> {
         }
         let zeros = mask.trailing_zeros();
         let is_prefix = mask == u128::from(u32::MAX << zeros.min(31)) && zeros < 32;
-        let value = match row.form {
-            Form::Prefix if is_prefix => number,
-            Form::Prefix => return Err(name),
+        let value = match row.encoding {
+            FieldEncoding::Prefix if is_prefix => number,
+            FieldEncoding::Prefix => return Err(name),
             _ if !one.is_exact() => return Err(name),
-            Form::Number | Form::Transport => number,
-            Form::Port => port_number(PortNo(number as u32))?.into(),
-            Form::Vlan if number == 0 => VLAN_NONE,
-            Form::Vlan if number & TAGGED != 0 => number & VID_BITS,
-            Form::Vlan => return Err(name),
-            Form::Tos => number << 2,
+            FieldEncoding::Number | FieldEncoding::Transport => number,
+            FieldEncoding::Port => port_number(PortNo(number as u32))?.into(),
+            FieldEncoding::Vlan if number == 0 => VLAN_NONE,
+            FieldEncoding::Vlan if number & TAGGED != 0 => number & VID_BITS,
+            FieldEncoding::Vlan => return Err(name),
+            FieldEncoding::Tos => number << 2,
         };
         if value >> (8 * row.bytes) != 0 {
             return Err(name);
         }
-        wildcards &= match row.form {
-            Form::Prefix => !(row.wild * (PREFIX_BITS - zeros)),
-            Form::Number | Form::Port | Form::Transport | Form::Vlan | Form::Tos => !row.wild,
+        wildcards &= match row.encoding {
+            FieldEncoding::Prefix => !(row.wild * (PREFIX_BITS - zeros)),
+            FieldEncoding::Number
+            | FieldEncoding::Port
+            | FieldEncoding::Transport
+            | FieldEncoding::Vlan
+            | FieldEncoding::Tos => !row.wild,
         };
         bytes[row.at..row.at + row.bytes].copy_from_slice(&value.to_be_bytes()[16 - row.bytes..]);
     }

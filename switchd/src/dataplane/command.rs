@@ -1,4 +1,4 @@
-//! What an operator asks of the data-plane thread: ports to have, controllers to keep, figures.
+//! Commands of operators to the data-plane thread: ports, controllers, captures, counters.
 
 use std::fmt::Write;
 
@@ -11,34 +11,34 @@ use bofuss_oflib::message::port::PortState;
 use bofuss_ports::{CaptureSource, LinkType};
 use tokio::sync::oneshot;
 
-use super::Plane;
-use crate::capture::{self, MAX_TAPS, Recorder, Tap, To};
+use super::DataPlane;
+use crate::capture::{self, CaptureWriter, CopyTarget, FrameCopier, MAX_COPIERS};
 use crate::config::{self, Config, PortSpec};
 
-/// What comes of a command: text for the operator, or a sentence that says why not.
+/// The answer to a command: text for the operator, or a sentence that says why it failed.
 pub type Answer = Result<String, String>;
 
-/// A command that waits in the one queue.
-pub struct Command {
-    /// What is asked.
-    pub what: What,
+/// A command in the data-plane thread's queue.
+pub struct OperatorCommand {
+    /// What to do.
+    pub operation: Operation,
     /// Where the answer goes.
     pub reply: oneshot::Sender<Answer>,
 }
 
-/// What can be asked.
-pub enum What {
+/// What an operator can ask for.
+pub enum Operation {
     /// List the ports.
     Ports,
     /// List the connections.
     Connections,
-    /// List what was dropped, and why.
+    /// List the drop counters, by reason.
     Counters,
     /// List the queues.
     Queues,
-    /// Tell the memory in use.
+    /// Report the memory in use.
     Memory,
-    /// Tell a packet's way, perhaps as JSON: `[--json] PACKET`.
+    /// Trace a packet, as text or JSON: `[--json] PACKET`.
     Trace(String),
     /// Copy frames into a file: `PORT FILE [FLOW]`.
     Capture(String),
@@ -48,9 +48,9 @@ pub enum What {
     Captures,
     /// End the capture or mirror with this file or port.
     EndCapture(String),
-    /// Tell the way of the next packet that matches: `[--json] MATCH`.
+    /// Trace the next packet that matches: `[--json] MATCH`.
     TraceNext(String),
-    /// Open one more port, written as `--port` has it.
+    /// Open one more port, written as in `--port`.
     AddPort(String),
     /// Close the port of this number or interface.
     DelPort(String),
@@ -58,33 +58,33 @@ pub enum What {
     /// when the second says so. If that is closed instead, nothing has changed.
     Reconfigure(Box<Config>, oneshot::Sender<()>, oneshot::Receiver<()>),
     /// Replace the list of controllers, and the fail mode.
-    Follow(Vec<ActiveAddress>, FailMode),
+    SetControllers(Vec<ActiveAddress>, FailMode),
 }
 
-impl Plane {
-    /// Does one command and answers it.
-    pub(super) fn command(&mut self, command: Command) {
-        let answer = match command.what {
-            What::Ports => Ok(self.list_ports()),
-            What::Connections => Ok(self.io.list_connections(&self.switch)),
-            What::Counters => Ok(self.list_counters()),
-            What::Queues => Ok(self.list_queues()),
-            What::Memory => Ok(self.tell_memory()),
-            What::Trace(packet) => self.tell_way(&packet),
-            What::Capture(words) => self.tap(&words, false),
-            What::Mirror(words) => self.tap(&words, true),
-            What::Captures => Ok(self.io.taps.iter().map(Tap::to_string).collect()),
-            What::EndCapture(name) => self.end_tap(&name),
-            What::TraceNext(flow) => return self.wait_for(&flow, command.reply),
-            What::AddPort(spec) => self.add_one_port(&spec),
-            What::DelPort(word) => self.del_one_port(&word),
-            What::Reconfigure(config, ready, go) => self.reconfigure(*config, ready, go),
-            What::Follow(controllers, fail_mode) => {
-                self.follow(controllers, fail_mode);
+impl DataPlane {
+    /// Carries out one command and sends the answer.
+    pub(super) fn command(&mut self, command: OperatorCommand) {
+        let answer = match command.operation {
+            Operation::Ports => Ok(self.list_ports()),
+            Operation::Connections => Ok(self.io.list_connections(&self.switch)),
+            Operation::Counters => Ok(self.list_counters()),
+            Operation::Queues => Ok(self.list_queues()),
+            Operation::Memory => Ok(self.describe_memory()),
+            Operation::Trace(packet) => self.trace_packet(&packet),
+            Operation::Capture(words) => self.copy_frames(&words, false),
+            Operation::Mirror(words) => self.copy_frames(&words, true),
+            Operation::Captures => Ok(self.io.copiers.iter().map(FrameCopier::to_string).collect()),
+            Operation::EndCapture(name) => self.end_copier(&name),
+            Operation::TraceNext(flow) => return self.trace_next_packet(&flow, command.reply),
+            Operation::AddPort(spec) => self.add_one_port(&spec),
+            Operation::DelPort(word) => self.del_one_port(&word),
+            Operation::Reconfigure(config, ready, go) => self.reconfigure(*config, ready, go),
+            Operation::SetControllers(controllers, fail_mode) => {
+                self.set_controllers(controllers, fail_mode);
                 Ok(String::new())
             }
         };
-        // Whoever asked may be gone.
+        // The requester may be gone.
         let _ = command.reply.send(answer);
     }
 
@@ -98,7 +98,7 @@ impl Plane {
         wanted.push(config::add_port(&wanted, place, text, options)?);
         let number = wanted[wanted.len() - 1].number;
         let opened = self.open_ports(&wanted)?;
-        self.have_ports(wanted, opened)?;
+        self.replace_ports(wanted, opened)?;
         Ok(format!("port {number}\n"))
     }
 
@@ -108,21 +108,26 @@ impl Plane {
         if gone.is_empty() {
             return no_port(word);
         }
-        self.have_ports(wanted, Vec::new())?;
+        self.replace_ports(wanted, Vec::new())?;
         Ok(String::new())
     }
 
-    /// Begins to copy frames: `PORT FILE-OR-PORT [FLOW]`.
-    fn tap(&mut self, words: &str, mirrors: bool) -> Answer {
-        let tap = self.new_tap(words, mirrors, &self.config.ports)?;
-        self.io.taps.push(tap);
+    /// Starts a capture or mirror: `PORT FILE-OR-PORT [FLOW]`.
+    fn copy_frames(&mut self, words: &str, mirrors: bool) -> Answer {
+        let copier = self.new_copier(words, mirrors, &self.config.ports)?;
+        self.io.copiers.push(copier);
         Ok(String::new())
     }
 
-    fn new_tap(&self, words: &str, mirrors: bool, ports: &[PortSpec]) -> Result<Tap, String> {
+    fn new_copier(
+        &self,
+        words: &str,
+        mirrors: bool,
+        ports: &[PortSpec],
+    ) -> Result<FrameCopier, String> {
         let mut words = words.splitn(3, ' ');
         let (Some(watched), Some(name)) = (words.next(), words.next()) else {
-            return Err("it wants PORT and FILE, or PORT and TO".into());
+            return Err("PORT and FILE are required, or PORT and TO".into());
         };
         let flow = words.next().unwrap_or_default();
         let known_port = |word: &str| {
@@ -130,23 +135,28 @@ impl Plane {
             found.map_or_else(|| no_port(word), |spec| Ok(spec.number))
         };
         let port = known_port(watched)?;
-        if self.io.taps.len() >= MAX_TAPS {
-            return Err(format!("there are {MAX_TAPS} captures and mirrors already"));
+        if self.io.copiers.len() >= MAX_COPIERS {
+            return Err(format!(
+                "there are {MAX_COPIERS} captures and mirrors already"
+            ));
         }
         let catalogue = self.switch.datapath().catalogue();
-        // What is wrong with the flow is said before a file is made.
-        let mut tap = Tap::new(port, flow, catalogue, name, To::Port(port))?;
-        tap.to = match mirrors {
+        // A wrong flow is reported before the file is created.
+        let mut copier = FrameCopier::new(port, flow, catalogue, name, CopyTarget::Port(port))?;
+        copier.to = match mirrors {
             true if known_port(name)? == port => {
                 return Err("a port cannot mirror itself".into());
             }
-            true => To::Port(known_port(name)?),
-            false => To::File(Recorder::create(name, self.source_of(port, ports, flow))?),
+            true => CopyTarget::Port(known_port(name)?),
+            false => CopyTarget::File(CaptureWriter::create(
+                name,
+                self.source_of(port, ports, flow),
+            )?),
         };
-        Ok(tap)
+        Ok(copier)
     }
 
-    /// How a capture file describes a port.
+    /// The description of a port in a capture file.
     fn source_of(&self, port: PortNo, ports: &[PortSpec], flow: &str) -> CaptureSource {
         let spec = ports.iter().find(|spec| spec.number == port);
         let name = match spec.map(|spec| &spec.kind) {
@@ -164,26 +174,27 @@ impl Plane {
         }
     }
 
-    /// The captures and mirrors of `new` that are not among `old`. Errors: what is wrong with one.
-    pub(super) fn new_taps(
+    /// Starts the captures and mirrors of `new` that are not among `old`. Errors: what is wrong
+    /// with one.
+    pub(super) fn new_copiers(
         &self,
         new: &Config,
         old: &[(bool, String)],
-    ) -> Result<Vec<Tap>, String> {
+    ) -> Result<Vec<FrameCopier>, String> {
         let make = |(mirrors, words): &(bool, String)| {
-            let tap = self.new_tap(words, *mirrors, &new.ports);
+            let copier = self.new_copier(words, *mirrors, &new.ports);
             let key = ["--capture", "--mirror"][usize::from(*mirrors)];
-            tap.map_err(|error| format!("{key} {words}: {error}"))
+            copier.map_err(|error| format!("{key} {words}: {error}"))
         };
-        let fresh = new.taps.iter().filter(|tap| !old.contains(tap));
+        let fresh = new.copiers.iter().filter(|copier| !old.contains(copier));
         fresh.map(make).collect()
     }
 
-    fn end_tap(&mut self, name: &str) -> Answer {
-        let taps = &mut self.io.taps;
-        let before = taps.len();
-        taps.retain(|tap| !capture::is_named(&tap.name, name));
-        match taps.len() < before {
+    fn end_copier(&mut self, name: &str) -> Answer {
+        let copiers = &mut self.io.copiers;
+        let before = copiers.len();
+        copiers.retain(|copier| !capture::is_named(&copier.name, name));
+        match copiers.len() < before {
             true => Ok(String::new()),
             false => Err(format!("nothing goes to {name} ('captures' lists them)")),
         }
@@ -231,7 +242,7 @@ impl Plane {
         text
     }
 
-    /// Lists what the switch dropped, by reason, and then what each port's driver did.
+    /// Lists the drop counters of the switch, by reason, then those of each port's driver.
     fn list_counters(&mut self) -> String {
         let drops = self.switch.datapath().drops();
         let mut text = drops.fold(String::new(), |text, (reason, count)| {
@@ -245,7 +256,7 @@ impl Plane {
         text
     }
 
-    fn tell_memory(&self) -> String {
+    fn describe_memory(&self) -> String {
         let resident = resident_kib().map_or("unknown".into(), |kib| format!("{kib} kB"));
         let buffers = self.pool.stats();
         format!(
@@ -260,7 +271,7 @@ fn no_port<T>(word: &str) -> Result<T, String> {
     Err(format!("there is no port {word} ('ports' lists them)"))
 }
 
-/// Memory of the process that is in use, in KiB, if the system tells.
+/// The resident memory of the process in KiB, if the system reports it.
 pub(super) fn resident_kib() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let mut lines = status.lines();

@@ -1,4 +1,4 @@
-//! Takes up what connections tell, in turn with frames.
+//! Handles the events of connections, in turn with frames.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -7,17 +7,17 @@ use std::task::{Context, Poll, Waker};
 use bofuss_channel::Event;
 use bofuss_datapath::Time;
 
-use super::{Input, Plane};
+use super::{DataPlane, Input};
 use crate::plane_io::conn_id;
 
-/// How long messages are handled before frames get their turn.
+/// How long messages are handled at a time, before frames are received again.
 const CONTROL_SLICE_NS: u64 = 100_000;
-/// Events that are taken from the queue at once.
+/// Events that are taken from the queue at a time.
 const TAKEN_EVENTS: usize = 64;
-/// Events between two looks at the clock.
+/// Events handled between two readings of the clock.
 const EVENTS_AT_ONCE: usize = 8;
 
-/// Wakes the thread.
+/// Wakes the data-plane thread.
 pub(super) struct Wake(pub(super) OwnedFd);
 
 impl std::task::Wake for Wake {
@@ -29,9 +29,9 @@ impl std::task::Wake for Wake {
     }
 }
 
-impl Plane {
-    /// Takes messages for one slice of time from `now` on, and keeps `now`; `false` when nobody can
-    /// ask for anything any more.
+impl DataPlane {
+    /// Handles messages for one slice of time and advances `now`. Returns false when the switch is
+    /// to end.
     pub(super) fn take_events(&mut self, now: &mut Time) -> bool {
         let until = Time(now.0 + CONTROL_SLICE_NS);
         let waker = Waker::from(Arc::clone(&self.wake));
@@ -41,7 +41,7 @@ impl Plane {
                 Some(Input::Command(command)) => self.command(command),
                 Some(Input::Scrape(mut scrape, reply)) => {
                     self.scrape(&mut scrape);
-                    // Whoever asked may be gone.
+                    // The requester may be gone.
                     let _ = reply.send(scrape);
                 }
                 Some(Input::End) | None => return false,
@@ -73,13 +73,13 @@ impl Plane {
             *now = self.now();
         }
         self.served = None;
-        // Nobody else wakes the thread for what is left.
+        // Nothing else wakes the thread for the remaining events.
         waker.wake_by_ref();
         true
     }
 
-    /// Goes on with messages that waited for the reply to the one before. The connection with which
-    /// time runs out is last in the next turn.
+    /// Handles messages that waited for the previous reply of their connection, round robin: the
+    /// next turn begins after the connection that was served last.
     fn take_backlog(&mut self, until: Time) {
         let mut ids: Vec<_> = self.backlog.keys().copied().collect();
         let behind = ids.partition_point(|id| *id <= self.last_of_backlog);

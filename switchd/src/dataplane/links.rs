@@ -1,19 +1,20 @@
-//! What the kernel says of the ports' interfaces: links that change, go and come back, and losses.
+//! Link events from the kernel: interfaces that change, disappear and return; and the drivers' loss
+//! counters.
 
 use bofuss_datapath::Time;
 use bofuss_oflib::message::multipart::PortStats;
 use bofuss_ports::LinkEvent;
 use tracing::{debug, info, warn};
 
-use super::Plane;
+use super::DataPlane;
 use crate::config::PortSpec;
 use crate::log;
 
 /// How often the port drivers' loss counters are read.
 const COUNTER_PERIOD_NS: u64 = 500_000_000;
 
-impl Plane {
-    /// Brings ports up to date with what the kernel says of its links.
+impl DataPlane {
+    /// Applies the kernel's link events to the ports.
     pub(super) fn follow_links(&mut self) -> std::io::Result<()> {
         for event in self.monitor.poll()? {
             match event {
@@ -54,7 +55,7 @@ impl Plane {
         }
     }
 
-    /// Reads the drivers' counters now and then.
+    /// Reads the drivers' counters at intervals.
     pub(super) fn count(&mut self, now: Time) {
         if now.since(self.counted) < COUNTER_PERIOD_NS {
             return;

@@ -9,14 +9,14 @@ use bofuss_oflib::types::QueueId;
 use tokio::sync::oneshot;
 use tracing::info;
 
-use super::Plane;
+use super::DataPlane;
 use super::command::Answer;
 use crate::config::{Config, PortSpec, QueueConfig};
 use crate::port::{self, OpenPort};
 use crate::rights::LOCKED;
 use crate::run::{datapath_id, make_switch};
 
-impl Plane {
+impl DataPlane {
     /// Takes over a changed configuration; what is equal in both stays untouched. Everything that
     /// can fail is prepared first; then this reports `ready` and waits for `go`. If `go` is closed,
     /// nothing changes.
@@ -30,57 +30,61 @@ impl Plane {
         go: oneshot::Receiver<()>,
     ) -> Answer {
         let opened = self.open_ports(&new.ports)?;
-        let taps = self.new_taps(&new, &self.config.taps)?;
+        let copiers = self.new_copiers(&new, &self.config.copiers)?;
         let mut other = self.trial(&new, &opened)?;
         let checked = self
             .switch
             .check_reconfigure(self.now(), &mut other, &mut self.io);
         checked.map_err(|obstacle| self.describe_obstacle(&new, obstacle))?;
         if ready.send(()).is_err() || go.blocking_recv().is_err() {
-            return Err("another switch stays as it is".into());
+            return Err("another switch refused its part of the change".into());
         }
         self.switch.reconfigure(self.now(), other, &mut self.io);
         let ports = std::mem::replace(&mut new.ports, std::mem::take(&mut self.config.ports));
         let old = std::mem::replace(&mut self.config, new);
-        self.have_ports(ports, opened)?;
-        self.have_queues(&old.queues)?;
-        let (before, after) = (old.taps.iter(), &self.config.taps);
-        let gone = before.filter(|tap| !after.contains(tap));
-        let gone: Vec<_> = gone.filter_map(|tap| tap.1.split(' ').nth(1)).collect();
-        self.io.taps.retain(|tap| !gone.contains(&&*tap.name));
-        self.io.taps.extend(taps);
+        self.replace_ports(ports, opened)?;
+        self.replace_queues(&old.queues)?;
+        let (before, after) = (old.copiers.iter(), &self.config.copiers);
+        let gone = before.filter(|copier| !after.contains(copier));
+        let gone: Vec<_> = gone
+            .filter_map(|copier| copier.1.split(' ').nth(1))
+            .collect();
+        self.io
+            .copiers
+            .retain(|copier| !gone.contains(&&*copier.name));
+        self.io.copiers.extend(copiers);
         if old.datapath_id != self.config.datapath_id {
-            self.lose_connections(|_| true, "the datapath id changed");
+            self.close_connections(|_| true, "the datapath id changed");
         }
         if old.auxiliaries != self.config.auxiliaries {
-            let is_beside = |origin: &Origin| matches!(origin, Origin::Auxiliary { .. });
-            self.lose_connections(is_beside, "the auxiliary connections changed");
+            let is_auxiliary = |origin: &Origin| matches!(origin, Origin::Auxiliary { .. });
+            self.close_connections(is_auxiliary, "the auxiliary connections changed");
         }
-        self.lose_strangers();
+        self.close_unwanted_connections();
         Ok(String::new())
     }
 
-    /// Has these controllers and no others.
-    pub(super) fn follow(&mut self, controllers: Vec<ActiveAddress>, fail_mode: FailMode) {
+    /// Replaces the list of controllers, and the fail mode.
+    pub(super) fn set_controllers(&mut self, controllers: Vec<ActiveAddress>, fail_mode: FailMode) {
         self.config.controllers = controllers;
-        self.lose_strangers();
+        self.close_unwanted_connections();
         let now = self.now();
         self.switch.set_fail_mode(now, fail_mode);
     }
 
-    fn lose_strangers(&mut self) {
+    fn close_unwanted_connections(&mut self) {
         let config = self.config.clone();
         let is_strange = |origin: &Origin| !is_wanted(&config, origin);
-        self.lose_connections(is_strange, "it is no controller any more");
+        self.close_connections(is_strange, "it is no controller any more");
     }
 
-    fn lose_connections(&mut self, are_meant: impl Fn(&Origin) -> bool, reason: &str) {
+    fn close_connections(&mut self, are_meant: impl Fn(&Origin) -> bool, reason: &str) {
         for conn in self.io.connections_from(are_meant) {
-            self.lose_connection(conn, reason, false);
+            self.close_connection(conn, reason, false);
         }
     }
 
-    /// Opens the ports of `wanted` that there are none of. Errors: one that cannot be opened.
+    /// Opens the ports of `wanted` that do not exist yet. Errors: a port that cannot be opened.
     pub(super) fn open_ports(&self, wanted: &[PortSpec]) -> Result<Vec<OpenPort>, String> {
         let old = &self.config.ports;
         let is_new = |spec: &&PortSpec| !old.iter().any(|old| old.kind == spec.kind);
@@ -88,7 +92,7 @@ impl Plane {
         new.map(|spec| self.open(spec)).collect()
     }
 
-    /// Opens a port. Errors: why it cannot be had, and what to type.
+    /// Opens a port. Errors: why it cannot be opened, and what to type.
     pub(super) fn open(&self, spec: &PortSpec) -> Result<OpenPort, String> {
         match self.io.is_locked {
             true => Err(format!("port {}: {LOCKED}", spec.kind)),
@@ -96,11 +100,11 @@ impl Plane {
         }
     }
 
-    /// Makes the ports those of `wanted`, of which `opened` are new. One that was there already
-    /// goes on, under a new number or with another rate or ring if that is what changed.
+    /// Replaces the ports by those of `wanted`, of which `opened` are new. A port that existed
+    /// before keeps its driver, even if its number, rate or ring changes.
     ///
     /// Errors: the system's.
-    pub(super) fn have_ports(
+    pub(super) fn replace_ports(
         &mut self,
         wanted: Vec<PortSpec>,
         mut opened: Vec<OpenPort>,
@@ -133,10 +137,10 @@ impl Plane {
         Ok(())
     }
 
-    /// A switch as `new` wants it, with the ports that there will be and their queues, and those of
+    /// Builds the switch that `new` describes, with its future ports and queues and the queues of
     /// controllers that stay.
     ///
-    /// Errors: a wrong profile, the queue that cannot be.
+    /// Errors: a wrong profile, a queue that is refused.
     fn trial(&mut self, new: &Config, opened: &[OpenPort]) -> Result<Switch, String> {
         let now = self.now();
         let is_same = new.datapath_id == self.config.datapath_id;
@@ -157,13 +161,13 @@ impl Plane {
                 trial.port_changed(now, desc, capabilities, &mut self.io);
             }
         }
-        // Those of controllers may be of ports that go.
-        for (port, id, spec) in self.foreign_queues() {
+        // A controller's queue may belong to a port that is removed.
+        for (port, id, spec) in self.controller_queues() {
             let _ =
                 is_named(&new.queues, port, id) || trial.modify_queue(now, port, id, spec).is_ok();
         }
         for queue in &new.queues {
-            // A port whose interface is gone gets its queues when it is back.
+            // A port whose interface is missing gets its queues when it is back.
             if trial.datapath().ports().contains_key(&queue.port) {
                 make_queue(&mut trial, now, queue)?;
             }
@@ -171,7 +175,7 @@ impl Plane {
         Ok(trial)
     }
 
-    /// The port that will be what `spec` says.
+    /// The open port that `spec` will describe.
     fn future_port<'a>(&'a self, spec: &PortSpec, opened: &'a [OpenPort]) -> Option<&'a OpenPort> {
         let fresh = opened.iter().find(|port| port.number == spec.number);
         let ports = &self.config.ports;
@@ -179,7 +183,7 @@ impl Plane {
         fresh.or(stays.and_then(|old| self.io.port(old.number)))
     }
 
-    /// A sentence about an entry that is in the way, which begins with the key that changed.
+    /// Describes an entry that would not fit; the sentence begins with the key that changed.
     fn describe_obstacle(&self, new: &Config, (table, error): Obstacle) -> String {
         let (old, new) = (&self.config.tables, &new.tables);
         let key = match () {
@@ -191,8 +195,8 @@ impl Plane {
         format!("--{key}: an entry of table {table} would not fit: {error}; nothing was changed")
     }
 
-    /// The queues that no configuration named.
-    fn foreign_queues(&self) -> Vec<(PortNo, QueueId, QueueSpec)> {
+    /// The queues that controllers created.
+    fn controller_queues(&self) -> Vec<(PortNo, QueueId, QueueSpec)> {
         let datapath = self.switch.datapath();
         let of_port = |port: &PortNo| {
             let (port, queues) = (*port, datapath.egress(*port).map(Egress::queues));
@@ -205,21 +209,22 @@ impl Plane {
             .collect()
     }
 
-    /// Makes the queues of the ports that stayed those that are configured now, and were `old`.
+    /// Changes the queues of the remaining ports from `old` to those configured now.
     ///
-    /// Errors: a queue that cannot be.
-    fn have_queues(&mut self, old: &[QueueConfig]) -> Result<(), String> {
+    /// Errors: a queue that is refused.
+    fn replace_queues(&mut self, old: &[QueueConfig]) -> Result<(), String> {
         let now = self.now();
         let wanted = self.config.queues.clone();
         let is_gone = |queue: &&QueueConfig| !is_named(&wanted, queue.port, queue.id);
         for QueueConfig { port, id, .. } in old.iter().filter(is_gone) {
-            // It may be gone already, or be the default queue, which goes with the last other.
+            // The queue may be gone already, or be the default queue, which is removed together
+            // with the last other one.
             let _ = self.switch.delete_queue(now, *port, *id, &mut self.io);
         }
         let there = |queue: &&QueueConfig| self.io.has_port(queue.port);
         let changed = wanted.iter().filter(|queue| !old.contains(queue));
         let changed: Vec<&QueueConfig> = changed.filter(there).collect();
-        // What was promised is given back first, so that the order does not matter.
+        // Guaranteed rates are released first, so that the order of changes does not matter.
         for queue in &changed {
             let spec = QueueSpec {
                 min: None,
@@ -232,14 +237,14 @@ impl Plane {
     }
 }
 
-/// Whether a queue is among these.
+/// Whether a queue is configured.
 fn is_named(queues: &[QueueConfig], port: PortNo, id: QueueId) -> bool {
     queues
         .iter()
         .any(|queue| (queue.port, queue.id) == (port, id))
 }
 
-/// Makes a queue or changes it. Errors: why it cannot be.
+/// Creates or changes a queue. Errors: why it is refused.
 pub(super) fn make_queue(
     switch: &mut Switch,
     now: Time,
@@ -250,8 +255,8 @@ pub(super) fn make_queue(
     made.map_err(|error| format!("--queue {port}:{id}: {}", error.1))
 }
 
-/// Whether a connection may be: of those that we make, the ones to configured controllers and
-/// beside these.
+/// Whether the configuration wants a connection: one that a peer made, one to a configured
+/// controller, or an auxiliary connection that is configured.
 pub(super) fn is_wanted(config: &Config, origin: &Origin) -> bool {
     match origin {
         Origin::Active(address) => config.controllers.contains(address),

@@ -1,4 +1,4 @@
-//! Collects the metrics, slice by slice, so that packets need not wait for the whole.
+//! Collects the metrics in slices, with packets in between.
 
 use bofuss_channel::Origin;
 use bofuss_datapath::{Cursor, Egress, Table};
@@ -7,24 +7,24 @@ use bofuss_oflib::message::port::PortState;
 use bofuss_oflib::types::{GroupId, MeterId, TableId};
 use bofuss_oflib::wire::Text;
 
-use super::Plane;
+use super::DataPlane;
 use crate::metrics::{Labels, Samples};
 
-/// Ports, groups or meters of one slice.
+/// Ports, groups or meters in one slice.
 const SLICE: usize = 32;
-/// Entries that one answer has at most.
+/// Flow entries in one answer at most.
 const MAX_FLOWS: usize = 100_000;
 
-/// Metrics on their way to whoever asked: what there is, and where to go on.
+/// A collection of metrics in progress: the samples so far, and where to continue.
 pub struct Scrape {
-    /// What there is.
+    /// The samples so far.
     pub samples: Samples,
     next: Next,
     flows: Option<Cursor>,
-    flows_told: usize,
+    flows_seen: usize,
 }
 
-/// Where to go on.
+/// Where to continue.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
     Switch,
@@ -36,7 +36,7 @@ enum Next {
 }
 
 impl Scrape {
-    /// What is of the process; in the end with the flow entries, if they are wanted.
+    /// Starts with the metrics of the process. With `flows`, flow entries come last.
     pub fn new(flows: bool) -> Self {
         let mut samples = Samples::default();
         let version = env!("CARGO_PKG_VERSION");
@@ -48,25 +48,25 @@ impl Scrape {
             samples,
             next: Next::Nothing,
             flows: flows.then(|| Cursor::new(TableId::ALL)),
-            flows_told: 0,
+            flows_seen: 0,
         }
     }
 
-    /// Goes on with the switch `name`.
+    /// Continues with the switch `name`.
     pub fn begin(&mut self, name: String) {
         self.samples.switch = Some(name);
         self.next = Next::Switch;
         self.flows = self.flows.take().map(|_| Cursor::new(TableId::ALL));
-        self.flows_told = 0;
+        self.flows_seen = 0;
     }
 
-    /// Whether that is all of this switch.
+    /// Whether all metrics of this switch are collected.
     pub fn is_done(&self) -> bool {
         self.next == Next::Nothing
     }
 }
 
-impl Plane {
+impl DataPlane {
     /// Adds one slice.
     pub(super) fn scrape(&mut self, scrape: &mut Scrape) {
         let samples = &mut scrape.samples;
@@ -99,8 +99,8 @@ impl Plane {
         samples.add("cache_hits", &[], cache.hits);
         samples.add("cache_misses", &[], cache.misses);
         samples.add("cache_evictions", &[], cache.evicted);
-        samples.add("captures", &[], self.io.taps.len());
-        self.tally.tell(self.io.sent(), samples);
+        samples.add("captures", &[], self.io.copiers.len());
+        self.counters.report(self.io.sent(), samples);
     }
 
     fn scrape_controllers(&self, samples: &mut Samples) {
@@ -220,10 +220,11 @@ impl Plane {
         };
         let settled = self.switch.settled();
         let datapath = settled.datapath();
-        let (samples, told) = (&mut scrape.samples, &mut scrape.flows_told);
+        let samples = &mut scrape.samples;
+        let seen = &mut scrape.flows_seen;
         let is_last = settled.slice(cursor, |table, entry| {
-            *told += 1;
-            if *told > MAX_FLOWS {
+            *seen += 1;
+            if *seen > MAX_FLOWS {
                 return;
             }
             let rule = entry.rule.to_match(datapath.catalogue());
@@ -239,7 +240,7 @@ impl Plane {
             samples.add("flow_packets", labels, entry.packets);
             samples.add("flow_bytes", labels, entry.bytes);
         });
-        if !is_last && *told < MAX_FLOWS {
+        if !is_last && *seen < MAX_FLOWS {
             return Next::Flows;
         }
         let all: usize = datapath.tables().iter().map(Table::len).sum();

@@ -1,4 +1,4 @@
-//! The status that a tool may ask for: which of the controllers are connected.
+//! The status for tools: which controllers are connected.
 
 use std::fmt::Write;
 
@@ -7,10 +7,10 @@ use bofuss_channel::{ActiveAddress, Origin};
 use bofuss_ext::status;
 use bofuss_oflib::Message;
 
-use super::Plane;
+use super::DataPlane;
 
-impl Plane {
-    /// Answers `message` if it is a request for the status; whether it is.
+impl DataPlane {
+    /// Answers `message` if it is a request for the status, and returns whether it was.
     pub(super) fn answers_status(&mut self, conn: ConnId, xid: u32, message: &Message) -> bool {
         let Message::Experimenter(value) = message else {
             return false;
@@ -23,8 +23,8 @@ impl Plane {
         is_one
     }
 
-    /// Lines of `key=value`. `remote` is the controllers together: connected if one is, or if there
-    /// is none to wait for.
+    /// Lines of `key=value`. `remote` stands for all controllers: connected if one is, or if none
+    /// is configured.
     fn status(&self) -> String {
         let (uptime, pid) = (self.epoch.elapsed().as_secs(), std::process::id());
         let mut text = format!("switch.uptime={uptime}\nswitch.pid={pid}\n");

@@ -1,4 +1,5 @@
-//! The ways of packets, for operators: of one that is written, and of the next that comes.
+//! Traces of packets for operators: of a packet that is described, and of the next one that
+//! arrives.
 
 use bofuss_ext::trace::{Trace, parse_packet};
 use bofuss_frame::Frame;
@@ -7,20 +8,20 @@ use bofuss_oflib::{Catalogue, PortNo};
 use bofuss_packet::{KeyMatch, Packet};
 use tokio::sync::oneshot;
 
-use super::Plane;
+use super::DataPlane;
 use super::command::Answer;
 
-/// How many may wait for a packet at a time.
-const MAX_WAITERS: usize = 8;
+/// Requests that wait for a packet at most.
+const MAX_PENDING_TRACES: usize = 8;
 
-/// Somebody who waits for a packet's way.
-pub(super) struct Waiter {
+/// A request to trace the next matching packet.
+pub(super) struct PendingTrace {
     rule: KeyMatch,
     json: bool,
     reply: oneshot::Sender<Answer>,
 }
 
-/// Takes `--json` off the front.
+/// Strips `--json` from the front.
 fn wants_json(argument: &str) -> (bool, &str) {
     match argument.strip_prefix("--json ") {
         Some(rest) => (true, rest.trim()),
@@ -35,8 +36,8 @@ fn answer(trace: &Trace, json: bool) -> Answer {
     }
 }
 
-impl Plane {
-    /// What is known, with the names of the ports.
+impl DataPlane {
+    /// The catalogue, with the names of the ports.
     fn named(&self) -> Catalogue {
         let datapath = self.switch.datapath();
         let ports = datapath.ports().values().map(|port| &port.desc);
@@ -45,36 +46,37 @@ impl Plane {
         catalogue.with_ports(names.collect())
     }
 
-    /// Tells what the switch would do with a packet.
-    pub(super) fn tell_way(&mut self, argument: &str) -> Answer {
+    /// Reports what the switch would do with a packet.
+    pub(super) fn trace_packet(&mut self, argument: &str) -> Answer {
         let (json, packet) = wants_json(argument);
         let (in_port, frame) = parse_packet(packet, &self.named())?;
         let now = self.now();
         answer(&Trace::of(&mut self.switch, now, in_port, &frame)?, json)
     }
 
-    /// Has somebody wait for the next packet that matches.
-    pub(super) fn wait_for(&mut self, argument: &str, reply: oneshot::Sender<Answer>) {
+    /// Registers a request to trace the next packet that matches.
+    pub(super) fn trace_next_packet(&mut self, argument: &str, reply: oneshot::Sender<Answer>) {
         let (json, flow) = wants_json(argument);
-        self.waiters.retain(|waiter| !waiter.reply.is_closed());
+        self.pending_traces
+            .retain(|pending| !pending.reply.is_closed());
         let refused = match parse_match(flow, &self.named()) {
             Err(error) => error.to_string(),
-            Ok(_) if self.waiters.len() >= MAX_WAITERS => {
-                format!("{MAX_WAITERS} wait for packets already")
+            Ok(_) if self.pending_traces.len() >= MAX_PENDING_TRACES => {
+                format!("{MAX_PENDING_TRACES} requests wait for packets already")
             }
             Ok(rule) => {
                 let rule = KeyMatch::from(&rule);
-                return self.waiters.push(Waiter { rule, json, reply });
+                return self.pending_traces.push(PendingTrace { rule, json, reply });
             }
         };
-        // Whoever asked may be gone.
+        // The requester may be gone.
         let _ = reply.send(Err(refused));
     }
 
-    /// Tells the ways of frames that somebody waits for, before they go them.
-    pub(super) fn trace_waited(&mut self, port: PortNo, frames: &[Frame]) {
+    /// Traces the frames that requests wait for, before they go through the switch.
+    pub(super) fn answer_pending_traces(&mut self, port: PortNo, frames: &[Frame]) {
         for frame in frames {
-            if self.waiters.is_empty() {
+            if self.pending_traces.is_empty() {
                 return;
             }
             let Some(copy) = self.pool.frame(frame.bytes()) else {
@@ -82,16 +84,16 @@ impl Plane {
             };
             let additions = self.switch.datapath().catalogue().additions();
             let packet = Packet::with_additions(copy, port, additions);
-            let hit = |waiter: &mut Waiter| packet.key().matches(&waiter.rule, &mut ());
-            let served: Vec<Waiter> = self.waiters.extract_if(.., hit).collect();
+            let hit = |pending: &mut PendingTrace| packet.key().matches(&pending.rule, &mut ());
+            let served: Vec<PendingTrace> = self.pending_traces.extract_if(.., hit).collect();
             if served.is_empty() {
                 continue;
             }
             let now = self.now();
             let trace = Trace::of(&mut self.switch, now, port, packet.frame.bytes());
-            for waiter in served {
-                let told = trace.clone().and_then(|trace| answer(&trace, waiter.json));
-                let _ = waiter.reply.send(told);
+            for pending in served {
+                let text = trace.clone().and_then(|trace| answer(&trace, pending.json));
+                let _ = pending.reply.send(text);
             }
         }
     }

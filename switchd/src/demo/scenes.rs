@@ -1,4 +1,4 @@
-//! The demo's scenes: two tables and a group, a wrong entry, why it is wrong, the repair, traffic.
+//! The demo's scenes: two tables and a group, a wrong entry, its trace, the repair, traffic.
 
 use std::io::{self, IsTerminal};
 use std::path::Path;
@@ -33,15 +33,15 @@ const ENTRIES: [&str; 6] = [
     "table=1,priority=10,dl_dst=ff:ff:ff:ff:ff:ff,actions=group:1",
     "table=1,priority=10,dl_dst=02:00:00:00:00:11,actions=output:1",
     "table=1,priority=10,dl_dst=02:00:00:00:00:22,actions=output:2",
-    // The slip: h3 ends in 33.
+    // The mistake: the address of h3 ends in 33.
     "table=1,priority=10,dl_dst=02:00:00:00:00:37,actions=output:3",
 ];
 const WRONG: &str = "table=1,dl_dst=02:00:00:00:00:37";
 const RIGHT: &str = "table=1,priority=10,dl_dst=02:00:00:00:00:33,actions=output:3";
-/// How long h1 waits for the answer that does not come, in seconds.
+/// How long h1 waits for the answer that never arrives, in seconds.
 const LOST_WAIT: &str = "1";
 
-/// Plays the scenes on the switch that listens at `socket`. Errors: a sentence for the user.
+/// Runs the scenes on the switch that listens at `socket`. Errors: a sentence for the user.
 pub(super) fn play(lab: &Lab, socket: &Path, controller: Option<&str>) -> Result<()> {
     let mut switch = Remote::connect(socket)?;
     match controller {
@@ -50,7 +50,7 @@ pub(super) fn play(lab: &Lab, socket: &Path, controller: Option<&str>) -> Result
             traffic::wait_for_controller(lab);
         }
         None => {
-            println!("Three hosts on one switch. It does what its tables say, and no more.");
+            println!("Three hosts on one switch, which does only what its tables say.");
             println!("{DRAWING}");
             wrong_entry(lab, &mut switch)?;
         }
@@ -68,9 +68,9 @@ pub(super) fn play(lab: &Lab, socket: &Path, controller: Option<&str>) -> Result
     Ok(())
 }
 
-/// Entries of which one is wrong, what comes of it, why, and the repair.
+/// Adds entries, one of which is wrong; shows the effect, the trace and the repair.
 fn wrong_entry(lab: &Lab, switch: &mut Remote) -> Result<()> {
-    title("The group and the entries, as dpctl takes them");
+    title("The group and the entries, as dpctl accepts them");
     switch.add_group(GROUP)?;
     for entry in ENTRIES {
         switch.change(FlowModCommand::ADD, entry)?;
@@ -82,14 +82,14 @@ fn wrong_entry(lab: &Lab, switch: &mut Remote) -> Result<()> {
         return Err("h3 answers, although the entry for it is wrong".into());
     }
     println!("  h1 -> h3   no answer");
-    title("Why? The switch tells the way of that packet: dpctl trace");
+    title("Why? The switch explains the path of that packet: dpctl trace");
     switch.explain(3)?;
     title("The entry for h3 has a wrong digit. The repair");
     switch.change(FlowModCommand::DELETE, WRONG)?;
     switch.change(FlowModCommand::ADD, RIGHT)
 }
 
-/// The switch, as a tool has it: by OpenFlow.
+/// A connection to the switch over OpenFlow, as tools have it.
 struct Remote {
     runtime: Runtime,
     client: Client,
@@ -119,11 +119,11 @@ impl Remote {
         reply.map_err(context("asking the switch"))
     }
 
-    /// Sends a change. Errors: the switch's own word, if it refuses it.
+    /// Sends a change. Errors: the switch's error.
     fn tell(&mut self, message: Message) -> Result<()> {
         let telling = self.client.transact(std::slice::from_ref(&message));
         let errors = self.runtime.block_on(telling);
-        match errors.map_err(context("telling the switch"))?.first() {
+        match errors.map_err(context("changing the switch"))?.first() {
             Some((_, error)) => Err(format!("the switch refuses a message: {}", Text(error))),
             None => Ok(()),
         }
@@ -135,7 +135,7 @@ impl Remote {
         self.tell(Message::GroupMod(group.map_err(context(text))?))
     }
 
-    /// Adds an entry, or deletes those that match.
+    /// Adds an entry, or deletes matching ones.
     fn change(&mut self, command: FlowModCommand, text: &str) -> Result<()> {
         let verb = match command {
             FlowModCommand::DELETE => "del-flows",
@@ -160,15 +160,15 @@ impl Remote {
         Ok(())
     }
 
-    /// Shows the way of an ICMP echo request from h1 to another host.
+    /// Shows the path of an ICMP echo request from h1 to another host.
     fn explain(&mut self, to: u8) -> Result<()> {
         let packet = craft::ipv4(address(1), address(to), 64, craft::ping(1, b""));
         let frame = craft::ethernet(mac(to), mac(1), packet);
-        let told = self.ask(&Message::Experimenter(trace::request(PortNo(1), &frame)))?;
-        let Message::Experimenter(told) = told else {
-            return Err(format!("the switch answered {}", told.name()));
+        let reply = self.ask(&Message::Experimenter(trace::request(PortNo(1), &frame)))?;
+        let Message::Experimenter(trace) = reply else {
+            return Err(format!("the switch answered {}", reply.name()));
         };
-        let text = Trace::read(&String::from_utf8_lossy(&told.data.0))?.to_string();
+        let text = Trace::read(&String::from_utf8_lossy(&trace.data.0))?.to_string();
         for line in text.lines() {
             println!("  {}", bold_if(line.contains("1 bit differs"), line));
         }
@@ -176,12 +176,12 @@ impl Remote {
     }
 }
 
-/// Begins a scene.
+/// Prints the title of a scene.
 pub(super) fn title(text: &str) {
     println!("\n{}", bold_if(true, text));
 }
 
-/// Text that stands out on a terminal, if it should.
+/// Text in bold on a terminal, if `yes`.
 fn bold_if(stands_out: bool, text: &str) -> String {
     let has_colour = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     if stands_out && has_colour {

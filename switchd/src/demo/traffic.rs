@@ -13,12 +13,12 @@ const TRANSFER: Duration = Duration::from_secs(3);
 const RATE_PERIOD: Duration = Duration::from_millis(500);
 /// How long each host waits for an answer to a ping, in seconds.
 const PING_WAIT: &str = "2";
-/// How long a controller may take to connect and prepare the switch.
+/// How long a controller may take to connect and to prepare the switch.
 const CONTROLLER_WAIT: Duration = Duration::from_secs(10);
 /// The TCP port of the transfer.
 const TCP_PORT: u16 = 5001;
 
-/// Pings once; gives the time that it took. Errors: there was no answer within `wait` seconds.
+/// Pings once and returns the round-trip time. Errors: there was no answer within `wait` seconds.
 pub(super) fn ping(lab: &Lab, from: u8, to: u8, wait: &str) -> Result<String> {
     let target = address(to).to_string();
     let ping = || run("ping", &["-n", "-c", "1", "-W", wait, &target]);
@@ -31,7 +31,7 @@ pub(super) fn ping(lab: &Lab, from: u8, to: u8, wait: &str) -> Result<String> {
         .ok_or_else(|| format!("ping says {output}"))
 }
 
-/// Waits until h1 reaches h2: a controller takes a while to connect and prepare the switch.
+/// Waits until h1 reaches h2: a controller needs time to connect and to prepare the switch.
 pub(super) fn wait_for_controller(lab: &Lab) {
     let until = Instant::now() + CONTROLLER_WAIT;
     while ping(lab, 1, 2, "1").is_err() && Instant::now() < until {
@@ -39,7 +39,7 @@ pub(super) fn wait_for_controller(lab: &Lab) {
     }
 }
 
-/// Has every host ping every other. Errors: the first that does not reach another.
+/// Every host pings every other. Errors: the first that does not reach another.
 pub(super) fn ping_all(lab: &Lab) -> Result<()> {
     for from in 1..=HOSTS {
         for to in (1..=HOSTS).filter(|to| *to != from) {
@@ -51,7 +51,7 @@ pub(super) fn ping_all(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-/// Sends as much as TCP can from h1 to h2, and shows its rate.
+/// Sends from h1 to h2 as fast as TCP can, and prints the rate.
 pub(super) fn transfer(lab: &Lab) -> Result<()> {
     let failed = context::<io::Error>("TCP transfer");
     let listener = lab
@@ -79,7 +79,7 @@ pub(super) fn transfer(lab: &Lab) -> Result<()> {
     .map_err(failed)
 }
 
-/// Reads a stream to its end; shows its rate as it goes on a terminal, and once at the end.
+/// Reads a stream to its end. Prints the rate while it runs on a terminal, and once at the end.
 fn show_rate(stream: &mut TcpStream) -> io::Result<()> {
     let (live, start) = (io::stdout().is_terminal(), Instant::now());
     let (mut total, mut shown, mut shown_bytes) = (0u64, start, 0u64);

@@ -1,4 +1,4 @@
-//! `ofdatapath`: a switch that waits for its `ofprotocol`, or for controllers.
+//! `ofdatapath`: starts a switch that waits for its `ofprotocol`, or for controllers.
 
 use std::fs::File;
 use std::process::ExitCode;
@@ -16,14 +16,14 @@ use crate::{stopped, usage, with_runtime};
 const PROGRAM: &str = "ofdatapath";
 /// Longest name of an interface, in bytes.
 const MAX_INTERFACE_BYTES: usize = 15;
-/// What makes TAP interfaces.
+/// The device that makes TAP interfaces.
 const TUN: &str = "/dev/net/tun";
 
-/// A datapath, as BOFUSS starts it. docs/ofdatapath.md has all options.
+/// A datapath, with the command line of BOFUSS. docs/ofdatapath.md has all options.
 #[derive(Parser)]
 #[command(name = PROGRAM, version, infer_long_args = true, args_override_self = true)]
-pub struct Cli {
-    /// Where to wait: punix:FILE, ptcp:[PORT][:HOST] or pssl:[PORT][:HOST]; or a controller to
+pub struct OfdatapathCli {
+    /// Where to listen: punix:FILE, ptcp:[PORT][:HOST] or pssl:[PORT][:HOST]; or a controller to
     /// connect to, without any ofprotocol: tcp:HOST[:PORT], ssl:HOST[:PORT] or unix:FILE.
     #[arg(required = true, value_name = "LISTEN")]
     addresses: Vec<String>,
@@ -39,22 +39,22 @@ pub struct Cli {
     /// The datapath id, 1 to 16 hexadecimal digits.
     #[arg(short, long, value_name = "ID")]
     datapath_id: Option<String>,
-    /// Refused: this end of auxiliary connections is the controller's.
+    /// Refused: the switch opens auxiliary connections itself.
     #[arg(short, long)]
     multiconn: bool,
-    /// As always: queues are the switch's own, and no tc is touched.
+    /// Accepted: the switch has its own queues and never uses tc.
     #[arg(long)]
     no_slicing: bool,
-    /// Who made the switch, as controllers see it.
+    /// The manufacturer in the switch's description.
     #[arg(long, value_name = "TEXT", alias = "mfr_desc")]
     mfr_desc: Option<String>,
-    /// What it is made of.
+    /// The hardware in the description.
     #[arg(long, value_name = "TEXT", alias = "hw_desc")]
     hw_desc: Option<String>,
-    /// Its software.
+    /// The software in the description.
     #[arg(long, value_name = "TEXT", alias = "sw_desc")]
     sw_desc: Option<String>,
-    /// What people call it.
+    /// The name of the datapath in the description.
     #[arg(long = "dp_desc", value_name = "TEXT", alias = "dp-desc")]
     dp_desc: Option<String>,
     /// Its serial number.
@@ -66,7 +66,7 @@ pub struct Cli {
 
 /// Runs the program.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = OfdatapathCli::parse();
     let config = match cli.config() {
         Ok(config) => config,
         Err(error) => return usage(PROGRAM, &error),
@@ -79,7 +79,7 @@ pub fn main() -> ExitCode {
     if config.ports.iter().all(|port| port.number != PortNo::LOCAL) && !cli.no_local_port {
         warn!("there is no LOCAL port: {TUN} is missing, or not allowed");
     }
-    // A new network namespace has its loopback down, where tools are waited for.
+    // In a new network namespace the loopback interface, on which tools connect, is down.
     let _ = bofuss_ports::set_link("lo", true);
     let done = with_runtime(async {
         let stop = stopped();
@@ -97,12 +97,12 @@ pub fn main() -> ExitCode {
     }
 }
 
-impl Cli {
-    /// The switch that is meant. Errors: a sentence, which begins with what is wrong.
+impl OfdatapathCli {
+    /// The options of the switch. Errors: a sentence that begins with what is wrong.
     fn config(&self) -> Result<Config, String> {
         if self.multiconn {
             return Err(
-                "--multiconn: auxiliary connections are made by the switch now; \
+                "--multiconn: the switch opens auxiliary connections itself; \
                         type: bofuss run --aux"
                     .into(),
             );
@@ -132,7 +132,7 @@ impl Cli {
         Ok(config)
     }
 
-    /// By the first place where it listens.
+    /// Named after the first address where it listens.
     fn name(&self) -> Option<String> {
         let mut places = self.addresses.iter();
         let first = places.find_map(|text| text.parse::<PassiveAddress>().ok());
@@ -154,14 +154,14 @@ impl Cli {
     }
 }
 
-/// Puts what the user gave in its place.
+/// Replaces a text if the user gave one.
 fn set<'a, T: From<&'a str>>(place: &mut T, given: &'a Option<String>) {
     if let Some(text) = given {
         *place = text.as_str().into();
     }
 }
 
-/// A sentence about an option of `bofuss run` as one about ours.
+/// Translates a sentence about an option of `bofuss run` to the option of this program.
 fn in_our_words(error: &str) -> String {
     let ours = [
         ("--dpid", "--datapath-id"),
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     fn config(line: &str) -> Result<Config, String> {
-        let cli = Cli::try_parse_from(line.split(' ')).expect("the options are known");
+        let cli = OfdatapathCli::try_parse_from(line.split(' ')).expect("the options are known");
         cli.config()
     }
 

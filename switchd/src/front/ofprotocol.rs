@@ -1,4 +1,4 @@
-//! `ofprotocol`: gives a running switch its controllers, for as long as it runs itself.
+//! `ofprotocol`: adds controllers to a running switch, for as long as it runs itself.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -14,23 +14,23 @@ use crate::config::{Options, to_line};
 use crate::{ctl, usage};
 
 const PROGRAM: &str = "ofprotocol";
-/// The wait between two tries to reach the switch.
-const PAUSE: Duration = Duration::from_millis(50);
+/// The wait between two attempts to reach the switch.
+const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 /// The most listeners for tools, as in BOFUSS.
 const MAX_LISTENERS: usize = 8;
 
 /// Connects a datapath to controllers, as BOFUSS does. docs/ofdatapath.md has all options.
 #[derive(Parser)]
 #[command(name = PROGRAM, version, infer_long_args = true, args_override_self = true)]
-pub struct Cli {
-    /// The switch, on this machine: where its ofdatapath waits, as unix:FILE or tcp:HOST[:PORT],
+pub struct OfprotocolCli {
+    /// The switch, on this machine: where its ofdatapath listens, as unix:FILE or tcp:HOST[:PORT],
     /// or its name.
     datapath: String,
     /// Controllers: tcp:HOST[:PORT], ssl:HOST[:PORT] or unix:FILE.
     #[arg(value_name = "CONTROLLER[,CONTROLLER]...", value_delimiter = ',')]
     controllers: Vec<String>,
-    /// What to do without a controller: closed drops what no flow matches, open forwards as a
-    /// learning switch.
+    /// What to do without a controller: closed drops packets that no flow matches, open forwards as
+    /// a learning switch.
     #[arg(
         short = 'F',
         long,
@@ -38,19 +38,20 @@ pub struct Cli {
         default_value = "closed"
     )]
     fail: String,
-    /// Seconds of silence after which a controller is asked whether it lives.
+    /// Seconds of silence after which an echo request is sent to a controller.
     #[arg(long, value_name = "SECONDS")]
     inactivity_probe: Option<u32>,
-    /// The longest wait between two tries to reach a controller, in seconds.
+    /// The longest wait between two attempts to connect to a controller, in seconds.
     #[arg(long, value_name = "SECONDS")]
     max_backoff: Option<u32>,
-    /// Where to wait for tools, up to 8 times: punix:FILE, ptcp:[PORT][:HOST], pssl:[PORT][:HOST].
+    /// Where to listen for tools, up to 8 times: punix:FILE, ptcp:[PORT][:HOST],
+    /// pssl:[PORT][:HOST].
     #[arg(short, long, value_name = "METHOD")]
     listen: Vec<String>,
     /// Refused: dpctl monitor shows messages, and tcpdump those of controllers.
     #[arg(short, long, value_name = "METHOD")]
     monitor: Option<String>,
-    /// The most packet-ins that each controller gets a second [default: 1000 if given without].
+    /// The most packet-ins for each controller per second [default: 1000 if no number is given].
     #[arg(
         long,
         value_name = "PACKETS",
@@ -59,7 +60,7 @@ pub struct Cli {
         default_missing_value = "1000"
     )]
     rate_limit: Option<u32>,
-    /// How many may come at once after a pause [default: a quarter of the rate].
+    /// How many may be sent at once after a pause [default: a quarter of the rate].
     #[arg(long, value_name = "PACKETS")]
     burst_limit: Option<u32>,
     /// Ignored with a warning: NORMAL keeps what it learns for 300 seconds.
@@ -68,19 +69,19 @@ pub struct Cli {
     /// Refused: there is no spanning tree protocol.
     #[arg(long)]
     stp: bool,
-    /// As always.
+    /// Accepted: this is always so.
     #[arg(long)]
     no_stp: bool,
-    /// Refused: controllers are reached by the host's own routes.
+    /// Refused: controllers are reached over the host's own routes.
     #[arg(long)]
     in_band: bool,
-    /// As always.
+    /// Accepted: this is always so.
     #[arg(long)]
     out_of_band: bool,
-    /// Ignored with a warning: no controller is discovered.
+    /// Ignored with a warning: controllers are not discovered.
     #[arg(long, value_name = "REGEX")]
     accept_vconn: Option<String>,
-    /// As always.
+    /// Accepted: this is always so.
     #[arg(long)]
     no_resolv_conf: bool,
     #[command(flatten)]
@@ -89,7 +90,7 @@ pub struct Cli {
 
 /// Runs the program.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = OfprotocolCli::parse();
     let wanted = cli.wanted();
     let (name, line, controllers) = match wanted {
         Ok(wanted) => wanted,
@@ -101,26 +102,26 @@ pub fn main() -> ExitCode {
         Err(error) => return usage(PROGRAM, &error),
     }
     cli.ignored().for_each(|text| warn!("{text}"));
-    // It goes with the process: a signal ends this program at once, and that is right.
+    // No signal handler: the pidfile is left if a signal ends this program.
     let _pid_file = match cli.common.ready(PROGRAM) {
         Ok(pid_file) => pid_file,
         Err(error) => return usage(PROGRAM, &error),
     };
-    let mut told = String::new();
+    let mut logged = String::new();
     loop {
         let said = match attach(&name, &line, &controllers) {
             Ok(()) => format!("switch {name} ended; waiting for it"),
             Err(error) => format!("waiting for switch {name}: {error}"),
         };
-        if said != told {
+        if said != logged {
             warn!("{said}");
         }
-        told = said;
-        std::thread::sleep(PAUSE);
+        logged = said;
+        std::thread::sleep(RETRY_INTERVAL);
     }
 }
 
-/// Brings `line` to the switch, and stays until the switch ends. Errors: why it does not take it.
+/// Sends `line` to the switch, and waits until the switch ends. Errors: why the switch refuses it.
 fn attach(name: &str, line: &str, controllers: &str) -> Result<(), String> {
     let connect = || {
         let socket = match super::is_by_port(name) {
@@ -141,21 +142,21 @@ fn attach(name: &str, line: &str, controllers: &str) -> Result<(), String> {
     if answer != "ok\n" {
         return Err(answer.trim_start_matches("error ").trim_end().into());
     }
-    info!("switch {name} has its controllers: {controllers}");
-    // Nothing more comes but the end, however the switch ends.
+    info!("switch {name} took over its controllers: {controllers}");
+    // The switch writes nothing more: the read ends when the connection does.
     let _ = stream.read_line(&mut answer);
     Ok(())
 }
 
-impl Cli {
-    /// The switch's name, what it is to be told, and its controllers for the log.
+impl OfprotocolCli {
+    /// The switch's name, the line for it, and its controllers for the log.
     ///
     /// Errors: a sentence that begins with the option.
     fn wanted(&self) -> Result<(String, String, String), String> {
         let fail_mode = match self.fail.as_str() {
             "open" => "standalone",
             "closed" => "secure",
-            other => return Err(format!("--fail={other}: it is open or closed")),
+            other => return Err(format!("--fail={other}: open or closed")),
         };
         for (refused, reason) in [
             (
@@ -166,7 +167,7 @@ impl Cli {
             (self.stp, "--stp: there is no spanning tree protocol"),
             (
                 self.in_band,
-                "--in-band: controllers are reached by the host's own routes \
+                "--in-band: controllers are reached over the host's own routes \
                             (--out-of-band)",
             ),
             (
@@ -190,13 +191,13 @@ impl Cli {
             ..self.common.tls()
         };
         let line = to_line(&options);
-        let told = format!("{}, fail mode {fail_mode}", options.controllers.join(", "));
+        let summary = format!("{}, fail mode {fail_mode}", options.controllers.join(", "));
         options.check()?;
-        Ok((name, line, told))
+        Ok((name, line, summary))
     }
 
-    /// The switch's name and the controllers. The two ends may be swapped, as in scripts that have
-    /// the controller in front: the one on this machine is the switch.
+    /// The switch's name and the controllers. Some scripts name the controller first: the end on
+    /// this machine is the switch.
     fn ends(&self) -> Result<(String, Vec<String>), String> {
         let parse = |text: &String| text.parse::<ActiveAddress>();
         let Ok(datapath) = parse(&self.datapath) else {
@@ -211,7 +212,7 @@ impl Cli {
         }
         if !is_here(&ends.0) {
             return Err(format!(
-                "{}: the datapath must run on this machine; there, type: bofuss run \
+                "{}: the datapath must run on this machine; otherwise, type there: bofuss run \
                  --controller ADDRESS",
                 self.datapath
             ));
@@ -220,13 +221,13 @@ impl Cli {
         Ok((name.ok_or("the datapath's file has no name")?, ends.1))
     }
 
-    /// What the user should know of options that do nothing here.
+    /// Warnings about options that do nothing here.
     fn ignored(&self) -> impl Iterator<Item = &'static str> {
         let none = self.controllers.is_empty();
         let texts = [
             (
                 none,
-                "no controller is named, and none is discovered by DHCP",
+                "no controller is given, and discovery by DHCP does not exist",
             ),
             (
                 self.max_idle.is_some(),
@@ -234,7 +235,7 @@ impl Cli {
             ),
             (
                 self.accept_vconn.is_some(),
-                "--accept-vconn: ignored; no controller is discovered",
+                "--accept-vconn: ignored; controllers are not discovered",
             ),
         ];
         texts
@@ -250,7 +251,7 @@ mod tests {
     use crate::config::from_line;
 
     fn wanted(line: &str) -> Result<(String, String, String), String> {
-        Cli::try_parse_from(line.split(' '))
+        OfprotocolCli::try_parse_from(line.split(' '))
             .expect("the options are known")
             .wanted()
     }
@@ -259,9 +260,9 @@ mod tests {
     fn mininet_s_lines_name_a_switch_and_its_controllers() {
         let line = "ofprotocol unix:/tmp/s1 tcp:127.0.0.1:6653,tcp:127.0.0.1:6654 --fail=closed \
                     --listen=ptcp:6655";
-        let (name, line, told) = wanted(line).expect("it is right");
+        let (name, line, summary) = wanted(line).expect("it is right");
         assert_eq!(
-            told,
+            summary,
             "tcp:127.0.0.1:6653, tcp:127.0.0.1:6654, fail mode secure"
         );
         let options = from_line(&line).expect("it was written by us");

@@ -1,31 +1,31 @@
-//! Metrics as text: families, samples, labels; OpenMetrics, or what came before it.
+//! Metrics as text: families, samples, labels; in OpenMetrics or Prometheus's older format.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
 use Kind::{Counter, Distribution, Gauge};
 
-/// What a metric's numbers are.
+/// The type of a metric.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// It only grows.
+    /// Only increases.
     Counter,
-    /// It goes up and down.
+    /// Increases and decreases.
     Gauge,
-    /// How often there was how much.
+    /// A histogram.
     Distribution,
 }
 
 /// The format of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum ExpositionFormat {
     /// OpenMetrics 1.0.
     OpenMetrics,
-    /// Prometheus's own, 0.0.4.
+    /// Prometheus's text format 0.0.4.
     Plain,
 }
 
-impl Format {
+impl ExpositionFormat {
     /// Its media type.
     pub fn media_type(self) -> &'static str {
         match self {
@@ -35,10 +35,10 @@ impl Format {
     }
 }
 
-/// The metrics: name after `bofuss_`, kind, meaning.
+/// The metrics: name after `bofuss_`, type, meaning.
 pub const FAMILIES: &[(&str, Kind, &str)] = &[
     ("build_info", Gauge, "1; the version is a label"),
-    ("uptime_seconds", Gauge, "time since the switch began"),
+    ("uptime_seconds", Gauge, "time since the switch started"),
     ("resident_memory_bytes", Gauge, "memory in use"),
     ("pool_bytes", Gauge, "bytes of frame buffers in use"),
     (
@@ -47,12 +47,16 @@ pub const FAMILIES: &[(&str, Kind, &str)] = &[
         "frame buffers refused at the limit",
     ),
     ("dropped_packets", Counter, "packets dropped, by reason"),
-    ("cache_hits", Counter, "packets whose way was remembered"),
-    ("cache_misses", Counter, "packets whose way was looked up"),
+    ("cache_hits", Counter, "packets found in the flow cache"),
+    (
+        "cache_misses",
+        Counter,
+        "packets not found in the flow cache",
+    ),
     (
         "cache_evictions",
         Counter,
-        "ways forgotten for want of room",
+        "flows evicted from the full flow cache",
     ),
     ("batch_frames", Distribution, "frames received in one call"),
     (
@@ -63,7 +67,7 @@ pub const FAMILIES: &[(&str, Kind, &str)] = &[
     (
         "message_seconds",
         Distribution,
-        "time for which an OpenFlow message keeps the data plane",
+        "time that the data plane spends on an OpenFlow message",
     ),
     (
         "openflow_messages",
@@ -79,9 +83,9 @@ pub const FAMILIES: &[(&str, Kind, &str)] = &[
     (
         "connection_lost_packet_ins",
         Counter,
-        "packet-ins that a connection did not take",
+        "packet-ins dropped because a connection had no room",
     ),
-    ("captures", Gauge, "captures and mirrors that go on"),
+    ("captures", Gauge, "active captures and mirrors"),
     ("port_up", Gauge, "whether a port has a link"),
     ("port_speed_bytes_per_second", Gauge, "a port's speed"),
     ("port_receive_packets", Counter, "packets received"),
@@ -99,7 +103,7 @@ pub const FAMILIES: &[(&str, Kind, &str)] = &[
     (
         "port_driver_dropped_packets",
         Counter,
-        "frames that a port could not take or give, by reason",
+        "frames that a port's driver dropped, by reason",
     ),
     ("queue_packets", Counter, "packets sent from a queue"),
     ("queue_bytes", Counter, "bytes sent from a queue"),
@@ -125,29 +129,29 @@ pub const FAMILIES: &[(&str, Kind, &str)] = &[
     (
         "meter_band_packets",
         Counter,
-        "packets that a band of a meter took",
+        "packets that a meter band applied to",
     ),
     ("flow_packets", Counter, "packets that hit an entry"),
     ("flow_bytes", Counter, "bytes that hit an entry"),
     (
         "flows_left_out",
         Gauge,
-        "entries beyond those of one answer",
+        "flow entries that did not fit into the answer",
     ),
 ];
 
-/// How often there was how much, in buckets whose bounds double.
+/// A histogram whose bucket bounds double.
 #[derive(Clone, Debug)]
 pub struct Histogram {
-    /// What the first bucket holds at most.
+    /// The upper bound of the first bucket.
     first: u64,
-    /// How many there were up to each bound, and beyond the last.
+    /// The count of each bucket, and of values above the last bound.
     buckets: Vec<u64>,
     sum: u64,
 }
 
 impl Histogram {
-    /// Of `bounds` bounds, the lowest of which is `first`.
+    /// A histogram with `bounds` bounds, the lowest of which is `first`.
     pub fn new(first: u64, bounds: usize) -> Self {
         Self {
             first,
@@ -156,7 +160,7 @@ impl Histogram {
         }
     }
 
-    /// Counts one more.
+    /// Counts a value.
     pub fn observe(&mut self, value: u64) {
         let above = value.saturating_sub(1) / self.first;
         let bucket = (u64::BITS - above.leading_zeros()) as usize;
@@ -169,13 +173,13 @@ impl Histogram {
 /// Samples of all families.
 #[derive(Default)]
 pub struct Samples {
-    /// The switch that is told of; `None` for what is of the process.
+    /// The switch that the samples belong to; `None` for those of the process.
     pub switch: Option<String>,
     families: BTreeMap<&'static str, String>,
 }
 
 impl Samples {
-    /// Adds one of the family `name`, which is one of [`FAMILIES`].
+    /// Adds a sample of the family `name`, one of [`FAMILIES`].
     pub fn add(&mut self, name: &'static str, labels: Labels<'_>, value: impl fmt::Display) {
         let family = FAMILIES.iter().find(|row| row.0 == name);
         let suffix = match family {
@@ -185,7 +189,7 @@ impl Samples {
         self.line(name, suffix, labels, value);
     }
 
-    /// Adds a distribution, `units` of which are one of the family's unit.
+    /// Adds a histogram whose values are in 1/`units` of the family's unit.
     pub fn distribution(&mut self, name: &'static str, histogram: &Histogram, units: f64) {
         let mut count = 0;
         let bounds = (0..).map(|power| (histogram.first << power) as f64 / units);
@@ -222,15 +226,15 @@ impl Samples {
         let _ = writeln!(text, "{close} {value}");
     }
 
-    /// All of them.
-    pub fn text(&self, format: Format) -> String {
+    /// The whole text.
+    pub fn text(&self, format: ExpositionFormat) -> String {
         let mut text = String::new();
         for (name, kind, meaning) in FAMILIES {
             let Some(samples) = self.families.get(name) else {
                 continue;
             };
             let (kind, suffix) = match kind {
-                Counter if format == Format::Plain => ("counter", "_total"),
+                Counter if format == ExpositionFormat::Plain => ("counter", "_total"),
                 Counter => ("counter", ""),
                 Gauge => ("gauge", ""),
                 Distribution => ("histogram", ""),
@@ -239,7 +243,7 @@ impl Samples {
             let _ = writeln!(text, "# TYPE bofuss_{name}{suffix} {kind}");
             text += samples;
         }
-        if format == Format::OpenMetrics {
+        if format == ExpositionFormat::OpenMetrics {
             text += "# EOF\n";
         }
         text
@@ -262,7 +266,7 @@ mod tests {
         assert_eq!(histogram.buckets, [3, 2, 2, 2]);
         let mut samples = Samples::default();
         samples.distribution("batch_seconds", &histogram, 1e9);
-        let text = samples.text(Format::OpenMetrics);
+        let text = samples.text(ExpositionFormat::OpenMetrics);
         let expected = "bofuss_batch_seconds_bucket{le=\"2e-6\"} 5\n";
         assert!(text.contains(expected), "{text}");
         assert!(text.contains("{le=\"+Inf\"} 9\n"), "{text}");
@@ -273,10 +277,10 @@ mod tests {
         let mut samples = Samples::default();
         samples.add("port_receive_packets", &[("name", &"a\"b\\c\nd")], 7);
         let line = "bofuss_port_receive_packets_total{name=\"a\\\"b\\\\c\\nd\"} 7\n";
-        let open = samples.text(Format::OpenMetrics);
+        let open = samples.text(ExpositionFormat::OpenMetrics);
         assert!(open.contains("# TYPE bofuss_port_receive_packets counter\n"));
         assert!(open.ends_with(&format!("{line}# EOF\n")), "{open}");
-        let plain = samples.text(Format::Plain);
+        let plain = samples.text(ExpositionFormat::Plain);
         assert!(plain.contains("# TYPE bofuss_port_receive_packets_total counter\n"));
         assert!(plain.ends_with(line), "{plain}");
     }

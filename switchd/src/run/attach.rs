@@ -1,4 +1,4 @@
-//! Controllers and listeners that a second process brings, and takes with it when it ends.
+//! Controllers and listeners that a second process (`ofprotocol`) adds for as long as it runs.
 
 use bofuss_agent::FailMode;
 use bofuss_channel::{ActiveAddress, Listener, Target};
@@ -6,9 +6,9 @@ use tracing::info;
 
 use super::{Running, listen, settings};
 use crate::config::from_line;
-use crate::dataplane::{Answer, What};
+use crate::dataplane::{Answer, Operation};
 
-/// What `ofprotocol` brought.
+/// What `ofprotocol` added.
 pub(super) struct Attached {
     pub(super) controllers: Vec<ActiveAddress>,
     pub(super) fail_mode: FailMode,
@@ -17,19 +17,19 @@ pub(super) struct Attached {
 }
 
 impl Running {
-    /// Has the controllers, listeners and fail mode of `line` too, with its TLS files, probes and
-    /// back-off.
+    /// Adds the controllers and listeners of `line`, with its TLS files, probe interval and
+    /// back-off, and takes over its fail mode.
     ///
-    /// Errors: others are there already, `line` is wrong, or a listener cannot be; nothing is
-    /// changed then.
+    /// Errors: another process has attached already, `line` is wrong, or a listener cannot be
+    /// opened. Nothing has changed then.
     pub(super) async fn attach(&mut self, line: &str) -> Answer {
         if self.attached.is_some() {
-            return Err("another ofprotocol is here already".into());
+            return Err("another ofprotocol is attached already".into());
         }
         let config = from_line(line)?.check()?;
         let hub = self
             .hub
-            .with(settings(&config, &self.messages, &self.readers));
+            .with(settings(&config, &self.messages, &self.snoop_clients));
         let mut listeners = Vec::new();
         for address in &config.listen {
             listeners.push(listen(&hub, address).await?.1);
@@ -37,7 +37,9 @@ impl Running {
         let (controllers, fail_mode) = (config.controllers, config.fail_mode);
         let mut all = self.config.controllers.clone();
         all.extend(controllers.iter().cloned());
-        self.queue.ask(What::Follow(all, fail_mode)).await?;
+        self.queue
+            .ask(Operation::SetControllers(all, fail_mode))
+            .await?;
         let targets = controllers.iter().cloned().map(|to| hub.connect(to));
         self.attached = Some(Attached {
             _targets: targets.collect(),
@@ -45,16 +47,16 @@ impl Running {
             fail_mode,
             _listeners: listeners,
         });
-        info!("ofprotocol is here: fail mode {fail_mode}");
+        info!("ofprotocol attached: fail mode {fail_mode}");
         Ok(String::new())
     }
 
-    /// Is as before the second process came.
+    /// Removes what the second process added.
     pub(super) async fn detach(&mut self) -> Answer {
         self.attached = None;
-        info!("ofprotocol is gone");
+        info!("ofprotocol detached");
         let controllers = self.config.controllers.clone();
-        let follow = What::Follow(controllers, self.config.fail_mode);
+        let follow = Operation::SetControllers(controllers, self.config.fail_mode);
         self.queue.ask(follow).await
     }
 }

@@ -1,25 +1,25 @@
-//! What the main loop counts of itself: batches, messages, and the time that they take.
+//! Counters of the main loop: batches, messages, and how long they take.
 
 use std::collections::BTreeMap;
 
 use crate::metrics::{Histogram, Labels, Samples};
 
-/// Bounds of a batch's size: 1 to 32 frames.
+/// Buckets of the histogram of batch sizes: 1 to 32 frames.
 const SIZE_BOUNDS: usize = 6;
-/// Bounds of a time: 1 us to 1 s.
+/// Buckets of the histograms of times: 1 us to 1 s.
 const TIME_BOUNDS: usize = 21;
 const FIRST_TIME_NS: u64 = 1000;
 const NS_PER_SEC: f64 = 1e9;
 
-/// The counts since the start.
-pub struct Tally {
+/// Counts since the start.
+pub struct LoopCounters {
     batch_frames: Histogram,
     batch_ns: Histogram,
     message_ns: Histogram,
     received: BTreeMap<&'static str, u64>,
 }
 
-impl Default for Tally {
+impl Default for LoopCounters {
     fn default() -> Self {
         let times = || Histogram::new(FIRST_TIME_NS, TIME_BOUNDS);
         Self {
@@ -31,7 +31,7 @@ impl Default for Tally {
     }
 }
 
-impl Tally {
+impl LoopCounters {
     /// Counts a batch of frames that passed through the switch.
     pub fn batch(&mut self, frames: usize, took_ns: u64) {
         self.batch_frames.observe(frames as u64);
@@ -44,8 +44,8 @@ impl Tally {
         self.message_ns.observe(took_ns);
     }
 
-    /// Adds what was counted, and the messages `sent` by type.
-    pub fn tell(&self, sent: &BTreeMap<&'static str, u64>, samples: &mut Samples) {
+    /// Adds the counts to `samples`, with the messages `sent` by type.
+    pub fn report(&self, sent: &BTreeMap<&'static str, u64>, samples: &mut Samples) {
         samples.distribution("batch_frames", &self.batch_frames, 1.0);
         samples.distribution("batch_seconds", &self.batch_ns, NS_PER_SEC);
         samples.distribution("message_seconds", &self.message_ns, NS_PER_SEC);

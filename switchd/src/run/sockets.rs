@@ -1,4 +1,4 @@
-//! The name that a switch gets, and its sockets in the run-time directory.
+//! Gives a switch its name, and opens its sockets in the run-time directory.
 
 use std::fs::File;
 use std::io;
@@ -10,53 +10,53 @@ use tokio::sync::mpsc;
 use tokio::time::sleep;
 use tracing::info;
 
-use super::ENDING;
+use super::PREDECESSOR_TIMEOUT;
 use crate::config::{Config, DEFAULT_NAME};
-use crate::snoop::{self, Readers};
+use crate::snoop::{self, SnoopClients};
 use crate::{control, rundir};
 
-/// How long to wait before what another has is tried again.
-const PAUSE: Duration = Duration::from_millis(20);
-/// The most names that are tried.
+/// How long to wait before trying again to get what another switch has.
+const RETRY_INTERVAL: Duration = Duration::from_millis(20);
+/// How many names are tried at most.
 const MAX_NAMES: u32 = 1000;
 
-/// The sockets of a switch; they go when dropped.
-pub(super) struct Doors {
-    /// Where `openflow` is.
+/// The sockets of a switch, removed when dropped.
+pub(super) struct RunSockets {
+    /// The path of `openflow`.
     pub(super) socket: PathBuf,
-    // It goes first: who finds no OpenFlow socket replaces both.
+    // Dropped before `openflow`: a switch that finds no OpenFlow socket replaces all three.
     _control: control::Socket,
     _snoop: control::Socket,
-    /// Where tools speak OpenFlow.
+    /// The listener for tools that speak OpenFlow.
     pub(super) openflow: Listener,
 }
 
-/// Opens the sockets of a switch. One that need not have its name gets the next that is free; one
-/// that must waits for another to end.
+/// Opens the sockets of a switch. If its name is taken, a switch with a configured name waits for
+/// the other to end; any other takes the next free name.
 ///
 /// Errors: a sentence for the user.
 pub(super) async fn open(
     config: &mut Config,
     hub: &Hub,
     requests: &mpsc::Sender<control::Request>,
-    readers: &Readers,
-) -> Result<Doors, String> {
+    snoop_clients: &SnoopClients,
+) -> Result<RunSockets, String> {
     let failed = |error: io::Error| format!("run-time directory: {error}");
     let folder = rundir::directory().map_err(failed)?;
-    let end = Instant::now() + ENDING;
+    let end = Instant::now() + PREDECESSOR_TIMEOUT;
     let wanted = config.name.clone();
     let mut number = 0;
     loop {
         if config.is_named || run_sockets("sock", Some(&config.name)).is_empty() {
-            let turn = turn(&folder, end).await.map_err(failed)?;
-            let opened = try_open(config, &folder, hub, requests, readers).await?;
-            drop(turn);
-            if let Some(doors) = opened {
+            let lock = lock_folder(&folder, end).await.map_err(failed)?;
+            let opened = try_open(config, &folder, hub, requests, snoop_clients).await?;
+            drop(lock);
+            if let Some(sockets) = opened {
                 if number > 0 {
                     let name = &config.name;
                     info!("switch {wanted} runs already: this one is {name} (--name names it)");
                 }
-                return Ok(doors);
+                return Ok(sockets);
             }
         }
         let name = &config.name;
@@ -66,7 +66,7 @@ pub(super) async fn open(
             ));
         }
         if config.is_named {
-            sleep(PAUSE).await;
+            sleep(RETRY_INTERVAL).await;
         } else {
             number += 1;
             config.rename(numbered(&wanted, number));
@@ -82,30 +82,30 @@ fn numbered(name: &str, number: u32) -> String {
     }
 }
 
-/// Waits until no other switch is opening its sockets in this directory: two that find a socket of
-/// a switch that was killed must not both replace it.
+/// Waits until no other switch is opening its sockets in this directory. Two switches that find the
+/// socket of a killed one must not both replace it.
 ///
-/// Errors: the system's, or it took too long.
-async fn turn(folder: &Path, end: Instant) -> io::Result<File> {
+/// Errors: the system's, or a timeout.
+async fn lock_folder(folder: &Path, end: Instant) -> io::Result<File> {
     let file = File::open(folder)?;
     while file.try_lock().is_err() {
         if Instant::now() >= end {
             let error = format!("{} stays locked", folder.display());
             return Err(io::Error::other(error));
         }
-        sleep(PAUSE).await;
+        sleep(RETRY_INTERVAL).await;
     }
     Ok(file)
 }
 
-/// Opens the sockets under the name of now; `None` if a running switch has them.
+/// Opens the sockets under the current name; `None` if a running switch has them.
 async fn try_open(
     config: &Config,
     folder: &Path,
     hub: &Hub,
     requests: &mpsc::Sender<control::Request>,
-    readers: &Readers,
-) -> Result<Option<Doors>, String> {
+    snoop_clients: &SnoopClients,
+) -> Result<Option<RunSockets>, String> {
     let socket = folder.join(format!("{}.sock", config.name));
     let address = PassiveAddress(Endpoint::Unix(socket.clone()));
     let openflow = match hub.listen(&address).await {
@@ -113,14 +113,14 @@ async fn try_open(
         listener => listener.map_err(|error| error.to_string())?,
     };
     rundir::close(&socket, config.socket_group)?;
-    // Whoever has the socket above may replace what another left here.
+    // The owner of the OpenFlow socket may replace the other two.
     let control = control::listen(
         &socket.with_extension("ctl"),
         &config.name,
         requests.clone(),
     );
-    let snoop = snoop::listen(&socket.with_extension("snoop"), readers.clone());
-    Ok(Some(Doors {
+    let snoop = snoop::listen(&socket.with_extension("snoop"), snoop_clients.clone());
+    Ok(Some(RunSockets {
         _snoop: snoop.map_err(|error| format!("snoop socket: {error}"))?,
         _control: control.map_err(|error| format!("control socket: {error}"))?,
         openflow,
@@ -128,7 +128,7 @@ async fn try_open(
     }))
 }
 
-/// Listens at an address, and waits until `end` if another has it, who may be ending.
+/// Listens at an address. If another process has it, which may be ending, tries again until `end`.
 ///
 /// Errors: the socket's, with the address before it.
 pub(super) async fn listen_until(
@@ -139,7 +139,7 @@ pub(super) async fn listen_until(
     loop {
         match hub.listen(address).await {
             Err(error) if error.kind() == io::ErrorKind::AddrInUse && Instant::now() < end => {
-                sleep(PAUSE).await;
+                sleep(RETRY_INTERVAL).await;
             }
             listener => return listener,
         }
