@@ -100,17 +100,6 @@ impl<T> Slab<T> {
         }
     }
 
-    /// All that is in slots.
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        self.chunks
-            .iter_mut()
-            .flatten()
-            .filter_map(|slot| match slot {
-                Slot::Used(one) => Some(one),
-                Slot::Free(_) => None,
-            })
-    }
-
     /// Has the memory of a slot brought near, if there is such a slot.
     #[inline]
     pub(crate) fn prefetch(&self, slot: u32) {

@@ -34,12 +34,11 @@ struct MaskGroup {
     reads: FieldSet,
 }
 
-/// The entries that have the same mask.
-#[derive(Debug, Default)]
-struct Home {
-    /// The groups in which they are.
-    groups: Vec<u32>,
-    len: usize,
+/// How many entries of a mask are in a group: at least one.
+#[derive(Clone, Copy, Debug)]
+struct Share {
+    group: u32,
+    len: u32,
 }
 
 /// A classifier whose lookup probes one hash table for each of a few masks.
@@ -49,7 +48,8 @@ pub(crate) struct MaskGroups {
     groups: Slab<MaskGroup>,
     /// The groups, those with the best entry first.
     order: Vec<(EntryKey, u32)>,
-    homes: StepMap<Rc<KeyMask>, Home>,
+    /// In which groups the entries of each mask are.
+    shares: StepMap<Rc<KeyMask>, Vec<Share>>,
 }
 
 impl MaskGroups {
@@ -58,7 +58,7 @@ impl MaskGroups {
             secret: Secret::new(secret),
             groups: Slab::default(),
             order: Vec::new(),
-            homes: StepMap::default(),
+            shares: StepMap::default(),
         }
     }
 
@@ -80,10 +80,10 @@ impl MaskGroups {
             let head = || self.head(slab, group, rule).0;
             *group.mask == **rule.mask() || chain(slab, head()).take(MAX_CHAIN).count() < MAX_CHAIN
         };
-        let home = self.homes.get(rule.mask());
-        let mut homes = home.iter().flat_map(|(_, home)| &home.groups);
-        if let Some(slot) = homes.find(|slot| has_room(&self.groups[**slot])) {
-            return *slot;
+        let shares = self.shares.get(rule.mask());
+        let mut shares = shares.iter().flat_map(|(_, shares)| shares);
+        if let Some(share) = shares.find(|share| has_room(&self.groups[share.group])) {
+            return share.group;
         }
         let taken = |mask: &KeyMask| {
             self.order
@@ -116,13 +116,55 @@ impl MaskGroups {
         slot
     }
 
-    /// Drops a group in which nothing is left.
-    fn drop_group(&mut self, slot: u32) {
-        self.groups.remove(slot);
-        self.order.retain(|(_, one)| *one != slot);
-        for home in self.homes.values_mut() {
-            home.groups.retain(|one| *one != slot);
+    /// The group of an entry that is added, in which it counts from now on.
+    fn join(&mut self, slab: &Slab<Entry>, rule: &KeyMatch) -> u32 {
+        let (_, shares) = self.shares.entry(rule.mask());
+        if let Some(first) = shares.first_mut()
+            && *self.groups[first.group].mask == **rule.mask()
+        {
+            first.len += 1;
+            return first.group;
         }
+        let group = self.choose(slab, rule);
+        let (_, shares) = self.shares.entry(rule.mask());
+        match shares.iter_mut().find(|share| share.group == group) {
+            Some(share) => share.len += 1,
+            None => shares.push(Share { group, len: 1 }),
+        }
+        group
+    }
+
+    /// An entry of this mask is in a group no more. A group without entries goes: no mask has a
+    /// share in it then.
+    fn leave(&mut self, mask: &KeyMask, number: u32) {
+        let (_, shares) = self.shares.get_mut(mask).expect("its mask has a share");
+        let at = shares.iter().position(|share| share.group == number);
+        let at = at.expect("its mask has a share in this group");
+        shares[at].len -= 1;
+        if shares[at].len == 0 {
+            shares.remove(at);
+        }
+        if shares.is_empty() {
+            self.shares.remove(mask);
+        }
+        let group = &mut self.groups[number];
+        group.len -= 1;
+        if group.len == 0 {
+            let place = self.order.binary_search(&(group.best, number));
+            self.order.remove(place.expect("every group has its place"));
+            self.groups.remove(number);
+        }
+    }
+
+    /// Moves a group to where its best entry belongs.
+    fn reorder(&mut self, number: u32, best: EntryKey) {
+        let group = &mut self.groups[number];
+        let before = core::mem::replace(&mut group.best, best);
+        let from = self.order.binary_search(&(before, number));
+        let from = from.expect("every group has its place");
+        let to = self.order.partition_point(|place| *place < (best, number));
+        self.order[to..=from].rotate_right(1);
+        self.order[to] = (best, number);
     }
 }
 
@@ -135,21 +177,7 @@ fn chain(slab: &Slab<Entry>, head: Option<u32>) -> impl Iterator<Item = u32> {
 impl Classifier for MaskGroups {
     fn insert(&mut self, slab: &mut Slab<Entry>, key: EntryKey) {
         let rule = slab[key.slot].rule.clone();
-        let (_, home) = self.homes.entry(rule.mask());
-        home.len += 1;
-        let own = |number: &&u32| *self.groups[**number].mask == **rule.mask();
-        let number = match home.groups.first().filter(own) {
-            Some(number) => *number,
-            None => {
-                let number = self.choose(slab, &rule);
-                let home = self.homes.get_mut(rule.mask());
-                let groups = &mut home.expect("it was entered just now").1.groups;
-                if !groups.contains(&number) {
-                    groups.push(number);
-                }
-                number
-            }
-        };
+        let number = self.join(slab, &rule);
         let (head, hash) = self.head(slab, &self.groups[number], &rule);
         let before = chain(slab, head)
             .take_while(|slot| slab[*slot].key < key)
@@ -173,24 +201,16 @@ impl Classifier for MaskGroups {
             }
         }
         if key < group.best {
-            group.best = key;
-            let place = self.order.iter_mut().find(|(_, one)| *one == number);
-            place.expect("every group has its place").0 = key;
-            self.order.sort_unstable();
+            self.reorder(number, key);
         }
     }
 
     fn remove(&mut self, slab: &mut Slab<Entry>, key: EntryKey) {
         let rule = slab[key.slot].rule.clone();
-        let home = self.homes.get_mut(rule.mask());
-        let (_, home) = home.expect("its mask has a home");
-        home.len -= 1;
-        let groups = home.groups.clone();
-        if home.len == 0 {
-            self.homes.remove(rule.mask());
-        }
+        let (_, shares) = self.shares.get(rule.mask()).expect("its mask has a share");
         let next = core::mem::replace(&mut slab[key.slot].next, NONE);
-        for number in groups {
+        for share in shares.clone() {
+            let number = share.group;
             let (head, hash) = self.head(slab, &self.groups[number], &rule);
             let group = &mut self.groups[number];
             let rest = Some(next).filter(|next| *next != NONE);
@@ -201,23 +221,20 @@ impl Classifier for MaskGroups {
                     None => continue,
                 }
             }
-            group.len -= 1;
-            if group.len == 0 {
-                self.drop_group(number);
-            }
+            self.leave(rule.mask(), number);
             return;
         }
     }
 
     fn find(&self, slab: &Slab<Entry>, priority: u16, rule: &KeyMatch) -> Option<EntryKey> {
-        let (_, home) = self.homes.get(rule.mask())?;
-        let here = |group: &u32| {
-            let (head, _) = self.head(slab, &self.groups[*group], rule);
+        let (_, shares) = self.shares.get(rule.mask())?;
+        let here = |share: &Share| {
+            let (head, _) = self.head(slab, &self.groups[share.group], rule);
             let mut keys = chain(slab, head).map(|slot| &slab[slot]);
             let found = keys.find(|e| e.key.priority.0 == priority && e.rule == *rule);
             found.map(|entry| entry.key)
         };
-        home.groups.iter().find_map(here)
+        shares.iter().find_map(here)
     }
 
     fn lookup(&self, slab: &Slab<Entry>, key: &Key, log: &mut FieldSet) -> Option<EntryKey> {
@@ -255,6 +272,7 @@ mod tests {
     use bofuss_oflib::message::FlowModFlags;
     use bofuss_oflib::{FieldMatch, Match};
     use core::cmp::Reverse;
+    use hashbrown::{HashMap, HashSet};
 
     fn entry(priority: u16, serial: u64, fields: &[FieldMatch]) -> Entry {
         Entry {
@@ -375,6 +393,26 @@ mod tests {
             self.groups.1.remove(keys.1.slot);
         }
 
+        /// The shares of all masks in a group are its entries, and the groups stand in order.
+        fn check_shares(&self) {
+            let groups = &self.groups.0;
+            let rule = |keys: &(EntryKey, EntryKey)| &self.groups.1[keys.1.slot].rule;
+            let masks: HashSet<_> = self.live.iter().map(|keys| rule(keys).mask()).collect();
+            assert_eq!(masks.len(), groups.shares.len());
+            let mut counts: HashMap<u32, usize> = HashMap::new();
+            for mask in masks {
+                let (_, shares) = groups.shares.get(mask).expect("it has entries");
+                for share in shares {
+                    *counts.entry(share.group).or_default() += share.len as usize;
+                }
+            }
+            for (best, slot) in &groups.order {
+                let group = &groups.groups[*slot];
+                assert_eq!((Some(group.len), group.best), (counts.remove(slot), *best));
+            }
+            assert!(counts.is_empty() && groups.order.is_sorted());
+        }
+
         /// Whether both hit, and the same entry.
         fn look_up(&mut self) -> bool {
             let (key, mut log, mut all) = (self.key(), FieldSet::EMPTY, FieldSet::EMPTY);
@@ -400,9 +438,12 @@ mod tests {
         assert_eq!(both.groups.1.len(), both.live.len());
         while !both.live.is_empty() {
             both.remove();
+            if both.live.len().is_multiple_of(64) {
+                both.check_shares();
+            }
         }
         let groups = &both.groups.0;
-        assert_eq!((groups.groups.len(), groups.homes.len()), (0, 0));
+        assert_eq!((groups.groups.len(), groups.shares.len()), (0, 0));
     }
 
     #[test]
@@ -410,13 +451,13 @@ mod tests {
         let mut both = Both::new();
         (0..3000).for_each(|_| both.add());
         let groups = &both.groups.0;
-        assert!(groups.homes.len() > 1000, "{}", groups.homes.len());
+        assert!(groups.shares.len() > 1000, "{}", groups.shares.len());
         let few = groups.groups.len() * 8;
         assert!(
-            few < groups.homes.len(),
+            few < groups.shares.len(),
             "{} {}",
             groups.groups.len(),
-            groups.homes.len()
+            groups.shares.len()
         );
     }
 }
