@@ -108,7 +108,6 @@ impl AfPacket {
         let link = Link::by_name(name)?;
         link.check_suitable(options.take_over)?;
         let lock = lock(&link)?;
-        let failed = |action| move |error| OpenError::new(name, action, error);
         let socket_options = SocketOptions {
             index: link.index,
             qdisc_bypass: options.qdisc_bypass,
@@ -119,18 +118,15 @@ impl AfPacket {
         } else {
             0
         };
-        let open = || {
-            let sockets = (0..=spares).map(|_| packet_socket::socket(socket_options));
-            let mut sockets = sockets.collect::<Result<Vec<_>, _>>()?;
-            let first = sockets.pop().expect("there is one more than spares");
-            Ok((PacketSocket::open(first, socket_options, false)?, sockets))
-        };
-        let (socket, spares) = open().map_err(failed("opening a packet socket"))?;
-        let keep_out = options.keep_host_out
-            && link
+        let (socket, spares) = PacketSocket::with_spares(socket_options, spares)
+            .map_err(|e| OpenError::new(name, "opening a packet socket", e))?;
+        let mut keeps_host_out = false;
+        if options.keep_host_out {
+            let addresses = link
                 .addresses()
-                .map_err(failed("listing addresses"))?
-                .is_empty();
+                .map_err(|e| OpenError::new(name, "listing addresses", e))?;
+            keeps_host_out = addresses.is_empty();
+        }
         Ok(Self {
             socket,
             socket_options,
@@ -145,7 +141,7 @@ impl AfPacket {
             slots: MIN_SLOTS,
             down: false,
             udp_gso: sys::kernel_version() >= UDP_GSO_SINCE,
-            settings: InterfaceSettings::of(&link, keep_out),
+            settings: InterfaceSettings::of(&link, keeps_host_out),
             _lock: lock,
             link,
         })
@@ -219,10 +215,8 @@ impl AfPacket {
 
     /// Begins to open a ring of the right size if this one is too large, or missing.
     fn fit_ring(&mut self) {
-        let (slots, most) = (
-            self.ring_slots(),
-            self.max_slots.next_multiple_of(BLOCK_SLOTS),
-        );
+        let slots = self.ring_slots();
+        let most = self.max_slots.next_multiple_of(BLOCK_SLOTS);
         if slots > most || slots == 0 && most > 0 {
             self.replace(self.max_slots.min(FIRST_RING_SLOTS));
         }
@@ -267,7 +261,8 @@ impl AfPacket {
         out: &mut Vec<Frame>,
         max: usize,
     ) -> Result<(), PortError> {
-        let (mut left, mut too_small) = (max, None);
+        let mut left = max;
+        let mut too_small = None;
         while let Some(ring) = self.socket.ring.as_mut().filter(|_| left > 0) {
             let Some(slot) = ring.front() else { break };
             if slot.follows_loss {
@@ -293,14 +288,15 @@ impl AfPacket {
         if let Some(slots) = too_small {
             self.grow(slots);
         }
-        match left < max {
-            true => self.down = false,
-            // Woken for nothing: there may be an error, which stays until it is asked for.
-            false => match sys::take_error(self.socket.fd.as_fd())? {
-                0 => {}
-                libc::ENETDOWN => self.down = true,
-                code => return Err(io::Error::from_raw_os_error(code).into()),
-            },
+        if left < max {
+            self.down = false;
+            return Ok(());
+        }
+        // Woken for nothing: there may be an error, which stays until it is asked for.
+        match sys::take_error(self.socket.fd.as_fd())? {
+            0 => {}
+            libc::ENETDOWN => self.down = true,
+            code => return Err(io::Error::from_raw_os_error(code).into()),
         }
         Ok(())
     }
@@ -353,7 +349,8 @@ impl AfPacket {
     fn discard(&mut self, max: usize) {
         let mut header = [0u8; vnet::HEADER_BYTES];
         for _ in 0..max {
-            let (fd, to) = (self.socket.fd.as_raw_fd(), header.as_mut_ptr().cast());
+            let fd = self.socket.fd.as_raw_fd();
+            let to = header.as_mut_ptr().cast();
             // SAFETY: the kernel writes at most the header's size; the frame's rest is cut off.
             let result = unsafe { libc::recv(fd, to, header.len(), libc::MSG_DONTWAIT) };
             if result < 0 {
@@ -400,14 +397,16 @@ impl Port for AfPacket {
                 .inspect_err(|&reason| self.counters.drop_some(reason, 1))
                 .is_ok()
         });
-        let (mut done, mut sent) = (0, 0);
+        let mut done = 0;
+        let mut sent = 0;
         while done < frames.len() {
             let error = match self.batch.send(self.socket.fd.as_fd(), &mut frames[done..]) {
                 Ok(count) => {
                     for frame in &frames[done..done + count] {
                         self.counters.sent(frame.len());
                     }
-                    (done, sent) = (done + count, sent + count);
+                    done += count;
+                    sent += count;
                     continue;
                 }
                 Err(error) => error,
@@ -472,7 +471,8 @@ impl Port for AfPacket {
     }
 
     fn tune(&mut self, ring_slots: usize, pad_runts: bool) {
-        (self.max_slots, self.pad_runts) = (ring_slots, pad_runts);
+        self.max_slots = ring_slots;
+        self.pad_runts = pad_runts;
         self.fit_ring();
     }
 }

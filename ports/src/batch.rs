@@ -77,15 +77,13 @@ impl Batch {
             message.msg_control = side.control.as_mut_ptr().cast();
             message.msg_controllen = CONTROL_BYTES as _;
         }
-        let (fd, messages) = (socket.as_raw_fd(), self.messages.as_mut_ptr());
         // SAFETY: the first `pairs` messages point to three places each, of the lengths given, in
         // frames that are borrowed until the call returns and in `self`.
         let result = unsafe {
-            let count = pairs as c_uint;
             libc::recvmmsg(
-                fd,
-                messages,
-                count,
+                socket.as_raw_fd(),
+                self.messages.as_mut_ptr(),
+                pairs as c_uint,
                 libc::MSG_DONTWAIT as _,
                 ptr::null_mut(),
             )
@@ -100,7 +98,7 @@ impl Batch {
             header: &self.sides[slot].header,
             len: (message.msg_len as usize).saturating_sub(vnet::HEADER_BYTES),
             is_cut: message.msg_hdr.msg_flags & libc::MSG_TRUNC != 0,
-            tag: tag_beside(&message.msg_hdr),
+            tag: stripped_tag(&message.msg_hdr),
         }
     }
 
@@ -123,11 +121,16 @@ impl Batch {
             message.msg_control = ptr::null_mut();
             message.msg_controllen = 0;
         }
-        let (fd, messages) = (socket.as_raw_fd(), self.messages.as_mut_ptr());
         // SAFETY: the first `count` messages point to two places each, of the lengths given, in
         // frames that are borrowed until the call returns and in `self`.
-        let result =
-            unsafe { libc::sendmmsg(fd, messages, count as c_uint, libc::MSG_DONTWAIT as _) };
+        let result = unsafe {
+            libc::sendmmsg(
+                socket.as_raw_fd(),
+                self.messages.as_mut_ptr(),
+                count as c_uint,
+                libc::MSG_DONTWAIT as _,
+            )
+        };
         Ok(sys::check(result)? as usize)
     }
 }
@@ -140,7 +143,7 @@ fn vector(bytes: &mut [u8]) -> libc::iovec {
 }
 
 /// The tag (TPID and TCI) that the kernel took out of a received frame, if it did.
-fn tag_beside(message: &libc::msghdr) -> Option<(u16, u16)> {
+fn stripped_tag(message: &libc::msghdr) -> Option<(u16, u16)> {
     // SAFETY: the kernel has just filled the control buffer, which `message` still points to, and
     // its length.
     let auxdata = unsafe {
@@ -150,5 +153,5 @@ fn tag_beside(message: &libc::msghdr) -> Option<(u16, u16)> {
         }
         ptr::read_unaligned(libc::CMSG_DATA(control).cast::<libc::tpacket_auxdata>())
     };
-    vnet::tag_beside(auxdata.tp_status, auxdata.tp_vlan_tpid, auxdata.tp_vlan_tci)
+    vnet::stripped_tag(auxdata.tp_status, auxdata.tp_vlan_tpid, auxdata.tp_vlan_tci)
 }

@@ -252,7 +252,7 @@ fn since_epoch(at: SystemTime) -> Duration {
 }
 
 /// What the library says, as the error of an input or output.
-fn invalid(error: impl std::error::Error + Send + Sync + 'static) -> io::Error {
+fn invalid(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, error)
 }
 
@@ -273,12 +273,11 @@ impl CaptureReader {
             let reader = PcapNgReader::with_capacity(file, MAX_BLOCK_BYTES);
             return reader.map(Self::PcapNg).map_err(invalid);
         }
-        let refused = |text| io::Error::new(io::ErrorKind::InvalidData, text);
         let reader = PcapReader::with_capacity(file, MAX_BLOCK_BYTES)
-            .map_err(|_| refused("it is not a capture file in the pcap or pcapng format"))?;
+            .map_err(|_| invalid("it is not a capture file in the pcap or pcapng format"))?;
         // The upper half says how long the frame check sequence is.
         if DataLink::from(u32::from(reader.header().datalink) & 0xffff) != DataLink::ETHERNET {
-            return Err(refused("its frames are not Ethernet"));
+            return Err(invalid("its frames are not Ethernet"));
         }
         Ok(Self::Pcap(reader))
     }

@@ -22,6 +22,7 @@ const NEXT_HOP_HEADER_BYTES: usize = 8;
 const ETHTOOL_GET_SETTINGS: u32 = 0x01;
 const ETHTOOL_SET_SETTINGS: u32 = 0x02;
 const PORT_FIBRE: u8 = 3;
+const SPEED_UNKNOWN: u32 = u32::MAX;
 const ETHTOOL_GET_FLAGS: u32 = 0x25;
 const ETHTOOL_SET_FLAGS: u32 = 0x26;
 const ETHTOOL_FLAG_LRO: u32 = 1 << 15;
@@ -74,15 +75,14 @@ impl Link {
     /// Reads a link message; `None` if it is about something else, such as a bridge's port.
     pub(crate) fn parse(body: &[u8]) -> Option<Self> {
         let flags = u32_at(body, 8);
-        let has = |flag: libc::c_int| flags & flag as u32 != 0;
         let mut link = Self {
             index: u32_at(body, 4),
             name: String::new(),
             mac: [0; 6],
             mtu_bytes: 0,
-            admin_up: has(libc::IFF_UP),
-            carrier: has(libc::IFF_LOWER_UP),
-            running: has(libc::IFF_RUNNING),
+            admin_up: flags & libc::IFF_UP as u32 != 0,
+            carrier: flags & libc::IFF_LOWER_UP as u32 != 0,
+            running: flags & libc::IFF_RUNNING as u32 != 0,
             master: None,
             ethernet: u16_at(body, 2) == libc::ARPHRD_ETHER,
         };
@@ -111,24 +111,28 @@ impl Link {
     /// [`OpenError::HasDefaultRoute`].
     pub fn check_suitable(&self, take_over: bool) -> Result<(), OpenError> {
         let name = self.name.clone();
-        let failed = |action| move |error| OpenError::new(&self.name, action, error);
         if !self.ethernet {
             return Err(OpenError::NotEthernet(name));
         }
-        if let Some(master) = self.master {
-            let links = Self::all().map_err(failed("listing interfaces"))?;
-            let found = links.into_iter().find(|link| link.index == master);
-            let master = found.map_or_else(|| format!("interface {master}"), |link| link.name);
+        if let Some(index) = self.master {
+            let links = Self::all().map_err(|e| OpenError::new(&name, "listing interfaces", e))?;
+            let master = match links.into_iter().find(|link| link.index == index) {
+                Some(link) => link.name,
+                None => format!("interface {index}"),
+            };
             return Err(OpenError::Enslaved { name, master });
         }
         if take_over {
             return Ok(());
         }
-        let addresses = self.addresses().map_err(failed("listing addresses"))?;
+        let addresses = self
+            .addresses()
+            .map_err(|e| OpenError::new(&name, "listing addresses", e))?;
         if let Some(&address) = addresses.first() {
             return Err(OpenError::HasAddress { name, address });
         }
-        if self.has_default_route().map_err(failed("listing routes"))? {
+        let has_default_route = self.has_default_route();
+        if has_default_route.map_err(|e| OpenError::new(&name, "listing routes", e))? {
             return Err(OpenError::HasDefaultRoute(name));
         }
         Ok(())
@@ -155,8 +159,10 @@ impl Link {
     pub fn has_default_route(&self) -> io::Result<bool> {
         let mut found = false;
         dump(libc::RTM_GETROUTE, &[0; ROUTE_HEADER_BYTES], |body| {
-            let (destination_bits, kind) = (body.get(1), body.get(7));
-            if (destination_bits, kind) != (Some(&0), Some(&libc::RTN_UNICAST)) {
+            // The default route's destination has 0 bits.
+            let is_default = body.get(1) == Some(&0);
+            let is_unicast = body.get(7) == Some(&libc::RTN_UNICAST);
+            if !is_default || !is_unicast {
                 return;
             }
             for (number, value) in attributes(body.get(ROUTE_HEADER_BYTES..).unwrap_or_default()) {
@@ -175,15 +181,19 @@ impl Link {
         let Ok(words) = sys::ethtool(&self.name, &[ETHTOOL_GET_SETTINGS]) else {
             return LinkModes::default();
         };
-        let byte = |word: usize, at: usize| words[word].to_ne_bytes()[at];
-        let half = |word| u32::from(u16::from_ne_bytes([byte(word, 0), byte(word, 1)]));
-        // The speed's low half follows three words, its high half four words later.
-        let speed = half(3) | half(7) << 16;
+        // Shape: `struct ethtool_cmd` of linux/ethtool.h, word by word.
+        let [low_0, low_1, duplex, port] = words[3].to_ne_bytes();
+        let [_, _, autoneg, _] = words[4].to_ne_bytes();
+        let [high_0, high_1, _, _] = words[7].to_ne_bytes();
+        let speed_low = u16::from_ne_bytes([low_0, low_1]);
+        let speed_high = u16::from_ne_bytes([high_0, high_1]);
+        let speed = u32::from(speed_high) << 16 | u32::from(speed_low);
+        let is_known = speed != 0 && speed != SPEED_UNKNOWN;
         LinkModes {
-            speed_mbps: (1..u32::MAX).contains(&speed).then_some(speed),
-            half_duplex: byte(3, 2) == 0,
-            fibre: byte(3, 3) == PORT_FIBRE,
-            autoneg: byte(4, 2) == 1,
+            speed_mbps: is_known.then_some(speed),
+            half_duplex: duplex == 0,
+            fibre: port == PORT_FIBRE,
+            autoneg: autoneg == 1,
             supported: words[1],
             advertised: words[2],
             peer: words[8],
@@ -215,12 +225,14 @@ pub struct LinkModes {
 /// Errors: as for opening; most interfaces that are no hardware refuse.
 pub fn advertise(name: &str, modes: u32) -> Result<(), OpenError> {
     check_name(name)?;
-    let set = || {
-        let mut words = sys::ethtool(name, &[ETHTOOL_GET_SETTINGS])?;
-        (words[0], words[2]) = (ETHTOOL_SET_SETTINGS, modes);
-        sys::ethtool(name, &words)
-    };
-    set().map_err(|e| OpenError::new(name, "setting what it advertises", e))?;
+    set_modes(name, modes).map_err(|e| OpenError::new(name, "setting what it advertises", e))
+}
+
+fn set_modes(name: &str, modes: u32) -> io::Result<()> {
+    let mut words = sys::ethtool(name, &[ETHTOOL_GET_SETTINGS])?;
+    words[0] = ETHTOOL_SET_SETTINGS;
+    words[2] = modes;
+    sys::ethtool(name, &words)?;
     Ok(())
 }
 
@@ -239,8 +251,8 @@ pub(crate) fn check_name(name: &str) -> Result<(), OpenError> {
 pub fn set_link(name: &str, up: bool) -> Result<(), OpenError> {
     check_name(name)?;
     let flag = libc::IFF_UP as libc::c_short;
-    let change = |flags| if up { flags | flag } else { flags & !flag };
-    sys::change_flags(name, change).map_err(|e| OpenError::new(name, "setting the link", e))
+    let changed = sys::change_flags(name, |flags| if up { flags | flag } else { flags & !flag });
+    changed.map_err(|e| OpenError::new(name, "setting the link", e))
 }
 
 /// Whether large receive offload is on; not if the interface has none.

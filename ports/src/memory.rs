@@ -26,8 +26,11 @@ impl Memory {
     /// Makes two ends that are connected. Frames move with their records, unpadded, and are never
     /// copied.
     pub fn pair() -> (Self, Self) {
-        let (a, b) = (Queue::default(), Queue::default());
-        (Self::end(a.clone(), b.clone()), Self::end(b, a))
+        let forth = Queue::default();
+        let back = Queue::default();
+        let first = Self::end(back.clone(), forth.clone());
+        let second = Self::end(forth, back);
+        (first, second)
     }
 
     fn end(incoming: Queue, outgoing: Queue) -> Self {

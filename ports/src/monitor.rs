@@ -85,16 +85,18 @@ impl LinkMonitor {
         if self.missed && !self.dumping {
             netlink::request_dump(&mut self.socket, libc::RTM_GETLINK, &EVERY_LINK)?;
             self.dump += 1;
-            (self.dumping, self.answering, self.missed) = (true, false, false);
+            self.dumping = true;
+            self.answering = false;
+            self.missed = false;
         }
         Ok(())
     }
 
     fn read(&mut self, size: usize, events: &mut Vec<LinkEvent>) -> io::Result<()> {
         for message in netlink::messages(&self.buffer[..size]) {
-            let has = |flag| libc::c_int::from(message.flags) & flag != 0;
-            self.missed |= has(libc::NLM_F_DUMP_INTR);
-            self.answering |= has(libc::NLM_F_MULTI);
+            let flags = libc::c_int::from(message.flags);
+            self.missed |= flags & libc::NLM_F_DUMP_INTR != 0;
+            self.answering |= flags & libc::NLM_F_MULTI != 0;
             if libc::c_int::from(message.kind) == libc::NLMSG_ERROR {
                 return Err(netlink::error_of(&message));
             }

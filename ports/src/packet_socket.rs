@@ -46,14 +46,31 @@ pub(crate) struct SocketOptions {
 }
 
 impl PacketSocket {
+    /// Opens one that receives at once, and `spares` sockets more for those that will replace it.
+    ///
+    /// Errors: the system's.
+    pub(crate) fn with_spares(
+        options: SocketOptions,
+        spares: usize,
+    ) -> io::Result<(Self, Vec<OwnedFd>)> {
+        let first = socket(options)?;
+        let mut others = Vec::with_capacity(spares);
+        for _ in 0..spares {
+            others.push(socket(options)?);
+        }
+        Ok((Self::open(first, options, false)?, others))
+    }
+
     /// Binds a fresh socket, which then receives all frames of an interface, or none yet if it is
     /// `muted`.
     ///
     /// Errors: the system's.
     pub(crate) fn open(socket: OwnedFd, options: SocketOptions, muted: bool) -> io::Result<Self> {
         let fd = Arc::new(socket);
-        let ring = (options.ring_slots > 0).then(|| Ring::new(fd.as_fd(), options.ring_slots));
-        let ring = ring.transpose()?;
+        let mut ring = None;
+        if options.ring_slots > 0 {
+            ring = Some(Ring::new(fd.as_fd(), options.ring_slots)?);
+        }
         let this = Self { ring, fd };
         if muted {
             this.stop_reception()?;
@@ -83,8 +100,8 @@ impl PacketSocket {
     /// Errors: the system's.
     pub(crate) fn move_reception_to(&self, next: &Self) -> io::Result<()> {
         self.stop_reception()?;
-        let (level, name) = (libc::SOL_SOCKET, libc::SO_DETACH_FILTER);
-        sys::set_option::<c_int>(next.fd.as_fd(), level, name, &0)
+        let socket = next.fd.as_fd();
+        sys::set_option::<c_int>(socket, libc::SOL_SOCKET, libc::SO_DETACH_FILTER, &0)
     }
 
     /// Attaches a filter that refuses every frame.
@@ -102,8 +119,8 @@ impl PacketSocket {
             len: 1,
             filter: filter.as_mut_ptr(),
         };
-        let (level, name) = (libc::SOL_SOCKET, libc::SO_ATTACH_FILTER);
-        sys::set_option(self.fd.as_fd(), level, name, &program)
+        let socket = self.fd.as_fd();
+        sys::set_option(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
     }
 }
 
@@ -114,11 +131,11 @@ impl PacketSocket {
 pub(crate) fn socket(options: SocketOptions) -> io::Result<OwnedFd> {
     let opened = sys::socket(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
     let socket = opened.as_fd();
-    let packet = |name, value: c_int| sys::set_option(socket, libc::SOL_PACKET, name, &value);
-    packet(libc::PACKET_VNET_HDR, 1)?;
-    packet(libc::PACKET_AUXDATA, 1)?;
-    packet(libc::PACKET_IGNORE_OUTGOING, 1)?;
-    packet(libc::PACKET_QDISC_BYPASS, c_int::from(options.qdisc_bypass))?;
+    let qdisc_bypass = c_int::from(options.qdisc_bypass);
+    sys::set_packet_option(socket, libc::PACKET_VNET_HDR, 1)?;
+    sys::set_packet_option(socket, libc::PACKET_AUXDATA, 1)?;
+    sys::set_packet_option(socket, libc::PACKET_IGNORE_OUTGOING, 1)?;
+    sys::set_packet_option(socket, libc::PACKET_QDISC_BYPASS, qdisc_bypass)?;
     for (force, plain, bytes) in [
         (libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, RECEIVE_BUFFER_BYTES),
         (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF, SEND_BUFFER_BYTES),

@@ -26,26 +26,21 @@ impl PcapFile {
     /// Errors: [`OpenError::Io`] with the file's name, also for a file that is not an Ethernet
     /// capture.
     pub fn open(input: Option<&Path>, output: Option<&Path>) -> Result<Self, OpenError> {
-        let failed = |path: &Path, action| {
-            let name = path.display().to_string();
-            move |source| OpenError::Io {
-                name,
-                action,
-                source,
-            }
-        };
-        let input = input
-            .map(|path| CaptureReader::open(path).map_err(failed(path, "reading the capture")))
-            .transpose()?;
-        let output = output
-            .map(|path| create(path).map_err(failed(path, "creating the capture")))
-            .transpose()?;
-        Ok(Self {
-            input,
-            output,
+        let mut port = Self {
+            input: None,
+            output: None,
             packet: Vec::new(),
             counters: Counters::default(),
-        })
+        };
+        if let Some(path) = input {
+            let opened = CaptureReader::open(path);
+            port.input = Some(opened.map_err(|e| failed(path, "reading the capture", e))?);
+        }
+        if let Some(path) = output {
+            let created = create(path);
+            port.output = Some(created.map_err(|e| failed(path, "creating the capture", e))?);
+        }
+        Ok(port)
     }
 
     /// Whether every frame of the file has been received.
@@ -79,6 +74,14 @@ impl PcapFile {
         };
         self.counters.drop_some(reason, 1);
         Ok(true)
+    }
+}
+
+fn failed(path: &Path, action: &'static str, source: io::Error) -> OpenError {
+    OpenError::Io {
+        name: path.display().to_string(),
+        action,
+        source,
     }
 }
 

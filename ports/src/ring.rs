@@ -55,12 +55,9 @@ impl Ring {
     pub(crate) fn new(socket: BorrowedFd<'_>, slots: usize) -> io::Result<Self> {
         let blocks = slots.div_ceil(BLOCK_SLOTS).max(1);
         let slots = blocks * BLOCK_SLOTS;
-        let packet = |name, value: c_int| sys::set_option(socket, libc::SOL_PACKET, name, &value);
-        packet(
-            libc::PACKET_VERSION,
-            libc::tpacket_versions::TPACKET_V2 as c_int,
-        )?;
-        packet(libc::PACKET_COPY_THRESH, 1)?;
+        let version = libc::tpacket_versions::TPACKET_V2 as c_int;
+        sys::set_packet_option(socket, libc::PACKET_VERSION, version)?;
+        sys::set_packet_option(socket, libc::PACKET_COPY_THRESH, 1)?;
         let request = tpacket_req {
             tp_block_size: BLOCK_BYTES as c_uint,
             tp_block_nr: blocks as c_uint,
@@ -68,16 +65,25 @@ impl Ring {
             tp_frame_nr: slots as c_uint,
         };
         sys::set_option(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
-        let (bytes, protection) = (slots * SLOT_BYTES, libc::PROT_READ | libc::PROT_WRITE);
-        let (fd, flags) = (socket.as_raw_fd(), libc::MAP_SHARED);
         // SAFETY: asks for new memory; nothing that exists is touched.
-        let base = unsafe { libc::mmap(ptr::null_mut(), bytes, protection, flags, fd, 0) };
-        if base == libc::MAP_FAILED {
+        let address = unsafe {
+            libc::mmap(
+                ptr::null_mut(),
+                slots * SLOT_BYTES,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                socket.as_raw_fd(),
+                0,
+            )
+        };
+        if address == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        let base = NonNull::new(base.cast()).expect("the kernel does not map the null page");
-        let next = 0;
-        Ok(Self { base, slots, next })
+        Ok(Self {
+            base: NonNull::new(address.cast()).expect("the kernel does not map the null page"),
+            slots,
+            next: 0,
+        })
     }
 
     /// The number of slots.
@@ -92,9 +98,14 @@ impl Ring {
 
     /// How many of the frames that wait longest wait in the queue, one after the other.
     pub(crate) fn queued_in_front(&self, max: usize) -> usize {
-        let at = |ahead| self.slot((self.next + ahead) % self.slots);
-        let is_queued = |ahead: &usize| at(*ahead).is_some_and(|slot| slot.is_queued);
-        (0..max.min(self.slots)).take_while(is_queued).count()
+        let most = max.min(self.slots);
+        for count in 0..most {
+            let slot = self.slot((self.next + count) % self.slots);
+            if !slot.is_some_and(|slot| slot.is_queued) {
+                return count;
+            }
+        }
+        most
     }
 
     /// Gives the `count` slots in front back to the kernel; they are filled ones.
@@ -123,35 +134,32 @@ impl Ring {
     /// What is in a slot, if it is ours now.
     fn slot(&self, slot: usize) -> Option<Slot<'_>> {
         let status = self.status(slot).load(Ordering::Acquire);
-        let has = |flag| status & flag != 0;
-        if !has(libc::TP_STATUS_USER) {
+        if status & libc::TP_STATUS_USER == 0 {
             return None;
         }
         let start = self.at(slot);
-        // SAFETY: behind the status that was just read, the slot is filled and the kernel does not
+        // SAFETY: after the status that was just read, the slot is filled and the kernel does not
         // write to it until it is released, which needs `&mut self`. It begins with this header.
         let kernel_header = unsafe { ptr::read(start.cast::<tpacket2_hdr>()) };
-        let (mac, len) = (
-            usize::from(kernel_header.tp_mac),
-            kernel_header.tp_snaplen as usize,
-        );
+        let mac = usize::from(kernel_header.tp_mac);
+        let len = kernel_header.tp_snaplen as usize;
         let from = mac.checked_sub(vnet::HEADER_BYTES)?;
         assert!(mac + len <= SLOT_BYTES, "the kernel stays within a slot");
         // SAFETY: as above, and the offload header and the frame lie within the slot.
-        let bytes =
+        let filled =
             unsafe { std::slice::from_raw_parts(start.add(from), vnet::HEADER_BYTES + len) };
-        let (header, bytes) = bytes.split_first_chunk().expect("it was just added");
+        let (header, bytes) = filled.split_first_chunk().expect("it was just added");
         Some(Slot {
             header,
             bytes,
-            tag: vnet::tag_beside(
+            tag: vnet::stripped_tag(
                 status,
                 kernel_header.tp_vlan_tpid,
                 kernel_header.tp_vlan_tci,
             ),
             is_cut: kernel_header.tp_snaplen < kernel_header.tp_len,
-            is_queued: has(libc::TP_STATUS_COPY),
-            follows_loss: has(libc::TP_STATUS_LOSING),
+            is_queued: status & libc::TP_STATUS_COPY != 0,
+            follows_loss: status & libc::TP_STATUS_LOSING != 0,
         })
     }
 }

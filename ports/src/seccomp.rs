@@ -63,19 +63,19 @@ const OLD_CALLS: &[c_long] = &[];
 ///
 /// Errors: the system's.
 pub fn restrict_calls() -> io::Result<()> {
-    let thread = SeccompCondition::new(
+    let starts_thread = SeccompCondition::new(
         0,
         SeccompCmpArgLen::Qword,
         SeccompCmpOp::MaskedEq(libc::CLONE_THREAD as u64),
         libc::CLONE_THREAD as u64,
-    );
-    let thread = SeccompRule::new(vec![thread.map_err(io::Error::other)?]);
-    let mut allowed: BTreeMap<_, _> = CALLS
-        .iter()
-        .chain(OLD_CALLS)
-        .map(|n| (*n, vec![]))
-        .collect();
-    allowed.insert(libc::SYS_clone, vec![thread.map_err(io::Error::other)?]);
+    )
+    .map_err(io::Error::other)?;
+    let clone_thread = SeccompRule::new(vec![starts_thread]).map_err(io::Error::other)?;
+    let mut allowed = BTreeMap::new();
+    for number in CALLS.iter().chain(OLD_CALLS) {
+        allowed.insert(*number, vec![]);
+    }
+    allowed.insert(libc::SYS_clone, vec![clone_thread]);
     // A filter cannot see the flags of this one: without it, the C library takes the older one.
     let newer = BTreeMap::from([(libc::SYS_clone3, vec![])]);
     let missing = SeccompAction::Errno(ENOSYS as u32);

@@ -46,6 +46,22 @@ pub(crate) fn set_option<T: Copy>(
     Ok(())
 }
 
+/// Sets an integer option of a packet socket.
+pub(crate) fn set_packet_option(fd: BorrowedFd<'_>, name: c_int, value: c_int) -> io::Result<()> {
+    set_option(fd, libc::SOL_PACKET, name, &value)
+}
+
+/// Reads an option of a socket. Errors: the system's.
+fn get_option<T: Copy>(fd: BorrowedFd<'_>, level: c_int, name: c_int, initial: T) -> io::Result<T> {
+    let mut value = initial;
+    let mut size = size_of::<T>() as libc::socklen_t;
+    let to = (&raw mut value).cast();
+    // SAFETY: the kernel writes at most `size` bytes, which is what `to` points to; the types that
+    // it is called with are integers and structures of integers.
+    check(unsafe { libc::getsockopt(fd.as_raw_fd(), level, name, to, &raw mut size) })?;
+    Ok(value)
+}
+
 /// Binds a socket to an address of its family.
 pub(crate) fn bind<T: Copy>(fd: BorrowedFd<'_>, address: &T) -> io::Result<()> {
     let size = size_of::<T>() as libc::socklen_t;
@@ -116,26 +132,16 @@ pub(crate) fn set_tun_offload(fd: BorrowedFd<'_>, offloads: libc::c_uint) -> io:
 
 /// Takes the error that a socket has pending: its number, 0 for none.
 pub(crate) fn take_error(fd: BorrowedFd<'_>) -> io::Result<c_int> {
-    let mut error: c_int = 0;
-    let mut size = size_of_val(&error) as libc::socklen_t;
-    let (level, name) = (libc::SOL_SOCKET, libc::SO_ERROR);
-    let value = (&raw mut error).cast();
-    // SAFETY: the kernel writes at most `size` bytes, which is what `value` points to.
-    check(unsafe { libc::getsockopt(fd.as_raw_fd(), level, name, value, &raw mut size) })?;
-    Ok(error)
+    get_option(fd, libc::SOL_SOCKET, libc::SO_ERROR, 0)
 }
 
 /// Reads and resets the count of frames that a packet socket lost for want of room.
 pub(crate) fn take_packet_drops(fd: BorrowedFd<'_>) -> io::Result<u32> {
-    let mut stats = libc::tpacket_stats {
+    let none = libc::tpacket_stats {
         tp_packets: 0,
         tp_drops: 0,
     };
-    let mut size = size_of_val(&stats) as libc::socklen_t;
-    let (level, name) = (libc::SOL_PACKET, libc::PACKET_STATISTICS);
-    let value = (&raw mut stats).cast();
-    // SAFETY: the kernel writes at most `size` bytes, which is what `value` points to.
-    check(unsafe { libc::getsockopt(fd.as_raw_fd(), level, name, value, &raw mut size) })?;
+    let stats = get_option(fd, libc::SOL_PACKET, libc::PACKET_STATISTICS, none)?;
     Ok(stats.tp_drops)
 }
 

@@ -126,7 +126,8 @@ impl Port for Tap {
 
     fn send(&mut self, frames: &mut Vec<Frame>) -> Result<usize, PortError> {
         let mtu = self.link.mtu_bytes as usize;
-        let (mut done, mut sent) = (0, 0);
+        let mut done = 0;
+        let mut sent = 0;
         while let Some(frame) = frames.get_mut(done) {
             let ready = vnet::prepare(frame, mtu, self.pad_runts);
             let written = ready.map(|()| {
@@ -137,7 +138,8 @@ impl Port for Tap {
             let reason = match written {
                 Ok(Ok(_)) => {
                     self.counters.sent(frame.len());
-                    (done, sent) = (done + 1, sent + 1);
+                    done += 1;
+                    sent += 1;
                     continue;
                 }
                 Ok(Err(error)) => match error.raw_os_error() {

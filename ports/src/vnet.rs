@@ -27,11 +27,13 @@ const KINDS: [(u8, GsoKind); 4] = [
     (5, GsoKind::Udp),
 ];
 
-/// The record that a header tells of a frame of `len` bytes; `None` if it makes no sense.
+/// The record that a header gives of a frame of `len` bytes; `None` if it makes no sense.
 pub(crate) fn decode(header: &[u8; HEADER_BYTES], len: usize) -> Option<Offload> {
-    let word = |at: usize| u16::from_ne_bytes([header[at], header[at + 1]]);
-    let (flags, kind, segment_bytes) = (header[0], header[1], word(4));
-    let (start, offset) = (word(6), word(8));
+    let flags = header[0];
+    let kind = header[1];
+    let segment_bytes = u16::from_ne_bytes([header[4], header[5]]);
+    let start = u16::from_ne_bytes([header[6], header[7]]);
+    let offset = u16::from_ne_bytes([header[8], header[9]]);
     let checksum = (flags & NEEDS_CHECKSUM != 0).then_some((start, offset));
     if checksum.is_some() && usize::from(start) + usize::from(offset) + 2 > len {
         return None;
@@ -52,30 +54,30 @@ pub(crate) fn decode(header: &[u8; HEADER_BYTES], len: usize) -> Option<Offload>
     })
 }
 
-/// The header that tells a frame's record; `None` if it cannot.
+/// The header that says what a frame's record does; `None` if it has no word for it.
 pub(crate) fn encode(frame: &Frame) -> Option<[u8; HEADER_BYTES]> {
     let mut header = [0; HEADER_BYTES];
-    let mut put = |at: usize, value: u16| header[at..at + 2].copy_from_slice(&value.to_ne_bytes());
-    let (mut flags, mut kind) = (0, 0);
     if let Some((start, offset)) = frame.offload.checksum {
-        flags = NEEDS_CHECKSUM;
-        put(6, start);
-        put(8, offset);
+        header[0] = NEEDS_CHECKSUM;
+        header[6..8].copy_from_slice(&start.to_ne_bytes());
+        header[8..10].copy_from_slice(&offset.to_ne_bytes());
     }
     if let Some(gso) = frame.offload.gso {
-        kind = KINDS.iter().find(|row| row.1 == gso.kind)?.0 | if gso.ecn { ECN } else { 0 };
-        put(2, headers_bytes(frame).unwrap_or(0) as u16);
-        put(4, gso.segment_bytes);
+        header[1] = KINDS.iter().find(|row| row.1 == gso.kind)?.0;
+        if gso.ecn {
+            header[1] |= ECN;
+        }
+        let headers = headers_bytes(frame).unwrap_or(0) as u16;
+        header[2..4].copy_from_slice(&headers.to_ne_bytes());
+        header[4..6].copy_from_slice(&gso.segment_bytes.to_ne_bytes());
     }
-    header[0] = flags;
-    header[1] = kind;
     Some(header)
 }
 
-/// Makes a frame of bytes that the kernel handed over of what it told beside them: its record, and
-/// the tag (TPID and TCI) that was taken out.
+/// Completes a frame of bytes that the kernel handed over with what came next to them: its offload
+/// record, and the tag (TPID and TCI) that was taken out.
 ///
-/// Errors: `false` if that makes no sense.
+/// Errors: `false` if the header makes no sense.
 pub(crate) fn complete(
     frame: &mut Frame,
     header: &[u8; HEADER_BYTES],
@@ -89,15 +91,15 @@ pub(crate) fn complete(
 }
 
 /// The tag that a packet socket's status word says was taken out of a frame, if one was.
-pub(crate) fn tag_beside(status: u32, tpid: u16, tci: u16) -> Option<(u16, u16)> {
-    // Not the TCI tells: it is 0 in a priority tag of class 0.
-    let has = |flag| status & flag != 0;
-    let tpid = if has(libc::TP_STATUS_VLAN_TPID_VALID) {
-        tpid
-    } else {
-        libc::ETH_P_8021Q as u16
-    };
-    has(libc::TP_STATUS_VLAN_VALID).then_some((tpid, tci))
+pub(crate) fn stripped_tag(status: u32, tpid: u16, tci: u16) -> Option<(u16, u16)> {
+    // The TCI alone does not show whether there was a tag: that of a priority tag may be 0.
+    if status & libc::TP_STATUS_VLAN_VALID == 0 {
+        return None;
+    }
+    if status & libc::TP_STATUS_VLAN_TPID_VALID == 0 {
+        return Some((libc::ETH_P_8021Q as u16, tci));
+    }
+    Some((tpid, tci))
 }
 
 /// Puts a tag that the kernel took out back before the type field, and moves the checksum start.
