@@ -174,12 +174,11 @@ fn host(text: &str) -> Result<String, String> {
             Err(_) => Err(format!("{inner:?} is no IPv6 address")),
         };
     }
-    let known = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
     if text.is_empty() {
         Err("the host is missing".into())
     } else if text.contains(':') {
         Err("an IPv6 address stands in brackets".into())
-    } else if !text.chars().all(known) {
+    } else if text.contains(|c: char| !c.is_ascii_alphanumeric() && !"-._".contains(c)) {
         Err(format!("{text:?} is no host name or address"))
     } else {
         Ok(text.into())

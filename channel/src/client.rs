@@ -74,8 +74,9 @@ impl Client {
             let (stream, _) = stream::open(address, tls).await?;
             Established::new(stream, versions, catalogue, false).await
         };
-        let established = tokio::time::timeout(timeout, connecting).await;
-        let established = established.map_err(|_| ClientError::Timeout(timeout))??;
+        let established = tokio::time::timeout(timeout, connecting)
+            .await
+            .map_err(|_| ClientError::Timeout(timeout))??;
         Ok(Self {
             frames: established.frames,
             writer: established.writer,

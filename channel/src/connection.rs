@@ -185,11 +185,13 @@ impl Link<'_> {
         let queue = &self.hub.events;
         while !events.is_empty() {
             let count = events.len().min(queue.max_capacity());
-            let permits = queue.reserve_many(count).await;
-            let permits = permits.map_err(|_| Reason::ClosedHere)?;
-            permits
-                .zip(events.drain(..count))
-                .for_each(|(permit, event)| permit.send(event));
+            let permits = queue
+                .reserve_many(count)
+                .await
+                .map_err(|_| Reason::ClosedHere)?;
+            for (permit, event) in permits.zip(events.drain(..count)) {
+                permit.send(event);
+            }
         }
         Ok(())
     }

@@ -38,11 +38,10 @@ impl Datagrams {
 
 impl Duplex for Datagrams {
     fn ends(&self) -> Option<Ends> {
-        let (local, peer) = (
-            self.socket.local_addr().ok()?,
-            self.socket.peer_addr().ok()?,
-        );
-        Some(Ends { local, peer })
+        Some(Ends {
+            local: self.socket.local_addr().ok()?,
+            peer: self.socket.peer_addr().ok()?,
+        })
     }
 }
 

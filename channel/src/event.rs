@@ -72,7 +72,8 @@ pub struct Head {
 
 impl From<&[u8]> for Head {
     fn from(message: &[u8]) -> Self {
-        let (mut bytes, len) = ([0; ERROR_DATA_BYTES], message.len().min(ERROR_DATA_BYTES));
+        let len = message.len().min(ERROR_DATA_BYTES);
+        let mut bytes = [0; ERROR_DATA_BYTES];
         bytes[..len].copy_from_slice(&message[..len]);
         Self { bytes, len }
     }

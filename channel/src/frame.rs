@@ -64,8 +64,8 @@ impl Frames {
     /// Errors: Malformed for a length that does not hold the header. Else as the stream ends.
     pub(crate) async fn ready(&mut self) -> Result<usize, Reason> {
         self.fill(HEADER_BYTES).await?;
-        let length = self.framer.announced().map_err(Reason::Malformed)?;
-        let length = length.expect("the header is buffered");
+        let announced = self.framer.announced().map_err(Reason::Malformed)?;
+        let length = announced.expect("the header is buffered");
         self.fill(length).await?;
         Ok(length)
     }

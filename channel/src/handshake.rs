@@ -52,8 +52,9 @@ impl Established {
             writer.flush().await?;
             first_message(&mut frames).await
         };
-        let first = timeout(HELLO_TIMEOUT, exchange).await;
-        let first = first.map_err(|_| Reason::HelloTimeout)??;
+        let first = timeout(HELLO_TIMEOUT, exchange)
+            .await
+            .map_err(|_| Reason::HelloTimeout)??;
         let reason = match judge(&codec, &first, versions) {
             Ok(version) => {
                 codec.version = version;
@@ -67,11 +68,11 @@ impl Established {
             Err(reason) => reason,
         };
         if let Some(error) = answer(&reason, &first, datagrams) {
-            let mut error = encoded(&codec, xid_of(&first), &Message::Error(error));
+            let mut bytes = encoded(&codec, xid_of(&first), &Message::Error(error));
             // The lower of the two headers' versions: the peer can read it.
-            error[0] = first[0].clamp(Version::V1_0.number(), highest.number());
+            bytes[0] = first[0].clamp(Version::V1_0.number(), highest.number());
             let farewell = async {
-                let _ = writer.write_all(&error).await;
+                let _ = writer.write_all(&bytes).await;
                 let _ = writer.shutdown().await;
                 frames.drain().await;
             };
@@ -99,7 +100,8 @@ async fn first_message(frames: &mut Frames) -> Result<Vec<u8>, Reason> {
 
 /// The version for both, by the peer's first message.
 fn judge(codec: &Codec, first: &[u8], versions: &[Version]) -> Result<Version, Reason> {
-    let [header, ty] = [first[0], first[1]];
+    let header = first[0];
+    let ty = first[1];
     match codec.decode(first) {
         Ok((_, Message::Hello(hello))) => {
             let agreed = hello.negotiate(header, versions);
@@ -109,16 +111,17 @@ fn judge(codec: &Codec, first: &[u8], versions: &[Version]) -> Result<Version, R
             })
         }
         Ok((_, Message::Error(error))) => {
-            let text = String::from_utf8_lossy(&error.data.0);
-            let text = text.trim_end_matches('\0').escape_debug();
+            let data = String::from_utf8_lossy(&error.data.0);
+            let text = data.trim_end_matches('\0').escape_debug();
             Err(Reason::Refused(format!("{} {text}", error.error)))
         }
         Err(cause) if Message::is_version_free(ty) => Err(Reason::Malformed(cause)),
         Ok(_) | Err(_) => {
             let version = Version::of_number(header).unwrap_or(Version::NEWEST);
-            let name = version.message_name(ty);
-            let name = name.map_or(format!("of type {ty}"), String::from);
-            Err(Reason::NotHello(name))
+            Err(Reason::NotHello(match version.message_name(ty) {
+                Some(name) => name.into(),
+                None => format!("of type {ty}"),
+            }))
         }
     }
 }

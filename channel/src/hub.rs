@@ -151,8 +151,10 @@ impl Hub {
         loop {
             let wanted = changes.borrow_and_update().auxiliaries.clone();
             let _targets = self.connect_beside(main, route, version, &wanted);
-            let is_other = |settings: &Arc<Settings>| settings.auxiliaries != wanted;
-            drop(changes.wait_for(is_other).await.expect("this hub sends"));
+            changes
+                .wait_for(|settings| settings.auxiliaries != wanted)
+                .await
+                .expect("this hub sends");
         }
     }
 
@@ -164,14 +166,16 @@ impl Hub {
         version: Version,
         wanted: &[Auxiliary],
     ) -> Vec<Target> {
-        let has = version.has_auxiliary_connections();
-        let wanted = (1..=u8::MAX).zip(wanted);
-        let connect = |(id, auxiliary): (u8, &Auxiliary)| {
+        let mut targets = Vec::new();
+        if !version.has_auxiliary_connections() {
+            return targets;
+        }
+        for (id, auxiliary) in (1..=u8::MAX).zip(wanted) {
             let mut route = route.clone();
             let transport = auxiliary.transport;
-            route
-                .peer
-                .set_port(auxiliary.port.unwrap_or(route.peer.port()));
+            if let Some(port) = auxiliary.port {
+                route.peer.set_port(port);
+            }
             let origin = Origin::Auxiliary {
                 main,
                 id,
@@ -179,9 +183,10 @@ impl Hub {
                 peer: route.peer,
             };
             let goal = Goal::Beside(route, transport, version);
-            Target(tokio::spawn(self.clone().pursue(origin, goal)).abort_handle())
-        };
-        wanted.filter(|_| has).map(connect).collect()
+            let task = tokio::spawn(self.clone().pursue(origin, goal));
+            targets.push(Target(task.abort_handle()));
+        }
+        targets
     }
 
     /// Listens on `address`. A unix socket's file that nobody answers on is replaced.
@@ -203,7 +208,7 @@ impl Hub {
     /// Connects, runs the connection, and starts again.
     async fn pursue(self, origin: Origin, goal: Goal) {
         let mut wait = FIRST_BACKOFF;
-        let mut told = String::new();
+        let mut last_reported = String::new();
         while !self.events.is_closed() {
             match self.reach(&goal).await {
                 Ok((established, route)) => {
@@ -214,12 +219,12 @@ impl Hub {
                     if start.elapsed() >= LASTING {
                         wait = FIRST_BACKOFF;
                     }
-                    told.clear();
+                    last_reported.clear();
                 }
                 Err(reason) => {
                     let text = reason.to_string();
-                    if text != told {
-                        told = text;
+                    if text != last_reported {
+                        last_reported = text;
                         let origin = origin.clone();
                         let _ = self.events.send(Event::Failed { origin, reason }).await;
                     }
@@ -242,9 +247,9 @@ impl Hub {
             }
             Goal::Beside(route, transport, version) => {
                 let stream = route.open(*transport, tls).await?;
-                let (versions, catalogue) = ([*version], &settings.catalogue);
+                let catalogue = &settings.catalogue;
                 let datagrams = *transport == Transport::Udp;
-                let agreed = Established::new(stream, &versions, catalogue, datagrams).await?;
+                let agreed = Established::new(stream, &[*version], catalogue, datagrams).await?;
                 Ok((agreed, None))
             }
         }
@@ -255,10 +260,7 @@ impl Hub {
         let newcomers = Newcomers::default();
         let places = Places::default();
         loop {
-            let origin = |peer| Origin::Passive {
-                listener: listener.clone(),
-                peer,
-            };
+            let listener = listener.clone();
             match acceptor.accept().await {
                 Ok((_, _, source)) if !places.has_one_for(source) => {
                     refused.fetch_add(1, Relaxed);
@@ -270,10 +272,13 @@ impl Hub {
                         places: places.clone(),
                         refused: refused.clone(),
                     };
-                    tokio::spawn(self.clone().serve(origin(peer), stream, Some(entry)));
+                    let origin = Origin::Passive { listener, peer };
+                    tokio::spawn(self.clone().serve(origin, stream, Some(entry)));
                 }
                 Err(error) => {
-                    let (origin, reason) = (origin("a peer".into()), Reason::Io(error));
+                    let peer = "a peer".into();
+                    let origin = Origin::Passive { listener, peer };
+                    let reason = Reason::Io(error);
                     let _ = self.events.send(Event::Failed { origin, reason }).await;
                     // No file descriptor is free, as a rule: trying again at once does not help.
                     sleep(FIRST_BACKOFF).await;
@@ -337,8 +342,8 @@ impl Entry {
         self,
         attempt: impl Future<Output = Result<T, Reason>>,
     ) -> Result<(T, Option<ListenerPlace>), Reason> {
-        let done = self.newcomer.finish(attempt).await;
-        let done = done.unwrap_or(Err(Reason::GaveWay))?;
+        let finished = self.newcomer.finish(attempt).await;
+        let done = finished.unwrap_or(Err(Reason::GaveWay))?;
         let Some(place) = self.places.take(self.source) else {
             self.refused.fetch_add(1, Relaxed);
             return Err(Reason::NoPlace);

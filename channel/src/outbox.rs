@@ -80,10 +80,16 @@ impl Sender {
         let backlog = &self.0.0.backlog;
         let share = in_port.0 as usize % SHARES;
         let waiting = backlog.by_port[share].load(SeqCst);
-        let pace = backlog.packet_ins.as_ref();
-        let mut pace = pace.map(|pace| pace.lock().expect("nobody panics who has it"));
-        let has_room = backlog.pending_bytes() + waiting <= ROOM_BYTES;
-        has_room && pace.as_mut().is_none_or(|pace| pace.admits(share))
+        if backlog.pending_bytes() + waiting > ROOM_BYTES {
+            return false;
+        }
+        match &backlog.packet_ins {
+            Some(pace) => {
+                let mut pace = pace.lock().expect("nobody panics who has it");
+                pace.admits(share)
+            }
+            None => true,
+        }
     }
 
     /// Bytes that wait, approximately.
@@ -243,7 +249,11 @@ impl Outbox {
     pub(crate) fn push(&self, xid: u32, message: Message) -> bool {
         let backlog = &self.backlog;
         let total_full = backlog.total_bytes.load(SeqCst) > MAX_TOTAL_PENDING_BYTES;
-        let limit = [MAX_PENDING_BYTES, ROOM_BYTES][usize::from(total_full)];
+        let limit = if total_full {
+            ROOM_BYTES
+        } else {
+            MAX_PENDING_BYTES
+        };
         if backlog.pending_bytes() > limit {
             backlog.overflowed.store(true, SeqCst);
             backlog.hang_up.notify_one();

@@ -55,18 +55,21 @@ pub fn run_directories() -> Vec<PathBuf> {
 /// Whether a directory belongs to the user of this process: another may have made one of the same
 /// name in the folder for temporary files.
 pub fn is_own(directory: &Path) -> bool {
-    let found = fs::symlink_metadata(directory);
-    let process = fs::metadata("/proc/self");
-    found.is_ok_and(|found| {
-        found.is_dir() && process.is_ok_and(|process| process.uid() == found.uid())
-    })
+    let Ok(found) = fs::symlink_metadata(directory) else {
+        return false;
+    };
+    let Ok(process) = fs::metadata("/proc/self") else {
+        return false;
+    };
+    found.is_dir() && process.uid() == found.uid()
 }
 
 /// The sockets with the extension `kind` of running switches, of all or of those with the name
 /// `name`: first those of the network namespace of this process.
 pub fn run_sockets(kind: &str, name: Option<&str>) -> Vec<RunSocket> {
-    let near = fs::read_to_string(SOCKETS).unwrap_or_default();
-    let near: BTreeSet<&Path> = near
+    // The last word of a line is the path, of a socket that has one.
+    let sockets = fs::read_to_string(SOCKETS).unwrap_or_default();
+    let near: BTreeSet<&Path> = sockets
         .lines()
         .filter_map(|line| line.split_whitespace().last().map(Path::new))
         .collect();

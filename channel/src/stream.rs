@@ -33,8 +33,10 @@ pub(crate) trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {
 
 impl Duplex for TcpStream {
     fn ends(&self) -> Option<Ends> {
-        let (local, peer) = (self.local_addr().ok()?, self.peer_addr().ok()?);
-        Some(Ends { local, peer })
+        Some(Ends {
+            local: self.local_addr().ok()?,
+            peer: self.peer_addr().ok()?,
+        })
     }
 }
 
@@ -78,13 +80,18 @@ pub(crate) async fn in_time<T>(
     opened.unwrap_or(Err(Reason::ConnectTimeout))
 }
 
-async fn open_tcp(host: &str, port: u16) -> Result<(TcpStream, Route), Reason> {
-    let unknown = |error| Reason::UnknownHost {
+fn unknown_host(host: &str, error: io::Error) -> Reason {
+    Reason::UnknownHost {
         host: host.into(),
         error,
-    };
-    let mut last = unknown(io::ErrorKind::NotFound.into());
-    for address in lookup_host((host, port)).await.map_err(unknown)? {
+    }
+}
+
+async fn open_tcp(host: &str, port: u16) -> Result<(TcpStream, Route), Reason> {
+    let found = lookup_host((host, port)).await;
+    let addresses = found.map_err(|error| unknown_host(host, error))?;
+    let mut last = unknown_host(host, io::ErrorKind::NotFound.into());
+    for address in addresses {
         match TcpStream::connect(address).await {
             Ok(stream) => {
                 let route = Route {

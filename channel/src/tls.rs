@@ -78,14 +78,18 @@ impl Tls {
             return None;
         }
         loaded.stamps = stamps;
-        Some(read(&loaded.files).map(|read| (loaded.connector, loaded.acceptor) = read))
+        let read = read(&loaded.files);
+        Some(read.map(|(connector, acceptor)| {
+            loaded.connector = connector;
+            loaded.acceptor = acceptor;
+        }))
     }
 
     /// Makes TLS of a connection that we opened to `host`.
     pub(crate) async fn connect(&self, host: &str, stream: TcpStream) -> Result<Stream, Reason> {
         let (plain, _zone) = host.split_once('%').unwrap_or((host, ""));
-        let name = ServerName::try_from(plain.to_owned());
-        let name = name.map_err(|_| Reason::Tls(format!("no certificate can be for {host}")))?;
+        let name = ServerName::try_from(plain.to_owned())
+            .map_err(|_| Reason::Tls(format!("no certificate can be for {host}")))?;
         let connector = self.loaded().connector.clone();
         shake(connector.connect(name, stream).into_fallible()).await
     }
@@ -137,13 +141,18 @@ fn named(path: &Path, error: impl Display) -> String {
     format!("{}: {error}", path.display())
 }
 
+/// Says that the key does not go with the certificate.
+fn mismatch(files: &TlsFiles, error: Error) -> String {
+    named(&files.private_key, format!("with the certificate: {error}"))
+}
+
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
     let list: Vec<_> = read.map_err(|error| named(path, error))?;
-    match list.is_empty() {
-        true => Err(named(path, "there is no certificate in it")),
-        false => Ok(list),
+    if list.is_empty() {
+        return Err(named(path, "there is no certificate in it"));
     }
+    Ok(list)
 }
 
 /// Both sides' configuration, without sessions that could be taken up again: each connection
@@ -156,14 +165,13 @@ fn read(files: &TlsFiles) -> Result<(TlsConnector, TlsAcceptor), String> {
         added.map_err(|error| named(&files.ca_cert, error))?;
     }
     let chain = certificates(&files.certificate)?;
-    let key = PrivateKeyDer::from_pem_file(&files.private_key);
-    let key = key.map_err(|error| named(&files.private_key, error))?;
-    let unfit = |error: Error| named(&files.private_key, format!("with the certificate: {error}"));
-    let no_ca = |error| named(&files.ca_cert, error);
+    let key = PrivateKeyDer::from_pem_file(&files.private_key)
+        .map_err(|error| named(&files.private_key, error))?;
     let roots = Arc::new(roots);
-    let peers = WebPkiServerVerifier::builder_with_provider(roots.clone(), provider.clone());
-    let peers = Peers {
-        inner: peers.build().map_err(no_ca)?,
+    let servers = Peers {
+        inner: WebPkiServerVerifier::builder_with_provider(roots.clone(), provider.clone())
+            .build()
+            .map_err(|error| named(&files.ca_cert, error))?,
         any_name: files.any_peer_name,
     };
     let known = "the provider has what these versions need";
@@ -171,17 +179,19 @@ fn read(files: &TlsFiles) -> Result<(TlsConnector, TlsAcceptor), String> {
         .with_protocol_versions(ALL_VERSIONS)
         .expect(known)
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(peers))
+        .with_custom_certificate_verifier(Arc::new(servers))
         .with_client_auth_cert(chain.clone(), key.clone_key())
-        .map_err(unfit)?;
+        .map_err(|error| mismatch(files, error))?;
     client.resumption = Resumption::disabled();
-    let peers = WebPkiClientVerifier::builder_with_provider(roots, provider.clone());
+    let clients = WebPkiClientVerifier::builder_with_provider(roots, provider.clone())
+        .build()
+        .map_err(|error| named(&files.ca_cert, error))?;
     let mut server = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(ALL_VERSIONS)
         .expect(known)
-        .with_client_cert_verifier(peers.build().map_err(no_ca)?)
+        .with_client_cert_verifier(clients)
         .with_single_cert(chain, key)
-        .map_err(unfit)?;
+        .map_err(|error| mismatch(files, error))?;
     server.session_storage = Arc::new(NoServerSessionStorage {});
     server.send_tls13_tickets = 0;
     Ok((Arc::new(client).into(), Arc::new(server).into()))

@@ -117,7 +117,8 @@ fn places(source: &Source) -> Vec<(usize, usize)> {
         if binding.name.is_empty() && binding.value.starts_with('(') {
             found.push((line, 2));
         }
-        before = (!binding.name.is_empty()).then_some((binding.name, at + binding.len));
+        let binds = !matches!(binding.name, "" | "_");
+        before = binds.then_some((binding.name, at + binding.len));
     }
     for form in [".fold(", "][usize::from("] {
         let hits = code.match_indices(form);
@@ -186,13 +187,14 @@ mod tests {
 
     #[test]
     fn each_form_is_found_in_its_line() {
-        let cases: [(&str, &[usize]); 12] = [
+        let cases: [(&str, &[usize]); 13] = [
             ("let f = |x| x + 1;\n", &[0]),
             ("let f: &dyn Fn(u8) -> u8 =\n    &|x| x;\n", &[]),
             ("let mut f = move || 1;\n", &[0]),
             ("let x = 1;\n// Why.\nlet x = x + 1;\n", &[1]),
             ("let x = 1;\nf(x);\nlet x = x + 1;\n", &[]),
             ("let x = if a { 1 } else { 2 };\nlet mut x: u8 = x;\n", &[1]),
+            ("let _ = f();\nlet _ = g();\n", &[]),
             ("let (a, b) = (1, 2);\n", &[2]),
             ("let (a, b) = f();\n", &[]),
             ("if let Some(x) = y { f(x); }\n", &[]),
