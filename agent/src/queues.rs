@@ -28,15 +28,9 @@ const fn word(name: &'static str) -> Arg {
 }
 
 const fn row(ty: u32, name: &'static str, args: &'static [Arg]) -> ExtRow {
-    ExtRow {
-        kind: ExtKind::Message,
-        experimenter: OPENFLOW,
-        ty,
-        name,
-        args,
-        data: true,
-        body: None,
-    }
+    ExtRow::new(ExtKind::Message, OPENFLOW, ty, name)
+        .with_args(args)
+        .with_data()
 }
 
 /// The messages: make or change a queue, delete one (the data is one packet queue of OpenFlow 1.3),

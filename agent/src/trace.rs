@@ -19,27 +19,10 @@ use crate::Switch;
 /// The messages: a request with the frame as its data, a reply whose data are the lines of
 /// the steps, in UTF-8; if the last does not end, there would be more.
 pub static ROWS: [ExtRow; 2] = [
-    ExtRow {
-        kind: ExtKind::Message,
-        experimenter: BOFUSS,
-        ty: 1,
-        name: "trace_request",
-        args: &[Arg {
-            name: "in_port",
-            bytes: 4,
-        }],
-        data: true,
-        body: None,
-    },
-    ExtRow {
-        kind: ExtKind::Message,
-        experimenter: BOFUSS,
-        ty: 2,
-        name: "trace_reply",
-        args: &[],
-        data: true,
-        body: None,
-    },
+    ExtRow::new(ExtKind::Message, BOFUSS, 1, "trace_request")
+        .with_args(&[Arg::new("in_port", 4)])
+        .with_data(),
+    ExtRow::new(ExtKind::Message, BOFUSS, 2, "trace_reply").with_data(),
 ];
 
 /// The longest trace in a reply, in bytes; the rest is cut off.

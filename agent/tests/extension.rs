@@ -16,15 +16,7 @@ use bofuss_oflib::{Catalogue, ErrorCode, ExtValue, Message, Version};
 use common::{CONN, Kept, Lab};
 
 const fn message(experimenter: u32, ty: u32, name: &'static str) -> ExtRow {
-    ExtRow {
-        kind: ExtKind::Message,
-        experimenter,
-        ty,
-        name,
-        args: &[],
-        data: true,
-        body: None,
-    }
+    ExtRow::new(ExtKind::Message, experimenter, ty, name).with_data()
 }
 
 static ONE: [ExtRow; 2] = [message(71, 1, "one_ask"), message(71, 2, "one_told")];

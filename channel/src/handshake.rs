@@ -135,7 +135,6 @@ fn answer(reason: &Reason, first: &[u8], datagrams: bool) -> Option<ErrorMsg> {
         Reason::Malformed(cause) => Some(ErrorMsg::quoting(cause.error, first)),
         explained => Some(ErrorMsg {
             error: HelloFailed::INCOMPATIBLE,
-            experimenter: 0,
             data: Bytes(explained.to_string().into()),
         }),
     }

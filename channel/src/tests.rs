@@ -313,7 +313,6 @@ async fn an_error_instead_of_hello_is_shown() {
     let mut peer = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
     let error = ErrorMsg {
         error: HelloFailed::INCOMPATIBLE,
-        experimenter: 0,
         data: Bytes(b"only 1.0 here".into()),
     };
     peer.write_all(&bytes(0, &Message::Error(error)))

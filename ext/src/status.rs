@@ -12,24 +12,8 @@ const NICIRA: u32 = 0x2320;
 /// A request, whose data is the beginning of the wanted keys, and a reply, whose data is lines of
 /// `key=value`.
 pub static ROWS: [ExtRow; 2] = [
-    ExtRow {
-        kind: ExtKind::Message,
-        experimenter: NICIRA,
-        ty: 0,
-        name: "status_request",
-        args: &[],
-        data: true,
-        body: None,
-    },
-    ExtRow {
-        kind: ExtKind::Message,
-        experimenter: NICIRA,
-        ty: 1,
-        name: "status_reply",
-        args: &[],
-        data: true,
-        body: None,
-    },
+    ExtRow::new(ExtKind::Message, NICIRA, 0, "status_request").with_data(),
+    ExtRow::new(ExtKind::Message, NICIRA, 1, "status_reply").with_data(),
 ];
 
 /// A request for the values whose keys begin with `prefix`.

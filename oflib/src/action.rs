@@ -202,15 +202,7 @@ actions! {
 
 /// Our own action: pushes a VLAN tag of type 0x8100 with id and priority 0 on a packet that has no
 /// tag. OpenFlow 1.0's SET_VLAN_VID and SET_VLAN_PCP do so before they write.
-pub static TAG_VLAN: ExtRow = ExtRow {
-    kind: ExtKind::Action,
-    experimenter: BOFUSS,
-    ty: 1,
-    name: "tag_vlan",
-    args: &[],
-    data: false,
-    body: None,
-};
+pub static TAG_VLAN: ExtRow = ExtRow::new(ExtKind::Action, BOFUSS, 1, "tag_vlan");
 
 impl TextForm for SetField {
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -365,15 +365,7 @@ mod tests {
 
     #[test]
     fn values_of_one_kind_have_numbers_of_their_own() {
-        static ROWS: [ExtRow; 1] = [ExtRow {
-            kind: ExtKind::Action,
-            experimenter: OURS,
-            ty: 7,
-            name: "paint",
-            args: &[],
-            data: false,
-            body: None,
-        }];
+        static ROWS: [ExtRow; 1] = [ExtRow::new(ExtKind::Action, OURS, 7, "paint")];
         let mut all = Catalogue::default();
         all.add("paint", &[], &ROWS).expect("it is the first");
         let error = all.add("brush", &[], &ROWS).expect_err("it is there");

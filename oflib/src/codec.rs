@@ -116,8 +116,7 @@ impl Codec {
             starts.clear();
         }
         starts.push(body.len());
-        let head_bytes = self.version.multipart_head_bytes();
-        let head = &body[..starts[0].min(head_bytes)];
+        let head = &body[..starts[0]];
         let mut parts = Vec::new();
         let mut from = starts[0];
         for pair in starts.windows(2) {

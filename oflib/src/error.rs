@@ -4,13 +4,16 @@ use core::fmt;
 
 use crate::version::{Span, span};
 
-/// An OpenFlow error: its type and code as they stand in an ERROR message.
+/// An OpenFlow error: its type and code as they stand in an ERROR message, and for those of type
+/// `0xffff` whose error it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct ErrorCode {
     /// The high-level type (`OFPET_*`).
     pub ty: u16,
-    /// The code within the type.
+    /// The code within the type; the experimenter's type of error if it is one's own.
     pub code: u16,
+    /// The experimenter whose error it is, 0 for the specification's.
+    pub experimenter: u32,
 }
 
 /// One row of the error table.
@@ -45,7 +48,7 @@ macro_rules! errors {
                 const VERSIONS: Span = span!($($all)*);
                 $(
                     #[doc = concat!("Code ", stringify!($code), ": ", $meaning, ".")]
-                    pub const $CODE: ErrorCode = ErrorCode { ty: $ty, code: $code };
+                    pub const $CODE: ErrorCode = ErrorCode::new($ty, $code);
                 )*
             }
         )*
@@ -206,6 +209,24 @@ errors! {
 pub const EXPERIMENTER_ERROR_TYPE: u16 = 0xffff;
 
 impl ErrorCode {
+    /// The error of this type and code, which is no experimenter's.
+    pub const fn new(ty: u16, code: u16) -> Self {
+        Self {
+            ty,
+            code,
+            experimenter: 0,
+        }
+    }
+
+    /// An error of an experimenter's own. Spec: OpenFlow 1.3.5 section 7.4.4.
+    pub const fn of_experimenter(experimenter: u32, exp_type: u16) -> Self {
+        Self {
+            ty: EXPERIMENTER_ERROR_TYPE,
+            code: exp_type,
+            experimenter,
+        }
+    }
+
     /// The row of this error, if the specification has one.
     pub fn row(self) -> Option<&'static ErrorRow> {
         ERRORS.iter().find(|row| row.error == self)
@@ -213,11 +234,18 @@ impl ErrorCode {
 }
 
 impl fmt::Display for ErrorCode {
-    /// `BAD_REQUEST/BAD_LEN (wrong length for the type)`, or numbers where no row stands.
+    /// `BAD_REQUEST/BAD_LEN (wrong length for the type)`, or numbers where no row stands, as
+    /// `error type 65535 code 7 of experimenter 0xbebabeba`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.row() {
             Some(row) => write!(f, "{}/{} ({})", row.type_name, row.code_name, row.meaning),
-            None => write!(f, "error type {} code {}", self.ty, self.code),
+            None => {
+                write!(f, "error type {} code {}", self.ty, self.code)?;
+                if self.ty == EXPERIMENTER_ERROR_TYPE {
+                    write!(f, " of experimenter {:#x}", self.experimenter)?;
+                }
+                Ok(())
+            }
         }
     }
 }

@@ -3,15 +3,19 @@
 //! A row of numbers needs nothing else. What has lists, actions or matches in it is a structure
 //! with a [`TypedBody`], which any crate may declare.
 
+mod rows;
+
 use alloc::{format, string::String, sync::Arc, vec::Vec};
 use core::any::{Any, TypeId};
 use core::fmt::{self, Debug};
 use core::hash::{Hash, Hasher};
 
 use crate::catalogue::Catalogue;
-use crate::error::{BadAction, BadInstruction, BadRequest, DecodeError, ErrorCode};
+use crate::error::{BadAction, DecodeError};
 use crate::text::number;
 use crate::wire::{Bytes, Reader, TextForm, Wire, Writer};
+
+pub use rows::{Arg, Audience, ExtErrors, ExtKind, ExtRow, Usage};
 
 /// How deep experimenter values with bodies may stand within each other: a list of actions in an
 /// action, and so on.
@@ -20,61 +24,6 @@ pub const MAX_NESTED: u8 = 8;
 /// Our own number as an experimenter: a locally administered OUI, "bof" in ASCII.
 pub const BOFUSS: u32 = 0x0062_6f66;
 
-/// Which kind of thing an experimenter value is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExtKind {
-    /// An action.
-    Action,
-    /// An instruction.
-    Instruction,
-    /// A message, either way.
-    Message,
-    /// A multipart request or reply body.
-    Multipart,
-}
-
-impl ExtKind {
-    /// What such a thing is called.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Action => "action",
-            Self::Instruction => "instruction",
-            Self::Message => "message",
-            Self::Multipart => "multipart",
-        }
-    }
-
-    /// The errors for an unknown experimenter, an unknown type of it, and a wrong length.
-    fn errors(self) -> (ErrorCode, ErrorCode, ErrorCode) {
-        match self {
-            Self::Action => (
-                BadAction::BAD_EXPERIMENTER,
-                BadAction::BAD_EXP_TYPE,
-                BadAction::BAD_LEN,
-            ),
-            Self::Instruction => (
-                BadInstruction::BAD_EXPERIMENTER,
-                BadInstruction::BAD_EXP_TYPE,
-                BadInstruction::BAD_LEN,
-            ),
-            Self::Message | Self::Multipart => (
-                BadRequest::BAD_EXPERIMENTER,
-                BadRequest::BAD_EXP_TYPE,
-                BadRequest::BAD_LEN,
-            ),
-        }
-    }
-}
-
-/// One argument of an experimenter value: a big-endian number.
-#[derive(Clone, Copy, Debug)]
-pub struct Arg {
-    /// Its name in text.
-    pub name: &'static str,
-    /// Its width on the wire: 1, 2, 4 or 8 bytes.
-    pub bytes: u8,
-}
-
 /// An experimenter value as a structure: what stands behind experimenter and type on the wire, and
 /// between the parentheses in text.
 ///
@@ -82,6 +31,11 @@ pub struct Arg {
 pub trait TypedBody: Wire + TextForm + Clone + Debug + Eq + Hash + Send + Sync + 'static {
     /// Reads the text form. Errors: what is wrong, in words.
     fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, String>;
+
+    /// Appends a further part of a multipart message. Errors: `false` if one part is all.
+    fn join(&mut self, _part: Self) -> bool {
+        false
+    }
 }
 
 /// A [`TypedBody`] whose type only its row knows.
@@ -89,6 +43,8 @@ trait AnyBody: Any + Debug + Send + Sync {
     fn encode(&self, w: &mut Writer<'_>);
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
     fn is_equal(&self, other: &dyn AnyBody) -> bool;
+    fn copy(&self) -> SharedBody;
+    fn join(&mut self, part: &dyn AnyBody) -> bool;
     fn hash(&self, state: &mut dyn Hasher);
 }
 
@@ -101,6 +57,13 @@ impl<T: TypedBody> AnyBody for T {
     }
     fn is_equal(&self, other: &dyn AnyBody) -> bool {
         (other as &dyn Any).downcast_ref() == Some(self)
+    }
+    fn copy(&self) -> SharedBody {
+        Arc::new(self.clone())
+    }
+    fn join(&mut self, part: &dyn AnyBody) -> bool {
+        let part: Option<&Self> = (part as &dyn Any).downcast_ref();
+        part.is_some_and(|part| TypedBody::join(self, part.clone()))
     }
     fn hash(&self, mut state: &mut dyn Hasher) {
         Hash::hash(self, &mut state);
@@ -126,51 +89,6 @@ impl BodyType {
             decode: |r| Ok(Arc::new(r.get::<T>()?)),
             parse: |text, catalogue| Ok(Arc::new(T::parse(text, catalogue)?)),
         }
-    }
-}
-
-/// One experimenter value's form: experimenter, 32-bit type, and either arguments and perhaps raw
-/// bytes, or a body of a type of its own.
-#[derive(Debug)]
-pub struct ExtRow {
-    /// What it is.
-    pub kind: ExtKind,
-    /// The experimenter's number.
-    pub experimenter: u32,
-    /// The experimenter's type.
-    pub ty: u32,
-    /// Its name in text.
-    pub name: &'static str,
-    /// Its arguments in wire order.
-    pub args: &'static [Arg],
-    /// Whether bytes may follow the arguments (messages and multiparts only).
-    pub data: bool,
-    /// The type of its body, in place of arguments and data.
-    pub body: Option<BodyType>,
-}
-
-impl ExtRow {
-    /// The row of values that are a `T` each.
-    pub const fn typed<T: TypedBody>(
-        kind: ExtKind,
-        experimenter: u32,
-        ty: u32,
-        name: &'static str,
-    ) -> Self {
-        Self {
-            kind,
-            experimenter,
-            ty,
-            name,
-            args: &[],
-            data: false,
-            body: Some(BodyType::of::<T>()),
-        }
-    }
-
-    /// Its place in a list of rows, if it stands there.
-    pub fn place_in(&'static self, rows: &'static [Self]) -> Option<usize> {
-        rows.element_offset(self)
     }
 }
 
@@ -240,6 +158,27 @@ impl ExtValue {
         body.downcast_ref()
     }
 
+    /// Appends a further part of a multipart message: to a body as its type says, else its data.
+    /// Errors: `false` if they do not go together, or one part is all.
+    pub fn join(&mut self, part: Self) -> bool {
+        if !core::ptr::eq(self.row, part.row) || self.args != part.args {
+            return false;
+        }
+        match (&mut self.body, part.body) {
+            (Some(body), Some(part)) => {
+                if Arc::get_mut(body).is_none() {
+                    *body = body.copy();
+                }
+                Arc::get_mut(body).is_some_and(|body| body.join(&*part))
+            }
+            (None, None) if self.row.data => {
+                self.data.0.extend(part.data.0);
+                true
+            }
+            (_, _) => false,
+        }
+    }
+
     /// Reads what stands in the parentheses of a text.
     ///
     /// Errors: which argument is missing, unknown or out of range, or what the body's type finds.
@@ -258,8 +197,9 @@ impl ExtValue {
     /// Reads experimenter, type, arguments and data, or the body, to the end of the window; behind
     /// an action or an instruction stands padding to 8 bytes.
     ///
-    /// Errors: BAD_EXPERIMENTER, BAD_EXP_TYPE or BAD_LEN of the kind, or the body's;
-    /// BAD_ACTION/TOO_MANY for bodies within each other deeper than [`MAX_NESTED`].
+    /// Errors: BAD_EXPERIMENTER, BAD_EXP_TYPE or BAD_LEN of the kind, or in place of the latter two
+    /// the row's own; the body's; BAD_ACTION/TOO_MANY for bodies within each other deeper than
+    /// [`MAX_NESTED`].
     pub fn decode(kind: ExtKind, r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let (bad_experimenter, bad_type, bad_length) = kind.errors();
         let at_experimenter = r.at("experimenter").clone();
@@ -274,25 +214,31 @@ impl ExtValue {
             return Err(at_experimenter.err(bad_experimenter));
         }
         let ty = r.at("exp_type").clone().get::<u32>()?;
-        let row = known()
-            .find(|v| v.ty == ty)
-            .ok_or_else(|| r.err(bad_type))?;
+        let Some(row) = known().find(|v| v.ty == ty) else {
+            let own = known().find_map(|row| row.errors);
+            return Err(r.err(own.map_or(bad_type, |errors| errors.bad_type)));
+        };
         let at_type = r.clone();
         r.take(4)?;
+        let short = match row.errors {
+            Some(errors) => errors.bad_length,
+            None => r.short,
+        };
+        let mut rest = r.sub(r.remaining(), short)?;
         let value = match row.body {
             Some(body) => {
-                r.nested += 1;
-                if r.nested > MAX_NESTED {
+                rest.nested += 1;
+                if rest.nested > MAX_NESTED {
                     return Err(at_type.err(BadAction::TOO_MANY));
                 }
-                Self::with_body(row, (body.decode)(r)?)
+                Self::with_body(row, (body.decode)(&mut rest)?)
             }
-            None => Self::decode_numbers(row, r)?,
+            None => Self::decode_numbers(row, &mut rest)?,
         };
-        let padding = r.rest();
+        let padding = rest.rest();
         let aligned = matches!(kind, ExtKind::Action | ExtKind::Instruction);
         if padding.len() > if aligned { 7 } else { 0 } {
-            return Err(r.err(bad_length));
+            return Err(rest.err(row.errors.map_or(bad_length, |errors| errors.bad_length)));
         }
         Ok(value)
     }
@@ -314,8 +260,17 @@ impl ExtValue {
             w.raw(&value.to_be_bytes()[8 - usize::from(arg.bytes)..]);
         }
         w.put(&self.data);
-        if let Some(body) = &self.body {
-            w.undivided(|w| body.encode(w));
+        let Some(body) = &self.body else {
+            return;
+        };
+        if self.row.kind != ExtKind::Multipart {
+            return w.undivided(|w| body.encode(w));
+        }
+        let start = w.bytes.len();
+        body.encode(w);
+        // What stands before a list would lack in further parts.
+        if w.item_starts.first() != Some(&start) {
+            w.item_starts.clear();
         }
     }
 }

@@ -82,14 +82,6 @@ impl Version {
         }
     }
 
-    /// Bytes of a multipart body in front of its list: type, flags and, since 1.1, padding.
-    pub(crate) const fn multipart_head_bytes(self) -> usize {
-        match self {
-            Self::V1_0 => 4,
-            Self::V1_2 | Self::V1_3 => 8,
-        }
-    }
-
     /// Whether the statistics of tables tell what these can do: later that is a message of its own.
     pub fn table_stats_have_features(self) -> bool {
         self < Self::V1_3

@@ -45,7 +45,8 @@ pub struct Reader<'a> {
     bytes: &'a [u8],
     pos: usize,
     field: &'static str,
-    short: ErrorCode,
+    /// The error for a wrong length.
+    pub(crate) short: ErrorCode,
     /// Experimenter bodies around this place.
     pub(crate) nested: u8,
 }

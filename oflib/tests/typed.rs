@@ -4,11 +4,12 @@
 use std::sync::Arc;
 
 use bofuss_oflib::action::{Output, SetField};
+use bofuss_oflib::assemble::Assembler;
 use bofuss_oflib::error::{BadAction, BadRequest};
 use bofuss_oflib::ext::{ExtKind, ExtRow, MAX_NESTED, TypedBody};
 use bofuss_oflib::field::{ETH_TYPE, IPV4_DST, TCP_DST};
-use bofuss_oflib::message::MultipartReply;
 use bofuss_oflib::message::multipart::{ExtBody, ReplyBody};
+use bofuss_oflib::message::{ErrorMsg, MultipartReply};
 use bofuss_oflib::text::{Actions, parse_actions, parse_match};
 use bofuss_oflib::types::{MaxLen, TableId};
 use bofuss_oflib::wire::{Reader, Text, TextForm, Wire, Writer};
@@ -141,6 +142,10 @@ impl TextForm for States {
 impl TypedBody for States {
     fn parse(_: &str, _: &Catalogue) -> Result<Self, String> {
         Err("only a switch says it".into())
+    }
+    fn join(&mut self, mut part: Self) -> bool {
+        self.0.append(&mut part.0);
+        true
     }
 }
 
@@ -285,15 +290,156 @@ fn bodies_stand_so_deep_within_each_other_and_no_deeper() {
 }
 
 #[test]
-fn a_multipart_body_is_one_part_and_too_long_is_an_error() {
+fn a_multipart_body_that_is_a_list_goes_in_parts_and_is_joined() {
     let codec = codec(Version::V1_3);
     let reply = |count| {
         let value = ExtValue::typed(&ROWS[2], States((0..count).collect()));
         let body = ReplyBody::Experimenter(ExtBody(value));
         Message::MultipartReply(MultipartReply::from(body))
     };
-    let mut bytes = Vec::new();
-    codec.encode(1, &reply(1000), &mut bytes).unwrap();
-    assert_eq!(codec.decode(&bytes), Ok((1, reply(1000))));
-    assert!(codec.encode(1, &reply(9000), &mut bytes).is_err());
+    for count in [1000, 9000, 50_000] {
+        let mut bytes = Vec::new();
+        codec.encode(1, &reply(count), &mut bytes).unwrap();
+        let mut whole = Assembler::new(codec.clone(), 1 << 20);
+        let mut rest = &bytes[..];
+        let mut parts = 0;
+        while !rest.is_empty() {
+            let length = usize::from(u16::from_be_bytes([rest[2], rest[3]]));
+            let (part, behind) = rest.split_at(length);
+            (rest, parts) = (behind, parts + 1);
+            let joined = whole.receive(part).expect("each part is right");
+            let wanted = rest.is_empty().then(|| (1, reply(count)));
+            assert_eq!(joined, wanted, "part {parts}");
+        }
+        assert_eq!(parts, count.div_ceil(8189), "{count} states of 8 bytes");
+    }
+}
+
+#[test]
+fn a_body_whose_list_stands_behind_something_is_not_divided() {
+    static SUMMARY: [ExtRow; 1] = [ExtRow::typed::<Learn>(ExtKind::Multipart, 7, 1, "summary")];
+    let mut catalogue = Catalogue::default();
+    let added = catalogue.add("test", &[], &SUMMARY);
+    added.expect("no other has such rows");
+    let codec = Codec::new(Version::V1_3, Arc::new(catalogue));
+    let mut value = learn();
+    value.actions = vec![Action::DecNwTtl; 9000];
+    let body = ReplyBody::Experimenter(ExtBody(ExtValue::typed(&SUMMARY[0], value)));
+    let message = Message::MultipartReply(MultipartReply::from(body));
+    assert!(codec.encode(1, &message, &mut Vec::new()).is_err());
+}
+
+/// A row with errors of its own, as the stateful extensions have them.
+const BAD_TYPE: ErrorCode = ErrorCode::of_experimenter(0xbeba_beba, 5);
+const BAD_LENGTH: ErrorCode = ErrorCode::of_experimenter(0xbeba_beba, 7);
+const BAD_COUNT: ErrorCode = ErrorCode::of_experimenter(0xbeba_beba, 16);
+static OWN: [ExtRow; 2] = [
+    ExtRow::typed::<Count>(ExtKind::Message, 0xbeba_beba, 1, "count")
+        .with_errors(BAD_TYPE, BAD_LENGTH),
+    ExtRow::typed::<Count>(ExtKind::Action, 0xbeba_beba, 1, "count")
+        .with_errors(BAD_TYPE, BAD_LENGTH),
+];
+
+/// A number to 9.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Count(u32);
+
+impl Wire for Count {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let at_count = r.at("count").clone();
+        match r.get()? {
+            count @ 0..=9 => Ok(Self(count)),
+            _ => Err(at_count.err(BAD_COUNT)),
+        }
+    }
+    fn encode(&self, w: &mut Writer<'_>) {
+        w.put(&self.0);
+    }
+}
+
+impl TextForm for Count {
+    fn text(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+impl TypedBody for Count {
+    fn parse(text: &str, _: &Catalogue) -> Result<Self, String> {
+        let number = text.parse().map_err(|_| "no number")?;
+        Ok(Self(number))
+    }
+}
+
+#[test]
+fn an_experimenter_has_errors_of_its_own() {
+    let mut catalogue = Catalogue::default();
+    let added = catalogue.add("test", &[], &OWN);
+    added.expect("no other has such rows");
+    let codec = Codec::new(Version::V1_3, Arc::new(catalogue));
+    let message = |body: &[u8]| {
+        let mut bytes = vec![
+            4,
+            4,
+            0,
+            12 + body.len() as u8,
+            0,
+            0,
+            0,
+            1,
+            0xbe,
+            0xba,
+            0xbe,
+            0xba,
+        ];
+        bytes.extend(body);
+        codec.decode(&bytes).map_err(|error| error.error)
+    };
+    assert!(message(&[0, 0, 0, 1, 0, 0, 0, 9]).is_ok());
+    assert_eq!(message(&[0, 0, 0, 2, 0, 0, 0, 9]), Err(BAD_TYPE));
+    assert_eq!(message(&[0, 0, 0, 1, 0, 0, 0]), Err(BAD_LENGTH));
+    assert_eq!(message(&[0, 0, 0, 1, 0, 0, 0, 9, 0]), Err(BAD_LENGTH));
+    assert_eq!(message(&[0, 0, 0, 1, 0, 0, 0, 10]), Err(BAD_COUNT));
+    let action = |body: &[u8]| {
+        let mut bytes = vec![0xff, 0xff, 0, 8 + body.len() as u8, 0xbe, 0xba, 0xbe, 0xba];
+        bytes.extend(body);
+        let mut r = Reader::new(&codec, &bytes);
+        r.get::<Action>().map_err(|error| error.error)
+    };
+    assert!(action(&[0, 0, 0, 1, 0, 0, 0, 9]).is_ok());
+    assert_eq!(action(&[0, 0, 0, 10, 0, 0, 0, 9]), Err(BAD_TYPE));
+    assert_eq!(action(&[0, 0, 0, 1, 0, 0, 0, 11]), Err(BAD_COUNT));
+    assert_eq!(
+        action(&[0, 0, 0, 1, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0]),
+        Err(BAD_LENGTH)
+    );
+}
+
+#[test]
+fn an_error_names_the_experimenter_whose_it_is() {
+    let error = ErrorMsg::quoting(BAD_LENGTH, &[4, 4, 0, 8]);
+    let in_version = |version| {
+        let codec = codec(version);
+        let mut bytes = Vec::new();
+        codec
+            .encode(9, &Message::Error(error.clone()), &mut bytes)
+            .unwrap();
+        let read = codec.decode(&bytes).expect("it is a message").1;
+        (bytes, read)
+    };
+    for version in [Version::V1_2, Version::V1_3] {
+        let (bytes, read) = in_version(version);
+        assert_eq!(
+            bytes[8..],
+            [0xff, 0xff, 0, 7, 0xbe, 0xba, 0xbe, 0xba, 4, 4, 0, 8]
+        );
+        assert_eq!(read, Message::Error(error.clone()));
+    }
+    let text = "error type 65535 code 7 of experimenter 0xbebabeba";
+    assert_eq!(BAD_LENGTH.to_string(), text);
+    // 1.0 has no such errors.
+    let (_, read) = in_version(Version::V1_0);
+    assert_eq!(
+        read,
+        Message::Error(ErrorMsg::quoting(BadRequest::EPERM, &[4, 4, 0, 8]))
+    );
 }

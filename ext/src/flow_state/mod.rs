@@ -26,51 +26,12 @@ pub static FIELDS: [Field; 1] = [Field::extension(EXPERIMENTER, 0, "flow_state",
 /// `set_flow_state(state=S,idle_timeout=SECONDS)` (0 is for ever; state 0 forgets the flow), the
 /// message that asks for the states and its answer.
 pub static VALUES: [ExtRow; 3] = [
-    ExtRow {
-        kind: ExtKind::Action,
-        experimenter: EXPERIMENTER,
-        ty: 1,
-        name: "set_flow_state",
-        args: &[
-            Arg {
-                name: "state",
-                bytes: 4,
-            },
-            Arg {
-                name: "idle_timeout",
-                bytes: 4,
-            },
-        ],
-        data: false,
-        body: None,
-    },
-    ExtRow {
-        kind: ExtKind::Message,
-        experimenter: EXPERIMENTER,
-        ty: 2,
-        name: "state_request",
-        args: &[],
-        data: false,
-        body: None,
-    },
-    ExtRow {
-        kind: ExtKind::Message,
-        experimenter: EXPERIMENTER,
-        ty: 3,
-        name: "state_reply",
-        args: &[
-            Arg {
-                name: "flows",
-                bytes: 4,
-            },
-            Arg {
-                name: "refused",
-                bytes: 4,
-            },
-        ],
-        data: true,
-        body: None,
-    },
+    ExtRow::new(ExtKind::Action, EXPERIMENTER, 1, "set_flow_state")
+        .with_args(&[Arg::new("state", 4), Arg::new("idle_timeout", 4)]),
+    ExtRow::new(ExtKind::Message, EXPERIMENTER, 2, "state_request"),
+    ExtRow::new(ExtKind::Message, EXPERIMENTER, 3, "state_reply")
+        .with_args(&[Arg::new("flows", 4), Arg::new("refused", 4)])
+        .with_data(),
 ];
 
 /// The place of the message that asks in [`VALUES`].
@@ -162,26 +123,14 @@ impl Hook for FlowState {
         packet.key_mut().set(self.field, value.into());
     }
 
-    fn try_action(
-        &mut self,
-        _: Time,
-        _: usize,
-        value: &ExtValue,
-        packet: &mut Packet,
-    ) -> Verdict {
+    fn try_action(&mut self, _: Time, _: usize, value: &ExtValue, packet: &mut Packet) -> Verdict {
         let state = value.args[0] as u32;
         self.tried.push((flow(packet), state));
         packet.key_mut().set(self.field, state.into());
         Verdict::Continue
     }
 
-    fn on_action(
-        &mut self,
-        now: Time,
-        _: usize,
-        value: &ExtValue,
-        packet: &mut Packet,
-    ) -> Verdict {
+    fn on_action(&mut self, now: Time, _: usize, value: &ExtValue, packet: &mut Packet) -> Verdict {
         let (flow, state) = (flow(packet), value.args[0] as u32);
         if state == 0 {
             self.states.remove(&flow);

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::error::{EXPERIMENTER_ERROR_TYPE, ErrorCode};
+use crate::error::ErrorCode;
 use crate::wire::{Bytes, TextForm};
 
 /// The most bytes of a request that an ERROR quotes.
@@ -11,10 +11,8 @@ pub const ERROR_DATA_BYTES: usize = 64;
 /// An error, with the beginning of the request that caused it (or a text, for HELLO_FAILED).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ErrorMsg {
-    /// Type and code; for experimenters' errors the code is their own.
+    /// What was wrong.
     pub error: ErrorCode,
-    /// The experimenter, for errors of type `0xffff`, else 0.
-    pub experimenter: u32,
     /// The request's first bytes, or a text.
     pub data: Bytes,
 }
@@ -25,7 +23,6 @@ impl ErrorMsg {
         let quoted = &request[..request.len().min(ERROR_DATA_BYTES)];
         Self {
             error,
-            experimenter: 0,
             data: Bytes(quoted.into()),
         }
     }
@@ -33,11 +30,7 @@ impl ErrorMsg {
 
 impl TextForm for ErrorMsg {
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.error)?;
-        if self.error.ty == EXPERIMENTER_ERROR_TYPE {
-            write!(f, " of experimenter {:#x}", self.experimenter)?;
-        }
-        f.write_str(",data=")?;
+        write!(f, "{},data=", self.error)?;
         self.data.text(f)
     }
 }

@@ -11,7 +11,7 @@ use crate::message::ErrorMsg;
 use crate::wire::{Reader, Writer};
 
 const fn old(ty: u16, code: u16) -> ErrorCode {
-    ErrorCode { ty, code }
+    ErrorCode::new(ty, code)
 }
 
 /// Up to this code of its type an error has the same numbers in every version.
@@ -80,7 +80,6 @@ impl Form<V1_0> for ErrorMsg {
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         Ok(Self {
             error: r.get()?,
-            experimenter: 0,
             data: r.at("data").get()?,
         })
     }

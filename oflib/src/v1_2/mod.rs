@@ -10,7 +10,7 @@ use crate::message::multipart::flow::FlowEntry;
 use crate::message::multipart::group::GroupCounters;
 use crate::message::multipart::port::{PortStats, QueueStats};
 use crate::message::{FlowModFlags, PacketIn};
-use crate::v1_3::layout;
+use crate::v1_3::{V1_3, layout};
 use crate::wire::{Reader, Writer};
 
 /// The forms of 1.2 that 1.3 changed.
@@ -86,16 +86,13 @@ impl Form<V1_2> for ConfigFlags {
 
 impl Form<V1_2> for ErrorCode {
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            ty: r.at("type").get()?,
-            code: r.at("code").get()?,
-        })
+        <Self as Form<V1_3>>::read(r)
     }
     /// What came later is BAD_REQUEST/EPERM: the switch does not do it.
     fn write(&self, w: &mut Writer<'_>) {
         let row = self.row();
         let known = row.is_none_or(|row| row.versions.has(w.version()));
         let error = if known { *self } else { BadRequest::EPERM };
-        w.put(&error.ty).put(&error.code);
+        <Self as Form<V1_3>>::write(&error, w);
     }
 }

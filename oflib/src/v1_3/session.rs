@@ -12,7 +12,7 @@ use crate::wire::{Reader, Writer};
 
 layout! {
     V1_3;
-    ErrorCode { ty, code }
+    ErrorMsg { error, data }
     Features {
         datapath_id, n_buffers, n_tables, auxiliary_id => 2, capabilities, reserved;
         ..default
@@ -75,25 +75,18 @@ impl Form<V1_3> for Hello {
     }
 }
 
-impl Form<V1_3> for ErrorMsg {
+impl Form<V1_3> for ErrorCode {
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let error: ErrorCode = r.get()?;
-        let experimenter = if error.ty == EXPERIMENTER_ERROR_TYPE {
-            r.get()?
-        } else {
-            0
-        };
-        Ok(Self {
-            error,
-            experimenter,
-            data: r.at("data").get()?,
-        })
+        let mut error = Self::new(r.at("type").get()?, r.at("code").get()?);
+        if error.ty == EXPERIMENTER_ERROR_TYPE {
+            error.experimenter = r.at("experimenter").get()?;
+        }
+        Ok(error)
     }
     fn write(&self, w: &mut Writer<'_>) {
-        w.put(&self.error);
-        if self.error.ty == EXPERIMENTER_ERROR_TYPE {
+        w.put(&self.ty).put(&self.code);
+        if self.ty == EXPERIMENTER_ERROR_TYPE {
             w.put(&self.experimenter);
         }
-        w.put(&self.data);
     }
 }

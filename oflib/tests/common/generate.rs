@@ -159,10 +159,7 @@ fn vary(random: &mut Random, codec: &Codec, message: &mut Message) {
     match message {
         Message::EchoRequest(data) | Message::EchoReply(data) => *data = Bytes(random.bytes(20)),
         Message::Error(error) if error.error.ty < 14 => {
-            error.error = ErrorCode {
-                ty: random.below(14) as u16,
-                code: random.below(16) as u16,
-            };
+            error.error = ErrorCode::new(random.below(14) as u16, random.below(16) as u16);
         }
         Message::PacketIn(one) => {
             (one.fields, one.data) = (a_match(random, codec), Bytes(random.bytes(99)));

@@ -18,15 +18,8 @@ const fn row(
     args: &'static [Arg],
     data: bool,
 ) -> ExtRow {
-    ExtRow {
-        kind,
-        experimenter: EXPERIMENTER,
-        ty,
-        name,
-        args,
-        data,
-        body: None,
-    }
+    let row = ExtRow::new(kind, EXPERIMENTER, ty, name).with_args(args);
+    if data { row.with_data() } else { row }
 }
 const fn arg(name: &'static str, bytes: u8) -> Arg {
     Arg { name, bytes }

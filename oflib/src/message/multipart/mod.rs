@@ -59,7 +59,11 @@ impl<T> Parts for Vec<T> {
     }
 }
 impl Parts for Empty {}
-impl Parts for ExtBody {}
+impl Parts for ExtBody {
+    fn join(&mut self, other: Self) -> bool {
+        self.0.join(other.0)
+    }
+}
 impl Parts for Desc {}
 impl Parts for FlowStatsRequest {}
 impl Parts for AggregateStats {}

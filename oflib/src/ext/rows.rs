@@ -1,0 +1,206 @@
+//! What a row says of an experimenter value: its form, and how switches and tools treat it.
+
+use super::{BodyType, TypedBody};
+use crate::error::{BadAction, BadInstruction, BadRequest, ErrorCode};
+
+/// Which kind of thing an experimenter value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExtKind {
+    /// An action.
+    Action,
+    /// An instruction.
+    Instruction,
+    /// A message, either way.
+    Message,
+    /// A multipart request or reply body.
+    Multipart,
+}
+
+impl ExtKind {
+    /// What such a thing is called.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Action => "action",
+            Self::Instruction => "instruction",
+            Self::Message => "message",
+            Self::Multipart => "multipart",
+        }
+    }
+
+    /// The errors for an unknown experimenter, an unknown type of it, and a wrong length.
+    pub(super) fn errors(self) -> (ErrorCode, ErrorCode, ErrorCode) {
+        match self {
+            Self::Action => (
+                BadAction::BAD_EXPERIMENTER,
+                BadAction::BAD_EXP_TYPE,
+                BadAction::BAD_LEN,
+            ),
+            Self::Instruction => (
+                BadInstruction::BAD_EXPERIMENTER,
+                BadInstruction::BAD_EXP_TYPE,
+                BadInstruction::BAD_LEN,
+            ),
+            Self::Message | Self::Multipart => (
+                BadRequest::BAD_EXPERIMENTER,
+                BadRequest::BAD_EXP_TYPE,
+                BadRequest::BAD_LEN,
+            ),
+        }
+    }
+}
+
+/// One argument of an experimenter value: a big-endian number.
+#[derive(Clone, Copy, Debug)]
+pub struct Arg {
+    /// Its name in text.
+    pub name: &'static str,
+    /// Its width on the wire: 1, 2, 4 or 8 bytes.
+    pub bytes: u8,
+}
+
+impl Arg {
+    /// An argument of 1, 2, 4 or 8 bytes.
+    pub const fn new(name: &'static str, bytes: u8) -> Self {
+        Self { name, bytes }
+    }
+}
+
+/// Who is sent a message that nobody asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Audience {
+    /// Every controller that is no slave.
+    Controllers,
+    /// The connections that subscribed to it.
+    Subscribers,
+}
+
+/// How people ask for something: a verb of `dpctl`, with the row's name.
+#[derive(Clone, Copy, Debug)]
+pub struct Usage {
+    /// What stands behind the verb, as `help` shows it.
+    pub arguments: &'static str,
+    /// What it does, in a few words.
+    pub help: &'static str,
+}
+
+/// The errors that an experimenter answers with in place of the specification's.
+#[derive(Clone, Copy, Debug)]
+pub struct ExtErrors {
+    /// For a type that it does not have.
+    pub bad_type: ErrorCode,
+    /// For a wrong length.
+    pub bad_length: ErrorCode,
+}
+
+/// One experimenter value's form: experimenter, 32-bit type, and either arguments and perhaps raw
+/// bytes, or a body of a type of its own. [`ExtRow::new`] and [`ExtRow::typed`] make one.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ExtRow {
+    /// What it is.
+    pub kind: ExtKind,
+    /// The experimenter's number.
+    pub experimenter: u32,
+    /// The experimenter's type.
+    pub ty: u32,
+    /// Its name in text.
+    pub name: &'static str,
+    /// Its arguments in wire order.
+    pub args: &'static [Arg],
+    /// Whether bytes may follow the arguments (messages and multiparts only).
+    pub data: bool,
+    /// The type of its body, in place of arguments and data.
+    pub body: Option<BodyType>,
+    /// Whether, as a message or a multipart request, it changes the switch: a slave may not send
+    /// it.
+    pub changes: bool,
+    /// Who gets it, as a message that nobody asked for.
+    pub audience: Audience,
+    /// How people ask with it, as a message or a multipart request, if they may.
+    pub usage: Option<Usage>,
+    /// Errors of its own.
+    pub errors: Option<ExtErrors>,
+}
+
+impl ExtRow {
+    /// A row without arguments, data and body.
+    pub const fn new(kind: ExtKind, experimenter: u32, ty: u32, name: &'static str) -> Self {
+        Self {
+            kind,
+            experimenter,
+            ty,
+            name,
+            args: &[],
+            data: false,
+            body: None,
+            changes: false,
+            audience: Audience::Controllers,
+            usage: None,
+            errors: None,
+        }
+    }
+
+    /// The row of values that are a `T` each.
+    pub const fn typed<T: TypedBody>(
+        kind: ExtKind,
+        experimenter: u32,
+        ty: u32,
+        name: &'static str,
+    ) -> Self {
+        Self {
+            body: Some(BodyType::of::<T>()),
+            ..Self::new(kind, experimenter, ty, name)
+        }
+    }
+
+    /// The same with arguments.
+    pub const fn with_args(self, args: &'static [Arg]) -> Self {
+        Self { args, ..self }
+    }
+
+    /// The same with bytes behind the arguments.
+    pub const fn with_data(self) -> Self {
+        Self { data: true, ..self }
+    }
+
+    /// The same as a request that changes the switch.
+    pub const fn that_changes(self) -> Self {
+        Self {
+            changes: true,
+            ..self
+        }
+    }
+
+    /// The same for connections that subscribed to it, and no others.
+    pub const fn for_subscribers(self) -> Self {
+        Self {
+            audience: Audience::Subscribers,
+            ..self
+        }
+    }
+
+    /// The same as a verb of `dpctl`, with the row's name.
+    pub const fn with_usage(self, arguments: &'static str, help: &'static str) -> Self {
+        Self {
+            usage: Some(Usage { arguments, help }),
+            ..self
+        }
+    }
+
+    /// The same with errors of its own, for a wrong length and, if no row before it of this kind
+    /// and experimenter has others, for a type that the experimenter does not have.
+    pub const fn with_errors(self, bad_type: ErrorCode, bad_length: ErrorCode) -> Self {
+        Self {
+            errors: Some(ExtErrors {
+                bad_type,
+                bad_length,
+            }),
+            ..self
+        }
+    }
+
+    /// Its place in a list of rows, if it stands there.
+    pub fn place_in(&'static self, rows: &'static [Self]) -> Option<usize> {
+        rows.element_offset(self)
+    }
+}
