@@ -266,7 +266,10 @@ fn eight_wait_for_the_next_packet_and_no_ninth() {
     std::thread::sleep(Duration::from_millis(500));
     let ninth = wait().wait_with_output().unwrap();
     let said = String::from_utf8(ninth.stderr).unwrap();
-    assert!(said.contains("8 wait for packets already"), "{said}");
+    assert!(
+        said.contains("8 requests wait for packets already"),
+        "{said}"
+    );
     assert!(lab.pings(1, 2));
     for one in waiting {
         assert!(one.wait_with_output().unwrap().status.success());

@@ -1,4 +1,4 @@
-//! Completion of command lines: what may stand in place of the last word, for every shell.
+//! Shell completion: lists the words that may replace the last word of a command line.
 
 use bofuss_oflib::text::{KEYWORDS, PROPERTIES, action_names, match_names, parse_instructions};
 use bofuss_oflib::{Catalogue, Match};
@@ -7,7 +7,7 @@ use clap::{Arg, CommandFactory, Parser};
 use crate::verbs::{Command, VERBS, Verb, named};
 use crate::{Cli, find};
 
-/// The longest wait for the ports of a switch, in seconds: somebody waits at the keyboard.
+/// How long to wait for the ports of a switch, in seconds: somebody waits at the keyboard.
 const PORTS_SECONDS: &str = "1";
 /// Words of a verb's arguments that are flows or parts of one.
 const FLOWS: &[&str] = &["FLOW", "MATCH", "GROUP", "ACTIONS", "PACKET"];
@@ -20,13 +20,13 @@ const PORT_KEYS: &[&str] = &[
     "output",
     "enqueue",
 ];
-/// After these stand actions.
+/// Keys after which actions follow.
 const ACTION_KEYS: &[&str] = &["actions=", "action=", "instructions=", "bucket="];
 
-/// A word that may stand there, and what it means.
+/// A candidate for the word, and its meaning.
 struct Candidate {
     word: String,
-    /// Whether the word ends with it, so that a blank follows.
+    /// Whether the word is complete with it, so that a blank follows.
     is_whole: bool,
     help: String,
 }
@@ -49,9 +49,9 @@ impl Candidate {
     }
 }
 
-/// What may stand in place of the last word of a command line, which ends at the cursor: a line
-/// each, `WORD<Tab>HELP`, with a blank after WORD if the word ends there. `tail` is what the shell
-/// takes for the word; bash begins a word after `=` and `:`.
+/// The candidates for the last word of a command line, which ends at the cursor: one a line,
+/// `WORD<Tab>HELP`, with a blank after WORD if the word is complete. `tail` is what the shell
+/// regards as the word; in bash a word begins after `=` and `:`.
 pub(crate) async fn lines(line: &str, tail: Option<&str>) -> String {
     let words = words(line);
     let (word, before) = words.split_last().expect("there is one, perhaps empty");
@@ -61,7 +61,7 @@ pub(crate) async fn lines(line: &str, tail: Option<&str>) -> String {
     candidates.dedup_by(|a, b| a.word == b.word);
     let tail = tail.unwrap_or(word);
     if !word.ends_with(tail) {
-        // Outside of quotes it has what bash would have to escape again.
+        // Outside of quotes it has characters that bash would have to escape.
         return String::new();
     }
     let skipped = word.len() - tail.len();
@@ -155,7 +155,7 @@ fn switches() -> impl Iterator<Item = Candidate> {
     running.map(|socket| Candidate::whole(&socket.name, "switch"))
 }
 
-/// What stands at the end of a flow.
+/// The kind of word at the end of a flow.
 #[derive(Debug, PartialEq)]
 enum Part {
     /// A field, keyword or property.
@@ -170,7 +170,7 @@ enum Part {
     Value,
 }
 
-/// What the last part of a flow is, and what stands before it.
+/// The last part of a flow: its kind, and the text before it.
 fn parts(word: &str, is_actions: bool) -> (&str, Part) {
     let first_action = |key: &&str| word.find(*key).map(|at| at + key.len());
     let first_action = ACTION_KEYS.iter().find_map(first_action);

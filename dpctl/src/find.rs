@@ -1,4 +1,4 @@
-//! Which switch is meant: an address, a name, or the only one that runs.
+//! Finds the switch to talk to: by an address, by a name, or the only one that runs.
 
 use bofuss_channel::{ActiveAddress, Endpoint, RunSocket, permitted, run_sockets};
 
@@ -7,14 +7,14 @@ use crate::Failure;
 /// The extension of the sockets that speak OpenFlow.
 const KIND: &str = "sock";
 
-/// Running switches: those that answer, in this network namespace first.
+/// The running switches that answer; those of this network namespace come first.
 pub(crate) fn running() -> Vec<RunSocket> {
     let mut sockets = run_sockets(KIND, None);
     sockets.retain(|socket| socket.is_permitted);
     sockets
 }
 
-/// The address that a word names: one with its kind in front, or the name of a running switch.
+/// The address that a word stands for: an address with its kind, or the name of a running switch.
 pub(crate) fn address(word: &str) -> Option<Result<ActiveAddress, Failure>> {
     if word.starts_with("tcp:") || word.starts_with("unix:") || word.starts_with("ssl:") {
         return Some(
@@ -31,13 +31,13 @@ pub(crate) fn address(word: &str) -> Option<Result<ActiveAddress, Failure>> {
     }
 }
 
-/// The only switch that runs, or the only one of this network namespace.
+/// The only running switch, or the only one in this network namespace.
 pub(crate) fn only() -> Result<ActiveAddress, Failure> {
     let mut running = meant(None)?;
     match running.len() {
         1 => Ok(unix(running.remove(0))),
         0 => Err(Failure::Usage(
-            "no switch runs here; start one (bofuss run --port IF --port IF) or name its address, \
+            "no switch runs here; start one (bofuss run --port IF --port IF) or give its address, \
              as in dpctl tcp:127.0.0.1:6653 show"
                 .into(),
         )),
@@ -45,13 +45,13 @@ pub(crate) fn only() -> Result<ActiveAddress, Failure> {
             let names: Vec<_> = running.into_iter().map(|socket| socket.name).collect();
             let names = names.join(", ");
             Err(Failure::Usage(format!(
-                "several switches run: {names}; name one before the verb"
+                "several switches run: {names}; give a name before the verb"
             )))
         }
     }
 }
 
-/// The switches of this name, or all, that this user may use. Errors: there are others only.
+/// The switches with this name, or all, that this user may access. Errors: all belong to others.
 fn meant(name: Option<&str>) -> Result<Vec<RunSocket>, Failure> {
     permitted(run_sockets(KIND, name)).map_err(|refusal| {
         Failure::Failed(format!(
@@ -60,7 +60,7 @@ fn meant(name: Option<&str>) -> Result<Vec<RunSocket>, Failure> {
     })
 }
 
-/// The snoop socket of the switch whose socket for tools this is; another address as it is.
+/// The snoop socket of the switch with this OpenFlow socket; other addresses stay.
 pub(crate) fn snoop(address: ActiveAddress) -> ActiveAddress {
     match address.0 {
         Endpoint::Unix(path) if path.extension().is_some_and(|kind| kind == KIND) => {

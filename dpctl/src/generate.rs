@@ -1,4 +1,4 @@
-//! Shell completions and the manual page, from the definitions that the command line is read by.
+//! Shell completions and the manual page, generated from the definitions of the command line.
 
 use std::io::Write;
 
@@ -99,14 +99,14 @@ fn manual(command: clap::Command, out: &mut Vec<u8>) -> std::io::Result<()> {
     )
 }
 
-/// The titles that verbs stand under.
+/// The headings of the lists of verbs.
 pub(crate) const SECTIONS: &[(Style, &str)] = &[
     (Style::Bofuss, "Verbs of BOFUSS's dpctl"),
     (Style::Ofctl, "Verbs of ovs-ofctl"),
     (Style::Own, "Further verbs"),
 ];
 
-/// The verbs: section, name, arguments and help of each, with tabs between them.
+/// The verbs: section, name, arguments and help of each, separated by tabs.
 fn verbs() -> String {
     let line = |verb: &Verb| {
         let section = SECTIONS.iter().find(|row| row.0 == verb.style);

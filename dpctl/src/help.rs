@@ -1,4 +1,5 @@
-//! What `--help` and the verb `help` print: all verbs, or one with what its words mean.
+//! What `--help` and the verb `help` print: all verbs, or one verb with the meaning of its
+//! arguments.
 
 use clap::CommandFactory;
 
@@ -6,23 +7,23 @@ use crate::generate::SECTIONS;
 use crate::verbs::{Command, Made, Requests, Style, VERBS, Verb, misused};
 use crate::{Cli, Failure, verbs};
 
-/// Words of the verbs' arguments, and what they stand for. Of those that the two dialects write in
-/// their own way, each has its row.
+/// The placeholders in the verbs' arguments, and their meaning. Those that the two dialects write
+/// differently have a row for each.
 const MEANINGS: &[(&str, Option<Style>, &str)] = &[
     (
         "FLOW",
         None,
-        "KEY=VALUE and match fields with commas between, then actions=ACTION,... as for ovs-ofctl",
+        "KEY=VALUE and match fields, separated by commas, then actions=ACTION,... as for ovs-ofctl",
     ),
     (
         "FILE",
         None,
-        "a line each; what follows # is left out; - is the standard input",
+        "one a line; # begins a comment; - is the standard input",
     ),
     (
         "SOURCE",
         None,
-        "a switch, or a file: what begins with / or ., or has no colon and is there",
+        "a switch, or a file: a path that begins with / or ., or has no colon and exists",
     ),
     (
         "GROUP",
@@ -37,7 +38,7 @@ const MEANINGS: &[(&str, Option<Style>, &str)] = &[
     (
         "MATCH",
         None,
-        "FIELD=VALUE,... by OpenFlow's names (docs/reference/fields.md); a mask after /",
+        "FIELD=VALUE,... with OpenFlow's names (docs/reference/fields.md); a mask after /",
     ),
     (
         "INSTRUCTION",
@@ -47,12 +48,12 @@ const MEANINGS: &[(&str, Option<Style>, &str)] = &[
     (
         "ACTIONS",
         Some(Style::Bofuss),
-        "output=PORT, group=N, queue=N, set_field=FIELD:VALUE and others, with commas between",
+        "output=PORT, group=N, queue=N, set_field=FIELD:VALUE and others, separated by commas",
     ),
     (
         "ACTIONS",
         Some(Style::Ofctl),
-        "output:PORT, group:N, set_field:VALUE->FIELD and others, with commas between",
+        "output:PORT, group:N, set_field:VALUE->FIELD and others, separated by commas",
     ),
     (
         "PORT",
@@ -62,11 +63,11 @@ const MEANINGS: &[(&str, Option<Style>, &str)] = &[
     (
         "HEX",
         None,
-        "a packet's bytes, two digits each; blanks and colons may stand between",
+        "a packet's bytes, two digits each; blanks and colons are ignored",
     ),
 ];
 
-/// Options that some verbs take, and which.
+/// Options of some verbs, and those verbs.
 const OPTIONS: &[(&str, &[&str], &str)] = &[
     (
         "--strict",
@@ -76,14 +77,18 @@ const OPTIONS: &[(&str, &[&str], &str)] = &[
     (
         "--sort[=FIELD], --rsort[=FIELD]",
         &["dump-flows", "stats-flow"],
-        "sort by FIELD, else by priority",
+        "sort by FIELD, or by priority",
     ),
     (
         "--readd",
         &["replace-flows"],
-        "add the entries, too, that are there already",
+        "add entries even if the switch has them already",
     ),
-    ("--html=FILE", &["trace"], "draw the way on a page"),
+    (
+        "--html=FILE",
+        &["trace"],
+        "write a page that shows the packet's path",
+    ),
 ];
 
 /// `help [VERB]`.
@@ -101,7 +106,7 @@ pub(crate) fn make(_: &Command, arguments: &[&str]) -> Made {
     }
 }
 
-/// The words of the command line, where `--help` with a verb is made `help VERB`.
+/// The words of the command line; `--help` with a verb becomes `help VERB`.
 pub(crate) fn asked(words: Vec<String>) -> Vec<String> {
     let asks = words.iter().any(|word| word == "--help" || word == "-h");
     let mut rest = words.iter().skip(1);
@@ -125,10 +130,10 @@ pub(crate) fn list() -> String {
         }
         text += "\n";
     }
-    text + "dpctl help VERB tells more of one; docs/dpctl.md has an example of each."
+    text + "dpctl help VERB describes one; docs/dpctl.md has an example of each."
 }
 
-/// One verb: how it is called, what it does, what its words mean, and the options that it takes.
+/// One verb: its call, what it does, its arguments and its options.
 fn of_verb(verb: &Verb) -> String {
     let call = format!("{} {}", verb.name, verb.arguments);
     let call = call.trim_end();

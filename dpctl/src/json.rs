@@ -1,5 +1,5 @@
-//! Replies as JSON. Names are OpenFlow's; matches, actions and instructions are texts that the
-//! verbs read. `version` changes when a key goes or changes its meaning.
+//! Prints replies as JSON. Names are OpenFlow's; matches, actions and instructions are texts that
+//! the verbs accept. `version` increases when a key is removed or changes its meaning.
 
 use bofuss_oflib::message::multipart::flow::FlowEntry;
 use bofuss_oflib::message::multipart::group::{BucketCounter, GroupCounters, GroupDesc};
@@ -16,15 +16,15 @@ use serde_json::{Map, Value, json};
 
 use crate::watch::Rates;
 
-/// Changes when a key goes or changes its meaning.
+/// Increases when a key is removed or changes its meaning.
 const VERSION: u32 = 1;
 
-/// The page that a verb prints.
+/// The JSON object that a verb prints.
 pub(crate) fn page(verb: &str, replies: Vec<Value>) -> String {
     json!({"version": VERSION, "verb": verb, "replies": replies}).to_string()
 }
 
-/// That messages were sent and taken.
+/// Reports that messages were sent and accepted.
 pub(crate) fn sent(messages: usize) -> Value {
     json!({"type": "DONE", "messages": messages})
 }
@@ -34,7 +34,7 @@ pub(crate) fn echo(bytes: u16, millis: f64) -> Value {
     json!({"type": "ECHO_REPLY", "bytes": bytes, "milliseconds": millis})
 }
 
-/// Lines of text: `key=value` as keys, others as a list.
+/// Lines of text: `key=value` become keys, other lines a list.
 pub(crate) fn lines(lines: &[&str]) -> Value {
     let pairs: Option<Map<String, Value>> = lines
         .iter()
@@ -54,7 +54,7 @@ pub(crate) fn text(text: &str) -> Value {
     lines(&text.lines().collect::<Vec<_>>())
 }
 
-/// What passed between two looks.
+/// The rates between two samples.
 pub(crate) fn rates(rates: &Rates) -> Value {
     let ports = rates.ports.iter().map(|(port, f)| {
         json!({"port_no": port.to_string(), "rx_packets_per_second": f[0],
@@ -162,7 +162,7 @@ fn flags(flags: impl std::fmt::Display) -> Vec<String> {
     set.map(str::to_string).collect()
 }
 
-/// Each field with its value, and behind a slash its mask.
+/// Each field with its value, and its mask after a slash.
 fn fields(fields: &Match) -> Value {
     let pair = |one: &bofuss_oflib::FieldMatch| {
         let text = one.to_string();
@@ -176,7 +176,7 @@ fn seconds(whole: u32, nanoseconds: u32) -> f64 {
     f64::from(whole) + f64::from(nanoseconds) / 1e9
 }
 
-/// A counter; null where the switch does not count.
+/// A counter; null if the switch does not count it.
 fn counter(count: u64) -> Option<u64> {
     (count != u64::MAX).then_some(count)
 }

@@ -1,6 +1,6 @@
-//! `dpctl`: asks and changes an OpenFlow switch from the command line.
+//! `dpctl`: queries and changes an OpenFlow switch from the command line.
 #![forbid(unsafe_code)]
-// The help texts of options use brackets for what may be left out.
+// The help texts of options use brackets for optional parts.
 #![allow(rustdoc::broken_intra_doc_links)]
 
 mod bofuss;
@@ -36,16 +36,16 @@ use ofctl::wording::PortNames;
 use talk::Talk;
 use verbs::{Command, Made, Requests, Style, Verb};
 
-/// The transaction id that the original gives to every message.
+/// The transaction id of every message of the original dpctl.
 const BOFUSS_XID: u32 = 0xf0ff_00f0;
-/// The transaction id that ovs-ofctl begins with.
+/// The first transaction id of ovs-ofctl.
 const OFCTL_XID: u32 = 2;
 
-/// Ask and change an OpenFlow switch.
+/// Query and change an OpenFlow switch.
 ///
 /// ADDRESS is tcp:HOST[:PORT], ssl:HOST[:PORT], unix:FILE or the name of a running bofuss switch;
-/// it stands before the verb, behind it, or behind the arguments. Without it, the only switch
-/// running is meant, first in this network namespace and then anywhere.
+/// it may come before the verb, after it, or after the arguments. Without it, dpctl uses the only
+/// running switch, of this network namespace or else of all.
 #[derive(Parser)]
 #[command(name = "dpctl", version, after_help = help::list(), arg_required_else_help = true)]
 struct Cli {
@@ -55,7 +55,7 @@ struct Cli {
     /// Match priority and all fields exactly, in mod-flows, del-flows and flow-mod.
     #[arg(long)]
     strict: bool,
-    /// Sort what dump-flows and stats-flow print by FIELD, else by priority; the smallest first.
+    /// Sort the output of dump-flows and stats-flow by FIELD, or by priority; the smallest first.
     #[arg(long, value_name = "FIELD", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "priority", conflicts_with = "rsort")]
     sort: Option<String>,
@@ -63,35 +63,34 @@ struct Cli {
     #[arg(long, value_name = "FIELD", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "priority")]
     rsort: Option<String>,
-    /// Have replace-flows add the entries, too, that are there already.
+    /// Let replace-flows add entries even if the switch has them already.
     #[arg(long)]
     readd: bool,
-    /// Print ports by their names, as is done on a terminal.
+    /// Print ports by name, as is the default on a terminal.
     #[arg(long, overrides_with = "no_names")]
     names: bool,
-    /// Take and print ports by their numbers alone.
+    /// Accept and print only port numbers.
     #[arg(long, overrides_with = "names")]
     no_names: bool,
-    /// A match field that the switch was started with, as its --field has it. Repeat for more.
+    /// A match field that the switch was started with, as in its --field. Repeat for more.
     #[arg(long = "field", value_name = "FIELD")]
     fields: Vec<String>,
     /// Print JSON; docs/dpctl.md lists its keys.
     #[arg(long)]
     json: bool,
-    /// Have trace draw the packet's way on a page of HTML, for a lecture.
+    /// Let trace write an HTML page that shows the packet's path, for a lecture.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// The transaction id of the first message.
     #[arg(short, long, value_name = "NUMBER", value_parser = xid)]
     xid: Option<u32>,
-    /// Tell which switch answered, and in which version.
+    /// Print which switch answered, and in which version.
     #[arg(short, long, overrides_with = "verbose")]
     verbose: bool,
     /// Print shell completions or the manual page.
     #[arg(long, hide = true, value_name = "WHAT")]
     generate: Option<Generate>,
-    /// The OpenFlow versions to offer, OpenFlow10 and OpenFlow13; the highest that both sides speak
-    /// is taken.
+    /// The OpenFlow versions to offer, OpenFlow10 and OpenFlow13; the highest common one is used.
     #[arg(short = 'O', long, value_name = "VERSION,...", value_delimiter = ',')]
     #[arg(value_parser = version)]
     protocols: Vec<Version>,
@@ -108,7 +107,7 @@ struct Cli {
     /// For ssl:, the certificates of the CAs that sign the switch's (PEM).
     #[arg(short = 'C', long, value_name = "FILE")]
     ca_cert: Option<PathBuf>,
-    /// Refused: a CA that the switch itself brings proves nothing.
+    /// Refused: a CA certificate that the switch itself sends proves nothing.
     #[arg(long, value_name = "FILE", hide = true)]
     bootstrap_ca_cert: Option<PathBuf>,
     /// Accept the switch's certificate, if a CA signed it, although it is not for the HOST of
@@ -117,13 +116,13 @@ struct Cli {
     any_peer_name: bool,
 }
 
-/// A number, decimal or hexadecimal behind 0x.
+/// A number, decimal or hexadecimal with 0x.
 fn xid(text: &str) -> Result<u32, String> {
     let number = bofuss_oflib::text::number(text).and_then(|n| n.try_into().ok());
     number.ok_or_else(|| "no number of 32 bits".into())
 }
 
-/// A version by the name that Open vSwitch has for it, or its number.
+/// A version by its name in Open vSwitch, or by its number.
 fn version(name: &str) -> Result<Version, String> {
     let number = name.to_ascii_lowercase().replace('.', "");
     let number = number.trim_start_matches("openflow");
@@ -143,11 +142,11 @@ impl Cli {
         }
     }
 
-    /// What TLS needs, if its files are named.
+    /// Loads the TLS files, if they are named.
     fn tls(&self) -> Result<Option<Tls>, Failure> {
         if self.bootstrap_ca_cert.is_some() {
-            let why = "a CA that the switch itself brings proves nothing";
-            let text = format!("--bootstrap-ca-cert: {why}; name the CA's file with --ca-cert");
+            let why = "a CA certificate that the switch itself sends proves nothing";
+            let text = format!("--bootstrap-ca-cert: {why}; give the CA's file with --ca-cert");
             return Err(Failure::Usage(text));
         }
         match (&self.private_key, &self.certificate, &self.ca_cert) {
@@ -175,9 +174,9 @@ pub(crate) enum Failure {
     Misused,
     /// The command line is wrong: exit code 2.
     Usage(String),
-    /// The switch or the connection is: exit code 1.
+    /// The switch or the connection failed: exit code 1.
     Failed(String),
-    /// What was compared differs, and how is printed: exit code 2, as for ovs-ofctl.
+    /// The compared entries differ, and the difference is printed: exit code 2, as for ovs-ofctl.
     Differs,
 }
 
@@ -187,7 +186,7 @@ impl From<String> for Failure {
     }
 }
 
-/// Prints to the standard output; a reader that stops early, as `head` does, is no fault.
+/// Prints to the standard output. A reader that stops early, as `head` does, is no error.
 pub(crate) fn say(text: impl AsRef<str>) {
     if std::io::stdout()
         .write_all(text.as_ref().as_bytes())
@@ -197,7 +196,7 @@ pub(crate) fn say(text: impl AsRef<str>) {
     }
 }
 
-/// Runs a command line. Errors: a sentence, and whose fault it is.
+/// Runs a command line. Errors: a sentence, and the exit code.
 async fn run(cli: &Cli) -> Result<(), Failure> {
     let (address, verb, arguments) = verbs::split(&cli.words)?;
     let mut catalogue = bofuss_ext::catalogue();
@@ -251,7 +250,7 @@ async fn run(cli: &Cli) -> Result<(), Failure> {
     }
 }
 
-/// Prints what is known without a switch, or of several.
+/// Runs a verb that needs no switch, or several.
 fn tell(cli: &Cli, verb: &Verb, text: &str) {
     match cli.json {
         true => say(json::page(verb.name, vec![json::text(text)]) + "\n"),
@@ -259,7 +258,7 @@ fn tell(cli: &Cli, verb: &Verb, text: &str) {
     }
 }
 
-/// How the entries of two sources differ, as lines.
+/// The difference between the entries of two sources, as lines.
 async fn compare(
     cli: &Cli,
     command: &Command,
@@ -272,7 +271,7 @@ async fn compare(
         *set = match source {
             Source::File(entries) => entries,
             Source::Switch(word) => {
-                let wrong = || Failure::Usage(format!("'{word}' is no file and no switch"));
+                let wrong = || Failure::Usage(format!("'{word}' is neither a file nor a switch"));
                 let address = find::address(&word).ok_or_else(wrong)??;
                 let mut talk = talk(cli, &address, command, verb).await?;
                 version = version.min(talk.client.version());
@@ -307,8 +306,8 @@ async fn talk(
     })
 }
 
-/// What a verb makes of its arguments. Those that it cannot read may name ports: they are read
-/// again with the names that the switch tells.
+/// Parses a verb's arguments. If that fails, they may name ports: they are parsed again with the
+/// port names of the switch.
 async fn requests(
     cli: &Cli,
     command: &mut Command,
@@ -329,8 +328,8 @@ async fn requests(
     verb.requests(command, arguments)
 }
 
-/// Whether ports are printed by name: as for ovs-ofctl, on a terminal unless the options say
-/// otherwise. JSON has numbers, as has what the original prints.
+/// Whether ports are printed by name: on a terminal, as for ovs-ofctl, unless the options say
+/// otherwise. JSON and the original's verbs have numbers.
 fn prints_names(cli: &Cli, verb: &Verb, requests: &Requests) -> bool {
     let are_wanted = cli.names || (!cli.no_names && std::io::stdout().is_terminal());
     let has_ports = match requests {
@@ -341,7 +340,7 @@ fn prints_names(cli: &Cli, verb: &Verb, requests: &Requests) -> bool {
     are_wanted && has_ports && !cli.json
 }
 
-/// The names of the switch's ports; `None` if it does not tell.
+/// The names of the switch's ports; `None` if it does not report them.
 async fn port_names(
     cli: &Cli,
     command: &Command,
@@ -359,7 +358,7 @@ async fn port_names(
     )
 }
 
-/// The error, and that its word is no switch either, if it looks like one.
+/// Extends the error if its word looks like the name of a switch that does not run.
 fn no_switch(error: Failure, word: &str) -> Failure {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-';
     match error {
@@ -372,7 +371,7 @@ fn no_switch(error: Failure, word: &str) -> Failure {
     }
 }
 
-/// What may help where a connection failed.
+/// A hint for a connection that failed.
 fn connect_hint(address: &ActiveAddress, error: &str) -> &'static str {
     let is_local = matches!(address.0, Endpoint::Unix(_));
     match error {
@@ -380,7 +379,7 @@ fn connect_hint(address: &ActiveAddress, error: &str) -> &'static str {
             ": use sudo, or start the switch with --socket-group GROUP"
         }
         error if is_local && error.contains("os error") => {
-            ": no switch listens there (dpctl switches lists those that run)"
+            ": no switch listens there (dpctl switches lists the running ones)"
         }
         _ => "",
     }
@@ -409,25 +408,28 @@ async fn connect(cli: &Cli, address: &ActiveAddress, command: &Command) -> Resul
 const REFUSED: &[(&str, &str)] = &[
     (
         "--flow-format",
-        "OpenFlow's own format is spoken; choose a version with -O",
+        "dpctl uses OpenFlow's standard format; choose a version with -O",
     ),
     (
         "-F",
-        "OpenFlow's own format is spoken; choose a version with -O",
+        "dpctl uses OpenFlow's standard format; choose a version with -O",
     ),
-    ("--packet-in-format", "OpenFlow's own format is spoken"),
-    ("-P", "OpenFlow's own format is spoken"),
-    ("--more", "everything is told at once"),
-    ("-m", "everything is told at once"),
+    (
+        "--packet-in-format",
+        "dpctl uses OpenFlow's standard format",
+    ),
+    ("-P", "dpctl uses OpenFlow's standard format"),
+    ("--more", "dpctl always prints everything"),
+    ("-m", "dpctl always prints everything"),
     ("--read-only", "choose a verb that changes nothing"),
     (
         "--timestamp",
-        "monitor has no times; bofuss ctl SWITCH capture openflow has",
+        "monitor prints no times; bofuss ctl SWITCH capture openflow records them",
     ),
 ];
 
-/// The words of the command line, without those that name modules of the original's log, which say
-/// nothing here. Errors: an option that is refused.
+/// The words of the command line without options for the original's log modules, which have no
+/// effect here. Errors: an option that is refused.
 fn words() -> Result<Vec<String>, String> {
     let mut words = Vec::new();
     for word in std::env::args() {
@@ -439,14 +441,14 @@ fn words() -> Result<Vec<String>, String> {
         let spec = spec.or_else(|| word.strip_prefix("-v").filter(|rest| !rest.is_empty()));
         match spec {
             Some(spec) if spec.trim_start_matches('v').is_empty() => words.push("-v".into()),
-            Some(spec) => eprintln!("dpctl: {spec} is not used: --verbose takes no modules here"),
+            Some(spec) => eprintln!("dpctl: {spec} is ignored: --verbose takes no modules here"),
             None => words.push(word),
         }
     }
     Ok(words)
 }
 
-/// A runtime of one thread, for one conversation.
+/// A runtime with one thread, for one conversation.
 fn runtime() -> tokio::runtime::Runtime {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -477,7 +479,7 @@ fn main() -> ExitCode {
     }
     let (error, code) = match runtime().block_on(run(&cli)) {
         Ok(()) => return ExitCode::SUCCESS,
-        Err(Failure::Misused) => ("dpctl help VERB tells what the verb takes".into(), 2),
+        Err(Failure::Misused) => ("dpctl help VERB describes the arguments".into(), 2),
         Err(Failure::Usage(error)) => (error, 2),
         Err(Failure::Failed(error)) => (error, 1),
         Err(Failure::Differs) => return ExitCode::from(2),

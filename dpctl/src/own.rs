@@ -1,4 +1,4 @@
-//! The verbs that neither of the other tools has: what each sends.
+//! The verbs that neither of the other tools has: the requests of each.
 
 use bofuss_channel::RunSocket;
 use bofuss_oflib::Message;

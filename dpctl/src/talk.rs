@@ -1,4 +1,4 @@
-//! A conversation with a switch: sends what a verb asks for and prints what comes back.
+//! A conversation with a switch: sends a verb's requests and prints the replies.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,13 +20,14 @@ use crate::ofctl::wording::{PortNames, Wording};
 use crate::verbs::{Requests, Style, Verb};
 use crate::{Failure, bofuss, json, ofctl, say, status, watch};
 
-/// What a queue that is refused mostly lacks.
+/// The usual reason why a queue is refused.
 const QUEUE_HINT: &str = ": a minimum or a share needs a port whose rate is known (bofuss run \
      --port-rate) and not promised yet; queue 0 goes last";
-/// What an entry lacks that sets a field of a header that its packets may not have.
-const MATCH_HINT: &str = ": what an action sets must be in every packet that matches: match ip or \
+/// The reason why an entry is refused that sets a field of a header that its packets may not have.
+const MATCH_HINT: &str = ": every packet that matches must have the field that an action sets: \
+     match ip or \
      tcp, or dl_vlan; or push a tag first (push_vlan:0x8100)";
-/// What a reply shows that has another's extensions, as Open vSwitch's, in it.
+/// The reason why a reply with another vendor's extensions is not understood.
 const FOREIGN: &[ErrorCode] = &[
     BadAction::BAD_EXPERIMENTER,
     BadAction::BAD_EXP_TYPE,
@@ -34,7 +35,7 @@ const FOREIGN: &[ErrorCode] = &[
     BadInstruction::BAD_EXPERIMENTER,
     BadMatch::BAD_FIELD,
 ];
-/// What a switch lacks that knows no trace.
+/// The reason why a switch refuses a trace.
 const TRACE_HINT: &str = ": trace needs a bofuss control socket, and this switch is no bofuss";
 
 /// One connection, and how to print what it brings.
@@ -49,16 +50,16 @@ pub(crate) struct Talk {
     pub(crate) json: bool,
     /// The first transaction id.
     pub(crate) xid: u32,
-    /// In which order flow entries are told, if not in the switch's.
+    /// The order of flow entries, if not the switch's.
     pub(crate) order: Option<Order>,
-    /// Whether replace-flows adds the entries, too, that are there already.
+    /// Whether replace-flows adds entries that the switch has already.
     pub(crate) adds_all: bool,
-    /// The names that ports are printed by.
+    /// The names of ports in the output.
     pub(crate) names: PortNames,
 }
 
 impl Talk {
-    /// Does what a verb made of its arguments. Errors: a sentence, and whose fault it is.
+    /// Carries out a verb's requests. Errors: a sentence, and whose fault it is.
     pub(crate) async fn run(&mut self, mut requests: Requests) -> Result<(), Failure> {
         self.client.start_at(self.xid);
         let mut replies = Vec::new();
@@ -72,7 +73,7 @@ impl Talk {
                     self.sending(message);
                     let several = messages.len() > 1;
                     match self.client.request(message).await {
-                        // Of several requests, another tells it in such a version.
+                        // In this version another of the requests is answered.
                         Err(ClientError::Unsent(_)) if several => continue,
                         Err(ClientError::Unsent(_)) if is_port_desc(message) => {
                             let reply = self.old_ports().await;
@@ -121,15 +122,14 @@ impl Talk {
         Ok(())
     }
 
-    /// Has ports printed by the names that the switch has for them. One that does not tell has
-    /// numbers.
+    /// Prints ports by the names that the switch reports; by numbers if it reports none.
     pub(crate) async fn learn_names(&mut self) {
         if let Ok(reply) = self.request(&ofctl::port_question()).await {
             self.names = PortNames::of(&ofctl::told_ports(reply));
         }
     }
 
-    /// Sends a request and gives its reply, unprinted.
+    /// Sends a request and returns its reply without printing it.
     pub(crate) async fn request(&mut self, message: &Message) -> Result<Message, Failure> {
         let reply = match self.client.request(message).await {
             Err(ClientError::Unsent(_)) if is_port_desc(message) => self.old_ports().await,
@@ -138,7 +138,7 @@ impl Talk {
         reply.map_err(|error| self.failed(&error))
     }
 
-    /// The ports as OpenFlow 1.3 tells them, of a switch of 1.0, which lists them in its features.
+    /// The ports of a switch of 1.0, which lists them in its features, in the form of 1.3.
     async fn old_ports(&mut self) -> Result<Message, ClientError> {
         let reply = self
             .client
@@ -163,14 +163,15 @@ impl Talk {
                 )
             }
             ClientError::Malformed(cause) if FOREIGN.contains(&cause.error) => format!(
-                "{verb}: the switch has what only its own tools know: {cause}; a table or a match \
+                "{verb}: the reply has extensions that dpctl does not know: {cause}; a table or a \
+                     match \
                  may leave it out, or ask with ovs-ofctl"
             ),
             error => format!("{verb}: {error}"),
         })
     }
 
-    /// An ERROR of the switch: printed as the verb's style has it, and the sentence about it.
+    /// Prints an ERROR of the switch in the verb's style, and returns the sentence about it.
     fn refused(&self, error: &ErrorMsg) -> Failure {
         if self.json {
             let page = json::page(
@@ -230,7 +231,7 @@ impl Talk {
                     ports: &self.names,
                 };
                 let text = ofctl::show::text(wording, self.client.last_xid(), &reply);
-                // ovs-ofctl has no heading above what it sorted.
+                // ovs-ofctl prints no heading above sorted entries.
                 let sorted = self.order.is_some() && self.verb.name == "dump-flows";
                 let text = if sorted {
                     text.split_once('\n').map(|two| two.1)
@@ -290,7 +291,7 @@ impl Talk {
         Ok(())
     }
 
-    /// Prints what the switch repeats of other connections, each message in its own version.
+    /// Prints the messages of other connections that the switch copies, each in its own version.
     async fn snoop(&mut self) -> Result<(), Failure> {
         let catalogue = Arc::new(bofuss_ext::catalogue());
         loop {
@@ -342,7 +343,7 @@ impl Talk {
     }
 }
 
-/// Whether this asks for the ports.
+/// Whether this is a request for the ports.
 fn is_port_desc(message: &Message) -> bool {
     matches!(message, Message::MultipartRequest(request)
         if matches!(request.body, RequestBody::PortDesc(_)))

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::Failure;
 use crate::verbs::{Command, Made, Requests, ask, misused};
 
-/// Takes `PACKET` as digits or fields, or `IN_PORT HEX`.
+/// Reads `PACKET` as hexadecimal digits or fields, or `IN_PORT HEX`.
 pub(crate) fn make(command: &Command, arguments: &[&str]) -> Made {
     if !(1..=2).contains(&arguments.len()) {
         return misused();
@@ -25,8 +25,14 @@ pub(crate) fn make(command: &Command, arguments: &[&str]) -> Made {
             Message::Experimenter(value) => told(value),
             _ => None,
         };
-        let trace = trace.ok_or_else(|| Failure::Failed("trace: no answer to this".into()))?;
-        let page = trace.html(&format!("The way of a packet: {packet}"));
+        let trace = trace.ok_or_else(|| {
+            Failure::Failed(
+                "trace: the switch did not answer the \
+             request"
+                    .into(),
+            )
+        })?;
+        let page = trace.html(&format!("The path of a packet: {packet}"));
         let written = fs::write(&path, page);
         written.map_err(|error| Failure::Failed(format!("{}: {error}", path.display())))?;
         Ok(Requests::Told(format!("page={}\n", path.display())))
@@ -34,7 +40,7 @@ pub(crate) fn make(command: &Command, arguments: &[&str]) -> Made {
     Ok(Requests::First(request, Box::new(next)))
 }
 
-/// The trace that a reply tells; `None` if it is another reply.
+/// The trace in a reply; `None` for another reply.
 fn told(value: &ExtValue) -> Option<Trace> {
     let is_trace = value.row.place_in(&ROWS) == Some(1);
     let lines = is_trace.then(|| String::from_utf8_lossy(&value.data.0));

@@ -1,4 +1,4 @@
-//! The verbs, one row each; and how a command line is taken apart.
+//! The verbs, one row each; and how a command line is parsed.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::ofctl::difference::Source;
 use crate::words::nearest;
 use crate::{Failure, bofuss, find, help, ofctl, own, trace};
 
-/// Whose text a verb prints.
+/// The tool whose text format a verb prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
     /// The original dpctl's.
@@ -22,16 +22,16 @@ pub(crate) enum Style {
     Own,
 }
 
-/// What a verb makes of its arguments.
+/// Parses the arguments of a verb.
 pub(crate) type Made = Result<Requests, Failure>;
 
 /// One verb.
 pub(crate) struct Verb {
     /// Its name.
     pub(crate) name: &'static str,
-    /// What it takes.
+    /// Its arguments.
     pub(crate) arguments: &'static str,
-    /// Whose text it prints.
+    /// Whose text format it prints.
     pub(crate) style: Style,
     /// What it does.
     pub(crate) help: &'static str,
@@ -40,7 +40,7 @@ pub(crate) struct Verb {
 
 macro_rules! verbs {
     ($($name:literal $arguments:literal $style:ident $make:path: $help:literal;)*) => {
-        /// Every verb. Where the original and ovs-ofctl share a name, it is the original's.
+        /// All verbs. If the original and ovs-ofctl share a name, it is the original's verb.
         pub(crate) const VERBS: &[Verb] = &[$(Verb {
             name: $name,
             arguments: $arguments,
@@ -52,10 +52,11 @@ macro_rules! verbs {
 }
 
 verbs! {
-    "features" "" Bofuss bofuss::features: "what the switch is";
-    "get-config" "" Bofuss bofuss::get_config: "how fragments and misses are treated";
-    "set-config" "flags=N,miss=N" Bofuss bofuss::set_config: "change that";
-    "stats-desc" "" Bofuss bofuss::stats_desc: "who made the switch";
+    "features" "" Bofuss bofuss::features: "the switch's id and capabilities";
+    "get-config" "" Bofuss bofuss::get_config: "how fragments and misses are handled";
+    "set-config" "flags=N,miss=N" Bofuss bofuss::set_config: "change how fragments and misses are \
+         handled";
+    "stats-desc" "" Bofuss bofuss::stats_desc: "manufacturer, hardware and software";
     "set-desc" "TEXT" Bofuss bofuss::set_desc: "describe the switch";
     "port-desc" "" Bofuss bofuss::port_desc: "the ports";
     "port-mod" "port=N,conf=N,mask=N[,adv=N][,addr=MAC]" Bofuss bofuss::port_mod: "change a port";
@@ -65,11 +66,11 @@ verbs! {
     "stats-flow" "[table=N,KEY=VALUE...] [MATCH]" Bofuss bofuss::stats_flow: "flow entries";
     "stats-aggr" "[table=N,KEY=VALUE...] [MATCH]" Bofuss bofuss::stats_aggr:
         "sums over flow entries";
-    "stats-table" "" Bofuss bofuss::stats_table: "what each table did";
+    "stats-table" "" Bofuss bofuss::stats_table: "table counters";
     "table-features" "" Bofuss bofuss::table_features: "what each table can do";
     "table-mod" "table=N,conf=N" Bofuss bofuss::table_mod: "configure a table";
     "set-table-match" "[FIELD,...]" Bofuss bofuss::set_table_match:
-        "restrict what all tables match, or print what they match";
+        "restrict the fields that all tables match, or print them";
     "group-mod" "cmd=add,type=TYPE,group=N [weight=N,port=N,group=N ACTIONS]..." Bofuss
         bofuss::group_mod: "change groups";
     "group-features" "" Bofuss bofuss::group_features: "what groups can do";
@@ -81,39 +82,39 @@ verbs! {
     "meter-config" "[METER]" Bofuss bofuss::meter_config: "the meters";
     "stats-meter" "[METER]" Bofuss bofuss::stats_meter: "meter counters";
     "queue-mod" "PORT QUEUE SPEC" Bofuss bofuss::queue_mod:
-        "make or change a queue: 200 or min=200,max=10M,priority=1,weight=2";
+        "create or change a queue: 200 or min=200,max=10M,priority=1,weight=2";
     "queue-del" "PORT QUEUE" Bofuss bofuss::queue_del: "delete a queue";
     "queue-get-config" "[PORT]" Bofuss bofuss::queue_get_config: "the queues";
     "stats-queue" "[PORT [QUEUE]]" Bofuss bofuss::stats_queue: "queue counters";
-    "get-async" "" Bofuss bofuss::get_async: "which unasked messages this connection gets";
-    "ping" "[COUNT [BYTES]]" Bofuss bofuss::ping: "time echoes";
+    "get-async" "" Bofuss bofuss::get_async: "which asynchronous messages this connection gets";
+    "ping" "[COUNT [BYTES]]" Bofuss bofuss::ping: "measure the round-trip time of echo requests";
     "monitor" "[MISS_LEN]" Bofuss bofuss::monitor: "print every message until Ctrl-C";
     "show" "" Ofctl ofctl::show: "the switch and its ports";
-    "dump-desc" "" Ofctl ofctl::dump_desc: "who made the switch";
-    "dump-flows" "[FLOW]" Ofctl ofctl::dump_flows: "flow entries, those that FLOW covers";
+    "dump-desc" "" Ofctl ofctl::dump_desc: "manufacturer, hardware and software";
+    "dump-flows" "[FLOW]" Ofctl ofctl::dump_flows: "flow entries, or only those that FLOW covers";
     "dump-aggregate" "[FLOW]" Ofctl ofctl::dump_aggregate: "sums over flow entries";
-    "dump-tables" "" Ofctl ofctl::dump_tables: "what each table did";
+    "dump-tables" "" Ofctl ofctl::dump_tables: "table counters";
     "dump-table-features" "" Ofctl ofctl::dump_table_features: "what each table can do";
     "dump-ports" "[PORT]" Ofctl ofctl::dump_ports: "port counters";
     "dump-ports-desc" "[PORT]" Ofctl ofctl::dump_ports_desc: "the ports";
     "mod-port" "PORT up|down|[no-]receive|[no-]forward|[no-]packet-in" Ofctl ofctl::mod_port:
         "change a port";
-    "get-frags" "" Ofctl ofctl::get_frags: "how fragments are treated";
-    "set-frags" "normal|drop|reassemble" Ofctl ofctl::set_frags: "change that";
+    "get-frags" "" Ofctl ofctl::get_frags: "how fragments are handled";
+    "set-frags" "normal|drop|reassemble" Ofctl ofctl::set_frags: "change how fragments are handled";
     "add-flow" "FLOW" Ofctl ofctl::add_flow:
         "add an entry: priority=10,in_port=1,ip,actions=output:2";
     "add-flows" "FILE" Ofctl ofctl::add_flows:
-        "add the entries of a file, a line each (-: stdin); add, modify, delete may begin it";
+        "add the entries of a file (-: stdin); a line may begin with add, modify or delete";
     "mod-flows" "FLOW" Ofctl ofctl::mod_flows: "change the actions of entries";
     "del-flows" "[FLOW]" Ofctl ofctl::del_flows: "delete entries";
     "replace-flows" "FILE" Ofctl ofctl::difference::replace_flows:
-        "make the entries those of a file; the same ones keep their counters (but --readd)";
+        "replace the entries by a file's; equal ones keep their counters (unless --readd)";
     "diff-flows" "SOURCE1 SOURCE2" Ofctl ofctl::difference::diff_flows:
         "how the entries of two files or switches differ; exit code 2 if they do";
     "add-group" "GROUP" Ofctl ofctl::add_group:
         "add a group: group_id=1,type=all,bucket=output:1,bucket=output:2";
     "add-groups" "FILE" Ofctl ofctl::add_groups:
-        "add the groups of a file, a line each (-: stdin); add, modify, delete may begin it";
+        "add the groups of a file (-: stdin); a line may begin with add, modify or delete";
     "mod-group" "GROUP" Ofctl ofctl::mod_group: "change a group's type and buckets";
     "del-groups" "[group_id=N]" Ofctl ofctl::del_groups: "delete a group, or all";
     "dump-groups" "[group_id=N]" Ofctl ofctl::dump_groups: "the groups";
@@ -131,57 +132,57 @@ verbs! {
     "snoop" "" Ofctl ofctl::snoop:
         "print the messages between the switch and its controllers until Ctrl-C";
     "role" "[equal|master|slave [GENERATION]]" Own own::role:
-        "tell this connection's role, or ask for one";
+        "print this connection's role, or request another";
     "status" "[KEY]" Own own::status: "whether switch and controllers are connected";
     "trace" "PACKET" Own trace::make:
-        "tell how the switch would treat a packet: HEX, IN_PORT HEX or in_port=1,tcp,tcp_dst=80";
-    "watch" "[SECONDS [COUNT]]" Own own::watch: "ports and tables, again and again, with rates";
-    "switches" "" Own own::switches: "the switches that run here";
+        "explain what happens to a packet: HEX, IN_PORT HEX or in_port=1,tcp,tcp_dst=80";
+    "watch" "[SECONDS [COUNT]]" Own own::watch: "print ports and tables periodically, with rates";
+    "switches" "" Own own::switches: "the running switches";
     "help" "[VERB]" Own help::make: "print this, or all about one verb";
 }
 
-/// What comes of the reply to a first request.
+/// Computes the next requests from the first reply.
 pub(crate) type Next = Box<dyn FnOnce(Message) -> Made>;
 
 /// What a verb sends.
 pub(crate) enum Requests {
     /// Requests with replies, to be printed.
     Ask(Vec<Message>),
-    /// Messages without replies, behind them a barrier.
+    /// Messages without replies; a barrier follows.
     Change(Vec<Message>),
-    /// A request whose reply decides how it goes on.
+    /// A request whose reply decides the next ones.
     First(Message, Next),
-    /// A request, and the reply that shall be printed.
+    /// A request, and the reply to print.
     Answered(Message, Message),
-    /// So many echo requests with so many bytes.
+    /// Echo requests.
     Ping {
         /// How many.
         count: u16,
         /// Bytes in each.
         bytes: u16,
     },
-    /// Perhaps a configuration; then to listen.
+    /// Print all messages; with a configuration to send first.
     Monitor(Option<Message>),
-    /// To print what the switch's snoop socket repeats.
+    /// Print the messages of the switch's snoop socket.
     Snoop,
-    /// To ask for the state of the connections, the lines that begin so.
+    /// Print the status of the connections: the lines that begin with this.
     Status(String),
-    /// To ask for ports and tables every so many seconds, so many times (0: until Ctrl-C).
+    /// Print ports and tables periodically.
     Watch {
-        /// Seconds between two.
+        /// The interval in seconds.
         seconds: u64,
-        /// How many times.
+        /// How many times; 0: until Ctrl-C.
         count: u64,
     },
-    /// To make the entries of the switch these.
+    /// Replace the entries of the switch by these.
     Replace(Vec<FlowMod>),
-    /// To compare the entries of two sources.
+    /// Compare the entries of two sources.
     Compare([Source; 2]),
-    /// Nothing: the answer is known here.
+    /// Nothing: the text to print is known already.
     Told(String),
 }
 
-/// To ask these.
+/// Queries with these requests.
 pub(crate) fn ask<const N: usize>(messages: [Message; N]) -> Made {
     Ok(Requests::Ask(messages.into()))
 }
@@ -191,23 +192,23 @@ pub(crate) fn misused() -> Made {
     Err(Failure::Misused)
 }
 
-/// What every verb knows.
+/// The options and names that every verb gets.
 pub(crate) struct Command {
     /// Whether `--strict` was given.
     pub(crate) strict: bool,
-    /// Where `trace` shall put a page.
+    /// The file for the page of `trace`.
     pub(crate) html: Option<PathBuf>,
     /// Fields and extensions.
     pub(crate) catalogue: Arc<Catalogue>,
 }
 
 impl Verb {
-    /// Whether the arguments name switches, each at its place.
+    /// For each argument, whether it names a switch.
     pub(crate) fn names_switches(&self) -> bool {
         self.arguments.starts_with("SOURCE")
     }
 
-    /// What the verb sends with these arguments. Errors: which argument is wrong, and why.
+    /// The requests of the verb with these arguments. Errors: which argument is wrong, and why.
     pub(crate) fn requests(&self, command: &Command, arguments: &[&str]) -> Made {
         (self.make)(command, arguments).map_err(|error| match error {
             Failure::Misused => {
@@ -217,7 +218,7 @@ impl Verb {
                 };
                 let one = ["FLOW", "[FLOW]", "GROUP", "METER"].contains(&takes);
                 let hint = match one && arguments.len() > 1 {
-                    true => " as one word: write it between quotes",
+                    true => " as one argument: write it in quotes",
                     false => "",
                 };
                 Failure::Usage(format!("{} takes {takes}{hint}", self.name))
@@ -225,7 +226,7 @@ impl Verb {
             Failure::Usage(error) => {
                 let is_asked = error.contains("no port of the switch");
                 let hint = match error.contains("no port number") && !is_asked {
-                    true => " (dpctl dump-ports-desc tells the numbers)",
+                    true => " (dpctl dump-ports-desc lists the numbers)",
                     false => "",
                 };
                 Failure::Usage(format!("{}: {error}{hint}", self.name))
@@ -240,11 +241,11 @@ pub(crate) fn named(name: &str) -> Option<&'static Verb> {
     VERBS.iter().find(|verb| verb.name == name)
 }
 
-/// A command line: where to, what, and with which arguments.
+/// A command line: address, verb and arguments.
 pub(crate) type Line<'a> = (Option<ActiveAddress>, &'static Verb, Vec<&'a str>);
 
-/// Finds the verb, and the address: in front of it (the original's order), behind it (that of
-/// ovs-ofctl), or at the end (Mininet's).
+/// Finds the verb and the address, which may come before it (the original's order), after it (that
+/// of ovs-ofctl), or at the end (Mininet's).
 pub(crate) fn split(words: &[String]) -> Result<Line<'_>, Failure> {
     let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
     if let Some(verb) = named(words[0]) {
@@ -276,7 +277,7 @@ pub(crate) fn split(words: &[String]) -> Result<Line<'_>, Failure> {
     }
 }
 
-/// A proposal for a word that is no verb.
+/// A suggestion for a word that is no verb.
 pub(crate) fn nearest_verb(word: &str) -> String {
     let near = nearest(word, VERBS.iter().map(|verb| verb.name));
     near.map_or(String::new(), |name| format!("; did you mean '{name}'?"))
@@ -288,16 +289,17 @@ fn unknown(word: &str, next: Option<&&str>) -> Failure {
     if next.is_some_and(|next| names().any(|name| name == *next)) {
         if word.contains([':', '.', '/']) {
             let kinds = "tcp:HOST:PORT, ssl:HOST:PORT or unix:FILE";
-            return Failure::Usage(format!("'{word}' is no address: write {kinds}"));
+            return Failure::Usage(format!("'{word}' is no valid address: write {kinds}"));
         }
         return Failure::Usage(format!(
-            "no switch named '{word}' runs, or it is another user's: use sudo, or start it with \
+            "no switch named '{word}' runs, or it belongs to another user: use sudo, or start it \
+                 with \
              --socket-group GROUP (dpctl switches lists those that you may use)"
         ));
     }
     let near = nearest_verb(word);
     Failure::Usage(format!(
-        "'{word}' is no verb and no switch{near} (dpctl --help lists the verbs)"
+        "'{word}' is neither a verb nor a switch{near} (dpctl --help lists the verbs)"
     ))
 }
 

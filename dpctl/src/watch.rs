@@ -1,4 +1,4 @@
-//! Ports and tables again and again, with what changed: a `top` of any switch.
+//! Prints ports and tables periodically with their rates: a `top` for any switch.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -18,17 +18,18 @@ use crate::talk::Talk;
 /// Clears a terminal and puts the cursor at its beginning.
 const CLEAR: &str = "\x1b[2J\x1b[H";
 
-/// The width of the column of ports, which longer names widen.
+/// The width of the column of ports; longer names widen it.
 const MIN_PORT_CHARS: usize = 10;
 
-/// What one look brought.
+/// One sample of the counters.
 struct Look {
     at: Instant,
     ports: BTreeMap<PortNo, PortStats>,
     tables: BTreeMap<u8, TableStats>,
 }
 
-/// Looks every `pause`, `count` times (0: until Ctrl-C), and prints what passed between two looks.
+/// Takes a sample every `pause`, `count` times (0: until Ctrl-C), and prints the rates between two
+/// samples.
 pub(crate) async fn run(talk: &mut Talk, pause: Duration, count: u64) -> Result<(), Failure> {
     let mut before = look(talk).await?;
     for number in 1.. {
@@ -52,7 +53,7 @@ pub(crate) async fn run(talk: &mut Talk, pause: Duration, count: u64) -> Result<
     Ok(())
 }
 
-/// A page cut to a screen, whose last row says so.
+/// A page cut to the size of the screen; the last row says so.
 fn fitted(page: &str, rows: usize, columns: usize) -> String {
     let lines: Vec<&str> = page.trim_end().lines().collect();
     let cut = |line: &str| line.chars().take(columns).collect::<String>();
@@ -98,11 +99,11 @@ async fn look(talk: &mut Talk) -> Result<Look, Failure> {
     Ok(look)
 }
 
-/// What passed, a second.
+/// Rates per second.
 pub(crate) struct Rates {
-    /// Port, then packets, bits and drops: received, sent.
+    /// Port, then packets, bits and drops per second: received, sent.
     pub(crate) ports: Vec<(PortNo, [f64; 6])>,
-    /// Table, entries, then lookups and hits.
+    /// Table, entries, then lookups and matches per second.
     pub(crate) tables: Vec<(u8, u32, [f64; 2])>,
 }
 

@@ -1,14 +1,14 @@
-//! Words of a command line: lists, numbers, and errors that point at the word at fault.
+//! Words of a command line: lists, numbers, and errors that point at the wrong word.
 
 use bofuss_oflib::text::{find_port, items, number};
 use bofuss_oflib::{Catalogue, PortNo};
 
 use crate::Failure;
 
-/// Words that differ in more letters than this are not proposed.
+/// The largest edit distance at which a word is suggested.
 const MAX_DISTANCE: usize = 3;
 
-/// An argument of a verb; its parts are pieces of it, so that an error can say where one stands.
+/// An argument of a verb. Its parts are slices of it, so that an error can report their position.
 #[derive(Clone, Copy)]
 pub(crate) struct Argument<'a>(pub(crate) &'a str);
 
@@ -28,7 +28,7 @@ impl<'a> Argument<'a> {
         }
     }
 
-    /// The error for a name that is none of `known`, with the nearest of them.
+    /// The error for a name that is not in `known`, with the nearest known one.
     pub(crate) fn unknown(self, part: &str, what: &str, known: &[&str]) -> Failure {
         match nearest(part, known.iter().copied()) {
             Some(near) => self.wrong(part, &format!("no such {what}; did you mean '{near}'?")),
@@ -36,7 +36,7 @@ impl<'a> Argument<'a> {
         }
     }
 
-    /// The parts between commas that do not stand in quotes; empty ones are left out.
+    /// The parts between commas; commas in quotes do not count, and empty parts are left out.
     pub(crate) fn items(self) -> impl Iterator<Item = &'a str> {
         items(self.0)
     }
@@ -54,7 +54,7 @@ impl<'a> Argument<'a> {
         self.items().map(pair).collect()
     }
 
-    /// A number, decimal or hexadecimal behind `0x`.
+    /// A number, decimal or hexadecimal with `0x`.
     pub(crate) fn number<T: TryFrom<u64>>(self, part: &str) -> Result<T, Failure> {
         let value = number(part).and_then(|n| T::try_from(n).ok());
         let max = u64::MAX >> (64 - 8 * size_of::<T>());
@@ -90,7 +90,7 @@ impl<'a> Argument<'a> {
     }
 }
 
-/// The names of reserved ports, as the original prints them; behind them others that are read.
+/// The names of reserved ports as the original prints them, then others that are also accepted.
 pub(crate) const PORTS: &[(&str, PortNo)] = &[
     ("in_port", PortNo::IN_PORT),
     ("table", PortNo::TABLE),
@@ -103,13 +103,14 @@ pub(crate) const PORTS: &[(&str, PortNo)] = &[
     ("controller", PortNo::CONTROLLER),
 ];
 
-/// The word of `known` that is most like `word`, if one is near.
+/// The word of `known` with the least edit distance to `word`, if it is close.
 pub(crate) fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
     let near = known.min_by_key(|name| distance(word, name))?;
     (distance(word, near) <= MAX_DISTANCE.min(near.len() / 2)).then_some(near)
 }
 
-/// How many letters must be added, removed or changed to make one word the other.
+/// The Levenshtein distance: how many letters must be added, removed or changed to turn one word
+/// into the other.
 fn distance(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.bytes().enumerate() {

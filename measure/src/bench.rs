@@ -1,4 +1,5 @@
-//! The bench: rounds in which every set-up takes its turn, so that they share the machine's moods.
+//! The bench runs in rounds: each set-up has its turn in each round, so that changes of the
+//! machine's load affect all of them alike.
 
 use std::path::Path;
 use std::time::Instant;
@@ -10,31 +11,31 @@ use crate::report::{Report, median};
 use crate::setup::{Forwarder, Setup};
 use crate::traffic::{Load, receive, send};
 
-/// Frames that must arrive before anything is timed, and how fast they are sent.
+/// Frames that must arrive before anything is measured, and the rate at which they are sent.
 const CHECKED_FRAMES: u64 = 2_000;
 const CHECKED_RATE: u64 = 20_000;
-/// How often that is tried.
+/// How many attempts there are.
 const CHECKS: usize = 3;
-/// Runs that tell what the yardstick carries.
+/// Runs that measure how many frames the yardstick forwards.
 const CAPACITY_RUNS: usize = 3;
 
-/// What is asked for.
+/// The options of a bench.
 pub struct Wanted<'a> {
-    /// Where our programs are.
+    /// The folder of our programs.
     pub programs: &'a Path,
-    /// Names of cases; all if there is none.
+    /// Names of cases; empty for all.
     pub cases: &'a [String],
     /// Set-ups.
     pub setups: Vec<Setup>,
-    /// How often each set-up has its turn.
+    /// The number of rounds.
     pub rounds: usize,
-    /// The most that a case's parameter may be.
+    /// The largest parameter of a case.
     pub limit: u32,
 }
 
-/// Measures. What fails is told, and left out.
+/// Runs the bench. What fails is reported, and has no figure.
 ///
-/// Errors: a name that no case has; ours does not start.
+/// Errors: an unknown case; bofuss does not start.
 pub fn run(wanted: &Wanted<'_>) -> Result<Report, String> {
     let all = || GROUPS.iter().flat_map(|group| group.cases);
     if let Some(name) = wanted
@@ -75,7 +76,7 @@ pub fn run(wanted: &Wanted<'_>) -> Result<Report, String> {
     Ok(bench.report)
 }
 
-/// What this runs on, and the beginning of how long it took.
+/// The machine that this runs on, and the beginning of the sentence about the time.
 fn machine() -> String {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
@@ -88,13 +89,13 @@ fn machine() -> String {
     )
 }
 
-/// A bench as it goes on.
+/// A running bench.
 struct Bench<'a> {
     wanted: &'a Wanted<'a>,
-    /// Frames a second that the yardstick carries.
+    /// Frames per second that the yardstick forwards.
     capacity: f64,
     report: Report,
-    /// Set-ups that do not work here.
+    /// Set-ups that do not work on this machine.
     absent: Vec<Setup>,
 }
 
@@ -128,7 +129,7 @@ impl Bench<'_> {
         }
     }
 
-    /// One turn of a set-up at some cases.
+    /// One turn of a set-up with a group of cases.
     fn turn(
         &mut self,
         group: &Group,
@@ -139,7 +140,7 @@ impl Bench<'_> {
         let bed = Bed::new(setup == Setup::Direct, group.offloads)?;
         let forwarder = match setup.start(self.wanted.programs) {
             Ok(forwarder) => forwarder,
-            // What is not ours may not work on this machine.
+            // Programs of others may not work on this machine.
             Err(error) if setup.is_foreign() => {
                 let what = format!("{} is left out: {error}", setup.name());
                 self.report.failed(what);
@@ -163,7 +164,7 @@ impl Bench<'_> {
                 let context = self.context(&bed, &forwarder, setup, parameter);
                 match case.run(&context, group.resets) {
                     Ok(mut figures) => {
-                        // What is in the kernel alone has no process.
+                        // A set-up that is only in the kernel has no process.
                         figures.retain(|((what, _), n)| *what != "processor" || *n > 0.0);
                         let shown = figures.iter();
                         let shown = shown.map(|((what, unit), n)| format!("{what} {n:.1} {unit}"));
@@ -179,7 +180,8 @@ impl Bench<'_> {
     }
 }
 
-/// The result before the time: numbered frames arrive complete, in order and unchanged.
+/// Checks the result before the time is measured: numbered frames arrive complete, in order and
+/// unchanged.
 fn check(bed: &Bed) -> Result<(), String> {
     let load = Load {
         rate: CHECKED_RATE,
@@ -188,10 +190,10 @@ fn check(bed: &Bed) -> Result<(), String> {
     let (tell, ready) = std::sync::mpsc::channel();
     std::thread::scope(|scope| {
         let receiving = scope.spawn(|| {
-            let told = move || {
+            let started = move || {
                 let _ = tell.send(());
             };
-            bed.host(true, || receive(HOST_PORT, CHECKED_FRAMES, told))
+            bed.host(true, || receive(HOST_PORT, CHECKED_FRAMES, started))
         });
         let _ = ready.recv();
         bed.host(false, || send(HOST_PORT, load))?;

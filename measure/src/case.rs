@@ -1,4 +1,4 @@
-//! The cases: what is done between two hosts, in groups that have their turns together.
+//! The cases: what is measured between two hosts. Cases of a group share a turn.
 
 use std::path::Path;
 
@@ -14,54 +14,55 @@ use crate::{host_case, idle, switch_case};
 pub struct Context<'a> {
     /// The hosts.
     pub bed: &'a Bed,
-    /// What joins them.
+    /// The running set-up between them.
     pub forwarder: &'a Forwarder,
-    /// What that is.
+    /// Which set-up it is.
     pub setup: Setup,
-    /// Where our programs are.
+    /// The folder of our programs.
     pub programs: &'a Path,
     /// The case's parameter.
     pub parameter: u32,
-    /// Frames a second that the yardstick carries.
+    /// Frames per second that the yardstick forwards.
     pub capacity: f64,
 }
 
-/// What is measured, and its unit.
+/// A metric and its unit.
 pub type Metric = (&'static str, &'static str);
-/// Processor time of what forwards, for each frame that arrives.
+/// Processor time of the forwarder for each frame that arrives.
 pub const PROCESSOR: Metric = ("processor", "ns/frame");
 /// Frames that arrive.
 pub const RATE: Metric = ("rate", "frames/s");
 
-/// What a case found out.
+/// The results of a case.
 pub type Figures = Result<Vec<(Metric, f64)>, String>;
 
 /// One case.
 pub struct Case {
     /// Its name.
     pub name: &'static str,
-    /// What it is, for a title.
+    /// Its title.
     pub title: &'static str,
-    /// What its parameter counts, and the values that it takes; one row without name for none.
+    /// What its parameter counts, and its values; a case without parameter has one row without
+    /// name.
     pub parameters: (&'static str, &'static [u32]),
     run: fn(&Context<'_>) -> Figures,
 }
 
-/// Cases that a set-up does one after the other before the next one has its turn.
+/// Cases that a set-up runs one after the other in its turn.
 pub struct Group {
-    /// Who does them.
+    /// The set-ups that run them.
     pub setups: &'static [Setup],
-    /// How often each has its turn, if not less is asked for.
+    /// The number of rounds, unless fewer are requested.
     pub rounds: usize,
     /// Whether the hosts use their offloads.
     pub offloads: bool,
-    /// Whether a switch's entries are put back after each.
+    /// Whether a switch's entries are restored after each case.
     pub resets: bool,
-    /// What they do.
+    /// The cases.
     pub cases: &'static [Case],
 }
 
-// Open vSwitch loses what comes with an unfinished checksum, unless userspace-tso is on.
+// Open vSwitch drops frames with an unfinished checksum, unless userspace-tso is on.
 const PLAIN: &[Setup] = &[
     Setup::Direct,
     Setup::Bridge,
@@ -78,11 +79,11 @@ const OFFLOADING: &[Setup] = &[
     Setup::OvsTso,
 ];
 const SWITCHES: &[Setup] = &[Setup::Bofuss, Setup::Ovs, Setup::OvsXdp];
-/// Where it does not matter what polls the ports.
+/// Set-ups for cases in which the way of polling does not matter.
 const TWO: &[Setup] = &[Setup::Bofuss, Setup::Ovs];
 const NONE: (&str, &[u32]) = ("", &[0]);
 
-/// All cases. The longer one takes, the fewer its rounds.
+/// All cases. Longer cases have fewer rounds.
 pub const GROUPS: &[Group] = &[
     Group {
         setups: PLAIN,
@@ -139,7 +140,7 @@ pub const GROUPS: &[Group] = &[
             },
         ],
     },
-    // In a process that has had no others, whose memory it would have again.
+    // In a fresh process, which cannot reuse memory of earlier cases.
     Group {
         setups: TWO,
         rounds: 2,
@@ -154,7 +155,7 @@ pub const GROUPS: &[Group] = &[
         resets: false,
         cases: &[Case {
             name: "idle",
-            title: "switches of four ports without anything to do",
+            title: "idle switches with four ports",
             parameters: ("switches", &[1, 100]),
             run: idle::run,
         }],
@@ -185,7 +186,7 @@ const FRAMES: &[Case] = &[
     },
     Case {
         name: "share",
-        title: "64-byte frames at a share of what the yardstick carries",
+        title: "64-byte frames at a share of the yardstick's maximum",
         parameters: ("percent", &[10, 50]),
         run: host_case::share,
     },
@@ -221,13 +222,13 @@ const PIPELINES: &[Case] = &[
     },
     Case {
         name: "masks",
-        title: "64-byte frames that rules of so many masks do not match",
+        title: "64-byte frames that match none of the rules, by number of masks",
         parameters: ("masks", &[1, 16, 128, 512]),
         run: switch_case::masks,
     },
     Case {
         name: "attack",
-        title: "64-byte frames of random addresses and ports that no rule is for",
+        title: "64-byte frames with random addresses and ports that match no rule",
         parameters: ("masks", &[128]),
         run: switch_case::attack,
     },
@@ -242,7 +243,7 @@ const CONTROLLERS: &[Case] = &[
     },
     Case {
         name: "churn",
-        title: "64-byte frames while 10,000 flow-mods a second are made",
+        title: "64-byte frames during 10,000 flow-mods per second",
         parameters: NONE,
         run: switch_case::churn,
     },
@@ -254,16 +255,16 @@ const CONTROLLERS: &[Case] = &[
     },
     Case {
         name: "packet-ins",
-        title: "packet-ins that a controller gets when every frame misses",
+        title: "packet-ins to a controller when every frame misses",
         parameters: NONE,
         run: switch_case::packet_ins,
     },
 ];
 
 impl Case {
-    /// Runs it, and leaves a switch with its two rules if `reset` is wanted.
+    /// Runs it. With `reset`, restores the two rules of a switch afterwards.
     ///
-    /// Errors: a wrong result, or what failed.
+    /// Errors: a wrong result, or an error of the set-up.
     pub fn run(&self, context: &Context<'_>, reset: bool) -> Figures {
         let figures = (self.run)(context);
         if reset {

@@ -1,20 +1,20 @@
-//! UDP echoes, one at a time: how long each took.
+//! UDP echoes, one at a time, with the time of each.
 
 use std::net::{Ipv4Addr, UdpSocket};
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 
-/// Echoes before those that count.
+/// Echoes of the warm-up, which do not count.
 const WARM_UPS: usize = 200;
-/// How long an echo may take until it is lost.
+/// How long to wait for an echo before it counts as lost.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Bytes of Ethernet, IPv4 and UDP headers.
 const HEADERS: usize = 42;
-/// The longest echo that the histogram tells apart, in nanoseconds.
+/// The largest value of the histogram, in nanoseconds.
 const LONGEST_NS: u64 = 1_000_000_000;
 
-/// Answers datagrams until `over` says so.
+/// Answers datagrams until `over` returns true.
 ///
 /// Errors: the socket's.
 pub fn serve(address: Ipv4Addr, port: u16, over: impl Fn() -> bool) -> Result<(), String> {
@@ -32,8 +32,8 @@ pub fn serve(address: Ipv4Addr, port: u16, over: impl Fn() -> bool) -> Result<()
     Ok(())
 }
 
-/// Asks `count` times with frames of `size` bytes and checks what comes back; with `fresh`, each
-/// from another port. Times in nanoseconds.
+/// Sends `count` requests with frames of `size` bytes and checks the echoes; with `fresh`, each
+/// from another port. Returns the times in nanoseconds.
 ///
 /// Errors: an echo that is lost or changed.
 pub fn ask(

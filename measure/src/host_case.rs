@@ -1,4 +1,4 @@
-//! The cases of two hosts: frames, TCP, echoes.
+//! The cases that need only two hosts: frames, TCP, echoes.
 
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -11,15 +11,15 @@ use crate::traffic::{FIRST_PORT, Load, send};
 
 /// Frames of a run at saturation.
 pub const FRAMES: u64 = 300_000;
-/// Seconds of a run below saturation.
+/// Duration of a run below saturation, in seconds.
 const SHARE_SECONDS: f64 = 0.8;
 /// Echoes of a run.
 const ECHOES: usize = 10_000;
-/// Seconds of TCP.
+/// Duration of a TCP run, in seconds.
 const TCP_SECONDS: u64 = 2;
-/// The share of frames that must arrive for a figure to count: else something is broken.
+/// The share of frames that must arrive for a figure to count; otherwise something is broken.
 const MIN_DELIVERED: f64 = 0.001;
-/// How long nothing must arrive until all has.
+/// How long no frame must arrive before the run counts as complete.
 const QUIET: Duration = Duration::from_millis(50);
 /// The port on which host B echoes.
 const ECHO_PORT: u16 = FIRST_PORT;
@@ -32,7 +32,8 @@ pub fn spread(flows: u32) -> Load {
     }
 }
 
-/// Sends a load; processor nanoseconds per delivered frame, and delivered frames per second.
+/// Sends a load. Returns processor nanoseconds per delivered frame, and delivered frames per
+/// second.
 pub fn frames(c: &Context<'_>, load: Load) -> Figures {
     let before = c.bed.received(!load.back)?;
     let cpu = c.forwarder.cpu_nanos();
@@ -51,7 +52,7 @@ pub fn frames(c: &Context<'_>, load: Load) -> Figures {
     ])
 }
 
-/// Waits until nothing arrives any more: how much has, and when that was seen first.
+/// Waits until no more frames arrive. Returns how many arrived, and when the last one was seen.
 fn drained(count: impl Fn() -> Result<u64, String>) -> Result<(u64, Instant), String> {
     let (mut seen, mut at) = (count()?, Instant::now());
     while at.elapsed() < QUIET {
@@ -93,7 +94,7 @@ pub fn both_ways(c: &Context<'_>) -> Figures {
     ])
 }
 
-/// The same load for all, below what they carry.
+/// The same load for all set-ups, below saturation.
 pub fn share(c: &Context<'_>) -> Figures {
     let rate = c.capacity * f64::from(c.parameter) / 100.0;
     let load = Load {
@@ -132,15 +133,15 @@ pub fn tcp(c: &Context<'_>) -> Figures {
         client.output().map_err(failed)
     })?;
     let cpu = c.forwarder.cpu_nanos() - cpu;
-    let told: serde_json::Value =
+    let report: serde_json::Value =
         serde_json::from_slice(&output.stdout).map_err(|e| format!("iperf3: {e}"))?;
-    let figure = |name: &str| told["end"]["sum_received"][name].as_f64().unwrap_or(0.0);
+    let figure = |name: &str| report["end"]["sum_received"][name].as_f64().unwrap_or(0.0);
     let (bytes, rate) = (figure("bytes"), figure("bits_per_second"));
-    let sent = told["end"]["sum_sent"]["bytes"].as_f64().unwrap_or(0.0);
+    let sent = report["end"]["sum_sent"]["bytes"].as_f64().unwrap_or(0.0);
     if bytes < 1e6 || bytes > sent {
         return Err(format!(
             "TCP: {bytes} of {sent} bytes arrived: {}",
-            told["error"]
+            report["error"]
         ));
     }
     Ok(vec![
@@ -154,8 +155,8 @@ pub fn round_trips(c: &Context<'_>) -> Figures {
     echoes(c, ECHOES, c.parameter as usize, false)
 }
 
-/// Echoes with host B, each of a new flow if they are to be `fresh`; their median and 99th
-/// percentile in microseconds.
+/// Echoes with host B, each of a new flow if `fresh`. Returns median and 99th percentile in
+/// microseconds.
 pub fn echoes(c: &Context<'_>, count: usize, size: usize, fresh: bool) -> Figures {
     let over = AtomicBool::new(false);
     let times = std::thread::scope(|scope| {

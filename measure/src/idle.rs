@@ -1,4 +1,4 @@
-//! The case of switches that have nothing to do: their memory, wake-ups and processor time.
+//! The case of idle switches: their memory, wake-ups and processor time.
 
 use std::time::{Duration, Instant};
 
@@ -8,11 +8,11 @@ use crate::setup::{Forwarder, Setup};
 
 /// Ports of each switch.
 const PORTS: usize = 4;
-/// How long nothing is measured after a start, and then how long it is.
+/// How long to wait after the start, and how long to measure then.
 const SETTLING: Duration = Duration::from_secs(2);
 const WATCHED: Duration = Duration::from_secs(5);
 
-/// The interfaces of all switches, cabled in pairs; gone when dropped.
+/// The interfaces of all switches, connected in pairs; removed when dropped.
 struct Cables(Vec<[String; PORTS]>);
 
 impl Cables {
@@ -37,8 +37,8 @@ impl Drop for Cables {
     }
 }
 
-/// Switches without frames, controllers and entries: bofuss as so many processes, Open vSwitch as
-/// so many bridges of one.
+/// Switches without frames, controllers and entries: bofuss as one process each, Open vSwitch as
+/// bridges of one process.
 pub fn run(c: &Context<'_>) -> Figures {
     let cables = Cables::new(c.parameter)?;
     let mut started = Vec::new();
@@ -62,7 +62,7 @@ pub fn run(c: &Context<'_>) -> Figures {
     );
     std::thread::sleep(WATCHED);
     let took = start.elapsed();
-    // What is shared counts once.
+    // Shared memory counts once.
     let memory = match all[..] {
         [one] => one.status("VmRSS") * 1024.0,
         _ => sum(Forwarder::share_of_memory),

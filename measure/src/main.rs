@@ -1,4 +1,4 @@
-//! `ofmeter`: measures OpenFlow switches, beside yardsticks of the same run.
+//! `ofmeter`: measures OpenFlow switches and compares them with yardsticks of the same run.
 #![forbid(unsafe_code)]
 
 mod bench;
@@ -25,7 +25,7 @@ use clap::{Parser, Subcommand};
 use crate::setup::Setup;
 use crate::traffic::Load;
 
-/// Measure OpenFlow switches, each result beside a yardstick's of the same run.
+/// Measure OpenFlow switches and compare each result with a yardstick of the same run.
 #[derive(Parser)]
 #[command(name = "ofmeter", version)]
 struct Cli {
@@ -43,35 +43,35 @@ enum Verb {
         /// A set-up: direct, bridge, yardstick, bofuss, ovs, ovs-afxdp, ovs-tso [default: all here]
         #[arg(long = "setup", value_name = "NAME")]
         setups: Vec<String>,
-        /// How often each set-up has its turn
+        /// The number of rounds
         #[arg(long, value_name = "COUNT", default_value_t = 5)]
         #[arg(value_parser = clap::value_parser!(u8).range(1..))]
         rounds: u8,
-        /// Leave out cases with more flows, rules or masks [default: none is left out]
+        /// Skip cases with more flows, rules or masks [default: none]
         #[arg(long, value_name = "COUNT")]
         #[arg(default_value_t = u32::MAX, hide_default_value = true)]
         limit: u32,
-        /// Where the table, the JSON and the plots go
+        /// The folder for the table, the JSON and the plots
         #[arg(long, default_value = "bench", value_name = "FOLDER")]
         out: PathBuf,
-        /// Where bofuss and the bare forwarder are [default: where this program is]
+        /// The folder of bofuss and the bare forwarder [default: that of this program]
         #[arg(long, value_name = "FOLDER")]
         programs: Option<PathBuf>,
     },
     /// Write the figures of a run into docs/performance.md
     Page {
-        /// Where the run's JSON is
+        /// The folder with the run's JSON
         run: PathBuf,
-        /// Where performance.md is
+        /// The folder of performance.md
         docs: PathBuf,
     },
     /// Send 64-byte UDP frames out of an interface
     Send {
-        /// Out of which
+        /// The interface
         interface: String,
-        /// How many
+        /// Their number
         frames: u64,
-        /// Frames a second; 0 is as fast as it goes
+        /// Frames per second; 0 is as fast as possible
         #[arg(long, default_value_t = 0)]
         rate: u64,
         /// Flows over which the frames are spread at random
@@ -80,18 +80,18 @@ enum Verb {
     },
     /// Answer UDP datagrams until stopped
     Echo {
-        /// On which of this machine's addresses
+        /// The local address
         address: Ipv4Addr,
-        /// On which UDP port
+        /// The local UDP port
         port: u16,
     },
-    /// Time UDP echoes, one at a time
+    /// Measure the time of UDP echoes, one at a time
     Rtt {
-        /// Where `ofmeter echo` answers
+        /// The address of `ofmeter echo`
         address: Ipv4Addr,
         /// Its UDP port
         port: u16,
-        /// How many
+        /// Their number
         #[arg(default_value_t = 10_000)]
         count: usize,
         /// Bytes of each frame
@@ -121,7 +121,7 @@ fn run(verb: Verb) -> Result<(), String> {
             programs,
         } => {
             let own = std::env::current_exe().map_err(|e| format!("own path: {e}"))?;
-            let own = own.parent().expect("a program lies in a folder");
+            let own = own.parent().expect("a program is in a folder");
             let wanted = bench::Wanted {
                 programs: programs.as_deref().unwrap_or(own),
                 cases: &cases,
@@ -150,7 +150,7 @@ fn run(verb: Verb) -> Result<(), String> {
             };
             let took = traffic::send(&interface, load)?;
             let rate = frames as f64 / took.as_secs_f64();
-            println!("{frames} frames in {took:?}: {rate:.0} a second");
+            println!("{frames} frames in {took:?}: {rate:.0} per second");
         }
         Verb::Echo { address, port } => echo::serve(address, port, || false)?,
         Verb::Rtt {
@@ -170,7 +170,7 @@ fn run(verb: Verb) -> Result<(), String> {
     Ok(())
 }
 
-/// The set-ups of these names; without any, those that this machine has.
+/// The set-ups with these names; without names, those that this machine has.
 fn chosen(names: &[String]) -> Result<Vec<Setup>, String> {
     if names.is_empty() {
         let (here, absent): (Vec<_>, Vec<_>) = Setup::ALL.into_iter().partition(|s| s.is_here());

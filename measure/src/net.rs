@@ -1,4 +1,4 @@
-//! The test bed: two hosts in namespaces of their own, and cables to what is measured.
+//! The test bed: two hosts in network namespaces of their own, and veth pairs to the set-up.
 
 use std::io::Write;
 use std::net::Ipv4Addr;
@@ -15,9 +15,9 @@ pub const B_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
 pub const A_MAC: [u8; 6] = [2, 0, 0, 0, 0, 0xa];
 /// Host B's Ethernet address.
 pub const B_MAC: [u8; 6] = [2, 0, 0, 0, 0, 0xb];
-/// What a host's own interface is called.
+/// The name of a host's own interface.
 pub const HOST_PORT: &str = "eth0";
-/// The ends of the cables at the switch.
+/// The ends of the veth pairs at the switch.
 pub const SWITCH_PORTS: [&str; 2] = ["sa", "sb"];
 /// The offloads that a veth has.
 const OFFLOADS: [&str; 5] = ["tx", "tso", "gso", "gro", "sg"];
@@ -28,9 +28,9 @@ pub struct Bed {
     b: NetNs,
 }
 
-/// Runs a program with arguments separated by blanks; what it prints.
+/// Runs a program with arguments separated by blanks, and returns its output.
 ///
-/// Errors: what it complains about.
+/// Errors: its error output.
 pub fn run(words: &str) -> Result<String, String> {
     let mut list = words.split_whitespace();
     let program = list.next().expect("a command names a program");
@@ -45,7 +45,7 @@ pub fn run(words: &str) -> Result<String, String> {
 
 /// Runs lines of `ip`'s commands.
 ///
-/// Errors: what it complains about.
+/// Errors: its error output.
 pub fn run_batch(lines: &str) -> Result<(), String> {
     let failed = |e: std::io::Error| format!("ip: {e}");
     let mut ip = Command::new("ip");
@@ -61,7 +61,7 @@ pub fn run_batch(lines: &str) -> Result<(), String> {
     }
 }
 
-/// The name by which `ip` finds a namespace of this process.
+/// The path that names a namespace of this process for `ip`.
 fn path(namespace: &NetNs) -> String {
     use std::os::fd::{AsFd, AsRawFd};
     let fd = namespace.as_fd().as_raw_fd();
@@ -69,7 +69,8 @@ fn path(namespace: &NetNs) -> String {
 }
 
 impl Bed {
-    /// Two hosts and their cables: to each other if `direct`, else to [`SWITCH_PORTS`].
+    /// Creates two hosts and their veth pairs: to each other if `direct`, otherwise to
+    /// [`SWITCH_PORTS`].
     ///
     /// Errors: the system's, also without the right to make interfaces.
     pub fn new(direct: bool, offloads: bool) -> Result<Self, String> {
@@ -98,7 +99,7 @@ impl Bed {
         Ok(this)
     }
 
-    /// Runs `work` in a host: in B if `far`, else in A.
+    /// Runs `work` in a host: in B if `far`, otherwise in A.
     ///
     /// Errors: those of `work`, or of entering the namespace.
     pub fn host<T: Send>(
@@ -110,7 +111,7 @@ impl Bed {
         namespace.run(work).map_err(|e| format!("a host: {e}"))?
     }
 
-    /// Frames that have arrived at a host so far.
+    /// The number of frames that a host has received.
     ///
     /// Errors: the system's.
     pub fn received(&self, far: bool) -> Result<u64, String> {
@@ -134,9 +135,9 @@ impl Drop for Bed {
     }
 }
 
-/// Keeps the kernel from sending on an interface by itself.
+/// Disables IPv6 on an interface, on which the kernel would send packets by itself.
 pub fn disable_ipv6(interface: &str) {
-    // Where there is no IPv6, there is nothing to switch off.
+    // Without IPv6 in the kernel there is nothing to disable.
     let path = format!("/proc/sys/net/ipv6/conf/{interface}/disable_ipv6");
     let _ = std::fs::write(path, "1");
 }
@@ -147,7 +148,7 @@ fn set_offloads(interface: &str, on: bool) -> Result<(), String> {
     run(&format!("ethtool -K {interface} {words}")).map(drop)
 }
 
-/// Makes a namespace a host that knows its only neighbour.
+/// Configures a namespace as a host with a static neighbour entry for the other host.
 fn host(
     mac: [u8; 6],
     address: Ipv4Addr,

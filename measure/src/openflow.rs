@@ -1,4 +1,4 @@
-//! A controller's side as bare as it gets: prepared bytes out, replies counted.
+//! A minimal controller: sends prepared bytes and counts replies.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -17,20 +17,20 @@ use bofuss_oflib::types::{BufferId, GroupId, MaxLen, TableId};
 use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Action, Catalogue, Codec, FieldMatch, Message, PortNo, Version};
 
-/// The longest wait for a reply.
+/// How long to wait for a reply.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Bytes of an OpenFlow header.
 const HEADER: usize = 8;
-/// Bytes that are written before what came back is looked at.
+/// Bytes that are written before replies are read.
 const CHUNK: usize = 1 << 16;
 
-/// Types of messages, and where a multipart reply of statistics has its flags and its entries.
+/// Types of messages, and the offsets of the flags and entries in a multipart reply.
 const ECHO_REQUEST: u8 = 2;
 const ECHO_REPLY: u8 = 3;
 const MULTIPART_REPLY: u8 = 19;
 const MULTIPART_FLAGS: usize = 11;
 const MULTIPART_HEAD: usize = 16;
-/// Where the match of an entry in flow statistics is.
+/// The offset of the match in an entry of flow statistics.
 const MATCH_AT: usize = 48;
 /// The OXM header of an exact UDP source port.
 const UDP_SRC: [u8; 4] = [0x80, 0x00, 15 << 1, 2];
@@ -38,10 +38,10 @@ const UDP_SRC: [u8; 4] = [0x80, 0x00, 15 << 1, 2];
 /// A connection to a switch.
 pub struct Session {
     stream: TcpStream,
-    /// The same, for whoever writes a whole message.
+    /// The writing side, locked for a whole message.
     writer: Arc<Mutex<TcpStream>>,
     codec: Codec,
-    /// What was read and not yet looked at.
+    /// Bytes that were read and not yet handled.
     pending: Vec<u8>,
 }
 
@@ -49,7 +49,7 @@ fn failed(error: impl std::fmt::Display) -> String {
     format!("OpenFlow connection: {error}")
 }
 
-/// Messages as bytes, ready to be sent.
+/// Encoded messages.
 pub fn encode(codec: &Codec, messages: impl IntoIterator<Item = Message>) -> Vec<u8> {
     let mut bytes = Vec::new();
     for message in messages {
@@ -91,10 +91,10 @@ pub fn mods<T: AsRef<str>>(
 }
 
 fn lock(writer: &Mutex<TcpStream>) -> MutexGuard<'_, TcpStream> {
-    writer.lock().expect("nobody panics while writing")
+    writer.lock().expect("no holder panics")
 }
 
-/// The bytes in parts of about [`CHUNK`] that each end with a message.
+/// Splits the bytes into parts of about [`CHUNK`] that end with a message.
 fn whole_messages(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let mut at = 0;
@@ -110,7 +110,7 @@ fn whole_messages(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 impl Session {
-    /// Connects to a switch's TCP port on this machine, and greets.
+    /// Connects to a switch's TCP port on this machine, and exchanges HELLOs.
     ///
     /// Errors: the connection's.
     pub fn connect(port: u16) -> Result<Self, String> {
@@ -127,7 +127,7 @@ impl Session {
         let hello = Message::Hello(Hello::offering(&[Version::V1_3]));
         this.write(&encode(&this.codec.clone(), [hello]))?;
         this.read_until(|_, message| matches!(message, Message::Hello(_)).then_some(()))?;
-        // Open vSwitch sends packet-ins to whoever connects to it only after this.
+        // Open vSwitch sends packet-ins to a controller that connected to it only after this.
         let config = SwitchConfig {
             flags: ConfigFlags(0),
             miss_send_len: MaxLen::NO_BUFFER,
@@ -140,7 +140,7 @@ impl Session {
         lock(&self.writer).write_all(bytes).map_err(failed)
     }
 
-    /// Reads messages until one gives a value; echo requests are answered.
+    /// Reads messages until `pick` returns a value; answers echo requests.
     fn read_until<T>(
         &mut self,
         mut look: impl FnMut(u32, &Message) -> Option<T>,
@@ -152,7 +152,7 @@ impl Session {
         })
     }
 
-    /// The same with messages as they are.
+    /// The same with undecoded messages.
     fn walk<T>(
         &mut self,
         mut look: impl FnMut(&[u8]) -> Result<Option<T>, String>,
@@ -185,7 +185,7 @@ impl Session {
         }
     }
 
-    /// Sends prepared changes and waits until all are carried out; how long that took.
+    /// Sends prepared changes and waits for the barrier. Returns the time.
     ///
     /// Errors: the first change that the switch refuses, or the connection's.
     pub fn change(&mut self, changes: &[u8]) -> Result<Duration, String> {
@@ -194,7 +194,7 @@ impl Session {
         let writer = Arc::clone(&self.writer);
         let refused = std::thread::scope(|scope| {
             scope.spawn(move || {
-                // Replies to echo requests go in between.
+                // Replies to echo requests may be sent in between.
                 let mut parts = whole_messages(changes).chain([&barrier[..]]);
                 parts.try_for_each(|part| lock(&writer).write_all(part))
             });
@@ -210,9 +210,9 @@ impl Session {
         }
     }
 
-    /// Asks for the statistics of all flows: how many there are, the sum of the UDP source ports
-    /// that they match, and how long that took. What comes is walked and not decoded, as it is the
-    /// other side that is measured.
+    /// Requests the statistics of all flows. Returns their number, the sum of the UDP source ports
+    /// in their matches, and the time. Replies are scanned, not decoded, because the switch is
+    /// measured and not this side.
     ///
     /// Errors: the connection's.
     pub fn flow_stats(&mut self) -> Result<(usize, u64, Duration), String> {
@@ -248,8 +248,9 @@ impl Session {
         Ok((count, sum, start.elapsed()))
     }
 
-    /// Answers packet-ins until `over`: with `install`, by an entry for the packet's flow and the
-    /// packet itself to port 2; else only counts them. Gives how many came from ports 1 and 2.
+    /// Answers packet-ins until `over` returns true: with `install`, by an entry for the packet's
+    /// flow and the packet itself to port 2; otherwise only counts them. Returns how many came from
+    /// ports 1 and 2.
     ///
     /// Errors: the connection's.
     pub fn react(&mut self, install: bool, over: &AtomicBool) -> Result<[u64; 2], String> {

@@ -1,4 +1,5 @@
-//! A run in a page: the targets and some plots between two marks, all figures beside it.
+//! Writes the results of a run into a page: the targets and some plots between two marks, all
+//! figures in a page of their own.
 
 use std::path::Path;
 
@@ -7,17 +8,17 @@ use crate::report::{Report, counted, number};
 use crate::setup::Setup;
 use crate::targets::{InMemory, Targets};
 
-/// Between these lines the page is written by this.
+/// The marks between which the page is generated.
 const BEGIN: &str = "<!-- figures of a run: begin -->";
 const END: &str = "<!-- figures of a run: end -->";
-/// What the bench without I/O printed.
+/// The output of the bench without I/O.
 const IN_MEMORY: &str = "in-memory.txt";
-/// The layers that it measures, in the order of their colours, and what they are called.
+/// The layers that it measures, in the order of their colours, with their names.
 const LAYERS: [(&str, &str); 2] = [
     ("tables", "hash tables alone"),
     ("cache", "with the flow cache"),
 ];
-/// The sections, and of which case and metric each shows plots.
+/// The sections, with the cases and metrics of their plots.
 const SECTIONS: [(&str, &[(&str, &str)]); 5] = [
     (
         "Small frames",
@@ -58,7 +59,7 @@ const SECTIONS: [(&str, &[(&str, &str)]); 5] = [
 /// Errors: the system's, or a page without the marks.
 pub fn write(folder: &Path, docs: &Path) -> Result<(), String> {
     let report = Report::read(folder)?;
-    // Without it, its rows say that they were not measured.
+    // Without this file, its rows are shown as not measured.
     let text = std::fs::read_to_string(folder.join(IN_MEMORY)).unwrap_or_default();
     let in_memory = in_memory(&text);
     let page = docs.join("performance.md");
@@ -116,7 +117,7 @@ fn in_memory(text: &str) -> InMemory {
     text.lines().filter_map(read).collect()
 }
 
-/// What a 64-byte frame costs of processor time, in parts.
+/// The processor time of a 64-byte frame, by part.
 fn nanoseconds(report: &Report, in_memory: &InMemory) -> String {
     let cost = |case, parameter, setup| {
         let figure = report.get(case, parameter, "processor", setup);
@@ -147,7 +148,7 @@ fn nanoseconds(report: &Report, in_memory: &InMemory) -> String {
         let all = cost(case, parameter, Setup::Bofuss);
         let ns = |stage| {
             let ns = in_memory.get(&format!("stages: {flows} flows, {stage}"))?;
-            // A difference of two measurements, which may be below zero.
+            // A difference of two measurements may be negative.
             Some(ns.max(0.0))
         };
         let stages = ["parse", "lookup and counters", "actions and output"];
@@ -174,7 +175,7 @@ fn nanoseconds(report: &Report, in_memory: &InMemory) -> String {
     )
 }
 
-/// What packets cost without input and output, by layer and number of flows.
+/// The time for packets without input and output, by layer and number of flows.
 fn layers(in_memory: &InMemory) -> String {
     let mut shown = Vec::new();
     for flows in [1, 10, 1_000, 10_000, 100_000, 1_000_000] {

@@ -1,4 +1,4 @@
-//! Plots as SVG, readable on white and on black.
+//! Plots as SVG, readable on white and on black backgrounds.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -15,8 +15,8 @@ const AXIS: u32 = 46;
 /// Height of the title, and of a line of the legend.
 const TITLE: i32 = 28;
 const LEGEND: i32 = 20;
-/// Width of a character of the legend, and the space for a value above a bar, estimated: the SVG
-/// does not say which font it is shown with.
+/// The estimated width of a character of the legend, and the space for a value above a bar: the
+/// viewer chooses the font.
 const CHARACTER: f64 = 6.0;
 const VALUE: f64 = 44.0;
 /// The colour of text and axes, and that of grid lines with its opacity.
@@ -36,32 +36,32 @@ const COLOURS: [RGBColor; 8] = [
 
 /// One bar.
 pub struct Bar {
-    /// What it stands beside others for; bars of a group follow each other.
+    /// Its group; bars of a group follow each other.
     pub group: String,
-    /// The number of its colour.
+    /// The index of its colour.
     pub series: usize,
-    /// What the colour stands for.
+    /// The meaning of the colour.
     pub name: String,
     /// Its height.
     pub value: f64,
-    /// The least and the most.
+    /// The minimum and the maximum.
     pub range: (f64, f64),
 }
 
-/// One bar of parts.
+/// A stacked bar.
 pub struct Stack {
-    /// What it is of.
+    /// Its label.
     pub name: String,
     /// The parts, each with its name.
     pub parts: Vec<(String, f64)>,
 }
 
-/// Where a plot is drawn.
+/// The drawing area of a plot.
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-/// Why it could not be: never, for a text has no end.
+/// Drawing errors; writing to a string never fails.
 type Drawn = Result<(), Box<dyn std::error::Error>>;
 
-/// Upright bars in groups; a line in each from the least to the most.
+/// Vertical bars in groups, each with a line from the minimum to the maximum.
 ///
 /// Units: `unit` is the axis' title.
 pub fn bars(title: &str, unit: &str, bars: &[Bar]) -> String {
@@ -72,7 +72,7 @@ pub fn bars(title: &str, unit: &str, bars: &[Bar]) -> String {
     svg
 }
 
-/// Lying bars, of parts one after the other.
+/// Horizontal stacked bars.
 ///
 /// Units: `unit` is the axis' title.
 pub fn stacks(title: &str, unit: &str, stacks: &[Stack]) -> String {
@@ -94,7 +94,7 @@ fn draw_bars(area: &Area, title: &str, unit: &str, bars: &[Bar]) -> Drawn {
     let groups: Vec<&[Bar]> = bars.chunk_by(|a, b| a.group == b.group).collect();
     let most = bars.iter().map(|bar| bar.range.1).fold(1e-9, f64::max);
     let named = bars.iter().any(|bar| !bar.group.is_empty());
-    // One place for each bar, and one between groups.
+    // One slot for each bar, and one between groups.
     let places = (bars.len() + groups.len()) as f64;
     let mut chart = ChartBuilder::on(&area)
         .margin_left(8)
@@ -195,7 +195,7 @@ fn draw_stacks(area: &Area, title: &str, unit: &str, stacks: &[Stack]) -> Drawn 
     Ok(())
 }
 
-/// Draws title, explanation and legend. Returns what is left below them.
+/// Draws title, explanation and legend. Returns the remaining area.
 fn head<'a>(
     area: &Area<'a>,
     title: &str,
@@ -224,7 +224,7 @@ fn head<'a>(
     Ok(below)
 }
 
-/// A place of the whole picture as one of an area, moved down by so many pixels.
+/// Converts a point of the whole picture to one of an area that begins lower by this many pixels.
 fn local(area: &Area, (x, y): (i32, i32), down: i32) -> (i32, i32) {
     let (left, top) = area.get_base_pixel();
     (x - left, y - top + down)

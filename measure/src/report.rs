@@ -1,4 +1,4 @@
-//! What came of a bench: figures, each beside the yardstick's, as a table and as JSON.
+//! The results of a bench: figures, each compared with the yardstick's, as a table and as JSON.
 
 use std::path::Path;
 
@@ -21,32 +21,33 @@ const JSON: &str = "bench.json";
 pub struct Figure {
     pub case: String,
     pub title: String,
-    /// What the parameter counts.
+    /// The unit of the parameter.
     pub counts: String,
     pub parameter: u32,
     pub metric: String,
     pub unit: String,
     pub setup: String,
-    /// One a round.
+    /// The value of each round.
     pub values: Vec<f64>,
     pub median: f64,
     pub min: f64,
     pub max: f64,
-    /// Beside the yardstick; of a switch alone, beside Open vSwitch: the median of the rounds'.
+    /// The ratio to the yardstick, or to Open vSwitch in cases of switches: the median of the
+    /// rounds' ratios.
     pub ratio: Option<f64>,
 }
 
-/// All figures, in the order in which they came.
+/// All figures, in the order in which they were measured.
 #[derive(Default, Serialize, Deserialize)]
 pub struct Report {
-    /// Where they were measured, and when.
+    /// The machine, and when they were measured.
     pub machine: String,
     pub figures: Vec<Figure>,
-    /// What failed, or is not on this machine.
+    /// What failed, or does not exist on this machine.
     pub failures: Vec<String>,
 }
 
-/// The one in the middle, or between the two there.
+/// The median.
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -63,13 +64,13 @@ impl Figure {
         }
     }
 
-    /// The place of its set-up among all.
+    /// The index of its set-up.
     fn setup_position(&self) -> usize {
         let mut all = Setup::ALL.iter();
         all.position(|s| s.name() == self.setup).unwrap_or(0)
     }
 
-    /// This beside another: the median of the rounds' ratios.
+    /// The ratio of this to another: the median of the rounds' ratios.
     pub fn over(&self, base: &Self) -> Option<f64> {
         let pairs = self.values.iter().zip(&base.values);
         let ratios: Vec<f64> = pairs
@@ -110,7 +111,7 @@ impl Report {
         }
     }
 
-    /// Notes what failed, and says so.
+    /// Records a failure and prints it.
     pub fn failed(&mut self, what: String) {
         eprintln!("{what}");
         self.failures.push(what);
@@ -129,7 +130,7 @@ impl Report {
         Some(&self.figures[at])
     }
 
-    /// A figure beside that of the yardstick, or of Open vSwitch where there is no yardstick.
+    /// The ratio of a figure to that of the yardstick, or of Open vSwitch if there is no yardstick.
     fn ratio(&self, figure: &Figure) -> Option<f64> {
         let base = [Setup::Yardstick, Setup::Ovs, Setup::OvsTso];
         let mut base = base.iter();
@@ -186,9 +187,9 @@ impl Report {
         Ok(())
     }
 
-    /// Reads what was written.
+    /// Reads a report from a folder.
     ///
-    /// Errors: the system's, or that it is no such file.
+    /// Errors: the system's, or a file that is no report.
     pub fn read(folder: &Path) -> Result<Self, String> {
         let path = folder.join(JSON);
         let failed = |e: &dyn std::fmt::Display| format!("{}: {e}", path.display());
@@ -219,7 +220,7 @@ impl Report {
     }
 }
 
-/// So many of what is counted: `1 flow`, `1,000 flows`.
+/// A count with its unit: `1 flow`, `1,000 flows`.
 pub fn counted(count: u32, counts: &str) -> String {
     let one = match counts {
         "switches" => "switch",
@@ -229,7 +230,7 @@ pub fn counted(count: u32, counts: &str) -> String {
     format!("{} {words}", number(count.into()))
 }
 
-/// A number as people write it: with separators above a thousand, else with what matters.
+/// A number for people: with separators above a thousand, otherwise with significant digits only.
 pub fn number(value: f64) -> String {
     if value.abs() < 1000.0 {
         let digits = match value.abs() {

@@ -1,4 +1,5 @@
-//! What is measured: the switch, and the yardsticks beside it, each between the same two hosts.
+//! The set-ups that are measured: the switch, the yardsticks and Open vSwitch, each between the
+//! same two hosts.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -8,22 +9,22 @@ use std::time::{Duration, SystemTime};
 use crate::net::{SWITCH_PORTS, run};
 use crate::openflow::Session;
 
-/// Where switches listen for OpenFlow.
+/// The port on which switches listen for OpenFlow.
 const OPENFLOW_PORT: u16 = 16690;
-/// Where the number of huge pages of 2 MiB is set, and how much DPDK gets of them.
+/// The file that sets the number of 2 MiB huge pages, and how many DPDK needs.
 const HUGE_PAGES: &str = "/proc/sys/vm/nr_hugepages";
 const HUGE_MIB: usize = 512;
 const WANTED_PAGES: usize = HUGE_MIB / 2 + 64;
-/// What makes room for them, and how often that is tried.
+/// The file that compacts memory for them, and the number of attempts.
 const COMPACT: &str = "/proc/sys/vm/compact_memory";
 const RESERVATIONS: usize = 3;
-/// How long a program may take to be ready, in steps of 20 ms.
+/// How many times 20 ms a program may take to be ready.
 const READY_STEPS: usize = 500;
 
-/// What joins the two hosts.
+/// The connection between the two hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Setup {
-    /// A cable.
+    /// A veth pair.
     Direct,
     /// The kernel's bridge.
     Bridge,
@@ -40,7 +41,7 @@ pub enum Setup {
 }
 
 impl Setup {
-    /// All, in the order of a round.
+    /// All set-ups, in the order of a round.
     pub const ALL: [Self; 7] = [
         Self::Direct,
         Self::Bridge,
@@ -64,7 +65,7 @@ impl Setup {
         }
     }
 
-    /// What it is called in plots.
+    /// Its name in plots.
     pub fn title(self) -> &'static str {
         match self {
             Self::Direct => "one cable",
@@ -82,12 +83,12 @@ impl Setup {
         !matches!(self, Self::Direct | Self::Bridge | Self::Yardstick)
     }
 
-    /// Whether it is another project's.
+    /// Whether it belongs to another project.
     pub fn is_foreign(self) -> bool {
         self.is_switch() && self != Self::Bofuss
     }
 
-    /// Whether what it needs is on this machine.
+    /// Whether this machine has what it needs.
     pub fn is_here(self) -> bool {
         let program = match self {
             Self::Ovs | Self::OvsXdp => "ovs-vswitchd",
@@ -97,9 +98,9 @@ impl Setup {
         run(&format!("which {program}")).is_ok()
     }
 
-    /// Starts it on the two ports, with one rule each way if it is a switch.
+    /// Starts it on the two ports; a switch has one rule in each direction.
     ///
-    /// Errors: what does not start, or does not become ready.
+    /// Errors: a program that does not start or become ready.
     pub fn start(self, programs: &Path) -> Result<Forwarder, String> {
         let mut forwarder = Forwarder::default();
         match self {
@@ -133,17 +134,17 @@ impl Setup {
     }
 }
 
-/// What forwards, gone when dropped.
+/// A running set-up, stopped when dropped.
 #[derive(Default)]
 pub struct Forwarder {
-    /// Its processes; the first is the one that forwards.
+    /// Its processes; the first one forwards.
     processes: Vec<Child>,
     folder: Option<PathBuf>,
     bridge: bool,
     huge_pages: Option<HugePages>,
 }
 
-/// Memory that DPDK can use, given back when dropped.
+/// Huge pages for DPDK, released when dropped.
 struct HugePages(String);
 
 impl HugePages {
@@ -193,21 +194,21 @@ impl Forwarder {
         let mut child = child.map_err(|e| format!("{command:?}: {e}"))?;
         let (out, err) = (child.stdout.take(), child.stderr.take());
         self.processes.insert(0, child);
-        let (tell, told) = std::sync::mpsc::channel();
+        let (send, lines) = std::sync::mpsc::channel();
         let streams: [Option<Box<dyn std::io::Read + Send>>; 2] =
             [out.map(|s| Box::new(s) as _), err.map(|s| Box::new(s) as _)];
         for stream in streams.into_iter().flatten() {
-            let tell = tell.clone();
+            let send = send.clone();
             std::thread::spawn(move || {
-                // Reads on to the end, so that the program never waits for us.
+                // Reads to the end, so that the program never blocks on its output.
                 for line in BufReader::new(stream).lines().map_while(Result::ok) {
-                    let _ = tell.send(line);
+                    let _ = send.send(line);
                 }
             });
         }
-        drop(tell);
+        drop(send);
         let mut seen = String::new();
-        while let Ok(line) = told.recv_timeout(Duration::from_secs(10)) {
+        while let Ok(line) = lines.recv_timeout(Duration::from_secs(10)) {
             if line.contains(ready) {
                 return Ok(());
             }
@@ -222,7 +223,7 @@ impl Forwarder {
         let listen = format!("ptcp:{OPENFLOW_PORT}");
         bofuss.args(["run", "--name", "bench", "--fail-mode", "secure"]);
         bofuss.args(["--listen", &listen]);
-        // A million, and its own two.
+        // A million entries, and the two of the set-up.
         bofuss.args(["--max-entries", "2000000"]);
         for port in SWITCH_PORTS {
             bofuss.args(["--port", port]);
@@ -230,9 +231,9 @@ impl Forwarder {
         self.start(&mut bofuss, &format!("tools on {listen}"))
     }
 
-    /// Starts bofuss on some ports, with nothing else.
+    /// Starts bofuss on some ports, without controllers and entries.
     ///
-    /// Errors: that it does not start.
+    /// Errors: it does not start.
     pub fn idle(programs: &Path, number: usize, ports: &[String]) -> Result<Self, String> {
         let mut bofuss = Command::new(programs.join("bofuss"));
         bofuss.args(["run", "--fail-mode", "secure", "--name"]);
@@ -245,7 +246,7 @@ impl Forwarder {
         Ok(this)
     }
 
-    /// Has Open vSwitch be more switches on these ports.
+    /// Adds more bridges with these ports to Open vSwitch.
     ///
     /// Errors: what it complains about.
     pub fn add_bridges(&self, ports: &[[String; 4]]) -> Result<(), String> {
@@ -260,7 +261,7 @@ impl Forwarder {
         self.vsctl(&words)
     }
 
-    /// Takes these switches away again.
+    /// Removes these bridges.
     ///
     /// Errors: what it complains about.
     pub fn remove_bridges(&self, count: usize) -> Result<(), String> {
@@ -277,7 +278,7 @@ impl Forwarder {
     }
 
     fn start_ovs(&mut self, setup: Setup) -> Result<(), String> {
-        // In process spaces of their own, others have the same number.
+        // The process id may be used in another pid namespace, too.
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let now = now.map_or(0, |since| since.as_nanos());
         let folder = std::env::temp_dir().join(format!("ofmeter-{now}"));
@@ -342,12 +343,12 @@ impl Forwarder {
         Session::connect(OPENFLOW_PORT)
     }
 
-    /// Processor time of all threads of what forwards so far, in nanoseconds.
+    /// The processor time of all threads of the forwarder so far, in nanoseconds.
     pub fn cpu_nanos(&self) -> f64 {
         self.sum_of_threads("schedstat", |s| s.split_whitespace().next()?.parse().ok())
     }
 
-    /// How often its threads have gone to sleep so far.
+    /// How often its threads have slept so far.
     pub fn wake_ups(&self) -> f64 {
         self.sum_of_threads("status", |status| number(status, "voluntary_ctxt_switches"))
     }
@@ -362,12 +363,12 @@ impl Forwarder {
         texts.filter_map(|text| value(&text)).sum()
     }
 
-    /// Bytes of its own memory, and its part of what it shares with others.
+    /// Bytes of its private memory, plus its share of shared memory.
     pub fn share_of_memory(&self) -> f64 {
         self.number_in("smaps_rollup", "Pss:") * 1024.0
     }
 
-    /// A line of `/proc/PID/status` of what forwards, as a number.
+    /// A number in `/proc/PID/status` of the forwarder.
     pub fn status(&self, name: &str) -> f64 {
         self.number_in("status", name)
     }
@@ -379,7 +380,7 @@ impl Forwarder {
     }
 }
 
-/// The number in the line that begins so.
+/// The number in the line that begins with `name`.
 fn number(text: &str, name: &str) -> Option<f64> {
     let line = text.lines().find(|line| line.starts_with(name))?;
     line.split_whitespace().nth(1)?.parse().ok()

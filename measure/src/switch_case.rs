@@ -1,4 +1,4 @@
-//! The cases that only switches can do: many rules, tables and masks, changes, packet-ins.
+//! The cases that need a switch: many rules, tables and masks, changes, packet-ins.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -15,33 +15,34 @@ use crate::traffic::{Load, Order, flow_ports, random, send, send_until};
 
 /// Echoes, each of a new flow.
 const FIRST_ECHOES: usize = 1_000;
-/// Changes a second, and how many at once, while traffic goes on.
+/// Changes per second during traffic, and how many are sent at a time.
 const CHANGE_RATE: u64 = 10_000;
 const CHANGES_AT_ONCE: u64 = 100;
-/// How many times that is prepared, how long preparing may take, and how often it is compared.
+/// How many batches are prepared, how long the preparation may take, and how often the rates are
+/// compared.
 const PREPARED: usize = 100;
 const PREPARING: Duration = Duration::from_millis(100);
 const LOST_RUNS: usize = 3;
-/// The flow that goes on beside new ones: nobody listens to its port.
+/// The background flow during new flows; nobody listens to its port.
 const BESIDE: u32 = 1 << 16;
-/// The rate at which a rule's flow has its first packet: a share of what the yardstick carries.
+/// The rate of first packets of a rule's flow: a share of the yardstick's maximum.
 const WARM_UP_SHARE: f64 = 0.5;
 
-/// Rules with so many entries that memory and single changes tell something.
+/// Enough entries for memory and single changes to be measurable.
 const MANY: u32 = 100_000;
 const MOST: u32 = 1_000_000;
-/// Modifications of a run, and how many rules they are on when they are concentrated.
+/// Modifications of a run, and how many rules they touch when they are concentrated.
 const MODIFICATIONS: u32 = 200_000;
 const CONCENTRATED: u32 = 100;
-/// How often statistics are asked for in a run.
+/// How often statistics are requested in a run.
 const STATS_RUNS: usize = 3;
-/// Frames of a second port that miss while those of the first do, and how many a second.
+/// Frames of a second port that miss while the first port is flooded, and their rate per second.
 const OTHERS: u64 = 500;
 const OTHERS_RATE: u64 = 500;
-/// How long a flood goes on before and after them.
+/// How long the flood lasts before and after them.
 const AROUND: Duration = Duration::from_millis(100);
 
-/// What adding rules, and changing them, is measured by.
+/// The metrics of adding and changing rules.
 const ADDED: Metric = ("added", "flow-mods/s");
 const SPREAD: Metric = ("modified, spread", "flow-mods/s");
 const ON_FEW: Metric = ("modified, on 100 rules", "flow-mods/s");
@@ -69,7 +70,7 @@ pub fn rules(c: &Context<'_>) -> Figures {
         figures.push((RULE_BYTES, grown(before)));
     }
     if count >= MOST {
-        // What frames take whatever their flows are is there before: rings, buffers.
+        // Memory that frames need whatever their flows are is allocated before: rings, buffers.
         frames(c, Load::of(FRAMES))?;
     }
     let before = c.forwarder.status("VmRSS");
@@ -89,7 +90,7 @@ pub fn rules(c: &Context<'_>) -> Figures {
     Ok(figures)
 }
 
-/// Adding rules, and what that takes of the processor.
+/// Adding rules, and its processor time.
 pub fn flow_mods(c: &Context<'_>) -> Figures {
     let count = c.parameter;
     let changes = adds(&codec(), (0..count).map(|n| exact_rule(n, "output:2")))?;
@@ -104,7 +105,7 @@ pub fn flow_mods(c: &Context<'_>) -> Figures {
     ])
 }
 
-/// Statistics of all of so many rules.
+/// Statistics of all rules.
 pub fn stats(c: &Context<'_>) -> Figures {
     let count = c.parameter;
     let changes = adds(&codec(), (0..count).map(|n| exact_rule(n, "output:2")))?;
@@ -115,14 +116,14 @@ pub fn stats(c: &Context<'_>) -> Figures {
     let (mut times, mut costs) = (Vec::new(), Vec::new());
     for _ in 0..STATS_RUNS {
         let cpu = c.forwarder.cpu_nanos();
-        let (told, sum, took) = session.flow_stats()?;
-        if (told, sum) != wanted {
+        let (count_reported, sum, took) = session.flow_stats()?;
+        if (count_reported, sum) != wanted {
             return Err(format!(
-                "{told} entries with a sum of {sum}, not {wanted:?}"
+                "{count_reported} entries with a sum of {sum}, not {wanted:?}"
             ));
         }
         times.push(took.as_secs_f64() * 1e6);
-        costs.push((c.forwarder.cpu_nanos() - cpu) / told as f64);
+        costs.push((c.forwarder.cpu_nanos() - cpu) / count_reported as f64);
     }
     Ok(vec![
         (("time", "us"), median(&times)),
@@ -130,7 +131,7 @@ pub fn stats(c: &Context<'_>) -> Figures {
     ])
 }
 
-/// Modifications of any of the rules, and of some again and again.
+/// Modifications of any rule, and repeated ones of a few.
 fn modifications(c: &Context<'_>) -> Figures {
     let (mut session, codec, mut next) = (c.forwarder.session()?, codec(), random(5));
     let mut timed = |among: u32| {
@@ -146,14 +147,14 @@ fn modifications(c: &Context<'_>) -> Figures {
         (SPREAD, timed(c.parameter)?),
         (ON_FEW, timed(CONCENTRATED)?),
     ];
-    let (told, ..) = session.flow_stats()?;
+    let (reported, ..) = session.flow_stats()?;
     match c.parameter as usize + BASE.len() {
-        wanted if wanted == told => Ok(figures),
-        wanted => Err(format!("{told} of {wanted} entries are told")),
+        wanted if wanted == reported => Ok(figures),
+        wanted => Err(format!("{reported} of {wanted} entries are reported")),
     }
 }
 
-/// One rule a table, from each to the next.
+/// One rule in each table, with goto-table to the next.
 pub fn tables(c: &Context<'_>) -> Figures {
     let last = c.parameter - 1;
     let chain = (0..c.parameter).map(|table| {
@@ -170,7 +171,7 @@ pub fn tables(c: &Context<'_>) -> Figures {
     frames(c, Load::of(FRAMES))
 }
 
-/// Rules above the traffic's, each with a mask of its own.
+/// Rules of higher priority than the traffic's, each with another mask.
 fn access_list(c: &Context<'_>) -> Result<(), String> {
     let rules = (0..c.parameter).map(|i| {
         let (source, destination) = (8 + i % 25, 8 + i / 25 % 25);
@@ -184,13 +185,13 @@ fn access_list(c: &Context<'_>) -> Result<(), String> {
     session.change(&adds(&codec(), rules)?).map(drop)
 }
 
-/// Frames that no rule of an access list is for.
+/// Frames that match no rule of an access list.
 pub fn masks(c: &Context<'_>) -> Figures {
     access_list(c)?;
     frames(c, spread(1_000))
 }
 
-/// The same, but each frame has other addresses and ports; beside what frames of known flows get.
+/// The same, but each frame has other addresses and ports; compared with the rate of known flows.
 pub fn attack(c: &Context<'_>) -> Figures {
     access_list(c)?;
     let usual = of(&frames(c, spread(1_000))?, RATE);
@@ -213,7 +214,7 @@ fn of(figures: &[(Metric, f64)], metric: Metric) -> f64 {
     found.expect("the case has this metric").1
 }
 
-/// Adds and deletes rules that no frame of the load matches, at [`CHANGE_RATE`].
+/// Adds and deletes rules that no frame matches, at [`CHANGE_RATE`].
 fn change_on(c: &Context<'_>, over: &AtomicBool) -> Result<u64, String> {
     let (mut session, codec, mut next) = (c.forwarder.session()?, codec(), random(11));
     let mut prepare = || {
@@ -239,7 +240,7 @@ fn change_on(c: &Context<'_>, over: &AtomicBool) -> Result<u64, String> {
     Ok(made)
 }
 
-/// Frames of a load while rules that no frame matches come and go.
+/// Frames of a load while rules that no frame matches are added and deleted.
 fn churned(c: &Context<'_>, load: Load) -> Figures {
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -255,7 +256,7 @@ fn churned(c: &Context<'_>, load: Load) -> Figures {
     })
 }
 
-/// How much less of a load arrives while rules come and go, in percent.
+/// The loss of rate while rules are added and deleted, in percent.
 fn lost(c: &Context<'_>, load: Load) -> Result<f64, String> {
     let mut shares = Vec::new();
     for _ in 0..LOST_RUNS {
@@ -267,14 +268,14 @@ fn lost(c: &Context<'_>, load: Load) -> Result<f64, String> {
     Ok(median(&shares))
 }
 
-/// Frames of one flow while rules come and go.
+/// Frames of one flow while rules are added and deleted.
 pub fn churn(c: &Context<'_>) -> Figures {
     let mut figures = churned(c, Load::of(FRAMES))?;
     figures.push((COST, lost(c, Load::of(FRAMES))?));
     Ok(figures)
 }
 
-/// Runs `work` while a controller answers packet-ins; gives how many came, too.
+/// Runs `work` while a controller answers packet-ins; also returns how many there were.
 fn with_controller<T>(
     c: &Context<'_>,
     install: bool,
@@ -294,7 +295,7 @@ fn with_controller<T>(
     })
 }
 
-/// Echoes of new flows, each through the controller, beside frames that have their entry.
+/// Echoes of new flows, each through the controller, during traffic of a known flow.
 pub fn first_packets(c: &Context<'_>) -> Figures {
     let mut session = c.forwarder.session()?;
     session.change(&adds(&codec(), [exact_rule(BESIDE, "output:2")])?)?;
@@ -308,14 +309,14 @@ pub fn first_packets(c: &Context<'_>) -> Figures {
         })
     };
     let (figures, [count, _]) = with_controller(c, true, work)?;
-    // The kernel may give a port twice.
+    // The kernel may choose a port twice.
     match count * 10 >= FIRST_ECHOES as u64 * 9 {
         true => Ok(figures),
         false => Err(format!("{count} packet-ins for {FIRST_ECHOES} new flows")),
     }
 }
 
-/// Sends a share of what the yardstick carries until it is over.
+/// Sends a share of the yardstick's maximum until it is over.
 fn send_on(c: &Context<'_>, over: &AtomicBool) -> Result<(), String> {
     let rate = (c.capacity * f64::from(c.parameter) / 100.0) as u64;
     let load = Load {
@@ -326,7 +327,7 @@ fn send_on(c: &Context<'_>, over: &AtomicBool) -> Result<(), String> {
     send_until(HOST_PORT, load, || over.load(Relaxed)).map(drop)
 }
 
-/// Frames that all go to the controller, as many as the first port carries and some of the second.
+/// Frames that all go to the controller: a flood from the first port, and some from the second.
 pub fn packet_ins(c: &Context<'_>) -> Figures {
     let mut session = c.forwarder.session()?;
     let miss = ["priority=15,in_port=2,actions=CONTROLLER:65535"];

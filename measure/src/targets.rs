@@ -1,21 +1,21 @@
-//! What the switch is to reach, and whether it did in a run.
+//! The targets of the switch, and whether a run met them.
 
 use std::collections::BTreeMap;
 
 use crate::report::{Figure, Report, number};
 use crate::setup::Setup;
 
-/// Nanoseconds of each case of the bench without I/O.
+/// The nanoseconds of each case of the bench without I/O.
 pub type InMemory = BTreeMap<String, f64>;
 
-/// A run, as the targets look at it.
+/// The figures of a run that targets use.
 pub struct Targets<'a> {
     pub report: &'a Report,
     pub in_memory: &'a InMemory,
     rows: Vec<[String; 4]>,
 }
 
-/// Whether a figure is to be small or great.
+/// An upper or a lower bound.
 #[derive(Clone, Copy)]
 enum Limit {
     Most(f64),
@@ -23,11 +23,11 @@ enum Limit {
 }
 use Limit::{Least, Most};
 
-/// A figure's case, parameter and metric.
+/// The key of a figure: case, parameter and metric.
 type Key<'a> = (&'a str, u32, &'a str);
 
 impl<'a> Targets<'a> {
-    /// Looks at a run.
+    /// Reads the figures of a run.
     pub fn new(report: &'a Report, in_memory: &'a InMemory) -> Self {
         let mut this = Self {
             report,
@@ -43,7 +43,7 @@ impl<'a> Targets<'a> {
         this
     }
 
-    /// What was asked, what came out, as a table.
+    /// The targets and the measured values, as a table.
     pub fn table(&self) -> String {
         let mut text = "| what | target | measured | met |\n|---|---|---|---|\n".to_string();
         for row in &self.rows {
@@ -77,12 +77,12 @@ impl<'a> Targets<'a> {
         self.get(key, Setup::Bofuss).map(|figure| figure.median)
     }
 
-    /// The switch beside another set-up.
+    /// The ratio of the switch to another set-up.
     fn over(&self, key: Key<'_>, base: Setup) -> Option<f64> {
         self.get(key, Setup::Bofuss)?.over(self.get(key, base)?)
     }
 
-    /// Two figures of the switch.
+    /// The ratio of two figures of the switch.
     fn between(&self, own: Key<'_>, base: Key<'_>) -> Option<f64> {
         self.get(own, Setup::Bofuss)?
             .over(self.get(base, Setup::Bofuss)?)
@@ -95,7 +95,7 @@ impl<'a> Targets<'a> {
     fn yardstick(&mut self) {
         let ratio = self.over(("frames", 0, "processor"), Setup::Yardstick);
         self.row(
-            "64-byte frames, one rule: processor time beside the yardstick",
+            "64-byte frames, one rule: processor time relative to the yardstick",
             Most(1.1),
             "",
             ratio,
@@ -103,7 +103,7 @@ impl<'a> Targets<'a> {
         for streams in [1, 4] {
             let ratio = self.over(("tcp", streams, "processor"), Setup::Yardstick);
             let what =
-                format!("TCP with offloads ({streams}): processor time beside the yardstick");
+                format!("TCP with offloads ({streams}): processor time relative to the yardstick");
             self.row(&what, Most(1.05), "", ratio);
         }
         for (metric, most) in [("p50", 3.0), ("p99", 10.0)] {
@@ -117,7 +117,7 @@ impl<'a> Targets<'a> {
         }
     }
 
-    /// The case that looks worst beside another set-up: the greatest ratio, or the least.
+    /// The case that compares worst with another set-up: the greatest ratio, or the least.
     fn worst(
         &self,
         base: Setup,
@@ -135,19 +135,19 @@ impl<'a> Targets<'a> {
 
     fn open_vswitch(&mut self) {
         let costs = |f: &Figure| f.metric == "processor" && f.unit.starts_with("ns/");
-        // Below saturation all carry the same.
+        // Below saturation all set-ups forward the same rate.
         let rates = |f: &Figure| f.metric == "rate" && f.case != "share";
         let (ratio, name) = self.worst(Setup::Ovs, true, costs).unzip();
         let name = name.unwrap_or_default();
-        let what = format!("every case, processor time beside Open vSwitch (worst: {name})");
+        let what = format!("every case, processor time relative to Open vSwitch (worst: {name})");
         self.row(&what, Most(0.5), "", ratio);
         let (ratio, name) = self.worst(Setup::Ovs, false, rates).unzip();
         let name = name.unwrap_or_default();
-        let what = format!("every case, rate beside Open vSwitch (worst: {name})");
+        let what = format!("every case, rate relative to Open vSwitch (worst: {name})");
         self.row(&what, Least(2.0), "", ratio);
         for streams in [1, 4] {
             let ratio = self.over(("tcp", streams, "rate"), Setup::OvsTso);
-            let what = format!("TCP ({streams}): rate beside Open vSwitch with userspace-tso");
+            let what = format!("TCP ({streams}): rate relative to Open vSwitch with userspace-tso");
             self.row(&what, Least(1.3), "", ratio);
         }
         for percent in [10, 50] {
@@ -160,7 +160,7 @@ impl<'a> Targets<'a> {
         }
         let ratio = self.over(("frames", 0, "rate"), Setup::OvsXdp);
         self.row(
-            "64-byte frames: rate beside Open vSwitch with AF_XDP",
+            "64-byte frames: rate relative to Open vSwitch with AF_XDP",
             Least(0.9),
             "",
             ratio,
@@ -175,7 +175,12 @@ impl<'a> Targets<'a> {
         }
         let tables = |count| self.ns(&format!("cache: 1000 flows, {count} tables"));
         let ratio = tables(5).zip(tables(1)).map(|(five, one)| five / one);
-        self.row("in memory, five tables beside one", Most(1.2), "", ratio);
+        self.row(
+            "in memory, five tables relative to one",
+            Most(1.2),
+            "",
+            ratio,
+        );
         for engine in ["cache", "tables"] {
             let cost = self.ns(&format!("{engine}: 128 masks, random headers"));
             let what = format!("in memory, random headers against 128 masks, {engine}");
@@ -215,12 +220,12 @@ impl<'a> Targets<'a> {
             self.median(added),
         );
         let ratio = self.over(added, Setup::Ovs);
-        self.row("the same beside Open vSwitch", Least(3.0), "", ratio);
+        self.row("the same relative to Open vSwitch", Least(3.0), "", ratio);
         let stats = ("stats", 1_000_000, "time");
         let seconds = self.median(stats).map(|us| us / 1e6);
         self.row("statistics of 1,000,000 flows", Most(1.0), " s", seconds);
         let ratio = self.over(stats, Setup::Ovs);
-        self.row("the same beside Open vSwitch", Most(0.5), "", ratio);
+        self.row("the same relative to Open vSwitch", Most(0.5), "", ratio);
         let lost = "rate lost to 10,000 flow-mods/s";
         for (what, key) in [
             ("rate lost to 10,000 flow-mods a second", ("churn", 0, lost)),
@@ -250,7 +255,7 @@ impl<'a> Targets<'a> {
             ratio,
         );
         let others = self.median(("packet-ins", 0, "of another port"));
-        let what = "packet-ins of a port beside one that floods";
+        let what = "packet-ins of a port while another one floods";
         self.row(what, Least(99.0), " %", others);
     }
 

@@ -1,4 +1,4 @@
-//! Frames of known content: sent at a rate or as fast as it goes, counted and checked where they
+//! Frames of known content: sent at a rate or as fast as possible, counted and checked where they
 //! arrive.
 
 use std::time::{Duration, Instant};
@@ -12,16 +12,16 @@ use crate::net::{A_ADDRESS, A_MAC, B_ADDRESS, B_MAC};
 
 /// Bytes of the smallest frame, without its check sequence.
 pub const SMALL_FRAME: usize = 60;
-/// Where a frame's IPv4 addresses are.
+/// The offset of a frame's IPv4 addresses.
 const ADDRESSES: std::ops::Range<usize> = 26..34;
-/// Where a frame's UDP ports are, and its number behind them.
+/// The offset of a frame's UDP ports, and of its sequence number.
 const PORTS_AT: usize = 34;
 const NUMBER_AT: usize = 42;
-/// Where frames from A and from B go.
+/// The destinations of frames from A and from B.
 const NOBODY: [[u8; 6]; 2] = [[2, 0, 0, 0, 0, 0x1b], [2, 0, 0, 0, 0, 0x1a]];
 /// Bytes of frames that wait to be sent at most.
 const POOL_BYTES: usize = 64 << 20;
-/// How long the receiver waits for the next frame.
+/// How long the receiver waits for a frame.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// The UDP destination port of flow 0; other flows have others, and other source ports.
 pub const FIRST_PORT: u16 = 5000;
@@ -29,35 +29,34 @@ pub const FIRST_PORT: u16 = 5000;
 /// The order of the flows of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Any flow's frame may be next.
+    /// Each frame is of a random flow.
     Random,
-    /// Each flow's once, then again.
+    /// The flows in turn.
     InTurn,
     /// Each frame is of a flow of its own: any ports, and addresses from 203.0.0.0/8 to an odd
     /// first byte.
     Attack,
 }
 
-/// What is sent.
+/// A load.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
-    /// How many frames.
+    /// The number of frames.
     pub frames: u64,
-    /// Frames a second; 0 is as fast as it goes.
+    /// Frames per second; 0 is as fast as possible.
     pub rate: u64,
-    /// How many flows the frames are spread over; of one flow they are in the order of their
-    /// numbers.
+    /// The number of flows; the frames of one flow are in the order of their numbers.
     pub flows: u32,
-    /// The number of the first of them.
+    /// The number of the first flow.
     pub first: u32,
-    /// Which of the flows a frame is of.
+    /// The order of the flows.
     pub order: Order,
     /// Whether they go from B to A.
     pub back: bool,
 }
 
 impl Load {
-    /// So many frames of one flow, as fast as it goes.
+    /// Frames of one flow, as fast as possible.
     pub fn of(frames: u64) -> Self {
         Self {
             frames,
@@ -75,8 +74,8 @@ pub fn flow_ports(flow: u32) -> (u16, u16) {
     (flow as u16, FIRST_PORT + (flow >> 16) as u16)
 }
 
-/// The frame that all are made from: UDP without checksum, as IPv4 allows. Its destination is no
-/// host's, or the receiver's kernel would answer that nobody listens, in the time of what forwards.
+/// The template of all frames: UDP without checksum, as IPv4 permits. The destination address is no
+/// host's; otherwise the receiver's kernel would send ICMP errors in the time of the forwarder.
 fn template(back: bool) -> Vec<u8> {
     let (a, b) = ((A_MAC, A_ADDRESS), (B_MAC, B_ADDRESS));
     let (from, to) = match back {
@@ -97,7 +96,7 @@ fn stamp(bytes: &mut [u8], flow: u32, number: u64) {
     bytes[NUMBER_AT..NUMBER_AT + 8].copy_from_slice(&number.to_be_bytes());
 }
 
-/// A generator of numbers without end; `seed` is not 0.
+/// A pseudo-random generator (xorshift); `seed` is not 0.
 pub fn random(seed: u64) -> impl FnMut() -> u64 {
     let mut state = seed;
     move || {
@@ -108,14 +107,14 @@ pub fn random(seed: u64) -> impl FnMut() -> u64 {
     }
 }
 
-/// Sends a load out of an interface; gives how long that took.
+/// Sends a load out of an interface and returns the time.
 ///
 /// Errors: the interface's.
 pub fn send(interface: &str, load: Load) -> Result<Duration, String> {
     send_until(interface, load, || false)
 }
 
-/// The same, until it is `over` if that is sooner.
+/// The same, but ends early when `over` is set.
 ///
 /// Errors: the interface's.
 pub fn send_until(
@@ -170,10 +169,10 @@ fn open(interface: &str) -> Result<AfPacket, String> {
     AfPacket::open(interface, options).map_err(|e| format!("{interface}: {e}"))
 }
 
-/// Waits for `count` frames of one flow, complete, in order and unchanged; `ready` is called when
-/// the first may come.
+/// Checks that `count` frames of one flow arrive complete, in order and unchanged. Calls `ready`
+/// before the first may arrive.
 ///
-/// Errors: which frame is not as it was sent.
+/// Errors: the first frame that is lost or changed.
 pub fn receive(interface: &str, count: u64, ready: impl FnOnce()) -> Result<(), String> {
     let mut port = open(interface)?;
     let (pool, mut wanted) = (Pool::new(POOL_BYTES), template(false));

@@ -1,7 +1,7 @@
-//! The public items of a library as lines of text, so that a change shows what users see of it.
+//! Lists the public items of a library as text, so that a diff shows what changes for its users.
 //!
-//! It reads the source, formatted as it is, and not rustdoc's output: that needs another compiler.
-//! Rows of macros that make public items stand as they are.
+//! It reads the formatted source and not rustdoc's output, which needs another compiler. Rows of
+//! macros that make public items are listed as they are.
 
 use std::path::Path;
 
@@ -20,12 +20,12 @@ const ROW_MACROS: &[&str] = &[
     "multiparts",
     "named",
 ];
-/// Traits that users do not see, as they stand in the head of an implementation.
+/// Traits that users do not see, as they appear in the head of an implementation.
 const PRIVATE_TRAITS: &[&str] = &["AnyBody for", "Form<V"];
 /// How far the items of a block are indented.
 const INDENT: &str = "    ";
 
-/// The listing: each file's items in the order in which they stand.
+/// The listing: each file's items in source order.
 ///
 /// Errors: what could not be read.
 pub(crate) fn listing(root: &Path) -> Result<String, String> {
@@ -68,7 +68,7 @@ fn items(source: &Source) -> Vec<String> {
     items
 }
 
-/// Appends the item that begins at line `at`; gives the line behind its head.
+/// Appends the item that begins at line `at`; returns the line after its head.
 fn item(lines: &[String], at: usize, items: &mut Vec<String>) -> usize {
     let (head, next) = head(lines, at);
     let has_block = lines[next - 1].ends_with('{');
@@ -101,7 +101,7 @@ fn item(lines: &[String], at: usize, items: &mut Vec<String>) -> usize {
     end
 }
 
-/// An item without its body, as one line, and the number of the line behind.
+/// An item without its body, as one line, and the number of the next line.
 fn head(lines: &[String], at: usize) -> (String, usize) {
     let mut end = at;
     while end + 1 < lines.len() && !lines[end].ends_with(['{', ';', ',', '}']) {

@@ -1,5 +1,4 @@
-//! `cargo xtask bench`: builds what is measured, then runs `ofmeter bench` where interfaces can be
-//! made and vanish.
+//! `cargo xtask bench`: builds the programs, then runs `ofmeter bench` in a network namespace.
 
 use std::fs::File;
 use std::path::Path;
@@ -7,7 +6,7 @@ use std::process::Command;
 
 use crate::ci;
 
-/// What is built: the switch, the measuring tool, and the bare forwarder, an example of `ports`.
+/// The programs: the switch, the measuring tool, and the bare forwarder, an example of `ports`.
 const BUILDS: [&str; 2] = [
     "build --locked --release --package bofuss-switchd --package bofuss-measure",
     "build --locked --release --package bofuss-ports --example yardstick",
@@ -40,7 +39,7 @@ pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<()
             cargo.stdout(file);
         };
         let alone = ci::cargo(IN_MEMORY, into_file);
-        // What could be measured is told, whatever else failed.
+        // The figures are written even if some cases failed.
         let docs = root.join("docs");
         ci::succeed(Command::new(&ofmeter).arg("page").arg(&out).arg(docs))?;
         alone?;

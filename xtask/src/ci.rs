@@ -6,14 +6,14 @@ use std::time::Instant;
 
 use crate::{cost, dist, e2e, fuzz, mutants, reference, size, tidy};
 
-/// Which steps run: each tier has those before it.
+/// The tiers of steps: each includes the one before.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
 pub(crate) enum Tier {
     /// 2 minutes after the build.
     Check,
     /// 10 minutes.
     Test,
-    /// All there is.
+    /// All steps.
     All,
 }
 

@@ -15,7 +15,7 @@ use crate::patch::{self, Changed};
 use crate::{ci, tree};
 
 const GUIDES: &str = "docs/guide";
-/// Where the copy lies that is built, below the folder of products, and where its products go.
+/// The copy that is built, below the folder of products, and its own folder of products.
 const COPY: &str = "cost/tree";
 const COPY_TARGET: &str = "cost/target";
 
@@ -235,7 +235,7 @@ fn apply(case: &Case, root: &Path, changed: &mut Changed) -> Result<(), String> 
     Ok(())
 }
 
-/// Has a command run in the copy.
+/// Lets a command run in the copy.
 fn in_copy(command: &mut Command, target: &Path) {
     command
         .current_dir(target.join(COPY))

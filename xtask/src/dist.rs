@@ -37,8 +37,8 @@ const PRINTED: [(&str, &str); 4] = [
     ("completions/zsh", "share/zsh/vendor-completions"),
     ("completions/fish", "share/fish/vendor_completions.d"),
 ];
-/// What dpkg runs; where systemd does not run, `systemd` does nothing. An upgrade leaves switches
-/// that run alone.
+/// The maintainer scripts; `systemd` does nothing where systemd does not run. An upgrade does not
+/// stop running switches.
 const SYSTEMD: &str = "#!/bin/sh\nset -e\n\
     systemd() { [ ! -d \"$DPKG_ROOT/run/systemd/system\" ] || systemctl \"$@\"; }\n";
 const SCRIPTS: [(&str, &str); 3] = [
@@ -68,13 +68,13 @@ const ABOUT: &str = " It speaks OpenFlow 1.0, 1.2 and 1.3 and runs as an ordinar
     takes the place of BOFUSS (ofsoftswitch13): ofdatapath, ofprotocol and dpctl are\n \
     there, and /usr/share/bofuss has a class for Mininet.\n";
 
-/// Where the packages are: all, or with `debug` those of this machine's kind alone, made quickly
-/// and for tests.
+/// The folder of the packages: of all, or with `debug` of those for this machine, built quickly for
+/// tests.
 pub(crate) fn folder(target: &Path, debug: bool) -> PathBuf {
     target.join(if debug { "dist-debug" } else { "dist" })
 }
 
-/// Makes them. The same sources give the same bytes.
+/// Builds the packages. The build is reproducible: the same sources give the same bytes.
 ///
 /// Errors: the command that failed, or the file that could not be written.
 pub(crate) fn run(root: &Path, target: &Path, debug: bool) -> Result<(), String> {
@@ -120,7 +120,7 @@ pub(crate) fn prepare(debug: bool) -> Result<Vec<(&'static str, &'static str)>, 
         .filter(|(name, _)| !debug || *name == HERE)
         .collect();
     for triple in machines.iter().map(|(machine, _)| triple(machine)) {
-        // Without rustup, the compiler may have it all the same.
+        // Without rustup, the compiler may have the target nevertheless.
         let _ = Command::new("rustup")
             .args(["target", "add", &triple])
             .output();
@@ -148,14 +148,14 @@ fn tool(machine: &str, name: &str) -> String {
     }
 }
 
-/// Builds the programs so that they need nothing of the system.
+/// Builds static programs.
 fn build(machines: &[(&str, &str)], debug: bool) -> Result<(), String> {
     ci::cargo(&format!("build {PACKAGES}"), |cargo| {
         cargo.args((!debug).then_some("--release"));
         for (machine, _) in machines {
             let triple = triple(machine);
             cargo.args(["--target", &triple]);
-            // Assembler wants a C compiler, and no C library.
+            // Assembler sources need a C compiler, but no C library.
             let name = triple.replace('-', "_");
             cargo.env(format!("CC_{name}"), tool(machine, "gcc"));
             if *machine != HERE {
@@ -166,7 +166,7 @@ fn build(machines: &[(&str, &str)], debug: bool) -> Result<(), String> {
     })
 }
 
-/// Installs the programs and what belongs to them below `usr`.
+/// Installs the programs and their files below `usr`.
 fn install(root: &Path, programs: &Path, share: &Path, usr: &Path) -> Result<(), String> {
     for name in ["bofuss", "dpctl"] {
         copy(&programs.join(name), &usr.join("bin").join(name))?;
@@ -243,7 +243,7 @@ fn package(root: &Path, stage: &Path, debian: &str, out: &Path) -> Result<(), St
     )
 }
 
-/// An image of the programs alone, as `podman load` and `skopeo` read it.
+/// An image with only the programs, as `podman load` and `skopeo` read it.
 fn image(stage: &Path, machine: &str, out: &Path) -> Result<(), String> {
     let oci = &stage.join("oci");
     let layer = stage.join("layer.tar");
@@ -353,7 +353,7 @@ fn sha256(path: &Path) -> Result<String, String> {
         .ok_or_else(|| format!("sha256sum {}", path.display()))
 }
 
-/// An archive of `what` in a folder, whose bytes depend on the files alone.
+/// An archive of `what` in a folder; its bytes depend only on the files.
 fn tar(folder: &Path, what: &str, file: &Path, more: &[&str]) -> Result<(), String> {
     let fixed = "--sort=name --owner=0 --group=0 --numeric-owner --mode=go=rX";
     let mut tar = Command::new("tar");
@@ -370,7 +370,7 @@ fn tar(folder: &Path, what: &str, file: &Path, more: &[&str]) -> Result<(), Stri
     )
 }
 
-/// When the sources were made, in seconds of Unix.
+/// The date of the sources, in Unix seconds.
 fn time() -> String {
     let committed = || ci::output(Command::new("git").args(["log", "-1", "--format=%ct"]));
     let time = std::env::var("SOURCE_DATE_EPOCH").or_else(|_| committed());

@@ -6,9 +6,9 @@ use std::path::Path;
 use crate::source::{Source, words};
 use crate::tree;
 
-/// Where the invariants `I1`, `I2`... stand, each at the start of a line.
+/// The document with the invariants `I1`, `I2`..., each at the start of a line.
 const ARCHITECTURE: &str = "ARCHITECTURE.md";
-/// Tutorials name files that the reader makes.
+/// Tutorials name files that the reader creates.
 const GUIDES: &str = "docs/guide";
 
 /// All findings about documents.

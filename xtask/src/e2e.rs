@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use crate::{ci, dist};
 
-/// Builds what the tests drive, then runs them with `arguments` for `cargo test`.
+/// Builds the programs under test, then runs the tests with `arguments` for `cargo test`.
 ///
 /// Errors: the step that failed.
 pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<(), String> {

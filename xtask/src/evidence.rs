@@ -1,4 +1,4 @@
-//! Where the specification speaks of a message, and which test shows a thing.
+//! Finds the specification's section about a message, and the test that shows something.
 
 use std::path::{Path, PathBuf};
 
@@ -79,7 +79,7 @@ pub(crate) const CHAPTERS: &[(&str, &str)] = &[
 pub(crate) const NEVER: &[(&str, &str)] = &[
     (
         "HELLO_FAILED/EPERM",
-        "who may connect is the transport's business",
+        "the transport decides who may connect",
     ),
     ("BAD_ACTION/EPERM", "no action is forbidden to a controller"),
     ("BAD_ACTION/UNSUPPORTED_ORDER", "every order is carried out"),
@@ -95,7 +95,7 @@ pub(crate) const NEVER: &[(&str, &str)] = &[
     ("BAD_MATCH/EPERM", "no match is forbidden to a controller"),
     (
         "FLOW_MOD_FAILED/UNKNOWN",
-        "every failure has a code of its own",
+        "every failure has a more specific code",
     ),
     (
         "FLOW_MOD_FAILED/EPERM",
@@ -125,7 +125,7 @@ pub(crate) const NEVER: &[(&str, &str)] = &[
     ("ROLE_REQUEST_FAILED/UNSUP", "every role is supported"),
     (
         "METER_MOD_FAILED/UNKNOWN",
-        "every failure has a code of its own",
+        "every failure has a more specific code",
     ),
     ("METER_MOD_FAILED/BAD_BURST", "every burst can be kept"),
     (

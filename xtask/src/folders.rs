@@ -1,4 +1,4 @@
-//! Holds the folders of one room to their order in `xtask/arrows.toml`: no import goes upward.
+//! Checks the layers of a room's folders in `xtask/arrows.toml`: no import goes upward.
 
 use std::collections::BTreeMap;
 use std::path::Path;

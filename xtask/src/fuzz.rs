@@ -6,7 +6,7 @@ use toml::{Table, Value};
 
 use crate::{ci, tree};
 
-/// What the fuzzing engine needs of the compiler: counters at every edge, compared values.
+/// The instrumentation for the fuzzing engine: counters at every edge, compared values.
 const FLAGS: &str = "--cfg fuzzing -Ccodegen-units=1 -Cpasses=sancov-module \
     -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
     -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares";

@@ -26,7 +26,7 @@ const ALLOWED: [&str; 8] = [
     "Zlib",
 ];
 
-/// The libraries that may not be used, whatever for.
+/// Reports libraries whose license is not permitted.
 ///
 /// Errors: cargo's.
 pub(crate) fn check() -> Result<Vec<String>, String> {
@@ -78,7 +78,7 @@ pub(crate) fn notice(packages: &str, triple: &str) -> Result<String, String> {
     let (mut text, mut licenses) = (HEAD.to_owned(), BTreeSet::new());
     for line in lines.lines().collect::<BTreeSet<_>>() {
         let (package, license) = line.split_once('\t').unwrap_or((line, ""));
-        // What is ours has its folder behind it, and macros are no part of the programs.
+        // Our own packages are followed by their folder; macros are no part of the programs.
         let Some((name, version)) = package.split_once(" v").filter(|(_, v)| !v.contains(' '))
         else {
             continue;
@@ -92,7 +92,7 @@ pub(crate) fn notice(packages: &str, triple: &str) -> Result<String, String> {
     Ok(text)
 }
 
-/// The licenses in a library's folder, but for that which is ours, too.
+/// The license files in a library's folder, except those equal to ours.
 fn texts(sources: &Path, name: &str) -> Result<Vec<String>, String> {
     let registries = fs::read_dir(sources).map_err(|e| format!("{}: {e}", sources.display()))?;
     let mut folders = registries

@@ -10,7 +10,7 @@ use crate::patch::Changed;
 use crate::{cost, tree};
 
 const LIST: &str = "xtask/mutants.txt";
-/// Seconds after which a test that does not end has noticed the fault, too.
+/// Seconds after which a test that does not end counts as having noticed the fault.
 const PATIENCE: &str = "300";
 
 /// One fault.
@@ -44,7 +44,7 @@ impl Mutant {
 pub(crate) fn run(root: &Path, target: &Path, only: &str) -> Result<(), String> {
     let mut mutants = parse(&tree::read(&root.join(LIST))?)?;
     mutants.retain(|m| [&m.name, &m.file, &m.test].iter().any(|s| s.contains(only)));
-    // What the guides' cases were built in can be used again.
+    // The build folder of the guides' cases is used again.
     let copy = target.join("cost/tree");
     tree::sync(root, &copy, &Changed::new())?;
     let mut tests: Vec<&str> = mutants.iter().map(|m| m.test.as_str()).collect();

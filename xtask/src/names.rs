@@ -1,4 +1,4 @@
-//! Holds type names to one meaning: within a crate each names one type.
+//! Checks that a type name is unique within a crate.
 
 use std::collections::BTreeMap;
 

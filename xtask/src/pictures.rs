@@ -43,7 +43,7 @@ const CARD_GAP: usize = 22;
 const ROOM: (usize, usize) = (120, 38);
 const ROW: usize = 84;
 
-/// Takes the effects of making the trace's switch, which has nobody to tell.
+/// Discards the outputs of building the trace's switch.
 struct Ignored;
 
 impl Sink for Ignored {
@@ -54,7 +54,7 @@ impl Sink for Ignored {
     fn set_link(&mut self, _: PortNo, _: bool) {}
 }
 
-/// Draws what a switch says of [`PACKET`]: each stage of its trace is a card.
+/// Draws the trace of [`PACKET`]: each stage is a card.
 ///
 /// Errors: an entry or the packet that cannot be read.
 pub(crate) fn trace() -> Result<String, String> {
@@ -228,8 +228,8 @@ fn placed<'a>(
     places
 }
 
-/// A curve from one place to another below it, with a head. One that goes straight down over
-/// several rows makes a bow around what stands between.
+/// A curve with an arrowhead from one point to another below it. One that goes straight down over
+/// several rows bends around the boxes between.
 fn put_arrow(drawn: &mut String, (x, y): (usize, usize), (to_x, to_y): (usize, usize)) {
     let middle = usize::midpoint(y, to_y);
     let end = to_y - 6;
@@ -276,7 +276,7 @@ rect { stroke: #9aa3aa; } .paper { fill: #fbfaf7; stroke: none; } .card { fill: 
 .arrow { fill: none; stroke: #7a848c; }
 ";
 
-/// The whole picture: its own paper, so that it is read on a dark page, too.
+/// The whole picture, with a background so that it can be read on a dark page.
 fn picture(title: &str, height: usize, drawn: &str) -> String {
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" \

@@ -24,7 +24,7 @@ const FOLDER: &str = "docs/reference";
 const API: &str = "oflib/API.txt";
 /// The scenario that shows what versions see of each other: each line with `#|` is a row.
 const VERSIONS: &str = "testdata/scenarios/versions.txt";
-/// Where the messages of 1.0 have their types.
+/// The vectors with the types of 1.0's messages.
 const OLD_VECTORS: &str = "testdata/vectors/openflow10.txt";
 
 /// Writes the pages; with `check`, compares them only.

@@ -1,4 +1,5 @@
-//! Holds the rooms to `xtask/arrows.toml`: who may depend on whom, what is pure or unsafe.
+//! Checks the rooms against `xtask/arrows.toml`: which may depend on which, which are pure, which
+//! may use `unsafe`.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,11 +10,11 @@ use crate::folders;
 use crate::source::{Source, words};
 use crate::tree;
 
-/// Packages of rooms carry it; folders do not.
+/// The prefix of the rooms' packages; folders do not have it.
 const PREFIX: &str = "bofuss-";
 /// The rooms, and what each may use.
 pub(crate) const ARROWS: &str = "xtask/arrows.toml";
-/// Members that are no room: they serve the developer, nothing depends on them.
+/// Members that are no rooms: developers use them, and nothing depends on them.
 const OUTSIDE: [&str; 2] = ["tests", "xtask"];
 
 /// All findings about rooms.
@@ -76,7 +77,7 @@ fn arrows(room: &str, manifest: &Table, list: &Table) -> Vec<String> {
         .collect()
 }
 
-/// The rooms that follow from `room` along the arrows; none if it is not listed.
+/// The rooms that `room` uses, directly or indirectly; none if it is not listed.
 fn reachable<'a>(room: &str, list: &'a Table) -> Option<BTreeSet<&'a str>> {
     let arrows = list.get("arrows")?;
     let mut found = BTreeSet::new();
@@ -89,7 +90,7 @@ fn reachable<'a>(room: &str, list: &'a Table) -> Option<BTreeSet<&'a str>> {
     Some(found)
 }
 
-/// What keeps a file of a pure room from being pure.
+/// What makes a file of a pure room impure.
 fn impure(room: &str, source: &Source) -> Vec<String> {
     let mut found = finding(source, "std", "`std` in a pure room");
     if source.path == Path::new(room).join("src/lib.rs") {

@@ -1,8 +1,8 @@
-//! `cargo xtask size`: holds each room to its budget of tokens in `xtask/size.toml`.
+//! `cargo xtask size`: checks each room's budget of tokens in `xtask/size.toml`.
 //!
-//! Counted is what is neither comment nor test, in tokens, so that packing much into a line saves
-//! nothing. Rows of catalogues and folders of extensions are free. Lines, and comment lines for
-//! each line of code, are reported, and the figures of [`idiom`].
+//! It counts tokens outside comments and tests, so that dense lines save nothing. Rows of
+//! catalogues and folders of extensions are free. Lines, and comment lines for each line of code,
+//! are reported, and the figures of [`idiom`].
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,9 +21,9 @@ const ARCHITECTURE: &str = "ARCHITECTURE.md";
 struct Budgets {
     /// Macros whose rows are free.
     rows: Vec<String>,
-    /// Where each folder is an extension, which is free.
+    /// The folder of extensions, which are free.
     extensions: String,
-    /// Folders there that are none.
+    /// Folders there that are no extensions.
     extensions_without: Vec<String>,
     /// Folders and files of the core, those in them that are not, and its budget.
     core: Vec<String>,
@@ -107,7 +107,7 @@ fn reading_order(page: &str, sources: &[Source]) -> Result<(), String> {
         files += 1;
         lines += source.product_lines().count();
     }
-    // With room for a few lines, so that not every change is one of the page.
+    // With a margin, so that not every change of a file is one of the page.
     let thousands = lines / 1000 + 1;
     let true_words = [thousands, thousands + 1].map(|n| format!("{files} files, below {n},000"));
     if true_words.iter().any(|words| section.contains(words)) {

@@ -26,7 +26,7 @@ pub(crate) struct Function<'a> {
     pub(crate) body: &'a str,
 }
 
-/// What there is of code, without tests.
+/// The size of code without tests.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Count {
     /// Words, literals, brackets and operators; a comma is none, because the formatter adds some

@@ -1,4 +1,4 @@
-//! `cargo xtask tidy`: refuses what the style refuses, in files, rooms, documents and libraries.
+//! `cargo xtask tidy`: checks the style of files, rooms, documents and libraries.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use crate::{docs, licenses, mutants, names, rooms};
 
 /// Lines of a file without its tests; above it the file says why, in a line with [`LONG_FILE`].
 const MAX_FILE_LINES: usize = 500;
-/// No reason helps above this.
+/// The hard limit, whatever the reason.
 const HARD_FILE_LINES: usize = 800;
 const LONG_FILE: &str = "// tidy: long because ";
 /// Lines of a function; matches whose arms are all short do not count.
@@ -44,7 +44,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     }
 }
 
-/// What one file does wrong, each with its line.
+/// The findings in one file, each with its line.
 fn file(source: &Source) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     if !source.text.starts_with("//! ") {

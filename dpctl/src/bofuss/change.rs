@@ -1,4 +1,4 @@
-//! The original's verbs: what each that changes something sends.
+//! The original's verbs that change something: the messages of each.
 
 use bofuss_ext::queues;
 use bofuss_oflib::message::config::{ConfigFlags, SwitchConfig};
@@ -57,10 +57,10 @@ const METER_COMMANDS: &[(&str, MeterModCommand)] = &[
     ("mod", MeterModCommand::MODIFY),
     ("del", MeterModCommand::DELETE),
 ];
-/// The table properties that list what is matched, and what may be left out of a match.
+/// The table properties that list the match fields and the wildcards.
 const TABLE_MATCH: u16 = 8;
 const TABLE_WILDCARDS: u16 = 10;
-/// What the original has a switch send to the controller, unless `miss=` says otherwise.
+/// The original's default for `miss=`: how many bytes of a missed packet go to the controller.
 const MISS_SEND_LEN: u16 = 128;
 
 fn change(message: Message) -> Made {
@@ -153,7 +153,7 @@ pub(crate) fn group_mod(command: &Command, arguments: &[&str]) -> Made {
     }
     for pair in words.chunks(2) {
         let [head, actions] = pair else {
-            return Err(Argument(pair[0]).wrong(pair[0], "behind a bucket stand its actions"));
+            return Err(Argument(pair[0]).wrong(pair[0], "a bucket is followed by its actions"));
         };
         group.buckets.push(bucket(command, head, actions)?);
     }
@@ -322,7 +322,7 @@ pub(crate) fn set_table_match(command: &Command, arguments: &[&str]) -> Made {
         }) = reply
         else {
             return Err(Failure::Failed(
-                "the switch does not tell what its tables match".into(),
+                "the switch does not report which fields its tables match".into(),
             ));
         };
         let stays = |id: &FieldId| match id {

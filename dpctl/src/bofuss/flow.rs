@@ -11,7 +11,7 @@ use bofuss_oflib::{Action, Catalogue, FieldMatch, Instruction, Match};
 use crate::Failure;
 use crate::words::{Argument, PORTS};
 
-/// The original's names of fields that OpenFlow calls otherwise.
+/// The original's names of fields where OpenFlow has others.
 const NAMES: &[(&str, &Field)] = &[
     ("meta", field::METADATA),
     ("tunn_id", field::TUNNEL_ID),
@@ -92,13 +92,13 @@ pub(crate) fn parse_match(text: &str, catalogue: &Catalogue) -> Result<Match, Fa
         };
         let word = argument.items().filter(is_meant).last().unwrap_or(text);
         match error {
-            BadMatch::DUP_FIELD => argument.wrong(word, "this field stands twice"),
+            BadMatch::DUP_FIELD => argument.wrong(word, "this field appears twice"),
             _ => argument.wrong(word, &needed(field, catalogue)),
         }
     })
 }
 
-/// What must stand beside a field.
+/// The prerequisite of a field, for the error.
 fn needed(field: &Field, catalogue: &Catalogue) -> String {
     let need = field.need.expect("only a field with a need lacks it");
     let other = catalogue.fields()[usize::from(need.id)];
@@ -168,7 +168,7 @@ fn read(
     parse_value(field, value, catalogue).map_err(|what| argument.wrong(value, &what))
 }
 
-/// Reads instructions, a word each: `meter:1 apply:output=2 goto:3`.
+/// Reads instructions, one a word: `meter:1 apply:output=2 goto:3`.
 pub(crate) fn parse_instructions(
     words: &[&str],
     catalogue: &Catalogue,
@@ -178,7 +178,7 @@ pub(crate) fn parse_instructions(
         .map(|word| instruction(word, catalogue))
         .collect();
     Instructions::new(list?)
-        .map_err(|()| Failure::Usage("one instruction stands twice; each may stand once".into()))
+        .map_err(|()| Failure::Usage("an instruction appears twice; each may appear once".into()))
 }
 
 fn instruction(word: &str, catalogue: &Catalogue) -> Result<Instruction, Failure> {
@@ -206,7 +206,7 @@ fn instruction(word: &str, catalogue: &Catalogue) -> Result<Instruction, Failure
         }
         _ if word.contains('=') => Err(whole.wrong(
             word,
-            "no instruction; a match stands in front of all instructions",
+            "not an instruction; the match comes before all instructions",
         )),
         _ => Err(whole.unknown(name, "instruction", INSTRUCTIONS)),
     }

@@ -1,4 +1,4 @@
-//! The original's verbs: what each that asks sends.
+//! The original's verbs that query: the requests of each.
 
 mod change;
 mod flow;
@@ -21,7 +21,7 @@ use crate::words::Argument;
 pub(crate) use change::*;
 use flow::group_id;
 
-/// The keys that a flow-mod and a request for flow entries have in common.
+/// The keys that a flow-mod and a request for flow entries share.
 const FILTER_KEYS: &[&str] = &["table", "out_port", "out_group", "cookie", "cookie_mask"];
 /// The name that a table may have.
 const TABLES: &[(&str, u8)] = &[("all", TableId::ALL.0)];
@@ -70,7 +70,7 @@ fn filter(command: &Command, arguments: &[&str]) -> Result<FlowStatsRequest, Fai
     let mut request = FlowStatsRequest::all();
     let (keys, fields) = match arguments {
         [] => ("", ""),
-        // A match may stand alone, too.
+        // A match may also be the only word.
         [one] if !FILTER_KEYS.contains(&one.split('=').next().unwrap_or("")) => ("", *one),
         [keys] => (*keys, ""),
         [keys, fields] => (*keys, *fields),
@@ -163,7 +163,7 @@ pub(crate) fn stats_group(_: &Command, arguments: &[&str]) -> Made {
     ask([Message::MultipartRequest(body.into())])
 }
 
-/// OpenFlow 1.3 asks for all groups at once; the one named is picked from them.
+/// OpenFlow 1.3 requests all groups at once; the named one is picked from them.
 pub(crate) fn stats_group_desc(_: &Command, arguments: &[&str]) -> Made {
     let only = match arguments {
         [] => None,
@@ -207,7 +207,7 @@ pub(crate) fn ping(_: &Command, arguments: &[&str]) -> Made {
         "" => Ok(otherwise),
         word => Argument(word).number(word),
     };
-    // As in the original, 0 pings are as many as none named.
+    // As in the original, 0 pings mean the default.
     let count = match number(count, 0)? {
         0 => 4,
         count => count,

@@ -90,7 +90,7 @@ fn field(one: &FieldMatch) -> String {
     format!("{text}, {masked}_mask=\"{mask}\"")
 }
 
-/// A value in the style that the original has for the field.
+/// A value in the original's style for the field.
 fn value(one: &FieldMatch, number: u128, bytes: &[u8; 16]) -> String {
     let hexadecimal = [
         field::ETH_TYPE,
@@ -166,7 +166,7 @@ pub(crate) fn action(action: &Action) -> String {
         Action::Group(id) => format!("{{id=\"{}\"}}", group(*id)),
         Action::SetField(set) => format!("{{field:{}}}", field(&set.0)),
         Action::Experimenter(value) => format!("{{id=\"{:#x}\"}}", value.row.experimenter),
-        // What this has no arm for has its own text's argument.
+        // Other actions are printed with the argument of their own text form.
         other => {
             let text = other.to_string();
             let argument = text.split_once(':');
@@ -212,7 +212,7 @@ pub(crate) fn bands(bands: &[Band]) -> String {
     format!("bands=[{}]", list(bands.iter().map(text)))
 }
 
-/// A queue with its properties; of those that the original has no name for, the type.
+/// A queue with its properties; those that the original does not know are printed by type.
 pub(crate) fn queue(queue: &PacketQueue) -> String {
     let property = |property: &QueueProperty| match property {
         QueueProperty::MinRate(rate) => format!("minrate{{rate=\"{rate}\"}}"),
@@ -246,7 +246,7 @@ pub(crate) fn port_desc(desc: &PortDesc) -> String {
     )
 }
 
-/// The unasked messages that a controller wants.
+/// The asynchronous messages that a controller wants.
 pub(crate) fn async_config(config: &AsyncConfig) -> String {
     let reasons = |mask: u32, names: &[&str]| {
         let set = names

@@ -1,5 +1,5 @@
-//! Messages as the original prints them. Its slips (a quote too many, a brace missing) are kept:
-//! people's parsers read this text.
+//! Messages as the original prints them. Its mistakes (an extra quote, a missing brace) are kept,
+//! because scripts parse this text.
 
 use std::fmt::{Display, Write};
 
@@ -167,7 +167,7 @@ fn experimenter(value: &ExtValue) -> String {
     }
 }
 
-/// The items with commas between them.
+/// The items, separated by commas.
 pub(crate) fn list<T: Display>(items: impl Iterator<Item = T>) -> String {
     let mut text = String::new();
     for (i, item) in items.enumerate() {
@@ -218,8 +218,8 @@ fn buffer(buffer: BufferId) -> String {
     }
 }
 
-/// The packet of a PACKET_IN as `trace` reads it, `IN_PORT HEX` in a line; of others nothing. The
-/// original prints its length alone.
+/// The packet of a PACKET_IN as a line `IN_PORT HEX`, which `trace` reads; the original prints only
+/// its length. Empty for other messages.
 pub(crate) fn packet(message: &Message, names: &PortNames) -> String {
     let Message::PacketIn(packet_in) = message else {
         return String::new();

@@ -196,7 +196,8 @@ fn group_desc(g: &GroupDesc) -> String {
     )
 }
 
-/// The original leaves the bracket open, and so do we; its list of actions is wrong, ours is not.
+/// The original does not close the bracket, and neither do we; its list of actions is wrong, ours
+/// is not.
 fn group_features(f: &GroupFeatures) -> String {
     let mut text = format!(
         ", types=\"{}\", capabilities=\"{} [",

@@ -1,4 +1,5 @@
-//! How two sets of flow entries differ: what `diff-flows` prints, and what `replace-flows` sends.
+//! The difference between two sets of flow entries: what `diff-flows` prints and `replace-flows`
+//! sends.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -15,10 +16,10 @@ use super::wording::Wording;
 use super::{file, multipart};
 use crate::verbs::{Command, Made, Requests, misused};
 
-/// Fields by their ids, and the bits of them that count.
+/// Fields by their ids, with their masks.
 type Mask = Vec<(u8, u128)>;
 
-/// The mask of a match. OpenFlow 1.0 has one for a whole tag, and for its absence.
+/// The mask of a match. OpenFlow 1.0 has one mask for a whole tag and for its absence.
 fn mask(version: Version, fields: &Match) -> Mask {
     let [vid, priority] = [field::VLAN_VID, field::VLAN_PCP].map(|field| fields.get(field));
     let is_whole = vid.is_some_and(|vid| {
@@ -36,7 +37,7 @@ fn mask(version: Version, fields: &Match) -> Mask {
     mask
 }
 
-/// Entries of one table, match and priority, in the first and in the second set.
+/// The entries with one table, match and priority in the first and in the second set.
 struct Pair {
     table: TableId,
     /// Its priority and match, as they are printed.
@@ -80,7 +81,7 @@ impl Pair {
     }
 }
 
-/// What makes two versions of an entry differ, as ovs-ofctl has it: not their flags.
+/// Whether two versions of an entry differ. As for ovs-ofctl, flags do not count.
 fn told_of(version: Version, entry: &FlowMod) -> (u64, u16, u16, String) {
     (
         entry.cookie,
@@ -90,8 +91,8 @@ fn told_of(version: Version, entry: &FlowMod) -> (u64, u16, u16, String) {
     )
 }
 
-/// Pairs the entries of two sets, in ovs-ofctl's order: by table; those of the same fields and
-/// masks together, at the place of the highest priority among them.
+/// Pairs the entries of two sets in ovs-ofctl's order: by table; entries with the same fields and
+/// masks are together, at the place of the highest priority among them.
 fn pairs(version: Version, sets: [Vec<FlowMod>; 2]) -> Vec<Pair> {
     let mut pairs: Vec<Pair> = Vec::new();
     let mut places = HashMap::new();
@@ -117,7 +118,7 @@ fn pairs(version: Version, sets: [Vec<FlowMod>; 2]) -> Vec<Pair> {
             pairs[place].versions[which] = Some(entry);
         }
     }
-    // Of each mask in a table: the highest priority, and the place of the first entry.
+    // For each mask in a table: the highest priority, and the place of the first entry.
     let mut ranks = HashMap::new();
     for (place, pair) in pairs.iter().enumerate() {
         let key = (pair.table.0, pair.mask.clone());
@@ -128,8 +129,8 @@ fn pairs(version: Version, sets: [Vec<FlowMod>; 2]) -> Vec<Pair> {
     pairs
 }
 
-/// The lines of `diff-flows`, in the words of a version: `-` for what only the first set has, `+`
-/// for the second.
+/// The lines of `diff-flows` in a version's wording: `-` for entries only in the first set, `+` for
+/// those only in the second.
 pub(crate) fn lines(version: Version, sets: [Vec<FlowMod>; 2]) -> String {
     let mut text = String::new();
     for pair in pairs(version, sets) {
@@ -145,7 +146,8 @@ pub(crate) fn lines(version: Version, sets: [Vec<FlowMod>; 2]) -> String {
     text
 }
 
-/// What makes the second set of the first: deletes, then adds of what is new or differs, or of all.
+/// The changes from the first set to the second: deletes, then adds of entries that are new or
+/// differ, or of all.
 pub(crate) fn changes(version: Version, sets: [Vec<FlowMod>; 2], adds_all: bool) -> Vec<Message> {
     let (mut deletes, mut adds) = (Vec::new(), Vec::new());
     for pair in pairs(version, sets) {
@@ -172,12 +174,12 @@ pub(crate) fn changes(version: Version, sets: [Vec<FlowMod>; 2], adds_all: bool)
         .collect()
 }
 
-/// To ask for all entries.
+/// The request for all entries.
 pub(crate) fn question() -> Message {
     multipart(RequestBody::Flow(FlowStatsRequest::all()))
 }
 
-/// The entries of the answer, as what would add them.
+/// The entries of the reply, as flow-mods that would add them.
 pub(crate) fn answered(reply: Message) -> Vec<FlowMod> {
     let Message::MultipartReply(MultipartReply {
         body: ReplyBody::Flow(entries),
@@ -211,7 +213,7 @@ pub(crate) fn replace_flows(command: &Command, arguments: &[&str]) -> Made {
     }
 }
 
-/// Where `diff-flows` has entries from.
+/// A source of entries for `diff-flows`.
 pub(crate) enum Source {
     /// A file, read.
     File(Vec<FlowMod>),

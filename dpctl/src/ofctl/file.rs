@@ -1,4 +1,4 @@
-//! Files of flows and groups, a line each, as ovs-ofctl reads them.
+//! Files of flows and groups, one a line, as ovs-ofctl reads them.
 
 use std::io;
 use std::sync::OnceLock;
@@ -12,7 +12,7 @@ use super::{flow, group};
 use crate::Failure;
 use crate::verbs::{Command, Made, Requests};
 
-/// What a line of a file of flows may begin with; otherwise the verb counts.
+/// The commands with which a line of a file of flows may begin; the default is the verb's.
 const FLOW_COMMANDS: &[(&str, FlowModCommand)] = &[
     ("add", FlowModCommand::ADD),
     ("modify", FlowModCommand::MODIFY),
@@ -20,15 +20,15 @@ const FLOW_COMMANDS: &[(&str, FlowModCommand)] = &[
     ("delete", FlowModCommand::DELETE),
     ("delete_strict", FlowModCommand::DELETE_STRICT),
 ];
-/// The same of a file of groups. The commands for single buckets came with OpenFlow 1.5.
+/// The same for a file of groups. Commands for single buckets came with OpenFlow 1.5.
 const GROUP_COMMANDS: &[(&str, GroupModCommand)] = &[
     ("add", GroupModCommand::ADD),
     ("modify", GroupModCommand::MODIFY),
     ("delete", GroupModCommand::DELETE),
 ];
 
-/// Reads each line of a file, of the standard input if its name is `-`, with what it begins with,
-/// or `usual`. Remarks and empty lines are left out. Errors: the file and the line at fault.
+/// Reads the lines of a file, or of the standard input if its name is `-`, each with its command or
+/// `usual`. Skips comments and empty lines. Errors: the file and the line.
 fn each_line<K: Copy, T>(
     name: &str,
     commands: &[(&str, K)],
@@ -59,7 +59,7 @@ fn each_line<K: Copy, T>(
     Ok(list)
 }
 
-/// The standard input, which is read once, however often it is taken apart.
+/// The standard input, read once, even if it is parsed several times.
 fn standard_input() -> io::Result<String> {
     static TEXT: OnceLock<String> = OnceLock::new();
     if let Some(text) = TEXT.get() {
@@ -76,7 +76,7 @@ pub(super) fn flow_changes(command: &Command, name: &str, usual: FlowModCommand)
     Ok(Requests::Change(changes))
 }
 
-/// The entries of a file of flows, each of which is to be added.
+/// The entries of a file of flows; each must be one to add.
 pub(super) fn entries(command: &Command, name: &str) -> Result<Vec<FlowMod>, Failure> {
     let usual = FlowModCommand::ADD;
     each_line(name, &FLOW_COMMANDS[..1], usual, |line, kind| {

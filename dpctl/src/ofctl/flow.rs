@@ -11,7 +11,7 @@ use bofuss_oflib::{Action, FieldMatch, Instruction, Match, PortNo, Version};
 
 use super::wording::{PortNames, Wording};
 
-/// ovs-ofctl's order of fields, and its names where ours are others.
+/// ovs-ofctl's order of fields, and its names if they differ.
 pub(super) const ORDER: &[(&Field, &str)] = &[
     (field::TUNNEL_ID, ""),
     (field::METADATA, ""),
@@ -53,7 +53,7 @@ pub(super) const ORDER: &[(&Field, &str)] = &[
     (field::SCTP_DST, "tp_dst"),
     (field::TCP_FLAGS, ""),
 ];
-/// The fields whose names in a set_field are those of OpenFlow, not ovs-ofctl's of a match.
+/// The fields that have OpenFlow's names in set_field, not those that ovs-ofctl uses in a match.
 const SET_NAMES: &[(&Field, &str)] = &[
     (field::ETH_SRC, "eth_src"),
     (field::ETH_DST, "eth_dst"),
@@ -63,7 +63,7 @@ const SET_NAMES: &[(&Field, &str)] = &[
     (field::IPV4_DST, "ip_dst"),
 ];
 
-/// Seconds with as many digits as they need.
+/// Seconds with as many digits as needed.
 pub(crate) fn duration(seconds: u32, nanoseconds: u32) -> String {
     let digits = format!("{nanoseconds:09}");
     match digits.trim_end_matches('0') {
@@ -111,7 +111,7 @@ pub(crate) fn entry(wording: Wording<'_>, e: &FlowEntry) -> String {
     text + &fields + blank + "actions=" + &instructions(wording, &e.instructions)
 }
 
-/// OpenFlow 1.0's names of what sets a field: and how far the value is to be shifted.
+/// OpenFlow 1.0's names of actions that set a field, and how far the value is shifted.
 const SETTERS: &[(&Field, &str, u32)] = &[
     (field::VLAN_VID, "mod_vlan_vid", 0),
     (field::VLAN_PCP, "mod_vlan_pcp", 0),
@@ -126,9 +126,8 @@ const SETTERS: &[(&Field, &str, u32)] = &[
     (field::UDP_DST, "mod_tp_dst", 0),
 ];
 
-/// Actions in the words of OpenFlow 1.0. One of its actions may be several of the model's: what
-/// tags a packet stands in front of what sets its tag, a queue in front of its output, a port is
-/// set for TCP and for UDP.
+/// Actions in the wording of OpenFlow 1.0. One of its actions may be several of the model's: a push
+/// before what sets the tag, a queue before its output, a port set for both TCP and UDP.
 fn old_actions(list: &[Action], ports: &PortNames) -> String {
     let mut words: Vec<String> = Vec::new();
     let mut queue = 0;
@@ -171,7 +170,7 @@ fn old_actions(list: &[Action], ports: &PortNames) -> String {
     }
 }
 
-/// A match with its priority, if that is not the usual one, in the words of a version.
+/// A match with its priority, if that is not the default, in a version's wording.
 pub(super) fn fields(wording: Wording<'_>, fields: &Match, priority: u16) -> String {
     let text = all_fields(fields, priority, wording.ports);
     match wording.version {
@@ -234,7 +233,7 @@ fn field_text(one: &FieldMatch, name: &str, ports: &PortNames) -> String {
     }
 }
 
-/// VLAN id and priority, in the words that ovs-ofctl has for their combination.
+/// VLAN id and priority in ovs-ofctl's wording for their combination.
 fn vlan(fields: &Match) -> Vec<String> {
     let part = |field: &Field, shift: u32| {
         let one = fields.get(field);
@@ -262,7 +261,7 @@ fn vlan(fields: &Match) -> Vec<String> {
     }
 }
 
-/// What stands behind `actions=`, in the words of a version.
+/// The text after `actions=` in a version's wording.
 pub(super) fn instructions(wording: Wording<'_>, instructions: &Instructions) -> String {
     let Wording { version, ports } = wording;
     if let (Version::V1_0, [Instruction::ApplyActions(list)]) = (version, instructions.list()) {
@@ -284,7 +283,7 @@ pub(super) fn instructions(wording: Wording<'_>, instructions: &Instructions) ->
     }
 }
 
-/// Actions with commas between them, `drop` if there are none.
+/// Actions, separated by commas; `drop` if there are none.
 pub(crate) fn actions(list: &[Action], ports: &PortNames) -> String {
     match list {
         [] => "drop".into(),
@@ -303,7 +302,7 @@ fn output_text(output: Output, ports: &PortNames) -> String {
     }
 }
 
-/// One action in the words of OpenFlow 1.3.
+/// One action in the wording of OpenFlow 1.3.
 fn one_action(action: &Action, ports: &PortNames) -> String {
     match action {
         Action::Output(output) => output_text(*output, ports),

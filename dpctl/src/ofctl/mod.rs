@@ -1,4 +1,4 @@
-//! The verbs of ovs-ofctl: what each sends.
+//! The verbs of ovs-ofctl: the requests of each.
 
 pub(crate) mod difference;
 mod file;
@@ -64,7 +64,7 @@ pub(crate) fn show(_: &Command, arguments: &[&str]) -> Made {
     }
 }
 
-/// To ask for all, and tell what `pick` leaves of it.
+/// Requests all, and prints what `pick` selects.
 fn picked(request: RequestBody, pick: impl FnOnce(&mut ReplyBody) + 'static) -> Made {
     let request = multipart(request);
     let again = request.clone();
@@ -90,7 +90,7 @@ pub(crate) fn dump_groups(command: &Command, arguments: &[&str]) -> Made {
     }
 }
 
-/// A group by its number alone, as `group_id=N`, or all.
+/// A group, as `group_id=N` without other keys, or all.
 fn group_id(command: &Command, arguments: &[&str]) -> Result<GroupId, Failure> {
     let text = match arguments {
         [] => return Ok(GroupId::ALL),
@@ -129,21 +129,21 @@ fn config(reply: Message) -> Result<SwitchConfig, Failure> {
     }
 }
 
-/// The name of a way to treat fragments.
+/// The name of a way to handle fragments.
 pub(crate) fn fragments(flags: ConfigFlags) -> &'static str {
     FRAGMENTS.get((flags.0 & 3) as usize).unwrap_or(&"unknown")
 }
 
-/// What ovs-ofctl calls the ways to treat fragments, by their bits.
+/// ovs-ofctl's names of the ways to handle fragments, by their bits.
 const FRAGMENTS: &[&str] = &["normal", "drop", "reassemble"];
 
 pub(crate) fn set_frags(_: &Command, arguments: &[&str]) -> Made {
     let [word] = arguments else { return misused() };
-    let way = FRAGMENTS.iter().position(|name| name == word);
-    let way = way.ok_or_else(|| Argument(word).unknown(word, "way", FRAGMENTS))?;
+    let mode = FRAGMENTS.iter().position(|name| name == word);
+    let mode = mode.ok_or_else(|| Argument(word).unknown(word, "mode", FRAGMENTS))?;
     let change = move |reply| {
         let miss_send_len = config(reply)?.miss_send_len;
-        let flags = ConfigFlags(way as u32);
+        let flags = ConfigFlags(mode as u32);
         Ok(Requests::Change(vec![Message::SetConfig(SwitchConfig {
             flags,
             miss_send_len,
@@ -155,7 +155,7 @@ pub(crate) fn set_frags(_: &Command, arguments: &[&str]) -> Made {
     ))
 }
 
-/// What says nothing of which entries are meant.
+/// Keys that do not select entries.
 const NO_FILTERS: &[&str] = &[
     "idle_timeout",
     "hard_timeout",
@@ -164,17 +164,17 @@ const NO_FILTERS: &[&str] = &[
     "action",
 ];
 
-/// Errors: the text has a word that would choose no entries, although it looks so.
+/// Refuses words that look as if they selected entries but do not.
 fn check_filter(text: &str, strict: bool) -> Result<(), Failure> {
     for word in text.split([',', ' ', '\t']) {
         let name = word.split('=').next().unwrap_or_default();
         let flag = FlowModFlags::NAMES.iter().any(|row| row.1 == name);
         if name == "priority" && !strict {
-            let why = "chooses no entries; del-flows --strict compares priorities";
+            let why = "does not select entries; del-flows --strict compares priorities";
             return Err(Argument(text).wrong(word, why));
         }
         if flag || NO_FILTERS.contains(&name) {
-            return Err(Argument(text).wrong(word, "chooses no entries: leave it out"));
+            return Err(Argument(text).wrong(word, "does not select entries: leave it out"));
         }
     }
     Ok(())
@@ -300,7 +300,7 @@ pub(crate) fn dump_group_stats(command: &Command, arguments: &[&str]) -> Made {
     ask([multipart(RequestBody::Group(GroupRequest { group_id }))])
 }
 
-/// A meter by its number alone, as `meter=N`, or all.
+/// A meter, as `meter=N` without other keys, or all.
 fn meter_text(arguments: &[&str]) -> String {
     match arguments.first() {
         None => "meter=ALL".into(),

@@ -1,4 +1,4 @@
-//! The order of flow entries: by priority or by a field, as ovs-ofctl has them.
+//! Sorts flow entries by priority or by a field, as ovs-ofctl does.
 
 use std::cmp::Reverse;
 
@@ -10,18 +10,18 @@ use super::flow::ORDER;
 use crate::Failure;
 use crate::words::Argument;
 
-/// The name of what is no field.
+/// The name that stands for the priority.
 const PRIORITY: &str = "priority";
 
-/// By what entries are sorted.
+/// The sort key of entries.
 pub(crate) struct Order {
-    /// The fields that the name stands for; none: the priority.
+    /// The fields of this name; empty for the priority.
     fields: Vec<u8>,
     descending: bool,
 }
 
 impl Order {
-    /// By `name`: `priority`, or a field. Errors: there is no such field.
+    /// Sorts by `name`: `priority`, or a field. Errors: there is no such field.
     pub(crate) fn by(name: &str, descending: bool, all: &Catalogue) -> Result<Self, Failure> {
         let alias = |field: &Field| {
             ORDER
@@ -44,14 +44,14 @@ impl Order {
             let mut known = list.flat_map(names).chain([PRIORITY]);
             let near = crate::words::nearest(name, &mut known);
             let near = near.map_or(String::new(), |near| format!("; did you mean '{near}'?"));
-            let what = format!("no field to sort by, and not priority{near}");
+            let what = format!("neither a field nor priority{near}");
             return Err(Argument(name).wrong(name, &what));
         }
         Ok(Self { fields, descending })
     }
 
-    /// Sorts; entries without the field stand last, and of those that are alike the one of the
-    /// higher priority first.
+    /// Sorts. Entries without the field come last; equal ones are sorted by priority, the highest
+    /// first.
     pub(crate) fn sort(&self, entries: &mut [FlowStats]) {
         let value = |entry: &FlowEntry| match self.fields.as_slice() {
             [] => Some(u128::from(entry.priority)),

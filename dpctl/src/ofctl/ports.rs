@@ -1,4 +1,4 @@
-//! The verbs of ovs-ofctl about ports, which they find by number or name.
+//! The verbs of ovs-ofctl about ports, which may be given by number or name.
 
 use bofuss_oflib::message::multipart::{PortRequest, ReplyBody, RequestBody};
 use bofuss_oflib::message::port::PortConfig;
@@ -23,12 +23,12 @@ pub(crate) fn dump_ports(_: &Command, arguments: &[&str]) -> Made {
     }
 }
 
-/// To ask for all ports.
+/// The request for all ports.
 pub(crate) fn port_question() -> Message {
     multipart(RequestBody::PortDesc(Empty))
 }
 
-/// The ports of the answer.
+/// The ports in the reply.
 pub(crate) fn told_ports(reply: Message) -> Vec<PortDesc> {
     match reply {
         Message::MultipartReply(MultipartReply {
@@ -39,7 +39,7 @@ pub(crate) fn told_ports(reply: Message) -> Vec<PortDesc> {
     }
 }
 
-/// To look a port up by number or name, and go on with what `next` makes of it.
+/// Looks up a port by number or name, and continues with `next`.
 pub(crate) fn on_port(word: &str, next: impl FnOnce(&PortDesc) -> Requests + 'static) -> Made {
     let (word, number) = (word.to_string(), parse_port(word));
     let find = move |reply| {
@@ -49,7 +49,15 @@ pub(crate) fn on_port(word: &str, next: impl FnOnce(&PortDesc) -> Requests + 'st
             .iter()
             .map(|port| format!("{} ({})", port.port_no, port.name.0))
             .collect();
-        let missing = || format!("the switch has no port {word}: it has {}", names.join(", "));
+        let missing = || {
+            format!(
+                "the switch has no port {word}; its ports are {}",
+                names.join(
+                    ", \
+             "
+                )
+            )
+        };
         let found = ports.iter().find(is_it);
         Ok(next(found.ok_or_else(|| Failure::Failed(missing()))?))
     };
@@ -68,7 +76,7 @@ pub(crate) fn dump_ports_desc(_: &Command, arguments: &[&str]) -> Made {
     }
 }
 
-/// The words of mod-port: the bit, and whether it is set.
+/// The words of mod-port: the bit, and its value.
 const PORT_WORDS: &[(&str, PortConfig, bool)] = &[
     ("up", PortConfig::PORT_DOWN, false),
     ("down", PortConfig::PORT_DOWN, true),

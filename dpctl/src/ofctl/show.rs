@@ -19,7 +19,7 @@ use super::flow::{actions, duration, entry};
 use super::wording::{PortNames, Wording};
 use super::{fragments, tables};
 
-/// A reply's text, with version and transaction as ovs-ofctl names them.
+/// A reply's text, with version and transaction id in ovs-ofctl's form.
 pub(crate) fn text(wording: Wording<'_>, xid: u32, reply: &Message) -> String {
     let version = wording.version;
     let head = match version {
@@ -47,8 +47,9 @@ pub(crate) fn text(wording: Wording<'_>, xid: u32, reply: &Message) -> String {
             text + &ports(&f.ports)
         }
         Message::GetConfigReply(config) => {
-            let (way, length) = (fragments(config.flags), config.miss_send_len.0);
-            format!("OFPT_GET_CONFIG_REPLY {head}: frags={way} miss_send_len={length}\n")
+            let mode = fragments(config.flags);
+            let length = config.miss_send_len.0;
+            format!("OFPT_GET_CONFIG_REPLY {head}: frags={mode} miss_send_len={length}\n")
         }
         Message::Experimenter(value) => crate::trace::text(value),
         Message::RoleReply(role) => {
@@ -71,7 +72,7 @@ pub(crate) fn text(wording: Wording<'_>, xid: u32, reply: &Message) -> String {
     }
 }
 
-/// Flags with blanks between them, as 0 if there are none.
+/// Flags, separated by blanks; 0 if there are none.
 fn words(flags: impl Display) -> String {
     match flags.to_string().as_str() {
         "0x0" => "0".into(),
@@ -135,7 +136,7 @@ fn body(wording: Wording<'_>, head: &str, body: &ReplyBody) -> String {
     text
 }
 
-/// What ovs-ofctl calls a reply.
+/// ovs-ofctl's name of a reply.
 fn heading(body: &ReplyBody) -> String {
     let name = match body {
         ReplyBody::PortStats(_) => "PORT",
@@ -144,7 +145,7 @@ fn heading(body: &ReplyBody) -> String {
     format!("OFPST_{name} reply")
 }
 
-/// A counter, or `?` where the switch does not count.
+/// A counter, or `?` if the switch does not count it.
 fn count(count: u64) -> String {
     if count == u64::MAX {
         "?".into()
@@ -153,13 +154,13 @@ fn count(count: u64) -> String {
     }
 }
 
-/// What stands in front of a port's second and third line.
+/// The indentation of a port's second and third line.
 const INDENT: &str = "           ";
 
 fn port_stats(wording: Wording<'_>, p: &PortStats) -> String {
     let pad = if p.port_no.0 < 10 { " " } else { "" };
     let since = match wording.version {
-        // It does not tell since when a port is there.
+        // OpenFlow 1.0 does not say for how long a port exists.
         Version::V1_0 => String::new(),
         _ => format!(
             "{INDENT}duration={}\n",
@@ -200,7 +201,7 @@ fn queue_stats(wording: Wording<'_>, q: &QueueStats) -> String {
     )
 }
 
-/// Ports in the order of their numbers.
+/// Ports, sorted by number.
 fn ports(list: &[PortDesc]) -> String {
     let mut list: Vec<&PortDesc> = list.iter().collect();
     list.sort_by_key(|port| port.port_no.0);
@@ -224,7 +225,7 @@ fn port_desc(port: &PortDesc) -> String {
             text += &format!("     {name} {}\n", words(features));
         }
     }
-    // A port of OpenFlow 1.0 has no speeds but those of its features.
+    // In OpenFlow 1.0 the speeds of a port follow from its features.
     let mbps = |kbps, features| match (kbps / 1000, port.curr_speed | port.max_speed) {
         (_, 0) => fastest_mbps(features),
         (mbps, _) => mbps,
@@ -234,7 +235,7 @@ fn port_desc(port: &PortDesc) -> String {
     text + &format!("     speed: {now} Mbps now, {max} Mbps max\n")
 }
 
-/// The fastest of these that names a speed; 0 if none does.
+/// The fastest speed among these features; 0 if there is none.
 fn fastest_mbps(features: PortFeatures) -> u32 {
     let speeds = [
         (PortFeatures::HD_10MB | PortFeatures::FD_10MB, 10),
@@ -291,7 +292,7 @@ fn group_stats(g: &GroupCounters) -> String {
     text + "\n"
 }
 
-/// ovs-ofctl's order of actions, by their type; it does not know the others.
+/// ovs-ofctl's order of actions, by their type; it does not know others.
 const ACTION_ORDER: &[u16] = &[0, 22, 25, 18, 17, 23, 24, 15, 16, 19, 20, 21];
 
 /// The actions of OpenFlow 1.0 in ovs-ofctl's order, by their type.
@@ -310,7 +311,7 @@ const OLD_ACTIONS: &[(u32, &str)] = &[
     (10, "mod_tp_dst"),
 ];
 
-/// The names of the actions that are there.
+/// The names of the supported actions.
 pub(super) fn action_names(has: impl Fn(u16) -> bool) -> String {
     let row = |number: &u16| ACTIONS.iter().find(|row| row.number == *number);
     let called = |number: &u16| match number {

@@ -1,4 +1,4 @@
-//! Tables as ovs-ofctl prints them: what they did, and what they can do.
+//! Tables as ovs-ofctl prints them: their counters and their features.
 
 use std::collections::BTreeSet;
 
@@ -8,8 +8,8 @@ use bofuss_oflib::message::multipart::table_features::{FieldId, PropertyList, Ta
 
 use super::show::action_names;
 
-/// Open vSwitch's fields in its order: name, `*` and how many of them if they are numbered, class
-/// and number.
+/// Open vSwitch's fields in its order: name, `*` and a count if they are numbered, class and
+/// number.
 const FIELDS: &str = "
     dp_hash=nxm1:35 recirc_id=nxm1:36 packet_type=oxm:44 conj_id=nxm1:37 tun_id=oxm:38
     tun_src=nxm1:31 tun_dst=nxm1:32 tun_ipv6_src=nxm1:109 tun_ipv6_dst=nxm1:110
@@ -29,7 +29,7 @@ const FIELDS: &str = "
     nd_target=oxm:31 nd_sll=oxm:32 nd_tll=oxm:33 nd_reserved=eric:1 nd_options_type=eric:2
     nsh_flags=nsh:1 nsh_mdtype=nsh:2 nsh_np=nsh:3 nsh_spi=nsh:4 nsh_si=nsh:5 nsh_c1=nsh:6
     nsh_c2=nsh:7 nsh_c3=nsh:8 nsh_c4=nsh:9 nsh_ttl=nsh:10";
-/// The classes of these: name, OXM class, experimenter.
+/// Their classes: name, OXM class, experimenter.
 const CLASSES: &[(&str, u32, u32)] = &[
     ("nxm0", 0x0000, 0),
     ("nxm1", 0x0001, 0),
@@ -40,7 +40,7 @@ const CLASSES: &[(&str, u32, u32)] = &[
     ("nsh", 0xffff, 0x5a_d650),
     ("onf", 0xffff, 0x4f4e_4600),
 ];
-/// What ovs-ofctl calls fields otherwise where a switch of OpenFlow 1.0 has them.
+/// Fields with other names in ovs-ofctl for a switch of OpenFlow 1.0.
 const OLDER_NAMES: [(&str, &str); 2] = [("in_port_oxm", "in_port"), ("ip_dscp", "nw_tos")];
 /// ovs-ofctl's order of instructions, by their type.
 const INSTRUCTIONS: &[(u16, &str)] = &[
@@ -52,7 +52,7 @@ const INSTRUCTIONS: &[(u16, &str)] = &[
     (1, "goto_table"),
 ];
 
-/// Fields by their place in Open vSwitch's order.
+/// Fields, by their place in Open vSwitch's order.
 type Fields = BTreeSet<usize>;
 
 /// The fields that Open vSwitch knows.
@@ -80,7 +80,7 @@ impl Names {
         Self(names)
     }
 
-    /// The known ones of these, and those of them with a mask.
+    /// The known fields among these, and those with a mask.
     fn find(&self, list: Option<&PropertyList>) -> (Fields, Fields) {
         let (mut fields, mut masked) = (Fields::new(), Fields::new());
         let Some(PropertyList::Fields(list)) = list else {
@@ -115,7 +115,7 @@ impl Names {
     }
 }
 
-/// Names in short: `eth_{src,dst}` for those that begin alike, `reg0...reg3` for those in a row.
+/// Abbreviates names: `eth_{src,dst}` for a common prefix, `reg0...reg3` for consecutive numbers.
 fn abbreviated(names: &[&str], between: &str) -> String {
     let mut words = Vec::new();
     let mut rest = names;
@@ -151,7 +151,7 @@ fn abbreviated(names: &[&str], between: &str) -> String {
     words.join(between)
 }
 
-/// How many of the first names differ in nothing but a number that grows by one.
+/// How many of the first names differ only in a number that grows by one.
 fn numbered(names: &[&str]) -> usize {
     let parts = |name: &str| {
         let stem = name
@@ -167,10 +167,10 @@ fn numbered(names: &[&str]) -> usize {
     names.iter().enumerate().take_while(follows).count()
 }
 
-/// Actions by their type, and the fields that a set-field may write.
+/// Actions by type, and the fields that set-field may write.
 type Actions = (BTreeSet<u16>, Fields);
 
-/// What entries of a kind (with a match, or the table-miss entry) can do.
+/// The features of one kind of entries (with a match, or the table-miss entry).
 #[derive(Default, PartialEq, Eq)]
 struct Kind {
     next: BTreeSet<u8>,
@@ -179,13 +179,13 @@ struct Kind {
     apply: Actions,
 }
 
-/// What a table says under a type of property.
+/// The list in a table's property of this type.
 fn property(table: &TableFeatureSet, ty: u16) -> Option<&PropertyList> {
     let found = table.properties.iter().find(|one| one.ty == ty);
     found.map(|one| &one.list)
 }
 
-/// What a table can do.
+/// The features of a table.
 struct Can {
     table: u8,
     metadata: (u64, u64),
@@ -215,7 +215,7 @@ impl Kind {
         }
     }
 
-    /// Whether both can do the same, next tables up to the later one of their two apart.
+    /// Whether both have the same features; next tables up to the later of the two are ignored.
     fn equals(&self, other: &Self, later: u8) -> bool {
         let next = |kind: &Self| kind.next.iter().copied().filter(|id| *id > later).collect();
         let (ours, theirs): (Vec<u8>, Vec<u8>) = (next(self), next(other));
@@ -272,8 +272,8 @@ fn ranges(numbers: &BTreeSet<u8>) -> String {
 }
 
 impl Can {
-    /// What a table of OpenFlow 1.3 says of itself.
-    fn told(table: &TableFeatureSet, names: &Names) -> Self {
+    /// The features that a table of OpenFlow 1.3 reports.
+    fn from_features(table: &TableFeatureSet, names: &Names) -> Self {
         let (matched, masked) = names.find(property(table, 8));
         Self {
             table: table.table_id.0,
@@ -287,9 +287,9 @@ impl Can {
         }
     }
 
-    /// What a table's statistics say of what it can do; those of 1.3 say nothing.
+    /// The features in a table's statistics; in 1.3 there are none.
     fn counted(version: Version, table: &TableStats, names: &Names) -> Self {
-        let mut can = Self::told(&table.features, names);
+        let mut can = Self::from_features(&table.features, names);
         can.table = table.table_id.0;
         if version == Version::V1_0 {
             let place = |name: &str| names.0.iter().position(|row| row.0 == name);
@@ -363,7 +363,7 @@ impl Can {
     }
 }
 
-/// Tables, with what they did if that is told; those that are as the one before in short.
+/// Tables, with their counters if known; a table equal to the previous one is abbreviated.
 fn tables(list: &[(&str, Option<&TableStats>, Can)], names: &Names) -> String {
     let mut text = String::new();
     let mut same: Vec<u8> = Vec::new();
@@ -406,7 +406,7 @@ fn tables(list: &[(&str, Option<&TableStats>, Can)], names: &Names) -> String {
     text + &finish(&mut same)
 }
 
-/// What tables did; in OpenFlow 1.0 also what they can do.
+/// The counters of tables; in OpenFlow 1.0 also their features.
 pub(super) fn statistics(version: Version, list: &[TableStats]) -> String {
     let names = Names::new();
     let can = |t| (t, Can::counted(version, t, &names));
@@ -418,12 +418,12 @@ pub(super) fn statistics(version: Version, list: &[TableStats]) -> String {
     format!("{}\n", tables(&list, &names).trim_matches('\n'))
 }
 
-/// What tables can do.
+/// The features of tables.
 pub(super) fn features(list: &[&TableFeatureSet]) -> String {
     let names = Names::new();
     let list: Vec<_> = list
         .iter()
-        .map(|t| (&*t.name.0, None, Can::told(t, &names)))
+        .map(|t| (&*t.name.0, None, Can::from_features(t, &names)))
         .collect();
     format!("{}\n", tables(&list, &names).trim_start_matches('\n'))
 }

@@ -1,11 +1,11 @@
-//! The words that ovs-ofctl's verbs print in: a version's, with ports by number or by name.
+//! The wording of ovs-ofctl's output: a version's terms, and ports by number or by name.
 
 use std::collections::BTreeMap;
 
 use bofuss_oflib::message::PortDesc;
 use bofuss_oflib::{PortNo, Version};
 
-/// The names that ports are printed by; those without one are printed by number.
+/// The names of ports in the output; ports without a name are printed by number.
 #[derive(Default)]
 pub(crate) struct PortNames(BTreeMap<PortNo, String>);
 
@@ -13,7 +13,8 @@ pub(crate) struct PortNames(BTreeMap<PortNo, String>);
 static NO_NAMES: PortNames = PortNames(BTreeMap::new());
 
 impl PortNames {
-    /// The names of these ports. One that two ports share is left out, as is one with quotes in it.
+    /// The names of these ports. A name that two ports share is left out, as is one that cannot be
+    /// quoted.
     pub(crate) fn of(ports: &[PortDesc]) -> Self {
         let mut names = BTreeMap::new();
         for port in ports {
@@ -27,7 +28,7 @@ impl PortNames {
         Self(names)
     }
 
-    /// A port's name, else its number or reserved name.
+    /// A port's name, or its number or reserved name.
     pub(crate) fn text(&self, port: PortNo) -> String {
         match self.0.get(&port) {
             Some(name) => name.clone(),
@@ -41,7 +42,7 @@ impl PortNames {
     }
 }
 
-/// A name as ovs-ofctl prints it: between quotes, unless it is a letter and then letters or digits.
+/// A name as ovs-ofctl prints it: in quotes, unless it is a letter followed by letters or digits.
 fn quoted(name: &str) -> String {
     let is_plain = name.starts_with(|c: char| c.is_ascii_alphabetic())
         && name.chars().all(|c| c.is_ascii_alphanumeric());
@@ -52,7 +53,7 @@ fn quoted(name: &str) -> String {
     }
 }
 
-/// The version whose words are used, and the ports that have names.
+/// The version whose wording is used, and the names of ports.
 #[derive(Clone, Copy)]
 pub(crate) struct Wording<'a> {
     /// OpenFlow's version.
@@ -62,7 +63,7 @@ pub(crate) struct Wording<'a> {
 }
 
 impl Wording<'_> {
-    /// The words of a version, with ports by their numbers.
+    /// The wording of a version, with ports by number.
     pub(crate) fn with_numbers(version: Version) -> Self {
         Self {
             version,
