@@ -106,11 +106,7 @@ macro_rules! actions {
                 argument: &str,
                 catalogue: &Catalogue,
             ) -> Option<Result<Self, String>> {
-                let called = |n: &str, aliases: &[&str]| {
-                    n.eq_ignore_ascii_case(name)
-                        || aliases.iter().any(|a| a.eq_ignore_ascii_case(name))
-                };
-                $(if called($name, &[$($alias),*]) {
+                $(if is_one_of(name, &[$name, $($alias),*]) {
                     return Some(actions!(@parse $V argument catalogue name $($T)?));
                 })*
                 None
@@ -246,6 +242,11 @@ impl Action {
     pub fn decode_list(r: &mut Reader<'_>, bytes: usize) -> Result<Vec<Self>, DecodeError> {
         r.at("actions").sub(bytes, BadAction::BAD_LEN)?.get()
     }
+}
+
+/// Whether `names` has `name`, in either case.
+fn is_one_of(name: &str, names: &[&str]) -> bool {
+    names.iter().any(|one| one.eq_ignore_ascii_case(name))
 }
 
 impl TextForm for Action {

@@ -68,15 +68,19 @@ impl Assembler {
     /// Spec: OpenFlow 1.3.5 section 7.3.5.
     pub fn receive(&mut self, frame: &[u8]) -> Result<Option<(u32, Message)>, Refused> {
         if frame.len() < HEADER_BYTES {
-            let cause = self.codec.decode(frame).expect_err("there is no header");
-            let fatal = false;
-            return Err(Refused { cause, fatal });
+            return Err(Refused {
+                cause: self.codec.decode(frame).expect_err("there is no header"),
+                fatal: false,
+            });
         }
-        let (ty, xid) = (frame[1], xid_of(frame));
+        let ty = frame[1];
+        let xid = xid_of(frame);
         let parts = self.codec.version.multipart_types().contains(&ty);
         let more = parts && frame.get(FLAGS_OFFSET).is_some_and(|f| f & MORE != 0);
-        let begun = self.open.iter().position(|s| s.ty == ty && s.xid == xid);
-        let begun = begun.map(|at| self.open.swap_remove(at));
+        let mut sequences = self.open.iter();
+        let begun = sequences
+            .position(|s| s.ty == ty && s.xid == xid)
+            .map(|at| self.open.swap_remove(at));
         if begun.as_ref().is_some_and(|s| s.joined.is_none()) {
             if more {
                 self.hold(ty, xid, 0, None);

@@ -148,7 +148,8 @@ impl Codec {
     }
 
     fn header(&self, ty: u8, xid: u32, length: usize) -> [u8; HEADER_BYTES] {
-        let ([high, low], [a, b, c, d]) = ((length as u16).to_be_bytes(), xid.to_be_bytes());
+        let [high, low] = (length as u16).to_be_bytes();
+        let [a, b, c, d] = xid.to_be_bytes();
         [self.version.number(), ty, high, low, a, b, c, d]
     }
 }

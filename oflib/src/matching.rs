@@ -29,17 +29,10 @@ impl FieldMatch {
 
     /// A match on the bits of `value` that `mask` and the field's width cover.
     pub fn masked(field: &'static Field, value: u128, mask: u128) -> Self {
-        let (bytes, ones) = (field.bytes(), field.ones());
-        let place = |n: u128| {
-            let mut placed = [0; 16];
-            placed[..bytes].copy_from_slice(&n.to_be_bytes()[16 - bytes..]);
-            placed.iter_mut().zip(ones).for_each(|(b, one)| *b &= one);
-            placed
-        };
         Self {
             field,
-            value: place(value & mask),
-            mask: place(mask),
+            value: placed(field, value & mask),
+            mask: placed(field, mask),
         }
     }
 
@@ -75,9 +68,21 @@ impl FieldMatch {
 impl fmt::Debug for FieldMatch {
     /// `name=0x1/0xff`: value and mask as plain numbers.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (value, mask) = (self.number(), self.mask_number());
+        let value = self.number();
+        let mask = self.mask_number();
         write!(f, "{}={value:#x}/{mask:#x}", self.field.name)
     }
+}
+
+/// The bits of a number that a field's width holds, in the first bytes, as in OXM.
+fn placed(field: &Field, number: u128) -> [u8; 16] {
+    let bytes = field.bytes();
+    let mut placed = [0; 16];
+    placed[..bytes].copy_from_slice(&number.to_be_bytes()[16 - bytes..]);
+    for (byte, ones) in placed.iter_mut().zip(field.ones()) {
+        *byte &= ones;
+    }
+    placed
 }
 
 /// Whether one of `fields` guarantees what `field` needs.

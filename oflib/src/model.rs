@@ -65,8 +65,11 @@ macro_rules! named {
             type Err = ();
             /// A name in either case, or a number.
             fn from_str(s: &str) -> Result<Self, ()> {
-                let numbered = || $crate::text::number(s)?.try_into().ok().map(Self);
-                Self::named(s).or_else(numbered).ok_or(())
+                if let Some(value) = Self::named(s) {
+                    return Ok(value);
+                }
+                let number = $crate::text::number(s).ok_or(())?;
+                number.try_into().map(Self).map_err(|_| ())
             }
         }
         impl $crate::forms::Form<$crate::forms::Plain> for $N {

@@ -34,6 +34,15 @@ impl<T: TextForm> fmt::Display for Text<'_, T> {
     }
 }
 
+/// The number that `bytes` are, of which there are at most 16.
+pub(crate) fn be_number(bytes: &[u8]) -> u128 {
+    let mut number = 0;
+    for byte in bytes {
+        number = number << 8 | u128::from(*byte);
+    }
+    number
+}
+
 /// A bounded window on a message's bytes.
 ///
 /// Invariant: no method reads past the window; each answers with the window's `short` error
@@ -366,13 +375,21 @@ pub struct FixedStr<const N: usize>(pub String);
 
 impl<const N: usize> Wire for FixedStr<N> {
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let bytes = r.take(N)?;
-        let len = bytes.iter().position(|&b| b == 0).unwrap_or(N - 1);
-        let ascii = |&b: &u8| if b.is_ascii() { char::from(b) } else { '?' };
-        Ok(Self(match core::str::from_utf8(&bytes[..len]) {
-            Ok(text) => text.into(),
-            Err(_) => bytes[..len].iter().map(ascii).collect(),
-        }))
+        let padded = r.take(N)?;
+        let len = padded.iter().position(|&b| b == 0).unwrap_or(N - 1);
+        let bytes = &padded[..len];
+        if let Ok(text) = core::str::from_utf8(bytes) {
+            return Ok(Self(text.into()));
+        }
+        let mut text = String::with_capacity(len);
+        for byte in bytes {
+            text.push(if byte.is_ascii() {
+                char::from(*byte)
+            } else {
+                '?'
+            });
+        }
+        Ok(Self(text))
     }
     fn encode(&self, w: &mut Writer<'_>) {
         let len = self.0.floor_char_boundary(N - 1);

@@ -314,14 +314,13 @@ fn every_field_keeps_the_laws_of_width_mask_and_prerequisite() {
                 *oxm.last_mut().unwrap() = mask;
             })
         };
-        match field.maskable {
-            true => {
-                let wanted = FieldMatch::masked(field, 1, 1);
-                assert_eq!(masked(1, 1).unwrap().get(field), Some(&wanted));
-                assert_eq!(masked(1, 3), Err(BadMatch::BAD_WILDCARDS), "{}", field.name);
-                assert_eq!(masked(0, 0).unwrap().get(field), None, "{}", field.name);
-            }
-            false => assert_eq!(masked(1, 1), Err(BadMatch::BAD_MASK), "{}", field.name),
+        if field.maskable {
+            let wanted = FieldMatch::masked(field, 1, 1);
+            assert_eq!(masked(1, 1).unwrap().get(field), Some(&wanted));
+            assert_eq!(masked(1, 3), Err(BadMatch::BAD_WILDCARDS), "{}", field.name);
+            assert_eq!(masked(0, 0).unwrap().get(field), None, "{}", field.name);
+        } else {
+            assert_eq!(masked(1, 1), Err(BadMatch::BAD_MASK), "{}", field.name);
         }
         if !field.bits.is_multiple_of(8) {
             let wide = read_field(&codec, field, |oxm| oxm[head] = 0xff);

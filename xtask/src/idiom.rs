@@ -149,7 +149,8 @@ impl<'a> Binding<'a> {
         let pattern = pattern.strip_prefix("mut ").unwrap_or(pattern);
         let name = pattern.split(':').next().unwrap_or("").trim();
         let simple = name.chars().all(|c| c.is_alphanumeric() || c == '_');
-        let tuple = pattern.starts_with('(');
+        // One that tests something, as `let (Some(a), Some(b)) = ... else`, saves no `let`.
+        let tuple = pattern.starts_with('(') && !pattern.contains(char::is_uppercase);
         if !simple && !tuple {
             return None;
         }
@@ -187,7 +188,7 @@ mod tests {
 
     #[test]
     fn each_form_is_found_in_its_line() {
-        let cases: [(&str, &[usize]); 13] = [
+        let cases: [(&str, &[usize]); 14] = [
             ("let f = |x| x + 1;\n", &[0]),
             ("let f: &dyn Fn(u8) -> u8 =\n    &|x| x;\n", &[]),
             ("let mut f = move || 1;\n", &[0]),
@@ -197,6 +198,7 @@ mod tests {
             ("let _ = f();\nlet _ = g();\n", &[]),
             ("let (a, b) = (1, 2);\n", &[2]),
             ("let (a, b) = f();\n", &[]),
+            ("let (Some(a), Some(b)) = (c, d) else { return };\n", &[]),
             ("if let Some(x) = y { f(x); }\n", &[]),
             ("let x = y.iter().fold(0, |a, b| a + b);\n", &[3]),
             ("let x = [1, 2][usize::from(wide)];\n", &[3]),

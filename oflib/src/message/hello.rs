@@ -19,8 +19,12 @@ pub struct Hello {
 impl Hello {
     /// A hello that offers `versions`.
     pub fn offering(versions: &[Version]) -> Self {
+        let mut word = 0;
+        for version in versions {
+            word |= version.bit();
+        }
         Self {
-            bitmap: [versions.iter().fold(0, |map, v| map | v.bit())].into(),
+            bitmap: [word].into(),
         }
     }
 

@@ -93,7 +93,7 @@ fn append(
 /// it.
 fn tags(name: Word<'_>, fields: &Match) -> bool {
     let is_setter = SETTERS.iter().any(|setter| {
-        let field = name.without("ofpat_").behind(setter);
+        let field = name.without("ofpat_").after(setter);
         field.is_some_and(|field| field.is("vlan_vid") || field.is("vlan_pcp"))
     });
     let vid = fields.get(field::VLAN_VID);
@@ -135,29 +135,25 @@ fn instruction(
 ) -> Result<Option<Instruction>, ParseError> {
     let (name, argument) = item.call()?;
     let name = name.without("ofpit_");
-    let list = || actions(argument, fields, catalogue);
-    let mut rows = INSTRUCTIONS.iter();
-    Ok(Some(
-        match rows.find(|row| name.is(row.name)).map(|row| row.name) {
-            Some("goto_table") => Instruction::GotoTable(argument.parse("table")?),
-            Some("meter") => Instruction::Meter(argument.parse("meter")?),
-            Some("apply_actions") => Instruction::ApplyActions(list()?),
-            Some("write_actions") => Instruction::WriteActions(list()?),
-            Some("clear_actions") if argument.text.is_empty() => Instruction::ClearActions,
-            Some("write_metadata") => {
-                let (value, mask) = match argument.split_at(&['/']) {
-                    Some((value, mask)) => (value.number()?, mask.number()?),
-                    None => (argument.number()?, u64::MAX),
-                };
-                Instruction::WriteMetadata { value, mask }
-            }
-            Some(_) => return Err(item.err("takes no argument")),
-            None => match ext(ExtKind::Instruction, name, argument, catalogue)? {
-                Some(value) => Instruction::Experimenter(value),
-                None => return Ok(None),
-            },
-        },
-    ))
+    let Some(row) = INSTRUCTIONS.iter().find(|row| name.is(row.name)) else {
+        let value = ext(ExtKind::Instruction, name, argument, catalogue)?;
+        return Ok(value.map(Instruction::Experimenter));
+    };
+    Ok(Some(match row.name {
+        "goto_table" => Instruction::GotoTable(argument.parse("table")?),
+        "meter" => Instruction::Meter(argument.parse("meter")?),
+        "apply_actions" => Instruction::ApplyActions(actions(argument, fields, catalogue)?),
+        "write_actions" => Instruction::WriteActions(actions(argument, fields, catalogue)?),
+        "clear_actions" if argument.text.is_empty() => Instruction::ClearActions,
+        "write_metadata" => {
+            let (value, mask) = match argument.split_at(&['/']) {
+                Some((value, mask)) => (value.number()?, mask.number()?),
+                None => (argument.number()?, u64::MAX),
+            };
+            Instruction::WriteMetadata { value, mask }
+        }
+        _ => return Err(item.err("takes no argument")),
+    }))
 }
 
 /// Reads one action.
@@ -180,11 +176,15 @@ fn action(item: Word<'_>, fields: &Match, catalogue: &Catalogue) -> Result<Actio
     if item.is(DROP) {
         return Err(item.err("stands alone or not at all"));
     }
-    let mut setters = SETTERS.iter().filter_map(|setter| name.behind(setter));
-    match setters.find_map(|field| setter(field, argument, fields, catalogue)) {
-        Some(set) => set.map(|one| Action::SetField(SetField(one))),
-        None => Err(name.unknown("action or instruction", names(catalogue))),
+    for prefix in SETTERS {
+        let Some(field) = name.after(prefix) else {
+            continue;
+        };
+        if let Some(set) = setter(field, argument, fields, catalogue) {
+            return Ok(Action::SetField(SetField(set?)));
+        }
     }
+    Err(name.unknown("action or instruction", names(catalogue)))
 }
 
 /// The names that actions and instructions have.
@@ -221,8 +221,8 @@ fn setter(
     catalogue: &Catalogue,
 ) -> Option<Result<FieldMatch, ParseError>> {
     if name.is("nw_tos") {
-        let dscp = |tos: u8| FieldMatch::exact(field::IP_DSCP, u128::from(tos >> 2));
-        return Some(argument.number().map(dscp));
+        let tos: Result<u8, _> = argument.number();
+        return Some(tos.map(|tos| FieldMatch::exact(field::IP_DSCP, u128::from(tos >> 2))));
     }
     let Some(field) = field_named(name.text, fields.fields(), catalogue) else {
         let by_protocol = name.is("tp_src") || name.is("tp_dst");

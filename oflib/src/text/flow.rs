@@ -45,7 +45,7 @@ pub fn parse_flow(
     let mut actions = None;
     for (i, item) in items.iter().enumerate() {
         let mut begins = ACTIONS.iter();
-        if let Some(first) = begins.find_map(|begin| item.behind(begin)) {
+        if let Some(first) = begins.find_map(|begin| item.after(begin)) {
             actions = Some(first.up_to_end_of(text));
             items.truncate(i);
             break;

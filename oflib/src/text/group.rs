@@ -138,7 +138,9 @@ pub fn parse_meter(text: &str, command: MeterModCommand) -> Result<MeterMod, Par
         command,
         ..MeterMod::default()
     };
-    let (mut named, mut has_flags, mut rates) = (false, false, 0);
+    let mut named = false;
+    let mut has_flags = false;
+    let mut rates = 0;
     for item in text.items() {
         let item = item.without("bands=").without("band=");
         let (name, value) = item.split_at(&['=']).unwrap_or((item, item.end()));

@@ -3,7 +3,7 @@
 use alloc::{format, string::String, vec::Vec};
 
 use super::word::{ParseError, Word};
-use super::{KEYWORDS, number, parse_value};
+use super::{KEYWORDS, number};
 use crate::catalogue::Catalogue;
 use crate::error::BadMatch;
 use crate::field::{self, Field, Style, VID_PRESENT};
@@ -108,21 +108,7 @@ impl<'a> MatchParser<'a> {
     /// Takes one keyword or `name=value`.
     pub(super) fn add(&mut self, item: Word<'a>) -> Result<(), ParseError> {
         let Some((name, value)) = item.split_at(&['=']) else {
-            let keyword = KEYWORDS.iter().find(|k| item.is(k.name));
-            let Some(keyword) = keyword else {
-                return Err(match names(self.catalogue).any(|name| item.is(name)) {
-                    true => item.err("a value is missing: write =VALUE behind it"),
-                    false => item.unknown("field or keyword", names(self.catalogue)),
-                });
-            };
-            self.push(
-                item,
-                FieldMatch::exact(field::ETH_TYPE, keyword.eth_type.into()),
-            );
-            if let Some(proto) = keyword.ip_proto {
-                self.push(item, FieldMatch::exact(field::IP_PROTO, proto.into()));
-            }
-            return Ok(());
+            return self.add_keyword(item);
         };
         if value.text == "*" {
             return Ok(());
@@ -132,11 +118,32 @@ impl<'a> MatchParser<'a> {
         } else if DERIVED.iter().any(|derived| name.is(derived)) {
             self.add_derived(name, value)?;
         } else {
-            let field = self.catalogue.field_named(name.text);
-            let field = field.ok_or_else(|| name.unknown("field", names(self.catalogue)))?;
+            let field = self
+                .catalogue
+                .field_named(name.text)
+                .ok_or_else(|| name.unknown("field", names(self.catalogue)))?;
             self.push(item, parse_field(field, value, self.catalogue)?);
         }
         Ok(())
+    }
+
+    fn add_keyword(&mut self, item: Word<'a>) -> Result<(), ParseError> {
+        let Some(keyword) = KEYWORDS.iter().find(|keyword| item.is(keyword.name)) else {
+            if names(self.catalogue).any(|name| item.is(name)) {
+                return Err(item.err("a value is missing: write =VALUE after it"));
+            }
+            return Err(item.unknown("field or keyword", names(self.catalogue)));
+        };
+        let eth_type = FieldMatch::exact(field::ETH_TYPE, keyword.eth_type.into());
+        self.push(item, eth_type);
+        if let Some(proto) = keyword.ip_proto {
+            self.push(item, FieldMatch::exact(field::IP_PROTO, proto.into()));
+        }
+        Ok(())
+    }
+
+    fn has(&self, field: &Field) -> bool {
+        self.fields.iter().any(|one| one.field.id == field.id)
     }
 
     /// Takes a field; the same a second time is no fault, as in `ip,tcp`.
@@ -154,10 +161,8 @@ impl<'a> MatchParser<'a> {
             if tos & 3 != 0 {
                 return Err(value.err("the low two bits are nw_ecn's; they must be 0 here"));
             }
-            self.push(
-                name,
-                FieldMatch::exact(field::IP_DSCP, u128::from(tos >> 2)),
-            );
+            let dscp = FieldMatch::exact(field::IP_DSCP, u128::from(tos >> 2));
+            self.push(name, dscp);
         } else if name.is("dl_vlan") {
             let vid = match value.number()? {
                 NO_VLAN => 0,
@@ -200,8 +205,7 @@ impl<'a> MatchParser<'a> {
                 self.push(name, parse_field(field, value, self.catalogue)?);
             }
         }
-        let has = |field: &Field| self.fields.iter().any(|one| one.field.id == field.id);
-        if has(field::VLAN_PCP) && !has(field::VLAN_VID) {
+        if self.has(field::VLAN_PCP) && !self.has(field::VLAN_VID) {
             let tagged = u128::from(VID_PRESENT);
             self.fields
                 .push(FieldMatch::masked(field::VLAN_VID, tagged, tagged));
@@ -224,18 +228,16 @@ fn needed(field: &Field, catalogue: &Catalogue) -> String {
         .as_ref()
         .expect("only a field with a need lacks it");
     let other = catalogue.fields()[usize::from(need.id)];
-    let words: Vec<&str> = need
-        .any_of
-        .iter()
-        .filter_map(|value| {
-            KEYWORDS.iter().find(|k| match k.ip_proto {
-                None => need.id == field::ETH_TYPE.id && u64::from(k.eth_type) == *value,
-                Some(proto) => need.id == field::IP_PROTO.id && u64::from(proto) == *value,
-            })
-        })
-        .map(|keyword| keyword.name)
-        .collect();
-    let (name, other) = (field.shown(), other.shown());
+    let mut words: Vec<&str> = Vec::new();
+    for value in need.any_of {
+        let keyword = KEYWORDS.iter().find(|keyword| match keyword.ip_proto {
+            None => need.id == field::ETH_TYPE.id && u64::from(keyword.eth_type) == *value,
+            Some(proto) => need.id == field::IP_PROTO.id && u64::from(proto) == *value,
+        });
+        words.extend(keyword.map(|keyword| keyword.name));
+    }
+    let name = field.shown();
+    let other = other.shown();
     match (words.as_slice(), need.any_of) {
         ([], [value]) if need.mask != 0 => format!("{name} needs {other}={value:#x} beside it"),
         ([], _) => format!("{name} needs {other} beside it"),
@@ -249,29 +251,27 @@ pub(super) fn parse_field(
     value: Word<'_>,
     catalogue: &Catalogue,
 ) -> Result<FieldMatch, ParseError> {
-    let read = |word: Word<'_>| {
-        parse_value(field, word.text, catalogue).map_err(|message| word.err(message))
-    };
     if let Style::Bits(names) = field.style
         && value.text.starts_with(['+', '-'])
     {
         return parse_bits(field, names, value);
     }
     let Some((value, mask)) = value.split_at(&['/']) else {
-        return Ok(FieldMatch::exact(field, read(value)?));
+        return Ok(FieldMatch::exact(field, value.value_of(field, catalogue)?));
     };
     let bits = u64::from(field.bits);
     let ones = match (field.style, number(mask.text)) {
+        // A prefix: so many ones, and zeros in the rest.
         (Style::Ip4 | Style::Ip6, Some(length)) if length <= bits => {
             u128::MAX.checked_shl((bits - length) as u32).unwrap_or(0)
         }
-        _ => read(mask)?,
+        _ => mask.value_of(field, catalogue)?,
     };
-    let one = FieldMatch::masked(field, read(value)?, ones);
-    match field.maskable || one.is_exact() {
-        true => Ok(one),
-        false => Err(mask.err(format!("{} takes no mask", field.shown()))),
+    let one = FieldMatch::masked(field, value.value_of(field, catalogue)?, ones);
+    if !field.maskable && !one.is_exact() {
+        return Err(mask.err(format!("{} takes no mask", field.shown())));
     }
+    Ok(one)
 }
 
 /// Reads `+syn-ack`: these bits set, those clear, whatever the others are.
@@ -280,16 +280,20 @@ fn parse_bits(
     names: &'static [&'static str],
     value: Word<'_>,
 ) -> Result<FieldMatch, ParseError> {
-    let (mut bits, mut mask, mut from) = (0, 0, 0);
+    let mut bits = 0;
+    let mut mask = 0;
+    let mut from = 0;
     while from < value.text.len() {
         let rest = &value.text[from + 1..];
         let end = from + 1 + rest.find(['+', '-']).unwrap_or(rest.len());
         let name = value.part(from + 1, end);
-        let bit = names.iter().position(|n| name.is(n));
-        let bit = 1 << bit.ok_or_else(|| name.unknown("flag", names.iter().copied()))?;
-        mask |= bit;
+        let number = names
+            .iter()
+            .position(|flag| name.is(flag))
+            .ok_or_else(|| name.unknown("flag", names.iter().copied()))?;
+        mask |= 1 << number;
         if value.text.as_bytes()[from] == b'+' {
-            bits |= bit;
+            bits |= 1 << number;
         }
         from = end;
     }

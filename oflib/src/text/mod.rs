@@ -19,6 +19,7 @@ use crate::catalogue::Catalogue;
 use crate::field::{self, Field, Style, mac_of};
 use crate::matching::{FieldMatch, Match};
 use crate::types::{EtherType, GroupId, Mac, MaxLen, PortNo, QueueId};
+use crate::wire::be_number;
 
 pub use action::{names as action_names, parse_actions, parse_instructions};
 pub use field_row::add_field;
@@ -118,20 +119,17 @@ pub fn write_value(
 impl fmt::Display for FieldMatch {
     /// `name=value`, `name=value/mask` or `name=address/length`; a tag's VLAN as `dl_vlan=1`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (number, present) = (self.number(), u128::from(field::VID_PRESENT));
+        let number = self.number();
+        let present = u128::from(field::VID_PRESENT);
         if self.field.id == field::VLAN_VID.id && self.is_exact() && number & present != 0 {
             return write!(f, "dl_vlan={}", number & !present);
         }
         write!(f, "{}=", self.field.shown())?;
-        if let (Style::Bits(names), false) = (self.field.style, self.is_exact())
+        if let Style::Bits(names) = self.field.style
+            && !self.is_exact()
             && self.mask_number() >> names.len() == 0
         {
-            return (0..names.len())
-                .filter(|bit| self.mask_number() >> bit & 1 == 1)
-                .try_for_each(|bit| {
-                    let wanted = number >> bit & 1 == 1;
-                    write!(f, "{}{}", if wanted { '+' } else { '-' }, names[bit])
-                });
+            return self.write_bits(names, f);
         }
         write_value(f, self.field, &self.value)?;
         if self.is_exact() {
@@ -147,26 +145,48 @@ impl fmt::Display for FieldMatch {
     }
 }
 
+impl FieldMatch {
+    /// `+syn-ack`: the named bits that the mask has, and whether each is set.
+    fn write_bits(&self, names: &[&str], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (bit, name) in names.iter().enumerate() {
+            if self.mask_number() >> bit & 1 == 0 {
+                continue;
+            }
+            let is_set = self.number() >> bit & 1 == 1;
+            write!(f, "{}{name}", if is_set { '+' } else { '-' })?;
+        }
+        Ok(())
+    }
+}
+
+/// The first keyword that is exactly this Ethernet type and IP protocol.
+fn keyword_of(eth_type: u128, ip_proto: Option<u128>) -> Option<&'static Keyword> {
+    KEYWORDS.iter().find(|keyword| {
+        u128::from(keyword.eth_type) == eth_type && keyword.ip_proto.map(u128::from) == ip_proto
+    })
+}
+
 impl fmt::Display for Match {
     /// Fields with commas between them, protocols by their keyword; empty for a match on
     /// everything.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let value = |field| self.get(field).map(FieldMatch::number);
-        let (eth_type, ip_proto) = (value(field::ETH_TYPE), value(field::IP_PROTO));
-        let is = |k: &&Keyword, proto: Option<u128>| {
-            Some(u128::from(k.eth_type)) == eth_type && k.ip_proto.map(u128::from) == proto
-        };
-        let full = ip_proto.and_then(|_| KEYWORDS.iter().find(|k| is(k, ip_proto)));
-        let word = full.or_else(|| KEYWORDS.iter().find(|k| is(k, None)));
+        let eth_type = self.get(field::ETH_TYPE).map(FieldMatch::number);
+        let ip_proto = self.get(field::IP_PROTO).map(FieldMatch::number);
+        let mut keyword = None;
+        if let Some(eth_type) = eth_type {
+            keyword = keyword_of(eth_type, ip_proto).or_else(|| keyword_of(eth_type, None));
+        }
         let mut comma = "";
         for one in self.fields() {
-            let hidden = word.is_some() && one.field.id == field::ETH_TYPE.id;
-            if hidden {
-                write!(f, "{comma}{}", word.map_or("", |k| k.name))?;
-            } else if !(full.is_some() && one.field.id == field::IP_PROTO.id) {
-                write!(f, "{comma}{one}")?;
-            } else {
-                continue;
+            match keyword {
+                Some(keyword) if one.field.id == field::ETH_TYPE.id => {
+                    write!(f, "{comma}{}", keyword.name)?;
+                }
+                // The keyword says it, too.
+                Some(Keyword {
+                    ip_proto: Some(_), ..
+                }) if one.field.id == field::IP_PROTO.id => continue,
+                Some(_) | None => write!(f, "{comma}{one}")?,
             }
             comma = ",";
         }
@@ -265,13 +285,20 @@ const RESERVED_PORTS: &[&str] = &[
 /// line ends may stand. Errors: what is wrong, in words.
 pub fn parse_bytes(s: &str) -> Result<alloc::vec::Vec<u8>, String> {
     let digits: String = s.chars().filter(|c| !" :-\n".contains(*c)).collect();
-    let byte = |at: usize| {
+    match bytes_of(&digits) {
+        Some(bytes) if !bytes.is_empty() => Ok(bytes),
+        _ => Err(format!("'{s}' is no packet: pairs of hexadecimal digits")),
+    }
+}
+
+/// The bytes of pairs of digits; `None` if something else is among them.
+fn bytes_of(digits: &str) -> Option<alloc::vec::Vec<u8>> {
+    let mut bytes = alloc::vec::Vec::new();
+    for at in (0..digits.len()).step_by(2) {
         let pair = digits.get(at..at + 2)?;
-        u8::from_str_radix(pair, 16).ok()
-    };
-    let bytes: Option<_> = (0..digits.len()).step_by(2).map(byte).collect();
-    let bytes = bytes.filter(|bytes: &alloc::vec::Vec<u8>| !bytes.is_empty());
-    bytes.ok_or_else(|| format!("'{s}' is no packet: pairs of hexadecimal digits"))
+        bytes.push(u8::from_str_radix(pair, 16).ok()?);
+    }
+    Some(bytes)
 }
 
 impl ActionArg for Output {
@@ -292,40 +319,40 @@ impl ActionArg for Output {
         };
         let port = parse_port_named(port, catalogue)?;
         let max_len = match length {
-            None if port == PortNo::CONTROLLER => Some(MaxLen::NO_BUFFER.0),
-            None => Some(0),
+            None if port == PortNo::CONTROLLER => MaxLen::NO_BUFFER,
+            None => MaxLen(0),
             Some(_) if port != PortNo::CONTROLLER => {
                 return Err("only the controller takes a length".into());
             }
-            Some(n) => number(n).and_then(|n| n.try_into().ok()),
+            Some(text) => number(text)
+                .and_then(|n| n.try_into().ok())
+                .map(MaxLen)
+                .ok_or_else(|| format!("'{s}': no length from 0 to 65535"))?,
         };
-        let max_len = max_len.map(MaxLen);
-        let max_len = max_len.ok_or_else(|| format!("'{s}': no length from 0 to 65535"))?;
         Ok(Self { port, max_len })
     }
 }
 
 /// Reads a value in a field's style. Errors: what it is not.
 pub fn parse_value(field: &Field, s: &str, catalogue: &Catalogue) -> Result<u128, String> {
-    if field.style == Style::Port {
-        return find_port(s, catalogue).map(|port| port.0.into());
-    }
-    let mac = |mac: Mac| mac.0.iter().fold(0, |n, &b| n << 8 | u128::from(b));
-    let (value, what) = match field.style {
-        Style::Dec | Style::Hex | Style::Bits(_) => (number(s).map(u128::from), "number"),
-        Style::Port => (None, "port"),
-        Style::Mac => (s.parse().ok().map(mac), "Ethernet address"),
-        Style::Ip4 => {
-            let address = s.parse().ok().map(|a: Ipv4Addr| a.to_bits().into());
-            (address, "IPv4 address")
-        }
-        Style::Ip6 => (s.parse().ok().map(Ipv6Addr::to_bits), "IPv6 address"),
+    let value = match field.style {
+        Style::Dec | Style::Hex | Style::Bits(_) => number(s).map(u128::from),
+        Style::Port => return find_port(s, catalogue).map(|port| port.0.into()),
+        Style::Mac => s.parse().ok().map(|mac: Mac| be_number(&mac.0)),
+        Style::Ip4 => s.parse().ok().map(|a: Ipv4Addr| a.to_bits().into()),
+        Style::Ip6 => s.parse().ok().map(Ipv6Addr::to_bits),
     };
-    let fits = |n: &u128| field.bits >= 128 || n >> field.bits == 0;
-    value.filter(fits).ok_or_else(|| match what {
-        "number" => format!("no number of {} bits", field.bits),
-        what => format!("no {what}"),
-    })
+    match value {
+        Some(value) if field.bits >= 128 || value >> field.bits == 0 => Ok(value),
+        _ => Err(match field.style {
+            Style::Mac => "no Ethernet address".into(),
+            Style::Ip4 => "no IPv4 address".into(),
+            Style::Ip6 => "no IPv6 address".into(),
+            Style::Dec | Style::Hex | Style::Bits(_) | Style::Port => {
+                format!("no number of {} bits", field.bits)
+            }
+        }),
+    }
 }
 
 impl ActionArg for SetField {
@@ -339,8 +366,10 @@ impl ActionArg for SetField {
         let (value, name) = s
             .split_once("->")
             .ok_or_else(|| format!("'{s}' is not VALUE->FIELD"))?;
-        let field = catalogue.field_named(name.trim()).filter(|f| f.settable);
-        let field = field.ok_or_else(|| format!("'{name}' is no field that can be set"))?;
+        let field = catalogue
+            .field_named(name.trim())
+            .filter(|field| field.settable)
+            .ok_or_else(|| format!("'{name}' is no field that can be set"))?;
         if value.contains('/') {
             return Err("a set-field takes no mask".into());
         }

@@ -3,8 +3,9 @@
 use alloc::{format, string::String, vec::Vec};
 use core::{fmt, str::FromStr};
 
-use super::{find_port, number};
+use super::{find_port, number, parse_value};
 use crate::catalogue::Catalogue;
+use crate::field::Field;
 use crate::types::PortNo;
 
 /// Longer words are not compared with the names that are known.
@@ -87,7 +88,7 @@ impl<'a> Word<'a> {
         }
     }
 
-    /// The place behind this.
+    /// The place after this.
     pub(super) fn end(self) -> Self {
         self.part(self.text.len(), self.text.len())
     }
@@ -97,17 +98,20 @@ impl<'a> Word<'a> {
         whole.part(self.at - whole.at, whole.text.len())
     }
 
-    /// What stands before and behind the first of `separators`.
+    /// What stands before and after the first of `separators`.
     pub(super) fn split_at(self, separators: &[char]) -> Option<(Self, Self)> {
         let at = find_unquoted(self.text, separators)?;
-        let behind = self.part(at + 1, self.text.len());
-        Some((self.part(0, at), behind))
+        let before = self.part(0, at);
+        let after = self.part(at + 1, self.text.len());
+        Some((before, after))
     }
 
     /// The parts between commas or blanks outside of parentheses and quotes; empty ones are left
     /// out.
     pub(super) fn items(self) -> Vec<Self> {
-        let (mut items, mut from, mut depth) = (Vec::new(), 0, 0usize);
+        let mut items = Vec::new();
+        let mut from = 0;
+        let mut depth = 0usize;
         let mut is_quoted = false;
         for (i, c) in self.text.char_indices() {
             match c {
@@ -138,10 +142,10 @@ impl<'a> Word<'a> {
         if self.text.as_bytes()[at] != b'(' {
             return Ok((name, self.part(at + 1, end)));
         }
-        match self.text.ends_with(')') {
-            true => Ok((name, self.part(at + 1, end - 1))),
-            false => Err(self.err("a closing parenthesis is missing")),
+        if !self.text.ends_with(')') {
+            return Err(self.err("a closing parenthesis is missing"));
         }
+        Ok((name, self.part(at + 1, end - 1)))
     }
 
     /// Whether this is `name`, in either case.
@@ -149,16 +153,18 @@ impl<'a> Word<'a> {
         self.text.eq_ignore_ascii_case(name)
     }
 
-    /// The rest behind `prefix`, in either case.
-    pub(super) fn behind(self, prefix: &str) -> Option<Self> {
+    /// The rest after `prefix`, in either case.
+    pub(super) fn after(self, prefix: &str) -> Option<Self> {
         let head = self.text.get(..prefix.len())?;
-        head.eq_ignore_ascii_case(prefix)
-            .then(|| self.part(prefix.len(), self.text.len()))
+        if !head.eq_ignore_ascii_case(prefix) {
+            return None;
+        }
+        Some(self.part(prefix.len(), self.text.len()))
     }
 
     /// This without `prefix`, where it has it.
     pub(super) fn without(self, prefix: &str) -> Self {
-        self.behind(prefix).unwrap_or(self)
+        self.after(prefix).unwrap_or(self)
     }
 
     /// A number that `T` holds.
@@ -166,6 +172,11 @@ impl<'a> Word<'a> {
         let value = number(self.text).and_then(|n| T::try_from(n).ok());
         let max = u64::MAX >> (64 - 8 * size_of::<T>());
         value.ok_or_else(|| self.err(format!("no number from 0 to {max}")))
+    }
+
+    /// A value of a field, in its style.
+    pub(super) fn value_of(self, field: &Field, catalogue: &Catalogue) -> Result<u128, ParseError> {
+        parse_value(field, self.text, catalogue).map_err(|message| self.err(message))
     }
 
     /// A port, by its number or name.
@@ -218,9 +229,10 @@ pub(super) fn near_names<'n>(name: &str, known: impl Iterator<Item = &'n str>) -
 }
 
 /// How many letters must be inserted, removed, replaced or swapped with the next to make `b` of
-/// `a`.
+/// `a`: the restricted Damerau-Levenshtein distance, of which three rows are kept.
 fn distance(a: &str, b: &str) -> usize {
-    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let a = a.as_bytes();
+    let b = b.as_bytes();
     let mut before: Vec<usize> = Vec::new();
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for i in 1..=a.len() {

@@ -11,7 +11,7 @@ use crate::field::{
 };
 use crate::matching::{FieldMatch, Match};
 use crate::types::{EtherType, PortNo, QueueId};
-use crate::wire::{Reader, Writer};
+use crate::wire::{Reader, Writer, be_number};
 
 const OUTPUT: u16 = 0;
 const STRIP_VLAN: u16 = 3;
@@ -75,6 +75,15 @@ impl Setter {
     fn is_vlan(&self) -> bool {
         self.field == VLAN_VID || self.field == VLAN_PCP
     }
+
+    fn sets(&self, field: &Field) -> bool {
+        self.field == field || self.twin.is_some_and(|twin| twin == field)
+    }
+}
+
+/// Whether the match of an entry, if there is one, guarantees what a field needs.
+fn meets_need(fields: Option<&Match>, field: &Field) -> bool {
+    fields.is_some_and(|fields| fields.meets_need(field))
 }
 
 /// Whether the packets of a match have a VLAN tag, as far as it says.
@@ -92,7 +101,8 @@ pub(super) fn read_list(
     fields: Option<&Match>,
 ) -> Result<Vec<Action>, DecodeError> {
     let mut list = Vec::new();
-    let (mut tagged, mut queue) = (tagged(fields), DEFAULT_QUEUE);
+    let mut tagged = tagged(fields);
+    let mut queue = DEFAULT_QUEUE;
     while !r.is_empty() {
         let mut body = r.at("action").sized(2, 8, 8, BadAction::BAD_LEN)?;
         let at_type = body.at("action type").clone();
@@ -128,8 +138,10 @@ pub(super) fn read_list(
                 list.push(action);
             }
             ty => {
-                let setter = SETTERS.iter().find(|setter| setter.ty == ty);
-                let setter = setter.ok_or_else(|| at_type.err(BadAction::BAD_TYPE))?;
+                let setter = SETTERS
+                    .iter()
+                    .find(|setter| setter.ty == ty)
+                    .ok_or_else(|| at_type.err(BadAction::BAD_TYPE))?;
                 if setter.is_vlan() {
                     match tagged.replace(true) {
                         Some(true) => {}
@@ -165,8 +177,7 @@ impl Setter {
         list: &mut Vec<Action>,
     ) -> Result<(), DecodeError> {
         let at_value = body.at(self.field.name).clone();
-        let bytes = body.take(self.bytes)?;
-        let number = bytes.iter().fold(0, |n, &b| n << 8 | u128::from(b));
+        let number = be_number(body.take(self.bytes)?);
         if number & !self.bits != 0 {
             return Err(at_value.err(BadAction::BAD_ARGUMENT));
         }
@@ -175,15 +186,18 @@ impl Setter {
         if self.field == VLAN_VID {
             value |= TAGGED;
         }
-        match self.twin {
-            None => list.push(Action::set_field(self.field, value)),
-            Some(twin) => {
-                let both = [self.field, twin];
-                let knows = |one: &Field| fields.is_some_and(|fields| fields.meets_need(one));
-                let known = both.iter().find(|one| knows(one));
-                let set = known.map_or(&both[..], core::slice::from_ref);
-                list.extend(set.iter().map(|one| Action::set_field(one, value)));
-            }
+        let Some(twin) = self.twin else {
+            list.push(Action::set_field(self.field, value));
+            return Ok(());
+        };
+        // Both, if the match does not say which protocol it is: only one can apply.
+        if meets_need(fields, self.field) {
+            list.push(Action::set_field(self.field, value));
+        } else if meets_need(fields, twin) {
+            list.push(Action::set_field(twin, value));
+        } else {
+            list.push(Action::set_field(self.field, value));
+            list.push(Action::set_field(twin, value));
         }
         Ok(())
     }
@@ -211,7 +225,8 @@ fn try_list(
     fields: Option<&Match>,
     w: &mut Writer<'_>,
 ) -> Result<(), &'static str> {
-    let (mut tagged, mut queue) = (tagged(fields), DEFAULT_QUEUE);
+    let mut tagged = tagged(fields);
+    let mut queue = DEFAULT_QUEUE;
     // Whether a tag was pushed that a setter must follow, and what is unsaid if none does.
     let mut pushed = None;
     let mut rest = actions.iter().peekable();
@@ -220,12 +235,12 @@ fn try_list(
         let pushed_before = pushed.take();
         match (action, pushed_before) {
             (Action::SetField(SetField(one)), before) => {
-                let is_twin = |s: &Setter| s.twin.is_some_and(|twin| twin == one.field);
-                let setter = SETTERS.iter().find(|s| s.field == one.field || is_twin(s));
-                let setter = setter.ok_or(one.field.name)?;
-                let knows = fields.is_some_and(|fields| fields.meets_need(one.field));
+                let setter = SETTERS
+                    .iter()
+                    .find(|setter| setter.sets(one.field))
+                    .ok_or(one.field.name)?;
                 match setter.twin {
-                    Some(twin) if !knows => {
+                    Some(twin) if !meets_need(fields, one.field) => {
                         let other = Action::SetField(SetField(FieldMatch {
                             field: twin,
                             ..*one
@@ -247,10 +262,12 @@ fn try_list(
             }
             (_, Some(name)) => return Err(name),
             (Action::PushVlan(C_TAG), None) if tagged == Some(false) => {
-                (tagged, pushed) = (Some(true), Some(name));
+                tagged = Some(true);
+                pushed = Some(name);
             }
             (action, None) if action.is_tag_vlan() && tagged.is_none() => {
-                (tagged, pushed) = (Some(true), Some("tag_vlan"));
+                tagged = Some(true);
+                pushed = Some("tag_vlan");
             }
             (Action::PopVlan, None) => {
                 w.put(&STRIP_VLAN).put(&8u16).pad(4);

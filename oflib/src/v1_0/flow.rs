@@ -34,9 +34,10 @@ fn implied(command: FlowModCommand, exact: bool) -> FlowModFlags {
         _ => return FlowModFlags::default(),
     };
     let flags = of_command | FlowModFlags::ANY_HEADER | FlowModFlags::ONE_TAG;
-    match exact {
-        true => flags | FlowModFlags::FIRST,
-        false => flags,
+    if exact {
+        flags | FlowModFlags::FIRST
+    } else {
+        flags
     }
 }
 
@@ -79,10 +80,12 @@ impl Form<V1_0> for FlowMod {
         let flags: u16 = r.get()?;
         if flags & EMERGENCY != 0 {
             let timed = idle_timeout != 0 || hard_timeout != 0;
-            return Err(at_flags.err(match timed {
-                true => FlowModFailed::BAD_TIMEOUT,
-                false => FlowModFailed::BAD_FLAGS,
-            }));
+            let error = if timed {
+                FlowModFailed::BAD_TIMEOUT
+            } else {
+                FlowModFailed::BAD_FLAGS
+            };
+            return Err(at_flags.err(error));
         }
         if u32::from(flags) & !SAME_FLAGS != 0 {
             return Err(at_flags.err(FlowModFailed::BAD_FLAGS));
@@ -114,12 +117,12 @@ impl Form<V1_0> for FlowMod {
         if let Some((_, what)) = unsaid.iter().find(|(asked, _)| *asked) {
             return w.cannot_say(what);
         }
-        let exact = if self.deletes() {
+        let is_meant_exact = if self.deletes() {
             is_told_exact(self.priority)
         } else {
             self.flags.has(FlowModFlags::FIRST)
         };
-        let exact = write_match(&self.fields, self.priority, exact, w);
+        let exact = write_match(&self.fields, self.priority, is_meant_exact, w);
         let own = self.flags.0 & !implied(self.command, exact).0;
         if own & !SAME_FLAGS != 0 {
             return w.cannot_say("these flags");

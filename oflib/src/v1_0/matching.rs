@@ -18,7 +18,7 @@ use crate::forms;
 use crate::matching::{FieldMatch, Match, Sent, meets_need};
 use crate::message::multipart::table_features::FieldId;
 use crate::types::PortNo;
-use crate::wire::{Reader, Writer};
+use crate::wire::{Reader, Writer, be_number};
 
 /// Bytes of a match.
 pub(crate) const MATCH_BYTES: usize = 40;
@@ -153,13 +153,18 @@ pub(super) fn fields_of(wildcards: u32) -> Vec<FieldId> {
 
 /// The wildcards that these fields have.
 pub(super) fn wildcards_of(fields: &[FieldId]) -> u32 {
-    let has = |row: &&Row| {
-        let known = |id: &FieldId| matches!(id, FieldId::Known(one, _) if row.fields.contains(one));
-        fields.iter().any(known)
-    };
-    ROWS.iter()
-        .filter(has)
-        .fold(0, |bits, row| bits | row.bits())
+    let mut wildcards = 0;
+    for id in fields {
+        let FieldId::Known(field, _) = id else {
+            continue;
+        };
+        for row in ROWS {
+            if row.fields.contains(field) {
+                wildcards |= row.bits();
+            }
+        }
+    }
+    wildcards
 }
 
 /// Reads a match as it was sent.
@@ -209,7 +214,7 @@ impl Sent {
                 continue;
             };
             let bytes = &self.0[row.at..][..row.bytes];
-            let number = bytes.iter().fold(0, |n, &b| n << 8 | u128::from(b));
+            let number = be_number(bytes);
             let (value, mask) = match row.encoding {
                 FieldEncoding::Number => (number, u128::MAX),
                 FieldEncoding::Transport => {
@@ -261,12 +266,16 @@ fn to_sent(fields: &Match, exact: bool) -> Result<Sent, &'static str> {
     let mut wildcards = ALL_WILD;
     for one in fields.fields() {
         let name = one.field.name;
-        let row = ROWS.iter().find(|row| row.fields.contains(&one.field));
-        let row = row
-            .filter(|_| is_of_ip_version(fields.fields(), one.field))
+        let row = ROWS
+            .iter()
+            .find(|row| row.fields.contains(&one.field))
             .ok_or(name)?;
-        let (number, mask) = (one.number(), one.mask_number());
-        let any_tag = one.field == VLAN_VID && (number, mask) == (TAGGED, TAGGED);
+        if !is_of_ip_version(fields.fields(), one.field) {
+            return Err(name);
+        }
+        let number = one.number();
+        let mask = one.mask_number();
+        let any_tag = one.field == VLAN_VID && number == TAGGED && mask == TAGGED;
         if any_tag && fields.get(VLAN_PCP).is_some() {
             continue;
         }

@@ -168,9 +168,10 @@ impl Form<V1_0> for PacketQueue {
     fn write(&self, w: &mut Writer<'_>) {
         let start = w.bytes.len();
         w.put(&self.queue_id).put(&0u16).pad(2);
-        let said = |one: &&QueueProperty| matches!(one, QueueProperty::MinRate(_));
-        for property in self.properties.iter().filter(said) {
-            w.put(property);
+        for property in &self.properties {
+            if matches!(property, QueueProperty::MinRate(_)) {
+                w.put(property);
+            }
         }
         w.patch_length(start, start + 4);
     }

@@ -99,8 +99,8 @@ impl Form<V1_0> for TableStats {
     }
     fn write(&self, w: &mut Writer<'_>) {
         let features = &self.features;
-        let wildcards = features.properties.iter().find(|one| one.ty == WILDCARDS);
-        let wildcards = match wildcards.map(|one| &one.list) {
+        let property = features.properties.iter().find(|one| one.ty == WILDCARDS);
+        let wildcards = match property.map(|one| &one.list) {
             Some(PropertyList::Fields(list)) => wildcards_of(list),
             _ => 0,
         };

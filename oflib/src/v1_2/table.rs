@@ -71,10 +71,14 @@ fn read_bitmap((ty, bits): (u16, Bits), r: &mut Reader<'_>) -> Result<TablePrope
     let list = match bits {
         Bits::Fields => {
             let bitmap: u64 = r.get()?;
-            let numbers = (0..64).filter(|bit| bitmap >> bit & 1 == 1);
-            let known = numbers.filter_map(|bit| r.codec.catalogue.field(0, bit));
-            let known = known.filter(|field| field.versions.has(r.version()));
-            PropertyList::Fields(known.map(|field| FieldId::Known(field, false)).collect())
+            let mut fields = Vec::new();
+            for number in (0..64).filter(|bit| bitmap >> bit & 1 == 1) {
+                let field = r.codec.catalogue.field(0, number);
+                if let Some(field) = field.filter(|field| field.versions.has(r.version())) {
+                    fields.push(FieldId::Known(field, false));
+                }
+            }
+            PropertyList::Fields(fields)
         }
         Bits::Types => {
             let bitmap: u32 = r.get()?;

@@ -38,8 +38,10 @@ impl Wire for TableProperty {
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         r.at("property");
         let (at_type, ty, mut body) = r.property(TableFeaturesFailed::BAD_LEN)?;
-        let row = PROPERTIES.iter().find(|row| row.0 == ty);
-        let row = row.ok_or_else(|| at_type.err(TableFeaturesFailed::BAD_TYPE))?;
+        let row = PROPERTIES
+            .iter()
+            .find(|row| row.0 == ty)
+            .ok_or_else(|| at_type.err(TableFeaturesFailed::BAD_TYPE))?;
         body.at(row.1);
         let list = match row.2 {
             'i' | 'a' => PropertyList::Types(body.get()?),

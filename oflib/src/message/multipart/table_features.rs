@@ -48,14 +48,15 @@ pub enum PropertyList {
 impl PropertyList {
     /// The same, no field with a mask.
     pub fn unmasked(&self) -> Self {
-        let unmasked = |id: &FieldId| match *id {
-            FieldId::Known(field, _) => FieldId::Known(field, false),
-            other @ FieldId::Unknown(..) => other,
-        };
-        match self {
-            Self::Fields(list) => Self::Fields(list.iter().map(unmasked).collect()),
-            other => other.clone(),
+        let mut unmasked = self.clone();
+        if let Self::Fields(list) = &mut unmasked {
+            for id in list {
+                if let FieldId::Known(_, has_mask) = id {
+                    *has_mask = false;
+                }
+            }
         }
+        unmasked
     }
 }
 
