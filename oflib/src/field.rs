@@ -4,6 +4,7 @@
 use core::fmt;
 use core::hash::{Hash, Hasher};
 
+use crate::error::ErrorCode;
 use crate::field_set::FieldSet;
 use crate::types::Mac;
 use crate::version::{Span, span};
@@ -139,6 +140,8 @@ pub struct Field {
     pub versions: Span,
     /// The value that each packet has from the start, if the field is a register.
     pub initial: Option<u64>,
+    /// The error for a value with bits outside its mask, if its experimenter has one of its own.
+    pub bad_wildcards: Option<ErrorCode>,
     /// Position among all fields of the catalogue, by which a [`FieldSet`] knows the field.
     pub id: u8,
     /// Byte offset of the value in a key.
@@ -237,6 +240,7 @@ impl Field {
             style: Style::Dec,
             versions: span!(since V1_2),
             initial: None,
+            bad_wildcards: None,
             id: 0,
             offset: 0,
         }
@@ -350,6 +354,7 @@ macro_rules! fields {
             style: Style::$style $(($names))?,
             versions: versions!($($($span)*)?),
             initial: None,
+            bad_wildcards: None,
             id: Id::$ID as u8,
             offset: 0,
         }),*];

@@ -117,7 +117,7 @@ fn decode_oxm(r: &mut Reader<'_>, errors: &OxmErrors) -> Result<FieldMatch, Deco
             *mask &= ones;
         }
         if one.value.iter().zip(one.mask).any(|(v, m)| v & !m != 0) {
-            return Err(at_value.err(errors.wildcards));
+            return Err(at_value.err(field.bad_wildcards.unwrap_or(errors.wildcards)));
         }
     }
     Ok(one)
