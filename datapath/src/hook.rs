@@ -54,6 +54,12 @@ pub trait Hook {
         false
     }
 
+    /// Whether, as things stand, it acts on each packet of the wire, so that what one did shows in
+    /// the next: then a super-frame is cut into its segments before the tables.
+    fn acts_on_segments(&self) -> bool {
+        false
+    }
+
     /// Before a table is looked up; may set the extension's key fields and the metadata.
     fn before_lookup(&mut self, now: Time, table: TableId, packet: &mut Packet) {}
 

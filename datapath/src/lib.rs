@@ -59,6 +59,7 @@ pub use sink::{DropReason, Lost, PacketInEvent, Sink, Step};
 pub use tables::{
     features::TABLE_CONFIG_BITS,
     labels::Label,
+    step_map::StepMap,
     table::{Entry, EntryKey, Table},
 };
 pub use time::Time;

@@ -80,10 +80,12 @@ impl<S: Sink> Context<'_, S> {
     ) -> Option<Frame> {
         loop {
             let segments = offload::wire_count(&frame).0;
-            let agreeing = offload::agreeing(
-                &frame,
-                self.pipeline.field_uses.of(&self.pipeline.catalogue),
-            ) as u64;
+            let agreeing = if self.hooks.all.iter().any(|hook| hook.acts_on_segments()) {
+                1
+            } else {
+                let uses = self.pipeline.field_uses.of(&self.pipeline.catalogue);
+                offload::agreeing(&frame, uses) as u64
+            };
             let copies = match flow {
                 _ if agreeing == 1 => 1,
                 Some(flow) if self.lane.cache.is_simple(flow) => 1,

@@ -10,7 +10,7 @@ use crate::tables::tag_table::TagTable;
 
 /// Keys, each with a value.
 #[derive(Debug)]
-pub(crate) struct StepMap<K, V> {
+pub struct StepMap<K, V> {
     hasher: DefaultHashBuilder,
     pairs: Slab<(K, V)>,
     index: TagTable,
@@ -28,8 +28,23 @@ impl<K, V> Default for StepMap<K, V> {
 
 impl<K: Hash + Eq, V> StepMap<K, V> {
     /// How many keys there are.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.pairs.len()
+    }
+
+    /// Returns true if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The first slot from `from` on that has a key. A key stays in its slot as long as it is there.
+    pub fn used(&self, from: u32) -> Option<u32> {
+        self.pairs.used(from)
+    }
+
+    /// The key of a slot and its value.
+    pub fn at(&self, slot: u32) -> Option<&(K, V)> {
+        self.pairs.get(slot)
     }
 
     fn slot<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> (u64, Option<u32>)
@@ -42,7 +57,7 @@ impl<K: Hash + Eq, V> StepMap<K, V> {
     }
 
     /// The key as it is kept, and its value.
-    pub(crate) fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<&(K, V)>
+    pub fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<&(K, V)>
     where
         K: Borrow<Q>,
     {
@@ -50,7 +65,7 @@ impl<K: Hash + Eq, V> StepMap<K, V> {
     }
 
     /// The same, to be changed.
-    pub(crate) fn get_mut<Q: Hash + Eq + ?Sized>(&mut self, key: &Q) -> Option<(&K, &mut V)>
+    pub fn get_mut<Q: Hash + Eq + ?Sized>(&mut self, key: &Q) -> Option<(&K, &mut V)>
     where
         K: Borrow<Q>,
     {
@@ -72,7 +87,7 @@ impl<K: Hash + Eq, V> StepMap<K, V> {
     }
 
     /// Adds a key that is not there.
-    pub(crate) fn insert(&mut self, key: K, value: V) {
+    pub fn insert(&mut self, key: K, value: V) {
         self.insert_under(self.hasher.hash_one(&key), key, value);
     }
 
@@ -84,7 +99,7 @@ impl<K: Hash + Eq, V> StepMap<K, V> {
     }
 
     /// Takes a key out.
-    pub(crate) fn remove<Q: Hash + Eq + ?Sized>(&mut self, key: &Q)
+    pub fn remove<Q: Hash + Eq + ?Sized>(&mut self, key: &Q)
     where
         K: Borrow<Q>,
     {
