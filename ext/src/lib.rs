@@ -44,5 +44,6 @@ macro_rules! extensions {
 }
 
 extensions! {
+    openstate;
     flow_state;
 }

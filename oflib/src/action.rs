@@ -230,10 +230,11 @@ impl Action {
         Self::SetField(SetField(FieldMatch::exact(field, value)))
     }
 
-    /// The type on the wire, and the row's place in the action set; extensions act among the sets.
+    /// The row's place in the action set, and the type on the wire. Choice: extensions act after
+    /// TTLs are decremented and before fields are set, as in BEBA's switch.
     pub fn rank(&self) -> (u8, u16) {
         self.row()
-            .map_or((8, EXPERIMENTER), |row| (row.rank, row.number))
+            .map_or((7, EXPERIMENTER), |row| (row.rank, row.number))
     }
 
     /// Reads a list that `bytes` bytes long begins here.

@@ -37,7 +37,7 @@ impl<K: Hash + Eq, V> StepMap<K, V> {
         self.len() == 0
     }
 
-    /// The first slot from `from` on that has a key. A key stays in its slot as long as it is there.
+    /// The first slot from `from` on that has a key. A key stays in its slot until it is removed.
     pub fn used(&self, from: u32) -> Option<u32> {
         self.pairs.used(from)
     }

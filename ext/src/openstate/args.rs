@@ -1,0 +1,141 @@
+//! Texts of messages and actions: `name=value` with commas between them.
+
+use alloc::{format, string::String, vec::Vec};
+
+use bofuss_oflib::Catalogue;
+use bofuss_oflib::text::number;
+
+use super::N_TABLES;
+use super::extractor::{header_of, name_of};
+use super::table::{Timers, Transition};
+
+/// What a text says, name by name, until it is taken.
+pub(super) struct Args<'a>(Vec<(&'a str, &'a str)>);
+
+impl<'a> Args<'a> {
+    /// Splits a text. A word without a value has an empty one.
+    pub(super) fn new(text: &'a str) -> Self {
+        let parts = text.split(',').map(str::trim);
+        let parts = parts.filter(|part| !part.is_empty());
+        Self(parts.map(|part| part.split_once('=').unwrap_or((part, ""))).collect())
+    }
+
+    /// Takes what a name has, if it is there.
+    pub(super) fn take(&mut self, name: &str) -> Option<&'a str> {
+        let index = self.0.iter().position(|(other, _)| *other == name)?;
+        Some(self.0.remove(index).1)
+    }
+
+    /// Takes a number; 0 if it is not there. Errors: it is none, or too large.
+    pub(super) fn number<T: TryFrom<u64>>(&mut self, name: &str) -> Result<T, String> {
+        let text = self.take(name).unwrap_or("0");
+        parse_number(text)
+    }
+
+    /// Takes a number that may have a mask after a slash; without, all its bits count.
+    pub(super) fn masked(&mut self, name: &str) -> Result<(u32, u32), String> {
+        let text = self.take(name).unwrap_or("0");
+        match text.split_once('/') {
+            Some((value, mask)) => Ok((parse_number(value)?, parse_number(mask)?)),
+            None => Ok((parse_number(text)?, u32::MAX)),
+        }
+    }
+
+    /// Takes the number of a table. Errors: there is no such table.
+    pub(super) fn table(&mut self) -> Result<u8, String> {
+        let table: u8 = self.number("table")?;
+        if usize::from(table) >= N_TABLES {
+            return Err(format!("tables have numbers below {N_TABLES}"));
+        }
+        Ok(table)
+    }
+
+    /// Takes what a transition has, as [`write_transition`] writes it.
+    pub(super) fn transition(&mut self) -> Result<Transition, String> {
+        let (state, mask) = self.masked("state")?;
+        let timers = Timers {
+            hard_timeout: self.number("hard_timeout")?,
+            idle_timeout: self.number("idle_timeout")?,
+            hard_rollback: self.number("hard_rollback")?,
+            idle_rollback: self.number("idle_rollback")?,
+        };
+        Ok(Transition { state, mask, timers })
+    }
+
+    /// Takes a list of fields, as their OXM headers. Errors: a field's name is unknown.
+    pub(super) fn fields(&mut self, catalogue: &Catalogue) -> Result<Vec<u32>, String> {
+        let text = self.take("fields").unwrap_or("");
+        let names = text.split('+').filter(|name| !name.is_empty());
+        let header = |name: &str| match catalogue.field_named(name) {
+            Some(field) => Ok(header_of(field)),
+            None => parse_number(name).map_err(|_| format!("'{name}' is no field")),
+        };
+        names.map(header).collect()
+    }
+
+    /// Takes a key in hexadecimal. Errors: it is not.
+    pub(super) fn key(&mut self) -> Result<Vec<u8>, String> {
+        bofuss_oflib::text::parse_bytes(self.take("key").unwrap_or(""))
+    }
+
+    /// Errors: something was not taken.
+    pub(super) fn finish(self) -> Result<(), String> {
+        match self.0.first() {
+            Some((name, _)) => Err(format!("'{name}' does not belong here")),
+            None => Ok(()),
+        }
+    }
+}
+
+fn parse_number<T: TryFrom<u64>>(text: &str) -> Result<T, String> {
+    let value = number(text).and_then(|value| value.try_into().ok());
+    value.ok_or_else(|| format!("'{text}' is no number that fits"))
+}
+
+/// Writes a number, and its mask if not all bits count.
+pub(super) fn write_masked(
+    f: &mut core::fmt::Formatter<'_>,
+    name: &str,
+    value: u32,
+    mask: u32,
+) -> core::fmt::Result {
+    match mask {
+        u32::MAX => write!(f, "{name}={value}"),
+        mask => write!(f, "{name}={value}/{mask:#x}"),
+    }
+}
+
+/// Writes the state of a transition and the timers that it has.
+pub(super) fn write_transition(
+    f: &mut core::fmt::Formatter<'_>,
+    transition: &Transition,
+) -> core::fmt::Result {
+    write_masked(f, "state", transition.state, transition.mask)?;
+    let timers = &transition.timers;
+    for (name, value) in [
+        ("hard_timeout", timers.hard_timeout),
+        ("hard_rollback", timers.hard_rollback),
+        ("idle_timeout", timers.idle_timeout),
+        ("idle_rollback", timers.idle_rollback),
+    ] {
+        if value != 0 {
+            write!(f, ",{name}={value}")?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes a list of fields by their names, with `+` between them.
+pub(super) fn write_fields(
+    f: &mut core::fmt::Formatter<'_>,
+    headers: &[u32],
+) -> core::fmt::Result {
+    for (i, header) in headers.iter().enumerate() {
+        let plus = if i == 0 { "" } else { "+" };
+        match name_of(*header) {
+            Some(name) => write!(f, "{plus}{name}")?,
+            None => write!(f, "{plus}{header:#x}")?,
+        }
+    }
+    Ok(())
+}

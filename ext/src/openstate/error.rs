@@ -1,0 +1,26 @@
+//! The errors of experimenter 0xBEBABEBA, by the names of the reference switches.
+
+use bofuss_oflib::ErrorCode;
+
+use super::EXPERIMENTER;
+
+macro_rules! errors {
+    ($($code:literal $NAME:ident $meaning:literal)*) => { $(
+        #[doc = concat!("Code ", stringify!($code), ": ", $meaning, ".")]
+        pub const $NAME: ErrorCode = ErrorCode::of_experimenter(EXPERIMENTER, $code);
+    )* };
+}
+
+errors! {
+    0 STATE_MOD_FAILED "there is no room for a further state"
+    1 BAD_COMMAND "unknown command of STATE_MOD"
+    2 SET_EXTRACTOR "the extractor's table is not stateful"
+    3 SET_FLOW_STATE "the state's table has not both extractors"
+    4 DEL_FLOW_STATE "the table has not both extractors, or the flow no state"
+    5 BAD_EXP_MESSAGE "unknown message"
+    6 BAD_EXP_ACTION "unknown action"
+    7 BAD_EXP_LEN "wrong length, also of a key"
+    8 BAD_TABLE_ID "no such table"
+    9 BAD_MATCH_WILDCARD "a state has bits outside its mask"
+    10 BAD_EXP_INSTRUCTION "unknown instruction"
+}

@@ -1,0 +1,221 @@
+//! Key extractors: which fields make a flow's key, and the bytes that they make.
+//!
+//! The bytes are those that the reference switches have in memory on x86, since controllers build
+//! and read them: most numbers are little-endian, addresses are as in the packet.
+
+use alloc::vec::Vec;
+
+use bofuss_oflib::field::{
+    ARP_OP, ARP_SPA, ARP_TPA, FIELDS, Field, IPV4_DST, IPV4_SRC, IPV6_EXTHDR, ONF, PBB_ISID,
+    TCP_FLAGS, VID_PRESENT, VLAN_VID,
+};
+use bofuss_oflib::{Catalogue, FieldMatch};
+use bofuss_packet::{Key, ReadLog};
+
+use super::EXPERIMENTER;
+
+/// Fields that an extractor has at most.
+pub const MAX_FIELDS: usize = 6;
+/// Bytes that a key has at most.
+pub const MAX_KEY_BYTES: usize = 48;
+/// Bytes of the longest value.
+const MAX_VALUE_BYTES: usize = 16;
+/// Bytes of the experimenter's number, which the lengths of experimenters' fields count.
+const EXPERIMENTER_BYTES: usize = 4;
+/// The class of experimenters' fields.
+const CLASS_EXPERIMENTER: u16 = 0xffff;
+/// The class of the specification's fields.
+const CLASS_BASIC: u16 = 0x8000;
+/// The number under which BEBA has the TCP flags in the basic class, and that of OpenFlow 1.5.
+const BASIC_TCP_FLAGS: [u8; 2] = [40, 42];
+
+/// The key of a flow, followed by zero bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct FlowKey([u64; MAX_KEY_BYTES / 8]);
+
+impl FlowKey {
+    /// The key of these bytes; the first [`MAX_KEY_BYTES`] of them count.
+    pub fn new(bytes: &[u8]) -> Self {
+        let mut padded = [0; MAX_KEY_BYTES];
+        let length = bytes.len().min(MAX_KEY_BYTES);
+        padded[..length].copy_from_slice(&bytes[..length]);
+        let (words, _) = padded.as_chunks::<8>();
+        Self(core::array::from_fn(|i| u64::from_ne_bytes(words[i])))
+    }
+
+    /// Its bytes, with the zero bytes after them.
+    pub fn bytes(&self) -> [u8; MAX_KEY_BYTES] {
+        let mut bytes = [0; MAX_KEY_BYTES];
+        for (to, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(self.0) {
+            *to = word.to_ne_bytes();
+        }
+        bytes
+    }
+}
+
+/// One field of an extractor.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    /// The field; `None` if no packet has it.
+    field: Option<&'static Field>,
+    /// Where it begins in the key.
+    at: usize,
+    /// Bytes that the value takes there; after those of an experimenter's field come zero bytes.
+    bytes: usize,
+    little_endian: bool,
+}
+
+impl Part {
+    /// Writes a value as a key has it. `false` if it says that the packet has no such header.
+    fn write(&self, field: &Field, mut value: u128, key: &mut [u8; MAX_KEY_BYTES]) -> bool {
+        if field == VLAN_VID {
+            if value & u128::from(VID_PRESENT) == 0 {
+                return false;
+            }
+            value &= u128::from(VID_PRESENT - 1);
+        }
+        let to = &mut key[self.at..self.at + self.bytes];
+        if self.little_endian {
+            to.copy_from_slice(&value.to_le_bytes()[..self.bytes]);
+        } else {
+            to.copy_from_slice(&value.to_be_bytes()[16 - self.bytes..]);
+        }
+        true
+    }
+}
+
+/// Which fields of a packet make the key of its flow.
+#[derive(Clone, Debug)]
+pub struct Extractor {
+    /// OXM headers, as they were given.
+    headers: Vec<u32>,
+    parts: Vec<Part>,
+    bytes: usize,
+}
+
+impl Extractor {
+    /// The extractor of the fields with these OXM headers; `None` if they are none or more than
+    /// [`MAX_FIELDS`], or take more than [`MAX_KEY_BYTES`].
+    pub fn new(headers: &[u32], catalogue: &Catalogue) -> Option<Self> {
+        if headers.is_empty() || headers.len() > MAX_FIELDS {
+            return None;
+        }
+        let mut this = Self {
+            headers: headers.to_vec(),
+            parts: Vec::new(),
+            bytes: 0,
+        };
+        for header in headers {
+            let (field, length) = field_of(*header, catalogue);
+            let is_experimenter = header >> 16 == u32::from(CLASS_EXPERIMENTER);
+            let after = if is_experimenter { EXPERIMENTER_BYTES } else { 0 };
+            this.parts.push(Part {
+                field,
+                at: this.bytes,
+                bytes: length.saturating_sub(after),
+                little_endian: field.is_some_and(is_little_endian),
+            });
+            this.bytes += length;
+            if this.bytes > MAX_KEY_BYTES {
+                return None;
+            }
+        }
+        Some(this)
+    }
+
+    /// The OXM headers of its fields.
+    pub fn headers(&self) -> &[u32] {
+        &self.headers
+    }
+
+    /// How many bytes its keys have.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The key of a packet's flow; `None` if the packet lacks a field.
+    pub fn key(&self, packet: &Key, log: &mut impl ReadLog) -> Option<FlowKey> {
+        let mut key = [0; MAX_KEY_BYTES];
+        for part in &self.parts {
+            let field = part.field?;
+            let value = packet.get(field, log)?;
+            if !part.write(field, value, &mut key) {
+                return None;
+            }
+        }
+        Some(FlowKey::new(&key))
+    }
+
+    /// Which bytes of a key a request asks for, and their values, one pair for each field. `None`
+    /// if one is not among the extractor's fields: then there is no such flow.
+    pub fn wanted(&self, fields: &[FieldMatch]) -> Option<Vec<(core::ops::Range<usize>, FlowKey)>> {
+        let mut wanted = Vec::new();
+        for one in fields {
+            let part = self.parts.iter().find(|part| part.field == Some(one.field))?;
+            let mut key = [0; MAX_KEY_BYTES];
+            if !part.write(one.field, one.number(), &mut key) {
+                return None;
+            }
+            wanted.push((part.at..part.at + part.bytes, FlowKey::new(&key)));
+        }
+        Some(wanted)
+    }
+}
+
+/// The field of an OXM header, if packets have it, and how many bytes of a key the header counts.
+fn field_of(header: u32, catalogue: &Catalogue) -> (Option<&'static Field>, usize) {
+    let (class, number, length) = parts_of(header);
+    let field = match class {
+        CLASS_BASIC if BASIC_TCP_FLAGS.contains(&number) => Some(TCP_FLAGS),
+        CLASS_BASIC => catalogue.field(0, number),
+        CLASS_EXPERIMENTER => catalogue
+            .field(EXPERIMENTER, number)
+            .or_else(|| catalogue.field(ONF, number)),
+        _ => None,
+    };
+    let bytes = match field {
+        // The reference counts the bytes of the integer that holds it.
+        Some(field) if field == PBB_ISID => 4,
+        _ => length,
+    };
+    let more = if class == CLASS_EXPERIMENTER {
+        EXPERIMENTER_BYTES
+    } else {
+        0
+    };
+    let value_bytes = bytes.saturating_sub(more);
+    let holds = |field: &&Field| (field.bytes()..=MAX_VALUE_BYTES).contains(&value_bytes);
+    (field.filter(holds).filter(|field| *field != IPV6_EXTHDR), bytes)
+}
+
+/// Class, number and length of an OXM header.
+fn parts_of(header: u32) -> (u16, u8, usize) {
+    let [high, low, number, length] = header.to_be_bytes();
+    let class = u16::from_be_bytes([high, low]);
+    (class, number >> 1, length.into())
+}
+
+/// Whether keys have a field's bytes in the order of the machine. Those of ARP_OP are as in the
+/// packet, unlike those of all other numbers, and so are those of IPv4 addresses.
+fn is_little_endian(field: &'static Field) -> bool {
+    let as_in_packet = [ARP_OP, ARP_SPA, ARP_TPA, IPV4_SRC, IPV4_DST];
+    let is_address = field.bits == 48 || field.bits == 128;
+    !is_address && !as_in_packet.contains(&field)
+}
+
+/// The name of the field of an OXM header; `None` if it has no mask bit and length of its own.
+pub(super) fn name_of(header: u32) -> Option<&'static str> {
+    let own = super::FIELDS.iter().chain(&FIELDS);
+    let mut same = own.filter(|field| header_of(field) == header);
+    same.next().map(|field| field.name)
+}
+
+/// The OXM header of a field.
+pub(super) fn header_of(field: &Field) -> u32 {
+    let (class, more) = match field.experimenter {
+        0 => (CLASS_BASIC, 0),
+        _ => (CLASS_EXPERIMENTER, EXPERIMENTER_BYTES),
+    };
+    let length = (field.bytes() + more) as u32;
+    u32::from(class) << 16 | u32::from(field.number) << 9 | length
+}

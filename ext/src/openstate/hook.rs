@@ -1,0 +1,236 @@
+//! The behaviour: where packets and messages meet the state tables.
+
+use alloc::{boxed::Box, sync::Arc, vec, vec::Vec};
+
+use bofuss_datapath::{Hook, HookEffect, Time, Verdict};
+use bofuss_oflib::error::BadRequest;
+use bofuss_oflib::types::TableId;
+use bofuss_oflib::{Catalogue, ErrorCode, ExtValue, Field};
+use bofuss_packet::Packet;
+
+use super::machine::Machine;
+use super::report::Report;
+use super::{
+    EXPERIMENTER, GlobalStats, IncState, RecordForm, SetGlobalState, SetState, ShortStats,
+    StateMod, StateRequest, StateStats, error,
+};
+
+/// Nanoseconds from one sweep of all tables to the next: the reference switches' flush.
+const SWEEP_NS: u64 = 60 * Time::SEC;
+/// Nanoseconds between two slices of a sweep, so that packets need not wait.
+const SLICE_NS: u64 = 1_000_000;
+/// Slots that a slice looks at.
+const SLICE_SLOTS: u32 = 1024;
+/// The multipart that deletes what it reports; without a body, OpenState's for the global state.
+const DELETE_STATES: u32 = 2;
+/// BEBA's multipart that does so in the short form.
+const DELETE_SHORT_STATES: u32 = 4;
+
+/// This extension's behaviour, no table stateful. Panics: if `catalogue` lacks its fields.
+pub fn hook(catalogue: &Catalogue) -> Box<dyn Hook> {
+    let field = |number| {
+        let field = catalogue.field(EXPERIMENTER, number);
+        field.expect("the catalogue has this extension")
+    };
+    Box::new(OpenState {
+        global_state: field(0),
+        state: field(1),
+        catalogue: Arc::new(catalogue.clone()),
+        machine: Machine::default(),
+        has_set_global: false,
+        sweep_at: Time(0),
+    })
+}
+
+/// The state tables, and their place in the key of a packet.
+struct OpenState {
+    global_state: &'static Field,
+    state: &'static Field,
+    catalogue: Arc<Catalogue>,
+    machine: Machine,
+    /// Whether a packet has changed the global state: then the next may, too.
+    has_set_global: bool,
+    /// When the next slice of a sweep is due.
+    sweep_at: Time,
+}
+
+impl OpenState {
+    /// Gives a packet the state that it has in a table, and the global state.
+    fn prepare(&mut self, now: Time, table: TableId, packet: &mut Packet) {
+        let global = self.machine.global();
+        packet.key_mut().set(self.global_state, global.into());
+        if !self.machine.has_enabled() {
+            return;
+        }
+        match self.machine.look_up(now, table.0, packet.key(), &mut ()) {
+            Some(state) => packet.key_mut().set(self.state, state.into()),
+            None => packet.key_mut().clear(self.state),
+        }
+    }
+
+    /// Does what an action says.
+    fn act(&mut self, now: Time, value: &ExtValue, packet: &mut Packet) -> Verdict {
+        if let Some(action) = value.body::<SetState>() {
+            self.machine.set_state(now, action, packet.key(), &mut ());
+        } else if let Some(action) = value.body::<IncState>() {
+            self.machine.inc_state(now, action.table, packet.key(), &mut ());
+        } else if let Some(action) = value.body::<SetGlobalState>() {
+            self.machine.set_global(action.value, action.mask);
+        }
+        Verdict::Continue
+    }
+
+    /// The parts of a reply about states. Errors: BAD_REQUEST/BAD_TABLE_ID.
+    fn report(
+        &mut self,
+        now: Time,
+        value: &ExtValue,
+        request: &StateRequest,
+        form: Option<RecordForm>,
+    ) -> Result<Vec<ExtValue>, ErrorCode> {
+        let deletes = [DELETE_STATES, DELETE_SHORT_STATES].contains(&value.row.ty);
+        let mut report = Report::new(request.clone(), form, deletes)?;
+        let mut parts = vec![];
+        let make = |form, records| {
+            let stats = StateStats::Reply(form, records);
+            match form {
+                RecordForm::Short => ExtValue::typed(value.row, ShortStats(stats)),
+                RecordForm::OpenState | RecordForm::Beba => ExtValue::typed(value.row, stats),
+            }
+        };
+        while let Some((form, records)) = report.next_part(now, &mut self.machine) {
+            parts.push(make(form, records));
+        }
+        if parts.is_empty() {
+            parts.push(make(form.unwrap_or(RecordForm::Beba), vec![]));
+        }
+        Ok(parts)
+    }
+
+    fn stats(
+        &mut self,
+        now: Time,
+        value: &ExtValue,
+        stats: &StateStats,
+    ) -> Result<Vec<ExtValue>, ErrorCode> {
+        match stats {
+            StateStats::Request(request) => {
+                let form = (value.row.ty == DELETE_STATES).then_some(RecordForm::Beba);
+                self.report(now, value, request, form)
+            }
+            StateStats::Reply(_, records)
+                if value.row.ty == DELETE_STATES && records.is_empty() =>
+            {
+                let global = StateStats::GlobalState(self.machine.global());
+                Ok(vec![ExtValue::typed(value.row, global)])
+            }
+            StateStats::Reply(..) | StateStats::GlobalState(_) => Err(BadRequest::BAD_LEN),
+        }
+    }
+
+    fn global_stats(
+        &mut self,
+        value: &ExtValue,
+        stats: &GlobalStats,
+    ) -> Result<Vec<ExtValue>, ErrorCode> {
+        let reply = match stats {
+            GlobalStats::Request => GlobalStats::Numbers(0, self.machine.global()),
+            GlobalStats::Numbers(first, _) => {
+                let [table, ..] = first.to_be_bytes();
+                let table = self.machine.enabled(table).ok_or(error::BAD_TABLE_ID)?;
+                GlobalStats::Numbers(table.states.len() as u32, 0)
+            }
+        };
+        Ok(vec![ExtValue::typed(value.row, reply)])
+    }
+
+    fn message(&mut self, now: Time, value: &ExtValue) -> Result<Vec<ExtValue>, ErrorCode> {
+        if let Some(message) = value.body::<StateMod>() {
+            self.machine.modify(now, message, &self.catalogue)?;
+            return Ok(vec![]);
+        }
+        if let Some(stats) = value.body::<StateStats>() {
+            return self.stats(now, value, stats);
+        }
+        if let Some(stats) = value.body::<GlobalStats>() {
+            return self.global_stats(value, stats);
+        }
+        match value.body::<ShortStats>() {
+            Some(ShortStats(StateStats::Request(request))) => {
+                self.report(now, value, request, Some(RecordForm::Short))
+            }
+            Some(_) => Err(BadRequest::BAD_LEN),
+            None => Err(error::BAD_EXP_MESSAGE),
+        }
+    }
+}
+
+impl Hook for OpenState {
+    fn name(&self) -> &'static str {
+        "openstate"
+    }
+
+    fn effect(&self) -> HookEffect {
+        HookEffect::Branch
+    }
+
+    fn is_quiet(&self) -> bool {
+        !self.machine.has_enabled() && !self.has_set_global
+    }
+
+    fn acts_on_segments(&self) -> bool {
+        self.machine.has_enabled()
+    }
+
+    fn before_lookup(&mut self, now: Time, table: TableId, packet: &mut Packet) {
+        self.machine.end_trial();
+        self.prepare(now, table, packet);
+    }
+
+    fn peek(&mut self, now: Time, table: TableId, packet: &mut Packet) {
+        if table == TableId(0) {
+            self.machine.begin_trial();
+        }
+        self.prepare(now, table, packet);
+    }
+
+    fn on_action(
+        &mut self,
+        now: Time,
+        _: usize,
+        value: &ExtValue,
+        packet: &mut Packet,
+    ) -> Verdict {
+        self.machine.end_trial();
+        self.has_set_global |= value.body::<SetGlobalState>().is_some();
+        self.act(now, value, packet)
+    }
+
+    fn try_action(
+        &mut self,
+        now: Time,
+        _: usize,
+        value: &ExtValue,
+        packet: &mut Packet,
+    ) -> Verdict {
+        self.act(now, value, packet)
+    }
+
+    fn next_tick(&self) -> Option<Time> {
+        self.machine.has_states().then_some(self.sweep_at)
+    }
+
+    fn on_tick(&mut self, now: Time) {
+        let is_over = self.machine.sweep(now, SLICE_SLOTS);
+        self.sweep_at = now.after(if is_over { SWEEP_NS } else { SLICE_NS });
+    }
+
+    fn on_message(
+        &mut self,
+        now: Time,
+        _: usize,
+        value: &ExtValue,
+    ) -> Result<Vec<ExtValue>, ErrorCode> {
+        self.message(now, value)
+    }
+}

@@ -1,0 +1,100 @@
+//! State tables of OpenState and BEBA: a packet has the state of its flow, and changes it.
+//!
+//! This file has the rows of the wire format and joins the parts: [`extractor`] makes keys,
+//! [`table`] keeps states, [`machine`] does what messages and actions say. See README.md.
+
+mod action;
+mod args;
+pub mod error;
+pub mod extractor;
+mod hook;
+pub mod machine;
+mod report;
+mod state_mod;
+mod stats;
+pub mod table;
+
+pub use action::{IncState, SetGlobalState, SetState};
+pub use hook::hook;
+pub use state_mod::{Layout, Scope, StateMod};
+pub use stats::{GlobalStats, RecordForm, ShortStats, StateRecord, StateRequest, StateStats};
+
+use bofuss_oflib::error::BadRequest;
+use bofuss_oflib::ext::{ExtKind, ExtRow, TypedBody};
+use bofuss_oflib::wire::Reader;
+use bofuss_oflib::{DecodeError, Field};
+
+/// The experimenter of OpenState, BEBA and Open Packet Processor.
+pub const EXPERIMENTER: u32 = 0xbeba_beba;
+/// Tables that may have states: those with numbers below.
+pub const N_TABLES: usize = 64;
+/// The number that stands for all tables in a request.
+pub const ALL_TABLES: u8 = 0xff;
+
+/// The global state of the switch, and the state of the packet's flow in a stateful table.
+pub static FIELDS: [Field; 2] = [
+    Field {
+        bad_wildcards: Some(error::BAD_MATCH_WILDCARD),
+        ..Field::register(EXPERIMENTER, 0, "global_state", 32, 0)
+    },
+    Field {
+        bad_wildcards: Some(error::BAD_MATCH_WILDCARD),
+        ..Field::extension(EXPERIMENTER, 1, "state", 32, true)
+    },
+];
+
+/// An action's row.
+const fn action<T: TypedBody>(ty: u32, name: &'static str) -> ExtRow {
+    let row = ExtRow::typed::<T>(ExtKind::Action, EXPERIMENTER, ty, name);
+    row.with_errors(error::BAD_EXP_ACTION, error::BAD_EXP_LEN)
+}
+
+/// A message's row.
+const fn message<T: TypedBody>(ty: u32, name: &'static str) -> ExtRow {
+    let row = ExtRow::typed::<T>(ExtKind::Message, EXPERIMENTER, ty, name);
+    row.with_errors(error::BAD_EXP_MESSAGE, error::BAD_EXP_LEN)
+}
+
+/// A multipart's row.
+const fn multipart<T: TypedBody>(ty: u32, name: &'static str) -> ExtRow {
+    let row = ExtRow::typed::<T>(ExtKind::Multipart, EXPERIMENTER, ty, name);
+    row.with_errors(BadRequest::BAD_EXPERIMENTER, error::BAD_EXP_LEN)
+}
+
+/// What stands behind the verbs that ask for states.
+const WHICH: &str = "[table=N][,state=N][,match={MATCH}]";
+
+/// Actions, messages and multiparts.
+pub static VALUES: [ExtRow; 9] = [
+    action::<SetState>(0, "set_state"),
+    action::<SetGlobalState>(1, "set_global_state"),
+    action::<IncState>(2, "inc_state"),
+    message::<StateMod>(0, "state_mod")
+        .that_changes()
+        .with_usage("COMMAND[,NAME=VALUE]...", "changes state tables"),
+    multipart::<StateStats>(0, "state_stats").with_usage(WHICH, "prints states"),
+    multipart::<GlobalStats>(1, "global_state").with_usage("", "prints the global state"),
+    multipart::<StateStats>(2, "delete_states")
+        .that_changes()
+        .with_usage(WHICH, "prints states and deletes them"),
+    multipart::<ShortStats>(3, "short_state_stats"),
+    multipart::<ShortStats>(4, "delete_short_states").that_changes(),
+];
+
+/// Errors: BAD_EXP_LEN if not exactly so many bytes are left.
+fn check_length(r: &Reader<'_>, bytes: usize) -> Result<(), DecodeError> {
+    if r.remaining() != bytes {
+        return Err(r.err(error::BAD_EXP_LEN));
+    }
+    Ok(())
+}
+
+/// Reads a table's number. Errors: BAD_TABLE_ID.
+fn table_id(r: &mut Reader<'_>) -> Result<u8, DecodeError> {
+    let at = r.at("table_id").clone();
+    let table = r.get::<u8>()?;
+    if usize::from(table) >= N_TABLES {
+        return Err(at.err(error::BAD_TABLE_ID));
+    }
+    Ok(table)
+}

@@ -1,0 +1,368 @@
+//! STATE_MOD: what controllers change of state tables.
+
+use alloc::{string::String, vec::Vec};
+use core::fmt;
+
+use bofuss_oflib::ext::TypedBody;
+use bofuss_oflib::wire::{Bytes, Reader, TextForm, Wire, Writer};
+use bofuss_oflib::{Catalogue, DecodeError};
+
+use super::args::{Args, write_fields, write_masked, write_transition};
+use super::error;
+use super::extractor::{MAX_FIELDS, MAX_KEY_BYTES};
+use super::table::{Timers, Transition};
+use super::{N_TABLES, check_length, table_id};
+
+/// Which of a table's extractors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// The flow whose state a packet has.
+    Lookup,
+    /// The flow whose state a packet changes.
+    Update,
+    /// The flow that it changes by an action whose `bit` is set.
+    BitUpdate,
+}
+
+/// The two layouts of an extractor message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Layout {
+    /// OpenState's, without `bit`.
+    OpenState,
+    /// BEBA's.
+    Beba,
+}
+
+/// A change of state tables.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum StateMod {
+    /// Makes a table stateful, or no longer.
+    TableConfig {
+        /// The table.
+        table: u8,
+        /// Whether it is.
+        stateful: bool,
+    },
+    /// Says which fields make a flow's key.
+    SetExtractor {
+        /// The table.
+        table: u8,
+        /// Which extractor.
+        scope: Scope,
+        /// In whose layout it was sent.
+        layout: Layout,
+        /// OXM headers.
+        fields: Vec<u32>,
+    },
+    /// Gives a flow a state.
+    SetFlowState {
+        /// The table.
+        table: u8,
+        /// The flow's key in the update scope.
+        key: Vec<u8>,
+        /// Its state.
+        transition: Transition,
+    },
+    /// Forgets a flow's state.
+    DelFlowState {
+        /// The table.
+        table: u8,
+        /// The flow's key in the update scope.
+        key: Vec<u8>,
+    },
+    /// Changes the global state.
+    SetGlobalState {
+        /// The new bits.
+        value: u32,
+        /// Which bits.
+        mask: u32,
+    },
+    /// Makes the global state 0.
+    ResetGlobalState,
+}
+
+/// Bytes of a SET_FLOW_STATE before its key.
+const SET_FLOW_STATE_BYTES: usize = 32;
+/// Bytes of a DEL_FLOW_STATE before its key.
+const DEL_FLOW_STATE_BYTES: usize = 8;
+
+impl StateMod {
+    /// The command's number on the wire.
+    fn command(&self) -> u8 {
+        match self {
+            Self::TableConfig { .. } => 0,
+            Self::SetExtractor {
+                scope: Scope::Lookup,
+                ..
+            } => 1,
+            Self::SetExtractor { .. } => 2,
+            Self::SetFlowState { .. } => 3,
+            Self::DelFlowState { .. } => 4,
+            Self::SetGlobalState { .. } => 5,
+            Self::ResetGlobalState => 6,
+        }
+    }
+
+    fn decode_extractor(r: &mut Reader<'_>, is_update: bool) -> Result<Self, DecodeError> {
+        let head = r.clone().take(8.min(r.remaining()))?;
+        let [table, _, _, _, second @ ..] = head else {
+            return Err(r.err(error::BAD_EXP_LEN));
+        };
+        // The word is OpenState's number of fields; BEBA has `bit` in its first byte.
+        let layout = match second {
+            [0, rest @ ..] if rest.iter().any(|byte| *byte != 0) => Layout::OpenState,
+            _ => Layout::Beba,
+        };
+        let table = *table;
+        let mut bit = 0;
+        r.at("table_id").take(4)?;
+        if layout == Layout::Beba {
+            if r.remaining() < 8 {
+                return Err(r.err(error::BAD_EXP_LEN));
+            }
+            bit = r.at("bit").get::<u8>()?;
+            r.take(3)?;
+        }
+        let count = r.at("field_count").clone().get::<u32>()? as usize;
+        if !(1..=MAX_FIELDS).contains(&count) || r.remaining() != 4 + 4 * count {
+            return Err(r.err(error::BAD_EXP_LEN));
+        }
+        r.take(4)?;
+        check_table(r, table)?;
+        let scope = match (is_update, bit) {
+            (false, _) => Scope::Lookup,
+            (true, 0) => Scope::Update,
+            (true, _) => Scope::BitUpdate,
+        };
+        Ok(Self::SetExtractor {
+            table,
+            scope,
+            layout,
+            fields: r.at("fields").get()?,
+        })
+    }
+
+    fn decode_set_flow_state(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        check_key(r, SET_FLOW_STATE_BYTES)?;
+        let table = table_id(r)?;
+        r.take(7)?;
+        let state = r.at("state").get()?;
+        let mask = r.at("state_mask").get()?;
+        let timers = get_timers(r)?;
+        let transition = Transition { state, mask, timers };
+        let key = r.rest().into();
+        Ok(Self::SetFlowState {
+            table,
+            key,
+            transition,
+        })
+    }
+}
+
+/// Reads rollbacks and timeouts, in the order in which messages and actions have them.
+pub(super) fn get_timers(r: &mut Reader<'_>) -> Result<Timers, DecodeError> {
+    Ok(Timers {
+        hard_rollback: r.at("hard_rollback").get()?,
+        idle_rollback: r.at("idle_rollback").get()?,
+        hard_timeout: r.at("hard_timeout").get()?,
+        idle_timeout: r.at("idle_timeout").get()?,
+    })
+}
+
+/// Writes what [`get_timers`] reads.
+pub(super) fn put_timers(timers: &Timers, w: &mut Writer<'_>) {
+    w.put(&timers.hard_rollback).put(&timers.idle_rollback);
+    w.put(&timers.hard_timeout).put(&timers.idle_timeout);
+}
+
+/// Errors: BAD_EXP_LEN if `key_len`, 4 bytes from here, is not that of the bytes after `head`.
+fn check_key(r: &mut Reader<'_>, head: usize) -> Result<(), DecodeError> {
+    if r.remaining() < head {
+        return Err(r.err(error::BAD_EXP_LEN));
+    }
+    let mut at_length = r.clone();
+    at_length.take(4)?;
+    let length = at_length.at("key_len").clone().get::<u32>()? as usize;
+    if !(1..=MAX_KEY_BYTES).contains(&length) || r.remaining() != head + length {
+        return Err(at_length.err(error::BAD_EXP_LEN));
+    }
+    Ok(())
+}
+
+fn check_table(r: &mut Reader<'_>, table: u8) -> Result<(), DecodeError> {
+    if usize::from(table) >= N_TABLES {
+        return Err(r.at("table_id").err(error::BAD_TABLE_ID));
+    }
+    Ok(())
+}
+
+impl Wire for StateMod {
+    /// Errors: BAD_COMMAND; BAD_EXP_LEN; BAD_TABLE_ID, in this order.
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        if r.remaining() < 2 {
+            return Err(r.at("command").err(error::BAD_EXP_LEN));
+        }
+        let at_command = r.at("command").clone();
+        let command = r.get::<u8>()?;
+        r.take(1)?;
+        r.at("table_id");
+        match command {
+            0 => {
+                check_length(r, 2)?;
+                let table = table_id(r)?;
+                let stateful = r.at("stateful").get::<u8>()? != 0;
+                Ok(Self::TableConfig { table, stateful })
+            }
+            1 | 2 => Self::decode_extractor(r, command == 2),
+            3 => Self::decode_set_flow_state(r),
+            4 => {
+                check_key(r, DEL_FLOW_STATE_BYTES)?;
+                let table = table_id(r)?;
+                r.take(7)?;
+                let key = r.rest().into();
+                Ok(Self::DelFlowState { table, key })
+            }
+            5 => {
+                check_length(r, 8)?;
+                let value = r.at("global_state").get()?;
+                let mask = r.at("global_state_mask").get()?;
+                Ok(Self::SetGlobalState { value, mask })
+            }
+            6 => check_length(r, 0).map(|()| Self::ResetGlobalState),
+            _ => Err(at_command.err(error::BAD_COMMAND)),
+        }
+    }
+
+    fn encode(&self, w: &mut Writer<'_>) {
+        w.put(&self.command()).pad(1);
+        match self {
+            Self::TableConfig { table, stateful } => {
+                w.put(table).put(&u8::from(*stateful));
+            }
+            Self::SetExtractor {
+                table,
+                scope,
+                layout,
+                fields,
+            } => {
+                w.put(table).pad(3);
+                if *layout == Layout::Beba {
+                    w.put(&u8::from(*scope == Scope::BitUpdate)).pad(3);
+                }
+                w.put(&(fields.len() as u32)).put(fields);
+            }
+            Self::SetFlowState {
+                table,
+                key,
+                transition,
+            } => {
+                w.put(table).pad(3).put(&(key.len() as u32));
+                w.put(&transition.state).put(&transition.mask);
+                put_timers(&transition.timers, w);
+                w.raw(key);
+            }
+            Self::DelFlowState { table, key } => {
+                w.put(table).pad(3).put(&(key.len() as u32)).raw(key);
+            }
+            Self::SetGlobalState { value, mask } => {
+                w.put(value).put(mask);
+            }
+            Self::ResetGlobalState => {}
+        }
+    }
+}
+
+impl TextForm for StateMod {
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TableConfig { table, stateful } => {
+                write!(f, "table_config,table={table},stateful={}", u8::from(*stateful))
+            }
+            Self::SetExtractor {
+                table,
+                scope,
+                layout,
+                fields,
+            } => {
+                let scope = match scope {
+                    Scope::Lookup => "set_lookup_extractor",
+                    Scope::Update => "set_update_extractor",
+                    Scope::BitUpdate => "set_bit_update_extractor",
+                };
+                write!(f, "{scope},table={table},fields=")?;
+                write_fields(f, fields)?;
+                match layout {
+                    Layout::OpenState => f.write_str(",openstate"),
+                    Layout::Beba => Ok(()),
+                }
+            }
+            Self::SetFlowState {
+                table,
+                key,
+                transition,
+            } => {
+                write!(f, "set_flow_state,table={table},key=")?;
+                Bytes(key.clone()).text(f)?;
+                f.write_str(",")?;
+                write_transition(f, transition)
+            }
+            Self::DelFlowState { table, key } => {
+                write!(f, "del_flow_state,table={table},key=")?;
+                Bytes(key.clone()).text(f)
+            }
+            Self::SetGlobalState { value, mask } => {
+                f.write_str("set_global_state,")?;
+                write_masked(f, "global_state", *value, *mask)
+            }
+            Self::ResetGlobalState => f.write_str("reset_global_state"),
+        }
+    }
+}
+
+impl TypedBody for StateMod {
+    fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, String> {
+        let (command, rest) = text.split_once(',').unwrap_or((text, ""));
+        let mut args = Args::new(rest);
+        let table = args.table()?;
+        let extractor = |scope, mut args: Args<'_>| {
+            let layout = match args.take("openstate") {
+                Some(_) => Layout::OpenState,
+                None => Layout::Beba,
+            };
+            let fields = args.fields(catalogue)?;
+            args.finish()?;
+            Ok(Self::SetExtractor {
+                table,
+                scope,
+                layout,
+                fields,
+            })
+        };
+        let this = match command {
+            "table_config" => Self::TableConfig {
+                table,
+                stateful: args.number::<u8>("stateful")? != 0,
+            },
+            "set_lookup_extractor" => return extractor(Scope::Lookup, args),
+            "set_update_extractor" => return extractor(Scope::Update, args),
+            "set_bit_update_extractor" => return extractor(Scope::BitUpdate, args),
+            "set_flow_state" => Self::SetFlowState {
+                table,
+                key: args.key()?,
+                transition: args.transition()?,
+            },
+            "del_flow_state" => Self::DelFlowState {
+                table,
+                key: args.key()?,
+            },
+            "set_global_state" => {
+                let (value, mask) = args.masked("global_state")?;
+                Self::SetGlobalState { value, mask }
+            }
+            "reset_global_state" => Self::ResetGlobalState,
+            _ => return Err(alloc::format!("'{command}' is no command")),
+        };
+        args.finish()?;
+        Ok(this)
+    }
+}

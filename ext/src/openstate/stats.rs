@@ -1,0 +1,373 @@
+//! Multiparts: what controllers ask about states, and the answers in each dialect.
+
+use alloc::{
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+use core::fmt;
+
+use bofuss_oflib::ext::TypedBody;
+use bofuss_oflib::text::parse_match;
+use bofuss_oflib::wire::{Bytes, Reader, Text, TextForm, Wire, Writer};
+use bofuss_oflib::{Catalogue, DecodeError, Match};
+
+use super::args::{Args, write_fields, write_transition};
+use super::extractor::{MAX_FIELDS, MAX_KEY_BYTES};
+use super::table::{Timers, Transition};
+use super::{ALL_TABLES, check_length, error};
+
+/// Bytes of BEBA's record before its key.
+const BEBA_BYTES: usize = 32;
+/// Bytes of BEBA's short record before its key.
+const SHORT_BYTES: usize = 8;
+/// Bytes of a reply that tells the global state.
+const GLOBAL_STATE_BYTES: usize = 8;
+/// Bytes of OpenState's record.
+const OPENSTATE_BYTES: usize = 112;
+/// The least first byte pair of a reply: the length of a record, of which the first byte is 0. A
+/// request has there a table's number and a flag.
+const LEAST_RECORD_BYTES: u8 = SHORT_BYTES as u8;
+
+/// Which states are asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct StateRequest {
+    /// The table; 255 for all.
+    pub table: u8,
+    /// The state of the flows, if only those of one state are asked for.
+    pub state: Option<u32>,
+    /// Fields of the lookup scope that flows must have.
+    pub fields: Match,
+}
+
+/// One flow's state in a reply.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct StateRecord {
+    /// The table.
+    pub table: u8,
+    /// The key in the lookup scope; empty in the record that stands for all flows without state.
+    pub key: Vec<u8>,
+    /// The state.
+    pub state: u32,
+    /// Seconds since the last transition, and nanoseconds.
+    pub duration: (u32, u32),
+    /// The timers that run.
+    pub timers: Timers,
+    /// The lookup scope's fields, which OpenState's records name.
+    pub fields: Vec<u32>,
+}
+
+/// The forms of records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RecordForm {
+    /// OpenState's, 112 bytes.
+    OpenState,
+    /// BEBA's, as long as the key.
+    Beba,
+    /// BEBA's without timers.
+    Short,
+}
+
+/// A request for states, or a part of the reply. They look alike only if a controller asks for
+/// table 0 with a flag above 7; flags are 0 or 1.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum StateStats {
+    /// What a controller asks.
+    Request(StateRequest),
+    /// What a switch answers. Without records, under number 2, it is also what an OpenState
+    /// controller asks with: the global state.
+    Reply(RecordForm, Vec<StateRecord>),
+    /// The global state, for OpenState controllers.
+    GlobalState(u32),
+}
+
+impl Wire for StateRequest {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let table = r.at("table_id").get()?;
+        let by_state = r.at("get_from_state").get::<u8>()? != 0;
+        r.take(2)?;
+        let state = r.at("state").get()?;
+        Ok(Self {
+            table,
+            state: by_state.then_some(state),
+            fields: r.at("match").get()?,
+        })
+    }
+
+    fn encode(&self, w: &mut Writer<'_>) {
+        w.put(&self.table).put(&u8::from(self.state.is_some()));
+        w.pad(2).put(&self.state.unwrap_or(0)).put(&self.fields);
+    }
+}
+
+impl StateRecord {
+    fn decode(form: RecordForm, r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let least = match form {
+            RecordForm::OpenState => OPENSTATE_BYTES,
+            RecordForm::Beba => BEBA_BYTES,
+            RecordForm::Short => SHORT_BYTES,
+        };
+        let mut r = r.sized(0, least, 8, error::BAD_EXP_LEN)?;
+        r.take(2)?;
+        let mut this = Self {
+            table: r.at("table_id").get()?,
+            ..Self::default()
+        };
+        let mut key_bytes = usize::from(r.at("key_len").get::<u8>()?);
+        match form {
+            RecordForm::OpenState => return this.decode_openstate(&mut r),
+            RecordForm::Beba => {
+                this.duration = (r.get()?, r.get()?);
+                this.timers = super::state_mod::get_timers(&mut r)?;
+            }
+            RecordForm::Short => {}
+        }
+        this.state = r.at("state").get()?;
+        key_bytes = key_bytes.min(MAX_KEY_BYTES);
+        this.key = r.at("key").take(key_bytes)?.into();
+        Ok(this)
+    }
+
+    fn decode_openstate(mut self, r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        self.duration = (r.get()?, r.get()?);
+        let n_fields = r.at("field_count").get::<u32>()? as usize;
+        for _ in 0..MAX_FIELDS {
+            self.fields.push(r.get()?);
+        }
+        self.fields.truncate(n_fields);
+        let key_bytes = r.at("key_len").get::<u32>()? as usize;
+        let key = r.take(MAX_KEY_BYTES)?;
+        self.key = key[..key_bytes.min(MAX_KEY_BYTES)].into();
+        self.state = r.at("state").get()?;
+        self.timers = super::state_mod::get_timers(r)?;
+        Ok(self)
+    }
+
+    fn encode(&self, form: RecordForm, w: &mut Writer<'_>) {
+        let start = w.bytes.len();
+        w.put(&0u16).put(&self.table);
+        match form {
+            RecordForm::OpenState => {
+                w.pad(1).put(&self.duration.0).put(&self.duration.1);
+                w.put(&(self.fields.len() as u32)).put(&self.fields);
+                w.pad(4 * (MAX_FIELDS - self.fields.len()));
+                w.put(&(self.key.len() as u32)).raw(&self.key);
+                w.pad(MAX_KEY_BYTES - self.key.len());
+                w.put(&self.state);
+                super::state_mod::put_timers(&self.timers, w);
+            }
+            RecordForm::Beba => {
+                w.put(&(self.key.len() as u8));
+                w.put(&self.duration.0).put(&self.duration.1);
+                super::state_mod::put_timers(&self.timers, w);
+                w.put(&self.state).raw(&self.key);
+            }
+            RecordForm::Short => {
+                w.put(&(self.key.len() as u8)).put(&self.state);
+                w.raw(&self.key);
+            }
+        }
+        w.align8(start).patch_length(start, start);
+    }
+}
+
+impl StateStats {
+    fn decode_as(r: &mut Reader<'_>, is_short: bool) -> Result<Self, DecodeError> {
+        let bytes = r.clone().rest();
+        if !is_short && bytes.len() == GLOBAL_STATE_BYTES {
+            r.take(4)?;
+            return r.at("global_state").get().map(Self::GlobalState);
+        }
+        let form = match bytes {
+            [] | [0, LEAST_RECORD_BYTES..=u8::MAX, ..] if is_short => RecordForm::Short,
+            [0, length, ..] if usize::from(*length) == OPENSTATE_BYTES => RecordForm::OpenState,
+            [] | [0, LEAST_RECORD_BYTES..=u8::MAX, ..] => RecordForm::Beba,
+            _ => return r.get().map(Self::Request),
+        };
+        let mut records = Vec::new();
+        while !r.is_empty() {
+            records.push(StateRecord::decode(form, r)?);
+        }
+        Ok(Self::Reply(form, records))
+    }
+}
+
+impl Wire for StateStats {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Self::decode_as(r, false)
+    }
+
+    fn encode(&self, w: &mut Writer<'_>) {
+        match self {
+            Self::Request(request) => request.encode(w),
+            Self::Reply(form, records) => records.iter().for_each(|one| one.encode(*form, w)),
+            Self::GlobalState(state) => {
+                w.pad(4).put(state);
+            }
+        }
+    }
+}
+
+impl TextForm for StateStats {
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Request(StateRequest {
+                table,
+                state,
+                fields,
+            }) => {
+                write!(f, "table={table}")?;
+                if let Some(state) = state {
+                    write!(f, ",state={state}")?;
+                }
+                write!(f, ",match={}", Text(fields))
+            }
+            Self::Reply(_, records) => {
+                for (i, record) in records.iter().enumerate() {
+                    f.write_str(if i == 0 { "" } else { "; " })?;
+                    record.text(f)?;
+                }
+                Ok(())
+            }
+            Self::GlobalState(state) => write!(f, "global_state={state}"),
+        }
+    }
+}
+
+impl TextForm for StateRecord {
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "table={}", self.table)?;
+        if self.key.is_empty() {
+            f.write_str(",default")?;
+        } else {
+            f.write_str(",key=")?;
+            Bytes(self.key.clone()).text(f)?;
+        }
+        let transition = Transition {
+            state: self.state,
+            mask: u32::MAX,
+            timers: self.timers,
+        };
+        f.write_str(",")?;
+        write_transition(f, &transition)?;
+        let (seconds, nanos) = self.duration;
+        if (seconds, nanos) != (0, 0) {
+            write!(f, ",duration={seconds}.{nanos:09}s")?;
+        }
+        if !self.fields.is_empty() {
+            f.write_str(",fields=")?;
+            write_fields(f, &self.fields)?;
+        }
+        Ok(())
+    }
+}
+
+impl TypedBody for StateStats {
+    fn join(&mut self, part: Self) -> bool {
+        match (self, part) {
+            (Self::Reply(form, records), Self::Reply(other, more)) if *form == other => {
+                records.extend(more);
+                true
+            }
+            (_, _) => false,
+        }
+    }
+
+    /// Reads a request: a switch's replies are only printed.
+    fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, String> {
+        let (head, fields) = match text.split_once("match={") {
+            Some((head, fields)) => (head, fields.strip_suffix('}').ok_or("'}' is missing")?),
+            None => (text, ""),
+        };
+        let mut args = Args::new(head);
+        let table = match args.take("table") {
+            None => ALL_TABLES,
+            Some(table) => Args::new(&format!("table={table}")).number("table")?,
+        };
+        let state = match args.take("state") {
+            None => None,
+            Some(state) => Some(Args::new(&format!("state={state}")).number("state")?),
+        };
+        args.finish()?;
+        let fields = parse_match(fields, catalogue).map_err(|error| error.to_string())?;
+        Ok(Self::Request(StateRequest {
+            table,
+            state,
+            fields,
+        }))
+    }
+}
+
+/// The same in BEBA's short form.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ShortStats(pub StateStats);
+
+impl Wire for ShortStats {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        StateStats::decode_as(r, true).map(Self)
+    }
+
+    fn encode(&self, w: &mut Writer<'_>) {
+        self.0.encode(w);
+    }
+}
+
+impl TextForm for ShortStats {
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.text(f)
+    }
+}
+
+impl TypedBody for ShortStats {
+    fn join(&mut self, part: Self) -> bool {
+        self.0.join(part.0)
+    }
+
+    fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, String> {
+        StateStats::parse(text, catalogue).map(Self)
+    }
+}
+
+/// The global state or the number of states, which have the same number.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum GlobalStats {
+    /// A controller asks for the global state.
+    Request,
+    /// Two numbers: a switch's reply has 0 and the global state; an OpenState controller asks for
+    /// the number of a table's states with the table in the first byte; the switch replies with
+    /// that number and 0.
+    Numbers(u32, u32),
+}
+
+impl Wire for GlobalStats {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        if r.is_empty() {
+            return Ok(Self::Request);
+        }
+        check_length(r, 8)?;
+        Ok(Self::Numbers(r.get()?, r.get()?))
+    }
+
+    fn encode(&self, w: &mut Writer<'_>) {
+        if let Self::Numbers(first, second) = self {
+            w.put(first).put(second);
+        }
+    }
+}
+
+impl TextForm for GlobalStats {
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Request => Ok(()),
+            Self::Numbers(0, state) => write!(f, "global_state={state}"),
+            Self::Numbers(first, second) => write!(f, "numbers={first:#x}+{second:#x}"),
+        }
+    }
+}
+
+impl TypedBody for GlobalStats {
+    /// Reads a request.
+    fn parse(text: &str, _: &Catalogue) -> Result<Self, String> {
+        Args::new(text).finish().map(|()| Self::Request)
+    }
+}

@@ -1,0 +1,258 @@
+//! A state table: flows by key, each with a state and its timers.
+//!
+//! A table is a value that shares nothing, so that one could be split by key. Spec: the state
+//! tables of OpenState (Bianchi et al., "OpenState: programming platform-independent stateful
+//! OpenFlow applications inside the switch", CCR 44(2), 2014) and of the BEBA project.
+
+use bofuss_datapath::{StepMap, Time};
+
+use super::extractor::FlowKey;
+
+/// Nanoseconds of the unit of timeouts on the wire.
+const NANOS_PER_MICRO: u64 = 1000;
+/// Slots that are looked at for states to reclaim when a table is full and a flow wants one.
+const SWEPT_WHEN_FULL: u32 = 64;
+
+/// What becomes of a flow whose state is 0 and that has no timer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Behaviour {
+    /// OpenState's: it is forgotten at once.
+    OpenState,
+    /// BEBA's: it is listed until the next sweep.
+    #[default]
+    Beba,
+}
+
+/// The timers of a state; a timeout of 0 is for ever.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Timers {
+    /// Microseconds from the transition until the state becomes `hard_rollback`.
+    pub hard_timeout: u32,
+    /// Microseconds without a packet until the state becomes `idle_rollback`.
+    pub idle_timeout: u32,
+    /// The state after the hard timeout.
+    pub hard_rollback: u32,
+    /// The state after the idle timeout.
+    pub idle_rollback: u32,
+}
+
+impl Timers {
+    /// The timers that run in `state`: none that would lead to where the flow is already.
+    fn armed_in(mut self, state: u32) -> Self {
+        if self.hard_timeout == 0 || self.hard_rollback == state {
+            (self.hard_timeout, self.hard_rollback) = (0, 0);
+        }
+        if self.idle_timeout == 0 || self.idle_rollback == state {
+            (self.idle_timeout, self.idle_rollback) = (0, 0);
+        }
+        self
+    }
+}
+
+/// A change of a flow's state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Transition {
+    /// The new state, where the mask has ones.
+    pub state: u32,
+    /// The bits of the state that change.
+    pub mask: u32,
+    /// The timers of the new state.
+    pub timers: Timers,
+}
+
+/// The state of one flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StateEntry {
+    /// The state.
+    pub state: u32,
+    /// The timers that run.
+    pub timers: Timers,
+    /// When the last transition was.
+    pub since: Time,
+    /// When the last packet was looked up, or the last transition was.
+    used: Time,
+}
+
+impl StateEntry {
+    /// Whether nothing would be lost if the flow were forgotten.
+    fn is_default(&self) -> bool {
+        self.state == 0 && self.timers == Timers::default()
+    }
+
+    /// The state as it is at `now`: rolled back if a timer ran out before. Of two that did, the
+    /// earlier counts, since it stops the other; of two at the same time, the hard one.
+    fn at(mut self, now: Time) -> Self {
+        let deadline = |from: Time, micros: u32| match micros {
+            0 => Time::NEVER,
+            micros => from.after(u64::from(micros) * NANOS_PER_MICRO),
+        };
+        let hard = deadline(self.since, self.timers.hard_timeout);
+        let idle = deadline(self.used, self.timers.idle_timeout);
+        if now > hard.min(idle) {
+            self.state = if hard <= idle {
+                self.timers.hard_rollback
+            } else {
+                self.timers.idle_rollback
+            };
+            self.timers = Timers::default();
+        }
+        self
+    }
+}
+
+/// The table is full: a flow that has no state yet gets none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableFull;
+
+/// The states of one table.
+#[derive(Debug, Default)]
+pub struct StateTable {
+    /// What state 0 means here.
+    pub behaviour: Behaviour,
+    flows: StepMap<FlowKey, StateEntry>,
+    /// The slot that is swept next.
+    swept: u32,
+}
+
+impl StateTable {
+    /// How many flows take memory.
+    pub fn len(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// Returns true if no flow does.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The state of a flow at `now`; `None` if it has none.
+    pub fn get(&self, now: Time, key: &FlowKey) -> Option<StateEntry> {
+        let (_, flow) = self.flows.get(key)?;
+        self.present(flow.at(now))
+    }
+
+    /// The flow, unless the table's behaviour is to forget it.
+    fn present(&self, flow: StateEntry) -> Option<StateEntry> {
+        let is_gone = self.behaviour == Behaviour::OpenState && flow.is_default();
+        (!is_gone).then_some(flow)
+    }
+
+    /// Looks up the flow of a packet; its state, and 0 if it has none. The flow was not idle.
+    pub fn look_up(&mut self, now: Time, key: &FlowKey) -> u32 {
+        let Some((_, flow)) = self.flows.get_mut(key) else {
+            return 0;
+        };
+        *flow = flow.at(now);
+        flow.used = now;
+        flow.state
+    }
+
+    /// What a flow becomes by a transition; `None` if it has no state then.
+    pub fn after_transition(
+        &self,
+        now: Time,
+        before: Option<StateEntry>,
+        transition: &Transition,
+    ) -> Option<StateEntry> {
+        let Transition {
+            state,
+            mask,
+            timers,
+        } = *transition;
+        let old = before.map_or(0, |flow| flow.state);
+        let state = old & !mask | state & mask;
+        let after = StateEntry {
+            state,
+            timers: timers.armed_in(state),
+            since: now,
+            used: now,
+        };
+        match before {
+            None if after.is_default() => None,
+            None | Some(_) => self.present(after),
+        }
+    }
+
+    /// What a flow becomes when its state is counted up.
+    pub fn after_increment(&self, now: Time, before: Option<StateEntry>) -> StateEntry {
+        match before {
+            Some(flow) => StateEntry {
+                state: flow.state.wrapping_add(1),
+                ..flow
+            },
+            None => StateEntry {
+                state: 1,
+                timers: Timers::default(),
+                since: now,
+                used: now,
+            },
+        }
+    }
+
+    /// Has a flow be `after`, or forgets it. `room`: how many more flows may have a state.
+    ///
+    /// Errors: there is no room for a flow that had none, even after a look for some that have
+    /// run out. The flow stays without a state.
+    pub fn set(
+        &mut self,
+        now: Time,
+        key: &FlowKey,
+        after: Option<StateEntry>,
+        room: usize,
+    ) -> Result<(), TableFull> {
+        let Some(after) = after else {
+            self.flows.remove(key);
+            return Ok(());
+        };
+        if let Some((_, flow)) = self.flows.get_mut(key) {
+            *flow = after;
+            return Ok(());
+        }
+        if room == 0 {
+            let before = self.len();
+            self.sweep(now, SWEPT_WHEN_FULL);
+            if self.len() == before {
+                return Err(TableFull);
+            }
+        }
+        self.flows.insert(*key, after);
+        Ok(())
+    }
+
+    /// Forgets a flow; `false` if it had no state.
+    pub fn remove(&mut self, now: Time, key: &FlowKey) -> bool {
+        let was_there = self.get(now, key).is_some();
+        self.flows.remove(key);
+        was_there
+    }
+
+    /// Looks at so many slots, from where the last sweep ended, and frees the memory of flows that
+    /// have run out. Returns true if that was the last slot.
+    pub fn sweep(&mut self, now: Time, slots: u32) -> bool {
+        let end = self.swept.saturating_add(slots);
+        while let Some(slot) = self.flows.used(self.swept).filter(|slot| *slot < end) {
+            let (key, flow) = self.flows.at(slot).expect("the slot is used");
+            if flow.at(now).is_default() {
+                let key = *key;
+                self.flows.remove(&key);
+            }
+            self.swept = slot + 1;
+        }
+        let is_last = self.flows.used(self.swept).is_none();
+        self.swept = if is_last { 0 } else { end };
+        is_last
+    }
+
+    /// The first flow from a slot on that has a state at `now`, with its slot. A flow stays in its
+    /// slot, so that a walk in several steps finds each that is there throughout once.
+    pub fn next(&self, now: Time, from: u32) -> Option<(u32, FlowKey, StateEntry)> {
+        let mut slot = self.flows.used(from)?;
+        loop {
+            let (key, flow) = self.flows.at(slot).expect("the slot is used");
+            if let Some(flow) = self.present(flow.at(now)) {
+                return Some((slot, *key, flow));
+            }
+            slot = self.flows.used(slot + 1)?;
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! A switch on a virtual clock that is sent bytes, and keeps what it answers.
+
+use std::sync::Arc;
+
+use bofuss_agent::{ConnId, FailMode, Identity, Request, Switch, SwitchIo};
+use bofuss_datapath::{Config, Datapath, Engine, Time};
+use bofuss_frame::{Capabilities, Frame, Offload, Pool};
+use bofuss_oflib::message::{ErrorMsg, FlowModCommand, PortDesc};
+use bofuss_oflib::text::parse_flow;
+use bofuss_oflib::types::QueueId;
+use bofuss_oflib::{Codec, Mac, Message, PortNo, Version};
+use bofuss_packet::{craft, offload};
+
+/// The connection that exists from the start.
+pub const CONN: ConnId = ConnId(1);
+/// The experimenter, as on the wire.
+pub const EXPERIMENTER: [u8; 4] = [0xbe, 0xba, 0xbe, 0xba];
+
+/// Keeps what the switch does.
+#[derive(Default)]
+pub struct Kept {
+    /// Port and bytes of each segment that left.
+    pub out: Vec<(u32, Vec<u8>)>,
+    pub messages: Vec<(ConnId, Message)>,
+}
+
+impl SwitchIo for Kept {
+    fn transmit(&mut self, port: PortNo, _: QueueId, frame: Frame) {
+        if frame.offload.gso.is_none() {
+            self.out.push((port.0, frame.bytes().to_vec()));
+            return;
+        }
+        let keep = |mut part: Frame| {
+            offload::finish_checksum(&mut part);
+            self.out.push((port.0, part.bytes().to_vec()));
+        };
+        assert!(offload::segment(&frame, keep), "there are buffers");
+    }
+    fn flush(&mut self) {}
+    fn send(&mut self, conn: ConnId, _: u32, message: Message) {
+        self.messages.push((conn, message));
+    }
+    fn has_room(&self, _: ConnId) -> bool {
+        true
+    }
+    fn set_link(&mut self, _: PortNo, _: bool) {}
+}
+
+/// A switch with every extension, four ports and one controller.
+pub struct Bench {
+    pub switch: Switch,
+    pub io: Kept,
+    pub now: Time,
+    pub pool: Pool,
+    pub codec: Codec,
+}
+
+impl Bench {
+    pub fn new(engine: Engine) -> Self {
+        let (pool, catalogue) = (Pool::new(1 << 24), Arc::new(bofuss_ext::catalogue()));
+        let config = Config {
+            engine,
+            ..Config::default()
+        };
+        let mut datapath = Datapath::new(config, catalogue.clone(), pool.clone());
+        let hooks = bofuss_ext::hooks(&catalogue);
+        hooks.into_iter().for_each(|hook| datapath.add_hook(hook));
+        let switch = Switch::new(Time(0), datapath, Identity::default(), FailMode::Secure);
+        let mut this = Self {
+            switch,
+            io: Kept::default(),
+            now: Time(1),
+            pool,
+            codec: Codec::new(Version::V1_3, catalogue),
+        };
+        this.switch.connected(Time(0), CONN, Version::V1_3, true);
+        for port_no in (1..=4).map(PortNo) {
+            let desc = PortDesc {
+                port_no,
+                ..PortDesc::default()
+            };
+            let io = &mut this.io;
+            this.switch
+                .port_changed(Time(0), desc, Capabilities::default(), io);
+        }
+        this.io.messages.clear();
+        this
+    }
+
+    /// Sends what comes after the header of a message of some type on a connection.
+    pub fn say_on(&mut self, conn: ConnId, ty: u8, body: &[u8]) {
+        let length = (8 + body.len()) as u16;
+        let [high, low] = length.to_be_bytes();
+        let bytes = [&[4, ty, high, low, 0, 0, 0, 9], body].concat();
+        let message = self.codec.decode(&bytes).map(|(_, message)| message);
+        let request = Request {
+            xid: 9,
+            head: &bytes,
+            message: message.map_err(|error| ErrorMsg::quoting(error.error, &bytes)),
+        };
+        self.switch.message(self.now, conn, request, &mut self.io);
+        while self.switch.has_work(&self.io) {
+            self.switch.work(self.now, &mut self.io);
+        }
+    }
+
+    /// The same on the connection that exists from the start.
+    pub fn say(&mut self, ty: u8, body: &[u8]) {
+        self.say_on(CONN, ty, body);
+    }
+
+    /// An experimenter message of type `exp_type`.
+    pub fn experimenter(&mut self, exp_type: u32, payload: &[u8]) {
+        self.say(
+            4,
+            &[&EXPERIMENTER, &exp_type.to_be_bytes(), payload].concat(),
+        );
+    }
+
+    /// STATE_MOD.
+    pub fn state_mod(&mut self, command: u8, payload: &[u8]) {
+        self.experimenter(0, &[&[command, 0], payload].concat());
+    }
+
+    /// An experimenter's multipart request; the body of each reply after `exp_type`.
+    pub fn multipart(&mut self, exp_type: u32, body: &[u8]) -> Vec<Vec<u8>> {
+        let head = [0xff, 0xff, 0, 0, 0, 0, 0, 0];
+        let exp_type = exp_type.to_be_bytes();
+        self.say(18, &[&head[..], &EXPERIMENTER, &exp_type, body].concat());
+        let replies = std::mem::take(&mut self.io.messages);
+        let mut bodies = vec![];
+        for (_, reply) in replies {
+            let mut bytes = Vec::new();
+            self.codec
+                .encode(9, &reply, &mut bytes)
+                .expect("it is short enough");
+            assert_eq!(bytes[1], 19, "{reply:?}");
+            bodies.push(bytes[24..].to_vec());
+        }
+        bodies
+    }
+
+    /// The experimenter's code of the error that has come, if one has.
+    pub fn error(&mut self) -> Option<u16> {
+        let messages = std::mem::take(&mut self.io.messages);
+        let (_, message) = messages.first()?;
+        let mut bytes = Vec::new();
+        self.codec
+            .encode(9, message, &mut bytes)
+            .expect("it is short enough");
+        assert_eq!(bytes[1], 1, "an error: {message:?}");
+        assert_eq!(bytes[8..10], [0xff, 0xff], "an experimenter's: {message:?}");
+        assert_eq!(bytes[12..16], EXPERIMENTER);
+        Some(u16::from_be_bytes([bytes[10], bytes[11]]))
+    }
+
+    /// Adds a flow that must be right.
+    pub fn flow(&mut self, text: &str) {
+        let flow = parse_flow(text, FlowModCommand::ADD, &self.codec.catalogue);
+        let mut bytes = Vec::new();
+        let message = Message::FlowMod(flow.expect(text));
+        self.codec
+            .encode(9, &message, &mut bytes)
+            .expect("it is short enough");
+        self.say(14, &bytes[8..]);
+        assert_eq!(self.io.messages, [], "{text}");
+    }
+
+    /// A frame arrives; the ports by which it leaves.
+    pub fn send(&mut self, port: u32, bytes: &[u8]) -> Vec<u32> {
+        self.send_with(port, bytes, Offload::NONE)
+    }
+
+    /// The same of a frame of which its sender left something undone.
+    pub fn send_with(&mut self, port: u32, bytes: &[u8], offload: Offload) -> Vec<u32> {
+        let mut frame = self.pool.frame(bytes).expect("there are buffers");
+        frame.offload = offload;
+        self.io.out.clear();
+        self.switch
+            .receive(self.now, PortNo(port), &mut vec![frame], &mut self.io);
+        self.io.out.iter().map(|(port, _)| *port).collect()
+    }
+
+    /// Lets time go by; what is due happens at its time.
+    pub fn advance(&mut self, nanos: u64) {
+        let end = self.now.after(nanos);
+        while let Some(at) = self.switch.next_tick().filter(|at| *at <= end) {
+            self.now = self.now.max(at);
+            self.switch.tick(self.now, &mut self.io);
+        }
+        self.now = end;
+    }
+}
+
+/// A UDP datagram from host `from` to a port of host `to`.
+pub fn udp(from: u8, to: u8, port: u16) -> Vec<u8> {
+    let (a, b) = ([10, 0, 0, from].into(), [10, 0, 0, to].into());
+    let ip = craft::ipv4(a, b, 64, craft::udp(1000, port, b"data"));
+    craft::ethernet(Mac([2, 0, 0, 0, 0, to]), Mac([2, 0, 0, 0, 0, from]), ip)
+}

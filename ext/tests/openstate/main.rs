@@ -1,0 +1,7 @@
+//! The extension openstate: wire format, state tables, behaviour.
+
+mod behaviour;
+mod bench;
+mod conformance;
+mod tables;
+mod vectors;

@@ -1,0 +1,105 @@
+//! Every vector of `testdata/vectors/openstate.txt` reads, prints and writes as it says.
+
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use bofuss_oflib::text::parse_actions;
+use bofuss_oflib::{Action, Codec, Match, Message, Version};
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("a string takes it");
+        text
+    })
+}
+
+fn bytes_of(digits: &str) -> Vec<u8> {
+    let digits: Vec<u8> = digits
+        .bytes()
+        .filter(|c| !c.is_ascii_whitespace())
+        .collect();
+    let pair = |pair: &[u8]| {
+        let pair = std::str::from_utf8(pair).expect("it is ASCII");
+        u8::from_str_radix(pair, 16).expect("it is hexadecimal")
+    };
+    digits.chunks(2).map(pair).collect()
+}
+
+/// Each vector's text and bytes.
+fn vectors() -> Vec<(String, Vec<u8>)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let path = root.join("testdata/vectors/openstate.txt");
+    let text = std::fs::read_to_string(path).expect("the vectors are there");
+    let mut vectors: Vec<(String, Vec<u8>)> = Vec::new();
+    let lines = text
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'));
+    for line in lines {
+        match line.strip_prefix("  ") {
+            Some(digits) => {
+                let last = vectors.last_mut().expect("a text is before the bytes");
+                last.1.extend(bytes_of(digits));
+            }
+            None => vectors.push((line.into(), Vec::new())),
+        }
+    }
+    vectors
+}
+
+#[test]
+fn vectors_read_print_and_write_as_they_say() {
+    let codec = Codec::new(Version::V1_3, Arc::new(bofuss_ext::catalogue()));
+    let mut wrong = String::new();
+    for (text, bytes) in vectors() {
+        let (xid, message) = match codec.decode(&bytes) {
+            Ok(decoded) => decoded,
+            Err(error) => {
+                wrong += &format!("{text}\n  {error}\n");
+                continue;
+            }
+        };
+        if message.to_string() != text {
+            wrong += &format!("{text}\n{message}\n");
+        }
+        let mut again = Vec::new();
+        codec
+            .encode(xid, &message, &mut again)
+            .expect("it is short enough");
+        if again != bytes {
+            wrong += &format!("{text}\n  {}\n", hexadecimal(&again));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn texts_of_actions_and_messages_read_back() {
+    let catalogue = bofuss_ext::catalogue();
+    for (text, bytes) in vectors() {
+        let codec = Codec::new(Version::V1_3, Arc::new(catalogue.clone()));
+        let (_, message) = codec.decode(&bytes).expect("it is a vector");
+        if let Message::Experimenter(value) = &message {
+            let shown = value.to_string();
+            let inner = shown.split_once('(').and_then(|(_, t)| t.strip_suffix(')'));
+            let again =
+                bofuss_oflib::ExtValue::parse(value.row, inner.expect("name(...)"), &catalogue);
+            if value.row.name == "state_mod" {
+                assert_eq!(again.as_ref(), Ok(value), "{text}");
+            }
+        }
+        if let Message::FlowMod(flow) = &message {
+            let actions = flow.instructions.to_string();
+            let actions = actions
+                .split_once("actions=")
+                .map_or(&*actions, |(_, list)| list);
+            let again = parse_actions(actions, &Match::ANY, &catalogue).expect("it is a list");
+            assert!(
+                again
+                    .iter()
+                    .all(|one| matches!(one, Action::Experimenter(_)))
+            );
+            assert!(message.to_string().contains(actions), "{text}");
+        }
+    }
+}
