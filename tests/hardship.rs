@@ -38,16 +38,6 @@ fn error_of(port: u16, request: &[u8]) -> (u16, u16, Vec<u8>) {
     (word(8), word(10), error[12..].to_vec())
 }
 
-fn resident_kib(lab: &Lab) -> usize {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", lab.switch.0.id())).unwrap();
-    let line = status
-        .lines()
-        .find(|line| line.starts_with("VmRSS"))
-        .unwrap()
-        .to_string();
-    line.split_whitespace().nth(1).unwrap().parse().unwrap()
-}
-
 fn descriptors(lab: &Lab) -> usize {
     std::fs::read_dir(format!("/proc/{}/fd", lab.switch.0.id()))
         .unwrap()
@@ -130,13 +120,13 @@ fn a_thousand_connections_leave_nothing() {
         });
     };
     (0..200).for_each(|_| visit());
-    let (fds, memory) = (descriptors(&lab), resident_kib(&lab));
+    let (fds, memory) = (descriptors(&lab), lab.resident_kib());
     (0..1000).for_each(|_| visit());
     until("the descriptors are given back", || {
         descriptors(&lab) <= fds
     });
     assert!(
-        resident_kib(&lab) < memory + 4096,
+        lab.resident_kib() < memory + 4096,
         "memory stays within 4 MiB"
     );
     assert!(lab.pings(1, 2));
@@ -149,7 +139,7 @@ fn a_controller_that_never_reads_costs_bounded_memory_and_no_packets() {
         return;
     }
     let lab = Lab::new(2, &["--listen", "ptcp:16659"]);
-    let before = resident_kib(&lab);
+    let before = lab.resident_kib();
     let mut deaf = connect(16659);
     deaf.write_all(&HELLO).unwrap();
     deaf.set_write_timeout(Some(Duration::from_millis(300)))
@@ -175,7 +165,7 @@ fn a_controller_that_never_reads_costs_bounded_memory_and_no_packets() {
         (0..100_000).for_each(|_| drop(socket.send_to(&[0; 1000], "10.0.0.2:9")));
     });
     assert!(
-        resident_kib(&lab) < before + (48 << 10),
+        lab.resident_kib() < before + (48 << 10),
         "memory stays within 48 MiB"
     );
 }

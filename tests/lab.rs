@@ -231,6 +231,15 @@ impl Lab {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
+    /// Memory that the switch has, in KiB.
+    pub fn resident_kib(&self) -> usize {
+        let file = format!("/proc/{}/status", self.switch.0.id());
+        let status = std::fs::read_to_string(file).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmRSS"));
+        let kib = line.unwrap().split_whitespace().nth(1);
+        kib.unwrap().parse().unwrap()
+    }
+
     /// Runs `work` inside a host.
     pub fn host<T: Send>(&self, number: u8, work: impl FnOnce() -> T + Send) -> T {
         self.hosts[&number].run(work).unwrap()

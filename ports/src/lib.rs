@@ -16,6 +16,8 @@
 //! ```
 
 mod af_packet;
+#[cfg(feature = "allocator")]
+mod allocator;
 mod batch;
 mod capture;
 mod counters;
@@ -41,6 +43,8 @@ use std::os::fd::BorrowedFd;
 use bofuss_frame::{Frame, Pool};
 
 pub use af_packet::{AfPacket, AfPacketOptions};
+#[cfg(feature = "allocator")]
+pub use allocator::{Allocator, return_memory_at_once};
 pub use bofuss_frame::Capabilities;
 pub use capture::{CaptureFile, CaptureSource, Direction, LinkType};
 pub use counters::{Counters, DropReason};

@@ -36,6 +36,10 @@ use clap::{CommandFactory, Parser, Subcommand};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 
+#[cfg(feature = "allocator")]
+#[global_allocator]
+static ALLOCATOR: bofuss_ports::Allocator = bofuss_ports::Allocator;
+
 /// Open files that a switch with a few ports and connections needs.
 const MIN_OPEN_FILES: u64 = 64;
 
@@ -99,6 +103,8 @@ enum Command {
 
 /// The programs of BOFUSS are this program under other names.
 fn main() -> ExitCode {
+    #[cfg(feature = "allocator")]
+    bofuss_ports::return_memory_at_once();
     let first = std::env::args_os().next().unwrap_or_default();
     match Path::new(&first).file_name().and_then(|name| name.to_str()) {
         Some("ofdatapath") => front::ofdatapath::main(),
