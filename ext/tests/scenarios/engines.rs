@@ -278,7 +278,7 @@ pub fn stage(engine: Engine, cache_flows: u32, cache_changes: u32) -> Stage {
 
 /// Everything that the switch counts, but for drops.
 pub fn counters(stage: &mut Stage) -> Vec<String> {
-    stage.io.0.clear();
+    stage.io.effects.clear();
     let settled = stage.switch.settled();
     let tables = settled.datapath().tables()[..4].iter().zip(0..);
     let count =
@@ -287,7 +287,7 @@ pub fn counters(stage: &mut Stage) -> Vec<String> {
     for question in ["entries", "aggregate", "ask group-stats", "ask meter-stats"] {
         stage.play(question);
     }
-    let mut lines = core::mem::take(&mut stage.io.0);
+    let mut lines = core::mem::take(&mut stage.io.effects);
     lines.sort();
     lines.extend(counts);
     let ports = stage.switch.datapath().ports().values();
@@ -324,9 +324,9 @@ fn compare_all(states: bool, seed: u64) -> [CacheStats; 3] {
             stages[5].play(&format!("reconfigure datapath={engine} tables={tables}"));
         }
         let mut said = stages.iter_mut().map(|stage| {
-            stage.io.0.clear();
+            stage.io.effects.clear();
             stage.play(&line);
-            let mut lines = core::mem::take(&mut stage.io.0);
+            let mut lines = core::mem::take(&mut stage.io.effects);
             if !line.starts_with("send") && !line.starts_with("packet-out") {
                 lines.sort();
             }

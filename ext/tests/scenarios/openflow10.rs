@@ -270,9 +270,9 @@ fn added(priority: u16) -> String {
 
 /// Packets that the only entry has counted.
 fn counted(stage: &mut Stage) -> usize {
-    stage.io.0.clear();
+    stage.io.effects.clear();
     stage.play("aggregate");
-    let line = stage.io.0.pop().unwrap();
+    let line = stage.io.effects.pop().unwrap();
     let packets = line.split_once("packets=").unwrap().1;
     packets.split_once(' ').unwrap().0.parse().unwrap()
 }
@@ -360,10 +360,10 @@ fn a_match_of_1_0_is_told_in_the_bytes_in_which_it_was_sent() {
         stage.play("flow modify actions=output:3");
         stage.play("as 2");
         stage.play("flows");
-        let told = &stage.io.4[MATCH_IN_FLOWS..][..bytes.len()];
+        let told = &stage.io.bytes[MATCH_IN_FLOWS..][..bytes.len()];
         assert_eq!(told, bytes, "{wanted:x?}");
         stage.play("flow delete");
-        let told = &stage.io.4[MATCH_IN_REMOVED..][..bytes.len()];
+        let told = &stage.io.bytes[MATCH_IN_REMOVED..][..bytes.len()];
         assert_eq!(told, bytes, "{wanted:x?}");
     }
     // The same entry from another version has its own match again.
@@ -373,7 +373,7 @@ fn a_match_of_1_0_is_told_in_the_bytes_in_which_it_was_sent() {
     stage.play("flow add priority=5,actions=output:2");
     stage.play("as 2");
     stage.play("flows");
-    assert_eq!(stage.io.4[MATCH_IN_FLOWS..][..4], [0, 0x3f, 0xff, 0xff]);
+    assert_eq!(stage.io.bytes[MATCH_IN_FLOWS..][..4], [0, 0x3f, 0xff, 0xff]);
 }
 
 #[test]

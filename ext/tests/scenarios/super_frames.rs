@@ -144,9 +144,9 @@ fn compare(engine: Engine, seed: u64, without: &[&str]) -> [u64; 4] {
         let recent = || history[history.len().saturating_sub(40)..].join("\n");
         let [whole, by_segments] = &mut stages;
         let play = |stage: &mut Stage, play: &dyn Fn(&mut Stage)| {
-            stage.io.0.clear();
+            stage.io.effects.clear();
             play(stage);
-            let lines = core::mem::take(&mut stage.io.0);
+            let lines = core::mem::take(&mut stage.io.effects);
             let mut lines: Vec<_> = lines.iter().map(|line| without_buffer(line)).collect();
             // Each output of a super-frame is of all segments, before the next output.
             lines.sort();

@@ -1,0 +1,408 @@
+//! A switch on a virtual clock that plays the lines of a scenario.
+
+use super::*;
+
+/// The first frames that are sent are traced, and then each eleventh.
+pub(super) const TRACED_AT_FIRST: usize = 50;
+
+pub(super) const TRACED_EVERY: usize = 11;
+
+pub(super) struct Stage {
+    pub(super) switch: Switch,
+    pub(super) io: Recorder,
+    pub(super) now: Time,
+    pub(super) conn: ConnId,
+    /// What connections speak that name no version.
+    pub(super) version: Version,
+    pub(super) catalogue: Arc<Catalogue>,
+    pub(super) pool: Pool,
+    /// What ports take off its hands; those that are not named, nothing.
+    pub(super) capabilities: BTreeMap<PortNo, Capabilities>,
+    /// Frames that were sent to it.
+    pub(super) sent: usize,
+    /// What the tables could do at first.
+    pub(super) features: Vec<TableFeatures>,
+}
+
+impl Stage {
+    pub(super) fn new(ports: u32, config: Config, profile: &str, fail_mode: FailMode) -> Self {
+        let catalogue = Arc::new(bofuss_ext::catalogue());
+        let pool = Pool::new(1 << 26);
+        let switch = switch(config, profile, fail_mode, &catalogue, &pool);
+        let conn = ConnId(1);
+        let mut this = Self {
+            features: switch.datapath().table_features(),
+            switch,
+            io: Recorder::default(),
+            now: Time(0),
+            conn,
+            version: Version::V1_3,
+            catalogue,
+            pool,
+            capabilities: BTreeMap::new(),
+            sent: 0,
+        };
+        (1..=ports).for_each(|port| this.port(PortNo(port), PortState(0), 0));
+        this.io.effects.clear();
+        this
+    }
+
+    pub(super) fn port(&mut self, port_no: PortNo, state: PortState, curr_speed: u32) {
+        let hw_addr = Mac([2, 1, 0, 0, 0, port_no.0 as u8]);
+        let desc = PortDesc {
+            port_no,
+            hw_addr,
+            state,
+            curr_speed,
+            supported: PortFeatures::FD_10MB | PortFeatures::FD_100MB | PortFeatures::AUTONEG,
+            ..PortDesc::default()
+        };
+        let capabilities = self.capabilities.get(&port_no).copied();
+        self.switch.port_changed(
+            self.now,
+            desc,
+            capabilities.unwrap_or_default(),
+            &mut self.io,
+        );
+    }
+
+    /// Opens a connection that speaks `version`.
+    pub(super) fn speaks(&mut self, conn: ConnId, version: Version) {
+        let codec = Codec::new(version, self.catalogue.clone());
+        self.io.codecs.insert(conn, codec);
+    }
+
+    pub(super) fn message(&mut self, message: Message) {
+        match across(&self.io.codecs[&self.conn], &message, &mut Vec::new()) {
+            Ok(message) => self.arrived(message),
+            Err(error) => {
+                let line = format!("{} unsaid {}: {error}", self.conn.0, message.name());
+                self.io.effects.push(line);
+            }
+        }
+    }
+
+    /// Has the switch take what the sender's bytes were.
+    pub(super) fn arrived(&mut self, message: Result<Message, ErrorCode>) {
+        let message = message.map_err(|error| ErrorMsg::quoting(error, &[]));
+        let request = Request {
+            xid: 7,
+            head: &[],
+            message,
+        };
+        self.switch
+            .message(self.now, self.conn, request, &mut self.io);
+        while self.switch.has_work(&self.io) {
+            self.switch.work(self.now, &mut self.io);
+        }
+    }
+
+    /// A frame from words; `gso N ...` is a super-frame, to be cut into segments of N bytes.
+    pub(super) fn frame(&self, words: &[&str]) -> Frame {
+        let of = |words: &[&str]| self.pool.frame(&frame(words)).unwrap();
+        match words {
+            ["gso", bytes, words @ ..] => {
+                super_frames::left_whole(of(words), words, bytes.parse().unwrap())
+            }
+            words => of(words),
+        }
+    }
+
+    /// The frames that leave, as a trace tells it; `None` if they wait for others, or in a queue.
+    pub(super) fn told(&mut self, port: PortNo, frame: &[u8]) -> Option<(Vec<String>, String)> {
+        self.sent += 1;
+        if self.sent > TRACED_AT_FIRST && !self.sent.is_multiple_of(TRACED_EVERY) {
+            return None;
+        }
+        let told = self.switch.trace(self.now, &trace::request(port, frame));
+        let told = String::from_utf8(told.ok()?.data.0).unwrap();
+        let told = Trace::read(&told).unwrap_or_else(|error| panic!("{error}: {told}"));
+        let mut events = told.stages.iter().flat_map(|stage| &stage.events);
+        let waits = |event: &Event| matches!(event, Event::Fragment | Event::Queue { .. });
+        let outs = told.result.iter().filter_map(|event| match event {
+            Event::Out(frame) => Some(format!("out {} {}", frame.port, frame.hex)),
+            _ => None,
+        });
+        (!told.cut && !events.any(waits)).then(|| (outs.collect(), told.to_string()))
+    }
+
+    pub(super) fn play(&mut self, line: &str) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let filter = |catalogue: &Catalogue| {
+            let text = words.get(1).copied().unwrap_or("");
+            let flow = parse_flow(text, FlowModCommand::DELETE, catalogue).unwrap();
+            FlowStatsRequest {
+                table_id: flow.table_id,
+                out_port: flow.out_port,
+                out_group: flow.out_group,
+                cookie: flow.cookie,
+                cookie_mask: flow.cookie_mask,
+                fields: flow.fields,
+            }
+        };
+        match words[0] {
+            "flow" => {
+                let command = FlowModCommand::named(words[1]).unwrap();
+                let text = words[2..].join(" ");
+                let (text, buffer) = text.split_once(" #buffer=").unwrap_or((&text, ""));
+                let mut flow_mod = parse_flow(text, command, &self.catalogue).unwrap();
+                if !buffer.is_empty() {
+                    flow_mod.buffer_id = BufferId(buffer.parse().unwrap());
+                }
+                self.message(Message::FlowMod(flow_mod));
+            }
+            "group" => {
+                let command = GroupModCommand::named(words[1]).unwrap();
+                let group = parse_group(&words[2..].join(" "), command, &self.catalogue);
+                self.message(Message::GroupMod(group.unwrap()));
+            }
+            "meter" => {
+                let number = || words[1].parse().unwrap();
+                let command = MeterModCommand::named(words[1]);
+                let command = command.unwrap_or_else(|| MeterModCommand(number()));
+                let meter = parse_meter(words[2], command).unwrap();
+                self.message(Message::MeterMod(meter));
+            }
+            "bytes" => {
+                let codec = &self.io.codecs[&self.conn];
+                let body = frame(&[&["hex"], &words[2..]].concat());
+                let length = (body.len() + 8) as u16;
+                let mut bytes = vec![codec.version.number(), words[1].parse().unwrap()];
+                bytes.extend(length.to_be_bytes());
+                bytes.extend([0, 0, 0, 7]);
+                bytes.extend(body);
+                let read = codec.decode(&bytes);
+                self.arrived(read.map(|(_, message)| message).map_err(|e| e.error));
+            }
+            "send" => {
+                let frame = self.frame(&words[2..]);
+                let port = parse_port(words[1]).unwrap();
+                let ordinary = frame.offload.gso.is_none();
+                let told = ordinary.then(|| self.told(port, frame.bytes()));
+                let before = self.io.effects.len();
+                self.switch
+                    .receive(self.now, port, &mut vec![frame], &mut self.io);
+                let outs = self.io.effects[before..].iter();
+                let outs = outs.filter(|line| line.starts_with("out "));
+                let outs: Vec<_> = outs.map(|line| cut(line)).collect();
+                if let Some((told, text)) = told.flatten() {
+                    assert_eq!(told, outs, "{text}\nand not {line}");
+                }
+            }
+            "packet-out" => {
+                let actions = parse_actions(words[2], &Match::ANY, &self.catalogue).unwrap();
+                let buffer = words[3]
+                    .strip_prefix("buffer=")
+                    .map(|id| id.parse().unwrap());
+                let data = if buffer.is_some() {
+                    Vec::new()
+                } else {
+                    frame(&words[3..])
+                };
+                self.message(Message::PacketOut(PacketOut {
+                    buffer_id: buffer.map_or(BufferId::NO_BUFFER, BufferId),
+                    in_port: parse_port(words[1]).unwrap(),
+                    actions,
+                    data: Bytes(data),
+                }));
+            }
+            "advance" => {
+                let end = self.now.after(words[1].parse::<u64>().unwrap() * 1_000_000);
+                while let Some(at) = self.switch.next_tick().filter(|at| *at <= end) {
+                    self.now = self.now.max(at);
+                    self.switch.tick(self.now, &mut self.io);
+                }
+                self.now = end;
+            }
+            "flows" | "entries" => {
+                self.io.entries_in_full = words[0] == "entries";
+                let request = filter(&self.catalogue);
+                self.message(Message::MultipartRequest(RequestBody::Flow(request).into()));
+            }
+            "aggregate" => {
+                let request = filter(&self.catalogue);
+                self.message(Message::MultipartRequest(
+                    RequestBody::Aggregate(request).into(),
+                ));
+            }
+            "connect" => {
+                let controller = words.contains(&"controller");
+                let named = |version: &&Version| words.contains(&&*version.to_string());
+                let version = Version::SPOKEN.iter().find(named);
+                let version = version.copied().unwrap_or(self.version);
+                let conn = ConnId(words[1].parse().unwrap());
+                self.speaks(conn, version);
+                if let Some(at) = words.iter().position(|word| *word == "beside") {
+                    let main = ConnId(words[at + 1].parse().unwrap());
+                    let (id, datagrams) = (words[at + 2].parse().unwrap(), words.len() > at + 3);
+                    if !self.switch.connected_auxiliary(main, conn, id, datagrams) {
+                        self.io.effects.push(format!("{} is not there", main.0));
+                    }
+                    return;
+                }
+                self.switch.connected(self.now, conn, version, controller);
+            }
+            "disconnect" => {
+                self.switch
+                    .disconnected(self.now, ConnId(words[1].parse().unwrap()));
+            }
+            "as" => self.conn = ConnId(words[1].parse().unwrap()),
+            "role" => self.message(Message::RoleRequest(Role {
+                role: ControllerRole::named(words[1]).unwrap(),
+                generation_id: words[2].parse().unwrap(),
+            })),
+            "async" => {
+                let n = |at: usize| words[at].parse().unwrap();
+                self.message(Message::SetAsync(bofuss_oflib::message::AsyncConfig {
+                    packet_in: n(1),
+                    packet_in_slave: n(2),
+                    port_status: n(3),
+                    port_status_slave: n(4),
+                    flow_removed: n(5),
+                    flow_removed_slave: n(6),
+                }));
+            }
+            "link" => {
+                let state = if words[2] == "up" {
+                    PortState(0)
+                } else {
+                    PortState::LINK_DOWN
+                };
+                self.port(parse_port(words[1]).unwrap(), state, 0);
+            }
+            "speed" => {
+                let port = parse_port(words[1]).unwrap();
+                self.port(port, PortState(0), words[2].parse().unwrap());
+            }
+            "queue-mod" | "queue-del" => {
+                let port = parse_port(words[1]).unwrap();
+                let queue = QueueId(words[2].parse().unwrap());
+                let request = match words.get(3) {
+                    Some(spec) => queues::modify(port, queue, &queues::parse(spec).unwrap()),
+                    None => queues::delete(port, queue),
+                };
+                self.message(Message::Experimenter(request));
+            }
+            "queues" => {
+                let port = parse_port(words[1]).unwrap();
+                self.message(Message::QueueGetConfigRequest(QueueConfigRequest { port }));
+            }
+            "queue-stats" => {
+                let queue = words.get(2).map(|id| QueueId(id.parse().unwrap()));
+                let request = RequestBody::Queue(QueueStatsRequest {
+                    port_no: parse_port(words[1]).unwrap(),
+                    queue_id: queue.unwrap_or(QueueId::ALL),
+                });
+                self.message(Message::MultipartRequest(request.into()));
+            }
+            "unplug" => {
+                let port = parse_port(words[1]).unwrap();
+                self.switch.port_removed(self.now, port, &mut self.io);
+            }
+            "port-mod" => {
+                let port_no = parse_port(words[1]).unwrap();
+                let option = |key| words.iter().find_map(|word| word.strip_prefix(key));
+                let option = |key| option(key).map(|value| value.parse::<u32>().unwrap());
+                let bits = words[2].split('|').map(|name| match name {
+                    "none" => 0,
+                    "unknown" => 0x8000,
+                    name => {
+                        PortConfig::NAMES
+                            .iter()
+                            .find(|(_, n)| *n == name)
+                            .unwrap()
+                            .0
+                            .0
+                    }
+                });
+                self.message(Message::PortMod(PortMod {
+                    port_no,
+                    hw_addr: Mac([2, 1, 0, 0, 0, option("hw=").unwrap_or(port_no.0) as u8]),
+                    config: PortConfig(bits.sum()),
+                    mask: PortConfig::ALL,
+                    advertise: PortFeatures(option("advertise=").unwrap_or(0)),
+                }));
+            }
+            "ask" => {
+                let multipart = |body: RequestBody| Message::MultipartRequest(body.into());
+                let meter = || MeterRequest {
+                    meter_id: words.get(2).map_or(MeterId::ALL, |id| id.parse().unwrap()),
+                };
+                self.message(match words[1] {
+                    "echo" => Message::EchoRequest(Bytes(vec![7])),
+                    "barrier" => Message::BarrierRequest(Empty),
+                    "features" => Message::FeaturesRequest(Empty),
+                    "config" => Message::GetConfigRequest(Empty),
+                    "async" => Message::GetAsyncRequest(Empty),
+                    "desc" => multipart(RequestBody::Desc(Empty)),
+                    "tables" => multipart(RequestBody::Table(Empty)),
+                    "table-features" => multipart(RequestBody::TableFeatures(Vec::new())),
+                    "ports" => multipart(RequestBody::PortDesc(Empty)),
+                    "groups" => multipart(RequestBody::GroupDesc(Empty)),
+                    "group-stats" => multipart(RequestBody::Group(GroupRequest {
+                        group_id: words.get(2).map_or(GroupId::ALL, |id| id.parse().unwrap()),
+                    })),
+                    "group-features" => multipart(RequestBody::GroupFeatures(Empty)),
+                    "meters" => multipart(RequestBody::MeterConfig(meter())),
+                    "meter-stats" => multipart(RequestBody::Meter(meter())),
+                    "meter-features" => multipart(RequestBody::MeterFeatures(Empty)),
+                    "a-reply" => Message::BarrierReply(Empty),
+                    other => panic!("no such request: {other}"),
+                });
+            }
+            "experimenter" => {
+                let row = |kind| self.catalogue.values(kind).find(|row| row.name == words[1]);
+                let number = |word: &&str| word.parse().unwrap();
+                self.message(Message::Experimenter(ExtValue::new(
+                    row(ExtKind::Message).unwrap(),
+                    words[2..].iter().map(number).collect(),
+                    Bytes::default(),
+                )));
+            }
+            "reshape" => {
+                let present = self.switch.datapath().table_features();
+                let tables =
+                    reshape::request(&words[1..], &self.features, &present, &self.catalogue);
+                self.message(Message::MultipartRequest(
+                    RequestBody::TableFeatures(tables).into(),
+                ));
+            }
+            "reconfigure" => {
+                let (words, profile) = line.split_once(" profile ").unwrap_or((line, ""));
+                let said = |key: &str| {
+                    let mut words = words.split(' ').filter_map(|word| word.split_once('='));
+                    words.find(|(k, _)| *k == key).map(|(_, v)| v.into())
+                };
+                let config = config(self.switch.datapath().config(), said);
+                let mode = FailMode::Secure;
+                let mut other = switch(config, profile, mode, &self.catalogue, &self.pool);
+                match self
+                    .switch
+                    .check_reconfigure(self.now, &mut other, &mut self.io)
+                {
+                    Ok(()) => self.switch.reconfigure(self.now, other, &mut self.io),
+                    Err((table, error)) => {
+                        let row = error.row().unwrap();
+                        let (ty, code) = (row.type_name, row.code_name);
+                        self.io
+                            .effects
+                            .push(format!("obstacle table {table} {ty}/{code}"));
+                    }
+                }
+            }
+            "table-mod" => self.message(Message::TableMod(bofuss_oflib::message::TableMod {
+                table_id: bofuss_oflib::types::TableId(words[1].parse().unwrap()),
+                config: words[2].parse().unwrap(),
+                miss: words
+                    .get(3)
+                    .map_or(Ok(TableMiss::ENTRY), |miss| miss.parse())
+                    .unwrap(),
+            })),
+            "frags" => self.message(Message::SetConfig(bofuss_oflib::message::SwitchConfig {
+                flags: bofuss_oflib::message::config::ConfigFlags(words[1].parse().unwrap()),
+                miss_send_len: bofuss_oflib::types::MaxLen(words[2].parse().unwrap()),
+            })),
+            other => panic!("no such command: {other}"),
+        }
+    }
+}
