@@ -350,12 +350,12 @@ fn main() {
             assert_eq!(is, left as usize, "{name}");
             steps.push((name, one));
         }
-        match best.is_empty() {
-            true => best = steps,
-            false => best
-                .iter_mut()
+        if best.is_empty() {
+            best = steps
+        } else {
+            best.iter_mut()
                 .zip(steps)
-                .for_each(|(best, new)| best.1.0 = best.1.0.min(new.1.0)),
+                .for_each(|(best, new)| best.1.0 = best.1.0.min(new.1.0))
         }
     }
     println!("{ENTRIES} entries, {GROUPS} groups and meters: the longest wait of packets");

@@ -127,10 +127,13 @@ pub(crate) async fn run(
             written = true;
             end.map_or_else(Reason::from, |()| Reason::ClosedHere)
         }
-        () = backlog.hang_up.notified() => match backlog.overflowed.load(SeqCst) {
-            true => Reason::Overflow,
-            false => Reason::ClosedHere,
-        },
+        () = backlog.hang_up.notified() => {
+            if backlog.overflowed.load(SeqCst) {
+                Reason::Overflow
+            } else {
+                Reason::ClosedHere
+            }
+        }
         never = beside => match never {},
     };
     let _ = link.tell(Event::Down { conn, reason }).await;
@@ -418,9 +421,10 @@ impl Link<'_> {
 
 /// What `future` gives within `limit`; a limit of zero is none.
 async fn within<T>(limit: Duration, future: impl Future<Output = T>) -> Option<T> {
-    match limit.is_zero() {
-        true => Some(future.await),
-        false => timeout(limit, future).await.ok(),
+    if limit.is_zero() {
+        Some(future.await)
+    } else {
+        timeout(limit, future).await.ok()
     }
 }
 

@@ -419,11 +419,12 @@ fn masks(name: &str, engine: Engine, count: u32, known: bool) {
     (last.priority, last.instructions) = (0, output());
     bench.add(&last);
     let high = |n: u32| n | 1 << 31;
-    match known {
-        true => bench.measure(name, PACKETS, || flow(pick() % 1000)),
-        false => bench.measure(name, PACKETS, || {
+    if known {
+        bench.measure(name, PACKETS, || flow(pick() % 1000))
+    } else {
+        bench.measure(name, PACKETS, || {
             (high(pick()), high(pick()), pick() as u16, pick() as u16)
-        }),
+        })
     }
 }
 

@@ -49,9 +49,10 @@ impl<S: Sink> Context<'_, S> {
         let (mut packets, mut bytes, mut refused) = (0, 0, 0);
         frames.retain(|frame| {
             let plausible = offload::is_plausible(frame);
-            let (count, length) = match plausible {
-                true => offload::wire_count(frame),
-                false => (1, frame.len() as u64),
+            let (count, length) = if plausible {
+                offload::wire_count(frame)
+            } else {
+                (1, frame.len() as u64)
             };
             packets += count;
             bytes += length;

@@ -195,9 +195,12 @@ fn parts(word: &str, is_actions: bool) -> (&str, Part) {
 fn keys(catalogue: &Catalogue) -> Vec<String> {
     let is_keyword = |name: &str| KEYWORDS.iter().any(|keyword| keyword.name == name);
     let names = match_names(catalogue).chain(PROPERTIES.iter().copied());
-    let key = |name| match is_keyword(name) {
-        true => String::from(name),
-        false => format!("{name}="),
+    let key = |name| {
+        if is_keyword(name) {
+            String::from(name)
+        } else {
+            format!("{name}=")
+        }
     };
     names.map(key).collect()
 }

@@ -136,9 +136,10 @@ fn version(name: &str) -> Result<Version, String> {
 impl Cli {
     /// The versions to offer.
     fn versions(&self) -> &[Version] {
-        match self.protocols.is_empty() {
-            true => Version::SPOKEN,
-            false => &self.protocols,
+        if self.protocols.is_empty() {
+            Version::SPOKEN
+        } else {
+            &self.protocols
         }
     }
 
@@ -252,9 +253,10 @@ async fn run(cli: &Cli) -> Result<(), Failure> {
 
 /// Runs a verb that needs no switch, or several.
 fn tell(cli: &Cli, verb: &Verb, text: &str) {
-    match cli.json {
-        true => say(json::page(verb.name, vec![json::text(text)]) + "\n"),
-        false => say(text),
+    if cli.json {
+        say(json::page(verb.name, vec![json::text(text)]) + "\n")
+    } else {
+        say(text)
     }
 }
 

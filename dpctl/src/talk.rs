@@ -97,9 +97,10 @@ impl Talk {
             Requests::Status(key) => {
                 let text = status::ask(self, &key).await?;
                 let lines: Vec<&str> = text.lines().collect();
-                match self.json {
-                    true => replies.push(json::lines(&lines)),
-                    false => say(text),
+                if self.json {
+                    replies.push(json::lines(&lines))
+                } else {
+                    say(text)
                 }
             }
             Requests::Snoop => return self.snoop().await,
@@ -280,12 +281,13 @@ impl Talk {
             let start = Instant::now();
             self.request(&Message::EchoRequest(data)).await?;
             let millis = start.elapsed().as_secs_f64() * 1000.0;
-            match self.json {
-                true => replies.push(json::echo(bytes, millis)),
-                false => say(format!(
+            if self.json {
+                replies.push(json::echo(bytes, millis))
+            } else {
+                say(format!(
                     "{bytes} bytes from {}: time={millis:.1} ms\n",
                     self.address
-                )),
+                ))
             }
         }
         Ok(())
@@ -328,16 +330,17 @@ impl Talk {
         loop {
             let next = self.client.next().await;
             let (_, message) = next.map_err(|error| self.failed(&error))?;
-            match self.json {
-                true => say(format!(
+            if self.json {
+                say(format!(
                     "{}\n",
                     json::page(self.verb.name, vec![json::message(&message)])
-                )),
-                false => say(format!(
+                ))
+            } else {
+                say(format!(
                     "\nRECEIVED:\n{}\n{}\n",
                     bofuss::print::text(&message),
                     bofuss::print::packet(&message, &self.names)
-                )),
+                ))
             }
         }
     }

@@ -217,17 +217,19 @@ impl Verb {
                     arguments => arguments,
                 };
                 let one = ["FLOW", "[FLOW]", "GROUP", "METER"].contains(&takes);
-                let hint = match one && arguments.len() > 1 {
-                    true => " as one argument: write it in quotes",
-                    false => "",
+                let hint = if one && arguments.len() > 1 {
+                    " as one argument: write it in quotes"
+                } else {
+                    ""
                 };
                 Failure::Usage(format!("{} takes {takes}{hint}", self.name))
             }
             Failure::Usage(error) => {
                 let is_asked = error.contains("no port of the switch");
-                let hint = match error.contains("no port number") && !is_asked {
-                    true => " (dpctl dump-ports-desc lists the numbers)",
-                    false => "",
+                let hint = if error.contains("no port number") && !is_asked {
+                    " (dpctl dump-ports-desc lists the numbers)"
+                } else {
+                    ""
                 };
                 Failure::Usage(format!("{}: {error}{hint}", self.name))
             }

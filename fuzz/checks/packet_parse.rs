@@ -32,9 +32,10 @@ fn apply(packet: &mut Packet, edit: u8) -> Result<(), EditError> {
     if edit >= 0x80 {
         let field = &FIELDS[usize::from(edit - 0x80) % FIELDS.len()];
         let settable = field.settable && !field.at.is_empty();
-        return match settable {
-            true => packet.set_field(field, &field.ones()),
-            false => Ok(()),
+        return if settable {
+            packet.set_field(field, &field.ones())
+        } else {
+            Ok(())
         };
     }
     match edit % 12 {

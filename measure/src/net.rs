@@ -37,9 +37,10 @@ pub fn run(words: &str) -> Result<String, String> {
     let output = Command::new(program).args(list).output();
     let output = output.map_err(|e| format!("{program}: {e}"))?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    match output.status.success() {
-        true => Ok(text(&output.stdout)),
-        false => Err(format!("{words}: {}", text(&output.stderr))),
+    if output.status.success() {
+        Ok(text(&output.stdout))
+    } else {
+        Err(format!("{words}: {}", text(&output.stderr)))
     }
 }
 
@@ -55,9 +56,10 @@ pub fn run_batch(lines: &str) -> Result<(), String> {
     input.write_all(lines.as_bytes()).map_err(failed)?;
     drop(input);
     let output = ip.wait_with_output().map_err(failed)?;
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(format!("ip: {}", String::from_utf8_lossy(&output.stderr))),
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(format!("ip: {}", String::from_utf8_lossy(&output.stderr)))
     }
 }
 

@@ -310,9 +310,10 @@ pub fn first_packets(c: &Context<'_>) -> Figures {
     };
     let (figures, [count, _]) = with_controller(c, true, work)?;
     // The kernel may choose a port twice.
-    match count * 10 >= FIRST_ECHOES as u64 * 9 {
-        true => Ok(figures),
-        false => Err(format!("{count} packet-ins for {FIRST_ECHOES} new flows")),
+    if count * 10 >= FIRST_ECHOES as u64 * 9 {
+        Ok(figures)
+    } else {
+        Err(format!("{count} packet-ins for {FIRST_ECHOES} new flows"))
     }
 }
 

@@ -78,9 +78,10 @@ pub fn flow_ports(flow: u32) -> (u16, u16) {
 /// host's; otherwise the receiver's kernel would send ICMP errors in the time of the forwarder.
 fn template(back: bool) -> Vec<u8> {
     let (a, b) = ((A_MAC, A_ADDRESS), (B_MAC, B_ADDRESS));
-    let (from, to) = match back {
-        false => (a, (NOBODY[0], b.1)),
-        true => (b, (NOBODY[1], a.1)),
+    let (from, to) = if back {
+        (b, (NOBODY[1], a.1))
+    } else {
+        (a, (NOBODY[0], b.1))
     };
     let data = [0; SMALL_FRAME - NUMBER_AT];
     let ip = craft::ipv4(from.1, to.1, 64, craft::udp(0, 0, &data));

@@ -128,13 +128,14 @@ fn run(program: &str, arguments: &[&str]) -> Result<String> {
             _ => format!("{program}: {error}"),
         })?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_string();
-    match output.status.success() {
-        true => Ok(text(&output.stdout)),
-        false => Err(format!(
+    if output.status.success() {
+        Ok(text(&output.stdout))
+    } else {
+        Err(format!(
             "{program} {}: {}",
             arguments.join(" "),
             text(&output.stderr)
-        )),
+        ))
     }
 }
 
@@ -224,11 +225,11 @@ fn quieten() {
 /// otherwise with the installed programs.
 fn what_next() -> Result<()> {
     let program = std::env::current_exe().map_err(context("own path"))?;
-    let lines = match program
+    let lines = if program
         .parent()
         .is_some_and(|folder| folder.ends_with("demo"))
     {
-        true => [
+        [
             (
                 "make demo ARGS=--keep",
                 "the same, kept running for entries of your own",
@@ -241,8 +242,9 @@ fn what_next() -> Result<()> {
                 "docs/guide/lecture.md",
                 "more with Mininet, captures, a controller in Python",
             ),
-        ],
-        false => [
+        ]
+    } else {
+        [
             (
                 "sudo bofuss demo --keep",
                 "the same, kept running for entries of your own",
@@ -252,7 +254,7 @@ fn what_next() -> Result<()> {
                 "dpctl help",
                 "entries, groups, meters and statistics of a switch",
             ),
-        ],
+        ]
     };
     scenes::title("What next");
     lines

@@ -57,9 +57,10 @@ pub fn current(modes: &LinkModes) -> Features {
             if modes.half_duplex { half } else { full }
         },
     );
-    let medium = match modes.fibre {
-        true => Features::FIBER,
-        false => Features::COPPER,
+    let medium = if modes.fibre {
+        Features::FIBER
+    } else {
+        Features::COPPER
     };
     let autoneg = Features(if modes.autoneg {
         Features::AUTONEG.0

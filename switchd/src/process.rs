@@ -164,10 +164,12 @@ impl Process {
                     }
                     manager.iter().for_each(Manager::notify_alive);
                 }
-                () = received(&mut hangup) => match reloads {
-                    true => drop(self.reload().await),
-                    false => return Ok(()),
-                },
+                () = received(&mut hangup) => {
+                    if !reloads {
+                        return Ok(());
+                    }
+                    drop(self.reload().await);
+                }
                 Some(request) = self.metrics_requests.1.recv() => {
                     let switches = self.switches.iter();
                     let queues = switches.map(|switch| (switch.name.clone(), switch.queue.clone()));
@@ -284,9 +286,10 @@ impl Process {
         let (log, address) = (configs[0].log.clone(), configs[0].metrics);
         let names: Vec<String> = configs.iter().map(|config| config.name.clone()).collect();
         self.shared.are_several = names.len() > 1;
-        let listener = match address == self.metrics.0 {
-            true => None,
-            false => self.listen(address).await.map_err(|error| (0, error))?,
+        let listener = if address == self.metrics.0 {
+            None
+        } else {
+            self.listen(address).await.map_err(|error| (0, error))?
         };
         let (mut changes, mut new) = (Vec::new(), Vec::new());
         for (at, config) in configs.into_iter().enumerate() {

@@ -225,8 +225,9 @@ fn keep(needed: CapabilitySet) -> io::Result<()> {
 /// this.
 pub fn explain(error: String) -> String {
     let refused = error.contains("(os error 1)") || error.contains("(os error 13)");
-    match refused {
-        true => format!("{error}: {LOCKED}"),
-        false => error,
+    if refused {
+        format!("{error}: {LOCKED}")
+    } else {
+        error
     }
 }

@@ -90,12 +90,13 @@ pub fn own_directory() -> io::Result<PathBuf> {
     }
     let own = user_run_directory();
     make(&own)?;
-    match is_own(&own) {
-        true => Ok(own),
-        false => Err(io::Error::other(format!(
+    if is_own(&own) {
+        Ok(own)
+    } else {
+        Err(io::Error::other(format!(
             "{} belongs to another user",
             own.display()
-        ))),
+        )))
     }
 }
 

@@ -73,9 +73,10 @@ impl TraceOptions {
     /// The trace, and the packet's description.
     fn trace(&self) -> Result<(Trace, String), String> {
         let offline = self.config.is_some() || self.flows.is_some();
-        let described = match offline {
-            true => Some(self.described()?),
-            false => None,
+        let described = if offline {
+            Some(self.described()?)
+        } else {
+            None
         };
         let catalogue = match &described {
             Some(config) => Catalogue::clone(&config.catalogue),

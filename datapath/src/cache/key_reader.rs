@@ -119,9 +119,10 @@ fn piece(word: usize, header: Header, bit: usize, place: Range<usize>) -> KeyPie
     let off = (8 + bit - place.start % 8) % 8;
     // Where it is to be, if that is whole bytes away; else less than a byte behind, or before.
     let before = place.end + off > BITS;
-    let (from, turn) = match before {
-        false => (place.start + off, off),
-        true => (place.start + off - 8, BITS + off - 8),
+    let (from, turn) = if before {
+        (place.start + off - 8, BITS + off - 8)
+    } else {
+        (place.start + off, off)
     };
     KeyPiece {
         word,

@@ -43,9 +43,10 @@ impl From<&FlowStatsRequest> for Filter {
 
 impl Filter {
     fn of(flow_mod: &FlowMod) -> Self {
-        let (out_port, out_group) = match flow_mod.deletes() {
-            true => (flow_mod.out_port, flow_mod.out_group),
-            false => (PortNo::ANY, GroupId::ANY),
+        let (out_port, out_group) = if flow_mod.deletes() {
+            (flow_mod.out_port, flow_mod.out_group)
+        } else {
+            (PortNo::ANY, GroupId::ANY)
         };
         Self {
             rule: KeyMatch::from(&flow_mod.fields),
@@ -76,9 +77,10 @@ impl Filter {
 
     /// Whether the entry is asked for.
     pub fn selects(&self, entry: &Entry) -> bool {
-        let rule = match entry.flags.has(FlowModFlags::ONE_TAG) {
-            true => &self.behind_one_tag,
-            false => &self.rule,
+        let rule = if entry.flags.has(FlowModFlags::ONE_TAG) {
+            &self.behind_one_tag
+        } else {
+            &self.rule
         };
         rule.covers(&entry.rule) && self.passes(entry)
     }
@@ -92,9 +94,10 @@ impl Filter {
 
 /// The match of the entry that a flow-mod adds.
 fn rule_of(flow_mod: &FlowMod, known: Option<&Rc<KeyMask>>) -> KeyMatch {
-    match flow_mod.flags.has(FlowModFlags::ONE_TAG) {
-        true => KeyMatch::behind_one_tag(&flow_mod.fields, known),
-        false => KeyMatch::new(&flow_mod.fields, known),
+    if flow_mod.flags.has(FlowModFlags::ONE_TAG) {
+        KeyMatch::behind_one_tag(&flow_mod.fields, known)
+    } else {
+        KeyMatch::new(&flow_mod.fields, known)
     }
 }
 
@@ -178,9 +181,10 @@ impl Datapath {
         let mut found = false;
         for number in (0..self.pipeline.config.n_tables).map(TableId) {
             let table = &self.pipeline.tables[usize::from(number.0)];
-            let key = match wanted == number || wanted == TableId::ALL {
-                true => filter.find(table, priority),
-                false => None,
+            let key = if wanted == number || wanted == TableId::ALL {
+                filter.find(table, priority)
+            } else {
+                None
             };
             let passes = |key: &EntryKey| table.get(*key).is_some_and(|e| filter.passes(e));
             if let Some(key) = key.filter(passes) {

@@ -239,9 +239,10 @@ impl Pipeline {
             forwarders: before.as_ref().map_or(Vec::new(), |g| g.forwarders.clone()),
             watchers: before.map_or(Vec::new(), |group| group.watchers),
         };
-        let add = |list: &mut Vec<GroupId>| match list.last() == Some(&id) {
-            true => {}
-            false => list.push(id),
+        let add = |list: &mut Vec<GroupId>| {
+            if list.last() != Some(&id) {
+                list.push(id)
+            }
         };
         for target in group.targets() {
             add(&mut self.group(target).forwarders);

@@ -263,9 +263,10 @@ pub(crate) mod tests {
                 .expect("is right");
             let frame = super_frame(datapath.pool());
             let mut frames = vec![];
-            match whole {
-                true => frames.push(frame),
-                false => assert!(offload::segment(&frame, |segment| frames.push(segment))),
+            if whole {
+                frames.push(frame)
+            } else {
+                assert!(offload::segment(&frame, |segment| frames.push(segment)))
             }
             for frame in frames {
                 send(&mut datapath, &mut out, Q1, frame);

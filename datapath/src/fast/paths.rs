@@ -147,9 +147,10 @@ impl<S: Sink> Context<'_, S> {
             let entry = tables[usize::from(hit.table.0)].at(hit.slot);
             entry.is_none_or(|entry| rival < entry.key)
         };
-        let right = match cache.is_current(flow) {
-            true => Some(true),
-            false => cache.confirm(flow, key, rival_wins),
+        let right = if cache.is_current(flow) {
+            Some(true)
+        } else {
+            cache.confirm(flow, key, rival_wins)
         };
         if right.unwrap_or_else(|| revalidates(cache, tables, flow, key)) {
             return Some(flow);

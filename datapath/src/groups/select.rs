@@ -114,9 +114,10 @@ impl Selector {
         for (i, slot) in self.slots.iter_mut().enumerate() {
             let owner = self.home[i];
             let mut tries = (1..=TRIES).map(|n| self.home[mix(i as u64, n) as usize & mask]);
-            *slot = match is_live(owner) {
-                true => owner,
-                false => tries.find(|b| is_live(*b)).or(any).unwrap_or(NOBODY),
+            *slot = if is_live(owner) {
+                owner
+            } else {
+                tries.find(|b| is_live(*b)).or(any).unwrap_or(NOBODY)
             };
         }
     }

@@ -89,9 +89,10 @@ impl Meter {
     }
 
     fn cost(&self, (packets, bytes): (u64, u64)) -> i64 {
-        match self.config.flags.has(MeterFlags::PKTPS) {
-            true => packets as i64 * UNIT,
-            false => bytes as i64 * BYTE,
+        if self.config.flags.has(MeterFlags::PKTPS) {
+            packets as i64 * UNIT
+        } else {
+            bytes as i64 * BYTE
         }
     }
 

@@ -25,9 +25,10 @@ impl<S: Sink> Context<'_, S> {
             .get_mut(&id)
             .ok_or(DropReason::NoMeter)?;
         let counts = offload::wire_count(&packet.frame);
-        let band = match S::DRY {
-            true => meter.clone().judge(self.now, counts),
-            false => meter.judge(self.now, counts),
+        let band = if S::DRY {
+            meter.clone().judge(self.now, counts)
+        } else {
+            meter.judge(self.now, counts)
         };
         if S::TRACES {
             self.sink.step(Step::Meter(id, band));
@@ -169,9 +170,10 @@ mod tests {
                 frame.bytes_mut()[15] = 10 << 2;
                 frame.bytes_mut()[24..26].copy_from_slice(&[0, 0]);
                 let mut frames = vec![];
-                match whole {
-                    true => frames.push(frame),
-                    false => assert!(offload::segment(&frame, |segment| frames.push(segment))),
+                if whole {
+                    frames.push(frame)
+                } else {
+                    assert!(offload::segment(&frame, |segment| frames.push(segment)))
                 }
                 datapath.receive(Time(0), PortNo(1), &mut frames, &mut out);
                 let mut left: Vec<Vec<u8>> = vec![];

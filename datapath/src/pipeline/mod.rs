@@ -355,9 +355,10 @@ impl<S: Sink> Context<'_, S> {
         if S::TRACES {
             self.sink.step(Step::Fragment);
         }
-        let (whole, lost) = match S::DRY {
-            true => (None, 0),
-            false => self.lane.reassembler.add(self.now.0, packet.take()),
+        let (whole, lost) = if S::DRY {
+            (None, 0)
+        } else {
+            self.lane.reassembler.add(self.now.0, packet.take())
         };
         (0..lost).for_each(|_| self.drop(DropReason::FragmentRefused));
         if let Some(mut whole) = whole {

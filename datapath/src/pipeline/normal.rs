@@ -28,14 +28,12 @@ impl<S: Sink> Context<'_, S> {
         // A controller's packets may name a port that does not exist: nothing is kept for it.
         let is_port = self.pipeline.ports.contains_key(&ingress);
         if !source.is_multicast() && is_port {
-            match S::DRY {
-                true => self.pipeline.bridge.tried.push((vlan, source)),
-                false => self.pipeline.bridge.learn(
-                    self.now,
-                    (vlan, source),
-                    ingress,
-                    &self.pipeline.config,
-                ),
+            if S::DRY {
+                self.pipeline.bridge.tried.push((vlan, source))
+            } else {
+                self.pipeline
+                    .bridge
+                    .learn(self.now, (vlan, source), ingress, &self.pipeline.config)
             }
         }
         let known = match destination.is_multicast() {

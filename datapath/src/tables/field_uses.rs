@@ -30,9 +30,10 @@ impl Default for FieldUses {
 }
 
 fn count(count: &mut u32, adds: bool) {
-    match adds {
-        true => *count += 1,
-        false => *count -= 1,
+    if adds {
+        *count += 1;
+    } else {
+        *count -= 1;
     }
 }
 
@@ -202,9 +203,10 @@ mod tests {
                         for _ in 0..2 {
                             let frame = with_flags(&datapath, flags);
                             let mut frames = vec![];
-                            match whole {
-                                true => frames.push(frame),
-                                false => assert!(offload::segment(&frame, |s| frames.push(s))),
+                            if whole {
+                                frames.push(frame)
+                            } else {
+                                assert!(offload::segment(&frame, |s| frames.push(s)))
                             }
                             datapath.receive(Time(0), PortNo(1), &mut frames, &mut out);
                         }

@@ -89,9 +89,10 @@ pub struct Entry {
 impl Entry {
     /// Why it would send a packet to the controllers.
     pub(crate) fn reason(&self) -> PacketInReason {
-        match self.key.priority.0 == 0 && self.rule.is_any() {
-            true => PacketInReason::NO_MATCH,
-            false => PacketInReason::ACTION,
+        if self.key.priority.0 == 0 && self.rule.is_any() {
+            PacketInReason::NO_MATCH
+        } else {
+            PacketInReason::ACTION
         }
     }
 
@@ -276,9 +277,10 @@ impl Table {
 
     /// Whether some entries skip one VLAN tag, or some all.
     pub(crate) fn has_entries_behind(&self, one_tag: bool) -> bool {
-        match one_tag {
-            true => self.n_one_tag > 0,
-            false => self.n_one_tag < self.len(),
+        if one_tag {
+            self.n_one_tag > 0
+        } else {
+            self.n_one_tag < self.len()
         }
     }
 

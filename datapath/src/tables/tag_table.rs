@@ -131,16 +131,18 @@ impl TagTable {
 
     #[inline]
     fn bucket(&self, (spilled, at): Place) -> &Bucket {
-        match spilled {
-            false => &self.chunks[at / CHUNK][at % CHUNK],
-            true => &self.spilled[at as u32],
+        if spilled {
+            &self.spilled[at as u32]
+        } else {
+            &self.chunks[at / CHUNK][at % CHUNK]
         }
     }
 
     fn bucket_mut(&mut self, (spilled, at): Place) -> &mut Bucket {
-        match spilled {
-            false => &mut self.chunks[at / CHUNK][at % CHUNK],
-            true => &mut self.spilled[at as u32],
+        if spilled {
+            &mut self.spilled[at as u32]
+        } else {
+            &mut self.chunks[at / CHUNK][at % CHUNK]
         }
     }
 

@@ -143,9 +143,10 @@ fn field_match(
         _ => read(argument, field, mask, catalogue)?,
     };
     let one = FieldMatch::masked(field, read(argument, field, value, catalogue)?, mask_bits);
-    match field.maskable || one.is_exact() {
-        true => Ok(one),
-        false => Err(argument.wrong(mask, "this field takes no mask")),
+    if field.maskable || one.is_exact() {
+        Ok(one)
+    } else {
+        Err(argument.wrong(mask, "this field takes no mask"))
     }
 }
 

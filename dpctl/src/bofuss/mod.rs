@@ -213,9 +213,10 @@ pub(crate) fn ping(_: &Command, arguments: &[&str]) -> Made {
         count => count,
     };
     let bytes = number(bytes, 1024)?;
-    match bytes <= u16::MAX - 8 {
-        true => Ok(Requests::Ping { count, bytes }),
-        false => Err(Failure::Usage("an echo holds at most 65527 bytes".into())),
+    if bytes <= u16::MAX - 8 {
+        Ok(Requests::Ping { count, bytes })
+    } else {
+        Err(Failure::Usage("an echo holds at most 65527 bytes".into()))
     }
 }
 

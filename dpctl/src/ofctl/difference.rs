@@ -229,9 +229,10 @@ pub(crate) fn diff_flows(command: &Command, arguments: &[&str]) -> Made {
     let source = |word: &str| {
         let is_file = word.starts_with(['/', '.']);
         let is_switch = !is_file && (word.contains(':') || !Path::new(word).exists());
-        match is_switch {
-            true => Ok(Source::Switch(word.into())),
-            false => file::entries(command, word).map(Source::File),
+        if is_switch {
+            Ok(Source::Switch(word.into()))
+        } else {
+            file::entries(command, word).map(Source::File)
         }
     };
     Ok(Requests::Compare([source(first)?, source(second)?]))

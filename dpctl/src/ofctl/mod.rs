@@ -244,9 +244,10 @@ pub(crate) fn add_flows(command: &Command, arguments: &[&str]) -> Made {
 }
 
 pub(crate) fn mod_flows(command: &Command, arguments: &[&str]) -> Made {
-    let kind = match command.strict {
-        true => FlowModCommand::MODIFY_STRICT,
-        false => FlowModCommand::MODIFY,
+    let kind = if command.strict {
+        FlowModCommand::MODIFY_STRICT
+    } else {
+        FlowModCommand::MODIFY
     };
     flow_change(command, arguments, kind)
 }

@@ -63,9 +63,10 @@ impl Order {
         };
         entries.sort_by_key(|FlowStats(entry)| Reverse(entry.priority));
         let key = |entry: &FlowStats| value(&entry.0);
-        match self.descending {
-            true => entries.sort_by_key(|entry| Reverse(key(entry))),
-            false => entries.sort_by_key(|entry| (key(entry).is_none(), key(entry))),
+        if self.descending {
+            entries.sort_by_key(|entry| Reverse(key(entry)))
+        } else {
+            entries.sort_by_key(|entry| (key(entry).is_none(), key(entry)))
         }
     }
 }

@@ -234,9 +234,10 @@ fn put_frame(page: &mut String, frame: &Frame, before: &Frame) {
         for (i, byte) in chunk.iter().enumerate() {
             let is_old = !same_length || old.get(line * BYTES_PER_LINE + i) == Some(byte);
             let byte = Plain(byte);
-            let _ = match is_old {
-                true => write!(page, " {byte}"),
-                false => write!(page, " <mark>{byte}</mark>"),
+            let _ = if is_old {
+                write!(page, " {byte}")
+            } else {
+                write!(page, " <mark>{byte}</mark>")
             };
         }
         put!(page, "");

@@ -117,9 +117,10 @@ fn actions(random: &mut Random, table: u64, matched: &str) -> String {
         parts.push(&next);
     }
     parts.retain(|part| !part.is_empty());
-    match parts.is_empty() {
-        true => "drop".into(),
-        false => parts.join(","),
+    if parts.is_empty() {
+        "drop".into()
+    } else {
+        parts.join(",")
     }
 }
 
@@ -162,9 +163,10 @@ fn flow_line(random: &mut Random) -> String {
     } else {
         ""
     };
-    match delete {
-        true => text.trim_end_matches(',').into(),
-        false => text + "actions=" + &actions(random, table, &fields),
+    if delete {
+        text.trim_end_matches(',').into()
+    } else {
+        text + "actions=" + &actions(random, table, &fields)
     }
 }
 

@@ -259,9 +259,10 @@ fn segments_agree_up_to_the_first_that_differs_in_what_is_used() {
         assert_eq!(alike(TCP_SRC, true, 0), all);
         assert_eq!(alike(&tcp, false, 0), if is_tcp { 1 } else { all });
         assert_eq!(alike(&udp, false, 0), if is_tcp { all } else { 1 });
-        let flags = match is_tcp {
-            true => bytes[usize::from(offload.checksum.unwrap().0) + 13],
-            false => 0,
+        let flags = if is_tcp {
+            bytes[usize::from(offload.checksum.unwrap().0) + 13]
+        } else {
+            0
         };
         let expected = match flags {
             flags if flags & 0x80 != 0 => 1,

@@ -194,9 +194,10 @@ impl DataPlane {
         let copiers = &mut self.io.copiers;
         let before = copiers.len();
         copiers.retain(|copier| !capture::is_named(&copier.name, name));
-        match copiers.len() < before {
-            true => Ok(String::new()),
-            false => Err(format!("nothing goes to {name} ('captures' lists them)")),
+        if copiers.len() < before {
+            Ok(String::new())
+        } else {
+            Err(format!("nothing goes to {name} ('captures' lists them)"))
         }
     }
 

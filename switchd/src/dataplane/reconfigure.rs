@@ -94,9 +94,10 @@ impl DataPlane {
 
     /// Opens a port. Errors: why it cannot be opened, and what to type.
     pub(super) fn open(&self, spec: &PortSpec) -> Result<OpenPort, String> {
-        match self.io.is_locked {
-            true => Err(format!("port {}: {LOCKED}", spec.kind)),
-            false => port::open(spec),
+        if self.io.is_locked {
+            Err(format!("port {}: {LOCKED}", spec.kind))
+        } else {
+            port::open(spec)
         }
     }
 
@@ -148,9 +149,10 @@ impl DataPlane {
             let port = self.future_port(spec, opened)?;
             port.mac()
         });
-        let id = match is_same {
-            true => self.switch.identity().datapath_id,
-            false => datapath_id(new, macs.next()),
+        let id = if is_same {
+            self.switch.identity().datapath_id
+        } else {
+            datapath_id(new, macs.next())
         };
         let mut trial = make_switch(new, &self.pool, id)?;
         for spec in &new.ports {

@@ -30,9 +30,10 @@ fn wants_json(argument: &str) -> (bool, &str) {
 }
 
 fn answer(trace: &Trace, json: bool) -> Answer {
-    match json {
-        true => serde_json::to_string(trace).map_err(|error| error.to_string()),
-        false => Ok(trace.to_string()),
+    if json {
+        serde_json::to_string(trace).map_err(|error| error.to_string())
+    } else {
+        Ok(trace.to_string())
     }
 }
 

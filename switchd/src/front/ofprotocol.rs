@@ -124,9 +124,10 @@ pub fn main() -> ExitCode {
 /// Sends `line` to the switch, and waits until the switch ends. Errors: why the switch refuses it.
 fn attach(name: &str, line: &str, controllers: &str) -> Result<(), String> {
     let connect = || {
-        let socket = match super::is_by_port(name) {
-            true => ctl::find_near(name),
-            false => ctl::find(Some(name)),
+        let socket = if super::is_by_port(name) {
+            ctl::find_near(name)
+        } else {
+            ctl::find(Some(name))
         };
         let mut stream = UnixStream::connect(socket?).map_err(|e| e.to_string())?;
         let command = format!("attach {line}\n");

@@ -195,9 +195,10 @@ impl Samples {
         let bounds = (0..).map(|power| (histogram.first << power) as f64 / units);
         for (number, (bucket, bound)) in (1..).zip(histogram.buckets.iter().zip(bounds)) {
             count += bucket;
-            let bound = match number == histogram.buckets.len() {
-                true => "+Inf".into(),
-                false => format!("{bound:?}"),
+            let bound = if number == histogram.buckets.len() {
+                "+Inf".into()
+            } else {
+                format!("{bound:?}")
             };
             self.line(name, "_bucket", &[("le", &bound)], count);
         }
