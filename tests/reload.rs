@@ -330,6 +330,16 @@ fn change(stage: &mut Stage, key: &str) {
             stage.lab.all_ping();
             stage.follows(key, "[]");
         }
+        "discipline" => {
+            refuses(stage, key, "['drr']", "'drr' is not weighted-priority");
+            stage.follows("queue", "['2:0:max=10M']");
+            stage.follows(key, "['2=fifo']");
+            stage.lab.all_ping();
+            let queue = "['2:0:max=10M', '2:1:min=1M']";
+            refuses(stage, "queue", queue, "queue 0 only");
+            stage.follows(key, "[]");
+            stage.follows("queue", "[]");
+        }
         "datapath" => {
             for layer in ["reference", "tables", "cache"] {
                 stage.follows(key, &format!("'{layer}'"));

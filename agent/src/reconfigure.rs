@@ -3,7 +3,7 @@
 use bofuss_datapath::Time;
 use bofuss_datapath::reconfigure::Obstacle;
 
-use crate::switch::{Switch, SwitchIo};
+use crate::switch::{Switch, SwitchIo, parts};
 
 impl Switch {
     /// Checks that everything in this switch fits into `other`, see
@@ -35,7 +35,8 @@ impl Switch {
                 }
             }
         }
-        self.datapath.reconfigure(other.datapath);
+        let (datapath, sink) = parts!(self, now, io);
+        datapath.reconfigure(now, other.datapath, sink);
         self.identity = other.identity;
         self.set_fail_mode(now, other.fail_mode);
     }

@@ -36,6 +36,11 @@ pub struct Config {
     pub max_addresses: u32,
     /// and on those that have another bound; at least 1.
     pub port_addresses: BTreeMap<PortNo, u32>,
+    /// The name of the discipline that orders the frames of a port with queues, from
+    /// [`crate::DISCIPLINES`]; none for the first of them.
+    pub discipline: Option<&'static str>,
+    /// Ports with another discipline.
+    pub port_disciplines: BTreeMap<PortNo, &'static str>,
     /// How packets find their entries.
     pub engine: Engine,
     /// The most flows that the cache knows.
@@ -62,6 +67,8 @@ impl Default for Config {
             group_select: BTreeMap::new(),
             max_addresses: MAX_ADDRESSES,
             port_addresses: BTreeMap::new(),
+            discipline: None,
+            port_disciplines: BTreeMap::new(),
             engine: Engine::default(),
             cache_flows: 1 << 20,
             cache_changes: 64,
@@ -75,6 +82,14 @@ impl Config {
     /// How a select group chooses.
     pub(crate) fn algorithm(&self, group: GroupId) -> Algorithm {
         *self.group_select.get(&group).unwrap_or(&self.select)
+    }
+
+    /// The name of a port's discipline, if one is chosen.
+    pub(crate) fn discipline(&self, port: PortNo) -> Option<&'static str> {
+        self.port_disciplines
+            .get(&port)
+            .copied()
+            .or(self.discipline)
     }
 
     /// The most addresses that NORMAL learns on a port.

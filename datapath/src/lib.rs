@@ -44,8 +44,9 @@ pub use control::{
 };
 pub use datapath::Datapath;
 pub use egress::{
+    DISCIPLINES, DisciplineRow,
     discipline::Egress,
-    scheduler::{DEFAULT_QUEUE, MAX_QUEUE_BYTES, MAX_QUEUE_PACKETS, Queue, QueueSpec, Rate},
+    queue::{DEFAULT_QUEUE, MAX_QUEUE_BYTES, MAX_QUEUE_PACKETS, Queue, QueueSpec, Rate},
 };
 pub use groups::select::flow_hash;
 pub use hook::{Hook, HookEffect, Verdict};

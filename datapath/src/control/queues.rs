@@ -1,13 +1,14 @@
 //! The queues of a switch's ports: made, changed and deleted; frames into them and out.
 
-use alloc::boxed::Box;
+use alloc::vec::Vec;
 
 use bofuss_oflib::error::QueueOpFailed;
 use bofuss_oflib::types::QueueId;
 use bofuss_oflib::{ErrorCode, PortNo};
 
 use crate::egress::discipline::Egress;
-use crate::egress::scheduler::{DEFAULT_QUEUE, QueueSpec, Rate, WeightedPriority};
+use crate::egress::discipline_named;
+use crate::egress::queue::{DEFAULT_QUEUE, QueueSpec, Rate};
 use crate::{Datapath, DropReason, Sink, Time};
 
 /// Queues that one port has at most, the default queue included.
@@ -51,13 +52,46 @@ impl Datapath {
         spec: QueueSpec,
     ) -> Result<(), QueueError> {
         let port_kbps = self.check_queue(number, id, &spec)?;
-        let egress = self.egress.ports.entry(number);
-        let egress = egress.or_insert_with(|| {
-            let discipline = WeightedPriority::new(now, number, port_kbps);
-            Egress::new(Box::new(discipline))
-        });
+        let row = discipline_named(self.pipeline.config.discipline(number));
+        let fresh = Egress::new(row, now, number, port_kbps);
+        let egress = self.egress.ports.get(&number).unwrap_or(&fresh);
+        egress.discipline.check(id, &spec).map_err(forbidden)?;
+        let egress = self.egress.ports.entry(number).or_insert(fresh);
         egress.discipline.modify(now, id, spec);
         Ok(())
+    }
+
+    /// Has each port's frames ordered by the discipline that is configured now. The queues that it
+    /// takes stay, and begin to count anew; what waits in others waits in the default queue.
+    pub(crate) fn change_disciplines<S: Sink>(&mut self, now: Time, sink: &mut S) {
+        let mut context = self.context(now, sink);
+        let numbers: Vec<PortNo> = context.egress.ports.keys().copied().collect();
+        for number in numbers {
+            let row = discipline_named(context.pipeline.config.discipline(number));
+            let kbps = context.pipeline.ports.get(&number);
+            let kbps = kbps.map_or(0, |port| port.desc.curr_speed);
+            let old = context.egress.ports.get_mut(&number);
+            let old = old.expect("its number was listed just now");
+            if core::ptr::eq(old.row, row) {
+                continue;
+            }
+            let fresh = Egress::new(row, now, number, kbps);
+            let mut old = core::mem::replace(old, fresh);
+            let specs: Vec<_> = old.queues().iter().map(|q| (q.id, q.spec)).collect();
+            for (id, spec) in specs {
+                let egress = context.egress.ports.get_mut(&number);
+                let discipline = &mut egress.expect("it was put there").discipline;
+                if discipline.check(id, &spec).is_ok() {
+                    discipline.modify(now, id, spec);
+                }
+                for frame in old.discipline.remove(id).into_iter().flatten() {
+                    context.enqueue_again(frame, number, id);
+                }
+            }
+            for frame in old.discipline.take_frames() {
+                context.enqueue_again(frame, number, DEFAULT_QUEUE);
+            }
+        }
     }
 
     /// The port's rate, if the queue can be.
@@ -138,7 +172,7 @@ impl Datapath {
 pub(crate) mod tests {
     extern crate std;
 
-    use alloc::{string::String, vec, vec::Vec};
+    use alloc::{string::String, sync::Arc, vec, vec::Vec};
 
     use bofuss_frame::{Capabilities, Frame, Gso, GsoKind, Offload, Pool};
     use bofuss_oflib::message::{FlowRemoved, PortDesc, PortStatusReason};
@@ -436,5 +470,53 @@ pub(crate) mod tests {
             let step = alloc::format!("queue\t1\t{has}");
             assert!(out.steps.contains(&step), "{:?}", out.steps);
         }
+    }
+
+    #[test]
+    fn what_waits_stays_when_a_port_gets_another_discipline() {
+        let (mut datapath, mut out) = (switch(1_000, 1), Out::default());
+        for id in [DEFAULT_QUEUE, Q1] {
+            let spec = QueueSpec::default();
+            datapath
+                .modify_queue(Time(0), P1, id, spec)
+                .expect("is right");
+        }
+        out.full = true;
+        for queue in [0, 1, 0, 1] {
+            let frame = datapath.lane.pool.frame(&[queue as u8; 60]);
+            let packet = Packet::new(frame.expect("within the limit"), PortNo(2));
+            let actions = [Action::SetQueue(QueueId(queue)), Action::output(P1)];
+            datapath.packet_out(Time(0), packet, &actions, &mut out);
+        }
+        let with = |name: &'static str, datapath: &Datapath| {
+            let config = Config {
+                discipline: Some(name),
+                ..datapath.pipeline.config.clone()
+            };
+            let catalogue = Arc::clone(&datapath.pipeline.catalogue);
+            Datapath::new(config, catalogue, datapath.lane.pool.clone())
+        };
+        let other = with("fifo", &datapath);
+        let waiting = datapath.egress.waiting_bytes;
+        datapath.reconfigure(Time(0), other, &mut out);
+        let egress = datapath.egress(P1).expect("it has a queue");
+        assert_eq!((egress.discipline(), egress.queues().len()), ("fifo", 1));
+        assert_eq!(datapath.egress.waiting_bytes, waiting);
+        let second = datapath.modify_queue(Time(0), P1, Q2, QueueSpec::default());
+        assert_eq!(
+            second.expect_err("it has one queue").0,
+            QueueOpFailed::EPERM
+        );
+        let other = with("weighted-priority", &datapath);
+        datapath.reconfigure(Time(0), other, &mut out);
+        out.full = false;
+        datapath.port_has_room(Time(0), P1, &mut out);
+        datapath.tick(Time(Time::SEC), &mut out);
+        let order: Vec<u8> = out.frames.iter().map(|frame| frame.bytes()[0]).collect();
+        assert_eq!(order, [0, 0, 1, 1]);
+        assert_eq!(
+            (datapath.drops().count(), datapath.egress.waiting_bytes),
+            (0, 0)
+        );
     }
 }

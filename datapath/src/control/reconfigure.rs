@@ -6,7 +6,7 @@ use bofuss_oflib::message::FlowMod;
 use bofuss_oflib::types::TableId;
 
 use crate::tables::features::Abilities;
-use crate::{Config, Datapath, Entry, EntryKey, Table};
+use crate::{Config, Datapath, Entry, EntryKey, Sink, Table, Time};
 
 /// What is in the way of another configuration: a table, or all of them, and the error with which
 /// the switch would then refuse an entry that is there.
@@ -41,8 +41,9 @@ impl Datapath {
 
     /// Takes over the configuration of `other`, which [`Self::check_reconfigure`] allows, and its
     /// pipeline if that is not the one that this began with: else what controllers made of it
-    /// stays. Entries, groups, meters, ports and counters stay.
-    pub fn reconfigure(&mut self, other: Self) {
+    /// stays. Entries, groups, meters, ports and counters stay. What waits at a port that gets
+    /// another discipline goes on waiting there.
+    pub fn reconfigure<S: Sink>(&mut self, now: Time, other: Self, sink: &mut S) {
         let (config, table_abilities, max_abilities) = (
             other.pipeline.config,
             other.pipeline.table_abilities,
@@ -72,6 +73,7 @@ impl Datapath {
                 selector.state = seed;
             }
         }
+        self.change_disciplines(now, sink);
     }
 
     /// Errors: a table with an entry that the pipeline has no place for.

@@ -4,14 +4,21 @@ use alloc::{boxed::Box, collections::VecDeque, vec::Vec};
 use core::fmt::Debug;
 
 use bofuss_frame::Frame;
+use bofuss_oflib::PortNo;
 use bofuss_oflib::types::QueueId;
 
-use crate::egress::scheduler::{Queue, QueueSpec, Rate};
+use crate::egress::DisciplineRow;
+use crate::egress::queue::{Queue, QueueSpec, Rate};
 use crate::{DropReason, Time};
 
 /// Orders the frames of one port. It is told the time, and knows neither ports nor sinks: each
 /// frame that it takes it gives back once, by [`Discipline::dequeue`], `remove` or `take_frames`.
 pub(crate) trait Discipline: Debug {
+    /// Whether the port may have such a queue. Errors: why not, in words.
+    fn check(&self, _id: QueueId, _spec: &QueueSpec) -> Result<(), &'static str> {
+        Ok(())
+    }
+
     /// Has a frame wait in a queue, or in the default queue if none has this number. `has_room` is
     /// false if the switch has no memory for it.
     ///
@@ -53,17 +60,26 @@ pub(crate) trait Discipline: Debug {
 /// What waits to leave by a port that has queues.
 #[derive(Debug)]
 pub struct Egress {
+    /// The row of the discipline.
+    pub(crate) row: &'static DisciplineRow,
     pub(crate) discipline: Box<dyn Discipline>,
     /// The port takes no frames now.
     pub(crate) blocked: bool,
 }
 
 impl Egress {
-    pub(crate) fn new(discipline: Box<dyn Discipline>) -> Self {
+    /// Of a port of so many kb/s, 0 if that is not known.
+    pub(crate) fn new(row: &'static DisciplineRow, now: Time, port: PortNo, kbps: u32) -> Self {
         Self {
-            discipline,
+            row,
+            discipline: (row.new)(now, port, kbps),
             blocked: false,
         }
+    }
+
+    /// The name of its discipline.
+    pub fn discipline(&self) -> &'static str {
+        self.row.name
     }
 
     /// Its queues, by number.
@@ -101,79 +117,36 @@ impl Egress {
 
 #[cfg(test)]
 mod tests {
-    use alloc::vec;
-
     use bofuss_frame::Pool;
-    use bofuss_oflib::PortNo;
 
     use super::*;
-    use crate::egress::scheduler::{DEFAULT_QUEUE, MAX_QUEUE_PACKETS, WeightedPriority};
+    use crate::egress::DISCIPLINES;
+    use crate::egress::queue::MAX_QUEUE_PACKETS;
 
     const PORT: PortNo = PortNo(1);
 
-    /// The plainest discipline: one queue without a rate.
-    #[derive(Debug)]
-    struct Fifo([Queue; 1], VecDeque<Frame>);
-
-    impl Discipline for Fifo {
-        fn enqueue(
-            &mut self,
-            _: Time,
-            _: QueueId,
-            frame: Frame,
-            has_room: bool,
-        ) -> Result<(), DropReason> {
-            let full = self.1.len() as u64 >= MAX_QUEUE_PACKETS;
-            if full || !has_room {
-                self.0[0].stats.tx_errors += 1;
-                return Err(if full {
-                    DropReason::QueueFull
-                } else {
-                    DropReason::QueuesFull
-                });
-            }
-            self.1.push_back(frame);
-            Ok(())
-        }
-        fn dequeue(&mut self, _: Time) -> Option<(QueueId, Frame)> {
-            let frame = self.1.pop_front()?;
-            self.0[0].stats.tx_packets += 1;
-            Some((DEFAULT_QUEUE, frame))
-        }
-        fn next_wakeup(&self) -> Option<Time> {
-            self.1.front().map(|_| Time(0))
-        }
-        fn takes_whole(&self, _: QueueId, _: &Frame) -> bool {
-            true
-        }
-        fn queues(&self) -> &[Queue] {
-            &self.0
-        }
-        fn set_rate(&mut self, _: Time, _: u32) {}
-        fn modify(&mut self, _: Time, _: QueueId, _: QueueSpec) {}
-        fn remove(&mut self, _: QueueId) -> Option<VecDeque<Frame>> {
-            None
-        }
-        fn take_frames(&mut self) -> Vec<Frame> {
-            self.1.drain(..).collect()
-        }
-    }
-
+    /// Each discipline on a port without a rate and on a slow one, there with such queues as it
+    /// takes.
     fn disciplines() -> Vec<Box<dyn Discipline>> {
         let now = Time(0);
-        let fifo = Fifo([Queue::new(now, PORT, DEFAULT_QUEUE)], VecDeque::new());
-        let mut slow = WeightedPriority::new(now, PORT, 1_000);
-        for (id, priority) in [(1, 0), (2, 0), (3, 7)] {
-            let spec = QueueSpec {
-                min: (id == 2).then_some(Rate::Kbps(100)),
-                max: (id == 3).then_some(Rate::PerMille(300)),
-                priority,
-                weight: id as u16,
-            };
-            slow.modify(now, QueueId(id), spec);
+        let mut all = Vec::new();
+        for row in DISCIPLINES {
+            let mut slow = (row.new)(now, PORT, 1_000);
+            for (id, priority) in [(1, 0), (2, 0), (3, 7)] {
+                let spec = QueueSpec {
+                    min: (id == 2).then_some(Rate::Kbps(100)),
+                    max: (id == 3).then_some(Rate::PerMille(300)),
+                    priority,
+                    weight: id as u16,
+                };
+                if slow.check(QueueId(id), &spec).is_ok() {
+                    slow.modify(now, QueueId(id), spec);
+                }
+            }
+            all.push(slow);
+            all.push((row.new)(now, PORT, 0));
         }
-        let fast = WeightedPriority::new(now, PORT, 0);
-        vec![Box::new(fifo), Box::new(slow), Box::new(fast)]
+        all
     }
 
     #[test]

@@ -1,4 +1,48 @@
-//! What waits to leave: the queues of the ports, and which of their frames goes next.
+//! What waits to leave: the queues of the ports, and the disciplines that order their frames.
+
+use alloc::boxed::Box;
+
+use bofuss_oflib::PortNo;
+
+use crate::Time;
+use crate::egress::discipline::Discipline;
 
 pub(crate) mod discipline;
-pub(crate) mod scheduler;
+pub(crate) mod queue;
+
+/// A discipline that a port can have.
+#[derive(Debug)]
+pub struct DisciplineRow {
+    /// Its name.
+    pub name: &'static str,
+    /// Makes it for a port of so many kb/s, 0 if that is not known.
+    pub(crate) new: fn(Time, PortNo, u32) -> Box<dyn Discipline>,
+}
+
+/// The discipline of this name; without a name, the first one.
+///
+/// Panics: if there is none of this name.
+pub(crate) fn discipline_named(name: Option<&str>) -> &'static DisciplineRow {
+    let Some(name) = name else {
+        return &DISCIPLINES[0];
+    };
+    let row = DISCIPLINES.iter().find(|row| row.name == name);
+    row.expect("the configuration has a name of the list")
+}
+
+/// Defines the modules of disciplines and the list of them.
+macro_rules! disciplines {
+    ($($module:ident::$Type:ident $name:literal;)*) => {
+        $(pub(crate) mod $module;)*
+        /// All disciplines; the first is that of ports for which none is chosen.
+        pub static DISCIPLINES: &[DisciplineRow] = &[$(DisciplineRow {
+            name: $name,
+            new: |now, port, kbps| Box::new($module::$Type::new(now, port, kbps)),
+        }),*];
+    };
+}
+
+disciplines! {
+    weighted_priority::WeightedPriority "weighted-priority";
+    fifo::Fifo "fifo";
+}

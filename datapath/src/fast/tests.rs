@@ -18,7 +18,7 @@ use super::paths::start;
 use crate::cache::lookahead::Lookahead;
 use crate::cache::{Cache, MAX_UNSETTLED};
 use crate::control::queues::tests::{super_frame, switch};
-use crate::egress::scheduler::{QueueSpec, Rate};
+use crate::egress::queue::{QueueSpec, Rate};
 use crate::{Cursor, Datapath, Engine, EntryKey, Hook, HookEffect, PacketInEvent, Sink, Time};
 
 fn flow(datapath: &mut Datapath, text: &str) {

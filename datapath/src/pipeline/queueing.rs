@@ -48,6 +48,18 @@ impl<S: Sink> Context<'_, S> {
         self.drop(refused);
     }
 
+    /// Has a frame that waited for a port, by another discipline, wait there again.
+    pub(crate) fn enqueue_again(&mut self, frame: Frame, number: PortNo, id: QueueId) {
+        let Some(egress) = self.egress.ports.get_mut(&number) else {
+            return self.drop_queued(number, &frame, DropReason::QueueGone);
+        };
+        let bytes = frame.buffer_bytes();
+        let packets = offload::wire_count(&frame).0;
+        if let Err(reason) = egress.discipline.enqueue(self.now, id, frame, true) {
+            self.count_queue_drop(number, bytes, packets, reason);
+        }
+    }
+
     /// Sends what is due of a port, as far as the port takes it; drops all that waits for one that
     /// is down.
     pub(crate) fn release(&mut self, number: PortNo) {
@@ -92,9 +104,14 @@ impl<S: Sink> Context<'_, S> {
     }
 
     pub(crate) fn drop_queued(&mut self, number: PortNo, frame: &Frame, reason: DropReason) {
-        self.egress.waiting_bytes -= frame.buffer_bytes();
+        let packets = offload::wire_count(frame).0;
+        self.count_queue_drop(number, frame.buffer_bytes(), packets, reason);
+    }
+
+    fn count_queue_drop(&mut self, number: PortNo, bytes: usize, packets: u64, reason: DropReason) {
+        self.egress.waiting_bytes -= bytes;
         if let Some(port) = self.pipeline.ports.get_mut(&number) {
-            port.stats.tx_dropped += offload::wire_count(frame).0;
+            port.stats.tx_dropped += packets;
         }
         self.drop(reason);
     }

@@ -99,6 +99,11 @@ pub struct Options {
     #[arg(long = "mac-limit", value_name = "LIMIT")]
     #[serde(rename = "mac-limit")]
     pub mac_limits: Vec<String>,
+    /// The discipline that orders the frames of a port with queues: [PORT=]DISCIPLINE, as 2=fifo
+    /// [default: weighted-priority]. Repeat for more.
+    #[arg(long = "discipline", value_name = "DISCIPLINE")]
+    #[serde(rename = "discipline")]
+    pub disciplines: Vec<String>,
     /// A match field of your own: NAME=HEADER:BIT:BITS,number=N, then as needed mask, set, shared,
     /// hex, mac, ip4, ip6, experimenter=N or a prerequisite FIELD=VALUE. Repeat for more.
     #[arg(long = "field", value_name = "FIELD")]

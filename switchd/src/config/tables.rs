@@ -4,7 +4,7 @@ use std::collections::hash_map::RandomState;
 use std::fmt;
 use std::hash::{BuildHasher, Hasher};
 
-use bofuss_datapath::{Algorithm, Engine, MAX_ADDRESSES};
+use bofuss_datapath::{Algorithm, DISCIPLINES, Engine, MAX_ADDRESSES};
 use bofuss_oflib::types::GroupId;
 
 use super::Options;
@@ -63,7 +63,28 @@ pub(super) fn table_sizes(
     for text in &options.mac_limits {
         mac_limit(text, &mut config)?;
     }
+    for text in &options.disciplines {
+        discipline(text, &mut config)?;
+    }
     Ok(config)
+}
+
+/// Chooses what orders the frames of one port, or of all. Errors: what is wrong with it.
+fn discipline(text: &str, config: &mut bofuss_datapath::Config) -> Result<(), String> {
+    let option = format!("--discipline {text}");
+    let (port, name) = match text.split_once('=') {
+        Some((port, name)) => (Some(port_number(&option, port)?), name),
+        None => (None, text),
+    };
+    let Some(row) = DISCIPLINES.iter().find(|row| row.name == name) else {
+        let names: Vec<_> = DISCIPLINES.iter().map(|row| row.name).collect();
+        return Err(format!("{option}: '{name}' is not {}", names.join(" or ")));
+    };
+    match port {
+        Some(port) => drop(config.port_disciplines.insert(port, row.name)),
+        None => config.discipline = Some(row.name),
+    }
+    Ok(())
 }
 
 /// Bounds what NORMAL learns on one port, or on all. Errors: what is wrong with it.

@@ -1,0 +1,157 @@
+//! The plainest discipline: one queue, in the order of arrival, at the port's rate.
+
+use alloc::{collections::VecDeque, vec::Vec};
+use core::slice;
+
+use bofuss_frame::Frame;
+use bofuss_oflib::PortNo;
+use bofuss_oflib::types::QueueId;
+
+use crate::egress::discipline::Discipline;
+use crate::egress::queue::{AHEAD_NS, DEFAULT_QUEUE, Pace, Queue, QueueSpec};
+use crate::{DropReason, Time};
+
+/// One queue for all packets of a port.
+#[derive(Debug)]
+pub(crate) struct Fifo {
+    queue: Queue,
+    pace: Pace,
+}
+
+impl Fifo {
+    /// On a port of `kbps`, 0 if that is not known.
+    pub(crate) fn new(now: Time, port_no: PortNo, kbps: u32) -> Self {
+        let mut this = Self {
+            queue: Queue::new(now, port_no, DEFAULT_QUEUE),
+            pace: Pace::default(),
+        };
+        this.set_rate(now, kbps);
+        this
+    }
+}
+
+impl Discipline for Fifo {
+    fn check(&self, id: QueueId, spec: &QueueSpec) -> Result<(), &'static str> {
+        let plain = QueueSpec {
+            max: spec.max,
+            ..QueueSpec::default()
+        };
+        if id == DEFAULT_QUEUE && *spec == plain {
+            Ok(())
+        } else {
+            Err("a port with the discipline fifo has queue 0 only, and of it a maximum only")
+        }
+    }
+
+    fn enqueue(
+        &mut self,
+        now: Time,
+        _: QueueId,
+        frame: Frame,
+        has_room: bool,
+    ) -> Result<(), DropReason> {
+        self.queue.push(now, frame, has_room)
+    }
+
+    fn dequeue(&mut self, now: Time) -> Option<(QueueId, Frame)> {
+        if self.next_wakeup()? > now.after(AHEAD_NS) {
+            return None;
+        }
+        self.pace.begin(self.queue.max.due);
+        let (frame, bytes) = self.queue.pop()?;
+        self.queue.max.charge(now, bytes);
+        self.pace.charge(now, bytes);
+        Some((DEFAULT_QUEUE, frame))
+    }
+
+    fn next_wakeup(&self) -> Option<Time> {
+        let waits = !self.queue.frames.is_empty();
+        waits.then_some(self.queue.max.due.max(self.pace.due))
+    }
+
+    fn takes_whole(&self, _: QueueId, frame: &Frame) -> bool {
+        self.queue.takes_whole(&self.pace, frame)
+    }
+
+    fn queues(&self) -> &[Queue] {
+        slice::from_ref(&self.queue)
+    }
+
+    fn set_rate(&mut self, now: Time, kbps: u32) {
+        self.pace.set(now, kbps);
+        let max = self.queue.spec.max;
+        self.queue.max.set(now, max.map_or(0, |rate| rate.kbps(kbps)));
+    }
+
+    fn modify(&mut self, now: Time, _: QueueId, spec: QueueSpec) {
+        self.queue.spec = spec;
+        self.set_rate(now, self.pace.kbps);
+    }
+
+    fn remove(&mut self, id: QueueId) -> Option<VecDeque<Frame>> {
+        if id != DEFAULT_QUEUE {
+            return None;
+        }
+        self.queue.spec = QueueSpec::default();
+        Some(self.queue.take_frames())
+    }
+
+    fn take_frames(&mut self) -> Vec<Frame> {
+        self.queue.take_frames().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bofuss_frame::Pool;
+
+    use super::*;
+    use crate::egress::queue::Rate;
+
+    #[test]
+    fn frames_leave_in_the_order_of_arrival_at_the_lower_of_both_rates() {
+        let pool = Pool::new(1 << 20);
+        let (port, now) = (PortNo(1), Time(0));
+        let max = Some(Rate::Kbps(500));
+        let halved = QueueSpec {
+            max,
+            ..QueueSpec::default()
+        };
+        for (spec, frame_ms) in [(QueueSpec::default(), 8), (halved, 16)] {
+            let mut fifo = Fifo::new(now, port, 1_000);
+            fifo.modify(now, DEFAULT_QUEUE, spec);
+            for n in 0..20 {
+                let frame = pool.frame(&[n; 1_000]).expect("within the limit");
+                let taken = fifo.enqueue(now, QueueId(u32::from(n % 3)), frame, true);
+                assert_eq!(taken, Ok(()));
+            }
+            for n in 0..20 {
+                let due = fifo.next_wakeup().expect("frames wait");
+                assert_eq!(due, Time(u64::from(n) * frame_ms * Time::SEC / 1_000));
+                let (id, frame) = fifo.dequeue(due).expect("it is due");
+                assert_eq!((id, frame.bytes()[0]), (DEFAULT_QUEUE, n));
+            }
+        }
+    }
+
+    #[test]
+    fn it_has_one_queue_with_a_maximum() {
+        let fifo = Fifo::new(Time(0), PortNo(1), 1_000);
+        let rate = Some(Rate::Kbps(10));
+        let with = |change: fn(&mut QueueSpec, Option<Rate>)| {
+            let mut spec = QueueSpec::default();
+            change(&mut spec, rate);
+            spec
+        };
+        assert!(fifo.check(DEFAULT_QUEUE, &with(|s, rate| s.max = rate)).is_ok());
+        assert!(fifo.check(QueueId(1), &QueueSpec::default()).is_err());
+        let ignored: [fn(&mut QueueSpec, Option<Rate>); 3] = [
+            |spec, rate| spec.min = rate,
+            |spec, _| spec.priority = 1,
+            |spec, _| spec.weight = 2,
+        ];
+        for change in ignored {
+            assert!(fifo.check(DEFAULT_QUEUE, &with(change)).is_err());
+        }
+    }
+}

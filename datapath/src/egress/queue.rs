@@ -1,0 +1,204 @@
+//! One queue of a port, its configuration, and the clock of a rate.
+
+use alloc::collections::VecDeque;
+
+use bofuss_frame::Frame;
+use bofuss_oflib::PortNo;
+use bofuss_oflib::message::multipart::QueueStats;
+use bofuss_oflib::types::QueueId;
+use bofuss_packet::offload;
+
+use crate::{DropReason, Time};
+
+/// Packets that one queue holds at most, a super-frame as its segments.
+pub const MAX_QUEUE_PACKETS: u64 = 1_000;
+/// Bytes of frames that one queue holds at most.
+pub const MAX_QUEUE_BYTES: u64 = 1 << 20;
+/// How much lateness a rate makes up for by sending closer together afterwards.
+const CATCH_UP_NS: u64 = 10_000_000;
+/// How much earlier than its time a frame may leave, so that fast ports send in batches.
+pub(super) const AHEAD_NS: u64 = 20_000;
+/// The longest time on the wire of a super-frame that a queue takes whole.
+const MAX_WHOLE_NS: u64 = 60_000;
+/// The queue of packets that name none, or one that their port does not have.
+pub const DEFAULT_QUEUE: QueueId = QueueId(0);
+
+/// A rate, of its own or as a share of the port's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rate {
+    /// So many kb/s.
+    Kbps(u32),
+    /// So many thousandths of the port's rate.
+    PerMille(u16),
+}
+
+impl Rate {
+    /// The rate in kb/s on a port of `port_kbps`: rounded up, 0 for a share of an unknown rate.
+    pub fn kbps(self, port_kbps: u32) -> u32 {
+        match self {
+            Self::Kbps(kbps) => kbps,
+            Self::PerMille(share) => {
+                let kbps = (u64::from(port_kbps) * u64::from(share)).div_ceil(1000);
+                u32::try_from(kbps).unwrap_or(u32::MAX)
+            }
+        }
+    }
+}
+
+/// What a queue is configured to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueSpec {
+    /// The rate that it has at least, if it has so much to send.
+    pub min: Option<Rate>,
+    /// The rate that it has at most; its frames are spaced evenly.
+    pub max: Option<Rate>,
+    /// A queue of higher priority goes first, once the guaranteed rates are served.
+    pub priority: u16,
+    /// Its share among queues of its priority; 0 counts as 1.
+    pub weight: u16,
+}
+
+impl Default for QueueSpec {
+    fn default() -> Self {
+        Self {
+            min: None,
+            max: None,
+            priority: 0,
+            weight: 1,
+        }
+    }
+}
+
+/// A rate's clock: when the next frame is due.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pace {
+    /// 0 is no rate: always due.
+    pub(super) kbps: u32,
+    pub(super) due: Time,
+    /// What the last division left, in millionths of a bit.
+    rest: u64,
+}
+
+impl Pace {
+    pub(super) fn set(&mut self, now: Time, kbps: u32) {
+        if kbps != self.kbps {
+            (self.kbps, self.due) = (kbps, now);
+        }
+    }
+
+    /// Nothing could leave until `start`: there is no time before it to catch up on.
+    pub(super) fn begin(&mut self, start: Time) {
+        self.due = self.due.max(start);
+    }
+
+    pub(super) fn duration_ns(&self, bytes: u64) -> u64 {
+        (bytes * 8_000_000)
+            .checked_div(self.kbps.into())
+            .unwrap_or(0)
+    }
+
+    pub(super) fn charge(&mut self, now: Time, bytes: u64) {
+        if self.kbps > 0 {
+            let (kbps, owed) = (u64::from(self.kbps), bytes * 8_000_000 + self.rest);
+            let from = self.due.max(Time(now.0.saturating_sub(CATCH_UP_NS)));
+            (self.due, self.rest) = (from.after(owed / kbps), owed % kbps);
+        }
+    }
+}
+
+/// One queue of a port.
+#[derive(Debug)]
+pub struct Queue {
+    /// Its number.
+    pub id: QueueId,
+    /// What it is configured to be.
+    pub spec: QueueSpec,
+    /// Its counters; frames as they are on a wire.
+    pub stats: QueueStats,
+    /// When it was made.
+    pub since: Time,
+    pub(super) frames: VecDeque<Frame>,
+    pub(super) packets: u64,
+    pub(super) bytes: u64,
+    pub(super) min: Pace,
+    pub(super) max: Pace,
+}
+
+impl Queue {
+    pub(crate) fn new(now: Time, port_no: PortNo, id: QueueId) -> Self {
+        let stats = QueueStats {
+            port_no,
+            queue_id: id,
+            ..QueueStats::default()
+        };
+        Self {
+            id,
+            spec: QueueSpec::default(),
+            stats,
+            since: now,
+            frames: VecDeque::new(),
+            packets: 0,
+            bytes: 0,
+            min: Pace::default(),
+            max: Pace::default(),
+        }
+    }
+
+    /// Has a frame wait at its end. `has_room` is false if the switch has no memory for it.
+    ///
+    /// Errors: QueueFull or QueuesFull; the frame is gone, and counted.
+    pub(super) fn push(
+        &mut self,
+        now: Time,
+        frame: Frame,
+        has_room: bool,
+    ) -> Result<(), DropReason> {
+        let (packets, bytes) = offload::wire_count(&frame);
+        let fits = self.fits(packets, bytes);
+        if !fits || !has_room {
+            self.stats.tx_errors += packets;
+            return Err(if fits {
+                DropReason::QueuesFull
+            } else {
+                DropReason::QueueFull
+            });
+        }
+        if self.frames.is_empty() {
+            self.min.begin(now);
+            self.max.begin(now);
+        }
+        self.packets += packets;
+        self.bytes += bytes;
+        self.frames.push_back(frame);
+        Ok(())
+    }
+
+    /// Takes its first frame, and counts it as sent; its bytes on the wire beside it.
+    pub(super) fn pop(&mut self) -> Option<(Frame, u64)> {
+        let frame = self.frames.pop_front()?;
+        let (packets, bytes) = offload::wire_count(&frame);
+        self.packets -= packets;
+        self.bytes -= bytes;
+        self.stats.tx_packets += packets;
+        self.stats.tx_bytes += bytes;
+        Some((frame, bytes))
+    }
+
+    /// Takes away all that waits in it.
+    pub(super) fn take_frames(&mut self) -> VecDeque<Frame> {
+        (self.packets, self.bytes) = (0, 0);
+        core::mem::take(&mut self.frames)
+    }
+
+    /// Whether a super-frame may wait in it as it is: if there is room for all its segments, and
+    /// they are not so long on the wire of a port with this pace that others would have to wait.
+    pub(super) fn takes_whole(&self, port: &Pace, frame: &Frame) -> bool {
+        let (packets, bytes) = offload::wire_count(frame);
+        let longest = self.max.duration_ns(bytes).max(port.duration_ns(bytes));
+        longest <= MAX_WHOLE_NS && self.fits(packets, bytes)
+    }
+
+    fn fits(&self, packets: u64, bytes: u64) -> bool {
+        self.packets + packets <= MAX_QUEUE_PACKETS && self.bytes + bytes <= MAX_QUEUE_BYTES
+    }
+}

@@ -1,0 +1,170 @@
+//! The default discipline: guaranteed rates, then strict priority, then weighted fair queueing.
+//!
+//! A queue whose guaranteed rate is due comes first, then strict priority decides, then weight by
+//! virtual finish times. Rates count the frame's bytes as the counters do: without preamble, gap
+//! and FCS.
+
+use alloc::{collections::VecDeque, vec, vec::Vec};
+use core::cmp::Reverse;
+
+use bofuss_frame::Frame;
+use bofuss_oflib::PortNo;
+use bofuss_oflib::types::QueueId;
+
+use crate::egress::discipline::Discipline;
+use crate::egress::queue::{AHEAD_NS, DEFAULT_QUEUE, Pace, Queue, QueueSpec, Rate};
+use crate::{DropReason, Time};
+
+/// A queue's place in the order of weighted sharing, in virtual time: where its last frame began,
+/// and where its next one begins.
+#[derive(Debug, Default)]
+struct VirtualTime {
+    start: u128,
+    finish: u128,
+}
+
+/// The queues of one port: guaranteed rates first, then strict priority, then weighted fair
+/// queueing among equals.
+#[derive(Debug)]
+pub(crate) struct WeightedPriority {
+    /// By number; the first is the default queue.
+    queues: Vec<Queue>,
+    /// Of each queue, at its place.
+    virtual_times: Vec<VirtualTime>,
+    port_no: PortNo,
+    pace: Pace,
+}
+
+impl WeightedPriority {
+    /// With the default queue alone, on a port of `kbps`, 0 if that is not known.
+    pub(crate) fn new(now: Time, port_no: PortNo, kbps: u32) -> Self {
+        let mut this = Self {
+            queues: vec![Queue::new(now, port_no, DEFAULT_QUEUE)],
+            virtual_times: vec![VirtualTime::default()],
+            port_no,
+            pace: Pace::default(),
+        };
+        this.set_rate(now, kbps);
+        this
+    }
+
+    /// The place of the queue that frames for `id` wait in.
+    fn place(&self, id: QueueId) -> usize {
+        let own = self.queues.iter().position(|queue| queue.id == id);
+        own.unwrap_or(0)
+    }
+
+    /// When the first queue may send, whatever the port's rate; `None` if nothing waits.
+    fn first_due(&self) -> Option<Time> {
+        let waiting = self.queues.iter().filter(|queue| !queue.frames.is_empty());
+        waiting.map(|queue| queue.max.due).min()
+    }
+
+    /// Where a queue's next frame stands in the order: priority, then virtual time.
+    fn rank(&self, at: usize) -> (Reverse<u16>, u128) {
+        let priority = self.queues[at].spec.priority;
+        (Reverse(priority), self.virtual_times[at].finish)
+    }
+
+    /// The virtual time that queues of this priority have come to.
+    fn virtual_time(&self, priority: u16) -> u128 {
+        let all = self.queues.iter().zip(&self.virtual_times);
+        let peers = all.filter(|(queue, _)| queue.spec.priority == priority);
+        peers.map(|(_, time)| time.start).max().unwrap_or(0)
+    }
+
+    fn serve(&mut self, now: Time, at: usize, shared: bool) -> (QueueId, Frame) {
+        let reached = self.virtual_time(self.queues[at].spec.priority);
+        let queue = &mut self.queues[at];
+        let (frame, bytes) = queue.pop().expect("a ready queue has a frame");
+        // What it gets beyond its guarantee does not count against the guarantee later.
+        queue.min.due = queue.min.due.min(now);
+        queue.min.charge(now, bytes);
+        queue.max.charge(now, bytes);
+        self.pace.charge(now, bytes);
+        if shared {
+            let time = &mut self.virtual_times[at];
+            time.start = time.finish.max(reached);
+            let weight = u128::from(queue.spec.weight.max(1));
+            time.finish = time.start + (u128::from(bytes) << 16) / weight;
+        }
+        (queue.id, frame)
+    }
+}
+
+impl Discipline for WeightedPriority {
+    fn enqueue(
+        &mut self,
+        now: Time,
+        id: QueueId,
+        frame: Frame,
+        has_room: bool,
+    ) -> Result<(), DropReason> {
+        let place = self.place(id);
+        self.queues[place].push(now, frame, has_room)
+    }
+
+    fn dequeue(&mut self, now: Time) -> Option<(QueueId, Frame)> {
+        let latest = now.after(AHEAD_NS);
+        if self.pace.due > latest {
+            return None;
+        }
+        let ready = |queue: &Queue| !queue.frames.is_empty() && queue.max.due <= latest;
+        let ready = || (0..self.queues.len()).filter(|at| ready(&self.queues[*at]));
+        let queue = |at: &usize| &self.queues[*at];
+        let late = ready().filter(|at| queue(at).min.kbps > 0 && queue(at).min.due <= now);
+        let late = late.min_by_key(|at| queue(at).min.due);
+        let at = late.or_else(|| ready().min_by_key(|at| self.rank(*at)))?;
+        // The port is late only by the time in which a frame could have left.
+        self.pace.begin(self.first_due()?);
+        Some(self.serve(now, at, late.is_none()))
+    }
+
+    fn next_wakeup(&self) -> Option<Time> {
+        Some(self.first_due()?.max(self.pace.due))
+    }
+
+    fn takes_whole(&self, id: QueueId, frame: &Frame) -> bool {
+        self.queues[self.place(id)].takes_whole(&self.pace, frame)
+    }
+
+    fn queues(&self) -> &[Queue] {
+        &self.queues
+    }
+
+    fn set_rate(&mut self, now: Time, kbps: u32) {
+        self.pace.set(now, kbps);
+        for queue in &mut self.queues {
+            let rate = |rate: Option<Rate>| rate.map_or(0, |rate| rate.kbps(kbps));
+            queue.min.set(now, rate(queue.spec.min));
+            queue.max.set(now, rate(queue.spec.max));
+        }
+    }
+
+    fn modify(&mut self, now: Time, id: QueueId, spec: QueueSpec) {
+        let at = match self.queues.binary_search_by_key(&id.0, |queue| queue.id.0) {
+            Ok(at) => at,
+            Err(at) => {
+                self.queues.insert(at, Queue::new(now, self.port_no, id));
+                self.virtual_times.insert(at, VirtualTime::default());
+                at
+            }
+        };
+        self.queues[at].spec = spec;
+        self.set_rate(now, self.pace.kbps);
+    }
+
+    fn remove(&mut self, id: QueueId) -> Option<VecDeque<Frame>> {
+        let at = self.queues.iter().position(|queue| queue.id == id)?;
+        self.virtual_times.remove(at);
+        Some(self.queues.remove(at).take_frames())
+    }
+
+    fn take_frames(&mut self) -> Vec<Frame> {
+        let queues = self.queues.iter_mut();
+        queues.flat_map(Queue::take_frames).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;
