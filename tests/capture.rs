@@ -215,7 +215,7 @@ fn what_cannot_be_captured_is_refused_and_makes_no_file() {
     for (words, reason) in [
         (&["capture", "9", &name][..], "there is no port 9"),
         (&["capture", "1", &name, "tpc"], "tpc"),
-        (&["capture", "1"], "it wants PORT and FILE"),
+        (&["capture", "1"], "PORT and FILE are required"),
         (&["capture", "1", "/nonexistent/x.pcap"], "No such file"),
         (&["mirror", "1", "1"], "cannot mirror itself"),
         (&["mirror", "1", "7"], "there is no port 7"),

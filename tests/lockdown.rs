@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
+use std::io::{Read, Write};
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -139,14 +141,12 @@ fn a_locked_switch_has_no_rights_in_any_thread_and_goes_on_working() {
     until("the capture is there", || {
         fs::metadata(&captured).is_ok_and(|file| file.len() > 100)
     });
-    for command in [
-        "capture 1 /etc/bofuss-was-here",
-        "capture openflow /etc/bofuss-was-here",
-        &format!("capture 1 {}/../bofuss-was-here", captures.file("")),
-    ] {
-        refused(&lab, command, "captures go to /");
+    // What the configuration names goes to the folder alone.
+    for place in [home.file("x.pcap"), captures.file("../x.pcap")] {
+        fs::write(&file, format!("{plain}capture = ['1 {place}']\n")).unwrap();
+        refused(&lab, "reload", "captures may only be written to /");
+        assert!(!fs::exists(place).unwrap());
     }
-    assert!(!fs::exists("/etc/bofuss-was-here").unwrap());
     let socket = lab.address().replace("unix:", "");
     let mut lab = lab;
     assert_eq!(lab.switch.terminate(), Some(0));
@@ -219,6 +219,45 @@ fn a_locked_switch_leaves_root_for_the_owner_of_its_run_time_folder() {
 }
 
 #[test]
+fn a_locked_switch_writes_captures_into_files_that_the_caller_opens() {
+    if !have(&["ip", "tshark"]) {
+        return;
+    }
+    let elsewhere = Folder::new("lock-elsewhere");
+    let lab = Lab::new(2, &["--lock-down"]);
+    until("it is locked down", || {
+        lab.log().contains("locked down: no capabilities")
+    });
+    let file = elsewhere.file("a.pcapng");
+    for port in ["1", "2", "openflow"] {
+        assert_eq!(
+            ctl(&lab, &format!("capture {port} {file}")),
+            (true, String::new())
+        );
+    }
+    lab.all_ping();
+    assert!(ctl(&lab, &format!("end-capture {file}")).0);
+    until("both ports' frames are there", || {
+        let mut tshark = Command::new("tshark");
+        let read = run(tshark.args(["-r", &file, "-Y", "icmp"]));
+        String::from_utf8_lossy(&read.stdout).lines().count() == 8
+    });
+    // A name alone opens nothing.
+    let socket = lab.address().replace("unix:", "").replace(".sock", ".ctl");
+    let mut peer = UnixStream::connect(socket).unwrap();
+    let named = elsewhere.file("b.pcapng");
+    peer.write_all(format!("capture 1 {named}\n").as_bytes())
+        .unwrap();
+    let mut said = String::new();
+    peer.read_to_string(&mut said).unwrap();
+    assert!(
+        said.starts_with("error PORT and FILE are required, and FILE open"),
+        "{said}"
+    );
+    assert!(!fs::exists(named).unwrap());
+}
+
+#[test]
 fn a_capture_does_not_follow_a_link() {
     if !have(&["ip"]) {
         return;
@@ -275,14 +314,14 @@ fn a_locked_switch_names_the_lock_where_it_refuses_and_changes_nothing() {
         );
     }
     ip("link del lock0");
-    for kind in ["1", "openflow"] {
-        let capture = format!("capture {kind} {}", home.file("a.pcap"));
-        refused(
-            &lab,
-            &capture,
-            "Permission denied (os error 13): the switch is locked down",
-        );
-    }
+    let capture = format!("{plain}capture = ['1 {}']\n", home.file("a.pcap"));
+    fs::write(&file, capture).unwrap();
+    refused(
+        &lab,
+        "reload",
+        "Permission denied (os error 13): the switch is locked down",
+    );
+    fs::write(&file, plain).unwrap();
     assert!(!fs::exists(home.file("a.pcap")).unwrap());
     // A file that is not declared is not read, though root may.
     let foreign = Folder::new("lock-foreign");
@@ -305,7 +344,7 @@ fn a_locked_switch_names_the_lock_where_it_refuses_and_changes_nothing() {
         fs::write(&file, format!("{plain}{text}")).unwrap();
         refused(&lab, "reload", reason);
         assert!(ctl(&lab, "reload").1.contains("locked down"), "{text}");
-        assert!(lab.log().contains("the configuration stays"));
+        assert!(lab.log().contains("the configuration was not changed"));
     }
     fs::write(&file, "fail-mode = 'secure'\n").unwrap();
     refused(&lab, "reload", "lock-down: changes with a restart only");

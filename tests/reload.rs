@@ -167,6 +167,10 @@ fn change(stage: &mut Stage, key: &str) {
         // The command line has these two, and counts first.
         "name" | "log" => without_command_line(stage),
         "lock-down" => refuses(stage, key, "true", "lock-down: changes with a restart only"),
+        "field" => {
+            let row = "['icn_type=udp:64:8,number=1,mask,set,hex,udp_dst=6363']";
+            refuses(stage, key, row, "field: changes with a restart only");
+        }
         "socket-group" => {
             refuses(
                 stage,
@@ -392,10 +396,12 @@ fn change(stage: &mut Stage, key: &str) {
         "capture-folder" => {
             let folder = stage.pki.0.display().to_string();
             stage.follows(key, &format!("'{folder}'"));
-            let mut bofuss = Command::new(program("bofuss"));
-            let words = ["ctl", &stage.lab.name, "capture", "1", "/tmp/x.pcap"];
-            let said = printed(&run(bofuss.args(words)));
-            assert!(said.contains("captures go to"), "{said}");
+            refuses(
+                stage,
+                "capture",
+                "['1 /tmp/x.pcap']",
+                "captures may only be written to",
+            );
         }
         "no-pad" => {
             stage.follows(key, "true");

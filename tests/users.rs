@@ -107,3 +107,31 @@ bofuss ctl s0 shutdown
 wait"#,
     );
 }
+
+#[test]
+fn captures_go_where_their_caller_may_write_and_belong_to_the_caller() {
+    if !have(TOOLS) {
+        return;
+    }
+    script(
+        r#"start --lock-down
+until grep -q 'locked down: no capabilities' log; do sleep 0.05; done
+chmod 700 .
+umask 077
+bofuss ctl s0 capture 1 home.pcapng
+bofuss ctl s0 capture openflow home.pcapng
+bofuss ctl s0 captures | grep -q "^1 $PWD/home.pcapng packets="
+[ "$(stat -c '%a %U' home.pcapng)" = '600 student' ] || fail "$(stat home.pcapng)"
+sudo chmod 700 /run/etc
+for name in /run/etc/x.pcap /run/home.pcap; do
+    said=$(bofuss ctl s0 capture 1 $name 2>&1) && fail "$said"
+    case $said in *"$name: Permission denied"*) ;; *) fail "$said" ;; esac
+done
+ln -s home.pcapng link
+said=$(bofuss ctl s0 capture 1 link 2>&1) && fail "$said"
+said=$(bofuss ctl s0 capture 9 made.pcap 2>&1) && fail "$said"
+[ ! -e made.pcap ] || fail a refused capture leaves a file
+bofuss ctl s0 shutdown
+wait"#,
+    );
+}

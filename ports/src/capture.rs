@@ -122,17 +122,32 @@ impl CaptureFile {
             .is_some_and(|extension| extension == "pcap")
     }
 
-    /// Makes a file, in place of one that is there. A pcap file has this one link type.
+    /// Opens a file to capture into, and makes it if it is not there; what is in it stays.
     ///
     /// Errors: the system's, ELOOP for a symbolic link.
-    pub fn create(path: &Path, link_type: LinkType) -> io::Result<Self> {
+    pub fn open(path: &Path) -> io::Result<File> {
         let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true);
+        options.write(true).create(true).truncate(false);
+        options.custom_flags(libc::O_NOFOLLOW).open(path)
+    }
+
+    /// Begins a capture in the file of this name. Errors: the system's, ELOOP for a symbolic link.
+    pub fn create(path: &Path, link_type: LinkType) -> io::Result<Self> {
+        Self::begin(Self::open(path)?, Self::is_pcap(path), link_type)
+    }
+
+    /// Begins a capture in place of what is in a file. A pcap file has this one link type.
+    ///
+    /// Errors: the system's, EBADF for a file that was not opened to be written.
+    pub fn begin(file: File, is_pcap: bool, link_type: LinkType) -> io::Result<Self> {
+        if file.metadata()?.is_file() {
+            file.set_len(0)?;
+        }
         let to = Unwritten {
-            file: options.custom_flags(libc::O_NOFOLLOW).open(path)?,
+            file,
             bytes: Vec::new(),
         };
-        let format = if Self::is_pcap(path) {
+        let format = if is_pcap {
             let header = PcapHeader {
                 snaplen: MAX_FRAME_BYTES as u32,
                 datalink: link_type.into(),

@@ -1,6 +1,7 @@
 //! Captures and mirrors: copies of a port's frames into a file or to another port, and of OpenFlow
 //! messages into a file.
 
+use std::fs::{File, Metadata};
 use std::net::IpAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -8,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::SystemTime;
-use std::{fmt, fs, io, iter, thread};
+use std::{fmt, io, iter, thread};
 
 use bofuss_channel::Ends;
 use bofuss_frame::Frame;
@@ -87,17 +88,28 @@ pub struct CaptureWriter {
 }
 
 impl CaptureWriter {
-    /// Creates a file, or joins a capture that writes it already. Errors: a sentence for the user.
-    pub fn create(path: &str, described: CaptureSource) -> Result<Self, String> {
+    /// Writes to `file` in place of what it has, or joins a capture that writes it already. Without
+    /// `file`, opens `path`. Errors: a sentence for the user.
+    pub fn create(
+        path: &str,
+        file: Option<File>,
+        described: CaptureSource,
+    ) -> Result<Self, String> {
         let failed = |error: io::Error| format!("{path}: {error}");
         if !Path::new(path).is_absolute() {
             return Err(format!("{path}: the path must be absolute"));
         }
+        let target = match file {
+            Some(file) => file,
+            None => CaptureFile::open(Path::new(path)).map_err(failed)?,
+        };
+        let target_identity = identity(&target.metadata().map_err(failed)?);
         let mut open = OPEN.lock().expect("no holder panics");
         open.retain(|file| file.strong_count() > 0);
-        let there = fs::symlink_metadata(path).ok().map(|file| identity(&file));
         let same = open.iter().filter_map(Weak::upgrade);
-        let same = same.into_iter().find(|file| Some(file.identity) == there);
+        let same = same
+            .into_iter()
+            .find(|file| file.identity == target_identity);
         let file = match same {
             Some(file) if file.is_pcap && file.link_type != described.link_type => {
                 return Err(format!(
@@ -107,7 +119,7 @@ impl CaptureWriter {
             }
             Some(file) => file,
             None => {
-                let file = OpenFile::create(path, described.link_type).map_err(failed)?;
+                let file = OpenFile::begin(path, target, described.link_type).map_err(failed)?;
                 open.push(Arc::downgrade(&file));
                 file
             }
@@ -174,10 +186,11 @@ impl fmt::Display for Counts {
 }
 
 impl OpenFile {
-    /// Creates a file and its writer thread. Errors: the system's.
-    fn create(path: &str, link_type: LinkType) -> io::Result<Arc<Self>> {
-        let file = CaptureFile::create(Path::new(path), link_type)?;
-        let identity = identity(&fs::symlink_metadata(path)?);
+    /// Begins a capture in a file, and starts its writer thread. Errors: the system's.
+    fn begin(path: &str, file: File, link_type: LinkType) -> io::Result<Arc<Self>> {
+        let identity = identity(&file.metadata()?);
+        let is_pcap = CaptureFile::is_pcap(Path::new(path));
+        let file = CaptureFile::begin(file, is_pcap, link_type)?;
         let (to, records) = sync_channel(MAX_WAITING);
         let name = path.to_string();
         let thread = thread::Builder::new().name("capture".into());
@@ -189,7 +202,7 @@ impl OpenFile {
         Ok(Arc::new(Self {
             identity,
             link_type,
-            is_pcap: CaptureFile::is_pcap(Path::new(path)),
+            is_pcap,
             to,
             packets: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
@@ -197,7 +210,7 @@ impl OpenFile {
     }
 }
 
-fn identity(file: &fs::Metadata) -> (u64, u64) {
+fn identity(file: &Metadata) -> (u64, u64) {
     (file.dev(), file.ino())
 }
 
@@ -379,8 +392,9 @@ impl MessageCaptures {
         list.retain(|capture| !capture.file.is_full());
     }
 
-    /// Starts a capture of a switch's messages. Errors: a sentence for the user.
-    pub fn begin(&self, name: &str, switch: &str) -> Result<(), String> {
+    /// Starts a capture of a switch's messages into `file`, or else into the file of this name.
+    /// Errors: a sentence for the user.
+    pub fn begin(&self, name: &str, file: Option<File>, switch: &str) -> Result<(), String> {
         if self.list().len() >= MAX_COPIERS {
             return Err(format!("there are {MAX_COPIERS} captures already"));
         }
@@ -389,7 +403,7 @@ impl MessageCaptures {
             link_type: LinkType::UpperPdu,
             comment: format!("OpenFlow messages of all connections of switch {switch}"),
         };
-        let file = CaptureWriter::create(name, source)?;
+        let file = CaptureWriter::create(name, file, source)?;
         self.list().push(MessageCapture {
             name: name.into(),
             file,
@@ -418,6 +432,7 @@ impl fmt::Display for MessageCaptures {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::process::Command;
     use std::time::Duration;
 
@@ -475,7 +490,8 @@ mod tests {
         };
         let (file, link) = (path("file"), path("link"));
         std::os::unix::fs::symlink(&file, &link).unwrap();
-        let create = |path: &str| CaptureWriter::create(path, source("veth1", LinkType::Ethernet));
+        let create =
+            |path: &str| CaptureWriter::create(path, None, source("veth1", LinkType::Ethernet));
         let refused = |path: &str| create(path).err().is_some_and(|e| e.contains("error 40"));
         assert!(refused(&link));
         assert!(!Path::new(&file).exists());
@@ -493,9 +509,10 @@ mod tests {
             path.display().to_string()
         };
         let (old, new) = (path("pcap"), path("pcapng"));
-        let frames = |path: &str| CaptureWriter::create(path, source("veth1", LinkType::Ethernet));
+        let frames =
+            |path: &str| CaptureWriter::create(path, None, source("veth1", LinkType::Ethernet));
         let messages =
-            |path: &str| CaptureWriter::create(path, source("openflow", LinkType::UpperPdu));
+            |path: &str| CaptureWriter::create(path, None, source("openflow", LinkType::UpperPdu));
         let _old_frames = frames(&old).expect("it can be made");
         let refused = messages(&old).err().expect("it has another link type");
         assert!(

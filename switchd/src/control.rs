@@ -1,12 +1,15 @@
 //! The control socket: reads a line with a command, writes `ok` or `error SENTENCE` and then text.
 
+use std::fs::{self, File};
+use std::io::{self, IoSliceMut};
+use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use std::{fs, io};
 
 use bofuss_channel::{Newcomer, Newcomers, Source};
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::AbortHandle;
@@ -16,7 +19,7 @@ use crate::dataplane::Answer;
 use crate::rundir;
 
 /// The longest command, in bytes with its end of line.
-pub const MAX_COMMAND_BYTES: u64 = 4096;
+pub const MAX_COMMAND_BYTES: usize = 4096;
 /// How long a peer may take to write its command, and again to read the answer.
 const PEER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Commands that are carried out at a time; further ones are not read yet.
@@ -111,6 +114,8 @@ pub struct Request {
     pub name: &'static str,
     /// Its argument; empty if it takes none.
     pub argument: String,
+    /// The file that the peer opened for it.
+    pub file: Option<File>,
     /// Receives the answer.
     pub reply: oneshot::Sender<Answer>,
 }
@@ -183,24 +188,21 @@ async fn accept(listener: UnixListener, queue: CommandQueue) {
 }
 
 async fn serve(
-    stream: UnixStream,
+    mut stream: UnixStream,
     newcomer: Newcomer,
     places: &Semaphore,
     queue: CommandQueue,
 ) -> io::Result<()> {
-    let mut stream = BufReader::new(stream);
-    let mut line = Vec::new();
-    let mut limited = (&mut stream).take(MAX_COMMAND_BYTES);
     let entry = async {
-        timeout(PEER_TIMEOUT, limited.read_until(b'\n', &mut line)).await??;
-        Ok::<_, io::Error>(places.acquire().await)
+        let line = timeout(PEER_TIMEOUT, CommandLine::read(&stream)).await??;
+        Ok::<_, io::Error>((line, places.acquire().await))
     };
     let Some(entered) = newcomer.finish(entry).await else {
         return Ok(());
     };
-    let _place = entered?;
-    let (name, answer) = match parse(&line) {
-        Ok((name, argument)) => (name, ask(&queue, name, argument).await),
+    let (line, _place) = entered?;
+    let (name, answer) = match parse(&line.bytes) {
+        Ok((name, argument)) => (name, ask(&queue, name, argument, line.file).await),
         Err(error) => ("", Err(error)),
     };
     let lasts = name == ATTACH && answer.is_ok();
@@ -212,10 +214,55 @@ async fn serve(
     if lasts {
         // The peer writes nothing more: the read ends when the connection does.
         let _ = stream.read_u8().await;
-        let _ = ask(&queue, DETACH, String::new()).await;
+        let _ = ask(&queue, DETACH, String::new(), None).await;
     }
     written??;
     stream.shutdown().await
+}
+
+/// A command as it was received.
+#[derive(Default)]
+struct CommandLine {
+    bytes: Vec<u8>,
+    file: Option<File>,
+}
+
+impl CommandLine {
+    /// Reads to the end of a line, but at most [`MAX_COMMAND_BYTES`], and the file descriptor that
+    /// is passed with it (SCM_RIGHTS, unix(7)). Errors: the system's.
+    async fn read(stream: &UnixStream) -> io::Result<Self> {
+        let mut line = Self::default();
+        while !line.bytes.ends_with(b"\n") && line.bytes.len() < MAX_COMMAND_BYTES {
+            let receive = || line.receive(stream);
+            if stream.async_io(Interest::READABLE, receive).await? == 0 {
+                break;
+            }
+        }
+        Ok(line)
+    }
+
+    /// Receives what is there, and returns its length. Keeps the first descriptor; others are
+    /// closed.
+    fn receive(&mut self, stream: &UnixStream) -> io::Result<usize> {
+        let mut bytes = [0; MAX_COMMAND_BYTES];
+        let room = &mut bytes[self.bytes.len()..];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+        let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
+        let received = recvmsg(stream, &mut [IoSliceMut::new(room)], &mut ancillary, flags)?;
+        for message in ancillary.drain() {
+            if let RecvAncillaryMessage::ScmRights(descriptors) = message {
+                for descriptor in descriptors {
+                    self.file.get_or_insert(descriptor.into());
+                }
+            }
+        }
+        let received = &room[..received.bytes];
+        let newline = received.iter().position(|byte| *byte == b'\n');
+        let end = newline.map_or(received.len(), |at| at + 1);
+        self.bytes.extend(&received[..end]);
+        Ok(received.len())
+    }
 }
 
 /// Queues a command and waits for its answer.
@@ -223,12 +270,14 @@ async fn ask(
     (switch, requests): &CommandQueue,
     name: &'static str,
     argument: String,
+    file: Option<File>,
 ) -> Result<String, String> {
     let (reply, answered) = oneshot::channel();
     let request = Request {
         switch: Arc::clone(switch),
         name,
         argument,
+        file,
         reply,
     };
     let _ = requests.send(request).await;

@@ -1,11 +1,16 @@
 //! `bofuss ctl` and `bofuss reload`: send one command to a running switch.
 
-use std::io::{Read, Write};
+use std::fs::{self, File};
+use std::io::{self, IoSlice, Read, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use bofuss_channel::{RunSocket, permitted, run_sockets};
+use bofuss_ports::CaptureFile;
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
 /// How long to wait for an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -42,28 +47,72 @@ fn talk(path: PathBuf, words: &[String]) -> Result<String, String> {
     stream
         .set_read_timeout(Some(ANSWER_TIMEOUT))
         .map_err(named)?;
-    let line = with_absolute_path(words).join(" ").replace('\n', " ") + "\n";
+    let mut words = words.to_vec();
+    let target = match &mut words[..] {
+        [command, _, file, ..] if command == "capture" => Some(CaptureTarget::open(file)?),
+        _ => None,
+    };
+    let line = words.join(" ").replace('\n', " ") + "\n";
     // A switch that refuses a long line answers before it has read all of it.
-    let _ = stream.write_all(line.as_bytes());
+    let _ = send(&mut stream, line.as_bytes(), target.as_ref());
     let mut answer = String::new();
     stream.read_to_string(&mut answer).map_err(named)?;
     match answer.split_once('\n') {
-        Some(("ok", text)) => Ok(text.into()),
+        Some(("ok", text)) => {
+            target.into_iter().for_each(CaptureTarget::keep);
+            Ok(text.into())
+        }
         Some(_) => Err(answer.trim_start_matches("error ").trim_end().into()),
         None => Err(format!("{}: no answer", path.display())),
     }
 }
 
-/// The words of a command; the file of a capture becomes an absolute path.
-fn with_absolute_path(words: &[String]) -> Vec<String> {
-    let mut words = words.to_vec();
-    if let [command, _, file, ..] = &mut words[..]
-        && command == "capture"
-        && let Ok(path) = std::path::absolute(&file)
-    {
-        *file = path.to_string_lossy().into_owned();
+/// The file of a capture. It is opened with the caller's rights, because a switch that is locked
+/// down, or another user's, may have none there. Unless it is kept, a new file is removed.
+struct CaptureTarget {
+    file: File,
+    new: Option<PathBuf>,
+}
+
+impl CaptureTarget {
+    /// Opens the file of this name, and makes the name an absolute path. Errors: the file's, with
+    /// its name.
+    fn open(name: &mut String) -> Result<Self, String> {
+        let failed = |error: io::Error| format!("{name}: {error}");
+        let path = std::path::absolute(&name).map_err(failed)?;
+        let exists = path.symlink_metadata().is_ok();
+        let file = CaptureFile::open(&path).map_err(failed)?;
+        *name = path.to_string_lossy().into_owned();
+        let new = (!exists).then_some(path);
+        Ok(Self { file, new })
     }
-    words
+
+    /// Keeps the file.
+    fn keep(mut self) {
+        self.new = None;
+    }
+}
+
+impl Drop for CaptureTarget {
+    fn drop(&mut self) {
+        if let Some(path) = &self.new {
+            // Somebody else may have removed it.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// Sends a line, and passes a file descriptor with it (SCM_RIGHTS, unix(7)).
+fn send(stream: &mut UnixStream, line: &[u8], target: Option<&CaptureTarget>) -> io::Result<()> {
+    let descriptors: Vec<_> = target.iter().map(|target| target.file.as_fd()).collect();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    if !descriptors.is_empty() {
+        ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
+    }
+    let slices = [IoSlice::new(line)];
+    let sent = sendmsg(&*stream, &slices, &mut ancillary, SendFlags::NOSIGNAL)?;
+    stream.write_all(&line[sent..])
 }
 
 /// The control socket of the switch `name`, or of the only switch that runs.

@@ -187,6 +187,7 @@ impl Process {
             switch,
             name,
             argument,
+            file,
             reply,
         } = request;
         let of = self
@@ -227,7 +228,7 @@ impl Process {
                 return;
             }
             of_switch => {
-                let answer = self.switches[at].obey(of_switch, argument).await;
+                let answer = self.switches[at].obey(of_switch, argument, file).await;
                 self.explained(answer)
             }
         };

@@ -3,6 +3,7 @@
 mod attach;
 mod sockets;
 
+use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
@@ -19,7 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 use tracing::{error_span, info, warn};
 
-use crate::capture::{MessageCaptures, check_place};
+use crate::capture::MessageCaptures;
 use crate::config::Config;
 use crate::dataplane::{
     Answer, DataPlane, DataPlaneParts, Input, Operation, OperatorCommand, POOL_BYTES, Scrape,
@@ -234,11 +235,11 @@ impl Running {
     /// Errors: a file that cannot be made.
     pub fn begin_messages(&self) -> Result<(), String> {
         let mut files = self.config.message_files.iter();
-        files.try_for_each(|file| self.messages.begin(file, &self.name))
+        files.try_for_each(|file| self.messages.begin(file, None, &self.name))
     }
 
     /// Carries out a command of an operator. Errors: a sentence for the operator.
-    pub async fn obey(&mut self, name: &str, argument: String) -> Answer {
+    pub async fn obey(&mut self, name: &str, argument: String, file: Option<File>) -> Answer {
         match name {
             "ports" => self.queue.ask(Operation::Ports).await,
             "add-port" => self.queue.ask(Operation::AddPort(argument)).await,
@@ -246,17 +247,7 @@ impl Running {
             "controllers" => self.queue.ask(Operation::Connections).await,
             "counters" => self.queue.ask(Operation::Counters).await,
             "queues" => self.queue.ask(Operation::Queues).await,
-            "capture" => {
-                let file = argument.split(' ').nth(1).unwrap_or_default();
-                check_place(file, self.config.capture_folder.as_deref())?;
-                match argument.split_once(' ') {
-                    Some(("openflow", file)) => {
-                        self.messages.begin(file, &self.name)?;
-                        Ok(String::new())
-                    }
-                    Some(_) | None => self.queue.ask(Operation::Capture(argument)).await,
-                }
-            }
+            "capture" => self.capture(argument, file).await,
             "mirror" => self.queue.ask(Operation::Mirror(argument)).await,
             "captures" => {
                 let ports = self.queue.ask(Operation::Captures).await?;
@@ -276,6 +267,18 @@ impl Running {
             "detach" => self.detach().await,
             other => Err(format!("there is no command '{other}' ('list' shows them)")),
         }
+    }
+
+    /// Starts a capture. The operator opens its file: the switch opens no path that a peer names.
+    async fn capture(&self, argument: String, file: Option<File>) -> Answer {
+        let (Some((port, name)), Some(file)) = (argument.split_once(' '), file) else {
+            return Err("PORT and FILE are required, and FILE open, as from bofuss ctl".into());
+        };
+        if port != "openflow" {
+            return self.queue.ask(Operation::Capture(argument, file)).await;
+        }
+        self.messages.begin(name, Some(file), &self.name)?;
+        Ok(String::new())
     }
 
     /// Prepares a new configuration: does everything that can fail, and lets the data-plane thread
@@ -301,7 +304,7 @@ impl Running {
             .iter()
             .filter(|file| !old.contains(file))
         {
-            let begun = self.messages.begin(file, &self.name);
+            let begun = self.messages.begin(file, None, &self.name);
             begun.map_err(|error| format!("--capture openflow {file}: {error}"))?;
             files.1.push(file.clone());
         }

@@ -160,7 +160,7 @@ pub struct Options {
     /// see docs/security.md. Needs a kernel with Landlock.
     #[arg(long)]
     pub lock_down: bool,
-    /// The one folder for captures [default: any, and none with --lock-down].
+    /// The one folder for captures that --capture names [default: any, and none with --lock-down].
     #[arg(long, value_name = "FOLDER")]
     pub capture_folder: Option<PathBuf>,
     /// Send frames shorter than 60 bytes as they are.

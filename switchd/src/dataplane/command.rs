@@ -1,6 +1,7 @@
 //! Commands of operators to the data-plane thread: ports, controllers, captures, counters.
 
 use std::fmt::Write;
+use std::fs::File;
 
 use bofuss_agent::FailMode;
 use bofuss_channel::ActiveAddress;
@@ -41,7 +42,7 @@ pub enum Operation {
     /// Trace a packet, as text or JSON: `[--json] PACKET`.
     Trace(String),
     /// Copy frames into a file: `PORT FILE [FLOW]`.
-    Capture(String),
+    Capture(String, File),
     /// Copy frames to another port: `PORT TO [FLOW]`.
     Mirror(String),
     /// List captures and mirrors.
@@ -71,8 +72,8 @@ impl DataPlane {
             Operation::Queues => Ok(self.list_queues()),
             Operation::Memory => Ok(self.describe_memory()),
             Operation::Trace(packet) => self.trace_packet(&packet),
-            Operation::Capture(words) => self.copy_frames(&words, false),
-            Operation::Mirror(words) => self.copy_frames(&words, true),
+            Operation::Capture(words, file) => self.copy_frames(&words, false, Some(file)),
+            Operation::Mirror(words) => self.copy_frames(&words, true, None),
             Operation::Captures => Ok(self.io.copiers.iter().map(FrameCopier::to_string).collect()),
             Operation::EndCapture(name) => self.end_copier(&name),
             Operation::TraceNext(flow) => return self.trace_next_packet(&flow, command.reply),
@@ -113,8 +114,8 @@ impl DataPlane {
     }
 
     /// Starts a capture or mirror: `PORT FILE-OR-PORT [FLOW]`.
-    fn copy_frames(&mut self, words: &str, mirrors: bool) -> Answer {
-        let copier = self.new_copier(words, mirrors, &self.config.ports)?;
+    fn copy_frames(&mut self, words: &str, mirrors: bool, file: Option<File>) -> Answer {
+        let copier = self.new_copier(words, mirrors, file, &self.config.ports)?;
         self.io.copiers.push(copier);
         Ok(String::new())
     }
@@ -123,6 +124,7 @@ impl DataPlane {
         &self,
         words: &str,
         mirrors: bool,
+        file: Option<File>,
         ports: &[PortSpec],
     ) -> Result<FrameCopier, String> {
         let mut words = words.splitn(3, ' ');
@@ -150,6 +152,7 @@ impl DataPlane {
             true => CopyTarget::Port(known_port(name)?),
             false => CopyTarget::File(CaptureWriter::create(
                 name,
+                file,
                 self.source_of(port, ports, flow),
             )?),
         };
@@ -182,7 +185,7 @@ impl DataPlane {
         old: &[(bool, String)],
     ) -> Result<Vec<FrameCopier>, String> {
         let make = |(mirrors, words): &(bool, String)| {
-            let copier = self.new_copier(words, *mirrors, &new.ports);
+            let copier = self.new_copier(words, *mirrors, None, &new.ports);
             let key = ["--capture", "--mirror"][usize::from(*mirrors)];
             copier.map_err(|error| format!("{key} {words}: {error}"))
         };
