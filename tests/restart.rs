@@ -193,6 +193,75 @@ fn a_killed_switch_leaves_to_the_next_what_the_settings_were() {
 }
 
 #[test]
+fn a_locked_switch_leaves_to_the_next_what_the_settings_were() {
+    if !have(&["ip"]) {
+        return;
+    }
+    let pair = Pair::new("lock1");
+    let line = "--name locked --port lock1";
+    for way in ["-TERM", "shutdown", "-KILL"] {
+        let mut locked = Started::bofuss(&format!("{line} --lock-down")).runs();
+        until("it is locked down", || {
+            locked.log().contains("locked down:")
+        });
+        match way {
+            "shutdown" => drop(bofuss("ctl locked shutdown")),
+            signal => locked.signal(signal),
+        }
+        locked.ends();
+        // It has no right to set them any more.
+        pair.is_a_port();
+    }
+    let mut next = Started::bofuss(line).runs();
+    next.signal("-TERM");
+    next.ends();
+    pair.is_as_before("after one that is not locked down");
+}
+
+/// How often both switches are restarted at once.
+const BURSTS: usize = 20;
+
+#[test]
+fn switches_in_two_namespaces_restart_in_bursts_and_after_kills() {
+    if !have(&["ip"]) {
+        return;
+    }
+    let spaces = [NetNs::new().unwrap(), NetNs::new().unwrap()];
+    let within = |space: &NetNs, work: &mut (dyn FnMut() + Send)| space.run(work).unwrap();
+    let start = |space: &NetNs| space.run(|| Started::bofuss("--port burst1")).unwrap();
+    for space in &spaces {
+        // It goes with its namespace.
+        within(space, &mut || std::mem::forget(Pair::new("burst1")));
+    }
+    let mut before: Vec<_> = spaces.iter().map(|space| start(space).runs()).collect();
+    for burst in 0..BURSTS {
+        let signal = if burst % 2 == 0 { "-TERM" } else { "-KILL" };
+        before.iter().for_each(|one| one.signal(signal));
+        // They come while those before are going.
+        let next: Vec<_> = spaces.iter().map(start).collect();
+        let next: Vec<_> = next.into_iter().map(Started::runs).collect();
+        before.iter_mut().for_each(Started::ends);
+        for space in &spaces {
+            within(space, &mut || {
+                let (done, said) = dpctl("show");
+                assert!(done && said.contains("(burst1)"), "burst {burst}: {said}");
+                assert_eq!(settings("burst1"), ON_A_PORT);
+            });
+        }
+        let names = dpctl("switches").1;
+        assert_eq!(names.lines().count(), 2, "burst {burst}: {names}");
+        before = next;
+    }
+    before.iter().for_each(|one| one.signal("-TERM"));
+    before.iter_mut().for_each(Started::ends);
+    for space in &spaces {
+        within(space, &mut || {
+            assert_eq!(settings("burst1"), SETTINGS.map(|(_, value)| value))
+        });
+    }
+}
+
+#[test]
 fn a_switch_starts_while_the_one_before_is_ending() {
     if !have(&["ip"]) {
         return;

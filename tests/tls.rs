@@ -140,6 +140,74 @@ fn the_pki_of_open_vswitch_serves_the_switch_and_its_controller() {
     drop((lab, controller));
 }
 
+/// os-ken's learning switch at a port of `pssl:`, with the certificate `ctl`.
+fn learning(pki: &Pki, port: &str) -> Process {
+    let mut controller = Command::new(python());
+    controller.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("controllers"));
+    controller.args(["learning.py", port]);
+    controller.args(["--ctl-privkey", &pki.path("ctl-privkey.pem")]);
+    controller.args(["--ctl-cert", &pki.path("ctl-cert.pem")]);
+    controller.args(["--ca-certs", &pki.path("ca-cert.pem")]);
+    Process::start(controller.stdout(Stdio::null()).stderr(Stdio::null()))
+}
+
+#[test]
+fn a_locked_switch_speaks_tls_to_a_controller_that_comes_again_and_to_tools() {
+    if !have(&["ip", "ping", "openssl", "python3"]) {
+        return;
+    }
+    let pki = Pki::new("locked");
+    pki.ca("ca");
+    pki.sign("ca", "ctl", "IP:127.0.0.1");
+    pki.sign("ca", "switch", "IP:127.0.0.1");
+    // The first handshake comes after the rights are gone.
+    let words = [
+        "--lock-down",
+        "--controller",
+        "ssl:127.0.0.1:16676",
+        "--listen",
+        "pssl:16677",
+    ];
+    let mut lab = lab(2, &words, &pki.options("switch", "ca-cert.pem"));
+    until("it is locked down", || {
+        lab.log().contains("locked down: no capabilities")
+    });
+    let connected = |lab: &Lab| lab.log().matches("ssl:127.0.0.1:16676: connected").count();
+    let tool = pki.options("ctl", "ca-cert.pem");
+    for time in 1..=3 {
+        let controller = learning(&pki, "16676");
+        until("the controller is there", || connected(&lab) == time);
+        lab.all_ping();
+        let mut dpctl = Command::new(program("dpctl"));
+        ok(dpctl.args(&tool).args(["ssl:127.0.0.1:16677", "show"]));
+        // The files are read again, in the folder that was declared.
+        pki.sign("ca", "switch", "IP:127.0.0.1");
+        drop(controller);
+        until("the switch notices", || {
+            let log = lab.log();
+            log.matches("ssl:127.0.0.1:16676: disconnected").count() == time
+        });
+    }
+    assert!(
+        lab.log()
+            .contains("TLS: new connections use the changed files")
+    );
+    // A handshake that fails is told, and costs nothing else.
+    pki.ca("foreign");
+    pki.sign("foreign", "stranger", "DNS:stranger");
+    let mut dpctl = Command::new(program("dpctl"));
+    dpctl.args(pki.options("stranger", "ca-cert.pem"));
+    assert!(
+        !run(dpctl.args(["ssl:127.0.0.1:16677", "show"]))
+            .status
+            .success()
+    );
+    until("the log tells of the stranger", || {
+        lab.log().contains("signed by no CA of ours")
+    });
+    assert_eq!(lab.switch.terminate(), Some(0));
+}
+
 #[test]
 fn a_learning_switch_on_os_ken_by_tls_joins_hosts_while_certificates_change() {
     if !have(&["ip", "ping", "openssl", "python3"]) {
@@ -149,19 +217,7 @@ fn a_learning_switch_on_os_ken_by_tls_joins_hosts_while_certificates_change() {
     pki.ca("ca");
     pki.sign("ca", "ctl", "IP:127.0.0.1");
     pki.sign("ca", "switch", "DNS:switch");
-    let mut controller = Command::new(python());
-    controller.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("controllers"));
-    controller.args([
-        "learning.py",
-        "16674",
-        "--ctl-privkey",
-        &pki.path("ctl-privkey.pem"),
-    ]);
-    controller.args(["--ctl-cert", &pki.path("ctl-cert.pem")]);
-    controller.args(["--ca-certs", &pki.path("ca-cert.pem")]);
-    let mut controller = Some(Process::start(
-        controller.stdout(Stdio::null()).stderr(Stdio::null()),
-    ));
+    let mut controller = Some(learning(&pki, "16674"));
     let words = [
         "--controller",
         "ssl:127.0.0.1:16674",
