@@ -361,7 +361,7 @@ fn a_changed_file_is_followed_without_losing_what_it_leaves() {
         ("\nports = []\n".into(), "line 2"),
         (
             format!("{}\nlock-down = true\n", ports(&[])),
-            "line 3: lock-down: changes with a restart only",
+            "line 3: lock-down: a change needs a restart",
         ),
         (
             format!("{}listen = ['ptcp:1:192.0.2.1']\n", ports(&[])),

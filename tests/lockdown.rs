@@ -347,7 +347,7 @@ fn a_locked_switch_names_the_lock_where_it_refuses_and_changes_nothing() {
         assert!(lab.log().contains("the configuration was not changed"));
     }
     fs::write(&file, "fail-mode = 'secure'\n").unwrap();
-    refused(&lab, "reload", "lock-down: changes with a restart only");
+    refused(&lab, "reload", "lock-down: a change needs a restart");
     let down = printed(&lab.dpctl(&["mod-port", "1", "down"]));
     assert!(down.contains("PORT_MOD_FAILED/EPERM"), "{down}");
     assert!(ip(&format!("link show {}", lab.port(1))).contains(",UP"));

@@ -166,17 +166,17 @@ fn change(stage: &mut Stage, key: &str) {
     match key {
         // The command line has these two, and counts first.
         "name" | "log" => without_command_line(stage),
-        "lock-down" => refuses(stage, key, "true", "lock-down: changes with a restart only"),
+        "lock-down" => refuses(stage, key, "true", "lock-down: a change needs a restart"),
         "field" => {
             let row = "['icn_type=udp:64:8,number=1,mask,set,hex,udp_dst=6363']";
-            refuses(stage, key, row, "field: changes with a restart only");
+            refuses(stage, key, row, "field: a change needs a restart");
         }
         "socket-group" => {
             refuses(
                 stage,
                 key,
                 "'root'",
-                "socket-group: changes with a restart only",
+                "socket-group: a change needs a restart",
             );
         }
         "dpid" => {
@@ -432,7 +432,7 @@ fn without_command_line(stage: &Stage) {
     write("other", "debug");
     let refused = reload();
     assert!(
-        refused.contains(", line 2: name: changes with a restart only"),
+        refused.contains(", line 2: name: a change needs a restart"),
         "{refused}"
     );
     write(&name, "debug");
