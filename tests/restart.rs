@@ -337,6 +337,29 @@ fn switches_without_a_name_get_the_next_one_that_is_free() {
 }
 
 #[test]
+fn a_command_needs_no_name_of_the_only_switch() {
+    if !have(&["ip"]) {
+        return;
+    }
+    // It has the name of a command.
+    let only = Started::bofuss("--name ports --tables 2").runs();
+    for words in ["ctl switches", "ctl ports switches"] {
+        assert_eq!(bofuss(words), "ports\n", "{words}");
+    }
+    assert_eq!(bofuss("ctl ports"), "", "it has none");
+    let said = |words: &str| {
+        let output = run(Command::new(program("bofuss")).args(words.split(' ')));
+        assert!(!output.status.success(), "{words}");
+        printed(&output)
+    };
+    assert!(said("ctl prots").contains("there is no command 'prots'"));
+    let _other = Started::bofuss("--name other --tables 2").runs();
+    assert!(said("ctl switches").contains("several switches run: other, ports; give the name"));
+    assert_eq!(bofuss("ctl other switches"), "other\n");
+    drop(only);
+}
+
+#[test]
 fn a_tool_finds_the_switch_of_its_own_network_namespace_first() {
     if !have(&["ip"]) {
         return;

@@ -12,8 +12,27 @@ use bofuss_channel::{RunSocket, permitted, run_sockets};
 use bofuss_ports::CaptureFile;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
+use crate::control::COMMANDS;
+
 /// How long to wait for an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Sends what a command line says, `[NAME] COMMAND [ARGUMENT...]`, and returns the answer. A switch
+/// with the name of a command is named before the command.
+///
+/// Errors: as [`ask`].
+pub fn command(words: &[String]) -> Result<String, String> {
+    let is_command = |word: &String| COMMANDS.iter().any(|row| row.0 == word);
+    match words {
+        [name, rest @ ..] if !is_command(name) || rest.first().is_some_and(is_command) => {
+            if rest.is_empty() {
+                return Err(format!("there is no command '{name}' (bofuss ctl list)"));
+            }
+            ask(Some(name), rest)
+        }
+        words => ask(None, words),
+    }
+}
 
 /// Sends the command `words` to the switch `name`, or to the only one that runs, and returns its
 /// answer.

@@ -78,7 +78,7 @@ fn manual(command: &Command, mut out: &mut dyn Write) -> io::Result<()> {
         }
         if sub.get_name() == "ctl" {
             for (name, argument, meaning) in COMMANDS {
-                entry(out, &format!("bofuss ctl NAME {name}"), argument, meaning)?;
+                entry(out, &format!("bofuss ctl [NAME] {name}"), argument, meaning)?;
             }
         }
     }

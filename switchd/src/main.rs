@@ -76,12 +76,11 @@ enum Command {
     Run(Box<config::Options>),
     /// Show what a switch does: three hosts, pings, a TCP transfer, tables, a packet explained.
     Demo(demo::DemoOptions),
-    /// Send one command to a running switch; `bofuss ctl NAME list` lists them.
+    /// Send one command to a running switch; `bofuss ctl list` lists them.
     Ctl {
-        /// The switch's name.
-        name: String,
-        /// The command and its argument.
+        /// [NAME] COMMAND [ARGUMENT...]: the switch's name, which may be left out if only one runs.
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+        #[arg(value_name = "WORD")]
         words: Vec<String>,
     },
     /// Explain what a switch does with a packet: a running one, or one that files describe (needs
@@ -135,7 +134,7 @@ fn bofuss() -> ExitCode {
             }
         }
         Command::Demo(options) => with_runtime(async { demo::demo(options, stopped()).await }),
-        Command::Ctl { name, words } => ctl::ask(Some(&name), &words).map(|text| print!("{text}")),
+        Command::Ctl { words } => ctl::command(&words).map(|text| print!("{text}")),
         Command::Trace(options) => options.run(),
         Command::Reload { name } => ctl::reload(name.as_deref()).map(|text| print!("{text}")),
         Command::Generate { what } => {
