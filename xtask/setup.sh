@@ -96,7 +96,7 @@ packages() {
     sudo=
     if ! is_root; then
         say "root is needed to install these packages"
-        can_sudo || refuse "$@"
+        can_sudo || refuse sh -c "apt-get -q update && $*"
         sudo=sudo
     fi
     $sudo apt-get -q update >&2
@@ -123,6 +123,7 @@ has_cargo() { # check and test need the components too
 
 install_rust() {
     ! has_cargo "$1" || return 0
+    other=$(command -v cargo) && say "$other is $(cargo --version 2>/dev/null || echo another); it stays"
     say "no cargo $version answers here. Installing the toolchain of rust-toolchain.toml:"
     say "  what      Rust $version, minimal profile, with rustfmt and clippy"
     say "  how big   about 130 MB to download, 650 MB on disk"
@@ -173,7 +174,9 @@ announce() {
 can_sudo() { have sudo && { sudo -n true 2>/dev/null || { [ -t 0 ] && sudo -v; }; }; }
 
 refuse() { # COMMAND...
+    say "$(id -un) may not do this here. Whoever may types the next line; then repeat the command"
     if have sudo; then die "type: sudo $(quoted "$@")"; fi
+    if [ "$1 ${2-}" = 'sh -c' ]; then die "type: su -c $(quoted "$3")"; fi
     die "type: su -c $(quoted "$(quoted "$@")")"
 }
 

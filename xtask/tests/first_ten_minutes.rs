@@ -180,6 +180,8 @@ fn an_old_cargo_first_on_path_is_passed_by() {
     let ran = machine.setup("need demo", &[]);
     assert_eq!(ran.code, Some(0), "{}", ran.said);
     assert!(ran.log.contains(OFFICIAL), "{}", ran.log);
+    let told = "bin/cargo is cargo 1.70.0 (x); it stays\n";
+    assert!(ran.said.contains(told), "{}", ran.said);
     let ran = machine.setup("cargo build", &[]);
     assert!(
         ran.log.contains("cargo build") && !ran.log.contains("old build"),
@@ -253,8 +255,17 @@ fn a_user_who_may_not_install_gets_the_command_to_type() {
     let ran = machine.setup("need demo", &[]);
     assert_eq!(ran.code, Some(2));
     let line = ran.said.lines().last().unwrap();
-    assert!(line.starts_with("bofuss: type: su -c 'apt-get -qy install "));
+    // A new machine has no lists of packages yet.
+    let command = "bofuss: type: su -c 'apt-get -q update && apt-get -qy install ";
+    assert!(line.starts_with(command), "{line}");
     assert!(line.ends_with(" gcc libc6-dev'"), "{line}");
+    assert!(ran.said.contains("Whoever may types the next line"));
+    let machine = Machine::without("no-sudoer", &["cc"]);
+    machine.fake("sudo", SUDO_ASKS);
+    let ran = machine.setup("need demo", &[]);
+    let line = ran.said.lines().last().unwrap();
+    let command = "bofuss: type: sudo sh -c 'apt-get -q update && apt-get -qy install ";
+    assert!(line.starts_with(command), "{line}");
 }
 
 #[test]
