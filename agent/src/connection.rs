@@ -4,6 +4,7 @@ use alloc::{collections::BTreeMap, vec::Vec};
 
 use bofuss_datapath::flow_hash;
 
+use bofuss_oflib::ext::ExtRow;
 use bofuss_oflib::message::{
     AsyncConfig, ControllerRole, ErrorMsg, PacketInReason, PortDesc, PortStatusReason,
 };
@@ -57,6 +58,12 @@ pub(crate) struct Connection {
     pub(crate) late_ports: BTreeMap<PortNo, (PortStatusReason, PortDesc)>,
     /// Packet-ins that it did not get, for want of room.
     pub(crate) lost_packet_ins: u64,
+    /// The notifications of extensions that it said it wants, or does not want.
+    pub(crate) subscriptions: Vec<(&'static ExtRow, bool)>,
+    /// The forms in which it wants the values of experimenters, but for 0.
+    pub(crate) forms: BTreeMap<u32, u8>,
+    /// Notifications that it did not get, for want of room.
+    pub(crate) lost_notifications: u64,
 }
 
 impl Connection {
@@ -75,6 +82,9 @@ impl Connection {
             dump: None,
             late_ports: BTreeMap::new(),
             lost_packet_ins: 0,
+            subscriptions: Vec::new(),
+            forms: BTreeMap::new(),
+            lost_notifications: 0,
         }
     }
 

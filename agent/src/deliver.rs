@@ -9,7 +9,7 @@ use bofuss_oflib::message::{
 };
 use bofuss_oflib::types::{BufferId, MaxLen, QueueId};
 use bofuss_oflib::wire::Bytes;
-use bofuss_oflib::{FieldMatch, Match, Message, PortNo, Version};
+use bofuss_oflib::{ExtValue, FieldMatch, Match, Message, PortNo, Version};
 use bofuss_packet::Packet;
 
 use crate::connection::{ConnId, Connection};
@@ -54,6 +54,21 @@ impl<I: SwitchIo> SwitchSink<'_, I> {
                 data: Bytes(bytes[..shown].into()),
             };
             self.io.send(to, UNASKED, Message::PacketIn(packet_in));
+        }
+    }
+
+    pub(crate) fn deliver_notification(&mut self, value: &ExtValue) {
+        for (id, conn) in self.connections.iter_mut() {
+            if !conn.wants_notification(value.row) {
+                continue;
+            }
+            if !self.io.has_room(*id) {
+                conn.lost_notifications += 1;
+                continue;
+            }
+            let form = conn.forms.get(&value.row.experimenter);
+            let value = value.in_form(form.copied().unwrap_or(0));
+            self.io.send(*id, UNASKED, Message::Experimenter(value));
         }
     }
 

@@ -5,15 +5,16 @@ use core::ops::RangeInclusive;
 
 use bofuss_datapath::{Cursor, Datapath, Entry, Filter, Settled, Time};
 use bofuss_oflib::error::MeterModFailed;
+use bofuss_oflib::message::ErrorMsg;
 use bofuss_oflib::message::multipart::flow::FlowEntry;
 use bofuss_oflib::message::multipart::{
-    AggregateStats, FlowStats, FlowStatsRequest, MultipartReply, ReplyBody, RequestBody,
+    AggregateStats, ExtBody, FlowStats, FlowStatsRequest, MultipartReply, ReplyBody, RequestBody,
 };
 use bofuss_oflib::types::{GroupId, MeterId, TableId};
-use bofuss_oflib::{ErrorCode, Message};
+use bofuss_oflib::{ErrorCode, ExtValue, Message};
 
-use crate::connection::{ConnId, Connection};
-use crate::switch::SwitchIo;
+use crate::connection::ConnId;
+use crate::switch::{Switch, SwitchIo};
 
 /// Groups or meters of one slice.
 const LISTED_PER_SLICE: usize = 32;
@@ -30,6 +31,8 @@ enum What {
     Entries(Entries),
     /// Groups or meters: what was asked, and the numbers that are still to be looked at.
     List(RequestBody, RangeInclusive<u32>),
+    /// What an extension tells: what was asked, and where it goes on.
+    Extension(ExtValue, u64),
 }
 
 /// A walk over flow entries.
@@ -50,6 +53,12 @@ impl Dump {
             sums: sums.then(AggregateStats::default),
         };
         let what = What::Entries(entries);
+        Self { xid, what }
+    }
+
+    /// What an extension tells.
+    pub(crate) fn extension(xid: u32, request: &ExtValue) -> Self {
+        let what = What::Extension(request.clone(), 0);
         Self { xid, what }
     }
 
@@ -76,28 +85,54 @@ impl Dump {
     }
 }
 
-impl Connection {
-    /// Goes on with the reply by one slice; sends what it gives.
+impl Switch {
+    /// Goes on with a connection's long reply by one slice, and sends what that gives.
+    ///
+    /// Errors: an extension's; then there is no more of the reply.
     pub(crate) fn continue_dump<I: SwitchIo>(
         &mut self,
         now: Time,
-        id: ConnId,
-        datapath: &mut Datapath,
+        conn: ConnId,
         io: &mut I,
-    ) {
-        let Some(mut dump) = self.dump.take() else {
-            return;
+    ) -> Result<(), ErrorCode> {
+        let connection = self.connections.get_mut(&conn);
+        let Some(mut dump) = connection.and_then(|connection| connection.dump.take()) else {
+            return Ok(());
         };
         let (last, body) = match &mut dump.what {
-            What::Entries(entries) => entries.slice(now, &datapath.settled()),
-            What::List(request, ids) => list(now, datapath, request, ids),
+            What::Entries(entries) => entries.slice(now, &self.datapath.settled()),
+            What::List(request, ids) => list(now, &self.datapath, request, ids),
+            What::Extension(request, from) => {
+                let part = self.extension_multipart(now, conn, request, *from, io)?;
+                *from = part.next.unwrap_or(0);
+                let body = part
+                    .value
+                    .map(|value| ReplyBody::Experimenter(ExtBody(value)));
+                (part.next.is_none(), body)
+            }
         };
         if let Some(body) = body {
             let reply = MultipartReply { more: !last, body };
-            io.send(id, dump.xid, Message::MultipartReply(reply));
+            io.send(conn, dump.xid, Message::MultipartReply(reply));
         }
-        if !last {
-            self.dump = Some(dump);
+        if !last && let Some(connection) = self.connections.get_mut(&conn) {
+            connection.dump = Some(dump);
+        }
+        Ok(())
+    }
+
+    /// The same for a reply that goes on in a later turn: an error is sent.
+    pub(crate) fn continue_late_dump<I: SwitchIo>(&mut self, now: Time, conn: ConnId, io: &mut I) {
+        let dump = self
+            .connections
+            .get(&conn)
+            .and_then(|conn| conn.dump.as_ref());
+        let Some(xid) = dump.map(|dump| dump.xid) else {
+            return;
+        };
+        if let Err(error) = self.continue_dump(now, conn, io) {
+            let error = ErrorMsg::quoting(error, &[]);
+            io.send(conn, xid, Message::Error(error));
         }
     }
 }

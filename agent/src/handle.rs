@@ -80,6 +80,11 @@ impl Switch {
         result: Result<(), ErrorCode>,
         io: &mut I,
     ) {
+        if result.is_ok()
+            && let Message::FlowMod(flow_mod) = message
+        {
+            self.flow_mod_done(now, asked.conn, asked.xid, flow_mod, io);
+        }
         let buffers = |buffer| self.channel(asked.conn).buffers.take(now, buffer);
         match result.and_then(|()| asked.buffer.map(buffers).transpose()) {
             Ok(None) => {}
@@ -177,10 +182,7 @@ impl Switch {
         if let Some(done) = self.queue_message(now, value, io) {
             return done.map(|()| None);
         }
-        let replies = self.datapath.experimenter(now, value)?;
-        replies
-            .into_iter()
-            .for_each(|r| io.send(conn, xid, Message::Experimenter(r)));
+        self.extension_message(now, conn, xid, value, io)?;
         Ok(None)
     }
 

@@ -11,6 +11,7 @@ mod buffers;
 mod connection;
 mod deliver;
 mod dump;
+mod extensions;
 mod fail_mode;
 mod features;
 mod handle;

@@ -63,11 +63,7 @@ impl Switch {
             }
             RequestBody::PortDesc(_) => ReplyBody::PortDesc(self.port_descs()),
             RequestBody::Experimenter(ExtBody(value)) => {
-                for reply in self.datapath.experimenter(now, value)? {
-                    let body = ReplyBody::Experimenter(ExtBody(reply));
-                    io.send(conn, xid, Message::MultipartReply(body.into()));
-                }
-                return Ok(None);
+                return self.start(now, conn, Dump::extension(xid, value), io);
             }
         };
         Ok(Some(Message::MultipartReply(body.into())))
@@ -79,7 +75,7 @@ impl Switch {
             .get_mut(&conn)
             .expect("the request came from it");
         connection.dump = Some(dump);
-        connection.continue_dump(now, conn, &mut self.datapath, io);
+        self.continue_dump(now, conn, io)?;
         Ok(None)
     }
 

@@ -31,6 +31,7 @@ const fn row(ty: u32, name: &'static str, args: &'static [Arg]) -> ExtRow {
     ExtRow::new(ExtKind::Message, OPENFLOW, ty, name)
         .with_args(args)
         .with_data()
+        .that_changes()
 }
 
 /// The messages: make or change a queue, delete one (the data is one packet queue of OpenFlow 1.3),

@@ -1,8 +1,11 @@
 //! A running switch takes over another configuration and keeps its connections and entries.
 
+use alloc::vec::Vec;
+
 use bofuss_datapath::Time;
 use bofuss_datapath::reconfigure::Obstacle;
 
+use crate::connection::ConnId;
 use crate::switch::{Switch, SwitchIo, parts};
 
 impl Switch {
@@ -29,9 +32,10 @@ impl Switch {
     /// completed first, because their cursors depend on it.
     pub fn reconfigure<I: SwitchIo>(&mut self, now: Time, other: Self, io: &mut I) {
         if other.datapath.config().engine != self.datapath.config().engine {
-            for (id, conn) in &mut self.connections {
-                while conn.dump.is_some() {
-                    conn.continue_dump(now, *id, &mut self.datapath, io);
+            let all: Vec<ConnId> = self.connections.keys().copied().collect();
+            for conn in all {
+                while self.connections[&conn].dump.is_some() {
+                    self.continue_late_dump(now, conn, io);
                 }
             }
         }

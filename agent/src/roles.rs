@@ -1,6 +1,7 @@
 //! Controller roles. Spec: OpenFlow 1.3.5 sections 6.3.5 and 7.3.9.
 
 use bofuss_oflib::error::RoleRequestFailed;
+use bofuss_oflib::message::multipart::{ExtBody, RequestBody};
 use bofuss_oflib::message::{ControllerRole, Role};
 use bofuss_oflib::{ErrorCode, Message};
 
@@ -39,7 +40,6 @@ impl Switch {
 
     /// Whether a slave may not send this message. Spec: OpenFlow 1.3.5 section 6.3.5.
     pub(crate) fn is_for_masters(&self, message: &Message) -> bool {
-        use bofuss_oflib::message::multipart::RequestBody;
         match message {
             Message::PacketOut(_)
             | Message::FlowMod(_)
@@ -47,13 +47,15 @@ impl Switch {
             | Message::PortMod(_)
             | Message::TableMod(_)
             | Message::MeterMod(_) => true,
-            Message::MultipartRequest(request) => {
-                matches!(&request.body, RequestBody::TableFeatures(wanted) if !wanted.is_empty())
-            }
+            Message::MultipartRequest(request) => match &request.body {
+                RequestBody::TableFeatures(wanted) => !wanted.is_empty(),
+                RequestBody::Experimenter(ExtBody(value)) => value.row.changes,
+                _ => false,
+            },
             // Its own miss_send_len changes nothing for others.
             Message::SetConfig(config) => config.flags != self.datapath.fragments(),
             // The text does not know these; they change the switch as those above do.
-            Message::Experimenter(value) => value.row.place_in(&crate::queues::ROWS).is_some(),
+            Message::Experimenter(value) => value.row.changes,
             _ => false,
         }
     }

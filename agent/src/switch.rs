@@ -8,7 +8,7 @@ use bofuss_oflib::message::multipart::{Desc, PortStats};
 use bofuss_oflib::message::port::PortFeatures;
 use bofuss_oflib::message::{ControllerRole, FlowRemoved, PortDesc, PortStatusReason};
 use bofuss_oflib::types::QueueId;
-use bofuss_oflib::{ErrorCode, Message, PortNo, Version};
+use bofuss_oflib::{ErrorCode, ExtValue, Message, PortNo, Version};
 
 use crate::connection::{ConnId, Connection, Request};
 use crate::fail_mode::FailMode;
@@ -119,6 +119,9 @@ impl<I: SwitchIo> Sink for SwitchSink<'_, I> {
     }
     fn port_status(&mut self, reason: PortStatusReason, desc: &PortDesc) {
         self.deliver_port_status(reason, desc);
+    }
+    fn notify(&mut self, value: &ExtValue) {
+        self.deliver_notification(value);
     }
     fn set_link(&mut self, port: PortNo, up: bool) {
         self.io.set_link(port, up);
@@ -259,6 +262,13 @@ impl Switch {
             .map_or(0, |conn| conn.lost_packet_ins)
     }
 
+    /// Messages of extensions that a connection did not get because it does not take its messages.
+    pub fn lost_notifications(&self, conn: ConnId) -> u64 {
+        self.connections
+            .get(&conn)
+            .map_or(0, |conn| conn.lost_notifications)
+    }
+
     /// Whether the next message of a connection may be given to [`Switch::message`]: the reply
     /// before is complete, and most of what was sent is taken.
     pub fn is_ready<I: SwitchIo>(&self, conn: ConnId, io: &I) -> bool {
@@ -300,11 +310,13 @@ impl Switch {
         let (datapath, sink) = parts!(self, now, io);
         datapath.catch_up(now, sink);
         self.go_on(now, io);
-        for (id, conn) in &mut self.connections {
-            if io.has_room(*id) {
-                conn.tell_late_ports(*id, io);
-                conn.continue_dump(now, *id, &mut self.datapath, io);
+        let mut all: Vec<ConnId> = self.connections.keys().copied().collect();
+        all.retain(|id| io.has_room(*id));
+        for id in all {
+            if let Some(conn) = self.connections.get_mut(&id) {
+                conn.tell_late_ports(id, io);
             }
+            self.continue_late_dump(now, id, io);
         }
     }
 

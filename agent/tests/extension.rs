@@ -1,93 +1,528 @@
-//! The controllers' side of extensions, with extensions that only this test has.
+//! The controllers' side of extensions, with an extension that only this test has: a board on which
+//! controllers write notes.
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
+use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
-use bofuss_agent::{FailMode, Identity, Switch};
-use bofuss_datapath::{Config, Datapath, Hook, Time};
-use bofuss_frame::Pool;
+use bofuss_agent::{ConnId, FailMode, Identity, Request, Switch, SwitchIo};
+use bofuss_datapath::{Config, ControlContext, Datapath, Hook, ReplyPart, Time};
+use bofuss_frame::{Capabilities, Frame, Pool};
 use bofuss_oflib::error::BadRequest;
-use bofuss_oflib::ext::{ExtKind, ExtRow};
-use bofuss_oflib::wire::Bytes;
-use bofuss_oflib::{Catalogue, ErrorCode, ExtValue, Message, Version};
+use bofuss_oflib::ext::{ExtKind, ExtRow, TypedBody};
+use bofuss_oflib::message::multipart::{ExtBody, ReplyBody, RequestBody};
+use bofuss_oflib::message::{ControllerRole, FlowMod, FlowModCommand, FlowRemoved, PortDesc, Role};
+use bofuss_oflib::text::parse_flow;
+use bofuss_oflib::types::QueueId;
+use bofuss_oflib::wire::{Bytes, Reader, Text, TextForm, Wire, Writer};
+use bofuss_oflib::{
+    Action, Catalogue, Codec, DecodeError, ErrorCode, ExtValue, Message, PortNo, Version,
+};
 
-use common::{CONN, Kept, Lab};
+/// The board's number as an experimenter, and its errors.
+const BOARD: u32 = 0x00b0_a4d0;
+const NO_PLACE: ErrorCode = ErrorCode::of_experimenter(BOARD, 1);
+const BAD_TYPE: ErrorCode = ErrorCode::of_experimenter(BOARD, 2);
+const BAD_LENGTH: ErrorCode = ErrorCode::of_experimenter(BOARD, 3);
+/// Places for notes.
+const PLACES: u32 = 1000;
+/// Places that a part of a list covers.
+const PLACES_PER_PART: u64 = 100;
 
-const fn message(experimenter: u32, ty: u32, name: &'static str) -> ExtRow {
-    ExtRow::new(ExtKind::Message, experimenter, ty, name).with_data()
+const WRITE: usize = 0;
+const WATCH: usize = 1;
+const WRITTEN: usize = 2;
+const EVENT: usize = 3;
+const LIST: usize = 4;
+
+static ROWS: [ExtRow; 5] = [
+    ExtRow::typed::<Notes>(ExtKind::Message, BOARD, 1, "board_write")
+        .that_changes()
+        .with_errors(BAD_TYPE, BAD_LENGTH),
+    ExtRow::new(ExtKind::Message, BOARD, 2, "board_watch").with_data(),
+    ExtRow::typed::<Notes>(ExtKind::Message, BOARD, 3, "board_written"),
+    ExtRow::new(ExtKind::Message, BOARD, 4, "board_event")
+        .with_data()
+        .for_subscribers(),
+    ExtRow::typed::<Notes>(ExtKind::Multipart, BOARD, 1, "board_list"),
+];
+
+/// Places and what is written there. In form 1 it has no texts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct Notes(Vec<Note>);
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Note {
+    place: u32,
+    text: u64,
 }
 
-static ONE: [ExtRow; 2] = [message(71, 1, "one_ask"), message(71, 2, "one_told")];
-static TWO: [ExtRow; 2] = [message(72, 1, "two_ask"), message(72, 2, "two_told")];
-/// An extension without behaviour.
-static NONE: [ExtRow; 1] = [message(73, 1, "none_ask")];
-
-/// Answers its own messages with the place of their row.
-struct Echo(&'static str, &'static [ExtRow]);
-
-impl Hook for Echo {
-    fn name(&self) -> &'static str {
-        self.0
+impl Wire for Note {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let at_place = r.at("place").clone();
+        let place = r.get()?;
+        if place >= PLACES {
+            return Err(at_place.err(NO_PLACE));
+        }
+        let text = r.at("text").get()?;
+        Ok(Self { place, text })
     }
+    fn encode(&self, w: &mut Writer<'_>) {
+        w.put(&self.place).put(&self.text);
+    }
+}
+
+impl TextForm for Note {
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{:#x}", self.place, self.text)
+    }
+}
+
+impl Wire for Notes {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        r.get().map(Self)
+    }
+    fn encode(&self, w: &mut Writer<'_>) {
+        w.put(&self.0);
+    }
+}
+
+impl TextForm for Notes {
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", Text(&self.0))
+    }
+}
+
+impl TypedBody for Notes {
+    fn parse(_: &str, _: &Catalogue) -> Result<Self, String> {
+        Err("it is not written by hand".into())
+    }
+    fn join(&mut self, mut part: Self) -> bool {
+        self.0.append(&mut part.0);
+        true
+    }
+    fn in_form(&self, form: u8) -> Option<Self> {
+        let without = |note: &Note| Note {
+            text: 0,
+            ..note.clone()
+        };
+        (form == 1).then(|| Self(self.0.iter().map(without).collect()))
+    }
+}
+
+fn notes(row: usize, list: &[(u32, u64)]) -> ExtValue {
+    let note = |(place, text): &(u32, u64)| Note {
+        place: *place,
+        text: *text,
+    };
+    ExtValue::typed(&ROWS[row], Notes(list.iter().map(note).collect()))
+}
+
+fn bytes(row: usize, text: &str) -> ExtValue {
+    ExtValue::new(&ROWS[row], vec![], Bytes(text.into()))
+}
+
+/// What is written on the board.
+#[derive(Default)]
+struct Board {
+    notes: BTreeMap<u32, u64>,
+    /// When it tells its watchers that it is there.
+    next: Option<Time>,
+}
+
+impl Board {
+    fn tell(cx: &mut ControlContext<'_>, what: &str) {
+        cx.notify(bytes(EVENT, what));
+    }
+}
+
+impl Hook for Board {
+    fn name(&self) -> &'static str {
+        "board"
+    }
+
     fn on_message(
         &mut self,
-        _: Time,
+        cx: &mut ControlContext<'_>,
         row: usize,
         value: &ExtValue,
-    ) -> Result<Vec<ExtValue>, ErrorCode> {
-        assert!(std::ptr::eq(value.row, &self.1[row]));
-        let said = Bytes(vec![row as u8]);
-        Ok(vec![ExtValue::new(&self.1[1], vec![], said)])
+    ) -> Result<(), ErrorCode> {
+        match row {
+            WRITE => {
+                let Notes(list) = value.body().unwrap();
+                cx.notify(ExtValue::typed(&ROWS[WRITTEN], Notes(list.clone())));
+                if list.iter().any(|note| note.text == 0) {
+                    // Notifications of what is refused are not sent.
+                    return Err(ErrorCode::of_experimenter(BOARD, 9));
+                }
+                self.notes
+                    .extend(list.iter().map(|note| (note.place, note.text)));
+                if list.is_empty() {
+                    // Its watchers hear of a frame by port 2, too.
+                    let packet = cx.packet(&[7; 60], PortNo(1)).unwrap();
+                    cx.emit(packet, vec![Action::output(PortNo(2))]);
+                }
+            }
+            WATCH => {
+                let asker = cx.asker.unwrap();
+                cx.subscribe(&ROWS[EVENT], value.data.0 != b"no");
+                if value.data.0 == b"short" {
+                    cx.set_form(1);
+                }
+                let role = asker.role;
+                let (connection, form) = (asker.connection, asker.form);
+                let n_ports = cx.ports().len();
+                let told = format!("{connection} {role} {} {form} {n_ports}", asker.version);
+                cx.reply(bytes(WATCH, &told));
+                self.next = Some(cx.now.after(Time::SEC));
+            }
+            _ => return Err(BadRequest::BAD_EXP_TYPE),
+        }
+        Ok(())
+    }
+
+    fn on_multipart(
+        &mut self,
+        _: &mut ControlContext<'_>,
+        _: usize,
+        request: &ExtValue,
+        from: u64,
+    ) -> Result<ReplyPart, ErrorCode> {
+        let Notes(wanted) = request.body().unwrap();
+        let end = from + PLACES_PER_PART;
+        let here = self.notes.range(from as u32..end as u32);
+        let is_wanted = |place| wanted.is_empty() || wanted.iter().any(|one| one.place == place);
+        let list: Vec<_> = here
+            .filter(|(place, _)| is_wanted(**place))
+            .map(|(place, text)| (*place, *text))
+            .collect();
+        if list.iter().any(|note| note.1 == 13) {
+            return Err(NO_PLACE);
+        }
+        let next = (end < PLACES.into()).then_some(end);
+        let is_empty = list.is_empty() && next.is_some();
+        Ok(ReplyPart {
+            value: (!is_empty).then(|| notes(LIST, &list)),
+            next,
+        })
+    }
+
+    fn on_flow_mod(&mut self, cx: &mut ControlContext<'_>, flow_mod: &FlowMod) {
+        if flow_mod.cookie == 99 {
+            cx.reply(bytes(EVENT, "flow-mod"));
+        }
+    }
+
+    fn on_flow_removed(&mut self, cx: &mut ControlContext<'_>, removed: &FlowRemoved) {
+        Self::tell(cx, &format!("removed {}", removed.priority));
+    }
+
+    fn on_port_change(&mut self, cx: &mut ControlContext<'_>, port: PortNo, up: bool) {
+        Self::tell(cx, &format!("port {port} {up}"));
+    }
+
+    fn next_tick(&self) -> Option<Time> {
+        self.next
+    }
+
+    fn on_tick(&mut self, cx: &mut ControlContext<'_>) {
+        self.next = None;
+        Self::tell(cx, "tick");
+        let packet = cx.packet(&[9; 60], PortNo(3)).unwrap();
+        cx.emit(packet, vec![Action::output(PortNo(4))]);
     }
 }
 
-/// A switch with these extensions and four ports.
-fn lab(extensions: &[(&'static str, &'static [ExtRow])], hooks: Vec<Box<dyn Hook>>) -> Lab {
-    let mut catalogue = Catalogue::default();
-    for (name, rows) in extensions {
-        catalogue.add(name, &[], rows).expect("they differ");
+/// Keeps what the switch does.
+#[derive(Default)]
+struct Kept {
+    sent: Vec<(u64, u32, Message)>,
+    frames: Vec<(u32, u8)>,
+    /// A connection that takes no messages.
+    stuck: Option<ConnId>,
+}
+
+impl SwitchIo for Kept {
+    fn transmit(&mut self, port: PortNo, _: QueueId, frame: Frame) {
+        self.frames.push((port.0, frame.bytes()[0]));
     }
-    let (catalogue, pool) = (Arc::new(catalogue), Pool::new(1 << 24));
-    let mut datapath = Datapath::new(Config::default(), catalogue.clone(), pool.clone());
-    hooks.into_iter().for_each(|hook| datapath.add_hook(hook));
-    let identity = Identity::default();
-    let mut switch = Switch::new(Time(0), datapath, identity, FailMode::Secure);
-    switch.connected(Time(0), CONN, Version::V1_3, true);
-    let mut lab = Lab {
-        switch,
-        io: Kept::default(),
-        now: Time(0),
-        pool,
-        catalogue,
+    fn flush(&mut self) {}
+    fn send(&mut self, conn: ConnId, xid: u32, message: Message) {
+        self.sent.push((conn.0, xid, message));
+    }
+    fn has_room(&self, conn: ConnId) -> bool {
+        self.stuck != Some(conn)
+    }
+    fn set_link(&mut self, _: PortNo, _: bool) {}
+}
+
+/// A switch with a board, four ports and two controllers.
+struct Lab {
+    switch: Switch,
+    io: Kept,
+    now: Time,
+    catalogue: Arc<Catalogue>,
+}
+
+const ONE: ConnId = ConnId(1);
+const TWO: ConnId = ConnId(2);
+
+impl Lab {
+    fn new() -> Self {
+        let mut catalogue = Catalogue::default();
+        catalogue.add("board", &[], &ROWS).unwrap();
+        catalogue.add("nobody", &[], &NOBODYS).unwrap();
+        let catalogue = Arc::new(catalogue);
+        let pool = Pool::new(1 << 24);
+        let mut datapath = Datapath::new(Config::default(), catalogue.clone(), pool);
+        datapath.add_hook(Box::new(Board::default()));
+        let identity = Identity::default();
+        let mut switch = Switch::new(Time(0), datapath, identity, FailMode::Secure);
+        for conn in [ONE, TWO] {
+            switch.connected(Time(0), conn, Version::V1_3, true);
+        }
+        let mut lab = Self {
+            switch,
+            io: Kept::default(),
+            now: Time(0),
+            catalogue,
+        };
+        (1..=4).for_each(|port| lab.port(port));
+        lab.io.sent.clear();
+        lab
+    }
+
+    fn port(&mut self, number: u32) {
+        let desc = PortDesc {
+            port_no: PortNo(number),
+            ..PortDesc::default()
+        };
+        let capabilities = Capabilities::default();
+        self.switch
+            .port_changed(self.now, desc, capabilities, &mut self.io);
+    }
+
+    fn message(&mut self, conn: ConnId, message: Message) -> Vec<(u64, u32, Message)> {
+        let request = Request {
+            xid: 7,
+            head: &[4, 4, 0, 16],
+            message: Ok(message),
+        };
+        self.switch.message(self.now, conn, request, &mut self.io);
+        self.sent()
+    }
+
+    fn tell(&mut self, conn: ConnId, value: ExtValue) -> Vec<(u64, u32, Message)> {
+        self.message(conn, Message::Experimenter(value))
+    }
+
+    fn list(&mut self, conn: ConnId, places: &[(u32, u64)]) -> Vec<(u64, u32, Message)> {
+        let body = RequestBody::Experimenter(ExtBody(notes(LIST, places)));
+        self.message(conn, Message::MultipartRequest(body.into()))
+    }
+
+    fn sent(&mut self) -> Vec<(u64, u32, Message)> {
+        std::mem::take(&mut self.io.sent)
+    }
+
+    fn role(&mut self, conn: ConnId, role: ControllerRole) {
+        let generation_id = 0;
+        let asked = Role {
+            role,
+            generation_id,
+        };
+        self.message(conn, Message::RoleRequest(asked));
+    }
+
+    fn flow(&mut self, command: FlowModCommand, text: &str) -> Vec<(u64, u32, Message)> {
+        let flow_mod = parse_flow(text, command, &self.catalogue).unwrap();
+        self.message(ONE, Message::FlowMod(flow_mod))
+    }
+}
+
+/// A row whose extension has no behaviour.
+static NOBODYS: [ExtRow; 1] = [ExtRow::new(ExtKind::Message, 0x00b0_a4d1, 1, "nobodys")];
+
+fn told(conn: u64, xid: u32, value: ExtValue) -> (u64, u32, Message) {
+    (conn, xid, Message::Experimenter(value))
+}
+
+/// The errors among these, with the connection.
+fn errors(sent: &[(u64, u32, Message)]) -> Vec<(u64, u32, ErrorCode)> {
+    let error = |(conn, xid, message): &(u64, u32, Message)| match message {
+        Message::Error(error) => Some((*conn, *xid, error.error)),
+        _ => None,
     };
-    (1..=4).for_each(|port| lab.port(port));
-    lab.io.messages.clear();
-    lab
+    sent.iter().filter_map(error).collect()
+}
+
+/// The parts of a multipart reply: whether more follow, and the places.
+fn parts(sent: &[(u64, u32, Message)]) -> Vec<(bool, Vec<u32>)> {
+    let part = |(_, xid, message): &(u64, u32, Message)| {
+        let Message::MultipartReply(reply) = message else {
+            panic!("{message}")
+        };
+        let ReplyBody::Experimenter(ExtBody(value)) = &reply.body else {
+            panic!("{message}")
+        };
+        let Notes(list) = value.body().unwrap();
+        assert_eq!(*xid, 7);
+        (reply.more, list.iter().map(|note| note.place).collect())
+    };
+    sent.iter().map(part).collect()
 }
 
 #[test]
-fn each_hook_is_given_what_is_its_own_with_the_place_of_its_row() {
-    let hooks: Vec<Box<dyn Hook>> = vec![Box::new(Echo("one", &ONE)), Box::new(Echo("two", &TWO))];
-    let mut lab = lab(&[("one", &ONE), ("two", &TWO), ("none", &NONE)], hooks);
-    for row in ONE.iter().chain(&TWO) {
-        lab.message(Message::Experimenter(ExtValue::new(
-            row,
-            vec![],
-            Bytes::default(),
-        )));
+fn a_hook_knows_who_asks_and_answers() {
+    let mut lab = Lab::new();
+    let sent = lab.tell(TWO, bytes(WATCH, "short"));
+    assert_eq!(sent, [told(2, 7, bytes(WATCH, "2 equal 1.3 0 4"))]);
+    let sent = lab.tell(TWO, bytes(WATCH, ""));
+    assert_eq!(sent, [told(2, 7, bytes(WATCH, "2 equal 1.3 1 4"))]);
+    let nobodys = ExtValue::new(&NOBODYS[0], vec![], Bytes::default());
+    let sent = lab.tell(ONE, nobodys);
+    assert_eq!(errors(&sent), [(1, 7, BadRequest::BAD_EXPERIMENTER)]);
+    let sent = lab.tell(ONE, bytes(EVENT, ""));
+    assert_eq!(errors(&sent), [(1, 7, BadRequest::BAD_EXP_TYPE)]);
+}
+
+#[test]
+fn a_slave_sends_nothing_that_changes_the_switch() {
+    let mut lab = Lab::new();
+    lab.role(TWO, ControllerRole::SLAVE);
+    let sent = lab.tell(TWO, notes(WRITE, &[(1, 5)]));
+    assert_eq!(errors(&sent), [(2, 7, BadRequest::IS_SLAVE)]);
+    assert_eq!(parts(&{ lab.list(TWO, &[]) }), []);
+    lab.switch.work(lab.now, &mut lab.io);
+    let sent = lab.tell(TWO, bytes(WATCH, ""));
+    assert!(sent.contains(&told(2, 7, bytes(WATCH, "2 slave 1.3 0 4"))));
+}
+
+#[test]
+fn notifications_go_to_those_that_want_them_in_their_form() {
+    let mut lab = Lab::new();
+    let write = |text| notes(WRITE, &[(1, text)]);
+    let written = |text| notes(WRITTEN, &[(1, text)]);
+    // Every controller that is no slave.
+    let sent = lab.tell(ONE, write(5));
+    assert_eq!(sent, [told(1, 0, written(5)), told(2, 0, written(5))]);
+    // In the form that a connection has.
+    lab.tell(TWO, bytes(WATCH, "short"));
+    let sent = lab.tell(ONE, write(6));
+    assert_eq!(sent, [told(1, 0, written(6)), told(2, 0, written(0))]);
+    lab.role(TWO, ControllerRole::SLAVE);
+    let sent = lab.tell(ONE, write(7));
+    assert_eq!(sent, [told(1, 0, written(7))]);
+    // Subscribers alone, whatever their role, until they want it no more or go.
+    lab.port(5);
+    assert!(
+        lab.sent()
+            .contains(&told(2, 0, bytes(EVENT, "port 5 true")))
+    );
+    lab.tell(TWO, bytes(WATCH, "no"));
+    lab.port(6);
+    let events = |sent: Vec<(u64, u32, Message)>| {
+        let is_event = |message: &Message| matches!(message, Message::Experimenter(_));
+        sent.iter().filter(|one| is_event(&one.2)).count()
+    };
+    assert_eq!(events(lab.sent()), 0);
+    // What an error answers has no other effect.
+    let sent = lab.tell(ONE, write(0));
+    assert_eq!(
+        errors(&sent),
+        [(1, 7, ErrorCode::of_experimenter(BOARD, 9))]
+    );
+    assert_eq!(sent.len(), 1);
+}
+
+#[test]
+fn a_connection_without_room_loses_notifications_and_that_is_counted() {
+    let mut lab = Lab::new();
+    lab.io.stuck = Some(TWO);
+    for _ in 0..10 {
+        let sent = lab.tell(ONE, notes(WRITE, &[(1, 5)]));
+        assert_eq!(sent.len(), 1, "the others are told");
     }
-    let told = |rows: &'static [ExtRow], place| {
-        let said = Bytes(vec![place]);
-        Message::Experimenter(ExtValue::new(&rows[1], vec![], said))
+    assert_eq!(lab.switch.lost_notifications(TWO), 10);
+    assert_eq!(lab.switch.lost_notifications(ONE), 0);
+}
+
+#[test]
+fn events_and_time_reach_the_controllers_and_send_packets() {
+    let mut lab = Lab::new();
+    lab.tell(ONE, bytes(WATCH, ""));
+    let event = |text| told(1, 0, bytes(EVENT, text));
+    lab.flow(FlowModCommand::ADD, "priority=5,in_port=1,actions=output:2");
+    let sent = lab.flow(FlowModCommand::DELETE, "in_port=1");
+    assert_eq!(sent, [event("removed 5")]);
+    lab.switch.port_removed(lab.now, PortNo(4), &mut lab.io);
+    assert!(lab.sent().contains(&event("port 4 false")));
+    lab.port(4);
+    lab.sent();
+    lab.now = Time(Time::SEC);
+    lab.switch.tick(lab.now, &mut lab.io);
+    assert_eq!(lab.sent(), [event("tick")]);
+    assert_eq!(lab.io.frames, [(4, 9)]);
+    lab.tell(ONE, notes(WRITE, &[]));
+    assert_eq!(lab.io.frames, [(4, 9), (2, 7)]);
+    // A reply to a flow-mod has its transaction id, and goes to its connection alone.
+    let sent = lab.flow(FlowModCommand::ADD, "cookie=99,in_port=1,actions=output:2");
+    assert_eq!(sent, [told(1, 7, bytes(EVENT, "flow-mod"))]);
+}
+
+#[test]
+fn a_long_list_goes_in_slices_and_others_are_served_in_between() {
+    let mut lab = Lab::new();
+    let all: Vec<(u32, u64)> = (0..PLACES)
+        .filter(|n| n % 300 == 7)
+        .map(|n| (n, 5))
+        .collect();
+    lab.tell(ONE, notes(WRITE, &all));
+    let mut sent = lab.list(ONE, &[]);
+    assert_eq!(parts(&sent), [(true, vec![7])]);
+    assert!(!lab.switch.is_ready(ONE, &lab.io) && lab.switch.is_ready(TWO, &lab.io));
+    let mut turns = 1;
+    while lab.switch.has_work(&lab.io) {
+        lab.switch.work(lab.now, &mut lab.io);
+        turns += 1;
+    }
+    sent.extend(lab.sent());
+    let wanted = [
+        (true, vec![7]),
+        (true, vec![307]),
+        (true, vec![607]),
+        (false, vec![907]),
+    ];
+    assert_eq!(parts(&sent), wanted);
+    assert_eq!(turns, 10, "a slice a turn");
+    // An error in the middle ends it.
+    lab.tell(ONE, notes(WRITE, &[(500, 13)]));
+    lab.list(ONE, &[]);
+    while lab.switch.has_work(&lab.io) {
+        lab.switch.work(lab.now, &mut lab.io);
+    }
+    assert_eq!(errors(&lab.sent()), [(1, 7, NO_PLACE)]);
+    // One at the beginning, too, with what was asked.
+    lab.tell(ONE, notes(WRITE, &[(0, 13)]));
+    let sent = lab.list(ONE, &[]);
+    assert_eq!(errors(&sent), [(1, 7, NO_PLACE)]);
+    assert!(matches!(&sent[0].2, Message::Error(error) if error.data.0 == [4, 4, 0, 16]));
+    assert!(lab.switch.is_ready(ONE, &lab.io));
+}
+
+#[test]
+fn errors_of_the_extension_come_from_its_bodies() {
+    let lab = Lab::new();
+    let codec = Codec::new(Version::V1_3, lab.catalogue.clone());
+    let read = |body: &[u8]| {
+        let mut bytes = vec![4, 4, 0, 12 + body.len() as u8, 0, 0, 0, 1];
+        bytes.extend(BOARD.to_be_bytes());
+        bytes.extend(body);
+        codec.decode(&bytes).map_err(|error| error.error)
     };
-    let wanted = [told(&ONE, 0), told(&ONE, 1), told(&TWO, 0), told(&TWO, 1)];
-    assert_eq!(lab.io.messages, wanted);
-    let nobodys = ExtValue::new(&NONE[0], vec![], Bytes::default());
-    lab.message(Message::Experimenter(nobodys));
-    let Some(Message::Error(error)) = lab.io.messages.last() else {
-        panic!("nobody knows it")
-    };
-    assert_eq!(error.error, BadRequest::BAD_EXPERIMENTER);
+    assert_eq!(read(&[0, 0, 0, 77]), Err(BAD_TYPE));
+    assert_eq!(read(&[0, 0, 0, 1, 0]), Err(BAD_LENGTH));
+    let far = [0, 0, 0, 1, 0, 0, 255, 0, 0, 0, 0, 0, 0, 0, 0, 1];
+    assert_eq!(read(&far), Err(NO_PLACE));
 }

@@ -2,14 +2,12 @@
 
 use alloc::{
     boxed::Box, collections::BTreeMap, collections::BTreeSet, collections::VecDeque, sync::Arc,
-    vec::Vec,
 };
 
 use bofuss_frame::Pool;
-use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::message::config::ConfigFlags;
 use bofuss_oflib::types::TableId;
-use bofuss_oflib::{Action, Catalogue, ErrorCode, ExtValue, PortNo};
+use bofuss_oflib::{Action, Catalogue, PortNo};
 use bofuss_packet::Packet;
 
 use crate::control::bulk_change::BulkChange;
@@ -219,24 +217,7 @@ impl Datapath {
                 None => {}
             }
         }
-        for hook in &mut self.hooks.all {
-            if hook.next_tick().is_some_and(|at| at <= now) {
-                hook.on_tick(now);
-            }
-        }
-    }
-
-    /// Gives an extension's message or multipart request to its hook.
-    ///
-    /// Errors: the hook's; BAD_REQUEST/BAD_EXPERIMENTER if no hook has it.
-    pub fn experimenter(
-        &mut self,
-        now: Time,
-        value: &ExtValue,
-    ) -> Result<Vec<ExtValue>, ErrorCode> {
-        let found = self.hooks.of(value.row);
-        let (hook, row) = found.ok_or(BadRequest::BAD_EXPERIMENTER)?;
-        hook.on_message(now, row, value)
+        self.tick_hooks(now, sink);
     }
 
     /// Adds what flows have counted to their entries and tables.

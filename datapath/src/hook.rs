@@ -5,12 +5,12 @@ use alloc::{boxed::Box, vec::Vec};
 
 use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::ext::ExtRow;
-use bofuss_oflib::message::FlowRemoved;
+use bofuss_oflib::message::{FlowMod, FlowRemoved};
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{ErrorCode, ExtValue, PortNo};
 use bofuss_packet::Packet;
 
-use crate::Time;
+use crate::{ControlContext, Metric, ReplyPart, Time};
 
 /// What a hook's effect on a packet depends on, for whoever wants to remember a packet's way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,24 +111,48 @@ pub trait Hook {
     }
 
     /// At or after the time it asked for.
-    fn on_tick(&mut self, now: Time) {}
+    fn on_tick(&mut self, cx: &mut ControlContext<'_>) {}
 
-    /// On one of the extension's messages or multipart requests, of row `row` of its list: the
-    /// replies. Errors: an OpenFlow error.
+    /// On one of the extension's messages, of row `row` of its list. A slave does not send what its
+    /// row says [changes](bofuss_oflib::ext::ExtRow::changes) the switch. Errors: an OpenFlow
+    /// error, or one of the experimenter's own; then nothing that was asked for is done.
     fn on_message(
         &mut self,
-        now: Time,
+        cx: &mut ControlContext<'_>,
         row: usize,
         value: &ExtValue,
-    ) -> Result<Vec<ExtValue>, ErrorCode> {
+    ) -> Result<(), ErrorCode> {
         Err(BadRequest::BAD_EXP_TYPE)
     }
 
+    /// On one of the extension's multipart requests, of row `row` of its list, whole: the next part
+    /// of the answer. `from` is 0 in the first call, then what the part before names as next. A
+    /// part is made without other packets or messages in between: it should look at some hundred
+    /// things at most, and takes less than 64 KiB. Errors: as for a message.
+    fn on_multipart(
+        &mut self,
+        cx: &mut ControlContext<'_>,
+        row: usize,
+        request: &ExtValue,
+        from: u64,
+    ) -> Result<ReplyPart, ErrorCode> {
+        Err(BadRequest::BAD_EXP_TYPE)
+    }
+
+    /// After a connection's flow-mod was carried out. A reply has the flow-mod's transaction id.
+    fn on_flow_mod(&mut self, cx: &mut ControlContext<'_>, flow_mod: &FlowMod) {}
+
     /// After an entry was removed, whatever its flags.
-    fn on_flow_removed(&mut self, now: Time, removed: &FlowRemoved) {}
+    fn on_flow_removed(&mut self, cx: &mut ControlContext<'_>, removed: &FlowRemoved) {}
 
     /// After a port came, changed or went (`up` is false).
-    fn on_port_change(&mut self, now: Time, port: PortNo, up: bool) {}
+    fn on_port_change(&mut self, cx: &mut ControlContext<'_>, port: PortNo, up: bool) {}
+
+    /// Lists values that it counts or measures, for metrics: from 0 on, or from the place that the
+    /// call before gave; some hundred at most. Gives the place to go on with, if there are more.
+    fn metrics(&self, now: Time, from: u64, list: &mut Vec<Metric>) -> Option<u64> {
+        None
+    }
 
     /// Whether an action or instruction of the extension, of row `row` of its list, may stand in an
     /// entry of this table. Errors: an OpenFlow error.
@@ -152,24 +176,20 @@ impl Hooks {
         self.rows.push(rows);
     }
 
-    /// The hook whose extension has this row, and the row's place in the extension's list.
-    pub(crate) fn of(&mut self, row: &'static ExtRow) -> Option<(&mut dyn Hook, usize)> {
-        let (hook, place) = self.place_of(row)?;
-        Some((&mut *self.all[hook], place))
+    /// The number of the hook whose extension has this row, and the row's place in the extension's
+    /// list.
+    pub(crate) fn of(&self, row: &'static ExtRow) -> Option<(usize, usize)> {
+        let mut lists = self.rows.iter().enumerate();
+        lists.find_map(|(hook, rows)| Some((hook, row.place_in(rows)?)))
     }
 
     /// Whether an extension allows an action or instruction in an entry of this table.
     ///
     /// Errors: an OpenFlow error.
     pub(crate) fn check(&self, value: &ExtValue, table: TableId) -> Result<(), ErrorCode> {
-        match self.place_of(value.row) {
+        match self.of(value.row) {
             Some((hook, place)) => self.all[hook].check(place, value, table),
             None => Ok(()),
         }
-    }
-
-    fn place_of(&self, row: &'static ExtRow) -> Option<(usize, usize)> {
-        let mut lists = self.rows.iter().enumerate();
-        lists.find_map(|(hook, rows)| Some((hook, row.place_in(rows)?)))
     }
 }

@@ -11,6 +11,7 @@ extern crate alloc;
 // What every folder speaks of.
 mod action_set;
 mod config;
+mod control_context;
 mod hook;
 mod port;
 mod references;
@@ -42,6 +43,7 @@ pub use control::{
     reconfigure,
     settled::{Settled, TableCounts},
 };
+pub use control_context::{Asker, ControlContext, HookAnswer, Metric, MetricKind, ReplyPart};
 pub use datapath::Datapath;
 pub use egress::{
     DISCIPLINES, DisciplineRow,

@@ -9,7 +9,7 @@ use bofuss_oflib::message::meter_mod::Band;
 use bofuss_oflib::message::port::PortFeatures;
 use bofuss_oflib::message::{FlowRemoved, PacketInReason, PortDesc, PortStatusReason};
 use bofuss_oflib::types::{GroupId, MaxLen, MeterId, QueueId, TableId};
-use bofuss_oflib::{Action, FieldMatch, Instruction, Match, PortNo};
+use bofuss_oflib::{Action, ExtValue, FieldMatch, Instruction, Match, PortNo};
 use bofuss_packet::Packet;
 
 /// A packet for the controllers.
@@ -54,6 +54,8 @@ pub trait Sink {
     fn flow_removed(&mut self, removed: FlowRemoved);
     /// Says that a port came, went or changed.
     fn port_status(&mut self, reason: PortStatusReason, desc: &PortDesc);
+    /// Sends an extension's message to the connections that want it.
+    fn notify(&mut self, _value: &ExtValue) {}
     /// Sets a port's link administratively up or down.
     fn set_link(&mut self, port: PortNo, up: bool);
     /// Has a port's interface advertise other features.

@@ -36,6 +36,12 @@ pub trait TypedBody: Wire + TextForm + Clone + Debug + Eq + Hash + Send + Sync +
     fn join(&mut self, _part: Self) -> bool {
         false
     }
+
+    /// The same, as a connection gets it that the extension has given this form: where dialects
+    /// differ in what is sent, and the connection is known to speak one. `None`: as it is.
+    fn in_form(&self, _form: u8) -> Option<Self> {
+        None
+    }
 }
 
 /// A [`TypedBody`] whose type only its row knows.
@@ -44,6 +50,7 @@ trait AnyBody: Any + Debug + Send + Sync {
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
     fn is_equal(&self, other: &dyn AnyBody) -> bool;
     fn copy(&self) -> SharedBody;
+    fn in_form(&self, form: u8) -> Option<SharedBody>;
     fn join(&mut self, part: &dyn AnyBody) -> bool;
     fn hash(&self, state: &mut dyn Hasher);
 }
@@ -60,6 +67,10 @@ impl<T: TypedBody> AnyBody for T {
     }
     fn copy(&self) -> SharedBody {
         Arc::new(self.clone())
+    }
+    fn in_form(&self, form: u8) -> Option<SharedBody> {
+        let other = TypedBody::in_form(self, form)?;
+        Some(Arc::new(other))
     }
     fn join(&mut self, part: &dyn AnyBody) -> bool {
         let part: Option<&Self> = (part as &dyn Any).downcast_ref();
@@ -156,6 +167,17 @@ impl ExtValue {
     pub fn body<T: TypedBody>(&self) -> Option<&T> {
         let body: &dyn Any = self.body.as_deref()?;
         body.downcast_ref()
+    }
+
+    /// The same, as a connection with this form gets it.
+    #[must_use]
+    pub fn in_form(&self, form: u8) -> Self {
+        let mut this = self.clone();
+        let other = this.body.as_ref().and_then(|body| body.in_form(form));
+        if other.is_some() {
+            this.body = other;
+        }
+        this
     }
 
     /// Appends a further part of a multipart message: to a body as its type says, else its data.

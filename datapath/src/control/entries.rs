@@ -62,9 +62,9 @@ impl Datapath {
             return;
         };
         let removed = removal(now, table, &entry, fields, reason);
-        for hook in &mut self.hooks.all {
-            hook.on_flow_removed(now, &removed);
-        }
+        self.tell_hooks(now, None, sink, |hook, cx| {
+            hook.on_flow_removed(cx, &removed);
+        });
         if entry.flags.has(FlowModFlags::SEND_FLOW_REM) {
             sink.flow_removed(removed);
         }

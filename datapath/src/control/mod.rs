@@ -4,6 +4,7 @@ pub(crate) mod bulk_change;
 mod change_engine;
 pub(crate) mod check;
 pub(crate) mod entries;
+mod extensions;
 mod features;
 pub(crate) mod flow_mod;
 mod groups;

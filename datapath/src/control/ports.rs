@@ -48,10 +48,9 @@ impl Datapath {
             Some(_) => return,
         }
         let up = !after.state.has(PortState::LINK_DOWN);
-        self.hooks
-            .all
-            .iter_mut()
-            .for_each(|hook| hook.on_port_change(now, number, up));
+        self.tell_hooks(now, None, sink, |hook, cx| {
+            hook.on_port_change(cx, number, up);
+        });
     }
 
     /// Removes a port and forgets what NORMAL learned there.
@@ -62,10 +61,9 @@ impl Datapath {
                 .clear_queues(number, DropReason::NoSuchPort);
             self.pipeline.port_liveness_changed(number);
             sink.port_status(PortStatusReason::DELETE, &port.desc);
-            self.hooks
-                .all
-                .iter_mut()
-                .for_each(|hook| hook.on_port_change(now, number, false));
+            self.tell_hooks(now, None, sink, |hook, cx| {
+                hook.on_port_change(cx, number, false);
+            });
         }
     }
 

@@ -77,6 +77,7 @@ impl<S: Sink> Context<'_, S> {
         let Some((hook, row)) = self.hooks.of(value.row) else {
             return Ok(());
         };
+        let hook = &mut self.hooks.all[hook];
         let verdict = if S::DRY {
             hook.try_action(self.now, row, value, walk.packet)
         } else {

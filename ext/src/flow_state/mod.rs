@@ -5,7 +5,7 @@
 
 use alloc::{boxed::Box, vec, vec::Vec};
 
-use bofuss_datapath::{Hook, HookEffect, Time, Verdict};
+use bofuss_datapath::{ControlContext, Hook, HookEffect, Time, Verdict};
 use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::ext::{Arg, ExtKind, ExtRow};
 use bofuss_oflib::field::{ETH_DST, ETH_SRC};
@@ -153,14 +153,14 @@ impl Hook for FlowState {
 
     fn on_message(
         &mut self,
-        now: Time,
+        cx: &mut ControlContext<'_>,
         row: usize,
         _: &ExtValue,
-    ) -> Result<Vec<ExtValue>, ErrorCode> {
+    ) -> Result<(), ErrorCode> {
         if row != STATE_REQUEST {
             return Err(BadRequest::BAD_EXP_TYPE);
         }
-        self.states.retain(|_, state| state.lives(now));
+        self.states.retain(|_, state| state.lives(cx.now));
         let mut data = Vec::new();
         for ((source, destination), state) in self.states.iter().take(MAX_LISTED) {
             data.extend_from_slice(&source.to_be_bytes()[2..]);
@@ -168,6 +168,7 @@ impl Hook for FlowState {
             data.extend_from_slice(&state.value.to_be_bytes());
         }
         let args = vec![self.states.len() as u64, self.refused.into()];
-        Ok(vec![ExtValue::new(&VALUES[2], args, Bytes(data))])
+        cx.reply(ExtValue::new(&VALUES[2], args, Bytes(data)));
+        Ok(())
     }
 }

@@ -1,8 +1,8 @@
 //! The behaviour: where packets and messages meet the state tables.
 
-use alloc::{boxed::Box, sync::Arc, vec, vec::Vec};
+use alloc::{boxed::Box, sync::Arc, vec};
 
-use bofuss_datapath::{Hook, HookEffect, Time, Verdict};
+use bofuss_datapath::{ControlContext, Hook, HookEffect, ReplyPart, Time, Verdict};
 use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Catalogue, ErrorCode, ExtValue, Field};
@@ -73,24 +73,26 @@ impl OpenState {
         if let Some(action) = value.body::<SetState>() {
             self.machine.set_state(now, action, packet.key(), &mut ());
         } else if let Some(action) = value.body::<IncState>() {
-            self.machine.inc_state(now, action.table, packet.key(), &mut ());
+            self.machine
+                .inc_state(now, action.table, packet.key(), &mut ());
         } else if let Some(action) = value.body::<SetGlobalState>() {
             self.machine.set_global(action.value, action.mask);
         }
         Verdict::Continue
     }
 
-    /// The parts of a reply about states. Errors: BAD_REQUEST/BAD_TABLE_ID.
+    /// The next part of a reply about states. Errors: BAD_REQUEST/BAD_TABLE_ID.
     fn report(
         &mut self,
         now: Time,
         value: &ExtValue,
         request: &StateRequest,
         form: Option<RecordForm>,
-    ) -> Result<Vec<ExtValue>, ErrorCode> {
+        from: u64,
+    ) -> Result<ReplyPart, ErrorCode> {
         let deletes = [DELETE_STATES, DELETE_SHORT_STATES].contains(&value.row.ty);
         let mut report = Report::new(request.clone(), form, deletes)?;
-        let mut parts = vec![];
+        report.resume(from);
         let make = |form, records| {
             let stats = StateStats::Reply(form, records);
             match form {
@@ -98,13 +100,12 @@ impl OpenState {
                 RecordForm::OpenState | RecordForm::Beba => ExtValue::typed(value.row, stats),
             }
         };
-        while let Some((form, records)) = report.next_part(now, &mut self.machine) {
-            parts.push(make(form, records));
-        }
-        if parts.is_empty() {
-            parts.push(make(form.unwrap_or(RecordForm::Beba), vec![]));
-        }
-        Ok(parts)
+        let part = report.next_part(now, &mut self.machine);
+        let (form, records) = part.unwrap_or((form.unwrap_or(RecordForm::Beba), vec![]));
+        Ok(ReplyPart {
+            value: Some(make(form, records)),
+            next: report.place(&mut self.machine),
+        })
     }
 
     fn stats(
@@ -112,17 +113,18 @@ impl OpenState {
         now: Time,
         value: &ExtValue,
         stats: &StateStats,
-    ) -> Result<Vec<ExtValue>, ErrorCode> {
+        from: u64,
+    ) -> Result<ReplyPart, ErrorCode> {
         match stats {
             StateStats::Request(request) => {
                 let form = (value.row.ty == DELETE_STATES).then_some(RecordForm::Beba);
-                self.report(now, value, request, form)
+                self.report(now, value, request, form, from)
             }
             StateStats::Reply(_, records)
                 if value.row.ty == DELETE_STATES && records.is_empty() =>
             {
                 let global = StateStats::GlobalState(self.machine.global());
-                Ok(vec![ExtValue::typed(value.row, global)])
+                Ok(ReplyPart::last(ExtValue::typed(value.row, global)))
             }
             StateStats::Reply(..) | StateStats::GlobalState(_) => Err(BadRequest::BAD_LEN),
         }
@@ -132,7 +134,7 @@ impl OpenState {
         &mut self,
         value: &ExtValue,
         stats: &GlobalStats,
-    ) -> Result<Vec<ExtValue>, ErrorCode> {
+    ) -> Result<ReplyPart, ErrorCode> {
         let reply = match stats {
             GlobalStats::Request => GlobalStats::Numbers(0, self.machine.global()),
             GlobalStats::Numbers(first, _) => {
@@ -141,27 +143,7 @@ impl OpenState {
                 GlobalStats::Numbers(table.states.len() as u32, 0)
             }
         };
-        Ok(vec![ExtValue::typed(value.row, reply)])
-    }
-
-    fn message(&mut self, now: Time, value: &ExtValue) -> Result<Vec<ExtValue>, ErrorCode> {
-        if let Some(message) = value.body::<StateMod>() {
-            self.machine.modify(now, message, &self.catalogue)?;
-            return Ok(vec![]);
-        }
-        if let Some(stats) = value.body::<StateStats>() {
-            return self.stats(now, value, stats);
-        }
-        if let Some(stats) = value.body::<GlobalStats>() {
-            return self.global_stats(value, stats);
-        }
-        match value.body::<ShortStats>() {
-            Some(ShortStats(StateStats::Request(request))) => {
-                self.report(now, value, request, Some(RecordForm::Short))
-            }
-            Some(_) => Err(BadRequest::BAD_LEN),
-            None => Err(error::BAD_EXP_MESSAGE),
-        }
+        Ok(ReplyPart::last(ExtValue::typed(value.row, reply)))
     }
 }
 
@@ -194,13 +176,7 @@ impl Hook for OpenState {
         self.prepare(now, table, packet);
     }
 
-    fn on_action(
-        &mut self,
-        now: Time,
-        _: usize,
-        value: &ExtValue,
-        packet: &mut Packet,
-    ) -> Verdict {
+    fn on_action(&mut self, now: Time, _: usize, value: &ExtValue, packet: &mut Packet) -> Verdict {
         self.machine.end_trial();
         self.has_set_global |= value.body::<SetGlobalState>().is_some();
         self.act(now, value, packet)
@@ -220,17 +196,39 @@ impl Hook for OpenState {
         self.machine.has_states().then_some(self.sweep_at)
     }
 
-    fn on_tick(&mut self, now: Time) {
-        let is_over = self.machine.sweep(now, SLICE_SLOTS);
-        self.sweep_at = now.after(if is_over { SWEEP_NS } else { SLICE_NS });
+    fn on_tick(&mut self, cx: &mut ControlContext<'_>) {
+        let is_over = self.machine.sweep(cx.now, SLICE_SLOTS);
+        self.sweep_at = cx.now.after(if is_over { SWEEP_NS } else { SLICE_NS });
     }
 
     fn on_message(
         &mut self,
-        now: Time,
+        cx: &mut ControlContext<'_>,
         _: usize,
         value: &ExtValue,
-    ) -> Result<Vec<ExtValue>, ErrorCode> {
-        self.message(now, value)
+    ) -> Result<(), ErrorCode> {
+        let message = value.body::<StateMod>().ok_or(error::BAD_EXP_MESSAGE)?;
+        self.machine.modify(cx.now, message, &self.catalogue)
+    }
+
+    fn on_multipart(
+        &mut self,
+        cx: &mut ControlContext<'_>,
+        _: usize,
+        request: &ExtValue,
+        from: u64,
+    ) -> Result<ReplyPart, ErrorCode> {
+        if let Some(stats) = request.body::<StateStats>() {
+            return self.stats(cx.now, request, stats, from);
+        }
+        if let Some(stats) = request.body::<GlobalStats>() {
+            return self.global_stats(request, stats);
+        }
+        match request.body::<ShortStats>() {
+            Some(ShortStats(StateStats::Request(wanted))) => {
+                self.report(cx.now, request, wanted, Some(RecordForm::Short), from)
+            }
+            Some(_) | None => Err(BadRequest::BAD_LEN),
+        }
     }
 }

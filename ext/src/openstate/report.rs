@@ -51,6 +51,22 @@ impl Report {
         })
     }
 
+    /// The same, going on where [`Report::place`] was.
+    pub fn resume(&mut self, place: u64) {
+        if place != 0 {
+            (self.table, self.slot) = ((place >> 32) as u8, place as u32);
+        }
+    }
+
+    /// Where it goes on; `None` after the last part.
+    pub fn place(&mut self, machine: &mut Machine) -> Option<u64> {
+        while self.is_asked() && machine.enabled(self.table).is_none() {
+            self.next_table();
+        }
+        let place = u64::from(self.table) << 32 | u64::from(self.slot);
+        self.is_asked().then_some(place)
+    }
+
     /// The next part, of one table, with the form of its records; `None` after the last one.
     pub fn next_part(
         &mut self,
@@ -85,7 +101,9 @@ impl Report {
                 }
             }
             if self.deletes {
-                reported.iter().for_each(|key| machine.forget(now, number, key));
+                reported
+                    .iter()
+                    .for_each(|key| machine.forget(now, number, key));
             }
             return Some((form, records));
         }

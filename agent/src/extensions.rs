@@ -1,0 +1,105 @@
+//! Messages and multiparts of extensions, and what their connections want to hear.
+
+use bofuss_datapath::{Asker, HookAnswer, ReplyPart, Time};
+use bofuss_oflib::ext::{Audience, ExtRow};
+use bofuss_oflib::message::{ControllerRole, FlowMod};
+use bofuss_oflib::{ErrorCode, ExtValue, Message};
+
+use crate::connection::{ConnId, Connection};
+use crate::switch::{Switch, SwitchIo, parts};
+
+impl Connection {
+    /// Whether it wants notifications of this row: as it said, else as the row says for its role.
+    pub(crate) fn wants_notification(&self, row: &'static ExtRow) -> bool {
+        let mut said = self.subscriptions.iter();
+        let said = said.find(|(other, _)| core::ptr::eq(*other, row));
+        let wanted = match (said, row.audience) {
+            (Some((_, wanted)), _) => *wanted,
+            (None, Audience::Controllers) => self.role != ControllerRole::SLAVE,
+            (None, Audience::Subscribers) => false,
+        };
+        self.auxiliary_id == 0 && wanted
+    }
+}
+
+impl Switch {
+    /// Gives an extension its message, and sends the replies. Errors: the extension's;
+    /// BAD_REQUEST/BAD_EXPERIMENTER if none has it.
+    pub(crate) fn extension_message<I: SwitchIo>(
+        &mut self,
+        now: Time,
+        conn: ConnId,
+        xid: u32,
+        value: &ExtValue,
+        io: &mut I,
+    ) -> Result<(), ErrorCode> {
+        let experimenter = value.row.experimenter;
+        let asker = self.asker(conn, experimenter);
+        let (datapath, sink) = parts!(self, now, io);
+        let answer = datapath.extension_message(now, asker, value, sink)?;
+        self.follow(conn, experimenter, &answer);
+        for reply in answer.replies {
+            io.send(conn, xid, Message::Experimenter(reply));
+        }
+        Ok(())
+    }
+
+    /// Has an extension go on with the answer to a multipart request. Errors: the extension's;
+    /// BAD_REQUEST/BAD_EXPERIMENTER if none has it.
+    pub(crate) fn extension_multipart<I: SwitchIo>(
+        &mut self,
+        now: Time,
+        conn: ConnId,
+        request: &ExtValue,
+        from: u64,
+        io: &mut I,
+    ) -> Result<ReplyPart, ErrorCode> {
+        let experimenter = request.row.experimenter;
+        let asker = self.asker(conn, experimenter);
+        let (datapath, sink) = parts!(self, now, io);
+        let (part, answer) = datapath.extension_multipart(now, asker, request, from, sink)?;
+        self.follow(conn, experimenter, &answer);
+        Ok(part)
+    }
+
+    /// Tells extensions that a flow-mod of a connection is done, and sends what they reply.
+    pub(crate) fn flow_mod_done<I: SwitchIo>(
+        &mut self,
+        now: Time,
+        conn: ConnId,
+        xid: u32,
+        flow_mod: &FlowMod,
+        io: &mut I,
+    ) {
+        let asker = self.asker(conn, 0);
+        let (datapath, sink) = parts!(self, now, io);
+        for reply in datapath.flow_mod_done(now, asker, flow_mod, sink) {
+            let form = self.asker(conn, reply.row.experimenter).form;
+            io.send(conn, xid, Message::Experimenter(reply.in_form(form)));
+        }
+    }
+
+    /// What an experimenter's extension is told of a connection.
+    fn asker(&mut self, conn: ConnId, experimenter: u32) -> Asker {
+        let channel = self.channel(conn);
+        Asker {
+            connection: channel.main.0,
+            role: channel.role,
+            version: channel.version,
+            form: channel.forms.get(&experimenter).copied().unwrap_or(0),
+        }
+    }
+
+    /// Notes what a connection wants to hear from now on.
+    fn follow(&mut self, conn: ConnId, experimenter: u32, answer: &HookAnswer) {
+        let channel = self.channel(conn);
+        if let Some(form) = answer.form {
+            channel.forms.insert(experimenter, form);
+        }
+        for (row, wanted) in &answer.subscriptions {
+            let others = |(other, _): &(&'static ExtRow, bool)| !core::ptr::eq(*other, *row);
+            channel.subscriptions.retain(others);
+            channel.subscriptions.push((row, *wanted));
+        }
+    }
+}

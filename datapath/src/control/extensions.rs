@@ -1,0 +1,136 @@
+//! Extensions where no packet is on its way: their messages, their time, what they are told.
+
+use alloc::vec::Vec;
+
+use bofuss_oflib::error::BadRequest;
+use bofuss_oflib::message::FlowMod;
+use bofuss_oflib::{ErrorCode, ExtValue};
+
+use crate::control_context::{ControlContext, ControlOutcome};
+use crate::{Asker, Datapath, Hook, HookAnswer, Metric, ReplyPart, Sink, Time};
+
+impl Datapath {
+    /// Gives an extension's message to its hook.
+    ///
+    /// Errors: the hook's; BAD_REQUEST/BAD_EXPERIMENTER if no hook has it.
+    pub fn extension_message<S: Sink>(
+        &mut self,
+        now: Time,
+        asker: Asker,
+        value: &ExtValue,
+        sink: &mut S,
+    ) -> Result<HookAnswer, ErrorCode> {
+        let found = self.hooks.of(value.row);
+        let (hook, row) = found.ok_or(BadRequest::BAD_EXPERIMENTER)?;
+        let (_, answer) = self.call_control(now, Some(asker), hook, sink, |hook, cx| {
+            hook.on_message(cx, row, value)
+        })?;
+        Ok(answer)
+    }
+
+    /// Has an extension's hook answer a multipart request, from a place of its own on.
+    ///
+    /// Errors: the hook's; BAD_REQUEST/BAD_EXPERIMENTER if no hook has it.
+    pub fn extension_multipart<S: Sink>(
+        &mut self,
+        now: Time,
+        asker: Asker,
+        request: &ExtValue,
+        from: u64,
+        sink: &mut S,
+    ) -> Result<(ReplyPart, HookAnswer), ErrorCode> {
+        let found = self.hooks.of(request.row);
+        let (hook, row) = found.ok_or(BadRequest::BAD_EXPERIMENTER)?;
+        self.call_control(now, Some(asker), hook, sink, |hook, cx| {
+            hook.on_multipart(cx, row, request, from)
+        })
+    }
+
+    /// Tells hooks that a connection's flow-mod is done; gives what they reply.
+    pub fn flow_mod_done<S: Sink>(
+        &mut self,
+        now: Time,
+        asker: Asker,
+        flow_mod: &FlowMod,
+        sink: &mut S,
+    ) -> Vec<ExtValue> {
+        let tell = |hook: &mut dyn Hook, cx: &mut ControlContext<'_>| {
+            hook.on_flow_mod(cx, flow_mod);
+        };
+        self.tell_hooks(now, Some(asker), sink, tell)
+    }
+
+    /// The values that the extension of number `hook` counts, from a place of its own on: its name,
+    /// and the place to go on with, if any. `None` behind the last extension.
+    pub fn extension_metrics(
+        &self,
+        now: Time,
+        hook: usize,
+        from: u64,
+        list: &mut Vec<Metric>,
+    ) -> Option<(&'static str, Option<u64>)> {
+        let hook = self.hooks.all.get(hook)?;
+        Some((hook.name(), hook.metrics(now, from, list)))
+    }
+
+    /// Lets hooks do what is due.
+    pub(crate) fn tick_hooks<S: Sink>(&mut self, now: Time, sink: &mut S) {
+        self.tell_hooks(now, None, sink, |hook, cx| {
+            if hook.next_tick().is_some_and(|at| at <= cx.now) {
+                hook.on_tick(cx);
+            }
+        });
+    }
+
+    /// Tells every hook of something; gives what they reply.
+    pub(crate) fn tell_hooks<S: Sink>(
+        &mut self,
+        now: Time,
+        asker: Option<Asker>,
+        sink: &mut S,
+        tell: impl Fn(&mut dyn Hook, &mut ControlContext<'_>),
+    ) -> Vec<ExtValue> {
+        let mut replies = Vec::new();
+        for hook in 0..self.hooks.all.len() {
+            let told = self.call_control(now, asker, hook, sink, |hook, cx| {
+                tell(hook, cx);
+                Ok(())
+            });
+            if let Ok((_, answer)) = told {
+                replies.extend(answer.replies);
+            }
+        }
+        replies
+    }
+
+    /// Calls a hook, and does what it asks for.
+    ///
+    /// Errors: the hook's.
+    fn call_control<S: Sink, T>(
+        &mut self,
+        now: Time,
+        asker: Option<Asker>,
+        hook: usize,
+        sink: &mut S,
+        point: impl FnOnce(&mut dyn Hook, &mut ControlContext<'_>) -> Result<T, ErrorCode>,
+    ) -> Result<(T, HookAnswer), ErrorCode> {
+        let mut cx = ControlContext {
+            now,
+            asker,
+            tables: &self.pipeline.tables,
+            ports: &self.pipeline.ports,
+            catalogue: &self.pipeline.catalogue,
+            pool: &self.lane.pool,
+            outcome: ControlOutcome::default(),
+        };
+        let done = point(&mut *self.hooks.all[hook], &mut cx)?;
+        let outcome = cx.outcome;
+        for value in &outcome.notifications {
+            sink.notify(value);
+        }
+        for (packet, actions) in outcome.packets {
+            self.packet_out(now, packet, &actions, sink);
+        }
+        Ok((done, outcome.answer))
+    }
+}

@@ -1,0 +1,153 @@
+//! What a hook is given where no packet is on its way: with a message, at a time, when ports and
+//! entries change.
+
+use alloc::{collections::BTreeMap, vec::Vec};
+
+use bofuss_frame::Pool;
+use bofuss_oflib::ext::ExtRow;
+use bofuss_oflib::message::ControllerRole;
+use bofuss_oflib::{Action, Catalogue, ExtValue, PortNo, Version};
+use bofuss_packet::Packet;
+
+use crate::{Port, Table, Time};
+
+/// Who sent a message.
+#[derive(Clone, Copy, Debug)]
+pub struct Asker {
+    /// A number that no other connection of the switch has had.
+    pub connection: u64,
+    /// Its role. A slave sends only what changes nothing.
+    pub role: ControllerRole,
+    /// The version that it speaks.
+    pub version: Version,
+    /// What [`ControlContext::set_form`] said last, else 0.
+    pub form: u8,
+}
+
+/// What a message leads to on its connection.
+#[derive(Debug, Default)]
+pub struct HookAnswer {
+    /// The replies.
+    pub replies: Vec<ExtValue>,
+    /// The notifications that it wants from now on, or does not want any more.
+    pub subscriptions: Vec<(&'static ExtRow, bool)>,
+    /// The form in which it wants the experimenter's values.
+    pub form: Option<u8>,
+}
+
+/// What a hook asks for.
+#[derive(Debug, Default)]
+pub(crate) struct ControlOutcome {
+    pub(crate) answer: HookAnswer,
+    pub(crate) notifications: Vec<ExtValue>,
+    pub(crate) packets: Vec<(Packet, Vec<Action>)>,
+}
+
+/// The switch as a hook sees it outside of a packet's way, and what it can do there. What it asks
+/// for is done when it returns, and not at all if it returns an error.
+pub struct ControlContext<'a> {
+    /// The time.
+    pub now: Time,
+    /// Who sent the message; `None` if nobody did.
+    pub asker: Option<Asker>,
+    pub(crate) tables: &'a [Table],
+    pub(crate) ports: &'a BTreeMap<PortNo, Port>,
+    pub(crate) catalogue: &'a Catalogue,
+    pub(crate) pool: &'a Pool,
+    pub(crate) outcome: ControlOutcome,
+}
+
+impl ControlContext<'_> {
+    /// The tables, by number. Their counters may lack packets of the last moments.
+    pub fn tables(&self) -> &[Table] {
+        self.tables
+    }
+
+    /// The ports, by number.
+    pub fn ports(&self) -> &BTreeMap<PortNo, Port> {
+        self.ports
+    }
+
+    /// The fields and experimenter values that the switch knows.
+    pub fn catalogue(&self) -> &Catalogue {
+        self.catalogue
+    }
+
+    /// Answers the message. Without an asker, nobody gets it.
+    pub fn reply(&mut self, value: ExtValue) {
+        self.outcome.answer.replies.push(value);
+    }
+
+    /// Sends a message to the connections that want it: those that its row says, and those that
+    /// subscribed. One that has no room for it does not get it, which is counted.
+    pub fn notify(&mut self, value: ExtValue) {
+        self.outcome.notifications.push(value);
+    }
+
+    /// Has the asker get notifications of this row from now on, whatever its role, or no more.
+    pub fn subscribe(&mut self, row: &'static ExtRow, wanted: bool) {
+        self.outcome.answer.subscriptions.push((row, wanted));
+    }
+
+    /// Has the asker get this experimenter's notifications in a form from now on: see
+    /// [`bofuss_oflib::ext::TypedBody::in_form`].
+    pub fn set_form(&mut self, form: u8) {
+        self.outcome.answer.form = Some(form);
+    }
+
+    /// A packet made anew, as if it came in through a port; `None` if there is no buffer.
+    pub fn packet(&self, bytes: &[u8], in_port: PortNo) -> Option<Packet> {
+        let frame = self.pool.frame(bytes)?;
+        let additions = self.catalogue.additions();
+        Some(Packet::with_additions(frame, in_port, additions))
+    }
+
+    /// Applies actions to a packet, as a packet-out does: an output to TABLE sends it through the
+    /// tables.
+    pub fn emit(&mut self, packet: Packet, actions: Vec<Action>) {
+        self.outcome.packets.push((packet, actions));
+    }
+}
+
+/// A part of the answer to a multipart request.
+#[derive(Debug)]
+pub struct ReplyPart {
+    /// What is sent; `None` if there was nothing to tell in this turn. A last part has one.
+    pub value: Option<ExtValue>,
+    /// Where to go on; `None` after the last part.
+    pub next: Option<u64>,
+}
+
+impl ReplyPart {
+    /// The last part.
+    pub fn last(value: ExtValue) -> Self {
+        Self {
+            value: Some(value),
+            next: None,
+        }
+    }
+}
+
+/// Whether a value of a metric may decrease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MetricKind {
+    /// It only increases.
+    Counter,
+    /// It increases and decreases.
+    Gauge,
+}
+
+/// One value of a metric of an extension.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Metric {
+    /// The metric's name, which begins with the extension's where it is exported.
+    pub name: &'static str,
+    /// What it means. Invariant: the same for all values of the name, as is the kind.
+    pub help: &'static str,
+    /// Whether it may decrease.
+    pub kind: MetricKind,
+    /// What tells its values apart.
+    pub labels: Vec<(&'static str, alloc::string::String)>,
+    /// The value.
+    pub value: u64,
+}
