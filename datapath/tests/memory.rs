@@ -12,7 +12,11 @@ use bofuss_oflib::field::{
 };
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::FlowMod;
-use bofuss_oflib::{Action, Catalogue, FieldMatch, Instruction, Match};
+use bofuss_oflib::message::group_mod::GroupModCommand;
+use bofuss_oflib::text::parse_group;
+use bofuss_oflib::{
+    Action, Catalogue, Codec, ErrorCode, FieldMatch, Instruction, Match, Message, Version,
+};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
 #[global_allocator]
@@ -25,23 +29,35 @@ const PLACE_BYTES: f64 = 1000.0;
 /// Places of a sample: with one entry each, just beyond where hash tables double. The masks that
 /// are free are a part of it, but none that counts among millions.
 const PLACES: u32 = 1800;
+/// Buckets for each group, of the limits by default.
+const BUCKETS_PER_GROUP: u32 = 4;
+/// What a bucket takes at most, its part of the group included: 630 MB for the 262,144 of the
+/// default.
+const BUCKET_BYTES: f64 = 2400.0;
+/// Where the transport's source port stands in a flow-mod of OpenFlow 1.0.
+const OF10_TP_SRC: usize = 8 + 36;
 
-/// Bytes that a place takes when a datapath has no room for another entry.
-fn bytes_a_place(entry: impl Fn(u32) -> FlowMod) -> f64 {
+/// A datapath with few places.
+fn small() -> Datapath {
     let config = Config {
         n_tables: 2,
         max_total_entries: PLACES,
+        max_groups: PLACES / BUCKETS_PER_GROUP,
+        max_buckets: PLACES,
         ..Config::default()
     };
     let catalogue = Arc::new(Catalogue::default());
-    let mut datapath = Datapath::new(config, catalogue, Pool::new(1 << 20));
+    Datapath::new(config, catalogue, Pool::new(1 << 20))
+}
+
+/// Bytes that a place takes when there is no room for another of what is added by number.
+fn bytes_a_place(mut add: impl FnMut(u32) -> Result<(), ErrorCode>) -> f64 {
     let region = Region::new(GLOBAL);
     let mut count = 0;
-    let mut add = |flow| datapath.flow_mod(Time(1), &flow, &mut Vec::<Frame>::new());
-    while add(entry(count)).is_ok() {
+    while add(count).is_ok() {
         count += 1;
     }
-    assert!((PLACES / 100..=PLACES).contains(&count), "{count} entries");
+    assert!((PLACES / 100..=PLACES).contains(&count), "{count} of them");
     let change = region.change();
     let grown = change.bytes_allocated as f64 - change.bytes_deallocated as f64;
     let blocks = change.allocations as f64 - change.deallocations as f64;
@@ -117,12 +133,33 @@ fn complete(mut flow: FlowMod, n: u32) -> FlowMod {
     flow
 }
 
+/// An entry of OpenFlow 1.0 whose match has a value where it is ignored, and is kept as sent.
+fn kept_as_sent(n: u32, list: Vec<Instruction>) -> FlowMod {
+    let codec = Codec::new(Version::V1_0, Arc::default());
+    let plain = Message::FlowMod(flow(&address(n), apply(1, 1)));
+    let mut bytes = Vec::new();
+    codec.encode(1, &plain, &mut bytes).unwrap();
+    bytes[OF10_TP_SRC] = 7;
+    let Ok((_, Message::FlowMod(mut flow))) = codec.decode(&bytes) else {
+        panic!("it is a flow-mod: {bytes:?}");
+    };
+    assert!(flow.fields.sent().is_some());
+    flow.instructions = Instructions::new(list).unwrap();
+    flow
+}
+
 /// An entry of a number.
 type Make = Box<dyn Fn(u32) -> FlowMod>;
 
+/// One test: another at the same time would be counted, too.
 #[test]
-fn tables_that_are_full_take_what_is_promised_whatever_the_entries_are() {
-    let samples: [(&str, Make); 13] = [
+fn tables_and_groups_that_are_full_take_what_is_promised_whatever_they_are() {
+    check_entries();
+    check_groups();
+}
+
+fn check_entries() {
+    let samples: [(&str, Make); 15] = [
         ("one action", Box::new(|n| flow(&address(n), apply(1, 1)))),
         (
             "own list of 1",
@@ -166,13 +203,48 @@ fn tables_that_are_full_take_what_is_promised_whatever_the_entries_are() {
             Box::new(|n| complete(flow(&long(&own_mask(n), 7), apply(n, 3)), n)),
         ),
         (
+            "match kept as sent",
+            Box::new(|n| complete(kept_as_sent(n, apply(n, 3)), n)),
+        ),
+        (
+            "match kept as sent, list of 7",
+            Box::new(|n| complete(kept_as_sent(n, apply(n, 7)), n)),
+        ),
+        (
             "list of 700 in common",
             Box::new(|n| complete(flow(&[port(n)], apply(1, 700)), n)),
         ),
     ];
     for (name, entry) in samples {
-        let bytes = bytes_a_place(entry);
+        let mut datapath = small();
+        let bytes = bytes_a_place(|n| {
+            let flow = entry(n);
+            datapath.flow_mod(Time(1), &flow, &mut Vec::<Frame>::new())
+        });
         println!("{name}: {bytes:.0} bytes a place");
         assert!(bytes <= PLACE_BYTES, "{name}: {bytes:.0} bytes a place");
+    }
+}
+
+fn check_groups() {
+    let samples = [
+        ("1 action", 1, 1),
+        ("4 buckets of 1 action", 4, 1),
+        ("4 of 7", 4, 7),
+        ("60 of 1", 60, 1),
+        ("1 of 99", 1, 99),
+    ];
+    for (name, buckets, actions) in samples {
+        let catalogue = Catalogue::default();
+        let mut datapath = small();
+        let bytes = bytes_a_place(|n| {
+            let list = "set_field:1->tunnel_id,".repeat(actions - 1);
+            let bucket = format!(",bucket={list}output:1");
+            let text = format!("group_id={n},type=all{}", bucket.repeat(buckets));
+            let group = parse_group(&text, GroupModCommand::ADD, &catalogue).unwrap();
+            datapath.group_mod(Time(1), &group, &mut Vec::<Frame>::new())
+        });
+        println!("{name}: {bytes:.0} bytes a bucket");
+        assert!(bytes <= BUCKET_BYTES, "{name}: {bytes:.0} bytes a bucket");
     }
 }

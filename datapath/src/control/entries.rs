@@ -77,7 +77,7 @@ impl Pipeline {
         self.refer(&entry.instructions, true);
         self.field_uses.rule(&entry.rule, &self.catalogue, true);
         let table = &mut self.tables[usize::from(number.0)];
-        self.entry_places += table.masks.places(&entry.rule);
+        self.entry_places += table.places(&entry.rule, sent.is_some());
         let key = table.insert(entry, sent);
         self.set_deadline(number, key);
         key
@@ -106,8 +106,9 @@ impl Pipeline {
     /// Takes an entry out of its table, and its deadline with it.
     fn take_entry(&mut self, table: TableId, key: EntryKey) -> Option<Entry> {
         let table_of = &mut self.tables[usize::from(table.0)];
+        let sent = table_of.sent.contains_key(&key.slot);
         let entry = table_of.remove(key)?;
-        self.entry_places -= table_of.masks.places(&entry.rule);
+        self.entry_places -= table_of.places(&entry.rule, sent);
         self.instructions.release(&entry.instructions);
         self.refer(&entry.instructions, false);
         self.field_uses.rule(&entry.rule, &self.catalogue, false);

@@ -215,9 +215,10 @@ impl Datapath {
             may_be.then(|| Filter::of(flow_mod).find(table, flow_mod.priority))?
         });
         let full = old.is_none() && table.len() >= self.max_entries(number);
+        let sent = flow_mod.fields.sent().is_some();
         let more = match old {
-            Some(_) => 0,
-            None => table.masks.places(&rule),
+            Some(key) => table.sent_places(sent && !table.sent.contains_key(&key.slot)),
+            None => table.places(&rule, sent),
         };
         if full || !self.have_room(more, &flow_mod.instructions) {
             return Err(FlowModFailed::TABLE_FULL);

@@ -149,6 +149,9 @@ impl Entry {
     }
 }
 
+/// Matches kept as they were sent, some 80 bytes each, that take the place of an entry.
+const SENT_PER_PLACE: usize = 8;
+
 /// A flow table.
 #[derive(Debug)]
 pub struct Table {
@@ -282,6 +285,16 @@ impl Table {
         } else {
             self.n_one_tag < self.len()
         }
+    }
+
+    /// Places of entries that one more takes.
+    pub(crate) fn places(&self, rule: &KeyMatch, sent: bool) -> usize {
+        self.masks.places(rule) + self.sent_places(sent)
+    }
+
+    /// Places of entries that one more match takes if it is kept as it was sent.
+    pub(crate) fn sent_places(&self, sent: bool) -> usize {
+        usize::from(sent && (self.sent.len() + 1).is_multiple_of(SENT_PER_PLACE))
     }
 
     /// Adds an entry, in a slot that is chosen here, whose match is told as it was `sent`.
