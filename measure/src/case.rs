@@ -8,7 +8,7 @@ use crate::net::Bed;
 use crate::openflow::{adds, codec, encode, mods};
 use crate::setup::{Forwarder, Setup};
 use crate::traffic::Load;
-use crate::{host_case, idle, switch_case};
+use crate::{host_case, hostile, idle, switch_case};
 
 /// Where a case runs.
 pub struct Context<'a> {
@@ -32,6 +32,9 @@ pub type Metric = (&'static str, &'static str);
 pub const PROCESSOR: Metric = ("processor", "ns/frame");
 /// Frames that arrive.
 pub const RATE: Metric = ("rate", "frames/s");
+
+/// Bytes of TCP that arrive.
+pub const TCP_RATE: Metric = ("rate", "Gb/s");
 
 /// The results of a case.
 pub type Figures = Result<Vec<(Metric, f64)>, String>;
@@ -110,6 +113,13 @@ pub const GROUPS: &[Group] = &[
             parameters: ("streams", &[1, 4]),
             run: host_case::tcp,
         }],
+    },
+    Group {
+        setups: &[Setup::Bofuss],
+        rounds: 3,
+        offloads: true,
+        resets: true,
+        cases: SUPER_FRAMES,
     },
     Group {
         setups: SWITCHES,
@@ -204,6 +214,21 @@ const HOSTS: &[Case] = &[
         title: "TCP without offloads",
         parameters: ("streams", &[1, 4]),
         run: host_case::tcp,
+    },
+];
+
+const SUPER_FRAMES: &[Case] = &[
+    Case {
+        name: "tcp-flags",
+        title: "TCP with offloads through entries that match tcp_flags",
+        parameters: ("streams", &[1]),
+        run: switch_case::tcp_flags,
+    },
+    Case {
+        name: "hostile",
+        title: "UDP echoes while another port sends super-frames of 1,250 segments",
+        parameters: NONE,
+        run: hostile::super_frames,
     },
 ];
 

@@ -4,7 +4,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use crate::case::{Context, Figures, PROCESSOR, RATE};
+use crate::case::{Context, Figures, PROCESSOR, RATE, TCP_RATE};
 use crate::echo;
 use crate::net::{B_ADDRESS, HOST_PORT};
 use crate::traffic::{FIRST_PORT, Load, send};
@@ -15,6 +15,8 @@ pub const FRAMES: u64 = 300_000;
 const SHARE_SECONDS: f64 = 0.8;
 /// Echoes of a run.
 const ECHOES: usize = 10_000;
+/// How long iperf3 may take to listen.
+const IPERF_PATIENCE: Duration = Duration::from_secs(10);
 /// Duration of a TCP run, in seconds.
 const TCP_SECONDS: u64 = 2;
 /// The share of frames that must arrive for a figure to count; otherwise something is broken.
@@ -114,6 +116,23 @@ impl Drop for Running {
     }
 }
 
+/// Waits until iperf3 listens in this network namespace, on its port in hexadecimal.
+fn until_iperf_listens() -> Result<(), String> {
+    const PORT: &str = ":1451 ";
+    let start = Instant::now();
+    while start.elapsed() < IPERF_PATIENCE {
+        let listens = |file: &str| {
+            let sockets = std::fs::read_to_string(format!("/proc/thread-self/net/{file}"));
+            sockets.is_ok_and(|sockets| sockets.contains(PORT))
+        };
+        if listens("tcp") || listens("tcp6") {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Err("iperf3 does not listen".into())
+}
+
 /// Streams of TCP.
 pub fn tcp(c: &Context<'_>) -> Figures {
     let failed = |e: std::io::Error| format!("iperf3: {e}");
@@ -123,7 +142,7 @@ pub fn tcp(c: &Context<'_>) -> Figures {
         server.stderr(Stdio::null()).spawn().map_err(failed)
     })?;
     let _server = Running(server);
-    std::thread::sleep(Duration::from_millis(200));
+    c.bed.host(true, until_iperf_listens)?;
     let cpu = c.forwarder.cpu_nanos();
     let output = c.bed.host(false, || {
         let mut client = Command::new("iperf3");
@@ -146,7 +165,7 @@ pub fn tcp(c: &Context<'_>) -> Figures {
     }
     Ok(vec![
         (("processor", "ns/KB"), cpu / (bytes / 1024.0)),
-        (("rate", "Gb/s"), rate / 1e9),
+        (TCP_RATE, rate / 1e9),
     ])
 }
 

@@ -64,7 +64,7 @@ pub fn run_batch(lines: &str) -> Result<(), String> {
 }
 
 /// The path that names a namespace of this process for `ip`.
-fn path(namespace: &NetNs) -> String {
+pub fn namespace_path(namespace: &NetNs) -> String {
     use std::os::fd::{AsFd, AsRawFd};
     let fd = namespace.as_fd().as_raw_fd();
     format!("/proc/{}/fd/{fd}", std::process::id())
@@ -81,7 +81,7 @@ impl Bed {
             a: namespace()?,
             b: namespace()?,
         };
-        let (a, b) = (path(&this.a), path(&this.b));
+        let (a, b) = (namespace_path(&this.a), namespace_path(&this.b));
         if direct {
             run(&format!(
                 "ip link add {HOST_PORT} netns {a} type veth peer name {HOST_PORT} netns {b}"

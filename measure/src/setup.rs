@@ -336,6 +336,11 @@ impl Forwarder {
         })
     }
 
+    /// The number of the process that forwards; 0 if it is the kernel.
+    pub fn process_id(&self) -> u32 {
+        self.processes.first().map_or(0, Child::id)
+    }
+
     /// Connects as a controller.
     ///
     /// Errors: the connection's.

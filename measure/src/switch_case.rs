@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 use bofuss_oflib::Message;
 use bofuss_oflib::message::FlowModCommand;
 
-use crate::case::{BASE, Context, Figures, Metric, RATE};
-use crate::host_case::{FRAMES, echoes, frames, spread};
+use crate::case::{BASE, Context, Figures, Metric, RATE, TCP_RATE};
+use crate::host_case::{FRAMES, echoes, frames, spread, tcp};
 use crate::net::HOST_PORT;
 use crate::openflow::{self, adds, codec, encode, exact, mods};
+use crate::real_time::RealTime;
 use crate::report::median;
 use crate::traffic::{Load, Order, flow_ports, random, send, send_until};
 
@@ -87,6 +88,30 @@ pub fn rules(c: &Context<'_>) -> Figures {
         figures.push((COST, lost(c, spread(count))?));
         figures.extend(modifications(c)?);
     }
+    Ok(figures)
+}
+
+/// Entries that read the flags of TCP, in both directions.
+const TCP_FLAGS: [&str; 4] = [
+    "priority=20,in_port=1,tcp,tcp_flags=+psh,actions=output:2",
+    "priority=20,in_port=2,tcp,tcp_flags=+psh,actions=output:1",
+    "priority=20,in_port=1,tcp,tcp_flags=+fin,actions=output:2",
+    "priority=20,in_port=2,tcp,tcp_flags=+fin,actions=output:1",
+];
+
+/// TCP through entries that match `tcp_flags`, between two runs without them.
+pub fn tcp_flags(c: &Context<'_>) -> Figures {
+    let _real_time = RealTime::begin(c)?;
+    let before = of(&tcp(c)?, TCP_RATE);
+    let codec = codec();
+    let mut session = c.forwarder.session()?;
+    session.change(&adds(&codec, TCP_FLAGS)?)?;
+    let mut figures = tcp(c)?;
+    let deletes = mods(&codec.catalogue, FlowModCommand::DELETE, ["tcp"])?;
+    session.change(&encode(&codec, deletes))?;
+    let after = of(&tcp(c)?, TCP_RATE);
+    let share = 200.0 * of(&figures, TCP_RATE) / (before + after);
+    figures.push((("of the rate without them", "%"), share));
     Ok(figures)
 }
 

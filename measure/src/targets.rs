@@ -254,6 +254,12 @@ impl<'a> Targets<'a> {
             "",
             ratio,
         );
+        let share = self.median(("tcp-flags", 1, "of the rate without them"));
+        let what = "TCP through entries that match tcp_flags: of its rate without them";
+        self.row(what, Least(70.0), " %", share);
+        let wait = self.median(("hostile", 0, "p99"));
+        let what = "echoes, p99, twice through the switch, during hostile super-frames";
+        self.row(what, Most(2000.0), " us", wait);
         let others = self.median(("packet-ins", 0, "of another port"));
         let what = "packet-ins of a port while another one floods";
         self.row(what, Least(99.0), " %", others);

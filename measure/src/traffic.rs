@@ -162,7 +162,8 @@ pub fn send_until(
     Ok(start.elapsed())
 }
 
-fn open(interface: &str) -> Result<AfPacket, String> {
+/// Opens an interface, also one that has an address. Errors: the interface's.
+pub fn open(interface: &str) -> Result<AfPacket, String> {
     let options = AfPacketOptions {
         take_over: true,
         ..AfPacketOptions::default()
