@@ -7,12 +7,15 @@ use bofuss_datapath::{Config, Datapath, Engine, Time};
 use bofuss_frame::{Capabilities, Frame, Pool};
 use bofuss_oflib::message::config::ConfigFlags;
 use bofuss_oflib::message::{FlowModCommand, PortDesc};
-use bofuss_oflib::text::{parse_actions, parse_flow};
+use bofuss_oflib::text::{parse_actions, parse_flow, parse_match};
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Catalogue, Field, Mac, Match, PortNo};
 use bofuss_packet::reassemble::fragment;
-use bofuss_packet::{Packet, craft};
+use bofuss_packet::{KeyMatch, Packet, craft};
 
+/// Fields of the catalogue that has many: more than OpenFlow's have presence bits left, and more
+/// than a cache's key has words without a tail.
+const MANY: u8 = 120;
 /// The experimenter of all fields here.
 const EXPERIMENTER: u32 = 0x0062_6f99;
 const IN_PORT: PortNo = PortNo(1);
@@ -121,4 +124,97 @@ fn a_packet_put_together_from_fragments_has_registers() {
     // One packet is looked up, and leaves in fragments again.
     assert_eq!(datapath.settled().table_counts(TableId(1)).lookups, 1);
     assert_eq!(sent(&datapath), [0, 4, 0, 0]);
+}
+
+/// Widths that the fields of many have in turn.
+const WIDTHS: [u16; 5] = [1, 128, 20, 64, 9];
+
+fn name(number: u8) -> String {
+    format!("many{number}")
+}
+
+/// Registers of all widths, each with its own number as far as it holds it.
+fn with_many() -> Arc<Catalogue> {
+    let rows: Vec<Field> = (0..MANY)
+        .map(|number| {
+            let bits = WIDTHS[usize::from(number) % WIDTHS.len()];
+            let initial = initial(number);
+            Field {
+                settable: true,
+                ..Field::register(EXPERIMENTER, number, name(number).leak(), bits, initial)
+            }
+        })
+        .collect();
+    let mut catalogue = Catalogue::default();
+    catalogue.add("many", &rows, &[]).unwrap();
+    Arc::new(catalogue)
+}
+
+fn initial(number: u8) -> u64 {
+    match WIDTHS[usize::from(number) % WIDTHS.len()] {
+        1 => u64::from(number % 2),
+        _ => u64::from(number),
+    }
+}
+
+fn another(number: u8) -> u64 {
+    initial(number) ^ 1
+}
+
+/// For each field, one entry that sets it, and a later one that tells whether it was set; the
+/// packet's UDP port says which. Then one that reads them all.
+fn flows_of_many() -> Vec<String> {
+    let mut flows = vec![String::from("table=1,priority=0,actions=output:4")];
+    for number in 0..MANY {
+        let (name, port, other) = (name(number), 100 + u16::from(number), another(number));
+        flows.push(format!(
+            "udp,udp_dst={port},{name}={},actions=set_field:{other}->{name},goto_table:1",
+            initial(number)
+        ));
+        flows.push(format!(
+            "table=1,priority=2,udp,udp_dst={port},{name}={other:#x},actions=output:2"
+        ));
+    }
+    let all: Vec<String> = (0..MANY)
+        .map(|number| format!("{}={}", name(number), initial(number)))
+        .collect();
+    flows.push(format!("udp,udp_dst=99,{},actions=output:3", all.join(",")));
+    flows
+}
+
+#[test]
+fn as_many_fields_as_a_catalogue_has_are_matched_and_set() {
+    let (catalogue, flows) = (with_many(), flows_of_many());
+    let flows: Vec<&str> = flows.iter().map(String::as_str).collect();
+    for (name, engine) in Engine::ALL {
+        let mut datapath = switch(engine, &catalogue, &flows);
+        // The second and third time as known flows.
+        for round in 1..=3 {
+            for number in 0..MANY {
+                receive(&mut datapath, &udp(100 + u16::from(number), b""));
+            }
+            receive(&mut datapath, &udp(99, b""));
+            let wanted = [0, round * u64::from(MANY), round, 0];
+            assert_eq!(sent(&datapath), wanted, "{name}");
+        }
+        let stats = datapath.cache_stats();
+        let cached = engine == Engine::Cache;
+        assert_eq!(stats.hits > 0, cached, "{name} {stats:?}");
+    }
+}
+
+#[test]
+fn what_is_set_of_many_fields_is_told_again() {
+    let (catalogue, flows) = (with_many(), flows_of_many());
+    for text in &flows {
+        let flow = parse_flow(text, FlowModCommand::ADD, &catalogue).unwrap();
+        let rule = KeyMatch::from(&flow.fields);
+        assert_eq!(rule.to_match(&catalogue), flow.fields, "{text}");
+        let shown = flow.fields.to_string();
+        assert_eq!(
+            parse_match(&shown, &catalogue).unwrap(),
+            flow.fields,
+            "{shown}"
+        );
+    }
 }

@@ -5,7 +5,7 @@ use core::{fmt, slice};
 
 use crate::action::TAG_VLAN;
 use crate::ext::{ExtKind, ExtRow};
-use crate::field::{At, FIELDS, Field, KEY_BYTES, KEY_STANDARD_BYTES, KEY_TAIL_BYTES};
+use crate::field::{At, FIELDS, Field, KEY_BYTES, KEY_STANDARD_BYTES, KEY_TAIL_VALUES};
 use crate::field_set::FieldSet;
 use crate::types::PortNo;
 
@@ -86,7 +86,7 @@ impl Default for Catalogue {
 
 impl Catalogue {
     /// Adds the rows of an extension, which errors call `by`: gives each field its id and its place
-    /// in the key's tail.
+    /// in the key.
     ///
     /// The field rows live as long as the process. Errors: a number, a name or bits of a header
     /// that other rows have, or more fields than a catalogue holds; then nothing is added.
@@ -143,20 +143,16 @@ impl Catalogue {
                 return refused(format!("register {} cannot hold {initial}", row.name));
             }
         }
-        let (id, offset) = (self.fields.len(), self.key_end);
+        let id = self.fields.len();
         if id >= FieldSet::MAX_FIELDS {
             let most = FieldSet::MAX_FIELDS;
             return refused(format!("field {}: at most {most} fields fit", row.name));
         }
-        if offset + row.bytes() > KEY_BYTES {
-            let (left, bytes) = (KEY_BYTES - offset, row.bytes());
-            return refused(format!(
-                "field {}: of {KEY_TAIL_BYTES} bytes for the values of all extensions {left} are \
-                 left, and it takes {bytes}",
-                row.name
-            ));
+        let mut offset = self.key_end;
+        if offset <= KEY_BYTES && offset + row.bytes() > KEY_BYTES {
+            offset = KEY_TAIL_VALUES;
         }
-        self.key_end += row.bytes();
+        self.key_end = offset + row.bytes();
         self.fields.push(Box::leak(Box::new(Field {
             id: id as u8,
             offset: offset as u16,
@@ -269,7 +265,7 @@ fn shares_bits(one: &Field, other: &Field) -> bool {
 mod tests {
     use super::*;
     use crate::ext::ExtKind;
-    use crate::field::Header;
+    use crate::field::{Header, STANDARD_FIELDS};
     use alloc::string::ToString;
 
     const OURS: u32 = 0x0062_6f73;
@@ -342,24 +338,42 @@ mod tests {
     fn a_catalogue_that_is_full_refuses_by_name() {
         let mut all = Catalogue::default();
         let wide = |number| Field::extension(OURS, number, "wide", 128, true);
-        all.add("one", &[wide(1)], &[]).expect("there is room");
-        let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
-        let mut refused = None;
-        for (number, name) in (2..).zip(names) {
+        let room = (FieldSet::MAX_FIELDS - STANDARD_FIELDS) as u8;
+        for number in 0..room {
             let row = Field {
-                name,
+                name: format!("wide{number}").leak(),
                 ..wide(number)
             };
-            if let Err(error) = all.add("two", &[row], &[]) {
-                refused = Some(error.to_string());
-                break;
-            }
+            all.add("one", &[row], &[]).expect("there is room");
         }
-        let refused = refused.expect("the tail is shorter");
-        assert!(refused.starts_with("extension two: field "), "{refused}");
-        assert!(
-            refused.contains("bytes for the values of all extensions"),
-            "{refused}"
+        assert_eq!(
+            refusal(&mut all, "two", wide(room)),
+            "extension two: field wide: at most 252 fields fit"
+        );
+    }
+
+    #[test]
+    fn fields_have_places_of_their_own_in_a_key() {
+        let mut all = Catalogue::default();
+        let rows = [
+            Field::extension(OURS, 1, "one", 128, true),
+            Field::extension(OURS, 2, "two", 64, true),
+            Field::extension(OURS, 3, "three", 128, true),
+            Field::extension(OURS, 4, "four", 3, true),
+        ];
+        all.add("wide", &rows, &[]).expect("there is room");
+        let places = all.fields().iter();
+        let mut places: Vec<_> = places
+            .map(|field| (usize::from(field.offset), field.bytes()))
+            .collect();
+        places.sort_unstable();
+        for pair in places.windows(2) {
+            assert!(pair[0].0 + pair[0].1 <= pair[1].0, "{pair:?}");
+        }
+        // The third is the first in the tail, behind the words that say what is present.
+        assert_eq!(
+            usize::from(all.fields()[STANDARD_FIELDS + 2].offset),
+            KEY_TAIL_VALUES
         );
     }
 

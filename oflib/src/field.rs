@@ -271,8 +271,10 @@ impl Hash for Field {
 pub const ONF: u32 = 0x4f4e_4600;
 /// The bit of a VLAN_VID value that says that there is a tag. Spec: OpenFlow 1.3.5 section 7.2.3.8.
 pub const VID_PRESENT: u16 = 0x1000;
-/// Bytes of a key for the values of extension fields.
-pub const KEY_TAIL_BYTES: usize = 32;
+/// Bytes of every key for the values of extensions' fields; what does not fit is in its tail.
+const KEY_EXTENSION_BYTES: usize = 32;
+/// Bytes of every key that say which fields are present; further ones begin its tail.
+pub const KEY_PRESENT_BYTES: usize = 8;
 
 /// What stands in front of a field's name in the specification and in other tools.
 const OXM_PREFIXES: &[&str] = &["oxm_of_", "ofpxmt_ofb_", "onfoxm_et_"];
@@ -440,12 +442,21 @@ pub const KEY_STANDARD_BYTES: usize = {
     last.offset as usize + last.bytes()
 };
 
-/// Bytes of a key: presence bits, standard values, extension values; a multiple of 8.
-pub const KEY_BYTES: usize = (KEY_STANDARD_BYTES + KEY_TAIL_BYTES).next_multiple_of(8);
+/// Bytes of a key but for its tail: presence bits, standard values, extension values; a multiple of
+/// 8.
+pub const KEY_BYTES: usize = (KEY_STANDARD_BYTES + KEY_EXTENSION_BYTES).next_multiple_of(8);
+
+/// The first byte of a key's tail that holds values, counted from the key's start.
+pub const KEY_TAIL_VALUES: usize = KEY_BYTES + 8 * FieldSet::WORDS - KEY_PRESENT_BYTES;
+
+const _: () = assert!(
+    STANDARD_FIELDS + FieldSet::MAX_FACTS <= 8 * KEY_PRESENT_BYTES,
+    "every key has presence bits for OpenFlow's fields"
+);
 
 /// Gives each row its place in the key.
 const fn place(mut rows: [Field; STANDARD_FIELDS]) -> [Field; STANDARD_FIELDS] {
-    let mut offset = FieldSet::BYTES;
+    let mut offset = KEY_PRESENT_BYTES;
     let mut i = 0;
     while i < rows.len() {
         rows[i].offset = offset as u16;

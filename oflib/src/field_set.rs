@@ -2,132 +2,193 @@
 
 use crate::field::Field;
 
-/// One bit for each field, and some for facts that are no field: this is a set's width.
-type SetBits = u64;
-
-/// A set of fields of one catalogue, and of facts about a packet.
+/// A set of fields of one catalogue, and of facts about a packet, in so many words of 64 bits.
 ///
 /// A fact is what a match may depend on as on the presence of a field, without being one that a
 /// controller can name: whoever keeps a set numbers its facts. The bits of facts come first, so
 /// that their place does not depend on how many fields a set can hold.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct FieldSet(SetBits);
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FieldBits<const N: usize>([u64; N]);
 
-impl FieldSet {
+/// A set of any fields of a catalogue. A field's id has 8 bits.
+pub type FieldSet = FieldBits<4>;
+
+/// A set of fields of OpenFlow: one word, as the fast path of every packet uses it.
+pub type StandardFields = FieldBits<1>;
+
+/// Combines two sets word by word.
+macro_rules! each_word {
+    ($one:expr, $other:expr, |$a:ident, $b:ident| $combined:expr) => {{
+        let (one, other): ([u64; N], [u64; N]) = ($one.0, $other.0);
+        let mut words = [0; N];
+        let mut i = 0;
+        while i < N {
+            let ($a, $b) = (one[i], other[i]);
+            words[i] = $combined;
+            i += 1;
+        }
+        Self(words)
+    }};
+}
+
+impl<const N: usize> FieldBits<N> {
     /// No field, no fact.
-    pub const EMPTY: Self = Self(0);
+    pub const EMPTY: Self = Self([0; N]);
     /// All fields, all facts.
-    pub const ALL: Self = Self(SetBits::MAX);
+    pub const ALL: Self = Self([u64::MAX; N]);
     /// How many facts a set can hold.
     pub const MAX_FACTS: usize = 4;
     /// How many fields a set, and so a catalogue, can hold.
-    pub const MAX_FIELDS: usize = SetBits::BITS as usize - Self::MAX_FACTS;
+    pub const MAX_FIELDS: usize = N * u64::BITS as usize - Self::MAX_FACTS;
     /// The 64-bit words of a set.
-    pub const WORDS: usize = Self::BYTES / 8;
-    /// The bytes of a set in a key.
-    pub const BYTES: usize = SetBits::BITS as usize / 8;
+    pub const WORDS: usize = N;
+    /// All facts.
+    const FACTS: Self = {
+        let mut words = [0; N];
+        words[0] = (1 << Self::MAX_FACTS) - 1;
+        Self(words)
+    };
 
-    /// The set of one field.
+    /// The set of one field. Panics: if the set is too narrow for it.
     #[inline(always)]
     pub const fn of(field: &Field) -> Self {
-        Self(1 << (field.id as usize + Self::MAX_FACTS))
+        Self::of_bit(field.id as usize + Self::MAX_FACTS)
     }
 
-    /// The set of one fact. Panics: if `number` is not below [`FieldSet::MAX_FACTS`].
+    /// The set of one fact. Panics: if `number` is not below [`FieldBits::MAX_FACTS`].
     pub const fn fact(number: usize) -> Self {
         assert!(number < Self::MAX_FACTS, "a set has bits for so many facts");
-        Self(1 << number)
+        Self::of_bit(number)
+    }
+
+    #[inline(always)]
+    const fn of_bit(bit: usize) -> Self {
+        let mut words = [0; N];
+        words[bit / 64] = 1 << (bit % 64);
+        Self(words)
     }
 
     /// The facts of this set.
     #[inline]
     pub const fn facts(self) -> Self {
-        Self(self.0 & !(SetBits::MAX << Self::MAX_FACTS))
+        self.intersection(Self::FACTS)
     }
 
     /// What is in either set.
     #[inline(always)]
     #[must_use]
     pub const fn union(self, other: Self) -> Self {
-        Self(self.0 | other.0)
+        each_word!(self, other, |a, b| a | b)
     }
 
     /// What is in both sets.
     #[inline(always)]
     #[must_use]
     pub const fn intersection(self, other: Self) -> Self {
-        Self(self.0 & other.0)
+        each_word!(self, other, |a, b| a & b)
     }
 
     /// What is in this set, but not in the other.
     #[inline(always)]
     #[must_use]
     pub const fn difference(self, other: Self) -> Self {
-        Self(self.0 & !other.0)
+        each_word!(self, other, |a, b| a & !b)
     }
 
     /// Adds what is in another set.
     #[inline(always)]
     pub const fn insert(&mut self, other: Self) {
-        self.0 |= other.0;
+        *self = self.union(other);
     }
 
     /// Whether `field` is in this set.
     #[inline(always)]
     pub const fn contains(self, field: &Field) -> bool {
-        !self.is_disjoint(Self::of(field))
+        let bit = field.id as usize + Self::MAX_FACTS;
+        self.0[bit / 64] >> (bit % 64) & 1 == 1
     }
 
     /// Whether all that is in the other set is in this one.
     #[inline(always)]
     pub const fn is_superset(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
+        other.difference(self).is_empty()
     }
 
     /// Whether nothing is in both sets.
     #[inline(always)]
     pub const fn is_disjoint(self, other: Self) -> bool {
-        self.0 & other.0 == 0
+        self.intersection(other).is_empty()
     }
 
     /// Whether nothing is in this set.
     #[inline(always)]
     pub const fn is_empty(self) -> bool {
-        self.0 == 0
+        let mut bits = 0;
+        let mut i = 0;
+        while i < N {
+            bits |= self.0[i];
+            i += 1;
+        }
+        bits == 0
     }
 
     /// How many fields and facts are in this set.
     pub const fn len(self) -> u32 {
-        self.0.count_ones()
+        let mut count = 0;
+        let mut i = 0;
+        while i < N {
+            count += self.0[i].count_ones();
+            i += 1;
+        }
+        count
     }
 
     /// The ids of the fields in this set, ascending.
     pub fn ids(self) -> impl Iterator<Item = usize> {
-        let mut left = self.0 >> Self::MAX_FACTS;
+        let mut left = self.difference(Self::FACTS).0;
         core::iter::from_fn(move || {
-            if left == 0 {
-                return None;
-            }
-            let id = left.trailing_zeros() as usize;
-            left &= left - 1;
-            Some(id)
+            let (index, word) = left.iter_mut().enumerate().find(|(_, word)| **word != 0)?;
+            let bit = 64 * index + word.trailing_zeros() as usize;
+            *word &= *word - 1;
+            Some(bit - Self::MAX_FACTS)
         })
     }
 
     /// The set as words, facts and the first fields first.
     #[inline(always)]
-    pub const fn words(self) -> [u64; Self::WORDS] {
-        [self.0]
+    pub const fn words(self) -> [u64; N] {
+        self.0
     }
 
     /// The set of these words.
     #[inline(always)]
-    pub const fn from_words(words: [u64; Self::WORDS]) -> Self {
-        Self(words[0])
+    pub const fn from_words(words: [u64; N]) -> Self {
+        Self(words)
     }
 }
 
-impl<'a> FromIterator<&'a Field> for FieldSet {
+impl FieldSet {
+    /// The fields of OpenFlow's that are in this set, and the facts.
+    #[inline(always)]
+    pub const fn standard(self) -> StandardFields {
+        FieldBits([self.0[0]])
+    }
+}
+
+impl From<StandardFields> for FieldSet {
+    #[inline(always)]
+    fn from(fields: StandardFields) -> Self {
+        Self([fields.0[0], 0, 0, 0])
+    }
+}
+
+impl<const N: usize> Default for FieldBits<N> {
+    fn default() -> Self {
+        Self::EMPTY
+    }
+}
+
+impl<'a, const N: usize> FromIterator<&'a Field> for FieldBits<N> {
     fn from_iter<I: IntoIterator<Item = &'a Field>>(fields: I) -> Self {
         let mut set = Self::EMPTY;
         for field in fields {

@@ -89,7 +89,7 @@ impl Packet {
         let (at, start) = first_place(field, &self.layout).ok_or(EditError::NoHeader)?;
         // Only the parse knows whether the frame reaches to a field of a configuration.
         let is_configured = usize::from(field.id) >= STANDARD_FIELDS;
-        if is_configured && !self.layout.fields.contains(field) {
+        if is_configured && self.key.get(field, &mut ()).is_none() {
             return Err(EditError::NoHeader);
         }
         let bit = usize::from(at.bit);

@@ -2,8 +2,8 @@
 //!
 //! A new header is a function here, an arm where it follows another, and an arm in `cover`.
 
-use bofuss_oflib::FieldSet;
 use bofuss_oflib::field::{ETH_TYPE, Header, IPV6_EXTHDR, VLAN_VID};
+use bofuss_oflib::field_set::StandardFields;
 
 use crate::parse::{Flaw, Fragment, Walk};
 
@@ -36,22 +36,22 @@ pub mod ethertype {
 /// The fact that at most one VLAN tag stands in front of the Ethernet type. OpenFlow 1.0 skips
 /// one; it needs no more than this fact, and no value in the key. One of these four facts holds for
 /// each frame that has an Ethernet type.
-pub(crate) const NO_SECOND_TAG: FieldSet = FieldSet::fact(0);
+pub(crate) const NO_SECOND_TAG: StandardFields = StandardFields::fact(0);
 /// The facts that there is a second tag, of this type.
-const SECOND_TAGS: [(u16, FieldSet); 3] = [
-    (ethertype::VLAN, FieldSet::fact(1)),
-    (ethertype::SERVICE_VLAN, FieldSet::fact(2)),
-    (ethertype::OLD_SERVICE_VLAN, FieldSet::fact(3)),
+const SECOND_TAGS: [(u16, StandardFields); 3] = [
+    (ethertype::VLAN, StandardFields::fact(1)),
+    (ethertype::SERVICE_VLAN, StandardFields::fact(2)),
+    (ethertype::OLD_SERVICE_VLAN, StandardFields::fact(3)),
 ];
 
 /// The fact that there is a second tag of this type. Errors: `None` if it is no tag's.
-pub(crate) fn second_tag(number: u16) -> Option<FieldSet> {
+pub(crate) fn second_tag(number: u16) -> Option<StandardFields> {
     let found = SECOND_TAGS.iter().find(|(tag, _)| *tag == number);
     found.map(|(_, fact)| *fact)
 }
 
 /// The type of the second VLAN tag, as facts tell it.
-pub(crate) fn second_tag_in(facts: FieldSet) -> Option<u16> {
+pub(crate) fn second_tag_in(facts: StandardFields) -> Option<u16> {
     let found = SECOND_TAGS
         .iter()
         .find(|(_, fact)| facts.is_superset(*fact));
@@ -149,7 +149,7 @@ pub(crate) fn ethernet(w: &mut Walk<'_>, start: usize) -> Option<()> {
         number = w.u16(at)?;
     }
     // Without a tag its value is 0.
-    w.layout.fields.insert(FieldSet::of(VLAN_VID));
+    w.layout.fields.insert(StandardFields::of(VLAN_VID));
     if w.layout.vlan_tags <= 1 {
         w.layout.fields.insert(NO_SECOND_TAG);
     }

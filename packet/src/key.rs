@@ -1,16 +1,22 @@
-//! Match keys, matches compiled to the words of a key, and the log of what was read of a key.
+//! Match keys, and the log of what was read of a key.
 
-use alloc::{boxed::Box, rc::Rc, vec::Vec};
+use alloc::{boxed::Box, vec::Vec};
 use core::fmt;
-use core::hash::{Hash, Hasher};
 
-use bofuss_oflib::field::{ETH_TYPE, FIELDS, Field, KEY_BYTES};
+use bofuss_oflib::field::{FIELDS, Field, KEY_BYTES, KEY_PRESENT_BYTES};
+use bofuss_oflib::field_set::StandardFields;
 use bofuss_oflib::{Catalogue, FieldMatch, FieldSet, Match};
 
-use crate::header::{NO_SECOND_TAG, second_tag, second_tag_in};
+use crate::header::second_tag_in;
+use crate::key_match::KeyMatch;
 
-/// The 64-bit words of a key.
+/// The 64-bit words that every key has; a key's tail has those behind.
 pub const KEY_WORDS: usize = KEY_BYTES / 8;
+/// The first words of a tail: which fields are present of those that the first word of a key has no
+/// bits for.
+const TAIL_PRESENT: usize = FieldSet::WORDS - 1;
+/// A tail has a multiple of so many words, so that it does not grow with each field that is set.
+const TAIL_STEP: usize = 16;
 
 /// Hears what is read of a key: whoever records a decision must know all that it depends on.
 pub trait ReadLog {
@@ -33,35 +39,59 @@ impl ReadLog for FieldSet {
 
 /// What OpenFlow can match of one packet.
 ///
-/// Shape: the set of the fields that are present, then values as in OXM, each at its field's
-/// offset. Invariant: the value of an absent field is zero. Its contents can be read only
-/// through methods that take a [`ReadLog`].
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+/// Shape: the first word of the set of the fields that are present, then values as in OXM, each at
+/// its field's offset. What many or wide fields of extensions need beyond is in the tail, which is
+/// as long as the last of them that was set needs, and takes no memory without one. Invariant: the
+/// value of an absent field is zero. Its contents can be read only through methods that take a
+/// [`ReadLog`].
+#[derive(Clone, Eq)]
 #[repr(align(8))]
 pub struct Key {
     pub(crate) bytes: [u8; KEY_BYTES],
+    /// The other words of the set of fields present, then values.
+    tail: Option<Box<[[u8; 8]]>>,
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        self.bytes == other.bytes && same_values(self.tail(), other.tail())
+    }
+}
+
+/// Whether two tails are the same but for zeros at the end of one.
+fn same_values(one: &[[u8; 8]], other: &[[u8; 8]]) -> bool {
+    let both = one.len().min(other.len());
+    let rest = one[both..].iter().chain(&other[both..]);
+    one[..both] == other[..both] && { rest }.all(|word| *word == [0; 8])
 }
 
 impl Key {
     /// No field is present.
     pub const EMPTY: Self = Self {
         bytes: [0; KEY_BYTES],
+        tail: None,
     };
 
     /// Gives `field` the low bits of `value` that its width holds.
     #[inline]
     pub fn set(&mut self, field: &Field, value: u128) {
-        let (at, bytes) = (usize::from(field.offset), field.bytes());
         let value = value & (u128::MAX >> (128 - field.bits));
-        self.bytes[at..at + bytes].copy_from_slice(&value.to_be_bytes()[16 - bytes..]);
-        self.add_present(FieldSet::of(field));
+        let bytes = field.bytes();
+        let place = self.place_mut(field);
+        place.copy_from_slice(&value.to_be_bytes()[16 - bytes..]);
+        if usize::from(field.id) < StandardFields::MAX_FIELDS {
+            self.add_present(StandardFields::of(field));
+        } else {
+            self.set_present(self.present().union(FieldSet::of(field)));
+        }
     }
 
     /// Makes `field` absent.
     pub fn clear(&mut self, field: &Field) {
-        let at = usize::from(field.offset);
-        self.bytes[at..at + field.bytes()].fill(0);
-        self.set_present(self.present().difference(FieldSet::of(field)));
+        if self.present().contains(field) {
+            self.place_mut(field).fill(0);
+            self.set_present(self.present().difference(FieldSet::of(field)));
+        }
     }
 
     /// The value of `field`, if present.
@@ -71,17 +101,55 @@ impl Key {
         if !self.present().contains(field) {
             return None;
         }
-        let (at, bytes) = (usize::from(field.offset), field.bytes());
         let mut value = [0; 16];
-        value[16 - bytes..].copy_from_slice(&self.bytes[at..at + bytes]);
+        value[16 - field.bytes()..].copy_from_slice(self.place(field)?);
         Some(u128::from_be_bytes(value))
+    }
+
+    /// The bytes of a field's value. Errors: `None` if the tail ends before, so that it is zero.
+    #[inline]
+    pub(crate) fn place(&self, field: &Field) -> Option<&[u8]> {
+        let (at, bytes) = (usize::from(field.offset), field.bytes());
+        match at.checked_sub(KEY_BYTES) {
+            None => self.bytes.get(at..at + bytes),
+            Some(at) => self.tail().as_flattened().get(at..at + bytes),
+        }
+    }
+
+    /// The same to be written, with a tail that is long enough.
+    #[inline]
+    fn place_mut(&mut self, field: &Field) -> &mut [u8] {
+        let (at, bytes) = (usize::from(field.offset), field.bytes());
+        match at.checked_sub(KEY_BYTES) {
+            None => &mut self.bytes[at..at + bytes],
+            Some(at) => {
+                let tail = self.tail_mut((at + bytes).div_ceil(8));
+                &mut tail.as_flattened_mut()[at..at + bytes]
+            }
+        }
+    }
+
+    fn tail(&self) -> &[[u8; 8]] {
+        self.tail.as_deref().unwrap_or_default()
+    }
+
+    /// The tail, of at least so many words.
+    #[cold]
+    #[inline(never)]
+    fn tail_mut(&mut self, words: usize) -> &mut [[u8; 8]] {
+        if self.tail().len() < words {
+            let mut longer = self.tail().to_vec();
+            longer.resize(words.next_multiple_of(TAIL_STEP), [0; 8]);
+            self.tail = Some(longer.into());
+        }
+        self.tail.as_deref_mut().unwrap_or_default()
     }
 
     /// Whether a packet with this key is one that `rule` is for.
     #[inline]
     pub fn matches(&self, rule: &KeyMatch, log: &mut impl ReadLog) -> bool {
         log.read(rule.fields());
-        self.present().is_superset(rule.fields())
+        self.has_standard(rule.fields())
             && rule
                 .words()
                 .all(|(index, value, mask)| self.word(index) & mask == value)
@@ -89,7 +157,12 @@ impl Key {
 
     /// Whether all fields have the same values in both, where those of absent fields are zero.
     pub fn has_values_of(&self, other: &Self) -> bool {
-        self.bytes[FieldSet::BYTES..] == other.bytes[FieldSet::BYTES..]
+        self.bytes[KEY_PRESENT_BYTES..] == other.bytes[KEY_PRESENT_BYTES..]
+            && same_values(self.tail_values(), other.tail_values())
+    }
+
+    fn tail_values(&self) -> &[[u8; 8]] {
+        self.tail().get(TAIL_PRESENT..).unwrap_or_default()
     }
 
     /// How far this key is from one that `rule` is for: the bits that differ, and the fields that
@@ -98,7 +171,8 @@ impl Key {
         let differs = |(index, value, mask): (usize, u64, u64)| {
             ((self.word(index) ^ value) & mask).count_ones()
         };
-        let absent = rule.fields().difference(self.present()).len();
+        let wanted = rule.fields().standard();
+        let absent = wanted.difference(self.present().standard()).len();
         absent + rule.words().map(differs).sum::<u32>()
     }
 
@@ -124,39 +198,76 @@ impl Key {
     /// The type of the second VLAN tag, if there are two.
     pub fn second_tag(&self, log: &mut impl ReadLog) -> Option<u16> {
         log.read(FieldSet::ALL.facts());
-        second_tag_in(self.present())
+        second_tag_in(self.present().standard())
     }
 
-    /// All words of the key, those of the fields present first.
-    #[inline]
-    pub fn words(&self, log: &mut impl ReadLog) -> [u64; KEY_WORDS] {
-        log.read(FieldSet::ALL);
-        core::array::from_fn(|i| self.word(i))
+    /// How many words there are.
+    pub(crate) fn len(&self) -> usize {
+        KEY_WORDS + self.tail().len()
     }
 
     #[inline]
-    fn word(&self, index: usize) -> u64 {
-        u64::from_ne_bytes(self.bytes.as_chunks::<8>().0[index])
+    pub(crate) fn word(&self, index: usize) -> u64 {
+        match self.bytes.as_chunks::<8>().0.get(index) {
+            Some(word) => u64::from_ne_bytes(*word),
+            None => self.tail_word(index - KEY_WORDS),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn tail_word(&self, index: usize) -> u64 {
+        let word = self.tail().get(index);
+        word.map_or(0, |word| u64::from_ne_bytes(*word))
+    }
+
+    pub(crate) fn set_word(&mut self, index: usize, word: u64) {
+        let to = match index.checked_sub(KEY_WORDS) {
+            None => &mut self.bytes.as_chunks_mut::<8>().0[index],
+            Some(index) => &mut self.tail_mut(index + 1)[index],
+        };
+        *to = word.to_ne_bytes();
     }
 
     /// Marks fields as present whose values stand already.
     #[inline]
-    pub(crate) fn add_present(&mut self, fields: FieldSet) {
-        self.set_present(self.present().union(fields));
+    pub(crate) fn add_present(&mut self, fields: StandardFields) {
+        let [first] = fields.words();
+        self.bytes.as_chunks_mut::<8>().0[0] = (self.word(0) | first).to_ne_bytes();
     }
 
     /// The fields that are present, and the facts about tags.
     #[inline(always)]
-    fn present(&self) -> FieldSet {
-        FieldSet::from_words(core::array::from_fn(|i| self.word(i)))
+    pub(crate) fn present(&self) -> FieldSet {
+        FieldSet::from_words(core::array::from_fn(|number| {
+            self.word(present_index(number))
+        }))
     }
 
-    #[inline(always)]
+    /// Whether those of these fields are present that the first word of a key has bits for. Of
+    /// others, the bits are among the words of a [`KeyMask`].
+    #[inline]
+    pub(crate) fn has_standard(&self, fields: FieldSet) -> bool {
+        let present = StandardFields::from_words([self.word(0)]);
+        present.is_superset(fields.standard())
+    }
+
     fn set_present(&mut self, fields: FieldSet) {
-        let words = self.bytes.as_chunks_mut::<8>().0;
-        for (to, word) in words.iter_mut().zip(fields.words()) {
-            *to = word.to_ne_bytes();
+        for (number, word) in fields.words().into_iter().enumerate() {
+            let index = present_index(number);
+            if word != self.word(index) {
+                self.set_word(index, word);
+            }
         }
+    }
+}
+
+/// Where a word of the set of fields present stands in a key.
+#[inline(always)]
+pub(crate) const fn present_index(number: usize) -> usize {
+    match number {
+        0 => 0,
+        other => KEY_WORDS + other - 1,
     }
 }
 
@@ -166,384 +277,5 @@ impl fmt::Debug for Key {
             .iter()
             .filter_map(|field| Some((field.name, self.get(field, &mut ())?)));
         f.debug_map().entries(present).finish()
-    }
-}
-
-/// Which bits of a key count: the fields that must be there, and their bits, by words.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct KeyMask {
-    fields: FieldSet,
-    /// Index and bits of each word in which a bit counts, ascending.
-    words: Box<[(usize, u64)]>,
-}
-
-impl KeyMask {
-    /// The mask of these words, index and bits, for keys that have these fields.
-    pub fn new(fields: FieldSet, words: Box<[(usize, u64)]>) -> Self {
-        Self { fields, words }
-    }
-
-    /// Index and bits of each word in which a bit counts.
-    pub fn words(&self) -> &[(usize, u64)] {
-        &self.words
-    }
-
-    /// The fields.
-    #[inline]
-    pub fn fields(&self) -> FieldSet {
-        self.fields
-    }
-
-    /// Whether every bit that counts here counts there.
-    pub fn is_within(&self, other: &Self) -> bool {
-        let within = |(index, mask): &(usize, u64)| mask & !other.word(*index) == 0;
-        other.fields.is_superset(self.fields) && self.words.iter().all(within)
-    }
-
-    /// The bits of a key that count, word by word; nothing if the key lacks a field.
-    #[inline]
-    pub fn of_key<'a, L: ReadLog>(
-        &'a self,
-        key: &'a Key,
-        log: &mut L,
-    ) -> Option<impl Iterator<Item = u64> + Clone + use<'a, L>> {
-        log.read(self.fields);
-        let has_fields = key.present().is_superset(self.fields);
-        has_fields.then(|| {
-            self.words
-                .iter()
-                .map(|(index, mask)| key.word(*index) & mask)
-        })
-    }
-
-    /// The same of a match.
-    pub fn of_match<'a>(&'a self, rule: &'a KeyMatch) -> impl Iterator<Item = u64> + Clone + 'a {
-        self.words
-            .iter()
-            .map(|(index, mask)| rule.word(*index).0 & mask)
-    }
-
-    /// Whether a match and a key agree in the bits that count.
-    #[inline]
-    pub fn agree(&self, rule: &KeyMatch, key: &Key) -> bool {
-        if core::ptr::eq(self, &*rule.mask) {
-            return key.matches(rule, &mut ());
-        }
-        self.words
-            .iter()
-            .all(|(i, mask)| (rule.word(*i).0 ^ key.word(*i)) & mask == 0)
-    }
-
-    fn word(&self, index: usize) -> u64 {
-        let found = self.words.iter().find(|(i, _)| *i == index);
-        found.map_or(0, |(_, mask)| *mask)
-    }
-}
-
-/// Some words, whose number is known elsewhere: in place if they are few.
-#[derive(Clone, Debug)]
-pub enum Words<const FEW: usize> {
-    /// They are in place.
-    Few([u64; FEW]),
-    /// They are not.
-    Many(Box<[u64]>),
-}
-
-impl<const FEW: usize> Words<FEW> {
-    /// Keeps `len` words.
-    pub fn new(len: usize, words: impl Iterator<Item = u64>) -> Self {
-        if len > FEW {
-            return Self::Many(words.collect());
-        }
-        let mut few = [0; FEW];
-        few.iter_mut().zip(words).for_each(|(to, from)| *to = from);
-        Self::Few(few)
-    }
-
-    /// The words. Panics: if there are fewer than `len`.
-    #[inline]
-    pub fn get(&self, len: usize) -> &[u64] {
-        match self {
-            Self::Few(few) => &few[..len],
-            Self::Many(many) => &many[..len],
-        }
-    }
-}
-
-/// Words that the 5-tuple of a TCP segment takes.
-const FEW: usize = 3;
-
-/// A match compiled to the words of a key: only those words in which a bit counts.
-///
-/// Equality is that of the strict flow-mod commands: the same fields, values and masks.
-#[derive(Clone, Debug)]
-pub struct KeyMatch {
-    mask: Rc<KeyMask>,
-    /// No bit outside the mask.
-    values: Words<FEW>,
-}
-
-impl PartialEq for KeyMatch {
-    fn eq(&self, other: &Self) -> bool {
-        self.mask == other.mask && self.values() == other.values()
-    }
-}
-impl Eq for KeyMatch {}
-
-impl Hash for KeyMatch {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        (&self.mask, self.values()).hash(state);
-    }
-}
-
-impl From<&Match> for KeyMatch {
-    fn from(rule: &Match) -> Self {
-        Self::new(rule, None)
-    }
-}
-
-impl KeyMatch {
-    /// Compiles a match; its mask is `known` if that is equal.
-    pub fn new(rule: &Match, known: Option<&Rc<KeyMask>>) -> Self {
-        Self::compile(rule.fields().iter(), FieldSet::EMPTY, known)
-    }
-
-    /// The same for OpenFlow 1.0, which skips one VLAN tag in front of the Ethernet type, and not
-    /// all. Behind a second tag it sees nothing: the tag's own type is the frame's.
-    pub fn behind_one_tag(rule: &Match, known: Option<&Rc<KeyMask>>) -> Self {
-        let Some(eth_type) = rule.get(ETH_TYPE) else {
-            return Self::new(rule, known);
-        };
-        match second_tag(eth_type.number() as u16) {
-            None => Self::compile(rule.fields().iter(), NO_SECOND_TAG, known),
-            Some(second) => {
-                let others = rule.fields().iter().filter(|one| one.field != ETH_TYPE);
-                Self::compile(others, second, known)
-            }
-        }
-    }
-
-    /// Compiles fields, and `tags`, the facts about tags that a key must have.
-    fn compile<'a>(
-        fields: impl Iterator<Item = &'a FieldMatch>,
-        tags: FieldSet,
-        known: Option<&Rc<KeyMask>>,
-    ) -> Self {
-        let (mut value, mut mask) = (Key::EMPTY, Key::EMPTY);
-        for one in fields {
-            value.set(one.field, one.number());
-            mask.set(one.field, one.mask_number());
-        }
-        let words = (FieldSet::WORDS..KEY_WORDS).map(|index| (index, mask.word(index)));
-        let fields = mask.present().union(tags);
-        let words = words.filter(|(_, mask)| *mask != 0);
-        let same = |known: &&Rc<KeyMask>| {
-            known.fields == fields && words.clone().eq(known.words.iter().copied())
-        };
-        let mask = known.filter(same).map(Rc::clone).unwrap_or_else(|| {
-            let words = words.clone().collect();
-            Rc::new(KeyMask { fields, words })
-        });
-        let values = mask.words.iter().map(|(index, _)| value.word(*index));
-        let values = Words::new(mask.words.len(), values);
-        Self { mask, values }
-    }
-
-    /// The fields that the match reads.
-    #[inline]
-    pub fn fields(&self) -> FieldSet {
-        self.mask.fields
-    }
-
-    /// Which bits count.
-    pub fn mask(&self) -> &Rc<KeyMask> {
-        &self.mask
-    }
-
-    /// Has this match share an equal mask.
-    pub fn share_mask(&mut self, mask: &Rc<KeyMask>) {
-        debug_assert_eq!(self.mask, *mask);
-        self.mask = Rc::clone(mask);
-    }
-
-    /// Whether it is one of all packets.
-    pub fn is_any(&self) -> bool {
-        self.mask.fields.is_empty()
-    }
-
-    /// The match that this was compiled from. Panics: if `catalogue` lacks one of its fields.
-    pub fn to_match(&self, catalogue: &Catalogue) -> Match {
-        // Room behind the last field, as 16 bytes are read of each.
-        let mut value = [[0; 8]; KEY_WORDS + 2];
-        let mut mask = value;
-        for (index, v, m) in self.words() {
-            (value[index], mask[index]) = (v.to_ne_bytes(), m.to_ne_bytes());
-        }
-        let mut fields = Vec::with_capacity(self.mask.fields.len() as usize);
-        for id in self.mask.fields.ids() {
-            let field = catalogue.fields()[id];
-            let own = u128::MAX << (128 - 8 * field.bytes());
-            let part = |words: &[[u8; 8]]| {
-                let bytes = words.as_flattened()[field.offset.into()..].first_chunk();
-                let bytes = bytes.expect("there are 16 bytes behind every field's place");
-                (u128::from_be_bytes(*bytes) & own).to_be_bytes()
-            };
-            let (value, mask) = (part(&value), part(&mask));
-            fields.push(FieldMatch { field, value, mask });
-        }
-        if let Some(second) = second_tag_in(self.mask.fields) {
-            fields.push(FieldMatch::exact(ETH_TYPE, second.into()));
-            fields.sort_by_key(|one| one.field.id);
-        }
-        Match::again(fields)
-    }
-
-    /// Whether all packets of `other` are packets of this match, as in the non-strict flow-mod
-    /// commands:
-    /// `other` has every field of this match, with every bit of its mask and the same value there.
-    pub fn covers(&self, other: &Self) -> bool {
-        let same = |(index, value, mask)| {
-            let (other, other_mask): (u64, u64) = other.word(index);
-            mask & !other_mask == 0 && (value ^ other) & mask == 0
-        };
-        other.fields().is_superset(self.fields()) && self.words().all(same)
-    }
-
-    /// Whether some packet may be one of both matches.
-    pub fn overlaps(&self, other: &Self) -> bool {
-        let (own, others) = (self.fields().facts(), other.fields().facts());
-        if !own.is_empty() && !others.is_empty() && own != others {
-            return false;
-        }
-        self.words().all(|(index, value, mask)| {
-            let (other, other_mask) = other.word(index);
-            (value ^ other) & mask & other_mask == 0
-        })
-    }
-
-    fn values(&self) -> &[u64] {
-        self.values.get(self.mask.words.len())
-    }
-
-    /// Index, value and mask of each word in which a bit counts.
-    #[inline]
-    fn words(&self) -> impl Iterator<Item = (usize, u64, u64)> {
-        let words = self.mask.words.iter().zip(self.values());
-        words.map(|((index, mask), value)| (*index, *value, *mask))
-    }
-
-    /// Value and mask of a word.
-    fn word(&self, index: usize) -> (u64, u64) {
-        if let Some(fields) = self.mask.fields.words().get(index) {
-            return (*fields, *fields);
-        }
-        let found = self.words().find(|(i, ..)| *i == index);
-        found.map_or((0, 0), |(_, value, mask)| (value, mask))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use bofuss_oflib::field::*;
-
-    fn rule(fields: &[FieldMatch]) -> KeyMatch {
-        KeyMatch::from(&Match::new(fields).expect("prerequisites are there"))
-    }
-
-    #[test]
-    fn every_field_keeps_its_own_value() {
-        let mut key = Key::EMPTY;
-        for (i, field) in FIELDS.iter().enumerate() {
-            key.set(field, i as u128 + 1);
-        }
-        for (i, field) in FIELDS.iter().enumerate() {
-            let ones = u128::MAX >> (128 - field.bits);
-            assert_eq!(key.get(field, &mut ()), Some((i as u128 + 1) & ones));
-        }
-        for field in &FIELDS {
-            key.clear(field);
-            assert_eq!(key.get(field, &mut ()), None);
-        }
-        assert_eq!(key, Key::EMPTY);
-    }
-
-    // I5
-    #[test]
-    fn what_is_read_is_logged() {
-        let mut log = FieldSet::EMPTY;
-        let key = Key::EMPTY;
-        key.get(ETH_SRC, &mut log);
-        assert_eq!(log, FieldSet::of(ETH_SRC));
-        key.matches(&rule(&[FieldMatch::exact(IN_PORT, 1)]), &mut log);
-        assert_eq!(log, FieldSet::from_iter([ETH_SRC, IN_PORT]));
-    }
-
-    #[test]
-    fn an_absent_field_is_not_zero() {
-        let mut key = Key::EMPTY;
-        let zero = rule(&[FieldMatch::exact(METADATA, 0)]);
-        assert!(!key.matches(&zero, &mut ()));
-        key.set(METADATA, 0);
-        assert!(key.matches(&zero, &mut ()));
-        assert!(key.matches(&rule(&[]), &mut ()));
-    }
-
-    #[test]
-    fn covers_and_overlaps_follow_values_and_masks() {
-        let ip = FieldMatch::exact(ETH_TYPE, 0x0800);
-        let net = |value, mask| rule(&[ip, FieldMatch::masked(IPV4_DST, value, mask)]);
-        let (ten, ten_one) = (net(0x0a00_0000, 0xff00_0000), net(0x0a01_0000, 0xffff_0000));
-        let last = net(0x0000_0005, 0x0000_00ff);
-        assert!(ten.covers(&ten_one) && !ten_one.covers(&ten));
-        assert!(ten.overlaps(&ten_one) && ten_one.overlaps(&ten));
-        assert!(ten.overlaps(&last) && !ten.covers(&last));
-        assert!(!ten.overlaps(&net(0x0b00_0000, 0xff00_0000)));
-        assert!(rule(&[]).covers(&ten) && rule(&[]).overlaps(&ten));
-        assert!(!ten.covers(&rule(&[])));
-        assert_eq!(ten, net(0x0aff_ffff, 0xff00_0000));
-    }
-
-    #[test]
-    fn a_compiled_match_tells_the_match() {
-        let (ip, tcp) = (
-            FieldMatch::exact(ETH_TYPE, 0x0800),
-            FieldMatch::exact(IP_PROTO, 6),
-        );
-        let net = FieldMatch::masked(IPV4_DST, 0x0a00_0000, 0xff00_0000);
-        let eth = FieldMatch::masked(ETH_SRC, 5, 0xff);
-        let port = FieldMatch::exact(TCP_DST, 0);
-        for fields in [
-            &[][..],
-            &[ip],
-            &[ip, tcp, net, port],
-            &[eth, ip, tcp, net, port],
-        ] {
-            let fields = Match::new(fields).expect("prerequisites are there");
-            assert_eq!(
-                KeyMatch::from(&fields).to_match(&Catalogue::default()),
-                fields
-            );
-        }
-    }
-
-    #[test]
-    fn a_mask_takes_the_bits_that_count() {
-        let ip = FieldMatch::exact(ETH_TYPE, 0x0800);
-        let net = |bits: u32| FieldMatch::masked(IPV4_DST, 0x0a01_0203, u128::from(!0u32 << bits));
-        let (wide, narrow) = (rule(&[ip, net(12)]), rule(&[ip, net(8)]));
-        assert!(wide.mask().is_within(narrow.mask()) && !narrow.mask().is_within(wide.mask()));
-        let coarse = KeyMask::new(FieldSet::EMPTY, [wide.mask().words()[0]].into());
-        assert!(coarse.is_within(wide.mask()));
-        let mut key = Key::EMPTY;
-        assert!(wide.mask().of_key(&key, &mut ()).is_none(), "no such field");
-        key.set(ETH_TYPE, 0x0800);
-        key.set(IPV4_DST, 0x0a01_0fff);
-        let of_key = wide
-            .mask()
-            .of_key(&key, &mut ())
-            .expect("the fields are there");
-        assert!(of_key.eq(wide.mask().of_match(&wide)));
-        assert!(coarse.of_match(&wide).eq(coarse.of_match(&narrow)));
     }
 }

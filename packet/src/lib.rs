@@ -13,6 +13,7 @@ pub mod craft;
 pub mod edit;
 pub mod header;
 pub mod key;
+mod key_match;
 pub mod offload;
 mod packet;
 pub mod parse;
@@ -20,6 +21,7 @@ pub mod reassemble;
 mod rows;
 
 pub use edit::EditError;
-pub use key::{Key, KeyMask, KeyMatch, ReadLog, Words};
+pub use key::{Key, ReadLog};
+pub use key_match::{KeyMask, KeyMatch, Words};
 pub use packet::{Packet, arrival};
 pub use parse::{Flaw, Fragment, Layout, parse, survey};

@@ -59,7 +59,7 @@ impl Packet {
     pub fn surveyed(frame: Frame, key: &Key, layout: &Layout) -> Self {
         let mut this = Self {
             frame,
-            key: *key,
+            key: key.clone(),
             layout: *layout,
         };
         write(this.frame.bytes(), &this.layout, &mut this.key);
@@ -126,7 +126,8 @@ impl Packet {
     pub fn try_clone(&self) -> Option<Self> {
         Some(Self {
             frame: self.frame.try_clone()?,
-            ..*self
+            key: self.key.clone(),
+            layout: self.layout,
         })
     }
 
@@ -134,7 +135,8 @@ impl Packet {
     pub fn take(&mut self) -> Self {
         Self {
             frame: self.frame.take(),
-            ..*self
+            key: self.key.clone(),
+            layout: self.layout,
         }
     }
 
@@ -144,7 +146,7 @@ impl Packet {
         survey(frame.bytes(), &mut layout);
         Self {
             frame,
-            key: self.key,
+            key: self.key.clone(),
             layout,
         }
     }

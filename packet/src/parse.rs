@@ -1,8 +1,9 @@
 //! The pass from bytes to key: what it finds, and the steps that headers are read with.
 
+use bofuss_oflib::Field;
 use bofuss_oflib::catalogue::Additions;
 use bofuss_oflib::field::{HEADERS, Header};
-use bofuss_oflib::{Field, FieldSet};
+use bofuss_oflib::field_set::StandardFields;
 
 use crate::configured;
 use crate::header;
@@ -62,8 +63,10 @@ pub struct Layout {
     /// What to look for whose rows are known at run time only.
     pub(crate) additions: &'static Additions,
     /// The fields that the headers have, and the facts about VLAN tags.
-    pub fields: FieldSet,
-    /// One of them that stands in no header, and its value.
+    pub fields: StandardFields,
+    /// Whether they have some that a catalogue has placed there.
+    pub has_placed: bool,
+    /// A field of OpenFlow that stands in no header, and its value.
     pub derived: Option<(&'static Field, u16)>,
 }
 
@@ -80,7 +83,8 @@ impl Layout {
         payload: 0,
         end: 0,
         additions: Additions::NONE,
-        fields: FieldSet::EMPTY,
+        fields: StandardFields::EMPTY,
+        has_placed: false,
         derived: None,
     };
 
@@ -120,14 +124,11 @@ pub fn survey(bytes: &[u8], layout: &mut Layout) {
     }
 }
 
-/// Notes which of the fields to look for a frame has.
+/// Notes whether a frame has some of the fields to look for.
 #[cold]
 fn find_placed(bytes: &[u8], layout: &mut Layout) {
-    for field in &layout.additions.placed {
-        if configured::find(field, bytes, layout).is_some() {
-            layout.fields.insert(FieldSet::of(field));
-        }
-    }
+    let mut placed = layout.additions.placed.iter();
+    layout.has_placed = placed.any(|field| configured::find(field, bytes, layout).is_some());
 }
 
 /// Reads a frame through MPLS labels and backbone headers down to the innermost IP packet.
@@ -204,7 +205,7 @@ impl<'a> Walk<'a> {
     /// Notes a field that stands in no header.
     #[inline]
     pub(crate) fn derive(&mut self, field: &'static Field, value: u16) {
-        self.layout.fields.insert(FieldSet::of(field));
+        self.layout.fields.insert(StandardFields::of(field));
         self.layout.derived = Some((field, value));
     }
 

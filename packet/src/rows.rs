@@ -1,7 +1,9 @@
 //! From field rows to straight-line extraction: the rows of each header as compile-time constants.
 
-use bofuss_oflib::FieldSet;
-use bofuss_oflib::field::{At, FIELDS, Field, HEADERS, Header, KEY_BYTES, VID_PRESENT, VLAN_VID};
+use bofuss_oflib::field::{
+    At, FIELDS, Field, HEADERS, Header, KEY_BYTES, KEY_PRESENT_BYTES, VID_PRESENT, VLAN_VID,
+};
+use bofuss_oflib::field_set::StandardFields;
 
 use crate::configured;
 use crate::key::Key;
@@ -29,7 +31,7 @@ const MAX_PLACES: usize = 12;
 struct Rows {
     places: [Place; MAX_PLACES],
     count: usize,
-    fields: FieldSet,
+    fields: StandardFields,
     /// Bytes of the header that the rows reach into.
     bytes: usize,
 }
@@ -38,7 +40,7 @@ const fn rows_of(header: usize) -> Rows {
     let mut rows = Rows {
         places: [NOWHERE; MAX_PLACES],
         count: 0,
-        fields: FieldSet::EMPTY,
+        fields: StandardFields::EMPTY,
         bytes: 0,
     };
     let mut i = 0;
@@ -63,7 +65,7 @@ const fn rows_of(header: usize) -> Rows {
                     slot_bytes: field.bytes(),
                 };
                 rows.count += 1;
-                rows.fields.insert(FieldSet::of(field));
+                rows.fields.insert(StandardFields::of(field));
                 let end = (bit as usize + bits as usize).div_ceil(8);
                 if end > rows.bytes {
                     rows.bytes = end;
@@ -100,7 +102,7 @@ pub(crate) const fn assert_reach(header: usize, bytes: usize) {
 }
 
 /// The fields of header number `header`.
-pub(crate) const fn fields_of(header: usize) -> FieldSet {
+pub(crate) const fn fields_of(header: usize) -> StandardFields {
     rows_of(header).fields
 }
 
@@ -130,8 +132,8 @@ const fn is_common(header: usize) -> bool {
 }
 
 /// The fields that only other headers have; VLAN_VID is there without a header, too.
-const RARE: FieldSet = {
-    let (mut common, mut rare) = (FieldSet::of(VLAN_VID), FieldSet::EMPTY);
+const RARE: StandardFields = {
+    let (mut common, mut rare) = (StandardFields::of(VLAN_VID), StandardFields::EMPTY);
     each_header!(H: if is_common(H) {
         common.insert(fields_of(H));
     } else {
@@ -154,7 +156,7 @@ pub(crate) fn write(frame: &[u8], layout: &Layout, key: &mut Key) {
         key.set(field, value.into());
     }
     key.add_present(layout.fields);
-    if !layout.additions.placed.is_empty() {
+    if layout.has_placed {
         write_placed(frame, layout, key);
     }
 }
@@ -163,9 +165,7 @@ pub(crate) fn write(frame: &[u8], layout: &Layout, key: &mut Key) {
 #[cold]
 fn write_placed(frame: &[u8], layout: &Layout, key: &mut Key) {
     for field in &layout.additions.placed {
-        if layout.fields.contains(field)
-            && let Some(place) = configured::find(field, frame, layout)
-        {
+        if let Some(place) = configured::find(field, frame, layout) {
             key.set(field, configured::read(frame, place));
         }
     }
@@ -234,15 +234,16 @@ pub(crate) const fn ones(bits: usize) -> u128 {
     }
 }
 
-/// Ones over the parts of a key that no parse writes: what the switch and its extensions supply.
+/// Ones over the parts of a key that no parse writes: what the switch and its extensions supply. So
+/// is all of its tail.
 pub(crate) const SUPPLIED: [u8; KEY_BYTES] = {
     let mut keep = [0xff; KEY_BYTES];
-    let mut parsed = FieldSet::ALL.facts();
+    let mut parsed = StandardFields::ALL.facts();
     let mut i = 0;
     while i < FIELDS.len() {
         let field = &FIELDS[i];
         if !field.at.is_empty() || field.id == bofuss_oflib::field::IPV6_EXTHDR.id {
-            parsed.insert(FieldSet::of(field));
+            parsed.insert(StandardFields::of(field));
             let mut at = field.offset as usize;
             while at < field.offset as usize + field.bytes() {
                 keep[at] = 0;
@@ -251,11 +252,10 @@ pub(crate) const SUPPLIED: [u8; KEY_BYTES] = {
         }
         i += 1;
     }
-    let supplied = FieldSet::ALL.difference(parsed).words();
-    let present = supplied.as_slice();
+    let present = StandardFields::ALL.difference(parsed).words()[0].to_ne_bytes();
     let mut i = 0;
-    while i < FieldSet::BYTES {
-        keep[i] = present[i / 8].to_ne_bytes()[i % 8];
+    while i < KEY_PRESENT_BYTES {
+        keep[i] = present[i];
         i += 1;
     }
     keep

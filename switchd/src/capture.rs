@@ -291,7 +291,7 @@ impl FrameCopier {
         if port != self.port {
             return None;
         }
-        let (mut key, mut layout) = (self.arrival, self.unread);
+        let (mut key, mut layout) = (self.arrival.clone(), self.unread);
         parse(frame.bytes(), &mut key, &mut layout);
         let matches = key.matches(&self.rule, &mut ());
         matches.then_some(layout.vlan_tags)

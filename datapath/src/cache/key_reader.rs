@@ -8,7 +8,8 @@ use bofuss_oflib::field::{FIELDS, Header, VID_PRESENT, VLAN_VID};
 use bofuss_packet::key::KEY_WORDS;
 use bofuss_packet::{KeyMask, Layout};
 
-/// The most words that tell a flow: where its path starts, and those of its key.
+/// The most words that are read ahead of a flow: where its path starts, and those of its key but
+/// for the tail.
 pub(crate) const WORDS: usize = 1 + KEY_WORDS;
 /// Bits of a word.
 const BITS: usize = 64;
@@ -35,15 +36,15 @@ pub(crate) struct KeyReader {
     /// What is not turned, and sets nothing else: as a rule everything.
     straight: Vec<KeyPiece>,
     others: Vec<KeyPiece>,
-    /// Fields of the mask that no piece reads: those that a configuration has placed in headers.
-    unread: FieldSet,
+    /// Whether there are fields that no piece reads: those that a catalogue has placed in headers.
+    is_partial: bool,
 }
 
 impl KeyReader {
     /// A reader of the words of this mask, which is of these fields as a whole.
     pub(crate) fn new(fields: FieldSet, mask: &KeyMask) -> Self {
         let mut this = Self {
-            unread: fields.difference(FIELDS.iter().collect()),
+            is_partial: !fields.difference(FIELDS.iter().collect()).is_empty(),
             ..Self::default()
         };
         let rows = FIELDS
@@ -90,9 +91,8 @@ impl KeyReader {
     /// Adds to the words what a frame's headers have of them. False if some of it stands in none.
     #[inline]
     pub(crate) fn read(&self, bytes: &[u8], layout: &Layout, words: &mut [u64; WORDS]) -> bool {
-        for (word, fields) in words[1..].iter_mut().zip(layout.fields.words()) {
-            *word |= fields;
-        }
+        // Whether further fields are there is in the mask only of those that no piece reads.
+        words[1] |= layout.fields.words()[0];
         for piece in &self.straight {
             if let Some(at) = layout.offset(piece.header) {
                 let read = u64::from_ne_bytes(eight(bytes, at.wrapping_add(piece.at)));
@@ -106,7 +106,8 @@ impl KeyReader {
                     read.rotate_left(piece.turn).to_be() & piece.mask | piece.preset;
             }
         }
-        layout.fields.is_disjoint(self.unread) && layout.derived.is_none_or(|(_, value)| value == 0)
+        !(self.is_partial && layout.has_placed)
+            && layout.derived.is_none_or(|(_, value)| value == 0)
     }
 }
 
@@ -152,7 +153,6 @@ fn eight(bytes: &[u8], at: usize) -> [u8; 8] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tables::masks;
     use bofuss_oflib::Mac;
     use bofuss_packet::craft::{ethernet, ipv4, ipv6, mpls, tcp, udp, vlan};
     use bofuss_packet::{Key, parse};
@@ -186,7 +186,7 @@ mod tests {
                     .map(|n| &FIELDS[..=n])
                     .chain([&FIELDS[3..4]])
                 {
-                    let mask = masks::whole(chosen.iter());
+                    let mask = KeyMask::whole(chosen.iter());
                     let mut words = [0; WORDS];
                     assert!(
                         KeyReader::new(FieldSet::EMPTY, &mask).read(frame, &layout, &mut words)

@@ -46,39 +46,42 @@ impl Lookahead {
 }
 
 impl Cache {
-    /// Where a path starts, and the words of a key that count; zeros behind.
-    pub(crate) fn words(&self, start: u64, key: &Key) -> [u64; WORDS] {
-        let mut words = [0; WORDS];
+    /// How many words tell a flow.
+    pub(crate) fn width(&self) -> usize {
+        1 + self.mask.words().len()
+    }
+
+    /// Where a path starts, and the words of a key that count.
+    pub(crate) fn words(&self, start: u64, key: &Key) -> Words<WORDS> {
         let of_key = self.mask.of_key(key, &mut ());
         let of_key = of_key.expect("the key's mask needs no field to be there");
-        let all = words.iter_mut().zip(once(start).chain(of_key));
-        all.for_each(|(to, word)| *to = word);
-        words
+        Words::new(self.width(), once(start).chain(of_key))
     }
 
     /// The first of these words, if they are all.
     #[inline(always)]
-    fn few<'a>(&self, words: &'a [u64; WORDS]) -> Option<&'a [u64; FEW]> {
-        let few = words.first_chunk();
-        few.filter(|_| self.mask.words().len() < FEW)
+    fn few<'a>(&self, words: &'a [u64]) -> Option<&'a [u64; FEW]> {
+        words.first_chunk().filter(|_| self.width() <= FEW)
     }
 
-    /// The hash of such words.
+    /// The hash of such words, padded.
     #[inline]
-    pub(crate) fn hash(&self, words: &[u64; WORDS]) -> u64 {
+    pub(crate) fn hash(&self, words: &[u64]) -> u64 {
         if let Some(few) = self.few(words) {
             return self.secret.hash_few(few);
         }
-        let [start, others @ ..] = words;
-        let others = others.iter().copied().take(self.mask.words().len());
-        self.secret.hash(*start, others)
+        let (start, others) = words[..self.width()].split_first().expect("a start");
+        self.secret.hash(*start, others.iter().copied())
     }
 
     /// Reads the words of a frame whose layout the lookahead has already, if its headers have them
     /// all, and prefetches what is read next to find its flow. `base` are the words without what
-    /// headers say.
+    /// headers say. Those of long keys are not read ahead.
     #[inline]
-    pub(crate) fn look_at(&self, bytes: &[u8], base: &[u64; WORDS], to: &mut Lookahead) {
+    pub(crate) fn look_at(&self, bytes: &[u8], base: &Words<WORDS>, to: &mut Lookahead) {
+        let Words::Few(base) = base else {
+            return;
+        };
         match self.few(base).zip(to.words.first_chunk_mut()) {
             Some((base, words)) => *words = *base,
             None => to.words = *base,
@@ -93,13 +96,14 @@ impl Cache {
     /// Whether a lookahead, if there is one, has the words and the hash of the whole key; `key` is
     /// that without what headers say. Checked in every test, those built for release included.
     pub(crate) fn is_exact(&self, lookahead: &Lookahead, frame: &Frame, key: &Key) -> bool {
-        let (mut key, mut layout) = (*key, lookahead.layout);
+        let (mut key, mut layout) = (key.clone(), lookahead.layout);
         parse(frame.bytes(), &mut key, &mut layout);
         let words = self.words(lookahead.words[0], &key);
-        let shown = ..=self.mask.words().len();
-        lookahead
-            .hash
-            .is_none_or(|hash| hash == self.hash(&words) && lookahead.words[shown] == words[shown])
+        let is_right = |hash| {
+            hash == self.hash(words.padded())
+                && lookahead.words[..self.width()] == *words.get(self.width())
+        };
+        lookahead.hash.is_none_or(is_right)
     }
 
     /// Guesses the flow of a lookahead, and has it brought near.
@@ -124,20 +128,21 @@ impl Cache {
     }
 
     /// The flow that has these words, if it is known; it may be out of date.
-    pub(crate) fn find(&self, hash: u64, words: &[u64; WORDS]) -> Option<u32> {
+    pub(crate) fn find(&self, hash: u64, words: &[u64]) -> Option<u32> {
         self.index
             .find(hash, |slot| is_of(&self.flows[slot], words))
     }
 }
 
-/// Whether a flow is that of these words.
+/// Whether a flow is that of these words, padded.
 #[inline]
-fn is_of(flow: &Flow, words: &[u64; WORDS]) -> bool {
-    match &flow.key {
-        Words::Few(few) => {
+fn is_of(flow: &Flow, words: &[u64]) -> bool {
+    match (&flow.key, words.first_chunk::<FEW>()) {
+        (Words::Few(few), Some(words)) => {
             let differ = few.iter().zip(words).map(|(a, b)| a ^ b);
             differ.fold(0, |all, one| all | one) == 0
         }
-        Words::Many(many) => many[..] == words[..many.len()],
+        (Words::Many(many), _) => words.get(..many.len()) == Some(many),
+        (Words::Few(_), None) => false,
     }
 }

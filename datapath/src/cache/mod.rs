@@ -20,7 +20,6 @@ use self::forgotten::{Forgotten, Round};
 use self::key_reader::KeyReader;
 use self::lookahead::Lookahead;
 use crate::slab::Slab;
-use crate::tables::masks;
 use crate::tables::step_map::StepMap;
 use crate::tables::tag_table::{Secret, TagTable};
 use crate::{DropReason, EntryKey, Table, Time};
@@ -210,7 +209,7 @@ pub(crate) struct Cache {
 
 impl Cache {
     pub(crate) fn new(secret: u64, max_flows: u32, max_log: u32) -> Self {
-        let mask = masks::whole([].into_iter());
+        let mask = KeyMask::whole([].into_iter());
         Self {
             secret: Secret::new(secret),
             flows: Slab::default(),
@@ -294,10 +293,10 @@ impl Cache {
     /// Remembers a path.
     pub(crate) fn insert(&mut self, start: u64, key: &Key, program: Program, hits: &[Hit]) {
         let words = self.words(start, key);
-        let hash = self.hash(&words);
+        let hash = self.hash(words.padded());
         let program = Rc::clone(self.programs.entry(&Rc::new(program)).0);
-        let width = self.mask.words().len() + 1;
-        let stored = Words::new(width, words.iter().copied().take(width));
+        let words = words.get(self.width());
+        let stored = Words::new(words.len(), words.iter().copied());
         let slot = self.flows.insert(|_| Flow {
             packets: 0,
             bytes: 0,
@@ -331,7 +330,7 @@ impl Cache {
         if self.flows.len() < self.max_flows {
             return true;
         }
-        let hash = self.hash(&self.words(start, key));
+        let hash = self.hash(self.words(start, key).padded());
         let place = &mut self.refused[(hash >> 32) as usize % REFUSED];
         let again = core::mem::replace(place, hash as u16 | 1) == hash as u16 | 1;
         self.stats.refused += u64::from(!again);
@@ -416,7 +415,7 @@ impl Cache {
     pub(crate) fn widen(&mut self, catalogue: &Catalogue, tables: &mut [Table], fields: FieldSet) {
         let chosen = catalogue.fields().iter();
         let chosen = chosen.filter(|field| fields.contains(field));
-        let mask = masks::whole(chosen.copied());
+        let mask = KeyMask::whole(chosen.copied());
         self.settle(tables);
         self.reader = KeyReader::new(fields, &mask);
         (self.fields, self.mask) = (fields, mask);

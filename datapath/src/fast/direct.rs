@@ -134,7 +134,7 @@ impl<S: Sink> Context<'_, S> {
             let mut packet = Packet::surveyed(frames[0].take(), &key, &Layout::EMPTY);
             let hooks = self.hooks.all.iter_mut();
             hooks.for_each(|hook| hook.before_lookup(self.now, TableId(0), &mut packet));
-            (key, frames[0]) = (*packet.key(), packet.frame);
+            (key, frames[0]) = (packet.key().clone(), packet.frame);
         }
         let base = self.lane.cache.words(start(TableId(0), true), &key);
         for (frame, lookahead) in frames.iter().zip(&mut *lookaheads) {

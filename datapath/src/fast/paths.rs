@@ -138,7 +138,7 @@ impl<S: Sink> Context<'_, S> {
     fn known_path(&mut self, start: u64, key: &Key) -> Option<u32> {
         let (cache, tables) = (&mut self.lane.cache, &mut self.pipeline.tables);
         let words = cache.words(start, key);
-        let flow = cache.find(cache.hash(&words), &words);
+        let flow = cache.find(cache.hash(words.padded()), words.padded());
         let Some(flow) = flow else {
             cache.stats.misses += 1;
             return None;
@@ -250,7 +250,7 @@ impl<S: Sink> Context<'_, S> {
     /// Sends a packet through the tables as far as its path depends on nothing but its key, and
     /// remembers the path; the table to go on with, if any.
     fn record(&mut self, walk: &mut Walk<'_>, quiet: bool) -> Result<Option<TableId>, DropReason> {
-        let (key, start) = (*walk.packet.key(), start(walk.table, quiet));
+        let (key, start) = (walk.packet.key().clone(), start(walk.table, quiet));
         let mut hits = core::mem::take(&mut self.lane.cache.spare_hits);
         hits.clear();
         let mut program = Program::default();

@@ -171,7 +171,7 @@ impl<S: Sink> Context<'_, S> {
     pub(crate) fn before_lookup(&mut self, walk: &mut Walk<'_>) {
         let number = walk.table;
         for hook in &mut self.hooks.all {
-            let before = S::TRACES.then(|| *walk.packet.key());
+            let before = S::TRACES.then(|| walk.packet.key().clone());
             if S::DRY {
                 hook.peek(self.now, number, walk.packet);
             } else {

@@ -251,7 +251,8 @@ impl Classifier for MaskGroups {
             let same = |slot: u32| group.mask.agree(&slab[slot].rule, key);
             let head = group.heads.find(self.secret.hash(0, words), same);
             let better = chain(slab, head).take_while(|slot| slab[*slot].key < best);
-            let hit = { better }.find(|slot| key.matches(&slab[*slot].rule, log));
+            // What a rule reads, its group reads.
+            let hit = { better }.find(|slot| key.matches(&slab[*slot].rule, &mut ()));
             best = hit.map_or(best, |slot| slab[slot].key);
         }
         (best != EntryKey::LAST).then_some(best)

@@ -65,7 +65,7 @@ fn set_field_changes_its_bytes_its_checksums_and_its_slot() {
         for _ in 0..6 {
             let field = rng.pick(&settable);
             let (bytes, number) = value(field, &mut rng);
-            let (before, frame_before) = (*packet.key(), packet.frame.bytes().to_vec());
+            let (before, frame_before) = (packet.key().clone(), packet.frame.bytes().to_vec());
             let result = packet.set_field(field, &bytes);
             if field.at.is_empty() {
                 assert_eq!(result, Ok(()));
@@ -213,7 +213,8 @@ fn a_wrong_checksum_stays_wrong() {
 
 /// The key that a fresh parse of the same bytes gives.
 fn reparsed(packet: &Packet) -> Key {
-    *Packet::new(packet.frame.try_clone().unwrap(), packet.in_port()).key()
+    let fresh = Packet::new(packet.frame.try_clone().unwrap(), packet.in_port());
+    fresh.key().clone()
 }
 
 /// Where a pending checksum's bytes stand, counted from the frame's end.
@@ -311,7 +312,7 @@ fn a_pop_undoes_a_push() {
         let mut packet = packet(&pool, spec(&mut rng).build());
         let (bytes, key, layout) = (
             packet.frame.bytes().to_vec(),
-            *packet.key(),
+            packet.key().clone(),
             *packet.layout(),
         );
         let ty = u16::from_be_bytes([bytes[12], bytes[13]]);

@@ -208,9 +208,10 @@ fn a_row_says_how_its_field_differs_between_segments() {
         };
         let mut keys = Vec::new();
         assert!(segment(&frame, |one| {
-            keys.push(*Packet::new(one, PortNo(1)).key());
+            keys.push(Packet::new(one, PortNo(1)).key().clone());
         }));
-        let whole = *Packet::new(frame, PortNo(1)).key();
+        let whole = Packet::new(frame, PortNo(1));
+        let whole = whole.key();
         for field in &FIELDS {
             let (first, last) = match field.differs {
                 Differs::Nowhere => (0, 0),

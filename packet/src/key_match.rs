@@ -1,0 +1,415 @@
+//! Matches compiled to the words of a key, and masks: which bits of a key count.
+
+use alloc::{boxed::Box, rc::Rc, vec::Vec};
+use core::hash::{Hash, Hasher};
+
+use bofuss_oflib::field::{ETH_TYPE, Field};
+use bofuss_oflib::field_set::StandardFields;
+use bofuss_oflib::{Catalogue, FieldMatch, FieldSet, Match};
+
+use crate::header::{NO_SECOND_TAG, second_tag, second_tag_in};
+use crate::key::{Key, ReadLog, present_index};
+
+/// Which bits of a key count: the fields that must be there, and their bits, by words. In the words
+/// of a key's tail that say which fields are there, their bits count, too.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct KeyMask {
+    fields: FieldSet,
+    /// Index and bits of each word in which a bit counts, ascending.
+    words: Box<[(usize, u64)]>,
+}
+
+impl KeyMask {
+    /// The mask under which all of these fields count, with no field that must be there: their
+    /// values, and which of them are there. Of OpenFlow's, which of all are there.
+    pub fn whole<'a>(fields: impl Iterator<Item = &'a Field>) -> Self {
+        let mut ones = Key::EMPTY;
+        ones.set_word(present_index(0), u64::MAX);
+        for field in fields {
+            ones.set(field, u128::MAX);
+        }
+        let words = (0..ones.len()).map(|index| (index, ones.word(index)));
+        Self::new(
+            FieldSet::EMPTY,
+            words.filter(|(_, mask)| *mask != 0).collect(),
+        )
+    }
+
+    /// The mask of these words, index and bits, for keys that have these fields.
+    pub fn new(fields: FieldSet, words: Box<[(usize, u64)]>) -> Self {
+        Self { fields, words }
+    }
+
+    /// Index and bits of each word in which a bit counts.
+    pub fn words(&self) -> &[(usize, u64)] {
+        &self.words
+    }
+
+    /// The fields.
+    #[inline]
+    pub fn fields(&self) -> FieldSet {
+        self.fields
+    }
+
+    /// Whether every bit that counts here counts there.
+    pub fn is_within(&self, other: &Self) -> bool {
+        let within = |(index, mask): &(usize, u64)| mask & !other.word(*index) == 0;
+        other.fields.is_superset(self.fields) && self.words.iter().all(within)
+    }
+
+    /// The bits of a key that count, word by word; nothing if the key lacks a field.
+    #[inline]
+    pub fn of_key<'a, L: ReadLog>(
+        &'a self,
+        key: &'a Key,
+        log: &mut L,
+    ) -> Option<impl Iterator<Item = u64> + Clone + use<'a, L>> {
+        log.read(self.fields);
+        key.has_standard(self.fields).then(|| {
+            self.words
+                .iter()
+                .map(|(index, mask)| key.word(*index) & mask)
+        })
+    }
+
+    /// The same of a match.
+    pub fn of_match<'a>(&'a self, rule: &'a KeyMatch) -> impl Iterator<Item = u64> + Clone + 'a {
+        self.words
+            .iter()
+            .map(|(index, mask)| rule.word(*index).0 & mask)
+    }
+
+    /// Whether a match and a key agree in the bits that count.
+    #[inline]
+    pub fn agree(&self, rule: &KeyMatch, key: &Key) -> bool {
+        if core::ptr::eq(self, &*rule.mask) {
+            return key.matches(rule, &mut ());
+        }
+        self.words
+            .iter()
+            .all(|(i, mask)| (rule.word(*i).0 ^ key.word(*i)) & mask == 0)
+    }
+
+    fn word(&self, index: usize) -> u64 {
+        let found = self.words.iter().find(|(i, _)| *i == index);
+        found.map_or(0, |(_, mask)| *mask)
+    }
+}
+
+/// Some words, whose number is known elsewhere: in place if they are few.
+#[derive(Clone, Debug)]
+pub enum Words<const FEW: usize> {
+    /// They are in place.
+    Few([u64; FEW]),
+    /// They are not.
+    Many(Box<[u64]>),
+}
+
+impl<const FEW: usize> Words<FEW> {
+    /// Keeps `len` words.
+    pub fn new(len: usize, words: impl Iterator<Item = u64>) -> Self {
+        if len > FEW {
+            return Self::Many(words.collect());
+        }
+        let mut few = [0; FEW];
+        few.iter_mut().zip(words).for_each(|(to, from)| *to = from);
+        Self::Few(few)
+    }
+
+    /// The words; if they are in place, with zeros behind.
+    #[inline]
+    pub fn padded(&self) -> &[u64] {
+        match self {
+            Self::Few(few) => few,
+            Self::Many(many) => many,
+        }
+    }
+
+    /// The words. Panics: if there are fewer than `len`.
+    #[inline]
+    pub fn get(&self, len: usize) -> &[u64] {
+        match self {
+            Self::Few(few) => &few[..len],
+            Self::Many(many) => &many[..len],
+        }
+    }
+}
+
+/// Words that the 5-tuple of a TCP segment takes.
+const FEW: usize = 3;
+
+/// A match compiled to the words of a key: only those words in which a bit counts.
+///
+/// Equality is that of the strict flow-mod commands: the same fields, values and masks.
+#[derive(Clone, Debug)]
+pub struct KeyMatch {
+    mask: Rc<KeyMask>,
+    /// No bit outside the mask.
+    values: Words<FEW>,
+}
+
+impl PartialEq for KeyMatch {
+    fn eq(&self, other: &Self) -> bool {
+        self.mask == other.mask && self.values() == other.values()
+    }
+}
+impl Eq for KeyMatch {}
+
+impl Hash for KeyMatch {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.mask, self.values()).hash(state);
+    }
+}
+
+impl From<&Match> for KeyMatch {
+    fn from(rule: &Match) -> Self {
+        Self::new(rule, None)
+    }
+}
+
+impl KeyMatch {
+    /// Compiles a match; its mask is `known` if that is equal.
+    pub fn new(rule: &Match, known: Option<&Rc<KeyMask>>) -> Self {
+        Self::compile(rule.fields().iter(), StandardFields::EMPTY, known)
+    }
+
+    /// The same for OpenFlow 1.0, which skips one VLAN tag in front of the Ethernet type, and not
+    /// all. Behind a second tag it sees nothing: the tag's own type is the frame's.
+    pub fn behind_one_tag(rule: &Match, known: Option<&Rc<KeyMask>>) -> Self {
+        let Some(eth_type) = rule.get(ETH_TYPE) else {
+            return Self::new(rule, known);
+        };
+        match second_tag(eth_type.number() as u16) {
+            None => Self::compile(rule.fields().iter(), NO_SECOND_TAG, known),
+            Some(second) => {
+                let others = rule.fields().iter().filter(|one| one.field != ETH_TYPE);
+                Self::compile(others, second, known)
+            }
+        }
+    }
+
+    /// Compiles fields, and `tags`, the facts about tags that a key must have.
+    fn compile<'a>(
+        fields: impl Iterator<Item = &'a FieldMatch>,
+        tags: StandardFields,
+        known: Option<&Rc<KeyMask>>,
+    ) -> Self {
+        let (mut value, mut mask) = (Key::EMPTY, Key::EMPTY);
+        for one in fields {
+            value.set(one.field, one.number());
+            mask.set(one.field, one.mask_number());
+        }
+        let words = (1..mask.len()).map(|index| (index, mask.word(index)));
+        let fields = mask.present().union(tags.into());
+        let words = words.filter(|(_, mask)| *mask != 0);
+        let same = |known: &&Rc<KeyMask>| {
+            known.fields == fields && words.clone().eq(known.words.iter().copied())
+        };
+        let mask = known.filter(same).map(Rc::clone).unwrap_or_else(|| {
+            let words = words.clone().collect();
+            Rc::new(KeyMask { fields, words })
+        });
+        let values = mask.words.iter().map(|(index, _)| value.word(*index));
+        let values = Words::new(mask.words.len(), values);
+        Self { mask, values }
+    }
+
+    /// The fields that the match reads.
+    #[inline]
+    pub fn fields(&self) -> FieldSet {
+        self.mask.fields
+    }
+
+    /// Which bits count.
+    pub fn mask(&self) -> &Rc<KeyMask> {
+        &self.mask
+    }
+
+    /// Has this match share an equal mask.
+    pub fn share_mask(&mut self, mask: &Rc<KeyMask>) {
+        debug_assert_eq!(self.mask, *mask);
+        self.mask = Rc::clone(mask);
+    }
+
+    /// Whether it is one of all packets.
+    pub fn is_any(&self) -> bool {
+        self.mask.fields.is_empty()
+    }
+
+    /// The match that this was compiled from. Panics: if `catalogue` lacks one of its fields.
+    pub fn to_match(&self, catalogue: &Catalogue) -> Match {
+        let (mut value, mut mask) = (Key::EMPTY, Key::EMPTY);
+        for (index, v, m) in self.words() {
+            value.set_word(index, v);
+            mask.set_word(index, m);
+        }
+        let mut fields = Vec::with_capacity(self.mask.fields.len() as usize);
+        for id in self.mask.fields.ids() {
+            let field = catalogue.fields()[id];
+            let part = |key: &Key| {
+                let mut part = [0; 16];
+                if let Some(bytes) = key.place(field) {
+                    part[..bytes.len()].copy_from_slice(bytes);
+                }
+                part
+            };
+            let (value, mask) = (part(&value), part(&mask));
+            fields.push(FieldMatch { field, value, mask });
+        }
+        if let Some(second) = second_tag_in(self.mask.fields.standard()) {
+            fields.push(FieldMatch::exact(ETH_TYPE, second.into()));
+            fields.sort_by_key(|one| one.field.id);
+        }
+        Match::again(fields)
+    }
+
+    /// Whether all packets of `other` are packets of this match, as in the non-strict flow-mod
+    /// commands:
+    /// `other` has every field of this match, with every bit of its mask and the same value there.
+    pub fn covers(&self, other: &Self) -> bool {
+        let same = |(index, value, mask)| {
+            let (other, other_mask): (u64, u64) = other.word(index);
+            mask & !other_mask == 0 && (value ^ other) & mask == 0
+        };
+        other.fields().is_superset(self.fields()) && self.words().all(same)
+    }
+
+    /// Whether some packet may be one of both matches.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        let (own, others) = (self.fields().facts(), other.fields().facts());
+        if !own.is_empty() && !others.is_empty() && own != others {
+            return false;
+        }
+        self.words().all(|(index, value, mask)| {
+            let (other, other_mask) = other.word(index);
+            (value ^ other) & mask & other_mask == 0
+        })
+    }
+
+    fn values(&self) -> &[u64] {
+        self.values.get(self.mask.words.len())
+    }
+
+    /// Index, value and mask of each word in which a bit counts.
+    #[inline]
+    pub(crate) fn words(&self) -> impl Iterator<Item = (usize, u64, u64)> {
+        let words = self.mask.words.iter().zip(self.values());
+        words.map(|((index, mask), value)| (*index, *value, *mask))
+    }
+
+    /// Value and mask of a word.
+    fn word(&self, index: usize) -> (u64, u64) {
+        let fields = self.mask.fields.words();
+        if let Some(number) = (0..FieldSet::WORDS).find(|one| present_index(*one) == index) {
+            return (fields[number], fields[number]);
+        }
+        let found = self.words().find(|(i, ..)| *i == index);
+        found.map_or((0, 0), |(_, value, mask)| (value, mask))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bofuss_oflib::field::*;
+
+    fn rule(fields: &[FieldMatch]) -> KeyMatch {
+        KeyMatch::from(&Match::new(fields).expect("prerequisites are there"))
+    }
+
+    #[test]
+    fn every_field_keeps_its_own_value() {
+        let mut key = Key::EMPTY;
+        for (i, field) in FIELDS.iter().enumerate() {
+            key.set(field, i as u128 + 1);
+        }
+        for (i, field) in FIELDS.iter().enumerate() {
+            let ones = u128::MAX >> (128 - field.bits);
+            assert_eq!(key.get(field, &mut ()), Some((i as u128 + 1) & ones));
+        }
+        for field in &FIELDS {
+            key.clear(field);
+            assert_eq!(key.get(field, &mut ()), None);
+        }
+        assert_eq!(key, Key::EMPTY);
+    }
+
+    // I5
+    #[test]
+    fn what_is_read_is_logged() {
+        let mut log = FieldSet::EMPTY;
+        let key = Key::EMPTY;
+        key.get(ETH_SRC, &mut log);
+        assert_eq!(log, FieldSet::of(ETH_SRC));
+        key.matches(&rule(&[FieldMatch::exact(IN_PORT, 1)]), &mut log);
+        assert_eq!(log, FieldSet::from_iter([ETH_SRC, IN_PORT]));
+    }
+
+    #[test]
+    fn an_absent_field_is_not_zero() {
+        let mut key = Key::EMPTY;
+        let zero = rule(&[FieldMatch::exact(METADATA, 0)]);
+        assert!(!key.matches(&zero, &mut ()));
+        key.set(METADATA, 0);
+        assert!(key.matches(&zero, &mut ()));
+        assert!(key.matches(&rule(&[]), &mut ()));
+    }
+
+    #[test]
+    fn covers_and_overlaps_follow_values_and_masks() {
+        let ip = FieldMatch::exact(ETH_TYPE, 0x0800);
+        let net = |value, mask| rule(&[ip, FieldMatch::masked(IPV4_DST, value, mask)]);
+        let (ten, ten_one) = (net(0x0a00_0000, 0xff00_0000), net(0x0a01_0000, 0xffff_0000));
+        let last = net(0x0000_0005, 0x0000_00ff);
+        assert!(ten.covers(&ten_one) && !ten_one.covers(&ten));
+        assert!(ten.overlaps(&ten_one) && ten_one.overlaps(&ten));
+        assert!(ten.overlaps(&last) && !ten.covers(&last));
+        assert!(!ten.overlaps(&net(0x0b00_0000, 0xff00_0000)));
+        assert!(rule(&[]).covers(&ten) && rule(&[]).overlaps(&ten));
+        assert!(!ten.covers(&rule(&[])));
+        assert_eq!(ten, net(0x0aff_ffff, 0xff00_0000));
+    }
+
+    #[test]
+    fn a_compiled_match_tells_the_match() {
+        let (ip, tcp) = (
+            FieldMatch::exact(ETH_TYPE, 0x0800),
+            FieldMatch::exact(IP_PROTO, 6),
+        );
+        let net = FieldMatch::masked(IPV4_DST, 0x0a00_0000, 0xff00_0000);
+        let eth = FieldMatch::masked(ETH_SRC, 5, 0xff);
+        let port = FieldMatch::exact(TCP_DST, 0);
+        for fields in [
+            &[][..],
+            &[ip],
+            &[ip, tcp, net, port],
+            &[eth, ip, tcp, net, port],
+        ] {
+            let fields = Match::new(fields).expect("prerequisites are there");
+            assert_eq!(
+                KeyMatch::from(&fields).to_match(&Catalogue::default()),
+                fields
+            );
+        }
+    }
+
+    #[test]
+    fn a_mask_takes_the_bits_that_count() {
+        let ip = FieldMatch::exact(ETH_TYPE, 0x0800);
+        let net = |bits: u32| FieldMatch::masked(IPV4_DST, 0x0a01_0203, u128::from(!0u32 << bits));
+        let (wide, narrow) = (rule(&[ip, net(12)]), rule(&[ip, net(8)]));
+        assert!(wide.mask().is_within(narrow.mask()) && !narrow.mask().is_within(wide.mask()));
+        let coarse = KeyMask::new(FieldSet::EMPTY, [wide.mask().words()[0]].into());
+        assert!(coarse.is_within(wide.mask()));
+        let mut key = Key::EMPTY;
+        assert!(wide.mask().of_key(&key, &mut ()).is_none(), "no such field");
+        key.set(ETH_TYPE, 0x0800);
+        key.set(IPV4_DST, 0x0a01_0fff);
+        let of_key = wide
+            .mask()
+            .of_key(&key, &mut ())
+            .expect("the fields are there");
+        assert!(of_key.eq(wide.mask().of_match(&wide)));
+        assert!(coarse.of_match(&wide).eq(coarse.of_match(&narrow)));
+    }
+}
