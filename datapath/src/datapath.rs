@@ -13,14 +13,14 @@ use bofuss_packet::Packet;
 use crate::control::bulk_change::BulkChange;
 use crate::egress::discipline::Egress;
 use crate::fast::paths::known_paths;
-use crate::hook::Hooks;
+use crate::hooks::Hooks;
 use crate::pipeline::bridge::Bridge;
 use crate::pipeline::context::{Context, Lane, Pipeline, PortQueues};
 use crate::pipeline::each_table;
 use crate::tables::features;
 use crate::tables::field_uses::FieldUses;
 use crate::tables::shared::SharedInstructions;
-use crate::{CacheStats, Config, DropReason, Hook, Port, Sink, Table, Time};
+use crate::{CacheStats, Config, DropReason, Hook, Port, Sink, Table, Time, Trial};
 
 /// Entries that one tick expires at most, so that packets need not wait.
 const EXPIRIES_PER_TICK: usize = 64;
@@ -75,7 +75,13 @@ impl Datapath {
     /// What packets may touch now, with their effects going to `sink`. Those of a trace, and of an
     /// engine without cache, go from table to table; others take the paths that are known.
     pub(crate) fn context<'a, S: Sink>(&'a mut self, now: Time, sink: &'a mut S) -> Context<'a, S> {
+        self.hooks.refresh(self.pipeline.tables.len());
         let mut context = Context {
+            trial: if S::DRY {
+                self.lane.next_trial()
+            } else {
+                Trial::LIVE
+            },
             now,
             sink,
             pipeline: &mut self.pipeline,
@@ -120,6 +126,13 @@ impl Datapath {
         self.lane.work.done
     }
 
+    /// Packets that extensions dropped for reasons of their own: the extension, the reason, and how
+    /// many.
+    pub fn hook_drops(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
+        let drops = self.lane.hook_drops.iter();
+        drops.map(|((hook, reason), count)| (self.hooks.all[*hook].name(), *reason, *count))
+    }
+
     /// How often each thing happened in the cache.
     pub fn cache_stats(&self) -> CacheStats {
         self.lane.cache.stats
@@ -139,7 +152,7 @@ impl Datapath {
     /// under its name.
     pub fn add_hook(&mut self, hook: Box<dyn Hook>) {
         let rows = self.pipeline.catalogue.values_of(hook.name());
-        self.hooks.add(hook, rows);
+        self.hooks.add(hook, rows, self.pipeline.tables.len());
     }
 
     /// What the datapath was made with.

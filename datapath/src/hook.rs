@@ -1,28 +1,39 @@
 //! Where an extension acts: the points of a packet's way and of the switch's life, each with a
 //! default that does nothing.
 
-use alloc::{boxed::Box, vec::Vec};
+use alloc::vec::Vec;
 
 use bofuss_oflib::error::BadRequest;
-use bofuss_oflib::ext::ExtRow;
 use bofuss_oflib::message::{FlowMod, FlowRemoved};
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{ErrorCode, ExtValue, PortNo};
-use bofuss_packet::Packet;
 
-use crate::{ControlContext, Metric, ReplyPart, Time};
+use crate::{ControlContext, HookContext, Metric, ReplyPart, Time};
 
-/// What a hook's effect on a packet depends on, for whoever wants to remember a packet's way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a hook does to packets in a table, for whoever wants to remember a packet's way. From what
+/// costs least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HookEffect {
-    /// Only on key bits that it reads.
+    /// Nothing: it is not called.
+    None,
+    /// It sets fields, which depend only on fields that it reads with [`HookContext::get`]. What it
+    /// set is remembered, and it is not called again for packets with the same fields.
     Pure,
-    /// It operates on live state, and the way goes on unchanged or ends.
+    /// It operates on live state, and as a rule the way goes on unchanged or ends. It is called for
+    /// each packet.
     Live,
-    /// It puts a value into the key, on which later lookups depend.
+    /// It sets fields by live state before the lookup. It is called for each packet, and the way is
+    /// remembered by the fields as they are then.
     Branch,
-    /// It does not say: the way of such packets is never remembered.
+    /// It does not say: ways of packets are never remembered across this table.
     Unknown,
+}
+
+/// A point of a packet's way through a table at which hooks are called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum HookPoint {
+    BeforeLookup,
+    AfterHit,
 }
 
 /// Whether a packet goes on.
@@ -35,23 +46,26 @@ pub enum Verdict {
 }
 
 /// An extension's behaviour. The switch calls each point of each hook, in the order of
-/// registration.
+/// registration. In a trace it calls them, too: see [`HookContext::is_dry`].
 #[allow(unused_variables)]
 pub trait Hook {
     /// The extension's name, under which its rows stand in the catalogue. It is given the actions,
     /// instructions and messages of these, each with the place of its row among them.
     fn name(&self) -> &'static str;
 
-    /// What its effect on packets depends on.
-    fn effect(&self) -> HookEffect {
+    /// What [`Hook::before_lookup`], [`Hook::after_hit`] and [`Hook::on_miss`] do in a table. It
+    /// may change with the extension's state, and then [`Hook::generation`] does, too.
+    ///
+    /// A hook that does more than it says is safe but for `None` and `Pure`: where it changes the
+    /// key or goes elsewhere, the remembered way is left.
+    fn effect(&self, table: TableId) -> HookEffect {
         HookEffect::Unknown
     }
 
-    /// Whether, as things stand, all that its points do to packets, but for its actions, is that
-    /// before a lookup they give each the same fields with the same values. Then a way through
-    /// several tables may be remembered as one, and packets on known ways need not be shown to it.
-    fn is_quiet(&self) -> bool {
-        false
+    /// A number that stands for all answers of [`Hook::effect`] and for what a pure hook sets:
+    /// where they differ, it does. It may come back.
+    fn generation(&self) -> u64 {
+        0
     }
 
     /// Whether, as things stand, it acts on each packet of the wire, so that what one did shows in
@@ -60,48 +74,33 @@ pub trait Hook {
         false
     }
 
-    /// Before a table is looked up; may set the extension's key fields and the metadata.
-    fn before_lookup(&mut self, now: Time, table: TableId, packet: &mut Packet) {}
+    /// Before a table is looked up.
+    fn before_lookup(&mut self, cx: &mut HookContext<'_>) -> Verdict {
+        Verdict::Continue
+    }
 
-    /// The same in a trace: sets the same fields, and changes nothing that lasts. Of a packet's
-    /// other points, only [`Hook::try_action`] is called in a trace.
-    fn peek(&mut self, now: Time, table: TableId, packet: &mut Packet) {}
-
-    /// After an entry was hit.
-    fn after_hit(&mut self, now: Time, table: TableId, packet: &mut Packet) -> Verdict {
+    /// After an entry was hit, before its instructions.
+    fn after_hit(&mut self, cx: &mut HookContext<'_>) -> Verdict {
         Verdict::Continue
     }
 
     /// When no entry matched. `true`: the table is looked up again (once).
-    fn on_miss(&mut self, now: Time, table: TableId, packet: &mut Packet) -> bool {
+    fn on_miss(&mut self, cx: &mut HookContext<'_>) -> bool {
         false
     }
 
     /// On one of the extension's actions or instructions, of row `row` of its list.
-    fn on_action(
-        &mut self,
-        now: Time,
-        row: usize,
-        value: &ExtValue,
-        packet: &mut Packet,
-    ) -> Verdict {
+    fn on_action(&mut self, cx: &mut HookContext<'_>, row: usize, value: &ExtValue) -> Verdict {
         Verdict::Continue
     }
 
-    /// The same in a trace: does to the packet what the action would, and changes nothing that
-    /// lasts.
-    fn try_action(
-        &mut self,
-        now: Time,
-        row: usize,
-        value: &ExtValue,
-        packet: &mut Packet,
-    ) -> Verdict {
-        Verdict::Continue
+    /// Whether [`Hook::on_egress`] is called. It is asked when it is added.
+    fn acts_on_egress(&self) -> bool {
+        false
     }
 
     /// Before a packet leaves by a port.
-    fn on_egress(&mut self, now: Time, port: PortNo, packet: &mut Packet) -> Verdict {
+    fn on_egress(&mut self, cx: &mut HookContext<'_>, port: PortNo) -> Verdict {
         Verdict::Continue
     }
 
@@ -158,38 +157,5 @@ pub trait Hook {
     /// entry of this table. Errors: an OpenFlow error.
     fn check(&self, row: usize, value: &ExtValue, table: TableId) -> Result<(), ErrorCode> {
         Ok(())
-    }
-}
-
-/// The hooks of all extensions, in the order of registration.
-#[derive(Default)]
-pub(crate) struct Hooks {
-    pub(crate) all: Vec<Box<dyn Hook>>,
-    /// The experimenter values of each one's extension.
-    rows: Vec<&'static [ExtRow]>,
-}
-
-impl Hooks {
-    /// Adds the hook of the extension that brought these rows.
-    pub(crate) fn add(&mut self, hook: Box<dyn Hook>, rows: &'static [ExtRow]) {
-        self.all.push(hook);
-        self.rows.push(rows);
-    }
-
-    /// The number of the hook whose extension has this row, and the row's place in the extension's
-    /// list.
-    pub(crate) fn of(&self, row: &'static ExtRow) -> Option<(usize, usize)> {
-        let mut lists = self.rows.iter().enumerate();
-        lists.find_map(|(hook, rows)| Some((hook, row.place_in(rows)?)))
-    }
-
-    /// Whether an extension allows an action or instruction in an entry of this table.
-    ///
-    /// Errors: an OpenFlow error.
-    pub(crate) fn check(&self, value: &ExtValue, table: TableId) -> Result<(), ErrorCode> {
-        match self.of(value.row) {
-            Some((hook, place)) => self.all[hook].check(place, value, table),
-            None => Ok(()),
-        }
     }
 }

@@ -13,12 +13,15 @@ mod action_set;
 mod config;
 mod control_context;
 mod hook;
+mod hook_context;
+mod hooks;
 mod port;
 mod references;
 mod sink;
 mod slab;
 mod time;
 mod trace_text;
+mod trial;
 
 // The folders, each above those before it.
 mod cache;
@@ -52,6 +55,7 @@ pub use egress::{
 };
 pub use groups::select::flow_hash;
 pub use hook::{Hook, HookEffect, Verdict};
+pub use hook_context::HookContext;
 pub use pipeline::{
     buckets::{MAX_BUCKETS_PER_PACKET, MAX_CHAIN},
     queueing::MAX_WAITING_BYTES,
@@ -66,3 +70,4 @@ pub use tables::{
     table::{Entry, EntryKey, Table},
 };
 pub use time::Time;
+pub use trial::{Trial, TrialMap};

@@ -94,9 +94,11 @@ pub enum Step<'a> {
     Received(PortNo, Match, &'a [u8]),
     /// The packet is a fragment, and goes on when its packet is whole.
     Fragment,
-    /// A hook changed a value of the packet's key before a lookup; its name, and what it is for
-    /// caches.
+    /// A hook changed a value of the packet's key before or after a lookup; its name, and what its
+    /// effect is there.
     Hook(&'a str, crate::HookEffect),
+    /// A hook has something to say; its name, and what.
+    Said(&'a str, &'a str),
     /// A table was looked up: its number, the key as it was then, the entry that won with priority,
     /// match and cookie, and the nearest that did not.
     Lookup(TableId, Match, Option<(u16, &'a Match, u64)>, Vec<Lost>),

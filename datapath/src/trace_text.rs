@@ -21,6 +21,17 @@ impl fmt::Display for Hex<'_> {
     }
 }
 
+/// Text as one value of a line: without tabs and ends of lines.
+struct OneLine<'a>(&'a str);
+
+impl fmt::Display for OneLine<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts = self.0.split(char::is_control);
+        f.write_str(parts.next().unwrap_or(""))?;
+        parts.try_for_each(|part| write!(f, " {part}"))
+    }
+}
+
 impl fmt::Display for Lost {
     /// `lost`, and a line for each field: what the entry wants, what the packet has, and as numbers
     /// what is wanted, the mask, what is there.
@@ -44,6 +55,7 @@ impl fmt::Display for Step<'_> {
             Self::Received(port, key, frame) => write!(f, "in\t{port}\t{key}\t{}", Hex(frame)),
             Self::Fragment => f.write_str("fragment"),
             Self::Hook(name, effect) => write!(f, "hook\t{name}\t{effect:?}"),
+            Self::Said(name, line) => write!(f, "says\t{name}\t{}", OneLine(line)),
             Self::Lookup(table, key, won, lost) => {
                 write!(f, "table\t{table}\t{key}")?;
                 if let Some((priority, fields, cookie)) = won {

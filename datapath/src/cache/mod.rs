@@ -13,12 +13,13 @@ use alloc::{boxed::Box, collections::VecDeque, rc::Rc, vec::Vec};
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::PacketInReason;
 use bofuss_oflib::types::TableId;
-use bofuss_oflib::{Catalogue, FieldSet, PortNo};
+use bofuss_oflib::{Catalogue, Field, FieldSet, PortNo};
 use bofuss_packet::{Key, KeyMask, KeyMatch, Words};
 
 use self::forgotten::{Forgotten, Round};
 use self::key_reader::KeyReader;
 use self::lookahead::Lookahead;
+use crate::hook::HookPoint;
 use crate::slab::Slab;
 use crate::tables::step_map::StepMap;
 use crate::tables::tag_table::{Secret, TagTable};
@@ -44,10 +45,31 @@ pub(crate) struct Hit {
     pub(crate) table: TableId,
 }
 
+/// One thing that is done for a flow's packets.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum ProgramStep {
+    /// Instructions are executed.
+    Execute(Body),
+    /// A field gets the value that a hook gave it, or becomes absent.
+    Set(&'static Field, Option<u128>),
+    /// A hook is called.
+    Call(PathCall),
+}
+
+/// A hook that is called on a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct PathCall {
+    pub(crate) hook: usize,
+    pub(crate) table: TableId,
+    /// How many of the flow's hits come before it.
+    pub(crate) hits: u8,
+    pub(crate) point: HookPoint,
+}
+
 /// The instructions of one entry.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct ProgramStep {
-    pub(crate) body: Instructions,
+pub(crate) struct Body {
+    pub(crate) instructions: Instructions,
     pub(crate) table: TableId,
     pub(crate) reason: PacketInReason,
     /// Which of the flow's hits it is.
@@ -68,8 +90,12 @@ pub(crate) struct Program {
     pub(crate) next: Option<TableId>,
     /// How many of the hits were found by the key as it was at the start.
     pub(crate) unchanged: u8,
-    /// Whether no entry matched in the last table.
+    /// Whether no entry matched in the last table,
     pub(crate) missed: bool,
+    /// and hooks are asked whether it is looked up again.
+    pub(crate) asks: bool,
+    /// Whether it calls hooks.
+    pub(crate) calls: bool,
     pub(crate) end: End,
 }
 
@@ -103,6 +129,16 @@ pub(crate) struct Flow {
     others: Box<[Hit]>,
     /// Where it starts, and the words of its key that count.
     pub(crate) key: Words<FEW>,
+}
+
+impl Program {
+    /// The instructions that it executes, in order.
+    pub(crate) fn bodies(&self) -> impl Iterator<Item = &Body> {
+        self.steps.iter().filter_map(|step| match step {
+            ProgramStep::Execute(body) => Some(body),
+            ProgramStep::Set(..) | ProgramStep::Call(_) => None,
+        })
+    }
 }
 
 impl Flow {

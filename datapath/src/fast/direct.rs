@@ -7,11 +7,11 @@ use bofuss_frame::{Capabilities, Frame};
 use bofuss_oflib::message::config::ConfigFlags;
 use bofuss_oflib::types::{QueueId, TableId};
 use bofuss_oflib::{Instruction, PortNo};
-use bofuss_packet::{Fragment, Key, Layout, Packet, arrival, survey};
+use bofuss_packet::{Fragment, Key, Packet, arrival, survey};
 
-use super::paths::{sole_output, start};
+use super::record::sole_output;
 use crate::cache::lookahead::Lookahead;
-use crate::cache::{BATCH, End, Program};
+use crate::cache::{BATCH, End, Program, ProgramStep};
 use crate::pipeline::context::Context;
 use crate::{DropReason, Sink};
 
@@ -41,7 +41,14 @@ enum Disposition {
 /// nothing.
 pub(super) fn end(program: &Program) -> End {
     let (mut at_once, mut at_end) = (None, None);
-    for instruction in program.steps.iter().flat_map(|step| step.body.list()) {
+    let sets_headers = program
+        .steps
+        .iter()
+        .any(|step| matches!(step, ProgramStep::Set(field, _) if !field.at.is_empty()));
+    if program.calls || program.asks || sets_headers {
+        return End::Other;
+    }
+    for instruction in program.bodies().flat_map(|body| body.instructions.list()) {
         let (actions, port) = match instruction {
             Instruction::ApplyActions(actions) if at_once.is_none() => (actions, &mut at_once),
             Instruction::WriteActions(actions) => (actions, &mut at_end),
@@ -80,12 +87,16 @@ impl<S: Sink> Context<'_, S> {
         while !frames.is_empty() {
             let count = frames.len().min(BATCH);
             let key = self.look_ahead(port, &mut frames[..count], &mut lookaheads);
-            let (mut quiet, mut direct) = (self.is_quiet(), DirectOutput::default());
+            let mut looks_ahead = self.looks_ahead();
+            let mut direct = DirectOutput::default();
+            let looked_for = self.known_as();
             let mut left = None;
             let mut batch = frames.drain(..count);
             for lookahead in &mut lookaheads[..count] {
                 let disposition = match batch.as_slice() {
-                    [first, ..] if quiet => self.disposition(port, first, lookahead, &mut direct),
+                    [first, ..] if looks_ahead => {
+                        self.disposition(port, first, lookahead, &mut direct)
+                    }
                     _ => Disposition::Slow(None),
                 };
                 let Some(frame) = batch.next() else { break };
@@ -100,7 +111,7 @@ impl<S: Sink> Context<'_, S> {
                             let mut packet = Packet::surveyed(frame, &key, &lookahead.layout);
                             self.run(&mut packet, flow);
                         }
-                        quiet = self.is_quiet();
+                        looks_ahead &= looked_for == self.known_as();
                     }
                 }
                 if self.lane.work.is_turn_over() {
@@ -127,16 +138,12 @@ impl<S: Sink> Context<'_, S> {
         frames: &mut [Frame],
         lookaheads: &mut [Lookahead],
     ) -> Key {
-        let mut key = arrival(port, self.pipeline.catalogue.additions());
-        let follows = self.uses_cache() && self.is_quiet();
-        if follows && !self.hooks.all.is_empty() {
-            // What quiet hooks do to one packet they do to all.
-            let mut packet = Packet::surveyed(frames[0].take(), &key, &Layout::EMPTY);
-            let hooks = self.hooks.all.iter_mut();
-            hooks.for_each(|hook| hook.before_lookup(self.now, TableId(0), &mut packet));
-            (key, frames[0]) = (packet.key().clone(), packet.frame);
-        }
-        let base = self.lane.cache.words(start(TableId(0), true), &key);
+        let key = arrival(port, self.pipeline.catalogue.additions());
+        let follows = self.uses_cache() && self.looks_ahead();
+        let base = self
+            .lane
+            .cache
+            .words(self.start(TableId(0), false, false), &key);
         for (frame, lookahead) in frames.iter().zip(&mut *lookaheads) {
             let bytes = frame.bytes();
             survey(bytes, &mut lookahead.layout);
@@ -203,7 +210,9 @@ impl<S: Sink> Context<'_, S> {
         let port = port.filter(|port| number != ingress && port.egress_block().is_none());
         DirectOutput {
             port: number,
-            open: port.is_some() && !self.egress.ports.contains_key(&number),
+            open: port.is_some()
+                && !self.egress.ports.contains_key(&number)
+                && self.hooks.at_egress.is_empty(),
             capabilities: port.map(|port| port.capabilities).unwrap_or_default(),
             ..DirectOutput::default()
         }

@@ -3,5 +3,6 @@
 
 mod direct;
 pub(crate) mod paths;
+mod record;
 #[cfg(test)]
 mod tests;

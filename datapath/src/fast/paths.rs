@@ -1,109 +1,19 @@
-//! Packets on known paths, and how paths become known.
+//! Packets on known paths.
 
-use alloc::rc::Rc;
+use alloc::{rc::Rc, vec::Vec};
 
-use bofuss_oflib::action::Output;
-use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::types::TableId;
-use bofuss_oflib::{Action, FieldSet, Instruction, PortNo};
+use bofuss_oflib::{Field, FieldSet};
 use bofuss_packet::{Key, offload};
 
-use super::direct::end;
-use crate::cache::{Cache, Hit, MAX_UNSETTLED, Program, ProgramStep};
-use crate::pipeline::Walk;
+use super::record::{goes_on_only, goto};
+use crate::cache::{Body, Cache, Hit, MAX_UNSETTLED, PathCall, Program, ProgramStep};
+use crate::hook::HookPoint;
+use crate::hook_context::set_field;
 use crate::pipeline::context::Context;
+use crate::pipeline::{NO_COOKIE, Walk};
 use crate::slab::NONE;
-use crate::{DropReason, EntryKey, Sink, Table, Verdict};
-
-/// How an entry's instructions limit what may be cached of a path that goes on after them.
-#[derive(Default)]
-struct PathEffect {
-    /// They may send the packet to the controllers.
-    may_packet_in: bool,
-    /// They change the key, always alike.
-    sets_fields: bool,
-    /// What the key becomes depends on more than the key.
-    unpredictable: bool,
-}
-
-impl PathEffect {
-    fn of(body: &Instructions) -> Self {
-        let mut this = Self::default();
-        for instruction in body.list() {
-            match instruction {
-                Instruction::ApplyActions(actions) => {
-                    actions.iter().for_each(|action| this.apply(action));
-                }
-                // A meter may change the DSCP.
-                Instruction::Meter(_) => this.unpredictable = true,
-                Instruction::Experimenter(_) => {
-                    (this.may_packet_in, this.unpredictable) = (true, true)
-                }
-                Instruction::WriteMetadata { .. } => this.sets_fields = true,
-                Instruction::ClearActions
-                | Instruction::WriteActions(_)
-                | Instruction::GotoTable(_) => {}
-            }
-        }
-        this
-    }
-
-    fn apply(&mut self, action: &Action) {
-        let to_controller = |o: &Output| o.port == PortNo::CONTROLLER;
-        let may_packet_in = matches!(action, Action::DecNwTtl | Action::DecMplsTtl)
-            || matches!(action, Action::Output(output) if to_controller(output));
-        let sets_fields = matches!(action, Action::SetField(_));
-        let does_neither = matches!(
-            action,
-            Action::Output(_)
-                | Action::Group(_)
-                | Action::SetQueue(_)
-                | Action::SetNwTtl(_)
-                | Action::SetMplsTtl(_)
-                | Action::CopyTtlOut
-                | Action::CopyTtlIn
-        );
-        // An action that is not named here may do anything.
-        let unknown = !may_packet_in && !sets_fields && !does_neither;
-        self.may_packet_in |= may_packet_in || unknown;
-        self.sets_fields |= sets_fields;
-        self.unpredictable |= unknown;
-    }
-}
-
-/// The table that an entry's packets go on with.
-fn goto(body: &Instructions) -> Option<TableId> {
-    match body.list().last() {
-        Some(Instruction::GotoTable(table)) => Some(*table),
-        _ => None,
-    }
-}
-
-/// The port, if all that actions do is to send the packet to one.
-pub(super) fn sole_output(actions: &[Action]) -> Option<PortNo> {
-    let [Action::Output(output)] = actions else {
-        return None;
-    };
-    (output.port <= PortNo::MAX).then_some(output.port)
-}
-
-/// The port, if all that instructions do is to send the packet to one now.
-fn step_output(body: &Instructions) -> Option<PortNo> {
-    match body.list() {
-        [Instruction::ApplyActions(actions)] => sole_output(actions),
-        _ => None,
-    }
-}
-
-/// Whether instructions do nothing but name the table to go on with, if any.
-fn goes_on_only(body: &Instructions) -> bool {
-    matches!(body.list(), [] | [Instruction::GotoTable(_)])
-}
-
-/// Where a path begins: the table, and whether hooks do nothing on it.
-pub(super) fn start(table: TableId, quiet: bool) -> u64 {
-    u64::from(table.0) << 1 | u64::from(quiet)
-}
+use crate::{DropReason, EntryKey, HookEffect, Sink, Table};
 
 /// Sends a packet through the tables, along known paths where there are some.
 pub(crate) fn known_paths<S: Sink>(
@@ -113,15 +23,9 @@ pub(crate) fn known_paths<S: Sink>(
 ) -> Result<(), DropReason> {
     while let Some(table) = next {
         walk.table = table;
-        let known = walk.flow.take();
-        if known.is_none() {
-            context.before_lookup(walk);
-        }
-        let quiet = known.is_some() || context.is_quiet();
-        let known = known.or_else(|| context.known_path(start(table, quiet), walk.packet.key()));
-        next = match known {
-            Some(flow) => context.replay(walk, flow, quiet)?,
-            None => context.record(walk, quiet)?,
+        next = match walk.flow.take() {
+            Some(flow) => context.replay(walk, flow)?,
+            None => context.one_path(walk)?,
         };
         context.lane.cache.stats.continued += u64::from(next.is_some());
     }
@@ -129,9 +33,42 @@ pub(crate) fn known_paths<S: Sink>(
 }
 
 impl<S: Sink> Context<'_, S> {
-    /// Whether hooks do nothing more for a packet that they prepared.
-    pub(super) fn is_quiet(&self) -> bool {
-        self.hooks.all.iter().all(|hook| hook.is_quiet())
+    /// Where a path begins, and how hooks act on it: the table, whether hooks have prepared the
+    /// packet for it, whether they have had it looked up again, and the number of their plan.
+    pub(super) fn start(&self, table: TableId, prepared: bool, asked: bool) -> u64 {
+        let state = u64::from(prepared) << 8 | u64::from(asked) << 9;
+        u64::from(self.hooks.plan()) << 16 | state | u64::from(table.0)
+    }
+
+    /// Whether the flow of a packet that comes in can be told from its headers alone.
+    pub(super) fn looks_ahead(&self) -> bool {
+        self.hooks.effect(TableId(0)) <= HookEffect::Live
+    }
+
+    /// What flows that are looked for are known by: the plan of hooks, and the key.
+    pub(super) fn known_as(&self) -> (u32, u64) {
+        (self.hooks.plan(), self.lane.cache.stats.widened)
+    }
+
+    /// Sends a packet along one path from the present table on, which is remembered if it can be;
+    /// the table to go on with, if any.
+    fn one_path(&mut self, walk: &mut Walk<'_>) -> Result<Option<TableId>, DropReason> {
+        let effect = self.hooks.effect(walk.table);
+        if effect == HookEffect::Unknown {
+            return self.one_table(walk);
+        }
+        if effect == HookEffect::Branch && !walk.prepared {
+            self.call_hooks(walk, HookPoint::BeforeLookup, 0)?;
+            if walk.goto.is_some() {
+                return Ok(walk.goto.take());
+            }
+            walk.prepared = true;
+        }
+        let start = self.start(walk.table, walk.prepared, walk.asked);
+        match self.known_path(start, walk.packet.key()) {
+            Some(flow) => self.replay(walk, flow),
+            None => self.record(walk, start),
+        }
     }
 
     /// The flow of packets with this key, if it is known and still right.
@@ -160,31 +97,36 @@ impl<S: Sink> Context<'_, S> {
     }
 
     /// Does what is done for a flow's packets; the table to go on with, if any.
-    fn replay(
-        &mut self,
-        walk: &mut Walk<'_>,
-        slot: u32,
-        quiet: bool,
-    ) -> Result<Option<TableId>, DropReason> {
-        self.lane.cache.stats.hits += 1;
-        let counts = offload::wire_count(&walk.packet.frame);
+    fn replay(&mut self, walk: &mut Walk<'_>, slot: u32) -> Result<Option<TableId>, DropReason> {
+        (walk.prepared, walk.asked) = (false, false);
         let flow = &self.lane.cache.flows[slot];
         let (program, n_hits) = (Rc::clone(&flow.program), flow.n_hits());
+        self.lane.cache.stats.hits += 1;
+        if program.calls {
+            return self.replay_with_hooks(walk, slot, &program);
+        }
+        let counts = offload::wire_count(&walk.packet.frame);
         let (mut counted, mut next) = (false, None);
         for step in &program.steps {
-            (walk.table, walk.reason) = (step.table, step.reason);
-            let number = usize::from(step.hit);
-            if step.may_packet_in {
+            let body = match step {
+                ProgramStep::Execute(body) => body,
+                ProgramStep::Set(field, value) => {
+                    self.set_on_path(walk, field, *value);
+                    continue;
+                }
+                ProgramStep::Call(_) => continue,
+            };
+            let number = usize::from(body.hit);
+            if body.may_packet_in {
                 let hit = self.lane.cache.flows[slot].hit(number);
-                let entry = self.pipeline.tables[usize::from(hit.table.0)].at(hit.slot);
-                walk.cookie = entry.expect("the flow is right").cookie;
+                walk.cookie = self.cookie_of(hit);
             }
             if number + 1 == n_hits {
                 // Segments of this packet may make the cache forget the flow.
                 self.count(slot, counts);
                 counted = true;
             }
-            match self.run_step(walk, step, quiet) {
+            match self.run_body(walk, body) {
                 Ok(to) => next = to,
                 Err(reason) => {
                     if !counted {
@@ -194,14 +136,137 @@ impl<S: Sink> Context<'_, S> {
                 }
             }
         }
-        walk.table = program.last;
         if !counted {
             self.count(slot, counts);
         }
+        self.end_path(walk, &program, next)
+    }
+
+    /// The same for a path with hooks, which see each packet and may take it from the path. What
+    /// they cause may make the cache forget the flow, so its hits are counted one by one.
+    fn replay_with_hooks(
+        &mut self,
+        walk: &mut Walk<'_>,
+        slot: u32,
+        program: &Program,
+    ) -> Result<Option<TableId>, DropReason> {
+        let flow = &mut self.lane.cache.flows[slot];
+        let hits: Vec<Hit> = flow.hits().collect();
+        flow.count(self.now, 0, 0);
+        let counts = offload::wire_count(&walk.packet.frame);
+        let (mut counted, mut leaves, mut next) = (0, false, None);
+        for step in &program.steps {
+            match step {
+                ProgramStep::Set(field, value) if !leaves => {
+                    self.set_on_path(walk, field, *value);
+                }
+                ProgramStep::Call(call) if !leaves => {
+                    walk.table = call.table;
+                    self.count_hits(&hits, &mut counted, call.hits.into(), counts);
+                    leaves = self.call_on_path(walk, call, hits[..counted].last())?;
+                    if leaves && call.point == HookPoint::BeforeLookup {
+                        return Ok(self.leave_before_lookup(walk));
+                    }
+                }
+                ProgramStep::Set(..) | ProgramStep::Call(_) => {}
+                ProgramStep::Execute(body) => {
+                    self.count_hits(&hits, &mut counted, usize::from(body.hit) + 1, counts);
+                    walk.cookie = self.cookie_of(hits[counted - 1]);
+                    next = self.run_body(walk, body)?;
+                    if leaves {
+                        self.lane.cache.stats.cut_short += 1;
+                        return Ok(next);
+                    }
+                }
+            }
+        }
+        self.count_hits(&hits, &mut counted, hits.len(), counts);
+        self.end_path(walk, program, next)
+    }
+
+    /// What is left of a path after its program.
+    fn end_path(
+        &mut self,
+        walk: &mut Walk<'_>,
+        program: &Program,
+        next: Option<TableId>,
+    ) -> Result<Option<TableId>, DropReason> {
+        walk.table = program.last;
         if program.missed {
-            return self.no_entry(walk);
+            return self.after_miss(walk, program.asks);
         }
         Ok(program.next.and(next))
+    }
+
+    /// What becomes of a packet that no entry of the present table matched; `asks`: hooks may have
+    /// it looked up again, by the key that it has then.
+    pub(super) fn after_miss(
+        &mut self,
+        walk: &mut Walk<'_>,
+        asks: bool,
+    ) -> Result<Option<TableId>, DropReason> {
+        let again = asks && self.on_miss(walk)?;
+        if walk.goto.is_some() {
+            return Ok(walk.goto.take());
+        }
+        if again {
+            (walk.prepared, walk.asked) = (true, true);
+            return Ok(Some(walk.table));
+        }
+        self.no_entry(walk)
+    }
+
+    /// Calls a hook on a path; `last` is the entry that was hit last. Returns true if the packet
+    /// leaves the path: then the other hooks of the table are called, too.
+    fn call_on_path(
+        &mut self,
+        walk: &mut Walk<'_>,
+        call: &PathCall,
+        last: Option<&Hit>,
+    ) -> Result<bool, DropReason> {
+        walk.cookie = last.map_or(NO_COOKIE, |hit| self.cookie_of(*hit));
+        let called = self.call_point(call.hook, walk, call.point, false)?;
+        if called.deviates {
+            self.call_hooks(walk, call.point, call.hook + 1)?;
+        }
+        Ok(called.deviates)
+    }
+
+    /// Where a packet goes on that leaves a path before the lookup of the present table.
+    pub(super) fn leave_before_lookup(&mut self, walk: &mut Walk<'_>) -> Option<TableId> {
+        self.lane.cache.stats.cut_short += 1;
+        if walk.goto.is_some() {
+            return walk.goto.take();
+        }
+        walk.prepared = true;
+        Some(walk.table)
+    }
+
+    fn set_on_path(&mut self, walk: &mut Walk<'_>, field: &Field, value: Option<u128>) {
+        if !field.at.is_empty() {
+            self.flush_pending(walk);
+        }
+        set_field(walk.packet, field, value);
+    }
+
+    fn cookie_of(&self, hit: Hit) -> u64 {
+        let entry = self.pipeline.tables[usize::from(hit.table.0)].at(hit.slot);
+        entry.map_or(NO_COOKIE, |entry| entry.cookie)
+    }
+
+    /// Counts a packet at the hits up to one, those that have counted it left out.
+    fn count_hits(
+        &mut self,
+        hits: &[Hit],
+        counted: &mut usize,
+        end: usize,
+        (packets, bytes): (u64, u64),
+    ) {
+        for hit in &hits[*counted..end] {
+            let table = &mut self.pipeline.tables[usize::from(hit.table.0)];
+            table.count(hit.slot, packets, bytes, self.now);
+        }
+        *counted = end;
     }
 
     fn count(&mut self, slot: u32, (packets, bytes): (u64, u64)) {
@@ -228,91 +293,18 @@ impl<S: Sink> Context<'_, S> {
         }
     }
 
-    fn run_step(
+    fn run_body(
         &mut self,
         walk: &mut Walk<'_>,
-        step: &ProgramStep,
-        quiet: bool,
+        body: &Body,
     ) -> Result<Option<TableId>, DropReason> {
-        for hook in self.hooks.all.iter_mut().filter(|_| !quiet) {
-            if hook.after_hit(self.now, step.table, walk.packet) == Verdict::Drop {
-                return Err(DropReason::Hook);
-            }
-        }
-        let Some(port) = step.output else {
-            return self.act(walk, &step.body);
+        (walk.table, walk.reason) = (body.table, body.reason);
+        let Some(port) = body.output else {
+            return self.act(walk, &body.instructions);
         };
         self.flush_pending(walk);
         walk.pending = Some(port);
-        Ok(None)
-    }
-
-    /// Sends a packet through the tables as far as its path depends on nothing but its key, and
-    /// remembers the path; the table to go on with, if any.
-    fn record(&mut self, walk: &mut Walk<'_>, quiet: bool) -> Result<Option<TableId>, DropReason> {
-        let (key, start) = (walk.packet.key().clone(), start(walk.table, quiet));
-        let mut hits = core::mem::take(&mut self.lane.cache.spare_hits);
-        hits.clear();
-        let mut program = Program::default();
-        let mut unchanged = true;
-        walk.log = FieldSet::EMPTY;
-        let result = loop {
-            let table = walk.table;
-            let result = self.one_table(walk);
-            hits.push(Hit {
-                slot: walk.hit.map_or(NONE, |hit| hit.slot),
-                table,
-            });
-            program.last = table;
-            program.unchanged += u8::from(unchanged);
-            let entry = walk
-                .hit
-                .and_then(|hit| self.pipeline.tables[usize::from(table.0)].get(hit));
-            let Some(entry) = entry else {
-                program.missed = true;
-                program.next = result.ok().flatten();
-                break result;
-            };
-            let body = entry.instructions.clone();
-            let effect = PathEffect::of(&body);
-            // Of a packet that was cut, the segments have gone on.
-            let goes_on = result.is_ok_and(|next| next == goto(&body));
-            let (true, Ok(next)) = (goes_on, result) else {
-                self.lane.cache.spare_hits = hits;
-                return result;
-            };
-            if !goes_on_only(&body) || !quiet {
-                program.steps.push(ProgramStep {
-                    output: step_output(&body),
-                    body,
-                    table,
-                    reason: walk.reason,
-                    hit: hits.len() as u8 - 1,
-                    may_packet_in: effect.may_packet_in,
-                });
-            }
-            program.next = next;
-            match next {
-                Some(next) if quiet && !effect.unpredictable => walk.table = next,
-                _ => break result,
-            }
-            unchanged &= !effect.sets_fields;
-        };
-        debug_assert!(
-            self.lane.cache.fields.is_superset(walk.log),
-            "I14: the key has what was read"
-        );
-        // What hooks see missing may be there the next time.
-        if (!program.missed || quiet) && self.lane.cache.admits(start, &key) {
-            if let Some(victim) = self.lane.cache.victim() {
-                self.lane.cache.forget(&mut self.pipeline.tables, victim);
-                self.lane.cache.stats.evicted += 1;
-            }
-            program.end = end(&program);
-            self.lane.cache.insert(start, &key, program, &hits);
-        }
-        self.lane.cache.spare_hits = hits;
-        result
+        Ok(walk.goto.take())
     }
 }
 
@@ -322,16 +314,17 @@ fn revalidates(cache: &mut Cache, tables: &[Table], slot: u32, key: &Key) -> boo
     let flow = &cache.flows[slot];
     let program = &flow.program;
     let next = |i| flow.hits().nth(i + 1).map(|hit| hit.table);
-    let mut steps = program.steps.iter().peekable();
+    let unchanged = usize::from(program.unchanged) == flow.n_hits();
+    let mut bodies = program.bodies().peekable();
     let same = flow.hits().enumerate().all(|(i, hit)| {
         let table = &tables[usize::from(hit.table.0)];
         let found = table.lookup(key, &mut FieldSet::default());
-        let step = steps.next_if(|step| usize::from(step.hit) == i);
-        match (found.and_then(|key| table.get(key)), step) {
+        let body = bodies.next_if(|body| usize::from(body.hit) == i);
+        match (found.and_then(|key| table.get(key)), body) {
             (None, _) => hit.slot == NONE,
             (Some(entry), _) if entry.key.slot != hit.slot => false,
-            (Some(entry), Some(step)) => {
-                entry.instructions == step.body && entry.reason() == step.reason
+            (Some(entry), Some(body)) => {
+                entry.instructions == body.instructions && entry.reason() == body.reason
             }
             (Some(entry), None) => {
                 goes_on_only(&entry.instructions)
@@ -339,9 +332,9 @@ fn revalidates(cache: &mut Cache, tables: &[Table], slot: u32, key: &Key) -> boo
             }
         }
     });
-    let same = same && usize::from(program.unchanged) == flow.n_hits();
-    if same {
+    drop(bodies);
+    if same && unchanged {
         cache.retraced(slot);
     }
-    same
+    same && unchanged
 }

@@ -5,6 +5,7 @@ use alloc::{boxed::Box, format, string::String, sync::Arc, vec, vec::Vec};
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use bofuss_frame::{Capabilities, Frame, Pool};
+use bofuss_oflib::field::METADATA;
 use bofuss_oflib::message::config::ConfigFlags;
 use bofuss_oflib::message::meter_mod::MeterModCommand;
 use bofuss_oflib::message::port::PortConfig;
@@ -12,14 +13,16 @@ use bofuss_oflib::message::{FlowModCommand, FlowRemoved, PortDesc, PortStatusRea
 use bofuss_oflib::text::{parse_flow, parse_meter};
 use bofuss_oflib::types::{QueueId, TableId};
 use bofuss_oflib::{Mac, PortNo};
-use bofuss_packet::{Packet, arrival, craft, survey};
+use bofuss_packet::{arrival, craft, survey};
 
-use super::paths::start;
 use crate::cache::lookahead::Lookahead;
 use crate::cache::{Cache, MAX_UNSETTLED};
 use crate::control::queues::tests::{super_frame, switch};
 use crate::egress::queue::{QueueSpec, Rate};
-use crate::{Cursor, Datapath, Engine, EntryKey, Hook, HookEffect, PacketInEvent, Sink, Time};
+use crate::{
+    Cursor, Datapath, Engine, EntryKey, Hook, HookContext, HookEffect, PacketInEvent, Sink, Time,
+    Verdict,
+};
 
 fn flow(datapath: &mut Datapath, text: &str) {
     let flow = parse_flow(
@@ -343,16 +346,19 @@ impl Hook for Writer {
     fn name(&self) -> &'static str {
         "writer"
     }
-    fn effect(&self) -> HookEffect {
-        HookEffect::Branch
-    }
-    fn is_quiet(&self) -> bool {
-        !self.0.load(Relaxed)
-    }
-    fn before_lookup(&mut self, _: Time, table: TableId, packet: &mut Packet) {
+    fn effect(&self, table: TableId) -> HookEffect {
         if self.0.load(Relaxed) && table == TableId(1) {
-            packet.write_metadata(1, 1);
+            HookEffect::Branch
+        } else {
+            HookEffect::None
         }
+    }
+    fn generation(&self) -> u64 {
+        self.0.load(Relaxed).into()
+    }
+    fn before_lookup(&mut self, cx: &mut HookContext<'_>) -> Verdict {
+        cx.set(METADATA, 1);
+        Verdict::Continue
     }
 }
 
@@ -440,16 +446,21 @@ impl Hook for Once {
     fn name(&self) -> &'static str {
         "once"
     }
-    fn effect(&self) -> HookEffect {
-        HookEffect::Branch
+    fn effect(&self, _: TableId) -> HookEffect {
+        if self.0 {
+            HookEffect::Branch
+        } else {
+            HookEffect::Live
+        }
     }
-    fn is_quiet(&self) -> bool {
-        !self.0
+    fn generation(&self) -> u64 {
+        self.0.into()
     }
-    fn before_lookup(&mut self, _: Time, _: TableId, packet: &mut Packet) {
-        packet.write_metadata(self.0.into(), 1);
+    fn before_lookup(&mut self, cx: &mut HookContext<'_>) -> Verdict {
+        cx.set(METADATA, self.0.into());
+        Verdict::Continue
     }
-    fn on_miss(&mut self, _: Time, _: TableId, _: &mut Packet) -> bool {
+    fn on_miss(&mut self, _: &mut HookContext<'_>) -> bool {
         self.0 = true;
         false
     }
@@ -567,7 +578,7 @@ fn guesses_equal_the_whole_key() {
         let frames = frames_of_all_ways(datapath.pool());
         let cache = &datapath.lane.cache;
         let key = arrival(PortNo(1), datapath.pipeline.catalogue.additions());
-        let base = cache.words(start(TableId(0), true), &key);
+        let base = cache.words(1 << 16, &key);
         let mut lookahead = Lookahead::seeking(datapath.pipeline.catalogue.additions());
         let mut read = 0;
         for mut frame in frames {

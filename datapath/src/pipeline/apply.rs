@@ -1,12 +1,12 @@
 //! The actions' behaviour: one arm each. Spec: OpenFlow 1.3.5 section 5.12.
 
 use bofuss_oflib::message::PacketInReason;
-use bofuss_oflib::{Action, ExtValue, PortNo};
+use bofuss_oflib::{Action, PortNo};
 use bofuss_packet::EditError;
 
 use crate::pipeline::Walk;
 use crate::pipeline::context::Context;
-use crate::{DropReason, Sink, Step, Verdict};
+use crate::{DropReason, Sink, Step};
 
 impl<S: Sink> Context<'_, S> {
     /// Applies one action to a packet on its way.
@@ -65,27 +65,6 @@ impl<S: Sink> Context<'_, S> {
                 self.offer_to_controllers(walk, PacketInReason::INVALID_TTL, None);
                 Err(DropReason::InvalidTtl)
             }
-        }
-    }
-
-    /// Has the extension that an action or instruction belongs to act on the packet.
-    pub(crate) fn apply_extension(
-        &mut self,
-        walk: &mut Walk<'_>,
-        value: &ExtValue,
-    ) -> Result<(), DropReason> {
-        let Some((hook, row)) = self.hooks.of(value.row) else {
-            return Ok(());
-        };
-        let hook = &mut self.hooks.all[hook];
-        let verdict = if S::DRY {
-            hook.try_action(self.now, row, value, walk.packet)
-        } else {
-            hook.on_action(self.now, row, value, walk.packet)
-        };
-        match verdict {
-            Verdict::Drop => Err(DropReason::Hook),
-            Verdict::Continue => Ok(()),
         }
     }
 

@@ -12,7 +12,7 @@ use crate::action_set::ActionSet;
 use crate::cache::Cache;
 use crate::egress::discipline::Egress;
 use crate::groups::Group;
-use crate::hook::Hooks;
+use crate::hooks::Hooks;
 use crate::meters::Meter;
 use crate::pipeline::bridge::Bridge;
 use crate::pipeline::work::Work;
@@ -20,7 +20,7 @@ use crate::pipeline::{Walk, each_table};
 use crate::tables::features::Abilities;
 use crate::tables::field_uses::FieldUses;
 use crate::tables::shared::SharedInstructions;
-use crate::{Config, DropReason, Engine, HookEffect, Port, Sink, Step, Table, Time};
+use crate::{Config, DropReason, Engine, Port, Sink, Step, Table, Time, Trial};
 
 /// What controllers and ports configure. It changes rarely; packets only count in it, and learn
 /// addresses for NORMAL.
@@ -73,6 +73,10 @@ pub(crate) struct Lane {
     pub(crate) last_served: PortNo,
     /// The action set of the packet in the pipeline; kept for its memory.
     pub(crate) spare_set: ActionSet,
+    /// The trial that was begun last.
+    last_trial: Trial,
+    /// Packets that hooks dropped for reasons of their own: the hook's number, and the reason.
+    pub(crate) hook_drops: BTreeMap<(usize, &'static str), u64>,
 }
 
 impl Lane {
@@ -87,7 +91,15 @@ impl Lane {
             backlog: BTreeMap::new(),
             last_served: PortNo(0),
             spare_set: ActionSet::default(),
+            last_trial: Trial::LIVE,
+            hook_drops: BTreeMap::new(),
         }
+    }
+
+    /// Begins a trial.
+    pub(crate) fn next_trial(&mut self) -> Trial {
+        self.last_trial = self.last_trial.next();
+        self.last_trial
     }
 }
 
@@ -111,6 +123,8 @@ pub(crate) struct Context<'a, S: Sink> {
     pub(crate) lane: &'a mut Lane,
     pub(crate) egress: &'a mut PortQueues,
     pub(crate) hooks: &'a mut Hooks,
+    /// Which run of packets it is.
+    pub(crate) trial: Trial,
     pub(crate) through_tables: ThroughTables<S>,
 }
 
@@ -120,6 +134,7 @@ impl<S: Sink> Context<'_, S> {
         Context {
             now: self.now,
             sink,
+            trial: self.lane.next_trial(),
             pipeline: self.pipeline,
             lane: self.lane,
             egress: self.egress,
@@ -130,9 +145,7 @@ impl<S: Sink> Context<'_, S> {
 
     /// Whether packets take known paths.
     pub(crate) fn uses_cache(&self) -> bool {
-        let known = |effect| effect != HookEffect::Unknown;
-        let engine = self.pipeline.config.engine == Engine::Cache && !S::TRACES && !S::DRY;
-        engine && self.hooks.all.iter().all(|hook| known(hook.effect()))
+        self.pipeline.config.engine == Engine::Cache && !S::TRACES && !S::DRY
     }
 
     /// Counts a packet's end.

@@ -72,7 +72,7 @@ impl<S: Sink> Context<'_, S> {
         });
         walk.set = set;
         walk.set.clear();
-        walk.sent = true;
+        (walk.sent, walk.goto) = (true, None);
         whole.then_some(None).ok_or(DropReason::Segmentation)
     }
 }

@@ -5,6 +5,7 @@ mod apply;
 pub(crate) mod bridge;
 pub(crate) mod buckets;
 pub(crate) mod context;
+pub(crate) mod hooking;
 mod metering;
 mod normal;
 mod output;
@@ -23,11 +24,12 @@ use bofuss_oflib::{Action, Catalogue, FieldSet, Instruction, Match, PortNo};
 use bofuss_packet::{Packet, offload};
 
 use crate::action_set::ActionSet;
+use crate::hook::HookPoint;
 use crate::pipeline::buckets::MAX_BUCKETS_PER_PACKET;
 use crate::pipeline::context::Context;
 use crate::references::meter;
 use crate::slab::NONE;
-use crate::{DropReason, Entry, EntryKey, Lost, Port, Sink, Step, Verdict};
+use crate::{DropReason, Entry, EntryKey, Lost, Port, Sink, Step};
 
 /// Entries that a trace names for having lost a lookup.
 const LOST_SHOWN: usize = 4;
@@ -61,8 +63,14 @@ pub(crate) struct Walk<'a> {
     pub(crate) hit: Option<EntryKey>,
     /// The fields that lookups have read.
     pub(crate) log: FieldSet,
-    /// Its flow in the cache, if it is known, and the packet prepared for its first table.
+    /// Its flow in the cache, if it is known.
     pub(crate) flow: Option<u32>,
+    /// Whether hooks have prepared it for the present table.
+    pub(crate) prepared: bool,
+    /// Whether hooks have had it looked up again in the present table.
+    pub(crate) asked: bool,
+    /// Where a hook sends it.
+    pub(crate) goto: Option<TableId>,
 }
 
 impl<'a> From<&'a mut Packet> for Walk<'a> {
@@ -84,6 +92,9 @@ impl<'a> From<&'a mut Packet> for Walk<'a> {
             hit: None,
             log: FieldSet::EMPTY,
             flow: None,
+            prepared: false,
+            asked: false,
+            goto: None,
         }
     }
 }
@@ -167,58 +178,36 @@ impl<S: Sink> Context<'_, S> {
         result
     }
 
-    /// Has hooks prepare a packet for the present table.
-    pub(crate) fn before_lookup(&mut self, walk: &mut Walk<'_>) {
-        let number = walk.table;
-        for hook in &mut self.hooks.all {
-            let before = S::TRACES.then(|| walk.packet.key().clone());
-            if S::DRY {
-                hook.peek(self.now, number, walk.packet);
-            } else {
-                hook.before_lookup(self.now, number, walk.packet);
-            }
-            // A field that a hook only gives its initial value says nothing about this packet.
-            if before.is_some_and(|key| !key.has_values_of(walk.packet.key())) {
-                self.sink.step(Step::Hook(hook.name(), hook.effect()));
-            }
-        }
-    }
-
     /// Looks up one table and executes the entry's instructions; the table to go on with, if any.
     pub(crate) fn one_table(&mut self, walk: &mut Walk<'_>) -> Result<Option<TableId>, DropReason> {
-        let number = walk.table;
-        self.look_up(walk);
-        let mut hooks = self.hooks.all.iter_mut().filter(|_| !S::DRY);
-        if walk.hit.is_none() && hooks.any(|h| h.on_miss(self.now, number, walk.packet)) {
-            self.look_up(walk);
-        }
-        let table = &mut self.pipeline.tables[usize::from(number.0)];
-        if !S::DRY {
-            let (packets, bytes) = offload::wire_count(&walk.packet.frame);
-            table.count(
-                walk.hit.map_or(NONE, |hit| hit.slot),
-                packets,
-                bytes,
-                self.now,
-            );
-        }
-        if S::TRACES {
-            self.trace_lookup(walk);
-        }
-        let Some(key) = walk.hit else {
-            return self.no_entry(walk);
-        };
-        let entry = self.pipeline.tables[usize::from(number.0)].get(key);
-        let entry = entry.expect("the entry was hit just now");
-        let instructions = entry.instructions.clone();
-        walk.cookie = entry.cookie;
-        walk.reason = entry.reason();
-        for hook in self.hooks.all.iter_mut().filter(|_| !S::DRY) {
-            if hook.after_hit(self.now, number, walk.packet) == Verdict::Drop {
-                return Err(DropReason::Hook);
+        if !core::mem::take(&mut walk.prepared) {
+            self.call_hooks(walk, HookPoint::BeforeLookup, 0)?;
+            if walk.goto.is_some() {
+                return Ok(walk.goto.take());
             }
         }
+        self.look_up(walk);
+        let asked = core::mem::take(&mut walk.asked);
+        if walk.hit.is_none() && !asked && self.on_miss(walk)? {
+            self.look_up(walk);
+        }
+        if walk.goto.is_some() {
+            return Ok(walk.goto.take());
+        }
+        let Some(instructions) = self.hit(walk) else {
+            return self.no_entry(walk);
+        };
+        self.call_hooks(walk, HookPoint::AfterHit, 0)?;
         self.act(walk, &instructions)
+    }
+
+    /// The instructions of the entry that was hit, which is the packet's last one from now on.
+    pub(crate) fn hit(&self, walk: &mut Walk<'_>) -> Option<Instructions> {
+        let table = &self.pipeline.tables[usize::from(walk.table.0)];
+        let entry = table.get(walk.hit?).expect("the entry was hit just now");
+        walk.cookie = entry.cookie;
+        walk.reason = entry.reason();
+        Some(entry.instructions.clone())
     }
 
     /// Executes an entry's instructions, on each segment if the packet has to be cut for it; the
@@ -246,7 +235,7 @@ impl<S: Sink> Context<'_, S> {
         for instruction in instructions.list() {
             next = self.execute(walk, instruction)?;
         }
-        Ok(next)
+        Ok(walk.goto.take().or(next))
     }
 
     /// Does what the present table says of a packet that no entry matches: drops it, once it was
@@ -291,10 +280,18 @@ impl<S: Sink> Context<'_, S> {
         Ok(None)
     }
 
-    /// Notes which entry of the present table the packet hits.
-    fn look_up(&self, walk: &mut Walk) {
-        let table = &self.pipeline.tables[usize::from(walk.table.0)];
+    /// Finds the entry of the present table that the packet hits, and counts.
+    pub(crate) fn look_up(&mut self, walk: &mut Walk<'_>) {
+        let table = &mut self.pipeline.tables[usize::from(walk.table.0)];
         walk.hit = table.lookup(walk.packet.key(), &mut walk.log);
+        if !S::DRY {
+            let (packets, bytes) = offload::wire_count(&walk.packet.frame);
+            let slot = walk.hit.map_or(NONE, |hit| hit.slot);
+            table.count(slot, packets, bytes, self.now);
+        }
+        if S::TRACES {
+            self.trace_lookup(walk);
+        }
     }
 
     fn trace_lookup(&mut self, walk: &Walk<'_>) {
@@ -375,7 +372,6 @@ pub(crate) fn each_table<S: Sink>(
 ) -> Result<(), DropReason> {
     while let Some(table) = next {
         walk.table = table;
-        context.before_lookup(walk);
         next = context.one_table(walk)?;
     }
     Ok(())

@@ -9,7 +9,7 @@ use bofuss_packet::{Packet, offload, reassemble};
 
 use crate::pipeline::Walk;
 use crate::pipeline::context::Context;
-use crate::{DropReason, PacketInEvent, Sink, Step, Verdict};
+use crate::{DropReason, PacketInEvent, Sink, Step};
 
 impl<S: Sink> Context<'_, S> {
     /// Does the output that waits, with a copy, because the packet goes on.
@@ -85,10 +85,8 @@ impl<S: Sink> Context<'_, S> {
             }
             return self.drop(reason);
         }
-        for hook in self.hooks.all.iter_mut().filter(|_| !S::DRY) {
-            if hook.on_egress(self.now, number, packet) == Verdict::Drop {
-                return self.drop(DropReason::Hook);
-            }
+        if let Err(reason) = self.on_egress(packet, number) {
+            return self.drop(reason);
         }
         let tags = packet.tags_before_ip();
         let whole = self.takes_whole(number, queue, &packet.frame);

@@ -16,6 +16,8 @@ pub const WORK_PER_TURN: u64 = 512;
 /// Work after which one packet's further copies are dropped: as many as
 /// [`crate::MAX_BUCKETS_PER_PACKET`] buckets with an output each.
 pub const WORK_PER_FRAME: u64 = 2 * MAX_BUCKETS_PER_PACKET as u64;
+/// Calls of hooks that may cause each other, by the actions that they ask for.
+const MAX_NESTING: u8 = 8;
 /// Bytes that cost about as much to copy as a packet costs otherwise.
 const BYTES_PER_PACKET: u64 = 2048;
 
@@ -25,6 +27,8 @@ pub(crate) struct Work {
     pub(crate) done: u64,
     turn_end: u64,
     frame_end: u64,
+    /// Calls of hooks whose packets are on their way now, one caused by another.
+    nesting: u8,
 }
 
 impl Work {
@@ -46,6 +50,18 @@ impl Work {
     /// Whether the frame may have no more copies.
     pub(crate) fn is_spent(&self) -> bool {
         self.done >= self.frame_end
+    }
+
+    /// Begins with what a hook asked for; false if that is too deep, or too much.
+    pub(crate) fn begin_nested(&mut self) -> bool {
+        let may = self.nesting < MAX_NESTING && !self.is_spent();
+        self.nesting += u8::from(may);
+        may
+    }
+
+    /// Ends what [`Work::begin_nested`] allowed.
+    pub(crate) fn end_nested(&mut self) {
+        self.nesting -= 1;
     }
 
     /// Counts a copy of a frame.

@@ -1,19 +1,20 @@
 //! Per-flow state: a `set_flow_state` action, a `flow_state` field, idle timeouts, a message that
 //! lists states.
 //!
-//! The flow is the pair of Ethernet addresses. A packet has the state of its flow; without one, 0.
+//! The flow is the pair of Ethernet addresses with which a packet comes in. It has the state of its
+//! flow, from then on and as the action sets it; without one, 0.
 
 use alloc::{boxed::Box, vec, vec::Vec};
 
-use bofuss_datapath::{ControlContext, Hook, HookEffect, Time, Verdict};
+use bofuss_datapath::{
+    ControlContext, Hook, HookContext, HookEffect, Time, TrialMap, Verdict,
+};
 use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::ext::{Arg, ExtKind, ExtRow};
 use bofuss_oflib::field::{ETH_DST, ETH_SRC};
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Catalogue, ErrorCode, ExtValue, Field};
-use bofuss_packet::Packet;
-use hashbrown::HashMap;
 
 /// This extension's number as an experimenter: a locally administered OUI.
 pub const EXPERIMENTER: u32 = 0x0062_6f73;
@@ -43,6 +44,7 @@ const MAX_LISTED: usize = 4000;
 /// Source and destination address.
 type Flow = (u64, u64);
 
+#[derive(Clone)]
 struct State {
     value: u32,
     idle_ns: u64,
@@ -60,8 +62,7 @@ pub fn hook(catalogue: &Catalogue) -> Box<dyn Hook> {
     let field = catalogue.field(EXPERIMENTER, 0);
     Box::new(FlowState {
         field: field.expect("the catalogue has this extension"),
-        states: HashMap::new(),
-        tried: Vec::new(),
+        states: TrialMap::default(),
         refused: 0,
     })
 }
@@ -69,14 +70,12 @@ pub fn hook(catalogue: &Catalogue) -> Box<dyn Hook> {
 /// The states of all flows.
 struct FlowState {
     field: &'static Field,
-    states: HashMap<Flow, State>,
-    /// What the trace under way has set.
-    tried: Vec<(Flow, u32)>,
+    states: TrialMap<Flow, State>,
     refused: u32,
 }
 
-fn flow(packet: &Packet) -> Flow {
-    let address = |field| packet.key().get(field, &mut ()).unwrap_or(0) as u64;
+fn flow(cx: &mut HookContext<'_>) -> Flow {
+    let mut address = |field| cx.get(field).unwrap_or(0) as u64;
     (address(ETH_SRC), address(ETH_DST))
 }
 
@@ -85,69 +84,48 @@ impl Hook for FlowState {
         "flow_state"
     }
 
-    fn effect(&self) -> HookEffect {
-        HookEffect::Branch
+    fn effect(&self, table: TableId) -> HookEffect {
+        if table == TableId(0) && !self.states.live().is_empty() {
+            HookEffect::Branch
+        } else {
+            HookEffect::None
+        }
     }
 
-    fn is_quiet(&self) -> bool {
-        self.states.is_empty()
+    fn generation(&self) -> u64 {
+        u64::from(self.states.live().is_empty())
     }
 
     /// Gives the packet the state of its flow, or forgets a state that was idle for too long.
-    fn before_lookup(&mut self, now: Time, _: TableId, packet: &mut Packet) {
-        if self.states.is_empty() {
-            return packet.key_mut().set(self.field, 0);
+    fn before_lookup(&mut self, cx: &mut HookContext<'_>) -> Verdict {
+        let flow = flow(cx);
+        match self.states.get_mut(cx.trial(), &flow) {
+            Some(state) if state.lives(cx.now) => {
+                state.used = cx.now;
+                cx.set(self.field, state.value.into());
+            }
+            Some(_) => self.states.remove(cx.trial(), &flow),
+            None => {}
         }
-        let flow = flow(packet);
-        let live = self.states.get_mut(&flow).filter(|s| s.lives(now));
-        let value = live.map(|state| {
-            state.used = now;
-            state.value
-        });
-        if value.is_none() {
-            self.states.remove(&flow);
-        }
-        packet.key_mut().set(self.field, value.unwrap_or(0).into());
-    }
-
-    fn peek(&mut self, now: Time, _: TableId, packet: &mut Packet) {
-        if packet.key().get(self.field, &mut ()).is_none() {
-            // It is a trace's first table.
-            self.tried.clear();
-        }
-        let flow = flow(packet);
-        let tried = self.tried.iter().rfind(|(of, _)| *of == flow);
-        let live = self.states.get(&flow).filter(|s| s.lives(now));
-        let value = tried.map(|(_, value)| *value);
-        let value = value.or(live.map(|state| state.value)).unwrap_or(0);
-        packet.key_mut().set(self.field, value.into());
-    }
-
-    fn try_action(&mut self, _: Time, _: usize, value: &ExtValue, packet: &mut Packet) -> Verdict {
-        let state = value.args[0] as u32;
-        self.tried.push((flow(packet), state));
-        packet.key_mut().set(self.field, state.into());
         Verdict::Continue
     }
 
-    fn on_action(&mut self, now: Time, _: usize, value: &ExtValue, packet: &mut Packet) -> Verdict {
-        let (flow, state) = (flow(packet), value.args[0] as u32);
+    fn on_action(&mut self, cx: &mut HookContext<'_>, _: usize, value: &ExtValue) -> Verdict {
+        let (flow, trial) = (flow(cx), cx.trial());
+        let state = value.args[0] as u32;
         if state == 0 {
-            self.states.remove(&flow);
-        } else if self.states.len() < MAX_STATES || self.states.contains_key(&flow) {
-            let idle_ns = value.args[1] * Time::SEC;
-            self.states.insert(
-                flow,
-                State {
-                    value: state,
-                    idle_ns,
-                    used: now,
-                },
-            );
-        } else {
+            self.states.remove(trial, &flow);
+        } else if self.states.live().len() < MAX_STATES || self.states.get(trial, &flow).is_some() {
+            let state = State {
+                value: state,
+                idle_ns: value.args[1] * Time::SEC,
+                used: cx.now,
+            };
+            self.states.insert(trial, flow, state);
+        } else if !cx.is_dry() {
             self.refused = self.refused.saturating_add(1);
         }
-        packet.key_mut().set(self.field, state.into());
+        cx.set(self.field, state.into());
         Verdict::Continue
     }
 
@@ -160,14 +138,15 @@ impl Hook for FlowState {
         if row != STATE_REQUEST {
             return Err(BadRequest::BAD_EXP_TYPE);
         }
-        self.states.retain(|_, state| state.lives(cx.now));
+        let states = self.states.live_mut();
+        states.retain(|_, state| state.lives(cx.now));
         let mut data = Vec::new();
-        for ((source, destination), state) in self.states.iter().take(MAX_LISTED) {
+        for ((source, destination), state) in states.iter().take(MAX_LISTED) {
             data.extend_from_slice(&source.to_be_bytes()[2..]);
             data.extend_from_slice(&destination.to_be_bytes()[2..]);
             data.extend_from_slice(&state.value.to_be_bytes());
         }
-        let args = vec![self.states.len() as u64, self.refused.into()];
+        let args = vec![states.len() as u64, self.refused.into()];
         cx.reply(ExtValue::new(&VALUES[2], args, Bytes(data)));
         Ok(())
     }

@@ -2,11 +2,12 @@
 
 use alloc::{boxed::Box, sync::Arc, vec};
 
-use bofuss_datapath::{ControlContext, Hook, HookEffect, ReplyPart, Time, Verdict};
+use bofuss_datapath::{
+    ControlContext, Hook, HookContext, HookEffect, ReplyPart, Time, Trial, Verdict,
+};
 use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Catalogue, ErrorCode, ExtValue, Field};
-use bofuss_packet::Packet;
 
 use super::machine::Machine;
 use super::report::Report;
@@ -38,6 +39,8 @@ pub fn hook(catalogue: &Catalogue) -> Box<dyn Hook> {
         catalogue: Arc::new(catalogue.clone()),
         machine: Machine::default(),
         has_set_global: false,
+        generation: 0,
+        trial: Trial::LIVE,
         sweep_at: Time(0),
     })
 }
@@ -50,35 +53,23 @@ struct OpenState {
     machine: Machine,
     /// Whether a packet has changed the global state: then the next may, too.
     has_set_global: bool,
+    /// Counts what changes the effects on packets.
+    generation: u64,
+    /// The run of packets that came last.
+    trial: Trial,
     /// When the next slice of a sweep is due.
     sweep_at: Time,
 }
 
 impl OpenState {
-    /// Gives a packet the state that it has in a table, and the global state.
-    fn prepare(&mut self, now: Time, table: TableId, packet: &mut Packet) {
-        let global = self.machine.global();
-        packet.key_mut().set(self.global_state, global.into());
-        if !self.machine.has_enabled() {
-            return;
+    /// Has the machine know whether what actions change lasts.
+    fn enter(&mut self, cx: &HookContext<'_>) {
+        if !cx.is_dry() {
+            self.machine.end_trial();
+        } else if self.trial != cx.trial() {
+            self.machine.begin_trial();
         }
-        match self.machine.look_up(now, table.0, packet.key(), &mut ()) {
-            Some(state) => packet.key_mut().set(self.state, state.into()),
-            None => packet.key_mut().clear(self.state),
-        }
-    }
-
-    /// Does what an action says.
-    fn act(&mut self, now: Time, value: &ExtValue, packet: &mut Packet) -> Verdict {
-        if let Some(action) = value.body::<SetState>() {
-            self.machine.set_state(now, action, packet.key(), &mut ());
-        } else if let Some(action) = value.body::<IncState>() {
-            self.machine
-                .inc_state(now, action.table, packet.key(), &mut ());
-        } else if let Some(action) = value.body::<SetGlobalState>() {
-            self.machine.set_global(action.value, action.mask);
-        }
-        Verdict::Continue
+        self.trial = cx.trial();
     }
 
     /// The next part of a reply about states. Errors: BAD_REQUEST/BAD_TABLE_ID.
@@ -152,44 +143,60 @@ impl Hook for OpenState {
         "openstate"
     }
 
-    fn effect(&self) -> HookEffect {
-        HookEffect::Branch
+    /// A table with states gives a packet its own. Any other takes that away; the first one gives
+    /// it the global state, which controllers change, or packets.
+    fn effect(&self, table: TableId) -> HookEffect {
+        let is_first = table == TableId(0);
+        if self.machine.enabled(table.0).is_some() || is_first && self.has_set_global {
+            HookEffect::Branch
+        } else if self.machine.has_enabled() || is_first {
+            HookEffect::Pure
+        } else {
+            HookEffect::None
+        }
     }
 
-    fn is_quiet(&self) -> bool {
-        !self.machine.has_enabled() && !self.has_set_global
+    fn generation(&self) -> u64 {
+        self.generation
     }
 
     fn acts_on_segments(&self) -> bool {
         self.machine.has_enabled()
     }
 
-    fn before_lookup(&mut self, now: Time, table: TableId, packet: &mut Packet) {
-        self.machine.end_trial();
-        self.prepare(now, table, packet);
-    }
-
-    fn peek(&mut self, now: Time, table: TableId, packet: &mut Packet) {
-        if table == TableId(0) {
-            self.machine.begin_trial();
+    fn before_lookup(&mut self, cx: &mut HookContext<'_>) -> Verdict {
+        self.enter(cx);
+        if cx.table == TableId(0) {
+            cx.set(self.global_state, self.machine.global().into());
         }
-        self.prepare(now, table, packet);
+        if self.machine.has_enabled() {
+            let (now, table) = (cx.now, cx.table.0);
+            let (key, log) = cx.key();
+            match self.machine.look_up(now, table, key, log) {
+                Some(state) => cx.set(self.state, state.into()),
+                None => cx.clear(self.state),
+            }
+        }
+        Verdict::Continue
     }
 
-    fn on_action(&mut self, now: Time, _: usize, value: &ExtValue, packet: &mut Packet) -> Verdict {
-        self.machine.end_trial();
-        self.has_set_global |= value.body::<SetGlobalState>().is_some();
-        self.act(now, value, packet)
-    }
-
-    fn try_action(
-        &mut self,
-        now: Time,
-        _: usize,
-        value: &ExtValue,
-        packet: &mut Packet,
-    ) -> Verdict {
-        self.act(now, value, packet)
+    fn on_action(&mut self, cx: &mut HookContext<'_>, _: usize, value: &ExtValue) -> Verdict {
+        self.enter(cx);
+        let now = cx.now;
+        let (key, log) = cx.key();
+        if let Some(action) = value.body::<SetState>() {
+            self.machine.set_state(now, action, key, log);
+        } else if let Some(action) = value.body::<IncState>() {
+            self.machine.inc_state(now, action.table, key, log);
+        } else if let Some(action) = value.body::<SetGlobalState>() {
+            self.machine.set_global(action.value, action.mask);
+            cx.set(self.global_state, self.machine.global().into());
+            if !cx.is_dry() && !self.has_set_global {
+                self.has_set_global = true;
+                self.generation += 1;
+            }
+        }
+        Verdict::Continue
     }
 
     fn next_tick(&self) -> Option<Time> {
@@ -208,7 +215,10 @@ impl Hook for OpenState {
         value: &ExtValue,
     ) -> Result<(), ErrorCode> {
         let message = value.body::<StateMod>().ok_or(error::BAD_EXP_MESSAGE)?;
-        self.machine.modify(cx.now, message, &self.catalogue)
+        self.machine.end_trial();
+        self.machine.modify(cx.now, message, &self.catalogue)?;
+        self.generation += 1;
+        Ok(())
     }
 
     fn on_multipart(

@@ -1,0 +1,254 @@
+//! How a path becomes known: a packet goes it for the first time, and what it met is noted.
+
+use alloc::vec::Vec;
+
+use bofuss_oflib::action::Output;
+use bofuss_oflib::instruction::Instructions;
+use bofuss_oflib::types::TableId;
+use bofuss_oflib::{Action, FieldSet, Instruction, PortNo};
+
+use super::direct::end;
+use crate::cache::{Body, Hit, PathCall, Program, ProgramStep};
+use crate::hook::HookPoint;
+use crate::pipeline::Walk;
+use crate::pipeline::context::Context;
+use crate::slab::NONE;
+use crate::{DropReason, HookEffect, Sink};
+
+/// How an entry's instructions limit what may be cached of a path that goes on after them.
+#[derive(Default)]
+struct PathEffect {
+    /// They may send the packet to the controllers.
+    may_packet_in: bool,
+    /// They change the key, always alike.
+    sets_fields: bool,
+    /// What the key becomes depends on more than the key.
+    unpredictable: bool,
+}
+
+impl PathEffect {
+    fn of(body: &Instructions) -> Self {
+        let mut this = Self::default();
+        for instruction in body.list() {
+            match instruction {
+                Instruction::ApplyActions(actions) => {
+                    actions.iter().for_each(|action| this.apply(action));
+                }
+                // A meter may change the DSCP.
+                Instruction::Meter(_) => this.unpredictable = true,
+                Instruction::Experimenter(_) => {
+                    (this.may_packet_in, this.unpredictable) = (true, true)
+                }
+                Instruction::WriteMetadata { .. } => this.sets_fields = true,
+                Instruction::ClearActions
+                | Instruction::WriteActions(_)
+                | Instruction::GotoTable(_) => {}
+            }
+        }
+        this
+    }
+
+    fn apply(&mut self, action: &Action) {
+        let to_controller = |o: &Output| o.port == PortNo::CONTROLLER;
+        let may_packet_in = matches!(action, Action::DecNwTtl | Action::DecMplsTtl)
+            || matches!(action, Action::Output(output) if to_controller(output));
+        let sets_fields = matches!(action, Action::SetField(_));
+        let does_neither = matches!(
+            action,
+            Action::Output(_)
+                | Action::Group(_)
+                | Action::SetQueue(_)
+                | Action::SetNwTtl(_)
+                | Action::SetMplsTtl(_)
+                | Action::CopyTtlOut
+                | Action::CopyTtlIn
+        );
+        // An action that is not named here may do anything.
+        let unknown = !may_packet_in && !sets_fields && !does_neither;
+        self.may_packet_in |= may_packet_in || unknown;
+        self.sets_fields |= sets_fields;
+        self.unpredictable |= unknown;
+    }
+}
+
+/// The table that an entry's packets go on with.
+pub(super) fn goto(body: &Instructions) -> Option<TableId> {
+    match body.list().last() {
+        Some(Instruction::GotoTable(table)) => Some(*table),
+        _ => None,
+    }
+}
+
+/// The port, if all that actions do is to send the packet to one.
+pub(super) fn sole_output(actions: &[Action]) -> Option<PortNo> {
+    let [Action::Output(output)] = actions else {
+        return None;
+    };
+    (output.port <= PortNo::MAX).then_some(output.port)
+}
+
+/// The port, if all that instructions do is to send the packet to one now.
+fn step_output(body: &Instructions) -> Option<PortNo> {
+    match body.list() {
+        [Instruction::ApplyActions(actions)] => sole_output(actions),
+        _ => None,
+    }
+}
+
+/// Whether instructions do nothing but name the table to go on with, if any.
+pub(super) fn goes_on_only(body: &Instructions) -> bool {
+    matches!(body.list(), [] | [Instruction::GotoTable(_)])
+}
+
+/// A path that a packet goes for the first time.
+#[derive(Default)]
+struct Recording {
+    program: Program,
+    hits: Vec<Hit>,
+    /// The fields that pure hooks read.
+    read: FieldSet,
+    /// Whether fields are not what they were at the start.
+    sets_fields: bool,
+    /// Whether a pure hook did more than to set fields.
+    is_wrong: bool,
+    /// Whether it can be remembered.
+    is_complete: bool,
+}
+
+impl<S: Sink> Context<'_, S> {
+    /// Sends a packet through the tables as far as its path depends on nothing but its key, and
+    /// remembers the path; the table to go on with, if any.
+    pub(super) fn record(
+        &mut self,
+        walk: &mut Walk<'_>,
+        start: u64,
+    ) -> Result<Option<TableId>, DropReason> {
+        let key = walk.packet.key().clone();
+        let mut path = Recording {
+            hits: core::mem::take(&mut self.lane.cache.spare_hits),
+            ..Recording::default()
+        };
+        path.hits.clear();
+        walk.log = FieldSet::EMPTY;
+        let result = self.record_steps(walk, &mut path);
+        let cache = &mut self.lane.cache;
+        debug_assert!(
+            cache.fields.is_superset(walk.log),
+            "I14: the key has what was read"
+        );
+        if path.is_complete {
+            let tables = &mut self.pipeline.tables;
+            if !cache.fields.is_superset(path.read) {
+                let fields = cache.fields.union(path.read);
+                cache.widen(&self.pipeline.catalogue, tables, fields);
+            }
+            if cache.admits(start, &key) {
+                if let Some(victim) = cache.victim() {
+                    cache.forget(tables, victim);
+                    cache.stats.evicted += 1;
+                }
+                path.program.end = end(&path.program);
+                cache.insert(start, &key, path.program, &path.hits);
+            }
+        }
+        cache.spare_hits = path.hits;
+        result
+    }
+
+    /// Goes a path and notes it; the table to go on with, if any.
+    fn record_steps(
+        &mut self,
+        walk: &mut Walk<'_>,
+        path: &mut Recording,
+    ) -> Result<Option<TableId>, DropReason> {
+        loop {
+            let table = walk.table;
+            let (prepared, asked) = (walk.prepared, walk.asked);
+            (walk.prepared, walk.asked) = (false, false);
+            if !prepared && self.record_calls(walk, path, HookPoint::BeforeLookup)? {
+                return Ok(self.leave_before_lookup(walk));
+            }
+            self.look_up(walk);
+            let slot = walk.hit.map_or(NONE, |hit| hit.slot);
+            path.hits.push(Hit { slot, table });
+            path.program.last = table;
+            path.program.unchanged += u8::from(!path.sets_fields);
+            let Some(instructions) = self.hit(walk) else {
+                let asks = !asked && !self.hooks.at(table).is_empty();
+                (path.program.missed, path.program.asks) = (true, asks);
+                path.is_complete = !path.is_wrong;
+                let result = self.after_miss(walk, asks);
+                path.program.next = result.ok().flatten();
+                return result;
+            };
+            let n_steps = path.program.steps.len();
+            let leaves = self.record_calls(walk, path, HookPoint::AfterHit)?;
+            let acted = path.program.steps.len() > n_steps;
+            let effect = PathEffect::of(&instructions);
+            let reason = walk.reason;
+            let result = self.act(walk, &instructions);
+            // Of a packet that was cut, the segments have gone on.
+            let goes_on = result.is_ok_and(|next| next == goto(&instructions));
+            let (true, Ok(next)) = (goes_on, result) else {
+                return result;
+            };
+            let fits = !leaves && !effect.unpredictable;
+            let on_path = next.filter(|next| fits && self.hooks.effect(*next) <= HookEffect::Live);
+            let ends_between = next.is_some() && on_path.is_none();
+            if acted || ends_between || !goes_on_only(&instructions) {
+                path.program.steps.push(ProgramStep::Execute(Body {
+                    output: step_output(&instructions),
+                    instructions,
+                    table,
+                    reason,
+                    hit: path.hits.len() as u8 - 1,
+                    may_packet_in: effect.may_packet_in,
+                }));
+            }
+            path.program.next = next;
+            path.sets_fields |= effect.sets_fields;
+            let Some(next) = on_path else {
+                path.is_complete = !path.is_wrong;
+                return Ok(next);
+            };
+            walk.table = next;
+        }
+    }
+
+    /// Calls the hooks of the present table at one point, and notes what they do. Returns true if
+    /// one leaves the path.
+    fn record_calls(
+        &mut self,
+        walk: &mut Walk<'_>,
+        path: &mut Recording,
+        point: HookPoint,
+    ) -> Result<bool, DropReason> {
+        let (mut next, mut leaves) = (0, false);
+        while let Some(&(hook, effect)) = self.hooks.at(walk.table).get(next) {
+            next += 1;
+            let is_pure = effect == HookEffect::Pure;
+            let call = self.call_point(hook, walk, point, is_pure)?;
+            if leaves {
+                continue;
+            }
+            if is_pure {
+                path.read.insert(call.read);
+                path.is_wrong |= !call.only_sets;
+                path.sets_fields |= !call.sets.is_empty();
+                let sets = call.sets.into_iter();
+                let steps = sets.map(|(field, value)| ProgramStep::Set(field, value));
+                path.program.steps.extend(steps);
+            } else {
+                leaves = call.deviates;
+                path.program.calls = true;
+                path.program.steps.push(ProgramStep::Call(PathCall {
+                    hook,
+                    table: walk.table,
+                    hits: path.hits.len() as u8,
+                    point,
+                }));
+            }
+        }
+        Ok(leaves)
+    }
+}

@@ -1,0 +1,185 @@
+//! What a hook is given at a point of a packet's way: the packet, and ways to act.
+
+use alloc::{boxed::Box, string::String, vec::Vec};
+
+use bofuss_frame::{Frame, Pool};
+use bofuss_oflib::catalogue::Additions;
+use bofuss_oflib::types::TableId;
+use bofuss_oflib::{Action, ExtValue, Field, FieldSet, PortNo};
+use bofuss_packet::{Key, Layout, Packet};
+
+use crate::{Time, Trial, Verdict};
+
+/// Something that a hook has asked for.
+#[derive(Debug)]
+pub(crate) enum HookAct {
+    /// These actions are applied to the packet.
+    Apply(Vec<Action>),
+    /// These actions are applied to a packet of its own.
+    Emit(Box<Packet>, Vec<Action>),
+    /// The controllers that asked for it are told.
+    Notify(ExtValue),
+    /// A trace has this line.
+    Say(String),
+}
+
+/// What a hook has done and asked for.
+#[derive(Debug, Default)]
+pub(crate) struct HookOutcome {
+    pub(crate) acts: Vec<HookAct>,
+    /// The table to go on with.
+    pub(crate) goto: Option<TableId>,
+    /// Why the packet is dropped, in the extension's words.
+    pub(crate) drop: Option<&'static str>,
+    /// The fields that it read.
+    pub(crate) read: FieldSet,
+    /// What it set in the key.
+    pub(crate) sets: Vec<(&'static Field, Option<u128>)>,
+    /// Whether it did to the packet what `sets` does not say.
+    pub(crate) edited: bool,
+}
+
+/// A packet at one point of its way, and what a hook can do there. What it asks for is done when it
+/// returns, in order.
+pub struct HookContext<'a> {
+    /// The time.
+    pub now: Time,
+    /// The table that the packet is in.
+    pub table: TableId,
+    /// The cookie of the entry that was hit; all ones before one is, and outside of tables.
+    pub cookie: u64,
+    pub(crate) trial: Trial,
+    pub(crate) traces: bool,
+    /// Whether what it sets is written down.
+    pub(crate) records: bool,
+    pub(crate) packet: &'a mut Packet,
+    pub(crate) pool: &'a Pool,
+    pub(crate) additions: &'static Additions,
+    pub(crate) outcome: HookOutcome,
+}
+
+impl HookContext<'_> {
+    /// Whether the packet only tries its way: nothing that lasts may be changed. What the hook asks
+    /// for here is only traced.
+    pub fn is_dry(&self) -> bool {
+        self.trial.is_dry()
+    }
+
+    /// Which run of packets it is, for a [`crate::TrialMap`].
+    pub fn trial(&self) -> Trial {
+        self.trial
+    }
+
+    /// The value of a field of the key, if the packet has it. Whoever remembers what the hook did
+    /// learns that it depends on this field.
+    pub fn get(&mut self, field: &Field) -> Option<u128> {
+        self.packet.key().get(field, &mut self.outcome.read)
+    }
+
+    /// The key, to be read by who logs what is read.
+    pub fn key(&mut self) -> (&Key, &mut FieldSet) {
+        (self.packet.key(), &mut self.outcome.read)
+    }
+
+    /// Gives a field of the packet a value, as a set-field action does; a field of a header that
+    /// is not there stays absent.
+    pub fn set(&mut self, field: &'static Field, value: u128) {
+        self.note_set(field, Some(value));
+    }
+
+    /// Makes a field that stands in no header absent.
+    pub fn clear(&mut self, field: &'static Field) {
+        self.note_set(field, None);
+    }
+
+    fn note_set(&mut self, field: &'static Field, value: Option<u128>) {
+        if self.records {
+            self.outcome.sets.push((field, value));
+        }
+        set_field(self.packet, field, value);
+    }
+
+    /// The port that the packet came in through.
+    pub fn in_port(&mut self) -> PortNo {
+        let port = self.get(bofuss_oflib::field::IN_PORT);
+        PortNo(port.unwrap_or(0) as u32)
+    }
+
+    /// The packet's bytes. What depends on them is [`crate::HookEffect::Live`].
+    pub fn frame(&self) -> &Frame {
+        &self.packet.frame
+    }
+
+    /// Where its headers stand.
+    pub fn layout(&self) -> &Layout {
+        self.packet.layout()
+    }
+
+    /// The packet, to be edited.
+    pub fn edit(&mut self) -> &mut Packet {
+        self.outcome.edited = true;
+        self.packet
+    }
+
+    /// A copy of the packet; `None` if there is no buffer.
+    pub fn copy(&self) -> Option<Packet> {
+        self.packet.try_clone()
+    }
+
+    /// A packet made anew, as if it came in through a port; `None` if there is no buffer.
+    pub fn packet(&self, bytes: &[u8], in_port: PortNo) -> Option<Packet> {
+        let frame = self.pool.frame(bytes)?;
+        Some(Packet::with_additions(frame, in_port, self.additions))
+    }
+
+    /// Applies actions to the packet: outputs, groups, packet-ins, changes of headers.
+    pub fn apply(&mut self, actions: Vec<Action>) {
+        self.outcome.acts.push(HookAct::Apply(actions));
+    }
+
+    /// Applies actions to another packet; an output to TABLE sends it through the tables.
+    pub fn emit(&mut self, packet: Packet, actions: Vec<Action>) {
+        self.outcome
+            .acts
+            .push(HookAct::Emit(packet.into(), actions));
+    }
+
+    /// Tells the controllers that asked for such values.
+    pub fn notify(&mut self, value: ExtValue) {
+        self.outcome.acts.push(HookAct::Notify(value));
+    }
+
+    /// Adds a line to a trace, if there is one.
+    pub fn say(&mut self, line: impl FnOnce() -> String) {
+        if self.traces {
+            self.outcome.acts.push(HookAct::Say(line()));
+        }
+    }
+
+    /// Goes on with a later table: before a lookup and on a miss, at once; after a hit and in an
+    /// instruction or action, instead of the table that the entry names. A packet that is sent to
+    /// a table that is not there, or not later, is dropped.
+    pub fn goto(&mut self, table: TableId) {
+        self.outcome.goto = Some(table);
+    }
+
+    /// Drops the packet for a reason of the extension's own, which has a counter.
+    pub fn drop(&mut self, reason: &'static str) -> Verdict {
+        self.outcome.drop = Some(reason);
+        Verdict::Drop
+    }
+}
+
+/// Gives a field of a packet a value, in the key and in the header that it stands in; or makes one
+/// absent that stands in none.
+pub(crate) fn set_field(packet: &mut Packet, field: &Field, value: Option<u128>) {
+    let Some(value) = value else {
+        if field.at.is_empty() {
+            packet.key_mut().clear(field);
+        }
+        return;
+    };
+    let shifted = value << (128 - 8 * field.bytes());
+    // A header that is not there has no field to set.
+    let _ = packet.set_field(field, &shifted.to_be_bytes());
+}

@@ -1,0 +1,118 @@
+//! The hooks of a switch: which acts in which table, and to which each experimenter value belongs.
+
+use alloc::{boxed::Box, collections::BTreeMap, vec::Vec};
+
+use bofuss_oflib::ext::ExtRow;
+use bofuss_oflib::types::TableId;
+use bofuss_oflib::{ErrorCode, ExtValue};
+
+use crate::{Hook, HookEffect};
+
+/// Plans that are known by their numbers at most.
+const MAX_PLANS: usize = 1024;
+
+/// The hooks of all extensions, in the order of registration.
+#[derive(Default)]
+pub(crate) struct Hooks {
+    pub(crate) all: Vec<Box<dyn Hook>>,
+    /// The experimenter values of each one's extension.
+    rows: Vec<&'static [ExtRow]>,
+    /// Those that are called at the egress.
+    pub(crate) at_egress: Vec<usize>,
+    /// The generation that each had when it was last asked.
+    generations: Vec<u64>,
+    /// Those that act in each table, with their effects there.
+    tables: Vec<Vec<(usize, HookEffect)>>,
+    /// The number of this plan, in which all hooks act as they do now; and those of plans by the
+    /// hooks' generations.
+    plan: u32,
+    numbers: BTreeMap<Vec<u64>, u32>,
+    next_number: u32,
+}
+
+impl Hooks {
+    /// Adds the hook of the extension that brought these rows.
+    pub(crate) fn add(&mut self, hook: Box<dyn Hook>, rows: &'static [ExtRow], n_tables: usize) {
+        if hook.acts_on_egress() {
+            self.at_egress.push(self.all.len());
+        }
+        self.all.push(hook);
+        self.rows.push(rows);
+        self.plan_anew(n_tables);
+    }
+
+    /// The hooks that act in a table.
+    #[inline]
+    pub(crate) fn at(&self, table: TableId) -> &[(usize, HookEffect)] {
+        self.tables
+            .get(usize::from(table.0))
+            .map_or(&[], Vec::as_slice)
+    }
+
+    /// The effect of all hooks on packets in a table.
+    #[inline]
+    pub(crate) fn effect(&self, table: TableId) -> HookEffect {
+        let effects = self.at(table).iter().map(|(_, effect)| *effect);
+        effects.max().unwrap_or(HookEffect::None)
+    }
+
+    /// The number of the plan in which hooks act as they do now.
+    #[inline]
+    pub(crate) fn plan(&self) -> u32 {
+        self.plan
+    }
+
+    /// Asks all hooks for their effects again, if those of one have changed.
+    #[inline]
+    pub(crate) fn refresh(&mut self, n_tables: usize) {
+        let mut asked = self.all.iter().zip(&self.generations);
+        let has_changed = asked.any(|(hook, generation)| hook.generation() != *generation);
+        if has_changed || self.tables.len() != n_tables {
+            self.plan_anew(n_tables);
+        }
+    }
+
+    fn plan_anew(&mut self, n_tables: usize) {
+        self.generations = self.all.iter().map(|hook| hook.generation()).collect();
+        self.tables.clear();
+        for table in (0..n_tables).map(|number| TableId(number as u8)) {
+            let mut here = Vec::new();
+            for (number, hook) in self.all.iter().enumerate() {
+                let effect = hook.effect(table);
+                if effect != HookEffect::None {
+                    here.push((number, effect));
+                }
+            }
+            self.tables.push(here);
+        }
+        if self.numbers.len() >= MAX_PLANS {
+            // Numbers are not used again: the ways of forgotten plans are never taken.
+            self.numbers.clear();
+        }
+        let next = &mut self.next_number;
+        self.plan = *self
+            .numbers
+            .entry(self.generations.clone())
+            .or_insert_with(|| {
+                *next += 1;
+                *next
+            });
+    }
+
+    /// The number of the hook whose extension has this row, and the row's place in the extension's
+    /// list.
+    pub(crate) fn of(&self, row: &'static ExtRow) -> Option<(usize, usize)> {
+        let mut lists = self.rows.iter().enumerate();
+        lists.find_map(|(hook, rows)| Some((hook, row.place_in(rows)?)))
+    }
+
+    /// Whether an extension allows an action or instruction in an entry of this table.
+    ///
+    /// Errors: an OpenFlow error.
+    pub(crate) fn check(&self, value: &ExtValue, table: TableId) -> Result<(), ErrorCode> {
+        match self.of(value.row) {
+            Some((hook, place)) => self.all[hook].check(place, value, table),
+            None => Ok(()),
+        }
+    }
+}

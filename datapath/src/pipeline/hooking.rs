@@ -1,0 +1,210 @@
+//! Where hooks are called on a packet's way, and what becomes of what they ask for.
+
+use alloc::vec::Vec;
+
+use bofuss_oflib::{Action, ExtValue, Field, FieldSet, PortNo};
+use bofuss_packet::Packet;
+
+use crate::hook::HookPoint;
+use crate::hook_context::{HookAct, HookOutcome};
+use crate::pipeline::Walk;
+use crate::pipeline::context::Context;
+use crate::{DropReason, Hook, HookContext, Sink, Step, Verdict};
+
+/// What whoever remembers the way has to know of a hook's call.
+#[derive(Debug, Default)]
+pub(crate) struct HookCall {
+    /// What it set, if asked for.
+    pub(crate) sets: Vec<(&'static Field, Option<u128>)>,
+    /// The fields that it read.
+    pub(crate) read: FieldSet,
+    /// Whether `sets` is all that it did.
+    pub(crate) only_sets: bool,
+    /// Whether the packet has other fields now, goes elsewhere, or hooks now act otherwise.
+    pub(crate) deviates: bool,
+}
+
+impl<S: Sink> Context<'_, S> {
+    /// Calls a hook at one point, and does what it asks for.
+    ///
+    /// Errors: why the packet goes no further.
+    pub(crate) fn call_hook(
+        &mut self,
+        hook: usize,
+        walk: &mut Walk<'_>,
+        records: bool,
+        point: impl FnOnce(&mut dyn Hook, &mut HookContext<'_>) -> Verdict,
+    ) -> Result<HookCall, DropReason> {
+        self.flush_pending(walk);
+        let (before, plan) = (walk.packet.key().clone(), self.hooks.plan());
+        let mut cx = HookContext {
+            now: self.now,
+            table: walk.table,
+            cookie: walk.cookie,
+            trial: self.trial,
+            traces: S::TRACES,
+            records,
+            packet: &mut *walk.packet,
+            pool: &self.lane.pool,
+            additions: self.pipeline.catalogue.additions(),
+            outcome: HookOutcome::default(),
+        };
+        let verdict = point(&mut *self.hooks.all[hook], &mut cx);
+        let outcome = cx.outcome;
+        self.hooks.refresh(self.pipeline.tables.len());
+        let only_sets = outcome.acts.is_empty() && outcome.goto.is_none() && !outcome.edited;
+        if !outcome.acts.is_empty() {
+            if !self.lane.work.begin_nested() {
+                return Err(DropReason::Work);
+            }
+            let mut acts = outcome.acts.into_iter();
+            let done = acts.try_for_each(|act| self.do_for_hook(hook, walk, act));
+            self.lane.work.end_nested();
+            done?;
+        }
+        if verdict == Verdict::Drop || outcome.drop.is_some() {
+            self.count_hook_drop(hook, outcome.drop);
+            return Err(DropReason::Hook);
+        }
+        if let Some(table) = outcome.goto {
+            if table <= walk.table || !self.pipeline.has_table(table) {
+                return Err(DropReason::Hook);
+            }
+            walk.goto = Some(table);
+        }
+        let same_key = before == *walk.packet.key();
+        Ok(HookCall {
+            sets: outcome.sets,
+            read: outcome.read,
+            only_sets,
+            deviates: !same_key || outcome.goto.is_some() || plan != self.hooks.plan(),
+        })
+    }
+
+    fn do_for_hook(
+        &mut self,
+        hook: usize,
+        walk: &mut Walk<'_>,
+        act: HookAct,
+    ) -> Result<(), DropReason> {
+        match act {
+            HookAct::Apply(actions) => {
+                return actions.iter().try_for_each(|one| self.apply(walk, one));
+            }
+            HookAct::Emit(packet, actions) => self.emit(*packet, &actions),
+            HookAct::Notify(value) if !S::DRY => self.sink.notify(&value),
+            HookAct::Notify(_) => {}
+            HookAct::Say(line) => {
+                let name = self.hooks.all[hook].name();
+                self.sink.step(Step::Said(name, &line));
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies actions to a packet of its own.
+    fn emit(&mut self, mut packet: Packet, actions: &[Action]) {
+        self.lane.work.count(&packet.frame);
+        let mut walk = Walk::from(&mut packet);
+        walk.may_enter = true;
+        let result = actions.iter().try_for_each(|a| self.apply(&mut walk, a));
+        self.end_copy(&mut walk, result);
+    }
+
+    /// Counts a packet that a hook drops for a reason of its own.
+    fn count_hook_drop(&mut self, hook: usize, reason: Option<&'static str>) {
+        let Some(reason) = reason else { return };
+        if !S::DRY {
+            *self.lane.hook_drops.entry((hook, reason)).or_default() += 1;
+        }
+        if S::TRACES {
+            let name = self.hooks.all[hook].name();
+            self.sink.step(Step::Said(name, reason));
+        }
+    }
+
+    /// Calls a hook at one point of the present table.
+    ///
+    /// Errors: why the packet goes no further.
+    pub(crate) fn call_point(
+        &mut self,
+        hook: usize,
+        walk: &mut Walk<'_>,
+        point: HookPoint,
+        records: bool,
+    ) -> Result<HookCall, DropReason> {
+        self.call_hook(hook, walk, records, |hook, cx| match point {
+            HookPoint::BeforeLookup => hook.before_lookup(cx),
+            HookPoint::AfterHit => hook.after_hit(cx),
+        })
+    }
+
+    /// Calls the hooks of the present table at one point, from number `first` on.
+    ///
+    /// Errors: why the packet goes no further.
+    pub(crate) fn call_hooks(
+        &mut self,
+        walk: &mut Walk<'_>,
+        point: HookPoint,
+        first: usize,
+    ) -> Result<(), DropReason> {
+        let mut next = 0;
+        while let Some(&(hook, effect)) = self.hooks.at(walk.table).get(next) {
+            next += 1;
+            if hook < first {
+                continue;
+            }
+            let before = S::TRACES.then(|| walk.packet.key().clone());
+            self.call_point(hook, walk, point, false)?;
+            if before.is_some_and(|key| !key.has_values_of(walk.packet.key())) {
+                let name = self.hooks.all[hook].name();
+                self.sink.step(Step::Hook(name, effect));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a hook wants a packet that no entry matched to be looked up again.
+    pub(crate) fn on_miss(&mut self, walk: &mut Walk<'_>) -> Result<bool, DropReason> {
+        let (mut next, mut again) = (0, false);
+        while let Some(&(hook, _)) = self.hooks.at(walk.table).get(next) {
+            next += 1;
+            self.call_hook(hook, walk, false, |hook, cx| {
+                again = hook.on_miss(cx);
+                Verdict::Continue
+            })?;
+            if again {
+                break;
+            }
+        }
+        Ok(again)
+    }
+
+    /// Has the extension that an action or instruction belongs to act on the packet.
+    pub(crate) fn apply_extension(
+        &mut self,
+        walk: &mut Walk<'_>,
+        value: &ExtValue,
+    ) -> Result<(), DropReason> {
+        let Some((hook, row)) = self.hooks.of(value.row) else {
+            return Ok(());
+        };
+        self.call_hook(hook, walk, false, |hook, cx| hook.on_action(cx, row, value))?;
+        Ok(())
+    }
+
+    /// Shows a packet that is about to leave by a port to hooks.
+    pub(crate) fn on_egress(
+        &mut self,
+        packet: &mut Packet,
+        port: PortNo,
+    ) -> Result<(), DropReason> {
+        for next in 0..self.hooks.at_egress.len() {
+            let hook = self.hooks.at_egress[next];
+            let mut walk = Walk::from(&mut *packet);
+            self.call_hook(hook, &mut walk, false, |hook, cx| hook.on_egress(cx, port))?;
+            self.flush_pending(&mut walk);
+        }
+        Ok(())
+    }
+}

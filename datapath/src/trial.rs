@@ -1,0 +1,138 @@
+//! State of an extension that a trace may write to, and that forgets what it wrote.
+
+use core::hash::Hash;
+
+use hashbrown::HashMap;
+
+/// Which run of packets it is: the real one, or one of a trace that tries a packet's way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Trial(u64);
+
+impl Trial {
+    /// Packets that are really forwarded.
+    pub const LIVE: Self = Self(0);
+
+    /// The next trial.
+    pub(crate) fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+
+    /// Whether nothing that lasts may be changed.
+    pub fn is_dry(self) -> bool {
+        self != Self::LIVE
+    }
+}
+
+/// A map with a layer for the trial under way: what a trial writes is seen in later tables of the
+/// same trial, and by nobody else. So a hook has one piece of code for acting and for tracing.
+#[derive(Debug)]
+pub struct TrialMap<K, V> {
+    map: HashMap<K, V>,
+    trial: Trial,
+    /// What the trial has written; `None` is what it has removed.
+    layer: HashMap<K, Option<V>>,
+}
+
+impl<K, V> Default for TrialMap<K, V> {
+    fn default() -> Self {
+        Self {
+            map: HashMap::new(),
+            trial: Trial::LIVE,
+            layer: HashMap::new(),
+        }
+    }
+}
+
+impl<K: Hash + Eq + Clone, V: Clone> TrialMap<K, V> {
+    /// The value of a key.
+    pub fn get(&self, trial: Trial, key: &K) -> Option<&V> {
+        if trial.is_dry()
+            && trial == self.trial
+            && let Some(written) = self.layer.get(key)
+        {
+            return written.as_ref();
+        }
+        self.map.get(key)
+    }
+
+    /// The value of a key, to be changed. A trial changes a copy of its own.
+    pub fn get_mut(&mut self, trial: Trial, key: &K) -> Option<&mut V> {
+        if !trial.is_dry() {
+            return self.map.get_mut(key);
+        }
+        self.begin(trial);
+        if !self.layer.contains_key(key) {
+            let copy = self.map.get(key)?.clone();
+            self.layer.insert(key.clone(), Some(copy));
+        }
+        self.layer.get_mut(key)?.as_mut()
+    }
+
+    /// Gives a key a value.
+    pub fn insert(&mut self, trial: Trial, key: K, value: V) {
+        if trial.is_dry() {
+            self.begin(trial);
+            self.layer.insert(key, Some(value));
+        } else {
+            self.map.insert(key, value);
+        }
+    }
+
+    /// Removes a key.
+    pub fn remove(&mut self, trial: Trial, key: &K) {
+        if trial.is_dry() {
+            self.begin(trial);
+            self.layer.insert(key.clone(), None);
+        } else {
+            self.map.remove(key);
+        }
+    }
+
+    /// What lasts.
+    pub fn live(&self) -> &HashMap<K, V> {
+        &self.map
+    }
+
+    /// What lasts, to be changed: for messages and time.
+    pub fn live_mut(&mut self) -> &mut HashMap<K, V> {
+        &mut self.map
+    }
+
+    /// Forgets what another trial wrote.
+    fn begin(&mut self, trial: Trial) {
+        if self.trial != trial {
+            self.layer = HashMap::new();
+            self.trial = trial;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_trial_writes_is_seen_in_it_and_forgotten_after() {
+        let mut map = TrialMap::default();
+        map.insert(Trial::LIVE, 1, 10);
+        let first = Trial::LIVE.next();
+        *map.get_mut(first, &1).expect("is there") += 1;
+        map.insert(first, 2, 20);
+        assert_eq!(
+            (map.get(first, &1), map.get(first, &2)),
+            (Some(&11), Some(&20))
+        );
+        map.remove(first, &1);
+        assert_eq!(map.get(first, &1), None);
+        assert_eq!(map.get_mut(first, &1), None);
+        assert_eq!(map.get(Trial::LIVE, &1), Some(&10));
+        let second = first.next();
+        assert_eq!(
+            (map.get(second, &1), map.get(second, &2)),
+            (Some(&10), None)
+        );
+        map.remove(second, &2);
+        assert_eq!(map.get(second, &1), Some(&10));
+        assert_eq!(map.live().len(), 1);
+    }
+}
