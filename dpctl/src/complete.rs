@@ -2,7 +2,7 @@
 
 use bofuss_oflib::text::{KEYWORDS, PROPERTIES, action_names, match_names, parse_instructions};
 use bofuss_oflib::{Catalogue, Match};
-use clap::{Arg, CommandFactory, Parser};
+use clap::{CommandFactory, Parser};
 
 use crate::verbs::{Command, VERBS, Verb, named};
 use crate::{Cli, find};
@@ -99,8 +99,9 @@ async fn candidates(before: &[String], word: &str) -> Vec<Candidate> {
         return options();
     }
     let Some(verb) = before.iter().find_map(|word| named(word)) else {
-        let verbs = VERBS.iter();
-        let verbs = verbs.map(|verb| Candidate::whole(verb.name, verb.help));
+        let verbs = VERBS
+            .iter()
+            .map(|verb| Candidate::whole(verb.name, verb.help));
         return verbs.chain(switches()).collect();
     };
     let takes = |words: &[&str]| words.iter().any(|word| verb.arguments.contains(word));
@@ -142,12 +143,13 @@ fn options() -> Vec<Candidate> {
     let shown = command
         .get_arguments()
         .filter(|option| !option.is_hide_set());
-    let option = |option: &Arg| {
-        let help = option.get_help().map(ToString::to_string);
-        let name = format!("--{}", option.get_long()?);
-        Some(Candidate::whole(&name, &help.unwrap_or_default()))
-    };
-    shown.filter_map(option).collect()
+    shown
+        .filter_map(|option| {
+            let help = option.get_help().map(ToString::to_string);
+            let name = format!("--{}", option.get_long()?);
+            Some(Candidate::whole(&name, &help.unwrap_or_default()))
+        })
+        .collect()
 }
 
 fn switches() -> impl Iterator<Item = Candidate> {
@@ -175,8 +177,10 @@ fn parts(word: &str, is_actions: bool) -> (&str, Part) {
     let first_action = |key: &&str| word.find(*key).map(|at| at + key.len());
     let first_action = ACTION_KEYS.iter().find_map(first_action);
     let is_actions = is_actions || first_action.is_some();
-    let begins = word.rfind([',', '(', ' ']).map_or(0, |at| at + 1);
-    let begins = begins.max(first_action.unwrap_or(0));
+    let begins = word
+        .rfind([',', '(', ' '])
+        .map_or(0, |at| at + 1)
+        .max(first_action.unwrap_or(0));
     let part = &word[begins..];
     if let Some(at) = part.rfind("->") {
         return (&word[..begins + at + 2], Part::Field);
@@ -195,24 +199,26 @@ fn parts(word: &str, is_actions: bool) -> (&str, Part) {
 fn keys(catalogue: &Catalogue) -> Vec<String> {
     let is_keyword = |name: &str| KEYWORDS.iter().any(|keyword| keyword.name == name);
     let names = match_names(catalogue).chain(PROPERTIES.iter().copied());
-    let key = |name| {
-        if is_keyword(name) {
-            String::from(name)
-        } else {
-            format!("{name}=")
-        }
-    };
-    names.map(key).collect()
+    names
+        .map(|name| {
+            if is_keyword(name) {
+                String::from(name)
+            } else {
+                format!("{name}=")
+            }
+        })
+        .collect()
 }
 
 /// Actions and instructions, each with what follows it if it takes an argument.
 fn actions(catalogue: &Catalogue) -> Vec<String> {
-    let action = |name: &str| match name {
-        "apply_actions" | "write_actions" => format!("{name}("),
-        name if parse_instructions(name, &Match::ANY, catalogue).is_ok() => name.into(),
-        name => format!("{name}:"),
-    };
-    action_names(catalogue).map(action).collect()
+    action_names(catalogue)
+        .map(|name| match name {
+            "apply_actions" | "write_actions" => format!("{name}("),
+            name if parse_instructions(name, &Match::ANY, catalogue).is_ok() => name.into(),
+            name => format!("{name}:"),
+        })
+        .collect()
 }
 
 /// The names of the switch's ports; none if it does not answer.
@@ -224,8 +230,10 @@ async fn ports(verb: &'static Verb, before: &[String], catalogue: Catalogue) -> 
         html: None,
         catalogue: catalogue.into(),
     };
-    let names = crate::port_names(&cli, &command, verb, address.as_ref()).await;
-    let names = names.unwrap_or_default().into_iter();
+    let names = crate::port_names(&cli, &command, verb, address.as_ref())
+        .await
+        .unwrap_or_default()
+        .into_iter();
     names.map(|(name, _)| name).collect()
 }
 

@@ -85,7 +85,8 @@ fn manual(command: clap::Command, out: &mut Vec<u8>) -> std::io::Result<()> {
         writeln!(out, ".SH \"{}\"", title.to_uppercase())?;
         for verb in VERBS.iter().filter(|verb| verb.style == *style) {
             let escaped = |text: &str| text.replace('-', "\\-");
-            let (name, arguments) = (escaped(verb.name), escaped(verb.arguments));
+            let name = escaped(verb.name);
+            let arguments = escaped(verb.arguments);
             writeln!(
                 out,
                 ".TP\n\\fB{name}\\fR {arguments}\n{}",
@@ -111,7 +112,9 @@ fn verbs() -> String {
     let line = |verb: &Verb| {
         let section = SECTIONS.iter().find(|row| row.0 == verb.style);
         let title = section.expect("every style has a section").1;
-        let (name, arguments, help) = (verb.name, verb.arguments, verb.help);
+        let name = verb.name;
+        let arguments = verb.arguments;
+        let help = verb.help;
         format!("{title}\t{name}\t{arguments}\t{help}\n")
     };
     VERBS.iter().map(line).collect()

@@ -136,8 +136,8 @@ pub(crate) fn list() -> String {
 /// One verb: its call, what it does, its arguments and its options.
 fn of_verb(verb: &Verb) -> String {
     let call = format!("{} {}", verb.name, verb.arguments);
-    let call = call.trim_end();
-    let mut text = format!("dpctl [OPTION...] [ADDRESS] {call}\n\n{}\n", verb.help);
+    let usage = call.trim_end();
+    let mut text = format!("dpctl [OPTION...] [ADDRESS] {usage}\n\n{}\n", verb.help);
     let is_letter = |c: char| c.is_ascii_uppercase() || c == '_';
     let words: Vec<&str> = verb.arguments.split(|c| !is_letter(c)).collect();
     let mut meanings = MEANINGS.iter().filter(|(word, style, _)| {

@@ -164,12 +164,17 @@ fn flags(flags: impl std::fmt::Display) -> Vec<String> {
 
 /// Each field with its value, and its mask after a slash.
 fn fields(fields: &Match) -> Value {
-    let pair = |one: &bofuss_oflib::FieldMatch| {
-        let text = one.to_string();
-        let value = text.split_once('=').map_or("", |(_, value)| value);
-        (one.field.name.to_string(), Value::from(value))
-    };
-    Value::Object(fields.fields().iter().map(pair).collect())
+    Value::Object(
+        fields
+            .fields()
+            .iter()
+            .map(|one| {
+                let text = one.to_string();
+                let value = text.split_once('=').map_or("", |(_, value)| value);
+                (one.field.name.to_string(), Value::from(value))
+            })
+            .collect(),
+    )
 }
 
 fn seconds(whole: u32, nanoseconds: u32) -> f64 {

@@ -124,8 +124,8 @@ fn xid(text: &str) -> Result<u32, String> {
 
 /// A version by its name in Open vSwitch, or by its number.
 fn version(name: &str) -> Result<Version, String> {
-    let number = name.to_ascii_lowercase().replace('.', "");
-    let number = number.trim_start_matches("openflow");
+    let word = name.to_ascii_lowercase().replace('.', "");
+    let number = word.trim_start_matches("openflow");
     let number_of = |version: &Version| version.to_string().replace('.', "");
     let found = Version::SPOKEN.iter().find(|one| number_of(one) == number);
     found
@@ -273,8 +273,9 @@ async fn compare(
         *set = match source {
             Source::File(entries) => entries,
             Source::Switch(word) => {
-                let wrong = || Failure::Usage(format!("'{word}' is neither a file nor a switch"));
-                let address = find::address(&word).ok_or_else(wrong)??;
+                let address = find::address(&word).ok_or_else(|| {
+                    Failure::Usage(format!("'{word}' is neither a file nor a switch"))
+                })??;
                 let mut talk = talk(cli, &address, command, verb).await?;
                 version = version.min(talk.client.version());
                 difference::answered(talk.request(&difference::question()).await?)
@@ -362,10 +363,10 @@ async fn port_names(
 
 /// Extends the error if its word looks like the name of a switch that does not run.
 fn no_switch(error: Failure, word: &str) -> Failure {
-    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-';
     match error {
         Failure::Usage(text)
-            if word.starts_with(|c: char| c.is_ascii_alphabetic()) && word.chars().all(is_name) =>
+            if word.starts_with(|c: char| c.is_ascii_alphabetic())
+                && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') =>
         {
             Failure::Usage(format!("{text}; and no switch named '{word}' runs"))
         }
@@ -394,7 +395,8 @@ async fn connect(cli: &Cli, address: &ActiveAddress, command: &Command) -> Resul
         return Err(Failure::Usage(format!("{address} {needs}")));
     }
     let timeout = Duration::from_secs(cli.timeout);
-    let (versions, catalogue) = (cli.versions(), &command.catalogue);
+    let versions = cli.versions();
+    let catalogue = &command.catalogue;
     let connected = Client::connect(address, versions, catalogue, tls.as_ref(), timeout).await;
     let client = connected.map_err(|error| {
         let hint = connect_hint(address, &error.to_string());
@@ -439,8 +441,9 @@ fn words() -> Result<Vec<String>, String> {
         if let Some((_, why)) = REFUSED.iter().find(|row| row.0 == option) {
             return Err(format!("{option}: {why}"));
         }
-        let spec = word.strip_prefix("--verbose=");
-        let spec = spec.or_else(|| word.strip_prefix("-v").filter(|rest| !rest.is_empty()));
+        let spec = word
+            .strip_prefix("--verbose=")
+            .or_else(|| word.strip_prefix("-v").filter(|rest| !rest.is_empty()));
         match spec {
             Some(spec) if spec.trim_start_matches('v').is_empty() => words.push("-v".into()),
             Some(spec) => eprintln!("dpctl: {spec} is ignored: --verbose takes no modules here"),

@@ -1,6 +1,5 @@
 //! The verbs that neither of the other tools has: the requests of each.
 
-use bofuss_channel::RunSocket;
 use bofuss_oflib::Message;
 use bofuss_oflib::message::{ControllerRole, Role};
 
@@ -49,9 +48,13 @@ pub(crate) fn watch(_: &Command, arguments: &[&str]) -> Made {
 }
 
 pub(crate) fn switches(_: &Command, arguments: &[&str]) -> Made {
-    let line = |socket: &RunSocket| format!("{}\tunix:{}\n", socket.name, socket.path.display());
     match arguments {
-        [] => Ok(Requests::Told(find::running().iter().map(line).collect())),
+        [] => Ok(Requests::Told(
+            find::running()
+                .iter()
+                .map(|socket| format!("{}\tunix:{}\n", socket.name, socket.path.display()))
+                .collect(),
+        )),
         _ => misused(),
     }
 }

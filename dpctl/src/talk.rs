@@ -250,8 +250,11 @@ impl Talk {
         replies: &mut Vec<Value>,
     ) -> Result<(), Failure> {
         messages.iter().for_each(|message| self.sending(message));
-        let errors = self.client.transact(messages).await;
-        let errors = errors.map_err(|error| self.failed(&error))?;
+        let errors = self
+            .client
+            .transact(messages)
+            .await
+            .map_err(|error| self.failed(&error))?;
         if let Some((place, error)) = errors.first() {
             let which = match messages.len() {
                 1 => String::new(),

@@ -49,8 +49,10 @@ fn told(value: &ExtValue) -> Option<Trace> {
 
 /// An experimenter's reply as text.
 pub(crate) fn text(value: &ExtValue) -> String {
-    let other = || String::from_utf8_lossy(&value.data.0).into_owned();
-    told(value).map_or_else(other, |trace| trace.to_string())
+    told(value).map_or_else(
+        || String::from_utf8_lossy(&value.data.0).into_owned(),
+        |trace| trace.to_string(),
+    )
 }
 
 /// The same as JSON.

@@ -41,7 +41,8 @@ pub(crate) async fn run(talk: &mut Talk, pause: Duration, count: u64) -> Result<
             _ if talk.json => json::page(talk.verb.name, vec![json::rates(&rates)]) + "\n",
             None => page(talk, &rates),
             Some(size) => {
-                let (rows, columns) = (size.ws_row.into(), size.ws_col.into());
+                let rows = size.ws_row.into();
+                let columns = size.ws_col.into();
                 format!("{CLEAR}{}", fitted(&page(talk, &rates), rows, columns))
             }
         });
@@ -139,8 +140,11 @@ fn rates(before: &Look, now: &Look) -> Rates {
 }
 
 fn page(talk: &Talk, rates: &Rates) -> String {
-    let names = rates.ports.iter().map(|row| talk.names.text(row.0));
-    let names: Vec<String> = names.collect();
+    let names: Vec<String> = rates
+        .ports
+        .iter()
+        .map(|row| talk.names.text(row.0))
+        .collect();
     let longest = names.iter().map(String::len).max();
     let width = longest.unwrap_or(0).max(MIN_PORT_CHARS);
     let mut text = format!(

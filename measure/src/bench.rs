@@ -79,10 +79,14 @@ pub fn run(wanted: &Wanted<'_>) -> Result<Report, String> {
 /// The machine that this runs on, and the beginning of the sentence about the time.
 fn machine() -> String {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let kernel: Vec<&str> = kernel.trim().split('.').take(2).collect();
-    let peer = net::run("ovs-vswitchd --version").unwrap_or_default();
-    let peer = peer.lines().next().unwrap_or("no Open vSwitch").to_string();
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let kernel: Vec<&str> = release.trim().split('.').take(2).collect();
+    let peer = net::run("ovs-vswitchd --version")
+        .unwrap_or_default()
+        .lines()
+        .next()
+        .unwrap_or("no Open vSwitch")
+        .to_string();
     format!(
         "A machine of {processors} processors; Linux {}; {peer}. The run took",
         kernel.join(".")
@@ -166,9 +170,10 @@ impl Bench<'_> {
                     Ok(mut figures) => {
                         // A set-up that is only in the kernel has no process.
                         figures.retain(|((what, _), n)| *what != "processor" || *n > 0.0);
-                        let shown = figures.iter();
-                        let shown = shown.map(|((what, unit), n)| format!("{what} {n:.1} {unit}"));
-                        let shown: Vec<_> = shown.collect();
+                        let shown: Vec<_> = figures
+                            .iter()
+                            .map(|((what, unit), n)| format!("{what} {n:.1} {unit}"))
+                            .collect();
                         eprintln!("{progress} {name}: {}", shown.join(", "));
                         self.report.add(case, parameter, setup, &figures);
                     }

@@ -56,7 +56,8 @@ pub fn frames(c: &Context<'_>, load: Load) -> Figures {
 
 /// Waits until no more frames arrive. Returns how many arrived, and when the last one was seen.
 fn drained(count: impl Fn() -> Result<u64, String>) -> Result<(u64, Instant), String> {
-    let (mut seen, mut at) = (count()?, Instant::now());
+    let mut seen = count()?;
+    let mut at = Instant::now();
     while at.elapsed() < QUIET {
         std::thread::sleep(Duration::from_millis(2));
         let now = count()?;
@@ -70,7 +71,8 @@ fn drained(count: impl Fn() -> Result<u64, String>) -> Result<(u64, Instant), St
 /// Frames both ways at once.
 pub fn both_ways(c: &Context<'_>) -> Figures {
     let received = || Ok::<u64, String>(c.bed.received(false)? + c.bed.received(true)?);
-    let (before, cpu) = (received()?, c.forwarder.cpu_nanos());
+    let before = received()?;
+    let cpu = c.forwarder.cpu_nanos();
     let sending = |back| {
         let load = Load {
             back,
@@ -85,7 +87,8 @@ pub fn both_ways(c: &Context<'_>) -> Figures {
         other.join().map_err(|_| "the other sender died")?
     })?;
     let (received, last) = drained(received)?;
-    let (delivered, took) = ((received - before) as f64, last - start);
+    let delivered = (received - before) as f64;
+    let took = last - start;
     let cpu = c.forwarder.cpu_nanos() - cpu;
     if delivered < FRAMES as f64 * MIN_DELIVERED {
         return Err(format!("{delivered} of {FRAMES} frames arrived"));
@@ -155,7 +158,8 @@ pub fn tcp(c: &Context<'_>) -> Figures {
     let report: serde_json::Value =
         serde_json::from_slice(&output.stdout).map_err(|e| format!("iperf3: {e}"))?;
     let figure = |name: &str| report["end"]["sum_received"][name].as_f64().unwrap_or(0.0);
-    let (bytes, rate) = (figure("bytes"), figure("bits_per_second"));
+    let bytes = figure("bytes");
+    let rate = figure("bits_per_second");
     let sent = report["end"]["sum_sent"]["bytes"].as_f64().unwrap_or(0.0);
     if bytes < 1e6 || bytes > sent {
         return Err(format!(
@@ -180,8 +184,9 @@ pub fn echoes(c: &Context<'_>, count: usize, size: usize, fresh: bool) -> Figure
     let over = AtomicBool::new(false);
     let times = std::thread::scope(|scope| {
         let serving = scope.spawn(|| {
-            let serve = || echo::serve(B_ADDRESS, ECHO_PORT, || over.load(Relaxed));
-            c.bed.host(true, serve)
+            c.bed.host(true, || {
+                echo::serve(B_ADDRESS, ECHO_PORT, || over.load(Relaxed))
+            })
         });
         std::thread::sleep(QUIET); // until it listens
         let asked = c.bed.host(false, || {

@@ -17,8 +17,11 @@ struct Cables(Vec<[String; PORTS]>);
 
 impl Cables {
     fn new(switches: u32) -> Result<Self, String> {
-        let names = |switch| std::array::from_fn(|port| format!("i{switch}p{port}"));
-        let this = Self((0..switches).map(names).collect());
+        let this = Self(
+            (0..switches)
+                .map(|switch| std::array::from_fn(|port| format!("i{switch}p{port}")))
+                .collect(),
+        );
         this.all_pairs(|[a, b]| format!("link add {a} type veth peer name {b}\n"))?;
         this.0.iter().flatten().for_each(|name| disable_ipv6(name));
         this.all_pairs(|[a, b]| format!("link set {a} up\nlink set {b} up\n"))?;
@@ -55,11 +58,9 @@ pub fn run(c: &Context<'_>) -> Figures {
     };
     std::thread::sleep(SETTLING);
     let sum = |of: fn(&Forwarder) -> f64| all.iter().map(|one| of(one)).sum::<f64>();
-    let (start, slept, nanos) = (
-        Instant::now(),
-        sum(Forwarder::wake_ups),
-        sum(Forwarder::cpu_nanos),
-    );
+    let start = Instant::now();
+    let slept = sum(Forwarder::wake_ups);
+    let nanos = sum(Forwarder::cpu_nanos);
     std::thread::sleep(WATCHED);
     let took = start.elapsed();
     // Shared memory counts once.

@@ -122,8 +122,8 @@ fn run(verb: Verb) -> Result<(), String> {
             out,
             programs,
         } => {
-            let own = std::env::current_exe().map_err(|e| format!("own path: {e}"))?;
-            let own = own.parent().expect("a program is in a folder");
+            let program = std::env::current_exe().map_err(|e| format!("own path: {e}"))?;
+            let own = program.parent().expect("a program is in a folder");
             let wanted = bench::Wanted {
                 programs: programs.as_deref().unwrap_or(own),
                 cases: &cases,
@@ -181,9 +181,11 @@ fn chosen(names: &[String]) -> Result<Vec<Setup>, String> {
         }
         return Ok(here);
     }
-    let find = |name: &String| {
-        let found = Setup::ALL.into_iter().find(|setup| setup.name() == name);
-        found.ok_or_else(|| format!("no set-up is called {name}"))
-    };
-    names.iter().map(find).collect()
+    names
+        .iter()
+        .map(|name| {
+            let found = Setup::ALL.into_iter().find(|setup| setup.name() == name);
+            found.ok_or_else(|| format!("no set-up is called {name}"))
+        })
+        .collect()
 }

@@ -34,8 +34,10 @@ pub struct Bed {
 pub fn run(words: &str) -> Result<String, String> {
     let mut list = words.split_whitespace();
     let program = list.next().expect("a command names a program");
-    let output = Command::new(program).args(list).output();
-    let output = output.map_err(|e| format!("{program}: {e}"))?;
+    let output = Command::new(program)
+        .args(list)
+        .output()
+        .map_err(|e| format!("{program}: {e}"))?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     if output.status.success() {
         Ok(text(&output.stdout))
@@ -81,7 +83,8 @@ impl Bed {
             a: namespace()?,
             b: namespace()?,
         };
-        let (a, b) = (namespace_path(&this.a), namespace_path(&this.b));
+        let a = namespace_path(&this.a);
+        let b = namespace_path(&this.b);
         if direct {
             run(&format!(
                 "ip link add {HOST_PORT} netns {a} type veth peer name {HOST_PORT} netns {b}"

@@ -83,11 +83,13 @@ pub fn mods<T: AsRef<str>>(
     command: FlowModCommand,
     flows: impl IntoIterator<Item = T>,
 ) -> Result<Vec<Message>, String> {
-    let parse = |flow: T| {
-        let parsed = parse_flow(flow.as_ref(), command, catalogue);
-        parsed.map(Message::FlowMod).map_err(|e| e.to_string())
-    };
-    flows.into_iter().map(parse).collect()
+    flows
+        .into_iter()
+        .map(|flow| {
+            let parsed = parse_flow(flow.as_ref(), command, catalogue);
+            parsed.map(Message::FlowMod).map_err(|e| e.to_string())
+        })
+        .collect()
 }
 
 fn lock(writer: &Mutex<TcpStream>) -> MutexGuard<'_, TcpStream> {
@@ -228,7 +230,8 @@ impl Session {
             &self.codec.clone(),
             [Message::MultipartRequest(request)],
         ))?;
-        let (mut count, mut sum) = (0, 0);
+        let mut count = 0;
+        let mut sum = 0;
         self.walk(|bytes| {
             if bytes[1] != MULTIPART_REPLY {
                 return Ok(None);
@@ -317,10 +320,8 @@ fn answer(codec: &Codec, packet: &[u8]) -> Result<Vec<u8>, String> {
     let Some(ports) = packet.get(34..38) else {
         return Ok(Vec::new());
     };
-    let (source, destination) = (
-        u16::from_be_bytes([ports[0], ports[1]]),
-        u16::from_be_bytes([ports[2], ports[3]]),
-    );
+    let source = u16::from_be_bytes([ports[0], ports[1]]);
+    let destination = u16::from_be_bytes([ports[2], ports[3]]);
     let flow = format!(
         "priority=20,in_port=1,{},actions=2",
         exact(source, destination)

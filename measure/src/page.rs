@@ -109,12 +109,13 @@ pub fn write(folder: &Path, docs: &Path) -> Result<(), String> {
 
 /// Name and nanoseconds of each line such as `cache: 10 flows  101.5 ns  (best 90.2)`.
 fn in_memory(text: &str) -> InMemory {
-    let read = |line: &str| {
-        let (line, _) = line.split_once(" ns  (best")?;
-        let (name, ns) = line.rsplit_once(' ')?;
-        Some((name.trim().to_string(), ns.parse().ok()?))
-    };
-    text.lines().filter_map(read).collect()
+    text.lines()
+        .filter_map(|line| {
+            let (line, _) = line.split_once(" ns  (best")?;
+            let (name, ns) = line.rsplit_once(' ')?;
+            Some((name.trim().to_string(), ns.parse().ok()?))
+        })
+        .collect()
 }
 
 /// The processor time of a 64-byte frame, by part.

@@ -155,8 +155,10 @@ fn draw_stacks(area: &Area, title: &str, unit: &str, stacks: &[Stack]) -> Drawn 
     }
     let series: Vec<(usize, &str)> = names.iter().copied().enumerate().collect();
     let area = head(area, title, "", &series)?;
-    let sum = |stack: &Stack| stack.parts.iter().map(|part| part.1).sum::<f64>();
-    let most = stacks.iter().map(sum).fold(1e-9, f64::max);
+    let most = stacks
+        .iter()
+        .map(|stack| stack.parts.iter().map(|part| part.1).sum::<f64>())
+        .fold(1e-9, f64::max);
     let rows = stacks.len() as f64;
     let mut chart = ChartBuilder::on(&area)
         .margin_right(12)
@@ -176,7 +178,8 @@ fn draw_stacks(area: &Area, title: &str, unit: &str, stacks: &[Stack]) -> Drawn 
         .x_desc(unit)
         .draw()?;
     for (row, stack) in stacks.iter().enumerate() {
-        let (top, bottom) = (row as f64 + 0.15, row as f64 + 0.85);
+        let top = row as f64 + 0.15;
+        let bottom = row as f64 + 0.85;
         let mut x = 0.0;
         for (name, value) in &stack.parts {
             let series = names.iter().position(|n| n == name).unwrap_or(0);
@@ -204,7 +207,8 @@ fn head<'a>(
 ) -> Result<Area<'a>, Box<dyn std::error::Error>> {
     let right = words(12).pos(Pos::new(HPos::Right, VPos::Top));
     area.draw(&Text::new(title, (8, 6), words(15)))?;
-    let (mut x, mut y) = (8, TITLE);
+    let mut x = 8;
+    let mut y = TITLE;
     for (series, name) in names {
         let wide = 34 + (name.len() as f64 * CHARACTER) as i32;
         if x + wide > WIDTH as i32 {

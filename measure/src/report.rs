@@ -51,7 +51,8 @@ pub struct Report {
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let (low, high) = ((sorted.len() - 1) / 2, sorted.len() / 2);
+    let low = (sorted.len() - 1) / 2;
+    let high = sorted.len() / 2;
     (sorted[low] + sorted[high]) / 2.0
 }
 
@@ -85,24 +86,25 @@ impl Report {
     /// Adds the figures of one turn.
     pub fn add(&mut self, case: &Case, parameter: u32, setup: Setup, figures: &[(Metric, f64)]) {
         for &((metric, unit), value) in figures {
-            let at = self.position(case.name, parameter, metric, setup);
-            let at = at.unwrap_or_else(|| {
-                self.figures.push(Figure {
-                    case: case.name.into(),
-                    title: case.title.into(),
-                    counts: case.parameters.0.into(),
-                    parameter,
-                    metric: metric.into(),
-                    unit: unit.into(),
-                    setup: setup.name().into(),
-                    values: Vec::new(),
-                    median: value,
-                    min: value,
-                    max: value,
-                    ratio: None,
+            let at = self
+                .position(case.name, parameter, metric, setup)
+                .unwrap_or_else(|| {
+                    self.figures.push(Figure {
+                        case: case.name.into(),
+                        title: case.title.into(),
+                        counts: case.parameters.0.into(),
+                        parameter,
+                        metric: metric.into(),
+                        unit: unit.into(),
+                        setup: setup.name().into(),
+                        values: Vec::new(),
+                        median: value,
+                        min: value,
+                        max: value,
+                        ratio: None,
+                    });
+                    self.figures.len() - 1
                 });
-                self.figures.len() - 1
-            });
             let figure = &mut self.figures[at];
             figure.values.push(value);
             figure.median = median(&figure.values);
@@ -132,20 +134,24 @@ impl Report {
 
     /// The ratio of a figure to that of the yardstick, or of Open vSwitch if there is no yardstick.
     fn ratio(&self, figure: &Figure) -> Option<f64> {
-        let base = [Setup::Yardstick, Setup::Ovs, Setup::OvsTso];
-        let mut base = base.iter();
+        let mut base = [Setup::Yardstick, Setup::Ovs, Setup::OvsTso].iter();
         let base = base.find_map(|s| self.get(&figure.case, figure.parameter, &figure.metric, *s));
         figure.over(base?)
     }
 
     /// The figures sorted by case, parameter and metric, each group in the order of the set-ups.
     pub fn rows(&self) -> Vec<&Figure> {
-        let mut rows = Vec::new();
+        let mut rows: Vec<&Figure> = Vec::new();
         for figure in &self.figures {
-            let same = |row: &&Figure| row.name() == figure.name() && row.metric == figure.metric;
-            if !rows.iter().any(same) {
-                let of = |setup| self.get(&figure.case, figure.parameter, &figure.metric, setup);
-                rows.extend(Setup::ALL.into_iter().filter_map(of));
+            let name = figure.name();
+            if rows
+                .iter()
+                .any(|row| row.name() == name && row.metric == figure.metric)
+            {
+                continue;
+            }
+            for setup in Setup::ALL {
+                rows.extend(self.get(&figure.case, figure.parameter, &figure.metric, setup));
             }
         }
         rows
@@ -178,8 +184,8 @@ impl Report {
         let json = serde_json::to_string_pretty(self).map_err(|e| failed(&e))?;
         std::fs::write(folder.join(JSON), json).map_err(|e| failed(&e))?;
         for figure in &self.figures {
-            let name = format!("{}-{}", figure.case, figure.metric);
-            let name = name.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+            let name = format!("{}-{}", figure.case, figure.metric)
+                .replace(|c: char| !c.is_ascii_alphanumeric(), "-");
             let path = folder.join(format!("{name}.svg"));
             let plot = self.plot(&figure.case, &figure.metric);
             std::fs::write(path, plot).map_err(|e| failed(&e))?;
@@ -199,9 +205,12 @@ impl Report {
 
     /// Bars: a group for each parameter, a bar for each set-up.
     pub fn plot(&self, case: &str, metric: &str) -> String {
-        let shown = |f: &&&Figure| f.case == case && f.metric == metric;
         let rows = self.rows();
-        let all: Vec<&Figure> = rows.iter().filter(shown).copied().collect();
+        let all: Vec<&Figure> = rows
+            .iter()
+            .filter(|f| f.case == case && f.metric == metric)
+            .copied()
+            .collect();
         let title = all.first().map_or_else(String::new, |first| {
             format!("{}: {}", first.title, first.metric)
         });
@@ -244,7 +253,8 @@ pub fn number(value: f64) -> String {
             _ => text,
         };
     }
-    let (digits, mut text) = (format!("{value:.0}"), String::new());
+    let digits = format!("{value:.0}");
+    let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
         if at > 0 && digit != '-' && (digits.len() - at).is_multiple_of(3) && !text.ends_with('-') {
             text.push(',');

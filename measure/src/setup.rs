@@ -187,12 +187,13 @@ impl Drop for Forwarder {
 impl Forwarder {
     /// Starts a program and waits for a line that contains `ready` on either output.
     fn start(&mut self, command: &mut Command, ready: &str) -> Result<(), String> {
-        let child = command
+        let mut child = command
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .spawn();
-        let mut child = child.map_err(|e| format!("{command:?}: {e}"))?;
-        let (out, err) = (child.stdout.take(), child.stderr.take());
+            .spawn()
+            .map_err(|e| format!("{command:?}: {e}"))?;
+        let out = child.stdout.take();
+        let err = child.stderr.take();
         self.processes.insert(0, child);
         let (send, lines) = std::sync::mpsc::channel();
         let streams: [Option<Box<dyn std::io::Read + Send>>; 2] =
@@ -271,16 +272,20 @@ impl Forwarder {
 
     /// Runs a command on the database of this Open vSwitch.
     fn vsctl(&self, words: &str) -> Result<(), String> {
-        let at = self.folder.as_ref().ok_or("this is not Open vSwitch")?;
-        let at = at.display();
+        let at = self
+            .folder
+            .as_ref()
+            .ok_or("this is not Open vSwitch")?
+            .display();
         let command = format!("ovs-vsctl --db=unix:{at}/db.sock --timeout=30 {words}");
         run(&command).map(drop)
     }
 
     fn start_ovs(&mut self, setup: Setup) -> Result<(), String> {
         // The process id may be used in another pid namespace, too.
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        let now = now.map_or(0, |since| since.as_nanos());
+        let now = SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .map_or(0, |since| since.as_nanos());
         let folder = std::env::temp_dir().join(format!("ofmeter-{now}"));
         std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
         let at = folder.display().to_string();
@@ -362,8 +367,10 @@ impl Forwarder {
         let Some(process) = self.processes.first() else {
             return 0.0;
         };
-        let tasks = std::fs::read_dir(format!("/proc/{}/task", process.id()));
-        let tasks = tasks.into_iter().flatten().flatten();
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", process.id()))
+            .into_iter()
+            .flatten()
+            .flatten();
         let texts = tasks.filter_map(|t| std::fs::read_to_string(t.path().join(file)).ok());
         texts.filter_map(|text| value(&text)).sum()
     }

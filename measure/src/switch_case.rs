@@ -138,7 +138,8 @@ pub fn stats(c: &Context<'_>) -> Figures {
     session.change(&changes)?;
     let sum: u64 = (0..count).map(|n| u64::from(flow_ports(n).0)).sum();
     let wanted = (count as usize + BASE.len(), sum);
-    let (mut times, mut costs) = (Vec::new(), Vec::new());
+    let mut times = Vec::new();
+    let mut costs = Vec::new();
     for _ in 0..STATS_RUNS {
         let cpu = c.forwarder.cpu_nanos();
         let (count_reported, sum, took) = session.flow_stats()?;
@@ -158,7 +159,9 @@ pub fn stats(c: &Context<'_>) -> Figures {
 
 /// Modifications of any rule, and repeated ones of a few.
 fn modifications(c: &Context<'_>) -> Figures {
-    let (mut session, codec, mut next) = (c.forwarder.session()?, codec(), random(5));
+    let mut session = c.forwarder.session()?;
+    let codec = codec();
+    let mut next = random(5);
     let mut timed = |among: u32| {
         let flows = (0..MODIFICATIONS).map(|n| {
             let actions = ["output:2", "mod_nw_ttl:64,output:2"][(n / among % 2) as usize];
@@ -199,7 +202,8 @@ pub fn tables(c: &Context<'_>) -> Figures {
 /// Rules of higher priority than the traffic's, each with another mask.
 fn access_list(c: &Context<'_>) -> Result<(), String> {
     let rules = (0..c.parameter).map(|i| {
-        let (source, destination) = (8 + i % 25, 8 + i / 25 % 25);
+        let source = 8 + i % 25;
+        let destination = 8 + i / 25 % 25;
         format!(
             "priority={},udp,nw_src=203.0.113.0/{source},nw_dst=198.51.100.0/{destination},\
              actions=drop",
@@ -241,7 +245,9 @@ fn of(figures: &[(Metric, f64)], metric: Metric) -> f64 {
 
 /// Adds and deletes rules that no frame matches, at [`CHANGE_RATE`].
 fn change_on(c: &Context<'_>, over: &AtomicBool) -> Result<u64, String> {
-    let (mut session, codec, mut next) = (c.forwarder.session()?, codec(), random(11));
+    let mut session = c.forwarder.session()?;
+    let codec = codec();
+    let mut next = random(11);
     let mut prepare = || {
         let flows: Vec<String> = (0..CHANGES_AT_ONCE / 2)
             .map(|_| format!("priority=20,in_port=3,{}", exact(next() as u16, 1)))
@@ -252,7 +258,8 @@ fn change_on(c: &Context<'_>, over: &AtomicBool) -> Result<u64, String> {
         Ok::<_, String>(encode(&codec, added.into_iter().chain(gone)))
     };
     let prepared: Vec<_> = (0..PREPARED).map(|_| prepare()).collect::<Result<_, _>>()?;
-    let (start, mut made) = (Instant::now(), 0);
+    let start = Instant::now();
+    let mut made = 0;
     for changes in prepared.iter().cycle() {
         if over.load(Relaxed) {
             break;
@@ -369,9 +376,12 @@ pub fn packet_ins(c: &Context<'_>) -> Figures {
         ..Load::of(OTHERS)
     };
     let work = || {
-        let until = || send_until(HOST_PORT, flood, || over.load(Relaxed));
         std::thread::scope(|scope| {
-            let flooding = scope.spawn(|| c.bed.host(false, until));
+            let flooding = scope.spawn(|| {
+                c.bed.host(false, || {
+                    send_until(HOST_PORT, flood, || over.load(Relaxed))
+                })
+            });
             std::thread::sleep(AROUND);
             let sent = c.bed.host(true, || send(HOST_PORT, others));
             std::thread::sleep(AROUND);

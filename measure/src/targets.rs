@@ -124,8 +124,11 @@ impl<'a> Targets<'a> {
         greatest: bool,
         counts: fn(&Figure) -> bool,
     ) -> Option<(f64, String)> {
-        let own = self.report.figures.iter();
-        let own = own.filter(|f| f.setup == Setup::Bofuss.name() && counts(f));
+        let own = self
+            .report
+            .figures
+            .iter()
+            .filter(|f| f.setup == Setup::Bofuss.name() && counts(f));
         let ratios = own.filter_map(|f| {
             let ratio = f.over(self.get((&f.case, f.parameter, &f.metric), base)?)?;
             Some((ratio, f.name()))
@@ -134,14 +137,20 @@ impl<'a> Targets<'a> {
     }
 
     fn open_vswitch(&mut self) {
-        let costs = |f: &Figure| f.metric == "processor" && f.unit.starts_with("ns/");
         // Below saturation all set-ups forward the same rate.
-        let rates = |f: &Figure| f.metric == "rate" && f.case != "share";
-        let (ratio, name) = self.worst(Setup::Ovs, true, costs).unzip();
+        let (ratio, name) = self
+            .worst(Setup::Ovs, true, |f| {
+                f.metric == "processor" && f.unit.starts_with("ns/")
+            })
+            .unzip();
         let name = name.unwrap_or_default();
         let what = format!("every case, processor time relative to Open vSwitch (worst: {name})");
         self.row(&what, Most(0.5), "", ratio);
-        let (ratio, name) = self.worst(Setup::Ovs, false, rates).unzip();
+        let (ratio, name) = self
+            .worst(Setup::Ovs, false, |f| {
+                f.metric == "rate" && f.case != "share"
+            })
+            .unzip();
         let name = name.unwrap_or_default();
         let what = format!("every case, rate relative to Open vSwitch (worst: {name})");
         self.row(&what, Least(2.0), "", ratio);
@@ -266,10 +275,8 @@ impl<'a> Targets<'a> {
     }
 
     fn footprint(&mut self) {
-        let (rule, flow) = (
-            self.median(("rules", 1_000_000, "memory")),
-            self.median(("rules", 1_000_000, "flow memory")),
-        );
+        let rule = self.median(("rules", 1_000_000, "memory"));
+        let flow = self.median(("rules", 1_000_000, "flow memory"));
         self.row("memory of a 5-tuple rule", Most(200.0), " bytes", rule);
         self.row("memory of a cached flow", Most(200.0), " bytes", flow);
         let idle = |count, metric| self.median(("idle", count, metric));

@@ -77,7 +77,8 @@ pub fn flow_ports(flow: u32) -> (u16, u16) {
 /// The template of all frames: UDP without checksum, as IPv4 permits. The destination address is no
 /// host's; otherwise the receiver's kernel would send ICMP errors in the time of the forwarder.
 fn template(back: bool) -> Vec<u8> {
-    let (a, b) = ((A_MAC, A_ADDRESS), (B_MAC, B_ADDRESS));
+    let a = (A_MAC, A_ADDRESS);
+    let b = (B_MAC, B_ADDRESS);
     let (from, to) = if back {
         (b, (NOBODY[1], a.1))
     } else {
@@ -126,7 +127,8 @@ pub fn send_until(
     let mut port = open(interface)?;
     let pool = Pool::new(POOL_BYTES);
     let mut next = random(7);
-    let (mut bytes, start) = (template(load.back), Instant::now());
+    let mut bytes = template(load.back);
+    let start = Instant::now();
     let mut batch = Vec::with_capacity(BATCH_FRAMES);
     let mut number = 0;
     while number < load.frames || !batch.is_empty() {
@@ -177,8 +179,11 @@ pub fn open(interface: &str) -> Result<AfPacket, String> {
 /// Errors: the first frame that is lost or changed.
 pub fn receive(interface: &str, count: u64, ready: impl FnOnce()) -> Result<(), String> {
     let mut port = open(interface)?;
-    let (pool, mut wanted) = (Pool::new(POOL_BYTES), template(false));
-    let (mut frames, mut next, mut last) = (Vec::new(), 0, Instant::now());
+    let pool = Pool::new(POOL_BYTES);
+    let mut wanted = template(false);
+    let mut frames = Vec::new();
+    let mut next = 0;
+    let mut last = Instant::now();
     ready();
     while next < count {
         port.recv(&pool, &mut frames, BATCH_FRAMES)

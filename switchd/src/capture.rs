@@ -106,8 +106,9 @@ impl CaptureWriter {
         let target_identity = identity(&target.metadata().map_err(failed)?);
         let mut open = OPEN.lock().expect("no holder panics");
         open.retain(|file| file.strong_count() > 0);
-        let same = open.iter().filter_map(Weak::upgrade);
-        let same = same
+        let same = open
+            .iter()
+            .filter_map(Weak::upgrade)
             .into_iter()
             .find(|file| file.identity == target_identity);
         let file = match same {
@@ -154,7 +155,8 @@ impl CaptureWriter {
 
     /// Whether the file has reached its size limit.
     pub fn is_full(&self) -> bool {
-        let (packets, bytes) = (&self.file.packets, &self.file.bytes);
+        let packets = &self.file.packets;
+        let bytes = &self.file.bytes;
         packets.load(Relaxed) >= MAX_PACKETS || bytes.load(Relaxed) >= MAX_BYTES
     }
 }
@@ -180,7 +182,9 @@ impl Counts {
 
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (packets, bytes, lost) = (self.packets, self.bytes, self.lost);
+        let packets = self.packets;
+        let bytes = self.bytes;
+        let lost = self.lost;
         write!(f, "packets={packets} bytes={bytes} lost={lost}")
     }
 }
@@ -219,8 +223,8 @@ fn write(mut file: CaptureFile, records: &Receiver<CapturedPacket>) -> io::Resul
     let mut sources: Vec<Arc<CapturedSource>> = Vec::new();
     while let Ok(first) = records.recv() {
         for record in iter::once(first).chain(records.try_iter()) {
-            let known = sources.iter();
-            let known = known
+            let known = sources
+                .iter()
                 .into_iter()
                 .position(|source| Arc::ptr_eq(source, &record.source));
             let number = match known {
@@ -291,7 +295,8 @@ impl FrameCopier {
         if port != self.port {
             return None;
         }
-        let (mut key, mut layout) = (self.arrival.clone(), self.unread);
+        let mut key = self.arrival.clone();
+        let mut layout = self.unread;
         parse(frame.bytes(), &mut key, &mut layout);
         let matches = key.matches(&self.rule, &mut ());
         matches.then_some(layout.vlan_tags)

@@ -25,7 +25,7 @@ use crate::metrics::Address;
 use crate::profile::Profile;
 use crate::{log, rundir};
 
-use ports::{number_ports, port_rate, queue, ring};
+use ports::ports_and_queues;
 use tables::table_sizes;
 
 pub use file::{OF_ALL, each, from_line, in_file, over, read, table, to_line};
@@ -121,8 +121,11 @@ impl Config {
             {
                 return Err(format!("--dpid {id:#x}: switch {name} has it already"));
             }
-            let is_taken = |port: &&PortSpec| other.ports.iter().any(|had| had.kind == port.kind);
-            if let Some(PortSpec { kind, .. }) = self.ports.iter().find(is_taken) {
+            if let Some(PortSpec { kind, .. }) = self
+                .ports
+                .iter()
+                .find(|port| other.ports.iter().any(|had| had.kind == port.kind))
+            {
                 return Err(format!(
                     "--port {kind}: it is a port of switch {name} already"
                 ));
@@ -145,6 +148,13 @@ impl Options {
         if auxiliaries.len() > MAX_AUXILIARIES {
             return Err(format!("--aux: at most {MAX_AUXILIARIES} of them"));
         }
+        let port_options = AfPacketOptions {
+            take_over: self.take_over,
+            pad_runts: !self.no_pad,
+            keeps_spares: self.lock_down,
+            ..AfPacketOptions::default()
+        };
+        let (ports, queues) = ports_and_queues(&self, port_options)?;
         let socket_group = socket_group(self.socket_group.as_deref())?;
         let is_named = self.name.is_some();
         let name = self.name.unwrap_or_else(|| DEFAULT_NAME.into());
@@ -152,23 +162,13 @@ impl Options {
         let fail_mode = fail_mode(self.fail_mode.as_deref(), !self.controllers.is_empty())?;
         let log = self.log.unwrap_or_else(|| DEFAULT_LEVEL.into());
         log::check(&log)?;
-        let port_options = AfPacketOptions {
-            take_over: self.take_over,
-            pad_runts: !self.no_pad,
-            keeps_spares: self.lock_down,
-            ..AfPacketOptions::default()
-        };
-        let capture_folder = self.capture_folder.as_deref().map(capture_folder);
-        let capture_folder = capture_folder.transpose()?;
+        let capture_folder = self
+            .capture_folder
+            .as_deref()
+            .map(capture_folder)
+            .transpose()?;
         let (message_files, copiers) =
             copiers(&self.captures, &self.mirrors, capture_folder.as_deref())?;
-        let mut ports = number_ports(&self.ports, port_options)?;
-        let mut rates = self.port_rates.iter();
-        rates.try_for_each(|text| port_rate(text, &mut ports))?;
-        let mut rings = self.rings.iter();
-        rings.try_for_each(|text| ring(text, &mut ports))?;
-        let queues = self.queues.iter().map(|text| queue(text, &mut ports));
-        let queues = queues.collect::<Result<_, _>>()?;
         let tls_files = [self.private_key, self.certificate, self.ca_cert];
         let files = tls_files.into_iter().chain([self.config, self.profile]);
         Ok(Config {
@@ -235,8 +235,9 @@ fn fail_mode(name: Option<&str>, has_controllers: bool) -> Result<FailMode, Stri
     match name {
         Some(name) => {
             let row = FailMode::NAMES.iter().find(|row| row.1 == name);
-            let wrong = || format!("--fail-mode {name}: it is secure or standalone");
-            Ok(row.ok_or_else(wrong)?.0)
+            Ok(row
+                .ok_or_else(|| format!("--fail-mode {name}: it is secure or standalone"))?
+                .0)
         }
         None if has_controllers => Ok(FailMode::Secure),
         None => Ok(FailMode::Standalone),
@@ -258,7 +259,8 @@ fn copiers(
     mirrors: &[String],
     folder: Option<&Path>,
 ) -> Result<CaptureOptions, String> {
-    let (mut files, mut copiers) = (Vec::new(), Vec::new());
+    let mut files = Vec::new();
+    let mut copiers = Vec::new();
     for words in captures {
         let (port, rest) = words.split_once(' ').unwrap_or((words, ""));
         let file = rest.split(' ').next().unwrap_or_default();
@@ -275,14 +277,13 @@ fn copiers(
 /// A rate limit; the default burst is a quarter of what it allows per second. Errors: a rate of
 /// zero, or a burst without a rate.
 fn rate(option: &str, per_second: Option<u32>, burst: Option<u32>) -> Result<Option<Rate>, String> {
-    let rate = |per_second| Rate {
-        per_second,
-        burst: burst.unwrap_or(per_second / 4),
-    };
     match per_second {
         Some(0) => Err(format!("{option} 0: at least 1")),
         None if burst.is_some() => Err(format!("a burst is given, but {option} is missing")),
-        given => Ok(given.map(rate)),
+        given => Ok(given.map(|per_second| Rate {
+            per_second,
+            burst: burst.unwrap_or(per_second / 4),
+        })),
     }
 }
 
@@ -305,13 +306,13 @@ fn tls(options: &Options) -> Result<Option<Tls>, String> {
     ];
     let files = named.map(|(_, file)| file.clone());
     let [Some(private_key), Some(certificate), Some(ca_cert)] = files else {
-        let users = [
+        let mut users = [
             ("--controller", &options.controllers),
             ("--listen", &options.listen),
             ("--aux", &options.auxiliaries),
-        ];
-        let users = users.into_iter();
-        let mut users = users.flat_map(|(key, list)| list.iter().map(move |text| (key, text)));
+        ]
+        .into_iter()
+        .flat_map(|(key, list)| list.iter().map(move |text| (key, text)));
         let user = users.find(|(_, text)| text.starts_with("ssl") || text.starts_with("pssl"));
         let half = named.iter().find(|(_, file)| file.is_some());
         return match (user, half) {
@@ -331,12 +332,13 @@ fn tls(options: &Options) -> Result<Option<Tls>, String> {
         any_peer_name: options.any_peer_name,
     });
     loaded.map(Some).map_err(|error| {
-        let is_meant = |file: &std::path::PathBuf| {
-            let name = file.display().to_string() + ":";
-            error.starts_with(&name)
-        };
         let mut named = named.iter();
-        let key = named.find(|(_, file)| file.as_ref().is_some_and(is_meant));
+        let key = named.find(|(_, file)| {
+            file.as_ref().is_some_and(|file| {
+                let name = file.display().to_string() + ":";
+                error.starts_with(&name)
+            })
+        });
         format!("{} {error}", key.map_or("--private-key", |(key, _)| key))
     })
 }
@@ -345,8 +347,9 @@ fn addresses<T: FromStr<Err: fmt::Display>>(
     option: &str,
     list: &[String],
 ) -> Result<Vec<T>, String> {
-    let parse = |text: &String| text.parse().map_err(|error| format!("{option} {error}"));
-    list.iter().map(parse).collect()
+    list.iter()
+        .map(|text| text.parse().map_err(|error| format!("{option} {error}")))
+        .collect()
 }
 
 /// A datapath id: `0x` and hexadecimal, or hexadecimal digits alone, as other switches write it.

@@ -97,13 +97,15 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
 
 /// The list of [`COMMANDS`] as text.
 pub fn list() -> String {
-    let line = |(name, argument, meaning): &(&str, &str, &str)| {
-        format!(
-            "{:<25} {meaning}\n",
-            format!("{name} {argument}").trim_end()
-        )
-    };
-    COMMANDS.iter().map(line).collect()
+    COMMANDS
+        .iter()
+        .map(|(name, argument, meaning)| {
+            format!(
+                "{:<25} {meaning}\n",
+                format!("{name} {argument}").trim_end()
+            )
+        })
+        .collect()
 }
 
 /// A command from a peer.

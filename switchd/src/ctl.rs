@@ -51,8 +51,9 @@ pub fn reload(name: Option<&str>) -> Result<String, String> {
     let first = match &all[..] {
         [first, _, ..] if name.is_none() => {
             let names = talk(first.path.clone(), &["switches".into()])?;
-            let is_of_it = |socket: &RunSocket| names.lines().any(|name| name == socket.name);
-            all.iter().all(is_of_it).then(|| first.path.clone())
+            all.iter()
+                .all(|socket| names.lines().any(|name| name == socket.name))
+                .then(|| first.path.clone())
         }
         _ => None,
     };

@@ -18,6 +18,7 @@ use bofuss_agent::{ConnId, Request, Switch};
 use bofuss_channel::{Endpoint, Event, Origin, Place, Reason};
 use bofuss_datapath::Time;
 use bofuss_frame::{Frame, Pool};
+use bofuss_oflib::message::ErrorMsg;
 use bofuss_oflib::{EncodeError, PortNo, Version};
 use bofuss_ports::{BATCH_FRAMES, LinkMonitor, PortError};
 use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
@@ -27,7 +28,7 @@ use rustix::time::{
 use tokio::sync::{mpsc, oneshot};
 use tracing::{debug, info, warn};
 
-use crate::config::{Config, QueueConfig};
+use crate::config::Config;
 use crate::plane_io::{DataPlaneIo, conn_id};
 use crate::port::OpenPort;
 use crate::refusal;
@@ -218,9 +219,11 @@ impl DataPlane {
     /// How long to wait in epoll: not at all if there is work, otherwise until a descriptor is
     /// ready. Sets the timer to the next tick.
     fn timeout(&mut self) -> std::io::Result<Timespec> {
-        let is_ready = |id: &bofuss_channel::ConnId| self.switch.is_ready(conn_id(*id), &self.io);
         let busy = self.switch.has_work(&self.io)
-            || self.backlog.keys().any(is_ready)
+            || self
+                .backlog
+                .keys()
+                .any(|id| self.switch.is_ready(conn_id(*id), &self.io))
             || !self.io.unpolled().is_empty()
             || !self.taken.is_empty();
         let next = self.switch.next_tick();
@@ -229,7 +232,8 @@ impl DataPlane {
             return Ok(Timespec::default());
         }
         if let Some(nanos) = nanos.filter(|_| self.alarm != next) {
-            let (tv_sec, tv_nsec) = ((nanos / Time::SEC) as i64, (nanos % Time::SEC) as i64);
+            let tv_sec = (nanos / Time::SEC) as i64;
+            let tv_nsec = (nanos % Time::SEC) as i64;
             let alarm = Itimerspec {
                 it_interval: Timespec::default(),
                 it_value: Timespec { tv_sec, tv_nsec },
@@ -292,8 +296,11 @@ impl DataPlane {
                     return;
                 }
                 let name = message.name();
-                let (head, message) = (&head[..], Ok(message));
-                let request = Request { xid, head, message };
+                let request = Request {
+                    xid,
+                    head: &head,
+                    message: Ok(message),
+                };
                 self.switch
                     .message(now, conn_id(conn), request, &mut self.io);
                 self.counters.message(name, self.now().since(now));
@@ -309,10 +316,7 @@ impl DataPlane {
                 place.join(&mut self.served);
                 refusal::log(&self.io.peer(conn_id(conn)), name, xid, &cause, "");
                 if let Some(error) = reply {
-                    let (head, message) = (&[][..], Err(error));
-                    let request = Request { xid, head, message };
-                    self.switch
-                        .message(now, conn_id(conn), request, &mut self.io);
+                    self.refuse(now, conn_id(conn), xid, error);
                 }
             }
             Event::Unsent {
@@ -339,6 +343,16 @@ impl DataPlane {
             } if is_usual_end(&reason) => debug!("{origin}: {reason}"),
             Event::Failed { origin, reason } => warn!("{origin}: {reason}"),
         }
+    }
+
+    /// Answers a message that could not be decoded, in its order.
+    fn refuse(&mut self, now: Time, conn: ConnId, xid: u32, error: ErrorMsg) {
+        let request = Request {
+            xid,
+            head: &[],
+            message: Err(error),
+        };
+        self.switch.message(now, conn, request, &mut self.io);
     }
 
     /// Adds a connection to the switch. Returns false if it is not wanted any more: its controller
@@ -379,7 +393,8 @@ impl DataPlane {
 
     /// Adds a port and its configured queues. Errors: a sentence for the user.
     fn add_port(&mut self, port: OpenPort) -> Result<(), String> {
-        let (desc, name) = (port.desc(), port.name.clone());
+        let desc = port.desc();
+        let name = port.name.clone();
         let capabilities = port.driver.capabilities();
         let number = port.number;
         let added = self.io.add_port(port);
@@ -387,8 +402,11 @@ impl DataPlane {
         let now = self.now();
         self.switch
             .port_changed(now, desc, capabilities, &mut self.io);
-        let own = |queue: &&QueueConfig| queue.port == number;
-        let mut queues = self.config.queues.iter().filter(own);
+        let mut queues = self
+            .config
+            .queues
+            .iter()
+            .filter(|queue| queue.port == number);
         queues.try_for_each(|queue| reconfigure::make_queue(&mut self.switch, now, queue))
     }
 

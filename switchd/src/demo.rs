@@ -68,8 +68,8 @@ pub async fn demo(options: DemoOptions, stopped: impl Future<Output = ()>) -> Re
         // Without a controller, the scenes add all entries.
         fail_mode: Some("secure".into()),
         ..Options::default()
-    };
-    let config = config.check()?;
+    }
+    .check()?;
     let into = lab.switch.try_clone().map_err(context("namespace"))?;
     let enter = move || {
         into.enter()
@@ -157,8 +157,10 @@ impl Lab {
     /// Connects each host to the switch by a veth pair.
     fn connect(&self) -> Result<()> {
         for host in 1..=HOSTS {
-            let (port, there) = (port_name(host), path(self.host(host)));
-            let (mac, ip) = (mac(host).to_string(), format!("{}/24", address(host)));
+            let port = port_name(host);
+            let there = path(self.host(host));
+            let mac = mac(host).to_string();
+            let ip = format!("{}/24", address(host));
             let cable = || {
                 quieten();
                 run(
@@ -171,13 +173,14 @@ impl Lab {
                 run("ip", &["link", "set", &port, "up"])
             };
             self.switch.run(cable).map_err(context("switch"))??;
-            let settle = || {
-                quieten();
-                run("ip", &["address", "add", &ip, "dev", "eth0"])?;
-                run("ip", &["link", "set", "lo", "up"])?;
-                run("ip", &["link", "set", "eth0", "up"])
-            };
-            self.host(host).run(settle).map_err(context("host"))??;
+            self.host(host)
+                .run(|| {
+                    quieten();
+                    run("ip", &["address", "add", &ip, "dev", "eth0"])?;
+                    run("ip", &["link", "set", "lo", "up"])?;
+                    run("ip", &["link", "set", "eth0", "up"])
+                })
+                .map_err(context("host"))??;
         }
         for host in 1..=HOSTS {
             let port = port_name(host);
@@ -265,7 +268,8 @@ fn what_next() -> Result<()> {
 
 /// Prints what to try while everything runs; each line can be pasted into another shell.
 fn while_up(process: &Process, lab: &Lab) -> Result<()> {
-    let (socket, pid) = (process.socket().display(), std::process::id());
+    let socket = process.socket().display();
+    let pid = std::process::id();
     let program = std::env::current_exe().map_err(context("own path"))?;
     let dpctl: PathBuf = program.with_file_name("dpctl");
     let dpctl = dpctl.display();

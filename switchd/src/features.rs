@@ -80,10 +80,12 @@ pub fn supported(modes: &LinkModes) -> Features {
 
 /// The fastest of these, in Mb/s; 0 if none is a speed.
 pub fn fastest_mbps(features: Features) -> u32 {
-    let has = |(_, full, half): &&(u32, Features, Features)| {
-        features.has(*full) || *half != Features::OTHER && features.has(*half)
-    };
-    SPEEDS.iter().rfind(has).map_or(0, |row| row.0)
+    SPEEDS
+        .iter()
+        .rfind(|(_, full, half)| {
+            features.has(*full) || *half != Features::OTHER && features.has(*half)
+        })
+        .map_or(0, |row| row.0)
 }
 
 #[cfg(test)]

@@ -88,10 +88,14 @@ impl Common {
             .map(|words| log_level(words))
             .next_back();
         if let Some(file) = &self.log_file {
-            let default = || Path::new("/var/log").join(format!("{program}.log"));
-            let path = file.clone().unwrap_or_else(default);
-            let file = File::options().append(true).create(true).open(&path);
-            let file = file.map_err(|e| format!("--log-file {}: {e}", path.display()))?;
+            let path = file
+                .clone()
+                .unwrap_or_else(|| Path::new("/var/log").join(format!("{program}.log")));
+            let file = File::options()
+                .append(true)
+                .create(true)
+                .open(&path)
+                .map_err(|e| format!("--log-file {}: {e}", path.display()))?;
             rustix::stdio::dup2_stderr(file).map_err(|e| format!("--log-file: {e}"))?;
         }
         if self.detach && std::env::var_os(DETACHED).is_none() {
@@ -108,9 +112,11 @@ impl Common {
     fn ready(&self, program: &str) -> Result<Option<PidFile>, String> {
         let written = self.pidfile.as_ref().map(|file| {
             let directory = rundir::directory().map_err(|e| format!("--pidfile: {e}"))?;
-            let default = || PathBuf::from(format!("{program}.pid"));
             write_pid(
-                directory.join(file.clone().unwrap_or_else(default)),
+                directory.join(
+                    file.clone()
+                        .unwrap_or_else(|| PathBuf::from(format!("{program}.pid"))),
+                ),
                 self.force,
             )
         });
@@ -184,8 +190,8 @@ fn detach() -> std::io::Result<ExitCode> {
 }
 
 fn write_pid(path: PathBuf, force: bool) -> Result<PidFile, String> {
-    let other = std::fs::read_to_string(&path).unwrap_or_default();
-    let other = other.trim();
+    let text = std::fs::read_to_string(&path).unwrap_or_default();
+    let other = text.trim();
     if !force && !other.is_empty() && Path::new("/proc").join(other).exists() {
         let path = path.display();
         return Err(format!(

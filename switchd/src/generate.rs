@@ -133,7 +133,8 @@ fn toml_manual(command: &Command, mut out: &mut dyn Write) -> io::Result<()> {
          first, are {of_all}. \
          Reload starts new switches and ends those that were removed."
     );
-    let (about, several) = (escaped(about), escaped(&several));
+    let about = escaped(about);
+    let several = escaped(&several);
     writeln!(out, ".SH DESCRIPTION\n{about}\n.PP\n{several}\n.SH KEYS")?;
     for (key, arg) in keys(command) {
         let kind = match arg.get_action() {
@@ -159,11 +160,13 @@ fn toml_manual(command: &Command, mut out: &mut dyn Write) -> io::Result<()> {
 /// The names of an option's values.
 fn values(arg: &Arg) -> Vec<String> {
     let names = arg.get_value_names().unwrap_or_default();
-    match arg.get_action().takes_values() {
-        true if names.is_empty() => vec![arg.get_id().as_str().to_uppercase()],
-        true => names.iter().map(ToString::to_string).collect(),
-        false => Vec::new(),
+    if !arg.get_action().takes_values() {
+        return Vec::new();
     }
+    if names.is_empty() {
+        return vec![arg.get_id().as_str().to_uppercase()];
+    }
+    names.iter().map(ToString::to_string).collect()
 }
 
 fn help(arg: &Arg) -> String {
@@ -172,15 +175,18 @@ fn help(arg: &Arg) -> String {
 }
 
 fn default(arg: &Arg) -> String {
-    let value = arg.get_default_values().first();
-    let value = value.filter(|_| arg.get_action().takes_values());
+    let value = arg
+        .get_default_values()
+        .first()
+        .filter(|_| arg.get_action().takes_values());
     value.map_or(String::new(), |value| {
         format!(" [default: {}]", value.display())
     })
 }
 
 fn entry(out: &mut dyn Write, name: &str, values: &str, help: &str) -> io::Result<()> {
-    let (name, values) = (escaped(name), escaped(values));
+    let name = escaped(name);
+    let values = escaped(values);
     writeln!(out, ".TP\n\\fB{name}\\fR {values}\n{}", escaped(help))
 }
 

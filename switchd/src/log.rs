@@ -100,8 +100,9 @@ impl Came {
         }
         self.0 = now;
         let came = std::mem::take(&mut self.1).into_values();
-        let tell = |(count, text)| format!("{} more lines like \"{text}\"", count - LINES);
-        came.filter(|(count, _)| *count > LINES).map(tell).collect()
+        came.filter(|(count, _)| *count > LINES)
+            .map(|(count, text)| format!("{} more lines like \"{text}\"", count - LINES))
+            .collect()
     }
 }
 

@@ -158,8 +158,8 @@ fn with_runtime(work: impl Future<Output = Result<(), String>>) -> Result<(), St
         .enable_all()
         // A resolver thread from the start must not keep the rights of that time.
         .thread_keep_alive(THREAD_KEEP_ALIVE)
-        .build();
-    let runtime = runtime.expect("a runtime of one thread needs two descriptors");
+        .build()
+        .expect("a runtime of one thread needs two descriptors");
     runtime.block_on(work)
 }
 

@@ -28,8 +28,9 @@ impl Manager {
             Some(name) => SocketAddr::from_abstract_name(name),
             None => SocketAddr::from_pathname(path),
         };
-        let us = |pid: String| pid == std::process::id().to_string();
-        let is_ours = env::var("WATCHDOG_PID").ok().is_none_or(us);
+        let is_ours = env::var("WATCHDOG_PID")
+            .ok()
+            .is_none_or(|pid| pid == std::process::id().to_string());
         let micros = env::var("WATCHDOG_USEC").ok().filter(|_| is_ours);
         let micros: Option<u64> = micros.and_then(|micros| micros.parse().ok());
         let half = micros

@@ -44,8 +44,10 @@ impl FromStr for Address {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let port = || text.trim_start_matches(':').parse::<u16>().ok();
-        let local = || port().map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
-        let address = text.parse().ok().or_else(local);
+        let address = text
+            .parse()
+            .ok()
+            .or_else(|| port().map(|port| SocketAddr::from(([127, 0, 0, 1], port))));
         address
             .map(Self)
             .ok_or_else(|| format!("{text}: it is PORT, IP:PORT or [IPv6]:PORT"))
@@ -101,7 +103,8 @@ async fn accept(listener: TcpListener, metrics_requests: mpsc::Sender<MetricsReq
             continue;
         };
         let newcomer = newcomers.admit(peer.ip().into());
-        let (places, metrics_requests) = (places.clone(), metrics_requests.clone());
+        let places = places.clone();
+        let metrics_requests = metrics_requests.clone();
         tokio::spawn(async move {
             // If the peer is gone or too slow, nobody reads the error.
             let _ = timeout(
@@ -123,7 +126,9 @@ async fn serve(
     let has_place = Notify::new();
     // The permit is held until the answer is written.
     let place = OnceLock::new();
-    let (has_place, place, metrics_requests) = (&has_place, &place, &metrics_requests);
+    let has_place = &has_place;
+    let place = &place;
+    let metrics_requests = &metrics_requests;
     let service = service_fn(move |request| async move {
         let _ = place.set(places.acquire().await);
         has_place.notify_one();

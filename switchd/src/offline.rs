@@ -81,7 +81,8 @@ pub fn switch(made: &Config, flows: Option<&Path>, in_port: PortNo) -> Result<Sw
     let mut switch = make_switch(made, &Pool::new(POOL_BYTES), made.datapath_id.unwrap_or(1))?;
     let mut io = Paper::default();
     for port_no in ports {
-        let (desc, can) = (desc(made, port_no), Capabilities::default());
+        let desc = desc(made, port_no);
+        let can = Capabilities::default();
         switch.port_changed(Time(0), desc, can, &mut io);
     }
     for queue in &made.queues {
@@ -102,8 +103,10 @@ fn read(path: &Path, name: Option<&str>) -> Result<Options, String> {
     let text = fs::read_to_string(path).map_err(|error| named(&error))?;
     let all: Options = toml::from_str(&text).map_err(|error| named(&error))?;
     let mut switches = config::each(all);
-    let name_of = |switch: &Options| switch.name.clone().unwrap_or(DEFAULT_NAME.into());
-    let names: Vec<String> = switches.iter().map(name_of).collect();
+    let names: Vec<String> = switches
+        .iter()
+        .map(|switch| switch.name.clone().unwrap_or(DEFAULT_NAME.into()))
+        .collect();
     let at = match name {
         Some(name) => names.iter().position(|named| named == name),
         None => (names.len() == 1).then_some(0),

@@ -31,8 +31,10 @@ const TRACE_NEXT_TIMEOUT: Duration = Duration::from_secs(25);
 fn sighup_is_not_ignored() -> bool {
     const HANGUP: u64 = 1;
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    let ignored = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
     ignored.is_some_and(|mask| mask & HANGUP == 0)
 }
 
@@ -66,7 +68,8 @@ impl Process {
             lock: Lock::of(&configs, &folder)?.map(Arc::new),
             are_several: configs.len() > 1,
         };
-        let (log, address) = (configs[0].log.clone(), configs[0].metrics);
+        let log = configs[0].log.clone();
+        let address = configs[0].metrics;
         let mut this = Self {
             switches: Vec::new(),
             shared,
@@ -284,7 +287,8 @@ impl Process {
         if let (Some(config), Some(running)) = (unnamed, running) {
             config.rename(running.name.clone());
         }
-        let (log, address) = (configs[0].log.clone(), configs[0].metrics);
+        let log = configs[0].log.clone();
+        let address = configs[0].metrics;
         let names: Vec<String> = configs.iter().map(|config| config.name.clone()).collect();
         self.shared.are_several = names.len() > 1;
         let listener = if address == self.metrics.0 {
@@ -292,7 +296,8 @@ impl Process {
         } else {
             self.listen(address).await.map_err(|error| (0, error))?
         };
-        let (mut changes, mut new) = (Vec::new(), Vec::new());
+        let mut changes = Vec::new();
+        let mut new = Vec::new();
         for (at, config) in configs.into_iter().enumerate() {
             let of = |error| (at, error);
             match self
@@ -344,8 +349,10 @@ async fn ended(switches: &mut [Running]) -> (usize, Result<(), String>) {
     std::future::poll_fn(|context| {
         for (at, switch) in switches.iter_mut().enumerate() {
             if let Poll::Ready(end) = Pin::new(&mut switch.done).poll(context) {
-                let died = |_| Err("the data-plane thread died".into());
-                return Poll::Ready((at, end.unwrap_or_else(died)));
+                return Poll::Ready((
+                    at,
+                    end.unwrap_or_else(|_| Err("the data-plane thread died".into())),
+                ));
             }
         }
         Poll::Pending

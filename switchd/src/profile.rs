@@ -7,9 +7,9 @@
 use std::path::Path;
 
 use bofuss_oflib::Catalogue;
-use bofuss_oflib::action::{ACTIONS, ActionRow};
+use bofuss_oflib::action::ACTIONS;
 use bofuss_oflib::ext::ExtKind;
-use bofuss_oflib::instruction::{INSTRUCTIONS, InstructionRow};
+use bofuss_oflib::instruction::INSTRUCTIONS;
 use bofuss_oflib::message::multipart::table_features::{
     FieldId, PROPERTIES, PropertyList, TableFeatureSet, TypeId,
 };
@@ -48,10 +48,11 @@ impl Profile {
             let list = value
                 .get_ref()
                 .as_array()
-                .filter(|_| key.get_ref() == "table");
-            let list = list.ok_or((at, format!("{}: a profile has [[table]]s", key.get_ref())))?;
+                .filter(|_| key.get_ref() == "table")
+                .ok_or((at, format!("{}: a profile has [[table]]s", key.get_ref())))?;
             for value in list.iter() {
-                let (at, value) = (value.span().start, value.get_ref());
+                let at = value.span().start;
+                let value = value.get_ref();
                 let table = value
                     .as_table()
                     .ok_or((at, "table: it is [[table]]".into()));
@@ -88,34 +89,39 @@ impl Profile {
             let all = all.iter().find(|one| one.0.table_id == table.table_id);
             let mut table = table.clone();
             let given = |ty: u16| table.properties.iter().find(|one| one.ty == ty);
-            let known = |next: &TableId| self.0.iter().any(|one| one.table_id == *next);
-            let properties = all.into_iter().flat_map(|all| &all.0.properties);
-            let properties = properties.filter_map(|one| {
-                // The list of the table-miss entry is the next type; wildcards follow match by two.
-                let follows = given(one.ty & !1).filter(|_| one.ty & 1 == 1);
-                let like = |like: &TableProperty| TableProperty {
-                    ty: one.ty,
-                    ..like.clone()
-                };
-                match (
-                    given(one.ty),
-                    PROPERTIES.iter().find(|row| row.0 == one.ty)?.1,
-                ) {
-                    (Some(given), _) => Some(given.clone()),
-                    (None, "wildcards") => Some(given(one.ty - 2).map_or(one.clone(), like)),
-                    (None, _) if follows.is_some() => None,
-                    (None, _) => Some(TableProperty {
-                        ty: one.ty,
-                        list: match &one.list {
-                            PropertyList::Tables(later) => {
-                                let later = later.iter().copied().filter(known);
-                                PropertyList::Tables(later.collect())
-                            }
-                            other => other.clone(),
-                        },
-                    }),
-                }
-            });
+            let properties = all
+                .into_iter()
+                .flat_map(|all| &all.0.properties)
+                .filter_map(|one| {
+                    // The list of the table-miss entry has the next type; wildcards the type of
+                    // match plus two.
+                    let follows = given(one.ty & !1).filter(|_| one.ty & 1 == 1);
+                    match (
+                        given(one.ty),
+                        PROPERTIES.iter().find(|row| row.0 == one.ty)?.1,
+                    ) {
+                        (Some(given), _) => Some(given.clone()),
+                        (None, "wildcards") => {
+                            Some(given(one.ty - 2).map_or(one.clone(), |like| TableProperty {
+                                ty: one.ty,
+                                ..like.clone()
+                            }))
+                        }
+                        (None, _) if follows.is_some() => None,
+                        (None, _) => Some(TableProperty {
+                            ty: one.ty,
+                            list: match &one.list {
+                                PropertyList::Tables(later) => {
+                                    let later = later.iter().copied().filter(|next| {
+                                        self.0.iter().any(|one| one.table_id == *next)
+                                    });
+                                    PropertyList::Tables(later.collect())
+                                }
+                                other => other.clone(),
+                            },
+                        }),
+                    }
+                });
             table.properties = properties.collect();
             TableFeatures(table)
         };
@@ -141,20 +147,26 @@ fn table_of(
         ..TableFeatureSet::default()
     };
     for (key, value) in keys {
-        let (at, key) = (key.span().start, key.get_ref().as_ref());
+        let at = key.span().start;
+        let key = key.get_ref().as_ref();
         match key {
             "id" => {}
             "name" => {
-                let name = value.get_ref().as_str().filter(|name| name.len() < 32);
-                let name = name.ok_or((at, "name: text of at most 31 bytes".to_string()))?;
+                let name = value
+                    .get_ref()
+                    .as_str()
+                    .filter(|name| name.len() < 32)
+                    .ok_or((at, "name: text of at most 31 bytes".to_string()))?;
                 table.name = name.into();
             }
             "max-entries" => table.max_entries = number(value, key, u32::MAX.into())? as u32,
             "metadata-match" => table.metadata_match = number(value, key, u64::MAX)?,
             "metadata-write" => table.metadata_write = number(value, key, u64::MAX)?,
             key => {
-                let is_it = |row: &&(u16, &str, char)| row.1.replace('_', "-") == key;
-                let row = PROPERTIES.iter().filter(|row| row.2 != 'e').find(is_it);
+                let row = PROPERTIES
+                    .iter()
+                    .filter(|row| row.2 != 'e')
+                    .find(|row| row.1.replace('_', "-") == key);
                 let &(ty, name, kind) = row.ok_or_else(|| {
                     let properties = PROPERTIES.iter().filter(|row| row.2 != 'e');
                     let keys: Vec<_> = properties.map(|row| row.1.replace('_', "-")).collect();
@@ -164,8 +176,10 @@ fn table_of(
                         format!("{key}: no such key; there are {OTHER_KEYS}, {keys}"),
                     )
                 })?;
-                let items = value.get_ref().as_array();
-                let items = items.ok_or((at, format!("{key}: a list, as [\"...\"]")))?;
+                let items = value
+                    .get_ref()
+                    .as_array()
+                    .ok_or((at, format!("{key}: a list, as [\"...\"]")))?;
                 let list = list(kind, name, key, items.iter(), catalogue)?;
                 if let PropertyList::Tables(tables) = &list {
                     nexts.extend(tables.iter().map(|next| (id, at, *next)));
@@ -190,8 +204,9 @@ fn list<'a>(
         let word = text(item, key)?;
         let (what, number, extension) = match kind {
             'i' => {
-                let is_it = |row: &&InstructionRow| row.name.replace('_', "-") == word;
-                let row = INSTRUCTIONS.iter().find(is_it);
+                let row = INSTRUCTIONS
+                    .iter()
+                    .find(|row| row.name.replace('_', "-") == word);
                 (
                     "instruction",
                     row.map(|row| row.number),
@@ -200,25 +215,28 @@ fn list<'a>(
             }
             _ => {
                 let name = word.replace('-', "_");
-                let is_it = |row: &&ActionRow| row.name == name || row.aliases.contains(&&*name);
-                let row = ACTIONS.iter().find(is_it);
+                let row = ACTIONS
+                    .iter()
+                    .find(|row| row.name == name || row.aliases.contains(&&*name));
                 ("action", row.map(|row| row.number), ExtKind::Action)
             }
         };
-        let of_extension = || {
-            let row = catalogue.values(extension).find(|row| row.name == word)?;
-            Some((0xffff, row.experimenter))
-        };
-        let found = number.map(|ty| (ty, 0)).or_else(of_extension);
-        let found = found.map(|(ty, experimenter)| TypeId { ty, experimenter });
+        let found = number
+            .map(|ty| (ty, 0))
+            .or_else(|| {
+                let row = catalogue.values(extension).find(|row| row.name == word)?;
+                Some((0xffff, row.experimenter))
+            })
+            .map(|(ty, experimenter)| TypeId { ty, experimenter });
         found.ok_or_else(|| wrong(item, format!("{key}: there is no {what} '{word}'")))
     };
     let field = |item: &Spanned<DeValue<'_>>| {
         let word = text(item, key)?;
         let wrong = |what: &str| wrong(item, format!("{key}: {what} '{word}'"));
         let name = word.strip_suffix("/mask").unwrap_or(word);
-        let field = catalogue.field_named(name);
-        let field = field.ok_or_else(|| wrong("there is no field"))?;
+        let field = catalogue
+            .field_named(name)
+            .ok_or_else(|| wrong("there is no field"))?;
         let masked = name != word;
         if set && (masked || !field.settable) {
             return Err(wrong("nothing can set"));
@@ -228,10 +246,15 @@ fn list<'a>(
         }
         Ok(FieldId::Known(field, masked))
     };
-    let table = |item| number(item, key, u64::from(TableId::MAX.0) - 1).map(|id| TableId(id as u8));
     Ok(match kind {
         'i' | 'a' => PropertyList::Types(items.map(ty).collect::<Result<_, _>>()?),
-        't' => PropertyList::Tables(items.map(table).collect::<Result<_, _>>()?),
+        't' => PropertyList::Tables(
+            items
+                .map(|item| {
+                    number(item, key, u64::from(TableId::MAX.0) - 1).map(|id| TableId(id as u8))
+                })
+                .collect::<Result<_, _>>()?,
+        ),
         _ => PropertyList::Fields(items.map(field).collect::<Result<_, _>>()?),
     })
 }

@@ -63,8 +63,9 @@ impl Lock {
             _ => format!("--lock-down: {error}"),
         })?;
         let mut allow = |path: &Path, access| {
-            let named = |error| format!("--lock-down: {}: {error}", path.display());
-            landlock.allow(path, access).map_err(named)
+            landlock
+                .allow(path, access)
+                .map_err(|error| format!("--lock-down: {}: {error}", path.display()))
         };
         // A file may be a link or be replaced by another: access is given to folders.
         for file in configs.iter().flat_map(|config| &config.files) {

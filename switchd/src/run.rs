@@ -1,6 +1,7 @@
 //! A running switch: its threads, its listeners, and how it takes over another configuration.
 
 mod attach;
+mod build;
 mod sockets;
 
 use std::fs::File;
@@ -9,28 +10,22 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bofuss_agent::{Identity, Switch};
-use bofuss_channel::{
-    ActiveAddress, Event, Hub, Listener, PassiveAddress, Settings, Target, Watch,
-};
-use bofuss_datapath::{Datapath, Time};
-use bofuss_frame::Pool;
-use bofuss_ports::LinkMonitor;
+use bofuss_channel::{ActiveAddress, Hub, Listener, PassiveAddress, Settings, Target, Watch};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 use tracing::{error_span, info, warn};
 
 use crate::capture::MessageCaptures;
 use crate::config::Config;
-use crate::dataplane::{
-    Answer, DataPlane, DataPlaneParts, Input, Operation, OperatorCommand, POOL_BYTES, Scrape,
-};
-use crate::port::{self, OpenPort};
+use crate::control;
+use crate::dataplane::{Answer, Input, Operation, OperatorCommand, Scrape};
 use crate::rights::Lock;
 use crate::snoop::SnoopClients;
-use crate::{control, rights};
+
+pub use build::{datapath_id, make_switch};
 
 use attach::Attached;
+use build::build;
 use sockets::RunSockets;
 
 /// Events that wait for the data-plane thread at most; then the control thread waits.
@@ -188,8 +183,9 @@ impl Running {
     async fn begin_connections(&mut self) -> Result<(), String> {
         let end = Instant::now() + PREDECESSOR_TIMEOUT;
         for address in &self.config.listen {
-            let listener = sockets::listen_until(&self.hub, address, end).await;
-            let listener = listener.map_err(|error| format!("--listen {error}"))?;
+            let listener = sockets::listen_until(&self.hub, address, end)
+                .await
+                .map_err(|error| format!("--listen {error}"))?;
             self.listeners.push((address.clone(), listener));
         }
         for address in &self.config.controllers {
@@ -201,7 +197,9 @@ impl Running {
 
     /// Logs what runs.
     fn log_start(&self, datapath_id: u64) {
-        let (name, ports, mode) = (&self.name, self.config.ports.len(), self.config.fail_mode);
+        let name = &self.name;
+        let ports = self.config.ports.len();
+        let mode = self.config.fail_mode;
         info!("switch {name}: datapath id {datapath_id:#018x}, {ports} ports, fail mode {mode}");
         let listeners = self.listeners.iter().map(|(_, listener)| listener);
         for listener in listeners.chain([&self.sockets.openflow]) {
@@ -373,7 +371,8 @@ pub async fn start(
     let (up, started) = oneshot::channel();
     let (end, done) = oneshot::channel();
     let (inputs, asked) = mpsc::channel(INPUT_QUEUE);
-    let (plane_config, lock) = (config.clone(), shared.lock.clone());
+    let plane_config = config.clone();
+    let lock = shared.lock.clone();
     // The level of the span is the highest, so that lines of every level have it.
     let several = shared.are_several.then(|| error_span!("switch", name));
     thread::Builder::new()
@@ -425,7 +424,8 @@ fn settings(config: &Config, messages: &MessageCaptures, snoop_clients: &SnoopCl
     settings.tls.clone_from(&config.tls);
     settings.auxiliaries.clone_from(&config.auxiliaries);
     settings.is_switch = true;
-    let (messages, snoop_clients) = (messages.clone(), snoop_clients.clone());
+    let messages = messages.clone();
+    let snoop_clients = snoop_clients.clone();
     settings.watch = Some(Watch(Arc::new(move |origin, ends, received, bytes| {
         messages.see(ends, received, bytes);
         snoop_clients.see(origin, bytes);
@@ -435,66 +435,9 @@ fn settings(config: &Config, messages: &MessageCaptures, snoop_clients: &SnoopCl
 
 /// Listens at an address. Errors: why it cannot.
 async fn listen(hub: &Hub, address: &PassiveAddress) -> Result<(PassiveAddress, Listener), String> {
-    let listener = hub.listen(address).await;
-    let listener = listener.map_err(|error| format!("--listen {error}"))?;
+    let listener = hub
+        .listen(address)
+        .await
+        .map_err(|error| format!("--listen {error}"))?;
     Ok((address.clone(), listener))
-}
-
-/// Opens the ports, builds the switch and gives up rights. Runs in the data-plane thread.
-fn build(
-    config: Config,
-    lock: Option<&Lock>,
-    enter: Option<Enter>,
-    events: mpsc::Receiver<Event>,
-    inputs: mpsc::Receiver<Input>,
-) -> Result<(DataPlane, u64), String> {
-    enter.map_or(Ok(()), |enter| enter())?;
-    let monitor = LinkMonitor::open().map_err(|e| format!("watching links: {e}"))?;
-    let end = Instant::now() + PREDECESSOR_TIMEOUT;
-    let mut ports = Vec::new();
-    for spec in &config.ports {
-        ports.push(port::open_until(spec, end)?);
-    }
-    let datapath_id = datapath_id(&config, ports.iter().find_map(OpenPort::mac));
-    let pool = Pool::new(POOL_BYTES);
-    let switch = make_switch(&config, &pool, datapath_id)?;
-    let parts = DataPlaneParts {
-        switch,
-        pool,
-        ports,
-        config,
-        events,
-        inputs,
-        monitor,
-    };
-    let mut plane = DataPlane::new(parts)?;
-    rights::give_up(lock)?;
-    // The threads that write captures start after rights are given up.
-    plane.begin_copiers()?;
-    Ok((plane, datapath_id))
-}
-
-/// The configured datapath id, or the MAC address of the first port.
-pub fn datapath_id(config: &Config, mac: Option<[u8; 6]>) -> u64 {
-    let from_mac = mac.map(|mac| mac.iter().fold(0, |id, &byte| id << 8 | u64::from(byte)));
-    config.datapath_id.or(from_mac).unwrap_or(1)
-}
-
-/// Builds the switch of a configuration, without its ports. Errors: a wrong profile.
-pub fn make_switch(config: &Config, pool: &Pool, datapath_id: u64) -> Result<Switch, String> {
-    let catalogue = Arc::clone(&config.catalogue);
-    let mut datapath = Datapath::new(config.tables.clone(), catalogue, pool.clone());
-    if let Some(profile) = &config.profile {
-        let tables = profile.tables(&datapath.table_features());
-        let done = datapath.set_profile(&tables);
-        done.map_err(|error| format!("--profile: {error}"))?;
-    }
-    bofuss_ext::hooks(datapath.catalogue())
-        .into_iter()
-        .for_each(|hook| datapath.add_hook(hook));
-    let identity = Identity {
-        datapath_id,
-        desc: config.desc.clone(),
-    };
-    Ok(Switch::new(Time(0), datapath, identity, config.fail_mode))
 }

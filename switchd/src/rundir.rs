@@ -30,9 +30,12 @@ const GROUPS: &str = "/etc/group";
 
 /// Refuses names that cannot be part of a file name.
 pub fn check_name(name: &str) -> Result<(), String> {
-    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
     let right = !name.is_empty() && name.len() <= MAX_NAME_BYTES && !name.starts_with('.');
-    if right && name.bytes().all(plain) {
+    if right
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
+    {
         return Ok(());
     }
     Err(format!(

@@ -101,7 +101,9 @@ impl SnoopClients {
 impl fmt::Display for SnoopClients {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.list().iter().try_for_each(|one| {
-            let (messages, bytes, lost) = (one.messages, one.bytes, one.lost);
+            let messages = one.messages;
+            let bytes = one.bytes;
+            let lost = one.lost;
             writeln!(
                 f,
                 "openflow snoop packets={messages} bytes={bytes} lost={lost}"

@@ -82,8 +82,8 @@ impl TraceOptions {
             Some(config) => Catalogue::clone(&config.catalogue),
             None => bofuss_ext::catalogue(),
         };
-        let default_port = parse_port_named(&self.in_port, &catalogue);
-        let default_port = default_port.map_err(|error| format!("--in-port: {error}"))?;
+        let default_port = parse_port_named(&self.in_port, &catalogue)
+            .map_err(|error| format!("--in-port: {error}"))?;
         let (in_port, frame, title) = match (&self.packet, &self.pcap, &self.next) {
             (Some(text), ..) => {
                 let (named, frame) = match parse_packet(text, &catalogue) {
@@ -130,13 +130,16 @@ impl TraceOptions {
 
     /// The frame of the capture that is meant: of those that match.
     fn captured(&self, path: &Path, rule: &Match, in_port: PortNo) -> Result<Vec<u8>, String> {
-        let (rule, pool) = (KeyMatch::from(rule), Pool::new(POOL_BYTES));
+        let rule = KeyMatch::from(rule);
+        let pool = Pool::new(POOL_BYTES);
         let mut file = PcapFile::open(Some(path), None).map_err(|error| error.to_string())?;
-        let (mut frames, mut seen) = (Vec::new(), 0);
+        let mut frames = Vec::new();
+        let mut seen = 0;
         loop {
             let got = file.recv(&pool, &mut frames, BATCH_FRAMES);
             if got.map_err(|error| error.to_string())? == 0 {
-                let (name, number) = (path.display(), self.number);
+                let name = path.display();
+                let number = self.number;
                 return Err(format!("{name}: only {seen} packets match, not {number}"));
             }
             for frame in frames.drain(..) {

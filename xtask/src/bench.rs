@@ -25,7 +25,8 @@ pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<()
     for build in BUILDS {
         ci::cargo(build, |_| {})?;
     }
-    let (out, ofmeter) = (target.join("bench"), target.join("release/ofmeter"));
+    let out = target.join("bench");
+    let ofmeter = target.join("release/ofmeter");
     let _ = std::fs::remove_file(out.join("bench.json")); // of another run
     let mut isolated = Command::new("sh");
     isolated.arg(root.join("xtask/setup.sh")).arg("isolate");
@@ -35,10 +36,9 @@ pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<()
     if arguments.iter().any(|word| word == DOCS) {
         let figures = out.join("in-memory.txt");
         let file = File::create(&figures).map_err(|e| format!("{}: {e}", figures.display()))?;
-        let into_file = |cargo: &mut Command| {
+        let alone = ci::cargo(IN_MEMORY, |cargo| {
             cargo.stdout(file);
-        };
-        let alone = ci::cargo(IN_MEMORY, into_file);
+        });
         // The figures are written even if some cases failed.
         let docs = root.join("docs");
         ci::succeed(Command::new(&ofmeter).arg("page").arg(&out).arg(docs))?;

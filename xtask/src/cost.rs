@@ -38,7 +38,8 @@ struct Case {
 ///
 /// Errors: how many are above their bar, do not apply, or have tests that fail or do not exist.
 pub(crate) fn run(root: &Path, target: &Path, only: &str) -> Result<(), String> {
-    let (mut tried, mut failed) = (0, 0);
+    let mut tried = 0;
+    let mut failed = 0;
     for case in cases(root)? {
         if !case.guide.contains(only) {
             continue;
@@ -181,8 +182,10 @@ fn parse_bar(bar: &str, line: usize) -> Result<Case, String> {
 
 /// Files touched and lines added, what lies in the case's own folder excepted.
 fn count(case: &Case) -> (usize, usize) {
-    let (mut files, mut added) = (BTreeSet::new(), 0);
-    let (mut old, mut counts) = ("", false);
+    let mut files = BTreeSet::new();
+    let mut added = 0;
+    let mut old = "";
+    let mut counts = false;
     for line in case.diffs.iter().flat_map(|d| d.lines()) {
         if let Some(path) = line.strip_prefix("--- ") {
             old = path;

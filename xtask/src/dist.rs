@@ -115,8 +115,8 @@ pub(crate) fn run(root: &Path, target: &Path, debug: bool) -> Result<(), String>
 ///
 /// Errors: one that the compiler cannot make programs for, and what to type.
 pub(crate) fn prepare(debug: bool) -> Result<Vec<(&'static str, &'static str)>, String> {
-    let machines = MACHINES.into_iter();
-    let machines: Vec<_> = machines
+    let machines: Vec<_> = MACHINES
+        .into_iter()
         .filter(|(name, _)| !debug || *name == HERE)
         .collect();
     for triple in machines.iter().map(|(machine, _)| triple(machine)) {
@@ -229,7 +229,8 @@ fn package(root: &Path, stage: &Path, debian: &str, out: &Path) -> Result<(), St
             tar(&stage.join(folder), ".", &stage.join(name), &["--gzip"])?;
         }
         let bytes = read(&stage.join(name))?;
-        let (zero, size) = (0, bytes.len());
+        let zero = 0;
+        let size = bytes.len();
         let head = format!(
             "{name:<16}{zero:<12}{zero:<6}{zero:<6}{:<8}{size:<10}`\n",
             100_644
@@ -317,7 +318,8 @@ fn wheel(root: &Path, stage: &Path, out: &Path) -> Result<(), String> {
     let mut record = String::new();
     for file in tree::files(stage)? {
         let path = stage.join(&file);
-        let (hash, size) = (base64(&sha256(&path)?), read(&path)?.len());
+        let hash = base64(&sha256(&path)?);
+        let size = read(&path)?.len();
         record += &format!("{},sha256={hash},{size}\n", file.display());
     }
     record += &format!("{info}/RECORD,,\n");
@@ -338,12 +340,14 @@ fn base64(hex: &str) -> String {
         .chars()
         .map(|c| format!("{:04b}", c.to_digit(16).unwrap_or(0)))
         .collect();
-    let digit = |six: &[u8]| {
-        let bits = six.iter().chain(b"000000").take(6);
-        let number = bits.fold(0, |n, bit| n << 1 | usize::from(bit - b'0'));
-        char::from(DIGITS[number])
-    };
-    bits.as_bytes().chunks(6).map(digit).collect()
+    bits.as_bytes()
+        .chunks(6)
+        .map(|six| {
+            let bits = six.iter().chain(b"000000").take(6);
+            let number = bits.fold(0, |n, bit| n << 1 | usize::from(bit - b'0'));
+            char::from(DIGITS[number])
+        })
+        .collect()
 }
 
 fn sha256(path: &Path) -> Result<String, String> {

@@ -20,14 +20,13 @@ pub(crate) fn check(root: &Path, sources: &[Source]) -> Result<Vec<String>, Stri
         let text = tree::read(&root.join(path))?;
         let folder = path.parent().unwrap_or(Path::new(""));
         for (i, line) in text.lines().enumerate() {
-            let (links, names) = (links(line), names(line));
-            let names = names.filter(|_| !path.starts_with(GUIDES));
-            let missing = |name: &&str| {
+            let links = links(line);
+            let names = names(line).filter(|_| !path.starts_with(GUIDES));
+            for name in links.chain(names).filter(|name| {
                 [folder, Path::new("")]
                     .iter()
                     .all(|f| !root.join(f).join(name).exists())
-            };
-            for name in links.chain(names).filter(missing) {
+            }) {
                 found.push(format!("{}:{}: there is no {name}", path.display(), i + 1));
             }
         }
@@ -49,12 +48,15 @@ fn links(line: &str) -> impl Iterator<Item = &str> {
 
 /// Words in backquotes that can only be a path: relative, plain, with a slash or an ending.
 fn names(line: &str) -> impl Iterator<Item = &str> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "./_-".contains(c);
     let ending = |n: &str| [".md", ".rs", ".toml"].iter().any(|e| n.ends_with(e));
     let quoted = line.split('`').skip(1).step_by(2);
     quoted.filter(move |n| {
         let path = n.contains('/') || ending(n);
-        path && n.chars().all(plain) && !n.starts_with(['/', '.']) && !n.starts_with("target/")
+        path && n
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "./_-".contains(c))
+            && !n.starts_with(['/', '.'])
+            && !n.starts_with("target/")
     })
 }
 

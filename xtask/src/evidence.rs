@@ -163,8 +163,9 @@ impl Tests {
             }
         }
         files.sort_by_key(|(place, _)| {
-            let rank = ["testdata/vectors", "testdata", "tests"];
-            let rank = rank.iter().position(|folder| place.starts_with(folder));
+            let rank = ["testdata/vectors", "testdata", "tests"]
+                .iter()
+                .position(|folder| place.starts_with(folder));
             (rank.unwrap_or(usize::MAX), place.clone())
         });
         Ok(Self(files))
@@ -197,7 +198,8 @@ fn names(text: &str, section: &str) -> bool {
     hits.any(|(line, at)| {
         let before = line[..at].chars().next_back();
         let mut after = line[at + section.len()..].chars();
-        let (next, then) = (after.next(), after.next());
+        let next = after.next();
+        let then = after.next();
         let digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
         let inside = digit(next) || next == Some('.') && digit(then);
         !inside && !digit(before) && before != Some('.')

@@ -24,8 +24,8 @@ pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<()
         .get("bin")
         .and_then(Value::as_array)
         .into_iter()
-        .flatten();
-    let targets = targets.filter_map(|bin| bin.get("name")?.as_str());
+        .flatten()
+        .filter_map(|bin| bin.get("name")?.as_str());
     let only = arguments.get(1);
     let targets: Vec<&str> = targets
         .filter(|name| only.is_none_or(|o| o == name))

@@ -70,12 +70,14 @@ pub(crate) fn notice(packages: &str, triple: &str) -> Result<String, String> {
     let mut cargo = tree_of(packages);
     cargo.args(["--edges", "normal", "--target", triple]);
     let lines = ci::output(&mut cargo)?;
-    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
-    let home = home.or_else(|| Some(Path::new(&std::env::var_os("HOME")?).join(".cargo")));
+    let home = std::env::var_os("CARGO_HOME")
+        .map(PathBuf::from)
+        .or_else(|| Some(Path::new(&std::env::var_os("HOME")?).join(".cargo")));
     let sources = home
         .ok_or("neither CARGO_HOME nor HOME is set")?
         .join("registry/src");
-    let (mut text, mut licenses) = (HEAD.to_owned(), BTreeSet::new());
+    let mut text = HEAD.to_owned();
+    let mut licenses = BTreeSet::new();
     for line in lines.lines().collect::<BTreeSet<_>>() {
         let (package, license) = line.split_once('\t').unwrap_or((line, ""));
         // Our own packages are followed by their folder; macros are no part of the programs.
@@ -98,19 +100,22 @@ fn texts(sources: &Path, name: &str) -> Result<Vec<String>, String> {
     let mut folders = registries
         .flatten()
         .map(|registry| registry.path().join(name));
-    let folder = folders.find(|path| path.is_dir());
-    let folder = folder.ok_or_else(|| format!("no source of {name} is here"))?;
+    let folder = folders
+        .find(|path| path.is_dir())
+        .ok_or_else(|| format!("no source of {name} is here"))?;
     let files = tree::files(&folder)?.into_iter();
-    let named = |file: &PathBuf| {
-        let file = file.to_string_lossy().to_lowercase();
-        !file.contains('/') && (file.starts_with("license") || file.starts_with("copying"))
-    };
     let texts = files
-        .filter(named)
+        .filter(|file| {
+            let file = file.to_string_lossy().to_lowercase();
+            !file.contains('/') && (file.starts_with("license") || file.starts_with("copying"))
+        })
         .map(|file| tree::read(&folder.join(file)));
-    let ours = |text: &String| text.contains("Apache License") && text.contains("Version 2.0");
     texts
-        .filter(|text| !text.as_ref().is_ok_and(ours))
+        .filter(|text| {
+            !text
+                .as_ref()
+                .is_ok_and(|text| text.contains("Apache License") && text.contains("Version 2.0"))
+        })
         .collect()
 }
 

@@ -29,7 +29,8 @@ struct Mutant {
 impl Mutant {
     /// The file with the fault in it. Errors: the old lines do not stand there exactly once.
     fn plant(&self, text: &str) -> Result<String, String> {
-        let (old, new) = (self.old.join("\n"), self.new.join("\n"));
+        let old = self.old.join("\n");
+        let new = self.new.join("\n");
         match text.matches(&old).count() {
             1 if !old.is_empty() && old != new => Ok(text.replacen(&old, &new, 1)),
             n => Err(format!("its old lines stand {n} times in {}", self.file)),
@@ -60,7 +61,8 @@ pub(crate) fn run(root: &Path, target: &Path, only: &str) -> Result<(), String> 
     }
     let mut survived = 0;
     for mutant in &mutants {
-        let (path, start) = (copy.join(&mutant.file), Instant::now());
+        let path = copy.join(&mutant.file);
+        let start = Instant::now();
         let text = tree::read(&path)?;
         let write = |text: &str| fs::write(&path, text).map_err(|e| format!("{path:?}: {e}"));
         write(&mutant.plant(&text)?)?;

@@ -37,8 +37,10 @@ pub(crate) fn apply(patch: &str, root: &Path, changed: &mut Changed) -> Result<(
         let Some(old_path) = line.strip_prefix("--- ") else {
             return Err(format!("this line is in no file's diff: {line}"));
         };
-        let new_path = lines.next().and_then(|l| l.strip_prefix("+++ b/"));
-        let new_path = new_path.ok_or_else(|| format!("{line}: no +++ b/PATH follows"))?;
+        let new_path = lines
+            .next()
+            .and_then(|l| l.strip_prefix("+++ b/"))
+            .ok_or_else(|| format!("{line}: no +++ b/PATH follows"))?;
         let path = PathBuf::from(new_path);
         let mut text = match changed.get(&path) {
             Some(text) => text.clone(),
@@ -96,8 +98,10 @@ impl<'a> Hunk<'a> {
 /// The text with the hunk applied. Errors: its place is not found.
 fn place(hunk: &Hunk, text: &str) -> Result<String, String> {
     let mut lines: Vec<&str> = text.lines().collect();
-    let anchored = |l: &&str| l.trim_start().starts_with(hunk.anchor);
-    let from = match lines.iter().position(anchored) {
+    let from = match lines
+        .iter()
+        .position(|l| l.trim_start().starts_with(hunk.anchor))
+    {
         Some(at) => at,
         None if lines.is_empty() => 0,
         None => return Err(format!("no line starts with: {}", hunk.anchor)),

@@ -69,15 +69,16 @@ pub(crate) fn trace() -> Result<String, String> {
         datapath.port_changed(Time(0), desc, Capabilities::default(), &mut Ignored);
     }
     for entry in ENTRIES {
-        let flow = parse_flow(entry, FlowModCommand::ADD, &catalogue);
-        let flow = flow.map_err(|error| format!("{entry}: {error}"))?;
+        let flow = parse_flow(entry, FlowModCommand::ADD, &catalogue)
+            .map_err(|error| format!("{entry}: {error}"))?;
         let added = datapath.flow_mod(Time(0), &flow, &mut Ignored);
         added.map_err(|error| format!("{entry}: {error}"))?;
     }
     let mut switch = Switch::new(Time(0), datapath, Identity::default(), FailMode::Secure);
     let (in_port, frame) = parse_packet(PACKET, &catalogue)?;
-    let reply = switch.trace(Time(0), &request(in_port, &frame));
-    let reply = reply.map_err(|error| format!("{PACKET}: {error}"))?;
+    let reply = switch
+        .trace(Time(0), &request(in_port, &frame))
+        .map_err(|error| format!("{PACKET}: {error}"))?;
     let trace = Trace::read(&String::from_utf8_lossy(&reply.data.0))?;
     Ok(cards(&trace.to_string()))
 }
@@ -147,8 +148,9 @@ fn broken(line: &str) -> Vec<(&'static str, String)> {
 ///
 /// Errors: a room that nothing lists.
 pub(crate) fn rooms(list: &Table) -> Result<String, String> {
-    let arrows = list.get("arrows").and_then(Value::as_table);
-    let arrows: BTreeMap<&str, Vec<&str>> = arrows
+    let arrows: BTreeMap<&str, Vec<&str>> = list
+        .get("arrows")
+        .and_then(Value::as_table)
         .into_iter()
         .flatten()
         .map(|(room, uses)| (room.as_str(), rooms::names(Some(uses))))
@@ -177,7 +179,9 @@ pub(crate) fn rooms(list: &Table) -> Result<String, String> {
             (false, true) => "face",
             (false, false) => "door",
         };
-        let (left, width, height) = (x - ROOM.0 / 2, ROOM.0, ROOM.1);
+        let left = x - ROOM.0 / 2;
+        let width = ROOM.0;
+        let height = ROOM.1;
         put(
             &mut drawn,
             &format!(
@@ -238,7 +242,8 @@ fn put_arrow(drawn: &mut String, (x, y): (usize, usize), (to_x, to_y): (usize, u
     } else {
         0
     };
-    let (from_x, into_x) = (x + bow, to_x + bow);
+    let from_x = x + bow;
+    let into_x = to_x + bow;
     put(
         drawn,
         &format!(

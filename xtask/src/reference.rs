@@ -8,7 +8,7 @@ use bofuss_datapath::DropReason;
 use bofuss_oflib::action::ACTIONS;
 use bofuss_oflib::error::ERRORS;
 use bofuss_oflib::ext::ExtKind;
-use bofuss_oflib::instruction::{INSTRUCTIONS, InstructionRow};
+use bofuss_oflib::instruction::INSTRUCTIONS;
 use bofuss_oflib::message::multipart::MULTIPARTS;
 use bofuss_oflib::message::{ErrorMsg, MESSAGES};
 use bofuss_oflib::version::Span;
@@ -113,8 +113,11 @@ fn fields(catalogue: &Catalogue, tests: &Tests) -> String {
                 _ => format!("`{other}` {}", values.join(" or ")),
             }
         });
-        let (mask, set) = (yes(field.maskable), yes(field.settable));
-        let (names, number, bits) = (names.join(" "), field.number, field.bits);
+        let mask = yes(field.maskable);
+        let set = yes(field.settable);
+        let names = names.join(" ");
+        let number = field.number;
+        let bits = field.bits;
         let since = field.versions.since;
         format!(
             "{names} | {class} | {number} | {since} | {bits} | {mask} | {set} | {need} | {test}"
@@ -128,7 +131,9 @@ fn fields(catalogue: &Catalogue, tests: &Tests) -> String {
 fn values(catalogue: &Catalogue, kind: ExtKind) -> impl Iterator<Item = String> {
     catalogue.values(kind).map(|value| {
         let args: Vec<_> = value.args.iter().map(|arg| arg.name).collect();
-        let (name, experimenter, ty) = (value.name, value.experimenter, value.ty);
+        let name = value.name;
+        let experimenter = value.experimenter;
+        let ty = value.ty;
         format!("`{name}({})` | {experimenter:#010x} | {ty}", args.join(","))
     })
 }
@@ -154,15 +159,16 @@ fn actions(catalogue: &Catalogue, tests: &Tests) -> String {
     );
     let columns = "extensions' actions | experimenter | type";
     table(&mut page, columns, values(catalogue, ExtKind::Action));
-    let row = |row: &InstructionRow| {
-        let (name, number, since) = (row.name, row.number, row.versions.since);
-        let test = tests.of(&[name]).unwrap_or_default();
-        format!("`{name}` | {number} | {since} | {test}")
-    };
     table(
         &mut page,
         "instruction | type | since | test",
-        INSTRUCTIONS.iter().map(row),
+        INSTRUCTIONS.iter().map(|row| {
+            let name = row.name;
+            let number = row.number;
+            let since = row.versions.since;
+            let test = tests.of(&[name]).unwrap_or_default();
+            format!("`{name}` | {number} | {since} | {test}")
+        }),
     );
     page
 }
@@ -211,13 +217,12 @@ fn messages(catalogue: &Catalogue, tests: &Tests, old: &BTreeMap<String, String>
         "message | type | since | in 1.0 | section | test",
         MESSAGES.iter().map(named),
     );
-    let named = |(number, name, versions): &(u16, &str, Span)| {
-        row(format!("OFPMP_{name}"), *number, versions.since)
-    };
     table(
         &mut page,
         "multipart | type | since | in 1.0 | section | test",
-        MULTIPARTS.iter().map(named),
+        MULTIPARTS
+            .iter()
+            .map(|(number, name, versions)| row(format!("OFPMP_{name}"), *number, versions.since)),
     );
     let columns = "extensions' messages | experimenter | type";
     table(&mut page, columns, values(catalogue, ExtKind::Message));
@@ -238,7 +243,8 @@ fn versions(scenario: &str) -> String {
 /// Type and code of an error in 1.0, as its codec writes them.
 fn in_1_0(error: ErrorCode) -> String {
     let codec = Codec::new(Version::V1_0, Catalogue::default().into());
-    let (message, mut bytes) = (ErrorMsg::quoting(error, &[]), Vec::new());
+    let message = ErrorMsg::quoting(error, &[]);
+    let mut bytes = Vec::new();
     let written = codec.encode(0, &Message::Error(message), &mut bytes);
     written.expect("an error is short");
     let number = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
@@ -251,8 +257,10 @@ fn errors(tests: &Tests) -> Result<String, String> {
     let mut page = page("Errors", about, "oflib/src/error.rs");
     let mut rows = Vec::new();
     for row in ERRORS {
-        let (ty, code) = (row.error.ty, row.error.code);
-        let (type_name, code_name) = (row.type_name, row.code_name);
+        let ty = row.error.ty;
+        let code = row.error.code;
+        let type_name = row.type_name;
+        let code_name = row.code_name;
         let name = format!("{type_name}/{code_name}");
         let constant = format!("{}::{code_name}", camel(type_name));
         let never = NEVER.iter().find(|(never, _)| *never == name);
@@ -264,7 +272,8 @@ fn errors(tests: &Tests) -> Result<String, String> {
             }
             (None, None) => return Err(format!("no test provokes {name}")),
         };
-        let (meaning, old) = (row.meaning, in_1_0(row.error));
+        let meaning = row.meaning;
+        let old = in_1_0(row.error);
         rows.push(format!(
             "`{type_name}` | {ty} | `{code_name}` | {code} | {old} | {meaning} | {shown}"
         ));
@@ -283,8 +292,9 @@ fn sections(tests: &Tests) -> Result<String, String> {
     let mut page = page("Sections", about, "xtask/src/evidence.rs");
     let mut rows = Vec::new();
     for (section, title) in CHAPTERS {
-        let tests = tests.about(section);
-        let tests = tests.ok_or_else(|| format!("no test names section {section}"))?;
+        let tests = tests
+            .about(section)
+            .ok_or_else(|| format!("no test names section {section}"))?;
         rows.push(format!("{section} | {title} | {tests}"));
     }
     table(&mut page, "section | title | tests", rows.into_iter());
@@ -293,18 +303,20 @@ fn sections(tests: &Tests) -> Result<String, String> {
 
 /// `BAD_REQUEST` as `BadRequest`.
 fn camel(name: &str) -> String {
-    let word = |word: &str| word[..1].to_string() + &word[1..].to_lowercase();
-    name.split('_').map(word).collect()
+    name.split('_')
+        .map(|word| word[..1].to_string() + &word[1..].to_lowercase())
+        .collect()
 }
 
 fn counters() -> String {
     let about = "The counters of dropped packets. Each drop has one reason; a trace names it.";
     let mut page = page("Counters", about, "datapath/src/sink.rs");
-    let row = |reason: &DropReason| format!("`{}` | {}", reason.name(), reason.meaning());
     table(
         &mut page,
         "dropped by the switch | meaning",
-        DropReason::ALL.iter().map(row),
+        DropReason::ALL
+            .iter()
+            .map(|reason| format!("`{}` | {}", reason.name(), reason.meaning())),
     );
     let ports = bofuss_ports::Counters::default();
     let names: Vec<_> = ports.drops().map(|(name, _)| name).collect();

@@ -56,8 +56,9 @@ fn arrows(room: &str, manifest: &Table, list: &Table) -> Vec<String> {
     let Some(allowed) = reachable(room, list) else {
         return vec![format!("{room}: no such room in xtask/arrows.toml")];
     };
-    let targets = manifest.get("target").and_then(Value::as_table);
-    let targets = targets
+    let targets = manifest
+        .get("target")
+        .and_then(Value::as_table)
         .into_iter()
         .flat_map(|t| t.values().filter_map(Value::as_table));
     let tables = targets.chain([manifest]).flat_map(|t| {

@@ -99,11 +99,14 @@ fn reading_order(page: &str, sources: &[Source]) -> Result<(), String> {
     let section = page.split_once("## Reading order\n");
     let (_, section) = section.ok_or_else(|| format!("{ARCHITECTURE}: no reading order"))?;
     let section = section.split("\n## ").next().unwrap_or(section);
-    let (mut files, mut lines) = (0, 0);
+    let mut files = 0;
+    let mut lines = 0;
     let quoted = section.split('`').skip(1).step_by(2);
     for name in quoted.filter(|name| name.ends_with(".rs")) {
-        let source = sources.iter().find(|s| s.path == Path::new(name));
-        let source = source.ok_or_else(|| format!("{ARCHITECTURE}: there is no {name}"))?;
+        let source = sources
+            .iter()
+            .find(|s| s.path == Path::new(name))
+            .ok_or_else(|| format!("{ARCHITECTURE}: there is no {name}"))?;
         files += 1;
         lines += source.product_lines().count();
     }

@@ -93,7 +93,8 @@ impl Source {
             .map(|(at, _)| at)
         {
             let end = at + item_end(&code[at..]);
-            let (first, last) = (line_of(&code, at), line_of(&code, end.saturating_sub(1)));
+            let first = line_of(&code, at);
+            let last = line_of(&code, end.saturating_sub(1));
             test[first - 1..last].fill(true);
             let module = code[at..end]
                 .split_once("mod ")

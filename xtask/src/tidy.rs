@@ -130,7 +130,10 @@ fn counted_lines(function: &Function) -> usize {
 
 /// The lines of the longest arm of a match's block.
 fn longest_arm(block: &str) -> usize {
-    let (mut depth, mut start, mut in_body, mut longest) = (0, 0, false, 0);
+    let mut depth = 0;
+    let mut start = 0;
+    let mut in_body = false;
+    let mut longest = 0;
     for (at, byte) in block.bytes().enumerate() {
         match byte {
             b'{' | b'(' | b'[' => depth += 1,

@@ -59,7 +59,8 @@ pub(crate) fn sync(root: &Path, copy: &Path, changed: &Changed) -> Result<(), St
         fs::remove_file(copy.join(path)).map_err(|e| failed(path, e))?;
     }
     for path in &wanted {
-        let (from, to) = (root.join(path), copy.join(path));
+        let from = root.join(path);
+        let to = copy.join(path);
         let bytes = match changed.get(path) {
             Some(text) => text.clone().into_bytes(),
             None => fs::read(&from).map_err(|e| failed(&from, e))?,

@@ -313,8 +313,9 @@ pub(crate) fn set_table_match(command: &Command, arguments: &[&str]) -> Made {
     };
     let argument = Argument(text);
     let names = argument.items();
-    let fields = names.map(|name| flow::field_named(argument, name, &command.catalogue));
-    let fields: Vec<_> = fields.collect::<Result<_, _>>()?;
+    let fields: Vec<_> = names
+        .map(|name| flow::field_named(argument, name, &command.catalogue))
+        .collect::<Result<_, _>>()?;
     let restrict = move |reply: Message| {
         let Message::MultipartReply(MultipartReply {
             body: ReplyBody::TableFeatures(mut tables),
@@ -325,16 +326,15 @@ pub(crate) fn set_table_match(command: &Command, arguments: &[&str]) -> Made {
                 "the switch does not report which fields its tables match".into(),
             ));
         };
-        let stays = |id: &FieldId| match id {
-            FieldId::Known(field, _) => fields.contains(field),
-            FieldId::Unknown(..) => false,
-        };
         let matching = [TABLE_MATCH, TABLE_WILDCARDS];
         for property in tables.iter_mut().flat_map(|table| &mut table.0.properties) {
             if let PropertyList::Fields(list) = &mut property.list
                 && matching.contains(&property.ty)
             {
-                list.retain(stays);
+                list.retain(|id| match id {
+                    FieldId::Known(field, _) => fields.contains(field),
+                    FieldId::Unknown(..) => false,
+                });
             }
         }
         ask([Message::MultipartRequest(

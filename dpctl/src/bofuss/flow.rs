@@ -86,11 +86,14 @@ pub(crate) fn parse_match(text: &str, catalogue: &Catalogue) -> Result<Match, Fa
         fields.push(field_match(argument, field, value, catalogue)?);
     }
     Match::new(&fields).map_err(|(error, field)| {
-        let is_meant = |item: &&str| {
-            let name = item.split_once('=').map_or(*item, |(name, _)| name);
-            field_named(argument, name, catalogue).is_ok_and(|one| one.id == field.id)
-        };
-        let word = argument.items().filter(is_meant).last().unwrap_or(text);
+        let word = argument
+            .items()
+            .filter(|item| {
+                let name = item.split_once('=').map_or(*item, |(name, _)| name);
+                field_named(argument, name, catalogue).is_ok_and(|one| one.id == field.id)
+            })
+            .last()
+            .unwrap_or(text);
         match error {
             BadMatch::DUP_FIELD => argument.wrong(word, "this field appears twice"),
             _ => argument.wrong(word, &needed(field, catalogue)),
@@ -102,12 +105,15 @@ pub(crate) fn parse_match(text: &str, catalogue: &Catalogue) -> Result<Match, Fa
 fn needed(field: &Field, catalogue: &Catalogue) -> String {
     let need = field.need.expect("only a field with a need lacks it");
     let other = catalogue.fields()[usize::from(need.id)];
-    let value = |value: &u64| match other.id {
-        id if id == field::ETH_TYPE.id => format!("{}={value:#x}", other.name),
-        id if id == field::VLAN_VID.id => format!("{}=any", other.name),
-        _ => format!("{}={value}", other.name),
-    };
-    let values: Vec<_> = need.any_of.iter().map(value).collect();
+    let values: Vec<_> = need
+        .any_of
+        .iter()
+        .map(|value| match other.id {
+            id if id == field::ETH_TYPE.id => format!("{}={value:#x}", other.name),
+            id if id == field::VLAN_VID.id => format!("{}=any", other.name),
+            _ => format!("{}={value}", other.name),
+        })
+        .collect();
     format!("needs {} beside it", values.join(" or "))
 }
 
@@ -229,10 +235,8 @@ fn action(argument: Argument<'_>, item: &str, catalogue: &Catalogue) -> Result<A
     let action = match name {
         "output" => {
             let (port, length) = value.split_once(':').unwrap_or((value, "0"));
-            let (port, max_len) = (
-                argument.port(port, catalogue)?,
-                MaxLen(argument.number(length)?),
-            );
+            let port = argument.port(port, catalogue)?;
+            let max_len = MaxLen(argument.number(length)?);
             Action::Output(Output { port, max_len })
         }
         "group" => Action::Group(group_id(argument, value)?),

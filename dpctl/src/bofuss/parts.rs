@@ -201,7 +201,8 @@ pub(crate) fn bucket(bucket: &Bucket) -> String {
 /// The bands of a meter.
 pub(crate) fn bands(bands: &[Band]) -> String {
     let text = |band: &Band| {
-        let (rate, burst) = (band.rate, band.burst_size);
+        let rate = band.rate;
+        let burst = band.burst_size;
         let (kind, more) = match band.kind {
             BandKind::Drop => ("drop", String::new()),
             BandKind::DscpRemark(level) => ("dscp_remark", format!(", prec_level=\"{level}\"")),

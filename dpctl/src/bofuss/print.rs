@@ -81,7 +81,8 @@ fn body(message: &Message) -> String {
             f.datapath_id, f.n_buffers, f.n_tables, f.auxiliary_id, f.capabilities.0
         ),
         Message::GetConfigReply(c) | Message::SetConfig(c) => {
-            let (flags, length) = (c.flags.0, c.miss_send_len.0);
+            let flags = c.flags.0;
+            let length = c.miss_send_len.0;
             format!("{{conf={{flags=\"{flags:#x}\", mlen=\"{length}\"}}}}")
         }
         Message::PacketIn(p) => format!(
@@ -224,8 +225,10 @@ pub(crate) fn packet(message: &Message, names: &PortNames) -> String {
     let Message::PacketIn(packet_in) = message else {
         return String::new();
     };
-    let in_port = packet_in.fields.get(field::IN_PORT);
-    let in_port = in_port.map_or(PortNo::ANY, |one| PortNo(one.number() as u32));
+    let in_port = packet_in
+        .fields
+        .get(field::IN_PORT)
+        .map_or(PortNo::ANY, |one| PortNo(one.number() as u32));
     let digits = packet_in.data.0.iter().map(|byte| format!("{byte:02x}"));
     format!("{} {}\n", names.text(in_port), digits.collect::<String>())
 }
@@ -322,6 +325,8 @@ fn meter_mod(meter: &MeterMod) -> String {
         MeterModCommand::MODIFY => "mod",
         _ => "del",
     };
-    let (flags, id, bands) = (meter.flags.0, meter.meter_id.0, bands(&meter.bands));
+    let flags = meter.flags.0;
+    let id = meter.meter_id.0;
+    let bands = bands(&meter.bands);
     format!("{{cmd=\"{command}\", flags=\"{flags:#x}\"\", meter_id=\"{id:x}\"\", {bands}}}")
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use bofuss_oflib::message::multipart::flow::FlowEntry;
-use bofuss_oflib::message::multipart::group::{BucketCounter, GroupCounters, GroupDesc};
+use bofuss_oflib::message::multipart::group::{GroupCounters, GroupDesc};
 use bofuss_oflib::message::multipart::meter::{MeterConfig, MeterFeatures, MeterStats};
 use bofuss_oflib::message::multipart::table_features::{
     FieldId, PROPERTIES, PropertyList, TableFeatureSet, TableProperty,
@@ -171,19 +171,18 @@ fn queue_stats(q: &QueueStats) -> String {
 }
 
 fn group_stats(g: &GroupCounters) -> String {
-    let counter = |b: &BucketCounter| {
-        format!(
-            "{{pkt_cnt=\"{}\", byte_cnt=\"{}\"}}",
-            b.packet_count, b.byte_count
-        )
-    };
     format!(
         "{{group=\"{}\", ref_cnt=\"{}\", pkt_cnt=\"{}\", byte_cnt=\"{}\", cntrs=[{}]}}",
         group(g.group_id),
         g.ref_count,
         g.packet_count,
         g.byte_count,
-        list(g.bucket_stats.iter().map(counter))
+        list(g.bucket_stats.iter().map(|b| {
+            format!(
+                "{{pkt_cnt=\"{}\", byte_cnt=\"{}\"}}",
+                b.packet_count, b.byte_count
+            )
+        }))
     )
 }
 
@@ -204,11 +203,11 @@ fn group_features(f: &GroupFeatures) -> String {
         f.types, f.capabilities.0
     );
     for (i, name) in ["all", "sel", "ind", "ff"].iter().enumerate() {
-        let (max, bits) = (f.max_groups[i], f.actions[i]);
-        let has = |row: &&(u16, &str)| row.0 < 32 && bits >> row.0 & 1 == 1;
+        let max = f.max_groups[i];
+        let bits = f.actions[i];
         let names: String = parts::ACTIONS
             .iter()
-            .filter(has)
+            .filter(|row| row.0 < 32 && bits >> row.0 & 1 == 1)
             .map(|row| format!("{}/", row.1))
             .collect();
         let comma = if i == 3 { "" } else { ", " };
@@ -219,12 +218,6 @@ fn group_features(f: &GroupFeatures) -> String {
 }
 
 fn meter_stats(m: &MeterStats) -> String {
-    let band = |b: &BucketCounter| {
-        format!(
-            "{{pkt_band_cnt=\"{}\", byte_band_cnt=\"{}\"}}",
-            b.packet_count, b.byte_count
-        )
-    };
     format!(
         "{{meter= {:x}\"\", flow_cnt=\"{}\", pkt_in_cnt=\"{}\", byte_in_cnt=\"{}\", \
          duration_sec=\"{}\", duration_nsec=\"{}\", bands=[{}]}}",
@@ -234,12 +227,19 @@ fn meter_stats(m: &MeterStats) -> String {
         m.input.byte_count,
         m.duration_sec,
         m.duration_nsec,
-        list(m.bands.iter().map(band))
+        list(m.bands.iter().map(|b| {
+            format!(
+                "{{pkt_band_cnt=\"{}\", byte_band_cnt=\"{}\"}}",
+                b.packet_count, b.byte_count
+            )
+        }))
     )
 }
 
 fn meter_config(m: &MeterConfig) -> String {
-    let (id, flags, bands) = (m.meter_id.0, m.flags.0, parts::bands(&m.bands));
+    let id = m.meter_id.0;
+    let flags = m.flags.0;
+    let bands = parts::bands(&m.bands);
     format!("{{meter= {id:x}\"\", flags=\"{flags:x}\", {bands}}}")
 }
 

@@ -149,7 +149,8 @@ pub(crate) fn lines(version: Version, sets: [Vec<FlowMod>; 2]) -> String {
 /// The changes from the first set to the second: deletes, then adds of entries that are new or
 /// differ, or of all.
 pub(crate) fn changes(version: Version, sets: [Vec<FlowMod>; 2], adds_all: bool) -> Vec<Message> {
-    let (mut deletes, mut adds) = (Vec::new(), Vec::new());
+    let mut deletes = Vec::new();
+    let mut adds = Vec::new();
     for pair in pairs(version, sets) {
         let differs = pair.differs(version);
         match pair.versions {

@@ -50,11 +50,10 @@ fn each_line<K: Copy, T>(
             None if line.is_empty() => continue,
             None => (usual, line),
         };
-        let at = |error| match error {
+        list.push(read(line, kind).map_err(|error| match error {
             Failure::Usage(e) => Failure::Usage(format!("{name}, line {}: {e}", number + 1)),
             other => other,
-        };
-        list.push(read(line, kind).map_err(at)?);
+        })?);
     }
     Ok(list)
 }
@@ -71,8 +70,9 @@ fn standard_input() -> io::Result<String> {
 
 /// The changes of a file of flows.
 pub(super) fn flow_changes(command: &Command, name: &str, usual: FlowModCommand) -> Made {
-    let read = |line: &str, kind| Ok(Message::FlowMod(flow(command, line, kind)?));
-    let changes = each_line(name, FLOW_COMMANDS, usual, read)?;
+    let changes = each_line(name, FLOW_COMMANDS, usual, |line, kind| {
+        Ok(Message::FlowMod(flow(command, line, kind)?))
+    })?;
     Ok(Requests::Change(changes))
 }
 
@@ -86,7 +86,8 @@ pub(super) fn entries(command: &Command, name: &str) -> Result<Vec<FlowMod>, Fai
 
 /// The changes of a file of groups.
 pub(super) fn group_changes(command: &Command, name: &str, usual: GroupModCommand) -> Made {
-    let read = |line: &str, kind| Ok(Message::GroupMod(group(command, line, kind)?));
-    let changes = each_line(name, GROUP_COMMANDS, usual, read)?;
+    let changes = each_line(name, GROUP_COMMANDS, usual, |line, kind| {
+        Ok(Message::GroupMod(group(command, line, kind)?))
+    })?;
     Ok(Requests::Change(changes))
 }

@@ -185,7 +185,8 @@ fn all_fields(fields: &Match, priority: u16, ports: &PortNames) -> String {
         words.push(format!("priority={priority}"));
     }
     let value = |field| fields.get(field).map(FieldMatch::number);
-    let (eth_type, proto) = (value(field::ETH_TYPE), value(field::IP_PROTO));
+    let eth_type = value(field::ETH_TYPE);
+    let proto = value(field::IP_PROTO);
     let keyword = |proto: Option<u128>| {
         KEYWORDS.iter().find(|k| {
             Some(u128::from(k.eth_type)) == eth_type && k.ip_proto.map(u128::from) == proto

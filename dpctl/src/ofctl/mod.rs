@@ -103,18 +103,15 @@ fn group_id(command: &Command, arguments: &[&str]) -> Result<GroupId, Failure> {
 
 pub(crate) fn get_frags(_: &Command, arguments: &[&str]) -> Made {
     match arguments {
-        [] => {
-            let tell = |reply| {
+        [] => Ok(Requests::First(
+            Message::GetConfigRequest(Empty),
+            Box::new(|reply| {
                 Ok(Requests::Told(format!(
                     "{}\n",
                     fragments(config(reply)?.flags)
                 )))
-            };
-            Ok(Requests::First(
-                Message::GetConfigRequest(Empty),
-                Box::new(tell),
-            ))
-        }
+            }),
+        )),
         _ => misused(),
     }
 }
@@ -139,8 +136,10 @@ const FRAGMENTS: &[&str] = &["normal", "drop", "reassemble"];
 
 pub(crate) fn set_frags(_: &Command, arguments: &[&str]) -> Made {
     let [word] = arguments else { return misused() };
-    let mode = FRAGMENTS.iter().position(|name| name == word);
-    let mode = mode.ok_or_else(|| Argument(word).unknown(word, "mode", FRAGMENTS))?;
+    let mode = FRAGMENTS
+        .iter()
+        .position(|name| name == word)
+        .ok_or_else(|| Argument(word).unknown(word, "mode", FRAGMENTS))?;
     let change = move |reply| {
         let miss_send_len = config(reply)?.miss_send_len;
         let flags = ConfigFlags(mode as u32);
@@ -312,8 +311,8 @@ fn meter_text(arguments: &[&str]) -> String {
 
 fn meter_id(arguments: &[&str]) -> Result<MeterId, Failure> {
     let text = meter_text(arguments);
-    let meter = parse_meter(&text, MeterModCommand::DELETE);
-    let meter = meter.map_err(|error| Failure::Usage(format!("{text}: {error}")))?;
+    let meter = parse_meter(&text, MeterModCommand::DELETE)
+        .map_err(|error| Failure::Usage(format!("{text}: {error}")))?;
     if arguments.len() > 1 {
         Err(Failure::Misused)
     } else {
@@ -322,8 +321,8 @@ fn meter_id(arguments: &[&str]) -> Result<MeterId, Failure> {
 }
 
 fn meter_change(text: &str, kind: MeterModCommand) -> Made {
-    let meter = parse_meter(text, kind);
-    let meter = meter.map_err(|error| Failure::Usage(format!("{text}: {error}")))?;
+    let meter =
+        parse_meter(text, kind).map_err(|error| Failure::Usage(format!("{text}: {error}")))?;
     Ok(Requests::Change(vec![Message::MeterMod(meter)]))
 }
 
@@ -394,15 +393,17 @@ pub(crate) fn packet_out(command: &Command, arguments: &[&str]) -> Made {
     let parsed = parse_actions(actions, &Match::ANY, &command.catalogue);
     let actions = parsed.map_err(|error| Failure::Usage(error.to_string()))?;
     let in_port = parse_port_named(port, &command.catalogue)?;
-    let message = |packet: &&str| {
-        Ok(Message::PacketOut(PacketOut {
-            buffer_id: BufferId::NO_BUFFER,
-            in_port,
-            actions: actions.clone(),
-            data: Bytes(parse_bytes(packet)?),
-        }))
-    };
-    let messages: Result<_, Failure> = packets.iter().map(message).collect();
+    let messages: Result<_, Failure> = packets
+        .iter()
+        .map(|packet| {
+            Ok(Message::PacketOut(PacketOut {
+                buffer_id: BufferId::NO_BUFFER,
+                in_port,
+                actions: actions.clone(),
+                data: Bytes(parse_bytes(packet)?),
+            }))
+        })
+        .collect();
     messages.map(Requests::Change)
 }
 

@@ -44,7 +44,6 @@ pub(crate) fn on_port(word: &str, next: impl FnOnce(&PortDesc) -> Requests + 'st
     let (word, number) = (word.to_string(), parse_port(word));
     let find = move |reply| {
         let ports = told_ports(reply);
-        let is_it = |port: &&PortDesc| port.name.0 == word || Ok(port.port_no) == number;
         let names: Vec<String> = ports
             .iter()
             .map(|port| format!("{} ({})", port.port_no, port.name.0))
@@ -58,7 +57,9 @@ pub(crate) fn on_port(word: &str, next: impl FnOnce(&PortDesc) -> Requests + 'st
                 )
             )
         };
-        let found = ports.iter().find(is_it);
+        let found = ports
+            .iter()
+            .find(|port| port.name.0 == word || Ok(port.port_no) == number);
         Ok(next(found.ok_or_else(|| Failure::Failed(missing()))?))
     };
     Ok(Requests::First(port_question(), Box::new(find)))

@@ -38,10 +38,11 @@ pub(crate) fn text(wording: Wording<'_>, xid: u32, reply: &Message) -> String {
             );
             text.push('\n');
             if version == Version::V1_0 {
-                let known = OLD_ACTIONS
+                let known: Vec<&str> = OLD_ACTIONS
                     .iter()
-                    .filter(|(bit, _)| f.actions >> bit & 1 == 1);
-                let known: Vec<&str> = known.map(|row| row.1).collect();
+                    .filter(|(bit, _)| f.actions >> bit & 1 == 1)
+                    .map(|row| row.1)
+                    .collect();
                 text += &format!("actions: {}\n", known.join(" "));
             }
             text + &ports(&f.ports)
@@ -88,7 +89,8 @@ fn body(wording: Wording<'_>, head: &str, body: &ReplyBody) -> String {
     let mut text = format!("{} {head}:", heading(body));
     match body {
         ReplyBody::Aggregate(a) => {
-            let (packets, bytes) = (a.packet_count, a.byte_count);
+            let packets = a.packet_count;
+            let bytes = a.byte_count;
             let flows = a.flow_count;
             text += &format!(" packet_count={packets} byte_count={bytes} flow_count={flows}\n");
             return text;
@@ -314,14 +316,13 @@ const OLD_ACTIONS: &[(u32, &str)] = &[
 /// The names of the supported actions.
 pub(super) fn action_names(has: impl Fn(u16) -> bool) -> String {
     let row = |number: &u16| ACTIONS.iter().find(|row| row.number == *number);
-    let called = |number: &u16| match number {
-        18 => "strip_vlan",
-        number => row(number).map_or("?", |row| row.name),
-    };
     let names = ACTION_ORDER
         .iter()
         .filter(|number| has(**number))
-        .map(called);
+        .map(|number| match number {
+            18 => "strip_vlan",
+            number => row(number).map_or("?", |row| row.name),
+        });
     match names.collect::<Vec<_>>().join(" ") {
         names if names.is_empty() => "none".into(),
         names => names,
@@ -382,7 +383,8 @@ fn meter_stats(m: &MeterStats) -> String {
         duration(m.duration_sec, m.duration_nsec)
     );
     for (i, band) in m.bands.iter().enumerate() {
-        let (packets, bytes) = (band.packet_count, band.byte_count);
+        let packets = band.packet_count;
+        let bytes = band.byte_count;
         writeln!(text, "{i}: packet_count:{packets} byte_count:{bytes}")
             .expect("a string takes everything");
     }
@@ -390,8 +392,7 @@ fn meter_stats(m: &MeterStats) -> String {
 }
 
 fn meter_features(f: &MeterFeatures) -> String {
-    let bands = [(1, "drop"), (2, "dscp_remark")];
-    let bands: Vec<&str> = bands
+    let bands: Vec<&str> = [(1, "drop"), (2, "dscp_remark")]
         .iter()
         .filter(|(bit, _)| f.band_types >> bit & 1 == 1)
         .map(|(_, name)| *name)

@@ -72,8 +72,8 @@ impl Names {
                 None => names.push((name.to_string(), id)),
                 Some((stem, count)) => {
                     let count: u32 = count.parse().expect("a number stands behind *");
-                    let one = |i| (format!("{stem}{i}"), (id.0, id.1 + i, id.2));
-                    names.extend((0..count).map(one));
+                    names
+                        .extend((0..count).map(|i| (format!("{stem}{i}"), (id.0, id.1 + i, id.2))));
                 }
             }
         }
@@ -82,7 +82,8 @@ impl Names {
 
     /// The known fields among these, and those with a mask.
     fn find(&self, list: Option<&PropertyList>) -> (Fields, Fields) {
-        let (mut fields, mut masked) = (Fields::new(), Fields::new());
+        let mut fields = Fields::new();
+        let mut masked = Fields::new();
         let Some(PropertyList::Fields(list)) = list else {
             return (fields, masked);
         };
@@ -125,12 +126,11 @@ fn abbreviated(names: &[&str], between: &str) -> String {
             .split_inclusive('_')
             .next()
             .filter(|stem| stem.ends_with('_'));
-        let alike = |stem| {
+        let count = match stem.map_or(0, |stem| {
             rest.iter()
                 .take_while(|name| name.starts_with(stem))
                 .count()
-        };
-        let count = match stem.map_or(0, alike) {
+        }) {
             _ if row > 1 => {
                 words.push(format!("{first}...{}", rest[row - 1]));
                 row
@@ -163,8 +163,11 @@ fn numbered(names: &[&str]) -> usize {
     let Some((stem, number)) = parts(names[0]) else {
         return 1;
     };
-    let follows = |(i, name): &(usize, &&str)| parts(name) == Some((stem.clone(), number + i));
-    names.iter().enumerate().take_while(follows).count()
+    names
+        .iter()
+        .enumerate()
+        .take_while(|(i, name)| parts(name) == Some((stem.clone(), number + i)))
+        .count()
 }
 
 /// Actions by type, and the fields that set-field may write.
@@ -233,10 +236,11 @@ impl Kind {
         } else if before.is_some_and(|kind| kind.instructions == self.instructions) {
             text += "      (same instructions)\n";
         } else {
-            let known = INSTRUCTIONS
+            let known: Vec<&str> = INSTRUCTIONS
                 .iter()
-                .filter(|row| self.instructions.contains(&row.0));
-            let known: Vec<&str> = known.map(|row| row.1).collect();
+                .filter(|row| self.instructions.contains(&row.0))
+                .map(|row| row.1)
+                .collect();
             text += &format!("      instructions: {}\n", known.join(" "));
         }
         let actions = |title: &str, (actions, fields): &Actions| {
@@ -247,8 +251,9 @@ impl Kind {
             }
             text
         };
-        let same = |kind: &Self| (&kind.write, &kind.apply) == (&self.write, &self.apply);
-        if before.is_some_and(same) && !self.write.1.is_empty() {
+        if before.is_some_and(|kind| (&kind.write, &kind.apply) == (&self.write, &self.apply))
+            && !self.write.1.is_empty()
+        {
             text + "      (same actions)\n"
         } else if self.write != self.apply {
             text + &actions("Write-Actions", &self.write) + &actions("Apply-Actions", &self.apply)
@@ -264,11 +269,12 @@ impl Kind {
 fn ranges(numbers: &BTreeSet<u8>) -> String {
     let numbers: Vec<u8> = numbers.iter().copied().collect();
     let runs = numbers.chunk_by(|a, b| a + 1 == *b);
-    let word = |run: &[u8]| match run {
+    runs.map(|run| match run {
         [first, .., last] => format!("{first}-{last}"),
         run => run[0].to_string(),
-    };
-    runs.map(word).collect::<Vec<_>>().join(",")
+    })
+    .collect::<Vec<_>>()
+    .join(",")
 }
 
 impl Can {
@@ -332,7 +338,8 @@ impl Can {
         let kind = |title: &str, kind: &Kind, before: Option<&Kind>| {
             format!("    instructions ({title}):\n{}", kind.text(before, names))
         };
-        let (hit, miss) = (before.map(|can| &can.hit), before.map(|can| &can.miss));
+        let hit = before.map(|can| &can.hit);
+        let miss = before.map(|can| &can.miss);
         if self.hit == Kind::default() && self.miss == Kind::default() {
         } else if before.is_some_and(|can| can.same_kinds(self)) {
             text += "    (same instructions)\n";
@@ -411,10 +418,10 @@ pub(super) fn statistics(version: Version, list: &[TableStats]) -> String {
     let names = Names::new();
     let can = |t| (t, Can::counted(version, t, &names));
     let list: Vec<_> = list.iter().map(can).collect();
-    let list = list
+    let list: Vec<_> = list
         .into_iter()
-        .map(|(t, can)| (t.features.name.0.as_str(), Some(t), can));
-    let list: Vec<_> = list.collect();
+        .map(|(t, can)| (t.features.name.0.as_str(), Some(t), can))
+        .collect();
     format!("{}\n", tables(&list, &names).trim_matches('\n'))
 }
 

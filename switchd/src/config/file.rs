@@ -85,7 +85,8 @@ pub fn over(given: &Options, file: &Options) -> Options {
 /// `text` that sets it for the switch number `at`: the one with the wrong value, as far as it can
 /// be found.
 pub fn in_file(path: &Path, text: &str, at: usize, error: &str) -> String {
-    let (path, error) = (path.display(), error.trim_start_matches('-'));
+    let path = path.display();
+    let error = error.trim_start_matches('-');
     let (key, rest) = error.split_once([' ', ':']).unwrap_or((error, ""));
     let lines: Vec<&str> = text.lines().collect();
     let is_head = |number: &usize| lines[*number].trim_start().starts_with("[[switch]]");

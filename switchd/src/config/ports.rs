@@ -9,6 +9,8 @@ use bofuss_oflib::types::QueueId;
 use bofuss_oflib::{PortNo, text};
 use bofuss_ports::AfPacketOptions;
 
+use super::Options;
+
 /// Slots of a receive ring at most: 128 MiB.
 const MAX_RING_SLOTS: usize = 65_536;
 
@@ -83,6 +85,27 @@ impl fmt::Display for PortKind {
             Self::Pcap(input, _) => write!(f, "pcap:{}", input.display()),
         }
     }
+}
+
+/// Reads ports with their rates and rings, and their queues.
+///
+/// Errors: what is wrong with one.
+pub fn ports_and_queues(
+    options: &Options,
+    port_options: AfPacketOptions,
+) -> Result<(Vec<PortSpec>, Vec<QueueConfig>), String> {
+    let mut ports = number_ports(&options.ports, port_options)?;
+    for text in &options.port_rates {
+        port_rate(text, &mut ports)?;
+    }
+    for text in &options.rings {
+        ring(text, &mut ports)?;
+    }
+    let mut queues = Vec::new();
+    for text in &options.queues {
+        queues.push(queue(text, &mut ports)?);
+    }
+    Ok((ports, queues))
 }
 
 /// Reads ports, whose numbers are their places unless they say.
@@ -170,8 +193,11 @@ pub(super) fn ring(text: &str, ports: &mut [PortSpec]) -> Result<(), String> {
     let (number, slots) = text
         .split_once('=')
         .map_or((None, text), |(n, s)| (Some(n), s));
-    let slots = slots.parse().ok().filter(|slots| *slots <= MAX_RING_SLOTS);
-    let slots = slots.ok_or_else(|| format!("{option}: a ring has 0 to {MAX_RING_SLOTS} slots"))?;
+    let slots = slots
+        .parse()
+        .ok()
+        .filter(|slots| *slots <= MAX_RING_SLOTS)
+        .ok_or_else(|| format!("{option}: a ring has 0 to {MAX_RING_SLOTS} slots"))?;
     match number {
         Some(number) => port_named(&option, number, ports)?.options.ring_slots = slots,
         None => ports

@@ -95,8 +95,9 @@ fn mac_limit(text: &str, config: &mut bofuss_datapath::Config) -> Result<(), Str
         None => (None, text),
     };
     let limit = limit.parse().ok();
-    let limit = limit.filter(|limit| (1..=MAX_ADDRESSES).contains(limit));
-    let limit = limit.ok_or_else(|| format!("{option}: it is 1 to {MAX_ADDRESSES}"))?;
+    let limit = limit
+        .filter(|limit| (1..=MAX_ADDRESSES).contains(limit))
+        .ok_or_else(|| format!("{option}: it is 1 to {MAX_ADDRESSES}"))?;
     match port {
         Some(port) => drop(config.port_addresses.insert(port, limit)),
         None => config.max_addresses = limit,

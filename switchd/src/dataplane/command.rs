@@ -213,8 +213,10 @@ impl DataPlane {
                     let down = port.desc.state.has(PortState::LINK_DOWN);
                     let state = if down { "down" } else { "up" };
                     let s = &port.stats;
-                    let (rx, tx) = (s.rx_packets, s.tx_packets);
-                    let (rx_dropped, tx_dropped) = (s.rx_dropped, s.tx_dropped);
+                    let rx = s.rx_packets;
+                    let tx = s.tx_packets;
+                    let rx_dropped = s.rx_dropped;
+                    let tx_dropped = s.tx_dropped;
                     writeln!(
                         text,
                         "{} {} {state} rx_packets={rx} tx_packets={tx} \

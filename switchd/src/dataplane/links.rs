@@ -7,7 +7,6 @@ use bofuss_ports::LinkEvent;
 use tracing::{debug, info, warn};
 
 use super::DataPlane;
-use crate::config::PortSpec;
 use crate::log;
 
 /// How often the port drivers' loss counters are read.
@@ -36,8 +35,12 @@ impl DataPlane {
                 .port_changed(now, desc, capabilities, &mut self.io);
             return;
         }
-        let named = |spec: &&PortSpec| spec.kind.interface() == Some(&link.name);
-        let Some(spec) = self.config.ports.iter().find(named) else {
+        let Some(spec) = self
+            .config
+            .ports
+            .iter()
+            .find(|spec| spec.kind.interface() == Some(&link.name))
+        else {
             return;
         };
         if self.io.has_port(spec.number) {

@@ -44,9 +44,10 @@ impl DataPlane {
         let old = std::mem::replace(&mut self.config, new);
         self.replace_ports(ports, opened)?;
         self.replace_queues(&old.queues)?;
-        let (before, after) = (old.copiers.iter(), &self.config.copiers);
-        let gone = before.filter(|copier| !after.contains(copier));
-        let gone: Vec<_> = gone
+        let before = old.copiers.iter();
+        let after = &self.config.copiers;
+        let gone: Vec<_> = before
+            .filter(|copier| !after.contains(copier))
             .filter_map(|copier| copier.1.split(' ').nth(1))
             .collect();
         self.io
@@ -57,8 +58,10 @@ impl DataPlane {
             self.close_connections(|_| true, "the datapath id changed");
         }
         if old.auxiliaries != self.config.auxiliaries {
-            let is_auxiliary = |origin: &Origin| matches!(origin, Origin::Auxiliary { .. });
-            self.close_connections(is_auxiliary, "the auxiliary connections changed");
+            self.close_connections(
+                |origin| matches!(origin, Origin::Auxiliary { .. }),
+                "the auxiliary connections changed",
+            );
         }
         self.close_unwanted_connections();
         Ok(String::new())
@@ -74,8 +77,10 @@ impl DataPlane {
 
     fn close_unwanted_connections(&mut self) {
         let config = self.config.clone();
-        let is_strange = |origin: &Origin| !is_wanted(&config, origin);
-        self.close_connections(is_strange, "it is no controller any more");
+        self.close_connections(
+            |origin| !is_wanted(&config, origin),
+            "it is no controller any more",
+        );
     }
 
     fn close_connections(&mut self, are_meant: impl Fn(&Origin) -> bool, reason: &str) {
@@ -87,8 +92,9 @@ impl DataPlane {
     /// Opens the ports of `wanted` that do not exist yet. Errors: a port that cannot be opened.
     pub(super) fn open_ports(&self, wanted: &[PortSpec]) -> Result<Vec<OpenPort>, String> {
         let old = &self.config.ports;
-        let is_new = |spec: &&PortSpec| !old.iter().any(|old| old.kind == spec.kind);
-        let new = wanted.iter().filter(is_new);
+        let new = wanted
+            .iter()
+            .filter(|spec| !old.iter().any(|old| old.kind == spec.kind));
         new.map(|spec| self.open(spec)).collect()
     }
 
@@ -157,7 +163,8 @@ impl DataPlane {
         let mut trial = make_switch(new, &self.pool, id)?;
         for spec in &new.ports {
             if let Some(port) = self.future_port(spec, opened) {
-                let (mut desc, capabilities) = (port.desc(), port.driver.capabilities());
+                let mut desc = port.desc();
+                let capabilities = port.driver.capabilities();
                 desc.port_no = spec.number;
                 desc.curr_speed = spec.rate_kbps.unwrap_or(port.interface_kbps());
                 trial.port_changed(now, desc, capabilities, &mut self.io);
@@ -187,7 +194,8 @@ impl DataPlane {
 
     /// Describes an entry that would not fit; the sentence begins with the key that changed.
     fn describe_obstacle(&self, new: &Config, (table, error): Obstacle) -> String {
-        let (old, new) = (&self.config.tables, &new.tables);
+        let old = &self.config.tables;
+        let new = &new.tables;
         let key = match () {
             () if old.n_tables != new.n_tables => "tables",
             () if old.max_entries != new.max_entries => "max-entries",
@@ -200,12 +208,11 @@ impl DataPlane {
     /// The queues that controllers created.
     fn controller_queues(&self) -> Vec<(PortNo, QueueId, QueueSpec)> {
         let datapath = self.switch.datapath();
-        let of_port = |port: &PortNo| {
+        let all = datapath.ports().keys().flat_map(|port| {
             let (port, queues) = (*port, datapath.egress(*port).map(Egress::queues));
             let queues = queues.unwrap_or_default().iter();
             queues.map(move |queue| (port, queue.id, queue.spec))
-        };
-        let all = datapath.ports().keys().flat_map(of_port);
+        });
         let named = &self.config.queues;
         all.filter(|(port, id, _)| !is_named(named, *port, *id))
             .collect()
@@ -217,15 +224,19 @@ impl DataPlane {
     fn replace_queues(&mut self, old: &[QueueConfig]) -> Result<(), String> {
         let now = self.now();
         let wanted = self.config.queues.clone();
-        let is_gone = |queue: &&QueueConfig| !is_named(&wanted, queue.port, queue.id);
-        for QueueConfig { port, id, .. } in old.iter().filter(is_gone) {
+        for QueueConfig { port, id, .. } in old
+            .iter()
+            .filter(|queue| !is_named(&wanted, queue.port, queue.id))
+        {
             // The queue may be gone already, or be the default queue, which is removed together
             // with the last other one.
             let _ = self.switch.delete_queue(now, *port, *id, &mut self.io);
         }
-        let there = |queue: &&QueueConfig| self.io.has_port(queue.port);
-        let changed = wanted.iter().filter(|queue| !old.contains(queue));
-        let changed: Vec<&QueueConfig> = changed.filter(there).collect();
+        let changed: Vec<&QueueConfig> = wanted
+            .iter()
+            .filter(|queue| !old.contains(queue))
+            .filter(|queue| self.io.has_port(queue.port))
+            .collect();
         // Guaranteed rates are released first, so that the order of changes does not matter.
         for queue in &changed {
             let spec = QueueSpec {
@@ -252,7 +263,8 @@ pub(super) fn make_queue(
     now: Time,
     queue: &QueueConfig,
 ) -> Result<(), String> {
-    let (port, id) = (queue.port, queue.id);
+    let port = queue.port;
+    let id = queue.id;
     let made = switch.modify_queue(now, port, id, queue.spec);
     made.map_err(|error| format!("--queue {port}:{id}: {}", error.1))
 }

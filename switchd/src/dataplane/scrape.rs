@@ -105,15 +105,18 @@ impl DataPlane {
 
     fn scrape_controllers(&self, samples: &mut Samples) {
         for controller in &self.config.controllers {
-            let to_it = |origin: &Origin| *origin == Origin::Active(controller.clone());
-            let up = !self.io.connections_from(to_it).is_empty();
+            let up = !self
+                .io
+                .connections_from(|origin| *origin == Origin::Active(controller.clone()))
+                .is_empty();
             let labels: Labels<'_> = &[("controller", controller)];
             samples.add("controller_connected", labels, u8::from(up));
         }
         let all = self.io.connections_from(|_| true);
         samples.add("connections", &[], all.len());
         for conn in all {
-            let (peer, role) = (self.io.peer(conn), self.switch.role(conn));
+            let peer = self.io.peer(conn);
+            let role = self.switch.role(conn);
             let role = role.map_or_else(String::new, |role| role.to_string());
             let labels: Labels<'_> = &[("connection", &conn.0), ("peer", &peer), ("role", &role)];
             let lost = self.switch.lost_packet_ins(conn);
@@ -149,7 +152,8 @@ impl DataPlane {
         let mut ports = datapath.ports().range(from..);
         for (number, port) in ports.by_ref().take(SLICE) {
             let labels: Labels<'_> = &[("port", number), ("name", &port.desc.name.0)];
-            let (desc, stats) = (&port.desc, &port.stats);
+            let desc = &port.desc;
+            let stats = &port.stats;
             let down = desc.state.has(PortState::LINK_DOWN);
             samples.add("port_up", labels, u8::from(!down));
             let speed = u64::from(desc.curr_speed) * 125;
@@ -228,13 +232,12 @@ impl DataPlane {
                 return;
             }
             let rule = entry.rule.to_match(datapath.catalogue());
-            let rule = Text(&rule).to_string();
-            let rule = rule.trim_matches(['{', '}']);
+            let text = Text(&rule).to_string();
             let cookie = format!("{:#x}", entry.cookie);
             let labels: Labels<'_> = &[
                 ("table", &table.0),
                 ("priority", &entry.key.priority.0),
-                ("match", &rule),
+                ("match", &text.trim_matches(['{', '}'])),
                 ("cookie", &cookie),
             ];
             samples.add("flow_packets", labels, entry.packets);

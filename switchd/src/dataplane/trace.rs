@@ -85,8 +85,10 @@ impl DataPlane {
             };
             let additions = self.switch.datapath().catalogue().additions();
             let packet = Packet::with_additions(copy, port, additions);
-            let hit = |pending: &mut PendingTrace| packet.key().matches(&pending.rule, &mut ());
-            let served: Vec<PendingTrace> = self.pending_traces.extract_if(.., hit).collect();
+            let served: Vec<PendingTrace> = self
+                .pending_traces
+                .extract_if(.., |pending| packet.key().matches(&pending.rule, &mut ()))
+                .collect();
             if served.is_empty() {
                 continue;
             }

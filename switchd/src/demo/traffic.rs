@@ -21,8 +21,10 @@ const TCP_PORT: u16 = 5001;
 /// Pings once and returns the round-trip time. Errors: there was no answer within `wait` seconds.
 pub(super) fn ping(lab: &Lab, from: u8, to: u8, wait: &str) -> Result<String> {
     let target = address(to).to_string();
-    let ping = || run("ping", &["-n", "-c", "1", "-W", wait, &target]);
-    let output = lab.host(from).run(ping).map_err(context("host"))??;
+    let output = lab
+        .host(from)
+        .run(|| run("ping", &["-n", "-c", "1", "-W", wait, &target]))
+        .map_err(context("host"))??;
     let time = output
         .split("time=")
         .nth(1)
@@ -56,12 +58,14 @@ pub(super) fn transfer(lab: &Lab) -> Result<()> {
     let failed = context::<io::Error>("TCP transfer");
     let listener = lab
         .host(2)
-        .run(|| TcpListener::bind((address(2), TCP_PORT)));
-    let listener = listener.map_err(&failed)?.map_err(&failed)?;
+        .run(|| TcpListener::bind((address(2), TCP_PORT)))
+        .map_err(&failed)?
+        .map_err(&failed)?;
     let send = || -> io::Result<()> {
         let to = SocketAddr::from((address(2), TCP_PORT));
         let mut stream = TcpStream::connect_timeout(&to, REPLY_WAIT)?;
-        let (data, until) = (vec![0u8; 1 << 18], Instant::now() + TRANSFER);
+        let data = vec![0u8; 1 << 18];
+        let until = Instant::now() + TRANSFER;
         while Instant::now() < until {
             stream.write_all(&data)?;
         }
@@ -81,8 +85,11 @@ pub(super) fn transfer(lab: &Lab) -> Result<()> {
 
 /// Reads a stream to its end. Prints the rate while it runs on a terminal, and once at the end.
 fn show_rate(stream: &mut TcpStream) -> io::Result<()> {
-    let (live, start) = (io::stdout().is_terminal(), Instant::now());
-    let (mut total, mut shown, mut shown_bytes) = (0u64, start, 0u64);
+    let live = io::stdout().is_terminal();
+    let start = Instant::now();
+    let mut total = 0u64;
+    let mut shown = start;
+    let mut shown_bytes = 0u64;
     let mut buffer = vec![0; 1 << 18];
     let gigabits = |bytes: u64, time: Duration| bytes as f64 * 8e-9 / time.as_secs_f64();
     loop {

@@ -218,8 +218,11 @@ impl Samples {
         let switch = self.switch.as_ref().map(|name| ("switch", name as _));
         let labels = || switch.iter().chain(labels);
         for (number, (label, value)) in labels().enumerate() {
-            let value = value.to_string().replace('\\', "\\\\");
-            let value = value.replace('"', "\\\"").replace('\n', "\\n");
+            let value = value
+                .to_string()
+                .replace('\\', "\\\\")
+                .replace('"', "\\\"")
+                .replace('\n', "\\n");
             let open = if number == 0 { '{' } else { ',' };
             let _ = write!(text, "{open}{label}=\"{value}\"");
         }

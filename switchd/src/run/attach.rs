@@ -34,7 +34,8 @@ impl Running {
         for address in &config.listen {
             listeners.push(listen(&hub, address).await?.1);
         }
-        let (controllers, fail_mode) = (config.controllers, config.fail_mode);
+        let controllers = config.controllers;
+        let fail_mode = config.fail_mode;
         let mut all = self.config.controllers.clone();
         all.extend(controllers.iter().cloned());
         self.queue

@@ -1,0 +1,76 @@
+//! Builds the switch of a configuration, with its ports, in the data-plane thread.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bofuss_agent::{Identity, Switch};
+use bofuss_channel::Event;
+use bofuss_datapath::{Datapath, Time};
+use bofuss_frame::Pool;
+use bofuss_ports::LinkMonitor;
+use tokio::sync::mpsc;
+
+use super::{Enter, PREDECESSOR_TIMEOUT};
+use crate::config::Config;
+use crate::dataplane::{DataPlane, DataPlaneParts, Input, POOL_BYTES};
+use crate::port::{self, OpenPort};
+use crate::rights::{self, Lock};
+
+/// Opens the ports, builds the switch and gives up rights. Runs in the data-plane thread.
+pub(super) fn build(
+    config: Config,
+    lock: Option<&Lock>,
+    enter: Option<Enter>,
+    events: mpsc::Receiver<Event>,
+    inputs: mpsc::Receiver<Input>,
+) -> Result<(DataPlane, u64), String> {
+    enter.map_or(Ok(()), |enter| enter())?;
+    let monitor = LinkMonitor::open().map_err(|e| format!("watching links: {e}"))?;
+    let end = Instant::now() + PREDECESSOR_TIMEOUT;
+    let mut ports = Vec::new();
+    for spec in &config.ports {
+        ports.push(port::open_until(spec, end)?);
+    }
+    let datapath_id = datapath_id(&config, ports.iter().find_map(OpenPort::mac));
+    let pool = Pool::new(POOL_BYTES);
+    let switch = make_switch(&config, &pool, datapath_id)?;
+    let parts = DataPlaneParts {
+        switch,
+        pool,
+        ports,
+        config,
+        events,
+        inputs,
+        monitor,
+    };
+    let mut plane = DataPlane::new(parts)?;
+    rights::give_up(lock)?;
+    // The threads that write captures start after rights are given up.
+    plane.begin_copiers()?;
+    Ok((plane, datapath_id))
+}
+
+/// The configured datapath id, or the MAC address of the first port.
+pub fn datapath_id(config: &Config, mac: Option<[u8; 6]>) -> u64 {
+    let from_mac = mac.map(|mac| mac.iter().fold(0, |id, &byte| id << 8 | u64::from(byte)));
+    config.datapath_id.or(from_mac).unwrap_or(1)
+}
+
+/// Builds the switch of a configuration, without its ports. Errors: a wrong profile.
+pub fn make_switch(config: &Config, pool: &Pool, datapath_id: u64) -> Result<Switch, String> {
+    let catalogue = Arc::clone(&config.catalogue);
+    let mut datapath = Datapath::new(config.tables.clone(), catalogue, pool.clone());
+    if let Some(profile) = &config.profile {
+        let tables = profile.tables(&datapath.table_features());
+        let done = datapath.set_profile(&tables);
+        done.map_err(|error| format!("--profile: {error}"))?;
+    }
+    bofuss_ext::hooks(datapath.catalogue())
+        .into_iter()
+        .for_each(|hook| datapath.add_hook(hook));
+    let identity = Identity {
+        datapath_id,
+        desc: config.desc.clone(),
+    };
+    Ok(Switch::new(Time(0), datapath, identity, config.fail_mode))
+}
