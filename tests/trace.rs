@@ -92,7 +92,7 @@ fn a_switch_on_paper_explains_a_packet() {
     );
     let (said, done) = trace(&["--switch", "s1", "--flows", &flows, WEB]);
     assert!(
-        !done && said.contains("--switch s1: it needs --config FILE"),
+        !done && said.contains("--switch s1: --config FILE is required"),
         "{said}"
     );
     for (name, way) in [("s1", "NORMAL"), ("s2", "no entry matches")] {

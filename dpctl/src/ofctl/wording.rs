@@ -21,7 +21,7 @@ impl PortNames {
             let name: &str = &port.name.0;
             let sharers = ports.iter().filter(|other| *other.name.0 == *name).count();
             let can_be_quoted = !name.contains(|c: char| c == '"' || c == '\\' || c.is_control());
-            if port.port_no.is_port() && sharers == 1 && !name.is_empty() && can_be_quoted {
+            if port.port_no.name().is_none() && sharers == 1 && !name.is_empty() && can_be_quoted {
                 names.insert(port.port_no, quoted(name));
             }
         }
