@@ -279,7 +279,7 @@ fn openstate_controllers_learn_the_global_state_and_how_many_states_there_are() 
 }
 
 /// A super-frame of `segments` datagrams of the same flow, and how it is to be cut.
-fn super_frame(segments: usize) -> (Vec<u8>, Offload) {
+pub fn super_frame(segments: usize) -> (Vec<u8>, Offload) {
     const DATA: usize = 100;
     let data = vec![7; DATA * segments];
     let (a, b) = ([10, 0, 0, 1].into(), [10, 0, 0, 2].into());

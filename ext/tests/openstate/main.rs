@@ -3,5 +3,6 @@
 mod behaviour;
 mod bench;
 mod conformance;
+mod random;
 mod tables;
 mod vectors;

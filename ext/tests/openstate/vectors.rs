@@ -27,7 +27,7 @@ fn bytes_of(digits: &str) -> Vec<u8> {
 }
 
 /// Each vector's text and bytes.
-fn vectors() -> Vec<(String, Vec<u8>)> {
+pub fn vectors() -> Vec<(String, Vec<u8>)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let path = root.join("testdata/vectors/openstate.txt");
     let text = std::fs::read_to_string(path).expect("the vectors are there");
