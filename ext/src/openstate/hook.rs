@@ -1,25 +1,33 @@
 //! The behaviour: where packets and messages meet the state tables.
 
-use alloc::{boxed::Box, sync::Arc, vec};
+use alloc::{boxed::Box, string::ToString, vec, vec::Vec};
 
 use bofuss_datapath::{
-    ControlContext, Hook, HookContext, HookEffect, ReplyPart, Time, Trial, Verdict,
+    Asker, ControlContext, Hook, HookContext, HookEffect, Metric, MetricKind, ReplyPart, Time,
+    Trial, Verdict,
 };
 use bofuss_oflib::error::BadRequest;
+use bofuss_oflib::message::FlowMod;
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Catalogue, ErrorCode, ExtValue, Field};
 
 use super::machine::Machine;
 use super::report::Report;
 use super::{
-    EXPERIMENTER, GlobalStats, IncState, RecordForm, SetGlobalState, SetState, ShortStats,
-    StateMod, StateRequest, StateStats, error,
+    EXPERIMENTER, FLOW_NOTIFICATION, FlowNotification, GlobalStats, IncState, Layout, RecordForm,
+    SetGlobalState, SetState, ShortStats, StateMod, StateRequest, StateStats, error,
 };
 
 /// Nanoseconds from one sweep of all tables to the next: the reference switches' flush.
 const SWEEP_NS: u64 = 60 * Time::SEC;
 /// Nanoseconds between two slices of a sweep, so that packets need not wait.
 const SLICE_NS: u64 = 1_000_000;
+/// The form of values for OpenState's controllers.
+const FORM_OPENSTATE: u8 = 1;
+/// The form of values for BEBA's controllers.
+const FORM_BEBA: u8 = 2;
+/// Connections whose dialect is known at most, for those notifications that depend on it.
+const MAX_CONNECTIONS: usize = 64;
 /// Slots that a slice looks at.
 const SLICE_SLOTS: u32 = 1024;
 /// The multipart that deletes what it reports; without a body, OpenState's for the global state.
@@ -36,12 +44,12 @@ pub fn hook(catalogue: &Catalogue) -> Box<dyn Hook> {
     Box::new(OpenState {
         global_state: field(0),
         state: field(1),
-        catalogue: Arc::new(catalogue.clone()),
         machine: Machine::default(),
         has_set_global: false,
         generation: 0,
         trial: Trial::LIVE,
         sweep_at: Time(0),
+        beba: Vec::new(),
     })
 }
 
@@ -49,7 +57,6 @@ pub fn hook(catalogue: &Catalogue) -> Box<dyn Hook> {
 struct OpenState {
     global_state: &'static Field,
     state: &'static Field,
-    catalogue: Arc<Catalogue>,
     machine: Machine,
     /// Whether a packet has changed the global state: then the next may, too.
     has_set_global: bool,
@@ -59,6 +66,8 @@ struct OpenState {
     trial: Trial,
     /// When the next slice of a sweep is due.
     sweep_at: Time,
+    /// The connections that were last seen to speak BEBA's dialect.
+    beba: Vec<u64>,
 }
 
 impl OpenState {
@@ -82,38 +91,38 @@ impl OpenState {
         from: u64,
     ) -> Result<ReplyPart, ErrorCode> {
         let deletes = [DELETE_STATES, DELETE_SHORT_STATES].contains(&value.row.ty);
-        let mut report = Report::new(request.clone(), form, deletes)?;
-        report.resume(from);
-        let make = |form, records| {
-            let stats = StateStats::Reply(form, records);
-            match form {
-                RecordForm::Short => ExtValue::typed(value.row, ShortStats(stats)),
-                RecordForm::OpenState | RecordForm::Beba => ExtValue::typed(value.row, stats),
-            }
+        let mut report = Report::new(request, form, deletes, from)?;
+        let (form, records) = report.next_part(now, &mut self.machine);
+        let stats = StateStats::Reply(form, records);
+        let part = match form {
+            RecordForm::Short => ExtValue::typed(value.row, ShortStats(stats)),
+            RecordForm::OpenState | RecordForm::Beba => ExtValue::typed(value.row, stats),
         };
-        let part = report.next_part(now, &mut self.machine);
-        let (form, records) = part.unwrap_or((form.unwrap_or(RecordForm::Beba), vec![]));
         Ok(ReplyPart {
-            value: Some(make(form, records)),
-            next: report.place(&mut self.machine),
+            value: Some(part),
+            next: report.place(&self.machine),
         })
     }
 
     fn stats(
         &mut self,
-        now: Time,
+        cx: &ControlContext<'_>,
         value: &ExtValue,
         stats: &StateStats,
         from: u64,
     ) -> Result<ReplyPart, ErrorCode> {
+        let deletes = value.row.ty == DELETE_STATES;
         match stats {
             StateStats::Request(request) => {
-                let form = (value.row.ty == DELETE_STATES).then_some(RecordForm::Beba);
-                self.report(now, value, request, form, from)
+                let form = match cx.asker.map(|asker| asker.form) {
+                    _ if deletes => Some(RecordForm::Beba),
+                    Some(FORM_OPENSTATE) => Some(RecordForm::OpenState),
+                    Some(FORM_BEBA) => Some(RecordForm::Beba),
+                    Some(_) | None => None,
+                };
+                self.report(cx.now, value, request, form, from)
             }
-            StateStats::Reply(_, records)
-                if value.row.ty == DELETE_STATES && records.is_empty() =>
-            {
+            StateStats::Reply(_, records) if deletes && records.is_empty() => {
                 let global = StateStats::GlobalState(self.machine.global());
                 Ok(ReplyPart::last(ExtValue::typed(value.row, global)))
             }
@@ -135,6 +144,23 @@ impl OpenState {
             }
         };
         Ok(ReplyPart::last(ExtValue::typed(value.row, reply)))
+    }
+
+    /// Notes that a connection speaks a dialect, which it shows by the layout of its extractors.
+    fn note_dialect(&mut self, cx: &mut ControlContext<'_>, layout: Layout) {
+        let form = match layout {
+            Layout::OpenState => FORM_OPENSTATE,
+            Layout::Beba => FORM_BEBA,
+        };
+        cx.set_form(form);
+        let Some(asker) = cx.asker else { return };
+        self.beba.retain(|connection| *connection != asker.connection);
+        if form == FORM_BEBA {
+            if self.beba.len() >= MAX_CONNECTIONS {
+                self.beba.remove(0);
+            }
+            self.beba.push(asker.connection);
+        }
     }
 }
 
@@ -214,10 +240,14 @@ impl Hook for OpenState {
         _: usize,
         value: &ExtValue,
     ) -> Result<(), ErrorCode> {
+        // A notification is for switches to send.
         let message = value.body::<StateMod>().ok_or(error::BAD_EXP_MESSAGE)?;
         self.machine.end_trial();
-        self.machine.modify(cx.now, message, &self.catalogue)?;
+        self.machine.modify(cx.now, message, cx.catalogue())?;
         self.generation += 1;
+        if let StateMod::SetExtractor { layout, .. } = message {
+            self.note_dialect(cx, *layout);
+        }
         Ok(())
     }
 
@@ -229,7 +259,7 @@ impl Hook for OpenState {
         from: u64,
     ) -> Result<ReplyPart, ErrorCode> {
         if let Some(stats) = request.body::<StateStats>() {
-            return self.stats(cx.now, request, stats, from);
+            return self.stats(cx, request, stats, from);
         }
         if let Some(stats) = request.body::<GlobalStats>() {
             return self.global_stats(request, stats);
@@ -240,5 +270,41 @@ impl Hook for OpenState {
             }
             Some(_) | None => Err(BadRequest::BAD_LEN),
         }
+    }
+
+    /// Tells a BEBA controller that its flow-mod is done.
+    fn on_flow_mod(&mut self, cx: &mut ControlContext<'_>, flow_mod: &FlowMod) {
+        let is_beba = |asker: Asker| self.beba.contains(&asker.connection);
+        if !cx.asker.is_some_and(is_beba) {
+            return;
+        }
+        let instructions = flow_mod.instructions.list().iter();
+        let done = FlowNotification {
+            table: flow_mod.table_id.0.into(),
+            fields: flow_mod.fields.clone(),
+            instructions: instructions.map(|one| one.number().into()).collect(),
+        };
+        cx.reply(ExtValue::typed(FLOW_NOTIFICATION, done));
+    }
+
+    fn metrics(&self, _: Time, _: u64, list: &mut Vec<Metric>) -> Option<u64> {
+        let metric = |name, help, kind, value| Metric {
+            name,
+            help,
+            kind,
+            labels: Vec::new(),
+            value,
+        };
+        let counts = self.machine.counts;
+        let (counter, gauge) = (MetricKind::Counter, MetricKind::Gauge);
+        list.push(metric("transitions", "Transitions by actions", counter, counts.transitions));
+        list.push(metric("refused", "States without room", counter, counts.refused));
+        for (table, states) in self.machine.populations() {
+            list.push(Metric {
+                labels: vec![("table", table.to_string())],
+                ..metric("states", "Flows with a state", gauge, states as u64)
+            });
+        }
+        None
     }
 }

@@ -387,6 +387,15 @@ impl Machine {
         false
     }
 
+    /// The tables in which packets have states, and how many flows take memory there.
+    pub fn populations(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let tables = self.tables.iter().enumerate();
+        tables.filter_map(|(number, table)| {
+            let table = table.as_ref().filter(|table| table.is_enabled())?;
+            Some((number, table.states.len()))
+        })
+    }
+
     /// Forgets a flow of a table.
     pub fn forget(&mut self, now: Time, number: u8, key: &FlowKey) {
         if let Some(table) = self.tables[usize::from(number)].as_mut() {

@@ -9,6 +9,7 @@ pub mod error;
 pub mod extractor;
 mod hook;
 pub mod machine;
+mod notification;
 mod report;
 mod state_mod;
 mod stats;
@@ -16,6 +17,7 @@ pub mod table;
 
 pub use action::{IncState, SetGlobalState, SetState};
 pub use hook::hook;
+pub use notification::FlowNotification;
 pub use state_mod::{Layout, Scope, StateMod};
 pub use stats::{GlobalStats, RecordForm, ShortStats, StateRecord, StateRequest, StateStats};
 
@@ -61,17 +63,21 @@ const fn multipart<T: TypedBody>(ty: u32, name: &'static str) -> ExtRow {
     row.with_errors(BadRequest::BAD_EXPERIMENTER, error::BAD_EXP_LEN)
 }
 
+/// The row of the notification that a flow-mod is done.
+const FLOW_NOTIFICATION: &ExtRow = &VALUES[4];
+
 /// What stands behind the verbs that ask for states.
 const WHICH: &str = "[table=N][,state=N][,match={MATCH}]";
 
 /// Actions, messages and multiparts.
-pub static VALUES: [ExtRow; 9] = [
+pub static VALUES: [ExtRow; 10] = [
     action::<SetState>(0, "set_state"),
     action::<SetGlobalState>(1, "set_global_state"),
     action::<IncState>(2, "inc_state"),
     message::<StateMod>(0, "state_mod")
         .that_changes()
         .with_usage("COMMAND[,NAME=VALUE]...", "changes state tables"),
+    message::<FlowNotification>(3, "flow_notification"),
     multipart::<StateStats>(0, "state_stats").with_usage(WHICH, "prints states"),
     multipart::<GlobalStats>(1, "global_state").with_usage("", "prints the global state"),
     multipart::<StateStats>(2, "delete_states")

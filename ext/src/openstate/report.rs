@@ -11,13 +11,13 @@ use super::machine::{Machine, Stateful};
 use super::table::{Behaviour, StateEntry};
 use super::{ALL_TABLES, N_TABLES, RecordForm, StateRecord, StateRequest};
 
-/// Records of one part; those of OpenState, the longest, then take 45 kB.
-const RECORDS_PER_PART: usize = 400;
+/// Flows that are looked at for one part; records of OpenState, the longest, then take 45 kB.
+const FLOWS_PER_PART: usize = 400;
 
 /// A reply that is under way.
 #[derive(Debug)]
-pub struct Report {
-    request: StateRequest,
+pub struct Report<'a> {
+    request: &'a StateRequest,
     /// The form of all records; each table's own if not said.
     form: Option<RecordForm>,
     /// Whether flows are forgotten once they are reported.
@@ -27,17 +27,19 @@ pub struct Report {
     slot: u32,
 }
 
-impl Report {
-    /// Begins the reply to a request. Errors: BAD_REQUEST/BAD_TABLE_ID.
+impl<'a> Report<'a> {
+    /// The reply to a request, from a place on that [`Report::place`] gave, or from 0.
+    /// Errors: BAD_REQUEST/BAD_TABLE_ID.
     pub fn new(
-        request: StateRequest,
+        request: &'a StateRequest,
         form: Option<RecordForm>,
         deletes: bool,
+        from: u64,
     ) -> Result<Self, ErrorCode> {
         if usize::from(request.table) >= N_TABLES && request.table != ALL_TABLES {
             return Err(BadRequest::BAD_TABLE_ID);
         }
-        let table = if request.table == ALL_TABLES {
+        let first = if request.table == ALL_TABLES {
             0
         } else {
             request.table
@@ -46,82 +48,72 @@ impl Report {
             request,
             form,
             deletes,
-            table,
-            slot: 0,
+            table: first.max((from >> u32::BITS) as u8),
+            slot: from as u32,
         })
     }
 
-    /// The same, going on where [`Report::place`] was.
-    pub fn resume(&mut self, place: u64) {
-        if place != 0 {
-            (self.table, self.slot) = ((place >> 32) as u8, place as u32);
-        }
+    /// Where the reply goes on; `None` if all has been told.
+    pub fn place(&mut self, machine: &Machine) -> Option<u64> {
+        self.seek(machine)?;
+        Some(u64::from(self.table) << u32::BITS | u64::from(self.slot))
     }
 
-    /// Where it goes on; `None` after the last part.
-    pub fn place(&mut self, machine: &mut Machine) -> Option<u64> {
-        while self.is_asked() && machine.enabled(self.table).is_none() {
+    /// Goes to the next enabled table that was asked for, if the present one is none.
+    fn seek<'m>(&mut self, machine: &'m Machine) -> Option<&'m Stateful> {
+        let last = if self.request.table == ALL_TABLES {
+            N_TABLES as u8 - 1
+        } else {
+            self.request.table
+        };
+        while self.table <= last {
+            if let Some(table) = machine.enabled(self.table) {
+                return Some(table);
+            }
             self.next_table();
-        }
-        let place = u64::from(self.table) << 32 | u64::from(self.slot);
-        self.is_asked().then_some(place)
-    }
-
-    /// The next part, of one table, with the form of its records; `None` after the last one.
-    pub fn next_part(
-        &mut self,
-        now: Time,
-        machine: &mut Machine,
-    ) -> Option<(RecordForm, Vec<StateRecord>)> {
-        while self.is_asked() {
-            let number = self.table;
-            let Some(table) = machine.enabled(number) else {
-                self.next_table();
-                continue;
-            };
-            let form = self.form.unwrap_or(match table.states.behaviour {
-                Behaviour::OpenState => RecordForm::OpenState,
-                Behaviour::Beba => RecordForm::Beba,
-            });
-            let mut records = Vec::new();
-            let mut reported = Vec::new();
-            let lookup = table.lookup().expect("the table is enabled");
-            let wanted = lookup.wanted(self.request.fields.fields());
-            while records.len() < RECORDS_PER_PART {
-                let next = table.states.next(now, self.slot);
-                let Some((slot, key, flow)) = next.filter(|_| wanted.is_some()) else {
-                    records.extend(self.default_record(table, form));
-                    self.next_table();
-                    break;
-                };
-                self.slot = slot + 1;
-                if self.wants(wanted.as_deref().unwrap_or(&[]), &key, &flow) {
-                    records.push(record(now, number, lookup, &key, &flow, form));
-                    reported.push(key);
-                }
-            }
-            if self.deletes {
-                reported
-                    .iter()
-                    .for_each(|key| machine.forget(now, number, key));
-            }
-            return Some((form, records));
         }
         None
     }
 
-    /// Returns true if the present table is one that was asked for.
-    fn is_asked(&self) -> bool {
-        let of_all = self.request.table == ALL_TABLES && usize::from(self.table) < N_TABLES;
-        of_all || self.request.table == self.table
+    /// The next part, of one table, and the form of its records; an empty one if no table is there.
+    pub fn next_part(
+        &mut self,
+        now: Time,
+        machine: &mut Machine,
+    ) -> (RecordForm, Vec<StateRecord>) {
+        let Some(table) = self.seek(machine) else {
+            return (self.form.unwrap_or(RecordForm::Beba), Vec::new());
+        };
+        let number = self.table;
+        let form = self.form.unwrap_or(match table.states.behaviour {
+            Behaviour::OpenState => RecordForm::OpenState,
+            Behaviour::Beba => RecordForm::Beba,
+        });
+        let mut records = Vec::new();
+        let mut reported = Vec::new();
+        let lookup = table.lookup().expect("the table is enabled");
+        let wanted = lookup.wanted(self.request.fields.fields());
+        for _ in 0..FLOWS_PER_PART {
+            let next = table.states.next(now, self.slot);
+            let Some((slot, key, flow)) = next.filter(|_| wanted.is_some()) else {
+                records.extend(self.default_record(table, form));
+                self.next_table();
+                break;
+            };
+            self.slot = slot + 1;
+            if self.wants(wanted.as_deref().unwrap_or(&[]), &key, &flow) {
+                records.push(record(now, number, lookup, &key, &flow, form));
+                reported.push(key);
+            }
+        }
+        if self.deletes {
+            reported.iter().for_each(|key| machine.forget(now, number, key));
+        }
+        (form, records)
     }
 
     fn next_table(&mut self) {
-        self.table = if self.request.table == ALL_TABLES {
-            self.table + 1
-        } else {
-            ALL_TABLES - 1
-        };
+        self.table += 1;
         self.slot = 0;
     }
 

@@ -122,21 +122,24 @@ impl Bench {
         self.experimenter(0, &[&[command, 0], payload].concat());
     }
 
-    /// An experimenter's multipart request; the body of each reply after `exp_type`.
+    /// An experimenter's multipart request, of whose reply all parts but the last say so; the body of each reply after `exp_type`.
     pub fn multipart(&mut self, exp_type: u32, body: &[u8]) -> Vec<Vec<u8>> {
         let head = [0xff, 0xff, 0, 0, 0, 0, 0, 0];
         let exp_type = exp_type.to_be_bytes();
         self.say(18, &[&head[..], &EXPERIMENTER, &exp_type, body].concat());
         let replies = std::mem::take(&mut self.io.messages);
-        let mut bodies = vec![];
+        let (mut bodies, mut more) = (vec![], vec![]);
         for (_, reply) in replies {
             let mut bytes = Vec::new();
             self.codec
                 .encode(9, &reply, &mut bytes)
                 .expect("it is short enough");
             assert_eq!(bytes[1], 19, "{reply:?}");
+            more.push(bytes[11] & 1 == 1);
             bodies.push(bytes[24..].to_vec());
         }
+        let wanted: Vec<bool> = (1..=more.len()).map(|part| part < more.len()).collect();
+        assert_eq!(more, wanted, "all but the last say that more follow");
         bodies
     }
 
@@ -163,7 +166,10 @@ impl Bench {
             .encode(9, &message, &mut bytes)
             .expect("it is short enough");
         self.say(14, &bytes[8..]);
-        assert_eq!(self.io.messages, [], "{text}");
+        // BEBA's controllers are told that it is done.
+        let messages = &mut self.io.messages;
+        messages.retain(|(_, message)| !matches!(message, Message::Experimenter(_)));
+        assert_eq!(*messages, [], "{text}");
     }
 
     /// A frame arrives; the ports by which it leaves.

@@ -3,6 +3,7 @@
 mod behaviour;
 mod bench;
 mod conformance;
+mod connections;
 mod random;
 mod tables;
 mod vectors;

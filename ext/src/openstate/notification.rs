@@ -1,0 +1,66 @@
+//! What the switch tells controllers without being asked.
+
+use alloc::{string::String, vec::Vec};
+use core::fmt;
+
+use bofuss_oflib::ext::TypedBody;
+use bofuss_oflib::wire::{Reader, Text, TextForm, Wire, Writer};
+use bofuss_oflib::{Catalogue, DecodeError, Match};
+
+use super::error;
+
+/// The type of the message that was done: OFPT_FLOW_MOD.
+const FLOW_MOD: u32 = 14;
+
+/// A flow-mod of the controller was done.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FlowNotification {
+    /// The table.
+    pub table: u32,
+    /// The match.
+    pub fields: Match,
+    /// The types of its instructions.
+    pub instructions: Vec<u32>,
+}
+
+impl Wire for FlowNotification {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let table = r.at("table_id").get()?;
+        r.at("ntf_type").take(4)?;
+        let fields = r.get()?;
+        let count = r.at("instructions").get::<u32>()? as usize;
+        if r.remaining() / 4 < count {
+            return Err(r.err(error::BAD_EXP_LEN));
+        }
+        let mut instructions = Vec::new();
+        for _ in 0..count {
+            instructions.push(r.get()?);
+        }
+        r.rest();
+        Ok(Self {
+            table,
+            fields,
+            instructions,
+        })
+    }
+
+    fn encode(&self, w: &mut Writer<'_>) {
+        let start = w.bytes.len();
+        w.put(&self.table).put(&FLOW_MOD).put(&self.fields);
+        w.put(&(self.instructions.len() as u32)).put(&self.instructions);
+        w.align8(start);
+    }
+}
+
+impl TextForm for FlowNotification {
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "table={},match={},instructions=", self.table, Text(&self.fields))?;
+        self.instructions.text(f)
+    }
+}
+
+impl TypedBody for FlowNotification {
+    fn parse(_: &str, _: &Catalogue) -> Result<Self, String> {
+        Err("only a switch says it".into())
+    }
+}
