@@ -44,6 +44,7 @@ macro_rules! extensions {
 }
 
 extensions! {
+    insp;
     openstate;
     flow_state;
 }

@@ -101,8 +101,12 @@ impl Instruction {
         row.expect("every instruction has a row")
     }
 
+    /// Its place in the order of execution.
     fn order(&self) -> u8 {
-        self.row().order
+        match self {
+            Self::Experimenter(value) if value.row.runs_first => 0,
+            _ => 1 + self.row().order,
+        }
     }
 }
 

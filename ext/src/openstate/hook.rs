@@ -11,11 +11,12 @@ use bofuss_oflib::message::FlowMod;
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Catalogue, ErrorCode, ExtValue, Field};
 
-use super::machine::Machine;
+use super::machine::{Changed, Machine};
 use super::report::Report;
 use super::{
-    EXPERIMENTER, FLOW_NOTIFICATION, FlowNotification, GlobalStats, IncState, Layout, RecordForm,
-    SetGlobalState, SetState, ShortStats, StateMod, StateRequest, StateStats, error,
+    EXPERIMENTER, FLOW_NOTIFICATION, FlowNotification, GlobalStats, IncState, Layout,
+    NOTIFY_STATES, RecordForm, STATE_CHANGED, SetGlobalState, SetState, ShortStats, StateChanged,
+    StateMod, StateRequest, StateStats, error,
 };
 
 /// Nanoseconds from one sweep of all tables to the next: the reference switches' flush.
@@ -49,6 +50,7 @@ pub fn hook(catalogue: &Catalogue) -> Box<dyn Hook> {
         generation: 0,
         trial: Trial::LIVE,
         sweep_at: Time(0),
+        notifies: false,
         beba: Vec::new(),
     })
 }
@@ -66,6 +68,8 @@ struct OpenState {
     trial: Trial,
     /// When the next slice of a sweep is due.
     sweep_at: Time,
+    /// Whether a connection has ever asked to be told of changed states.
+    notifies: bool,
     /// The connections that were last seen to speak BEBA's dialect.
     beba: Vec<u64>,
 }
@@ -164,6 +168,21 @@ impl OpenState {
     }
 }
 
+/// Tells who asked for it that a packet has changed the state of a flow.
+fn notify(cx: &mut HookContext<'_>, action: &SetState, changed: &Changed) {
+    if changed.old == changed.new {
+        return;
+    }
+    let told = StateChanged {
+        table: action.table.into(),
+        old: changed.old,
+        new: changed.new,
+        mask: action.transition.mask,
+        key: changed.key.bytes().to_vec(),
+    };
+    cx.notify(ExtValue::typed(STATE_CHANGED, told));
+}
+
 impl Hook for OpenState {
     fn name(&self) -> &'static str {
         "openstate"
@@ -211,7 +230,10 @@ impl Hook for OpenState {
         let now = cx.now;
         let (key, log) = cx.key();
         if let Some(action) = value.body::<SetState>() {
-            self.machine.set_state(now, action, key, log);
+            let changed = self.machine.set_state(now, action, key, log);
+            if let Some(changed) = changed.filter(|_| self.notifies) {
+                notify(cx, action, &changed);
+            }
         } else if let Some(action) = value.body::<IncState>() {
             self.machine.inc_state(now, action.table, key, log);
         } else if let Some(action) = value.body::<SetGlobalState>() {
@@ -237,9 +259,15 @@ impl Hook for OpenState {
     fn on_message(
         &mut self,
         cx: &mut ControlContext<'_>,
-        _: usize,
+        row: usize,
         value: &ExtValue,
     ) -> Result<(), ErrorCode> {
+        if row == NOTIFY_STATES {
+            let is_wanted = value.args[0] != 0;
+            self.notifies |= is_wanted;
+            cx.subscribe(STATE_CHANGED, is_wanted);
+            return Ok(());
+        }
         // A notification is for switches to send.
         let message = value.body::<StateMod>().ok_or(error::BAD_EXP_MESSAGE)?;
         self.machine.end_trial();

@@ -17,12 +17,12 @@ pub mod table;
 
 pub use action::{IncState, SetGlobalState, SetState};
 pub use hook::hook;
-pub use notification::FlowNotification;
+pub use notification::{FlowNotification, StateChanged};
 pub use state_mod::{Layout, Scope, StateMod};
 pub use stats::{GlobalStats, RecordForm, ShortStats, StateRecord, StateRequest, StateStats};
 
 use bofuss_oflib::error::BadRequest;
-use bofuss_oflib::ext::{ExtKind, ExtRow, TypedBody};
+use bofuss_oflib::ext::{Arg, BOFUSS, ExtKind, ExtRow, TypedBody};
 use bofuss_oflib::wire::Reader;
 use bofuss_oflib::{DecodeError, Field};
 
@@ -66,11 +66,16 @@ const fn multipart<T: TypedBody>(ty: u32, name: &'static str) -> ExtRow {
 /// The row of the notification that a flow-mod is done.
 const FLOW_NOTIFICATION: &ExtRow = &VALUES[4];
 
+/// The row of the notification that a flow's state has changed.
+const STATE_CHANGED: &ExtRow = &VALUES[5];
+/// The row of the message, our own, that asks for these notifications, or for no more of them.
+const NOTIFY_STATES: usize = 6;
+
 /// What stands behind the verbs that ask for states.
 const WHICH: &str = "[table=N][,state=N][,match={MATCH}]";
 
 /// Actions, messages and multiparts.
-pub static VALUES: [ExtRow; 10] = [
+pub static VALUES: [ExtRow; 12] = [
     action::<SetState>(0, "set_state"),
     action::<SetGlobalState>(1, "set_global_state"),
     action::<IncState>(2, "inc_state"),
@@ -78,6 +83,8 @@ pub static VALUES: [ExtRow; 10] = [
         .that_changes()
         .with_usage("COMMAND[,NAME=VALUE]...", "changes state tables"),
     message::<FlowNotification>(3, "flow_notification"),
+    message::<StateChanged>(2, "state_changed").for_subscribers(),
+    ExtRow::new(ExtKind::Message, BOFUSS, 16, "notify_states").with_args(&[Arg::new("wanted", 1)]),
     multipart::<StateStats>(0, "state_stats").with_usage(WHICH, "prints states"),
     multipart::<GlobalStats>(1, "global_state").with_usage("", "prints the global state"),
     multipart::<StateStats>(2, "delete_states")

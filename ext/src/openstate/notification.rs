@@ -4,7 +4,7 @@ use alloc::{string::String, vec::Vec};
 use core::fmt;
 
 use bofuss_oflib::ext::TypedBody;
-use bofuss_oflib::wire::{Reader, Text, TextForm, Wire, Writer};
+use bofuss_oflib::wire::{Bytes, Reader, Text, TextForm, Wire, Writer};
 use bofuss_oflib::{Catalogue, DecodeError, Match};
 
 use super::error;
@@ -60,6 +60,56 @@ impl TextForm for FlowNotification {
 }
 
 impl TypedBody for FlowNotification {
+    fn parse(_: &str, _: &Catalogue) -> Result<Self, String> {
+        Err("only a switch says it".into())
+    }
+}
+
+/// A flow's state has changed.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct StateChanged {
+    /// The table.
+    pub table: u32,
+    /// The state before.
+    pub old: u32,
+    /// The state after.
+    pub new: u32,
+    /// The bits that the action changed.
+    pub mask: u32,
+    /// The flow's key.
+    pub key: Vec<u8>,
+}
+
+impl Wire for StateChanged {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let this = Self {
+            table: r.at("table_id").get()?,
+            old: r.at("old_state").get()?,
+            new: r.at("new_state").get()?,
+            mask: r.at("state_mask").get()?,
+            key: Vec::new(),
+        };
+        let key_bytes = r.at("key_len").get::<u32>()? as usize;
+        let key = r.at("key").take(key_bytes)?.into();
+        Ok(Self { key, ..this })
+    }
+
+    fn encode(&self, w: &mut Writer<'_>) {
+        w.put(&self.table).put(&self.old).put(&self.new);
+        w.put(&self.mask).put(&(self.key.len() as u32));
+        w.raw(&self.key);
+    }
+}
+
+impl TextForm for StateChanged {
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "table={},key=", self.table)?;
+        Bytes(self.key.clone()).text(f)?;
+        write!(f, ",old={},new={},mask={:#x}", self.old, self.new, self.mask)
+    }
+}
+
+impl TypedBody for StateChanged {
     fn parse(_: &str, _: &Catalogue) -> Result<Self, String> {
         Err("only a switch says it".into())
     }

@@ -122,7 +122,7 @@ impl Bench {
         self.experimenter(0, &[&[command, 0], payload].concat());
     }
 
-    /// An experimenter's multipart request, of whose reply all parts but the last say so; the body of each reply after `exp_type`.
+    /// An experimenter's multipart request; the body of each part of the reply after `exp_type`.
     pub fn multipart(&mut self, exp_type: u32, body: &[u8]) -> Vec<Vec<u8>> {
         let head = [0xff, 0xff, 0, 0, 0, 0, 0, 0];
         let exp_type = exp_type.to_be_bytes();

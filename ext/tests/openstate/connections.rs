@@ -147,3 +147,43 @@ fn a_controller_of_beba_is_told_of_each_flow_mod() {
     enable(&mut bench, Dialect::OpenState, 1, &[ETH_SRC]);
     assert_eq!(add(&mut bench), [], "OpenState has no such message");
 }
+
+#[test]
+fn who_asks_for_it_is_told_of_states_that_packets_change() {
+    let mut bench = Bench::new(Engine::default());
+    bench
+        .switch
+        .connected(bench.now, OTHER, Version::V1_3, true);
+    enable(&mut bench, Dialect::Beba, 3, &[ETH_SRC]);
+    bench.flow("actions=set_state(table=3,state=7/0xf),inc_state(table=3)");
+    bench.send(1, &udp(1, 2, 80));
+    assert_eq!(bench.io.messages, [], "nobody asked");
+    let ask = |wanted| [0, 0x62, 0x6f, 0x66, 0, 0, 0, 16, wanted];
+    bench.say_on(OTHER, 4, &ask(1));
+    bench.send(1, &udp(2, 1, 80));
+    let told = std::mem::take(&mut bench.io.messages);
+    let [(OTHER, message)] = &told[..] else {
+        panic!("one message: {told:?}");
+    };
+    let mut bytes = vec![];
+    bench
+        .codec
+        .encode(0, message, &mut bytes)
+        .expect("it is short enough");
+    let numbers = [
+        0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 15, 0, 0, 0, 48,
+    ];
+    assert_eq!(bytes[12..36], numbers);
+    assert_eq!(bytes[36..], [&[2, 0, 0, 0, 0, 2][..], &[0; 42]].concat());
+    // From 8 to 7 it changes; a controller's own message does not count.
+    bench.send(1, &udp(2, 1, 80));
+    assert_eq!(bench.io.messages.len(), 1);
+    bench.io.messages.clear();
+    bench.state_mod(3, &flow_state(3, &[2, 0, 0, 0, 0, 2], 7));
+    bench.flow("actions=set_state(table=3,state=7)");
+    bench.send(1, &udp(2, 1, 80));
+    assert_eq!(bench.io.messages, [], "it stays as it is");
+    bench.say_on(OTHER, 4, &ask(0));
+    bench.send(1, &udp(3, 1, 80));
+    assert_eq!(bench.io.messages, [], "no more");
+}

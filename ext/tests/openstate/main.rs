@@ -1,9 +1,10 @@
-//! The extension openstate: wire format, state tables, behaviour.
+//! The extensions openstate and insp: wire format, state tables, behaviour.
 
 mod behaviour;
 mod bench;
 mod conformance;
 mod connections;
+mod insp;
 mod random;
 mod tables;
 mod vectors;

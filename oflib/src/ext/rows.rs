@@ -120,6 +120,8 @@ pub struct ExtRow {
     pub usage: Option<Usage>,
     /// Errors of its own.
     pub errors: Option<ExtErrors>,
+    /// Whether it, as an instruction, is executed before all of the specification's.
+    pub runs_first: bool,
 }
 
 impl ExtRow {
@@ -137,6 +139,7 @@ impl ExtRow {
             audience: Audience::Controllers,
             usage: None,
             errors: None,
+            runs_first: false,
         }
     }
 
@@ -195,6 +198,14 @@ impl ExtRow {
                 bad_type,
                 bad_length,
             }),
+            ..self
+        }
+    }
+
+    /// The same as an instruction that is executed before all of the specification's.
+    pub const fn that_runs_first(self) -> Self {
+        Self {
+            runs_first: true,
             ..self
         }
     }

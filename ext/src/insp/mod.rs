@@ -1,0 +1,119 @@
+//! In-switch packet generation: templates, and the instruction that makes packets of them.
+//!
+//! Spec: R. Bifulco et al., "Improving SDN with InSPired switches", SOSR 2016; the messages are
+//! those of the BEBA switch. See README.md.
+
+mod wire;
+
+pub use wire::{PacketGen, TemplateMod};
+
+use alloc::{boxed::Box, collections::BTreeMap, vec::Vec};
+
+use bofuss_datapath::{ControlContext, Hook, HookContext, HookEffect, Verdict};
+use bofuss_oflib::error::BadRequest;
+use bofuss_oflib::ext::{ExtKind, ExtRow};
+use bofuss_oflib::types::TableId;
+use bofuss_oflib::{Catalogue, ErrorCode, ExtValue, Field, PortNo};
+
+use crate::openstate::EXPERIMENTER;
+
+/// Templates that a switch keeps at most.
+pub const MAX_TEMPLATES: usize = 4096;
+/// Bytes of all templates together at most.
+pub const MAX_TEMPLATE_BYTES: usize = 4 << 20;
+
+/// The error of a wrong length, also in messages of state tables.
+const BAD_EXP_LEN: ErrorCode = ErrorCode::of_experimenter(EXPERIMENTER, 7);
+/// The error of an unknown message.
+const BAD_EXP_MESSAGE: ErrorCode = ErrorCode::of_experimenter(EXPERIMENTER, 5);
+/// The error of an unknown instruction.
+const BAD_EXP_INSTRUCTION: ErrorCode = ErrorCode::of_experimenter(EXPERIMENTER, 10);
+/// The error of a template that is not there, or for which there is no room.
+const TEMPLATE_MOD_FAILED: ErrorCode = ErrorCode::of_experimenter(EXPERIMENTER, 11);
+/// The error of an unknown command.
+const BAD_COMMAND: ErrorCode = ErrorCode::of_experimenter(EXPERIMENTER, 12);
+
+/// It brings no fields.
+pub static FIELDS: [Field; 0] = [];
+
+/// The message that adds and deletes templates, and the instruction.
+pub static VALUES: [ExtRow; 2] = [
+    ExtRow::typed::<TemplateMod>(ExtKind::Message, EXPERIMENTER, 1, "template_mod")
+        .with_errors(BAD_EXP_MESSAGE, BAD_EXP_LEN)
+        .that_changes()
+        .with_usage("add|delete,id=N[,packet=HEX]", "changes packet templates"),
+    ExtRow::typed::<PacketGen>(ExtKind::Instruction, EXPERIMENTER, 0, "packet_gen")
+        .with_errors(BAD_EXP_INSTRUCTION, BAD_EXP_LEN)
+        .that_runs_first(),
+];
+
+/// This extension's behaviour, without templates.
+pub fn hook(_: &Catalogue) -> Box<dyn Hook> {
+    Box::new(Templates::default())
+}
+
+/// The packets of which others are made.
+#[derive(Default)]
+struct Templates {
+    packets: BTreeMap<u32, Vec<u8>>,
+    bytes: usize,
+}
+
+impl Templates {
+    /// Errors: an unknown template is to be deleted, or there is no room for one.
+    fn modify(&mut self, message: &TemplateMod) -> Result<(), ErrorCode> {
+        let (id, after) = match message {
+            TemplateMod::Add { id, packet } => (id, Some(packet)),
+            TemplateMod::Delete { id } => (id, None),
+        };
+        let before = self.packets.get(id);
+        let is_new = before.is_none();
+        let others = self.bytes - before.map_or(0, Vec::len);
+        let Some(packet) = after else {
+            self.packets.remove(id).ok_or(TEMPLATE_MOD_FAILED)?;
+            self.bytes = others;
+            return Ok(());
+        };
+        let is_full = is_new && self.packets.len() >= MAX_TEMPLATES;
+        if is_full || others + packet.0.len() > MAX_TEMPLATE_BYTES {
+            return Err(TEMPLATE_MOD_FAILED);
+        }
+        self.packets.insert(*id, packet.0.clone());
+        self.bytes = others + packet.0.len();
+        Ok(())
+    }
+}
+
+impl Hook for Templates {
+    fn name(&self) -> &'static str {
+        "insp"
+    }
+
+    /// Only its instruction does something.
+    fn effect(&self, _: TableId) -> HookEffect {
+        HookEffect::None
+    }
+
+    /// Makes a packet of a template and applies the instruction's actions to it. Without such a
+    /// template, or with an empty one, nothing happens. The packet that hit the entry goes on.
+    fn on_action(&mut self, cx: &mut HookContext<'_>, _: usize, value: &ExtValue) -> Verdict {
+        let Some(wanted) = value.body::<PacketGen>() else {
+            return Verdict::Continue;
+        };
+        let bytes = self.packets.get(&wanted.template).filter(|bytes| !bytes.is_empty());
+        if let Some(packet) = bytes.and_then(|bytes| cx.packet(bytes, PortNo(0))) {
+            cx.emit(packet, wanted.actions.clone());
+        }
+        Verdict::Continue
+    }
+
+    fn on_message(
+        &mut self,
+        _: &mut ControlContext<'_>,
+        _: usize,
+        value: &ExtValue,
+    ) -> Result<(), ErrorCode> {
+        let message = value.body::<TemplateMod>().ok_or(BadRequest::BAD_EXP_TYPE)?;
+        self.modify(message)
+    }
+}
