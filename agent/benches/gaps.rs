@@ -9,6 +9,7 @@
 #[path = "../tests/common/mod.rs"]
 mod common;
 
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use bofuss_agent::FailMode;
@@ -31,6 +32,12 @@ use common::Lab;
 const ENTRIES: u32 = 100_000;
 const GROUPS: u32 = 1_000;
 const ROUNDS: usize = 3;
+/// Entries with a mask that no other has.
+const MASKS: u32 = 10_000;
+
+/// That of the switch, as it is what gives memory back.
+#[global_allocator]
+static ALLOCATOR: bofuss_ports::Allocator = bofuss_ports::Allocator;
 
 /// The time that this thread has run on a processor.
 fn cpu() -> Duration {
@@ -100,6 +107,37 @@ fn filled(steps: &mut [(&'static str, Steps)]) -> Lab {
     assert_eq!(lab.io.messages, []);
     assert_eq!(lab.switch.datapath().tables()[0].len(), ENTRIES as usize);
     lab
+}
+
+/// Adds entries of so many numbers, and deletes them all together: the memory of each goes back.
+fn filled_and_emptied(
+    names: [&'static str; 2],
+    count: u32,
+    text: impl Fn(u32) -> String,
+) -> [(&'static str, Steps); 2] {
+    let mut lab = Lab::with_engine(1_000_000, FailMode::Secure, Engine::Cache);
+    let (mut adds, mut delete) = (Steps::default(), Steps::default());
+    for n in 0..count {
+        let message = flow(&lab, C::ADD, &text(n));
+        carry_out(&mut lab, message, &mut adds);
+    }
+    let message = flow(&lab, C::DELETE, "");
+    carry_out(&mut lab, message, &mut delete);
+    assert_eq!(lab.io.messages, []);
+    assert!(lab.switch.datapath().tables()[0].is_empty());
+    [(names[0], adds), (names[1], delete)]
+}
+
+/// An entry with a list of actions that no other has.
+fn own_list(n: u32) -> String {
+    let address = Ipv4Addr::from(n);
+    format!("priority=10,ip,nw_src={address},actions=output:{}", 1 + n)
+}
+
+/// An entry with a mask that no other has.
+fn own_mask(n: u32) -> String {
+    let mask = Ipv4Addr::from(!n);
+    format!("priority=10,ip,nw_src=0.0.0.0/{mask},actions=output:2")
 }
 
 /// Requests that change nothing.
@@ -299,6 +337,7 @@ const SUPER_FRAMES: [(&str, &str, u32, u16, usize); 4] = [
 ];
 
 fn main() {
+    bofuss_ports::return_memory_at_once();
     println!("super-frames of 60 kB: the longest wait of other ports");
     for (name, flow, ports, segment_bytes, frames) in SUPER_FRAMES {
         let mut best = Steps(Duration::MAX, 0);
@@ -350,6 +389,10 @@ fn main() {
             assert_eq!(is, left as usize, "{name}");
             steps.push((name, one));
         }
+        let names = ["add, own list", "delete of these"];
+        steps.extend(filled_and_emptied(names, ENTRIES, own_list));
+        let names = ["add, own mask", "delete of these"];
+        steps.extend(filled_and_emptied(names, MASKS, own_mask));
         if best.is_empty() {
             best = steps
         } else {

@@ -155,9 +155,11 @@ fn build(machines: &[(&str, &str)], debug: bool) -> Result<(), String> {
         for (machine, _) in machines {
             let triple = triple(machine);
             cargo.args(["--target", &triple]);
-            // Assembler sources need a C compiler, but no C library.
+            // Assembler and the allocator need a C compiler; the C library is musl's.
             let name = triple.replace('-', "_");
             cargo.env(format!("CC_{name}"), tool(machine, "gcc"));
+            // The headers are glibc's, whose checked functions musl does not have.
+            cargo.env(format!("CFLAGS_{name}"), "-U_FORTIFY_SOURCE");
             if *machine != HERE {
                 let linker = format!("CARGO_TARGET_{}_LINKER", name.to_uppercase());
                 cargo.env(linker, "rust-lld");

@@ -20,6 +20,9 @@ use crate::tables::tag_table::{Secret, TagTable};
 const OWN_GROUPS: usize = 12;
 /// Entries that the bits of a shared group may leave together.
 const MAX_CHAIN: usize = 8;
+/// Groups that are tried for one more mask, some tens of microseconds. There are more only if masks
+/// hardly agree or entries hardly differ; one more group then costs lookups little.
+const GROUPS_TRIED: usize = 1024;
 
 /// The entries whose values agree with the key's in all bits of a mask.
 #[derive(Debug)]
@@ -88,6 +91,7 @@ impl MaskGroups {
         let taken = |mask: &KeyMask| {
             self.order
                 .iter()
+                .take(GROUPS_TRIED)
                 .any(|(_, g)| *self.groups[*g].mask == *mask)
         };
         let mut mask = Rc::clone(rule.mask());
@@ -96,7 +100,7 @@ impl MaskGroups {
                 let group = &self.groups[slot.1];
                 group.mask.is_within(rule.mask()) && has_room(group)
             };
-            if let Some((_, slot)) = self.order.iter().find(fits) {
+            if let Some((_, slot)) = self.order.iter().take(GROUPS_TRIED).find(fits) {
                 return *slot;
             }
             let coarse = coarse(&mask);
