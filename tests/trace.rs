@@ -57,6 +57,59 @@ fn ports_on_paper_have_the_names_of_their_file() {
     }
 }
 
+/// A capture of one Ethernet frame, in the classic format.
+fn capture_of(frame: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 1, 0, 0] {
+        bytes.extend(word.to_le_bytes());
+    }
+    for length in [frame.len() as u32; 2] {
+        bytes.extend(length.to_le_bytes());
+    }
+    bytes.extend(frame);
+    bytes
+}
+
+#[test]
+fn a_configured_field_is_known_on_paper_and_in_a_capture() {
+    let folder = std::env::temp_dir();
+    let path = |kind: &str| {
+        let name = format!("bofuss-field-{}.{kind}", std::process::id());
+        folder.join(name).to_str().unwrap().to_string()
+    };
+    let (config, flows, pcap) = (path("toml"), path("flows"), path("pcap"));
+    let field = "icn_type=udp:64:8,number=1,mask,set,hex,udp_dst=6363";
+    fs::write(
+        &config,
+        format!("fail-mode = 'secure'\nfield = ['{field}']\n"),
+    )
+    .unwrap();
+    let entry = "udp,udp_dst=6363,icn_type=5,actions=set_field:7->icn_type,output:2\n";
+    fs::write(&flows, entry).unwrap();
+    // UDP to port 6363, with two bytes.
+    let digits = "0202020202020404040404040800\
+        4500001e00000000401166cd0a0000010a000002\
+        000918db000a00000501";
+    let bytes = digits.as_bytes().chunks(2);
+    let byte = |pair: &[u8]| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap();
+    let frame: Vec<u8> = bytes.map(byte).collect();
+    fs::write(&pcap, capture_of(&frame)).unwrap();
+    let files = ["--config", &config, "--flows", &flows];
+    let flow = "udp,udp_dst=6363,icn_type=5";
+    for packet in [&[digits][..], &[flow], &["--pcap", &pcap, "--next", flow]] {
+        let (text, done) = trace(&[&files[..], packet].concat());
+        for part in ["icn_type=0x5", "bytes leave by port 2"] {
+            assert!(done && text.contains(part), "{packet:?} {part}: {text}");
+        }
+    }
+    let other = "udp,udp_dst=6363,icn_type=6";
+    let (text, done) = trace(&[&files[..], &["--pcap", &pcap, "--next", other]].concat());
+    assert!(!done && text.contains("only 0 packets match"), "{text}");
+    for name in [config, flows, pcap] {
+        fs::remove_file(name).unwrap();
+    }
+}
+
 const WEB: &str = "in_port=1,tcp,nw_dst=10.0.0.2,tcp_dst=80";
 
 #[test]

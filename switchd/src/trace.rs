@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use bofuss_datapath::Time;
 use bofuss_ext::trace::{Trace, parse_packet};
 use bofuss_frame::Pool;
+use bofuss_oflib::catalogue::Additions;
 use bofuss_oflib::text::{parse_match, parse_port_named};
-use bofuss_oflib::{Catalogue, Match, PortNo};
+use bofuss_oflib::{Catalogue, PortNo};
 use bofuss_packet::{KeyMatch, Packet};
 use bofuss_ports::{BATCH_FRAMES, PcapFile, Port};
 
@@ -51,6 +52,15 @@ pub struct TraceOptions {
     /// Write an HTML page that shows the packet's path, for a lecture.
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     html: Option<PathBuf>,
+}
+
+/// Which packets of a capture are meant.
+struct Wanted {
+    rule: KeyMatch,
+    /// The port that they come in through.
+    in_port: PortNo,
+    /// What they have by the switch's catalogue.
+    additions: &'static Additions,
 }
 
 impl TraceOptions {
@@ -98,8 +108,14 @@ impl TraceOptions {
             }
             (None, Some(path), next) => {
                 let flow = next.as_deref().unwrap_or("");
-                let rule = parse_match(flow, &catalogue).map_err(|e| e.to_string())?;
-                let frame = self.captured(path, &rule, default_port)?;
+                let wanted = Wanted {
+                    rule: KeyMatch::from(
+                        &parse_match(flow, &catalogue).map_err(|e| e.to_string())?,
+                    ),
+                    in_port: default_port,
+                    additions: catalogue.additions(),
+                };
+                let frame = self.captured(path, &wanted)?;
                 let title = format!("packet {} of {}", self.number, path.display());
                 (default_port, frame, title)
             }
@@ -129,8 +145,7 @@ impl TraceOptions {
     }
 
     /// The frame of the capture that is meant: of those that match.
-    fn captured(&self, path: &Path, rule: &Match, in_port: PortNo) -> Result<Vec<u8>, String> {
-        let rule = KeyMatch::from(rule);
+    fn captured(&self, path: &Path, wanted: &Wanted) -> Result<Vec<u8>, String> {
         let pool = Pool::new(POOL_BYTES);
         let mut file = PcapFile::open(Some(path), None).map_err(|error| error.to_string())?;
         let mut frames = Vec::new();
@@ -143,8 +158,8 @@ impl TraceOptions {
                 return Err(format!("{name}: only {seen} packets match, not {number}"));
             }
             for frame in frames.drain(..) {
-                let packet = Packet::new(frame, in_port);
-                seen += usize::from(packet.key().matches(&rule, &mut ()));
+                let packet = Packet::with_additions(frame, wanted.in_port, wanted.additions);
+                seen += usize::from(packet.key().matches(&wanted.rule, &mut ()));
                 if seen == self.number {
                     return Ok(packet.frame.bytes().to_vec());
                 }

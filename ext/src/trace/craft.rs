@@ -6,7 +6,8 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 
 use bofuss_frame::Pool;
 use bofuss_oflib::field::{
-    ARP_OP, ETH_TYPE, ICMPV6_TYPE, IN_PHY_PORT, IN_PORT, IP_PROTO, MPLS_BOS, VID_PRESENT, VLAN_VID,
+    ARP_OP, ETH_TYPE, ICMPV6_TYPE, IN_PHY_PORT, IN_PORT, IP_PROTO, MPLS_BOS, STANDARD_FIELDS,
+    VID_PRESENT, VLAN_VID,
 };
 use bofuss_oflib::text::{find_unquoted, items, parse_bytes, parse_match};
 use bofuss_oflib::{Catalogue, Field, FieldMatch, Mac, Match, PortNo};
@@ -79,6 +80,10 @@ fn make(
     let mut packet = Packet::with_additions(frame, in_port, catalogue.additions());
     let supplied = |one: &&FieldMatch| one.field.at.is_empty();
     for one in wanted.fields().iter().filter(|one| !supplied(one)) {
+        if usize::from(one.field.id) >= STANDARD_FIELDS {
+            // Its prerequisite was set just now.
+            packet.reparse();
+        }
         // One that is not there is found below.
         let _ = packet.set_field(one.field, &one.value);
     }
@@ -100,10 +105,11 @@ fn layers(wanted: &Match, ttl: u8) -> Layer {
     let ty = number(ETH_TYPE).map_or(0xffff, |ty| ty as u16);
     let (v4, v6) = (Ipv4Addr::UNSPECIFIED, Ipv6Addr::UNSPECIFIED);
     let proto = number(IP_PROTO).map_or(u8::MAX, |proto| proto as u8);
+    let payload = vec![0; payload_bytes(wanted)];
     let transport = || match proto {
-        protocol::TCP => tcp(0, 0, 0, &[]),
-        protocol::UDP => udp(0, 0, &[]),
-        protocol::SCTP => sctp(0, 0, &[]),
+        protocol::TCP => tcp(0, 0, 0, &payload),
+        protocol::UDP => udp(0, 0, &payload),
+        protocol::SCTP => sctp(0, 0, &payload),
         protocol::ICMPV4 => icmp(proto, 0, 0, &[0; 4]),
         protocol::ICMPV6 => {
             let ty = number(ICMPV6_TYPE).unwrap_or(0) as u8;
@@ -133,12 +139,21 @@ fn layers(wanted: &Match, ttl: u8) -> Layer {
             0,
             &ethernet(Mac([0; 6]), Mac([0; 6]), Layer::new(0xffff, &[])),
         ),
-        other => Layer::new(other, &[]),
+        other => Layer::new(other, &vec![0; payload_bytes(wanted)]),
     };
     match number(VLAN_VID) {
         Some(vid) if vid & u128::from(VID_PRESENT) != 0 => vlan(ethertype::VLAN, 0, payload),
         _ => payload,
     }
+}
+
+/// Bytes of payload that these fields need: those of a configuration may stand there.
+fn payload_bytes(wanted: &Match) -> usize {
+    let fields = wanted.fields().iter().map(|one| one.field);
+    let configured = fields.filter(|field| usize::from(field.id) >= STANDARD_FIELDS);
+    let places = configured.flat_map(|field| field.at);
+    let ends = places.map(|at| usize::from(at.bit + at.bits).div_ceil(8));
+    ends.max().unwrap_or(0)
 }
 
 /// What follows the checksum of an ICMPv6 message: a target and its option in a solicitation (135)
