@@ -5,12 +5,15 @@
 //! Each case checks the frames and counters of its rounds before it reports the median.
 #![allow(clippy::unwrap_used)]
 
+#[path = "in_memory/hooks.rs"]
+mod hooks;
+
 use std::alloc::System;
 use std::hint::black_box;
 use std::net::Ipv6Addr;
 use std::sync::Arc;
 
-use bofuss_datapath::{Config, Datapath, Engine, Time};
+use bofuss_datapath::{Config, Datapath, Engine, Hook, Time};
 use bofuss_frame::{Capabilities, Frame, Pool};
 use bofuss_oflib::field::*;
 use bofuss_oflib::instruction::Instructions;
@@ -356,8 +359,11 @@ fn stages(name: &str, count: u32) {
 }
 
 /// A thousand flows through several tables.
-fn tables(name: &str, engine: Engine, count: u8) {
+fn tables(name: &str, engine: Engine, count: u8, hook: Option<Box<dyn Hook>>) {
     let mut bench = Bench::new(engine, Abilities::Tuple);
+    if let Some(hook) = hook {
+        bench.datapath.add_hook(hook);
+    }
     let goto = |n: u8| {
         let list = [
             Instruction::WriteMetadata {
@@ -465,7 +471,12 @@ fn main() {
         });
         for count in [1, 5, 20] {
             let name = format!("{engine}: 1000 flows, {count} tables");
-            case(name, &mut |name| tables(name, kind, count));
+            case(name, &mut |name| tables(name, kind, count, None));
+        }
+        for (effect, hook) in hooks::all() {
+            let mut hook = Some(hook);
+            let name = format!("{engine}: 1000 flows, 5 tables, hook {effect:?}");
+            case(name, &mut |name| tables(name, kind, 5, hook.take()));
         }
         for count in [1, 16, 128, 512] {
             for (what, known) in [("1000 flows", true), ("random headers", false)] {
