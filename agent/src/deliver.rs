@@ -40,10 +40,15 @@ impl<I: SwitchIo> SwitchSink<'_, I> {
             let limit = event.max_len.unwrap_or(conn.miss_send_len);
             let cut = limit != MaxLen::NO_BUFFER && usize::from(limit.0) < bytes.len();
             let every = event.unmatched && conn.version.holds_every_miss();
-            let hold = || conn.buffers.hold(self.now, event.packet);
-            let held = (cut || every).then(hold).flatten();
-            let whole = bytes.len().min(MAX_DATA_BYTES);
-            let shown = held.map_or(whole, |_| whole.min(limit.0.into()));
+            let mut held = None;
+            if cut || every {
+                held = conn.buffers.hold(self.now, event.packet);
+            }
+            // What is not held is shown whole, as the rest could not be asked for.
+            let mut shown = bytes.len().min(MAX_DATA_BYTES);
+            if held.is_some() {
+                shown = shown.min(limit.0.into());
+            }
             let packet_in = PacketIn {
                 buffer_id: held.unwrap_or(BufferId::NO_BUFFER),
                 total_len: u16::try_from(bytes.len()).unwrap_or(u16::MAX),
@@ -123,11 +128,14 @@ fn reason(event: &PacketInEvent<'_>, version: Version) -> PacketInReason {
 
 /// The fields of a packet-in: ingress port, and metadata and tunnel id unless zero.
 fn context(packet: &Packet) -> Match {
-    let value = |field| packet.key().get(field, &mut ()).unwrap_or(0);
     let in_port = FieldMatch::exact(IN_PORT, packet.in_port().0.into());
-    let others = [METADATA, TUNNEL_ID].map(|field| FieldMatch::exact(field, value(field)));
-    let shown = others.into_iter().filter(|one| one.number() != 0);
-    let fields: alloc::vec::Vec<_> = core::iter::once(in_port).chain(shown).collect();
+    let mut fields = alloc::vec![in_port];
+    for field in [METADATA, TUNNEL_ID] {
+        let value = packet.key().get(field, &mut ()).unwrap_or(0);
+        if value != 0 {
+            fields.push(FieldMatch::exact(field, value));
+        }
+    }
     Match::new(&fields).expect("these fields need no other")
 }
 

@@ -143,9 +143,10 @@ type Slice = (bool, Option<ReplyBody>);
 impl Entries {
     fn slice(&mut self, now: Time, settled: &Settled<'_>) -> Slice {
         let datapath = settled.datapath();
-        let (filter, cursor, sums) = (&self.filter, &mut self.cursor, &mut self.sums);
+        let filter = &self.filter;
+        let sums = &mut self.sums;
         let mut entries = Vec::new();
-        let last = settled.slice(cursor, |table, entry| match sums {
+        let last = settled.slice(&mut self.cursor, |table, entry| match sums {
             _ if !filter.selects(entry) => {}
             Some(sums) => {
                 sums.packet_count = sums.packet_count.saturating_add(entry.packets);

@@ -45,10 +45,13 @@ impl Switch {
             Err(error) => return io.send(conn, xid, Message::Error(error)),
         };
         let buffer = match &message {
-            Message::FlowMod(flow_mod) if !flow_mod.deletes() => Some(flow_mod.buffer_id),
+            Message::FlowMod(flow_mod)
+                if !flow_mod.deletes() && flow_mod.buffer_id != BufferId::NO_BUFFER =>
+            {
+                Some(flow_mod.buffer_id)
+            }
             _ => None,
         };
-        let buffer = buffer.filter(|buffer| *buffer != BufferId::NO_BUFFER);
         let asked = Asked { conn, xid, buffer };
         match self.answer(now, &asked, &message, io) {
             Ok(Some(reply)) => io.send(conn, xid, reply),
@@ -107,7 +110,8 @@ impl Switch {
         message: &Message,
         io: &mut I,
     ) -> Answer {
-        let (conn, xid) = (asked.conn, asked.xid);
+        let conn = asked.conn;
+        let xid = asked.xid;
         if self.connections[&conn].datagrams && !may_be_lost(message) {
             return Err(BadRequest::BAD_TYPE);
         }
@@ -263,7 +267,8 @@ impl Switch {
             return Err(PortModFailed::BAD_CONFIG);
         }
         // All zeros leave it as it is. Choice: a port that does not negotiate cannot change it.
-        let (advertise, desc) = (port_mod.advertise, &port.desc);
+        let advertise = port_mod.advertise;
+        let desc = &port.desc;
         let changes = advertise.0 != 0 && advertise != desc.advertised;
         if changes && !desc.supported.has(advertise | PortFeatures::AUTONEG) {
             return Err(PortModFailed::BAD_ADVERTISE);

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use bofuss_datapath::{Port, Time};
+use bofuss_datapath::Time;
 use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::message::multipart::{ExtBody, PortStats, ReplyBody, RequestBody, TableStats};
 use bofuss_oflib::types::TableId;
@@ -115,17 +115,18 @@ impl Switch {
         if wanted != PortNo::ANY && !ports.contains_key(&wanted) {
             return Err(BadRequest::BAD_PORT);
         }
-        let stats = |port: &Port| {
+        let mut list = Vec::new();
+        for (number, port) in ports {
+            if wanted != PortNo::ANY && wanted != *number {
+                continue;
+            }
             let (duration_sec, duration_nsec) = now.duration(port.since);
-            PortStats {
+            list.push(PortStats {
                 duration_sec,
                 duration_nsec,
                 ..port.stats
-            }
-        };
-        let chosen = ports
-            .iter()
-            .filter(|(number, _)| wanted == PortNo::ANY || wanted == **number);
-        Ok(chosen.map(|(_, port)| stats(port)).collect())
+            });
+        }
+        Ok(list)
     }
 }

@@ -51,21 +51,11 @@ fn codec() -> Codec {
 ///
 /// Choice: a rate in kb/s is listed as thousandths, too, rounded down, where the port has a rate.
 pub fn properties(spec: &QueueSpec, port_kbps: u32) -> Vec<QueueProperty> {
-    let share = |rate: Option<Rate>| match rate? {
-        Rate::PerMille(share) => Some(share),
-        Rate::Kbps(kbps) => {
-            let share = (u64::from(kbps) * 1000).checked_div(port_kbps.into())?;
-            Some(share.min(1000) as u16)
-        }
-    };
-    let own = |rate| match rate {
-        Some(Rate::Kbps(kbps)) => kbps,
-        Some(Rate::PerMille(_)) | None => 0,
-    };
     let mut list = Vec::new();
-    list.extend(share(spec.min).map(QueueProperty::MinRate));
-    list.extend(share(spec.max).map(QueueProperty::MaxRate));
-    let (min, max) = (own(spec.min), own(spec.max));
+    list.extend(per_mille(spec.min, port_kbps).map(QueueProperty::MinRate));
+    list.extend(per_mille(spec.max, port_kbps).map(QueueProperty::MaxRate));
+    let min = kbps(spec.min);
+    let max = kbps(spec.max);
     if (spec.priority, spec.weight, min, max) != (0, 1, 0, 0) {
         let mut data = Vec::new();
         data.extend(spec.priority.to_be_bytes());
@@ -76,14 +66,38 @@ pub fn properties(spec: &QueueSpec, port_kbps: u32) -> Vec<QueueProperty> {
     list
 }
 
+/// A rate as a share of its port's; none if the port's is not known.
+fn per_mille(rate: Option<Rate>, port_kbps: u32) -> Option<u16> {
+    match rate? {
+        Rate::PerMille(share) => Some(share),
+        Rate::Kbps(kbps) => {
+            let share = (u64::from(kbps) * 1000).checked_div(port_kbps.into())?;
+            Some(share.min(1000) as u16)
+        }
+    }
+}
+
+/// A rate in kb/s; 0 if it is none, or a share.
+fn kbps(rate: Option<Rate>) -> u32 {
+    match rate {
+        Some(Rate::Kbps(kbps)) => kbps,
+        Some(Rate::PerMille(_)) | None => 0,
+    }
+}
+
+/// The rate of a share in a thousandth; none above 1,000, which is the way to say that there is
+/// none.
+fn rate_of_share(share: u16) -> Option<Rate> {
+    (share <= 1000).then_some(Rate::PerMille(share))
+}
+
 /// What properties ask for. Errors: BAD_REQUEST with BAD_EXPERIMENTER or BAD_LEN.
 pub fn spec(properties: &[QueueProperty]) -> Result<QueueSpec, ErrorCode> {
     let mut spec = QueueSpec::default();
-    let share = |rate: u16| (rate <= 1000).then_some(Rate::PerMille(rate));
     for property in properties {
         match property {
-            QueueProperty::MinRate(rate) => spec.min = share(*rate),
-            QueueProperty::MaxRate(rate) => spec.max = share(*rate),
+            QueueProperty::MinRate(rate) => spec.min = rate_of_share(*rate),
+            QueueProperty::MaxRate(rate) => spec.max = rate_of_share(*rate),
             QueueProperty::Experimenter(BOFUSS, data) => {
                 let Ok([a, b, c, d, rates @ .., _, _, _, _]) = <[u8; 16]>::try_from(&data.0[..])
                 else {
@@ -92,9 +106,14 @@ pub fn spec(properties: &[QueueProperty]) -> Result<QueueSpec, ErrorCode> {
                 (spec.priority, spec.weight) =
                     (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
                 let rates = u64::from_be_bytes(rates);
-                let own = |kbps: u64| (kbps > 0).then_some(Rate::Kbps(kbps as u32));
-                spec.min = own(rates >> 32).or(spec.min);
-                spec.max = own(rates & 0xffff_ffff).or(spec.max);
+                let min_kbps = (rates >> 32) as u32;
+                let max_kbps = rates as u32;
+                if min_kbps > 0 {
+                    spec.min = Some(Rate::Kbps(min_kbps));
+                }
+                if max_kbps > 0 {
+                    spec.max = Some(Rate::Kbps(max_kbps));
+                }
             }
             QueueProperty::Experimenter(..) => return Err(BadRequest::BAD_EXPERIMENTER),
         }
@@ -163,12 +182,11 @@ impl Switch {
         delete: bool,
         io: &mut I,
     ) -> Result<(), ErrorCode> {
-        let (codec, port) = (codec(), PortNo(value.args[0] as u32));
+        let codec = codec();
+        let port = PortNo(value.args[0] as u32);
         let mut r = Reader::new(&codec, &value.data.0);
-        let queue = r
-            .get::<PacketQueue>()
-            .and_then(|queue| r.finish().map(|()| queue));
-        let queue = queue.map_err(|error| error.error)?;
+        let queue = r.get::<PacketQueue>().map_err(|error| error.error)?;
+        r.finish().map_err(|error| error.error)?;
         if delete {
             let deleted = self.delete_queue(now, port, queue.queue_id, io);
             return deleted.map_err(|error| error.0);
@@ -193,13 +211,16 @@ impl Switch {
     /// The body of QUEUE_GET_CONFIG_REPLY. Errors: QUEUE_OP_FAILED/BAD_PORT.
     pub(crate) fn queues(&self, request: &QueueConfigRequest) -> Result<QueueConfig, ErrorCode> {
         let port = request.port;
-        let kbps = |port| self.datapath.ports()[&port].desc.curr_speed;
-        let shown = |queue: &Queue| PacketQueue {
-            queue_id: queue.id,
-            port: queue.stats.port_no,
-            properties: properties(&queue.spec, kbps(queue.stats.port_no)),
-        };
-        let queues = self.queues_of(port)?.into_iter().map(shown).collect();
+        let mut queues = Vec::new();
+        for queue in self.queues_of(port)? {
+            let port = queue.stats.port_no;
+            let port_kbps = self.datapath.ports()[&port].desc.curr_speed;
+            queues.push(PacketQueue {
+                queue_id: queue.id,
+                port,
+                properties: properties(&queue.spec, port_kbps),
+            });
+        }
         Ok(QueueConfig { port, queues })
     }
 
@@ -217,14 +238,15 @@ impl Switch {
         if queues.is_empty() && wanted != QueueId::ALL {
             return Err(QueueOpFailed::BAD_QUEUE);
         }
-        let stats = |queue: &Queue| {
+        let mut list = Vec::with_capacity(queues.len());
+        for queue in queues {
             let (duration_sec, duration_nsec) = now.duration(queue.since);
-            QueueStats {
+            list.push(QueueStats {
                 duration_sec,
                 duration_nsec,
                 ..queue.stats
-            }
-        };
-        Ok(queues.into_iter().map(stats).collect())
+            });
+        }
+        Ok(list)
     }
 }

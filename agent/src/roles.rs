@@ -17,8 +17,10 @@ impl Switch {
         let channel = self.channel(conn);
         let conn = channel.main;
         if elected && channel.version.roles_have_generations() {
-            let newer = |last: u64| asked.generation_id.wrapping_sub(last) as i64 >= 0;
-            if !self.generation_id.is_none_or(newer) {
+            // The difference is signed, so that the numbers may wrap. Spec: section 6.3.5.
+            if let Some(last) = self.generation_id
+                && (asked.generation_id.wrapping_sub(last) as i64) < 0
+            {
                 return Err(RoleRequestFailed::STALE);
             }
             self.generation_id = Some(asked.generation_id);

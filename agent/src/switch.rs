@@ -297,11 +297,13 @@ impl Switch {
 
     /// Whether a long change or reply, or a frame, waits for [`Switch::work`].
     pub fn has_work<I: SwitchIo>(&self, io: &I) -> bool {
-        let due = |(id, conn): (&ConnId, &Connection)| {
+        if self.datapath.has_work() || self.datapath.has_backlog() {
+            return true;
+        }
+        let mut connections = self.connections.iter();
+        connections.any(|(id, conn)| {
             (conn.dump.is_some() || !conn.late_ports.is_empty()) && io.has_room(*id)
-        };
-        let datapath = &self.datapath;
-        datapath.has_work() || datapath.has_backlog() || self.connections.iter().any(due)
+        })
     }
 
     /// Goes on with a long change, with each long reply, and with frames that wait for a later

@@ -70,8 +70,8 @@ impl Switch {
             .datapath
             .pool()
             .frame(&value.data.0)
-            .filter(|frame| !frame.is_empty());
-        let frame = frame.ok_or(BadRequest::BAD_PACKET)?;
+            .filter(|frame| !frame.is_empty())
+            .ok_or(BadRequest::BAD_PACKET)?;
         let additions = self.datapath.catalogue().additions();
         let packet = Packet::with_additions(frame, in_port, additions);
         let mut lines = StepLines(String::new());

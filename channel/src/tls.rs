@@ -293,11 +293,11 @@ fn wrong_name(expected: &str, presented: &[String]) -> String {
 /// The host name or address in the library's text of a name, as `DnsName("c0.example")`; `None` for
 /// other kinds of names, and for those that have no place in a log.
 fn host(name: &str) -> Option<&str> {
-    let dns = name.strip_prefix("DnsName(\"");
-    let dns = dns.and_then(|rest| rest.strip_suffix("\")"));
-    let ip = name.strip_prefix("IpAddress(");
-    let ip = ip.and_then(|rest| rest.strip_suffix(')'));
-    let host = dns.or(ip)?;
+    let host = if let Some(rest) = name.strip_prefix("DnsName(\"") {
+        rest.strip_suffix("\")")?
+    } else {
+        name.strip_prefix("IpAddress(")?.strip_suffix(')')?
+    };
     host.chars().all(|c| c.is_ascii_graphic()).then_some(host)
 }
 

@@ -13,7 +13,7 @@ use core::hash::{Hash, Hasher};
 use crate::catalogue::Catalogue;
 use crate::error::{BadAction, DecodeError};
 use crate::text::number;
-use crate::wire::{Bytes, Reader, TextForm, Wire, Writer};
+use crate::wire::{Bytes, Reader, TextForm, Wire, Writer, be_number};
 
 pub use rows::{Arg, Audience, ExtErrors, ExtKind, ExtRow, Usage};
 
@@ -216,8 +216,8 @@ impl ExtValue {
         Ok(Self::with_body(row, (body.parse)(text, catalogue)?))
     }
 
-    /// Reads experimenter, type, arguments and data, or the body, to the end of the window; behind
-    /// an action or an instruction stands padding to 8 bytes.
+    /// Reads experimenter, type, arguments and data, or the body, to the end of the window; after
+    /// an action or an instruction comes padding to 8 bytes.
     ///
     /// Errors: BAD_EXPERIMENTER, BAD_EXP_TYPE or BAD_LEN of the kind, or in place of the latter two
     /// the row's own; the body's; BAD_ACTION/TOO_MANY for bodies within each other deeper than
@@ -226,18 +226,13 @@ impl ExtValue {
         let (bad_experimenter, bad_type, bad_length) = kind.errors();
         let at_experimenter = r.at("experimenter").clone();
         let experimenter = r.get::<u32>()?;
-        let known = || {
-            r.codec
-                .catalogue
-                .values(kind)
-                .filter(|v| v.experimenter == experimenter)
-        };
-        if known().next().is_none() {
+        let catalogue = &r.codec.catalogue;
+        if rows_of(catalogue, kind, experimenter).next().is_none() {
             return Err(at_experimenter.err(bad_experimenter));
         }
         let ty = r.at("exp_type").clone().get::<u32>()?;
-        let Some(row) = known().find(|v| v.ty == ty) else {
-            let own = known().find_map(|row| row.errors);
+        let Some(row) = rows_of(catalogue, kind, experimenter).find(|row| row.ty == ty) else {
+            let own = rows_of(catalogue, kind, experimenter).find_map(|row| row.errors);
             return Err(r.err(own.map_or(bad_type, |errors| errors.bad_type)));
         };
         let at_type = r.clone();
@@ -269,7 +264,7 @@ impl ExtValue {
         let mut args = Vec::with_capacity(row.args.len());
         for arg in row.args {
             let bytes = r.at(arg.name).take(arg.bytes.into())?;
-            args.push(bytes.iter().fold(0, |n, &b| n << 8 | u64::from(b)));
+            args.push(be_number(bytes) as u64);
         }
         let data = if row.data { r.get()? } else { Bytes::default() };
         Ok(Self::new(row, args, data))
@@ -322,9 +317,20 @@ fn parse_numbers(row: &'static ExtRow, text: &str) -> Result<ExtValue, String> {
     Ok(ExtValue::new(row, args, Bytes::default()))
 }
 
+/// The values of one kind that an experimenter has.
+fn rows_of(
+    catalogue: &Catalogue,
+    kind: ExtKind,
+    experimenter: u32,
+) -> impl Iterator<Item = &'static ExtRow> {
+    let rows = catalogue.values(kind);
+    rows.filter(move |row| row.experimenter == experimenter)
+}
+
 /// How deep parentheses stand within each other in a text, at most.
 fn nesting(text: &str) -> usize {
-    let (mut open, mut most) = (0usize, 0);
+    let mut open = 0usize;
+    let mut most = 0;
     for byte in text.bytes() {
         match byte {
             b'(' => open += 1,

@@ -76,7 +76,7 @@ fn read(text: &str, catalogue: &Catalogue) -> Result<Field, String> {
     let mut number_of = None;
     for item in items {
         let (key, value) = item.split_once('=').unwrap_or((item, ""));
-        let wrong = || format!("{item}: no such word, or no number for it");
+
         match (key, value) {
             ("mask", "") => field.maskable = true,
             ("set", "") => field.settable = true,
@@ -87,8 +87,10 @@ fn read(text: &str, catalogue: &Catalogue) -> Result<Field, String> {
             ("ip6", "") => field.style = Style::Ip6,
             ("number", value) => number_of = number(value).filter(|n| *n <= MAX_NUMBER),
             ("experimenter", value) => {
-                let experimenter = number(value).and_then(|n| u32::try_from(n).ok());
-                field.experimenter = experimenter.filter(|n| *n != 0).ok_or_else(wrong)?;
+                field.experimenter = number(value)
+                    .and_then(|n| u32::try_from(n).ok())
+                    .filter(|n| *n != 0)
+                    .ok_or_else(|| format!("{item}: no such word, or no number for it"))?;
             }
             (name, value) => field.need = Some(need(name, value, catalogue)?),
         }
@@ -110,13 +112,13 @@ fn read(text: &str, catalogue: &Catalogue) -> Result<Field, String> {
 
 /// Reads `HEADER:BIT:BITS`.
 fn place(text: &str) -> Result<At, String> {
-    let mut parts = text.split(':');
-    let (header, bit, bits) = (parts.next(), parts.next(), parts.next());
-    let row = HEADERS.iter().find(|row| Some(row.0) == header);
-    let names: alloc::vec::Vec<&str> = HEADERS.iter().map(|row| row.0).collect();
-    let (_, header, room) = row.ok_or_else(|| format!("{text}: HEADER is {}", names.join(", ")))?;
-    let count = |part: Option<&str>| part.and_then(number).and_then(|n| u16::try_from(n).ok());
-    let (Some(bit), Some(bits), None) = (count(bit), count(bits), parts.next()) else {
+    let (name, numbers) = text.split_once(':').unwrap_or((text, ""));
+    let Some((_, header, room)) = HEADERS.iter().find(|row| row.0 == name) else {
+        let names: alloc::vec::Vec<&str> = HEADERS.iter().map(|row| row.0).collect();
+        return Err(format!("{text}: HEADER is {}", names.join(", ")));
+    };
+    let (bit, bits) = numbers.split_once(':').unwrap_or((numbers, ""));
+    let (Some(bit), Some(bits)) = (bit_count(bit), bit_count(bits)) else {
         return Err(format!("{text}: BIT and BITS are numbers"));
     };
     if bits == 0 || u32::from(bit) + u32::from(bits) > u32::from(*room) {
@@ -126,9 +128,10 @@ fn place(text: &str) -> Result<At, String> {
         return Err(format!("{text}: at most 16 bytes"));
     }
     let end = bit + bits;
-    let on_ttl = |row: &&(Header, u16, u16)| row.0 == *header && bit < row.2 && row.1 < end;
-    if TTLS.iter().any(|row| on_ttl(&row)) {
-        return Err(format!("{text}: the TTL cannot be matched"));
+    for (of, first, after) in TTLS {
+        if of == header && bit < *after && *first < end {
+            return Err(format!("{text}: the TTL cannot be matched"));
+        }
     }
     Ok(At {
         header: *header,
@@ -137,22 +140,27 @@ fn place(text: &str) -> Result<At, String> {
     })
 }
 
+fn bit_count(text: &str) -> Option<u16> {
+    number(text)?.try_into().ok()
+}
+
 /// Reads a prerequisite.
 fn need(name: &str, value: &str, catalogue: &Catalogue) -> Result<Need, String> {
-    let other = catalogue.field_named(name);
-    let other = other.ok_or_else(|| format!("{name}: no word of a field's, and no field"))?;
+    let other = catalogue
+        .field_named(name)
+        .ok_or_else(|| format!("{name}: no word of a field's, and no field"))?;
     let in_header = usize::from(other.id) < STANDARD_FIELDS && !other.at.is_empty();
     if !in_header || other.bits > MAX_NUMBER_BITS {
         return Err(format!(
             "{name}: a prerequisite is a field of OpenFlow in a header"
         ));
     }
-    let value = super::parse_value(other, value, catalogue);
-    let value = value.map_err(|error| format!("{name}: {error}"))?;
+    let number =
+        super::parse_value(other, value, catalogue).map_err(|error| format!("{name}: {error}"))?;
     Ok(Need {
         id: other.id,
         mask: other.ones_number() as u64,
-        any_of: Box::leak(Box::new([value as u64])),
+        any_of: Box::leak(Box::new([number as u64])),
     })
 }
 
