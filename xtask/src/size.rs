@@ -36,7 +36,7 @@ struct Budgets {
 /// Counts, prints a table, and compares.
 ///
 /// Errors: a room above its budget or without one, the core above its own, a reading order that is
-/// longer than it says, a room above its bars of idiom.
+/// longer than it says, a core of another size than the page says, a room above its bars of idiom.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
     let text = tree::read(&root.join(BUDGETS))?;
     let budgets: Budgets = toml::from_str(&text).map_err(|e| format!("{BUDGETS}: {e}"))?;
@@ -81,7 +81,9 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
         let names = above.join(", ");
         return Err(format!("size: above the budget in {BUDGETS}: {names}"));
     }
-    reading_order(&tree::read(&root.join(ARCHITECTURE))?, &sources)?;
+    let page = tree::read(&root.join(ARCHITECTURE))?;
+    reading_order(&page, &sources)?;
+    lines_of_core(&page, core.lines, whole.lines)?;
     idiom::check(root, &sources)
 }
 
@@ -123,6 +125,31 @@ fn reading_order(page: &str, sources: &[Source]) -> Result<(), String> {
     }
 }
 
+/// Holds the page to what it says of the core: `about 16,000 lines of code of 44,000`, either within
+/// a thousand, so that not every change is one of the page.
+fn lines_of_core(page: &str, core: usize, whole: usize) -> Result<(), String> {
+    let words: Vec<&str> = page.split_whitespace().collect();
+    let text = words.join(" ");
+    let found = text.split_once(" lines of code of ");
+    let (before, after) = found.ok_or_else(|| format!("{ARCHITECTURE}: no size of the core"))?;
+    let said_core = thousands(before.rsplit(' ').next());
+    let said_whole = thousands(after.split(' ').next());
+    for (said, lines) in [(said_core, core), (said_whole, whole)] {
+        if said.is_none_or(|said| said.abs_diff(lines) > 1000) {
+            return Err(format!(
+                "{ARCHITECTURE}: the core has {core} lines of code of {whole}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Reads a number such as `14,000.`
+fn thousands(word: Option<&str>) -> Option<usize> {
+    let digits: String = word?.chars().filter(char::is_ascii_digit).collect();
+    digits.parse().ok()
+}
+
 impl Budgets {
     fn is_extension(&self, path: &Path) -> bool {
         let own = self.extensions_without.iter().any(|f| path.starts_with(f));
@@ -160,6 +187,15 @@ mod tests {
             assert_eq!(budgets.is_extension(path), extension, "{path:?}");
             assert_eq!(budgets.is_core(path), core, "{path:?}");
         }
+    }
+
+    #[test]
+    fn the_page_gives_the_size_of_the_core() {
+        let page = "about\n14,000 lines of code of 38,000. More";
+        assert_eq!(lines_of_core(page, 14_900, 37_100), Ok(()));
+        assert!(lines_of_core(page, 15_100, 38_000).is_err());
+        assert!(lines_of_core(page, 14_000, 36_900).is_err());
+        assert!(lines_of_core("nothing", 14_000, 38_000).is_err());
     }
 
     #[test]
