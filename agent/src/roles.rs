@@ -17,7 +17,7 @@ impl Switch {
         let channel = self.channel(conn);
         let conn = channel.main;
         if elected && channel.version.roles_have_generations() {
-            // A signed difference, so that the numbers may wrap. Spec: section 6.3.6.
+            // A signed difference, so that the numbers may wrap. Spec: section 6.3.5.
             if let Some(last) = self.generation_id
                 && (asked.generation_id.wrapping_sub(last) as i64) < 0
             {

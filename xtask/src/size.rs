@@ -36,7 +36,7 @@ struct Budgets {
 /// Counts, prints a table, and compares.
 ///
 /// Errors: a room above its budget or without one, the core above its own, a reading order that is
-/// longer than it says, a core of another size than the page says, a room above its bars of idiom.
+/// longer than it says, a core of another size than the page says, a room above a bar of idiom.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
     let text = tree::read(&root.join(BUDGETS))?;
     let budgets: Budgets = toml::from_str(&text).map_err(|e| format!("{BUDGETS}: {e}"))?;
@@ -125,8 +125,8 @@ fn reading_order(page: &str, sources: &[Source]) -> Result<(), String> {
     }
 }
 
-/// Holds the page to what it says of the core: `about 16,000 lines of code of 44,000`, either within
-/// a thousand, so that not every change is one of the page.
+/// Holds the page to what it says of the core: `about 16,000 lines of code of 44,000`, either
+/// within a thousand, so that not every change is one of the page.
 fn lines_of_core(page: &str, core: usize, whole: usize) -> Result<(), String> {
     let words: Vec<&str> = page.split_whitespace().collect();
     let text = words.join(" ");
