@@ -12,6 +12,8 @@ use crate::metrics::{Labels, Samples};
 
 /// Ports, groups or meters in one slice.
 const SLICE: usize = 32;
+/// Values of one extension that one answer has at most.
+const MAX_EXTENSION_VALUES: usize = 10_000;
 /// Flow entries in one answer at most.
 const MAX_FLOWS: usize = 100_000;
 
@@ -31,6 +33,8 @@ enum Next {
     Ports(PortNo),
     Groups(GroupId),
     Meters(MeterId),
+    /// The extension of this number, from a place of its own on, with so many values before.
+    Extensions(usize, u64, usize),
     Flows,
     Nothing,
 }
@@ -81,6 +85,9 @@ impl DataPlane {
             Next::Ports(from) => self.scrape_ports(samples, from),
             Next::Groups(from) => self.scrape_groups(samples, from),
             Next::Meters(from) => self.scrape_meters(samples, from),
+            Next::Extensions(extension, from, count) => {
+                self.scrape_extension(samples, extension, from, count)
+            }
             Next::Flows => self.scrape_flows(scrape),
             Next::Nothing => Next::Nothing,
         };
@@ -121,6 +128,8 @@ impl DataPlane {
             let labels: Labels<'_> = &[("connection", &conn.0), ("peer", &peer), ("role", &role)];
             let lost = self.switch.lost_packet_ins(conn);
             samples.add("connection_lost_packet_ins", labels, lost);
+            let lost = self.switch.lost_notifications(conn);
+            samples.add("connection_lost_notifications", labels, lost);
         }
     }
 
@@ -214,8 +223,35 @@ impl DataPlane {
         }
         match meters.next() {
             Some(meter) => Next::Meters(meter.meter_id),
-            None => Next::Flows,
+            None => Next::Extensions(0, 0, 0),
         }
+    }
+
+    fn scrape_extension(
+        &self,
+        samples: &mut Samples,
+        extension: usize,
+        from: u64,
+        mut count: usize,
+    ) -> Next {
+        let mut list = Vec::new();
+        let datapath = self.switch.datapath();
+        let told = datapath.extension_metrics(self.now(), extension, from, &mut list);
+        let Some((name, next)) = told else {
+            return Next::Flows;
+        };
+        for metric in list.iter().take(MAX_EXTENSION_VALUES - count) {
+            samples.add_of(name, metric);
+        }
+        count += list.len();
+        match next {
+            Some(next) if count < MAX_EXTENSION_VALUES => {
+                return Next::Extensions(extension, next, count);
+            }
+            None if count <= MAX_EXTENSION_VALUES => {}
+            Some(_) | None => samples.add("extension_metrics_cut", &[("extension", &name)], 1),
+        }
+        Next::Extensions(extension + 1, 0, 0)
     }
 
     fn scrape_flows(&mut self, scrape: &mut Scrape) -> Next {

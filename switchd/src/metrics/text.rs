@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
+use bofuss_datapath::{Metric, MetricKind};
+
 use Kind::{Counter, Distribution, Gauge};
 
 /// The type of a metric.
@@ -84,6 +86,16 @@ pub const FAMILIES: &[(&str, Kind, &str)] = &[
         "connection_lost_packet_ins",
         Counter,
         "packet-ins dropped because a connection had no room",
+    ),
+    (
+        "connection_lost_notifications",
+        Counter,
+        "extensions' messages dropped because a connection had no room",
+    ),
+    (
+        "extension_metrics_cut",
+        Gauge,
+        "1 for an extension with more values than fit into the answer",
     ),
     ("captures", Gauge, "active captures and mirrors"),
     ("port_up", Gauge, "whether a port has a link"),
@@ -175,7 +187,9 @@ impl Histogram {
 pub struct Samples {
     /// The switch that the samples belong to; `None` for those of the process.
     pub switch: Option<String>,
-    families: BTreeMap<&'static str, String>,
+    families: BTreeMap<String, String>,
+    /// The families of extensions: type and meaning.
+    of_extensions: BTreeMap<String, (Kind, &'static str)>,
 }
 
 impl Samples {
@@ -187,6 +201,24 @@ impl Samples {
             Some((_, Gauge | Distribution, _)) | None => "",
         };
         self.line(name, suffix, labels, value);
+    }
+
+    /// Adds a sample of a family that an extension has for itself; its name begins with the
+    /// extension's.
+    pub fn add_of(&mut self, extension: &str, metric: &Metric) {
+        let name = format!("{extension}_{}", metric.name);
+        let (kind, suffix) = match metric.kind {
+            MetricKind::Counter => (Counter, "_total"),
+            MetricKind::Gauge => (Gauge, ""),
+        };
+        let mut labels: Vec<(&str, &dyn fmt::Display)> = Vec::new();
+        for (label, value) in &metric.labels {
+            labels.push((label, value));
+        }
+        self.line(&name, suffix, &labels, metric.value);
+        self.of_extensions
+            .entry(name)
+            .or_insert((kind, metric.help));
     }
 
     /// Adds a histogram whose values are in 1/`units` of the family's unit.
@@ -206,14 +238,11 @@ impl Samples {
         self.line(name, "_count", &[], count);
     }
 
-    fn line(
-        &mut self,
-        name: &'static str,
-        suffix: &str,
-        labels: Labels<'_>,
-        value: impl fmt::Display,
-    ) {
-        let text = self.families.entry(name).or_default();
+    fn line(&mut self, name: &str, suffix: &str, labels: Labels<'_>, value: impl fmt::Display) {
+        if !self.families.contains_key(name) {
+            self.families.insert(name.into(), String::new());
+        }
+        let text = self.families.get_mut(name).expect("it is there");
         let _ = write!(text, "bofuss_{name}{suffix}");
         let switch = self.switch.as_ref().map(|name| ("switch", name as _));
         let labels = || switch.iter().chain(labels);
@@ -233,7 +262,10 @@ impl Samples {
     /// The whole text.
     pub fn text(&self, format: ExpositionFormat) -> String {
         let mut text = String::new();
-        for (name, kind, meaning) in FAMILIES {
+        let own = FAMILIES.iter().copied();
+        let others = self.of_extensions.iter();
+        let others = others.map(|(name, (kind, meaning))| (name.as_str(), *kind, *meaning));
+        for (name, kind, meaning) in own.chain(others) {
             let Some(samples) = self.families.get(name) else {
                 continue;
             };
@@ -274,6 +306,38 @@ mod tests {
         let expected = "bofuss_batch_seconds_bucket{le=\"2e-6\"} 5\n";
         assert!(text.contains(expected), "{text}");
         assert!(text.contains("{le=\"+Inf\"} 9\n"), "{text}");
+    }
+
+    #[test]
+    fn an_extensions_metrics_have_its_name_and_their_own_meaning() {
+        let metric = |kind, labels, value| Metric {
+            name: "states",
+            help: "flows with a state",
+            kind,
+            labels,
+            value,
+        };
+        let mut samples = Samples::default();
+        let table = |number: u8| vec![("table", number.to_string())];
+        for number in [0, 1] {
+            samples.add_of("machine", &metric(MetricKind::Gauge, table(number), 7));
+        }
+        samples.add_of("other", &metric(MetricKind::Counter, vec![], 8));
+        samples.add("captures", &[], 1);
+        assert_eq!(
+            samples.text(ExpositionFormat::OpenMetrics),
+            "# HELP bofuss_captures active captures and mirrors\n\
+             # TYPE bofuss_captures gauge\n\
+             bofuss_captures 1\n\
+             # HELP bofuss_machine_states flows with a state\n\
+             # TYPE bofuss_machine_states gauge\n\
+             bofuss_machine_states{table=\"0\"} 7\n\
+             bofuss_machine_states{table=\"1\"} 7\n\
+             # HELP bofuss_other_states flows with a state\n\
+             # TYPE bofuss_other_states counter\n\
+             bofuss_other_states_total 8\n\
+             # EOF\n"
+        );
     }
 
     #[test]
