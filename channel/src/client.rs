@@ -125,6 +125,31 @@ impl Client {
         }
     }
 
+    /// Sends a message that may be answered by any number of messages, with a barrier behind it;
+    /// gives the answers.
+    ///
+    /// Errors: Refused for an ERROR.
+    pub async fn exchange(&mut self, message: &Message) -> Result<Vec<Message>, ClientError> {
+        let asked = self.send(message).await?;
+        let barrier = self.send(&Message::BarrierRequest(Empty)).await?;
+        let mut replies = Vec::new();
+        loop {
+            let (xid, reply) = self.receive_in_time().await?;
+            match reply {
+                Message::BarrierReply(_) if xid == barrier => return Ok(replies),
+                Message::Error(error) if xid == asked || xid == barrier => {
+                    return Err(ClientError::Refused(error));
+                }
+                reply if xid == asked => {
+                    if replies.len() < MAX_KEPT_MESSAGES {
+                        replies.push(reply);
+                    }
+                }
+                other => self.keep((xid, other)),
+            }
+        }
+    }
+
     /// Sends messages that are not answered, with barriers; gives the errors they caused, each with
     /// its message's place in `messages`.
     pub async fn transact(

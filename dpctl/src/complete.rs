@@ -4,8 +4,8 @@ use bofuss_oflib::text::{KEYWORDS, PROPERTIES, action_names, match_names, parse_
 use bofuss_oflib::{Catalogue, Match};
 use clap::{CommandFactory, Parser};
 
-use crate::verbs::{Command, VERBS, Verb, named};
-use crate::{Cli, find};
+use crate::verbs::{Command, Verb, named};
+use crate::{Cli, find, verbs};
 
 /// How long to wait for the ports of a switch, in seconds: somebody waits at the keyboard.
 const PORTS_SECONDS: &str = "1";
@@ -99,15 +99,14 @@ async fn candidates(before: &[String], word: &str) -> Vec<Candidate> {
         return options();
     }
     let Some(verb) = before.iter().find_map(|word| named(word)) else {
-        let verbs = VERBS
-            .iter()
-            .map(|verb| Candidate::whole(verb.name, verb.help));
+        let verbs = verbs::all();
+        let verbs = verbs.map(|verb| Candidate::whole(verb.name, verb.help));
         return verbs.chain(switches()).collect();
     };
     let takes = |words: &[&str]| words.iter().any(|word| verb.arguments.contains(word));
     let catalogue = bofuss_ext::catalogue();
     if takes(&["VERB"]) {
-        let verbs = VERBS.iter();
+        let verbs = verbs::all();
         return verbs
             .map(|verb| Candidate::whole(verb.name, verb.help))
             .collect();

@@ -5,8 +5,8 @@ use std::io::Write;
 use clap::{CommandFactory, ValueEnum};
 use clap_mangen::Man;
 
-use crate::Cli;
-use crate::verbs::{Style, VERBS, Verb};
+use crate::verbs::{Style, Verb};
+use crate::{Cli, verbs};
 
 /// What can be printed.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -83,7 +83,7 @@ fn manual(command: clap::Command, out: &mut Vec<u8>) -> std::io::Result<()> {
     page.render_options_section(out)?;
     for (style, title) in SECTIONS {
         writeln!(out, ".SH \"{}\"", title.to_uppercase())?;
-        for verb in VERBS.iter().filter(|verb| verb.style == *style) {
+        for verb in verbs::all().filter(|verb| verb.style == *style) {
             let escaped = |text: &str| text.replace('-', "\\-");
             let name = escaped(verb.name);
             let arguments = escaped(verb.arguments);
@@ -105,6 +105,7 @@ pub(crate) const SECTIONS: &[(Style, &str)] = &[
     (Style::Bofuss, "Verbs of BOFUSS's dpctl"),
     (Style::Ofctl, "Verbs of ovs-ofctl"),
     (Style::Own, "Further verbs"),
+    (Style::Extension, "Extensions"),
 ];
 
 /// The verbs: section, name, arguments and help of each, separated by tabs.
@@ -117,7 +118,7 @@ fn verbs() -> String {
         let help = verb.help;
         format!("{title}\t{name}\t{arguments}\t{help}\n")
     };
-    VERBS.iter().map(line).collect()
+    verbs::all().map(line).collect()
 }
 
 #[cfg(test)]
@@ -131,7 +132,7 @@ mod tests {
         let page = String::from_utf8(page)
             .expect("it is text")
             .replace('\\', "");
-        for verb in VERBS {
+        for verb in verbs::all() {
             assert!(
                 page.contains(&format!("fB{}fR", verb.name)),
                 "{}",

@@ -4,7 +4,7 @@
 use clap::CommandFactory;
 
 use crate::generate::SECTIONS;
-use crate::verbs::{Command, Made, Requests, Style, VERBS, Verb, misused};
+use crate::verbs::{Command, Made, Requests, Style, Verb, misused};
 use crate::{Cli, Failure, verbs};
 
 /// The placeholders in the verbs' arguments, and their meaning. Those that the two dialects write
@@ -121,7 +121,7 @@ pub(crate) fn list() -> String {
     let mut text = String::new();
     for (style, title) in SECTIONS {
         text += &format!("{title}:\n");
-        for verb in VERBS.iter().filter(|verb| verb.style == *style) {
+        for verb in verbs::all().filter(|verb| verb.style == *style) {
             let call = format!("{} {}", verb.name, verb.arguments);
             text += &match call.len() {
                 0..34 => format!("  {call:<34} {}\n", verb.help),
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn help_of_a_verb_is_of_that_verb_alone() {
-        for verb in VERBS {
+        for verb in verbs::all() {
             let text = of_verb(verb);
             assert!(text.contains(verb.name) && text.contains(verb.help));
             assert!(text.lines().count() < 16, "{text}");
@@ -198,7 +198,7 @@ mod tests {
                 let is_style = style.is_none_or(|style| style == verb.style);
                 is_style && verb.arguments.contains(word)
             };
-            assert!(VERBS.iter().any(|verb| uses(&verb)), "{word}");
+            assert!(verbs::all().any(|verb| uses(&verb)), "{word}");
         }
         for (option, of, _) in OPTIONS {
             assert!(

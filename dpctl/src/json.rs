@@ -5,10 +5,10 @@ use bofuss_oflib::message::multipart::flow::FlowEntry;
 use bofuss_oflib::message::multipart::group::{BucketCounter, GroupCounters, GroupDesc};
 use bofuss_oflib::message::multipart::table_features::TableFeatureSet;
 use bofuss_oflib::message::multipart::{
-    MeterConfig, MeterStats, PortStats, QueueStats, ReplyBody, TableStats,
+    ExtBody, MeterConfig, MeterStats, PortStats, QueueStats, ReplyBody, TableStats,
 };
 use bofuss_oflib::message::queue::PacketQueue;
-use bofuss_oflib::message::{Band, Bucket, FlowRemoved, MultipartReply, PortDesc};
+use bofuss_oflib::message::{Band, Bucket, FlowRemoved, PortDesc};
 use bofuss_oflib::text::Actions;
 use bofuss_oflib::wire::Text;
 use bofuss_oflib::{Instruction, Match, Message};
@@ -145,7 +145,7 @@ fn multipart(body: &ReplyBody) -> Value {
             json!({"tables": all(list, |one| table_features(&one.0))})
         }
         ReplyBody::PortDesc(list) => json!({"ports": all(list, port)}),
-        other => json!({"text": Text(&MultipartReply::from(other.clone())).to_string()}),
+        ReplyBody::Experimenter(ExtBody(value)) => crate::extension::json(value),
     };
     value["type"] = body.name().into();
     value

@@ -5,6 +5,7 @@
 
 mod bofuss;
 mod complete;
+mod extension;
 mod find;
 mod generate;
 mod help;
@@ -295,7 +296,7 @@ async fn talk(
     let client = connect(cli, address, command).await?;
     let xid = match verb.style {
         Style::Bofuss => BOFUSS_XID,
-        Style::Ofctl | Style::Own => OFCTL_XID,
+        Style::Ofctl | Style::Own | Style::Extension => OFCTL_XID,
     };
     Ok(Talk {
         client,

@@ -91,6 +91,7 @@ impl Talk {
                 self.sending(&request);
                 self.show(reply, &mut replies);
             }
+            Requests::Exchange(message) => self.exchange(&message, &mut replies).await?,
             Requests::Change(messages) => self.change(&messages, &mut replies).await?,
             Requests::Ping { count, bytes } => self.ping(count, bytes, &mut replies).await?,
             Requests::Monitor(set_config) => return self.monitor(set_config).await,
@@ -226,7 +227,7 @@ impl Talk {
                 let text = bofuss::print::text(&reply);
                 say(format!("\nRECEIVED (xid=0x{:X}):\n{text}\n\n", self.xid));
             }
-            Style::Ofctl | Style::Own => {
+            Style::Ofctl | Style::Own | Style::Extension => {
                 let wording = Wording {
                     version: self.client.version(),
                     ports: &self.names,
@@ -242,6 +243,25 @@ impl Talk {
                 say(text.unwrap_or_default());
             }
         }
+    }
+
+    async fn exchange(
+        &mut self,
+        message: &Message,
+        replies: &mut Vec<Value>,
+    ) -> Result<(), Failure> {
+        let told = self.client.exchange(message).await;
+        let told = told.map_err(|error| match error {
+            ClientError::Refused(error) => self.refused(&error),
+            error => self.failed(&error),
+        })?;
+        if self.json && told.is_empty() {
+            replies.push(json::sent(1));
+        }
+        for reply in told {
+            self.show(reply, replies);
+        }
+        Ok(())
     }
 
     async fn change(
@@ -268,7 +288,7 @@ impl Talk {
         match self.verb.style {
             _ if self.json => replies.push(json::sent(messages.len())),
             Style::Bofuss => say("\nOK.\n\n"),
-            Style::Ofctl | Style::Own => {}
+            Style::Ofctl | Style::Own | Style::Extension => {}
         }
         Ok(())
     }

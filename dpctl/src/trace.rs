@@ -49,16 +49,23 @@ fn told(value: &ExtValue) -> Option<Trace> {
 
 /// An experimenter's reply as text.
 pub(crate) fn text(value: &ExtValue) -> String {
-    told(value).map_or_else(
-        || String::from_utf8_lossy(&value.data.0).into_owned(),
-        |trace| trace.to_string(),
-    )
+    match told(value) {
+        Some(trace) => trace.to_string(),
+        None if is_text(value) => String::from_utf8_lossy(&value.data.0).into_owned(),
+        None => format!("{value}\n"),
+    }
+}
+
+/// Whether nothing but bytes stands in a value.
+fn is_text(value: &ExtValue) -> bool {
+    value.row.data && value.row.args.is_empty()
 }
 
 /// The same as JSON.
 pub(crate) fn json(value: &ExtValue) -> Value {
     match told(value) {
         Some(trace) => json!({"name": value.row.name, "trace": trace}),
-        None => json!({"name": value.row.name, "text": text(value)}),
+        None if is_text(value) => json!({"name": value.row.name, "text": text(value)}),
+        None => crate::extension::json(value),
     }
 }

@@ -4,12 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bofuss_channel::ActiveAddress;
+use bofuss_oflib::ext::ExtRow;
 use bofuss_oflib::message::FlowMod;
 use bofuss_oflib::{Catalogue, Message};
 
 use crate::ofctl::difference::Source;
 use crate::words::nearest;
-use crate::{Failure, bofuss, find, help, ofctl, own, trace};
+use crate::{Failure, bofuss, extension, find, help, ofctl, own, trace};
 
 /// The tool whose text format a verb prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +21,8 @@ pub(crate) enum Style {
     Ofctl,
     /// Ours: neither of them has the verb.
     Own,
+    /// An extension's.
+    Extension,
 }
 
 /// Parses the arguments of a verb.
@@ -35,18 +38,28 @@ pub(crate) struct Verb {
     pub(crate) style: Style,
     /// What it does.
     pub(crate) help: &'static str,
-    make: fn(&Command, &[&str]) -> Made,
+    pub(crate) make: Make,
+}
+
+/// How a verb parses its arguments.
+#[derive(Clone, Copy)]
+pub(crate) enum Make {
+    /// By a function.
+    Function(fn(&Command, &[&str]) -> Made),
+    /// As the text form of an extension's message or multipart request.
+    Row(&'static ExtRow),
 }
 
 macro_rules! verbs {
     ($($name:literal $arguments:literal $style:ident $make:path: $help:literal;)*) => {
-        /// All verbs. If the original and ovs-ofctl share a name, it is the original's verb.
-        pub(crate) const VERBS: &[Verb] = &[$(Verb {
+        /// The verbs but those of extensions. If the original and ovs-ofctl share a name, it is
+        /// the original's verb.
+        const VERBS: &[Verb] = &[$(Verb {
             name: $name,
             arguments: $arguments,
             style: Style::$style,
             help: $help,
-            make: $make,
+            make: Make::Function($make),
         }),*];
     };
 }
@@ -161,6 +174,8 @@ pub(crate) enum Requests {
         /// Bytes in each.
         bytes: u16,
     },
+    /// A message that any number of messages may answer.
+    Exchange(Message),
     /// Print all messages; with a configuration to send first.
     Monitor(Option<Message>),
     /// Print the messages of the switch's snoop socket.
@@ -210,7 +225,11 @@ impl Verb {
 
     /// The requests of the verb with these arguments. Errors: which argument is wrong, and why.
     pub(crate) fn requests(&self, command: &Command, arguments: &[&str]) -> Made {
-        (self.make)(command, arguments).map_err(|error| match error {
+        let made = match self.make {
+            Make::Function(make) => make(command, arguments),
+            Make::Row(row) => extension::make(row, command, arguments),
+        };
+        made.map_err(|error| match error {
             Failure::Misused => {
                 let takes = match self.arguments {
                     "" => "no arguments",
@@ -238,9 +257,14 @@ impl Verb {
     }
 }
 
+/// All verbs, those of extensions behind the others.
+pub(crate) fn all() -> impl Iterator<Item = &'static Verb> {
+    VERBS.iter().chain(extension::VERBS.iter())
+}
+
 /// The verb of this name.
 pub(crate) fn named(name: &str) -> Option<&'static Verb> {
-    VERBS.iter().find(|verb| verb.name == name)
+    all().find(|verb| verb.name == name)
 }
 
 /// A command line: address, verb and arguments.
@@ -281,13 +305,13 @@ pub(crate) fn split(words: &[String]) -> Result<Line<'_>, Failure> {
 
 /// A suggestion for a word that is no verb.
 pub(crate) fn nearest_verb(word: &str) -> String {
-    let near = nearest(word, VERBS.iter().map(|verb| verb.name));
+    let near = nearest(word, all().map(|verb| verb.name));
     near.map_or(String::new(), |name| format!("; did you mean '{name}'?"))
 }
 
 /// The error for a word that is neither a verb nor a switch.
 fn unknown(word: &str, next: Option<&&str>) -> Failure {
-    let names = || VERBS.iter().map(|verb| verb.name);
+    let names = || all().map(|verb| verb.name);
     if next.is_some_and(|next| names().any(|name| name == *next)) {
         if word.contains([':', '.', '/']) {
             let kinds = "tcp:HOST:PORT, ssl:HOST:PORT or unix:FILE";
@@ -350,10 +374,10 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_bofuss_stands_first() {
-        let mut names: Vec<_> = VERBS.iter().map(|verb| verb.name).collect();
+        let mut names: Vec<_> = all().map(|verb| verb.name).collect();
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), VERBS.len());
-        assert!(VERBS.is_sorted_by_key(|verb| verb.style as u8));
+        assert_eq!(names.len(), all().count());
+        assert!(all().is_sorted_by_key(|verb| verb.style as u8));
     }
 }

@@ -242,7 +242,7 @@ fn example<'t>(texts: &'t [String], verb: &str) -> Option<Vec<&'t str>> {
 fn page() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
     let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap();
-    let files = ["flow_mod", "stats", "ofctl"];
+    let files = ["flow_mod", "stats", "ofctl", "extensions"];
     let texts = files.map(|name| read(&format!("testdata/dpctl/{name}.txt")));
     let mut command = Command::new(env!("CARGO_BIN_EXE_dpctl"));
     let verbs = command.args(["--generate", "verbs"]).output().unwrap();

@@ -6,11 +6,11 @@ use bofuss_oflib::message::{FlowMod, MeterMod};
 use bofuss_oflib::types::TableId;
 
 use super::*;
-use crate::verbs::VERBS;
+use crate::verbs::all;
 
 fn made(strict: bool, verb: &str, arguments: &[&str]) -> Made {
     let catalogue = Arc::new(bofuss_ext::catalogue());
-    let row = VERBS.iter().find(|row| row.name == verb);
+    let row = all().find(|row| row.name == verb);
     row.expect("it is one").requests(
         &Command {
             strict,

@@ -29,7 +29,8 @@ pub static FIELDS: [Field; 1] = [Field::extension(EXPERIMENTER, 0, "flow_state",
 pub static VALUES: [ExtRow; 3] = [
     ExtRow::new(ExtKind::Action, EXPERIMENTER, 1, "set_flow_state")
         .with_args(&[Arg::new("state", 4), Arg::new("idle_timeout", 4)]),
-    ExtRow::new(ExtKind::Message, EXPERIMENTER, 2, "state_request"),
+    ExtRow::new(ExtKind::Message, EXPERIMENTER, 2, "state_request")
+        .with_usage("", "the states of flows"),
     ExtRow::new(ExtKind::Message, EXPERIMENTER, 3, "state_reply")
         .with_args(&[Arg::new("flows", 4), Arg::new("refused", 4)])
         .with_data(),

@@ -1,0 +1,179 @@
+//! Verbs of extensions: the rows of the catalogue that have a usage, and their answers.
+
+use std::sync::LazyLock;
+
+use bofuss_oflib::ext::{ExtKind, ExtRow};
+use bofuss_oflib::message::multipart::{ExtBody, RequestBody};
+use bofuss_oflib::{ExtValue, Message};
+use serde_json::{Map, Value, json};
+
+use crate::Failure;
+use crate::verbs::{Command, Made, Make, Requests, Style, Verb, ask};
+
+/// The verbs of the extensions that are compiled in.
+pub(crate) static VERBS: LazyLock<Vec<Verb>> = LazyLock::new(|| {
+    let catalogue = bofuss_ext::catalogue();
+    let messages = catalogue.values(ExtKind::Message);
+    let rows = messages.chain(catalogue.values(ExtKind::Multipart));
+    rows.filter_map(verb).collect()
+});
+
+/// The verb of a row, if it has a usage.
+fn verb(row: &'static ExtRow) -> Option<Verb> {
+    let usage = row.usage?;
+    Some(Verb {
+        name: row.name,
+        arguments: usage.arguments,
+        style: Style::Extension,
+        help: usage.help,
+        make: Make::Row(row),
+    })
+}
+
+/// What a row's verb sends. Errors: what is wrong in the arguments.
+pub(crate) fn make(row: &'static ExtRow, command: &Command, arguments: &[&str]) -> Made {
+    let text = arguments.join(" ");
+    let value = ExtValue::parse(row, &text, &command.catalogue).map_err(Failure::Usage)?;
+    if row.kind == ExtKind::Multipart {
+        let body = RequestBody::Experimenter(ExtBody(value));
+        return ask([Message::MultipartRequest(body.into())]);
+    }
+    Ok(Requests::Exchange(Message::Experimenter(value)))
+}
+
+/// A value as JSON, by its text form: `a=1,b=2` is an object and `[a; b]` a list.
+pub(crate) fn json(value: &ExtValue) -> Value {
+    let text = value.to_string();
+    let inner = text.split_once('(').map_or("", |parts| parts.1);
+    let inner = inner.strip_suffix(')').unwrap_or(inner);
+    json!({"name": value.row.name, "value": of_text(inner)})
+}
+
+fn of_text(text: &str) -> Value {
+    if let Some(list) = inside(text, '[', ']') {
+        let items = pieces(list, ';').into_iter().map(str::trim);
+        return items.filter(|item| !item.is_empty()).map(of_text).collect();
+    }
+    if let Some(inner) = inside(text, '{', '}') {
+        return of_text(inner);
+    }
+    let parts = pieces(text, ',');
+    let pairs: Option<Map<String, Value>> = parts.into_iter().map(pair).collect();
+    match (pairs, text.parse::<u64>()) {
+        (Some(pairs), _) => Value::Object(pairs),
+        (None, Ok(number)) => number.into(),
+        (None, Err(_)) => text.into(),
+    }
+}
+
+fn pair(text: &str) -> Option<(String, Value)> {
+    let (name, value) = text.split_once('=')?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let is_pair = !name.is_empty() && name.chars().all(is_name);
+    is_pair.then(|| (name.into(), of_text(value)))
+}
+
+/// What stands between brackets that begin and end a text, if they belong to each other.
+fn inside(text: &str, open: char, close: char) -> Option<&str> {
+    let inner = text.strip_prefix(open)?.strip_suffix(close)?;
+    let mut depth = 0;
+    for c in inner.chars() {
+        if c == open {
+            depth += 1;
+        } else if c == close {
+            depth -= 1;
+        }
+        if depth < 0 {
+            return None;
+        }
+    }
+    (depth == 0).then_some(inner)
+}
+
+/// The parts of a text between marks outside of brackets.
+fn pieces(text: &str, mark: char) -> Vec<&str> {
+    let (mut found, mut start, mut depth) = (Vec::new(), 0, 0);
+    for (at, c) in text.char_indices() {
+        match c {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth -= 1,
+            _ => {}
+        }
+        if c == mark && depth == 0 {
+            found.push(&text[start..at]);
+            start = at + c.len_utf8();
+        }
+    }
+    found.push(&text[start..]);
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use bofuss_oflib::Catalogue;
+    use bofuss_oflib::ext::Arg;
+
+    use super::*;
+
+    static ROWS: [ExtRow; 3] = [
+        ExtRow::new(ExtKind::Message, 77, 1, "paint")
+            .with_args(&[Arg::new("table", 1), Arg::new("colour", 4)])
+            .with_usage("table=N,colour=N", "colours a table"),
+        ExtRow::new(ExtKind::Multipart, 77, 1, "colours")
+            .with_args(&[Arg::new("table", 1)])
+            .with_usage("[table=N]", "the colours"),
+        ExtRow::new(ExtKind::Message, 77, 2, "painted"),
+    ];
+
+    #[test]
+    fn a_row_with_a_usage_is_a_verb_and_its_arguments_are_the_rows() {
+        let mut catalogue = Catalogue::default();
+        catalogue.add("paint", &[], &ROWS).expect("it is the first");
+        let command = Command {
+            strict: false,
+            html: None,
+            catalogue: Arc::new(catalogue),
+        };
+        assert!(verb(&ROWS[2]).is_none());
+        let paint = verb(&ROWS[0]).expect("it has a usage");
+        assert_eq!((paint.name, paint.arguments), ("paint", "table=N,colour=N"));
+        let made = paint.requests(&command, &["table=3,colour=7"]);
+        let Ok(Requests::Exchange(Message::Experimenter(value))) = made else {
+            panic!("it is a message")
+        };
+        assert_eq!(value.args, [3, 7]);
+        assert_eq!(
+            json(&value),
+            json!({"name": "paint", "value": {"table": 3, "colour": 7}})
+        );
+        let colours = verb(&ROWS[1]).expect("it has a usage");
+        let made = colours.requests(&command, &[]);
+        assert!(matches!(made, Ok(Requests::Ask(list)) if list.len() == 1));
+        let Err(Failure::Usage(error)) = paint.requests(&command, &["size=3"]) else {
+            panic!("it has no size")
+        };
+        assert_eq!(error, "paint: paint has no argument 'size'");
+    }
+
+    #[test]
+    fn a_text_form_is_an_object_a_list_or_a_word() {
+        let cases = [
+            ("", json!("")),
+            ("7", json!(7)),
+            ("a=1,b=x", json!({"a": 1, "b": "x"})),
+            ("a={b=1,c=2}", json!({"a": {"b": 1, "c": 2}})),
+            (
+                "states=[key=0a,state=1; key=0b,state=2]",
+                json!({"states": [{"key": "0a", "state": 1}, {"key": "0b", "state": 2}]}),
+            ),
+            ("[]", json!([])),
+            ("set_state(a=1),b", json!("set_state(a=1),b")),
+            ("a=out(1,2),b=3", json!({"a": "out(1,2)", "b": 3})),
+        ];
+        for (text, wanted) in cases {
+            assert_eq!(of_text(text), wanted, "{text}");
+        }
+    }
+}
