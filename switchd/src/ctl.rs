@@ -76,7 +76,13 @@ fn talk(path: PathBuf, words: &[String]) -> Result<String, String> {
     // A switch that refuses a long line answers before it has read all of it.
     let _ = send(&mut stream, line.as_bytes(), target.as_ref());
     let mut answer = String::new();
-    stream.read_to_string(&mut answer).map_err(named)?;
+    // A switch that refuses a long line closes before it has read all of it: the connection is
+    // reset after the answer.
+    if let Err(error) = stream.read_to_string(&mut answer)
+        && answer.is_empty()
+    {
+        return Err(named(error));
+    }
     match answer.split_once('\n') {
         Some(("ok", text)) => {
             target.into_iter().for_each(CaptureTarget::keep);
