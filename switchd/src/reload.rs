@@ -71,6 +71,7 @@ pub const KEYS: &[(&str, ReloadEffect)] = &[
     ("select", AT_ONCE),
     ("group-select", AT_ONCE),
     ("mac-limit", AT_ONCE),
+    ("discipline", AT_ONCE),
     (
         "field",
         Refuses("entries and controllers rely on the fields of the start"),
