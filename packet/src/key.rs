@@ -245,7 +245,7 @@ impl Key {
     }
 
     /// Whether those of these fields are present that the first word of a key has bits for. Of
-    /// others, the bits are among the words of a [`KeyMask`].
+    /// others, the bits are among the words of a [`crate::KeyMask`].
     #[inline]
     pub(crate) fn has_standard(&self, fields: FieldSet) -> bool {
         let present = StandardFields::from_words([self.word(0)]);

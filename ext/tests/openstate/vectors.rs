@@ -1,4 +1,4 @@
-//! Every vector of `testdata/vectors/extensions/openstate.txt` reads, prints and writes as it says.
+//! Every vector of `testdata/extensions/openstate.txt` reads, prints and writes as it says.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -29,7 +29,7 @@ fn bytes_of(digits: &str) -> Vec<u8> {
 /// Each vector's text and bytes.
 pub fn vectors() -> Vec<(String, Vec<u8>)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let path = root.join("testdata/vectors/extensions/openstate.txt");
+    let path = root.join("testdata/extensions/openstate.txt");
     let text = std::fs::read_to_string(path).expect("the vectors are there");
     let mut vectors: Vec<(String, Vec<u8>)> = Vec::new();
     let lines = text
