@@ -13,11 +13,11 @@ use crate::control::entries::EntryEdit;
 use crate::tables::shared::places;
 use crate::{Datapath, Entry, EntryKey, Label, Sink, Table, Time};
 
-/// Entries that one slice looks at, if it only tells of them. Those with long lists of actions count
-/// more, here and below.
+/// Entries that one slice looks at, if it only tells of them. Those with long lists of actions
+/// count more, here and below.
 pub(crate) const ENTRIES_TOLD: usize = 64;
-/// Entries that one slice of a change looks at. A delete takes up to 6 us for one with a list and a mask of its
-/// own, whose memory goes back to the system; packets wait for less than 200 us.
+/// Entries that one slice of a change looks at. A delete takes up to 6 us for one with a list and a
+/// mask of its own, whose memory goes back to the system; packets wait for some 200 us.
 const ENTRIES_CHANGED: usize = 24;
 
 /// A place in a walk over the entries of tables. An entry that exists throughout is seen exactly
