@@ -3,7 +3,6 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use bofuss_oflib::FieldSet;
 use bofuss_oflib::field::{FIELDS, Header, VID_PRESENT, VLAN_VID};
 use bofuss_packet::key::KEY_WORDS;
 use bofuss_packet::{KeyMask, Layout};
@@ -36,17 +35,12 @@ pub(crate) struct KeyReader {
     /// What is not turned, and sets nothing else: as a rule everything.
     straight: Vec<KeyPiece>,
     others: Vec<KeyPiece>,
-    /// Whether there are fields that no piece reads: those that a catalogue has placed in headers.
-    is_partial: bool,
 }
 
 impl KeyReader {
-    /// A reader of the words of this mask, which is of these fields as a whole.
-    pub(crate) fn new(fields: FieldSet, mask: &KeyMask) -> Self {
-        let mut this = Self {
-            is_partial: !fields.difference(FIELDS.iter().collect()).is_empty(),
-            ..Self::default()
-        };
+    /// A reader of the words of this mask.
+    pub(crate) fn new(mask: &KeyMask) -> Self {
+        let mut this = Self::default();
         let rows = FIELDS
             .iter()
             .flat_map(|field| field.at.iter().map(move |at| (field, at)));
@@ -91,7 +85,6 @@ impl KeyReader {
     /// Adds to the words what a frame's headers have of them. False if some of it stands in none.
     #[inline]
     pub(crate) fn read(&self, bytes: &[u8], layout: &Layout, words: &mut [u64; WORDS]) -> bool {
-        // Whether further fields are there is in the mask only of those that no piece reads.
         words[1] |= layout.fields.words()[0];
         for piece in &self.straight {
             if let Some(at) = layout.offset(piece.header) {
@@ -106,8 +99,9 @@ impl KeyReader {
                     read.rotate_left(piece.turn).to_be() & piece.mask | piece.preset;
             }
         }
-        !(self.is_partial && layout.has_placed)
-            && layout.derived.is_none_or(|(_, value)| value == 0)
+        // No piece reads the fields that a catalogue has placed in headers, and the layout does not
+        // say which of them are there.
+        !layout.has_placed && layout.derived.is_none_or(|(_, value)| value == 0)
     }
 }
 
@@ -188,9 +182,7 @@ mod tests {
                 {
                     let mask = KeyMask::whole(chosen.iter());
                     let mut words = [0; WORDS];
-                    assert!(
-                        KeyReader::new(FieldSet::EMPTY, &mask).read(frame, &layout, &mut words)
-                    );
+                    assert!(KeyReader::new(&mask).read(frame, &layout, &mut words));
                     let wanted = mask.of_key(&key, &mut ()).unwrap();
                     assert!(wanted.eq(words[1..].iter().copied().take(mask.words().len())));
                 }

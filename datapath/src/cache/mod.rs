@@ -252,7 +252,7 @@ impl Cache {
             index: TagTable::default(),
             programs: StepMap::default(),
             fields: FieldSet::EMPTY,
-            reader: KeyReader::new(FieldSet::EMPTY, &mask),
+            reader: KeyReader::new(&mask),
             mask,
             changes: 0,
             log: VecDeque::new(),
@@ -453,7 +453,7 @@ impl Cache {
         let chosen = chosen.filter(|field| fields.contains(field));
         let mask = KeyMask::whole(chosen.copied());
         self.settle(tables);
-        self.reader = KeyReader::new(fields, &mask);
+        self.reader = KeyReader::new(&mask);
         (self.fields, self.mask) = (fields, mask);
         self.forgotten.push(Forgotten {
             flows: core::mem::take(&mut self.flows),
