@@ -12,7 +12,7 @@ use bofuss_frame::Pool;
 use bofuss_oflib::message::FlowModCommand;
 use bofuss_oflib::text::parse_flow;
 use bofuss_oflib::{Catalogue, Message, Version};
-use bofuss_ports::{AfPacket, AfPacketOptions, BATCH_FRAMES, Port};
+use bofuss_ports::{AfPacket, AfPacketOptions, BATCH_FRAMES, PortDriver};
 use bofuss_tests::{Lab, PATIENCE, get, have, ip, until};
 
 /// How long traffic runs before everything is counted.

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use bofuss_frame::Pool;
-use bofuss_ports::{AfPacket, AfPacketOptions, BATCH_FRAMES, Port};
+use bofuss_ports::{AfPacket, AfPacketOptions, BATCH_FRAMES, PortDriver};
 use bofuss_tests::{Lab, have, until};
 
 /// TPID and TCI.

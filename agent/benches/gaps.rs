@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use bofuss_agent::FailMode;
 use bofuss_datapath::Engine;
-use bofuss_frame::{Capabilities, Gso, GsoKind, Offload};
+use bofuss_frame::{Gso, GsoKind, Offload, OffloadCapabilities};
 use bofuss_oflib::message::group_mod::GroupModCommand as G;
 use bofuss_oflib::message::meter_mod::MeterModCommand as M;
 use bofuss_oflib::message::multipart::{
@@ -256,10 +256,10 @@ const FRAMES: usize = 2_000;
 fn time_with(flows: &[&str]) -> Duration {
     let mut lab = Lab::new(10, FailMode::Secure);
     let port_no = PortNo(2);
-    let capabilities = Capabilities {
+    let capabilities = OffloadCapabilities {
         checksum: true,
         tcp: true,
-        ..Capabilities::default()
+        ..OffloadCapabilities::default()
     };
     let desc = PortDesc {
         port_no,

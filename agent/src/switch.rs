@@ -3,7 +3,7 @@
 use alloc::{collections::BTreeMap, vec::Vec};
 
 use bofuss_datapath::{Datapath, Settled, Sink, Step, Time};
-use bofuss_frame::{Capabilities, Frame};
+use bofuss_frame::{Frame, OffloadCapabilities};
 use bofuss_oflib::message::multipart::{Desc, PortStats};
 use bofuss_oflib::message::port::PortFeatures;
 use bofuss_oflib::message::{ControllerRole, FlowRemoved, PortDesc, PortStatusReason};
@@ -183,7 +183,7 @@ impl Switch {
         &mut self,
         now: Time,
         desc: PortDesc,
-        capabilities: Capabilities,
+        capabilities: OffloadCapabilities,
         io: &mut I,
     ) {
         let (datapath, sink) = parts!(self, now, io);

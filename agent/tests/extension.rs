@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bofuss_agent::{ConnId, FailMode, Identity, Request, Switch, SwitchIo};
 use bofuss_datapath::{Config, ControlContext, Datapath, Hook, ReplyPart, Time};
-use bofuss_frame::{Capabilities, Frame, Pool};
+use bofuss_frame::{Frame, OffloadCapabilities, Pool};
 use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::ext::{ExtKind, ExtRow, TypedBody};
 use bofuss_oflib::message::multipart::{ExtBody, ReplyBody, RequestBody};
@@ -298,7 +298,7 @@ impl Lab {
             port_no: PortNo(number),
             ..PortDesc::default()
         };
-        let capabilities = Capabilities::default();
+        let capabilities = OffloadCapabilities::default();
         self.switch
             .port_changed(self.now, desc, capabilities, &mut self.io);
     }

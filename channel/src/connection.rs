@@ -23,8 +23,10 @@ use tokio::time::timeout;
 use crate::auxiliary::Route;
 use crate::frame::Frames;
 use crate::handshake::{Established, LINGER};
-use crate::outbox::{Backlog, Outbox, PAUSE_BYTES, PacketInPace, Queue, QueuedMessage, Sender};
-use crate::pace::Pace;
+use crate::outbox::{
+    Backlog, Outbox, OutboxQueue, PAUSE_BYTES, PacketInLimiter, QueuedMessage, Sender,
+};
+use crate::pace::RateLimiter;
 use crate::stream::{Ends, Stream};
 use crate::{ConnId, Event, Head, Hub, Origin, Reason, Watch};
 
@@ -57,9 +59,9 @@ const PLACE_BYTES: usize = 1024;
 
 /// A place of a message that waits for its owner. When it is dropped, another may come.
 #[derive(Debug)]
-pub struct Place(OwnedSemaphorePermit);
+pub struct QueuePlace(OwnedSemaphorePermit);
 
-impl Place {
+impl QueuePlace {
     /// Has a place be given back together with `others` of the same connection: its task is woken
     /// once, and reads as many messages. Those of another connection are given back at once.
     pub fn join(self, others: &mut Option<Self>) {
@@ -88,11 +90,11 @@ pub(crate) async fn run(
         ends,
     } = established;
     let version = codec.version;
-    let packet_ins = hub.settings().packet_in_rate.map(PacketInPace::new);
+    let packet_ins = hub.settings().packet_in_rate.map(PacketInLimiter::new);
     let (outbox, queue) = Outbox::new(codec.clone(), hub.pending_bytes.clone(), packet_ins);
     let backlog = outbox.backlog.clone();
     let datagrams = origin.is_datagrams();
-    let link = Link {
+    let link = ConnectionShared {
         conn,
         origin: origin.clone(),
         ends,
@@ -161,7 +163,7 @@ fn probe_interval(configured: Duration, datagrams: bool) -> Duration {
 }
 
 /// What the two halves of a connection share.
-struct Link<'a> {
+struct ConnectionShared<'a> {
     conn: ConnId,
     origin: Origin,
     ends: Option<Ends>,
@@ -176,7 +178,7 @@ struct Link<'a> {
     codec: Codec,
 }
 
-impl Link<'_> {
+impl ConnectionShared<'_> {
     /// Queues an event. Errors: ClosedHere if the owner is gone.
     async fn tell(&self, event: Event) -> Result<(), Reason> {
         let taken = self.hub.events.send(event).await;
@@ -209,7 +211,7 @@ impl Link<'_> {
     /// Reads until the connection ends; gives why.
     async fn read(&self, frames: &mut Frames, outbox: Outbox) -> Result<Infallible, Reason> {
         let mut assembler = Assembler::new(self.codec.clone(), MAX_MULTIPART_REQUEST_BYTES);
-        let mut pace = self.hub.settings().message_rate.map(Pace::new);
+        let mut pace = self.hub.settings().message_rate.map(RateLimiter::new);
         let mut events = Vec::new();
         loop {
             let mut next = match self.next_frame(frames, &outbox).await {
@@ -247,7 +249,7 @@ impl Link<'_> {
         frames: &mut Frames,
         ready: Result<usize, DecodeError>,
         assembler: &mut Assembler,
-        place: Place,
+        place: QueuePlace,
     ) -> (Option<Event>, Option<Reason>) {
         let (head, received) = match ready {
             Ok(length) => {
@@ -290,7 +292,7 @@ impl Link<'_> {
         &self,
         head: Head,
         received: Result<Option<(u32, Message)>, Refused>,
-        place: Place,
+        place: QueuePlace,
     ) -> Option<Event> {
         let conn = self.conn;
         match received {
@@ -317,9 +319,9 @@ impl Link<'_> {
     }
 
     /// A place for a message of so many bytes, if there is one now.
-    fn place(&self, bytes: usize) -> Option<Place> {
+    fn place(&self, bytes: usize) -> Option<QueuePlace> {
         let held = self.places.clone().try_acquire_many_owned(size(bytes));
-        held.ok().map(Place)
+        held.ok().map(QueuePlace)
     }
 
     /// How long the peer may be silent before it is asked; zero: for ever.
@@ -329,7 +331,7 @@ impl Link<'_> {
 
     /// Waits while too much waits for the peer, or too much of it for the owner, until there is
     /// place for a message of so many bytes. Errors: Inactive if the peer takes nothing meanwhile.
-    async fn turn(&self, bytes: usize) -> Result<Place, Reason> {
+    async fn turn(&self, bytes: usize) -> Result<QueuePlace, Reason> {
         let size = size(bytes);
         loop {
             let waits = self.backlog.pending_bytes();
@@ -341,7 +343,7 @@ impl Link<'_> {
                 }
             };
             match within(2 * self.probe_interval(), turn).await {
-                Some(Some(place)) => return Ok(Place(place)),
+                Some(Some(place)) => return Ok(QueuePlace(place)),
                 None if waits > 0 => return Err(Reason::Inactive),
                 Some(None) | None => {}
             }
@@ -371,7 +373,7 @@ impl Link<'_> {
     }
 
     /// Writes until nobody can queue more, then closes this direction; or until the socket fails.
-    async fn write(&self, mut queue: Queue, mut writer: WriteHalf<Stream>) -> io::Result<()> {
+    async fn write(&self, mut queue: OutboxQueue, mut writer: WriteHalf<Stream>) -> io::Result<()> {
         let conn = self.conn;
         let mut bytes = Vec::new();
         let mut next = queue.recv().await;
@@ -436,7 +438,8 @@ mod tests {
     fn places_of_a_connection_are_given_back_together() {
         let [ours, others] = [0; 2].map(|_| Arc::new(Semaphore::new(3)));
         let free = || [&ours, &others].map(|places| places.available_permits());
-        let take = |places: &Arc<Semaphore>| Place(places.clone().try_acquire_owned().unwrap());
+        let take =
+            |places: &Arc<Semaphore>| QueuePlace(places.clone().try_acquire_owned().unwrap());
         let mut held = None;
         (0..2).for_each(|_| take(&ours).join(&mut held));
         assert_eq!(free(), [1, 3]);

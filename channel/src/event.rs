@@ -7,7 +7,7 @@ use bofuss_oflib::message::error::{ERROR_DATA_BYTES, ErrorMsg};
 use bofuss_oflib::{DecodeError, EncodeError, Message, Version};
 
 use crate::handshake::HELLO_TIMEOUT;
-use crate::{ActiveAddress, PassiveAddress, Place, Sender, Transport, tls};
+use crate::{ActiveAddress, PassiveAddress, QueuePlace, Sender, Transport, tls};
 
 /// Names a connection. Never used again in a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -112,7 +112,7 @@ pub enum Event {
         /// Its body.
         message: Message,
         /// Is dropped when it is served.
-        place: Place,
+        place: QueuePlace,
     },
     /// Something arrived that is not a message. If it cannot be skipped, `Down` follows.
     BadMessage {
@@ -127,7 +127,7 @@ pub enum Event {
         /// For the log.
         cause: DecodeError,
         /// Is dropped when it is answered.
-        place: Place,
+        place: QueuePlace,
     },
     /// A message of the owner's was not sent: it does not fit, or the version cannot say it.
     Unsent {

@@ -13,12 +13,12 @@ use tokio::time::{Instant, sleep};
 
 use crate::auxiliary::Route;
 use crate::handshake::Established;
-use crate::newcomers::{Newcomer, Newcomers, Source};
+use crate::newcomers::{Newcomer, Newcomers, PeerSource};
 use crate::places::{ListenerPlace, Places};
 use crate::stream::{self, Acceptor, Ends, Raw, Stream};
 use crate::{
-    ActiveAddress, Auxiliary, ConnId, Endpoint, Event, Origin, PassiveAddress, Rate, Reason, Tls,
-    Transport, connection,
+    ActiveAddress, Auxiliary, ConnId, Endpoint, Event, Origin, PassiveAddress, RateLimit, Reason,
+    Tls, Transport, connection,
 };
 
 /// The wait after a connection ended or a first try failed; doubled with each further failure.
@@ -45,12 +45,12 @@ pub struct Settings {
     pub tls: Option<Tls>,
     /// How many messages of each connection are served a second; `None`: as many as come. More are
     /// not read.
-    pub message_rate: Option<Rate>,
+    pub message_rate: Option<RateLimit>,
     /// How many packet-ins each connection gets a second, as [`Sender::takes_packet_in`] says;
     /// `None`: as many as it takes.
     ///
     /// [`Sender::takes_packet_in`]: crate::Sender::takes_packet_in
-    pub packet_in_rate: Option<Rate>,
+    pub packet_in_rate: Option<RateLimit>,
     /// Whether this side is a switch: what only switches send is refused then, whatever it holds.
     pub is_switch: bool,
     /// Who sees all messages.
@@ -266,7 +266,7 @@ impl Hub {
                     refused.fetch_add(1, Relaxed);
                 }
                 Ok((stream, peer, source)) => {
-                    let entry = Entry {
+                    let entry = Admission {
                         newcomer: newcomers.admit(source),
                         source,
                         places: places.clone(),
@@ -289,7 +289,7 @@ impl Hub {
 
     /// Serves one peer to its end. Until it has said who it is, it may have to give way to newer
     /// ones; then it holds one of the listener's places.
-    pub(crate) async fn serve(self, origin: Origin, stream: Raw, entry: Option<Entry>) {
+    pub(crate) async fn serve(self, origin: Origin, stream: Raw, entry: Option<Admission>) {
         let attempt = async {
             self.refresh_tls().await;
             let settings = self.settings();
@@ -327,15 +327,15 @@ impl Hub {
 }
 
 /// How a peer comes to a place of a listener.
-pub(crate) struct Entry {
+pub(crate) struct Admission {
     newcomer: Newcomer,
-    source: Source,
+    source: PeerSource,
     places: Places,
     /// How many came when there was no place for them.
     refused: Arc<AtomicU64>,
 }
 
-impl Entry {
+impl Admission {
     /// Waits until the peer has said who it is; its place with that. Errors: GaveWay, NoPlace, or
     /// why it is not let in.
     async fn pass<T>(

@@ -30,14 +30,14 @@ mod tests;
 pub use address::{ActiveAddress, AddressError, DEFAULT_PORT, Endpoint, PassiveAddress};
 pub use auxiliary::{Auxiliary, MAX_AUXILIARIES, Transport};
 pub use client::{Client, ClientError};
-pub use connection::{MAX_MULTIPART_REQUEST_BYTES, MAX_WAITING, Place};
+pub use connection::{MAX_MULTIPART_REQUEST_BYTES, MAX_WAITING, QueuePlace};
 pub use event::{ConnId, Event, Head, Origin, Reason};
 pub use handshake::HELLO_TIMEOUT;
 pub use hub::{FIRST_BACKOFF, Hub, LASTING, Listener, See, Settings, Target, Watch};
 pub use identity::TlsFiles;
-pub use newcomers::{MAX_NEWCOMERS, MAX_NEWCOMERS_PER_SOURCE, Newcomer, Newcomers, Source};
+pub use newcomers::{MAX_NEWCOMERS, MAX_NEWCOMERS_PER_SOURCE, Newcomer, Newcomers, PeerSource};
 pub use outbox::{MAX_PENDING_BYTES, MAX_TOTAL_PENDING_BYTES, PAUSE_BYTES, ROOM_BYTES, Sender};
-pub use pace::Rate;
+pub use pace::RateLimit;
 pub use places::MAX_CONNECTIONS_PER_LISTENER;
 pub use run_dir::{
     RunSocket, SYSTEM_RUN_DIRECTORY, is_own, permitted, run_directories, run_sockets,

@@ -15,14 +15,14 @@ pub const MAX_NEWCOMERS_PER_SOURCE: usize = 64;
 
 /// Whose peers are counted together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum PeerSource {
     /// An IP address; of IPv6 the first 64 bits, since a host may have all that begin so.
     Ip(IpAddr),
     /// A user of this machine, by number; `None` if the system does not say whose a peer is.
     User(Option<u32>),
 }
 
-impl From<IpAddr> for Source {
+impl From<IpAddr> for PeerSource {
     fn from(address: IpAddr) -> Self {
         match address.to_canonical() {
             IpAddr::V4(address) => Self::Ip(address.into()),
@@ -48,14 +48,14 @@ struct List {
 #[derive(Debug)]
 struct PendingPeer {
     id: u64,
-    source: Source,
+    source: PeerSource,
     /// When dropped, the newcomer gives way.
     _stays: oneshot::Sender<()>,
 }
 
 impl Newcomers {
     /// Takes in a peer, in place of the oldest if there are too many.
-    pub fn admit(&self, source: Source) -> Newcomer {
+    pub fn admit(&self, source: PeerSource) -> Newcomer {
         let (stays, gives_way) = oneshot::channel();
         let mut list = self.list();
         let of_source = list.waiting.iter().filter(|one| one.source == source);
@@ -117,7 +117,7 @@ mod tests {
 
     use super::*;
 
-    fn source(text: &str) -> Source {
+    fn source(text: &str) -> PeerSource {
         let address: IpAddr = text.parse().unwrap();
         address.into()
     }
@@ -146,7 +146,7 @@ mod tests {
         let mut others: Vec<_> = (0..others)
             .map(|host| pool.admit(source(&format!("2001:db8::{host:x}"))))
             .collect();
-        let last = pool.admit(Source::User(Some(0)));
+        let last = pool.admit(PeerSource::User(Some(0)));
         assert!(gave_way(first.remove(0)).await, "the oldest of all");
         assert!(!gave_way(more).await);
         assert!(!gave_way(others.remove(0)).await);

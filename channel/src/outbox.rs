@@ -11,7 +11,7 @@ use bofuss_oflib::field::IN_PORT;
 use bofuss_oflib::{Codec, Message, PortNo};
 use tokio::sync::{Notify, mpsc};
 
-use crate::pace::SharedPace;
+use crate::pace::SharedRateLimiter;
 
 /// Above this many waiting bytes [`Sender::has_room`] says no: what may be dropped (packet-ins)
 /// is, and what may wait (the rest of a dump) waits.
@@ -29,7 +29,7 @@ const REPLY_BYTES: usize = 16 * 1024;
 const SHARES: usize = 64;
 
 /// How many packet-ins may be sent, by share.
-pub(crate) type PacketInPace = SharedPace<SHARES>;
+pub(crate) type PacketInLimiter = SharedRateLimiter<SHARES>;
 
 /// Sends on one connection, from any thread, without waiting.
 ///
@@ -113,7 +113,7 @@ pub(crate) struct Backlog {
     /// Bytes of packet-ins that wait, by ingress port.
     by_port: [AtomicUsize; SHARES],
     /// How many packet-ins may be sent a second.
-    packet_ins: Option<Mutex<PacketInPace>>,
+    packet_ins: Option<Mutex<PacketInLimiter>>,
     /// Whether the connection ends because too much waits.
     pub(crate) overflowed: AtomicBool,
     /// Ends the connection.
@@ -207,7 +207,7 @@ impl QueuedMessage {
 }
 
 /// The end of the queue where messages come out.
-pub(crate) type Queue = mpsc::UnboundedReceiver<QueuedMessage>;
+pub(crate) type OutboxQueue = mpsc::UnboundedReceiver<QueuedMessage>;
 
 /// The end of the queue where messages go in.
 #[derive(Clone, Debug)]
@@ -223,8 +223,8 @@ impl Outbox {
     pub(crate) fn new(
         codec: Codec,
         total_bytes: Arc<AtomicUsize>,
-        packet_ins: Option<PacketInPace>,
-    ) -> (Self, Queue) {
+        packet_ins: Option<PacketInLimiter>,
+    ) -> (Self, OutboxQueue) {
         let (queue, out) = mpsc::unbounded_channel();
         let backlog = Arc::new(Backlog {
             pending_bytes: AtomicUsize::new(0),

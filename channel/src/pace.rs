@@ -6,16 +6,16 @@ use tokio::time::{Instant, sleep_until};
 
 /// The most messages or packets a second, and how many may come at once after a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rate {
+pub struct RateLimit {
     /// A second, at least 1.
     pub per_second: u32,
     /// At once; at least 1 is taken.
     pub burst: u32,
 }
 
-/// Lets pass what a [`Rate`] allows.
+/// Lets pass what a [`RateLimit`] allows.
 #[derive(Debug)]
-pub(crate) struct Pace {
+pub(crate) struct RateLimiter {
     period: Duration,
     /// How far ahead of the rate what has passed may be.
     slack: Duration,
@@ -23,8 +23,8 @@ pub(crate) struct Pace {
     until: Instant,
 }
 
-impl Pace {
-    pub(crate) fn new(rate: Rate) -> Self {
+impl RateLimiter {
+    pub(crate) fn new(rate: RateLimit) -> Self {
         let period = Duration::from_secs(1) / rate.per_second.max(1);
         Self {
             period,
@@ -52,11 +52,12 @@ impl Pace {
     }
 }
 
-/// Lets pass what a [`Rate`] allows, whoever comes: of the burst, each may use as much as it leaves
-/// free. So one that floods always leaves some to others, and several that do get the same.
+/// Lets pass what a [`RateLimit`] allows, whoever comes: of the burst, each may use at most as much
+/// as remains free. So one that floods always leaves some to others, and several that do get the
+/// same.
 #[derive(Debug)]
-pub(crate) struct SharedPace<const N: usize> {
-    rate: Rate,
+pub(crate) struct SharedRateLimiter<const N: usize> {
+    rate: RateLimit,
     last: Instant,
     /// How many have passed ahead of the rate,
     ahead: f64,
@@ -64,8 +65,8 @@ pub(crate) struct SharedPace<const N: usize> {
     shares: [f64; N],
 }
 
-impl<const N: usize> SharedPace<N> {
-    pub(crate) fn new(rate: Rate) -> Self {
+impl<const N: usize> SharedRateLimiter<N> {
+    pub(crate) fn new(rate: RateLimit) -> Self {
         Self {
             rate,
             last: Instant::now(),
@@ -100,8 +101,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn one_that_floods_leaves_their_share_to_others() {
-        let rate = |per_second, burst| Rate { per_second, burst };
-        let mut pace = SharedPace::<3>::new(rate(100, 20));
+        let rate = |per_second, burst| RateLimit { per_second, burst };
+        let mut pace = SharedRateLimiter::<3>::new(rate(100, 20));
         let mut passed = [0; 3];
         for ms in 0..100_000 {
             passed[0] += u32::from(pace.admits(0));
@@ -123,13 +124,13 @@ mod tests {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         assert!((9_980..=10_020).contains(&alone), "{alone}");
-        let mut single = SharedPace::<1>::new(rate(1, 0));
+        let mut single = SharedRateLimiter::<1>::new(rate(1, 0));
         assert!(single.admits(0) && !single.admits(0));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_burst_passes_at_once_and_one_more_waits_for_its_time() {
-        let rate = |per_second, burst| Pace::new(Rate { per_second, burst });
+        let rate = |per_second, burst| RateLimiter::new(RateLimit { per_second, burst });
         let mut pace = rate(100, 5);
         assert!((0..5).all(|_| pace.admit().is_ok()));
         let next = pace.admit().expect_err("the burst is over");

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use crate::newcomers::Source;
+use crate::newcomers::PeerSource;
 
 /// The most connections that a listener holds, those whose peers have not said HELLO not counted;
 /// further ones are closed and counted.
@@ -12,16 +12,16 @@ pub const MAX_CONNECTIONS_PER_LISTENER: usize = 64;
 /// Choudhury and Hahne, 1998): one alone gets half of them, and a few that want all still leave
 /// some to others.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Places(Arc<Mutex<Vec<Source>>>);
+pub(crate) struct Places(Arc<Mutex<Vec<PeerSource>>>);
 
 impl Places {
     /// Returns true if a peer from `source` would get a place now.
-    pub(crate) fn has_one_for(&self, source: Source) -> bool {
+    pub(crate) fn has_one_for(&self, source: PeerSource) -> bool {
         may_take(&self.list(), source)
     }
 
     /// Takes a place; `None` if there is none for `source`.
-    pub(crate) fn take(&self, source: Source) -> Option<ListenerPlace> {
+    pub(crate) fn take(&self, source: PeerSource) -> Option<ListenerPlace> {
         let mut holders = self.list();
         if !may_take(&holders, source) {
             return None;
@@ -33,12 +33,12 @@ impl Places {
         })
     }
 
-    fn list(&self) -> MutexGuard<'_, Vec<Source>> {
+    fn list(&self) -> MutexGuard<'_, Vec<PeerSource>> {
         self.0.lock().expect("nobody panics who has it")
     }
 }
 
-fn may_take(holders: &[Source], source: Source) -> bool {
+fn may_take(holders: &[PeerSource], source: PeerSource) -> bool {
     let free = MAX_CONNECTIONS_PER_LISTENER - holders.len();
     let own = holders.iter().filter(|holder| **holder == source).count();
     own < free
@@ -48,7 +48,7 @@ fn may_take(holders: &[Source], source: Source) -> bool {
 #[derive(Debug)]
 pub(crate) struct ListenerPlace {
     places: Places,
-    source: Source,
+    source: PeerSource,
 }
 
 impl Drop for ListenerPlace {

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use crate::auxiliary::Route;
 use crate::handshake::HELLO_TIMEOUT;
 use crate::identity::identity;
-use crate::{ActiveAddress, Endpoint, PassiveAddress, Reason, Source, Tls};
+use crate::{ActiveAddress, Endpoint, PassiveAddress, PeerSource, Reason, Tls};
 
 /// The two addresses of a connection over IP: ours and the peer's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,7 +164,7 @@ impl Acceptor {
     }
 
     /// Waits for the next peer; gives its stream, its name for logs, and whose it is.
-    pub(crate) async fn accept(&self) -> io::Result<(Raw, String, Source)> {
+    pub(crate) async fn accept(&self) -> io::Result<(Raw, String, PeerSource)> {
         match self {
             Self::Tcp(listener) => {
                 let (stream, peer) = listener.accept().await?;
@@ -181,7 +181,7 @@ impl Acceptor {
                 let cred = stream.peer_cred().ok();
                 let pid = cred.and_then(|cred| cred.pid());
                 let name = pid.map_or("a process".into(), |pid| format!("process {pid}"));
-                let source = Source::User(cred.map(|cred| cred.uid()));
+                let source = PeerSource::User(cred.map(|cred| cred.uid()));
                 Ok((Raw::Plain(Box::new(stream)), name, source))
             }
         }

@@ -14,7 +14,7 @@ use std::net::Ipv6Addr;
 use std::sync::Arc;
 
 use bofuss_datapath::{Config, Datapath, Engine, Hook, Time};
-use bofuss_frame::{Capabilities, Frame, Pool};
+use bofuss_frame::{Frame, OffloadCapabilities, Pool};
 use bofuss_oflib::field::*;
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::{FlowMod, FlowModCommand, PortDesc};
@@ -166,7 +166,12 @@ impl Bench {
                 port_no,
                 ..PortDesc::default()
             };
-            datapath.port_changed(Time(0), desc, Capabilities::default(), &mut Vec::new());
+            datapath.port_changed(
+                Time(0),
+                desc,
+                OffloadCapabilities::default(),
+                &mut Vec::new(),
+            );
         }
         let bytes = abilities_of_one.bytes();
         Self {

@@ -1,6 +1,6 @@
 //! A port as the datapath sees it: description, counters, what it can send.
 
-use bofuss_frame::Capabilities;
+use bofuss_frame::OffloadCapabilities;
 use bofuss_oflib::message::PortDesc;
 use bofuss_oflib::message::multipart::PortStats;
 use bofuss_oflib::message::port::{PortConfig, PortState};
@@ -13,7 +13,7 @@ pub struct Port {
     /// What controllers see.
     pub desc: PortDesc,
     /// What it takes off our hands on transmit.
-    pub capabilities: Capabilities,
+    pub capabilities: OffloadCapabilities,
     /// Its counters; frames as they are on a wire, a super-frame as its segments.
     pub stats: PortStats,
     /// When it appeared.

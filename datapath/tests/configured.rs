@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use bofuss_datapath::{Config, Datapath, Engine, Time};
-use bofuss_frame::{Capabilities, Frame, Pool};
+use bofuss_frame::{Frame, OffloadCapabilities, Pool};
 use bofuss_oflib::message::{FlowModCommand, PortDesc};
 use bofuss_oflib::text::{add_field, parse_flow};
 use bofuss_oflib::{Catalogue, Mac, PortNo};
@@ -55,7 +55,7 @@ fn switch(engine: Engine) -> Datapath {
             hw_addr: Mac([2, 0, 0, 0, 0, port_no.0 as u8]),
             ..PortDesc::default()
         };
-        datapath.port_changed(Time(0), desc, Capabilities::default(), &mut out);
+        datapath.port_changed(Time(0), desc, OffloadCapabilities::default(), &mut out);
     }
     for text in FLOWS {
         let flow = parse_flow(text, FlowModCommand::ADD, &catalogue).unwrap();

@@ -9,7 +9,7 @@ use bofuss_datapath::{
     CacheStats, Config, Datapath, Engine, Hook, HookContext, HookEffect, PacketInEvent, Sink, Time,
     Verdict,
 };
-use bofuss_frame::{Capabilities, Frame, Pool};
+use bofuss_frame::{Frame, OffloadCapabilities, Pool};
 use bofuss_oflib::ext::{ExtKind, ExtRow};
 use bofuss_oflib::field::{IPV4_DST, IPV4_SRC, METADATA, TCP_DST, UDP_DST};
 use bofuss_oflib::message::{FlowModCommand, FlowRemoved, PortDesc, PortStatusReason};
@@ -71,7 +71,7 @@ fn switch(engine: Engine, catalogue: &Arc<Catalogue>, flows: &[&str]) -> Datapat
             port_no,
             ..PortDesc::default()
         };
-        datapath.port_changed(Time(0), desc, Capabilities::default(), sink);
+        datapath.port_changed(Time(0), desc, OffloadCapabilities::default(), sink);
     }
     for text in flows {
         let flow = parse_flow(text, FlowModCommand::ADD, catalogue).unwrap();

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use bofuss_agent::{ConnId, FailMode, Identity, Request, Switch, SwitchIo};
 use bofuss_datapath::{Config, Datapath, Time};
-use bofuss_frame::{Capabilities, Frame, Pool};
+use bofuss_frame::{Frame, OffloadCapabilities, Pool};
 use bofuss_oflib::message::port::{PortFeatures, PortState};
 use bofuss_oflib::message::{ErrorMsg, Hello, MultipartRequest, PortDesc};
 use bofuss_oflib::types::QueueId;
@@ -75,7 +75,7 @@ fn switch(catalogue: &Arc<Catalogue>, io: &mut Wire) -> Switch {
             curr_speed: 10_000_000,
             ..PortDesc::default()
         };
-        switch.port_changed(Time(0), desc, Capabilities::default(), io);
+        switch.port_changed(Time(0), desc, OffloadCapabilities::default(), io);
     }
     switch
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bofuss_agent::{ConnId, FailMode, Identity, Request, Switch, SwitchIo};
 use bofuss_datapath::{Config, Datapath, Engine, Time};
 use bofuss_ext::{catalogue, hooks, queues, trace};
-use bofuss_frame::{Capabilities, Frame, Pool};
+use bofuss_frame::{Frame, OffloadCapabilities, Pool};
 use bofuss_oflib::message::meter_mod::MeterModCommand;
 use bofuss_oflib::message::{FlowModCommand, PortDesc};
 use bofuss_oflib::text::{parse_flow, parse_meter};
@@ -71,7 +71,7 @@ impl Bench {
                 port_no,
                 ..PortDesc::default()
             };
-            switch.port_changed(Time(0), desc, Capabilities::default(), &mut io);
+            switch.port_changed(Time(0), desc, OffloadCapabilities::default(), &mut io);
         }
         switch.connected(Time(0), CONN, Version::V1_3, true);
         Self {

@@ -9,7 +9,7 @@ extern crate alloc;
 mod offload;
 mod pool;
 
-pub use offload::{Capabilities, Gso, GsoKind, Offload};
+pub use offload::{Gso, GsoKind, Offload, OffloadCapabilities};
 pub use pool::{
     Frame, HEADROOM_BYTES, KEPT_SHARE, MAX_FRAME_BYTES, Pool, PoolStats, SMALL_FRAME_BYTES,
 };

@@ -55,7 +55,7 @@ impl Offload {
 /// What a port takes off the switch's hands on transmit. Whatever it does not take is done before:
 /// the checksum finished, the super-frame segmented.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Capabilities {
+pub struct OffloadCapabilities {
     /// Finishes an Internet checksum. The CRC32c of SCTP never: the offload header cannot say it.
     pub checksum: bool,
     /// Cuts TCP over IPv4 and IPv6.
@@ -66,7 +66,7 @@ pub struct Capabilities {
     pub vlan_tags: u8,
 }
 
-impl Capabilities {
+impl OffloadCapabilities {
     /// Whether the port takes a frame with this record and so many VLAN tags as it is.
     pub fn take(&self, offload: &Offload, vlan_tags: u8) -> bool {
         let cut = offload.gso.is_none_or(|gso| {

@@ -4,7 +4,7 @@
 
 use bofuss_agent::{ConnId, FailMode, Identity, Request, Switch, SwitchIo};
 use bofuss_datapath::{Config, Datapath, Time, WORK_PER_FRAME, WORK_PER_TURN};
-use bofuss_frame::{Capabilities, Frame, Gso, GsoKind, Offload, Pool};
+use bofuss_frame::{Frame, Gso, GsoKind, Offload, OffloadCapabilities, Pool};
 use bofuss_oflib::message::port::PortState;
 use bofuss_oflib::message::{Empty, PortDesc};
 use bofuss_oflib::types::QueueId;
@@ -130,7 +130,7 @@ impl Driver {
             state,
             ..PortDesc::default()
         };
-        let capabilities = Capabilities::default();
+        let capabilities = OffloadCapabilities::default();
         self.switch
             .port_changed(self.now, desc, capabilities, &mut self.effects);
     }

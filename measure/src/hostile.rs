@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use bofuss_frame::{Gso, GsoKind, Offload, Pool};
 use bofuss_oflib::Mac;
 use bofuss_packet::craft;
-use bofuss_ports::{NetNs, Port};
+use bofuss_ports::{NetNs, PortDriver};
 use hdrhistogram::Histogram;
 
 use crate::case::{Context, Figures};

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use bofuss_frame::Pool;
 use bofuss_oflib::Mac;
 use bofuss_packet::craft;
-use bofuss_ports::{AfPacket, AfPacketOptions, BATCH_FRAMES, Port};
+use bofuss_ports::{AfPacket, AfPacketOptions, BATCH_FRAMES, PortDriver};
 
 use crate::net::{A_ADDRESS, A_MAC, B_ADDRESS, B_MAC};
 

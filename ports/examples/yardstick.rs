@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use bofuss_frame::Pool;
-use bofuss_ports::{AfPacket, AfPacketOptions, BATCH_FRAMES, Port};
+use bofuss_ports::{AfPacket, AfPacketOptions, BATCH_FRAMES, PortDriver};
 use rustix::event::{PollFd, PollFlags, poll};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

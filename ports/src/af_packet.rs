@@ -3,26 +3,23 @@
 //! What the kernel does on the way, this undoes: it puts outer VLAN tags back, ignores what it sent
 //! itself, holds promiscuous mode, and keeps the host's own stack out (see `interface_settings`).
 
-use std::{
-    io, mem,
-    os::{
-        fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
-        linux::net::SocketAddrExt,
-        unix::net::{SocketAddr, UnixDatagram},
-    },
-    sync::mpsc,
-    time::{Duration, Instant},
-};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+use std::{io, mem};
 
 use bofuss_frame::{Frame, Pool};
 
 use crate::{
-    BATCH_FRAMES, Capabilities, Counters, DropReason, Link, OpenError, Port, PortError,
+    BATCH_FRAMES, Counters, DriverDropReason, Link, OffloadCapabilities, OpenError, PortDriver,
+    PortError,
     batch::Batch,
     frame_pairs,
     interface_settings::InterfaceSettings,
     packet_socket::{self, PacketSocket, SocketOptions},
-    ring::{BLOCK_SLOTS, Ring, Slot},
+    ring::{BLOCK_SLOTS, Ring, RingSlot},
     sys, vnet,
 };
 
@@ -177,7 +174,7 @@ impl AfPacket {
         for slot in 0..filled {
             let received = self.batch.received(slot);
             if received.is_cut {
-                self.counters.drop_some(DropReason::RxTooLong, 1);
+                self.counters.drop_some(DriverDropReason::RxTooLong, 1);
                 continue;
             }
             frame_pairs::keep(out, base, slot, at, received.len);
@@ -186,7 +183,7 @@ impl AfPacket {
                 self.counters.received(frame.len());
                 at += 1;
             } else {
-                self.counters.drop_some(DropReason::RxShape, 1);
+                self.counters.drop_some(DriverDropReason::RxShape, 1);
             }
         }
         out.truncate(at);
@@ -335,7 +332,7 @@ impl AfPacket {
                 Some(libc::EINTR) => {}
                 // The kernel dropped this frame: its offload header cannot express it.
                 Some(libc::EINVAL) => {
-                    self.counters.drop_some(DropReason::RxShape, 1);
+                    self.counters.drop_some(DriverDropReason::RxShape, 1);
                     left -= 1;
                 }
                 Some(libc::ENETDOWN) => self.down = true,
@@ -356,12 +353,12 @@ impl AfPacket {
             if result < 0 {
                 break;
             }
-            self.counters.drop_some(DropReason::RxNoBuffer, 1);
+            self.counters.drop_some(DriverDropReason::RxNoBuffer, 1);
         }
     }
 }
 
-impl Port for AfPacket {
+impl PortDriver for AfPacket {
     fn fd(&self) -> Option<BorrowedFd<'_>> {
         let receiving = self
             .successor
@@ -417,16 +414,16 @@ impl Port for AfPacket {
                 Some(libc::EINTR) => continue,
                 Some(code @ (libc::ENETDOWN | libc::ENXIO | libc::ENODEV)) => {
                     let left = (frames.len() - done) as u64;
-                    self.counters.drop_some(DropReason::TxLinkDown, left);
+                    self.counters.drop_some(DriverDropReason::TxLinkDown, left);
                     frames.clear();
                     if code != libc::ENETDOWN {
                         return Err(PortError::Gone);
                     }
                     return Ok(sent);
                 }
-                Some(libc::ENOBUFS) => DropReason::TxQueueFull,
-                Some(libc::EMSGSIZE) => DropReason::TxTooLong,
-                _ => DropReason::TxRefused,
+                Some(libc::ENOBUFS) => DriverDropReason::TxQueueFull,
+                Some(libc::EMSGSIZE) => DriverDropReason::TxTooLong,
+                _ => DriverDropReason::TxRefused,
             };
             self.counters.drop_some(reason, 1);
             done += 1;
@@ -439,7 +436,7 @@ impl Port for AfPacket {
         // Cannot fail on an open packet socket; if it did, the count would wait for the next call.
         let lost = sys::take_packet_drops(self.socket.fd.as_fd()).unwrap_or(0);
         self.counters
-            .drop_some(DropReason::RxKernel, u64::from(lost));
+            .drop_some(DriverDropReason::RxKernel, u64::from(lost));
         let received = self.counters.rx_packets;
         // A ring that is stuck wakes nobody; if the system fails here, it does so on receive, too.
         let _ = self.use_successor();
@@ -457,8 +454,8 @@ impl Port for AfPacket {
         self.counters
     }
 
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
+    fn capabilities(&self) -> OffloadCapabilities {
+        OffloadCapabilities {
             checksum: true,
             tcp: true,
             udp: self.udp_gso,
@@ -478,14 +475,14 @@ impl Port for AfPacket {
 }
 
 /// Copies a frame out of a slot. Errors: why it is dropped.
-fn from_slot(slot: &Slot<'_>, pool: &Pool) -> Result<Frame, DropReason> {
+fn from_slot(slot: &RingSlot<'_>, pool: &Pool) -> Result<Frame, DriverDropReason> {
     // The kernel had no room to queue the whole.
     if slot.is_cut {
-        return Err(DropReason::RxKernel);
+        return Err(DriverDropReason::RxKernel);
     }
-    let mut frame = pool.frame(slot.bytes).ok_or(DropReason::RxNoBuffer)?;
+    let mut frame = pool.frame(slot.bytes).ok_or(DriverDropReason::RxNoBuffer)?;
     let is_whole = vnet::complete(&mut frame, slot.header, slot.tag);
-    is_whole.then_some(frame).ok_or(DropReason::RxShape)
+    is_whole.then_some(frame).ok_or(DriverDropReason::RxShape)
 }
 
 /// Claims the interface: an abstract socket belongs to the network namespace and ends with the

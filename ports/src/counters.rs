@@ -2,7 +2,7 @@
 
 /// Why a port dropped a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DropReason {
+pub enum DriverDropReason {
     /// The kernel's receive buffer was full.
     RxKernel,
     /// The frame pool was exhausted.
@@ -26,17 +26,22 @@ pub enum DropReason {
 }
 
 /// One row a reason: its name, whether it is one of receive, whether it counts as an error.
-const REASONS: [(DropReason, &str, bool, bool); 10] = [
-    (DropReason::RxKernel, "rx_kernel", true, false),
-    (DropReason::RxNoBuffer, "rx_no_buffer", true, false),
-    (DropReason::RxTooLong, "rx_too_long", true, true),
-    (DropReason::RxShape, "rx_shape", true, true),
-    (DropReason::RxNotEthernet, "rx_not_ethernet", true, true),
-    (DropReason::TxTooLong, "tx_too_long", false, false),
-    (DropReason::TxShape, "tx_shape", false, false),
-    (DropReason::TxLinkDown, "tx_link_down", false, false),
-    (DropReason::TxQueueFull, "tx_queue_full", false, false),
-    (DropReason::TxRefused, "tx_refused", false, true),
+const REASONS: [(DriverDropReason, &str, bool, bool); 10] = [
+    (DriverDropReason::RxKernel, "rx_kernel", true, false),
+    (DriverDropReason::RxNoBuffer, "rx_no_buffer", true, false),
+    (DriverDropReason::RxTooLong, "rx_too_long", true, true),
+    (DriverDropReason::RxShape, "rx_shape", true, true),
+    (
+        DriverDropReason::RxNotEthernet,
+        "rx_not_ethernet",
+        true,
+        true,
+    ),
+    (DriverDropReason::TxTooLong, "tx_too_long", false, false),
+    (DriverDropReason::TxShape, "tx_shape", false, false),
+    (DriverDropReason::TxLinkDown, "tx_link_down", false, false),
+    (DriverDropReason::TxQueueFull, "tx_queue_full", false, false),
+    (DriverDropReason::TxRefused, "tx_refused", false, true),
 ];
 
 /// The counters of a port: frames as handed over by and to the kernel, a super-frame as one.
@@ -55,7 +60,7 @@ pub struct Counters {
 
 impl Counters {
     /// Frames dropped for `reason`.
-    pub fn dropped(&self, reason: DropReason) -> u64 {
+    pub fn dropped(&self, reason: DriverDropReason) -> u64 {
         self.drops[reason as usize]
     }
 
@@ -91,7 +96,7 @@ impl Counters {
         rows.map(|row| self.drops[row.0 as usize]).sum()
     }
 
-    pub(crate) fn drop_some(&mut self, reason: DropReason, count: u64) {
+    pub(crate) fn drop_some(&mut self, reason: DriverDropReason, count: u64) {
         self.drops[reason as usize] += count;
     }
 
@@ -120,10 +125,10 @@ mod tests {
     #[test]
     fn drops_and_errors_are_summed_by_direction() {
         let mut counters = Counters::default();
-        counters.drop_some(DropReason::RxKernel, 2);
-        counters.drop_some(DropReason::RxShape, 3);
-        counters.drop_some(DropReason::TxTooLong, 5);
-        counters.drop_some(DropReason::TxRefused, 7);
+        counters.drop_some(DriverDropReason::RxKernel, 2);
+        counters.drop_some(DriverDropReason::RxShape, 3);
+        counters.drop_some(DriverDropReason::TxTooLong, 5);
+        counters.drop_some(DriverDropReason::TxRefused, 7);
         let sums = [
             counters.rx_dropped(),
             counters.rx_errors(),

@@ -1,12 +1,12 @@
 //! Doors for frames: what carries bytes between a switch and a network interface, file or test.
 //!
 //! Knows Ethernet tags and offload headers as far as the kernel forces it to; does not know
-//! OpenFlow. Start with [`Port`]; its kinds are [`AfPacket`], [`Tap`], [`PcapFile`] and [`Memory`].
-//! [`Link`] tells what an interface is, [`LinkMonitor`] what becomes of it.
+//! OpenFlow. Start with [`PortDriver`]; its kinds are [`AfPacket`], [`Tap`], [`PcapFile`] and
+//! [`Memory`]. [`Link`] describes an interface, [`LinkMonitor`] reports how it changes.
 //!
 //! ```
 //! use bofuss_frame::Pool;
-//! use bofuss_ports::{Memory, Port};
+//! use bofuss_ports::{Memory, PortDriver};
 //!
 //! let pool = Pool::new(1 << 20);
 //! let (mut near, mut far) = Memory::pair();
@@ -45,9 +45,9 @@ use bofuss_frame::{Frame, Pool};
 pub use af_packet::{AfPacket, AfPacketOptions};
 #[cfg(feature = "allocator")]
 pub use allocator::{Allocator, return_memory_at_once};
-pub use bofuss_frame::Capabilities;
+pub use bofuss_frame::OffloadCapabilities;
 pub use capture::{CaptureFile, CaptureSource, Direction, LinkType};
-pub use counters::{Counters, DropReason};
+pub use counters::{Counters, DriverDropReason};
 pub use error::{OpenError, PortError};
 pub use interface_settings::keep_settings_in;
 pub use landlock::{Access, Landlock};
@@ -65,9 +65,9 @@ pub const BATCH_FRAMES: usize = 32;
 pub const MIN_FRAME_BYTES: usize = 60;
 
 /// A port: batches of frames in and out, never blocking.
-pub trait Port {
-    /// The descriptor to poll, level-triggered: readable means [`Port::recv`] has something,
-    /// writable that [`Port::send`] has room. `None`: ask at every turn.
+pub trait PortDriver {
+    /// The descriptor to poll, level-triggered: readable means [`PortDriver::recv`] has something,
+    /// writable that [`PortDriver::send`] has room. `None`: ask at every turn.
     fn fd(&self) -> Option<BorrowedFd<'_>>;
 
     /// Appends up to `max` received frames, VLAN tags in place and offload record filled, and
@@ -80,14 +80,14 @@ pub trait Port {
     /// Hands frames over from the front and returns how many went. Sent and refused frames leave
     /// `frames`, the latter counted by reason; what remains, in order, waits for room.
     ///
-    /// Errors: [`PortError::Gone`] as for [`Port::recv`]; `frames` is then empty.
+    /// Errors: [`PortError::Gone`] as for [`PortDriver::recv`]; `frames` is then empty.
     fn send(&mut self, frames: &mut Vec<Frame>) -> Result<usize, PortError>;
 
     /// What the port has moved and dropped since it was opened.
     fn counters(&mut self) -> Counters;
 
     /// What the port takes off the caller's hands.
-    fn capabilities(&self) -> Capabilities;
+    fn capabilities(&self) -> OffloadCapabilities;
 
     /// Tells the port the interface's MTU in bytes after a change; a port without an MTU ignores
     /// it.

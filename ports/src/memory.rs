@@ -4,42 +4,42 @@ use std::{cell::RefCell, collections::VecDeque, os::fd::BorrowedFd, rc::Rc};
 
 use bofuss_frame::{Frame, Pool};
 
-use crate::{Capabilities, Counters, DropReason, Port, PortError, vnet};
+use crate::{Counters, DriverDropReason, OffloadCapabilities, PortDriver, PortError, vnet};
 
 /// Frames that wait at one end at most; beyond, the other end has no room.
 const QUEUE_FRAMES: usize = 1024;
 const MTU_BYTES: u32 = 1500;
 
-type Queue = Rc<RefCell<VecDeque<Frame>>>;
+type FrameQueue = Rc<RefCell<VecDeque<Frame>>>;
 
 /// One end of a pair of ports; dropping it makes the other one [`PortError::Gone`].
 pub struct Memory {
-    incoming: Queue,
-    outgoing: Queue,
+    incoming: FrameQueue,
+    outgoing: FrameQueue,
     counters: Counters,
     mtu_bytes: u32,
     /// What this end takes off its user's hands, as a test may wish: nothing by default.
-    pub offers: Capabilities,
+    pub offers: OffloadCapabilities,
 }
 
 impl Memory {
     /// Makes two ends that are connected. Frames move with their records, unpadded, and are never
     /// copied.
     pub fn pair() -> (Self, Self) {
-        let forth = Queue::default();
-        let back = Queue::default();
+        let forth = FrameQueue::default();
+        let back = FrameQueue::default();
         let first = Self::end(back.clone(), forth.clone());
         let second = Self::end(forth, back);
         (first, second)
     }
 
-    fn end(incoming: Queue, outgoing: Queue) -> Self {
+    fn end(incoming: FrameQueue, outgoing: FrameQueue) -> Self {
         Self {
             incoming,
             outgoing,
             counters: Counters::default(),
             mtu_bytes: MTU_BYTES,
-            offers: Capabilities::default(),
+            offers: OffloadCapabilities::default(),
         }
     }
 
@@ -48,7 +48,7 @@ impl Memory {
     }
 }
 
-impl Port for Memory {
+impl PortDriver for Memory {
     fn fd(&self) -> Option<BorrowedFd<'_>> {
         None
     }
@@ -69,7 +69,7 @@ impl Port for Memory {
     fn send(&mut self, frames: &mut Vec<Frame>) -> Result<usize, PortError> {
         if self.other_end_is_gone() {
             self.counters
-                .drop_some(DropReason::TxLinkDown, frames.len() as u64);
+                .drop_some(DriverDropReason::TxLinkDown, frames.len() as u64);
             frames.clear();
             return Err(PortError::Gone);
         }
@@ -93,7 +93,7 @@ impl Port for Memory {
         self.counters
     }
 
-    fn capabilities(&self) -> Capabilities {
+    fn capabilities(&self) -> OffloadCapabilities {
         self.offers
     }
 
@@ -134,6 +134,6 @@ mod tests {
             Err(PortError::Gone)
         ));
         assert!(matches!(b.send(&mut frames), Err(PortError::Gone)));
-        assert_eq!(b.counters().dropped(DropReason::TxLinkDown), 1);
+        assert_eq!(b.counters().dropped(DriverDropReason::TxLinkDown), 1);
     }
 }

@@ -17,7 +17,7 @@ const MESSAGE_HEADER_BYTES: usize = 16;
 const ATTRIBUTE_HEADER_BYTES: usize = 4;
 
 /// One message: its type, flags and what follows its header.
-pub(crate) struct Message<'a> {
+pub(crate) struct NetlinkMessage<'a> {
     pub(crate) kind: u16,
     pub(crate) flags: u16,
     pub(crate) body: &'a [u8],
@@ -85,15 +85,15 @@ fn wait(socket: &File) -> io::Result<()> {
 }
 
 /// The error that an `NLMSG_ERROR` carries.
-pub(crate) fn error_of(message: &Message<'_>) -> io::Error {
+pub(crate) fn error_of(message: &NetlinkMessage<'_>) -> io::Error {
     io::Error::from_raw_os_error(-(u32_at(message.body, 0) as i32))
 }
 
 /// The messages of one read, up to the first that does not fit.
-pub(crate) fn messages(mut bytes: &[u8]) -> impl Iterator<Item = Message<'_>> {
+pub(crate) fn messages(mut bytes: &[u8]) -> impl Iterator<Item = NetlinkMessage<'_>> {
     std::iter::from_fn(move || {
         let len = u32_at(bytes, 0) as usize;
-        let message = Message {
+        let message = NetlinkMessage {
             kind: u16_at(bytes, 4),
             flags: u16_at(bytes, 6),
             body: bytes.get(MESSAGE_HEADER_BYTES..len)?,

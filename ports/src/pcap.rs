@@ -5,8 +5,8 @@ use std::{io, os::fd::BorrowedFd, path::Path, time::SystemTime};
 use bofuss_frame::{Frame, MAX_FRAME_BYTES, Pool};
 
 use crate::{
-    Capabilities, CaptureFile, CaptureSource, Counters, Direction, DropReason, LinkType, OpenError,
-    Port, PortError, capture::CaptureReader,
+    CaptureFile, CaptureSource, Counters, Direction, DriverDropReason, LinkType,
+    OffloadCapabilities, OpenError, PortDriver, PortError, capture::CaptureReader,
 };
 
 /// A port that receives the frames of one capture file, as fast as it is asked, and records to
@@ -60,7 +60,7 @@ impl PcapFile {
         }
         let len = self.packet.len();
         if len == 0 {
-            self.counters.drop_some(DropReason::RxNotEthernet, 1);
+            self.counters.drop_some(DriverDropReason::RxNotEthernet, 1);
             return Ok(true);
         }
         let reason = match pool.frame(&self.packet) {
@@ -69,8 +69,8 @@ impl PcapFile {
                 out.push(frame);
                 return Ok(true);
             }
-            None if len > MAX_FRAME_BYTES => DropReason::RxTooLong,
-            None => DropReason::RxNoBuffer,
+            None if len > MAX_FRAME_BYTES => DriverDropReason::RxTooLong,
+            None => DriverDropReason::RxNoBuffer,
         };
         self.counters.drop_some(reason, 1);
         Ok(true)
@@ -96,7 +96,7 @@ fn create(path: &Path) -> io::Result<CaptureFile> {
     Ok(file)
 }
 
-impl Port for PcapFile {
+impl PortDriver for PcapFile {
     fn fd(&self) -> Option<BorrowedFd<'_>> {
         None
     }
@@ -114,7 +114,7 @@ impl Port for PcapFile {
     fn send(&mut self, frames: &mut Vec<Frame>) -> Result<usize, PortError> {
         let Some(file) = &mut self.output else {
             self.counters
-                .drop_some(DropReason::TxLinkDown, frames.len() as u64);
+                .drop_some(DriverDropReason::TxLinkDown, frames.len() as u64);
             frames.clear();
             return Ok(0);
         };
@@ -133,8 +133,8 @@ impl Port for PcapFile {
         self.counters
     }
 
-    fn capabilities(&self) -> Capabilities {
-        Capabilities::default()
+    fn capabilities(&self) -> OffloadCapabilities {
+        OffloadCapabilities::default()
     }
 
     fn set_mtu(&mut self, _mtu_bytes: u32) {}

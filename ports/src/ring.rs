@@ -33,7 +33,7 @@ pub(crate) struct Ring {
 unsafe impl Send for Ring {}
 
 /// A frame in a slot, or its beginning.
-pub(crate) struct Slot<'a> {
+pub(crate) struct RingSlot<'a> {
     /// The offload header.
     pub(crate) header: &'a [u8; vnet::HEADER_BYTES],
     /// The frame, without the tag that the kernel took out.
@@ -92,7 +92,7 @@ impl Ring {
     }
 
     /// The frame that waits longest, if one does.
-    pub(crate) fn front(&self) -> Option<Slot<'_>> {
+    pub(crate) fn front(&self) -> Option<RingSlot<'_>> {
         self.slot(self.next)
     }
 
@@ -132,7 +132,7 @@ impl Ring {
     }
 
     /// What is in a slot, if it is ours now.
-    fn slot(&self, slot: usize) -> Option<Slot<'_>> {
+    fn slot(&self, slot: usize) -> Option<RingSlot<'_>> {
         let status = self.status(slot).load(Ordering::Acquire);
         if status & libc::TP_STATUS_USER == 0 {
             return None;
@@ -149,7 +149,7 @@ impl Ring {
         let filled =
             unsafe { std::slice::from_raw_parts(start.add(from), vnet::HEADER_BYTES + len) };
         let (header, bytes) = filled.split_first_chunk().expect("it was just added");
-        Some(Slot {
+        Some(RingSlot {
             header,
             bytes,
             tag: vnet::stripped_tag(

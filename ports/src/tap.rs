@@ -13,8 +13,8 @@ use std::{
 use bofuss_frame::{Frame, Pool};
 
 use crate::{
-    Capabilities, Counters, DropReason, Link, OpenError, Port, PortError, frame_pairs, link, sys,
-    vnet,
+    Counters, DriverDropReason, Link, OffloadCapabilities, OpenError, PortDriver, PortError,
+    frame_pairs, link, sys, vnet,
 };
 
 const DEVICE: &str = "/dev/net/tun";
@@ -81,7 +81,7 @@ impl Tap {
         let base = out.len();
         if frame_pairs::arm(pool, out, 1) == 0 {
             let _cut_off = self.file.read(&mut header)?;
-            self.counters.drop_some(DropReason::RxNoBuffer, 1);
+            self.counters.drop_some(DriverDropReason::RxNoBuffer, 1);
             return Ok(false);
         }
         let [small, large] = frame_pairs::places(&mut out[base..]);
@@ -91,7 +91,7 @@ impl Tap {
         let len = size.saturating_sub(vnet::HEADER_BYTES);
         let Some(offload) = vnet::decode(&header, len) else {
             out.truncate(base);
-            self.counters.drop_some(DropReason::RxShape, 1);
+            self.counters.drop_some(DriverDropReason::RxShape, 1);
             return Ok(false);
         };
         frame_pairs::keep(out, base, 0, base, len);
@@ -102,7 +102,7 @@ impl Tap {
     }
 }
 
-impl Port for Tap {
+impl PortDriver for Tap {
     fn fd(&self) -> Option<BorrowedFd<'_>> {
         Some(self.file.as_fd())
     }
@@ -116,7 +116,7 @@ impl Port for Tap {
                     Some(libc::EAGAIN) => break,
                     Some(libc::EINTR) => {}
                     Some(libc::EBADFD | libc::EFAULT) => return Err(PortError::Gone),
-                    Some(libc::EINVAL) => self.counters.drop_some(DropReason::RxShape, 1),
+                    Some(libc::EINVAL) => self.counters.drop_some(DriverDropReason::RxShape, 1),
                     _ => return Err(error.into()),
                 },
             }
@@ -145,14 +145,14 @@ impl Port for Tap {
                 Ok(Err(error)) => match error.raw_os_error() {
                     Some(libc::EAGAIN) => break,
                     Some(libc::EINTR) => continue,
-                    Some(libc::EIO) => DropReason::TxLinkDown,
+                    Some(libc::EIO) => DriverDropReason::TxLinkDown,
                     Some(libc::EBADFD) => {
                         let left = (frames.len() - done) as u64;
-                        self.counters.drop_some(DropReason::TxLinkDown, left);
+                        self.counters.drop_some(DriverDropReason::TxLinkDown, left);
                         frames.clear();
                         return Err(PortError::Gone);
                     }
-                    _ => DropReason::TxRefused,
+                    _ => DriverDropReason::TxRefused,
                 },
                 Err(reason) => reason,
             };
@@ -167,8 +167,8 @@ impl Port for Tap {
         self.counters
     }
 
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
+    fn capabilities(&self) -> OffloadCapabilities {
+        OffloadCapabilities {
             checksum: true,
             tcp: true,
             udp: self.udp_gso,

@@ -2,7 +2,7 @@
 
 use bofuss_frame::{Frame, Gso, GsoKind, Offload};
 
-use crate::{DropReason, MIN_FRAME_BYTES};
+use crate::{DriverDropReason, MIN_FRAME_BYTES};
 
 /// The header's size: flags, type, header length, segment size, checksum start and offset.
 pub(crate) const HEADER_BYTES: usize = 10;
@@ -120,16 +120,20 @@ fn restore_tag(frame: &mut Frame, tpid: u16, tci: u16) -> bool {
 
 /// Makes a frame ready for an interface of `mtu_bytes`: refuses what is too long or cannot be said,
 /// pads runts.
-pub(crate) fn prepare(frame: &mut Frame, mtu_bytes: usize, pad: bool) -> Result<(), DropReason> {
+pub(crate) fn prepare(
+    frame: &mut Frame,
+    mtu_bytes: usize,
+    pad: bool,
+) -> Result<(), DriverDropReason> {
     if exceeds_mtu(frame, mtu_bytes) {
-        return Err(DropReason::TxTooLong);
+        return Err(DriverDropReason::TxTooLong);
     }
     if frame
         .offload
         .gso
         .is_some_and(|gso| gso.kind == GsoKind::Sctp)
     {
-        return Err(DropReason::TxShape);
+        return Err(DriverDropReason::TxShape);
     }
     // Zeros do not change an unfinished Internet checksum, but they do change SCTP's CRC.
     let unfinished_crc = matches!(frame.offload.checksum, Some((_, SCTP_CHECKSUM)));
@@ -273,7 +277,7 @@ mod tests {
         };
         for (len, tags) in [(1514, 0), (1518, 1), (1522, 2)] {
             assert_eq!(tagged(len, tags), Ok(()));
-            assert_eq!(tagged(len + 1, tags), Err(DropReason::TxTooLong));
+            assert_eq!(tagged(len + 1, tags), Err(DriverDropReason::TxTooLong));
         }
     }
 
@@ -281,7 +285,7 @@ mod tests {
     fn a_super_frame_is_judged_by_its_segments() {
         assert_eq!(prepare(&mut frame(9000, tcp(1448)), 1500, true), Ok(()));
         let too_long = prepare(&mut frame(9000, tcp(1449)), 1500, true);
-        assert_eq!(too_long, Err(DropReason::TxTooLong));
+        assert_eq!(too_long, Err(DriverDropReason::TxTooLong));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use bofuss_agent::FailMode;
 use bofuss_channel::{
-    ActiveAddress, Auxiliary, MAX_AUXILIARIES, PassiveAddress, Rate, Tls, TlsFiles,
+    ActiveAddress, Auxiliary, MAX_AUXILIARIES, PassiveAddress, RateLimit, Tls, TlsFiles,
 };
 use bofuss_oflib::Catalogue;
 use bofuss_oflib::message::multipart::Desc;
@@ -83,9 +83,9 @@ pub struct Config {
     /// The longest wait between attempts to connect.
     pub max_backoff: Duration,
     /// How many messages are handled per second.
-    pub message_rate: Option<Rate>,
+    pub message_rate: Option<RateLimit>,
     /// How many packet-ins are sent per second.
-    pub packet_in_rate: Option<Rate>,
+    pub packet_in_rate: Option<RateLimit>,
     /// The address of the metrics.
     pub metrics: Option<Address>,
     /// Whether it gives up all rights once everything is open.
@@ -276,11 +276,15 @@ fn copiers(
 
 /// A rate limit; the default burst is a quarter of what it allows per second. Errors: a rate of
 /// zero, or a burst without a rate.
-fn rate(option: &str, per_second: Option<u32>, burst: Option<u32>) -> Result<Option<Rate>, String> {
+fn rate(
+    option: &str,
+    per_second: Option<u32>,
+    burst: Option<u32>,
+) -> Result<Option<RateLimit>, String> {
     match per_second {
         Some(0) => Err(format!("{option} 0: at least 1")),
         None if burst.is_some() => Err(format!("a burst is given, but {option} is missing")),
-        given => Ok(given.map(|per_second| Rate {
+        given => Ok(given.map(|per_second| RateLimit {
             per_second,
             burst: burst.unwrap_or(per_second / 4),
         })),
@@ -428,7 +432,7 @@ mod tests {
             let config = given.check();
             config.map(|config| [config.message_rate, config.packet_in_rate])
         };
-        let rate = |per_second, burst| Some(bofuss_channel::Rate { per_second, burst });
+        let rate = |per_second, burst| Some(bofuss_channel::RateLimit { per_second, burst });
         let right = [rate(100, 25), rate(100, 25)];
         assert_eq!(rates(Some(100), None), Ok(right));
         let right = [rate(100, 25), rate(100, 7)];

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bofuss_channel::{Newcomer, Newcomers, Source};
+use bofuss_channel::{Newcomer, Newcomers, PeerSource};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::{UnixListener, UnixStream};
@@ -179,7 +179,7 @@ async fn accept(listener: UnixListener, queue: CommandQueue) {
             continue;
         };
         let user = stream.peer_cred().ok().map(|cred| cred.uid());
-        let newcomer = newcomers.admit(Source::User(user));
+        let newcomer = newcomers.admit(PeerSource::User(user));
         let places = places.clone();
         let queue = queue.clone();
         tokio::spawn(async move {

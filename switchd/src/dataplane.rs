@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bofuss_agent::{ConnId, Request, Switch};
-use bofuss_channel::{Endpoint, Event, Origin, Place, Reason};
+use bofuss_channel::{Endpoint, Event, Origin, QueuePlace, Reason};
 use bofuss_datapath::Time;
 use bofuss_frame::{Frame, Pool};
 use bofuss_oflib::message::ErrorMsg;
@@ -74,7 +74,7 @@ pub struct DataPlane {
     /// Events that were taken from the queue and not yet handled.
     taken: VecDeque<Event>,
     /// The queue places of handled messages, released after the last of them.
-    served: Option<Place>,
+    served: Option<QueuePlace>,
     inputs: mpsc::Receiver<Input>,
     /// Requests to trace the next matching packet.
     pending_traces: Vec<PendingTrace>,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bofuss_agent::{ConnId, FailMode, Request, Switch, SwitchIo};
 use bofuss_datapath::Time;
-use bofuss_frame::{Capabilities, Frame, Pool};
+use bofuss_frame::{Frame, OffloadCapabilities, Pool};
 use bofuss_oflib::message::group_mod::GroupModCommand;
 use bofuss_oflib::message::meter_mod::MeterModCommand;
 use bofuss_oflib::message::{FlowModCommand, PortDesc};
@@ -82,7 +82,7 @@ pub fn switch(made: &Config, flows: Option<&Path>, in_port: PortNo) -> Result<Sw
     let mut io = Paper::default();
     for port_no in ports {
         let desc = desc(made, port_no);
-        let can = Capabilities::default();
+        let can = OffloadCapabilities::default();
         switch.port_changed(Time(0), desc, can, &mut io);
     }
     for queue in &made.queues {

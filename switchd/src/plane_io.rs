@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use bofuss_agent::{ConnId, Switch, SwitchIo};
 use bofuss_channel::{Origin, Sender};
-use bofuss_frame::{Capabilities, Frame, Pool};
+use bofuss_frame::{Frame, OffloadCapabilities, Pool};
 use bofuss_oflib::message::port::PortFeatures;
 use bofuss_oflib::message::{ControllerRole, PortDesc};
 use bofuss_oflib::types::QueueId;
@@ -24,7 +24,7 @@ use crate::refusal;
 const MAX_QUEUED_FRAMES: usize = 1024;
 
 /// A port with its transmit queue.
-struct Slot {
+struct PortSlot {
     port: OpenPort,
     queued: Vec<Frame>,
     /// Frames dropped because the queue was full.
@@ -35,7 +35,7 @@ struct Slot {
     polled: Option<RawFd>,
 }
 
-impl Slot {
+impl PortSlot {
     /// Queues a copy of a frame that has `vlan_tags` VLAN tags. Returns false if the queue is full
     /// or the port cannot take such a frame.
     fn mirror(&mut self, frame: &Frame, vlan_tags: u8) -> bool {
@@ -68,7 +68,7 @@ impl Slot {
 /// The ports and connections.
 pub struct DataPlaneIo {
     epoll: OwnedFd,
-    slots: BTreeMap<PortNo, Slot>,
+    slots: BTreeMap<PortNo, PortSlot>,
     /// Ports that frames were queued for since the last flush.
     waiting: Vec<PortNo>,
     /// Ports without a descriptor that still have frames.
@@ -105,7 +105,7 @@ impl DataPlaneIo {
     /// Adds a port and watches it. Errors: the system's.
     pub fn add_port(&mut self, port: OpenPort) -> io::Result<()> {
         let number = port.number;
-        let mut slot = Slot {
+        let mut slot = PortSlot {
             port,
             queued: Vec::new(),
             overflowed: 0,
@@ -140,7 +140,7 @@ impl DataPlaneIo {
 
     /// Applies `spec` to its port. Returns the changed description, `None` if there is no such
     /// port.
-    pub fn adjust(&mut self, spec: &PortSpec) -> Option<(PortDesc, Capabilities)> {
+    pub fn adjust(&mut self, spec: &PortSpec) -> Option<(PortDesc, OffloadCapabilities)> {
         let port = &mut self.slots.get_mut(&spec.number)?.port;
         port.adjust(spec);
         Some((port.desc(), port.driver.capabilities()))
@@ -156,7 +156,7 @@ impl DataPlaneIo {
 
     /// Applies a link event to its port. Returns the changed description, `None` if the interface
     /// is no port.
-    pub fn update_link(&mut self, link: &Link) -> Option<(PortDesc, Capabilities)> {
+    pub fn update_link(&mut self, link: &Link) -> Option<(PortDesc, OffloadCapabilities)> {
         let number = self.port_with_index(link.index)?;
         let port = &mut self.slots.get_mut(&number)?.port;
         port.update(link);
@@ -166,7 +166,7 @@ impl DataPlaneIo {
     /// The drivers' counters, and how many frames each full queue dropped.
     pub fn driver_counters(&mut self) -> Vec<(PortNo, Counters, u64)> {
         let epoll = &self.epoll;
-        let count = |(number, slot): (&PortNo, &mut Slot)| {
+        let count = |(number, slot): (&PortNo, &mut PortSlot)| {
             let counters = slot.port.driver.counters();
             if let Err(error) = slot.poll(epoll) {
                 warn!("port {number}: {error}");

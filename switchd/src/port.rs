@@ -8,7 +8,7 @@ use bofuss_oflib::message::PortDesc;
 use bofuss_oflib::message::port::{PortConfig, PortFeatures, PortState};
 use bofuss_oflib::wire::FixedStr;
 use bofuss_oflib::{Mac, PortNo};
-use bofuss_ports::{AfPacket, Link, LinkModes, OpenError, PcapFile, Port, PortError, Tap};
+use bofuss_ports::{AfPacket, Link, LinkModes, OpenError, PcapFile, PortDriver, PortError, Tap};
 
 use crate::config::{PortKind, PortSpec};
 use crate::features;
@@ -20,7 +20,7 @@ pub struct OpenPort {
     /// Its name.
     pub name: String,
     /// Its driver.
-    pub driver: Box<dyn Port>,
+    pub driver: Box<dyn PortDriver>,
     /// Its interface, if it has one.
     link: Option<Link>,
     /// Its configured rate, which replaces that of its interface.
@@ -50,7 +50,7 @@ pub fn open_until(spec: &PortSpec, end: Instant) -> Result<OpenPort, String> {
 }
 
 fn try_open(spec: &PortSpec) -> Result<OpenPort, OpenError> {
-    let (driver, link): (Box<dyn Port>, _) = match &spec.kind {
+    let (driver, link): (Box<dyn PortDriver>, _) = match &spec.kind {
         PortKind::Interface(name) => {
             let port = AfPacket::open(name, spec.options)?;
             if !port.link().admin_up {

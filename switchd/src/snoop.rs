@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::{fmt, io};
 
-use bofuss_channel::{Endpoint, HELLO_TIMEOUT, Newcomer, Newcomers, Origin, Source};
+use bofuss_channel::{Endpoint, HELLO_TIMEOUT, Newcomer, Newcomers, Origin, PeerSource};
 use bofuss_oflib::message::Hello;
 use bofuss_oflib::{Codec, HEADER_BYTES, Message, Version};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -133,7 +133,7 @@ async fn accept(listener: UnixListener, snoop_clients: SnoopClients) {
             continue;
         };
         let user = stream.peer_cred().ok().map(|cred| cred.uid());
-        let newcomer = newcomers.admit(Source::User(user));
+        let newcomer = newcomers.admit(PeerSource::User(user));
         let snoop_clients = snoop_clients.clone();
         tokio::spawn(async move {
             // If the client is gone, nobody reads the error.

@@ -11,7 +11,7 @@ use bofuss_oflib::catalogue::Additions;
 use bofuss_oflib::text::{parse_match, parse_port_named};
 use bofuss_oflib::{Catalogue, PortNo};
 use bofuss_packet::{KeyMatch, Packet};
-use bofuss_ports::{BATCH_FRAMES, PcapFile, Port};
+use bofuss_ports::{BATCH_FRAMES, PcapFile, PortDriver};
 
 use crate::config::Config;
 use crate::dataplane::POOL_BYTES;

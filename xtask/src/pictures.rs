@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bofuss_agent::{FailMode, Identity, Switch};
 use bofuss_datapath::{Config, Datapath, PacketInEvent, Sink, Time};
 use bofuss_ext::trace::{Trace, parse_packet, request};
-use bofuss_frame::{Capabilities, Frame, Pool};
+use bofuss_frame::{Frame, OffloadCapabilities, Pool};
 use bofuss_oflib::PortNo;
 use bofuss_oflib::message::{FlowModCommand, FlowRemoved, PortDesc, PortStatusReason};
 use bofuss_oflib::text::parse_flow;
@@ -66,7 +66,7 @@ pub(crate) fn trace() -> Result<String, String> {
             port_no,
             ..PortDesc::default()
         };
-        datapath.port_changed(Time(0), desc, Capabilities::default(), &mut Ignored);
+        datapath.port_changed(Time(0), desc, OffloadCapabilities::default(), &mut Ignored);
     }
     for entry in ENTRIES {
         let flow = parse_flow(entry, FlowModCommand::ADD, &catalogue)

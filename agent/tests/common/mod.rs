@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bofuss_agent::{ConnId, FailMode, Identity, Request, Switch, SwitchIo};
 use bofuss_datapath::{Config, Datapath, Engine, Time};
-use bofuss_frame::{Capabilities, Frame, Offload, Pool};
+use bofuss_frame::{Frame, Offload, OffloadCapabilities, Pool};
 use bofuss_oflib::message::{FlowModCommand, PortDesc};
 use bofuss_oflib::text::parse_flow;
 use bofuss_oflib::types::QueueId;
@@ -97,7 +97,7 @@ impl Lab {
             ..PortDesc::default()
         };
         self.switch
-            .port_changed(self.now, desc, Capabilities::default(), &mut self.io);
+            .port_changed(self.now, desc, OffloadCapabilities::default(), &mut self.io);
     }
 
     pub fn message(&mut self, message: Message) {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use bofuss_frame::Capabilities;
+use bofuss_frame::OffloadCapabilities;
 use bofuss_oflib::message::group_mod::GroupModCommand;
 use bofuss_oflib::message::meter_mod::MeterModCommand;
 use bofuss_oflib::message::multipart::{GroupRequest, MeterRequest, ReplyBody, RequestBody};
@@ -233,7 +233,7 @@ impl Both {
         };
         let lab = &mut self.lab;
         lab.switch
-            .port_changed(lab.now, desc, Capabilities::default(), &mut lab.io);
+            .port_changed(lab.now, desc, OffloadCapabilities::default(), &mut lab.io);
         let told = lab.io.messages.pop();
         assert!(matches!(told, Some(Message::PortStatus(_))), "{told:?}");
     }

@@ -137,7 +137,7 @@ async fn as_many_messages_wait_as_there_are_places_and_one_more_is_not_read() {
 
 #[tokio::test(start_paused = true)]
 async fn messages_above_the_rate_wait_and_none_is_lost() {
-    let rate = Rate {
+    let rate = RateLimit {
         per_second: 10,
         burst: 3,
     };
@@ -156,7 +156,7 @@ async fn messages_above_the_rate_wait_and_none_is_lost() {
 #[tokio::test(start_paused = true)]
 async fn packet_ins_above_the_rate_are_not_taken() {
     let (hub, mut events) = hub(|settings| {
-        settings.packet_in_rate = Some(Rate {
+        settings.packet_in_rate = Some(RateLimit {
             per_second: 100,
             burst: 20,
         });

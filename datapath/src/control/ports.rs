@@ -1,6 +1,6 @@
 //! Ports: how they come, change and go.
 
-use bofuss_frame::Capabilities;
+use bofuss_frame::OffloadCapabilities;
 use bofuss_oflib::PortNo;
 use bofuss_oflib::message::multipart::PortStats;
 use bofuss_oflib::message::port::{PortConfig, PortFeatures, PortState};
@@ -16,7 +16,7 @@ impl Datapath {
         &mut self,
         now: Time,
         desc: PortDesc,
-        capabilities: Capabilities,
+        capabilities: OffloadCapabilities,
         sink: &mut S,
     ) {
         let number = desc.port_no;

@@ -174,7 +174,7 @@ pub(crate) mod tests {
 
     use alloc::{string::String, sync::Arc, vec, vec::Vec};
 
-    use bofuss_frame::{Capabilities, Frame, Gso, GsoKind, Offload, Pool};
+    use bofuss_frame::{Frame, Gso, GsoKind, Offload, OffloadCapabilities, Pool};
     use bofuss_oflib::message::{FlowRemoved, PortDesc, PortStatusReason};
     use bofuss_oflib::{Action, Catalogue, Mac};
     use bofuss_packet::{Packet, craft, offload};
@@ -217,10 +217,10 @@ pub(crate) mod tests {
     pub(crate) fn switch(kbps: u32, ports: u32) -> Datapath {
         let pool = Pool::new(1 << 26);
         let mut datapath = Datapath::new(Config::default(), Catalogue::default().into(), pool);
-        let capabilities = Capabilities {
+        let capabilities = OffloadCapabilities {
             checksum: true,
             tcp: true,
-            ..Capabilities::default()
+            ..OffloadCapabilities::default()
         };
         for port_no in (1..=ports).map(PortNo) {
             let desc = PortDesc {

@@ -3,7 +3,7 @@
 
 use alloc::vec::Vec;
 
-use bofuss_frame::{Capabilities, Frame};
+use bofuss_frame::{Frame, OffloadCapabilities};
 use bofuss_oflib::message::config::ConfigFlags;
 use bofuss_oflib::types::{QueueId, TableId};
 use bofuss_oflib::{Instruction, PortNo};
@@ -21,7 +21,7 @@ struct DirectOutput {
     port: PortNo,
     /// Whether frames that are complete may just leave.
     open: bool,
-    capabilities: Capabilities,
+    capabilities: OffloadCapabilities,
     /// What its counters do not have yet.
     packets: u64,
     bytes: u64,

@@ -4,7 +4,7 @@ extern crate std;
 use alloc::{boxed::Box, format, string::String, sync::Arc, vec, vec::Vec};
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use bofuss_frame::{Capabilities, Frame, Pool};
+use bofuss_frame::{Frame, OffloadCapabilities, Pool};
 use bofuss_oflib::field::METADATA;
 use bofuss_oflib::message::config::ConfigFlags;
 use bofuss_oflib::message::meter_mod::MeterModCommand;
@@ -539,7 +539,7 @@ fn switch_of_all_ways(engine: Engine) -> Datapath {
     let (mut datapath, sink) = (switch(1000, 6), &mut Vec::<Frame>::new());
     datapath.pipeline.config.engine = engine;
     let plain = datapath.pipeline.ports[&PortNo(3)].desc.clone();
-    datapath.port_changed(Time(0), plain, Capabilities::default(), sink);
+    datapath.port_changed(Time(0), plain, OffloadCapabilities::default(), sink);
     let down = PortConfig::PORT_DOWN;
     datapath.configure_port(PortNo(4), down, down, sink);
     let spec = QueueSpec {

@@ -1,6 +1,6 @@
 //! Where packets go: ports, reserved ports, controllers.
 
-use bofuss_frame::{Capabilities, Frame, Offload};
+use bofuss_frame::{Frame, Offload, OffloadCapabilities};
 use bofuss_oflib::PortNo;
 use bofuss_oflib::message::PacketInReason;
 use bofuss_oflib::message::port::PortConfig;
@@ -76,7 +76,7 @@ impl<S: Sink> Context<'_, S> {
         }
         self.lane.work.count(&packet.frame);
         let (blocked, capabilities) = match self.pipeline.ports.get(&number) {
-            None => (Some(DropReason::NoSuchPort), Capabilities::default()),
+            None => (Some(DropReason::NoSuchPort), OffloadCapabilities::default()),
             Some(port) => (port.egress_block(), port.capabilities),
         };
         if let Some(reason) = blocked {

@@ -150,7 +150,7 @@ fn surveyed(frame: Frame, key: &Key, catalogue: &bofuss_oflib::Catalogue) -> Pac
 mod tests {
     use alloc::{format, string::String, sync::Arc, vec, vec::Vec};
 
-    use bofuss_frame::{Capabilities, Gso, GsoKind, Offload};
+    use bofuss_frame::{Gso, GsoKind, Offload, OffloadCapabilities};
     use bofuss_oflib::Mac;
     use bofuss_oflib::message::group_mod::GroupModCommand;
     use bofuss_oflib::message::{FlowModCommand, PortDesc};
@@ -193,7 +193,7 @@ mod tests {
                 port_no,
                 ..PortDesc::default()
             };
-            datapath.port_changed(now, desc, Capabilities::default(), out);
+            datapath.port_changed(now, desc, OffloadCapabilities::default(), out);
         }
         let catalogue = Arc::clone(datapath.catalogue());
         for text in groups {

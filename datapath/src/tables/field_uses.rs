@@ -94,7 +94,7 @@ impl FieldUses {
 mod tests {
     use alloc::{format, string::String, sync::Arc, vec, vec::Vec};
 
-    use bofuss_frame::{Capabilities, Frame};
+    use bofuss_frame::{Frame, OffloadCapabilities};
     use bofuss_oflib::message::{FlowMod, FlowModCommand, PortDesc};
     use bofuss_oflib::text::parse_flow;
     use bofuss_oflib::{Catalogue, PortNo};
@@ -141,10 +141,10 @@ mod tests {
             ..Config::default()
         };
         let mut datapath = Datapath::new(config, Catalogue::default().into(), pool);
-        let capabilities = Capabilities {
+        let capabilities = OffloadCapabilities {
             checksum: true,
             tcp: true,
-            ..Capabilities::default()
+            ..OffloadCapabilities::default()
         };
         let (now, out) = (Time(0), &mut Out::default());
         for port_no in (1..=PORTS).map(PortNo) {

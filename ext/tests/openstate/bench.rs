@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bofuss_agent::{ConnId, FailMode, Identity, Request, Switch, SwitchIo};
 use bofuss_datapath::{Config, Datapath, Engine, Time};
-use bofuss_frame::{Capabilities, Frame, Offload, Pool};
+use bofuss_frame::{Frame, Offload, OffloadCapabilities, Pool};
 use bofuss_oflib::message::{ErrorMsg, FlowModCommand, PortDesc};
 use bofuss_oflib::text::parse_flow;
 use bofuss_oflib::types::QueueId;
@@ -81,7 +81,7 @@ impl Bench {
             };
             let io = &mut this.io;
             this.switch
-                .port_changed(Time(0), desc, Capabilities::default(), io);
+                .port_changed(Time(0), desc, OffloadCapabilities::default(), io);
         }
         this.io.messages.clear();
         this

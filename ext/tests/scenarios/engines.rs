@@ -263,7 +263,7 @@ pub fn stage(engine: Engine, cache_flows: u32, cache_changes: u32) -> Stage {
         ..Config::default()
     };
     let mut stage = Stage::new(4, config, "", FailMode::Secure);
-    let all = Capabilities {
+    let all = OffloadCapabilities {
         checksum: true,
         tcp: true,
         udp: true,

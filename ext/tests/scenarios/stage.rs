@@ -17,7 +17,7 @@ pub(super) struct Stage {
     pub(super) catalogue: Arc<Catalogue>,
     pub(super) pool: Pool,
     /// What ports take off its hands; those that are not named, nothing.
-    pub(super) capabilities: BTreeMap<PortNo, Capabilities>,
+    pub(super) capabilities: BTreeMap<PortNo, OffloadCapabilities>,
     /// Frames that were sent to it.
     pub(super) sent: usize,
     /// What the tables could do at first.

@@ -8,7 +8,8 @@ use std::{
 
 use bofuss_frame::Pool;
 use bofuss_ports::{
-    CaptureFile, CaptureSource, Direction, DropReason, LinkType, OpenError, PcapFile, Port,
+    CaptureFile, CaptureSource, Direction, DriverDropReason, LinkType, OpenError, PcapFile,
+    PortDriver,
 };
 
 use crate::{
@@ -79,7 +80,7 @@ fn capture_files_of_other_kinds_are_refused_and_cut_ones_end() {
     let mut frames = Vec::new();
     assert_eq!(port.recv(&pool, &mut frames, 9).expect("readable"), 1);
     assert_eq!(frames[0].bytes(), [7; 14]);
-    assert_eq!(port.counters().dropped(DropReason::RxTooLong), 1);
+    assert_eq!(port.counters().dropped(DriverDropReason::RxTooLong), 1);
     assert!(port.at_end());
     file[20..24].copy_from_slice(&swapped(&[101]));
     fs::write(&place.0, &file).expect("a writable place");
@@ -123,7 +124,7 @@ fn of_a_file_with_frames_and_messages_the_frames_are_received() {
     let mut frames = Vec::new();
     assert_eq!(port.recv(&pool, &mut frames, 9).expect("readable"), 1);
     assert_eq!(frames[0].bytes(), [2; 20]);
-    assert_eq!(port.counters().dropped(DropReason::RxNotEthernet), 1);
+    assert_eq!(port.counters().dropped(DriverDropReason::RxNotEthernet), 1);
 }
 
 #[test]

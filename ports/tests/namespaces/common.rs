@@ -12,7 +12,7 @@ use std::{
 };
 
 use bofuss_frame::{Frame, Pool};
-use bofuss_ports::{AfPacket, AfPacketOptions, BATCH_FRAMES, OpenError, Port, set_link};
+use bofuss_ports::{AfPacket, AfPacketOptions, BATCH_FRAMES, OpenError, PortDriver, set_link};
 
 /// How long anything that a test waits for may take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -124,9 +124,9 @@ pub(crate) fn veth(one: &str, other: &str) {
 
 /// Waits until frames pass both ways: after a link has come up, the kernel drops for a while what
 /// is sent.
-pub(crate) fn settle(one: &mut dyn Port, other: &mut dyn Port) {
+pub(crate) fn settle(one: &mut dyn PortDriver, other: &mut dyn PortDriver) {
     let pool = Pool::new(1 << 24);
-    let pass = |from: &mut dyn Port, to: &mut dyn Port| {
+    let pass = |from: &mut dyn PortDriver, to: &mut dyn PortDriver| {
         until("the link is up", || {
             let mut frames = vec![frame(&pool, 60)];
             from.send(&mut frames).expect("it is there");
@@ -191,7 +191,7 @@ pub(crate) fn open_with(name: &str, options: AfPacketOptions) -> AfPacket {
 }
 
 /// Waits until a port has received at least `count` frames.
-pub(crate) fn receive(port: &mut dyn Port, pool: &Pool, count: usize) -> Vec<Frame> {
+pub(crate) fn receive(port: &mut dyn PortDriver, pool: &Pool, count: usize) -> Vec<Frame> {
     let mut frames = Vec::new();
     until("frames arrive", || {
         port.recv(pool, &mut frames, 32).expect("the port is there");

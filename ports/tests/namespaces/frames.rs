@@ -10,7 +10,8 @@ use std::{
 
 use bofuss_frame::{Gso, GsoKind, Offload, Pool};
 use bofuss_ports::{
-    AfPacket, AfPacketOptions, BATCH_FRAMES, Counters, DropReason, Port, PortError, Tap, set_link,
+    AfPacket, AfPacketOptions, BATCH_FRAMES, Counters, DriverDropReason, PortDriver, PortError,
+    Tap, set_link,
 };
 
 use crate::{
@@ -38,7 +39,7 @@ pub(crate) const TAGS: [&[(u16, u16)]; 7] = [
 ];
 
 /// Sends a frame with each stack of tags and expects it at the other end as it was.
-fn tags_survive(pool: &Pool, from: &mut dyn Port, to: &mut dyn Port) {
+fn tags_survive(pool: &Pool, from: &mut dyn PortDriver, to: &mut dyn PortDriver) {
     for tags in TAGS {
         let mut sent = frame(pool, 100);
         push(&mut sent, tags);
@@ -111,7 +112,7 @@ fn a_frame_above_the_mtu_is_dropped_alone_and_by_name() {
         assert!(frames.is_empty());
         let received: Vec<_> = receive(&mut b, &pool, 3).iter().map(|f| f.len()).collect();
         assert_eq!(received, [60, 1518, 61]);
-        assert_eq!(a.counters().dropped(DropReason::TxTooLong), 2);
+        assert_eq!(a.counters().dropped(DriverDropReason::TxTooLong), 2);
 
         for name in ["s1", "s2"] {
             ip(&format!("link set {name} mtu 9216"));
@@ -145,8 +146,8 @@ fn a_frame_that_the_kernel_refuses_does_not_stop_the_next() {
         let received: Vec<_> = receive(&mut b, &pool, 2).iter().map(|f| f.len()).collect();
         assert_eq!(received, [60, 63]);
         let counters = a.counters();
-        assert_eq!(counters.dropped(DropReason::TxRefused), 1);
-        assert_eq!(counters.dropped(DropReason::TxShape), 1);
+        assert_eq!(counters.dropped(DriverDropReason::TxRefused), 1);
+        assert_eq!(counters.dropped(DriverDropReason::TxShape), 1);
         assert_eq!((counters.tx_packets, counters.tx_bytes), (2, 123));
     });
 }
@@ -163,7 +164,7 @@ fn an_exhausted_pool_drops_by_name_and_recovers() {
         until("all are seen", || {
             b.recv(&held, &mut kept, BATCH_FRAMES).expect("it is there");
             let counters = b.counters();
-            counters.rx_packets + counters.dropped(DropReason::RxNoBuffer) == 80
+            counters.rx_packets + counters.dropped(DriverDropReason::RxNoBuffer) == 80
         });
         assert!(b.counters().rx_dropped() > 0);
         kept.clear();
@@ -196,7 +197,7 @@ fn what_the_kernel_could_not_queue_is_counted() {
             frames.clear();
         }
         let counters = b.counters();
-        let lost = counters.dropped(DropReason::RxKernel);
+        let lost = counters.dropped(DriverDropReason::RxKernel);
         assert!(lost > 0);
         assert_eq!(counters.rx_packets + lost, total as u64);
         assert_eq!(b.counters(), counters, "counted once");
@@ -212,7 +213,7 @@ fn a_link_that_is_down_drops_by_name_and_comes_back() {
         let mut frames = vec![frame(&pool, 60), frame(&pool, 61)];
         assert_eq!(a.send(&mut frames).expect("down, not gone"), 0);
         assert!(frames.is_empty());
-        assert_eq!(a.counters().dropped(DropReason::TxLinkDown), 2);
+        assert_eq!(a.counters().dropped(DriverDropReason::TxLinkDown), 2);
         assert_eq!(a.recv(&pool, &mut frames, 9).expect("down, not gone"), 0);
         set_link("s1", true).expect("it is there");
         settle(&mut a, &mut b);
@@ -260,7 +261,7 @@ fn a_disappeared_tap_is_gone() {
         let mut tap = Tap::open("tap0", true).expect("the device is there");
         let mut frames = vec![frame(&pool, 60)];
         assert_eq!(tap.send(&mut frames).expect("down, not gone"), 0);
-        assert_eq!(tap.counters().dropped(DropReason::TxLinkDown), 1);
+        assert_eq!(tap.counters().dropped(DriverDropReason::TxLinkDown), 1);
         ip("link del tap0");
         assert!(matches!(
             tap.recv(&pool, &mut frames, 9),
@@ -272,7 +273,7 @@ fn a_disappeared_tap_is_gone() {
 }
 
 /// Moves batches through and returns how often this thread and the pool allocated after a warm-up.
-fn allocations(pool: &Pool, from: &mut dyn Port, to: &mut dyn Port) -> (u64, u64) {
+fn allocations(pool: &Pool, from: &mut dyn PortDriver, to: &mut dyn PortDriver) -> (u64, u64) {
     let mut frames = Vec::with_capacity(4 * BATCH_FRAMES);
     let mut before = (0, 0);
     for round in 0..60 {
@@ -312,7 +313,7 @@ fn nothing_is_allocated_per_frame_after_warm_up() {
         for name in ["s1", "s2", "tap0"] {
             ip(&format!("link set {name} mtu 9000"));
         }
-        let ports: [&mut dyn Port; 4] = [&mut a, &mut b, &mut tap, &mut host_side];
+        let ports: [&mut dyn PortDriver; 4] = [&mut a, &mut b, &mut tap, &mut host_side];
         for port in ports {
             port.set_mtu(9000);
         }

@@ -3,7 +3,7 @@
 use std::{os::fd::AsRawFd, thread, time::Duration};
 
 use bofuss_frame::{Frame, Pool};
-use bofuss_ports::{AfPacket, AfPacketOptions, BATCH_FRAMES, DropReason, Port};
+use bofuss_ports::{AfPacket, AfPacketOptions, BATCH_FRAMES, DriverDropReason, PortDriver};
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 
 use crate::common::{frame, in_both_ways, in_namespace, ip, open, open_with, until, veth};
@@ -109,7 +109,7 @@ fn a_ring_that_lost_frames_grows_and_keeps_their_order() {
             take_until(&mut b, &pool, FIRST_SLOTS - 1).len(),
             FIRST_SLOTS
         );
-        assert_eq!(b.counters().dropped(DropReason::RxKernel), 44);
+        assert_eq!(b.counters().dropped(DriverDropReason::RxKernel), 44);
         // A larger ring is being made, while the first goes on.
         send(&mut a, &pool, 300..400);
         let mut frames = Vec::new();

@@ -8,7 +8,7 @@ use std::{
 };
 
 use bofuss_frame::{Frame, Gso, GsoKind, Pool};
-use bofuss_ports::{BATCH_FRAMES, Port, Tap, set_link};
+use bofuss_ports::{BATCH_FRAMES, PortDriver, Tap, set_link};
 
 use crate::common::{
     Namespace, at, host, in_both_ways, in_namespace, ip, open, pop, push, until, veth,
@@ -40,7 +40,7 @@ struct Seen {
 /// Carries frames between ports until `done` has a result.
 fn carry<R>(
     pool: &Pool,
-    ports: &mut [&mut dyn Port],
+    ports: &mut [&mut dyn PortDriver],
     cables: &[Cable],
     done: &Receiver<R>,
 ) -> (R, Seen) {
@@ -163,7 +163,7 @@ fn across_a_trunk(tags: Tags) {
         ip(&format!("link set {name} mtu {}", 1500 + 4 * tags.len()));
     }
     let [mut p1, mut p2, mut p3, mut p4] = ["p1", "p2", "p3", "p4"].map(open);
-    let ports: &mut [&mut dyn Port] = &mut [&mut p1, &mut p2, &mut p3, &mut p4];
+    let ports: &mut [&mut dyn PortDriver] = &mut [&mut p1, &mut p2, &mut p3, &mut p4];
     let cables = [
         (0, 1, Edit::Push(tags)),
         (2, 3, Edit::Pop(tags)),
@@ -211,7 +211,7 @@ fn between_tap_and_veth(tags: Tags) {
     let near = Namespace::here();
     let far = host("p1", &["10.0.0.2/24"]);
     let mut port = open("p1");
-    let ports: &mut [&mut dyn Port] = &mut [&mut tap, &mut port];
+    let ports: &mut [&mut dyn PortDriver] = &mut [&mut tap, &mut port];
     // A host takes a frame with a priority tag for one without.
     let cables = [(0, 1, Edit::Push(tags)), (1, 0, Edit::Push(tags))];
     let ways = [(&near, &far, "10.0.0.2"), (&far, &near, "10.0.0.1")];
