@@ -20,7 +20,7 @@ use crate::trace;
 const FROM_NOWHERE: [PortNo; 3] = [PortNo(0), PortNo::ANY, PortNo::CONTROLLER];
 
 /// What a message leads to at once: a reply, or nothing.
-pub(crate) type Answer = Result<Option<Message>, ErrorCode>;
+pub(crate) type HandlerResult = Result<Option<Message>, ErrorCode>;
 
 /// Whose a message that is carried out is, and what its answer needs.
 pub(crate) struct Asked {
@@ -109,7 +109,7 @@ impl Switch {
         asked: &Asked,
         message: &Message,
         io: &mut I,
-    ) -> Answer {
+    ) -> HandlerResult {
         let conn = asked.conn;
         let xid = asked.xid;
         if self.connections[&conn].datagrams && !may_be_lost(message) {
@@ -179,7 +179,7 @@ impl Switch {
         xid: u32,
         value: &ExtValue,
         io: &mut I,
-    ) -> Answer {
+    ) -> HandlerResult {
         if trace::asks(value) {
             return Ok(Some(Message::Experimenter(self.trace(now, value)?)));
         }
@@ -210,7 +210,7 @@ impl Switch {
         }
     }
 
-    fn set_config(&mut self, conn: ConnId, config: &SwitchConfig) -> Answer {
+    fn set_config(&mut self, conn: ConnId, config: &SwitchConfig) -> HandlerResult {
         let fragments = config.flags.without(ConfigFlags::INVALID_TTL_TO_CONTROLLER);
         if fragments.0 > ConfigFlags::FRAG_REASM.0 {
             return Err(SwitchConfigFailed::BAD_FLAGS);
@@ -231,7 +231,7 @@ impl Switch {
         conn: ConnId,
         out: &PacketOut,
         io: &mut I,
-    ) -> Answer {
+    ) -> HandlerResult {
         let is_from_nowhere = FROM_NOWHERE.contains(&out.in_port);
         if !is_from_nowhere && !out.in_port.is_port() {
             return Err(BadRequest::BAD_PORT);
@@ -255,7 +255,12 @@ impl Switch {
         Ok(None)
     }
 
-    fn port_mod<I: SwitchIo>(&mut self, now: Time, port_mod: &PortMod, io: &mut I) -> Answer {
+    fn port_mod<I: SwitchIo>(
+        &mut self,
+        now: Time,
+        port_mod: &PortMod,
+        io: &mut I,
+    ) -> HandlerResult {
         let ports = self.datapath.ports();
         let port = ports
             .get(&port_mod.port_no)
@@ -285,7 +290,7 @@ impl Switch {
         Ok(None)
     }
 
-    fn table_mod(&mut self, table_mod: &TableMod) -> Answer {
+    fn table_mod(&mut self, table_mod: &TableMod) -> HandlerResult {
         let table = table_mod.table_id;
         if table != TableId::ALL && !self.datapath.has_table(table) {
             return Err(TableModFailed::BAD_TABLE);

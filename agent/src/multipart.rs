@@ -10,7 +10,7 @@ use bofuss_oflib::{ErrorCode, Message, PortNo};
 
 use crate::connection::ConnId;
 use crate::dump::Dump;
-use crate::handle::Answer;
+use crate::handle::HandlerResult;
 use crate::switch::{Switch, SwitchIo, parts};
 
 impl Switch {
@@ -22,7 +22,7 @@ impl Switch {
         xid: u32,
         request: &RequestBody,
         io: &mut I,
-    ) -> Answer {
+    ) -> HandlerResult {
         let body = match request {
             RequestBody::Desc(_) => ReplyBody::Desc(self.identity.desc.clone()),
             RequestBody::Flow(request) => {
@@ -69,7 +69,13 @@ impl Switch {
         Ok(Some(Message::MultipartReply(body.into())))
     }
 
-    fn start<I: SwitchIo>(&mut self, now: Time, conn: ConnId, dump: Dump, io: &mut I) -> Answer {
+    fn start<I: SwitchIo>(
+        &mut self,
+        now: Time,
+        conn: ConnId,
+        dump: Dump,
+        io: &mut I,
+    ) -> HandlerResult {
         let connection = self
             .connections
             .get_mut(&conn)

@@ -8,7 +8,7 @@ use bofuss_oflib::{ExtValue, Message};
 use serde_json::{Map, Value, json};
 
 use crate::Failure;
-use crate::verbs::{Command, Made, Make, Requests, Style, Verb, ask};
+use crate::verbs::{Command, Made, Make, Requests, TextStyle, Verb, ask};
 
 /// The verbs of the extensions that are compiled in.
 pub(crate) static VERBS: LazyLock<Vec<Verb>> = LazyLock::new(|| {
@@ -24,7 +24,7 @@ fn verb(row: &'static ExtRow) -> Option<Verb> {
     Some(Verb {
         name: row.name,
         arguments: usage.arguments,
-        style: Style::Extension,
+        style: TextStyle::Extension,
         help: usage.help,
         make: Make::Row(row),
     })

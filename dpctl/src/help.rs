@@ -4,12 +4,12 @@
 use clap::CommandFactory;
 
 use crate::generate::SECTIONS;
-use crate::verbs::{Command, Made, Requests, Style, Verb, misused};
+use crate::verbs::{Command, Made, Requests, TextStyle, Verb, misused};
 use crate::{Cli, Failure, verbs};
 
 /// The placeholders in the verbs' arguments, and their meaning. Those that the two dialects write
 /// differently have a row for each.
-const MEANINGS: &[(&str, Option<Style>, &str)] = &[
+const MEANINGS: &[(&str, Option<TextStyle>, &str)] = &[
     (
         "FLOW",
         None,
@@ -27,12 +27,12 @@ const MEANINGS: &[(&str, Option<Style>, &str)] = &[
     ),
     (
         "GROUP",
-        Some(Style::Ofctl),
+        Some(TextStyle::Ofctl),
         "group_id=N,type=all|select|indirect|ff,bucket=ACTION,...,bucket=...",
     ),
     (
         "METER",
-        Some(Style::Ofctl),
+        Some(TextStyle::Ofctl),
         "meter=N,kbps|pktps,burst,stats,bands=type=drop|dscp_remark,rate=N,burst_size=N",
     ),
     (
@@ -47,12 +47,12 @@ const MEANINGS: &[(&str, Option<Style>, &str)] = &[
     ),
     (
         "ACTIONS",
-        Some(Style::Bofuss),
+        Some(TextStyle::Bofuss),
         "output=PORT, group=N, queue=N, set_field=FIELD:VALUE and others, separated by commas",
     ),
     (
         "ACTIONS",
-        Some(Style::Ofctl),
+        Some(TextStyle::Ofctl),
         "output:PORT, group:N, set_field:VALUE->FIELD and others, separated by commas",
     ),
     (

@@ -31,11 +31,11 @@ use bofuss_oflib::{Catalogue, PortNo, Version};
 use clap::Parser;
 
 use generate::Generate;
-use ofctl::difference::{self, Source};
+use ofctl::difference::{self, FlowSource};
 use ofctl::order::Order;
 use ofctl::wording::PortNames;
 use talk::Talk;
-use verbs::{Command, Made, Requests, Style, Verb};
+use verbs::{Command, Made, Requests, TextStyle, Verb};
 
 /// The transaction id of every message of the original dpctl.
 const BOFUSS_XID: u32 = 0xf0ff_00f0;
@@ -266,14 +266,14 @@ async fn compare(
     cli: &Cli,
     command: &Command,
     verb: &'static Verb,
-    sources: [Source; 2],
+    sources: [FlowSource; 2],
 ) -> Result<String, Failure> {
     let mut sets = [Vec::new(), Vec::new()];
     let mut version = Version::V1_3;
     for (set, source) in sets.iter_mut().zip(sources) {
         *set = match source {
-            Source::File(entries) => entries,
-            Source::Switch(word) => {
+            FlowSource::File(entries) => entries,
+            FlowSource::Switch(word) => {
                 let address = find::address(&word).ok_or_else(|| {
                     Failure::Usage(format!("'{word}' is neither a file nor a switch"))
                 })??;
@@ -295,8 +295,8 @@ async fn talk(
 ) -> Result<Talk, Failure> {
     let client = connect(cli, address, command).await?;
     let xid = match verb.style {
-        Style::Bofuss => BOFUSS_XID,
-        Style::Ofctl | Style::Own | Style::Extension => OFCTL_XID,
+        TextStyle::Bofuss => BOFUSS_XID,
+        TextStyle::Ofctl | TextStyle::Own | TextStyle::Extension => OFCTL_XID,
     };
     Ok(Talk {
         client,
@@ -337,7 +337,7 @@ async fn requests(
 fn prints_names(cli: &Cli, verb: &Verb, requests: &Requests) -> bool {
     let are_wanted = cli.names || (!cli.no_names && std::io::stdout().is_terminal());
     let has_ports = match requests {
-        Requests::Ask(_) | Requests::First(..) => verb.style == Style::Ofctl,
+        Requests::Ask(_) | Requests::First(..) => verb.style == TextStyle::Ofctl,
         Requests::Monitor(_) | Requests::Watch { .. } => true,
         _ => false,
     };

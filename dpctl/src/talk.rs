@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::ofctl::difference;
 use crate::ofctl::order::Order;
 use crate::ofctl::wording::{PortNames, Wording};
-use crate::verbs::{Requests, Style, Verb};
+use crate::verbs::{Requests, TextStyle, Verb};
 use crate::{Failure, bofuss, json, ofctl, say, status, watch};
 
 /// The usual reason why a queue is refused.
@@ -181,7 +181,7 @@ impl Talk {
                 vec![json::message(&Message::Error(error.clone()))],
             );
             say(format!("{page}\n"));
-        } else if self.verb.style == Style::Bofuss {
+        } else if self.verb.style == TextStyle::Bofuss {
             let text = bofuss::print::text(&Message::Error(error.clone()));
             say(format!("\nRECEIVED (xid=0x{:X}):\n{text}\n\n", self.xid));
         }
@@ -209,7 +209,7 @@ impl Talk {
     }
 
     fn sending(&self, message: &Message) {
-        if !self.json && self.verb.style == Style::Bofuss {
+        if !self.json && self.verb.style == TextStyle::Bofuss {
             let text = bofuss::print::text(message);
             say(format!("\nSENDING (xid=0x{:X}):\n{text}\n\n", self.xid));
         }
@@ -223,11 +223,11 @@ impl Talk {
         }
         match self.verb.style {
             _ if self.json => replies.push(json::message(&reply)),
-            Style::Bofuss => {
+            TextStyle::Bofuss => {
                 let text = bofuss::print::text(&reply);
                 say(format!("\nRECEIVED (xid=0x{:X}):\n{text}\n\n", self.xid));
             }
-            Style::Ofctl | Style::Own | Style::Extension => {
+            TextStyle::Ofctl | TextStyle::Own | TextStyle::Extension => {
                 let wording = Wording {
                     version: self.client.version(),
                     ports: &self.names,
@@ -287,8 +287,8 @@ impl Talk {
         }
         match self.verb.style {
             _ if self.json => replies.push(json::sent(messages.len())),
-            Style::Bofuss => say("\nOK.\n\n"),
-            Style::Ofctl | Style::Own | Style::Extension => {}
+            TextStyle::Bofuss => say("\nOK.\n\n"),
+            TextStyle::Ofctl | TextStyle::Own | TextStyle::Extension => {}
         }
         Ok(())
     }

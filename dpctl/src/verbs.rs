@@ -8,13 +8,13 @@ use bofuss_oflib::ext::ExtRow;
 use bofuss_oflib::message::FlowMod;
 use bofuss_oflib::{Catalogue, Message};
 
-use crate::ofctl::difference::Source;
+use crate::ofctl::difference::FlowSource;
 use crate::words::nearest;
 use crate::{Failure, bofuss, extension, find, help, ofctl, own, trace};
 
 /// The tool whose text format a verb prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Style {
+pub(crate) enum TextStyle {
     /// The original dpctl's.
     Bofuss,
     /// Open vSwitch's ovs-ofctl's.
@@ -35,7 +35,7 @@ pub(crate) struct Verb {
     /// Its arguments.
     pub(crate) arguments: &'static str,
     /// Whose text format it prints.
-    pub(crate) style: Style,
+    pub(crate) style: TextStyle,
     /// What it does.
     pub(crate) help: &'static str,
     pub(crate) make: Make,
@@ -57,7 +57,7 @@ macro_rules! verbs {
         const VERBS: &[Verb] = &[$(Verb {
             name: $name,
             arguments: $arguments,
-            style: Style::$style,
+            style: TextStyle::$style,
             help: $help,
             make: Make::Function($make),
         }),*];
@@ -192,7 +192,7 @@ pub(crate) enum Requests {
     /// Replace the entries of the switch by these.
     Replace(Vec<FlowMod>),
     /// Compare the entries of two sources.
-    Compare([Source; 2]),
+    Compare([FlowSource; 2]),
     /// Nothing: the text to print is known already.
     Told(String),
 }
@@ -268,11 +268,11 @@ pub(crate) fn named(name: &str) -> Option<&'static Verb> {
 }
 
 /// A command line: address, verb and arguments.
-pub(crate) type Line<'a> = (Option<ActiveAddress>, &'static Verb, Vec<&'a str>);
+pub(crate) type VerbLine<'a> = (Option<ActiveAddress>, &'static Verb, Vec<&'a str>);
 
 /// Finds the verb and the address, which may come before it (the original's order), after it (that
 /// of ovs-ofctl), or at the end (Mininet's).
-pub(crate) fn split(words: &[String]) -> Result<Line<'_>, Failure> {
+pub(crate) fn split(words: &[String]) -> Result<VerbLine<'_>, Failure> {
     let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
     if let Some(verb) = named(words[0]) {
         words.remove(0);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bofuss_agent::{ConnId, FailMode, Identity, Request, Switch, SwitchIo};
 use bofuss_datapath::{Config, Datapath, Engine, Time};
 use bofuss_ext::queues;
-use bofuss_ext::trace::{self, Event, Trace};
+use bofuss_ext::trace::{self, Trace, TraceEvent};
 use bofuss_frame::{Frame, OffloadCapabilities, Pool};
 use bofuss_oflib::ext::ExtKind;
 use bofuss_oflib::field::IP_DSCP;

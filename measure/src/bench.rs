@@ -4,10 +4,10 @@
 use std::path::Path;
 use std::time::Instant;
 
-use crate::case::{Case, Context, GROUPS, Group, RATE};
+use crate::case::{Case, CaseContext, CaseGroup, GROUPS, RATE};
 use crate::host_case::{FRAMES, frames};
 use crate::net::{self, Bed, HOST_PORT};
-use crate::report::{Report, median};
+use crate::report::{BenchReport, median};
 use crate::setup::{Forwarder, Setup};
 use crate::traffic::{Load, receive, send};
 
@@ -20,7 +20,7 @@ const CHECKS: usize = 3;
 const CAPACITY_RUNS: usize = 3;
 
 /// The options of a bench.
-pub struct Wanted<'a> {
+pub struct BenchOptions<'a> {
     /// The folder of our programs.
     pub programs: &'a Path,
     /// Names of cases; empty for all.
@@ -36,7 +36,7 @@ pub struct Wanted<'a> {
 /// Runs the bench. What fails is reported, and has no figure.
 ///
 /// Errors: an unknown case; bofuss does not start.
-pub fn run(wanted: &Wanted<'_>) -> Result<Report, String> {
+pub fn run(wanted: &BenchOptions<'_>) -> Result<BenchReport, String> {
     let all = || GROUPS.iter().flat_map(|group| group.cases);
     if let Some(name) = wanted
         .cases
@@ -50,7 +50,7 @@ pub fn run(wanted: &Wanted<'_>) -> Result<Report, String> {
     let mut bench = Bench {
         wanted,
         capacity: 0.0,
-        report: Report::default(),
+        report: BenchReport::default(),
         absent: Vec::new(),
     };
     bench.capacity = bench.capacity()?;
@@ -95,10 +95,10 @@ fn machine() -> String {
 
 /// A running bench.
 struct Bench<'a> {
-    wanted: &'a Wanted<'a>,
+    wanted: &'a BenchOptions<'a>,
     /// Frames per second that the yardstick forwards.
     capacity: f64,
-    report: Report,
+    report: BenchReport,
     /// Set-ups that do not work on this machine.
     absent: Vec<Setup>,
 }
@@ -122,8 +122,8 @@ impl Bench<'_> {
         forwarder: &'a Forwarder,
         setup: Setup,
         parameter: u32,
-    ) -> Context<'a> {
-        Context {
+    ) -> CaseContext<'a> {
+        CaseContext {
             bed,
             forwarder,
             setup,
@@ -136,7 +136,7 @@ impl Bench<'_> {
     /// One turn of a set-up with a group of cases.
     fn turn(
         &mut self,
-        group: &Group,
+        group: &CaseGroup,
         cases: &[&Case],
         setup: Setup,
         progress: &str,

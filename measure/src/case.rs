@@ -11,7 +11,7 @@ use crate::traffic::Load;
 use crate::{host_case, hostile, idle, switch_case};
 
 /// Where a case runs.
-pub struct Context<'a> {
+pub struct CaseContext<'a> {
     /// The hosts.
     pub bed: &'a Bed,
     /// The running set-up between them.
@@ -27,17 +27,17 @@ pub struct Context<'a> {
 }
 
 /// A metric and its unit.
-pub type Metric = (&'static str, &'static str);
+pub type BenchMetric = (&'static str, &'static str);
 /// Processor time of the forwarder for each frame that arrives.
-pub const PROCESSOR: Metric = ("processor", "ns/frame");
+pub const PROCESSOR: BenchMetric = ("processor", "ns/frame");
 /// Frames that arrive.
-pub const RATE: Metric = ("rate", "frames/s");
+pub const RATE: BenchMetric = ("rate", "frames/s");
 
 /// Bytes of TCP that arrive.
-pub const TCP_RATE: Metric = ("rate", "Gb/s");
+pub const TCP_RATE: BenchMetric = ("rate", "Gb/s");
 
 /// The results of a case.
-pub type Figures = Result<Vec<(Metric, f64)>, String>;
+pub type Figures = Result<Vec<(BenchMetric, f64)>, String>;
 
 /// One case.
 pub struct Case {
@@ -48,11 +48,11 @@ pub struct Case {
     /// What its parameter counts, and its values; a case without parameter has one row without
     /// name.
     pub parameters: (&'static str, &'static [u32]),
-    run: fn(&Context<'_>) -> Figures,
+    run: fn(&CaseContext<'_>) -> Figures,
 }
 
 /// Cases that a set-up runs one after the other in its turn.
-pub struct Group {
+pub struct CaseGroup {
     /// The set-ups that run them.
     pub setups: &'static [Setup],
     /// The number of rounds, unless fewer are requested.
@@ -87,22 +87,22 @@ const TWO: &[Setup] = &[Setup::Bofuss, Setup::Ovs];
 const NONE: (&str, &[u32]) = ("", &[0]);
 
 /// All cases. Longer cases have fewer rounds.
-pub const GROUPS: &[Group] = &[
-    Group {
+pub const GROUPS: &[CaseGroup] = &[
+    CaseGroup {
         setups: PLAIN,
         rounds: 5,
         offloads: false,
         resets: false,
         cases: FRAMES,
     },
-    Group {
+    CaseGroup {
         setups: PLAIN,
         rounds: 3,
         offloads: false,
         resets: false,
         cases: HOSTS,
     },
-    Group {
+    CaseGroup {
         setups: OFFLOADING,
         rounds: 5,
         offloads: true,
@@ -114,28 +114,28 @@ pub const GROUPS: &[Group] = &[
             run: host_case::tcp,
         }],
     },
-    Group {
+    CaseGroup {
         setups: &[Setup::Bofuss],
         rounds: 3,
         offloads: true,
         resets: true,
         cases: SUPER_FRAMES,
     },
-    Group {
+    CaseGroup {
         setups: SWITCHES,
         rounds: 3,
         offloads: false,
         resets: true,
         cases: PIPELINES,
     },
-    Group {
+    CaseGroup {
         setups: TWO,
         rounds: 3,
         offloads: false,
         resets: true,
         cases: CONTROLLERS,
     },
-    Group {
+    CaseGroup {
         setups: TWO,
         rounds: 2,
         offloads: false,
@@ -151,14 +151,14 @@ pub const GROUPS: &[Group] = &[
         ],
     },
     // In a fresh process, which cannot reuse memory of earlier cases.
-    Group {
+    CaseGroup {
         setups: TWO,
         rounds: 2,
         offloads: false,
         resets: false,
         cases: &[rules(&[1_000_000])],
     },
-    Group {
+    CaseGroup {
         setups: TWO,
         rounds: 1,
         offloads: false,
@@ -290,7 +290,7 @@ impl Case {
     /// Runs it. With `reset`, restores the two rules of a switch afterwards.
     ///
     /// Errors: a wrong result, or an error of the set-up.
-    pub fn run(&self, context: &Context<'_>, reset: bool) -> Figures {
+    pub fn run(&self, context: &CaseContext<'_>, reset: bool) -> Figures {
         let figures = (self.run)(context);
         if reset {
             let mut session = context.forwarder.session()?;

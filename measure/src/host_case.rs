@@ -4,7 +4,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use crate::case::{Context, Figures, PROCESSOR, RATE, TCP_RATE};
+use crate::case::{CaseContext, Figures, PROCESSOR, RATE, TCP_RATE};
 use crate::echo;
 use crate::net::{B_ADDRESS, HOST_PORT};
 use crate::traffic::{FIRST_PORT, Load, send};
@@ -36,7 +36,7 @@ pub fn spread(flows: u32) -> Load {
 
 /// Sends a load. Returns processor nanoseconds per delivered frame, and delivered frames per
 /// second.
-pub fn frames(c: &Context<'_>, load: Load) -> Figures {
+pub fn frames(c: &CaseContext<'_>, load: Load) -> Figures {
     let before = c.bed.received(!load.back)?;
     let cpu = c.forwarder.cpu_nanos();
     let start = Instant::now();
@@ -69,7 +69,7 @@ fn drained(count: impl Fn() -> Result<u64, String>) -> Result<(u64, Instant), St
 }
 
 /// Frames both ways at once.
-pub fn both_ways(c: &Context<'_>) -> Figures {
+pub fn both_ways(c: &CaseContext<'_>) -> Figures {
     let received = || Ok::<u64, String>(c.bed.received(false)? + c.bed.received(true)?);
     let before = received()?;
     let cpu = c.forwarder.cpu_nanos();
@@ -100,7 +100,7 @@ pub fn both_ways(c: &Context<'_>) -> Figures {
 }
 
 /// The same load for all set-ups, below saturation.
-pub fn share(c: &Context<'_>) -> Figures {
+pub fn share(c: &CaseContext<'_>) -> Figures {
     let rate = c.capacity * f64::from(c.parameter) / 100.0;
     let load = Load {
         rate: rate as u64,
@@ -110,9 +110,9 @@ pub fn share(c: &Context<'_>) -> Figures {
 }
 
 /// A process that is stopped when dropped.
-struct Running(Child);
+struct RunningChild(Child);
 
-impl Drop for Running {
+impl Drop for RunningChild {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -137,14 +137,14 @@ fn until_iperf_listens() -> Result<(), String> {
 }
 
 /// Streams of TCP.
-pub fn tcp(c: &Context<'_>) -> Figures {
+pub fn tcp(c: &CaseContext<'_>) -> Figures {
     let failed = |e: std::io::Error| format!("iperf3: {e}");
     let server = c.bed.host(true, || {
         let mut server = Command::new("iperf3");
         server.args(["-s", "-1"]).stdout(Stdio::null());
         server.stderr(Stdio::null()).spawn().map_err(failed)
     })?;
-    let _server = Running(server);
+    let _server = RunningChild(server);
     c.bed.host(true, until_iperf_listens)?;
     let cpu = c.forwarder.cpu_nanos();
     let output = c.bed.host(false, || {
@@ -174,13 +174,13 @@ pub fn tcp(c: &Context<'_>) -> Figures {
 }
 
 /// Echoes of one flow.
-pub fn round_trips(c: &Context<'_>) -> Figures {
+pub fn round_trips(c: &CaseContext<'_>) -> Figures {
     echoes(c, ECHOES, c.parameter as usize, false)
 }
 
 /// Echoes with host B, each of a new flow if `fresh`. Returns median and 99th percentile in
 /// microseconds.
-pub fn echoes(c: &Context<'_>, count: usize, size: usize, fresh: bool) -> Figures {
+pub fn echoes(c: &CaseContext<'_>, count: usize, size: usize, fresh: bool) -> Figures {
     let over = AtomicBool::new(false);
     let times = std::thread::scope(|scope| {
         let serving = scope.spawn(|| {

@@ -10,7 +10,7 @@ use bofuss_packet::craft;
 use bofuss_ports::{NetNs, PortDriver};
 use hdrhistogram::Histogram;
 
-use crate::case::{Context, Figures};
+use crate::case::{CaseContext, Figures};
 use crate::echo;
 use crate::net::{A_ADDRESS, A_MAC, B_ADDRESS, B_MAC, HOST_PORT, namespace_path, run};
 use crate::openflow::{adds, codec};
@@ -41,12 +41,12 @@ const LONGEST_NS: u64 = 10_000_000_000;
 
 /// The third host and its port, which are removed when dropped.
 struct Attacker<'a> {
-    context: &'a Context<'a>,
+    context: &'a CaseContext<'a>,
     namespace: NetNs,
 }
 
 impl<'a> Attacker<'a> {
-    fn new(context: &'a Context<'a>) -> Result<Self, String> {
+    fn new(context: &'a CaseContext<'a>) -> Result<Self, String> {
         let namespace = NetNs::new().map_err(|e| format!("a network namespace: {e}"))?;
         let there = namespace_path(&namespace);
         run(&format!(
@@ -106,7 +106,7 @@ impl Drop for Attacker<'_> {
 }
 
 /// The times of echoes between the two hosts.
-fn waits(c: &Context<'_>) -> Result<Histogram<u64>, String> {
+fn waits(c: &CaseContext<'_>) -> Result<Histogram<u64>, String> {
     let failed = |e: std::io::Error| format!("echo: {e}");
     let ask = || {
         let socket = UdpSocket::bind((A_ADDRESS, 0)).map_err(failed)?;
@@ -143,7 +143,7 @@ fn waits(c: &Context<'_>) -> Result<Histogram<u64>, String> {
 }
 
 /// Echoes while super-frames of another port make the switch work, beside echoes without them.
-pub fn super_frames(c: &Context<'_>) -> Figures {
+pub fn super_frames(c: &CaseContext<'_>) -> Figures {
     let _real_time = RealTime::begin(c)?;
     let alone = waits(c)?;
     let attacker = Attacker::new(c)?;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::case::{Context, Figures};
+use crate::case::{CaseContext, Figures};
 use crate::net::{disable_ipv6, run_batch};
 use crate::setup::{Forwarder, Setup};
 
@@ -42,7 +42,7 @@ impl Drop for Cables {
 
 /// Switches without frames, controllers and entries: bofuss as one process each, Open vSwitch as
 /// bridges of one process.
-pub fn run(c: &Context<'_>) -> Figures {
+pub fn run(c: &CaseContext<'_>) -> Figures {
     let cables = Cables::new(c.parameter)?;
     let mut started = Vec::new();
     if c.setup == Setup::Bofuss {

@@ -32,11 +32,11 @@ use crate::traffic::Load;
 #[command(name = "ofmeter", version)]
 struct Cli {
     #[command(subcommand)]
-    verb: Verb,
+    verb: CliCommand,
 }
 
 #[derive(Subcommand)]
-enum Verb {
+enum CliCommand {
     /// Measure bofuss, a bare forwarder, the kernel's bridge and Open vSwitch in turns
     Bench {
         /// A case; repeat for more [default: all]
@@ -112,9 +112,9 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(verb: Verb) -> Result<(), String> {
+fn run(verb: CliCommand) -> Result<(), String> {
     match verb {
-        Verb::Bench {
+        CliCommand::Bench {
             cases,
             setups,
             rounds,
@@ -124,7 +124,7 @@ fn run(verb: Verb) -> Result<(), String> {
         } => {
             let program = std::env::current_exe().map_err(|e| format!("own path: {e}"))?;
             let own = program.parent().expect("a program is in a folder");
-            let wanted = bench::Wanted {
+            let wanted = bench::BenchOptions {
                 programs: programs.as_deref().unwrap_or(own),
                 cases: &cases,
                 setups: chosen(&setups)?,
@@ -138,8 +138,8 @@ fn run(verb: Verb) -> Result<(), String> {
                 return Err(format!("what failed:\n{}", report.failures.join("\n")));
             }
         }
-        Verb::Page { run, docs } => page::write(&run, &docs)?,
-        Verb::Send {
+        CliCommand::Page { run, docs } => page::write(&run, &docs)?,
+        CliCommand::Send {
             interface,
             frames,
             rate,
@@ -154,8 +154,8 @@ fn run(verb: Verb) -> Result<(), String> {
             let rate = frames as f64 / took.as_secs_f64();
             println!("{frames} frames in {took:?}: {rate:.0} per second");
         }
-        Verb::Echo { address, port } => echo::serve(address, port, || false)?,
-        Verb::Rtt {
+        CliCommand::Echo { address, port } => echo::serve(address, port, || false)?,
+        CliCommand::Rtt {
             address,
             port,
             count,

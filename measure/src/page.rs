@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use crate::plot::{Bar, Stack, bars, stacks};
-use crate::report::{Report, counted, number};
+use crate::report::{BenchReport, counted, number};
 use crate::setup::Setup;
 use crate::targets::{InMemory, Targets};
 
@@ -58,7 +58,7 @@ const SECTIONS: [(&str, &[(&str, &str)]); 5] = [
 ///
 /// Errors: the system's, or a page without the marks.
 pub fn write(folder: &Path, docs: &Path) -> Result<(), String> {
-    let report = Report::read(folder)?;
+    let report = BenchReport::read(folder)?;
     // Without this file, its rows are shown as not measured.
     let text = std::fs::read_to_string(folder.join(IN_MEMORY)).unwrap_or_default();
     let in_memory = in_memory(&text);
@@ -119,7 +119,7 @@ fn in_memory(text: &str) -> InMemory {
 }
 
 /// The processor time of a 64-byte frame, by part.
-fn nanoseconds(report: &Report, in_memory: &InMemory) -> String {
+fn nanoseconds(report: &BenchReport, in_memory: &InMemory) -> String {
     let cost = |case, parameter, setup| {
         let figure = report.get(case, parameter, "processor", setup);
         figure.map(|figure| figure.median)

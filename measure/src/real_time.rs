@@ -1,6 +1,6 @@
 //! Real-time priority, for cases in which what else runs on the machine must not count.
 
-use crate::case::Context;
+use crate::case::CaseContext;
 use crate::net::run;
 
 /// The priority under SCHED_FIFO: above all that is not real-time.
@@ -12,7 +12,7 @@ pub struct RealTime([u32; 2]);
 
 impl RealTime {
     /// Errors: those of `chrt`.
-    pub fn begin(c: &Context<'_>) -> Result<Self, String> {
+    pub fn begin(c: &CaseContext<'_>) -> Result<Self, String> {
         let this = Self([c.forwarder.process_id(), std::process::id()]);
         this.set("-f", PRIORITY)?;
         Ok(this)

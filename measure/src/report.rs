@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::case::{Case, Metric};
+use crate::case::{BenchMetric, Case};
 use crate::plot::{Bar, bars};
 use crate::setup::Setup;
 
@@ -39,7 +39,7 @@ pub struct Figure {
 
 /// All figures, in the order in which they were measured.
 #[derive(Default, Serialize, Deserialize)]
-pub struct Report {
+pub struct BenchReport {
     /// The machine, and when they were measured.
     pub machine: String,
     pub figures: Vec<Figure>,
@@ -82,9 +82,15 @@ impl Figure {
     }
 }
 
-impl Report {
+impl BenchReport {
     /// Adds the figures of one turn.
-    pub fn add(&mut self, case: &Case, parameter: u32, setup: Setup, figures: &[(Metric, f64)]) {
+    pub fn add(
+        &mut self,
+        case: &Case,
+        parameter: u32,
+        setup: Setup,
+        figures: &[(BenchMetric, f64)],
+    ) {
         for &((metric, unit), value) in figures {
             let at = self
                 .position(case.name, parameter, metric, setup)
@@ -291,7 +297,7 @@ mod tests {
 
     #[test]
     fn ratios_are_of_the_same_round() {
-        let mut report = Report::default();
+        let mut report = BenchReport::default();
         let case = &crate::case::GROUPS[0].cases[0];
         let mut add = |setup, value| report.add(case, 0, setup, &[(("x", "ns"), value)]);
         for (base, own) in [(1.0, 2.0), (10.0, 20.0), (5.0, 15.0)] {

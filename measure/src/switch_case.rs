@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 use bofuss_oflib::Message;
 use bofuss_oflib::message::FlowModCommand;
 
-use crate::case::{BASE, Context, Figures, Metric, RATE, TCP_RATE};
+use crate::case::{BASE, BenchMetric, CaseContext, Figures, RATE, TCP_RATE};
 use crate::host_case::{FRAMES, echoes, frames, spread, tcp};
 use crate::net::HOST_PORT;
 use crate::openflow::{self, adds, codec, encode, exact, mods};
 use crate::real_time::RealTime;
 use crate::report::median;
-use crate::traffic::{Load, Order, flow_ports, random, send, send_until};
+use crate::traffic::{FlowOrder, Load, flow_ports, random, send, send_until};
 
 /// Echoes, each of a new flow.
 const FIRST_ECHOES: usize = 1_000;
@@ -44,12 +44,12 @@ const OTHERS_RATE: u64 = 500;
 const AROUND: Duration = Duration::from_millis(100);
 
 /// The metrics of adding and changing rules.
-const ADDED: Metric = ("added", "flow-mods/s");
-const SPREAD: Metric = ("modified, spread", "flow-mods/s");
-const ON_FEW: Metric = ("modified, on 100 rules", "flow-mods/s");
-const RULE_BYTES: Metric = ("memory", "bytes/rule");
-const FLOW_BYTES: Metric = ("flow memory", "bytes/flow");
-const COST: Metric = ("rate lost to 10,000 flow-mods/s", "%");
+const ADDED: BenchMetric = ("added", "flow-mods/s");
+const SPREAD: BenchMetric = ("modified, spread", "flow-mods/s");
+const ON_FEW: BenchMetric = ("modified, on 100 rules", "flow-mods/s");
+const RULE_BYTES: BenchMetric = ("memory", "bytes/rule");
+const FLOW_BYTES: BenchMetric = ("flow memory", "bytes/flow");
+const COST: BenchMetric = ("rate lost to 10,000 flow-mods/s", "%");
 
 /// The entry for a flow of a load, above the switch's own, with these actions.
 fn exact_rule(flow: u32, actions: &str) -> String {
@@ -59,7 +59,7 @@ fn exact_rule(flow: u32, actions: &str) -> String {
 }
 
 /// A rule for each flow.
-pub fn rules(c: &Context<'_>) -> Figures {
+pub fn rules(c: &CaseContext<'_>) -> Figures {
     let count = c.parameter;
     let changes = adds(&codec(), (0..count).map(|n| exact_rule(n, "output:2")))?;
     let before = c.forwarder.status("VmRSS");
@@ -77,7 +77,7 @@ pub fn rules(c: &Context<'_>) -> Figures {
     let before = c.forwarder.status("VmRSS");
     let once = Load {
         rate: (c.capacity * WARM_UP_SHARE) as u64,
-        order: Order::InTurn,
+        order: FlowOrder::InTurn,
         flows: count,
         ..Load::of(count.into())
     };
@@ -100,7 +100,7 @@ const TCP_FLAGS: [&str; 4] = [
 ];
 
 /// TCP through entries that match `tcp_flags`, between two runs without them.
-pub fn tcp_flags(c: &Context<'_>) -> Figures {
+pub fn tcp_flags(c: &CaseContext<'_>) -> Figures {
     let _real_time = RealTime::begin(c)?;
     let before = of(&tcp(c)?, TCP_RATE);
     let codec = codec();
@@ -116,7 +116,7 @@ pub fn tcp_flags(c: &Context<'_>) -> Figures {
 }
 
 /// Adding rules, and its processor time.
-pub fn flow_mods(c: &Context<'_>) -> Figures {
+pub fn flow_mods(c: &CaseContext<'_>) -> Figures {
     let count = c.parameter;
     let changes = adds(&codec(), (0..count).map(|n| exact_rule(n, "output:2")))?;
     let mut session = c.forwarder.session()?;
@@ -131,7 +131,7 @@ pub fn flow_mods(c: &Context<'_>) -> Figures {
 }
 
 /// Statistics of all rules.
-pub fn stats(c: &Context<'_>) -> Figures {
+pub fn stats(c: &CaseContext<'_>) -> Figures {
     let count = c.parameter;
     let changes = adds(&codec(), (0..count).map(|n| exact_rule(n, "output:2")))?;
     let mut session = c.forwarder.session()?;
@@ -158,7 +158,7 @@ pub fn stats(c: &Context<'_>) -> Figures {
 }
 
 /// Modifications of any rule, and repeated ones of a few.
-fn modifications(c: &Context<'_>) -> Figures {
+fn modifications(c: &CaseContext<'_>) -> Figures {
     let mut session = c.forwarder.session()?;
     let codec = codec();
     let mut next = random(5);
@@ -183,7 +183,7 @@ fn modifications(c: &Context<'_>) -> Figures {
 }
 
 /// One rule in each table, with goto-table to the next.
-pub fn tables(c: &Context<'_>) -> Figures {
+pub fn tables(c: &CaseContext<'_>) -> Figures {
     let last = c.parameter - 1;
     let chain = (0..c.parameter).map(|table| {
         let to = if table == last {
@@ -200,7 +200,7 @@ pub fn tables(c: &Context<'_>) -> Figures {
 }
 
 /// Rules of higher priority than the traffic's, each with another mask.
-fn access_list(c: &Context<'_>) -> Result<(), String> {
+fn access_list(c: &CaseContext<'_>) -> Result<(), String> {
     let rules = (0..c.parameter).map(|i| {
         let source = 8 + i % 25;
         let destination = 8 + i / 25 % 25;
@@ -215,18 +215,18 @@ fn access_list(c: &Context<'_>) -> Result<(), String> {
 }
 
 /// Frames that match no rule of an access list.
-pub fn masks(c: &Context<'_>) -> Figures {
+pub fn masks(c: &CaseContext<'_>) -> Figures {
     access_list(c)?;
     frames(c, spread(1_000))
 }
 
 /// The same, but each frame has other addresses and ports; compared with the rate of known flows.
-pub fn attack(c: &Context<'_>) -> Figures {
+pub fn attack(c: &CaseContext<'_>) -> Figures {
     access_list(c)?;
     let usual = of(&frames(c, spread(1_000))?, RATE);
     let before = c.forwarder.status("VmRSS");
     let load = Load {
-        order: Order::Attack,
+        order: FlowOrder::Attack,
         ..Load::of(FRAMES)
     };
     let mut figures = frames(c, load)?;
@@ -238,13 +238,13 @@ pub fn attack(c: &Context<'_>) -> Figures {
 }
 
 /// One of some figures.
-fn of(figures: &[(Metric, f64)], metric: Metric) -> f64 {
+fn of(figures: &[(BenchMetric, f64)], metric: BenchMetric) -> f64 {
     let found = figures.iter().find(|(m, _)| *m == metric);
     found.expect("the case has this metric").1
 }
 
 /// Adds and deletes rules that no frame matches, at [`CHANGE_RATE`].
-fn change_on(c: &Context<'_>, over: &AtomicBool) -> Result<u64, String> {
+fn change_on(c: &CaseContext<'_>, over: &AtomicBool) -> Result<u64, String> {
     let mut session = c.forwarder.session()?;
     let codec = codec();
     let mut next = random(11);
@@ -273,7 +273,7 @@ fn change_on(c: &Context<'_>, over: &AtomicBool) -> Result<u64, String> {
 }
 
 /// Frames of a load while rules that no frame matches are added and deleted.
-fn churned(c: &Context<'_>, load: Load) -> Figures {
+fn churned(c: &CaseContext<'_>, load: Load) -> Figures {
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let changing = scope.spawn(|| change_on(c, &over));
@@ -289,7 +289,7 @@ fn churned(c: &Context<'_>, load: Load) -> Figures {
 }
 
 /// The loss of rate while rules are added and deleted, in percent.
-fn lost(c: &Context<'_>, load: Load) -> Result<f64, String> {
+fn lost(c: &CaseContext<'_>, load: Load) -> Result<f64, String> {
     let mut shares = Vec::new();
     for _ in 0..LOST_RUNS {
         let before = of(&frames(c, load)?, RATE);
@@ -301,7 +301,7 @@ fn lost(c: &Context<'_>, load: Load) -> Result<f64, String> {
 }
 
 /// Frames of one flow while rules are added and deleted.
-pub fn churn(c: &Context<'_>) -> Figures {
+pub fn churn(c: &CaseContext<'_>) -> Figures {
     let mut figures = churned(c, Load::of(FRAMES))?;
     figures.push((COST, lost(c, Load::of(FRAMES))?));
     Ok(figures)
@@ -309,7 +309,7 @@ pub fn churn(c: &Context<'_>) -> Figures {
 
 /// Runs `work` while a controller answers packet-ins; also returns how many there were.
 fn with_controller<T>(
-    c: &Context<'_>,
+    c: &CaseContext<'_>,
     install: bool,
     work: impl FnOnce() -> Result<T, String>,
 ) -> Result<(T, [u64; 2]), String> {
@@ -328,7 +328,7 @@ fn with_controller<T>(
 }
 
 /// Echoes of new flows, each through the controller, during traffic of a known flow.
-pub fn first_packets(c: &Context<'_>) -> Figures {
+pub fn first_packets(c: &CaseContext<'_>) -> Figures {
     let mut session = c.forwarder.session()?;
     session.change(&adds(&codec(), [exact_rule(BESIDE, "output:2")])?)?;
     let over = AtomicBool::new(false);
@@ -350,7 +350,7 @@ pub fn first_packets(c: &Context<'_>) -> Figures {
 }
 
 /// Sends a share of the yardstick's maximum until it is over.
-fn send_on(c: &Context<'_>, over: &AtomicBool) -> Result<(), String> {
+fn send_on(c: &CaseContext<'_>, over: &AtomicBool) -> Result<(), String> {
     let rate = (c.capacity * f64::from(c.parameter) / 100.0) as u64;
     let load = Load {
         rate,
@@ -361,7 +361,7 @@ fn send_on(c: &Context<'_>, over: &AtomicBool) -> Result<(), String> {
 }
 
 /// Frames that all go to the controller: a flood from the first port, and some from the second.
-pub fn packet_ins(c: &Context<'_>) -> Figures {
+pub fn packet_ins(c: &CaseContext<'_>) -> Figures {
     let mut session = c.forwarder.session()?;
     let miss = ["priority=15,in_port=2,actions=CONTROLLER:65535"];
     session.change(&adds(&codec(), miss)?)?;

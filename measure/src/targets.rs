@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::report::{Figure, Report, number};
+use crate::report::{BenchReport, Figure, number};
 use crate::setup::Setup;
 
 /// The nanoseconds of each case of the bench without I/O.
@@ -10,25 +10,25 @@ pub type InMemory = BTreeMap<String, f64>;
 
 /// The figures of a run that targets use.
 pub struct Targets<'a> {
-    pub report: &'a Report,
+    pub report: &'a BenchReport,
     pub in_memory: &'a InMemory,
     rows: Vec<[String; 4]>,
 }
 
 /// An upper or a lower bound.
 #[derive(Clone, Copy)]
-enum Limit {
+enum Bound {
     Most(f64),
     Least(f64),
 }
-use Limit::{Least, Most};
+use Bound::{Least, Most};
 
 /// The key of a figure: case, parameter and metric.
-type Key<'a> = (&'a str, u32, &'a str);
+type FigureKey<'a> = (&'a str, u32, &'a str);
 
 impl<'a> Targets<'a> {
     /// Reads the figures of a run.
-    pub fn new(report: &'a Report, in_memory: &'a InMemory) -> Self {
+    pub fn new(report: &'a BenchReport, in_memory: &'a InMemory) -> Self {
         let mut this = Self {
             report,
             in_memory,
@@ -52,7 +52,7 @@ impl<'a> Targets<'a> {
         text
     }
 
-    fn row(&mut self, what: &str, limit: Limit, unit: &str, value: Option<f64>) {
+    fn row(&mut self, what: &str, limit: Bound, unit: &str, value: Option<f64>) {
         let (target, met) = match limit {
             Most(most) => (
                 format!("at most {}", number(most)),
@@ -69,21 +69,21 @@ impl<'a> Targets<'a> {
             .push([what.into(), target + unit, value, met.into()]);
     }
 
-    fn get(&self, (case, parameter, metric): Key<'_>, setup: Setup) -> Option<&'a Figure> {
+    fn get(&self, (case, parameter, metric): FigureKey<'_>, setup: Setup) -> Option<&'a Figure> {
         self.report.get(case, parameter, metric, setup)
     }
 
-    fn median(&self, key: Key<'_>) -> Option<f64> {
+    fn median(&self, key: FigureKey<'_>) -> Option<f64> {
         self.get(key, Setup::Bofuss).map(|figure| figure.median)
     }
 
     /// The ratio of the switch to another set-up.
-    fn over(&self, key: Key<'_>, base: Setup) -> Option<f64> {
+    fn over(&self, key: FigureKey<'_>, base: Setup) -> Option<f64> {
         self.get(key, Setup::Bofuss)?.over(self.get(key, base)?)
     }
 
     /// The ratio of two figures of the switch.
-    fn between(&self, own: Key<'_>, base: Key<'_>) -> Option<f64> {
+    fn between(&self, own: FigureKey<'_>, base: FigureKey<'_>) -> Option<f64> {
         self.get(own, Setup::Bofuss)?
             .over(self.get(base, Setup::Bofuss)?)
     }

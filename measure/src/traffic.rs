@@ -28,7 +28,7 @@ pub const FIRST_PORT: u16 = 5000;
 
 /// The order of the flows of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum FlowOrder {
     /// Each frame is of a random flow.
     Random,
     /// The flows in turn.
@@ -50,7 +50,7 @@ pub struct Load {
     /// The number of the first flow.
     pub first: u32,
     /// The order of the flows.
-    pub order: Order,
+    pub order: FlowOrder,
     /// Whether they go from B to A.
     pub back: bool,
 }
@@ -63,7 +63,7 @@ impl Load {
             rate: 0,
             flows: 1,
             first: 0,
-            order: Order::Random,
+            order: FlowOrder::Random,
             back: false,
         }
     }
@@ -137,15 +137,15 @@ pub fn send_until(
         }
         while batch.len() < BATCH_FRAMES && number < load.frames {
             match load.order {
-                Order::Random => {
+                FlowOrder::Random => {
                     let any = next() % u64::from(load.flows.max(1));
                     stamp(&mut bytes, load.first + any as u32, number);
                 }
-                Order::InTurn => {
+                FlowOrder::InTurn => {
                     let next = number % u64::from(load.flows.max(1));
                     stamp(&mut bytes, load.first + next as u32, number);
                 }
-                Order::Attack => {
+                FlowOrder::Attack => {
                     stamp(&mut bytes, next() as u32, number);
                     bytes[ADDRESSES].copy_from_slice(&next().to_be_bytes());
                     bytes[ADDRESSES.start] = 203;

@@ -5,7 +5,7 @@
 use bofuss_oflib::field::{ETH_TYPE, Header, IPV6_EXTHDR, VLAN_VID};
 use bofuss_oflib::field_set::StandardFields;
 
-use crate::parse::{Flaw, Fragment, Walk};
+use crate::parse::{Flaw, Fragment, HeaderWalk};
 
 /// Ethernet types.
 pub mod ethertype {
@@ -128,7 +128,7 @@ pub(crate) const CHECKSUMS: &[(Header, usize, Sum)] = &[
 /// tag's.
 ///
 /// Choice: an IEEE 802.3 frame has the type of its SNAP header, or else 0x05ff.
-pub(crate) fn ethernet(w: &mut Walk<'_>, start: usize) -> Option<()> {
+pub(crate) fn ethernet(w: &mut HeaderWalk<'_>, start: usize) -> Option<()> {
     w.take::<{ Header::Eth as usize }, 12>(start)?;
     let mut at = start + 12;
     let mut number = w.u16(at)?;
@@ -173,7 +173,7 @@ pub(crate) fn ethernet(w: &mut Walk<'_>, start: usize) -> Option<()> {
 }
 
 /// MPLS: the fields are the outermost entry's.
-fn mpls(w: &mut Walk<'_>, at: usize) -> Option<()> {
+fn mpls(w: &mut HeaderWalk<'_>, at: usize) -> Option<()> {
     let mut entry = w.take::<{ Header::Mpls as usize }, 4>(at)?;
     if w.depth == 0 {
         return Some(());
@@ -191,7 +191,7 @@ fn mpls(w: &mut Walk<'_>, at: usize) -> Option<()> {
 }
 
 /// A backbone service instance tag, from its TPID on; the frame behind it lacks nothing.
-fn pbb(w: &mut Walk<'_>, at: usize) -> Option<()> {
+fn pbb(w: &mut HeaderWalk<'_>, at: usize) -> Option<()> {
     w.take::<{ Header::Pbb as usize }, 6>(at)?;
     if w.depth == 0 {
         return Some(());
@@ -201,7 +201,7 @@ fn pbb(w: &mut Walk<'_>, at: usize) -> Option<()> {
 }
 
 /// ARP; other address types than Ethernet and IPv4 have no fields.
-fn arp(w: &mut Walk<'_>, at: usize) -> Option<()> {
+fn arp(w: &mut HeaderWalk<'_>, at: usize) -> Option<()> {
     if *w.peek::<6>(at)? == [0, 1, 8, 0, 6, 4] {
         w.take::<{ Header::Arp as usize }, 28>(at)?;
     }
@@ -210,7 +210,7 @@ fn arp(w: &mut Walk<'_>, at: usize) -> Option<()> {
 
 /// IPv4 with options.
 #[inline(always)]
-fn ipv4(w: &mut Walk<'_>, at: usize) -> Option<()> {
+fn ipv4(w: &mut HeaderWalk<'_>, at: usize) -> Option<()> {
     let ip = w.peek::<20>(at)?;
     let header_bytes = 4 * usize::from(ip[0] & 15);
     let total_bytes = usize::from(u16::from_be_bytes([ip[2], ip[3]]));
@@ -226,7 +226,7 @@ fn ipv4(w: &mut Walk<'_>, at: usize) -> Option<()> {
 }
 
 /// IPv6 with its extension headers.
-fn ipv6(w: &mut Walk<'_>, at: usize) -> Option<()> {
+fn ipv6(w: &mut HeaderWalk<'_>, at: usize) -> Option<()> {
     let ip = w.peek::<40>(at)?;
     if ip[0] >> 4 != 6 {
         return w.fail(Flaw::Malformed);
@@ -288,7 +288,7 @@ impl Chain {
 /// Walks the extension headers from the one named at `number_at`, which stands at `at`; gives where
 /// the upper protocol is named and where it begins.
 fn extensions(
-    w: &mut Walk<'_>,
+    w: &mut HeaderWalk<'_>,
     mut number_at: usize,
     mut at: usize,
     chain: &mut Chain,
@@ -342,7 +342,7 @@ fn fragment_kind(offset: u16, more: u16) -> Fragment {
 
 /// What IP carries. A later fragment carries no header.
 #[inline]
-fn transport(w: &mut Walk<'_>, ip: Header, number: u8, at: usize) -> Option<()> {
+fn transport(w: &mut HeaderWalk<'_>, ip: Header, number: u8, at: usize) -> Option<()> {
     if w.layout.fragment == Fragment::Later {
         return Some(());
     }
@@ -380,7 +380,7 @@ fn transport(w: &mut Walk<'_>, ip: Header, number: u8, at: usize) -> Option<()> 
 /// Neighbour solicitation with the source's, advertisement with the target's link-layer address.
 ///
 /// Choice: of repeated options the first counts.
-fn neighbour_discovery(w: &mut Walk<'_>, icmp_type: u8, at: usize) -> Option<()> {
+fn neighbour_discovery(w: &mut HeaderWalk<'_>, icmp_type: u8, at: usize) -> Option<()> {
     let wanted = match icmp_type {
         135 => 1,
         136 => 2,

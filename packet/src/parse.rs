@@ -144,7 +144,7 @@ fn walk(bytes: &[u8], layout: &mut Layout, depth: u8) {
         end: bytes.len(),
         ..Layout::seeking(layout.additions)
     };
-    let mut walk = Walk {
+    let mut walk = HeaderWalk {
         bytes,
         layout,
         depth,
@@ -154,14 +154,14 @@ fn walk(bytes: &[u8], layout: &mut Layout, depth: u8) {
 }
 
 /// A walk along the headers of a frame. Its steps give `None` where the walk ends for a flaw.
-pub(crate) struct Walk<'a> {
+pub(crate) struct HeaderWalk<'a> {
     bytes: &'a [u8],
     pub(crate) layout: &'a mut Layout,
     /// How many more frames within the frame to enter.
     pub(crate) depth: u8,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> HeaderWalk<'a> {
     /// The `N` bytes at `at`, if the packet has them.
     #[inline(always)]
     pub(crate) fn look<const N: usize>(&self, at: usize) -> Option<&'a [u8; N]> {

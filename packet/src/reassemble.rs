@@ -27,7 +27,7 @@ const FRAGMENT_HEADER_BYTES: usize = 8;
 
 /// A fragment that waits: its frame, and the part of the packet's payload that it carries.
 #[derive(Debug)]
-struct Part {
+struct WaitingFragment {
     frame: Frame,
     /// Where the payload begins in the frame.
     body: usize,
@@ -40,7 +40,7 @@ struct Part {
 struct Open {
     deadline: u64,
     /// In the order of the payload, without overlaps.
-    parts: Vec<Part>,
+    parts: Vec<WaitingFragment>,
     /// Bytes of payload of the whole packet, once the last fragment came.
     total: Option<usize>,
 }
@@ -48,7 +48,7 @@ struct Open {
 impl Open {
     /// Puts a part where it belongs; `more`: whether others follow it in the packet. Returns
     /// whether it overlaps one that is there, or contradicts where the packet ends.
-    fn insert(&mut self, part: Part, more: bool) -> bool {
+    fn insert(&mut self, part: WaitingFragment, more: bool) -> bool {
         let index = self.parts.partition_point(|other| other.at < part.at);
         let overlaps_previous = index > 0 && self.parts[index - 1].end > part.at;
         let overlaps_next = match self.parts.get(index) {
@@ -112,7 +112,7 @@ impl Reassembler {
         });
         let in_port = packet.in_port();
         let additions = packet.layout.additions;
-        let part = Part {
+        let part = WaitingFragment {
             frame: packet.frame,
             body,
             at,
@@ -187,7 +187,7 @@ fn identity(packet: &Packet, ip: usize, body: usize) -> Vec<u8> {
     identity
 }
 
-fn buffers(parts: &[Part]) -> usize {
+fn buffers(parts: &[WaitingFragment]) -> usize {
     parts.iter().map(|part| part.frame.buffer_bytes()).sum()
 }
 
@@ -266,7 +266,7 @@ fn put(bytes: &mut [u8], at: usize, value: u16) {
 }
 
 /// The whole packet, of fragments without gaps.
-fn join(parts: &[Part], ip: usize) -> Option<Frame> {
+fn join(parts: &[WaitingFragment], ip: usize) -> Option<Frame> {
     let first = &parts[0];
     let total = parts[parts.len() - 1].end;
     let mut whole = first.frame.pool().take(first.body + total)?;

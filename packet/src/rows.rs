@@ -11,14 +11,14 @@ use crate::parse::{ABSENT, Layout};
 
 /// A field's place in a header and in the key.
 #[derive(Clone, Copy)]
-struct Place {
+struct FieldPlace {
     bit: usize,
     bits: usize,
     slot: usize,
     slot_bytes: usize,
 }
 
-const NOWHERE: Place = Place {
+const NOWHERE: FieldPlace = FieldPlace {
     bit: 0,
     bits: 0,
     slot: 0,
@@ -29,7 +29,7 @@ const MAX_PLACES: usize = 12;
 
 /// The rows of one header, known to the compiler, so that extraction becomes straight-line code.
 struct Rows {
-    places: [Place; MAX_PLACES],
+    places: [FieldPlace; MAX_PLACES],
     count: usize,
     fields: StandardFields,
     /// Bytes of the header that the rows reach into.
@@ -58,7 +58,7 @@ const fn rows_of(header: usize) -> Rows {
                     bit % 8 + bits <= 128,
                     "a field is read through at most 16 bytes"
                 );
-                rows.places[rows.count] = Place {
+                rows.places[rows.count] = FieldPlace {
                     bit: bit as usize,
                     bits: bits as usize,
                     slot: field.offset as usize,

@@ -163,13 +163,13 @@ impl CaptureWriter {
 
 /// Counters of a capture or mirror.
 #[derive(Default)]
-struct Counts {
+struct CopyCounts {
     packets: u64,
     bytes: u64,
     lost: u64,
 }
 
-impl Counts {
+impl CopyCounts {
     fn count(&mut self, bytes: usize, copied: bool) {
         if copied {
             self.packets += 1;
@@ -180,7 +180,7 @@ impl Counts {
     }
 }
 
-impl fmt::Display for Counts {
+impl fmt::Display for CopyCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let packets = self.packets;
         let bytes = self.bytes;
@@ -266,7 +266,7 @@ pub struct FrameCopier {
     pub to: CopyTarget,
     /// The file or port, as it was named.
     pub name: String,
-    counts: Counts,
+    counts: CopyCounts,
 }
 
 impl FrameCopier {
@@ -286,7 +286,7 @@ impl FrameCopier {
             unread: Layout::seeking(catalogue.additions()),
             to,
             name: name.into(),
-            counts: Counts::default(),
+            counts: CopyCounts::default(),
         })
     }
 
@@ -364,7 +364,7 @@ pub struct MessageCaptures(Arc<Mutex<Vec<MessageCapture>>>);
 struct MessageCapture {
     name: String,
     file: CaptureWriter,
-    counts: Counts,
+    counts: CopyCounts,
 }
 
 impl MessageCaptures {
@@ -412,7 +412,7 @@ impl MessageCaptures {
         self.list().push(MessageCapture {
             name: name.into(),
             file,
-            counts: Counts::default(),
+            counts: CopyCounts::default(),
         });
         Ok(())
     }

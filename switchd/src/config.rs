@@ -30,7 +30,7 @@ use tables::table_sizes;
 
 pub use file::{OF_ALL, each, from_line, in_file, over, read, table, to_line};
 pub use options::Options;
-pub use ports::{PortKind, PortSpec, QueueConfig, add_port};
+pub use ports::{ConfiguredQueue, PortKind, PortSpec, add_port};
 
 /// A switch's name unless it is given one.
 pub const DEFAULT_NAME: &str = "s0";
@@ -53,7 +53,7 @@ pub struct Config {
     /// The options of ports that have none of their own.
     pub port_options: AfPacketOptions,
     /// Their queues.
-    pub queues: Vec<QueueConfig>,
+    pub queues: Vec<ConfiguredQueue>,
     /// Captures and mirrors of ports, with the arguments of the commands; true for a mirror.
     pub copiers: Vec<(bool, String)>,
     /// Files for captured messages.

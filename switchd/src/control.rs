@@ -109,7 +109,7 @@ pub fn list() -> String {
 }
 
 /// A command from a peer.
-pub struct Request {
+pub struct CommandRequest {
     /// The switch that it is for.
     pub switch: Arc<str>,
     /// Its name.
@@ -162,13 +162,17 @@ impl Drop for Socket {
 /// is there.
 ///
 /// Errors: the socket's.
-pub fn listen(path: &Path, name: &str, requests: mpsc::Sender<Request>) -> io::Result<Socket> {
+pub fn listen(
+    path: &Path,
+    name: &str,
+    requests: mpsc::Sender<CommandRequest>,
+) -> io::Result<Socket> {
     let queue = (name.into(), requests);
     Socket::open(path, |listener| accept(listener, queue))
 }
 
 /// The name of a switch, and the queue for its commands.
-type CommandQueue = (Arc<str>, mpsc::Sender<Request>);
+type CommandQueue = (Arc<str>, mpsc::Sender<CommandRequest>);
 
 async fn accept(listener: UnixListener, queue: CommandQueue) {
     let newcomers = Newcomers::default();
@@ -275,7 +279,7 @@ async fn ask(
     file: Option<File>,
 ) -> Result<String, String> {
     let (reply, answered) = oneshot::channel();
-    let request = Request {
+    let request = CommandRequest {
         switch: Arc::clone(switch),
         name,
         argument,
@@ -329,7 +333,7 @@ mod tests {
     #[tokio::test]
     async fn silent_peers_keep_no_command_waiting() {
         let path = std::env::temp_dir().join(format!("bofuss-peers-{}", std::process::id()));
-        let (to, mut requests) = mpsc::channel::<Request>(1);
+        let (to, mut requests) = mpsc::channel::<CommandRequest>(1);
         let _socket = listen(&path, "s1", to).expect("it can be made");
         tokio::spawn(async move {
             while let Some(request) = requests.recv().await {

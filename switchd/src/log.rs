@@ -50,7 +50,7 @@ pub fn start(level: &str, format: LogFormat) -> Result<(), String> {
     };
     tracing_subscriber::registry()
         .with(filter)
-        .with(lines.with_filter(Limit))
+        .with(lines.with_filter(RepeatFilter))
         .init();
     let change: SetLogFilter =
         Box::new(move |filter| handle.reload(filter).map_err(|e| e.to_string()));
@@ -130,24 +130,24 @@ pub fn tell_rest() {
     rest.iter().for_each(|line| warn!("{line}"));
 }
 
-struct Limit;
+struct RepeatFilter;
 
-impl<S> Filter<S> for Limit {
+impl<S> Filter<S> for RepeatFilter {
     fn enabled(&self, _: &Metadata<'_>, _: &Context<'_, S>) -> bool {
         true
     }
 
     fn event_enabled(&self, event: &Event<'_>, _: &Context<'_, S>) -> bool {
-        let mut text = Text(String::new());
+        let mut text = LogText(String::new());
         event.record(&mut text);
         came().admits(event.metadata().name(), &text.0)
     }
 }
 
 /// What a line says.
-struct Text(String);
+struct LogText(String);
 
-impl Visit for Text {
+impl Visit for LogText {
     fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
         if field.name() == "message" {
             self.0 = format!("{value:?}");

@@ -54,7 +54,7 @@ const LAST: usize = 100;
 #[command(name = "bofuss", version, arg_required_else_help = true)]
 struct Cli {
     #[command(subcommand)]
-    command: Command,
+    command: CliCommand,
     /// What to log: error, warn, info, debug or trace [default: info, in the demo warn].
     #[arg(long, global = true, value_name = "LEVEL", display_order = LAST)]
     log: Option<String>,
@@ -71,7 +71,7 @@ struct Cli {
 }
 
 #[derive(Subcommand)]
-enum Command {
+enum CliCommand {
     /// Run a switch in the foreground until SIGTERM or Ctrl-C.
     Run(Box<config::Options>),
     /// Show what a switch does: three hosts, pings, a TCP transfer, tables, a packet explained.
@@ -115,29 +115,30 @@ fn main() -> ExitCode {
 fn bofuss() -> ExitCode {
     let cli = Cli::parse();
     let level = cli.log.as_deref().unwrap_or(match cli.command {
-        Command::Run(_) => config::DEFAULT_LEVEL,
-        Command::Demo(_) | Command::Ctl { .. } | Command::Trace(_) | Command::Reload { .. } => {
-            "warn"
-        }
-        Command::Generate { .. } => "error",
+        CliCommand::Run(_) => config::DEFAULT_LEVEL,
+        CliCommand::Demo(_)
+        | CliCommand::Ctl { .. }
+        | CliCommand::Trace(_)
+        | CliCommand::Reload { .. } => "warn",
+        CliCommand::Generate { .. } => "error",
     });
     if let Err(error) = log::start(level, cli.log_format) {
         return usage("bofuss", &error);
     }
     let result = match cli.command {
-        Command::Run(mut options) => {
+        CliCommand::Run(mut options) => {
             options.log.clone_from(&cli.log);
-            let read = reload::Source::read(*options);
+            let read = reload::ConfigSource::read(*options);
             match read.and_then(|read| log::set(&read.1[0].log).map(|()| read)) {
                 Ok((source, configs)) => with_runtime(serve(source, configs)),
                 Err(error) => return usage("bofuss", &error),
             }
         }
-        Command::Demo(options) => with_runtime(async { demo::demo(options, stopped()).await }),
-        Command::Ctl { words } => ctl::command(&words).map(|text| print!("{text}")),
-        Command::Trace(options) => options.run(),
-        Command::Reload { name } => ctl::reload(name.as_deref()).map(|text| print!("{text}")),
-        Command::Generate { what } => {
+        CliCommand::Demo(options) => with_runtime(async { demo::demo(options, stopped()).await }),
+        CliCommand::Ctl { words } => ctl::command(&words).map(|text| print!("{text}")),
+        CliCommand::Trace(options) => options.run(),
+        CliCommand::Reload { name } => ctl::reload(name.as_deref()).map(|text| print!("{text}")),
+        CliCommand::Generate { what } => {
             let printed = generate::print(what, Cli::command(), &mut std::io::stdout());
             printed.map_err(|error| error.to_string())
         }
@@ -184,7 +185,7 @@ fn usage(program: &str, error: &str) -> ExitCode {
     ExitCode::from(2)
 }
 
-async fn serve(source: reload::Source, configs: Vec<config::Config>) -> Result<(), String> {
+async fn serve(source: reload::ConfigSource, configs: Vec<config::Config>) -> Result<(), String> {
     let stop = stopped();
     let process = process::Process::start(configs, Some(source), None).await?;
     process.give_up_rights()?;

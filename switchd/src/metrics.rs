@@ -69,13 +69,13 @@ pub struct MetricsRequest {
 }
 
 /// The listener; it is closed when this is dropped.
-pub struct Listener {
+pub struct MetricsListener {
     /// Its address.
     pub address: Address,
     task: AbortHandle,
 }
 
-impl Drop for Listener {
+impl Drop for MetricsListener {
     fn drop(&mut self) {
         self.task.abort();
     }
@@ -85,13 +85,13 @@ impl Drop for Listener {
 pub async fn listen(
     address: Address,
     metrics_requests: mpsc::Sender<MetricsRequest>,
-) -> Result<Listener, String> {
+) -> Result<MetricsListener, String> {
     let failed = |error| format!("--metrics {}: {error}", address.0);
     let listener = TcpListener::bind(address.0).await.map_err(failed)?;
     let local = listener.local_addr().map_err(failed)?;
     let task = tokio::spawn(accept(listener, metrics_requests)).abort_handle();
     let address = Address(local);
-    Ok(Listener { address, task })
+    Ok(MetricsListener { address, task })
 }
 
 async fn accept(listener: TcpListener, metrics_requests: mpsc::Sender<MetricsRequest>) {

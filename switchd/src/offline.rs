@@ -159,11 +159,11 @@ fn take(switch: &mut Switch, message: Message, io: &mut Paper) -> Result<(), Str
 }
 
 /// A message, and the file and line that it comes from.
-type Line = (String, Message);
+type SourcedMessage = (String, Message);
 
 /// Reads a file of flows, groups (`group_id=`) and meters (`meter=`), one a line, in the syntax of
 /// `ovs-ofctl`, also as it prints them. Meters come first, then groups, then flows.
-fn mods(path: &Path, catalogue: &Catalogue) -> Result<Vec<Line>, String> {
+fn mods(path: &Path, catalogue: &Catalogue) -> Result<Vec<SourcedMessage>, String> {
     let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let mut all = [Vec::new(), Vec::new(), Vec::new()];
     for (line, number) in text.lines().zip(1..) {
@@ -195,7 +195,7 @@ fn one(line: &str, catalogue: &Catalogue) -> Result<(usize, Message), String> {
 }
 
 /// The ports to which messages output.
-fn outputs(messages: &[Line]) -> impl Iterator<Item = PortNo> {
+fn outputs(messages: &[SourcedMessage]) -> impl Iterator<Item = PortNo> {
     let actions = messages.iter().flat_map(|(_, message)| match message {
         Message::FlowMod(flow) => flow.instructions.actions().collect(),
         Message::GroupMod(group) => group.buckets.iter().flat_map(|b| &b.actions).collect(),

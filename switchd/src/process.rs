@@ -12,11 +12,11 @@ use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 
 use crate::config::Config;
-use crate::control::Request;
+use crate::control::CommandRequest;
 use crate::dataplane::{Answer, Operation, Scrape};
 use crate::manager::Manager;
 use crate::metrics::{self, Address, MetricsRequest};
-use crate::reload::Source;
+use crate::reload::ConfigSource;
 use crate::rights::Lock;
 use crate::run::{self, DataPlaneQueue, Enter, Running, Shared};
 use crate::{control, log, rights, rundir};
@@ -43,12 +43,12 @@ pub struct Process {
     switches: Vec<Running>,
     shared: Shared,
     /// The configuration's source, for reloads.
-    source: Option<Source>,
+    source: Option<ConfigSource>,
     log: String,
     /// The address of the metrics, and the listener there.
-    metrics: (Option<Address>, Option<metrics::Listener>),
+    metrics: (Option<Address>, Option<metrics::MetricsListener>),
     metrics_requests: (mpsc::Sender<MetricsRequest>, mpsc::Receiver<MetricsRequest>),
-    requests: mpsc::Receiver<Request>,
+    requests: mpsc::Receiver<CommandRequest>,
 }
 
 impl Process {
@@ -56,7 +56,7 @@ impl Process {
     /// `source`. `enter` is run for the first. Errors: a sentence for the user.
     pub async fn start(
         configs: Vec<Config>,
-        source: Option<Source>,
+        source: Option<ConfigSource>,
         mut enter: Option<Enter>,
     ) -> Result<Self, String> {
         let failed = |error| format!("run-time directory: {error}");
@@ -125,7 +125,10 @@ impl Process {
     }
 
     /// Serves metrics at `address`. Errors: why it cannot.
-    async fn listen(&self, address: Option<Address>) -> Result<Option<metrics::Listener>, String> {
+    async fn listen(
+        &self,
+        address: Option<Address>,
+    ) -> Result<Option<metrics::MetricsListener>, String> {
         let Some(address) = address else {
             return Ok(None);
         };
@@ -147,7 +150,7 @@ impl Process {
         let mut stop = std::pin::pin!(stop);
         // Without a configuration file, closing the terminal (SIGHUP) ends the switch, as it ends
         // other programs.
-        let reloads = self.source.as_ref().is_some_and(Source::has_file);
+        let reloads = self.source.as_ref().is_some_and(ConfigSource::has_file);
         let hangup =
             (reloads || sighup_is_not_ignored()).then(|| signal(SignalKind::hangup()).ok());
         let mut hangup = hangup.flatten();
@@ -185,8 +188,8 @@ impl Process {
     }
 
     /// Carries out a command of an operator, for one switch or all.
-    async fn obey(&mut self, request: Request) {
-        let Request {
+    async fn obey(&mut self, request: CommandRequest) {
+        let CommandRequest {
             switch,
             name,
             argument,

@@ -106,7 +106,7 @@ pub const KEYS: &[(&str, ReloadEffect)] = &[
 ];
 
 /// The options of the command line, merged with those of the file.
-pub struct Source {
+pub struct ConfigSource {
     given: Options,
     /// The options of each switch.
     merged: Vec<Options>,
@@ -114,7 +114,7 @@ pub struct Source {
     text: String,
 }
 
-impl Source {
+impl ConfigSource {
     /// Reads and checks the options of the command line and of the file that they name, for one
     /// switch or several.
     ///
@@ -147,7 +147,7 @@ impl Source {
 
     /// Reads the file again.
     ///
-    /// Errors: as [`Source::read`]; there is no file; a key changed that needs a restart.
+    /// Errors: as [`ConfigSource::read`]; there is no file; a key changed that needs a restart.
     pub fn read_again(&self) -> Result<(Self, Vec<Config>), String> {
         if !self.has_file() {
             return Err(
@@ -227,7 +227,7 @@ mod tests {
             config: Some(path.clone()),
             ..Options::default()
         };
-        let (source, _) = Source::read(given).expect("it is right");
+        let (source, _) = ConfigSource::read(given).expect("it is right");
         let again = |text: &str| {
             write(text);
             source
@@ -263,7 +263,9 @@ mod tests {
             assert!(said.contains(wanted), "{said}");
         }
         std::fs::remove_file(&path).expect("it is there");
-        let none = Source::read(Options::default()).expect("it is right").0;
+        let none = ConfigSource::read(Options::default())
+            .expect("it is right")
+            .0;
         assert!(none.read_again().is_err(), "there is no file");
     }
 }

@@ -45,7 +45,7 @@ pub type Enter = Box<dyn FnOnce() -> Result<(), String> + Send>;
 /// What the switches of one process share.
 pub struct Shared {
     /// Receives the commands of their operators.
-    pub requests: mpsc::Sender<control::Request>,
+    pub requests: mpsc::Sender<control::CommandRequest>,
     /// What the process may still do once it is locked down.
     pub lock: Option<Arc<Lock>>,
     /// Whether log lines name the switch.

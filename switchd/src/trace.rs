@@ -55,7 +55,7 @@ pub struct TraceOptions {
 }
 
 /// Which packets of a capture are meant.
-struct Wanted {
+struct PacketFilter {
     rule: KeyMatch,
     /// The port that they come in through.
     in_port: PortNo,
@@ -108,7 +108,7 @@ impl TraceOptions {
             }
             (None, Some(path), next) => {
                 let flow = next.as_deref().unwrap_or("");
-                let wanted = Wanted {
+                let wanted = PacketFilter {
                     rule: KeyMatch::from(
                         &parse_match(flow, &catalogue).map_err(|e| e.to_string())?,
                     ),
@@ -145,7 +145,7 @@ impl TraceOptions {
     }
 
     /// The frame of the capture that is meant: of those that match.
-    fn captured(&self, path: &Path, wanted: &Wanted) -> Result<Vec<u8>, String> {
+    fn captured(&self, path: &Path, wanted: &PacketFilter) -> Result<Vec<u8>, String> {
         let pool = Pool::new(POOL_BYTES);
         let mut file = PcapFile::open(Some(path), None).map_err(|error| error.to_string())?;
         let mut frames = Vec::new();

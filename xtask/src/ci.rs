@@ -18,7 +18,7 @@ pub(crate) enum Tier {
 }
 
 /// A step's name, its tier, and what it does.
-type Step<'a> = (&'a str, Tier, &'a dyn Fn() -> Result<(), String>);
+type CiStep<'a> = (&'a str, Tier, &'a dyn Fn() -> Result<(), String>);
 
 /// Runs the steps of a tier in order, up to the first that fails.
 ///
@@ -28,7 +28,7 @@ pub(crate) fn run(root: &Path, target: &Path, tier: Tier) -> Result<(), String> 
         let long = if tier == Tier::All { long } else { &[] };
         long.iter().map(|a| a.to_string()).collect()
     };
-    let steps: [Step; 16] = [
+    let steps: [CiStep; 16] = [
         ("format", Tier::Check, &|| {
             cargo("fmt --all --check", |_| {})
         }),

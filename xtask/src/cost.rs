@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-use crate::patch::{self, Changed};
+use crate::patch::{self, ChangedFiles};
 use crate::{ci, tree};
 
 const GUIDES: &str = "docs/guide";
@@ -21,7 +21,7 @@ const COPY_TARGET: &str = "cost/target";
 
 /// One change that a guide teaches.
 #[derive(Debug, Default, PartialEq)]
-struct Case {
+struct Tutorial {
     /// The guide's file name.
     guide: String,
     /// Line of its bar in the guide, from 1.
@@ -76,7 +76,7 @@ pub(crate) fn run(root: &Path, target: &Path, only: &str) -> Result<(), String> 
 ///
 /// Errors: a patch that does not apply, or the step that fails.
 pub(crate) fn check(root: &Path, target: &Path) -> Result<(), String> {
-    let mut changed = Changed::new();
+    let mut changed = ChangedFiles::new();
     for case in cases(root)? {
         apply(&case, root, &mut changed)?;
     }
@@ -95,7 +95,7 @@ pub(crate) fn check(root: &Path, target: &Path) -> Result<(), String> {
 pub(crate) fn run_after_each(root: &Path, target: &Path) -> Result<(), String> {
     let cases = cases(root)?;
     for guides in cases.chunk_by(|a, b| a.guide == b.guide) {
-        let mut changed = Changed::new();
+        let mut changed = ChangedFiles::new();
         for case in guides {
             apply(case, root, &mut changed)?;
         }
@@ -108,7 +108,7 @@ pub(crate) fn run_after_each(root: &Path, target: &Path) -> Result<(), String> {
 }
 
 /// All guides' cases. Errors: the guide, the line, and what is wrong there.
-fn cases(root: &Path) -> Result<Vec<Case>, String> {
+fn cases(root: &Path) -> Result<Vec<Tutorial>, String> {
     let folder = root.join(GUIDES);
     let mut all = Vec::new();
     for path in tree::files(&folder)? {
@@ -126,8 +126,8 @@ fn cases(root: &Path) -> Result<Vec<Case>, String> {
 }
 
 /// The cases of a guide. Errors: line and what is wrong there.
-fn parse(text: &str) -> Result<Vec<Case>, String> {
-    let mut cases: Vec<Case> = Vec::new();
+fn parse(text: &str) -> Result<Vec<Tutorial>, String> {
+    let mut cases: Vec<Tutorial> = Vec::new();
     let mut in_diff = false;
     for (i, line) in text.lines().enumerate() {
         let number = i + 1;
@@ -163,10 +163,10 @@ fn parse(text: &str) -> Result<Vec<Case>, String> {
 }
 
 /// Reads `files=1 lines=10 folder=ext/name`.
-fn parse_bar(bar: &str, line: usize) -> Result<Case, String> {
-    let mut case = Case {
+fn parse_bar(bar: &str, line: usize) -> Result<Tutorial, String> {
+    let mut case = Tutorial {
         line,
-        ..Case::default()
+        ..Tutorial::default()
     };
     for word in bar.split_whitespace() {
         let number = |n: &str| n.parse().map_err(|e| format!("{word}: {e}"));
@@ -181,7 +181,7 @@ fn parse_bar(bar: &str, line: usize) -> Result<Case, String> {
 }
 
 /// Files touched and lines added, what lies in the case's own folder excepted.
-fn count(case: &Case) -> (usize, usize) {
+fn count(case: &Tutorial) -> (usize, usize) {
     let mut files = BTreeSet::new();
     let mut added = 0;
     let mut old = "";
@@ -207,8 +207,8 @@ fn count(case: &Case) -> (usize, usize) {
 }
 
 /// Applies a case to a clean copy and runs its tests. Returns the number of tests that passed.
-fn try_out(case: &Case, root: &Path, target: &Path) -> Result<usize, String> {
-    let mut changed = Changed::new();
+fn try_out(case: &Tutorial, root: &Path, target: &Path) -> Result<usize, String> {
+    let mut changed = ChangedFiles::new();
     apply(case, root, &mut changed)?;
     tree::sync(root, &target.join(COPY), &changed)?;
     let mut passed = 0;
@@ -230,7 +230,7 @@ fn try_out(case: &Case, root: &Path, target: &Path) -> Result<usize, String> {
 }
 
 /// Applies all patches of a case. Errors: the case, and the hunk that has no place.
-fn apply(case: &Case, root: &Path, changed: &mut Changed) -> Result<(), String> {
+fn apply(case: &Tutorial, root: &Path, changed: &mut ChangedFiles) -> Result<(), String> {
     for diff in &case.diffs {
         patch::apply(diff, root, changed)
             .map_err(|e| format!("{}:{}: {e}", case.guide, case.line))?;
@@ -298,7 +298,7 @@ mod tests {
         assert!(cases.len() >= 8, "{}", cases.len());
         for first in &cases {
             for second in &cases {
-                let mut changed = Changed::new();
+                let mut changed = ChangedFiles::new();
                 apply(first, root, &mut changed).unwrap();
                 apply(second, root, &mut changed).unwrap_or_else(|e| {
                     panic!("after {}:{}: {e}", first.guide, first.line);

@@ -18,7 +18,7 @@ const BARS: &str = "xtask/idiom.toml";
 const FORMS: [&str; 4] = ["closures", "rebindings", "tuples", "others"];
 
 /// For each form, how many there are.
-type Counts = [usize; FORMS.len()];
+type FormCounts = [usize; FORMS.len()];
 
 /// For each room, the most of each form in 1,000 lines of code.
 type Bars = BTreeMap<String, BTreeMap<String, f64>>;
@@ -42,7 +42,7 @@ pub(crate) fn check(root: &Path, sources: &[Source]) -> Result<(), String> {
     let text = tree::read(&root.join(BARS))?;
     let bars: Bars = toml::from_str(&text).map_err(|e| format!("{BARS}: {e}"))?;
     let mut lines: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut counts: BTreeMap<&str, Counts> = BTreeMap::new();
+    let mut counts: BTreeMap<&str, FormCounts> = BTreeMap::new();
     for source in sources {
         let room = room_of(source);
         let code = source.product_lines();

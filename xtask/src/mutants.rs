@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::time::Instant;
 
-use crate::patch::Changed;
+use crate::patch::ChangedFiles;
 use crate::{cost, tree};
 
 const LIST: &str = "xtask/mutants.txt";
@@ -47,7 +47,7 @@ pub(crate) fn run(root: &Path, target: &Path, only: &str) -> Result<(), String> 
     mutants.retain(|m| [&m.name, &m.file, &m.test].iter().any(|s| s.contains(only)));
     // The build folder of the guides' cases is used again.
     let copy = target.join("cost/tree");
-    tree::sync(root, &copy, &Changed::new())?;
+    tree::sync(root, &copy, &ChangedFiles::new())?;
     let mut tests: Vec<&str> = mutants.iter().map(|m| m.test.as_str()).collect();
     tests.dedup();
     for test in tests {

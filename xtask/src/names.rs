@@ -1,4 +1,4 @@
-//! Checks that a type name is unique within a crate.
+//! Checks that a type name means one thing: it is unique, or listed here with the reason.
 
 use std::collections::BTreeMap;
 
@@ -6,41 +6,54 @@ use crate::source::Source;
 
 const KEYWORDS: [&str; 4] = ["struct ", "enum ", "trait ", "union "];
 
-/// A crate's folder and a type's name.
-type Name = (String, String);
+/// Names that several crates give to types of one meaning, and that meaning.
+const SHARED: &[(&str, &str)] = &[
+    ("Cli", "the command line of a program"),
+    ("CliCommand", "a command of a program, with its options"),
+    ("Config", "all that a switch, or its datapath, is made with"),
+    (
+        "ConnId",
+        "a connection's number, for a crate that knows no sockets, too",
+    ),
+    (
+        "Generate",
+        "what a program's `generate` writes: a manual page, completions",
+    ),
+];
 
-/// Reports the names that a crate gives to two types.
+/// Reports the names that are given to two types: in one crate, or in several if it is not one of
+/// [`SHARED`].
 pub(crate) fn check(sources: &[Source]) -> Vec<String> {
     let mut found = Vec::new();
-    for ((_, name), places) in repeated(sources) {
-        let others = places[1..].join(", ");
-        found.push(format!(
-            "{}: `{name}` is a type at {others}, too",
-            places[0]
-        ));
+    for ((name, _), places) in declarations(sources) {
+        let (first, others) = places.split_first().expect("it is declared somewhere");
+        if !others.is_empty() {
+            let others = others.join(", ");
+            found.push(format!("{first}: `{name}` is a type at {others}, too"));
+        }
     }
     found
 }
 
-/// The repeated names, each with the places that declare it.
-fn repeated(sources: &[Source]) -> BTreeMap<Name, Vec<String>> {
-    let mut places: BTreeMap<Name, Vec<String>> = BTreeMap::new();
+/// The places that declare each name. Those of a shared name are told apart by their crate.
+fn declarations(sources: &[Source]) -> BTreeMap<(String, String), Vec<String>> {
+    let mut places: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
     for source in sources {
         let path = source.path.display().to_string();
         let Some((room, _)) = path.split_once("/src/") else {
             continue;
         };
         for (line, code) in source.product_lines() {
-            if let Some(name) = declared(code) {
-                let key = (room.to_owned(), name.to_owned());
-                places
-                    .entry(key)
-                    .or_default()
-                    .push(format!("{path}:{line}"));
-            }
+            let Some(name) = declared(code) else {
+                continue;
+            };
+            let is_shared = SHARED.iter().any(|(shared, _)| *shared == name);
+            let scope = if is_shared { room } else { "" };
+            let key = (name.to_owned(), scope.to_owned());
+            let place = format!("{path}:{line}");
+            places.entry(key).or_default().push(place);
         }
     }
-    places.retain(|_, at| at.len() > 1);
     places
 }
 
@@ -75,18 +88,26 @@ mod tests {
     }
 
     #[test]
-    fn a_crate_gives_a_name_to_one_type() {
+    fn a_name_is_given_to_one_type() {
         let file = |path: &str, text: &str| Source::new(path.into(), text.into()).0;
         let sources = [
-            file("a/src/lib.rs", "//! A.\nstruct Queue;\n"),
+            file("a/src/lib.rs", "//! A.\nstruct Queue;\nstruct Cli;\n"),
             file(
                 "a/src/b.rs",
-                "//! B.\nenum Queue {}\n#[cfg(test)]\nstruct Seen;\n",
+                "//! B.\nenum Cli {}\n#[cfg(test)]\nstruct Seen;\n",
             ),
             file("a/src/c.rs", "//! C.\nstruct Seen;\n"),
-            file("b/src/lib.rs", "//! Another crate.\nstruct Queue;\n"),
+            file(
+                "b/src/lib.rs",
+                "//! Another crate.\nstruct Queue;\nstruct Cli;\n",
+            ),
         ];
-        let twice = "a/src/lib.rs:2: `Queue` is a type at a/src/b.rs:2, too";
-        assert_eq!(check(&sources), [twice]);
+        assert_eq!(
+            check(&sources),
+            [
+                "a/src/lib.rs:3: `Cli` is a type at a/src/b.rs:2, too",
+                "a/src/lib.rs:2: `Queue` is a type at b/src/lib.rs:2, too",
+            ]
+        );
     }
 }

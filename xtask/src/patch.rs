@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use crate::tree;
 
 /// The files that patches have changed, with their text.
-pub(crate) type Changed = BTreeMap<PathBuf, String>;
+pub(crate) type ChangedFiles = BTreeMap<PathBuf, String>;
 
 /// One hunk, as lines.
 #[derive(Default)]
@@ -31,7 +31,7 @@ struct Hunk<'a> {
 /// Applies a patch to the files under `root`, on top of what has been changed.
 ///
 /// Errors: the hunk that has no place, or a file that cannot be read.
-pub(crate) fn apply(patch: &str, root: &Path, changed: &mut Changed) -> Result<(), String> {
+pub(crate) fn apply(patch: &str, root: &Path, changed: &mut ChangedFiles) -> Result<(), String> {
     let mut lines = patch.lines().peekable();
     while let Some(line) = lines.next() {
         let Some(old_path) = line.strip_prefix("--- ") else {
@@ -133,7 +133,7 @@ mod tests {
     const ROW: &str = "@@ rows! {\n+    3;\n }\n";
 
     fn patched(text: &str, hunks: &str) -> Result<String, String> {
-        let mut changed = Changed::from([("a.rs".into(), text.to_string())]);
+        let mut changed = ChangedFiles::from([("a.rs".into(), text.to_string())]);
         let patch = format!("--- a/a.rs\n+++ b/a.rs\n{hunks}");
         apply(&patch, Path::new("/nowhere"), &mut changed)?;
         Ok(changed[Path::new("a.rs")].clone())

@@ -205,27 +205,27 @@ pub(crate) fn block_end(code: &str) -> usize {
 fn tokens(code: &str) -> usize {
     /// Neighbours of the same kind are one token, but brackets.
     #[derive(PartialEq)]
-    enum Kind {
+    enum TokenKind {
         None,
         Word,
         Literal,
         Operator,
     }
     let mut count = 0;
-    let mut before = Kind::None;
+    let mut before = TokenKind::None;
     for c in code.chars() {
         let kind = match c {
             '(' | ')' | '[' | ']' | '{' | '}' => {
                 count += 1;
-                Kind::None
+                TokenKind::None
             }
-            ',' => Kind::None,
-            '"' => Kind::Literal,
-            c if c.is_whitespace() => Kind::None,
-            c if is_word(c) => Kind::Word,
-            _ => Kind::Operator,
+            ',' => TokenKind::None,
+            '"' => TokenKind::Literal,
+            c if c.is_whitespace() => TokenKind::None,
+            c if is_word(c) => TokenKind::Word,
+            _ => TokenKind::Operator,
         };
-        if kind != Kind::None && kind != before {
+        if kind != TokenKind::None && kind != before {
             count += 1;
         }
         before = kind;

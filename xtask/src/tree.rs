@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::patch::Changed;
+use crate::patch::ChangedFiles;
 
 /// Folders that hold products, never sources.
 const PRODUCTS: [&str; 3] = ["target", ".git", "__pycache__"];
@@ -50,7 +50,7 @@ pub(crate) fn is(path: &Path, extension: &str) -> bool {
 /// so that builds stay fresh.
 ///
 /// Errors: what could not be read or written.
-pub(crate) fn sync(root: &Path, copy: &Path, changed: &Changed) -> Result<(), String> {
+pub(crate) fn sync(root: &Path, copy: &Path, changed: &ChangedFiles) -> Result<(), String> {
     let failed = |path: &Path, e| format!("{}: {e}", path.display());
     fs::create_dir_all(copy).map_err(|e| failed(copy, e))?;
     let mut wanted: BTreeSet<PathBuf> = files(root)?.into_iter().collect();

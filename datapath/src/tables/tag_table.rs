@@ -75,7 +75,7 @@ fn fold(a: u64, b: u64) -> u64 {
 
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
-struct Bucket {
+struct HashBucket {
     /// One byte each: 0 if the lane is free.
     tags: u64,
     slots: [u32; LANES],
@@ -85,7 +85,7 @@ struct Bucket {
     next: u32,
 }
 
-const EMPTY: Bucket = Bucket {
+const EMPTY: HashBucket = HashBucket {
     tags: 0,
     slots: [NONE; LANES],
     kept: [0; LANES],
@@ -105,16 +105,16 @@ fn lanes(tags: u64, tag: u64) -> u64 {
 }
 
 /// Where a bucket is: in the table, or among the spilled.
-type Place = (bool, usize);
+type BucketPlace = (bool, usize);
 
 /// A set of slot numbers, each under its hash (linear hashing).
 #[derive(Debug, Default)]
 pub(crate) struct TagTable {
-    chunks: Vec<Vec<Bucket>>,
+    chunks: Vec<Vec<HashBucket>>,
     n_buckets: usize,
     /// The next power of two, less one.
     mask: usize,
-    spilled: Slab<Bucket>,
+    spilled: Slab<HashBucket>,
     len: usize,
 }
 
@@ -130,7 +130,7 @@ impl TagTable {
     }
 
     #[inline]
-    fn bucket(&self, (spilled, at): Place) -> &Bucket {
+    fn bucket(&self, (spilled, at): BucketPlace) -> &HashBucket {
         if spilled {
             &self.spilled[at as u32]
         } else {
@@ -138,7 +138,7 @@ impl TagTable {
         }
     }
 
-    fn bucket_mut(&mut self, (spilled, at): Place) -> &mut Bucket {
+    fn bucket_mut(&mut self, (spilled, at): BucketPlace) -> &mut HashBucket {
         if spilled {
             &mut self.spilled[at as u32]
         } else {
@@ -267,7 +267,7 @@ impl TagTable {
     }
 
     /// Puts what a bucket and those behind it had where `home` says, by the bits kept of a slot.
-    fn spread(&mut self, mut bucket: Bucket, home: impl Fn(u16, u32) -> usize) {
+    fn spread(&mut self, mut bucket: HashBucket, home: impl Fn(u16, u32) -> usize) {
         loop {
             for lane in 0..LANES {
                 let (tag, slot) = (bucket.tags >> (8 * lane) & 0xff, bucket.slots[lane]);

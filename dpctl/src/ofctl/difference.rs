@@ -215,7 +215,7 @@ pub(crate) fn replace_flows(command: &Command, arguments: &[&str]) -> Made {
 }
 
 /// A source of entries for `diff-flows`.
-pub(crate) enum Source {
+pub(crate) enum FlowSource {
     /// A file, read.
     File(Vec<FlowMod>),
     /// A switch, by its address or name.
@@ -231,9 +231,9 @@ pub(crate) fn diff_flows(command: &Command, arguments: &[&str]) -> Made {
         let is_file = word.starts_with(['/', '.']);
         let is_switch = !is_file && (word.contains(':') || !Path::new(word).exists());
         if is_switch {
-            Ok(Source::Switch(word.into()))
+            Ok(FlowSource::Switch(word.into()))
         } else {
-            file::entries(command, word).map(Source::File)
+            file::entries(command, word).map(FlowSource::File)
         }
     };
     Ok(Requests::Compare([source(first)?, source(second)?]))

@@ -171,15 +171,15 @@ fn numbered(names: &[&str]) -> usize {
 }
 
 /// Actions by type, and the fields that set-field may write.
-type Actions = (BTreeSet<u16>, Fields);
+type ActionFeatures = (BTreeSet<u16>, Fields);
 
 /// The features of one kind of entries (with a match, or the table-miss entry).
 #[derive(Default, PartialEq, Eq)]
-struct Kind {
+struct EntryFeatures {
     next: BTreeSet<u8>,
     instructions: BTreeSet<u16>,
-    write: Actions,
-    apply: Actions,
+    write: ActionFeatures,
+    apply: ActionFeatures,
 }
 
 /// The list in a table's property of this type.
@@ -193,14 +193,14 @@ struct Can {
     table: u8,
     metadata: (u64, u64),
     max_entries: u32,
-    hit: Kind,
-    miss: Kind,
+    hit: EntryFeatures,
+    miss: EntryFeatures,
     matched: Fields,
     masked: Fields,
     wild: Fields,
 }
 
-impl Kind {
+impl EntryFeatures {
     fn new(table: &TableFeatureSet, miss: u16, names: &Names) -> Self {
         let list = |ty| property(table, ty + miss).or_else(|| property(table, ty));
         let types = |ty| match list(ty) {
@@ -243,7 +243,7 @@ impl Kind {
                 .collect();
             text += &format!("      instructions: {}\n", known.join(" "));
         }
-        let actions = |title: &str, (actions, fields): &Actions| {
+        let actions = |title: &str, (actions, fields): &ActionFeatures| {
             let actions = action_names(|ty| actions.contains(&ty));
             let mut text = format!("      {title} features:\n        actions: {actions}\n");
             if !fields.is_empty() {
@@ -257,7 +257,7 @@ impl Kind {
             text + "      (same actions)\n"
         } else if self.write != self.apply {
             text + &actions("Write-Actions", &self.write) + &actions("Apply-Actions", &self.apply)
-        } else if self.write != Actions::default() {
+        } else if self.write != ActionFeatures::default() {
             text + &actions("Write-Actions and Apply-Actions", &self.write)
         } else {
             text
@@ -285,8 +285,8 @@ impl Can {
             table: table.table_id.0,
             metadata: (table.metadata_match, table.metadata_write),
             max_entries: table.max_entries,
-            hit: Kind::new(table, 0, names),
-            miss: Kind::new(table, 1, names),
+            hit: EntryFeatures::new(table, 0, names),
+            miss: EntryFeatures::new(table, 1, names),
             matched,
             masked,
             wild: names.find(property(table, 10)).0,
@@ -335,12 +335,12 @@ impl Can {
         if self.max_entries != 0 {
             text += &format!("    max_entries={}\n", self.max_entries);
         }
-        let kind = |title: &str, kind: &Kind, before: Option<&Kind>| {
+        let kind = |title: &str, kind: &EntryFeatures, before: Option<&EntryFeatures>| {
             format!("    instructions ({title}):\n{}", kind.text(before, names))
         };
         let hit = before.map(|can| &can.hit);
         let miss = before.map(|can| &can.miss);
-        if self.hit == Kind::default() && self.miss == Kind::default() {
+        if self.hit == EntryFeatures::default() && self.miss == EntryFeatures::default() {
         } else if before.is_some_and(|can| can.same_kinds(self)) {
             text += "    (same instructions)\n";
         } else if self.hit != self.miss {

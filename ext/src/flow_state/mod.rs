@@ -43,7 +43,7 @@ const STATE_REQUEST: usize = 1;
 const MAX_LISTED: usize = 4000;
 
 /// Source and destination address.
-type Flow = (u64, u64);
+type FlowAddresses = (u64, u64);
 
 #[derive(Clone)]
 struct State {
@@ -71,11 +71,11 @@ pub fn hook(catalogue: &Catalogue) -> Box<dyn Hook> {
 /// The states of all flows.
 struct FlowState {
     field: &'static Field,
-    states: TrialMap<Flow, State>,
+    states: TrialMap<FlowAddresses, State>,
     refused: u32,
 }
 
-fn flow(cx: &mut HookContext<'_>) -> Flow {
+fn flow(cx: &mut HookContext<'_>) -> FlowAddresses {
     let mut address = |field| cx.get(field).unwrap_or(0) as u64;
     (address(ETH_SRC), address(ETH_DST))
 }

@@ -55,7 +55,7 @@ impl FlowKey {
 
 /// One field of an extractor.
 #[derive(Clone, Copy, Debug)]
-struct Part {
+struct ExtractorField {
     /// The field; `None` if no packet has it.
     field: Option<&'static Field>,
     /// Where it begins in the key.
@@ -65,7 +65,7 @@ struct Part {
     little_endian: bool,
 }
 
-impl Part {
+impl ExtractorField {
     /// Writes a value as a key has it. `false` if it says that the packet has no such header.
     fn write(&self, field: &Field, mut value: u128, key: &mut [u8; MAX_KEY_BYTES]) -> bool {
         if field == VLAN_VID {
@@ -89,7 +89,7 @@ impl Part {
 pub struct Extractor {
     /// OXM headers, as they were given.
     headers: Vec<u32>,
-    parts: Vec<Part>,
+    parts: Vec<ExtractorField>,
     bytes: usize,
 }
 
@@ -109,7 +109,7 @@ impl Extractor {
             let (field, length) = field_of(*header, catalogue);
             let is_experimenter = header >> 16 == u32::from(CLASS_EXPERIMENTER);
             let after = if is_experimenter { EXPERIMENTER_BYTES } else { 0 };
-            this.parts.push(Part {
+            this.parts.push(ExtractorField {
                 field,
                 at: this.bytes,
                 bytes: length.saturating_sub(after),

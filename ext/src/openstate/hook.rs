@@ -14,7 +14,7 @@ use bofuss_oflib::{Catalogue, ErrorCode, ExtValue, Field};
 use super::machine::{Changed, Machine};
 use super::report::Report;
 use super::{
-    EXPERIMENTER, FLOW_NOTIFICATION, FlowNotification, GlobalStats, IncState, Layout,
+    EXPERIMENTER, FLOW_NOTIFICATION, FlowNotification, GlobalStats, IncState, ExtractorLayout,
     NOTIFY_STATES, RecordForm, STATE_CHANGED, SetGlobalState, SetState, ShortStats, StateChanged,
     StateMod, StateRequest, StateStats, error,
 };
@@ -151,10 +151,10 @@ impl OpenState {
     }
 
     /// Notes that a connection speaks a dialect, which it shows by the layout of its extractors.
-    fn note_dialect(&mut self, cx: &mut ControlContext<'_>, layout: Layout) {
+    fn note_dialect(&mut self, cx: &mut ControlContext<'_>, layout: ExtractorLayout) {
         let form = match layout {
-            Layout::OpenState => FORM_OPENSTATE,
-            Layout::Beba => FORM_BEBA,
+            ExtractorLayout::OpenState => FORM_OPENSTATE,
+            ExtractorLayout::Beba => FORM_BEBA,
         };
         cx.set_form(form);
         let Some(asker) = cx.asker else { return };

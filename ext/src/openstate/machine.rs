@@ -7,7 +7,7 @@ use bofuss_oflib::{Catalogue, ErrorCode};
 use bofuss_packet::{Key, ReadLog};
 
 use super::extractor::{Extractor, FlowKey};
-use super::state_mod::{Layout, Scope, StateMod};
+use super::state_mod::{ExtractorLayout, Scope, StateMod};
 use super::table::{Behaviour, StateEntry, StateTable, TableFull, Transition};
 use super::{N_TABLES, error};
 
@@ -25,7 +25,7 @@ pub struct Stateful {
     update: Option<Extractor>,
     bit_update: Option<Extractor>,
     /// The layout in which its extractors came.
-    layout: Option<Layout>,
+    layout: Option<ExtractorLayout>,
     /// Whether it was off since its extractors were set: then others may replace them all.
     may_change: bool,
     /// The states.
@@ -54,7 +54,7 @@ impl Stateful {
     fn set_extractor(
         &mut self,
         scope: Scope,
-        layout: Layout,
+        layout: ExtractorLayout,
         extractor: Extractor,
     ) -> Result<(), ErrorCode> {
         if !self.on {
@@ -74,8 +74,8 @@ impl Stateful {
         self.may_change = false;
         self.layout = Some(layout);
         self.states.behaviour = match layout {
-            Layout::OpenState => Behaviour::OpenState,
-            Layout::Beba => Behaviour::Beba,
+            ExtractorLayout::OpenState => Behaviour::OpenState,
+            ExtractorLayout::Beba => Behaviour::Beba,
         };
         let place = match scope {
             Scope::Lookup => &mut self.lookup,
@@ -109,7 +109,7 @@ pub struct Counts {
 
 /// What one trace has changed so far, for itself.
 #[derive(Debug, Default)]
-struct Trial {
+struct TrialChanges {
     flows: Vec<(u8, FlowKey, Option<StateEntry>)>,
     global: Option<u32>,
 }
@@ -124,7 +124,7 @@ pub struct Machine {
     n_enabled: usize,
     /// Flows of all tables that take memory.
     n_states: usize,
-    trial: Option<Trial>,
+    trial: Option<TrialChanges>,
     /// The table that is swept.
     sweeping: usize,
     /// How often what has happened.
@@ -178,7 +178,7 @@ impl Machine {
 
     /// From now on, what actions change lasts until the trial ends; an earlier trial ends now.
     pub fn begin_trial(&mut self) {
-        self.trial = Some(Trial::default());
+        self.trial = Some(TrialChanges::default());
     }
 
     /// Forgets what actions changed since the trial began.

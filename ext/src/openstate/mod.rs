@@ -18,7 +18,7 @@ pub mod table;
 pub use action::{IncState, SetGlobalState, SetState};
 pub use hook::hook;
 pub use notification::{FlowNotification, StateChanged};
-pub use state_mod::{Layout, Scope, StateMod};
+pub use state_mod::{ExtractorLayout, Scope, StateMod};
 pub use stats::{GlobalStats, RecordForm, ShortStats, StateRecord, StateRequest, StateStats};
 
 use bofuss_oflib::error::BadRequest;

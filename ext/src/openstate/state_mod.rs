@@ -26,7 +26,7 @@ pub enum Scope {
 
 /// The two layouts of an extractor message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Layout {
+pub enum ExtractorLayout {
     /// OpenState's, without `bit`.
     OpenState,
     /// BEBA's.
@@ -50,7 +50,7 @@ pub enum StateMod {
         /// Which extractor.
         scope: Scope,
         /// In whose layout it was sent.
-        layout: Layout,
+        layout: ExtractorLayout,
         /// OXM headers.
         fields: Vec<u32>,
     },
@@ -110,13 +110,13 @@ impl StateMod {
         };
         // The word is OpenState's number of fields; BEBA has `bit` in its first byte.
         let layout = match second {
-            [0, rest @ ..] if rest.iter().any(|byte| *byte != 0) => Layout::OpenState,
-            _ => Layout::Beba,
+            [0, rest @ ..] if rest.iter().any(|byte| *byte != 0) => ExtractorLayout::OpenState,
+            _ => ExtractorLayout::Beba,
         };
         let table = *table;
         let mut bit = 0;
         r.at("table_id").take(4)?;
-        if layout == Layout::Beba {
+        if layout == ExtractorLayout::Beba {
             if r.remaining() < 8 {
                 return Err(r.err(error::BAD_EXP_LEN));
             }
@@ -246,7 +246,7 @@ impl Wire for StateMod {
                 fields,
             } => {
                 w.put(table).pad(3);
-                if *layout == Layout::Beba {
+                if *layout == ExtractorLayout::Beba {
                     w.put(&u8::from(*scope == Scope::BitUpdate)).pad(3);
                 }
                 w.put(&(fields.len() as u32)).put(fields);
@@ -292,8 +292,8 @@ impl TextForm for StateMod {
                 write!(f, "{scope},table={table},fields=")?;
                 write_fields(f, fields)?;
                 match layout {
-                    Layout::OpenState => f.write_str(",openstate"),
-                    Layout::Beba => Ok(()),
+                    ExtractorLayout::OpenState => f.write_str(",openstate"),
+                    ExtractorLayout::Beba => Ok(()),
                 }
             }
             Self::SetFlowState {
@@ -326,8 +326,8 @@ impl TypedBody for StateMod {
         let table = args.table()?;
         let extractor = |scope, mut args: Args<'_>| {
             let layout = match args.take("openstate") {
-                Some(_) => Layout::OpenState,
-                None => Layout::Beba,
+                Some(_) => ExtractorLayout::OpenState,
+                None => ExtractorLayout::Beba,
             };
             let fields = args.fields(catalogue)?;
             args.finish()?;

@@ -5,7 +5,7 @@ use core::fmt::{Display, Write};
 
 use super::read::number;
 use super::text::or_any;
-use super::{Differs, Event, Frame, Lost, Stage, Trace};
+use super::{FieldDifference, LostEntry, Stage, Trace, TraceEvent, TracedFrame};
 
 const STYLE: &str = include_str!("page.css");
 /// Bits that are drawn one by one; of a wider field, the digits of its hexadecimal form are.
@@ -14,9 +14,9 @@ const DRAWN_BITS: u32 = 16;
 const BYTES_PER_LINE: usize = 16;
 
 /// Text as HTML has it.
-struct Plain<T>(T);
+struct Escaped<T>(T);
 
-impl<T: Display> Display for Plain<T> {
+impl<T: Display> Display for Escaped<T> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let text = format!("{}", self.0);
         text.chars().try_for_each(|c| match c {
@@ -39,7 +39,7 @@ macro_rules! put {
 impl Trace {
     /// The trace as an HTML page under this title.
     pub fn html(&self, title: &str) -> String {
-        let (mut page, title) = (String::new(), Plain(title));
+        let (mut page, title) = (String::new(), Escaped(title));
         put!(
             page,
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">"
@@ -53,7 +53,7 @@ impl Trace {
             "<title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>"
         );
         put!(page, "<h1>{title}</h1>");
-        let (bytes, port) = (self.packet.bytes, Plain(&self.packet.port));
+        let (bytes, port) = (self.packet.bytes, Escaped(&self.packet.port));
         put!(
             page,
             "<p>A packet of {bytes} bytes comes in by port <b>{port}</b>:</p>"
@@ -76,7 +76,7 @@ impl Trace {
         put!(page, "<li>\n<section class=\"stage\">\n<h2>Result</h2>");
         for event in &self.result {
             put_event(&mut page, event, "div");
-            if let Event::Out(frame) = event {
+            if let TraceEvent::Out(frame) = event {
                 put_frame(&mut page, frame, &self.packet);
             }
         }
@@ -101,7 +101,7 @@ fn put_fields(page: &mut String, fields: &str, before: &str) {
         } else {
             "field new"
         };
-        put!(page, "<li class=\"{class}\">{}</li>", Plain(field));
+        put!(page, "<li class=\"{class}\">{}</li>", Escaped(field));
     }
     put!(page, "</ul>");
 }
@@ -109,10 +109,10 @@ fn put_fields(page: &mut String, fields: &str, before: &str) {
 fn put_stage(page: &mut String, stage: &Stage, before: &str) {
     let name = stage.name();
     let (head, tail) = name.split_at(1);
-    put!(page, "<h2>{}{}</h2>", head.to_uppercase(), Plain(tail));
+    put!(page, "<h2>{}{}</h2>", head.to_uppercase(), Escaped(tail));
     if stage.table.is_some() {
         for one in &stage.extensions {
-            let name = Plain(&one.name);
+            let name = Escaped(&one.name);
             put!(
                 page,
                 "<p class=\"soft\">Extension {name} prepares the packet.</p>"
@@ -126,7 +126,7 @@ fn put_stage(page: &mut String, stage: &Stage, before: &str) {
             Some(entry) => put!(
                 page,
                 "<p class=\"won\"><b>Won:</b> <code>{}</code></p>",
-                Plain(entry)
+                Escaped(entry)
             ),
             None => put!(page, "<p class=\"lost\"><b>No entry matches.</b></p>"),
         }
@@ -143,26 +143,26 @@ fn put_stage(page: &mut String, stage: &Stage, before: &str) {
     }
 }
 
-fn put_event(page: &mut String, event: &Event, tag: &str) {
+fn put_event(page: &mut String, event: &TraceEvent, tag: &str) {
     let class = match event {
-        Event::Instruction { .. } => "instruction",
-        Event::Out(_) => "end out",
-        Event::Drop { .. } => "end drop",
-        Event::PacketIn { .. } => "end controllers",
-        Event::Fragment => "end fragment",
-        Event::Action { .. }
-        | Event::Bucket { .. }
-        | Event::Meter { .. }
-        | Event::Normal { .. }
-        | Event::Queue { .. } => "action",
+        TraceEvent::Instruction { .. } => "instruction",
+        TraceEvent::Out(_) => "end out",
+        TraceEvent::Drop { .. } => "end drop",
+        TraceEvent::PacketIn { .. } => "end controllers",
+        TraceEvent::Fragment => "end fragment",
+        TraceEvent::Action { .. }
+        | TraceEvent::Bucket { .. }
+        | TraceEvent::Meter { .. }
+        | TraceEvent::Normal { .. }
+        | TraceEvent::Queue { .. } => "action",
     };
     let text = format!("{event}");
-    let text = Plain(text.trim_start_matches("=> "));
+    let text = Escaped(text.trim_start_matches("=> "));
     put!(page, "<{tag} class=\"{class}\"><code>{text}</code></{tag}>");
 }
 
-fn put_lost(page: &mut String, lost: &Lost) {
-    let (priority, fields) = (lost.priority, Plain(or_any(&lost.fields)));
+fn put_lost(page: &mut String, lost: &LostEntry) {
+    let (priority, fields) = (lost.priority, Escaped(or_any(&lost.fields)));
     put!(
         page,
         "<div class=\"lost\">\n<p><b>Lost:</b> <code>priority {priority}, {fields}</code></p>"
@@ -171,14 +171,14 @@ fn put_lost(page: &mut String, lost: &Lost) {
         put!(page, "<p>It matches, too, but comes behind.</p>");
     }
     for one in &lost.differs {
-        put!(page, "<p>{}</p>", Plain(one));
+        put!(page, "<p>{}</p>", Escaped(one));
         put_bits(page, one);
     }
     put!(page, "</div>");
 }
 
 /// Wanted above there, the bits that differ marked, those that do not count pale.
-fn put_bits(page: &mut String, one: &Differs) {
+fn put_bits(page: &mut String, one: &FieldDifference) {
     let value = |text: &str| number(text).unwrap_or(0);
     let (wanted, mask, is) = (value(&one.value), value(&one.mask), value(&one.packet));
     let differs = (wanted ^ is) & mask;
@@ -217,8 +217,8 @@ fn put_bits(page: &mut String, one: &Differs) {
 }
 
 /// A frame's bytes; where it has the length of the frame `before`, those that differ are marked.
-fn put_frame(page: &mut String, frame: &Frame, before: &Frame) {
-    let pairs = |frame: &Frame| -> Vec<String> {
+fn put_frame(page: &mut String, frame: &TracedFrame, before: &TracedFrame) {
+    let pairs = |frame: &TracedFrame| -> Vec<String> {
         let digits: Vec<char> = frame.hex.chars().collect();
         digits.chunks(2).map(|pair| pair.iter().collect()).collect()
     };
@@ -233,7 +233,7 @@ fn put_frame(page: &mut String, frame: &Frame, before: &Frame) {
         let _ = write!(page, "{:04x} ", line * BYTES_PER_LINE);
         for (i, byte) in chunk.iter().enumerate() {
             let is_old = !same_length || old.get(line * BYTES_PER_LINE + i) == Some(byte);
-            let byte = Plain(byte);
+            let byte = Escaped(byte);
             let _ = if is_old {
                 write!(page, " {byte}")
             } else {

@@ -23,13 +23,13 @@ pub struct Trace {
     /// [`VERSION`].
     pub version: u32,
     /// The packet that came in; `port` and `queue` are the ingress port and 0.
-    pub packet: Frame,
+    pub packet: TracedFrame,
     /// Its fields, as a match.
     pub fields: String,
     /// Where it went, in order.
     pub stages: Vec<Stage>,
     /// What left and what ended, in order.
-    pub result: Vec<Event>,
+    pub result: Vec<TraceEvent>,
     /// Whether the switch could not tell all.
     pub cut: bool,
 }
@@ -46,11 +46,11 @@ pub struct Stage {
     /// The extensions that prepared the packet.
     pub extensions: Vec<Extension>,
     /// The entry that the packet hit; in a table, `None` is a miss.
-    pub won: Option<Entry>,
+    pub won: Option<HitEntry>,
     /// The nearest entries that it did not hit.
-    pub lost: Vec<Lost>,
+    pub lost: Vec<LostEntry>,
     /// What was done.
-    pub events: Vec<Event>,
+    pub events: Vec<TraceEvent>,
 }
 
 /// An extension that acted.
@@ -64,7 +64,7 @@ pub struct Extension {
 
 /// An entry that was hit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct HitEntry {
     /// Its priority.
     pub priority: u16,
     /// Its cookie, in hexadecimal.
@@ -76,19 +76,19 @@ pub struct Entry {
 
 /// An entry that was not hit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Lost {
+pub struct LostEntry {
     /// Its priority.
     pub priority: u16,
     /// Its match.
     #[serde(rename = "match")]
     pub fields: String,
     /// Why; nothing if it matches, too, and comes behind the one that won.
-    pub differs: Vec<Differs>,
+    pub differs: Vec<FieldDifference>,
 }
 
 /// A field in which a packet is not as an entry wants it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Differs {
+pub struct FieldDifference {
     /// The field as the entry has it: `tcp_dst=80`.
     pub wanted: String,
     /// The field as the packet has it; `None` if it has none.
@@ -105,7 +105,7 @@ pub struct Differs {
 
 /// A frame that came or left.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Frame {
+pub struct TracedFrame {
     /// The port, by number or reserved name.
     pub port: String,
     /// The queue.
@@ -119,7 +119,7 @@ pub struct Frame {
 /// One thing that was done. As JSON, `what` names it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case")]
-pub enum Event {
+pub enum TraceEvent {
     /// The packet waits for its other fragments.
     Fragment,
     /// An instruction of the entry.
@@ -162,7 +162,7 @@ pub enum Event {
         queue: String,
     },
     /// A frame leaves.
-    Out(Frame),
+    Out(TracedFrame),
     /// The packet goes to the controllers.
     PacketIn {
         /// Why.
@@ -177,7 +177,7 @@ pub enum Event {
     },
 }
 
-impl Event {
+impl TraceEvent {
     /// Whether the packet or a copy of it has ended or left with this.
     fn is_end(&self) -> bool {
         match self {

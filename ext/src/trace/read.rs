@@ -7,7 +7,9 @@ use bofuss_agent::trace::request;
 use bofuss_datapath::{DropReason, Time};
 use bofuss_oflib::PortNo;
 
-use super::{Differs, Entry, Event, Extension, Frame, Lost, Stage, Trace, VERSION};
+use super::{
+    Extension, FieldDifference, HitEntry, LostEntry, Stage, Trace, TraceEvent, TracedFrame, VERSION,
+};
 
 impl Trace {
     /// Has a switch tell what it would do with a frame. Errors: that it cannot be one.
@@ -70,13 +72,13 @@ impl Trace {
                 ..Stage::default()
             }),
             ["won", priority, cookie, fields] => {
-                self.stages.last_mut()?.won = Some(Entry {
+                self.stages.last_mut()?.won = Some(HitEntry {
                     priority: priority.parse().ok()?,
                     cookie: cookie.into(),
                     fields: fields.into(),
                 });
             }
-            ["lost", priority, fields] => self.stages.last_mut()?.lost.push(Lost {
+            ["lost", priority, fields] => self.stages.last_mut()?.lost.push(LostEntry {
                 priority: priority.parse().ok()?,
                 fields: fields.into(),
                 differs: Vec::new(),
@@ -101,30 +103,30 @@ impl Trace {
     }
 }
 
-fn event(words: &[&str]) -> Option<Event> {
+fn event(words: &[&str]) -> Option<TraceEvent> {
     Some(match *words {
-        ["fragment"] => Event::Fragment,
-        ["do", text] => Event::Instruction { text: text.into() },
-        ["action", text] => Event::Action { text: text.into() },
-        ["bucket", group, ty, bucket] => Event::Bucket {
+        ["fragment"] => TraceEvent::Fragment,
+        ["do", text] => TraceEvent::Instruction { text: text.into() },
+        ["action", text] => TraceEvent::Action { text: text.into() },
+        ["bucket", group, ty, bucket] => TraceEvent::Bucket {
             group: group.into(),
             ty: ty.into(),
             bucket: bucket.into(),
         },
-        ["meter", meter, band] => Event::Meter {
+        ["meter", meter, band] => TraceEvent::Meter {
             meter: meter.into(),
             band: (!band.is_empty()).then(|| band.into()),
         },
-        ["normal", text] => Event::Normal { text: text.into() },
-        ["queue", port, queue] => Event::Queue {
+        ["normal", text] => TraceEvent::Normal { text: text.into() },
+        ["queue", port, queue] => TraceEvent::Queue {
             port: port.into(),
             queue: queue.into(),
         },
-        ["out", port, queue, bytes, hex] => Event::Out(frame(port, queue, bytes, hex)?),
-        ["controllers", reason] => Event::PacketIn {
+        ["out", port, queue, bytes, hex] => TraceEvent::Out(frame(port, queue, bytes, hex)?),
+        ["controllers", reason] => TraceEvent::PacketIn {
             reason: reason.into(),
         },
-        ["drop", name] => Event::Drop {
+        ["drop", name] => TraceEvent::Drop {
             reason: name.into(),
             meaning: DropReason::ALL
                 .iter()
@@ -136,8 +138,8 @@ fn event(words: &[&str]) -> Option<Event> {
     })
 }
 
-fn frame(port: &str, queue: &str, bytes: &str, hex: &str) -> Option<Frame> {
-    Some(Frame {
+fn frame(port: &str, queue: &str, bytes: &str, hex: &str) -> Option<TracedFrame> {
+    Some(TracedFrame {
         port: port.into(),
         queue: queue.parse().ok()?,
         bytes: bytes.parse().ok()?,
@@ -145,12 +147,12 @@ fn frame(port: &str, queue: &str, bytes: &str, hex: &str) -> Option<Frame> {
     })
 }
 
-fn differs([wanted, is, value, mask, packet]: [&str; 5]) -> Option<Differs> {
+fn differs([wanted, is, value, mask, packet]: [&str; 5]) -> Option<FieldDifference> {
     let bits = match number(packet) {
         Some(packet) => (number(value)? ^ packet) & number(mask)?,
         None => number(mask)?,
     };
-    Some(Differs {
+    Some(FieldDifference {
         wanted: wanted.into(),
         is: (!packet.is_empty()).then(|| is.into()),
         value: value.into(),

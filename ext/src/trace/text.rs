@@ -3,7 +3,7 @@
 use alloc::string::String;
 use core::fmt;
 
-use super::{Differs, Entry, Event, Frame, Lost, Stage, Trace};
+use super::{FieldDifference, HitEntry, LostEntry, Stage, Trace, TraceEvent, TracedFrame};
 
 impl fmt::Display for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -60,8 +60,8 @@ impl Stage {
             .try_for_each(|lost| writeln!(f, "  lost: {lost}"))?;
         for event in &self.events {
             let depth = match event {
-                Event::Instruction { .. } => "  ",
-                Event::Action { .. } | Event::Meter { .. } => "    ",
+                TraceEvent::Instruction { .. } => "  ",
+                TraceEvent::Action { .. } | TraceEvent::Meter { .. } => "    ",
                 _ => "      ",
             };
             writeln!(f, "{depth}{event}")?;
@@ -79,7 +79,7 @@ pub(super) fn or_any(fields: &str) -> &str {
     }
 }
 
-impl fmt::Display for Entry {
+impl fmt::Display for HitEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (priority, cookie) = (self.priority, &self.cookie);
         write!(
@@ -90,7 +90,7 @@ impl fmt::Display for Entry {
     }
 }
 
-impl fmt::Display for Lost {
+impl fmt::Display for LostEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "priority {}, {}: ", self.priority, or_any(&self.fields))?;
         if self.differs.is_empty() {
@@ -103,7 +103,7 @@ impl fmt::Display for Lost {
     }
 }
 
-impl fmt::Display for Differs {
+impl fmt::Display for FieldDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(is) = &self.is else {
             return write!(f, "the packet has no field for {}", self.wanted);
@@ -122,7 +122,7 @@ impl fmt::Display for Differs {
     }
 }
 
-impl fmt::Display for Frame {
+impl fmt::Display for TracedFrame {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} bytes leave by port {}", self.bytes, self.port)?;
         match self.queue {
@@ -132,7 +132,7 @@ impl fmt::Display for Frame {
     }
 }
 
-impl fmt::Display for Event {
+impl fmt::Display for TraceEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Fragment => f.write_str("=> waits for the other fragments"),

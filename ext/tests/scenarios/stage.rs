@@ -118,9 +118,10 @@ impl Stage {
         let told = String::from_utf8(told.ok()?.data.0).unwrap();
         let told = Trace::read(&told).unwrap_or_else(|error| panic!("{error}: {told}"));
         let mut events = told.stages.iter().flat_map(|stage| &stage.events);
-        let waits = |event: &Event| matches!(event, Event::Fragment | Event::Queue { .. });
+        let waits =
+            |event: &TraceEvent| matches!(event, TraceEvent::Fragment | TraceEvent::Queue { .. });
         let outs = told.result.iter().filter_map(|event| match event {
-            Event::Out(frame) => Some(format!("out {} {}", frame.port, frame.hex)),
+            TraceEvent::Out(frame) => Some(format!("out {} {}", frame.port, frame.hex)),
             _ => None,
         });
         (!told.cut && !events.any(waits)).then(|| (outs.collect(), told.to_string()))

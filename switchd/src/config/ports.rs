@@ -68,7 +68,7 @@ impl PortKind {
 
 /// A queue to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct QueueConfig {
+pub struct ConfiguredQueue {
     /// Its port.
     pub port: PortNo,
     /// Its number.
@@ -93,7 +93,7 @@ impl fmt::Display for PortKind {
 pub fn ports_and_queues(
     options: &Options,
     port_options: AfPacketOptions,
-) -> Result<(Vec<PortSpec>, Vec<QueueConfig>), String> {
+) -> Result<(Vec<PortSpec>, Vec<ConfiguredQueue>), String> {
     let mut ports = number_ports(&options.ports, port_options)?;
     for text in &options.port_rates {
         port_rate(text, &mut ports)?;
@@ -208,7 +208,7 @@ pub(super) fn ring(text: &str, ports: &mut [PortSpec]) -> Result<(), String> {
 }
 
 /// Reads a queue of one of `ports`. Errors: what is wrong with it.
-pub(super) fn queue(text: &str, ports: &mut [PortSpec]) -> Result<QueueConfig, String> {
+pub(super) fn queue(text: &str, ports: &mut [PortSpec]) -> Result<ConfiguredQueue, String> {
     let option = format!("--queue {text}");
     let mut parts = text.splitn(3, ':');
     let (Some(number), Some(id)) = (parts.next(), parts.next()) else {
@@ -220,7 +220,7 @@ pub(super) fn queue(text: &str, ports: &mut [PortSpec]) -> Result<QueueConfig, S
         .parse()
         .map_err(|_| format!("{option}: '{id}' is no queue number"))?;
     let spec = queues::parse(parts.next().unwrap_or_default());
-    Ok(QueueConfig {
+    Ok(ConfiguredQueue {
         port: port_named(&option, number, ports)?.number,
         id: QueueId(id),
         spec: spec.map_err(|error| format!("{option}: {error}"))?,

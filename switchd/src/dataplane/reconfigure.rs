@@ -11,7 +11,7 @@ use tracing::info;
 
 use super::DataPlane;
 use super::command::Answer;
-use crate::config::{Config, PortSpec, QueueConfig};
+use crate::config::{Config, ConfiguredQueue, PortSpec};
 use crate::port::{self, OpenPort};
 use crate::rights::LOCKED;
 use crate::run::{datapath_id, make_switch};
@@ -221,10 +221,10 @@ impl DataPlane {
     /// Changes the queues of the remaining ports from `old` to those configured now.
     ///
     /// Errors: a queue that is refused.
-    fn replace_queues(&mut self, old: &[QueueConfig]) -> Result<(), String> {
+    fn replace_queues(&mut self, old: &[ConfiguredQueue]) -> Result<(), String> {
         let now = self.now();
         let wanted = self.config.queues.clone();
-        for QueueConfig { port, id, .. } in old
+        for ConfiguredQueue { port, id, .. } in old
             .iter()
             .filter(|queue| !is_named(&wanted, queue.port, queue.id))
         {
@@ -232,7 +232,7 @@ impl DataPlane {
             // with the last other one.
             let _ = self.switch.delete_queue(now, *port, *id, &mut self.io);
         }
-        let changed: Vec<&QueueConfig> = wanted
+        let changed: Vec<&ConfiguredQueue> = wanted
             .iter()
             .filter(|queue| !old.contains(queue))
             .filter(|queue| self.io.has_port(queue.port))
@@ -243,7 +243,7 @@ impl DataPlane {
                 min: None,
                 ..queue.spec
             };
-            make_queue(&mut self.switch, now, &QueueConfig { spec, ..**queue })?;
+            make_queue(&mut self.switch, now, &ConfiguredQueue { spec, ..**queue })?;
         }
         let mut changed = changed.into_iter();
         changed.try_for_each(|queue| make_queue(&mut self.switch, now, queue))
@@ -251,7 +251,7 @@ impl DataPlane {
 }
 
 /// Whether a queue is configured.
-fn is_named(queues: &[QueueConfig], port: PortNo, id: QueueId) -> bool {
+fn is_named(queues: &[ConfiguredQueue], port: PortNo, id: QueueId) -> bool {
     queues
         .iter()
         .any(|queue| (queue.port, queue.id) == (port, id))
@@ -261,7 +261,7 @@ fn is_named(queues: &[QueueConfig], port: PortNo, id: QueueId) -> bool {
 pub(super) fn make_queue(
     switch: &mut Switch,
     now: Time,
-    queue: &QueueConfig,
+    queue: &ConfiguredQueue,
 ) -> Result<(), String> {
     let port = queue.port;
     let id = queue.id;

@@ -21,14 +21,14 @@ const MAX_FLOWS: usize = 100_000;
 pub struct Scrape {
     /// The samples so far.
     pub samples: Samples,
-    next: Next,
+    next: NextSlice,
     flows: Option<Cursor>,
     flows_seen: usize,
 }
 
 /// Where to continue.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Next {
+enum NextSlice {
     Switch,
     Ports(PortNo),
     Groups(GroupId),
@@ -50,7 +50,7 @@ impl Scrape {
         }
         Self {
             samples,
-            next: Next::Nothing,
+            next: NextSlice::Nothing,
             flows: flows.then(|| Cursor::new(TableId::ALL)),
             flows_seen: 0,
         }
@@ -59,14 +59,14 @@ impl Scrape {
     /// Continues with the switch `name`.
     pub fn begin(&mut self, name: String) {
         self.samples.switch = Some(name);
-        self.next = Next::Switch;
+        self.next = NextSlice::Switch;
         self.flows = self.flows.take().map(|_| Cursor::new(TableId::ALL));
         self.flows_seen = 0;
     }
 
     /// Whether all metrics of this switch are collected.
     pub fn is_done(&self) -> bool {
-        self.next == Next::Nothing
+        self.next == NextSlice::Nothing
     }
 }
 
@@ -75,21 +75,21 @@ impl DataPlane {
     pub(super) fn scrape(&mut self, scrape: &mut Scrape) {
         let samples = &mut scrape.samples;
         scrape.next = match scrape.next {
-            Next::Switch => {
+            NextSlice::Switch => {
                 self.scrape_switch(samples);
                 self.scrape_controllers(samples);
                 self.scrape_tables(samples);
                 self.scrape_drivers(samples);
-                Next::Ports(PortNo(0))
+                NextSlice::Ports(PortNo(0))
             }
-            Next::Ports(from) => self.scrape_ports(samples, from),
-            Next::Groups(from) => self.scrape_groups(samples, from),
-            Next::Meters(from) => self.scrape_meters(samples, from),
-            Next::Extensions(extension, from, count) => {
+            NextSlice::Ports(from) => self.scrape_ports(samples, from),
+            NextSlice::Groups(from) => self.scrape_groups(samples, from),
+            NextSlice::Meters(from) => self.scrape_meters(samples, from),
+            NextSlice::Extensions(extension, from, count) => {
                 self.scrape_extension(samples, extension, from, count)
             }
-            Next::Flows => self.scrape_flows(scrape),
-            Next::Nothing => Next::Nothing,
+            NextSlice::Flows => self.scrape_flows(scrape),
+            NextSlice::Nothing => NextSlice::Nothing,
         };
     }
 
@@ -156,7 +156,7 @@ impl DataPlane {
         }
     }
 
-    fn scrape_ports(&self, samples: &mut Samples, from: PortNo) -> Next {
+    fn scrape_ports(&self, samples: &mut Samples, from: PortNo) -> NextSlice {
         let datapath = self.switch.datapath();
         let mut ports = datapath.ports().range(from..);
         for (number, port) in ports.by_ref().take(SLICE) {
@@ -188,12 +188,12 @@ impl DataPlane {
             }
         }
         match ports.next() {
-            Some((number, _)) => Next::Ports(*number),
-            None => Next::Groups(GroupId(0)),
+            Some((number, _)) => NextSlice::Ports(*number),
+            None => NextSlice::Groups(GroupId(0)),
         }
     }
 
-    fn scrape_groups(&self, samples: &mut Samples, from: GroupId) -> Next {
+    fn scrape_groups(&self, samples: &mut Samples, from: GroupId) -> NextSlice {
         let all = from..=GroupId(u32::MAX);
         let mut groups = self.switch.datapath().group_stats(self.now(), all);
         for group in groups.by_ref().take(SLICE).map(|group| group.0) {
@@ -203,12 +203,12 @@ impl DataPlane {
             samples.add("group_bytes", &labels, group.byte_count);
         }
         match groups.next() {
-            Some(group) => Next::Groups(group.0.group_id),
-            None => Next::Meters(MeterId(0)),
+            Some(group) => NextSlice::Groups(group.0.group_id),
+            None => NextSlice::Meters(MeterId(0)),
         }
     }
 
-    fn scrape_meters(&self, samples: &mut Samples, from: MeterId) -> Next {
+    fn scrape_meters(&self, samples: &mut Samples, from: MeterId) -> NextSlice {
         let all = from..=MeterId(u32::MAX);
         let mut meters = self.switch.datapath().meter_stats(self.now(), all);
         for meter in meters.by_ref().take(SLICE) {
@@ -222,8 +222,8 @@ impl DataPlane {
             }
         }
         match meters.next() {
-            Some(meter) => Next::Meters(meter.meter_id),
-            None => Next::Extensions(0, 0, 0),
+            Some(meter) => NextSlice::Meters(meter.meter_id),
+            None => NextSlice::Extensions(0, 0, 0),
         }
     }
 
@@ -233,12 +233,12 @@ impl DataPlane {
         extension: usize,
         from: u64,
         mut count: usize,
-    ) -> Next {
+    ) -> NextSlice {
         let mut list = Vec::new();
         let datapath = self.switch.datapath();
         let told = datapath.extension_metrics(self.now(), extension, from, &mut list);
         let Some((name, next)) = told else {
-            return Next::Flows;
+            return NextSlice::Flows;
         };
         for metric in list.iter().take(MAX_EXTENSION_VALUES - count) {
             samples.add_of(name, metric);
@@ -246,17 +246,17 @@ impl DataPlane {
         count += list.len();
         match next {
             Some(next) if count < MAX_EXTENSION_VALUES => {
-                return Next::Extensions(extension, next, count);
+                return NextSlice::Extensions(extension, next, count);
             }
             None if count <= MAX_EXTENSION_VALUES => {}
             Some(_) | None => samples.add("extension_metrics_cut", &[("extension", &name)], 1),
         }
-        Next::Extensions(extension + 1, 0, 0)
+        NextSlice::Extensions(extension + 1, 0, 0)
     }
 
-    fn scrape_flows(&mut self, scrape: &mut Scrape) -> Next {
+    fn scrape_flows(&mut self, scrape: &mut Scrape) -> NextSlice {
         let Some(cursor) = &mut scrape.flows else {
-            return Next::Nothing;
+            return NextSlice::Nothing;
         };
         let settled = self.switch.settled();
         let datapath = settled.datapath();
@@ -280,10 +280,10 @@ impl DataPlane {
             samples.add("flow_bytes", labels, entry.bytes);
         });
         if !is_last && *seen < MAX_FLOWS {
-            return Next::Flows;
+            return NextSlice::Flows;
         }
         let all: usize = datapath.tables().iter().map(Table::len).sum();
         samples.add("flows_left_out", &[], all.saturating_sub(MAX_FLOWS));
-        Next::Nothing
+        NextSlice::Nothing
     }
 }

@@ -5,11 +5,11 @@ use std::fmt::{self, Write};
 
 use bofuss_datapath::{Metric, MetricKind};
 
-use Kind::{Counter, Distribution, Gauge};
+use MetricType::{Counter, Distribution, Gauge};
 
 /// The type of a metric.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum MetricType {
     /// Only increases.
     Counter,
     /// Increases and decreases.
@@ -38,7 +38,7 @@ impl ExpositionFormat {
 }
 
 /// The metrics: name after `bofuss_`, type, meaning.
-pub const FAMILIES: &[(&str, Kind, &str)] = &[
+pub const FAMILIES: &[(&str, MetricType, &str)] = &[
     ("build_info", Gauge, "1; the version is a label"),
     ("uptime_seconds", Gauge, "time since the switch started"),
     ("resident_memory_bytes", Gauge, "memory in use"),
@@ -189,7 +189,7 @@ pub struct Samples {
     pub switch: Option<String>,
     families: BTreeMap<String, String>,
     /// The families of extensions: type and meaning.
-    of_extensions: BTreeMap<String, (Kind, &'static str)>,
+    of_extensions: BTreeMap<String, (MetricType, &'static str)>,
 }
 
 impl Samples {

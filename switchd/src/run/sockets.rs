@@ -38,7 +38,7 @@ pub(super) struct RunSockets {
 pub(super) async fn open(
     config: &mut Config,
     hub: &Hub,
-    requests: &mpsc::Sender<control::Request>,
+    requests: &mpsc::Sender<control::CommandRequest>,
     snoop_clients: &SnoopClients,
 ) -> Result<RunSockets, String> {
     let failed = |error: io::Error| format!("run-time directory: {error}");
@@ -103,7 +103,7 @@ async fn try_open(
     config: &Config,
     folder: &Path,
     hub: &Hub,
-    requests: &mpsc::Sender<control::Request>,
+    requests: &mpsc::Sender<control::CommandRequest>,
     snoop_clients: &SnoopClients,
 ) -> Result<Option<RunSockets>, String> {
     let socket = folder.join(format!("{}.sock", config.name));
