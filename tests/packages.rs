@@ -22,6 +22,7 @@ const INSTALLED: &[&str] = &[
     "lib/sysusers.d/bofuss.conf",
     "share/bash-completion/completions/bofuss",
     "share/bash-completion/completions/dpctl",
+    "share/bofuss/bofuss_machine.py",
     "share/bofuss/bofuss_mininet.py",
     "share/bofuss/mininet.py",
     "share/doc/bofuss/NEWS.gz",
@@ -308,7 +309,7 @@ fn the_image_s_entry_point_runs_on_its_layers() {
 }
 
 #[test]
-fn the_wheel_brings_the_class_and_the_file_for_mn() {
+fn the_wheel_brings_the_class_the_file_for_mn_and_the_helper_for_machines() {
     let Some((folder, _)) = packages() else {
         return;
     };
@@ -343,6 +344,11 @@ fn the_wheel_brings_the_class_and_the_file_for_mn() {
         let site = sh(&venv.0, &format!("echo lib/python3*/site-packages/{name}"));
         assert_eq!(fs::read(venv.0.join(site.trim())).unwrap(), ours);
     }
+    let mut machine = Command::new(bin.join("python"));
+    ok(machine.args([
+        "-Bc",
+        "import bofuss_machine; bofuss_machine.Machine(['ipv4_src'])",
+    ]));
     pip(&["uninstall", "-y", "bofuss"]);
     assert_eq!(venv.files(), before);
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use crate::{cost, dist, e2e, fuzz, mutants, reference, size, tidy};
+use crate::{cost, dist, e2e, examples, fuzz, mutants, reference, size, tidy};
 
 /// The tiers of steps: each includes the one before.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
@@ -28,7 +28,7 @@ pub(crate) fn run(root: &Path, target: &Path, tier: Tier) -> Result<(), String> 
         let long = if tier == Tier::All { long } else { &[] };
         long.iter().map(|a| a.to_string()).collect()
     };
-    let steps: [CiStep; 16] = [
+    let steps: [CiStep; 17] = [
         ("format", Tier::Check, &|| {
             cargo("fmt --all --check", |_| {})
         }),
@@ -76,6 +76,7 @@ pub(crate) fn run(root: &Path, target: &Path, tier: Tier) -> Result<(), String> 
         ("end to end", Tier::Test, &|| {
             e2e::run(root, target, &arguments(&["--", "--include-ignored"]))
         }),
+        ("examples", Tier::Test, &|| examples::run(root, target, "")),
         ("cost after each tutorial", Tier::All, &|| {
             cost::run_after_each(root, target)
         }),

@@ -13,12 +13,16 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 const PACKAGES: &str = "--locked --package bofuss-switchd --package bofuss-dpctl";
 const LINKS: [&str; 2] = ["ofdatapath", "ofprotocol"];
 /// Files of the tree, and where below `usr` each is installed.
-const FILES: [(&str, &str); 6] = [
+const FILES: [(&str, &str); 7] = [
     (
         "contrib/bofuss_mininet.py",
         "share/bofuss/bofuss_mininet.py",
     ),
     ("contrib/mininet.py", "share/bofuss/mininet.py"),
+    (
+        "contrib/bofuss_machine.py",
+        "share/bofuss/bofuss_machine.py",
+    ),
     (
         "contrib/bofuss.toml",
         "share/doc/bofuss/examples/bofuss.toml",
@@ -66,7 +70,7 @@ const MAINTAINER: &str = "The bofuss developers";
 const SUMMARY: &str = "user-space OpenFlow software switch";
 const ABOUT: &str = " It speaks OpenFlow 1.0, 1.2 and 1.3 and runs as an ordinary process. It\n \
     takes the place of BOFUSS (ofsoftswitch13): ofdatapath, ofprotocol and dpctl are\n \
-    there, and /usr/share/bofuss has a class for Mininet.\n";
+    there, and /usr/share/bofuss has modules for Mininet and controllers.\n";
 
 /// The folder of the packages: of all, or with `debug` of those for this machine, built quickly for
 /// tests.
@@ -298,7 +302,8 @@ fn blob(oci: &Path, bytes: &[u8]) -> Result<Blob, String> {
     Ok(Blob(format!("sha256:{hash}"), bytes.len()))
 }
 
-/// A wheel with the class for Mininet, as a module and as the file for `mn --custom`.
+/// A wheel with the class for Mininet, as a module and as the file for `mn --custom`, and with the
+/// module in which controllers write state machines.
 fn wheel(root: &Path, stage: &Path, out: &Path) -> Result<(), String> {
     let info = format!("bofuss-{VERSION}.dist-info");
     let data = stage.join(format!("bofuss-{VERSION}.data/data/share/bofuss"));
@@ -308,11 +313,13 @@ fn wheel(root: &Path, stage: &Path, out: &Path) -> Result<(), String> {
     let class = root.join("contrib/bofuss_mininet.py");
     copy(&class, &stage.join("bofuss_mininet.py"))?;
     copy(&class, &stage.join("bofuss/mininet.py"))?; // its former name
+    let machine = root.join("contrib/bofuss_machine.py");
+    copy(&machine, &stage.join("bofuss_machine.py"))?;
     let init = format!("\"\"\"The bofuss switch, for Python.\"\"\"\n\n__version__ = '{VERSION}'\n");
     write(&stage.join("bofuss/__init__.py"), init.as_bytes())?;
     let metadata = format!(
         "Metadata-Version: 2.1\nName: bofuss\nVersion: {VERSION}\nSummary: {SUMMARY}\n\
-         License: Apache-2.0\nRequires-Python: >=3.6\n"
+         License: Apache-2.0\nRequires-Python: >=3.7\n"
     );
     write(&stage.join(&info).join("METADATA"), metadata.as_bytes())?;
     let kind = b"Wheel-Version: 1.0\nGenerator: xtask\nRoot-Is-Purelib: true\nTag: py3-none-any\n";
@@ -329,7 +336,7 @@ fn wheel(root: &Path, stage: &Path, out: &Path) -> Result<(), String> {
     let name = out.join(format!("bofuss-{VERSION}-py3-none-any.whl"));
     let zip = format!(
         "find . -exec touch -d 1980-01-02 {{}} +
-         python3 -m zipfile -c '{}' bofuss bofuss_mininet.py {info} *.data",
+         python3 -m zipfile -c '{}' bofuss bofuss_machine.py bofuss_mininet.py {info} *.data",
         name.display()
     );
     sh(stage, &zip)

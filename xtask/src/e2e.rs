@@ -15,13 +15,7 @@ use crate::{ci, dist};
 pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<(), String> {
     let long = arguments.iter().any(|word| word == "--include-ignored");
     let setup = root.join("xtask/setup.sh");
-    let mut venv = Command::new("sh");
-    venv.arg(&setup).arg("venv").stderr(Stdio::inherit());
-    let venv = venv.output().map_err(|e| format!("sh: {e}"))?;
-    if !venv.status.success() {
-        return Err("e2e: no Python environment; see above".into());
-    }
-    let python = String::from_utf8_lossy(&venv.stdout).trim().to_string();
+    let python = python(root)?;
     ci::cargo(
         "build --locked --package bofuss-switchd --package bofuss-dpctl --package bofuss-oflib \
          --bins --examples",
@@ -40,4 +34,20 @@ pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<()
             .env("BOFUSS_DIST", dist::folder(target, !long))
             .env("BOFUSS_BIN_DIR", target.join("debug"));
     })
+}
+
+/// The Python with the controllers, in an environment that is made if it is missing.
+///
+/// Errors: it cannot be made.
+pub(crate) fn python(root: &Path) -> Result<String, String> {
+    let mut venv = Command::new("sh");
+    venv.arg(root.join("xtask/setup.sh")).arg("venv");
+    let venv = venv
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|e| format!("sh: {e}"))?;
+    if !venv.status.success() {
+        return Err("no Python environment; see above".into());
+    }
+    Ok(String::from_utf8_lossy(&venv.stdout).trim().to_string())
 }

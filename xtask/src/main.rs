@@ -11,6 +11,7 @@ mod dist;
 mod docs;
 mod e2e;
 mod evidence;
+mod examples;
 mod folders;
 mod fuzz;
 mod idiom;
@@ -39,6 +40,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   dist [--debug]    packages of the programs, into target/dist; with --debug those of this kind
                     of machine, not optimised, for tests, into target/dist-debug
   e2e [ARGS]        end-to-end tests; ARGS as for cargo test
+  examples [NAME]   the examples, with what each shows
   fuzz [SECONDS [TARGET]]
   bench [--docs] [ARGS]
                     measures the switch beside yardsticks; ARGS as for ofmeter bench;
@@ -70,6 +72,8 @@ fn main() -> ExitCode {
         ["dist"] => dist::run(root, &target, false),
         ["dist", "--debug"] => dist::run(root, &target, true),
         ["e2e", ..] => e2e::run(root, &target, &arguments[1..]),
+        ["examples"] => examples::run(root, &target, ""),
+        ["examples", name] => examples::run(root, &target, name),
         ["bench", ..] => bench::run(root, &target, &arguments[1..]),
         ["fuzz", ..] => fuzz::run(root, &target, &arguments[1..]),
         _ => {

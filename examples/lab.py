@@ -1,0 +1,250 @@
+"""A laboratory for the examples: a switch, hosts in namespaces, raw frames, and what the switch counts.
+
+    with Lab(hosts=2, controller='controller.py') as lab:
+        received = lab.play(1, frames, to=2)
+
+`main(check)` runs an example in network and process namespaces of its own, which go with it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+from typing import Callable, Dict, List, Sequence, Union
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / 'contrib'))
+INSIDE = '--inside'
+CONTROLLER_PORT, METRICS_PORT = 6653, 9101
+PATIENCE_SECONDS = 20
+CLONE_NEWNET = 0x40000000
+# Of linux/if_packet.h, linux/if_ether.h and asm/socket.h.
+PACKET_OUTGOING, ETH_P_ALL, SO_RCVBUFFORCE = 4, 3, 33
+# Frames that are sent before the switch must have taken all: as many as its ring has slots at first.
+WINDOW = 256
+# The shortest frame of Ethernet, without its checksum.
+MIN_FRAME_BYTES = 60
+# How long a host is listened to for a frame too many.
+SILENCE_SECONDS = .2
+
+
+def main(check: Callable[[], str]) -> None:
+    """Runs `check` in namespaces of its own, and prints the line that it returns."""
+    if INSIDE not in sys.argv:
+        setup = str(ROOT / 'xtask/setup.sh')
+        os.execvp('sh', ['sh', setup, 'isolate', sys.executable, *sys.argv, INSIDE])
+    disable_ipv6()
+    print('checked:', check(), flush=True)
+
+
+def disable_ipv6() -> None:
+    """Keeps the kernel from sending frames of its own in this thread's network namespace."""
+    for one in ('all', 'default'):
+        Path('/proc/sys/net/ipv6/conf/%s/disable_ipv6' % one).write_text('1')
+
+
+def program(name: str) -> str:
+    """A program of ours: from BOFUSS_BIN_DIR, as it was built, or as it is installed."""
+    built = [ROOT / 'target' / kind / name for kind in ('release', 'debug')]
+    chosen = os.environ.get('BOFUSS_BIN_DIR')
+    found = [Path(chosen) / name] if chosen else [path for path in built if path.exists()]
+    return str(found[0]) if found else name
+
+
+def ip(line: str) -> None:
+    """Runs `ip` with arguments separated by blanks."""
+    subprocess.run(['ip', *line.split()], check=True)
+
+
+def until(condition: Callable[[], bool], what: str) -> None:
+    """Waits until a condition holds."""
+    end = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < end, 'in time: ' + what
+        time.sleep(.01)
+
+
+class Host:
+    """A namespace with one interface, eth0, whose other end is a port of a switch."""
+
+    def __init__(self, number: int, port: str) -> None:
+        self.name = 'h%d' % number
+        self.address = '10.0.0.%d' % number
+        self.mac = '02:00:00:00:00:%02x' % number
+        ip('netns add %s' % self.name)
+        self.inside(disable_ipv6)
+        ip('link add %s type veth peer name eth0 address %s netns %s' % (port, self.mac, self.name))
+        ip('link set %s up' % port)
+        for line in ('link set lo up', 'address add %s/8 dev eth0' % self.address,
+                     'link set eth0 up'):
+            ip('-n %s %s' % (self.name, line))
+        self.socket = self.inside(packet_socket)
+
+    def inside(self, work: Callable):
+        """Calls a function in this host's network namespace."""
+        with open('/run/netns/' + self.name) as there, open('/proc/self/ns/net') as here:
+            enter(there.fileno())
+            try:
+                return work()
+            finally:
+                enter(here.fileno())
+
+    def received(self, wait: float = 0) -> List[bytes]:
+        """Frames that have arrived; listens until none comes for `wait` seconds."""
+        frames = []
+        self.socket.settimeout(wait)
+        try:
+            while True:
+                frame, about = self.socket.recvfrom(1 << 16)
+                if about[2] != PACKET_OUTGOING:
+                    frames.append(frame)
+        except (BlockingIOError, socket.timeout):
+            return frames
+
+    def run(self, *command: str) -> str:
+        """Runs a command in this host, and gives what it prints."""
+        command = ('ip', 'netns', 'exec', self.name, *command)
+        return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def packet_socket() -> socket.socket:
+    """A socket for whole frames of eth0, with 64 MiB for those that wait."""
+    sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
+    sock.bind(('eth0', 0))
+    sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 64 << 20)
+    return sock
+
+
+def enter(namespace: int) -> None:
+    """Moves this thread into a network namespace, given by its file."""
+    if ctypes.CDLL(None, use_errno=True).setns(namespace, CLONE_NEWNET):
+        raise OSError(ctypes.get_errno(), 'setns')
+
+
+def end_with_parent() -> None:
+    """Has the process that calls it end when the one that started it does."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
+def start(*command: str, **more) -> subprocess.Popen:
+    """Starts a program that ends with this one."""
+    environment = {**os.environ, 'PYTHONPATH': str(ROOT / 'contrib')}
+    return subprocess.Popen(command, preexec_fn=end_with_parent, env=environment, **more)
+
+
+def is_listening() -> bool:
+    """Whether a controller waits for switches."""
+    return ':%04X 00000000:0000 0A' % CONTROLLER_PORT in Path('/proc/net/tcp').read_text()
+
+
+class Lab:
+    """One switch with hosts 1 to n at ports 1 to n, and its controller."""
+
+    def __init__(self, hosts: int, controller: str, options: Sequence[str] = ()) -> None:
+        self.hosts: Dict[int, Host] = {i: Host(i, 's1-%d' % i) for i in range(1, hosts + 1)}
+        script = Path(sys.argv[0]).resolve().parent / controller
+        self.controller = start(sys.executable, str(script), stdout=subprocess.PIPE, text=True)
+        until(is_listening, 'the controller listens')
+        ports = [word for i in self.hosts for word in ('--port', '%d=s1-%d' % (i, i))]
+        self.switch = start(program('bofuss'), 'run', '--name', 's1', '--log', 'warn',
+                            '--fail-mode', 'secure', '--metrics', str(METRICS_PORT),
+                            '--controller', 'tcp:127.0.0.1:%d' % CONTROLLER_PORT, *ports, *options)
+        self.wait_for('READY')
+        self.sent = self.received_by_switch()
+
+    def __enter__(self) -> Lab:
+        return self
+
+    def __exit__(self, *_) -> None:
+        for process in (self.switch, self.controller):
+            process.kill()
+            process.wait()
+
+    def wait_for(self, word: str) -> str:
+        """The controller's next line that begins with a word."""
+        for line in self.controller.stdout:
+            if line.startswith(word):
+                return line.rstrip()
+        raise AssertionError('the controller ended before it printed ' + word)
+
+    def metric(self, *parts: str) -> int:
+        """The sum of the samples whose lines begin with `bofuss_` and the first part and have the
+        others."""
+        with urllib.request.urlopen('http://127.0.0.1:%d/metrics' % METRICS_PORT) as answer:
+            lines = answer.read().decode().splitlines()
+        lines = [line for line in lines if line.startswith('bofuss_' + parts[0])]
+        chosen = [line for line in lines if all(part in line for part in parts)]
+        return sum(int(float(line.split()[-1])) for line in chosen)
+
+    def received_by_switch(self) -> int:
+        """Frames that the switch has taken from its ports."""
+        return self.metric('port_receive_packets_total')
+
+    def messages(self) -> int:
+        """OpenFlow messages between switch and controller so far, but for echoes."""
+        return self.metric('openflow_messages_total') - self.metric('openflow_messages_total',
+                                                                    'echo')
+
+    def play(self, sender: int, frames: Sequence[bytes], to: int) -> List[bytes]:
+        """Sends frames from a host; gives those that arrive at another. None is lost on the way to
+        the switch."""
+        arrived = []
+        for first in range(0, len(frames), WINDOW):
+            window = frames[first:first + WINDOW]
+            for frame in window:
+                self.hosts[sender].socket.send(frame)
+            self.sent += len(window)
+            until(lambda: self.received_by_switch() >= self.sent, 'the switch receives the frames')
+            arrived += self.hosts[to].received()
+        return arrived + self.hosts[to].received(SILENCE_SECONDS)
+
+
+# --- frames ---------------------------------------------------------------------------------------
+
+def mac_bytes(text: str) -> bytes:
+    """A MAC address."""
+    return bytes.fromhex(text.replace(':', ''))
+
+
+def checksum(data: bytes) -> int:
+    """The Internet checksum (RFC 1071)."""
+    total = sum(struct.unpack('!%dH' % ((len(data) + 1) // 2), data + bytes(len(data) % 2)))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ~total & 0xFFFF
+
+
+def ipv4(source: str, destination: str, protocol: int, payload: bytes,
+         macs: Sequence[str] = ('02:aa:00:00:00:01', '02:aa:00:00:00:02')) -> bytes:
+    """An Ethernet frame with an IPv4 packet; `macs` are its source and destination."""
+    addresses = socket.inet_aton(source) + socket.inet_aton(destination)
+    head = struct.pack('!BBHHHBBH', 0x45, 0, 20 + len(payload), 0, 0, 64, protocol, 0) + addresses
+    head = head[:10] + struct.pack('!H', checksum(head)) + head[12:]
+    frame = mac_bytes(macs[1]) + mac_bytes(macs[0]) + b'\x08\x00' + head + payload
+    return frame.ljust(MIN_FRAME_BYTES, b'\0')
+
+
+def udp(source: str, destination: str, port: int, payload: bytes = b'', from_port: int = 4000,
+        **more) -> bytes:
+    """A UDP datagram without a checksum."""
+    head = struct.pack('!HHHH', from_port, port, 8 + len(payload), 0)
+    return ipv4(source, destination, 17, head + payload, **more)
+
+
+def tcp(source: str, destination: str, port: int, payload: bytes = b'', from_port: int = 4000,
+        flags: int = 2, **more) -> bytes:
+    """A TCP segment, a SYN unless `flags` say otherwise."""
+    head = struct.pack('!HHIIBBHHH', from_port, port, 0, 0, 5 << 4, flags, 65535, 0, 0) + payload
+    pseudo = (socket.inet_aton(source) + socket.inet_aton(destination)
+              + struct.pack('!HH', 6, len(head)))
+    head = head[:16] + struct.pack('!H', checksum(pseudo + head)) + head[18:]
+    return ipv4(source, destination, 6, head, **more)

@@ -1,0 +1,94 @@
+//! `cargo xtask examples`: runs the examples, and lists what each shows.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use crate::{ci, e2e, tree};
+
+/// The line of a README that names the published work.
+const WORK: &str = "**Work.** ";
+/// What stands before the figures in the last line that an example prints.
+const CHECKED: &str = "checked: ";
+
+/// Builds the programs and runs the example called `name`, or all for an empty name.
+///
+/// Errors: the first example that fails, and one whose README does not say what it shows.
+pub(crate) fn run(root: &Path, target: &Path, name: &str) -> Result<(), String> {
+    let folders = folders(root, name)?;
+    let python = e2e::python(root)?;
+    ci::cargo(
+        "build --locked --package bofuss-switchd --package bofuss-dpctl",
+        |_| {},
+    )?;
+    for folder in folders {
+        let readme = tree::read(&folder.join("README.md"))?;
+        let (title, work) =
+            heading(&readme).ok_or(format!("{}: no title and `{WORK}`", folder.display()))?;
+        println!("\n{}: {title}\n  work     {work}", file_name(&folder));
+        let start = Instant::now();
+        let mut check = Command::new(&python);
+        check.arg("-B").arg(folder.join("check.py"));
+        check.env("BOFUSS_BIN_DIR", target.join("debug"));
+        let said = ci::output(check.stdin(Stdio::null()).stderr(Stdio::inherit()))?;
+        let checked = said.lines().find_map(|line| line.strip_prefix(CHECKED));
+        let checked = checked.ok_or(format!("{}: no result: {said}", folder.display()))?;
+        println!(
+            "  checked  {checked}\n  seconds  {:.1}",
+            start.elapsed().as_secs_f32()
+        );
+    }
+    Ok(())
+}
+
+/// The folders of the examples, in order. Errors: no example has this name.
+fn folders(root: &Path, name: &str) -> Result<Vec<PathBuf>, String> {
+    let all = root.join("examples");
+    let entries = fs::read_dir(&all).map_err(|e| format!("{}: {e}", all.display()))?;
+    let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    folders.retain(|path| path.join("check.py").exists());
+    folders.retain(|path| name.is_empty() || file_name(path) == name);
+    folders.sort();
+    if folders.is_empty() {
+        return Err(format!("no example is called {name:?}"));
+    }
+    Ok(folders)
+}
+
+fn file_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+/// Title and work of a README.
+fn heading(text: &str) -> Option<(&str, String)> {
+    let title = text.lines().next()?.strip_prefix("# ")?;
+    let (_, work) = text.split_once(WORK)?;
+    let paragraph = work.split("\n\n").next()?;
+    Some((title, paragraph.trim().replace('\n', " ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_heading_is_the_title_and_the_paragraph_with_the_work() {
+        let text = "# Title\n\nText.\n\n**Work.** A. Author,\n*Title*.\n\nMore.";
+        assert_eq!(heading(text), Some(("Title", "A. Author, *Title*.".into())));
+        assert_eq!(heading("# Title\n\nText."), None);
+    }
+
+    #[test]
+    fn examples_have_names_and_are_in_order() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let all = folders(&root, "").unwrap();
+        assert!(all.is_sorted() && !all.is_empty());
+        assert_eq!(folders(&root, &file_name(&all[0])).unwrap(), all[..1]);
+        assert_eq!(
+            folders(&root, "none"),
+            Err("no example is called \"none\"".into())
+        );
+    }
+}
