@@ -4,17 +4,23 @@ use std::sync::LazyLock;
 
 use bofuss_oflib::ext::{ExtKind, ExtRow};
 use bofuss_oflib::message::multipart::{ExtBody, RequestBody};
-use bofuss_oflib::{ExtValue, Message};
+use bofuss_oflib::{Catalogue, ExtValue, Message};
 use serde_json::{Map, Value, json};
 
 use crate::Failure;
+use crate::ofctl::file::each_line;
 use crate::verbs::{Command, Made, Make, Requests, TextStyle, Verb, ask};
 
-/// The verbs of the extensions that are compiled in.
+/// Names of what is bytes in hexadecimal: no number, even if all digits are decimal.
+const BYTES: &[&str] = &["data", "key", "packet"];
+
+/// The rows of the extensions that are compiled in.
+pub(crate) static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(bofuss_ext::catalogue);
+
+/// Their verbs.
 pub(crate) static VERBS: LazyLock<Vec<Verb>> = LazyLock::new(|| {
-    let catalogue = bofuss_ext::catalogue();
-    let messages = catalogue.values(ExtKind::Message);
-    let rows = messages.chain(catalogue.values(ExtKind::Multipart));
+    let messages = CATALOGUE.values(ExtKind::Message);
+    let rows = messages.chain(CATALOGUE.values(ExtKind::Multipart));
     rows.filter_map(verb).collect()
 });
 
@@ -30,35 +36,66 @@ fn verb(row: &'static ExtRow) -> Option<Verb> {
     })
 }
 
-/// What a row's verb sends. Errors: what is wrong in the arguments.
+/// What a row's verb sends; a message whose argument is a file, `-` or a path that begins with `/`
+/// or `.`, is sent for each line of it. Errors: what is wrong in the arguments.
 pub(crate) fn make(row: &'static ExtRow, command: &Command, arguments: &[&str]) -> Made {
-    let text = arguments.join(" ");
-    let value = ExtValue::parse(row, &text, &command.catalogue).map_err(Failure::Usage)?;
+    let read = |text: &str| ExtValue::parse(row, text, &command.catalogue).map_err(Failure::Usage);
     if row.kind == ExtKind::Multipart {
-        let body = RequestBody::Experimenter(ExtBody(value));
+        let body = RequestBody::Experimenter(ExtBody(read(&arguments.join(" "))?));
         return ask([Message::MultipartRequest(body.into())]);
     }
+    if let [file] = arguments
+        && (*file == "-" || file.starts_with(['/', '.']))
+    {
+        let lines = each_line(file, &[], (), |line, ()| {
+            read(line).map(Message::Experimenter)
+        })?;
+        return Ok(Requests::Change(lines));
+    }
+    let value = read(&arguments.join(" "))?;
     Ok(Requests::Exchange(Message::Experimenter(value)))
 }
 
-/// A value as JSON, by its text form: `a=1,b=2` is an object and `[a; b]` a list.
+/// What stands between the parentheses of a value's text form.
+fn inner(text: &str) -> &str {
+    let inner = text.split_once('(').map_or("", |parts| parts.1);
+    inner.strip_suffix(')').unwrap_or(inner)
+}
+
+/// The answer to a multipart request as text; each item of a list in a line of its own.
+pub(crate) fn lines(value: &ExtValue) -> String {
+    let text = value.to_string();
+    let inner = inner(&text);
+    match inside(inner, '[', ']') {
+        Some(list) => list_items(list).map(|item| format!("{item}\n")).collect(),
+        None => format!("{inner}\n"),
+    }
+}
+
+/// A value as JSON, by its text form: `a=1,b` is the object `{"a": 1, "b": true}`, and `[a; b]` a
+/// list.
 pub(crate) fn json(value: &ExtValue) -> Value {
     let text = value.to_string();
-    let inner = text.split_once('(').map_or("", |parts| parts.1);
-    let inner = inner.strip_suffix(')').unwrap_or(inner);
-    json!({"name": value.row.name, "value": of_text(inner)})
+    json!({"name": value.row.name, "value": of_text(inner(&text))})
+}
+
+/// The items of a list, without its brackets.
+fn list_items(list: &str) -> impl Iterator<Item = &str> {
+    let items = pieces(list, ';').into_iter().map(str::trim);
+    items.filter(|item| !item.is_empty())
 }
 
 fn of_text(text: &str) -> Value {
     if let Some(list) = inside(text, '[', ']') {
-        let items = pieces(list, ';').into_iter().map(str::trim);
-        return items.filter(|item| !item.is_empty()).map(of_text).collect();
+        return list_items(list).map(of_text).collect();
     }
-    if let Some(inner) = inside(text, '{', '}') {
+    if let Some(inner) = inside(text, '{', '}').or_else(|| inside(text, '(', ')')) {
         return of_text(inner);
     }
     let parts = pieces(text, ',');
+    let has_values = text.contains('=');
     let pairs: Option<Map<String, Value>> = parts.into_iter().map(pair).collect();
+    let pairs = pairs.filter(|_| has_values);
     match (pairs, text.parse::<u64>()) {
         (Some(pairs), _) => Value::Object(pairs),
         (None, Ok(number)) => number.into(),
@@ -67,10 +104,16 @@ fn of_text(text: &str) -> Value {
 }
 
 fn pair(text: &str) -> Option<(String, Value)> {
-    let (name, value) = text.split_once('=')?;
+    let (name, value) = match text.split_once('=') {
+        Some((name, value)) if BYTES.contains(&name) && !value.starts_with('(') => {
+            (name, value.into())
+        }
+        Some((name, value)) => (name, of_text(value)),
+        None => (text, true.into()),
+    };
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let is_pair = !name.is_empty() && name.chars().all(is_name);
-    is_pair.then(|| (name.into(), of_text(value)))
+    is_pair.then(|| (name.into(), value))
 }
 
 /// What stands between brackets that begin and end a text, if they belong to each other.
@@ -112,7 +155,6 @@ fn pieces(text: &str, mark: char) -> Vec<&str> {
 mod tests {
     use std::sync::Arc;
 
-    use bofuss_oflib::Catalogue;
     use bofuss_oflib::ext::Arg;
 
     use super::*;
@@ -169,6 +211,11 @@ mod tests {
                 json!({"states": [{"key": "0a", "state": 1}, {"key": "0b", "state": 2}]}),
             ),
             ("[]", json!([])),
+            ("key=0100,id=10", json!({"key": "0100", "id": 10})),
+            (
+                "add,key=(a=1,b=x)",
+                json!({"add": true, "key": {"a": 1, "b": "x"}}),
+            ),
             ("set_state(a=1),b", json!("set_state(a=1),b")),
             ("a=out(1,2),b=3", json!({"a": "out(1,2)", "b": 3})),
         ];

@@ -1,6 +1,7 @@
 //! Prints replies as JSON. Names are OpenFlow's; matches, actions and instructions are texts that
 //! the verbs accept. `version` increases when a key is removed or changes its meaning.
 
+use bofuss_oflib::error::EXPERIMENTER_ERROR_TYPE;
 use bofuss_oflib::message::multipart::flow::FlowEntry;
 use bofuss_oflib::message::multipart::group::{BucketCounter, GroupCounters, GroupDesc};
 use bofuss_oflib::message::multipart::table_features::TableFeatureSet;
@@ -11,9 +12,10 @@ use bofuss_oflib::message::queue::PacketQueue;
 use bofuss_oflib::message::{Band, Bucket, FlowRemoved, MultipartReply, PortDesc};
 use bofuss_oflib::text::Actions;
 use bofuss_oflib::wire::Text;
-use bofuss_oflib::{Instruction, Match, Message};
+use bofuss_oflib::{ErrorCode, Instruction, Match, Message};
 use serde_json::{Map, Value, json};
 
+use crate::extension::CATALOGUE;
 use crate::watch::Rates;
 
 /// Increases when a key is removed or changes its meaning.
@@ -73,11 +75,7 @@ pub(crate) fn rates(rates: &Rates) -> Value {
 /// A message.
 pub(crate) fn message(message: &Message) -> Value {
     let mut value = match message {
-        Message::Error(error) => json!({
-            "error": error.error.row().map(|row| format!("{}/{}", row.type_name, row.code_name)),
-            "meaning": error.error.row().map(|row| row.meaning),
-            "error_type": error.error.ty, "code": error.error.code,
-        }),
+        Message::Error(message) => error(message.error),
         Message::FeaturesReply(f) => json!({
             "datapath_id": format!("{:016x}", f.datapath_id), "n_buffers": f.n_buffers,
             "n_tables": f.n_tables, "auxiliary_id": f.auxiliary_id,
@@ -112,6 +110,20 @@ pub(crate) fn message(message: &Message) -> Value {
         other => json!({"text": other.to_string()}),
     };
     value["type"] = message.name().into();
+    value
+}
+
+/// An error; `experimenter` is there if it is an experimenter's.
+fn error(error: ErrorCode) -> Value {
+    let row = CATALOGUE.error(error);
+    let mut value = json!({
+        "error": row.map(|row| format!("{}/{}", row.type_name, row.code_name)),
+        "meaning": row.map(|row| row.meaning),
+        "error_type": error.ty, "code": error.code,
+    });
+    if error.ty == EXPERIMENTER_ERROR_TYPE {
+        value["experimenter"] = format!("{:#x}", error.experimenter).into();
+    }
     value
 }
 

@@ -14,6 +14,7 @@ use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Codec, Message, Version};
 use serde_json::Value;
 
+use crate::extension::CATALOGUE;
 use crate::ofctl::difference;
 use crate::ofctl::order::Order;
 use crate::ofctl::wording::{PortNames, Wording};
@@ -197,7 +198,8 @@ impl Talk {
         };
         Failure::Failed(format!(
             "{}: the switch answered {}{hint}",
-            self.verb.name, error.error
+            self.verb.name,
+            CATALOGUE.error_text(error.error)
         ))
     }
 

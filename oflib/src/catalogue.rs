@@ -1,9 +1,15 @@
 //! All fields and experimenter values that a switch knows: the specification's and its extensions'.
 
-use alloc::{boxed::Box, format, string::String, vec::Vec};
+use alloc::{
+    boxed::Box,
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
 use core::{fmt, slice};
 
 use crate::action::TAG_VLAN;
+use crate::error::{ErrorCode, ErrorRow};
 use crate::ext::{ExtKind, ExtRow};
 use crate::field::{At, FIELDS, Field, KEY_BYTES, KEY_STANDARD_BYTES, KEY_TAIL_VALUES};
 use crate::field_set::FieldSet;
@@ -245,6 +251,21 @@ impl Catalogue {
         rows.filter(move |row| row.kind == kind)
     }
 
+    /// The row of an error, of OpenFlow or of an experimenter.
+    pub fn error(&self, error: ErrorCode) -> Option<&'static ErrorRow> {
+        let values = self.values.iter().flat_map(|(_, rows)| *rows);
+        let mut names = values.flat_map(|row| row.error_names);
+        error.row().or_else(|| names.find(|row| row.error == error))
+    }
+
+    /// An error with its name and meaning, or its numbers if it has none.
+    pub fn error_text(&self, error: ErrorCode) -> String {
+        match self.error(error) {
+            Some(row) => row.to_string(),
+            None => error.to_string(),
+        }
+    }
+
     /// The experimenter values that the extension of this name brought; none if there is none.
     pub fn values_of(&self, extension: &str) -> &'static [ExtRow] {
         let found = self.values.iter().find(|(name, _)| *name == extension);
@@ -266,7 +287,6 @@ mod tests {
     use super::*;
     use crate::ext::ExtKind;
     use crate::field::{Header, STANDARD_FIELDS};
-    use alloc::string::ToString;
 
     const OURS: u32 = 0x0062_6f73;
 
@@ -374,6 +394,26 @@ mod tests {
         assert_eq!(
             usize::from(all.fields()[STANDARD_FIELDS + 2].offset),
             KEY_TAIL_VALUES
+        );
+    }
+
+    #[test]
+    fn an_experimenters_error_has_the_name_that_a_row_of_it_brings() {
+        mod errors {
+            crate::experimenter_errors! { 77 "PAINT" 1 DRY "the paint is dry" }
+        }
+        static ROWS: [ExtRow; 1] =
+            [ExtRow::new(ExtKind::Message, 77, 1, "paint").with_error_names(errors::ERRORS)];
+        let mut all = Catalogue::default();
+        assert_eq!(
+            all.error_text(errors::DRY),
+            "error type 65535 code 1 of experimenter 0x4d"
+        );
+        all.add("paint", &[], &ROWS).expect("it is the first");
+        assert_eq!(all.error_text(errors::DRY), "PAINT/DRY (the paint is dry)");
+        assert_eq!(
+            all.error_text(crate::error::BadRequest::BAD_LEN),
+            "BAD_REQUEST/BAD_LEN (wrong length for the type)"
         );
     }
 

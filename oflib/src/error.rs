@@ -21,7 +21,7 @@ pub struct ErrorCode {
 pub struct ErrorRow {
     /// Type and code.
     pub error: ErrorCode,
-    /// The specification's type, without `OFPET_`.
+    /// The specification's type, without `OFPET_`; of an experimenter's error, its extension.
     pub type_name: &'static str,
     /// The specification's code, without its prefix.
     pub code_name: &'static str,
@@ -29,6 +29,67 @@ pub struct ErrorRow {
     pub meaning: &'static str,
     /// The versions that have it.
     pub versions: Span,
+}
+
+impl ErrorRow {
+    /// The row of an experimenter's error, for [`crate::experimenter_errors`].
+    pub const fn of_experimenter(
+        error: ErrorCode,
+        extension: &'static str,
+        code_name: &'static str,
+        meaning: &'static str,
+    ) -> Self {
+        Self {
+            error,
+            type_name: extension,
+            code_name,
+            meaning,
+            versions: span!(),
+        }
+    }
+}
+
+impl fmt::Display for ErrorRow {
+    /// `BAD_REQUEST/BAD_LEN (wrong length for the type)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}/{} ({})",
+            self.type_name, self.code_name, self.meaning
+        )
+    }
+}
+
+/// Declares the errors of an experimenter: a constant for each, and `ERRORS`, their names, for
+/// [`crate::ext::ExtRow::with_error_names`].
+///
+/// ```
+/// bofuss_oflib::experimenter_errors! {
+///     77 "PAINT"
+///     0 NO_COLOUR "no such colour"
+///     1 DRY "the paint is dry"
+/// }
+/// assert_eq!(DRY.code, 1);
+/// assert_eq!(ERRORS[1].to_string(), "PAINT/DRY (the paint is dry)");
+/// ```
+#[macro_export]
+macro_rules! experimenter_errors {
+    ($experimenter:tt $extension:literal $($code:literal $NAME:ident $meaning:literal)*) => {
+        $(
+            #[doc = concat!("Code ", stringify!($code), ": ", $meaning, ".")]
+            pub const $NAME: $crate::ErrorCode =
+                $crate::ErrorCode::of_experimenter($experimenter, $code);
+        )*
+        /// The names of these errors.
+        pub const ERRORS: &[$crate::error::ErrorRow] = &[$(
+            $crate::error::ErrorRow::of_experimenter(
+                $NAME,
+                $extension,
+                stringify!($NAME),
+                $meaning,
+            )
+        ),*];
+    };
 }
 
 macro_rules! errors {
@@ -227,7 +288,8 @@ impl ErrorCode {
         }
     }
 
-    /// The row of this error, if the specification has one.
+    /// The row of this error, if the specification has one. [`crate::Catalogue::error`] has those
+    /// of extensions, too.
     pub fn row(self) -> Option<&'static ErrorRow> {
         ERRORS.iter().find(|row| row.error == self)
     }
@@ -238,7 +300,7 @@ impl fmt::Display for ErrorCode {
     /// `error type 65535 code 7 of experimenter 0xbebabeba`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.row() {
-            Some(row) => write!(f, "{}/{} ({})", row.type_name, row.code_name, row.meaning),
+            Some(row) => row.fmt(f),
             None => {
                 write!(f, "error type {} code {}", self.ty, self.code)?;
                 if self.ty == EXPERIMENTER_ERROR_TYPE {

@@ -3,6 +3,7 @@
 //! A row of numbers needs nothing else. What has lists, actions or matches in it is a structure
 //! with a [`TypedBody`], which any crate may declare.
 
+mod list;
 mod rows;
 
 use alloc::{format, string::String, sync::Arc, vec::Vec};
@@ -15,6 +16,7 @@ use crate::error::{BadAction, DecodeError};
 use crate::text::number;
 use crate::wire::{Bytes, Reader, TextForm, Wire, Writer, be_number};
 
+pub use list::{Listed, ValueList};
 pub use rows::{Arg, Audience, ExtErrors, ExtKind, ExtRow, Usage};
 
 /// How deep experimenter values with bodies may stand within each other: a list of actions in an

@@ -18,6 +18,7 @@ use bofuss_oflib::{Codec, Message, PortNo, Version, field};
 
 use super::parts::{action, async_config, bands, bucket, group_type, port_desc, queue};
 use super::{parts, stats};
+use crate::extension::CATALOGUE;
 use crate::ofctl::wording::PortNames;
 use crate::words::PORTS;
 
@@ -137,7 +138,7 @@ fn body(message: &Message) -> String {
 
 /// The names of an error's type and code, or numbers where there are none.
 fn error_names(error: ErrorCode) -> (String, String) {
-    match error.row() {
+    match CATALOGUE.error(error) {
         Some(row) => (row.type_name.into(), row.code_name.into()),
         None => (format!("?({})", error.ty), format!("?({})", error.code)),
     }

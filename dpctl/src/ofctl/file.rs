@@ -29,7 +29,7 @@ const GROUP_COMMANDS: &[(&str, GroupModCommand)] = &[
 
 /// Reads the lines of a file, or of the standard input if its name is `-`, each with its command or
 /// `usual`. Skips comments and empty lines. Errors: the file and the line.
-fn each_line<K: Copy, T>(
+pub(crate) fn each_line<K: Copy, T>(
     name: &str,
     commands: &[(&str, K)],
     usual: K,

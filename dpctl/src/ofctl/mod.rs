@@ -1,7 +1,7 @@
 //! The verbs of ovs-ofctl: the requests of each.
 
 pub(crate) mod difference;
-mod file;
+pub(crate) mod file;
 mod flow;
 pub(crate) mod order;
 mod ports;

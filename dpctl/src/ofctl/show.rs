@@ -7,7 +7,8 @@ use bofuss_oflib::message::group_mod::GroupType;
 use bofuss_oflib::message::meter_mod::{BandKind, MeterFlags};
 use bofuss_oflib::message::multipart::group::{BucketCounter, GroupCounters, GroupDesc};
 use bofuss_oflib::message::multipart::{
-    GroupFeatures, MeterConfig, MeterFeatures, MeterStats, PortStats, QueueStats, ReplyBody,
+    ExtBody, GroupFeatures, MeterConfig, MeterFeatures, MeterStats, PortStats, QueueStats,
+    ReplyBody,
 };
 use bofuss_oflib::message::port::PortFeatures;
 use bofuss_oflib::message::{Bucket, MultipartReply, PortDesc};
@@ -88,6 +89,7 @@ fn body(wording: Wording<'_>, head: &str, body: &ReplyBody) -> String {
     } = wording;
     let mut text = format!("{} {head}:", heading(body));
     match body {
+        ReplyBody::Experimenter(ExtBody(value)) => return crate::extension::lines(value),
         ReplyBody::Aggregate(a) => {
             let packets = a.packet_count;
             let bytes = a.byte_count;

@@ -3,48 +3,52 @@
 //! Spec: R. Bifulco et al., "Improving SDN with InSPired switches", SOSR 2016; the messages are
 //! those of the BEBA switch. See README.md.
 
+pub mod error;
 mod wire;
 
 pub use wire::{PacketGen, TemplateMod};
 
 use alloc::{boxed::Box, collections::BTreeMap, vec::Vec};
 
-use bofuss_datapath::{ControlContext, Hook, HookContext, HookEffect, Verdict};
+use bofuss_datapath::{ControlContext, Hook, HookContext, HookEffect, ReplyPart, Verdict};
 use bofuss_oflib::error::BadRequest;
-use bofuss_oflib::ext::{ExtKind, ExtRow};
+use bofuss_oflib::ext::{BOFUSS, ExtKind, ExtRow, ValueList};
 use bofuss_oflib::types::TableId;
+use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Catalogue, ErrorCode, ExtValue, Field, PortNo};
 
 use crate::openstate::EXPERIMENTER;
+use crate::openstate::error::{BAD_EXP_INSTRUCTION, BAD_EXP_LEN, BAD_EXP_MESSAGE};
+use error::TEMPLATE_MOD_FAILED;
 
 /// Templates that a switch keeps at most.
 pub const MAX_TEMPLATES: usize = 4096;
+/// Bytes of a template at most: it fits into a part of the list of all.
+pub const MAX_BYTES_OF_ONE: usize = 65_000;
+/// Bytes of the packets of a part of that list, unless it has only one.
+const BYTES_PER_PART: usize = 30_000;
+/// Bytes before the packet of a template in that list.
+const BYTES_BEFORE_PACKET: usize = 12;
 /// Bytes of all templates together at most.
 pub const MAX_TEMPLATE_BYTES: usize = 4 << 20;
 
-/// The error of a wrong length, also in messages of state tables.
-const BAD_EXP_LEN: ErrorCode = ErrorCode::of_experimenter(EXPERIMENTER, 7);
-/// The error of an unknown message.
-const BAD_EXP_MESSAGE: ErrorCode = ErrorCode::of_experimenter(EXPERIMENTER, 5);
-/// The error of an unknown instruction.
-const BAD_EXP_INSTRUCTION: ErrorCode = ErrorCode::of_experimenter(EXPERIMENTER, 10);
-/// The error of a template that is not there, or for which there is no room.
-const TEMPLATE_MOD_FAILED: ErrorCode = ErrorCode::of_experimenter(EXPERIMENTER, 11);
-/// The error of an unknown command.
-const BAD_COMMAND: ErrorCode = ErrorCode::of_experimenter(EXPERIMENTER, 12);
 
 /// It brings no fields.
 pub static FIELDS: [Field; 0] = [];
 
-/// The message that adds and deletes templates, and the instruction.
-pub static VALUES: [ExtRow; 2] = [
+/// The message that adds and deletes templates, the instruction, and the multipart, our own, that
+/// lists templates.
+pub static VALUES: [ExtRow; 3] = [
     ExtRow::typed::<TemplateMod>(ExtKind::Message, EXPERIMENTER, 1, "template_mod")
         .with_errors(BAD_EXP_MESSAGE, BAD_EXP_LEN)
         .that_changes()
+        .with_error_names(error::ERRORS)
         .with_usage("add|delete,id=N[,packet=HEX]", "changes packet templates"),
     ExtRow::typed::<PacketGen>(ExtKind::Instruction, EXPERIMENTER, 0, "packet_gen")
         .with_errors(BAD_EXP_INSTRUCTION, BAD_EXP_LEN)
         .that_runs_first(),
+    ExtRow::typed::<ValueList<TemplateMod>>(ExtKind::Multipart, BOFUSS, 17, "templates")
+        .with_usage("", "prints packet templates as template_mod takes them"),
 ];
 
 /// This extension's behaviour, without templates.
@@ -75,12 +79,31 @@ impl Templates {
             return Ok(());
         };
         let is_full = is_new && self.packets.len() >= MAX_TEMPLATES;
-        if is_full || others + packet.0.len() > MAX_TEMPLATE_BYTES {
+        let is_long = packet.0.len() > MAX_BYTES_OF_ONE;
+        if is_full || is_long || others + packet.0.len() > MAX_TEMPLATE_BYTES {
             return Err(TEMPLATE_MOD_FAILED);
         }
         self.packets.insert(*id, packet.0.clone());
         self.bytes = others + packet.0.len();
         Ok(())
+    }
+
+    /// Templates from a number on, as the commands that would add them, and the number of the one
+    /// that does not fit.
+    fn part(&self, from: u32) -> (Vec<TemplateMod>, Option<u64>) {
+        let mut list = Vec::new();
+        let mut bytes = 0;
+        for (id, packet) in self.packets.range(from..) {
+            bytes += packet.len() + BYTES_BEFORE_PACKET;
+            if bytes > BYTES_PER_PART && !list.is_empty() {
+                return (list, Some((*id).into()));
+            }
+            list.push(TemplateMod::Add {
+                id: *id,
+                packet: Bytes(packet.clone()),
+            });
+        }
+        (list, None)
     }
 }
 
@@ -115,5 +138,17 @@ impl Hook for Templates {
     ) -> Result<(), ErrorCode> {
         let message = value.body::<TemplateMod>().ok_or(BadRequest::BAD_EXP_TYPE)?;
         self.modify(message)
+    }
+
+    fn on_multipart(
+        &mut self,
+        _: &mut ControlContext<'_>,
+        _: usize,
+        request: &ExtValue,
+        from: u64,
+    ) -> Result<ReplyPart, ErrorCode> {
+        let (list, next) = self.part(from as u32);
+        let value = Some(ExtValue::typed(request.row, ValueList(list)));
+        Ok(ReplyPart { value, next })
     }
 }

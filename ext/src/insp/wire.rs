@@ -7,12 +7,13 @@ use alloc::{
 };
 use core::fmt;
 
-use bofuss_oflib::ext::TypedBody;
+use bofuss_oflib::ext::{Listed, TypedBody};
 use bofuss_oflib::text::{Actions, number, parse_actions, parse_bytes};
 use bofuss_oflib::wire::{Bytes, Reader, TextForm, Wire, Writer};
 use bofuss_oflib::{Action, Catalogue, DecodeError, Match};
 
-use super::{BAD_COMMAND, BAD_EXP_LEN};
+use super::BAD_EXP_LEN;
+use super::error::BAD_COMMAND;
 
 /// Bytes of a message before a template's packet.
 const HEAD_BYTES: usize = 8;
@@ -86,6 +87,8 @@ impl TextForm for TemplateMod {
         }
     }
 }
+
+impl Listed for TemplateMod {}
 
 impl TypedBody for TemplateMod {
     fn parse(text: &str, _: &Catalogue) -> Result<Self, String> {

@@ -3,10 +3,10 @@
 use alloc::{format, string::String, vec::Vec};
 
 use bofuss_oflib::Catalogue;
-use bofuss_oflib::text::number;
+use bofuss_oflib::text::{items, number};
 
 use super::N_TABLES;
-use super::extractor::{header_of, name_of};
+use super::extractor::{header_of, name_of, parse_key};
 use super::table::{Timers, Transition};
 
 /// What a text says, name by name, until it is taken.
@@ -15,9 +15,7 @@ pub(super) struct Args<'a>(Vec<(&'a str, &'a str)>);
 impl<'a> Args<'a> {
     /// Splits a text. A word without a value has an empty one.
     pub(super) fn new(text: &'a str) -> Self {
-        let parts = text.split(',').map(str::trim);
-        let parts = parts.filter(|part| !part.is_empty());
-        Self(parts.map(|part| part.split_once('=').unwrap_or((part, ""))).collect())
+        Self(items(text).map(|part| part.split_once('=').unwrap_or((part, ""))).collect())
     }
 
     /// Takes what a name has, if it is there.
@@ -73,9 +71,9 @@ impl<'a> Args<'a> {
         names.map(header).collect()
     }
 
-    /// Takes a key in hexadecimal. Errors: it is not.
-    pub(super) fn key(&mut self) -> Result<Vec<u8>, String> {
-        bofuss_oflib::text::parse_bytes(self.take("key").unwrap_or(""))
+    /// Takes a key, in hexadecimal or as `(FIELD=VALUE,...)`. Errors: it is neither.
+    pub(super) fn key(&mut self, catalogue: &Catalogue) -> Result<Vec<u8>, String> {
+        parse_key(self.take("key").unwrap_or(""), catalogue)
     }
 
     /// Errors: something was not taken.

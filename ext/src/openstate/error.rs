@@ -1,17 +1,9 @@
 //! The errors of experimenter 0xBEBABEBA, by the names of the reference switches.
 
-use bofuss_oflib::ErrorCode;
-
 use super::EXPERIMENTER;
 
-macro_rules! errors {
-    ($($code:literal $NAME:ident $meaning:literal)*) => { $(
-        #[doc = concat!("Code ", stringify!($code), ": ", $meaning, ".")]
-        pub const $NAME: ErrorCode = ErrorCode::of_experimenter(EXPERIMENTER, $code);
-    )* };
-}
-
-errors! {
+bofuss_oflib::experimenter_errors! {
+    EXPERIMENTER "OPENSTATE"
     0 STATE_MOD_FAILED "there is no room for a further state"
     1 BAD_COMMAND "unknown command of STATE_MOD"
     2 SET_EXTRACTOR "the extractor's table is not stateful"

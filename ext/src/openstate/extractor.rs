@@ -3,12 +3,15 @@
 //! The bytes are those that the reference switches have in memory on x86, since controllers build
 //! and read them: most numbers are little-endian, addresses are as in the packet.
 
-use alloc::vec::Vec;
+use alloc::{format, string::String, vec::Vec};
+use core::fmt;
 
 use bofuss_oflib::field::{
     ARP_OP, ARP_SPA, ARP_TPA, FIELDS, Field, IPV4_DST, IPV4_SRC, IPV6_EXTHDR, ONF, PBB_ISID,
     TCP_FLAGS, VID_PRESENT, VLAN_VID,
 };
+use bofuss_oflib::text::{items, parse_bytes, parse_value, write_value};
+use bofuss_oflib::wire::{Bytes, TextForm};
 use bofuss_oflib::{Catalogue, FieldMatch};
 use bofuss_packet::{Key, ReadLog};
 
@@ -197,17 +200,72 @@ fn parts_of(header: u32) -> (u16, u8, usize) {
 
 /// Whether keys have a field's bytes in the order of the machine. Those of ARP_OP are as in the
 /// packet, unlike those of all other numbers, and so are those of IPv4 addresses.
-fn is_little_endian(field: &'static Field) -> bool {
-    let as_in_packet = [ARP_OP, ARP_SPA, ARP_TPA, IPV4_SRC, IPV4_DST];
+fn is_little_endian(field: &Field) -> bool {
+    let as_in_packet: [&Field; 5] = [ARP_OP, ARP_SPA, ARP_TPA, IPV4_SRC, IPV4_DST];
     let is_address = field.bits == 48 || field.bits == 128;
     !is_address && !as_in_packet.contains(&field)
 }
 
+/// Writes a key as the values of its fields, `(ipv4_src=10.0.0.1,tcp_dst=80)`; in hexadecimal if
+/// these are not known, or not of this length.
+pub(super) fn write_key(
+    f: &mut fmt::Formatter<'_>,
+    headers: &[u32],
+    key: &[u8],
+) -> fmt::Result {
+    let fields: Option<Vec<_>> = headers.iter().map(|header| named_field(*header)).collect();
+    let fields = fields.unwrap_or_default();
+    let bytes: usize = headers.iter().map(|header| parts_of(*header).2).sum();
+    if fields.is_empty() || bytes != key.len() {
+        return Bytes(key.to_vec()).text(f);
+    }
+    let mut rest = key;
+    for (at, (field, header)) in fields.iter().zip(headers).enumerate() {
+        let (value, after) = rest.split_at(parts_of(*header).2);
+        rest = after;
+        let mut number = [0; 16];
+        number[..field.bytes()].copy_from_slice(&value[..field.bytes()]);
+        if is_little_endian(field) {
+            number[..field.bytes()].reverse();
+        }
+        write!(f, "{}{}=", if at == 0 { "(" } else { "," }, field.name)?;
+        write_value(f, field, &number)?;
+    }
+    f.write_str(")")
+}
+
+/// Reads what [`write_key`] writes. Errors: what is wrong with it.
+pub(super) fn parse_key(text: &str, catalogue: &Catalogue) -> Result<Vec<u8>, String> {
+    let inner = text.strip_prefix('(').and_then(|text| text.strip_suffix(')'));
+    let Some(inner) = inner else {
+        return parse_bytes(text);
+    };
+    let mut key = Vec::new();
+    for item in items(inner) {
+        let (name, value) = item.split_once('=').ok_or_else(|| format!("'{item}': no value"))?;
+        let field = catalogue.field_named(name);
+        let field = field.ok_or_else(|| format!("'{name}' is no field"))?;
+        let number = parse_value(field, value, catalogue);
+        let number = number.map_err(|error| format!("'{item}': {error}"))?;
+        let mut bytes = number.to_be_bytes()[16 - field.bytes()..].to_vec();
+        if is_little_endian(field) {
+            bytes.reverse();
+        }
+        bytes.resize(parts_of(header_of(field)).2, 0);
+        key.extend(bytes);
+    }
+    Ok(key)
+}
+
 /// The name of the field of an OXM header; `None` if it has no mask bit and length of its own.
 pub(super) fn name_of(header: u32) -> Option<&'static str> {
-    let own = super::FIELDS.iter().chain(&FIELDS);
-    let mut same = own.filter(|field| header_of(field) == header);
-    same.next().map(|field| field.name)
+    named_field(header).map(|field| field.name)
+}
+
+/// The field whose header is this.
+fn named_field(header: u32) -> Option<&'static Field> {
+    let mut own = super::FIELDS.iter().chain(&FIELDS);
+    own.find(|field| header_of(field) == header)
 }
 
 /// The OXM header of a field.

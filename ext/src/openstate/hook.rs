@@ -7,10 +7,12 @@ use bofuss_datapath::{
     Trial, Verdict,
 };
 use bofuss_oflib::error::BadRequest;
+use bofuss_oflib::ext::ValueList;
 use bofuss_oflib::message::FlowMod;
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Catalogue, ErrorCode, ExtValue, Field};
 
+use super::commands;
 use super::machine::{Changed, Machine};
 use super::report::Report;
 use super::{
@@ -291,6 +293,11 @@ impl Hook for OpenState {
         }
         if let Some(stats) = request.body::<GlobalStats>() {
             return self.global_stats(request, stats);
+        }
+        if request.body::<ValueList<StateMod>>().is_some() {
+            let (list, next) = commands::part(cx.now, &self.machine, from);
+            let value = Some(ExtValue::typed(request.row, ValueList(list)));
+            return Ok(ReplyPart { value, next });
         }
         match request.body::<ShortStats>() {
             Some(ShortStats(StateStats::Request(wanted))) => {

@@ -38,6 +38,26 @@ impl Stateful {
         self.on && self.lookup.is_some() && self.update.is_some()
     }
 
+    /// Whether it is on, even if a scope is not set.
+    pub fn is_on(&self) -> bool {
+        self.on
+    }
+
+    /// The scopes that are set.
+    pub fn scopes(&self) -> impl Iterator<Item = (Scope, &Extractor)> {
+        let all = [
+            (Scope::Lookup, &self.lookup),
+            (Scope::Update, &self.update),
+            (Scope::BitUpdate, &self.bit_update),
+        ];
+        all.into_iter().filter_map(|(scope, extractor)| Some((scope, extractor.as_ref()?)))
+    }
+
+    /// The layout in which they came.
+    pub fn layout(&self) -> Option<ExtractorLayout> {
+        self.layout
+    }
+
     /// The lookup scope.
     pub fn lookup(&self) -> Option<&Extractor> {
         self.lookup.as_ref()
@@ -45,8 +65,7 @@ impl Stateful {
 
     /// Bytes of its keys.
     fn key_bytes(&self) -> Option<usize> {
-        let scopes = [&self.lookup, &self.update, &self.bit_update];
-        scopes.into_iter().flatten().map(Extractor::bytes).next()
+        self.scopes().map(|(_, extractor)| extractor.bytes()).next()
     }
 
     /// Errors: the table is not stateful; a key of another length than the other scopes', or a

@@ -5,6 +5,7 @@
 
 mod action;
 mod args;
+mod commands;
 pub mod error;
 pub mod extractor;
 mod hook;
@@ -22,7 +23,7 @@ pub use state_mod::{ExtractorLayout, Scope, StateMod};
 pub use stats::{GlobalStats, RecordForm, ShortStats, StateRecord, StateRequest, StateStats};
 
 use bofuss_oflib::error::BadRequest;
-use bofuss_oflib::ext::{Arg, BOFUSS, ExtKind, ExtRow, TypedBody};
+use bofuss_oflib::ext::{Arg, BOFUSS, ExtKind, ExtRow, ValueList, TypedBody};
 use bofuss_oflib::wire::Reader;
 use bofuss_oflib::{DecodeError, Field};
 
@@ -75,12 +76,13 @@ const NOTIFY_STATES: usize = 6;
 const WHICH: &str = "[table=N][,state=N][,match={MATCH}]";
 
 /// Actions, messages and multiparts.
-pub static VALUES: [ExtRow; 12] = [
+pub static VALUES: [ExtRow; 13] = [
     action::<SetState>(0, "set_state"),
     action::<SetGlobalState>(1, "set_global_state"),
     action::<IncState>(2, "inc_state"),
     message::<StateMod>(0, "state_mod")
         .that_changes()
+        .with_error_names(error::ERRORS)
         .with_usage("COMMAND[,NAME=VALUE]...", "changes state tables"),
     message::<FlowNotification>(3, "flow_notification"),
     message::<StateChanged>(2, "state_changed").for_subscribers(),
@@ -92,6 +94,10 @@ pub static VALUES: [ExtRow; 12] = [
         .with_usage(WHICH, "prints states and deletes them"),
     multipart::<ShortStats>(3, "short_state_stats"),
     multipart::<ShortStats>(4, "delete_short_states").that_changes(),
+    ExtRow::typed::<ValueList<StateMod>>(ExtKind::Multipart, BOFUSS, 16, "state_tables").with_usage(
+        "",
+        "prints tables, scopes and states as state_mod takes them",
+    ),
 ];
 
 /// Errors: BAD_EXP_LEN if not exactly so many bytes are left.

@@ -3,13 +3,13 @@
 use alloc::{string::String, vec::Vec};
 use core::fmt;
 
-use bofuss_oflib::ext::TypedBody;
-use bofuss_oflib::wire::{Bytes, Reader, TextForm, Wire, Writer};
+use bofuss_oflib::ext::{Listed, TypedBody};
+use bofuss_oflib::wire::{Reader, TextForm, Wire, Writer};
 use bofuss_oflib::{Catalogue, DecodeError};
 
 use super::args::{Args, write_fields, write_masked, write_transition};
 use super::error;
-use super::extractor::{MAX_FIELDS, MAX_KEY_BYTES};
+use super::extractor::{MAX_FIELDS, MAX_KEY_BYTES, write_key};
 use super::table::{Timers, Transition};
 use super::{N_TABLES, check_length, table_id};
 
@@ -272,8 +272,9 @@ impl Wire for StateMod {
     }
 }
 
-impl TextForm for StateMod {
-    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl StateMod {
+    /// Writes it; a key as values, if its fields are known.
+    fn write(&self, fields_of_key: &[u32], f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TableConfig { table, stateful } => {
                 write!(f, "table_config,table={table},stateful={}", u8::from(*stateful))
@@ -302,13 +303,13 @@ impl TextForm for StateMod {
                 transition,
             } => {
                 write!(f, "set_flow_state,table={table},key=")?;
-                Bytes(key.clone()).text(f)?;
+                write_key(f, fields_of_key, key)?;
                 f.write_str(",")?;
                 write_transition(f, transition)
             }
             Self::DelFlowState { table, key } => {
                 write!(f, "del_flow_state,table={table},key=")?;
-                Bytes(key.clone()).text(f)
+                write_key(f, fields_of_key, key)
             }
             Self::SetGlobalState { value, mask } => {
                 f.write_str("set_global_state,")?;
@@ -316,6 +317,32 @@ impl TextForm for StateMod {
             }
             Self::ResetGlobalState => f.write_str("reset_global_state"),
         }
+    }
+}
+
+impl TextForm for StateMod {
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(&[], f)
+    }
+}
+
+impl Listed for StateMod {
+    /// A key has the fields of its table's lookup scope, if that comes before.
+    fn text_after(&self, others: &[Self], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::SetFlowState { table: own, .. } | Self::DelFlowState { table: own, .. }) = self
+        else {
+            return self.text(f);
+        };
+        let fields = others.iter().find_map(|other| match other {
+            Self::SetExtractor {
+                table,
+                scope: Scope::Lookup,
+                fields,
+                ..
+            } if table == own => Some(&fields[..]),
+            _ => None,
+        });
+        self.write(fields.unwrap_or(&[]), f)
     }
 }
 
@@ -348,12 +375,12 @@ impl TypedBody for StateMod {
             "set_bit_update_extractor" => return extractor(Scope::BitUpdate, args),
             "set_flow_state" => Self::SetFlowState {
                 table,
-                key: args.key()?,
+                key: args.key(catalogue)?,
                 transition: args.transition()?,
             },
             "del_flow_state" => Self::DelFlowState {
                 table,
-                key: args.key()?,
+                key: args.key(catalogue)?,
             },
             "set_global_state" => {
                 let (value, mask) = args.masked("global_state")?;

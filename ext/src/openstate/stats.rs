@@ -9,11 +9,11 @@ use core::fmt;
 
 use bofuss_oflib::ext::TypedBody;
 use bofuss_oflib::text::parse_match;
-use bofuss_oflib::wire::{Bytes, Reader, Text, TextForm, Wire, Writer};
+use bofuss_oflib::wire::{Reader, Text, TextForm, Wire, Writer};
 use bofuss_oflib::{Catalogue, DecodeError, Match};
 
 use super::args::{Args, write_fields, write_transition};
-use super::extractor::{MAX_FIELDS, MAX_KEY_BYTES};
+use super::extractor::{MAX_FIELDS, MAX_KEY_BYTES, write_key};
 use super::table::{Timers, Transition};
 use super::{ALL_TABLES, check_length, error};
 
@@ -222,13 +222,7 @@ impl TextForm for StateStats {
                 }
                 write!(f, ",match={}", Text(fields))
             }
-            Self::Reply(_, records) => {
-                for (i, record) in records.iter().enumerate() {
-                    f.write_str(if i == 0 { "" } else { "; " })?;
-                    record.text(f)?;
-                }
-                Ok(())
-            }
+            Self::Reply(_, records) => records.text(f),
             Self::GlobalState(state) => write!(f, "global_state={state}"),
         }
     }
@@ -241,7 +235,7 @@ impl TextForm for StateRecord {
             f.write_str(",default")?;
         } else {
             f.write_str(",key=")?;
-            Bytes(self.key.clone()).text(f)?;
+            write_key(f, &self.fields, &self.key)?;
         }
         let transition = Transition {
             state: self.state,

@@ -2,6 +2,7 @@
 
 mod behaviour;
 mod bench;
+mod commands;
 mod conformance;
 mod connections;
 mod insp;

@@ -1,7 +1,7 @@
 //! What a row says of an experimenter value: its form, and how switches and tools treat it.
 
 use super::{BodyType, TypedBody};
-use crate::error::{BadAction, BadInstruction, BadRequest, ErrorCode};
+use crate::error::{BadAction, BadInstruction, BadRequest, ErrorCode, ErrorRow};
 
 /// Which kind of thing an experimenter value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,6 +120,8 @@ pub struct ExtRow {
     pub usage: Option<Usage>,
     /// Errors of its own.
     pub errors: Option<ExtErrors>,
+    /// The names of its experimenter's errors; one row of the experimenter has them for all.
+    pub error_names: &'static [ErrorRow],
     /// Whether it, as an instruction, is executed before all of the specification's.
     pub runs_first: bool,
 }
@@ -139,6 +141,7 @@ impl ExtRow {
             audience: Audience::Controllers,
             usage: None,
             errors: None,
+            error_names: &[],
             runs_first: false,
         }
     }
@@ -198,6 +201,15 @@ impl ExtRow {
                 bad_type,
                 bad_length,
             }),
+            ..self
+        }
+    }
+
+    /// The same with the names of its experimenter's errors, which are known wherever the row is:
+    /// see [`crate::experimenter_errors`].
+    pub const fn with_error_names(self, error_names: &'static [ErrorRow]) -> Self {
+        Self {
+            error_names,
             ..self
         }
     }

@@ -1,0 +1,73 @@
+//! What a switch has of state tables, as the commands that would make it so.
+
+use alloc::vec::Vec;
+
+use bofuss_datapath::Time;
+
+use super::machine::{Machine, Stateful};
+use super::state_mod::{ExtractorLayout, StateMod};
+use super::table::Transition;
+use super::N_TABLES;
+
+/// Commands of one part of a reply; the longest, for a flow, take 34 kB together.
+const COMMANDS_PER_PART: usize = 400;
+
+/// A part of the commands, and where the next begins; 0 is the beginning. First come the global
+/// state, tables and scopes, then flows, and at the end the tables that are off again.
+pub(super) fn part(now: Time, machine: &Machine, from: u64) -> (Vec<StateMod>, Option<u64>) {
+    let mut list = Vec::new();
+    let tables = (0..N_TABLES as u8).filter_map(|number| Some((number, machine.table(number)?)));
+    if from == 0 {
+        list.push(StateMod::SetGlobalState {
+            value: machine.global(),
+            mask: u32::MAX,
+        });
+        for (number, table) in tables.clone() {
+            configure(number, table, &mut list);
+        }
+    }
+    let first = (from >> u32::BITS) as u8;
+    for (number, table) in tables.clone().filter(|(number, _)| *number >= first) {
+        let mut slot = if number == first { from as u32 } else { 0 };
+        let key_bytes = table.lookup().map_or(0, |lookup| lookup.bytes());
+        while let Some((found, key, flow)) = table.states.next(now, slot) {
+            if list.len() >= COMMANDS_PER_PART {
+                return (list, Some(u64::from(number) << u32::BITS | u64::from(found)));
+            }
+            list.push(StateMod::SetFlowState {
+                table: number,
+                key: key.bytes()[..key_bytes].to_vec(),
+                transition: Transition {
+                    state: flow.state,
+                    mask: u32::MAX,
+                    timers: flow.timers,
+                },
+            });
+            slot = found + 1;
+        }
+    }
+    for (number, table) in tables {
+        if !table.is_on() {
+            list.push(StateMod::TableConfig {
+                table: number,
+                stateful: false,
+            });
+        }
+    }
+    (list, None)
+}
+
+fn configure(number: u8, table: &Stateful, list: &mut Vec<StateMod>) {
+    list.push(StateMod::TableConfig {
+        table: number,
+        stateful: true,
+    });
+    for (scope, extractor) in table.scopes() {
+        list.push(StateMod::SetExtractor {
+            table: number,
+            scope,
+            layout: table.layout().unwrap_or(ExtractorLayout::Beba),
+            fields: extractor.headers().to_vec(),
+        });
+    }
+}

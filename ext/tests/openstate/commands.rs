@@ -1,0 +1,124 @@
+//! What a switch tells of its state tables and templates makes another one the same.
+
+use bofuss_datapath::Engine;
+use bofuss_oflib::ext::BOFUSS;
+use bofuss_oflib::message::multipart::{ExtBody, ReplyBody};
+use bofuss_oflib::{ExtValue, Message};
+
+use crate::bench::Bench;
+use crate::conformance::{Dialect, enable, flow_state};
+
+/// OXM headers of ipv4_src and tcp_dst.
+const FIELDS: [u32; 2] = [0x8000_1604, 0x8000_1c02];
+/// A multipart's type and the name of the message that takes what it tells.
+const STATES: (u32, &str) = (16, "state_mod");
+const TEMPLATES: (u32, &str) = (17, "template_mod");
+
+/// What a switch tells, a line for each command.
+fn told(bench: &mut Bench, (ty, _): (u32, &str)) -> (usize, Vec<String>) {
+    let head = [0xff, 0xff, 0, 0, 0, 0, 0, 0];
+    let request = [&head[..], &BOFUSS.to_be_bytes(), &ty.to_be_bytes()].concat();
+    bench.say(18, &request);
+    let mut whole: Option<ReplyBody> = None;
+    let replies = std::mem::take(&mut bench.io.messages);
+    let parts = replies.len();
+    for (_, reply) in replies {
+        let mut bytes = vec![];
+        let written = bench.codec.encode(9, &reply, &mut bytes);
+        written.expect("a part is short enough");
+        let Ok((_, Message::MultipartReply(read))) = bench.codec.decode(&bytes) else {
+            panic!("it reads back: {reply:?}");
+        };
+        match &mut whole {
+            Some(before) => assert!(before.join(read.body)),
+            None => whole = Some(read.body),
+        }
+    }
+    let Some(ReplyBody::Experimenter(ExtBody(value))) = whole else {
+        panic!("it answers");
+    };
+    let text = value.to_string();
+    let list = text
+        .split_once("([")
+        .and_then(|(_, list)| list.strip_suffix("])"));
+    let items = list.expect("it is a list").split("; ");
+    (
+        parts,
+        items
+            .filter(|item| !item.is_empty())
+            .map(String::from)
+            .collect(),
+    )
+}
+
+/// Has a switch do what these lines say.
+fn tell(bench: &mut Bench, (_, name): (u32, &str), lines: &[String]) {
+    let catalogue = bench.codec.catalogue.clone();
+    let rows = bofuss_oflib::ext::ExtKind::Message;
+    let row = catalogue.values(rows).find(|row| row.name == name);
+    for line in lines {
+        let value = ExtValue::parse(row.expect("it is there"), line, &catalogue);
+        let message = Message::Experimenter(value.expect(line));
+        let mut bytes = vec![];
+        let written = bench.codec.encode(9, &message, &mut bytes);
+        written.expect("it is short");
+        bench.say(4, &bytes[8..]);
+        assert_eq!(bench.io.messages, [], "{line}");
+    }
+}
+
+#[test]
+fn states_that_are_told_make_another_switch_the_same() {
+    const FLOWS: u32 = 1500;
+    let mut bench = Bench::new(Engine::default());
+    enable(&mut bench, Dialect::Beba, 3, &FIELDS);
+    enable(&mut bench, Dialect::OpenState, 5, &[FIELDS[1]]);
+    bench.state_mod(5, &[0, 0, 0, 9, 0, 0, 0, 15]);
+    for number in 0..FLOWS {
+        let key = [&number.to_be_bytes()[..], &[80, 0]].concat();
+        bench.state_mod(3, &flow_state(3, &key, 1 + number));
+    }
+    bench.state_mod(3, &flow_state(5, &[0x34, 0x12], 7));
+    bench.state_mod(0, &[9, 1]);
+    bench.state_mod(0, &[9, 0]);
+    assert_eq!(bench.error(), None);
+    let (parts, lines) = told(&mut bench, STATES);
+    assert!(parts > 3, "{parts} parts");
+    for line in [
+        "set_global_state,global_state=9",
+        "set_lookup_extractor,table=5,fields=tcp_dst,openstate",
+        "set_flow_state,table=3,key=(ipv4_src=0.0.5.219,tcp_dst=80),state=1500",
+        "set_flow_state,table=5,key=(tcp_dst=4660),state=7",
+    ] {
+        assert!(lines.iter().any(|other| other == line), "{line}");
+    }
+    assert_eq!(
+        lines.last().map(String::as_str),
+        Some("table_config,table=9,stateful=0")
+    );
+    let mut other = Bench::new(Engine::default());
+    tell(&mut other, STATES, &lines);
+    assert_eq!(told(&mut other, STATES).1, lines);
+}
+
+#[test]
+fn templates_that_are_told_make_another_switch_the_same() {
+    let mut bench = Bench::new(Engine::default());
+    for id in 1..=3u8 {
+        let head = [0, 0, 0, 0, 0, id, 0, 0, 0, 0];
+        bench.experimenter(
+            1,
+            &[&head[..], &vec![id; 20_000 * usize::from(id)]].concat(),
+        );
+    }
+    assert_eq!(bench.error(), None);
+    let (parts, lines) = told(&mut bench, TEMPLATES);
+    assert_eq!((parts, lines.len()), (3, 3));
+    let mut other = Bench::new(Engine::default());
+    tell(&mut other, TEMPLATES, &lines);
+    assert_eq!(told(&mut other, TEMPLATES).1, lines);
+    // One that would not fit into a part.
+    let head = [0, 0, 0, 0, 0, 9, 0, 0, 0, 0];
+    bench.experimenter(1, &[&head[..], &[0; 65_001]].concat());
+    assert_eq!(bench.error(), Some(11));
+}
