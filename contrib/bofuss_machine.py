@@ -20,8 +20,8 @@ a mask it is a pair. Times are seconds. Wrong names and values raise ValueError.
 
 from __future__ import annotations
 
-import collections
 import ipaddress
+import queue
 import socket
 import struct
 import threading
@@ -31,12 +31,19 @@ VERSION = 4
 EXPERIMENTER = 0xBEBABEBA
 NO_BUFFER = ANY = 0xFFFFFFFF
 ALL_BITS = 0xFFFFFFFF
+WHOLE = 0xFFFF
 
 # Message types, and the ports with a meaning of their own.
 HELLO, ERROR, ECHO_REQUEST, ECHO_REPLY, EXPERIMENTER_MESSAGE = 0, 1, 2, 3, 4
-FEATURES_REQUEST, FEATURES_REPLY, PACKET_IN, FLOW_MOD, GROUP_MOD = 5, 6, 10, 14, 15
+FEATURES_REQUEST, FEATURES_REPLY, PACKET_IN, PACKET_OUT = 5, 6, 10, 13
+FLOW_MOD, GROUP_MOD = 14, 15
 MULTIPART_REQUEST, MULTIPART_REPLY, BARRIER_REQUEST, BARRIER_REPLY = 18, 19, 20, 21
 IN_PORT, TABLE, FLOOD, CONTROLLER = 0xFFFFFFF8, 0xFFFFFFF9, 0xFFFFFFFB, 0xFFFFFFFD
+
+# The most unasked messages that wait in a Switch, and what stands for the end of its connection.
+MOST_WAITING, CLOSED = 10_000, -1
+# The flag of a multipart reply after which another comes.
+REPLY_MORE = 1
 
 # Group types.
 ALL, SELECT, INDIRECT, FAST_FAILOVER = range(4)
@@ -254,6 +261,13 @@ def group_mod(group: int, kind: int, buckets: Iterable[Sequence[Action]], comman
     return message(GROUP_MOD, struct.pack('!HBxI', command, kind, group) + body)
 
 
+def packet_out(packet: bytes, *actions: Action, in_port: int = CONTROLLER) -> bytes:
+    """Sends a packet from the controller."""
+    joined = b''.join(actions)
+    head = struct.pack('!IIH6x', NO_BUFFER, in_port, len(joined))
+    return message(PACKET_OUT, head + joined + packet)
+
+
 def _timers(hard: float, hard_to: int, idle: float, idle_to: int) -> bytes:
     return struct.pack('!4I', hard_to, idle_to, _microseconds(hard), _microseconds(idle))
 
@@ -261,8 +275,8 @@ def _timers(hard: float, hard_to: int, idle: float, idle_to: int) -> bytes:
 # --- actions and instructions ---------------------------------------------------------------------
 
 def output(port: int) -> Action:
-    """Sends the packet to a port."""
-    return Action(struct.pack('!HHIH6x', 0, 16, port, 0))
+    """Sends the packet to a port; to CONTROLLER the whole packet."""
+    return Action(struct.pack('!HHIH6x', 0, 16, port, WHOLE if port == CONTROLLER else 0))
 
 
 def group(number: int) -> Action:
@@ -394,6 +408,12 @@ def _multipart(exp_type: int, body: bytes, xid: int) -> bytes:
     return message(MULTIPART_REQUEST, head + body, xid)
 
 
+def packet_in_data(body: bytes) -> bytes:
+    """The packet of a packet-in."""
+    match_length, = struct.unpack_from('!2xH', body, 16)
+    return body[16 + match_length + -match_length % 8 + 2:]
+
+
 def parse_states(records: bytes, dialect: str = BEBA) -> List[State]:
     """The states of a reply's records, without those that stand for flows without one."""
     found = []
@@ -423,16 +443,22 @@ class Refused(Exception):
 
 
 class Switch:
-    """An OpenFlow 1.3 connection to one switch, for a script without a framework."""
+    """An OpenFlow 1.3 connection to one switch, for a script without a framework.
+
+    A thread reads what comes, and answers echo requests.
+    """
 
     def __init__(self, sock: socket.socket) -> None:
         """Greets the switch and asks for its datapath id."""
         self.socket = sock
-        self.buffer = b''
-        self.xid = 1
+        self.xid = 0
         self.errors: List[bytes] = []
-        self.unasked: 'collections.deque[Tuple[int, bytes]]' = collections.deque(maxlen=10_000)
+        self.replies: 'queue.Queue[Tuple[int, bytes]]' = queue.Queue()
+        self.unasked: 'queue.Queue[Tuple[int, bytes]]' = queue.Queue(MOST_WAITING)
+        self.sending, self.asking = threading.Lock(), threading.Lock()
+        self.reader = threading.Thread(target=self._read, daemon=True)
         self.send(message(HELLO))
+        self.reader.start()
         self.datapath_id, = struct.unpack_from('!Q', self.ask(message(FEATURES_REQUEST)))
 
     @classmethod
@@ -451,48 +477,52 @@ class Switch:
 
     def send(self, data: bytes) -> None:
         """Sends a message."""
-        self.socket.sendall(data)
+        with self.sending:
+            self.socket.sendall(data)
 
-    def receive(self) -> Tuple[int, int, bytes]:
-        """Type, xid and body of the next message; echo requests are answered on the way."""
-        while True:
-            header_bytes = self._take(8)
-            _, kind, length, xid = struct.unpack('!BBHI', header_bytes)
-            body = self._take(length - 8)
-            if kind != ECHO_REQUEST:
-                return kind, xid, body
+    def _read(self) -> None:
+        stream = self.socket.makefile('rb')
+        try:
+            while True:
+                start = stream.read(8)
+                if len(start) < 8:
+                    break
+                _, kind, length, xid = struct.unpack('!BBHI', start)
+                self._take(kind, xid, stream.read(length - 8))
+        except OSError:
+            pass
+        for waiting in (self.replies, self.unasked):
+            waiting.put((CLOSED, b''))
+
+    def _take(self, kind: int, xid: int, body: bytes) -> None:
+        if kind == ECHO_REQUEST:
             self.send(message(ECHO_REPLY, body, xid))
-
-    def _take(self, count: int) -> bytes:
-        while len(self.buffer) < count:
-            data = self.socket.recv(1 << 16)
-            if not data:
-                raise ConnectionError('the switch has closed the connection')
-            self.buffer += data
-        taken, self.buffer = self.buffer[:count], self.buffer[count:]
-        return taken
+        elif xid and xid == self.xid:
+            self.replies.put((kind, body))
+        elif kind == ERROR:
+            self.errors.append(body)
+        elif not self.unasked.full():
+            self.unasked.put((kind, body))
 
     def ask(self, request: bytes) -> bytes:
         """Sends a request and gives its reply's body; those of a multipart are joined.
 
-        Raises Refused.
+        Raises Refused, and ConnectionError if the connection has closed.
         """
-        self.xid += 1
-        self.send(request[:4] + struct.pack('!I', self.xid) + request[8:])
-        parts = []
-        while True:
-            kind, xid, body = self.receive()
-            if kind == ERROR and xid == self.xid:
-                raise Refused(body)
-            if kind == ERROR:
-                self.errors.append(body)
-            elif xid != self.xid:
-                self.unasked.append((kind, body))
-            elif kind != MULTIPART_REPLY:
-                return body
-            else:
+        with self.asking:
+            self.xid += 1
+            self.send(request[:4] + struct.pack('!I', self.xid) + request[8:])
+            parts = []
+            while True:
+                kind, body = self.replies.get()
+                if kind == CLOSED:
+                    raise ConnectionError('the switch has closed the connection')
+                if kind == ERROR:
+                    raise Refused(body)
+                if kind != MULTIPART_REPLY:
+                    return body
                 parts.append(body[16:])
-                if not struct.unpack_from('!H', body, 2)[0] & 1:
+                if not struct.unpack_from('!H', body, 2)[0] & REPLY_MORE:
                     return b''.join(parts)
 
     def barrier(self) -> None:
@@ -511,26 +541,16 @@ class Switch:
         return struct.unpack_from('!4xI', self.ask(global_state_request()))[0]
 
     def messages(self) -> Iterator[Tuple[int, bytes]]:
-        """Type and body of what the switch sends unasked, until it closes the connection."""
+        """Type and body of what the switch sends unasked, until it closes the connection.
+
+        At most MOST_WAITING wait to be taken; further ones are lost.
+        """
         while True:
-            while self.unasked:
-                yield self.unasked.popleft()
-            try:
-                kind, _, body = self.receive()
-            except ConnectionError:
+            kind, body = self.unasked.get()
+            if kind == CLOSED:
                 return
             yield kind, body
 
-
-def serve(switches: Iterable[Switch]) -> None:
-    """Answers the echo requests of switches that need nothing more, until all have closed."""
-    threads = [threading.Thread(target=_discard, args=[switch]) for switch in switches]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-
-def _discard(switch: Switch) -> None:
-    for _ in switch.messages():
-        pass
+    def wait(self) -> None:
+        """Waits until the switch closes the connection."""
+        self.reader.join()

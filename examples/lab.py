@@ -1,7 +1,8 @@
 """A laboratory for the examples: a switch, hosts in namespaces, raw frames, and what the switch counts.
 
     with Lab(hosts=2, controller='controller.py') as lab:
-        received = lab.play(1, frames, to=2)
+        lab.send(1, frames)
+        at_host_2 = lab.arrived()[2]
 
 `main(check)` runs an example in network and process namespaces of its own, which go with it.
 """
@@ -27,8 +28,8 @@ INSIDE = '--inside'
 CONTROLLER_PORT, METRICS_PORT = 6653, 9101
 PATIENCE_SECONDS = 20
 CLONE_NEWNET = 0x40000000
-# Of linux/if_packet.h, linux/if_ether.h and asm/socket.h.
-PACKET_OUTGOING, ETH_P_ALL, SO_RCVBUFFORCE = 4, 3, 33
+# Of linux/if_packet.h and linux/if_ether.h.
+PACKET_OUTGOING, ETH_P_ALL = 4, 3
 # Frames that are sent before the switch must have taken all: as many as its ring has slots at first.
 WINDOW = 256
 # The shortest frame of Ethernet, without its checksum.
@@ -79,6 +80,7 @@ class Host:
     def __init__(self, number: int, port: str) -> None:
         self.name = 'h%d' % number
         self.address = '10.0.0.%d' % number
+        self.port = port
         self.mac = '02:00:00:00:00:%02x' % number
         ip('netns add %s' % self.name)
         self.inside(disable_ipv6)
@@ -88,6 +90,7 @@ class Host:
                      'link set eth0 up'):
             ip('-n %s %s' % (self.name, line))
         self.socket = self.inside(packet_socket)
+        self.frames: List[bytes] = []
 
     def inside(self, work: Callable):
         """Calls a function in this host's network namespace."""
@@ -98,17 +101,16 @@ class Host:
             finally:
                 enter(here.fileno())
 
-    def received(self, wait: float = 0) -> List[bytes]:
-        """Frames that have arrived; listens until none comes for `wait` seconds."""
-        frames = []
-        self.socket.settimeout(wait)
+    def receive(self) -> None:
+        """Puts what has arrived into `frames`."""
+        self.socket.setblocking(False)
         try:
             while True:
                 frame, about = self.socket.recvfrom(1 << 16)
                 if about[2] != PACKET_OUTGOING:
-                    frames.append(frame)
-        except (BlockingIOError, socket.timeout):
-            return frames
+                    self.frames.append(frame)
+        except BlockingIOError:
+            pass
 
     def run(self, *command: str) -> str:
         """Runs a command in this host, and gives what it prints."""
@@ -117,10 +119,11 @@ class Host:
 
 
 def packet_socket() -> socket.socket:
-    """A socket for whole frames of eth0, with 64 MiB for those that wait."""
+    """A socket for whole frames of eth0."""
     sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
     sock.bind(('eth0', 0))
-    sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 64 << 20)
+    # As much as the kernel allows: at the least it holds two windows of small frames.
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
     return sock
 
 
@@ -152,14 +155,15 @@ class Lab:
     def __init__(self, hosts: int, controller: str, options: Sequence[str] = ()) -> None:
         self.hosts: Dict[int, Host] = {i: Host(i, 's1-%d' % i) for i in range(1, hosts + 1)}
         script = Path(sys.argv[0]).resolve().parent / controller
-        self.controller = start(sys.executable, str(script), stdout=subprocess.PIPE, text=True)
+        self.controller = start(sys.executable, str(script), stdin=subprocess.PIPE,
+                                stdout=subprocess.PIPE, text=True)
         until(is_listening, 'the controller listens')
         ports = [word for i in self.hosts for word in ('--port', '%d=s1-%d' % (i, i))]
         self.switch = start(program('bofuss'), 'run', '--name', 's1', '--log', 'warn',
                             '--fail-mode', 'secure', '--metrics', str(METRICS_PORT),
                             '--controller', 'tcp:127.0.0.1:%d' % CONTROLLER_PORT, *ports, *options)
         self.wait_for('READY')
-        self.sent = self.received_by_switch()
+        self.resume()
 
     def __enter__(self) -> Lab:
         return self
@@ -168,6 +172,9 @@ class Lab:
         for process in (self.switch, self.controller):
             process.kill()
             process.wait()
+        for host in self.hosts.values():
+            ip('link del ' + host.port)
+            ip('netns del ' + host.name)
 
     def wait_for(self, word: str) -> str:
         """The controller's next line that begins with a word."""
@@ -175,6 +182,12 @@ class Lab:
             if line.startswith(word):
                 return line.rstrip()
         raise AssertionError('the controller ended before it printed ' + word)
+
+    def tell(self, line: str) -> None:
+        """Gives the controller a line, and waits until it has done what the line says."""
+        self.controller.stdin.write(line + '\n')
+        self.controller.stdin.flush()
+        self.wait_for('READY')
 
     def metric(self, *parts: str) -> int:
         """The sum of the samples whose lines begin with `bofuss_` and the first part and have the
@@ -194,18 +207,42 @@ class Lab:
         return self.metric('openflow_messages_total') - self.metric('openflow_messages_total',
                                                                     'echo')
 
-    def play(self, sender: int, frames: Sequence[bytes], to: int) -> List[bytes]:
-        """Sends frames from a host; gives those that arrive at another. None is lost on the way to
-        the switch."""
-        arrived = []
+    def resume(self) -> None:
+        """Forgets what the hosts' kernels have sent and received; to be called before `send` if
+        they did."""
+        self.arrived()
+        self.sent = self.received_by_switch()
+
+    def send(self, sender: int, frames: Sequence[bytes]) -> None:
+        """Sends frames from a host, so that the switch receives all of them."""
         for first in range(0, len(frames), WINDOW):
             window = frames[first:first + WINDOW]
             for frame in window:
                 self.hosts[sender].socket.send(frame)
             self.sent += len(window)
             until(lambda: self.received_by_switch() >= self.sent, 'the switch receives the frames')
-            arrived += self.hosts[to].received()
-        return arrived + self.hosts[to].received(SILENCE_SECONDS)
+            for host in self.hosts.values():
+                host.receive()
+
+    def wait_for_frame(self, is_wanted: Callable[[bytes], bool]) -> None:
+        """Waits until a frame that is wanted arrives at a host; all that arrive are forgotten."""
+        end = time.monotonic() + PATIENCE_SECONDS
+        while time.monotonic() < end:
+            for host in self.hosts.values():
+                host.receive()
+                frames, host.frames = host.frames, []
+                if any(map(is_wanted, frames)):
+                    return
+        raise AssertionError('a frame does not arrive')
+
+    def arrived(self) -> Dict[int, List[bytes]]:
+        """The frames that have arrived at each host since this was last asked."""
+        time.sleep(SILENCE_SECONDS)
+        found = {}
+        for number, host in self.hosts.items():
+            host.receive()
+            found[number], host.frames = host.frames, []
+        return found
 
 
 # --- frames ---------------------------------------------------------------------------------------
