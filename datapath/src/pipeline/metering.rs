@@ -1,5 +1,6 @@
 //! What a meter does to a packet. Spec: OpenFlow 1.3.5 section 5.7.1.
 
+use bofuss_frame::Frame;
 use bofuss_oflib::field::IP_DSCP;
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::meter_mod::BandKind;
@@ -11,20 +12,31 @@ use crate::pipeline::context::Context;
 use crate::{DropReason, Sink, Step};
 
 impl<S: Sink> Context<'_, S> {
-    /// Directs a packet to a meter, which may remark it.
+    /// Directs a packet to a meter, which may remark it; an output that waits is done before.
     ///
     /// Errors: why it goes no further.
-    pub(crate) fn enter_meter(
+    pub(crate) fn apply_meter(
         &mut self,
+        walk: &mut Walk<'_>,
         id: MeterId,
-        packet: &mut Packet,
     ) -> Result<(), DropReason> {
+        if let Some(levels) = self.meter(id, &walk.packet.frame)? {
+            self.flush_pending(walk);
+            remark(walk.packet, levels);
+        }
+        Ok(())
+    }
+
+    /// Has a meter count a frame; by how many levels it raises the frame's drop precedence.
+    ///
+    /// Errors: why the frame goes no further.
+    pub(crate) fn meter(&mut self, id: MeterId, frame: &Frame) -> Result<Option<u8>, DropReason> {
         let meter = self
             .pipeline
             .meters
             .get_mut(&id)
             .ok_or(DropReason::NoMeter)?;
-        let counts = offload::wire_count(&packet.frame);
+        let counts = offload::wire_count(frame);
         let band = if S::DRY {
             meter.clone().judge(self.now, counts)
         } else {
@@ -34,11 +46,10 @@ impl<S: Sink> Context<'_, S> {
             self.sink.step(Step::Meter(id, band));
         }
         match band.map(|band| band.kind) {
-            Some(BandKind::Drop) => return Err(DropReason::Meter),
-            Some(BandKind::DscpRemark(levels)) => remark(packet, levels),
-            Some(BandKind::Experimenter(_)) | None => {}
+            Some(BandKind::Drop) => Err(DropReason::Meter),
+            Some(BandKind::DscpRemark(levels)) => Ok(Some(levels)),
+            Some(BandKind::Experimenter(_)) | None => Ok(None),
         }
-        Ok(())
     }
 
     /// Whether a packet may enter a meter as it is: any that is no super-frame, and one whose
@@ -78,7 +89,7 @@ impl<S: Sink> Context<'_, S> {
 }
 
 /// Raises the drop precedence of a packet of an assured forwarding class. Spec: RFC 2597.
-fn remark(packet: &mut Packet, levels: u8) {
+pub(crate) fn remark(packet: &mut Packet, levels: u8) {
     let Some(dscp) = packet.key().get(IP_DSCP, &mut ()) else {
         return;
     };
@@ -104,7 +115,7 @@ mod tests {
 
     use super::*;
     use crate::control::queues::tests::{Out, super_frame, switch};
-    use crate::{Datapath, Time};
+    use crate::{Datapath, Engine, Time};
 
     fn change(datapath: &mut Datapath, meter: &str, flow: &str) {
         let meter_mod = parse_meter(meter, MeterModCommand::ADD).expect("a right meter");
@@ -198,6 +209,32 @@ mod tests {
                 leave,
                 "{meter} {actions}"
             );
+        }
+    }
+
+    #[test]
+    fn a_remark_leaves_an_output_of_an_earlier_table_as_it_was() {
+        const DSCP_AT: usize = 15;
+        let (af11, af13) = (10 << 2, 14 << 2);
+        for (name, engine) in Engine::ALL {
+            let mut datapath = switch(0, 3);
+            datapath.change_engine(engine);
+            change(
+                &mut datapath,
+                "meter=1,pktps,bands=type=dscp_remark,prec_level=2,rate=0",
+                "actions=output:2,goto_table:1",
+            );
+            change(&mut datapath, "meter=7", "table=1,ip,actions=meter:1,output:3");
+            // The second packet goes a known path.
+            for _ in 0..2 {
+                // No sink that traces: for one, outputs never wait.
+                let mut out: Vec<Frame> = vec![];
+                let mut frame = offload::first(&super_frame(datapath.pool())).expect("a segment");
+                frame.bytes_mut()[DSCP_AT] = af11;
+                datapath.receive(Time(0), PortNo(1), &mut vec![frame], &mut out);
+                let marks: Vec<u8> = out.iter().map(|f| f.bytes()[DSCP_AT]).collect();
+                assert_eq!(marks, [af11, af13], "{name}");
+            }
         }
     }
 

@@ -265,7 +265,7 @@ impl<S: Sink> Context<'_, S> {
             self.sink.step(Step::Instruction(instruction));
         }
         match instruction {
-            Instruction::Meter(id) => self.enter_meter(*id, walk.packet)?,
+            Instruction::Meter(id) => self.apply_meter(walk, *id)?,
             Instruction::ApplyActions(actions) => {
                 actions.iter().try_for_each(|a| self.apply(walk, a))?;
             }

@@ -9,6 +9,7 @@ use bofuss_packet::{Packet, offload, reassemble};
 
 use crate::pipeline::Walk;
 use crate::pipeline::context::Context;
+use crate::pipeline::metering::remark;
 use crate::{DropReason, PacketInEvent, Sink, Step};
 
 impl<S: Sink> Context<'_, S> {
@@ -183,8 +184,9 @@ impl<S: Sink> Context<'_, S> {
         let unasked = event.reason != PacketInReason::ACTION;
         let slow = unasked.then_some(MeterId::SLOWPATH);
         for id in slow.into_iter().chain([MeterId::CONTROLLER]) {
-            match self.enter_meter(id, &mut packet) {
-                Ok(()) | Err(DropReason::NoMeter) => {}
+            match self.meter(id, &packet.frame) {
+                Ok(Some(levels)) => remark(&mut packet, levels),
+                Ok(None) | Err(DropReason::NoMeter) => {}
                 Err(reason) => return self.drop(reason),
             }
         }
