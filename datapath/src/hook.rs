@@ -68,8 +68,19 @@ pub trait Hook {
         0
     }
 
+    /// What one of the extension's actions or instructions does to packets: row `row` of its list.
+    /// It changes at most with [`Hook::generation`]. Of a path through the tables, the part that is
+    /// remembered goes on after one that is pure or live, and ends after any other.
+    ///
+    /// An action is called for each packet. Where a pure one does more than to set fields, or a
+    /// live one changes the key or goes elsewhere, the remembered path is left.
+    fn action_effect(&self, row: usize, value: &ExtValue) -> HookEffect {
+        HookEffect::Unknown
+    }
+
     /// Whether, as things stand, it acts on each packet of the wire, so that what one did shows in
-    /// the next: then a super-frame is cut into its segments before the tables.
+    /// the next: then a super-frame whose packets meet one of its actions, or a table in which its
+    /// effect is more than pure, is cut into its segments before the tables.
     fn acts_on_segments(&self) -> bool {
         false
     }

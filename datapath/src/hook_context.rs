@@ -35,8 +35,10 @@ pub(crate) struct HookOutcome {
     pub(crate) read: FieldSet,
     /// What it set in the key.
     pub(crate) sets: Vec<(&'static Field, Option<u128>)>,
-    /// Whether it did to the packet what `sets` does not say.
-    pub(crate) edited: bool,
+    /// Whether a field that it set had another value before.
+    pub(crate) changed: bool,
+    /// The packet's key before the hook was free to edit the packet, if it was.
+    pub(crate) before_edit: Option<Box<Key>>,
 }
 
 /// A packet at one point of its way, and what a hook can do there. What it asks for is done when it
@@ -96,7 +98,10 @@ impl HookContext<'_> {
         if self.records {
             self.outcome.sets.push((field, value));
         }
-        set_field(self.packet, field, value);
+        if self.packet.key().get(field, &mut ()) != value {
+            self.outcome.changed = true;
+            set_field(self.packet, field, value);
+        }
     }
 
     /// The port that the packet came in through.
@@ -117,7 +122,9 @@ impl HookContext<'_> {
 
     /// The packet, to be edited.
     pub fn edit(&mut self) -> &mut Packet {
-        self.outcome.edited = true;
+        let key = self.packet.key();
+        let before = &mut self.outcome.before_edit;
+        before.get_or_insert_with(|| Box::new(key.clone()));
         self.packet
     }
 

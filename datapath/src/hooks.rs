@@ -72,6 +72,14 @@ impl Hooks {
         }
     }
 
+    /// The same, if it is only one hook whose effects may have changed.
+    #[inline]
+    pub(crate) fn refresh_after(&mut self, hook: usize, n_tables: usize) {
+        if self.all[hook].generation() != self.generations[hook] {
+            self.plan_anew(n_tables);
+        }
+    }
+
     fn plan_anew(&mut self, n_tables: usize) {
         self.generations = self.all.iter().map(|hook| hook.generation()).collect();
         self.tables.clear();
@@ -104,6 +112,14 @@ impl Hooks {
     pub(crate) fn of(&self, row: &'static ExtRow) -> Option<(usize, usize)> {
         let mut lists = self.rows.iter().enumerate();
         lists.find_map(|(hook, rows)| Some((hook, row.place_in(rows)?)))
+    }
+
+    /// The effect of an action or instruction of an extension on packets.
+    pub(crate) fn effect_of(&self, value: &ExtValue) -> HookEffect {
+        match self.of(value.row) {
+            Some((hook, place)) => self.all[hook].action_effect(place, value),
+            None => HookEffect::None,
+        }
     }
 
     /// Whether an extension allows an action or instruction in an entry of this table.

@@ -1,6 +1,9 @@
 //! What hooks do to packets: the cache serves them, and does what the plain engine does.
 #![allow(clippy::unwrap_used)]
 
+#[path = "hooks/actions.rs"]
+mod actions;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};

@@ -126,15 +126,15 @@ impl<S: Sink> Context<'_, S> {
                 self.count(slot, counts);
                 counted = true;
             }
-            match self.run_body(walk, body) {
-                Ok(to) => next = to,
-                Err(reason) => {
-                    if !counted {
-                        self.count_part(slot, number, counts);
-                    }
-                    return Err(reason);
+            walk.deviates = false;
+            let result = self.run_body(walk, body);
+            if result.is_err() || walk.deviates {
+                if !counted {
+                    self.count_part(slot, number, counts);
                 }
+                return result;
             }
+            next = result?;
         }
         if !counted {
             self.count(slot, counts);
@@ -172,8 +172,9 @@ impl<S: Sink> Context<'_, S> {
                 ProgramStep::Execute(body) => {
                     self.count_hits(&hits, &mut counted, usize::from(body.hit) + 1, counts);
                     walk.cookie = self.cookie_of(hits[counted - 1]);
+                    walk.deviates = false;
                     next = self.run_body(walk, body)?;
-                    if leaves {
+                    if leaves || walk.deviates {
                         self.lane.cache.stats.cut_short += 1;
                         return Ok(next);
                     }

@@ -10,6 +10,7 @@ use bofuss_oflib::{Action, FieldSet, Instruction, PortNo};
 use super::direct::end;
 use crate::cache::{Body, Hit, PathCall, Program, ProgramStep};
 use crate::hook::HookPoint;
+use crate::hooks::Hooks;
 use crate::pipeline::Walk;
 use crate::pipeline::context::Context;
 use crate::slab::NONE;
@@ -24,21 +25,21 @@ struct PathEffect {
     sets_fields: bool,
     /// What the key becomes depends on more than the key.
     unpredictable: bool,
+    /// What the key becomes depends on what actions of extensions read.
+    reads_more: bool,
 }
 
 impl PathEffect {
-    fn of(body: &Instructions) -> Self {
+    fn of(body: &Instructions, hooks: &Hooks) -> Self {
         let mut this = Self::default();
         for instruction in body.list() {
             match instruction {
                 Instruction::ApplyActions(actions) => {
-                    actions.iter().for_each(|action| this.apply(action));
+                    actions.iter().for_each(|action| this.apply(action, hooks));
                 }
                 // A meter may change the DSCP.
                 Instruction::Meter(_) => this.unpredictable = true,
-                Instruction::Experimenter(_) => {
-                    (this.may_packet_in, this.unpredictable) = (true, true)
-                }
+                Instruction::Experimenter(value) => this.extend(hooks.effect_of(value)),
                 Instruction::WriteMetadata { .. } => this.sets_fields = true,
                 Instruction::ClearActions
                 | Instruction::WriteActions(_)
@@ -48,7 +49,22 @@ impl PathEffect {
         this
     }
 
-    fn apply(&mut self, action: &Action) {
+    /// Adds the effect of an action or instruction of an extension, which is told the cookie.
+    fn extend(&mut self, effect: HookEffect) {
+        self.may_packet_in = true;
+        match effect {
+            HookEffect::None | HookEffect::Live => {}
+            HookEffect::Pure => (self.sets_fields, self.reads_more) = (true, true),
+            HookEffect::Branch | HookEffect::Unknown => self.unpredictable = true,
+        }
+    }
+
+    fn apply(&mut self, action: &Action, hooks: &Hooks) {
+        if let Action::Experimenter(value) = action
+            && !action.is_tag_vlan()
+        {
+            return self.extend(hooks.effect_of(value));
+        }
         let to_controller = |o: &Output| o.port == PortNo::CONTROLLER;
         let may_packet_in = matches!(action, Action::DecNwTtl | Action::DecMplsTtl)
             || matches!(action, Action::Output(output) if to_controller(output));
@@ -105,7 +121,7 @@ pub(super) fn goes_on_only(body: &Instructions) -> bool {
 struct Recording {
     program: Program,
     hits: Vec<Hit>,
-    /// The fields that pure hooks read.
+    /// The fields that pure hooks and actions read.
     read: FieldSet,
     /// Whether fields are not what they were at the start.
     sets_fields: bool,
@@ -184,9 +200,14 @@ impl<S: Sink> Context<'_, S> {
             let n_steps = path.program.steps.len();
             let leaves = self.record_calls(walk, path, HookPoint::AfterHit)?;
             let acted = path.program.steps.len() > n_steps;
-            let effect = PathEffect::of(&instructions);
+            let effect = PathEffect::of(&instructions, self.hooks);
             let reason = walk.reason;
+            (walk.deviates, walk.action_reads) = (false, FieldSet::EMPTY);
             let result = self.act(walk, &instructions);
+            let leaves = leaves || core::mem::take(&mut walk.deviates);
+            if effect.reads_more {
+                path.read.insert(walk.action_reads);
+            }
             // Of a packet that was cut, the segments have gone on.
             let goes_on = result.is_ok_and(|next| next == goto(&instructions));
             let (true, Ok(next)) = (goes_on, result) else {

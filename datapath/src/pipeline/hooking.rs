@@ -9,7 +9,7 @@ use crate::hook::HookPoint;
 use crate::hook_context::{HookAct, HookOutcome};
 use crate::pipeline::Walk;
 use crate::pipeline::context::Context;
-use crate::{DropReason, Hook, HookContext, Sink, Step, Verdict};
+use crate::{DropReason, Hook, HookContext, HookEffect, Sink, Step, Verdict};
 
 /// What whoever remembers the way has to know of a hook's call.
 #[derive(Debug, Default)]
@@ -36,7 +36,7 @@ impl<S: Sink> Context<'_, S> {
         point: impl FnOnce(&mut dyn Hook, &mut HookContext<'_>) -> Verdict,
     ) -> Result<HookCall, DropReason> {
         self.flush_pending(walk);
-        let (before, plan) = (walk.packet.key().clone(), self.hooks.plan());
+        let plan = self.hooks.plan();
         let mut cx = HookContext {
             now: self.now,
             table: walk.table,
@@ -50,17 +50,13 @@ impl<S: Sink> Context<'_, S> {
             outcome: HookOutcome::default(),
         };
         let verdict = point(&mut *self.hooks.all[hook], &mut cx);
-        let outcome = cx.outcome;
-        self.hooks.refresh(self.pipeline.tables.len());
-        let only_sets = outcome.acts.is_empty() && outcome.goto.is_none() && !outcome.edited;
+        let mut outcome = cx.outcome;
+        self.hooks.refresh_after(hook, self.pipeline.tables.len());
+        let only_sets =
+            outcome.acts.is_empty() && outcome.goto.is_none() && outcome.before_edit.is_none();
         if !outcome.acts.is_empty() {
-            if !self.lane.work.begin_nested() {
-                return Err(DropReason::Work);
-            }
-            let mut acts = outcome.acts.into_iter();
-            let done = acts.try_for_each(|act| self.do_for_hook(hook, walk, act));
-            self.lane.work.end_nested();
-            done?;
+            let acts = core::mem::take(&mut outcome.acts);
+            outcome.changed |= self.do_all_for_hook(hook, walk, acts)?;
         }
         if verdict == Verdict::Drop || outcome.drop.is_some() {
             self.count_hook_drop(hook, outcome.drop);
@@ -72,13 +68,34 @@ impl<S: Sink> Context<'_, S> {
             }
             walk.goto = Some(table);
         }
-        let same_key = before == *walk.packet.key();
+        let before_edit = outcome.before_edit.as_deref();
+        let edited = before_edit.is_some_and(|key| key != walk.packet.key());
+        let changed = outcome.changed || edited;
         Ok(HookCall {
             sets: outcome.sets,
             read: outcome.read,
             only_sets,
-            deviates: !same_key || outcome.goto.is_some() || plan != self.hooks.plan(),
+            deviates: changed || outcome.goto.is_some() || plan != self.hooks.plan(),
         })
+    }
+
+    /// Does what a hook asked for; whether that changed the key.
+    ///
+    /// Errors: why the packet goes no further.
+    fn do_all_for_hook(
+        &mut self,
+        hook: usize,
+        walk: &mut Walk<'_>,
+        acts: Vec<HookAct>,
+    ) -> Result<bool, DropReason> {
+        if !self.lane.work.begin_nested() {
+            return Err(DropReason::Work);
+        }
+        let before = walk.packet.key().clone();
+        let mut acts = acts.into_iter();
+        let done = acts.try_for_each(|act| self.do_for_hook(hook, walk, act));
+        self.lane.work.end_nested();
+        done.map(|()| before != *walk.packet.key())
     }
 
     fn do_for_hook(
@@ -155,6 +172,7 @@ impl<S: Sink> Context<'_, S> {
                 continue;
             }
             let before = S::TRACES.then(|| walk.packet.key().clone());
+            self.note_segments(hook, effect);
             self.call_point(hook, walk, point, false)?;
             if before.is_some_and(|key| !key.has_values_of(walk.packet.key())) {
                 let name = self.hooks.all[hook].name();
@@ -167,8 +185,9 @@ impl<S: Sink> Context<'_, S> {
     /// Whether a hook wants a packet that no entry matched to be looked up again.
     pub(crate) fn on_miss(&mut self, walk: &mut Walk<'_>) -> Result<bool, DropReason> {
         let (mut next, mut again) = (0, false);
-        while let Some(&(hook, _)) = self.hooks.at(walk.table).get(next) {
+        while let Some(&(hook, effect)) = self.hooks.at(walk.table).get(next) {
             next += 1;
+            self.note_segments(hook, effect);
             self.call_hook(hook, walk, false, |hook, cx| {
                 again = hook.on_miss(cx);
                 Verdict::Continue
@@ -189,8 +208,21 @@ impl<S: Sink> Context<'_, S> {
         let Some((hook, row)) = self.hooks.of(value.row) else {
             return Ok(());
         };
-        self.call_hook(hook, walk, false, |hook, cx| hook.on_action(cx, row, value))?;
+        self.note_segments(hook, HookEffect::Unknown);
+        let call = self.call_hook(hook, walk, false, |hook, cx| hook.on_action(cx, row, value))?;
+        if call.deviates {
+            let effect = self.hooks.all[hook].action_effect(row, value);
+            walk.deviates |= effect != HookEffect::Pure || !call.only_sets;
+        }
+        walk.action_reads.insert(call.read);
         Ok(())
+    }
+
+    /// Notes whether a hook with some effect acts on each packet of the wire, if that is asked for.
+    fn note_segments(&mut self, hook: usize, effect: HookEffect) {
+        if S::DRY && effect > HookEffect::Pure {
+            self.lane.work.by_segment |= self.hooks.all[hook].acts_on_segments();
+        }
     }
 
     /// Shows a packet that is about to leave by a port to hooks.
@@ -201,6 +233,7 @@ impl<S: Sink> Context<'_, S> {
     ) -> Result<(), DropReason> {
         for next in 0..self.hooks.at_egress.len() {
             let hook = self.hooks.at_egress[next];
+            self.note_segments(hook, HookEffect::Unknown);
             let mut walk = Walk::from(&mut *packet);
             self.call_hook(hook, &mut walk, false, |hook, cx| hook.on_egress(cx, port))?;
             self.flush_pending(&mut walk);

@@ -224,7 +224,11 @@ mod tests {
                 "meter=1,pktps,bands=type=dscp_remark,prec_level=2,rate=0",
                 "actions=output:2,goto_table:1",
             );
-            change(&mut datapath, "meter=7", "table=1,ip,actions=meter:1,output:3");
+            change(
+                &mut datapath,
+                "meter=7",
+                "table=1,ip,actions=meter:1,output:3",
+            );
             // The second packet goes a known path.
             for _ in 0..2 {
                 // No sink that traces: for one, outputs never wait.

@@ -71,6 +71,10 @@ pub(crate) struct Walk<'a> {
     pub(crate) asked: bool,
     /// Where a hook sends it.
     pub(crate) goto: Option<TableId>,
+    /// Whether an action of an extension did more than is remembered of it.
+    pub(crate) deviates: bool,
+    /// The fields that such actions have read.
+    pub(crate) action_reads: FieldSet,
 }
 
 impl<'a> From<&'a mut Packet> for Walk<'a> {
@@ -95,6 +99,8 @@ impl<'a> From<&'a mut Packet> for Walk<'a> {
             prepared: false,
             asked: false,
             goto: None,
+            deviates: false,
+            action_reads: FieldSet::EMPTY,
         }
     }
 }

@@ -29,6 +29,8 @@ pub(crate) struct Work {
     frame_end: u64,
     /// Calls of hooks whose packets are on their way now, one caused by another.
     nesting: u8,
+    /// Whether a trial met a hook that acts on each packet of the wire.
+    pub(crate) by_segment: bool,
 }
 
 impl Work {
@@ -85,29 +87,31 @@ impl Sink for Probe {
 
 impl<S: Sink> Context<'_, S> {
     /// Sends a super-frame through the tables: whole if its segments agree in what entries read and
-    /// write, and if that is not too much work, else in pieces until the turn is over. What is left
-    /// then. `key` is that of its packets without what headers say, `flow` its flow in the cache,
-    /// if it is known.
+    /// write, if they meet no hook that acts on each of them, and if that is not too much work;
+    /// else in pieces until the turn is over. What is left then. `key` is that of its packets
+    /// without what headers say, `flow` its flow in the cache, if it is known.
     pub(crate) fn run_super_frame(
         &mut self,
         mut frame: Frame,
         key: &Key,
         mut flow: Option<u32>,
     ) -> Option<Frame> {
+        self.lane.work.by_segment = false;
         loop {
             let segments = offload::wire_count(&frame).0;
-            let agreeing = if self.hooks.all.iter().any(|hook| hook.acts_on_segments()) {
-                1
-            } else {
-                let uses = self.pipeline.field_uses.of(&self.pipeline.catalogue);
-                offload::agreeing(&frame, uses) as u64
-            };
+            let agreeing = self.agreeing(&frame);
             let copies = match flow {
                 _ if agreeing == 1 => 1,
                 Some(flow) if self.lane.cache.is_simple(flow) => 1,
                 Some(_) | None => self.copies(&frame, key),
             };
-            let count = (WORK_PER_TURN / copies.max(1)).max(1).min(agreeing);
+            // Once its packets met a hook that acts on each, so may those that are left.
+            let most = if self.lane.work.by_segment {
+                1
+            } else {
+                agreeing
+            };
+            let count = (WORK_PER_TURN / copies.max(1)).max(1).min(most);
             self.lane.work.begin_frame();
             if count >= segments {
                 self.run(&mut surveyed(frame, key, &self.pipeline.catalogue), flow);
@@ -125,7 +129,17 @@ impl<S: Sink> Context<'_, S> {
         }
     }
 
+    /// How many of a super-frame's first segments agree in what entries read and write.
+    fn agreeing(&self, frame: &Frame) -> u64 {
+        if self.lane.work.by_segment {
+            return 1;
+        }
+        let uses = self.pipeline.field_uses.of(&self.pipeline.catalogue);
+        offload::agreeing(frame, uses) as u64
+    }
+
     /// How much work the first segment of a super-frame would be: it goes its way as for a trace.
+    /// Notes whether it meets a hook that acts on each packet of the wire.
     fn copies(&mut self, frame: &Frame, key: &Key) -> u64 {
         let Some(first) = offload::first(frame) else {
             return 1;

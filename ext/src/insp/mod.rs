@@ -117,6 +117,16 @@ impl Hook for Templates {
         HookEffect::None
     }
 
+    /// The packet that hit the entry goes on as it is.
+    fn action_effect(&self, _: usize, _: &ExtValue) -> HookEffect {
+        HookEffect::Live
+    }
+
+    /// Each packet of the wire makes one of its own.
+    fn acts_on_segments(&self) -> bool {
+        !self.packets.is_empty()
+    }
+
     /// Makes a packet of a template and applies the instruction's actions to it. Without such a
     /// template, or with an empty one, nothing happens. The packet that hit the entry goes on.
     fn on_action(&mut self, cx: &mut HookContext<'_>, _: usize, value: &ExtValue) -> Verdict {

@@ -207,8 +207,16 @@ impl Hook for OpenState {
         self.generation
     }
 
+    /// A flow's state is no field of this packet, unlike the global state.
+    fn action_effect(&self, _: usize, value: &ExtValue) -> HookEffect {
+        match value.body::<SetGlobalState>() {
+            Some(_) => HookEffect::Branch,
+            None => HookEffect::Live,
+        }
+    }
+
     fn acts_on_segments(&self) -> bool {
-        self.machine.has_enabled()
+        true
     }
 
     fn before_lookup(&mut self, cx: &mut HookContext<'_>) -> Verdict {

@@ -22,11 +22,14 @@ pub struct Kept {
     /// Port and bytes of each segment that left.
     pub out: Vec<(u32, Vec<u8>)>,
     pub messages: Vec<(ConnId, Message)>,
+    /// Frames that left, super-frames as one.
+    pub n_frames: usize,
 }
 
 impl SwitchIo for Kept {
     fn transmit(&mut self, port: PortNo, _: QueueId, frame: Frame) {
-        if frame.offload.gso.is_none() {
+        self.n_frames += 1;
+        if frame.offload == Offload::NONE {
             self.out.push((port.0, frame.bytes().to_vec()));
             return;
         }
@@ -57,6 +60,11 @@ pub struct Bench {
 
 impl Bench {
     pub fn new(engine: Engine) -> Self {
+        Self::with_ports(engine, OffloadCapabilities::default())
+    }
+
+    /// The same, with ports that leave so much undone.
+    pub fn with_ports(engine: Engine, capabilities: OffloadCapabilities) -> Self {
         let (pool, catalogue) = (Pool::new(1 << 24), Arc::new(bofuss_ext::catalogue()));
         let config = Config {
             engine,
@@ -80,8 +88,7 @@ impl Bench {
                 ..PortDesc::default()
             };
             let io = &mut this.io;
-            this.switch
-                .port_changed(Time(0), desc, OffloadCapabilities::default(), io);
+            this.switch.port_changed(Time(0), desc, capabilities, io);
         }
         this.io.messages.clear();
         this

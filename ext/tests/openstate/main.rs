@@ -7,5 +7,6 @@ mod conformance;
 mod connections;
 mod insp;
 mod random;
+mod segments;
 mod tables;
 mod vectors;

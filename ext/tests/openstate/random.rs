@@ -33,7 +33,7 @@ impl Random {
 }
 
 /// An entry of a random machine of two tables.
-fn entry(random: &mut Random) -> String {
+pub fn entry(random: &mut Random) -> String {
     let table = random.below(2);
     let priority = random.below(3);
     let state = random.of(&[
