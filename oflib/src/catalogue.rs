@@ -9,11 +9,23 @@ use alloc::{
 use core::{fmt, slice};
 
 use crate::action::TAG_VLAN;
+use crate::added_header::{AddedHeader, AnyHeader};
 use crate::error::{ErrorCode, ErrorRow};
 use crate::ext::{ExtKind, ExtRow};
-use crate::field::{At, FIELDS, Field, KEY_BYTES, KEY_STANDARD_BYTES, KEY_TAIL_VALUES};
+use crate::field::{
+    At, FIELDS, Field, Header, KEY_BYTES, KEY_STANDARD_BYTES, KEY_TAIL_VALUES, Need,
+};
 use crate::field_set::FieldSet;
 use crate::types::PortNo;
+
+/// The highest number of an OXM field. Spec: OpenFlow 1.3.5 section 7.2.3.2.
+pub(crate) const MAX_NUMBER: u8 = 127;
+/// Where TTLs stand: header, first bit, and the one after the last.
+const TTLS: [(Header, u16, u16); 3] = [
+    (Header::Mpls, 24, 32),
+    (Header::Ipv4, 64, 72),
+    (Header::Ipv6, 56, 64),
+];
 
 /// Who brings the rows that are always there.
 const STANDARD: &str = "OpenFlow";
@@ -32,6 +44,13 @@ impl fmt::Display for CatalogueError {
     }
 }
 
+impl CatalogueError {
+    /// What is wrong, without who brought it.
+    pub fn what(&self) -> &str {
+        &self.what
+    }
+}
+
 impl core::error::Error for CatalogueError {}
 
 /// What packets have by the rows of a catalogue that they do not have by OpenFlow's: what a parse
@@ -40,6 +59,8 @@ impl core::error::Error for CatalogueError {}
 pub struct Additions {
     /// The fields that stand in headers.
     pub placed: Vec<&'static Field>,
+    /// The headers, in which some of them stand, that the parser does not know.
+    pub headers: Vec<&'static AddedHeader>,
     /// The fields with an initial value.
     pub registers: Vec<&'static Field>,
 }
@@ -48,6 +69,7 @@ impl Additions {
     /// Nothing: the packets of OpenFlow alone.
     pub const NONE: &'static Self = &Self {
         placed: Vec::new(),
+        headers: Vec::new(),
         registers: Vec::new(),
     };
 
@@ -55,6 +77,11 @@ impl Additions {
     fn add(&mut self, field: &'static Field) {
         if !field.at.is_empty() {
             self.placed.push(field);
+        }
+        for header in added_headers(field) {
+            if !self.headers.contains(&header) {
+                self.headers.push(header);
+            }
         }
         if field.initial.is_some() {
             self.registers.push(field);
@@ -94,8 +121,9 @@ impl Catalogue {
     /// Adds the rows of an extension, which errors call `by`: gives each field its id and its place
     /// in the key.
     ///
-    /// The field rows live as long as the process. Errors: a number, a name or bits of a header
-    /// that other rows have, or more fields than a catalogue holds; then nothing is added.
+    /// The field rows live as long as the process. Errors: a number, a name, bits of a header or
+    /// what names a header that other rows have, a row that contradicts itself, or more fields than
+    /// a catalogue holds; then nothing is added.
     pub fn add(
         &mut self,
         by: &'static str,
@@ -123,6 +151,9 @@ impl Catalogue {
 
     fn add_field(&mut self, by: &'static str, row: &Field) -> Result<(), CatalogueError> {
         let refused = |what: String| Err(CatalogueError { by, what });
+        if let Err(what) = check_row(row) {
+            return refused(format!("field {}: {what}", row.name));
+        }
         for (other, owner) in self.fields.iter().zip(&self.owners) {
             if *other == row {
                 return refused(format!(
@@ -140,13 +171,17 @@ impl Catalogue {
                     row.name, other.name
                 ));
             }
-        }
-        if let Some(initial) = row.initial {
-            if !row.at.is_empty() {
-                return refused(format!("register {} stands in a header", row.name));
-            }
-            if u128::from(initial) > row.ones_number() {
-                return refused(format!("register {} cannot hold {initial}", row.name));
+            for header in added_headers(row) {
+                let clash = |known: &&AddedHeader| known.is_named_as(header) && *known != header;
+                if let Some(known) = added_headers(other).find(clash) {
+                    return refused(format!(
+                        "header {} is named by what names {} of {owner}: {} {:#x}",
+                        header.name,
+                        known.name,
+                        header.after.field().name,
+                        header.number[0]
+                    ));
+                }
             }
         }
         let id = self.fields.len();
@@ -273,12 +308,90 @@ impl Catalogue {
     }
 }
 
-/// Whether two fields have a bit of a header in common.
+/// The headers of a field that the parser does not know.
+fn added_headers(field: &Field) -> impl Iterator<Item = &'static AddedHeader> {
+    field.at.iter().filter_map(|at| match at.header {
+        AnyHeader::Added(header) => Some(header),
+        AnyHeader::Known(_) => None,
+    })
+}
+
+/// Whether a row of an extension is one that a packet can have. Errors: what is wrong with it.
+fn check_row(row: &Field) -> Result<(), String> {
+    if row.bits == 0 || u32::from(row.bits) > u128::BITS {
+        return Err(format!("{} bits are not 1 to 128", row.bits));
+    }
+    if row.number > MAX_NUMBER {
+        return Err(format!("number {} is not 0 to {MAX_NUMBER}", row.number));
+    }
+    if let Some(initial) = row.initial {
+        if !row.at.is_empty() {
+            return Err("a register that stands in a header".into());
+        }
+        if u128::from(initial) > row.ones_number() {
+            return Err(format!("a register that cannot hold {initial}"));
+        }
+    }
+    let stands = |need: &Need| {
+        let field = FIELDS.get(usize::from(need.id));
+        field.is_some_and(|field| !field.at.is_empty() || row.at.is_empty())
+    };
+    if !row.need.as_ref().is_none_or(stands) {
+        return Err("its prerequisite is no field of OpenFlow in a header".into());
+    }
+    row.at.iter().try_for_each(|at| check_place(row, at))
+}
+
+/// The same of one place.
+fn check_place(row: &Field, at: &At) -> Result<(), String> {
+    let end = at.bit.saturating_add(at.bits);
+    if at.bits == 0 || at.bits > row.bits || u32::from(at.bit % 8 + at.bits) > u128::BITS {
+        return Err(format!(
+            "{} bits from bit {} on do not fit",
+            at.bits, at.bit
+        ));
+    }
+    match at.header {
+        AnyHeader::Known(header) => {
+            let ttl = TTLS.iter().find(|ttl| ttl.0 == header);
+            if ttl.is_some_and(|(_, first, after)| at.bit < *after && *first < end) {
+                return Err("the TTL, which actions change without a row, has no field".into());
+            }
+        }
+        AnyHeader::Added(header) => {
+            if u32::from(end) > 8 * u32::from(header.bytes) {
+                return Err(format!(
+                    "it is outside of the {} bytes of {}",
+                    header.bytes, header.name
+                ));
+            }
+            if header.is_taken() {
+                return Err(format!(
+                    "{} {:#x} names another header than {}",
+                    header.after.field().name,
+                    header.number[0],
+                    header.name
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether two fields have a bit of a header in common in some packet.
 fn shares_bits(one: &Field, other: &Field) -> bool {
+    if let (Some(one), Some(other)) = (&one.need, &other.need)
+        && (one.id, one.mask) == (other.id, other.mask)
+        && !one.any_of.iter().any(|value| other.any_of.contains(value))
+    {
+        return false;
+    }
     one.at.iter().any(|a| {
-        let share =
-            |b: &At| a.header == b.header && a.bit < b.bit + b.bits && b.bit < a.bit + a.bits;
-        other.at.iter().any(share)
+        let (header, bit) = a.header.counted_from_known(a.bit);
+        other.at.iter().any(|b| {
+            let (other_header, other_bit) = b.header.counted_from_known(b.bit);
+            header == other_header && bit < other_bit + b.bits && other_bit < bit + a.bits
+        })
     })
 }
 
@@ -286,6 +399,7 @@ fn shares_bits(one: &Field, other: &Field) -> bool {
 mod tests {
     use super::*;
     use crate::ext::ExtKind;
+    use crate::extension_fields;
     use crate::field::{Header, STANDARD_FIELDS};
 
     const OURS: u32 = 0x0062_6f73;
@@ -316,7 +430,7 @@ mod tests {
             "extension brush: COLOUR is the name of a field of paint"
         );
         let at = &[At {
-            header: Header::Ipv4,
+            header: AnyHeader::Known(Header::Ipv4),
             bit: 100,
             bits: 8,
         }];
@@ -331,33 +445,105 @@ mod tests {
         );
     }
 
+    static TAG: AddedHeader = AddedHeader::after_eth_type(0x88b5, "tag", 4);
+
     #[test]
-    fn a_register_holds_its_initial_value_and_stands_in_no_header() {
+    fn a_header_that_clashes_is_refused_and_both_extensions_named() {
+        static OTHER: AddedHeader = AddedHeader::after_eth_type(0x88b5, "label", 8);
+        static SAME: AddedHeader = AddedHeader::after_eth_type(0x88b5, "tag", 4);
+        static TAKEN: [AddedHeader; 4] = [
+            AddedHeader::after_eth_type(0x0800, "ip", 20),
+            AddedHeader::after_eth_type(0x8100, "vlan", 4),
+            AddedHeader::after_ip_protocol(6, "tcp", 20),
+            AddedHeader::after_ip_protocol(60, "options", 8),
+        ];
         let mut all = Catalogue::default();
-        let wide = Field::register(OURS, 1, "phase", 4, 16);
+        let rows = extension_fields! { OURS; 1 "colour" 8 exact set Dec in TAG 0; };
+        all.add("paint", &rows, &[]).expect("it is the first");
+        let [row] = extension_fields! { OURS; 2 "shade" 8 exact fixed Dec in OTHER 8; };
         assert_eq!(
-            refusal(&mut all, "state", wide),
-            "extension state: register phase cannot hold 16"
+            refusal(&mut all, "brush", row),
+            "extension brush: header label is named by what names tag of paint: eth_type 0x88b5"
         );
-        let at = &[At {
-            header: Header::Udp,
-            bit: 64,
-            bits: 4,
-        }];
-        let read = Field {
-            at,
-            ..Field::register(OURS, 1, "phase", 4, 15)
+        let [row] = extension_fields! { OURS; 2 "shade" 8 exact fixed Dec in SAME 4; };
+        assert_eq!(
+            refusal(&mut all, "brush", row),
+            "extension brush: field shade has bits of colour of paint, and one of them may be set"
+        );
+        let [row] = extension_fields! { OURS; 2 "shade" 8 exact fixed Dec at EthType 20
+        need ETH_TYPE & 0xffff = 0x88b5; };
+        assert!(refusal(&mut all, "brush", row).contains("has bits of colour of paint"));
+        for header in &TAKEN {
+            let at = Box::leak(Box::new([At {
+                header: AnyHeader::Added(header),
+                bit: 0,
+                bits: 8,
+            }]));
+            let row = Field {
+                at,
+                ..Field::extension(OURS, 2, "shade", 8, false)
+            };
+            assert!(refusal(&mut all, "brush", row).contains("names another header than"));
+        }
+        let [row] = extension_fields! { OURS; 2 "shade" 8 exact set Dec in SAME 8; };
+        all.add("brush", &[row], &[])
+            .expect("it has bits of its own");
+        assert_eq!(all.additions().headers, [&TAG]);
+    }
+
+    #[test]
+    fn fields_of_different_packets_may_have_the_same_place() {
+        let mut all = Catalogue::default();
+        let rows = extension_fields! { OURS;
+            1 "colour" 8 exact set Dec at Udp 64 need UDP_DST & 0xffff = 7;
+            2 "shade" 8 exact set Dec at Udp 64 need UDP_DST & 0xffff = 8;
         };
-        assert_eq!(
-            refusal(&mut all, "state", read),
-            "extension state: register phase stands in a header"
-        );
+        all.add("paint", &rows, &[])
+            .expect("no packet has both ports");
+        let [row] = extension_fields! { OURS;
+            3 "tint" 8 exact fixed Dec at Udp 64 need UDP_DST & 0xffff = 8 | 9;
+        };
+        assert!(refusal(&mut all, "brush", row).contains("has bits of shade of paint"));
+    }
+
+    #[test]
+    fn a_row_that_contradicts_itself_is_refused() {
+        let rows = extension_fields! { OURS;
+            1 "colour" 0 exact fixed Dec;
+            1 "colour" 129 exact fixed Dec;
+            128 "colour" 8 exact fixed Dec;
+            1 "colour" 128 exact fixed Dec at Udp 65;
+            1 "colour" 8 exact fixed Dec in TAG 25;
+            1 "colour" 8 exact fixed Dec at Udp 64 need METADATA & 1 = 1;
+            1 "colour" 8 exact fixed Dec at Mpls 20;
+            1 "colour" 4 exact fixed Dec initial 16;
+            1 "colour" 4 exact fixed Dec at Udp 64 initial 15;
+        };
+        let wrong = [
+            "0 bits are not 1 to 128",
+            "129 bits are not 1 to 128",
+            "number 128 is not 0 to 127",
+            "128 bits from bit 65 on do not fit",
+            "it is outside of the 4 bytes of tag",
+            "its prerequisite is no field of OpenFlow in a header",
+            "the TTL, which actions change without a row, has no field",
+            "a register that cannot hold 16",
+            "a register that stands in a header",
+        ];
+        for (row, what) in rows.into_iter().zip(wrong) {
+            let error = refusal(&mut Catalogue::default(), "paint", row);
+            assert_eq!(error, format!("extension paint: field colour: {what}"));
+        }
     }
 
     #[test]
     fn a_catalogue_that_is_full_refuses_by_name() {
         let mut all = Catalogue::default();
-        let wide = |number| Field::extension(OURS, number, "wide", 128, true);
+        // An experimenter has numbers for 128 fields only.
+        let wide = |number| {
+            let experimenter = OURS + u32::from(number / 128);
+            Field::extension(experimenter, number % 128, "wide", 128, true)
+        };
         let room = (FieldSet::MAX_FIELDS - STANDARD_FIELDS) as u8;
         for number in 0..room {
             let row = Field {

@@ -4,8 +4,10 @@
 use core::fmt;
 use core::hash::{Hash, Hasher};
 
+use crate::added_header::AnyHeader;
 use crate::error::ErrorCode;
 use crate::field_set::FieldSet;
+use crate::field_word;
 use crate::types::Mac;
 use crate::version::{Span, span};
 
@@ -57,7 +59,7 @@ pub const HEADERS: usize = Header::NdTll as usize + 1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct At {
     /// The header.
-    pub header: Header,
+    pub header: AnyHeader,
     /// Bits from the header's start to the field's first bit.
     pub bit: u16,
     /// The field's width there, in bits.
@@ -283,28 +285,6 @@ const EXTHDR_NAMES: &[&str] = &[
     "nonext", "esp", "auth", "dest", "frag", "router", "hop", "unrep", "unseq",
 ];
 
-macro_rules! flag {
-    (masked) => {
-        true
-    };
-    (exact) => {
-        false
-    };
-    (set) => {
-        true
-    };
-    (fixed) => {
-        false
-    };
-}
-macro_rules! width {
-    ($bits:literal) => {
-        $bits
-    };
-    ($bits:literal $own:literal) => {
-        $own
-    };
-}
 macro_rules! need {
     () => { None };
     ($dep:ident & $m:literal = $($v:literal)|+) => {
@@ -314,20 +294,6 @@ macro_rules! need {
 macro_rules! versions {
     () => { span!(since V1_2) };
     ($($span:tt)+) => { span!($($span)+) };
-}
-macro_rules! differs {
-    () => {
-        Differs::Nowhere
-    };
-    (Every) => {
-        Differs::Every
-    };
-    (Ends $first:literal $last:literal) => {
-        Differs::Ends {
-            first: $first,
-            last: $last,
-        }
-    };
 }
 macro_rules! fields {
     ($(
@@ -348,11 +314,11 @@ macro_rules! fields {
             experimenter: 0 $(+ $class)?,
             number: $number,
             bits: $bits,
-            maskable: flag!($mask),
-            settable: flag!($set),
+            maskable: field_word!(mask $mask),
+            settable: field_word!(set $set),
             need: need!($($dep & $m = $($v)|+)?),
-            at: &[$($(At { header: Header::$h, bit: $bit, bits: width!($bits $($own)?) }),+)?],
-            differs: differs!($($differs $($first $last)?)?),
+            at: field_word!(at $bits $($($h $bit $(: $own)?),+)?),
+            differs: field_word!(differs $($differs $($first $last)?)?),
             style: Style::$style $(($names))?,
             versions: versions!($($($span)*)?),
             initial: None,

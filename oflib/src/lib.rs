@@ -7,12 +7,14 @@
 extern crate alloc;
 
 pub mod action;
+pub mod added_header;
 pub mod assemble;
 pub mod catalogue;
 pub mod codec;
 pub mod error;
 pub mod ext;
 pub mod field;
+mod field_rows;
 pub mod field_set;
 mod forms;
 pub mod framing;

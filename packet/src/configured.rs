@@ -1,5 +1,6 @@
 //! Fields whose rows are known at run time only: found, read and written as their rows say.
 
+use bofuss_oflib::added_header::AnyHeader;
 use bofuss_oflib::field::{At, FIELDS, Field, Header, Need};
 
 use crate::parse::Layout;
@@ -14,7 +15,8 @@ pub(crate) fn find(field: &Field, bytes: &[u8], layout: &Layout) -> Option<(At, 
     let (at, start) = first_place(field, layout)?;
     let end = start + usize::from(at.bit + at.bits).div_ceil(8);
     // After an Ethernet type whose header has rows of its own, those say what stands there.
-    let is_payload = at.header == Header::EthType && at.bit + at.bits > ETH_TYPE_BITS;
+    let is_payload =
+        at.header == AnyHeader::Known(Header::EthType) && at.bit + at.bits > ETH_TYPE_BITS;
     if end > layout.end || is_payload && has_header_after_type(layout) {
         return None;
     }
@@ -33,7 +35,7 @@ pub(crate) fn read(bytes: &[u8], (at, start): (At, usize)) -> u128 {
 /// The first place of a field's row whose header a frame has, and where that header begins.
 pub(crate) fn first_place(field: &Field, layout: &Layout) -> Option<(At, usize)> {
     for at in field.at {
-        if let Some(start) = layout.offset(at.header) {
+        if let Some(start) = layout.offset_of_any(at.header) {
             return Some((*at, start));
         }
     }

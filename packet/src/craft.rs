@@ -13,10 +13,11 @@ use alloc::vec::Vec;
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 use bofuss_oflib::Mac;
+use bofuss_oflib::added_header::Sum;
 use bofuss_oflib::field::Header;
 
 use crate::checksum::{crc32c, fold, sum};
-use crate::header::{CHECKSUMS, Sum, ethertype, protocol};
+use crate::header::{CHECKSUMS, ethertype, protocol};
 
 /// Headers with what follows, and the number that the header in front names them by.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,11 +3,12 @@
 
 use core::ops::Range;
 
+use bofuss_oflib::added_header::{AnyHeader, Sum};
 use bofuss_oflib::field::{Field, Header, PBB_ISID, STANDARD_FIELDS, VLAN_PCP, VLAN_VID};
 
 use crate::checksum::{crc32c, sum, update, update_partial};
 use crate::configured::first_place;
-use crate::header::{CHECKSUMS, Cover, Sum, cover, ethertype, protocol};
+use crate::header::{CHECKSUMS, Cover, cover, ethertype, protocol};
 use crate::packet::Packet;
 use crate::parse::{Flaw, Fragment};
 use crate::rows::{field_at, ones, put_bits};
@@ -105,7 +106,7 @@ impl Packet {
     }
 
     /// Has `write` change the bytes of `range`, which lie in `header`, and refreshes the checksums.
-    fn rewrite(&mut self, header: Header, range: Range<usize>, write: impl FnOnce(&mut [u8])) {
+    fn rewrite(&mut self, header: AnyHeader, range: Range<usize>, write: impl FnOnce(&mut [u8])) {
         let cover = cover(header);
         let ip_before = self.ipv4_sum(cover);
         let transport_before = self.transport_sum(cover, &range);
@@ -210,7 +211,11 @@ impl Packet {
 
     /// Offset in the frame, and kind, of the transport header's checksum.
     fn transport_checksum(&self) -> Option<(usize, Sum)> {
-        let transport = self.layout.transport?;
+        let Some(transport) = self.layout.transport else {
+            let (added, start) = self.layout.added?;
+            let (at, kind) = added.checksum?;
+            return Some((start + usize::from(at), kind));
+        };
         let row = CHECKSUMS.iter().find(|row| row.0 == transport)?;
         Some((self.layout.payload + row.1, row.2))
     }

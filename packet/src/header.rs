@@ -1,7 +1,9 @@
 //! The header graph: how long each header is, which follows which, and which checksum covers it.
 //!
-//! A new header is a function here, an arm where it follows another, and an arm in `cover`.
+//! A new header is a function here, an arm where it follows another, and an arm in `cover`; or a
+//! row that an extension brings (`bofuss_oflib::added_header`).
 
+use bofuss_oflib::added_header::{AddedHeader, After, AnyHeader, Sum};
 use bofuss_oflib::field::{ETH_TYPE, Header, IPV6_EXTHDR, VLAN_VID};
 use bofuss_oflib::field_set::StandardFields;
 
@@ -76,19 +78,6 @@ pub mod protocol {
     pub const SCTP: u8 = 132;
 }
 
-/// How a transport checksum is computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sum {
-    /// The Internet checksum of header and payload.
-    Ones,
-    /// The Internet checksum of pseudo-header, header and payload.
-    Pseudo,
-    /// As `Pseudo`, but zero says that there is none, so that a computed zero is sent as ones.
-    PseudoOrNone,
-    /// CRC32c of header and payload, lowest byte first.
-    Crc32c,
-}
-
 /// Which checksums cover the bytes of a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cover {
@@ -103,7 +92,17 @@ pub(crate) enum Cover {
 }
 
 /// Which checksums cover the bytes of `header`.
-pub(crate) fn cover(header: Header) -> Cover {
+pub(crate) fn cover(header: AnyHeader) -> Cover {
+    match header {
+        AnyHeader::Known(header) => cover_of_known(header),
+        AnyHeader::Added(row) => match row.after {
+            After::EthType => Cover::Nothing,
+            After::IpProtocol | After::UdpPort => Cover::Transport,
+        },
+    }
+}
+
+fn cover_of_known(header: Header) -> Cover {
     match header {
         Header::Eth | Header::Vlan | Header::EthType | Header::Mpls | Header::Pbb | Header::Arp => {
             Cover::Nothing
@@ -168,8 +167,22 @@ pub(crate) fn ethernet(w: &mut HeaderWalk<'_>, start: usize) -> Option<()> {
         ethertype::ARP => arp(w, at + 2),
         ethertype::MPLS | ethertype::MPLS_MULTICAST => mpls(w, at + 2),
         ethertype::PBB => pbb(w, at),
-        _ => Some(()),
+        other => added(w, After::EthType, other, at + 2),
     }
+}
+
+/// A header that an extension brings, if one of that number follows. A frame that ends before is no
+/// worse for it: perhaps something else has that number there.
+fn added(w: &mut HeaderWalk<'_>, after: After, number: u16, at: usize) -> Option<()> {
+    let mut headers = w.layout.additions.headers.iter();
+    let is_named =
+        |row: &&&'static AddedHeader| row.after == after && row.number == [u64::from(number)];
+    if let Some(row) = headers.find(is_named)
+        && at + usize::from(row.bytes) <= w.layout.end
+    {
+        w.layout.added = Some((row, at));
+    }
+    Some(())
 }
 
 /// MPLS: the fields are the outermost entry's.
@@ -356,8 +369,10 @@ fn transport(w: &mut HeaderWalk<'_>, ip: Header, number: u8, at: usize) -> Optio
             Header::Tcp
         }
         protocol::UDP => {
-            w.take::<{ Header::Udp as usize }, 8>(at)?;
-            Header::Udp
+            let udp = w.take::<{ Header::Udp as usize }, 8>(at)?;
+            w.layout.transport = Some(Header::Udp);
+            let port = u16::from_be_bytes([udp[2], udp[3]]);
+            return added(w, After::UdpPort, port, at + 8);
         }
         protocol::SCTP => {
             w.take::<{ Header::Sctp as usize }, 12>(at)?;
@@ -372,7 +387,7 @@ fn transport(w: &mut HeaderWalk<'_>, ip: Header, number: u8, at: usize) -> Optio
             w.layout.transport = Some(Header::Icmpv6);
             return neighbour_discovery(w, icmp[0], at);
         }
-        _ => return Some(()),
+        other => return added(w, After::IpProtocol, other.into(), at),
     });
     Some(())
 }

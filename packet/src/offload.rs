@@ -3,11 +3,13 @@
 use core::ops::Range;
 
 use bofuss_frame::{Frame, Gso, GsoKind, Offload};
+use bofuss_oflib::added_header::Sum;
+use bofuss_oflib::catalogue::Additions;
 use bofuss_oflib::field::{Differs, Field, Header, TCP_FLAGS};
 
 use crate::checksum::{crc32c, fold, sum, update_partial};
 use crate::configured::first_place;
-use crate::header::{CHECKSUMS, Sum};
+use crate::header::CHECKSUMS;
 use crate::parse::{Fragment, Layout, parse_deep};
 use crate::rows::get_bits;
 
@@ -63,7 +65,7 @@ pub fn finish_checksum(frame: &mut Frame) {
     };
     let start = usize::from(pending.0);
     let offset = usize::from(pending.1);
-    let layout = parse_deep(frame.bytes());
+    let layout = parse_deep(frame.bytes(), Additions::NONE);
     let end = if layout.payload == start {
         layout.end
     } else {
@@ -139,11 +141,18 @@ pub struct Use<'a> {
 
 /// How many segments of a super-frame, from the first on, agree in fields that are used.
 ///
-/// All of them if the frame cannot be cut.
-pub fn agreeing<'a>(frame: &Frame, uses: impl Iterator<Item = Use<'a>>) -> usize {
-    let Some(cut) = frame.offload.gso.and_then(|gso| Cut::of(frame, gso)) else {
+/// All of them if the frame cannot be cut. `additions` is what a catalogue has added.
+pub fn agreeing<'a>(
+    frame: &Frame,
+    additions: &'static Additions,
+    uses: impl Iterator<Item = Use<'a>>,
+) -> usize {
+    let Some(mut cut) = frame.offload.gso.and_then(|gso| Cut::of(frame, gso)) else {
         return usize::MAX;
     };
+    if !additions.headers.is_empty() {
+        cut.layout = parse_deep(frame.bytes(), additions);
+    }
     let mut agreeing = cut.segments();
     for Use {
         field,
@@ -228,7 +237,7 @@ impl Cut {
     /// What a record says of its frame, and where the checksum that it means stands. Errors: `None`
     /// if the headers contradict it.
     fn found(frame: &Frame, gso: Gso) -> Option<(Self, (u16, u16))> {
-        let layout = parse_deep(frame.bytes());
+        let layout = parse_deep(frame.bytes(), Additions::NONE);
         let start = layout.payload;
         let (header, ip) = match gso.kind {
             GsoKind::Tcp4 => (Header::Tcp, layout.offset(Header::Ipv4)),

@@ -1,6 +1,7 @@
 //! The pass from bytes to key: what it finds, and the steps that headers are read with.
 
 use bofuss_oflib::Field;
+use bofuss_oflib::added_header::{AddedHeader, AnyHeader};
 use bofuss_oflib::catalogue::Additions;
 use bofuss_oflib::field::{HEADERS, Header};
 use bofuss_oflib::field_set::StandardFields;
@@ -43,6 +44,8 @@ pub enum Flaw {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     pub(crate) offsets: [u16; HEADERS],
+    /// The header that an extension brings, and where it begins.
+    pub(crate) added: Option<(&'static AddedHeader, usize)>,
     /// The header that follows IP, if it is one that the parser knows.
     pub transport: Option<Header>,
     /// Which part of an IP packet the frame holds.
@@ -74,6 +77,7 @@ impl Layout {
     /// Nothing found.
     pub const EMPTY: Self = Self {
         offsets: [ABSENT; HEADERS],
+        added: None,
         transport: None,
         fragment: Fragment::No,
         flaw: Flaw::None,
@@ -101,6 +105,17 @@ impl Layout {
     pub fn offset(&self, header: Header) -> Option<usize> {
         let offset = self.offsets[header as usize];
         (offset != ABSENT).then_some(usize::from(offset))
+    }
+
+    /// The same of one that an extension may bring.
+    pub fn offset_of_any(&self, header: AnyHeader) -> Option<usize> {
+        match header {
+            AnyHeader::Known(header) => self.offset(header),
+            AnyHeader::Added(row) => {
+                let (added, at) = self.added?;
+                added.is_named_as(row).then_some(at)
+            }
+        }
     }
 }
 
@@ -131,9 +146,10 @@ fn find_placed(bytes: &[u8], layout: &mut Layout) {
     layout.has_placed = placed.any(|field| configured::find(field, bytes, layout).is_some());
 }
 
-/// Reads a frame through MPLS labels and backbone headers down to the innermost IP packet.
-pub(crate) fn parse_deep(bytes: &[u8]) -> Layout {
-    let mut layout = Layout::EMPTY;
+/// Reads a frame through MPLS labels and backbone headers down to the innermost IP packet, and what
+/// a catalogue has added after that.
+pub(crate) fn parse_deep(bytes: &[u8], additions: &'static Additions) -> Layout {
+    let mut layout = Layout::seeking(additions);
     walk(bytes, &mut layout, MAX_NESTING);
     layout
 }

@@ -4,6 +4,7 @@
 use alloc::{collections::BTreeMap, vec::Vec};
 
 use bofuss_frame::Frame;
+use bofuss_oflib::catalogue::Additions;
 use bofuss_oflib::field::Header;
 
 use crate::checksum::{fold, sum};
@@ -197,7 +198,7 @@ fn buffers(parts: &[WaitingFragment]) -> usize {
 /// is exhausted, which may be after some fragments.
 pub fn fragment(frame: &Frame, mut emit: impl FnMut(Frame)) -> bool {
     let bytes = frame.bytes();
-    let layout = parse_deep(bytes);
+    let layout = parse_deep(bytes, Additions::NONE);
     let Some((ip, body)) = headers(bytes, &layout) else {
         return false;
     };

@@ -53,7 +53,9 @@ const fn rows_of(header: usize) -> Rows {
                 bit,
                 bits,
             } = field.at[j];
-            if h as usize == header {
+            if let Some(h) = h.known()
+                && h as usize == header
+            {
                 assert!(
                     bit % 8 + bits <= 128,
                     "a field is read through at most 16 bytes"
@@ -85,7 +87,10 @@ pub(crate) const fn field_at(header: Header, bit: u16) -> Option<&'static Field>
         let mut j = 0;
         while j < FIELDS[i].at.len() {
             let at = FIELDS[i].at[j];
-            if at.header as u8 == header as u8 && at.bit == bit {
+            if let Some(known) = at.header.known()
+                && known as u8 == header as u8
+                && at.bit == bit
+            {
                 return Some(&FIELDS[i]);
             }
             j += 1;

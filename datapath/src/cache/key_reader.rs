@@ -43,9 +43,10 @@ impl KeyReader {
         let mut this = Self::default();
         let rows = FIELDS
             .iter()
-            .flat_map(|field| field.at.iter().map(move |at| (field, at)));
+            .flat_map(|field| field.at.iter().map(move |at| (field, at)))
+            .filter_map(|(field, at)| Some((field, at, at.header.known()?)));
         for (number, (index, mask)) in mask.words().iter().enumerate() {
-            for (field, at) in rows.clone() {
+            for (field, at, header) in rows.clone() {
                 let end = 8 * (usize::from(field.offset) + field.bytes());
                 let start = end - usize::from(at.bits);
                 let (from, to) = (start.max(index * BITS), end.min((index + 1) * BITS));
@@ -57,7 +58,7 @@ impl KeyReader {
                     preset: (present << ((BITS - end % BITS) % BITS)).to_be(),
                     ..piece(
                         number + 1,
-                        at.header,
+                        header,
                         usize::from(at.bit) + from - start,
                         from..to,
                     )

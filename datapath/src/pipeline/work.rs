@@ -135,7 +135,7 @@ impl<S: Sink> Context<'_, S> {
             return 1;
         }
         let uses = self.pipeline.field_uses.of(&self.pipeline.catalogue);
-        offload::agreeing(frame, uses) as u64
+        offload::agreeing(frame, self.pipeline.catalogue.additions(), uses) as u64
     }
 
     /// How much work the first segment of a super-frame would be: it goes its way as for a trace.

@@ -6,14 +6,13 @@ use alloc::format;
 use alloc::string::{String, ToString};
 
 use super::number;
-use crate::catalogue::{Catalogue, CatalogueError};
+use crate::added_header::AnyHeader;
+use crate::catalogue::{Catalogue, CatalogueError, MAX_NUMBER};
 use crate::ext::BOFUSS;
 use crate::field::{At, Differs, Field, Header, Need, STANDARD_FIELDS, Style};
 
 /// Who brings configured fields, in errors about clashes.
 const BY: &str = "configuration";
-/// The highest number of an OXM field. Spec: OpenFlow 1.3.5 section 7.2.3.2.
-const MAX_NUMBER: u64 = 127;
 /// The most bits of a number; addresses have their own widths.
 const MAX_NUMBER_BITS: u16 = 64;
 /// Bits from a header's start within which a field may stand where the payload counts, too: those
@@ -21,12 +20,12 @@ const MAX_NUMBER_BITS: u16 = 64;
 const WITH_PAYLOAD: u16 = 8 * 1514;
 
 /// The headers that configured fields may stand in, and of each the bits from its start that may
-/// be named. Where the TTL stands, which actions change without a row, the bits end or have a gap.
+/// be named.
 const HEADERS: &[(&str, Header, u16)] = &[
     ("eth", Header::Eth, 96),
     ("vlan", Header::Vlan, 32),
     ("eth_type", Header::EthType, WITH_PAYLOAD),
-    ("mpls", Header::Mpls, 24),
+    ("mpls", Header::Mpls, 32),
     ("pbb", Header::Pbb, 144),
     ("arp", Header::Arp, 224),
     ("ipv4", Header::Ipv4, 160),
@@ -36,8 +35,6 @@ const HEADERS: &[(&str, Header, u16)] = &[
     ("sctp", Header::Sctp, WITH_PAYLOAD),
     ("icmpv4", Header::Icmpv4, WITH_PAYLOAD),
 ];
-/// The TTL of IPv4 and IPv6: first bit, and the one after the last.
-const TTLS: &[(Header, u16, u16)] = &[(Header::Ipv4, 64, 72), (Header::Ipv6, 56, 64)];
 
 /// Adds a field to a catalogue: `NAME=HEADER:BIT:BITS,number=N`, and after these, in any order,
 /// `mask`, `set`, `shared`, a style (`hex`, `mac`, `ip4` or `ip6`; else decimal), `experimenter=N`
@@ -48,7 +45,7 @@ const TTLS: &[(Header, u16, u16)] = &[(Header::Ipv4, 64, 72), (Header::Ipv6, 56,
 pub fn add_field(text: &str, catalogue: &mut Catalogue) -> Result<(), String> {
     let field = read(text, catalogue)?;
     let added = catalogue.add(BY, &[field], &[]);
-    added.map_err(|error: CatalogueError| error.to_string())
+    added.map_err(|error: CatalogueError| error.what().to_string())
 }
 
 fn read(text: &str, catalogue: &Catalogue) -> Result<Field, String> {
@@ -85,7 +82,7 @@ fn read(text: &str, catalogue: &Catalogue) -> Result<Field, String> {
             ("mac", "") => field.style = Style::Mac,
             ("ip4", "") => field.style = Style::Ip4,
             ("ip6", "") => field.style = Style::Ip6,
-            ("number", value) => number_of = number(value).filter(|n| *n <= MAX_NUMBER),
+            ("number", value) => number_of = number(value).filter(|n| *n <= MAX_NUMBER.into()),
             ("experimenter", value) => {
                 field.experimenter = number(value)
                     .and_then(|n| u32::try_from(n).ok())
@@ -124,17 +121,8 @@ fn place(text: &str) -> Result<At, String> {
     if bits == 0 || u32::from(bit) + u32::from(bits) > u32::from(*room) {
         return Err(format!("{text}: the bits end with bit {room}"));
     }
-    if u32::from(bit) % 8 + u32::from(bits) > 128 {
-        return Err(format!("{text}: at most 16 bytes"));
-    }
-    let end = bit + bits;
-    for (of, first, after) in TTLS {
-        if of == header && bit < *after && *first < end {
-            return Err(format!("{text}: the TTL cannot be matched"));
-        }
-    }
     Ok(At {
-        header: *header,
+        header: AnyHeader::Known(*header),
         bit,
         bits,
     })

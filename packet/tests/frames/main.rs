@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a failing test is the message")]
 
+mod added;
 mod edits;
 mod extraction;
 mod segments;

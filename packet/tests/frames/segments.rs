@@ -2,6 +2,7 @@
 
 use bofuss_frame::{Gso, GsoKind, Offload, Pool};
 use bofuss_oflib::PortNo;
+use bofuss_oflib::catalogue::Additions;
 use bofuss_oflib::field::{Differs, FIELDS, Field, TCP_FLAGS, TCP_SRC, UDP_SRC};
 use bofuss_packet::Packet;
 use bofuss_packet::offload::{
@@ -254,7 +255,7 @@ fn segments_agree_up_to_the_first_that_differs_in_what_is_used() {
                 is_set,
                 bits,
             };
-            agreeing(&frame, [one].into_iter())
+            agreeing(&frame, Additions::NONE, [one].into_iter())
         };
         let is_tcp = kind != GsoKind::Udp;
         assert_eq!(alike(TCP_SRC, true, 0), all);

@@ -1,0 +1,172 @@
+//! Headers that extensions bring: rows that say what names one, how long it is, and its checksum.
+
+use crate::field::{ETH_TYPE, FIELDS, Field, Header, IP_PROTO, Need, UDP_DST};
+
+/// Ethernet types of VLAN tags: IEEE 802.1Q, IEEE 802.1ad, and that of older equipment.
+const VLAN_TYPES: [u64; 3] = [0x8100, 0x88a8, 0x9100];
+/// The least number that is an Ethernet type; one below is the length of an IEEE 802.3 frame.
+const MIN_ETH_TYPE: u64 = 0x0600;
+/// IP protocols that IPv6 uses for its extension headers, and for their end. Source: RFC 7045
+/// section 4, and RFC 8200 section 4.7.
+const EXTENSION_HEADERS: [u64; 7] = [0, 43, 44, 50, 51, 59, 60];
+
+/// What names the header that follows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum After {
+    /// The Ethernet type after all VLAN tags.
+    EthType,
+    /// The protocol of IPv4, or of the last header of IPv6.
+    IpProtocol,
+    /// The destination port of UDP.
+    UdpPort,
+}
+
+impl After {
+    /// The field whose value is the number.
+    pub const fn field(self) -> &'static Field {
+        match self {
+            Self::EthType => ETH_TYPE,
+            Self::IpProtocol => IP_PROTO,
+            Self::UdpPort => UDP_DST,
+        }
+    }
+}
+
+/// How a transport checksum is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sum {
+    /// The Internet checksum of header and payload.
+    Ones,
+    /// The Internet checksum of pseudo-header, header and payload.
+    Pseudo,
+    /// As `Pseudo`, but zero says that there is none, so that a computed zero is sent as ones.
+    PseudoOrNone,
+    /// CRC32c of header and payload, lowest byte first.
+    Crc32c,
+}
+
+/// A header that an extension brings. A frame has at most one: what follows it is its payload.
+///
+/// Choice: of UDP, the destination port names it, and not the source's.
+///
+/// ```
+/// use bofuss_oflib::added_header::{AddedHeader, Sum};
+/// static ICN: AddedHeader = AddedHeader::after_udp_port(6363, "icn", 8);
+/// static IGMP: AddedHeader =
+///     AddedHeader::after_ip_protocol(2, "igmp", 8).with_checksum(2, Sum::Ones);
+/// ```
+#[derive(Debug, PartialEq, Eq)]
+pub struct AddedHeader {
+    /// Its name.
+    pub name: &'static str,
+    /// What names it in frames.
+    pub after: After,
+    /// The number that does so.
+    pub number: [u64; 1],
+    /// How many of its bytes must be there; otherwise it has no fields.
+    pub bytes: u16,
+    /// The checksum of it and its payload: offset in the header, in bytes, and kind.
+    pub checksum: Option<(u16, Sum)>,
+}
+
+impl AddedHeader {
+    /// A header of `bytes` bytes after this Ethernet type.
+    pub const fn after_eth_type(number: u16, name: &'static str, bytes: u16) -> Self {
+        Self::new(After::EthType, number as u64, name, bytes)
+    }
+
+    /// A header of `bytes` bytes in IPv4 and IPv6, of this protocol.
+    pub const fn after_ip_protocol(number: u8, name: &'static str, bytes: u16) -> Self {
+        Self::new(After::IpProtocol, number as u64, name, bytes)
+    }
+
+    /// A header of `bytes` bytes at the start of the payload of UDP, to this port.
+    pub const fn after_udp_port(number: u16, name: &'static str, bytes: u16) -> Self {
+        Self::new(After::UdpPort, number as u64, name, bytes)
+    }
+
+    const fn new(after: After, number: u64, name: &'static str, bytes: u16) -> Self {
+        Self {
+            name,
+            after,
+            number: [number],
+            bytes,
+            checksum: None,
+        }
+    }
+
+    /// The same with a checksum at this byte of it, over it and its payload. Panics: if the header
+    /// is not one in IP, or ends before.
+    pub const fn with_checksum(self, at: u16, sum: Sum) -> Self {
+        let sum_bytes = if matches!(sum, Sum::Crc32c) { 4 } else { 2 };
+        assert!(matches!(self.after, After::IpProtocol));
+        assert!(at + sum_bytes <= self.bytes);
+        Self {
+            checksum: Some((at, sum)),
+            ..self
+        }
+    }
+
+    /// The prerequisite of its fields.
+    pub const fn need(&'static self) -> Need {
+        let field = self.after.field();
+        Need {
+            id: field.id,
+            mask: u64::MAX >> (64 - field.bits),
+            any_of: &self.number,
+        }
+    }
+
+    /// Whether the same number after the same thing names both.
+    pub fn is_named_as(&self, other: &Self) -> bool {
+        (self.after, self.number) == (other.after, other.number)
+    }
+
+    /// Whether the number names something else: what a row of OpenFlow's fields needs, a VLAN tag,
+    /// an extension header of IPv6, or a length.
+    pub(crate) fn is_taken(&self) -> bool {
+        let [number] = self.number;
+        let others = match self.after {
+            After::EthType => number < MIN_ETH_TYPE || VLAN_TYPES.contains(&number),
+            After::IpProtocol => EXTENSION_HEADERS.contains(&number),
+            After::UdpPort => false,
+        };
+        others
+            || FIELDS
+                .iter()
+                .filter_map(|field| field.need.as_ref())
+                .any(|need| need.id == self.after.field().id && need.any_of.contains(&number))
+    }
+}
+
+/// A header that a field stands in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnyHeader {
+    /// One that the parser knows.
+    Known(Header),
+    /// One that an extension brings.
+    Added(&'static AddedHeader),
+}
+
+impl AnyHeader {
+    /// The header, if the parser knows it.
+    pub const fn known(self) -> Option<Header> {
+        match self {
+            Self::Known(header) => Some(header),
+            Self::Added(_) => None,
+        }
+    }
+
+    /// The same place counted from a header that the parser knows, as far as there is one at a
+    /// fixed distance: header, and the bit of it.
+    pub(crate) fn counted_from_known(self, bit: u16) -> (Self, u16) {
+        match self {
+            Self::Added(row) => match row.after {
+                After::EthType => (Self::Known(Header::EthType), bit + 16),
+                After::UdpPort => (Self::Known(Header::Udp), bit + 64),
+                After::IpProtocol => (self, bit),
+            },
+            Self::Known(_) => (self, bit),
+        }
+    }
+}
