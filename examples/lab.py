@@ -1,4 +1,4 @@
-"""A laboratory for the examples: a switch, hosts in namespaces, raw frames, and what the switch counts.
+"""A laboratory for the examples: switches, hosts in namespaces, raw frames, and what is counted.
 
     with Lab(hosts=2, controller='controller.py') as lab:
         lab.send(1, frames)
@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import os
 import signal
 import socket
@@ -20,12 +19,13 @@ import sys
 import time
 import urllib.request
 from pathlib import Path
-from typing import Callable, Dict, List, Sequence, Union
+from typing import Callable, Dict, List, Sequence, Tuple, Union
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / 'contrib'))
 INSIDE = '--inside'
-CONTROLLER_PORT, METRICS_PORT = 6653, 9101
+CONTROLLER_PORT, METRICS_PORT = 6653, 9100
+HOST_PORT = 10
 PATIENCE_SECONDS = 20
 CLONE_NEWNET = 0x40000000
 # Of linux/if_packet.h and linux/if_ether.h.
@@ -149,19 +149,62 @@ def is_listening() -> bool:
     return ':%04X 00000000:0000 0A' % CONTROLLER_PORT in Path('/proc/net/tcp').read_text()
 
 
-class Lab:
-    """One switch with hosts 1 to n at ports 1 to n, and its controller."""
+def link(one: int, other: int) -> None:
+    """A cable between two switches, each of whose ports has the number of the other switch. In the
+    middle is a bridge that repeats what comes, so that it can be cut with both carriers up."""
+    middle = 'm%d-%d' % (one, other)
+    ip('link add %s type bridge ageing_time 0' % middle)
+    ip('link set %s up' % middle)
+    for end, far in ((one, other), (other, one)):
+        port, inner = 's%d-%d' % (end, far), 'w%d-%d' % (end, far)
+        ip('link add %s type veth peer name %s' % (port, inner))
+        ip('link set %s master %s up' % (inner, middle))
+        ip('link set %s up' % port)
 
-    def __init__(self, hosts: int, controller: str, options: Sequence[str] = ()) -> None:
-        self.hosts: Dict[int, Host] = {i: Host(i, 's1-%d' % i) for i in range(1, hosts + 1)}
+
+def cut(one: int, other: int) -> None:
+    """Has a cable lose all frames in silence."""
+    ip('link set w%d-%d nomaster' % (one, other))
+
+
+def repair(one: int, other: int) -> None:
+    """Has it carry frames again."""
+    ip('link set w%d-%d master m%d-%d' % (one, other, one, other))
+
+
+class Lab:
+    """Switches, hosts and a controller.
+
+    `hosts` is how many hosts one switch has, host n at port n; or the switch of each host, which is
+    at port HOST_PORT there, and then `links` are the pairs of switches that a cable joins.
+    """
+
+    def __init__(self, hosts: Union[int, Dict[int, int]], controller: str,
+                 options: Sequence[str] = (), links: Sequence[Tuple[int, int]] = ()) -> None:
+        if isinstance(hosts, int):
+            places = {i: (1, i) for i in range(1, hosts + 1)}
+        else:
+            places = {i: (switch, HOST_PORT) for i, switch in hosts.items()}
+        self.hosts = {i: Host(i, 's%d-%d' % place) for i, place in places.items()}
+        ports: Dict[int, List[int]] = {switch: [] for switch, _ in places.values()}
+        for switch, port in places.values():
+            ports[switch].append(port)
+        for one, other in links:
+            link(one, other)
+            ports.setdefault(one, []).append(other)
+            ports.setdefault(other, []).append(one)
         script = Path(sys.argv[0]).resolve().parent / controller
         self.controller = start(sys.executable, str(script), stdin=subprocess.PIPE,
                                 stdout=subprocess.PIPE, text=True)
         until(is_listening, 'the controller listens')
-        ports = [word for i in self.hosts for word in ('--port', '%d=s1-%d' % (i, i))]
-        self.switch = start(program('bofuss'), 'run', '--name', 's1', '--log', 'warn',
-                            '--fail-mode', 'secure', '--metrics', str(METRICS_PORT),
-                            '--controller', 'tcp:127.0.0.1:%d' % CONTROLLER_PORT, *ports, *options)
+        self.switches = {
+            number: start(program('bofuss'), 'run', '--name', 's%d' % number, '--dpid', str(number),
+                          '--log', 'warn', '--fail-mode', 'secure',
+                          '--metrics', str(METRICS_PORT + number),
+                          '--controller', 'tcp:127.0.0.1:%d' % CONTROLLER_PORT, *options,
+                          *('--port=%d=s%d-%d' % (port, number, port) for port in numbers))
+            for number, numbers in ports.items()
+        }
         self.wait_for('READY')
         self.resume()
 
@@ -169,7 +212,7 @@ class Lab:
         return self
 
     def __exit__(self, *_) -> None:
-        for process in (self.switch, self.controller):
+        for process in (*self.switches.values(), self.controller):
             process.kill()
             process.wait()
         for host in self.hosts.values():
@@ -192,18 +235,21 @@ class Lab:
     def metric(self, *parts: str) -> int:
         """The sum of the samples whose lines begin with `bofuss_` and the first part and have the
         others."""
-        with urllib.request.urlopen('http://127.0.0.1:%d/metrics' % METRICS_PORT) as answer:
-            lines = answer.read().decode().splitlines()
+        lines = []
+        for number in self.switches:
+            address = 'http://127.0.0.1:%d/metrics' % (METRICS_PORT + number)
+            with urllib.request.urlopen(address) as answer:
+                lines += answer.read().decode().splitlines()
         lines = [line for line in lines if line.startswith('bofuss_' + parts[0])]
         chosen = [line for line in lines if all(part in line for part in parts)]
         return sum(int(float(line.split()[-1])) for line in chosen)
 
     def received_by_switch(self) -> int:
-        """Frames that the switch has taken from its ports."""
+        """Frames that the switches have taken from their ports."""
         return self.metric('port_receive_packets_total')
 
     def messages(self) -> int:
-        """OpenFlow messages between switch and controller so far, but for echoes."""
+        """OpenFlow messages between switches and controller so far, but for echoes."""
         return self.metric('openflow_messages_total') - self.metric('openflow_messages_total',
                                                                     'echo')
 
@@ -214,7 +260,7 @@ class Lab:
         self.sent = self.received_by_switch()
 
     def send(self, sender: int, frames: Sequence[bytes]) -> None:
-        """Sends frames from a host, so that the switch receives all of them."""
+        """Sends frames from a host of the only switch, which receives all of them."""
         for first in range(0, len(frames), WINDOW):
             window = frames[first:first + WINDOW]
             for frame in window:
