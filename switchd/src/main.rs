@@ -16,7 +16,6 @@ mod log;
 mod manager;
 mod metrics;
 mod offline;
-mod plane_io;
 mod port;
 mod process;
 mod profile;

@@ -19,6 +19,7 @@ const SHARED: &[(&str, &str)] = &[
         "Generate",
         "what a program's `generate` writes: a manual page, completions",
     ),
+    ("Lane", "what one data-plane thread has for itself"),
 ];
 
 /// Reports the names that are given to two types: in one crate, or in several if it is not one of

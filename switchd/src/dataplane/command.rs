@@ -67,14 +67,20 @@ impl DataPlane {
     pub(super) fn command(&mut self, command: OperatorCommand) {
         let answer = match command.operation {
             Operation::Ports => Ok(self.list_ports()),
-            Operation::Connections => Ok(self.io.list_connections(&self.switch)),
+            Operation::Connections => Ok(self.io.connections.list(&self.switch)),
             Operation::Counters => Ok(self.list_counters()),
             Operation::Queues => Ok(self.list_queues()),
             Operation::Memory => Ok(self.describe_memory()),
             Operation::Trace(packet) => self.trace_packet(&packet),
             Operation::Capture(words, file) => self.copy_frames(&words, false, Some(file)),
             Operation::Mirror(words) => self.copy_frames(&words, true, None),
-            Operation::Captures => Ok(self.io.copiers.iter().map(FrameCopier::to_string).collect()),
+            Operation::Captures => Ok(self
+                .io
+                .ports
+                .copiers
+                .iter()
+                .map(FrameCopier::to_string)
+                .collect()),
             Operation::EndCapture(name) => self.end_copier(&name),
             Operation::TraceNext(flow) => return self.trace_next_packet(&flow, command.reply),
             Operation::AddPort(spec) => self.add_one_port(&spec),
@@ -116,7 +122,7 @@ impl DataPlane {
     /// Starts a capture or mirror: `PORT FILE-OR-PORT [FLOW]`.
     fn copy_frames(&mut self, words: &str, mirrors: bool, file: Option<File>) -> Answer {
         let copier = self.new_copier(words, mirrors, file, &self.config.ports)?;
-        self.io.copiers.push(copier);
+        self.io.ports.copiers.push(copier);
         Ok(String::new())
     }
 
@@ -137,7 +143,7 @@ impl DataPlane {
             found.map_or_else(|| no_port(word), |spec| Ok(spec.number))
         };
         let port = known_port(watched)?;
-        if self.io.copiers.len() >= MAX_COPIERS {
+        if self.io.ports.copiers.len() >= MAX_COPIERS {
             return Err(format!(
                 "there are {MAX_COPIERS} captures and mirrors already"
             ));
@@ -194,7 +200,7 @@ impl DataPlane {
     }
 
     fn end_copier(&mut self, name: &str) -> Answer {
-        let copiers = &mut self.io.copiers;
+        let copiers = &mut self.io.ports.copiers;
         let before = copiers.len();
         copiers.retain(|copier| !capture::is_named(&copier.name, name));
         if copiers.len() < before {
@@ -254,7 +260,7 @@ impl DataPlane {
         let mut text = drops.fold(String::new(), |text, (reason, count)| {
             text + &format!("{} {count}\n", reason.name())
         });
-        for (number, counters, overflowed) in self.io.driver_counters() {
+        for (number, counters, overflowed) in self.io.ports.driver_counters() {
             for (name, count) in counters.drops().chain([("tx_overflow", overflowed)]) {
                 let _ = writeln!(text, "port {number} {name} {count}");
             }
@@ -264,7 +270,7 @@ impl DataPlane {
 
     fn describe_memory(&self) -> String {
         let resident = resident_kib().map_or("unknown".into(), |kib| format!("{kib} kB"));
-        let buffers = self.pool.stats();
+        let buffers = self.lane.pool.stats();
         format!(
             "resident {resident}\nbuffers_in_use {} bytes\nbuffer_allocations {}\n\
              buffers_refused {}\n",

@@ -1,128 +1,166 @@
-//! Handles the events of connections, in turn with frames.
+//! Handles the events of connections: messages, and connections that come and go.
 
-use std::os::fd::OwnedFd;
-use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
-
-use bofuss_channel::Event;
+use bofuss_agent::{ConnId, Request};
+use bofuss_channel::{Endpoint, Event, Origin, Reason};
 use bofuss_datapath::Time;
+use bofuss_oflib::message::ErrorMsg;
+use bofuss_oflib::{EncodeError, Message, Version};
+use tracing::{debug, info, warn};
 
-use super::{DataPlane, Input};
-use crate::plane_io::conn_id;
+use super::io::conn_id;
+use super::{DataPlane, reconfigure};
+use crate::refusal;
 
-/// How long messages are handled at a time, before frames are received again.
-const CONTROL_SLICE_NS: u64 = 100_000;
-/// Events that are taken from the queue at a time.
-const TAKEN_EVENTS: usize = 64;
-/// Events handled between two readings of the clock.
-const EVENTS_AT_ONCE: usize = 8;
-
-/// Wakes the data-plane thread.
-pub(super) struct Wake(pub(super) OwnedFd);
-
-impl std::task::Wake for Wake {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
+impl DataPlane {
+    /// Handles one event.
+    pub(super) fn handle(&mut self, event: Event) {
+        let now = self.now();
+        match event {
+            Event::Up {
+                conn,
+                origin,
+                version,
+                sender,
+            } => {
+                if self.connect(now, conn_id(conn), version, &origin) {
+                    log_connected(&origin, version);
+                    self.io.connections.add(conn_id(conn), sender, origin);
+                }
+            }
+            Event::Message {
+                conn,
+                xid,
+                head,
+                message,
+                place,
+            } => {
+                self.inbox.hold(place);
+                if !self.answers_status(conn_id(conn), xid, &message) {
+                    self.handle_message(now, conn_id(conn), xid, &head, message);
+                }
+            }
+            Event::BadMessage {
+                conn,
+                xid,
+                name,
+                reply,
+                cause,
+                place,
+            } => {
+                self.inbox.hold(place);
+                let peer = self.io.connections.peer(conn_id(conn));
+                refusal::log(&peer, name, xid, &cause, "");
+                if let Some(error) = reply {
+                    self.refuse(now, conn_id(conn), xid, error);
+                }
+            }
+            Event::Unsent {
+                conn, name, cause, ..
+            } => {
+                log_unsent(&self.io.connections.peer(conn_id(conn)), name, &cause);
+            }
+            Event::Room { .. } => {}
+            Event::TlsFiles(Ok(())) => info!("TLS: new connections use the changed files"),
+            Event::TlsFiles(Err(error)) => {
+                warn!("TLS: {error}; the previous contents of the files stay in use");
+            }
+            Event::Down { conn, reason } => {
+                self.close_connection(conn_id(conn), &reason.to_string(), is_usual_end(&reason));
+            }
+            // A peer that connects only to see whether the port is open is logged at debug level.
+            Event::Failed {
+                origin: origin @ Origin::Passive { .. },
+                reason,
+            } if is_usual_end(&reason) => debug!("{origin}: {reason}"),
+            Event::Failed { origin, reason } => warn!("{origin}: {reason}"),
+        }
     }
-    fn wake_by_ref(self: &Arc<Self>) {
-        let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
+
+    /// Gives a message to the switch and counts how long it took; `head` are its first bytes.
+    fn handle_message(&mut self, now: Time, conn: ConnId, xid: u32, head: &[u8], message: Message) {
+        let name = message.name();
+        let request = Request {
+            xid,
+            head,
+            message: Ok(message),
+        };
+        self.switch.message(now, conn, request, &mut self.io);
+        self.lane.counters.message(name, self.now().since(now));
+    }
+
+    /// Answers a message that could not be decoded, in its order.
+    fn refuse(&mut self, now: Time, conn: ConnId, xid: u32, error: ErrorMsg) {
+        let request = Request {
+            xid,
+            head: &[],
+            message: Err(error),
+        };
+        self.switch.message(now, conn, request, &mut self.io);
+    }
+
+    /// Adds a connection to the switch. Returns false if it is not wanted any more: its controller
+    /// was removed while we connected, or its main connection is gone.
+    fn connect(&mut self, now: Time, conn: ConnId, version: Version, origin: &Origin) -> bool {
+        if !reconfigure::is_wanted(&self.config, origin) {
+            return false;
+        }
+        match origin {
+            Origin::Active(_) | Origin::Passive { .. } => {
+                let is_controller = matches!(origin, Origin::Active(_));
+                self.switch.connected(now, conn, version, is_controller);
+                true
+            }
+            Origin::Auxiliary { main, id, .. } => {
+                let datagrams = origin.is_datagrams();
+                self.switch
+                    .connected_auxiliary(conn_id(*main), conn, *id, datagrams)
+            }
+        }
+    }
+
+    /// Closes a connection, unless it is closed already. The usual end of a local tool's connection
+    /// is logged at debug level.
+    pub(super) fn close_connection(&mut self, conn: ConnId, reason: &str, is_usual: bool) {
+        if let Some(origin) = self.io.connections.remove(conn) {
+            match self.switch.lost_packet_ins(conn) {
+                0 if is_usual && is_local_tool(&origin) => {
+                    debug!("{origin}: disconnected: {reason}")
+                }
+                0 => info!("{origin}: disconnected: {reason}"),
+                lost => info!("{origin}: disconnected: {reason} ({lost} packet-ins lost)"),
+            }
+            let now = self.now();
+            self.switch.disconnected(now, conn);
+        }
     }
 }
 
-impl DataPlane {
-    /// Handles messages for one slice of time and advances `now`. Returns false when the switch is
-    /// to end.
-    pub(super) fn take_events(&mut self, now: &mut Time) -> bool {
-        let until = Time(now.0 + CONTROL_SLICE_NS);
-        let waker = Waker::from(Arc::clone(&self.wake));
-        let mut context = Context::from_waker(&waker);
-        while let Poll::Ready(input) = self.inputs.poll_recv(&mut context) {
-            match input {
-                Some(Input::Command(command)) => self.command(command),
-                Some(Input::Scrape(mut scrape, reply)) => {
-                    self.scrape(&mut scrape);
-                    // The requester may be gone.
-                    let _ = reply.send(scrape);
-                }
-                Some(Input::End) | None => return false,
-            }
-            *now = self.now();
-        }
-        if !self.backlog.is_empty() {
-            self.take_backlog(until);
-            *now = self.now();
-        }
-        let mut batch = Vec::new();
-        while *now < until {
-            if self.taken.is_empty() {
-                self.served = None;
-                let polled = self
-                    .events
-                    .poll_recv_many(&mut context, &mut batch, TAKEN_EVENTS);
-                let Poll::Ready(1..) = polled else {
-                    return true;
-                };
-                self.taken.extend(batch.drain(..));
-            }
-            for _ in 0..EVENTS_AT_ONCE {
-                let Some(event) = self.taken.pop_front() else {
-                    break;
-                };
-                self.take_event(event);
-            }
-            *now = self.now();
-        }
-        self.served = None;
-        // Nothing else wakes the thread for the remaining events.
-        waker.wake_by_ref();
-        true
+/// Whether the peer is a local tool, such as a call of `dpctl`.
+fn is_local_tool(origin: &Origin) -> bool {
+    match origin {
+        Origin::Passive { listener, .. } => matches!(listener.0, Endpoint::Unix(_)),
+        Origin::Active(_) | Origin::Auxiliary { .. } => false,
     }
+}
 
-    /// Handles messages that waited for the previous reply of their connection, round robin: the
-    /// next turn begins after the connection that was served last.
-    fn take_backlog(&mut self, until: Time) {
-        let mut ids: Vec<_> = self.backlog.keys().copied().collect();
-        let behind = ids.partition_point(|id| *id <= self.last_of_backlog);
-        ids.rotate_left(behind);
-        for id in ids {
-            if self.now() >= until {
-                break;
-            }
-            self.last_of_backlog = id;
-            while self.now() < until && self.switch.is_ready(conn_id(id), &self.io) {
-                let Some(waiting) = self.backlog.get_mut(&id) else {
-                    break;
-                };
-                match waiting.pop_front() {
-                    Some(event) => self.handle(event),
-                    None => {
-                        self.backlog.remove(&id);
-                        break;
-                    }
-                }
-            }
-        }
+/// Logs a new connection; those of local tools at debug level.
+fn log_connected(origin: &Origin, version: Version) {
+    if is_local_tool(origin) {
+        debug!("{origin}: connected, OpenFlow {version}");
+    } else {
+        info!("{origin}: connected, OpenFlow {version}");
     }
+}
 
-    fn take_event(&mut self, event: Event) {
-        let conn = match &event {
-            Event::Message { conn, .. } | Event::BadMessage { conn, .. } => *conn,
-            Event::Down { conn, .. } => {
-                self.backlog.remove(conn);
-                return self.handle(event);
-            }
-            Event::Up { .. }
-            | Event::Unsent { .. }
-            | Event::Room { .. }
-            | Event::TlsFiles(_)
-            | Event::Failed { .. } => {
-                return self.handle(event);
-            }
-        };
-        if self.backlog.contains_key(&conn) || !self.switch.is_ready(conn_id(conn), &self.io) {
-            self.backlog.entry(conn).or_default().push_back(event);
-        } else {
-            self.handle(event);
-        }
+/// Logs a message that the connection's version cannot say, or that is too long.
+fn log_unsent(peer: &str, name: &str, cause: &EncodeError) {
+    match cause {
+        EncodeError::TooLong => warn!("{peer}: a {name} was not sent: {cause}"),
+        EncodeError::Unsaid(_) => debug!("{peer}: a {name} was not sent: {cause}"),
     }
+}
+
+/// Whether the peer just closed the connection.
+fn is_usual_end(reason: &Reason) -> bool {
+    matches!(reason, Reason::Io(_) | Reason::PeerClosed)
 }

@@ -19,7 +19,7 @@ impl DataPlane {
             match event {
                 LinkEvent::New(link) | LinkEvent::Changed(link) => self.follow_link(&link),
                 LinkEvent::Gone(link) => {
-                    if let Some(number) = self.io.port_with_index(link.index) {
+                    if let Some(number) = self.io.ports.with_index(link.index) {
                         self.lose_port(number);
                     }
                 }
@@ -29,7 +29,7 @@ impl DataPlane {
     }
 
     fn follow_link(&mut self, link: &bofuss_ports::Link) {
-        if let Some((desc, capabilities)) = self.io.update_link(link) {
+        if let Some((desc, capabilities)) = self.io.ports.update_link(link) {
             let now = self.now();
             self.switch
                 .port_changed(now, desc, capabilities, &mut self.io);
@@ -43,7 +43,7 @@ impl DataPlane {
         else {
             return;
         };
-        if self.io.has_port(spec.number) {
+        if self.io.ports.contains(spec.number) {
             return;
         }
         match self.open(spec) {
@@ -60,12 +60,12 @@ impl DataPlane {
 
     /// Reads the drivers' counters at intervals.
     pub(super) fn count(&mut self, now: Time) {
-        if now.since(self.counted) < COUNTER_PERIOD_NS {
+        if now.since(self.lane.counted) < COUNTER_PERIOD_NS {
             return;
         }
-        self.counted = now;
+        self.lane.counted = now;
         log::tell_rest();
-        for (number, counters, overflowed) in self.io.driver_counters() {
+        for (number, counters, overflowed) in self.io.ports.driver_counters() {
             let lost = PortStats {
                 rx_over_err: counters.rx_dropped(),
                 rx_errors: counters.rx_errors(),

@@ -51,9 +51,10 @@ impl DataPlane {
             .filter_map(|copier| copier.1.split(' ').nth(1))
             .collect();
         self.io
+            .ports
             .copiers
             .retain(|copier| !gone.contains(&&*copier.name));
-        self.io.copiers.extend(copiers);
+        self.io.ports.copiers.extend(copiers);
         if old.datapath_id != self.config.datapath_id {
             self.close_connections(|_| true, "the datapath id changed");
         }
@@ -84,7 +85,7 @@ impl DataPlane {
     }
 
     fn close_connections(&mut self, are_meant: impl Fn(&Origin) -> bool, reason: &str) {
-        for conn in self.io.connections_from(are_meant) {
+        for conn in self.io.connections.select(are_meant) {
             self.close_connection(conn, reason, false);
         }
     }
@@ -122,7 +123,7 @@ impl DataPlane {
             match new.cloned() {
                 Some(new) if new == old => {}
                 Some(new) if new.number == old.number => {
-                    if let Some((desc, capabilities)) = self.io.adjust(&new) {
+                    if let Some((desc, capabilities)) = self.io.ports.adjust(&new) {
                         let now = self.now();
                         self.switch
                             .port_changed(now, desc, capabilities, &mut self.io);
@@ -160,7 +161,7 @@ impl DataPlane {
         } else {
             datapath_id(new, macs.next())
         };
-        let mut trial = make_switch(new, &self.pool, id)?;
+        let mut trial = make_switch(new, &self.lane.pool, id)?;
         for spec in &new.ports {
             if let Some(port) = self.future_port(spec, opened) {
                 let mut desc = port.desc();
@@ -189,7 +190,7 @@ impl DataPlane {
         let fresh = opened.iter().find(|port| port.number == spec.number);
         let ports = &self.config.ports;
         let stays = ports.iter().find(|old| old.kind == spec.kind);
-        fresh.or(stays.and_then(|old| self.io.port(old.number)))
+        fresh.or(stays.and_then(|old| self.io.ports.get(old.number)))
     }
 
     /// Describes an entry that would not fit; the sentence begins with the key that changed.
@@ -235,7 +236,7 @@ impl DataPlane {
         let changed: Vec<&ConfiguredQueue> = wanted
             .iter()
             .filter(|queue| !old.contains(queue))
-            .filter(|queue| self.io.has_port(queue.port))
+            .filter(|queue| self.io.ports.contains(queue.port))
             .collect();
         // Guaranteed rates are released first, so that the order of changes does not matter.
         for queue in &changed {

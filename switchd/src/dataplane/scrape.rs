@@ -95,8 +95,12 @@ impl DataPlane {
 
     fn scrape_switch(&self, samples: &mut Samples) {
         let datapath = self.switch.datapath();
-        samples.add("uptime_seconds", &[], self.epoch.elapsed().as_secs_f64());
-        let pool = self.pool.stats();
+        samples.add(
+            "uptime_seconds",
+            &[],
+            self.lane.epoch.elapsed().as_secs_f64(),
+        );
+        let pool = self.lane.pool.stats();
         samples.add("pool_bytes", &[], pool.bytes_in_use);
         samples.add("pool_refused", &[], pool.refused);
         for (reason, count) in datapath.drops() {
@@ -106,23 +110,26 @@ impl DataPlane {
         samples.add("cache_hits", &[], cache.hits);
         samples.add("cache_misses", &[], cache.misses);
         samples.add("cache_evictions", &[], cache.evicted);
-        samples.add("captures", &[], self.io.copiers.len());
-        self.counters.report(self.io.sent(), samples);
+        samples.add("captures", &[], self.io.ports.copiers.len());
+        self.lane
+            .counters
+            .report(self.io.connections.sent(), samples);
     }
 
     fn scrape_controllers(&self, samples: &mut Samples) {
         for controller in &self.config.controllers {
             let up = !self
                 .io
-                .connections_from(|origin| *origin == Origin::Active(controller.clone()))
+                .connections
+                .select(|origin| *origin == Origin::Active(controller.clone()))
                 .is_empty();
             let labels: Labels<'_> = &[("controller", controller)];
             samples.add("controller_connected", labels, u8::from(up));
         }
-        let all = self.io.connections_from(|_| true);
+        let all = self.io.connections.select(|_| true);
         samples.add("connections", &[], all.len());
         for conn in all {
-            let peer = self.io.peer(conn);
+            let peer = self.io.connections.peer(conn);
             let role = self.switch.role(conn);
             let role = role.map_or_else(String::new, |role| role.to_string());
             let labels: Labels<'_> = &[("connection", &conn.0), ("peer", &peer), ("role", &role)];
@@ -148,7 +155,7 @@ impl DataPlane {
     }
 
     fn scrape_drivers(&mut self, samples: &mut Samples) {
-        for (number, counters, overflowed) in self.io.driver_counters() {
+        for (number, counters, overflowed) in self.io.ports.driver_counters() {
             for (reason, count) in counters.drops().chain([("tx_overflow", overflowed)]) {
                 let labels: Labels<'_> = &[("port", &number), ("reason", &reason)];
                 samples.add("port_driver_dropped_packets", labels, count);

@@ -26,14 +26,15 @@ impl DataPlane {
     /// Lines of `key=value`. `remote` stands for all controllers: connected if one is, or if none
     /// is configured.
     fn status(&self) -> String {
-        let uptime = self.epoch.elapsed().as_secs();
+        let uptime = self.lane.epoch.elapsed().as_secs();
         let pid = std::process::id();
         let mut text = format!("switch.uptime={uptime}\nswitch.pid={pid}\n");
         text += "local.is-connected=true\n";
         let is_up = |controller: &ActiveAddress| {
             !self
                 .io
-                .connections_from(|origin| *origin == Origin::Active(controller.clone()))
+                .connections
+                .select(|origin| *origin == Origin::Active(controller.clone()))
                 .is_empty()
         };
         let controllers = &self.config.controllers;

@@ -58,16 +58,20 @@ impl DataPlane {
     /// Registers a request to trace the next packet that matches.
     pub(super) fn trace_next_packet(&mut self, argument: &str, reply: oneshot::Sender<Answer>) {
         let (json, flow) = wants_json(argument);
-        self.pending_traces
+        self.lane
+            .pending_traces
             .retain(|pending| !pending.reply.is_closed());
         let refused = match parse_match(flow, &self.named()) {
             Err(error) => error.to_string(),
-            Ok(_) if self.pending_traces.len() >= MAX_PENDING_TRACES => {
+            Ok(_) if self.lane.pending_traces.len() >= MAX_PENDING_TRACES => {
                 format!("{MAX_PENDING_TRACES} requests wait for packets already")
             }
             Ok(rule) => {
                 let rule = KeyMatch::from(&rule);
-                return self.pending_traces.push(PendingTrace { rule, json, reply });
+                return self
+                    .lane
+                    .pending_traces
+                    .push(PendingTrace { rule, json, reply });
             }
         };
         // The requester may be gone.
@@ -77,15 +81,16 @@ impl DataPlane {
     /// Traces the frames that requests wait for, before they go through the switch.
     pub(super) fn answer_pending_traces(&mut self, port: PortNo, frames: &[Frame]) {
         for frame in frames {
-            if self.pending_traces.is_empty() {
+            if self.lane.pending_traces.is_empty() {
                 return;
             }
-            let Some(copy) = self.pool.frame(frame.bytes()) else {
+            let Some(copy) = self.lane.pool.frame(frame.bytes()) else {
                 return;
             };
             let additions = self.switch.datapath().catalogue().additions();
             let packet = Packet::with_additions(copy, port, additions);
             let served: Vec<PendingTrace> = self
+                .lane
                 .pending_traces
                 .extract_if(.., |pending| packet.key().matches(&pending.rule, &mut ()))
                 .collect();

@@ -1,16 +1,12 @@
-//! The switch's io in the data-plane thread: frames to ports in batches, messages to connections.
+//! The open ports: frames out in batches, waiting where a port has no room, and copied to captures.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-use bofuss_agent::{ConnId, Switch, SwitchIo};
-use bofuss_channel::{Origin, Sender};
 use bofuss_frame::{Frame, OffloadCapabilities, Pool};
-use bofuss_oflib::message::port::PortFeatures;
-use bofuss_oflib::message::{ControllerRole, PortDesc};
-use bofuss_oflib::types::QueueId;
-use bofuss_oflib::{ErrorCode, Message, PortNo};
+use bofuss_oflib::PortNo;
+use bofuss_oflib::message::PortDesc;
 use bofuss_ports::{BATCH_FRAMES, Counters, Direction, Link, PortError};
 use rustix::event::epoll;
 use tracing::{debug, warn};
@@ -18,7 +14,6 @@ use tracing::{debug, warn};
 use crate::capture::{CopyTarget, FrameCopier};
 use crate::config::PortSpec;
 use crate::port::OpenPort;
-use crate::refusal;
 
 /// Frames that wait for a port at most; further ones are dropped and counted.
 const MAX_QUEUED_FRAMES: usize = 1024;
@@ -65,45 +60,32 @@ impl PortSlot {
     }
 }
 
-/// The ports and connections.
-pub struct DataPlaneIo {
+/// The open ports, each with what waits to be sent.
+pub struct PortSet {
     epoll: OwnedFd,
     slots: BTreeMap<PortNo, PortSlot>,
     /// Ports that frames were queued for since the last flush.
     waiting: Vec<PortNo>,
     /// Ports without a descriptor that still have frames.
     unpolled: Vec<PortNo>,
-    senders: BTreeMap<ConnId, (Sender, Origin)>,
-    /// Messages sent, by type.
-    sent: BTreeMap<&'static str, u64>,
     /// Captures and mirrors.
     pub copiers: Vec<FrameCopier>,
-    /// Whether the rights to open and change interfaces were given up.
-    pub is_locked: bool,
 }
 
-/// Converts the id of a connection from the channel's type to the agent's.
-pub fn conn_id(id: bofuss_channel::ConnId) -> ConnId {
-    ConnId(id.0)
-}
-
-impl DataPlaneIo {
-    /// Starts without ports and connections.
-    pub fn new(epoll: OwnedFd, is_locked: bool) -> Self {
+impl PortSet {
+    /// Starts without ports; `epoll` will have the descriptors of those that are added.
+    pub fn new(epoll: OwnedFd) -> Self {
         Self {
             epoll,
             slots: BTreeMap::new(),
             waiting: Vec::new(),
             unpolled: Vec::new(),
-            senders: BTreeMap::new(),
-            sent: BTreeMap::new(),
             copiers: Vec::new(),
-            is_locked,
         }
     }
 
     /// Adds a port and watches it. Errors: the system's.
-    pub fn add_port(&mut self, port: OpenPort) -> io::Result<()> {
+    pub fn add(&mut self, port: OpenPort) -> io::Result<()> {
         let number = port.number;
         let mut slot = PortSlot {
             port,
@@ -119,7 +101,7 @@ impl DataPlaneIo {
     }
 
     /// Removes a port.
-    pub fn remove_port(&mut self, number: PortNo) -> Option<OpenPort> {
+    pub fn remove(&mut self, number: PortNo) -> Option<OpenPort> {
         let slot = self.slots.remove(&number)?;
         if let Some(fd) = slot.port.driver.fd() {
             let _ = epoll::delete(&self.epoll, fd);
@@ -129,12 +111,12 @@ impl DataPlaneIo {
     }
 
     /// Whether there is a port of this number.
-    pub fn has_port(&self, number: PortNo) -> bool {
+    pub fn contains(&self, number: PortNo) -> bool {
         self.slots.contains_key(&number)
     }
 
     /// The port of this number.
-    pub fn port(&self, number: PortNo) -> Option<&OpenPort> {
+    pub fn get(&self, number: PortNo) -> Option<&OpenPort> {
         self.slots.get(&number).map(|slot| &slot.port)
     }
 
@@ -147,7 +129,7 @@ impl DataPlaneIo {
     }
 
     /// The port on the interface with this kernel index.
-    pub fn port_with_index(&self, index: u32) -> Option<PortNo> {
+    pub fn with_index(&self, index: u32) -> Option<PortNo> {
         let mut slots = self.slots.iter();
         slots
             .find(|(_, slot)| slot.port.index() == Some(index))
@@ -157,7 +139,7 @@ impl DataPlaneIo {
     /// Applies a link event to its port. Returns the changed description, `None` if the interface
     /// is no port.
     pub fn update_link(&mut self, link: &Link) -> Option<(PortDesc, OffloadCapabilities)> {
-        let number = self.port_with_index(link.index)?;
+        let number = self.with_index(link.index)?;
         let port = &mut self.slots.get_mut(&number)?.port;
         port.update(link);
         Some((port.desc(), port.driver.capabilities()))
@@ -165,15 +147,14 @@ impl DataPlaneIo {
 
     /// The drivers' counters, and how many frames each full queue dropped.
     pub fn driver_counters(&mut self) -> Vec<(PortNo, Counters, u64)> {
-        let epoll = &self.epoll;
-        let count = |(number, slot): (&PortNo, &mut PortSlot)| {
-            let counters = slot.port.driver.counters();
-            if let Err(error) = slot.poll(epoll) {
+        let mut all = Vec::with_capacity(self.slots.len());
+        for (number, slot) in &mut self.slots {
+            all.push((*number, slot.port.driver.counters(), slot.overflowed));
+            if let Err(error) = slot.poll(&self.epoll) {
                 warn!("port {number}: {error}");
             }
-            (*number, counters, slot.overflowed)
-        };
-        self.slots.iter_mut().map(count).collect()
+        }
+        all
     }
 
     /// Ports without a descriptor that still have frames; they are polled on each turn of the loop.
@@ -220,13 +201,13 @@ impl DataPlaneIo {
             debug!(port = number.0, "sending: {error}");
         }
         let wanted = !slot.queued.is_empty();
-        if let (true, Some(fd)) = (wanted != slot.watched, slot.port.driver.fd()) {
-            let flags = epoll::EventFlags::IN;
-            let flags = if wanted {
-                flags | epoll::EventFlags::OUT
-            } else {
-                flags
-            };
+        if wanted != slot.watched
+            && let Some(fd) = slot.port.driver.fd()
+        {
+            let mut flags = epoll::EventFlags::IN;
+            if wanted {
+                flags |= epoll::EventFlags::OUT;
+            }
             let token = epoll::EventData::new_u64(number.0.into());
             let _ = epoll::modify(&self.epoll, fd, token, flags);
             slot.watched = wanted;
@@ -235,7 +216,7 @@ impl DataPlaneIo {
     }
 
     /// Sends the queues of all ports that have room.
-    pub fn flush_ports(&mut self) {
+    pub fn flush(&mut self) {
         for at in 0..self.waiting.len() {
             self.send_queued(self.waiting[at]);
         }
@@ -270,57 +251,8 @@ impl DataPlaneIo {
         self.copiers.retain(|copier| !copier.is_full());
     }
 
-    /// Adds a connection.
-    pub fn add_sender(&mut self, conn: ConnId, sender: Sender, origin: Origin) {
-        self.senders.insert(conn, (sender, origin));
-    }
-
-    /// Removes a connection and its auxiliary connections. Returns how the connection came about.
-    pub fn remove_sender(&mut self, conn: ConnId) -> Option<Origin> {
-        let (_, gone) = self.senders.remove(&conn)?;
-        self.senders.retain(|_, (_, origin)| match origin {
-            Origin::Auxiliary { main, .. } => conn_id(*main) != conn,
-            Origin::Active(_) | Origin::Passive { .. } => true,
-        });
-        Some(gone)
-    }
-
-    /// Lists the peers, one a line, with their roles and lost packet-ins, which `switch` knows.
-    pub fn list_connections(&self, switch: &Switch) -> String {
-        let line = |(conn, (_, origin)): (&ConnId, &(Sender, Origin))| {
-            let role = switch.role(*conn).unwrap_or(ControllerRole::EQUAL);
-            match switch.lost_packet_ins(*conn) {
-                0 => format!("{origin} {role}\n"),
-                count => format!("{origin} {role} ({count} packet-ins lost)\n"),
-            }
-        };
-        self.senders.iter().map(line).collect()
-    }
-
-    /// Messages sent, by type.
-    pub fn sent(&self) -> &BTreeMap<&'static str, u64> {
-        &self.sent
-    }
-
-    /// The connections whose origin satisfies `is_meant`.
-    pub fn connections_from(&self, is_meant: impl Fn(&Origin) -> bool) -> Vec<ConnId> {
-        let meant = self
-            .senders
-            .iter()
-            .filter(|(_, (_, origin))| is_meant(origin));
-        meant.map(|(conn, _)| *conn).collect()
-    }
-
-    /// The peer of a connection, for the log.
-    pub fn peer(&self, conn: ConnId) -> String {
-        self.senders
-            .get(&conn)
-            .map_or_else(String::new, |(_, origin)| origin.to_string())
-    }
-}
-
-impl SwitchIo for DataPlaneIo {
-    fn transmit(&mut self, port: PortNo, _: QueueId, frame: Frame) {
+    /// Queues a frame for a port, and sends the queue once it has a batch.
+    pub fn transmit(&mut self, port: PortNo, frame: Frame) {
         self.copy_frames(port, Direction::Out, std::slice::from_ref(&frame));
         let Some(slot) = self.slots.get_mut(&port) else {
             return;
@@ -338,54 +270,8 @@ impl SwitchIo for DataPlaneIo {
         }
     }
 
-    fn port_takes_frames(&self, port: PortNo) -> bool {
+    /// Whether a port takes frames: none wait for it.
+    pub fn takes_frames(&self, port: PortNo) -> bool {
         self.slots.get(&port).is_none_or(|slot| !slot.watched)
-    }
-
-    fn flush(&mut self) {
-        self.flush_ports();
-    }
-
-    fn send(&mut self, conn: ConnId, xid: u32, message: Message) {
-        if let Some((sender, _)) = self.senders.get(&conn) {
-            *self.sent.entry(message.name()).or_default() += 1;
-            sender.send(xid, message);
-        }
-    }
-
-    fn refused(&mut self, conn: ConnId, xid: u32, message: &Message, error: ErrorCode) {
-        let text = refusal::beginning(message);
-        refusal::log(&self.peer(conn), Some(message.name()), xid, &error, &text);
-    }
-
-    fn has_room(&self, conn: ConnId) -> bool {
-        self.senders
-            .get(&conn)
-            .is_none_or(|(sender, _)| sender.has_room())
-    }
-
-    fn takes_packet_in(&mut self, conn: ConnId, in_port: PortNo) -> bool {
-        let sender = self.senders.get(&conn);
-        sender.is_none_or(|(sender, _)| sender.takes_packet_in(in_port))
-    }
-
-    fn may_change_links(&self) -> bool {
-        !self.is_locked
-    }
-
-    fn advertise(&mut self, port: PortNo, features: PortFeatures) {
-        let slot = self.slots.get(&port);
-        if let Some(Err(error)) = slot.and_then(|slot| slot.port.advertise(features)) {
-            warn!("port {port}: {error}");
-        }
-    }
-
-    fn set_link(&mut self, port: PortNo, up: bool) {
-        let Some(name) = self.slots.get(&port).and_then(|slot| slot.port.interface()) else {
-            return;
-        };
-        if let Err(error) = bofuss_ports::set_link(name, up) {
-            warn!("port {port}: {error}");
-        }
     }
 }

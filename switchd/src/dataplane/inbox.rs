@@ -1,0 +1,177 @@
+//! What other threads sent to this one: commands, and events of connections in turn with frames.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::task::{Context, Poll};
+
+use bofuss_channel::{ConnId, Event, QueuePlace};
+use bofuss_datapath::Time;
+use tokio::sync::mpsc;
+
+use super::io::conn_id;
+use super::{DataPlane, Input};
+
+/// How long messages are handled at a time, before frames are received again.
+const CONTROL_SLICE_NS: u64 = 100_000;
+/// Events that are taken from the queue at a time.
+const TAKEN_EVENTS: usize = 64;
+/// Events handled between two readings of the clock.
+const EVENTS_AT_ONCE: usize = 8;
+
+/// The queues to the thread, and what was taken from them.
+pub(super) struct Inbox {
+    inputs: mpsc::Receiver<Input>,
+    events: mpsc::Receiver<Event>,
+    /// Events that were taken from the queue and not yet handled.
+    taken: VecDeque<Event>,
+    /// The queue places of handled messages, released after the last that was taken with them.
+    held: Option<QueuePlace>,
+    /// Messages of connections whose previous reply is not complete.
+    backlog: BTreeMap<ConnId, VecDeque<Event>>,
+    /// The connection of the backlog that was served last.
+    last_served: ConnId,
+}
+
+impl Inbox {
+    pub(super) fn new(inputs: mpsc::Receiver<Input>, events: mpsc::Receiver<Event>) -> Self {
+        Self {
+            inputs,
+            events,
+            taken: VecDeque::new(),
+            held: None,
+            backlog: BTreeMap::new(),
+            last_served: ConnId(0),
+        }
+    }
+
+    /// Whether events were taken from the queue and are not yet handled.
+    pub(super) fn has_taken(&self) -> bool {
+        !self.taken.is_empty()
+    }
+
+    /// Whether events wait that nothing will wake the thread for.
+    pub(super) fn has_waiting(&self) -> bool {
+        self.has_taken() || !self.backlog.is_empty()
+    }
+
+    /// The connections whose messages wait for the previous reply.
+    pub(super) fn waiting_connections(&self) -> impl Iterator<Item = ConnId> {
+        self.backlog.keys().copied()
+    }
+
+    /// Keeps the place of a handled message until all that were taken with it are handled.
+    pub(super) fn hold(&mut self, place: QueuePlace) {
+        place.join(&mut self.held);
+    }
+
+    /// Takes events from the queue. Returns false if there are none; the queue then wakes
+    /// `context`.
+    fn take_from_queue(&mut self, context: &mut Context<'_>) -> bool {
+        self.held = None;
+        let mut batch = Vec::new();
+        let polled = self
+            .events
+            .poll_recv_many(context, &mut batch, TAKEN_EVENTS);
+        self.taken.extend(batch);
+        matches!(polled, Poll::Ready(1..))
+    }
+
+    /// The connections whose messages wait, beginning after the one that was served last.
+    fn connections_in_turn(&self) -> Vec<ConnId> {
+        let mut ids: Vec<ConnId> = self.backlog.keys().copied().collect();
+        let next = ids.partition_point(|id| *id <= self.last_served);
+        ids.rotate_left(next);
+        ids
+    }
+
+    /// The next waiting message of a connection. Once there is none, its messages are handled as
+    /// they come.
+    fn next_waiting(&mut self, id: ConnId) -> Option<Event> {
+        let next = self.backlog.get_mut(&id)?.pop_front();
+        if next.is_none() {
+            self.backlog.remove(&id);
+        }
+        next
+    }
+}
+
+impl DataPlane {
+    /// Carries out commands and handles messages for one slice of time, and advances `now`. Returns
+    /// false when the switch is to end.
+    pub(super) fn take_inputs(&mut self, now: &mut Time) -> bool {
+        let until = Time(now.0 + CONTROL_SLICE_NS);
+        let waker = self.poller.waker();
+        let mut context = Context::from_waker(&waker);
+        while let Poll::Ready(input) = self.inbox.inputs.poll_recv(&mut context) {
+            match input {
+                Some(Input::Command(command)) => self.command(command),
+                Some(Input::Scrape(mut scrape, reply)) => {
+                    self.scrape(&mut scrape);
+                    // The requester may be gone.
+                    let _ = reply.send(scrape);
+                }
+                Some(Input::End) | None => return false,
+            }
+            *now = self.now();
+        }
+        if !self.inbox.backlog.is_empty() {
+            self.take_backlog(until);
+            *now = self.now();
+        }
+        while *now < until {
+            if !self.inbox.has_taken() && !self.inbox.take_from_queue(&mut context) {
+                return true;
+            }
+            for _ in 0..EVENTS_AT_ONCE {
+                let Some(event) = self.inbox.taken.pop_front() else {
+                    break;
+                };
+                self.take_event(event);
+            }
+            *now = self.now();
+        }
+        self.inbox.held = None;
+        // Nothing else wakes the thread for the remaining events.
+        waker.wake();
+        true
+    }
+
+    /// Handles messages that waited for the previous reply of their connection, round robin.
+    fn take_backlog(&mut self, until: Time) {
+        for id in self.inbox.connections_in_turn() {
+            if self.now() >= until {
+                break;
+            }
+            self.inbox.last_served = id;
+            while self.now() < until && self.switch.is_ready(conn_id(id), &self.io) {
+                let Some(event) = self.inbox.next_waiting(id) else {
+                    break;
+                };
+                self.handle(event);
+            }
+        }
+    }
+
+    /// Handles an event, or lets a message wait for the previous reply of its connection.
+    fn take_event(&mut self, event: Event) {
+        let conn = match &event {
+            Event::Message { conn, .. } | Event::BadMessage { conn, .. } => *conn,
+            Event::Down { conn, .. } => {
+                self.inbox.backlog.remove(conn);
+                return self.handle(event);
+            }
+            Event::Up { .. }
+            | Event::Unsent { .. }
+            | Event::Room { .. }
+            | Event::TlsFiles(_)
+            | Event::Failed { .. } => {
+                return self.handle(event);
+            }
+        };
+        let backlog = &mut self.inbox.backlog;
+        if backlog.contains_key(&conn) || !self.switch.is_ready(conn_id(conn), &self.io) {
+            backlog.entry(conn).or_default().push_back(event);
+        } else {
+            self.handle(event);
+        }
+    }
+}

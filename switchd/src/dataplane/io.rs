@@ -1,0 +1,92 @@
+//! Where the effects of the switch go: frames to ports, messages to connections.
+
+use std::os::fd::OwnedFd;
+
+use bofuss_agent::{ConnId, SwitchIo};
+use bofuss_frame::Frame;
+use bofuss_oflib::message::port::PortFeatures;
+use bofuss_oflib::types::QueueId;
+use bofuss_oflib::{ErrorCode, Message, PortNo};
+use tracing::warn;
+
+use super::connection_set::ConnectionSet;
+use super::port_set::PortSet;
+use crate::refusal;
+
+/// The ports and connections.
+pub struct DataPlaneIo {
+    /// The open ports.
+    pub ports: PortSet,
+    /// The connections that are up.
+    pub connections: ConnectionSet,
+    /// Whether the rights to open and change interfaces were given up.
+    pub is_locked: bool,
+}
+
+/// Converts the id of a connection from the channel's type to the agent's.
+pub fn conn_id(id: bofuss_channel::ConnId) -> ConnId {
+    ConnId(id.0)
+}
+
+impl DataPlaneIo {
+    /// Starts without ports and connections.
+    pub fn new(epoll: OwnedFd, is_locked: bool) -> Self {
+        Self {
+            ports: PortSet::new(epoll),
+            connections: ConnectionSet::default(),
+            is_locked,
+        }
+    }
+}
+
+impl SwitchIo for DataPlaneIo {
+    fn transmit(&mut self, port: PortNo, _: QueueId, frame: Frame) {
+        self.ports.transmit(port, frame);
+    }
+
+    fn port_takes_frames(&self, port: PortNo) -> bool {
+        self.ports.takes_frames(port)
+    }
+
+    fn flush(&mut self) {
+        self.ports.flush();
+    }
+
+    fn send(&mut self, conn: ConnId, xid: u32, message: Message) {
+        self.connections.send(conn, xid, message);
+    }
+
+    fn refused(&mut self, conn: ConnId, xid: u32, message: &Message, error: ErrorCode) {
+        let peer = self.connections.peer(conn);
+        let text = refusal::beginning(message);
+        refusal::log(&peer, Some(message.name()), xid, &error, &text);
+    }
+
+    fn has_room(&self, conn: ConnId) -> bool {
+        self.connections.has_room(conn)
+    }
+
+    fn takes_packet_in(&mut self, conn: ConnId, in_port: PortNo) -> bool {
+        self.connections.takes_packet_in(conn, in_port)
+    }
+
+    fn may_change_links(&self) -> bool {
+        !self.is_locked
+    }
+
+    fn advertise(&mut self, port: PortNo, features: PortFeatures) {
+        let open = self.ports.get(port);
+        if let Some(Err(error)) = open.and_then(|open| open.advertise(features)) {
+            warn!("port {port}: {error}");
+        }
+    }
+
+    fn set_link(&mut self, port: PortNo, up: bool) {
+        let Some(name) = self.ports.get(port).and_then(|open| open.interface()) else {
+            return;
+        };
+        if let Err(error) = bofuss_ports::set_link(name, up) {
+            warn!("port {port}: {error}");
+        }
+    }
+}

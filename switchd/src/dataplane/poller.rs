@@ -1,0 +1,156 @@
+//! What wakes the data-plane thread: ports, its queues, the kernel's link events and a timer.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::task::Waker;
+
+use bofuss_datapath::Time;
+use bofuss_oflib::PortNo;
+use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
+};
+
+/// How long the thread sleeps at most. A port whose driver is stuck does not wake it.
+const LONGEST_SLEEP: Timespec = Timespec {
+    tv_sec: 2,
+    tv_nsec: 0,
+};
+/// Tokens of the epoll set that are no ports.
+const QUEUES: u64 = u64::MAX;
+const LINKS: u64 = u64::MAX - 1;
+const TIMER: u64 = u64::MAX - 2;
+
+/// What is ready.
+pub(super) enum Ready {
+    /// A queue of this thread, see [`Poller::waker`].
+    Queues,
+    /// Link events of the kernel.
+    Links,
+    /// The timer has expired.
+    Timer,
+    /// This port has frames, or room for some.
+    Port(PortNo),
+}
+
+impl From<&epoll::Event> for Ready {
+    fn from(event: &epoll::Event) -> Self {
+        match event.data.u64() {
+            QUEUES => Self::Queues,
+            LINKS => Self::Links,
+            TIMER => Self::Timer,
+            token => Self::Port(PortNo(token as u32)),
+        }
+    }
+}
+
+/// The epoll set of the thread, with an eventfd for its queues and a timer.
+pub(super) struct Poller {
+    epoll: OwnedFd,
+    queues: Arc<QueueWaker>,
+    /// Expires at the next tick with nanosecond precision; epoll's timeout is in milliseconds.
+    timer: OwnedFd,
+    /// When the timer expires.
+    alarm: Option<Time>,
+}
+
+impl Poller {
+    /// Waits for `links`, and for what is added to [`Poller::epoll`]. Errors: the system's.
+    pub(super) fn new(links: BorrowedFd<'_>) -> io::Result<Self> {
+        let this = Self {
+            epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
+            queues: Arc::new(QueueWaker(eventfd(
+                0,
+                EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC,
+            )?)),
+            timer: timerfd_create(
+                TimerfdClockId::Monotonic,
+                TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC,
+            )?,
+            alarm: None,
+        };
+        this.add(this.queues.0.as_fd(), QUEUES)?;
+        this.add(links, LINKS)?;
+        this.add(this.timer.as_fd(), TIMER)?;
+        Ok(this)
+    }
+
+    fn add(&self, fd: BorrowedFd<'_>, token: u64) -> io::Result<()> {
+        let token = epoll::EventData::new_u64(token);
+        Ok(epoll::add(&self.epoll, fd, token, epoll::EventFlags::IN)?)
+    }
+
+    /// The epoll set, for ports: the token of a port is its number. Errors: the system's.
+    pub(super) fn epoll(&self) -> io::Result<OwnedFd> {
+        self.epoll.try_clone()
+    }
+
+    /// Makes a queue that was polled empty report [`Ready::Queues`] once it has an item.
+    pub(super) fn waker(&self) -> Waker {
+        Waker::from(Arc::clone(&self.queues))
+    }
+
+    /// Fills `ready` with what is ready; unless `busy`, waits until something is, or until the
+    /// alarm. Errors: the system's.
+    pub(super) fn wait(&mut self, busy: bool, ready: &mut Vec<epoll::Event>) -> io::Result<()> {
+        let timeout = if busy {
+            Timespec::default()
+        } else {
+            LONGEST_SLEEP
+        };
+        ready.clear();
+        let space = rustix::buffer::spare_capacity(ready);
+        match epoll::wait(&self.epoll, space, Some(&timeout)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Sets the timer to expire at `at`, unless it is set so. Errors: the system's.
+    pub(super) fn set_alarm(&mut self, now: Time, at: Time) -> io::Result<()> {
+        if self.alarm == Some(at) {
+            return Ok(());
+        }
+        let nanos = at.since(now);
+        let alarm = Itimerspec {
+            it_interval: Timespec::default(),
+            it_value: Timespec {
+                tv_sec: (nanos / Time::SEC) as i64,
+                tv_nsec: (nanos % Time::SEC) as i64,
+            },
+        };
+        timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &alarm)?;
+        self.alarm = Some(at);
+        Ok(())
+    }
+
+    /// Acknowledges [`Ready::Queues`].
+    pub(super) fn drain_queues(&self) {
+        drain(&self.queues.0);
+    }
+
+    /// Acknowledges [`Ready::Timer`].
+    pub(super) fn drain_timer(&mut self) {
+        drain(&self.timer);
+        self.alarm = None;
+    }
+}
+
+/// An eventfd that a queue writes to.
+struct QueueWaker(OwnedFd);
+
+impl std::task::Wake for QueueWaker {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
+    }
+}
+
+/// Reads the counter of an eventfd or timerfd, so that it is no longer ready.
+fn drain(fd: &OwnedFd) {
+    let _ = rustix::io::read(fd, &mut [0u8; 8]);
+}
