@@ -3,15 +3,21 @@
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::select;
 use tokio::sync::oneshot;
+use tokio::time::sleep;
 
 /// The most peers of a listener that have not said who they are; a further one drives out the
 /// oldest.
 pub const MAX_NEWCOMERS: usize = 128;
 /// The most of them from one source; a further one drives out the oldest of its own.
 pub const MAX_NEWCOMERS_PER_SOURCE: usize = 64;
+
+/// How long to wait after accept failed, as it does when there are no file descriptors left.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Whose peers are counted together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +60,27 @@ struct PendingPeer {
 }
 
 impl Newcomers {
+    /// Waits for the next peer of a unix socket, and takes it in as one of its user's.
+    pub async fn accept_user(&self, listener: &UnixListener) -> (UnixStream, Newcomer) {
+        loop {
+            if let Ok((stream, _)) = listener.accept().await {
+                let user = stream.peer_cred().ok().map(|cred| cred.uid());
+                return (stream, self.admit(PeerSource::User(user)));
+            }
+            sleep(ACCEPT_PAUSE).await;
+        }
+    }
+
+    /// Waits for the next peer of a TCP listener, and takes it in as one of its host's.
+    pub async fn accept_host(&self, listener: &TcpListener) -> (TcpStream, Newcomer) {
+        loop {
+            if let Ok((stream, peer)) = listener.accept().await {
+                return (stream, self.admit(peer.ip().into()));
+            }
+            sleep(ACCEPT_PAUSE).await;
+        }
+    }
+
     /// Takes in a peer, in place of the oldest if there are too many.
     pub fn admit(&self, source: PeerSource) -> Newcomer {
         let (stays, gives_way) = oneshot::channel();

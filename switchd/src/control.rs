@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bofuss_channel::{Newcomer, Newcomers, PeerSource};
+use bofuss_channel::{Newcomer, Newcomers};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::AbortHandle;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 use crate::dataplane::Answer;
 use crate::rundir;
@@ -24,8 +24,6 @@ pub const MAX_COMMAND_BYTES: usize = 4096;
 const PEER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Commands that are carried out at a time; further ones are not read yet.
 const MAX_CONCURRENT_COMMANDS: usize = 16;
-/// How long to wait after accept failed, as it does when there are no file descriptors left.
-pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// The command whose connection stays open. When it is closed, the command `detach` follows, which
 /// nobody can type.
@@ -178,12 +176,7 @@ async fn accept(listener: UnixListener, queue: CommandQueue) {
     let newcomers = Newcomers::default();
     let places = Arc::new(Semaphore::new(MAX_CONCURRENT_COMMANDS));
     loop {
-        let Ok((stream, _)) = listener.accept().await else {
-            sleep(ACCEPT_PAUSE).await;
-            continue;
-        };
-        let user = stream.peer_cred().ok().map(|cred| cred.uid());
-        let newcomer = newcomers.admit(PeerSource::User(user));
+        let (stream, newcomer) = newcomers.accept_user(&listener).await;
         let places = places.clone();
         let queue = queue.clone();
         tokio::spawn(async move {

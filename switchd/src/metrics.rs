@@ -22,7 +22,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::select;
 use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
 use tokio::task::AbortHandle;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 pub use text::{ExpositionFormat, Histogram, Labels, Samples};
 
@@ -32,8 +32,6 @@ const MAX_REQUEST_BYTES: usize = 8192;
 const PEER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Requests that are answered at a time; further ones are not read yet.
 const MAX_CONCURRENT_COMMANDS: usize = 4;
-/// How long to wait after accept failed, as it does when there are no file descriptors left.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Where to listen: `[HOST:]PORT`, HOST an IP address, else loopback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,11 +96,7 @@ async fn accept(listener: TcpListener, metrics_requests: mpsc::Sender<MetricsReq
     let newcomers = Newcomers::default();
     let places = Arc::new(Semaphore::new(MAX_CONCURRENT_COMMANDS));
     while !metrics_requests.is_closed() {
-        let Ok((stream, peer)) = listener.accept().await else {
-            sleep(ACCEPT_PAUSE).await;
-            continue;
-        };
-        let newcomer = newcomers.admit(peer.ip().into());
+        let (stream, newcomer) = newcomers.accept_host(&listener).await;
         let places = places.clone();
         let metrics_requests = metrics_requests.clone();
         tokio::spawn(async move {

@@ -6,15 +6,15 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::{fmt, io};
 
-use bofuss_channel::{Endpoint, HELLO_TIMEOUT, Newcomer, Newcomers, Origin, PeerSource};
+use bofuss_channel::{Endpoint, HELLO_TIMEOUT, Newcomer, Newcomers, Origin};
 use bofuss_oflib::message::Hello;
 use bofuss_oflib::{Codec, HEADER_BYTES, Message, Version};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::mpsc;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
-use crate::control::{ACCEPT_PAUSE, Socket};
+use crate::control::Socket;
 
 /// Clients at a time.
 const MAX_CLIENTS: usize = 8;
@@ -128,12 +128,7 @@ pub fn listen(path: &Path, snoop_clients: SnoopClients) -> io::Result<Socket> {
 async fn accept(listener: UnixListener, snoop_clients: SnoopClients) {
     let newcomers = Newcomers::default();
     loop {
-        let Ok((stream, _)) = listener.accept().await else {
-            sleep(ACCEPT_PAUSE).await;
-            continue;
-        };
-        let user = stream.peer_cred().ok().map(|cred| cred.uid());
-        let newcomer = newcomers.admit(PeerSource::User(user));
+        let (stream, newcomer) = newcomers.accept_user(&listener).await;
         let snoop_clients = snoop_clients.clone();
         tokio::spawn(async move {
             // If the client is gone, nobody reads the error.

@@ -1,6 +1,6 @@
 //! The queues of a switch's ports: made, changed and deleted; frames into them and out.
 
-use alloc::vec::Vec;
+use alloc::{collections::btree_map::Entry, vec::Vec};
 
 use bofuss_oflib::error::QueueOpFailed;
 use bofuss_oflib::types::QueueId;
@@ -52,13 +52,16 @@ impl Datapath {
         spec: QueueSpec,
     ) -> Result<(), QueueError> {
         let port_kbps = self.check_queue(number, id, &spec)?;
-        let row = discipline_named(self.pipeline.config.discipline(number));
-        let fresh = Egress::new(row, now, number, port_kbps);
-        let egress = self.egress.ports.get(&number).unwrap_or(&fresh);
-        egress.discipline.check(id, &spec).map_err(forbidden)?;
-        let egress = self.egress.ports.entry(number).or_insert(fresh);
-        egress.discipline.modify(now, id, spec);
-        Ok(())
+        match self.egress.ports.entry(number) {
+            Entry::Occupied(port) => port.into_mut().modify(now, id, spec).map_err(forbidden),
+            Entry::Vacant(port) => {
+                let row = discipline_named(self.pipeline.config.discipline(number));
+                let mut egress = Egress::new(row, now, number, port_kbps);
+                egress.modify(now, id, spec).map_err(forbidden)?;
+                port.insert(egress);
+                Ok(())
+            }
+        }
     }
 
     /// Has each port's frames ordered by the discipline that is configured now. The queues that it
@@ -80,10 +83,8 @@ impl Datapath {
             let specs: Vec<_> = old.queues().iter().map(|q| (q.id, q.spec)).collect();
             for (id, spec) in specs {
                 let egress = context.egress.ports.get_mut(&number);
-                let discipline = &mut egress.expect("it was put there").discipline;
-                if discipline.check(id, &spec).is_ok() {
-                    discipline.modify(now, id, spec);
-                }
+                // A queue that the new discipline does not take is lost.
+                let _ = egress.expect("it was put there").modify(now, id, spec);
                 for frame in old.discipline.remove(id).into_iter().flatten() {
                     context.enqueue_again(frame, number, id);
                 }

@@ -87,6 +87,18 @@ impl Egress {
         self.discipline.queues()
     }
 
+    /// Makes or changes a queue, if its discipline takes it. Errors: why not, in words.
+    pub(crate) fn modify(
+        &mut self,
+        now: Time,
+        id: QueueId,
+        spec: QueueSpec,
+    ) -> Result<(), &'static str> {
+        self.discipline.check(id, &spec)?;
+        self.discipline.modify(now, id, spec);
+        Ok(())
+    }
+
     /// When the next frame is due; `None` if none waits, or the port takes none.
     pub(crate) fn next_wakeup(&self) -> Option<Time> {
         self.discipline.next_wakeup().filter(|_| !self.blocked)
