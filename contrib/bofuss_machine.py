@@ -76,6 +76,7 @@ FIELDS: Dict[str, Field] = {
     'ipv6_src': Field(26, 16, _IPV6), 'ipv6_dst': Field(27, 16, _IPV6),
     'mpls_label': Field(34, 4, _MPLS), 'mpls_tc': Field(35, 1, _MPLS),
     'mpls_bos': Field(36, 1, _MPLS),
+    'tcp_flags': Field(42, 2, _TCP, experimenter=0x4F4E4600),  # of ONF's extensions to 1.3
     'global_state': Field(0, 4, experimenter=EXPERIMENTER),
     'state': Field(1, 4, experimenter=EXPERIMENTER),
 }
@@ -369,6 +370,10 @@ class Machine:
         """`set_state` for this machine's table."""
         return set_state(self.table, state, **timers)
 
+    def inc_state(self) -> Action:
+        """`inc_state` for this machine's table."""
+        return inc_state(self.table)
+
     def on(self, oxms: bytes, *parts: bytes, priority: int = 10) -> None:
         """Adds a transition: what it matches, then its actions and instructions."""
         self.messages.append(flow_mod(oxms, *parts, table=self.table, priority=priority))
@@ -396,6 +401,12 @@ def states_request(table: int, state: Optional[int] = None, oxms: bytes = b'',
     """Asks for the states of a table: all, or those that are `state`, or of flows that match."""
     body = struct.pack('!BB2xI', table, state is not None, state or 0) + padded_match(oxms)
     return _multipart(2 if and_delete else 0, body, xid)
+
+
+def short_states_request(table: int, and_delete: bool = False, xid: int = 0) -> bytes:
+    """Asks for the states of a table in BEBA's short form, without times."""
+    body = struct.pack('!BB2xI', table, 0, 0) + padded_match(b'')
+    return _multipart(4 if and_delete else 3, body, xid)
 
 
 def global_state_request(xid: int = 0) -> bytes:
@@ -428,6 +439,17 @@ def parse_states(records: bytes, dialect: str = BEBA) -> List[State]:
         if key_length:
             flow = records[key_at:key_at + key_length]
             found.append(State(table, flow, state, seconds + nanoseconds / 1e9))
+        records = records[length:]
+    return found
+
+
+def parse_short_states(records: bytes) -> List[Tuple[bytes, int]]:
+    """Key and state of each record in BEBA's short form."""
+    found = []
+    while records:
+        length, key_length, state = struct.unpack_from('!HxBI', records)
+        if key_length:
+            found.append((records[8:8 + key_length], state))
         records = records[length:]
     return found
 

@@ -69,6 +69,8 @@ def main(files):
                 assert ours == data, '%s\n%s\n%s' % (text, ours.hex(), data.hex())
             elif text.startswith('OFPMP_EXPERIMENTER state_stats('):
                 assert m.parse_states(data[24:]) == [BEBA_STATE], text
+            elif text.startswith('OFPMP_EXPERIMENTER short_state_stats('):
+                assert m.parse_short_states(data[24:]) == [(BEBA_STATE.key, 9)], text
             elif data[4:8] == XID and data[1] not in (m.MULTIPART_REPLY, m.FLOW_MOD):
                 raise AssertionError('no function writes ' + text)
     assert not known, 'no vector has %s' % list(known)
