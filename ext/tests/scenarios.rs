@@ -24,7 +24,9 @@ use bofuss_oflib::message::{
     ControllerRole, Empty, ErrorMsg, FlowModCommand, PacketOut, PortDesc, PortMod,
     QueueConfigRequest, Role,
 };
-use bofuss_oflib::text::{parse_actions, parse_flow, parse_group, parse_meter, parse_port};
+use bofuss_oflib::text::{
+    add_field, parse_actions, parse_flow, parse_group, parse_meter, parse_port,
+};
 use bofuss_oflib::types::{BufferId, GroupId, MeterId, QueueId};
 use bofuss_oflib::wire::{Bytes, Text};
 use bofuss_oflib::{
@@ -115,6 +117,18 @@ fn sort_entries(effects: &mut [String]) {
     rows.for_each(<[String]>::sort);
 }
 
+/// The catalogue of a scenario: the extensions', and the fields that it configures.
+fn catalogue(text: &str) -> Catalogue {
+    let mut catalogue = bofuss_ext::catalogue();
+    let fields = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("set field "));
+    for field in fields {
+        add_field(field.trim(), &mut catalogue).unwrap();
+    }
+    catalogue
+}
+
 /// Plays a scenario; its connections speak `version` where it names none.
 fn play(engine: Engine, version: Version, name: &str, text: &str, failures: &mut Vec<String>) {
     let mut lines = text
@@ -145,7 +159,7 @@ fn play(engine: Engine, version: Version, name: &str, text: &str, failures: &mut
     let config = config(&least, option);
     let profile = option("profile").unwrap_or_default();
     let ports = option("ports").map_or(4, |n| n.parse().unwrap());
-    let mut stage = Stage::new(ports, config, &profile, fail_mode);
+    let mut stage = Stage::new(ports, config, &profile, fail_mode, catalogue(text));
     stage.io.links_locked = option("links").is_some();
     stage.version = version;
     if fail_mode == FailMode::Secure {
@@ -184,7 +198,8 @@ fn play(engine: Engine, version: Version, name: &str, text: &str, failures: &mut
 #[test]
 fn as_many_flows_have_states_as_there_is_room_and_one_more_has_none() {
     const STATES: u32 = 65_536;
-    let mut stage = Stage::new(4, Config::default(), "", FailMode::Standalone);
+    let catalogue = bofuss_ext::catalogue();
+    let mut stage = Stage::new(4, Config::default(), "", FailMode::Standalone, catalogue);
     stage.speaks(ConnId(1), Version::V1_3);
     stage
         .switch

@@ -25,8 +25,14 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    pub(super) fn new(ports: u32, config: Config, profile: &str, fail_mode: FailMode) -> Self {
-        let catalogue = Arc::new(bofuss_ext::catalogue());
+    pub(super) fn new(
+        ports: u32,
+        config: Config,
+        profile: &str,
+        fail_mode: FailMode,
+        catalogue: Catalogue,
+    ) -> Self {
+        let catalogue = Arc::new(catalogue);
         let pool = Pool::new(1 << 26);
         let switch = switch(config, profile, fail_mode, &catalogue, &pool);
         let conn = ConnId(1);

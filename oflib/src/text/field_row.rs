@@ -12,7 +12,7 @@ use crate::ext::BOFUSS;
 use crate::field::{At, Differs, Field, Header, Need, STANDARD_FIELDS, Style};
 
 /// Who brings configured fields, in errors about clashes.
-const BY: &str = "configuration";
+const BY: &str = "the configuration";
 /// The most bits of a number; addresses have their own widths.
 const MAX_NUMBER_BITS: u16 = 64;
 /// Bits from a header's start within which a field may stand where the payload counts, too: those
