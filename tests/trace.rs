@@ -71,6 +71,28 @@ fn capture_of(frame: &[u8]) -> Vec<u8> {
 }
 
 #[test]
+fn states_on_paper_are_those_of_its_file() {
+    let flows = file("knocking.txt");
+    let (text, done) = trace(&["--flows", &flows, "udp,nw_src=10.0.0.1,udp_dst=5003"]);
+    assert!(done, "{text}");
+    for part in [
+        "openstate: reads table=0,key=(ipv4_src=10.0.0.1),state=2,idle_timeout=9000000,\
+         idle_left=9000000\n",
+        "openstate: changes table=0,key=(ipv4_src=10.0.0.1),old=2,new=3,idle_timeout=5000000\n",
+        "priority 10, udp,udp_dst=5002,state=1: it wants udp_dst=5002",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    let wrong = std::env::temp_dir().join(format!("bofuss-states-{}.txt", std::process::id()));
+    fs::write(&wrong, "state_mod set_flow_state,table=3,key=00,state=1\n").unwrap();
+    let name = wrong.display().to_string();
+    let (said, done) = trace(&["--flows", &name, "arp"]);
+    let why = "line 1: OPENSTATE/SET_FLOW_STATE (the state's table has not both extractors)";
+    assert!(!done && said.contains(why), "{said}");
+    fs::remove_file(wrong).unwrap();
+}
+
+#[test]
 fn a_configured_field_is_known_on_paper_and_in_a_capture() {
     let folder = std::env::temp_dir();
     let path = |kind: &str| {

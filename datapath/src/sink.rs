@@ -94,6 +94,8 @@ pub enum Step<'a> {
     Received(PortNo, Match, &'a [u8]),
     /// The packet is a fragment, and goes on when its packet is whole.
     Fragment,
+    /// A table comes next; what hooks do before its lookup follows.
+    Enter(TableId),
     /// A hook changed a value of the packet's key before or after a lookup; its name, and what its
     /// effect is there.
     Hook(&'a str, crate::HookEffect),

@@ -54,6 +54,7 @@ impl fmt::Display for Step<'_> {
         match self {
             Self::Received(port, key, frame) => write!(f, "in\t{port}\t{key}\t{}", Hex(frame)),
             Self::Fragment => f.write_str("fragment"),
+            Self::Enter(table) => write!(f, "enter\t{table}"),
             Self::Hook(name, effect) => write!(f, "hook\t{name}\t{effect:?}"),
             Self::Said(name, line) => write!(f, "says\t{name}\t{}", OneLine(line)),
             Self::Lookup(table, key, won, lost) => {

@@ -8,13 +8,14 @@ use std::sync::Arc;
 use bofuss_agent::{ConnId, FailMode, Request, Switch, SwitchIo};
 use bofuss_datapath::Time;
 use bofuss_frame::{Frame, OffloadCapabilities, Pool};
+use bofuss_oflib::ext::{ExtKind, ExtRow};
 use bofuss_oflib::message::group_mod::GroupModCommand;
 use bofuss_oflib::message::meter_mod::MeterModCommand;
 use bofuss_oflib::message::{FlowModCommand, PortDesc};
 use bofuss_oflib::text::{find_unquoted, parse_flow, parse_group, parse_meter};
 use bofuss_oflib::types::QueueId;
 use bofuss_oflib::wire::FixedStr;
-use bofuss_oflib::{Action, Catalogue, Message, PortNo, Version};
+use bofuss_oflib::{Action, Catalogue, ExtValue, Message, PortNo, Version};
 
 use crate::config::{self, Config, DEFAULT_NAME, Options};
 use crate::dataplane::POOL_BYTES;
@@ -151,8 +152,9 @@ fn take(switch: &mut Switch, message: Message, io: &mut Paper) -> Result<(), Str
     while switch.has_work(io) {
         switch.work(Time(0), io);
     }
+    let catalogue = switch.datapath().catalogue();
     let error = io.0.iter().find_map(|message| match message {
-        Message::Error(error) => Some(error.error.to_string()),
+        Message::Error(error) => Some(catalogue.error_text(error.error)),
         _ => None,
     });
     error.map_or(Ok(()), Err)
@@ -162,10 +164,11 @@ fn take(switch: &mut Switch, message: Message, io: &mut Paper) -> Result<(), Str
 type SourcedMessage = (String, Message);
 
 /// Reads a file of flows, groups (`group_id=`) and meters (`meter=`), one a line, in the syntax of
-/// `ovs-ofctl`, also as it prints them. Meters come first, then groups, then flows.
+/// `ovs-ofctl`, also as it prints them. Meters come first, then groups, then flows, then
+/// messages of extensions as dpctl takes them: `state_mod table_config,table=0,stateful=1`.
 fn mods(path: &Path, catalogue: &Catalogue) -> Result<Vec<SourcedMessage>, String> {
     let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    let mut all = [Vec::new(), Vec::new(), Vec::new()];
+    let mut all = [const { Vec::new() }; 4];
     for (line, number) in text.lines().zip(1..) {
         let end = find_unquoted(line, &['#']).unwrap_or(line.len());
         let line = line[..end].trim();
@@ -188,10 +191,24 @@ fn one(line: &str, catalogue: &Catalogue) -> Result<(usize, Message), String> {
     } else if line.starts_with("group_id=") {
         let group = parse_group(line, GroupModCommand::ADD, catalogue).map_err(told)?;
         Ok((1, Message::GroupMod(group)))
+    } else if let Some((row, text)) = extension_message(line, catalogue) {
+        let value = ExtValue::parse(row, text, catalogue)?;
+        Ok((3, Message::Experimenter(value)))
     } else {
         let flow = parse_flow(line, FlowModCommand::ADD, catalogue).map_err(told)?;
         Ok((2, Message::FlowMod(flow)))
     }
+}
+
+/// The row of an extension's message whose name begins a line, and the rest of the line.
+fn extension_message<'l>(
+    line: &'l str,
+    catalogue: &Catalogue,
+) -> Option<(&'static ExtRow, &'l str)> {
+    let (name, text) = line.split_once(' ')?;
+    let mut messages = catalogue.values(ExtKind::Message);
+    let row = messages.find(|row| row.name == name && row.usage.is_some())?;
+    Some((row, text.trim()))
 }
 
 /// The ports to which messages output.

@@ -1,6 +1,6 @@
 //! Where hooks are called on a packet's way, and what becomes of what they ask for.
 
-use alloc::vec::Vec;
+use alloc::{format, vec::Vec};
 
 use bofuss_oflib::{Action, ExtValue, Field, FieldSet, PortNo};
 use bofuss_packet::Packet;
@@ -110,7 +110,11 @@ impl<S: Sink> Context<'_, S> {
             }
             HookAct::Emit(packet, actions) => self.emit(*packet, &actions),
             HookAct::Notify(value) if !S::DRY => self.sink.notify(&value),
-            HookAct::Notify(_) => {}
+            HookAct::Notify(value) => {
+                let name = self.hooks.all[hook].name();
+                self.sink
+                    .step(Step::Said(name, &format!("notifies {value}")));
+            }
             HookAct::Say(line) => {
                 let name = self.hooks.all[hook].name();
                 self.sink.step(Step::Said(name, &line));
@@ -165,6 +169,9 @@ impl<S: Sink> Context<'_, S> {
         point: HookPoint,
         first: usize,
     ) -> Result<(), DropReason> {
+        if S::TRACES && point == HookPoint::BeforeLookup {
+            self.sink.step(Step::Enter(walk.table));
+        }
         let mut next = 0;
         while let Some(&(hook, effect)) = self.hooks.at(walk.table).get(next) {
             next += 1;

@@ -8,13 +8,13 @@ mod wire;
 
 pub use wire::{PacketGen, TemplateMod};
 
-use alloc::{boxed::Box, collections::BTreeMap, vec::Vec};
+use alloc::{boxed::Box, collections::BTreeMap, format, vec::Vec};
 
 use bofuss_datapath::{ControlContext, Hook, HookContext, HookEffect, ReplyPart, Verdict};
 use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::ext::{BOFUSS, ExtKind, ExtRow, ValueList};
 use bofuss_oflib::types::TableId;
-use bofuss_oflib::wire::Bytes;
+use bofuss_oflib::wire::{Bytes, Text};
 use bofuss_oflib::{Catalogue, ErrorCode, ExtValue, Field, PortNo};
 
 use crate::openstate::EXPERIMENTER;
@@ -27,6 +27,8 @@ pub const MAX_TEMPLATES: usize = 4096;
 pub const MAX_BYTES_OF_ONE: usize = 65_000;
 /// Bytes of the packets of a part of that list, unless it has only one.
 const BYTES_PER_PART: usize = 30_000;
+/// Bytes of a packet that a trace tells.
+const TOLD_BYTES: usize = 64;
 /// Bytes before the packet of a template in that list.
 const BYTES_BEFORE_PACKET: usize = 12;
 /// Bytes of all templates together at most.
@@ -133,7 +135,16 @@ impl Hook for Templates {
         let Some(wanted) = value.body::<PacketGen>() else {
             return Verdict::Continue;
         };
-        let bytes = self.packets.get(&wanted.template).filter(|bytes| !bytes.is_empty());
+        let template = wanted.template;
+        let bytes = self.packets.get(&template).filter(|bytes| !bytes.is_empty());
+        cx.say(|| match bytes {
+            Some(bytes) => format!(
+                "makes template={template},bytes={},packet={}",
+                bytes.len(),
+                Text(&Bytes(bytes[..bytes.len().min(TOLD_BYTES)].to_vec()))
+            ),
+            None => format!("makes nothing: there is no template {template}, or it is empty"),
+        });
         if let Some(packet) = bytes.and_then(|bytes| cx.packet(bytes, PortNo(0))) {
             cx.emit(packet, wanted.actions.clone());
         }

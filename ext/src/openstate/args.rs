@@ -109,7 +109,11 @@ pub(super) fn write_transition(
     transition: &Transition,
 ) -> core::fmt::Result {
     write_masked(f, "state", transition.state, transition.mask)?;
-    let timers = &transition.timers;
+    write_timers(f, &transition.timers)
+}
+
+/// Writes the timers that there are, behind a comma each.
+pub(super) fn write_timers(f: &mut core::fmt::Formatter<'_>, timers: &Timers) -> core::fmt::Result {
     for (name, value) in [
         ("hard_timeout", timers.hard_timeout),
         ("hard_rollback", timers.hard_rollback),

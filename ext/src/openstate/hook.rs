@@ -1,6 +1,6 @@
 //! The behaviour: where packets and messages meet the state tables.
 
-use alloc::{boxed::Box, string::ToString, vec, vec::Vec};
+use alloc::{boxed::Box, format, string::ToString, vec, vec::Vec};
 
 use bofuss_datapath::{
     Asker, ControlContext, Hook, HookContext, HookEffect, Metric, MetricKind, ReplyPart, Time,
@@ -15,6 +15,7 @@ use bofuss_oflib::{Catalogue, ErrorCode, ExtValue, Field};
 use super::commands;
 use super::machine::{Changed, Machine};
 use super::report::Report;
+use super::told;
 use super::{
     EXPERIMENTER, FLOW_NOTIFICATION, FlowNotification, GlobalStats, IncState, ExtractorLayout,
     NOTIFY_STATES, RecordForm, STATE_CHANGED, SetGlobalState, SetState, ShortStats, StateChanged,
@@ -226,6 +227,11 @@ impl Hook for OpenState {
         }
         if self.machine.has_enabled() {
             let (now, table) = (cx.now, cx.table.0);
+            if cx.is_dry() {
+                let (key, log) = cx.key();
+                let text = told::read(&self.machine, now, table, key, log);
+                text.into_iter().for_each(|text| cx.say(|| text));
+            }
             let (key, log) = cx.key();
             match self.machine.look_up(now, table, key, log) {
                 Some(state) => cx.set(self.state, state.into()),
@@ -241,13 +247,17 @@ impl Hook for OpenState {
         let (key, log) = cx.key();
         if let Some(action) = value.body::<SetState>() {
             let changed = self.machine.set_state(now, action, key, log);
+            cx.say(|| told::changed(&self.machine, action.table, changed.as_ref()));
             if let Some(changed) = changed.filter(|_| self.notifies) {
                 notify(cx, action, &changed);
             }
         } else if let Some(action) = value.body::<IncState>() {
-            self.machine.inc_state(now, action.table, key, log);
+            let changed = self.machine.inc_state(now, action.table, key, log);
+            cx.say(|| told::changed(&self.machine, action.table, changed.as_ref()));
         } else if let Some(action) = value.body::<SetGlobalState>() {
+            let old = self.machine.global();
             self.machine.set_global(action.value, action.mask);
+            cx.say(|| format!("changes_global old={old},new={}", self.machine.global()));
             cx.set(self.global_state, self.machine.global().into());
             if !cx.is_dry() && !self.has_set_global {
                 self.has_set_global = true;

@@ -8,7 +8,7 @@ use bofuss_packet::{Key, ReadLog};
 
 use super::extractor::{Extractor, FlowKey};
 use super::state_mod::{ExtractorLayout, Scope, StateMod};
-use super::table::{Behaviour, StateEntry, StateTable, TableFull, Transition};
+use super::table::{Behaviour, StateEntry, StateTable, TableFull, Timers, Transition};
 use super::{N_TABLES, error};
 
 /// The most flows of all tables that have a state, at about 130 bytes each.
@@ -115,6 +115,8 @@ pub struct Changed {
     pub old: u32,
     /// Its state after.
     pub new: u32,
+    /// The timers that run from now on.
+    pub timers: Timers,
 }
 
 /// How often what has happened, in all tables.
@@ -297,7 +299,7 @@ impl Machine {
     }
 
     /// What a flow has in a table that is known, in a trace as that has it.
-    fn flow(&self, now: Time, number: u8, key: &FlowKey) -> Option<StateEntry> {
+    pub fn flow(&self, now: Time, number: u8, key: &FlowKey) -> Option<StateEntry> {
         if let Some(trial) = &self.trial {
             let mut tried = trial.flows.iter().rev();
             let tried = tried.find(|(table, other, _)| *table == number && other == key);
@@ -348,6 +350,7 @@ impl Machine {
             key: *key,
             old: before.map_or(0, |flow| flow.state),
             new: after.map_or(0, |flow| flow.state),
+            timers: after.map_or(Timers::default(), |flow| flow.timers),
         })
     }
 
@@ -374,18 +377,25 @@ impl Machine {
     }
 
     /// Counts up the state of a packet's flow in the update scope of a table, if it has one.
-    pub fn inc_state(&mut self, now: Time, number: u8, packet: &Key, log: &mut impl ReadLog) {
-        let Some(table) = self.enabled(number) else {
-            return;
-        };
-        let Some(key) = table.update.as_ref().and_then(|scope| scope.key(packet, log)) else {
-            return;
-        };
+    pub fn inc_state(
+        &mut self,
+        now: Time,
+        number: u8,
+        packet: &Key,
+        log: &mut impl ReadLog,
+    ) -> Option<Changed> {
+        let key = self.enabled(number)?.update.as_ref()?.key(packet, log)?;
         let before = self.flow(now, number, &key);
         let states = &self.enabled(number).expect("it was just now").states;
         let after = states.after_increment(now, before);
-        let set = self.set_flow(now, number, &key, Some(after));
-        self.counts.transitions += u64::from(set.is_ok() && self.trial.is_none());
+        self.set_flow(now, number, &key, Some(after)).ok()?;
+        self.counts.transitions += u64::from(self.trial.is_none());
+        Some(Changed {
+            key,
+            old: before.map_or(0, |flow| flow.state),
+            new: after.state,
+            timers: after.timers,
+        })
     }
 
     /// Looks at so many slots of the tables, and frees the memory of flows that have run out.

@@ -79,15 +79,21 @@ impl StateEntry {
         self.state == 0 && self.timers == Timers::default()
     }
 
+    /// When the hard timer runs out.
+    pub fn hard_deadline(&self) -> Time {
+        deadline(self.since, self.timers.hard_timeout)
+    }
+
+    /// When the idle timer runs out, if no packet comes.
+    pub fn idle_deadline(&self) -> Time {
+        deadline(self.used, self.timers.idle_timeout)
+    }
+
     /// The state as it is at `now`: rolled back if a timer ran out before. Of two that did, the
     /// earlier counts, since it stops the other; of two at the same time, the hard one.
     fn at(mut self, now: Time) -> Self {
-        let deadline = |from: Time, micros: u32| match micros {
-            0 => Time::NEVER,
-            micros => from.after(u64::from(micros) * NANOS_PER_MICRO),
-        };
-        let hard = deadline(self.since, self.timers.hard_timeout);
-        let idle = deadline(self.used, self.timers.idle_timeout);
+        let hard = self.hard_deadline();
+        let idle = self.idle_deadline();
         if now > hard.min(idle) {
             self.state = if hard <= idle {
                 self.timers.hard_rollback
@@ -97,6 +103,14 @@ impl StateEntry {
             self.timers = Timers::default();
         }
         self
+    }
+}
+
+/// The end of so many microseconds; a timeout of 0 has none.
+fn deadline(from: Time, micros: u32) -> Time {
+    match micros {
+        0 => Time::NEVER,
+        micros => from.after(u64::from(micros) * NANOS_PER_MICRO),
     }
 }
 

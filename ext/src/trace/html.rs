@@ -111,6 +111,12 @@ fn put_stage(page: &mut String, stage: &Stage, before: &str) {
     let (head, tail) = name.split_at(1);
     put!(page, "<h2>{}{}</h2>", head.to_uppercase(), Escaped(tail));
     if stage.table.is_some() {
+        if !stage.before.is_empty() {
+            put!(page, "<ul class=\"events\">");
+            let events = stage.before.iter();
+            events.for_each(|event| put_event(page, event, "li"));
+            put!(page, "</ul>");
+        }
         for one in &stage.extensions {
             let name = Escaped(&one.name);
             put!(
@@ -118,7 +124,8 @@ fn put_stage(page: &mut String, stage: &Stage, before: &str) {
                 "<p class=\"soft\">Extension {name} prepares the packet.</p>"
             );
         }
-        if before != stage.fields {
+        let is_looked_up = !stage.fields.is_empty();
+        if is_looked_up && before != stage.fields {
             put!(page, "<p>The packet is now</p>");
             put_fields(page, &stage.fields, before);
         }
@@ -128,6 +135,7 @@ fn put_stage(page: &mut String, stage: &Stage, before: &str) {
                 "<p class=\"won\"><b>Won:</b> <code>{}</code></p>",
                 Escaped(entry)
             ),
+            None if !is_looked_up => {}
             None => put!(page, "<p class=\"lost\"><b>No entry matches.</b></p>"),
         }
     }
@@ -150,6 +158,7 @@ fn put_event(page: &mut String, event: &TraceEvent, tag: &str) {
         TraceEvent::Drop { .. } => "end drop",
         TraceEvent::PacketIn { .. } => "end controllers",
         TraceEvent::Fragment => "end fragment",
+        TraceEvent::Said { .. } => "said",
         TraceEvent::Action { .. }
         | TraceEvent::Bucket { .. }
         | TraceEvent::Meter { .. }

@@ -6,7 +6,7 @@ mod html;
 mod read;
 mod text;
 
-use alloc::{string::String, vec::Vec};
+use alloc::{collections::BTreeMap, string::String, vec::Vec};
 
 use serde::{Deserialize, Serialize};
 
@@ -41,10 +41,14 @@ pub struct Stage {
     pub kind: String,
     /// The table's number, if it is one.
     pub table: Option<u8>,
-    /// The packet's fields, extensions' and metadata among them, as the table saw them.
+    /// The packet's fields, extensions' and metadata among them, as the table saw them; empty if an
+    /// extension sent the packet elsewhere before the lookup.
     pub fields: String,
     /// The extensions that prepared the packet.
     pub extensions: Vec<Extension>,
+    /// What extensions said before the lookup.
+    #[serde(default)]
+    pub before: Vec<TraceEvent>,
     /// The entry that the packet hit; in a table, `None` is a miss.
     pub won: Option<HitEntry>,
     /// The nearest entries that it did not hit.
@@ -132,6 +136,15 @@ pub enum TraceEvent {
         /// As in a flow.
         text: String,
     },
+    /// An extension has something to say.
+    Said {
+        /// Its name.
+        extension: String,
+        /// What it says: a word and `name=value` for each fact, or a sentence.
+        text: String,
+        /// The facts, if it is no sentence.
+        facts: BTreeMap<String, String>,
+    },
     /// A bucket of a group got the packet or a copy.
     Bucket {
         /// The group.
@@ -184,6 +197,7 @@ impl TraceEvent {
             Self::Out(_) | Self::PacketIn { .. } | Self::Drop { .. } | Self::Fragment => true,
             Self::Instruction { .. }
             | Self::Action { .. }
+            | Self::Said { .. }
             | Self::Bucket { .. }
             | Self::Meter { .. }
             | Self::Normal { .. }

@@ -1,11 +1,12 @@
 //! Reads the lines in which a switch tells a packet's way.
 
-use alloc::{format, string::String, vec::Vec};
+use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
 
 use bofuss_agent::Switch;
 use bofuss_agent::trace::request;
 use bofuss_datapath::{DropReason, Time};
 use bofuss_oflib::PortNo;
+use bofuss_oflib::text::items;
 
 use super::{
     Extension, FieldDifference, HitEntry, LostEntry, Stage, Trace, TraceEvent, TracedFrame, VERSION,
@@ -39,10 +40,9 @@ impl Trace {
             result: Vec::new(),
             cut: !text.ends_with('\n'),
         };
-        let mut waiting = Vec::new();
         for (at, line) in lines.enumerate() {
             let words: Vec<&str> = line.split('\t').collect();
-            match this.take(&words, &mut waiting) {
+            match this.take(&words) {
                 Some(()) => {}
                 None if this.cut => break,
                 None => return Err(format!("line {} of the trace is unknown: {line}", at + 2)),
@@ -53,20 +53,33 @@ impl Trace {
         Ok(this)
     }
 
-    /// Takes a line; `None` if it is unknown. Extensions in `waiting` belong to the next table.
-    fn take(&mut self, words: &[&str], waiting: &mut Vec<Extension>) -> Option<()> {
+    /// Whether a table was entered and not looked up yet.
+    fn is_before_lookup(&self) -> bool {
+        let last = self.stages.last();
+        last.is_some_and(|stage| stage.table.is_some() && stage.fields.is_empty())
+    }
+
+    /// Takes a line; `None` if it is unknown.
+    fn take(&mut self, words: &[&str]) -> Option<()> {
         match *words {
-            ["hook", name, effect] => waiting.push(Extension {
+            ["enter", table] => self.stages.push(Stage {
+                kind: "table".into(),
+                table: Some(table.parse().ok()?),
+                ..Stage::default()
+            }),
+            ["hook", name, effect] => self.stages.last_mut()?.extensions.push(Extension {
                 name: name.into(),
                 effect: effect.into(),
             }),
-            ["table", table, fields] => self.stages.push(Stage {
-                kind: "table".into(),
-                table: Some(table.parse().ok()?),
-                fields: fields.into(),
-                extensions: core::mem::take(waiting),
-                ..Stage::default()
-            }),
+            ["says", name, text] if self.is_before_lookup() => {
+                self.stages.last_mut()?.before.push(said(name, text));
+            }
+            ["table", table, fields] => {
+                if !self.is_before_lookup() {
+                    self.take(&["enter", table])?;
+                }
+                self.stages.last_mut()?.fields = fields.into();
+            }
             ["set"] => self.stages.push(Stage {
                 kind: "action_set".into(),
                 ..Stage::default()
@@ -103,8 +116,25 @@ impl Trace {
     }
 }
 
+/// What an extension says: a word and `name=value` for each fact, or a sentence.
+fn said(extension: &str, text: &str) -> TraceEvent {
+    let facts = text.split_once(' ').map_or("", |(_, facts)| facts);
+    let pairs: Option<BTreeMap<String, String>> = items(facts)
+        .map(|item| {
+            item.split_once('=')
+                .map(|(name, value)| (name.into(), value.into()))
+        })
+        .collect();
+    TraceEvent::Said {
+        extension: extension.into(),
+        text: text.into(),
+        facts: pairs.unwrap_or_default(),
+    }
+}
+
 fn event(words: &[&str]) -> Option<TraceEvent> {
     Some(match *words {
+        ["says", name, text] => said(name, text),
         ["fragment"] => TraceEvent::Fragment,
         ["do", text] => TraceEvent::Instruction { text: text.into() },
         ["action", text] => TraceEvent::Action { text: text.into() },

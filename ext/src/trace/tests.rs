@@ -9,6 +9,8 @@ use bofuss_oflib::PortNo;
 use super::*;
 
 const LINES: &str = "in\t1\tin_port=1,tcp,tcp_dst=80\t60\t0102\n\
+    enter\t0\n\
+    says\tflow_state\treads flow=(in_port=<1>,dl_dst=2),state=2\n\
     hook\tflow_state\tBranch\n\
     table\t0\tin_port=1,tcp,tcp_dst=80,flow_state=2\n\
     won\t5\t0x7\ttcp\n\
@@ -18,6 +20,7 @@ const LINES: &str = "in\t1\tin_port=1,tcp,tcp_dst=80\t60\t0102\n\
     differs\tudp_dst=<1>\t\t0x1\t0xffff\t\n\
     lost\t0\t\n\
     do\toutput:2\n\
+    says\tflow_state\tis content\n\
     action\toutput:2\n\
     out\t2\t0\t60\t0103\n\
     set\n\
@@ -35,6 +38,8 @@ fn the_text_says_who_won_and_why_the_others_lost() {
     let text = trace().to_string();
     for part in [
         "packet of 60 bytes in by port 1",
+        "flow_state: reads flow=(in_port=<1>,dl_dst=2),state=2",
+        "      flow_state: is content",
         "extension flow_state prepares the packet",
         "the packet now has flow_state=2, too",
         "won: priority 5, tcp, cookie 0x7",
@@ -56,6 +61,18 @@ fn json_has_a_version_and_is_read_back() {
     assert_eq!(value["version"], VERSION);
     assert_eq!(value["stages"][0]["won"]["match"], "tcp");
     assert_eq!(value["stages"][0]["lost"][0]["differs"][0]["bits"], "0x1");
+    let said = &value["stages"][0]["before"][0];
+    assert_eq!(
+        (&said["what"], &said["extension"]),
+        (&"said".into(), &"flow_state".into())
+    );
+    assert_eq!(said["facts"]["flow"], "(in_port=<1>,dl_dst=2)");
+    assert_eq!(said["facts"]["state"], "2");
+    let sentence = &value["stages"][0]["events"][1];
+    assert_eq!(
+        (&sentence["text"], &sentence["facts"]),
+        (&"is content".into(), &serde_json::json!({}))
+    );
     assert_eq!(value["stages"][1]["events"][1]["what"], "bucket");
     assert_eq!(value["result"][0]["port"], "2");
     let again: Trace = serde_json::from_str(&text).expect("it is a trace");

@@ -41,17 +41,22 @@ impl Stage {
     fn tell(&self, before: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.name())?;
         if self.table.is_some() {
+            for event in &self.before {
+                writeln!(f, "  {event}")?;
+            }
             for one in &self.extensions {
                 writeln!(f, "  extension {} prepares the packet", one.name)?;
             }
             let rest = self.fields.strip_prefix(before);
             match rest.map(|more| (more, more.strip_prefix(','))) {
                 Some(("", _)) => {}
+                None if self.fields.is_empty() => {}
                 Some((_, Some(more))) => writeln!(f, "  the packet now has {more}, too")?,
                 Some((_, None)) | None => writeln!(f, "  the packet is now {}", self.fields)?,
             }
             match &self.won {
                 Some(entry) => writeln!(f, "  won: {entry}")?,
+                None if self.fields.is_empty() => {}
                 None => writeln!(f, "  no entry matches")?,
             }
         }
@@ -138,6 +143,9 @@ impl fmt::Display for TraceEvent {
             Self::Fragment => f.write_str("=> waits for the other fragments"),
             Self::Instruction { text } => write!(f, "do {text}"),
             Self::Action { text } => f.write_str(text),
+            Self::Said {
+                extension, text, ..
+            } => write!(f, "{extension}: {text}"),
             Self::Bucket { group, ty, bucket } => {
                 let why = match ty.as_str() {
                     "all" => "each bucket gets a copy",

@@ -9,4 +9,5 @@ mod insp;
 mod random;
 mod segments;
 mod tables;
+mod traces;
 mod vectors;
