@@ -1,4 +1,4 @@
-"""State machines in the data plane, from Python: OpenState, BEBA and in-switch packet generation.
+"""State machines in the data plane, from Python: OpenState, BEBA, packet generation, and OPP.
 
     from bofuss_machine import Machine, install, match, output
 
@@ -12,6 +12,12 @@
     switch = Switch.accept(6653)                        # or in a plain script
     install(switch, machine)
     switch.barrier()                                    # raises what the switch refused
+
+Open Packet Processor has variables, conditions and update functions besides:
+
+    machine = Machine(lookup=['eth_src'], dialect=OPP)  # each source may send 1,000 packets
+    machine.add(condition(0, fd(0), '<', gd(0)), set_global_variable(0, 1000))
+    machine.on(match(condition0=1), machine.let(fd(0), 'sum', fd(0), 1), output(2))
 
 All functions return bytes of OpenFlow 1.3, in network byte order, and need the standard library
 alone. Names are those of the specifications. A value is a number, an address as text or bytes; with
@@ -48,7 +54,7 @@ REPLY_MORE = 1
 # Group types.
 ALL, SELECT, INDIRECT, FAST_FAILOVER = range(4)
 
-OPENSTATE, BEBA = 'openstate', 'beba'
+OPENSTATE, BEBA, OPP = 'openstate', 'beba', 'opp'
 
 Value = Union[int, str, bytes]
 Masked = Union[Value, Tuple[Value, Value]]
@@ -79,6 +85,10 @@ FIELDS: Dict[str, Field] = {
     'tcp_flags': Field(42, 2, _TCP, experimenter=0x4F4E4600),  # of ONF's extensions to 1.3
     'global_state': Field(0, 4, experimenter=EXPERIMENTER),
     'state': Field(1, 4, experimenter=EXPERIMENTER),
+    **{'condition%d' % i: Field(2 + i, 1, experimenter=EXPERIMENTER) for i in range(8)},
+    'timestamp': Field(10, 4, experimenter=EXPERIMENTER),
+    'random': Field(11, 2, experimenter=EXPERIMENTER),
+    'pkt_len': Field(12, 2, experimenter=EXPERIMENTER),
 }
 # Fields whose bytes in a key are as in the packet; those of all others are little-endian.
 AS_IN_PACKET = {'eth_dst', 'eth_src', 'ipv4_src', 'ipv4_dst', 'arp_op', 'arp_spa', 'arp_tpa',
@@ -163,8 +173,10 @@ def key(**values: Value) -> bytes:
     """The bytes of a flow's key, with its fields in the order of the scope."""
     parts = []
     for name, value in values.items():
-        part = to_bytes(value, field(name).size)
+        one = field(name)
+        part = to_bytes(value, one.size)
         parts.append(part if name in AS_IN_PACKET else part[::-1])
+        parts.append(bytes(4 if one.experimenter else 0))
     return b''.join(parts)
 
 
@@ -199,13 +211,16 @@ def table_config(table: int, stateful: bool = True) -> bytes:
 
 
 def extractor(table: int, fields: Sequence[str], update: bool = False, bit: int = 0,
-              dialect: str = BEBA) -> bytes:
-    """Sets the lookup scope, or the update scope; with `bit` the one of actions with `bit`."""
+              dialect: str = BEBA, biflow: bool = False) -> bytes:
+    """Sets the lookup scope, or the update scope; with `bit` the one of actions with `bit`.
+
+    With `biflow` (OPP) both directions of a conversation have the same key.
+    """
     if not 1 <= len(fields) <= 6:
         raise ValueError('a scope has 1 to 6 fields')
     more = b'' if dialect == OPENSTATE else bytes([bit, 0, 0, 0])
     words = struct.pack('!%dI' % (len(fields) + 1), len(fields), *map(header, fields))
-    return state_mod(2 if update else 1, bytes([table, 0, 0, 0]) + more + words)
+    return state_mod(2 if update else 1, bytes([table, biflow, 0, 0]) + more + words)
 
 
 def set_flow_state(table: int, flow: bytes, state: int, mask: int = ALL_BITS, hard: float = 0,
@@ -309,14 +324,19 @@ def _beba_action(kind: int, body: bytes) -> Action:
 
 
 def set_state(table: int, state: int, mask: int = ALL_BITS, hard: float = 0, hard_to: int = 0,
-              idle: float = 0, idle_to: int = 0, bit: int = 0) -> Action:
+              idle: float = 0, idle_to: int = 0, bit: int = 0,
+              scope: Optional[Sequence[str]] = None) -> Action:
     """Gives the packet's flow in a table's update scope a state.
 
     After `hard` seconds, or `idle` seconds without a packet, it goes over to `hard_to` or
-    `idle_to`. With `bit` the flow is that of the scope of this bit.
+    `idle_to`. With `bit` the flow is that of the scope of this bit. With `scope` the action is OPP's,
+    and its fields make the key, unless they are none.
     """
     start = struct.pack('!IIB3x', state, mask, table)
-    return _beba_action(0, start + _timers(hard, hard_to, idle, idle_to) + bytes([bit, 0, 0, 0]))
+    body = start + _timers(hard, hard_to, idle, idle_to) + bytes([bit, 0, 0, 0])
+    if scope is not None:
+        body += _pad(struct.pack('!4x%dI' % (len(scope) + 1), len(scope), *map(header, scope)))
+    return _beba_action(0, body)
 
 
 def set_global_state(state: int, mask: int = ALL_BITS) -> Action:
@@ -346,6 +366,83 @@ def packet_gen(template: int, *actions: Action) -> Instruction:
                                    template) + joined)
 
 
+# --- Open Packet Processor ------------------------------------------------------------------------
+
+class Operand(NamedTuple):
+    """What a condition or an update function works on."""
+    kind: int
+    number: int
+
+
+FLOW_VARIABLE, GLOBAL_VARIABLE, HEADER_FIELD, CONSTANT = range(4)
+COMPARISONS = ['>', '<', '>=', '<=', '==', '!=']
+FUNCTIONS = ['sum', 'sub', 'mul', 'div', 'avg', 'var', 'ewma', 'poly_sum']
+STATE_SOURCE = 2
+
+
+def fd(number: int) -> Operand:
+    """A variable of the packet's flow, 0 to 5."""
+    return Operand(FLOW_VARIABLE, number)
+
+
+def gd(number: int) -> Operand:
+    """A variable of the table, 0 to 7."""
+    return Operand(GLOBAL_VARIABLE, number)
+
+
+def hf(number: int) -> Operand:
+    """The field of header field extractor 0 to 7."""
+    return Operand(HEADER_FIELD, number)
+
+
+def header_extractor(number: int, name: str, table: int = 0) -> bytes:
+    """Makes a field an operand, `hf(number)`."""
+    return state_mod(7, struct.pack('!BB2xI', table, number, header(name)))
+
+
+def condition(number: int, one: Operand, comparison: str, other: Operand, table: int = 0) -> bytes:
+    """Has `condition0` to `condition7` say how two operands compare."""
+    types = one.kind << 6 | other.kind << 4
+    return state_mod(8, struct.pack('!6B2x', table, number, COMPARISONS.index(comparison), types,
+                                    one.number, other.number))
+
+
+def set_global_variable(number: int, value: int, mask: int = ALL_BITS, table: int = 0) -> bytes:
+    """Gives a variable of a table a value."""
+    return state_mod(9, struct.pack('!BB2xII', table, number, value, mask))
+
+
+def set_flow_variable(number: int, flow: bytes, value: int, mask: int = ALL_BITS,
+                      table: int = 0) -> bytes:
+    """Gives a variable of the flow with this key a value."""
+    head = struct.pack('!BB2xIII', table, number, len(flow), value, mask)
+    return state_mod(10, head + flow)
+
+
+def set_data_var(table: int, result: Operand, function: str, *operands: Union[Operand, int],
+                 coefficients: Sequence[int] = (), bit: int = 0,
+                 scope: Sequence[str] = ()) -> Action:
+    """Computes a variable of the flow or the table. A number as operand is a constant, 0 to 255.
+
+    `avg`: the result is the number of samples, operands are sample and average. `var`: the same, and
+    the variance. `ewma`: operands are the result before, the weight's code and the sample.
+    """
+    full = [one if isinstance(one, Operand) else Operand(CONSTANT, one) for one in operands]
+    types = sum(one.kind << 14 - 2 * place for place, one in enumerate(full))
+    types |= (result.kind == GLOBAL_VARIABLE) << 7
+    numbers = bytes(one.number for one in full).ljust(4, b'\0')
+    factors = struct.pack('!4b', *[*coefficients, 0, 0, 0, 0][:4])
+    body = struct.pack('!HBBB3x', types, table, FUNCTIONS.index(function), result.number)
+    body += numbers + factors + struct.pack('!IB3x', len(scope), bit)
+    return _beba_action(3, body + _pad(struct.pack('!%dI' % len(scope), *map(header, scope))))
+
+
+def write_context(source: Union[Operand, str], name: str) -> Action:
+    """Writes a variable, or the flow's `'state'`, to a field of the packet."""
+    kind, number = (STATE_SOURCE, 0) if isinstance(source, str) else source
+    return _beba_action(4, struct.pack('!BB2xI', kind, number, header(name)))
+
+
 # --- a machine ------------------------------------------------------------------------------------
 
 class Machine:
@@ -353,22 +450,34 @@ class Machine:
 
     def __init__(self, lookup: Sequence[str], update: Optional[Sequence[str]] = None,
                  bit_update: Optional[Sequence[str]] = None, table: int = 0,
-                 dialect: str = BEBA) -> None:
+                 dialect: str = BEBA, biflow: bool = False) -> None:
         """The update scope is the lookup scope unless it is given."""
         if dialect == OPENSTATE and bit_update:
             raise ValueError('OpenState has no second update scope')
         self.table = table
+        self.dialect = dialect
         self.messages: List[bytes] = [
             table_config(table),
-            extractor(table, lookup, dialect=dialect),
-            extractor(table, update or lookup, update=True, dialect=dialect),
+            extractor(table, lookup, dialect=dialect, biflow=biflow),
+            extractor(table, update or lookup, update=True, dialect=dialect, biflow=biflow),
         ]
         if bit_update:
-            self.messages.append(extractor(table, bit_update, update=True, bit=1))
+            self.messages.append(extractor(table, bit_update, update=True, bit=1, biflow=biflow))
 
-    def set_state(self, state: int, **timers: float) -> Action:
-        """`set_state` for this machine's table."""
-        return set_state(self.table, state, **timers)
+    def set_state(self, state: int, **more) -> Action:
+        """`set_state` for this machine's table and dialect."""
+        if self.dialect == OPP:
+            more.setdefault('scope', ())
+        return set_state(self.table, state, **more)
+
+    def let(self, result: Operand, function: str, *operands: Union[Operand, int],
+            **more) -> Action:
+        """`set_data_var` for this machine's table."""
+        return set_data_var(self.table, result, function, *operands, **more)
+
+    def add(self, *messages: bytes) -> None:
+        """Adds messages, as conditions are."""
+        self.messages += messages
 
     def inc_state(self) -> Action:
         """`inc_state` for this machine's table."""
@@ -388,12 +497,17 @@ def install(switch, *parts: Union[Machine, bytes]) -> None:
 
 # --- reports --------------------------------------------------------------------------------------
 
+# Bytes of a record, in the two dialects in which all have the same.
+OPENSTATE_RECORD, OPP_RECORD = 112, 136
+
+
 class State(NamedTuple):
     """A flow's state as the switch reports it; `seconds` since its last transition."""
     table: int
     key: bytes
     state: int
     seconds: float
+    variables: Tuple[int, ...] = ()
 
 
 def states_request(table: int, state: Optional[int] = None, oxms: bytes = b'',
@@ -414,6 +528,11 @@ def global_state_request(xid: int = 0) -> bytes:
     return _multipart(1, b'', xid)
 
 
+def global_variables_request(table: int = 0, xid: int = 0) -> bytes:
+    """Asks for the eight variables of a table (OPP)."""
+    return _multipart(3, struct.pack('!7xB', table), xid)
+
+
 def _multipart(exp_type: int, body: bytes, xid: int) -> bytes:
     head = struct.pack('!HH4xII', 0xFFFF, 0, EXPERIMENTER, exp_type)
     return message(MULTIPART_REQUEST, head + body, xid)
@@ -425,20 +544,26 @@ def packet_in_data(body: bytes) -> bytes:
     return body[16 + match_length + -match_length % 8 + 2:]
 
 
-def parse_states(records: bytes, dialect: str = BEBA) -> List[State]:
-    """The states of a reply's records, without those that stand for flows without one."""
+def parse_states(records: bytes) -> List[State]:
+    """The states of a reply's records, without those that stand for flows without one.
+
+    The length of a record tells its dialect.
+    """
     found = []
     while records:
         length, table, key_length = struct.unpack_from('!HBB', records)
-        times, state_at, key_at = 4, 28, 32
-        if dialect == OPENSTATE:
+        seconds, nanoseconds = struct.unpack_from('!II', records, 4)
+        state_at, key_at = 28, 32
+        variables: Tuple[int, ...] = ()
+        if length in (OPENSTATE_RECORD, OPP_RECORD):
             key_length, = struct.unpack_from('!I', records, 40)
             state_at, key_at = 92, 44
+        if length == OPP_RECORD:
+            variables = struct.unpack_from('!6I', records, 96)
         state, = struct.unpack_from('!I', records, state_at)
-        seconds, nanoseconds = struct.unpack_from('!II', records, times)
         if key_length:
             flow = records[key_at:key_at + key_length]
-            found.append(State(table, flow, state, seconds + nanoseconds / 1e9))
+            found.append(State(table, flow, state, seconds + nanoseconds / 1e9, variables))
         records = records[length:]
     return found
 
@@ -554,13 +679,17 @@ class Switch:
             raise Refused(self.errors.pop(0))
 
     def states(self, table: int = 0, state: Optional[int] = None, oxms: bytes = b'',
-               dialect: str = BEBA, and_delete: bool = False) -> List[State]:
+               and_delete: bool = False) -> List[State]:
         """The states of a table, see `states_request`."""
-        return parse_states(self.ask(states_request(table, state, oxms, and_delete)), dialect)
+        return parse_states(self.ask(states_request(table, state, oxms, and_delete)))
 
     def global_state(self) -> int:
         """The global state."""
         return struct.unpack_from('!4xI', self.ask(global_state_request()))[0]
+
+    def global_variables(self, table: int = 0) -> Tuple[int, ...]:
+        """The eight variables of a table (OPP)."""
+        return struct.unpack('!8I', self.ask(global_variables_request(table)))
 
     def messages(self) -> Iterator[Tuple[int, bytes]]:
         """Type and body of what the switch sends unasked, until it closes the connection.

@@ -28,8 +28,8 @@ CONTROLLER_PORT, METRICS_PORT = 6653, 9100
 HOST_PORT = 10
 PATIENCE_SECONDS = 20
 CLONE_NEWNET = 0x40000000
-# Of linux/if_packet.h and linux/if_ether.h.
-PACKET_OUTGOING, ETH_P_ALL = 4, 3
+# Of linux/if_packet.h, linux/if_ether.h and asm-generic/socket.h.
+PACKET_OUTGOING, ETH_P_ALL, SO_RCVBUFFORCE = 4, 3, 33
 # Frames that are sent before the switch must have taken all: as many as its ring has slots at first.
 WINDOW = 256
 # The shortest frame of Ethernet, without its checksum.
@@ -122,8 +122,10 @@ def packet_socket() -> socket.socket:
     """A socket for whole frames of eth0."""
     sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
     sock.bind(('eth0', 0))
-    # As much as the kernel allows: at the least it holds two windows of small frames.
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 64 << 20)
+    except PermissionError:  # in a user namespace; what the kernel allows holds a window
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
     return sock
 
 
@@ -259,13 +261,14 @@ class Lab:
         self.arrived()
         self.sent = self.received_by_switch()
 
-    def send(self, sender: int, frames: Sequence[bytes]) -> None:
-        """Sends frames from a host of the only switch, which receives all of them."""
+    def send(self, sender: int, frames: Sequence[bytes], answered: bool = False) -> None:
+        """Sends frames from a host of the only switch, which receives all of them, and if each is
+        `answered` by the kernel of another host all answers."""
         for first in range(0, len(frames), WINDOW):
             window = frames[first:first + WINDOW]
             for frame in window:
                 self.hosts[sender].socket.send(frame)
-            self.sent += len(window)
+            self.sent += len(window) * (2 if answered else 1)
             until(lambda: self.received_by_switch() >= self.sent, 'the switch receives the frames')
             for host in self.hosts.values():
                 host.receive()
@@ -313,6 +316,14 @@ def ipv4(source: str, destination: str, protocol: int, payload: bytes,
     head = struct.pack('!BBHHHBBH', 0x45, 0, 20 + len(payload), 0, 0, 64, protocol, 0) + addresses
     head = head[:10] + struct.pack('!H', checksum(head)) + head[12:]
     frame = mac_bytes(macs[1]) + mac_bytes(macs[0]) + b'\x08\x00' + head + payload
+    return frame.ljust(MIN_FRAME_BYTES, b'\0')
+
+
+def arp_request(mac: str, address: str, wanted: str) -> bytes:
+    """An ARP request: who has an address?"""
+    body = struct.pack('!HHBBH', 1, 0x0800, 6, 4, 1) + mac_bytes(mac) + socket.inet_aton(address)
+    body += bytes(6) + socket.inet_aton(wanted)
+    frame = b'\xff' * 6 + mac_bytes(mac) + b'\x08\x06' + body
     return frame.ljust(MIN_FRAME_BYTES, b'\0')
 
 

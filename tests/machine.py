@@ -42,7 +42,34 @@ SENT = {
                    m.inc_state(2), priority=0x8000),
     'add table=0,priority=32768,actions=packet_gen(template=7,actions=(output:1))':
         m.flow_mod(m.match(), m.packet_gen(7, m.output(1)), priority=0x8000),
+    # Open Packet Processor.
+    'state_mod(set_lookup_extractor,table=0,fields=ipv4_src+ipv4_dst,biflow)':
+        m.extractor(0, ['ipv4_src', 'ipv4_dst'], biflow=True),
+    'state_mod(set_header_extractor,table=0,id=1,fields=timestamp)':
+        m.header_extractor(1, 'timestamp'),
+    'state_mod(set_condition,table=0,id=5,condition=hf0+gte+gd2)':
+        m.condition(5, m.hf(0), '>=', m.gd(2)),
+    'state_mod(set_global_variable,table=0,id=2,value=4)': m.set_global_variable(2, 4),
+    'state_mod(set_flow_variable,table=0,id=1,key=0a000001,value=99)':
+        m.set_flow_variable(1, m.key(ipv4_src='10.0.0.1'), 99),
+    'OFPMP_EXPERIMENTER short_state_stats(variables,table=0)': m.global_variables_request(),
+    'add table=0,priority=32768,state=1,condition0=1,condition7=0,actions=set_state(table=1,'
+    'state=3/0xff,hard_timeout=10000000,hard_rollback=7,idle_timeout=5000000,idle_rollback=8,opp),'
+    'set_state(table=1,state=3,fields=eth_src)':
+        m.flow_mod(m.match(state=1, condition0=1, condition7=0),
+                   m.set_state(1, 3, 0xFF, hard=10, hard_to=7, idle=5, idle_to=8, scope=()),
+                   m.set_state(1, 3, scope=['eth_src']), priority=0x8000),
+    'add table=0,priority=32768,pkt_len=1500,actions=set_data_var(table=0,output=fd1,function=sum,'
+    'operands=fd1+1),set_data_var(table=0,output=fd2,function=ewma,operands=fd2+6+fd1),'
+    'set_data_var(table=0,output=fd2,function=poly_sum,operands=gd2+1+gd1+gd3,'
+    'coefficients=30+4+5+-6),write_context_to_field(source=gd2,fields=mpls_label)':
+        m.flow_mod(m.match(pkt_len=1500), m.set_data_var(0, m.fd(1), 'sum', m.fd(1), 1),
+                   m.set_data_var(0, m.fd(2), 'ewma', m.fd(2), 6, m.fd(1)),
+                   m.set_data_var(0, m.fd(2), 'poly_sum', m.gd(2), 1, m.gd(1), m.gd(3),
+                                  coefficients=[30, 4, 5, -6]),
+                   m.write_context(m.gd(2), 'mpls_label'), priority=0x8000),
 }
+OPP_STATE = m.State(0, m.key(eth_src='02:00:00:00:00:01'), 3, 1.5, (1, 2, 3, 4, 5, 0xFFFFFFFF))
 BEBA_STATE = m.State(0, m.key(in_port=1, eth_dst='00:00:00:00:00:01'), 9, .350032)
 
 
@@ -68,8 +95,8 @@ def main(files):
                 ours = ours[:4] + XID + ours[8:]
                 assert ours == data, '%s\n%s\n%s' % (text, ours.hex(), data.hex())
             elif text.startswith('OFPMP_EXPERIMENTER state_stats('):
-                assert m.parse_states(data[24:]) == [BEBA_STATE], text
-            elif text.startswith('OFPMP_EXPERIMENTER short_state_stats('):
+                assert m.parse_states(data[24:]) in ([BEBA_STATE], [OPP_STATE]), text
+            elif text.startswith('OFPMP_EXPERIMENTER short_state_stats(table='):
                 assert m.parse_short_states(data[24:]) == [(BEBA_STATE.key, 9)], text
             elif data[4:8] == XID and data[1] not in (m.MULTIPART_REPLY, m.FLOW_MOD):
                 raise AssertionError('no function writes ' + text)
