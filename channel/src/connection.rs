@@ -226,14 +226,18 @@ impl ConnectionShared<'_> {
             let end = loop {
                 let (event, end) = self.take(frames, next, &mut assembler, place);
                 events.extend(event);
-                // What came in the same read goes along.
-                let more = pace.is_none() && end.is_none() && events.len() < HANDED_OVER;
-                let at_hand = frames.at_hand().filter(|_| more);
-                let here = at_hand.and_then(|next| Some((next, self.place(next.unwrap_or(0))?)));
-                match here {
-                    Some(here) => (next, place) = here,
-                    None => break end,
+                // Messages that came in the same read are handed over together.
+                if pace.is_some() || end.is_some() || events.len() >= HANDED_OVER {
+                    break end;
                 }
+                let Some(length) = frames.buffered_length() else {
+                    break end;
+                };
+                let Some(own_place) = self.place(length.unwrap_or(0)) else {
+                    break end;
+                };
+                next = length;
+                place = own_place;
             };
             self.tell_all(&mut events).await?;
             if let Some(reason) = end {
@@ -398,8 +402,8 @@ impl ConnectionShared<'_> {
                     }
                 }
                 self.show(false, &bytes[start..]);
-                let fits = bytes.len() < WRITE_BYTES;
-                next = fits.then(|| queue.try_recv().ok()).flatten();
+                let has_room = bytes.len() < WRITE_BYTES;
+                next = has_room.then(|| queue.try_recv().ok()).flatten();
             }
             let mut rest = &bytes[..];
             while !rest.is_empty() {

@@ -210,7 +210,7 @@ pub enum Reason {
     Refused(String),
     /// Newer peers came before it had said who it is.
     #[error("it gave way to newer peers before it said who it is")]
-    GaveWay,
+    Displaced,
     /// The listener's places, or those for the peer's source, were taken while it said who it is.
     #[error("as many as there may be are connected here already, or from this source")]
     NoPlace,

@@ -70,8 +70,9 @@ impl Frames {
         Ok(length)
     }
 
-    /// The next message as [`ready`](Self::ready) tells of it, if it is here as a whole.
-    pub(crate) fn at_hand(&self) -> Option<Result<usize, DecodeError>> {
+    /// The length of the next message as [`ready`](Self::ready) reports it, if all of it is
+    /// buffered.
+    pub(crate) fn buffered_length(&self) -> Option<Result<usize, DecodeError>> {
         self.framer.ready().transpose()
     }
 

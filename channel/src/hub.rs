@@ -336,14 +336,14 @@ pub(crate) struct Admission {
 }
 
 impl Admission {
-    /// Waits until the peer has said who it is; its place with that. Errors: GaveWay, NoPlace, or
+    /// Waits until the peer has said who it is; its place with that. Errors: Displaced, NoPlace, or
     /// why it is not let in.
     async fn pass<T>(
         self,
         attempt: impl Future<Output = Result<T, Reason>>,
     ) -> Result<(T, Option<ListenerPlace>), Reason> {
         let finished = self.newcomer.finish(attempt).await;
-        let done = finished.unwrap_or(Err(Reason::GaveWay))?;
+        let done = finished.unwrap_or(Err(Reason::Displaced))?;
         let Some(place) = self.places.take(self.source) else {
             self.refused.fetch_add(1, Relaxed);
             return Err(Reason::NoPlace);

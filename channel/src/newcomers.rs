@@ -83,7 +83,7 @@ impl Newcomers {
 
     /// Takes in a peer, in place of the oldest if there are too many.
     pub fn admit(&self, source: PeerSource) -> Newcomer {
-        let (stays, gives_way) = oneshot::channel();
+        let (stays, displaced) = oneshot::channel();
         let mut list = self.list();
         let of_source = list.waiting.iter().filter(|one| one.source == source);
         if of_source.count() >= MAX_NEWCOMERS_PER_SOURCE {
@@ -103,7 +103,7 @@ impl Newcomers {
         Newcomer {
             pool: self.clone(),
             id,
-            gives_way,
+            displaced,
         }
     }
 
@@ -117,7 +117,7 @@ impl Newcomers {
 pub struct Newcomer {
     pool: Newcomers,
     id: u64,
-    gives_way: oneshot::Receiver<()>,
+    displaced: oneshot::Receiver<()>,
 }
 
 impl Newcomer {
@@ -127,7 +127,7 @@ impl Newcomer {
         select! {
             biased;
             done = work => Some(done),
-            _ = &mut self.gives_way => None,
+            _ = &mut self.displaced => None,
         }
     }
 }

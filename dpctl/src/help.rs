@@ -94,9 +94,9 @@ const OPTIONS: &[(&str, &[&str], &str)] = &[
 /// `help [VERB]`.
 pub(crate) fn make(_: &Command, arguments: &[&str]) -> Made {
     match arguments {
-        [] => Ok(Requests::Told(Cli::command().render_help().to_string())),
+        [] => Ok(Requests::Text(Cli::command().render_help().to_string())),
         [name] => match verbs::named(name) {
-            Some(verb) => Ok(Requests::Told(of_verb(verb))),
+            Some(verb) => Ok(Requests::Text(of_verb(verb))),
             None => Err(Failure::Usage(format!(
                 "'{name}' is no verb{} (dpctl --help lists them)",
                 verbs::nearest_verb(name)

@@ -224,7 +224,7 @@ async fn run(cli: &Cli) -> Result<(), Failure> {
         _ => requests?,
     };
     match requests {
-        Requests::Told(text) => {
+        Requests::Text(text) => {
             tell(cli, verb, &text);
             Ok(())
         }
@@ -354,7 +354,7 @@ async fn port_names(
     let address = address.cloned().or_else(|| find::only().ok())?;
     let mut talk = talk(cli, &address, command, verb).await.ok()?;
     let reply = talk.request(&ofctl::port_question()).await.ok()?;
-    let ports = ofctl::told_ports(reply).into_iter();
+    let ports = ofctl::ports_in(reply).into_iter();
     Some(
         ports
             .map(|port| (port.name.0.to_string(), port.port_no))

@@ -49,7 +49,7 @@ pub(crate) fn watch(_: &Command, arguments: &[&str]) -> Made {
 
 pub(crate) fn switches(_: &Command, arguments: &[&str]) -> Made {
     match arguments {
-        [] => Ok(Requests::Told(
+        [] => Ok(Requests::Text(
             find::running()
                 .iter()
                 .map(|socket| format!("{}\tunix:{}\n", socket.name, socket.path.display()))

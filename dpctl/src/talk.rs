@@ -116,8 +116,8 @@ impl Talk {
                 self.change(&changes, &mut replies).await?;
             }
             Requests::Compare(_) => unreachable!("it has connections of its own"),
-            Requests::Told(text) if self.json => replies.push(json::text(&text)),
-            Requests::Told(text) => say(text),
+            Requests::Text(text) if self.json => replies.push(json::text(&text)),
+            Requests::Text(text) => say(text),
         }
         if self.json {
             say(format!("{}\n", json::page(self.verb.name, replies)));
@@ -128,7 +128,7 @@ impl Talk {
     /// Prints ports by the names that the switch reports; by numbers if it reports none.
     pub(crate) async fn learn_names(&mut self) {
         if let Ok(reply) = self.request(&ofctl::port_question()).await {
-            self.names = PortNames::of(&ofctl::told_ports(reply));
+            self.names = PortNames::of(&ofctl::ports_in(reply));
         }
     }
 
@@ -252,15 +252,15 @@ impl Talk {
         message: &Message,
         replies: &mut Vec<Value>,
     ) -> Result<(), Failure> {
-        let told = self.client.exchange(message).await;
-        let told = told.map_err(|error| match error {
-            ClientError::Refused(error) => self.refused(&error),
-            error => self.failed(&error),
-        })?;
-        if self.json && told.is_empty() {
+        let answers = match self.client.exchange(message).await {
+            Ok(answers) => answers,
+            Err(ClientError::Refused(error)) => return Err(self.refused(&error)),
+            Err(error) => return Err(self.failed(&error)),
+        };
+        if self.json && answers.is_empty() {
             replies.push(json::sent(1));
         }
-        for reply in told {
+        for reply in answers {
             self.show(reply, replies);
         }
         Ok(())

@@ -22,7 +22,7 @@ pub(crate) fn make(command: &Command, arguments: &[&str]) -> Made {
     };
     let next = move |reply: Message| {
         let trace = match &reply {
-            Message::Experimenter(value) => told(value),
+            Message::Experimenter(value) => trace_in(value),
             _ => None,
         };
         let trace = trace.ok_or_else(|| {
@@ -35,13 +35,13 @@ pub(crate) fn make(command: &Command, arguments: &[&str]) -> Made {
         let page = trace.html(&format!("The path of a packet: {packet}"));
         let written = fs::write(&path, page);
         written.map_err(|error| Failure::Failed(format!("{}: {error}", path.display())))?;
-        Ok(Requests::Told(format!("page={}\n", path.display())))
+        Ok(Requests::Text(format!("page={}\n", path.display())))
     };
     Ok(Requests::First(request, Box::new(next)))
 }
 
 /// The trace in a reply; `None` for another reply.
-fn told(value: &ExtValue) -> Option<Trace> {
+fn trace_in(value: &ExtValue) -> Option<Trace> {
     let is_trace = value.row.place_in(&ROWS) == Some(1);
     let lines = is_trace.then(|| String::from_utf8_lossy(&value.data.0));
     Trace::read(&lines?).ok()
@@ -49,7 +49,7 @@ fn told(value: &ExtValue) -> Option<Trace> {
 
 /// An experimenter's reply as text.
 pub(crate) fn text(value: &ExtValue) -> String {
-    match told(value) {
+    match trace_in(value) {
         Some(trace) => trace.to_string(),
         None if is_text(value) => String::from_utf8_lossy(&value.data.0).into_owned(),
         None => format!("{value}\n"),
@@ -63,7 +63,7 @@ fn is_text(value: &ExtValue) -> bool {
 
 /// The same as JSON.
 pub(crate) fn json(value: &ExtValue) -> Value {
-    match told(value) {
+    match trace_in(value) {
         Some(trace) => json!({"name": value.row.name, "trace": trace}),
         None if is_text(value) => json!({"name": value.row.name, "text": text(value)}),
         None => crate::extension::json(value),

@@ -194,7 +194,7 @@ pub(crate) enum Requests {
     /// Compare the entries of two sources.
     Compare([FlowSource; 2]),
     /// Nothing: the text to print is known already.
-    Told(String),
+    Text(String),
 }
 
 /// Queries with these requests.

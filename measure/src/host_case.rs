@@ -22,7 +22,7 @@ const TCP_SECONDS: u64 = 2;
 /// The share of frames that must arrive for a figure to count; otherwise something is broken.
 const MIN_DELIVERED: f64 = 0.001;
 /// How long no frame must arrive before the run counts as complete.
-const QUIET: Duration = Duration::from_millis(50);
+const SETTLE: Duration = Duration::from_millis(50);
 /// The port on which host B echoes.
 const ECHO_PORT: u16 = FIRST_PORT;
 
@@ -58,7 +58,7 @@ pub fn frames(c: &CaseContext<'_>, load: Load) -> Figures {
 fn drained(count: impl Fn() -> Result<u64, String>) -> Result<(u64, Instant), String> {
     let mut seen = count()?;
     let mut at = Instant::now();
-    while at.elapsed() < QUIET {
+    while at.elapsed() < SETTLE {
         std::thread::sleep(Duration::from_millis(2));
         let now = count()?;
         if now != seen {
@@ -188,7 +188,7 @@ pub fn echoes(c: &CaseContext<'_>, count: usize, size: usize, fresh: bool) -> Fi
                 echo::serve(B_ADDRESS, ECHO_PORT, || over.load(Relaxed))
             })
         });
-        std::thread::sleep(QUIET); // until it listens
+        std::thread::sleep(SETTLE); // until it listens
         let asked = c.bed.host(false, || {
             echo::ask((B_ADDRESS, ECHO_PORT), count, size, fresh)
         });

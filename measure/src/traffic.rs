@@ -17,8 +17,8 @@ const ADDRESSES: std::ops::Range<usize> = 26..34;
 /// The offset of a frame's UDP ports, and of its sequence number.
 const PORTS_AT: usize = 34;
 const NUMBER_AT: usize = 42;
-/// The destinations of frames from A and from B.
-const NOBODY: [[u8; 6]; 2] = [[2, 0, 0, 0, 0, 0x1b], [2, 0, 0, 0, 0, 0x1a]];
+/// The destinations of frames from A and from B: no host has them.
+const ABSENT_HOSTS: [[u8; 6]; 2] = [[2, 0, 0, 0, 0, 0x1b], [2, 0, 0, 0, 0, 0x1a]];
 /// Bytes of frames that wait to be sent at most.
 const POOL_BYTES: usize = 64 << 20;
 /// How long the receiver waits for a frame.
@@ -80,9 +80,9 @@ fn template(back: bool) -> Vec<u8> {
     let a = (A_MAC, A_ADDRESS);
     let b = (B_MAC, B_ADDRESS);
     let (from, to) = if back {
-        (b, (NOBODY[1], a.1))
+        (b, (ABSENT_HOSTS[1], a.1))
     } else {
-        (a, (NOBODY[0], b.1))
+        (a, (ABSENT_HOSTS[0], b.1))
     };
     let data = [0; SMALL_FRAME - NUMBER_AT];
     let ip = craft::ipv4(from.1, to.1, 64, craft::udp(0, 0, &data));

@@ -98,7 +98,7 @@ impl Assembler {
                 self.share(&mut message);
                 Ok(Some((xid, message)))
             }
-            Ok(message) if self.fits(bytes) => {
+            Ok(message) if self.has_room_for(bytes) => {
                 self.hold(ty, xid, bytes, Some(message));
                 Ok(None)
             }
@@ -124,8 +124,8 @@ impl Assembler {
         }
     }
 
-    /// Whether a sequence of `bytes` may be held besides those that are.
-    fn fits(&self, bytes: usize) -> bool {
+    /// Whether a sequence of `bytes` may be held with those that are.
+    fn has_room_for(&self, bytes: usize) -> bool {
         let held: usize = self.open.iter().map(|s| s.bytes).sum();
         self.open.len() < MAX_SEQUENCES && held + bytes <= self.limit_bytes
     }

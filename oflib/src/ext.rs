@@ -119,14 +119,14 @@ pub struct ExtValue {
 
 impl PartialEq for ExtValue {
     fn eq(&self, other: &Self) -> bool {
-        let bodies = match (&self.body, &other.body) {
+        let same_body = match (&self.body, &other.body) {
             (Some(one), Some(other)) => one.is_equal(&**other),
             (one, other) => one.is_none() && other.is_none(),
         };
         core::ptr::eq(self.row, other.row)
             && self.args == other.args
             && self.data == other.data
-            && bodies
+            && same_body
     }
 }
 impl Eq for ExtValue {}

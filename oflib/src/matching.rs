@@ -141,8 +141,8 @@ impl Match {
         Self { fields, sent: None }
     }
 
-    /// The same match, to be told as it was sent.
-    pub fn told_as(self, sent: Option<&Sent>) -> Self {
+    /// The same match, to be written again as it was sent.
+    pub fn written_as(self, sent: Option<&Sent>) -> Self {
         let sent = sent.map(|sent| Box::new(*sent));
         Self { sent, ..self }
     }

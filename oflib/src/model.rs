@@ -1,8 +1,8 @@
 //! The macros that define what the model is made of: structures, numbers with names, flags.
 
 /// Defines a structure of the model and its text form: `name=value,...` with `as hex` for a number
-/// printed so, or what the function after `text` writes. Fields after `also` are printed only
-/// where they are not zero: not every version has them.
+/// printed so, or what the function after `text` writes. Fields after `in_some_versions` are
+/// printed only where they are not zero.
 macro_rules! model {
     (@text $this:ident $f:ident $write:path; $($rest:tt)*) => { $write($this, $f) };
     (@text $this:ident $f:ident; $($field:ident [$($hex:ident)?])*) => {{
@@ -21,7 +21,7 @@ macro_rules! model {
     };
     ($(#[$m:meta])* pub struct $N:ident $(text $write:path)? {
         $($(#[$fm:meta])* pub $f:ident : $t:ty $(as $hex:ident)?),* $(,)?
-    } $(also { $($(#[$am:meta])* pub $a:ident : $at:ty),* $(,)? })?) => {
+    } $(in_some_versions { $($(#[$am:meta])* pub $a:ident : $at:ty),* $(,)? })?) => {
         $(#[$m])*
         #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
         pub struct $N { $($(#[$fm])* pub $f: $t,)* $($($(#[$am])* pub $a: $at),*)? }

@@ -184,18 +184,19 @@ fn mods(path: &Path, catalogue: &Catalogue) -> Result<Vec<SourcedMessage>, Strin
 
 /// The message of a line, and the rank of its kind.
 fn one(line: &str, catalogue: &Catalogue) -> Result<(usize, Message), String> {
-    let told = |error: bofuss_oflib::text::ParseError| error.to_string();
     if line.starts_with("meter=") {
-        let meter = parse_meter(line, MeterModCommand::ADD).map_err(told)?;
+        let meter = parse_meter(line, MeterModCommand::ADD).map_err(|error| error.to_string())?;
         Ok((0, Message::MeterMod(meter)))
     } else if line.starts_with("group_id=") {
-        let group = parse_group(line, GroupModCommand::ADD, catalogue).map_err(told)?;
+        let group = parse_group(line, GroupModCommand::ADD, catalogue)
+            .map_err(|error| error.to_string())?;
         Ok((1, Message::GroupMod(group)))
     } else if let Some((row, text)) = extension_message(line, catalogue) {
         let value = ExtValue::parse(row, text, catalogue)?;
         Ok((3, Message::Experimenter(value)))
     } else {
-        let flow = parse_flow(line, FlowModCommand::ADD, catalogue).map_err(told)?;
+        let flow =
+            parse_flow(line, FlowModCommand::ADD, catalogue).map_err(|error| error.to_string())?;
         Ok((2, Message::FlowMod(flow)))
     }
 }

@@ -362,7 +362,7 @@ pub async fn start(
     shared: &Shared,
     enter: Option<Enter>,
 ) -> Result<Running, String> {
-    let (events, told) = mpsc::channel(EVENT_QUEUE);
+    let (events, received) = mpsc::channel(EVENT_QUEUE);
     let messages = MessageCaptures::default();
     let snoop_clients = SnoopClients::default();
     let hub = Hub::new(settings(&config, &messages, &snoop_clients), events);
@@ -379,7 +379,7 @@ pub async fn start(
         .name("data-plane".into())
         .spawn(move || {
             let _span = several.map(|span| span.entered());
-            let (plane, id) = match build(plane_config, lock.as_deref(), enter, told, asked) {
+            let (plane, id) = match build(plane_config, lock.as_deref(), enter, received, asked) {
                 Ok(plane) => plane,
                 Err(error) => return drop(up.send(Err(error))),
             };

@@ -21,6 +21,7 @@ mod names;
 mod patch;
 mod pictures;
 mod reference;
+mod retired;
 mod rooms;
 mod size;
 mod source;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::source::{self, Function, Source, words};
-use crate::{docs, licenses, mutants, names, rooms};
+use crate::{docs, licenses, mutants, names, retired, rooms};
 
 /// Lines of a file without its tests; above it the file says why, in a line with [`LONG_FILE`].
 const MAX_FILE_LINES: usize = 500;
@@ -23,9 +23,11 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     let sources = source::load(root)?;
     let mut findings = Vec::new();
     for source in &sources {
-        let found = file(source).into_iter();
-        findings
-            .extend(found.map(|(line, what)| format!("{}:{line}: {what}", source.path.display())));
+        let mut found = file(source);
+        found.extend(retired::check(source));
+        for (line, what) in found {
+            findings.push(format!("{}:{line}: {what}", source.path.display()));
+        }
     }
     findings.extend(rooms::check(root, &sources)?);
     findings.extend(docs::check(root, &sources)?);

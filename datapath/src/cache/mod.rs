@@ -133,7 +133,7 @@ pub(crate) struct Flow {
 
 impl Program {
     /// The instructions that it executes, in order.
-    pub(crate) fn bodies(&self) -> impl Iterator<Item = &Body> {
+    pub(crate) fn executed(&self) -> impl Iterator<Item = &Body> {
         self.steps.iter().filter_map(|step| match step {
             ProgramStep::Execute(body) => Some(body),
             ProgramStep::Set(..) | ProgramStep::Call(_) => None,

@@ -15,7 +15,7 @@ use crate::{Datapath, Entry, EntryKey, Label, Sink, Table, Time};
 
 /// Entries that one slice looks at, if it only tells of them. Those with long lists of actions
 /// count more, here and below.
-pub(crate) const ENTRIES_TOLD: usize = 64;
+pub(crate) const ENTRIES_REPORTED: usize = 64;
 /// Entries that one slice of a change looks at. A delete takes up to 6 us for one with a list and a
 /// mask of its own, whose memory goes back to the system; packets wait for some 200 us.
 const ENTRIES_CHANGED: usize = 24;
@@ -131,28 +131,28 @@ impl Datapath {
     ///
     /// Errors: FLOW_MOD_FAILED with OVERLAP or TABLE_FULL, for the flow-mod that began it.
     pub fn work<S: Sink>(&mut self, now: Time, sink: &mut S) -> Option<Result<(), ErrorCode>> {
-        let Some(mut sweep) = self.bulk_changes.pop_front() else {
+        let Some(mut bulk) = self.bulk_changes.pop_front() else {
             return Some(Ok(()));
         };
         let mut found = Vec::new();
-        let last = sweep
+        let last = bulk
             .cursor
             .slice(ENTRIES_CHANGED, &self.pipeline.tables, |table, entry| {
-                if (sweep.finds)(entry) {
+                if (bulk.finds)(entry) {
                     found.push((table, entry.key));
                 }
             });
-        sweep.found |= !found.is_empty();
+        bulk.found |= !found.is_empty();
         for (table, key) in found {
-            if let Err(error) = self.change_entry(now, table, key, &sweep.change, sink) {
+            if let Err(error) = self.change_entry(now, table, key, &bulk.change, sink) {
                 return Some(Err(error));
             }
         }
         if !last {
-            self.bulk_changes.push_front(sweep);
+            self.bulk_changes.push_front(bulk);
             return None;
         }
-        let result = self.end_change(now, sweep.change, sweep.found);
+        let result = self.end_change(now, bulk.change, bulk.found);
         self.bulk_changes.is_empty().then_some(result)
     }
 
@@ -208,10 +208,10 @@ impl Datapath {
     pub(crate) fn begin_bulk_change<S: Sink>(
         &mut self,
         now: Time,
-        sweep: BulkChange,
+        bulk: BulkChange,
         sink: &mut S,
     ) -> Result<(), ErrorCode> {
-        self.bulk_changes.push_back(sweep);
+        self.bulk_changes.push_back(bulk);
         self.work(now, sink).unwrap_or(Ok(()))
     }
 }

@@ -1,4 +1,4 @@
-//! Extensions where no packet is on its way: their messages, their time, what they are told.
+//! Extensions where no packet is on its way: their messages, their time, what they are answered.
 
 use alloc::vec::Vec;
 
@@ -92,11 +92,11 @@ impl Datapath {
     ) -> Vec<ExtValue> {
         let mut replies = Vec::new();
         for hook in 0..self.hooks.all.len() {
-            let told = self.call_control(now, asker, hook, sink, |hook, cx| {
+            let answered = self.call_control(now, asker, hook, sink, |hook, cx| {
                 tell(hook, cx);
                 Ok(())
             });
-            if let Ok((_, answer)) = told {
+            if let Ok((_, answer)) = answered {
                 replies.extend(answer.replies);
             }
         }

@@ -26,7 +26,7 @@ impl Datapath {
             .table_abilities
             .iter()
             .flatten()
-            .map(Abilities::told)
+            .map(Abilities::to_features)
             .collect()
     }
 

@@ -152,7 +152,7 @@ impl Datapath {
         };
         let (filter, table) = (Filter::of(flow_mod), flow_mod.table_id);
         let priority = flow_mod.priority;
-        let sweep = match flow_mod.command {
+        let bulk = match flow_mod.command {
             FlowModCommand::ADD => {
                 let same = move |e: &Entry| e.key.priority.0 == priority;
                 let rule = rule_of(flow_mod, None);
@@ -165,7 +165,7 @@ impl Datapath {
             }
             _ => return self.change_same(now, table, priority, &filter, change, sink),
         };
-        self.begin_bulk_change(now, sweep, sink)
+        self.begin_bulk_change(now, bulk, sink)
     }
 
     /// Changes the entries of exactly this priority and match, in one table or in all.

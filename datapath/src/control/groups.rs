@@ -128,8 +128,8 @@ impl Datapath {
             };
             let gone = EntryChange::Delete(FlowRemovedReason::GROUP_DELETE, true);
             let label = (id != GroupId::ALL).then_some(Label::Group(id));
-            let sweep = BulkChange::new(TableId::ALL, uses, gone).of(label);
-            return self.begin_bulk_change(now, sweep, sink);
+            let bulk = BulkChange::new(TableId::ALL, uses, gone).of(label);
+            return self.begin_bulk_change(now, bulk, sink);
         }
         Ok(())
     }

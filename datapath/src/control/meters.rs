@@ -65,9 +65,12 @@ impl Datapath {
                 return Err(MeterModFailed::BAD_RATE);
             }
         }
-        let room = self.pipeline.meters.len() < self.pipeline.config.max_meters as usize;
-        let fits = room || self.pipeline.meters.contains_key(&id);
-        fits.then_some(()).ok_or(MeterModFailed::OUT_OF_METERS)
+        let has_room = self.pipeline.meters.len() < self.pipeline.config.max_meters as usize;
+        if has_room || self.pipeline.meters.contains_key(&id) {
+            Ok(())
+        } else {
+            Err(MeterModFailed::OUT_OF_METERS)
+        }
     }
 
     /// Deletes a meter, or all that flows use, and these flows.

@@ -2,7 +2,7 @@
 
 use bofuss_oflib::types::TableId;
 
-use crate::control::bulk_change::ENTRIES_TOLD;
+use crate::control::bulk_change::ENTRIES_REPORTED;
 use crate::{Cursor, Datapath, Entry};
 
 /// A datapath whose entries and tables have every packet counted. Nobody outside reads their
@@ -45,6 +45,6 @@ impl<'a> Settled<'a> {
 
     /// Looks at the next slice of the entries; returns true if that was the last.
     pub fn slice(&self, cursor: &mut Cursor, see: impl FnMut(TableId, &'a Entry)) -> bool {
-        cursor.slice(ENTRIES_TOLD, &self.0.pipeline.tables, see)
+        cursor.slice(ENTRIES_REPORTED, &self.0.pipeline.tables, see)
     }
 }

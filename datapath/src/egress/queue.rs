@@ -154,10 +154,10 @@ impl Queue {
         has_room: bool,
     ) -> Result<(), DropReason> {
         let (packets, bytes) = offload::wire_count(&frame);
-        let fits = self.fits(packets, bytes);
-        if !fits || !has_room {
+        let is_below_limits = self.is_below_limits(packets, bytes);
+        if !is_below_limits || !has_room {
             self.stats.tx_errors += packets;
-            return Err(if fits {
+            return Err(if is_below_limits {
                 DropReason::QueuesFull
             } else {
                 DropReason::QueueFull
@@ -195,10 +195,11 @@ impl Queue {
     pub(super) fn takes_whole(&self, port: &Pace, frame: &Frame) -> bool {
         let (packets, bytes) = offload::wire_count(frame);
         let longest = self.max.duration_ns(bytes).max(port.duration_ns(bytes));
-        longest <= MAX_WHOLE_NS && self.fits(packets, bytes)
+        longest <= MAX_WHOLE_NS && self.is_below_limits(packets, bytes)
     }
 
-    fn fits(&self, packets: u64, bytes: u64) -> bool {
+    /// Whether so much more is within the limits of a queue.
+    fn is_below_limits(&self, packets: u64, bytes: u64) -> bool {
         self.packets + packets <= MAX_QUEUE_PACKETS && self.bytes + bytes <= MAX_QUEUE_BYTES
     }
 }

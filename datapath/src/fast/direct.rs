@@ -48,7 +48,7 @@ pub(super) fn end(program: &Program) -> End {
     if program.calls || program.asks || sets_headers {
         return End::Other;
     }
-    for instruction in program.bodies().flat_map(|body| body.instructions.list()) {
+    for instruction in program.executed().flat_map(|body| body.instructions.list()) {
         let (actions, port) = match instruction {
             Instruction::ApplyActions(actions) if at_once.is_none() => (actions, &mut at_once),
             Instruction::WriteActions(actions) => (actions, &mut at_end),

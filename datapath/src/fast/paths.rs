@@ -316,11 +316,11 @@ fn revalidates(cache: &mut Cache, tables: &[Table], slot: u32, key: &Key) -> boo
     let program = &flow.program;
     let next = |i| flow.hits().nth(i + 1).map(|hit| hit.table);
     let unchanged = usize::from(program.unchanged) == flow.n_hits();
-    let mut bodies = program.bodies().peekable();
+    let mut executed = program.executed().peekable();
     let same = flow.hits().enumerate().all(|(i, hit)| {
         let table = &tables[usize::from(hit.table.0)];
         let found = table.lookup(key, &mut FieldSet::default());
-        let body = bodies.next_if(|body| usize::from(body.hit) == i);
+        let body = executed.next_if(|body| usize::from(body.hit) == i);
         match (found.and_then(|key| table.get(key)), body) {
             (None, _) => hit.slot == NONE,
             (Some(entry), _) if entry.key.slot != hit.slot => false,
@@ -333,7 +333,7 @@ fn revalidates(cache: &mut Cache, tables: &[Table], slot: u32, key: &Key) -> boo
             }
         }
     });
-    drop(bodies);
+    drop(executed);
     if same && unchanged {
         cache.retraced(slot);
     }

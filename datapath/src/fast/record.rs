@@ -213,8 +213,9 @@ impl<S: Sink> Context<'_, S> {
             let (true, Ok(next)) = (goes_on, result) else {
                 return result;
             };
-            let fits = !leaves && !effect.unpredictable;
-            let on_path = next.filter(|next| fits && self.hooks.effect(*next) <= HookEffect::Live);
+            let is_recordable = !leaves && !effect.unpredictable;
+            let on_path =
+                next.filter(|next| is_recordable && self.hooks.effect(*next) <= HookEffect::Live);
             let ends_between = next.is_some() && on_path.is_none();
             if acted || ends_between || !goes_on_only(&instructions) {
                 path.program.steps.push(ProgramStep::Execute(Body {

@@ -15,8 +15,8 @@ use crate::Algorithm;
 const SLOTS_PER_BUCKET: usize = 64;
 const MIN_SLOTS: usize = 256;
 const MAX_SLOTS: usize = 65_536;
-/// A slot of nobody.
-const NOBODY: u16 = u16::MAX;
+/// In place of a bucket: the slot is not owned by any.
+const NO_BUCKET: u16 = u16::MAX;
 /// Tries to lend a dead bucket's slot at random before the first live one gets it.
 const TRIES: u64 = 16;
 /// An odd number without pattern, 2^64 over the golden ratio.
@@ -74,7 +74,7 @@ impl Selector {
         let used = weights.iter().filter(|weight| **weight > 0).count();
         let count = (used * SLOTS_PER_BUCKET).next_power_of_two();
         let count = count.clamp(MIN_SLOTS, MAX_SLOTS);
-        let mut home = vec![NOBODY; count];
+        let mut home = vec![NO_BUCKET; count];
         if let Some(old) = before.filter(|old| !old.home.is_empty()) {
             for (i, slot) in home.iter_mut().enumerate() {
                 *slot = old.home[i & (old.home.len() - 1)];
@@ -84,11 +84,11 @@ impl Selector {
         for slot in &mut home {
             match missing.get_mut(usize::from(*slot)) {
                 Some(share) if *share > 0 => *share -= 1,
-                _ => *slot = NOBODY,
+                _ => *slot = NO_BUCKET,
             }
         }
         let mut needy = 0;
-        for slot in home.iter_mut().filter(|slot| **slot == NOBODY) {
+        for slot in home.iter_mut().filter(|slot| **slot == NO_BUCKET) {
             while missing.get(needy) == Some(&0) {
                 needy += 1;
             }
@@ -117,7 +117,7 @@ impl Selector {
             *slot = if is_live(owner) {
                 owner
             } else {
-                tries.find(|b| is_live(*b)).or(any).unwrap_or(NOBODY)
+                tries.find(|b| is_live(*b)).or(any).unwrap_or(NO_BUCKET)
             };
         }
     }
@@ -147,7 +147,7 @@ impl Selector {
             self.state = state;
         }
         let slot = self.slots[number as usize & (self.slots.len() - 1)];
-        (slot != NOBODY).then_some(slot.into())
+        (slot != NO_BUCKET).then_some(slot.into())
     }
 }
 
@@ -197,7 +197,7 @@ mod tests {
         let selector = Selector::new(Algorithm::Hash, 1, &[1, 0, 3], None);
         assert_eq!([0, 1, 2].map(|b| owned(&selector.slots, b)), [64, 0, 192]);
         let none = Selector::new(Algorithm::Hash, 1, &[0, 0], None);
-        assert_eq!(owned(&none.slots, NOBODY), none.slots.len());
+        assert_eq!(owned(&none.slots, NO_BUCKET), none.slots.len());
     }
 
     #[test]
@@ -220,7 +220,7 @@ mod tests {
         selector.follow(&[true; 8]);
         assert_eq!(selector.slots, before);
         selector.follow(&[false; 8]);
-        assert_eq!(owned(&selector.slots, NOBODY), selector.slots.len());
+        assert_eq!(owned(&selector.slots, NO_BUCKET), selector.slots.len());
     }
 
     #[test]

@@ -143,12 +143,12 @@ impl<S: Sink> Context<'_, S> {
     ) {
         walk.sent = true;
         let ingress = self.pipeline.ports.get(&walk.packet.in_port());
-        let quiet = ingress.is_some_and(|p| p.desc.config.has(PortConfig::NO_PACKET_IN));
-        if quiet && walk.unmatched {
+        let no_packet_ins = ingress.is_some_and(|p| p.desc.config.has(PortConfig::NO_PACKET_IN));
+        if no_packet_ins && walk.unmatched {
             return;
         }
         // To who knows no table-miss entry this is none.
-        let silenced = quiet && reason == PacketInReason::NO_MATCH;
+        let silenced = no_packet_ins && reason == PacketInReason::NO_MATCH;
         if silenced && !self.sink.wants_misses() {
             return self.drop(DropReason::NoPacketIn);
         }

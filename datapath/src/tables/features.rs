@@ -103,8 +103,8 @@ pub(crate) fn everything(config: &Config, catalogue: &Catalogue) -> Vec<Option<A
 }
 
 impl Abilities {
-    /// The features as they are told.
-    pub(crate) fn told(&self) -> TableFeatures {
+    /// The features as a reply has them.
+    pub(crate) fn to_features(&self) -> TableFeatures {
         let mut properties = self.others.to_vec();
         let next = (NEXT_TABLES..).zip(&self.next);
         let next = next.map(|(ty, list)| TableProperty {

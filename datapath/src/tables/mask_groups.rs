@@ -96,11 +96,11 @@ impl MaskGroups {
         };
         let mut mask = Rc::clone(rule.mask());
         if self.groups.len() >= OWN_GROUPS {
-            let fits = |slot: &&(EntryKey, u32)| {
+            let can_join = |slot: &&(EntryKey, u32)| {
                 let group = &self.groups[slot.1];
                 group.mask.is_within(rule.mask()) && has_room(group)
             };
-            if let Some((_, slot)) = self.order.iter().take(GROUPS_TRIED).find(fits) {
+            if let Some((_, slot)) = self.order.iter().take(GROUPS_TRIED).find(can_join) {
                 return *slot;
             }
             let coarse = coarse(&mask);

@@ -272,10 +272,10 @@ impl Table {
         self.classifier.find(&self.entries, priority, rule)
     }
 
-    /// The match of an entry, as the controllers are told it.
+    /// The match of an entry, as replies have it.
     pub fn fields_of(&self, entry: &Entry, catalogue: &Catalogue) -> Match {
         let fields = entry.rule.to_match(catalogue);
-        fields.told_as(self.sent.get(&entry.key.slot))
+        fields.written_as(self.sent.get(&entry.key.slot))
     }
 
     /// Whether some entries skip one VLAN tag, or some all.

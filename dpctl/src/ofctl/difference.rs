@@ -51,7 +51,7 @@ struct Pair {
 impl Pair {
     fn differs(&self, version: Version) -> bool {
         match &self.versions {
-            [Some(a), Some(b)] => told_of(version, a) != told_of(version, b),
+            [Some(a), Some(b)] => compared(version, a) != compared(version, b),
             _ => true,
         }
     }
@@ -81,8 +81,8 @@ impl Pair {
     }
 }
 
-/// Whether two versions of an entry differ. As for ovs-ofctl, flags do not count.
-fn told_of(version: Version, entry: &FlowMod) -> (u64, u16, u16, String) {
+/// What of an entry is compared. As for ovs-ofctl, flags do not count.
+fn compared(version: Version, entry: &FlowMod) -> (u64, u16, u16, String) {
     (
         entry.cookie,
         entry.idle_timeout,

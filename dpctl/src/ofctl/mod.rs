@@ -26,7 +26,7 @@ use bofuss_oflib::types::{BufferId, GroupId, MeterId, QueueId};
 use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Match, Message, PortNo};
 
-pub(crate) use ports::{dump_ports, dump_ports_desc, mod_port, on_port, port_question, told_ports};
+pub(crate) use ports::{dump_ports, dump_ports_desc, mod_port, on_port, port_question, ports_in};
 
 use crate::Failure;
 use crate::verbs::{Command, Made, Requests, ask, misused};
@@ -106,7 +106,7 @@ pub(crate) fn get_frags(_: &Command, arguments: &[&str]) -> Made {
         [] => Ok(Requests::First(
             Message::GetConfigRequest(Empty),
             Box::new(|reply| {
-                Ok(Requests::Told(format!(
+                Ok(Requests::Text(format!(
                     "{}\n",
                     fragments(config(reply)?.flags)
                 )))

@@ -29,7 +29,7 @@ pub(crate) fn port_question() -> Message {
 }
 
 /// The ports in the reply.
-pub(crate) fn told_ports(reply: Message) -> Vec<PortDesc> {
+pub(crate) fn ports_in(reply: Message) -> Vec<PortDesc> {
     match reply {
         Message::MultipartReply(MultipartReply {
             body: ReplyBody::PortDesc(ports),
@@ -43,7 +43,7 @@ pub(crate) fn told_ports(reply: Message) -> Vec<PortDesc> {
 pub(crate) fn on_port(word: &str, next: impl FnOnce(&PortDesc) -> Requests + 'static) -> Made {
     let (word, number) = (word.to_string(), parse_port(word));
     let find = move |reply| {
-        let ports = told_ports(reply);
+        let ports = ports_in(reply);
         let names: Vec<String> = ports
             .iter()
             .map(|port| format!("{} ({})", port.port_no, port.name.0))

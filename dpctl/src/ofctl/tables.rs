@@ -403,10 +403,10 @@ fn tables(list: &[(&str, Option<&TableStats>, Can)], names: &Names) -> String {
             let (active, lookup, matched) = figures(did);
             text += &format!("    active={active}, lookup={lookup}, matched={matched}\n");
         }
-        let is_told = can.max_entries != 0 || !can.matched.is_empty();
+        let is_reported = can.max_entries != 0 || !can.matched.is_empty();
         text += &match before {
             _ if !same_can => can.text(before.map(|one| &one.2), names),
-            _ if did.is_some() && is_told => "    (same features)\n".into(),
+            _ if did.is_some() && is_reported => "    (same features)\n".into(),
             _ => String::new(),
         };
     }

@@ -27,8 +27,8 @@ pub const MAX_TEMPLATES: usize = 4096;
 pub const MAX_BYTES_OF_ONE: usize = 65_000;
 /// Bytes of the packets of a part of that list, unless it has only one.
 const BYTES_PER_PART: usize = 30_000;
-/// Bytes of a packet that a trace tells.
-const TOLD_BYTES: usize = 64;
+/// Bytes of a packet that a trace shows at most.
+const TRACED_BYTES: usize = 64;
 /// Bytes before the packet of a template in that list.
 const BYTES_BEFORE_PACKET: usize = 12;
 /// Bytes of all templates together at most.
@@ -141,7 +141,7 @@ impl Hook for Templates {
             Some(bytes) => format!(
                 "makes template={template},bytes={},packet={}",
                 bytes.len(),
-                Text(&Bytes(bytes[..bytes.len().min(TOLD_BYTES)].to_vec()))
+                Text(&Bytes(bytes[..bytes.len().min(TRACED_BYTES)].to_vec()))
             ),
             None => format!("makes nothing: there is no template {template}, or it is empty"),
         });

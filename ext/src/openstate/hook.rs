@@ -15,7 +15,7 @@ use bofuss_oflib::{Catalogue, ErrorCode, ExtValue, Field};
 use super::commands;
 use super::machine::{Changed, Machine};
 use super::report::Report;
-use super::told;
+use super::trace_text;
 use super::{
     EXPERIMENTER, FLOW_NOTIFICATION, FlowNotification, GlobalStats, IncState, ExtractorLayout,
     NOTIFY_STATES, RecordForm, STATE_CHANGED, SetGlobalState, SetState, ShortStats, StateChanged,
@@ -23,7 +23,7 @@ use super::{
 };
 
 /// Nanoseconds from one sweep of all tables to the next: the reference switches' flush.
-const SWEEP_NS: u64 = 60 * Time::SEC;
+const EXPIRY_NS: u64 = 60 * Time::SEC;
 /// Nanoseconds between two slices of a sweep, so that packets need not wait.
 const SLICE_NS: u64 = 1_000_000;
 /// The form of values for OpenState's controllers.
@@ -52,7 +52,7 @@ pub fn hook(catalogue: &Catalogue) -> Box<dyn Hook> {
         has_set_global: false,
         generation: 0,
         trial: Trial::LIVE,
-        sweep_at: Time(0),
+        expire_at: Time(0),
         notifies: false,
         beba: Vec::new(),
     })
@@ -70,8 +70,8 @@ struct OpenState {
     /// The run of packets that came last.
     trial: Trial,
     /// When the next slice of a sweep is due.
-    sweep_at: Time,
-    /// Whether a connection has ever asked to be told of changed states.
+    expire_at: Time,
+    /// Whether a connection has ever asked to be notification of changed states.
     notifies: bool,
     /// The connections that were last seen to speak BEBA's dialect.
     beba: Vec<u64>,
@@ -176,14 +176,14 @@ fn notify(cx: &mut HookContext<'_>, action: &SetState, changed: &Changed) {
     if changed.old == changed.new {
         return;
     }
-    let told = StateChanged {
+    let notification = StateChanged {
         table: action.table.into(),
         old: changed.old,
         new: changed.new,
         mask: action.transition.mask,
         key: changed.key.bytes().to_vec(),
     };
-    cx.notify(ExtValue::typed(STATE_CHANGED, told));
+    cx.notify(ExtValue::typed(STATE_CHANGED, notification));
 }
 
 impl Hook for OpenState {
@@ -229,7 +229,7 @@ impl Hook for OpenState {
             let (now, table) = (cx.now, cx.table.0);
             if cx.is_dry() {
                 let (key, log) = cx.key();
-                let text = told::read(&self.machine, now, table, key, log);
+                let text = trace_text::read(&self.machine, now, table, key, log);
                 text.into_iter().for_each(|text| cx.say(|| text));
             }
             let (key, log) = cx.key();
@@ -247,13 +247,13 @@ impl Hook for OpenState {
         let (key, log) = cx.key();
         if let Some(action) = value.body::<SetState>() {
             let changed = self.machine.set_state(now, action, key, log);
-            cx.say(|| told::changed(&self.machine, action.table, changed.as_ref()));
+            cx.say(|| trace_text::changed(&self.machine, action.table, changed.as_ref()));
             if let Some(changed) = changed.filter(|_| self.notifies) {
                 notify(cx, action, &changed);
             }
         } else if let Some(action) = value.body::<IncState>() {
             let changed = self.machine.inc_state(now, action.table, key, log);
-            cx.say(|| told::changed(&self.machine, action.table, changed.as_ref()));
+            cx.say(|| trace_text::changed(&self.machine, action.table, changed.as_ref()));
         } else if let Some(action) = value.body::<SetGlobalState>() {
             let old = self.machine.global();
             self.machine.set_global(action.value, action.mask);
@@ -268,12 +268,12 @@ impl Hook for OpenState {
     }
 
     fn next_tick(&self) -> Option<Time> {
-        self.machine.has_states().then_some(self.sweep_at)
+        self.machine.has_states().then_some(self.expire_at)
     }
 
     fn on_tick(&mut self, cx: &mut ControlContext<'_>) {
-        let is_over = self.machine.sweep(cx.now, SLICE_SLOTS);
-        self.sweep_at = cx.now.after(if is_over { SWEEP_NS } else { SLICE_NS });
+        let is_over = self.machine.expire(cx.now, SLICE_SLOTS);
+        self.expire_at = cx.now.after(if is_over { EXPIRY_NS } else { SLICE_NS });
     }
 
     fn on_message(

@@ -400,7 +400,7 @@ impl Machine {
 
     /// Looks at so many slots of the tables, and frees the memory of flows that have run out.
     /// Returns true when all tables were looked at.
-    pub fn sweep(&mut self, now: Time, slots: u32) -> bool {
+    pub fn expire(&mut self, now: Time, slots: u32) -> bool {
         let rest = &mut self.tables[self.sweeping..];
         let Some(skipped) = rest.iter().position(Option::is_some) else {
             self.sweeping = 0;
@@ -409,7 +409,7 @@ impl Machine {
         self.sweeping += skipped;
         let table = rest[skipped].as_mut().expect("it was found just now");
         let others = self.n_states - table.states.len();
-        if table.states.sweep(now, slots) {
+        if table.states.expire(now, slots) {
             self.sweeping += 1;
         }
         self.n_states = others + table.states.len();

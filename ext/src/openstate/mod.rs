@@ -15,7 +15,7 @@ mod report;
 mod state_mod;
 mod stats;
 pub mod table;
-mod told;
+mod trace_text;
 
 pub use action::{IncState, SetGlobalState, SetState};
 pub use hook::hook;

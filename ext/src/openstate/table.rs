@@ -224,7 +224,7 @@ impl StateTable {
         }
         if room == 0 {
             let before = self.len();
-            self.sweep(now, SWEPT_WHEN_FULL);
+            self.expire(now, SWEPT_WHEN_FULL);
             if self.len() == before {
                 return Err(TableFull);
             }
@@ -242,7 +242,7 @@ impl StateTable {
 
     /// Looks at so many slots, from where the last sweep ended, and frees the memory of flows that
     /// have run out. Returns true if that was the last slot.
-    pub fn sweep(&mut self, now: Time, slots: u32) -> bool {
+    pub fn expire(&mut self, now: Time, slots: u32) -> bool {
         let end = self.swept.saturating_add(slots);
         while let Some(slot) = self.flows.used(self.swept).filter(|slot| *slot < end) {
             let (key, flow) = self.flows.at(slot).expect("the slot is used");

@@ -20,9 +20,10 @@ impl Trace {
         in_port: PortNo,
         frame: &[u8],
     ) -> Result<Self, String> {
-        let told = switch.trace(now, &request(in_port, frame));
-        let told = told.map_err(|error| format!("this packet on port {in_port}: {error}"))?;
-        Self::read(&String::from_utf8_lossy(&told.data.0))
+        let reply = switch
+            .trace(now, &request(in_port, frame))
+            .map_err(|error| format!("this packet on port {in_port}: {error}"))?;
+        Self::read(&String::from_utf8_lossy(&reply.data.0))
     }
 
     /// Reads what a switch tells. Errors: the line that is none of a trace.

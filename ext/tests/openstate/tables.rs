@@ -191,7 +191,7 @@ fn a_table_is_as_if_timers_ran_out_at_their_times() {
                 model.advance(now);
                 operate(&mut random, now, &mut table, &mut model);
                 if random.below(8) == 0 && forgets {
-                    table.sweep(Time(now), 4);
+                    table.expire(Time(now), 4);
                 }
                 compare(now, &table, &model);
             }
@@ -299,7 +299,7 @@ fn a_million_flows_are_kept_and_forgotten_in_slices() {
     let later = Time(10 * MICRO + 1);
     assert_eq!(table.look_up(later, &flow(FLOWS / 2)), 0);
     let mut slices = 0;
-    while !table.sweep(later, 1024) {
+    while !table.expire(later, 1024) {
         slices += 1;
     }
     assert_eq!((table.len(), slices), (0, FLOWS / 1024 - 1));

@@ -42,7 +42,7 @@ model! {
         pub capabilities: Capabilities,
         /// Zero in OpenFlow 1.3.
         pub reserved: u32,
-    } also {
+    } in_some_versions {
         /// The types of action that the switch has, one bit each as 1.0 numbers them (OpenFlow
         /// 1.0).
         pub actions: u32,

@@ -25,7 +25,7 @@ model! {
         pub table_id: TableId,
         /// The configuration; OpenFlow 1.3 defines no bits (`OFPTC_DEPRECATED_MASK` is ignored).
         pub config: u32,
-    } also {
+    } in_some_versions {
         /// What becomes of packets without an entry (OpenFlow 1.1 and 1.2).
         pub miss: TableMiss,
     }

@@ -73,7 +73,7 @@ impl Form<V1_0> for FlowMod {
         let hard_timeout = r.at("hard_timeout").get()?;
         let asked: u16 = r.at("priority").get()?;
         let priority = if exact { EXACT_PRIORITY } else { asked };
-        let fields = sent.to_match(is_told_exact(priority));
+        let fields = sent.to_match(is_reported_exact(priority));
         let buffer_id = r.at("buffer_id").get()?;
         let out_port = r.at("out_port").get()?;
         let at_flags = r.at("flags").clone();
@@ -118,7 +118,7 @@ impl Form<V1_0> for FlowMod {
             return w.cannot_say(what);
         }
         let is_meant_exact = if self.deletes() {
-            is_told_exact(self.priority)
+            is_reported_exact(self.priority)
         } else {
             self.flags.has(FlowModFlags::FIRST)
         };
@@ -152,8 +152,9 @@ fn write_match(fields: &Match, priority: u16, exact: bool, w: &mut Writer<'_>) -
     exact
 }
 
-/// Whether an entry of this priority is told as exact if it has all fields that its packets have.
-fn is_told_exact(priority: u16) -> bool {
+/// Whether an entry of this priority is reported as exact if it has all fields that its packets
+/// have.
+fn is_reported_exact(priority: u16) -> bool {
     priority == EXACT_PRIORITY
 }
 
@@ -202,7 +203,7 @@ impl Form<V1_0> for FlowRemoved {
         Ok(this)
     }
     fn write(&self, w: &mut Writer<'_>) {
-        matching::write(&self.fields, is_told_exact(self.priority), w);
+        matching::write(&self.fields, is_reported_exact(self.priority), w);
         w.put(&self.cookie).put(&self.priority);
         w.put(&self.reason).pad(1);
         w.put(&self.duration_sec).put(&self.duration_nsec);
@@ -260,7 +261,7 @@ impl Form<V1_0> for FlowStats {
         let start = w.bytes.len();
         let entry = &self.0;
         w.put(&0u16).put(&entry.table_id).pad(1);
-        let exact = is_told_exact(entry.priority);
+        let exact = is_reported_exact(entry.priority);
         write_match(&entry.fields, entry.priority, exact, w);
         w.put(&entry.duration_sec).put(&entry.duration_nsec);
         w.put(&entry.priority);

@@ -191,7 +191,7 @@ impl Sent {
         if to_sent(&fields, exact) == Ok(self) {
             return fields;
         }
-        fields.told_as(Some(&self))
+        fields.written_as(Some(&self))
     }
 
     /// The fields that count.

@@ -87,35 +87,57 @@ pub fn over(given: &Options, file: &Options) -> Options {
 pub fn in_file(path: &Path, text: &str, at: usize, error: &str) -> String {
     let path = path.display();
     let error = error.trim_start_matches('-');
-    let (key, rest) = error.split_once([' ', ':']).unwrap_or((error, ""));
-    let lines: Vec<&str> = text.lines().collect();
-    let is_head = |number: &usize| lines[*number].trim_start().starts_with("[[switch]]");
-    let mut heads = (0..lines.len()).filter(is_head).skip(at);
-    let head = heads.next();
-    // The switch's own lines, and then those of all.
-    let own = head.map(|head| head..heads.next().unwrap_or(lines.len()));
-    let first = (0..lines.len()).find(is_head).unwrap_or(lines.len());
-    let key_of = |number: usize| lines[number].split_once('=').map(|(key, _)| key.trim());
-    for part in [own, Some(0..first)].into_iter().flatten() {
-        let Some(first) = part.clone().find(|number| key_of(*number) == Some(key)) else {
-            continue;
-        };
-        // A list may have its values in lines of their own, in quotes: the longest told of.
-        let told = |number: &usize| {
-            let values = lines[*number].split(['\'', '"']).skip(1).step_by(2);
-            let told = values.filter(|value| rest.contains(value));
-            told.map(str::len).max()
-        };
-        let is_other = |number: usize| {
-            key_of(number).is_some_and(|key| !key.contains(['\'', '"', '#'])) && number != first
-        };
-        let list = (first..part.end).take_while(|number| !is_other(*number));
-        let wrong = list.max_by_key(told);
-        let line = wrong.filter(|number| told(number).is_some());
-        return format!("{path}, line {}: {error}", line.unwrap_or(first) + 1);
-    }
-    match head {
-        Some(head) => format!("{path}, line {}: {error}", head + 1),
+    match line_of(text, at, error) {
+        Some(line) => format!("{path}, line {}: {error}", line + 1),
         None => format!("{path}: {error}"),
     }
+}
+
+/// The line that an error of the switch number `at` is about; the switch's heading if none sets the
+/// key that the error begins with.
+fn line_of(text: &str, at: usize, error: &str) -> Option<usize> {
+    let (key, rest) = error.split_once([' ', ':']).unwrap_or((error, ""));
+    let lines: Vec<&str> = text.lines().collect();
+    let heads: Vec<usize> = (0..lines.len())
+        .filter(|number| lines[*number].trim_start().starts_with("[[switch]]"))
+        .collect();
+    let head = heads.get(at).copied();
+    // The switch's own lines, and then those of all.
+    let own = head.map(|head| head..heads.get(at + 1).copied().unwrap_or(lines.len()));
+    let common = 0..heads.first().copied().unwrap_or(lines.len());
+    for part in own.into_iter().chain([common]) {
+        let mut numbers = part.clone();
+        if let Some(first) = numbers.find(|number| key_of(lines[*number]) == Some(key)) {
+            return Some(first + wrong_line(&lines[first..part.end], rest));
+        }
+    }
+    head
+}
+
+/// The key that a line sets.
+fn key_of(line: &str) -> Option<&str> {
+    line.split_once('=').map(|(key, _)| key.trim())
+}
+
+/// Of lines that begin with one that sets a key, the one whose value `error` names; the first if it
+/// names none. A list may have its values in lines of their own, in quotes; the longest named one
+/// counts.
+fn wrong_line(lines: &[&str], error: &str) -> usize {
+    let mut wrong = 0;
+    let mut longest = 0;
+    for (number, line) in lines.iter().enumerate() {
+        let next_key = key_of(line).filter(|key| !key.contains(['\'', '"', '#']));
+        if number > 0 && next_key.is_some() {
+            break;
+        }
+        let values = line.split(['\'', '"']).skip(1).step_by(2);
+        let named = values.filter(|value| error.contains(value));
+        if let Some(length) = named.map(str::len).max()
+            && length >= longest
+        {
+            wrong = number;
+            longest = length;
+        }
+    }
+    wrong
 }

@@ -243,8 +243,8 @@ impl DataPlane {
     ) -> NextSlice {
         let mut list = Vec::new();
         let datapath = self.switch.datapath();
-        let told = datapath.extension_metrics(self.now(), extension, from, &mut list);
-        let Some((name, next)) = told else {
+        let listed = datapath.extension_metrics(self.now(), extension, from, &mut list);
+        let Some((name, next)) = listed else {
             return NextSlice::Flows;
         };
         for metric in list.iter().take(MAX_EXTENSION_VALUES - count) {

@@ -74,7 +74,7 @@ impl Parts for GroupFeatures {}
 impl Parts for MeterRequest {}
 impl Parts for MeterFeatures {}
 
-macro_rules! bodies {
+macro_rules! body_enum {
     (
         $(#[$m:meta])* $N:ident
         $(#[$bm:meta])* $Body:ident:
@@ -153,13 +153,13 @@ macro_rules! multiparts {
         pub const MULTIPARTS: &[(u16, &str, Span)] = &[
             $(($number, $name, span!($($span)*))),*
         ];
-        bodies! {
+        body_enum! {
             /// A multipart request, or a part of one. Spec: OpenFlow 1.3.5 section 7.3.5.
             MultipartRequest
             /// What is asked.
             RequestBody: $($number $V($Request) $name [$($span)*];)*
         }
-        bodies! {
+        body_enum! {
             /// A multipart reply, or a part of one. Spec: OpenFlow 1.3.5 section 7.3.5.
             MultipartReply
             /// What is answered.

@@ -33,7 +33,7 @@ model! {
         pub lookup_count: u64,
         /// Packets that hit an entry.
         pub matched_count: u64,
-    } also {
+    } in_some_versions {
         /// What the table can do, in the versions that say so here (OpenFlow 1.0 to 1.2).
         pub features: TableFeatureSet,
     }
