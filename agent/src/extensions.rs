@@ -71,11 +71,19 @@ impl Switch {
         flow_mod: &FlowMod,
         io: &mut I,
     ) {
-        let asker = self.asker(conn, 0);
+        let forms = self.channel(conn).forms.clone();
+        let plain = self.asker(conn, 0);
+        let asker = |experimenter| Asker {
+            form: forms.get(&experimenter).copied().unwrap_or(0),
+            ..plain
+        };
         let (datapath, sink) = parts!(self, now, io);
-        for reply in datapath.flow_mod_done(now, asker, flow_mod, sink) {
-            let form = self.asker(conn, reply.row.experimenter).form;
-            io.send(conn, xid, Message::Experimenter(reply.in_form(form)));
+        for (experimenter, answer) in datapath.flow_mod_done(now, asker, flow_mod, sink) {
+            self.follow(conn, experimenter, &answer);
+            let form = self.asker(conn, experimenter).form;
+            for reply in answer.replies {
+                io.send(conn, xid, Message::Experimenter(reply.in_form(form)));
+            }
         }
     }
 

@@ -51,6 +51,8 @@ pub struct Config {
     pub seed: u64,
     /// What tables hash with: a number that nobody can foretell.
     pub secret: u64,
+    /// Nanoseconds from 1970 to the origin of [`crate::Time`].
+    pub epoch_ns: u64,
 }
 
 impl Default for Config {
@@ -74,6 +76,7 @@ impl Default for Config {
             cache_changes: 64,
             seed: 0,
             secret: 0,
+            epoch_ns: 0,
         }
     }
 }

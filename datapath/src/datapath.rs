@@ -150,7 +150,8 @@ impl Datapath {
 
     /// Adds the behaviour of an extension; its experimenter values are those that the catalogue has
     /// under its name.
-    pub fn add_hook(&mut self, hook: Box<dyn Hook>) {
+    pub fn add_hook(&mut self, mut hook: Box<dyn Hook>) {
+        hook.start(&self.pipeline.config);
         let rows = self.pipeline.catalogue.values_of(hook.name());
         self.hooks.add(hook, rows, self.pipeline.tables.len());
     }

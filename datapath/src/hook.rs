@@ -1,14 +1,14 @@
 //! Where an extension acts: the points of a packet's way and of the switch's life, each with a
 //! default that does nothing.
 
-use alloc::vec::Vec;
+use alloc::{format, string::String, vec::Vec};
 
 use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::message::{FlowMod, FlowRemoved};
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{ErrorCode, ExtValue, PortNo};
 
-use crate::{ControlContext, HookContext, Metric, ReplyPart, Time};
+use crate::{Config, ControlContext, HookContext, Metric, ReplyPart, Time};
 
 /// What a hook does to packets in a table, for whoever wants to remember a packet's way. From what
 /// costs least.
@@ -52,6 +52,16 @@ pub trait Hook {
     /// The extension's name, under which its rows stand in the catalogue. It is given the actions,
     /// instructions and messages of these, each with the place of its row among them.
     fn name(&self) -> &'static str;
+
+    /// Chooses one of the extension's options, before it is added to a switch: what the operator
+    /// wrote as `EXTENSION.NAME=VALUE`. Errors: a sentence with what would be right.
+    fn set_option(&mut self, name: &str, value: &str) -> Result<(), String> {
+        Err(format!("{} has no options", self.name()))
+    }
+
+    /// When it is added to a switch. The configuration has a seed for its random choices, a secret
+    /// for what it hashes, and the time of day.
+    fn start(&mut self, config: &Config) {}
 
     /// What [`Hook::before_lookup`], [`Hook::after_hit`] and [`Hook::on_miss`] do in a table. It
     /// may change with the extension's state, and then [`Hook::generation`] does, too.

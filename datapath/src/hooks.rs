@@ -122,6 +122,11 @@ impl Hooks {
         }
     }
 
+    /// The experimenter of a hook's extension; 0 if that has no rows.
+    pub(crate) fn experimenter(&self, hook: usize) -> u32 {
+        self.rows[hook].first().map_or(0, |row| row.experimenter)
+    }
+
     /// Whether an extension allows an action or instruction in an entry of this table.
     ///
     /// Errors: an OpenFlow error.

@@ -62,7 +62,7 @@ impl Datapath {
             return;
         };
         let removed = removal(now, table, &entry, fields, reason);
-        self.tell_hooks(now, None, sink, |hook, cx| {
+        self.tell_hooks(now, sink, |hook, cx| {
             hook.on_flow_removed(cx, &removed);
         });
         if entry.flags.has(FlowModFlags::SEND_FLOW_REM) {

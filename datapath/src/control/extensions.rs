@@ -46,18 +46,25 @@ impl Datapath {
         })
     }
 
-    /// Tells hooks that a connection's flow-mod is done; gives what they reply.
+    /// Tells hooks that a connection's flow-mod is done; gives what that leads to, with the
+    /// experimenter of each. `asker` gives the connection as an experimenter's hook is told of it.
     pub fn flow_mod_done<S: Sink>(
         &mut self,
         now: Time,
-        asker: Asker,
+        asker: impl Fn(u32) -> Asker,
         flow_mod: &FlowMod,
         sink: &mut S,
-    ) -> Vec<ExtValue> {
-        let tell = |hook: &mut dyn Hook, cx: &mut ControlContext<'_>| {
-            hook.on_flow_mod(cx, flow_mod);
-        };
-        self.tell_hooks(now, Some(asker), sink, tell)
+    ) -> Vec<(u32, HookAnswer)> {
+        let mut answers = Vec::new();
+        for hook in 0..self.hooks.all.len() {
+            let experimenter = self.hooks.experimenter(hook);
+            let done = self.call_control(now, Some(asker(experimenter)), hook, sink, |hook, cx| {
+                hook.on_flow_mod(cx, flow_mod);
+                Ok(())
+            });
+            answers.extend(done.map(|((), answer)| (experimenter, answer)));
+        }
+        answers
     }
 
     /// The values that the extension of number `hook` counts, from a place of its own on: its name,
@@ -75,32 +82,27 @@ impl Datapath {
 
     /// Lets hooks do what is due.
     pub(crate) fn tick_hooks<S: Sink>(&mut self, now: Time, sink: &mut S) {
-        self.tell_hooks(now, None, sink, |hook, cx| {
+        self.tell_hooks(now, sink, |hook, cx| {
             if hook.next_tick().is_some_and(|at| at <= cx.now) {
                 hook.on_tick(cx);
             }
         });
     }
 
-    /// Tells every hook of something; gives what they reply.
+    /// Tells every hook of something that no connection has asked for.
     pub(crate) fn tell_hooks<S: Sink>(
         &mut self,
         now: Time,
-        asker: Option<Asker>,
         sink: &mut S,
         tell: impl Fn(&mut dyn Hook, &mut ControlContext<'_>),
-    ) -> Vec<ExtValue> {
-        let mut replies = Vec::new();
+    ) {
         for hook in 0..self.hooks.all.len() {
-            let answered = self.call_control(now, asker, hook, sink, |hook, cx| {
+            // Nobody gets what it replies.
+            let _ = self.call_control(now, None, hook, sink, |hook, cx| {
                 tell(hook, cx);
                 Ok(())
             });
-            if let Ok((_, answer)) = answered {
-                replies.extend(answer.replies);
-            }
         }
-        replies
     }
 
     /// Calls a hook, and does what it asks for.

@@ -48,7 +48,7 @@ impl Datapath {
             Some(_) => return,
         }
         let up = !after.state.has(PortState::LINK_DOWN);
-        self.tell_hooks(now, None, sink, |hook, cx| {
+        self.tell_hooks(now, sink, |hook, cx| {
             hook.on_port_change(cx, number, up);
         });
     }
@@ -61,7 +61,7 @@ impl Datapath {
                 .clear_queues(number, DropReason::NoSuchPort);
             self.pipeline.port_liveness_changed(number);
             sink.port_status(PortStatusReason::DELETE, &port.desc);
-            self.tell_hooks(now, None, sink, |hook, cx| {
+            self.tell_hooks(now, sink, |hook, cx| {
                 hook.on_port_change(cx, number, false);
             });
         }
