@@ -9,6 +9,7 @@ use alloc::{boxed::Box, vec, vec::Vec};
 use bofuss_datapath::Hook;
 use bofuss_oflib::catalogue::{Catalogue, CatalogueError};
 
+pub mod opp;
 pub mod queues;
 pub mod status;
 pub mod trace;

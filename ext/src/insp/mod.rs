@@ -34,7 +34,6 @@ const BYTES_BEFORE_PACKET: usize = 12;
 /// Bytes of all templates together at most.
 pub const MAX_TEMPLATE_BYTES: usize = 4 << 20;
 
-
 /// It brings no fields.
 pub static FIELDS: [Field; 0] = [];
 

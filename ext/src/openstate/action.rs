@@ -5,12 +5,16 @@ use core::fmt;
 
 use bofuss_oflib::ext::TypedBody;
 use bofuss_oflib::wire::{Reader, TextForm, Wire, Writer};
-use bofuss_oflib::{Catalogue, DecodeError};
+use bofuss_oflib::{Catalogue, DecodeError, ErrorCode, ExtValue};
 
-use super::args::{Args, write_masked, write_transition};
+use super::args::{Args, write_fields, write_masked, write_transition};
+use super::dialect::{Dialects, StateDialect};
+use super::error;
+use super::extractor::{Extractor, get_scope, put_scope, scope_count};
 use super::state_mod::{get_timers, put_timers};
 use super::table::Transition;
 use super::{check_length, table_id};
+use crate::opp::{SetDataVar, WriteContext};
 
 /// Gives the packet's flow in the update scope another state.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -21,11 +25,59 @@ pub struct SetState {
     pub transition: Transition,
     /// Whether the flow is that of the bit-update scope.
     pub bit: bool,
+    /// Whether it is in the layout of Open Packet Processor.
+    pub is_opp: bool,
+    /// The fields that make the flow's key in place of the update scope, if any; Open Packet
+    /// Processor has these.
+    pub scope: Option<Extractor>,
 }
+
+/// What an action says of the dialect of a table.
+pub(super) struct Evidence {
+    /// The table.
+    pub(super) table: u8,
+    /// The dialects that know such an action.
+    pub(super) known: Dialects,
+    /// The error if the table has none of them.
+    pub(super) error: ErrorCode,
+}
+
+/// What an action in an entry of a table says, if not all dialects know it.
+pub(super) fn evidence(value: &ExtValue, table: u8) -> Option<Evidence> {
+    let of = |table, known, error| Evidence {
+        table,
+        known,
+        error,
+    };
+    let opp = Dialects::only(StateDialect::Opp);
+    if let Some(action) = value.body::<SetState>() {
+        let known = if action.is_opp {
+            opp
+        } else {
+            Dialects::SHORT_SET_STATE
+        };
+        return Some(of(action.table, known, error::BAD_EXP_LEN));
+    }
+    if let Some(action) = value.body::<IncState>() {
+        return Some(of(action.table, Dialects::BEBA_OR_OPP, error::BAD_EXP_ACTION));
+    }
+    if let Some(action) = value.body::<SetDataVar>() {
+        return Some(of(action.table, opp, error::BAD_EXP_ACTION));
+    }
+    value.body::<WriteContext>().map(|_| of(table, opp, error::BAD_EXP_ACTION))
+}
+
+/// Bytes of a SET_STATE after its type: of OpenState and BEBA.
+const SET_STATE_BYTES: usize = 36;
+/// The same of Open Packet Processor, before the fields.
+const OPP_SET_STATE_BYTES: usize = 44;
 
 impl Wire for SetState {
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        check_length(r, 36)?;
+        let is_opp = r.remaining() != SET_STATE_BYTES;
+        if is_opp && r.remaining() < OPP_SET_STATE_BYTES {
+            return Err(r.err(error::BAD_EXP_LEN));
+        }
         r.take(4)?;
         let state = r.at("state").get()?;
         let mask = r.at("state_mask").get()?;
@@ -34,10 +86,19 @@ impl Wire for SetState {
         let timers = get_timers(r)?;
         let bit = r.at("bit").get::<u8>()? != 0;
         r.take(3)?;
+        let mut scope = None;
+        if is_opp {
+            r.take(4)?;
+            let mut at_count = r.clone();
+            r.take(4)?;
+            scope = get_scope(&mut at_count, r)?;
+        }
         Ok(Self {
             table,
             transition: Transition { state, mask, timers },
             bit,
+            is_opp,
+            scope,
         })
     }
 
@@ -47,6 +108,11 @@ impl Wire for SetState {
         w.put(&self.table).pad(3);
         put_timers(&self.transition.timers, w);
         w.put(&u8::from(self.bit)).pad(3);
+        if self.is_opp {
+            let scope = self.scope.as_ref();
+            w.pad(4).put(&scope_count(scope));
+            put_scope(scope, w);
+        }
     }
 }
 
@@ -57,17 +123,27 @@ impl TextForm for SetState {
         if self.bit {
             f.write_str(",bit=1")?;
         }
-        Ok(())
+        match &self.scope {
+            Some(scope) => {
+                f.write_str(",fields=")?;
+                write_fields(f, scope.headers())
+            }
+            None if self.is_opp => f.write_str(",opp"),
+            None => Ok(()),
+        }
     }
 }
 
 impl TypedBody for SetState {
-    fn parse(text: &str, _: &Catalogue) -> Result<Self, String> {
+    fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, String> {
         let mut args = Args::new(text);
+        let scope = args.scope(catalogue)?;
         let this = Self {
             table: args.table()?,
             transition: args.transition()?,
             bit: args.number::<u8>("bit")? != 0,
+            is_opp: args.take("opp").is_some() || scope.is_some(),
+            scope,
         };
         args.finish().map(|()| this)
     }

@@ -6,32 +6,32 @@ use bofuss_oflib::Catalogue;
 use bofuss_oflib::text::{items, number};
 
 use super::N_TABLES;
-use super::extractor::{header_of, name_of, parse_key};
+use super::extractor::{Extractor, header_of, name_of, parse_key};
 use super::table::{Timers, Transition};
 
 /// What a text says, name by name, until it is taken.
-pub(super) struct Args<'a>(Vec<(&'a str, &'a str)>);
+pub(crate) struct Args<'a>(Vec<(&'a str, &'a str)>);
 
 impl<'a> Args<'a> {
     /// Splits a text. A word without a value has an empty one.
-    pub(super) fn new(text: &'a str) -> Self {
+    pub(crate) fn new(text: &'a str) -> Self {
         Self(items(text).map(|part| part.split_once('=').unwrap_or((part, ""))).collect())
     }
 
     /// Takes what a name has, if it is there.
-    pub(super) fn take(&mut self, name: &str) -> Option<&'a str> {
+    pub(crate) fn take(&mut self, name: &str) -> Option<&'a str> {
         let index = self.0.iter().position(|(other, _)| *other == name)?;
         Some(self.0.remove(index).1)
     }
 
     /// Takes a number; 0 if it is not there. Errors: it is none, or too large.
-    pub(super) fn number<T: TryFrom<u64>>(&mut self, name: &str) -> Result<T, String> {
+    pub(crate) fn number<T: TryFrom<u64>>(&mut self, name: &str) -> Result<T, String> {
         let text = self.take(name).unwrap_or("0");
         parse_number(text)
     }
 
     /// Takes a number that may have a mask after a slash; without, all its bits count.
-    pub(super) fn masked(&mut self, name: &str) -> Result<(u32, u32), String> {
+    pub(crate) fn masked(&mut self, name: &str) -> Result<(u32, u32), String> {
         let text = self.take(name).unwrap_or("0");
         match text.split_once('/') {
             Some((value, mask)) => Ok((parse_number(value)?, parse_number(mask)?)),
@@ -40,7 +40,7 @@ impl<'a> Args<'a> {
     }
 
     /// Takes the number of a table. Errors: there is no such table.
-    pub(super) fn table(&mut self) -> Result<u8, String> {
+    pub(crate) fn table(&mut self) -> Result<u8, String> {
         let table: u8 = self.number("table")?;
         if usize::from(table) >= N_TABLES {
             return Err(format!("tables have numbers below {N_TABLES}"));
@@ -49,7 +49,7 @@ impl<'a> Args<'a> {
     }
 
     /// Takes what a transition has, as [`write_transition`] writes it.
-    pub(super) fn transition(&mut self) -> Result<Transition, String> {
+    pub(crate) fn transition(&mut self) -> Result<Transition, String> {
         let (state, mask) = self.masked("state")?;
         let timers = Timers {
             hard_timeout: self.number("hard_timeout")?,
@@ -61,7 +61,7 @@ impl<'a> Args<'a> {
     }
 
     /// Takes a list of fields, as their OXM headers. Errors: a field's name is unknown.
-    pub(super) fn fields(&mut self, catalogue: &Catalogue) -> Result<Vec<u32>, String> {
+    pub(crate) fn fields(&mut self, catalogue: &Catalogue) -> Result<Vec<u32>, String> {
         let text = self.take("fields").unwrap_or("");
         let names = text.split('+').filter(|name| !name.is_empty());
         let header = |name: &str| match catalogue.field_named(name) {
@@ -71,13 +71,23 @@ impl<'a> Args<'a> {
         names.map(header).collect()
     }
 
+    /// Takes a list of fields as the scope of an action's key. Errors: they are none.
+    pub(crate) fn scope(&mut self, catalogue: &Catalogue) -> Result<Option<Extractor>, String> {
+        let headers = self.fields(catalogue)?;
+        if headers.is_empty() {
+            return Ok(None);
+        }
+        let scope = Extractor::new(&headers, catalogue);
+        scope.map(Some).ok_or_else(|| "the fields are too many for a key".into())
+    }
+
     /// Takes a key, in hexadecimal or as `(FIELD=VALUE,...)`. Errors: it is neither.
-    pub(super) fn key(&mut self, catalogue: &Catalogue) -> Result<Vec<u8>, String> {
+    pub(crate) fn key(&mut self, catalogue: &Catalogue) -> Result<Vec<u8>, String> {
         parse_key(self.take("key").unwrap_or(""), catalogue)
     }
 
     /// Errors: something was not taken.
-    pub(super) fn finish(self) -> Result<(), String> {
+    pub(crate) fn finish(self) -> Result<(), String> {
         match self.0.first() {
             Some((name, _)) => Err(format!("'{name}' does not belong here")),
             None => Ok(()),
@@ -91,7 +101,7 @@ fn parse_number<T: TryFrom<u64>>(text: &str) -> Result<T, String> {
 }
 
 /// Writes a number, and its mask if not all bits count.
-pub(super) fn write_masked(
+pub(crate) fn write_masked(
     f: &mut core::fmt::Formatter<'_>,
     name: &str,
     value: u32,
@@ -104,7 +114,7 @@ pub(super) fn write_masked(
 }
 
 /// Writes the state of a transition and the timers that it has.
-pub(super) fn write_transition(
+pub(crate) fn write_transition(
     f: &mut core::fmt::Formatter<'_>,
     transition: &Transition,
 ) -> core::fmt::Result {
@@ -128,7 +138,7 @@ pub(super) fn write_timers(f: &mut core::fmt::Formatter<'_>, timers: &Timers) ->
 }
 
 /// Writes a list of fields by their names, with `+` between them.
-pub(super) fn write_fields(
+pub(crate) fn write_fields(
     f: &mut core::fmt::Formatter<'_>,
     headers: &[u32],
 ) -> core::fmt::Result {
@@ -138,6 +148,18 @@ pub(super) fn write_fields(
             Some(name) => write!(f, "{plus}{name}")?,
             None => write!(f, "{plus}{header:#x}")?,
         }
+    }
+    Ok(())
+}
+
+/// Writes the variables of a flow or a table, with `+` between them.
+pub(crate) fn write_variables(
+    f: &mut core::fmt::Formatter<'_>,
+    variables: &[u32],
+) -> core::fmt::Result {
+    f.write_str("variables=")?;
+    for (i, variable) in variables.iter().enumerate() {
+        write!(f, "{}{variable}", if i == 0 { "" } else { "+" })?;
     }
     Ok(())
 }

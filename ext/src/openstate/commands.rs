@@ -4,12 +4,15 @@ use alloc::vec::Vec;
 
 use bofuss_datapath::Time;
 
-use super::machine::{Machine, Stateful};
-use super::state_mod::{ExtractorLayout, StateMod};
+use super::machine::Machine;
+use super::stateful::Stateful;
+use super::state_mod::StateMod;
+use crate::opp::{FlowVariables, OppMod};
 use super::table::Transition;
 use super::N_TABLES;
 
-/// Commands of one part of a reply; the longest, for a flow, take 34 kB together.
+/// Commands of one part of a reply; with a few more for a flow's variables they take
+/// 36 kB together.
 const COMMANDS_PER_PART: usize = 400;
 
 /// A part of the commands, and where the next begins; 0 is the beginning. First come the global
@@ -34,15 +37,17 @@ pub(super) fn part(now: Time, machine: &Machine, from: u64) -> (Vec<StateMod>, O
             if list.len() >= COMMANDS_PER_PART {
                 return (list, Some(u64::from(number) << u32::BITS | u64::from(found)));
             }
+            let bytes = &key.bytes()[..key_bytes];
             list.push(StateMod::SetFlowState {
                 table: number,
-                key: key.bytes()[..key_bytes].to_vec(),
+                key: bytes.to_vec(),
                 transition: Transition {
                     state: flow.state,
                     mask: u32::MAX,
                     timers: flow.timers,
                 },
             });
+            set_variables(number, bytes, &flow.variables, &mut list);
             slot = found + 1;
         }
     }
@@ -66,8 +71,33 @@ fn configure(number: u8, table: &Stateful, list: &mut Vec<StateMod>) {
         list.push(StateMod::SetExtractor {
             table: number,
             scope,
-            layout: table.layout().unwrap_or(ExtractorLayout::Beba),
+            layout: table.layout(),
+            biflow: extractor.is_biflow(),
             fields: extractor.headers().to_vec(),
         });
+    }
+    if table.is_enabled() {
+        let changes = table.registers.commands();
+        list.extend(changes.map(|change| StateMod::Registers {
+            table: number,
+            change,
+        }));
+    }
+}
+
+/// The commands that set the variables of a flow that are not 0.
+fn set_variables(table: u8, key: &[u8], variables: &FlowVariables, list: &mut Vec<StateMod>) {
+    for (id, value) in (0u8..).zip(*variables) {
+        if value != 0 {
+            list.push(StateMod::Registers {
+                table,
+                change: OppMod::FlowVariable {
+                    id,
+                    value,
+                    mask: u32::MAX,
+                    key: key.to_vec(),
+                },
+            });
+        }
     }
 }

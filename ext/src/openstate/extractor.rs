@@ -5,17 +5,20 @@
 
 use alloc::{format, string::String, vec::Vec};
 use core::fmt;
+use core::hash::{Hash, Hasher};
 
 use bofuss_oflib::field::{
-    ARP_OP, ARP_SPA, ARP_TPA, FIELDS, Field, IPV4_DST, IPV4_SRC, IPV6_EXTHDR, ONF, PBB_ISID,
-    TCP_FLAGS, VID_PRESENT, VLAN_VID,
+    ARP_OP, ARP_SPA, ARP_TPA, ETH_DST, ETH_SRC, FIELDS, Field, IPV4_DST, IPV4_SRC, IPV6_DST,
+    IPV6_EXTHDR, IPV6_SRC, ONF, PBB_ISID, TCP_DST, TCP_FLAGS, TCP_SRC, UDP_DST, UDP_SRC,
+    VID_PRESENT, VLAN_VID,
 };
 use bofuss_oflib::text::{items, parse_bytes, parse_value, write_value};
-use bofuss_oflib::wire::{Bytes, TextForm};
-use bofuss_oflib::{Catalogue, FieldMatch};
+use bofuss_oflib::wire::{Bytes, Reader, TextForm, Writer};
+use bofuss_oflib::{Catalogue, DecodeError, FieldMatch};
 use bofuss_packet::{Key, ReadLog};
 
-use super::EXPERIMENTER;
+use super::{EXPERIMENTER, error};
+use crate::opp;
 
 /// Fields that an extractor has at most.
 pub const MAX_FIELDS: usize = 6;
@@ -87,6 +90,15 @@ impl ExtractorField {
     }
 }
 
+/// The pairs of fields of which a bidirectional key has the larger value first.
+const PAIRS: [[&Field; 2]; 5] = [
+    [ETH_DST, ETH_SRC],
+    [IPV4_SRC, IPV4_DST],
+    [TCP_SRC, TCP_DST],
+    [UDP_SRC, UDP_DST],
+    [IPV6_SRC, IPV6_DST],
+];
+
 /// Which fields of a packet make the key of its flow.
 #[derive(Clone, Debug)]
 pub struct Extractor {
@@ -94,21 +106,54 @@ pub struct Extractor {
     headers: Vec<u32>,
     parts: Vec<ExtractorField>,
     bytes: usize,
+    /// Whether both directions of a conversation have the same key.
+    biflow: bool,
+}
+
+impl PartialEq for Extractor {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.headers, self.biflow) == (&other.headers, other.biflow)
+    }
+}
+impl Eq for Extractor {}
+
+impl Hash for Extractor {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.headers.hash(state);
+    }
 }
 
 impl Extractor {
     /// The extractor of the fields with these OXM headers; `None` if they are none or more than
     /// [`MAX_FIELDS`], or take more than [`MAX_KEY_BYTES`].
     pub fn new(headers: &[u32], catalogue: &Catalogue) -> Option<Self> {
-        if headers.is_empty() || headers.len() > MAX_FIELDS {
+        Self::in_order(headers, headers, false, catalogue)
+    }
+
+    /// The same with keys that both directions of a conversation share: the fields in the order
+    /// of their OXM headers, of the two values of a pair the larger one first.
+    pub fn biflow(headers: &[u32], catalogue: &Catalogue) -> Option<Self> {
+        let mut sorted = headers.to_vec();
+        sorted.sort_unstable();
+        Self::in_order(headers, &sorted, true, catalogue)
+    }
+
+    fn in_order(
+        given: &[u32],
+        ordered: &[u32],
+        biflow: bool,
+        catalogue: &Catalogue,
+    ) -> Option<Self> {
+        if given.is_empty() || given.len() > MAX_FIELDS {
             return None;
         }
         let mut this = Self {
-            headers: headers.to_vec(),
+            headers: given.to_vec(),
             parts: Vec::new(),
             bytes: 0,
+            biflow,
         };
-        for header in headers {
+        for header in ordered {
             let (field, length) = field_of(*header, catalogue);
             let is_experimenter = header >> 16 == u32::from(CLASS_EXPERIMENTER);
             let after = if is_experimenter { EXPERIMENTER_BYTES } else { 0 };
@@ -131,6 +176,11 @@ impl Extractor {
         &self.headers
     }
 
+    /// Whether both directions of a conversation have the same key.
+    pub fn is_biflow(&self) -> bool {
+        self.biflow
+    }
+
     /// How many bytes its keys have.
     pub fn bytes(&self) -> usize {
         self.bytes
@@ -146,7 +196,38 @@ impl Extractor {
                 return None;
             }
         }
+        if self.biflow {
+            self.put_larger_first(&mut key);
+        }
         Some(FlowKey::new(&key))
+    }
+
+    fn put_larger_first(&self, key: &mut [u8; MAX_KEY_BYTES]) {
+        for parts in self.parts.windows(2) {
+            let is_pair = |[a, b]: &[&Field; 2]| {
+                let fields = [parts[0].field, parts[1].field];
+                fields == [Some(*a), Some(*b)]
+            };
+            if !PAIRS.iter().any(is_pair) || parts[0].bytes != parts[1].bytes {
+                continue;
+            }
+            let (before, after) = key.split_at_mut(parts[1].at);
+            let first = &mut before[parts[0].at..parts[0].at + parts[0].bytes];
+            let second = &mut after[..parts[1].bytes];
+            if *first < *second {
+                first.swap_with_slice(second);
+            }
+        }
+    }
+
+    /// The number that a packet's key of one field stands for, as the reference reads it: the
+    /// little-endian number of its bytes, of those longer than 4 bytes the first two.
+    pub fn number(&self, packet: &Key, log: &mut impl ReadLog) -> Option<u32> {
+        let [a, b, c, d, ..] = self.key(packet, log)?.bytes();
+        match self.parts[0].bytes {
+            0..=4 => Some(u32::from_le_bytes([a, b, c, d])),
+            _ => Some(u16::from_le_bytes([a, b]).into()),
+        }
     }
 
     /// Which bytes of a key a request asks for, and their values, one pair for each field. `None`
@@ -165,8 +246,58 @@ impl Extractor {
     }
 }
 
+/// The value of a field whose bytes in a key are those of this number in little-endian order, then
+/// zero bytes.
+pub(crate) fn value_of_number(field: &'static Field, number: u32) -> u128 {
+    let low = u128::from(number);
+    let value = if is_little_endian(field) {
+        low
+    } else {
+        low.swap_bytes() >> (128 - 8 * field.bytes())
+    };
+    value & field.ones_number()
+}
+
+/// Reads the fields of an action that are its key's scope; `at_count` is at the number of them.
+/// Padding to 8 bytes follows. `None` if there are none.
+///
+/// Errors: BAD_EXP_LEN if not exactly so many are left, or they are no scope.
+pub(crate) fn get_scope(
+    at_count: &mut Reader<'_>,
+    r: &mut Reader<'_>,
+) -> Result<Option<Extractor>, DecodeError> {
+    let count = at_count.at("field_count").clone().get::<u32>()? as usize;
+    if count > MAX_FIELDS || r.remaining() != (4 * count).next_multiple_of(8) {
+        return Err(at_count.err(error::BAD_EXP_LEN));
+    }
+    let mut headers = Vec::new();
+    for _ in 0..count {
+        headers.push(r.at("fields").get()?);
+    }
+    r.rest();
+    if headers.is_empty() {
+        return Ok(None);
+    }
+    let scope = Extractor::new(&headers, &r.codec.catalogue);
+    scope.map(Some).ok_or_else(|| at_count.err(error::BAD_EXP_LEN))
+}
+
+/// How many fields an action's scope has.
+pub(crate) fn scope_count(scope: Option<&Extractor>) -> u32 {
+    scope.map_or(0, |scope| scope.headers().len() as u32)
+}
+
+/// Writes the fields of an action's scope, and the padding.
+pub(crate) fn put_scope(scope: Option<&Extractor>, w: &mut Writer<'_>) {
+    let start = w.bytes.len();
+    for header in scope.map_or(&[][..], Extractor::headers) {
+        w.put(header);
+    }
+    w.align8(start);
+}
+
 /// The field of an OXM header, if packets have it, and how many bytes of a key the header counts.
-fn field_of(header: u32, catalogue: &Catalogue) -> (Option<&'static Field>, usize) {
+pub(crate) fn field_of(header: u32, catalogue: &Catalogue) -> (Option<&'static Field>, usize) {
     let (class, number, length) = parts_of(header);
     let field = match class {
         CLASS_BASIC if BASIC_TCP_FLAGS.contains(&number) => Some(TCP_FLAGS),
@@ -191,6 +322,13 @@ fn field_of(header: u32, catalogue: &Catalogue) -> (Option<&'static Field>, usiz
     (field.filter(holds).filter(|field| *field != IPV6_EXTHDR), bytes)
 }
 
+/// Whether an OXM header is that of a field of which Open Packet Processor alone knows.
+pub(crate) fn is_opp_field(header: u32) -> bool {
+    let (class, number, _) = parts_of(header);
+    let mut own = opp::FIELDS.iter();
+    class == CLASS_EXPERIMENTER && own.any(|field| field.number == number)
+}
+
 /// Class, number and length of an OXM header.
 fn parts_of(header: u32) -> (u16, u8, usize) {
     let [high, low, number, length] = header.to_be_bytes();
@@ -208,7 +346,7 @@ fn is_little_endian(field: &Field) -> bool {
 
 /// Writes a key as the values of its fields, `(ipv4_src=10.0.0.1,tcp_dst=80)`; in hexadecimal if
 /// these are not known, or not of this length.
-pub(super) fn write_key(
+pub(crate) fn write_key(
     f: &mut fmt::Formatter<'_>,
     headers: &[u32],
     key: &[u8],
@@ -235,7 +373,7 @@ pub(super) fn write_key(
 }
 
 /// Reads what [`write_key`] writes. Errors: what is wrong with it.
-pub(super) fn parse_key(text: &str, catalogue: &Catalogue) -> Result<Vec<u8>, String> {
+pub(crate) fn parse_key(text: &str, catalogue: &Catalogue) -> Result<Vec<u8>, String> {
     let inner = text.strip_prefix('(').and_then(|text| text.strip_suffix(')'));
     let Some(inner) = inner else {
         return parse_bytes(text);
@@ -258,7 +396,7 @@ pub(super) fn parse_key(text: &str, catalogue: &Catalogue) -> Result<Vec<u8>, St
 }
 
 /// The name of the field of an OXM header; `None` if it has no mask bit and length of its own.
-pub(super) fn name_of(header: u32) -> Option<&'static str> {
+pub(crate) fn name_of(header: u32) -> Option<&'static str> {
     named_field(header).map(|field| field.name)
 }
 
@@ -269,7 +407,7 @@ fn named_field(header: u32) -> Option<&'static Field> {
 }
 
 /// The OXM header of a field.
-pub(super) fn header_of(field: &Field) -> u32 {
+pub(crate) fn header_of(field: &Field) -> u32 {
     let (class, more) = match field.experimenter {
         0 => (CLASS_BASIC, 0),
         _ => (CLASS_EXPERIMENTER, EXPERIMENTER_BYTES),

@@ -1,37 +1,42 @@
 //! The behaviour: where packets and messages meet the state tables.
 
-use alloc::{boxed::Box, format, string::ToString, vec, vec::Vec};
+use alloc::{
+    boxed::Box,
+    format,
+    string::{String, ToString},
+    vec,
+    vec::Vec,
+};
 
 use bofuss_datapath::{
-    Asker, ControlContext, Hook, HookContext, HookEffect, Metric, MetricKind, ReplyPart, Time,
+    Config, ControlContext, Hook, HookContext, HookEffect, Metric, MetricKind, ReplyPart, Time,
     Trial, Verdict,
 };
 use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::ext::ValueList;
 use bofuss_oflib::message::FlowMod;
 use bofuss_oflib::types::TableId;
-use bofuss_oflib::{Catalogue, ErrorCode, ExtValue, Field};
+use bofuss_oflib::{Action, Catalogue, ErrorCode, ExtValue, Field, Instruction};
 
+use super::action::evidence;
 use super::commands;
+use super::dialect::{dialect_of, form_of};
+use super::extractor::value_of_number;
 use super::machine::{Changed, Machine};
-use super::report::Report;
+use super::options::StateOptions;
+use super::report::{self, Report};
 use super::trace_text;
 use super::{
-    EXPERIMENTER, FLOW_NOTIFICATION, FlowNotification, GlobalStats, IncState, ExtractorLayout,
+    Dialects, EXPERIMENTER, FLOW_NOTIFICATION, FlowNotification, GlobalStats, IncState,
     NOTIFY_STATES, RecordForm, STATE_CHANGED, SetGlobalState, SetState, ShortStats, StateChanged,
-    StateMod, StateRequest, StateStats, error,
+    StateDialect, StateMod, StateRequest, StateStats, error,
 };
+use crate::opp::{PacketFields, SetDataVar, WriteContext};
 
 /// Nanoseconds from one sweep of all tables to the next: the reference switches' flush.
 const EXPIRY_NS: u64 = 60 * Time::SEC;
 /// Nanoseconds between two slices of a sweep, so that packets need not wait.
 const SLICE_NS: u64 = 1_000_000;
-/// The form of values for OpenState's controllers.
-const FORM_OPENSTATE: u8 = 1;
-/// The form of values for BEBA's controllers.
-const FORM_BEBA: u8 = 2;
-/// Connections whose dialect is known at most, for those notifications that depend on it.
-const MAX_CONNECTIONS: usize = 64;
 /// Slots that a slice looks at.
 const SLICE_SLOTS: u32 = 1024;
 /// The multipart that deletes what it reports; without a body, OpenState's for the global state.
@@ -54,7 +59,8 @@ pub fn hook(catalogue: &Catalogue) -> Box<dyn Hook> {
         trial: Trial::LIVE,
         expire_at: Time(0),
         notifies: false,
-        beba: Vec::new(),
+        fields: PacketFields::new(catalogue),
+        options: StateOptions::default(),
     })
 }
 
@@ -73,8 +79,9 @@ struct OpenState {
     expire_at: Time,
     /// Whether a connection has ever asked to be notification of changed states.
     notifies: bool,
-    /// The connections that were last seen to speak BEBA's dialect.
-    beba: Vec<u64>,
+    /// What packets have of Open Packet Processor.
+    fields: PacketFields,
+    options: StateOptions,
 }
 
 impl OpenState {
@@ -103,7 +110,9 @@ impl OpenState {
         let stats = StateStats::Reply(form, records);
         let part = match form {
             RecordForm::Short => ExtValue::typed(value.row, ShortStats(stats)),
-            RecordForm::OpenState | RecordForm::Beba => ExtValue::typed(value.row, stats),
+            RecordForm::OpenState | RecordForm::Beba | RecordForm::Opp => {
+                ExtValue::typed(value.row, stats)
+            }
         };
         Ok(ReplyPart {
             value: Some(part),
@@ -121,11 +130,11 @@ impl OpenState {
         let deletes = value.row.ty == DELETE_STATES;
         match stats {
             StateStats::Request(request) => {
-                let form = match cx.asker.map(|asker| asker.form) {
-                    _ if deletes => Some(RecordForm::Beba),
-                    Some(FORM_OPENSTATE) => Some(RecordForm::OpenState),
-                    Some(FORM_BEBA) => Some(RecordForm::Beba),
-                    Some(_) | None => None,
+                let dialect = cx.asker.and_then(|asker| dialect_of(asker.form));
+                let form = match dialect {
+                    // OpenState knows no such request.
+                    Some(StateDialect::OpenState) if deletes => Some(RecordForm::Beba),
+                    dialect => dialect.map(report::form_of),
                 };
                 self.report(cx.now, value, request, form, from)
             }
@@ -133,7 +142,10 @@ impl OpenState {
                 let global = StateStats::GlobalState(self.machine.global());
                 Ok(ReplyPart::last(ExtValue::typed(value.row, global)))
             }
-            StateStats::Reply(..) | StateStats::GlobalState(_) => Err(BadRequest::BAD_LEN),
+            StateStats::Reply(..)
+            | StateStats::GlobalState(_)
+            | StateStats::VariablesRequest(_)
+            | StateStats::Variables(_) => Err(BadRequest::BAD_LEN),
         }
     }
 
@@ -153,20 +165,66 @@ impl OpenState {
         Ok(ReplyPart::last(ExtValue::typed(value.row, reply)))
     }
 
-    /// Notes that a connection speaks a dialect, which it shows by the layout of its extractors.
-    fn note_dialect(&mut self, cx: &mut ControlContext<'_>, layout: ExtractorLayout) {
-        let form = match layout {
-            ExtractorLayout::OpenState => FORM_OPENSTATE,
-            ExtractorLayout::Beba => FORM_BEBA,
-        };
-        cx.set_form(form);
-        let Some(asker) = cx.asker else { return };
-        self.beba.retain(|connection| *connection != asker.connection);
-        if form == FORM_BEBA {
-            if self.beba.len() >= MAX_CONNECTIONS {
-                self.beba.remove(0);
+    /// Notes that a connection said what only these dialects know. It keeps the dialect that it has
+    /// shown before, if that is one of them; a short SET_STATE alone shows none.
+    fn note_dialect(&mut self, cx: &mut ControlContext<'_>, known: Dialects) {
+        let shown = cx.asker.and_then(|asker| dialect_of(asker.form));
+        match shown {
+            Some(shown) if known.and(Dialects::only(shown)).is_some() => return,
+            None if known == Dialects::SHORT_SET_STATE => return,
+            Some(_) | None => cx.set_form(form_of(known.dialect())),
+        }
+        if self.options.notifies_states {
+            let wanted = known.dialect() != StateDialect::OpenState;
+            self.notifies |= wanted;
+            cx.subscribe(STATE_CHANGED, wanted);
+        }
+    }
+
+    /// Notes what an entry that was added says of the dialects of tables and of its sender.
+    fn note_entry(&mut self, cx: &mut ControlContext<'_>, flow_mod: &FlowMod) {
+        let had_opp = self.machine.has_opp();
+        let table = flow_mod.table_id.0;
+        if flow_mod.fields.fields().iter().any(|one| PacketFields::has(one.field)) {
+            self.machine.narrow(table, Dialects::only(StateDialect::Opp));
+        }
+        for instruction in flow_mod.instructions.list() {
+            let (Instruction::ApplyActions(actions) | Instruction::WriteActions(actions)) =
+                instruction
+            else {
+                continue;
+            };
+            for action in actions {
+                if let Action::Experimenter(value) = action
+                    && let Some(evidence) = evidence(value, table)
+                {
+                    self.machine.narrow(evidence.table, evidence.known);
+                    self.note_dialect(cx, evidence.known);
+                }
             }
-            self.beba.push(asker.connection);
+        }
+        if self.machine.has_opp() != had_opp {
+            self.generation += 1;
+        }
+    }
+
+    /// Gives a packet its state in the present table, and the outcomes of conditions there.
+    fn set_state(&mut self, cx: &mut HookContext<'_>) {
+        let (now, table) = (cx.now, cx.table.0);
+        if cx.is_dry() {
+            let (key, log) = cx.key();
+            let text = trace_text::read(&self.machine, now, table, key, log);
+            text.into_iter().for_each(|text| cx.say(|| text));
+        }
+        let (key, log) = cx.key();
+        match self.machine.look_up(now, table, key, log) {
+            Some(state) => cx.set(self.state, state.into()),
+            None => cx.clear(self.state),
+        }
+        if self.machine.has_opp() {
+            let (key, log) = cx.key();
+            let outcomes = self.machine.conditions(now, table, key, log);
+            self.fields.set_conditions(cx, outcomes);
         }
     }
 }
@@ -182,6 +240,7 @@ fn notify(cx: &mut HookContext<'_>, action: &SetState, changed: &Changed) {
         new: changed.new,
         mask: action.transition.mask,
         key: changed.key.bytes().to_vec(),
+        variables: changed.is_opp.then_some(changed.variables),
     };
     cx.notify(ExtValue::typed(STATE_CHANGED, notification));
 }
@@ -191,11 +250,25 @@ impl Hook for OpenState {
         "openstate"
     }
 
+    fn set_option(&mut self, name: &str, value: &str) -> Result<(), String> {
+        self.options.set(name, value)?;
+        if let Some(dialect) = self.options.dialect {
+            self.machine.set_dialect(dialect);
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, config: &Config) {
+        self.fields.seed = config.seed;
+        self.fields.epoch_ns = config.epoch_ns;
+    }
+
     /// A table with states gives a packet its own. Any other takes that away; the first one gives
     /// it the global state, which controllers change, or packets.
     fn effect(&self, table: TableId) -> HookEffect {
         let is_first = table == TableId(0);
-        if self.machine.enabled(table.0).is_some() || is_first && self.has_set_global {
+        let varies = is_first && (self.has_set_global || self.machine.has_opp());
+        if self.machine.enabled(table.0).is_some() || varies {
             HookEffect::Branch
         } else if self.machine.has_enabled() || is_first {
             HookEffect::Pure
@@ -208,11 +281,13 @@ impl Hook for OpenState {
         self.generation
     }
 
-    /// A flow's state is no field of this packet, unlike the global state.
+    /// A flow's state is no field of this packet, unlike the global state and what is written to
+    /// one.
     fn action_effect(&self, _: usize, value: &ExtValue) -> HookEffect {
-        match value.body::<SetGlobalState>() {
-            Some(_) => HookEffect::Branch,
-            None => HookEffect::Live,
+        if value.body::<SetGlobalState>().is_some() || value.body::<WriteContext>().is_some() {
+            HookEffect::Branch
+        } else {
+            HookEffect::Live
         }
     }
 
@@ -224,19 +299,12 @@ impl Hook for OpenState {
         self.enter(cx);
         if cx.table == TableId(0) {
             cx.set(self.global_state, self.machine.global().into());
+            if self.machine.has_opp() {
+                self.fields.set_facts(cx);
+            }
         }
         if self.machine.has_enabled() {
-            let (now, table) = (cx.now, cx.table.0);
-            if cx.is_dry() {
-                let (key, log) = cx.key();
-                let text = trace_text::read(&self.machine, now, table, key, log);
-                text.into_iter().for_each(|text| cx.say(|| text));
-            }
-            let (key, log) = cx.key();
-            match self.machine.look_up(now, table, key, log) {
-                Some(state) => cx.set(self.state, state.into()),
-                None => cx.clear(self.state),
-            }
+            self.set_state(cx);
         }
         Verdict::Continue
     }
@@ -244,6 +312,7 @@ impl Hook for OpenState {
     fn on_action(&mut self, cx: &mut HookContext<'_>, _: usize, value: &ExtValue) -> Verdict {
         self.enter(cx);
         let now = cx.now;
+        let table = cx.table.0;
         let (key, log) = cx.key();
         if let Some(action) = value.body::<SetState>() {
             let changed = self.machine.set_state(now, action, key, log);
@@ -254,6 +323,14 @@ impl Hook for OpenState {
         } else if let Some(action) = value.body::<IncState>() {
             let changed = self.machine.inc_state(now, action.table, key, log);
             cx.say(|| trace_text::changed(&self.machine, action.table, changed.as_ref()));
+        } else if let Some(action) = value.body::<SetDataVar>() {
+            let value = self.machine.set_data_var(now, action, key, log);
+            cx.say(|| trace_text::computed(action, value));
+        } else if let Some(action) = value.body::<WriteContext>() {
+            let number = self.machine.context(now, table, action.source, key, log);
+            if let Some(number) = number {
+                cx.set(action.field, value_of_number(action.field, number));
+            }
         } else if let Some(action) = value.body::<SetGlobalState>() {
             let old = self.machine.global();
             self.machine.set_global(action.value, action.mask);
@@ -290,11 +367,14 @@ impl Hook for OpenState {
         }
         // A notification is for switches to send.
         let message = value.body::<StateMod>().ok_or(error::BAD_EXP_MESSAGE)?;
+        if self.options.refuses_reset && *message == StateMod::ResetGlobalState {
+            return Err(error::BAD_COMMAND);
+        }
         self.machine.end_trial();
         self.machine.modify(cx.now, message, cx.catalogue())?;
         self.generation += 1;
-        if let StateMod::SetExtractor { layout, .. } = message {
-            self.note_dialect(cx, *layout);
+        if let Some((_, known)) = message.evidence() {
+            self.note_dialect(cx, known);
         }
         Ok(())
     }
@@ -321,14 +401,23 @@ impl Hook for OpenState {
             Some(ShortStats(StateStats::Request(wanted))) => {
                 self.report(cx.now, request, wanted, Some(RecordForm::Short), from)
             }
+            Some(ShortStats(StateStats::VariablesRequest(table))) => {
+                let variables = StateStats::Variables(self.machine.global_variables(*table));
+                Ok(ReplyPart::last(ExtValue::typed(request.row, ShortStats(variables))))
+            }
             Some(_) | None => Err(BadRequest::BAD_LEN),
         }
     }
 
-    /// Tells a BEBA controller that its flow-mod is done.
+    /// Learns from an entry who speaks which dialect, and tells a BEBA controller that its flow-mod
+    /// is done.
     fn on_flow_mod(&mut self, cx: &mut ControlContext<'_>, flow_mod: &FlowMod) {
-        let is_beba = |asker: Asker| self.beba.contains(&asker.connection);
-        if !cx.asker.is_some_and(is_beba) {
+        if !flow_mod.deletes() {
+            self.note_entry(cx, flow_mod);
+        }
+        let shown = cx.asker.and_then(|asker| dialect_of(asker.form));
+        let is_wanted = shown.is_some_and(|shown| shown != StateDialect::OpenState);
+        if !is_wanted || !self.options.notifies_flows {
             return;
         }
         let instructions = flow_mod.instructions.list().iter();
@@ -338,6 +427,16 @@ impl Hook for OpenState {
             instructions: instructions.map(|one| one.number().into()).collect(),
         };
         cx.reply(ExtValue::typed(FLOW_NOTIFICATION, done));
+    }
+
+    /// Errors: the action is known to no dialect that its table may have.
+    fn check(&self, _: usize, value: &ExtValue, table: TableId) -> Result<(), ErrorCode> {
+        match evidence(value, table.0) {
+            Some(evidence) if !self.machine.allows(evidence.table, evidence.known) => {
+                Err(evidence.error)
+            }
+            Some(_) | None => Ok(()),
+        }
     }
 
     fn metrics(&self, _: Time, _: u64, list: &mut Vec<Metric>) -> Option<u64> {
@@ -351,6 +450,7 @@ impl Hook for OpenState {
         let counts = self.machine.counts;
         let (counter, gauge) = (MetricKind::Counter, MetricKind::Gauge);
         list.push(metric("transitions", "Transitions by actions", counter, counts.transitions));
+        list.push(metric("updates", "Variables computed by actions", counter, counts.updates));
         list.push(metric("refused", "States without room", counter, counts.refused));
         for (table, states) in self.machine.populations() {
             list.push(Metric {

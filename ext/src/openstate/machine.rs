@@ -6,105 +6,18 @@ use bofuss_datapath::Time;
 use bofuss_oflib::{Catalogue, ErrorCode};
 use bofuss_packet::{Key, ReadLog};
 
+use super::dialect::{Dialects, StateDialect};
 use super::extractor::{Extractor, FlowKey};
-use super::state_mod::{ExtractorLayout, Scope, StateMod};
-use super::table::{Behaviour, StateEntry, StateTable, TableFull, Timers, Transition};
+use super::state_mod::StateMod;
+use super::stateful::Stateful;
+use super::table::{Behaviour, StateEntry, TableFull, Timers, Transition};
 use super::{N_TABLES, error};
+use crate::opp::{FlowVariables, N_GLOBAL_VARIABLES, Registers};
 
-/// The most flows of all tables that have a state, at about 130 bytes each.
+/// The most flows of all tables that have a state, at about 160 bytes each.
 pub const MAX_STATES: usize = 1 << 20;
 /// The state of a packet from which the lookup key cannot be built.
 const STATE_NULL: u32 = u32::MAX;
-
-/// What is configured of a stateful table, and its states.
-#[derive(Debug, Default)]
-pub struct Stateful {
-    /// Whether it is on; off, it keeps everything.
-    on: bool,
-    lookup: Option<Extractor>,
-    update: Option<Extractor>,
-    bit_update: Option<Extractor>,
-    /// The layout in which its extractors came.
-    layout: Option<ExtractorLayout>,
-    /// Whether it was off since its extractors were set: then others may replace them all.
-    may_change: bool,
-    /// The states.
-    pub states: StateTable,
-}
-
-impl Stateful {
-    /// Returns true if packets have states here: both scopes are set.
-    pub fn is_enabled(&self) -> bool {
-        self.on && self.lookup.is_some() && self.update.is_some()
-    }
-
-    /// Whether it is on, even if a scope is not set.
-    pub fn is_on(&self) -> bool {
-        self.on
-    }
-
-    /// The scopes that are set.
-    pub fn scopes(&self) -> impl Iterator<Item = (Scope, &Extractor)> {
-        let all = [
-            (Scope::Lookup, &self.lookup),
-            (Scope::Update, &self.update),
-            (Scope::BitUpdate, &self.bit_update),
-        ];
-        all.into_iter().filter_map(|(scope, extractor)| Some((scope, extractor.as_ref()?)))
-    }
-
-    /// The layout in which they came.
-    pub fn layout(&self) -> Option<ExtractorLayout> {
-        self.layout
-    }
-
-    /// The lookup scope.
-    pub fn lookup(&self) -> Option<&Extractor> {
-        self.lookup.as_ref()
-    }
-
-    /// Bytes of its keys.
-    fn key_bytes(&self) -> Option<usize> {
-        self.scopes().map(|(_, extractor)| extractor.bytes()).next()
-    }
-
-    /// Errors: the table is not stateful; a key of another length than the other scopes', or a
-    /// message of another dialect than theirs.
-    fn set_extractor(
-        &mut self,
-        scope: Scope,
-        layout: ExtractorLayout,
-        extractor: Extractor,
-    ) -> Result<(), ErrorCode> {
-        if !self.on {
-            return Err(error::SET_EXTRACTOR);
-        }
-        let same_length = self.key_bytes().is_none_or(|bytes| bytes == extractor.bytes());
-        let same_layout = self.layout.is_none_or(|known| known == layout);
-        if !same_length || !same_layout {
-            if !self.may_change {
-                return Err(error::BAD_EXP_LEN);
-            }
-            *self = Self {
-                on: true,
-                ..Self::default()
-            };
-        }
-        self.may_change = false;
-        self.layout = Some(layout);
-        self.states.behaviour = match layout {
-            ExtractorLayout::OpenState => Behaviour::OpenState,
-            ExtractorLayout::Beba => Behaviour::Beba,
-        };
-        let place = match scope {
-            Scope::Lookup => &mut self.lookup,
-            Scope::Update => &mut self.update,
-            Scope::BitUpdate => &mut self.bit_update,
-        };
-        *place = Some(extractor);
-        Ok(())
-    }
-}
 
 /// What an action did to a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,6 +30,10 @@ pub struct Changed {
     pub new: u32,
     /// The timers that run from now on.
     pub timers: Timers,
+    /// Its variables.
+    pub variables: FlowVariables,
+    /// Whether its table is of Open Packet Processor's dialect.
+    pub is_opp: bool,
 }
 
 /// How often what has happened, in all tables.
@@ -124,6 +41,8 @@ pub struct Changed {
 pub struct Counts {
     /// Transitions by actions.
     pub transitions: u64,
+    /// Updates of variables by actions.
+    pub updates: u64,
     /// States that there was no room for.
     pub refused: u64,
 }
@@ -133,6 +52,8 @@ pub struct Counts {
 struct TrialChanges {
     flows: Vec<(u8, FlowKey, Option<StateEntry>)>,
     global: Option<u32>,
+    /// The variables of tables.
+    variables: Vec<(u8, [u32; N_GLOBAL_VARIABLES])>,
 }
 
 /// All state tables, and the global state.
@@ -140,9 +61,13 @@ struct TrialChanges {
 pub struct Machine {
     /// By number; those that were never stateful take no memory.
     tables: [Option<Box<Stateful>>; N_TABLES],
+    /// What a table has of which nothing is known yet.
+    dialects: Dialects,
     global: u32,
     /// Tables that are enabled.
     n_enabled: usize,
+    /// Whether a table has the dialect of Open Packet Processor.
+    has_opp: bool,
     /// Flows of all tables that take memory.
     n_states: usize,
     trial: Option<TrialChanges>,
@@ -156,8 +81,10 @@ impl Default for Machine {
     fn default() -> Self {
         Self {
             tables: [const { None }; N_TABLES],
+            dialects: Dialects::ALL,
             global: 0,
             n_enabled: 0,
+            has_opp: false,
             n_states: 0,
             trial: None,
             sweeping: 0,
@@ -180,6 +107,76 @@ impl Machine {
     /// Returns true if packets have states in some table.
     pub fn has_enabled(&self) -> bool {
         self.n_enabled > 0
+    }
+
+    /// Returns true if a table has the dialect of Open Packet Processor.
+    pub fn has_opp(&self) -> bool {
+        self.has_opp
+    }
+
+    /// Has all tables of which nothing is known have this dialect.
+    pub fn set_dialect(&mut self, dialect: StateDialect) {
+        self.dialects = Dialects::only(dialect);
+        self.summarize();
+    }
+
+    /// Whether a table may be told what only these dialects know.
+    pub fn allows(&self, number: u8, known: Dialects) -> bool {
+        let dialects = self.table(number).map_or(self.dialects, |table| table.dialects);
+        dialects.and(known).is_some()
+    }
+
+    /// Notes that a table was told what only these dialects know, if its own is one of them.
+    pub fn narrow(&mut self, number: u8, known: Dialects) {
+        if usize::from(number) < N_TABLES && self.allows(number, known) {
+            self.place(number).narrow(known);
+            self.summarize();
+        }
+    }
+
+    /// The table of a number, made if need be.
+    fn place(&mut self, number: u8) -> &mut Stateful {
+        let place = &mut self.tables[usize::from(number)];
+        place.get_or_insert_with(|| {
+            let mut table = Box::new(Stateful::default());
+            table.narrow(self.dialects);
+            table
+        })
+    }
+
+    /// Counts what tables there are.
+    fn summarize(&mut self) {
+        let tables = self.tables.iter().flatten();
+        self.n_enabled = tables.clone().filter(|table| table.is_enabled()).count();
+        self.n_states = tables.clone().map(|table| table.states.len()).sum();
+        let mut tables = tables.map(|table| table.dialects).chain([self.dialects]);
+        self.has_opp = tables.any(|dialects| dialects == Dialects::only(StateDialect::Opp));
+    }
+
+    /// The registers of a table that is enabled.
+    pub(crate) fn registers(&mut self, number: u8) -> &mut Registers {
+        let table = self.tables[usize::from(number)].as_mut();
+        &mut table.expect("the table is enabled").registers
+    }
+
+    /// The variables of a table, as a trace has them that has changed them.
+    pub(crate) fn tried_globals(&self, number: u8) -> Option<[u32; N_GLOBAL_VARIABLES]> {
+        let mut tried = self.trial.as_ref()?.variables.iter().rev();
+        let tried = tried.find(|(table, _)| *table == number)?;
+        Some(tried.1)
+    }
+
+    /// Has an enabled table have these variables.
+    pub(crate) fn set_globals(&mut self, number: u8, globals: [u32; N_GLOBAL_VARIABLES]) {
+        match &mut self.trial {
+            Some(trial) => trial.variables.push((number, globals)),
+            None => self.registers(number).globals = globals,
+        }
+    }
+
+    /// Counts that an action has computed a variable.
+    pub(crate) fn count_update(&mut self) {
+        self.counts.updates += u64::from(self.trial.is_none());
     }
 
     /// The global state, in a trace as that has it.
@@ -218,9 +215,8 @@ impl Machine {
     ) -> Result<(), ErrorCode> {
         match message {
             StateMod::TableConfig { table, stateful } => {
-                let place = &mut self.tables[usize::from(*table)];
-                if *stateful || place.is_some() {
-                    let table = place.get_or_insert_default();
+                if *stateful || self.table(*table).is_some() {
+                    let table = self.place(*table);
                     table.on = *stateful;
                     table.may_change |= !stateful;
                 }
@@ -228,13 +224,20 @@ impl Machine {
             StateMod::SetExtractor {
                 table,
                 scope,
-                layout,
+                biflow,
                 fields,
+                ..
             } => {
-                let extractor = Extractor::new(fields, catalogue).ok_or(error::BAD_EXP_LEN)?;
+                let (_, known) = message.evidence().expect("it is about one table");
+                let extractor = if *biflow {
+                    Extractor::biflow(fields, catalogue)
+                } else {
+                    Extractor::new(fields, catalogue)
+                };
+                let extractor = extractor.ok_or(error::BAD_EXP_LEN)?;
                 let place = &mut self.tables[usize::from(*table)];
                 let table = place.as_mut().ok_or(error::SET_EXTRACTOR)?;
-                table.set_extractor(*scope, *layout, extractor)?;
+                table.set_extractor(*scope, known, extractor, self.dialects)?;
             }
             StateMod::SetFlowState {
                 table,
@@ -256,16 +259,28 @@ impl Machine {
             }
             StateMod::SetGlobalState { value, mask } => self.set_global(*value, *mask),
             StateMod::ResetGlobalState => self.global = 0,
+            StateMod::Registers { table, change } => {
+                self.enabled(*table).ok_or(change.disabled())?;
+                let known = Dialects::only(StateDialect::Opp);
+                if !self.allows(*table, known) {
+                    return Err(error::BAD_COMMAND);
+                }
+                self.change_registers(now, *table, change, catalogue)?;
+                self.narrow(*table, known);
+            }
         }
-        let tables = self.tables.iter().flatten();
-        self.n_enabled = tables.clone().filter(|table| table.is_enabled()).count();
-        self.n_states = tables.map(|table| table.states.len()).sum();
+        self.summarize();
         Ok(())
     }
 
     /// Errors: `disabled` if packets have no states in this table; a key of another length than the
     /// update scope's.
-    fn check_key(&self, table: u8, key: &[u8], disabled: ErrorCode) -> Result<(), ErrorCode> {
+    pub(crate) fn check_key(
+        &self,
+        table: u8,
+        key: &[u8],
+        disabled: ErrorCode,
+    ) -> Result<(), ErrorCode> {
         let table = self.enabled(table).ok_or(disabled)?;
         if table.key_bytes() != Some(key.len()) {
             return Err(error::BAD_EXP_LEN);
@@ -311,7 +326,7 @@ impl Machine {
     }
 
     /// Has a flow be `after`. Errors: there is no room for it.
-    fn set_flow(
+    pub(crate) fn set_flow(
         &mut self,
         now: Time,
         number: u8,
@@ -343,14 +358,17 @@ impl Machine {
         transition: &Transition,
     ) -> Result<Changed, TableFull> {
         let before = self.flow(now, number, key);
-        let states = &self.enabled(number).expect("the table is enabled").states;
-        let after = states.after_transition(now, before, transition);
+        let table = self.enabled(number).expect("the table is enabled");
+        let is_opp = table.dialect() == StateDialect::Opp;
+        let after = table.states.after_transition(now, before, transition);
         self.set_flow(now, number, key, after)?;
         Ok(Changed {
             key: *key,
             old: before.map_or(0, |flow| flow.state),
             new: after.map_or(0, |flow| flow.state),
             timers: after.map_or(Timers::default(), |flow| flow.timers),
+            variables: after.map_or_else(FlowVariables::default, |flow| flow.variables),
+            is_opp,
         })
     }
 
@@ -365,12 +383,7 @@ impl Machine {
         log: &mut impl ReadLog,
     ) -> Option<Changed> {
         let table = self.enabled(action.table)?;
-        let scope = if action.bit {
-            &table.bit_update
-        } else {
-            &table.update
-        };
-        let key = scope.as_ref()?.key(packet, log)?;
+        let key = table.updated_flow(action.bit, action.scope.as_ref(), packet, log)?;
         let changed = self.transition(now, action.table, &key, &action.transition);
         self.counts.transitions += u64::from(changed.is_ok() && self.trial.is_none());
         changed.ok()
@@ -386,8 +399,9 @@ impl Machine {
     ) -> Option<Changed> {
         let key = self.enabled(number)?.update.as_ref()?.key(packet, log)?;
         let before = self.flow(now, number, &key);
-        let states = &self.enabled(number).expect("it was just now").states;
-        let after = states.after_increment(now, before);
+        let table = self.enabled(number).expect("it was just now");
+        let is_opp = table.dialect() == StateDialect::Opp;
+        let after = table.states.after_increment(now, before);
         self.set_flow(now, number, &key, Some(after)).ok()?;
         self.counts.transitions += u64::from(self.trial.is_none());
         Some(Changed {
@@ -395,6 +409,8 @@ impl Machine {
             old: before.map_or(0, |flow| flow.state),
             new: after.state,
             timers: after.timers,
+            variables: after.variables,
+            is_opp,
         })
     }
 

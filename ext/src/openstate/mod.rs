@@ -4,20 +4,24 @@
 //! [`table`] keeps states, [`machine`] does what messages and actions say. See README.md.
 
 mod action;
-mod args;
+pub(crate) mod args;
 mod commands;
+pub mod dialect;
 pub mod error;
 pub mod extractor;
 mod hook;
 pub mod machine;
 mod notification;
+mod options;
 mod report;
-mod state_mod;
+pub(crate) mod state_mod;
+pub mod stateful;
 mod stats;
 pub mod table;
 mod trace_text;
 
 pub use action::{IncState, SetGlobalState, SetState};
+pub use dialect::{Dialects, StateDialect};
 pub use hook::hook;
 pub use notification::{FlowNotification, StateChanged};
 pub use state_mod::{ExtractorLayout, Scope, StateMod};
@@ -28,6 +32,8 @@ use bofuss_oflib::ext::{Arg, BOFUSS, ExtKind, ExtRow, ValueList, TypedBody};
 use bofuss_oflib::wire::Reader;
 use bofuss_oflib::{DecodeError, Field};
 
+use crate::opp;
+
 /// The experimenter of OpenState, BEBA and Open Packet Processor.
 pub const EXPERIMENTER: u32 = 0xbeba_beba;
 /// Tables that may have states: those with numbers below.
@@ -35,17 +41,29 @@ pub const N_TABLES: usize = 64;
 /// The number that stands for all tables in a request.
 pub const ALL_TABLES: u8 = 0xff;
 
-/// The global state of the switch, and the state of the packet's flow in a stateful table.
-pub static FIELDS: [Field; 2] = [
-    Field {
-        bad_wildcards: Some(error::BAD_MATCH_WILDCARD),
-        ..Field::register(EXPERIMENTER, 0, "global_state", 32, 0)
-    },
-    Field {
-        bad_wildcards: Some(error::BAD_MATCH_WILDCARD),
-        ..Field::extension(EXPERIMENTER, 1, "state", 32, true)
-    },
-];
+/// The fields of all dialects.
+pub static FIELDS: [Field; 2 + opp::FIELDS.len()] = {
+    let mut all = [GLOBAL_STATE; 2 + opp::FIELDS.len()];
+    all[1] = STATE;
+    let mut i = 0;
+    while i < opp::FIELDS.len() {
+        all[2 + i] = opp::FIELDS[i];
+        i += 1;
+    }
+    all
+};
+
+/// The global state of the switch.
+const GLOBAL_STATE: Field = Field {
+    bad_wildcards: Some(error::BAD_MATCH_WILDCARD),
+    ..Field::register(EXPERIMENTER, 0, "global_state", 32, 0)
+};
+
+/// The state of the packet's flow in a stateful table.
+const STATE: Field = Field {
+    bad_wildcards: Some(error::BAD_MATCH_WILDCARD),
+    ..Field::extension(EXPERIMENTER, 1, "state", 32, true)
+};
 
 /// An action's row.
 const fn action<T: TypedBody>(ty: u32, name: &'static str) -> ExtRow {
@@ -77,7 +95,7 @@ const NOTIFY_STATES: usize = 6;
 const WHICH: &str = "[table=N][,state=N][,match={MATCH}]";
 
 /// Actions, messages and multiparts.
-pub static VALUES: [ExtRow; 13] = [
+pub static VALUES: [ExtRow; 15] = [
     action::<SetState>(0, "set_state"),
     action::<SetGlobalState>(1, "set_global_state"),
     action::<IncState>(2, "inc_state"),
@@ -99,10 +117,12 @@ pub static VALUES: [ExtRow; 13] = [
         "",
         "prints tables, scopes and states as state_mod takes them",
     ),
+    action::<opp::SetDataVar>(3, "set_data_var"),
+    action::<opp::WriteContext>(4, "write_context_to_field"),
 ];
 
 /// Errors: BAD_EXP_LEN if not exactly so many bytes are left.
-fn check_length(r: &Reader<'_>, bytes: usize) -> Result<(), DecodeError> {
+pub(crate) fn check_length(r: &Reader<'_>, bytes: usize) -> Result<(), DecodeError> {
     if r.remaining() != bytes {
         return Err(r.err(error::BAD_EXP_LEN));
     }
@@ -110,7 +130,7 @@ fn check_length(r: &Reader<'_>, bytes: usize) -> Result<(), DecodeError> {
 }
 
 /// Reads a table's number. Errors: BAD_TABLE_ID.
-fn table_id(r: &mut Reader<'_>) -> Result<u8, DecodeError> {
+pub(crate) fn table_id(r: &mut Reader<'_>) -> Result<u8, DecodeError> {
     let at = r.at("table_id").clone();
     let table = r.get::<u8>()?;
     if usize::from(table) >= N_TABLES {

@@ -7,7 +7,10 @@ use bofuss_oflib::ext::TypedBody;
 use bofuss_oflib::wire::{Bytes, Reader, Text, TextForm, Wire, Writer};
 use bofuss_oflib::{Catalogue, DecodeError, Match};
 
+use super::args::write_variables;
+use super::dialect::{StateDialect, form_of};
 use super::error;
+use crate::opp::FlowVariables;
 
 /// The type of the message that was done: OFPT_FLOW_MOD.
 const FLOW_MOD: u32 = 14;
@@ -78,6 +81,8 @@ pub struct StateChanged {
     pub mask: u32,
     /// The flow's key.
     pub key: Vec<u8>,
+    /// The flow's variables, which Open Packet Processor's controllers are told.
+    pub variables: Option<FlowVariables>,
 }
 
 impl Wire for StateChanged {
@@ -88,28 +93,66 @@ impl Wire for StateChanged {
             new: r.at("new_state").get()?,
             mask: r.at("state_mask").get()?,
             key: Vec::new(),
+            variables: None,
         };
         let key_bytes = r.at("key_len").get::<u32>()? as usize;
         let key = r.at("key").take(key_bytes)?.into();
-        Ok(Self { key, ..this })
+        let variables = get_variables(r)?;
+        Ok(Self {
+            key,
+            variables,
+            ..this
+        })
     }
 
     fn encode(&self, w: &mut Writer<'_>) {
         w.put(&self.table).put(&self.old).put(&self.new);
         w.put(&self.mask).put(&(self.key.len() as u32));
         w.raw(&self.key);
+        for variable in self.variables.iter().flatten() {
+            w.put(variable);
+        }
     }
+}
+
+/// Reads the variables of a flow, if anything is left.
+fn get_variables(r: &mut Reader<'_>) -> Result<Option<FlowVariables>, DecodeError> {
+    if r.is_empty() {
+        return Ok(None);
+    }
+    let mut variables = FlowVariables::default();
+    for variable in &mut variables {
+        *variable = r.at("flow_data_var").get()?;
+    }
+    Ok(Some(variables))
 }
 
 impl TextForm for StateChanged {
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "table={},key=", self.table)?;
         Bytes(self.key.clone()).text(f)?;
-        write!(f, ",old={},new={},mask={:#x}", self.old, self.new, self.mask)
+        write!(f, ",old={},new={},mask={:#x}", self.old, self.new, self.mask)?;
+        match &self.variables {
+            Some(variables) => {
+                f.write_str(",")?;
+                write_variables(f, variables)
+            }
+            None => Ok(()),
+        }
     }
 }
 
 impl TypedBody for StateChanged {
+    /// Open Packet Processor's controllers are told the variables, others not.
+    fn in_form(&self, form: u8) -> Option<Self> {
+        let wanted = form == form_of(StateDialect::Opp);
+        let variables = wanted.then(|| self.variables.unwrap_or_default());
+        (form != 0).then(|| Self {
+            variables,
+            ..self.clone()
+        })
+    }
+
     fn parse(_: &str, _: &Catalogue) -> Result<Self, String> {
         Err("only a switch says it".into())
     }

@@ -7,11 +7,12 @@ use bofuss_oflib::ErrorCode;
 use bofuss_oflib::error::BadRequest;
 
 use super::extractor::{Extractor, FlowKey};
-use super::machine::{Machine, Stateful};
-use super::table::{Behaviour, StateEntry};
-use super::{ALL_TABLES, N_TABLES, RecordForm, StateRecord, StateRequest};
+use super::machine::Machine;
+use super::stateful::Stateful;
+use super::table::StateEntry;
+use super::{ALL_TABLES, N_TABLES, RecordForm, StateDialect, StateRecord, StateRequest};
 
-/// Flows that are looked at for one part; records of OpenState, the longest, then take 45 kB.
+/// Flows that are looked at for one part; the longest records then take 54 kB.
 const FLOWS_PER_PART: usize = 400;
 
 /// A reply that is under way.
@@ -85,10 +86,7 @@ impl<'a> Report<'a> {
             return (self.form.unwrap_or(RecordForm::Beba), Vec::new());
         };
         let number = self.table;
-        let form = self.form.unwrap_or(match table.states.behaviour {
-            Behaviour::OpenState => RecordForm::OpenState,
-            Behaviour::Beba => RecordForm::Beba,
-        });
+        let form = self.form.unwrap_or_else(|| form_of(table.dialect()));
         let mut records = Vec::new();
         let mut reported = Vec::new();
         let lookup = table.lookup().expect("the table is enabled");
@@ -134,7 +132,7 @@ impl<'a> Report<'a> {
         if self.request.state.is_some_and(|state| state != 0) {
             return None;
         }
-        let lookup = table.lookup().filter(|_| form == RecordForm::OpenState);
+        let lookup = table.lookup().filter(|_| names_fields(form));
         Some(StateRecord {
             table: self.table,
             fields: lookup.map_or(Vec::new(), |lookup| lookup.headers().to_vec()),
@@ -161,8 +159,25 @@ fn record(
         record.duration = now.duration(flow.since);
         record.timers = flow.timers;
     }
-    if form == RecordForm::OpenState {
+    if names_fields(form) {
         record.fields = lookup.headers().to_vec();
     }
+    if form == RecordForm::Opp {
+        record.variables = flow.variables;
+    }
     record
+}
+
+/// Whether records of a form name the lookup scope's fields.
+fn names_fields(form: RecordForm) -> bool {
+    matches!(form, RecordForm::OpenState | RecordForm::Opp)
+}
+
+/// The form of a dialect's records.
+pub(super) fn form_of(dialect: StateDialect) -> RecordForm {
+    match dialect {
+        StateDialect::OpenState => RecordForm::OpenState,
+        StateDialect::Beba => RecordForm::Beba,
+        StateDialect::Opp => RecordForm::Opp,
+    }
 }

@@ -8,10 +8,11 @@ use bofuss_oflib::wire::{Reader, TextForm, Wire, Writer};
 use bofuss_oflib::{Catalogue, DecodeError};
 
 use super::args::{Args, write_fields, write_masked, write_transition};
-use super::error;
-use super::extractor::{MAX_FIELDS, MAX_KEY_BYTES, write_key};
+use super::dialect::{Dialects, StateDialect};
+use super::extractor::{MAX_FIELDS, MAX_KEY_BYTES, is_opp_field, write_key};
 use super::table::{Timers, Transition};
-use super::{N_TABLES, check_length, table_id};
+use super::{N_TABLES, check_length, error, table_id};
+use crate::opp::OppMod;
 
 /// Which of a table's extractors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,7 +30,7 @@ pub enum Scope {
 pub enum ExtractorLayout {
     /// OpenState's, without `bit`.
     OpenState,
-    /// BEBA's.
+    /// BEBA's, and with `biflow` Open Packet Processor's.
     Beba,
 }
 
@@ -51,6 +52,8 @@ pub enum StateMod {
         scope: Scope,
         /// In whose layout it was sent.
         layout: ExtractorLayout,
+        /// Whether both directions of a conversation have the same key.
+        biflow: bool,
         /// OXM headers.
         fields: Vec<u32>,
     },
@@ -79,6 +82,13 @@ pub enum StateMod {
     },
     /// Makes the global state 0.
     ResetGlobalState,
+    /// Changes what Open Packet Processor adds to a table.
+    Registers {
+        /// The table.
+        table: u8,
+        /// What is changed.
+        change: OppMod,
+    },
 }
 
 /// Bytes of a SET_FLOW_STATE before its key.
@@ -100,12 +110,40 @@ impl StateMod {
             Self::DelFlowState { .. } => 4,
             Self::SetGlobalState { .. } => 5,
             Self::ResetGlobalState => 6,
+            Self::Registers { change, .. } => change.command(),
+        }
+    }
+
+    /// The table that it is about and the dialects that know such a message, if not all do.
+    pub(crate) fn evidence(&self) -> Option<(u8, Dialects)> {
+        match self {
+            Self::SetExtractor {
+                table,
+                layout,
+                biflow,
+                fields,
+                ..
+            } => {
+                let is_opp = *biflow || fields.iter().any(|header| is_opp_field(*header));
+                let known = match layout {
+                    ExtractorLayout::OpenState => Dialects::only(StateDialect::OpenState),
+                    ExtractorLayout::Beba if is_opp => Dialects::only(StateDialect::Opp),
+                    ExtractorLayout::Beba => Dialects::BEBA_OR_OPP,
+                };
+                Some((*table, known))
+            }
+            Self::Registers { table, .. } => Some((*table, Dialects::only(StateDialect::Opp))),
+            Self::TableConfig { .. }
+            | Self::SetFlowState { .. }
+            | Self::DelFlowState { .. }
+            | Self::SetGlobalState { .. }
+            | Self::ResetGlobalState => None,
         }
     }
 
     fn decode_extractor(r: &mut Reader<'_>, is_update: bool) -> Result<Self, DecodeError> {
         let head = r.clone().take(8.min(r.remaining()))?;
-        let [table, _, _, _, second @ ..] = head else {
+        let [table, biflow, _, _, second @ ..] = head else {
             return Err(r.err(error::BAD_EXP_LEN));
         };
         // The word is OpenState's number of fields; BEBA has `bit` in its first byte.
@@ -114,6 +152,7 @@ impl StateMod {
             _ => ExtractorLayout::Beba,
         };
         let table = *table;
+        let biflow = layout == ExtractorLayout::Beba && *biflow != 0;
         let mut bit = 0;
         r.at("table_id").take(4)?;
         if layout == ExtractorLayout::Beba {
@@ -138,6 +177,7 @@ impl StateMod {
             table,
             scope,
             layout,
+            biflow,
             fields: r.at("fields").get()?,
         })
     }
@@ -160,7 +200,7 @@ impl StateMod {
 }
 
 /// Reads rollbacks and timeouts, in the order in which messages and actions have them.
-pub(super) fn get_timers(r: &mut Reader<'_>) -> Result<Timers, DecodeError> {
+pub(crate) fn get_timers(r: &mut Reader<'_>) -> Result<Timers, DecodeError> {
     Ok(Timers {
         hard_rollback: r.at("hard_rollback").get()?,
         idle_rollback: r.at("idle_rollback").get()?,
@@ -170,13 +210,13 @@ pub(super) fn get_timers(r: &mut Reader<'_>) -> Result<Timers, DecodeError> {
 }
 
 /// Writes what [`get_timers`] reads.
-pub(super) fn put_timers(timers: &Timers, w: &mut Writer<'_>) {
+pub(crate) fn put_timers(timers: &Timers, w: &mut Writer<'_>) {
     w.put(&timers.hard_rollback).put(&timers.idle_rollback);
     w.put(&timers.hard_timeout).put(&timers.idle_timeout);
 }
 
 /// Errors: BAD_EXP_LEN if `key_len`, 4 bytes from here, is not that of the bytes after `head`.
-fn check_key(r: &mut Reader<'_>, head: usize) -> Result<(), DecodeError> {
+pub(crate) fn check_key(r: &mut Reader<'_>, head: usize) -> Result<(), DecodeError> {
     if r.remaining() < head {
         return Err(r.err(error::BAD_EXP_LEN));
     }
@@ -229,6 +269,10 @@ impl Wire for StateMod {
                 Ok(Self::SetGlobalState { value, mask })
             }
             6 => check_length(r, 0).map(|()| Self::ResetGlobalState),
+            OppMod::FIRST_COMMAND..=OppMod::LAST_COMMAND => {
+                let (table, change) = OppMod::decode(command, r)?;
+                Ok(Self::Registers { table, change })
+            }
             _ => Err(at_command.err(error::BAD_COMMAND)),
         }
     }
@@ -243,9 +287,10 @@ impl Wire for StateMod {
                 table,
                 scope,
                 layout,
+                biflow,
                 fields,
             } => {
-                w.put(table).pad(3);
+                w.put(table).put(&u8::from(*biflow)).pad(2);
                 if *layout == ExtractorLayout::Beba {
                     w.put(&u8::from(*scope == Scope::BitUpdate)).pad(3);
                 }
@@ -268,6 +313,7 @@ impl Wire for StateMod {
                 w.put(value).put(mask);
             }
             Self::ResetGlobalState => {}
+            Self::Registers { table, change } => change.encode(*table, w),
         }
     }
 }
@@ -283,6 +329,7 @@ impl StateMod {
                 table,
                 scope,
                 layout,
+                biflow,
                 fields,
             } => {
                 let scope = match scope {
@@ -294,6 +341,7 @@ impl StateMod {
                 write_fields(f, fields)?;
                 match layout {
                     ExtractorLayout::OpenState => f.write_str(",openstate"),
+                    ExtractorLayout::Beba if *biflow => f.write_str(",biflow"),
                     ExtractorLayout::Beba => Ok(()),
                 }
             }
@@ -316,6 +364,7 @@ impl StateMod {
                 write_masked(f, "global_state", *value, *mask)
             }
             Self::ResetGlobalState => f.write_str("reset_global_state"),
+            Self::Registers { table, change } => change.text(*table, f),
         }
     }
 }
@@ -356,12 +405,14 @@ impl TypedBody for StateMod {
                 Some(_) => ExtractorLayout::OpenState,
                 None => ExtractorLayout::Beba,
             };
+            let biflow = layout == ExtractorLayout::Beba && args.take("biflow").is_some();
             let fields = args.fields(catalogue)?;
             args.finish()?;
             Ok(Self::SetExtractor {
                 table,
                 scope,
                 layout,
+                biflow,
                 fields,
             })
         };
@@ -387,7 +438,10 @@ impl TypedBody for StateMod {
                 Self::SetGlobalState { value, mask }
             }
             "reset_global_state" => Self::ResetGlobalState,
-            _ => return Err(alloc::format!("'{command}' is no command")),
+            _ => match OppMod::parse(command, &mut args, catalogue)? {
+                Some(change) => Self::Registers { table, change },
+                None => return Err(alloc::format!("'{command}' is no command")),
+            },
         };
         args.finish()?;
         Ok(this)

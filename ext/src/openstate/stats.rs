@@ -12,10 +12,11 @@ use bofuss_oflib::text::parse_match;
 use bofuss_oflib::wire::{Reader, Text, TextForm, Wire, Writer};
 use bofuss_oflib::{Catalogue, DecodeError, Match};
 
-use super::args::{Args, write_fields, write_transition};
+use super::args::{Args, write_fields, write_transition, write_variables};
 use super::extractor::{MAX_FIELDS, MAX_KEY_BYTES, write_key};
 use super::table::{Timers, Transition};
 use super::{ALL_TABLES, check_length, error};
+use crate::opp::{FlowVariables, N_GLOBAL_VARIABLES};
 
 /// Bytes of BEBA's record before its key.
 const BEBA_BYTES: usize = 32;
@@ -25,6 +26,10 @@ const SHORT_BYTES: usize = 8;
 const GLOBAL_STATE_BYTES: usize = 8;
 /// Bytes of OpenState's record.
 const OPENSTATE_BYTES: usize = 112;
+/// Bytes of Open Packet Processor's record.
+const OPP_BYTES: usize = 136;
+/// Bytes of a request for the variables of a table.
+const VARIABLES_REQUEST_BYTES: usize = 8;
 /// The least first byte pair of a reply: the length of a record, of which the first byte is 0. A
 /// request has there a table's number and a flag.
 const LEAST_RECORD_BYTES: u8 = SHORT_BYTES as u8;
@@ -53,8 +58,10 @@ pub struct StateRecord {
     pub duration: (u32, u32),
     /// The timers that run.
     pub timers: Timers,
-    /// The lookup scope's fields, which OpenState's records name.
+    /// The lookup scope's fields, which the records of OpenState and Open Packet Processor name.
     pub fields: Vec<u32>,
+    /// The flow's variables, which Open Packet Processor's records have.
+    pub variables: FlowVariables,
 }
 
 /// The forms of records.
@@ -62,6 +69,8 @@ pub struct StateRecord {
 pub enum RecordForm {
     /// OpenState's, 112 bytes.
     OpenState,
+    /// Open Packet Processor's, 136 bytes.
+    Opp,
     /// BEBA's, as long as the key.
     Beba,
     /// BEBA's without timers.
@@ -79,6 +88,10 @@ pub enum StateStats {
     Reply(RecordForm, Vec<StateRecord>),
     /// The global state, for OpenState controllers.
     GlobalState(u32),
+    /// A request for the variables of a table, under the number of short statistics.
+    VariablesRequest(u8),
+    /// The variables of a table.
+    Variables([u32; N_GLOBAL_VARIABLES]),
 }
 
 impl Wire for StateRequest {
@@ -104,6 +117,7 @@ impl StateRecord {
     fn decode(form: RecordForm, r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let least = match form {
             RecordForm::OpenState => OPENSTATE_BYTES,
+            RecordForm::Opp => OPP_BYTES,
             RecordForm::Beba => BEBA_BYTES,
             RecordForm::Short => SHORT_BYTES,
         };
@@ -115,7 +129,7 @@ impl StateRecord {
         };
         let mut key_bytes = usize::from(r.at("key_len").get::<u8>()?);
         match form {
-            RecordForm::OpenState => return this.decode_openstate(&mut r),
+            RecordForm::OpenState | RecordForm::Opp => return this.decode_fixed(form, &mut r),
             RecordForm::Beba => {
                 this.duration = (r.get()?, r.get()?);
                 this.timers = super::state_mod::get_timers(&mut r)?;
@@ -128,7 +142,11 @@ impl StateRecord {
         Ok(this)
     }
 
-    fn decode_openstate(mut self, r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+    fn decode_fixed(
+        mut self,
+        form: RecordForm,
+        r: &mut Reader<'_>,
+    ) -> Result<Self, DecodeError> {
         self.duration = (r.get()?, r.get()?);
         let n_fields = r.at("field_count").get::<u32>()? as usize;
         for _ in 0..MAX_FIELDS {
@@ -139,6 +157,11 @@ impl StateRecord {
         let key = r.take(MAX_KEY_BYTES)?;
         self.key = key[..key_bytes.min(MAX_KEY_BYTES)].into();
         self.state = r.at("state").get()?;
+        if form == RecordForm::Opp {
+            for variable in &mut self.variables {
+                *variable = r.at("flow_data_var").get()?;
+            }
+        }
         self.timers = super::state_mod::get_timers(r)?;
         Ok(self)
     }
@@ -147,13 +170,18 @@ impl StateRecord {
         let start = w.bytes.len();
         w.put(&0u16).put(&self.table);
         match form {
-            RecordForm::OpenState => {
+            RecordForm::OpenState | RecordForm::Opp => {
                 w.pad(1).put(&self.duration.0).put(&self.duration.1);
                 w.put(&(self.fields.len() as u32)).put(&self.fields);
                 w.pad(4 * (MAX_FIELDS - self.fields.len()));
                 w.put(&(self.key.len() as u32)).raw(&self.key);
                 w.pad(MAX_KEY_BYTES - self.key.len());
                 w.put(&self.state);
+                if form == RecordForm::Opp {
+                    for variable in &self.variables {
+                        w.put(variable);
+                    }
+                }
                 super::state_mod::put_timers(&self.timers, w);
             }
             RecordForm::Beba => {
@@ -178,9 +206,21 @@ impl StateStats {
             r.take(4)?;
             return r.at("global_state").get().map(Self::GlobalState);
         }
+        if is_short && bytes.len() == VARIABLES_REQUEST_BYTES && bytes[..2] == [0; 2] {
+            r.take(7)?;
+            return r.at("table_id").get().map(Self::VariablesRequest);
+        }
+        if is_short && bytes.len() == 4 * N_GLOBAL_VARIABLES && !has_short_records(bytes) {
+            let mut variables = [0; N_GLOBAL_VARIABLES];
+            for variable in &mut variables {
+                *variable = r.at("global_data_var").get()?;
+            }
+            return Ok(Self::Variables(variables));
+        }
         let form = match bytes {
             [] | [0, LEAST_RECORD_BYTES..=u8::MAX, ..] if is_short => RecordForm::Short,
             [0, length, ..] if usize::from(*length) == OPENSTATE_BYTES => RecordForm::OpenState,
+            [0, length, ..] if usize::from(*length) == OPP_BYTES => RecordForm::Opp,
             [] | [0, LEAST_RECORD_BYTES..=u8::MAX, ..] => RecordForm::Beba,
             _ => return r.get().map(Self::Request),
         };
@@ -190,6 +230,19 @@ impl StateStats {
         }
         Ok(Self::Reply(form, records))
     }
+}
+
+/// Whether bytes are a list of short records, by their lengths. Eight variables of a table look
+/// like one only if their upper halves are the lengths of records that end with the last.
+fn has_short_records(mut bytes: &[u8]) -> bool {
+    while let [0, length, ..] = bytes {
+        let length = usize::from(*length);
+        if length < SHORT_BYTES || !length.is_multiple_of(8) || length > bytes.len() {
+            return false;
+        }
+        bytes = &bytes[length..];
+    }
+    bytes.is_empty()
 }
 
 impl Wire for StateStats {
@@ -203,6 +256,14 @@ impl Wire for StateStats {
             Self::Reply(form, records) => records.iter().for_each(|one| one.encode(*form, w)),
             Self::GlobalState(state) => {
                 w.pad(4).put(state);
+            }
+            Self::VariablesRequest(table) => {
+                w.pad(7).put(table);
+            }
+            Self::Variables(variables) => {
+                for variable in variables {
+                    w.put(variable);
+                }
             }
         }
     }
@@ -224,6 +285,8 @@ impl TextForm for StateStats {
             }
             Self::Reply(_, records) => records.text(f),
             Self::GlobalState(state) => write!(f, "global_state={state}"),
+            Self::VariablesRequest(table) => write!(f, "variables,table={table}"),
+            Self::Variables(variables) => write_variables(f, variables),
         }
     }
 }
@@ -244,6 +307,10 @@ impl TextForm for StateRecord {
         };
         f.write_str(",")?;
         write_transition(f, &transition)?;
+        if self.variables != FlowVariables::default() {
+            f.write_str(",")?;
+            write_variables(f, &self.variables)?;
+        }
         let (seconds, nanos) = self.duration;
         if (seconds, nanos) != (0, 0) {
             write!(f, ",duration={seconds}.{nanos:09}s")?;
@@ -274,6 +341,10 @@ impl TypedBody for StateStats {
             None => (text, ""),
         };
         let mut args = Args::new(head);
+        if args.take("variables").is_some() {
+            let table = args.table()?;
+            return args.finish().map(|()| Self::VariablesRequest(table));
+        }
         let table = match args.take("table") {
             None => ALL_TABLES,
             Some(table) => Args::new(&format!("table={table}")).number("table")?,

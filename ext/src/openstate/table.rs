@@ -7,6 +7,7 @@
 use bofuss_datapath::{StepMap, Time};
 
 use super::extractor::FlowKey;
+use crate::opp::FlowVariables;
 
 /// Nanoseconds of the unit of timeouts on the wire.
 const NANOS_PER_MICRO: u64 = 1000;
@@ -67,6 +68,8 @@ pub struct StateEntry {
     pub state: u32,
     /// The timers that run.
     pub timers: Timers,
+    /// The variables of Open Packet Processor.
+    pub variables: FlowVariables,
     /// When the last transition was.
     pub since: Time,
     /// When the last packet was looked up, or the last transition was.
@@ -74,9 +77,37 @@ pub struct StateEntry {
 }
 
 impl StateEntry {
+    /// That of a flow of which nothing is known.
+    fn new(now: Time) -> Self {
+        Self {
+            state: 0,
+            timers: Timers::default(),
+            variables: FlowVariables::default(),
+            since: now,
+            used: now,
+        }
+    }
+
+    /// What a flow becomes when a variable of it is written; `None` if there is nothing to keep of
+    /// a flow that was not known.
+    pub(crate) fn with_variable(
+        now: Time,
+        before: Option<Self>,
+        id: u8,
+        value: u32,
+    ) -> Option<Self> {
+        if before.is_none() && value == 0 {
+            return None;
+        }
+        let mut after = before.unwrap_or_else(|| Self::new(now));
+        after.variables[usize::from(id)] = value;
+        Some(after)
+    }
+
     /// Whether nothing would be lost if the flow were forgotten.
     fn is_default(&self) -> bool {
-        self.state == 0 && self.timers == Timers::default()
+        let is_at_rest = self.state == 0 && self.timers == Timers::default();
+        is_at_rest && self.variables == FlowVariables::default()
     }
 
     /// When the hard timer runs out.
@@ -178,6 +209,7 @@ impl StateTable {
         let after = StateEntry {
             state,
             timers: timers.armed_in(state),
+            variables: before.map_or_else(FlowVariables::default, |flow| flow.variables),
             since: now,
             used: now,
         };
@@ -196,9 +228,7 @@ impl StateTable {
             },
             None => StateEntry {
                 state: 1,
-                timers: Timers::default(),
-                since: now,
-                used: now,
+                ..StateEntry::new(now)
             },
         }
     }

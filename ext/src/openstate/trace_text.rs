@@ -10,6 +10,7 @@ use super::args::write_timers;
 use super::extractor::{Extractor, write_key};
 use super::machine::{Changed, Machine};
 use super::table::{StateEntry, Timers};
+use crate::opp::SetDataVar;
 
 /// Nanoseconds of the unit of timeouts.
 const NANOS_PER_MICRO: u64 = 1000;
@@ -87,4 +88,15 @@ pub(super) fn changed(
     let key = KeyText(scope, &key);
     let timers = TimersText(*timers);
     format!("changes table={table},key={key},old={old},new={new}{timers}")
+}
+
+/// What an update function computed.
+pub(super) fn computed(action: &SetDataVar, value: Option<u32>) -> String {
+    let SetDataVar { table, output, .. } = action;
+    match value {
+        Some(value) => format!("computes table={table},{output}={value}"),
+        None => format!(
+            "computes nothing: table {table} has no states, or an operand is not there"
+        ),
+    }
 }

@@ -75,7 +75,7 @@ fn port_knocking_is_that_of_a_plain_model_in_every_engine() {
 
 #[test]
 fn a_packet_that_lacks_a_field_of_the_key_has_the_state_of_its_dialect() {
-    for (dialect, port) in [(Dialect::OpenState, 4), (Dialect::Beba, 3)] {
+    for (dialect, port) in DIALECTS.into_iter().zip([4, 3, 3]) {
         let mut bench = Bench::new(Engine::default());
         enable(&mut bench, dialect, 0, &[UDP_DST]);
         bench.flow("priority=9,state=0,actions=output:2");
@@ -223,10 +223,12 @@ fn statistics_are_chosen_by_state_and_by_fields_and_deleted_if_asked() {
         let record = match dialect {
             Dialect::OpenState => 112,
             Dialect::Beba => 40,
+            Dialect::Opp => 136,
         };
         let default = match dialect {
             Dialect::OpenState => 112,
             Dialect::Beba => 32,
+            Dialect::Opp => 136,
         };
         let any = [0, 1, 0, 4, 0, 0, 0, 0];
         let lengths = |bodies: Vec<Vec<u8>>| bodies.iter().map(Vec::len).collect::<Vec<_>>();
@@ -237,7 +239,7 @@ fn statistics_are_chosen_by_state_and_by_fields_and_deleted_if_asked() {
         let bodies = bench.multipart(0, &ones);
         assert_eq!(lengths(bodies.clone()), [3 * record], "without the default");
         let (age, state) = match dialect {
-            Dialect::OpenState => (4, 92),
+            Dialect::OpenState | Dialect::Opp => (4, 92),
             Dialect::Beba => (4, 28),
         };
         assert_eq!(

@@ -56,6 +56,8 @@ pub struct Bench {
     pub now: Time,
     pub pool: Pool,
     pub codec: Codec,
+    /// Whether flows have SET_STATE in the layout of Open Packet Processor.
+    pub is_opp: bool,
 }
 
 impl Bench {
@@ -80,6 +82,7 @@ impl Bench {
             now: Time(1),
             pool,
             codec: Codec::new(Version::V1_3, catalogue),
+            is_opp: false,
         };
         this.switch.connected(Time(0), CONN, Version::V1_3, true);
         for port_no in (1..=4).map(PortNo) {
@@ -166,6 +169,11 @@ impl Bench {
 
     /// Adds a flow that must be right.
     pub fn flow(&mut self, text: &str) {
+        let text = &if self.is_opp {
+            text.replace("set_state(", "set_state(opp,")
+        } else {
+            text.into()
+        };
         let flow = parse_flow(text, FlowModCommand::ADD, &self.codec.catalogue);
         let mut bytes = Vec::new();
         let message = Message::FlowMod(flow.expect(text));

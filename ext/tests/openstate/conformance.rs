@@ -15,14 +15,15 @@ const TCP_SRC: u32 = 0x8000_1a02;
 pub enum Dialect {
     OpenState,
     Beba,
+    Opp,
 }
 
-pub const DIALECTS: [Dialect; 2] = [Dialect::OpenState, Dialect::Beba];
+pub const DIALECTS: [Dialect; 3] = [Dialect::OpenState, Dialect::Beba, Dialect::Opp];
 
 /// The payload that sets an extractor.
 pub fn extractor(dialect: Dialect, table: u8, bit: u8, fields: &[u32]) -> Vec<u8> {
     let mut payload = vec![table, 0, 0, 0];
-    if dialect == Dialect::Beba {
+    if dialect != Dialect::OpenState {
         payload.extend([bit, 0, 0, 0]);
     }
     payload.extend((fields.len() as u32).to_be_bytes());
@@ -53,11 +54,21 @@ pub fn enable(bench: &mut Bench, dialect: Dialect, table: u8, fields: &[u32]) {
     bench.state_mod(0, &[table, 1]);
     bench.state_mod(1, &extractor(dialect, table, 0, fields));
     bench.state_mod(2, &extractor(dialect, table, 0, fields));
+    show_opp(bench, dialect, table);
     assert_eq!(bench.error(), None);
 }
 
+/// Says of a table what Open Packet Processor alone knows, if that is the dialect, and changes
+/// nothing: no bit of a variable is written.
+pub fn show_opp(bench: &mut Bench, dialect: Dialect, table: u8) {
+    if dialect == Dialect::Opp {
+        bench.state_mod(9, &[&[table], &[0; 11][..]].concat());
+        bench.is_opp = true;
+    }
+}
+
 /// What comes after the header of a flow-mod that adds an entry to table 0.
-fn flow_mod(oxm: &[u8], instructions: &[u8]) -> Vec<u8> {
+pub fn flow_mod(oxm: &[u8], instructions: &[u8]) -> Vec<u8> {
     let mut body = vec![0; 22];
     body.extend([0x80, 0]);
     body.extend([0xff; 12]);
@@ -69,7 +80,7 @@ fn flow_mod(oxm: &[u8], instructions: &[u8]) -> Vec<u8> {
 }
 
 /// An instruction that applies an experimenter's action with this body after its type.
-fn apply(act_type: u32, body: &[u8]) -> Vec<u8> {
+pub fn apply(act_type: u32, body: &[u8]) -> Vec<u8> {
     let action = (12 + body.len()) as u16;
     let mut bytes = vec![0, 4];
     bytes.extend((8 + action).to_be_bytes());
@@ -217,6 +228,21 @@ fn actions_and_matches_are_refused_as_by_the_reference() {
     ] {
         bench.say(14, &flow_mod(&[], &apply(act_type, body)));
         assert_eq!(bench.error(), Some(code), "{act_type} {body:?}");
+    }
+    // The same in the layout of Open Packet Processor.
+    let mut set_state = [0; 44];
+    set_state[12] = 200;
+    bench.say(14, &flow_mod(&[], &apply(0, &set_state)));
+    assert_eq!(bench.error(), Some(8));
+    for (bytes, n_fields) in [(44, 1), (52, 0), (52, 3), (68, 7)] {
+        let mut set_state = vec![0; bytes];
+        set_state[43] = n_fields;
+        bench.say(14, &flow_mod(&[], &apply(0, &set_state)));
+        assert_eq!(
+            bench.error(),
+            Some(7),
+            "{bytes} bytes with {n_fields} fields"
+        );
     }
     // 35: a bit of the value outside of the mask.
     let state = [

@@ -22,6 +22,8 @@ fn a_long_reply_comes_in_parts_with_each_flow_once() {
         (Dialect::OpenState, 0, 112),
         (Dialect::Beba, 0, 40),
         (Dialect::Beba, 3, 16),
+        (Dialect::Opp, 0, 136),
+        (Dialect::Opp, 3, 16),
     ] {
         let mut bench = Bench::new(Engine::default());
         enable(&mut bench, dialect, 3, &[ETH_SRC]);
@@ -35,9 +37,9 @@ fn a_long_reply_comes_in_parts_with_each_flow_once() {
         for body in bench.multipart(exp_type, &ALL) {
             for record in body.chunks_exact(record) {
                 let at = match (dialect, exp_type) {
-                    (Dialect::OpenState, _) => 92,
-                    (Dialect::Beba, 0) => 28,
-                    (Dialect::Beba, _) => 4,
+                    (_, 3) => 4,
+                    (Dialect::OpenState | Dialect::Opp, _) => 92,
+                    (Dialect::Beba, _) => 28,
                 };
                 let state = record[at..at + 4].try_into().map(u32::from_be_bytes);
                 let is_new = states.insert(state.expect("it is 4 bytes"));

@@ -6,6 +6,7 @@ mod commands;
 mod conformance;
 mod connections;
 mod insp;
+mod opp;
 mod random;
 mod segments;
 mod tables;

@@ -5,7 +5,7 @@ use bofuss_oflib::{ErrorCode, Message};
 
 use crate::behaviour::super_frame;
 use crate::bench::{Bench, udp};
-use crate::conformance::{DIALECTS, Dialect, del_state, extractor, flow_state};
+use crate::conformance::{DIALECTS, Dialect, del_state, extractor, flow_state, show_opp};
 use crate::vectors::vectors;
 
 /// Operations of each run.
@@ -33,7 +33,7 @@ impl Random {
 }
 
 /// An entry of a random machine of two tables.
-pub fn entry(random: &mut Random) -> String {
+pub fn entry(random: &mut Random, dialect: Dialect) -> String {
     let table = random.below(2);
     let priority = random.below(3);
     let state = random.of(&[
@@ -64,6 +64,11 @@ pub fn entry(random: &mut Random) -> String {
         "set_global_state(global_state=0),",
         "set_field:02:00:00:00:00:03->eth_src,set_state(table=0,state=1),",
     ]);
+    // OpenState has no INC_STATE.
+    let change = match (dialect, change) {
+        (Dialect::OpenState, "inc_state(table=1),") => "set_state(table=1,state=5),",
+        (_, change) => change,
+    };
     let output = random.of(&["output:2", "output:3", "output:2,output:4", "drop"]);
     let next = match (table, random.below(2)) {
         (0, 0) => ",goto_table:1",
@@ -85,7 +90,7 @@ fn operate(random: &mut Random, dialect: Dialect, benches: &mut [Bench]) -> Stri
     let what = random.below(24);
     let key = [2, 0, 0, 0, 0, host];
     let state = random.below(3) as u32;
-    let flow = entry(random);
+    let flow = entry(random, dialect);
     let port = [80, 81][random.below(2) as usize];
     let to = 1 + random.below(3) as u8;
     let nanos = [1, 999, 1000, 1001, 3000, 5001][random.below(6) as usize];
@@ -132,13 +137,14 @@ fn all_engines_do_the_same_with_random_machines() {
                     bench.state_mod(0, &[table, 1]);
                     bench.state_mod(1, &extractor(dialect, table, 0, &ADDRESSES[..1]));
                     bench.state_mod(2, &extractor(dialect, table, 0, &[update]));
-                    if dialect == Dialect::Beba {
+                    if dialect != Dialect::OpenState {
                         bench.state_mod(2, &extractor(dialect, table, 1, &ADDRESSES[1..]));
                     }
+                    show_opp(bench, dialect, table);
                 }
             }
             for _ in 0..12 {
-                let flow = entry(&mut random);
+                let flow = entry(&mut random, dialect);
                 benches.iter_mut().for_each(|bench| bench.flow(&flow));
             }
             for _ in 0..OPERATIONS {

@@ -92,7 +92,7 @@ fn a_super_frame_does_to_random_machines_what_its_segments_do() {
                 }
             }
             for number in 0..14 {
-                let flow = format!("cookie={number},{}", entry(&mut random));
+                let flow = format!("cookie={number},{}", entry(&mut random, Dialect::Beba));
                 benches.iter_mut().for_each(|bench| bench.flow(&flow));
             }
             for step in 0..OPERATIONS {

@@ -1,4 +1,4 @@
-//! Every vector of `testdata/extensions/openstate.txt` reads, prints and writes as it says.
+//! Every vector of `testdata/extensions` reads, prints and writes as it says.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -29,11 +29,14 @@ fn bytes_of(digits: &str) -> Vec<u8> {
 /// Each vector's text and bytes.
 pub fn vectors() -> Vec<(String, Vec<u8>)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let path = root.join("testdata/extensions/openstate.txt");
-    let text = std::fs::read_to_string(path).expect("the vectors are there");
+    let files = ["openstate.txt", "opp.txt"].map(|name| {
+        let path = root.join("testdata/extensions").join(name);
+        std::fs::read_to_string(path).expect("the vectors are there")
+    });
     let mut vectors: Vec<(String, Vec<u8>)> = Vec::new();
-    let lines = text
-        .lines()
+    let lines = files
+        .iter()
+        .flat_map(|text| text.lines())
         .filter(|line| !line.is_empty() && !line.starts_with('#'));
     for line in lines {
         match line.strip_prefix("  ") {

@@ -1,0 +1,141 @@
+//! A stateful table: which fields make its flows' keys, its dialect, its registers and its states.
+
+use bofuss_oflib::ErrorCode;
+use bofuss_packet::{Key, ReadLog};
+
+use super::dialect::{Dialects, StateDialect};
+use super::error;
+use super::extractor::{Extractor, FlowKey};
+use super::state_mod::{ExtractorLayout, Scope};
+use super::table::{Behaviour, StateTable};
+use crate::opp::Registers;
+
+/// What is configured of a stateful table, and its states.
+#[derive(Debug, Default)]
+pub struct Stateful {
+    /// Whether it is on; off, it keeps everything.
+    pub(super) on: bool,
+    pub(super) lookup: Option<Extractor>,
+    pub(super) update: Option<Extractor>,
+    pub(super) bit_update: Option<Extractor>,
+    /// The dialects that know all that it was told.
+    pub(super) dialects: Dialects,
+    /// What Open Packet Processor adds to it.
+    pub(crate) registers: Registers,
+    /// Whether it was off since its extractors were set: then others may replace them all.
+    pub(super) may_change: bool,
+    /// The states.
+    pub states: StateTable,
+}
+
+impl Stateful {
+    /// Returns true if packets have states here: both scopes are set.
+    pub fn is_enabled(&self) -> bool {
+        self.on && self.lookup.is_some() && self.update.is_some()
+    }
+
+    /// Whether it is on, even if a scope is not set.
+    pub fn is_on(&self) -> bool {
+        self.on
+    }
+
+    /// The scopes that are set.
+    pub fn scopes(&self) -> impl Iterator<Item = (Scope, &Extractor)> {
+        let all = [
+            (Scope::Lookup, &self.lookup),
+            (Scope::Update, &self.update),
+            (Scope::BitUpdate, &self.bit_update),
+        ];
+        all.into_iter().filter_map(|(scope, extractor)| Some((scope, extractor.as_ref()?)))
+    }
+
+    /// The layout in which they came.
+    pub fn layout(&self) -> ExtractorLayout {
+        match self.dialect() {
+            StateDialect::OpenState => ExtractorLayout::OpenState,
+            StateDialect::Beba | StateDialect::Opp => ExtractorLayout::Beba,
+        }
+    }
+
+    /// The lookup scope.
+    pub fn lookup(&self) -> Option<&Extractor> {
+        self.lookup.as_ref()
+    }
+
+    /// The dialect that it has.
+    pub fn dialect(&self) -> StateDialect {
+        self.dialects.dialect()
+    }
+
+    /// Notes that it was told what only these dialects know. `false` if its own is none of them:
+    /// then nothing is changed.
+    pub(super) fn narrow(&mut self, known: Dialects) -> bool {
+        let Some(dialects) = self.dialects.and(known) else {
+            return false;
+        };
+        self.dialects = dialects;
+        self.states.behaviour = match dialects.dialect() {
+            StateDialect::OpenState => Behaviour::OpenState,
+            StateDialect::Beba | StateDialect::Opp => Behaviour::Beba,
+        };
+        true
+    }
+
+    /// The key of the flow of a packet that an action is about: in the scope of its own, else in
+    /// the update scope or the bit-update scope. `None` if there is no such scope, its keys have
+    /// another length, or the packet lacks a field of it.
+    pub(crate) fn updated_flow(
+        &self,
+        bit: bool,
+        own: Option<&Extractor>,
+        packet: &Key,
+        log: &mut impl ReadLog,
+    ) -> Option<FlowKey> {
+        let scope = if bit { &self.bit_update } else { &self.update };
+        let scope = own.or(scope.as_ref())?;
+        if Some(scope.bytes()) != self.key_bytes() {
+            return None;
+        }
+        scope.key(packet, log)
+    }
+
+    /// Bytes of its keys.
+    pub(super) fn key_bytes(&self) -> Option<usize> {
+        self.scopes().map(|(_, extractor)| extractor.bytes()).next()
+    }
+
+    /// Errors: the table is not stateful; a key of another length than the other scopes', or a
+    /// message of another dialect than theirs.
+    pub(super) fn set_extractor(
+        &mut self,
+        scope: Scope,
+        known: Dialects,
+        extractor: Extractor,
+        initial: Dialects,
+    ) -> Result<(), ErrorCode> {
+        if !self.on {
+            return Err(error::SET_EXTRACTOR);
+        }
+        let same_length = self.key_bytes().is_none_or(|bytes| bytes == extractor.bytes());
+        let is_possible = self.dialects.and(known).is_some();
+        if !same_length || !is_possible {
+            if !self.may_change || initial.and(known).is_none() {
+                return Err(error::BAD_EXP_LEN);
+            }
+            *self = Self {
+                on: true,
+                dialects: initial,
+                ..Self::default()
+            };
+        }
+        self.may_change = false;
+        self.narrow(known);
+        let place = match scope {
+            Scope::Lookup => &mut self.lookup,
+            Scope::Update => &mut self.update,
+            Scope::BitUpdate => &mut self.bit_update,
+        };
+        *place = Some(extractor);
+        Ok(())
+    }
+}

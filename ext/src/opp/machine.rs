@@ -1,0 +1,234 @@
+//! What registers do in the state tables: conditions are evaluated, variables computed and read.
+
+use bofuss_datapath::Time;
+use bofuss_oflib::{Catalogue, ErrorCode};
+use bofuss_packet::{Key, ReadLog};
+
+use super::{
+    CONDITION_NULL, ContextSource, FlowVariables, MAX_OPERANDS, N_CONDITIONS, N_GLOBAL_VARIABLES,
+    Operand, OperandKind, OppMod, SetDataVar,
+};
+use crate::openstate::extractor::{Extractor, FlowKey};
+use crate::openstate::machine::Machine;
+use crate::openstate::stateful::Stateful;
+use crate::openstate::table::{StateEntry, TableFull};
+use crate::openstate::{StateDialect, error};
+
+/// The variables of the flow that a packet belongs to, for operands; `None` if it belongs to none.
+type OfFlow = Option<FlowVariables>;
+
+impl OppMod {
+    /// The error of such a message about a table without both extractors.
+    pub(crate) fn disabled(&self) -> ErrorCode {
+        match self {
+            Self::HeaderExtractor { .. } => error::BAD_HEADER_EXTRACTOR,
+            Self::Condition { .. } | Self::GlobalVariable { .. } => error::BAD_CONDITION,
+            Self::FlowVariable { .. } => error::SET_FLOW_STATE,
+        }
+    }
+}
+
+fn masked(old: u32, value: u32, mask: u32) -> u32 {
+    old & !mask | value & mask
+}
+
+impl Machine {
+    /// Does what a controller's message says of the registers of a table that is enabled.
+    ///
+    /// Errors: BAD_HEADER_FIELD_SIZE, BAD_EXP_LEN for a key of another length than the update
+    /// scope's, STATE_MOD_FAILED if there is no room for a further flow.
+    pub(crate) fn change_registers(
+        &mut self,
+        now: Time,
+        number: u8,
+        change: &OppMod,
+        catalogue: &Catalogue,
+    ) -> Result<(), ErrorCode> {
+        match change {
+            OppMod::HeaderExtractor { id, field } => {
+                let extractor = Extractor::new(&[*field], catalogue);
+                let extractor = extractor.ok_or(error::BAD_HEADER_FIELD_SIZE)?;
+                self.registers(number).extractors[usize::from(*id)] = Some(extractor);
+            }
+            OppMod::Condition { id, condition } => {
+                self.registers(number).conditions[usize::from(*id)] = Some(*condition);
+            }
+            OppMod::GlobalVariable { id, value, mask } => {
+                let variable = &mut self.registers(number).globals[usize::from(*id)];
+                *variable = masked(*variable, *value, *mask);
+            }
+            OppMod::FlowVariable {
+                id,
+                value,
+                mask,
+                key,
+            } => {
+                self.check_key(number, key, error::SET_FLOW_STATE)?;
+                let key = FlowKey::new(key);
+                let old = self.flow(now, number, &key);
+                let of_old = old.map(|flow| flow.variables[usize::from(*id)]);
+                let after = of_old.map_or(*value, |old| masked(old, *value, *mask));
+                let set = self.set_flow_variable(now, number, &key, *id, after);
+                set.map_err(|TableFull| error::STATE_MOD_FAILED)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What the conditions of a table give a packet; `None` if the table has none.
+    pub(crate) fn conditions(
+        &self,
+        now: Time,
+        number: u8,
+        packet: &Key,
+        log: &mut impl ReadLog,
+    ) -> Option<[u8; N_CONDITIONS]> {
+        let table = self.enabled(number)?;
+        if table.dialect() != StateDialect::Opp {
+            return None;
+        }
+        let key = table.lookup().and_then(|scope| scope.key(packet, log));
+        let of_flow = self.variables(now, number, key.as_ref());
+        Some(table.registers.conditions.map(|condition| {
+            let value = |operand| self.value(number, table, of_flow, operand, packet, log);
+            let outcome = condition.and_then(|condition| condition.outcome(value));
+            outcome.unwrap_or(CONDITION_NULL)
+        }))
+    }
+
+    /// The variables of a table; zeros if it has none.
+    pub(crate) fn global_variables(&self, number: u8) -> [u32; N_GLOBAL_VARIABLES] {
+        match self.enabled(number) {
+            Some(table) => self
+                .tried_globals(number)
+                .unwrap_or(table.registers.globals),
+            None => [0; N_GLOBAL_VARIABLES],
+        }
+    }
+
+    /// Computes a variable of a table or of a packet's flow, and gives its value. Does nothing if
+    /// an operand is not there.
+    pub(crate) fn set_data_var(
+        &mut self,
+        now: Time,
+        action: &SetDataVar,
+        packet: &Key,
+        log: &mut impl ReadLog,
+    ) -> Option<u32> {
+        let table = self.enabled(action.table)?;
+        let key = table.updated_flow(action.bit, action.scope.as_ref(), packet, log);
+        let of_flow = self.variables(now, action.table, key.as_ref());
+        let mut values = [0; MAX_OPERANDS];
+        let used = &action.operands[..action.function.n_operands()];
+        for (value, operand) in values.iter_mut().zip(used) {
+            *value = self.value(action.table, table, of_flow, *operand, packet, log)?;
+        }
+        let output = self.value(action.table, table, of_flow, action.output, packet, log)?;
+        let update = action.function.apply(output, values, action.coefficients);
+        let [_, second, third, _] = action.operands;
+        let written = [
+            (action.output, Some(update.output)),
+            (second, update.second),
+            (third, update.third),
+        ];
+        for (variable, value) in written {
+            if let Some(value) = value {
+                self.set_variable(now, action.table, key.as_ref(), variable, value);
+            }
+        }
+        self.count_update();
+        Some(update.output)
+    }
+
+    /// What a packet's flow in the lookup scope has of a source; `None` if the table has no states
+    /// or the packet lacks a field of the key.
+    pub(crate) fn context(
+        &self,
+        now: Time,
+        number: u8,
+        source: ContextSource,
+        packet: &Key,
+        log: &mut impl ReadLog,
+    ) -> Option<u32> {
+        let table = self.enabled(number)?;
+        if let ContextSource::GlobalVariable(id) = source {
+            return Some(self.global_variables(number)[usize::from(id)]);
+        }
+        let key = table.lookup()?.key(packet, log)?;
+        let flow = self.flow(now, number, &key);
+        Some(match source {
+            ContextSource::State => flow.map_or(0, |flow| flow.state),
+            ContextSource::FlowVariable(id) | ContextSource::GlobalVariable(id) => {
+                flow.map_or(0, |flow| flow.variables[usize::from(id)])
+            }
+        })
+    }
+
+    /// The variables of a flow; zeros if it is not known, `None` if there is none.
+    fn variables(&self, now: Time, number: u8, key: Option<&FlowKey>) -> OfFlow {
+        let flow = self.flow(now, number, key?);
+        Some(flow.map_or_else(FlowVariables::default, |flow| flow.variables))
+    }
+
+    /// The value of an operand; `None` if it is not there.
+    fn value(
+        &self,
+        number: u8,
+        table: &Stateful,
+        of_flow: OfFlow,
+        operand: Operand,
+        packet: &Key,
+        log: &mut impl ReadLog,
+    ) -> Option<u32> {
+        let id = usize::from(operand.id);
+        match operand.kind {
+            OperandKind::FlowVariable => of_flow?.get(id).copied(),
+            OperandKind::GlobalVariable => self.global_variables(number).get(id).copied(),
+            OperandKind::HeaderField => {
+                let extractor = table.registers.extractors.get(id)?.as_ref()?;
+                extractor.number(packet, log)
+            }
+            OperandKind::Constant => Some(operand.id.into()),
+        }
+    }
+
+    /// Writes an operand, if it is a variable.
+    fn set_variable(
+        &mut self,
+        now: Time,
+        number: u8,
+        key: Option<&FlowKey>,
+        variable: Operand,
+        value: u32,
+    ) {
+        match variable.kind {
+            OperandKind::FlowVariable => {
+                let key = key.expect("its value was read just now");
+                // Without room, the flow stays as it was, which is counted.
+                let _ = self.set_flow_variable(now, number, key, variable.id, value);
+            }
+            OperandKind::GlobalVariable => {
+                let mut globals = self.global_variables(number);
+                globals[usize::from(variable.id)] = value;
+                self.set_globals(number, globals);
+            }
+            OperandKind::HeaderField | OperandKind::Constant => {}
+        }
+    }
+
+    /// Errors: there is no room for the flow.
+    fn set_flow_variable(
+        &mut self,
+        now: Time,
+        number: u8,
+        key: &FlowKey,
+        id: u8,
+        value: u32,
+    ) -> Result<(), TableFull> {
+        let before = self.flow(now, number, key);
+        match StateEntry::with_variable(now, before, id, value) {
+            Some(after) => self.set_flow(now, number, key, Some(after)),
+            None => Ok(()),
+        }
+    }
+}

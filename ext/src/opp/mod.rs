@@ -1,0 +1,64 @@
+//! Open Packet Processor: states with registers, conditions on these, and functions that change
+//! them.
+//!
+//! The rows, the hook and the state tables are those of [`crate::openstate`], of which this is a
+//! further dialect. Here is what it adds: [`Operand`]s, [`Condition`]s, [`UpdateFunction`]s, and
+//! the messages and actions about them. See README.md.
+
+mod action;
+mod condition;
+mod fields;
+mod machine;
+mod message;
+mod operand;
+mod registers;
+mod update;
+
+pub use action::{ContextSource, SetDataVar, WriteContext};
+pub use condition::{Comparison, Condition};
+pub(crate) use fields::PacketFields;
+pub use message::OppMod;
+pub use operand::{Operand, OperandKind};
+pub use registers::Registers;
+pub use update::{MAX_OPERANDS, Update, UpdateFunction};
+
+use bofuss_oflib::Field;
+
+use crate::openstate::EXPERIMENTER;
+
+/// Conditions that a table has.
+pub const N_CONDITIONS: usize = 8;
+/// Header field extractors that a table has.
+pub const N_EXTRACTORS: usize = 8;
+/// Variables that each flow of a table has.
+pub const N_FLOW_VARIABLES: usize = 6;
+/// Variables that a table has.
+pub const N_GLOBAL_VARIABLES: usize = 8;
+/// The value of a condition that is not configured, or of which an operand is not there.
+pub const CONDITION_NULL: u8 = 0xff;
+
+/// The variables of a flow.
+pub type FlowVariables = [u32; N_FLOW_VARIABLES];
+
+/// The number of the first condition's field.
+const FIRST_CONDITION: u8 = 2;
+
+/// A field of a condition.
+const fn condition(number: u8, name: &'static str) -> Field {
+    Field::extension(EXPERIMENTER, FIRST_CONDITION + number, name, 8, false)
+}
+
+/// The fields: what conditions gave, and what is known of a packet beside its headers.
+pub const FIELDS: [Field; N_CONDITIONS + 3] = [
+    condition(0, "condition0"),
+    condition(1, "condition1"),
+    condition(2, "condition2"),
+    condition(3, "condition3"),
+    condition(4, "condition4"),
+    condition(5, "condition5"),
+    condition(6, "condition6"),
+    condition(7, "condition7"),
+    Field::extension(EXPERIMENTER, 10, "timestamp", 32, false),
+    Field::extension(EXPERIMENTER, 11, "random", 16, false),
+    Field::extension(EXPERIMENTER, 12, "pkt_len", 16, false),
+];

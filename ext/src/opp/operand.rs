@@ -1,0 +1,102 @@
+//! Operands of conditions and update functions: variables, header fields and constants.
+
+use alloc::{format, string::String};
+use core::fmt;
+
+use bofuss_oflib::ErrorCode;
+
+use super::{N_EXTRACTORS, N_FLOW_VARIABLES, N_GLOBAL_VARIABLES};
+use crate::openstate::error;
+
+/// Where an operand's value comes from: two bits on the wire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum OperandKind {
+    /// A variable of the packet's flow.
+    #[default]
+    FlowVariable,
+    /// A variable of the table.
+    GlobalVariable,
+    /// What a header field extractor of the table finds in the packet.
+    HeaderField,
+    /// The number itself.
+    Constant,
+}
+
+impl OperandKind {
+    /// The kinds, by their numbers on the wire, with what their texts begin with.
+    const ALL: [(Self, &'static str); 4] = [
+        (Self::FlowVariable, "fd"),
+        (Self::GlobalVariable, "gd"),
+        (Self::HeaderField, "hf"),
+        (Self::Constant, ""),
+    ];
+
+    /// The kind of the two lowest bits of a number.
+    pub(super) fn of_bits(bits: u16) -> Self {
+        Self::ALL[usize::from(bits & 3)].0
+    }
+
+    /// Its two bits.
+    pub(super) fn bits(self) -> u16 {
+        self as u16
+    }
+}
+
+/// An operand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Operand {
+    /// What it is.
+    pub kind: OperandKind,
+    /// Which one, or the constant.
+    pub id: u8,
+}
+
+impl Operand {
+    /// Errors: BAD_FLOW_DATA_VAR_ID, BAD_GLOBAL_DATA_VAR_ID or BAD_EXTRACTOR_ID if there is none of
+    /// this number; BAD_OPERAND_TYPE for a constant where none may stand.
+    pub(super) fn check(self, allows_constant: bool) -> Result<(), ErrorCode> {
+        let (end, error) = match self.kind {
+            OperandKind::FlowVariable => (N_FLOW_VARIABLES, error::BAD_FLOW_DATA_VAR_ID),
+            OperandKind::GlobalVariable => (N_GLOBAL_VARIABLES, error::BAD_GLOBAL_DATA_VAR_ID),
+            OperandKind::HeaderField => (N_EXTRACTORS, error::BAD_EXTRACTOR_ID),
+            OperandKind::Constant if allows_constant => return Ok(()),
+            OperandKind::Constant => return Err(error::BAD_OPERAND_TYPE),
+        };
+        if usize::from(self.id) < end {
+            Ok(())
+        } else {
+            Err(error)
+        }
+    }
+
+    /// Whether it is a variable, which a function can write.
+    pub(super) fn is_variable(self) -> bool {
+        matches!(
+            self.kind,
+            OperandKind::FlowVariable | OperandKind::GlobalVariable
+        )
+    }
+
+    /// Reads the text form: `fd1`, `gd2`, `hf0` or a number up to 255.
+    ///
+    /// Errors: it is none of these.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let found = OperandKind::ALL
+            .into_iter()
+            .find_map(|(kind, prefix)| Some((kind, text.strip_prefix(prefix)?)));
+        let (kind, digits) = found.expect("every text begins with nothing");
+        match digits.parse() {
+            Ok(id) => Ok(Self { kind, id }),
+            Err(_) => Err(format!(
+                "'{text}' is not fd0, gd0, hf0 or a number up to 255"
+            )),
+        }
+    }
+}
+
+impl fmt::Display for Operand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (_, prefix) = OperandKind::ALL[usize::from(self.kind.bits())];
+        write!(f, "{prefix}{}", self.id)
+    }
+}

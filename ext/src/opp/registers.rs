@@ -1,0 +1,36 @@
+//! What a table has beside states: header field extractors, conditions and global variables.
+
+use super::{Condition, N_CONDITIONS, N_EXTRACTORS, N_GLOBAL_VARIABLES, OppMod};
+use crate::openstate::extractor::Extractor;
+
+/// The registers of a table.
+#[derive(Debug, Default)]
+pub struct Registers {
+    /// What header field operands name: extractors of one field each.
+    pub extractors: [Option<Extractor>; N_EXTRACTORS],
+    /// The conditions that packets are given.
+    pub conditions: [Option<Condition>; N_CONDITIONS],
+    /// The variables of the table.
+    pub globals: [u32; N_GLOBAL_VARIABLES],
+}
+
+impl Registers {
+    /// The commands that would make them so from what they are at the beginning.
+    pub(crate) fn commands(&self) -> impl Iterator<Item = OppMod> {
+        let extractors = (0u8..).zip(&self.extractors).filter_map(|(id, extractor)| {
+            let field = extractor.as_ref()?.headers()[0];
+            Some(OppMod::HeaderExtractor { id, field })
+        });
+        let conditions = (0u8..).zip(self.conditions).filter_map(|(id, condition)| {
+            let condition = condition?;
+            Some(OppMod::Condition { id, condition })
+        });
+        let globals = (0u8..).zip(self.globals).filter(|(_, value)| *value != 0);
+        let globals = globals.map(|(id, value)| OppMod::GlobalVariable {
+            id,
+            value,
+            mask: u32::MAX,
+        });
+        extractors.chain(conditions).chain(globals)
+    }
+}
