@@ -1,5 +1,6 @@
 //! A switch's configuration: its options, checked; nothing is opened yet.
 
+pub mod extensions;
 mod file;
 mod options;
 mod ports;
@@ -72,6 +73,8 @@ pub struct Config {
     pub fail_mode: FailMode,
     /// The fields and experimenter values that it knows.
     pub catalogue: Arc<Catalogue>,
+    /// The options of its extensions, which are right.
+    pub extensions: Vec<String>,
     /// The number of its tables and of their entries.
     pub tables: bofuss_datapath::Config,
     /// The features of its tables; `None` for all that there are.
@@ -141,6 +144,7 @@ impl Options {
     /// Errors: one sentence, which begins with the option.
     pub fn check(self) -> Result<Config, String> {
         let catalogue = catalogue(&self.fields)?;
+        extensions::hooks(&catalogue, &self.extensions)?;
         let profile = profile(self.profile.as_deref(), &catalogue)?;
         let tables = table_sizes(&self, profile.as_ref())?;
         let tls = tls(&self)?;
@@ -188,6 +192,7 @@ impl Options {
             tls,
             fail_mode,
             catalogue: Arc::new(catalogue),
+            extensions: self.extensions,
             tables,
             profile,
             files: files.flatten().collect(),

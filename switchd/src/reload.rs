@@ -76,6 +76,10 @@ pub const KEYS: &[(&str, ReloadEffect)] = &[
         "field",
         Refuses("entries and controllers rely on the fields of the start"),
     ),
+    (
+        "extension",
+        Refuses("what extensions keep relies on the options of the start"),
+    ),
     ("seed", AT_ONCE),
     (
         "datapath",

@@ -109,6 +109,10 @@ pub struct Options {
     #[arg(long = "field", value_name = "FIELD")]
     #[serde(rename = "field")]
     pub fields: Vec<String>,
+    /// An option of an extension: EXTENSION.NAME=VALUE, as openstate.dialect=opp. Repeat for more.
+    #[arg(long = "extension", value_name = "OPTION")]
+    #[serde(rename = "extension")]
+    pub extensions: Vec<String>,
     /// Seed of the switch's random choices [default: 0].
     #[arg(long, value_name = "NUMBER")]
     pub seed: Option<u32>,

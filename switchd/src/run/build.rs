@@ -1,7 +1,7 @@
 //! Builds the switch of a configuration, with its ports, in the data-plane thread.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use bofuss_agent::{Identity, Switch};
 use bofuss_channel::Event;
@@ -11,7 +11,7 @@ use bofuss_ports::LinkMonitor;
 use tokio::sync::mpsc;
 
 use super::{Enter, PREDECESSOR_TIMEOUT};
-use crate::config::Config;
+use crate::config::{Config, extensions};
 use crate::dataplane::{DataPlane, DataPlaneParts, Input, POOL_BYTES};
 use crate::port::{self, OpenPort};
 use crate::rights::{self, Lock};
@@ -56,18 +56,24 @@ pub fn datapath_id(config: &Config, mac: Option<[u8; 6]>) -> u64 {
     config.datapath_id.or(from_mac).unwrap_or(1)
 }
 
-/// Builds the switch of a configuration, without its ports. Errors: a wrong profile.
+/// Builds the switch of a configuration, without its ports; its time begins now. Errors: a wrong
+/// profile.
 pub fn make_switch(config: &Config, pool: &Pool, datapath_id: u64) -> Result<Switch, String> {
     let catalogue = Arc::clone(&config.catalogue);
-    let mut datapath = Datapath::new(config.tables.clone(), catalogue, pool.clone());
+    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let tables = bofuss_datapath::Config {
+        epoch_ns: since_1970.map_or(0, |time| time.as_nanos() as u64),
+        ..config.tables.clone()
+    };
+    let mut datapath = Datapath::new(tables, catalogue, pool.clone());
     if let Some(profile) = &config.profile {
         let tables = profile.tables(&datapath.table_features());
         let done = datapath.set_profile(&tables);
         done.map_err(|error| format!("--profile: {error}"))?;
     }
-    bofuss_ext::hooks(datapath.catalogue())
-        .into_iter()
-        .for_each(|hook| datapath.add_hook(hook));
+    for hook in extensions::hooks(datapath.catalogue(), &config.extensions)? {
+        datapath.add_hook(hook);
+    }
     let identity = Identity {
         datapath_id,
         desc: config.desc.clone(),
