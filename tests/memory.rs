@@ -10,11 +10,18 @@ use std::time::{Duration, Instant};
 use bofuss_oflib::message::FlowModCommand;
 use bofuss_oflib::text::parse_flow;
 use bofuss_oflib::{Codec, Message, Version};
-use bofuss_tests::{Lab, PATIENCE, have};
+use bofuss_tests::{Lab, PATIENCE, have, printed};
 
 const TOOLS: &[&str] = &["ip"];
 /// Entries, each with an address and a list of actions that no other has.
 const ENTRIES: u32 = 100_000;
+/// One of so many stays when the others are deleted.
+const SCATTER: u32 = 200;
+/// Where a flow-mod has the last byte of its cookie.
+const COOKIE_END: usize = 15;
+/// The cookies of entries that go, and of those that stay.
+const GOES: u8 = 1;
+const STAYS: u8 = 2;
 /// What they take at least, in KiB.
 const FULL_KIB: usize = ENTRIES as usize / 3;
 /// How long after the last delete or a reader's end memory may stay.
@@ -71,7 +78,8 @@ fn flow_mod(command: FlowModCommand, text: &str) -> Vec<u8> {
 
 /// Adds all entries, which tell when they are removed.
 fn fill(stream: &mut TcpStream) {
-    let text = "send_flow_rem,ip,nw_dst=1.2.3.4,actions=output:0x01020304";
+    let text =
+        "send_flow_rem,cookie=1,idle_timeout=3600,ip,nw_dst=1.2.3.4,actions=output:0x01020304";
     let template = flow_mod(FlowModCommand::ADD, text);
     let places: Vec<usize> = (0..template.len() - 4)
         .filter(|at| template[*at..at + 4] == [1, 2, 3, 4])
@@ -84,6 +92,8 @@ fn fill(stream: &mut TcpStream) {
             for at in &places {
                 message[*at..at + 4].copy_from_slice(&number.to_be_bytes());
             }
+            let stays = number.is_multiple_of(SCATTER);
+            message[COOKIE_END] = if stays { STAYS } else { GOES };
             bytes.extend(message);
         }
         stream.write_all(&bytes).unwrap();
@@ -119,6 +129,24 @@ fn memory_of_entries_goes_back_within_ten_seconds_of_the_last_delete() {
         done(&mut stream);
         returns_to(fresh, &lab);
     }
+}
+
+#[test]
+fn memory_goes_back_when_few_entries_are_left_far_from_each_other() {
+    if !have(TOOLS) {
+        return;
+    }
+    let lab = Lab::new(2, &["--listen", "ptcp:16681", "--inactivity-probe", "0"]);
+    let fresh = lab.resident_kib();
+    let mut stream = connect(16681);
+    fill(&mut stream);
+    assert!(lab.resident_kib() > fresh + FULL_KIB);
+    let delete = flow_mod(FlowModCommand::DELETE, "cookie=1/-1");
+    stream.write_all(&delete).unwrap();
+    done(&mut stream);
+    returns_to(fresh, &lab);
+    let shown = printed(&lab.dpctl(&["dump-aggregate", "cookie=2/-1"]));
+    assert!(shown.contains("flow_count=500"), "{shown}");
 }
 
 // I11

@@ -128,6 +128,32 @@ fn filled_and_emptied(
     [(names[0], adds), (names[1], delete)]
 }
 
+/// Adds entries with masks and lists of their own, and deletes all but one of 100: those that are
+/// left move together, in ticks.
+fn moved_together() -> [(&'static str, Steps); 1] {
+    let mut lab = Lab::with_engine(1_000_000, FailMode::Secure, Engine::Cache);
+    for n in 0..MASKS {
+        let cookie = if n.is_multiple_of(100) { 2 } else { 1 };
+        let text = format!("cookie={cookie},{}{n}", own_mask(n));
+        lab.flow(C::ADD, &text);
+    }
+    lab.advance(1);
+    lab.flow(C::DELETE, "cookie=1/-1");
+    while lab.switch.has_work(&lab.io) {
+        lab.switch.work(lab.now, &mut lab.io);
+    }
+    let mut ticks = Steps::default();
+    while lab.switch.next_tick().is_some_and(|at| at <= lab.now) {
+        let start = cpu();
+        lab.switch.tick(lab.now, &mut lab.io);
+        ticks.add(cpu() - start);
+    }
+    let left = MASKS.div_ceil(100) as usize;
+    assert_eq!(lab.switch.datapath().tables()[0].len(), left);
+    assert!(ticks.1 > left / 100, "they moved");
+    [("moves of scattered entries", ticks)]
+}
+
 /// An entry with a list of actions that no other has.
 fn own_list(n: u32) -> String {
     let address = Ipv4Addr::from(n);
@@ -393,6 +419,7 @@ fn main() {
         steps.extend(filled_and_emptied(names, ENTRIES, own_list));
         let names = ["add, own mask", "delete of these"];
         steps.extend(filled_and_emptied(names, MASKS, own_mask));
+        steps.extend(moved_together());
         if best.is_empty() {
             best = steps
         } else {

@@ -369,6 +369,7 @@ impl Both {
             .expect(&text)
             .fields;
         self.lab.flow(command, &text);
+        self.lab.work();
         let oracle = &mut self.oracle;
         let now = oracle.now;
         let chosen = |f: &Flow| {

@@ -58,6 +58,7 @@ impl Datapath {
                 instructions: SharedInstructions::default(),
                 field_uses: FieldUses::default(),
                 deadlines: BTreeSet::new(),
+                sparse_tables: BTreeSet::new(),
                 next_serial: 1,
                 groups: BTreeMap::new(),
                 n_buckets: 0,
@@ -195,6 +196,7 @@ impl Datapath {
         expiry
             .into_iter()
             .chain(self.lane.cache.next_clean())
+            .chain(self.table_to_compact().map(|_| Time(0)))
             .chain(self.hooks.all.iter().filter_map(|h| h.next_tick()))
             .chain(self.lane.reassembler.deadline_ns().map(Time))
             .chain(self.egress.ports.values().filter_map(Egress::next_wakeup))
@@ -210,7 +212,10 @@ impl Datapath {
             context.drop(DropReason::FragmentLost);
         }
         self.settle();
-        self.lane.cache.clean(&mut self.pipeline.tables, now);
+        let Self { pipeline, lane, .. } = self;
+        lane.cache
+            .clean(&pipeline.catalogue, &mut pipeline.tables, now);
+        self.compact();
         for _ in 0..EXPIRIES_PER_TICK {
             let Some(&due) = self
                 .pipeline

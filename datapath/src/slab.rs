@@ -8,6 +8,9 @@ use bofuss_intrinsics::prefetch;
 pub(crate) const NONE: u32 = u32::MAX;
 /// Slots that are made at a time.
 const CHUNK: usize = 256;
+/// How many times the chunks needed have memory when it is time to move things together. A slab
+/// that shrinks by three quarters moves one quarter: a third of a move for each removal.
+const SPARSE: usize = 4;
 
 #[derive(Debug)]
 enum Slot<T> {
@@ -16,24 +19,25 @@ enum Slot<T> {
     Free(u32),
 }
 
-/// What is free in a chunk.
+/// Slots that stand together in memory.
 #[derive(Debug)]
-struct Room {
-    /// How many of its slots are used.
-    used: usize,
+struct Chunk<T> {
+    slots: Vec<Slot<T>>,
+    /// How many are used.
+    used: u32,
     /// The first of its slots that were used before; then come those that never were.
     free: u32,
-    /// The next chunk with a free slot, if this has one.
-    next: u32,
 }
 
-/// Numbered slots. A chunk in which none is used has no memory. Invariant: `roomy` begins the list
-/// of all chunks that have a free slot.
+/// Numbered slots. A new one is in the first chunk that has room. A chunk in which none is used has
+/// no memory, and none of them is the last.
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
-    chunks: Vec<Vec<Slot<T>>>,
-    rooms: Vec<Room>,
-    roomy: u32,
+    chunks: Vec<Chunk<T>>,
+    /// No chunk before this one has a free slot.
+    first_roomy: u32,
+    /// How many chunks have memory.
+    n_held: u32,
     len: usize,
 }
 
@@ -41,8 +45,8 @@ impl<T> Default for Slab<T> {
     fn default() -> Self {
         Self {
             chunks: Vec::new(),
-            rooms: Vec::new(),
-            roomy: NONE,
+            first_roomy: 0,
+            n_held: 0,
             len: 0,
         }
     }
@@ -61,7 +65,7 @@ impl<T> Slab<T> {
             let number = from / CHUNK;
             let is_used = |slot: &usize| self.get(*slot as u32).is_some();
             let end = (number + 1) * CHUNK;
-            if self.rooms[number].used > 0
+            if self.chunks[number].used > 0
                 && let Some(slot) = (from..end).find(is_used)
             {
                 return Some(slot as u32);
@@ -73,18 +77,15 @@ impl<T> Slab<T> {
 
     /// All slots that are used are before it.
     pub(crate) fn end(&self) -> u32 {
-        let last = self.chunks.last().map_or(0, Vec::len);
+        let last = self.chunks.last().map_or(0, |chunk| chunk.slots.len());
         (self.chunks.len().saturating_sub(1) * CHUNK + last) as u32
     }
 
     /// What is in a slot.
     #[inline]
     pub(crate) fn get(&self, slot: u32) -> Option<&T> {
-        match self
-            .chunks
-            .get(slot as usize / CHUNK)?
-            .get(slot as usize % CHUNK)?
-        {
+        let chunk = self.chunks.get(slot as usize / CHUNK)?;
+        match chunk.slots.get(slot as usize % CHUNK)? {
             Slot::Used(one) => Some(one),
             Slot::Free(_) => None,
         }
@@ -94,7 +95,7 @@ impl<T> Slab<T> {
     #[inline]
     pub(crate) fn get_mut(&mut self, slot: u32) -> Option<&mut T> {
         let chunk = self.chunks.get_mut(slot as usize / CHUNK)?;
-        match chunk.get_mut(slot as usize % CHUNK)? {
+        match chunk.slots.get_mut(slot as usize % CHUNK)? {
             Slot::Used(one) => Some(one),
             Slot::Free(_) => None,
         }
@@ -104,45 +105,77 @@ impl<T> Slab<T> {
     #[inline]
     pub(crate) fn prefetch(&self, slot: u32) {
         let chunk = self.chunks.get(slot as usize / CHUNK);
-        if let Some(one) = chunk.and_then(|chunk| chunk.get(slot as usize % CHUNK)) {
+        if let Some(one) = chunk.and_then(|chunk| chunk.slots.get(slot as usize % CHUNK)) {
             prefetch(one);
         }
     }
 
-    /// Fills a free slot with what `make` makes for its number.
-    pub(crate) fn insert(&mut self, make: impl FnOnce(u32) -> T) -> u32 {
-        if self.roomy == NONE {
-            self.roomy = self.chunks.len() as u32;
-            self.chunks.push(Vec::new());
-            self.rooms.push(Room {
+    /// The last used slot.
+    pub(crate) fn last(&self) -> Option<u32> {
+        let first = self.chunks.len().checked_sub(1)? * CHUNK;
+        let mut slots = (first as u32..self.end()).rev();
+        slots.find(|slot| self.get(*slot).is_some())
+    }
+
+    /// Whether a small part of the memory is used: the same things would need a quarter of the
+    /// chunks.
+    pub(crate) fn is_sparse(&self) -> bool {
+        self.n_held as usize > SPARSE * self.n_needed()
+    }
+
+    /// Whether no other order would need fewer chunks.
+    pub(crate) fn is_dense(&self) -> bool {
+        self.n_held as usize <= self.n_needed()
+    }
+
+    /// Chunks that are needed for what there is.
+    fn n_needed(&self) -> usize {
+        self.len.div_ceil(CHUNK)
+    }
+
+    /// The first chunk that has a free slot, made if there is none.
+    fn chunk_with_room(&mut self) -> usize {
+        let first = self.first_roomy as usize;
+        let later = self.chunks.iter().skip(first);
+        let full = later.take_while(|chunk| chunk.used as usize == CHUNK);
+        let number = first + full.count();
+        self.first_roomy = number as u32;
+        if number == self.chunks.len() {
+            self.chunks.push(Chunk {
+                slots: Vec::new(),
                 used: 0,
                 free: NONE,
-                next: NONE,
             });
         }
-        let number = self.roomy as usize;
-        let (chunk, room) = (&mut self.chunks[number], &mut self.rooms[number]);
-        if chunk.capacity() == 0 && number > 0 {
-            chunk.reserve_exact(CHUNK);
+        number
+    }
+
+    /// Fills a free slot with what `make` makes for its number.
+    pub(crate) fn insert(&mut self, make: impl FnOnce(u32) -> T) -> u32 {
+        let number = self.chunk_with_room();
+        let chunk = &mut self.chunks[number];
+        if chunk.slots.capacity() == 0 {
+            self.n_held += 1;
+            // Only the first chunk grows, as most slabs are small.
+            chunk
+                .slots
+                .reserve_exact(if number > 0 { CHUNK } else { 1 });
         }
         let first = (number * CHUNK) as u32;
-        let slot = match room.free {
-            NONE => first + chunk.len() as u32,
+        let slot = match chunk.free {
+            NONE => first + chunk.slots.len() as u32,
             free => free,
         };
         let one = Slot::Used(make(slot));
-        if room.free == NONE {
-            chunk.push(one);
+        if chunk.free == NONE {
+            chunk.slots.push(one);
         } else if let Slot::Free(next) =
-            core::mem::replace(&mut chunk[(slot - first) as usize], one)
+            core::mem::replace(&mut chunk.slots[(slot - first) as usize], one)
         {
-            room.free = next;
+            chunk.free = next;
         }
-        room.used += 1;
+        chunk.used += 1;
         self.len += 1;
-        if room.used == CHUNK {
-            self.roomy = core::mem::replace(&mut room.next, NONE);
-        }
         slot
     }
 
@@ -155,17 +188,20 @@ impl<T> Slab<T> {
     pub(crate) fn remove(&mut self, slot: u32) -> Option<T> {
         self.get(slot)?;
         let number = slot as usize / CHUNK;
-        let (chunk, room) = (&mut self.chunks[number], &mut self.rooms[number]);
-        let place = &mut chunk[slot as usize % CHUNK];
-        let before = core::mem::replace(place, Slot::Free(room.free));
-        if room.used == CHUNK {
-            room.next = core::mem::replace(&mut self.roomy, number as u32);
-        }
-        (room.used, room.free) = (room.used - 1, slot);
-        if room.used == 0 {
-            (*chunk, room.free) = (Vec::new(), NONE);
-        }
+        let chunk = &mut self.chunks[number];
+        let place = &mut chunk.slots[slot as usize % CHUNK];
+        let before = core::mem::replace(place, Slot::Free(chunk.free));
+        (chunk.used, chunk.free) = (chunk.used - 1, slot);
         self.len -= 1;
+        if chunk.used == 0 {
+            (chunk.slots, chunk.free) = (Vec::new(), NONE);
+            self.n_held -= 1;
+        }
+        while self.chunks.last().is_some_and(|chunk| chunk.used == 0) {
+            self.chunks.pop();
+        }
+        let first = number.min(self.chunks.len()) as u32;
+        self.first_roomy = self.first_roomy.min(first);
         match before {
             Slot::Used(one) => Some(one),
             Slot::Free(_) => None,
@@ -210,13 +246,23 @@ mod tests {
         (1..600).for_each(|slot| assert!(slab.remove(slot).is_some()));
         assert_eq!((slab.used(0), slab.used(1)), (Some(0), Some(600)));
         assert_eq!((slab.used(601), slab.used(9999)), (None, None));
+        assert_eq!(slab.last(), Some(600));
+        assert_eq!(slab.remove(600), Some((600, 3)));
+        assert_eq!((slab.last(), slab.len(), slab.end()), (Some(0), 1, 256));
+        assert_eq!(slab.remove(0), Some((0, 1)));
+        assert_eq!((slab.last(), slab.end()), (None, 0));
     }
 
     #[test]
     fn chunks_without_used_slots_take_no_memory() {
         let mut slab = Slab::default();
         let slots: Vec<u32> = (0..5000).map(|n| slab.insert(|_| n)).collect();
-        let memory = |slab: &Slab<i32>| slab.chunks.iter().map(Vec::capacity).sum::<usize>();
+        let memory = |slab: &Slab<i32>| {
+            slab.chunks
+                .iter()
+                .map(|chunk| chunk.slots.capacity())
+                .sum::<usize>()
+        };
         assert!(memory(&slab) >= 5000);
         slots[..4999].iter().for_each(|slot| _ = slab.remove(*slot));
         assert_eq!((slab.len(), slab.used(0)), (1, Some(4999)));
@@ -226,5 +272,31 @@ mod tests {
         assert_eq!(again, slots[..4999]);
         slots.iter().for_each(|slot| _ = slab.remove(*slot));
         assert_eq!((slab.len(), slab.used(0), memory(&slab)), (0, None, 0));
+    }
+
+    #[test]
+    fn things_that_are_moved_from_the_end_need_few_chunks() {
+        let mut slab = Slab::default();
+        (0..50_000).for_each(|n| _ = slab.insert(|_| n));
+        assert!(slab.is_dense() && !slab.is_sparse());
+        let leaves = |slot: &u32| !slot.is_multiple_of(100);
+        (0..50_000)
+            .filter(leaves)
+            .for_each(|slot| _ = slab.remove(slot));
+        assert!(slab.is_sparse() && !slab.is_dense());
+        let mut moved = 0;
+        while !slab.is_dense() {
+            let last = slab.last().expect("there are some");
+            let one = slab.remove(last).expect("it is used");
+            assert!(slab.insert(|_| one) < last);
+            moved += 1;
+        }
+        assert!(moved <= 500 && !slab.is_sparse(), "{moved}");
+        assert_eq!((slab.len(), slab.end()), (500, 512));
+        let mut left: Vec<u32> = (0..slab.end())
+            .filter_map(|slot| slab.get(slot).copied())
+            .collect();
+        left.sort_unstable();
+        assert!(left.into_iter().eq((0..50_000).step_by(100)));
     }
 }

@@ -231,6 +231,14 @@ impl KeyMatch {
         self.mask = Rc::clone(mask);
     }
 
+    /// The same in memory of its own.
+    pub fn unshared(&self) -> Self {
+        Self {
+            mask: Rc::new((*self.mask).clone()),
+            values: self.values.clone(),
+        }
+    }
+
     /// Whether it is one of all packets.
     pub fn is_any(&self) -> bool {
         self.mask.fields.is_empty()

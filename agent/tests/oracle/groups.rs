@@ -172,6 +172,7 @@ impl Both {
         }
         let group_mod = parse_group(&text, command, &self.lab.catalogue).expect(&text);
         self.lab.message(Message::GroupMod(group_mod));
+        self.lab.work();
         let exists = self.oracle.groups.contains_key(&id);
         let error = match command {
             C::ADD if exists => Some("GROUP_EXISTS"),
@@ -192,6 +193,7 @@ impl Both {
             format!("meter={id},pktps,burst,stats,bands=type=drop,rate={rate},burst_size={burst}");
         let meter_mod = parse_meter(&text, command).expect(&text);
         self.lab.message(Message::MeterMod(meter_mod));
+        self.lab.work();
         let now = self.oracle.now;
         let exists = self.oracle.meters.contains_key(&id);
         let error = match command {

@@ -2,6 +2,8 @@
 
 use alloc::rc::Rc;
 
+use bofuss_oflib::Catalogue;
+
 use super::{Cache, Flow, Program};
 use crate::slab::{NONE, Slab};
 use crate::tables::step_map::StepMap;
@@ -40,8 +42,9 @@ impl Cache {
     }
 
     /// Gives a little memory back: of flows that were forgotten all together, and of those whose
-    /// entries are gone.
-    pub(crate) fn clean(&mut self, tables: &mut [Table], now: Time) {
+    /// entries are gone. If those that are left keep much memory, being far from each other, they
+    /// are forgotten, too, and remembered anew by their next packets.
+    pub(crate) fn clean(&mut self, catalogue: &Catalogue, tables: &mut [Table], now: Time) {
         if let Some(last) = self.forgotten.last_mut() {
             let more = last.flows.drop_some() || last.index.drop_some();
             if !more && !last.programs.drop_some() {
@@ -61,6 +64,9 @@ impl Cache {
             Some((at, slot)) if at <= now => {
                 let next = self.clean_from(tables, slot);
                 self.round.next = next.map(|slot| (at, slot));
+                if next.is_none() && self.flows.is_sparse() {
+                    self.forget_all(catalogue, tables);
+                }
             }
             _ => {}
         }

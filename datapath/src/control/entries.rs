@@ -17,6 +17,8 @@ pub(crate) enum EntryEdit<'a> {
     Instruct(EntryKey, &'a Instructions, bool),
     /// It is taken out.
     Remove(EntryKey),
+    /// It gets another slot and memory of its own, and is the same otherwise.
+    Move(EntryKey),
 }
 
 impl Datapath {
@@ -40,6 +42,14 @@ impl Datapath {
             EntryEdit::Remove(key) => {
                 lane.cache.entry_gone(&mut pipeline.tables, table, key);
                 pipeline.take_entry(table, key)
+            }
+            EntryEdit::Move(key) => {
+                lane.cache.entry_gone(&mut pipeline.tables, table, key);
+                let key = pipeline.move_entry(table, key)?;
+                let catalogue = &pipeline.catalogue;
+                lane.cache
+                    .entry_added(catalogue, &mut pipeline.tables, table, key);
+                None
             }
         }
     }
@@ -115,7 +125,23 @@ impl Pipeline {
         if entry.due != Time::NEVER {
             self.deadlines.remove(&(entry.due, table, key.slot));
         }
+        if self.tables[usize::from(table.0)].entries.is_sparse() {
+            self.sparse_tables.insert(table);
+        }
         Some(entry)
+    }
+
+    /// Puts an entry into the first free slot, and copies what it shares with no other.
+    fn move_entry(&mut self, table: TableId, key: EntryKey) -> Option<EntryKey> {
+        let sent = self.tables[usize::from(table.0)]
+            .sent
+            .get(&key.slot)
+            .copied();
+        let mut entry = self.take_entry(table, key)?;
+        entry.rule = entry.rule.unshared();
+        entry.instructions = self.instructions.share(&entry.instructions);
+        entry.due = Time::NEVER;
+        Some(self.insert_entry(table, entry, sent.as_ref()))
     }
 
     /// Has an entry's next deadline wait for it, if it has one, instead of the one before.

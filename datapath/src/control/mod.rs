@@ -3,6 +3,7 @@
 pub(crate) mod bulk_change;
 mod change_engine;
 pub(crate) mod check;
+mod compaction;
 pub(crate) mod entries;
 mod extensions;
 mod features;

@@ -1,6 +1,6 @@
 //! A flow table: its entries, their instructions shared, found by a classifier.
 
-use alloc::{boxed::Box, collections::BTreeMap, rc::Rc};
+use alloc::{boxed::Box, collections::BTreeMap, rc::Rc, sync::Arc};
 use core::cmp::Reverse;
 
 use bofuss_oflib::instruction::Instructions;
@@ -17,8 +17,8 @@ use crate::tables::labels::{Label, LabelIndex};
 use crate::tables::mask_groups::MaskGroups;
 use crate::{Engine, Time};
 
-/// Identifies an entry for as long as the switch runs, and orders entries: highest priority first,
-/// then those with the flag FIRST, then oldest first.
+/// Identifies an entry until it is moved, and orders entries: highest priority first, then those
+/// with the flag FIRST, then oldest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EntryKey {
     /// The priority.
@@ -163,6 +163,9 @@ pub struct Table {
     /// that entries have no room for them; and a tree never grows all at once.
     pub(crate) sent: BTreeMap<u32, Sent>,
     pub(crate) masks: SharedMasks,
+    /// Shared with each walk that stands in the table, in whatever thread its owner is: while
+    /// there is one, entries keep their keys.
+    pub(crate) walks: Arc<()>,
     /// Entries with the flag ONE_TAG.
     n_one_tag: usize,
     /// The mask of the entry that was added last: as a rule the next one's, too.
@@ -194,6 +197,7 @@ impl Table {
             sent: BTreeMap::new(),
             n_one_tag: 0,
             masks: SharedMasks::default(),
+            walks: Arc::default(),
             miss: TableMiss::default(),
             last_mask: None,
             lookup_count: 0,
@@ -217,8 +221,8 @@ impl Table {
         self.classifier.lookup(&self.entries, key, log)
     }
 
-    /// The entries from `from` on, in an order that stays. Keys stay what they are, so a walk may
-    /// be left and taken up again behind the last key seen.
+    /// The entries from `from` on, in an order that stays. No entry is moved while a walk holds
+    /// [`Table::walks`], so a walk may be left and taken up again after the last key seen.
     pub(crate) fn entries(&self, from: EntryKey) -> impl Iterator<Item = (EntryKey, &Entry)> {
         self.entries_of(None, from)
     }
