@@ -30,8 +30,9 @@ PATIENCE_SECONDS = 20
 CLONE_NEWNET = 0x40000000
 # Of linux/if_packet.h, linux/if_ether.h and asm-generic/socket.h.
 PACKET_OUTGOING, ETH_P_ALL, SO_RCVBUFFORCE = 4, 3, 33
-# Frames that are sent before the switch must have taken all: as many as its ring has slots at first.
-WINDOW = 256
+# Frames that are sent before the switch must have taken all: half the slots that its ring has at
+# first, and what a host's socket holds in a user namespace.
+WINDOW = 128
 # The shortest frame of Ethernet, without its checksum.
 MIN_FRAME_BYTES = 60
 # How long a host is listened to for a frame too many.

@@ -1,4 +1,4 @@
-"""Holds contrib/bofuss_machine.py to the vectors of testdata/extensions, which see: machine.py FILE..."""
+"""Holds contrib/bofuss_machine.py to the vectors of testdata/extensions."""
 
 import sys
 from pathlib import Path
@@ -86,10 +86,10 @@ def vectors(path):
             data = b''
 
 
-def main(files):
+def main():
     known = dict(SENT)
-    for path in files:
-        for text, data in vectors(ROOT / path):
+    for path in sorted((ROOT / 'testdata/extensions').iterdir()):
+        for text, data in vectors(path):
             if text in known:
                 ours = known.pop(text)
                 ours = ours[:4] + XID + ours[8:]
@@ -104,4 +104,4 @@ def main(files):
 
 
 if __name__ == '__main__':
-    main(sys.argv[1:])
+    main()
