@@ -165,15 +165,18 @@ fn memory_of_slow_readers_goes_back_within_ten_seconds_of_their_end() {
     }
     for _ in 0..50 {
         sleep(Duration::from_millis(20));
+        assert!(lab.pings(1, 2), "packets pass while they read");
         readers
             .iter_mut()
             .for_each(|reader| _ = reader.read(&mut [0; 4096]).unwrap());
     }
     // They are told of each entry that goes, until too much waits for them.
     stream
-        .write_all(&flow_mod(FlowModCommand::DELETE, ""))
+        .write_all(&flow_mod(FlowModCommand::DELETE, "cookie=1/-1"))
         .unwrap();
+    assert!(lab.pings(1, 2), "packets pass while the entries go");
     done(&mut stream);
     drop(readers);
+    assert!(lab.pings(1, 2), "packets pass while their memory goes back");
     returns_to(fresh, &lab);
 }

@@ -6,8 +6,8 @@ mod common;
 use bofuss_agent::FailMode;
 use bofuss_oflib::message::{Empty, FlowModCommand as C};
 use bofuss_oflib::text::{parse_group, parse_meter};
-use bofuss_oflib::types::{GroupId, MeterId};
-use bofuss_oflib::{Mac, Message};
+use bofuss_oflib::types::{GroupId, MeterId, TableId};
+use bofuss_oflib::{Mac, Message, PortNo};
 use bofuss_packet::craft;
 use common::{CONN, Lab};
 
@@ -144,6 +144,55 @@ fn groups_and_meters_are_listed_in_parts_each_once() {
         }
         assert_eq!(ids, (1..=COUNT).collect::<Vec<_>>());
     }
+}
+
+#[test]
+fn packets_pass_in_each_turn_while_a_slow_reader_takes_a_list_and_is_told_of_deletes() {
+    use bofuss_oflib::message::multipart::{FlowStatsRequest, RequestBody};
+    let mut lab = lab();
+    lab.flow(C::MODIFY, "table=1,actions=output:4");
+    lab.flow(C::ADD, "table=1,send_flow_rem,sctp,actions=output:4");
+    finish(&mut lab);
+    let all = FlowStatsRequest {
+        table_id: TableId::ALL,
+        out_port: PortNo::ANY,
+        out_group: GroupId::ANY,
+        ..FlowStatsRequest::default()
+    };
+    lab.message(Message::MultipartRequest(RequestBody::Flow(all).into()));
+    let (mut turns, mut most) = (0, 0);
+    loop {
+        // It takes what was sent in one turn of three.
+        lab.io.stuck = turns % 3 != 0;
+        if !lab.io.stuck && !lab.switch.has_work(&lab.io) {
+            break;
+        }
+        let before = lab.io.messages.len();
+        lab.switch.work(lab.now, &mut lab.io);
+        most = most.max(lab.io.messages.len() - before);
+        lab.io.out.clear();
+        lab.send(1, &frame());
+        assert_eq!(lab.io.out, [2], "packets do not pass");
+        turns += 1;
+    }
+    assert!(turns > 30, "{turns} turns");
+    assert_eq!(most, 1, "a turn makes one part of a list");
+    let parts = lab.io.messages.drain(..).count();
+    lab.flow(C::DELETE, "table=1");
+    assert!(finish(&mut lab) > 5);
+    assert_eq!((left(&lab), lab.io.messages.len()), (0, 1), "{parts} parts");
+    // One that goes in the middle of its list leaves nothing to do.
+    lab.flow(C::ADD, "table=1,priority=1,actions=output:3");
+    let all = FlowStatsRequest {
+        out_port: PortNo::ANY,
+        out_group: GroupId::ANY,
+        ..FlowStatsRequest::default()
+    };
+    lab.io.stuck = true;
+    lab.message(Message::MultipartRequest(RequestBody::Flow(all).into()));
+    lab.switch.disconnected(lab.now, CONN);
+    lab.io.stuck = false;
+    assert!(!lab.switch.has_work(&lab.io));
 }
 
 #[test]
