@@ -83,6 +83,20 @@ fn states_on_paper_are_those_of_its_file() {
     ] {
         assert!(text.contains(part), "{part}\n{text}");
     }
+    let page = std::env::temp_dir().join(format!("bofuss-states-{}.html", std::process::id()));
+    let name = page.display().to_string();
+    let packet = "udp,nw_src=10.0.0.1,udp_dst=5003";
+    let told = trace(&["--flows", &flows, "--html", &name, packet]);
+    assert_eq!(told, (String::new(), true));
+    let text = fs::read_to_string(&page).unwrap();
+    for part in [
+        "<h3>States of this table</h3>",
+        "after 5 s without a packet",
+        "1 flow<",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    fs::remove_file(page).unwrap();
     let wrong = std::env::temp_dir().join(format!("bofuss-states-{}.txt", std::process::id()));
     fs::write(&wrong, "state_mod set_flow_state,table=3,key=00,state=1\n").unwrap();
     let name = wrong.display().to_string();

@@ -42,6 +42,7 @@ pub(crate) fn lines(lines: &[&str]) -> Value {
         .iter()
         .map(|line| {
             line.split_once('=')
+                .filter(|(key, _)| !key.contains(' '))
                 .map(|(key, value)| (key.into(), value.into()))
         })
         .collect();

@@ -12,6 +12,7 @@ mod help;
 mod json;
 mod ofctl;
 mod own;
+mod states;
 mod status;
 mod talk;
 mod trace;

@@ -1,12 +1,16 @@
 //! The verb `trace`: what it asks for, and prints the answer as text, JSON or a page.
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 
+use bofuss_ext::openstate::drawing;
 use bofuss_ext::trace::{ROWS, Trace, parse_packet, request};
 use bofuss_oflib::{ExtValue, Message};
 use serde_json::{Value, json};
 
 use crate::Failure;
+use crate::states::with_states;
 use crate::verbs::{Command, Made, Requests, ask, misused};
 
 /// Reads `PACKET` as hexadecimal digits or fields, or `IN_PORT HEX`.
@@ -26,18 +30,24 @@ pub(crate) fn make(command: &Command, arguments: &[&str]) -> Made {
             _ => None,
         };
         let trace = trace.ok_or_else(|| {
-            Failure::Failed(
-                "trace: the switch did not answer the \
-             request"
-                    .into(),
-            )
+            Failure::Failed("trace: the switch did not answer the request".into())
         })?;
-        let page = trace.html(&format!("The path of a packet: {packet}"));
-        let written = fs::write(&path, page);
-        written.map_err(|error| Failure::Failed(format!("{}: {error}", path.display())))?;
-        Ok(Requests::Text(format!("page={}\n", path.display())))
+        if drawing::marked_states(&trace).is_empty() {
+            return write_page(&path, &packet, &trace, &BTreeMap::new());
+        }
+        with_states(move |asked| {
+            let drawings = drawing::of_trace(&trace, asked);
+            write_page(&path, &packet, &trace, &drawings)
+        })
     };
     Ok(Requests::First(request, Box::new(next)))
+}
+
+fn write_page(path: &Path, packet: &str, trace: &Trace, drawings: &BTreeMap<u8, String>) -> Made {
+    let page = trace.html(&format!("The path of a packet: {packet}"), drawings);
+    let written = fs::write(path, page);
+    written.map_err(|error| Failure::Failed(format!("{}: {error}", path.display())))?;
+    Ok(Requests::Text(format!("page={}\n", path.display())))
 }
 
 /// The trace in a reply; `None` for another reply.

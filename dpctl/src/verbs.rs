@@ -10,7 +10,7 @@ use bofuss_oflib::{Catalogue, Message};
 
 use crate::ofctl::difference::FlowSource;
 use crate::words::nearest;
-use crate::{Failure, bofuss, extension, find, help, ofctl, own, trace};
+use crate::{Failure, bofuss, extension, find, help, ofctl, own, states, trace};
 
 /// The tool whose text format a verb prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,6 +149,8 @@ verbs! {
     "status" "[KEY]" Own own::status: "whether switch and controllers are connected";
     "trace" "PACKET" Own trace::make:
         "explain what happens to a packet: HEX, IN_PORT HEX or in_port=1,tcp,tcp_dst=80";
+    "draw-states" "TABLE" Own states::draw:
+        "print a drawing (SVG) of a table's state machine, with the flows in each state";
     "watch" "[SECONDS [COUNT]]" Own own::watch: "print ports and tables periodically, with rates";
     "switches" "" Own own::switches: "the running switches";
     "help" "[VERB]" Own help::make: "print this, or all about one verb";

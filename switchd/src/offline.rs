@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use bofuss_agent::{ConnId, FailMode, Request, Switch, SwitchIo};
 use bofuss_datapath::Time;
+use bofuss_ext::openstate::AskedStates;
 use bofuss_frame::{Frame, OffloadCapabilities, Pool};
 use bofuss_oflib::ext::{ExtKind, ExtRow};
 use bofuss_oflib::message::group_mod::GroupModCommand;
@@ -95,6 +96,18 @@ pub fn switch(made: &Config, flows: Option<&Path>, in_port: PortNo) -> Result<Sw
         take(&mut switch, message, &mut io).map_err(|error| format!("{at}: {error}"))?;
     }
     Ok(switch)
+}
+
+/// What the switch tells of its entries and states.
+pub fn states(switch: &mut Switch) -> AskedStates {
+    let mut asked = AskedStates::default();
+    for question in AskedStates::questions() {
+        let mut io = Paper::default();
+        // What it does not know is not drawn.
+        let _ = take(switch, question, &mut io);
+        io.0.into_iter().for_each(|reply| asked.add(reply));
+    }
+    asked
 }
 
 /// The options in a file for the switch `name`, or for its only one. Options of connections are

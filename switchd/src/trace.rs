@@ -1,10 +1,12 @@
 //! `bofuss trace`: explains what a switch does with a packet, a running one or one that files
 //! describe.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use bofuss_datapath::Time;
+use bofuss_ext::openstate::drawing;
 use bofuss_ext::trace::{Trace, parse_packet};
 use bofuss_frame::Pool;
 use bofuss_oflib::catalogue::Additions;
@@ -63,12 +65,25 @@ struct PacketFilter {
     additions: &'static Additions,
 }
 
+/// A trace, and what a page has of it.
+struct Explained {
+    trace: Trace,
+    /// The packet's description.
+    title: String,
+    /// The machines of tables; a running switch is not asked for them.
+    drawings: BTreeMap<u8, String>,
+}
+
 impl TraceOptions {
     /// Traces and prints. Errors: a sentence for the user.
     pub fn run(&self) -> Result<(), String> {
-        let (trace, title) = self.trace()?;
+        let Explained {
+            trace,
+            title,
+            drawings,
+        } = self.trace()?;
         if let Some(path) = &self.html {
-            let page = trace.html(&format!("The path of a packet: {title}"));
+            let page = trace.html(&format!("The path of a packet: {title}"), &drawings);
             return fs::write(path, page).map_err(|error| format!("{}: {error}", path.display()));
         }
         if self.json {
@@ -80,8 +95,8 @@ impl TraceOptions {
         Ok(())
     }
 
-    /// The trace, and the packet's description.
-    fn trace(&self) -> Result<(Trace, String), String> {
+    /// Traces. Errors: a sentence for the user.
+    fn trace(&self) -> Result<Explained, String> {
         let offline = self.config.is_some() || self.flows.is_some();
         let described = if offline {
             Some(self.described()?)
@@ -99,7 +114,7 @@ impl TraceOptions {
                 let (named, frame) = match parse_packet(text, &catalogue) {
                     Ok(packet) => packet,
                     // The text may have port names that only the switch knows.
-                    Err(_) if !offline => return Ok((self.ask("trace", text)?, text.clone())),
+                    Err(_) if !offline => return self.ask("trace", text, text),
                     Err(error) => return Err(error),
                 };
                 let says = text.contains("in_port=") || text.contains(' ');
@@ -120,16 +135,22 @@ impl TraceOptions {
                 (default_port, frame, title)
             }
             (None, None, Some(flow)) if !offline => {
-                return Ok((self.ask("trace-next", flow)?, format!("the next of {flow}")));
+                return self.ask("trace-next", flow, &format!("the next of {flow}"));
             }
             (None, None, _) => return Err("--next needs a running switch, or --pcap".into()),
         };
         let Some(config) = described else {
             let digits: String = frame.iter().map(|byte| format!("{byte:02x}")).collect();
-            return Ok((self.ask("trace", &format!("{in_port} {digits}"))?, title));
+            return self.ask("trace", &format!("{in_port} {digits}"), &title);
         };
         let mut switch = offline::switch(&config, self.flows.as_deref(), in_port)?;
-        Ok((Trace::of(&mut switch, Time(0), in_port, &frame)?, title))
+        let trace = Trace::of(&mut switch, Time(0), in_port, &frame)?;
+        let drawings = drawing::of_trace(&trace, &offline::states(&mut switch));
+        Ok(Explained {
+            trace,
+            title,
+            drawings,
+        })
     }
 
     /// The switch on paper.
@@ -138,10 +159,15 @@ impl TraceOptions {
     }
 
     /// Sends a command to a running switch.
-    fn ask(&self, command: &str, argument: &str) -> Result<Trace, String> {
+    fn ask(&self, command: &str, argument: &str, title: &str) -> Result<Explained, String> {
         let words = [command, "--json", argument].map(String::from);
         let text = ctl::ask(self.switch.as_deref(), &words)?;
-        serde_json::from_str(&text).map_err(|error| format!("the switch's answer: {error}"))
+        let trace = serde_json::from_str(&text);
+        Ok(Explained {
+            trace: trace.map_err(|error| format!("the switch's answer: {error}"))?,
+            title: title.into(),
+            drawings: BTreeMap::new(),
+        })
     }
 
     /// The frame of the capture that is meant: of those that match.

@@ -5,10 +5,13 @@
 
 mod action;
 pub(crate) mod args;
+mod asked;
 mod commands;
 pub mod dialect;
+pub mod drawing;
 pub mod error;
 pub mod extractor;
+pub mod graph;
 mod hook;
 pub mod machine;
 mod notification;
@@ -20,6 +23,7 @@ mod stats;
 pub mod table;
 mod trace_text;
 
+pub use asked::AskedStates;
 pub use action::{IncState, SetGlobalState, SetState};
 pub use dialect::{Dialects, StateDialect};
 pub use hook::hook;

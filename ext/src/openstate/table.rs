@@ -39,7 +39,7 @@ pub struct Timers {
 
 impl Timers {
     /// The timers that run in `state`: none that would lead to where the flow is already.
-    fn armed_in(mut self, state: u32) -> Self {
+    pub fn armed_in(mut self, state: u32) -> Self {
         if self.hard_timeout == 0 || self.hard_rollback == state {
             (self.hard_timeout, self.hard_rollback) = (0, 0);
         }

@@ -1,6 +1,6 @@
 //! A trace as one page that needs nothing else: for a lecture.
 
-use alloc::{format, string::String, vec::Vec};
+use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
 use core::fmt::{Display, Write};
 
 use super::read::number;
@@ -37,8 +37,8 @@ macro_rules! put {
 }
 
 impl Trace {
-    /// The trace as an HTML page under this title.
-    pub fn html(&self, title: &str) -> String {
+    /// The trace as an HTML page under this title, with a drawing for each table that has one.
+    pub fn html(&self, title: &str, drawings: &BTreeMap<u8, String>) -> String {
         let (mut page, title) = (String::new(), Escaped(title));
         put!(
             page,
@@ -68,6 +68,13 @@ impl Trace {
         for stage in &self.stages {
             put!(page, "<li>\n<section class=\"stage\">");
             put_stage(&mut page, stage, before);
+            if let Some(drawing) = stage.table.and_then(|table| drawings.get(&table)) {
+                put!(
+                    page,
+                    "<h3>States of this table</h3>\n<div class=\"drawing\">"
+                );
+                put!(page, "{drawing}</div>");
+            }
             put!(page, "</section>\n</li>");
             if stage.table.is_some() {
                 before = &stage.fields;

@@ -81,7 +81,9 @@ fn json_has_a_version_and_is_read_back() {
 
 #[test]
 fn the_page_needs_nothing_else_and_closes_what_it_opens() {
-    let page = trace().html("a <b> & \"c\"");
+    let drawings = BTreeMap::from([(0, "<svg><path></path></svg>".into())]);
+    let page = trace().html("a <b> & \"c\"", &drawings);
+    assert_eq!(page.matches("<svg>").count(), 1);
     assert!(page.contains("<title>a &lt;b&gt; &amp; &quot;c&quot;</title>"));
     assert!(page.contains("udp_dst=&lt;1&gt;"));
     for outside in ["http", "src=", "href=", "url(", "<script"] {

@@ -5,6 +5,7 @@ mod bench;
 mod commands;
 mod conformance;
 mod connections;
+mod graphs;
 mod insp;
 mod opp;
 mod random;

@@ -1,5 +1,7 @@
 //! A trace tells the state that a packet read, the timers, and what it changed.
 
+use std::collections::BTreeMap;
+
 use bofuss_datapath::{Engine, Time};
 use bofuss_ext::trace::{Trace, TraceEvent};
 use bofuss_oflib::PortNo;
@@ -65,7 +67,7 @@ fn a_trace_tells_the_state_the_transition_and_the_timers() {
             text.contains("changes nothing: table 1 has no states"),
             "{text}"
         );
-        let page = second.html("knocking");
+        let page = second.html("knocking", &BTreeMap::new());
         assert!(page.contains("openstate: reads table=0"), "{page}");
         bench.now = bench.now.after(3 * Time::SEC);
         assert_eq!(

@@ -1,0 +1,42 @@
+//! The verb `draw-states`, and what the page of a trace needs of states.
+
+use bofuss_ext::openstate::AskedStates;
+use bofuss_oflib::Message;
+
+use crate::Failure;
+use crate::verbs::{Command, Made, Requests, misused};
+use crate::words::Argument;
+
+/// What a drawing needs that is a file of its own.
+const NAMESPACE: &str = "xmlns=\"http://www.w3.org/2000/svg\"";
+
+/// Draws the machine that the entries make of a table.
+pub(crate) fn draw(_: &Command, arguments: &[&str]) -> Made {
+    let [table] = arguments else {
+        return misused();
+    };
+    let number: u8 = Argument(table).number(table)?;
+    with_states(move |asked| {
+        let graph = asked.graph(number);
+        if graph.is_empty() {
+            let what = format!("draw-states: no entry and no flow has a state of table {number}");
+            return Err(Failure::Failed(what));
+        }
+        Ok(Requests::Text(graph.svg(NAMESPACE, &[])))
+    })
+}
+
+/// Asks for all entries and all states, and goes on with them.
+pub(crate) fn with_states(then: impl FnOnce(&AskedStates) -> Made + 'static) -> Made {
+    let [entries, states] = AskedStates::questions();
+    let next = move |reply: Message| {
+        let mut asked = AskedStates::default();
+        asked.add(reply);
+        let next = move |reply| {
+            asked.add(reply);
+            then(&asked)
+        };
+        Ok(Requests::First(states, Box::new(next)))
+    };
+    Ok(Requests::First(entries, Box::new(next)))
+}

@@ -1,0 +1,65 @@
+//! What a tool asks a switch for to draw its machines, and the answers.
+
+use alloc::vec::Vec;
+
+use bofuss_oflib::ext::ExtKind;
+use bofuss_oflib::message::multipart::flow::{FlowStats, FlowStatsRequest};
+use bofuss_oflib::message::multipart::{ExtBody, ReplyBody, RequestBody};
+use bofuss_oflib::{ExtValue, Match, Message};
+
+use super::graph::StateGraph;
+use super::{ALL_TABLES, ShortStats, StateRecord, StateRequest, StateStats, VALUES};
+
+/// The multipart that lists states in the short form.
+const SHORT_STATE_STATS: u32 = 3;
+
+/// All entries and states of a switch.
+#[derive(Clone, Debug, Default)]
+pub struct AskedStates {
+    entries: Vec<FlowStats>,
+    records: Vec<StateRecord>,
+}
+
+impl AskedStates {
+    /// The requests for them.
+    pub fn questions() -> [Message; 2] {
+        let is_it = |row: &&_| is_short_stats(row);
+        let row = VALUES.iter().find(is_it).expect("it is a row");
+        let states = ShortStats(StateStats::Request(StateRequest {
+            table: ALL_TABLES,
+            state: None,
+            fields: Match::ANY,
+        }));
+        let states = RequestBody::Experimenter(ExtBody(ExtValue::typed(row, states)));
+        [RequestBody::Flow(FlowStatsRequest::all()), states]
+            .map(|body| Message::MultipartRequest(body.into()))
+    }
+
+    /// Takes a reply, or a part of one; others are none.
+    pub fn add(&mut self, reply: Message) {
+        let Message::MultipartReply(reply) = reply else {
+            return;
+        };
+        match reply.body {
+            ReplyBody::Flow(entries) => self.entries.extend(entries),
+            ReplyBody::Experimenter(ExtBody(value)) => {
+                if let Some(ShortStats(StateStats::Reply(_, records))) = value.body() {
+                    self.records.extend_from_slice(records);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The machine of a table, with the flows in each state.
+    pub fn graph(&self, table: u8) -> StateGraph {
+        let entries = self.entries.iter().map(|one| &one.0);
+        let mut graph = StateGraph::of_entries(table, entries);
+        graph.count(self.records.iter().filter(|record| record.table == table));
+        graph
+    }
+}
+
+fn is_short_stats(row: &bofuss_oflib::ext::ExtRow) -> bool {
+    row.kind == ExtKind::Multipart && row.ty == SHORT_STATE_STATS
+}
