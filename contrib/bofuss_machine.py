@@ -24,8 +24,6 @@ alone. Names are those of the specifications. A value is a number, an address as
 a mask it is a pair. Times are seconds. Wrong names and values raise ValueError.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import queue
 import socket
@@ -609,14 +607,17 @@ class Switch:
         self.datapath_id, = struct.unpack_from('!Q', self.ask(message(FEATURES_REQUEST)))
 
     @classmethod
-    def accept(cls, port: int = 6653, host: str = '127.0.0.1') -> Switch:
+    def accept(cls, port: int = 6653, host: str = '127.0.0.1') -> 'Switch':
         """Waits for one switch."""
         return next(cls.listen(port, host))
 
     @classmethod
-    def listen(cls, port: int = 6653, host: str = '127.0.0.1') -> Iterator[Switch]:
+    def listen(cls, port: int = 6653, host: str = '127.0.0.1') -> Iterator['Switch']:
         """Waits for switches, one after another."""
-        with socket.create_server((host, port)) as server:
+        with socket.socket() as server:
+            server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            server.bind((host, port))
+            server.listen()
             while True:
                 sock, _ = server.accept()
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

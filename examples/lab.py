@@ -72,7 +72,7 @@ def until(condition: Callable[[], bool], what: str) -> None:
     end = time.monotonic() + PATIENCE_SECONDS
     while not condition():
         assert time.monotonic() < end, 'in time: ' + what
-        time.sleep(.01)
+        time.sleep(.002)
 
 
 class Host:
@@ -202,7 +202,7 @@ class Lab:
         until(is_listening, 'the controller listens')
         self.switches = {
             number: start(program('bofuss'), 'run', '--name', 's%d' % number, '--dpid', str(number),
-                          '--log', 'warn', '--fail-mode', 'secure',
+                          '--log', 'warn', '--fail-mode', 'secure', '--tables', '8',
                           '--metrics', str(METRICS_PORT + number),
                           '--controller', 'tcp:127.0.0.1:%d' % CONTROLLER_PORT, *options,
                           *('--port=%d=s%d-%d' % (port, number, port) for port in numbers))
