@@ -15,7 +15,7 @@ PRINTED := man/man5=man/man5 man/man8=man/man8 completions/bash=bash-completion/
   completions/zsh=zsh/site-functions completions/fish=fish/vendor_completions.d
 SHARE := "$(DESTDIR)$(PREFIX)/share"
 
-.PHONY: help demo build check test test-all fuzz dist fetch install uninstall
+.PHONY: help demo build check test test-all fuzz audit dist fetch install uninstall
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' Makefile | while IFS='	' read -r name what; do \
@@ -46,6 +46,11 @@ test-all: ## everything, the long tier too
 fuzz: ## fuzz each target for a minute; make fuzz ARGS='600 NAME' for other times, one target
 	@$(SETUP) need fuzz
 	@$(SETUP) cargo xtask fuzz $(ARGS)
+
+audit: ## look for known weaknesses in libraries: asks github.com/RustSec; builds cargo-deny, 3 minutes
+	@$(SETUP) need check
+	@$(SETUP) cargo deny --version >/dev/null 2>&1 || $(SETUP) cargo install --locked --version 0.20.2 cargo-deny
+	$(SETUP) cargo deny check
 
 dist: ## packages: static tarballs, Debian, OCI images, Python wheel, into target/dist
 	@$(SETUP) need dist

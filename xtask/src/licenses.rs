@@ -1,9 +1,11 @@
-//! The licenses of libraries: which may be used, and the notice of those that programs contain.
+//! Libraries: licenses and sources by `deny.toml`, and the notice of those that programs contain.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use toml::{Table, Value};
 
 use crate::{ci, tree};
 
@@ -14,44 +16,76 @@ const HEAD: &str = "bofuss: Copyright the bofuss authors. Apache License, Versio
     musl: MIT. Copyright (C) 2005-2020 Rich Felker, et al.\n\
     Rust's standard library: MIT OR Apache-2.0. Copyright (C) The Rust Project Contributors.\n";
 
-/// The licenses that a library may have, by their names in SPDX.
-const ALLOWED: [&str; 8] = [
-    "Apache-2.0",
-    "Apache-2.0 WITH LLVM-exception",
-    "BSD-3-Clause",
-    "ISC",
-    "MIT",
-    "Unicode-3.0",
-    "Unlicense",
-    "Zlib",
-];
+/// What `cargo deny` reads, too.
+const POLICY: &str = "deny.toml";
+/// The lists of libraries, one of each workspace.
+const LOCKS: [&str; 2] = ["Cargo.lock", "fuzz/Cargo.lock"];
 
-/// Reports libraries whose license is not permitted.
+/// Reports libraries whose license or source is not permitted.
 ///
-/// Errors: cargo's.
-pub(crate) fn check() -> Result<Vec<String>, String> {
-    let mut cargo = tree_of("--workspace --locked");
+/// Errors: cargo's, or a file that is not as cargo or `cargo deny` write it.
+pub(crate) fn check(root: &Path) -> Result<Vec<String>, String> {
+    let policy = table(root, POLICY)?;
     let mut found = BTreeSet::new();
-    let listing = ci::output(&mut cargo)?;
+    let allowed = strings(&policy, "licenses", "allow");
+    let listing = ci::output(&mut tree_of("--workspace --locked"))?;
     // An empty line is between the trees of two packages.
     for line in listing.lines().filter(|line| !line.is_empty()) {
         let (package, license) = line.split_once('\t').unwrap_or((line, ""));
-        if !is_allowed(license) {
+        if !is_allowed(license, &allowed) {
             found.insert(format!(
-                "{package}: its license '{license}' is not in xtask/src/licenses.rs"
+                "{package}: its license '{license}' is not in {POLICY}"
             ));
         }
+    }
+    let registries = strings(&policy, "sources", "allow-registry");
+    for lock in LOCKS {
+        found.extend(foreign(lock, &table(root, lock)?, &registries));
     }
     Ok(found.into_iter().collect())
 }
 
+/// Errors: the file is not there, or is no TOML.
+fn table(root: &Path, file: &str) -> Result<Table, String> {
+    let text = tree::read(&root.join(file))?;
+    text.parse().map_err(|error| format!("{file}: {error}"))
+}
+
+/// The strings of a list in a section; none if it is not there.
+fn strings<'a>(table: &'a Table, section: &str, name: &str) -> Vec<&'a str> {
+    let list = table.get(section).and_then(|section| section.get(name));
+    let list = list.and_then(Value::as_array).into_iter().flatten();
+    list.filter_map(Value::as_str).collect()
+}
+
+/// The libraries of a lock file that come from elsewhere than these registries.
+fn foreign(lock: &str, packages: &Table, registries: &[&str]) -> Vec<String> {
+    let mut found = Vec::new();
+    let packages = packages.get("package").and_then(Value::as_array);
+    for package in packages.into_iter().flatten() {
+        let text = |name| package.get(name).and_then(Value::as_str);
+        // One of our own has no source.
+        let Some(source) = text("source") else {
+            continue;
+        };
+        let registry = source.strip_prefix("registry+");
+        if !registry.is_some_and(|registry| registries.contains(&registry)) {
+            let name = text("name").unwrap_or_default();
+            found.push(format!(
+                "{lock}: {name}: its source {source} is not in {POLICY}"
+            ));
+        }
+    }
+    found
+}
+
 /// Whether a license, as SPDX writes one, leaves a choice that is allowed. To split it without
 /// regard to parentheses refuses some that are allowed, and allows none that is not.
-fn is_allowed(license: &str) -> bool {
+fn is_allowed(license: &str, allowed: &[&str]) -> bool {
     let license = license.replace('/', " OR ").replace(['(', ')'], "");
     license.split(" AND ").all(|part| {
         let mut choices = part.split(" OR ");
-        choices.any(|choice| ALLOWED.contains(&choice))
+        choices.any(|choice| allowed.contains(&choice))
     })
 }
 
@@ -125,17 +159,39 @@ mod tests {
 
     #[test]
     fn a_license_that_is_not_listed_is_refused() {
+        let listed = ["MIT", "ISC", "Apache-2.0"];
         for allowed in [
             "MIT",
             "GPL-2.0-only OR MIT",
             "(MIT OR X) AND ISC",
             "X/Apache-2.0",
         ] {
-            assert!(is_allowed(allowed), "{allowed}");
+            assert!(is_allowed(allowed, &listed), "{allowed}");
         }
         for refused in ["", "GPL-3.0-only", "MIT AND X", "(MIT OR X) AND Y", "MITX"] {
-            assert!(!is_allowed(refused), "{refused}");
+            assert!(!is_allowed(refused, &listed), "{refused}");
         }
-        assert_eq!(check(), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn a_library_from_elsewhere_is_refused() {
+        let source = |source: &str| {
+            let package = format!("[[package]]\nname = 'x'\nsource = '{source}'\n");
+            let own = "[[package]]\nname = 'ours'\n";
+            let packages = format!("{own}{package}").parse().expect("it is TOML");
+            foreign("a.lock", &packages, &["https://one"])
+        };
+        assert_eq!(source("registry+https://one"), Vec::<String>::new());
+        for other in ["registry+https://two", "git+https://one", "https://one"] {
+            let told = format!("a.lock: x: its source {other} is not in deny.toml");
+            assert_eq!(source(other), [told]);
+        }
+    }
+
+    #[test]
+    fn our_libraries_are_what_they_may_be() {
+        let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let root = xtask.parent().expect("it is in the tree");
+        assert_eq!(check(root), Ok(Vec::new()));
     }
 }

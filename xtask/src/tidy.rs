@@ -33,7 +33,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     findings.extend(docs::check(root, &sources)?);
     findings.extend(mutants::check(root)?);
     findings.extend(names::check(&sources));
-    findings.extend(licenses::check()?);
+    findings.extend(licenses::check(root)?);
     for finding in &findings {
         println!("{finding}");
     }
