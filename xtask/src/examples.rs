@@ -81,6 +81,18 @@ mod tests {
     }
 
     #[test]
+    fn the_index_has_each_example_and_each_says_what_it_shows() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let index = tree::read(&root.join("examples/README.md")).unwrap();
+        for folder in folders(&root, "").unwrap() {
+            let name = file_name(&folder);
+            assert!(index.contains(&format!("[{name}]({name})")), "{name}");
+            let readme = tree::read(&folder.join("README.md")).unwrap();
+            assert!(heading(&readme).is_some(), "{name}");
+        }
+    }
+
+    #[test]
     fn examples_have_names_and_are_in_order() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let all = folders(&root, "").unwrap();
