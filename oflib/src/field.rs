@@ -278,6 +278,12 @@ const KEY_EXTENSION_BYTES: usize = 32;
 /// Bytes of every key that say which fields are present; further ones begin its tail.
 pub const KEY_PRESENT_BYTES: usize = 8;
 
+/// The number under which controllers of BEBA have the TCP flags in the basic class, where the
+/// specification has none; they mean the lower 9 bits.
+pub const BEBA_TCP_FLAGS: u8 = 40;
+/// These bits.
+pub(crate) const BEBA_TCP_FLAG_BITS: u16 = 0x1ff;
+
 /// What stands in front of a field's name in the specification and in other tools.
 const OXM_PREFIXES: &[&str] = &["oxm_of_", "ofpxmt_ofb_", "onfoxm_et_"];
 const TCP_FLAG_NAMES: &[&str] = &["fin", "syn", "rst", "psh", "ack", "urg", "ece", "cwr", "ns"];

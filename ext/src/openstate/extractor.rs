@@ -8,8 +8,8 @@ use core::fmt;
 use core::hash::{Hash, Hasher};
 
 use bofuss_oflib::field::{
-    ARP_OP, ARP_SPA, ARP_TPA, ETH_DST, ETH_SRC, FIELDS, Field, IPV4_DST, IPV4_SRC, IPV6_DST,
-    IPV6_EXTHDR, IPV6_SRC, ONF, PBB_ISID, TCP_DST, TCP_FLAGS, TCP_SRC, UDP_DST, UDP_SRC,
+    ARP_OP, ARP_SPA, ARP_TPA, BEBA_TCP_FLAGS, ETH_DST, ETH_SRC, FIELDS, Field, IPV4_DST, IPV4_SRC,
+    IPV6_DST, IPV6_EXTHDR, IPV6_SRC, ONF, PBB_ISID, TCP_DST, TCP_FLAGS, TCP_SRC, UDP_DST, UDP_SRC,
     VID_PRESENT, VLAN_VID,
 };
 use bofuss_oflib::text::{items, parse_bytes, parse_value, write_value};
@@ -33,7 +33,7 @@ const CLASS_EXPERIMENTER: u16 = 0xffff;
 /// The class of the specification's fields.
 const CLASS_BASIC: u16 = 0x8000;
 /// The number under which BEBA has the TCP flags in the basic class, and that of OpenFlow 1.5.
-const BASIC_TCP_FLAGS: [u8; 2] = [40, 42];
+const BASIC_TCP_FLAGS: [u8; 2] = [BEBA_TCP_FLAGS, 42];
 
 /// The key of a flow, followed by zero bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

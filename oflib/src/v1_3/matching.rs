@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use super::V1_3;
 use crate::error::{BadAction, BadMatch, DecodeError, ErrorCode};
-use crate::field::{self, Field, VID_PRESENT};
+use crate::field::{self, BEBA_TCP_FLAG_BITS, BEBA_TCP_FLAGS, Field, TCP_FLAGS, VID_PRESENT};
 use crate::field_set::FieldSet;
 use crate::forms::Form;
 use crate::matching::{FieldMatch, Match};
@@ -87,10 +87,20 @@ pub(crate) fn decode_header(
     Ok((known, number & 1 == 1, length))
 }
 
+/// Whether an OXM header has BEBA's number of the TCP flags.
+fn is_beba_tcp_flags(mut r: Reader<'_>) -> bool {
+    let [high, low] = CLASS_BASIC.to_be_bytes();
+    matches!(r.take(3), Ok([a, b, c]) if [*a, *b, *c >> 1] == [high, low, BEBA_TCP_FLAGS])
+}
+
 /// Reads one OXM field with its value.
 fn decode_oxm(r: &mut Reader<'_>, errors: &OxmErrors) -> Result<FieldMatch, DecodeError> {
     let start = r.at("oxm header").clone();
-    let (field, masked, length) = decode_header(r)?;
+    let (mut field, masked, length) = decode_header(r)?;
+    let is_beba = field.is_none() && is_beba_tcp_flags(start.clone());
+    if is_beba {
+        field = Some(TCP_FLAGS);
+    }
     let field = field.ok_or_else(|| start.err(errors.unknown))?;
     r.at(field.name);
     if masked && !field.maskable {
@@ -111,14 +121,17 @@ fn decode_oxm(r: &mut Reader<'_>, errors: &OxmErrors) -> Result<FieldMatch, Deco
     if one.value.iter().zip(ones).any(|(v, ones)| v & !ones != 0) {
         return Err(at_value.err(errors.value));
     }
+    if is_beba {
+        one.mask[..2].copy_from_slice(&BEBA_TCP_FLAG_BITS.to_be_bytes());
+    }
     if masked {
         one.mask[..bytes].copy_from_slice(r.take(bytes)?);
         for (mask, ones) in one.mask.iter_mut().zip(ones) {
             *mask &= ones;
         }
-        if one.value.iter().zip(one.mask).any(|(v, m)| v & !m != 0) {
-            return Err(at_value.err(field.bad_wildcards.unwrap_or(errors.wildcards)));
-        }
+    }
+    if one.value.iter().zip(one.mask).any(|(v, m)| v & !m != 0) {
+        return Err(at_value.err(field.bad_wildcards.unwrap_or(errors.wildcards)));
     }
     Ok(one)
 }
