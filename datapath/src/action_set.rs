@@ -4,10 +4,14 @@ use alloc::vec::Vec;
 
 use bofuss_oflib::Action;
 
-/// The actions that run when the pipeline ends: at most one of each type, of set-field one of each
-/// field, in the order of execution.
+/// What tells the actions of a set apart, in the order of execution: rank, type, and of a set-field
+/// the field, of an experimenter's action its experimenter, type and
+/// [key](bofuss_oflib::ext::TypedBody::action_set_key).
+type ActionKey = (u8, u16, u64, u64);
+
+/// The actions that run when the pipeline ends: at most one of each key, in the order of execution.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ActionSet(Vec<((u8, u16, u64), Action)>);
+pub(crate) struct ActionSet(Vec<(ActionKey, Action)>);
 
 impl ActionSet {
     /// Empties the set; keeps its memory.
@@ -19,14 +23,15 @@ impl ActionSet {
     pub(crate) fn write(&mut self, actions: &[Action]) {
         for action in actions {
             let (rank, number) = action.rank();
-            let sub = if let Action::SetField(set) = action {
-                set.0.field.id.into()
+            let (sub, own) = if let Action::SetField(set) = action {
+                (set.0.field.id.into(), 0)
             } else if let Action::Experimenter(value) = action {
-                u64::from(value.row.experimenter) << 32 | u64::from(value.row.ty)
+                let ty = u64::from(value.row.experimenter) << 32 | u64::from(value.row.ty);
+                (ty, value.action_set_key())
             } else {
-                0
+                (0, 0)
             };
-            let key = (rank, number, sub);
+            let key = (rank, number, sub, own);
             match self.0.binary_search_by_key(&key, |(k, _)| *k) {
                 Ok(i) => self.0[i].1 = action.clone(),
                 Err(i) => self.0.insert(i, (key, action.clone())),

@@ -39,6 +39,11 @@ pub trait TypedBody: Wire + TextForm + Clone + Debug + Eq + Hash + Send + Sync +
         false
     }
 
+    /// What tells actions of one row apart in an action set: there is at most one of each number.
+    fn action_set_key(&self) -> u64 {
+        0
+    }
+
     /// The same, as a connection gets it that the extension has given this form: where dialects
     /// differ in what is sent, and the connection is known to speak one. `None`: as it is.
     fn in_form(&self, _form: u8) -> Option<Self> {
@@ -54,6 +59,7 @@ trait AnyBody: Any + Debug + Send + Sync {
     fn copy(&self) -> SharedBody;
     fn in_form(&self, form: u8) -> Option<SharedBody>;
     fn join(&mut self, part: &dyn AnyBody) -> bool;
+    fn action_set_key(&self) -> u64;
     fn hash(&self, state: &mut dyn Hasher);
 }
 
@@ -77,6 +83,9 @@ impl<T: TypedBody> AnyBody for T {
     fn join(&mut self, part: &dyn AnyBody) -> bool {
         let part: Option<&Self> = (part as &dyn Any).downcast_ref();
         part.is_some_and(|part| TypedBody::join(self, part.clone()))
+    }
+    fn action_set_key(&self) -> u64 {
+        TypedBody::action_set_key(self)
     }
     fn hash(&self, mut state: &mut dyn Hasher) {
         Hash::hash(self, &mut state);
@@ -169,6 +178,11 @@ impl ExtValue {
     pub fn body<T: TypedBody>(&self) -> Option<&T> {
         let body: &dyn Any = self.body.as_deref()?;
         body.downcast_ref()
+    }
+
+    /// What tells it apart from others of its row in an action set.
+    pub fn action_set_key(&self) -> u64 {
+        self.body.as_ref().map_or(0, |body| body.action_set_key())
     }
 
     /// The same, as a connection with this form gets it.

@@ -135,6 +135,11 @@ impl TextForm for SetState {
 }
 
 impl TypedBody for SetState {
+    /// An action set has one for each table.
+    fn action_set_key(&self) -> u64 {
+        self.table.into()
+    }
+
     fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, String> {
         let mut args = Args::new(text);
         let scope = args.scope(catalogue)?;
@@ -215,6 +220,10 @@ impl TextForm for IncState {
 }
 
 impl TypedBody for IncState {
+    fn action_set_key(&self) -> u64 {
+        self.table.into()
+    }
+
     fn parse(text: &str, _: &Catalogue) -> Result<Self, String> {
         let mut args = Args::new(text);
         let table = args.table()?;

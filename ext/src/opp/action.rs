@@ -142,6 +142,10 @@ impl TextForm for SetDataVar {
 }
 
 impl TypedBody for SetDataVar {
+    fn action_set_key(&self) -> u64 {
+        self.table.into()
+    }
+
     fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, String> {
         let mut args = Args::new(text);
         let function = UpdateFunction::parse(args.take("function").unwrap_or(""))?;

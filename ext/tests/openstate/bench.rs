@@ -65,16 +65,31 @@ impl Bench {
         Self::with_ports(engine, OffloadCapabilities::default())
     }
 
+    /// A switch with these options of state tables.
+    pub fn with_options(options: &[(&str, &str)]) -> Self {
+        Self::made(Engine::default(), OffloadCapabilities::default(), options)
+    }
+
     /// The same, with ports that leave so much undone.
     pub fn with_ports(engine: Engine, capabilities: OffloadCapabilities) -> Self {
+        Self::made(engine, capabilities, &[])
+    }
+
+    fn made(engine: Engine, capabilities: OffloadCapabilities, options: &[(&str, &str)]) -> Self {
         let (pool, catalogue) = (Pool::new(1 << 24), Arc::new(bofuss_ext::catalogue()));
         let config = Config {
             engine,
             ..Config::default()
         };
         let mut datapath = Datapath::new(config, catalogue.clone(), pool.clone());
-        let hooks = bofuss_ext::hooks(&catalogue);
-        hooks.into_iter().for_each(|hook| datapath.add_hook(hook));
+        for mut hook in bofuss_ext::hooks(&catalogue) {
+            if hook.name() == "openstate" {
+                for (name, value) in options {
+                    hook.set_option(name, value).expect("the option is there");
+                }
+            }
+            datapath.add_hook(hook);
+        }
         let switch = Switch::new(Time(0), datapath, Identity::default(), FailMode::Secure);
         let mut this = Self {
             switch,

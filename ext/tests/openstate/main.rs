@@ -5,6 +5,7 @@ mod bench;
 mod commands;
 mod conformance;
 mod connections;
+mod dialects;
 mod graphs;
 mod insp;
 mod opp;
