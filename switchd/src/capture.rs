@@ -18,6 +18,8 @@ use bofuss_packet::{Key, KeyMatch, Layout, arrival, parse};
 use bofuss_ports::{CaptureFile, CaptureSource, Direction, LinkType};
 use tracing::warn;
 
+use crate::context::context;
+
 /// Packets or messages in one file; captures into it end then.
 const MAX_PACKETS: u64 = 1_000_000;
 /// Bytes in one file; captures into it end then.
@@ -95,15 +97,14 @@ impl CaptureWriter {
         file: Option<File>,
         described: CaptureSource,
     ) -> Result<Self, String> {
-        let failed = |error: io::Error| format!("{path}: {error}");
         if !Path::new(path).is_absolute() {
             return Err(format!("{path}: the path must be absolute"));
         }
         let target = match file {
             Some(file) => file,
-            None => CaptureFile::open(Path::new(path)).map_err(failed)?,
+            None => CaptureFile::open(Path::new(path)).map_err(context(path))?,
         };
-        let target_identity = identity(&target.metadata().map_err(failed)?);
+        let target_identity = identity(&target.metadata().map_err(context(path))?);
         let mut open = OPEN.lock().expect("no holder panics");
         open.retain(|file| file.strong_count() > 0);
         let same = open
@@ -120,7 +121,8 @@ impl CaptureWriter {
             }
             Some(file) => file,
             None => {
-                let file = OpenFile::begin(path, target, described.link_type).map_err(failed)?;
+                let file =
+                    OpenFile::begin(path, target, described.link_type).map_err(context(path))?;
                 open.push(Arc::downgrade(&file));
                 file
             }

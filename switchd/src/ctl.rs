@@ -12,6 +12,7 @@ use bofuss_channel::{RunSocket, permitted, run_sockets};
 use bofuss_ports::CaptureFile;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
+use crate::context::context;
 use crate::control::COMMANDS;
 
 /// How long to wait for an answer.
@@ -22,7 +23,6 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 ///
 /// Errors: as [`ask`].
 pub fn command(words: &[String]) -> Result<String, String> {
-    let is_command = |word: &String| COMMANDS.iter().any(|row| row.0 == word);
     match words {
         [name, rest @ ..] if !is_command(name) || rest.first().is_some_and(is_command) => {
             if rest.is_empty() {
@@ -32,6 +32,10 @@ pub fn command(words: &[String]) -> Result<String, String> {
         }
         words => ask(None, words),
     }
+}
+
+fn is_command(word: &String) -> bool {
+    COMMANDS.iter().any(|row| row.0 == word)
 }
 
 /// Sends the command `words` to the switch `name`, or to the only one that runs, and returns its
@@ -62,11 +66,10 @@ pub fn reload(name: Option<&str>) -> Result<String, String> {
 
 /// Sends a command to a control socket, and returns the answer.
 fn talk(path: PathBuf, words: &[String]) -> Result<String, String> {
-    let named = |error: std::io::Error| format!("{}: {error}", path.display());
-    let mut stream = UnixStream::connect(&path).map_err(named)?;
+    let mut stream = UnixStream::connect(&path).map_err(context(path.display()))?;
     stream
         .set_read_timeout(Some(ANSWER_TIMEOUT))
-        .map_err(named)?;
+        .map_err(context(path.display()))?;
     let mut words = words.to_vec();
     let target = match &mut words[..] {
         [command, _, file, ..] if command == "capture" => Some(CaptureTarget::open(file)?),
@@ -81,7 +84,7 @@ fn talk(path: PathBuf, words: &[String]) -> Result<String, String> {
     if let Err(error) = stream.read_to_string(&mut answer)
         && answer.is_empty()
     {
-        return Err(named(error));
+        return Err(format!("{}: {error}", path.display()));
     }
     match answer.split_once('\n') {
         Some(("ok", text)) => {
@@ -104,10 +107,9 @@ impl CaptureTarget {
     /// Opens the file of this name, and makes the name an absolute path. Errors: the file's, with
     /// its name.
     fn open(name: &mut String) -> Result<Self, String> {
-        let failed = |error: io::Error| format!("{name}: {error}");
-        let path = std::path::absolute(&name).map_err(failed)?;
+        let path = std::path::absolute(&name).map_err(context(&name))?;
         let exists = path.symlink_metadata().is_ok();
-        let file = CaptureFile::open(&path).map_err(failed)?;
+        let file = CaptureFile::open(&path).map_err(context(&name))?;
         *name = path.to_string_lossy().into_owned();
         let new = (!exists).then_some(path);
         Ok(Self { file, new })

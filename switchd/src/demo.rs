@@ -2,7 +2,6 @@
 //!
 //! Namespaces, interfaces and sockets belong to this process and vanish with it.
 
-use std::fmt::Display;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::Command;
@@ -14,6 +13,7 @@ use bofuss_oflib::Mac;
 use bofuss_ports::NetNs;
 
 use crate::config::Options;
+use crate::context::context;
 use crate::process::Process;
 
 mod scenes;
@@ -46,10 +46,6 @@ struct Lab {
 
 type Result<T> = std::result::Result<T, String>;
 
-fn context<E: Display>(what: &str) -> impl Fn(E) -> String + '_ {
-    move |error| format!("{what}: {error}")
-}
-
 /// Runs the demo; `stopped` ends it early. Errors: a sentence for the user.
 pub async fn demo(options: DemoOptions, stopped: impl Future<Output = ()>) -> Result<()> {
     let program = std::env::args().next().unwrap_or_else(|| "bofuss".into());
@@ -71,20 +67,19 @@ pub async fn demo(options: DemoOptions, stopped: impl Future<Output = ()>) -> Re
     }
     .check()?;
     let into = lab.switch.try_clone().map_err(context("namespace"))?;
-    let enter = move || {
+    let enter = Box::new(move || {
         into.enter()
             .map_err(context("entering the switch's namespace"))
-    };
-    let process = Process::start(vec![config], None, Some(Box::new(enter))).await?;
+    });
+    let process = Process::start(vec![config], None, Some(enter)).await?;
     let socket = process.socket().to_path_buf();
     let (done, finished) = tokio::sync::oneshot::channel();
     let controlled = options.controller.clone();
     let lab = Arc::new(lab);
     let scene = Arc::clone(&lab);
-    let play = move || drop(done.send(scenes::play(&scene, &socket, controlled.as_deref())));
     thread::Builder::new()
         .name("demo".into())
-        .spawn(play)
+        .spawn(move || drop(done.send(scenes::play(&scene, &socket, controlled.as_deref()))))
         .map_err(context("thread"))?;
     let mut stopped = std::pin::pin!(stopped);
     tokio::select! {
@@ -127,15 +122,12 @@ fn run(program: &str, arguments: &[&str]) -> Result<String> {
             }
             _ => format!("{program}: {error}"),
         })?;
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_string();
     if output.status.success() {
-        Ok(text(&output.stdout))
+        Ok(trimmed(&output.stdout))
     } else {
-        Err(format!(
-            "{program} {}: {}",
-            arguments.join(" "),
-            text(&output.stderr)
-        ))
+        let arguments = arguments.join(" ");
+        let error = trimmed(&output.stderr);
+        Err(format!("{program} {arguments}: {error}"))
     }
 }
 
@@ -161,18 +153,19 @@ impl Lab {
             let there = path(self.host(host));
             let mac = mac(host).to_string();
             let ip = format!("{}/24", address(host));
-            let cable = || {
-                quieten();
-                run(
-                    "ip",
-                    &[
-                        "link", "add", &port, "type", "veth", "peer", "name", "eth0", "address",
-                        &mac, "netns", &there,
-                    ],
-                )?;
-                run("ip", &["link", "set", &port, "up"])
-            };
-            self.switch.run(cable).map_err(context("switch"))??;
+            self.switch
+                .run(|| {
+                    quieten();
+                    run(
+                        "ip",
+                        &[
+                            "link", "add", &port, "type", "veth", "peer", "name", "eth0",
+                            "address", &mac, "netns", &there,
+                        ],
+                    )?;
+                    run("ip", &["link", "set", &port, "up"])
+                })
+                .map_err(context("switch"))??;
             self.host(host)
                 .run(|| {
                     quieten();
@@ -215,6 +208,10 @@ fn path(namespace: &NetNs) -> String {
         std::process::id(),
         namespace.as_fd().as_raw_fd()
     )
+}
+
+fn trimmed(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).trim().to_string()
 }
 
 /// Disables IPv6 in the namespace of this thread, which would send packets by itself.

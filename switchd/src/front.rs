@@ -4,7 +4,7 @@ pub mod ofdatapath;
 pub mod ofprotocol;
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf, absolute};
 use std::process::{Command, ExitCode, Stdio};
@@ -12,6 +12,7 @@ use std::process::{Command, ExitCode, Stdio};
 use bofuss_channel::Endpoint;
 
 use crate::config::Options;
+use crate::context::context;
 use crate::{log, rundir};
 
 /// Set in the environment of the background process when a program detaches.
@@ -123,30 +124,37 @@ impl Common {
         let pid_file = written.transpose()?;
         if self.detach {
             println!("{READY}");
-            let failed = |e| format!("--detach: {e}");
-            let null = || File::options().write(true).open("/dev/null");
-            rustix::stdio::dup2_stdout(null().map_err(failed)?).map_err(|e| failed(e.into()))?;
-            if self.log_file.is_none() {
-                rustix::stdio::dup2_stderr(null().map_err(failed)?)
-                    .map_err(|e| failed(e.into()))?;
-            }
+            close_output(self.log_file.is_none()).map_err(context("--detach"))?;
         }
         Ok(pid_file)
     }
 
     /// The TLS options, in the switch's form.
     fn tls(&self) -> Options {
-        // The switch may have another working directory.
-        let file = |path: &Option<PathBuf>| path.as_ref().and_then(|p| absolute(p).ok());
         Options {
-            private_key: file(&self.private_key),
-            certificate: file(&self.certificate),
-            ca_cert: file(&self.ca_cert),
+            private_key: as_absolute(&self.private_key),
+            certificate: as_absolute(&self.certificate),
+            ca_cert: as_absolute(&self.ca_cert),
             // The certificates of ovs-pki and ofp-pki name no host.
             any_peer_name: true,
             ..Options::default()
         }
     }
+}
+
+/// Sends what is printed from now on nowhere; with `errors`, what is printed as an error, too.
+fn close_output(errors: bool) -> io::Result<()> {
+    let null = File::options().write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdout(&null)?;
+    if errors {
+        rustix::stdio::dup2_stderr(&null)?;
+    }
+    Ok(())
+}
+
+/// The path for a switch that has another working directory.
+fn as_absolute(path: &Option<PathBuf>) -> Option<PathBuf> {
+    absolute(path.as_ref()?).ok()
 }
 
 /// The log level of `--verbose=WORDS`. Errors: there is no such level.
@@ -198,8 +206,8 @@ fn write_pid(path: PathBuf, force: bool) -> Result<PidFile, String> {
             "--pidfile {path}: process {other} runs (--force starts nevertheless)"
         ));
     }
-    let write = || writeln!(File::create(&path)?, "{}", std::process::id());
-    write().map_err(|error| format!("--pidfile {}: {error}", path.display()))?;
+    std::fs::write(&path, format!("{}\n", std::process::id()))
+        .map_err(context(format_args!("--pidfile {}", path.display())))?;
     Ok(PidFile(path))
 }
 

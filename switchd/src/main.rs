@@ -5,6 +5,7 @@
 
 mod capture;
 mod config;
+mod context;
 mod control;
 mod ctl;
 mod dataplane;
@@ -195,9 +196,8 @@ async fn serve(source: reload::ConfigSource, configs: Vec<config::Config>) -> Re
 ///
 /// Panics outside a tokio runtime.
 fn stopped() -> impl Future<Output = ()> {
-    let wait = |kind| signal(kind).expect("these signals can be handled");
-    let (mut terminate, mut interrupt) =
-        (wait(SignalKind::terminate()), wait(SignalKind::interrupt()));
+    let mut terminate = signal(SignalKind::terminate()).expect("it can be handled");
+    let mut interrupt = signal(SignalKind::interrupt()).expect("it can be handled");
     async move {
         tokio::select! {
             _ = terminate.recv() => {}

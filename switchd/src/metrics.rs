@@ -24,6 +24,8 @@ use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
+use crate::context::context;
+
 pub use text::{ExpositionFormat, Histogram, Labels, Samples};
 
 /// The longest request in bytes: the minimum that hyper permits.
@@ -41,14 +43,13 @@ impl FromStr for Address {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let port = || text.trim_start_matches(':').parse::<u16>().ok();
-        let address = text
-            .parse()
-            .ok()
-            .or_else(|| port().map(|port| SocketAddr::from(([127, 0, 0, 1], port))));
-        address
-            .map(Self)
-            .ok_or_else(|| format!("{text}: it is PORT, IP:PORT or [IPv6]:PORT"))
+        if let Ok(address) = text.parse() {
+            return Ok(Self(address));
+        }
+        match text.trim_start_matches(':').parse::<u16>() {
+            Ok(port) => Ok(Self(SocketAddr::from(([127, 0, 0, 1], port)))),
+            Err(_) => Err(format!("{text}: it is PORT, IP:PORT or [IPv6]:PORT")),
+        }
     }
 }
 
@@ -84,12 +85,16 @@ pub async fn listen(
     address: Address,
     metrics_requests: mpsc::Sender<MetricsRequest>,
 ) -> Result<MetricsListener, String> {
-    let failed = |error| format!("--metrics {}: {error}", address.0);
-    let listener = TcpListener::bind(address.0).await.map_err(failed)?;
-    let local = listener.local_addr().map_err(failed)?;
+    let option = format!("--metrics {}", address.0);
+    let listener = TcpListener::bind(address.0)
+        .await
+        .map_err(context(&option))?;
+    let local = listener.local_addr().map_err(context(&option))?;
     let task = tokio::spawn(accept(listener, metrics_requests)).abort_handle();
-    let address = Address(local);
-    Ok(MetricsListener { address, task })
+    Ok(MetricsListener {
+        address: Address(local),
+        task,
+    })
 }
 
 async fn accept(listener: TcpListener, metrics_requests: mpsc::Sender<MetricsRequest>) {

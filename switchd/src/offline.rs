@@ -19,6 +19,7 @@ use bofuss_oflib::wire::FixedStr;
 use bofuss_oflib::{Action, Catalogue, ExtValue, Message, PortNo, Version};
 
 use crate::config::{self, Config, DEFAULT_NAME, Options};
+use crate::context::context;
 use crate::dataplane::POOL_BYTES;
 use crate::run::make_switch;
 
@@ -113,9 +114,8 @@ pub fn states(switch: &mut Switch) -> AskedStates {
 /// The options in a file for the switch `name`, or for its only one. Options of connections are
 /// left out, so that no key file is read.
 fn read(path: &Path, name: Option<&str>) -> Result<Options, String> {
-    let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-    let text = fs::read_to_string(path).map_err(|error| named(&error))?;
-    let all: Options = toml::from_str(&text).map_err(|error| named(&error))?;
+    let text = fs::read_to_string(path).map_err(context(path.display()))?;
+    let all: Options = toml::from_str(&text).map_err(context(path.display()))?;
     let mut switches = config::each(all);
     let names: Vec<String> = switches
         .iter()
@@ -125,8 +125,11 @@ fn read(path: &Path, name: Option<&str>) -> Result<Options, String> {
         Some(name) => names.iter().position(|named| named == name),
         None => (names.len() == 1).then_some(0),
     };
-    let names = names.join(", ");
-    let at = at.ok_or_else(|| named(&format!("it has {names}; name one: --switch NAME")))?;
+    let Some(at) = at else {
+        let path = path.display();
+        let names = names.join(", ");
+        return Err(format!("{path}: it has {names}; name one: --switch NAME"));
+    };
     let options = switches.swap_remove(at);
     let has_controller = !options.controllers.is_empty();
     let secure = has_controller.then(|| "secure".to_string());

@@ -12,6 +12,7 @@ use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 
 use crate::config::Config;
+use crate::context::context;
 use crate::control::CommandRequest;
 use crate::dataplane::{Answer, Operation, Scrape};
 use crate::manager::Manager;
@@ -59,9 +60,10 @@ impl Process {
         source: Option<ConfigSource>,
         mut enter: Option<Enter>,
     ) -> Result<Self, String> {
-        let failed = |error| format!("run-time directory: {error}");
-        let folder = rundir::directory().map_err(failed)?;
-        bofuss_ports::keep_settings_in(rundir::own_directory().map_err(failed)?);
+        let folder = rundir::directory().map_err(context(rundir::RUN_FOLDER))?;
+        bofuss_ports::keep_settings_in(
+            rundir::own_directory().map_err(context(rundir::RUN_FOLDER))?,
+        );
         let (to, requests) = mpsc::channel(1);
         let shared = Shared {
             requests: to,
@@ -223,13 +225,10 @@ impl Process {
                         queue.ask(Operation::TraceNext(argument)),
                     )
                     .await;
-                    let none = || {
-                        Err(format!(
-                            "no such packet arrived within {} s",
-                            TRACE_NEXT_TIMEOUT.as_secs()
-                        ))
-                    };
-                    let _ = reply.send(answer.unwrap_or_else(|_| none()));
+                    let seconds = TRACE_NEXT_TIMEOUT.as_secs();
+                    let _ = reply.send(answer.unwrap_or_else(|_| {
+                        Err(format!("no such packet arrived within {seconds} s"))
+                    }));
                 });
                 return;
             }
@@ -257,8 +256,8 @@ impl Process {
 
     /// Applies the changed configuration file, or changes nothing. Errors: why not, in a sentence.
     async fn reload(&mut self) -> Answer {
-        let done = self.try_to_reload().await;
-        let done = self.explained(done);
+        let tried = self.try_to_reload().await;
+        let done = self.explained(tried);
         match &done {
             Ok(_) => info!("the configuration was read again"),
             Err(error) => warn!("the configuration was not changed: {error}"),

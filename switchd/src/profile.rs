@@ -16,6 +16,8 @@ use bofuss_oflib::message::multipart::table_features::{
 use bofuss_oflib::message::multipart::{TableFeatures, TableProperty};
 use bofuss_oflib::types::TableId;
 use toml::Spanned;
+
+use crate::context::context;
 use toml::de::{DeTable, DeValue};
 
 /// The keys of a table that are no properties.
@@ -31,12 +33,11 @@ type Wrong = (usize, String);
 impl Profile {
     /// Reads a profile. Errors: the file, the line, the key, and what would be right.
     pub fn read(path: &Path, catalogue: &Catalogue) -> Result<Self, String> {
-        let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-        let text = std::fs::read_to_string(path).map_err(|error| named(&error))?;
-        let file = DeTable::parse(&text).map_err(|error| named(&error))?;
+        let text = std::fs::read_to_string(path).map_err(context(path.display()))?;
+        let file = DeTable::parse(&text).map_err(context(path.display()))?;
         Self::of(file.get_ref(), catalogue).map_err(|(at, what)| {
             let line = text[..at].matches('\n').count() + 1;
-            named(&format!("line {line}: {what}"))
+            format!("{}: line {line}: {what}", path.display())
         })
     }
 
@@ -53,10 +54,10 @@ impl Profile {
             for value in list.iter() {
                 let at = value.span().start;
                 let value = value.get_ref();
-                let table = value
-                    .as_table()
-                    .ok_or((at, "table: it is [[table]]".into()));
-                let table = table_of(table?, at, catalogue, &mut nexts)?;
+                let Some(keys) = value.as_table() else {
+                    return Err((at, "table: it is [[table]]".into()));
+                };
+                let table = table_of(keys, at, catalogue, &mut nexts)?;
                 let id = table.table_id;
                 if tables.iter().any(|other| other.table_id == id) {
                     return Err((at, format!("id: there is a table {id} already")));
@@ -64,17 +65,21 @@ impl Profile {
                 tables.push(table);
             }
         }
-        let is_there = |id: TableId| tables.iter().any(|table| table.table_id == id);
-        if !is_there(TableId(0)) {
+        let profile = Self(tables);
+        if !profile.has_table(TableId(0)) {
             return Err((0, "id: packets begin in table 0, but there is none".into()));
         }
         for (table, at, next) in nexts {
-            if next <= table || !is_there(next) {
+            if next <= table || !profile.has_table(next) {
                 let what = format!("next-tables: {next} is no table after table {table}");
                 return Err((at, what));
             }
         }
-        Ok(Self(tables))
+        Ok(profile)
+    }
+
+    fn has_table(&self, id: TableId) -> bool {
+        self.0.iter().any(|table| table.table_id == id)
     }
 
     /// The number of tables of such a switch.
@@ -112,10 +117,10 @@ impl Profile {
                             ty: one.ty,
                             list: match &one.list {
                                 PropertyList::Tables(later) => {
-                                    let later = later.iter().copied().filter(|next| {
-                                        self.0.iter().any(|one| one.table_id == *next)
-                                    });
-                                    PropertyList::Tables(later.collect())
+                                    let later = later.iter().copied();
+                                    PropertyList::Tables(
+                                        later.filter(|next| self.has_table(*next)).collect(),
+                                    )
                                 }
                                 other => other.clone(),
                             },
@@ -135,10 +140,10 @@ fn table_of(
     catalogue: &Catalogue,
     nexts: &mut Vec<(TableId, usize, TableId)>,
 ) -> Result<TableFeatureSet, Wrong> {
-    let id = keys
-        .get("id")
-        .ok_or((at, "id: the table has none".into()))?;
-    let id = TableId(number(id, "id", u64::from(TableId::MAX.0) - 1)? as u8);
+    let Some(given_id) = keys.get("id") else {
+        return Err((at, "id: the table has none".into()));
+    };
+    let id = table_id(given_id, "id")?;
     let mut table = TableFeatureSet {
         table_id: id,
         name: format!("table{id}").as_str().into(),
@@ -167,15 +172,13 @@ fn table_of(
                     .iter()
                     .filter(|row| row.2 != 'e')
                     .find(|row| row.1.replace('_', "-") == key);
-                let &(ty, name, kind) = row.ok_or_else(|| {
+                let Some(&(ty, name, kind)) = row else {
                     let properties = PROPERTIES.iter().filter(|row| row.2 != 'e');
                     let keys: Vec<_> = properties.map(|row| row.1.replace('_', "-")).collect();
-                    let keys = keys.join(", ");
-                    (
-                        at,
-                        format!("{key}: no such key; there are {OTHER_KEYS}, {keys}"),
-                    )
-                })?;
+                    let known = keys.join(", ");
+                    let what = format!("{key}: no such key; there are {OTHER_KEYS}, {known}");
+                    return Err((at, what));
+                };
                 let items = value
                     .get_ref()
                     .as_array()
@@ -199,64 +202,92 @@ fn list<'a>(
     items: impl Iterator<Item = &'a Spanned<DeValue<'a>>>,
     catalogue: &Catalogue,
 ) -> Result<PropertyList, Wrong> {
-    let set = name.contains("setfield");
-    let ty = |item: &Spanned<DeValue<'_>>| {
-        let word = text(item, key)?;
-        let (what, number, extension) = match kind {
-            'i' => {
-                let row = INSTRUCTIONS
-                    .iter()
-                    .find(|row| row.name.replace('_', "-") == word);
-                (
-                    "instruction",
-                    row.map(|row| row.number),
-                    ExtKind::Instruction,
-                )
-            }
-            _ => {
-                let name = word.replace('-', "_");
-                let row = ACTIONS
-                    .iter()
-                    .find(|row| row.name == name || row.aliases.contains(&&*name));
-                ("action", row.map(|row| row.number), ExtKind::Action)
-            }
-        };
-        let found = number
-            .map(|ty| (ty, 0))
-            .or_else(|| {
-                let row = catalogue.values(extension).find(|row| row.name == word)?;
-                Some((0xffff, row.experimenter))
-            })
-            .map(|(ty, experimenter)| TypeId { ty, experimenter });
-        found.ok_or_else(|| wrong(item, format!("{key}: there is no {what} '{word}'")))
-    };
-    let field = |item: &Spanned<DeValue<'_>>| {
-        let word = text(item, key)?;
-        let wrong = |what: &str| wrong(item, format!("{key}: {what} '{word}'"));
-        let name = word.strip_suffix("/mask").unwrap_or(word);
-        let field = catalogue
-            .field_named(name)
-            .ok_or_else(|| wrong("there is no field"))?;
-        let masked = name != word;
-        if set && (masked || !field.settable) {
-            return Err(wrong("nothing can set"));
-        }
-        if masked && !field.maskable {
-            return Err(wrong("no mask is defined for"));
-        }
-        Ok(FieldId::Known(field, masked))
-    };
     Ok(match kind {
-        'i' | 'a' => PropertyList::Types(items.map(ty).collect::<Result<_, _>>()?),
-        't' => PropertyList::Tables(
-            items
-                .map(|item| {
-                    number(item, key, u64::from(TableId::MAX.0) - 1).map(|id| TableId(id as u8))
-                })
-                .collect::<Result<_, _>>()?,
-        ),
-        _ => PropertyList::Fields(items.map(field).collect::<Result<_, _>>()?),
+        'i' => {
+            let types = items.map(|item| instruction(item, key, catalogue));
+            PropertyList::Types(types.collect::<Result<_, _>>()?)
+        }
+        'a' => {
+            let types = items.map(|item| action(item, key, catalogue));
+            PropertyList::Types(types.collect::<Result<_, _>>()?)
+        }
+        't' => {
+            let tables = items.map(|item| table_id(item, key));
+            PropertyList::Tables(tables.collect::<Result<_, _>>()?)
+        }
+        _ => {
+            let set = name.contains("setfield");
+            let fields = items.map(|item| field(item, key, set, catalogue));
+            PropertyList::Fields(fields.collect::<Result<_, _>>()?)
+        }
     })
+}
+
+fn instruction(
+    item: &Spanned<DeValue<'_>>,
+    key: &str,
+    catalogue: &Catalogue,
+) -> Result<TypeId, Wrong> {
+    let word = text(item, key)?;
+    let mut rows = INSTRUCTIONS.iter();
+    let row = rows.find(|row| row.name.replace('_', "-") == word);
+    let number = row.map(|row| row.number);
+    let found = type_id(number, ExtKind::Instruction, word, catalogue);
+    found.ok_or_else(|| wrong(item, format!("{key}: there is no instruction '{word}'")))
+}
+
+fn action(item: &Spanned<DeValue<'_>>, key: &str, catalogue: &Catalogue) -> Result<TypeId, Wrong> {
+    let word = text(item, key)?;
+    let name = word.replace('-', "_");
+    let mut rows = ACTIONS.iter();
+    let row = rows.find(|row| row.name == name || row.aliases.contains(&&*name));
+    let number = row.map(|row| row.number);
+    let found = type_id(number, ExtKind::Action, word, catalogue);
+    found.ok_or_else(|| wrong(item, format!("{key}: there is no action '{word}'")))
+}
+
+/// The type of this number, or that of an extension's value with this name.
+fn type_id(
+    number: Option<u16>,
+    kind: ExtKind,
+    name: &str,
+    catalogue: &Catalogue,
+) -> Option<TypeId> {
+    if let Some(ty) = number {
+        return Some(TypeId {
+            ty,
+            experimenter: 0,
+        });
+    }
+    let row = catalogue.values(kind).find(|row| row.name == name)?;
+    Some(TypeId {
+        ty: 0xffff,
+        experimenter: row.experimenter,
+    })
+}
+
+/// A field, with `/mask` its masked form; `set` if an action is to set it.
+fn field(
+    item: &Spanned<DeValue<'_>>,
+    key: &str,
+    set: bool,
+    catalogue: &Catalogue,
+) -> Result<FieldId, Wrong> {
+    let word = text(item, key)?;
+    let name = word.strip_suffix("/mask").unwrap_or(word);
+    let masked = name != word;
+    let what = match catalogue.field_named(name) {
+        None => "there is no field",
+        Some(field) if set && (masked || !field.settable) => "nothing can set",
+        Some(field) if masked && !field.maskable => "no mask is defined for",
+        Some(field) => return Ok(FieldId::Known(field, masked)),
+    };
+    Err(wrong(item, format!("{key}: {what} '{word}'")))
+}
+
+fn table_id(item: &Spanned<DeValue<'_>>, key: &str) -> Result<TableId, Wrong> {
+    let id = number(item, key, u64::from(TableId::MAX.0) - 1)?;
+    Ok(TableId(id as u8))
 }
 
 fn text<'a>(item: &'a Spanned<DeValue<'_>>, key: &str) -> Result<&'a str, Wrong> {
@@ -266,8 +297,8 @@ fn text<'a>(item: &'a Spanned<DeValue<'_>>, key: &str) -> Result<&'a str, Wrong>
 
 fn number(item: &Spanned<DeValue<'_>>, key: &str, most: u64) -> Result<u64, Wrong> {
     let digits = item.get_ref().as_integer();
-    let number = digits.and_then(|n| u64::from_str_radix(n.as_str(), n.radix()).ok());
-    let number = number.filter(|number| *number <= most);
+    let parsed = digits.and_then(|n| u64::from_str_radix(n.as_str(), n.radix()).ok());
+    let number = parsed.filter(|number| *number <= most);
     number.ok_or_else(|| wrong(item, format!("{key}: a number from 0 to {most}")))
 }
 

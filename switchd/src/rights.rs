@@ -136,21 +136,22 @@ fn folder(file: &Path) -> &Path {
     parent.unwrap_or(Path::new("."))
 }
 
+/// The value of a key in the status of a thread (proc_pid_status(5)).
+fn value_of<'a>(status: &'a str, key: &str) -> Option<&'a str> {
+    let mut lines = status.lines();
+    lines.find_map(|line| line.strip_prefix(key)).map(str::trim)
+}
+
 /// Whether another thread of this process has capabilities, or may still gain some.
 fn others_have_rights() -> io::Result<bool> {
     let own = rustix::thread::gettid().as_raw_nonzero().to_string();
     for task in fs::read_dir("/proc/self/task")? {
         let status = fs::read_to_string(task?.path().join("status")).unwrap_or_default();
-        let of = |key| {
-            status
-                .lines()
-                .find_map(|line| line.strip_prefix(key))
-                .map(str::trim)
-        };
         // A thread that has ended in the meantime has no status.
-        let is_other = of("Pid:").is_some_and(|thread| thread != own);
-        let has_none = of("CapPrm:").is_some_and(|set| set.bytes().all(|digit| digit == b'0'));
-        if is_other && !(has_none && of("NoNewPrivs:") == Some("1")) {
+        let is_other = value_of(&status, "Pid:").is_some_and(|thread| thread != own);
+        let has_none =
+            value_of(&status, "CapPrm:").is_some_and(|set| set.bytes().all(|digit| digit == b'0'));
+        if is_other && !(has_none && value_of(&status, "NoNewPrivs:") == Some("1")) {
             return Ok(true);
         }
     }

@@ -11,6 +11,8 @@ use rustix::io::Errno;
 use rustix::process::{Gid, Uid, geteuid};
 use tracing::warn;
 
+use crate::context::context;
+
 /// The longest name of a switch in bytes: the path of a unix socket is limited to 107.
 const MAX_NAME_BYTES: usize = 32;
 /// Permissions of the run-time directory: its owner only.
@@ -119,23 +121,26 @@ fn give(directory: &Path, caller: Uid) -> io::Result<()> {
     Ok(())
 }
 
+/// What an error of the run-time directory is about.
+pub const RUN_FOLDER: &str = "run-time directory";
+
 /// Gives one of our sockets to the user who called sudo and to `group`, and to nobody else.
 ///
 /// Errors: the system's, in a sentence.
 pub fn close(socket: &Path, group: Option<u32>) -> Result<(), String> {
-    let failed = |error: io::Error| format!("{}: {error}", socket.display());
-    let directory = socket.parent().unwrap_or(socket);
-    restrict(socket, group).map_err(failed)?;
-    if group.is_none() {
-        return Ok(());
-    }
-    let mode = fs::metadata(directory)
-        .map_err(failed)?
-        .permissions()
-        .mode();
+    restrict(socket, group)
+        .and_then(|()| match group {
+            Some(_) => make_searchable(socket.parent().unwrap_or(socket)),
+            None => Ok(()),
+        })
+        .map_err(context(socket.display()))
+}
+
+/// Lets everybody reach what is in a directory, but not list it.
+fn make_searchable(directory: &Path) -> io::Result<()> {
+    let mode = fs::metadata(directory)?.permissions().mode();
     if mode & SEARCH_MODE != SEARCH_MODE {
-        let mode = fs::Permissions::from_mode(mode | SEARCH_MODE);
-        fs::set_permissions(directory, mode).map_err(failed)?;
+        fs::set_permissions(directory, fs::Permissions::from_mode(mode | SEARCH_MODE))?;
     }
     Ok(())
 }
@@ -152,12 +157,12 @@ fn restrict(socket: &Path, group: Option<u32>) -> io::Result<()> {
     let mode = group.map_or(SOCKET_MODE, |_| GROUP_SOCKET_MODE);
     let this = format!("/proc/self/fd/{}", handle.as_raw_fd());
     fs::set_permissions(this, fs::Permissions::from_mode(mode))?;
-    let belong = |user, group| chownat(&handle, c"", user, group, AtFlags::EMPTY_PATH);
-    if let Some(group) = group {
-        belong(None, Some(Gid::from_raw(group)))?;
+    if let Some(group) = group.map(Gid::from_raw) {
+        chownat(&handle, c"", None, Some(group), AtFlags::EMPTY_PATH)?;
     }
-    let owner = fs::metadata(socket.parent().unwrap_or(socket))?.uid();
-    match belong(Some(Uid::from_raw(owner)), None) {
+    let folder = fs::metadata(socket.parent().unwrap_or(socket))?;
+    let owner = Uid::from_raw(folder.uid());
+    match chownat(&handle, c"", Some(owner), None, AtFlags::EMPTY_PATH) {
         // A switch that a reload adds is started after rights were given up.
         Err(Errno::PERM) => warn!("{}: it belongs to root until a restart", socket.display()),
         done => done?,

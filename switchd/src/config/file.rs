@@ -1,11 +1,12 @@
 //! Options as text: the TOML file, the command line over it, and where in the file an error is.
 
-use std::fmt;
 use std::path::Path;
 
 use toml::{Table, Value};
 
 use super::Options;
+
+use crate::context::context;
 
 /// The options as a file would have them.
 pub fn table(options: &Options) -> Table {
@@ -31,18 +32,10 @@ pub const OF_ALL: &[&str] = &["log", "lock-down", "metrics"];
 ///
 /// Errors: what is wrong in the file, and in which line.
 pub fn read(path: &Path) -> Result<(Vec<Options>, String), String> {
-    let named = |error: &dyn fmt::Display| format!("{}: {error}", path.display());
-    let text = std::fs::read_to_string(path).map_err(|error| named(&error))?;
-    let all: Options = toml::from_str(&text).map_err(|error| named(&error))?;
+    let text = std::fs::read_to_string(path).map_err(context(path.display()))?;
+    let all: Options = toml::from_str(&text).map_err(context(path.display()))?;
     for (at, own) in all.switches.iter().enumerate() {
-        let located = |error: String| Err(in_file(path, &text, at, &error));
-        if let Some((key, _)) = said(own).find(|(key, _)| OF_ALL.contains(&&**key)) {
-            let place = "it is of all switches, and stands before the first [[switch]]";
-            return located(format!("{key}: {place}"));
-        }
-        if !own.switches.is_empty() {
-            return located("switch: a switch has no switches".into());
-        }
+        only_own_keys(own).map_err(|error| in_file(path, &text, at, &error))?;
     }
     let switches = each(all);
     for (at, switch) in switches.iter().enumerate() {
@@ -50,6 +43,19 @@ pub fn read(path: &Path) -> Result<(Vec<Options>, String), String> {
         checked.map_err(|error| in_file(path, &text, at, &error))?;
     }
     Ok((switches, text))
+}
+
+/// Checks that one of several switches has no key of all. Errors: the key, and why not.
+fn only_own_keys(own: &Options) -> Result<(), String> {
+    if let Some((key, _)) = said(own).find(|(key, _)| OF_ALL.contains(&&**key)) {
+        return Err(format!(
+            "{key}: it is of all switches, and stands before the first [[switch]]"
+        ));
+    }
+    if !own.switches.is_empty() {
+        return Err("switch: a switch has no switches".into());
+    }
+    Ok(())
 }
 
 /// The switches that a file's options describe, each with the keys of all.

@@ -1,7 +1,6 @@
 //! The options that are about tables, groups and NORMAL: how many entries, and how they are found.
 
 use std::collections::hash_map::RandomState;
-use std::fmt;
 use std::hash::{BuildHasher, Hasher};
 
 use bofuss_datapath::{Algorithm, DISCIPLINES, Engine, MAX_ADDRESSES};
@@ -9,6 +8,7 @@ use bofuss_oflib::types::GroupId;
 
 use super::Options;
 use super::ports::port_number;
+use crate::context::context;
 use crate::profile::Profile;
 
 /// How many tables of how many entries.
@@ -94,10 +94,10 @@ fn mac_limit(text: &str, config: &mut bofuss_datapath::Config) -> Result<(), Str
         Some((port, limit)) => (Some(port_number(&option, port)?), limit),
         None => (None, text),
     };
-    let limit = limit.parse().ok();
-    let limit = limit
-        .filter(|limit| (1..=MAX_ADDRESSES).contains(limit))
-        .ok_or_else(|| format!("{option}: it is 1 to {MAX_ADDRESSES}"))?;
+    let limit: u32 = limit.parse().unwrap_or(0);
+    if !(1..=MAX_ADDRESSES).contains(&limit) {
+        return Err(format!("{option}: it is 1 to {MAX_ADDRESSES}"));
+    }
     match port {
         Some(port) => drop(config.port_addresses.insert(port, limit)),
         None => config.max_addresses = limit,
@@ -127,15 +127,13 @@ fn algorithm(name: &str) -> Result<Algorithm, String> {
 }
 
 fn group_algorithm(text: &String) -> Result<(GroupId, Algorithm), String> {
-    let named = |error: &dyn fmt::Display| format!("--group-select {text}: {error}");
-    let (group, name) = text
-        .split_once('=')
-        .ok_or_else(|| named(&"write GROUP=ALGORITHM, as 7=random"))?;
-    let group = group
-        .parse()
-        .map_err(|_| named(&format!("'{group}' is no group")))?;
-    Ok((
-        GroupId(group),
-        name.parse().map_err(|error: String| named(&error))?,
-    ))
+    let option = format!("--group-select {text}");
+    let Some((group, name)) = text.split_once('=') else {
+        return Err(format!("{option}: write GROUP=ALGORITHM, as 7=random"));
+    };
+    let Ok(number) = group.parse() else {
+        return Err(format!("{option}: '{group}' is no group"));
+    };
+    let algorithm = name.parse().map_err(context::<String>(option))?;
+    Ok((GroupId(number), algorithm))
 }

@@ -15,6 +15,7 @@ use tokio::sync::oneshot;
 use super::DataPlane;
 use crate::capture::{self, CaptureWriter, CopyTarget, FrameCopier, MAX_COPIERS};
 use crate::config::{self, Config, PortSpec};
+use crate::context::context;
 
 /// The answer to a command: text for the operator, or a sentence that says why it failed.
 pub type Answer = Result<String, String>;
@@ -138,11 +139,7 @@ impl DataPlane {
             return Err("PORT and FILE are required, or PORT and TO".into());
         };
         let flow = words.next().unwrap_or_default();
-        let known_port = |word: &str| {
-            let found = ports.iter().find(|spec| spec.is_named(word));
-            found.map_or_else(|| no_port(word), |spec| Ok(spec.number))
-        };
-        let port = known_port(watched)?;
+        let port = port_named(ports, watched)?;
         if self.io.ports.copiers.len() >= MAX_COPIERS {
             return Err(format!(
                 "there are {MAX_COPIERS} captures and mirrors already"
@@ -151,16 +148,15 @@ impl DataPlane {
         let catalogue = self.switch.datapath().catalogue();
         // A wrong flow is reported before the file is created.
         let mut copier = FrameCopier::new(port, flow, catalogue, name, CopyTarget::Port(port))?;
-        copier.to = match mirrors {
-            true if known_port(name)? == port => {
+        copier.to = if mirrors {
+            let to = port_named(ports, name)?;
+            if to == port {
                 return Err("a port cannot mirror itself".into());
             }
-            true => CopyTarget::Port(known_port(name)?),
-            false => CopyTarget::File(CaptureWriter::create(
-                name,
-                file,
-                self.source_of(port, ports, flow),
-            )?),
+            CopyTarget::Port(to)
+        } else {
+            let source = self.source_of(port, ports, flow);
+            CopyTarget::File(CaptureWriter::create(name, file, source)?)
         };
         Ok(copier)
     }
@@ -190,13 +186,14 @@ impl DataPlane {
         new: &Config,
         old: &[(bool, String)],
     ) -> Result<Vec<FrameCopier>, String> {
-        let make = |(mirrors, words): &(bool, String)| {
+        let mut copiers = Vec::new();
+        for fresh in new.copiers.iter().filter(|copier| !old.contains(copier)) {
+            let (mirrors, words) = fresh;
+            let key = if *mirrors { "--mirror" } else { "--capture" };
             let copier = self.new_copier(words, *mirrors, None, &new.ports);
-            let key = ["--capture", "--mirror"][usize::from(*mirrors)];
-            copier.map_err(|error| format!("{key} {words}: {error}"))
-        };
-        let fresh = new.copiers.iter().filter(|copier| !old.contains(copier));
-        fresh.map(make).collect()
+            copiers.push(copier.map_err(context(format_args!("{key} {words}")))?);
+        }
+        Ok(copiers)
     }
 
     fn end_copier(&mut self, name: &str) -> Answer {
@@ -277,6 +274,12 @@ impl DataPlane {
             buffers.bytes_in_use, buffers.allocations, buffers.refused
         )
     }
+}
+
+/// The number of the port that a word names. Errors: there is none.
+fn port_named(ports: &[PortSpec], word: &str) -> Result<PortNo, String> {
+    let found = ports.iter().find(|spec| spec.is_named(word));
+    found.map_or_else(|| no_port(word), |spec| Ok(spec.number))
 }
 
 fn no_port<T>(word: &str) -> Result<T, String> {

@@ -21,11 +21,10 @@ pub struct LoopCounters {
 
 impl Default for LoopCounters {
     fn default() -> Self {
-        let times = || Histogram::new(FIRST_TIME_NS, TIME_BOUNDS);
         Self {
             batch_frames: Histogram::new(1, SIZE_BOUNDS),
-            batch_ns: times(),
-            message_ns: times(),
+            batch_ns: Histogram::new(FIRST_TIME_NS, TIME_BOUNDS),
+            message_ns: Histogram::new(FIRST_TIME_NS, TIME_BOUNDS),
             received: BTreeMap::new(),
         }
     }

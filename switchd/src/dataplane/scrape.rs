@@ -1,6 +1,5 @@
 //! Collects the metrics in slices, with packets in between.
 
-use bofuss_channel::Origin;
 use bofuss_datapath::{Cursor, Egress, Table};
 use bofuss_oflib::PortNo;
 use bofuss_oflib::message::port::PortState;
@@ -118,11 +117,7 @@ impl DataPlane {
 
     fn scrape_controllers(&self, samples: &mut Samples) {
         for controller in &self.config.controllers {
-            let up = !self
-                .io
-                .connections
-                .select(|origin| *origin == Origin::Active(controller.clone()))
-                .is_empty();
+            let up = self.is_up(controller);
             let labels: Labels<'_> = &[("controller", controller)];
             samples.add("controller_connected", labels, u8::from(up));
         }
@@ -130,8 +125,10 @@ impl DataPlane {
         samples.add("connections", &[], all.len());
         for conn in all {
             let peer = self.io.connections.peer(conn);
-            let role = self.switch.role(conn);
-            let role = role.map_or_else(String::new, |role| role.to_string());
+            let role = match self.switch.role(conn) {
+                Some(role) => role.to_string(),
+                None => String::new(),
+            };
             let labels: Labels<'_> = &[("connection", &conn.0), ("peer", &peer), ("role", &role)];
             let lost = self.switch.lost_packet_ins(conn);
             samples.add("connection_lost_packet_ins", labels, lost);

@@ -23,6 +23,12 @@ impl DataPlane {
         is_one
     }
 
+    /// Whether a connection to this controller is up.
+    pub(super) fn is_up(&self, controller: &ActiveAddress) -> bool {
+        let is_its = |origin: &Origin| matches!(origin, Origin::Active(to) if to == controller);
+        !self.io.connections.select(is_its).is_empty()
+    }
+
     /// Lines of `key=value`. `remote` stands for all controllers: connected if one is, or if none
     /// is configured.
     fn status(&self) -> String {
@@ -30,18 +36,11 @@ impl DataPlane {
         let pid = std::process::id();
         let mut text = format!("switch.uptime={uptime}\nswitch.pid={pid}\n");
         text += "local.is-connected=true\n";
-        let is_up = |controller: &ActiveAddress| {
-            !self
-                .io
-                .connections
-                .select(|origin| *origin == Origin::Active(controller.clone()))
-                .is_empty()
-        };
         let controllers = &self.config.controllers;
-        let any = controllers.is_empty() || controllers.iter().any(is_up);
+        let any = controllers.is_empty() || controllers.iter().any(|one| self.is_up(one));
         let _ = writeln!(text, "remote.is-connected={any}");
         for (number, controller) in (1..).zip(controllers) {
-            let up = is_up(controller);
+            let up = self.is_up(controller);
             let _ = writeln!(text, "remote.{number}.name={controller}");
             let _ = writeln!(text, "remote.{number}.is-connected={up}");
         }

@@ -61,16 +61,6 @@ pub(super) fn transfer(lab: &Lab) -> Result<()> {
         .run(|| TcpListener::bind((address(2), TCP_PORT)))
         .map_err(&failed)?
         .map_err(&failed)?;
-    let send = || -> io::Result<()> {
-        let to = SocketAddr::from((address(2), TCP_PORT));
-        let mut stream = TcpStream::connect_timeout(&to, REPLY_WAIT)?;
-        let data = vec![0u8; 1 << 18];
-        let until = Instant::now() + TRANSFER;
-        while Instant::now() < until {
-            stream.write_all(&data)?;
-        }
-        Ok(())
-    };
     thread::scope(|scope| {
         let sender = scope.spawn(|| lab.host(1).run(send));
         let (mut stream, _) = listener.accept()?;
@@ -83,6 +73,23 @@ pub(super) fn transfer(lab: &Lab) -> Result<()> {
     .map_err(failed)
 }
 
+/// Sends to h2 for the duration of a transfer.
+fn send() -> io::Result<()> {
+    let to = SocketAddr::from((address(2), TCP_PORT));
+    let mut stream = TcpStream::connect_timeout(&to, REPLY_WAIT)?;
+    let data = vec![0u8; 1 << 18];
+    let until = Instant::now() + TRANSFER;
+    while Instant::now() < until {
+        stream.write_all(&data)?;
+    }
+    Ok(())
+}
+
+/// The rate in Gbit/s.
+fn gigabits(bytes: u64, time: Duration) -> f64 {
+    bytes as f64 * 8e-9 / time.as_secs_f64()
+}
+
 /// Reads a stream to its end. Prints the rate while it runs on a terminal, and once at the end.
 fn show_rate(stream: &mut TcpStream) -> io::Result<()> {
     let live = io::stdout().is_terminal();
@@ -91,7 +98,6 @@ fn show_rate(stream: &mut TcpStream) -> io::Result<()> {
     let mut shown = start;
     let mut shown_bytes = 0u64;
     let mut buffer = vec![0; 1 << 18];
-    let gigabits = |bytes: u64, time: Duration| bytes as f64 * 8e-9 / time.as_secs_f64();
     loop {
         let count = stream.read(&mut buffer)?;
         total += count as u64;

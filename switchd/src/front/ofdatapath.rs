@@ -107,9 +107,9 @@ impl OfdatapathCli {
                     .into(),
             );
         }
-        let is_passive = |address: &&String| address.starts_with('p');
+        // Addresses to listen on begin with p: ptcp:, pssl:, punix:.
         let (listen, controllers): (Vec<_>, Vec<_>) =
-            self.addresses.iter().partition(|a| is_passive(a));
+            self.addresses.iter().partition(|a| a.starts_with('p'));
         let mut options = Options {
             name: self.name(),
             dpid: self.datapath_id.clone(),

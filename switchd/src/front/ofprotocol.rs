@@ -123,20 +123,17 @@ pub fn main() -> ExitCode {
 
 /// Sends `line` to the switch, and waits until the switch ends. Errors: why the switch refuses it.
 fn attach(name: &str, line: &str, controllers: &str) -> Result<(), String> {
-    let connect = || {
-        let socket = if super::is_by_port(name) {
-            ctl::find_near(name)
-        } else {
-            ctl::find(Some(name))
-        };
-        let mut stream = UnixStream::connect(socket?).map_err(|e| e.to_string())?;
-        let command = format!("attach {line}\n");
-        stream
-            .write_all(command.as_bytes())
-            .map_err(|e| e.to_string())?;
-        Ok::<_, String>(BufReader::new(stream))
+    let socket = if super::is_by_port(name) {
+        ctl::find_near(name)
+    } else {
+        ctl::find(Some(name))
     };
-    let mut stream = connect()?;
+    let mut stream = UnixStream::connect(socket?).map_err(|e| e.to_string())?;
+    let command = format!("attach {line}\n");
+    stream
+        .write_all(command.as_bytes())
+        .map_err(|e| e.to_string())?;
+    let mut stream = BufReader::new(stream);
     let mut answer = String::new();
     let read = stream.read_line(&mut answer);
     read.map_err(|error| error.to_string())?;
@@ -200,14 +197,13 @@ impl OfprotocolCli {
     /// The switch's name and the controllers. Some scripts name the controller first: the end on
     /// this machine is the switch.
     fn ends(&self) -> Result<(String, Vec<String>), String> {
-        let parse = |text: &String| text.parse::<ActiveAddress>();
-        let Ok(datapath) = parse(&self.datapath) else {
+        let Ok(datapath) = self.datapath.parse::<ActiveAddress>() else {
             return Ok((self.datapath.clone(), self.controllers.clone()));
         };
         let mut ends = (datapath.0, self.controllers.clone());
         if !is_here(&ends.0)
             && let [only] = &self.controllers[..]
-            && let Ok(other) = parse(only)
+            && let Ok(other) = only.parse::<ActiveAddress>()
         {
             ends = (other.0, vec![self.datapath.clone()]);
         }

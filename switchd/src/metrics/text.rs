@@ -245,17 +245,17 @@ impl Samples {
         let text = self.families.get_mut(name).expect("it is there");
         let _ = write!(text, "bofuss_{name}{suffix}");
         let switch = self.switch.as_ref().map(|name| ("switch", name as _));
-        let labels = || switch.iter().chain(labels);
-        for (number, (label, value)) in labels().enumerate() {
+        let mut close = "";
+        for (label, value) in switch.iter().chain(labels) {
             let value = value
                 .to_string()
                 .replace('\\', "\\\\")
                 .replace('"', "\\\"")
                 .replace('\n', "\\n");
-            let open = if number == 0 { '{' } else { ',' };
+            let open = if close.is_empty() { '{' } else { ',' };
             let _ = write!(text, "{open}{label}=\"{value}\"");
+            close = "}";
         }
-        let close = if labels().next().is_none() { "" } else { "}" };
         let _ = writeln!(text, "{close} {value}");
     }
 
@@ -263,8 +263,8 @@ impl Samples {
     pub fn text(&self, format: ExpositionFormat) -> String {
         let mut text = String::new();
         let own = FAMILIES.iter().copied();
-        let others = self.of_extensions.iter();
-        let others = others.map(|(name, (kind, meaning))| (name.as_str(), *kind, *meaning));
+        let of_extensions = self.of_extensions.iter();
+        let others = of_extensions.map(|(name, (kind, meaning))| (name.as_str(), *kind, *meaning));
         for (name, kind, meaning) in own.chain(others) {
             let Some(samples) = self.families.get(name) else {
                 continue;

@@ -12,6 +12,7 @@ use tracing::info;
 
 use super::PREDECESSOR_TIMEOUT;
 use crate::config::{Config, DEFAULT_NAME};
+use crate::context::context;
 use crate::snoop::{self, SnoopClients};
 use crate::{control, rundir};
 
@@ -41,14 +42,15 @@ pub(super) async fn open(
     requests: &mpsc::Sender<control::CommandRequest>,
     snoop_clients: &SnoopClients,
 ) -> Result<RunSockets, String> {
-    let failed = |error: io::Error| format!("run-time directory: {error}");
-    let folder = rundir::directory().map_err(failed)?;
+    let folder = rundir::directory().map_err(context(rundir::RUN_FOLDER))?;
     let end = Instant::now() + PREDECESSOR_TIMEOUT;
     let wanted = config.name.clone();
     let mut number = 0;
     loop {
         if config.is_named || run_sockets("sock", Some(&config.name)).is_empty() {
-            let lock = lock_folder(&folder, end).await.map_err(failed)?;
+            let lock = lock_folder(&folder, end)
+                .await
+                .map_err(context(rundir::RUN_FOLDER))?;
             let opened = try_open(config, &folder, hub, requests, snoop_clients).await?;
             drop(lock);
             if let Some(sockets) = opened {
