@@ -105,9 +105,9 @@ impl Switch {
             channel.forms.insert(experimenter, form);
         }
         for (row, wanted) in &answer.subscriptions {
-            let others = |(other, _): &(&'static ExtRow, bool)| !core::ptr::eq(*other, *row);
-            channel.subscriptions.retain(others);
-            channel.subscriptions.push((row, *wanted));
+            let subscriptions = &mut channel.subscriptions;
+            subscriptions.retain(|(other, _)| !core::ptr::eq(*other, *row));
+            subscriptions.push((row, *wanted));
         }
     }
 }

@@ -88,8 +88,11 @@ impl Switch {
         {
             self.flow_mod_done(now, asked.conn, asked.xid, flow_mod, io);
         }
-        let buffers = |buffer| self.channel(asked.conn).buffers.take(now, buffer);
-        match result.and_then(|()| asked.buffer.map(buffers).transpose()) {
+        let packet = result.and_then(|()| match asked.buffer {
+            Some(buffer) => self.channel(asked.conn).buffers.take(now, buffer).map(Some),
+            None => Ok(None),
+        });
+        match packet {
             Ok(None) => {}
             Ok(Some(packet)) => {
                 let (datapath, sink) = parts!(self, now, io);
