@@ -97,7 +97,8 @@ fn is_beba_tcp_flags(mut r: Reader<'_>) -> bool {
 fn decode_oxm(r: &mut Reader<'_>, errors: &OxmErrors) -> Result<FieldMatch, DecodeError> {
     let start = r.at("oxm header").clone();
     let (mut field, masked, length) = decode_header(r)?;
-    let is_beba = field.is_none() && is_beba_tcp_flags(start.clone());
+    let in_match = errors.unknown == IN_MATCH.unknown;
+    let is_beba = field.is_none() && in_match && is_beba_tcp_flags(start.clone());
     if is_beba {
         field = Some(TCP_FLAGS);
     }
