@@ -3,7 +3,9 @@
 //! What the kernel does on the way, this undoes: it puts outer VLAN tags back, ignores what it sent
 //! itself, holds promiscuous mode, and keeps the host's own stack out (see `interface_settings`).
 
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+mod queue;
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::sync::mpsc;
@@ -12,11 +14,11 @@ use std::{io, mem};
 
 use bofuss_frame::{Frame, Pool};
 
+use self::queue::MIN_PLACES;
 use crate::{
-    BATCH_FRAMES, Counters, DriverDropReason, Link, OffloadCapabilities, OpenError, PortDriver,
+    BATCH_BYTES, Counters, DriverDropReason, Link, OffloadCapabilities, OpenError, PortDriver,
     PortError,
     batch::Batch,
-    frame_pairs,
     interface_settings::InterfaceSettings,
     packet_socket::{self, PacketSocket, SocketOptions},
     ring::{BLOCK_SLOTS, Ring, RingSlot},
@@ -32,8 +34,6 @@ const MAX_RING_SLOTS: usize = 8192;
 const REPLACEMENTS: usize = 3;
 /// How long a frame may take into the ring after its socket stopped receiving.
 const LAST_FRAMES: Duration = Duration::from_micros(100);
-/// Slots that a quiet port offers to the kernel; a busy one doubles them up to a batch.
-const MIN_SLOTS: usize = 4;
 /// Since Linux 6.2 the offload header can say UDP segmentation.
 const UDP_GSO_SINCE: (u32, u32) = (6, 2);
 
@@ -88,8 +88,9 @@ pub struct AfPacket {
     counters: Counters,
     link: Link,
     pad_runts: bool,
-    /// Slots for the next call: twice what the last one used.
-    slots: usize,
+    /// Places for the next call without a ring: twice what the last one used, if they then hold no
+    /// more than [`BATCH_BYTES`].
+    places: usize,
     /// The kernel reported the interface down; it may be gone.
     down: bool,
     udp_gso: bool,
@@ -135,7 +136,7 @@ impl AfPacket {
             batch: Box::new(Batch::new()),
             counters: Counters::default(),
             pad_runts: options.pad_runts,
-            slots: MIN_SLOTS,
+            places: MIN_PLACES,
             down: false,
             udp_gso: sys::kernel_version() >= UDP_GSO_SINCE,
             settings: InterfaceSettings::of(&link, keeps_host_out),
@@ -165,28 +166,6 @@ impl AfPacket {
             index if index < 0 => Err(PortError::Gone),
             _ => Ok(()),
         }
-    }
-
-    /// Keeps what the kernel put into the first `filled` pairs at `base`, and returns the rest to
-    /// the pool.
-    fn accept(&mut self, out: &mut Vec<Frame>, base: usize, filled: usize) {
-        let mut at = base;
-        for slot in 0..filled {
-            let received = self.batch.received(slot);
-            if received.is_cut {
-                self.counters.drop_some(DriverDropReason::RxTooLong, 1);
-                continue;
-            }
-            frame_pairs::keep(out, base, slot, at, received.len);
-            let frame = &mut out[at];
-            if vnet::complete(frame, received.header, received.tag) {
-                self.counters.received(frame.len());
-                at += 1;
-            } else {
-                self.counters.drop_some(DriverDropReason::RxShape, 1);
-            }
-        }
-        out.truncate(at);
     }
 
     fn recv_from_socket(
@@ -259,19 +238,25 @@ impl AfPacket {
         max: usize,
     ) -> Result<(), PortError> {
         let mut left = max;
+        let mut left_bytes = BATCH_BYTES;
         let mut too_small = None;
-        while let Some(ring) = self.socket.ring.as_mut().filter(|_| left > 0) {
+        while left > 0 && left_bytes > 0 {
+            let Some(ring) = &mut self.socket.ring else {
+                break;
+            };
             let Some(slot) = ring.front() else { break };
             if slot.follows_loss {
                 too_small = Some(ring.slots());
             }
             if slot.is_queued {
-                let count = ring.queued_in_front(left);
+                let (count, bytes) = ring.queued_in_front(left, left_bytes);
                 ring.release(count);
-                self.recv_queue(pool, out, count)?;
+                self.recv_queued(pool, out, count)?;
                 left -= count;
+                left_bytes = left_bytes.saturating_sub(bytes);
                 continue;
             }
+            left_bytes = left_bytes.saturating_sub(slot.len);
             match from_slot(&slot, pool) {
                 Ok(frame) => {
                     self.counters.received(frame.len());
@@ -296,65 +281,6 @@ impl AfPacket {
             code => return Err(io::Error::from_raw_os_error(code).into()),
         }
         Ok(())
-    }
-
-    /// Takes up to `max` frames out of the socket's queue.
-    fn recv_queue(
-        &mut self,
-        pool: &Pool,
-        out: &mut Vec<Frame>,
-        max: usize,
-    ) -> Result<(), PortError> {
-        let mut left = max;
-        while left > 0 {
-            let base = out.len();
-            let armed = frame_pairs::arm(pool, out, left.min(self.slots));
-            if armed == 0 {
-                self.discard(left);
-                break;
-            }
-            let error = match self.batch.recv(self.socket.fd.as_fd(), &mut out[base..]) {
-                Ok(filled) => {
-                    self.down = false;
-                    self.accept(out, base, filled);
-                    self.slots = (2 * filled).clamp(MIN_SLOTS, BATCH_FRAMES);
-                    left -= filled;
-                    if filled < armed {
-                        break;
-                    }
-                    continue;
-                }
-                Err(error) => error,
-            };
-            out.truncate(base);
-            match error.raw_os_error() {
-                Some(libc::EAGAIN) => break,
-                Some(libc::EINTR) => {}
-                // The kernel dropped this frame: its offload header cannot express it.
-                Some(libc::EINVAL) => {
-                    self.counters.drop_some(DriverDropReason::RxShape, 1);
-                    left -= 1;
-                }
-                Some(libc::ENETDOWN) => self.down = true,
-                _ => return Err(error.into()),
-            }
-        }
-        Ok(())
-    }
-
-    /// Takes frames out of the kernel for which there is no buffer.
-    fn discard(&mut self, max: usize) {
-        let mut header = [0u8; vnet::HEADER_BYTES];
-        for _ in 0..max {
-            let fd = self.socket.fd.as_raw_fd();
-            let to = header.as_mut_ptr().cast();
-            // SAFETY: the kernel writes at most the header's size; the frame's rest is cut off.
-            let result = unsafe { libc::recv(fd, to, header.len(), libc::MSG_DONTWAIT) };
-            if result < 0 {
-                break;
-            }
-            self.counters.drop_some(DriverDropReason::RxNoBuffer, 1);
-        }
     }
 }
 

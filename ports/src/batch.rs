@@ -9,7 +9,11 @@ use std::{
 use bofuss_frame::Frame;
 use libc::c_uint;
 
-use crate::{BATCH_FRAMES, frame_pairs, sys, vnet};
+use crate::{
+    BATCH_FRAMES,
+    frame_pairs::{self, Place},
+    sys, vnet,
+};
 
 /// Room for one `tpacket_auxdata` control message (16 + 20 bytes, aligned).
 const CONTROL_BYTES: usize = 40;
@@ -60,30 +64,31 @@ impl Batch {
         }
     }
 
-    /// Receives into pairs of frames and returns how many pairs were used.
+    /// Receives into places, which `frames` are, and returns how many were used.
     pub(crate) fn recv(
         &mut self,
         socket: BorrowedFd<'_>,
         frames: &mut [Frame],
+        place: Place,
     ) -> io::Result<usize> {
-        let pairs = frames.len() / 2;
-        for (slot, pair) in frames.chunks_exact_mut(2).enumerate() {
-            let [small, large] = frame_pairs::places(pair);
+        let count = frames.len() / place.frames();
+        for (slot, frames) in frames.chunks_exact_mut(place.frames()).enumerate() {
+            let [first, second] = frame_pairs::parts(frames);
             let side = &mut self.sides[slot];
-            self.vectors[slot] = [vector(&mut side.header), vector(small), vector(large)];
+            self.vectors[slot] = [vector(&mut side.header), vector(first), vector(second)];
             let message = &mut self.messages[slot].msg_hdr;
             message.msg_iov = self.vectors[slot].as_mut_ptr();
             message.msg_iovlen = 3;
             message.msg_control = side.control.as_mut_ptr().cast();
             message.msg_controllen = CONTROL_BYTES as _;
         }
-        // SAFETY: the first `pairs` messages point to three places each, of the lengths given, in
+        // SAFETY: the first `count` messages point to three places each, of the lengths given, in
         // frames that are borrowed until the call returns and in `self`.
         let result = unsafe {
             libc::recvmmsg(
                 socket.as_raw_fd(),
                 self.messages.as_mut_ptr(),
-                pairs as c_uint,
+                count as c_uint,
                 libc::MSG_DONTWAIT as _,
                 ptr::null_mut(),
             )
@@ -91,7 +96,7 @@ impl Batch {
         Ok(sys::check(result)? as usize)
     }
 
-    /// What came into pair `slot` of the last [`Batch::recv`].
+    /// What came into place `slot` of the last [`Batch::recv`].
     pub(crate) fn received(&self, slot: usize) -> ReceivedFrame<'_> {
         let message = &self.messages[slot];
         ReceivedFrame {

@@ -61,6 +61,9 @@ pub use tap::Tap;
 
 /// Frames that one call moves in one batch at most.
 pub const BATCH_FRAMES: usize = 32;
+/// Bytes after which a batch ends: some super-frames, so that they are still in the processor's
+/// cache when they are sent.
+pub const BATCH_BYTES: usize = 128 << 10;
 /// The shortest frame on an Ethernet wire, without FCS; shorter ones are padded.
 pub const MIN_FRAME_BYTES: usize = 60;
 

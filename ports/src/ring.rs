@@ -36,8 +36,10 @@ unsafe impl Send for Ring {}
 pub(crate) struct RingSlot<'a> {
     /// The offload header.
     pub(crate) header: &'a [u8; vnet::HEADER_BYTES],
-    /// The frame, without the tag that the kernel took out.
+    /// The frame, or its beginning, without the tag that the kernel took out.
     pub(crate) bytes: &'a [u8],
+    /// How many bytes the whole frame has.
+    pub(crate) len: usize,
     /// That tag: TPID and TCI.
     pub(crate) tag: Option<(u16, u16)>,
     /// Whether there is more of the frame than fits here.
@@ -96,16 +98,20 @@ impl Ring {
         self.slot(self.next)
     }
 
-    /// How many of the frames that wait longest wait in the queue, one after the other.
-    pub(crate) fn queued_in_front(&self, max: usize) -> usize {
-        let most = max.min(self.slots);
-        for count in 0..most {
+    /// How many of the frames that wait longest wait in the queue, one after the other, and their
+    /// bytes; none more than `max`, and none after those that have `max_bytes`.
+    pub(crate) fn queued_in_front(&self, max: usize, max_bytes: usize) -> (usize, usize) {
+        let mut count = 0;
+        let mut bytes = 0;
+        while count < max.min(self.slots) && bytes < max_bytes {
             let slot = self.slot((self.next + count) % self.slots);
-            if !slot.is_some_and(|slot| slot.is_queued) {
-                return count;
-            }
+            let Some(queued) = slot.filter(|slot| slot.is_queued) else {
+                break;
+            };
+            count += 1;
+            bytes += queued.len;
         }
-        most
+        (count, bytes)
     }
 
     /// Gives the `count` slots in front back to the kernel; they are filled ones.
@@ -152,6 +158,7 @@ impl Ring {
         Some(RingSlot {
             header,
             bytes,
+            len: kernel_header.tp_len as usize,
             tag: vnet::stripped_tag(
                 status,
                 kernel_header.tp_vlan_tpid,

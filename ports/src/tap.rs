@@ -14,7 +14,8 @@ use bofuss_frame::{Frame, Pool};
 
 use crate::{
     Counters, DriverDropReason, Link, OffloadCapabilities, OpenError, PortDriver, PortError,
-    frame_pairs, link, sys, vnet,
+    frame_pairs::{self, Place},
+    link, sys, vnet,
 };
 
 const DEVICE: &str = "/dev/net/tun";
@@ -79,12 +80,12 @@ impl Tap {
     fn read(&mut self, pool: &Pool, out: &mut Vec<Frame>) -> io::Result<bool> {
         let mut header = [0; vnet::HEADER_BYTES];
         let base = out.len();
-        if frame_pairs::arm(pool, out, 1) == 0 {
+        if Place::Pair.arm(pool, out, 1) == 0 {
             let _cut_off = self.file.read(&mut header)?;
             self.counters.drop_some(DriverDropReason::RxNoBuffer, 1);
             return Ok(false);
         }
-        let [small, large] = frame_pairs::places(&mut out[base..]);
+        let [small, large] = frame_pairs::parts(&mut out[base..]);
         let places = &mut [&mut header[..], small, large].map(IoSliceMut::new);
         let result = self.file.read_vectored(places);
         let size = result.inspect_err(|_| out.truncate(base))?;
@@ -94,7 +95,7 @@ impl Tap {
             self.counters.drop_some(DriverDropReason::RxShape, 1);
             return Ok(false);
         };
-        frame_pairs::keep(out, base, 0, base, len);
+        Place::Pair.keep(out, base, 0, base, len);
         out.truncate(base + 1);
         out[base].offload = offload;
         self.counters.received(len);

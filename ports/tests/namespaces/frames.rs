@@ -17,8 +17,8 @@ use bofuss_ports::{
 use crate::{
     ALLOCATIONS,
     common::{
-        frame, host, in_both_ways, in_namespace, ip, open, pop, push, receive, setting, settle,
-        until, veth,
+        frame, host, in_both_ways, in_namespace, ip, open, open_with, pop, push, receive, setting,
+        settle, until, veth,
     },
 };
 
@@ -90,7 +90,7 @@ fn runts_are_padded_to_60_bytes_unless_told_not_to() {
             qdisc_bypass: true,
             ..AfPacketOptions::default()
         };
-        let mut a = AfPacket::open("s1", options).expect("it is free again");
+        let mut a = open_with("s1", options);
         a.send(&mut vec![frame(&pool, 30)]).expect("it is there");
         assert_eq!(receive(&mut b, &pool, 1)[0].len(), 30);
     });
@@ -438,7 +438,7 @@ fn promiscuous_mode_is_held_and_given_back() {
             String::from_utf8_lossy(&output).contains("promiscuity 1")
         };
         let port = open("s1");
-        assert!(promiscuous());
+        until("the ports before are closed", promiscuous);
         drop(port);
         until("promiscuous mode is given back", || !promiscuous());
     });

@@ -74,7 +74,7 @@ fn an_interface_with_an_address_that_is_taken_over_keeps_its_stack() {
             take_over: true,
             ..AfPacketOptions::default()
         };
-        let port = AfPacket::open("s1", take_over).expect("it was asked for");
+        let port = open_with("s1", take_over);
         assert!(!port.host_is_kept_out());
     });
 }

@@ -4,6 +4,7 @@ mod captures;
 mod common;
 mod frames;
 mod links;
+mod mixed;
 mod ring;
 mod traffic;
 
