@@ -48,16 +48,12 @@ impl<S: Sink> Context<'_, S> {
         };
         let (mut packets, mut bytes, mut refused) = (0, 0, 0);
         frames.retain(|frame| {
-            let plausible = offload::is_plausible(frame);
-            let (count, length) = if plausible {
-                offload::wire_count(frame)
-            } else {
-                (1, frame.len() as u64)
-            };
+            let counts = offload::plausible_count(frame);
+            let (count, length) = counts.unwrap_or((1, frame.len() as u64));
             packets += count;
             bytes += length;
-            refused += u64::from(!plausible);
-            plausible
+            refused += u64::from(counts.is_none());
+            counts.is_some()
         });
         if let Some(ingress) = ingress {
             ingress.stats.rx_packets += packets;

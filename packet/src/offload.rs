@@ -29,30 +29,37 @@ pub const MAX_SEGMENTS: usize = 2048;
 /// Where a checksum begins at the earliest: after the Ethernet header.
 const ETHERNET_BYTES: usize = 14;
 
-/// Whether a frame's record is one that a network stack makes: what is to be done lies in the
-/// frame, and a super-frame is of the kind and has the headers that its record says.
+/// How many packets, and how many bytes in them, a frame is on a wire, if its record is one that a
+/// network stack makes: what is to be done lies in the frame, and a super-frame is of the kind and
+/// has the headers that its record says.
 ///
 /// The kernel passes a header length on as a hint only, so that the parse alone tells the headers.
 /// Choice: a super-frame whose checksum is complete, as large receive offload makes them, may pass,
-/// although it cannot be cut.
-pub fn is_plausible(frame: &Frame) -> bool {
+/// although it cannot be cut. Errors: `None` if no stack makes such a record.
+#[inline]
+pub fn plausible_count(frame: &Frame) -> Option<(u64, u64)> {
     if let Some((start, offset)) = frame.offload.checksum {
         let end = usize::from(start) + usize::from(offset) + 2;
         if usize::from(start) < ETHERNET_BYTES || end > frame.len() {
-            return false;
+            return None;
         }
     }
     let Some(gso) = frame.offload.gso else {
-        return true;
+        return Some((1, frame.len() as u64));
     };
     let is_tcp = matches!(gso.kind, GsoKind::Tcp4 | GsoKind::Tcp6);
     if is_tcp && gso.segment_bytes < MIN_TCP_SEGMENT_BYTES {
-        return false;
+        return None;
     }
-    Cut::found(frame, gso).is_some_and(|(cut, place)| {
-        let misplaced = cut.checksum.is_some_and(|given| given != place);
-        cut.segments() <= MAX_SEGMENTS && !misplaced
-    })
+    let (cut, place) = Cut::found(frame, gso, &parse_deep(frame.bytes(), Additions::NONE))?;
+    let misplaced = cut.checksum.is_some_and(|given| given != place);
+    if cut.segments() > MAX_SEGMENTS || misplaced {
+        return None;
+    }
+    if cut.can_follow(frame, place) {
+        return Some(cut.wire_count());
+    }
+    Some((1, frame.len() as u64))
 }
 
 /// Finishes the checksum that a frame's record says is unfinished, and clears that record.
@@ -101,9 +108,7 @@ pub fn wire_count(frame: &Frame) -> (u64, u64) {
     let Some(cut) = frame.offload.gso.and_then(|gso| Cut::of(frame, gso)) else {
         return (1, frame.len() as u64);
     };
-    let payload = cut.layout.end - cut.headers;
-    let packets = cut.segments();
-    ((packets as u64), (packets * cut.headers + payload) as u64)
+    cut.wire_count()
 }
 
 /// Gives `emit` the frames that a super-frame stands for, in order; each with the checksum
@@ -153,33 +158,7 @@ pub fn agreeing<'a>(
     if !additions.headers.is_empty() {
         cut.layout = parse_deep(frame.bytes(), additions);
     }
-    let mut agreeing = cut.segments();
-    for Use {
-        field,
-        is_set,
-        bits,
-    } in uses
-    {
-        let Some((at, start)) = first_place(field, &cut.layout) else {
-            continue;
-        };
-        let (first, last) = match field.differs {
-            _ if start + usize::from(at.bit + at.bits).div_ceil(8) > cut.headers => return 1,
-            Differs::Nowhere => continue,
-            Differs::Every => return 1,
-            Differs::Ends { .. } if is_set => return 1,
-            Differs::Ends { first, last } => (first, last),
-        };
-        let header = &frame.bytes()[start..];
-        let value = get_bits(header, usize::from(at.bit), usize::from(at.bits)) as u64 & bits;
-        if value & first != 0 {
-            return 1;
-        }
-        if value & last != 0 {
-            agreeing = agreeing.min(cut.segments() - 1);
-        }
-    }
-    agreeing.max(1)
+    cut.agreeing(frame, uses)
 }
 
 /// The first segment of a super-frame. Errors: as [`split`].
@@ -209,7 +188,7 @@ pub fn split(mut frame: Frame, count: usize) -> Option<(Frame, Frame)> {
 }
 
 /// How a super-frame is cut.
-struct Cut {
+pub struct Cut {
     layout: Layout,
     gso: Gso,
     /// The unfinished checksum of each segment.
@@ -222,22 +201,25 @@ struct Cut {
 impl Cut {
     /// Errors: `None` for one that cannot be cut.
     fn of(frame: &Frame, gso: Gso) -> Option<Self> {
-        let (cut, place) = Self::found(frame, gso)?;
-        let can_follow = match cut.checksum {
-            // Only UDP may go without.
-            None => {
-                let at = usize::from(place.0 + place.1);
-                gso.kind == GsoKind::Udp && frame.bytes()[at..at + 2] == [0, 0]
-            }
-            Some(given) => given == place,
-        };
-        can_follow.then_some(cut)
+        let (cut, place) = Self::found(frame, gso, &parse_deep(frame.bytes(), Additions::NONE))?;
+        cut.can_follow(frame, place).then_some(cut)
+    }
+
+    /// How a super-frame is cut whose headers are known.
+    ///
+    /// Errors: `None` if it cannot be cut, if the layout ends before its IP packet, or if it may
+    /// have headers that a catalogue has added.
+    pub fn known(frame: &Frame, layout: &Layout) -> Option<Self> {
+        if !layout.additions.headers.is_empty() {
+            return None;
+        }
+        let (cut, place) = Self::found(frame, frame.offload.gso?, layout)?;
+        cut.can_follow(frame, place).then_some(cut)
     }
 
     /// What a record says of its frame, and where the checksum that it means stands. Errors: `None`
     /// if the headers contradict it.
-    fn found(frame: &Frame, gso: Gso) -> Option<(Self, (u16, u16))> {
-        let layout = parse_deep(frame.bytes(), Additions::NONE);
+    fn found(frame: &Frame, gso: Gso, layout: &Layout) -> Option<(Self, (u16, u16))> {
         let start = layout.payload;
         let (header, ip) = match gso.kind {
             GsoKind::Tcp4 => (Header::Tcp, layout.offset(Header::Ipv4)),
@@ -261,9 +243,59 @@ impl Cut {
             gso,
             headers: start + bytes,
             segment_bytes: usize::from(gso.segment_bytes),
-            layout,
+            layout: *layout,
         };
         Some((cut, (start as u16, row.1 as u16)))
+    }
+
+    /// Whether segments can have a right checksum, which belongs at `place`.
+    fn can_follow(&self, frame: &Frame, place: (u16, u16)) -> bool {
+        match self.checksum {
+            // Only UDP may go without.
+            None => {
+                let at = usize::from(place.0 + place.1);
+                self.gso.kind == GsoKind::Udp && frame.bytes()[at..at + 2] == [0, 0]
+            }
+            Some(given) => given == place,
+        }
+    }
+
+    /// How many packets, and how many bytes in them, the frame is on a wire.
+    pub fn wire_count(&self) -> (u64, u64) {
+        let payload = self.layout.end - self.headers;
+        let packets = self.segments();
+        ((packets as u64), (packets * self.headers + payload) as u64)
+    }
+
+    /// How many segments, from the first on, agree in fields that are used.
+    pub fn agreeing<'a>(&self, frame: &Frame, uses: impl Iterator<Item = Use<'a>>) -> usize {
+        let mut agreeing = self.segments();
+        for Use {
+            field,
+            is_set,
+            bits,
+        } in uses
+        {
+            let Some((at, start)) = first_place(field, &self.layout) else {
+                continue;
+            };
+            let (first, last) = match field.differs {
+                _ if start + usize::from(at.bit + at.bits).div_ceil(8) > self.headers => return 1,
+                Differs::Nowhere => continue,
+                Differs::Every => return 1,
+                Differs::Ends { .. } if is_set => return 1,
+                Differs::Ends { first, last } => (first, last),
+            };
+            let header = &frame.bytes()[start..];
+            let value = get_bits(header, usize::from(at.bit), usize::from(at.bits)) as u64 & bits;
+            if value & first != 0 {
+                return 1;
+            }
+            if value & last != 0 {
+                agreeing = agreeing.min(self.segments() - 1);
+            }
+        }
+        agreeing.max(1)
     }
 
     /// How many segments there are.

@@ -7,12 +7,14 @@ use bofuss_frame::{Frame, OffloadCapabilities};
 use bofuss_oflib::message::config::ConfigFlags;
 use bofuss_oflib::types::{QueueId, TableId};
 use bofuss_oflib::{Instruction, PortNo};
-use bofuss_packet::{Fragment, Key, Packet, arrival, survey};
+use bofuss_packet::offload::Cut;
+use bofuss_packet::{Fragment, Key, Layout, Packet, arrival, survey};
 
 use super::record::sole_output;
 use crate::cache::lookahead::Lookahead;
 use crate::cache::{BATCH, End, Program, ProgramStep};
 use crate::pipeline::context::Context;
+use crate::pipeline::work::WORK_PER_TURN;
 use crate::{DropReason, Sink};
 
 /// The port that frames leave by, as long as they go to the same one.
@@ -179,15 +181,27 @@ impl<S: Sink> Context<'_, S> {
             *direct = self.open(port, ingress);
             flow = &mut self.lane.cache.flows[lookahead.guess];
         }
-        let (slot, bytes) = (lookahead.guess, frame.len() as u64);
-        let treated =
-            lookahead.layout.fragment != Fragment::No && self.pipeline.fragments != ConfigFlags(0);
-        if treated || frame.offload.gso.is_some() {
+        let slot = lookahead.guess;
+        let layout = &lookahead.layout;
+        let treated = layout.fragment != Fragment::No && self.pipeline.fragments != ConfigFlags(0);
+        let end = flow.end;
+        let counts = if frame.offload.gso.is_none() {
+            Some((1, frame.len() as u64))
+        } else {
+            self.whole_count(frame, layout)
+        };
+        let Some((packets, bytes)) = counts.filter(|_| !treated) else {
             return Disposition::Slow(Some(slot));
-        }
-        let disposition = match flow.end {
-            End::Port(_) if direct.open && direct.capabilities.take(&frame.offload, 0) => {
-                (direct.packets, direct.bytes) = (direct.packets + 1, direct.bytes + bytes);
+        };
+        let disposition = match end {
+            End::Port(_)
+                if direct.open && direct.capabilities.take(&frame.offload, layout.vlan_tags) =>
+            {
+                direct.packets += packets;
+                direct.bytes += bytes;
+                if frame.offload.gso.is_some() {
+                    self.lane.work.count_packets(packets, frame.len() as u64);
+                }
                 Disposition::Sent
             }
             End::Drop(reason) if reason != DropReason::TableMiss || !self.sink.wants_misses() => {
@@ -196,11 +210,25 @@ impl<S: Sink> Context<'_, S> {
             }
             End::Port(_) | End::Drop(_) | End::Other => return Disposition::Slow(Some(slot)),
         };
-        if flow.count(self.now, 1, bytes) {
+        if self.lane.cache.flows[slot].count(self.now, packets, bytes) {
             self.mark_unsettled(slot);
         }
         self.lane.cache.stats.hits += 1;
         disposition
+    }
+
+    /// How many packets and bytes a super-frame is on a wire, if it may go whole, as
+    /// [`Context::run_super_frame`] would let it.
+    #[inline(never)]
+    fn whole_count(&self, frame: &Frame, layout: &Layout) -> Option<(u64, u64)> {
+        if self.hooks.all.iter().any(|hook| hook.acts_on_segments()) {
+            return None;
+        }
+        let cut = Cut::known(frame, layout)?;
+        let counts = cut.wire_count();
+        let uses = self.pipeline.field_uses.of(&self.pipeline.catalogue);
+        let agreeing = cut.agreeing(frame, uses) as u64;
+        (counts.0 <= agreeing.min(WORK_PER_TURN)).then_some(counts)
     }
 
     /// The way out of a port for packets that came in through `ingress`.

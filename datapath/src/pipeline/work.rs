@@ -68,8 +68,12 @@ impl Work {
 
     /// Counts a copy of a frame.
     pub(crate) fn count(&mut self, frame: &Frame) {
-        let packets = offload::wire_count(frame).0;
-        self.done += packets.max(frame.len() as u64 / BYTES_PER_PACKET);
+        self.count_packets(offload::wire_count(frame).0, frame.len() as u64);
+    }
+
+    /// Counts a copy of a frame of `bytes` bytes that is so many packets on a wire.
+    pub(crate) fn count_packets(&mut self, packets: u64, bytes: u64) {
+        self.done += packets.max(bytes / BYTES_PER_PACKET);
     }
 }
 

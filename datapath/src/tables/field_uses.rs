@@ -21,11 +21,19 @@ struct UseCount {
 
 /// The uses of all fields, by entries of all tables and by groups.
 #[derive(Debug)]
-pub(crate) struct FieldUses(Box<[UseCount; FieldSet::MAX_FIELDS]>);
+pub(crate) struct FieldUses {
+    /// By the field's id.
+    counts: Box<[UseCount; FieldSet::MAX_FIELDS]>,
+    /// The fields that are read or set at all.
+    used: FieldSet,
+}
 
 impl Default for FieldUses {
     fn default() -> Self {
-        Self(Box::new([UseCount::default(); FieldSet::MAX_FIELDS]))
+        Self {
+            counts: Box::new([UseCount::default(); FieldSet::MAX_FIELDS]),
+            used: FieldSet::default(),
+        }
     }
 }
 
@@ -42,7 +50,7 @@ impl FieldUses {
     pub(crate) fn rule(&mut self, rule: &KeyMatch, catalogue: &Catalogue, adds: bool) {
         for id in rule.fields().ids() {
             let field = catalogue.fields()[id];
-            let uses = &mut self.0[id];
+            let uses = &mut self.counts[id];
             count(&mut uses.reads, adds);
             if let Differs::Ends { first, last } = field.differs {
                 let all = rule.to_match(catalogue);
@@ -55,6 +63,7 @@ impl FieldUses {
                     count(&mut uses.last, adds);
                 }
             }
+            self.note(field);
         }
     }
 
@@ -62,20 +71,29 @@ impl FieldUses {
     pub(crate) fn actions<'a>(&mut self, actions: impl Iterator<Item = &'a Action>, adds: bool) {
         for action in actions {
             if let Action::SetField(set) = action {
-                count(&mut self.0[usize::from(set.0.field.id)].sets, adds);
+                let field = set.0.field;
+                count(&mut self.counts[usize::from(field.id)].sets, adds);
+                self.note(field);
             }
+        }
+    }
+
+    /// Notes whether a field is used, after its count has changed.
+    fn note(&mut self, field: &Field) {
+        let uses = self.counts[usize::from(field.id)];
+        let one = FieldSet::of(field);
+        if uses.reads > 0 || uses.sets > 0 {
+            self.used.insert(one);
+        } else {
+            self.used = self.used.difference(one);
         }
     }
 
     /// The fields that are used.
     pub(crate) fn of<'a>(&'a self, catalogue: &'a Catalogue) -> impl Iterator<Item = Use<'a>> {
-        let is_used = |field: &&Field| {
-            let uses = self.0[usize::from(field.id)];
-            uses.reads > 0 || uses.sets > 0
-        };
-        let used = catalogue.fields().iter().copied().filter(is_used);
+        let used = self.used.ids().map(|id| catalogue.fields()[id]);
         used.map(|field: &Field| {
-            let uses = self.0[usize::from(field.id)];
+            let uses = self.counts[usize::from(field.id)];
             let mut bits = 0;
             if let Differs::Ends { first, last } = field.differs {
                 bits |= if uses.first > 0 { first } else { 0 };
