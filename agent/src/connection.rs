@@ -88,6 +88,11 @@ impl Connection {
         }
     }
 
+    /// Whether a reply has not been sent to its end, or news of ports wait.
+    pub(crate) fn has_more(&self) -> bool {
+        self.dump.is_some() || !self.late_ports.is_empty()
+    }
+
     /// The connection that carries a packet-in: one of the auxiliary connections if there are any,
     /// always the same for a flow. Spec: OpenFlow 1.3.5 section 6.3.6.
     pub(crate) fn connection_for(&self, packet: &Packet) -> ConnId {

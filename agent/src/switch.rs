@@ -301,9 +301,7 @@ impl Switch {
             return true;
         }
         let mut connections = self.connections.iter();
-        connections.any(|(id, conn)| {
-            (conn.dump.is_some() || !conn.late_ports.is_empty()) && io.has_room(*id)
-        })
+        connections.any(|(id, conn)| conn.has_more() && io.has_room(*id))
     }
 
     /// Goes on with a long change, with each long reply, and with frames that wait for a later
@@ -312,9 +310,13 @@ impl Switch {
         let (datapath, sink) = parts!(self, now, io);
         datapath.catch_up(now, sink);
         self.go_on(now, io);
-        let mut all: Vec<ConnId> = self.connections.keys().copied().collect();
-        all.retain(|id| io.has_room(*id));
-        for id in all {
+        let mut waiting = Vec::new();
+        for (id, conn) in &self.connections {
+            if conn.has_more() && io.has_room(*id) {
+                waiting.push(*id);
+            }
+        }
+        for id in waiting {
             if let Some(conn) = self.connections.get_mut(&id) {
                 conn.tell_late_ports(id, io);
             }

@@ -145,7 +145,7 @@ impl DataPlane {
         // the queues until they are empty.
         let mut woken = true;
         loop {
-            self.wait(&mut ready)?;
+            let next_tick = self.wait(&mut ready)?;
             let mut now = self.now();
             for event in &ready {
                 match Ready::from(event) {
@@ -170,7 +170,10 @@ impl DataPlane {
                 return Ok(());
             }
             self.switch.work(now, &mut self.io);
-            self.switch.tick(now, &mut self.io);
+            // What becomes due in this turn is done in the next one, which does not wait.
+            if next_tick.is_some_and(|tick| tick <= now) {
+                self.switch.tick(now, &mut self.io);
+            }
             self.io.ports.flush();
             self.count(now);
         }
@@ -181,10 +184,11 @@ impl DataPlane {
     }
 
     /// Waits in epoll: not at all if there is work, otherwise until a descriptor is ready or the
-    /// next tick is due.
-    fn wait(&mut self, ready: &mut Vec<epoll::Event>) -> std::io::Result<()> {
+    /// next tick is due. Returns when that is.
+    fn wait(&mut self, ready: &mut Vec<epoll::Event>) -> std::io::Result<Option<Time>> {
+        let next_tick = self.switch.next_tick();
         let mut busy = self.has_work();
-        if !busy && let Some(tick) = self.switch.next_tick() {
+        if !busy && let Some(tick) = next_tick {
             let now = self.now();
             if tick <= now {
                 busy = true;
@@ -192,7 +196,8 @@ impl DataPlane {
                 self.poller.set_alarm(now, tick)?;
             }
         }
-        self.poller.wait(busy, ready)
+        self.poller.wait(busy, ready)?;
+        Ok(next_tick)
     }
 
     /// Whether something can be done at once.
