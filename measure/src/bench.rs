@@ -27,8 +27,8 @@ pub struct BenchOptions<'a> {
     pub cases: &'a [String],
     /// Set-ups.
     pub setups: Vec<Setup>,
-    /// The number of rounds.
-    pub rounds: usize,
+    /// The number of rounds, if it is not that of each group.
+    pub rounds: Option<usize>,
     /// The largest parameter of a case.
     pub limit: u32,
 }
@@ -58,7 +58,7 @@ pub fn run(wanted: &BenchOptions<'_>) -> Result<BenchReport, String> {
         let chosen =
             |case: &&Case| wanted.cases.is_empty() || wanted.cases.iter().any(|n| n == case.name);
         let cases: Vec<&Case> = group.cases.iter().filter(chosen).collect();
-        let rounds = group.rounds.min(wanted.rounds);
+        let rounds = wanted.rounds.unwrap_or(group.rounds);
         for round in (1..=rounds).filter(|_| !cases.is_empty()) {
             for &setup in &wanted.setups {
                 if group.setups.contains(&setup) && !bench.absent.contains(&setup) {

@@ -55,7 +55,7 @@ pub struct Case {
 pub struct CaseGroup {
     /// The set-ups that run them.
     pub setups: &'static [Setup],
-    /// The number of rounds, unless fewer are requested.
+    /// The number of rounds, unless another one is requested.
     pub rounds: usize,
     /// Whether the hosts use their offloads.
     pub offloads: bool,
@@ -70,6 +70,7 @@ const PLAIN: &[Setup] = &[
     Setup::Direct,
     Setup::Bridge,
     Setup::Yardstick,
+    Setup::Recvmmsg,
     Setup::Bofuss,
     Setup::Ovs,
     Setup::OvsXdp,
@@ -78,6 +79,7 @@ const OFFLOADING: &[Setup] = &[
     Setup::Direct,
     Setup::Bridge,
     Setup::Yardstick,
+    Setup::Recvmmsg,
     Setup::Bofuss,
     Setup::OvsTso,
 ];

@@ -42,13 +42,14 @@ enum CliCommand {
         /// A case; repeat for more [default: all]
         #[arg(long = "case", value_name = "NAME")]
         cases: Vec<String>,
-        /// A set-up: direct, bridge, yardstick, bofuss, ovs, ovs-afxdp, ovs-tso [default: all here]
+        /// A set-up: direct, bridge, yardstick, recvmmsg, bofuss, ovs, ovs-afxdp, ovs-tso [default:
+        /// all here]
         #[arg(long = "setup", value_name = "NAME")]
         setups: Vec<String>,
-        /// The number of rounds
-        #[arg(long, value_name = "COUNT", default_value_t = 5)]
+        /// The number of rounds [default: 1 to 7, fewer where they are longer]
+        #[arg(long, value_name = "COUNT")]
         #[arg(value_parser = clap::value_parser!(u8).range(1..))]
-        rounds: u8,
+        rounds: Option<u8>,
         /// Skip cases with more flows, rules or masks [default: none]
         #[arg(long, value_name = "COUNT")]
         #[arg(default_value_t = u32::MAX, hide_default_value = true)]
@@ -128,7 +129,7 @@ fn run(verb: CliCommand) -> Result<(), String> {
                 programs: programs.as_deref().unwrap_or(own),
                 cases: &cases,
                 setups: chosen(&setups)?,
-                rounds: rounds.into(),
+                rounds: rounds.map(usize::from),
                 limit,
             };
             let mut report = bench::run(&wanted)?;

@@ -30,6 +30,8 @@ pub enum Setup {
     Bridge,
     /// The bare forwarder: the switch's own drivers and nothing else.
     Yardstick,
+    /// A bare forwarder on plain system calls.
+    Recvmmsg,
     /// bofuss.
     Bofuss,
     /// Open vSwitch's userspace datapath on ordinary ports.
@@ -42,10 +44,11 @@ pub enum Setup {
 
 impl Setup {
     /// All set-ups, in the order of a round.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Direct,
         Self::Bridge,
         Self::Yardstick,
+        Self::Recvmmsg,
         Self::Bofuss,
         Self::Ovs,
         Self::OvsXdp,
@@ -58,6 +61,7 @@ impl Setup {
             Self::Direct => "direct",
             Self::Bridge => "bridge",
             Self::Yardstick => "yardstick",
+            Self::Recvmmsg => "recvmmsg",
             Self::Bofuss => "bofuss",
             Self::Ovs => "ovs",
             Self::OvsXdp => "ovs-afxdp",
@@ -71,6 +75,7 @@ impl Setup {
             Self::Direct => "one cable",
             Self::Bridge => "Linux bridge",
             Self::Yardstick => "bare forwarder (yardstick)",
+            Self::Recvmmsg => "bare forwarder on recvmmsg",
             Self::Bofuss => "bofuss",
             Self::Ovs => "Open vSwitch",
             Self::OvsXdp => "Open vSwitch with AF_XDP",
@@ -80,7 +85,10 @@ impl Setup {
 
     /// Whether it speaks OpenFlow.
     pub fn is_switch(self) -> bool {
-        !matches!(self, Self::Direct | Self::Bridge | Self::Yardstick)
+        !matches!(
+            self,
+            Self::Direct | Self::Bridge | Self::Yardstick | Self::Recvmmsg
+        )
     }
 
     /// Whether it belongs to another project.
@@ -93,7 +101,9 @@ impl Setup {
         let program = match self {
             Self::Ovs | Self::OvsXdp => "ovs-vswitchd",
             Self::OvsTso => "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk",
-            Self::Direct | Self::Bridge | Self::Yardstick | Self::Bofuss => return true,
+            Self::Direct | Self::Bridge | Self::Yardstick | Self::Recvmmsg | Self::Bofuss => {
+                return true;
+            }
         };
         run(&format!("which {program}")).is_ok()
     }
@@ -114,9 +124,9 @@ impl Setup {
                 }
                 std::thread::sleep(Duration::from_millis(100));
             }
-            Self::Yardstick => {
-                let mut yardstick = Command::new(programs.join("examples/yardstick"));
-                forwarder.start(yardstick.args(SWITCH_PORTS), "ready")?;
+            Self::Yardstick | Self::Recvmmsg => {
+                let program = programs.join("examples").join(self.name());
+                forwarder.start(Command::new(program).args(SWITCH_PORTS), "ready")?;
             }
             Self::Bofuss => forwarder.start_bofuss(programs)?,
             Self::Ovs | Self::OvsXdp | Self::OvsTso => forwarder.start_ovs(self)?,
