@@ -8,7 +8,7 @@ use bofuss_oflib::error::MeterModFailed;
 use bofuss_oflib::message::ErrorMsg;
 use bofuss_oflib::message::multipart::flow::FlowEntry;
 use bofuss_oflib::message::multipart::{
-    AggregateStats, ExtBody, FlowStats, FlowStatsRequest, MultipartReply, ReplyBody, RequestBody,
+    AggregateStats, ExtBody, FlowStats, FlowStatsRequest, MultipartReply, ReplyBody,
 };
 use bofuss_oflib::types::{GroupId, MeterId, TableId};
 use bofuss_oflib::{ErrorCode, ExtValue, Message};
@@ -29,10 +29,23 @@ pub(crate) struct Dump {
 enum What {
     /// Flow entries.
     Entries(Entries),
-    /// Groups or meters: what was asked, and the numbers that are still to be looked at.
-    List(RequestBody, RangeInclusive<u32>),
+    /// Groups or meters, and the numbers that are still to be looked at.
+    List(DumpedList, RangeInclusive<u32>),
     /// What an extension tells: what was asked, and where it goes on.
     Extension(ExtValue, u64),
+}
+
+/// What is listed of groups or meters.
+#[derive(Clone, Copy)]
+pub(crate) enum DumpedList {
+    /// Counters of groups.
+    Group,
+    /// Groups as they were made.
+    GroupDesc,
+    /// Counters of meters.
+    Meter,
+    /// Meters as they were made.
+    MeterConfig,
 }
 
 /// A walk over flow entries.
@@ -62,26 +75,35 @@ impl Dump {
         Self { xid, what }
     }
 
-    /// The groups or meters that a request asks for.
-    ///
-    /// Errors: METER_MOD_FAILED/UNKNOWN_METER.
-    pub(crate) fn list(
+    /// A group's counters, or all groups'; one that is not there has none.
+    pub(crate) fn groups(xid: u32, id: GroupId) -> Self {
+        let one = (id != GroupId::ALL).then_some(id.0);
+        Self::list(xid, DumpedList::Group, one)
+    }
+
+    /// All groups as they were made.
+    pub(crate) fn group_descs(xid: u32) -> Self {
+        Self::list(xid, DumpedList::GroupDesc, None)
+    }
+
+    /// What is listed of a meter, or of all. Errors: METER_MOD_FAILED/UNKNOWN_METER.
+    pub(crate) fn meters(
         xid: u32,
-        request: RequestBody,
+        listed: DumpedList,
+        id: MeterId,
         datapath: &Datapath,
     ) -> Result<Self, ErrorCode> {
-        let ids = match &request {
-            RequestBody::Group(r) if r.group_id != GroupId::ALL => r.group_id.0..=r.group_id.0,
-            RequestBody::Meter(r) | RequestBody::MeterConfig(r) if r.meter_id != MeterId::ALL => {
-                if !datapath.has_meter(r.meter_id) {
-                    return Err(MeterModFailed::UNKNOWN_METER);
-                }
-                r.meter_id.0..=r.meter_id.0
-            }
-            _ => 0..=u32::MAX,
-        };
-        let what = What::List(request, ids);
-        Ok(Self { xid, what })
+        let one = (id != MeterId::ALL).then_some(id.0);
+        if one.is_some() && !datapath.has_meter(id) {
+            return Err(MeterModFailed::UNKNOWN_METER);
+        }
+        Ok(Self::list(xid, listed, one))
+    }
+
+    fn list(xid: u32, listed: DumpedList, one: Option<u32>) -> Self {
+        let ids = one.map_or(0..=u32::MAX, |id| id..=id);
+        let what = What::List(listed, ids);
+        Self { xid, what }
     }
 }
 
@@ -101,7 +123,7 @@ impl Switch {
         };
         let (last, body) = match &mut dump.what {
             What::Entries(entries) => entries.slice(now, &self.datapath.settled()),
-            What::List(request, ids) => list(now, &self.datapath, request, ids),
+            What::List(listed, ids) => list(now, &self.datapath, *listed, ids),
             What::Extension(request, from) => {
                 let part = self.extension_multipart(now, conn, request, *from, io)?;
                 *from = part.next.unwrap_or(0);
@@ -168,29 +190,29 @@ impl Entries {
 fn list(
     now: Time,
     datapath: &Datapath,
-    request: &RequestBody,
+    listed: DumpedList,
     ids: &mut RangeInclusive<u32>,
 ) -> Slice {
     let most = LISTED_PER_SLICE;
     let groups = GroupId(*ids.start())..=GroupId(*ids.end());
     let meters = MeterId(*ids.start())..=MeterId(*ids.end());
-    let (count, next, body) = match request {
-        RequestBody::Group(_) => {
+    let (count, next, body) = match listed {
+        DumpedList::Group => {
             let list: Vec<_> = datapath.group_stats(now, groups).take(most).collect();
             let next = list.last().map(|group| group.0.group_id.0);
             (list.len(), next, ReplyBody::Group(list))
         }
-        RequestBody::GroupDesc(_) => {
+        DumpedList::GroupDesc => {
             let list: Vec<_> = datapath.group_descs(groups).take(most).collect();
             let next = list.last().map(|group| group.group_id.0);
             (list.len(), next, ReplyBody::GroupDesc(list))
         }
-        RequestBody::Meter(_) => {
+        DumpedList::Meter => {
             let list: Vec<_> = datapath.meter_stats(now, meters).take(most).collect();
             let next = list.last().map(|meter| meter.meter_id.0);
             (list.len(), next, ReplyBody::Meter(list))
         }
-        _ => {
+        DumpedList::MeterConfig => {
             let list: Vec<_> = datapath.meter_configs(meters).take(most).collect();
             let next = list.last().map(|meter| meter.meter_id.0);
             (list.len(), next, ReplyBody::MeterConfig(list))

@@ -44,13 +44,13 @@ impl Switch {
             Ok(message) => message,
             Err(error) => return io.send(conn, xid, Message::Error(error)),
         };
-        let buffer = match &message {
-            Message::FlowMod(flow_mod)
-                if !flow_mod.deletes() && flow_mod.buffer_id != BufferId::NO_BUFFER =>
-            {
-                Some(flow_mod.buffer_id)
-            }
-            _ => None,
+        let buffer = if let Message::FlowMod(flow_mod) = &message
+            && !flow_mod.deletes()
+            && flow_mod.buffer_id != BufferId::NO_BUFFER
+        {
+            Some(flow_mod.buffer_id)
+        } else {
+            None
         };
         let asked = Asked { conn, xid, buffer };
         match self.answer(now, &asked, &message, io) {

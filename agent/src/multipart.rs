@@ -9,7 +9,7 @@ use bofuss_oflib::types::TableId;
 use bofuss_oflib::{ErrorCode, Message, PortNo};
 
 use crate::connection::ConnId;
-use crate::dump::Dump;
+use crate::dump::{Dump, DumpedList};
 use crate::handle::HandlerResult;
 use crate::switch::{Switch, SwitchIo, parts};
 
@@ -41,11 +41,18 @@ impl Switch {
                 ReplyBody::PortStats(self.port_stats(now, request.port_no)?)
             }
             RequestBody::Queue(request) => ReplyBody::Queue(self.queue_stats(now, request)?),
-            RequestBody::Group(_)
-            | RequestBody::GroupDesc(_)
-            | RequestBody::Meter(_)
-            | RequestBody::MeterConfig(_) => {
-                let dump = Dump::list(xid, request.clone(), &self.datapath)?;
+            RequestBody::Group(of) => {
+                return self.start(now, conn, Dump::groups(xid, of.group_id), io);
+            }
+            RequestBody::GroupDesc(_) => {
+                return self.start(now, conn, Dump::group_descs(xid), io);
+            }
+            RequestBody::Meter(of) => {
+                let dump = Dump::meters(xid, DumpedList::Meter, of.meter_id, &self.datapath)?;
+                return self.start(now, conn, dump, io);
+            }
+            RequestBody::MeterConfig(of) => {
+                let dump = Dump::meters(xid, DumpedList::MeterConfig, of.meter_id, &self.datapath)?;
                 return self.start(now, conn, dump, io);
             }
             RequestBody::GroupFeatures(_) => {

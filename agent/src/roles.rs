@@ -52,13 +52,45 @@ impl Switch {
             Message::MultipartRequest(request) => match &request.body {
                 RequestBody::TableFeatures(wanted) => !wanted.is_empty(),
                 RequestBody::Experimenter(ExtBody(value)) => value.row.changes,
-                _ => false,
+                RequestBody::Desc(_)
+                | RequestBody::Flow(_)
+                | RequestBody::Aggregate(_)
+                | RequestBody::Table(_)
+                | RequestBody::PortStats(_)
+                | RequestBody::Queue(_)
+                | RequestBody::Group(_)
+                | RequestBody::GroupDesc(_)
+                | RequestBody::GroupFeatures(_)
+                | RequestBody::Meter(_)
+                | RequestBody::MeterConfig(_)
+                | RequestBody::MeterFeatures(_)
+                | RequestBody::PortDesc(_) => false,
             },
             // Its own miss_send_len changes nothing for others.
             Message::SetConfig(config) => config.flags != self.datapath.fragments(),
             // The text does not know these; they change the switch as those above do.
             Message::Experimenter(value) => value.row.changes,
-            _ => false,
+            Message::Hello(_)
+            | Message::Error(_)
+            | Message::EchoRequest(_)
+            | Message::EchoReply(_)
+            | Message::FeaturesRequest(_)
+            | Message::FeaturesReply(_)
+            | Message::GetConfigRequest(_)
+            | Message::GetConfigReply(_)
+            | Message::PacketIn(_)
+            | Message::FlowRemoved(_)
+            | Message::PortStatus(_)
+            | Message::MultipartReply(_)
+            | Message::BarrierRequest(_)
+            | Message::BarrierReply(_)
+            | Message::QueueGetConfigRequest(_)
+            | Message::QueueGetConfigReply(_)
+            | Message::RoleRequest(_)
+            | Message::RoleReply(_)
+            | Message::GetAsyncRequest(_)
+            | Message::GetAsyncReply(_)
+            | Message::SetAsync(_) => false,
         }
     }
 }

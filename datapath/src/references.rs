@@ -9,9 +9,12 @@ use bofuss_oflib::types::{GroupId, MeterId};
 pub(crate) fn groups<'a>(
     actions: impl Iterator<Item = &'a Action>,
 ) -> impl Iterator<Item = GroupId> {
-    actions.filter_map(|action| match action {
-        Action::Group(group) => Some(*group),
-        _ => None,
+    actions.filter_map(|action| {
+        if let Action::Group(group) = action {
+            Some(*group)
+        } else {
+            None
+        }
     })
 }
 

@@ -103,10 +103,12 @@ impl Instruction {
 
     /// Its place in the order of execution.
     fn order(&self) -> u8 {
-        match self {
-            Self::Experimenter(value) if value.row.runs_first => 0,
-            _ => 1 + self.row().order,
+        if let Self::Experimenter(value) = self
+            && value.row.runs_first
+        {
+            return 0;
         }
+        1 + self.row().order
     }
 }
 

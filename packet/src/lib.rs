@@ -4,6 +4,7 @@
 //! [`edit`].
 #![no_std]
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
 
 extern crate alloc;
 

@@ -229,10 +229,11 @@ impl Cut {
         };
         ip?;
         let transport = &frame.bytes()[layout.offset(header)?..layout.end];
-        let bytes = match header {
+        let bytes = if header == Header::Tcp {
             // The parser has seen that it is 20 at least.
-            Header::Tcp => 4 * usize::from(transport[12] >> 4),
-            _ => 8,
+            4 * usize::from(transport[12] >> 4)
+        } else {
+            8
         };
         if bytes > transport.len() || layout.fragment != Fragment::No || gso.segment_bytes == 0 {
             return None;

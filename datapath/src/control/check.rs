@@ -181,8 +181,15 @@ impl Datapath {
                 }
                 Action::PopPbb => known = KnownFields(None),
                 Action::Experimenter(value) => self.hooks.check(value, table)?,
-                // Any other action may stand in every entry: a new one needs no arm here.
-                _ => {}
+                // These may stand in every entry.
+                Action::CopyTtlOut
+                | Action::CopyTtlIn
+                | Action::SetMplsTtl(_)
+                | Action::DecMplsTtl
+                | Action::PopVlan
+                | Action::SetQueue(_)
+                | Action::SetNwTtl(_)
+                | Action::DecNwTtl => {}
             }
         }
         Ok(())

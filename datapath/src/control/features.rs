@@ -70,7 +70,9 @@ impl Datapath {
         let absent = |table: &TableId| table_abilities[usize::from(table.0)].is_none();
         let lost = |list: &PropertyList| match list {
             PropertyList::Tables(list) => list.iter().any(absent),
-            _ => false,
+            PropertyList::Types(_) | PropertyList::Fields(_) | PropertyList::Experimenter(..) => {
+                false
+            }
         };
         let mut lists = table_abilities
             .iter()

@@ -90,9 +90,10 @@ impl Abilities {
         instruction: &Instruction,
         miss: u16,
     ) -> Result<(), ErrorCode> {
-        let experimenter = match instruction {
-            Instruction::Experimenter(value) => value.row.experimenter,
-            _ => 0,
+        let experimenter = if let Instruction::Experimenter(value) = instruction {
+            value.row.experimenter
+        } else {
+            0
         };
         if !self.has_type(INSTRUCTIONS + miss, instruction.number(), experimenter) {
             return Err(BadInstruction::UNSUP_INST);
@@ -111,10 +112,14 @@ impl Abilities {
             Instruction::WriteMetadata { mask, .. } if mask & !able != 0 => {
                 Err(BadInstruction::UNSUP_METADATA_MASK)
             }
-            Instruction::GotoTable(table) => match &self.next[usize::from(miss)] {
-                PropertyList::Tables(next) if next.contains(table) => Ok(()),
-                _ => Err(BadInstruction::BAD_TABLE_ID),
-            },
+            Instruction::GotoTable(table) => {
+                if let PropertyList::Tables(next) = &self.next[usize::from(miss)]
+                    && next.contains(table)
+                {
+                    return Ok(());
+                }
+                Err(BadInstruction::BAD_TABLE_ID)
+            }
             Instruction::Meter(_)
             | Instruction::ClearActions
             | Instruction::WriteMetadata { .. }
@@ -124,18 +129,18 @@ impl Abilities {
 
     fn check_actions(&self, actions: &[Action], types: u16, set: u16) -> Result<(), ErrorCode> {
         for action in actions {
-            let known = match action {
-                Action::Experimenter(value) => (0xffff, value.row.experimenter),
-                standard => (standard.row().expect("it is no extension's").number, 0),
+            let known = if let Action::Experimenter(value) = action {
+                (0xffff, value.row.experimenter)
+            } else {
+                (action.row().expect("it is no extension's").number, 0)
             };
             if !self.has_type(types, known.0, known.1) {
                 return Err(BadAction::BAD_TYPE);
             }
-            match action {
-                Action::SetField(one) if self.field(set, one.0.field).is_none() => {
-                    return Err(BadAction::BAD_SET_TYPE);
-                }
-                _ => {}
+            if let Action::SetField(one) = action
+                && self.field(set, one.0.field).is_none()
+            {
+                return Err(BadAction::BAD_SET_TYPE);
             }
         }
         Ok(())

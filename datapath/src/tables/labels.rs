@@ -34,15 +34,22 @@ pub(crate) struct LabelIndex {
     cookies: BTreeSet<(u64, u32)>,
 }
 
+/// The port or group that an action forwards to.
+fn label(action: &Action) -> Option<Label> {
+    if let Action::Output(output) = action {
+        return Some(Label::Port(output.port));
+    }
+    if let Action::Group(group) = action {
+        return Some(Label::Group(*group));
+    }
+    None
+}
+
 /// The outputs and groups of an entry, some perhaps twice; `None` alone if they are many.
 fn labels(entry: &Entry) -> impl Iterator<Item = Option<Label>> {
     let labels = || {
         let actions = entry.instructions.actions();
-        actions.filter_map(|action| match action {
-            Action::Output(output) => Some(Label::Port(output.port)),
-            Action::Group(group) => Some(Label::Group(*group)),
-            _ => None,
-        })
+        actions.filter_map(label)
     };
     let few = labels().nth(MAX_LABELS).is_none();
     let short = labels().take_while(move |_| few).map(Some);

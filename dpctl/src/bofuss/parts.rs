@@ -92,6 +92,16 @@ fn field(one: &FieldMatch) -> String {
 
 /// A value in the original's style for the field.
 fn value(one: &FieldMatch, number: u128, bytes: &[u8; 16]) -> String {
+    match one.field.style {
+        Style::Mac => mac_of(bytes).to_string(),
+        Style::Ip4 => Ipv4Addr::from_bits(number as u32).to_string(),
+        Style::Ip6 => Ipv6Addr::from_bits(number).to_string(),
+        Style::Dec | Style::Hex | Style::Bits(_) | Style::Port => number_value(one, number, bytes),
+    }
+}
+
+/// The same of one that is no address.
+fn number_value(one: &FieldMatch, number: u128, bytes: &[u8; 16]) -> String {
     let hexadecimal = [
         field::ETH_TYPE,
         field::ARP_OP,
@@ -99,30 +109,23 @@ fn value(one: &FieldMatch, number: u128, bytes: &[u8; 16]) -> String {
         field::TCP_FLAGS,
     ];
     let id = one.field.id;
-    match one.field.style {
-        Style::Mac => mac_of(bytes).to_string(),
-        Style::Ip4 => Ipv4Addr::from_bits(number as u32).to_string(),
-        Style::Ip6 => Ipv6Addr::from_bits(number).to_string(),
-        _ if id == field::IPV6_EXTHDR.id => {
-            let set = EXT_HEADERS
-                .iter()
-                .enumerate()
-                .filter(|(bit, _)| number >> bit & 1 == 1);
-            let names: Vec<String> = set.map(|(_, name)| format!("{name}|")).collect();
-            format!(
-                "{}{}",
-                if names.is_empty() { "" } else { "|" },
-                names.concat()
-            )
-        }
-        _ if id == field::PBB_ISID.id => {
-            format!("{:x}{:x}{:x}", bytes[0], bytes[1], bytes[2])
-        }
-        _ if hexadecimal.iter().any(|field| field.id == id) || one.field.experimenter != 0 => {
-            format!("{number:#x}")
-        }
-        _ => number.to_string(),
+    if id == field::IPV6_EXTHDR.id {
+        let names = EXT_HEADERS
+            .iter()
+            .enumerate()
+            .filter(|(bit, _)| number >> bit & 1 == 1)
+            .map(|(_, name)| format!("{name}|"));
+        let names: String = names.collect();
+        let first = if names.is_empty() { "" } else { "|" };
+        return format!("{first}{names}");
     }
+    if id == field::PBB_ISID.id {
+        return format!("{:x}{:x}{:x}", bytes[0], bytes[1], bytes[2]);
+    }
+    if hexadecimal.iter().any(|field| field.id == id) || one.field.experimenter != 0 {
+        return format!("{number:#x}");
+    }
+    number.to_string()
 }
 
 /// An instruction: `apply{acts=[out{port="2"}]}`.
@@ -166,9 +169,14 @@ pub(crate) fn action(action: &Action) -> String {
         Action::Group(id) => format!("{{id=\"{}\"}}", group(*id)),
         Action::SetField(set) => format!("{{field:{}}}", field(&set.0)),
         Action::Experimenter(value) => format!("{{id=\"{:#x}\"}}", value.row.experimenter),
-        // Other actions are printed with the argument of their own text form.
-        other => {
-            let text = other.to_string();
+        // These are printed with the argument of their own text form.
+        Action::CopyTtlOut
+        | Action::CopyTtlIn
+        | Action::DecMplsTtl
+        | Action::PopVlan
+        | Action::DecNwTtl
+        | Action::PopPbb => {
+            let text = action.to_string();
             let argument = text.split_once(':');
             argument.map_or(String::new(), |(_, value)| format!("{{arg=\"{value}\"}}"))
         }

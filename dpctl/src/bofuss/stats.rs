@@ -105,7 +105,10 @@ pub(crate) fn reply(reply: &MultipartReply) -> String {
             format!(", table_features=\"{tables}\"")
         }
         ReplyBody::PortDesc(ports) => format!("{}}}", list(ports.iter().map(parts::port_desc))),
-        other => format!(", text=\"{}\"", Text(&MultipartReply::from(other.clone()))),
+        ReplyBody::Experimenter(_) => {
+            let text = MultipartReply::from(reply.body.clone());
+            format!(", text=\"{}\"", Text(&text))
+        }
     };
     format!("{{{}{body}}}", head(reply.body.number(), reply.more))
 }

@@ -382,14 +382,19 @@ impl Listed for StateMod {
         else {
             return self.text(f);
         };
-        let fields = others.iter().find_map(|other| match other {
-            Self::SetExtractor {
+        let fields = others.iter().find_map(|other| {
+            if let Self::SetExtractor {
                 table,
                 scope: Scope::Lookup,
                 fields,
                 ..
-            } if table == own => Some(&fields[..]),
-            _ => None,
+            } = other
+                && table == own
+            {
+                Some(&fields[..])
+            } else {
+                None
+            }
         });
         self.write(fields.unwrap_or(&[]), f)
     }

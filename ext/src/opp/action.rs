@@ -45,9 +45,10 @@ impl SetDataVar {
     fn check(&self) -> Result<(), ErrorCode> {
         self.output.check(false)?;
         // AVG is checked for a third operand, which it does not use.
-        let n_checked = match self.function {
-            UpdateFunction::Average => 3,
-            function => function.n_operands(),
+        let n_checked = if self.function == UpdateFunction::Average {
+            3
+        } else {
+            self.function.n_operands()
         };
         for (i, operand) in self.operands[..n_checked].iter().enumerate() {
             operand.check(i == 1)?;

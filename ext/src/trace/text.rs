@@ -67,7 +67,14 @@ impl Stage {
             let depth = match event {
                 TraceEvent::Instruction { .. } => "  ",
                 TraceEvent::Action { .. } | TraceEvent::Meter { .. } => "    ",
-                _ => "      ",
+                TraceEvent::Fragment
+                | TraceEvent::Said { .. }
+                | TraceEvent::Bucket { .. }
+                | TraceEvent::Normal { .. }
+                | TraceEvent::Queue { .. }
+                | TraceEvent::Out(_)
+                | TraceEvent::PacketIn { .. }
+                | TraceEvent::Drop { .. } => "      ",
             };
             writeln!(f, "{depth}{event}")?;
         }

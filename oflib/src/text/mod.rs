@@ -138,10 +138,10 @@ impl fmt::Display for FieldMatch {
         let leading = u128::from_be_bytes(self.mask).leading_ones();
         let is_prefix = u128::from_be_bytes(self.mask).count_ones() == leading;
         f.write_str("/")?;
-        match self.field.style {
-            Style::Ip4 | Style::Ip6 if is_prefix => write!(f, "{leading}"),
-            _ => write_value(f, self.field, &self.mask),
+        if is_prefix && matches!(self.field.style, Style::Ip4 | Style::Ip6) {
+            return write!(f, "{leading}");
         }
+        write_value(f, self.field, &self.mask)
     }
 }
 
