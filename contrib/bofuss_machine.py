@@ -29,7 +29,7 @@ import queue
 import socket
 import struct
 import threading
-from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 VERSION = 4
 EXPERIMENTER = 0xBEBABEBA
@@ -265,7 +265,8 @@ def flow_mod(oxms: bytes, *parts: bytes, table: int = 0, priority: int = 10, coo
     return message(FLOW_MOD, head + padded_match(oxms) + instructions)
 
 
-def group_mod(group: int, kind: int, buckets: Iterable[Sequence[Action]], command: int = 0) -> bytes:
+def group_mod(group: int, kind: int, buckets: Iterable[Sequence[Action]],
+              command: int = 0) -> bytes:
     """Adds a group of a type, or modifies it (command 1). Buckets of SELECT have weight 1."""
     body = b''
     for actions in buckets:
@@ -327,8 +328,8 @@ def set_state(table: int, state: int, mask: int = ALL_BITS, hard: float = 0, har
     """Gives the packet's flow in a table's update scope a state.
 
     After `hard` seconds, or `idle` seconds without a packet, it goes over to `hard_to` or
-    `idle_to`. With `bit` the flow is that of the scope of this bit. With `scope` the action is OPP's,
-    and its fields make the key, unless they are none.
+    `idle_to`. With `bit` the flow is that of the scope of this bit. With `scope` the action is
+    OPP's, and its fields make the key, unless they are none.
     """
     start = struct.pack('!IIB3x', state, mask, table)
     body = start + _timers(hard, hard_to, idle, idle_to) + bytes([bit, 0, 0, 0])
@@ -422,8 +423,8 @@ def set_data_var(table: int, result: Operand, function: str, *operands: Union[Op
                  scope: Sequence[str] = ()) -> Action:
     """Computes a variable of the flow or the table. A number as operand is a constant, 0 to 255.
 
-    `avg`: the result is the number of samples, operands are sample and average. `var`: the same, and
-    the variance. `ewma`: operands are the result before, the weight's code and the sample.
+    `avg`: the result is the number of samples, operands are sample and average. `var`: the same,
+    and the variance. `ewma`: operands are the result before, the weight's code and the sample.
     """
     full = [one if isinstance(one, Operand) else Operand(CONSTANT, one) for one in operands]
     types = sum(one.kind << 14 - 2 * place for place, one in enumerate(full))
@@ -462,14 +463,14 @@ class Machine:
         if bit_update:
             self.messages.append(extractor(table, bit_update, update=True, bit=1, biflow=biflow))
 
-    def set_state(self, state: int, **more) -> Action:
+    def set_state(self, state: int, **more: Any) -> Action:
         """`set_state` for this machine's table and dialect."""
         if self.dialect == OPP:
             more.setdefault('scope', ())
         return set_state(self.table, state, **more)
 
     def let(self, result: Operand, function: str, *operands: Union[Operand, int],
-            **more) -> Action:
+            **more: Any) -> Action:
         """`set_data_var` for this machine's table."""
         return set_data_var(self.table, result, function, *operands, **more)
 
@@ -486,7 +487,7 @@ class Machine:
         self.messages.append(flow_mod(oxms, *parts, table=self.table, priority=priority))
 
 
-def install(switch, *parts: Union[Machine, bytes]) -> None:
+def install(switch: Any, *parts: Union[Machine, bytes]) -> None:
     """Sends machines and messages to whatever has `send(bytes)`: a datapath of os-ken, a Switch."""
     for part in parts:
         for one in part.messages if isinstance(part, Machine) else [part]:
@@ -686,7 +687,8 @@ class Switch:
 
     def global_state(self) -> int:
         """The global state."""
-        return struct.unpack_from('!4xI', self.ask(global_state_request()))[0]
+        state: int = struct.unpack_from('!4xI', self.ask(global_state_request()))[0]
+        return state
 
     def global_variables(self, table: int = 0) -> Tuple[int, ...]:
         """The eight variables of a table (OPP)."""

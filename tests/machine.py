@@ -75,7 +75,7 @@ BEBA_STATE = m.State(0, m.key(in_port=1, eth_dst='00:00:00:00:00:01'), 9, .35003
 
 def vectors(path):
     """Text and bytes of each vector of a file."""
-    text = None
+    text, data = None, b''
     for line in path.read_text().splitlines() + ['X: end']:
         if line.startswith('  '):
             data += bytes.fromhex(line)

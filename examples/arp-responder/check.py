@@ -1,4 +1,4 @@
-"""100 hosts ask for 10,000 addresses; the switch answers as the kernel does, which has the same ones."""
+"""100 hosts ask for 10,000 addresses; the switch answers as a kernel that has the same does."""
 
 import random
 import sys
@@ -44,8 +44,8 @@ def check():
     assert by_switch == by_kernel, 'replies are the kernel\'s'
     with Lab(hosts=3, controller='reactive.py') as lab:
         by_controller = median(lab, requests[:TIMED])
-    return ('%d replies to %d hosts are the kernel\'s to the byte; p50 %.0f us, by a controller %.0f '
-            'us; 0 controller messages' % (ADDRESSES, ASKERS, in_switch, by_controller))
+    return ('%d replies to %d hosts are the kernel\'s to the byte; p50 %.0f us, by a controller '
+            '%.0f us; 0 controller messages' % (ADDRESSES, ASKERS, in_switch, by_controller))
 
 
 if __name__ == '__main__':

@@ -1,4 +1,4 @@
-"""Clients use ten servers, one is flooded from 5,000 spoofed addresses; each packet's mark is a model's."""
+"""Clients use ten servers, of which one is flooded; the mark of each packet is a model's."""
 
 import random
 import sys

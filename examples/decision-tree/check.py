@@ -41,8 +41,8 @@ def check():
     assert wrong == 0, '%d packets are in another class than the tree says' % wrong
     assert depth(tree) == DEPTH, depth(tree)
     right = sum(name == by_tree for (name, _), by_tree in zip(flows, decided))
-    return ('%d flows: the switch agrees with the tree of depth %d and %d leaves on 100 %%; the tree '
-            'is right on %.1f %%; 0 controller messages' % (
+    return ('%d flows: the switch agrees with the tree of depth %d and %d leaves on 100 %%; the '
+            'tree is right on %.1f %%; 0 controller messages' % (
                 FLOWS, depth(tree), len(list(leaves(tree))), 100 * right / FLOWS))
 
 

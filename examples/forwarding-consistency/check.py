@@ -1,4 +1,4 @@
-"""10,000 connections to three servers, of which one goes and comes back, by a hash alone and by state."""
+"""10,000 connections to three servers, of which one goes and comes back, in two ways."""
 
 import sys
 import time

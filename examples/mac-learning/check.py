@@ -52,8 +52,8 @@ def check():
         entries = lab.metric('table_entries')
     assert arrived == expected, 'each frame leaves through the ports of the model'
     copies = sum(map(len, expected.values()))
-    return '%d pings; %d frames leave %d times as a model says; %d entries, 0 controller messages' % (
-        len(pairs), BURSTS * BURST, copies, entries)
+    return ('%d pings; %d frames leave %d times as a model says; %d entries, 0 controller '
+            'messages') % (len(pairs), BURSTS * BURST, copies, entries)
 
 
 if __name__ == '__main__':

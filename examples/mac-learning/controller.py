@@ -1,4 +1,4 @@
-"""A learning switch whose table of addresses is the state table: two entries a port, as a plain script."""
+"""A learning switch whose table of addresses is the state table, as a plain script."""
 
 from bofuss_machine import FLOOD, Machine, Switch, flow_mod, goto, install, match, output
 

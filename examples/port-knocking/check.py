@@ -1,4 +1,4 @@
-"""Plays 10,000 random sequences of knocks, each from an address of its own, beside a model of ten lines."""
+"""10,000 random sequences of knocks, each from an address of its own, beside a model."""
 
 import random
 import sys

@@ -1,4 +1,4 @@
-"""Port knocking as an os-ken application. Who knocks at four ports in their order may use TCP port 22."""
+"""Port knocking, as an os-ken application: four knocks in their order open TCP port 22."""
 
 import sys
 

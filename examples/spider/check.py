@@ -1,4 +1,4 @@
-"""A cable loses all frames while its carrier stays: for each set of timers, how long is a flow cut?"""
+"""A cable loses all frames while its carriers stay up: how long is a flow cut?"""
 
 import struct
 import sys
@@ -82,8 +82,8 @@ class Stream:
 def outage(laboratory, timers):
     """Cuts the cable under traffic: packets lost, seconds without one, and seconds allowed.
 
-    Allowed are d6 + d7, a round trip as long as the longest before the cut, and the sender's longest
-    gap, for it is a packet that asks.
+    Allowed are d6 + d7, a round trip as long as the longest before the cut, and the longest gap of
+    the sender, for it is a packet that asks.
     """
     laboratory.tell(' '.join(map(str, timers)))
     d6, d7 = timers[5:]
@@ -100,7 +100,7 @@ def outage(laboratory, timers):
 
 
 def returns(laboratory):
-    """After the repair the flow goes back to its path; gives packets lost then, and out of order."""
+    """After the repair the flow goes back to its path: packets lost then, and out of order."""
     laboratory.tell(' '.join(map(str, RETURN)))
     stream = Stream(laboratory)
     stream.bursts(.5)

@@ -1,4 +1,4 @@
-"""SPIDER on a ring of five switches: failures are detected, and packets detoured, without a controller.
+"""SPIDER on a ring of five switches, which detect failures and detour packets by themselves.
 
 A line on standard input, the seconds `d1 d2 d3 d4 d5 d6 d7`, installs everything anew with these.
 """

@@ -77,8 +77,8 @@ def check():
     assert loss < MAX_LOSS, 'loss %.4f' % loss
     assert after[1] == 0, '%d packets of the flood pass' % after[1]
     sampled = sum(sent_before) // SAMPLING * SAMPLE_BYTES
-    return ('detected after %.2f s; of %d normal packets %.2f %% lost, of %d of the flood then all; '
-            'reports %d kB, samples of one packet in %d %d kB; 0 packet-ins' % (
+    return ('detected after %.2f s; of %d normal packets %.2f %% lost, of %d of the flood then '
+            'all; reports %d kB, samples of one packet in %d %d kB; 0 packet-ins' % (
                 detection, normal, 100 * loss, sent_after[1], int(reported) // 1000, SAMPLING,
                 sampled // 1000))
 

@@ -1,4 +1,4 @@
-"""StateSec: the switch counts, the controller looks at the entropy twice a second, the switch drops."""
+"""StateSec: the switch counts, the controller looks at the entropy, the switch drops."""
 
 import math
 import time
@@ -10,8 +10,8 @@ SERVERS_AT = 3
 INTERVAL_SECONDS = .5
 SOURCES, DESTINATIONS, FILTER = range(3)
 KNOWN = 1
-# An attack: the entropy of destinations is lower, and that of sources higher, by this many bits than
-# on average before.
+# An attack: the entropy of destinations is lower, and that of sources higher, by this many bits
+# than on average before.
 LOWER_BITS, HIGHER_BITS = 1, .5
 # Intervals before anything may be called an attack, and the share of an interval in the average.
 LEARNED, SHARE = 2, .5

@@ -58,8 +58,8 @@ def offer(lab, flows):
 
 
 def rate(flow):
-    """The rate of a flow, in that of the bucket, from its first packet too much to its last: then the
-    bucket was empty. The time in which it was full, since the sender paused, does not count."""
+    """The rate of a flow, in that of the bucket, from its first packet too much to its last, when
+    the bucket was empty. The time in which it was full, since the sender paused, does not count."""
     bucket, empty = Bucket(), []
     passed = 0
     for _, now, length, conforms in flow:
@@ -88,8 +88,8 @@ def check():
             packets[frame[26:30]].append((number, now, len(frame), conforms))
     worst = max(abs(rate(sorted(flow)) - 1) for flow in packets.values())
     assert len(packets) == FLOWS and worst <= TOLERANCE, '%.3f' % worst
-    return ('%d packets of %d flows pass or not as simulated; each flow has 1 Mb/s within %.1f %%; 0 '
-            'controller messages' % (sum(map(len, packets.values())), FLOWS, 100 * worst))
+    return ('%d packets of %d flows pass or not as simulated; each flow has 1 Mb/s within %.1f %%; '
+            '0 controller messages' % (sum(map(len, packets.values())), FLOWS, 100 * worst))
 
 
 if __name__ == '__main__':
