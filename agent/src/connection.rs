@@ -102,7 +102,7 @@ impl Connection {
         }
     }
 
-    /// Has packets with an invalid TTL be wanted or not, as long as it is no slave.
+    /// Sets whether it wants packets with an invalid TTL while it is not a slave.
     pub(crate) fn want_invalid_ttl(&mut self, wanted: bool) {
         let bit = 1 << PacketInReason::INVALID_TTL.0;
         self.async_config.packet_in &= !bit;

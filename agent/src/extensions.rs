@@ -44,8 +44,8 @@ impl Switch {
         Ok(())
     }
 
-    /// Has an extension go on with the answer to a multipart request. Errors: the extension's;
-    /// BAD_REQUEST/BAD_EXPERIMENTER if none has it.
+    /// Requests the next part of an extension's answer to a multipart request. Errors: the
+    /// extension's; BAD_REQUEST/BAD_EXPERIMENTER if none has it.
     pub(crate) fn extension_multipart<I: SwitchIo>(
         &mut self,
         now: Time,

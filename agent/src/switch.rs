@@ -329,7 +329,7 @@ impl Switch {
         self.datapath.next_tick()
     }
 
-    /// Does what is due.
+    /// Expires entries and serves timers that are due.
     pub fn tick<I: SwitchIo>(&mut self, now: Time, io: &mut I) {
         let (datapath, sink) = parts!(self, now, io);
         datapath.tick(now, sink);

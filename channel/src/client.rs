@@ -92,7 +92,7 @@ impl Client {
         self.assembler.codec.version
     }
 
-    /// Gives the next message the transaction id `xid`, and those behind it the next ones.
+    /// Uses the transaction id `xid` for the next message, and the following ids for later ones.
     pub fn start_at(&mut self, xid: u32) {
         self.last_xid = xid.wrapping_sub(1);
     }

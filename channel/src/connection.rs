@@ -62,7 +62,7 @@ const PLACE_BYTES: usize = 1024;
 pub struct QueuePlace(OwnedSemaphorePermit);
 
 impl QueuePlace {
-    /// Has a place be given back together with `others` of the same connection: its task is woken
+    /// Releases a place together with `others` of the same connection: its task is woken
     /// once, and reads as many messages. Those of another connection are given back at once.
     pub fn join(self, others: &mut Option<Self>) {
         match others {
@@ -148,7 +148,7 @@ pub(crate) async fn run(
     let _ = timeout(LINGER, farewell).await;
 }
 
-/// The places of a message of so many bytes.
+/// The places of a message of this many bytes.
 fn size(bytes: usize) -> u32 {
     1 + (bytes / PLACE_BYTES) as u32
 }
@@ -322,7 +322,7 @@ impl ConnectionShared<'_> {
         }
     }
 
-    /// A place for a message of so many bytes, if there is one now.
+    /// A place for a message of this many bytes, if there is one now.
     fn place(&self, bytes: usize) -> Option<QueuePlace> {
         let held = self.places.clone().try_acquire_many_owned(size(bytes));
         held.ok().map(QueuePlace)
@@ -334,7 +334,8 @@ impl ConnectionShared<'_> {
     }
 
     /// Waits while too much waits for the peer, or too much of it for the owner, until there is
-    /// place for a message of so many bytes. Errors: Inactive if the peer takes nothing meanwhile.
+    /// place for a message of this many bytes. Errors: Inactive if the peer takes nothing
+    /// meanwhile.
     async fn turn(&self, bytes: usize) -> Result<QueuePlace, Reason> {
         let size = size(bytes);
         loop {

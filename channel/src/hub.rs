@@ -122,7 +122,7 @@ impl Hub {
         }
     }
 
-    /// Has other settings from now on. Connections that are up take over how long a peer may be
+    /// Uses other settings from now on. Connections that are up take over how long a peer may be
     /// silent, and begin anew what is beside them if that is another; all else is for new ones.
     pub fn set(&self, settings: Settings) {
         self.settings.send_replace(Arc::new(settings));
@@ -308,7 +308,7 @@ impl Hub {
         }
     }
 
-    /// Has new connections take the files of TLS as they are now.
+    /// Makes new connections use the files of TLS as they are now.
     async fn refresh_tls(&self) {
         if let Some(read) = self.settings().tls.as_ref().and_then(Tls::refresh) {
             let _ = self.events.send(Event::TlsFiles(read)).await;

@@ -218,7 +218,7 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    /// A queue, counted in `total_bytes` too, with so many packet-ins: where messages go in, and
+    /// A queue, counted in `total_bytes` too, with this many packet-ins: where messages go in, and
     /// where they come out.
     pub(crate) fn new(
         codec: Codec,

@@ -48,7 +48,7 @@ struct Loaded {
     acceptor: TlsAcceptor,
 }
 
-/// Tells whether a file is another: inode, size in bytes, time of modification in s and ns.
+/// Identifies a version of a file: inode, size in bytes, time of modification in s and ns.
 type Stamp = Option<(u64, u64, i64, i64)>;
 
 impl Tls {
@@ -141,7 +141,7 @@ fn named(path: &Path, error: impl Display) -> String {
     format!("{}: {error}", path.display())
 }
 
-/// Says that the key does not go with the certificate.
+/// The sentence for a key that does not belong to the certificate.
 fn mismatch(files: &TlsFiles, error: Error) -> String {
     named(&files.private_key, format!("with the certificate: {error}"))
 }
@@ -273,7 +273,7 @@ fn words(alert: AlertDescription) -> String {
 /// The most names of a certificate that are printed.
 const MAX_NAMES: usize = 8;
 
-/// Says which name was expected, which ones the certificate has, and what mends it.
+/// The sentence for a wrong name: the expected one, those of the certificate, and the remedy.
 fn wrong_name(expected: &str, presented: &[String]) -> String {
     let mut names: Vec<&str> = presented.iter().filter_map(|one| host(one)).collect();
     let more = names.len().saturating_sub(MAX_NAMES);

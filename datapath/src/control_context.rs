@@ -84,12 +84,12 @@ impl ControlContext<'_> {
         self.outcome.notifications.push(value);
     }
 
-    /// Has the asker get notifications of this row from now on, whatever its role, or no more.
+    /// Sends the asker notifications of this row from now on, whatever its role, or no more.
     pub fn subscribe(&mut self, row: &'static ExtRow, wanted: bool) {
         self.outcome.answer.subscriptions.push((row, wanted));
     }
 
-    /// Has the asker get this experimenter's notifications in a form from now on: see
+    /// Sends the asker this experimenter's notifications in a form from now on: see
     /// [`bofuss_oflib::ext::TypedBody::in_form`].
     pub fn set_form(&mut self, form: u8) {
         self.outcome.answer.form = Some(form);

@@ -83,7 +83,7 @@ impl HookContext<'_> {
         (self.packet.key(), &mut self.outcome.read)
     }
 
-    /// Gives a field of the packet a value, as a set-field action does; a field of a header that
+    /// Sets a field of the packet, as a set-field action does; a field of a header that
     /// is not there stays absent.
     pub fn set(&mut self, field: &'static Field, value: u128) {
         self.note_set(field, Some(value));
@@ -151,7 +151,7 @@ impl HookContext<'_> {
             .push(HookAct::Emit(packet.into(), actions));
     }
 
-    /// Tells the controllers that asked for such values.
+    /// Sends a notification to the controllers that asked for such values.
     pub fn notify(&mut self, value: ExtValue) {
         self.outcome.acts.push(HookAct::Notify(value));
     }

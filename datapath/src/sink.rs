@@ -50,15 +50,15 @@ pub trait Sink {
     }
     /// Offers a packet to the controllers.
     fn packet_in(&mut self, event: &PacketInEvent<'_>);
-    /// Says that an entry with SEND_FLOW_REM is gone.
+    /// Reports that an entry with SEND_FLOW_REM is gone.
     fn flow_removed(&mut self, removed: FlowRemoved);
-    /// Says that a port came, went or changed.
+    /// Reports that a port came, went or changed.
     fn port_status(&mut self, reason: PortStatusReason, desc: &PortDesc);
     /// Sends an extension's message to the connections that want it.
     fn notify(&mut self, _value: &ExtValue) {}
     /// Sets a port's link administratively up or down.
     fn set_link(&mut self, port: PortNo, up: bool);
-    /// Has a port's interface advertise other features.
+    /// Changes the features that a port's interface advertises.
     fn advertise(&mut self, _port: PortNo, _features: PortFeatures) {}
     /// Takes one step of a trace.
     fn step(&mut self, _: Step<'_>) {}

@@ -101,7 +101,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Has the memory of a slot brought near, if there is such a slot.
+    /// Prefetches a slot, if there is such a slot.
     #[inline]
     pub(crate) fn prefetch(&self, slot: u32) {
         let chunk = self.chunks.get(slot as usize / CHUNK);
@@ -179,7 +179,7 @@ impl<T> Slab<T> {
         slot
     }
 
-    /// Gives the memory of some slots back, for good; whether there was any.
+    /// Frees the memory of some slots. Returns true if there was any.
     pub(crate) fn drop_some(&mut self) -> bool {
         self.chunks.pop().is_some()
     }

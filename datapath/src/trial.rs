@@ -68,7 +68,7 @@ impl<K: Hash + Eq + Clone, V: Clone> TrialMap<K, V> {
         self.layer.get_mut(key)?.as_mut()
     }
 
-    /// Gives a key a value.
+    /// Sets the value of a key.
     pub fn insert(&mut self, trial: Trial, key: K, value: V) {
         if trial.is_dry() {
             self.begin(trial);

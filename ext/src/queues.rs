@@ -49,9 +49,9 @@ fn request(
     ExtValue::new(row, vec![port.0.into(), 0], Bytes(writer.bytes))
 }
 
-/// Reads a queue's text form: `min=RATE,max=RATE,priority=N,weight=N` or less; a RATE is a number
-/// of thousandths of the port's, or bits a second with k, M or G behind the number. A
-/// number alone is the minimum.
+/// Reads a queue's text form: `min=RATE,max=RATE,priority=N,weight=N`, any of which may be left
+/// out. A RATE is a number of thousandths of the port's rate, or bits per second with k, M or G
+/// after the number. A number alone is the minimum.
 ///
 /// Errors: a sentence that says what is wrong, and what would be right.
 pub fn parse(text: &str) -> Result<QueueSpec, String> {
@@ -99,10 +99,10 @@ pub fn text(spec: &QueueSpec) -> String {
     )
 }
 
-/// What stands behind the number of a rate, in kb/s.
+/// The letters after the number of a rate, with their units in kb/s.
 const UNITS: [(char, u32); 3] = [('k', 1), ('M', 1_000), ('G', 1_000_000)];
 
-/// Reads bits a second with k, M or G behind the number; in kb/s.
+/// Reads bits per second, with k, M or G after the number, as kb/s.
 ///
 /// Errors: a sentence that says what would be right.
 pub fn parse_kbps(text: &str) -> Result<u32, String> {

@@ -67,7 +67,7 @@ pub struct OffloadCapabilities {
 }
 
 impl OffloadCapabilities {
-    /// Whether the port takes a frame with this record and so many VLAN tags as it is.
+    /// Whether the port takes a frame with this record and this many VLAN tags as it is.
     pub fn take(&self, offload: &Offload, vlan_tags: u8) -> bool {
         let cut = offload.gso.is_none_or(|gso| {
             vlan_tags <= self.vlan_tags

@@ -18,7 +18,7 @@ const KEEP_SMALL_BUFFERS: usize = 4096;
 const KEEP_LARGE_BUFFERS: usize = 128;
 
 /// The part of a pool that may be in use when something is to be kept for long, so that frames on
-/// their way find room: one of so many.
+/// their way find room: one in this many.
 pub const KEPT_SHARE: usize = 4;
 
 /// How many buffers a pool has given out and allocated.

@@ -176,7 +176,7 @@ actions! {
     /// Sets the queue that outputs use.
     21 SetQueue(QueueId) "set_queue" [] rank 9
         "set_queue:5" = "0015 0008 00000005";
-    /// Has a group process the packet.
+    /// Sends the packet to a group.
     22 Group(GroupId) "group" [] rank 10
         "group:7" = "0016 0008 00000007";
     /// Sets the IP TTL.

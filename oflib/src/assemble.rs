@@ -114,7 +114,7 @@ impl Assembler {
         }
     }
 
-    /// Has a flow-mod share the instructions of the one before, if they are the same.
+    /// Makes a flow-mod share the instructions of the previous one, if they are equal.
     fn share(&mut self, message: &mut Message) {
         if let Message::FlowMod(flow_mod) = message {
             if flow_mod.instructions != self.instructions {
@@ -195,7 +195,7 @@ mod tests {
         bytes
     }
 
-    /// A part of a table features request, for so many tables.
+    /// A part of a table features request, for this many tables.
     fn part(xid: u32, more: bool, tables: usize) -> Vec<u8> {
         let body = RequestBody::TableFeatures(vec![TableFeatures::default(); tables]);
         request(xid, more, body)

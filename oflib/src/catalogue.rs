@@ -20,14 +20,14 @@ use crate::types::PortNo;
 
 /// The highest number of an OXM field. Spec: OpenFlow 1.3.5 section 7.2.3.2.
 pub(crate) const MAX_NUMBER: u8 = 127;
-/// Where TTLs stand: header, first bit, and the one after the last.
+/// The places of TTLs: header, first bit, and the bit after the last.
 const TTLS: [(Header, u16, u16); 3] = [
     (Header::Mpls, 24, 32),
     (Header::Ipv4, 64, 72),
     (Header::Ipv6, 56, 64),
 ];
 
-/// Who brings the rows that are always there.
+/// The owner of the rows that every catalogue has, as errors name it.
 const STANDARD: &str = "OpenFlow";
 
 /// Why an extension's rows were not added.
@@ -45,7 +45,7 @@ impl fmt::Display for CatalogueError {
 }
 
 impl CatalogueError {
-    /// What is wrong, without who brought it.
+    /// What is wrong, without the name of the extension.
     pub fn what(&self) -> &str {
         &self.what
     }
@@ -53,13 +53,13 @@ impl CatalogueError {
 
 impl core::error::Error for CatalogueError {}
 
-/// What packets have by the rows of a catalogue that they do not have by OpenFlow's: what a parse
-/// looks for at run time.
+/// What a parse has to look for at run time: the fields and headers of a catalogue that are not the
+/// specification's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Additions {
-    /// The fields that stand in headers.
+    /// The fields that have a place in a header.
     pub placed: Vec<&'static Field>,
-    /// The headers, in which some of them stand, that the parser does not know.
+    /// The headers of these that the parser does not know by itself.
     pub headers: Vec<&'static AddedHeader>,
     /// The fields with an initial value.
     pub registers: Vec<&'static Field>,
@@ -73,7 +73,7 @@ impl Additions {
         registers: Vec::new(),
     };
 
-    /// Adds a field, if packets have it without any hook.
+    /// Adds a field, if packets have it without a hook that sets it.
     fn add(&mut self, field: &'static Field) {
         if !field.at.is_empty() {
             self.placed.push(field);
@@ -89,7 +89,7 @@ impl Additions {
     }
 }
 
-/// The rows in force. Made once, when the switch is built.
+/// The rows that a switch knows. It is made once, when the switch is built.
 #[derive(Clone, Debug)]
 pub struct Catalogue {
     fields: Vec<&'static Field>,
@@ -99,7 +99,7 @@ pub struct Catalogue {
     values: Vec<(&'static str, &'static [ExtRow])>,
     key_end: usize,
     additions: &'static Additions,
-    /// The names of a switch's ports, for texts about it.
+    /// The names of a switch's ports, which text forms may use in place of numbers.
     ports: Vec<(String, PortNo)>,
 }
 
@@ -203,7 +203,8 @@ impl Catalogue {
         Ok(())
     }
 
-    /// Errors: another row, here or before it in `rows`, has the name or number of the last.
+    /// Checks the last of `rows`. Errors: another row, here or before it in `rows`, has its name or
+    /// number.
     fn check_last_value(
         &self,
         by: &'static str,
@@ -232,7 +233,7 @@ impl Catalogue {
         Ok(())
     }
 
-    /// The same with the names of a switch's ports, which texts may say for their numbers.
+    /// The same with the names of a switch's ports, which text forms may use in place of numbers.
     #[must_use]
     pub fn with_ports(mut self, ports: Vec<(String, PortNo)>) -> Self {
         self.ports = ports;

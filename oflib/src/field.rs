@@ -426,7 +426,7 @@ const _: () = assert!(
     "every key has presence bits for OpenFlow's fields"
 );
 
-/// Gives each row its place in the key.
+/// Assigns each row its place in the key.
 const fn place(mut rows: [Field; STANDARD_FIELDS]) -> [Field; STANDARD_FIELDS] {
     let mut offset = KEY_PRESENT_BYTES;
     let mut i = 0;

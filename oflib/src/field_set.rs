@@ -2,7 +2,7 @@
 
 use crate::field::Field;
 
-/// A set of fields of one catalogue, and of facts about a packet, in so many words of 64 bits.
+/// A set of fields of one catalogue, and of facts about a packet, in `WORDS` words of 64 bits.
 ///
 /// A fact is what a match may depend on as on the presence of a field, without being one that a
 /// controller can name: whoever keeps a set numbers its facts. The bits of facts come first, so

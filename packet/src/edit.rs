@@ -105,7 +105,7 @@ impl Packet {
         Ok(())
     }
 
-    /// Has `write` change the bytes of `range`, which lie in `header`, and refreshes the checksums.
+    /// Changes the bytes of `range` in `header` by `write`, and updates the checksums.
     fn rewrite(&mut self, header: AnyHeader, range: Range<usize>, write: impl FnOnce(&mut [u8])) {
         let cover = cover(header);
         let ip_before = self.ipv4_sum(cover);

@@ -10,15 +10,17 @@ use bofuss_oflib::{Catalogue, FieldMatch, FieldSet, Match};
 use crate::header::second_tag_in;
 use crate::key_match::KeyMatch;
 
-/// The 64-bit words that every key has; a key's tail has those behind.
+/// 64-bit words that every key has; the tail of a key has the words after them.
 pub const KEY_WORDS: usize = KEY_BYTES / 8;
-/// The first words of a tail: which fields are present of those that the first word of a key has no
-/// bits for.
+/// Words at the start of a tail that say which fields are present: those that the first word of the
+/// key has no bits for.
 const TAIL_PRESENT: usize = FieldSet::WORDS - 1;
-/// A tail has a multiple of so many words, so that it does not grow with each field that is set.
+/// The length of a tail is a multiple of this, in words: 128 bytes, so that it is not allocated
+/// anew for each field that is set.
 const TAIL_STEP: usize = 16;
 
-/// Hears what is read of a key: whoever records a decision must know all that it depends on.
+/// Receives which fields of a key are read: who records a decision must know all that it depends
+/// on.
 pub trait ReadLog {
     /// Presence and value of these fields were read.
     fn read(&mut self, fields: FieldSet);
@@ -39,11 +41,11 @@ impl ReadLog for FieldSet {
 
 /// What OpenFlow can match of one packet.
 ///
-/// Shape: the first word of the set of the fields that are present, then values as in OXM, each at
-/// its field's offset. What many or wide fields of extensions need beyond is in the tail, which is
-/// as long as the last of them that was set needs, and takes no memory without one. Invariant: the
-/// value of an absent field is zero. Its contents can be read only through methods that take a
-/// [`ReadLog`].
+/// Shape: the first word of the set of fields that are present, then the values in OXM's byte
+/// order, each at its field's offset. Fields of extensions that have no room there are in the tail;
+/// it is as long as the last of them that was set needs, and takes no memory if none was.
+/// Invariant: the value of an absent field is zero. Its contents can be read only through methods
+/// that take a [`ReadLog`].
 #[derive(Clone, Eq)]
 #[repr(align(8))]
 pub struct Key {
@@ -72,7 +74,7 @@ impl Key {
         tail: None,
     };
 
-    /// Gives `field` the low bits of `value` that its width holds.
+    /// Sets `field` to the low bits of `value`, as many as it is wide.
     #[inline]
     pub fn set(&mut self, field: &Field, value: u128) {
         let value = value & (u128::MAX >> (128 - field.bits));
@@ -106,7 +108,7 @@ impl Key {
         Some(u128::from_be_bytes(value))
     }
 
-    /// The bytes of a field's value. Errors: `None` if the tail ends before, so that it is zero.
+    /// The bytes of a field's value; `None` if the tail ends before them, which means zero.
     #[inline]
     pub(crate) fn place(&self, field: &Field) -> Option<&[u8]> {
         let (at, bytes) = (usize::from(field.offset), field.bytes());
@@ -116,7 +118,7 @@ impl Key {
         }
     }
 
-    /// The same to be written, with a tail that is long enough.
+    /// The bytes of a field's value, to be written; makes the tail long enough.
     #[inline]
     fn place_mut(&mut self, field: &Field) -> &mut [u8] {
         let (at, bytes) = (usize::from(field.offset), field.bytes());
@@ -133,7 +135,7 @@ impl Key {
         self.tail.as_deref().unwrap_or_default()
     }
 
-    /// The tail, of at least so many words.
+    /// The tail, made at least `words` long.
     #[cold]
     #[inline(never)]
     fn tail_mut(&mut self, words: usize) -> &mut [[u8; 8]] {
@@ -145,7 +147,7 @@ impl Key {
         self.tail.as_deref_mut().unwrap_or_default()
     }
 
-    /// Whether a packet with this key is one that `rule` is for.
+    /// Whether a packet with this key matches `rule`.
     #[inline]
     pub fn matches(&self, rule: &KeyMatch, log: &mut impl ReadLog) -> bool {
         log.read(rule.fields());
@@ -155,7 +157,7 @@ impl Key {
                 .all(|(index, value, mask)| self.word(index) & mask == value)
     }
 
-    /// Whether all fields have the same values in both, where those of absent fields are zero.
+    /// Whether all fields have the same values in both keys; an absent field counts as zero.
     pub fn has_values_of(&self, other: &Self) -> bool {
         self.bytes[KEY_PRESENT_BYTES..] == other.bytes[KEY_PRESENT_BYTES..]
             && same_values(self.tail_values(), other.tail_values())
@@ -165,8 +167,8 @@ impl Key {
         self.tail().get(TAIL_PRESENT..).unwrap_or_default()
     }
 
-    /// How far this key is from one that `rule` is for: the bits that differ, and the fields that
-    /// are not there.
+    /// How far this key is from matching `rule`: the number of bits that differ, plus the number of
+    /// fields that are absent.
     pub fn distance(&self, rule: &KeyMatch) -> u32 {
         let differs = |(index, value, mask): (usize, u64, u64)| {
             ((self.word(index) ^ value) & mask).count_ones()
@@ -176,13 +178,13 @@ impl Key {
         absent + rule.words().map(differs).sum::<u32>()
     }
 
-    /// Whether the key has this value of one field, where its mask has ones.
+    /// Whether the key has the value of one field, in the bits of its mask.
     pub fn has(&self, one: &FieldMatch, log: &mut impl ReadLog) -> bool {
         let value = self.get(one.field, log);
         value.is_some_and(|value| value & one.mask_number() == one.number())
     }
 
-    /// The match that exactly these values meet, as far as their prerequisites are met.
+    /// The match on exactly these values, without those whose prerequisites are not met.
     pub fn to_match(&self, catalogue: &Catalogue) -> Match {
         let present =
             |field: &&'static Field| Some(FieldMatch::exact(field, self.get(field, &mut ())?));
@@ -201,7 +203,7 @@ impl Key {
         second_tag_in(self.present().standard())
     }
 
-    /// How many words there are.
+    /// The number of its words, with the tail.
     pub(crate) fn len(&self) -> usize {
         KEY_WORDS + self.tail().len()
     }
@@ -229,7 +231,7 @@ impl Key {
         *to = word.to_ne_bytes();
     }
 
-    /// Marks fields as present whose values stand already.
+    /// Marks fields as present whose values are written already.
     #[inline]
     pub(crate) fn add_present(&mut self, fields: StandardFields) {
         let [first] = fields.words();
@@ -244,8 +246,8 @@ impl Key {
         }))
     }
 
-    /// Whether those of these fields are present that the first word of a key has bits for. Of
-    /// others, the bits are among the words of a [`crate::KeyMask`].
+    /// Whether all of `fields` are present, as far as the first word of a key has bits for them.
+    /// The bits of the other fields are words of a [`crate::KeyMask`] themselves.
     #[inline]
     pub(crate) fn has_standard(&self, fields: FieldSet) -> bool {
         let present = StandardFields::from_words([self.word(0)]);
@@ -262,7 +264,7 @@ impl Key {
     }
 }
 
-/// Where a word of the set of fields present stands in a key.
+/// The place in a key of a word of the set of fields that are present.
 #[inline(always)]
 pub(crate) const fn present_index(number: usize) -> usize {
     match number {

@@ -10,8 +10,8 @@ use bofuss_oflib::{Catalogue, FieldMatch, FieldSet, Match};
 use crate::header::{NO_SECOND_TAG, second_tag, second_tag_in};
 use crate::key::{Key, ReadLog, present_index};
 
-/// Which bits of a key count: the fields that must be there, and their bits, by words. In the words
-/// of a key's tail that say which fields are there, their bits count, too.
+/// Which bits of a key count: the fields that must be present, and their bits, word by word. For a
+/// field of the tail, the bit that says that it is present counts as well.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct KeyMask {
     fields: FieldSet,
@@ -20,8 +20,8 @@ pub struct KeyMask {
 }
 
 impl KeyMask {
-    /// The mask under which all of these fields count, with no field that must be there: their
-    /// values, and which of them are there. Of OpenFlow's, which of all are there.
+    /// The mask under which the values of all of these fields count, and whether they are present;
+    /// of the specification's fields, whether each is present. None has to be.
     pub fn whole<'a>(fields: impl Iterator<Item = &'a Field>) -> Self {
         let mut ones = Key::EMPTY;
         ones.set_word(present_index(0), u64::MAX);
@@ -51,7 +51,7 @@ impl KeyMask {
         self.fields
     }
 
-    /// Whether every bit that counts here counts there.
+    /// Whether every bit that counts here counts in `other`.
     pub fn is_within(&self, other: &Self) -> bool {
         let within = |(index, mask): &(usize, u64)| mask & !other.word(*index) == 0;
         other.fields.is_superset(self.fields) && self.words.iter().all(within)
@@ -96,12 +96,13 @@ impl KeyMask {
     }
 }
 
-/// Some words, whose number is known elsewhere: in place if they are few.
+/// A list of words whose length is stored elsewhere. Up to `FEW` are kept in place, without an
+/// allocation.
 #[derive(Clone, Debug)]
 pub enum Words<const FEW: usize> {
-    /// They are in place.
+    /// Kept in place.
     Few([u64; FEW]),
-    /// They are not.
+    /// Allocated.
     Many(Box<[u64]>),
 }
 
@@ -116,7 +117,7 @@ impl<const FEW: usize> Words<FEW> {
         Self::Few(few)
     }
 
-    /// The words; if they are in place, with zeros behind.
+    /// The words; those in place are followed by zeros.
     #[inline]
     pub fn padded(&self) -> &[u64] {
         match self {
@@ -135,7 +136,7 @@ impl<const FEW: usize> Words<FEW> {
     }
 }
 
-/// Words that the 5-tuple of a TCP segment takes.
+/// Words that a match on the 5-tuple of a TCP segment takes.
 const FEW: usize = 3;
 
 /// A match compiled to the words of a key: only those words in which a bit counts.
@@ -225,7 +226,7 @@ impl KeyMatch {
         &self.mask
     }
 
-    /// Has this match share an equal mask.
+    /// Makes this match share an equal mask.
     pub fn share_mask(&mut self, mask: &Rc<KeyMask>) {
         debug_assert_eq!(self.mask, *mask);
         self.mask = Rc::clone(mask);

@@ -111,7 +111,7 @@ pub fn wire_count(frame: &Frame) -> (u64, u64) {
     cut.wire_count()
 }
 
-/// Gives `emit` the frames that a super-frame stands for, in order; each with the checksum
+/// Calls `emit` with the frames that a super-frame stands for, in order; each with the checksum
 /// unfinished as the super-frame's, from buffers of the same pool. An ordinary frame is copied.
 ///
 /// Choice: below VLAN tags, MPLS labels and PBB tags, but not inside a tunnel over IP; UDP

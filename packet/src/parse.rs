@@ -231,7 +231,7 @@ impl<'a> HeaderWalk<'a> {
         self.peek(at).map(|bytes| u16::from_be_bytes(*bytes))
     }
 
-    /// Says that the packet ends at `end`: what follows is padding.
+    /// Ends the packet at `end`: what follows is padding.
     #[inline(always)]
     pub(crate) fn end_at(&mut self, end: usize) {
         if end > self.layout.end {

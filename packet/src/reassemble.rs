@@ -192,7 +192,8 @@ fn buffers(parts: &[WaitingFragment]) -> usize {
     parts.iter().map(|part| part.frame.buffer_bytes()).sum()
 }
 
-/// Gives `emit` the fragments of a packet that came in fragments, none longer than the longest was.
+/// Calls `emit` with fragments of a packet that came in fragments, none longer than the longest
+/// was.
 ///
 /// Choice: IPv4 options are in every fragment. Errors: `false` if it is no IP packet, or the pool
 /// is exhausted, which may be after some fragments.

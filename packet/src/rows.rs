@@ -24,7 +24,7 @@ const NOWHERE: FieldPlace = FieldPlace {
     slot: 0,
     slot_bytes: 0,
 };
-/// The most fields that any header has: a row more does not compile.
+/// The most fields of any header; one more does not compile. `extract` has a line for each.
 const MAX_PLACES: usize = 12;
 
 /// The rows of one header, known to the compiler, so that extraction becomes straight-line code.
@@ -100,8 +100,8 @@ pub(crate) const fn field_at(header: Header, bit: u16) -> Option<&'static Field>
     None
 }
 
-/// Refuses to compile if a field of header number `header` lies behind its first `bytes` bytes,
-/// those that the parser checks.
+/// Refuses to compile if a field of header number `header` ends after its first `bytes` bytes: only
+/// these the parser has checked.
 pub(crate) const fn assert_reach(header: usize, bytes: usize) {
     assert!(rows_of(header).bytes <= bytes);
 }
@@ -111,13 +111,13 @@ pub(crate) const fn fields_of(header: usize) -> StandardFields {
     rows_of(header).fields
 }
 
-/// Says something for each of some numbers, as constants rather than a loop's, because a loop over
-/// places is left a loop by the optimiser, at twice the cost of a parse.
+/// Unrolls an expression over constants. The optimiser leaves a loop over places as it is, which
+/// doubles the cost of a parse.
 macro_rules! each {
     ($N:ident in $($n:literal)*: $say:expr) => { $({ const $N: usize = $n; $say; })* };
 }
 
-/// Says something for each header.
+/// Unrolls an expression over the numbers of all headers.
 macro_rules! each_header {
     ($H:ident: $say:expr) => {
         const { assert!(HEADERS <= 20, "each header has its number below") };
@@ -136,7 +136,8 @@ const fn is_common(header: usize) -> bool {
     i < common.len()
 }
 
-/// The fields that only other headers have; VLAN_VID is there without a header, too.
+/// The fields that only uncommon headers have. VLAN_VID is not one: a packet without a tag has it,
+/// too.
 const RARE: StandardFields = {
     let (mut common, mut rare) = (StandardFields::of(VLAN_VID), StandardFields::EMPTY);
     each_header!(H: if is_common(H) {
@@ -147,7 +148,7 @@ const RARE: StandardFields = {
     rare.difference(common)
 };
 
-/// Writes all fields that a frame has to the key.
+/// Writes the fields of a frame to its key.
 #[inline]
 pub(crate) fn write(frame: &[u8], layout: &Layout, key: &mut Key) {
     each_header!(H: if const { is_common(H) } { extract::<H>(frame, layout, key) });
@@ -166,7 +167,7 @@ pub(crate) fn write(frame: &[u8], layout: &Layout, key: &mut Key) {
     }
 }
 
-/// Writes the fields that a frame has of those whose rows are known at run time only.
+/// Writes the fields whose rows are known at run time only, as far as the frame has them.
 #[cold]
 fn write_placed(frame: &[u8], layout: &Layout, key: &mut Key) {
     for field in &layout.additions.placed {
@@ -189,7 +190,7 @@ fn extract<const H: usize>(frame: &[u8], layout: &Layout, key: &mut Key) {
     }
 }
 
-/// Writes field number `I` of a header, if it has so many.
+/// Writes field number `I` of a header, if it has that many.
 #[inline(always)]
 fn extract_one<const H: usize, const I: usize>(header: &[u8], key: &mut Key) {
     let place = const { rows_of(H).places[I] };
@@ -230,7 +231,7 @@ pub(crate) fn put_bits(bytes: &mut [u8], bit: usize, bits: usize, value: u128) {
     }
 }
 
-/// A number of `bits` one bits.
+/// A number whose lowest `bits` bits are ones.
 pub(crate) const fn ones(bits: usize) -> u128 {
     if bits == 0 {
         0
@@ -239,8 +240,8 @@ pub(crate) const fn ones(bits: usize) -> u128 {
     }
 }
 
-/// Ones over the parts of a key that no parse writes: what the switch and its extensions supply. So
-/// is all of its tail.
+/// Ones where no parse writes to a key, but the switch and its extensions do. The same holds for
+/// all of its tail.
 pub(crate) const SUPPLIED: [u8; KEY_BYTES] = {
     let mut keep = [0xff; KEY_BYTES];
     let mut parsed = StandardFields::ALL.facts();

@@ -13,7 +13,7 @@ const PURGE_DELAY: c_int = 15;
 /// With a delay, all pages that became empty meanwhile would go in one long step.
 const AT_ONCE: c_long = 0;
 
-/// Has [`Allocator`] give empty pages back at once. Call it first in `main`.
+/// Makes [`Allocator`] free empty pages at once. Call it first in `main`.
 ///
 /// Transparent huge pages are turned off for the process: each thread's first block of a size
 /// would take 2 MiB, and what is given back by 64 KiB would be cut out of them.

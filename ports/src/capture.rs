@@ -251,7 +251,7 @@ impl CaptureFile {
         self.flush()
     }
 
-    /// Has readers of the file see all that was written. Errors: the system's.
+    /// Flushes, so that readers of the file see all that was written. Errors: the system's.
     pub fn flush(&mut self) -> io::Result<()> {
         self.unwritten_bytes = 0;
         match &mut self.format {

@@ -20,7 +20,7 @@ use crate::{Link, link};
 /// Where the files are that outlive a switch; none are written before it is known.
 static FOLDER: OnceLock<PathBuf> = OnceLock::new();
 
-/// Has what interfaces are given back be written into files of this folder, which only this user
+/// Writes what interfaces are to be given back into files of this folder, which only this user
 /// may change. The first folder counts.
 pub fn keep_settings_in(folder: PathBuf) {
     let _ = FOLDER.set(folder);

@@ -50,7 +50,7 @@ impl Landlock {
         Ok(Self(set))
     }
 
-    /// Has a file, or what lies beneath a folder, stay open to `access`.
+    /// Keeps `access` to a file, or to what lies beneath a folder.
     ///
     /// Errors: the system's, as `NotFound`.
     pub fn allow(&mut self, path: &Path, access: Access) -> io::Result<()> {

@@ -96,8 +96,8 @@ pub trait PortDriver {
     /// it.
     fn set_mtu(&mut self, mtu_bytes: u32);
 
-    /// Has the receive ring, if there is one, have at most so many slots from now on, and frames be
-    /// padded to [`MIN_FRAME_BYTES`] on transmit or not. A frame that arrives between the two
+    /// Sets the most slots of the receive ring, if there is one, and whether frames are padded to
+    /// [`MIN_FRAME_BYTES`] on transmit. A frame that arrives between the two
     /// system calls by which another ring takes over may be lost.
     fn tune(&mut self, _ring_slots: usize, _pad_runts: bool) {}
 }

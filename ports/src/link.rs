@@ -220,7 +220,7 @@ pub struct LinkModes {
     pub peer: u32,
 }
 
-/// Has the interface `name` advertise other modes.
+/// Changes the modes that the interface `name` advertises.
 ///
 /// Errors: as for opening; most interfaces that are no hardware refuse.
 pub fn advertise(name: &str, modes: u32) -> Result<(), OpenError> {

@@ -51,7 +51,7 @@ pub(crate) struct RingSlot<'a> {
 }
 
 impl Ring {
-    /// Gives a socket that is not bound yet a ring of at least `slots` slots.
+    /// Makes a ring of at least `slots` slots for a socket that is not bound yet.
     ///
     /// Errors: the system's, for want of memory as a rule.
     pub(crate) fn new(socket: BorrowedFd<'_>, slots: usize) -> io::Result<Self> {
@@ -114,7 +114,7 @@ impl Ring {
         (count, bytes)
     }
 
-    /// Gives the `count` slots in front back to the kernel; they are filled ones.
+    /// Returns the first `count` slots, which are filled, to the kernel.
     pub(crate) fn release(&mut self, count: usize) {
         for _ in 0..count {
             let status = self.status(self.next);

@@ -58,8 +58,8 @@ const OLD_CALLS: &[c_long] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const OLD_CALLS: &[c_long] = &[];
 
-/// Has the calling thread, and those that it starts, make no other system calls than those of a
-/// running switch, for ever: others fail with EPERM. It gains no rights by a program.
+/// Restricts the calling thread, and those that it starts, to the system calls of a
+/// running switch, for ever: others fail with EPERM. They gain no rights by executing a program.
 ///
 /// Errors: the system's.
 pub fn restrict_calls() -> io::Result<()> {

@@ -124,7 +124,7 @@ fn came() -> MutexGuard<'static, Came> {
     CAME.lock().expect("no holder panics")
 }
 
-/// Tells of lines that were not written, once in a period.
+/// Reports lines that were not written, once in a period.
 pub fn tell_rest() {
     let rest = came().end_period(Instant::now());
     rest.iter().for_each(|line| warn!("{line}"));

@@ -41,7 +41,7 @@ impl Cache {
         self.round.next.map(|(at, _)| at)
     }
 
-    /// Gives a little memory back: of flows that were forgotten all together, and of those whose
+    /// Frees a little memory: of flows that were forgotten all together, and of those whose
     /// entries are gone. If those that are left keep much memory, being far from each other, they
     /// are forgotten, too, and remembered anew by their next packets.
     pub(crate) fn clean(&mut self, catalogue: &Catalogue, tables: &mut [Table], now: Time) {

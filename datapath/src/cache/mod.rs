@@ -447,7 +447,7 @@ impl Cache {
         self.widen(catalogue, tables, self.fields);
     }
 
-    /// Has the key be those fields, and forgets all flows once they are counted.
+    /// Makes these fields the key, and forgets all flows once they are counted.
     pub(crate) fn widen(&mut self, catalogue: &Catalogue, tables: &mut [Table], fields: FieldSet) {
         let chosen = catalogue.fields().iter();
         let chosen = chosen.filter(|field| fields.contains(field));

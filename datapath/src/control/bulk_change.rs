@@ -163,7 +163,7 @@ impl Datapath {
         self.bulk_changes.is_empty().then_some(result)
     }
 
-    /// Does with an entry what a change says. Errors: FLOW_MOD_FAILED/OVERLAP.
+    /// Applies a change to an entry. Errors: FLOW_MOD_FAILED/OVERLAP.
     pub(crate) fn change_entry<S: Sink>(
         &mut self,
         now: Time,

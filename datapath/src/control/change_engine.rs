@@ -5,8 +5,8 @@ use bofuss_oflib::FieldSet;
 use crate::{Datapath, Engine, EntryKey, Table};
 
 impl Datapath {
-    /// Has all tables find their entries as `engine` does, and the cache forget its flows, if they
-    /// are found in another way so far. The entries stay in their slots.
+    /// Makes all tables find their entries as `engine` does, and the cache forget its flows, if
+    /// they are found in another way so far. The entries stay in their slots.
     pub(crate) fn change_engine(&mut self, engine: Engine) {
         if engine == core::mem::replace(&mut self.pipeline.config.engine, engine) {
             return;

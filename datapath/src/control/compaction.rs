@@ -58,7 +58,7 @@ mod tests {
     use crate::{Config, Cursor, Engine, EntryKey, Time};
 
     const ENTRIES: u32 = 4000;
-    /// One of so many stays.
+    /// One in this many stays.
     const SCATTER: u32 = 40;
 
     fn change(datapath: &mut Datapath, command: FlowModCommand, text: &str) {

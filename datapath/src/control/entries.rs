@@ -144,7 +144,7 @@ impl Pipeline {
         Some(self.insert_entry(table, entry, sent.as_ref()))
     }
 
-    /// Has an entry's next deadline wait for it, if it has one, instead of the one before.
+    /// Replaces an entry's deadline by its next one, if it has one.
     pub(crate) fn set_deadline(&mut self, table: TableId, key: EntryKey) {
         let Some(entry) = self.tables[usize::from(table.0)].get_mut(key) else {
             return;

@@ -10,7 +10,7 @@ use crate::control_context::{ControlContext, ControlOutcome};
 use crate::{Asker, Datapath, Hook, HookAnswer, Metric, ReplyPart, Sink, Time};
 
 impl Datapath {
-    /// Gives an extension's message to its hook.
+    /// Passes an extension's message to its hook.
     ///
     /// Errors: the hook's; BAD_REQUEST/BAD_EXPERIMENTER if no hook has it.
     pub fn extension_message<S: Sink>(
@@ -28,7 +28,8 @@ impl Datapath {
         Ok(answer)
     }
 
-    /// Has an extension's hook answer a multipart request, from a place of its own on.
+    /// Calls an extension's hook for the next part of its answer to a multipart request; `from` is
+    /// where it goes on.
     ///
     /// Errors: the hook's; BAD_REQUEST/BAD_EXPERIMENTER if no hook has it.
     pub fn extension_multipart<S: Sink>(
@@ -80,7 +81,7 @@ impl Datapath {
         Some((hook.name(), hook.metrics(now, from, list)))
     }
 
-    /// Lets hooks do what is due.
+    /// Calls the hooks whose time has come.
     pub(crate) fn tick_hooks<S: Sink>(&mut self, now: Time, sink: &mut S) {
         self.tell_hooks(now, sink, |hook, cx| {
             if hook.next_tick().is_some_and(|at| at <= cx.now) {
@@ -89,7 +90,7 @@ impl Datapath {
         });
     }
 
-    /// Tells every hook of something that no connection has asked for.
+    /// Calls every hook for something that no connection has asked for.
     pub(crate) fn tell_hooks<S: Sink>(
         &mut self,
         now: Time,

@@ -84,7 +84,7 @@ impl Datapath {
         Ok(table_abilities)
     }
 
-    /// Gives a new datapath this pipeline, and no controller may ask for more.
+    /// Sets the pipeline of a new datapath. No controller may ask for more.
     ///
     /// Errors: TABLE_FEATURES_FAILED with BAD_TABLE, BAD_METADATA, BAD_TYPE or BAD_ARGUMENT.
     pub fn set_profile(&mut self, tables: &[TableFeatures]) -> Result<(), ErrorCode> {

@@ -195,7 +195,7 @@ impl Datapath {
         self.end_change(now, change, found)
     }
 
-    /// Whether entries may take so many places more, and one may have these instructions.
+    /// Whether entries may take this many places more, and one may have these instructions.
     fn have_room(&self, more: usize, body: &Instructions) -> bool {
         let places = self.pipeline.entry_places
             + self.pipeline.instructions.places

@@ -92,7 +92,7 @@ impl Datapath {
         }
     }
 
-    /// Has a port advertise other features.
+    /// Changes the features that a port advertises.
     pub fn advertise<S: Sink>(&mut self, number: PortNo, features: PortFeatures, sink: &mut S) {
         if let Some(port) = self.pipeline.ports.get_mut(&number) {
             port.desc.advertised = features;

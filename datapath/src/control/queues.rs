@@ -64,7 +64,7 @@ impl Datapath {
         }
     }
 
-    /// Has each port's frames ordered by the discipline that is configured now. The queues that it
+    /// Orders each port's frames by the discipline that is configured now. The queues that it
     /// takes stay, and begin to count anew; what waits in others waits in the default queue.
     pub(crate) fn change_disciplines<S: Sink>(&mut self, now: Time, sink: &mut S) {
         let mut context = self.context(now, sink);

@@ -19,7 +19,7 @@ pub(crate) trait Discipline: Debug {
         Ok(())
     }
 
-    /// Has a frame wait in a queue, or in the default queue if none has this number. `has_room` is
+    /// Adds a frame to a queue, or to the default queue if none has this number. `has_room` is
     /// false if the switch has no memory for it.
     ///
     /// Errors: QueueFull or QueuesFull; the frame is gone, and counted as an error of its queue.
@@ -68,7 +68,7 @@ pub struct Egress {
 }
 
 impl Egress {
-    /// Of a port of so many kb/s, 0 if that is not known.
+    /// Makes it for a port of `kbps`, 0 if that is not known.
     pub(crate) fn new(row: &'static DisciplineRow, now: Time, port: PortNo, kbps: u32) -> Self {
         Self {
             row,

@@ -15,7 +15,7 @@ pub(crate) mod queue;
 pub struct DisciplineRow {
     /// Its name.
     pub name: &'static str,
-    /// Makes it for a port of so many kb/s, 0 if that is not known.
+    /// Makes it for a port of this rate in kb/s, 0 if that is not known.
     pub(crate) new: fn(Time, PortNo, u32) -> Box<dyn Discipline>,
 }
 

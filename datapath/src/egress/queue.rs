@@ -144,7 +144,7 @@ impl Queue {
         }
     }
 
-    /// Has a frame wait at its end. `has_room` is false if the switch has no memory for it.
+    /// Adds a frame at its end. `has_room` is false if the switch has no memory for it.
     ///
     /// Errors: QueueFull or QueuesFull; the frame is gone, and counted.
     pub(super) fn push(

@@ -96,7 +96,7 @@ impl<S: Sink> Context<'_, S> {
         None
     }
 
-    /// Does what is done for a flow's packets; the table to go on with, if any.
+    /// Executes the program of a flow. Returns the table to go on with, if any.
     fn replay(&mut self, walk: &mut Walk<'_>, slot: u32) -> Result<Option<TableId>, DropReason> {
         (walk.prepared, walk.asked) = (false, false);
         let flow = &self.lane.cache.flows[slot];

@@ -114,7 +114,7 @@ impl Meter {
         }
     }
 
-    /// Whether so many packets and bytes at once exceed no rate.
+    /// Whether `packets` and `bytes` at once exceed no rate.
     pub(crate) fn covers(&mut self, now: Time, counts: (u64, u64)) -> bool {
         let cost = self.cost(counts);
         self.refill(now);

@@ -172,7 +172,7 @@ impl Bridge {
         self.ports.remove(&port);
     }
 
-    /// Has ports forget their oldest stations beyond the max_abilities of a configuration.
+    /// Forgets the oldest stations of ports that have more than a configuration allows.
     pub(crate) fn reconfigure(&mut self, config: &Config) {
         let ports: Vec<PortNo> = self.ports.keys().copied().collect();
         for port in ports {

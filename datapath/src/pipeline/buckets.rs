@@ -46,7 +46,7 @@ impl<S: Sink> Context<'_, S> {
         cut.unwrap_or(Err(DropReason::Segmentation))
     }
 
-    /// Gives a packet to the buckets that the group's type chooses.
+    /// Sends a packet to the buckets that the group's type chooses.
     fn choose_buckets(
         &mut self,
         walk: &mut Walk<'_>,

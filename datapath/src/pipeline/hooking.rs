@@ -79,7 +79,7 @@ impl<S: Sink> Context<'_, S> {
         })
     }
 
-    /// Does what a hook asked for; whether that changed the key.
+    /// Carries out what a hook asked for. Returns true if that changed the key.
     ///
     /// Errors: why the packet goes no further.
     fn do_all_for_hook(
@@ -206,7 +206,7 @@ impl<S: Sink> Context<'_, S> {
         Ok(again)
     }
 
-    /// Has the extension that an action or instruction belongs to act on the packet.
+    /// Calls the extension that an action or instruction belongs to.
     pub(crate) fn apply_extension(
         &mut self,
         walk: &mut Walk<'_>,

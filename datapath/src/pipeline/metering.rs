@@ -27,7 +27,7 @@ impl<S: Sink> Context<'_, S> {
         Ok(())
     }
 
-    /// Has a meter count a frame; by how many levels it raises the frame's drop precedence.
+    /// Counts a frame in a meter. Returns by how many levels its drop precedence is raised.
     ///
     /// Errors: why the frame goes no further.
     pub(crate) fn meter(&mut self, id: MeterId, frame: &Frame) -> Result<Option<u8>, DropReason> {
@@ -61,7 +61,8 @@ impl<S: Sink> Context<'_, S> {
             || meter.is_none_or(|meter| meter.covers(self.now, counts()))
     }
 
-    /// Has each segment of a super-frame go the rest of its way, from an entry's instructions on.
+    /// Sends each segment of a super-frame along the rest of its path, from an entry's instructions
+    /// on.
     pub(crate) fn execute_by_segments(
         &mut self,
         walk: &mut Walk<'_>,

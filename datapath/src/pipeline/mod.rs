@@ -148,7 +148,7 @@ impl<S: Sink> Context<'_, S> {
         self.end_copy(&mut walk, result);
     }
 
-    /// Lets a packet's last output have the packet itself, and accounts for one that went nowhere.
+    /// Passes the packet itself to its last output, and accounts for a packet that went nowhere.
     pub(crate) fn end_copy(&mut self, walk: &mut Walk<'_>, result: Result<(), DropReason>) {
         match (result, walk.pending.take()) {
             (Ok(()), None) if !walk.sent => self.drop(DropReason::NoOutput),

@@ -13,7 +13,7 @@ use crate::pipeline::metering::remark;
 use crate::{DropReason, PacketInEvent, Sink, Step};
 
 impl<S: Sink> Context<'_, S> {
-    /// Does the output that waits, with a copy, because the packet goes on.
+    /// Carries out the waiting output with a copy, because the packet goes on.
     pub(crate) fn flush_pending(&mut self, walk: &mut Walk<'_>) {
         let Some(port) = walk.pending.take() else {
             return;
@@ -114,7 +114,7 @@ impl<S: Sink> Context<'_, S> {
         }
     }
 
-    /// Gives a frame to its port.
+    /// Passes a frame to its port.
     #[inline(always)]
     pub(crate) fn send_now(&mut self, frame: Frame, number: PortNo, queue: QueueId) {
         let (packets, bytes) = offload::wire_count(&frame);

@@ -21,7 +21,7 @@ impl<S: Sink> Context<'_, S> {
         frame.offload.gso.is_none() || egress.is_none_or(|e| e.discipline.takes_whole(id, frame))
     }
 
-    /// Has a frame that is ready to leave go its way: at once, or through the port's queues.
+    /// Sends a frame that is ready to leave: at once, or through the port's queues.
     #[inline]
     pub(crate) fn enqueue_or_send(&mut self, frame: Frame, number: PortNo, id: QueueId) {
         let Some(egress) = self.egress.ports.get_mut(&number) else {
@@ -48,7 +48,7 @@ impl<S: Sink> Context<'_, S> {
         self.drop(refused);
     }
 
-    /// Has a frame that waited for a port, by another discipline, wait there again.
+    /// Queues a frame again that waited for a port under another discipline.
     pub(crate) fn enqueue_again(&mut self, frame: Frame, number: PortNo, id: QueueId) {
         let Some(egress) = self.egress.ports.get_mut(&number) else {
             return self.drop_queued(number, &frame, DropReason::QueueGone);

@@ -78,7 +78,7 @@ impl SharedMasks {
         1 + usize::from(self.users.len() >= FREE_MASKS) + 2 * more
     }
 
-    /// Has a match of one more entry share its mask.
+    /// Makes the match of a new entry share its mask.
     pub(crate) fn share(&mut self, rule: &mut KeyMatch) {
         let (mask, users) = self.users.entry(rule.mask());
         *users += 1;

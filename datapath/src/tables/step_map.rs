@@ -109,7 +109,7 @@ impl<K: Hash + Eq, V> StepMap<K, V> {
         }
     }
 
-    /// Gives the memory of some keys back, for good; whether there was any.
+    /// Frees the memory of some removed keys. Returns true if there was any.
     pub(crate) fn drop_some(&mut self) -> bool {
         self.index.drop_some() || self.pairs.drop_some()
     }

@@ -179,7 +179,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Has the memory of an entry brought near.
+    /// Prefetches an entry.
     #[inline]
     pub(crate) fn prefetch(&self, slot: u32) {
         self.entries.prefetch(slot);
@@ -329,7 +329,7 @@ impl Table {
         Some(entry)
     }
 
-    /// Gives an entry other instructions; tells those before.
+    /// Replaces the instructions of an entry. Returns the previous ones.
     pub(crate) fn set_instructions(
         &mut self,
         key: EntryKey,
@@ -349,7 +349,7 @@ impl Table {
         }
     }
 
-    /// Has the entries be found by what `empty` finds them by.
+    /// Rebuilds the index of the entries as one of the kind of `empty`.
     pub(crate) fn move_to(&mut self, empty: Self) {
         (self.classifier, self.index) = (empty.classifier, empty.index);
         let mut next = self.entries.used(0);

@@ -169,7 +169,7 @@ impl TagTable {
         }
     }
 
-    /// Has the memory brought near that is read first for `hash`.
+    /// Prefetches the memory that is read first for `hash`.
     #[inline]
     pub(crate) fn prefetch(&self, hash: u64) {
         if self.n_buckets > 0 {
@@ -284,7 +284,7 @@ impl TagTable {
         }
     }
 
-    /// Gives the memory of some buckets back, for good; whether there was any.
+    /// Frees the memory of some removed buckets. Returns true if there was any.
     pub(crate) fn drop_some(&mut self) -> bool {
         self.chunks.pop().is_some() || self.spilled.drop_some()
     }

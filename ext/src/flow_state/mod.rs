@@ -1,8 +1,8 @@
 //! Per-flow state: a `set_flow_state` action, a `flow_state` field, idle timeouts, a message that
 //! lists states.
 //!
-//! The flow is the pair of Ethernet addresses with which a packet comes in. It has the state of its
-//! flow, from then on and as the action sets it; without one, 0.
+//! A flow is a pair of Ethernet addresses, those that a packet has when it comes in. Its
+//! `flow_state` is 0 until the action sets it.
 
 use alloc::{boxed::Box, vec, vec::Vec};
 
@@ -18,14 +18,14 @@ use bofuss_oflib::{Catalogue, ErrorCode, ExtValue, Field};
 
 /// This extension's number as an experimenter: a locally administered OUI.
 pub const EXPERIMENTER: u32 = 0x0062_6f73;
-/// The most flows that have a state; `set_flow_state` on a further one is counted and does nothing.
+/// Flows with a state at most; `set_flow_state` for a further one is counted and does nothing.
 pub const MAX_STATES: usize = 65_536;
 
 /// The `flow_state` field, 32 bits, with mask.
 pub static FIELDS: [Field; 1] = [Field::extension(EXPERIMENTER, 0, "flow_state", 32, true)];
 
-/// `set_flow_state(state=S,idle_timeout=SECONDS)` (0 is for ever; state 0 forgets the flow), the
-/// message that asks for the states and its answer.
+/// `set_flow_state(state=S,idle_timeout=SECONDS)` (a timeout of 0 is for ever; state 0 forgets the
+/// flow), the message that requests the states, and its answer.
 pub static VALUES: [ExtRow; 3] = [
     ExtRow::new(ExtKind::Action, EXPERIMENTER, 1, "set_flow_state")
         .with_args(&[Arg::new("state", 4), Arg::new("idle_timeout", 4)]),
@@ -36,13 +36,13 @@ pub static VALUES: [ExtRow; 3] = [
         .with_data(),
 ];
 
-/// The place of the message that asks in [`VALUES`].
+/// The index in [`VALUES`] of the message that requests the states.
 const STATE_REQUEST: usize = 1;
 
 /// States that one answer lists at most, at 16 bytes each: source, destination, state.
 const MAX_LISTED: usize = 4000;
 
-/// Source and destination address.
+/// Ethernet source and destination address.
 type FlowAddresses = (u64, u64);
 
 #[derive(Clone)]
@@ -97,7 +97,8 @@ impl Hook for FlowState {
         u64::from(self.states.live().is_empty())
     }
 
-    /// Gives the packet the state of its flow, or forgets a state that was idle for too long.
+    /// Sets the packet's field to the state of its flow, or forgets a state that was idle for too
+    /// long.
     fn before_lookup(&mut self, cx: &mut HookContext<'_>) -> Verdict {
         let flow = flow(cx);
         match self.states.get_mut(cx.trial(), &flow) {

@@ -16,7 +16,7 @@ use super::table::Transition;
 use super::{check_length, table_id};
 use crate::opp::{SetDataVar, WriteContext};
 
-/// Gives the packet's flow in the update scope another state.
+/// Changes the state of the packet's flow in the update scope.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SetState {
     /// The table whose state it is.

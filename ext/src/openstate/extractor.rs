@@ -261,7 +261,7 @@ pub(crate) fn value_of_number(field: &'static Field, number: u32) -> u128 {
 /// Reads the fields of an action that are its key's scope; `at_count` is at the number of them.
 /// Padding to 8 bytes follows. `None` if there are none.
 ///
-/// Errors: BAD_EXP_LEN if not exactly so many are left, or they are no scope.
+/// Errors: BAD_EXP_LEN if not exactly that many are left, or they are no scope.
 pub(crate) fn get_scope(
     at_count: &mut Reader<'_>,
     r: &mut Reader<'_>,

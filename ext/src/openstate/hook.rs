@@ -85,7 +85,7 @@ struct OpenState {
 }
 
 impl OpenState {
-    /// Has the machine know whether what actions change lasts.
+    /// Sets whether the changes that actions make are kept.
     fn enter(&mut self, cx: &HookContext<'_>) {
         if !cx.is_dry() {
             self.machine.end_trial();
@@ -229,7 +229,7 @@ impl OpenState {
     }
 }
 
-/// Tells who asked for it that a packet has changed the state of a flow.
+/// Notifies the connections that asked for it that a packet has changed the state of a flow.
 fn notify(cx: &mut HookContext<'_>, action: &SetState, changed: &Changed) {
     if changed.old == changed.new {
         return;

@@ -114,7 +114,7 @@ impl Machine {
         self.has_opp
     }
 
-    /// Has all tables of which nothing is known have this dialect.
+    /// Sets the dialect of all tables whose dialect is not known yet.
     pub fn set_dialect(&mut self, dialect: StateDialect) {
         self.dialects = Dialects::only(dialect);
         self.summarize();
@@ -204,7 +204,7 @@ impl Machine {
         self.trial = None;
     }
 
-    /// Does what a controller's message says.
+    /// Carries out a controller's message.
     ///
     /// Errors: those of the message, with the codes of the reference switches; nothing is changed.
     pub fn modify(
@@ -325,7 +325,7 @@ impl Machine {
         self.table(number)?.states.get(now, key)
     }
 
-    /// Has a flow be `after`. Errors: there is no room for it.
+    /// Sets the entry of a flow to `after`. Errors: there is no room for it.
     pub(crate) fn set_flow(
         &mut self,
         now: Time,
@@ -349,7 +349,7 @@ impl Machine {
         set
     }
 
-    /// Gives a flow of an enabled table another state. Errors: there is no room for it.
+    /// Changes the state of a flow in an enabled table. Errors: there is no room for it.
     fn transition(
         &mut self,
         now: Time,
@@ -414,7 +414,7 @@ impl Machine {
         })
     }
 
-    /// Looks at so many slots of the tables, and frees the memory of flows that have run out.
+    /// Looks at `slots` slots of the tables, and frees the memory of flows that have run out.
     /// Returns true when all tables were looked at.
     pub fn expire(&mut self, now: Time, slots: u32) -> bool {
         let rest = &mut self.tables[self.sweeping..];

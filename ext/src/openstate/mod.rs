@@ -125,7 +125,7 @@ pub static VALUES: [ExtRow; 15] = [
     action::<opp::WriteContext>(4, "write_context_to_field"),
 ];
 
-/// Errors: BAD_EXP_LEN if not exactly so many bytes are left.
+/// Errors: BAD_EXP_LEN if not exactly that many bytes are left.
 pub(crate) fn check_length(r: &Reader<'_>, bytes: usize) -> Result<(), DecodeError> {
     if r.remaining() != bytes {
         return Err(r.err(error::BAD_EXP_LEN));

@@ -44,7 +44,7 @@ pub enum StateMod {
         /// Whether it is.
         stateful: bool,
     },
-    /// Says which fields make a flow's key.
+    /// Sets the fields that make a flow's key.
     SetExtractor {
         /// The table.
         table: u8,
@@ -57,7 +57,7 @@ pub enum StateMod {
         /// OXM headers.
         fields: Vec<u32>,
     },
-    /// Gives a flow a state.
+    /// Sets the state of a flow.
     SetFlowState {
         /// The table.
         table: u8,

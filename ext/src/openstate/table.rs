@@ -137,7 +137,7 @@ impl StateEntry {
     }
 }
 
-/// The end of so many microseconds; a timeout of 0 has none.
+/// The time after this many microseconds; a timeout of 0 has no end.
 fn deadline(from: Time, micros: u32) -> Time {
     match micros {
         0 => Time::NEVER,
@@ -233,7 +233,8 @@ impl StateTable {
         }
     }
 
-    /// Has a flow be `after`, or forgets it. `room`: how many more flows may have a state.
+    /// Sets the entry of a flow to `after`, or forgets the flow. `room`: how many more flows may
+    /// have a state.
     ///
     /// Errors: there is no room for a flow that had none, even after a look for some that have
     /// run out. The flow stays without a state.
@@ -270,7 +271,7 @@ impl StateTable {
         was_there
     }
 
-    /// Looks at so many slots, from where the last sweep ended, and frees the memory of flows that
+    /// Looks at `slots` slots, from where the last call ended, and frees the memory of flows that
     /// have run out. Returns true if that was the last slot.
     pub fn expire(&mut self, now: Time, slots: u32) -> bool {
         let end = self.swept.saturating_add(slots);

@@ -53,7 +53,7 @@ pub enum OppMod {
     },
 }
 
-/// Reads the number of one of `count` things. Errors: `error` if there are not so many.
+/// Reads the number of one of `count` things. Errors: `error` if there are fewer.
 fn id(r: &mut Reader<'_>, count: usize, error: ErrorCode) -> Result<u8, DecodeError> {
     let at = r.at("id").clone();
     let id = r.get::<u8>()?;

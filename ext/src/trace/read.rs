@@ -13,7 +13,7 @@ use super::{
 };
 
 impl Trace {
-    /// Has a switch tell what it would do with a frame. Errors: that it cannot be one.
+    /// Asks a switch what it would do with a frame. Errors: that it cannot be one.
     pub fn of(
         switch: &mut Switch,
         now: Time,

@@ -261,7 +261,7 @@ pub(super) fn parse_field(
     };
     let bits = u64::from(field.bits);
     let ones = match (field.style, number(mask.text)) {
-        // A prefix: so many ones, and zeros in the rest.
+        // A prefix: that many ones, and then zeros.
         (Style::Ip4 | Style::Ip6, Some(length)) if length <= bits => {
             u128::MAX.checked_shl((bits - length) as u32).unwrap_or(0)
         }

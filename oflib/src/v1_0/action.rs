@@ -157,7 +157,7 @@ pub(super) fn read_list(
     Ok(list)
 }
 
-/// Has the outputs that follow use another queue.
+/// Makes the outputs that follow use another queue.
 fn choose(queue: &mut QueueId, other: QueueId, list: &mut Vec<Action>) {
     if core::mem::replace(queue, other) != other {
         list.push(Action::SetQueue(other));

@@ -177,7 +177,7 @@ fn port_named<'a>(
     port.ok_or_else(|| format!("{option}: there is no port {number}"))
 }
 
-/// Gives one of `ports` the rate that `text` says. Errors: what is wrong with it.
+/// Sets the rate of one of `ports` as `text` says. Errors: what is wrong with it.
 pub(super) fn port_rate(text: &str, ports: &mut [PortSpec]) -> Result<(), String> {
     let option = format!("--port-rate {text}");
     let parts = text.split_once('=');
@@ -187,7 +187,7 @@ pub(super) fn port_rate(text: &str, ports: &mut [PortSpec]) -> Result<(), String
     Ok(())
 }
 
-/// Gives one of `ports`, or all, the ring that `text` says. Errors: what is wrong with it.
+/// Sets the ring of one of `ports`, or of all, as `text` says. Errors: what is wrong with it.
 pub(super) fn ring(text: &str, ports: &mut [PortSpec]) -> Result<(), String> {
     let option = format!("--ring {text}");
     let (number, slots) = text

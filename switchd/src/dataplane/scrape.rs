@@ -32,7 +32,7 @@ enum NextSlice {
     Ports(PortNo),
     Groups(GroupId),
     Meters(MeterId),
-    /// The extension of this number, from a place of its own on, with so many values before.
+    /// The extension of this number, from a place of its own on, with this many values before.
     Extensions(usize, u64, usize),
     Flows,
     Nothing,
