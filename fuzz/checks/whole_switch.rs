@@ -2,13 +2,15 @@
 //!
 //! An operation is one byte that says what, and bytes that say which; short input reads as zeros.
 
+use std::sync::{Arc, LazyLock};
+
 use bofuss_agent::{ConnId, FailMode, Identity, Request, Switch, SwitchIo};
 use bofuss_datapath::{Config, Datapath, Time, WORK_PER_FRAME, WORK_PER_TURN};
 use bofuss_frame::{Frame, Gso, GsoKind, Offload, OffloadCapabilities, Pool};
 use bofuss_oflib::message::port::PortState;
 use bofuss_oflib::message::{Empty, PortDesc};
 use bofuss_oflib::types::QueueId;
-use bofuss_oflib::{Codec, EncodeError, Message, PortNo, Version};
+use bofuss_oflib::{Catalogue, Codec, EncodeError, Message, PortNo, Version};
 use bofuss_packet::offload::MAX_SEGMENTS;
 
 /// Connections, ports, and operations of one list.
@@ -21,6 +23,9 @@ const MAX_ENTRIES: u32 = 16;
 const POOL_BYTES: usize = 1 << 20;
 /// Bytes of an OpenFlow header.
 const HEADER_BYTES: usize = 8;
+
+/// One for all lists: the rows of a catalogue live as long as the process.
+static CATALOGUE: LazyLock<Arc<Catalogue>> = LazyLock::new(|| Arc::new(bofuss_ext::catalogue()));
 
 /// What a switch did, in words.
 #[derive(Default)]
@@ -88,7 +93,7 @@ struct Driver {
 
 impl Driver {
     fn new() -> Self {
-        let catalogue = std::sync::Arc::new(bofuss_ext::catalogue());
+        let catalogue = Arc::clone(&CATALOGUE);
         let pool = Pool::new(POOL_BYTES);
         let config = Config {
             n_tables: 3,
