@@ -25,6 +25,7 @@ use super::extractor::value_of_number;
 use super::machine::{Changed, Machine};
 use super::options::StateOptions;
 use super::report::{self, Report};
+use super::table::StateCounts;
 use super::trace_text;
 use super::{
     Dialects, EXPERIMENTER, FLOW_NOTIFICATION, FlowNotification, GlobalStats, IncState,
@@ -440,23 +441,38 @@ impl Hook for OpenState {
     }
 
     fn metrics(&self, _: Time, _: u64, list: &mut Vec<Metric>) -> Option<u64> {
-        let metric = |name, help, kind, value| Metric {
-            name,
-            help,
-            kind,
-            labels: Vec::new(),
-            value,
-        };
-        let counts = self.machine.counts;
         let (counter, gauge) = (MetricKind::Counter, MetricKind::Gauge);
-        list.push(metric("transitions", "Transitions by actions", counter, counts.transitions));
-        list.push(metric("updates", "Variables computed by actions", counter, counts.updates));
-        list.push(metric("refused", "States without room", counter, counts.refused));
-        for (table, states) in self.machine.populations() {
+        let counts = self.machine.counts;
+        for (name, help, value) in [
+            ("updates", "Variables computed by actions", counts.updates),
+            ("refused", "States without room", counts.refused),
+        ] {
             list.push(Metric {
-                labels: vec![("table", table.to_string())],
-                ..metric("states", "Flows with a state", gauge, states as u64)
+                name,
+                help,
+                kind: counter,
+                labels: Vec::new(),
+                value,
             });
+        }
+        for (table, states) in self.machine.state_tables() {
+            let StateCounts {
+                transitions,
+                timeouts,
+            } = states.counts;
+            for (name, help, kind, value) in [
+                ("transitions", "Transitions by actions", counter, transitions),
+                ("timeouts", "Timers of states that ran out", counter, timeouts),
+                ("states", "Flows with a state", gauge, states.len() as u64),
+            ] {
+                list.push(Metric {
+                    name,
+                    help,
+                    kind,
+                    labels: vec![("table", table.to_string())],
+                    value,
+                });
+            }
         }
         None
     }

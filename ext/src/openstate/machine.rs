@@ -10,7 +10,7 @@ use super::dialect::{Dialects, StateDialect};
 use super::extractor::{Extractor, FlowKey};
 use super::state_mod::StateMod;
 use super::stateful::Stateful;
-use super::table::{Behaviour, StateEntry, TableFull, Timers, Transition};
+use super::table::{Behaviour, StateEntry, StateTable, TableFull, Timers, Transition};
 use super::{N_TABLES, error};
 use crate::opp::{FlowVariables, N_GLOBAL_VARIABLES, Registers};
 
@@ -39,8 +39,6 @@ pub struct Changed {
 /// How often what has happened, in all tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Transitions by actions.
-    pub transitions: u64,
     /// Updates of variables by actions.
     pub updates: u64,
     /// States that there was no room for.
@@ -385,8 +383,18 @@ impl Machine {
         let table = self.enabled(action.table)?;
         let key = table.updated_flow(action.bit, action.scope.as_ref(), packet, log)?;
         let changed = self.transition(now, action.table, &key, &action.transition);
-        self.counts.transitions += u64::from(changed.is_ok() && self.trial.is_none());
+        if changed.is_ok() {
+            self.count_transition(action.table);
+        }
         changed.ok()
+    }
+
+    /// Counts a transition in a table, unless it is tried.
+    fn count_transition(&mut self, number: u8) {
+        let table = self.tables[usize::from(number)].as_mut();
+        if let Some(table) = table.filter(|_| self.trial.is_none()) {
+            table.states.counts.transitions += 1;
+        }
     }
 
     /// Counts up the state of a packet's flow in the update scope of a table, if it has one.
@@ -403,7 +411,7 @@ impl Machine {
         let is_opp = table.dialect() == StateDialect::Opp;
         let after = table.states.after_increment(now, before);
         self.set_flow(now, number, &key, Some(after)).ok()?;
-        self.counts.transitions += u64::from(self.trial.is_none());
+        self.count_transition(number);
         Some(Changed {
             key,
             old: before.map_or(0, |flow| flow.state),
@@ -432,13 +440,10 @@ impl Machine {
         false
     }
 
-    /// The tables in which packets have states, and how many flows take memory there.
-    pub fn populations(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+    /// The tables that were ever stateful, with their states.
+    pub fn state_tables(&self) -> impl Iterator<Item = (usize, &StateTable)> {
         let tables = self.tables.iter().enumerate();
-        tables.filter_map(|(number, table)| {
-            let table = table.as_ref().filter(|table| table.is_enabled())?;
-            Some((number, table.states.len()))
-        })
+        tables.filter_map(|(number, table)| Some((number, &table.as_ref()?.states)))
     }
 
     /// Forgets a flow of a table.

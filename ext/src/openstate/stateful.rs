@@ -122,11 +122,13 @@ impl Stateful {
             if !self.may_change || initial.and(known).is_none() {
                 return Err(error::BAD_EXP_LEN);
             }
+            let counts = self.states.counts;
             *self = Self {
                 on: true,
                 dialects: initial,
                 ..Self::default()
             };
+            self.states.counts = counts;
         }
         self.may_change = false;
         self.narrow(known);

@@ -135,6 +135,13 @@ impl StateEntry {
         }
         self
     }
+
+    /// Has the state be as it is at `now`. Returns true if a timer ran out before.
+    fn roll_back(&mut self, now: Time) -> bool {
+        let before = self.timers;
+        *self = self.at(now);
+        self.timers != before
+    }
 }
 
 /// The time after this many microseconds; a timeout of 0 has no end.
@@ -149,11 +156,23 @@ fn deadline(from: Time, micros: u32) -> Time {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableFull;
 
+/// How often what has happened in a table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StateCounts {
+    /// Transitions by actions.
+    pub transitions: u64,
+    /// Timers that ran out. One counts when its flow is looked at next, at the latest when the
+    /// memory of flows that ran out is freed.
+    pub timeouts: u64,
+}
+
 /// The states of one table.
 #[derive(Debug, Default)]
 pub struct StateTable {
     /// What state 0 means here.
     pub behaviour: Behaviour,
+    /// What has happened.
+    pub counts: StateCounts,
     flows: StepMap<FlowKey, StateEntry>,
     /// The slot that is swept next.
     swept: u32,
@@ -187,7 +206,7 @@ impl StateTable {
         let Some((_, flow)) = self.flows.get_mut(key) else {
             return 0;
         };
-        *flow = flow.at(now);
+        self.counts.timeouts += u64::from(flow.roll_back(now));
         flow.used = now;
         flow.state
     }
@@ -245,14 +264,17 @@ impl StateTable {
         after: Option<StateEntry>,
         room: usize,
     ) -> Result<(), TableFull> {
+        if let Some((_, flow)) = self.flows.get_mut(key) {
+            self.counts.timeouts += u64::from(flow.roll_back(now));
+            if let Some(after) = after {
+                *flow = after;
+                return Ok(());
+            }
+        }
         let Some(after) = after else {
             self.flows.remove(key);
             return Ok(());
         };
-        if let Some((_, flow)) = self.flows.get_mut(key) {
-            *flow = after;
-            return Ok(());
-        }
         if room == 0 {
             let before = self.len();
             self.expire(now, SWEPT_WHEN_FULL);
@@ -277,9 +299,14 @@ impl StateTable {
         let end = self.swept.saturating_add(slots);
         while let Some(slot) = self.flows.used(self.swept).filter(|slot| *slot < end) {
             let (key, flow) = self.flows.at(slot).expect("the slot is used");
-            if flow.at(now).is_default() {
-                let key = *key;
+            let (key, mut after) = (*key, *flow);
+            let has_run_out = after.roll_back(now);
+            self.counts.timeouts += u64::from(has_run_out);
+            if after.is_default() {
                 self.flows.remove(&key);
+            } else if has_run_out {
+                let (_, flow) = self.flows.get_mut(&key).expect("its key was found just now");
+                *flow = after;
             }
             self.swept = slot + 1;
         }

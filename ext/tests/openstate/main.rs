@@ -8,6 +8,7 @@ mod connections;
 mod dialects;
 mod graphs;
 mod insp;
+mod metrics;
 mod opp;
 mod random;
 mod segments;
