@@ -66,7 +66,8 @@ install: build ## install into DESTDIR and PREFIX (/usr/local), manual pages and
 	install -m 755 $(PROGRAMS:%=$(BUILT)/%) "$(DESTDIR)$(PREFIX)/bin"
 	for name in $(LINKS); do ln -sf bofuss "$(DESTDIR)$(PREFIX)/bin/$$name"; done
 	install -D -m 644 -t $(SHARE)/bofuss contrib/bofuss_mininet.py \
-	  contrib/mininet.py contrib/bofuss_machine.py
+	  contrib/mininet.py contrib/bofuss_machine.py \
+	  contrib/wireshark/openstate.lua
 	for pair in $(PRINTED); do \
 	  install -D -m 644 -t $(SHARE)/$${pair#*=} $(T)/share/$${pair%=*}/* || exit; done
 	install -d "$(DESTDIR)$(PREFIX)/lib/systemd/system"

@@ -25,6 +25,7 @@ const INSTALLED: &[&str] = &[
     "share/bofuss/bofuss_machine.py",
     "share/bofuss/bofuss_mininet.py",
     "share/bofuss/mininet.py",
+    "share/bofuss/openstate.lua",
     "share/doc/bofuss/NEWS.gz",
     "share/doc/bofuss/copyright",
     "share/doc/bofuss/examples/bofuss.toml",

@@ -13,7 +13,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 const PACKAGES: &str = "--locked --package bofuss-switchd --package bofuss-dpctl";
 const LINKS: [&str; 2] = ["ofdatapath", "ofprotocol"];
 /// Files of the tree, and where below `usr` each is installed.
-const FILES: [(&str, &str); 7] = [
+const FILES: [(&str, &str); 8] = [
     (
         "contrib/bofuss_mininet.py",
         "share/bofuss/bofuss_mininet.py",
@@ -22,6 +22,10 @@ const FILES: [(&str, &str); 7] = [
     (
         "contrib/bofuss_machine.py",
         "share/bofuss/bofuss_machine.py",
+    ),
+    (
+        "contrib/wireshark/openstate.lua",
+        "share/bofuss/openstate.lua",
     ),
     (
         "contrib/bofuss.toml",

@@ -1,0 +1,191 @@
+//! Wireshark shows every message of the state tables with its fields by name.
+#![allow(clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{fs, iter};
+
+use bofuss_tests::{have, run};
+use serde_json::Value;
+
+const SCRIPT: &str = "contrib/wireshark/openstate.lua";
+const VECTORS: [&str; 2] = ["openstate.txt", "opp.txt"];
+/// Names in the texts of vectors whose numbers the dissector has, and its names.
+const NUMBERS: &[(&str, &[&str])] = &[
+    ("table", &["table", "table32"]),
+    ("state", &["state", "value"]),
+    ("global_state", &["global_state", "value"]),
+    ("hard_timeout", &["hard_timeout"]),
+    ("hard_rollback", &["hard_rollback"]),
+    ("idle_timeout", &["idle_timeout"]),
+    ("idle_rollback", &["idle_rollback"]),
+    ("old", &["old"]),
+    ("new", &["new"]),
+    ("stateful", &["stateful"]),
+    ("id", &["id", "template"]),
+    ("template", &["template"]),
+    ("condition0", &["value"]),
+    ("pkt_len", &["value"]),
+];
+/// Numbers of vectors that are compared, at least.
+const MIN_NUMBERS: usize = 50;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The text and the bytes of each vector.
+fn vectors() -> Vec<(String, Vec<u8>)> {
+    let mut vectors: Vec<(String, Vec<u8>)> = Vec::new();
+    for name in VECTORS {
+        let text = fs::read_to_string(root().join("testdata/extensions").join(name)).unwrap();
+        for line in text
+            .lines()
+            .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        {
+            let Some(digits) = line.strip_prefix("  ") else {
+                vectors.push((line.into(), Vec::new()));
+                continue;
+            };
+            let digits = digits.replace(' ', "");
+            let pairs = (0..digits.len()).step_by(2);
+            let bytes = pairs.map(|at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap());
+            vectors.last_mut().unwrap().1.extend(bytes);
+        }
+    }
+    vectors
+}
+
+/// A capture in the classic format with a TCP segment to OpenFlow's port for each message.
+fn capture(messages: &[(String, Vec<u8>)]) -> Vec<u8> {
+    let mut file = Vec::new();
+    for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 1] {
+        file.extend(word.to_le_bytes());
+    }
+    let mut sequence = 1u32;
+    for (_, message) in messages {
+        let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, 0];
+        frame.extend((40 + message.len() as u16).to_be_bytes());
+        frame.extend([0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+        frame.extend([0x9c, 0x40, 0x19, 0xfd]);
+        frame.extend(sequence.to_be_bytes());
+        frame.extend([0, 0, 0, 1, 0x50, 0x18, 0x20, 0, 0, 0, 0, 0]);
+        frame.extend(message);
+        sequence += message.len() as u32;
+        for word in [0, 0, frame.len() as u32, frame.len() as u32] {
+            file.extend(word.to_le_bytes());
+        }
+        file.extend(frame);
+    }
+    file
+}
+
+/// The numbers that stand under a name in a part of tshark's JSON.
+fn numbers(value: &Value, name: &str, found: &mut Vec<u64>) {
+    match value {
+        Value::Object(pairs) => {
+            for (key, value) in pairs {
+                let values = value
+                    .as_array()
+                    .map_or(std::slice::from_ref(value), Vec::as_slice);
+                if *key == format!("openstate.{name}") {
+                    let texts = values.iter().filter_map(Value::as_str);
+                    found.extend(texts.filter_map(|text| text.parse::<u64>().ok()));
+                }
+                values.iter().for_each(|value| numbers(value, name, found));
+            }
+        }
+        Value::Array(list) => list.iter().for_each(|value| numbers(value, name, found)),
+        _ => {}
+    }
+}
+
+/// Each `name=number` in a text.
+fn pairs(text: &str) -> impl Iterator<Item = (&str, u64)> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.match_indices('=').filter_map(move |(at, _)| {
+        let start = text[..at]
+            .rfind(|c| !is_name(c))
+            .map_or(0, |before| before + 1);
+        let rest = &text[at + 1..];
+        let end = rest
+            .find([',', ')', ']', ';', '}', '/'])
+            .unwrap_or(rest.len());
+        Some((&text[start..at], rest[..end].parse().ok()?))
+    })
+}
+
+#[test]
+fn wireshark_names_the_fields_of_each_message() {
+    if !have(&["tshark"]) {
+        return;
+    }
+    let mut messages = vectors();
+    let refused = [
+        &[0xff, 0xff, 0, 7, 0xbe, 0xba, 0xbe, 0xba][..],
+        &messages[0].1,
+    ]
+    .concat();
+    let head = [4, 1, 0, 8 + refused.len() as u8, 0, 0, 0, 9];
+    messages.push(("error".into(), [&head[..], &refused].concat()));
+    let path = std::env::temp_dir().join(format!("bofuss-dissector-{}.pcap", std::process::id()));
+    fs::write(&path, capture(&messages)).unwrap();
+    let tshark = |words: &[&str]| {
+        let mut command = Command::new("tshark");
+        let output = run(command.arg("-r").arg(&path).args(words));
+        (
+            String::from_utf8(output.stdout).unwrap(),
+            String::from_utf8(output.stderr).unwrap(),
+        )
+    };
+    let script = format!("lua_script:{}", root().join(SCRIPT).display());
+    let with = ["-X", &script];
+    let (text, errors) = tshark(&[&with[..], &["-V"]].concat());
+    assert!(!(text.clone() + &errors).contains("Lua"), "{errors}{text}");
+    // Wireshark 4.0 reads behind the end of experimenters' multipart replies, script or not.
+    let malformed = ["-Y", "_ws.malformed", "-T", "fields", "-e", "frame.number"];
+    let (without, _) = tshark(&malformed);
+    assert_eq!(tshark(&[&with[..], &malformed].concat()).0, without);
+    for line in without.lines() {
+        let (name, _) = &messages[line.parse::<usize>().unwrap() - 1];
+        assert!(
+            name.starts_with("OFPT_MULTIPART_REPLY"),
+            "{name} is malformed"
+        );
+    }
+    let (json, _) = tshark(&[&with[..], &["-T", "json", "--no-duplicate-keys"]].concat());
+    let frames: Vec<Value> = serde_json::from_str(&json).unwrap();
+    assert_eq!(frames.len(), messages.len());
+    let mut count = 0;
+    for ((name, _), frame) in messages.iter().zip(&frames) {
+        let layers = &frame["_source"]["layers"];
+        assert!(!layers["openstate"].is_null(), "{name}: {layers}");
+        for (word, wanted) in pairs(name) {
+            let Some((_, names)) = NUMBERS.iter().find(|row| row.0 == word) else {
+                continue;
+            };
+            // The flow-mod's own table is Wireshark's, and 255 and 0 of a request are all.
+            if name.contains(&format!("add {word}={wanted}")) {
+                continue;
+            }
+            let mut found = Vec::new();
+            names
+                .iter()
+                .for_each(|name| numbers(&layers["openstate"], name, &mut found));
+            assert!(
+                found.contains(&wanted),
+                "{name}: {word}={wanted}, not {found:?}"
+            );
+            count += 1;
+        }
+    }
+    let mut codes = Vec::new();
+    numbers(
+        &frames.last().unwrap()["_source"]["layers"],
+        "error",
+        &mut codes,
+    );
+    assert_eq!(codes, iter::once(7).collect::<Vec<_>>());
+    assert!(count >= MIN_NUMBERS, "{count} numbers");
+    fs::remove_file(path).unwrap();
+}
