@@ -56,6 +56,7 @@ pub enum Sum {
 ///     AddedHeader::after_ip_protocol(2, "igmp", 8).with_checksum(2, Sum::Ones);
 /// ```
 #[derive(Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct AddedHeader {
     /// Its name.
     pub name: &'static str,

@@ -56,6 +56,7 @@ impl core::error::Error for CatalogueError {}
 /// What a parse has to look for at run time: the fields and headers of a catalogue that are not the
 /// specification's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Additions {
     /// The fields that have a place in a header.
     pub placed: Vec<&'static Field>,

@@ -26,6 +26,7 @@ pub enum Dialect {
 
 /// What decides how bytes and text are read and written.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Codec {
     /// The version on the wire.
     pub version: Version,

@@ -59,6 +59,16 @@ fn items(source: &Source) -> Vec<String> {
             let end = block_end(&lines, at);
             items.extend(lines[at..=end].iter().cloned());
             at = end + 1;
+        } else if line == "#[non_exhaustive]" {
+            items.push(line.clone());
+            at += 1;
+        } else if line == "#[macro_export]" && at > 0 && lines[at - 1] != "#[doc(hidden)]" {
+            items.extend(
+                lines
+                    .get(at + 1)
+                    .map(|macro_head| head_of_macro(macro_head)),
+            );
+            at += 1;
         } else if line.starts_with("pub ") || line.starts_with("impl") {
             at = item(&lines, at, &mut items);
         } else {
@@ -66,6 +76,11 @@ fn items(source: &Source) -> Vec<String> {
         }
     }
     items
+}
+
+/// An exported macro's name, without its rules.
+fn head_of_macro(line: &str) -> String {
+    line.trim_end_matches(" {").into()
 }
 
 /// Appends the item that begins at line `at`; returns the line after its head.

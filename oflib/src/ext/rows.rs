@@ -76,6 +76,7 @@ pub enum Audience {
 
 /// How people ask for something: a verb of `dpctl`, with the row's name.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Usage {
     /// What stands behind the verb, as `help` shows it.
     pub arguments: &'static str,
@@ -85,6 +86,7 @@ pub struct Usage {
 
 /// The errors that an experimenter answers with in place of the specification's.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct ExtErrors {
     /// For a type that it does not have.
     pub bad_type: ErrorCode,

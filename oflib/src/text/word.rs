@@ -17,6 +17,7 @@ const NEAR_NAMES: usize = 4;
 
 /// Why a text was not understood, and which word of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ParseError {
     /// What is wrong, in words.
     pub message: String,
