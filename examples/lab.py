@@ -26,7 +26,8 @@ sys.path.insert(0, str(ROOT / 'contrib'))
 INSIDE = '--inside'
 CONTROLLER_PORT, METRICS_PORT = 6653, 9100
 HOST_PORT = 10
-PATIENCE_SECONDS = 20
+# How long one thing may take, and a whole check.
+PATIENCE_SECONDS, MOST_SECONDS = 20, 120
 CLONE_NEWNET = 0x40000000
 # Of linux/if_packet.h, linux/if_ether.h and asm-generic/socket.h.
 PACKET_OUTGOING, ETH_P_ALL, SO_RCVBUFFORCE = 4, 3, 33
@@ -44,6 +45,7 @@ def main(check: Callable[[], str]) -> None:
     if INSIDE not in sys.argv:
         setup = str(ROOT / 'xtask/setup.sh')
         os.execvp('sh', ['sh', setup, 'isolate', sys.executable, *sys.argv, INSIDE])
+    signal.alarm(MOST_SECONDS)  # ends this process, and so all others
     disable_ipv6()
     print('checked:', check(), flush=True)
 

@@ -14,7 +14,7 @@ KNOWN = 1
 # than on average before.
 LOWER_BITS, HIGHER_BITS = 1, .5
 # Intervals before anything may be called an attack, and the share of an interval in the average.
-LEARNED, SHARE = 2, .5
+LEARNED, SHARE = 4, .5
 
 
 def messages():
@@ -59,6 +59,8 @@ def watch(switch):
             continue
         now = (entropy(sources.values()), entropy(destinations.values()))
         intervals += 1
+        if intervals == LEARNED:
+            print('LEARNED', flush=True)
         if intervals > LEARNED and now[0] > usual[0] + HIGHER_BITS and (
                 now[1] < usual[1] - LOWER_BITS):
             victim = max(destinations, key=destinations.get)
