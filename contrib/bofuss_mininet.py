@@ -30,7 +30,7 @@ STARTED = 'waiting for controllers and tools on punix:'  # what its log says, an
 
 
 class BofussSwitch(Switch):
-    """A switch in a process of its own, which ends when Mininet does."""
+    """A switch in its own process, which ends when Mininet ends."""
 
     def __init__(self, name, failMode=None, datapath=None, inNamespace=False, **params):
         inNamespace = str(inNamespace).lower() in ('true', '1', 'yes')
@@ -60,7 +60,7 @@ class BofussSwitch(Switch):
         return line + shlex.split(self.opts)
 
     def start(self, controllers):
-        """Starts the process; batchStartup, or whoever needs it first, waits for it."""
+        """Starts the process; batchStartup, or the first call that needs it, waits for it."""
         with open(self.log, 'wb') as log:
             self.process = self.popen(self.command(controllers), stdin=subprocess.DEVNULL,
                                       stdout=log, stderr=log, preexec_fn=end_with_parent)
@@ -136,7 +136,7 @@ class BofussSwitch(Switch):
 
 
 def end_with_parent():
-    """Has the process that calls it end when the one that started it does."""
+    """Makes the calling process end when its parent ends."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 

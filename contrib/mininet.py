@@ -1,11 +1,11 @@
-"""The former name of bofuss_mininet.py, for `mn --custom`; a program that imports `mininet` gets the package."""
+"""For `mn --custom`: the former name of bofuss_mininet.py; `import mininet` gives the package."""
 
 import os
 import sys
 
 HERE = os.path.dirname(os.path.abspath(sys._getframe().f_code.co_filename))
 
-if __name__ == 'mininet':  # found in this folder in place of the package, to which it gives way
+if __name__ == 'mininet':  # imported from this folder instead of the package: load that
     del sys.modules['mininet']
     PATH = sys.path[:]
     sys.path[:] = [folder for folder in PATH if os.path.abspath(folder) != HERE]

@@ -1,4 +1,4 @@
-"""Traffic that leaves work to others: offloads.py KIND send|receive ADDRESS; KIND: udp-gso, udp6, tcp6-options"""
+"""Sends or receives what the kernel is to segment: offloads.py KIND send|receive ADDRESS; KIND: udp-gso, udp6, tcp6-options"""
 import socket
 import sys
 

@@ -1,7 +1,7 @@
 """A learning switch on os-ken: learning.py PORT [OPTION...], options as of os-ken"""
 import sys
 
-from os_ken.base import app_manager  # before os_ken.controller: the other way round is a circle
+from os_ken.base import app_manager  # before os_ken.controller: the reverse is an import cycle
 from os_ken import cfg
 from os_ken.controller import ofp_event
 from os_ken.controller.handler import CONFIG_DISPATCHER, MAIN_DISPATCHER, set_ev_cls

@@ -1,6 +1,6 @@
-"""Goes through Mininet as its users do, with one class of switches: tour.py CLASS SCENARIO.
+"""Uses Mininet as a course does, with one class of switches: tour.py CLASS SCENARIO.
 
-CLASS is user, Mininet's own, or the file with ours. Ends with an error at the first surprise.
+CLASS is user, Mininet's own, or the file with ours. Exits with an error at the first failed check.
 """
 
 import glob
@@ -22,8 +22,8 @@ MANY_SECONDS = 20
 
 
 class AccessPoint(UserSwitch):
-    """What mininet-wifi's UserAP is besides: its datapath ids begin with 1, and its stop does
-    nothing, so that the programs end by SIGHUP when their shell does."""
+    """Differs from UserSwitch as UserAP of mininet-wifi does: its datapath id begins with 1, and
+    its stop does nothing, so that its programs end by SIGHUP when their shell ends."""
 
     def defaultDpid(self, dpid=None):
         return '1' + UserSwitch.defaultDpid(self, dpid)[1:]
@@ -55,7 +55,7 @@ def until(condition, what):
 
 
 def mbps(client, server):
-    """What a second of iperf moves."""
+    """The rate that iperf reaches in two seconds, in Mbit/s."""
     process = server.popen('iperf -s -p 5009')
     connected = 'timeout 2 bash -c "</dev/tcp/%s/5009" 2>&1; echo $?' % server.IP()
     until(lambda: client.cmd(connected).strip() == '0', 'iperf listens')
