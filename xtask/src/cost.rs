@@ -125,32 +125,34 @@ fn cases(root: &Path) -> Result<Vec<Tutorial>, String> {
     Ok(all)
 }
 
+/// What a comment of this kind says.
+fn note<'a>(line: &'a str, kind: &str) -> Option<&'a str> {
+    let rest = line.strip_prefix(kind)?;
+    rest.strip_suffix("-->").map(str::trim)
+}
+
 /// The cases of a guide. Errors: line and what is wrong there.
 fn parse(text: &str) -> Result<Vec<Tutorial>, String> {
     let mut cases: Vec<Tutorial> = Vec::new();
     let mut in_diff = false;
     for (i, line) in text.lines().enumerate() {
         let number = i + 1;
-        let note = |kind| {
-            line.strip_prefix(kind)
-                .and_then(|l| l.strip_suffix("-->"))
-                .map(str::trim)
-        };
         if in_diff {
             in_diff = line != "```";
             let diff = cases.last_mut().and_then(|case| case.diffs.last_mut());
             if let Some(diff) = diff.filter(|_| in_diff) {
                 diff.extend([line, "\n"]);
             }
-        } else if let Some(bar) = note("<!-- cost:") {
+        } else if let Some(bar) = note(line, "<!-- cost:") {
             cases.push(parse_bar(bar, number).map_err(|e| format!("{number}: {e}"))?);
-        } else if line == "```diff" || note("<!-- test:").is_some() {
+        } else if line == "```diff" || note(line, "<!-- test:").is_some() {
             let case = cases
                 .last_mut()
                 .ok_or(format!("{number}: stands before the first bar"))?;
             in_diff = line == "```diff";
             case.diffs.extend(in_diff.then(String::new));
-            case.tests.extend(note("<!-- test:").map(str::to_string));
+            case.tests
+                .extend(note(line, "<!-- test:").map(str::to_string));
         }
     }
     match cases

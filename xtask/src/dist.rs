@@ -389,8 +389,10 @@ fn tar(folder: &Path, what: &str, file: &Path, more: &[&str]) -> Result<(), Stri
 
 /// The date of the sources, in Unix seconds.
 fn time() -> String {
-    let committed = || ci::output(Command::new("git").args(["log", "-1", "--format=%ct"]));
-    let time = std::env::var("SOURCE_DATE_EPOCH").or_else(|_| committed());
+    let time = match std::env::var("SOURCE_DATE_EPOCH") {
+        Ok(time) => Ok(time),
+        Err(_) => ci::output(Command::new("git").args(["log", "-1", "--format=%ct"])),
+    };
     time.map_or("0".into(), |time| time.trim().into())
 }
 

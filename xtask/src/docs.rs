@@ -48,10 +48,9 @@ fn links(line: &str) -> impl Iterator<Item = &str> {
 
 /// Words in backquotes that can only be a path: relative, plain, with a slash or an ending.
 fn names(line: &str) -> impl Iterator<Item = &str> {
-    let ending = |n: &str| [".md", ".rs", ".toml"].iter().any(|e| n.ends_with(e));
     let quoted = line.split('`').skip(1).step_by(2);
-    quoted.filter(move |n| {
-        let path = n.contains('/') || ending(n);
+    quoted.filter(|n| {
+        let path = n.contains('/') || [".md", ".rs", ".toml"].iter().any(|e| n.ends_with(e));
         path && n
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || "./_-".contains(c))

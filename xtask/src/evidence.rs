@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::source::is_word;
 use crate::tree;
 
 /// The sections of OpenFlow 1.3.5 about each message and multipart type.
@@ -182,8 +183,8 @@ impl Tests {
 
     /// The first file with one of these words, as a cell; `None` if there is none.
     pub(crate) fn of(&self, words: &[&str]) -> Option<String> {
-        let has = |text: &str| words.iter().any(|word| holds(text, word));
-        let found = self.0.iter().find(|(_, text)| has(text));
+        let mut files = self.0.iter();
+        let found = files.find(|(_, text)| words.iter().any(|word| holds(text, word)));
         found.map(|(place, _)| format!("`{}`", place.display()))
     }
 }
@@ -200,18 +201,20 @@ fn names(text: &str, section: &str) -> bool {
         let mut after = line[at + section.len()..].chars();
         let next = after.next();
         let then = after.next();
-        let digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
-        let inside = digit(next) || next == Some('.') && digit(then);
-        !inside && !digit(before) && before != Some('.')
+        let inside = is_digit(next) || next == Some('.') && is_digit(then);
+        !inside && !is_digit(before) && before != Some('.')
     })
+}
+
+fn is_digit(c: Option<char>) -> bool {
+    c.is_some_and(|c| c.is_ascii_digit())
 }
 
 /// Whether a text has a word, not as a part of another.
 fn holds(text: &str, word: &str) -> bool {
-    let part = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(word).any(|(at, _)| {
         let before = text[..at].chars().next_back();
         let after = text[at + word.len()..].chars().next();
-        !before.is_some_and(part) && !after.is_some_and(part)
+        !before.is_some_and(is_word) && !after.is_some_and(is_word)
     })
 }

@@ -64,10 +64,9 @@ pub(crate) fn run(root: &Path, target: &Path, only: &str) -> Result<(), String> 
         let path = copy.join(&mutant.file);
         let start = Instant::now();
         let text = tree::read(&path)?;
-        let write = |text: &str| fs::write(&path, text).map_err(|e| format!("{path:?}: {e}"));
-        write(&mutant.plant(&text)?)?;
+        write(&path, &mutant.plant(&text)?)?;
         let noticed = noticed(&copy, &mutant.test);
-        write(&text)?;
+        write(&path, &text)?;
         let name = &mutant.name;
         let verdict = if noticed? { "noticed" } else { "SURVIVED" };
         println!("{verdict} in {} s: {name}", start.elapsed().as_secs());
@@ -143,6 +142,10 @@ fn parse(text: &str) -> Result<Vec<Mutant>, String> {
         }
     }
     Ok(mutants)
+}
+
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    fs::write(path, text).map_err(|e| format!("{}: {e}", path.display()))
 }
 
 #[cfg(test)]

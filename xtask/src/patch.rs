@@ -106,17 +106,14 @@ fn place(hunk: &Hunk, text: &str) -> Result<String, String> {
         None if lines.is_empty() => 0,
         None => return Err(format!("no line starts with: {}", hunk.anchor)),
     };
-    let find = |block: &[&str]| {
-        let at = lines[from..].windows(block.len()).position(|w| w == block);
-        at.map(|at| from + at)
-    };
     let mut runs = hunk.added.iter().filter(|run| !run.is_empty());
-    if runs.all(|run| find(run).is_some()) {
+    if runs.all(|run| find(&lines, from, run).is_some()) {
         return Ok(text.to_string());
     }
     let at = if !hunk.old.is_empty() {
         let old = hunk.old.join("\n");
-        find(&hunk.old).ok_or_else(|| format!("not found after \"{}\":\n{old}", hunk.anchor))?
+        find(&lines, from, &hunk.old)
+            .ok_or_else(|| format!("not found after \"{}\":\n{old}", hunk.anchor))?
     } else if hunk.anchor.is_empty() {
         lines.len()
     } else {
@@ -124,6 +121,12 @@ fn place(hunk: &Hunk, text: &str) -> Result<String, String> {
     };
     lines.splice(at..at + hunk.old.len(), hunk.new.iter().copied());
     Ok(lines.join("\n") + "\n")
+}
+
+/// Where a block of lines begins, from line `from` on.
+fn find(lines: &[&str], from: usize, block: &[&str]) -> Option<usize> {
+    let at = lines[from..].windows(block.len()).position(|w| w == block);
+    at.map(|at| from + at)
 }
 
 #[cfg(test)]

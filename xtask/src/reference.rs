@@ -183,18 +183,20 @@ fn old_types(vectors: &str) -> BTreeMap<String, String> {
             Some(hex) if line.starts_with("OFPT_") => hex.split_whitespace().collect(),
             Some(_) | None => continue,
         };
-        let number = |at: usize, bytes: usize| {
-            let digits = digits.get(2 * at..2 * (at + bytes)).unwrap_or_default();
-            u16::from_str_radix(digits, 16).map_or(String::new(), |number| number.to_string())
-        };
         let mut words = line.split([':', ' ']).filter(|word| !word.is_empty());
         let name = words.next().unwrap_or_default();
-        types.insert(name.into(), number(1, 1));
+        types.insert(name.into(), number(&digits, 1, 1));
         if let Some(multipart) = words.next().filter(|word| word.starts_with("OFPMP_")) {
-            types.insert(multipart.into(), number(HEADER_BYTES, 2));
+            types.insert(multipart.into(), number(&digits, HEADER_BYTES, 2));
         }
     }
     types
+}
+
+/// The number in `bytes` bytes from byte `at` on, written in hexadecimal; empty if there are fewer.
+fn number(digits: &str, at: usize, bytes: usize) -> String {
+    let part = digits.get(2 * at..2 * (at + bytes)).unwrap_or_default();
+    u16::from_str_radix(part, 16).map_or(String::new(), |number| number.to_string())
 }
 
 fn messages(catalogue: &Catalogue, tests: &Tests, old: &BTreeMap<String, String>) -> String {
@@ -247,8 +249,10 @@ fn in_1_0(error: ErrorCode) -> String {
     let mut bytes = Vec::new();
     let written = codec.encode(0, &Message::Error(message), &mut bytes);
     written.expect("an error is short");
-    let number = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
-    format!("{}/{}", number(HEADER_BYTES), number(HEADER_BYTES + 2))
+    let body = &bytes[HEADER_BYTES..];
+    let ty = u16::from_be_bytes([body[0], body[1]]);
+    let code = u16::from_be_bytes([body[2], body[3]]);
+    format!("{ty}/{code}")
 }
 
 fn errors(tests: &Tests) -> Result<String, String> {

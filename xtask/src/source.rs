@@ -181,10 +181,10 @@ impl Source {
 
 /// Where `word` stands alone in `code`.
 pub(crate) fn words<'a>(code: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
-    let alone = move |at: &usize| {
+    let hits = code.match_indices(word).map(|(at, _)| at);
+    hits.filter(move |at| {
         !code[..*at].ends_with(is_word) && !code[at + word.len()..].starts_with(is_word)
-    };
-    code.match_indices(word).map(|(at, _)| at).filter(alone)
+    })
 }
 
 /// The length of the block that starts at the first `{` of `code`, up to and with its `}`.
@@ -242,7 +242,7 @@ pub(crate) fn line_of(text: &str, at: usize) -> usize {
         + 1
 }
 
-fn is_word(c: char) -> bool {
+pub(crate) fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 

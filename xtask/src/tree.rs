@@ -46,12 +46,15 @@ pub(crate) fn is(path: &Path, extension: &str) -> bool {
     path.extension().is_some_and(|e| e == extension)
 }
 
+fn failed(path: &Path, error: std::io::Error) -> String {
+    format!("{}: {error}", path.display())
+}
+
 /// Makes `copy` equal to the tree with some files `changed`; what is equal already is not touched,
 /// so that builds stay fresh.
 ///
 /// Errors: what could not be read or written.
 pub(crate) fn sync(root: &Path, copy: &Path, changed: &ChangedFiles) -> Result<(), String> {
-    let failed = |path: &Path, e| format!("{}: {e}", path.display());
     fs::create_dir_all(copy).map_err(|e| failed(copy, e))?;
     let mut wanted: BTreeSet<PathBuf> = files(root)?.into_iter().collect();
     wanted.extend(changed.keys().cloned());
