@@ -9,14 +9,14 @@ use bofuss_datapath::{Config, Datapath, Engine, Time};
 use bofuss_ext::queues;
 use bofuss_ext::trace::{self, Trace, TraceEvent};
 use bofuss_frame::{Frame, OffloadCapabilities, Pool};
-use bofuss_oflib::ext::ExtKind;
+use bofuss_oflib::ext::{ExtKind, ExtRow};
 use bofuss_oflib::field::IP_DSCP;
 use bofuss_oflib::message::group_mod::GroupModCommand;
 use bofuss_oflib::message::meter_mod::MeterModCommand;
 use bofuss_oflib::message::multipart::group::{BucketCounter, GroupDesc};
 use bofuss_oflib::message::multipart::{
-    FlowStatsRequest, GroupRequest, MeterRequest, QueueStatsRequest, ReplyBody, RequestBody,
-    TableFeatures,
+    ExtBody, FlowStatsRequest, GroupRequest, MeterRequest, QueueStatsRequest, ReplyBody,
+    RequestBody, TableFeatures,
 };
 use bofuss_oflib::message::port::{PortConfig, PortFeatures, PortState};
 use bofuss_oflib::message::table_mod::TableMiss;
@@ -37,6 +37,8 @@ use bofuss_packet::checksum::{fold, sum};
 use bofuss_packet::craft::{self, Layer};
 use bofuss_packet::offload;
 
+#[path = "scenarios/effects.rs"]
+mod effects;
 #[path = "scenarios/engines.rs"]
 mod engines;
 #[path = "scenarios/frames.rs"]
@@ -70,6 +72,9 @@ fn switch(
     let mut datapath = Datapath::new(config, catalogue.clone(), pool.clone());
     let hooks = bofuss_ext::hooks(catalogue);
     hooks.into_iter().for_each(|hook| datapath.add_hook(hook));
+    if !catalogue.values_of("effects").is_empty() {
+        datapath.add_hook(effects::hook());
+    }
     if !profile.is_empty() {
         let words: Vec<&str> = profile.split_whitespace().collect();
         let all = datapath.table_features();
@@ -119,7 +124,7 @@ fn sort_entries(effects: &mut [String]) {
 
 /// The catalogue of a scenario: the extensions', and the fields that it configures.
 fn catalogue(text: &str) -> Catalogue {
-    let mut catalogue = bofuss_ext::catalogue();
+    let mut catalogue = effects::catalogue();
     let fields = text
         .lines()
         .filter_map(|line| line.strip_prefix("set field "));

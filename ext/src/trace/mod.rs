@@ -174,6 +174,8 @@ pub enum TraceEvent {
         /// The queue.
         queue: String,
     },
+    /// A packet that was made anew enters the tables.
+    In(TracedFrame),
     /// A frame leaves.
     Out(TracedFrame),
     /// The packet goes to the controllers.
@@ -198,6 +200,7 @@ impl TraceEvent {
             Self::Instruction { .. }
             | Self::Action { .. }
             | Self::Said { .. }
+            | Self::In(_)
             | Self::Bucket { .. }
             | Self::Meter { .. }
             | Self::Normal { .. }

@@ -81,6 +81,15 @@ impl Trace {
                 }
                 self.stages.last_mut()?.fields = fields.into();
             }
+            ["in", port, fields, bytes, hex] => {
+                let frame = frame(port, "0", bytes, hex)?;
+                self.stages.push(Stage {
+                    kind: "arrival".into(),
+                    fields: fields.into(),
+                    events: [TraceEvent::In(frame)].into(),
+                    ..Stage::default()
+                });
+            }
             ["set"] => self.stages.push(Stage {
                 kind: "action_set".into(),
                 ..Stage::default()

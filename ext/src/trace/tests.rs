@@ -23,6 +23,7 @@ const LINES: &str = "in\t1\tin_port=1,tcp,tcp_dst=80\t60\t0102\n\
     says\tflow_state\tis content\n\
     action\toutput:2\n\
     out\t2\t0\t60\t0103\n\
+    in\t3\tin_port=3,arp\t42\tff\n\
     set\n\
     action\tgroup:1\n\
     bucket\t1\tff\t0\n\
@@ -46,6 +47,7 @@ fn the_text_says_who_won_and_why_the_others_lost() {
         "priority 9, tcp,tcp_dst=81: it wants tcp_dst=81, but tcp_dst=80: 1 bit differs (0x1)",
         "priority 8, udp: the packet has no field for udp_dst=<1>",
         "priority 0, any packet: matches, too, but comes behind",
+        "arrival\n  a packet of 42 bytes, as if by port 3",
         "group 1 (ff): bucket 0, the first that is live",
         "meter 3: no rate is exceeded",
         "result\n  => 60 bytes leave by port 2\n  => dropped: the output port does not exist",
@@ -73,7 +75,7 @@ fn json_has_a_version_and_is_read_back() {
         (&sentence["text"], &sentence["facts"]),
         (&"is content".into(), &serde_json::json!({}))
     );
-    assert_eq!(value["stages"][1]["events"][1]["what"], "bucket");
+    assert_eq!(value["stages"][2]["events"][1]["what"], "bucket");
     assert_eq!(value["result"][0]["port"], "2");
     let again: Trace = serde_json::from_str(&text).expect("it is a trace");
     assert_eq!(again, trace());

@@ -65,7 +65,7 @@ impl Stage {
             .try_for_each(|lost| writeln!(f, "  lost: {lost}"))?;
         for event in &self.events {
             let depth = match event {
-                TraceEvent::Instruction { .. } => "  ",
+                TraceEvent::Instruction { .. } | TraceEvent::In(_) => "  ",
                 TraceEvent::Action { .. } | TraceEvent::Meter { .. } => "    ",
                 TraceEvent::Fragment
                 | TraceEvent::Said { .. }
@@ -169,6 +169,13 @@ impl fmt::Display for TraceEvent {
             } => write!(f, "meter {meter}: above {band}"),
             Self::Normal { text } => write!(f, "NORMAL {text}"),
             Self::Queue { port, queue } => write!(f, "queue {queue} of port {port}"),
+            Self::In(frame) => {
+                write!(
+                    f,
+                    "a packet of {} bytes, as if by port {}",
+                    frame.bytes, frame.port
+                )
+            }
             Self::Out(frame) => write!(f, "=> {frame}"),
             Self::PacketIn { reason } => write!(f, "=> to the controllers, reason {reason}"),
             Self::Drop { meaning, .. } => write!(f, "=> dropped: {meaning}"),

@@ -54,7 +54,10 @@ impl SwitchIo for Recorder {
         let conn = conn.0;
         match message {
             Message::Error(error) => {
-                let row = error.error.row().unwrap();
+                let row = self.codecs[&ConnId(conn)]
+                    .catalogue
+                    .error(error.error)
+                    .unwrap();
                 self.effects
                     .push(format!("{conn} error {}/{}", row.type_name, row.code_name));
             }
@@ -162,6 +165,9 @@ impl SwitchIo for Recorder {
                     .extend(meters.iter().map(|m| format!("{conn} {}", Text(m)))),
                 ReplyBody::MeterFeatures(f) => self.effects.push(format!("{conn} {}", Text(&f))),
                 ReplyBody::GroupFeatures(f) => self.effects.push(format!("{conn} {}", Text(&f))),
+                ReplyBody::Experimenter(ExtBody(value)) => {
+                    self.effects.push(format!("{conn} {value}"));
+                }
                 body => self.effects.push(format!("{conn} reply {}", body.name())),
             },
             Message::QueueGetConfigReply(config) => {
@@ -179,6 +185,9 @@ impl SwitchIo for Recorder {
                 let (tables, ports) = (f.n_tables, ports.join(","));
                 let line = format!("{conn} FEATURES_REPLY tables={tables} ports={ports}");
                 self.effects.push(line);
+            }
+            Message::Experimenter(value) if value.row.body.is_some() => {
+                self.effects.push(format!("{conn} {value}"));
             }
             Message::Experimenter(value) => {
                 let args: Vec<_> = value.args.iter().map(u64::to_string).collect();

@@ -354,17 +354,28 @@ impl Stage {
                     "meter-stats" => multipart(RequestBody::Meter(meter())),
                     "meter-features" => multipart(RequestBody::MeterFeatures(Empty)),
                     "a-reply" => Message::BarrierReply(Empty),
-                    other => panic!("no such request: {other}"),
+                    other => {
+                        let is_it = |row: &&'static ExtRow| row.name == other;
+                        let row = self
+                            .catalogue
+                            .values(ExtKind::Multipart)
+                            .find(is_it)
+                            .unwrap();
+                        let text = words[2..].join(" ");
+                        let value = ExtValue::parse(row, &text, &self.catalogue).unwrap();
+                        multipart(RequestBody::Experimenter(ExtBody(value)))
+                    }
                 });
             }
             "experimenter" => {
-                let row = |kind| self.catalogue.values(kind).find(|row| row.name == words[1]);
-                let number = |word: &&str| word.parse().unwrap();
-                self.message(Message::Experimenter(ExtValue::new(
-                    row(ExtKind::Message).unwrap(),
-                    words[2..].iter().map(number).collect(),
-                    Bytes::default(),
-                )));
+                let is_it = |row: &&'static ExtRow| row.name == words[1];
+                let row = self.catalogue.values(ExtKind::Message).find(is_it).unwrap();
+                let numbers: Result<Vec<u64>, _> = words[2..].iter().map(|n| n.parse()).collect();
+                let value = match numbers {
+                    Ok(args) if row.body.is_none() => ExtValue::new(row, args, Bytes::default()),
+                    _ => ExtValue::parse(row, &words[2..].join(" "), &self.catalogue).unwrap(),
+                };
+                self.message(Message::Experimenter(value));
             }
             "reshape" => {
                 let present = self.switch.datapath().table_features();
