@@ -14,19 +14,14 @@ use crate::{ci, dist};
 /// Errors: the step that failed.
 pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<(), String> {
     let long = arguments.iter().any(|word| word == "--include-ignored");
-    let setup = root.join("xtask/setup.sh");
     let python = python(root)?;
     ci::cargo(
         "build --locked --package bofuss-switchd --package bofuss-dpctl --package bofuss-oflib \
          --bins --examples",
         |_| {},
     )?;
-    let runner = format!(
-        "target.'cfg(all())'.runner = ['sh', '{}', 'isolate']",
-        setup.display()
-    );
     ci::cargo("test --locked --package bofuss-tests", |cargo| {
-        cargo.args(["--config", &runner]).args(arguments);
+        cargo.args(["--config", &isolating(root)]).args(arguments);
         cargo
             // One at a time: they share a network, and few cores.
             .env("RUST_TEST_THREADS", "1")
@@ -34,6 +29,15 @@ pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<()
             .env("BOFUSS_DIST", dist::folder(target, !long))
             .env("BOFUSS_BIN_DIR", target.join("debug"));
     })
+}
+
+/// What makes cargo run each test program in a network of its own, as an argument of `--config`.
+pub(crate) fn isolating(root: &Path) -> String {
+    let setup = root.join("xtask/setup.sh");
+    format!(
+        "target.'cfg(all())'.runner = ['sh', '{}', 'isolate']",
+        setup.display()
+    )
 }
 
 /// The Python with the controllers, in an environment that is made if it is missing.
