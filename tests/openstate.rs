@@ -28,14 +28,20 @@ fn passes(lab: &Lab, receiver: &UdpSocket, from: u8, patience: Duration) -> bool
     receiver.recv_from(&mut [0; 64]).is_ok()
 }
 
+/// Starts a controller that writes what it sees to a file.
+fn controller(output: &Path, arguments: &[&str]) -> Process {
+    let stdout = std::fs::File::create(output).unwrap();
+    let mut controller = Command::new(python());
+    controller.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("controllers"));
+    controller.args(arguments);
+    Process::start(controller.stdout(stdout).stderr(Stdio::null()))
+}
+
 fn knock(dialect: &str, tcp_port: u16) {
     let output =
         std::env::temp_dir().join(format!("bofuss-knock-{}-{dialect}", std::process::id()));
-    let stdout = std::fs::File::create(&output).unwrap();
-    let mut controller = Command::new(python());
-    controller.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("controllers"));
-    controller.args(["port_knocking.py", &tcp_port.to_string(), dialect]);
-    let _controller = Process::start(controller.stdout(stdout).stderr(Stdio::null()));
+    let arguments = ["port_knocking.py", &tcp_port.to_string(), dialect];
+    let _controller = controller(&output, &arguments);
     let lab = Lab::new(3, &["--controller", &format!("tcp:127.0.0.1:{tcp_port}")]);
     let said = || std::fs::read_to_string(&output).unwrap();
     until("the controller is ready", || said().contains("READY"));
@@ -75,4 +81,37 @@ fn port_knocking_by_an_os_ken_controller_of_either_dialect() {
         knock("beba", 16711);
         knock("openstate", 16712);
     }
+}
+
+#[test]
+fn a_quota_of_packets_by_an_os_ken_controller_of_open_packet_processor() {
+    if !have(&["ip", "python3"]) {
+        return;
+    }
+    let output = std::env::temp_dir().join(format!("bofuss-quota-{}", std::process::id()));
+    let tcp_port = 16713;
+    let _controller = controller(&output, &["packet_quota.py", &tcp_port.to_string()]);
+    let lab = Lab::new(3, &["--controller", &format!("tcp:127.0.0.1:{tcp_port}")]);
+    let said = || std::fs::read_to_string(&output).unwrap();
+    until("the controller is ready", || said().contains("READY"));
+    let receiver = lab.host(2, || UdpSocket::bind((address(2), OPEN)).unwrap());
+    for host in [1, 3] {
+        for number in 1..=2 {
+            let arrived = passes(&lab, &receiver, host, PATIENCE);
+            assert!(arrived, "datagram {number} of host {host}");
+        }
+        assert!(!passes(&lab, &receiver, host, SILENCE), "a third one");
+    }
+    until("states and variables are told", || {
+        let said = said();
+        let states = [
+            "STATE 0 0a000001 10 2 0 0 0 0 0\n",
+            "STATE 0 0a000003 10 2 0 0 0 0 0\n",
+        ];
+        states.iter().all(|state| said.contains(state)) && said.contains("TABLE 2 0 0 0 0 0 0 0\n")
+    });
+    let said = said();
+    let errors: Vec<&str> = said.lines().filter(|l| l.contains("ERROR")).collect();
+    assert_eq!(errors, ["ERROR 65535 14", "ERROR 65535 7"], "as is meant");
+    std::fs::remove_file(&output).unwrap();
 }
