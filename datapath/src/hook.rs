@@ -8,7 +8,7 @@ use bofuss_oflib::message::{FlowMod, FlowRemoved};
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{ErrorCode, ExtValue, PortNo};
 
-use crate::{Config, ControlContext, HookContext, Metric, ReplyPart, Time};
+use crate::{Config, ControlContext, HookContext, Metric, ReplyPart, Time, Upcoming};
 
 /// What a hook does to packets in a table, for whoever wants to remember a packet's way. From what
 /// costs least.
@@ -72,6 +72,12 @@ pub trait Hook {
         HookEffect::Unknown
     }
 
+    /// Whether [`Hook::before_lookup`] is all that it does in tables, as it says when it is added:
+    /// then [`Hook::after_hit`] and [`Hook::on_miss`] are not called.
+    fn only_prepares(&self) -> bool {
+        false
+    }
+
     /// A number that stands for all answers of [`Hook::effect`] and for what a pure hook sets:
     /// where they differ, it does. It may come back.
     fn generation(&self) -> u64 {
@@ -94,6 +100,10 @@ pub trait Hook {
     fn acts_on_segments(&self) -> bool {
         false
     }
+
+    /// Prefetches what [`Hook::before_lookup`] will read of packets that come to a table soon. It
+    /// is called, if at all, for a burst that is about to be looked up in table 0.
+    fn prefetch(&self, table: TableId, packets: &Upcoming<'_>) {}
 
     /// Before a table is looked up.
     fn before_lookup(&mut self, cx: &mut HookContext<'_>) -> Verdict {

@@ -8,6 +8,7 @@ use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Action, ExtValue, Field, FieldSet, PortNo};
 use bofuss_packet::{Key, Layout, Packet};
 
+use crate::lazy_packet::LazyPacket;
 use crate::{Time, Trial, Verdict};
 
 /// Something that a hook has asked for.
@@ -41,6 +42,33 @@ pub(crate) struct HookOutcome {
     pub(crate) before_edit: Option<Box<Key>>,
 }
 
+/// What a hook is given of a packet.
+pub(crate) enum Subject<'a> {
+    /// The packet.
+    Packet(&'a mut Packet),
+    /// A frame that becomes a packet if need be.
+    Lazy(LazyPacket<'a>),
+}
+
+impl Subject<'_> {
+    /// The value of a field, if the packet has it.
+    #[inline]
+    fn get(&self, field: &Field) -> Option<u128> {
+        match self {
+            Self::Packet(packet) => packet.key().get(field, &mut ()),
+            Self::Lazy(lazy) => lazy.get(field),
+        }
+    }
+
+    /// The packet itself.
+    fn packet(&mut self) -> &mut Packet {
+        match self {
+            Self::Packet(packet) => packet,
+            Self::Lazy(lazy) => lazy.packet(),
+        }
+    }
+}
+
 /// A packet at one point of its way, and what a hook can do there. What it asks for is done when it
 /// returns, in order.
 pub struct HookContext<'a> {
@@ -54,7 +82,7 @@ pub struct HookContext<'a> {
     pub(crate) traces: bool,
     /// Whether what it sets is written down.
     pub(crate) records: bool,
-    pub(crate) packet: &'a mut Packet,
+    pub(crate) subject: Subject<'a>,
     pub(crate) pool: &'a Pool,
     pub(crate) additions: &'static Additions,
     pub(crate) outcome: HookOutcome,
@@ -74,13 +102,15 @@ impl HookContext<'_> {
 
     /// The value of a field of the key, if the packet has it. Whoever remembers what the hook did
     /// learns that it depends on this field.
+    #[inline]
     pub fn get(&mut self, field: &Field) -> Option<u128> {
-        self.packet.key().get(field, &mut self.outcome.read)
+        self.outcome.read.insert(FieldSet::of(field));
+        self.subject.get(field)
     }
 
     /// The key, to be read by who logs what is read.
     pub fn key(&mut self) -> (&Key, &mut FieldSet) {
-        (self.packet.key(), &mut self.outcome.read)
+        (self.subject.packet().key(), &mut self.outcome.read)
     }
 
     /// Sets a field of the packet, as a set-field action does; a field of a header that
@@ -98,9 +128,13 @@ impl HookContext<'_> {
         if self.records {
             self.outcome.sets.push((field, value));
         }
-        if self.packet.key().get(field, &mut ()) != value {
-            self.outcome.changed = true;
-            set_field(self.packet, field, value);
+        if self.subject.get(field) == value {
+            return;
+        }
+        self.outcome.changed = true;
+        match &mut self.subject {
+            Subject::Packet(packet) => set_field(packet, field, value),
+            Subject::Lazy(lazy) => lazy.set(field, value),
         }
     }
 
@@ -112,25 +146,31 @@ impl HookContext<'_> {
 
     /// The packet's bytes. What depends on them is [`crate::HookEffect::Live`].
     pub fn frame(&self) -> &Frame {
-        &self.packet.frame
+        match &self.subject {
+            Subject::Packet(packet) => &packet.frame,
+            Subject::Lazy(lazy) => lazy.frame(),
+        }
     }
 
     /// Where its headers stand.
     pub fn layout(&self) -> &Layout {
-        self.packet.layout()
+        match &self.subject {
+            Subject::Packet(packet) => packet.layout(),
+            Subject::Lazy(lazy) => lazy.layout(),
+        }
     }
 
     /// The packet, to be edited.
     pub fn edit(&mut self) -> &mut Packet {
-        let key = self.packet.key();
+        let packet = self.subject.packet();
         let before = &mut self.outcome.before_edit;
-        before.get_or_insert_with(|| Box::new(key.clone()));
-        self.packet
+        before.get_or_insert_with(|| Box::new(packet.key().clone()));
+        packet
     }
 
     /// A copy of the packet; `None` if there is no buffer.
-    pub fn copy(&self) -> Option<Packet> {
-        self.packet.try_clone()
+    pub fn copy(&mut self) -> Option<Packet> {
+        self.subject.packet().try_clone()
     }
 
     /// A packet made anew, as if it came in through a port; `None` if there is no buffer.

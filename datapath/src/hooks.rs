@@ -6,6 +6,7 @@ use bofuss_oflib::ext::ExtRow;
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{ErrorCode, ExtValue};
 
+use crate::hook::HookPoint;
 use crate::{Hook, HookEffect};
 
 /// Plans that are known by their numbers at most.
@@ -21,8 +22,10 @@ pub(crate) struct Hooks {
     pub(crate) at_egress: Vec<usize>,
     /// The generation that each had when it was last asked.
     generations: Vec<u64>,
-    /// Those that act in each table, with their effects there.
+    /// Those that act in each table, with their effects there,
     tables: Vec<Vec<(usize, HookEffect)>>,
+    /// and of these the ones that act after the lookup.
+    after_lookup: Vec<Vec<(usize, HookEffect)>>,
     /// The number of this plan, in which all hooks act as they do now; and those of plans by the
     /// hooks' generations.
     plan: u32,
@@ -41,18 +44,23 @@ impl Hooks {
         self.plan_anew(n_tables);
     }
 
-    /// The hooks that act in a table.
+    /// The hooks that act at a point of a table; those after a hit are asked on a miss, too.
     #[inline]
-    pub(crate) fn at(&self, table: TableId) -> &[(usize, HookEffect)] {
-        self.tables
-            .get(usize::from(table.0))
-            .map_or(&[], Vec::as_slice)
+    pub(crate) fn at(&self, table: TableId, point: HookPoint) -> &[(usize, HookEffect)] {
+        let tables = match point {
+            HookPoint::BeforeLookup => &self.tables,
+            HookPoint::AfterHit => &self.after_lookup,
+        };
+        tables.get(usize::from(table.0)).map_or(&[], Vec::as_slice)
     }
 
     /// The effect of all hooks on packets in a table.
     #[inline]
     pub(crate) fn effect(&self, table: TableId) -> HookEffect {
-        let effects = self.at(table).iter().map(|(_, effect)| *effect);
+        let effects = self
+            .at(table, HookPoint::BeforeLookup)
+            .iter()
+            .map(|(_, effect)| *effect);
         effects.max().unwrap_or(HookEffect::None)
     }
 
@@ -83,15 +91,22 @@ impl Hooks {
     fn plan_anew(&mut self, n_tables: usize) {
         self.generations = self.all.iter().map(|hook| hook.generation()).collect();
         self.tables.clear();
+        self.after_lookup.clear();
         for table in (0..n_tables).map(|number| TableId(number as u8)) {
             let mut here = Vec::new();
+            let mut after = Vec::new();
             for (number, hook) in self.all.iter().enumerate() {
                 let effect = hook.effect(table);
-                if effect != HookEffect::None {
-                    here.push((number, effect));
+                if effect == HookEffect::None {
+                    continue;
+                }
+                here.push((number, effect));
+                if !hook.only_prepares() {
+                    after.push((number, effect));
                 }
             }
             self.tables.push(here);
+            self.after_lookup.push(after);
         }
         if self.numbers.len() >= MAX_PLANS {
             // Numbers are not used again: the ways of forgotten plans are never taken.

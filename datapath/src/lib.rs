@@ -16,6 +16,7 @@ mod control_context;
 mod hook;
 mod hook_context;
 mod hooks;
+mod lazy_packet;
 mod port;
 mod references;
 mod sink;
@@ -23,6 +24,7 @@ mod slab;
 mod time;
 mod trace_text;
 mod trial;
+mod upcoming;
 
 // The folders, each above those before it.
 mod cache;
@@ -72,3 +74,4 @@ pub use tables::{
 };
 pub use time::Time;
 pub use trial::{Trial, TrialMap};
+pub use upcoming::Upcoming;

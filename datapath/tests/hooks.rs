@@ -3,6 +3,8 @@
 
 #[path = "hooks/actions.rs"]
 mod actions;
+#[path = "hooks/direct.rs"]
+mod direct;
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -90,7 +90,7 @@ impl Key {
 
     /// Makes `field` absent.
     pub fn clear(&mut self, field: &Field) {
-        if self.present().contains(field) {
+        if self.has_field(field) {
             self.place_mut(field).fill(0);
             self.set_present(self.present().difference(FieldSet::of(field)));
         }
@@ -100,7 +100,7 @@ impl Key {
     #[inline]
     pub fn get(&self, field: &Field, log: &mut impl ReadLog) -> Option<u128> {
         log.read(FieldSet::of(field));
-        if !self.present().contains(field) {
+        if !self.has_field(field) {
             return None;
         }
         let mut value = [0; 16];
@@ -236,6 +236,15 @@ impl Key {
     pub(crate) fn add_present(&mut self, fields: StandardFields) {
         let [first] = fields.words();
         self.bytes.as_chunks_mut::<8>().0[0] = (self.word(0) | first).to_ne_bytes();
+    }
+
+    /// Whether a field is present. The bits of most are in the first word.
+    #[inline(always)]
+    fn has_field(&self, field: &Field) -> bool {
+        if usize::from(field.id) < StandardFields::MAX_FIELDS {
+            return StandardFields::from_words([self.word(0)]).contains(field);
+        }
+        self.present().contains(field)
     }
 
     /// The fields that are present, and the facts about tags.

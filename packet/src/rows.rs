@@ -167,6 +167,30 @@ pub(crate) fn write(frame: &[u8], layout: &Layout, key: &mut Key) {
     }
 }
 
+impl Layout {
+    /// The value that a parse of `frame` gives one of OpenFlow's fields which stand in headers;
+    /// `None` if the frame does not have it.
+    #[inline]
+    pub fn value(&self, frame: &[u8], field: &Field) -> Option<u128> {
+        if let Some((derived, value)) = self.derived
+            && derived == field
+        {
+            return Some(value.into());
+        }
+        if !self.fields.contains(field) {
+            return None;
+        }
+        let start = |at: &At| self.offset(at.header.known()?);
+        let place = field.at.iter().find_map(|at| Some((start(at)?, at)));
+        let Some((start, at)) = place else {
+            return Some(0);
+        };
+        let value = get_bits(frame.get(start..)?, at.bit.into(), at.bits.into());
+        let present = u128::from(VID_PRESENT) * u128::from(field == VLAN_VID);
+        Some(value | present)
+    }
+}
+
 /// Writes the fields whose rows are known at run time only, as far as the frame has them.
 #[cold]
 fn write_placed(frame: &[u8], layout: &Layout, key: &mut Key) {

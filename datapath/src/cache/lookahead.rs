@@ -3,12 +3,19 @@
 use core::iter::once;
 
 use bofuss_frame::Frame;
+use bofuss_oflib::Field;
 use bofuss_oflib::catalogue::Additions;
+use bofuss_oflib::field_set::StandardFields;
+use bofuss_packet::key::KEY_WORDS;
 use bofuss_packet::{Key, Layout, Words, parse};
 
 use super::key_reader::WORDS;
 use super::{Cache, FEW, Flow};
+use crate::lazy_packet::FieldSets;
 use crate::slab::NONE;
+
+/// Bytes of a word.
+const WORD_BYTES: usize = 8;
 
 /// What is read of a frame to find its flow.
 #[derive(Debug)]
@@ -16,6 +23,8 @@ pub(crate) struct Lookahead {
     pub(crate) layout: Layout,
     /// Where its path starts, and the words of its key that count. Behind them, zeros up to `FEW`.
     words: [u64; WORDS],
+    /// Whether they are known, but for what hooks set.
+    pub(crate) is_read: bool,
     /// Their hash; none if they are not known.
     hash: Option<u64>,
     /// The flow that it most likely is of.
@@ -28,20 +37,15 @@ impl Lookahead {
         Self {
             layout: Layout::seeking(additions),
             words: [0; WORDS],
+            is_read: false,
             hash: None,
             guess: NONE,
         }
     }
 
-    /// Whether the words are known.
-    #[cfg(test)]
-    pub(crate) fn is_read(&self) -> bool {
-        self.hash.is_some()
-    }
-
     /// Forgets all but the layout.
     pub(crate) fn clear(&mut self) {
-        (self.hash, self.guess) = (None, NONE);
+        (self.is_read, self.hash, self.guess) = (false, None, NONE);
     }
 }
 
@@ -75,8 +79,7 @@ impl Cache {
     }
 
     /// Reads the words of a frame whose layout the lookahead has already, if its headers have them
-    /// all, and prefetches what is read next to find its flow. `base` are the words without what
-    /// headers say. Those of long keys are not read ahead.
+    /// all. `base` are the words without what headers say. Those of long keys are not read ahead.
     #[inline]
     pub(crate) fn look_at(&self, bytes: &[u8], base: &Words<WORDS>, to: &mut Lookahead) {
         let Words::Few(base) = base else {
@@ -86,11 +89,55 @@ impl Cache {
             Some((base, words)) => *words = *base,
             None => to.words = *base,
         }
-        if self.reader.read(bytes, &to.layout, &mut to.words) {
-            let hash = self.hash(&to.words);
+        to.is_read = self.reader.read(bytes, &to.layout, &mut to.words);
+    }
+
+    /// Prefetches what is read next to find the flow of a lookahead.
+    #[inline]
+    pub(crate) fn prefetch(&self, lookahead: &mut Lookahead) {
+        if lookahead.is_read {
+            let hash = self.hash(&lookahead.words);
             self.index.prefetch(hash);
-            to.hash = Some(hash);
+            lookahead.hash = Some(hash);
         }
+    }
+
+    /// Gives fields that stand in no header other values in the words of a lookahead. False if the
+    /// words that are read ahead have no place for one.
+    #[inline]
+    pub(crate) fn set_fields(&self, to: &mut Lookahead, sets: &FieldSets) -> bool {
+        let all = sets.iter();
+        let all_set = all.fold(true, |all, (field, value)| {
+            all & self.set_field(&mut to.words, field, *value)
+        });
+        to.hash = all_set.then(|| self.hash(&to.words));
+        all_set
+    }
+
+    #[inline]
+    fn set_field(&self, words: &mut [u64; WORDS], field: &Field, value: Option<u128>) -> bool {
+        let (at, bytes) = (usize::from(field.offset), field.bytes());
+        let is_standard = usize::from(field.id) < StandardFields::MAX_FIELDS;
+        if !is_standard || bytes > WORD_BYTES || at + bytes > KEY_WORDS * WORD_BYTES {
+            return false;
+        }
+        let [present] = StandardFields::of(field).words();
+        words[1] &= !present;
+        if value.is_some() {
+            words[1] |= present;
+        }
+        // Its bytes stand in one word or in two that follow each other.
+        let shift = 8 * (2 * WORD_BYTES - at % WORD_BYTES - bytes);
+        let ones = (u128::MAX >> (u128::BITS - u32::from(field.bits))) << shift;
+        let bits = value.unwrap_or(0) << shift & ones;
+        let halves = [(ones >> 64, bits >> 64), (ones, bits)];
+        for ((ones, bits), number) in halves.into_iter().zip(at / WORD_BYTES..) {
+            let mut places = self.mask.words().iter().zip(&mut words[1..]);
+            if let Some(((_, mask), word)) = places.find(|((index, _), _)| *index == number) {
+                *word = *word & !(ones as u64).to_be() | (bits as u64).to_be() & mask;
+            }
+        }
+        true
     }
 
     /// Whether a lookahead, if there is one, has the words and the hash of the whole key; `key` is

@@ -13,7 +13,7 @@ use alloc::{boxed::Box, collections::VecDeque, rc::Rc, vec::Vec};
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::PacketInReason;
 use bofuss_oflib::types::TableId;
-use bofuss_oflib::{Catalogue, Field, FieldSet, PortNo};
+use bofuss_oflib::{Catalogue, ExtValue, Field, FieldSet, PortNo};
 use bofuss_packet::{Key, KeyMask, KeyMatch, Words};
 
 use self::forgotten::{Forgotten, Round};
@@ -54,6 +54,18 @@ pub(crate) enum ProgramStep {
     Set(&'static Field, Option<u128>),
     /// A hook is called.
     Call(PathCall),
+}
+
+/// An action of an extension that comes before all else on a path.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct PathAction {
+    pub(crate) hook: usize,
+    /// The place of its row in the extension's list.
+    pub(crate) row: usize,
+    pub(crate) value: ExtValue,
+    pub(crate) table: TableId,
+    /// Which of the flow's hits its entry is.
+    pub(crate) hit: u8,
 }
 
 /// A hook that is called on a path.
@@ -97,6 +109,8 @@ pub(crate) struct Program {
     /// Whether it calls hooks.
     pub(crate) calls: bool,
     pub(crate) end: End,
+    /// What comes before a simple end.
+    pub(crate) actions: Vec<PathAction>,
 }
 
 /// What becomes of a flow's packets, if that is simple.
@@ -105,10 +119,10 @@ pub(crate) enum End {
     /// It is not.
     #[default]
     Other,
-    /// They are sent to a port, and that is all.
-    Port(PortNo),
-    /// They are dropped.
-    Drop(DropReason),
+    /// They are sent to a port, and that is all; but for the program's actions, if it `acts`.
+    Port { port: PortNo, acts: bool },
+    /// They are dropped; the same holds.
+    Drop { reason: DropReason, acts: bool },
 }
 
 /// Packets that have the same key. Two lines of the processor's caches.
@@ -277,9 +291,12 @@ impl Cache {
         self.log.push_back(change);
     }
 
-    /// Whether packets of a flow just go to a port, or nowhere.
+    /// Whether packets of a flow just go to a port, or nowhere, and cause nothing else.
     pub(crate) fn is_simple(&self, flow: u32) -> bool {
-        self.flows[flow].end != End::Other
+        match self.flows[flow].end {
+            End::Port { acts, .. } | End::Drop { acts, .. } => !acts,
+            End::Other => false,
+        }
     }
 
     /// Whether nothing has changed since the flow was last known to be right.

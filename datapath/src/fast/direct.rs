@@ -6,16 +6,19 @@ use alloc::vec::Vec;
 use bofuss_frame::{Frame, OffloadCapabilities};
 use bofuss_oflib::message::config::ConfigFlags;
 use bofuss_oflib::types::{QueueId, TableId};
-use bofuss_oflib::{Instruction, PortNo};
+use bofuss_oflib::{Action, Instruction, PortNo};
 use bofuss_packet::offload::Cut;
-use bofuss_packet::{Fragment, Key, Layout, Packet, arrival, survey};
+use bofuss_packet::{Fragment, Key, Layout, arrival, survey};
 
+use super::direct_hooks::Begun;
 use super::record::sole_output;
 use crate::cache::lookahead::Lookahead;
-use crate::cache::{BATCH, End, Program, ProgramStep};
+use crate::cache::{BATCH, Body, End, PathAction, Program, ProgramStep};
+use crate::hook::HookPoint;
+use crate::hooks::Hooks;
 use crate::pipeline::context::Context;
 use crate::pipeline::work::WORK_PER_TURN;
-use crate::{DropReason, Sink};
+use crate::{DropReason, HookEffect, Sink, Upcoming};
 
 /// The port that frames leave by, as long as they go to the same one.
 #[derive(Default)]
@@ -29,52 +32,114 @@ struct DirectOutput {
     bytes: u64,
 }
 
+/// What frames that are processed together have in common.
+struct Burst<'a> {
+    /// The port that they arrived on.
+    ingress: PortNo,
+    /// The key of their packets without what headers say.
+    key: &'a Key,
+    /// Whether hooks set fields of each before the lookup of table 0.
+    branches: bool,
+}
+
 /// What becomes of a frame.
 enum Disposition {
     /// It has left by the direct path.
     Sent,
     /// It is dropped.
-    Dropped,
+    Dropped(DropReason),
     /// It goes through the tables, along its known path if it has one.
     Slow(Option<u32>),
 }
 
-/// What becomes of packets in the end, if all that a program does is to send them to one port, or
-/// nothing.
-pub(super) fn end(program: &Program) -> End {
-    let (mut at_once, mut at_end) = (None, None);
-    let sets_headers = program
-        .steps
-        .iter()
-        .any(|step| matches!(step, ProgramStep::Set(field, _) if !field.at.is_empty()));
-    if program.calls || program.asks || sets_headers {
-        return End::Other;
+/// What becomes of packets in the end, if all that a program does after the actions of extensions
+/// with which it begins is to send them to one port, or nothing; and these actions.
+pub(super) fn end(program: &Program, hooks: &Hooks) -> (End, Vec<PathAction>) {
+    let mut actions = Vec::new();
+    let end = simple_end(program, hooks, &mut actions).unwrap_or(End::Other);
+    if end == End::Other {
+        actions.clear();
     }
-    for instruction in program.executed().flat_map(|body| body.instructions.list()) {
-        let (actions, port) = match instruction {
-            Instruction::ApplyActions(actions) if at_once.is_none() => (actions, &mut at_once),
-            Instruction::WriteActions(actions) => (actions, &mut at_end),
-            Instruction::ClearActions => {
-                at_end = None;
+    (end, actions)
+}
+
+/// The same; `None` if a program does more.
+fn simple_end(program: &Program, hooks: &Hooks, actions: &mut Vec<PathAction>) -> Option<End> {
+    let (mut at_once, mut at_end) = (None, None);
+    // Whether the key is as it was at the start.
+    let mut is_first = true;
+    if program.calls || program.asks || program.next.is_some() {
+        return None;
+    }
+    for step in &program.steps {
+        let body = match step {
+            ProgramStep::Execute(body) => body,
+            ProgramStep::Set(field, _) if field.at.is_empty() => {
+                is_first = false;
                 continue;
             }
-            Instruction::WriteMetadata { .. } | Instruction::GotoTable(_) => continue,
-            Instruction::ApplyActions(_) | Instruction::Meter(_) | Instruction::Experimenter(_) => {
-                return End::Other;
-            }
+            ProgramStep::Set(..) | ProgramStep::Call(_) => return None,
         };
-        *port = sole_output(actions);
-        if port.is_none() {
-            return End::Other;
+        for instruction in body.instructions.list() {
+            match instruction {
+                Instruction::ApplyActions(list) if at_once.is_none() => {
+                    let others = extension_actions(body, list, hooks, actions);
+                    if others.len() < list.len() && !is_first {
+                        return None;
+                    }
+                    if !others.is_empty() {
+                        at_once = Some(sole_output(others)?);
+                    }
+                }
+                Instruction::WriteActions(actions) => at_end = Some(sole_output(actions)?),
+                Instruction::ClearActions => at_end = None,
+                Instruction::WriteMetadata { .. } => is_first = false,
+                Instruction::GotoTable(_) => {}
+                Instruction::ApplyActions(_)
+                | Instruction::Meter(_)
+                | Instruction::Experimenter(_) => return None,
+            }
         }
     }
+    let acts = !actions.is_empty();
+    let drop = |reason| Some(End::Drop { reason, acts });
     match (at_once, at_end) {
-        _ if program.next.is_some() => End::Other,
-        (None, _) if program.missed => End::Drop(DropReason::TableMiss),
-        (None, None) => End::Drop(DropReason::NoOutput),
-        (Some(port), None) | (None, Some(port)) if !program.missed => End::Port(port),
-        (Some(_), _) | (None, Some(_)) => End::Other,
+        (None, _) if program.missed => drop(DropReason::TableMiss),
+        (None, None) => drop(DropReason::NoOutput),
+        (Some(port), None) | (None, Some(port)) if !program.missed => {
+            Some(End::Port { port, acts })
+        }
+        (Some(_), _) | (None, Some(_)) => None,
     }
+}
+
+/// Collects the actions of extensions with which a list of an entry begins, as far as they leave
+/// packets on their path; the other actions.
+fn extension_actions<'a>(
+    body: &Body,
+    list: &'a [Action],
+    hooks: &Hooks,
+    actions: &mut Vec<PathAction>,
+) -> &'a [Action] {
+    for (number, action) in list.iter().enumerate() {
+        let Action::Experimenter(value) = action else {
+            return &list[number..];
+        };
+        let Some((hook, row)) = hooks.of(value.row) else {
+            return &list[number..];
+        };
+        if hooks.effect_of(value) != HookEffect::Live {
+            return &list[number..];
+        }
+        actions.push(PathAction {
+            hook,
+            row,
+            value: value.clone(),
+            table: body.table,
+            hit: body.hit,
+        });
+    }
+    &[]
 }
 
 impl<S: Sink> Context<'_, S> {
@@ -83,39 +148,43 @@ impl<S: Sink> Context<'_, S> {
     pub(crate) fn process_frames(&mut self, port: PortNo, frames: &mut Vec<Frame>) {
         self.lane.work.begin_turn();
         let mut lookaheads = core::mem::take(&mut self.lane.cache.lookaheads);
+        let mut begun = Begun::default();
         lookaheads.resize_with(BATCH, || {
             Lookahead::seeking(self.pipeline.catalogue.additions())
         });
         while !frames.is_empty() {
             let count = frames.len().min(BATCH);
             let key = self.look_ahead(port, &mut frames[..count], &mut lookaheads);
+            let burst = Burst {
+                ingress: port,
+                key: &key,
+                branches: self.hooks.effect(TableId(0)) == HookEffect::Branch,
+            };
             let mut looks_ahead = self.looks_ahead();
             let mut direct = DirectOutput::default();
             let looked_for = self.known_as();
             let mut left = None;
             let mut batch = frames.drain(..count);
             for lookahead in &mut lookaheads[..count] {
-                let disposition = match batch.as_slice() {
-                    [first, ..] if looks_ahead => {
-                        self.disposition(port, first, lookahead, &mut direct)
-                    }
-                    _ => Disposition::Slow(None),
+                let Some(mut frame) = batch.next() else { break };
+                let disposition = if looks_ahead {
+                    self.disposition(&burst, &mut frame, lookahead, &mut direct, &mut begun)
+                } else {
+                    Disposition::Slow(None)
                 };
-                let Some(frame) = batch.next() else { break };
                 match disposition {
                     Disposition::Sent => self.sink.transmit(direct.port, QueueId(0), frame),
-                    Disposition::Dropped => {}
+                    Disposition::Dropped(_) => {}
                     Disposition::Slow(flow) => {
                         if frame.offload.gso.is_some() {
                             left = self.run_super_frame(frame, &key, flow);
                         } else {
-                            self.lane.work.begin_frame();
-                            let mut packet = Packet::surveyed(frame, &key, &lookahead.layout);
-                            self.run(&mut packet, flow);
+                            self.run_begun(frame, &key, lookahead, flow, &mut begun);
                         }
                         looks_ahead &= looked_for == self.known_as();
                     }
                 }
+                begun.clear();
                 if self.lane.work.is_turn_over() {
                     break;
                 }
@@ -142,20 +211,33 @@ impl<S: Sink> Context<'_, S> {
     ) -> Key {
         let key = arrival(port, self.pipeline.catalogue.additions());
         let follows = self.uses_cache() && self.looks_ahead();
-        let base = self
-            .lane
-            .cache
-            .words(self.start(TableId(0), false, false), &key);
+        let branches = self.hooks.effect(TableId(0)) == HookEffect::Branch;
+        let start = self.start(TableId(0), branches, false);
+        let base = self.lane.cache.words(start, &key);
         for (frame, lookahead) in frames.iter().zip(&mut *lookaheads) {
             let bytes = frame.bytes();
             survey(bytes, &mut lookahead.layout);
             lookahead.clear();
             if follows {
                 self.lane.cache.look_at(bytes, &base, lookahead);
+                if !branches {
+                    self.lane.cache.prefetch(lookahead);
+                }
                 if cfg!(any(test, debug_assertions)) {
                     assert!(self.lane.cache.is_exact(lookahead, frame, &key));
                 }
             }
+        }
+        if follows && branches {
+            let packets = Upcoming {
+                frames,
+                layout_of: &|number| &lookaheads[number].layout,
+                arrival: &key,
+            };
+            for (hook, _) in self.hooks.at(TableId(0), HookPoint::BeforeLookup) {
+                self.hooks.all[*hook].prefetch(TableId(0), &packets);
+            }
+            return key;
         }
         let lookaheads = lookaheads[..frames.len()].iter_mut();
         lookaheads.for_each(|lookahead| self.lane.cache.guess(lookahead));
@@ -166,50 +248,60 @@ impl<S: Sink> Context<'_, S> {
     #[inline(always)]
     fn disposition(
         &mut self,
-        ingress: PortNo,
-        frame: &Frame,
+        burst: &Burst<'_>,
+        frame: &mut Frame,
         lookahead: &mut Lookahead,
         direct: &mut DirectOutput,
+        begun: &mut Begun,
     ) -> Disposition {
-        let Some(mut flow) = self.lane.cache.flow(lookahead) else {
+        let treated =
+            lookahead.layout.fragment != Fragment::No && self.pipeline.fragments != ConfigFlags(0);
+        let is_super_frame = frame.offload.gso.is_some();
+        if burst.branches
+            && (treated
+                || is_super_frame
+                || !lookahead.is_read
+                || !self.prepare(frame, burst.key, lookahead, begun))
+        {
+            return Disposition::Slow(None);
+        }
+        let Some(flow) = self.lane.cache.flow(lookahead) else {
             return Disposition::Slow(None);
         };
-        if let End::Port(port) = flow.end
+        let (slot, end) = (lookahead.guess, flow.end);
+        if let End::Port { port, .. } = end
             && port != direct.port
         {
             self.close(direct);
-            *direct = self.open(port, ingress);
-            flow = &mut self.lane.cache.flows[lookahead.guess];
+            *direct = self.open(port, burst.ingress);
         }
-        let slot = lookahead.guess;
         let layout = &lookahead.layout;
-        let treated = layout.fragment != Fragment::No && self.pipeline.fragments != ConfigFlags(0);
-        let end = flow.end;
-        let counts = if frame.offload.gso.is_none() {
-            Some((1, frame.len() as u64))
-        } else {
+        let frame_bytes = frame.len() as u64;
+        let counts = if is_super_frame {
             self.whole_count(frame, layout)
+        } else {
+            Some((1, frame_bytes))
         };
         let Some((packets, bytes)) = counts.filter(|_| !treated) else {
             return Disposition::Slow(Some(slot));
         };
-        let disposition = match end {
-            End::Port(_)
-                if direct.open && direct.capabilities.take(&frame.offload, layout.vlan_tags) =>
-            {
+        let Some((disposition, acts)) = self.at_end(end, direct, frame, layout) else {
+            return Disposition::Slow(Some(slot));
+        };
+        if acts && (is_super_frame || !self.act_first(frame, burst.key, lookahead, begun)) {
+            return Disposition::Slow(Some(slot));
+        }
+        match disposition {
+            Disposition::Sent => {
                 direct.packets += packets;
                 direct.bytes += bytes;
-                if frame.offload.gso.is_some() {
-                    self.lane.work.count_packets(packets, frame.len() as u64);
+                if is_super_frame {
+                    self.lane.work.count_packets(packets, frame_bytes);
                 }
-                Disposition::Sent
             }
-            End::Drop(reason) if reason != DropReason::TableMiss || !self.sink.wants_misses() => {
-                self.lane.drops[reason as usize] += 1;
-                Disposition::Dropped
-            }
-            End::Port(_) | End::Drop(_) | End::Other => return Disposition::Slow(Some(slot)),
-        };
+            Disposition::Dropped(reason) => self.lane.drops[reason as usize] += 1,
+            Disposition::Slow(_) => {}
+        }
         if self.lane.cache.flows[slot].count(self.now, packets, bytes) {
             self.mark_unsettled(slot);
         }
@@ -217,13 +309,35 @@ impl<S: Sink> Context<'_, S> {
         disposition
     }
 
-    /// How many packets and bytes a super-frame is on a wire, if it may go whole, as
-    /// [`Context::run_super_frame`] would let it.
+    /// What becomes of a frame at the end of a path, and whether the path begins with actions;
+    /// `None` if the frame cannot just leave or be dropped.
+    #[inline(always)]
+    fn at_end(
+        &self,
+        end: End,
+        direct: &DirectOutput,
+        frame: &Frame,
+        layout: &Layout,
+    ) -> Option<(Disposition, bool)> {
+        match end {
+            End::Port { acts, .. }
+                if direct.open && direct.capabilities.take(&frame.offload, layout.vlan_tags) =>
+            {
+                Some((Disposition::Sent, acts))
+            }
+            End::Drop { reason, acts }
+                if reason != DropReason::TableMiss || !self.sink.wants_misses() =>
+            {
+                Some((Disposition::Dropped(reason), acts))
+            }
+            End::Port { .. } | End::Drop { .. } | End::Other => None,
+        }
+    }
+
+    /// How many packets and bytes a super-frame is on a wire, if it may go whole on a path without
+    /// hooks, as [`Context::run_super_frame`] would let it.
     #[inline(never)]
     fn whole_count(&self, frame: &Frame, layout: &Layout) -> Option<(u64, u64)> {
-        if self.hooks.all.iter().any(|hook| hook.acts_on_segments()) {
-            return None;
-        }
         let cut = Cut::known(frame, layout)?;
         let counts = cut.wire_count();
         let uses = self.pipeline.field_uses.of(&self.pipeline.catalogue);

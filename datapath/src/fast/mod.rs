@@ -2,6 +2,7 @@
 //! `README.md` here follows a flow through its life.
 
 mod direct;
+mod direct_hooks;
 pub(crate) mod paths;
 mod record;
 #[cfg(test)]

@@ -42,7 +42,7 @@ impl<S: Sink> Context<'_, S> {
 
     /// Whether the flow of a packet that comes in can be told from its headers alone.
     pub(super) fn looks_ahead(&self) -> bool {
-        self.hooks.effect(TableId(0)) <= HookEffect::Live
+        self.hooks.effect(TableId(0)) <= HookEffect::Branch
     }
 
     /// What flows that are looked for are known by: the plan of hooks, and the key.
@@ -250,7 +250,7 @@ impl<S: Sink> Context<'_, S> {
         set_field(walk.packet, field, value);
     }
 
-    fn cookie_of(&self, hit: Hit) -> u64 {
+    pub(super) fn cookie_of(&self, hit: Hit) -> u64 {
         let entry = self.pipeline.tables[usize::from(hit.table.0)].at(hit.slot);
         entry.map_or(NO_COOKIE, |entry| entry.cookie)
     }

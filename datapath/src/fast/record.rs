@@ -163,7 +163,7 @@ impl<S: Sink> Context<'_, S> {
                     cache.forget(tables, victim);
                     cache.stats.evicted += 1;
                 }
-                path.program.end = end(&path.program);
+                (path.program.end, path.program.actions) = end(&path.program, self.hooks);
                 cache.insert(start, &key, path.program, &path.hits);
             }
         }
@@ -190,7 +190,7 @@ impl<S: Sink> Context<'_, S> {
             path.program.last = table;
             path.program.unchanged += u8::from(!path.sets_fields);
             let Some(instructions) = self.hit(walk) else {
-                let asks = !asked && !self.hooks.at(table).is_empty();
+                let asks = !asked && !self.hooks.at(table, HookPoint::AfterHit).is_empty();
                 (path.program.missed, path.program.asks) = (true, asks);
                 path.is_complete = !path.is_wrong;
                 let result = self.after_miss(walk, asks);
@@ -246,7 +246,7 @@ impl<S: Sink> Context<'_, S> {
         point: HookPoint,
     ) -> Result<bool, DropReason> {
         let (mut next, mut leaves) = (0, false);
-        while let Some(&(hook, effect)) = self.hooks.at(walk.table).get(next) {
+        while let Some(&(hook, effect)) = self.hooks.at(walk.table, point).get(next) {
             next += 1;
             let is_pure = effect == HookEffect::Pure;
             let call = self.call_point(hook, walk, point, is_pure)?;

@@ -2,14 +2,34 @@
 
 use alloc::{format, vec::Vec};
 
+use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Action, ExtValue, Field, FieldSet, PortNo};
 use bofuss_packet::Packet;
 
 use crate::hook::HookPoint;
-use crate::hook_context::{HookAct, HookOutcome};
+use crate::hook_context::{HookAct, HookOutcome, Subject};
 use crate::pipeline::Walk;
 use crate::pipeline::context::Context;
 use crate::{DropReason, Hook, HookContext, HookEffect, Sink, Step, Verdict};
+
+/// What a hook said at a point, and asked for; it is not done yet.
+#[derive(Debug)]
+pub(crate) struct HookReply {
+    pub(crate) hook: usize,
+    pub(crate) verdict: Verdict,
+    pub(crate) outcome: HookOutcome,
+    /// Whether hooks act otherwise since.
+    pub(crate) replanned: bool,
+}
+
+/// Actions of extensions whose hooks were called before the packet went its way.
+#[derive(Debug)]
+pub(crate) struct BegunActions {
+    /// How many there are to which nothing is left to do,
+    pub(crate) done: usize,
+    /// and what came of the one after them.
+    pub(crate) reply: HookReply,
+}
 
 /// What whoever remembers the way has to know of a hook's call.
 #[derive(Debug, Default)]
@@ -44,14 +64,37 @@ impl<S: Sink> Context<'_, S> {
             trial: self.trial,
             traces: S::TRACES,
             records,
-            packet: &mut *walk.packet,
+            subject: Subject::Packet(walk.packet),
             pool: &self.lane.pool,
             additions: self.pipeline.catalogue.additions(),
             outcome: HookOutcome::default(),
         };
         let verdict = point(&mut *self.hooks.all[hook], &mut cx);
-        let mut outcome = cx.outcome;
+        let outcome = cx.outcome;
         self.hooks.refresh_after(hook, self.pipeline.tables.len());
+        let reply = HookReply {
+            hook,
+            verdict,
+            outcome,
+            replanned: plan != self.hooks.plan(),
+        };
+        self.carry_out(walk, reply)
+    }
+
+    /// Does what a hook asked for.
+    ///
+    /// Errors: why the packet goes no further.
+    pub(crate) fn carry_out(
+        &mut self,
+        walk: &mut Walk<'_>,
+        reply: HookReply,
+    ) -> Result<HookCall, DropReason> {
+        let HookReply {
+            hook,
+            verdict,
+            mut outcome,
+            replanned,
+        } = reply;
         let only_sets =
             outcome.acts.is_empty() && outcome.goto.is_none() && outcome.before_edit.is_none();
         if !outcome.acts.is_empty() {
@@ -75,7 +118,7 @@ impl<S: Sink> Context<'_, S> {
             sets: outcome.sets,
             read: outcome.read,
             only_sets,
-            deviates: changed || outcome.goto.is_some() || plan != self.hooks.plan(),
+            deviates: changed || outcome.goto.is_some() || replanned,
         })
     }
 
@@ -160,6 +203,27 @@ impl<S: Sink> Context<'_, S> {
         })
     }
 
+    /// Does what a hook asked for before the lookup of the present table, and calls those after it;
+    /// the table to go on with.
+    ///
+    /// Errors: why the packet goes no further.
+    pub(crate) fn finish_preparing(
+        &mut self,
+        walk: &mut Walk<'_>,
+        reply: HookReply,
+    ) -> Result<Option<TableId>, DropReason> {
+        let after = reply.hook + 1;
+        self.carry_out(walk, reply)?;
+        if walk.goto.is_none() {
+            self.call_hooks(walk, HookPoint::BeforeLookup, after)?;
+        }
+        if walk.goto.is_some() {
+            return Ok(walk.goto.take());
+        }
+        walk.prepared = true;
+        Ok(Some(walk.table))
+    }
+
     /// Calls the hooks of the present table at one point, from number `first` on.
     ///
     /// Errors: why the packet goes no further.
@@ -173,7 +237,7 @@ impl<S: Sink> Context<'_, S> {
             self.sink.step(Step::Enter(walk.table));
         }
         let mut next = 0;
-        while let Some(&(hook, effect)) = self.hooks.at(walk.table).get(next) {
+        while let Some(&(hook, effect)) = self.hooks.at(walk.table, point).get(next) {
             next += 1;
             if hook < first {
                 continue;
@@ -192,7 +256,8 @@ impl<S: Sink> Context<'_, S> {
     /// Whether a hook wants a packet that no entry matched to be looked up again.
     pub(crate) fn on_miss(&mut self, walk: &mut Walk<'_>) -> Result<bool, DropReason> {
         let (mut next, mut again) = (0, false);
-        while let Some(&(hook, effect)) = self.hooks.at(walk.table).get(next) {
+        let point = HookPoint::AfterHit;
+        while let Some(&(hook, effect)) = self.hooks.at(walk.table, point).get(next) {
             next += 1;
             self.note_segments(hook, effect);
             self.call_hook(hook, walk, false, |hook, cx| {
@@ -216,7 +281,15 @@ impl<S: Sink> Context<'_, S> {
             return Ok(());
         };
         self.note_segments(hook, HookEffect::Unknown);
-        let call = self.call_hook(hook, walk, false, |hook, cx| hook.on_action(cx, row, value))?;
+        let call = match walk.begun.take() {
+            Some(mut begun) if begun.done > 0 => {
+                begun.done -= 1;
+                walk.begun = Some(begun);
+                return Ok(());
+            }
+            Some(begun) => self.carry_out(walk, begun.reply)?,
+            None => self.call_hook(hook, walk, false, |hook, cx| hook.on_action(cx, row, value))?,
+        };
         if call.deviates {
             let effect = self.hooks.all[hook].action_effect(row, value);
             walk.deviates |= effect != HookEffect::Pure || !call.only_sets;

@@ -76,6 +76,7 @@ impl<S: Sink> Context<'_, S> {
                 packet: &mut walk.packet.with_frame(segment),
                 set: set.clone(),
                 pending: None,
+                begun: None,
                 ..*walk
             };
             let next = self.execute_all(&mut part, instructions);

@@ -12,7 +12,7 @@ mod output;
 pub(crate) mod queueing;
 pub(crate) mod work;
 
-use alloc::vec::Vec;
+use alloc::{boxed::Box, vec::Vec};
 
 use bofuss_oflib::field::{ETH_TYPE, IN_PHY_PORT};
 use bofuss_oflib::instruction::Instructions;
@@ -27,6 +27,7 @@ use crate::action_set::ActionSet;
 use crate::hook::HookPoint;
 use crate::pipeline::buckets::MAX_BUCKETS_PER_PACKET;
 use crate::pipeline::context::Context;
+use crate::pipeline::hooking::{BegunActions, HookReply};
 use crate::references::meter;
 use crate::slab::NONE;
 use crate::{DropReason, Entry, EntryKey, Lost, Port, Sink, Step};
@@ -75,6 +76,21 @@ pub(crate) struct Walk<'a> {
     pub(crate) deviates: bool,
     /// The fields that such actions have read.
     pub(crate) action_reads: FieldSet,
+    /// Those that were begun before it went its way.
+    pub(crate) begun: Option<Box<BegunActions>>,
+}
+
+/// What is known and done of a packet before it goes its way.
+#[derive(Default)]
+pub(crate) struct Start {
+    /// Its flow in the cache, if it is known.
+    pub(crate) flow: Option<u32>,
+    /// Whether hooks have prepared it for table 0,
+    pub(crate) prepared: bool,
+    /// or one of them was called for that.
+    pub(crate) reply: Option<Box<HookReply>>,
+    /// The actions of extensions on its path whose hooks were called.
+    pub(crate) actions: Option<Box<BegunActions>>,
 }
 
 impl<'a> From<&'a mut Packet> for Walk<'a> {
@@ -101,6 +117,7 @@ impl<'a> From<&'a mut Packet> for Walk<'a> {
             goto: None,
             deviates: false,
             action_reads: FieldSet::EMPTY,
+            begun: None,
         }
     }
 }
@@ -108,6 +125,15 @@ impl<'a> From<&'a mut Packet> for Walk<'a> {
 impl<S: Sink> Context<'_, S> {
     /// Sends a packet through the tables from table 0 on, on the way of `flow` if that is known.
     pub(crate) fn run(&mut self, packet: &mut Packet, flow: Option<u32>) {
+        let start = Start {
+            flow,
+            ..Start::default()
+        };
+        self.run_from(packet, start);
+    }
+
+    /// The same of a packet with which hooks have begun.
+    pub(crate) fn run_from(&mut self, packet: &mut Packet, start: Start) {
         if S::TRACES {
             self.sink.step(received(packet, &self.pipeline.catalogue));
         }
@@ -115,8 +141,13 @@ impl<S: Sink> Context<'_, S> {
             return self.treat_fragment(packet);
         }
         let mut walk = Walk::from(packet);
-        (walk.set, walk.flow) = (core::mem::take(&mut self.lane.spare_set), flow);
-        let result = self.tables_and_set(&mut walk, Some(TableId(0)));
+        walk.set = core::mem::take(&mut self.lane.spare_set);
+        (walk.flow, walk.prepared, walk.begun) = (start.flow, start.prepared, start.actions);
+        let next = match start.reply {
+            None => Ok(Some(walk.table)),
+            Some(reply) => self.finish_preparing(&mut walk, *reply),
+        };
+        let result = next.and_then(|next| self.tables_and_set(&mut walk, next));
         walk.set.clear();
         self.lane.spare_set = core::mem::take(&mut walk.set);
         self.end_copy(&mut walk, result);

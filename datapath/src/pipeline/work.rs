@@ -104,9 +104,11 @@ impl<S: Sink> Context<'_, S> {
         loop {
             let segments = offload::wire_count(&frame).0;
             let agreeing = self.agreeing(&frame);
+            let meets_no_hook =
+                |flow| self.lane.cache.is_simple(flow) && self.hooks.at_egress.is_empty();
             let copies = match flow {
                 _ if agreeing == 1 => 1,
-                Some(flow) if self.lane.cache.is_simple(flow) => 1,
+                Some(flow) if meets_no_hook(flow) => 1,
                 Some(_) | None => self.copies(&frame, key),
             };
             // Once its packets met a hook that acts on each, so may those that are left.

@@ -74,6 +74,24 @@ impl<K: Hash + Eq, V> StepMap<K, V> {
         Some((key, value))
     }
 
+    /// The hash under which a key is kept.
+    #[inline]
+    pub fn hash(&self, key: &K) -> u64 {
+        self.hasher.hash_one(key)
+    }
+
+    /// Prefetches what is read first to find a key with this hash.
+    #[inline]
+    pub fn prefetch(&self, hash: u64) {
+        self.index.prefetch(hash);
+    }
+
+    /// Prefetches the key and the value that a lookup with this hash most likely finds.
+    #[inline]
+    pub fn prefetch_pair(&self, hash: u64) {
+        self.pairs.prefetch(self.index.guess(hash));
+    }
+
     /// The same, of a key that is added if it is not there.
     pub(crate) fn entry(&mut self, key: &K) -> (&K, &mut V)
     where

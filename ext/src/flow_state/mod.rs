@@ -93,6 +93,10 @@ impl Hook for FlowState {
         }
     }
 
+    fn only_prepares(&self) -> bool {
+        true
+    }
+
     fn generation(&self) -> u64 {
         u64::from(self.states.live().is_empty())
     }

@@ -7,6 +7,7 @@ use alloc::{format, string::String, vec::Vec};
 use core::fmt;
 use core::hash::{Hash, Hasher};
 
+use bofuss_datapath::HookContext;
 use bofuss_oflib::field::{
     ARP_OP, ARP_SPA, ARP_TPA, BEBA_TCP_FLAGS, ETH_DST, ETH_SRC, FIELDS, Field, IPV4_DST, IPV4_SRC,
     IPV6_DST, IPV6_EXTHDR, IPV6_SRC, ONF, PBB_ISID, TCP_DST, TCP_FLAGS, TCP_SRC, UDP_DST, UDP_SRC,
@@ -15,7 +16,6 @@ use bofuss_oflib::field::{
 use bofuss_oflib::text::{items, parse_bytes, parse_value, write_value};
 use bofuss_oflib::wire::{Bytes, Reader, TextForm, Writer};
 use bofuss_oflib::{Catalogue, DecodeError, FieldMatch};
-use bofuss_packet::{Key, ReadLog};
 
 use super::{EXPERIMENTER, error};
 use crate::opp;
@@ -35,9 +35,44 @@ const CLASS_BASIC: u16 = 0x8000;
 /// The number under which BEBA has the TCP flags in the basic class, and that of OpenFlow 1.5.
 const BASIC_TCP_FLAGS: [u8; 2] = [BEBA_TCP_FLAGS, 42];
 
-/// The key of a flow, followed by zero bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+/// Gives the values of a packet's fields.
+pub trait FieldSource {
+    /// The value of a field; `None` if the packet does not have it.
+    fn get(&mut self, field: &Field) -> Option<u128>;
+}
+
+impl FieldSource for HookContext<'_> {
+    fn get(&mut self, field: &Field) -> Option<u128> {
+        Self::get(self, field)
+    }
+}
+
+/// The key of a flow, followed by zero bytes, as little-endian words.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct FlowKey([u64; MAX_KEY_BYTES / 8]);
+
+/// Without a branch or a call: keys are compared for each packet.
+impl PartialEq for FlowKey {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        let mut differ = 0;
+        for (one, other) in self.0.iter().zip(&other.0) {
+            differ |= one ^ other;
+        }
+        differ == 0
+    }
+}
+impl Eq for FlowKey {}
+
+/// Word by word: a hasher takes a word in a few instructions.
+impl Hash for FlowKey {
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        for word in self.0 {
+            state.write_u64(word);
+        }
+    }
+}
 
 impl FlowKey {
     /// The key of these bytes; the first [`MAX_KEY_BYTES`] of them count.
@@ -46,14 +81,14 @@ impl FlowKey {
         let length = bytes.len().min(MAX_KEY_BYTES);
         padded[..length].copy_from_slice(&bytes[..length]);
         let (words, _) = padded.as_chunks::<8>();
-        Self(core::array::from_fn(|i| u64::from_ne_bytes(words[i])))
+        Self(core::array::from_fn(|i| u64::from_le_bytes(words[i])))
     }
 
     /// Its bytes, with the zero bytes after them.
     pub fn bytes(&self) -> [u8; MAX_KEY_BYTES] {
         let mut bytes = [0; MAX_KEY_BYTES];
         for (to, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(self.0) {
-            *to = word.to_ne_bytes();
+            *to = word.to_le_bytes();
         }
         bytes
     }
@@ -72,19 +107,29 @@ struct ExtractorField {
 }
 
 impl ExtractorField {
-    /// Writes a value as a key has it. `false` if it says that the packet has no such header.
-    fn write(&self, field: &Field, mut value: u128, key: &mut [u8; MAX_KEY_BYTES]) -> bool {
+    /// Writes a value to a key in which zero bytes stand there. `false` if it says that the packet
+    /// has no such header.
+    #[inline]
+    fn write(&self, field: &Field, mut value: u128, key: &mut FlowKey) -> bool {
         if field == VLAN_VID {
             if value & u128::from(VID_PRESENT) == 0 {
                 return false;
             }
             value &= u128::from(VID_PRESENT - 1);
         }
-        let to = &mut key[self.at..self.at + self.bytes];
-        if self.little_endian {
-            to.copy_from_slice(&value.to_le_bytes()[..self.bytes]);
+        // Its first byte is the lowest from here on.
+        let unused = u128::BITS - 8 * self.bytes as u32;
+        let bytes = if self.little_endian {
+            value << unused >> unused
         } else {
-            to.copy_from_slice(&value.to_be_bytes()[16 - self.bytes..]);
+            (value << unused).swap_bytes()
+        };
+        let shift = 8 * (self.at % 8) as u32;
+        let low = bytes << shift;
+        let high = bytes.checked_shr(u128::BITS - shift).unwrap_or(0);
+        let words = [low as u64, (low >> 64) as u64, high as u64];
+        for (to, word) in key.0[self.at / 8..].iter_mut().zip(words) {
+            *to |= word;
         }
         true
     }
@@ -187,19 +232,21 @@ impl Extractor {
     }
 
     /// The key of a packet's flow; `None` if the packet lacks a field.
-    pub fn key(&self, packet: &Key, log: &mut impl ReadLog) -> Option<FlowKey> {
-        let mut key = [0; MAX_KEY_BYTES];
+    pub fn key(&self, packet: &mut impl FieldSource) -> Option<FlowKey> {
+        let mut key = FlowKey::default();
         for part in &self.parts {
             let field = part.field?;
-            let value = packet.get(field, log)?;
+            let value = packet.get(field)?;
             if !part.write(field, value, &mut key) {
                 return None;
             }
         }
         if self.biflow {
-            self.put_larger_first(&mut key);
+            let mut bytes = key.bytes();
+            self.put_larger_first(&mut bytes);
+            return Some(FlowKey::new(&bytes));
         }
-        Some(FlowKey::new(&key))
+        Some(key)
     }
 
     fn put_larger_first(&self, key: &mut [u8; MAX_KEY_BYTES]) {
@@ -222,8 +269,8 @@ impl Extractor {
 
     /// The number that a packet's key of one field stands for, as the reference reads it: the
     /// little-endian number of its bytes, of those longer than 4 bytes the first two.
-    pub fn number(&self, packet: &Key, log: &mut impl ReadLog) -> Option<u32> {
-        let [a, b, c, d, ..] = self.key(packet, log)?.bytes();
+    pub fn number(&self, packet: &mut impl FieldSource) -> Option<u32> {
+        let [a, b, c, d, ..] = self.key(packet)?.bytes();
         match self.parts[0].bytes {
             0..=4 => Some(u32::from_le_bytes([a, b, c, d])),
             _ => Some(u16::from_le_bytes([a, b]).into()),
@@ -236,11 +283,11 @@ impl Extractor {
         let mut wanted = Vec::new();
         for one in fields {
             let part = self.parts.iter().find(|part| part.field == Some(one.field))?;
-            let mut key = [0; MAX_KEY_BYTES];
+            let mut key = FlowKey::default();
             if !part.write(one.field, one.number(), &mut key) {
                 return None;
             }
-            wanted.push((part.at..part.at + part.bytes, FlowKey::new(&key)));
+            wanted.push((part.at..part.at + part.bytes, key));
         }
         Some(wanted)
     }

@@ -10,7 +10,7 @@ use alloc::{
 
 use bofuss_datapath::{
     Config, ControlContext, Hook, HookContext, HookEffect, Metric, MetricKind, ReplyPart, Time,
-    Trial, Verdict,
+    Trial, Upcoming, Verdict,
 };
 use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::ext::ValueList;
@@ -21,7 +21,7 @@ use bofuss_oflib::{Action, Catalogue, ErrorCode, ExtValue, Field, Instruction};
 use super::action::evidence;
 use super::commands;
 use super::dialect::{dialect_of, form_of};
-use super::extractor::value_of_number;
+use super::extractor::{FieldSource, value_of_number};
 use super::machine::{Changed, Machine};
 use super::options::StateOptions;
 use super::report::{self, Report};
@@ -213,20 +213,26 @@ impl OpenState {
     fn set_state(&mut self, cx: &mut HookContext<'_>) {
         let (now, table) = (cx.now, cx.table.0);
         if cx.is_dry() {
-            let (key, log) = cx.key();
-            let text = trace_text::read(&self.machine, now, table, key, log);
+            let text = trace_text::read(&self.machine, now, table, cx);
             text.into_iter().for_each(|text| cx.say(|| text));
         }
-        let (key, log) = cx.key();
-        match self.machine.look_up(now, table, key, log) {
+        match self.machine.look_up(now, table, cx) {
             Some(state) => cx.set(self.state, state.into()),
             None => cx.clear(self.state),
         }
         if self.machine.has_opp() {
-            let (key, log) = cx.key();
-            let outcomes = self.machine.conditions(now, table, key, log);
+            let outcomes = self.machine.conditions(now, table, cx);
             self.fields.set_conditions(cx, outcomes);
         }
+    }
+}
+
+/// One of the packets of a burst.
+struct UpcomingPacket<'a, 'b>(&'a Upcoming<'b>, usize);
+
+impl FieldSource for UpcomingPacket<'_, '_> {
+    fn get(&mut self, field: &Field) -> Option<u128> {
+        self.0.get(self.1, field)
     }
 }
 
@@ -278,6 +284,10 @@ impl Hook for OpenState {
         }
     }
 
+    fn only_prepares(&self) -> bool {
+        true
+    }
+
     fn generation(&self) -> u64 {
         self.generation
     }
@@ -294,6 +304,11 @@ impl Hook for OpenState {
 
     fn acts_on_segments(&self) -> bool {
         true
+    }
+
+    fn prefetch(&self, table: TableId, packets: &Upcoming<'_>) {
+        let all = 0..packets.len();
+        self.machine.prefetch(table.0, all.map(|number| UpcomingPacket(packets, number)));
     }
 
     fn before_lookup(&mut self, cx: &mut HookContext<'_>) -> Verdict {
@@ -314,21 +329,20 @@ impl Hook for OpenState {
         self.enter(cx);
         let now = cx.now;
         let table = cx.table.0;
-        let (key, log) = cx.key();
         if let Some(action) = value.body::<SetState>() {
-            let changed = self.machine.set_state(now, action, key, log);
+            let changed = self.machine.set_state(now, action, cx);
             cx.say(|| trace_text::changed(&self.machine, action.table, changed.as_ref()));
             if let Some(changed) = changed.filter(|_| self.notifies) {
                 notify(cx, action, &changed);
             }
         } else if let Some(action) = value.body::<IncState>() {
-            let changed = self.machine.inc_state(now, action.table, key, log);
+            let changed = self.machine.inc_state(now, action.table, cx);
             cx.say(|| trace_text::changed(&self.machine, action.table, changed.as_ref()));
         } else if let Some(action) = value.body::<SetDataVar>() {
-            let value = self.machine.set_data_var(now, action, key, log);
+            let value = self.machine.set_data_var(now, action, cx);
             cx.say(|| trace_text::computed(action, value));
         } else if let Some(action) = value.body::<WriteContext>() {
-            let number = self.machine.context(now, table, action.source, key, log);
+            let number = self.machine.context(now, table, action.source, cx);
             if let Some(number) = number {
                 cx.set(action.field, value_of_number(action.field, number));
             }

@@ -4,13 +4,14 @@ use alloc::{boxed::Box, vec::Vec};
 
 use bofuss_datapath::Time;
 use bofuss_oflib::{Catalogue, ErrorCode};
-use bofuss_packet::{Key, ReadLog};
 
 use super::dialect::{Dialects, StateDialect};
-use super::extractor::{Extractor, FlowKey};
+use super::extractor::{Extractor, FieldSource, FlowKey};
 use super::state_mod::StateMod;
 use super::stateful::Stateful;
-use super::table::{Behaviour, StateEntry, StateTable, TableFull, Timers, Transition};
+use super::table::{
+    Behaviour, StateEntry, StateTable, TableFull, Timers, Transition, after_increment,
+};
 use super::{N_TABLES, error};
 use crate::opp::{FlowVariables, N_GLOBAL_VARIABLES, Registers};
 
@@ -34,6 +35,24 @@ pub struct Changed {
     pub variables: FlowVariables,
     /// Whether its table is of Open Packet Processor's dialect.
     pub is_opp: bool,
+}
+
+impl Changed {
+    fn new(
+        key: FlowKey,
+        before: Option<StateEntry>,
+        after: Option<StateEntry>,
+        is_opp: bool,
+    ) -> Self {
+        Self {
+            key,
+            old: before.map_or(0, |flow| flow.state),
+            new: after.map_or(0, |flow| flow.state),
+            timers: after.map_or(Timers::default(), |flow| flow.timers),
+            variables: after.map_or_else(FlowVariables::default, |flow| flow.variables),
+            is_opp,
+        }
+    }
 }
 
 /// How often what has happened, in all tables.
@@ -291,14 +310,13 @@ impl Machine {
         &mut self,
         now: Time,
         number: u8,
-        packet: &Key,
-        log: &mut impl ReadLog,
+        packet: &mut impl FieldSource,
     ) -> Option<u32> {
         let table = self.tables.get_mut(usize::from(number))?.as_mut()?;
         if !table.is_enabled() {
             return None;
         }
-        let Some(key) = table.lookup.as_ref()?.key(packet, log) else {
+        let Some(key) = table.lookup.as_ref()?.key(packet) else {
             return match table.states.behaviour {
                 Behaviour::OpenState => None,
                 Behaviour::Beba => Some(STATE_NULL),
@@ -309,6 +327,16 @@ impl Machine {
             return Some(flow.map_or(0, |flow| flow.state));
         }
         Some(table.states.look_up(now, &key))
+    }
+
+    /// Prefetches the states of packets' flows in the lookup scope of a table.
+    pub fn prefetch(&self, number: u8, packets: impl Iterator<Item = impl FieldSource>) {
+        let Some(table) = self.enabled(number) else {
+            return;
+        };
+        let Some(lookup) = &table.lookup else { return };
+        let keys = packets.filter_map(|mut packet| lookup.key(&mut packet));
+        table.states.prefetch(keys);
     }
 
     /// What a flow has in a table that is known, in a trace as that has it.
@@ -347,6 +375,31 @@ impl Machine {
         set
     }
 
+    /// Changes a flow of an enabled table. Errors: there is no room for it.
+    fn change(
+        &mut self,
+        now: Time,
+        number: u8,
+        key: &FlowKey,
+        change: impl Fn(Behaviour, Option<StateEntry>) -> Option<StateEntry>,
+    ) -> Result<Changed, TableFull> {
+        let table = self.tables[usize::from(number)].as_mut();
+        let table = table.expect("the table is enabled");
+        let is_opp = table.dialect() == StateDialect::Opp;
+        let behaviour = table.states.behaviour;
+        if self.trial.is_none() {
+            let n_before = table.states.len();
+            if let Some((before, after)) = table.states.update(now, key, &change) {
+                self.n_states -= n_before - table.states.len();
+                return Ok(Changed::new(*key, before, after, is_opp));
+            }
+        }
+        let before = self.flow(now, number, key);
+        let after = change(behaviour, before);
+        self.set_flow(now, number, key, after)?;
+        Ok(Changed::new(*key, before, after, is_opp))
+    }
+
     /// Changes the state of a flow in an enabled table. Errors: there is no room for it.
     fn transition(
         &mut self,
@@ -355,18 +408,8 @@ impl Machine {
         key: &FlowKey,
         transition: &Transition,
     ) -> Result<Changed, TableFull> {
-        let before = self.flow(now, number, key);
-        let table = self.enabled(number).expect("the table is enabled");
-        let is_opp = table.dialect() == StateDialect::Opp;
-        let after = table.states.after_transition(now, before, transition);
-        self.set_flow(now, number, key, after)?;
-        Ok(Changed {
-            key: *key,
-            old: before.map_or(0, |flow| flow.state),
-            new: after.map_or(0, |flow| flow.state),
-            timers: after.map_or(Timers::default(), |flow| flow.timers),
-            variables: after.map_or_else(FlowVariables::default, |flow| flow.variables),
-            is_opp,
+        self.change(now, number, key, |behaviour, before| {
+            behaviour.after_transition(now, before, transition)
         })
     }
 
@@ -377,11 +420,10 @@ impl Machine {
         &mut self,
         now: Time,
         action: &super::SetState,
-        packet: &Key,
-        log: &mut impl ReadLog,
+        packet: &mut impl FieldSource,
     ) -> Option<Changed> {
         let table = self.enabled(action.table)?;
-        let key = table.updated_flow(action.bit, action.scope.as_ref(), packet, log)?;
+        let key = table.updated_flow(action.bit, action.scope.as_ref(), packet)?;
         let changed = self.transition(now, action.table, &key, &action.transition);
         if changed.is_ok() {
             self.count_transition(action.table);
@@ -402,24 +444,15 @@ impl Machine {
         &mut self,
         now: Time,
         number: u8,
-        packet: &Key,
-        log: &mut impl ReadLog,
+        packet: &mut impl FieldSource,
     ) -> Option<Changed> {
-        let key = self.enabled(number)?.update.as_ref()?.key(packet, log)?;
-        let before = self.flow(now, number, &key);
-        let table = self.enabled(number).expect("it was just now");
-        let is_opp = table.dialect() == StateDialect::Opp;
-        let after = table.states.after_increment(now, before);
-        self.set_flow(now, number, &key, Some(after)).ok()?;
-        self.count_transition(number);
-        Some(Changed {
-            key,
-            old: before.map_or(0, |flow| flow.state),
-            new: after.state,
-            timers: after.timers,
-            variables: after.variables,
-            is_opp,
-        })
+        let key = self.enabled(number)?.update.as_ref()?.key(packet)?;
+        let changed =
+            self.change(now, number, &key, |_, before| Some(after_increment(now, before)));
+        if changed.is_ok() {
+            self.count_transition(number);
+        }
+        changed.ok()
     }
 
     /// Looks at `slots` slots of the tables, and frees the memory of flows that have run out.

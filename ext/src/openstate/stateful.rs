@@ -1,11 +1,10 @@
 //! A stateful table: which fields make its flows' keys, its dialect, its registers and its states.
 
 use bofuss_oflib::ErrorCode;
-use bofuss_packet::{Key, ReadLog};
 
 use super::dialect::{Dialects, StateDialect};
 use super::error;
-use super::extractor::{Extractor, FlowKey};
+use super::extractor::{Extractor, FieldSource, FlowKey};
 use super::state_mod::{ExtractorLayout, Scope};
 use super::table::{Behaviour, StateTable};
 use crate::opp::Registers;
@@ -88,15 +87,14 @@ impl Stateful {
         &self,
         bit: bool,
         own: Option<&Extractor>,
-        packet: &Key,
-        log: &mut impl ReadLog,
+        packet: &mut impl FieldSource,
     ) -> Option<FlowKey> {
         let scope = if bit { &self.bit_update } else { &self.update };
         let scope = own.or(scope.as_ref())?;
         if Some(scope.bytes()) != self.key_bytes() {
             return None;
         }
-        scope.key(packet, log)
+        scope.key(packet)
     }
 
     /// Bytes of its keys.

@@ -11,6 +11,10 @@ use crate::opp::FlowVariables;
 
 /// Nanoseconds of the unit of timeouts on the wire.
 const NANOS_PER_MICRO: u64 = 1000;
+/// Flows of which a table has so many that the processor's caches do not hold them.
+const PREFETCHED_FROM: usize = 2048;
+/// Flows that are prefetched together: a burst of packets.
+const PREFETCHED: usize = 32;
 /// Slots that are looked at for states to reclaim when a table is full and a flow wants one.
 const SWEPT_WHEN_FULL: u32 = 64;
 
@@ -22,6 +26,50 @@ pub enum Behaviour {
     /// BEBA's: it is listed until the next sweep.
     #[default]
     Beba,
+}
+
+impl Behaviour {
+    /// The flow, unless it is to be forgotten.
+    fn present(self, flow: StateEntry) -> Option<StateEntry> {
+        let is_gone = self == Self::OpenState && flow.is_default();
+        (!is_gone).then_some(flow)
+    }
+
+    /// What a flow becomes by a transition; `None` if it has no state then.
+    pub fn after_transition(
+        self,
+        now: Time,
+        before: Option<StateEntry>,
+        transition: &Transition,
+    ) -> Option<StateEntry> {
+        let Transition {
+            state,
+            mask,
+            timers,
+        } = *transition;
+        let old = before.map_or(0, |flow| flow.state);
+        let state = old & !mask | state & mask;
+        let after = StateEntry {
+            state,
+            timers: timers.armed_in(state),
+            variables: before.map_or_else(FlowVariables::default, |flow| flow.variables),
+            since: now,
+            used: now,
+        };
+        match before {
+            None if after.is_default() => None,
+            None | Some(_) => self.present(after),
+        }
+    }
+}
+
+/// What a flow becomes when its state is counted up.
+pub fn after_increment(now: Time, before: Option<StateEntry>) -> StateEntry {
+    let before = before.unwrap_or_else(|| StateEntry::new(now));
+    StateEntry {
+        state: before.state.wrapping_add(1),
+        ..before
+    }
 }
 
 /// The timers of a state; a timeout of 0 is for ever.
@@ -195,10 +243,44 @@ impl StateTable {
         self.present(flow.at(now))
     }
 
-    /// The flow, unless the table's behaviour is to forget it.
     fn present(&self, flow: StateEntry) -> Option<StateEntry> {
-        let is_gone = self.behaviour == Behaviour::OpenState && flow.is_default();
-        (!is_gone).then_some(flow)
+        self.behaviour.present(flow)
+    }
+
+    /// Has a flow that has memory become what `change` makes of what it is, or be forgotten: what
+    /// it was and is. `None` if it has no memory; then nothing is done.
+    pub fn update(
+        &mut self,
+        now: Time,
+        key: &FlowKey,
+        change: impl FnOnce(Behaviour, Option<StateEntry>) -> Option<StateEntry>,
+    ) -> Option<(Option<StateEntry>, Option<StateEntry>)> {
+        let (_, flow) = self.flows.get_mut(key)?;
+        self.counts.timeouts += u64::from(flow.roll_back(now));
+        let before = self.behaviour.present(*flow);
+        let after = change(self.behaviour, before);
+        match after {
+            Some(after) => *flow = after,
+            None => self.flows.remove(key),
+        }
+        Some((before, after))
+    }
+
+    /// Prefetches what a lookup of each of these flows reads, unless all flows are near anyway.
+    pub fn prefetch(&self, keys: impl Iterator<Item = FlowKey>) {
+        if self.len() < PREFETCHED_FROM {
+            return;
+        }
+        let mut hashes = [0; PREFETCHED];
+        let mut count = 0;
+        for (to, key) in hashes.iter_mut().zip(keys) {
+            *to = self.flows.hash(&key);
+            self.flows.prefetch(*to);
+            count += 1;
+        }
+        for hash in &hashes[..count] {
+            self.flows.prefetch_pair(*hash);
+        }
     }
 
     /// Looks up the flow of a packet; its state, and 0 if it has none. The flow was not idle.
@@ -209,47 +291,6 @@ impl StateTable {
         self.counts.timeouts += u64::from(flow.roll_back(now));
         flow.used = now;
         flow.state
-    }
-
-    /// What a flow becomes by a transition; `None` if it has no state then.
-    pub fn after_transition(
-        &self,
-        now: Time,
-        before: Option<StateEntry>,
-        transition: &Transition,
-    ) -> Option<StateEntry> {
-        let Transition {
-            state,
-            mask,
-            timers,
-        } = *transition;
-        let old = before.map_or(0, |flow| flow.state);
-        let state = old & !mask | state & mask;
-        let after = StateEntry {
-            state,
-            timers: timers.armed_in(state),
-            variables: before.map_or_else(FlowVariables::default, |flow| flow.variables),
-            since: now,
-            used: now,
-        };
-        match before {
-            None if after.is_default() => None,
-            None | Some(_) => self.present(after),
-        }
-    }
-
-    /// What a flow becomes when its state is counted up.
-    pub fn after_increment(&self, now: Time, before: Option<StateEntry>) -> StateEntry {
-        match before {
-            Some(flow) => StateEntry {
-                state: flow.state.wrapping_add(1),
-                ..flow
-            },
-            None => StateEntry {
-                state: 1,
-                ..StateEntry::new(now)
-            },
-        }
     }
 
     /// Sets the entry of a flow to `after`, or forgets the flow. `room`: how many more flows may

@@ -4,10 +4,9 @@ use alloc::{format, string::String, string::ToString};
 use core::fmt;
 
 use bofuss_datapath::Time;
-use bofuss_packet::{Key, ReadLog};
 
 use super::args::write_timers;
-use super::extractor::{Extractor, write_key};
+use super::extractor::{Extractor, FieldSource, write_key};
 use super::machine::{Changed, Machine};
 use super::table::{StateEntry, Timers};
 use crate::opp::SetDataVar;
@@ -40,11 +39,10 @@ pub(super) fn read(
     machine: &Machine,
     now: Time,
     table: u8,
-    packet: &Key,
-    log: &mut impl ReadLog,
+    packet: &mut impl FieldSource,
 ) -> Option<String> {
     let scope = machine.enabled(table)?.lookup()?;
-    let Some(key) = scope.key(packet, log) else {
+    let Some(key) = scope.key(packet) else {
         return Some("reads nothing: the packet lacks a field of the lookup scope".to_string());
     };
     let text = KeyText(scope, &key.bytes()).to_string();

@@ -2,13 +2,12 @@
 
 use bofuss_datapath::Time;
 use bofuss_oflib::{Catalogue, ErrorCode};
-use bofuss_packet::{Key, ReadLog};
 
 use super::{
     CONDITION_NULL, ContextSource, FlowVariables, MAX_OPERANDS, N_CONDITIONS, N_GLOBAL_VARIABLES,
     Operand, OperandKind, OppMod, SetDataVar,
 };
-use crate::openstate::extractor::{Extractor, FlowKey};
+use crate::openstate::extractor::{Extractor, FieldSource, FlowKey};
 use crate::openstate::machine::Machine;
 use crate::openstate::stateful::Stateful;
 use crate::openstate::table::{StateEntry, TableFull};
@@ -80,17 +79,16 @@ impl Machine {
         &self,
         now: Time,
         number: u8,
-        packet: &Key,
-        log: &mut impl ReadLog,
+        packet: &mut impl FieldSource,
     ) -> Option<[u8; N_CONDITIONS]> {
         let table = self.enabled(number)?;
         if table.dialect() != StateDialect::Opp {
             return None;
         }
-        let key = table.lookup().and_then(|scope| scope.key(packet, log));
+        let key = table.lookup().and_then(|scope| scope.key(packet));
         let of_flow = self.variables(now, number, key.as_ref());
         Some(table.registers.conditions.map(|condition| {
-            let value = |operand| self.value(number, table, of_flow, operand, packet, log);
+            let value = |operand| self.value(number, table, of_flow, operand, packet);
             let outcome = condition.and_then(|condition| condition.outcome(value));
             outcome.unwrap_or(CONDITION_NULL)
         }))
@@ -112,18 +110,17 @@ impl Machine {
         &mut self,
         now: Time,
         action: &SetDataVar,
-        packet: &Key,
-        log: &mut impl ReadLog,
+        packet: &mut impl FieldSource,
     ) -> Option<u32> {
         let table = self.enabled(action.table)?;
-        let key = table.updated_flow(action.bit, action.scope.as_ref(), packet, log);
+        let key = table.updated_flow(action.bit, action.scope.as_ref(), packet);
         let of_flow = self.variables(now, action.table, key.as_ref());
         let mut values = [0; MAX_OPERANDS];
         let used = &action.operands[..action.function.n_operands()];
         for (value, operand) in values.iter_mut().zip(used) {
-            *value = self.value(action.table, table, of_flow, *operand, packet, log)?;
+            *value = self.value(action.table, table, of_flow, *operand, packet)?;
         }
-        let output = self.value(action.table, table, of_flow, action.output, packet, log)?;
+        let output = self.value(action.table, table, of_flow, action.output, packet)?;
         let update = action.function.apply(output, values, action.coefficients);
         let [_, second, third, _] = action.operands;
         let written = [
@@ -147,14 +144,13 @@ impl Machine {
         now: Time,
         number: u8,
         source: ContextSource,
-        packet: &Key,
-        log: &mut impl ReadLog,
+        packet: &mut impl FieldSource,
     ) -> Option<u32> {
         let table = self.enabled(number)?;
         if let ContextSource::GlobalVariable(id) = source {
             return Some(self.global_variables(number)[usize::from(id)]);
         }
-        let key = table.lookup()?.key(packet, log)?;
+        let key = table.lookup()?.key(packet)?;
         let flow = self.flow(now, number, &key);
         Some(match source {
             ContextSource::State => flow.map_or(0, |flow| flow.state),
@@ -177,8 +173,7 @@ impl Machine {
         table: &Stateful,
         of_flow: OfFlow,
         operand: Operand,
-        packet: &Key,
-        log: &mut impl ReadLog,
+        packet: &mut impl FieldSource,
     ) -> Option<u32> {
         let id = usize::from(operand.id);
         match operand.kind {
@@ -186,7 +181,7 @@ impl Machine {
             OperandKind::GlobalVariable => self.global_variables(number).get(id).copied(),
             OperandKind::HeaderField => {
                 let extractor = table.registers.extractors.get(id)?.as_ref()?;
-                extractor.number(packet, log)
+                extractor.number(packet)
             }
             OperandKind::Constant => Some(operand.id.into()),
         }

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use bofuss_datapath::Time;
 use bofuss_ext::openstate::extractor::FlowKey;
-use bofuss_ext::openstate::table::{Behaviour, StateTable, TableFull, Timers, Transition};
+use bofuss_ext::openstate::table::{
+    Behaviour, StateTable, TableFull, Timers, Transition, after_increment,
+};
 
 /// Nanoseconds of a microsecond.
 const MICRO: u64 = 1000;
@@ -138,12 +140,17 @@ fn operate(random: &mut Random, now: u64, table: &mut StateTable, model: &mut Mo
                 mask: [u32::MAX, 1, 2][random.below(3) as usize],
                 timers: random.timers(),
             };
-            let after = table.after_transition(at, before, &transition);
-            table.set(at, &key, after, 100).expect("there is room");
+            let after = table.behaviour.after_transition(at, before, &transition);
+            // By either way that a table has.
+            let change =
+                |behaviour: Behaviour, before| behaviour.after_transition(at, before, &transition);
+            if random.below(2) == 0 || table.update(at, &key, change).is_none() {
+                table.set(at, &key, after, 100).expect("there is room");
+            }
             model.transition(now, number, &transition);
         }
         8 => {
-            let after = table.after_increment(at, before);
+            let after = after_increment(at, before);
             table
                 .set(at, &key, Some(after), 100)
                 .expect("there is room");
@@ -214,7 +221,7 @@ fn a_state_is_never_read_past_its_expiry() {
         timers,
     };
     let set = |table: &mut StateTable| {
-        let after = table.after_transition(Time(0), None, &transition);
+        let after = table.behaviour.after_transition(Time(0), None, &transition);
         table
             .set(Time(0), &key(1), after, 1)
             .expect("there is room");
@@ -256,7 +263,7 @@ fn a_full_table_gives_no_further_flow_a_state_but_keeps_those_it_has() {
             mask,
             timers,
         };
-        table.after_transition(Time(0), None, &transition)
+        table.behaviour.after_transition(Time(0), None, &transition)
     };
     for number in 0..100 {
         let flow = after(&table, 7, u32::from(number == 99));
@@ -289,7 +296,7 @@ fn a_million_flows_are_kept_and_forgotten_in_slices() {
         },
     };
     for number in 0..FLOWS {
-        let after = table.after_transition(Time(0), None, &transition);
+        let after = table.behaviour.after_transition(Time(0), None, &transition);
         table
             .set(Time(0), &flow(number), after, 1)
             .expect("there is room");

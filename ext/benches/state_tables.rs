@@ -1,0 +1,490 @@
+//! What states cost packets, in memory and without any I/O: beside a table without states, one
+//! whose state is read and one whose state is written; port knocking, and state tables on threads.
+//!
+//! `cargo bench -p bofuss-ext`. All cases take turns; each checks what left, what was counted and
+//! the states before the median of its rounds is reported, in nanoseconds of this thread's time for
+//! each packet, without what it takes to make the frames.
+#![allow(clippy::unwrap_used)]
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bofuss_datapath::{Asker, Config, Datapath, PacketInEvent, Sink, Time};
+use bofuss_ext::openstate::extractor::FlowKey;
+use bofuss_ext::openstate::table::{Behaviour, StateTable, Transition};
+use bofuss_ext::openstate::{ExtractorLayout, Scope, StateMod, VALUES};
+use bofuss_frame::{Frame, OffloadCapabilities, Pool};
+use bofuss_oflib::message::{
+    ControllerRole, FlowModCommand, FlowRemoved, PortDesc, PortStatusReason,
+};
+use bofuss_oflib::text::parse_flow;
+use bofuss_oflib::types::{QueueId, TableId};
+use bofuss_oflib::{ExtValue, Mac, PortNo, Version};
+use bofuss_packet::craft;
+
+/// Frames that are given to the switch at a time.
+const BATCH: usize = 32;
+/// Rounds of each case; the median counts.
+const ROUNDS: usize = 7;
+/// Packets of a round.
+const PACKETS: usize = 1 << 19;
+/// The row of STATE_MOD.
+const STATE_MOD: usize = 3;
+/// The OXM header.
+const IPV4_SRC: u32 = 0x8000_1604;
+/// Where source address and destination port stand in a frame.
+const SOURCE_AT: usize = 26;
+const PORT_AT: usize = 36;
+/// The knocks, in their order, and the port that they open.
+const KNOCKS: [u16; 4] = [5123, 6234, 7345, 8456];
+const SSH: u16 = 22;
+
+/// Nanoseconds that this thread has run on a processor.
+fn cpu_ns() -> u64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    text.split(' ').next().unwrap().parse().unwrap()
+}
+
+/// Keeps frames to be sent again, and counts those that left by port 2.
+#[derive(Default)]
+struct Seen {
+    frames: Vec<Frame>,
+    passed: u64,
+}
+
+impl Sink for Seen {
+    fn transmit(&mut self, port: PortNo, _: QueueId, frame: Frame) {
+        self.passed += u64::from(port == PortNo(2));
+        self.frames.push(frame);
+    }
+    fn packet_in(&mut self, _: &PacketInEvent<'_>) {}
+    fn flow_removed(&mut self, _: FlowRemoved) {}
+    fn port_status(&mut self, _: PortStatusReason, _: &PortDesc) {}
+    fn set_link(&mut self, _: PortNo, _: bool) {}
+}
+
+/// What a case's packets are, and what becomes of them.
+enum Traffic {
+    /// All go to the open port, and pass.
+    Open,
+    /// They knock, rightly but for one in 64, and then go to the open port. The progress of each
+    /// host, by a plain model.
+    Knocks(Vec<u8>),
+}
+
+/// A switch, and the hosts that send to it.
+struct Case {
+    name: String,
+    datapath: Datapath,
+    frames: Vec<Frame>,
+    seen: Seen,
+    now: Time,
+    hosts: u32,
+    traffic: Traffic,
+    random: u64,
+    /// Packets that were to pass.
+    wanted: u64,
+    costs: Vec<f64>,
+}
+
+impl Case {
+    fn new(
+        name: String,
+        hosts: u32,
+        traffic: Traffic,
+        stateful: Option<u8>,
+        flows: &[&str],
+    ) -> Self {
+        let (pool, catalogue) = (Pool::new(1 << 24), Arc::new(bofuss_ext::catalogue()));
+        let config = Config {
+            secret: 0x1234_5678,
+            ..Config::default()
+        };
+        let mut datapath = Datapath::new(config, Arc::clone(&catalogue), pool.clone());
+        let hooks = bofuss_ext::hooks(&catalogue);
+        hooks.into_iter().for_each(|hook| datapath.add_hook(hook));
+        let seen = &mut Seen::default();
+        for port_no in (1..=3).map(PortNo) {
+            let desc = PortDesc {
+                port_no,
+                ..PortDesc::default()
+            };
+            datapath.port_changed(Time(0), desc, OffloadCapabilities::default(), seen);
+        }
+        let datagram = craft::udp(1000, SSH, b"0123456789abcdef");
+        let ip = craft::ipv4([10, 0, 0, 1].into(), [11, 0, 0, 1].into(), 64, datagram);
+        let bytes = craft::ethernet(Mac([2; 6]), Mac([4; 6]), ip);
+        let mut this = Self {
+            name,
+            datapath,
+            frames: Vec::new(),
+            seen: Seen::default(),
+            now: Time(1),
+            hosts,
+            traffic,
+            random: 1,
+            wanted: 0,
+            costs: Vec::new(),
+        };
+        this.seen
+            .frames
+            .resize_with(BATCH, || pool.frame(&bytes).unwrap());
+        if let Some(table) = stateful {
+            this.enable(table);
+        }
+        flows.iter().for_each(|text| this.flow(text));
+        this
+    }
+
+    fn flow(&mut self, text: &str) {
+        let catalogue = Arc::clone(self.datapath.catalogue());
+        let flow = parse_flow(text, FlowModCommand::ADD, &catalogue).expect(text);
+        self.datapath
+            .flow_mod(self.now, &flow, &mut self.seen)
+            .unwrap();
+    }
+
+    fn modify(&mut self, message: StateMod) {
+        let asker = Asker {
+            connection: 1,
+            role: ControllerRole::EQUAL,
+            version: Version::V1_3,
+            form: 0,
+        };
+        let value = ExtValue::typed(&VALUES[STATE_MOD], message);
+        let done = self
+            .datapath
+            .extension_message(self.now, asker, &value, &mut self.seen);
+        done.unwrap();
+    }
+
+    /// Gives each source address a state in a table.
+    fn enable(&mut self, table: u8) {
+        let stateful = true;
+        self.modify(StateMod::TableConfig { table, stateful });
+        for scope in [Scope::Lookup, Scope::Update] {
+            let (layout, fields) = (ExtractorLayout::Beba, vec![IPV4_SRC]);
+            self.modify(StateMod::SetExtractor {
+                table,
+                scope,
+                layout,
+                biflow: false,
+                fields,
+            });
+        }
+    }
+
+    /// Gives every host a state in table 0.
+    fn set_states(&mut self, state: u32) {
+        for host in 0..self.hosts {
+            self.modify(StateMod::SetFlowState {
+                table: 0,
+                key: address(host).to_vec(),
+                transition: Transition {
+                    state,
+                    mask: u32::MAX,
+                    ..Transition::default()
+                },
+            });
+        }
+    }
+
+    /// A number below `end` that looks random.
+    fn below(&mut self, end: u32) -> u32 {
+        self.random = self
+            .random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (((self.random >> 32) * u64::from(end)) >> 32) as u32
+    }
+
+    /// Makes a batch of the frames that left before. How many of them are to pass.
+    fn fill(&mut self) -> u64 {
+        core::mem::swap(&mut self.frames, &mut self.seen.frames);
+        let mut passing = 0;
+        for number in 0..BATCH {
+            let host = self.below(self.hosts);
+            let stray = self.below(64) == 0;
+            let port = match &mut self.traffic {
+                Traffic::Open => SSH,
+                Traffic::Knocks(progress) => {
+                    let progress = &mut progress[host as usize];
+                    let port = *KNOCKS.get(usize::from(*progress)).unwrap_or(&SSH);
+                    let port = if stray { 9 } else { port };
+                    *progress = match port {
+                        SSH => *progress,
+                        9 => 0,
+                        _ => *progress + 1,
+                    };
+                    port
+                }
+            };
+            passing += u64::from(port == SSH);
+            let bytes = self.frames[number].bytes_mut();
+            bytes[SOURCE_AT..SOURCE_AT + 4].copy_from_slice(&address(host));
+            bytes[PORT_AT..PORT_AT + 2].copy_from_slice(&port.to_be_bytes());
+        }
+        passing
+    }
+
+    /// One round of packets, or, if they are not given to the switch, of making them. Nanoseconds
+    /// of each.
+    fn round(&mut self, is_empty: bool) -> f64 {
+        let before = match &self.traffic {
+            Traffic::Knocks(progress) if is_empty => Some(progress.clone()),
+            Traffic::Knocks(_) | Traffic::Open => None,
+        };
+        let started = cpu_ns();
+        for _ in 0..PACKETS / BATCH {
+            let passing = self.fill();
+            if is_empty {
+                core::mem::swap(&mut self.frames, &mut self.seen.frames);
+                black_box(&self.seen.frames);
+                continue;
+            }
+            self.wanted += passing;
+            self.now = self.now.after(1000);
+            let frames = &mut self.frames;
+            self.datapath
+                .receive(self.now, PortNo(1), frames, &mut self.seen);
+            assert_eq!(self.seen.frames.len(), BATCH, "every frame left");
+        }
+        let cost = (cpu_ns() - started) as f64 / PACKETS as f64;
+        if let Some(before) = before {
+            self.traffic = Traffic::Knocks(before);
+        }
+        cost
+    }
+
+    /// One round with its check.
+    fn measure(&mut self) {
+        let lookups = |case: &mut Self| case.datapath.settled().table_counts(TableId(0)).lookups;
+        let counted = lookups(self);
+        let random = self.random;
+        let empty = self.round(true);
+        self.random = random;
+        let full = self.round(false);
+        assert_eq!(lookups(self) - counted, PACKETS as u64, "{}", self.name);
+        assert_eq!(self.seen.passed, self.wanted, "{}", self.name);
+        self.costs.push((full - empty).max(0.0));
+    }
+
+    /// What openstate counts under a name.
+    fn metric(&self, name: &str) -> u64 {
+        let mut list = Vec::new();
+        for hook in 0.. {
+            if self
+                .datapath
+                .extension_metrics(self.now, hook, 0, &mut list)
+                .is_none()
+            {
+                break;
+            }
+        }
+        list.iter()
+            .filter(|one| one.name == name)
+            .map(|one| one.value)
+            .sum()
+    }
+
+    fn median(&mut self) -> f64 {
+        self.costs.sort_by(f64::total_cmp);
+        self.costs[self.costs.len() / 2]
+    }
+}
+
+/// The address of a host.
+fn address(host: u32) -> [u8; 4] {
+    (0x0a00_0000 | host).to_be_bytes()
+}
+
+/// One entry that lets packets to the open port pass.
+const PLAIN: [&str; 3] = [
+    "priority=10,udp,udp_dst=22,actions=output:2",
+    "priority=1,actions=output:3",
+    "table=1,actions=output:3",
+];
+
+fn plain(name: String, hosts: u32) -> Case {
+    Case::new(name, hosts, Traffic::Open, None, &PLAIN)
+}
+
+/// The same where another table has states.
+fn beside(name: String, hosts: u32) -> Case {
+    Case::new(name, hosts, Traffic::Open, Some(1), &PLAIN)
+}
+
+/// The same for hosts in some state.
+fn reading(name: String, hosts: u32) -> Case {
+    let flows = [
+        "priority=10,udp,udp_dst=22,state=4,actions=output:2",
+        "priority=1,actions=output:3",
+    ];
+    let mut case = Case::new(name, hosts, Traffic::Open, Some(0), &flows);
+    case.set_states(4);
+    case
+}
+
+/// The same with a transition of each packet.
+fn writing(name: String, hosts: u32) -> Case {
+    let flows = [
+        "priority=10,udp,udp_dst=22,state=4/4,actions=set_state(table=0,state=5,\
+                  idle_timeout=60000000,idle_rollback=4),output:2",
+    ];
+    let mut case = Case::new(name, hosts, Traffic::Open, Some(0), &flows);
+    case.set_states(4);
+    case
+}
+
+/// Each host has an entry of its own.
+fn exact(name: String, hosts: u32) -> Case {
+    let mut case = Case::new(name, hosts, Traffic::Open, None, &[]);
+    for host in 0..hosts {
+        let [a, b, c, d] = address(host);
+        case.flow(&format!(
+            "priority=10,udp,ip_src={a}.{b}.{c}.{d},udp_dst=22,actions=output:2"
+        ));
+    }
+    case
+}
+
+fn knocking(name: String, hosts: u32) -> Case {
+    let mut flows = vec![
+        "priority=10,udp,udp_dst=22,state=4,actions=output:2".to_string(),
+        "priority=1,actions=set_state(table=0,state=0),output:3".to_string(),
+    ];
+    for (state, port) in KNOCKS.iter().enumerate() {
+        let next = state + 1;
+        flows.push(format!(
+            "priority=10,udp,udp_dst={port},state={state},\
+             actions=set_state(table=0,state={next}),output:3"
+        ));
+    }
+    let flows: Vec<&str> = flows.iter().map(String::as_str).collect();
+    let traffic = Traffic::Knocks(vec![0; hosts as usize]);
+    let mut case = Case::new(name, hosts, traffic, Some(0), &flows);
+    // All have a state from the start.
+    case.set_states(1);
+    case.set_states(0);
+    case
+}
+
+/// How much more N state tables do on N threads than one does alone.
+fn threads() {
+    const FLOWS: u32 = 10_000;
+    const LOOKUPS: u32 = 4_000_000;
+    let key = |n: u32| FlowKey::new(&address(n));
+    let work = move || {
+        let mut table = StateTable::default();
+        table.behaviour = Behaviour::Beba;
+        let transition = Transition {
+            state: 7,
+            mask: u32::MAX,
+            ..Transition::default()
+        };
+        for n in 0..FLOWS {
+            let after = table.behaviour.after_transition(Time(1), None, &transition);
+            table.set(Time(1), &key(n), after, FLOWS as usize).unwrap();
+        }
+        let started = Instant::now();
+        let sum: u64 = (0..LOOKUPS)
+            .map(|n| u64::from(table.look_up(Time(2), &key(n.wrapping_mul(0x9e37_79b1) % FLOWS))))
+            .sum();
+        assert_eq!(sum, 7 * u64::from(LOOKUPS), "each flow has its state");
+        started.elapsed().as_secs_f64()
+    };
+    let cores = std::thread::available_parallelism().unwrap().get();
+    let best = |threads: usize| {
+        let slowest = (0..ROUNDS).map(|_| {
+            let running: Vec<_> = (0..threads).map(|_| std::thread::spawn(work)).collect();
+            let times = running.into_iter().map(|one| one.join().unwrap());
+            times.fold(0.0, f64::max)
+        });
+        slowest.fold(f64::INFINITY, f64::min)
+    };
+    let (alone, together) = (best(1), best(cores));
+    let each = alone * 1e9 / f64::from(LOOKUPS);
+    let scale = cores as f64 * alone / together;
+    println!("state table alone: {each:.1} ns a lookup");
+    println!("{cores} state tables on {cores} threads: {scale:.2} times as much");
+}
+
+fn main() {
+    let words: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|w| !w.starts_with('-'))
+        .collect();
+    let is_wanted = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word));
+    let mut cases = Vec::new();
+    let mut add = |name: String, make: fn(String, u32) -> Case, hosts: u32| {
+        if is_wanted(&name) {
+            cases.push(make(name, hosts));
+        }
+    };
+    add("stateless".into(), plain, 1000);
+    add("stateless beside a stateful table".into(), beside, 1000);
+    add("state read".into(), reading, 1000);
+    add("state written".into(), writing, 1000);
+    for hosts in [1000, 100_000, 1_000_000] {
+        add(format!("stateless, {hosts} flows"), exact, hosts);
+        add(format!("port knocking, {hosts} hosts"), knocking, hosts);
+    }
+    for _ in 0..=ROUNDS {
+        cases.iter_mut().for_each(Case::measure);
+    }
+    for case in &mut cases {
+        // The first round finds nothing in the processor's caches.
+        case.costs.remove(0);
+        let stats = case.datapath.cache_stats();
+        assert!(
+            stats.misses < u64::from(case.hosts) + 100,
+            "{}: {stats:?}",
+            case.name
+        );
+        if case.name == "state written" {
+            assert_eq!(case.metric("transitions"), case.wanted);
+        }
+        let median = case.median();
+        println!(
+            "{:<36} {median:>8.1} ns  (best {:.1})",
+            case.name, case.costs[0]
+        );
+    }
+    let mut cost = |name: &str| {
+        cases
+            .iter_mut()
+            .find(|case| case.name == name)
+            .map(Case::median)
+    };
+    let mut ratio = |what: &str, one: &str, other: &str| {
+        let both = cost(one).zip(cost(other));
+        if let Some((one, other)) = both {
+            println!("{what}: {:.2}", one / other);
+        }
+        both.map(|(one, other)| one / other)
+    };
+    ratio("read / stateless", "state read", "stateless");
+    ratio("written / stateless", "state written", "stateless");
+    ratio(
+        "beside a stateful table / stateless",
+        "stateless beside a stateful table",
+        "stateless",
+    );
+    let stateful = ratio(
+        "knocking, 1M / 1k",
+        "port knocking, 1000000 hosts",
+        "port knocking, 1000 hosts",
+    );
+    let stateless = ratio(
+        "stateless, 1M / 1k",
+        "stateless, 1000000 flows",
+        "stateless, 1000 flows",
+    );
+    if let Some((one, other)) = stateful.zip(stateless) {
+        println!("growth of knocking / of stateless: {:.2}", one / other);
+    }
+    if is_wanted("threads") {
+        threads();
+    }
+}
