@@ -9,7 +9,7 @@ use bofuss_oflib::message::multipart::{
     ExtBody, MeterConfig, MeterStats, PortStats, QueueStats, ReplyBody, TableStats,
 };
 use bofuss_oflib::message::queue::PacketQueue;
-use bofuss_oflib::message::{Band, Bucket, FlowRemoved, PortDesc};
+use bofuss_oflib::message::{Band, Bucket, FlowRemoved, MultipartReply, PortDesc};
 use bofuss_oflib::text::Actions;
 use bofuss_oflib::wire::Text;
 use bofuss_oflib::{ErrorCode, Instruction, Match, Message};
@@ -158,7 +158,14 @@ fn multipart(body: &ReplyBody) -> Value {
             json!({"tables": all(list, |one| table_features(&one.0))})
         }
         ReplyBody::PortDesc(list) => json!({"ports": all(list, port)}),
-        ReplyBody::Experimenter(ExtBody(value)) => crate::extension::json(value),
+        // A multipart that has no form here is its text.
+        other => {
+            if let ReplyBody::Experimenter(ExtBody(value)) = other {
+                crate::extension::json(value)
+            } else {
+                json!({"text": Text(&MultipartReply::from(other.clone())).to_string()})
+            }
+        }
     };
     value["type"] = body.name().into();
     value

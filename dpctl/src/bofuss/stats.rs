@@ -105,7 +105,8 @@ pub(crate) fn reply(reply: &MultipartReply) -> String {
             format!(", table_features=\"{tables}\"")
         }
         ReplyBody::PortDesc(ports) => format!("{}}}", list(ports.iter().map(parts::port_desc))),
-        ReplyBody::Experimenter(_) => {
+        // The original does not know the others.
+        _ => {
             let text = MultipartReply::from(reply.body.clone());
             format!(", text=\"{}\"", Text(&text))
         }
