@@ -86,6 +86,8 @@ const OFFLOADING: &[Setup] = &[
 const SWITCHES: &[Setup] = &[Setup::Bofuss, Setup::Ovs, Setup::OvsXdp];
 /// Set-ups for cases in which the way of polling does not matter.
 const TWO: &[Setup] = &[Setup::Bofuss, Setup::Ovs];
+/// The same, and bofuss with another C library.
+const THREE: &[Setup] = &[Setup::Bofuss, Setup::BofussStatic, Setup::Ovs];
 const NONE: (&str, &[u32]) = ("", &[0]);
 
 /// All cases. Longer cases have fewer rounds.
@@ -106,7 +108,7 @@ pub const GROUPS: &[CaseGroup] = &[
     },
     CaseGroup {
         setups: OFFLOADING,
-        rounds: 5,
+        rounds: 7,
         offloads: true,
         resets: false,
         cases: &[Case {
@@ -131,7 +133,7 @@ pub const GROUPS: &[CaseGroup] = &[
         cases: PIPELINES,
     },
     CaseGroup {
-        setups: TWO,
+        setups: THREE,
         rounds: 3,
         offloads: false,
         resets: true,

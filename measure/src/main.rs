@@ -19,7 +19,7 @@ mod targets;
 mod traffic;
 
 use std::net::Ipv4Addr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -42,8 +42,8 @@ enum CliCommand {
         /// A case; repeat for more [default: all]
         #[arg(long = "case", value_name = "NAME")]
         cases: Vec<String>,
-        /// A set-up: direct, bridge, yardstick, recvmmsg, bofuss, ovs, ovs-afxdp, ovs-tso [default:
-        /// all here]
+        /// A set-up: direct, bridge, yardstick, recvmmsg, bofuss, bofuss-static, ovs, ovs-afxdp,
+        /// ovs-tso [default: all here]
         #[arg(long = "setup", value_name = "NAME")]
         setups: Vec<String>,
         /// The number of rounds [default: 1 to 7, fewer where they are longer]
@@ -125,10 +125,11 @@ fn run(verb: CliCommand) -> Result<(), String> {
         } => {
             let program = std::env::current_exe().map_err(|e| format!("own path: {e}"))?;
             let own = program.parent().expect("a program is in a folder");
+            let programs = programs.as_deref().unwrap_or(own);
             let wanted = bench::BenchOptions {
-                programs: programs.as_deref().unwrap_or(own),
+                programs,
                 cases: &cases,
-                setups: chosen(&setups)?,
+                setups: chosen(&setups, programs)?,
                 rounds: rounds.map(usize::from),
                 limit,
             };
@@ -174,9 +175,10 @@ fn run(verb: CliCommand) -> Result<(), String> {
 }
 
 /// The set-ups with these names; without names, those that this machine has.
-fn chosen(names: &[String]) -> Result<Vec<Setup>, String> {
+fn chosen(names: &[String], programs: &Path) -> Result<Vec<Setup>, String> {
     if names.is_empty() {
-        let (here, absent): (Vec<_>, Vec<_>) = Setup::ALL.into_iter().partition(|s| s.is_here());
+        let (here, absent): (Vec<_>, Vec<_>) =
+            Setup::ALL.into_iter().partition(|s| s.is_here(programs));
         for setup in absent {
             eprintln!("{} is not on this machine", setup.name());
         }

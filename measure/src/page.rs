@@ -31,7 +31,12 @@ const SECTIONS: [(&str, &[(&str, &str)]); 5] = [
     ),
     (
         "TCP",
-        &[("tcp", "rate"), ("tcp", "processor"), ("tcp-plain", "rate")],
+        &[
+            ("tcp", "rate"),
+            ("tcp", "processor"),
+            ("tcp-plain", "rate"),
+            ("tcp-plain", "processor"),
+        ],
     ),
     ("Latency", &[("rtt", "p50"), ("rtt", "p99")]),
     (

@@ -23,7 +23,7 @@ const VALUE: f64 = 44.0;
 const INK: RGBColor = RGBColor(122, 127, 135);
 const GRID: f64 = 0.35;
 /// The colours of series.
-const COLOURS: [RGBColor; 8] = [
+const COLOURS: [RGBColor; 9] = [
     RGBColor(154, 160, 166),
     RGBColor(176, 141, 87),
     RGBColor(76, 159, 112),
@@ -32,6 +32,7 @@ const COLOURS: [RGBColor; 8] = [
     RGBColor(127, 178, 240),
     RGBColor(142, 107, 191),
     RGBColor(214, 164, 25),
+    RGBColor(201, 104, 152),
 ];
 
 /// One bar.

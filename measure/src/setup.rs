@@ -34,6 +34,8 @@ pub enum Setup {
     Recvmmsg,
     /// bofuss.
     Bofuss,
+    /// bofuss as the packages have it: static, with musl's C library.
+    BofussStatic,
     /// Open vSwitch's userspace datapath on ordinary ports.
     Ovs,
     /// The same on AF_XDP ports, polling.
@@ -44,12 +46,13 @@ pub enum Setup {
 
 impl Setup {
     /// All set-ups, in the order of a round.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Direct,
         Self::Bridge,
         Self::Yardstick,
         Self::Recvmmsg,
         Self::Bofuss,
+        Self::BofussStatic,
         Self::Ovs,
         Self::OvsXdp,
         Self::OvsTso,
@@ -63,6 +66,7 @@ impl Setup {
             Self::Yardstick => "yardstick",
             Self::Recvmmsg => "recvmmsg",
             Self::Bofuss => "bofuss",
+            Self::BofussStatic => "bofuss-static",
             Self::Ovs => "ovs",
             Self::OvsXdp => "ovs-afxdp",
             Self::OvsTso => "ovs-tso",
@@ -77,6 +81,7 @@ impl Setup {
             Self::Yardstick => "bare forwarder (yardstick)",
             Self::Recvmmsg => "bare forwarder on recvmmsg",
             Self::Bofuss => "bofuss",
+            Self::BofussStatic => "bofuss, static (packages)",
             Self::Ovs => "Open vSwitch",
             Self::OvsXdp => "Open vSwitch with AF_XDP",
             Self::OvsTso => "Open vSwitch with TSO",
@@ -93,12 +98,13 @@ impl Setup {
 
     /// Whether it belongs to another project.
     pub fn is_foreign(self) -> bool {
-        self.is_switch() && self != Self::Bofuss
+        self.is_switch() && !matches!(self, Self::Bofuss | Self::BofussStatic)
     }
 
-    /// Whether this machine has what it needs.
-    pub fn is_here(self) -> bool {
+    /// Whether this machine has what it needs; our programs are in the folder `programs`.
+    pub fn is_here(self, programs: &Path) -> bool {
         let program = match self {
+            Self::BofussStatic => return static_program(programs).exists(),
             Self::Ovs | Self::OvsXdp => "ovs-vswitchd",
             Self::OvsTso => "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk",
             Self::Direct | Self::Bridge | Self::Yardstick | Self::Recvmmsg | Self::Bofuss => {
@@ -128,7 +134,8 @@ impl Setup {
                 let program = programs.join("examples").join(self.name());
                 forwarder.start(Command::new(program).args(SWITCH_PORTS), "ready")?;
             }
-            Self::Bofuss => forwarder.start_bofuss(programs)?,
+            Self::Bofuss => forwarder.start_bofuss(&programs.join("bofuss"))?,
+            Self::BofussStatic => forwarder.start_bofuss(&static_program(programs))?,
             Self::Ovs | Self::OvsXdp | Self::OvsTso => forwarder.start_ovs(self)?,
         }
         if self.is_switch() {
@@ -142,6 +149,15 @@ impl Setup {
         }
         Ok(forwarder)
     }
+}
+
+/// The static program that cargo built for this machine, next to our other programs' folder.
+fn static_program(programs: &Path) -> PathBuf {
+    let target = format!(
+        "../{}-unknown-linux-musl/release/bofuss",
+        std::env::consts::ARCH
+    );
+    programs.join(target)
 }
 
 /// A running set-up, stopped when dropped.
@@ -229,8 +245,8 @@ impl Forwarder {
         Err(format!("{command:?}: {seen}"))
     }
 
-    fn start_bofuss(&mut self, programs: &Path) -> Result<(), String> {
-        let mut bofuss = Command::new(programs.join("bofuss"));
+    fn start_bofuss(&mut self, program: &Path) -> Result<(), String> {
+        let mut bofuss = Command::new(program);
         let listen = format!("ptcp:{OPENFLOW_PORT}");
         bofuss.args(["run", "--name", "bench", "--fail-mode", "secure"]);
         bofuss.args(["--listen", &listen]);

@@ -39,6 +39,7 @@ impl<'a> Targets<'a> {
         this.memory_alone();
         this.flat();
         this.controller();
+        this.packages();
         this.footprint();
         this
     }
@@ -100,11 +101,15 @@ impl<'a> Targets<'a> {
             "",
             ratio,
         );
-        for streams in [1, 4] {
-            let ratio = self.over(("tcp", streams, "processor"), Setup::Yardstick);
-            let what =
-                format!("TCP with offloads ({streams}): processor time relative to the yardstick");
-            self.row(&what, Most(1.05), "", ratio);
+        for (case, with) in [("tcp", "with"), ("tcp-plain", "without")] {
+            for streams in [1, 4] {
+                let ratio = self.over((case, streams, "processor"), Setup::Recvmmsg);
+                let what = format!(
+                    "TCP {with} offloads ({streams}): \
+                     processor time relative to the bare forwarder on recvmmsg"
+                );
+                self.row(&what, Most(1.05), "", ratio);
+            }
         }
         for (metric, most) in [("p50", 3.0), ("p99", 10.0)] {
             for bytes in [64, 128, 256] {
@@ -272,6 +277,21 @@ impl<'a> Targets<'a> {
         let others = self.median(("packet-ins", 0, "of another port"));
         let what = "packet-ins of a port while another one floods";
         self.row(what, Least(99.0), " %", others);
+    }
+
+    /// The packages' build beside the other one.
+    fn packages(&mut self) {
+        let rows = [
+            ("flow-mods", ("flow-mods", 100_000, "added")),
+            ("packet-ins", ("packet-ins", 0, "rate")),
+        ];
+        for (name, key) in rows {
+            let base = self.get(key, Setup::Bofuss);
+            let built = self.get(key, Setup::BofussStatic);
+            let ratio = built.and_then(|own| own.over(base?));
+            let what = format!("static build: {name} a second relative to glibc's");
+            self.row(&what, Least(0.95), "", ratio);
+        }
     }
 
     fn footprint(&mut self) {
