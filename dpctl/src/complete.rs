@@ -223,13 +223,14 @@ fn actions(catalogue: &Catalogue) -> Vec<String> {
 /// The names of the switch's ports; none if it does not answer.
 async fn ports(verb: &'static Verb, before: &[String], catalogue: Catalogue) -> Vec<String> {
     let cli = Cli::parse_from(["dpctl", "--timeout", PORTS_SECONDS, verb.name]);
-    let address = before.iter().find_map(|word| find::address(word)?.ok());
+    let named = before.iter().find_map(|word| find::address(word)?.ok());
+    let address = named.or_else(|| find::only().ok());
     let command = Command {
         strict: false,
         html: None,
         catalogue: catalogue.into(),
     };
-    let names = crate::port_names(&cli, &command, verb, address.as_ref())
+    let names = crate::names::of_switch(&cli, &command, verb, address)
         .await
         .unwrap_or_default()
         .into_iter();

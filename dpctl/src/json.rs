@@ -57,6 +57,11 @@ pub(crate) fn text(text: &str) -> Value {
     lines(&text.lines().collect::<Vec<_>>())
 }
 
+/// The lines of a text as a list, even if they have `=`.
+pub(crate) fn list(text: &str) -> Value {
+    json!({"type": "LINES", "lines": text.lines().collect::<Vec<_>>()})
+}
+
 /// The rates between two samples.
 pub(crate) fn rates(rates: &Rates) -> Value {
     let ports = rates.ports.iter().map(|(port, f)| {

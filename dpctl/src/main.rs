@@ -10,6 +10,7 @@ mod find;
 mod generate;
 mod help;
 mod json;
+mod names;
 mod ofctl;
 mod own;
 mod states;
@@ -20,7 +21,7 @@ mod verbs;
 mod watch;
 mod words;
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -28,7 +29,7 @@ use std::time::Duration;
 
 use bofuss_channel::{ActiveAddress, Client, Endpoint, Tls, TlsFiles};
 use bofuss_oflib::text::add_field;
-use bofuss_oflib::{Catalogue, PortNo, Version};
+use bofuss_oflib::{Catalogue, Version};
 use clap::Parser;
 
 use generate::Generate;
@@ -68,7 +69,7 @@ struct Cli {
     /// Let replace-flows add entries even if the switch has them already.
     #[arg(long)]
     readd: bool,
-    /// Print ports by name, as is the default on a terminal.
+    /// Print ports by name, as is the default on a terminal but not for JSON.
     #[arg(long, overrides_with = "no_names")]
     names: bool,
     /// Accept and print only port numbers.
@@ -231,7 +232,11 @@ async fn run(cli: &Cli) -> Result<(), Failure> {
         }
         Requests::Compare(sources) => {
             let text = compare(cli, &command, verb, sources).await?;
-            tell(cli, verb, &text);
+            if cli.json {
+                say(json::page(verb.name, vec![json::list(&text)]) + "\n")
+            } else {
+                say(&text)
+            }
             if text.is_empty() {
                 Ok(())
             } else {
@@ -245,7 +250,7 @@ async fn run(cli: &Cli) -> Result<(), Failure> {
             }
             let mut talk = talk(cli, &address, &command, verb).await?;
             talk.order = order;
-            if prints_names(cli, verb, &requests) {
+            if names::are_printed(cli, verb, &requests) {
                 talk.learn_names().await;
             }
             talk.run(requests).await
@@ -270,8 +275,9 @@ async fn compare(
     sources: [FlowSource; 2],
 ) -> Result<String, Failure> {
     let mut sets = [Vec::new(), Vec::new()];
+    let mut names = [None, None];
     let mut version = Version::V1_3;
-    for (set, source) in sets.iter_mut().zip(sources) {
+    for ((set, names), source) in sets.iter_mut().zip(&mut names).zip(sources) {
         *set = match source {
             FlowSource::File(entries) => entries,
             FlowSource::Switch(word) => {
@@ -279,12 +285,17 @@ async fn compare(
                     Failure::Usage(format!("'{word}' is neither a file nor a switch"))
                 })??;
                 let mut talk = talk(cli, &address, command, verb).await?;
+                if names::are_wanted(cli) {
+                    talk.learn_names().await;
+                }
                 version = version.min(talk.client.version());
-                difference::answered(talk.request(&difference::question()).await?)
+                let reply = talk.request(&difference::question()).await?;
+                *names = Some(talk.names);
+                difference::answered(reply)
             }
         };
     }
-    Ok(difference::lines(version, sets))
+    Ok(difference::lines(version, sets, &names))
 }
 
 /// Connects for a verb.
@@ -322,45 +333,20 @@ async fn requests(
 ) -> Made {
     let made = verb.requests(command, arguments);
     let is_wrong = matches!(made, Err(Failure::Usage(_)));
-    if !is_wrong || cli.no_names || verb.names_switches() || verb.name == "help" {
+    if !is_wrong || cli.no_names || verb.name == "help" {
         return made;
     }
-    let Some(ports) = port_names(cli, command, verb, address).await else {
+    let address = if verb.names_switches() {
+        difference::switch_among(arguments)
+    } else {
+        address.cloned().or_else(|| find::only().ok())
+    };
+    let Some(ports) = names::of_switch(cli, command, verb, address).await else {
         return made;
     };
     let catalogue = Catalogue::clone(&command.catalogue);
     command.catalogue = Arc::new(catalogue.with_ports(ports));
     verb.requests(command, arguments)
-}
-
-/// Whether ports are printed by name: on a terminal, as for ovs-ofctl, unless the options say
-/// otherwise. JSON and the original's verbs have numbers.
-fn prints_names(cli: &Cli, verb: &Verb, requests: &Requests) -> bool {
-    let are_wanted = cli.names || (!cli.no_names && std::io::stdout().is_terminal());
-    let has_ports = match requests {
-        Requests::Ask(_) | Requests::First(..) => verb.style == TextStyle::Ofctl,
-        Requests::Monitor(_) | Requests::Watch { .. } => true,
-        _ => false,
-    };
-    are_wanted && has_ports && !cli.json
-}
-
-/// The names of the switch's ports; `None` if it does not report them.
-async fn port_names(
-    cli: &Cli,
-    command: &Command,
-    verb: &'static Verb,
-    address: Option<&ActiveAddress>,
-) -> Option<Vec<(String, PortNo)>> {
-    let address = address.cloned().or_else(|| find::only().ok())?;
-    let mut talk = talk(cli, &address, command, verb).await.ok()?;
-    let reply = talk.request(&ofctl::port_question()).await.ok()?;
-    let ports = ofctl::ports_in(reply).into_iter();
-    Some(
-        ports
-            .map(|port| (port.name.0.to_string(), port.port_no))
-            .collect(),
-    )
 }
 
 /// Extends the error if its word looks like the name of a switch that does not run.

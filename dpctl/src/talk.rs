@@ -19,7 +19,7 @@ use crate::ofctl::difference;
 use crate::ofctl::order::Order;
 use crate::ofctl::wording::{PortNames, Wording};
 use crate::verbs::{Requests, TextStyle, Verb};
-use crate::{Failure, bofuss, json, ofctl, say, status, watch};
+use crate::{Failure, bofuss, json, names, ofctl, say, status, watch};
 
 /// The usual reason why a queue is refused.
 const QUEUE_HINT: &str = ": a minimum or a share needs a port whose rate is known (bofuss run \
@@ -217,6 +217,13 @@ impl Talk {
         }
     }
 
+    /// A message as JSON, with the names of ports that were learnt.
+    fn as_json(&self, message: &Message) -> Value {
+        let mut value = json::message(message);
+        names::put(&mut value, &self.names);
+        value
+    }
+
     fn show(&self, mut reply: Message, replies: &mut Vec<Value>) {
         if let (Some(order), Message::MultipartReply(reply)) = (&self.order, &mut reply)
             && let ReplyBody::Flow(entries) = &mut reply.body
@@ -224,7 +231,7 @@ impl Talk {
             order.sort(entries);
         }
         match self.verb.style {
-            _ if self.json => replies.push(json::message(&reply)),
+            _ if self.json => replies.push(self.as_json(&reply)),
             TextStyle::Bofuss => {
                 let text = bofuss::print::text(&reply);
                 say(format!("\nRECEIVED (xid=0x{:X}):\n{text}\n\n", self.xid));
@@ -358,7 +365,7 @@ impl Talk {
             if self.json {
                 say(format!(
                     "{}\n",
-                    json::page(self.verb.name, vec![json::message(&message)])
+                    json::page(self.verb.name, vec![self.as_json(&message)])
                 ))
             } else {
                 say(format!(

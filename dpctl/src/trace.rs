@@ -9,9 +9,10 @@ use bofuss_ext::trace::{ROWS, Trace, parse_packet, request};
 use bofuss_oflib::{ExtValue, Message};
 use serde_json::{Value, json};
 
-use crate::Failure;
+use crate::ofctl::wording::PortNames;
 use crate::states::with_states;
 use crate::verbs::{Command, Made, Requests, ask, misused};
+use crate::{Failure, names};
 
 /// Reads `PACKET` as hexadecimal digits or fields, or `IN_PORT HEX`.
 pub(crate) fn make(command: &Command, arguments: &[&str]) -> Made {
@@ -57,13 +58,18 @@ fn trace_in(value: &ExtValue) -> Option<Trace> {
     Trace::read(&lines?).ok()
 }
 
-/// An experimenter's reply as text.
-pub(crate) fn text(value: &ExtValue) -> String {
+/// An experimenter's reply as text; a trace with ports by name.
+pub(crate) fn text(value: &ExtValue, names: &PortNames) -> String {
     match trace_in(value) {
-        Some(trace) => trace.to_string(),
-        None if is_text(value) => String::from_utf8_lossy(&value.data.0).into_owned(),
+        Some(trace) => names::in_trace(&trace, names).to_string(),
+        None if is_text(value) => plain(value),
         None => format!("{value}\n"),
     }
+}
+
+/// The bytes of a value as text.
+fn plain(value: &ExtValue) -> String {
+    String::from_utf8_lossy(&value.data.0).into_owned()
 }
 
 /// Whether nothing but bytes stands in a value.
@@ -75,7 +81,7 @@ fn is_text(value: &ExtValue) -> bool {
 pub(crate) fn json(value: &ExtValue) -> Value {
     match trace_in(value) {
         Some(trace) => json!({"name": value.row.name, "trace": trace}),
-        None if is_text(value) => json!({"name": value.row.name, "text": text(value)}),
+        None if is_text(value) => json!({"name": value.row.name, "text": plain(value)}),
         None => crate::extension::json(value),
     }
 }

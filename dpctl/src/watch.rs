@@ -12,6 +12,7 @@ use bofuss_oflib::{Message, PortNo};
 
 use crate::Failure;
 use crate::json;
+use crate::names;
 use crate::say;
 use crate::talk::Talk;
 
@@ -38,7 +39,11 @@ pub(crate) async fn run(talk: &mut Talk, pause: Duration, count: u64) -> Result<
         let rates = rates(&before, &now);
         let size = rustix::termios::tcgetwinsize(std::io::stdout());
         say(match size.ok().filter(|size| size.ws_row > 0) {
-            _ if talk.json => json::page(talk.verb.name, vec![json::rates(&rates)]) + "\n",
+            _ if talk.json => {
+                let mut value = json::rates(&rates);
+                names::put(&mut value, &talk.names);
+                json::page(talk.verb.name, vec![value]) + "\n"
+            }
             None => page(talk, &rates),
             Some(size) => {
                 let rows = size.ws_row.into();

@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::path::Path;
 
+use bofuss_channel::ActiveAddress;
 use bofuss_oflib::message::multipart::flow::FlowEntry;
 use bofuss_oflib::message::multipart::{FlowStats, FlowStatsRequest, ReplyBody, RequestBody};
 use bofuss_oflib::message::{FlowMod, FlowModCommand, FlowModFlags, MultipartReply};
@@ -12,8 +13,9 @@ use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Match, Message, Version, field};
 
 use super::flow::{fields, instructions};
-use super::wording::Wording;
+use super::wording::{PortNames, Wording};
 use super::{file, multipart};
+use crate::find;
 use crate::verbs::{Command, Made, Requests, misused};
 
 /// Fields by their ids, with their masks.
@@ -40,8 +42,6 @@ fn mask(version: Version, fields: &Match) -> Mask {
 /// The entries with one table, match and priority in the first and in the second set.
 struct Pair {
     table: TableId,
-    /// Its priority and match, as they are printed.
-    text: String,
     priority: u16,
     /// The fields of the match and their masks.
     mask: Mask,
@@ -57,12 +57,12 @@ impl Pair {
     }
 
     /// The line of one version.
-    fn line(&self, version: Version, of: &FlowMod) -> String {
+    fn line(&self, wording: Wording<'_>, of: &FlowMod) -> String {
         let mut line = String::new();
         if self.table != TableId(0) {
             line += &format!("table={} ", self.table);
         }
-        line += &self.text;
+        line += &fields(wording, &of.fields, of.priority);
         if of.cookie != 0 {
             line += &format!(" cookie={:#x}", of.cookie);
         }
@@ -74,10 +74,7 @@ impl Pair {
                 line += &format!(" {name}={seconds}");
             }
         }
-        line + &format!(
-            " actions={}\n",
-            instructions(Wording::with_numbers(version), &of.instructions)
-        )
+        line + &format!(" actions={}\n", instructions(wording, &of.instructions))
     }
 }
 
@@ -104,12 +101,11 @@ fn pairs(version: Version, sets: [Vec<FlowMod>; 2]) -> Vec<Pair> {
                 entry.priority,
             );
             let place = *places
-                .entry((entry.table_id.0, text.clone()))
+                .entry((entry.table_id.0, text))
                 .or_insert(pairs.len());
             if place == pairs.len() {
                 pairs.push(Pair {
                     table: entry.table_id,
-                    text,
                     priority: entry.priority,
                     mask: mask(version, &entry.fields),
                     versions: [None, None],
@@ -130,16 +126,26 @@ fn pairs(version: Version, sets: [Vec<FlowMod>; 2]) -> Vec<Pair> {
 }
 
 /// The lines of `diff-flows` in a version's wording: `-` for entries only in the first set, `+` for
-/// those only in the second.
-pub(crate) fn lines(version: Version, sets: [Vec<FlowMod>; 2]) -> String {
+/// those only in the second. A set without names of ports, as a file's, takes the other's.
+pub(crate) fn lines(
+    version: Version,
+    sets: [Vec<FlowMod>; 2],
+    names: &[Option<PortNames>; 2],
+) -> String {
+    let numbers = Wording::with_numbers(version).ports;
+    let [first, second] = names;
+    let wordings = [[first, second], [second, first]].map(|[own, other]| Wording {
+        version,
+        ports: own.as_ref().or(other.as_ref()).unwrap_or(numbers),
+    });
     let mut text = String::new();
     for pair in pairs(version, sets) {
         if !pair.differs(version) {
             continue;
         }
-        for (sign, one) in ['-', '+'].into_iter().zip(&pair.versions) {
+        for ((sign, wording), one) in ['-', '+'].iter().zip(wordings).zip(&pair.versions) {
             if let Some(one) = one {
-                text += &format!("{sign}{}", pair.line(version, one));
+                text += &format!("{sign}{}", pair.line(wording, one));
             }
         }
     }
@@ -222,15 +228,24 @@ pub(crate) enum FlowSource {
     Switch(String),
 }
 
+/// Whether a source is a switch, not a file; as for ovs-ofctl.
+fn is_switch(word: &str) -> bool {
+    let is_file = word.starts_with(['/', '.']);
+    !is_file && (word.contains(':') || !Path::new(word).exists())
+}
+
+/// The first switch among the sources. Its names of ports are valid in a file compared with it.
+pub(crate) fn switch_among(sources: &[&str]) -> Option<ActiveAddress> {
+    let mut switches = sources.iter().filter(|word| is_switch(word));
+    switches.find_map(|word| find::address(word)?.ok())
+}
+
 pub(crate) fn diff_flows(command: &Command, arguments: &[&str]) -> Made {
     let [first, second] = arguments else {
         return misused();
     };
-    // As for ovs-ofctl.
     let source = |word: &str| {
-        let is_file = word.starts_with(['/', '.']);
-        let is_switch = !is_file && (word.contains(':') || !Path::new(word).exists());
-        if is_switch {
+        if is_switch(word) {
             Ok(FlowSource::Switch(word.into()))
         } else {
             file::entries(command, word).map(FlowSource::File)
@@ -277,8 +292,9 @@ mod tests {
             +priority=5,ip actions=output:2\n\
             -priority=5,ip,nw_dst=1.2.3.4 cookie=0x5 idle_timeout=9 actions=output:2\n\
             +table=2  actions=NORMAL\n";
-        assert_eq!(lines(Version::V1_3, [set(FIRST), set(SECOND)]), wanted);
-        assert_eq!(lines(Version::V1_3, [set(FIRST), set(FIRST)]), "");
+        let lines = |second| lines(Version::V1_3, [set(FIRST), set(second)], &[None, None]);
+        assert_eq!(lines(SECOND), wanted);
+        assert_eq!(lines(FIRST), "");
     }
 
     #[test]

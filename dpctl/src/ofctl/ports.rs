@@ -39,9 +39,16 @@ pub(crate) fn ports_in(reply: Message) -> Vec<PortDesc> {
     }
 }
 
-/// Looks up a port by number or name, and continues with `next`.
+/// Looks up a port by number or name, or by its name in quotes, and continues with `next`.
 pub(crate) fn on_port(word: &str, next: impl FnOnce(&PortDesc) -> Requests + 'static) -> Made {
-    let (word, number) = (word.to_string(), parse_port(word));
+    let quoted = word
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'));
+    let number = match quoted {
+        Some(_) => None,
+        None => parse_port(word).ok(),
+    };
+    let word = quoted.unwrap_or(word).to_string();
     let find = move |reply| {
         let ports = ports_in(reply);
         let names: Vec<String> = ports
@@ -59,7 +66,7 @@ pub(crate) fn on_port(word: &str, next: impl FnOnce(&PortDesc) -> Requests + 'st
         };
         let found = ports
             .iter()
-            .find(|port| port.name.0 == word || Ok(port.port_no) == number);
+            .find(|port| port.name.0 == word || Some(port.port_no) == number);
         Ok(next(found.ok_or_else(|| Failure::Failed(missing()))?))
     };
     Ok(Requests::First(port_question(), Box::new(find)))

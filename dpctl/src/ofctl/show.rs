@@ -53,7 +53,7 @@ pub(crate) fn text(wording: Wording<'_>, xid: u32, reply: &Message) -> String {
             let length = config.miss_send_len.0;
             format!("OFPT_GET_CONFIG_REPLY {head}: frags={mode} miss_send_len={length}\n")
         }
-        Message::Experimenter(value) => crate::trace::text(value),
+        Message::Experimenter(value) => crate::trace::text(value, wording.ports),
         Message::RoleReply(role) => {
             format!("role={} generation_id={}\n", role.role, role.generation_id)
         }
