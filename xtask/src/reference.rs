@@ -140,7 +140,8 @@ fn values(catalogue: &Catalogue, kind: ExtKind) -> impl Iterator<Item = String> 
 
 fn actions(catalogue: &Catalogue, tests: &Tests) -> String {
     let about = "The actions, and behind them the instructions. In an action set, actions run in \
-        the order of their rank. Of several names, the first is printed. Spec: 7.2.4, 7.2.5.";
+        the order of their rank. Of several names, the first is printed. Spec: 7.2.4, 7.2.5. The \
+        README of an extension's folder in `ext/src` has the layout of what it brings.";
     let mut page = page("Actions and instructions", about, "oflib/src/action.rs");
     let row = |row: &bofuss_oflib::action::ActionRow| {
         let names: Vec<_> = [row.name].iter().chain(row.aliases).copied().collect();
@@ -170,6 +171,8 @@ fn actions(catalogue: &Catalogue, tests: &Tests) -> String {
             format!("`{name}` | {number} | {since} | {test}")
         }),
     );
+    let columns = "extensions' instructions | experimenter | type";
+    table(&mut page, columns, values(catalogue, ExtKind::Instruction));
     page
 }
 

@@ -3,15 +3,17 @@
 //! Spec: R. Bifulco et al., "Improving SDN with InSPired switches", SOSR 2016; the messages are
 //! those of the BEBA switch. See README.md.
 
+mod copying;
 pub mod error;
 mod wire;
 
+pub use copying::{FieldCopy, PacketGenCopy};
 pub use wire::{PacketGen, TemplateMod};
 
 use alloc::{boxed::Box, collections::BTreeMap, format, vec::Vec};
 
 use bofuss_datapath::{ControlContext, Hook, HookContext, HookEffect, ReplyPart, Verdict};
-use bofuss_oflib::error::BadRequest;
+use bofuss_oflib::error::{BadInstruction, BadRequest};
 use bofuss_oflib::ext::{BOFUSS, ExtKind, ExtRow, ValueList};
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::wire::{Bytes, Text};
@@ -37,9 +39,9 @@ pub const MAX_TEMPLATE_BYTES: usize = 4 << 20;
 /// It brings no fields.
 pub static FIELDS: [Field; 0] = [];
 
-/// The message that adds and deletes templates, the instruction, and the multipart, our own, that
-/// lists templates.
-pub static VALUES: [ExtRow; 3] = [
+/// The message that adds and deletes templates, the instruction, and our own: the multipart that
+/// lists templates, and the instruction that copies fields, too.
+pub static VALUES: [ExtRow; 4] = [
     ExtRow::typed::<TemplateMod>(ExtKind::Message, EXPERIMENTER, 1, "template_mod")
         .with_errors(BAD_EXP_MESSAGE, BAD_EXP_LEN)
         .that_changes()
@@ -50,6 +52,9 @@ pub static VALUES: [ExtRow; 3] = [
         .that_runs_first(),
     ExtRow::typed::<ValueList<TemplateMod>>(ExtKind::Multipart, BOFUSS, 17, "templates")
         .with_usage("", "prints packet templates as template_mod takes them"),
+    ExtRow::typed::<PacketGenCopy>(ExtKind::Instruction, BOFUSS, 18, "packet_gen_copy")
+        .with_errors(BadInstruction::BAD_EXP_TYPE, BAD_EXP_LEN)
+        .that_runs_first(),
 ];
 
 /// This extension's behaviour, without templates.
@@ -128,25 +133,39 @@ impl Hook for Templates {
         !self.packets.is_empty()
     }
 
-    /// Makes a packet of a template and applies the instruction's actions to it. Without such a
-    /// template, or with an empty one, nothing happens. The packet that hit the entry goes on.
+    /// Makes a packet of a template, copies fields of the packet that hit the entry into it, and
+    /// applies the instruction's actions to it. Without such a template, or with an empty one,
+    /// nothing happens. The packet that hit the entry goes on.
     fn on_action(&mut self, cx: &mut HookContext<'_>, _: usize, value: &ExtValue) -> Verdict {
-        let Some(wanted) = value.body::<PacketGen>() else {
+        let Some((wanted, copies)) = wanted_of(value) else {
             return Verdict::Continue;
         };
         let template = wanted.template;
-        let bytes = self.packets.get(&template).filter(|bytes| !bytes.is_empty());
-        cx.say(|| match bytes {
-            Some(bytes) => format!(
-                "makes template={template},bytes={},packet={}",
-                bytes.len(),
-                Text(&Bytes(bytes[..bytes.len().min(TRACED_BYTES)].to_vec()))
-            ),
-            None => format!("makes nothing: there is no template {template}, or it is empty"),
-        });
-        if let Some(packet) = bytes.and_then(|bytes| cx.packet(bytes, PortNo(0))) {
-            cx.emit(packet, wanted.actions.clone());
+        let bytes = self
+            .packets
+            .get(&template)
+            .filter(|bytes| !bytes.is_empty());
+        let Some(bytes) = bytes else {
+            cx.say(|| format!("makes nothing: there is no template {template}, or it is empty"));
+            return Verdict::Continue;
+        };
+        let Some(mut packet) = cx.packet(bytes, PortNo(0)) else {
+            cx.say(|| "makes nothing: there is no buffer".into());
+            return Verdict::Continue;
+        };
+        for copy in copies {
+            copy.apply(cx, &mut packet);
         }
+        cx.say(|| {
+            let bytes = packet.frame.bytes();
+            let first = Bytes(bytes[..bytes.len().min(TRACED_BYTES)].to_vec());
+            let n_bytes = bytes.len();
+            format!(
+                "makes template={template},bytes={n_bytes},packet={}",
+                Text(&first)
+            )
+        });
+        cx.emit(packet, wanted.actions.clone());
         Verdict::Continue
     }
 
@@ -171,4 +190,12 @@ impl Hook for Templates {
         let value = Some(ExtValue::typed(request.row, ValueList(list)));
         Ok(ReplyPart { value, next })
     }
+}
+
+/// What one of the two instructions asks for, and what it copies; `None` for other values.
+fn wanted_of(value: &ExtValue) -> Option<(&PacketGen, &[FieldCopy])> {
+    if let Some(with_copies) = value.body::<PacketGenCopy>() {
+        return Some((&with_copies.made, &with_copies.copies));
+    }
+    value.body().map(|wanted| (wanted, &[][..]))
 }

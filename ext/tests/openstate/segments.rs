@@ -160,3 +160,27 @@ fn each_packet_of_a_super_frame_makes_one_of_a_template() {
         }
     }
 }
+
+#[test]
+fn each_packet_of_a_super_frame_gives_its_fields_to_one_of_a_template() {
+    for (name, engine) in Engine::ALL {
+        let mut bench = Bench::new(engine);
+        let template = udp(7, 8, 7);
+        bench.experimenter(
+            1,
+            &[&[0, 0, 0, 0, 0, 7, 0, 0, 0, 0], &template[..]].concat(),
+        );
+        bench.flow(
+            "actions=packet_gen_copy(template=7,copies=(eth_src->eth_dst,udp_dst->udp_src),\
+             actions=(output:3)),output:2",
+        );
+        for host in [1, 2, 1] {
+            let frame = large(&bench, host, 4);
+            let left = arrive(&mut bench, frame, false);
+            let made = left.iter().filter(|(port, _)| *port == 3);
+            let is_filled = |bytes: &[u8]| bytes[5] == host && bytes[34..36] == [0, 80];
+            let filled = made.filter(|(_, bytes)| is_filled(bytes));
+            assert_eq!((left.len(), filled.count()), (8, 4), "{name}");
+        }
+    }
+}

@@ -89,6 +89,10 @@ fn a_trace_tells_what_lacks_the_packets_of_templates_and_notifications() {
     );
     bench.flow("udp,actions=set_state(table=0,state=3),set_global_state(global_state=6)");
     bench.flow("arp,actions=packet_gen(template=7,actions=(output:2)),goto_table:1");
+    bench.flow(
+        "priority=40000,arp,arp_op=2,actions=packet_gen_copy(template=7,copies=(eth_src->eth_dst),\
+         actions=(output:2))",
+    );
     bench.flow("table=1,actions=packet_gen(template=8,actions=(output:3))");
     let mut arp = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 6];
     arp.extend([0, 1, 8, 0, 6, 4, 0, 1]);
@@ -102,6 +106,10 @@ fn a_trace_tells_what_lacks_the_packets_of_templates_and_notifications() {
     ] {
         assert!(text.contains(line), "{line}\n{text}");
     }
+    arp[21] = 2;
+    let text = trace(&mut bench, &arp).to_string();
+    let line = "insp: makes template=7,bytes=46,packet=020000000001020000000003";
+    assert!(text.contains(line), "{line}\n{text}");
     let text = trace(&mut bench, &udp(1, 2, 80)).to_string();
     for line in [
         "openstate: notifies state_changed(table=0,key=5000",

@@ -1,0 +1,251 @@
+//! The instruction that makes a packet of a template and copies fields of the trigger into it.
+
+use alloc::{
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+use core::fmt;
+
+use bofuss_datapath::HookContext;
+use bofuss_oflib::error::BadAction;
+use bofuss_oflib::ext::TypedBody;
+use bofuss_oflib::text::{Actions, items, number};
+use bofuss_oflib::wire::{Reader, TextForm, Wire, Writer};
+use bofuss_oflib::{Action, Catalogue, DecodeError, ErrorCode, Field};
+use bofuss_packet::Packet;
+
+use super::wire::PacketGen;
+use crate::openstate::extractor::header_of;
+
+/// What part of which field of the trigger replaces what part of which field of the new packet.
+///
+/// Invariant: both parts lie within their fields, which have OXM headers of their own, and the
+/// destination may be set.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FieldCopy {
+    source: &'static Field,
+    destination: &'static Field,
+    /// How many bits are copied, at least 1.
+    bits: u16,
+    /// Bits below the part, from the field's least significant bit on.
+    source_offset: u16,
+    destination_offset: u16,
+}
+
+impl FieldCopy {
+    /// Errors: those of OpenFlow 1.5's copy-field action, of BAD_ACTION: BAD_SET_ARGUMENT for a
+    /// destination that may not be set; BAD_SET_LEN for no bits, or bits beyond a field's width.
+    fn check(&self) -> Result<(), ErrorCode> {
+        if !self.destination.settable {
+            return Err(BadAction::BAD_SET_ARGUMENT);
+        }
+        let source_end = u32::from(self.source_offset) + u32::from(self.bits);
+        let destination_end = u32::from(self.destination_offset) + u32::from(self.bits);
+        let is_beyond =
+            source_end > self.source.bits.into() || destination_end > self.destination.bits.into();
+        if self.bits == 0 || is_beyond {
+            return Err(BadAction::BAD_SET_LEN);
+        }
+        Ok(())
+    }
+
+    /// Copies from the packet that hit the entry into one made of a template. Does nothing if one
+    /// of them lacks its field.
+    pub(super) fn apply(&self, cx: &mut HookContext<'_>, packet: &mut Packet) {
+        let Some(value) = cx.get(self.source) else {
+            return;
+        };
+        let ones = u128::MAX >> (128 - u32::from(self.bits));
+        let part = value >> self.source_offset & ones;
+        let before = packet.key().get(self.destination, &mut ()).unwrap_or(0);
+        let kept = before & !(ones << self.destination_offset);
+        let after = kept | part << self.destination_offset;
+        let shifted = after << (128 - 8 * self.destination.bytes());
+        // A header that is not there has no field to set.
+        let _ = packet.set_field(self.destination, &shifted.to_be_bytes());
+    }
+
+    /// Whether both parts are their whole fields.
+    fn is_whole(&self) -> bool {
+        self.bits == self.source.bits && self.bits == self.destination.bits
+    }
+}
+
+impl Wire for FieldCopy {
+    /// Errors: BAD_ACTION with BAD_SET_TYPE for an OXM header of no field or with a mask bit,
+    /// BAD_SET_LEN for one with another length than its field's, and those of the checks.
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let source = decode_field(r.at("src_oxm"))?;
+        let destination = decode_field(r.at("dst_oxm"))?;
+        let at_bits = r.at("n_bits").clone();
+        let copy = Self {
+            source,
+            destination,
+            bits: r.get()?,
+            source_offset: r.at("src_offset").get()?,
+            destination_offset: r.at("dst_offset").get()?,
+        };
+        r.take(2)?;
+        copy.check().map_err(|error| at_bits.err(error))?;
+        Ok(copy)
+    }
+
+    fn encode(&self, w: &mut Writer<'_>) {
+        w.put(&header_of(self.source))
+            .put(&header_of(self.destination))
+            .put(&self.bits)
+            .put(&self.source_offset)
+            .put(&self.destination_offset)
+            .pad(2);
+    }
+}
+
+fn decode_field(r: &mut Reader<'_>) -> Result<&'static Field, DecodeError> {
+    let at = r.clone();
+    let header: u32 = r.get()?;
+    let field = field_of(header, &r.codec.catalogue);
+    let field = field.ok_or_else(|| at.err(BadAction::BAD_SET_TYPE))?;
+    if header_of(field) != header {
+        return Err(at.err(BadAction::BAD_SET_LEN));
+    }
+    Ok(field)
+}
+
+/// The first field of the catalogue that an OXM header names, whatever its length. The header does
+/// not name the experimenter.
+fn field_of(header: u32, catalogue: &Catalogue) -> Option<&'static Field> {
+    let mut fields = catalogue.fields().iter().copied();
+    fields.find(|field| header_of(field) >> 8 == header >> 8)
+}
+
+impl TextForm for FieldCopy {
+    /// `SOURCE->DESTINATION`, or with the bits `SOURCE[LOW..HIGH]->DESTINATION[LOW..HIGH]`.
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_whole() {
+            return write!(f, "{}->{}", self.source.name, self.destination.name);
+        }
+        write_part(f, self.source, self.source_offset, self.bits)?;
+        f.write_str("->")?;
+        write_part(f, self.destination, self.destination_offset, self.bits)
+    }
+}
+
+fn write_part(f: &mut fmt::Formatter<'_>, field: &Field, offset: u16, bits: u16) -> fmt::Result {
+    write!(f, "{}[{offset}..{}]", field.name, offset + bits - 1)
+}
+
+impl FieldCopy {
+    /// Reads the text form. Errors: what is wrong, in words.
+    fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, String> {
+        let (source, destination) = text
+            .split_once("->")
+            .ok_or_else(|| format!("'{text}' is not FIELD->FIELD"))?;
+        let (source, source_offset, bits) = parse_part(source, catalogue)?;
+        let (destination, destination_offset, wanted) = parse_part(destination, catalogue)?;
+        if bits != wanted {
+            return Err(format!("'{text}': {bits} bits are not {wanted}"));
+        }
+        let copy = Self {
+            source,
+            destination,
+            bits,
+            source_offset,
+            destination_offset,
+        };
+        match copy.check() {
+            Ok(()) => Ok(copy),
+            Err(BadAction::BAD_SET_ARGUMENT) => {
+                Err(format!("'{}' may not be set", destination.name))
+            }
+            Err(_) => Err(format!("'{text}': bits beyond a field")),
+        }
+    }
+}
+
+/// Reads `FIELD` or `FIELD[LOW..HIGH]`: the field, how many bits are below the part, and the bits.
+fn parse_part(text: &str, catalogue: &Catalogue) -> Result<(&'static Field, u16, u16), String> {
+    let (name, range) = match text.split_once('[') {
+        Some((name, range)) => (name, Some(range)),
+        None => (text, None),
+    };
+    let field = catalogue.field_named(name);
+    let field = field.ok_or_else(|| format!("'{name}' is no field"))?;
+    if field_of(header_of(field), catalogue) != Some(field) {
+        return Err(format!("'{name}' has the OXM header of another field"));
+    }
+    let Some(range) = range else {
+        return Ok((field, 0, field.bits));
+    };
+    let ends = range
+        .strip_suffix(']')
+        .and_then(|range| range.split_once(".."));
+    let low_high = ends.and_then(|(low, high)| Some((number(low)?, number(high)?)));
+    match low_high {
+        Some((low, high)) if low <= high && high < field.bits.into() => {
+            Ok((field, low as u16, (high - low + 1) as u16))
+        }
+        Some(_) | None => Err(format!("'{text}': '{name}' has bits 0..{}", field.bits - 1)),
+    }
+}
+
+/// Makes a packet of a template, and gives it fields of the packet that hit the entry.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PacketGenCopy {
+    /// The template, and what is applied to the packet after the copies.
+    pub made: PacketGen,
+    /// What is copied, in this order.
+    pub copies: Vec<FieldCopy>,
+}
+
+impl Wire for PacketGenCopy {
+    /// Errors: those of a copy, or of the first wrong action.
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let template = r.at("pkttmp_id").get()?;
+        let count: u16 = r.at("n_copies").get()?;
+        r.take(6)?;
+        let mut copies = Vec::new();
+        for _ in 0..count {
+            copies.push(r.get()?);
+        }
+        let bytes = r.remaining();
+        let actions = Action::decode_list(r, bytes)?;
+        let made = PacketGen { template, actions };
+        Ok(Self { made, copies })
+    }
+
+    fn encode(&self, w: &mut Writer<'_>) {
+        // More do not fit into a message, which is then not sent.
+        let count = self.copies.len() as u16;
+        w.put(&self.made.template).put(&count).pad(6);
+        for copy in &self.copies {
+            w.put(copy);
+        }
+        w.put(&self.made.actions);
+    }
+}
+
+impl TextForm for PacketGenCopy {
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "template={},copies=(", self.made.template)?;
+        for (i, copy) in self.copies.iter().enumerate() {
+            f.write_str(if i == 0 { "" } else { "," })?;
+            copy.text(f)?;
+        }
+        write!(f, "),actions=({})", Actions(&self.made.actions))
+    }
+}
+
+impl TypedBody for PacketGenCopy {
+    fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, String> {
+        let parts = text.split_once(",copies=(");
+        let parts = parts.and_then(|(template, rest)| Some((template, rest.split_once("),")?)));
+        let (template, (copies, actions)) = parts
+            .ok_or("it is template=N,copies=(FIELD->FIELD,...),actions=(ACTIONS)".to_string())?;
+        let copies = items(copies).map(|copy| FieldCopy::parse(copy, catalogue));
+        Ok(Self {
+            copies: copies.collect::<Result<_, _>>()?,
+            made: PacketGen::parse(&format!("{template},{actions}"), catalogue)?,
+        })
+    }
+}
