@@ -33,6 +33,7 @@ from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Se
 
 VERSION = 4
 EXPERIMENTER = 0xBEBABEBA
+BOFUSS = 0x626F66  # of instructions that only this switch has
 NO_BUFFER = ANY = 0xFFFFFFFF
 ALL_BITS = 0xFFFFFFFF
 WHOLE = 0xFFFF
@@ -363,6 +364,33 @@ def packet_gen(template: int, *actions: Action) -> Instruction:
     joined = b''.join(actions)
     return Instruction(struct.pack('!HHII4xI4x', 0xFFFF, 24 + len(joined), EXPERIMENTER, 0,
                                    template) + joined)
+
+
+class Copy(NamedTuple):
+    """What a packet made of a template gets: `bits` of a field of the packet that hit the entry.
+
+    Without `bits`, all bytes of the source; fields that have no whole bytes, such as vlan_vid, need
+    them. Offsets are the bits below, from the least significant one on.
+    """
+    source: str
+    destination: str
+    bits: Optional[int] = None
+    source_offset: int = 0
+    destination_offset: int = 0
+
+
+def packet_gen_copy(template: int, copies: Iterable[Copy], *actions: Action) -> Instruction:
+    """Makes a packet of a template, copies fields into it, and applies actions to it."""
+    joined = b''
+    n_copies = 0
+    for one in copies:
+        bits = 8 * field(one.source).size if one.bits is None else one.bits
+        joined += struct.pack('!II3H2x', header(one.source), header(one.destination), bits,
+                              one.source_offset, one.destination_offset)
+        n_copies += 1
+    joined += b''.join(actions)
+    return Instruction(struct.pack('!HHIIIH6x', 0xFFFF, 24 + len(joined), BOFUSS, 18, template,
+                                   n_copies) + joined)
 
 
 # --- Open Packet Processor ------------------------------------------------------------------------

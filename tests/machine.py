@@ -42,6 +42,12 @@ SENT = {
                    m.inc_state(2), priority=0x8000),
     'add table=0,priority=32768,actions=packet_gen(template=7,actions=(output:1))':
         m.flow_mod(m.match(), m.packet_gen(7, m.output(1)), priority=0x8000),
+    'add table=0,priority=32768,actions=packet_gen_copy(template=7,copies=(arp_sha->eth_dst,'
+    'arp_spa[0..15]->arp_tpa[16..31]),actions=(output:1))':
+        m.flow_mod(m.match(),
+                   m.packet_gen_copy(7, [m.Copy('arp_sha', 'eth_dst'),
+                                         m.Copy('arp_spa', 'arp_tpa', 16, 0, 16)], m.output(1)),
+                   priority=0x8000),
     # Open Packet Processor.
     'state_mod(set_lookup_extractor,table=0,fields=ipv4_src+ipv4_dst,biflow)':
         m.extractor(0, ['ipv4_src', 'ipv4_dst'], biflow=True),
