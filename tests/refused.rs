@@ -61,6 +61,35 @@ fn tells(lab: &Lab, peer: &Peer, words: &[&str]) {
     assert!(lines[0].contains("WARN"), "{lines:?}");
 }
 
+/// A STATE_MOD of OpenState with this command and body.
+fn state_mod(command: u8, body: &[u8]) -> Vec<u8> {
+    let length = 18 + body.len() as u8;
+    let mut bytes = vec![Version::V1_3.number(), 4, 0, length, 0, 0, 0, 0x77];
+    bytes.extend(0xbeba_beba_u32.to_be_bytes());
+    bytes.extend([0, 0, 0, 0, command, 0]);
+    bytes.extend(body);
+    bytes
+}
+
+#[test]
+fn the_log_names_the_errors_of_extensions() {
+    if !have(TOOLS) {
+        return;
+    }
+    let lab = Lab::new(1, &["--listen", "ptcp:16702"]);
+    let mut peer = Peer::connect(16702, Version::V1_3);
+    // A state of table 0, which keeps none, and a command that there is not.
+    peer.is_refused(&state_mod(4, &[0, 0, 0, 0, 0, 0, 0, 4, 10, 0, 0, 1]));
+    tells(
+        &lab,
+        &peer,
+        &["EXPERIMENTER", "OPENSTATE/DEL_FLOW_STATE (the table has"],
+    );
+    peer.is_refused(&state_mod(200, &[]));
+    let unread = ["OPENSTATE/BAD_COMMAND (unknown command", "in command"];
+    tells(&lab, &peer, &unread);
+}
+
 #[test]
 fn a_refused_request_leaves_one_line_in_the_log_in_both_versions() {
     if !have(TOOLS) {

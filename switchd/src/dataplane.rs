@@ -118,9 +118,10 @@ impl DataPlane {
 
     fn without_ports(parts: DataPlaneParts) -> std::io::Result<Self> {
         let poller = Poller::new(parts.monitor.fd())?;
+        let catalogue = parts.switch.datapath().catalogue().clone();
         Ok(Self {
             switch: parts.switch,
-            io: DataPlaneIo::new(poller.epoll()?, parts.config.lock_down),
+            io: DataPlaneIo::new(poller.epoll()?, parts.config.lock_down, catalogue),
             config: parts.config,
             inbox: Inbox::new(parts.inputs, parts.events),
             poller,

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use bofuss_oflib::Message;
+use bofuss_oflib::{Catalogue, DecodeError, Message};
 use tracing::warn;
 
 /// Bytes of a refused message's text in the log at most.
@@ -10,9 +10,15 @@ const MAX_TEXT_BYTES: usize = 400;
 
 /// Logs a refused message: its peer, the error (with the field, if it could not be decoded) and its
 /// text.
-pub fn log(peer: &str, name: Option<&str>, xid: u32, error: &impl fmt::Display, text: &str) {
+pub fn log(peer: &str, name: Option<&str>, xid: u32, error: &str, text: &str) {
     let name = name.unwrap_or("a message of an unknown type");
     warn!("{peer}: refused {name} (xid {xid:#x}): {error}{text}");
+}
+
+/// Why a message could not be decoded, with the error's name, even if it is an extension's.
+pub fn cause(catalogue: &Catalogue, cause: &DecodeError) -> String {
+    let error = catalogue.error_text(cause.error);
+    format!("{error} at byte {}, in {}", cause.offset, cause.field)
 }
 
 /// The beginning of a message's text, which follows the error.

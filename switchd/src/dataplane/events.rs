@@ -49,7 +49,8 @@ impl DataPlane {
             } => {
                 self.inbox.hold(place);
                 let peer = self.io.connections.peer(conn_id(conn));
-                refusal::log(&peer, name, xid, &cause, "");
+                let error = refusal::cause(self.switch.datapath().catalogue(), &cause);
+                refusal::log(&peer, name, xid, &error, "");
                 if let Some(error) = reply {
                     self.refuse(now, conn_id(conn), xid, error);
                 }

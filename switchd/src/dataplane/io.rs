@@ -1,12 +1,13 @@
 //! Where the effects of the switch go: frames to ports, messages to connections.
 
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use bofuss_agent::{ConnId, SwitchIo};
 use bofuss_frame::Frame;
 use bofuss_oflib::message::port::PortFeatures;
 use bofuss_oflib::types::QueueId;
-use bofuss_oflib::{ErrorCode, Message, PortNo};
+use bofuss_oflib::{Catalogue, ErrorCode, Message, PortNo};
 use tracing::warn;
 
 use super::connection_set::ConnectionSet;
@@ -21,6 +22,8 @@ pub struct DataPlaneIo {
     pub connections: ConnectionSet,
     /// Whether the rights to open and change interfaces were given up.
     pub is_locked: bool,
+    /// The names of extensions' errors, for the log.
+    catalogue: Arc<Catalogue>,
 }
 
 /// Converts the id of a connection from the channel's type to the agent's.
@@ -30,11 +33,12 @@ pub fn conn_id(id: bofuss_channel::ConnId) -> ConnId {
 
 impl DataPlaneIo {
     /// Starts without ports and connections.
-    pub fn new(epoll: OwnedFd, is_locked: bool) -> Self {
+    pub fn new(epoll: OwnedFd, is_locked: bool, catalogue: Arc<Catalogue>) -> Self {
         Self {
             ports: PortSet::new(epoll),
             connections: ConnectionSet::default(),
             is_locked,
+            catalogue,
         }
     }
 }
@@ -59,6 +63,7 @@ impl SwitchIo for DataPlaneIo {
     fn refused(&mut self, conn: ConnId, xid: u32, message: &Message, error: ErrorCode) {
         let peer = self.connections.peer(conn);
         let text = refusal::beginning(message);
+        let error = self.catalogue.error_text(error);
         refusal::log(&peer, Some(message.name()), xid, &error, &text);
     }
 
