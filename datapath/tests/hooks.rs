@@ -60,6 +60,17 @@ fn catalogue() -> Arc<Catalogue> {
     Arc::new(catalogue)
 }
 
+/// The same, where the mark is beyond the fields that OpenFlow's set of fields has room for.
+fn large_catalogue() -> Arc<Catalogue> {
+    let others: Vec<_> = (0..64)
+        .map(|n| Field::register(EXPERIMENTER, 64 + n, &*format!("other{n}").leak(), 8, 0))
+        .collect();
+    let mut catalogue = Catalogue::default();
+    catalogue.add("others", &others, &[]).unwrap();
+    catalogue.add("test", &FIELDS, &VALUES).unwrap();
+    Arc::new(catalogue)
+}
+
 fn mark(catalogue: &Catalogue) -> &'static Field {
     catalogue.field(EXPERIMENTER, 0).unwrap()
 }
@@ -107,11 +118,21 @@ fn compare(
     batch: usize,
     packets: u32,
 ) -> CacheStats {
+    compare_with(&catalogue(), flows, hook, batch, packets)
+}
+
+/// The same with a catalogue.
+fn compare_with(
+    catalogue: &Arc<Catalogue>,
+    flows: &[&str],
+    hook: impl Fn(&Catalogue) -> Box<dyn Hook>,
+    batch: usize,
+    packets: u32,
+) -> CacheStats {
     let mut all = Vec::new();
     for (name, engine) in Engine::ALL {
-        let catalogue = catalogue();
-        let mut datapath = switch(engine, &catalogue, flows);
-        datapath.add_hook(hook(&catalogue));
+        let mut datapath = switch(engine, catalogue, flows);
+        datapath.add_hook(hook(catalogue));
         let (mut seen, mut random, mut frames) = (Seen::default(), 12345u32, Vec::new());
         for number in 0..packets {
             random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

@@ -101,11 +101,11 @@ impl<const N: usize> FieldBits<N> {
         *self = self.union(other);
     }
 
-    /// Whether `field` is in this set.
+    /// Whether `field` is in this set; one for which the set has no room is not.
     #[inline(always)]
     pub const fn contains(self, field: &Field) -> bool {
         let bit = field.id as usize + Self::MAX_FACTS;
-        self.0[bit / 64] >> (bit % 64) & 1 == 1
+        bit / 64 < N && self.0[bit / 64] >> (bit % 64) & 1 == 1
     }
 
     /// Whether all that is in the other set is in this one.

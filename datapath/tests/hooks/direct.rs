@@ -1,12 +1,14 @@
 //! Hooks of table 0, and actions with which paths begin: they are called with a frame that is no
 //! packet yet.
 
+use std::sync::Arc;
+
 use bofuss_datapath::{CacheStats, Hook, HookContext, HookEffect, Upcoming, Verdict};
 use bofuss_oflib::field::{IPV4_DST, IPV4_SRC, METADATA, UDP_DST};
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Action, Catalogue, ExtValue, Field, PortNo};
 
-use crate::{compare, mark};
+use crate::{catalogue, compare_with, large_catalogue, mark};
 
 /// What a hook does before the lookup of table 0, or in its action, with each so many packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -130,7 +132,7 @@ const FLOWS: [&str; 9] = [
     "table=2,actions=output:3",
 ];
 
-fn run(extras: [Extra; 2], batch: usize) -> CacheStats {
+fn run(catalogue: &Arc<Catalogue>, extras: [Extra; 2], batch: usize) -> CacheStats {
     let hook = |catalogue: &Catalogue| -> Box<dyn Hook> {
         Box::new(Marks {
             field: mark(catalogue),
@@ -139,19 +141,28 @@ fn run(extras: [Extra; 2], batch: usize) -> CacheStats {
             calls: 0,
         })
     };
-    compare(&FLOWS, hook, batch, 600)
+    compare_with(catalogue, &FLOWS, hook, batch, 600)
 }
 
 // I14
 #[test]
 fn what_hooks_do_with_frames_is_what_they_do_with_packets() {
+    let catalogue = catalogue();
     for extra in Extra::ALL {
         let nothing = Extra::Nothing;
         for extras in [[extra, nothing], [nothing, extra], [extra, extra]] {
             for batch in [1, 32] {
-                let stats = run(extras, batch);
+                let stats = run(&catalogue, extras, batch);
                 assert!(stats.hits > 400, "{extras:?} {stats:?}");
             }
         }
+    }
+}
+
+#[test]
+fn so_it_is_with_fields_that_only_a_large_catalogue_has() {
+    let catalogue = large_catalogue();
+    for extra in Extra::ALL {
+        run(&catalogue, [extra, extra], 32);
     }
 }
