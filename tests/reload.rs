@@ -171,6 +171,10 @@ fn change(stage: &mut Stage, key: &str) {
             let row = "['icn_type=udp:64:8,number=1,mask,set,hex,udp_dst=6363']";
             refuses(stage, key, row, "field: a change needs a restart");
         }
+        "extension" => {
+            let option = "['openstate.dialect=opp']";
+            refuses(stage, key, option, "extension: a change needs a restart");
+        }
         "socket-group" => {
             refuses(
                 stage,
