@@ -290,9 +290,14 @@ impl Catalogue {
 
     /// The row of an error, of OpenFlow or of an experimenter.
     pub fn error(&self, error: ErrorCode) -> Option<&'static ErrorRow> {
-        let values = self.values.iter().flat_map(|(_, rows)| *rows);
-        let mut names = values.flat_map(|row| row.error_names);
+        let mut names = self.error_names();
         error.row().or_else(|| names.find(|row| row.error == error))
+    }
+
+    /// The errors of experimenters that have names, extension by extension.
+    pub fn error_names(&self) -> impl Iterator<Item = &'static ErrorRow> + '_ {
+        let values = self.values.iter().flat_map(|(_, rows)| *rows);
+        values.flat_map(|row| row.error_names)
     }
 
     /// An error with its name and meaning, or its numbers if it has none.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use bofuss_datapath::DropReason;
 use bofuss_oflib::action::ACTIONS;
-use bofuss_oflib::error::ERRORS;
+use bofuss_oflib::error::{ERRORS, EXPERIMENTER_ERROR_TYPE, ErrorRow};
 use bofuss_oflib::ext::ExtKind;
 use bofuss_oflib::instruction::INSTRUCTIONS;
 use bofuss_oflib::message::multipart::MULTIPARTS;
@@ -72,7 +72,7 @@ fn pages(
         ("fields.md", fields(catalogue, tests)),
         ("actions.md", actions(catalogue, tests)),
         ("messages.md", messages(catalogue, tests, old)),
-        ("errors.md", errors(tests)?),
+        ("errors.md", errors(catalogue, tests)?),
         ("sections.md", sections(tests)?),
         ("counters.md", counters()),
     ])
@@ -258,7 +258,7 @@ fn in_1_0(error: ErrorCode) -> String {
     format!("{ty}/{code}")
 }
 
-fn errors(tests: &Tests) -> Result<String, String> {
+fn errors(catalogue: &Catalogue, tests: &Tests) -> Result<String, String> {
     let about = "The errors of OpenFlow 1.3 (7.4.4), each with a test that provokes it or the \
         reason why the switch never sends it; and the type and code that stand for it in 1.0.";
     let mut page = page("Errors", about, "oflib/src/error.rs");
@@ -290,7 +290,27 @@ fn errors(tests: &Tests) -> Result<String, String> {
         "type | | code | | in 1.0 | meaning | test",
         rows.into_iter(),
     );
+    let ty = EXPERIMENTER_ERROR_TYPE;
+    page += &format!(
+        "\n## Of extensions\n\nTheir type is {ty}, with the experimenter's id. \
+         Printed from their rows.\n"
+    );
+    table(
+        &mut page,
+        "extension | experimenter | | code | meaning",
+        catalogue.error_names().map(extension_error),
+    );
     Ok(page)
+}
+
+/// The row of an extension's error.
+fn extension_error(row: &ErrorRow) -> String {
+    let extension = row.type_name;
+    let experimenter = row.error.experimenter;
+    let name = row.code_name;
+    let code = row.error.code;
+    let meaning = row.meaning;
+    format!("`{extension}` | {experimenter:#x} | `{name}` | {code} | {meaning}")
 }
 
 fn sections(tests: &Tests) -> Result<String, String> {
