@@ -6,9 +6,7 @@
 
 use alloc::{boxed::Box, vec, vec::Vec};
 
-use bofuss_datapath::{
-    ControlContext, Hook, HookContext, HookEffect, Time, TrialMap, Verdict,
-};
+use bofuss_datapath::{ControlContext, Hook, HookContext, HookEffect, Time, TrialMap, Verdict};
 use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::ext::{Arg, ExtKind, ExtRow};
 use bofuss_oflib::field::{ETH_DST, ETH_SRC};

@@ -175,7 +175,9 @@ impl Hook for Templates {
         _: usize,
         value: &ExtValue,
     ) -> Result<(), ErrorCode> {
-        let message = value.body::<TemplateMod>().ok_or(BadRequest::BAD_EXP_TYPE)?;
+        let message = value
+            .body::<TemplateMod>()
+            .ok_or(BadRequest::BAD_EXP_TYPE)?;
         self.modify(message)
     }
 

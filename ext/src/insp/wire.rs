@@ -140,13 +140,20 @@ impl Wire for PacketGen {
 
 impl TextForm for PacketGen {
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "template={},actions=({})", self.template, Actions(&self.actions))
+        write!(
+            f,
+            "template={},actions=({})",
+            self.template,
+            Actions(&self.actions)
+        )
     }
 }
 
 impl TypedBody for PacketGen {
     fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, String> {
-        let inner = text.strip_prefix("template=").and_then(|text| text.strip_suffix(')'));
+        let inner = text
+            .strip_prefix("template=")
+            .and_then(|text| text.strip_suffix(')'));
         let parts = inner.and_then(|text| text.split_once(",actions=("));
         let (template, actions) = parts.ok_or("it is template=N,actions=(ACTIONS)")?;
         let actions = parse_actions(actions, &Match::ANY, catalogue);

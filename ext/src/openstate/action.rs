@@ -59,12 +59,18 @@ pub(super) fn evidence(value: &ExtValue, table: u8) -> Option<Evidence> {
         return Some(of(action.table, known, error::BAD_EXP_LEN));
     }
     if let Some(action) = value.body::<IncState>() {
-        return Some(of(action.table, Dialects::BEBA_OR_OPP, error::BAD_EXP_ACTION));
+        return Some(of(
+            action.table,
+            Dialects::BEBA_OR_OPP,
+            error::BAD_EXP_ACTION,
+        ));
     }
     if let Some(action) = value.body::<SetDataVar>() {
         return Some(of(action.table, opp, error::BAD_EXP_ACTION));
     }
-    value.body::<WriteContext>().map(|_| of(table, opp, error::BAD_EXP_ACTION))
+    value
+        .body::<WriteContext>()
+        .map(|_| of(table, opp, error::BAD_EXP_ACTION))
 }
 
 /// Bytes of a SET_STATE after its type: of OpenState and BEBA.
@@ -95,7 +101,11 @@ impl Wire for SetState {
         }
         Ok(Self {
             table,
-            transition: Transition { state, mask, timers },
+            transition: Transition {
+                state,
+                mask,
+                timers,
+            },
             bit,
             is_opp,
             scope,

@@ -15,7 +15,11 @@ pub(crate) struct Args<'a>(Vec<(&'a str, &'a str)>);
 impl<'a> Args<'a> {
     /// Splits a text. A word without a value has an empty one.
     pub(crate) fn new(text: &'a str) -> Self {
-        Self(items(text).map(|part| part.split_once('=').unwrap_or((part, ""))).collect())
+        Self(
+            items(text)
+                .map(|part| part.split_once('=').unwrap_or((part, "")))
+                .collect(),
+        )
     }
 
     /// Takes what a name has, if it is there.
@@ -57,7 +61,11 @@ impl<'a> Args<'a> {
             hard_rollback: self.number("hard_rollback")?,
             idle_rollback: self.number("idle_rollback")?,
         };
-        Ok(Transition { state, mask, timers })
+        Ok(Transition {
+            state,
+            mask,
+            timers,
+        })
     }
 
     /// Takes a list of fields, as their OXM headers. Errors: a field's name is unknown.
@@ -78,7 +86,9 @@ impl<'a> Args<'a> {
             return Ok(None);
         }
         let scope = Extractor::new(&headers, catalogue);
-        scope.map(Some).ok_or_else(|| "the fields are too many for a key".into())
+        scope
+            .map(Some)
+            .ok_or_else(|| "the fields are too many for a key".into())
     }
 
     /// Takes a key, in hexadecimal or as `(FIELD=VALUE,...)`. Errors: it is neither.
@@ -138,10 +148,7 @@ pub(super) fn write_timers(f: &mut core::fmt::Formatter<'_>, timers: &Timers) ->
 }
 
 /// Writes a list of fields by their names, with `+` between them.
-pub(crate) fn write_fields(
-    f: &mut core::fmt::Formatter<'_>,
-    headers: &[u32],
-) -> core::fmt::Result {
+pub(crate) fn write_fields(f: &mut core::fmt::Formatter<'_>, headers: &[u32]) -> core::fmt::Result {
     for (i, header) in headers.iter().enumerate() {
         let plus = if i == 0 { "" } else { "+" };
         match name_of(*header) {

@@ -4,12 +4,12 @@ use alloc::vec::Vec;
 
 use bofuss_datapath::Time;
 
-use super::machine::Machine;
-use super::stateful::Stateful;
-use super::state_mod::StateMod;
-use crate::opp::{FlowVariables, OppMod};
-use super::table::Transition;
 use super::N_TABLES;
+use super::machine::Machine;
+use super::state_mod::StateMod;
+use super::stateful::Stateful;
+use super::table::Transition;
+use crate::opp::{FlowVariables, OppMod};
 
 /// Commands of one part of a reply; with a few more for a flow's variables they take
 /// 36 kB together.
@@ -35,7 +35,10 @@ pub(super) fn part(now: Time, machine: &Machine, from: u64) -> (Vec<StateMod>, O
         let key_bytes = table.lookup().map_or(0, |lookup| lookup.bytes());
         while let Some((found, key, flow)) = table.states.next(now, slot) {
             if list.len() >= COMMANDS_PER_PART {
-                return (list, Some(u64::from(number) << u32::BITS | u64::from(found)));
+                return (
+                    list,
+                    Some(u64::from(number) << u32::BITS | u64::from(found)),
+                );
             }
             let bytes = &key.bytes()[..key_bytes];
             list.push(StateMod::SetFlowState {

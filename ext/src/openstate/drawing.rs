@@ -38,15 +38,20 @@ impl StateGraph {
     /// out.
     pub fn svg(&self, namespace: &str, marked: &[u32]) -> String {
         let places = self.nodes.keys().enumerate();
-        let places: BTreeMap<StateNode, usize> =
-            places.map(|(at, node)| (*node, LEFT + at * COLUMN)).collect();
+        let places: BTreeMap<StateNode, usize> = places
+            .map(|(at, node)| (*node, LEFT + at * COLUMN))
+            .collect();
         let foot = HEAD + self.edges.len() * ROW;
         let has_foot = self.edges.len() > ROWS_WITHOUT_FOOT;
         let ends = self.edges.iter().map(|edge| {
             let from = places[&edge.from].min(places[&edge.to]);
             from + 40 + CHARACTER * edge.label.chars().count().min(MAX_LABEL)
         });
-        let width = ends.max().unwrap_or(0).max(places.len() * COLUMN + LEFT).max(320);
+        let width = ends
+            .max()
+            .unwrap_or(0)
+            .max(places.len() * COLUMN + LEFT)
+            .max(320);
         let height = foot + if has_foot { HEAD } else { 28 };
         let mut svg = String::new();
         put!(
@@ -74,7 +79,13 @@ impl StateGraph {
             }
         }
         for (row, edge) in self.edges.iter().enumerate() {
-            put_edge(&mut svg, edge, places[&edge.from], places[&edge.to], HEAD + row * ROW + 18);
+            put_edge(
+                &mut svg,
+                edge,
+                places[&edge.from],
+                places[&edge.to],
+                HEAD + row * ROW + 18,
+            );
         }
         self.put_rest(&mut svg, height - 8);
         put!(svg, "</svg>");
@@ -91,7 +102,10 @@ impl StateGraph {
             text += &format!("{} flows in further states.", self.flows_left_out);
         }
         if !text.is_empty() {
-            put!(svg, "<text x=\"8\" y=\"{y}\" fill=\"#5a646d\">{text}</text>");
+            put!(
+                svg,
+                "<text x=\"8\" y=\"{y}\" fill=\"#5a646d\">{text}</text>"
+            );
         }
     }
 }
@@ -109,7 +123,10 @@ pub fn of_trace(trace: &Trace, asked: &AskedStates) -> BTreeMap<u8, String> {
 /// The states of which a trace tells, by table.
 pub fn marked_states(trace: &Trace) -> BTreeMap<u8, Vec<u32>> {
     let mut marked: BTreeMap<u8, Vec<u32>> = BTreeMap::new();
-    let events = trace.stages.iter().flat_map(|stage| stage.before.iter().chain(&stage.events));
+    let events = trace
+        .stages
+        .iter()
+        .flat_map(|stage| stage.before.iter().chain(&stage.events));
     for event in events {
         let TraceEvent::Said {
             extension, facts, ..
@@ -121,7 +138,9 @@ pub fn marked_states(trace: &Trace) -> BTreeMap<u8, Vec<u32>> {
         if extension == "openstate"
             && let Some(table) = table
         {
-            let states = ["state", "new"].into_iter().filter_map(|name| facts.get(name));
+            let states = ["state", "new"]
+                .into_iter()
+                .filter_map(|name| facts.get(name));
             let states = states.filter_map(|state| state.parse::<u32>().ok());
             marked.entry(table).or_default().extend(states);
         }

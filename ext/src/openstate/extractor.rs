@@ -201,7 +201,11 @@ impl Extractor {
         for header in ordered {
             let (field, length) = field_of(*header, catalogue);
             let is_experimenter = header >> 16 == u32::from(CLASS_EXPERIMENTER);
-            let after = if is_experimenter { EXPERIMENTER_BYTES } else { 0 };
+            let after = if is_experimenter {
+                EXPERIMENTER_BYTES
+            } else {
+                0
+            };
             this.parts.push(ExtractorField {
                 field,
                 at: this.bytes,
@@ -282,7 +286,10 @@ impl Extractor {
     pub fn wanted(&self, fields: &[FieldMatch]) -> Option<Vec<(core::ops::Range<usize>, FlowKey)>> {
         let mut wanted = Vec::new();
         for one in fields {
-            let part = self.parts.iter().find(|part| part.field == Some(one.field))?;
+            let part = self
+                .parts
+                .iter()
+                .find(|part| part.field == Some(one.field))?;
             let mut key = FlowKey::default();
             if !part.write(one.field, one.number(), &mut key) {
                 return None;
@@ -326,7 +333,9 @@ pub(crate) fn get_scope(
         return Ok(None);
     }
     let scope = Extractor::new(&headers, &r.codec.catalogue);
-    scope.map(Some).ok_or_else(|| at_count.err(error::BAD_EXP_LEN))
+    scope
+        .map(Some)
+        .ok_or_else(|| at_count.err(error::BAD_EXP_LEN))
 }
 
 /// How many fields an action's scope has.
@@ -366,7 +375,10 @@ pub(crate) fn field_of(header: u32, catalogue: &Catalogue) -> (Option<&'static F
     };
     let value_bytes = bytes.saturating_sub(more);
     let holds = |field: &&Field| (field.bytes()..=MAX_VALUE_BYTES).contains(&value_bytes);
-    (field.filter(holds).filter(|field| *field != IPV6_EXTHDR), bytes)
+    (
+        field.filter(holds).filter(|field| *field != IPV6_EXTHDR),
+        bytes,
+    )
 }
 
 /// Whether an OXM header is that of a field of which Open Packet Processor alone knows.
@@ -393,11 +405,7 @@ fn is_little_endian(field: &Field) -> bool {
 
 /// Writes a key as the values of its fields, `(ipv4_src=10.0.0.1,tcp_dst=80)`; in hexadecimal if
 /// these are not known, or not of this length.
-pub(crate) fn write_key(
-    f: &mut fmt::Formatter<'_>,
-    headers: &[u32],
-    key: &[u8],
-) -> fmt::Result {
+pub(crate) fn write_key(f: &mut fmt::Formatter<'_>, headers: &[u32], key: &[u8]) -> fmt::Result {
     let fields: Option<Vec<_>> = headers.iter().map(|header| named_field(*header)).collect();
     let fields = fields.unwrap_or_default();
     let bytes: usize = headers.iter().map(|header| parts_of(*header).2).sum();
@@ -421,13 +429,17 @@ pub(crate) fn write_key(
 
 /// Reads what [`write_key`] writes. Errors: what is wrong with it.
 pub(crate) fn parse_key(text: &str, catalogue: &Catalogue) -> Result<Vec<u8>, String> {
-    let inner = text.strip_prefix('(').and_then(|text| text.strip_suffix(')'));
+    let inner = text
+        .strip_prefix('(')
+        .and_then(|text| text.strip_suffix(')'));
     let Some(inner) = inner else {
         return parse_bytes(text);
     };
     let mut key = Vec::new();
     for item in items(inner) {
-        let (name, value) = item.split_once('=').ok_or_else(|| format!("'{item}': no value"))?;
+        let (name, value) = item
+            .split_once('=')
+            .ok_or_else(|| format!("'{item}': no value"))?;
         let field = catalogue.field_named(name);
         let field = field.ok_or_else(|| format!("'{name}' is no field"))?;
         let number = parse_value(field, value, catalogue);

@@ -130,7 +130,11 @@ impl StateGraph {
 
     /// The state that an entry of the table matches, which is a state of the machine.
     fn matched(&mut self, entry: &FlowEntry) -> StateNode {
-        let field = entry.fields.fields().iter().find(|one| *one.field == FIELDS[1]);
+        let field = entry
+            .fields
+            .fields()
+            .iter()
+            .find(|one| *one.field == FIELDS[1]);
         let node = field.map_or(StateNode::Any, |one| {
             StateNode::new(one.number() as u32, one.mask_number() as u32)
         });
@@ -189,9 +193,17 @@ fn effect(action: &Action, table: u8, from: StateNode) -> Option<(StateNode, Tim
 
 /// The match of an entry without the state; its table, if it is another one.
 fn label(entry: &FlowEntry, table: u8) -> String {
-    let others = entry.fields.fields().iter().filter(|one| *one.field != FIELDS[1]);
+    let others = entry
+        .fields
+        .fields()
+        .iter()
+        .filter(|one| *one.field != FIELDS[1]);
     let text = Match::again(others.cloned().collect()).to_string();
-    let text = if text.is_empty() { "any packet".into() } else { text };
+    let text = if text.is_empty() {
+        "any packet".into()
+    } else {
+        text
+    };
     match entry.table_id.0 {
         own if own == table => text,
         other => format!("table {other}: {text}"),

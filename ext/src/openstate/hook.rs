@@ -1,16 +1,10 @@
 //! The behaviour: where packets and messages meet the state tables.
 
-use alloc::{
-    boxed::Box,
-    format,
-    string::{String, ToString},
-    vec,
-    vec::Vec,
-};
+use alloc::{boxed::Box, format, string::String, vec::Vec};
 
 use bofuss_datapath::{
-    Config, ControlContext, Hook, HookContext, HookEffect, Metric, MetricKind, ReplyPart, Time,
-    Trial, Upcoming, Verdict,
+    Config, ControlContext, Hook, HookContext, HookEffect, Metric, ReplyPart, Time, Trial,
+    Upcoming, Verdict,
 };
 use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::ext::ValueList;
@@ -23,9 +17,9 @@ use super::commands;
 use super::dialect::{dialect_of, form_of};
 use super::extractor::{FieldSource, value_of_number};
 use super::machine::{Changed, Machine};
+use super::metrics;
 use super::options::StateOptions;
 use super::report::{self, Report};
-use super::table::StateCounts;
 use super::trace_text;
 use super::{
     Dialects, EXPERIMENTER, FLOW_NOTIFICATION, FlowNotification, GlobalStats, IncState,
@@ -186,8 +180,14 @@ impl OpenState {
     fn note_entry(&mut self, cx: &mut ControlContext<'_>, flow_mod: &FlowMod) {
         let had_opp = self.machine.has_opp();
         let table = flow_mod.table_id.0;
-        if flow_mod.fields.fields().iter().any(|one| PacketFields::has(one.field)) {
-            self.machine.narrow(table, Dialects::only(StateDialect::Opp));
+        if flow_mod
+            .fields
+            .fields()
+            .iter()
+            .any(|one| PacketFields::has(one.field))
+        {
+            self.machine
+                .narrow(table, Dialects::only(StateDialect::Opp));
         }
         for instruction in flow_mod.instructions.list() {
             let (Instruction::ApplyActions(actions) | Instruction::WriteActions(actions)) =
@@ -308,7 +308,8 @@ impl Hook for OpenState {
 
     fn prefetch(&self, table: TableId, packets: &Upcoming<'_>) {
         let all = 0..packets.len();
-        self.machine.prefetch(table.0, all.map(|number| UpcomingPacket(packets, number)));
+        self.machine
+            .prefetch(table.0, all.map(|number| UpcomingPacket(packets, number)));
     }
 
     fn before_lookup(&mut self, cx: &mut HookContext<'_>) -> Verdict {
@@ -418,7 +419,10 @@ impl Hook for OpenState {
             }
             Some(ShortStats(StateStats::VariablesRequest(table))) => {
                 let variables = StateStats::Variables(self.machine.global_variables(*table));
-                Ok(ReplyPart::last(ExtValue::typed(request.row, ShortStats(variables))))
+                Ok(ReplyPart::last(ExtValue::typed(
+                    request.row,
+                    ShortStats(variables),
+                )))
             }
             Some(_) | None => Err(BadRequest::BAD_LEN),
         }
@@ -455,39 +459,7 @@ impl Hook for OpenState {
     }
 
     fn metrics(&self, _: Time, _: u64, list: &mut Vec<Metric>) -> Option<u64> {
-        let (counter, gauge) = (MetricKind::Counter, MetricKind::Gauge);
-        let counts = self.machine.counts;
-        for (name, help, value) in [
-            ("updates", "Variables computed by actions", counts.updates),
-            ("refused", "States without room", counts.refused),
-        ] {
-            list.push(Metric {
-                name,
-                help,
-                kind: counter,
-                labels: Vec::new(),
-                value,
-            });
-        }
-        for (table, states) in self.machine.state_tables() {
-            let StateCounts {
-                transitions,
-                timeouts,
-            } = states.counts;
-            for (name, help, kind, value) in [
-                ("transitions", "Transitions by actions", counter, transitions),
-                ("timeouts", "Timers of states that ran out", counter, timeouts),
-                ("states", "Flows with a state", gauge, states.len() as u64),
-            ] {
-                list.push(Metric {
-                    name,
-                    help,
-                    kind,
-                    labels: vec![("table", table.to_string())],
-                    value,
-                });
-            }
-        }
+        metrics::add(&self.machine, list);
         None
     }
 }

@@ -139,7 +139,9 @@ impl Machine {
 
     /// Whether a table may be told what only these dialects know.
     pub fn allows(&self, number: u8, known: Dialects) -> bool {
-        let dialects = self.table(number).map_or(self.dialects, |table| table.dialects);
+        let dialects = self
+            .table(number)
+            .map_or(self.dialects, |table| table.dialects);
         dialects.and(known).is_some()
     }
 
@@ -306,12 +308,7 @@ impl Machine {
     }
 
     /// The state that a packet has in a table; `None` if it has none there.
-    pub fn look_up(
-        &mut self,
-        now: Time,
-        number: u8,
-        packet: &mut impl FieldSource,
-    ) -> Option<u32> {
+    pub fn look_up(&mut self, now: Time, number: u8, packet: &mut impl FieldSource) -> Option<u32> {
         let table = self.tables.get_mut(usize::from(number))?.as_mut()?;
         if !table.is_enabled() {
             return None;
@@ -447,8 +444,9 @@ impl Machine {
         packet: &mut impl FieldSource,
     ) -> Option<Changed> {
         let key = self.enabled(number)?.update.as_ref()?.key(packet)?;
-        let changed =
-            self.change(now, number, &key, |_, before| Some(after_increment(now, before)));
+        let changed = self.change(now, number, &key, |_, before| {
+            Some(after_increment(now, before))
+        });
         if changed.is_ok() {
             self.count_transition(number);
         }

@@ -14,6 +14,7 @@ pub mod extractor;
 pub mod graph;
 mod hook;
 pub mod machine;
+mod metrics;
 mod notification;
 mod options;
 mod report;
@@ -23,8 +24,8 @@ mod stats;
 pub mod table;
 mod trace_text;
 
-pub use asked::AskedStates;
 pub use action::{IncState, SetGlobalState, SetState};
+pub use asked::AskedStates;
 pub use dialect::{Dialects, StateDialect};
 pub use hook::hook;
 pub use notification::{FlowNotification, StateChanged};
@@ -32,7 +33,7 @@ pub use state_mod::{ExtractorLayout, Scope, StateMod};
 pub use stats::{GlobalStats, RecordForm, ShortStats, StateRecord, StateRequest, StateStats};
 
 use bofuss_oflib::error::BadRequest;
-use bofuss_oflib::ext::{Arg, BOFUSS, ExtKind, ExtRow, ValueList, TypedBody};
+use bofuss_oflib::ext::{Arg, BOFUSS, ExtKind, ExtRow, TypedBody, ValueList};
 use bofuss_oflib::wire::Reader;
 use bofuss_oflib::{DecodeError, Field};
 
@@ -117,10 +118,11 @@ pub static VALUES: [ExtRow; 15] = [
         .with_usage(WHICH, "prints states and deletes them"),
     multipart::<ShortStats>(3, "short_state_stats"),
     multipart::<ShortStats>(4, "delete_short_states").that_changes(),
-    ExtRow::typed::<ValueList<StateMod>>(ExtKind::Multipart, BOFUSS, 16, "state_tables").with_usage(
-        "",
-        "prints tables, scopes and states as state_mod takes them",
-    ),
+    ExtRow::typed::<ValueList<StateMod>>(ExtKind::Multipart, BOFUSS, 16, "state_tables")
+        .with_usage(
+            "",
+            "prints tables, scopes and states as state_mod takes them",
+        ),
     action::<opp::SetDataVar>(3, "set_data_var"),
     action::<opp::WriteContext>(4, "write_context_to_field"),
 ];

@@ -50,14 +50,20 @@ impl Wire for FlowNotification {
     fn encode(&self, w: &mut Writer<'_>) {
         let start = w.bytes.len();
         w.put(&self.table).put(&FLOW_MOD).put(&self.fields);
-        w.put(&(self.instructions.len() as u32)).put(&self.instructions);
+        w.put(&(self.instructions.len() as u32))
+            .put(&self.instructions);
         w.align8(start);
     }
 }
 
 impl TextForm for FlowNotification {
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "table={},match={},instructions=", self.table, Text(&self.fields))?;
+        write!(
+            f,
+            "table={},match={},instructions=",
+            self.table,
+            Text(&self.fields)
+        )?;
         self.instructions.text(f)
     }
 }
@@ -131,7 +137,11 @@ impl TextForm for StateChanged {
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "table={},key=", self.table)?;
         Bytes(self.key.clone()).text(f)?;
-        write!(f, ",old={},new={},mask={:#x}", self.old, self.new, self.mask)?;
+        write!(
+            f,
+            ",old={},new={},mask={:#x}",
+            self.old, self.new, self.mask
+        )?;
         match &self.variables {
             Some(variables) => {
                 f.write_str(",")?;

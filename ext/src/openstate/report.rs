@@ -105,7 +105,9 @@ impl<'a> Report<'a> {
             }
         }
         if self.deletes {
-            reported.iter().for_each(|key| machine.forget(now, number, key));
+            reported
+                .iter()
+                .for_each(|key| machine.forget(now, number, key));
         }
         (form, records)
     }

@@ -189,7 +189,11 @@ impl StateMod {
         let state = r.at("state").get()?;
         let mask = r.at("state_mask").get()?;
         let timers = get_timers(r)?;
-        let transition = Transition { state, mask, timers };
+        let transition = Transition {
+            state,
+            mask,
+            timers,
+        };
         let key = r.rest().into();
         Ok(Self::SetFlowState {
             table,
@@ -323,7 +327,11 @@ impl StateMod {
     fn write(&self, fields_of_key: &[u32], f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TableConfig { table, stateful } => {
-                write!(f, "table_config,table={table},stateful={}", u8::from(*stateful))
+                write!(
+                    f,
+                    "table_config,table={table},stateful={}",
+                    u8::from(*stateful)
+                )
             }
             Self::SetExtractor {
                 table,

@@ -45,7 +45,8 @@ impl Stateful {
             (Scope::Update, &self.update),
             (Scope::BitUpdate, &self.bit_update),
         ];
-        all.into_iter().filter_map(|(scope, extractor)| Some((scope, extractor.as_ref()?)))
+        all.into_iter()
+            .filter_map(|(scope, extractor)| Some((scope, extractor.as_ref()?)))
     }
 
     /// The layout in which they came.
@@ -114,7 +115,9 @@ impl Stateful {
         if !self.on {
             return Err(error::SET_EXTRACTOR);
         }
-        let same_length = self.key_bytes().is_none_or(|bytes| bytes == extractor.bytes());
+        let same_length = self
+            .key_bytes()
+            .is_none_or(|bytes| bytes == extractor.bytes());
         let is_possible = self.dialects.and(known).is_some();
         if !same_length || !is_possible {
             if !self.may_change || initial.and(known).is_none() {

@@ -142,11 +142,7 @@ impl StateRecord {
         Ok(this)
     }
 
-    fn decode_fixed(
-        mut self,
-        form: RecordForm,
-        r: &mut Reader<'_>,
-    ) -> Result<Self, DecodeError> {
+    fn decode_fixed(mut self, form: RecordForm, r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         self.duration = (r.get()?, r.get()?);
         let n_fields = r.at("field_count").get::<u32>()? as usize;
         for _ in 0..MAX_FIELDS {

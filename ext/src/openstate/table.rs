@@ -346,7 +346,10 @@ impl StateTable {
             if after.is_default() {
                 self.flows.remove(&key);
             } else if has_run_out {
-                let (_, flow) = self.flows.get_mut(&key).expect("its key was found just now");
+                let (_, flow) = self
+                    .flows
+                    .get_mut(&key)
+                    .expect("its key was found just now");
                 *flow = after;
             }
             self.swept = slot + 1;

@@ -51,7 +51,10 @@ pub(super) fn read(
     };
     let timers = TimersText(flow.timers);
     let state = flow.state;
-    Some(format!("reads table={table},key={text},state={state}{timers}{}", left(now, &flow)))
+    Some(format!(
+        "reads table={table},key={text},state={state}{timers}{}",
+        left(now, &flow)
+    ))
 }
 
 /// What is left of the timers that run, in microseconds.
@@ -70,18 +73,16 @@ fn left(now: Time, flow: &StateEntry) -> String {
 }
 
 /// What an action changed in a table, with the timers that it armed.
-pub(super) fn changed(
-    machine: &Machine,
-    table: u8,
-    changed: Option<&Changed>,
-) -> String {
+pub(super) fn changed(machine: &Machine, table: u8, changed: Option<&Changed>) -> String {
     let scope = machine.enabled(table).and_then(|table| table.lookup());
     let (Some(scope), Some(changed)) = (scope, changed) else {
         return format!(
             "changes nothing: table {table} has no states, or the packet lacks a field of the key"
         );
     };
-    let Changed { old, new, timers, .. } = changed;
+    let Changed {
+        old, new, timers, ..
+    } = changed;
     let key = changed.key.bytes();
     let key = KeyText(scope, &key);
     let timers = TimersText(*timers);
@@ -93,8 +94,8 @@ pub(super) fn computed(action: &SetDataVar, value: Option<u32>) -> String {
     let SetDataVar { table, output, .. } = action;
     match value {
         Some(value) => format!("computes table={table},{output}={value}"),
-        None => format!(
-            "computes nothing: table {table} has no states, or an operand is not there"
-        ),
+        None => {
+            format!("computes nothing: table {table} has no states, or an operand is not there")
+        }
     }
 }
