@@ -1,5 +1,6 @@
 -- A Wireshark dissector of the messages, actions, instructions, multiparts, match fields and errors of
 -- experimenter 0xbebabeba on OpenFlow 1.3: OpenState, BEBA with packet templates, Open Packet Processor.
+-- And of the instruction of experimenter 0x00626f66 that copies fields to a template's packet.
 --
 --   wireshark -X lua_script:openstate.lua CAPTURE
 --
@@ -7,6 +8,8 @@
 -- "State tables" below the message's. Filters begin with "openstate.", as openstate.state == 3.
 
 local EXPERIMENTER = 0xbebabeba
+local BOFUSS = 0x00626f66
+local PACKET_GEN_COPY = 18
 local proto = Proto("openstate", "State tables (OpenState, BEBA, Open Packet Processor)")
 
 local MESSAGES = { [0] = "STATE_MOD", "PKTTMP_MOD", "STATE_CHANGED", "FLOW_NOTIFICATION" }
@@ -42,7 +45,7 @@ u32("message", "Message", MESSAGES)
 u8("command", "Command", STATE_MOD)
 u8("template_command", "Command", PKTTMP_MOD)
 u32("action", "Action", ACTIONS)
-u32("instruction", "Instruction", { [0] = "IN_SWITCH_PKT_GEN" })
+u32("instruction", "Instruction", { [0] = "IN_SWITCH_PKT_GEN", [PACKET_GEN_COPY] = "PACKET_GEN_COPY" })
 u32("multipart", "Multipart", MULTIPARTS)
 f.error = ProtoField.uint16("openstate.error", "Error", base.DEC, ERRORS)
 f.oxm = ProtoField.uint8("openstate.oxm", "Match field", base.DEC, FIELDS, 0xfe)
@@ -83,6 +86,9 @@ u8("source", "Source", SOURCES)
 u32("variable", "Variable")
 f.variable_mask = ProtoField.uint32("openstate.variable_mask", "Variable mask", base.HEX)
 u32("template", "Template")
+f.copies = ProtoField.uint16("openstate.copies", "Copies")
+f.bits = ProtoField.uint16("openstate.bits", "Bits")
+f.bit_offset = ProtoField.uint16("openstate.bit_offset", "From bit")
 f.packet = ProtoField.bytes("openstate.packet", "Packet")
 u32("seconds", "Seconds since the transition")
 u32("nanoseconds", "and nanoseconds")
@@ -237,6 +243,22 @@ local function action(tree, tvb, at, stop)
   return ACTIONS[kind] or "action " .. kind
 end
 
+-- An instruction from its type to its end.
+local function instruction(tree, tvb, at, stop, is_copying)
+  tree:add(f.instruction, tvb(at, 4))
+  if not is_copying then
+    add(tree, tvb, at + 8, { { f.template, 4 } })
+    return "IN_SWITCH_PKT_GEN"
+  end
+  local count = tvb(at + 8, 2):uint()
+  at = add(tree, tvb, at + 4, { { f.template, 4 }, { f.copies, 2 }, { nil, 6 } })
+  for _ = 1, math.min(count, math.floor((stop - at) / 16)) do
+    at = add(tree, tvb, at, { { f.field, 4 }, { f.field, 4 }, { f.bits, 2 }, { f.bit_offset, 2 },
+      { f.bit_offset, 2 }, { nil, 2 } })
+  end
+  return "PACKET_GEN_COPY"
+end
+
 -- A record of states, in the form of the dialect that has this length.
 local function record(parent, tvb, at, is_short)
   local length = tvb(at, 2):uint()
@@ -312,6 +334,10 @@ local function is_ours(info)
   return info.range:uint() == EXPERIMENTER
 end
 
+local function is_copying(info)
+  return info.range:uint() == BOFUSS and info.source(info.offset + 4, 4):uint() == PACKET_GEN_COPY
+end
+
 function proto.dissector(tvb, pinfo, root)
   local names = {}
   -- Calls `read` for each number of ours among some fields, with the tree, the bytes, and the places of
@@ -319,7 +345,7 @@ function proto.dissector(tvb, pinfo, root)
   -- so many bytes before it.
   local function each(infos, length_before, begins_before, read)
     for _, info in ipairs(infos) do
-      if is_ours(info) then
+      if is_ours(info) or (infos.may_copy and is_copying(info)) then
         local source, at = info.source, info.offset
         local stop = at - begins_before + source(at - length_before, 2):uint()
         local tree = root:add(proto, source(at, stop - at))
@@ -341,11 +367,10 @@ function proto.dissector(tvb, pinfo, root)
   each({ replies() }, 14, 16, function(tree, bytes, at, stop)
     return multipart(tree, bytes, at + 4, stop, false)
   end)
-  each({ instructions() }, 2, 4, function(tree, bytes, at)
-    tree:add(f.instruction, bytes(at + 4, 4))
-    add(tree, bytes, at + 12, { { f.template, 4 } })
-    return "IN_SWITCH_PKT_GEN"
-  end)
+  local function read_instruction(tree, bytes, at, stop)
+    return instruction(tree, bytes, at + 4, stop, bytes(at, 4):uint() == BOFUSS)
+  end
+  each({ may_copy = true, instructions() }, 2, 4, read_instruction)
   each({ actions() }, 2, 4, function(tree, bytes, at, stop) return action(tree, bytes, at + 4, stop) end)
   for _, info in ipairs { oxms() } do
     if is_ours(info) then
