@@ -83,7 +83,7 @@ macro_rules! field_word {
 /// static ICN: AddedHeader = AddedHeader::after_udp_port(6363, "icn", 8);
 /// static FIELDS: [Field; 3] = extension_fields! { 0x0062_6c61;
 ///     0 "icn_type" 8 masked set Hex in ICN 0;
-///     1 "datagram_id" ["dgram_id"] 16 exact fixed Hex at Ipv4 32 differs Every
+///     1 "ip_checksum" ["ip_csum"] 16 exact fixed Hex at Ipv4 80 differs Every
 ///         need ETH_TYPE & 0xffff = 0x0800;
 ///     2 "icn_class" 4 masked set Dec initial 1;
 /// };
