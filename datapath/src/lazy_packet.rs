@@ -7,6 +7,7 @@ use bofuss_oflib::Field;
 use bofuss_packet::{Key, Layout, Packet};
 
 use crate::hook_context::set_field;
+use crate::upcoming::arriving_value;
 
 /// Fields and the values that they were given; `None` if they were made absent.
 pub(crate) type FieldSets = Vec<(&'static Field, Option<u128>)>;
@@ -48,12 +49,7 @@ impl<'a> LazyPacket<'a> {
         if let Some((_, value)) = self.sets.iter().rev().find(|(other, _)| *other == field) {
             return *value;
         }
-        if field.at.is_empty()
-            && let Some(value) = self.arrival.get(field, &mut ())
-        {
-            return Some(value);
-        }
-        self.layout.value(self.frame.bytes(), field)
+        arriving_value(field, self.arrival, self.layout, self.frame)
     }
 
     /// Gives a field a value, or makes it absent if it stands in no header.

@@ -27,11 +27,28 @@ impl Upcoming<'_> {
     /// has placed in a header is taken for absent.
     #[inline]
     pub fn get(&self, number: usize, field: &Field) -> Option<u128> {
-        if field.at.is_empty()
-            && let Some(value) = self.arrival.get(field, &mut ())
-        {
-            return Some(value);
-        }
-        (self.layout_of)(number).value(self.frames[number].bytes(), field)
+        arriving_value(
+            field,
+            self.arrival,
+            (self.layout_of)(number),
+            &self.frames[number],
+        )
     }
+}
+
+/// The value of a field of a packet that arrives with a key, but for what its headers say, and with
+/// these headers; `None` if it has none, or if an extension has placed it in a header.
+#[inline]
+pub(crate) fn arriving_value(
+    field: &Field,
+    arrival: &Key,
+    layout: &Layout,
+    frame: &Frame,
+) -> Option<u128> {
+    if field.at.is_empty()
+        && let Some(value) = arrival.get(field, &mut ())
+    {
+        return Some(value);
+    }
+    layout.value(frame.bytes(), field)
 }

@@ -154,11 +154,12 @@ impl<S: Sink> Context<'_, S> {
         });
         while !frames.is_empty() {
             let count = frames.len().min(BATCH);
-            let key = self.look_ahead(port, &mut frames[..count], &mut lookaheads);
+            let branches = self.hooks.effect(TableId(0)) == HookEffect::Branch;
+            let key = self.look_ahead(port, branches, &mut frames[..count], &mut lookaheads);
             let burst = Burst {
                 ingress: port,
                 key: &key,
-                branches: self.hooks.effect(TableId(0)) == HookEffect::Branch,
+                branches,
             };
             let mut looks_ahead = self.looks_ahead();
             let mut direct = DirectOutput::default();
@@ -200,18 +201,19 @@ impl<S: Sink> Context<'_, S> {
     }
 
     /// Finds the headers of frames, and as long as no hook makes one packet depend on another, has
-    /// what is known of their flows brought near, all together: so they wait for memory once. The
-    /// key of their packets without what headers say.
+    /// what is known of their flows brought near, all together: so they wait for memory once.
+    /// `branches` says that hooks set fields of each before the lookup of table 0. The key of their
+    /// packets without what headers say.
     #[inline(never)]
     fn look_ahead(
         &mut self,
         port: PortNo,
+        branches: bool,
         frames: &mut [Frame],
         lookaheads: &mut [Lookahead],
     ) -> Key {
         let key = arrival(port, self.pipeline.catalogue.additions());
         let follows = self.uses_cache() && self.looks_ahead();
-        let branches = self.hooks.effect(TableId(0)) == HookEffect::Branch;
         let start = self.start(TableId(0), branches, false);
         let base = self.lane.cache.words(start, &key);
         for (frame, lookahead) in frames.iter().zip(&mut *lookaheads) {

@@ -9,7 +9,7 @@ use bofuss_packet::{Key, Packet};
 
 use crate::cache::lookahead::Lookahead;
 use crate::hook::HookPoint;
-use crate::hook_context::{HookOutcome, Subject, set_field};
+use crate::hook_context::{Subject, set_field};
 use crate::lazy_packet::{FieldSets, LazyPacket};
 use crate::pipeline::context::Context;
 use crate::pipeline::hooking::{BegunActions, HookReply};
@@ -55,38 +55,18 @@ impl<S: Sink> Context<'_, S> {
         &mut self,
         hook: usize,
         (frame, arrival, lookahead): (&mut Frame, &Key, &Lookahead),
-        (table, cookie): (TableId, u64),
+        place: (TableId, u64),
         begun: &mut Begun,
         point: impl FnOnce(&mut dyn Hook, &mut HookContext<'_>) -> Verdict,
     ) -> HookReply {
-        let plan = self.hooks.plan();
         let sets = core::mem::take(&mut begun.sets);
         let lazy = LazyPacket::new(frame, &lookahead.layout, arrival, sets);
-        let mut cx = HookContext {
-            now: self.now,
-            table,
-            cookie,
-            trial: self.trial,
-            traces: false,
-            records: false,
-            subject: Subject::Lazy(lazy),
-            pool: &self.lane.pool,
-            additions: self.pipeline.catalogue.additions(),
-            outcome: HookOutcome::default(),
-        };
-        let verdict = point(&mut *self.hooks.all[hook], &mut cx);
-        let Subject::Lazy(lazy) = cx.subject else {
+        let (reply, subject) = self.ask_hook(hook, Subject::Lazy(lazy), place, false, point);
+        let Subject::Lazy(lazy) = subject else {
             unreachable!("it was given a frame");
         };
-        let outcome = cx.outcome;
         (begun.sets, begun.packet) = lazy.into_parts();
-        self.hooks.refresh_after(hook, self.pipeline.tables.len());
-        HookReply {
-            hook,
-            verdict,
-            outcome,
-            replanned: plan != self.hooks.plan(),
-        }
+        reply
     }
 
     /// Has hooks prepare a frame for the lookup of table 0, and gives the fields that they set to

@@ -45,6 +45,44 @@ pub(crate) struct HookCall {
 }
 
 impl<S: Sink> Context<'_, S> {
+    /// Calls a hook at one point of a table, with the cookie of the entry that was hit. What it
+    /// asks for is not done yet.
+    #[inline]
+    pub(crate) fn ask_hook<'p>(
+        &'p mut self,
+        hook: usize,
+        subject: Subject<'p>,
+        (table, cookie): (TableId, u64),
+        records: bool,
+        point: impl FnOnce(&mut dyn Hook, &mut HookContext<'_>) -> Verdict,
+    ) -> (HookReply, Subject<'p>) {
+        let plan = self.hooks.plan();
+        let mut cx = HookContext {
+            now: self.now,
+            table,
+            cookie,
+            trial: self.trial,
+            traces: S::TRACES,
+            records,
+            subject,
+            pool: &self.lane.pool,
+            additions: self.pipeline.catalogue.additions(),
+            outcome: HookOutcome::default(),
+        };
+        let verdict = point(&mut *self.hooks.all[hook], &mut cx);
+        let HookContext {
+            subject, outcome, ..
+        } = cx;
+        self.hooks.refresh_after(hook, self.pipeline.tables.len());
+        let reply = HookReply {
+            hook,
+            verdict,
+            outcome,
+            replanned: plan != self.hooks.plan(),
+        };
+        (reply, subject)
+    }
+
     /// Calls a hook at one point, and does what it asks for.
     ///
     /// Errors: why the packet goes no further.
@@ -56,28 +94,8 @@ impl<S: Sink> Context<'_, S> {
         point: impl FnOnce(&mut dyn Hook, &mut HookContext<'_>) -> Verdict,
     ) -> Result<HookCall, DropReason> {
         self.flush_pending(walk);
-        let plan = self.hooks.plan();
-        let mut cx = HookContext {
-            now: self.now,
-            table: walk.table,
-            cookie: walk.cookie,
-            trial: self.trial,
-            traces: S::TRACES,
-            records,
-            subject: Subject::Packet(walk.packet),
-            pool: &self.lane.pool,
-            additions: self.pipeline.catalogue.additions(),
-            outcome: HookOutcome::default(),
-        };
-        let verdict = point(&mut *self.hooks.all[hook], &mut cx);
-        let outcome = cx.outcome;
-        self.hooks.refresh_after(hook, self.pipeline.tables.len());
-        let reply = HookReply {
-            hook,
-            verdict,
-            outcome,
-            replanned: plan != self.hooks.plan(),
-        };
+        let place = (walk.table, walk.cookie);
+        let (reply, _) = self.ask_hook(hook, Subject::Packet(walk.packet), place, records, point);
         self.carry_out(walk, reply)
     }
 
