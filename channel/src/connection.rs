@@ -12,7 +12,7 @@ use std::time::Duration;
 use bofuss_oflib::assemble::Refused;
 use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::framing::xid_of;
-use bofuss_oflib::message::error::ErrorMsg;
+use bofuss_oflib::handshake::HandshakeError;
 use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Assembler, Codec, DecodeError, HEADER_BYTES, Message};
 use tokio::io::{AsyncWriteExt, WriteHalf};
@@ -36,13 +36,6 @@ const WRITE_BYTES: usize = 64 * 1024;
 const HANDED_OVER: usize = 64;
 /// The transaction id of our own ECHO_REQUESTs.
 const PROBE_XID: u32 = 0x7072_6f62;
-
-/// What is wrong with a message to a switch that only a switch sends.
-const MISDIRECTED: DecodeError = DecodeError {
-    error: BadRequest::BAD_TYPE,
-    offset: 1,
-    field: "type",
-};
 
 /// How long a connection that may lose messages may be silent before its peer is asked, at most;
 /// twice that is below the 30 s of OpenFlow 1.3.5 section 6.3.6.
@@ -211,6 +204,7 @@ impl ConnectionShared<'_> {
     /// Reads until the connection ends; gives why.
     async fn read(&self, frames: &mut Frames, outbox: Outbox) -> Result<Infallible, Reason> {
         let mut assembler = Assembler::new(self.codec.clone(), MAX_MULTIPART_REQUEST_BYTES);
+        assembler.is_switch = self.is_switch;
         let mut pace = self.hub.settings().message_rate.map(RateLimiter::new);
         let mut events = Vec::new();
         loop {
@@ -259,15 +253,7 @@ impl ConnectionShared<'_> {
             Ok(length) => {
                 let frame = frames.take(length);
                 self.show(true, frame);
-                let received = if self.is_misdirected(frame) {
-                    Err(Refused {
-                        cause: MISDIRECTED,
-                        fatal: false,
-                    })
-                } else {
-                    assembler.receive(frame)
-                };
-                (Head::from(frame), received)
+                (Head::from(frame), assembler.receive(frame))
             }
             Err(cause) => {
                 let head = frames.take(HEADER_BYTES);
@@ -278,17 +264,12 @@ impl ConnectionShared<'_> {
             && self.datagrams
             && error.error == BadRequest::BAD_VERSION
         {
-            return (None, Some(Reason::Refused(error.error.to_string())));
+            let refused = HandshakeError::Refused(error.error.to_string());
+            return (None, Some(refused.into()));
         }
         let refused = received.as_ref().err().filter(|refused| refused.fatal);
         let end = refused.map(|refused| Reason::Malformed(refused.cause));
         (self.event(head, received, place), end)
-    }
-
-    /// Whether a message came here that only a switch sends, and this side is one.
-    fn is_misdirected(&self, frame: &[u8]) -> bool {
-        let version = self.codec.version;
-        self.is_switch && frame[0] == version.number() && version.is_from_switch(frame[1])
     }
 
     /// What the owner hears of a frame that begins with `head`.
@@ -308,17 +289,14 @@ impl ConnectionShared<'_> {
                 message,
                 place,
             }),
-            Err(Refused { cause, .. }) => {
-                let is_error = head[1] == Message::Error(ErrorMsg::default()).type_number();
-                Some(Event::BadMessage {
-                    conn,
-                    xid: xid_of(&head),
-                    name: self.codec.version.message_name(head[1]),
-                    reply: (!is_error).then(|| ErrorMsg::quoting(cause.error, &head)),
-                    cause,
-                    place,
-                })
-            }
+            Err(refused) => Some(Event::BadMessage {
+                conn,
+                xid: xid_of(&head),
+                name: self.codec.version.message_name(head[1]),
+                reply: refused.answer(&head),
+                cause: refused.cause,
+                place,
+            }),
         }
     }
 

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::{fmt, io};
 
+use bofuss_oflib::handshake::HandshakeError;
 use bofuss_oflib::message::error::{ERROR_DATA_BYTES, ErrorMsg};
 use bofuss_oflib::{DecodeError, EncodeError, Message, Version};
 
@@ -194,20 +195,9 @@ pub enum Reason {
     /// No HELLO came in time.
     #[error("no HELLO within {} s", HELLO_TIMEOUT.as_secs())]
     HelloTimeout,
-    /// Something else came first.
-    #[error("the first message is not HELLO but {0}")]
-    NotHello(String),
-    /// The two bitmaps, or highest versions, do not meet.
-    #[error("no common OpenFlow version: this side speaks {ours}, the other side {theirs}")]
-    NoCommonVersion {
-        /// Our versions.
-        ours: String,
-        /// The peer's.
-        theirs: String,
-    },
-    /// The peer answered HELLO with an ERROR.
-    #[error("the peer refuses the connection: {0}")]
-    Refused(String),
+    /// The peer's first message is not the HELLO that is needed.
+    #[error(transparent)]
+    Handshake(#[from] HandshakeError),
     /// Newer peers came before it had said who it is.
     #[error("it gave way to newer peers before it said who it is")]
     Displaced,

@@ -3,6 +3,7 @@
 use std::io;
 
 use bofuss_oflib::framing::Framer;
+use bofuss_oflib::handshake::first_message;
 use bofuss_oflib::{DecodeError, HEADER_BYTES};
 use tokio::io::{AsyncReadExt, ReadHalf};
 
@@ -52,10 +53,17 @@ impl Frames {
         Ok(())
     }
 
-    /// Waits for a header, and leaves it where it is.
-    pub(crate) async fn header(&mut self) -> Result<[u8; HEADER_BYTES], Reason> {
-        self.fill(HEADER_BYTES).await?;
-        Ok(self.framer.header().expect("so many bytes are buffered"))
+    /// Waits for the peer's first message, and takes it.
+    pub(crate) async fn first_message(&mut self) -> Result<Vec<u8>, Reason> {
+        loop {
+            if is_tls(self.framer.buffered()) {
+                return Err(Reason::PeerSpeaksTls);
+            }
+            if let Some(first) = first_message(&mut self.framer) {
+                return Ok(first);
+            }
+            self.fill(self.framer.buffered().len() + 1).await?;
+        }
     }
 
     /// Waits for a whole message; gives its length in bytes. Nothing is lost when the future is
@@ -94,6 +102,6 @@ impl Frames {
 }
 
 /// Whether bytes begin as a record of TLS does; no version of OpenFlow has these numbers.
-pub(crate) fn is_tls(bytes: &[u8]) -> bool {
+fn is_tls(bytes: &[u8]) -> bool {
     matches!(bytes, [0x14..=0x17, 3, ..])
 }

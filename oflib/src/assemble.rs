@@ -6,7 +6,7 @@ use crate::codec::{Codec, HEADER_BYTES};
 use crate::error::{BadRequest, DecodeError, ErrorCode};
 use crate::framing::xid_of;
 use crate::instruction::Instructions;
-use crate::message::Message;
+use crate::message::{ErrorMsg, Message};
 
 /// The most multipart messages that a peer may have begun and not finished.
 pub const MAX_SEQUENCES: usize = 16;
@@ -25,6 +25,21 @@ pub struct Refused {
     pub fatal: bool,
 }
 
+impl Refused {
+    /// What a switch answers to the frame that begins with `head`; an ERROR is never answered.
+    pub fn answer(&self, head: &[u8]) -> Option<ErrorMsg> {
+        let is_error = head.get(1) == Some(&Message::Error(ErrorMsg::default()).type_number());
+        (!is_error).then(|| ErrorMsg::quoting(self.cause.error, head))
+    }
+}
+
+/// What is wrong with a message to a switch that only a switch sends.
+const MISDIRECTED: DecodeError = DecodeError {
+    error: BadRequest::BAD_TYPE,
+    offset: 1,
+    field: "type",
+};
+
 /// A multipart message that is not finished.
 #[derive(Debug)]
 struct Sequence {
@@ -42,6 +57,8 @@ struct Sequence {
 pub struct Assembler {
     /// How frames are read.
     pub codec: Codec,
+    /// Whether this side is a switch: it refuses what only a switch sends.
+    pub is_switch: bool,
     open: Vec<Sequence>,
     limit_bytes: usize,
     /// What the last flow-mod had: many have the same, which is in memory once then.
@@ -53,6 +70,7 @@ impl Assembler {
     pub fn new(codec: Codec, limit_bytes: usize) -> Self {
         Self {
             codec,
+            is_switch: false,
             open: Vec::new(),
             limit_bytes,
             instructions: Instructions::default(),
@@ -61,7 +79,8 @@ impl Assembler {
 
     /// Takes a whole frame; gives a whole message, or `None` for a part of one or of a refused one.
     ///
-    /// Errors: the decoder's, also for less than a header; BAD_REQUEST/BAD_MULTIPART for a part of
+    /// Errors: the decoder's, also for less than a header; BAD_REQUEST/BAD_TYPE for a message to a
+    /// switch that only a switch sends; BAD_REQUEST/BAD_MULTIPART for a part of
     /// another type than those before it, or of a type that has one part;
     /// BAD_REQUEST/MULTIPART_BUFFER_OVERFLOW past a limit, which ends the connection if it is
     /// [`MAX_SEQUENCES`].
@@ -74,6 +93,13 @@ impl Assembler {
             });
         }
         let ty = frame[1];
+        let version = self.codec.version;
+        if self.is_switch && frame[0] == version.number() && version.is_from_switch(ty) {
+            return Err(Refused {
+                cause: MISDIRECTED,
+                fatal: false,
+            });
+        }
         let xid = xid_of(frame);
         let parts = self.codec.version.multipart_types().contains(&ty);
         let more = parts && frame.get(FLAGS_OFFSET).is_some_and(|f| f & MORE != 0);
@@ -218,6 +244,23 @@ mod tests {
         match received {
             Err(refused) => (refused.cause.error, refused.fatal),
             other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_switch_refuses_what_only_a_switch_sends() {
+        let mut reply = Vec::new();
+        let message = Message::BarrierReply(Empty);
+        assembler(0).codec.encode(1, &message, &mut reply).unwrap();
+        for is_switch in [false, true] {
+            let mut a = assembler(0);
+            a.is_switch = is_switch;
+            let received = a.receive(&reply);
+            if is_switch {
+                assert_eq!(error(received), (BadRequest::BAD_TYPE, false));
+            } else {
+                assert_eq!(received, Ok(Some((1, message.clone()))));
+            }
         }
     }
 

@@ -19,6 +19,7 @@ mod field_rows;
 pub mod field_set;
 mod forms;
 pub mod framing;
+pub mod handshake;
 pub mod instruction;
 pub mod matching;
 pub mod message;

@@ -85,3 +85,30 @@ pub(super) fn frame(words: &[&str]) -> Vec<u8> {
     let to = if words[at] == "arp" { 255 } else { to };
     craft::ethernet(mac(to), mac(from), layer)
 }
+
+/// The frame that `words` make, as one that its sender did not cut.
+pub(super) fn left_whole(mut frame: Frame, words: &[&str], segment_bytes: u16) -> Frame {
+    let tags = words.iter().filter(|word| ["vlan", "mpls"].contains(word));
+    let (ip, bytes) = (14 + 4 * tags.count(), frame.bytes_mut());
+    let (l4, protocol) = (ip + 20, bytes[ip + 9]);
+    let (kind, at) = match protocol {
+        6 => (GsoKind::Tcp4, 16),
+        _ => (GsoKind::Udp, 6),
+    };
+    if protocol == 6 {
+        // Some with PSH, FIN, CWR.
+        bytes[l4 + 13] = [0x10, 0x18, 0x19, 0x98][bytes.len() % 4];
+    }
+    let pseudo = sum(&bytes[ip + 12..l4]) + u64::from(protocol) + (bytes.len() - l4) as u64;
+    bytes[l4 + at..][..2].copy_from_slice(&fold(pseudo).to_be_bytes());
+    frame.offload = Offload {
+        checksum: Some((l4 as u16, at as u16)),
+        gso: Some(Gso {
+            kind,
+            segment_bytes,
+            ecn: false,
+        }),
+        ..Offload::NONE
+    };
+    frame
+}

@@ -79,8 +79,9 @@ impl Stage {
     }
 
     pub(super) fn message(&mut self, message: Message) {
-        match across(&self.io.codecs[&self.conn], &message, &mut Vec::new()) {
-            Ok(message) => self.arrived(message),
+        let mut bytes = Vec::new();
+        match self.io.codecs[&self.conn].encode(7, &message, &mut bytes) {
+            Ok(()) => self.arrived(&bytes),
             Err(error) => {
                 let line = format!("{} unsaid {}: {error}", self.conn.0, message.name());
                 self.io.effects.push(line);
@@ -88,28 +89,18 @@ impl Stage {
         }
     }
 
-    /// Has the switch take what the sender's bytes were.
-    pub(super) fn arrived(&mut self, message: Result<Message, ErrorCode>) {
-        let message = message.map_err(|error| ErrorMsg::quoting(error, &[]));
-        let request = Request {
-            xid: 7,
-            head: &[],
-            message,
-        };
+    /// Has the switch take the sender's bytes.
+    pub(super) fn arrived(&mut self, bytes: &[u8]) {
+        let codec = self.io.codecs[&self.conn].clone();
         self.switch
-            .message(self.now, self.conn, request, &mut self.io);
-        while self.switch.has_work(&self.io) {
-            self.switch.work(self.now, &mut self.io);
-        }
+            .arrives(self.now, self.conn, &codec, bytes, &mut self.io);
     }
 
     /// A frame from words; `gso N ...` is a super-frame, to be cut into segments of N bytes.
     pub(super) fn frame(&self, words: &[&str]) -> Frame {
         let of = |words: &[&str]| self.pool.frame(&frame(words)).unwrap();
         match words {
-            ["gso", bytes, words @ ..] => {
-                super_frames::left_whole(of(words), words, bytes.parse().unwrap())
-            }
+            ["gso", bytes, words @ ..] => left_whole(of(words), words, bytes.parse().unwrap()),
             words => of(words),
         }
     }
@@ -120,9 +111,7 @@ impl Stage {
         if self.sent > TRACED_AT_FIRST && !self.sent.is_multiple_of(TRACED_EVERY) {
             return None;
         }
-        let told = self.switch.trace(self.now, &trace::request(port, frame));
-        let told = String::from_utf8(told.ok()?.data.0).unwrap();
-        let told = Trace::read(&told).unwrap_or_else(|error| panic!("{error}: {told}"));
+        let told = self.switch.told(self.now, port, frame)?;
         let mut events = told.stages.iter().flat_map(|stage| &stage.events);
         let waits =
             |event: &TraceEvent| matches!(event, TraceEvent::Fragment | TraceEvent::Queue { .. });
@@ -178,8 +167,7 @@ impl Stage {
                 bytes.extend(length.to_be_bytes());
                 bytes.extend([0, 0, 0, 7]);
                 bytes.extend(body);
-                let read = codec.decode(&bytes);
-                self.arrived(read.map(|(_, message)| message).map_err(|e| e.error));
+                self.arrived(&bytes);
             }
             "send" => {
                 let frame = self.frame(&words[2..]);

@@ -1,7 +1,6 @@
 //! A super-frame does what its segments do, one by one: frames that leave, messages, counters.
 
 use bofuss_datapath::DropReason;
-use bofuss_frame::{Gso, GsoKind, Offload};
 use bofuss_packet::offload::segment;
 
 use super::engines::{Random, counters, line, stage};
@@ -10,33 +9,6 @@ use super::*;
 const OPERATIONS: usize = 4_000;
 /// After so many operations, all that can be asked for is compared.
 const COMPARED_EVERY: usize = 29;
-
-/// The frame that `words` make, as one that its sender did not cut.
-pub fn left_whole(mut frame: Frame, words: &[&str], segment_bytes: u16) -> Frame {
-    let tags = words.iter().filter(|word| ["vlan", "mpls"].contains(word));
-    let (ip, bytes) = (14 + 4 * tags.count(), frame.bytes_mut());
-    let (l4, protocol) = (ip + 20, bytes[ip + 9]);
-    let (kind, at) = match protocol {
-        6 => (GsoKind::Tcp4, 16),
-        _ => (GsoKind::Udp, 6),
-    };
-    if protocol == 6 {
-        // Some with PSH, FIN, CWR.
-        bytes[l4 + 13] = [0x10, 0x18, 0x19, 0x98][bytes.len() % 4];
-    }
-    let pseudo = sum(&bytes[ip + 12..l4]) + u64::from(protocol) + (bytes.len() - l4) as u64;
-    bytes[l4 + at..][..2].copy_from_slice(&fold(pseudo).to_be_bytes());
-    frame.offload = Offload {
-        checksum: Some((l4 as u16, at as u16)),
-        gso: Some(Gso {
-            kind,
-            segment_bytes,
-            ecn: false,
-        }),
-        ..Offload::NONE
-    };
-    frame
-}
 
 /// Whether the checksums of a frame that leaves are right; `out PORT HEX`.
 fn is_sound(line: &str) -> bool {

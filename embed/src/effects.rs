@@ -1,0 +1,238 @@
+//! What a switch causes, in order, and how much of it waits for whom.
+
+use alloc::{collections::BTreeMap, collections::VecDeque, vec::Vec};
+use core::fmt;
+
+use bofuss_agent::{ConnId, SwitchIo};
+use bofuss_frame::Frame;
+use bofuss_oflib::handshake::HandshakeError;
+use bofuss_oflib::message::port::PortFeatures;
+use bofuss_oflib::types::QueueId;
+use bofuss_oflib::{DecodeError, EncodeError, ErrorCode, Message, PortNo};
+
+use crate::peer::Peer;
+
+/// Above this many bytes that a peer has not read, packet-ins are dropped, and long replies and the
+/// peer's next messages wait.
+pub const ROOM_BYTES: usize = 256 * 1024;
+/// Above this many bytes that a peer has not read, its connection is closed.
+pub const MAX_UNREAD_BYTES: usize = 4 * 1024 * 1024;
+/// Bytes after which the next message begins another effect.
+const SEND_BYTES: usize = 64 * 1024;
+
+/// One thing that the switch causes.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Effect {
+    /// A frame leaves by a port.
+    Transmit {
+        /// The port.
+        port: PortNo,
+        /// The queue that it waited in, or 0.
+        queue: QueueId,
+        /// The frame, whose buffer returns to its pool.
+        frame: Frame,
+    },
+    /// Bytes leave on a connection: whole messages.
+    Send {
+        /// The connection.
+        conn: ConnId,
+        /// The messages.
+        bytes: Vec<u8>,
+    },
+    /// A message leaves on a connection without bytes.
+    Message {
+        /// The connection.
+        conn: ConnId,
+        /// Its transaction id.
+        xid: u32,
+        /// The message.
+        message: Message,
+    },
+    /// The switch ends a connection; nothing follows on it.
+    Close {
+        /// The connection.
+        conn: ConnId,
+        /// Why.
+        why: CloseReason,
+    },
+    /// A controller refuses or wants a port's link. It is the embedding that sets it, with
+    /// [`set_link`](crate::EmbeddedSwitch::set_link).
+    SetLink {
+        /// The port.
+        port: PortNo,
+        /// Whether the link is to be up.
+        up: bool,
+    },
+    /// A controller changes what a port's interface advertises.
+    Advertise {
+        /// The port.
+        port: PortNo,
+        /// The features.
+        features: PortFeatures,
+    },
+    /// A message is not sent: the version of its connection cannot say it, or it is too long.
+    Unsent {
+        /// The connection.
+        conn: ConnId,
+        /// Its transaction id.
+        xid: u32,
+        /// The message's name.
+        name: &'static str,
+        /// Why.
+        cause: EncodeError,
+    },
+    /// A message is refused; the ERROR follows.
+    Refused {
+        /// Its connection.
+        conn: ConnId,
+        /// Its transaction id.
+        xid: u32,
+        /// Why.
+        error: ErrorCode,
+    },
+}
+
+/// Why the switch ends a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CloseReason {
+    /// The two sides do not agree on a version.
+    Handshake(HandshakeError),
+    /// The peer sent what cannot be skipped.
+    Malformed(DecodeError),
+    /// More than [`MAX_UNREAD_BYTES`] wait for the peer.
+    Overflow,
+    /// Its main connection is gone.
+    MainGone,
+}
+
+impl fmt::Display for CloseReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Handshake(error) => write!(f, "{error}"),
+            Self::Malformed(cause) => write!(f, "malformed message: {cause}"),
+            Self::Overflow => f.write_str("the peer does not read what it is sent"),
+            Self::MainGone => f.write_str("its main connection is gone"),
+        }
+    }
+}
+
+/// The effects that were not taken yet, and the peers that they are for.
+#[derive(Default)]
+pub(crate) struct Effects {
+    pub(crate) waiting: VecDeque<Effect>,
+    pub(crate) peers: BTreeMap<ConnId, Peer>,
+    /// How many more frames the ports take that are paced.
+    pub(crate) room: BTreeMap<PortNo, u32>,
+    pub(crate) links_fixed: bool,
+}
+
+impl Effects {
+    /// Adds bytes for a peer.
+    pub(crate) fn write(&mut self, conn: ConnId, bytes: Vec<u8>) {
+        if let Some(peer) = self.peers.get_mut(&conn) {
+            peer.waiting_bytes += bytes.len();
+            self.waiting.push_back(Effect::Send { conn, bytes });
+        }
+    }
+
+    /// Takes the next effect.
+    pub(crate) fn pop(&mut self) -> Option<Effect> {
+        let effect = self.waiting.pop_front()?;
+        let (conn, bytes) = match &effect {
+            Effect::Send { conn, bytes } => (conn, bytes.len()),
+            Effect::Message { conn, message, .. } => (conn, weight_bytes(message)),
+            _ => return Some(effect),
+        };
+        if let Some(peer) = self.peers.get_mut(conn) {
+            peer.waiting_bytes -= bytes;
+        }
+        Some(effect)
+    }
+}
+
+/// What a message without bytes counts: its size in memory, about.
+fn weight_bytes(message: &Message) -> usize {
+    let payload = if let Message::PacketIn(packet_in) = message {
+        packet_in.data.0.len()
+    } else {
+        0
+    };
+    size_of::<Message>() + payload
+}
+
+impl SwitchIo for Effects {
+    fn transmit(&mut self, port: PortNo, queue: QueueId, frame: Frame) {
+        if let Some(room) = self.room.get_mut(&port) {
+            *room = room.saturating_sub(1);
+        }
+        self.waiting
+            .push_back(Effect::Transmit { port, queue, frame });
+    }
+
+    fn port_takes_frames(&self, port: PortNo) -> bool {
+        self.room.get(&port) != Some(&0)
+    }
+
+    fn flush(&mut self) {}
+
+    fn send(&mut self, conn: ConnId, xid: u32, message: Message) {
+        let Some(peer) = self.peers.get_mut(&conn) else {
+            return;
+        };
+        if peer.unread_bytes() > MAX_UNREAD_BYTES {
+            // The connection is about to be closed.
+            return;
+        }
+        let Some(codec) = peer.codec() else {
+            peer.waiting_bytes += weight_bytes(&message);
+            let effect = Effect::Message { conn, xid, message };
+            self.waiting.push_back(effect);
+            return;
+        };
+        let follows = matches!(self.waiting.back(), Some(Effect::Send { conn: last, bytes })
+            if *last == conn && bytes.len() < SEND_BYTES);
+        let mut bytes = Vec::new();
+        if follows && let Some(Effect::Send { bytes: last, .. }) = self.waiting.back_mut() {
+            bytes = core::mem::take(last);
+            self.waiting.pop_back();
+        }
+        let before = bytes.len();
+        let encoded = codec.encode(xid, &message, &mut bytes);
+        peer.waiting_bytes += bytes.len() - before;
+        if !bytes.is_empty() {
+            self.waiting.push_back(Effect::Send { conn, bytes });
+        }
+        if let Err(cause) = encoded {
+            let name = message.name();
+            self.waiting.push_back(Effect::Unsent {
+                conn,
+                xid,
+                name,
+                cause,
+            });
+        }
+    }
+
+    fn has_room(&self, conn: ConnId) -> bool {
+        let peer = self.peers.get(&conn);
+        peer.is_none_or(|peer| peer.unread_bytes() <= ROOM_BYTES)
+    }
+
+    fn may_change_links(&self) -> bool {
+        !self.links_fixed
+    }
+
+    fn refused(&mut self, conn: ConnId, xid: u32, _message: &Message, error: ErrorCode) {
+        self.waiting.push_back(Effect::Refused { conn, xid, error });
+    }
+
+    fn set_link(&mut self, port: PortNo, up: bool) {
+        self.waiting.push_back(Effect::SetLink { port, up });
+    }
+
+    fn advertise(&mut self, port: PortNo, features: PortFeatures) {
+        self.waiting.push_back(Effect::Advertise { port, features });
+    }
+}

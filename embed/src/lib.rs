@@ -1,0 +1,43 @@
+//! The switch as a library: frames, bytes of controllers and time in; frames, bytes and changes of
+//! links out.
+//!
+//! An [`EmbeddedSwitch`] has no threads, sockets or clock. Each call is an input with its time, and
+//! has done all that it causes when it returns; [`EmbeddedSwitch::drain`] gives the effects, in
+//! order. Any number of switches may live in a process; they share nothing but what their
+//! configurations share: frames move between switches with one [`Pool`](bofuss_frame::Pool) without
+//! a copy.
+//!
+//! ```
+//! use bofuss_embed::{Effect, EmbeddedConfig, EmbeddedSwitch, port};
+//! use bofuss_agent::FailMode;
+//! use bofuss_datapath::Time;
+//! use bofuss_oflib::PortNo;
+//!
+//! // Without a controller, this one forwards as an Ethernet switch does.
+//! let config = EmbeddedConfig { fail_mode: FailMode::Standalone, ..EmbeddedConfig::default() };
+//! let mut switch = EmbeddedSwitch::new(Time(0), config)?;
+//! for number in 1..=3 {
+//!     switch.add_port(Time(0), port(number), Default::default())?;
+//! }
+//! let frame = switch.frame(&[0xff; 60]).expect("the pool is empty");
+//! switch.receive(Time(1_000), PortNo(1), &mut vec![frame])?;
+//! let outputs = switch.drain().filter(|effect| matches!(effect, Effect::Transmit { .. }));
+//! assert_eq!(outputs.count(), 2);
+//! # Ok::<(), bofuss_embed::EmbedError>(())
+//! ```
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod config;
+mod effects;
+mod peer;
+mod switch;
+
+pub use bofuss_agent::{ConnId, FailMode};
+pub use bofuss_datapath::Time;
+pub use config::{EmbedError, EmbeddedConfig, POOL_BYTES, port};
+pub use effects::{CloseReason, Effect, MAX_UNREAD_BYTES, ROOM_BYTES};
+pub use peer::{MAX_BUFFERED_BYTES, MAX_MULTIPART_REQUEST_BYTES};
+pub use switch::EmbeddedSwitch;
