@@ -323,7 +323,7 @@ fn wheel(root: &Path, stage: &Path, out: &Path) -> Result<(), String> {
     write(&stage.join("bofuss/__init__.py"), init.as_bytes())?;
     let metadata = format!(
         "Metadata-Version: 2.1\nName: bofuss\nVersion: {VERSION}\nSummary: {SUMMARY}\n\
-         License: Apache-2.0\nRequires-Python: >=3.6\n"
+         License: MIT OR Apache-2.0\nRequires-Python: >=3.6\n"
     );
     write(&stage.join(&info).join("METADATA"), metadata.as_bytes())?;
     let kind = b"Wheel-Version: 1.0\nGenerator: xtask\nRoot-Is-Purelib: true\nTag: py3-none-any\n";

@@ -9,12 +9,15 @@ use toml::{Table, Value};
 
 use crate::{ci, tree};
 
-const HEAD: &str = "bofuss: Copyright the bofuss authors. Apache License, Version 2.0, which is\n\
-    in /usr/share/common-licenses/Apache-2.0 and at\n\
+const HEAD: &str = "bofuss: MIT OR Apache-2.0. Copyright the bofuss authors. The MIT license is\n\
+    below; the Apache License, Version 2.0, is in /usr/share/common-licenses/Apache-2.0 and at\n\
     https://www.apache.org/licenses/LICENSE-2.0.\n\n\
     The programs contain these libraries, as they are:\n\n\
     musl: MIT. Copyright (C) 2005-2020 Rich Felker, et al.\n\
     Rust's standard library: MIT OR Apache-2.0. Copyright (C) The Rust Project Contributors.\n";
+
+/// Our own license, of the two that a user chooses from.
+const OURS: &str = include_str!("../../LICENSE-MIT");
 
 /// What `cargo deny` reads, too.
 const POLICY: &str = "deny.toml";
@@ -111,7 +114,7 @@ pub(crate) fn notice(packages: &str, triple: &str) -> Result<String, String> {
         .ok_or("neither CARGO_HOME nor HOME is set")?
         .join("registry/src");
     let mut text = HEAD.to_owned();
-    let mut licenses = BTreeSet::new();
+    let mut licenses = BTreeSet::from([OURS.to_owned()]);
     for line in lines.lines().collect::<BTreeSet<_>>() {
         let (package, license) = line.split_once('\t').unwrap_or((line, ""));
         // Our own packages are followed by their folder; macros are no part of the programs.
