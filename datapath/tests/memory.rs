@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use bofuss_datapath::{Config, Datapath, Time};
 use bofuss_frame::{Frame, Pool};
+use bofuss_oflib::ext::{ExtKind, ExtRow, ExtValue};
 use bofuss_oflib::field::{
     ETH_DST, ETH_SRC, ETH_TYPE, IN_PHY_PORT, IN_PORT, IPV4_DST, IPV6_DST, IPV6_SRC, METADATA,
     TUNNEL_ID, VLAN_VID,
@@ -14,6 +15,7 @@ use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::FlowMod;
 use bofuss_oflib::message::group_mod::GroupModCommand;
 use bofuss_oflib::text::parse_group;
+use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{
     Action, Catalogue, Codec, ErrorCode, FieldMatch, Instruction, Match, Message, Version,
 };
@@ -148,6 +150,18 @@ fn kept_as_sent(n: u32, list: Vec<Instruction>) -> FlowMod {
     flow
 }
 
+/// An instruction of an extension with so many bytes that no other has.
+fn instruction_of(n: u32, size: usize) -> Vec<Instruction> {
+    static ROW: ExtRow = ExtRow::new(ExtKind::Instruction, 0x00ab_cdef, 1, "keep").with_data();
+    let mut data = vec![0; size];
+    data[..4].copy_from_slice(&n.to_be_bytes());
+    vec![Instruction::Experimenter(ExtValue::new(
+        &ROW,
+        Vec::new(),
+        Bytes(data),
+    ))]
+}
+
 /// An entry of a number.
 type Make = Box<dyn Fn(u32) -> FlowMod>;
 
@@ -159,7 +173,7 @@ fn tables_and_groups_that_are_full_take_what_is_promised_whatever_they_are() {
 }
 
 fn check_entries() {
-    let samples: [(&str, Make); 15] = [
+    let samples: [(&str, Make); 17] = [
         ("one action", Box::new(|n| flow(&address(n), apply(1, 1)))),
         (
             "own list of 1",
@@ -209,6 +223,14 @@ fn check_entries() {
         (
             "match kept as sent, list of 7",
             Box::new(|n| complete(kept_as_sent(n, apply(n, 7)), n)),
+        ),
+        (
+            "instruction of 100 bytes of an extension",
+            Box::new(|n| complete(flow(&address(n), instruction_of(n, 100)), n)),
+        ),
+        (
+            "instruction of 4000 bytes of an extension",
+            Box::new(|n| complete(flow(&address(n), instruction_of(n, 4000)), n)),
         ),
         (
             "list of 700 in common",

@@ -149,6 +149,18 @@ impl Hash for ExtValue {
     }
 }
 
+/// Counts bytes in place of hashing them.
+struct ByteCount(usize);
+
+impl Hasher for ByteCount {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 += bytes.len();
+    }
+    fn finish(&self) -> u64 {
+        0
+    }
+}
+
 impl ExtValue {
     /// A value of a row of numbers: one for each of its arguments, and its data.
     pub fn new(row: &'static ExtRow, args: Vec<u64>, data: Bytes) -> Self {
@@ -178,6 +190,14 @@ impl ExtValue {
     pub fn body<T: TypedBody>(&self) -> Option<&T> {
         let body: &dyn Any = self.body.as_deref()?;
         body.downcast_ref()
+    }
+
+    /// About how many bytes it holds beside itself: those that its hash reads, which are all that
+    /// tells it from other values.
+    pub fn held_bytes(&self) -> usize {
+        let mut count = ByteCount(0);
+        self.hash(&mut count);
+        count.0
     }
 
     /// What tells it apart from others of its row in an action set.

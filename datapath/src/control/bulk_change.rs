@@ -13,12 +13,12 @@ use crate::control::entries::EntryEdit;
 use crate::tables::shared::places;
 use crate::{Datapath, Entry, EntryKey, Label, Sink, Table, Time};
 
-/// Entries that one slice looks at, if it only tells of them. Those with long lists of actions
-/// count more, here and below.
+/// Entries that one slice looks at, if it only tells of them. One whose lists are long counts as
+/// more, here and below, and one that counts for more than a slice has a slice for itself.
 pub(crate) const ENTRIES_REPORTED: usize = 64;
 /// Entries that one slice of a change looks at. A delete takes some 3 us for one with a list and a
-/// mask of its own, and 100 us for one that empties a page of 512 KiB, which goes back to the
-/// system: as a rule one in a slice at most, so that packets wait for less than 200 us.
+/// mask of its own, and up to 45 us for one that empties a page of 512 KiB, which goes back to the
+/// system: as a rule one in a slice at most, so that packets wait for less than 100 us.
 const ENTRIES_CHANGED: usize = 8;
 
 /// A place in a walk over the entries of tables. An entry that exists throughout is seen exactly

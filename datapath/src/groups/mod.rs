@@ -13,6 +13,7 @@ pub(crate) mod select;
 use crate::Time;
 use crate::groups::select::Selector;
 use crate::references::groups;
+use crate::tables::shared::actions_in;
 
 /// Actions of one bucket that take the place of a bucket, where these are limited.
 const ACTIONS_PER_PLACE: usize = 8;
@@ -69,8 +70,12 @@ impl Group {
 
 /// Buckets that these count for: more if they are long.
 pub(crate) fn places<'a>(buckets: impl Iterator<Item = &'a Bucket>) -> usize {
-    let places = |bucket: &Bucket| 1 + bucket.actions.len() / ACTIONS_PER_PLACE;
-    buckets.map(places).sum()
+    let mut places = 0;
+    for bucket in buckets {
+        let actions: usize = bucket.actions.iter().map(actions_in).sum();
+        places += 1 + actions / ACTIONS_PER_PLACE;
+    }
+    places
 }
 
 /// The actions of buckets.

@@ -3,11 +3,14 @@
 use alloc::rc::Rc;
 
 use crate::tables::step_map::StepMap;
-use bofuss_oflib::instruction::Instructions;
+use bofuss_oflib::Action;
+use bofuss_oflib::instruction::{Instruction, Instructions};
 use bofuss_packet::{KeyMask, KeyMatch};
 
 /// Actions of an entry, of both lists together, that take the place of an entry.
 const ACTIONS_PER_PLACE: usize = 4;
+/// Bytes in an extension's value that count as an action: so many tell one action from another.
+const ACTION_BYTES: usize = 16;
 /// Words of a mask, 8 bytes of the key each, that take the place of an entry.
 const WORDS_PER_PLACE: usize = 8;
 /// SharedMasks of a table that take no place: together some 25 KB.
@@ -57,7 +60,22 @@ impl SharedInstructions {
 
 /// Places of entries that instructions take by their length.
 pub(crate) fn places(body: &Instructions) -> usize {
-    body.actions().count() / ACTIONS_PER_PLACE
+    let mut actions: usize = body.actions().map(actions_in).sum();
+    for instruction in body.list() {
+        if let Instruction::Experimenter(value) = instruction {
+            actions += value.held_bytes() / ACTION_BYTES;
+        }
+    }
+    actions / ACTIONS_PER_PLACE
+}
+
+/// How many actions one counts for: an extension's may hold bytes, and further actions.
+pub(crate) fn actions_in(action: &Action) -> usize {
+    if let Action::Experimenter(value) = action {
+        1 + value.held_bytes() / ACTION_BYTES
+    } else {
+        1
+    }
 }
 
 /// The masks of a table's entries.
