@@ -1,0 +1,487 @@
+//! `dpctl`: queries and changes an OpenFlow switch from the command line; and its syntax, for
+//! programs.
+#![forbid(unsafe_code)]
+// The help texts of options use brackets for optional parts.
+#![allow(rustdoc::broken_intra_doc_links)]
+
+mod bofuss;
+mod complete;
+mod extension;
+mod find;
+mod generate;
+mod help;
+mod json;
+mod library;
+mod names;
+mod ofctl;
+mod own;
+mod states;
+mod status;
+mod talk;
+mod trace;
+mod verbs;
+mod watch;
+mod words;
+
+pub use library::{message_json, messages};
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bofuss_channel::{ActiveAddress, Client, Endpoint, Tls, TlsFiles};
+use bofuss_oflib::text::add_field;
+use bofuss_oflib::{Catalogue, Version};
+use clap::Parser;
+
+use generate::Generate;
+use ofctl::difference::{self, FlowSource};
+use ofctl::order::Order;
+use ofctl::wording::PortNames;
+use talk::Talk;
+use verbs::{Command, Made, Requests, TextStyle, Verb};
+
+/// The transaction id of every message of the original dpctl.
+const BOFUSS_XID: u32 = 0xf0ff_00f0;
+/// The first transaction id of ovs-ofctl.
+const OFCTL_XID: u32 = 2;
+
+/// Query and change an OpenFlow switch.
+///
+/// ADDRESS is tcp:HOST[:PORT], ssl:HOST[:PORT], unix:FILE or the name of a running bofuss switch;
+/// it may come before the verb, after it, or after the arguments. Without it, dpctl uses the only
+/// running switch, of this network namespace or else of all.
+#[derive(Parser)]
+#[command(name = "dpctl", version, after_help = help::list(), arg_required_else_help = true)]
+struct Cli {
+    /// [ADDRESS] VERB [ARGUMENT...]
+    #[arg(required_unless_present = "generate", value_name = "WORD")]
+    words: Vec<String>,
+    /// Match priority and all fields exactly, in mod-flows, del-flows and flow-mod.
+    #[arg(long)]
+    strict: bool,
+    /// Sort the output of dump-flows and stats-flow by FIELD, or by priority; the smallest first.
+    #[arg(long, value_name = "FIELD", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "priority", conflicts_with = "rsort")]
+    sort: Option<String>,
+    /// The same, the greatest first.
+    #[arg(long, value_name = "FIELD", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "priority")]
+    rsort: Option<String>,
+    /// Let replace-flows add entries even if the switch has them already.
+    #[arg(long)]
+    readd: bool,
+    /// Print ports by name, as is the default on a terminal but not for JSON.
+    #[arg(long, overrides_with = "no_names")]
+    names: bool,
+    /// Accept and print only port numbers.
+    #[arg(long, overrides_with = "names")]
+    no_names: bool,
+    /// A match field that the switch was started with, as in its --field. Repeat for more.
+    #[arg(long = "field", value_name = "FIELD")]
+    fields: Vec<String>,
+    /// Print JSON; docs/dpctl.md lists its keys.
+    #[arg(long)]
+    json: bool,
+    /// Let trace write an HTML page that shows the packet's path, for a lecture.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// The transaction id of the first message.
+    #[arg(short, long, value_name = "NUMBER", value_parser = xid)]
+    xid: Option<u32>,
+    /// Print which switch answered, and in which version.
+    #[arg(short, long, overrides_with = "verbose")]
+    verbose: bool,
+    /// Print shell completions or the manual page.
+    #[arg(long, hide = true, value_name = "WHAT")]
+    generate: Option<Generate>,
+    /// The OpenFlow versions to offer, OpenFlow10 and OpenFlow13; the highest common one is used.
+    #[arg(short = 'O', long, value_name = "VERSION,...", value_delimiter = ',')]
+    #[arg(value_parser = version)]
+    protocols: Vec<Version>,
+    /// The longest wait for the switch, in seconds.
+    #[arg(short, long, default_value_t = 10, value_name = "SECONDS")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    timeout: u64,
+    /// For ssl:, our private key (PEM).
+    #[arg(short, long, value_name = "FILE")]
+    private_key: Option<PathBuf>,
+    /// For ssl:, our certificate (PEM).
+    #[arg(short, long, value_name = "FILE")]
+    certificate: Option<PathBuf>,
+    /// For ssl:, the certificates of the CAs that sign the switch's (PEM).
+    #[arg(short = 'C', long, value_name = "FILE")]
+    ca_cert: Option<PathBuf>,
+    /// Refused: a CA certificate that the switch itself sends proves nothing.
+    #[arg(long, value_name = "FILE", hide = true)]
+    bootstrap_ca_cert: Option<PathBuf>,
+    /// Accept the switch's certificate, if a CA signed it, although it is not for the HOST of
+    /// ssl:HOST.
+    #[arg(long)]
+    any_peer_name: bool,
+}
+
+/// A number, decimal or hexadecimal with 0x.
+fn xid(text: &str) -> Result<u32, String> {
+    let number = bofuss_oflib::text::number(text).and_then(|n| n.try_into().ok());
+    number.ok_or_else(|| "no number of 32 bits".into())
+}
+
+/// A version by its name in Open vSwitch, or by its number.
+fn version(name: &str) -> Result<Version, String> {
+    let word = name.to_ascii_lowercase().replace('.', "");
+    let number = word.trim_start_matches("openflow");
+    let number_of = |version: &Version| version.to_string().replace('.', "");
+    let found = Version::SPOKEN.iter().find(|one| number_of(one) == number);
+    found
+        .copied()
+        .ok_or_else(|| "not OpenFlow10 or OpenFlow13".into())
+}
+
+impl Cli {
+    /// The versions to offer.
+    fn versions(&self) -> &[Version] {
+        if self.protocols.is_empty() {
+            Version::SPOKEN
+        } else {
+            &self.protocols
+        }
+    }
+
+    /// Loads the TLS files, if they are named.
+    fn tls(&self) -> Result<Option<Tls>, Failure> {
+        if self.bootstrap_ca_cert.is_some() {
+            let why = "a CA certificate that the switch itself sends proves nothing";
+            let text = format!("--bootstrap-ca-cert: {why}; give the CA's file with --ca-cert");
+            return Err(Failure::Usage(text));
+        }
+        match (&self.private_key, &self.certificate, &self.ca_cert) {
+            (None, None, None) => Ok(None),
+            (Some(private_key), Some(certificate), Some(ca_cert)) => {
+                let tls = Tls::load(TlsFiles {
+                    private_key: private_key.clone(),
+                    certificate: certificate.clone(),
+                    ca_cert: ca_cert.clone(),
+                    any_peer_name: self.any_peer_name,
+                });
+                Ok(Some(tls?))
+            }
+            _ => Err(Failure::Usage(
+                "TLS needs all of --private-key, --certificate and --ca-cert".into(),
+            )),
+        }
+    }
+}
+
+/// Why a command failed.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The verb does not take these arguments: exit code 2.
+    Misused,
+    /// The command line is wrong: exit code 2.
+    Usage(String),
+    /// The switch or the connection failed: exit code 1.
+    Failed(String),
+    /// The compared entries differ, and the difference is printed: exit code 2, as for ovs-ofctl.
+    Differs,
+}
+
+impl From<String> for Failure {
+    fn from(text: String) -> Self {
+        Self::Usage(text)
+    }
+}
+
+/// Prints to the standard output. A reader that stops early, as `head` does, is no error.
+pub(crate) fn say(text: impl AsRef<str>) {
+    if std::io::stdout()
+        .write_all(text.as_ref().as_bytes())
+        .is_err()
+    {
+        std::process::exit(0);
+    }
+}
+
+/// Runs a command line. Errors: a sentence, and the exit code.
+async fn run(cli: &Cli) -> Result<(), Failure> {
+    let (address, verb, arguments) = verbs::split(&cli.words)?;
+    let mut catalogue = bofuss_ext::catalogue();
+    for text in &cli.fields {
+        let added = add_field(text, &mut catalogue);
+        added.map_err(|error| format!("--field {text}: {error}"))?;
+    }
+    let mut command = Command {
+        strict: cli.strict,
+        html: cli.html.clone(),
+        catalogue: Arc::new(catalogue),
+    };
+    let order = match (&cli.sort, &cli.rsort) {
+        (Some(name), _) => Some(Order::by(name, false, &command.catalogue)?),
+        (_, Some(name)) => Some(Order::by(name, true, &command.catalogue)?),
+        (None, None) => None,
+    };
+    let requests = requests(cli, &mut command, verb, address.as_ref(), &arguments).await;
+    let may_be_switch = address.is_none() && verb.name != "help";
+    let may_be_switch = may_be_switch && !verb.names_switches();
+    let requests = match (may_be_switch, arguments.first()) {
+        (true, Some(word)) => requests.map_err(|error| no_switch(error, word))?,
+        _ => requests?,
+    };
+    match requests {
+        Requests::Text(text) => {
+            tell(cli, verb, &text);
+            Ok(())
+        }
+        Requests::Compare(sources) => {
+            let text = compare(cli, &command, verb, sources).await?;
+            if cli.json {
+                say(json::page(verb.name, vec![json::list(&text)]) + "\n")
+            } else {
+                say(&text)
+            }
+            if text.is_empty() {
+                Ok(())
+            } else {
+                Err(Failure::Differs)
+            }
+        }
+        requests => {
+            let mut address = address.map_or_else(find::only, Ok)?;
+            if matches!(requests, Requests::Snoop) {
+                address = find::snoop(address);
+            }
+            let mut talk = talk(cli, &address, &command, verb).await?;
+            talk.order = order;
+            if names::are_printed(cli, verb, &requests) {
+                talk.learn_names().await;
+            }
+            talk.run(requests).await
+        }
+    }
+}
+
+/// Runs a verb that needs no switch, or several.
+fn tell(cli: &Cli, verb: &Verb, text: &str) {
+    if cli.json {
+        say(json::page(verb.name, vec![json::text(text)]) + "\n")
+    } else {
+        say(text)
+    }
+}
+
+/// The difference between the entries of two sources, as lines.
+async fn compare(
+    cli: &Cli,
+    command: &Command,
+    verb: &'static Verb,
+    sources: [FlowSource; 2],
+) -> Result<String, Failure> {
+    let mut sets = [Vec::new(), Vec::new()];
+    let mut names = [None, None];
+    let mut version = Version::V1_3;
+    for ((set, names), source) in sets.iter_mut().zip(&mut names).zip(sources) {
+        *set = match source {
+            FlowSource::File(entries) => entries,
+            FlowSource::Switch(word) => {
+                let address = find::address(&word).ok_or_else(|| {
+                    Failure::Usage(format!("'{word}' is neither a file nor a switch"))
+                })??;
+                let mut talk = talk(cli, &address, command, verb).await?;
+                if names::are_wanted(cli) {
+                    talk.learn_names().await;
+                }
+                version = version.min(talk.client.version());
+                let reply = talk.request(&difference::question()).await?;
+                *names = Some(talk.names);
+                difference::answered(reply)
+            }
+        };
+    }
+    Ok(difference::lines(version, sets, &names))
+}
+
+/// Connects for a verb.
+async fn talk(
+    cli: &Cli,
+    address: &ActiveAddress,
+    command: &Command,
+    verb: &'static Verb,
+) -> Result<Talk, Failure> {
+    let client = connect(cli, address, command).await?;
+    let xid = match verb.style {
+        TextStyle::Bofuss => BOFUSS_XID,
+        TextStyle::Ofctl | TextStyle::Own | TextStyle::Extension => OFCTL_XID,
+    };
+    Ok(Talk {
+        client,
+        address: address.to_string(),
+        verb,
+        json: cli.json,
+        xid: cli.xid.unwrap_or(xid),
+        order: None,
+        adds_all: cli.readd,
+        names: PortNames::default(),
+    })
+}
+
+/// Parses a verb's arguments. If that fails, they may name ports: they are parsed again with the
+/// port names of the switch.
+async fn requests(
+    cli: &Cli,
+    command: &mut Command,
+    verb: &'static Verb,
+    address: Option<&ActiveAddress>,
+    arguments: &[&str],
+) -> Made {
+    let made = verb.requests(command, arguments);
+    let is_wrong = matches!(made, Err(Failure::Usage(_)));
+    if !is_wrong || cli.no_names || verb.name == "help" {
+        return made;
+    }
+    let address = if verb.names_switches() {
+        difference::switch_among(arguments)
+    } else {
+        address.cloned().or_else(|| find::only().ok())
+    };
+    let Some(ports) = names::of_switch(cli, command, verb, address).await else {
+        return made;
+    };
+    let catalogue = Catalogue::clone(&command.catalogue);
+    command.catalogue = Arc::new(catalogue.with_ports(ports));
+    verb.requests(command, arguments)
+}
+
+/// Extends the error if its word looks like the name of a switch that does not run.
+fn no_switch(error: Failure, word: &str) -> Failure {
+    match error {
+        Failure::Usage(text)
+            if word.starts_with(|c: char| c.is_ascii_alphabetic())
+                && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') =>
+        {
+            Failure::Usage(format!("{text}; and no switch named '{word}' runs"))
+        }
+        error => error,
+    }
+}
+
+/// A hint for a connection that failed.
+fn connect_hint(address: &ActiveAddress, error: &str) -> &'static str {
+    let is_local = matches!(address.0, Endpoint::Unix(_));
+    match error {
+        error if error.contains("Permission denied") => {
+            ": use sudo, or start the switch with --socket-group GROUP"
+        }
+        error if is_local && error.contains("os error") => {
+            ": no switch listens there (dpctl switches lists the running ones)"
+        }
+        _ => "",
+    }
+}
+
+async fn connect(cli: &Cli, address: &ActiveAddress, command: &Command) -> Result<Client, Failure> {
+    let tls = cli.tls()?;
+    if matches!(address.0, Endpoint::Tls { .. }) && tls.is_none() {
+        let needs = "needs --private-key, --certificate and --ca-cert";
+        return Err(Failure::Usage(format!("{address} {needs}")));
+    }
+    let timeout = Duration::from_secs(cli.timeout);
+    let versions = cli.versions();
+    let catalogue = &command.catalogue;
+    let connected = Client::connect(address, versions, catalogue, tls.as_ref(), timeout).await;
+    let client = connected.map_err(|error| {
+        let hint = connect_hint(address, &error.to_string());
+        Failure::Failed(format!("{address}: {error}{hint}"))
+    })?;
+    if cli.verbose {
+        eprintln!("dpctl: {address} speaks OpenFlow {}", client.version());
+    }
+    Ok(client)
+}
+
+/// Options of ovs-ofctl that are refused, and why.
+const REFUSED: &[(&str, &str)] = &[
+    (
+        "--flow-format",
+        "dpctl uses OpenFlow's standard format; choose a version with -O",
+    ),
+    (
+        "-F",
+        "dpctl uses OpenFlow's standard format; choose a version with -O",
+    ),
+    (
+        "--packet-in-format",
+        "dpctl uses OpenFlow's standard format",
+    ),
+    ("-P", "dpctl uses OpenFlow's standard format"),
+    ("--more", "dpctl always prints everything"),
+    ("-m", "dpctl always prints everything"),
+    ("--read-only", "choose a verb that changes nothing"),
+    (
+        "--timestamp",
+        "monitor prints no times; bofuss ctl SWITCH capture openflow records them",
+    ),
+];
+
+/// The words of the command line without options for the original's log modules, which have no
+/// effect here. Errors: an option that is refused.
+fn words() -> Result<Vec<String>, String> {
+    let mut words = Vec::new();
+    for word in std::env::args() {
+        let option = word.split('=').next().unwrap_or_default();
+        if let Some((_, why)) = REFUSED.iter().find(|row| row.0 == option) {
+            return Err(format!("{option}: {why}"));
+        }
+        let spec = word
+            .strip_prefix("--verbose=")
+            .or_else(|| word.strip_prefix("-v").filter(|rest| !rest.is_empty()));
+        match spec {
+            Some(spec) if spec.trim_start_matches('v').is_empty() => words.push("-v".into()),
+            Some(spec) => eprintln!("dpctl: {spec} is ignored: --verbose takes no modules here"),
+            None => words.push(word),
+        }
+    }
+    Ok(words)
+}
+
+/// A runtime with one thread, for one conversation.
+fn runtime() -> tokio::runtime::Runtime {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    runtime.expect("a runtime of one thread needs two descriptors")
+}
+
+/// Runs the program, with the words of its command line.
+pub fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [option, line, tail @ ..] = arguments.as_slice()
+        && option == "--complete"
+    {
+        let tail = tail.first().map(String::as_str);
+        say(runtime().block_on(complete::lines(line, tail)));
+        return ExitCode::SUCCESS;
+    }
+    let words = match words() {
+        Ok(words) => words,
+        Err(error) => {
+            eprintln!("dpctl: {error}");
+            return ExitCode::from(2);
+        }
+    };
+    let cli = Cli::parse_from(help::asked(words));
+    if let Some(what) = cli.generate {
+        generate::print(what);
+        return ExitCode::SUCCESS;
+    }
+    let (error, code) = match runtime().block_on(run(&cli)) {
+        Ok(()) => return ExitCode::SUCCESS,
+        Err(Failure::Misused) => ("dpctl help VERB describes the arguments".into(), 2),
+        Err(Failure::Usage(error)) => (error, 2),
+        Err(Failure::Failed(error)) => (error, 1),
+        Err(Failure::Differs) => return ExitCode::from(2),
+    };
+    eprintln!("dpctl: {error}");
+    ExitCode::from(code)
+}

@@ -1,0 +1,111 @@
+//! What programs that embed a switch use of `dpctl`: the messages of a command, and JSON.
+
+use std::sync::Arc;
+
+use bofuss_oflib::{Catalogue, Message};
+
+use crate::verbs::{self, Command, Requests};
+use crate::{Failure, json};
+
+/// The messages that a command sends: its verb and arguments, in BOFUSS's or ovs-ofctl's syntax,
+/// without an address. Words end at spaces; in quotes, single or double, they may contain some.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// let catalogue = Arc::new(bofuss_ext::catalogue());
+/// let line = "flow-mod cmd=add,table=0,prio=7 in_port=1 apply:output=2";
+/// let messages = bofuss_dpctl::messages(line, &catalogue)?;
+/// assert_eq!(messages[0].name(), "FLOW_MOD");
+/// assert!(bofuss_dpctl::messages("flow-mod cmd=sub", &catalogue).is_err());
+/// # Ok::<(), String>(())
+/// ```
+///
+/// Errors: a sentence that names the word that is wrong; also for a verb that sends no fixed list
+/// of messages, such as `monitor`, or reads a file.
+pub fn messages(line: &str, catalogue: &Arc<Catalogue>) -> Result<Vec<Message>, String> {
+    let words = words(line)?;
+    let Some((name, arguments)) = words.split_first() else {
+        return Err("which verb?".into());
+    };
+    let near = || verbs::nearest_verb(name);
+    let verb = verbs::named(name).ok_or_else(|| format!("'{name}' is no verb{}", near()))?;
+    if verb.arguments.contains("FILE") || verb.names_switches() {
+        return Err(format!("{name} reads a file, or another switch"));
+    }
+    let command = Command {
+        strict: false,
+        html: None,
+        catalogue: catalogue.clone(),
+    };
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match verb.requests(&command, &arguments) {
+        Ok(Requests::Ask(messages) | Requests::Change(messages)) => Ok(messages),
+        Ok(Requests::Answered(message, _) | Requests::Exchange(message)) => Ok(vec![message]),
+        Ok(_) => Err(format!("{name} is no list of messages")),
+        Err(Failure::Misused) => Err(format!("{name} takes {}", verb.arguments)),
+        Err(Failure::Usage(error) | Failure::Failed(error)) => Err(error),
+        Err(Failure::Differs) => Err(format!("{name} compares")),
+    }
+}
+
+/// A message as `dpctl --json` prints it: `{"type": "ECHO_REPLY", ...}`.
+pub fn message_json(message: &Message) -> String {
+    json::message(message).to_string()
+}
+
+/// The words of a line. Errors: a quote that does not end.
+fn words(line: &str) -> Result<Vec<String>, String> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    for c in line.chars() {
+        if quote == Some(c) {
+            quote = None;
+        } else if quote.is_none() && ['\'', '"'].contains(&c) {
+            quote = Some(c);
+            word.get_or_insert_default();
+        } else if quote.is_none() && c.is_whitespace() {
+            words.extend(word.take());
+        } else {
+            word.get_or_insert_default().push(c);
+        }
+    }
+    if let Some(quote) = quote {
+        return Err(format!("a {quote} does not end"));
+    }
+    words.extend(word);
+    Ok(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_end_at_spaces_that_are_not_in_quotes() {
+        assert_eq!(
+            words(" a  'b c'\td\"e f\" '' ").unwrap(),
+            ["a", "b c", "de f", ""]
+        );
+        assert!(words("a 'b").is_err());
+    }
+
+    #[test]
+    fn verbs_without_a_list_of_messages_are_errors() {
+        let catalogue = Arc::new(bofuss_ext::catalogue());
+        for line in [
+            "",
+            "monitor",
+            "add-flows -",
+            "diff-flows a b",
+            "flow_mod",
+            "ping",
+            "help",
+            "switches",
+            "replace-flows -",
+        ] {
+            assert!(messages(line, &catalogue).is_err(), "{line}");
+        }
+    }
+}
