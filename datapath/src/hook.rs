@@ -101,9 +101,19 @@ pub trait Hook {
         false
     }
 
-    /// Prefetches what [`Hook::before_lookup`] will read of packets that come to a table soon. It
-    /// is called, if at all, for a burst that is about to be looked up in table 0.
-    fn prefetch(&self, table: TableId, packets: &Upcoming<'_>) {}
+    /// Prefetches what [`Hook::before_lookup`] will read of packets that come to a table soon, and
+    /// [foresees](Upcoming::foresee) what it will set. It is called, if at all, for a burst that is
+    /// about to be looked up in table 0, and must not change what packets or messages see: some of
+    /// the burst may never be looked up.
+    fn prefetch(&mut self, table: TableId, packets: &mut Upcoming<'_>) {}
+
+    /// Does with a packet what [`Hook::before_lookup`] would do, if that is to set what
+    /// [`Hook::prefetch`] foresaw for the packet of this number when it was called last, and to ask
+    /// for nothing. `false`: it does nothing, and that is called. It is called only where this hook
+    /// is the only one, and the packet is as it was shown.
+    fn fulfil(&mut self, now: Time, table: TableId, number: usize) -> bool {
+        false
+    }
 
     /// Before a table is looked up.
     fn before_lookup(&mut self, cx: &mut HookContext<'_>) -> Verdict {

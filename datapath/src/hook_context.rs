@@ -51,15 +51,6 @@ pub(crate) enum Subject<'a> {
 }
 
 impl Subject<'_> {
-    /// The value of a field, if the packet has it.
-    #[inline]
-    fn get(&self, field: &Field) -> Option<u128> {
-        match self {
-            Self::Packet(packet) => packet.key().get(field, &mut ()),
-            Self::Lazy(lazy) => lazy.get(field),
-        }
-    }
-
     /// The packet itself.
     fn packet(&mut self) -> &mut Packet {
         match self {
@@ -85,7 +76,7 @@ pub struct HookContext<'a> {
     pub(crate) subject: Subject<'a>,
     pub(crate) pool: &'a Pool,
     pub(crate) additions: &'static Additions,
-    pub(crate) outcome: HookOutcome,
+    pub(crate) outcome: &'a mut HookOutcome,
 }
 
 impl HookContext<'_> {
@@ -104,8 +95,21 @@ impl HookContext<'_> {
     /// learns that it depends on this field.
     #[inline]
     pub fn get(&mut self, field: &Field) -> Option<u128> {
-        self.outcome.read.insert(FieldSet::of(field));
-        self.subject.get(field)
+        match &self.subject {
+            Subject::Packet(packet) => packet.key().get(field, &mut self.outcome.read),
+            // What a hook does with a frame is not remembered: it is called for each.
+            Subject::Lazy(lazy) => lazy.get(field),
+        }
+    }
+
+    /// The packet's number among those that [`crate::Hook::prefetch`] was last given, if it is one
+    /// of them and its headers are as they were.
+    #[inline]
+    pub fn upcoming(&self) -> Option<usize> {
+        match &self.subject {
+            Subject::Packet(_) => None,
+            Subject::Lazy(lazy) => lazy.upcoming(),
+        }
     }
 
     /// The key, to be read by who logs what is read.
@@ -124,18 +128,17 @@ impl HookContext<'_> {
         self.note_set(field, None);
     }
 
+    #[inline]
     fn note_set(&mut self, field: &'static Field, value: Option<u128>) {
         if self.records {
             self.outcome.sets.push((field, value));
         }
-        if self.subject.get(field) == value {
-            return;
-        }
-        self.outcome.changed = true;
         match &mut self.subject {
+            Subject::Packet(packet) if packet.key().get(field, &mut ()) == value => return,
             Subject::Packet(packet) => set_field(packet, field, value),
             Subject::Lazy(lazy) => lazy.set(field, value),
         }
+        self.outcome.changed = true;
     }
 
     /// The port that the packet came in through.

@@ -7,7 +7,7 @@ use bofuss_oflib::types::TableId;
 use bofuss_oflib::{ErrorCode, ExtValue};
 
 use crate::hook::HookPoint;
-use crate::{Hook, HookEffect};
+use crate::{Hook, HookEffect, Upcoming};
 
 /// Plans that are known by their numbers at most.
 const MAX_PLANS: usize = 1024;
@@ -52,6 +52,13 @@ impl Hooks {
             HookPoint::AfterHit => &self.after_lookup,
         };
         tables.get(usize::from(table.0)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Shows packets to the hooks that act before the lookup of a table.
+    pub(crate) fn prefetch(&mut self, table: TableId, packets: &mut Upcoming<'_>) {
+        for (hook, _) in self.tables.get(usize::from(table.0)).into_iter().flatten() {
+            self.all[*hook].prefetch(table, packets);
+        }
     }
 
     /// The effect of all hooks on packets in a table.

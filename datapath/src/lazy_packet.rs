@@ -12,51 +12,53 @@ use crate::upcoming::arriving_value;
 /// Fields and the values that they were given; `None` if they were made absent.
 pub(crate) type FieldSets = Vec<(&'static Field, Option<u128>)>;
 
+/// What hooks have made of a frame.
+#[derive(Default)]
+pub(crate) struct LazyEdits {
+    /// The fields that were set before it was a packet.
+    pub(crate) sets: FieldSets,
+    /// The packet, if one needed it.
+    pub(crate) packet: Option<Box<Packet>>,
+}
+
 /// A frame whose headers have been found, and what its fields were set to since.
 pub(crate) struct LazyPacket<'a> {
     /// Empty once it is a packet.
-    frame: &'a mut Frame,
-    layout: &'a Layout,
+    pub(crate) frame: &'a mut Frame,
+    /// Where the headers stand. None of them has a field of an extension.
+    pub(crate) layout: &'a Layout,
     /// The key without what headers say.
-    arrival: &'a Key,
-    sets: FieldSets,
-    packet: Option<Box<Packet>>,
+    pub(crate) arrival: &'a Key,
+    /// Its number among the frames that hooks were shown together, if they were.
+    pub(crate) number: Option<usize>,
+    pub(crate) made: &'a mut LazyEdits,
 }
 
-impl<'a> LazyPacket<'a> {
-    /// A frame which has no field of an extension in a header, with the fields set so far.
-    pub(crate) fn new(
-        frame: &'a mut Frame,
-        layout: &'a Layout,
-        arrival: &'a Key,
-        sets: FieldSets,
-    ) -> Self {
-        Self {
-            frame,
-            layout,
-            arrival,
-            sets,
-            packet: None,
-        }
-    }
-
+impl LazyPacket<'_> {
     /// The value of a field, as the key of the packet has it.
     #[inline]
     pub(crate) fn get(&self, field: &Field) -> Option<u128> {
-        if let Some(packet) = &self.packet {
+        if let Some(packet) = &self.made.packet {
             return packet.key().get(field, &mut ());
         }
-        if let Some((_, value)) = self.sets.iter().rev().find(|(other, _)| *other == field) {
+        let mut sets = self.made.sets.iter().rev();
+        if let Some((_, value)) = sets.find(|(other, _)| *other == field) {
             return *value;
         }
         arriving_value(field, self.arrival, self.layout, self.frame)
     }
 
+    /// Its number among the frames that hooks were shown together, if its headers are as they were.
+    #[inline]
+    pub(crate) fn upcoming(&self) -> Option<usize> {
+        self.number.filter(|_| self.made.packet.is_none())
+    }
+
     /// Gives a field a value, or makes it absent if it stands in no header.
     #[inline]
     pub(crate) fn set(&mut self, field: &'static Field, value: Option<u128>) {
-        if self.packet.is_none() && field.at.is_empty() {
-            self.sets.push((field, value));
+        if self.made.packet.is_none() && field.at.is_empty() {
+            self.made.sets.push((field, value));
         } else {
             set_field(self.packet(), field, value);
         }
@@ -64,7 +66,7 @@ impl<'a> LazyPacket<'a> {
 
     /// The bytes.
     pub(crate) fn frame(&self) -> &Frame {
-        match &self.packet {
+        match &self.made.packet {
             Some(packet) => &packet.frame,
             None => self.frame,
         }
@@ -72,7 +74,7 @@ impl<'a> LazyPacket<'a> {
 
     /// Where the headers stand.
     pub(crate) fn layout(&self) -> &Layout {
-        match &self.packet {
+        match &self.made.packet {
             Some(packet) => packet.layout(),
             None => self.layout,
         }
@@ -81,24 +83,13 @@ impl<'a> LazyPacket<'a> {
     /// The packet that the frame is from now on.
     #[cold]
     pub(crate) fn packet(&mut self) -> &mut Packet {
-        let Self {
-            frame,
-            layout,
-            arrival,
-            sets,
-            packet,
-        } = self;
+        let LazyEdits { sets, packet } = &mut *self.made;
         packet.get_or_insert_with(|| {
-            let mut packet = Packet::surveyed(frame.take(), arrival, layout);
+            let mut packet = Packet::surveyed(self.frame.take(), self.arrival, self.layout);
             for (field, value) in sets {
                 set_field(&mut packet, field, *value);
             }
             Box::new(packet)
         })
-    }
-
-    /// What the fields were set to, and the packet, if it is one.
-    pub(crate) fn into_parts(self) -> (FieldSets, Option<Box<Packet>>) {
-        (self.sets, self.packet)
     }
 }

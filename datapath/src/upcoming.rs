@@ -2,14 +2,22 @@
 
 use bofuss_frame::Frame;
 use bofuss_oflib::Field;
+use bofuss_oflib::field::Header;
 use bofuss_packet::{Key, Layout};
+
+use crate::Time;
+use crate::lazy_packet::FieldSets;
 
 /// Packets of a burst, in their order.
 pub struct Upcoming<'a> {
+    /// The time at which they will most likely be looked up.
+    pub now: Time,
     pub(crate) frames: &'a [Frame],
     pub(crate) layout_of: &'a dyn Fn(usize) -> &'a Layout,
     /// The key without what headers say.
     pub(crate) arrival: &'a Key,
+    /// The fields that they will most likely be given, one list for each.
+    pub(crate) foreseen: &'a mut [FieldSets],
 }
 
 impl Upcoming<'_> {
@@ -33,6 +41,21 @@ impl Upcoming<'_> {
             (self.layout_of)(number),
             &self.frames[number],
         )
+    }
+
+    /// The bytes of one of them from a header on, if it has all of that header.
+    #[inline]
+    pub fn header(&self, number: usize, header: Header) -> Option<&[u8]> {
+        let start = (self.layout_of)(number).offset(header)?;
+        self.frames[number].bytes().get(start..)
+    }
+
+    /// Says that [`crate::Hook::before_lookup`] will most likely set a field of one of them, or
+    /// make it absent, as the next thing that it does to its fields. So what is known of the
+    /// packet's flow can be prefetched, too. Whether it comes true changes nothing else.
+    #[inline]
+    pub fn foresee(&mut self, number: usize, field: &'static Field, value: Option<u128>) {
+        self.foreseen[number].push((field, value));
     }
 }
 

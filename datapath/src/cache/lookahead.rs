@@ -7,7 +7,7 @@ use bofuss_oflib::Field;
 use bofuss_oflib::catalogue::Additions;
 use bofuss_oflib::field_set::StandardFields;
 use bofuss_packet::key::KEY_WORDS;
-use bofuss_packet::{Key, Layout, Words, parse};
+use bofuss_packet::{Key, KeyMask, Layout, Words, parse};
 
 use super::key_reader::WORDS;
 use super::{Cache, FEW, Flow};
@@ -25,6 +25,8 @@ pub(crate) struct Lookahead {
     words: [u64; WORDS],
     /// Whether they are known, but for what hooks set.
     pub(crate) is_read: bool,
+    /// Its number among the frames that hooks were shown together, if they were.
+    pub(crate) number: Option<usize>,
     /// Their hash; none if they are not known.
     hash: Option<u64>,
     /// The flow that it most likely is of.
@@ -38,6 +40,7 @@ impl Lookahead {
             layout: Layout::seeking(additions),
             words: [0; WORDS],
             is_read: false,
+            number: None,
             hash: None,
             guess: NONE,
         }
@@ -45,7 +48,66 @@ impl Lookahead {
 
     /// Forgets all but the layout.
     pub(crate) fn clear(&mut self) {
-        (self.is_read, self.hash, self.guess) = (false, None, NONE);
+        (self.is_read, self.number) = (false, None);
+        (self.hash, self.guess) = (None, NONE);
+    }
+}
+
+/// Where a field that stands in no header has its place in the words that tell a flow.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SetPlace {
+    field: &'static Field,
+    /// Its bit among the fields that are present.
+    present: u64,
+    /// The bits by which its value is turned to the left, in two words.
+    shift: u32,
+    /// The numbers of these words, as they follow each other, and the bits there that count: none
+    /// if it has no place in the second one.
+    parts: [(usize, u64); 2],
+}
+
+impl SetPlace {
+    /// That of a field in the words of a mask. `None` if it is longer than a word, or stands in
+    /// the tail.
+    fn of(field: &'static Field, mask: &KeyMask) -> Option<Self> {
+        let (at, bytes) = (usize::from(field.offset), field.bytes());
+        let is_standard = usize::from(field.id) < StandardFields::MAX_FIELDS;
+        if !is_standard || bytes > WORD_BYTES || at + bytes > KEY_WORDS * WORD_BYTES {
+            return None;
+        }
+        let [present] = StandardFields::of(field).words();
+        let shift = 8 * (2 * WORD_BYTES - at % WORD_BYTES - bytes) as u32;
+        let ones = (u128::MAX >> (u128::BITS - u32::from(field.bits))) << shift;
+        let part = |index: usize, ones: u64| {
+            let mut words = mask.words().iter().zip(1..);
+            let found = words.find(|((other, _), _)| *other == index);
+            found.map_or((0, 0), |((_, mask), number)| (number, ones.to_be() & mask))
+        };
+        let index = at / WORD_BYTES;
+        let parts = [
+            part(index, (ones >> 64) as u64),
+            part(index + 1, ones as u64),
+        ];
+        Some(Self {
+            field,
+            present,
+            shift,
+            parts,
+        })
+    }
+
+    /// Gives the field a value, or makes it absent.
+    #[inline]
+    fn set(&self, words: &mut [u64; WORDS], value: Option<u128>) {
+        words[1] &= !self.present;
+        if value.is_some() {
+            words[1] |= self.present;
+        }
+        let bits = value.unwrap_or(0) << self.shift;
+        let halves = [(bits >> 64) as u64, bits as u64];
+        for ((number, ones), bits) in self.parts.iter().zip(halves) {
+            words[*number] = words[*number] & !ones | bits.to_be() & ones;
+        }
     }
 }
 
@@ -96,7 +158,8 @@ impl Cache {
     #[inline]
     pub(crate) fn prefetch(&self, lookahead: &mut Lookahead) {
         if lookahead.is_read {
-            let hash = self.hash(&lookahead.words);
+            let hash = lookahead.hash;
+            let hash = hash.unwrap_or_else(|| self.hash(&lookahead.words));
             self.index.prefetch(hash);
             lookahead.hash = Some(hash);
         }
@@ -105,38 +168,23 @@ impl Cache {
     /// Gives fields that stand in no header other values in the words of a lookahead. False if the
     /// words that are read ahead have no place for one.
     #[inline]
-    pub(crate) fn set_fields(&self, to: &mut Lookahead, sets: &FieldSets) -> bool {
-        let all = sets.iter();
-        let all_set = all.fold(true, |all, (field, value)| {
-            all & self.set_field(&mut to.words, field, *value)
-        });
-        to.hash = all_set.then(|| self.hash(&to.words));
-        all_set
-    }
-
-    #[inline]
-    fn set_field(&self, words: &mut [u64; WORDS], field: &Field, value: Option<u128>) -> bool {
-        let (at, bytes) = (usize::from(field.offset), field.bytes());
-        let is_standard = usize::from(field.id) < StandardFields::MAX_FIELDS;
-        if !is_standard || bytes > WORD_BYTES || at + bytes > KEY_WORDS * WORD_BYTES {
-            return false;
-        }
-        let [present] = StandardFields::of(field).words();
-        words[1] &= !present;
-        if value.is_some() {
-            words[1] |= present;
-        }
-        // Its bytes stand in one word or in two that follow each other.
-        let shift = 8 * (2 * WORD_BYTES - at % WORD_BYTES - bytes);
-        let ones = (u128::MAX >> (u128::BITS - u32::from(field.bits))) << shift;
-        let bits = value.unwrap_or(0) << shift & ones;
-        let halves = [(ones >> 64, bits >> 64), (ones, bits)];
-        for ((ones, bits), number) in halves.into_iter().zip(at / WORD_BYTES..) {
-            let mut places = self.mask.words().iter().zip(&mut words[1..]);
-            if let Some(((_, mask), word)) = places.find(|((index, _), _)| *index == number) {
-                *word = *word & !(ones as u64).to_be() | (bits as u64).to_be() & mask;
+    pub(crate) fn set_fields(&mut self, to: &mut Lookahead, sets: &FieldSets) -> bool {
+        to.hash = None;
+        for (number, (field, value)) in sets.iter().enumerate() {
+            if self
+                .places
+                .get(number)
+                .is_none_or(|place| place.field != *field)
+            {
+                self.places.truncate(number);
+                let Some(place) = SetPlace::of(field, &self.mask) else {
+                    return false;
+                };
+                self.places.push(place);
             }
+            self.places[number].set(&mut to.words, *value);
         }
+        to.hash = Some(self.hash(&to.words));
         true
     }
 

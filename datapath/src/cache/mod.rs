@@ -18,8 +18,9 @@ use bofuss_packet::{Key, KeyMask, KeyMatch, Words};
 
 use self::forgotten::{Forgotten, Round};
 use self::key_reader::KeyReader;
-use self::lookahead::Lookahead;
+use self::lookahead::{Lookahead, SetPlace};
 use crate::hook::HookPoint;
+use crate::lazy_packet::FieldSets;
 use crate::slab::Slab;
 use crate::tables::step_map::StepMap;
 use crate::tables::tag_table::{Secret, TagTable};
@@ -254,6 +255,10 @@ pub(crate) struct Cache {
     /// Kept for their memory.
     pub(crate) spare_hits: Vec<Hit>,
     pub(crate) lookaheads: Vec<Lookahead>,
+    /// Of each of these, the fields that hooks will most likely set.
+    pub(crate) foreseen: Vec<FieldSets>,
+    /// Of the fields that hooks have set last, in their order.
+    places: Vec<SetPlace>,
     pub(crate) stats: CacheStats,
 }
 
@@ -279,6 +284,8 @@ impl Cache {
             round: Round::default(),
             spare_hits: Vec::new(),
             lookaheads: Vec::new(),
+            foreseen: Vec::new(),
+            places: Vec::new(),
             stats: CacheStats::default(),
         }
     }
@@ -471,6 +478,7 @@ impl Cache {
         let mask = KeyMask::whole(chosen.copied());
         self.settle(tables);
         self.reader = KeyReader::new(&mask);
+        self.places.clear();
         (self.fields, self.mask) = (fields, mask);
         self.forgotten.push(Forgotten {
             flows: core::mem::take(&mut self.flows),

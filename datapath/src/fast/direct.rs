@@ -14,11 +14,11 @@ use super::direct_hooks::Begun;
 use super::record::sole_output;
 use crate::cache::lookahead::Lookahead;
 use crate::cache::{BATCH, Body, End, PathAction, Program, ProgramStep};
-use crate::hook::HookPoint;
 use crate::hooks::Hooks;
+use crate::lazy_packet::FieldSets;
 use crate::pipeline::context::Context;
 use crate::pipeline::work::WORK_PER_TURN;
-use crate::{DropReason, HookEffect, Sink, Upcoming};
+use crate::{DropReason, HookEffect, Sink};
 
 /// The port that frames leave by, as long as they go to the same one.
 #[derive(Default)]
@@ -148,14 +148,17 @@ impl<S: Sink> Context<'_, S> {
     pub(crate) fn process_frames(&mut self, port: PortNo, frames: &mut Vec<Frame>) {
         self.lane.work.begin_turn();
         let mut lookaheads = core::mem::take(&mut self.lane.cache.lookaheads);
+        let mut foreseen = core::mem::take(&mut self.lane.cache.foreseen);
         let mut begun = Begun::default();
         lookaheads.resize_with(BATCH, || {
             Lookahead::seeking(self.pipeline.catalogue.additions())
         });
+        foreseen.resize_with(BATCH, Vec::new);
         while !frames.is_empty() {
             let count = frames.len().min(BATCH);
             let branches = self.hooks.effect(TableId(0)) == HookEffect::Branch;
-            let key = self.look_ahead(port, branches, &mut frames[..count], &mut lookaheads);
+            let of_frames = (&mut lookaheads[..count], &mut foreseen[..count]);
+            let key = self.look_ahead(port, branches, &frames[..count], of_frames);
             let burst = Burst {
                 ingress: port,
                 key: &key,
@@ -166,10 +169,11 @@ impl<S: Sink> Context<'_, S> {
             let looked_for = self.known_as();
             let mut left = None;
             let mut batch = frames.drain(..count);
-            for lookahead in &mut lookaheads[..count] {
+            for (lookahead, foreseen) in lookaheads.iter_mut().zip(&foreseen) {
                 let Some(mut frame) = batch.next() else { break };
                 let disposition = if looks_ahead {
-                    self.disposition(&burst, &mut frame, lookahead, &mut direct, &mut begun)
+                    let known = (&mut *lookahead, foreseen);
+                    self.disposition(&burst, &mut frame, known, &mut direct, &mut begun)
                 } else {
                     Disposition::Slow(None)
                 };
@@ -198,6 +202,7 @@ impl<S: Sink> Context<'_, S> {
             }
         }
         self.lane.cache.lookaheads = lookaheads;
+        self.lane.cache.foreseen = foreseen;
     }
 
     /// Finds the headers of frames, and as long as no hook makes one packet depend on another, has
@@ -209,8 +214,8 @@ impl<S: Sink> Context<'_, S> {
         &mut self,
         port: PortNo,
         branches: bool,
-        frames: &mut [Frame],
-        lookaheads: &mut [Lookahead],
+        frames: &[Frame],
+        (lookaheads, foreseen): (&mut [Lookahead], &mut [FieldSets]),
     ) -> Key {
         let key = arrival(port, self.pipeline.catalogue.additions());
         let follows = self.uses_cache() && self.looks_ahead();
@@ -231,18 +236,11 @@ impl<S: Sink> Context<'_, S> {
             }
         }
         if follows && branches {
-            let packets = Upcoming {
-                frames,
-                layout_of: &|number| &lookaheads[number].layout,
-                arrival: &key,
-            };
-            for (hook, _) in self.hooks.at(TableId(0), HookPoint::BeforeLookup) {
-                self.hooks.all[*hook].prefetch(TableId(0), &packets);
-            }
-            return key;
+            self.foresee(frames, &key, lookaheads, foreseen);
         }
-        let lookaheads = lookaheads[..frames.len()].iter_mut();
-        lookaheads.for_each(|lookahead| self.lane.cache.guess(lookahead));
+        for lookahead in lookaheads {
+            self.lane.cache.guess(lookahead);
+        }
         key
     }
 
@@ -252,7 +250,7 @@ impl<S: Sink> Context<'_, S> {
         &mut self,
         burst: &Burst<'_>,
         frame: &mut Frame,
-        lookahead: &mut Lookahead,
+        (lookahead, foreseen): (&mut Lookahead, &FieldSets),
         direct: &mut DirectOutput,
         begun: &mut Begun,
     ) -> Disposition {
@@ -263,7 +261,7 @@ impl<S: Sink> Context<'_, S> {
             && (treated
                 || is_super_frame
                 || !lookahead.is_read
-                || !self.prepare(frame, burst.key, lookahead, begun))
+                || !self.prepare(frame, burst.key, lookahead, foreseen, begun))
         {
             return Disposition::Slow(None);
         }

@@ -46,16 +46,17 @@ pub(crate) struct HookCall {
 
 impl<S: Sink> Context<'_, S> {
     /// Calls a hook at one point of a table, with the cookie of the entry that was hit. What it
-    /// asks for is not done yet.
+    /// asks for is not done yet, and added to `outcome`. Its verdict, and whether hooks act
+    /// otherwise since.
     #[inline]
     pub(crate) fn ask_hook<'p>(
         &'p mut self,
         hook: usize,
         subject: Subject<'p>,
         (table, cookie): (TableId, u64),
-        records: bool,
+        (records, outcome): (bool, &'p mut HookOutcome),
         point: impl FnOnce(&mut dyn Hook, &mut HookContext<'_>) -> Verdict,
-    ) -> (HookReply, Subject<'p>) {
+    ) -> (Verdict, bool) {
         let plan = self.hooks.plan();
         let mut cx = HookContext {
             now: self.now,
@@ -67,20 +68,11 @@ impl<S: Sink> Context<'_, S> {
             subject,
             pool: &self.lane.pool,
             additions: self.pipeline.catalogue.additions(),
-            outcome: HookOutcome::default(),
+            outcome,
         };
         let verdict = point(&mut *self.hooks.all[hook], &mut cx);
-        let HookContext {
-            subject, outcome, ..
-        } = cx;
         self.hooks.refresh_after(hook, self.pipeline.tables.len());
-        let reply = HookReply {
-            hook,
-            verdict,
-            outcome,
-            replanned: plan != self.hooks.plan(),
-        };
-        (reply, subject)
+        (verdict, plan != self.hooks.plan())
     }
 
     /// Calls a hook at one point, and does what it asks for.
@@ -95,7 +87,16 @@ impl<S: Sink> Context<'_, S> {
     ) -> Result<HookCall, DropReason> {
         self.flush_pending(walk);
         let place = (walk.table, walk.cookie);
-        let (reply, _) = self.ask_hook(hook, Subject::Packet(walk.packet), place, records, point);
+        let subject = Subject::Packet(walk.packet);
+        let mut outcome = HookOutcome::default();
+        let (verdict, replanned) =
+            self.ask_hook(hook, subject, place, (records, &mut outcome), point);
+        let reply = HookReply {
+            hook,
+            verdict,
+            outcome,
+            replanned,
+        };
         self.carry_out(walk, reply)
     }
 

@@ -47,13 +47,37 @@ impl<K: Hash + Eq, V> StepMap<K, V> {
         self.pairs.get(slot)
     }
 
+    /// The same, with the value to be changed.
+    #[inline]
+    pub fn at_mut(&mut self, slot: u32) -> Option<(&K, &mut V)> {
+        let (key, value) = self.pairs.get_mut(slot)?;
+        Some((key, value))
+    }
+
     fn slot<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> (u64, Option<u32>)
     where
         K: Borrow<Q>,
     {
         let hash = self.hasher.hash_one(key);
-        let is = |slot: u32| self.pairs[slot].0.borrow() == key;
-        (hash, self.index.find(hash, is))
+        (hash, self.slot_under(hash, key))
+    }
+
+    fn slot_under<Q: Eq + ?Sized>(&self, hash: u64, key: &Q) -> Option<u32>
+    where
+        K: Borrow<Q>,
+    {
+        self.index
+            .find(hash, |slot| self.pairs[slot].0.borrow() == key)
+    }
+
+    /// The slot of a key under its hash, if it has one; the key is first looked for in slot
+    /// `likely`.
+    #[inline]
+    pub fn find(&self, hash: u64, likely: u32, key: &K) -> Option<u32> {
+        match self.pairs.get(likely) {
+            Some((other, _)) if other == key => Some(likely),
+            Some(_) | None => self.slot_under(hash, key),
+        }
     }
 
     /// The key as it is kept, and its value.
@@ -86,13 +110,16 @@ impl<K: Hash + Eq, V> StepMap<K, V> {
         self.index.prefetch(hash);
     }
 
-    /// Prefetches the key and the value that a lookup with this hash most likely finds.
+    /// The slot in which the key with this hash most likely is, which is prefetched; it may be none
+    /// that is used.
     #[inline]
-    pub fn prefetch_pair(&self, hash: u64) {
-        self.pairs.prefetch(self.index.guess(hash));
+    pub fn guess(&self, hash: u64) -> u32 {
+        let slot = self.index.guess(hash);
+        self.pairs.prefetch(slot);
+        slot
     }
 
-    /// The same, of a key that is added if it is not there.
+    /// The key as it is kept and its value; it is added if it is not there.
     pub(crate) fn entry(&mut self, key: &K) -> (&K, &mut V)
     where
         K: Clone,

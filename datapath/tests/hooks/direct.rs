@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use bofuss_datapath::{CacheStats, Hook, HookContext, HookEffect, Upcoming, Verdict};
+use bofuss_datapath::{CacheStats, Hook, HookContext, HookEffect, Time, Upcoming, Verdict};
 use bofuss_oflib::field::{IPV4_DST, IPV4_SRC, METADATA, UDP_DST};
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Action, Catalogue, ExtValue, Field, PortNo};
@@ -61,6 +61,14 @@ impl Extra {
     }
 }
 
+/// What a hook says beforehand that it will set.
+#[derive(Clone, Copy, Debug)]
+enum Foresight {
+    Nothing,
+    Rightly,
+    Wrongly,
+}
+
 /// Counts the packets of each source, and marks them by that.
 struct Marks {
     field: &'static Field,
@@ -68,6 +76,11 @@ struct Marks {
     /// What it does before the lookup, and in its action.
     extras: [Extra; 2],
     calls: u32,
+    foresees: Foresight,
+    /// The sources of the packets that it was shown last.
+    shown: Vec<u128>,
+    /// The marks that it foresaw for them.
+    foreseen: Vec<u32>,
 }
 
 impl Marks {
@@ -96,13 +109,42 @@ impl Hook for Marks {
     fn action_effect(&self, _: usize, _: &ExtValue) -> HookEffect {
         HookEffect::Live
     }
-    fn prefetch(&self, _: TableId, packets: &Upcoming<'_>) {
+    fn prefetch(&mut self, _: TableId, packets: &mut Upcoming<'_>) {
+        self.shown.clear();
+        self.foreseen.clear();
         for number in 0..packets.len() {
-            assert!(packets.get(number, IPV4_SRC).is_some());
+            let source = packets.get(number, IPV4_SRC).expect("all are IPv4");
             assert_eq!(packets.get(number, METADATA), Some(0));
+            self.shown.push(source);
+            match self.foresees {
+                Foresight::Nothing => {}
+                Foresight::Rightly => {
+                    let mark = self.counts[source as usize & 3] & 3;
+                    packets.foresee(number, self.field, Some(mark.into()));
+                    self.foreseen.push(mark);
+                }
+                Foresight::Wrongly => {
+                    packets.foresee(number, self.field, Some(3));
+                    packets.foresee(number, METADATA, (number % 2 == 0).then_some(5));
+                }
+            }
         }
     }
+    fn fulfil(&mut self, _: Time, _: TableId, number: usize) -> bool {
+        let source = self.shown[number] as usize & 3;
+        let mark = self.counts[source] & 3;
+        let foresees = matches!(self.foresees, Foresight::Rightly);
+        let has_extra = (self.calls + 1).is_multiple_of(7) && self.extras[0] != Extra::Nothing;
+        if !foresees || has_extra || self.foreseen[number] != mark {
+            return false;
+        }
+        self.calls += 1;
+        true
+    }
     fn before_lookup(&mut self, cx: &mut HookContext<'_>) -> Verdict {
+        if let Some(number) = cx.upcoming() {
+            assert_eq!(cx.get(IPV4_SRC), Some(self.shown[number]));
+        }
         let source = cx.get(IPV4_SRC).unwrap_or(0) as usize & 3;
         assert_eq!(cx.get(METADATA), Some(0));
         cx.set(self.field, u128::from(self.counts[source] & 3));
@@ -132,13 +174,21 @@ const FLOWS: [&str; 9] = [
     "table=2,actions=output:3",
 ];
 
-fn run(catalogue: &Arc<Catalogue>, extras: [Extra; 2], batch: usize) -> CacheStats {
+fn run(
+    catalogue: &Arc<Catalogue>,
+    extras: [Extra; 2],
+    foresees: Foresight,
+    batch: usize,
+) -> CacheStats {
     let hook = |catalogue: &Catalogue| -> Box<dyn Hook> {
         Box::new(Marks {
             field: mark(catalogue),
             counts: [0; 4],
             extras,
             calls: 0,
+            foresees,
+            shown: Vec::new(),
+            foreseen: Vec::new(),
         })
     };
     compare_with(catalogue, &FLOWS, hook, batch, 600)
@@ -152,8 +202,10 @@ fn what_hooks_do_with_frames_is_what_they_do_with_packets() {
         let nothing = Extra::Nothing;
         for extras in [[extra, nothing], [nothing, extra], [extra, extra]] {
             for batch in [1, 32] {
-                let stats = run(&catalogue, extras, batch);
-                assert!(stats.hits > 400, "{extras:?} {stats:?}");
+                for foresees in [Foresight::Nothing, Foresight::Rightly, Foresight::Wrongly] {
+                    let stats = run(&catalogue, extras, foresees, batch);
+                    assert!(stats.hits > 400, "{extras:?} {foresees:?} {stats:?}");
+                }
             }
         }
     }
@@ -163,6 +215,6 @@ fn what_hooks_do_with_frames_is_what_they_do_with_packets() {
 fn so_it_is_with_fields_that_only_a_large_catalogue_has() {
     let catalogue = large_catalogue();
     for extra in Extra::ALL {
-        run(&catalogue, [extra, extra], 32);
+        run(&catalogue, [extra, extra], Foresight::Rightly, 32);
     }
 }

@@ -17,13 +17,13 @@ use bofuss_oflib::text::{items, parse_bytes, parse_value, write_value};
 use bofuss_oflib::wire::{Bytes, Reader, TextForm, Writer};
 use bofuss_oflib::{Catalogue, DecodeError, FieldMatch};
 
+use super::header_key::KeyInHeaders;
+pub use super::flow_key::{FlowKey, MAX_KEY_BYTES};
 use super::{EXPERIMENTER, error};
 use crate::opp;
 
 /// Fields that an extractor has at most.
 pub const MAX_FIELDS: usize = 6;
-/// Bytes that a key has at most.
-pub const MAX_KEY_BYTES: usize = 48;
 /// Bytes of the longest value.
 const MAX_VALUE_BYTES: usize = 16;
 /// Bytes of the experimenter's number, which the lengths of experimenters' fields count.
@@ -39,71 +39,34 @@ const BASIC_TCP_FLAGS: [u8; 2] = [BEBA_TCP_FLAGS, 42];
 pub trait FieldSource {
     /// The value of a field; `None` if the packet does not have it.
     fn get(&mut self, field: &Field) -> Option<u128>;
+
+    /// The packet's number among those that were looked at ahead, if its headers are as they were
+    /// then.
+    fn upcoming(&self) -> Option<usize> {
+        None
+    }
 }
 
 impl FieldSource for HookContext<'_> {
     fn get(&mut self, field: &Field) -> Option<u128> {
         Self::get(self, field)
     }
-}
 
-/// The key of a flow, followed by zero bytes, as little-endian words.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FlowKey([u64; MAX_KEY_BYTES / 8]);
-
-/// Without a branch or a call: keys are compared for each packet.
-impl PartialEq for FlowKey {
-    #[inline]
-    fn eq(&self, other: &Self) -> bool {
-        let mut differ = 0;
-        for (one, other) in self.0.iter().zip(&other.0) {
-            differ |= one ^ other;
-        }
-        differ == 0
-    }
-}
-impl Eq for FlowKey {}
-
-/// Word by word: a hasher takes a word in a few instructions.
-impl Hash for FlowKey {
-    #[inline]
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        for word in self.0 {
-            state.write_u64(word);
-        }
-    }
-}
-
-impl FlowKey {
-    /// The key of these bytes; the first [`MAX_KEY_BYTES`] of them count.
-    pub fn new(bytes: &[u8]) -> Self {
-        let mut padded = [0; MAX_KEY_BYTES];
-        let length = bytes.len().min(MAX_KEY_BYTES);
-        padded[..length].copy_from_slice(&bytes[..length]);
-        let (words, _) = padded.as_chunks::<8>();
-        Self(core::array::from_fn(|i| u64::from_le_bytes(words[i])))
-    }
-
-    /// Its bytes, with the zero bytes after them.
-    pub fn bytes(&self) -> [u8; MAX_KEY_BYTES] {
-        let mut bytes = [0; MAX_KEY_BYTES];
-        for (to, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(self.0) {
-            *to = word.to_le_bytes();
-        }
-        bytes
+    fn upcoming(&self) -> Option<usize> {
+        Self::upcoming(self)
     }
 }
 
 /// One field of an extractor.
 #[derive(Clone, Copy, Debug)]
-struct ExtractorField {
+pub(super) struct ExtractorField {
     /// The field; `None` if no packet has it.
-    field: Option<&'static Field>,
+    pub(super) field: Option<&'static Field>,
     /// Where it begins in the key.
-    at: usize,
+    pub(super) at: usize,
     /// Bytes that the value takes there; after those of an experimenter's field come zero bytes.
-    bytes: usize,
-    little_endian: bool,
+    pub(super) bytes: usize,
+    pub(super) little_endian: bool,
 }
 
 impl ExtractorField {
@@ -128,7 +91,7 @@ impl ExtractorField {
         let low = bytes << shift;
         let high = bytes.checked_shr(u128::BITS - shift).unwrap_or(0);
         let words = [low as u64, (low >> 64) as u64, high as u64];
-        for (to, word) in key.0[self.at / 8..].iter_mut().zip(words) {
+        for (to, word) in key.words_mut()[self.at / 8..].iter_mut().zip(words) {
             *to |= word;
         }
         true
@@ -149,10 +112,12 @@ const PAIRS: [[&Field; 2]; 5] = [
 pub struct Extractor {
     /// OXM headers, as they were given.
     headers: Vec<u32>,
-    parts: Vec<ExtractorField>,
+    pub(super) parts: Vec<ExtractorField>,
     bytes: usize,
     /// Whether both directions of a conversation have the same key.
     biflow: bool,
+    /// Where headers have the parts as they stand in keys, if they have all.
+    pub(super) in_headers: Option<KeyInHeaders>,
 }
 
 impl PartialEq for Extractor {
@@ -197,6 +162,7 @@ impl Extractor {
             parts: Vec::new(),
             bytes: 0,
             biflow,
+            in_headers: None,
         };
         for header in ordered {
             let (field, length) = field_of(*header, catalogue);
@@ -216,6 +182,9 @@ impl Extractor {
             if this.bytes > MAX_KEY_BYTES {
                 return None;
             }
+        }
+        if !biflow {
+            this.in_headers = this.header_key();
         }
         Some(this)
     }

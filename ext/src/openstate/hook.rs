@@ -15,7 +15,7 @@ use bofuss_oflib::{Action, Catalogue, ErrorCode, ExtValue, Field, Instruction};
 use super::action::evidence;
 use super::commands;
 use super::dialect::{dialect_of, form_of};
-use super::extractor::{FieldSource, value_of_number};
+use super::extractor::value_of_number;
 use super::machine::{Changed, Machine};
 use super::metrics;
 use super::options::StateOptions;
@@ -227,15 +227,6 @@ impl OpenState {
     }
 }
 
-/// One of the packets of a burst.
-struct UpcomingPacket<'a, 'b>(&'a Upcoming<'b>, usize);
-
-impl FieldSource for UpcomingPacket<'_, '_> {
-    fn get(&mut self, field: &Field) -> Option<u128> {
-        self.0.get(self.1, field)
-    }
-}
-
 /// Notifies the connections that asked for it that a packet has changed the state of a flow.
 fn notify(cx: &mut HookContext<'_>, action: &SetState, changed: &Changed) {
     if changed.old == changed.new {
@@ -306,10 +297,22 @@ impl Hook for OpenState {
         true
     }
 
-    fn prefetch(&self, table: TableId, packets: &Upcoming<'_>) {
-        let all = 0..packets.len();
-        self.machine
-            .prefetch(table.0, all.map(|number| UpcomingPacket(packets, number)));
+    fn prefetch(&mut self, table: TableId, packets: &mut Upcoming<'_>) {
+        self.machine.look_ahead(table.0, packets);
+        if self.machine.has_opp() {
+            // No two packets have the same facts.
+            return;
+        }
+        let global = self.machine.global();
+        for (number, state) in self.machine.foreseen() {
+            packets.foresee(number, self.global_state, Some(global.into()));
+            packets.foresee(number, self.state, Some(state.into()));
+        }
+    }
+
+    fn fulfil(&mut self, now: Time, _: TableId, number: usize) -> bool {
+        let may = self.trial == Trial::LIVE && !self.machine.has_opp();
+        may && self.machine.fulfil(now, number)
     }
 
     fn before_lookup(&mut self, cx: &mut HookContext<'_>) -> Verdict {

@@ -5,12 +5,13 @@ use alloc::{boxed::Box, vec::Vec};
 use bofuss_datapath::Time;
 use bofuss_oflib::{Catalogue, ErrorCode};
 
+use super::ahead::FlowsAhead;
 use super::dialect::{Dialects, StateDialect};
 use super::extractor::{Extractor, FieldSource, FlowKey};
 use super::state_mod::StateMod;
 use super::stateful::Stateful;
 use super::table::{
-    Behaviour, StateEntry, StateTable, TableFull, Timers, Transition, after_increment,
+    Behaviour, SoughtFlow, StateEntry, StateTable, TableFull, Timers, Transition, after_increment,
 };
 use super::{N_TABLES, error};
 use crate::opp::{FlowVariables, N_GLOBAL_VARIABLES, Registers};
@@ -77,10 +78,10 @@ struct TrialChanges {
 #[derive(Debug)]
 pub struct Machine {
     /// By number; those that were never stateful take no memory.
-    tables: [Option<Box<Stateful>>; N_TABLES],
+    pub(super) tables: [Option<Box<Stateful>>; N_TABLES],
     /// What a table has of which nothing is known yet.
     dialects: Dialects,
-    global: u32,
+    pub(super) global: u32,
     /// Tables that are enabled.
     n_enabled: usize,
     /// Whether a table has the dialect of Open Packet Processor.
@@ -88,6 +89,7 @@ pub struct Machine {
     /// Flows of all tables that take memory.
     n_states: usize,
     trial: Option<TrialChanges>,
+    pub(super) ahead: FlowsAhead,
     /// The table that is swept.
     sweeping: usize,
     /// How often what has happened.
@@ -104,6 +106,7 @@ impl Default for Machine {
             has_opp: false,
             n_states: 0,
             trial: None,
+            ahead: FlowsAhead::default(),
             sweeping: 0,
             counts: Counts::default(),
         }
@@ -264,8 +267,9 @@ impl Machine {
                 transition,
             } => {
                 self.check_key(*table, key, error::SET_FLOW_STATE)?;
-                let key = FlowKey::new(key);
-                let set = self.transition(now, *table, &key, transition);
+                let states = &self.enabled(*table).ok_or(error::SET_FLOW_STATE)?.states;
+                let flow = states.seek(FlowKey::new(key));
+                let set = self.transition(now, *table, &flow, transition);
                 set.map_err(|TableFull| error::STATE_MOD_FAILED)?;
             }
             StateMod::DelFlowState { table, key } => {
@@ -313,6 +317,11 @@ impl Machine {
         if !table.is_enabled() {
             return None;
         }
+        if let Some(sought) = self.ahead.get(number, packet)
+            && self.trial.is_none()
+        {
+            return Some(table.states.look_up(now, sought));
+        }
         let Some(key) = table.lookup.as_ref()?.key(packet) else {
             return match table.states.behaviour {
                 Behaviour::OpenState => None,
@@ -323,17 +332,8 @@ impl Machine {
             let flow = self.flow(now, number, &key);
             return Some(flow.map_or(0, |flow| flow.state));
         }
-        Some(table.states.look_up(now, &key))
-    }
-
-    /// Prefetches the states of packets' flows in the lookup scope of a table.
-    pub fn prefetch(&self, number: u8, packets: impl Iterator<Item = impl FieldSource>) {
-        let Some(table) = self.enabled(number) else {
-            return;
-        };
-        let Some(lookup) = &table.lookup else { return };
-        let keys = packets.filter_map(|mut packet| lookup.key(&mut packet));
-        table.states.prefetch(keys);
+        let sought = table.states.seek(key);
+        Some(table.states.look_up(now, &sought))
     }
 
     /// What a flow has in a table that is known, in a trace as that has it.
@@ -377,16 +377,17 @@ impl Machine {
         &mut self,
         now: Time,
         number: u8,
-        key: &FlowKey,
+        sought: &SoughtFlow,
         change: impl Fn(Behaviour, Option<StateEntry>) -> Option<StateEntry>,
     ) -> Result<Changed, TableFull> {
+        let key = &sought.key;
         let table = self.tables[usize::from(number)].as_mut();
         let table = table.expect("the table is enabled");
         let is_opp = table.dialect() == StateDialect::Opp;
         let behaviour = table.states.behaviour;
         if self.trial.is_none() {
             let n_before = table.states.len();
-            if let Some((before, after)) = table.states.update(now, key, &change) {
+            if let Some((before, after)) = table.states.update(now, sought, &change) {
                 self.n_states -= n_before - table.states.len();
                 return Ok(Changed::new(*key, before, after, is_opp));
             }
@@ -402,10 +403,10 @@ impl Machine {
         &mut self,
         now: Time,
         number: u8,
-        key: &FlowKey,
+        sought: &SoughtFlow,
         transition: &Transition,
     ) -> Result<Changed, TableFull> {
-        self.change(now, number, key, |behaviour, before| {
+        self.change(now, number, sought, |behaviour, before| {
             behaviour.after_transition(now, before, transition)
         })
     }
@@ -419,9 +420,8 @@ impl Machine {
         action: &super::SetState,
         packet: &mut impl FieldSource,
     ) -> Option<Changed> {
-        let table = self.enabled(action.table)?;
-        let key = table.updated_flow(action.bit, action.scope.as_ref(), packet)?;
-        let changed = self.transition(now, action.table, &key, &action.transition);
+        let flow = self.updated_flow(action.table, action.bit, action.scope.as_ref(), packet)?;
+        let changed = self.transition(now, action.table, &flow, &action.transition);
         if changed.is_ok() {
             self.count_transition(action.table);
         }
@@ -443,8 +443,8 @@ impl Machine {
         number: u8,
         packet: &mut impl FieldSource,
     ) -> Option<Changed> {
-        let key = self.enabled(number)?.update.as_ref()?.key(packet)?;
-        let changed = self.change(now, number, &key, |_, before| {
+        let flow = self.updated_flow(number, false, None, packet)?;
+        let changed = self.change(now, number, &flow, |_, before| {
             Some(after_increment(now, before))
         });
         if changed.is_ok() {

@@ -4,6 +4,7 @@
 //! [`table`] keeps states, [`machine`] does what messages and actions say. See README.md.
 
 mod action;
+mod ahead;
 pub(crate) mod args;
 mod asked;
 mod commands;
@@ -11,7 +12,9 @@ pub mod dialect;
 pub mod drawing;
 pub mod error;
 pub mod extractor;
+mod flow_key;
 pub mod graph;
+mod header_key;
 mod hook;
 pub mod machine;
 mod metrics;

@@ -17,6 +17,8 @@ pub struct Stateful {
     pub(super) lookup: Option<Extractor>,
     pub(super) update: Option<Extractor>,
     pub(super) bit_update: Option<Extractor>,
+    /// Whether the lookup scope and the update scope are the same.
+    pub(super) updates_what_is_read: bool,
     /// The dialects that know all that it was told.
     pub(super) dialects: Dialects,
     /// What Open Packet Processor adds to it.
@@ -139,6 +141,7 @@ impl Stateful {
             Scope::BitUpdate => &mut self.bit_update,
         };
         *place = Some(extractor);
+        self.updates_what_is_read = self.lookup == self.update;
         Ok(())
     }
 }

@@ -11,10 +11,6 @@ use crate::opp::FlowVariables;
 
 /// Nanoseconds of the unit of timeouts on the wire.
 const NANOS_PER_MICRO: u64 = 1000;
-/// Flows of which a table has so many that the processor's caches do not hold them.
-const PREFETCHED_FROM: usize = 2048;
-/// Flows that are prefetched together: a burst of packets.
-const PREFETCHED: usize = 32;
 /// Slots that are looked at for states to reclaim when a table is full and a flow wants one.
 const SWEPT_WHEN_FULL: u32 = 64;
 
@@ -49,9 +45,11 @@ impl Behaviour {
         } = *transition;
         let old = before.map_or(0, |flow| flow.state);
         let state = old & !mask | state & mask;
+        let timers = timers.armed_in(state);
         let after = StateEntry {
             state,
-            timers: timers.armed_in(state),
+            has_timers: timers != Timers::default(),
+            timers,
             variables: before.map_or_else(FlowVariables::default, |flow| flow.variables),
             since: now,
             used: now,
@@ -109,11 +107,14 @@ pub struct Transition {
     pub timers: Timers,
 }
 
-/// The state of one flow.
+/// The state of one flow: a line of the processor's cache, and the key another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(align(64))]
 pub struct StateEntry {
     /// The state.
     pub state: u32,
+    /// Whether a timer runs.
+    has_timers: bool,
     /// The timers that run.
     pub timers: Timers,
     /// The variables of Open Packet Processor.
@@ -129,6 +130,7 @@ impl StateEntry {
     fn new(now: Time) -> Self {
         Self {
             state: 0,
+            has_timers: false,
             timers: Timers::default(),
             variables: FlowVariables::default(),
             since: now,
@@ -154,7 +156,7 @@ impl StateEntry {
 
     /// Whether nothing would be lost if the flow were forgotten.
     fn is_default(&self) -> bool {
-        let is_at_rest = self.state == 0 && self.timers == Timers::default();
+        let is_at_rest = self.state == 0 && !self.has_timers;
         is_at_rest && self.variables == FlowVariables::default()
     }
 
@@ -171,24 +173,38 @@ impl StateEntry {
     /// The state as it is at `now`: rolled back if a timer ran out before. Of two that did, the
     /// earlier counts, since it stops the other; of two at the same time, the hard one.
     fn at(mut self, now: Time) -> Self {
-        let hard = self.hard_deadline();
-        let idle = self.idle_deadline();
-        if now > hard.min(idle) {
-            self.state = if hard <= idle {
-                self.timers.hard_rollback
-            } else {
-                self.timers.idle_rollback
-            };
-            self.timers = Timers::default();
-        }
+        self.roll_back(now);
         self
     }
 
     /// Has the state be as it is at `now`. Returns true if a timer ran out before.
+    #[inline]
     fn roll_back(&mut self, now: Time) -> bool {
-        let before = self.timers;
-        *self = self.at(now);
-        self.timers != before
+        let rolled_back = self.rolled_back(now);
+        if let Some(state) = rolled_back {
+            self.state = state;
+            self.has_timers = false;
+            self.timers = Timers::default();
+        }
+        rolled_back.is_some()
+    }
+
+    /// The state that a timer which ran out before `now` has led to, if one did.
+    #[inline]
+    fn rolled_back(&self, now: Time) -> Option<u32> {
+        if !self.has_timers {
+            return None;
+        }
+        let hard = self.hard_deadline();
+        let idle = self.idle_deadline();
+        if now <= hard.min(idle) {
+            return None;
+        }
+        Some(if hard <= idle {
+            self.timers.hard_rollback
+        } else {
+            self.timers.idle_rollback
+        })
     }
 }
 
@@ -198,6 +214,15 @@ fn deadline(from: Time, micros: u32) -> Time {
         0 => Time::NEVER,
         micros => from.after(u64::from(micros) * NANOS_PER_MICRO),
     }
+}
+
+/// A flow that is looked for: its key, and where it most likely is.
+#[derive(Clone, Copy, Debug)]
+pub struct SoughtFlow {
+    /// The key.
+    pub key: FlowKey,
+    hash: u64,
+    slot: u32,
 }
 
 /// The table is full: a flow that has no state yet gets none.
@@ -252,40 +277,72 @@ impl StateTable {
     pub fn update(
         &mut self,
         now: Time,
-        key: &FlowKey,
+        sought: &SoughtFlow,
         change: impl FnOnce(Behaviour, Option<StateEntry>) -> Option<StateEntry>,
     ) -> Option<(Option<StateEntry>, Option<StateEntry>)> {
-        let (_, flow) = self.flows.get_mut(key)?;
+        let slot = self.slot(sought)?;
+        let (_, flow) = self.flows.at_mut(slot)?;
         self.counts.timeouts += u64::from(flow.roll_back(now));
         let before = self.behaviour.present(*flow);
         let after = change(self.behaviour, before);
         match after {
             Some(after) => *flow = after,
-            None => self.flows.remove(key),
+            None => self.flows.remove(&sought.key),
         }
         Some((before, after))
     }
 
-    /// Prefetches what a lookup of each of these flows reads, unless all flows are near anyway.
-    pub fn prefetch(&self, keys: impl Iterator<Item = FlowKey>) {
-        if self.len() < PREFETCHED_FROM {
-            return;
+    /// What is looked for to find the flow of a key, which is prefetched.
+    #[inline]
+    pub fn seek(&self, key: FlowKey) -> SoughtFlow {
+        let hash = self.flows.hash(&key);
+        self.flows.prefetch(hash);
+        SoughtFlow {
+            key,
+            hash,
+            slot: u32::MAX,
         }
-        let mut hashes = [0; PREFETCHED];
-        let mut count = 0;
-        for (to, key) in hashes.iter_mut().zip(keys) {
-            *to = self.flows.hash(&key);
-            self.flows.prefetch(*to);
-            count += 1;
+    }
+
+    /// Notes where a flow most likely is, and prefetches that.
+    #[inline]
+    pub fn guess(&self, sought: &mut SoughtFlow) {
+        sought.slot = self.flows.guess(sought.hash);
+    }
+
+    #[inline]
+    fn slot(&self, sought: &SoughtFlow) -> Option<u32> {
+        self.flows.find(sought.hash, sought.slot, &sought.key)
+    }
+
+    /// The state that a packet of a flow would have at `now`.
+    #[inline]
+    pub fn foresee(&self, now: Time, sought: &SoughtFlow) -> u32 {
+        match self.flows.at(sought.slot) {
+            Some((_, flow)) => flow.rolled_back(now).unwrap_or(flow.state),
+            None => 0,
         }
-        for hash in &hashes[..count] {
-            self.flows.prefetch_pair(*hash);
+    }
+
+    /// Looks up the flow of a packet, if it has this state; `false` if not, and nothing is done.
+    #[inline]
+    pub fn fulfil(&mut self, now: Time, sought: &SoughtFlow, state: u32) -> bool {
+        match self.flows.at_mut(sought.slot) {
+            Some((key, flow))
+                if *key == sought.key && flow.state == state && flow.rolled_back(now).is_none() =>
+            {
+                flow.used = now;
+                true
+            }
+            Some(_) | None => false,
         }
     }
 
     /// Looks up the flow of a packet; its state, and 0 if it has none. The flow was not idle.
-    pub fn look_up(&mut self, now: Time, key: &FlowKey) -> u32 {
-        let Some((_, flow)) = self.flows.get_mut(key) else {
+    #[inline]
+    pub fn look_up(&mut self, now: Time, sought: &SoughtFlow) -> u32 {
+        let slot = self.slot(sought);
+        let Some((_, flow)) = slot.and_then(|slot| self.flows.at_mut(slot)) else {
             return 0;
         };
         self.counts.timeouts += u64::from(flow.roll_back(now));
@@ -370,5 +427,15 @@ impl StateTable {
             }
             slot = self.flows.used(slot + 1)?;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flow_takes_two_lines_of_the_processors_caches() {
+        assert_eq!(size_of::<Option<(FlowKey, StateEntry)>>(), 2 * 64);
     }
 }

@@ -217,6 +217,14 @@ impl Bench {
         self.io.out.iter().map(|(port, _)| *port).collect()
     }
 
+    /// Frames arrive together.
+    pub fn send_burst(&mut self, port: u32, all: &[Vec<u8>]) {
+        let frames = all.iter().map(|bytes| self.pool.frame(bytes));
+        let mut frames: Vec<Frame> = frames.collect::<Option<_>>().expect("there are buffers");
+        self.switch
+            .receive(self.now, PortNo(port), &mut frames, &mut self.io);
+    }
+
     /// Lets time go by; what is due happens at its time.
     pub fn advance(&mut self, nanos: u64) {
         let end = self.now.after(nanos);

@@ -94,6 +94,13 @@ fn operate(random: &mut Random, dialect: Dialect, benches: &mut [Bench]) -> Stri
     let port = [80, 81][random.below(2) as usize];
     let to = 1 + random.below(3) as u8;
     let nanos = [1, 999, 1000, 1001, 3000, 5001][random.below(6) as usize];
+    // Packets of a burst are looked at together, before the first of them changes a state.
+    let burst: Vec<_> = (0..random.below(40))
+        .map(|_| {
+            let [from, to] = [(); 2].map(|()| 1 + random.below(3) as u8);
+            udp(from, to, [80, 81][random.below(2) as usize])
+        })
+        .collect();
     let mut left = vec![];
     for bench in benches {
         match what {
@@ -108,6 +115,7 @@ fn operate(random: &mut Random, dialect: Dialect, benches: &mut [Bench]) -> Stri
                 bench.send_with(1, &bytes, offload);
             }
             7..=9 => bench.advance(nanos),
+            10..=15 => bench.send_burst(u32::from(host), &burst),
             _ => {
                 bench.send(u32::from(host), &udp(host, to, port));
             }
