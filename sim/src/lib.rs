@@ -4,4 +4,19 @@
 //! with equal seeds do the same, event by event.
 #![forbid(unsafe_code)]
 
+mod control;
+pub mod controller;
+mod event_queue;
 pub mod host;
+mod link;
+mod network;
+mod observer;
+mod random;
+mod run;
+mod switch_node;
+pub mod topology;
+
+pub use link::{LinkConfig, LinkDrop, LinkState, LinkStats, NodeId, NodePort};
+pub use network::{Change, MAX_PORT, Network, NetworkConfig, NetworkError};
+pub use observer::{ControllerId, EventKind, LinkDirection, LinkId, LogEvent, Observer};
+pub use random::Random;

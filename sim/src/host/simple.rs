@@ -153,7 +153,7 @@ impl Host for SimpleHost {
             };
             self.sent += 1;
             let sequence = self.sent as u16;
-            let request = ping(sequence, &[0; ECHO_BYTES - 4]);
+            let request = ping(sequence, &[0; ECHO_BYTES]);
             let packet = ipv4(self.ip, pinging.to, TTL, request);
             out.send_bytes(&ethernet(to, self.mac, packet));
             pinging.waiting.insert(sequence, now);

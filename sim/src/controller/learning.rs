@@ -1,0 +1,118 @@
+//! A controller that makes each switch learn which address is behind which port.
+
+use std::collections::BTreeMap;
+
+use bofuss_datapath::Time;
+use bofuss_oflib::action::Output;
+use bofuss_oflib::field::{ETH_DST, ETH_SRC, IN_PORT};
+use bofuss_oflib::instruction::Instructions;
+use bofuss_oflib::message::{FlowMod, PacketIn, PacketOut};
+use bofuss_oflib::types::{BufferId, MaxLen};
+use bofuss_oflib::wire::Bytes;
+use bofuss_oflib::{Action, FieldMatch, Mac, Match, Message, PortNo};
+
+use super::{Controller, ControllerOutput};
+use crate::link::NodeId;
+
+/// Seconds without packets after which a learned entry goes.
+const IDLE_TIMEOUT_SECS: u16 = 60;
+/// The priority of learned entries, above that of the table-miss entry.
+const PRIORITY: u16 = 1;
+
+/// A learning switch as controllers' tutorials have it: packets without an entry come here; the
+/// source's port is noted; a known destination gets an entry, an unknown one is flooded to.
+#[derive(Debug, Default)]
+pub struct LearningController {
+    /// The port of each address at each switch.
+    ports: BTreeMap<(NodeId, Mac), PortNo>,
+    xid: u32,
+}
+
+impl LearningController {
+    fn send(&mut self, switch: NodeId, message: Message, out: &mut ControllerOutput) {
+        self.xid = self.xid.wrapping_add(1);
+        out.send(switch, self.xid, message);
+    }
+
+    fn packet_in(&mut self, switch: NodeId, packet: &PacketIn, out: &mut ControllerOutput) {
+        let Some(in_port) = packet.fields.get(IN_PORT).map(FieldMatch::number) else {
+            return;
+        };
+        let in_port = PortNo(in_port as u32);
+        let Some((dst, src)) = addresses(&packet.data.0) else {
+            return;
+        };
+        self.ports.insert((switch, src), in_port);
+        let known = self.ports.get(&(switch, dst)).copied();
+        let actions = vec![Action::output(known.unwrap_or(PortNo::FLOOD))];
+        if known.is_some() {
+            let fields = [
+                FieldMatch::exact(IN_PORT, in_port.0.into()),
+                FieldMatch::exact(ETH_DST, number(dst)),
+                FieldMatch::exact(ETH_SRC, number(src)),
+            ];
+            let fields = Match::new(&fields).expect("these fields need no other");
+            let mut entry = FlowMod::add(fields);
+            entry.priority = PRIORITY;
+            entry.idle_timeout = IDLE_TIMEOUT_SECS;
+            entry.instructions = Instructions::apply(actions.clone());
+            self.send(switch, Message::FlowMod(entry), out);
+        }
+        let held = packet.buffer_id != BufferId::NO_BUFFER;
+        let data = if held {
+            Vec::new()
+        } else {
+            packet.data.0.clone()
+        };
+        let sent = PacketOut {
+            buffer_id: packet.buffer_id,
+            in_port,
+            actions,
+            data: Bytes(data),
+        };
+        self.send(switch, Message::PacketOut(sent), out);
+    }
+}
+
+impl Controller for LearningController {
+    fn connected(&mut self, _: Time, switch: NodeId, out: &mut ControllerOutput) {
+        let mut miss = FlowMod::add(Match::ANY);
+        miss.priority = 0;
+        let to_us = Action::Output(Output {
+            port: PortNo::CONTROLLER,
+            max_len: MaxLen::NO_BUFFER,
+        });
+        miss.instructions = Instructions::apply([to_us].into());
+        self.send(switch, Message::FlowMod(miss), out);
+    }
+
+    fn disconnected(&mut self, _: Time, switch: NodeId) {
+        self.ports.retain(|(at, _), _| *at != switch);
+    }
+
+    fn message(
+        &mut self,
+        _: Time,
+        switch: NodeId,
+        _xid: u32,
+        message: Message,
+        out: &mut ControllerOutput,
+    ) {
+        if let Message::PacketIn(packet) = &message {
+            self.packet_in(switch, packet, out);
+        }
+    }
+}
+
+/// Destination and source of a frame.
+fn addresses(frame: &[u8]) -> Option<(Mac, Mac)> {
+    let (dst, rest) = frame.split_first_chunk()?;
+    let src = rest.first_chunk()?;
+    Some((Mac(*dst), Mac(*src)))
+}
+
+fn number(mac: Mac) -> u128 {
+    mac.0
+        .iter()
+        .fold(0, |number, &byte| number << 8 | u128::from(byte))
+}

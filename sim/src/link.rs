@@ -1,0 +1,377 @@
+//! Links: a rate, a delay, a queue at either end, loss, and whether they carry frames.
+
+use std::collections::VecDeque;
+
+use bofuss_datapath::Time;
+use bofuss_frame::Frame;
+use bofuss_oflib::PortNo;
+
+use crate::event_queue::{EventQueue, Turn};
+use crate::random::Random;
+
+/// Nanoseconds times bits of a byte: what a byte takes at a rate of 1 bit/s.
+const NANOS_PER_BYTE: u64 = 8 * Time::SEC;
+
+/// What a link is like, in both directions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LinkConfig {
+    /// Bits per second; 0: frames take no time to be sent. A frame counts from its destination
+    /// address on without FCS, as the kernel's queueing disciplines count, and
+    /// [`LinkConfig::overhead_bytes`].
+    pub rate_bps: u64,
+    /// Nanoseconds from the end of sending to the arrival; at least 1, so that time goes on.
+    pub delay_ns: u64,
+    /// The most frames that wait at one end; further ones are dropped.
+    pub queue_frames: u32,
+    /// The most bytes of frames that wait at one end.
+    pub queue_bytes: u64,
+    /// The share of frames that are lost, 0 to 1.
+    pub loss: f64,
+    /// Bytes that each frame takes on the wire besides its own: 24 for Ethernet's preamble, FCS and
+    /// gap.
+    pub overhead_bytes: u32,
+}
+
+impl Default for LinkConfig {
+    /// 1 Gb/s, 10 us, 100 frames, no loss.
+    fn default() -> Self {
+        Self {
+            rate_bps: 1_000_000_000,
+            delay_ns: 10_000,
+            queue_frames: 100,
+            queue_bytes: u64::MAX,
+            loss: 0.0,
+            overhead_bytes: 0,
+        }
+    }
+}
+
+/// Whether a link carries frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkState {
+    /// It does.
+    Up,
+    /// It does not, and both ends see that they have no carrier.
+    Down,
+    /// It does not, and neither end sees it.
+    Silent,
+}
+
+/// A number of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub u32);
+
+/// A port of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NodePort {
+    /// The node.
+    pub node: NodeId,
+    /// Its port; that of a host is 1.
+    pub port: PortNo,
+}
+
+/// Why a link drops a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkDrop {
+    /// The queue is full.
+    QueueFull,
+    /// It was lost at random.
+    Loss,
+    /// The link is down, or went down while the frame was on it.
+    Down,
+}
+
+impl LinkDrop {
+    /// The name in logs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::QueueFull => "queue_full",
+            Self::Loss => "loss",
+            Self::Down => "link_down",
+        }
+    }
+}
+
+/// What one direction of a link has carried.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkStats {
+    /// Frames that were given to it.
+    pub frames: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Frames that arrived.
+    pub arrived_frames: u64,
+    /// Their bytes.
+    pub arrived_bytes: u64,
+    /// Frames that found the queue full.
+    pub queue_full: u64,
+    /// Frames lost at random.
+    pub lost: u64,
+    /// Frames that the link did not carry because it was down.
+    pub down: u64,
+    /// The most frames that waited at a time.
+    pub most_waiting: u32,
+}
+
+/// One direction of a link: a transmitter with its queue, and the wire behind it.
+///
+/// A frame's arrival is known when it is accepted, because nothing overtakes: so that it takes one
+/// event, and not one more for the end of its sending.
+pub(crate) struct Transmitter {
+    pub(crate) from: NodePort,
+    pub(crate) to: NodePort,
+    pub(crate) config: LinkConfig,
+    /// Frames that wait or are on the wire, by their arrival.
+    frames: VecDeque<(Turn, Frame)>,
+    /// Frames that wait: when their sending begins, and their bytes.
+    waiting: VecDeque<(Time, u32)>,
+    waiting_bytes: u64,
+    /// When the transmitter is free, rounded down; the remainder is in bits times nanoseconds, and
+    /// less than the rate.
+    free_at: Time,
+    remainder: u64,
+    random: Random,
+    pub(crate) stats: LinkStats,
+}
+
+impl Transmitter {
+    pub(crate) fn new(from: NodePort, to: NodePort, config: LinkConfig, random: Random) -> Self {
+        Self {
+            from,
+            to,
+            config,
+            frames: VecDeque::new(),
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            free_at: Time(0),
+            remainder: 0,
+            random,
+            stats: LinkStats::default(),
+        }
+    }
+
+    /// Offers a frame of so many bytes. Returns why it is dropped; if it is not, [`Self::send`]
+    /// follows.
+    pub(crate) fn offer(&mut self, now: Time, state: LinkState, bytes: u32) -> Option<LinkDrop> {
+        self.stats.frames += 1;
+        self.stats.bytes += u64::from(bytes);
+        let refusal = self.accept(now, state, bytes);
+        match refusal {
+            Some(LinkDrop::QueueFull) => self.stats.queue_full += 1,
+            Some(LinkDrop::Loss) => self.stats.lost += 1,
+            Some(LinkDrop::Down) => self.stats.down += 1,
+            None => {}
+        }
+        refusal
+    }
+
+    /// Sends the frame that was offered. Returns the turn of its arrival if no other frame
+    /// is before it.
+    pub(crate) fn send(&mut self, frame: Frame, events: &mut EventQueue) -> Option<Turn> {
+        let turn = events.turn(self.free_at.after(self.config.delay_ns));
+        let is_first = self.frames.is_empty();
+        self.frames.push_back((turn, frame));
+        is_first.then_some(turn)
+    }
+
+    /// Lets the transmitter send a frame of so many bytes. Returns why the frame does not arrive.
+    fn accept(&mut self, now: Time, state: LinkState, bytes: u32) -> Option<LinkDrop> {
+        if state != LinkState::Up {
+            return Some(LinkDrop::Down);
+        }
+        self.begin_sending(now);
+        if self.free_at > now {
+            let waiting = self.waiting.len() as u32;
+            if waiting >= self.config.queue_frames
+                || self.waiting_bytes + u64::from(bytes) > self.config.queue_bytes
+            {
+                return Some(LinkDrop::QueueFull);
+            }
+            self.waiting.push_back((self.free_at, bytes));
+            self.waiting_bytes += u64::from(bytes);
+            self.stats.most_waiting = self.stats.most_waiting.max(waiting + 1);
+        } else {
+            self.free_at = now;
+            self.remainder = 0;
+        }
+        self.occupy(bytes);
+        let is_lost = self.config.loss > 0.0 && self.draws_loss();
+        is_lost.then_some(LinkDrop::Loss)
+    }
+
+    /// The transmitter is busy for the time of a frame.
+    fn occupy(&mut self, bytes: u32) {
+        let wire_bytes = u64::from(bytes) + u64::from(self.config.overhead_bytes);
+        let work = wire_bytes * NANOS_PER_BYTE + self.remainder;
+        if let Some(nanos) = work.checked_div(self.config.rate_bps) {
+            self.free_at = self.free_at.after(nanos);
+            self.remainder = work % self.config.rate_bps;
+        }
+    }
+
+    fn draws_loss(&mut self) -> bool {
+        // 53 bits are all that a float holds exactly.
+        let number = self.random.next() >> 11;
+        (number as f64) < self.config.loss * (1u64 << 53) as f64
+    }
+
+    /// Takes frames out of the queue whose sending has begun.
+    fn begin_sending(&mut self, now: Time) {
+        while let Some(&(start, bytes)) = self.waiting.front()
+            && start <= now
+        {
+            self.waiting.pop_front();
+            self.waiting_bytes -= u64::from(bytes);
+        }
+    }
+
+    /// How many more frames the queue takes, up to `most` waiting ones; and if none, when it does
+    /// again.
+    pub(crate) fn room(&mut self, now: Time, most: u32) -> Result<u32, Time> {
+        self.begin_sending(now);
+        let most = most.min(self.config.queue_frames.max(1));
+        let waiting = self.waiting.len() as u32;
+        let taken = waiting + u32::from(self.free_at > now);
+        match (most + 1).saturating_sub(taken) {
+            0 => Err(self
+                .waiting
+                .front()
+                .map_or(self.free_at, |(start, _)| *start)),
+            room => Ok(room),
+        }
+    }
+
+    /// Takes the frame that arrives in this turn, and the turn of the next. Errors: `None` if the
+    /// turn is that of a frame that was dropped meanwhile.
+    pub(crate) fn arrive(&mut self, turn: Turn) -> Option<(Frame, Option<Turn>)> {
+        if self.frames.front()?.0 != turn {
+            return None;
+        }
+        let (_, frame) = self.frames.pop_front()?;
+        self.stats.arrived_frames += 1;
+        self.stats.arrived_bytes += frame.len() as u64;
+        Some((frame, self.frames.front().map(|(turn, _)| *turn)))
+    }
+
+    /// Gives up all frames that wait or are on the wire.
+    pub(crate) fn cut(&mut self, now: Time) -> Vec<Frame> {
+        self.waiting.clear();
+        self.waiting_bytes = 0;
+        self.free_at = now;
+        let frames: Vec<Frame> = self.frames.drain(..).map(|(_, frame)| frame).collect();
+        self.stats.down += frames.len() as u64;
+        frames
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bofuss_frame::Pool;
+
+    use super::*;
+
+    const END: NodePort = NodePort {
+        node: NodeId(0),
+        port: PortNo(1),
+    };
+
+    fn transmitter(config: LinkConfig) -> Transmitter {
+        Transmitter::new(END, END, config, Random::new(1, 0))
+    }
+
+    fn send(transmitter: &mut Transmitter, now: u64, bytes: usize) -> Result<(), LinkDrop> {
+        let frame = Pool::new(1 << 20).frame(&vec![0; bytes]).unwrap();
+        let refusal = transmitter.offer(Time(now), LinkState::Up, bytes as u32);
+        refusal.map_or(Ok(()), Err)?;
+        transmitter.send(frame, &mut EventQueue::default());
+        Ok(())
+    }
+
+    fn arrivals(transmitter: &Transmitter) -> Vec<u64> {
+        transmitter
+            .frames
+            .iter()
+            .map(|(turn, _)| turn.at.0)
+            .collect()
+    }
+
+    #[test]
+    fn frames_take_their_time_at_the_rate_and_then_the_delay() {
+        let mut link = transmitter(LinkConfig {
+            rate_bps: 1_000_000_000,
+            delay_ns: 1000,
+            ..LinkConfig::default()
+        });
+        send(&mut link, 0, 125).unwrap();
+        send(&mut link, 500, 125).unwrap();
+        send(&mut link, 10_000, 125).unwrap();
+        assert_eq!(arrivals(&link), [2000, 3000, 12_000]);
+    }
+
+    #[test]
+    fn a_rate_holds_to_the_bit_though_times_are_whole_nanoseconds() {
+        let mut link = transmitter(LinkConfig {
+            rate_bps: 100_000_000_000,
+            delay_ns: 1,
+            queue_frames: 1000,
+            ..LinkConfig::default()
+        });
+        for _ in 0..1000 {
+            send(&mut link, 0, 60).unwrap();
+        }
+        assert_eq!(arrivals(&link).last(), Some(&4801));
+    }
+
+    #[test]
+    fn the_queue_drops_at_its_tail_and_drains() {
+        let mut link = transmitter(LinkConfig {
+            rate_bps: 1_000_000_000,
+            queue_frames: 2,
+            queue_bytes: 250,
+            ..LinkConfig::default()
+        });
+        assert_eq!(send(&mut link, 0, 125), Ok(()));
+        assert_eq!(send(&mut link, 0, 125), Ok(()));
+        assert_eq!(send(&mut link, 0, 126), Err(LinkDrop::QueueFull));
+        assert_eq!(send(&mut link, 0, 125), Ok(()));
+        assert_eq!(send(&mut link, 0, 60), Err(LinkDrop::QueueFull));
+        assert_eq!(send(&mut link, 1000, 60), Ok(()));
+        assert_eq!((link.stats.queue_full, link.stats.most_waiting), (2, 2));
+    }
+
+    #[test]
+    fn a_share_of_the_frames_is_lost() {
+        let mut link = transmitter(LinkConfig {
+            rate_bps: 0,
+            loss: 0.25,
+            ..LinkConfig::default()
+        });
+        for now in 0..10_000 {
+            let _ = send(&mut link, now, 60);
+        }
+        assert!(
+            (2300..2700).contains(&link.stats.lost),
+            "{}",
+            link.stats.lost
+        );
+    }
+
+    #[test]
+    fn room_comes_back_when_a_waiting_frame_begins_to_be_sent() {
+        let mut link = transmitter(LinkConfig::default());
+        assert_eq!(link.room(Time(0), 1), Ok(2));
+        send(&mut link, 0, 125).unwrap();
+        send(&mut link, 0, 125).unwrap();
+        assert_eq!(link.room(Time(0), 1), Err(Time(1000)));
+        assert_eq!(link.room(Time(1000), 1), Ok(1));
+    }
+
+    #[test]
+    fn a_cut_link_loses_all_that_is_on_it() {
+        let mut link = transmitter(LinkConfig::default());
+        send(&mut link, 0, 125).unwrap();
+        let turn = link.frames[0].0;
+        assert_eq!(link.cut(Time(5)).len(), 1);
+        assert!(link.arrive(turn).is_none());
+    }
+}

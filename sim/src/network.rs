@@ -1,0 +1,344 @@
+//! The network: nodes, links and controllers, and the loop that lets time go on.
+
+use std::fmt;
+
+use bofuss_datapath::Time;
+use bofuss_embed::EmbeddedSwitch;
+use bofuss_frame::{Frame, Pool};
+use bofuss_oflib::Version;
+
+use crate::control::{ControlLink, ControllerSlot};
+use crate::controller::Controller;
+use crate::event_queue::{Due, EventQueue};
+use crate::host::Host;
+use crate::link::{LinkConfig, LinkState, LinkStats, NodeId, NodePort, Transmitter};
+use crate::observer::{ControllerId, LinkDirection, LinkId};
+use crate::random::Random;
+use crate::switch_node::SwitchNode;
+
+/// The highest port number of a node.
+pub const MAX_PORT: u32 = 65_535;
+
+/// What a network is made with.
+#[derive(Clone, Copy, Debug)]
+pub struct NetworkConfig {
+    /// Seed of every random choice.
+    pub seed: u64,
+    /// Bytes of buffers of all frames together, at most: a frame of up to 1,920 bytes has 2,048.
+    pub pool_bytes: usize,
+    /// Events after which the run ends: a storm of frames has no end of its own.
+    pub max_events: u64,
+}
+
+impl Default for NetworkConfig {
+    fn default() -> Self {
+        Self {
+            seed: 1,
+            pool_bytes: 512 << 20,
+            max_events: 1_000_000_000,
+        }
+    }
+}
+
+/// A change of the network that is planned for a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// A link changes.
+    Link(LinkId, LinkState),
+    /// The connection of a switch with a controller begins.
+    Connect(NodeId, ControllerId),
+    /// It ends; both sides see it.
+    Disconnect(NodeId, ControllerId),
+}
+
+/// Why a network cannot be put together, or its run ended early.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NetworkError {
+    /// The port has a link, or the node cannot have it.
+    BadPort(NodePort),
+    /// The configuration of a link, in words.
+    BadLink(&'static str),
+    /// There is no such node, link or controller, or the node is a host.
+    Unknown,
+    /// More events happened than [`NetworkConfig::max_events`].
+    TooManyEvents,
+}
+
+impl fmt::Display for NetworkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BadPort(at) => write!(f, "port {} has a link, or cannot be", at.port),
+            Self::BadLink(why) => f.write_str(why),
+            Self::Unknown => f.write_str("there is no such node, link or controller"),
+            Self::TooManyEvents => f.write_str(
+                "more events than max_events: a storm of frames, or a bound that is too low",
+            ),
+        }
+    }
+}
+
+impl std::error::Error for NetworkError {}
+
+/// What a node is.
+pub(crate) enum NodeKind {
+    Host(Box<dyn Host>),
+    Switch(Box<SwitchNode>),
+}
+
+/// A host or a switch.
+pub(crate) struct Node {
+    pub(crate) name: String,
+    /// The transmitter that leaves by each port, by its number.
+    pub(crate) ports: Vec<Option<u32>>,
+    pub(crate) kind: NodeKind,
+    /// When a tick is scheduled.
+    pub(crate) tick_at: Time,
+}
+
+/// A network of hosts, switches, links and controllers.
+///
+/// The second end of link `i` sends on transmitter `2 * i + 1`, the first on `2 * i`.
+pub struct Network {
+    pub(crate) now: Time,
+    pub(crate) events: EventQueue,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) transmitters: Vec<Transmitter>,
+    pub(crate) links: Vec<LinkAtEnds>,
+    pub(crate) controllers: Vec<ControllerSlot>,
+    pub(crate) control_links: Vec<ControlLink>,
+    pub(crate) changes: Vec<Change>,
+    pub(crate) pool: Pool,
+    pub(crate) config: NetworkConfig,
+    /// Events that the observer was reported.
+    pub(crate) reported: u64,
+    pub(crate) frames: Vec<Frame>,
+}
+
+/// What a link's state is made of.
+#[derive(Clone, Copy)]
+pub(crate) struct LinkAtEnds {
+    pub(crate) state: LinkState,
+    /// Whether a switch has set its first end down,
+    pub(crate) first_down: bool,
+    /// or its second.
+    pub(crate) second_down: bool,
+}
+
+impl LinkAtEnds {
+    /// The state that follows.
+    pub(crate) fn effective(&self) -> LinkState {
+        if self.first_down || self.second_down {
+            LinkState::Down
+        } else {
+            self.state
+        }
+    }
+}
+
+impl Network {
+    /// Makes an empty network at time 0.
+    pub fn new(config: NetworkConfig) -> Self {
+        Self {
+            now: Time(0),
+            events: EventQueue::default(),
+            nodes: Vec::new(),
+            transmitters: Vec::new(),
+            links: Vec::new(),
+            controllers: Vec::new(),
+            control_links: Vec::new(),
+            changes: Vec::new(),
+            pool: Pool::new(config.pool_bytes),
+            config,
+            reported: 0,
+            frames: Vec::new(),
+        }
+    }
+
+    /// The pool that all frames come from; switches are to be made with it.
+    pub fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    /// The present time.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// How many events there were.
+    pub fn events(&self) -> u64 {
+        self.reported
+    }
+
+    /// Adds a host.
+    pub fn add_host(&mut self, name: &str, host: Box<dyn Host>) -> NodeId {
+        self.add_node(name, NodeKind::Host(host))
+    }
+
+    /// Adds a switch without ports; they come with its links.
+    pub fn add_switch(&mut self, name: &str, switch: EmbeddedSwitch) -> NodeId {
+        let node = Box::new(SwitchNode::new(switch));
+        self.add_node(name, NodeKind::Switch(node))
+    }
+
+    fn add_node(&mut self, name: &str, kind: NodeKind) -> NodeId {
+        let id = NodeId(self.nodes.len() as u32);
+        self.nodes.push(Node {
+            name: name.into(),
+            ports: Vec::new(),
+            kind,
+            tick_at: Time::NEVER,
+        });
+        self.schedule_tick(id);
+        id
+    }
+
+    /// Connects two ports by a link that is up. A switch gets the port, with the link's name.
+    ///
+    /// Errors: [`NetworkError::BadPort`], [`NetworkError::BadLink`], [`NetworkError::Unknown`].
+    pub fn add_link(
+        &mut self,
+        first: NodePort,
+        second: NodePort,
+        config: LinkConfig,
+    ) -> Result<LinkId, NetworkError> {
+        if config.delay_ns == 0 {
+            return Err(NetworkError::BadLink("a link's delay is at least 1 ns"));
+        }
+        if !(0.0..=1.0).contains(&config.loss) {
+            return Err(NetworkError::BadLink("a link's loss is 0 to 1"));
+        }
+        self.check_free(first)?;
+        self.check_free(second)?;
+        if first == second {
+            return Err(NetworkError::BadPort(second));
+        }
+        let id = LinkId(self.links.len() as u32);
+        self.links.push(LinkAtEnds {
+            state: LinkState::Up,
+            first_down: false,
+            second_down: false,
+        });
+        for (from, to) in [(first, second), (second, first)] {
+            let number = self.transmitters.len() as u32;
+            let random = Random::new(self.config.seed, u64::from(number));
+            let transmitter = Transmitter::new(from, to, config, random);
+            self.transmitters.push(transmitter);
+            let node = &mut self.nodes[from.node.0 as usize];
+            let at = from.port.0 as usize;
+            if node.ports.len() <= at {
+                node.ports.resize(at + 1, None);
+            }
+            node.ports[at] = Some(number);
+            if let NodeKind::Switch(switch) = &mut node.kind {
+                switch.add_port(self.now, &node.name, from.port, config.rate_bps);
+            }
+        }
+        Ok(id)
+    }
+
+    fn check_free(&self, at: NodePort) -> Result<(), NetworkError> {
+        let node = self.nodes.get(at.node.0 as usize);
+        let node = node.ok_or(NetworkError::Unknown)?;
+        let most = match node.kind {
+            NodeKind::Host(_) => 1,
+            NodeKind::Switch(_) => MAX_PORT,
+        };
+        let taken = node
+            .ports
+            .get(at.port.0 as usize)
+            .is_some_and(Option::is_some);
+        if taken || !(1..=most).contains(&at.port.0) {
+            return Err(NetworkError::BadPort(at));
+        }
+        Ok(())
+    }
+
+    /// Adds a controller without switches.
+    pub fn add_controller(&mut self, controller: Box<dyn Controller>) -> ControllerId {
+        self.controllers.push(ControllerSlot::new(controller));
+        ControllerId(self.controllers.len() as u32 - 1)
+    }
+
+    /// Prepares the connection of a switch to a controller; what is sent on it takes `delay_ns`.
+    /// [`Change::Connect`] makes it. A controller that takes bytes agrees on a version itself.
+    ///
+    /// Errors: [`NetworkError::Unknown`].
+    pub fn add_control_link(
+        &mut self,
+        switch: NodeId,
+        controller: ControllerId,
+        delay_ns: u64,
+        version: Version,
+    ) -> Result<(), NetworkError> {
+        let node = self.nodes.get(switch.0 as usize);
+        let is_switch = node.is_some_and(|node| matches!(node.kind, NodeKind::Switch(_)));
+        if !is_switch || controller.0 as usize >= self.controllers.len() {
+            return Err(NetworkError::Unknown);
+        }
+        let link = ControlLink::new(switch, controller, delay_ns, version);
+        self.control_links.push(link);
+        Ok(())
+    }
+
+    /// Plans a change; those of one time happen in the order of these calls.
+    ///
+    /// Errors: [`NetworkError::Unknown`].
+    pub fn plan(&mut self, at: Time, change: Change) -> Result<(), NetworkError> {
+        let known = match change {
+            Change::Link(link, _) => (link.0 as usize) < self.links.len(),
+            Change::Connect(switch, controller) | Change::Disconnect(switch, controller) => {
+                self.control_link(switch, controller).is_some()
+            }
+        };
+        if !known {
+            return Err(NetworkError::Unknown);
+        }
+        let number = self.changes.len() as u32;
+        self.changes.push(change);
+        self.events.schedule(at, Due::Change { change: number });
+        Ok(())
+    }
+
+    /// The name of a node.
+    pub fn name(&self, node: NodeId) -> &str {
+        &self.nodes[node.0 as usize].name
+    }
+
+    /// How many nodes there are; they are numbered in the order in which they were added.
+    pub fn node_count(&self) -> u32 {
+        self.nodes.len() as u32
+    }
+
+    /// How many links there are.
+    pub fn link_count(&self) -> u32 {
+        self.links.len() as u32
+    }
+
+    /// The two ends of a link.
+    pub fn ends(&self, link: LinkId) -> (NodePort, NodePort) {
+        let transmitter = &self.transmitters[link.0 as usize * 2];
+        (transmitter.from, transmitter.to)
+    }
+
+    /// What a link has carried, one direction.
+    pub fn link_stats(&self, direction: LinkDirection) -> LinkStats {
+        let number = direction.link.0 * 2 + u32::from(direction.back);
+        self.transmitters[number as usize].stats
+    }
+
+    /// A host, if the node is one.
+    pub fn host(&self, node: NodeId) -> Option<&dyn Host> {
+        match &self.nodes[node.0 as usize].kind {
+            NodeKind::Host(host) => Some(&**host),
+            NodeKind::Switch(_) => None,
+        }
+    }
+
+    /// A switch, if the node is one; what it is given here causes nothing before its next event.
+    pub fn switch_mut(&mut self, node: NodeId) -> Option<&mut EmbeddedSwitch> {
+        match &mut self.nodes[node.0 as usize].kind {
+            NodeKind::Host(_) => None,
+            NodeKind::Switch(node) => Some(&mut node.switch),
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! A switch in the network: its effects become frames on links and messages to controllers.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use bofuss_datapath::Time;
+use bofuss_embed::{ConnId, Effect, EmbeddedSwitch};
+use bofuss_ext::trace::Trace;
+use bofuss_frame::{Frame, OffloadCapabilities};
+use bofuss_oflib::PortNo;
+use bofuss_oflib::wire::FixedStr;
+
+use crate::controller::ControlData;
+use crate::link::NodeId;
+use crate::network::{Network, NodeKind};
+use crate::observer::Observer;
+
+/// OpenFlow tells speeds in kb/s.
+const KBPS: u64 = 1000;
+
+/// A switch, and what waits for it.
+pub(crate) struct SwitchNode {
+    pub(crate) switch: EmbeddedSwitch,
+    /// What controllers sent that the switch has not taken yet.
+    untaken: BTreeMap<ConnId, VecDeque<ControlData>>,
+    /// Ports with queues of the switch's own, which send as their links take it: and whether an
+    /// event is scheduled that tells when one does again.
+    paced: BTreeMap<PortNo, bool>,
+    frames: Vec<Frame>,
+}
+
+impl SwitchNode {
+    pub(crate) fn new(switch: EmbeddedSwitch) -> Self {
+        Self {
+            switch,
+            untaken: BTreeMap::new(),
+            paced: BTreeMap::new(),
+            frames: Vec::new(),
+        }
+    }
+
+    /// Adds a port with its link up.
+    pub(crate) fn add_port(&mut self, now: Time, node: &str, port: PortNo, rate_bps: u64) {
+        let speed = u32::try_from(rate_bps / KBPS).unwrap_or(u32::MAX);
+        let mut desc = bofuss_embed::port(port.0);
+        desc.name = FixedStr(format!("{node}-eth{port}"));
+        desc.curr_speed = speed;
+        desc.max_speed = speed;
+        let added = self
+            .switch
+            .add_port(now, desc, OffloadCapabilities::default());
+        added.expect("the network has checked its number");
+        self.follow_queues(now);
+    }
+
+    pub(crate) fn receive(&mut self, now: Time, port: PortNo, frame: Frame) {
+        self.frames.push(frame);
+        let received = self.switch.receive(now, port, &mut self.frames);
+        received.expect("a link has its ports");
+    }
+
+    pub(crate) fn explain(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        frame: &[u8],
+    ) -> Result<Trace, String> {
+        let trace = self.switch.explain(now, port, frame);
+        trace.map_err(|error| error.to_string())
+    }
+
+    pub(crate) fn tick(&mut self, now: Time) {
+        self.switch.tick(now);
+    }
+
+    pub(crate) fn set_link(&mut self, now: Time, port: PortNo, up: bool) {
+        let set = self.switch.set_link(now, port, up);
+        set.expect("a link has its ports");
+    }
+
+    pub(crate) fn disconnect(&mut self, now: Time, conn: ConnId) {
+        self.untaken.remove(&conn);
+        // The switch may have ended it itself.
+        let _ = self.switch.disconnect(now, conn);
+    }
+
+    /// Something came on a connection.
+    pub(crate) fn control(&mut self, now: Time, conn: ConnId, data: ControlData) {
+        self.untaken.entry(conn).or_default().push_back(data);
+        self.take_control(now);
+        self.follow_queues(now);
+    }
+
+    /// Gives the switch what waits for it, as far as it takes it.
+    fn take_control(&mut self, now: Time) {
+        for (conn, waiting) in &mut self.untaken {
+            while let Some(data) = waiting.pop_front() {
+                let left = match data {
+                    ControlData::Message(xid, message) => {
+                        let taken = self.switch.message(now, *conn, xid, message.clone());
+                        matches!(taken, Ok(false)).then_some(ControlData::Message(xid, message))
+                    }
+                    ControlData::Bytes(mut bytes) => {
+                        let taken = self.switch.feed(now, *conn, &bytes);
+                        let taken = taken.unwrap_or(bytes.len());
+                        bytes.drain(..taken);
+                        (!bytes.is_empty()).then_some(ControlData::Bytes(bytes))
+                    }
+                };
+                if let Some(data) = left {
+                    waiting.push_front(data);
+                    break;
+                }
+            }
+        }
+        self.untaken.retain(|_, waiting| !waiting.is_empty());
+    }
+
+    /// Goes on with what waits. Returns false if nothing can be done now.
+    fn go_on(&mut self, now: Time) -> bool {
+        if self.switch.has_work() {
+            self.switch.work(now);
+            return true;
+        }
+        let before = self.untaken_count();
+        self.take_control(now);
+        self.untaken_count() < before
+    }
+
+    fn untaken_count(&self) -> usize {
+        self.untaken.values().map(VecDeque::len).sum()
+    }
+
+    /// Notes which ports have queues of their own.
+    fn follow_queues(&mut self, now: Time) {
+        let datapath = self.switch.switch().datapath();
+        let ports: Vec<PortNo> = datapath.ports().keys().copied().collect();
+        for port in ports {
+            let has_queues = self.switch.switch().datapath().egress(port).is_some();
+            if has_queues && !self.paced.contains_key(&port) {
+                self.paced.insert(port, false);
+            } else if !has_queues && self.paced.remove(&port).is_some() {
+                let set = self.switch.set_port_room(now, port, None);
+                set.expect("the port is there");
+            }
+        }
+    }
+
+    /// Tells a port how many more frames its link takes. Returns a time for which
+    /// [`SwitchNode::room_came`] is to be scheduled.
+    pub(crate) fn set_room(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        room: Result<u32, Time>,
+    ) -> Option<Time> {
+        let scheduled = self.paced.get_mut(&port)?;
+        let set = self
+            .switch
+            .set_port_room(now, port, Some(room.unwrap_or(0)));
+        set.expect("the port is there");
+        let at = room.err()?;
+        (!std::mem::replace(scheduled, true)).then_some(at)
+    }
+
+    /// The time came for which a port asked.
+    pub(crate) fn room_came(&mut self, port: PortNo) {
+        if let Some(scheduled) = self.paced.get_mut(&port) {
+            *scheduled = false;
+        }
+    }
+}
+
+impl Network {
+    /// Does what a switch wants until it wants nothing more now.
+    pub(crate) fn serve_switch(&mut self, id: NodeId, observer: &mut dyn Observer) {
+        let mut sent = BTreeSet::new();
+        loop {
+            while let Some(effect) = self.switch_node(id).switch.next_effect() {
+                match effect {
+                    Effect::Transmit { port, frame, .. } => {
+                        if self.switch_node(id).paced.contains_key(&port) {
+                            sent.insert(port);
+                        }
+                        self.transmit(id, port, frame, observer);
+                    }
+                    Effect::Send { conn, bytes } => {
+                        self.send_to_controller(id, conn, ControlData::Bytes(bytes));
+                    }
+                    Effect::Message { conn, xid, message } => {
+                        self.send_to_controller(id, conn, ControlData::Message(xid, message));
+                    }
+                    Effect::Close { conn, .. } => self.closed(id, conn, observer),
+                    Effect::SetLink { port, up } => self.set_link(id, port, up, observer),
+                    // The message that follows says why; a simulated port advertises nothing.
+                    _ => {}
+                }
+            }
+            if let Some(port) = sent.pop_first() {
+                self.pace(id, port);
+                continue;
+            }
+            let now = self.now;
+            if !self.switch_node(id).go_on(now) {
+                break;
+            }
+        }
+        self.schedule_tick(id);
+    }
+
+    fn switch_node(&mut self, id: NodeId) -> &mut SwitchNode {
+        match &mut self.nodes[id.0 as usize].kind {
+            NodeKind::Switch(node) => node,
+            NodeKind::Host(_) => unreachable!("only switches are served"),
+        }
+    }
+}
