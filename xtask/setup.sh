@@ -4,7 +4,8 @@
 #   need TIER        install what TIER (demo, check, test, fuzz, dist, long) lacks: packages and the pinned Rust
 #   cargo ARGS...    the pinned cargo, as the calling user
 #   pages FROM TO    print the manual pages of the programs of one folder into another, as the calling user
-#   venv             make the tests' Python environment, as the calling user; print its python
+#   venv [NAME]      make the tests' Python environment, or venv-python, that of the package's tests, as the
+#                    calling user; print its python
 #   elevate CMD...   run with the rights to make interfaces, in the caller's own network
 #   isolate CMD...   the same in a network, /run and process space that vanish with the command
 set -eu
@@ -252,9 +253,12 @@ case $verb in
         exec sh "$root/xtask/man.sh" "$@"
         ;;
     venv)
-        as_caller "$verb"
+        as_caller "$verb" "$@"
         cd "$root"
-        for name in venv venv-ryu; do
+        # Controllers need two of them, as one wants old libraries.
+        names=${1:-venv}
+        [ "$names" != venv ] || names='venv venv-ryu'
+        for name in $names; do
             wanted=tests/requirements${name#venv}.txt
             cmp -s "$wanted" "$target/$name/requirements.txt" && continue
             say "making $target/$name from $wanted"
@@ -265,7 +269,7 @@ case $verb in
                 --no-cache-dir --disable-pip-version-check -r "$wanted" >&2
             cp "$wanted" "$target/$name/requirements.txt"
         done
-        echo "$target/venv/bin/python"
+        echo "$target/${1:-venv}/bin/python"
         ;;
     elevate) run_elevated '' "$@" ;;
     isolate)

@@ -52,6 +52,9 @@ macro_rules! named {
             $($(#[$vm])* pub const $V: Self = Self($value);)*
             /// Every named value with its name in text.
             pub const NAMES: &'static [(Self, &'static str)] = &[$((Self::$V, $text)),*];
+            /// Every named value with the specification's name, without its prefix.
+            pub const CONSTANTS: &'static [(&'static str, Self)] =
+                &[$((stringify!($V), Self::$V)),*];
             /// The name of this value, if it has one.
             pub fn name(self) -> Option<&'static str> {
                 Self::NAMES.iter().find(|(value, _)| *value == self).map(|(_, name)| *name)
@@ -117,6 +120,9 @@ macro_rules! flags {
             $($(#[$vm])* pub const $V: Self = Self($value);)*
             /// Every named bit with its name in text.
             pub const NAMES: &'static [(Self, &'static str)] = &[$((Self::$V, $text)),*];
+            /// Every named bit with the specification's name, without its prefix.
+            pub const CONSTANTS: &'static [(&'static str, Self)] =
+                &[$((stringify!($V), Self::$V)),*];
             /// All named bits.
             pub const ALL: Self = Self(0 $(| $value)*);
             /// The bit of a name, in either case.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use crate::{cost, dist, e2e, examples, fuzz, mutants, reference, size, tidy, tree};
+use crate::{cost, dist, e2e, examples, fuzz, mutants, python, reference, size, tidy, tree};
 
 /// The tiers of steps: each includes the one before.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
@@ -29,7 +29,7 @@ pub(crate) fn run(root: &Path, target: &Path, tier: Tier) -> Result<(), String> 
         let long = if tier == Tier::All { long } else { &[] };
         long.iter().map(|a| a.to_string()).collect()
     };
-    let steps: [CiStep; 17] = [
+    let steps: [CiStep; 18] = [
         ("format", Tier::Check, &|| format_check(root)),
         ("tidy", Tier::Check, &|| tidy::run(root)),
         ("size", Tier::Check, &|| size::run(root)),
@@ -75,6 +75,7 @@ pub(crate) fn run(root: &Path, target: &Path, tier: Tier) -> Result<(), String> 
         ("end to end", Tier::Test, &|| {
             e2e::run(root, target, &arguments(&["--", "--include-ignored"]))
         }),
+        ("python", Tier::Test, &|| python::run(root, target, &[])),
         ("examples", Tier::Test, &|| examples::run(root, target, "")),
         ("cost after each tutorial", Tier::All, &|| {
             cost::run_after_each(root, target)

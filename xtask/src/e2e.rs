@@ -44,8 +44,15 @@ pub(crate) fn isolating(root: &Path) -> String {
 ///
 /// Errors: it cannot be made.
 pub(crate) fn python(root: &Path) -> Result<String, String> {
+    environment(root, "venv")
+}
+
+/// The Python of one of the tests' environments, which is made if it is missing.
+///
+/// Errors: it cannot be made.
+pub(crate) fn environment(root: &Path, name: &str) -> Result<String, String> {
     let mut venv = Command::new("sh");
-    venv.arg(root.join("xtask/setup.sh")).arg("venv");
+    venv.arg(root.join("xtask/setup.sh")).args(["venv", name]);
     let venv = venv
         .stderr(Stdio::inherit())
         .output()

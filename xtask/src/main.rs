@@ -20,6 +20,7 @@ mod mutants;
 mod names;
 mod patch;
 mod pictures;
+mod python;
 mod reference;
 mod retired;
 mod rooms;
@@ -41,6 +42,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   dist [--debug]    packages of the programs, into target/dist; with --debug those of this kind
                     of machine, not optimised, for tests, into target/dist-debug
   e2e [ARGS]        end-to-end tests; ARGS as for cargo test
+  python [ARGS]     the package for Python, with its tests; ARGS as for unittest
+  python --stubs    writes the package's stubs from its classes
   examples [NAME]   the examples, with what each shows
   fuzz [SECONDS [TARGET]]
   bench [--docs] [ARGS]
@@ -73,6 +76,8 @@ fn main() -> ExitCode {
         ["dist"] => dist::run(root, &target, false),
         ["dist", "--debug"] => dist::run(root, &target, true),
         ["e2e", ..] => e2e::run(root, &target, &arguments[1..]),
+        ["python", "--stubs"] => python::stubs(root, &target),
+        ["python", ..] => python::run(root, &target, &arguments[1..]),
         ["examples"] => examples::run(root, &target, ""),
         ["examples", name] => examples::run(root, &target, name),
         ["bench", ..] => bench::run(root, &target, &arguments[1..]),

@@ -1,0 +1,1 @@
+"""The bofuss switch, for Python."""

@@ -1,0 +1,202 @@
+"""The base classes of what OpenFlow messages are made of; `bofuss._native` derives the others."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, ClassVar
+
+import bofuss._native as _native
+
+
+class DecodeError(ValueError):
+    """Bytes that are no message.
+
+    `type`, `code` and `experimenter` are those of the OpenFlow error that a switch would answer with;
+    `offset` counts bytes from the start of the message, and `field` is what was being read.
+    """
+
+    __module__ = "bofuss.oflib"
+
+    def __init__(
+        self, text: str, type: int, code: int, experimenter: int, offset: int, field: str
+    ) -> None:
+        super().__init__(text)
+        self.type = type
+        self.code = code
+        self.experimenter = experimenter
+        self.offset = offset
+        self.field = field
+
+
+class EncodeError(ValueError):
+    """A message that is longer than its length can say, or that its version has no words for."""
+
+    __module__ = "bofuss.oflib"
+
+
+class TextError(ValueError):
+    """A text that is not understood: the `word` at fault, and its `offset` in bytes."""
+
+    __module__ = "bofuss.oflib"
+
+    def __init__(self, text: str, word: str, offset: int) -> None:
+        super().__init__(text)
+        self.word = word
+        self.offset = offset
+
+
+class Record:
+    """A structure with named members, which can be changed.
+
+    Members are given in order or by name; those left out are as in a new one. Everything is checked at
+    once: a value that does not fit is a ValueError that names its member.
+    """
+
+    __slots__ = ()
+    __match_args__: ClassVar[tuple[str, ...]] = ()
+    __hash__ = None  # type: ignore[assignment]
+    _class: ClassVar[str]
+    _convert: ClassVar[Any]
+
+    def __init__(self, *values: Any, **members: Any) -> None:
+        names = self.__match_args__
+        if len(values) > len(names):
+            raise TypeError(f"{self._class} has {len(names)} members, not {len(values)}")
+        for name, value in zip(names, values):
+            if name in members:
+                raise TypeError(f"{self._class} is given '{name}' twice")
+            members[name] = value
+        self._convert(members, self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The members as JSON can say them: bytes are hexadecimal digits, structures dictionaries.
+
+        The key `class` names the class, for `from_dict`.
+        """
+        made: dict[str, Any] = self._convert(self, None)
+        return made
+
+    @classmethod
+    def from_dict(cls, members: dict[str, Any]) -> Any:
+        """What `to_dict` was called on. Of a base class, `class` says which class derived from it."""
+        wanted = members.get("class", cls.__name__)
+        for one in [cls, *_derived(cls)]:
+            if one.__name__ == wanted:
+                return one(**{name: value for name, value in members.items() if name != "class"})
+        raise ValueError(f"{wanted} is no {cls.__name__}")
+
+    def to_text(self) -> str:
+        """The text form, as `dpctl` prints it."""
+        text: str = self._convert(self)
+        return text
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def __repr__(self) -> str:
+        members = (f"{name}={getattr(self, name)!r}" for name in self.__match_args__)
+        return f"{self._class}({', '.join(members)})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Record) or self._class != other._class:
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in self.__match_args__)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__match_args__}
+
+    def __setstate__(self, members: dict[str, Any]) -> None:
+        for name, value in members.items():
+            setattr(self, name, value)
+
+
+def _derived(cls: type[Record]) -> list[type[Record]]:
+    found: list[type[Record]] = []
+    for one in cls.__subclasses__():
+        found += [one, *_derived(one)]
+    return found
+
+
+class Message(Record):
+    """An OpenFlow message: its body's members, the transaction id `xid`, and the `version`'s number.
+
+    The number is that on the wire: 1 is OpenFlow 1.0, 3 is 1.2 and 4 is 1.3.
+    """
+
+    __slots__ = ("xid", "version", "_unread")
+
+    name: ClassVar[str]
+    """The specification's name of the message, without `OFPT_`."""
+    xid: int
+    version: int
+
+    def __init_subclass__(cls) -> None:
+        words = re.findall("[A-Z][a-z]*", cls.__name__.removesuffix("Msg"))
+        cls.name = "_".join(words).upper()
+
+    def encode(self) -> bytes:
+        """The bytes of the message, header included."""
+        data: bytes = _native.encode(self)
+        return data
+
+
+class _Unread:
+    """What a decoded message is until a member is read or set: then its members become Python's.
+
+    Until then they are in `_unread`, as the decoder read them. The class changes to that of other messages.
+    """
+
+    __slots__ = ()
+    _read_class: ClassVar[type[Message]]
+
+    def __getattr__(self, name: str) -> Any:
+        _native.read(self)
+        return getattr(self, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        _native.read(self)
+        setattr(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        _native.read(self)
+        delattr(self, name)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        _native.read(self)
+        return self.__reduce_ex__(protocol)
+
+
+def unread(cls: type[Message]) -> type:
+    """The class of messages of a class that nobody has read."""
+    parts = {"__slots__": (), "__module__": cls.__module__, "_read_class": cls}
+    return type(cls.__name__, (_Unread, cls), parts)
+
+
+class Action(Record):
+    """An action."""
+
+    __slots__ = ()
+
+
+class Instruction(Record):
+    """An instruction."""
+
+    __slots__ = ()
+
+
+class MeterBand(Record):
+    """A band of a meter."""
+
+    __slots__ = ()
+
+
+class QueueProp(Record):
+    """A property of a queue."""
+
+    __slots__ = ()
+
+
+class TableFeatureProp(Record):
+    """A property of a table's features."""
+
+    __slots__ = ()

@@ -1,0 +1,82 @@
+"""The OpenFlow language: every message of 1.0, 1.2 and 1.3, as bytes, objects and text.
+
+`decode` reads the bytes of one message and `encode` writes them; `Framer` cuts a stream. Messages,
+actions, instructions and the structures in them are objects with the members that the specification
+names; they are made, changed and compared as such, become dictionaries and back, and have the text
+forms of `ovs-ofctl`. Numbers that have names are plain numbers, equal to the members of enumerations such
+as `PortNo` and `FlowModFlags`.
+
+>>> from bofuss import oflib
+>>> flow = oflib.flow_from_text("priority=10,ip,nw_dst=10.0.0.0/8,actions=dec_ttl,output:2")
+>>> data = oflib.encode(flow)
+>>> oflib.decode(data) == flow
+True
+>>> flow.match["ipv4_dst"]
+('10.0.0.0', '255.0.0.0')
+>>> flow.instructions[0].actions[1].port
+2
+
+A value that does not fit is refused at once, with the member's name:
+
+>>> oflib.FlowMod(priority=70000)
+Traceback (most recent call last):
+ValueError: FlowMod.priority: 70000 is no number of 16 bits
+
+So are bytes that are no message, with OpenFlow's error, the byte and the field:
+
+>>> try:
+...     oflib.decode(data[:-1])
+... except oflib.DecodeError as error:
+...     print(error, error.type, error.code, error.offset, error.field)
+BAD_REQUEST/BAD_LEN (wrong length for the type) at byte 2, in length 1 6 2 length
+"""
+
+from __future__ import annotations
+
+import enum as _enum
+from typing import NamedTuple as _NamedTuple
+
+from bofuss import _native
+from bofuss._native import ExperimenterValue, Framer, Match, decode, encode
+from bofuss._native import actions_from_text, flow_from_text, flow_to_text, group_from_text
+from bofuss._native import instructions_from_text, meter_from_text
+from bofuss._record import Action, DecodeError, EncodeError, Instruction, Message, MeterBand
+from bofuss._record import QueueProp, Record, TableFeatureProp, TextError
+
+
+class ErrorRow(_NamedTuple):
+    """An error: its numbers, its names, and what it means."""
+
+    type: int
+    code: int
+    experimenter: int
+    type_name: str
+    code_name: str
+    meaning: str
+
+
+class FieldRow(_NamedTuple):
+    """A match field."""
+
+    name: str
+    bits: int
+    maskable: bool
+    settable: bool
+    aliases: list[str]
+
+
+ERRORS = {row[:3]: ErrorRow(*row) for row in _native.error_rows()}
+FIELDS = {row[0]: FieldRow(*row) for row in _native.field_rows()}
+
+
+def _enumerations() -> None:
+    for name, are_flags, values in _native.enumerations():
+        make = _enum.IntFlag if are_flags else _enum.IntEnum
+        globals()[name] = make(name, values, module=__name__)
+
+
+_enumerations()
+for _name, _, _ in _native.rows():
+    globals()[_name] = getattr(_native, _name)
+
+__all__ = [name for name in globals() if not name.startswith("_") and name != "annotations"]

@@ -1,0 +1,102 @@
+//! Actions and instructions: a class for each, by the name of its structure in the specification.
+
+use bofuss_oflib::action::{Output, SetField};
+use bofuss_oflib::ext::{ExtKind, ExtValue};
+use bofuss_oflib::instruction::Instructions;
+use bofuss_oflib::text::{parse_actions, parse_instructions};
+use bofuss_oflib::types::{EtherType, GroupId, MaxLen, MeterId, PortNo, QueueId, TableId};
+use bofuss_oflib::{Action, FieldMatch, Instruction, Match};
+use pyo3::prelude::*;
+
+use crate::experimenter::of_kind;
+use crate::form::{Fault, PyForm, To, list};
+use crate::record::variants;
+use crate::{catalogue, errors};
+
+variants! {
+    "Action" Action {
+        ActionOutput [Action::Output(Output { port, max_len })] {
+            port: PortNo, max_len: MaxLen = MaxLen(0)
+        }
+        ActionCopyTtlOut [Action::CopyTtlOut] {}
+        ActionCopyTtlIn [Action::CopyTtlIn] {}
+        ActionSetMplsTtl [Action::SetMplsTtl(mpls_ttl)] { mpls_ttl: u8 }
+        ActionDecMplsTtl [Action::DecMplsTtl] {}
+        ActionPushVlan [Action::PushVlan(ethertype)] { ethertype: EtherType }
+        ActionPopVlan [Action::PopVlan] {}
+        ActionPushMpls [Action::PushMpls(ethertype)] { ethertype: EtherType }
+        ActionPopMpls [Action::PopMpls(ethertype)] { ethertype: EtherType }
+        ActionSetQueue [Action::SetQueue(queue_id)] { queue_id: QueueId }
+        ActionGroup [Action::Group(group_id)] { group_id: GroupId }
+        ActionSetNwTtl [Action::SetNwTtl(nw_ttl)] { nw_ttl: u8 }
+        ActionDecNwTtl [Action::DecNwTtl] {}
+        ActionSetField [Action::SetField(SetField(field))] { field: FieldMatch }
+        ActionPushPbb [Action::PushPbb(ethertype)] { ethertype: EtherType }
+        ActionPopPbb [Action::PopPbb] {}
+        ActionExperimenter [Action::Experimenter(value)] { value: ExtValue }
+    }
+    check check_action, text Action::to_string, list actions_of_text
+}
+
+variants! {
+    "Instruction" Instruction {
+        InstructionGotoTable [Instruction::GotoTable(table_id)] { table_id: TableId }
+        InstructionWriteMetadata [Instruction::WriteMetadata { value, mask }] {
+            value "metadata": u64, mask "metadata_mask": u64 = u64::MAX
+        }
+        InstructionWriteActions [Instruction::WriteActions(actions)] { actions: Vec<Action> }
+        InstructionApplyActions [Instruction::ApplyActions(actions)] { actions: Vec<Action> }
+        InstructionClearActions [Instruction::ClearActions] {}
+        InstructionMeter [Instruction::Meter(meter_id)] { meter_id: MeterId }
+        InstructionExperimenter [Instruction::Experimenter(value)] { value: ExtValue }
+    }
+    check check_instruction, text Instruction::to_string, list instructions_of_text
+}
+
+/// Errors: a set-field of a field that cannot be set, or with a mask; an experimenter value that is
+/// no action.
+fn check_action(action: Action) -> Result<Action, Fault> {
+    match &action {
+        Action::SetField(SetField(one)) if !one.field.settable => {
+            Err(Fault::new(format!("{} cannot be set", one.field.name)))
+        }
+        Action::SetField(SetField(one)) if !one.is_exact() => {
+            Err(Fault::new("a set-field takes no mask"))
+        }
+        Action::Experimenter(value) => of_kind(value, ExtKind::Action).map(|()| action),
+        _ => Ok(action),
+    }
+}
+
+/// Errors: an experimenter value that is no instruction.
+fn check_instruction(instruction: Instruction) -> Result<Instruction, Fault> {
+    if let Instruction::Experimenter(value) = &instruction {
+        of_kind(value, ExtKind::Instruction)?;
+    }
+    Ok(instruction)
+}
+
+fn actions_of_text(text: &str) -> Result<Vec<Action>, Fault> {
+    Ok(parse_actions(text, &Match::ANY, catalogue()).map_err(errors::of_text)?)
+}
+
+fn instructions_of_text(text: &str) -> Result<Vec<Instruction>, Fault> {
+    let found = parse_instructions(text, &Match::ANY, catalogue());
+    Ok(found.map_err(errors::of_text)?.list().to_vec())
+}
+
+impl PyForm for Instructions {
+    fn annotation() -> String {
+        Vec::<Instruction>::annotation()
+    }
+    fn accepted() -> String {
+        Vec::<Instruction>::accepted()
+    }
+    fn to_python<'py>(&self, to: To<'py>) -> PyResult<Bound<'py, PyAny>> {
+        list(self.list(), to)
+    }
+    fn from_python(value: &Bound<'_, PyAny>) -> Result<Self, Fault> {
+        let list = Vec::<Instruction>::from_python(value)?;
+        Self::new(list).map_err(|()| Fault::new("an instruction of one type stands twice"))
+    }
+}

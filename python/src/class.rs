@@ -1,0 +1,149 @@
+//! Python classes that are made of rows when the module is imported.
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyCFunction, PyDict, PyString, PyTuple, PyType};
+
+use crate::form::{Fault, PyForm, To};
+use crate::record::{CLASS, Destination, Member, MembersIn, Record};
+
+/// The module of the base classes.
+pub(crate) const BASES: &str = "bofuss._record";
+
+/// A new object of a class, without any member.
+pub(crate) fn new_object<'py>(class: &Bound<'py, PyType>) -> PyResult<Bound<'py, PyAny>> {
+    static NEW: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let py = class.py();
+    let new = NEW.get_or_try_init(py, || {
+        let object = py.import("builtins")?.getattr("object")?;
+        PyResult::Ok(object.getattr("__new__")?.unbind())
+    })?;
+    new.bind(py).call1((class,))
+}
+
+/// A Python class that is made of a row.
+pub(crate) struct Class {
+    pub(crate) name: &'static str,
+    /// The class that it derives from.
+    pub(crate) base: &'static str,
+    pub(crate) members: fn() -> Vec<Member>,
+    /// Reads an object or a dictionary, and writes what was read.
+    convert: for<'py> fn(&MembersIn<'py>, Destination<'py>) -> Result<Bound<'py, PyAny>, Fault>,
+    text: fn(&MembersIn<'_>) -> Result<String, Fault>,
+    made: PyOnceLock<Py<PyType>>,
+    unread: PyOnceLock<Py<PyType>>,
+}
+
+impl Class {
+    /// The class of this name for values, or for a variant, of `T`.
+    pub(crate) const fn of<T: Record>(
+        name: &'static str,
+        base: &'static str,
+        members: fn() -> Vec<Member>,
+    ) -> Self {
+        Self {
+            name,
+            base,
+            members,
+            convert: |from, target| Ok(T::read(from)?.write(target)?),
+            text: |from| Ok(T::read(from)?.text()),
+            made: PyOnceLock::new(),
+            unread: PyOnceLock::new(),
+        }
+    }
+
+    /// The class as Python's.
+    pub(crate) fn made<'py>(&'static self, py: Python<'py>) -> PyResult<Bound<'py, PyType>> {
+        let made = self
+            .made
+            .get_or_try_init(py, || self.make(py).map(Bound::unbind))?;
+        Ok(made.bind(py).clone())
+    }
+
+    /// An object of this class whose members become Python's when one is read, by
+    /// `unread.fill(object)`.
+    pub(crate) fn unread<'py>(
+        &'static self,
+        unread: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = unread.py();
+        let class = self.unread.get_or_try_init(py, || {
+            let make = py.import(BASES)?.getattr("unread")?;
+            let class = make.call1((self.made(py)?,))?;
+            PyResult::Ok(class.cast_into::<PyType>()?.unbind())
+        })?;
+        static SET: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let set = SET.get_or_try_init(py, || {
+            let message = py.import(BASES)?.getattr("Message")?;
+            PyResult::Ok(message.getattr("_unread")?.getattr("__set__")?.unbind())
+        })?;
+        let object = new_object(class.bind(py))?;
+        set.bind(py).call1((&object, unread))?;
+        Ok(object)
+    }
+
+    fn make<'py>(&'static self, py: Python<'py>) -> PyResult<Bound<'py, PyType>> {
+        let names = (self.members)().into_iter().map(|member| member.name);
+        let names: Vec<&str> = names.collect();
+        let base = py.import(BASES)?.getattr(self.base)?;
+        let inherited = Vec::<String>::from_python(&base.getattr("__slots__")?)?;
+        let slots = names
+            .iter()
+            .filter(|name| !inherited.iter().any(|i| i == *name));
+        let slots: Vec<&str> = slots.copied().collect();
+        let parts = PyDict::new(py);
+        parts.set_item("__slots__", PyTuple::new(py, slots)?)?;
+        parts.set_item("__match_args__", PyTuple::new(py, names)?)?;
+        parts.set_item("__module__", "bofuss.oflib")?;
+        parts.set_item("_class", self.name)?;
+        let closure = move |arguments: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| {
+            self.called(arguments)
+        };
+        parts.set_item(
+            "_convert",
+            PyCFunction::new_closure(py, None, None, closure)?,
+        )?;
+        let made = py.get_type::<PyType>().call1((self.name, (base,), parts))?;
+        Ok(made.cast_into::<PyType>()?)
+    }
+
+    /// `_convert(value, into)`: reads a value, an object or a dictionary, and writes it to an
+    /// object, or to a new dictionary if that is None; `_convert(value)`: its text.
+    fn called<'py>(&'static self, arguments: &Bound<'py, PyTuple>) -> PyResult<Py<PyAny>> {
+        let py = arguments.py();
+        let mut source = MembersIn::of(&arguments.get_item(0)?, self.name)?;
+        self.check_keys(&source)?;
+        if source.is_dictionary {
+            source.class = self.name.into();
+        }
+        let Ok(into) = arguments.get_item(1) else {
+            return Ok(PyString::new(py, &(self.text)(&source)?)
+                .into_any()
+                .unbind());
+        };
+        let plain = into.is_none();
+        let target = Destination {
+            to: To { py, plain },
+            existing: (!plain).then_some(into),
+        };
+        let made = (self.convert)(&source, target);
+        Ok(made.map_err(|fault| fault.within(self.name))?.unbind())
+    }
+
+    /// Errors: a key that is no member.
+    fn check_keys(&self, source: &MembersIn<'_>) -> PyResult<()> {
+        let Ok(dictionary) = source.value.cast::<PyDict>() else {
+            return Ok(());
+        };
+        let members = (self.members)();
+        for key in dictionary.keys() {
+            let key = String::from_python(&key)?;
+            if key != CLASS && !members.iter().any(|member| member.name == key) {
+                let what = format!("{} has no member '{key}'", self.name);
+                return Err(PyTypeError::new_err(what));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,45 @@
+//! bofuss as a Python module: `bofuss._native`, of which `python/bofuss` makes the package.
+
+mod action;
+mod class;
+mod errors;
+mod experimenter;
+mod form;
+mod matching;
+mod message;
+mod number;
+mod oflib;
+mod record;
+mod structures;
+
+use std::sync::{Arc, LazyLock};
+
+use bofuss_oflib::{Catalogue, Codec, Version};
+use pyo3::prelude::*;
+
+/// A codec for each version, the lowest first.
+static CODECS: LazyLock<Vec<Codec>> = LazyLock::new(|| {
+    let catalogue = Arc::new(bofuss_ext::catalogue());
+    let versions = Version::SPOKEN.iter();
+    let codec = |version: &Version| Codec::new(*version, Arc::clone(&catalogue));
+    versions.map(codec).collect()
+});
+
+/// The codec of the version of this number; the newest if that is not spoken.
+fn codec(number: u8) -> &'static Codec {
+    let mut codecs = CODECS.iter();
+    let found = codecs.find(|codec| codec.version.number() == number);
+    found.unwrap_or(&CODECS[CODECS.len() - 1])
+}
+
+/// The fields and experimenter values that are known.
+fn catalogue() -> &'static Catalogue {
+    &CODECS[0].catalogue
+}
+
+/// The module.
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    oflib::add_to(module)
+}

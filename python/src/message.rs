@@ -1,0 +1,260 @@
+//! Messages: a class for each, with its version and transaction id; and what multiparts hold.
+
+use bofuss_oflib::ext::ExtValue;
+use bofuss_oflib::message::multipart::{ExtBody, ReplyBody, RequestBody};
+use bofuss_oflib::message::{Empty, MultipartReply, MultipartRequest};
+use bofuss_oflib::wire::Bytes;
+use bofuss_oflib::{Message, Version};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::{IntoPyObjectExt, intern};
+
+use crate::class::Class;
+use crate::form::{Fault, PyForm, To};
+use crate::record::{Destination, Member, Members, MembersIn, MembersOut, Record};
+
+/// A message with what its header has.
+pub(crate) struct Headed {
+    /// The number of the version.
+    pub(crate) version: u8,
+    /// The transaction id.
+    pub(crate) xid: u32,
+    /// The body.
+    pub(crate) message: Message,
+}
+
+macro_rules! messages {
+    ($($class:ident [$V:ident] $T:ty;)*) => {
+        impl Record for Headed {
+            const NAME: &'static str = "Message";
+            fn classes() -> &'static [Class] {
+                const COUNT: usize = [$(stringify!($class)),*].len();
+                static CLASSES: [Class; COUNT] = [$(
+                    Class::of::<Headed>(stringify!($class), "Message", members::<$T>)
+                ),*];
+                &CLASSES
+            }
+            fn write<'py>(&self, target: Destination<'py>) -> PyResult<Bound<'py, PyAny>> {
+                let out = target.open(self.class())?;
+                match &self.message {
+                    $(Message::$V(body) => Members::write(body, &out)?,)*
+                }
+                self.write_header(&out)?;
+                Ok(out.made)
+            }
+            fn read(from: &MembersIn<'_>) -> Result<Self, Fault> {
+                let message = match from.class.as_str() {
+                    $(stringify!($class) => Message::$V(Members::read(from)?),)*
+                    _ => return Err(from.unknown("Message")),
+                };
+                Self::with_header(message, from)
+            }
+            fn text(&self) -> String {
+                self.message.to_string()
+            }
+        }
+    };
+}
+
+messages! {
+    Hello [Hello] bofuss_oflib::message::Hello;
+    ErrorMsg [Error] bofuss_oflib::message::ErrorMsg;
+    EchoRequest [EchoRequest] Bytes;
+    EchoReply [EchoReply] Bytes;
+    Experimenter [Experimenter] ExtValue;
+    FeaturesRequest [FeaturesRequest] Empty;
+    FeaturesReply [FeaturesReply] bofuss_oflib::message::Features;
+    GetConfigRequest [GetConfigRequest] Empty;
+    GetConfigReply [GetConfigReply] bofuss_oflib::message::SwitchConfig;
+    SetConfig [SetConfig] bofuss_oflib::message::SwitchConfig;
+    PacketIn [PacketIn] bofuss_oflib::message::PacketIn;
+    FlowRemoved [FlowRemoved] bofuss_oflib::message::FlowRemoved;
+    PortStatus [PortStatus] bofuss_oflib::message::PortStatus;
+    PacketOut [PacketOut] bofuss_oflib::message::PacketOut;
+    FlowMod [FlowMod] bofuss_oflib::message::FlowMod;
+    GroupMod [GroupMod] bofuss_oflib::message::GroupMod;
+    PortMod [PortMod] bofuss_oflib::message::PortMod;
+    TableMod [TableMod] bofuss_oflib::message::TableMod;
+    MultipartRequest [MultipartRequest] MultipartRequest;
+    MultipartReply [MultipartReply] MultipartReply;
+    BarrierRequest [BarrierRequest] Empty;
+    BarrierReply [BarrierReply] Empty;
+    QueueGetConfigRequest [QueueGetConfigRequest] bofuss_oflib::message::QueueConfigRequest;
+    QueueGetConfigReply [QueueGetConfigReply] bofuss_oflib::message::QueueConfig;
+    RoleRequest [RoleRequest] bofuss_oflib::message::Role;
+    RoleReply [RoleReply] bofuss_oflib::message::Role;
+    GetAsyncRequest [GetAsyncRequest] Empty;
+    GetAsyncReply [GetAsyncReply] bofuss_oflib::message::AsyncConfig;
+    SetAsync [SetAsync] bofuss_oflib::message::AsyncConfig;
+    MeterMod [MeterMod] bofuss_oflib::message::MeterMod;
+}
+
+/// The members of a message: the body's, and the header's.
+fn members<T: Members>() -> Vec<Member> {
+    let mut members = T::members();
+    members.push(Member::of::<u32>("xid"));
+    members.push(Member::of::<u8>("version"));
+    members
+}
+
+/// A decoded message whose members are not Python's yet.
+#[pyclass(frozen)]
+struct Unread(Headed);
+
+/// Writes the members of a decoded message to its object, which then is as others are.
+#[pyfunction]
+pub(crate) fn read(object: Bound<'_, PyAny>) -> PyResult<()> {
+    static SET: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let py = object.py();
+    let set = SET.get_or_try_init(py, || {
+        let builtin = py.import("builtins")?.getattr("object")?;
+        PyResult::Ok(builtin.getattr("__setattr__")?.unbind())
+    })?;
+    let unread = object
+        .getattr(intern!(py, "_unread"))?
+        .cast_into::<Unread>()?;
+    let headed = &unread.get().0;
+    let class = headed.class().made(py)?;
+    set.bind(py)
+        .call1((&object, intern!(py, "__class__"), class))?;
+    headed.write(Destination::existing(object.clone()))?;
+    object.setattr(intern!(py, "_unread"), py.None())
+}
+
+impl Headed {
+    /// The object of a decoded message. Most are looked at once, and of many only the type is: what
+    /// nobody reads does not become Python's.
+    pub(crate) fn unread(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+        let class = self.class();
+        class.unread(Bound::new(py, Unread(self))?.into_any())
+    }
+
+    /// The rows are in the order of types.
+    fn class(&self) -> &'static Class {
+        &Self::classes()[usize::from(self.message.type_number())]
+    }
+
+    fn write_header(&self, out: &MembersOut<'_>) -> PyResult<()> {
+        out.put(intern!(out.py(), "xid"), &self.xid)?;
+        out.put(intern!(out.py(), "version"), &self.version)
+    }
+
+    /// Reads the header of a message: 0 and the newest version, if nothing else is said.
+    fn with_header(message: Message, from: &MembersIn<'_>) -> Result<Self, Fault> {
+        let mut this = Self {
+            version: Version::NEWEST.number(),
+            xid: 0,
+            message,
+        };
+        from.read(intern!(from.py(), "xid"), &mut this.xid)?;
+        from.read(intern!(from.py(), "version"), &mut this.version)?;
+        Ok(this)
+    }
+}
+
+/// How the body of one type of multipart becomes Python's: nothing, a structure or a list.
+impl PyForm for Empty {
+    fn annotation() -> String {
+        "None".into()
+    }
+    fn to_python<'py>(&self, to: To<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to.py.None().into_bound_py_any(to.py)
+    }
+    fn from_python(value: &Bound<'_, PyAny>) -> Result<Self, Fault> {
+        if value.is_none() {
+            return Ok(Self);
+        }
+        Err(Fault::other(value, "None"))
+    }
+    fn of_nothing(_: Python<'_>) -> Result<Self, Fault> {
+        Ok(Self)
+    }
+}
+
+impl PyForm for ExtBody {
+    fn annotation() -> String {
+        ExtValue::annotation()
+    }
+    fn accepted() -> String {
+        ExtValue::accepted()
+    }
+    fn to_python<'py>(&self, to: To<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.0.to_python(to)
+    }
+    fn from_python(value: &Bound<'_, PyAny>) -> Result<Self, Fault> {
+        PyForm::from_python(value).map(Self)
+    }
+}
+
+/// A multipart's body in Python.
+struct MultipartBody<T>(T);
+
+macro_rules! multiparts {
+    ($T:ident $Body:ident: $($name:literal $V:ident)*) => {
+        impl PyForm for MultipartBody<&$Body> {
+            fn annotation() -> String {
+                let mut types = vec![$(annotation_of($Body::$V)),*];
+                types.sort();
+                types.dedup();
+                types.join(" | ")
+            }
+            fn to_python<'py>(&self, to: To<'py>) -> PyResult<Bound<'py, PyAny>> {
+                match self.0 {
+                    $($Body::$V(body) => body.to_python(to),)*
+                }
+            }
+            fn from_python(value: &Bound<'_, PyAny>) -> Result<Self, Fault> {
+                Err(Fault::other(value, "body without its type"))
+            }
+        }
+        impl Members for $T {
+            fn members() -> Vec<Member> {
+                vec![
+                    Member::of::<String>("type"),
+                    Member::of::<MultipartBody<&$Body>>("body"),
+                    Member::of::<bool>("more"),
+                ]
+            }
+            fn write(&self, out: &MembersOut<'_>) -> PyResult<()> {
+                out.put(intern!(out.py(), "type"), &self.body.name().to_string())?;
+                out.put(intern!(out.py(), "body"), &MultipartBody(&self.body))?;
+                out.put(intern!(out.py(), "more"), &self.more)
+            }
+            fn read(from: &MembersIn<'_>) -> Result<Self, Fault> {
+                let name: String = from.need(intern!(from.py(), "type"), None)?;
+                let at_body = intern!(from.py(), "body");
+                let body = match name.as_str() {
+                    $($name => $Body::$V(match from.get(at_body) {
+                        Some(body) => body?,
+                        None => PyForm::of_nothing(from.py())?,
+                    }),)*
+                    _ => {
+                        let fault = Fault::new(format!("there is no multipart '{name}'"));
+                        return Err(fault.within("type"));
+                    }
+                };
+                let mut this = Self::from(body);
+                from.read(intern!(from.py(), "more"), &mut this.more)?;
+                Ok(this)
+            }
+        }
+    };
+}
+
+/// The type in stubs of what a variant holds.
+fn annotation_of<T: PyForm, B>(_: fn(T) -> B) -> String {
+    T::annotation()
+}
+
+multiparts! { MultipartRequest RequestBody:
+    "DESC" Desc "FLOW" Flow "AGGREGATE" Aggregate "TABLE" Table "PORT_STATS" PortStats
+    "QUEUE" Queue "GROUP" Group "GROUP_DESC" GroupDesc "GROUP_FEATURES" GroupFeatures
+    "METER" Meter "METER_CONFIG" MeterConfig "METER_FEATURES" MeterFeatures
+    "TABLE_FEATURES" TableFeatures "PORT_DESC" PortDesc "EXPERIMENTER" Experimenter
+}
+multiparts! { MultipartReply ReplyBody:
+    "DESC" Desc "FLOW" Flow "AGGREGATE" Aggregate "TABLE" Table "PORT_STATS" PortStats
+    "QUEUE" Queue "GROUP" Group "GROUP_DESC" GroupDesc "GROUP_FEATURES" GroupFeatures
+    "METER" Meter "METER_CONFIG" MeterConfig "METER_FEATURES" MeterFeatures
+    "TABLE_FEATURES" TableFeatures "PORT_DESC" PortDesc "EXPERIMENTER" Experimenter
+}

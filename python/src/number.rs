@@ -1,0 +1,100 @@
+//! Numbers with names and sets of flags: Python has them as numbers, and reads their names, too.
+
+use bofuss_oflib::PortNo;
+use bofuss_oflib::message::config::ConfigFlags;
+use bofuss_oflib::message::features::Capabilities;
+use bofuss_oflib::message::flow_mod::{FlowModCommand, FlowModFlags};
+use bofuss_oflib::message::flow_removed::FlowRemovedReason;
+use bofuss_oflib::message::group_mod::{GroupModCommand, GroupType};
+use bofuss_oflib::message::meter_mod::{MeterFlags, MeterModCommand};
+use bofuss_oflib::message::multipart::group::GroupCapabilities;
+use bofuss_oflib::message::packet_in::PacketInReason;
+use bofuss_oflib::message::port::{PortConfig, PortFeatures, PortState, PortStatusReason};
+use bofuss_oflib::message::role::ControllerRole;
+use bofuss_oflib::message::table_mod::TableMiss;
+use bofuss_oflib::types::{BufferId, GroupId, MaxLen, MeterId, QueueId, TableId};
+use pyo3::prelude::*;
+use pyo3::types::{PyInt, PyString};
+
+use crate::form::{Fault, PyForm, To};
+
+/// The names of a type's values, for the enumeration that Python has of them.
+pub(crate) struct Enumeration {
+    /// The enumeration.
+    pub(crate) name: &'static str,
+    /// Whether values are sets of flags.
+    pub(crate) are_flags: bool,
+    /// Each name with its value.
+    pub(crate) values: fn() -> Vec<(&'static str, u64)>,
+}
+
+macro_rules! numbers {
+    ($are_flags:literal $of_text:ident $ALL:ident: $($T:ident)*) => {
+        /// The names of each type.
+        pub(crate) const $ALL: &[Enumeration] = &[$(Enumeration {
+            name: stringify!($T),
+            are_flags: $are_flags,
+            values: || {
+                let mut values = Vec::new();
+                for (name, value) in $T::CONSTANTS {
+                    values.push((*name, value.0.into()));
+                }
+                values
+            },
+        }),*];
+        $(impl PyForm for $T {
+            fn annotation() -> String {
+                "int".into()
+            }
+            fn accepted() -> String {
+                "int | str".into()
+            }
+            fn to_python<'py>(&self, to: To<'py>) -> PyResult<Bound<'py, PyAny>> {
+                self.0.to_python(to)
+            }
+            fn from_python(value: &Bound<'_, PyAny>) -> Result<Self, Fault> {
+                if value.is_instance_of::<PyInt>() {
+                    return PyForm::from_python(value).map(Self);
+                }
+                let text = value.cast::<PyString>().ok().map(|text| text.to_string());
+                let found = text.and_then(|text| $of_text!($T, &text));
+                let wanted = concat!(stringify!($T), "'s number or name");
+                found.ok_or_else(|| Fault::other(value, wanted))
+            }
+        })*
+    };
+}
+
+/// The value of the specification's name, in either case.
+fn of_constant<T: Copy>(text: &str, constants: &[(&str, T)]) -> Option<T> {
+    let mut constants = constants.iter();
+    let found = constants.find(|(name, _)| name.eq_ignore_ascii_case(text));
+    found.map(|(_, value)| *value)
+}
+
+/// One name or number.
+macro_rules! one {
+    ($T:ident, $text:expr) => {
+        of_constant($text, $T::CONSTANTS).or_else(|| $text.parse().ok())
+    };
+}
+
+/// Enumeration with `|` between them.
+macro_rules! several {
+    ($T:ident, $text:expr) => {{
+        let mut words = $text.split('|');
+        let one = |word| of_constant(word, $T::CONSTANTS).or_else(|| $T::named(word));
+        words.try_fold($T::default(), |all, word| Some(all | one(word)?))
+    }};
+}
+
+numbers! { false one NAMED:
+    PortNo TableId GroupId MeterId QueueId BufferId MaxLen
+    FlowModCommand FlowRemovedReason GroupModCommand GroupType MeterModCommand
+    PacketInReason PortStatusReason ControllerRole TableMiss
+}
+
+numbers! { true several FLAGS:
+    FlowModFlags Capabilities PortConfig PortState PortFeatures ConfigFlags GroupCapabilities
+    MeterFlags
+}

@@ -1,0 +1,290 @@
+//! The functions of `bofuss.oflib`: bytes and texts to messages and back, streams, and the rows of
+//! its enumerations and stubs.
+
+use bofuss_oflib::error::ERRORS;
+use bofuss_oflib::instruction::Instructions;
+use bofuss_oflib::message::flow_mod::FlowModCommand;
+use bofuss_oflib::message::group_mod::GroupModCommand;
+use bofuss_oflib::message::meter_mod::MeterModCommand;
+use bofuss_oflib::text::{parse_flow, parse_group, parse_meter};
+use bofuss_oflib::{Action, Instruction, Message, Version};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyTuple};
+
+use crate::class::Class;
+use crate::experimenter::PyExtValue;
+use crate::form::{PyForm, To};
+use crate::matching::PyMatch;
+use crate::message::{Headed, read};
+use crate::number::{Enumeration, FLAGS, NAMED};
+use crate::record::Record;
+use crate::{catalogue, codec, errors, structures};
+
+/// Reads one whole message, header included, in the version that its header names.
+///
+/// Raises DecodeError.
+#[pyfunction]
+fn decode<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    let version = data.first().copied().unwrap_or(0);
+    let decoded = codec(version).decode(data);
+    let (xid, message) = decoded.map_err(errors::of_decoding)?;
+    let headed = Headed {
+        version,
+        xid,
+        message,
+    };
+    headed.unread(py)
+}
+
+/// The bytes of a message, header included; a multipart whose list does not fit becomes several.
+///
+/// Raises EncodeError, and ValueError for members that are none.
+#[pyfunction]
+fn encode<'py>(py: Python<'py>, message: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+    let headed = Headed::from_python(message)?;
+    let Some(version) = Version::of_number(headed.version) else {
+        let what = format!("version {} is not spoken", headed.version);
+        return Err(PyValueError::new_err(what));
+    };
+    let mut bytes = Vec::new();
+    let encoded = codec(version.number()).encode(headed.xid, &headed.message, &mut bytes);
+    encoded.map_err(errors::of_encoding)?;
+    Ok(PyBytes::new(py, &bytes))
+}
+
+/// A message of the newest version, as Python's.
+fn made(py: Python<'_>, message: Message) -> PyResult<Bound<'_, PyAny>> {
+    let headed = Headed {
+        version: Version::NEWEST.number(),
+        xid: 0,
+        message,
+    };
+    headed.to_python(To { py, plain: false })
+}
+
+/// The command that a Python value names. Errors: it is none.
+fn command<T: PyForm>(value: Option<&Bound<'_, PyAny>>, usual: T) -> PyResult<T> {
+    let Some(value) = value else {
+        return Ok(usual);
+    };
+    Ok(T::from_python(value).map_err(|fault| fault.within("command"))?)
+}
+
+/// Reads a flow: `priority=10,ip,nw_dst=10.0.0.0/8,actions=output:2`. Raises TextError.
+#[pyfunction]
+#[pyo3(signature = (text, command = None))]
+fn flow_from_text<'py>(
+    text: &str,
+    command: Option<&Bound<'py, PyAny>>,
+    py: Python<'py>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let command = self::command(command, FlowModCommand::ADD)?;
+    let flow = parse_flow(text, command, catalogue()).map_err(errors::of_text)?;
+    made(py, Message::FlowMod(flow))
+}
+
+/// The text that `flow_from_text` reads; the command is not in it.
+#[pyfunction]
+fn flow_to_text(flow: &Bound<'_, PyAny>) -> PyResult<String> {
+    match Headed::from_python(flow)?.message {
+        Message::FlowMod(flow) => Ok(flow.to_string()),
+        other => {
+            let what = format!("{} is no flow-mod", other.name());
+            Err(PyValueError::new_err(what))
+        }
+    }
+}
+
+/// Reads a group: `group_id=1,type=select,bucket=weight:2,output:1`. Raises TextError.
+#[pyfunction]
+#[pyo3(signature = (text, command = None))]
+fn group_from_text<'py>(
+    text: &str,
+    command: Option<&Bound<'py, PyAny>>,
+    py: Python<'py>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let command = self::command(command, GroupModCommand::ADD)?;
+    let group = parse_group(text, command, catalogue()).map_err(errors::of_text)?;
+    made(py, Message::GroupMod(group))
+}
+
+/// Reads a meter: `meter=1,kbps,bands=type=drop,rate=1000`. Raises TextError.
+#[pyfunction]
+#[pyo3(signature = (text, command = None))]
+fn meter_from_text<'py>(
+    text: &str,
+    command: Option<&Bound<'py, PyAny>>,
+    py: Python<'py>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let command = self::command(command, MeterModCommand::ADD)?;
+    let meter = parse_meter(text, command).map_err(errors::of_text)?;
+    made(py, Message::MeterMod(meter))
+}
+
+/// Reads actions: `dec_ttl,output:2`. Raises TextError.
+#[pyfunction]
+fn actions_from_text<'py>(
+    py: Python<'py>,
+    text: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    Vec::<Action>::from_python(text)?.to_python(To { py, plain: false })
+}
+
+/// Reads instructions: `meter:1,output:2,goto_table:3`. Raises TextError.
+#[pyfunction]
+fn instructions_from_text<'py>(
+    py: Python<'py>,
+    text: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    Instructions::from_python(text)?.to_python(To { py, plain: false })
+}
+
+/// Cuts a stream of bytes into messages: `feed` it what came, then iterate.
+#[pyclass(module = "bofuss.oflib", name = "Framer")]
+struct PyFramer(bofuss_oflib::Framer);
+
+#[pymethods]
+impl PyFramer {
+    #[new]
+    fn new() -> Self {
+        Self(bofuss_oflib::Framer::new())
+    }
+
+    /// Appends what came; gives the framer back, for `for message in framer.feed(data)`.
+    fn feed<'py>(mut this: PyRefMut<'py, Self>, data: &[u8]) -> PyRefMut<'py, Self> {
+        this.0.push(data);
+        this
+    }
+
+    /// How many bytes wait for the rest of their message.
+    fn __len__(&self) -> usize {
+        self.0.buffered().len()
+    }
+
+    fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    /// The next whole message. Raises DecodeError: for a wrong body the message is skipped, and
+    /// the next call goes on behind it; after a wrong length nothing more can be read.
+    fn __next__<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        match self.0.next_message().map_err(errors::of_decoding)? {
+            Some(bytes) => decode(py, bytes).map(Some),
+            None => Ok(None),
+        }
+    }
+}
+
+/// All classes that are made of rows.
+fn classes() -> impl Iterator<Item = &'static Class> {
+    let unions = Action::classes().iter().chain(Instruction::classes());
+    structures::classes().chain(unions).chain(Headed::classes())
+}
+
+/// What each class has: its name, its base's, and name, type and what is accepted of each member.
+#[pyfunction]
+fn rows(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyAny>>> {
+    let mut rows = Vec::new();
+    for class in classes() {
+        let members = (class.members)().into_iter();
+        let members: Vec<_> = members
+            .map(|member| (member.name, member.annotation, member.accepted))
+            .collect();
+        rows.push(
+            (class.name, class.base, members)
+                .into_pyobject(py)?
+                .into_any(),
+        );
+    }
+    Ok(rows)
+}
+
+/// Names with their values.
+type NamedValues = Vec<(String, u64)>;
+
+/// The numbers that have names: an enumeration's name, whether it is of flags, and names with
+/// values.
+#[pyfunction]
+fn enumerations() -> Vec<(String, bool, NamedValues)> {
+    let mut found = Vec::new();
+    for Enumeration {
+        name,
+        are_flags,
+        values,
+    } in NAMED.iter().chain(FLAGS)
+    {
+        let values = values().into_iter();
+        let values = values.map(|(name, value)| (name.to_string(), value));
+        found.push((name.to_string(), *are_flags, values.collect()));
+    }
+    found.push(("ErrorType".to_string(), false, error_types()));
+    found
+}
+
+/// The types of errors.
+fn error_types() -> NamedValues {
+    let types = ERRORS.iter();
+    let types = types.map(|row| (row.type_name.to_string(), row.error.ty.into()));
+    let mut types: Vec<_> = types.collect();
+    types.dedup();
+    types
+}
+
+/// The errors of the specification and of experimenters: type, code, experimenter, the names of
+/// type and code, and the meaning.
+#[pyfunction]
+fn error_rows(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyTuple>>> {
+    let rows = ERRORS.iter().chain(catalogue().error_names());
+    let row = |row: &bofuss_oflib::error::ErrorRow| {
+        let error = row.error;
+        (
+            error.ty,
+            error.code,
+            error.experimenter,
+            row.type_name,
+            row.code_name,
+            row.meaning,
+        )
+            .into_pyobject(py)
+    };
+    rows.map(row).collect()
+}
+
+/// The match fields: name, width in bits, whether matches may have a mask, whether set-field may
+/// write it, and its other names.
+#[pyfunction]
+fn field_rows() -> Vec<(&'static str, u16, bool, bool, Vec<&'static str>)> {
+    let fields = catalogue().fields().iter();
+    fields
+        .map(|f| (f.name, f.bits, f.maskable, f.settable, f.aliases.to_vec()))
+        .collect()
+}
+
+/// Adds all of this to the module.
+pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyMatch>()?;
+    module.add_class::<PyExtValue>()?;
+    module.add_class::<PyFramer>()?;
+    for class in classes() {
+        module.add(class.name, class.made(module.py())?)?;
+    }
+    for function in [
+        wrap_pyfunction!(decode, module)?,
+        wrap_pyfunction!(encode, module)?,
+        wrap_pyfunction!(read, module)?,
+        wrap_pyfunction!(flow_from_text, module)?,
+        wrap_pyfunction!(flow_to_text, module)?,
+        wrap_pyfunction!(group_from_text, module)?,
+        wrap_pyfunction!(meter_from_text, module)?,
+        wrap_pyfunction!(actions_from_text, module)?,
+        wrap_pyfunction!(instructions_from_text, module)?,
+        wrap_pyfunction!(rows, module)?,
+        wrap_pyfunction!(enumerations, module)?,
+        wrap_pyfunction!(error_rows, module)?,
+        wrap_pyfunction!(field_rows, module)?,
+    ] {
+        module.add_function(function)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,345 @@
+//! The structures of messages: a row for each names its members, by the specification's names where
+//! the model has others.
+
+use bofuss_oflib::message::config::SwitchConfig;
+use bofuss_oflib::message::features::Features;
+use bofuss_oflib::message::group_mod::Bucket;
+use bofuss_oflib::message::meter_mod::{Band, BandKind};
+use bofuss_oflib::message::multipart::flow::{
+    AggregateStats, FlowEntry, FlowStats, FlowStatsRequest,
+};
+use bofuss_oflib::message::multipart::group::{
+    BucketCounter, GroupCounters, GroupDesc, GroupFeatures, GroupRequest, GroupStats,
+};
+use bofuss_oflib::message::multipart::meter::{
+    MeterConfig, MeterFeatures, MeterRequest, MeterStats,
+};
+use bofuss_oflib::message::multipart::port::{
+    PortRequest, PortStats, QueueStats, QueueStatsRequest,
+};
+use bofuss_oflib::message::multipart::switch::{Desc, TableStats};
+use bofuss_oflib::message::multipart::table_features::{
+    FieldId, PROPERTIES, PropertyList, TableFeatureSet, TableFeatures, TableProperty, TypeId,
+};
+use bofuss_oflib::message::queue::{PacketQueue, QueueProperty};
+use bofuss_oflib::message::{
+    AsyncConfig, Empty, ErrorMsg, FlowMod, FlowRemoved, GroupMod, Hello, MeterMod, PacketIn,
+    PacketOut, PortDesc, PortMod, PortStatus, QueueConfig, QueueConfigRequest, Role, TableMod,
+};
+use bofuss_oflib::text::number;
+use bofuss_oflib::types::{BufferId, GroupId, MeterId, PortNo, QueueId, TableId};
+use bofuss_oflib::wire::{Bytes, Text, TextForm};
+use bofuss_oflib::{ExtValue, Match};
+use pyo3::intern;
+use pyo3::prelude::*;
+
+use crate::catalogue;
+use crate::class::Class;
+use crate::form::{Fault, PyForm, To};
+use crate::record::{
+    Member, Members, MembersIn, MembersOut, Record, members_of, records, variants,
+};
+
+members_of! {
+    Hello => { bitmap }
+    Features => {
+        datapath_id, n_buffers, n_tables, auxiliary_id, capabilities, reserved, actions, ports
+    }
+    SwitchConfig => { flags, miss_send_len }
+    PacketIn = PacketIn { buffer_id: BufferId::NO_BUFFER, ..PacketIn::default() } => {
+        buffer_id, total_len, reason, table_id, cookie, fields "match", data
+    }
+    FlowRemoved => {
+        cookie, priority, reason, table_id, duration_sec, duration_nsec, idle_timeout,
+        hard_timeout, packet_count, byte_count, fields "match"
+    }
+    PortStatus => { reason, desc }
+    PacketOut = PacketOut {
+        buffer_id: BufferId::NO_BUFFER,
+        in_port: PortNo::CONTROLLER,
+        ..PacketOut::default()
+    } => { buffer_id, in_port, actions, data }
+    FlowMod = FlowMod::add(Match::ANY) => {
+        cookie, cookie_mask, table_id, command, idle_timeout, hard_timeout, priority, buffer_id,
+        out_port, out_group, flags, fields "match", instructions
+    }
+    GroupMod => { command, ty "type", group_id, buckets }
+    PortMod => { port_no, hw_addr, config, mask, advertise }
+    TableMod => { table_id, config, miss }
+    QueueConfigRequest = QueueConfigRequest { port: PortNo::ANY } => { port }
+    QueueConfig => { port, queues }
+    Role => { role, generation_id }
+    AsyncConfig => {
+        packet_in, packet_in_slave, port_status, port_status_slave, flow_removed,
+        flow_removed_slave
+    }
+    MeterMod => { command, flags, meter_id, bands }
+}
+
+records! {
+    "PortDesc" PortDesc => {
+        port_no, hw_addr, name, config, state, curr, advertised, supported, peer, curr_speed,
+        max_speed
+    }
+    "Bucket" Bucket = Bucket {
+        weight: 0,
+        watch_port: PortNo::ANY,
+        watch_group: GroupId::ANY,
+        actions: Vec::new(),
+    } => { actions, weight, watch_port, watch_group }
+    "PacketQueue" PacketQueue => { queue_id, port, properties }
+    "TypeId" TypeId = TypeId { ty: 0, experimenter: 0 } => { ty "type", experimenter }
+    "Desc" Desc => { mfr_desc, hw_desc, sw_desc, serial_num, dp_desc }
+    "FlowStatsRequest" FlowStatsRequest = FlowStatsRequest::all() => {
+        table_id, out_port, out_group, cookie, cookie_mask, fields "match"
+    }
+    "FlowStats" FlowEntry => {
+        table_id, duration_sec, duration_nsec, priority, idle_timeout, hard_timeout, flags, cookie,
+        packet_count, byte_count, fields "match", instructions
+    }
+    "AggregateStats" AggregateStats => { packet_count, byte_count, flow_count }
+    "TableStats" TableStats => { table_id, active_count, lookup_count, matched_count, features }
+    "PortStatsRequest" PortRequest = PortRequest { port_no: PortNo::ANY } => { port_no }
+    "PortStats" PortStats => {
+        port_no, rx_packets, tx_packets, rx_bytes, tx_bytes, rx_dropped, tx_dropped, rx_errors,
+        tx_errors, rx_frame_err, rx_over_err, rx_crc_err, collisions, duration_sec, duration_nsec
+    }
+    "QueueStatsRequest" QueueStatsRequest = QueueStatsRequest {
+        port_no: PortNo::ANY,
+        queue_id: QueueId::ALL,
+    } => { port_no, queue_id }
+    "QueueStats" QueueStats => {
+        port_no, queue_id, tx_bytes, tx_packets, tx_errors, duration_sec, duration_nsec
+    }
+    "GroupStatsRequest" GroupRequest = GroupRequest { group_id: GroupId::ALL } => { group_id }
+    "BucketCounter" BucketCounter => { packet_count, byte_count }
+    "GroupStats" GroupCounters => {
+        group_id, ref_count, packet_count, byte_count, duration_sec, duration_nsec, bucket_stats
+    }
+    "GroupDesc" GroupDesc => { ty "type", group_id, buckets }
+    "GroupFeatures" GroupFeatures => { types, capabilities, max_groups, actions }
+    "MeterMultipartRequest" MeterRequest = MeterRequest { meter_id: MeterId::ALL } => { meter_id }
+    "MeterStats" MeterStats => {
+        meter_id, flow_count, input, duration_sec, duration_nsec, bands "band_stats"
+    }
+    "MeterConfig" MeterConfig => { flags, meter_id, bands }
+    "MeterFeatures" MeterFeatures => { max_meter, band_types, capabilities, max_bands, max_color }
+    "TableFeatures" TableFeatureSet => {
+        table_id, name, metadata_match, metadata_write, config, max_entries, properties
+    }
+}
+
+variants! {
+    "MeterBand" Band {
+        MeterBandDrop [Band { kind: BandKind::Drop, rate, burst_size }] {
+            rate: u32, burst_size: u32 = 0
+        }
+        MeterBandDscpRemark [Band { kind: BandKind::DscpRemark(prec_level), rate, burst_size }] {
+            rate: u32, burst_size: u32 = 0, prec_level: u8 = 1
+        }
+        MeterBandExperimenter [Band {
+            kind: BandKind::Experimenter(experimenter),
+            rate,
+            burst_size,
+        }] {
+            rate: u32, burst_size: u32 = 0, experimenter: u32
+        }
+    }
+    check Ok, text Band::to_string
+}
+
+variants! {
+    "QueueProp" QueueProperty {
+        QueuePropMinRate [QueueProperty::MinRate(rate)] { rate: u16 }
+        QueuePropMaxRate [QueueProperty::MaxRate(rate)] { rate: u16 }
+        QueuePropExperimenter [QueueProperty::Experimenter(experimenter, data)] {
+            experimenter: u32, data: Bytes
+        }
+    }
+    check Ok, text shown
+}
+
+variants! {
+    "TableFeatureProp" TableProperty {
+        TableFeaturePropTypes [TableProperty { ty, list: PropertyList::Types(ids) }] {
+            ty "type": u16, ids: Vec<TypeId>
+        }
+        TableFeaturePropNextTables [TableProperty {
+            ty,
+            list: PropertyList::Tables(next_table_ids),
+        }] {
+            ty "type": u16, next_table_ids: Vec<TableId>
+        }
+        TableFeaturePropOxm [TableProperty { ty, list: PropertyList::Fields(oxm_ids) }] {
+            ty "type": u16, oxm_ids: Vec<FieldId>
+        }
+        TableFeaturePropExperimenter [TableProperty {
+            ty,
+            list: PropertyList::Experimenter(experimenter, exp_type, data),
+        }] { ty "type": u16, experimenter: u32, exp_type: u32, data: Bytes }
+    }
+    check check_property, text shown
+}
+
+/// Errors: a list of another kind than the property's type has.
+fn check_property(property: TableProperty) -> Result<TableProperty, Fault> {
+    let kinds = match property.list {
+        PropertyList::Types(_) => "ia",
+        PropertyList::Tables(_) => "t",
+        PropertyList::Fields(_) => "f",
+        PropertyList::Experimenter(..) => "e",
+    };
+    let row = PROPERTIES.iter().find(|row| row.0 == property.ty);
+    if row.is_some_and(|row| kinds.contains(row.2)) {
+        return Ok(property);
+    }
+    Err(Fault::new(format!("type {} has no such list", property.ty)))
+}
+
+fn shown<T: TextForm>(value: &T) -> String {
+    Text(value).to_string()
+}
+
+/// A field's name, with `/mask` behind it if a mask is allowed; what is unknown is its header, as
+/// `oxm:0x80000e01`, with the experimenter behind a further colon.
+impl PyForm for FieldId {
+    fn annotation() -> String {
+        "str".into()
+    }
+    fn to_python<'py>(&self, to: To<'py>) -> PyResult<Bound<'py, PyAny>> {
+        shown(self).to_python(to)
+    }
+    fn from_python(value: &Bound<'_, PyAny>) -> Result<Self, Fault> {
+        let text = String::from_python(value)?;
+        let found = match text.strip_prefix("oxm:") {
+            Some(numbers) => unknown_field(numbers),
+            None => {
+                let name = text.strip_suffix("/mask").unwrap_or(&text);
+                let field = catalogue().field_named(name);
+                field.map(|field| Self::Known(field, name.len() < text.len()))
+            }
+        };
+        found.ok_or_else(|| Fault::other(value, "field"))
+    }
+}
+
+/// Reads the header of an unknown field, and its experimenter.
+fn unknown_field(numbers: &str) -> Option<FieldId> {
+    let (header, experimenter) = numbers.split_once(':').unwrap_or((numbers, "0"));
+    let header = u32::try_from(number(header)?).ok()?;
+    let experimenter = u32::try_from(number(experimenter)?).ok()?;
+    Some(FieldId::Unknown(header, experimenter))
+}
+
+macro_rules! wrappers {
+    ($($T:ident($Inner:ident))*) => { $(
+        impl PyForm for $T {
+            fn annotation() -> String {
+                $Inner::annotation()
+            }
+            fn accepted() -> String {
+                $Inner::accepted()
+            }
+            fn to_python<'py>(&self, to: To<'py>) -> PyResult<Bound<'py, PyAny>> {
+                self.0.to_python(to)
+            }
+            fn from_python(value: &Bound<'_, PyAny>) -> Result<Self, Fault> {
+                PyForm::from_python(value).map(Self)
+            }
+        }
+    )* };
+}
+wrappers! { FlowStats(FlowEntry) GroupStats(GroupCounters) TableFeatures(TableFeatureSet) }
+
+/// Bodies that are one value, under a name.
+macro_rules! one_value {
+    ($($T:ident $name:literal $(= $initial:expr)?;)*) => { $(
+        impl Members for $T {
+            fn members() -> Vec<Member> {
+                vec![Member::of::<$T>($name)]
+            }
+            fn write(&self, out: &MembersOut<'_>) -> PyResult<()> {
+                out.put(intern!(out.py(), $name), self)
+            }
+            fn read(from: &MembersIn<'_>) -> Result<Self, Fault> {
+                from.need(intern!(from.py(), $name), variants!(@initial $($initial)?))
+            }
+        }
+    )* };
+}
+one_value! {
+    Bytes "data" = Bytes::default();
+    ExtValue "value";
+}
+
+impl Members for Empty {
+    fn members() -> Vec<Member> {
+        Vec::new()
+    }
+    fn write(&self, _: &MembersOut<'_>) -> PyResult<()> {
+        Ok(())
+    }
+    fn read(_: &MembersIn<'_>) -> Result<Self, Fault> {
+        Ok(Self)
+    }
+}
+
+impl Members for ErrorMsg {
+    fn members() -> Vec<Member> {
+        let mut members = vec![Member::of::<u16>("type"), Member::of::<u16>("code")];
+        members.push(Member::of::<Bytes>("data"));
+        members.push(Member::of::<u32>("experimenter"));
+        members
+    }
+    fn write(&self, out: &MembersOut<'_>) -> PyResult<()> {
+        out.put(intern!(out.py(), "type"), &self.error.ty)?;
+        out.put(intern!(out.py(), "code"), &self.error.code)?;
+        out.put(intern!(out.py(), "data"), &self.data)?;
+        out.put(intern!(out.py(), "experimenter"), &self.error.experimenter)
+    }
+    fn read(from: &MembersIn<'_>) -> Result<Self, Fault> {
+        let mut this = Self::default();
+        from.read(intern!(from.py(), "type"), &mut this.error.ty)?;
+        from.read(intern!(from.py(), "code"), &mut this.error.code)?;
+        from.read(intern!(from.py(), "data"), &mut this.data)?;
+        from.read(
+            intern!(from.py(), "experimenter"),
+            &mut this.error.experimenter,
+        )?;
+        Ok(this)
+    }
+}
+
+/// The classes of all structures.
+pub(crate) fn classes() -> impl Iterator<Item = &'static Class> {
+    [
+        PortDesc::classes(),
+        Bucket::classes(),
+        PacketQueue::classes(),
+        TypeId::classes(),
+        Desc::classes(),
+        FlowStatsRequest::classes(),
+        FlowEntry::classes(),
+        AggregateStats::classes(),
+        TableStats::classes(),
+        PortRequest::classes(),
+        PortStats::classes(),
+        QueueStatsRequest::classes(),
+        QueueStats::classes(),
+        GroupRequest::classes(),
+        BucketCounter::classes(),
+        GroupCounters::classes(),
+        GroupDesc::classes(),
+        GroupFeatures::classes(),
+        MeterRequest::classes(),
+        MeterStats::classes(),
+        MeterConfig::classes(),
+        MeterFeatures::classes(),
+        TableFeatureSet::classes(),
+        Band::classes(),
+        QueueProperty::classes(),
+        TableProperty::classes(),
+    ]
+    .into_iter()
+    .flatten()
+}

@@ -1,0 +1,24 @@
+"""What the tests share: the root of the tree and the vectors of `testdata/vectors`."""
+
+from __future__ import annotations
+
+import pathlib
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+VECTORS = ["messages", "multiparts", "errors", "openflow12", "openflow10"]
+EXTENSIONS = "testdata/extensions/openstate.txt"
+
+
+def vectors() -> list[tuple[str, bytes]]:
+    """Text and bytes of every vector; `testdata/vectors/README.md` says how to read them."""
+    files = [f"testdata/vectors/{name}.txt" for name in VECTORS] + [EXTENSIONS]
+    found: list[tuple[str, bytes]] = []
+    for file in files:
+        for line in (ROOT / file).read_text().splitlines():
+            if line.startswith("  "):
+                text, data = found.pop()
+                found.append((text, data + bytes.fromhex(line)))
+            elif line and not line.startswith("#"):
+                found.append((line, b""))
+    return found

@@ -1,0 +1,69 @@
+"""The package as a whole: its stubs, the examples in its documentation, and its bench."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import os
+import pkgutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import bofuss
+
+from common import ROOT
+
+# They need Mininet.
+WITHOUT_EXAMPLES = {"bofuss.mininet"}
+GUIDES = ["docs/python.md"]
+
+
+class Stubs(unittest.TestCase):
+    def test_stubs_are_what_the_classes_are(self) -> None:
+        printed = subprocess.run(
+            [sys.executable, "python/tools/stubs.py"], cwd=ROOT, check=True, capture_output=True
+        )
+        stubs = (ROOT / "python/bofuss/oflib.pyi").read_text()
+        self.assertEqual(stubs, printed.stdout.decode(), "run `cargo xtask python --stubs`")
+
+    def test_the_package_and_its_users_pass_mypy_strict(self) -> None:
+        folder = os.path.dirname(bofuss.__path__[0])
+        with tempfile.TemporaryDirectory() as cache:
+            checked = subprocess.run(
+                [sys.executable, "-m", "mypy", "--strict", "--cache-dir", cache]
+                + ["--exclude", "bofuss/(mininet|machine).py", folder + "/bofuss"]
+                + [str(ROOT / "python/tests/typed.py")],
+                cwd=folder,
+                capture_output=True,
+                text=True,
+            )
+        self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+
+
+class Documentation(unittest.TestCase):
+    def test_examples_of_modules_and_guides_are_true(self) -> None:
+        examples = 0
+        for module in pkgutil.iter_modules(bofuss.__path__, "bofuss."):
+            if module.name in WITHOUT_EXAMPLES or module.name == "bofuss._native":
+                continue
+            ran = doctest.testmod(importlib.import_module(module.name))
+            self.assertEqual(ran.failed, 0, module.name)
+            examples += ran.attempted
+        for guide in GUIDES:
+            ran = doctest.testfile(str(ROOT / guide), module_relative=False)
+            self.assertEqual(ran.failed, 0, guide)
+            examples += ran.attempted
+        self.assertGreater(examples, 10)
+
+
+class Bench(unittest.TestCase):
+    def test_the_bench_finds_all_values_equal_to_those_of_os_ken(self) -> None:
+        # That of `cargo xtask python`: it has os-ken.
+        python = os.environ["BOFUSS_PYTHON"]
+        subprocess.run([python, "python/benches/decode.py", "1"], cwd=ROOT, check=True)
+
+
+if __name__ == "__main__":
+    unittest.main()

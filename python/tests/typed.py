@@ -1,0 +1,30 @@
+"""Uses of `bofuss.oflib` whose types mypy checks; it is not run."""
+
+from bofuss import oflib
+
+
+def ports_of(message: oflib.Message) -> list[int]:
+    """The ports that a flow-mod applies outputs to."""
+    found: list[int] = []
+    if isinstance(message, oflib.FlowMod):
+        for instruction in message.instructions:
+            if isinstance(instruction, oflib.InstructionApplyActions):
+                actions = instruction.actions
+                found += [one.port for one in actions if isinstance(one, oflib.ActionOutput)]
+    return found
+
+
+def flows(framer: oflib.Framer, data: bytes) -> list[oflib.FlowStats]:
+    """The entries in the flow statistics that a stream brings."""
+    found: list[oflib.FlowStats] = []
+    for message in framer.feed(data):
+        if isinstance(message, oflib.MultipartReply) and isinstance(message.body, list):
+            found += [one for one in message.body if isinstance(one, oflib.FlowStats)]
+    return found
+
+
+def drop_all() -> bytes:
+    """A flow-mod from texts and numbers."""
+    flow = oflib.FlowMod(priority=5, match="ip", flags="send_flow_rem", instructions="drop")
+    flow.instructions = [oflib.InstructionApplyActions([oflib.ActionOutput(oflib.PortNo.FLOOD)])]
+    return flow.encode()
