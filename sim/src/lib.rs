@@ -14,7 +14,9 @@ mod observer;
 mod random;
 mod run;
 mod switch_node;
+pub mod tcp;
 pub mod topology;
+pub mod traffic;
 
 pub use link::{LinkConfig, LinkDrop, LinkState, LinkStats, NodeId, NodePort};
 pub use network::{Change, MAX_PORT, Network, NetworkConfig, NetworkError};

@@ -1,20 +1,36 @@
 //! What a host is to the network: frames and time in, frames and reports out.
 
+mod end_host;
+mod neighbours;
+mod ping;
 mod simple;
+mod streams;
+mod tally;
+mod udp;
+mod wire;
 
+use std::any::Any;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use bofuss_datapath::Time;
 use bofuss_frame::{Frame, Pool};
 use bofuss_oflib::Mac;
 
+pub use end_host::{EndHost, HostProgram, MIN_MTU_BYTES, Outcome};
+pub use ping::{PingCounts, PingProgram};
 pub use simple::SimpleHost;
+pub use streams::{TcpCounts, TcpProgram};
+pub use tally::{Series, Times, TimesSummary};
+pub use udp::{Arrivals, MIN_DATA_BYTES, UdpCounts, UdpExpectation, UdpFlow, UdpProgram};
+
+pub(crate) use tally::{mbps, milliseconds};
+pub(crate) use udp::exponential;
 
 /// A host: the end of one link. All that it knows of the world are these calls.
 ///
 /// Equal calls have equal effects: a host takes time and random numbers from nowhere else, and
 /// nothing that it does depends on addresses in memory.
-pub trait Host {
+pub trait Host: Any {
     /// A frame arrived: whole, from the Ethernet destination address on, without FCS and without an
     /// offload record.
     fn receive(&mut self, now: Time, frame: Frame, out: &mut HostOutput<'_>);
@@ -117,3 +133,6 @@ pub struct HostConfig {
     /// Hosts whose Ethernet addresses it knows from the start, so that it need not ask for them.
     pub known: Vec<HostAddresses>,
 }
+
+#[cfg(test)]
+mod tests;

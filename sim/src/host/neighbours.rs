@@ -1,0 +1,174 @@
+//! Who has which address: the neighbour cache of a host, filled by ARP and neighbour discovery.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use bofuss_datapath::Time;
+use bofuss_frame::Frame;
+use bofuss_oflib::Mac;
+
+use super::{HostAddresses, HostOutput, wire};
+
+/// How long an answer holds. Later packets still go there, while the host asks again.
+const REACHABLE_NS: u64 = 60 * Time::SEC;
+/// How long a question waits for its answer. Spec: RFC 4861 section 10, `RETRANS_TIMER`.
+const RETRANSMIT_NS: u64 = Time::SEC;
+/// Questions before the neighbour is taken to be gone. Spec: `MAX_MULTICAST_SOLICIT`.
+const MAX_QUESTIONS: u32 = 3;
+/// Frames that wait for one neighbour's answer.
+const MAX_WAITING: usize = 64;
+/// Neighbours that are remembered (Linux: `gc_thresh3` is 1,024). Who asks when there is no room is
+/// answered, but not remembered.
+const MAX_NEIGHBOURS: usize = 8_192;
+
+#[derive(Debug, Default)]
+struct Neighbour {
+    mac: Option<Mac>,
+    confirmed_at: Time,
+    /// Questions without an answer, and when the next is due.
+    questions: u32,
+    ask_at: Option<Time>,
+    waiting: Vec<Frame>,
+}
+
+/// The neighbour cache.
+#[derive(Debug)]
+pub(super) struct Neighbours {
+    own: HostAddresses,
+    known: BTreeMap<IpAddr, Neighbour>,
+    asking: BTreeSet<(Time, IpAddr)>,
+    /// Frames dropped because nobody answered, or too many wait.
+    pub(super) unresolved: u64,
+}
+
+impl Neighbours {
+    /// A cache that knows `known` for good.
+    pub(super) fn new(own: HostAddresses, known: &[HostAddresses]) -> Self {
+        let mut neighbours = Self {
+            own,
+            known: BTreeMap::new(),
+            asking: BTreeSet::new(),
+            unresolved: 0,
+        };
+        for host in known {
+            let ip4 = host.ip4.map(|(ip, _)| IpAddr::from(ip));
+            let ip6 = host.ip6.map(|(ip, _)| IpAddr::from(ip));
+            for ip in ip4.into_iter().chain(ip6) {
+                let neighbour = neighbours.known.entry(ip).or_default();
+                neighbour.mac = Some(host.mac);
+                neighbour.confirmed_at = Time::NEVER;
+            }
+        }
+        neighbours
+    }
+
+    /// Our address of the version of `peer`.
+    pub(super) fn own_ip(&self, peer: IpAddr) -> Option<IpAddr> {
+        match peer {
+            IpAddr::V4(_) => self.own.ip4.map(|(ip, _)| ip.into()),
+            IpAddr::V6(_) => self.own.ip6.map(|(ip, _)| ip.into()),
+        }
+    }
+
+    /// Sends a frame to the neighbour `ip`, whose address is filled in; or keeps it until that is
+    /// known.
+    pub(super) fn send(
+        &mut self,
+        now: Time,
+        ip: IpAddr,
+        mut frame: Frame,
+        out: &mut HostOutput<'_>,
+    ) {
+        if !self.known.contains_key(&ip) && self.known.len() >= MAX_NEIGHBOURS {
+            self.unresolved += 1;
+            return;
+        }
+        let neighbour = self.known.entry(ip).or_default();
+        let is_stale = match neighbour.mac {
+            Some(mac) => {
+                frame.bytes_mut()[..6].copy_from_slice(&mac.0);
+                out.send(frame);
+                now.since(neighbour.confirmed_at) > REACHABLE_NS
+            }
+            None if neighbour.waiting.len() < MAX_WAITING => {
+                neighbour.waiting.push(frame);
+                true
+            }
+            None => {
+                self.unresolved += 1;
+                true
+            }
+        };
+        if is_stale && neighbour.ask_at.is_none() {
+            self.ask(now, ip, out);
+        }
+    }
+
+    fn ask(&mut self, now: Time, ip: IpAddr, out: &mut HostOutput<'_>) {
+        let Some(own_ip) = self.own_ip(ip) else {
+            self.forget(ip);
+            return;
+        };
+        let neighbour = self.known.entry(ip).or_default();
+        let ask_at = now.after(RETRANSMIT_NS);
+        neighbour.questions += 1;
+        neighbour.ask_at = Some(ask_at);
+        self.asking.insert((ask_at, ip));
+        out.send_bytes(&wire::question(self.own.mac, own_ip, ip));
+    }
+
+    fn forget(&mut self, ip: IpAddr) {
+        if let Some(neighbour) = self.known.remove(&ip) {
+            self.unresolved += neighbour.waiting.len() as u64;
+        }
+    }
+
+    /// `ip` is at `mac`. A neighbour that we did not ask for is remembered if `is_for_us`.
+    pub(super) fn learn(
+        &mut self,
+        now: Time,
+        ip: IpAddr,
+        mac: Mac,
+        is_for_us: bool,
+        out: &mut HostOutput<'_>,
+    ) {
+        if ip.is_unspecified() || mac.is_multicast() {
+            return;
+        }
+        let has_room = is_for_us && self.known.len() < MAX_NEIGHBOURS;
+        if !self.known.contains_key(&ip) && !has_room {
+            return;
+        }
+        let neighbour = self.known.entry(ip).or_default();
+        neighbour.mac = Some(mac);
+        neighbour.confirmed_at = neighbour.confirmed_at.max(now);
+        neighbour.questions = 0;
+        if let Some(ask_at) = neighbour.ask_at.take() {
+            self.asking.remove(&(ask_at, ip));
+        }
+        for mut frame in neighbour.waiting.drain(..) {
+            frame.bytes_mut()[..6].copy_from_slice(&mac.0);
+            out.send(frame);
+        }
+    }
+
+    /// Asks again where the time came, and gives up where it did often enough.
+    pub(super) fn tick(&mut self, now: Time, out: &mut HostOutput<'_>) {
+        while let Some(&(ask_at, ip)) = self.asking.first()
+            && ask_at <= now
+        {
+            self.asking.pop_first();
+            let questions = self.known.get(&ip).map_or(0, |n| n.questions);
+            if questions < MAX_QUESTIONS {
+                self.ask(now, ip, out);
+            } else {
+                self.forget(ip);
+            }
+        }
+    }
+
+    /// When [`Neighbours::tick`] has something to do.
+    pub(super) fn next_tick(&self) -> Option<Time> {
+        self.asking.first().map(|(at, _)| *at)
+    }
+}

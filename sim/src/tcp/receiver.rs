@@ -1,0 +1,294 @@
+//! The end of a TCP connection that accepts it and takes all that comes.
+
+use bofuss_datapath::Time;
+
+use super::segment::{ACK, FIN, RST, SYN, Segment};
+use super::{Ports, WINDOW_BYTES, WINDOW_SCALE, timestamp, unwrap};
+
+/// Full segments after which an acknowledgement is due. Spec: RFC 5681 section 4.2.
+const SEGMENTS_PER_ACK: u32 = 2;
+/// How long an acknowledgement may wait (Linux: `TCP_DELACK_MIN`; RFC 5681 allows 500 ms).
+const ACK_DELAY_NS: u64 = 40_000_000;
+/// Segments at the beginning that are acknowledged at once, as they open the sender's window
+/// (Linux: `TCP_MAX_QUICKACKS`).
+const QUICK_ACKS: u32 = 16;
+/// Ranges received out of order that are remembered. A segment that would begin a further one is
+/// dropped.
+const MAX_RANGES: usize = 1_024;
+/// The time to the first retransmission of SYN and FIN, doubled each time.
+const RETRY_NS: u64 = Time::SEC;
+/// How often SYN and FIN are sent again before the connection is forgotten (Linux:
+/// `tcp_synack_retries`).
+const RETRIES: u32 = 5;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ReceiverState {
+    SynReceived,
+    Established,
+    /// All has arrived, and our FIN is sent.
+    LastAck,
+    Closed,
+}
+
+/// A receiver. Sequence numbers count from the peer's SYN, which is number 0, and do not wrap.
+#[derive(Clone, Debug)]
+pub struct TcpReceiver {
+    ports: Ports,
+    state: ReceiverState,
+    initial_seq: u32,
+    peer_initial_seq: u32,
+    mss: u16,
+    /// The number that is expected next.
+    next: u64,
+    /// What arrived after it, as first number and the one after the last; the latest first.
+    ranges: Vec<(u64, u64)>,
+    fin: Option<u64>,
+    /// Full segments that are not acknowledged yet, and those acknowledged at once so far.
+    unacknowledged: u32,
+    quick_acks: u32,
+    ack_at: Time,
+    retry_at: Time,
+    retries: u32,
+    peer_timestamp: u32,
+    payload_bytes: u64,
+}
+
+impl TcpReceiver {
+    /// Answers a SYN. `mss` is the longest segment that this end takes; `initial_seq` its first
+    /// sequence number.
+    pub fn accept(
+        now: Time,
+        ports: Ports,
+        mss: u16,
+        initial_seq: u32,
+        syn: &Segment,
+        out: &mut Vec<Segment>,
+    ) -> Self {
+        let mut receiver = Self {
+            ports,
+            state: ReceiverState::SynReceived,
+            initial_seq,
+            peer_initial_seq: syn.seq,
+            mss,
+            next: 1,
+            ranges: Vec::new(),
+            fin: None,
+            unacknowledged: 0,
+            quick_acks: 0,
+            ack_at: Time::NEVER,
+            retry_at: Time::NEVER,
+            retries: 0,
+            peer_timestamp: 0,
+            payload_bytes: 0,
+        };
+        receiver.note_timestamp(syn);
+        receiver.send_syn(now, out);
+        receiver
+    }
+
+    /// Whether the connection is over.
+    pub fn is_over(&self) -> bool {
+        self.state == ReceiverState::Closed
+    }
+
+    /// Bytes of data that arrived in order.
+    pub fn received_bytes(&self) -> u64 {
+        self.payload_bytes
+    }
+
+    /// When [`TcpReceiver::tick`] has something to do.
+    pub fn next_tick(&self) -> Time {
+        self.ack_at.min(self.retry_at)
+    }
+
+    /// A timer may have expired.
+    pub fn tick(&mut self, now: Time, out: &mut Vec<Segment>) {
+        if self.ack_at <= now {
+            self.acknowledge(now, out);
+        }
+        if self.retry_at > now {
+            return;
+        }
+        if self.retries == RETRIES {
+            self.close();
+            return;
+        }
+        self.retries += 1;
+        match self.state {
+            ReceiverState::SynReceived => self.send_syn(now, out),
+            ReceiverState::LastAck => self.send_fin(now, out),
+            ReceiverState::Established | ReceiverState::Closed => self.retry_at = Time::NEVER,
+        }
+    }
+
+    /// A segment of the peer arrived.
+    pub fn receive(&mut self, now: Time, segment: &Segment, out: &mut Vec<Segment>) {
+        let seq = unwrap(self.next, self.peer_initial_seq, segment.seq);
+        if segment.flags & RST != 0 {
+            // Spec: RFC 5961 section 3: one that guesses nothing has no effect.
+            if seq == self.next {
+                self.close();
+            }
+            return;
+        }
+        if segment.flags & SYN != 0 {
+            if self.state == ReceiverState::SynReceived && seq == 0 {
+                self.send_syn(now, out);
+            }
+            return;
+        }
+        if segment.flags & ACK == 0 || seq.saturating_add(segment.len as u64) > self.limit() {
+            return;
+        }
+        let ours = segment.ack.wrapping_sub(self.initial_seq);
+        match self.state {
+            ReceiverState::SynReceived if ours == 1 => {
+                self.state = ReceiverState::Established;
+                self.retry_at = Time::NEVER;
+                self.retries = 0;
+            }
+            ReceiverState::LastAck if ours == 2 => {
+                self.close();
+                return;
+            }
+            ReceiverState::SynReceived => return,
+            ReceiverState::Established | ReceiverState::LastAck | ReceiverState::Closed => {}
+        }
+        self.note_timestamp(segment);
+        self.take(now, seq, segment, out);
+    }
+
+    /// The number after the last that is accepted: data of a window, and a FIN.
+    fn limit(&self) -> u64 {
+        self.next + WINDOW_BYTES
+    }
+
+    fn take(&mut self, now: Time, seq: u64, segment: &Segment, out: &mut Vec<Segment>) {
+        let data_end = seq + segment.len as u64;
+        let has_fin = segment.flags & FIN != 0;
+        let end = data_end + u64::from(has_fin);
+        if end == seq {
+            return;
+        }
+        if has_fin {
+            self.fin.get_or_insert(data_end);
+        }
+        let expected = self.next;
+        let had_gaps = !self.ranges.is_empty();
+        if seq <= expected {
+            self.advance(end);
+        } else {
+            self.add_range(seq, end);
+        }
+        if self.fin.is_some_and(|fin| self.next > fin) {
+            self.send_fin(now, out);
+            return;
+        }
+        let is_in_order = seq == expected && !had_gaps;
+        if is_in_order && self.may_delay(segment.len) {
+            self.ack_at = self.ack_at.min(now.after(ACK_DELAY_NS));
+        } else {
+            self.acknowledge(now, out);
+        }
+    }
+
+    fn advance(&mut self, end: u64) {
+        let before = self.next;
+        self.next = self.next.max(end);
+        while let Some(at) = self.ranges.iter().position(|r| r.0 <= self.next) {
+            let range = self.ranges.remove(at);
+            self.next = self.next.max(range.1);
+        }
+        let with_fin = self.fin.is_some_and(|fin| self.next > fin && before <= fin);
+        self.payload_bytes += self.next - before - u64::from(with_fin);
+    }
+
+    /// Joins a range with those that it touches, and puts it first.
+    fn add_range(&mut self, start: u64, end: u64) {
+        let mut joined = (start, end);
+        self.ranges.retain(|&(first, after)| {
+            let touches = first <= end && start <= after;
+            if touches {
+                joined = (joined.0.min(first), joined.1.max(after));
+            }
+            !touches
+        });
+        if self.ranges.len() < MAX_RANGES {
+            self.ranges.insert(0, joined);
+        }
+    }
+
+    /// Counts a segment in order; whether its acknowledgement may wait.
+    fn may_delay(&mut self, len: usize) -> bool {
+        if self.quick_acks < QUICK_ACKS {
+            self.quick_acks += 1;
+            return false;
+        }
+        self.unacknowledged += 1;
+        self.unacknowledged < SEGMENTS_PER_ACK && len > 0
+    }
+
+    fn acknowledge(&mut self, now: Time, out: &mut Vec<Segment>) {
+        self.unacknowledged = 0;
+        self.ack_at = Time::NEVER;
+        let mut segment = self.segment(now);
+        for (slot, &(start, end)) in segment.sack.iter_mut().zip(&self.ranges) {
+            *slot = Some((self.on_wire(start), self.on_wire(end)));
+        }
+        out.push(segment);
+    }
+
+    fn send_syn(&mut self, now: Time, out: &mut Vec<Segment>) {
+        let empty = self.segment(now);
+        out.push(Segment {
+            seq: self.initial_seq,
+            flags: SYN | ACK,
+            mss: Some(self.mss),
+            window_scale: Some(WINDOW_SCALE),
+            sack_permitted: true,
+            ..empty
+        });
+        self.retry_at = now.after(RETRY_NS << self.retries);
+    }
+
+    fn send_fin(&mut self, now: Time, out: &mut Vec<Segment>) {
+        self.state = ReceiverState::LastAck;
+        self.ack_at = Time::NEVER;
+        let empty = self.segment(now);
+        out.push(Segment {
+            flags: ACK | FIN,
+            ..empty
+        });
+        self.retry_at = now.after(RETRY_NS << self.retries);
+    }
+
+    fn segment(&self, now: Time) -> Segment {
+        Segment {
+            src_port: self.ports.local,
+            dst_port: self.ports.peer,
+            seq: self.initial_seq.wrapping_add(1),
+            ack: self.on_wire(self.next),
+            flags: ACK,
+            window: u16::MAX,
+            timestamps: Some((timestamp(now), self.peer_timestamp)),
+            ..Segment::default()
+        }
+    }
+
+    fn on_wire(&self, number: u64) -> u32 {
+        self.peer_initial_seq.wrapping_add(number as u32)
+    }
+
+    fn note_timestamp(&mut self, segment: &Segment) {
+        if let Some((value, _)) = segment.timestamps {
+            self.peer_timestamp = value;
+        }
+    }
+
+    fn close(&mut self) {
+        self.state = ReceiverState::Closed;
+        self.ack_at = Time::NEVER;
+        self.retry_at = Time::NEVER;
+        self.ranges = Vec::new();
+    }
+}

@@ -1,0 +1,195 @@
+//! Traffic of a scenario: rows of its text, what hosts do for them, and what came of it.
+
+mod plan;
+mod report;
+
+use serde::{Deserialize, Serialize};
+
+pub use plan::{Traffic, TrafficError, TrafficHost};
+pub use report::{PingReport, TcpFlowReport, TcpReport, TrafficReport, UdpFlowReport, UdpReport};
+
+use crate::host::Arrivals;
+use crate::tcp::congestion::CongestionControl;
+
+/// One `[[traffic]]` of a scenario. Times are in seconds, and start with the simulation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum TrafficRow {
+    /// Echo requests at intervals.
+    Ping(PingRow),
+    /// UDP at a rate.
+    Udp(UdpRow),
+    /// TCP connections.
+    Tcp(TcpRow),
+}
+
+/// Who sends to whom.
+///
+/// A name may have one `*` that stands for any characters. Flows are dealt to the senders in turn;
+/// where several hosts may receive one, it is drawn, and is not the sender.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TrafficEnds {
+    /// The senders.
+    pub from: String,
+    /// The receivers.
+    pub to: String,
+    /// Version of IP, 4 or 6.
+    pub ip: u8,
+}
+
+/// Echo requests: from each sender to one receiver.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PingRow {
+    /// See [`TrafficEnds`].
+    pub from: String,
+    /// See [`TrafficEnds`].
+    pub to: String,
+    /// Version of IP, 4 or 6.
+    #[serde(default = "ip_version")]
+    pub ip: u8,
+    /// When the first is sent.
+    #[serde(default)]
+    pub start: f64,
+    /// Nothing is sent from then on; if missing, as long as there are any.
+    pub stop: Option<f64>,
+    /// Seconds from one to the next.
+    #[serde(default = "one_second")]
+    pub interval: f64,
+    /// How many each sender sends; if missing, until `stop`.
+    pub count: Option<u64>,
+    /// Bytes after the ICMP header.
+    #[serde(default = "ping_bytes")]
+    pub size: u16,
+}
+
+/// UDP at a rate. One of `pps` and `mbps` says how much, for all flows together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UdpRow {
+    /// See [`TrafficEnds`].
+    pub from: String,
+    /// See [`TrafficEnds`].
+    pub to: String,
+    /// Version of IP, 4 or 6.
+    #[serde(default = "ip_version")]
+    pub ip: u8,
+    /// When the first packet is sent.
+    #[serde(default)]
+    pub start: f64,
+    /// Nothing is sent from then on.
+    pub stop: Option<f64>,
+    /// Packets a second.
+    pub pps: Option<f64>,
+    /// Megabits of data a second, headers not counted.
+    pub mbps: Option<f64>,
+    /// Bytes after the UDP header.
+    #[serde(default = "udp_bytes")]
+    pub size: u16,
+    /// Flows: each has its own source port.
+    #[serde(default = "one")]
+    pub flows: u32,
+    /// When packets, or bursts, leave: `constant` or `poisson`.
+    #[serde(default)]
+    pub arrivals: Arrivals,
+    /// Packets that leave together. The rate is the same.
+    #[serde(default = "one")]
+    pub burst: u32,
+    /// Seconds of sending and of pausing, in turn.
+    pub on_off: Option<(f64, f64)>,
+    /// Packets in all.
+    pub count: Option<u64>,
+    /// Destination port.
+    #[serde(default = "discard")]
+    pub port: u16,
+    /// Seconds of the intervals in which arriving bytes are counted; if missing, none.
+    pub interval: Option<f64>,
+}
+
+/// TCP connections.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TcpRow {
+    /// See [`TrafficEnds`].
+    pub from: String,
+    /// See [`TrafficEnds`].
+    pub to: String,
+    /// Version of IP, 4 or 6.
+    #[serde(default = "ip_version")]
+    pub ip: u8,
+    /// When the first is opened.
+    #[serde(default)]
+    pub start: f64,
+    /// All close then; if missing, when they have sent everything.
+    pub stop: Option<f64>,
+    /// Bytes of each; if missing, until `stop`.
+    pub size: Option<u64>,
+    /// How many.
+    #[serde(default = "one")]
+    pub flows: u32,
+    /// Connections are opened as a Poisson process, so many a second; if missing, all at `start`.
+    pub per_second: Option<f64>,
+    /// Congestion control: `cubic` or `reno`.
+    #[serde(default)]
+    pub congestion: CongestionControl,
+    /// The least retransmission timeout in seconds.
+    #[serde(default = "min_timeout")]
+    pub min_timeout: f64,
+    /// Destination port.
+    #[serde(default = "discard")]
+    pub port: u16,
+    /// Seconds of the intervals in which each connection's acknowledged bytes are counted; if
+    /// missing, none.
+    pub interval: Option<f64>,
+}
+
+impl TrafficRow {
+    /// Who sends to whom.
+    pub fn ends(&self) -> TrafficEnds {
+        let (from, to, ip) = match self {
+            Self::Ping(row) => (&row.from, &row.to, row.ip),
+            Self::Udp(row) => (&row.from, &row.to, row.ip),
+            Self::Tcp(row) => (&row.from, &row.to, row.ip),
+        };
+        TrafficEnds {
+            from: from.clone(),
+            to: to.clone(),
+            ip,
+        }
+    }
+}
+
+fn ip_version() -> u8 {
+    4
+}
+
+fn one_second() -> f64 {
+    1.0
+}
+
+/// As `ping` sends.
+fn ping_bytes() -> u16 {
+    56
+}
+
+/// What fits into an Ethernet frame with IPv6.
+fn udp_bytes() -> u16 {
+    1_452
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// The port of the discard service. Spec: RFC 863.
+fn discard() -> u16 {
+    9
+}
+
+/// As Linux has it.
+fn min_timeout() -> f64 {
+    0.2
+}
+
+#[cfg(test)]
+mod tests;
