@@ -11,6 +11,7 @@ mod number;
 mod oflib;
 mod record;
 mod structures;
+mod switch;
 
 use std::sync::{Arc, LazyLock};
 
@@ -41,5 +42,6 @@ fn catalogue() -> &'static Catalogue {
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<switch::PySwitch>()?;
     oflib::add_to(module)
 }

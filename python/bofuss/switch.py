@@ -1,0 +1,113 @@
+"""A switch in your own program, and what it causes.
+
+`Switch` has no threads, sockets or clock: frames, bytes or messages of controllers and time go in by its
+methods; `drain` takes the effects, in order.
+
+>>> from bofuss import oflib
+>>> from bofuss.switch import Deliver, Switch, Transmit
+>>> switch = Switch(ports=3)
+>>> controller = switch.connect_messages()
+>>> flow = oflib.flow_from_text("priority=1,in_port=1,actions=output:2,controller")
+>>> switch.message(controller, flow)
+True
+>>> frame = bytes.fromhex("020000000002 020000000001 0800") + bytes(46)
+>>> switch.receive(1, frame, now=1_000)
+>>> for effect in switch.drain():
+...     match effect:
+...         case Transmit(port, data):
+...             print("leaves by", port, data == frame)
+...         case Deliver(_, oflib.PacketIn(reason=reason, match=match)):
+...             print("packet-in from", match["in_port"], oflib.PacketInReason(reason).name)
+leaves by 2 True
+packet-in from 1 ACTION
+
+`explain` says what would become of a frame, and why:
+
+>>> print(switch.explain(2, frame).splitlines()[-1].strip())
+=> dropped: no entry of the table matches
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Union
+
+from bofuss._native import Switch
+from bofuss.oflib import Message
+
+__all__ = [
+    "Advertise",
+    "Close",
+    "Deliver",
+    "Effect",
+    "Refused",
+    "Send",
+    "SetLink",
+    "Switch",
+    "Transmit",
+    "Unsent",
+]
+
+
+class Transmit(NamedTuple):
+    """A frame leaves by a port, from the address on and without FCS; `queue` is where it waited, or 0."""
+
+    port: int
+    frame: bytes
+    queue: int = 0
+
+
+class Send(NamedTuple):
+    """Bytes leave on a connection: whole messages."""
+
+    connection: int
+    data: bytes
+
+
+class Deliver(NamedTuple):
+    """A message leaves on a connection of messages."""
+
+    connection: int
+    message: Message
+
+
+class Close(NamedTuple):
+    """The switch ends a connection; nothing follows on it."""
+
+    connection: int
+    why: str
+
+
+class SetLink(NamedTuple):
+    """A controller wants a port's link up or down; the program does so by `Switch.set_link`."""
+
+    port: int
+    up: bool
+
+
+class Advertise(NamedTuple):
+    """A controller changes what a port's interface advertises, as bits of `oflib.PortFeatures`."""
+
+    port: int
+    features: int
+
+
+class Unsent(NamedTuple):
+    """A message is not sent: its connection's version cannot say it, or it is too long."""
+
+    connection: int
+    xid: int
+    name: str
+    why: str
+
+
+class Refused(NamedTuple):
+    """A message is refused; the ERROR follows."""
+
+    connection: int
+    xid: int
+    type: int
+    code: int
+    experimenter: int
+
+
+Effect = Union[Transmit, Send, Deliver, Close, SetLink, Advertise, Unsent, Refused]

@@ -1,0 +1,305 @@
+//! `bofuss.Switch`: a switch in the caller's program, whose time the caller gives.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bofuss_embed::{ConnId, Effect, EmbedError, EmbeddedConfig, EmbeddedSwitch, FailMode, Time};
+use bofuss_oflib::message::PortDesc;
+use bofuss_oflib::{ErrorCode, Message, PortNo, Version};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyTuple};
+
+use crate::codec;
+use crate::form::{PyForm, To};
+use crate::message::Headed;
+
+/// The module of the effects' classes.
+const EFFECTS: &str = "bofuss.switch";
+
+/// A switch without threads, sockets and clock: each method is an input with its time, and `drain`
+/// takes what it causes. Times are nanoseconds of any clock that does not go back; without one, an
+/// input comes at that of the one before. A switch is used by the thread that made it.
+#[pyclass(module = "bofuss", name = "Switch", unsendable)]
+pub(crate) struct PySwitch {
+    embedded: EmbeddedSwitch,
+    now: Time,
+    /// What the connections of messages speak.
+    versions: BTreeMap<ConnId, Version>,
+}
+
+/// An error of a call, which changed nothing.
+fn refused(error: EmbedError) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+/// The version of a number on the wire. Errors: it is not spoken.
+fn version_of(number: u8) -> PyResult<Version> {
+    let what = || PyValueError::new_err(format!("version {number} is not spoken"));
+    Version::of_number(number).ok_or_else(what)
+}
+
+#[pymethods]
+impl PySwitch {
+    /// A switch with ports 1 to `ports`, whose links are up. `fail_mode` is what it does without a
+    /// controller: `secure` or `standalone`.
+    #[new]
+    #[pyo3(signature = (*, datapath_id = 1, ports = 0, tables = 64, fail_mode = "secure", now = 0))]
+    fn new(datapath_id: u64, ports: u32, tables: u8, fail_mode: &str, now: u64) -> PyResult<Self> {
+        let catalogue = Arc::clone(&codec(Version::NEWEST.number()).catalogue);
+        let mut config = EmbeddedConfig::with_catalogue(catalogue);
+        config.datapath_id = datapath_id;
+        config.tables.n_tables = tables;
+        config.fail_mode = match fail_mode {
+            "secure" => FailMode::Secure,
+            "standalone" => FailMode::Standalone,
+            other => return Err(PyValueError::new_err(format!("no fail mode is '{other}'"))),
+        };
+        let now = Time(now);
+        let embedded = EmbeddedSwitch::new(now, config).map_err(refused)?;
+        let mut this = Self {
+            embedded,
+            now,
+            versions: BTreeMap::new(),
+        };
+        for number in 1..=ports {
+            this.add_port(number, None, None)?;
+        }
+        Ok(this)
+    }
+
+    /// The time of the last input.
+    #[getter]
+    fn now(&self) -> u64 {
+        self.now.0
+    }
+
+    /// Adds a port, or changes the one with this number; `desc` may say more of it.
+    #[pyo3(signature = (number, desc = None, now = None))]
+    fn add_port(
+        &mut self,
+        number: u32,
+        desc: Option<&Bound<'_, PyAny>>,
+        now: Option<u64>,
+    ) -> PyResult<()> {
+        let usual = bofuss_embed::port(number);
+        let desc = match desc {
+            Some(desc) => PortDesc {
+                port_no: PortNo(number),
+                ..PortDesc::from_python(desc)?
+            },
+            None => usual,
+        };
+        let now = self.at(now)?;
+        let added = self.embedded.add_port(now, desc, Default::default());
+        added.map_err(refused)
+    }
+
+    /// Removes a port.
+    #[pyo3(signature = (number, now = None))]
+    fn remove_port(&mut self, number: u32, now: Option<u64>) -> PyResult<()> {
+        let now = self.at(now)?;
+        let removed = self.embedded.remove_port(now, PortNo(number));
+        removed.map_err(refused)
+    }
+
+    /// The link of a port came up, or went down.
+    #[pyo3(signature = (number, up, now = None))]
+    fn set_link(&mut self, number: u32, up: bool, now: Option<u64>) -> PyResult<()> {
+        let now = self.at(now)?;
+        let set = self.embedded.set_link(now, PortNo(number), up);
+        set.map_err(refused)
+    }
+
+    /// A frame arrived on a port, from the address on and without FCS.
+    #[pyo3(signature = (port, frame, now = None))]
+    fn receive(&mut self, port: u32, frame: &[u8], now: Option<u64>) -> PyResult<()> {
+        let now = self.at(now)?;
+        let copied = self.embedded.frame(frame);
+        let what = || PyValueError::new_err(format!("no room for {} bytes", frame.len()));
+        let mut frames = vec![copied.ok_or_else(what)?];
+        let received = self.embedded.receive(now, PortNo(port), &mut frames);
+        received.map_err(refused)
+    }
+
+    /// What would become of a frame on a port, and why, as text; nothing changes.
+    #[pyo3(signature = (port, frame, now = None))]
+    fn explain(&mut self, port: u32, frame: &[u8], now: Option<u64>) -> PyResult<String> {
+        let now = self.at(now)?;
+        let trace = self.embedded.explain(now, PortNo(port), frame);
+        trace.map(|trace| trace.to_string()).map_err(refused)
+    }
+
+    /// A controller's connection of bytes is open, or a tool's; returns its number. The switch's
+    /// HELLO is the first effect.
+    #[pyo3(signature = (is_controller = true))]
+    fn connect(&mut self, is_controller: bool) -> u64 {
+        self.embedded.connect(is_controller).0
+    }
+
+    /// Bytes came on a connection, cut anywhere; returns how many were taken. The rest is to be
+    /// given again after `work`, when the peer has read.
+    #[pyo3(signature = (connection, data, now = None))]
+    fn feed(&mut self, connection: u64, data: &[u8], now: Option<u64>) -> PyResult<usize> {
+        let now = self.at(now)?;
+        let taken = self.embedded.feed(now, ConnId(connection), data);
+        taken.map_err(refused)
+    }
+
+    /// A controller that gives and takes messages and not bytes is there; returns its number.
+    #[pyo3(signature = (version = 4, now = None))]
+    fn connect_messages(&mut self, version: u8, now: Option<u64>) -> PyResult<u64> {
+        let version = version_of(version)?;
+        let now = self.at(now)?;
+        let conn = self.embedded.connect_typed(now, version);
+        self.versions.insert(conn, version);
+        Ok(conn.0)
+    }
+
+    /// A message came on a connection of messages. False, and it is not taken, if a reply is
+    /// unfinished: it is to be given again after `work`.
+    #[pyo3(signature = (connection, message, now = None))]
+    fn message(
+        &mut self,
+        connection: u64,
+        message: &Bound<'_, PyAny>,
+        now: Option<u64>,
+    ) -> PyResult<bool> {
+        let Headed { xid, message, .. } = Headed::from_python(message)?;
+        let now = self.at(now)?;
+        let taken = self.embedded.message(now, ConnId(connection), xid, message);
+        taken.map_err(refused)
+    }
+
+    /// A connection is gone.
+    #[pyo3(signature = (connection, now = None))]
+    fn disconnect(&mut self, connection: u64, now: Option<u64>) -> PyResult<()> {
+        let now = self.at(now)?;
+        let gone = self.embedded.disconnect(now, ConnId(connection));
+        self.versions.remove(&ConnId(connection));
+        gone.map_err(refused)
+    }
+
+    /// Expires entries, and serves timers that are due.
+    fn tick(&mut self, now: u64) -> PyResult<()> {
+        let now = self.at(Some(now))?;
+        self.embedded.tick(now);
+        Ok(())
+    }
+
+    /// When `tick` is to be called next; None if nothing waits for time.
+    #[getter]
+    fn next_tick(&self) -> Option<u64> {
+        self.embedded.next_tick().map(|time| time.0)
+    }
+
+    /// Goes on with replies that wait for their reader.
+    #[pyo3(signature = (now = None))]
+    fn work(&mut self, now: Option<u64>) -> PyResult<()> {
+        let now = self.at(now)?;
+        self.embedded.work(now);
+        Ok(())
+    }
+
+    /// Whether something waits for `work`.
+    #[getter]
+    fn has_work(&self) -> bool {
+        self.embedded.has_work()
+    }
+
+    /// Takes what the inputs caused, in order: `Transmit`, `Send` and others of `bofuss.switch`.
+    fn drain<'py>(&mut self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let mut effects = Vec::new();
+        while let Some(effect) = self.embedded.next_effect() {
+            effects.push(self.effect(py, effect)?);
+        }
+        Ok(effects)
+    }
+}
+
+impl PySwitch {
+    /// The time of an input. Errors: one before that of the last.
+    fn at(&mut self, now: Option<u64>) -> PyResult<Time> {
+        let now = now.map_or(self.now, Time);
+        if now < self.now {
+            let what = format!(
+                "{} is before {}, when the last input came",
+                now.0, self.now.0
+            );
+            return Err(PyValueError::new_err(what));
+        }
+        self.now = now;
+        Ok(now)
+    }
+
+    /// An effect, as an object of its class.
+    fn effect<'py>(&mut self, py: Python<'py>, effect: Effect) -> PyResult<Bound<'py, PyAny>> {
+        let (class, members) = match effect {
+            Effect::Transmit { port, queue, frame } => {
+                let bytes = PyBytes::new(py, frame.bytes());
+                (
+                    "Transmit",
+                    (port.0, bytes, queue.0).into_pyobject(py)?.into_any(),
+                )
+            }
+            Effect::Send { conn, bytes } => {
+                let bytes = PyBytes::new(py, &bytes);
+                ("Send", (conn.0, bytes).into_pyobject(py)?.into_any())
+            }
+            Effect::Message { conn, xid, message } => {
+                let message = self.sent(py, conn, xid, message)?;
+                ("Deliver", (conn.0, message).into_pyobject(py)?.into_any())
+            }
+            Effect::Close { conn, why } => {
+                self.versions.remove(&conn);
+                (
+                    "Close",
+                    (conn.0, why.to_string()).into_pyobject(py)?.into_any(),
+                )
+            }
+            Effect::SetLink { port, up } => ("SetLink", (port.0, up).into_pyobject(py)?.into_any()),
+            Effect::Advertise { port, features } => (
+                "Advertise",
+                (port.0, features.0).into_pyobject(py)?.into_any(),
+            ),
+            Effect::Unsent {
+                conn,
+                xid,
+                name,
+                cause,
+            } => {
+                let members = (conn.0, xid, name, cause.to_string());
+                ("Unsent", members.into_pyobject(py)?.into_any())
+            }
+            Effect::Refused { conn, xid, error } => {
+                let ErrorCode {
+                    ty,
+                    code,
+                    experimenter,
+                } = error;
+                let members = (conn.0, xid, ty, code, experimenter);
+                ("Refused", members.into_pyobject(py)?.into_any())
+            }
+            other => return Err(PyValueError::new_err(format!("{other:?}"))),
+        };
+        let class = py.import(EFFECTS)?.getattr(class)?;
+        class.call1(members.cast_into::<PyTuple>()?)
+    }
+
+    /// A message that leaves on a connection without bytes.
+    fn sent<'py>(
+        &self,
+        py: Python<'py>,
+        conn: ConnId,
+        xid: u32,
+        message: Message,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let version = self.versions.get(&conn);
+        let headed = Headed {
+            version: version.map_or(Version::NEWEST.number(), |version| version.number()),
+            xid,
+            message,
+        };
+        headed.to_python(To { py, plain: false })
+    }
+}

@@ -1,0 +1,180 @@
+"""`bofuss.Switch` beside the same switch in Rust, and its calls."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import unittest
+
+from bofuss import oflib
+from bofuss.switch import Close, Deliver, Effect, Refused, Send, SetLink, Switch, Transmit
+
+from common import ROOT, vectors
+
+ADDRESSES = [f"0200000000{number:02x}" for number in range(1, 5)]
+
+
+def frame(chance: random.Random) -> bytes:
+    """An IPv4, ARP or other frame of few stations, or random bytes."""
+    if chance.random() < 0.05:
+        return chance.randbytes(chance.randrange(1, 100))
+    dst, src = chance.choices(ADDRESSES, k=2)
+    kind = chance.choice(["0800", "0806", "86dd", "8847", "8100000308004500"])
+    if kind == "0800":
+        last, protocol = chance.randrange(256), chance.choice([1, 6, 17])
+        payload = f"4500002e000040004{chance.randrange(10)}{protocol:02x}0000 0a000001 0a0000{last:02x}"
+        return bytes.fromhex(dst + src + kind + payload) + chance.randbytes(26)
+    return bytes.fromhex(dst + src + kind) + chance.randbytes(46)
+
+
+def flow(chance: random.Random) -> oflib.Message:
+    """A flow-mod as controllers send them, some of them wrong."""
+    match = chance.choice(
+        ["", f"in_port={chance.randrange(1, 6)},", f"dl_dst=02:00:00:00:00:0{chance.randrange(1, 5)},"]
+        + [f"ip,nw_dst=10.0.0.{chance.randrange(256)}/{chance.randrange(24, 33)},", "arp,", "tcp,"]
+    )
+    actions = chance.choice(
+        ["output:2", "flood", "all", "controller", "dec_ttl,output:3", "push_vlan:0x8100,output:4"]
+        + ["drop", "in_port", "group:1", "set_field:02:00:00:00:00:09->dl_dst,output:1"]
+        + ["write_actions(output:2),goto_table:1", "meter:1,output:3", "output:99"]
+    )
+    limits = f"hard_timeout={chance.randrange(3)},idle_timeout={chance.randrange(3)}"
+    text = f"table={chance.randrange(2)},priority={chance.randrange(4)},{limits},{match}actions={actions}"
+    command = chance.choice(["add", "add", "add", "modify", "delete", "delete_strict"])
+    made = oflib.flow_from_text(text, command)
+    made.flags = chance.randrange(4)
+    return made
+
+
+def inputs(chance: random.Random, count: int) -> list[str]:
+    """Lines for `python/examples/replay.rs`."""
+    # Whole ones, right and wrong; a second HELLO or a wrong length would end the connection.
+    others = [data for _, data in vectors() if data[:1] == b"\4" and data[1] > 0]
+    others = [data for data in others if int.from_bytes(data[2:4], "big") == len(data)]
+    asked = ["FLOW", "TABLE", "PORT_STATS", "GROUP", "METER", "AGGREGATE", "TABLE_FEATURES"]
+    first = [oflib.Hello([16]), oflib.group_from_text("group_id=1,type=all,bucket=output:1,bucket=output:4")]
+    first.append(oflib.meter_from_text("meter=1,pktps,bands=type=drop,rate=100"))
+    lines = [f"0 feed {message.encode().hex()}" for message in first]
+    now = 0
+    while len(lines) < count:
+        now += chance.randrange(20_000_000)
+        what = chance.random()
+        if what < 0.6:
+            lines.append(f"{now} frame {chance.randrange(1, 5)} {frame(chance).hex()}")
+        elif what < 0.85:
+            lines.append(f"{now} feed {flow(chance).encode().hex()}")
+        elif what < 0.9:
+            request = oflib.MultipartRequest(chance.choice(asked), xid=now % 1000)
+            lines.append(f"{now} feed {request.encode().hex()}")
+        elif what < 0.93:
+            lines.append(f"{now} feed {chance.choice(others).hex()}")
+        else:
+            lines.append(f"{now} tick")
+    return lines
+
+
+def text_of(effect: Effect) -> str:
+    match effect:
+        case Transmit(port, data, queue):
+            return f"transmit {port} {queue} {data.hex()}"
+        case Send(connection, data):
+            return f"send {connection} {data.hex()}"
+        case Close(connection, why):
+            return f"close {connection} {why}"
+        case SetLink(port, up):
+            return f"link {port} {int(up)}"
+        case Refused(connection, xid, kind, code, _):
+            return f"refused {connection} {xid} {kind} {code}"
+    return repr(effect)
+
+
+def played(lines: list[str]) -> list[str]:
+    """What the switch in Python does, in the words of `python/examples/replay.rs`."""
+    switch = Switch(ports=4)
+    connection = switch.connect()
+    said = []
+    for line in lines:
+        words = line.split(" ")
+        now = int(words[0])
+        match words[1:]:
+            case ["frame", port, data]:
+                switch.receive(int(port), bytes.fromhex(data), now)
+            case ["feed", data]:
+                switch.feed(connection, bytes.fromhex(data), now)
+            case ["tick"]:
+                switch.tick(now)
+        said += [text_of(effect) for effect in switch.drain()]
+    return said
+
+
+class Equality(unittest.TestCase):
+    def test_10000_inputs_have_the_effects_and_counters_that_they_have_in_rust(self) -> None:
+        lines = inputs(random.Random(11), 10_000)
+        # What statistics say of entries, tables and ports is among the effects.
+        lines += [
+            f"900000000000 feed {oflib.MultipartRequest(what).encode().hex()}"
+            for what in ("FLOW", "TABLE", "PORT_STATS", "GROUP", "METER")
+        ]
+        cargo = ["cargo", "run", "--quiet", "--locked", "-p", "bofuss-python", "--example", "replay"]
+        text = "".join(f"{line}\n" for line in lines)
+        ran = subprocess.run(cargo, cwd=ROOT, input=text, capture_output=True, text=True)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        theirs = ran.stdout.splitlines()
+        ours = played(lines)
+        self.assertGreater(len([line for line in ours if line.startswith("transmit")]), 2000)
+        self.assertGreater(len([line for line in ours if line.startswith("send")]), 2000)
+        for at, (one, other) in enumerate(zip(ours, theirs)):
+            self.assertEqual(one, other, f"line {at}")
+        self.assertEqual(len(ours), len(theirs))
+
+
+class Calls(unittest.TestCase):
+    def test_messages_go_in_and_come_out_in_the_version_of_their_connection(self) -> None:
+        for version in (1, 3, 4):
+            switch = Switch(ports=2)
+            controller = switch.connect_messages(version)
+            self.assertTrue(switch.message(controller, oflib.EchoRequest(b"ping", xid=9)))
+            [effect] = switch.drain()
+            expected = oflib.EchoReply(b"ping", xid=9, version=version)
+            self.assertEqual(effect, Deliver(controller, expected))
+
+    def test_timeouts_end_entries_when_their_time_has_come(self) -> None:
+        switch = Switch(ports=2)
+        controller = switch.connect_messages()
+        flow = oflib.flow_from_text("hard_timeout=5,send_flow_rem,actions=drop")
+        switch.message(controller, flow, now=1_000_000_000)
+        self.assertEqual(switch.next_tick, 6_000_000_000)
+        switch.tick(6_000_000_000)
+        [effect] = switch.drain()
+        self.assertEqual(effect.message.reason, oflib.FlowRemovedReason.HARD_TIMEOUT)
+        self.assertEqual(effect.message.duration_sec, 5)
+
+    def test_wrong_calls_are_refused_and_change_nothing(self) -> None:
+        switch = Switch(ports=1, now=5)
+        for call, said in [
+            (lambda: switch.receive(9, bytes(60)), "there is no port 9"),
+            (lambda: switch.receive(1, bytes(1 << 20)), "no room for 1048576 bytes"),
+            (lambda: switch.receive(1, bytes(60), now=4), "4 is before 5"),
+            (lambda: switch.feed(7, b""), "there is no connection 7"),
+            (lambda: switch.connect_messages(2), "version 2 is not spoken"),
+            (lambda: switch.add_port(0), "0 is no port's number"),
+            (lambda: switch.message(7, oflib.Hello()), "there is no connection 7"),
+            (lambda: Switch(tables=0), "0 tables: 1 to"),
+            (lambda: Switch(fail_mode="open"), "no fail mode is 'open'"),
+        ]:
+            with self.assertRaisesRegex(ValueError, said):
+                call()
+        self.assertEqual((switch.now, switch.drain()), (5, []))
+
+    def test_switches_share_nothing(self) -> None:
+        switches = [Switch(datapath_id=number, ports=2) for number in range(1, 4)]
+        for number, switch in enumerate(switches):
+            controller = switch.connect_messages()
+            switch.message(controller, oflib.flow_from_text(f"actions=output:{1 + number % 2}"))
+            switch.message(controller, oflib.FeaturesRequest())
+            [effect] = switch.drain()
+            self.assertEqual(effect.message.datapath_id, number + 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
