@@ -1,0 +1,260 @@
+//! Messages as bytes and as text, for C.
+
+use std::cell::RefCell;
+use std::ffi::{c_char, CString};
+use std::sync::Arc;
+
+use bofuss_oflib::field::IN_PORT;
+use bofuss_oflib::{Catalogue, Codec as Wire, Framer, Message, Version};
+
+use crate::switch::c_text;
+use crate::{bytes_at, copy_out, guarded, store, text_at, Done, Status, CATALOGUE};
+
+/// Reads and writes messages.
+pub struct CodecHandle {
+    catalogue: Arc<Catalogue>,
+    error: RefCell<CString>,
+}
+
+/// What a PACKET_IN says. `data` lies within the message that was read.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct PacketInFields {
+    /// Where the switch holds the packet, or 0xffffffff.
+    pub buffer_id: u32,
+    /// The port that it came from.
+    pub in_port: u32,
+    /// The entry's cookie.
+    pub cookie: u64,
+    /// Bytes of the whole packet.
+    pub total_len: u16,
+    /// Why it was sent: 0 no match, 1 an action, 2 an invalid TTL.
+    pub reason: u8,
+    /// The table.
+    pub table_id: u8,
+    /// The packet's first bytes.
+    pub data: *const u8,
+    /// How many there are.
+    pub data_length: usize,
+}
+
+/// Makes a codec with all extensions, which its caller owns.
+///
+/// # Safety
+///
+/// `out` is NULL, or may be written.
+#[no_mangle]
+pub unsafe extern "C" fn bofuss_codec_new(out: *mut *mut CodecHandle) -> Status {
+    guarded(|| {
+        if out.is_null() {
+            return Err(Status::Null);
+        }
+        let made = CodecHandle {
+            catalogue: CATALOGUE.clone(),
+            error: RefCell::default(),
+        };
+        // SAFETY: the caller vouches for the place.
+        unsafe { store(out, Box::into_raw(Box::new(made))) }
+    })
+}
+
+/// Frees a codec and sets the caller's pointer to NULL, so that to free it again is
+/// BOFUSS_STATUS_NULL.
+///
+/// # Safety
+///
+/// `codec` is NULL, or points to NULL or a codec of bofuss_codec_new that was not freed and that no
+/// other thread uses.
+#[no_mangle]
+pub unsafe extern "C" fn bofuss_codec_free(codec: *mut *mut CodecHandle) -> Status {
+    guarded(|| {
+        // SAFETY: the caller vouches for the outer pointer.
+        let place = unsafe { codec.as_mut() }.ok_or(Status::Null)?;
+        if place.is_null() {
+            return Err(Status::Null);
+        }
+        let owned = std::mem::replace(place, std::ptr::null_mut());
+        // SAFETY: it came from a box, and nobody else has the pointer that was freed here.
+        drop(unsafe { Box::from_raw(owned) });
+        Ok(())
+    })
+}
+
+/// Why the last call of the codec that failed did, as a sentence: valid until the next one fails.
+/// NULL for NULL.
+///
+/// # Safety
+///
+/// `codec` is NULL, or a codec that was not freed and that no other thread uses.
+#[no_mangle]
+pub unsafe extern "C" fn bofuss_codec_error(codec: *const CodecHandle) -> *const c_char {
+    // SAFETY: the caller vouches for the pointer.
+    let this = unsafe { codec.as_ref() };
+    this.map_or(std::ptr::null(), |this| this.error.borrow().as_ptr())
+}
+
+impl CodecHandle {
+    /// Runs a body on a codec.
+    ///
+    /// # Safety
+    ///
+    /// `codec` is NULL, or a codec that was not freed and that no other thread uses.
+    unsafe fn call(codec: *const Self, body: impl FnOnce(&Self) -> Done) -> Status {
+        guarded(|| {
+            // SAFETY: the caller vouches for the pointer.
+            let this = unsafe { codec.as_ref() }.ok_or(Status::Null)?;
+            body(this)
+        })
+    }
+
+    fn fail(&self, status: Status, text: &str) -> Status {
+        *self.error.borrow_mut() = c_text(text);
+        status
+    }
+
+    /// Reads one whole message, in the version that it has.
+    fn read(&self, bytes: &[u8]) -> Result<Message, Status> {
+        let number = bytes.first().copied().unwrap_or(0);
+        let version = Version::of_number(number).unwrap_or(Version::NEWEST);
+        let read = Wire::new(version, self.catalogue.clone()).decode(bytes);
+        match read {
+            Ok((_, message)) => Ok(message),
+            Err(error) => Err(self.fail(Status::BadMessage, &error.to_string())),
+        }
+    }
+}
+
+/// The length of the message that a stream begins with, header included. BOFUSS_STATUS_NONE if less
+/// than a header is here, BOFUSS_STATUS_BAD_MESSAGE if no message can follow.
+///
+/// # Safety
+///
+/// `length` bytes may be read at `bytes`; `message_length` is NULL, or may be written.
+#[no_mangle]
+pub unsafe extern "C" fn bofuss_message_length(
+    bytes: *const u8,
+    length: usize,
+    message_length: *mut usize,
+) -> Status {
+    guarded(|| {
+        // SAFETY: the caller vouches for the bytes.
+        let bytes = unsafe { bytes_at(bytes, length) }?;
+        let mut framer = Framer::new();
+        framer.push(&bytes[..bytes.len().min(bofuss_oflib::HEADER_BYTES)]);
+        let announced = framer.announced().map_err(|_| Status::BadMessage)?;
+        // SAFETY: the caller vouches for the place.
+        unsafe { store(message_length, announced.ok_or(Status::None)?) }
+    })
+}
+
+/// A whole message, in the version of its header, as a line of text (0) or JSON (1) as dpctl prints
+/// it: `length` is that of the result, which ends with a zero byte in `out`.
+///
+/// # Safety
+///
+/// `codec` is NULL, or a codec that was not freed and that no other thread uses; `message_length`
+/// bytes may be read at `message`; `capacity` bytes may be written at `out` unless it is NULL;
+/// `length` is NULL, or may be written.
+#[no_mangle]
+pub unsafe extern "C" fn bofuss_message_text(
+    codec: *const CodecHandle,
+    message: *const u8,
+    message_length: usize,
+    as_json: u8,
+    out: *mut c_char,
+    capacity: usize,
+    length: *mut usize,
+) -> Status {
+    let body = |this: &CodecHandle| {
+        // SAFETY: the caller vouches for the bytes.
+        let bytes = unsafe { bytes_at(message, message_length) }?;
+        let message = this.read(bytes)?;
+        let text = if as_json == 0 {
+            message.to_string()
+        } else {
+            bofuss_dpctl::message_json(&message)
+        };
+        // SAFETY: the caller vouches for the buffer.
+        unsafe { copy_out(text.as_bytes(), &[0], out.cast(), capacity, length) }
+    };
+    // SAFETY: the caller vouches for the codec.
+    unsafe { CodecHandle::call(codec, body) }
+}
+
+/// The messages of a command in the syntax of BOFUSS's dpctl, as
+/// `flow-mod cmd=add,table=0 in_port=1 apply:output=2`, or of ovs-ofctl, as
+/// `add-flow in_port=1,actions=output:2`: the verb and its arguments. `version` is the number on
+/// the wire (1, 3 or 4), `xid` the transaction id of the first message; `length` is that of all.
+///
+/// # Safety
+///
+/// `codec` is NULL, or a codec that was not freed and that no other thread uses; `line` is NULL, or
+/// ends with a zero byte; `capacity` bytes may be written at `out` unless it is NULL; `length` is
+/// NULL, or may be written.
+#[no_mangle]
+pub unsafe extern "C" fn bofuss_command(
+    codec: *const CodecHandle,
+    version: u8,
+    xid: u32,
+    line: *const c_char,
+    out: *mut u8,
+    capacity: usize,
+    length: *mut usize,
+) -> Status {
+    let body = |this: &CodecHandle| {
+        // SAFETY: the caller vouches for the text.
+        let line = unsafe { text_at(line) }?;
+        let version = Version::of_number(version).ok_or(Status::BadValue)?;
+        let messages = bofuss_dpctl::messages(line, &this.catalogue)
+            .map_err(|error| this.fail(Status::BadText, &error))?;
+        let wire = Wire::new(version, this.catalogue.clone());
+        let mut bytes = Vec::new();
+        for (number, message) in (0..).zip(&messages) {
+            wire.encode(xid.wrapping_add(number), message, &mut bytes)
+                .map_err(|error| this.fail(Status::BadText, &error.to_string()))?;
+        }
+        // SAFETY: the caller vouches for the buffer.
+        unsafe { copy_out(&bytes, &[], out, capacity, length) }
+    };
+    // SAFETY: the caller vouches for the codec.
+    unsafe { CodecHandle::call(codec, body) }
+}
+
+/// Reads a PACKET_IN. BOFUSS_STATUS_NONE if the message is another.
+///
+/// # Safety
+///
+/// `codec` is NULL, or a codec that was not freed and that no other thread uses; `length` bytes may
+/// be read at `message`; `packet_in` is NULL, or may be written.
+#[no_mangle]
+pub unsafe extern "C" fn bofuss_read_packet_in(
+    codec: *const CodecHandle,
+    message: *const u8,
+    length: usize,
+    packet_in: *mut PacketInFields,
+) -> Status {
+    let body = |this: &CodecHandle| {
+        // SAFETY: the caller vouches for the bytes.
+        let bytes = unsafe { bytes_at(message, length) }?;
+        let Message::PacketIn(read) = this.read(bytes)? else {
+            return Err(Status::None);
+        };
+        let in_port = read.fields.get(IN_PORT).map_or(0, |field| field.number());
+        // The data is the message's end in every version.
+        let data = &bytes[bytes.len() - read.data.0.len()..];
+        let made = PacketInFields {
+            buffer_id: read.buffer_id.0,
+            in_port: in_port as u32,
+            cookie: read.cookie,
+            total_len: read.total_len,
+            reason: read.reason.0,
+            table_id: read.table_id.0,
+            data: data.as_ptr(),
+            data_length: data.len(),
+        };
+        // SAFETY: the caller vouches for the place.
+        unsafe { store(packet_in, made) }
+    };
+    // SAFETY: the caller vouches for the codec.
+    unsafe { CodecHandle::call(codec, body) }
+}

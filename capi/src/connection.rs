@@ -1,0 +1,98 @@
+//! Connections of controllers to a switch, for C.
+
+use bofuss_embed::{ConnId, EmbeddedSwitch, Time};
+
+use crate::switch::SwitchHandle;
+use crate::{bytes_at, store, Status};
+
+/// A controller's connection is open: the switch's HELLO is sent, and its number stored. A tool's
+/// (`is_controller` 0) does not end what the switch does without a controller. Numbers are not used
+/// again.
+///
+/// # Safety
+///
+/// `sw` is NULL, or a switch that was not freed and that no other thread uses; `connection` is
+/// NULL, or may be written.
+#[no_mangle]
+pub unsafe extern "C" fn bofuss_connect(
+    sw: *const SwitchHandle,
+    is_controller: u8,
+    connection: *mut u64,
+) -> Status {
+    let body = |embedded: &mut EmbeddedSwitch| {
+        if connection.is_null() {
+            return Err(Status::Null.into());
+        }
+        let conn = embedded.connect(is_controller != 0);
+        // SAFETY: the caller vouches for the place.
+        Ok(unsafe { store(connection, conn.0) }?)
+    };
+    // SAFETY: the caller vouches for the switch.
+    unsafe { SwitchHandle::call(sw, body) }
+}
+
+/// Bytes came on a connection, cut anywhere. `taken` is how many the switch took: fewer than came
+/// if 128 KiB wait until the peer reads; the rest is to be given again after bofuss_work.
+///
+/// # Safety
+///
+/// `sw` is NULL, or a switch that was not freed and that no other thread uses; `length` bytes
+/// may be read at `bytes`; `taken` is NULL, or may be written.
+#[no_mangle]
+pub unsafe extern "C" fn bofuss_feed(
+    sw: *const SwitchHandle,
+    now: u64,
+    connection: u64,
+    bytes: *const u8,
+    length: usize,
+    taken: *mut usize,
+) -> Status {
+    let body = |embedded: &mut EmbeddedSwitch| {
+        if taken.is_null() {
+            return Err(Status::Null.into());
+        }
+        // SAFETY: the caller vouches for the bytes.
+        let bytes = unsafe { bytes_at(bytes, length) }?;
+        let count = embedded.feed(Time(now), ConnId(connection), bytes)?;
+        // SAFETY: the caller vouches for the place.
+        Ok(unsafe { store(taken, count) }?)
+    };
+    // SAFETY: the caller vouches for the switch.
+    unsafe { SwitchHandle::call(sw, body) }
+}
+
+/// The caller holds this many bytes that the peer of a connection did not take yet; 0 until said.
+/// Above 256 KiB packet-ins are dropped and long replies wait, above 4 MiB the switch closes the
+/// connection.
+///
+/// # Safety
+///
+/// `sw` is NULL, or a switch that was not freed and that no other thread uses.
+#[no_mangle]
+pub unsafe extern "C" fn bofuss_set_held_bytes(
+    sw: *const SwitchHandle,
+    connection: u64,
+    bytes: usize,
+) -> Status {
+    let body =
+        |embedded: &mut EmbeddedSwitch| Ok(embedded.set_held_bytes(ConnId(connection), bytes)?);
+    // SAFETY: the caller vouches for the switch.
+    unsafe { SwitchHandle::call(sw, body) }
+}
+
+/// A connection is gone.
+///
+/// # Safety
+///
+/// `sw` is NULL, or a switch that was not freed and that no other thread uses.
+#[no_mangle]
+pub unsafe extern "C" fn bofuss_disconnect(
+    sw: *const SwitchHandle,
+    now: u64,
+    connection: u64,
+) -> Status {
+    let body =
+        |embedded: &mut EmbeddedSwitch| Ok(embedded.disconnect(Time(now), ConnId(connection))?);
+    // SAFETY: the caller vouches for the switch.
+    unsafe { SwitchHandle::call(sw, body) }
+}

@@ -1,0 +1,149 @@
+//! The switch as a library for C: checks pointers and lengths, and passes on to `bofuss-embed`.
+//!
+//! The header is `include/bofuss.h`, which says who owns what. The functions of a switch are in
+//! [`switch`], those of its ports and frames in [`port`], of connections in [`connection`], and of
+//! messages as bytes and text in [`codec`].
+
+use std::any::Any;
+use std::ffi::{c_char, CStr};
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::{Arc, LazyLock};
+
+use bofuss_oflib::Catalogue;
+
+pub mod codec;
+pub mod connection;
+pub mod port;
+pub mod switch;
+
+/// What became of a call.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// It was done.
+    Ok = 0,
+    /// A pointer is NULL that may not be, or the object was freed through this pointer.
+    Null = -1,
+    /// A number or length that cannot be: the error's text says which.
+    BadValue = -2,
+    /// The switch has no port of this number.
+    NoPort = -3,
+    /// The switch has no connection of this number, or has it no more.
+    NoConnection = -4,
+    /// A text that cannot be read: the error's text says why.
+    BadText = -5,
+    /// Bytes that are no message.
+    BadMessage = -6,
+    /// The result is longer than the buffer; its length is stored all the same.
+    TooShort = -7,
+    /// The switch has no buffer for a frame.
+    NoMemory = -8,
+    /// It cannot be done within a callback of the same switch.
+    Busy = -9,
+    /// There is nothing.
+    None = -10,
+    /// A defect of the library. The switch may not be used any more, but freed.
+    Internal = -11,
+}
+
+/// The fields and messages, which never change: one for all, as its rows are not freed.
+pub(crate) static CATALOGUE: LazyLock<Arc<Catalogue>> =
+    LazyLock::new(|| Arc::new(bofuss_ext::catalogue()));
+
+/// A call that ends early gives its status as the error.
+pub(crate) type Done = Result<(), Status>;
+
+/// Runs the body of a function; a panic does not leave the library.
+pub(crate) fn guarded(body: impl FnOnce() -> Done) -> Status {
+    let done: Result<Done, Box<dyn Any + Send>> = catch_unwind(AssertUnwindSafe(body));
+    match done {
+        Ok(Ok(())) => Status::Ok,
+        Ok(Err(status)) => status,
+        Err(_) => Status::Internal,
+    }
+}
+
+/// The bytes that a caller names. Errors: Null, or BadValue for a length that no object has.
+///
+/// # Safety
+///
+/// `bytes` is NULL, or `length` bytes may be read there for as long as `'a`.
+pub(crate) unsafe fn bytes_at<'a>(bytes: *const u8, length: usize) -> Result<&'a [u8], Status> {
+    if length == 0 {
+        return Ok(&[]);
+    }
+    if bytes.is_null() {
+        return Err(Status::Null);
+    }
+    if length > isize::MAX as usize {
+        return Err(Status::BadValue);
+    }
+    // SAFETY: it is not NULL, no longer than an object may be, and the caller vouches for the rest.
+    Ok(unsafe { std::slice::from_raw_parts(bytes, length) })
+}
+
+/// A text that a caller names. Errors: Null, or BadText if it is not UTF-8.
+///
+/// # Safety
+///
+/// `text` is NULL, or ends with a zero byte and may be read for as long as `'a`.
+pub(crate) unsafe fn text_at<'a>(text: *const c_char) -> Result<&'a str, Status> {
+    if text.is_null() {
+        return Err(Status::Null);
+    }
+    // SAFETY: it is not NULL, and the caller vouches for the zero byte.
+    let text = unsafe { CStr::from_ptr(text) };
+    text.to_str().map_err(|_| Status::BadText)
+}
+
+/// Stores a result where the caller wants it. Errors: Null.
+///
+/// # Safety
+///
+/// `place` is NULL, or a `T` may be written there.
+pub(crate) unsafe fn store<T>(place: *mut T, value: T) -> Done {
+    if place.is_null() {
+        return Err(Status::Null);
+    }
+    // SAFETY: it is not NULL, and the caller vouches for the place.
+    unsafe { place.write(value) };
+    Ok(())
+}
+
+/// Copies a result into a caller's buffer, and stores its length; `end` follows it, and counts for
+/// the buffer only. Errors: Null, TooShort; then nothing is copied.
+///
+/// # Safety
+///
+/// `out` is NULL, or `capacity` bytes may be written there; `length` is NULL or may be written.
+pub(crate) unsafe fn copy_out(
+    result: &[u8],
+    end: &[u8],
+    out: *mut u8,
+    capacity: usize,
+    length: *mut usize,
+) -> Done {
+    // SAFETY: the caller vouches for the place.
+    unsafe { store(length, result.len())? };
+    if capacity < result.len() + end.len() {
+        return Err(Status::TooShort);
+    }
+    if out.is_null() {
+        return Err(Status::Null);
+    }
+    // SAFETY: `capacity` bytes may be written, which are at least as many; a result of ours does
+    // not overlap a caller's buffer.
+    unsafe {
+        out.copy_from_nonoverlapping(result.as_ptr(), result.len());
+        out.add(result.len())
+            .copy_from_nonoverlapping(end.as_ptr(), end.len());
+    }
+    Ok(())
+}
+
+/// The version of the library, as `0.1.0`. It is never freed.
+#[no_mangle]
+pub extern "C" fn bofuss_version() -> *const c_char {
+    const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");
+    VERSION.as_ptr().cast()
+}

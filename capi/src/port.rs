@@ -1,0 +1,218 @@
+//! Ports and frames of a switch, for C.
+
+use std::ffi::c_char;
+
+use bofuss_embed::{port, EmbeddedSwitch, Time};
+use bofuss_oflib::wire::FixedStr;
+use bofuss_oflib::{Mac, PortNo};
+
+use crate::switch::{CallError, SwitchHandle};
+use crate::{bytes_at, copy_out, text_at, Status};
+
+/// Frames that are taken from the pool at a time.
+const BATCH: usize = 32;
+
+/// A frame that a caller has: from the address on, without FCS.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct FrameBytes {
+    /// Its first byte.
+    pub bytes: *const u8,
+    /// How many there are.
+    pub length: usize,
+}
+
+/// Adds a port with its link up, or changes the one with this number. `name` may be NULL; so may
+/// `hw_addr`, else 6 bytes. `kbps` is the link's rate, or 0. BOFUSS_STATUS_BAD_VALUE for a number
+/// that no port can have.
+///
+/// # Safety
+///
+/// `sw` is NULL, or a switch that was not freed and that no other thread uses; `name` is NULL,
+/// or ends with a zero byte; `hw_addr` is NULL, or 6 bytes may be read there.
+#[no_mangle]
+pub unsafe extern "C" fn bofuss_port_add(
+    sw: *const SwitchHandle,
+    now: u64,
+    number: u32,
+    name: *const c_char,
+    hw_addr: *const u8,
+    kbps: u32,
+) -> Status {
+    let body = |embedded: &mut EmbeddedSwitch| {
+        let mut desc = port(number);
+        if !name.is_null() {
+            // SAFETY: the caller vouches for the text.
+            let name = unsafe { text_at(name) }?;
+            desc.name = FixedStr(name.into());
+        }
+        if !hw_addr.is_null() {
+            // SAFETY: the caller vouches for 6 bytes.
+            let bytes = unsafe { bytes_at(hw_addr, 6) }?;
+            desc.hw_addr = Mac(bytes.try_into().expect("there are 6"));
+        }
+        desc.curr_speed = kbps;
+        desc.max_speed = kbps;
+        Ok(embedded.add_port(Time(now), desc, Default::default())?)
+    };
+    // SAFETY: the caller vouches for the switch.
+    unsafe { SwitchHandle::call(sw, body) }
+}
+
+/// Removes a port.
+///
+/// # Safety
+///
+/// `sw` is NULL, or a switch that was not freed and that no other thread uses.
+#[no_mangle]
+pub unsafe extern "C" fn bofuss_port_remove(
+    sw: *const SwitchHandle,
+    now: u64,
+    number: u32,
+) -> Status {
+    let body = |embedded: &mut EmbeddedSwitch| Ok(embedded.remove_port(Time(now), PortNo(number))?);
+    // SAFETY: the caller vouches for the switch.
+    unsafe { SwitchHandle::call(sw, body) }
+}
+
+/// The link of a port came up (1), or went down (0).
+///
+/// # Safety
+///
+/// `sw` is NULL, or a switch that was not freed and that no other thread uses.
+#[no_mangle]
+pub unsafe extern "C" fn bofuss_port_set_link(
+    sw: *const SwitchHandle,
+    now: u64,
+    number: u32,
+    up: u8,
+) -> Status {
+    let body = |embedded: &mut EmbeddedSwitch| {
+        Ok(embedded.set_link(Time(now), PortNo(number), up != 0)?)
+    };
+    // SAFETY: the caller vouches for the switch.
+    unsafe { SwitchHandle::call(sw, body) }
+}
+
+/// The port takes this many more frames until it is told again; below 0: all, as a new port does.
+/// What is over waits in the port's queues if it has some, and else leaves all the same.
+///
+/// # Safety
+///
+/// `sw` is NULL, or a switch that was not freed and that no other thread uses.
+#[no_mangle]
+pub unsafe extern "C" fn bofuss_port_set_room(
+    sw: *const SwitchHandle,
+    now: u64,
+    number: u32,
+    frames: i64,
+) -> Status {
+    let body = |embedded: &mut EmbeddedSwitch| {
+        let room = (frames >= 0).then(|| u32::try_from(frames).unwrap_or(u32::MAX));
+        Ok(embedded.set_port_room(Time(now), PortNo(number), room)?)
+    };
+    // SAFETY: the caller vouches for the switch.
+    unsafe { SwitchHandle::call(sw, body) }
+}
+
+/// Frames arrived on a port. BOFUSS_STATUS_NO_MEMORY if the switch has no buffer for one, or a
+/// frame is longer than 65,792 bytes: those before it were taken.
+///
+/// # Safety
+///
+/// `sw` is NULL, or a switch that was not freed and that no other thread uses; `frames` is NULL,
+/// or `count` of them may be read, and of each `length` bytes at `bytes`.
+#[no_mangle]
+pub unsafe extern "C" fn bofuss_receive(
+    sw: *const SwitchHandle,
+    now: u64,
+    number: u32,
+    frames: *const FrameBytes,
+    count: usize,
+) -> Status {
+    if count == 0 {
+        // SAFETY: the caller vouches for the switch.
+        return unsafe { SwitchHandle::call(sw, |_| Ok(())) };
+    }
+    if frames.is_null() {
+        return Status::Null;
+    }
+    if count > isize::MAX as usize / size_of::<FrameBytes>() {
+        return Status::BadValue;
+    }
+    // SAFETY: it is not NULL, no longer than an object may be, and the caller vouches for the rest.
+    let frames = unsafe { std::slice::from_raw_parts(frames, count) };
+    for batch in frames.chunks(BATCH) {
+        // SAFETY: the caller vouches for the switch, and for the bytes of the frames.
+        let status =
+            unsafe { SwitchHandle::call(sw, |embedded| take(embedded, now, number, batch)) };
+        if status != Status::Ok {
+            return status;
+        }
+    }
+    Status::Ok
+}
+
+/// Gives a batch to the switch: as many as there are buffers for.
+///
+/// # Safety
+///
+/// Of each frame, `length` bytes may be read at `bytes`.
+unsafe fn take(
+    embedded: &mut EmbeddedSwitch,
+    now: u64,
+    number: u32,
+    batch: &[FrameBytes],
+) -> Result<(), CallError> {
+    let mut taken = Vec::with_capacity(batch.len());
+    let mut error = None;
+    for frame in batch {
+        // SAFETY: the caller vouches for the bytes.
+        let bytes = unsafe { bytes_at(frame.bytes, frame.length) };
+        let copy = bytes.and_then(|bytes| embedded.frame(bytes).ok_or(Status::NoMemory));
+        match copy {
+            Ok(frame) => taken.push(frame),
+            Err(status) => {
+                error = Some(status);
+                break;
+            }
+        }
+    }
+    embedded.receive(Time(now), PortNo(number), &mut taken)?;
+    error.map_or(Ok(()), |status| Err(status.into()))
+}
+
+/// What would become of a frame on a port, and why, as text (0) or JSON (1): `length` is that of
+/// the result, which ends with a zero byte in `out`. Nothing changes.
+///
+/// # Safety
+///
+/// `sw` is NULL, or a switch that was not freed and that no other thread uses; `frame.bytes`
+/// may be read; `capacity` bytes may be written at `out` unless it is NULL; `length` is NULL, or
+/// may be written.
+#[no_mangle]
+pub unsafe extern "C" fn bofuss_trace(
+    sw: *const SwitchHandle,
+    now: u64,
+    number: u32,
+    frame: FrameBytes,
+    as_json: u8,
+    out: *mut c_char,
+    capacity: usize,
+    length: *mut usize,
+) -> Status {
+    let body = |embedded: &mut EmbeddedSwitch| {
+        // SAFETY: the caller vouches for the bytes.
+        let bytes = unsafe { bytes_at(frame.bytes, frame.length) }?;
+        let trace = embedded.explain(Time(now), PortNo(number), bytes)?;
+        let text = if as_json == 0 {
+            trace.to_string()
+        } else {
+            serde_json::to_string(&trace).map_err(|_| Status::BadText)?
+        };
+        // SAFETY: the caller vouches for the buffer.
+        Ok(unsafe { copy_out(text.as_bytes(), &[0], out.cast(), capacity, length) }?)
+    };
+    // SAFETY: the caller vouches for the switch.
+    unsafe { SwitchHandle::call(sw, body) }
+}

@@ -1,0 +1,420 @@
+//! Switches for C: made, freed, driven by time; what they cause goes to callbacks.
+
+use std::cell::{Cell, RefCell};
+use std::ffi::{c_char, c_void, CString};
+
+use bofuss_datapath::{Config as Tables, Engine};
+use bofuss_embed::{Effect, EmbedError, EmbeddedConfig, EmbeddedSwitch, FailMode, Time};
+use bofuss_frame::Pool;
+use bofuss_oflib::types::{GroupId, MeterId};
+
+use crate::{guarded, store, Status, CATALOGUE};
+
+/// What a switch is made with. Fill it with bofuss_config_default, then change what is to differ.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// The datapath id.
+    pub datapath_id: u64,
+    /// Seed of every random choice.
+    pub seed: u64,
+    /// What tables hash with: a number that nobody who sends packets can foretell.
+    pub secret: u64,
+    /// Nanoseconds from 1970 to the origin of the times that the switch is given.
+    pub epoch_ns: u64,
+    /// Bytes of frames that the switch may hold.
+    pub pool_bytes: u64,
+    /// The most entries of one table, and of all together.
+    pub max_entries: u32,
+    /// The most entries of all tables together.
+    pub max_total_entries: u32,
+    /// The most groups.
+    pub max_groups: u32,
+    /// The most meters.
+    pub max_meters: u32,
+    /// The most flows that the cache knows.
+    pub cache_flows: u32,
+    /// How many tables there are, 1 to 254.
+    pub n_tables: u8,
+    /// How packets find their entries: 0 reference, 1 tables, 2 cache.
+    pub engine: u8,
+    /// Without a controller: 0 go on with the entries (secure), 1 forward as an Ethernet switch
+    /// does (standalone).
+    pub fail_mode: u8,
+    /// 1 if controllers may not set links up and down, else 0.
+    pub links_fixed: u8,
+}
+
+/// Who hears what a switch causes. Each may be NULL: then it is discarded.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Callbacks {
+    /// Is handed to each callback.
+    pub user: *mut c_void,
+    /// A frame leaves by a port, from the address on and without FCS; the queue that it waited in,
+    /// or 0.
+    pub transmit: Option<
+        extern "C" fn(user: *mut c_void, port: u32, queue: u32, frame: *const u8, length: usize),
+    >,
+    /// Whole messages leave on a connection.
+    pub send:
+        Option<extern "C" fn(user: *mut c_void, connection: u64, bytes: *const u8, length: usize)>,
+    /// The switch ended a connection: why, as a sentence.
+    pub close: Option<extern "C" fn(user: *mut c_void, connection: u64, why: *const c_char)>,
+    /// A controller sets a port's link up (1) or down (0). bofuss_port_set_link tells the switch
+    /// when that is so.
+    pub set_link: Option<extern "C" fn(user: *mut c_void, port: u32, up: u8)>,
+}
+
+/// How full a switch is.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SwitchUsage {
+    /// Ports.
+    pub ports: u32,
+    /// Entries of all tables.
+    pub flow_entries: u32,
+    /// Groups.
+    pub groups: u32,
+    /// Meters.
+    pub meters: u32,
+    /// Packets that were dropped, for whatever reason.
+    pub drops: u64,
+}
+
+/// An OpenFlow switch.
+pub struct SwitchHandle {
+    embedded: RefCell<EmbeddedSwitch>,
+    callbacks: Callbacks,
+    /// Whether a callback is running: then the effects wait for the call that runs it.
+    delivers: Cell<bool>,
+    /// After a defect, nothing is done any more.
+    broken: Cell<bool>,
+    error: RefCell<CString>,
+}
+
+impl SwitchHandle {
+    /// Runs a body on the switch, then delivers what it caused.
+    ///
+    /// # Safety
+    ///
+    /// `sw` is NULL, or a switch that was not freed and that no other thread uses.
+    pub(crate) unsafe fn call(
+        sw: *const Self,
+        body: impl FnOnce(&mut EmbeddedSwitch) -> Result<(), CallError>,
+    ) -> Status {
+        // SAFETY: the caller vouches for the pointer; shared references may be nested.
+        let Some(this) = (unsafe { sw.as_ref() }) else {
+            return Status::Null;
+        };
+        if this.broken.get() {
+            return Status::Internal;
+        }
+        let status = guarded(|| {
+            let done = body(&mut this.embedded.borrow_mut());
+            this.deliver();
+            done.map_err(|error| this.note(error))
+        });
+        if status == Status::Internal {
+            this.broken.set(true);
+            this.delivers.set(false);
+        }
+        status
+    }
+
+    /// Gives effects to the callbacks, one by one. The switch is not borrowed meanwhile, so that a
+    /// callback may call it.
+    fn deliver(&self) {
+        if self.delivers.replace(true) {
+            return;
+        }
+        loop {
+            let next = self.embedded.borrow_mut().next_effect();
+            let Some(effect) = next else {
+                break;
+            };
+            self.tell(effect);
+        }
+        self.delivers.set(false);
+    }
+
+    fn tell(&self, effect: Effect) {
+        let callbacks = &self.callbacks;
+        let user = callbacks.user;
+        match effect {
+            Effect::Transmit { port, queue, frame } => {
+                if let Some(transmit) = callbacks.transmit {
+                    let bytes = frame.bytes();
+                    transmit(user, port.0, queue.0, bytes.as_ptr(), bytes.len());
+                }
+            }
+            Effect::Send { conn, bytes } => {
+                if let Some(send) = callbacks.send {
+                    send(user, conn.0, bytes.as_ptr(), bytes.len());
+                }
+            }
+            Effect::Close { conn, why } => {
+                if let Some(close) = callbacks.close {
+                    close(user, conn.0, c_text(&why.to_string()).as_ptr());
+                }
+            }
+            Effect::SetLink { port, up } => {
+                if let Some(set_link) = callbacks.set_link {
+                    set_link(user, port.0, up.into());
+                }
+            }
+            // Whoever sent what is refused gets an ERROR; C has no controllers without bytes.
+            _ => {}
+        }
+    }
+
+    fn note(&self, error: CallError) -> Status {
+        *self.error.borrow_mut() = c_text(&error.text);
+        error.status
+    }
+}
+
+/// Why a call failed.
+pub(crate) struct CallError {
+    status: Status,
+    text: String,
+}
+
+impl From<Status> for CallError {
+    fn from(status: Status) -> Self {
+        let text = format!("{status:?}");
+        Self { status, text }
+    }
+}
+
+impl From<EmbedError> for CallError {
+    fn from(error: EmbedError) -> Self {
+        let status = match &error {
+            EmbedError::NoPort(_) => Status::NoPort,
+            EmbedError::NoConnection(_) => Status::NoConnection,
+            _ => Status::BadValue,
+        };
+        let text = error.to_string();
+        Self { status, text }
+    }
+}
+
+/// A text for C; one with a zero byte ends there.
+pub(crate) fn c_text(text: &str) -> CString {
+    let end = text.find('\0').unwrap_or(text.len());
+    CString::new(&text[..end]).unwrap_or_default()
+}
+
+/// Fills a configuration with what a switch has unless said otherwise.
+///
+/// # Safety
+///
+/// `config` is NULL, or may be written.
+#[no_mangle]
+pub unsafe extern "C" fn bofuss_config_default(config: *mut Config) -> Status {
+    guarded(|| {
+        let tables = Tables::default();
+        let made = Config {
+            datapath_id: 1,
+            seed: 0,
+            secret: 0,
+            epoch_ns: 0,
+            pool_bytes: bofuss_embed::POOL_BYTES as u64,
+            max_entries: tables.max_entries,
+            max_total_entries: tables.max_total_entries,
+            max_groups: tables.max_groups,
+            max_meters: tables.max_meters,
+            cache_flows: 1 << 14,
+            n_tables: tables.n_tables,
+            engine: 2,
+            fail_mode: 0,
+            links_fixed: 0,
+        };
+        // SAFETY: the caller vouches for the place.
+        unsafe { store(config, made) }
+    })
+}
+
+fn configured(config: &Config) -> Result<EmbeddedConfig, Status> {
+    let (_, engine) = *Engine::ALL
+        .get(usize::from(config.engine))
+        .ok_or(Status::BadValue)?;
+    let fail_mode = match config.fail_mode {
+        0 => FailMode::Secure,
+        1 => FailMode::Standalone,
+        _ => return Err(Status::BadValue),
+    };
+    let base = EmbeddedConfig::with_catalogue(CATALOGUE.clone());
+    let pool_bytes = usize::try_from(config.pool_bytes).map_err(|_| Status::BadValue)?;
+    Ok(EmbeddedConfig {
+        datapath_id: config.datapath_id,
+        tables: Tables {
+            seed: config.seed,
+            secret: config.secret,
+            epoch_ns: config.epoch_ns,
+            max_entries: config.max_entries,
+            max_total_entries: config.max_total_entries,
+            max_groups: config.max_groups,
+            max_meters: config.max_meters,
+            cache_flows: config.cache_flows,
+            n_tables: config.n_tables,
+            engine,
+            ..base.tables
+        },
+        pool: Pool::new(pool_bytes),
+        fail_mode,
+        links_fixed: config.links_fixed != 0,
+        ..base
+    })
+}
+
+/// Makes a switch without ports, which its caller owns. BOFUSS_STATUS_BAD_VALUE for a value of the
+/// configuration that cannot be.
+///
+/// # Safety
+///
+/// `config` and `callbacks` are NULL, or may be read; `out` is NULL, or may be written. What the
+/// callbacks' `user` points to lives as long as the switch.
+#[no_mangle]
+pub unsafe extern "C" fn bofuss_switch_new(
+    now: u64,
+    config: *const Config,
+    callbacks: *const Callbacks,
+    out: *mut *mut SwitchHandle,
+) -> Status {
+    guarded(|| {
+        // SAFETY: the caller vouches for the pointers.
+        let (config, callbacks) = unsafe { (config.as_ref(), callbacks.as_ref()) };
+        let config = configured(config.ok_or(Status::Null)?)?;
+        let callbacks = *callbacks.ok_or(Status::Null)?;
+        let made = EmbeddedSwitch::new(Time(now), config);
+        let switch = SwitchHandle {
+            embedded: RefCell::new(made.map_err(|_| Status::BadValue)?),
+            callbacks,
+            delivers: Cell::new(false),
+            broken: Cell::new(false),
+            error: RefCell::default(),
+        };
+        if out.is_null() {
+            return Err(Status::Null);
+        }
+        // SAFETY: the caller vouches for the place.
+        unsafe { store(out, Box::into_raw(Box::new(switch))) }
+    })
+}
+
+/// Frees a switch and sets the caller's pointer to NULL, so that to free it again is
+/// BOFUSS_STATUS_NULL. BOFUSS_STATUS_BUSY within a callback of the switch: nothing is freed.
+///
+/// # Safety
+///
+/// `sw` is NULL, or points to NULL or a switch of bofuss_switch_new that was not freed and that
+/// no other thread uses.
+#[no_mangle]
+pub unsafe extern "C" fn bofuss_switch_free(sw: *mut *mut SwitchHandle) -> Status {
+    guarded(|| {
+        // SAFETY: the caller vouches for the outer pointer.
+        let place = unsafe { sw.as_mut() }.ok_or(Status::Null)?;
+        // SAFETY: and for the inner one.
+        let this = unsafe { place.as_ref() }.ok_or(Status::Null)?;
+        if this.delivers.get() {
+            return Err(Status::Busy);
+        }
+        let owned = std::mem::replace(place, std::ptr::null_mut());
+        // SAFETY: it came from a box, and nobody else has the pointer that was freed here.
+        drop(unsafe { Box::from_raw(owned) });
+        Ok(())
+    })
+}
+
+/// Why the last call of the switch that failed did, as a sentence: valid until the next one fails.
+/// NULL for NULL.
+///
+/// # Safety
+///
+/// `sw` is NULL, or a switch that was not freed and that no other thread uses.
+#[no_mangle]
+pub unsafe extern "C" fn bofuss_switch_error(sw: *const SwitchHandle) -> *const c_char {
+    // SAFETY: the caller vouches for the pointer.
+    let this = unsafe { sw.as_ref() };
+    this.map_or(std::ptr::null(), |this| this.error.borrow().as_ptr())
+}
+
+/// When bofuss_tick is to be called next: at once if that is in the past. BOFUSS_STATUS_NONE if
+/// nothing waits for time.
+///
+/// # Safety
+///
+/// `sw` is NULL, or a switch that was not freed and that no other thread uses; `at` is NULL, or
+/// may be written.
+#[no_mangle]
+pub unsafe extern "C" fn bofuss_next_tick(sw: *const SwitchHandle, at: *mut u64) -> Status {
+    let body = |embedded: &mut EmbeddedSwitch| {
+        let next = embedded.next_tick().ok_or(Status::None)?;
+        // SAFETY: the caller vouches for the place.
+        Ok(unsafe { store(at, next.0) }?)
+    };
+    // SAFETY: the caller vouches for the switch.
+    unsafe { SwitchHandle::call(sw, body) }
+}
+
+/// Expires entries and serves timers that are due.
+///
+/// # Safety
+///
+/// `sw` is NULL, or a switch that was not freed and that no other thread uses.
+#[no_mangle]
+pub unsafe extern "C" fn bofuss_tick(sw: *const SwitchHandle, now: u64) -> Status {
+    let body = |embedded: &mut EmbeddedSwitch| {
+        embedded.tick(Time(now));
+        Ok(())
+    };
+    // SAFETY: the caller vouches for the switch.
+    unsafe { SwitchHandle::call(sw, body) }
+}
+
+/// Goes on with what waits for peers that have read meanwhile. BOFUSS_STATUS_NONE if nothing does.
+///
+/// # Safety
+///
+/// `sw` is NULL, or a switch that was not freed and that no other thread uses.
+#[no_mangle]
+pub unsafe extern "C" fn bofuss_work(sw: *const SwitchHandle, now: u64) -> Status {
+    let body = |embedded: &mut EmbeddedSwitch| {
+        if !embedded.has_work() {
+            return Err(Status::None.into());
+        }
+        embedded.work(Time(now));
+        Ok(())
+    };
+    // SAFETY: the caller vouches for the switch.
+    unsafe { SwitchHandle::call(sw, body) }
+}
+
+/// How full the switch is.
+///
+/// # Safety
+///
+/// `sw` is NULL, or a switch that was not freed and that no other thread uses; `usage` is NULL,
+/// or may be written.
+#[no_mangle]
+pub unsafe extern "C" fn bofuss_get_usage(
+    sw: *const SwitchHandle,
+    usage: *mut SwitchUsage,
+) -> Status {
+    let body = |embedded: &mut EmbeddedSwitch| {
+        let datapath = embedded.switch().datapath();
+        let entries = datapath.tables().iter().map(|table| table.len() as u32);
+        let made = SwitchUsage {
+            ports: datapath.ports().len() as u32,
+            flow_entries: entries.sum(),
+            groups: datapath.group_descs(GroupId(0)..=GroupId::MAX).count() as u32,
+            meters: datapath.meter_configs(MeterId(0)..=MeterId::MAX).count() as u32,
+            drops: datapath.drops().map(|(_, count)| count).sum(),
+        };
+        // SAFETY: the caller vouches for the place.
+        Ok(unsafe { store(usage, made) }?)
+    };
+    // SAFETY: the caller vouches for the switch.
+    unsafe { SwitchHandle::call(sw, body) }
+}

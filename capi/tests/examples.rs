@@ -1,0 +1,125 @@
+//! The header is what the sources say, and programs in C run with the library under valgrind.
+#![allow(clippy::unwrap_used)]
+
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::{env, fs};
+
+const ROOM: &str = env!("CARGO_MANIFEST_DIR");
+/// What Rust's standard library needs of the system.
+const SYSTEM: [&str; 3] = ["-lpthread", "-ldl", "-lm"];
+
+/// Whether a program is here; in continuous integration it has to be.
+fn has(program: &str) -> bool {
+    let works = Command::new(program).arg("--version").output().is_ok();
+    assert!(
+        works || env::var_os("CI").is_none(),
+        "{program} is not here"
+    );
+    works
+}
+
+fn run(command: &mut Command) -> Output {
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {text}");
+    output
+}
+
+/// Where cargo puts the libraries of a test.
+fn built() -> PathBuf {
+    env::current_exe().unwrap().parent().unwrap().to_path_buf()
+}
+
+/// Compiles a program with the static or the shared library, and runs it, under valgrind if that
+/// is here; its output.
+fn output_of(source: &str, shared: bool) -> String {
+    let name = Path::new(source).file_stem().unwrap();
+    let unique = format!("bofuss-c-{}-{}", std::process::id(), name.display());
+    let folder = env::temp_dir().join(unique);
+    fs::create_dir_all(&folder).unwrap();
+    let program = folder.join(name);
+    let mut compile = Command::new("gcc");
+    compile.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-g", "-I"]);
+    compile.arg(format!("{ROOM}/include"));
+    compile
+        .arg(format!("{ROOM}/{source}"))
+        .arg("-o")
+        .arg(&program);
+    if shared {
+        compile.arg(built().join("libbofuss.so"));
+        let link = folder.join("libbofuss.so.0.1");
+        symlink(built().join("libbofuss.so"), link).unwrap();
+    } else {
+        compile.arg(built().join("libbofuss.a")).args(SYSTEM);
+    }
+    run(&mut compile);
+    let mut command = if has("valgrind") {
+        let mut command = Command::new("valgrind");
+        command.args(["-q", "--leak-check=full", "--error-exitcode=9"]);
+        command.arg(&program);
+        command
+    } else {
+        Command::new(&program)
+    };
+    let output = run(command.env("LD_LIBRARY_PATH", &folder));
+    fs::remove_dir_all(&folder).unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn the_header_is_what_cbindgen_writes() {
+    if !has("cbindgen") {
+        return;
+    }
+    let mut command = Command::new("cbindgen");
+    command.args(["--quiet", "--config", "cbindgen.toml", "."]);
+    let output = run(command.current_dir(ROOM));
+    let header = fs::read_to_string(format!("{ROOM}/include/bofuss.h")).unwrap();
+    let written = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(written, header, "see capi/README.md for how it is written");
+}
+
+#[test]
+fn a_hub_in_forty_lines_sends_to_all_other_ports() {
+    let source = fs::read_to_string(format!("{ROOM}/examples/hub.c")).unwrap();
+    assert!(source.lines().count() <= 40, "it is short");
+    let output = output_of("examples/hub.c", false);
+    assert_eq!(output, "out of port 2: 60 bytes\nout of port 3: 60 bytes\n");
+}
+
+#[test]
+fn a_controller_in_c_learns_addresses() {
+    let output = output_of("examples/learning.c", true);
+    let wanted = [
+        "host 1 sends to host 2",
+        "to host 2 out of port 2",
+        "to host 2 out of port 3",
+        "host 2 sends to host 1",
+        "to host 1 out of port 1",
+        "host 1 sends to host 2",
+        "to host 2 out of port 2",
+        "host 1 sends to host 2",
+        "to host 2 out of port 2",
+    ];
+    assert_eq!(output.lines().collect::<Vec<_>>(), wanted);
+}
+
+#[test]
+fn a_dump_of_a_table_is_text_and_json() {
+    let output = output_of("examples/dump.c", false);
+    for part in [
+        "OFPT_MULTIPART_REPLY",
+        "nw_dst=10.0.0.0/8",
+        "\"type\":\"FLOW\"",
+        "2 entries, 2 ports",
+    ] {
+        assert!(output.contains(part), "{part} in {output}");
+    }
+}
+
+#[test]
+fn wrong_pointers_lengths_and_orders_are_statuses() {
+    assert_eq!(output_of("tests/hostile.c", false), "all refused\n");
+}
