@@ -27,6 +27,8 @@ mod interface_settings;
 mod landlock;
 mod link;
 mod memory;
+#[cfg(all(target_arch = "x86_64", any(target_env = "musl", test)))]
+mod memory_copy;
 mod monitor;
 mod netlink;
 mod netns;
