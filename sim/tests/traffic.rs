@@ -345,3 +345,12 @@ proptest! {
         prop_assert_eq!(reports, again, "equal networks do the same");
     }
 }
+
+#[test]
+fn the_examples_of_the_guide_are_read() {
+    let page = include_str!("../../docs/guide/simulated-traffic.md");
+    let (_, rest) = page.split_once("```toml\n").unwrap();
+    let (example, _) = rest.split_once("```").unwrap();
+    let (_, traffic) = hosts_with_traffic(4, example);
+    assert!(format!("{traffic:?}").contains("10000"));
+}

@@ -78,6 +78,7 @@ struct HostCounts {
     unknown: u64,
     unexpected: u64,
     echo_requests: u64,
+    no_buffer: u64,
 }
 
 /// A host with one interface.
@@ -276,8 +277,9 @@ impl EndHost {
             return;
         };
         let mac = self.config.addresses.mac;
-        if let Some(frame) = frame_of(mac, own_ip, peer, layer, zeros, out.pool()) {
-            self.neighbours.send(now, peer, frame, out);
+        match frame_of(mac, own_ip, peer, layer, zeros, out.pool()) {
+            Some(frame) => self.neighbours.send(now, peer, frame, out),
+            None => self.counts.no_buffer += 1,
         }
     }
 
@@ -294,7 +296,7 @@ impl EndHost {
             HostTimer::Udp(at) => {
                 let sender = &mut self.senders[at];
                 let pool = out.pool();
-                sender.tick(now, pool, |peer, frame| {
+                self.counts.no_buffer += sender.tick(now, pool, |peer, frame| {
                     self.neighbours.send(now, peer, frame, out);
                 });
                 let next_at = sender.next_tick();
@@ -425,6 +427,7 @@ impl Host for EndHost {
             ("unknown", counts.unknown),
             ("unexpected", counts.unexpected),
             ("echo_requests", counts.echo_requests),
+            ("no_buffer", counts.no_buffer),
             ("unresolved", self.neighbours.unresolved),
             ("refused_connections", self.streams.refused),
         ];

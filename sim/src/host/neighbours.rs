@@ -17,8 +17,10 @@ const RETRANSMIT_NS: u64 = Time::SEC;
 const MAX_QUESTIONS: u32 = 3;
 /// Frames that wait for one neighbour's answer.
 const MAX_WAITING: usize = 64;
+/// Frames that wait in all, so that made-up source addresses cannot have all buffers.
+const MAX_WAITING_IN_ALL: usize = 1_024;
 /// Neighbours that are remembered (Linux: `gc_thresh3` is 1,024). Who asks when there is no room is
-/// answered, but not remembered.
+/// answered, but not remembered; old ones make room once in a second.
 const MAX_NEIGHBOURS: usize = 8_192;
 
 #[derive(Debug, Default)]
@@ -37,6 +39,9 @@ pub(super) struct Neighbours {
     own: HostAddresses,
     known: BTreeMap<IpAddr, Neighbour>,
     asking: BTreeSet<(Time, IpAddr)>,
+    waiting: usize,
+    /// When old neighbours may be forgotten again.
+    cleanup_at: Time,
     /// Frames dropped because nobody answered, or too many wait.
     pub(super) unresolved: u64,
 }
@@ -48,6 +53,8 @@ impl Neighbours {
             own,
             known: BTreeMap::new(),
             asking: BTreeSet::new(),
+            waiting: 0,
+            cleanup_at: Time(0),
             unresolved: 0,
         };
         for host in known {
@@ -79,10 +86,11 @@ impl Neighbours {
         mut frame: Frame,
         out: &mut HostOutput<'_>,
     ) {
-        if !self.known.contains_key(&ip) && self.known.len() >= MAX_NEIGHBOURS {
+        if !self.known.contains_key(&ip) && !self.has_room(now) {
             self.unresolved += 1;
             return;
         }
+        let has_room = self.waiting < MAX_WAITING_IN_ALL;
         let neighbour = self.known.entry(ip).or_default();
         let is_stale = match neighbour.mac {
             Some(mac) => {
@@ -90,7 +98,8 @@ impl Neighbours {
                 out.send(frame);
                 now.since(neighbour.confirmed_at) > REACHABLE_NS
             }
-            None if neighbour.waiting.len() < MAX_WAITING => {
+            None if has_room && neighbour.waiting.len() < MAX_WAITING => {
+                self.waiting += 1;
                 neighbour.waiting.push(frame);
                 true
             }
@@ -119,8 +128,19 @@ impl Neighbours {
 
     fn forget(&mut self, ip: IpAddr) {
         if let Some(neighbour) = self.known.remove(&ip) {
+            self.waiting -= neighbour.waiting.len();
             self.unresolved += neighbour.waiting.len() as u64;
         }
+    }
+
+    /// Whether one more neighbour may be remembered.
+    fn has_room(&mut self, now: Time) -> bool {
+        if self.known.len() >= MAX_NEIGHBOURS && now >= self.cleanup_at {
+            self.cleanup_at = now.after(RETRANSMIT_NS);
+            let is_old = |n: &Neighbour| now.since(n.confirmed_at) > REACHABLE_NS;
+            self.known.retain(|_, n| n.ask_at.is_some() || !is_old(n));
+        }
+        self.known.len() < MAX_NEIGHBOURS
     }
 
     /// `ip` is at `mac`. A neighbour that we did not ask for is remembered if `is_for_us`.
@@ -135,8 +155,7 @@ impl Neighbours {
         if ip.is_unspecified() || mac.is_multicast() {
             return;
         }
-        let has_room = is_for_us && self.known.len() < MAX_NEIGHBOURS;
-        if !self.known.contains_key(&ip) && !has_room {
+        if !self.known.contains_key(&ip) && !(is_for_us && self.has_room(now)) {
             return;
         }
         let neighbour = self.known.entry(ip).or_default();
@@ -146,6 +165,7 @@ impl Neighbours {
         if let Some(ask_at) = neighbour.ask_at.take() {
             self.asking.remove(&(ask_at, ip));
         }
+        self.waiting -= neighbour.waiting.len();
         for mut frame in neighbour.waiting.drain(..) {
             frame.bytes_mut()[..6].copy_from_slice(&mac.0);
             out.send(frame);

@@ -418,6 +418,51 @@ fn a_segment_of_no_connection_is_reset() {
     assert!(packets.flatten().any(|packet| is_reset(&packet)));
 }
 
+#[test]
+fn made_up_addresses_take_neither_all_buffers_nor_all_room() {
+    let mut wire = Wire::new();
+    wire.fate = |_| (0, 0);
+    let own = addresses(1);
+    for number in 0..20_000_u32 {
+        let src = (0x0b00_0000 + number).into();
+        let to = own.ip4.unwrap().0;
+        let mac = Mac([2, 1, 0, 0, 0, 1]);
+        let echo = craft::ipv4(src, to, 64, craft::ping(1, &[0; 500]));
+        let arp = craft::arp(1, mac, src, Mac::default(), to);
+        for layer in [echo, arp].into_iter().take(1 + number as usize / 10_000) {
+            let frame = wire.pool.frame(&craft::ethernet(own.mac, mac, layer));
+            let frame = frame.unwrap();
+            wire.call(0, |host, now, out| host.receive(now, frame, out));
+        }
+        wire.frames.clear();
+    }
+    // Each waiting frame has a buffer of 2 KiB.
+    assert!(
+        wire.pool.stats().bytes_in_use < 4 << 20,
+        "{:?}",
+        wire.pool.stats()
+    );
+    // A minute later there is room for others.
+    wire.run_until(Time(70 * Time::SEC));
+    assert_eq!(wire.pool.stats().bytes_in_use, 0);
+    wire.frames.clear();
+    wire.fate = |_| (1, 0);
+    wire.hosts[1].add(HostProgram::Ping(PingProgram {
+        to: ip(1, 4),
+        start: Time(71 * Time::SEC),
+        stop: Time::NEVER,
+        interval_ns: MS,
+        count: 1,
+        data_bytes: 56,
+    }));
+    wire.run_until(Time(80 * Time::SEC));
+    assert_eq!(
+        wire.frames.len(),
+        4,
+        "a question, an answer, an echo and its reply"
+    );
+}
+
 /// Frames that hosts read, to be spoilt.
 fn samples() -> Vec<Vec<u8>> {
     let mut wire = Wire::new();

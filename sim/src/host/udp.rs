@@ -136,22 +136,31 @@ impl UdpSender {
         self.flows.iter().map(|f| (f.flow.number, f.sent))
     }
 
-    /// Calls `send` for each datagram of the burst that is due, with its destination.
-    pub(super) fn tick(&mut self, now: Time, pool: &Pool, mut send: impl FnMut(IpAddr, Frame)) {
+    /// Calls `send` for each datagram of the burst that is due, with its destination. Returns how
+    /// many there was no buffer for.
+    pub(super) fn tick(
+        &mut self,
+        now: Time,
+        pool: &Pool,
+        mut send: impl FnMut(IpAddr, Frame),
+    ) -> u64 {
+        let mut missing = 0;
         for _ in 0..self.program.burst {
             if self.sent == self.program.count {
                 break;
             }
             self.sent += 1;
             let flow = &mut self.flows[self.turn];
-            if let Some(frame) = flow.frame(now, self.program.data_bytes, pool) {
-                send(flow.flow.to, frame);
+            match flow.frame(now, self.program.data_bytes, pool) {
+                Some(frame) => send(flow.flow.to, frame),
+                None => missing += 1,
             }
             self.turn = (self.turn + 1) % self.flows.len();
         }
         let next_at = self.next_at.after(self.distance_ns());
         self.next_at = self.after_pause(next_at);
         self.end_if_due();
+        missing
     }
 
     /// To the next burst.

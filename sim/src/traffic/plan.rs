@@ -15,7 +15,7 @@ use crate::random::Random;
 /// Source ports of UDP flows from one host begin here, and are below 65,536.
 const FIRST_PORT: u32 = 1_024;
 /// Flows that one row has at most.
-const MAX_FLOWS: u32 = 10_000_000;
+const MAX_FLOWS: u32 = 1_000_000;
 /// The time of sending, which echo requests hold.
 const PING_MIN_BYTES: u16 = 8;
 /// Bytes of IP and UDP or ICMP headers, by IP version.
@@ -152,8 +152,8 @@ impl Planner<'_, '_> {
     }
 
     fn ping(&mut self, row: &PingRow, ends: &TrafficEnds) -> Result<Vec<FlowPair>, String> {
-        let senders = self.named(&ends.from)?;
-        let pairs = self.pairs(ends, senders.len() as u32)?;
+        let senders = self.senders(ends)?.len() as u32;
+        let pairs = self.pairs(ends, senders)?;
         self.check_size(ends, &pairs, PING_MIN_BYTES, row.size)?;
         for pair in &pairs {
             let program = PingProgram {
@@ -292,18 +292,17 @@ impl Planner<'_, '_> {
         if !(1..=MAX_FLOWS).contains(&flows) {
             return Err(format!("flows is 1 to {MAX_FLOWS}"));
         }
-        let senders = self.named(&ends.from)?;
+        let senders = self.senders(ends)?;
         let receivers = self.named(&ends.to)?;
         let mut pairs = Vec::with_capacity(flows as usize);
         for flow in 0..flows as usize {
             let from = senders[flow % senders.len()];
-            let others = receivers.iter().filter(|&&to| to != from);
-            let count = others.clone().count() as u64;
-            let drawn = self.random.below(count) as usize;
-            let Some(&to) = others.clone().nth(drawn) else {
-                let name = self.hosts[from].name;
-                return Err(format!("{name} has nobody but itself to send to"));
-            };
+            let own = receivers.binary_search(&from).ok();
+            let others = receivers.len() - usize::from(own.is_some());
+            let drawn = self.random.below(others as u64) as usize;
+            // Those from the sender's own place on move up by one.
+            let skips = own.is_some_and(|own| drawn >= own);
+            let to = receivers[drawn + usize::from(skips)];
             let to_ip = self.address(to, ends.ip)?;
             self.address(from, ends.ip)?;
             pairs.push(FlowPair { from, to, to_ip });
@@ -311,7 +310,18 @@ impl Planner<'_, '_> {
         Ok(pairs)
     }
 
-    /// Indexes of the hosts of a name, in which a `*` stands for any characters.
+    /// The hosts that `from` names and that have others to send to.
+    fn senders(&self, ends: &TrafficEnds) -> Result<Vec<usize>, String> {
+        let receivers = self.named(&ends.to)?;
+        let mut senders = self.named(&ends.from)?;
+        senders.retain(|from| receivers.iter().any(|to| to != from));
+        if senders.is_empty() {
+            return Err(format!("{} has nobody but itself to send to", ends.from));
+        }
+        Ok(senders)
+    }
+
+    /// Indexes, in order, of the hosts of a name, in which a `*` stands for any characters.
     fn named(&self, pattern: &str) -> Result<Vec<usize>, String> {
         let mut found = Vec::new();
         for (at, host) in self.hosts.iter().enumerate() {
