@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use bofuss_tests::{Lab, PATIENCE, Process, address, have, python, until};
+use bofuss_tests::{Lab, PATIENCE, Process, address, have, ip, ok, printed, python, until};
 
 /// The ports to knock at, in their order, and the one that they open.
 const KNOCKS: [u16; 3] = [5001, 5002, 5003];
@@ -114,4 +114,137 @@ fn a_quota_of_packets_by_an_os_ken_controller_of_open_packet_processor() {
     let errors: Vec<&str> = said.lines().filter(|l| l.contains("ERROR")).collect();
     assert_eq!(errors, ["ERROR 65535 14", "ERROR 65535 7"], "as is meant");
     std::fs::remove_file(&output).unwrap();
+}
+
+/// What host 1 has sent over TCP, as the switch, its own interface and the receiver's have it.
+#[derive(Debug)]
+struct Transfer {
+    /// Packets and their bytes, by the state and a variable of its flow, and by its entry.
+    of_flow: [u64; 2],
+    of_entry: [u64; 2],
+    /// Packets of both hosts: by a variable of the table, and by their states.
+    of_table: u64,
+    of_states: u64,
+    /// Packets that left for the receiver beside these, and all that it has received.
+    others: u64,
+    received: u64,
+    /// Frames that its interface sent, super-frames as one.
+    frames: u64,
+    retransmitted: u64,
+}
+
+/// The number after a word of the line that has all of some other words.
+fn number_in(text: &str, words: &[&str], word: &str) -> u64 {
+    let is_it = |line: &&str| words.iter().all(|word| line.contains(word));
+    let line = text.lines().find(is_it);
+    let after = line.and_then(|line| line.split_once(word));
+    let (_, rest) = after.unwrap_or_else(|| panic!("no {word} of {words:?} in {text}"));
+    let digits = rest
+        .trim_start()
+        .split(|c: char| !c.is_ascii_digit())
+        .next();
+    digits.unwrap().parse().unwrap()
+}
+
+/// What `dpctl` says. Panics: if it refuses.
+fn dpctl(lab: &Lab, words: &[&str]) -> String {
+    let output = lab.dpctl(words);
+    assert!(output.status.success(), "{words:?}: {}", printed(&output));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Packets that a host's interface has counted.
+fn interface_count(lab: &Lab, host: u8, direction: &str) -> u64 {
+    let text = lab.host(host, || ip("-s -j link show dev eth0"));
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    json[0]["stats64"][direction]["packets"].as_u64().unwrap()
+}
+
+/// A switch in which each packet of TCP counts up its sender's state, and adds its length to a
+/// variable of that and one to a variable of the table.
+fn counting() -> Lab {
+    let lab = Lab::new(2, &[]);
+    for text in [
+        "table_config,table=0,stateful=1",
+        "set_lookup_extractor,table=0,fields=ipv4_src",
+        "set_update_extractor,table=0,fields=ipv4_src",
+        "set_header_extractor,table=0,id=0,fields=pkt_len",
+    ] {
+        dpctl(&lab, &["state_mod", text]);
+    }
+    let counts = "inc_state(table=0),set_data_var(output=fd0,function=sum,operands=fd0+hf0),\
+         set_data_var(output=gd0,function=sum,operands=gd0+1)";
+    dpctl(&lab, &["del-flows"]);
+    for (from, to) in [(1, 2), (2, 1)] {
+        for (packets, actions) in [("arp", ""), ("tcp", counts)] {
+            let flow = format!("{packets},in_port={from},actions={actions},output:{to}");
+            dpctl(&lab, &["add-flow", &flow.replace("=,", "=")]);
+        }
+    }
+    lab
+}
+
+/// Sends megabytes of TCP from host 1 to host 2, which segments them itself or leaves that to the
+/// switch.
+fn transfer(megabytes: usize, segments_itself: bool) -> Transfer {
+    let lab = counting();
+    if segments_itself {
+        let off = ["-K", "eth0", "tso", "off", "gso", "off"];
+        lab.host(1, || ok(Command::new("ethtool").args(off)));
+    }
+    let [frames, received] =
+        [(1, "tx"), (2, "rx")].map(|(host, to)| interface_count(&lab, host, to));
+    lab.tcp(1, 2, megabytes);
+    let mut tables = String::new();
+    until("the connection is closed", || {
+        std::thread::sleep(SILENCE);
+        let before = std::mem::replace(&mut tables, dpctl(&lab, &["state_tables"]));
+        before == tables
+    });
+    let entries = dpctl(&lab, &["dump-flows"]);
+    let entry = |words: &[&str], number| number_in(&entries, words, number);
+    let retransmitted = ["-saz", "TcpRetransSegs"];
+    let retransmitted = lab.host(1, || ok(Command::new("nstat").args(retransmitted)));
+    let state = |host| {
+        let key = format!("key=(ipv4_src=10.0.0.{host})");
+        number_in(&tables, &["set_flow_state", &key], "state=")
+    };
+    let variable = ["set_flow_variable,table=0,id=0,key=0a000001"];
+    Transfer {
+        of_flow: [state(1), number_in(&tables, &variable, "value=")],
+        of_entry: ["n_packets=", "n_bytes="].map(|word| entry(&["tcp,in_port=1"], word)),
+        of_table: number_in(&tables, &["set_global_variable,table=0,id=0"], "value="),
+        of_states: state(1) + state(2),
+        others: entry(&["arp,in_port=1"], "n_packets="),
+        received: interface_count(&lab, 2, "rx") - received,
+        frames: interface_count(&lab, 1, "tx") - frames,
+        retransmitted: number_in(&retransmitted, &["TcpRetransSegs"], "TcpRetransSegs"),
+    }
+}
+
+#[test]
+fn a_super_frame_of_tcp_acts_once_for_each_segment() {
+    if !have(&["ip", "ethtool", "nstat"]) {
+        return;
+    }
+    const MEGABYTES: usize = 8;
+    /// Bytes of the headers with TCP's timestamps, and those that the SYN has more.
+    const HEADERS: u64 = 14 + 20 + 32;
+    const SYN_MORE: u64 = 8;
+    for segments_itself in [false, true] {
+        let seen = transfer(MEGABYTES, segments_itself);
+        let [packets, bytes] = seen.of_flow;
+        assert_eq!(seen.of_flow, seen.of_entry, "{seen:?}");
+        assert_eq!(seen.of_table, seen.of_states, "{seen:?}");
+        assert_eq!(seen.received, packets + seen.others, "{seen:?}");
+        let payload = bytes - HEADERS * packets - SYN_MORE;
+        let sent = (MEGABYTES << 20) as u64;
+        assert!(payload == sent || seen.retransmitted > 0, "{seen:?}");
+        assert!((sent..2 * sent).contains(&payload), "{seen:?}");
+        if segments_itself {
+            assert!(seen.frames >= packets, "{seen:?}");
+        } else {
+            assert!(seen.frames < packets / 2, "it sends super-frames: {seen:?}");
+        }
+    }
 }

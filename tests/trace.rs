@@ -276,6 +276,29 @@ fn what_is_wrong_is_said_with_file_and_line() {
 }
 
 #[test]
+fn the_page_of_a_running_switch_has_the_machine_of_its_states() {
+    if !have(&["ip"]) {
+        return;
+    }
+    let lab = Lab::new(2, &[]);
+    for words in [
+        ["state_mod", "table_config,table=0,stateful=1"],
+        ["state_mod", "set_lookup_extractor,table=0,fields=eth_src"],
+        ["state_mod", "set_update_extractor,table=0,fields=eth_src"],
+        ["add-flow", "state=0,actions=set_state(state=1),output:2"],
+    ] {
+        assert!(lab.dpctl(&words).status.success(), "{words:?}");
+    }
+    let page = std::env::temp_dir().join(format!("bofuss-machine-{}.html", std::process::id()));
+    let name = page.display().to_string();
+    let (text, done) = trace(&["--switch", &lab.name, "--html", &name, WEB]);
+    assert!(done, "{text}");
+    let text = fs::read_to_string(&page).unwrap();
+    fs::remove_file(page).unwrap();
+    assert!(text.contains("<svg"), "{text}");
+}
+
+#[test]
 fn a_running_switch_explains_a_packet_and_the_next_that_matches() {
     if !have(&["ip", "ping"]) {
         return;

@@ -4,20 +4,28 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
+use bofuss_channel::{ActiveAddress, Client, ClientError, Endpoint};
 use bofuss_datapath::Time;
-use bofuss_ext::openstate::drawing;
+use bofuss_ext::openstate::{AskedStates, drawing};
 use bofuss_ext::trace::{Trace, parse_packet};
 use bofuss_frame::Pool;
 use bofuss_oflib::catalogue::Additions;
 use bofuss_oflib::text::{parse_match, parse_port_named};
-use bofuss_oflib::{Catalogue, PortNo};
+use bofuss_oflib::{Catalogue, PortNo, Version};
 use bofuss_packet::{KeyMatch, Packet};
 use bofuss_ports::{BATCH_FRAMES, PcapFile, PortDriver};
+use tokio::runtime::Builder;
 
 use crate::config::Config;
+use crate::context::context;
 use crate::dataplane::POOL_BYTES;
 use crate::{ctl, offline};
+
+/// How long the switch may take for an answer about its states.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What to trace, on which switch, and how to print it.
 #[derive(clap::Args)]
@@ -70,7 +78,7 @@ struct Explained {
     trace: Trace,
     /// The packet's description.
     title: String,
-    /// The machines of tables; a running switch is not asked for them.
+    /// The machines of tables.
     drawings: BTreeMap<u8, String>,
 }
 
@@ -163,11 +171,41 @@ impl TraceOptions {
         let words = [command, "--json", argument].map(String::from);
         let text = ctl::ask(self.switch.as_deref(), &words)?;
         let trace = serde_json::from_str(&text);
+        let trace = trace.map_err(|error| format!("the switch's answer: {error}"))?;
+        let is_drawn = self.html.is_some() && !drawing::marked_states(&trace).is_empty();
+        let asked = if is_drawn {
+            self.states()?
+        } else {
+            AskedStates::default()
+        };
         Ok(Explained {
-            trace: trace.map_err(|error| format!("the switch's answer: {error}"))?,
+            drawings: drawing::of_trace(&trace, &asked),
+            trace,
             title: title.into(),
-            drawings: BTreeMap::new(),
         })
+    }
+
+    /// What a running switch tells of its entries and states, by its OpenFlow socket. Errors: a
+    /// sentence for the user.
+    fn states(&self) -> Result<AskedStates, String> {
+        let path = ctl::find(self.switch.as_deref())?.with_extension("sock");
+        let name = path.display().to_string();
+        let address = ActiveAddress(Endpoint::Unix(path));
+        let catalogue = Arc::new(bofuss_ext::catalogue());
+        let conversation = async {
+            let versions = [Version::V1_3];
+            let mut client =
+                Client::connect(&address, &versions, &catalogue, None, ANSWER_TIMEOUT).await?;
+            let mut asked = AskedStates::default();
+            for question in AskedStates::questions() {
+                asked.add(client.request(&question).await?);
+            }
+            Ok(asked)
+        };
+        let runtime = Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(context("a connection to the switch"))?;
+        let answered = runtime.block_on(conversation);
+        answered.map_err(|error: ClientError| format!("{name}: {error}"))
     }
 
     /// The frame of the capture that is meant: of those that match.
