@@ -64,6 +64,8 @@ pub struct Additions {
     pub headers: Vec<&'static AddedHeader>,
     /// The fields with an initial value.
     pub registers: Vec<&'static Field>,
+    /// The fields by which no path of packets is remembered.
+    pub volatile: FieldSet,
 }
 
 impl Additions {
@@ -72,6 +74,7 @@ impl Additions {
         placed: Vec::new(),
         headers: Vec::new(),
         registers: Vec::new(),
+        volatile: FieldSet::EMPTY,
     };
 
     /// Adds a field, if packets have it without a hook that sets it.
@@ -86,6 +89,9 @@ impl Additions {
         }
         if field.initial.is_some() {
             self.registers.push(field);
+        }
+        if field.volatile {
+            self.volatile.insert(FieldSet::of(field));
         }
     }
 }

@@ -142,6 +142,9 @@ pub struct Field {
     pub versions: Span,
     /// The value that each packet has from the start, if the field is a register.
     pub initial: Option<u64>,
+    /// Whether packets of one flow have many values of it, such as the time: a path through the
+    /// tables ends where an entry matches on it, and is not remembered from there on.
+    pub volatile: bool,
     /// The error for a value with bits outside its mask, if its experimenter has one of its own.
     pub bad_wildcards: Option<ErrorCode>,
     /// Position among all fields of the catalogue, by which a [`FieldSet`] knows the field.
@@ -242,6 +245,7 @@ impl Field {
             style: Style::Dec,
             versions: span!(since V1_2),
             initial: None,
+            volatile: false,
             bad_wildcards: None,
             id: 0,
             offset: 0,
@@ -328,6 +332,7 @@ macro_rules! fields {
             style: Style::$style $(($names))?,
             versions: versions!($($($span)*)?),
             initial: None,
+            volatile: false,
             bad_wildcards: None,
             id: Id::$ID as u8,
             offset: 0,

@@ -170,8 +170,8 @@ impl TraceOptions {
     fn ask(&self, command: &str, argument: &str, title: &str) -> Result<Explained, String> {
         let words = [command, "--json", argument].map(String::from);
         let text = ctl::ask(self.switch.as_deref(), &words)?;
-        let trace = serde_json::from_str(&text);
-        let trace = trace.map_err(|error| format!("the switch's answer: {error}"))?;
+        let trace =
+            serde_json::from_str(&text).map_err(|error| format!("the switch's answer: {error}"))?;
         let is_drawn = self.html.is_some() && !drawing::marked_states(&trace).is_empty();
         let asked = if is_drawn {
             self.states()?
@@ -202,8 +202,8 @@ impl TraceOptions {
             }
             Ok(asked)
         };
-        let runtime = Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(context("a connection to the switch"))?;
+        let built = Builder::new_current_thread().enable_all().build();
+        let runtime = built.map_err(context("a connection to the switch"))?;
         let answered = runtime.block_on(conversation);
         answered.map_err(|error: ClientError| format!("{name}: {error}"))
     }

@@ -13,6 +13,7 @@ use super::key_reader::WORDS;
 use super::{Cache, FEW, Flow};
 use crate::lazy_packet::FieldSets;
 use crate::slab::NONE;
+use crate::tables::tag_table::Secret;
 
 /// Bytes of a word.
 const WORD_BYTES: usize = 8;
@@ -227,6 +228,16 @@ impl Cache {
         self.index
             .find(hash, |slot| is_of(&self.flows[slot], words))
     }
+}
+
+/// The hash of a key as it is stored.
+pub(super) fn hash_stored(secret: &Secret, key: &Words<FEW>) -> u64 {
+    let words = match key {
+        Words::Few(words) => return secret.hash_few(words),
+        Words::Many(words) => words,
+    };
+    let (start, words) = words.split_first().expect("a start, and words");
+    secret.hash(*start, words.iter().copied())
 }
 
 /// Whether a flow is that of these words, padded.

@@ -7,6 +7,7 @@
 pub(crate) mod forgotten;
 pub(crate) mod key_reader;
 pub(crate) mod lookahead;
+mod volatile_tables;
 
 use alloc::{boxed::Box, collections::VecDeque, rc::Rc, vec::Vec};
 
@@ -18,7 +19,8 @@ use bofuss_packet::{Key, KeyMask, KeyMatch, Words};
 
 use self::forgotten::{Forgotten, Round};
 use self::key_reader::KeyReader;
-use self::lookahead::{Lookahead, SetPlace};
+use self::lookahead::{Lookahead, SetPlace, hash_stored};
+use self::volatile_tables::VolatileTables;
 use crate::hook::HookPoint;
 use crate::lazy_packet::FieldSets;
 use crate::slab::Slab;
@@ -217,16 +219,6 @@ pub struct CacheStats {
     pub cut_short: u64,
 }
 
-/// The hash of a key as it is stored.
-fn hash_stored(secret: &Secret, key: &Words<FEW>) -> u64 {
-    let words = match key {
-        Words::Few(words) => return secret.hash_few(words),
-        Words::Many(words) => words,
-    };
-    let (start, words) = words.split_first().expect("a start, and words");
-    secret.hash(*start, words.iter().copied())
-}
-
 /// All flows that are remembered.
 #[derive(Debug)]
 pub(crate) struct Cache {
@@ -237,6 +229,7 @@ pub(crate) struct Cache {
     /// The fields of the key.
     pub(crate) fields: FieldSet,
     pub(crate) mask: KeyMask,
+    pub(crate) volatile_tables: VolatileTables,
     /// Changes so far, and the last of them.
     pub(crate) changes: u64,
     log: VecDeque<LoggedChange>,
@@ -273,6 +266,7 @@ impl Cache {
             fields: FieldSet::EMPTY,
             reader: KeyReader::new(&mask),
             mask,
+            volatile_tables: VolatileTables::default(),
             changes: 0,
             log: VecDeque::new(),
             max_log: max_log as usize,
@@ -329,7 +323,8 @@ impl Cache {
         let concerns = |change: &LoggedChange| match change {
             LoggedChange::Gone(gone) => flow.hits().any(|hit| hit == *gone),
             LoggedChange::Added(table, rival, rule) => flow.hits().enumerate().any(|(i, hit)| {
-                let known = i < usize::from(flow.program.unchanged);
+                let unchanged = i < usize::from(flow.program.unchanged);
+                let known = unchanged && !self.volatile_tables.contains(*table);
                 hit.table == *table
                     && (!known || key.matches(rule, &mut ()))
                     && rival_wins(*rival, hit)
@@ -450,8 +445,13 @@ impl Cache {
     ) {
         let entry = tables[usize::from(table.0)].at(key.slot);
         let rule = &entry.expect("it was added just now").rule;
-        let fields = self.fields.union(rule.fields());
+        let volatile = catalogue.additions().volatile;
+        let fields = self.fields.union(rule.fields().difference(volatile));
         self.note(LoggedChange::Added(table, key, rule.clone()));
+        let is_first = tables[usize::from(table.0)].len() == 1;
+        let is_volatile = !rule.fields().is_disjoint(volatile);
+        self.volatile_tables
+            .entry_added(table, is_first, is_volatile);
         if fields != self.fields {
             self.widen(catalogue, tables, fields);
         }

@@ -43,6 +43,7 @@ impl<S: Sink> Context<'_, S> {
     /// Whether the flow of a packet that comes in can be told from its headers alone.
     pub(super) fn looks_ahead(&self) -> bool {
         self.hooks.effect(TableId(0)) <= HookEffect::Branch
+            && !self.lane.cache.volatile_tables.contains(TableId(0))
     }
 
     /// What flows that are looked for are known by: the plan of hooks, and the key.
@@ -54,7 +55,7 @@ impl<S: Sink> Context<'_, S> {
     /// the table to go on with, if any.
     fn one_path(&mut self, walk: &mut Walk<'_>) -> Result<Option<TableId>, DropReason> {
         let effect = self.hooks.effect(walk.table);
-        if effect == HookEffect::Unknown {
+        if effect == HookEffect::Unknown || self.lane.cache.volatile_tables.contains(walk.table) {
             return self.one_table(walk);
         }
         if effect == HookEffect::Branch && !walk.prepared {
@@ -318,6 +319,9 @@ fn revalidates(cache: &mut Cache, tables: &[Table], slot: u32, key: &Key) -> boo
     let unchanged = usize::from(program.unchanged) == flow.n_hits();
     let mut executed = program.executed().peekable();
     let same = flow.hits().enumerate().all(|(i, hit)| {
+        if cache.volatile_tables.contains(hit.table) {
+            return false;
+        }
         let table = &tables[usize::from(hit.table.0)];
         let found = table.lookup(key, &mut FieldSet::default());
         let body = executed.next_if(|body| usize::from(body.hit) == i);

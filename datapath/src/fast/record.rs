@@ -152,7 +152,8 @@ impl<S: Sink> Context<'_, S> {
             cache.fields.is_superset(walk.log),
             "I14: the key has what was read"
         );
-        if path.is_complete {
+        let volatile = self.pipeline.catalogue.additions().volatile;
+        if path.is_complete && path.read.is_disjoint(volatile) {
             let tables = &mut self.pipeline.tables;
             if !cache.fields.is_superset(path.read) {
                 let fields = cache.fields.union(path.read);
@@ -214,8 +215,11 @@ impl<S: Sink> Context<'_, S> {
                 return result;
             };
             let is_recordable = !leaves && !effect.unpredictable;
-            let on_path =
-                next.filter(|next| is_recordable && self.hooks.effect(*next) <= HookEffect::Live);
+            let on_path = next.filter(|next| {
+                is_recordable
+                    && self.hooks.effect(*next) <= HookEffect::Live
+                    && !self.lane.cache.volatile_tables.contains(*next)
+            });
             let ends_between = next.is_some() && on_path.is_none();
             if acted || ends_between || !goes_on_only(&instructions) {
                 path.program.steps.push(ProgramStep::Execute(Body {

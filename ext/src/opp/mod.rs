@@ -48,6 +48,14 @@ const fn condition(number: u8, name: &'static str) -> Field {
     Field::extension(EXPERIMENTER, FIRST_CONDITION + number, name, 8, false)
 }
 
+/// A field of what is known of a packet beside its headers.
+const fn fact(number: u8, name: &'static str, bits: u16) -> Field {
+    Field {
+        volatile: true,
+        ..Field::extension(EXPERIMENTER, number, name, bits, false)
+    }
+}
+
 /// The fields: what conditions gave, and what is known of a packet beside its headers.
 pub const FIELDS: [Field; N_CONDITIONS + 3] = [
     condition(0, "condition0"),
@@ -58,7 +66,7 @@ pub const FIELDS: [Field; N_CONDITIONS + 3] = [
     condition(5, "condition5"),
     condition(6, "condition6"),
     condition(7, "condition7"),
-    Field::extension(EXPERIMENTER, 10, "timestamp", 32, false),
-    Field::extension(EXPERIMENTER, 11, "random", 16, false),
-    Field::extension(EXPERIMENTER, 12, "pkt_len", 16, false),
+    fact(10, "timestamp", 32),
+    fact(11, "random", 16),
+    fact(12, "pkt_len", 16),
 ];
