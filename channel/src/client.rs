@@ -135,17 +135,18 @@ impl Client {
         let mut replies = Vec::new();
         loop {
             let (xid, reply) = self.receive_in_time().await?;
-            match reply {
-                Message::BarrierReply(_) if xid == barrier => return Ok(replies),
-                Message::Error(error) if xid == asked || xid == barrier => {
-                    return Err(ClientError::Refused(error));
+            if xid != asked && xid != barrier {
+                self.keep((xid, reply));
+            } else if let Message::Error(error) = reply {
+                return Err(ClientError::Refused(error));
+            } else if xid == asked {
+                if replies.len() < MAX_KEPT_MESSAGES {
+                    replies.push(reply);
                 }
-                reply if xid == asked => {
-                    if replies.len() < MAX_KEPT_MESSAGES {
-                        replies.push(reply);
-                    }
-                }
-                other => self.keep((xid, other)),
+            } else if let Message::BarrierReply(_) = reply {
+                return Ok(replies);
+            } else {
+                self.keep((xid, reply));
             }
         }
     }
@@ -166,15 +167,17 @@ impl Client {
             loop {
                 let (xid, message) = self.receive_in_time().await?;
                 let place = xid.wrapping_sub(first) as usize;
-                match message {
-                    Message::BarrierReply(_) if xid == barrier => break,
-                    Message::Error(error) if xid == barrier => {
+                if xid != barrier && place >= chunk.len() {
+                    self.keep((xid, message));
+                } else if let Message::Error(error) = message {
+                    if xid == barrier {
                         return Err(ClientError::Refused(error));
                     }
-                    Message::Error(error) if place < chunk.len() => {
-                        errors.push((i * MESSAGES_PER_BARRIER + place, error));
-                    }
-                    other => self.keep((xid, other)),
+                    errors.push((i * MESSAGES_PER_BARRIER + place, error));
+                } else if xid == barrier && matches!(message, Message::BarrierReply(_)) {
+                    break;
+                } else {
+                    self.keep((xid, message));
                 }
             }
         }

@@ -4,6 +4,7 @@
 //! tool makes a [`Client`]. Nothing here knows what a message means, beyond HELLO, our own echo
 //! probe and the parts of a multipart message.
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
 
 mod address;
 mod auxiliary;

@@ -62,12 +62,12 @@ fn meant(name: Option<&str>) -> Result<Vec<RunSocket>, Failure> {
 
 /// The snoop socket of the switch with this OpenFlow socket; other addresses stay.
 pub(crate) fn snoop(address: ActiveAddress) -> ActiveAddress {
-    match address.0 {
-        Endpoint::Unix(path) if path.extension().is_some_and(|kind| kind == KIND) => {
-            ActiveAddress(Endpoint::Unix(path.with_extension("snoop")))
-        }
-        other => ActiveAddress(other),
+    if let Endpoint::Unix(path) = &address.0
+        && path.extension().is_some_and(|kind| kind == KIND)
+    {
+        return ActiveAddress(Endpoint::Unix(path.with_extension("snoop")));
     }
+    address
 }
 
 fn unix(socket: RunSocket) -> ActiveAddress {

@@ -1,6 +1,7 @@
 //! `dpctl`: queries and changes an OpenFlow switch from the command line; and its syntax, for
 //! programs.
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
 // The help texts of options use brackets for optional parts.
 #![allow(rustdoc::broken_intra_doc_links)]
 
@@ -247,7 +248,17 @@ async fn run(cli: &Cli) -> Result<(), Failure> {
                 Err(Failure::Differs)
             }
         }
-        requests => {
+        Requests::Ask(_)
+        | Requests::Change(_)
+        | Requests::First(..)
+        | Requests::Answered(..)
+        | Requests::Ping { .. }
+        | Requests::Exchange(_)
+        | Requests::Monitor(_)
+        | Requests::Snoop
+        | Requests::Status(_)
+        | Requests::Watch { .. }
+        | Requests::Replace(_) => {
             let mut address = address.map_or_else(find::only, Ok)?;
             if matches!(requests, Requests::Snoop) {
                 address = find::snoop(address);
@@ -362,7 +373,10 @@ fn no_switch(error: Failure, word: &str) -> Failure {
         {
             Failure::Usage(format!("{text}; and no switch named '{word}' runs"))
         }
-        error => error,
+        error @ (Failure::Misused
+        | Failure::Usage(_)
+        | Failure::Failed(_)
+        | Failure::Differs) => error,
     }
 }
 

@@ -42,7 +42,14 @@ pub(crate) fn are_printed(cli: &Cli, verb: &Verb, requests: &Requests) -> bool {
             cli.json || verb.style == TextStyle::Ofctl || verb.name == "trace"
         }
         Requests::Monitor(_) | Requests::Watch { .. } => true,
-        _ => false,
+        Requests::Change(_)
+        | Requests::Ping { .. }
+        | Requests::Exchange(_)
+        | Requests::Snoop
+        | Requests::Status(_)
+        | Requests::Replace(_)
+        | Requests::Compare(_)
+        | Requests::Text(_) => false,
     };
     has_ports && are_wanted(cli)
 }

@@ -147,30 +147,28 @@ impl Talk {
             .client
             .request(&Message::FeaturesRequest(Empty))
             .await?;
-        Ok(match reply {
-            Message::FeaturesReply(features) => {
-                Message::MultipartReply(ReplyBody::PortDesc(features.ports).into())
-            }
-            other => other,
-        })
+        if let Message::FeaturesReply(features) = reply {
+            let ports = ReplyBody::PortDesc(features.ports);
+            return Ok(Message::MultipartReply(ports.into()));
+        }
+        Ok(reply)
     }
 
     /// The sentence about an error.
     pub(crate) fn failed(&self, error: &ClientError) -> Failure {
         let verb = self.verb.name;
-        Failure::Failed(match error {
-            ClientError::Connection(_) => {
-                format!(
-                    "{verb}: the connection to {} is gone: {error}",
-                    self.address
-                )
-            }
-            ClientError::Malformed(cause) if FOREIGN.contains(&cause.error) => format!(
+        Failure::Failed(if let ClientError::Connection(_) = error {
+            let address = &self.address;
+            format!("{verb}: the connection to {address} is gone: {error}")
+        } else if let ClientError::Malformed(cause) = error
+            && FOREIGN.contains(&cause.error)
+        {
+            format!(
                 "{verb}: the reply has extensions that dpctl does not know: {cause}; a table or a \
-                     match \
-                 may leave it out, or ask with ovs-ofctl"
-            ),
-            error => format!("{verb}: {error}"),
+                 match may leave it out, or ask with ovs-ofctl"
+            )
+        } else {
+            format!("{verb}: {error}")
         })
     }
 
@@ -204,9 +202,12 @@ impl Talk {
     }
 
     fn received(&self, reply: Result<Message, ClientError>) -> Result<Message, Failure> {
-        reply.map_err(|error| match error {
-            ClientError::Refused(error) => self.refused(&error),
-            error => self.failed(&error),
+        reply.map_err(|error| {
+            if let ClientError::Refused(error) = &error {
+                self.refused(error)
+            } else {
+                self.failed(&error)
+            }
         })
     }
 
@@ -291,7 +292,7 @@ impl Talk {
             };
             return Err(match self.refused(error) {
                 Failure::Failed(text) => Failure::Failed(text + &which),
-                other => other,
+                other @ (Failure::Misused | Failure::Usage(_) | Failure::Differs) => other,
             });
         }
         match self.verb.style {

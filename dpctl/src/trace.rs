@@ -26,9 +26,10 @@ pub(crate) fn make(command: &Command, arguments: &[&str]) -> Made {
         return ask([request]);
     };
     let next = move |reply: Message| {
-        let trace = match &reply {
-            Message::Experimenter(value) => trace_in(value),
-            _ => None,
+        let trace = if let Message::Experimenter(value) = &reply {
+            trace_in(value)
+        } else {
+            None
         };
         let trace = trace.ok_or_else(|| {
             Failure::Failed("trace: the switch did not answer the request".into())

@@ -254,7 +254,7 @@ impl Verb {
                 };
                 Failure::Usage(format!("{}: {error}{hint}", self.name))
             }
-            failed => failed,
+            other @ (Failure::Failed(_) | Failure::Differs) => other,
         })
     }
 }

@@ -90,16 +90,12 @@ async fn look(talk: &mut Talk) -> Result<Look, Failure> {
         let Message::MultipartReply(MultipartReply { body, .. }) = reply else {
             continue;
         };
-        match body {
-            ReplyBody::PortStats(list) => {
-                look.ports
-                    .extend(list.into_iter().map(|one| (one.port_no, one)));
-            }
-            ReplyBody::Table(list) => {
-                look.tables
-                    .extend(list.into_iter().map(|one| (one.table_id.0, one)));
-            }
-            _ => {}
+        if let ReplyBody::PortStats(list) = body {
+            look.ports
+                .extend(list.into_iter().map(|one| (one.port_no, one)));
+        } else if let ReplyBody::Table(list) = body {
+            look.tables
+                .extend(list.into_iter().map(|one| (one.table_id.0, one)));
         }
     }
     Ok(look)

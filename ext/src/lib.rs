@@ -1,6 +1,7 @@
 //! The extensions that are compiled in, one folder and one line each.
 #![no_std]
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
 
 extern crate alloc;
 

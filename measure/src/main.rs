@@ -1,5 +1,6 @@
 //! `ofmeter`: measures OpenFlow switches and compares them with yardsticks of the same run.
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
 
 mod bench;
 mod case;

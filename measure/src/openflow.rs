@@ -200,10 +200,12 @@ impl Session {
                 let mut parts = whole_messages(changes).chain([&barrier[..]]);
                 parts.try_for_each(|part| lock(&writer).write_all(part))
             });
-            self.read_until(|_, message| match message {
-                Message::Error(error) => Some(Some(error.error.to_string())),
-                Message::BarrierReply(_) => Some(None),
-                _ => None,
+            self.read_until(|_, message| {
+                if let Message::Error(error) = message {
+                    Some(Some(error.error.to_string()))
+                } else {
+                    matches!(message, Message::BarrierReply(_)).then_some(None)
+                }
             })
         })?;
         match refused {
@@ -275,18 +277,15 @@ impl Session {
                     break;
                 };
                 at += length;
-                match self.codec.decode(bytes).map_err(failed)?.1 {
-                    Message::PacketIn(packet_in) => {
-                        let port = packet_in.fields.get(IN_PORT).map_or(0, FieldMatch::number);
-                        counts[usize::from(port == 2)] += 1;
-                        if install {
-                            answers.extend(answer(&self.codec, &packet_in.data.0)?);
-                        }
+                let message = self.codec.decode(bytes).map_err(failed)?.1;
+                if let Message::PacketIn(packet_in) = message {
+                    let port = packet_in.fields.get(IN_PORT).map_or(0, FieldMatch::number);
+                    counts[usize::from(port == 2)] += 1;
+                    if install {
+                        answers.extend(answer(&self.codec, &packet_in.data.0)?);
                     }
-                    Message::EchoRequest(data) => {
-                        answers.extend(encode(&self.codec, [Message::EchoReply(data)]));
-                    }
-                    _ => {}
+                } else if let Message::EchoRequest(data) = message {
+                    answers.extend(encode(&self.codec, [Message::EchoReply(data)]));
                 }
             }
             self.pending.drain(..at);

@@ -353,9 +353,10 @@ impl Forwarder {
         self.processes.insert(0, daemon);
         self.vsctl("add-br br0 -- set bridge br0 datapath_type=netdev fail-mode=secure")?;
         for (number, port) in (1..).zip(SWITCH_PORTS) {
-            let xdp = match setup {
-                Setup::OvsXdp => " type=afxdp options:n_rxq=1 options:xdp-mode=native",
-                _ => "",
+            let xdp = if setup == Setup::OvsXdp {
+                " type=afxdp options:n_rxq=1 options:xdp-mode=native"
+            } else {
+                ""
             };
             self.vsctl(&format!(
                 "add-port br0 {port} -- set interface {port} ofport_request={number}{xdp}"

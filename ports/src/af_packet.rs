@@ -416,8 +416,11 @@ fn from_slot(slot: &RingSlot<'_>, pool: &Pool) -> Result<Frame, DriverDropReason
 fn lock(link: &Link) -> Result<UnixDatagram, OpenError> {
     let address = SocketAddr::from_abstract_name(format!("bofuss-port-{}", link.index))
         .expect("a short name fits");
-    UnixDatagram::bind_addr(&address).map_err(|error| match error.kind() {
-        io::ErrorKind::AddrInUse => OpenError::InUse(link.name.clone()),
-        _ => OpenError::new(&link.name, "claiming the interface", error),
+    UnixDatagram::bind_addr(&address).map_err(|error| {
+        if error.kind() == io::ErrorKind::AddrInUse {
+            OpenError::InUse(link.name.clone())
+        } else {
+            OpenError::new(&link.name, "claiming the interface", error)
+        }
     })
 }

@@ -327,7 +327,14 @@ impl CaptureReader {
                     Block::SimplePacket(packet) => (0, &packet.data),
                     Block::Packet(packet) => (packet.interface_id.into(), &packet.data),
                     // These hold no packet.
-                    _ => continue,
+                    Block::SectionHeader(_)
+                    | Block::InterfaceDescription(_)
+                    | Block::NameResolution(_)
+                    | Block::InterfaceStatistics(_)
+                    | Block::SystemdJournalExport(_)
+                    | Block::CustomCopiable(_)
+                    | Block::CustomNonCopiable(_)
+                    | Block::Unknown(_) => continue,
                 };
                 let interface = state.interfaces().get(interface as usize);
                 if interface.is_some_and(|interface| interface.linktype == DataLink::ETHERNET) {
@@ -341,8 +348,9 @@ impl CaptureReader {
 
 /// The end of a file, if it is cut there.
 fn or_end(error: io::Error) -> io::Result<bool> {
-    match error.kind() {
-        io::ErrorKind::UnexpectedEof => Ok(false),
-        _ => Err(error),
+    if error.kind() == io::ErrorKind::UnexpectedEof {
+        Ok(false)
+    } else {
+        Err(error)
     }
 }

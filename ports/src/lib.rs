@@ -14,6 +14,7 @@
 //! assert_eq!(near.send(&mut frames).expect("the other end is there"), 1);
 //! assert_eq!(far.recv(&pool, &mut frames, 32).expect("it is open"), 1);
 //! ```
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
 
 mod af_packet;
 #[cfg(feature = "allocator")]

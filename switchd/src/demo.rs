@@ -49,11 +49,12 @@ type Result<T> = std::result::Result<T, String>;
 /// Runs the demo; `stopped` ends it early. Errors: a sentence for the user.
 pub async fn demo(options: DemoOptions, stopped: impl Future<Output = ()>) -> Result<()> {
     let program = std::env::args().next().unwrap_or_else(|| "bofuss".into());
-    let lab = Lab::new().map_err(|error| match error.kind() {
-        io::ErrorKind::PermissionDenied => {
+    let lab = Lab::new().map_err(|error| {
+        if error.kind() == io::ErrorKind::PermissionDenied {
             format!("creating network namespaces is not permitted; type: sudo {program} demo")
+        } else {
+            format!("creating network namespaces: {error}")
         }
-        _ => format!("creating network namespaces: {error}"),
     })?;
     lab.connect()?;
     let config = Options {
@@ -114,13 +115,14 @@ fn run(program: &str, arguments: &[&str]) -> Result<String> {
     let output = Command::new(program)
         .args(arguments)
         .output()
-        .map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => {
+        .map_err(|error| {
+            if error.kind() == io::ErrorKind::NotFound {
                 format!(
                     "the program '{program}' is missing; type: apt install iproute2 iputils-ping"
                 )
+            } else {
+                format!("{program}: {error}")
             }
-            _ => format!("{program}: {error}"),
         })?;
     if output.status.success() {
         Ok(trimmed(&output.stdout))

@@ -137,10 +137,13 @@ fn toml_manual(command: &Command, mut out: &mut dyn Write) -> io::Result<()> {
     let several = escaped(&several);
     writeln!(out, ".SH DESCRIPTION\n{about}\n.PP\n{several}\n.SH KEYS")?;
     for (key, arg) in keys(command) {
-        let kind = match arg.get_action() {
-            ArgAction::Append => format!("= [\"{}\", ...]", values(arg).join(" ")),
-            ArgAction::SetTrue => "= true".into(),
-            _ => format!("= {}", values(arg).join(" ")),
+        let action = arg.get_action();
+        let kind = if matches!(action, ArgAction::Append) {
+            format!("= [\"{}\", ...]", values(arg).join(" "))
+        } else if matches!(action, ArgAction::SetTrue) {
+            "= true".into()
+        } else {
+            format!("= {}", values(arg).join(" "))
         };
         // The brackets of a list say already that it may have more values.
         entry(out, key, &kind, &help(arg).replace(". Repeat for more", ""))?;

@@ -169,11 +169,12 @@ fn take(switch: &mut Switch, message: Message, io: &mut Paper) -> Result<(), Str
         switch.work(Time(0), io);
     }
     let catalogue = switch.datapath().catalogue();
-    let error = io.0.iter().find_map(|message| match message {
-        Message::Error(error) => Some(catalogue.error_text(error.error)),
-        _ => None,
-    });
-    error.map_or(Ok(()), Err)
+    for message in &io.0 {
+        if let Message::Error(error) = message {
+            return Err(catalogue.error_text(error.error));
+        }
+    }
+    Ok(())
 }
 
 /// A message, and the file and line that it comes from.
@@ -228,15 +229,23 @@ fn extension_message<'l>(
     Some((row, text.trim()))
 }
 
+fn output_port(action: &Action) -> Option<PortNo> {
+    if let Action::Output(output) = action {
+        Some(output.port)
+    } else {
+        None
+    }
+}
+
 /// The ports to which messages output.
 fn outputs(messages: &[SourcedMessage]) -> impl Iterator<Item = PortNo> {
-    let actions = messages.iter().flat_map(|(_, message)| match message {
-        Message::FlowMod(flow) => flow.instructions.actions().collect(),
-        Message::GroupMod(group) => group.buckets.iter().flat_map(|b| &b.actions).collect(),
-        _ => Vec::<&Action>::new(),
-    });
-    actions.filter_map(|action| match action {
-        Action::Output(output) => Some(output.port),
-        _ => None,
-    })
+    let mut actions: Vec<&Action> = Vec::new();
+    for (_, message) in messages {
+        if let Message::FlowMod(flow) = message {
+            actions.extend(flow.instructions.actions());
+        } else if let Message::GroupMod(group) = message {
+            actions.extend(group.buckets.iter().flat_map(|bucket| &bucket.actions));
+        }
+    }
+    actions.into_iter().filter_map(output_port)
 }

@@ -122,7 +122,9 @@ impl Profile {
                                         later.filter(|next| self.has_table(*next)).collect(),
                                     )
                                 }
-                                other => other.clone(),
+                                other @ (PropertyList::Types(_)
+                                | PropertyList::Fields(_)
+                                | PropertyList::Experimenter(..)) => other.clone(),
                             },
                         }),
                     }

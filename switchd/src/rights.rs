@@ -56,11 +56,14 @@ impl Lock {
         if !configs.iter().any(|config| config.lock_down) {
             return Ok(None);
         }
-        let mut landlock = Landlock::new().map_err(|error| match error.kind() {
-            io::ErrorKind::Unsupported => "--lock-down: this kernel has no Landlock, or it is \
-                                           turned off (it comes with Linux 5.13; see lsm=)"
-                .into(),
-            _ => format!("--lock-down: {error}"),
+        let mut landlock = Landlock::new().map_err(|error| {
+            if error.kind() == io::ErrorKind::Unsupported {
+                "--lock-down: this kernel has no Landlock, or it is turned off (it comes with \
+                 Linux 5.13; see lsm=)"
+                    .into()
+            } else {
+                format!("--lock-down: {error}")
+            }
         })?;
         let mut allow = |path: &Path, access| {
             landlock

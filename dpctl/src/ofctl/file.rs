@@ -52,7 +52,7 @@ pub(crate) fn each_line<K: Copy, T>(
         };
         list.push(read(line, kind).map_err(|error| match error {
             Failure::Usage(e) => Failure::Usage(format!("{name}, line {}: {e}", number + 1)),
-            other => other,
+            other @ (Failure::Misused | Failure::Failed(_) | Failure::Differs) => other,
         })?);
     }
     Ok(list)

@@ -157,7 +157,18 @@ fn old_actions(list: &[Action], ports: &PortNames) -> String {
                 }
             }
             Action::Output(output) => output_text(*output, ports),
-            action => action.to_string(),
+            Action::CopyTtlOut
+            | Action::CopyTtlIn
+            | Action::SetMplsTtl(_)
+            | Action::DecMplsTtl
+            | Action::PushMpls(_)
+            | Action::PopMpls(_)
+            | Action::Group(_)
+            | Action::SetNwTtl(_)
+            | Action::DecNwTtl
+            | Action::PushPbb(_)
+            | Action::PopPbb
+            | Action::Experimenter(_) => action.to_string(),
         };
         let is_twin = word.starts_with("mod_tp") && words.last() == Some(&word);
         if !is_twin {
@@ -274,7 +285,11 @@ pub(super) fn instructions(wording: Wording<'_>, instructions: &Instructions) ->
         .map(|one| match one {
             Instruction::ApplyActions(list) => actions(list, ports),
             Instruction::WriteActions(list) => format!("write_actions({})", actions(list, ports)),
-            other => other.to_string(),
+            Instruction::Meter(_)
+            | Instruction::ClearActions
+            | Instruction::WriteMetadata { .. }
+            | Instruction::Experimenter(_)
+            | Instruction::GotoTable(_) => one.to_string(),
         })
         .collect();
     if words.is_empty() {
@@ -319,6 +334,19 @@ fn one_action(action: &Action, ports: &PortNames) -> String {
             }
         }
         Action::SetMplsTtl(ttl) => format!("set_mpls_ttl({ttl})"),
-        other => other.to_string(),
+        Action::CopyTtlOut
+        | Action::CopyTtlIn
+        | Action::DecMplsTtl
+        | Action::PushVlan(_)
+        | Action::PopVlan
+        | Action::PushMpls(_)
+        | Action::PopMpls(_)
+        | Action::SetQueue(_)
+        | Action::Group(_)
+        | Action::SetNwTtl(_)
+        | Action::DecNwTtl
+        | Action::PushPbb(_)
+        | Action::PopPbb
+        | Action::Experimenter(_) => action.to_string(),
     }
 }

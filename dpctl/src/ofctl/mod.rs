@@ -117,13 +117,11 @@ pub(crate) fn get_frags(_: &Command, arguments: &[&str]) -> Made {
 }
 
 fn config(reply: Message) -> Result<SwitchConfig, Failure> {
-    match reply {
-        Message::GetConfigReply(config) => Ok(config),
-        other => Err(Failure::Failed(format!(
-            "the switch answered {}",
-            other.name()
-        ))),
+    if let Message::GetConfigReply(config) = reply {
+        return Ok(config);
     }
+    let name = reply.name();
+    Err(Failure::Failed(format!("the switch answered {name}")))
 }
 
 /// The name of a way to handle fragments.

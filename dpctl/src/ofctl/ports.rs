@@ -2,7 +2,7 @@
 
 use bofuss_oflib::message::multipart::{PortRequest, ReplyBody, RequestBody};
 use bofuss_oflib::message::port::PortConfig;
-use bofuss_oflib::message::{Empty, MultipartReply, PortDesc, PortMod};
+use bofuss_oflib::message::{Empty, PortDesc, PortMod};
 use bofuss_oflib::text::parse_port;
 use bofuss_oflib::{Message, PortNo};
 
@@ -30,12 +30,12 @@ pub(crate) fn port_question() -> Message {
 
 /// The ports in the reply.
 pub(crate) fn ports_in(reply: Message) -> Vec<PortDesc> {
-    match reply {
-        Message::MultipartReply(MultipartReply {
-            body: ReplyBody::PortDesc(ports),
-            ..
-        }) => ports,
-        _ => Vec::new(),
+    if let Message::MultipartReply(reply) = reply
+        && let ReplyBody::PortDesc(ports) = reply.body
+    {
+        ports
+    } else {
+        Vec::new()
     }
 }
 

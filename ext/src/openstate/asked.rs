@@ -40,14 +40,12 @@ impl AskedStates {
         let Message::MultipartReply(reply) = reply else {
             return;
         };
-        match reply.body {
-            ReplyBody::Flow(entries) => self.entries.extend(entries),
-            ReplyBody::Experimenter(ExtBody(value)) => {
-                if let Some(ShortStats(StateStats::Reply(_, records))) = value.body() {
-                    self.records.extend_from_slice(records);
-                }
-            }
-            _ => {}
+        if let ReplyBody::Experimenter(ExtBody(value)) = &reply.body
+            && let Some(ShortStats(StateStats::Reply(_, records))) = value.body()
+        {
+            self.records.extend_from_slice(records);
+        } else if let ReplyBody::Flow(entries) = reply.body {
+            self.entries.extend(entries);
         }
     }
 

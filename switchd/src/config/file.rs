@@ -72,7 +72,11 @@ fn said(options: &Options) -> impl Iterator<Item = (String, Value)> {
     keys.filter(|(_, value)| match value {
         Value::Boolean(is_set) => *is_set,
         Value::Array(list) => !list.is_empty(),
-        _ => true,
+        Value::String(_)
+        | Value::Integer(_)
+        | Value::Float(_)
+        | Value::Datetime(_)
+        | Value::Table(_) => true,
     })
 }
 
