@@ -26,12 +26,13 @@ static OF_EXTENSION: [Field; 4] = extension_fields! { 0x0062_6f99;
     3 "name_hash" 32 masked set Hex in NAME 8;
 };
 
-const FIELDS: [&str; 5] = [
+const FIELDS: [&str; 6] = [
     "icn_type=udp:64:8,number=1,mask,set,hex,udp_dst=6363",
     "icn_hash=udp:72:32,number=2,mask,set,hex,udp_dst=6363",
     "colour=eth_type:20:12,number=3,set,hex,eth_type=0x88b5",
     "sequence=tcp:32:32,number=4,mask,ip_proto=6",
     "record=tcp:160:8,number=5,set,tcp_dst=443",
+    "mark=eth_type:32:8,number=6,hex,vlan_vid=100",
 ];
 const FLOWS: [&str; 5] = [
     "priority=5,udp,udp_dst=6363,icn_type=5,actions=set_field:0x1020304->icn_hash,output:2",
@@ -124,6 +125,31 @@ fn a_field_by_configuration_alone_is_matched_and_set_by_all_engines() {
                     "{name} {round} {sent:02x?}"
                 );
             }
+        }
+    }
+}
+
+#[test]
+fn a_field_that_needs_a_vlan_is_there_in_frames_of_that_vlan() {
+    let flows = [
+        "priority=2,dl_vlan=100,mark=0x77,actions=output:2",
+        "priority=1,actions=output:4",
+    ];
+    let marked = |vid: u8, mark: u8| {
+        let mut frame = vec![2; 12];
+        frame.extend([0x81, 0, 0, vid, 0x88, 0xb7, 0, 0, mark]);
+        frame.resize(60, 0);
+        frame
+    };
+    for (name, engine) in Engine::ALL {
+        let mut datapath = switch(engine, &flows);
+        for (frame, port) in [
+            (marked(100, 0x77), 2),
+            (marked(100, 0x78), 4),
+            (marked(101, 0x77), 4),
+        ] {
+            let copy = datapath.pool().frame(&frame).unwrap();
+            assert_eq!(receive(&mut datapath, copy), [(port, frame)], "{name}");
         }
     }
 }

@@ -50,12 +50,9 @@ fn has_header_after_type(layout: &Layout) -> bool {
 
 /// Whether a frame has the value of a field that a prerequisite asks for.
 fn is_met(need: &Need, bytes: &[u8], layout: &Layout) -> bool {
-    let Some(place) = FIELDS
-        .get(usize::from(need.id))
-        .and_then(|field| first_place(field, layout))
-    else {
+    let Some(field) = FIELDS.get(usize::from(need.id)) else {
         return false;
     };
-    let value = read(bytes, place) as u64 & need.mask;
-    need.any_of.contains(&value)
+    let value = layout.value(bytes, field);
+    value.is_some_and(|value| need.any_of.contains(&(value as u64 & need.mask)))
 }

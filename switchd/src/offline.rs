@@ -47,17 +47,16 @@ impl SwitchIo for Paper {
 ///
 /// Errors: the file, the key, and what is wrong.
 pub fn described(config: Option<&Path>, name: Option<&str>) -> Result<Config, String> {
-    let options = match (config, name) {
+    let mut made = match (config, name) {
         (Some(path), name) => read(path, name)?,
-        (None, None) => Options::default(),
+        (None, None) => Config {
+            fail_mode: FailMode::Secure,
+            ..Options::default().check()?
+        },
         (None, Some(name)) => {
             return Err(format!("--switch {name}: --config FILE is required here"));
         }
     };
-    let mut made = options.check()?;
-    if config.is_none() {
-        made.fail_mode = FailMode::Secure;
-    }
     let names = made
         .ports
         .iter()
@@ -111,9 +110,9 @@ pub fn states(switch: &mut Switch) -> AskedStates {
     asked
 }
 
-/// The options in a file for the switch `name`, or for its only one. Options of connections are
+/// The configuration in a file of the switch `name`, or of its only one. Options of connections are
 /// left out, so that no key file is read.
-fn read(path: &Path, name: Option<&str>) -> Result<Options, String> {
+fn read(path: &Path, name: Option<&str>) -> Result<Config, String> {
     let text = fs::read_to_string(path).map_err(context(path.display()))?;
     let all: Options = toml::from_str(&text).map_err(context(path.display()))?;
     let mut switches = config::each(all);
@@ -133,7 +132,7 @@ fn read(path: &Path, name: Option<&str>) -> Result<Options, String> {
     let options = switches.swap_remove(at);
     let has_controller = !options.controllers.is_empty();
     let secure = has_controller.then(|| "secure".to_string());
-    Ok(Options {
+    let options = Options {
         fail_mode: options.fail_mode.or(secure),
         controllers: Vec::new(),
         auxiliaries: Vec::new(),
@@ -142,7 +141,9 @@ fn read(path: &Path, name: Option<&str>) -> Result<Options, String> {
         certificate: None,
         ca_cert: None,
         ..options
-    })
+    };
+    let checked = options.check();
+    checked.map_err(|error| config::in_file(path, &text, at, &error))
 }
 
 /// A port with its link up, at the configured rate.
@@ -248,4 +249,20 @@ fn outputs(messages: &[SourcedMessage]) -> impl Iterator<Item = PortNo> {
         }
     }
     actions.into_iter().filter_map(output_port)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_in_a_file_is_told_with_its_line_and_key() {
+        let path = std::env::temp_dir().join(format!("bofuss-offline-{}.toml", std::process::id()));
+        fs::write(&path, "port = [\"1=mem\"]\n\nfield = [\"x=gre:0:8,number=1\"]\n").unwrap();
+        let told = described(Some(&path), None).map(|_| ());
+        fs::remove_file(&path).unwrap();
+        let start = format!("{}, line 3: field x=gre:0:8,number=1: ", path.display());
+        let told = told.unwrap_err();
+        assert!(told.starts_with(&start), "{told}");
+    }
 }

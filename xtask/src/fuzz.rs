@@ -12,7 +12,9 @@ const FLAGS: &str = "--cfg fuzzing -Ccodegen-units=1 -Cpasses=sancov-module \
     -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares";
 const SECONDS_PER_TARGET: &str = "60";
 
-/// Runs `[SECONDS [TARGET]]`; new inputs go to the corpus, a crash to `target/fuzz`.
+/// Runs `[SECONDS [TARGET]]` from the corpus of the tree, which stays as it is. Inputs that reach
+/// new code go to `target/fuzz/corpus`, from which the next run begins, too; a crash goes to
+/// `target/fuzz`.
 ///
 /// Errors: the target that crashed, or that there is none of that name.
 pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<(), String> {
@@ -37,15 +39,18 @@ pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<()
     let seconds = arguments.first().map_or(SECONDS_PER_TARGET, String::as_str);
     for name in targets {
         println!("fuzz: {name} for {seconds} s");
-        let corpus = root.join("fuzz/corpus").join(name);
-        std::fs::create_dir_all(&corpus).map_err(|e| format!("{}: {e}", corpus.display()))?;
+        let known = root.join("fuzz/corpus").join(name);
+        let found = out.join("corpus").join(name);
+        for corpus in [&known, &found] {
+            std::fs::create_dir_all(corpus).map_err(|e| format!("{}: {e}", corpus.display()))?;
+        }
         ci::cargo("run --locked --release --target host-tuple", |cargo| {
             cargo.arg("--manifest-path").arg(&manifest);
             cargo
                 .arg("--target-dir")
                 .arg(&out)
                 .args(["--bin", name, "--"])
-                .arg(&corpus);
+                .args([&found, &known]);
             cargo
                 .arg(format!("-max_total_time={seconds}"))
                 .arg("-timeout=10");

@@ -9,7 +9,7 @@ use super::number;
 use crate::added_header::AnyHeader;
 use crate::catalogue::{Catalogue, CatalogueError, MAX_NUMBER};
 use crate::ext::BOFUSS;
-use crate::field::{At, Differs, Field, Header, Need, STANDARD_FIELDS, Style};
+use crate::field::{self, At, Differs, Field, Header, Need, STANDARD_FIELDS, Style};
 
 /// Who brings configured fields, in errors about clashes.
 const BY: &str = "the configuration";
@@ -145,10 +145,16 @@ fn need(name: &str, value: &str, catalogue: &Catalogue) -> Result<Need, String> 
     }
     let number =
         super::parse_value(other, value, catalogue).map_err(|error| format!("{name}: {error}"))?;
+    // A frame that has the field has a tag.
+    let present = if other == field::VLAN_VID {
+        u64::from(field::VID_PRESENT)
+    } else {
+        0
+    };
     Ok(Need {
         id: other.id,
         mask: other.ones_number() as u64,
-        any_of: Box::leak(Box::new([number as u64])),
+        any_of: Box::leak(Box::new([number as u64 | present])),
     })
 }
 
