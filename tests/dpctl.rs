@@ -362,6 +362,17 @@ fn a_monitored_packet_is_a_line_that_trace_takes_by_number_or_name() {
             "{said}"
         );
     }
+    let page = std::env::temp_dir().join(format!("{}.html", lab.name));
+    let path = page.to_str().unwrap();
+    let told = printed(&lab.dpctl(&["--html", path, "trace", "in_port=1,arp"]));
+    assert_eq!(told, format!("page={path}\n"));
+    let text = std::fs::read_to_string(&page).unwrap();
+    std::fs::remove_file(&page).unwrap();
+    let port = lab.port(1);
+    assert!(
+        text.contains(&format!("comes in by port <b>&quot;{port}&quot;</b>")),
+        "{text}"
+    );
 }
 
 #[test]

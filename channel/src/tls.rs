@@ -252,7 +252,10 @@ impl ServerCertVerifier for Peers {
 
 /// What an alert says, those of RFC 8446 section 6.2 that a wrong set-up causes; of another its
 /// number.
-#[expect(clippy::wildcard_enum_match_arm, reason = "an enum of rustls that may grow")]
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "an enum of rustls that may grow"
+)]
 fn words(alert: AlertDescription) -> String {
     let text = match alert {
         AlertDescription::UnknownCA => "it does not know the CA of our certificate",
@@ -303,7 +306,10 @@ fn host(name: &str) -> Option<&str> {
 }
 
 /// What is wrong, if it is TLS that is; for the log.
-#[expect(clippy::wildcard_enum_match_arm, reason = "an enum of rustls that may grow")]
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "an enum of rustls that may grow"
+)]
 pub(crate) fn describe(error: &io::Error) -> Option<String> {
     use CertificateError as Wrong;
     let error = error.get_ref()?.downcast_ref::<Error>()?;

@@ -103,15 +103,14 @@ async fn candidates(before: &[String], word: &str) -> Vec<Candidate> {
         let verbs = verbs.map(|verb| Candidate::whole(verb.name, verb.help));
         return verbs.chain(switches()).collect();
     };
-    let takes = |words: &[&str]| words.iter().any(|word| verb.arguments.contains(word));
     let catalogue = bofuss_ext::catalogue();
-    if takes(&["VERB"]) {
+    if takes(verb, &["VERB"]) {
         let verbs = verbs::all();
         return verbs
             .map(|verb| Candidate::whole(verb.name, verb.help))
             .collect();
     }
-    if takes(FLOWS) {
+    if takes(verb, FLOWS) {
         let is_actions = verb.name == "packet-out";
         let (stem, part) = parts(word, is_actions);
         let names = match part {
@@ -127,7 +126,7 @@ async fn candidates(before: &[String], word: &str) -> Vec<Candidate> {
         return whole.collect();
     }
     let mut found = Vec::new();
-    if takes(&["PORT"]) {
+    if takes(verb, &["PORT"]) {
         let ports = ports(verb, before, catalogue).await;
         found.extend(ports.iter().map(|name| Candidate::whole(name, "port")));
     }
@@ -171,10 +170,16 @@ enum Part {
     Value,
 }
 
+/// Whether one of these words stands for an argument of the verb.
+fn takes(verb: &Verb, words: &[&str]) -> bool {
+    words.iter().any(|word| verb.arguments.contains(word))
+}
+
 /// The last part of a flow: its kind, and the text before it.
 fn parts(word: &str, is_actions: bool) -> (&str, Part) {
-    let first_action = |key: &&str| word.find(*key).map(|at| at + key.len());
-    let first_action = ACTION_KEYS.iter().find_map(first_action);
+    let first_action = ACTION_KEYS
+        .iter()
+        .find_map(|key| word.find(key).map(|at| at + key.len()));
     let is_actions = is_actions || first_action.is_some();
     let begins = word
         .rfind([',', '(', ' '])
@@ -196,11 +201,10 @@ fn parts(word: &str, is_actions: bool) -> (&str, Part) {
 
 /// Fields and properties, each with what follows it, and keywords.
 fn keys(catalogue: &Catalogue) -> Vec<String> {
-    let is_keyword = |name: &str| KEYWORDS.iter().any(|keyword| keyword.name == name);
     let names = match_names(catalogue).chain(PROPERTIES.iter().copied());
     names
         .map(|name| {
-            if is_keyword(name) {
+            if KEYWORDS.iter().any(|keyword| keyword.name == name) {
                 String::from(name)
             } else {
                 format!("{name}=")

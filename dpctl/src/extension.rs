@@ -39,21 +39,24 @@ fn verb(row: &'static ExtRow) -> Option<Verb> {
 /// What a row's verb sends; a message whose argument is a file, `-` or a path that begins with `/`
 /// or `.`, is sent for each line of it. Errors: what is wrong in the arguments.
 pub(crate) fn make(row: &'static ExtRow, command: &Command, arguments: &[&str]) -> Made {
-    let read = |text: &str| ExtValue::parse(row, text, &command.catalogue).map_err(Failure::Usage);
     if row.kind == ExtKind::Multipart {
-        let body = RequestBody::Experimenter(ExtBody(read(&arguments.join(" "))?));
+        let body = RequestBody::Experimenter(ExtBody(read(row, command, &arguments.join(" "))?));
         return ask([Message::MultipartRequest(body.into())]);
     }
     if let [file] = arguments
         && (*file == "-" || file.starts_with(['/', '.']))
     {
         let lines = each_line(file, &[], (), |line, ()| {
-            read(line).map(Message::Experimenter)
+            read(row, command, line).map(Message::Experimenter)
         })?;
         return Ok(Requests::Change(lines));
     }
-    let value = read(&arguments.join(" "))?;
+    let value = read(row, command, &arguments.join(" "))?;
     Ok(Requests::Exchange(Message::Experimenter(value)))
+}
+
+fn read(row: &'static ExtRow, command: &Command, text: &str) -> Result<ExtValue, Failure> {
+    ExtValue::parse(row, text, &command.catalogue).map_err(Failure::Usage)
 }
 
 /// What stands between the parentheses of a value's text form.
@@ -111,8 +114,7 @@ fn pair(text: &str) -> Option<(String, Value)> {
         Some((name, value)) => (name, of_text(value)),
         None => (text, true.into()),
     };
-    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let is_pair = !name.is_empty() && name.chars().all(is_name);
+    let is_pair = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     is_pair.then(|| (name.into(), value))
 }
 

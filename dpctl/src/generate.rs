@@ -84,7 +84,6 @@ fn manual(command: clap::Command, out: &mut Vec<u8>) -> std::io::Result<()> {
     for (style, title) in SECTIONS {
         writeln!(out, ".SH \"{}\"", title.to_uppercase())?;
         for verb in verbs::all().filter(|verb| verb.style == *style) {
-            let escaped = |text: &str| text.replace('-', "\\-");
             let name = escaped(verb.name);
             let arguments = escaped(verb.arguments);
             writeln!(
@@ -100,6 +99,11 @@ fn manual(command: clap::Command, out: &mut Vec<u8>) -> std::io::Result<()> {
     )
 }
 
+/// A text of which roff breaks no word at a hyphen.
+fn escaped(text: &str) -> String {
+    text.replace('-', "\\-")
+}
+
 /// The headings of the lists of verbs.
 pub(crate) const SECTIONS: &[(TextStyle, &str)] = &[
     (TextStyle::Bofuss, "Verbs of BOFUSS's dpctl"),
@@ -110,15 +114,16 @@ pub(crate) const SECTIONS: &[(TextStyle, &str)] = &[
 
 /// The verbs: section, name, arguments and help of each, separated by tabs.
 fn verbs() -> String {
-    let line = |verb: &Verb| {
-        let section = SECTIONS.iter().find(|row| row.0 == verb.style);
-        let title = section.expect("every style has a section").1;
-        let name = verb.name;
-        let arguments = verb.arguments;
-        let help = verb.help;
-        format!("{title}\t{name}\t{arguments}\t{help}\n")
-    };
     verbs::all().map(line).collect()
+}
+
+fn line(verb: &Verb) -> String {
+    let section = SECTIONS.iter().find(|row| row.0 == verb.style);
+    let title = section.expect("every style has a section").1;
+    let name = verb.name;
+    let arguments = verb.arguments;
+    let help = verb.help;
+    format!("{title}\t{name}\t{arguments}\t{help}\n")
 }
 
 #[cfg(test)]

@@ -138,8 +138,10 @@ fn of_verb(verb: &Verb) -> String {
     let call = format!("{} {}", verb.name, verb.arguments);
     let usage = call.trim_end();
     let mut text = format!("dpctl [OPTION...] [ADDRESS] {usage}\n\n{}\n", verb.help);
-    let is_letter = |c: char| c.is_ascii_uppercase() || c == '_';
-    let words: Vec<&str> = verb.arguments.split(|c| !is_letter(c)).collect();
+    let words: Vec<&str> = verb
+        .arguments
+        .split(|c: char| !c.is_ascii_uppercase() && c != '_')
+        .collect();
     let mut meanings = MEANINGS.iter().filter(|(word, style, _)| {
         words.contains(word) && style.is_none_or(|style| style == verb.style)
     });

@@ -134,8 +134,9 @@ fn xid(text: &str) -> Result<u32, String> {
 fn version(name: &str) -> Result<Version, String> {
     let word = name.to_ascii_lowercase().replace('.', "");
     let number = word.trim_start_matches("openflow");
-    let number_of = |version: &Version| version.to_string().replace('.', "");
-    let found = Version::SPOKEN.iter().find(|one| number_of(one) == number);
+    let found = Version::SPOKEN
+        .iter()
+        .find(|one| one.to_string().replace('.', "") == number);
     found
         .copied()
         .ok_or_else(|| "not OpenFlow10 or OpenFlow13".into())
@@ -366,17 +367,13 @@ async fn requests(
 
 /// Extends the error if its word looks like the name of a switch that does not run.
 fn no_switch(error: Failure, word: &str) -> Failure {
+    let is_name = word.starts_with(|c: char| c.is_ascii_alphabetic())
+        && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
     match error {
-        Failure::Usage(text)
-            if word.starts_with(|c: char| c.is_ascii_alphabetic())
-                && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') =>
-        {
+        Failure::Usage(text) if is_name => {
             Failure::Usage(format!("{text}; and no switch named '{word}' runs"))
         }
-        error @ (Failure::Misused
-        | Failure::Usage(_)
-        | Failure::Failed(_)
-        | Failure::Differs) => error,
+        Failure::Misused | Failure::Usage(_) | Failure::Failed(_) | Failure::Differs => error,
     }
 }
 

@@ -28,8 +28,9 @@ pub fn messages(line: &str, catalogue: &Arc<Catalogue>) -> Result<Vec<Message>, 
     let Some((name, arguments)) = words.split_first() else {
         return Err("which verb?".into());
     };
-    let near = || verbs::nearest_verb(name);
-    let verb = verbs::named(name).ok_or_else(|| format!("'{name}' is no verb{}", near()))?;
+    let Some(verb) = verbs::named(name) else {
+        return Err(format!("'{name}' is no verb{}", verbs::nearest_verb(name)));
+    };
     if verb.arguments.contains("FILE") || verb.names_switches() {
         return Err(format!("{name} reads a file, or another switch"));
     }

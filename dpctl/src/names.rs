@@ -117,8 +117,9 @@ fn in_text(text: &str, names: &PortNames) -> String {
     let mut rest = text;
     while let Some(start) = next_port(rest) {
         let (before, after) = rest.split_at(start);
-        let is_end = |c: char| !c.is_ascii_digit();
-        let end = after.find(is_end).unwrap_or(after.len());
+        let end = after
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(after.len());
         named += before;
         named += &port(&after[..end], names);
         rest = &after[end..];

@@ -3,26 +3,29 @@
 use bofuss_oflib::Message;
 use bofuss_oflib::message::{ControllerRole, Role};
 
+use crate::Failure;
 use crate::find;
 use crate::verbs::{Command, Made, Requests, ask, misused};
 use crate::words::Argument;
 
 pub(crate) fn role(_: &Command, arguments: &[&str]) -> Made {
-    let names: Vec<&str> = ControllerRole::NAMES.iter().map(|row| row.1).collect();
-    let named = |word: &str| {
-        let role = ControllerRole::named(word);
-        role.ok_or_else(|| Argument(word).unknown(word, "role", &names))
-    };
     let (role, generation_id) = match arguments {
         [] => (ControllerRole::NOCHANGE, 0),
-        [word] => (named(word)?, 0),
-        [word, number] => (named(word)?, Argument(number).number(number)?),
+        [word] => (role_named(word)?, 0),
+        [word, number] => (role_named(word)?, Argument(number).number(number)?),
         _ => return misused(),
     };
     ask([Message::RoleRequest(Role {
         role,
         generation_id,
     })])
+}
+
+fn role_named(word: &str) -> Result<ControllerRole, Failure> {
+    ControllerRole::named(word).ok_or_else(|| {
+        let names: Vec<&str> = ControllerRole::NAMES.iter().map(|row| row.1).collect();
+        Argument(word).unknown(word, "role", &names)
+    })
 }
 
 pub(crate) fn status(_: &Command, arguments: &[&str]) -> Made {
@@ -34,17 +37,22 @@ pub(crate) fn status(_: &Command, arguments: &[&str]) -> Made {
 }
 
 pub(crate) fn watch(_: &Command, arguments: &[&str]) -> Made {
-    let number = |word: &str| Argument(word).number::<u32>(word).map(u64::from);
-    let (seconds, count) = match arguments {
+    let (seconds, count): (u32, u32) = match arguments {
         [] => (1, 0),
-        [seconds] => (number(seconds)?, 0),
-        [seconds, count] => (number(seconds)?, number(count)?),
+        [seconds] => (Argument(seconds).number(seconds)?, 0),
+        [seconds, count] => (
+            Argument(seconds).number(seconds)?,
+            Argument(count).number(count)?,
+        ),
         _ => return misused(),
     };
     if seconds == 0 {
         return Err(Argument(arguments[0]).wrong(arguments[0], "at least a second"));
     }
-    Ok(Requests::Watch { seconds, count })
+    Ok(Requests::Watch {
+        seconds: seconds.into(),
+        count: count.into(),
+    })
 }
 
 pub(crate) fn switches(_: &Command, arguments: &[&str]) -> Made {

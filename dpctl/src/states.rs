@@ -1,7 +1,6 @@
 //! The verb `draw-states`, and what the page of a trace needs of states.
 
 use bofuss_ext::openstate::AskedStates;
-use bofuss_oflib::Message;
 
 use crate::Failure;
 use crate::verbs::{Command, Made, Requests, misused};
@@ -29,14 +28,18 @@ pub(crate) fn draw(_: &Command, arguments: &[&str]) -> Made {
 /// Asks for all entries and all states, and goes on with them.
 pub(crate) fn with_states(then: impl FnOnce(&AskedStates) -> Made + 'static) -> Made {
     let [entries, states] = AskedStates::questions();
-    let next = move |reply: Message| {
-        let mut asked = AskedStates::default();
-        asked.add(reply);
-        let next = move |reply| {
+    Ok(Requests::First(
+        entries,
+        Box::new(move |reply| {
+            let mut asked = AskedStates::default();
             asked.add(reply);
-            then(&asked)
-        };
-        Ok(Requests::First(states, Box::new(next)))
-    };
-    Ok(Requests::First(entries, Box::new(next)))
+            Ok(Requests::First(
+                states,
+                Box::new(move |reply| {
+                    asked.add(reply);
+                    then(&asked)
+                }),
+            ))
+        }),
+    ))
 }

@@ -10,6 +10,7 @@ use bofuss_oflib::{ExtValue, Message};
 use serde_json::{Value, json};
 
 use crate::ofctl::wording::PortNames;
+use crate::ofctl::{port_question, ports_in};
 use crate::states::with_states;
 use crate::verbs::{Command, Made, Requests, ask, misused};
 use crate::{Failure, names};
@@ -25,24 +26,39 @@ pub(crate) fn make(command: &Command, arguments: &[&str]) -> Made {
     let Some(path) = command.html.clone() else {
         return ask([request]);
     };
-    let next = move |reply: Message| {
-        let trace = if let Message::Experimenter(value) = &reply {
-            trace_in(value)
-        } else {
-            None
-        };
-        let trace = trace.ok_or_else(|| {
-            Failure::Failed("trace: the switch did not answer the request".into())
-        })?;
-        if drawing::marked_states(&trace).is_empty() {
-            return write_page(&path, &packet, &trace, &BTreeMap::new());
-        }
-        with_states(move |asked| {
-            let drawings = drawing::of_trace(&trace, asked);
-            write_page(&path, &packet, &trace, &drawings)
-        })
+    // The page has ports by name, so these come first.
+    Ok(Requests::First(
+        port_question(),
+        Box::new(move |ports| {
+            let names = PortNames::of(&ports_in(ports));
+            Ok(Requests::First(
+                request,
+                Box::new(move |reply| page(&path, &packet, &reply, &names)),
+            ))
+        }),
+    ))
+}
+
+/// Writes the page of a trace; the machines that it went through are asked for before.
+fn page(path: &Path, packet: &str, reply: &Message, names: &PortNames) -> Made {
+    let trace = if let Message::Experimenter(value) = reply {
+        trace_in(value)
+    } else {
+        None
     };
-    Ok(Requests::First(request, Box::new(next)))
+    let Some(trace) = trace else {
+        let error = "trace: the switch did not answer the request";
+        return Err(Failure::Failed(error.into()));
+    };
+    let trace = names::in_trace(&trace, names);
+    if drawing::marked_states(&trace).is_empty() {
+        return write_page(path, packet, &trace, &BTreeMap::new());
+    }
+    let (path, packet) = (path.to_path_buf(), packet.to_string());
+    with_states(move |asked| {
+        let drawings = drawing::of_trace(&trace, asked);
+        write_page(&path, &packet, &trace, &drawings)
+    })
 }
 
 fn write_page(path: &Path, packet: &str, trace: &Trace, drawings: &BTreeMap<u8, String>) -> Made {

@@ -313,8 +313,7 @@ pub(crate) fn nearest_verb(word: &str) -> String {
 
 /// The error for a word that is neither a verb nor a switch.
 fn unknown(word: &str, next: Option<&&str>) -> Failure {
-    let names = || all().map(|verb| verb.name);
-    if next.is_some_and(|next| names().any(|name| name == *next)) {
+    if next.is_some_and(|next| all().any(|verb| verb.name == *next)) {
         if word.contains([':', '.', '/']) {
             let kinds = "tcp:HOST:PORT, ssl:HOST:PORT or unix:FILE";
             return Failure::Usage(format!("'{word}' is no valid address: write {kinds}"));

@@ -62,17 +62,25 @@ pub(crate) async fn run(talk: &mut Talk, pause: Duration, count: u64) -> Result<
 /// A page cut to the size of the screen; the last row says so.
 fn fitted(page: &str, rows: usize, columns: usize) -> String {
     let lines: Vec<&str> = page.trim_end().lines().collect();
-    let cut = |line: &str| line.chars().take(columns).collect::<String>();
     let shown = match lines.len() {
         count if count < rows => count,
         _ => rows.saturating_sub(2),
     };
-    let mut text: Vec<String> = lines[..shown].iter().map(|line| cut(line)).collect();
+    let mut text: Vec<String> = lines[..shown]
+        .iter()
+        .map(|line| cut(line, columns))
+        .collect();
     if shown < lines.len() {
         let rest = lines.len() - shown;
-        text.push(cut(&format!("{rest} more lines need a taller screen")));
+        let note = format!("{rest} more lines need a taller screen");
+        text.push(cut(&note, columns));
     }
     text.join("\n") + "\n"
+}
+
+/// The first characters of a line, so many.
+fn cut(line: &str, count: usize) -> String {
+    line.chars().take(count).collect()
 }
 
 async fn look(talk: &mut Talk) -> Result<Look, Failure> {

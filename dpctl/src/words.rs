@@ -43,15 +43,18 @@ impl<'a> Argument<'a> {
 
     /// `key=value` pairs, each key one of `known`.
     pub(crate) fn pairs(self, known: &[&str]) -> Result<Vec<(&'a str, &'a str)>, Failure> {
-        let pair = |item: &'a str| match item.split_once('=') {
+        self.items().map(|item| self.pair(item, known)).collect()
+    }
+
+    fn pair(self, item: &'a str, known: &[&str]) -> Result<(&'a str, &'a str), Failure> {
+        match item.split_once('=') {
             Some((key, _)) if !known.contains(&key) => Err(self.unknown(key, "key", known)),
             Some((key, value)) if !value.is_empty() => Ok((key, value)),
             _ if known.contains(&item.trim_end_matches('=')) => {
                 Err(self.wrong(item, "a value is missing: write KEY=VALUE"))
             }
             _ => Err(self.unknown(item, "key", known)),
-        };
-        self.items().map(pair).collect()
+        }
     }
 
     /// A number, decimal or hexadecimal with `0x`.

@@ -258,7 +258,11 @@ mod tests {
     #[test]
     fn what_is_wrong_in_a_file_is_told_with_its_line_and_key() {
         let path = std::env::temp_dir().join(format!("bofuss-offline-{}.toml", std::process::id()));
-        fs::write(&path, "port = [\"1=mem\"]\n\nfield = [\"x=gre:0:8,number=1\"]\n").unwrap();
+        fs::write(
+            &path,
+            "port = [\"1=mem\"]\n\nfield = [\"x=gre:0:8,number=1\"]\n",
+        )
+        .unwrap();
         let told = described(Some(&path), None).map(|_| ());
         fs::remove_file(&path).unwrap();
         let start = format!("{}, line 3: field x=gre:0:8,number=1: ", path.display());

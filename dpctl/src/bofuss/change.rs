@@ -70,10 +70,10 @@ fn change(message: Message) -> Made {
 /// The value of a name in a table of names.
 fn choice<T: Copy>(argument: Argument<'_>, word: &str, table: &[(&str, T)]) -> Result<T, Failure> {
     let found = table.iter().find(|(name, _)| *name == word);
-    let names = || table.iter().map(|(name, _)| *name).collect::<Vec<_>>();
-    found
-        .map(|(_, value)| *value)
-        .ok_or_else(|| argument.unknown(word, "word here", &names()))
+    found.map(|(_, value)| *value).ok_or_else(|| {
+        let names: Vec<&str> = table.iter().map(|(name, _)| *name).collect();
+        argument.unknown(word, "word here", &names)
+    })
 }
 
 pub(crate) fn set_config(_: &Command, arguments: &[&str]) -> Made {

@@ -165,12 +165,16 @@ fn read(
     if field.style == Style::Port {
         return argument.port(value, catalogue).map(|port| port.0.into());
     }
-    let flag = |name: &str| EXT_HEADERS.iter().position(|one| *one == name);
     if field.id == field::IPV6_EXTHDR.id && number(value).is_none() {
-        return value.split('+').try_fold(0, |bits, name| match flag(name) {
-            Some(bit) => Ok(bits | 1 << bit),
-            None => Err(argument.unknown(name, "extension header", EXT_HEADERS)),
-        });
+        let mut bits = 0;
+        for name in value.split('+') {
+            let bit = EXT_HEADERS.iter().position(|one| *one == name);
+            let Some(bit) = bit else {
+                return Err(argument.unknown(name, "extension header", EXT_HEADERS));
+            };
+            bits |= 1 << bit;
+        }
+        return Ok(bits);
     }
     parse_value(field, value, catalogue).map_err(|what| argument.wrong(value, &what))
 }
@@ -231,7 +235,6 @@ pub(crate) fn parse_actions(text: &str, catalogue: &Catalogue) -> Result<Vec<Act
 fn action(argument: Argument<'_>, item: &str, catalogue: &Catalogue) -> Result<Action, Failure> {
     let (name, value) = item.split_once(['=', ':']).unwrap_or((item, ""));
     let queue = &[("all", QueueId::ALL.0)];
-    let ether_type = || argument.number(value).map(EtherType);
     let action = match name {
         "output" => {
             let (port, length) = value.split_once(':').unwrap_or((value, "0"));
@@ -242,10 +245,10 @@ fn action(argument: Argument<'_>, item: &str, catalogue: &Catalogue) -> Result<A
         "group" => Action::Group(group_id(argument, value)?),
         "queue" => Action::SetQueue(QueueId(argument.named(value, queue)?)),
         "set_field" => return set_field(argument, value, catalogue),
-        "push_vlan" => Action::PushVlan(ether_type()?),
-        "push_mpls" => Action::PushMpls(ether_type()?),
-        "pop_mpls" => Action::PopMpls(ether_type()?),
-        "push_pbb" => Action::PushPbb(ether_type()?),
+        "push_vlan" => Action::PushVlan(EtherType(argument.number(value)?)),
+        "push_mpls" => Action::PushMpls(EtherType(argument.number(value)?)),
+        "pop_mpls" => Action::PopMpls(EtherType(argument.number(value)?)),
+        "push_pbb" => Action::PushPbb(EtherType(argument.number(value)?)),
         "mpls_ttl" => Action::SetMplsTtl(argument.number(value)?),
         "nw_ttl" => Action::SetNwTtl(argument.number(value)?),
         "pop_vlan" => Action::PopVlan,

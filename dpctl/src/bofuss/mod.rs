@@ -170,21 +170,29 @@ pub(crate) fn stats_group_desc(_: &Command, arguments: &[&str]) -> Made {
         [word] => Some(group_id(Argument(word), word)?).filter(|id| *id != GroupId::ALL),
         _ => return misused(),
     };
-    let request = || Message::MultipartRequest(RequestBody::GroupDesc(Empty).into());
+    let request = Message::MultipartRequest(RequestBody::GroupDesc(Empty).into());
     let Some(only) = only else {
-        return ask([request()]);
+        return ask([request]);
     };
-    let pick = move |mut reply: Message| {
-        if let Message::MultipartReply(MultipartReply {
-            body: ReplyBody::GroupDesc(groups),
-            ..
-        }) = &mut reply
-        {
-            groups.retain(|group| group.group_id == only);
-        }
-        Ok(Requests::Answered(request(), reply))
-    };
-    Ok(Requests::First(request(), Box::new(pick)))
+    Ok(Requests::First(
+        request.clone(),
+        Box::new(move |mut reply: Message| {
+            if let Message::MultipartReply(MultipartReply { body, .. }) = &mut reply
+                && let ReplyBody::GroupDesc(groups) = body
+            {
+                groups.retain(|group| group.group_id == only);
+            }
+            Ok(Requests::Answered(request, reply))
+        }),
+    ))
+}
+
+/// The number that a word is, or another if it is empty.
+fn number_or(word: &str, otherwise: u16) -> Result<u16, Failure> {
+    match word {
+        "" => Ok(otherwise),
+        word => Argument(word).number(word),
+    }
 }
 
 pub(crate) fn queue_get_config(command: &Command, arguments: &[&str]) -> Made {
@@ -203,16 +211,12 @@ pub(crate) fn ping(_: &Command, arguments: &[&str]) -> Made {
         [count, bytes] => (*count, *bytes),
         _ => return misused(),
     };
-    let number = |word: &str, otherwise: u16| match word {
-        "" => Ok(otherwise),
-        word => Argument(word).number(word),
-    };
     // As in the original, 0 pings mean the default.
-    let count = match number(count, 0)? {
+    let count = match number_or(count, 0)? {
         0 => 4,
         count => count,
     };
-    let bytes = number(bytes, 1024)?;
+    let bytes = number_or(bytes, 1024)?;
     if bytes <= u16::MAX - 8 {
         Ok(Requests::Ping { count, bytes })
     } else {

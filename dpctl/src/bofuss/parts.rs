@@ -208,31 +208,35 @@ pub(crate) fn bucket(bucket: &Bucket) -> String {
 
 /// The bands of a meter.
 pub(crate) fn bands(bands: &[Band]) -> String {
-    let text = |band: &Band| {
-        let rate = band.rate;
-        let burst = band.burst_size;
-        let (kind, more) = match band.kind {
-            BandKind::Drop => ("drop", String::new()),
-            BandKind::DscpRemark(level) => ("dscp_remark", format!(", prec_level=\"{level}\"")),
-            BandKind::Experimenter(id) => ("exp", format!(", exp_id=\"{id}\"")),
-        };
-        format!("{{type = {kind}, rate=\"{rate}\", burst_size=\"{burst}\"{more}}}")
+    format!("bands=[{}]", list(bands.iter().map(band)))
+}
+
+fn band(band: &Band) -> String {
+    let rate = band.rate;
+    let burst = band.burst_size;
+    let (kind, more) = match band.kind {
+        BandKind::Drop => ("drop", String::new()),
+        BandKind::DscpRemark(level) => ("dscp_remark", format!(", prec_level=\"{level}\"")),
+        BandKind::Experimenter(id) => ("exp", format!(", exp_id=\"{id}\"")),
     };
-    format!("bands=[{}]", list(bands.iter().map(text)))
+    format!("{{type = {kind}, rate=\"{rate}\", burst_size=\"{burst}\"{more}}}")
 }
 
 /// A queue with its properties; those that the original does not know are printed by type.
 pub(crate) fn queue(queue: &PacketQueue) -> String {
-    let property = |property: &QueueProperty| match property {
-        QueueProperty::MinRate(rate) => format!("minrate{{rate=\"{rate}\"}}"),
-        QueueProperty::MaxRate(rate) => format!("maxrate{{rate=\"{rate}\"}}"),
-        QueueProperty::Experimenter(..) => format!("?({})", 0xffff),
-    };
-    let properties = list(queue.properties.iter().map(property));
+    let properties = list(queue.properties.iter().map(queue_property));
     format!(
         "{{q=\"{}\", props=[{properties}]}}",
         queue_id(queue.queue_id)
     )
+}
+
+fn queue_property(property: &QueueProperty) -> String {
+    match property {
+        QueueProperty::MinRate(rate) => format!("minrate{{rate=\"{rate}\"}}"),
+        QueueProperty::MaxRate(rate) => format!("maxrate{{rate=\"{rate}\"}}"),
+        QueueProperty::Experimenter(..) => format!("?({})", 0xffff),
+    }
 }
 
 /// A port's description.
@@ -257,39 +261,39 @@ pub(crate) fn port_desc(desc: &PortDesc) -> String {
 
 /// The asynchronous messages that a controller wants.
 pub(crate) fn async_config(config: &AsyncConfig) -> String {
-    let reasons = |mask: u32, names: &[&str]| {
-        let set = names
-            .iter()
-            .enumerate()
-            .filter(|(bit, _)| mask >> bit & 1 == 1);
-        let names: Vec<&str> = set.map(|(_, name)| *name).collect();
-        if names.is_empty() {
-            "none".to_string()
-        } else {
-            names.join(", ")
-        }
-    };
-    let role = |packet_in, port_status, flow_removed| {
-        format!(
-            "packet_in({})port_status({})flow_removed({})",
-            reasons(packet_in, &["no_match", "action", "invalid_ttl"]),
-            reasons(port_status, &["add", "delete", "modify"]),
-            reasons(
-                flow_removed,
-                &[
-                    "idle_timeout",
-                    "hard_timeout",
-                    "delete",
-                    "group delete",
-                    "meter delete"
-                ]
-            )
-        )
-    };
     let c = config;
     format!(
         "{{{{equal=[{}], slave=[{}]}}}}",
-        role(c.packet_in, c.port_status, c.flow_removed),
-        role(c.packet_in_slave, c.port_status_slave, c.flow_removed_slave)
+        wanted(c.packet_in, c.port_status, c.flow_removed),
+        wanted(c.packet_in_slave, c.port_status_slave, c.flow_removed_slave)
     )
+}
+
+/// What one role wants, by the bits of three masks.
+fn wanted(packet_in: u32, port_status: u32, flow_removed: u32) -> String {
+    let packet_in = reasons(packet_in, &["no_match", "action", "invalid_ttl"]);
+    let port_status = reasons(port_status, &["add", "delete", "modify"]);
+    let removals = [
+        "idle_timeout",
+        "hard_timeout",
+        "delete",
+        "group delete",
+        "meter delete",
+    ];
+    let flow_removed = reasons(flow_removed, &removals);
+    format!("packet_in({packet_in})port_status({port_status})flow_removed({flow_removed})")
+}
+
+/// The names of a mask's bits.
+fn reasons(mask: u32, names: &[&str]) -> String {
+    let set = names
+        .iter()
+        .enumerate()
+        .filter(|(bit, _)| mask >> bit & 1 == 1);
+    let names: Vec<&str> = set.map(|(_, name)| *name).collect();
+    if names.is_empty() {
+        "none".to_string()
+    } else {
+        names.join(", ")
+    }
 }

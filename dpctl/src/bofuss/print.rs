@@ -10,7 +10,7 @@ use bofuss_oflib::message::meter_mod::MeterModCommand;
 use bofuss_oflib::message::queue::PacketQueue;
 use bofuss_oflib::message::{
     FlowMod, FlowModCommand, FlowRemoved, FlowRemovedReason, GroupMod, MeterMod, PacketInReason,
-    PortStatus, PortStatusReason,
+    PortMod, PortStatus, PortStatusReason,
 };
 use bofuss_oflib::types::{BufferId, GroupId, QueueId, TableId};
 use bofuss_oflib::wire::Reader;
@@ -105,14 +105,7 @@ fn body(message: &Message) -> String {
         Message::FlowMod(flow) => flow_mod(flow),
         Message::GroupMod(group) => group_mod(group),
         Message::MeterMod(meter) => meter_mod(meter),
-        Message::PortMod(p) => format!(
-            "{{port=\"{}\", hwaddr=\"{}\", config=\"0x{:08x}\", mask=\"{:#x}\", adv=\"{:#x}\"}}",
-            port(p.port_no),
-            p.hw_addr,
-            p.config.0,
-            p.mask.0,
-            p.advertise.0
-        ),
+        Message::PortMod(change) => port_mod(change),
         Message::TableMod(t) => {
             format!(
                 "{{id=\"{}\", config=\"0x{:08x}\"}}",
@@ -140,6 +133,17 @@ fn body(message: &Message) -> String {
         | Message::BarrierReply(_)
         | Message::GetAsyncRequest(_) => String::new(),
     }
+}
+
+fn port_mod(p: &PortMod) -> String {
+    format!(
+        "{{port=\"{}\", hwaddr=\"{}\", config=\"0x{:08x}\", mask=\"{:#x}\", adv=\"{:#x}\"}}",
+        port(p.port_no),
+        p.hw_addr,
+        p.config.0,
+        p.mask.0,
+        p.advertise.0
+    )
 }
 
 /// The names of an error's type and code, or numbers where there are none.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use bofuss_channel::ActiveAddress;
 use bofuss_oflib::message::multipart::flow::FlowEntry;
-use bofuss_oflib::message::multipart::{FlowStats, FlowStatsRequest, ReplyBody, RequestBody};
+use bofuss_oflib::message::multipart::{FlowStatsRequest, ReplyBody, RequestBody};
 use bofuss_oflib::message::{FlowMod, FlowModCommand, FlowModFlags, MultipartReply};
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Match, Message, Version, field};
@@ -15,6 +15,7 @@ use bofuss_oflib::{Match, Message, Version, field};
 use super::flow::{fields, instructions};
 use super::wording::{PortNames, Wording};
 use super::{file, multipart};
+use crate::Failure;
 use crate::find;
 use crate::verbs::{Command, Made, Requests, misused};
 
@@ -195,22 +196,21 @@ pub(crate) fn answered(reply: Message) -> Vec<FlowMod> {
     else {
         return Vec::new();
     };
-    let add = |FlowStats(entry): FlowStats| {
-        let FlowEntry {
-            table_id, priority, ..
-        } = entry;
-        FlowMod {
-            table_id,
-            priority,
-            cookie: entry.cookie,
-            idle_timeout: entry.idle_timeout,
-            hard_timeout: entry.hard_timeout,
-            flags: FlowModFlags(entry.flags.0),
-            instructions: entry.instructions,
-            ..FlowMod::add(entry.fields)
-        }
-    };
-    entries.into_iter().map(add).collect()
+    entries.into_iter().map(|one| adding(one.0)).collect()
+}
+
+/// The flow-mod that adds an entry.
+fn adding(entry: FlowEntry) -> FlowMod {
+    FlowMod {
+        table_id: entry.table_id,
+        priority: entry.priority,
+        cookie: entry.cookie,
+        idle_timeout: entry.idle_timeout,
+        hard_timeout: entry.hard_timeout,
+        flags: FlowModFlags(entry.flags.0),
+        instructions: entry.instructions,
+        ..FlowMod::add(entry.fields)
+    }
 }
 
 pub(crate) fn replace_flows(command: &Command, arguments: &[&str]) -> Made {
@@ -244,14 +244,18 @@ pub(crate) fn diff_flows(command: &Command, arguments: &[&str]) -> Made {
     let [first, second] = arguments else {
         return misused();
     };
-    let source = |word: &str| {
-        if is_switch(word) {
-            Ok(FlowSource::Switch(word.into()))
-        } else {
-            file::entries(command, word).map(FlowSource::File)
-        }
-    };
-    Ok(Requests::Compare([source(first)?, source(second)?]))
+    Ok(Requests::Compare([
+        source(command, first)?,
+        source(command, second)?,
+    ]))
+}
+
+fn source(command: &Command, word: &str) -> Result<FlowSource, Failure> {
+    if is_switch(word) {
+        Ok(FlowSource::Switch(word.into()))
+    } else {
+        file::entries(command, word).map(FlowSource::File)
+    }
 }
 
 #[cfg(test)]

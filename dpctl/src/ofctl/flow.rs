@@ -190,34 +190,40 @@ pub(super) fn fields(wording: Wording<'_>, fields: &Match, priority: u16) -> Str
     }
 }
 
+/// The keyword for an Ethernet type and a protocol, or for the type alone.
+fn keyword(
+    eth_type: Option<u128>,
+    proto: Option<u128>,
+) -> Option<&'static bofuss_oflib::text::Keyword> {
+    KEYWORDS
+        .iter()
+        .find(|k| Some(u128::from(k.eth_type)) == eth_type && k.ip_proto.map(u128::from) == proto)
+}
+
 fn all_fields(fields: &Match, priority: u16, ports: &PortNames) -> String {
     let mut words = Vec::new();
     if priority != DEFAULT_PRIORITY {
         words.push(format!("priority={priority}"));
     }
-    let value = |field| fields.get(field).map(FieldMatch::number);
-    let eth_type = value(field::ETH_TYPE);
-    let proto = value(field::IP_PROTO);
-    let keyword = |proto: Option<u128>| {
-        KEYWORDS.iter().find(|k| {
-            Some(u128::from(k.eth_type)) == eth_type && k.ip_proto.map(u128::from) == proto
-        })
-    };
-    let full = proto.and_then(|_| keyword(proto));
-    let word = full.or_else(|| keyword(None));
+    let eth_type = fields.get(field::ETH_TYPE).map(FieldMatch::number);
+    let proto = fields.get(field::IP_PROTO).map(FieldMatch::number);
+    let full = proto.and_then(|_| keyword(eth_type, proto));
+    let word = full.or_else(|| keyword(eth_type, None));
     words.extend(word.map(|k| k.name.to_string()));
-    let hidden = |one: &FieldMatch| {
-        (word.is_some() && one.field.id == field::ETH_TYPE.id)
-            || (full.is_some() && one.field.id == field::IP_PROTO.id)
-            || [field::VLAN_PCP.id, field::VLAN_VID.id].contains(&one.field.id)
-    };
+    // What the keyword says, or a word for the whole tag.
+    let mut hidden = vec![field::VLAN_PCP.id, field::VLAN_VID.id];
+    hidden.extend(word.map(|_| field::ETH_TYPE.id));
+    hidden.extend(full.map(|_| field::IP_PROTO.id));
     let mut known = 0u64;
     for (field, name) in ORDER {
         known |= 1 << field.id;
         if field.id == field::VLAN_VID.id {
             words.extend(vlan(fields));
         }
-        if let Some(one) = fields.get(field).filter(|one| !hidden(one)) {
+        if let Some(one) = fields
+            .get(field)
+            .filter(|one| !hidden.contains(&one.field.id))
+        {
             words.push(field_text(one, name, ports));
         }
     }
@@ -247,16 +253,8 @@ fn field_text(one: &FieldMatch, name: &str, ports: &PortNames) -> String {
 
 /// VLAN id and priority in ovs-ofctl's wording for their combination.
 fn vlan(fields: &Match) -> Vec<String> {
-    let part = |field: &Field, shift: u32| {
-        let one = fields.get(field);
-        one.map_or((0, 0), |one| {
-            (
-                (one.number() as u16) << shift,
-                (one.mask_number() as u16) << shift,
-            )
-        })
-    };
-    let ((vid, vid_mask), (pcp, pcp_mask)) = (part(field::VLAN_VID, 0), part(field::VLAN_PCP, 13));
+    let (vid, vid_mask) = shifted(fields.get(field::VLAN_VID), 0);
+    let (pcp, pcp_mask) = shifted(fields.get(field::VLAN_PCP), 13);
     let id_mask = vid_mask & !VID_PRESENT;
     let plain = vid & vid_mask & VID_PRESENT != 0
         && [0, !VID_PRESENT & 0x1fff].contains(&id_mask)
@@ -271,6 +269,15 @@ fn vlan(fields: &Match) -> Vec<String> {
         (u16::MAX, false) => vec![format!("vlan_tci={:#06x}", vid | pcp)],
         (mask, false) => vec![format!("vlan_tci={:#06x}/{mask:#06x}", vid | pcp)],
     }
+}
+
+/// A field's value and mask, moved to the left by so many bits; zeros if it is not matched.
+fn shifted(field: Option<&FieldMatch>, bits: u32) -> (u16, u16) {
+    field.map_or((0, 0), |one| {
+        let value = (one.number() as u16) << bits;
+        let mask = (one.mask_number() as u16) << bits;
+        (value, mask)
+    })
 }
 
 /// The text after `actions=` in a version's wording.

@@ -68,26 +68,27 @@ pub(crate) fn show(_: &Command, arguments: &[&str]) -> Made {
 fn picked(request: RequestBody, pick: impl FnOnce(&mut ReplyBody) + 'static) -> Made {
     let request = multipart(request);
     let again = request.clone();
-    let tell = move |mut reply| {
-        if let Message::MultipartReply(MultipartReply { body, .. }) = &mut reply {
-            pick(body);
-        }
-        Ok(Requests::Answered(again, reply))
-    };
-    Ok(Requests::First(request, Box::new(tell)))
+    Ok(Requests::First(
+        request,
+        Box::new(move |mut reply| {
+            if let Message::MultipartReply(MultipartReply { body, .. }) = &mut reply {
+                pick(body);
+            }
+            Ok(Requests::Answered(again, reply))
+        }),
+    ))
 }
 
 pub(crate) fn dump_groups(command: &Command, arguments: &[&str]) -> Made {
     let id = group_id(command, arguments)?;
-    let pick = move |body: &mut ReplyBody| {
-        if let ReplyBody::GroupDesc(groups) = body {
-            groups.retain(|one| [one.group_id, GroupId::ALL].contains(&id));
-        }
-    };
-    match id {
-        GroupId::ALL => ask([multipart(RequestBody::GroupDesc(Empty))]),
-        _ => picked(RequestBody::GroupDesc(Empty), pick),
+    if id == GroupId::ALL {
+        return ask([multipart(RequestBody::GroupDesc(Empty))]);
     }
+    picked(RequestBody::GroupDesc(Empty), move |body| {
+        if let ReplyBody::GroupDesc(groups) = body {
+            groups.retain(|one| one.group_id == id);
+        }
+    })
 }
 
 /// A group, as `group_id=N` without other keys, or all.
@@ -138,17 +139,15 @@ pub(crate) fn set_frags(_: &Command, arguments: &[&str]) -> Made {
         .iter()
         .position(|name| name == word)
         .ok_or_else(|| Argument(word).unknown(word, "mode", FRAGMENTS))?;
-    let change = move |reply| {
-        let miss_send_len = config(reply)?.miss_send_len;
-        let flags = ConfigFlags(mode as u32);
-        Ok(Requests::Change(vec![Message::SetConfig(SwitchConfig {
-            flags,
-            miss_send_len,
-        })]))
-    };
     Ok(Requests::First(
         Message::GetConfigRequest(Empty),
-        Box::new(change),
+        Box::new(move |reply| {
+            let changed = SwitchConfig {
+                flags: ConfigFlags(mode as u32),
+                miss_send_len: config(reply)?.miss_send_len,
+            };
+            Ok(Requests::Change(vec![Message::SetConfig(changed)]))
+        }),
     ))
 }
 
@@ -358,14 +357,14 @@ pub(crate) fn meter_stats(_: &Command, arguments: &[&str]) -> Made {
 }
 
 pub(crate) fn queue_stats(command: &Command, arguments: &[&str]) -> Made {
-    let number = |word: &str| match word {
-        "all" => Ok(QueueId::ALL),
-        word => Argument(word).number(word).map(QueueId),
-    };
     let (port_no, queue_id) = match arguments {
         [] => (PortNo::ANY, QueueId::ALL),
         [port] => (parse_port_named(port, &command.catalogue)?, QueueId::ALL),
-        [port, queue] => (parse_port_named(port, &command.catalogue)?, number(queue)?),
+        [port, "all"] => (parse_port_named(port, &command.catalogue)?, QueueId::ALL),
+        [port, queue] => (
+            parse_port_named(port, &command.catalogue)?,
+            QueueId(Argument(queue).number(queue)?),
+        ),
         _ => return misused(),
     };
     ask([multipart(RequestBody::Queue(QueueStatsRequest {

@@ -23,18 +23,6 @@ pub(crate) struct Order {
 impl Order {
     /// Sorts by `name`: `priority`, or a field. Errors: there is no such field.
     pub(crate) fn by(name: &str, descending: bool, all: &Catalogue) -> Result<Self, Failure> {
-        let alias = |field: &Field| {
-            ORDER
-                .iter()
-                .find(|row| row.0.id == field.id)
-                .map(|row| row.1)
-        };
-        let names = |field: &'static Field| {
-            let own = [field.name]
-                .into_iter()
-                .chain(field.aliases.iter().copied());
-            own.chain(alias(field)).filter(|name| !name.is_empty())
-        };
         let list = all.fields().iter().copied();
         let named = list
             .clone()
@@ -53,20 +41,34 @@ impl Order {
     /// Sorts. Entries without the field come last; equal ones are sorted by priority, the highest
     /// first.
     pub(crate) fn sort(&self, entries: &mut [FlowStats]) {
-        let value = |entry: &FlowEntry| match self.fields.as_slice() {
-            [] => Some(u128::from(entry.priority)),
-            fields => {
-                let matched = entry.fields.fields().iter();
-                let mut found = matched.filter(|one| fields.contains(&one.field.id));
-                found.next().map(FieldMatch::number)
-            }
-        };
         entries.sort_by_key(|FlowStats(entry)| Reverse(entry.priority));
-        let key = |entry: &FlowStats| value(&entry.0);
         if self.descending {
-            entries.sort_by_key(|entry| Reverse(key(entry)))
+            entries.sort_by_key(|entry| Reverse(self.value(&entry.0)))
         } else {
-            entries.sort_by_key(|entry| (key(entry).is_none(), key(entry)))
+            entries.sort_by_key(|entry| {
+                let value = self.value(&entry.0);
+                (value.is_none(), value)
+            })
         }
     }
+
+    /// What an entry is sorted by; `None` if it does not match the field.
+    fn value(&self, entry: &FlowEntry) -> Option<u128> {
+        if self.fields.is_empty() {
+            return Some(u128::from(entry.priority));
+        }
+        let matched = entry.fields.fields().iter();
+        let mut found = matched.filter(|one| self.fields.contains(&one.field.id));
+        found.next().map(FieldMatch::number)
+    }
+}
+
+/// The names of a field, that of ovs-ofctl among them.
+fn names(field: &'static Field) -> impl Iterator<Item = &'static str> {
+    let alias = ORDER.iter().find(|row| row.0.id == field.id);
+    let own = [field.name]
+        .into_iter()
+        .chain(field.aliases.iter().copied());
+    let all = own.chain(alias.map(|row| row.1));
+    all.filter(|name| !name.is_empty())
 }

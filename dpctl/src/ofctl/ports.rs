@@ -12,15 +12,19 @@ use crate::verbs::{Command, Made, Requests, ask, misused};
 use crate::words::Argument;
 
 pub(crate) fn dump_ports(_: &Command, arguments: &[&str]) -> Made {
-    let request = |port_no| multipart(RequestBody::PortStats(PortRequest { port_no }));
     match arguments {
-        [] => ask([request(PortNo::ANY)]),
+        [] => ask([statistics(PortNo::ANY)]),
         [port] => match parse_port(port) {
-            Ok(number) => ask([request(number)]),
-            Err(_) => on_port(port, move |port| Requests::Ask(vec![request(port.port_no)])),
+            Ok(number) => ask([statistics(number)]),
+            Err(_) => on_port(port, |port| Requests::Ask(vec![statistics(port.port_no)])),
         },
         _ => misused(),
     }
+}
+
+/// The request for the statistics of a port.
+fn statistics(port_no: PortNo) -> Message {
+    multipart(RequestBody::PortStats(PortRequest { port_no }))
 }
 
 /// The request for all ports.
@@ -39,6 +43,18 @@ pub(crate) fn ports_in(reply: Message) -> Vec<PortDesc> {
     }
 }
 
+/// The error for a port that is not there, with those that are.
+fn missing(word: &str, ports: &[PortDesc]) -> Failure {
+    let names: Vec<String> = ports
+        .iter()
+        .map(|port| format!("{} ({})", port.port_no, port.name.0))
+        .collect();
+    let names = names.join(", ");
+    Failure::Failed(format!(
+        "the switch has no port {word}; its ports are {names}"
+    ))
+}
+
 /// Looks up a port by number or name, or by its name in quotes, and continues with `next`.
 pub(crate) fn on_port(word: &str, next: impl FnOnce(&PortDesc) -> Requests + 'static) -> Made {
     let quoted = word
@@ -49,27 +65,16 @@ pub(crate) fn on_port(word: &str, next: impl FnOnce(&PortDesc) -> Requests + 'st
         None => parse_port(word).ok(),
     };
     let word = quoted.unwrap_or(word).to_string();
-    let find = move |reply| {
-        let ports = ports_in(reply);
-        let names: Vec<String> = ports
-            .iter()
-            .map(|port| format!("{} ({})", port.port_no, port.name.0))
-            .collect();
-        let missing = || {
-            format!(
-                "the switch has no port {word}; its ports are {}",
-                names.join(
-                    ", \
-             "
-                )
-            )
-        };
-        let found = ports
-            .iter()
-            .find(|port| port.name.0 == word || Some(port.port_no) == number);
-        Ok(next(found.ok_or_else(|| Failure::Failed(missing()))?))
-    };
-    Ok(Requests::First(port_question(), Box::new(find)))
+    Ok(Requests::First(
+        port_question(),
+        Box::new(move |reply| {
+            let ports = ports_in(reply);
+            let found = ports
+                .iter()
+                .find(|port| port.name.0 == word || Some(port.port_no) == number);
+            Ok(next(found.ok_or_else(|| missing(&word, &ports))?))
+        }),
+    ))
 }
 
 pub(crate) fn dump_ports_desc(_: &Command, arguments: &[&str]) -> Made {

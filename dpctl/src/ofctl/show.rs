@@ -3,6 +3,7 @@
 use std::fmt::{Display, Write};
 
 use bofuss_oflib::action::ACTIONS;
+use bofuss_oflib::message::features::Features;
 use bofuss_oflib::message::group_mod::GroupType;
 use bofuss_oflib::message::meter_mod::{BandKind, MeterFlags};
 use bofuss_oflib::message::multipart::group::{BucketCounter, GroupCounters, GroupDesc};
@@ -11,9 +12,8 @@ use bofuss_oflib::message::multipart::{
     ReplyBody,
 };
 use bofuss_oflib::message::port::PortFeatures;
-use bofuss_oflib::message::{Bucket, MultipartReply, PortDesc};
+use bofuss_oflib::message::{Bucket, PortDesc};
 use bofuss_oflib::types::GroupId;
-use bofuss_oflib::wire::Text;
 use bofuss_oflib::{Message, PortNo, Version};
 
 use super::flow::{actions, duration, entry};
@@ -28,26 +28,7 @@ pub(crate) fn text(wording: Wording<'_>, xid: u32, reply: &Message) -> String {
         version @ (Version::V1_2 | Version::V1_3) => format!("(OF{version}) (xid={xid:#x})"),
     };
     match reply {
-        Message::FeaturesReply(f) => {
-            let mut text = format!(
-                "OFPT_FEATURES_REPLY {head}: dpid:{:016x}\nn_tables:{}, n_buffers:{}\n\
-                 capabilities: {}",
-                f.datapath_id,
-                f.n_tables,
-                f.n_buffers,
-                words(f.capabilities)
-            );
-            text.push('\n');
-            if version == Version::V1_0 {
-                let known: Vec<&str> = OLD_ACTIONS
-                    .iter()
-                    .filter(|(bit, _)| f.actions >> bit & 1 == 1)
-                    .map(|row| row.1)
-                    .collect();
-                text += &format!("actions: {}\n", known.join(" "));
-            }
-            text + &ports(&f.ports)
-        }
+        Message::FeaturesReply(f) => features_reply(version, &head, f),
         Message::GetConfigReply(config) => {
             let mode = fragments(config.flags);
             let length = config.miss_send_len.0;
@@ -95,6 +76,25 @@ pub(crate) fn text(wording: Wording<'_>, xid: u32, reply: &Message) -> String {
             format!("{name} {head}:{rest}\n")
         }
     }
+}
+
+fn features_reply(version: Version, head: &str, f: &Features) -> String {
+    let mut text = format!(
+        "OFPT_FEATURES_REPLY {head}: dpid:{:016x}\nn_tables:{}, n_buffers:{}\ncapabilities: {}\n",
+        f.datapath_id,
+        f.n_tables,
+        f.n_buffers,
+        words(f.capabilities)
+    );
+    if version == Version::V1_0 {
+        let known: Vec<&str> = OLD_ACTIONS
+            .iter()
+            .filter(|(bit, _)| f.actions >> bit & 1 == 1)
+            .map(|row| row.1)
+            .collect();
+        text += &format!("actions: {}\n", known.join(" "));
+    }
+    text + &ports(&f.ports)
 }
 
 /// Flags, separated by blanks; 0 if there are none.
@@ -261,12 +261,11 @@ fn port_desc(port: &PortDesc) -> String {
         }
     }
     // In OpenFlow 1.0 the speeds of a port follow from its features.
-    let mbps = |kbps, features| match (kbps / 1000, port.curr_speed | port.max_speed) {
-        (_, 0) => fastest_mbps(features),
-        (mbps, _) => mbps,
+    let (now, max) = if port.curr_speed | port.max_speed == 0 {
+        (fastest_mbps(port.curr), fastest_mbps(port.supported))
+    } else {
+        (port.curr_speed / 1000, port.max_speed / 1000)
     };
-    let now = mbps(port.curr_speed, port.curr);
-    let max = mbps(port.max_speed, port.supported);
     text + &format!("     speed: {now} Mbps now, {max} Mbps max\n")
 }
 
@@ -348,13 +347,15 @@ const OLD_ACTIONS: &[(u32, &str)] = &[
 
 /// The names of the supported actions.
 pub(super) fn action_names(has: impl Fn(u16) -> bool) -> String {
-    let row = |number: &u16| ACTIONS.iter().find(|row| row.number == *number);
     let names = ACTION_ORDER
         .iter()
         .filter(|number| has(**number))
         .map(|number| match number {
             18 => "strip_vlan",
-            number => row(number).map_or("?", |row| row.name),
+            number => {
+                let row = ACTIONS.iter().find(|row| row.number == *number);
+                row.map_or("?", |row| row.name)
+            }
         });
     match names.collect::<Vec<_>>().join(" ") {
         names if names.is_empty() => "none".into(),

@@ -59,6 +59,11 @@ type Fields = BTreeSet<usize>;
 struct Names(Vec<(String, (u32, u32, u32))>);
 
 impl Names {
+    /// Where a field's name stands in the list.
+    fn place(&self, name: &str) -> Option<usize> {
+        self.0.iter().position(|row| row.0 == name)
+    }
+
     fn new() -> Self {
         let mut names = Vec::new();
         for word in FIELDS.split_whitespace() {
@@ -151,22 +156,22 @@ fn abbreviated(names: &[&str], between: &str) -> String {
     words.join(between)
 }
 
+/// A name's parts: a number at its end, and what is before it.
+fn stem_and_number(name: &str) -> Option<(&str, usize)> {
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let number = name[stem.len()..].parse().ok()?;
+    Some((stem, number))
+}
+
 /// How many of the first names differ only in a number that grows by one.
 fn numbered(names: &[&str]) -> usize {
-    let parts = |name: &str| {
-        let stem = name
-            .trim_end_matches(|c: char| c.is_ascii_digit())
-            .to_string();
-        let number = name[stem.len()..].parse::<usize>().ok()?;
-        Some((stem, number))
-    };
-    let Some((stem, number)) = parts(names[0]) else {
+    let Some((stem, number)) = stem_and_number(names[0]) else {
         return 1;
     };
     names
         .iter()
         .enumerate()
-        .take_while(|(i, name)| parts(name) == Some((stem.clone(), number + i)))
+        .take_while(|(i, name)| stem_and_number(name) == Some((stem, number + i)))
         .count()
 }
 
@@ -220,9 +225,9 @@ impl EntryFeatures {
 
     /// Whether both have the same features; next tables up to the later of the two are ignored.
     fn equals(&self, other: &Self, later: u8) -> bool {
-        let next = |kind: &Self| kind.next.iter().copied().filter(|id| *id > later).collect();
-        let (ours, theirs): (Vec<u8>, Vec<u8>) = (next(self), next(other));
-        ours == theirs
+        let ours = self.next.iter().filter(|id| **id > later);
+        let theirs = other.next.iter().filter(|id| **id > later);
+        ours.eq(theirs)
             && (&self.instructions, &self.write, &self.apply)
                 == (&other.instructions, &other.write, &other.apply)
     }
@@ -298,9 +303,8 @@ impl Can {
         let mut can = Self::from_features(&table.features, names);
         can.table = table.table_id.0;
         if version == Version::V1_0 {
-            let place = |name: &str| names.0.iter().position(|row| row.0 == name);
             for (newer, older) in OLDER_NAMES {
-                if let (Some(newer), Some(older)) = (place(newer), place(older))
+                if let (Some(newer), Some(older)) = (names.place(newer), names.place(older))
                     && can.wild.remove(&newer)
                 {
                     can.wild.insert(older);
@@ -335,19 +339,19 @@ impl Can {
         if self.max_entries != 0 {
             text += &format!("    max_entries={}\n", self.max_entries);
         }
-        let kind = |title: &str, kind: &EntryFeatures, before: Option<&EntryFeatures>| {
-            format!("    instructions ({title}):\n{}", kind.text(before, names))
-        };
         let hit = before.map(|can| &can.hit);
         let miss = before.map(|can| &can.miss);
         if self.hit == EntryFeatures::default() && self.miss == EntryFeatures::default() {
         } else if before.is_some_and(|can| can.same_kinds(self)) {
             text += "    (same instructions)\n";
         } else if self.hit != self.miss {
-            text += &kind("other than table miss", &self.hit, hit);
-            text += &kind("table miss", &self.miss, miss);
+            text += "    instructions (other than table miss):\n";
+            text += &self.hit.text(hit, names);
+            text += "    instructions (table miss):\n";
+            text += &self.miss.text(miss, names);
         } else {
-            text += &kind("table miss and others", &self.hit, hit);
+            text += "    instructions (table miss and others):\n";
+            text += &self.hit.text(hit, names);
         }
         if self.matched.is_empty() {
             return text;
@@ -374,12 +378,6 @@ impl Can {
 fn tables(list: &[(&str, Option<&TableStats>, Can)], names: &Names) -> String {
     let mut text = String::new();
     let mut same: Vec<u8> = Vec::new();
-    let finish = |same: &mut Vec<u8>| match *std::mem::take(same) {
-        [] => String::new(),
-        [one] => format!("\n  table {one}: ditto\n"),
-        [first, .., last] => format!("\n  tables {first}...{last}: ditto\n"),
-    };
-    let figures = |t: &TableStats| (t.active_count, t.lookup_count, t.matched_count);
     for (i, (name, did, can)) in list.iter().enumerate() {
         let before = i.checked_sub(1).map(|i| &list[i]);
         let same_can = before.is_some_and(|(_, _, before)| before.equals(can));
@@ -388,7 +386,7 @@ fn tables(list: &[(&str, Option<&TableStats>, Can)], names: &Names) -> String {
             same.push(can.table);
             continue;
         }
-        text += &finish(&mut same);
+        text += &dittos(&mut same);
         text += &format!("\n  table {}", can.table);
         if !name.is_empty() {
             text += &format!(" (\"{name}\")");
@@ -410,17 +408,32 @@ fn tables(list: &[(&str, Option<&TableStats>, Can)], names: &Names) -> String {
             _ => String::new(),
         };
     }
-    text + &finish(&mut same)
+    text + &dittos(&mut same)
+}
+
+/// The line for tables that are like the one before them.
+fn dittos(same: &mut Vec<u8>) -> String {
+    match *std::mem::take(same) {
+        [] => String::new(),
+        [one] => format!("\n  table {one}: ditto\n"),
+        [first, .., last] => format!("\n  tables {first}...{last}: ditto\n"),
+    }
+}
+
+/// What a table counts, as it is printed.
+fn figures(t: &TableStats) -> (u32, u64, u64) {
+    (t.active_count, t.lookup_count, t.matched_count)
 }
 
 /// The counters of tables; in OpenFlow 1.0 also their features.
 pub(super) fn statistics(version: Version, list: &[TableStats]) -> String {
     let names = Names::new();
-    let can = |t| (t, Can::counted(version, t, &names));
-    let list: Vec<_> = list.iter().map(can).collect();
     let list: Vec<_> = list
-        .into_iter()
-        .map(|(t, can)| (t.features.name.0.as_str(), Some(t), can))
+        .iter()
+        .map(|table| {
+            let can = Can::counted(version, table, &names);
+            (table.features.name.0.as_str(), Some(table), can)
+        })
         .collect();
     format!("{}\n", tables(&list, &names).trim_matches('\n'))
 }
