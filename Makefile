@@ -8,6 +8,10 @@ BUILT := $(T)/$(PROFILE:dev=debug)
 SETUP := sh xtask/setup.sh
 PROGRAMS := bofuss dpctl
 PACKAGES := -p bofuss-switchd -p bofuss-dpctl
+LIBRARY := -p bofuss-capi
+VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
+# programs work with another library of the same major and minor version
+SONAME := libbofuss.so.$(basename $(VERSION))
 # bofuss under other names
 LINKS := ofdatapath ofprotocol
 # folders that xtask/man.sh writes, and where below share each goes
@@ -15,10 +19,10 @@ PRINTED := man/man5=man/man5 man/man8=man/man8 completions/bash=bash-completion/
   completions/zsh=zsh/site-functions completions/fish=fish/vendor_completions.d
 SHARE := "$(DESTDIR)$(PREFIX)/share"
 
-.PHONY: help demo build check test test-all fuzz audit dist fetch install uninstall
+.PHONY: help demo build check test test-all fuzz ns3 audit dist fetch install uninstall
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' Makefile | while IFS='	' read -r name what; do \
+	@sed -n 's/^\([a-z0-9-]*\):[^#]*## /\1\t/p' Makefile | while IFS='	' read -r name what; do \
 	  printf 'make %-10s %s\n' "$$name" "$$what"; done
 
 demo: ## build quickly, without TLS, and run the demo; make demo ARGS=--keep leaves it up
@@ -29,7 +33,7 @@ demo: ## build quickly, without TLS, and run the demo; make demo ARGS=--keep lea
 
 build: ## build the programs as they are shipped into target/release: about four minutes
 	@$(SETUP) need demo
-	$(SETUP) cargo build --locked --profile $(PROFILE) $(PACKAGES)
+	$(SETUP) cargo build --locked --profile $(PROFILE) $(PACKAGES) $(LIBRARY)
 
 check: ## format, lints, tidy, sizes, unit tests: about 2 minutes after the build
 	@$(SETUP) need check
@@ -46,6 +50,11 @@ test-all: ## everything, the long tier too
 fuzz: ## fuzz each target for a minute; make fuzz ARGS='600 NAME' for other times, one target
 	@$(SETUP) need fuzz
 	@$(SETUP) cargo xtask fuzz $(ARGS)
+
+ns3: ## build and run the examples of the module for ns-3 3.37; installs libns3-dev if missing
+	@$(SETUP) need ns3
+	@$(SETUP) cargo build --locked --profile $(PROFILE) $(LIBRARY)
+	$(MAKE) -C ns3 run PROFILE=$(PROFILE) CARGO_TARGET_DIR=$(abspath $(T))
 
 audit: ## look for known weaknesses in libraries: asks github.com/RustSec; builds cargo-deny, 3 minutes
 	@$(SETUP) need check
@@ -68,6 +77,14 @@ install: build ## install into DESTDIR and PREFIX (/usr/local), manual pages and
 	install -D -m 644 -t $(SHARE)/bofuss contrib/bofuss_mininet.py \
 	  contrib/mininet.py contrib/bofuss_machine.py \
 	  contrib/wireshark/openstate.lua
+	install -D -m 644 -t "$(DESTDIR)$(PREFIX)/include" capi/include/bofuss.h
+	install -D -m 644 -t "$(DESTDIR)$(PREFIX)/lib" $(BUILT)/libbofuss.a
+	install -D -m 755 $(BUILT)/libbofuss.so "$(DESTDIR)$(PREFIX)/lib/libbofuss.so.$(VERSION)"
+	ln -sf libbofuss.so.$(VERSION) "$(DESTDIR)$(PREFIX)/lib/$(SONAME)"
+	ln -sf libbofuss.so.$(VERSION) "$(DESTDIR)$(PREFIX)/lib/libbofuss.so"
+	install -d "$(DESTDIR)$(PREFIX)/lib/pkgconfig"
+	sed 's,@PREFIX@,$(PREFIX),; s,@VERSION@,$(VERSION),' capi/bofuss.pc.in \
+	  >"$(DESTDIR)$(PREFIX)/lib/pkgconfig/bofuss.pc"
 	for pair in $(PRINTED); do \
 	  install -D -m 644 -t $(SHARE)/$${pair#*=} $(T)/share/$${pair%=*}/* || exit; done
 	install -d "$(DESTDIR)$(PREFIX)/lib/systemd/system"
@@ -81,4 +98,6 @@ uninstall: ## remove what install put there
 	  $(PROGRAMS:%=$(SHARE)/bash-completion/completions/%) \
 	  $(PROGRAMS:%=$(SHARE)/zsh/site-functions/_%) \
 	  $(PROGRAMS:%=$(SHARE)/fish/vendor_completions.d/%.fish)
-	rm -f "$(DESTDIR)$(PREFIX)/lib/systemd/system/bofuss@.service"
+	rm -f "$(DESTDIR)$(PREFIX)/lib/systemd/system/bofuss@.service" \
+	  "$(DESTDIR)$(PREFIX)/include/bofuss.h" "$(DESTDIR)$(PREFIX)/lib/pkgconfig/bofuss.pc"
+	cd "$(DESTDIR)$(PREFIX)/lib" && rm -f libbofuss.a libbofuss.so libbofuss.so.$(VERSION) $(SONAME)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Sets the machine up, builds as the calling user, and elevates only the run.
 #
-#   need TIER        install what TIER (demo, check, test, fuzz, dist, long) lacks: packages and the pinned Rust
+#   need TIER        install what TIER (demo, check, test, fuzz, dist, ns3, long) lacks: packages and the pinned Rust
 #   cargo ARGS...    the pinned cargo, as the calling user
 #   pages FROM TO    print the manual pages of the programs of one folder into another, as the calling user
 #   venv [NAME]      make the tests' Python environment, or venv-python, that of the package's tests, as the
@@ -57,7 +57,11 @@ systemd-analyze systemd
 sudo sudo
 zsh zsh
 fish fish
-curl curl' ;; fuzz) echo 'c++ g++' ;; long) echo 'debootstrap debootstrap
+curl curl
+cbindgen cbindgen
+valgrind valgrind' ;; fuzz) echo 'c++ g++' ;; ns3) echo 'c++ g++
+make make
+ns3-headers libns3-dev' ;; long) echo 'debootstrap debootstrap
 qemu-aarch64-static qemu-user-static
 systemd-nspawn systemd-container' ;; dist) echo 'python3 python3
 x86_64-linux-gnu-gcc gcc-x86-64-linux-gnu
@@ -78,6 +82,7 @@ has_program() {
         python3-venv) python3 -c 'import venv, ensurepip' 2>/dev/null ;;
         python3-headers) python3 -c 'import sysconfig as s, os
 os.stat(s.get_path("include") + "/Python.h")' 2>/dev/null ;;
+        ns3-headers) [ -e /usr/include/ns3/core-module.h ] ;;
         ca-certificates) [ -e /etc/ssl/certs/ca-certificates.crt ] || [ -d /etc/pki/tls/certs ] ;;
         *) have "$1" ;;
     esac

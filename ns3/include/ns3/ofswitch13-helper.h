@@ -1,0 +1,93 @@
+// Installs switches and controllers on nodes, and the channels between them.
+#ifndef OFSWITCH13_HELPER_H
+#define OFSWITCH13_HELPER_H
+
+#include <string>
+#include <vector>
+
+#include "ns3/csma-helper.h"
+#include "ns3/data-rate.h"
+#include "ns3/ipv4-address-helper.h"
+#include "ns3/net-device-container.h"
+#include "ns3/node-container.h"
+#include "ns3/object-factory.h"
+#include "ns3/ofswitch13-controller.h"
+#include "ns3/ofswitch13-device.h"
+#include "ns3/point-to-point-helper.h"
+
+namespace ns3
+{
+
+class OFSwitch13DeviceContainer
+{
+  public:
+    using Iterator = std::vector<Ptr<OFSwitch13Device>>::const_iterator;
+    Iterator Begin() const;
+    Iterator End() const;
+    uint32_t GetN() const;
+    Ptr<OFSwitch13Device> Get(uint32_t i) const;
+    void Add(Ptr<OFSwitch13Device> device);
+    void Add(const OFSwitch13DeviceContainer& other);
+
+  private:
+    std::vector<Ptr<OFSwitch13Device>> m_devices;
+};
+
+class OFSwitch13Helper : public Object
+{
+  public:
+    enum ChannelType
+    {
+        SINGLECSMA,
+        DEDICATEDCSMA,
+        DEDICATEDP2P
+    };
+
+    static TypeId GetTypeId();
+    OFSwitch13Helper();
+    void SetDeviceAttribute(std::string name, const AttributeValue& value);
+    void SetChannelType(ChannelType type);
+    void SetChannelDataRate(DataRate rate);
+    static void SetAddressBase(Ipv4Address network, Ipv4Mask mask);
+    Ptr<OFSwitch13Device> InstallSwitch(Ptr<Node> node);
+    Ptr<OFSwitch13Device> InstallSwitch(Ptr<Node> node, NetDeviceContainer& ports);
+    OFSwitch13DeviceContainer InstallSwitch(NodeContainer& nodes);
+    virtual void CreateOpenFlowChannels() = 0;
+    void EnableOpenFlowPcap(std::string prefix = "ofchannel", bool promiscuous = true);
+    void EnableOpenFlowAscii(std::string prefix = "ofchannel");
+
+  protected:
+    // A channel between nodes, with addresses on it.
+    Ipv4InterfaceContainer Connect(const NodeContainer& nodes, bool isCsma);
+
+    ObjectFactory m_devFactory;
+    DataRate m_rate;
+    ChannelType m_type{SINGLECSMA};
+    NodeContainer m_switchNodes;
+    OFSwitch13DeviceContainer m_devices;
+    CsmaHelper m_csma;
+    PointToPointHelper m_p2p;
+    NetDeviceContainer m_channelDevices;
+    bool m_created{false};
+    static Ipv4AddressHelper m_addresses;
+};
+
+// Controllers in the simulation; each switch is connected to all of this helper.
+class OFSwitch13InternalHelper : public OFSwitch13Helper
+{
+  public:
+    static TypeId GetTypeId();
+    OFSwitch13InternalHelper();
+    Ptr<OFSwitch13Controller> InstallController(
+        Ptr<Node> node,
+        Ptr<OFSwitch13Controller> controller = CreateObject<OFSwitch13LearningController>());
+    void CreateOpenFlowChannels() override;
+
+  private:
+    NodeContainer m_controllerNodes;
+    std::vector<Ptr<OFSwitch13Controller>> m_controllers;
+};
+
+} // namespace ns3
+
+#endif

@@ -1,0 +1,7 @@
+// All of the module.
+#ifndef OFSWITCH13_MODULE_H
+#define OFSWITCH13_MODULE_H
+#include "ns3/ofswitch13-controller.h"
+#include "ns3/ofswitch13-device.h"
+#include "ns3/ofswitch13-helper.h"
+#endif

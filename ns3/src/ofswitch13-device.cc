@@ -1,0 +1,630 @@
+// The switch: frames of devices and bytes of sockets go to libbofuss, and come from it.
+#include "ns3/ofswitch13-device.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ns3/channel.h"
+#include "ns3/ethernet-header.h"
+#include "ns3/inet-socket-address.h"
+#include "ns3/log.h"
+#include "ns3/simulator.h"
+#include "ns3/tcp-socket-factory.h"
+#include "ns3/uinteger.h"
+#include "ns3/virtual-net-device.h"
+
+namespace ns3
+{
+
+NS_LOG_COMPONENT_DEFINE("OFSwitch13Device");
+NS_OBJECT_ENSURE_REGISTERED(OFSwitch13Port);
+NS_OBJECT_ENSURE_REGISTERED(OFSwitch13Device);
+
+namespace
+{
+// Bytes of an Ethernet header.
+const uint32_t ETHERNET_BYTES = 14;
+// The most bytes that one read of a socket takes.
+const uint32_t READ_BYTES = 16384;
+// Types below are lengths of 802.3 frames.
+const uint16_t MIN_TYPE = 1536;
+
+std::map<uint64_t, OFSwitch13Device*>& Devices()
+{
+    static std::map<uint64_t, OFSwitch13Device*> devices;
+    return devices;
+}
+} // namespace
+
+TypeId
+OFSwitch13Port::GetTypeId()
+{
+    static TypeId tid =
+        TypeId("ns3::OFSwitch13Port")
+            .SetParent<Object>()
+            .SetGroupName("OFSwitch13")
+            .AddConstructor<OFSwitch13Port>()
+            .AddTraceSource("SwitchPortRx",
+                            "A frame came in by the port.",
+                            MakeTraceSourceAccessor(&OFSwitch13Port::m_rxTrace),
+                            "ns3::Packet::TracedCallback")
+            .AddTraceSource("SwitchPortTx",
+                            "A frame left by the port.",
+                            MakeTraceSourceAccessor(&OFSwitch13Port::m_txTrace),
+                            "ns3::Packet::TracedCallback");
+    return tid;
+}
+
+OFSwitch13Port::OFSwitch13Port(Ptr<OFSwitch13Device> device, Ptr<NetDevice> port, uint32_t number)
+    : m_device(device),
+      m_port(port),
+      m_number(number)
+{
+    port->SetPromiscReceiveCallback(MakeCallback(&OFSwitch13Port::Receive, this));
+}
+
+void
+OFSwitch13Port::DoDispose()
+{
+    m_device = nullptr;
+    m_port = nullptr;
+    Object::DoDispose();
+}
+
+Ptr<NetDevice>
+OFSwitch13Port::GetPortDevice() const
+{
+    return m_port;
+}
+
+uint32_t
+OFSwitch13Port::GetPortNo() const
+{
+    return m_number;
+}
+
+bool
+OFSwitch13Port::Receive(Ptr<NetDevice>,
+                        Ptr<const Packet> packet,
+                        uint16_t protocol,
+                        const Address& from,
+                        const Address& to,
+                        NetDevice::PacketType)
+{
+    Ptr<Packet> frame = packet->Copy();
+    EthernetHeader header(false);
+    header.SetSource(Mac48Address::ConvertFrom(from));
+    header.SetDestination(Mac48Address::ConvertFrom(to));
+    header.SetLengthType(protocol);
+    frame->AddHeader(header);
+    m_rxTrace(frame);
+    m_device->ReceiveFromSwitchPort(frame, m_number);
+    return true;
+}
+
+bool
+OFSwitch13Port::Send(const uint8_t* frame, size_t length)
+{
+    if (length < ETHERNET_BYTES)
+    {
+        return false;
+    }
+    Mac48Address to;
+    Mac48Address from;
+    to.CopyFrom(frame);
+    from.CopyFrom(frame + 6);
+    uint16_t type = frame[12] << 8 | frame[13];
+    if (type < MIN_TYPE)
+    {
+        NS_LOG_WARN("an 802.3 frame without a type is not sent");
+        return false;
+    }
+    Ptr<Packet> packet = Create<Packet>(frame + ETHERNET_BYTES, length - ETHERNET_BYTES);
+    m_txTrace(Create<Packet>(frame, length));
+    return m_port->SendFrom(packet, from, to, type);
+}
+
+TypeId
+OFSwitch13Device::GetTypeId()
+{
+    using Self = OFSwitch13Device;
+    const auto construct = TypeId::ATTR_GET | TypeId::ATTR_CONSTRUCT;
+    static TypeId tid =
+        TypeId("ns3::OFSwitch13Device")
+            .SetParent<Object>()
+            .SetGroupName("OFSwitch13")
+            .AddConstructor<Self>()
+            .AddAttribute("CpuCapacity",
+                          "Bits a second that the CPU processes.",
+                          DataRateValue(DataRate("100Gb/s")),
+                          MakeDataRateAccessor(&Self::m_cpuCapacity),
+                          MakeDataRateChecker())
+            .AddAttribute("DatapathId",
+                          "The datapath id.",
+                          TypeId::ATTR_GET,
+                          UintegerValue(0),
+                          MakeUintegerAccessor(&Self::m_dpId),
+                          MakeUintegerChecker<uint64_t>())
+            .AddAttribute("FlowTableSize",
+                          "The most entries of a table.",
+                          construct,
+                          UintegerValue(4096),
+                          MakeUintegerAccessor(&Self::m_flowTableSize),
+                          MakeUintegerChecker<uint32_t>(1))
+            .AddAttribute("GroupTableSize",
+                          "The most groups.",
+                          construct,
+                          UintegerValue(4096),
+                          MakeUintegerAccessor(&Self::m_groupTableSize),
+                          MakeUintegerChecker<uint32_t>(0))
+            .AddAttribute("MeterTableSize",
+                          "The most meters.",
+                          construct,
+                          UintegerValue(4096),
+                          MakeUintegerAccessor(&Self::m_meterTableSize),
+                          MakeUintegerChecker<uint32_t>(0))
+            .AddAttribute("PipelineTables",
+                          "The number of tables.",
+                          construct,
+                          UintegerValue(64),
+                          MakeUintegerAccessor(&Self::m_pipelineTables),
+                          MakeUintegerChecker<uint32_t>(1, 254))
+            .AddAttribute("TcamDelay",
+                          "The time of one step of a search in the tables.",
+                          TimeValue(MicroSeconds(20)),
+                          MakeTimeAccessor(&Self::m_tcamDelay),
+                          MakeTimeChecker(Time(0)))
+            .AddAttribute("TimeoutInterval",
+                          "The time between two refills of the CPU.",
+                          TimeValue(MilliSeconds(100)),
+                          MakeTimeAccessor(&Self::m_timeout),
+                          MakeTimeChecker(MilliSeconds(1), Seconds(1)))
+            .AddTraceSource("CpuLoad",
+                            "Part of the CPU that was used before the last refill.",
+                            MakeTraceSourceAccessor(&Self::m_cpuLoad),
+                            "ns3::TracedValueCallback::Double")
+            .AddTraceSource("SumFlowEntries",
+                            "Entries of all tables.",
+                            MakeTraceSourceAccessor(&Self::m_flowEntries),
+                            "ns3::TracedValueCallback::Uint32")
+            .AddTraceSource("GroupEntries",
+                            "Groups.",
+                            MakeTraceSourceAccessor(&Self::m_groupEntries),
+                            "ns3::TracedValueCallback::Uint32")
+            .AddTraceSource("MeterEntries",
+                            "Meters.",
+                            MakeTraceSourceAccessor(&Self::m_meterEntries),
+                            "ns3::TracedValueCallback::Uint32")
+            .AddTraceSource("PipelineDelay",
+                            "How long a packet waits for the search.",
+                            MakeTraceSourceAccessor(&Self::m_pipelineDelay),
+                            "ns3::TracedValueCallback::Time")
+            .AddTraceSource("OverloadDrop",
+                            "A packet is dropped because the CPU is overloaded.",
+                            MakeTraceSourceAccessor(&Self::m_overloadDrop),
+                            "ns3::Packet::TracedCallback")
+            .AddTraceSource("PipelinePacket",
+                            "A packet enters the pipeline.",
+                            MakeTraceSourceAccessor(&Self::m_pipelinePacket),
+                            "ns3::Packet::TracedCallback")
+            .AddTraceSource("DatapathTimeout",
+                            "The CPU is refilled.",
+                            MakeTraceSourceAccessor(&Self::m_datapathTimeout),
+                            "ns3::OFSwitch13Device::DeviceTracedCallback");
+    return tid;
+}
+
+OFSwitch13Device::OFSwitch13Device()
+{
+    static uint64_t next = 1;
+    m_dpId = next++;
+    Devices()[m_dpId] = this;
+}
+
+OFSwitch13Device::~OFSwitch13Device() = default;
+
+void
+OFSwitch13Device::NotifyConstructionCompleted()
+{
+    bofuss_config config;
+    bofuss_config_default(&config);
+    config.datapath_id = m_dpId;
+    config.n_tables = m_pipelineTables;
+    config.max_entries = m_flowTableSize;
+    config.max_total_entries = m_flowTableSize * m_pipelineTables;
+    config.max_groups = m_groupTableSize;
+    config.max_meters = m_meterTableSize;
+    bofuss_callbacks callbacks{};
+    callbacks.user = this;
+    callbacks.transmit = Transmit;
+    callbacks.send = SendBytes;
+    callbacks.close = CloseConnection;
+    bofuss_status made = bofuss_switch_new(Now(), &config, &callbacks, &m_switch);
+    NS_ABORT_MSG_IF(made != BOFUSS_STATUS_OK, "the attributes make no switch: " << made);
+    // A new bucket is full: it holds what one second brings.
+    m_cpuTokens = m_cpuCapacity.GetBitRate();
+    m_refillEvent = Simulator::Schedule(m_timeout, &OFSwitch13Device::Refill, this);
+    Settle();
+    Object::NotifyConstructionCompleted();
+}
+
+void
+OFSwitch13Device::DoDispose()
+{
+    m_refillEvent.Cancel();
+    m_tickEvent.Cancel();
+    bofuss_switch_free(&m_switch);
+    for (Channel& channel : m_channels)
+    {
+        channel.socket->SetRecvCallback(MakeNullCallback<void, Ptr<Socket>>());
+        channel.socket->SetSendCallback(MakeNullCallback<void, Ptr<Socket>, uint32_t>());
+    }
+    m_channels.clear();
+    for (Ptr<OFSwitch13Port>& port : m_ports)
+    {
+        port->Dispose();
+    }
+    m_ports.clear();
+    Devices().erase(m_dpId);
+    Object::DoDispose();
+}
+
+uint64_t
+OFSwitch13Device::Now() const
+{
+    return Simulator::Now().GetNanoSeconds();
+}
+
+uint64_t
+OFSwitch13Device::GetDatapathId() const
+{
+    return m_dpId;
+}
+
+uint64_t
+OFSwitch13Device::GetDpId() const
+{
+    return m_dpId;
+}
+
+uint32_t
+OFSwitch13Device::GetNSwitchPorts() const
+{
+    return m_ports.size();
+}
+
+uint32_t
+OFSwitch13Device::GetNControllers() const
+{
+    return m_channels.size();
+}
+
+uint32_t
+OFSwitch13Device::GetSumFlowEntries() const
+{
+    return m_flowEntries;
+}
+
+uint32_t
+OFSwitch13Device::GetGroupEntries() const
+{
+    return m_groupEntries;
+}
+
+uint32_t
+OFSwitch13Device::GetMeterEntries() const
+{
+    return m_meterEntries;
+}
+
+double
+OFSwitch13Device::GetCpuLoad() const
+{
+    return m_cpuLoad;
+}
+
+Time
+OFSwitch13Device::GetPipelineDelay() const
+{
+    return m_pipelineDelay;
+}
+
+uint64_t
+OFSwitch13Device::GetPacketInCounter() const
+{
+    return m_packetIns;
+}
+
+uint64_t
+OFSwitch13Device::GetDropCounter() const
+{
+    bofuss_usage usage{};
+    bofuss_get_usage(m_switch, &usage);
+    return usage.drops;
+}
+
+Ptr<OFSwitch13Device>
+OFSwitch13Device::GetDevice(uint64_t id)
+{
+    auto found = Devices().find(id);
+    return found == Devices().end() ? nullptr : Ptr<OFSwitch13Device>(found->second);
+}
+
+Ptr<OFSwitch13Port>
+OFSwitch13Device::AddSwitchPort(Ptr<NetDevice> device)
+{
+    Ptr<CsmaNetDevice> csma = DynamicCast<CsmaNetDevice>(device);
+    NS_ABORT_MSG_IF(!csma && !DynamicCast<VirtualNetDevice>(device),
+                    "a port is a CsmaNetDevice or a VirtualNetDevice");
+    uint32_t number = m_ports.size() + 1;
+    uint32_t kbps = 0;
+    if (csma && csma->GetChannel())
+    {
+        DataRateValue rate;
+        csma->GetChannel()->GetAttribute("DataRate", rate);
+        kbps = std::min<uint64_t>(rate.Get().GetBitRate() / 1000, UINT32_MAX);
+    }
+    uint8_t address[6];
+    Mac48Address::ConvertFrom(device->GetAddress()).CopyTo(address);
+    std::string name = "port" + std::to_string(number);
+    bofuss_port_add(m_switch, Now(), number, name.c_str(), address, kbps);
+    Ptr<OFSwitch13Port> port = CreateObject<OFSwitch13Port>(Ptr<OFSwitch13Device>(this), device, number);
+    m_ports.push_back(port);
+    return port;
+}
+
+Ptr<OFSwitch13Port>
+OFSwitch13Device::GetSwitchPort(uint32_t number) const
+{
+    return number >= 1 && number <= m_ports.size() ? m_ports[number - 1] : nullptr;
+}
+
+void
+OFSwitch13Device::ReceiveFromSwitchPort(Ptr<Packet> packet, uint32_t port, uint64_t)
+{
+    uint64_t bits = 8 * static_cast<uint64_t>(packet->GetSize());
+    if (bits > m_cpuTokens)
+    {
+        m_overloadDrop(packet);
+        return;
+    }
+    m_cpuTokens -= bits;
+    m_cpuUsed += bits;
+    m_pipelinePacket(packet);
+    Simulator::Schedule(m_pipelineDelay, &OFSwitch13Device::Pipeline, this, packet, port);
+}
+
+void
+OFSwitch13Device::Pipeline(Ptr<Packet> packet, uint32_t port)
+{
+    if (!m_switch)
+    {
+        return;
+    }
+    std::vector<uint8_t> bytes(packet->GetSize());
+    packet->CopyData(bytes.data(), bytes.size());
+    bofuss_frame frame{bytes.data(), bytes.size()};
+    bofuss_status status = bofuss_receive(m_switch, Now(), port, &frame, 1);
+    if (status != BOFUSS_STATUS_OK)
+    {
+        NS_LOG_WARN("port " << port << ": " << bofuss_switch_error(m_switch));
+    }
+    Settle();
+}
+
+std::string
+OFSwitch13Device::Trace(Ptr<const Packet> packet, uint32_t port)
+{
+    std::vector<uint8_t> bytes(packet->GetSize());
+    packet->CopyData(bytes.data(), bytes.size());
+    std::vector<char> text(1 << 17);
+    size_t length = 0;
+    bofuss_frame frame{bytes.data(), bytes.size()};
+    bofuss_status status =
+        bofuss_trace(m_switch, Now(), port, frame, 0, text.data(), text.size(), &length);
+    return status == BOFUSS_STATUS_OK ? std::string(text.data(), length) : std::string();
+}
+
+void
+OFSwitch13Device::Refill()
+{
+    double seconds = m_timeout.GetSeconds();
+    double refill = m_cpuCapacity.GetBitRate() * seconds;
+    m_cpuLoad = m_cpuUsed / refill;
+    m_cpuUsed = 0;
+    m_cpuTokens = std::min<uint64_t>(m_cpuTokens + refill, m_cpuCapacity.GetBitRate());
+    m_datapathTimeout(this);
+    Settle();
+    m_refillEvent = Simulator::Schedule(m_timeout, &OFSwitch13Device::Refill, this);
+}
+
+void
+OFSwitch13Device::Settle()
+{
+    bofuss_usage usage{};
+    bofuss_get_usage(m_switch, &usage);
+    m_flowEntries = usage.flow_entries;
+    m_groupEntries = usage.groups;
+    m_meterEntries = usage.meters;
+    double steps = usage.flow_entries < 2 ? 1 : std::ceil(std::log2(usage.flow_entries));
+    m_pipelineDelay = NanoSeconds(static_cast<uint64_t>(m_tcamDelay.GetNanoSeconds() * steps));
+    uint64_t at = 0;
+    m_tickEvent.Cancel();
+    if (bofuss_next_tick(m_switch, &at) == BOFUSS_STATUS_OK)
+    {
+        uint64_t wait = at > Now() ? at - Now() : 0;
+        m_tickEvent = Simulator::Schedule(NanoSeconds(wait), &OFSwitch13Device::Tick, this);
+    }
+}
+
+void
+OFSwitch13Device::Tick()
+{
+    bofuss_tick(m_switch, Now());
+    Settle();
+}
+
+void
+OFSwitch13Device::Transmit(void* user, uint32_t port, uint32_t, const uint8_t* frame, size_t n)
+{
+    Ptr<OFSwitch13Port> out = static_cast<OFSwitch13Device*>(user)->GetSwitchPort(port);
+    if (out)
+    {
+        out->Send(frame, n);
+    }
+}
+
+void
+OFSwitch13Device::SendBytes(void* user, uint64_t connection, const uint8_t* bytes, size_t n)
+{
+    OFSwitch13Device* self = static_cast<OFSwitch13Device*>(user);
+    // The type of a PACKET_IN, in each message.
+    size_t length = 0;
+    for (size_t at = 0; bofuss_message_length(bytes + at, n - at, &length) == BOFUSS_STATUS_OK;
+         at += length)
+    {
+        self->m_packetIns += bytes[at + 1] == 10;
+    }
+    for (Channel& channel : self->m_channels)
+    {
+        if (channel.connection == connection)
+        {
+            channel.unsent.insert(channel.unsent.end(), bytes, bytes + n);
+            self->Flush(channel);
+        }
+    }
+}
+
+void
+OFSwitch13Device::CloseConnection(void* user, uint64_t connection, const char* why)
+{
+    NS_LOG_WARN("connection " << connection << " is closed: " << why);
+    for (Channel& channel : static_cast<OFSwitch13Device*>(user)->m_channels)
+    {
+        if (channel.connection == connection)
+        {
+            channel.connection = 0;
+            channel.socket->Close();
+        }
+    }
+}
+
+void
+OFSwitch13Device::StartControllerConnection(const Address& controller)
+{
+    Ptr<Socket> socket = Socket::CreateSocket(GetObject<Node>(), TcpSocketFactory::GetTypeId());
+    socket->SetAttribute("SegmentSize", UintegerValue(8900));
+    m_channels.push_back({socket, 0, {}, {}});
+    socket->SetConnectCallback(MakeCallback(&OFSwitch13Device::Connected, this),
+                               MakeCallback(&OFSwitch13Device::Failed, this));
+    socket->SetRecvCallback(MakeCallback(&OFSwitch13Device::Receive, this));
+    socket->SetSendCallback(MakeCallback(&OFSwitch13Device::Writable, this));
+    socket->SetCloseCallbacks(MakeCallback(&OFSwitch13Device::Failed, this),
+                              MakeCallback(&OFSwitch13Device::Failed, this));
+    socket->Bind();
+    socket->Connect(controller);
+}
+
+OFSwitch13Device::Channel*
+OFSwitch13Device::Find(Ptr<Socket> socket)
+{
+    for (Channel& channel : m_channels)
+    {
+        if (channel.socket == socket)
+        {
+            return &channel;
+        }
+    }
+    return nullptr;
+}
+
+void
+OFSwitch13Device::Connected(Ptr<Socket> socket)
+{
+    Channel* channel = Find(socket);
+    bofuss_connect(m_switch, 1, &channel->connection);
+}
+
+void
+OFSwitch13Device::Failed(Ptr<Socket> socket)
+{
+    Channel* channel = Find(socket);
+    if (channel && channel->connection && m_switch)
+    {
+        bofuss_disconnect(m_switch, Now(), channel->connection);
+        channel->connection = 0;
+        Settle();
+    }
+}
+
+void
+OFSwitch13Device::Receive(Ptr<Socket> socket)
+{
+    Channel* channel = Find(socket);
+    while (Ptr<Packet> packet = socket->Recv(READ_BYTES, 0))
+    {
+        if (!packet->GetSize())
+        {
+            break;
+        }
+        std::vector<uint8_t> bytes(packet->GetSize());
+        packet->CopyData(bytes.data(), bytes.size());
+        channel->unread.insert(channel->unread.end(), bytes.begin(), bytes.end());
+    }
+    Feed(*channel);
+}
+
+void
+OFSwitch13Device::Feed(Channel& channel)
+{
+    std::vector<uint8_t> bytes(channel.unread.begin(), channel.unread.end());
+    size_t taken = 0;
+    bofuss_status status =
+        bofuss_feed(m_switch, Now(), channel.connection, bytes.data(), bytes.size(), &taken);
+    if (status == BOFUSS_STATUS_OK)
+    {
+        channel.unread.erase(channel.unread.begin(), channel.unread.begin() + taken);
+    }
+    Settle();
+}
+
+void
+OFSwitch13Device::Writable(Ptr<Socket> socket, uint32_t)
+{
+    Channel* channel = Find(socket);
+    Flush(*channel);
+    if (channel->connection && bofuss_work(m_switch, Now()) == BOFUSS_STATUS_OK)
+    {
+        Settle();
+    }
+    if (!channel->unread.empty())
+    {
+        Feed(*channel);
+    }
+}
+
+void
+OFSwitch13Device::Flush(Channel& channel)
+{
+    while (!channel.unsent.empty())
+    {
+        size_t room = std::min<size_t>(channel.socket->GetTxAvailable(), channel.unsent.size());
+        if (!room)
+        {
+            break;
+        }
+        std::vector<uint8_t> bytes(channel.unsent.begin(), channel.unsent.begin() + room);
+        int sent = channel.socket->Send(Create<Packet>(bytes.data(), bytes.size()));
+        if (sent <= 0)
+        {
+            break;
+        }
+        channel.unsent.erase(channel.unsent.begin(), channel.unsent.begin() + sent);
+    }
+    if (channel.connection)
+    {
+        bofuss_set_held_bytes(m_switch, channel.connection, channel.unsent.size());
+    }
+}
+
+} // namespace ns3

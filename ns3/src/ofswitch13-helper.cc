@@ -1,0 +1,281 @@
+// Switches and controllers on nodes, and the channels between them.
+#include "ns3/ofswitch13-helper.h"
+
+#include "ns3/boolean.h"
+#include "ns3/enum.h"
+#include "ns3/global-value.h"
+#include "ns3/inet-socket-address.h"
+#include "ns3/internet-stack-helper.h"
+#include "ns3/log.h"
+#include "ns3/simulator.h"
+#include "ns3/string.h"
+#include "ns3/uinteger.h"
+
+namespace ns3
+{
+
+NS_LOG_COMPONENT_DEFINE("OFSwitch13Helper");
+NS_OBJECT_ENSURE_REGISTERED(OFSwitch13Helper);
+NS_OBJECT_ENSURE_REGISTERED(OFSwitch13InternalHelper);
+
+// Bytes of the largest packet on a channel, so that messages are not cut small.
+static const uint32_t CHANNEL_MTU = 9000;
+
+Ipv4AddressHelper OFSwitch13Helper::m_addresses("10.100.150.0", "255.255.255.0", "0.0.0.1");
+
+OFSwitch13DeviceContainer::Iterator
+OFSwitch13DeviceContainer::Begin() const
+{
+    return m_devices.begin();
+}
+
+OFSwitch13DeviceContainer::Iterator
+OFSwitch13DeviceContainer::End() const
+{
+    return m_devices.end();
+}
+
+uint32_t
+OFSwitch13DeviceContainer::GetN() const
+{
+    return m_devices.size();
+}
+
+Ptr<OFSwitch13Device>
+OFSwitch13DeviceContainer::Get(uint32_t i) const
+{
+    return m_devices.at(i);
+}
+
+void
+OFSwitch13DeviceContainer::Add(Ptr<OFSwitch13Device> device)
+{
+    m_devices.push_back(device);
+}
+
+void
+OFSwitch13DeviceContainer::Add(const OFSwitch13DeviceContainer& other)
+{
+    m_devices.insert(m_devices.end(), other.Begin(), other.End());
+}
+
+TypeId
+OFSwitch13Helper::GetTypeId()
+{
+    static TypeId tid =
+        TypeId("ns3::OFSwitch13Helper")
+            .SetParent<Object>()
+            .SetGroupName("OFSwitch13")
+            .AddAttribute("ChannelDataRate",
+                          "The rate of the channels between switches and controllers.",
+                          DataRateValue(DataRate("10Gb/s")),
+                          MakeDataRateAccessor(&OFSwitch13Helper::m_rate),
+                          MakeDataRateChecker())
+            .AddAttribute("ChannelType",
+                          "One CSMA channel for all, or one for each pair.",
+                          EnumValue(SINGLECSMA),
+                          MakeEnumAccessor(&OFSwitch13Helper::m_type),
+                          MakeEnumChecker(SINGLECSMA,
+                                          "SingleCsma",
+                                          DEDICATEDCSMA,
+                                          "DedicatedCsma",
+                                          DEDICATEDP2P,
+                                          "DedicatedP2p"));
+    return tid;
+}
+
+OFSwitch13Helper::OFSwitch13Helper()
+{
+    m_devFactory.SetTypeId("ns3::OFSwitch13Device");
+}
+
+void
+OFSwitch13Helper::SetDeviceAttribute(std::string name, const AttributeValue& value)
+{
+    m_devFactory.Set(name, value);
+}
+
+void
+OFSwitch13Helper::SetChannelType(ChannelType type)
+{
+    m_type = type;
+}
+
+void
+OFSwitch13Helper::SetChannelDataRate(DataRate rate)
+{
+    m_rate = rate;
+}
+
+void
+OFSwitch13Helper::SetAddressBase(Ipv4Address network, Ipv4Mask mask)
+{
+    m_addresses.SetBase(network, mask);
+}
+
+Ptr<OFSwitch13Device>
+OFSwitch13Helper::InstallSwitch(Ptr<Node> node)
+{
+    NS_ABORT_MSG_IF(m_created, "the channels are there already");
+    Ptr<OFSwitch13Device> device = m_devFactory.Create<OFSwitch13Device>();
+    node->AggregateObject(device);
+    m_switchNodes.Add(node);
+    m_devices.Add(device);
+    return device;
+}
+
+Ptr<OFSwitch13Device>
+OFSwitch13Helper::InstallSwitch(Ptr<Node> node, NetDeviceContainer& ports)
+{
+    Ptr<OFSwitch13Device> device = InstallSwitch(node);
+    for (uint32_t i = 0; i < ports.GetN(); i++)
+    {
+        device->AddSwitchPort(ports.Get(i));
+    }
+    return device;
+}
+
+OFSwitch13DeviceContainer
+OFSwitch13Helper::InstallSwitch(NodeContainer& nodes)
+{
+    OFSwitch13DeviceContainer devices;
+    for (uint32_t i = 0; i < nodes.GetN(); i++)
+    {
+        devices.Add(InstallSwitch(nodes.Get(i)));
+    }
+    return devices;
+}
+
+Ipv4InterfaceContainer
+OFSwitch13Helper::Connect(const NodeContainer& nodes, bool isCsma)
+{
+    NetDeviceContainer devices;
+    if (isCsma)
+    {
+        m_csma.SetChannelAttribute("DataRate", DataRateValue(m_rate));
+        m_csma.SetDeviceAttribute("Mtu", UintegerValue(CHANNEL_MTU));
+        devices = m_csma.Install(nodes);
+    }
+    else
+    {
+        m_p2p.SetDeviceAttribute("DataRate", DataRateValue(m_rate));
+        m_p2p.SetDeviceAttribute("Mtu", UintegerValue(CHANNEL_MTU));
+        devices = m_p2p.Install(nodes);
+    }
+    m_channelDevices.Add(devices);
+    Ipv4InterfaceContainer interfaces = m_addresses.Assign(devices);
+    m_addresses.NewNetwork();
+    return interfaces;
+}
+
+void
+OFSwitch13Helper::EnableOpenFlowPcap(std::string prefix, bool promiscuous)
+{
+    NS_ABORT_MSG_IF(!m_created, "the channels are not there yet");
+    if (m_type == DEDICATEDP2P)
+    {
+        m_p2p.EnablePcap(prefix, m_channelDevices, promiscuous);
+    }
+    else
+    {
+        m_csma.EnablePcap(prefix, m_channelDevices, promiscuous);
+    }
+}
+
+void
+OFSwitch13Helper::EnableOpenFlowAscii(std::string prefix)
+{
+    NS_ABORT_MSG_IF(!m_created, "the channels are not there yet");
+    if (m_type == DEDICATEDP2P)
+    {
+        m_p2p.EnableAscii(prefix, m_channelDevices);
+    }
+    else
+    {
+        m_csma.EnableAscii(prefix, m_channelDevices);
+    }
+}
+
+TypeId
+OFSwitch13InternalHelper::GetTypeId()
+{
+    static TypeId tid = TypeId("ns3::OFSwitch13InternalHelper")
+                            .SetParent<OFSwitch13Helper>()
+                            .SetGroupName("OFSwitch13")
+                            .AddConstructor<OFSwitch13InternalHelper>();
+    return tid;
+}
+
+OFSwitch13InternalHelper::OFSwitch13InternalHelper()
+{
+    // Checksums are on the wire, so that a switch that changes a field can change them.
+    GlobalValue::Bind("ChecksumEnabled", BooleanValue(true));
+}
+
+Ptr<OFSwitch13Controller>
+OFSwitch13InternalHelper::InstallController(Ptr<Node> node, Ptr<OFSwitch13Controller> controller)
+{
+    NS_ABORT_MSG_IF(m_created, "the channels are there already");
+    controller->SetStartTime(Seconds(0));
+    node->AddApplication(controller);
+    m_controllerNodes.Add(node);
+    m_controllers.push_back(controller);
+    return controller;
+}
+
+void
+OFSwitch13InternalHelper::CreateOpenFlowChannels()
+{
+    NS_ABORT_MSG_IF(m_created, "the channels are there already");
+    NS_ABORT_MSG_IF(m_controllers.empty(), "there is no controller");
+    m_created = true;
+    InternetStackHelper internet;
+    NodeContainer all(m_switchNodes, m_controllerNodes);
+    for (uint32_t i = 0; i < all.GetN(); i++)
+    {
+        if (!all.Get(i)->GetObject<Ipv4>())
+        {
+            internet.Install(all.Get(i));
+        }
+    }
+    std::vector<std::vector<Address>> addresses(m_switchNodes.GetN());
+    auto address = [this](Ipv4Address host, size_t controller) {
+        UintegerValue port;
+        m_controllers[controller]->GetAttribute("Port", port);
+        return InetSocketAddress(host, port.Get());
+    };
+    if (m_type == SINGLECSMA)
+    {
+        Ipv4InterfaceContainer interfaces = Connect(all, true);
+        for (std::vector<Address>& of : addresses)
+        {
+            for (size_t c = 0; c < m_controllers.size(); c++)
+            {
+                of.push_back(address(interfaces.GetAddress(m_switchNodes.GetN() + c), c));
+            }
+        }
+    }
+    else
+    {
+        for (uint32_t s = 0; s < m_switchNodes.GetN(); s++)
+        {
+            for (size_t c = 0; c < m_controllers.size(); c++)
+            {
+                NodeContainer pair(m_switchNodes.Get(s), m_controllerNodes.Get(c));
+                Ipv4InterfaceContainer interfaces = Connect(pair, m_type == DEDICATEDCSMA);
+                addresses[s].push_back(address(interfaces.GetAddress(1), c));
+            }
+        }
+    }
+    for (uint32_t s = 0; s < m_devices.GetN(); s++)
+    {
+        for (const Address& controller : addresses[s])
+        {
+            Simulator::ScheduleNow(&OFSwitch13Device::StartControllerConnection,
+                                   m_devices.Get(s),
+                                   controller);
+        }
+    }
+}
+
+} // namespace ns3
