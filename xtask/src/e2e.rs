@@ -17,7 +17,7 @@ pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<()
     let python = python(root)?;
     ci::cargo(
         "build --locked --package bofuss-switchd --package bofuss-dpctl --package bofuss-oflib \
-         --bins --examples",
+         --package bofuss-capi --lib --bins --examples",
         |_| {},
     )?;
     ci::cargo("test --locked --package bofuss-tests", |cargo| {
