@@ -53,6 +53,11 @@ impl EventQueue {
         self.push(turn, due);
     }
 
+    /// When something is due next.
+    pub(crate) fn next(&self) -> Option<Time> {
+        self.heap.peek().map(|Reverse((turn, _))| turn.at)
+    }
+
     /// Takes what is due first, if that is not after `end`.
     pub(crate) fn pop_until(&mut self, end: Time) -> Option<(Turn, Due)> {
         let Reverse((turn, _)) = self.heap.peek()?;

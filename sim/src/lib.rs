@@ -6,6 +6,7 @@
 
 mod control;
 pub mod controller;
+mod event_log;
 mod event_queue;
 pub mod host;
 mod link;
@@ -13,12 +14,18 @@ mod network;
 mod observer;
 mod random;
 mod run;
+pub mod scenario;
+mod statistics;
 mod switch_node;
 pub mod tcp;
+mod timeline;
 pub mod topology;
 pub mod traffic;
 
+pub use event_log::EventLog;
 pub use link::{LinkConfig, LinkDrop, LinkState, LinkStats, NodeId, NodePort};
 pub use network::{Change, MAX_PORT, Network, NetworkConfig, NetworkError};
 pub use observer::{ControllerId, EventKind, LinkDirection, LinkId, LogEvent, Observer};
 pub use random::Random;
+pub use statistics::{NetworkNames, summary};
+pub use timeline::Timeline;

@@ -1,5 +1,6 @@
 //! The network: nodes, links and controllers, and the loop that lets time go on.
 
+use std::any::Any;
 use std::fmt;
 
 use bofuss_datapath::Time;
@@ -332,6 +333,17 @@ impl Network {
             NodeKind::Host(host) => Some(&**host),
             NodeKind::Switch(_) => None,
         }
+    }
+
+    /// A host of a certain kind, if the node is one.
+    pub fn host_as<H: Host>(&self, node: NodeId) -> Option<&H> {
+        let host: &dyn Any = self.host(node)?;
+        host.downcast_ref()
+    }
+
+    /// When the next event is due.
+    pub fn next_event(&self) -> Option<Time> {
+        self.events.next()
     }
 
     /// A switch, if the node is one; what it is given here causes nothing before its next event.

@@ -26,6 +26,7 @@ mod reload;
 mod rights;
 mod run;
 mod rundir;
+mod sim;
 mod snoop;
 mod trace;
 
@@ -87,6 +88,9 @@ enum CliCommand {
     /// Explain what a switch does with a packet: a running one, or one that files describe (needs
     /// no rights).
     Trace(Box<trace::TraceOptions>),
+    /// Run a network of switches, hosts and controllers that a file describes, on a virtual clock
+    /// (needs no rights).
+    Sim(Box<sim::SimOptions>),
     /// Let a running switch, and all others of its process, read their configuration file again, as
     /// SIGHUP does.
     Reload {
@@ -120,6 +124,7 @@ fn bofuss() -> ExitCode {
         CliCommand::Demo(_)
         | CliCommand::Ctl { .. }
         | CliCommand::Trace(_)
+        | CliCommand::Sim(_)
         | CliCommand::Reload { .. } => "warn",
         CliCommand::Generate { .. } => "error",
     });
@@ -138,6 +143,7 @@ fn bofuss() -> ExitCode {
         CliCommand::Demo(options) => with_runtime(async { demo::demo(options, stopped()).await }),
         CliCommand::Ctl { words } => ctl::command(&words).map(|text| print!("{text}")),
         CliCommand::Trace(options) => options.run(),
+        CliCommand::Sim(options) => options.run(),
         CliCommand::Reload { name } => ctl::reload(name.as_deref()).map(|text| print!("{text}")),
         CliCommand::Generate { what } => {
             let printed = generate::print(what, Cli::command(), &mut std::io::stdout());

@@ -9,14 +9,11 @@ use bofuss_agent::{ConnId, FailMode, Request, Switch, SwitchIo};
 use bofuss_datapath::Time;
 use bofuss_ext::openstate::AskedStates;
 use bofuss_frame::{Frame, OffloadCapabilities, Pool};
-use bofuss_oflib::ext::{ExtKind, ExtRow};
-use bofuss_oflib::message::group_mod::GroupModCommand;
-use bofuss_oflib::message::meter_mod::MeterModCommand;
-use bofuss_oflib::message::{FlowModCommand, PortDesc};
-use bofuss_oflib::text::{find_unquoted, parse_flow, parse_group, parse_meter};
+use bofuss_oflib::message::PortDesc;
 use bofuss_oflib::types::QueueId;
 use bofuss_oflib::wire::FixedStr;
-use bofuss_oflib::{Action, Catalogue, ExtValue, Message, PortNo, Version};
+use bofuss_oflib::{Action, Catalogue, Message, PortNo, Version};
+use bofuss_sim::scenario::parse_rule;
 
 use crate::config::{self, Config, DEFAULT_NAME, Options};
 use crate::context::context;
@@ -188,46 +185,13 @@ fn mods(path: &Path, catalogue: &Catalogue) -> Result<Vec<SourcedMessage>, Strin
     let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let mut all = [const { Vec::new() }; 4];
     for (line, number) in text.lines().zip(1..) {
-        let end = find_unquoted(line, &['#']).unwrap_or(line.len());
-        let line = line[..end].trim();
-        if line.is_empty() || line.contains(" reply ") {
-            continue;
-        }
         let at = format!("{}, line {number}", path.display());
-        let (place, message) = one(line, catalogue).map_err(|error| format!("{at}: {error}"))?;
-        all[place].push((at, message));
+        let rule = parse_rule(line, catalogue).map_err(|error| format!("{at}: {error}"))?;
+        if let Some((rank, message)) = rule {
+            all[rank].push((at, message));
+        }
     }
     Ok(all.into_iter().flatten().collect())
-}
-
-/// The message of a line, and the rank of its kind.
-fn one(line: &str, catalogue: &Catalogue) -> Result<(usize, Message), String> {
-    if line.starts_with("meter=") {
-        let meter = parse_meter(line, MeterModCommand::ADD).map_err(|error| error.to_string())?;
-        Ok((0, Message::MeterMod(meter)))
-    } else if line.starts_with("group_id=") {
-        let group = parse_group(line, GroupModCommand::ADD, catalogue)
-            .map_err(|error| error.to_string())?;
-        Ok((1, Message::GroupMod(group)))
-    } else if let Some((row, text)) = extension_message(line, catalogue) {
-        let value = ExtValue::parse(row, text, catalogue)?;
-        Ok((3, Message::Experimenter(value)))
-    } else {
-        let flow =
-            parse_flow(line, FlowModCommand::ADD, catalogue).map_err(|error| error.to_string())?;
-        Ok((2, Message::FlowMod(flow)))
-    }
-}
-
-/// The row of an extension's message whose name begins a line, and the rest of the line.
-fn extension_message<'l>(
-    line: &'l str,
-    catalogue: &Catalogue,
-) -> Option<(&'static ExtRow, &'l str)> {
-    let (name, text) = line.split_once(' ')?;
-    let mut messages = catalogue.values(ExtKind::Message);
-    let row = messages.find(|row| row.name == name && row.usage.is_some())?;
-    Some((row, text.trim()))
 }
 
 fn output_port(action: &Action) -> Option<PortNo> {

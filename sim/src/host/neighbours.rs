@@ -155,7 +155,8 @@ impl Neighbours {
         if ip.is_unspecified() || mac.is_multicast() {
             return;
         }
-        if !self.known.contains_key(&ip) && !(is_for_us && self.has_room(now)) {
+        let is_wanted = is_for_us && self.has_room(now);
+        if !is_wanted && !self.known.contains_key(&ip) {
             return;
         }
         let neighbour = self.known.entry(ip).or_default();

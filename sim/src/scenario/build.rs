@@ -1,0 +1,265 @@
+//! From a scenario's text to a network.
+
+mod controllers;
+mod links;
+mod nodes;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use bofuss_datapath::Time;
+use bofuss_oflib::Catalogue;
+use serde::Deserialize;
+use serde_json::Value;
+use toml::Spanned;
+
+use super::assertions::{self, FailedAssertion};
+use super::file::{AssertionRow, ControllerRow, ScenarioFile};
+use super::{ScenarioError, time};
+use crate::controller::Controller;
+use crate::host::HostConfig;
+use crate::link::NodeId;
+use crate::network::{Network, NetworkConfig};
+use crate::observer::Observer;
+use crate::statistics::{self, NetworkNames};
+use crate::topology::{Shape, Topology, read_gml};
+use crate::traffic::{Traffic, TrafficHost};
+
+/// What a scenario needs from outside of the simulator.
+pub trait Outside {
+    /// The text of a file that the scenario names. Errors: why it cannot be read.
+    fn read(&mut self, name: &str) -> Result<String, String>;
+    /// A controller of a kind that the simulator does not have. Errors: why there is none.
+    fn controller(&mut self, row: &ControllerRow) -> Result<Box<dyn Controller>, String>;
+}
+
+/// A network with its traffic, and what is to come of it.
+pub struct Scenario {
+    network: Network,
+    names: NetworkNames,
+    traffic: Traffic,
+    /// The nodes that traffic calls hosts, in its order.
+    hosts: Vec<NodeId>,
+    end: Time,
+    catalogue: Arc<Catalogue>,
+    assertions: Vec<(usize, AssertionRow)>,
+}
+
+impl Scenario {
+    /// Builds what a text says; `seed` is used in place of the text's. Errors: what is wrong, and
+    /// where.
+    pub fn build(
+        text: &str,
+        seed: Option<u64>,
+        outside: &mut dyn Outside,
+    ) -> Result<Self, ScenarioError> {
+        let mut file: ScenarioFile = toml::from_str(text).map_err(|error| {
+            let span = error.span().unwrap_or_default();
+            ScenarioError::at(text, span, error.message())
+        })?;
+        file.seed = seed.unwrap_or(file.seed);
+        let source = ScenarioText(text);
+        let end = source.time("end", *file.end.get_ref(), &file.end.span())?;
+        let default = NetworkConfig::default();
+        let mut builder = Builder {
+            source,
+            network: Network::new(NetworkConfig {
+                seed: file.seed,
+                pool_bytes: file.pool_bytes.unwrap_or(default.pool_bytes),
+                max_events: file.max_events.unwrap_or(default.max_events),
+            }),
+            file: &file,
+            topology: Topology::default(),
+            catalogue: Arc::new(bofuss_ext::catalogue()),
+            names: NetworkNames::default(),
+            hosts: Vec::new(),
+        };
+        builder.topology = builder.topology(outside)?;
+        builder.nodes()?;
+        let traffic = builder.traffic()?;
+        builder.links()?;
+        builder.install_flows()?;
+        builder.controllers(outside)?;
+        builder.changes()?;
+        let hosts = builder.hosts.iter().map(|host| host.node).collect();
+        let (network, names, catalogue) = (builder.network, builder.names, builder.catalogue);
+        let mut assertions = Vec::new();
+        for row in file.assertions {
+            let line = ScenarioText(text).line(row.span());
+            assertions.push((line, row.into_inner()));
+        }
+        Ok(Self {
+            network,
+            names,
+            traffic,
+            hosts,
+            end,
+            catalogue,
+            assertions,
+        })
+    }
+
+    /// Lets the scenario run until a time. Errors: why it ended early.
+    pub fn run_until(
+        &mut self,
+        end: Time,
+        observer: &mut dyn Observer,
+    ) -> Result<(), ScenarioError> {
+        let run = self.network.run_until(end, observer);
+        run.map_err(|error| ScenarioError::new(error.to_string()))
+    }
+
+    /// All that was counted so far.
+    pub fn statistics(&mut self) -> Value {
+        let now = self.network.now();
+        let network = &self.network;
+        let reports = self.traffic.reports(now, |host| {
+            let end_host = network.host_as(self.hosts[host]);
+            end_host.expect("a scenario's hosts are of this kind")
+        });
+        let reports = serde_json::to_value(reports).expect("reports are plain data");
+        statistics::document(&mut self.network, &self.names, reports)
+    }
+
+    /// The assertions that do not hold of some statistics.
+    pub fn failures(&self, statistics: &Value) -> Vec<FailedAssertion> {
+        let checked = self.assertions.iter();
+        checked
+            .flat_map(|(line, row)| assertions::check(*line, row, statistics))
+            .collect()
+    }
+
+    /// How many assertions there are.
+    pub fn assertion_count(&self) -> usize {
+        self.assertions.len()
+    }
+
+    /// The network.
+    pub fn network(&mut self) -> &mut Network {
+        &mut self.network
+    }
+
+    /// The names of its parts.
+    pub fn names(&self) -> &NetworkNames {
+        &self.names
+    }
+
+    /// When it ends.
+    pub fn end(&self) -> Time {
+        self.end
+    }
+
+    /// The fields and messages of its switches.
+    pub fn catalogue(&self) -> &Arc<Catalogue> {
+        &self.catalogue
+    }
+}
+
+/// The text that errors point into.
+#[derive(Clone, Copy)]
+struct ScenarioText<'s>(&'s str);
+
+impl ScenarioText<'_> {
+    fn error(&self, span: Range<usize>, text: impl Into<String>) -> ScenarioError {
+        ScenarioError::at(self.0, span, text)
+    }
+
+    fn line(&self, span: Range<usize>) -> usize {
+        self.error(span, "").line.unwrap_or_default()
+    }
+
+    /// A time in seconds. Errors: it is none, with the place.
+    fn time(&self, key: &str, seconds: f64, span: &Range<usize>) -> Result<Time, ScenarioError> {
+        time(key, seconds).map_err(|error| self.error(span.clone(), error))
+    }
+
+    /// An error about a name.
+    fn about(&self, name: &Spanned<String>, text: &str) -> ScenarioError {
+        self.error(name.span(), format!("'{}': {text}", name.get_ref()))
+    }
+}
+
+/// A host that was added.
+struct BuiltHost {
+    node: NodeId,
+    name: String,
+    config: HostConfig,
+}
+
+/// A network that is being built.
+struct Builder<'s> {
+    source: ScenarioText<'s>,
+    file: &'s ScenarioFile,
+    topology: Topology,
+    network: Network,
+    catalogue: Arc<Catalogue>,
+    names: NetworkNames,
+    hosts: Vec<BuiltHost>,
+}
+
+impl Builder<'_> {
+    fn topology(&self, outside: &mut dyn Outside) -> Result<Topology, ScenarioError> {
+        let Some(row) = &self.file.topology else {
+            return Ok(Topology::default());
+        };
+        let mut table = row.get_ref().clone();
+        let read = match table.remove("gml") {
+            Some(gml) => gml_topology(&gml, table, outside),
+            None => {
+                let shape = Shape::deserialize(table).map_err(|error| error.message().to_string());
+                shape.and_then(|shape| shape.make().map_err(|error| error.to_string()))
+            }
+        };
+        read.map_err(|error| self.source.error(row.span(), format!("topology: {error}")))
+    }
+
+    fn traffic(&mut self) -> Result<Traffic, ScenarioError> {
+        let written = self.file.traffic.iter();
+        let rows = written.map(|row| row.get_ref().clone()).collect();
+        let mut hosts = Vec::new();
+        for host in &self.hosts {
+            hosts.push(TrafficHost {
+                name: &host.name,
+                config: &host.config,
+            });
+        }
+        let planned = Traffic::plan(rows, &hosts, self.file.seed);
+        let mut traffic = planned.map_err(|error| {
+            let row = &self.file.traffic[error.row - 1];
+            self.source
+                .error(row.span(), format!("traffic: {}", error.reason))
+        })?;
+        self.add_hosts(&mut traffic);
+        Ok(traffic)
+    }
+}
+
+/// A topology from a file.
+fn gml_topology(
+    name: &toml::Value,
+    mut rest: toml::Table,
+    outside: &mut dyn Outside,
+) -> Result<Topology, String> {
+    let name = name.as_str().ok_or("gml: it is the name of a file")?;
+    let wanted = rest
+        .remove("hosts")
+        .map_or(Some(0), |hosts| hosts.as_integer());
+    let bounded = wanted.filter(|hosts| (0..=MAX_HOSTS_PER_SWITCH).contains(hosts));
+    let hosts = bounded.ok_or_else(|| format!("hosts: 0 to {MAX_HOSTS_PER_SWITCH}"))?;
+    if let Some((key, _)) = rest.iter().next() {
+        return Err(format!("unknown key '{key}'; there are gml and hosts"));
+    }
+    let text = outside
+        .read(name)
+        .map_err(|error| format!("{name}: {error}"))?;
+    let mut topology = read_gml(&text).map_err(|error| format!("{name}: {error}"))?;
+    for switch in 0..topology.nodes.len() {
+        for _ in 0..hosts {
+            topology.add_host(switch);
+        }
+    }
+    Ok(topology)
+}
+
+/// Hosts that each switch of a file may get.
+const MAX_HOSTS_PER_SWITCH: i64 = 1000;

@@ -1,0 +1,264 @@
+//! The links of a scenario, and what changes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bofuss_datapath::Time;
+use bofuss_oflib::PortNo;
+use toml::Spanned;
+
+use super::Builder;
+use crate::link::{LinkConfig, LinkState, NodeId, NodePort};
+use crate::network::{Change, MAX_PORT};
+use crate::scenario::file::{ChangeRow, LinkRow};
+use crate::scenario::names::matches;
+use crate::scenario::{ScenarioError, time};
+
+/// A link before its ports are known.
+struct PlannedLink {
+    ends: [PlannedEnd; 2],
+    name: String,
+    config: LinkConfig,
+    /// Where in the text it is.
+    span: std::ops::Range<usize>,
+}
+
+#[derive(Clone, Copy)]
+struct PlannedEnd {
+    node: NodeId,
+    port: Option<u32>,
+}
+
+impl Builder<'_> {
+    /// Adds the links: those of the topology, of hosts that name a switch, and of rows.
+    pub(super) fn links(&mut self) -> Result<(), ScenarioError> {
+        let defaults = &self.file.defaults.link;
+        let mut links = Vec::new();
+        let default = self.link_config(LinkConfig::default(), defaults, 0..0)?;
+        for link in &self.topology.links {
+            let first = self.topology.nodes[link.ends.0].name.clone();
+            let second = self.topology.nodes[link.ends.1].name.clone();
+            let mut config = default;
+            config.rate_bps = link.rate_bps.unwrap_or(config.rate_bps);
+            config.delay_ns = link.delay_ns.unwrap_or(config.delay_ns);
+            links.push(self.planned(&first, &second, config, 0..0)?);
+        }
+        for row in &self.file.hosts {
+            if let Some(switch) = &row.get_ref().switch {
+                let host = row.get_ref().name.get_ref();
+                links.push(self.planned(host, switch.get_ref(), default, switch.span())?);
+            }
+        }
+        for row in &self.file.links {
+            self.link_row(row, default, &mut links)?;
+        }
+        self.give_ports(&mut links)?;
+        for link in links {
+            self.add_link(link)?;
+        }
+        Ok(())
+    }
+
+    /// Changes the links that a row means, or adds one.
+    fn link_row(
+        &self,
+        row: &Spanned<LinkRow>,
+        default: LinkConfig,
+        links: &mut Vec<PlannedLink>,
+    ) -> Result<(), ScenarioError> {
+        let Some(ends) = &row.get_ref().ends else {
+            return Err(self.source.error(row.span(), "link: it has no ends"));
+        };
+        let (first, second) = ends.get_ref();
+        let mut found = false;
+        for link in links.iter_mut() {
+            let one = self.network.name(link.ends[0].node);
+            let other = self.network.name(link.ends[1].node);
+            let forth = matches(first, one) && matches(second, other);
+            let back = matches(first, other) && matches(second, one);
+            if forth || back {
+                found = true;
+                link.config = self.link_config(link.config, row.get_ref(), row.span())?;
+                if let Some(name) = &row.get_ref().name {
+                    link.name.clone_from(name.get_ref());
+                }
+            }
+        }
+        if !found {
+            let config = self.link_config(default, row.get_ref(), row.span())?;
+            let mut link = self.planned(first, second, config, ends.span())?;
+            if let Some(name) = &row.get_ref().name {
+                link.name.clone_from(name.get_ref());
+            }
+            links.push(link);
+        }
+        Ok(())
+    }
+
+    fn planned(
+        &self,
+        first: &str,
+        second: &str,
+        config: LinkConfig,
+        span: std::ops::Range<usize>,
+    ) -> Result<PlannedLink, ScenarioError> {
+        let ends = [self.end(first, &span)?, self.end(second, &span)?];
+        let first = self.network.name(ends[0].node);
+        let second = self.network.name(ends[1].node);
+        Ok(PlannedLink {
+            ends,
+            name: format!("{first}-{second}"),
+            config,
+            span,
+        })
+    }
+
+    /// A node, perhaps with a port.
+    fn end(&self, text: &str, span: &std::ops::Range<usize>) -> Result<PlannedEnd, ScenarioError> {
+        let (name, port) = match text.split_once(':') {
+            Some((name, port)) => (name, Some(port)),
+            None => (text, None),
+        };
+        let found = self.names.nodes.get(name).copied();
+        let node = found.ok_or_else(|| {
+            let text = format!("ends: '{name}' is no switch and no host");
+            self.source.error(span.clone(), text)
+        })?;
+        let number: Option<u32> = port.and_then(|port| port.parse().ok());
+        let parsed = number.filter(|port| (1..=MAX_PORT).contains(port));
+        if port.is_some() && parsed.is_none() {
+            let text = format!("ends: '{text}': a port is 1 to {MAX_PORT}");
+            return Err(self.source.error(span.clone(), text));
+        }
+        Ok(PlannedEnd { node, port: parsed })
+    }
+
+    fn link_config(
+        &self,
+        old: LinkConfig,
+        row: &LinkRow,
+        span: std::ops::Range<usize>,
+    ) -> Result<LinkConfig, ScenarioError> {
+        let refuse = |text: String| self.source.error(span.clone(), text);
+        let mut config = old;
+        if let Some(mbps) = row.mbps {
+            if !(0.0..=1e9).contains(&mbps) {
+                return Err(refuse(format!("mbps: {mbps} is no rate of 0 to 1e9 Mb/s")));
+            }
+            config.rate_bps = (mbps * 1e6).round() as u64;
+        }
+        if let Some(delay_us) = row.delay_us {
+            let delay = time("delay_us", delay_us / 1e6).map_err(refuse)?;
+            config.delay_ns = delay.0.max(1);
+        }
+        config.queue_frames = row.queue.unwrap_or(old.queue_frames);
+        config.queue_bytes = row.queue_bytes.unwrap_or(old.queue_bytes);
+        config.loss = row.loss.unwrap_or(old.loss);
+        config.overhead_bytes = row.overhead.unwrap_or(old.overhead_bytes);
+        Ok(config)
+    }
+
+    /// Gives each end without a port the lowest one of its node that is free.
+    fn give_ports(&self, links: &mut [PlannedLink]) -> Result<(), ScenarioError> {
+        let mut taken: BTreeSet<(NodeId, u32)> = BTreeSet::new();
+        for link in links.iter() {
+            for end in link.ends {
+                if let Some(port) = end.port
+                    && !taken.insert((end.node, port))
+                {
+                    let node = self.network.name(end.node);
+                    let text = format!("ends: port {port} of {node} has a link");
+                    return Err(self.source.error(link.span.clone(), text));
+                }
+            }
+        }
+        let mut next: BTreeMap<NodeId, u32> = BTreeMap::new();
+        for link in links {
+            for end in &mut link.ends {
+                let port = next.entry(end.node).or_insert(1);
+                while end.port.is_none() {
+                    if taken.insert((end.node, *port)) {
+                        end.port = Some(*port);
+                    }
+                    *port += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn add_link(&mut self, link: PlannedLink) -> Result<(), ScenarioError> {
+        let ends = link.ends.map(|end| NodePort {
+            node: end.node,
+            port: PortNo(end.port.expect("each end was given one")),
+        });
+        let added = self.network.add_link(ends[0], ends[1], link.config);
+        let id = added.map_err(|error| {
+            let text = format!("link {}: {error}", link.name);
+            self.source.error(link.span.clone(), text)
+        })?;
+        self.names.add_link(&link.name, id);
+        Ok(())
+    }
+
+    /// Plans the changes.
+    pub(super) fn changes(&mut self) -> Result<(), ScenarioError> {
+        for row in &self.file.changes {
+            let at = self.source.time("at", row.get_ref().at, &row.span())?;
+            let change = row.get_ref();
+            match (&change.link, &change.controller) {
+                (Some(link), None) => self.link_change(at, link, change)?,
+                (None, Some(controller)) => self.connection_change(at, controller, change)?,
+                _ => {
+                    let text = "change: it has one of link and controller";
+                    return Err(self.source.error(row.span(), text));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn link_change(
+        &mut self,
+        at: Time,
+        name: &Spanned<String>,
+        row: &ChangeRow,
+    ) -> Result<(), ScenarioError> {
+        let states = [
+            ("up", LinkState::Up),
+            ("down", LinkState::Down),
+            ("silent", LinkState::Silent),
+        ];
+        let state = self.named(&row.state, states.into_iter())?;
+        let found = self.names.link(name.get_ref());
+        let link = found.ok_or_else(|| self.source.about(name, "there is no such link"))?;
+        let planned = self.network.plan(at, Change::Link(link, state));
+        planned.expect("the link is there");
+        Ok(())
+    }
+
+    fn connection_change(
+        &mut self,
+        at: Time,
+        name: &Spanned<String>,
+        row: &ChangeRow,
+    ) -> Result<(), ScenarioError> {
+        let up = self.named(&row.state, [("up", true), ("down", false)].into_iter())?;
+        let controller = self.names.controller(name.get_ref());
+        let controller =
+            controller.ok_or_else(|| self.source.about(name, "there is no such controller"))?;
+        let pattern = row.switch.as_ref().map_or("*", |switch| switch.get_ref());
+        let mut found = false;
+        for switch in self.names.matching_switches(pattern) {
+            let change = if up {
+                Change::Connect(switch, controller)
+            } else {
+                Change::Disconnect(switch, controller)
+            };
+            found |= self.network.plan(at, change).is_ok();
+        }
+        if !found {
+            return Err(self.source.about(name, "it has no such switch"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,309 @@
+//! The switches and hosts of a scenario.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
+
+use bofuss_datapath::{Algorithm, Config, Engine, Time};
+use bofuss_embed::{ConnId, Effect, EmbeddedConfig, EmbeddedSwitch, FailMode};
+use bofuss_oflib::{Mac, Message, Version};
+use toml::Spanned;
+
+use super::{Builder, BuiltHost};
+use crate::host::{EndHost, HostAddresses, HostConfig};
+use crate::link::NodeId;
+use crate::random::Random;
+use crate::scenario::file::{HostRow, SwitchRow};
+use crate::scenario::names::{is_name, matches};
+use crate::scenario::{ScenarioError, parse_rule};
+use crate::topology::MAX_ELEMENTS;
+use crate::traffic::Traffic;
+
+/// The longest IP packet that hosts send, unless they say otherwise.
+const DEFAULT_MTU: u16 = 1500;
+/// Streams of random numbers: links have those from 0 on.
+const SWITCH_STREAMS: u64 = 1 << 32;
+const HOST_STREAMS: u64 = 2 << 32;
+
+impl Builder<'_> {
+    /// Adds switches to the network, and finds out which hosts there are.
+    pub(super) fn nodes(&mut self) -> Result<(), ScenarioError> {
+        let mut switches: Vec<(String, SwitchRow)> = Vec::new();
+        for node in self.topology.nodes.iter().filter(|node| !node.is_host) {
+            switches.push((node.name.clone(), SwitchRow::default()));
+        }
+        for row in &self.file.switches {
+            let Some(name) = &row.get_ref().name else {
+                return Err(self.source.error(row.span(), "switch: it has no name"));
+            };
+            let pattern = name.get_ref();
+            let before = switches.len();
+            let mut found = false;
+            for (other, old) in &mut switches[..before] {
+                if matches(pattern, other) {
+                    merge(old, row.get_ref());
+                    found = true;
+                }
+            }
+            if !found {
+                self.check_name(name)?;
+                switches.push((pattern.clone(), row.get_ref().clone()));
+            }
+        }
+        self.check_count(switches.len(), "switches")?;
+        for (name, row) in switches {
+            self.add_switch(&name, &row)?;
+        }
+        self.find_hosts()
+    }
+
+    fn check_count(&self, count: usize, what: &str) -> Result<(), ScenarioError> {
+        if count > MAX_ELEMENTS {
+            return Err(ScenarioError::new(format!(
+                "more than {MAX_ELEMENTS} {what}"
+            )));
+        }
+        Ok(())
+    }
+
+    fn check_name(&self, name: &Spanned<String>) -> Result<(), ScenarioError> {
+        if !is_name(name.get_ref()) {
+            let text = "a name is up to 64 letters, digits, - and _, and no such node is there";
+            return Err(self.source.about(name, text));
+        }
+        Ok(())
+    }
+
+    fn add_switch(&mut self, name: &str, row: &SwitchRow) -> Result<(), ScenarioError> {
+        let defaults = &self.file.defaults.switch;
+        let number = self.names.switches.len() as u64 + 1;
+        let mut random = Random::new(self.file.seed, SWITCH_STREAMS + number);
+        let mut config = EmbeddedConfig {
+            pool: self.network.pool().clone(),
+            datapath_id: row.dpid.unwrap_or(number),
+            ..EmbeddedConfig::with_catalogue(self.catalogue.clone())
+        };
+        config.tables.seed = random.next();
+        config.tables.secret = random.next();
+        if let Some(tables) = row.tables.or(defaults.tables) {
+            config.tables.n_tables = tables;
+        }
+        self.set_choices(row, &mut config.tables)?;
+        if let Some(mode) = row.fail_mode.as_ref().or(defaults.fail_mode.as_ref()) {
+            config.fail_mode = self.named(mode, FailMode::NAMES.iter().map(|(m, n)| (*n, *m)))?;
+        }
+        let switch = EmbeddedSwitch::new(Time(0), config);
+        let switch =
+            switch.map_err(|error| ScenarioError::new(format!("switch {name}: {error}")))?;
+        let id = self.network.add_switch(name, switch);
+        self.names.add_switch(name, id);
+        Ok(())
+    }
+
+    /// What has a name in `row`, or else in the defaults.
+    fn set_choices(&self, row: &SwitchRow, tables: &mut Config) -> Result<(), ScenarioError> {
+        let defaults = &self.file.defaults.switch;
+        if let Some(engine) = row.engine.as_ref().or(defaults.engine.as_ref()) {
+            tables.engine = self.named(engine, Engine::ALL.into_iter())?;
+        }
+        if let Some(select) = row.select.as_ref().or(defaults.select.as_ref()) {
+            let chosen = Algorithm::from_str(select.get_ref());
+            tables.select = chosen.map_err(|error| self.source.error(select.span(), error))?;
+        }
+        Ok(())
+    }
+
+    /// The value with a name.
+    pub(super) fn named<'n, T>(
+        &self,
+        name: &Spanned<String>,
+        mut all: impl Iterator<Item = (&'n str, T)> + Clone,
+    ) -> Result<T, ScenarioError> {
+        let known: Vec<&str> = all.clone().map(|(name, _)| name).collect();
+        let found = all.find(|(known, _)| known == name.get_ref());
+        let text = format!("it is one of {}", known.join(", "));
+        let found = found.ok_or_else(|| self.source.about(name, &text));
+        found.map(|(_, value)| value)
+    }
+
+    /// Gives switches the entries that they have from the start.
+    pub(super) fn install_flows(&mut self) -> Result<(), ScenarioError> {
+        for row in &self.file.switches {
+            let name = row.get_ref().name.as_ref().map(Spanned::get_ref);
+            let pattern = name.expect("it was checked when the switch was added");
+            let messages = self.messages(&row.get_ref().flows)?;
+            for id in self.names.matching_switches(pattern) {
+                self.install(id, &messages)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The messages of lines: meters first, then groups, then entries.
+    pub(super) fn messages<'r>(
+        &self,
+        lines: &'r [Spanned<String>],
+    ) -> Result<Vec<(&'r Spanned<String>, Message)>, ScenarioError> {
+        let mut ranked = Vec::new();
+        for line in lines {
+            let parsed = parse_rule(line.get_ref(), &self.catalogue);
+            let rule = parsed.map_err(|error| self.source.error(line.span(), error))?;
+            if let Some((rank, message)) = rule {
+                ranked.push((rank, line, message));
+            }
+        }
+        ranked.sort_by_key(|(rank, ..)| *rank);
+        let messages = ranked.into_iter();
+        Ok(messages.map(|(_, line, message)| (line, message)).collect())
+    }
+
+    fn install(
+        &mut self,
+        id: NodeId,
+        messages: &[(&Spanned<String>, Message)],
+    ) -> Result<(), ScenarioError> {
+        if messages.is_empty() {
+            return Ok(());
+        }
+        let switch = self.network.switch_mut(id).expect("it was added as one");
+        let conn = switch.connect_typed(Time(0), Version::V1_3);
+        for (line, message) in messages {
+            if let Err(error) = take(switch, conn, message) {
+                return Err(self.source.error(line.span(), error));
+            }
+        }
+        switch.disconnect(Time(0), conn).expect("it is connected");
+        Ok(())
+    }
+
+    /// Finds out which hosts there are, with their addresses.
+    fn find_hosts(&mut self) -> Result<(), ScenarioError> {
+        let mut names: Vec<String> = Vec::new();
+        for node in self.topology.nodes.iter().filter(|node| node.is_host) {
+            names.push(node.name.clone());
+        }
+        let mut known: BTreeSet<String> = names.iter().cloned().collect();
+        let mut rows: BTreeMap<&str, &HostRow> = BTreeMap::new();
+        for row in &self.file.hosts {
+            let row = row.get_ref();
+            let name = row.name.get_ref();
+            if rows.insert(name, row).is_some() || self.names.nodes.contains_key(name) {
+                return Err(self.source.about(&row.name, "there are two of this name"));
+            }
+            if known.insert(name.clone()) {
+                self.check_name(&row.name)?;
+                names.push(name.clone());
+            }
+        }
+        self.check_count(names.len(), "hosts")?;
+        for (name, number) in names.into_iter().zip(1..) {
+            let row = rows.get(name.as_str()).copied();
+            let config = self.host_config(number, row)?;
+            self.hosts.push(BuiltHost {
+                // Set when it is added to the network.
+                node: NodeId(u32::MAX),
+                name,
+                config,
+            });
+        }
+        self.introduce_hosts();
+        Ok(())
+    }
+
+    fn host_config(&self, number: u32, row: Option<&HostRow>) -> Result<HostConfig, ScenarioError> {
+        let [a, b, c, d] = number.to_be_bytes();
+        let mut addresses = HostAddresses {
+            mac: Mac([2, 0, a, b, c, d]),
+            ip4: Some((Ipv4Addr::from_bits((10 << 24) + number), 8)),
+            ip6: Some((
+                Ipv6Addr::from_bits((0xfd00 << 112) + u128::from(number)),
+                64,
+            )),
+        };
+        if let Some(mac) = row.and_then(|row| row.mac.as_ref()) {
+            let parsed = Mac::from_str(mac.get_ref());
+            addresses.mac = parsed.map_err(|_| self.source.about(mac, "no Ethernet address"))?;
+        }
+        if let Some(ip) = row.and_then(|row| row.ip.as_ref()) {
+            let parsed = prefixed(ip.get_ref(), 32);
+            let wanted = "no IPv4 address with its prefix, as 10.0.0.1/8";
+            addresses.ip4 = Some(parsed.ok_or_else(|| self.source.about(ip, wanted))?);
+        }
+        if let Some(ip) = row.and_then(|row| row.ip6.as_ref()) {
+            let parsed = prefixed(ip.get_ref(), 128);
+            let wanted = "no IPv6 address with its prefix, as fd00::1/64";
+            addresses.ip6 = Some(parsed.ok_or_else(|| self.source.about(ip, wanted))?);
+        }
+        let mtu = row.and_then(|row| row.mtu).or(self.file.defaults.mtu);
+        let mut random = Random::new(self.file.seed, HOST_STREAMS + u64::from(number));
+        Ok(HostConfig {
+            addresses,
+            mtu_bytes: mtu.unwrap_or(DEFAULT_MTU),
+            seed: random.next(),
+            known: Vec::new(),
+        })
+    }
+
+    /// Lets hosts know each other's addresses, if they are to.
+    fn introduce_hosts(&mut self) {
+        if self.file.known_addresses {
+            let hosts = self.hosts.iter();
+            let all: Vec<_> = hosts.map(|host| host.config.addresses.clone()).collect();
+            for host in &mut self.hosts {
+                host.config.known.clone_from(&all);
+            }
+        }
+    }
+
+    /// Adds the hosts to the network, with what they have to send.
+    pub(super) fn add_hosts(&mut self, traffic: &mut Traffic) {
+        for (at, host) in self.hosts.iter_mut().enumerate() {
+            let mut end_host = EndHost::new(host.config.clone());
+            traffic.give(at, &mut end_host);
+            host.node = self.network.add_host(&host.name, Box::new(end_host));
+            self.names.add_host(&host.name, host.node);
+        }
+    }
+}
+
+/// What a later row says of a switch replaces what was said before.
+fn merge(old: &mut SwitchRow, new: &SwitchRow) {
+    let old_values = std::mem::take(old);
+    let new = new.clone();
+    *old = SwitchRow {
+        name: None,
+        dpid: new.dpid.or(old_values.dpid),
+        fail_mode: new.fail_mode.or(old_values.fail_mode),
+        tables: new.tables.or(old_values.tables),
+        engine: new.engine.or(old_values.engine),
+        select: new.select.or(old_values.select),
+        flows: Vec::new(),
+    };
+}
+
+/// An address and the length of its prefix, at most `bits`.
+fn prefixed<A: FromStr>(text: &str, bits: u8) -> Option<(A, u8)> {
+    let (address, length) = text.split_once('/')?;
+    let length = length.parse().ok().filter(|length| *length <= bits)?;
+    Some((address.parse().ok()?, length))
+}
+
+/// Gives a switch a message. Errors: its answer.
+fn take(switch: &mut EmbeddedSwitch, conn: ConnId, message: &Message) -> Result<(), String> {
+    let taken = switch.message(Time(0), conn, 1, message.clone());
+    taken.map_err(|error| error.to_string())?;
+    while switch.has_work() {
+        switch.work(Time(0));
+    }
+    let effects: Vec<Effect> = switch.drain().collect();
+    for effect in effects {
+        if let Effect::Message {
+            message: Message::Error(error),
+            ..
+        } = effect
+        {
+            return Err(switch.catalogue().error_text(error.error));
+        }
+    }
+    Ok(())
+}

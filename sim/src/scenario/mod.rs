@@ -1,0 +1,97 @@
+//! Scenarios: a network, what happens in it and what is to come of it, as a TOML text.
+
+mod assertions;
+mod build;
+mod file;
+mod names;
+mod rules;
+
+use std::fmt;
+use std::ops::Range;
+
+use bofuss_datapath::Time;
+use serde_json::Value;
+
+pub use assertions::FailedAssertion;
+pub use build::{Outside, Scenario};
+pub use file::{ControllerRow, ScenarioFile};
+pub(crate) use names::matches;
+pub use rules::parse_rule;
+
+/// What is wrong with a scenario, and where in its text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScenarioError {
+    /// The line, from 1, if one is at fault.
+    pub line: Option<usize>,
+    /// What is wrong, with the key.
+    pub text: String,
+}
+
+impl ScenarioError {
+    fn new(text: impl Into<String>) -> Self {
+        Self {
+            line: None,
+            text: text.into(),
+        }
+    }
+
+    /// An error at a place of the scenario's text.
+    fn at(source: &str, span: Range<usize>, text: impl Into<String>) -> Self {
+        let before = source.get(..span.start).unwrap_or(source);
+        Self {
+            line: Some(before.matches('\n').count() + 1),
+            text: text.into(),
+        }
+    }
+}
+
+impl fmt::Display for ScenarioError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "line {line}: {}", self.text),
+            None => f.write_str(&self.text),
+        }
+    }
+}
+
+impl std::error::Error for ScenarioError {}
+
+/// Nanoseconds of some seconds. Errors: the number is negative, or too large.
+fn time(key: &str, seconds: f64) -> Result<Time, String> {
+    let nanos = seconds * Time::SEC as f64;
+    if !(0.0..u64::MAX as f64).contains(&nanos) {
+        return Err(format!("{key}: {seconds} is no time in seconds"));
+    }
+    Ok(Time(nanos.round() as u64))
+}
+
+/// A number in a document, by a path of keys with dots in between; `*` stands for any key. Gives
+/// each that there is.
+fn numbers<'v>(document: &'v Value, path: &str) -> Vec<(String, f64)> {
+    let mut found: Vec<(String, &'v Value)> = vec![(String::new(), document)];
+    for key in path.split('.') {
+        let mut next = Vec::new();
+        for (name, value) in found {
+            match value {
+                Value::Object(map) => {
+                    let wanted = map.iter().filter(|(other, _)| key == "*" || *other == key);
+                    next.extend(wanted.map(|(other, value)| (format!("{name}.{other}"), value)));
+                }
+                Value::Array(list) => {
+                    let wanted = list
+                        .iter()
+                        .zip(1..)
+                        .map(|(value, at)| (at.to_string(), value));
+                    let wanted = wanted.filter(|(other, _)| key == "*" || other == key);
+                    next.extend(wanted.map(|(other, value)| (format!("{name}.{other}"), value)));
+                }
+                _ => {}
+            }
+        }
+        found = next;
+    }
+    let named = found.into_iter();
+    named
+        .filter_map(|(name, value)| Some((name.trim_start_matches('.').into(), value.as_f64()?)))
+        .collect()
+}

@@ -1,0 +1,207 @@
+//! The time line: what links carried and when, as a picture.
+
+use std::fmt::Write;
+
+use bofuss_datapath::Time;
+
+use crate::link::LinkState;
+use crate::observer::{EventKind, LinkId, LogEvent};
+use crate::statistics::NetworkNames;
+
+/// Parts of the time that are told apart.
+const BINS: usize = 240;
+/// Rows at most: the links that carried most.
+const MAX_ROWS: usize = 80;
+/// Pixels of a bin's width, a row's height, the names on the left, and the margin.
+const BIN_PIXELS: usize = 3;
+const ROW_PIXELS: usize = 16;
+const NAME_PIXELS: usize = 170;
+const MARGIN_PIXELS: usize = 12;
+/// Marks on the axis.
+const MARKS: usize = 6;
+
+/// A row: a link or a controller.
+struct TimelineRow {
+    name: String,
+    /// Bytes, or messages, of each bin.
+    amounts: Vec<u64>,
+    /// Frames dropped in each bin.
+    drops: Vec<u64>,
+    /// Whether the link was not up in a part of the bin.
+    down: Vec<bool>,
+    /// Since when it is not up.
+    down_since: Option<usize>,
+}
+
+impl TimelineRow {
+    fn new(name: String) -> Self {
+        Self {
+            name,
+            amounts: vec![0; BINS],
+            drops: vec![0; BINS],
+            down: vec![false; BINS],
+            down_since: None,
+        }
+    }
+}
+
+/// Collects what a time line shows.
+pub struct Timeline {
+    end: Time,
+    links: Vec<TimelineRow>,
+    controllers: Vec<TimelineRow>,
+}
+
+impl Timeline {
+    /// A time line from the start to `end`.
+    pub fn new(end: Time, names: &NetworkNames) -> Self {
+        let row = |name: &String| TimelineRow::new(name.clone());
+        Self {
+            end,
+            links: names.links.iter().map(row).collect(),
+            controllers: names.controllers.iter().map(row).collect(),
+        }
+    }
+
+    /// Adds an event.
+    pub fn add(&mut self, event: &LogEvent<'_>) {
+        let bin = self.bin(event.at);
+        match event.kind {
+            EventKind::Arrived(direction, frame) => {
+                self.links[direction.link.0 as usize].amounts[bin] += frame.len() as u64;
+            }
+            EventKind::Dropped(direction, ..) => {
+                self.links[direction.link.0 as usize].drops[bin] += 1;
+            }
+            EventKind::Link(LinkId(link), state) => {
+                let row = &mut self.links[link as usize];
+                if let Some(since) = row.down_since.take() {
+                    row.down[since..=bin].fill(true);
+                }
+                row.down_since = (state != LinkState::Up).then_some(bin);
+            }
+            EventKind::ToController(_, controller, _) | EventKind::ToSwitch(_, controller, _) => {
+                self.controllers[controller.0 as usize].amounts[bin] += 1;
+            }
+            EventKind::Sent(..)
+            | EventKind::Connected(..)
+            | EventKind::Disconnected(..)
+            | EventKind::Host(..)
+            | EventKind::Controller(..) => {}
+        }
+    }
+
+    fn bin(&self, at: Time) -> usize {
+        let place = u128::from(at.0) * BINS as u128 / u128::from(self.end.0.max(1));
+        (place as usize).min(BINS - 1)
+    }
+
+    /// The picture, as SVG: a row for each controller, its messages in blue, and each link, its
+    /// bytes in green, dark as the most of all links, its drops red, grey while it is not up.
+    pub fn svg(&mut self) -> String {
+        for row in &mut self.links {
+            if let Some(since) = row.down_since.take() {
+                row.down[since..].fill(true);
+            }
+        }
+        let most_bytes = most(&self.links);
+        let most_messages = most(&self.controllers);
+        let mut links: Vec<&TimelineRow> = self.links.iter().collect();
+        // The sort is stable: links that carried the same stay in their order.
+        links.sort_by_key(|row| std::cmp::Reverse(row.amounts.iter().sum::<u64>()));
+        let left_out = links.len().saturating_sub(MAX_ROWS);
+        links.truncate(MAX_ROWS);
+        let rows = self.controllers.len() + links.len();
+        let width = NAME_PIXELS + BINS * BIN_PIXELS + 2 * MARGIN_PIXELS;
+        let height = (rows + 3) * ROW_PIXELS + 2 * MARGIN_PIXELS;
+        let mut svg = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
+             viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" font-size=\"11\">\n\
+             <rect width=\"{width}\" height=\"{height}\" fill=\"#fff\"/>\n"
+        );
+        self.axis(&mut svg, rows);
+        let controllers = self
+            .controllers
+            .iter()
+            .map(|row| (row, "#1f5fa8", most_messages));
+        let links = links.into_iter().map(|row| (row, "#1b7f4d", most_bytes));
+        for ((row, colour, most), place) in controllers.chain(links).zip(1..) {
+            draw(
+                &mut svg,
+                row,
+                colour,
+                most,
+                MARGIN_PIXELS + place * ROW_PIXELS,
+            );
+        }
+        if left_out > 0 {
+            let y = MARGIN_PIXELS + (rows + 2) * ROW_PIXELS;
+            writeln!(
+                svg,
+                "<text x=\"{MARGIN_PIXELS}\" y=\"{y}\">{left_out} further links carried less</text>"
+            )
+            .expect("a string takes everything");
+        }
+        svg.push_str("</svg>\n");
+        svg
+    }
+
+    fn axis(&self, svg: &mut String, rows: usize) {
+        let bottom = MARGIN_PIXELS + (rows + 1) * ROW_PIXELS;
+        for mark in 0..=MARKS {
+            let x = MARGIN_PIXELS + NAME_PIXELS + mark * BINS * BIN_PIXELS / MARKS;
+            let seconds = self.end.0 as f64 / 1e9 * mark as f64 / MARKS as f64;
+            writeln!(
+                svg,
+                "<line x1=\"{x}\" y1=\"{MARGIN_PIXELS}\" x2=\"{x}\" y2=\"{bottom}\" \
+                 stroke=\"#ddd\"/><text x=\"{x}\" y=\"{MARGIN_PIXELS}\" \
+                 text-anchor=\"middle\">{seconds:.3} s</text>"
+            )
+            .expect("a string takes everything");
+        }
+    }
+}
+
+fn most(rows: &[TimelineRow]) -> u64 {
+    let amounts = rows.iter().flat_map(|row| &row.amounts);
+    amounts.copied().max().unwrap_or(0).max(1)
+}
+
+/// Draws a row whose top is at `y`.
+fn draw(svg: &mut String, row: &TimelineRow, colour: &str, most: u64, y: usize) {
+    let height = ROW_PIXELS - 4;
+    let base = y + height;
+    let name = &row.name;
+    let mut body = format!(
+        "<text x=\"{MARGIN_PIXELS}\" y=\"{}\">{name}</text>\n",
+        base - 1
+    );
+    for bin in 0..BINS {
+        let x = MARGIN_PIXELS + NAME_PIXELS + bin * BIN_PIXELS;
+        let mut bars = Vec::new();
+        if row.down[bin] {
+            bars.push(("#bbb", 1.0));
+        }
+        if row.amounts[bin] > 0 {
+            // Even a single frame is seen.
+            bars.push((colour, 0.15 + 0.85 * row.amounts[bin] as f64 / most as f64));
+        }
+        for (fill, opacity) in bars {
+            writeln!(
+                body,
+                "<rect x=\"{x}\" y=\"{y}\" width=\"{BIN_PIXELS}\" height=\"{height}\" \
+                 fill=\"{fill}\" fill-opacity=\"{opacity:.2}\"/>"
+            )
+            .expect("a string takes everything");
+        }
+        if row.drops[bin] > 0 {
+            writeln!(
+                body,
+                "<rect x=\"{x}\" y=\"{}\" width=\"{BIN_PIXELS}\" height=\"4\" fill=\"#c0392b\"/>",
+                base - 4
+            )
+            .expect("a string takes everything");
+        }
+    }
+    svg.push_str(&body);
+}

@@ -1,0 +1,378 @@
+//! The switch does the same in a network as alone: frames, messages and counters.
+#![allow(clippy::unwrap_used)]
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use bofuss_agent::{ConnId, FailMode, Identity, Request, Switch, SwitchIo};
+use bofuss_datapath::{Config, Datapath, Time};
+use bofuss_embed::{EmbeddedConfig, EmbeddedSwitch};
+use bofuss_frame::{Frame, OffloadCapabilities, Pool};
+use bofuss_oflib::message::Empty;
+use bofuss_oflib::text::{parse_flow, parse_group};
+use bofuss_oflib::types::{QueueId, TableId};
+use bofuss_oflib::{Catalogue, Mac, Message, PortNo, Version};
+use bofuss_packet::craft::{arp, ethernet, ipv4, tcp, udp, vlan};
+use bofuss_sim::controller::{Controller, ControllerOutput};
+use bofuss_sim::host::{Host, HostOutput};
+use bofuss_sim::{Change, LinkConfig, Network, NetworkConfig, NodeId, NodePort, Random};
+
+const PORTS: u32 = 4;
+const INPUTS: u64 = 10_000;
+/// Nanoseconds from one input to the next.
+const STEP: u64 = 1_000_000;
+
+/// What a switch is given.
+#[derive(Clone)]
+enum Input {
+    Frame(u32, Vec<u8>),
+    Message(Message),
+}
+
+/// What it gives, by port and on the connection; times are those of the inputs.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Outputs {
+    frames: Vec<(u64, u32, Vec<u8>)>,
+    messages: Vec<(u64, u32, Message)>,
+}
+
+/// The input of a time in steps.
+fn inputs(catalogue: &Catalogue) -> Vec<Input> {
+    let mut random = Random::new(42, 0);
+    (0..INPUTS).map(|_| input(&mut random, catalogue)).collect()
+}
+
+fn input(random: &mut Random, catalogue: &Catalogue) -> Input {
+    if random.below(5) == 0 {
+        return Input::Message(message(random, catalogue));
+    }
+    let host = |n: u64| Mac([2, 0, 0, 0, 0, n as u8 + 1]);
+    let from = random.below(6);
+    let to = random.below(6);
+    let ip = |n: u64| [10, 0, 0, n as u8 + 1].into();
+    let port = 1000 + random.below(4) as u16;
+    let payload = match random.below(4) {
+        0 => arp(1, host(from), ip(from), Mac([0; 6]), ip(to)),
+        1 => ipv4(
+            ip(from),
+            ip(to),
+            1 + random.below(3) as u8,
+            tcp(port, 80, 0, b"data"),
+        ),
+        2 => ipv4(ip(from), ip(to), 64, udp(port, 53, &[7; 300])),
+        _ => vlan(
+            0x8100,
+            random.below(3) as u16,
+            ipv4(ip(from), ip(to), 64, udp(port, 9, b"")),
+        ),
+    };
+    let dst = if random.below(5) == 0 {
+        Mac([0xff; 6])
+    } else {
+        host(to)
+    };
+    Input::Frame(
+        1 + random.below(u64::from(PORTS)) as u32,
+        ethernet(dst, host(from), payload),
+    )
+}
+
+fn message(random: &mut Random, catalogue: &Catalogue) -> Message {
+    use bofuss_oflib::message::FlowModCommand as Command;
+    use bofuss_oflib::message::group_mod::GroupModCommand;
+    let priority = random.below(4);
+    let port = 1 + random.below(u64::from(PORTS));
+    let host = 1 + random.below(6);
+    let actions = [
+        format!("output:{port}"),
+        "NORMAL".into(),
+        "CONTROLLER:64".into(),
+        format!("dec_ttl,set_field:02:00:00:00:00:0{host}->eth_dst,output:{port}"),
+        "group:1".into(),
+        format!("push_vlan:0x8100,set_field:{}->vlan_vid,FLOOD", 4096 + host),
+        String::new(),
+    ];
+    let actions = &actions[random.below(7) as usize];
+    let matches = ["", "arp,", "ip,", "tcp,", "udp,tp_dst=53,", "dl_vlan=1,"];
+    let fields = matches[random.below(6) as usize];
+    let flow = format!(
+        "priority={priority},{fields}in_port={port},idle_timeout={},actions={actions}",
+        random.below(3)
+    );
+    match random.below(8) {
+        0 => {
+            let flow = format!("{fields}in_port={port}");
+            Message::FlowMod(parse_flow(&flow, Command::DELETE, catalogue).unwrap())
+        }
+        1 => Message::BarrierRequest(Empty),
+        2 => {
+            let group = format!("group_id=1,type=select,bucket=output:{port},bucket=output:1");
+            let command = if random.below(2) == 0 {
+                GroupModCommand::ADD
+            } else {
+                GroupModCommand::MODIFY
+            };
+            Message::GroupMod(parse_group(&group, command, catalogue).unwrap())
+        }
+        3 => Message::FeaturesRequest(Empty),
+        _ => Message::FlowMod(parse_flow(&flow, Command::ADD, catalogue).unwrap()),
+    }
+}
+
+fn tables() -> Config {
+    Config {
+        seed: 5,
+        secret: 6,
+        cache_flows: 1 << 12,
+        n_tables: 4,
+        ..Config::default()
+    }
+}
+
+/// The sink of the switch that is alone.
+#[derive(Default)]
+struct Alone {
+    step: u64,
+    outputs: Outputs,
+}
+
+impl SwitchIo for Alone {
+    fn transmit(&mut self, port: PortNo, _: QueueId, frame: Frame) {
+        self.outputs
+            .frames
+            .push((self.step, port.0, frame.bytes().into()));
+    }
+    fn flush(&mut self) {}
+    fn send(&mut self, _: ConnId, xid: u32, message: Message) {
+        self.outputs.messages.push((self.step, xid, message));
+    }
+    fn has_room(&self, _: ConnId) -> bool {
+        true
+    }
+    fn set_link(&mut self, _: PortNo, _: bool) {}
+}
+
+/// Gives the inputs to a switch by itself; returns its outputs and counters.
+fn alone(catalogue: &Arc<Catalogue>) -> (Outputs, String) {
+    let pool = Pool::new(1 << 26);
+    let mut datapath = Datapath::new(tables(), catalogue.clone(), pool.clone());
+    for hook in bofuss_ext::hooks(catalogue) {
+        datapath.add_hook(hook);
+    }
+    let identity = Identity {
+        datapath_id: 1,
+        ..Identity::default()
+    };
+    let mut switch = Switch::new(Time(0), datapath, identity, FailMode::Secure);
+    let mut io = Alone::default();
+    for number in 1..=PORTS {
+        let desc = desc(number);
+        switch.port_changed(Time(0), desc, OffloadCapabilities::default(), &mut io);
+    }
+    switch.connected(Time(0), ConnId(1), Version::V1_3, true);
+    for (input, step) in inputs(catalogue).into_iter().zip(1..) {
+        let now = time(step).after(1);
+        while let Some(due) = switch.next_tick().filter(|due| *due < now) {
+            io.step = due.0 / STEP;
+            switch.tick(due, &mut io);
+        }
+        io.step = step;
+        match input {
+            Input::Frame(port, bytes) => {
+                let mut frames = vec![pool.frame(&bytes).unwrap()];
+                switch.receive(now, PortNo(port), &mut frames, &mut io);
+            }
+            Input::Message(message) => {
+                let request = Request {
+                    xid: step as u32,
+                    head: &[],
+                    message: Ok(message),
+                };
+                switch.message(now, ConnId(1), request, &mut io);
+            }
+        }
+        while switch.has_work(&io) {
+            switch.work(now, &mut io);
+        }
+    }
+    let counters = counters(&switch.settled());
+    (io.outputs, counters)
+}
+
+/// When the input of a step comes: no two are whole seconds apart, so that no timeout ends then.
+fn time(step: u64) -> Time {
+    Time(step * STEP + step % 997)
+}
+
+/// A port as the network names it.
+fn desc(number: u32) -> bofuss_oflib::message::PortDesc {
+    bofuss_oflib::message::PortDesc {
+        name: bofuss_oflib::wire::FixedStr(format!("s1-eth{number}")),
+        ..bofuss_embed::port(number)
+    }
+}
+
+/// Entries with their counters, and the ports' counters, as text.
+fn counters(settled: &bofuss_datapath::Settled<'_>) -> String {
+    let datapath = settled.datapath();
+    let mut text = String::new();
+    for (number, port) in datapath.ports() {
+        text += &format!("{number}: {:?}\n", port.stats);
+    }
+    for (reason, count) in datapath.drops() {
+        text += &format!("{}: {count}\n", reason.name());
+    }
+    let mut cursor = bofuss_datapath::Cursor::new(TableId::ALL);
+    let mut done = false;
+    while !done {
+        done = settled.slice(&mut cursor, |table, entry| {
+            let packets = entry.packets;
+            text += &format!("{table:?} {packets} {:?}\n", entry.instructions);
+        });
+    }
+    text
+}
+
+/// A host that sends what it is to, and keeps what arrives.
+struct ScriptHost {
+    port: u32,
+    frames: Vec<(u64, Vec<u8>)>,
+    next: usize,
+    seen: Rc<RefCell<Outputs>>,
+}
+
+impl Host for ScriptHost {
+    fn receive(&mut self, now: Time, frame: Frame, _: &mut HostOutput<'_>) {
+        let seen = (now.0 / STEP, self.port, frame.bytes().into());
+        self.seen.borrow_mut().frames.push(seen);
+    }
+
+    fn tick(&mut self, now: Time, out: &mut HostOutput<'_>) {
+        while let Some((step, bytes)) = self.frames.get(self.next)
+            && time(*step) <= now
+        {
+            assert!(out.send_bytes(bytes));
+            self.next += 1;
+        }
+    }
+
+    fn next_tick(&self) -> Option<Time> {
+        Some(time(self.frames.get(self.next)?.0))
+    }
+}
+
+/// A controller that sends what it is to, and keeps what comes.
+struct ScriptController {
+    switch: NodeId,
+    messages: Vec<(u64, Message)>,
+    next: usize,
+    seen: Rc<RefCell<Outputs>>,
+}
+
+impl Controller for ScriptController {
+    fn message(
+        &mut self,
+        now: Time,
+        _: NodeId,
+        xid: u32,
+        message: Message,
+        _: &mut ControllerOutput,
+    ) {
+        let seen = (now.0 / STEP, xid, message);
+        self.seen.borrow_mut().messages.push(seen);
+    }
+
+    fn tick(&mut self, now: Time, out: &mut ControllerOutput) {
+        while let Some((step, message)) = self.messages.get(self.next)
+            && time(*step) <= now
+        {
+            out.send(self.switch, *step as u32, message.clone());
+            self.next += 1;
+        }
+    }
+
+    fn next_tick(&self) -> Option<Time> {
+        Some(time(self.messages.get(self.next)?.0))
+    }
+}
+
+/// Gives the inputs to a switch in a network; returns its outputs and counters.
+fn in_network(catalogue: &Arc<Catalogue>) -> (Outputs, String) {
+    let mut network = Network::new(NetworkConfig::default());
+    let config = EmbeddedConfig {
+        pool: network.pool().clone(),
+        tables: tables(),
+        ..EmbeddedConfig::with_catalogue(catalogue.clone())
+    };
+    let switch = EmbeddedSwitch::new(Time(0), config).unwrap();
+    let switch = network.add_switch("s1", switch);
+    let seen = Rc::new(RefCell::new(Outputs::default()));
+    let inputs: Vec<(u64, Input)> = (1..).zip(inputs(catalogue)).collect();
+    let wire = LinkConfig {
+        rate_bps: 0,
+        delay_ns: 1,
+        ..LinkConfig::default()
+    };
+    for port in 1..=PORTS {
+        let mut frames = Vec::new();
+        for (step, input) in &inputs {
+            if let Input::Frame(to, bytes) = input
+                && *to == port
+            {
+                frames.push((*step, bytes.clone()));
+            }
+        }
+        let host = network.add_host(
+            &format!("h{port}"),
+            Box::new(ScriptHost {
+                port,
+                frames,
+                next: 0,
+                seen: seen.clone(),
+            }),
+        );
+        let end = |node, port| NodePort {
+            node,
+            port: PortNo(port),
+        };
+        network
+            .add_link(end(switch, port), end(host, 1), wire)
+            .unwrap();
+    }
+    let mut messages = Vec::new();
+    for (step, input) in &inputs {
+        if let Input::Message(message) = input {
+            messages.push((*step, message.clone()));
+        }
+    }
+    let controller = network.add_controller(Box::new(ScriptController {
+        switch,
+        messages,
+        next: 0,
+        seen: seen.clone(),
+    }));
+    network
+        .add_control_link(switch, controller, 1, Version::V1_3)
+        .unwrap();
+    network
+        .plan(Time(0), Change::Connect(switch, controller))
+        .unwrap();
+    network
+        .run_until(time(INPUTS).after(1000), &mut ())
+        .unwrap();
+    let counters = counters(&network.switch_mut(switch).unwrap().settled());
+    let outputs = seen.borrow().clone();
+    (outputs, counters)
+}
+
+#[test]
+fn ten_thousand_inputs_have_the_same_effect_alone_and_in_a_network() {
+    let catalogue = Arc::new(bofuss_ext::catalogue());
+    let (own, own_counters) = alone(&catalogue);
+    let (networked, networked_counters) = in_network(&catalogue);
+    assert!(own.frames.len() > 5_000 && own.messages.len() > 500);
+    assert_eq!(own.messages, networked.messages);
+    assert_eq!(own.frames, networked.frames);
+    assert_eq!(own_counters, networked_counters);
+}

@@ -1,0 +1,270 @@
+//! `bofuss sim`: runs a scenario of the simulator, and writes what came of it to files.
+
+mod captures;
+mod tcp_controller;
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use bofuss_datapath::Time;
+use bofuss_ext::trace::Trace;
+use bofuss_sim::controller::Controller;
+use bofuss_sim::scenario::{ControllerRow, Outside, Scenario};
+use bofuss_sim::{EventKind, EventLog, LogEvent, Observer, Timeline, summary};
+
+use crate::context::context;
+
+use captures::LinkCaptures;
+use tcp_controller::{Lateness, TcpController};
+
+/// What to run, and what to write.
+#[derive(clap::Args)]
+pub struct SimOptions {
+    /// The scenario: a TOML file, as docs/guide/simulate.md says.
+    file: PathBuf,
+    /// Write what each link carries to DIR/LINK.pcapng.
+    #[arg(long, value_name = "DIR")]
+    pcap: Option<PathBuf>,
+    /// Write all events, a JSON object a line.
+    #[arg(long, value_name = "FILE")]
+    events: Option<PathBuf>,
+    /// Write a picture of what links carried over time, as SVG.
+    #[arg(long, value_name = "FILE")]
+    timeline: Option<PathBuf>,
+    /// Explain what a switch does with a frame that arrives: by the event's number, or the first on
+    /// a link from a time in seconds on.
+    #[arg(long, value_name = "N|LINK@SECONDS")]
+    explain: Option<String>,
+    /// Use this seed and not the scenario's.
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Let the clock of the simulation run with that of the wall, for controllers with timers.
+    #[arg(long)]
+    wall_clock: bool,
+    /// Print statistics as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+impl SimOptions {
+    /// Runs the scenario and prints statistics. Errors: a sentence for the user, also if an
+    /// assertion of the scenario does not hold.
+    pub fn run(&self) -> Result<(), String> {
+        let name = self.file.display();
+        let text = std::fs::read_to_string(&self.file).map_err(context(&name))?;
+        let lateness = Rc::new(RefCell::new(Lateness::default()));
+        let mut surroundings = Surroundings {
+            directory: self.file.parent().unwrap_or(Path::new(".")).into(),
+            lateness: lateness.clone(),
+            wall_clock: self.wall_clock,
+        };
+        let mut scenario = Scenario::build(&text, self.seed, &mut surroundings)
+            .map_err(|error| format!("{name}: {error}"))?;
+        let mut reporter = Reporter::new(self, &mut scenario)?;
+        let ran = self.let_time_go_on(&mut scenario, &mut reporter);
+        reporter.finish(self.timeline.as_deref())?;
+        ran?;
+        let statistics = scenario.statistics();
+        if self.json {
+            println!("{statistics:#}");
+        } else {
+            print!("{}", summary(&statistics));
+        }
+        lateness.borrow().check()?;
+        let failures = scenario.failures(&statistics);
+        for failure in &failures {
+            eprintln!("{name}: {failure}");
+        }
+        match failures.len() {
+            0 => Ok(()),
+            count => Err(format!(
+                "{name}: {count} of {} assertions do not hold",
+                scenario.assertion_count()
+            )),
+        }
+    }
+
+    fn let_time_go_on(
+        &self,
+        scenario: &mut Scenario,
+        reporter: &mut Reporter,
+    ) -> Result<(), String> {
+        let name = self.file.display();
+        let start = Instant::now();
+        while self.wall_clock
+            && let Some(next) = scenario.network().next_event()
+            && next <= scenario.end()
+        {
+            let until = Duration::from_nanos(next.0);
+            std::thread::sleep(until.saturating_sub(start.elapsed()));
+            let run = scenario.run_until(next, reporter);
+            run.map_err(|error| format!("{name}: {error}"))?;
+        }
+        let run = scenario.run_until(scenario.end(), reporter);
+        run.map_err(|error| format!("{name}: {error}"))
+    }
+}
+
+/// What a scenario has from outside of the simulator.
+struct Surroundings {
+    /// Where the files are that it names.
+    directory: PathBuf,
+    lateness: Rc<RefCell<Lateness>>,
+    wall_clock: bool,
+}
+
+impl Outside for Surroundings {
+    fn read(&mut self, name: &str) -> Result<String, String> {
+        std::fs::read_to_string(self.directory.join(name)).map_err(|error| error.to_string())
+    }
+
+    fn controller(&mut self, row: &ControllerRow) -> Result<Box<dyn Controller>, String> {
+        match row.kind.get_ref().as_str() {
+            "tcp" => {
+                let said = row.address.as_deref();
+                let address = said.ok_or("it needs an address, as 127.0.0.1:6653")?;
+                let lateness = self.lateness.clone();
+                let made = TcpController::new(address, self.wall_clock, lateness)?;
+                Ok(Box::new(made))
+            }
+            _ => Err("it is one of learning, rules, tcp".into()),
+        }
+    }
+}
+
+/// Which frame is to be explained.
+enum Wanted {
+    Nothing,
+    /// The one of an event,
+    Number(u64),
+    /// or the first on a link from a time on.
+    Place(bofuss_sim::LinkId, Time),
+}
+
+/// Writes what happens to the files that are wanted.
+struct Reporter {
+    log: Option<(EventLog, BufWriter<File>)>,
+    captures: Option<LinkCaptures>,
+    timeline: Option<Timeline>,
+    wanted: Wanted,
+    explained: Option<String>,
+    error: Option<String>,
+}
+
+impl Reporter {
+    /// Opens the files. Errors: a sentence for the user.
+    fn new(options: &SimOptions, scenario: &mut Scenario) -> Result<Self, String> {
+        let catalogue = scenario.catalogue().clone();
+        let log = match &options.events {
+            Some(path) => {
+                let file = File::create(path).map_err(context(path.display()))?;
+                let names = scenario.names().clone();
+                let log = EventLog::new(scenario.network(), &names, catalogue);
+                Some((log, BufWriter::new(file)))
+            }
+            None => None,
+        };
+        let captures = match &options.pcap {
+            Some(directory) => Some(LinkCaptures::create(directory, scenario)?),
+            None => None,
+        };
+        let wanted = match &options.explain {
+            Some(text) => wanted(text, scenario)?,
+            None => Wanted::Nothing,
+        };
+        let wants_picture = options.timeline.is_some();
+        let timeline = wants_picture.then(|| Timeline::new(scenario.end(), scenario.names()));
+        Ok(Self {
+            log,
+            captures,
+            timeline,
+            wanted,
+            explained: None,
+            error: None,
+        })
+    }
+
+    /// Ends the files, and prints the explanation. Errors: a sentence for the user.
+    fn finish(&mut self, timeline: Option<&Path>) -> Result<(), String> {
+        if let Some((_, file)) = &mut self.log {
+            file.flush().map_err(context("events"))?;
+        }
+        if let Some(captures) = &mut self.captures {
+            captures.finish()?;
+        }
+        if let (Some(path), Some(picture)) = (timeline, &mut self.timeline) {
+            std::fs::write(path, picture.svg()).map_err(context(path.display()))?;
+        }
+        if let Some(error) = self.error.take() {
+            return Err(error);
+        }
+        match (&self.wanted, &self.explained) {
+            (Wanted::Nothing, _) => Ok(()),
+            (_, Some(text)) => {
+                print!("{text}");
+                Ok(())
+            }
+            (_, None) => Err("--explain: no such frame arrived at a switch".into()),
+        }
+    }
+
+    fn write(&mut self, event: &LogEvent<'_>) -> Result<(), String> {
+        if let Some((log, file)) = &mut self.log {
+            let written = file.write_all(log.line(event).as_bytes());
+            written.map_err(context("events"))?;
+        }
+        if let Some(captures) = &mut self.captures {
+            captures.write(event)?;
+        }
+        Ok(())
+    }
+}
+
+impl Observer for Reporter {
+    fn event(&mut self, event: &LogEvent<'_>) {
+        if self.error.is_none() {
+            self.error = self.write(event).err();
+        }
+        if let Some(timeline) = &mut self.timeline {
+            timeline.add(event);
+        }
+    }
+
+    fn wants_trace(&mut self, event: &LogEvent<'_>) -> bool {
+        let EventKind::Arrived(direction, _) = event.kind else {
+            return false;
+        };
+        self.explained.is_none()
+            && match self.wanted {
+                Wanted::Nothing => false,
+                Wanted::Number(number) => event.number == number,
+                Wanted::Place(link, from) => direction.link == link && event.at >= from,
+            }
+    }
+
+    fn trace(&mut self, number: u64, trace: Result<Trace, String>) {
+        let text = match trace {
+            Ok(trace) => trace.to_string(),
+            Err(error) => format!("{error}\n"),
+        };
+        self.explained = Some(format!("event {number}:\n{text}"));
+    }
+}
+
+/// Reads what is to be explained. Errors: a sentence for the user.
+fn wanted(text: &str, scenario: &Scenario) -> Result<Wanted, String> {
+    let Some((link, at)) = text.split_once('@') else {
+        let number = text.parse().map(Wanted::Number);
+        return number.map_err(|_| format!("--explain '{text}': a number, or LINK@SECONDS"));
+    };
+    let found = scenario.names().link(link);
+    let id = found.ok_or_else(|| format!("--explain: there is no link '{link}'"))?;
+    let number: Option<f64> = at.parse().ok();
+    let time = number.filter(|seconds| (0.0..1e9).contains(seconds));
+    let seconds = time.ok_or_else(|| format!("--explain '{at}': a time in seconds"))?;
+    Ok(Wanted::Place(id, Time((seconds * 1e9) as u64)))
+}

@@ -1,0 +1,311 @@
+//! A real controller of a simulated network, over TCP, in lock step.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use bofuss_datapath::Time;
+use bofuss_oflib::HEADER_BYTES;
+use bofuss_sim::NodeId;
+use bofuss_sim::controller::{Controller, ControllerOutput};
+
+/// How long the simulation waits for a controller, by the clock of the wall.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long to sleep between looks at sockets that have nothing.
+const POLL_PAUSE: Duration = Duration::from_micros(200);
+/// The simulated time between two looks at a controller that runs with the wall's clock.
+const POLL_NANOS: u64 = 1_000_000;
+/// Echo requests that a controller answers before time goes on: one that handles messages in
+/// several queues has handled in the second round what it was sent before the first.
+const ROUNDS: u32 = 2;
+/// The transaction ids of our echo requests begin here.
+const FIRST_XID: u32 = 0x7369_6d00;
+/// Types of messages. Spec: OpenFlow 1.3.5 section 7.1.
+const ECHO_REQUEST: u8 = 2;
+const ECHO_REPLY: u8 = 3;
+
+/// What went wrong with controllers, and how many of their messages came late.
+#[derive(Debug, Default)]
+pub struct Lateness {
+    error: Option<String>,
+    late: u64,
+}
+
+impl Lateness {
+    /// Reports messages that came late. Errors: a controller was lost.
+    pub fn check(&self) -> Result<(), String> {
+        if self.late > 0 {
+            let late = self.late;
+            eprintln!(
+                "bofuss: {late} times a controller sent messages after it had answered; another \
+                 run may differ"
+            );
+        }
+        self.error.clone().map_or(Ok(()), Err)
+    }
+}
+
+/// The socket of one switch's connection.
+struct ControllerSocket {
+    stream: TcpStream,
+    /// Bytes of a message that has not come whole.
+    partial: Vec<u8>,
+    /// The version of the messages that the controller sends, once it has sent one.
+    version: Option<u8>,
+    /// The echo request that is not answered.
+    awaited: Option<u32>,
+}
+
+/// A controller behind an address. After each event that it is given, the simulation's time stops
+/// until it has answered echo requests on all its connections.
+pub struct TcpController {
+    address: SocketAddr,
+    wall_clock: bool,
+    sockets: BTreeMap<NodeId, ControllerSocket>,
+    next_xid: u32,
+    now: Time,
+    lateness: Rc<RefCell<Lateness>>,
+}
+
+impl TcpController {
+    /// A controller at `address`, `HOST:PORT` or `tcp:HOST:PORT`. Errors: a sentence.
+    pub fn new(
+        address: &str,
+        wall_clock: bool,
+        lateness: Rc<RefCell<Lateness>>,
+    ) -> Result<Self, String> {
+        let bare = address.strip_prefix("tcp:").unwrap_or(address);
+        let mut resolved = bare
+            .to_socket_addrs()
+            .map_err(|error| format!("{address}: {error}"))?;
+        let address = resolved
+            .next()
+            .ok_or_else(|| format!("{address}: it has no address"))?;
+        Ok(Self {
+            address,
+            wall_clock,
+            sockets: BTreeMap::new(),
+            next_xid: FIRST_XID,
+            now: Time(0),
+            lateness,
+        })
+    }
+
+    /// Gives up a connection, and reports why.
+    fn fail(&mut self, switch: NodeId, error: &str) {
+        self.sockets.remove(&switch);
+        let text = format!("controller {}: {error}", self.address);
+        self.lateness.borrow_mut().error.get_or_insert(text);
+    }
+
+    /// Passes on what came since the controller last answered.
+    fn pass_on_late(&mut self, out: &mut ControllerOutput) {
+        if self.read_all(out) && !self.wall_clock {
+            self.lateness.borrow_mut().late += 1;
+        }
+    }
+
+    /// Waits until the controller has done what it was sent for.
+    fn settle(&mut self, out: &mut ControllerOutput) {
+        if self.wall_clock {
+            self.read_all(out);
+            return;
+        }
+        let deadline = Instant::now() + ANSWER_TIMEOUT;
+        // It says HELLO before anything else.
+        while self.sockets.values().any(|socket| socket.version.is_none()) {
+            if !self.wait(deadline, out) {
+                return;
+            }
+        }
+        for _ in 0..ROUNDS {
+            self.ask();
+            while self.sockets.values().any(|socket| socket.awaited.is_some()) {
+                if !self.wait(deadline, out) {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Reads what there is, or sleeps. Returns false after the deadline, and gives up those that
+    /// did not answer.
+    fn wait(&mut self, deadline: Instant, out: &mut ControllerOutput) -> bool {
+        if !self.read_all(out) {
+            std::thread::sleep(POLL_PAUSE);
+        }
+        let in_time = Instant::now() < deadline;
+        if !in_time {
+            let silent =
+                |socket: &ControllerSocket| socket.version.is_none() || socket.awaited.is_some();
+            let lost = self.sockets.iter().filter(|(_, socket)| silent(socket));
+            for switch in lost.map(|(switch, _)| *switch).collect::<Vec<_>>() {
+                self.fail(switch, "no answer within 10 s");
+            }
+        }
+        in_time
+    }
+
+    /// Sends an echo request on each connection.
+    fn ask(&mut self) {
+        let mut lost = Vec::new();
+        for (&switch, socket) in &mut self.sockets {
+            let xid = self.next_xid;
+            self.next_xid = self.next_xid.wrapping_add(1).max(FIRST_XID);
+            let version = socket.version.unwrap_or(1);
+            let mut request = vec![version, ECHO_REQUEST, 0, HEADER_BYTES as u8];
+            request.extend(xid.to_be_bytes());
+            socket.awaited = Some(xid);
+            if let Err(error) = socket.write(&request) {
+                lost.push((switch, error.to_string()));
+            }
+        }
+        for (switch, error) in lost {
+            self.fail(switch, &error);
+        }
+    }
+
+    /// Passes on what the controller has sent. Returns true if there was anything.
+    fn read_all(&mut self, out: &mut ControllerOutput) -> bool {
+        let mut any = false;
+        let mut lost = Vec::new();
+        for (&switch, socket) in &mut self.sockets {
+            match socket.read() {
+                Ok(bytes) if bytes.is_empty() => {}
+                Ok(bytes) => {
+                    any = true;
+                    let messages = socket.whole_messages(&bytes);
+                    if !messages.is_empty() {
+                        out.send_bytes(switch, messages);
+                    }
+                }
+                Err(error) => lost.push((switch, error.to_string())),
+            }
+        }
+        for (switch, error) in lost {
+            self.fail(switch, &error);
+        }
+        any
+    }
+}
+
+impl ControllerSocket {
+    /// Writes all, and waits for room if need be.
+    fn write(&mut self, mut bytes: &[u8]) -> std::io::Result<()> {
+        let deadline = Instant::now() + ANSWER_TIMEOUT;
+        while !bytes.is_empty() {
+            match self.stream.write(bytes) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(count) => bytes = &bytes[count..],
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    if Instant::now() > deadline {
+                        return Err(ErrorKind::TimedOut.into());
+                    }
+                    std::thread::sleep(POLL_PAUSE);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// What has come, if anything. Errors: the system's, UnexpectedEof at the end.
+    fn read(&mut self) -> std::io::Result<Vec<u8>> {
+        let mut buffer = vec![0; 65_536];
+        match self.stream.read(&mut buffer) {
+            Ok(0) => Err(ErrorKind::UnexpectedEof.into()),
+            Ok(count) => {
+                buffer.truncate(count);
+                Ok(buffer)
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The messages that are whole now, without replies to our own echo requests.
+    fn whole_messages(&mut self, bytes: &[u8]) -> Vec<u8> {
+        self.partial.extend(bytes);
+        let mut whole = Vec::new();
+        while self.partial.len() >= HEADER_BYTES {
+            let says = usize::from(u16::from_be_bytes([self.partial[2], self.partial[3]]));
+            // A length that cannot be is for the switch to refuse.
+            let length = says.max(HEADER_BYTES);
+            if self.partial.len() < length {
+                break;
+            }
+            let rest = self.partial.split_off(length);
+            let message = std::mem::replace(&mut self.partial, rest);
+            self.version = Some(message[0].min(self.version.unwrap_or(u8::MAX)));
+            let xid = u32::from_be_bytes([message[4], message[5], message[6], message[7]]);
+            if message[1] == ECHO_REPLY && self.awaited == Some(xid) {
+                self.awaited = None;
+            } else {
+                whole.extend(message);
+            }
+        }
+        whole
+    }
+}
+
+impl Controller for TcpController {
+    fn takes_bytes(&self) -> bool {
+        true
+    }
+
+    fn connected(&mut self, now: Time, switch: NodeId, _: &mut ControllerOutput) {
+        self.now = now;
+        let opened = TcpStream::connect_timeout(&self.address, ANSWER_TIMEOUT);
+        let prepared = opened.and_then(|stream| {
+            stream.set_nodelay(true)?;
+            stream.set_nonblocking(true)?;
+            Ok(stream)
+        });
+        match prepared {
+            Ok(stream) => {
+                let socket = ControllerSocket {
+                    stream,
+                    partial: Vec::new(),
+                    version: None,
+                    awaited: None,
+                };
+                self.sockets.insert(switch, socket);
+            }
+            Err(error) => self.fail(switch, &error.to_string()),
+        }
+    }
+
+    fn disconnected(&mut self, _: Time, switch: NodeId) {
+        self.sockets.remove(&switch);
+    }
+
+    fn bytes(&mut self, now: Time, switch: NodeId, bytes: &[u8], out: &mut ControllerOutput) {
+        self.now = now;
+        self.pass_on_late(out);
+        let Some(socket) = self.sockets.get_mut(&switch) else {
+            return;
+        };
+        if let Some(version) = bytes.first() {
+            // A controller answers in the lower of the two versions.
+            let own = socket.version.unwrap_or(*version);
+            socket.version = socket.version.map(|_| own.min(*version));
+        }
+        if let Err(error) = socket.write(bytes) {
+            self.fail(switch, &error.to_string());
+        }
+        self.settle(out);
+    }
+
+    fn tick(&mut self, now: Time, out: &mut ControllerOutput) {
+        self.now = now;
+        self.read_all(out);
+    }
+
+    fn next_tick(&self) -> Option<Time> {
+        let polls = self.wall_clock && !self.sockets.is_empty();
+        polls.then(|| self.now.after(POLL_NANOS))
+    }
+}
