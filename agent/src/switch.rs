@@ -241,6 +241,10 @@ impl Switch {
 
     /// A connection is gone; with a main one, those beside it.
     pub fn disconnected(&mut self, now: Time, conn: ConnId) {
+        let ended = self.connections.get(&conn);
+        if ended.is_some_and(|ended| ended.main == conn) {
+            self.datapath.connection_ended(conn.0);
+        }
         self.connections
             .retain(|id, other| *id != conn && other.main != conn);
         for main in self.connections.values_mut() {

@@ -142,6 +142,10 @@ impl Hook for Board {
         "board"
     }
 
+    fn on_disconnect(&mut self, connection: u64) {
+        self.notes.insert(connection as u32, 9);
+    }
+
     fn on_message(
         &mut self,
         cx: &mut ControlContext<'_>,
@@ -509,6 +513,17 @@ fn a_long_list_goes_in_slices_and_others_are_served_in_between() {
     assert_eq!(errors(&sent), [(1, 7, NO_PLACE)]);
     assert!(matches!(&sent[0].2, Message::Error(error) if error.data.0 == [4, 4, 0, 16]));
     assert!(lab.switch.is_ready(ONE, &lab.io));
+}
+
+#[test]
+fn an_extension_hears_that_a_connection_has_ended_and_not_of_its_auxiliary_ones() {
+    let mut lab = Lab::new();
+    let auxiliary = ConnId(77);
+    assert!(lab.switch.connected_auxiliary(ONE, auxiliary, 1, false));
+    lab.switch.disconnected(lab.now, auxiliary);
+    lab.switch.disconnected(lab.now, ONE);
+    let sent = lab.list(TWO, &[]);
+    assert_eq!(parts(&sent), [(true, vec![ONE.0 as u32])]);
 }
 
 #[test]

@@ -179,6 +179,10 @@ pub trait Hook {
         Err(BadRequest::BAD_EXP_TYPE)
     }
 
+    /// After a connection has ended, with its auxiliary ones: no other ever has its number, so that
+    /// what is kept for it may go.
+    fn on_disconnect(&mut self, connection: u64) {}
+
     /// After a connection's flow-mod was carried out. A reply has the flow-mod's transaction id.
     fn on_flow_mod(&mut self, cx: &mut ControlContext<'_>, flow_mod: &FlowMod) {}
 

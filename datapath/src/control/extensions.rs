@@ -90,6 +90,13 @@ impl Datapath {
         });
     }
 
+    /// Tells all hooks that a connection has ended.
+    pub fn connection_ended(&mut self, connection: u64) {
+        for hook in &mut self.hooks.all {
+            hook.on_disconnect(connection);
+        }
+    }
+
     /// Calls every hook for something that no connection has asked for.
     pub(crate) fn tell_hooks<S: Sink>(
         &mut self,
