@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::io::Write;
-use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -92,6 +92,45 @@ fn metrics_tell_what_the_switch_counts() {
     let (_, without) = get(&address, "/metrics", OPEN_METRICS);
     assert!(!without.contains("bofuss_flow_packets"), "only on request");
     assert!(get(&address, "/", "").0.starts_with("HTTP/1.1 404"));
+}
+
+/// How many samples begin so.
+fn count(text: &str, start: &str) -> usize {
+    text.lines().filter(|line| line.starts_with(start)).count()
+}
+
+#[test]
+fn a_scrape_has_each_thing_once_and_as_many_flows_as_its_limit() {
+    if !have(&["ip"]) {
+        return;
+    }
+    let arguments = ["--metrics", "0", "--fail-mode", "secure"];
+    let lab = Lab::new(1, &arguments);
+    let path = std::env::temp_dir().join(format!("{}.flows", lab.name));
+    let mut flows = String::new();
+    for n in 0..100_100 {
+        let address = Ipv4Addr::from(n);
+        flows += &format!("ip,nw_dst={address},actions=drop\n");
+    }
+    std::fs::write(&path, flows).unwrap();
+    let added = lab.dpctl(&["add-flows", path.to_str().unwrap()]);
+    std::fs::remove_file(&path).unwrap();
+    assert!(added.status.success(), "{}", printed(&added));
+    // Of groups and meters a slice has 32.
+    for n in 1..=70 {
+        let group = format!("group_id={n},type=all,bucket=output:1");
+        lab.dpctl(&["add-group", &group]);
+        let meter = format!("meter={n},kbps,band=type=drop,rate=100000");
+        lab.dpctl(&["add-meter", &meter]);
+    }
+    let log = lab.log();
+    let (_, rest) = log.split_once("metrics: http://").unwrap();
+    let address = rest.split_once("/metrics").unwrap().0;
+    let (_, text) = get(address, "/metrics?flows", OPEN_METRICS);
+    assert_eq!(count(&text, "bofuss_group_packets_total{"), 70);
+    assert_eq!(count(&text, "bofuss_meter_packets_total{"), 70);
+    assert_eq!(count(&text, "bofuss_flow_packets_total{"), 100_000);
+    assert_eq!(value(&text, "bofuss_flows_left_out{"), 100.0);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Random messages of every type, from the vectors and from the catalogue; seeded, so exact.
 
 use bofuss_oflib::action::{ACTIONS, SetField};
+use bofuss_oflib::ext::{ExtKind, ExtValue};
 use bofuss_oflib::instruction::{Instruction, Instructions};
 use bofuss_oflib::message::multipart::{FlowStats, GroupDesc, ReplyBody, RequestBody};
 use bofuss_oflib::message::{Bucket, FlowModCommand};
@@ -109,6 +110,11 @@ pub(crate) fn action(random: &mut Random, codec: &Codec) -> Action {
         .iter()
         .filter(|f| f.settable)
         .collect();
+    if random.one_in(9)
+        && let Some(value) = extension(random, codec, ExtKind::Action)
+    {
+        return Action::Experimenter(value);
+    }
     if random.one_in(3) {
         let field = random.pick(&settable);
         let vid = if field.name == "vlan_vid" { 0x1000 } else { 0 };
@@ -141,6 +147,8 @@ pub(crate) fn instructions(random: &mut Random, codec: &Codec) -> Instructions {
         Instruction::GotoTable(TableId(random.number() as u8)),
     ]
     .to_vec();
+    let own = extension(random, codec, ExtKind::Instruction);
+    list.extend(own.map(Instruction::Experimenter));
     list.retain(|_| random.one_in(2));
     Instructions::new(list).expect("one of each type")
 }
@@ -154,10 +162,31 @@ fn bucket(random: &mut Random, codec: &Codec) -> Bucket {
     }
 }
 
+/// A random value of one of the catalogue's extensions: of a row of numbers, with data if it takes
+/// some. `None` if there is no such row of this kind.
+fn extension(random: &mut Random, codec: &Codec, kind: ExtKind) -> Option<ExtValue> {
+    let rows = codec.catalogue.values(kind);
+    let rows: Vec<_> = rows.filter(|row| row.body.is_none()).collect();
+    if rows.is_empty() {
+        return None;
+    }
+    let row = *random.pick(&rows);
+    let args = row.args.iter();
+    let args = args.map(|arg| random.number() >> (64 - 8 * u32::from(arg.bytes)));
+    let args = args.collect();
+    let most = if row.data { 99 } else { 0 };
+    Some(ExtValue::new(row, args, Bytes(random.bytes(most))))
+}
+
 /// Makes the parts of a message that have a structure of their own random.
 fn vary(random: &mut Random, codec: &Codec, message: &mut Message) {
     match message {
         Message::EchoRequest(data) | Message::EchoReply(data) => *data = Bytes(random.bytes(20)),
+        Message::Experimenter(one) => {
+            if let Some(other) = extension(random, codec, ExtKind::Message) {
+                *one = other;
+            }
+        }
         Message::Error(error) if error.error.ty < 14 => {
             error.error = ErrorCode::new(random.below(14) as u16, random.below(16) as u16);
         }
@@ -176,6 +205,10 @@ fn vary(random: &mut Random, codec: &Codec, message: &mut Message) {
         Message::MultipartRequest(request) => {
             if let RequestBody::Flow(one) | RequestBody::Aggregate(one) = &mut request.body {
                 one.fields = a_match(random, codec);
+            } else if let RequestBody::Experimenter(one) = &mut request.body
+                && let Some(other) = extension(random, codec, ExtKind::Multipart)
+            {
+                one.0 = other;
             }
         }
         Message::MultipartReply(reply) => match &mut reply.body {
@@ -194,6 +227,11 @@ fn vary(random: &mut Random, codec: &Codec, message: &mut Message) {
                     buckets: random.some(3, |random| bucket(random, codec)),
                     ..GroupDesc::default()
                 });
+            }
+            ReplyBody::Experimenter(one) => {
+                if let Some(other) = extension(random, codec, ExtKind::Multipart) {
+                    one.0 = other;
+                }
             }
             _ => {}
         },
