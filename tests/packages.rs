@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
+use std::env::consts::ARCH;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -318,7 +319,8 @@ fn the_wheel_brings_the_class_the_file_for_mn_and_the_helper_for_machines() {
     let bin = venv.0.join("bin");
     ok(Command::new(python()).args(["-m", "venv"]).arg(&venv.0));
     let before = venv.files();
-    let wheel = folder.join(format!("bofuss-{}-py3-none-any.whl", version()));
+    let name = format!("bofuss-{}-cp39-abi3-*_{}.whl", version(), ARCH);
+    let wheel = folder.join(sh(&folder, &format!("echo {name}")).trim());
     let pip = |words: &[&str]| {
         let mut pip = Command::new(bin.join("python"));
         pip.args(["-m", "pip", "--disable-pip-version-check"]);
@@ -332,7 +334,10 @@ fn the_wheel_brings_the_class_the_file_for_mn_and_the_helper_for_machines() {
     ]);
     assert!(pip(&["show", "bofuss"]).contains(&format!("\nVersion: {}\n", version())));
     let mut python = Command::new(bin.join("python"));
-    let said = ok(python.args(["-Bc", "import bofuss; print(bofuss.__version__)"]));
+    let program = "import bofuss, bofuss.oflib as of; print(bofuss.__version__)\n\
+        assert of.decode(of.FlowMod(cookie=5).encode()).cookie == 5\n\
+        switch = bofuss.Switch(ports=2); switch.receive(1, bytes(60))";
+    let said = ok(python.args(["-Bc", program]));
     assert_eq!(said.trim(), version());
     // The file is that of the tree, with which the tests of Mininet run.
     let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("../contrib/bofuss_mininet.py");

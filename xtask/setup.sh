@@ -149,17 +149,19 @@ install_rust() {
     has_cargo check || die "the installer ran, but no cargo $version answers in $cargo_home/bin"
 }
 
-# make test and make dist pack programs that need no C library, which takes a target more. Without
-# rustup the compiler may have it all the same.
+# make test and make dist pack programs that need no C library, which takes a target more; make dist
+# packs Python's module for the other machine, too. Without rustup the compiler may have them all the same.
 static_target() {
     case $1 in test | dist) ;; *) return 0 ;; esac
     have rustup && find_cargo || return 0
-    machines=$(uname -m)
-    [ "$1" = test ] || machines='x86_64 aarch64'
-    for machine in $machines; do
-        [ ! -e "$(rustc --print target-libdir --target "$machine-unknown-linux-musl")" ] || continue
-        say "installing Rust's target $machine-unknown-linux-musl, 218 MB on disk"
-        rustup target add --toolchain "$version" "$machine-unknown-linux-musl" >&2 ||
+    triples=$(uname -m)-unknown-linux-musl
+    [ "$1" = test ] || for machine in x86_64 aarch64; do
+        triples="$triples $machine-unknown-linux-musl $machine-unknown-linux-gnu"
+    done
+    for triple in $triples; do
+        [ ! -e "$(rustc --print target-libdir --target "$triple")" ] || continue
+        say "installing Rust's target $triple, 218 MB on disk"
+        rustup target add --toolchain "$version" "$triple" >&2 ||
             die "the download of that target failed; see above. Repeat the command when it works"
     done
 }

@@ -4,12 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::{ci, licenses, tree};
+use crate::{ci, licenses, tree, wheel};
 
 /// Rust's, Debian's and OCI's names of a machine.
 const MACHINES: [(&str, &str); 2] = [("x86_64", "amd64"), ("aarch64", "arm64")];
-const HERE: &str = std::env::consts::ARCH;
-const VERSION: &str = env!("CARGO_PKG_VERSION");
+pub(crate) const HERE: &str = std::env::consts::ARCH;
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 const PACKAGES: &str = "--locked --package bofuss-switchd --package bofuss-dpctl";
 const LINKS: [&str; 2] = ["ofdatapath", "ofprotocol"];
 /// Files of the tree, and where below `usr` each is installed.
@@ -71,7 +71,7 @@ const SCRIPTS: [(&str, &str); 3] = [
     ),
 ];
 const MAINTAINER: &str = "The bofuss developers";
-const SUMMARY: &str = "user-space OpenFlow software switch";
+pub(crate) const SUMMARY: &str = "user-space OpenFlow software switch";
 const ABOUT: &str = " It speaks OpenFlow 1.0, 1.2 and 1.3 and runs as an ordinary process. It\n \
     takes the place of BOFUSS (ofsoftswitch13): ofdatapath, ofprotocol and dpctl are\n \
     there, and /usr/share/bofuss has modules for Mininet and controllers.\n";
@@ -113,8 +113,10 @@ pub(crate) fn run(root: &Path, target: &Path, debug: bool) -> Result<(), String>
         tar(&stage, "usr", &out.join(name), &["--gzip", &folder])?;
         image(&stage, debian, &out)?;
         package(root, &stage, debian, &out)?;
+        wheel::build(machine, debug)?;
+        let built = wheel::folder(target, machine).join(profile);
+        wheel::pack(root, machine, &built, &stage.join("wheel"), &out)?;
     }
-    wheel(root, &stages.join("wheel"), &out)?;
     let _ = fs::remove_dir_all(&stages);
     sh(&out, "sha256sum *.* >SHA256SUMS; ls -l")
 }
@@ -127,7 +129,14 @@ pub(crate) fn prepare(debug: bool) -> Result<Vec<(&'static str, &'static str)>, 
         .into_iter()
         .filter(|(name, _)| !debug || *name == HERE)
         .collect();
-    for triple in machines.iter().map(|(machine, _)| triple(machine)) {
+    let mut triples = Vec::new();
+    for (machine, _) in &machines {
+        triples.push(triple(machine));
+        if *machine != HERE {
+            triples.push(wheel::triple(machine));
+        }
+    }
+    for triple in triples {
         // Without rustup, the compiler may have the target nevertheless.
         let _ = Command::new("rustup")
             .args(["target", "add", &triple])
@@ -148,7 +157,7 @@ fn triple(machine: &str) -> String {
 }
 
 /// The name of a tool of binutils or gcc for a machine.
-fn tool(machine: &str, name: &str) -> String {
+pub(crate) fn tool(machine: &str, name: &str) -> String {
     if machine == HERE {
         name.to_owned()
     } else {
@@ -306,64 +315,7 @@ fn blob(oci: &Path, bytes: &[u8]) -> Result<Blob, String> {
     Ok(Blob(format!("sha256:{hash}"), bytes.len()))
 }
 
-/// A wheel with the class for Mininet, as a module and as the file for `mn --custom`, and with the
-/// module in which controllers write state machines.
-fn wheel(root: &Path, stage: &Path, out: &Path) -> Result<(), String> {
-    let info = format!("bofuss-{VERSION}.dist-info");
-    let data = stage.join(format!("bofuss-{VERSION}.data/data/share/bofuss"));
-    for name in ["bofuss_mininet.py", "mininet.py"] {
-        copy(&root.join("contrib").join(name), &data.join(name))?;
-    }
-    let class = root.join("contrib/bofuss_mininet.py");
-    copy(&class, &stage.join("bofuss_mininet.py"))?;
-    copy(&class, &stage.join("bofuss/mininet.py"))?; // its former name
-    let machine = root.join("contrib/bofuss_machine.py");
-    copy(&machine, &stage.join("bofuss_machine.py"))?;
-    let init = format!("\"\"\"The bofuss switch, for Python.\"\"\"\n\n__version__ = '{VERSION}'\n");
-    write(&stage.join("bofuss/__init__.py"), init.as_bytes())?;
-    let metadata = format!(
-        "Metadata-Version: 2.1\nName: bofuss\nVersion: {VERSION}\nSummary: {SUMMARY}\n\
-         License: MIT OR Apache-2.0\nRequires-Python: >=3.6\n"
-    );
-    write(&stage.join(&info).join("METADATA"), metadata.as_bytes())?;
-    let kind = b"Wheel-Version: 1.0\nGenerator: xtask\nRoot-Is-Purelib: true\nTag: py3-none-any\n";
-    write(&stage.join(&info).join("WHEEL"), kind)?;
-    let mut record = String::new();
-    for file in tree::files(stage)? {
-        let path = stage.join(&file);
-        let hash = base64(&sha256(&path)?);
-        let size = read(&path)?.len();
-        record += &format!("{},sha256={hash},{size}\n", file.display());
-    }
-    record += &format!("{info}/RECORD,,\n");
-    write(&stage.join(&info).join("RECORD"), record.as_bytes())?;
-    let name = out.join(format!("bofuss-{VERSION}-py3-none-any.whl"));
-    let zip = format!(
-        "find . -exec touch -d 1980-01-02 {{}} +
-         python3 -m zipfile -c '{}' bofuss bofuss_machine.py bofuss_mininet.py {info} *.data",
-        name.display()
-    );
-    sh(stage, &zip)
-}
-
-/// Digits of a hash in base 16, in base 64 for names.
-fn base64(hex: &str) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    let bits: String = hex
-        .chars()
-        .map(|c| format!("{:04b}", c.to_digit(16).unwrap_or(0)))
-        .collect();
-    bits.as_bytes()
-        .chunks(6)
-        .map(|six| {
-            let bits = six.iter().chain(b"000000").take(6);
-            let number = bits.fold(0, |n, bit| n << 1 | usize::from(bit - b'0'));
-            char::from(DIGITS[number])
-        })
-        .collect()
-}
-
-fn sha256(path: &Path) -> Result<String, String> {
+pub(crate) fn sha256(path: &Path) -> Result<String, String> {
     let text = ci::output(Command::new("sha256sum").arg(path))?;
     let hash = text.split(' ').next().filter(|hash| hash.len() == 64);
     hash.map(str::to_owned)
@@ -396,7 +348,7 @@ fn time() -> String {
     time.map_or("0".into(), |time| time.trim().into())
 }
 
-fn sh(folder: &Path, script: &str) -> Result<(), String> {
+pub(crate) fn sh(folder: &Path, script: &str) -> Result<(), String> {
     ci::succeed(
         Command::new("sh")
             .args(["-euc", script])
@@ -408,16 +360,16 @@ fn folder_at(path: &Path) -> Result<(), String> {
     fs::create_dir_all(path).map_err(|e| format!("{}: {e}", path.display()))
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, String> {
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
     fs::read(path).map_err(|e| format!("{}: {e}", path.display()))
 }
 
-fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
     folder_at(path.parent().expect("each file is in a folder"))?;
     fs::write(path, bytes).map_err(|e| format!("{}: {e}", path.display()))
 }
 
-fn copy(from: &Path, to: &Path) -> Result<(), String> {
+pub(crate) fn copy(from: &Path, to: &Path) -> Result<(), String> {
     folder_at(to.parent().expect("each file is in a folder"))?;
     let copied = fs::copy(from, to);
     copied
@@ -428,14 +380,6 @@ fn copy(from: &Path, to: &Path) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_hash_in_base_64_has_no_padding() {
-        let hex = |bytes: &[u8]| -> String { bytes.iter().map(|b| format!("{b:02x}")).collect() };
-        assert_eq!(base64(&hex(b"Man")), "TWFu");
-        assert_eq!(base64(&hex(&[0xff, 0xef])), "_-8");
-        assert_eq!(base64(""), "");
-    }
 
     #[test]
     fn the_version_is_the_same_wherever_it_stands() {

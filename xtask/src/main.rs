@@ -28,6 +28,7 @@ mod size;
 mod source;
 mod tidy;
 mod tree;
+mod wheel;
 
 const USAGE: &str = "usage: cargo xtask COMMAND
   check             format, tidy, sizes, lints, unit tests

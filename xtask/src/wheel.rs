@@ -1,0 +1,149 @@
+//! Wheels of the Python package, one for each machine: any Python from 3.9 on can use them.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::dist::{HERE, SUMMARY, VERSION, copy, read, sh, sha256, tool, write};
+use crate::{ci, licenses, python, tree};
+
+const PACKAGE: &str = "--locked --package bofuss-python";
+/// The lowest Python, as wheels name it; python/Cargo.toml asks for its interface.
+const PYTHON: &str = "cp39-abi3";
+/// Modules by their names from before there was a package.
+const FORMER: [(&str, &str); 2] = [
+    ("contrib/bofuss_mininet.py", "bofuss_mininet.py"),
+    ("contrib/bofuss_machine.py", "bofuss_machine.py"),
+];
+/// Files for `mn --custom`.
+const DATA: [&str; 2] = ["bofuss_mininet.py", "mininet.py"];
+
+/// What the module is compiled for: Python is there with glibc.
+pub(crate) fn triple(machine: &str) -> String {
+    format!("{machine}-unknown-linux-gnu")
+}
+
+/// The folder of cargo's profiles with the module for a machine.
+pub(crate) fn folder(target: &Path, machine: &str) -> PathBuf {
+    if machine == HERE {
+        target.into()
+    } else {
+        target.join(triple(machine))
+    }
+}
+
+/// Compiles the module for a machine.
+///
+/// Errors: the command that failed.
+pub(crate) fn build(machine: &str, debug: bool) -> Result<(), String> {
+    ci::cargo(&format!("build {PACKAGE}"), |cargo| {
+        cargo.args((!debug).then_some("--release"));
+        if machine != HERE {
+            let triple = triple(machine);
+            let name = triple.replace('-', "_");
+            let linker = format!("CARGO_TARGET_{}_LINKER", name.to_uppercase());
+            cargo.args(["--target", &triple]);
+            cargo.env(linker, tool(machine, "gcc"));
+            cargo.env(format!("CC_{name}"), tool(machine, "gcc"));
+        }
+    })
+}
+
+/// Packs the wheel for a machine, with the module compiled into `built`.
+///
+/// Errors: a command that failed, or a file that cannot be read or written.
+pub(crate) fn pack(
+    root: &Path,
+    machine: &str,
+    built: &Path,
+    stage: &Path,
+    out: &Path,
+) -> Result<(), String> {
+    python::package(root, built, stage)?;
+    for (file, name) in FORMER {
+        copy(&root.join(file), &stage.join(name))?;
+    }
+    let data = stage.join(format!("bofuss-{VERSION}.data/data/share/bofuss"));
+    for name in DATA {
+        copy(&root.join("contrib").join(name), &data.join(name))?;
+    }
+    let module = "bofuss/_native.abi3.so";
+    let strip = tool(machine, "strip -R .comment");
+    sh(stage, &format!("{strip} {module}"))?;
+    let tag = format!(
+        "{PYTHON}-manylinux_2_{}_{machine}",
+        glibc(machine, &stage.join(module))?
+    );
+    describe(&tag, machine, stage)?;
+    let name = out.join(format!("bofuss-{VERSION}-{tag}.whl"));
+    let zip = format!(
+        "find . -exec touch -d 1980-01-02 {{}} +
+         python3 -m zipfile -c '{}' *",
+        name.display()
+    );
+    sh(stage, &zip)
+}
+
+/// The lowest glibc that has all that a library asks of it: the N of 2.N.
+fn glibc(machine: &str, library: &Path) -> Result<u32, String> {
+    let objdump = tool(machine, "objdump");
+    let symbols = ci::output(Command::new(objdump).arg("-T").arg(library))?;
+    let number = |text: &str| text.split([')', '.', ' ']).next()?.parse().ok();
+    let versions = symbols.split("GLIBC_2.").skip(1).filter_map(number);
+    versions
+        .max()
+        .ok_or_else(|| format!("{}: it uses no glibc", library.display()))
+}
+
+/// Writes what a wheel says of itself, and the list of its files.
+fn describe(tag: &str, machine: &str, stage: &Path) -> Result<(), String> {
+    let info = format!("bofuss-{VERSION}.dist-info");
+    let metadata = format!(
+        "Metadata-Version: 2.1\nName: bofuss\nVersion: {VERSION}\nSummary: {SUMMARY}\n\
+         License: MIT OR Apache-2.0\nLicense-File: LICENSE\nRequires-Python: >=3.9\n"
+    );
+    write(&stage.join(&info).join("METADATA"), metadata.as_bytes())?;
+    let notice = licenses::notice(PACKAGE, &triple(machine))?;
+    write(&stage.join(&info).join("LICENSE"), notice.as_bytes())?;
+    let kind =
+        format!("Wheel-Version: 1.0\nGenerator: xtask\nRoot-Is-Purelib: false\nTag: {tag}\n");
+    write(&stage.join(&info).join("WHEEL"), kind.as_bytes())?;
+    let mut record = String::new();
+    for file in tree::files(stage)? {
+        let path = stage.join(&file);
+        let hash = base64(&sha256(&path)?);
+        let size = read(&path)?.len();
+        record += &format!("{},sha256={hash},{size}\n", file.display());
+    }
+    record += &format!("{info}/RECORD,,\n");
+    write(&stage.join(&info).join("RECORD"), record.as_bytes())
+}
+
+/// Digits of a hash in base 16, in base 64 for names.
+fn base64(hex: &str) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    let bits: String = hex
+        .chars()
+        .map(|c| format!("{:04b}", c.to_digit(16).unwrap_or(0)))
+        .collect();
+    bits.as_bytes()
+        .chunks(6)
+        .map(|six| {
+            let bits = six.iter().chain(b"000000").take(6);
+            let number = bits.fold(0, |n, bit| n << 1 | usize::from(bit - b'0'));
+            char::from(DIGITS[number])
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hash_in_base_64_has_no_padding() {
+        let hex = |bytes: &[u8]| -> String { bytes.iter().map(|b| format!("{b:02x}")).collect() };
+        assert_eq!(base64(&hex(b"Man")), "TWFu");
+        assert_eq!(base64(&hex(&[0xff, 0xef])), "_-8");
+        assert_eq!(base64(""), "");
+    }
+}
