@@ -101,10 +101,14 @@ impl TcpController {
         self.lateness.borrow_mut().error.get_or_insert(text);
     }
 
-    /// Passes on what came since the controller last answered.
+    /// Passes on what came since the controller last answered. What comes after its HELLO is late.
     fn pass_on_late(&mut self, out: &mut ControllerOutput) {
-        if self.read_all(out) && !self.wall_clock {
-            self.lateness.borrow_mut().late += 1;
+        let switches: Vec<NodeId> = self.sockets.keys().copied().collect();
+        for switch in switches {
+            let has_greeted = self.sockets[&switch].version.is_some();
+            if self.read_from(switch, out) && has_greeted && !self.wall_clock {
+                self.lateness.borrow_mut().late += 1;
+            }
         }
     }
 
@@ -170,25 +174,33 @@ impl TcpController {
 
     /// Passes on what the controller has sent. Returns true if there was anything.
     fn read_all(&mut self, out: &mut ControllerOutput) -> bool {
+        let switches: Vec<NodeId> = self.sockets.keys().copied().collect();
         let mut any = false;
-        let mut lost = Vec::new();
-        for (&switch, socket) in &mut self.sockets {
-            match socket.read() {
-                Ok(bytes) if bytes.is_empty() => {}
-                Ok(bytes) => {
-                    any = true;
-                    let messages = socket.whole_messages(&bytes);
-                    if !messages.is_empty() {
-                        out.send_bytes(switch, messages);
-                    }
-                }
-                Err(error) => lost.push((switch, error.to_string())),
-            }
-        }
-        for (switch, error) in lost {
-            self.fail(switch, &error);
+        for switch in switches {
+            any |= self.read_from(switch, out);
         }
         any
+    }
+
+    /// The same for one connection.
+    fn read_from(&mut self, switch: NodeId, out: &mut ControllerOutput) -> bool {
+        let Some(socket) = self.sockets.get_mut(&switch) else {
+            return false;
+        };
+        match socket.read() {
+            Ok(bytes) if bytes.is_empty() => false,
+            Ok(bytes) => {
+                let messages = socket.whole_messages(&bytes);
+                if !messages.is_empty() {
+                    out.send_bytes(switch, messages);
+                }
+                true
+            }
+            Err(error) => {
+                self.fail(switch, &error.to_string());
+                false
+            }
+        }
     }
 }
 
