@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 
+use crate::net::context;
+
 /// Echoes of the warm-up, which do not count.
 const WARM_UPS: usize = 200;
 /// How long to wait for an echo before it counts as lost.
@@ -42,12 +44,7 @@ pub fn ask(
     size: usize,
     fresh: bool,
 ) -> Result<Histogram<u64>, String> {
-    let failed = |e: std::io::Error| format!("echo: {e}");
-    let open = || {
-        let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
-        socket.set_read_timeout(Some(PATIENCE))?;
-        Ok(socket)
-    };
+    let failed = context("echo");
     let mut socket = open().map_err(failed)?;
     let mut times = Histogram::new_with_max(LONGEST_NS, 3).expect("a valid range");
     let mut data = vec![0; size.saturating_sub(HEADERS).max(8)];
@@ -72,4 +69,15 @@ pub fn ask(
         }
     }
     Ok(times)
+}
+
+/// A quantile of times in nanoseconds, in microseconds.
+pub fn us(times: &Histogram<u64>, quantile: f64) -> f64 {
+    times.value_at_quantile(quantile) as f64 / 1000.0
+}
+
+fn open() -> std::io::Result<UdpSocket> {
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+    socket.set_read_timeout(Some(PATIENCE))?;
+    Ok(socket)
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::case::{CaseContext, Figures, PROCESSOR, RATE, TCP_RATE};
 use crate::echo;
-use crate::net::{B_ADDRESS, HOST_PORT};
+use crate::net::{B_ADDRESS, HOST_PORT, context};
 use crate::traffic::{FIRST_PORT, Load, send};
 
 /// Frames of a run at saturation.
@@ -119,16 +119,18 @@ impl Drop for RunningChild {
     }
 }
 
-/// Waits until iperf3 listens in this network namespace, on its port in hexadecimal.
-fn until_iperf_listens() -> Result<(), String> {
+/// Whether iperf3 listens in this network namespace, by its port in hexadecimal.
+fn iperf_listens(file: &str) -> bool {
     const PORT: &str = ":1451 ";
+    let sockets = std::fs::read_to_string(format!("/proc/thread-self/net/{file}"));
+    sockets.is_ok_and(|sockets| sockets.contains(PORT))
+}
+
+/// Waits until iperf3 listens in this network namespace.
+fn until_iperf_listens() -> Result<(), String> {
     let start = Instant::now();
     while start.elapsed() < IPERF_PATIENCE {
-        let listens = |file: &str| {
-            let sockets = std::fs::read_to_string(format!("/proc/thread-self/net/{file}"));
-            sockets.is_ok_and(|sockets| sockets.contains(PORT))
-        };
-        if listens("tcp") || listens("tcp6") {
+        if iperf_listens("tcp") || iperf_listens("tcp6") {
             return Ok(());
         }
         std::thread::sleep(Duration::from_millis(10));
@@ -138,7 +140,7 @@ fn until_iperf_listens() -> Result<(), String> {
 
 /// Streams of TCP.
 pub fn tcp(c: &CaseContext<'_>) -> Figures {
-    let failed = |e: std::io::Error| format!("iperf3: {e}");
+    let failed = context("iperf3");
     let server = c.bed.host(true, || {
         let mut server = Command::new("iperf3");
         server.args(["-s", "-1"]).stdout(Stdio::null());
@@ -196,6 +198,8 @@ pub fn echoes(c: &CaseContext<'_>, count: usize, size: usize, fresh: bool) -> Fi
         serving.join().map_err(|_| "the echo server died")??;
         asked
     })?;
-    let at = |quantile| times.value_at_quantile(quantile) as f64 / 1000.0;
-    Ok(vec![(("p50", "us"), at(0.5)), (("p99", "us"), at(0.99))])
+    Ok(vec![
+        (("p50", "us"), echo::us(&times, 0.5)),
+        (("p99", "us"), echo::us(&times, 0.99)),
+    ])
 }

@@ -12,7 +12,7 @@ use hdrhistogram::Histogram;
 
 use crate::case::{CaseContext, Figures};
 use crate::echo;
-use crate::net::{A_ADDRESS, A_MAC, B_ADDRESS, B_MAC, HOST_PORT, namespace_path, run};
+use crate::net::{A_ADDRESS, A_MAC, B_ADDRESS, B_MAC, HOST_PORT, context, namespace_path, run};
 use crate::openflow::{adds, codec};
 use crate::real_time::RealTime;
 use crate::traffic::{self, FIRST_PORT};
@@ -107,7 +107,7 @@ impl Drop for Attacker<'_> {
 
 /// The times of echoes between the two hosts.
 fn waits(c: &CaseContext<'_>) -> Result<Histogram<u64>, String> {
-    let failed = |e: std::io::Error| format!("echo: {e}");
+    let failed = context("echo");
     let ask = || {
         let socket = UdpSocket::bind((A_ADDRESS, 0)).map_err(failed)?;
         socket.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
@@ -131,8 +131,9 @@ fn waits(c: &CaseContext<'_>) -> Result<Histogram<u64>, String> {
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let serving = scope.spawn(|| {
-            let serve = || echo::serve(B_ADDRESS, FIRST_PORT, || over.load(Relaxed));
-            c.bed.host(true, serve)
+            c.bed.host(true, || {
+                echo::serve(B_ADDRESS, FIRST_PORT, || over.load(Relaxed))
+            })
         });
         std::thread::sleep(Duration::from_millis(50)); // until it listens
         let times = c.bed.host(false, ask);
@@ -165,11 +166,10 @@ pub fn super_frames(c: &CaseContext<'_>) -> Figures {
     if sent.is_none_or(|sent| sent < MIN_COPIES) {
         return Err(format!("the super-frames made too little work: {ports}"));
     }
-    let us = |times: &Histogram<u64>, quantile| times.value_at_quantile(quantile) as f64 / 1000.0;
     Ok(vec![
-        (("alone, p99", "us"), us(&alone, 0.99)),
-        (("p50", "us"), us(&times, 0.5)),
-        (("p99", "us"), us(&times, 0.99)),
-        (("longest", "us"), us(&times, 1.0)),
+        (("alone, p99", "us"), echo::us(&alone, 0.99)),
+        (("p50", "us"), echo::us(&times, 0.5)),
+        (("p99", "us"), echo::us(&times, 0.99)),
+        (("longest", "us"), echo::us(&times, 1.0)),
     ])
 }

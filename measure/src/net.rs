@@ -1,5 +1,6 @@
 //! The test bed: two hosts in network namespaces of their own, and veth pairs to the set-up.
 
+use std::fmt::Display;
 use std::io::Write;
 use std::net::Ipv4Addr;
 use std::process::{Command, Stdio};
@@ -38,19 +39,28 @@ pub fn run(words: &str) -> Result<String, String> {
         .args(list)
         .output()
         .map_err(|e| format!("{program}: {e}"))?;
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     if output.status.success() {
-        Ok(text(&output.stdout))
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     } else {
-        Err(format!("{words}: {}", text(&output.stderr)))
+        let error = String::from_utf8_lossy(&output.stderr);
+        Err(format!("{words}: {error}"))
     }
+}
+
+fn mac_text(mac: [u8; 6]) -> String {
+    mac.map(|byte| format!("{byte:02x}")).join(":")
+}
+
+/// Puts what failed before an error.
+pub fn context<E: Display>(what: impl Display + Copy) -> impl Fn(E) -> String + Copy {
+    move |error| format!("{what}: {error}")
 }
 
 /// Runs lines of `ip`'s commands.
 ///
 /// Errors: its error output.
 pub fn run_batch(lines: &str) -> Result<(), String> {
-    let failed = |e: std::io::Error| format!("ip: {e}");
+    let failed = context("ip");
     let mut ip = Command::new("ip");
     ip.args(["-batch", "-"]).stdin(Stdio::piped());
     let mut ip = ip.stderr(Stdio::piped()).spawn().map_err(failed)?;
@@ -78,10 +88,9 @@ impl Bed {
     ///
     /// Errors: the system's, also without the right to make interfaces.
     pub fn new(direct: bool, offloads: bool) -> Result<Self, String> {
-        let namespace = || NetNs::new().map_err(|e| format!("a network namespace: {e}"));
         let this = Self {
-            a: namespace()?,
-            b: namespace()?,
+            a: NetNs::new().map_err(context("a network namespace"))?,
+            b: NetNs::new().map_err(context("a network namespace"))?,
         };
         let a = namespace_path(&this.a);
         let b = namespace_path(&this.b);
@@ -161,15 +170,17 @@ fn host(
     peer: Ipv4Addr,
     offloads: bool,
 ) -> Result<(), String> {
-    let text = |mac: [u8; 6]| mac.map(|byte| format!("{byte:02x}")).join(":");
     disable_ipv6("all");
     disable_ipv6(HOST_PORT);
-    run(&format!("ip link set {HOST_PORT} address {}", text(mac)))?;
+    run(&format!(
+        "ip link set {HOST_PORT} address {}",
+        mac_text(mac)
+    ))?;
     set_offloads(HOST_PORT, offloads)?;
     run(&format!("ip address add {address}/24 dev {HOST_PORT}"))?;
     run("ip link set lo up")?;
     run(&format!("ip link set {HOST_PORT} up"))?;
-    let peer_mac = text(peer_mac);
+    let peer_mac = mac_text(peer_mac);
     run(&format!(
         "ip neighbour add {peer} lladdr {peer_mac} dev {HOST_PORT}"
     ))?;

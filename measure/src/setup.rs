@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime};
 
-use crate::net::{SWITCH_PORTS, run};
+use crate::net::{SWITCH_PORTS, context, run};
 use crate::openflow::Session;
 
 /// The port on which switches listen for OpenFlow.
@@ -175,7 +175,7 @@ struct HugePages(String);
 
 impl HugePages {
     fn reserve() -> Result<Self, String> {
-        let failed = |e: std::io::Error| format!("{HUGE_PAGES}: {e}");
+        let failed = context(HUGE_PAGES);
         let this = Self(std::fs::read_to_string(HUGE_PAGES).map_err(failed)?);
         for _ in 0..RESERVATIONS {
             std::fs::write(HUGE_PAGES, WANTED_PAGES.to_string()).map_err(failed)?;
