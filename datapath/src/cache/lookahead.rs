@@ -104,6 +104,11 @@ impl SetPlace {
         if value.is_some() {
             words[1] |= self.present;
         }
+        let [(_, first), (_, second)] = self.parts;
+        if first | second == 0 {
+            // No entry reads it.
+            return;
+        }
         let bits = value.unwrap_or(0) << self.shift;
         let halves = [(bits >> 64) as u64, bits as u64];
         for ((number, ones), bits) in self.parts.iter().zip(halves) {

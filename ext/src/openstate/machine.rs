@@ -373,6 +373,7 @@ impl Machine {
     }
 
     /// Changes a flow of an enabled table. Errors: there is no room for it.
+    #[inline]
     fn change(
         &mut self,
         now: Time,
@@ -399,6 +400,7 @@ impl Machine {
     }
 
     /// Changes the state of a flow in an enabled table. Errors: there is no room for it.
+    #[inline]
     fn transition(
         &mut self,
         now: Time,

@@ -32,6 +32,7 @@ impl Behaviour {
     }
 
     /// What a flow becomes by a transition; `None` if it has no state then.
+    #[inline]
     pub fn after_transition(
         self,
         now: Time,
@@ -274,6 +275,7 @@ impl StateTable {
 
     /// Has a flow that has memory become what `change` makes of what it is, or be forgotten: what
     /// it was and is. `None` if it has no memory; then nothing is done.
+    #[inline]
     pub fn update(
         &mut self,
         now: Time,
