@@ -10,6 +10,7 @@ mod message;
 mod number;
 mod oflib;
 mod record;
+mod sim;
 mod structures;
 mod switch;
 
@@ -43,5 +44,6 @@ fn catalogue() -> &'static Catalogue {
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<switch::PySwitch>()?;
+    module.add_function(wrap_pyfunction!(sim::run_scenario, module)?)?;
     oflib::add_to(module)
 }
