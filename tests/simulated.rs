@@ -1,0 +1,116 @@
+//! The simulator against the kernel: a TCP flow has the same rate in both.
+#![allow(clippy::unwrap_used)]
+
+use std::process::{Command, Stdio};
+
+use bofuss_tests::{Lab, Process, address, have, ok, printed, program, until};
+use serde_json::Value;
+
+/// Seconds that a flow lasts, and those at its beginning that do not count: at 10 Mb/s a full queue
+/// takes 0.8 s, and what slow start lost some round trips to be repaired.
+const LASTS: usize = 20;
+const BEGINNING: usize = 10;
+/// Tries on a machine that may be busy with something else.
+const TRIES: usize = 5;
+
+/// Two hosts at a switch; the port to the second is shaped. Its queue is as long as one of bofuss.
+const SCENARIO: &str = "
+    end = 20
+
+    [[switch]]
+    name = 's1'
+    fail_mode = 'standalone'
+
+    [[host]]
+    name = 'h1'
+    switch = 's1'
+
+    [[host]]
+    name = 'h2'
+    switch = 's1'
+
+    [[link]]
+    ends = ['s1', 'h2']
+    mbps = RATE
+    queue = 1000
+    queue_bytes = 1048576
+
+    [[traffic]]
+    kind = 'tcp'
+    from = 'h1'
+    to = 'h2'
+    stop = 20
+    interval = 1
+";
+
+/// Megabits of payload a second, as the simulator has it.
+fn simulated(mbps: usize) -> f64 {
+    let name = format!("bofuss-simulated-{}-{mbps}.toml", std::process::id());
+    let file = std::env::temp_dir().join(name);
+    let text = SCENARIO.replace("RATE", &mbps.to_string());
+    std::fs::write(&file, text).unwrap();
+    let mut command = Command::new(program("bofuss"));
+    let statistics = ok(command.arg("sim").arg("--json").arg(&file));
+    std::fs::remove_file(&file).unwrap();
+    let statistics: Value = serde_json::from_str(&statistics).unwrap();
+    let rates = &statistics["traffic"][0]["flows"][0]["intervals_mbps"];
+    let rates = &rates.as_array().unwrap()[BEGINNING..LASTS];
+    rates.iter().map(|rate| rate.as_f64().unwrap()).sum::<f64>() / rates.len() as f64
+}
+
+/// The same with the kernel's TCP, a bofuss whose port is shaped, and iperf3.
+fn live(lab: &Lab) -> f64 {
+    let to = address(2).to_string();
+    let server = lab.host(2, || {
+        let mut command = Command::new("iperf3");
+        command
+            .args(["--server", "--one-off"])
+            .stdout(Stdio::null());
+        Process::start(&mut command)
+    });
+    let listens = || {
+        let sockets = lab.host(2, || Command::new("ss").arg("-ltn").output().unwrap());
+        printed(&sockets).contains(":5201 ")
+    };
+    until("iperf3 listens", listens);
+    let measured = (LASTS - BEGINNING).to_string();
+    let beginning = BEGINNING.to_string();
+    let output = lab.host(1, || {
+        let mut command = Command::new("iperf3");
+        command.args(["--client", &to, "--congestion", "cubic", "--json"]);
+        ok(command.args(["--time", &measured, "--omit", &beginning]))
+    });
+    drop(server);
+    let report: Value = serde_json::from_str(&output).unwrap();
+    let rate = report["end"]["sum_received"]["bits_per_second"].as_f64();
+    rate.unwrap() / 1e6
+}
+
+#[test]
+fn a_tcp_flow_has_the_rate_that_the_simulator_says() {
+    if !have(&["ip", "ss", "iperf3"]) {
+        return;
+    }
+    for mbps in [10, 100] {
+        let expected = simulated(mbps);
+        let lab = Lab::new(
+            2,
+            &[
+                "--port-rate",
+                "2=1000M",
+                "--queue",
+                &format!("2:1:max={mbps}M"),
+            ],
+        );
+        lab.all_ping();
+        let flow = "priority=9,in_port=1,actions=set_queue:1,output:2";
+        let output = lab.dpctl(&["add-flow", flow]);
+        assert!(output.status.success(), "{}", printed(&output));
+        let agree = (0..TRIES).any(|_| {
+            let rate = live(&lab);
+            println!("{mbps} Mb/s: {rate:.3} live, {expected:.3} simulated");
+            (rate / expected - 1.0).abs() <= 0.05
+        });
+        assert!(agree, "within 5 %, {mbps} Mb/s: {expected}");
+    }
+}
