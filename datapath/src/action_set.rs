@@ -1,6 +1,6 @@
 //! The action set of a packet. Spec: OpenFlow 1.3.5 section 5.10.
 
-use alloc::vec::Vec;
+use alloc::{boxed::Box, vec::Vec};
 
 use bofuss_oflib::Action;
 
@@ -10,17 +10,23 @@ use bofuss_oflib::Action;
 type ActionKey = (u8, u16, u64, u64);
 
 /// The actions that run when the pipeline ends: at most one of each key, in the order of execution.
+///
+/// Boxed, so that a packet on its way, which as a rule has none, carries one word.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ActionSet(Vec<(ActionKey, Action)>);
+pub(crate) struct ActionSet(Option<Box<Vec<(ActionKey, Action)>>>);
 
 impl ActionSet {
     /// Empties the set; keeps its memory.
+    #[inline]
     pub(crate) fn clear(&mut self) {
-        self.0.clear();
+        if let Some(actions) = &mut self.0 {
+            actions.clear();
+        }
     }
 
     /// Merges actions into the set; each replaces the one of its type.
     pub(crate) fn write(&mut self, actions: &[Action]) {
+        let set = self.0.get_or_insert_default();
         for action in actions {
             let (rank, number) = action.rank();
             let (sub, own) = if let Action::SetField(set) = action {
@@ -32,22 +38,24 @@ impl ActionSet {
                 (0, 0)
             };
             let key = (rank, number, sub, own);
-            match self.0.binary_search_by_key(&key, |(k, _)| *k) {
-                Ok(i) => self.0[i].1 = action.clone(),
-                Err(i) => self.0.insert(i, (key, action.clone())),
+            match set.binary_search_by_key(&key, |(k, _)| *k) {
+                Ok(i) => set[i].1 = action.clone(),
+                Err(i) => set.insert(i, (key, action.clone())),
             }
         }
     }
 
     /// The actions in the order of execution; no output if there is a group.
     pub(crate) fn in_order(&self) -> impl Iterator<Item = &Action> {
-        let group = self.0.iter().any(|(_, a)| matches!(a, Action::Group(_)));
+        let set = self.0.as_deref().map_or(&[][..], Vec::as_slice);
+        let group = set.iter().any(|(_, a)| matches!(a, Action::Group(_)));
         let runs = move |a: &&Action| !(group && matches!(a, Action::Output(_)));
-        self.0.iter().map(|(_, action)| action).filter(runs)
+        set.iter().map(|(_, action)| action).filter(runs)
     }
 
     /// Whether there is nothing to do.
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.0.as_ref().is_none_or(|set| set.is_empty())
     }
 }

@@ -47,14 +47,22 @@ impl<S: Sink> Context<'_, S> {
             None => Some(DropReason::NoSuchPort),
         };
         let (mut packets, mut bytes, mut refused) = (0, 0, 0);
-        frames.retain(|frame| {
-            let counts = offload::plausible_count(frame);
-            let (count, length) = counts.unwrap_or((1, frame.len() as u64));
-            packets += count;
-            bytes += length;
-            refused += u64::from(counts.is_none());
-            counts.is_some()
-        });
+        for frame in frames.iter() {
+            match offload::plausible_count(frame) {
+                Some((count, length)) => {
+                    packets += count;
+                    bytes += length;
+                }
+                None => {
+                    packets += 1;
+                    bytes += frame.len() as u64;
+                    refused += 1;
+                }
+            }
+        }
+        if refused > 0 {
+            frames.retain(|frame| offload::plausible_count(frame).is_some());
+        }
         if let Some(ingress) = ingress {
             ingress.stats.rx_packets += packets;
             ingress.stats.rx_bytes += bytes;

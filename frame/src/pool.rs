@@ -225,11 +225,18 @@ impl Frame {
 }
 
 impl Drop for Frame {
+    #[inline]
     fn drop(&mut self) {
-        let buffer = core::mem::take(&mut self.buffer);
-        if buffer.is_empty() {
-            return;
+        if !self.buffer.is_empty() {
+            self.return_buffer();
         }
+    }
+}
+
+impl Frame {
+    #[inline(never)]
+    fn return_buffer(&mut self) {
+        let buffer = core::mem::take(&mut self.buffer);
         let mut inner = self.pool.0.borrow_mut();
         inner.stats.bytes_in_use -= buffer.len();
         let (shelf, keep) = inner.shelf(buffer.len());

@@ -76,13 +76,8 @@ impl fmt::Debug for FieldMatch {
 
 /// The bits of a number that a field's width holds, in the first bytes, as in OXM.
 fn placed(field: &Field, number: u128) -> [u8; 16] {
-    let bytes = field.bytes();
-    let mut placed = [0; 16];
-    placed[..bytes].copy_from_slice(&number.to_be_bytes()[16 - bytes..]);
-    for (byte, ones) in placed.iter_mut().zip(field.ones()) {
-        *byte &= ones;
-    }
-    placed
+    let unused = 128 - 8 * field.bytes() as u32;
+    ((number & field.ones_number()) << unused).to_be_bytes()
 }
 
 /// Whether one of `fields` guarantees what `field` needs.

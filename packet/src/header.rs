@@ -132,26 +132,15 @@ pub(crate) fn ethernet(w: &mut HeaderWalk<'_>, start: usize) -> Option<()> {
     let mut at = start + 12;
     let mut number = w.u16(at)?;
     w.layout.vlan_tags = 0;
-    while let ethertype::VLAN | ethertype::SERVICE_VLAN | ethertype::OLD_SERVICE_VLAN = number {
-        match w.layout.vlan_tags {
-            0 => {
-                w.take::<{ Header::Vlan as usize }, 4>(at)?;
-            }
-            1 => w
-                .layout
-                .fields
-                .insert(second_tag(number).unwrap_or_default()),
-            _ => {}
+    let mut facts = const { StandardFields::of(VLAN_VID).union(NO_SECOND_TAG) };
+    if is_vlan_tag(number) {
+        (number, at) = vlan_tags(w, number, at)?;
+        if w.layout.vlan_tags > 1 {
+            facts = StandardFields::of(VLAN_VID);
         }
-        w.layout.vlan_tags = w.layout.vlan_tags.saturating_add(1);
-        at += 4;
-        number = w.u16(at)?;
     }
-    // Without a tag its value is 0.
-    w.layout.fields.insert(StandardFields::of(VLAN_VID));
-    if w.layout.vlan_tags <= 1 {
-        w.layout.fields.insert(NO_SECOND_TAG);
-    }
+    // Without a tag VLAN_VID is 0.
+    w.layout.fields.insert(facts);
     if number < ethertype::MIN {
         let Some([0xaa, 0xaa, 3, 0, 0, 0, high, low]) = w.look::<8>(at + 2) else {
             w.derive(ETH_TYPE, ethertype::NONE);
@@ -171,9 +160,48 @@ pub(crate) fn ethernet(w: &mut HeaderWalk<'_>, start: usize) -> Option<()> {
     }
 }
 
+fn is_vlan_tag(number: u16) -> bool {
+    matches!(
+        number,
+        ethertype::VLAN | ethertype::SERVICE_VLAN | ethertype::OLD_SERVICE_VLAN
+    )
+}
+
+/// VLAN tags, the first of type `number`, from `at` on; gives the type behind them, and where it
+/// stands.
+#[inline(never)]
+fn vlan_tags(w: &mut HeaderWalk<'_>, mut number: u16, mut at: usize) -> Option<(u16, usize)> {
+    while is_vlan_tag(number) {
+        match w.layout.vlan_tags {
+            0 => {
+                w.take::<{ Header::Vlan as usize }, 4>(at)?;
+            }
+            1 => w
+                .layout
+                .fields
+                .insert(second_tag(number).unwrap_or_default()),
+            _ => {}
+        }
+        w.layout.vlan_tags = w.layout.vlan_tags.saturating_add(1);
+        at += 4;
+        number = w.u16(at)?;
+    }
+    Some((number, at))
+}
+
 /// A header that an extension brings, if one of that number follows. A frame that ends before is no
 /// worse for it: perhaps something else has that number there.
+#[inline(always)]
 fn added(w: &mut HeaderWalk<'_>, after: After, number: u16, at: usize) -> Option<()> {
+    if !w.layout.additions.headers.is_empty() {
+        find_added(w, after, number, at);
+    }
+    Some(())
+}
+
+#[cold]
+#[inline(never)]
+fn find_added(w: &mut HeaderWalk<'_>, after: After, number: u16, at: usize) {
     let mut headers = w.layout.additions.headers.iter();
     let is_named =
         |row: &&&'static AddedHeader| row.after == after && row.number == [u64::from(number)];
@@ -182,10 +210,10 @@ fn added(w: &mut HeaderWalk<'_>, after: After, number: u16, at: usize) -> Option
     {
         w.layout.added = Some((row, at));
     }
-    Some(())
 }
 
 /// MPLS: the fields are the outermost entry's.
+#[inline(never)]
 fn mpls(w: &mut HeaderWalk<'_>, at: usize) -> Option<()> {
     let mut entry = w.take::<{ Header::Mpls as usize }, 4>(at)?;
     if w.depth == 0 {
@@ -204,6 +232,7 @@ fn mpls(w: &mut HeaderWalk<'_>, at: usize) -> Option<()> {
 }
 
 /// A backbone service instance tag, from its TPID on; the frame behind it lacks nothing.
+#[inline(never)]
 fn pbb(w: &mut HeaderWalk<'_>, at: usize) -> Option<()> {
     w.take::<{ Header::Pbb as usize }, 6>(at)?;
     if w.depth == 0 {
@@ -214,6 +243,7 @@ fn pbb(w: &mut HeaderWalk<'_>, at: usize) -> Option<()> {
 }
 
 /// ARP; other address types than Ethernet and IPv4 have no fields.
+#[inline(never)]
 fn arp(w: &mut HeaderWalk<'_>, at: usize) -> Option<()> {
     if *w.peek::<6>(at)? == [0, 1, 8, 0, 6, 4] {
         w.take::<{ Header::Arp as usize }, 28>(at)?;
@@ -239,6 +269,7 @@ fn ipv4(w: &mut HeaderWalk<'_>, at: usize) -> Option<()> {
 }
 
 /// IPv6 with its extension headers.
+#[inline(never)]
 fn ipv6(w: &mut HeaderWalk<'_>, at: usize) -> Option<()> {
     let ip = w.peek::<40>(at)?;
     if ip[0] >> 4 != 6 {
@@ -395,6 +426,7 @@ fn transport(w: &mut HeaderWalk<'_>, ip: Header, number: u8, at: usize) -> Optio
 /// Neighbour solicitation with the source's, advertisement with the target's link-layer address.
 ///
 /// Choice: of repeated options the first counts.
+#[inline(never)]
 fn neighbour_discovery(w: &mut HeaderWalk<'_>, icmp_type: u8, at: usize) -> Option<()> {
     let wanted = match icmp_type {
         135 => 1,

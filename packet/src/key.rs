@@ -3,7 +3,7 @@
 use alloc::{boxed::Box, vec::Vec};
 use core::fmt;
 
-use bofuss_oflib::field::{FIELDS, Field, KEY_BYTES, KEY_PRESENT_BYTES};
+use bofuss_oflib::field::{FIELDS, Field, IN_PORT, KEY_BYTES, KEY_PRESENT_BYTES};
 use bofuss_oflib::field_set::StandardFields;
 use bofuss_oflib::{Catalogue, FieldMatch, FieldSet, Match};
 
@@ -84,7 +84,26 @@ impl Key {
         if usize::from(field.id) < StandardFields::MAX_FIELDS {
             self.add_present(StandardFields::of(field));
         } else {
-            self.set_present(self.present().union(FieldSet::of(field)));
+            self.add_present_in_tail(field);
+        }
+    }
+
+    /// Sets a field of a key that does not have it to the bits of `value` that it has, which stand
+    /// in the first bytes.
+    #[inline]
+    pub(crate) fn set_first(&mut self, field: &Field, value: &[u8; 16]) {
+        let in_place = self.bytes.get_mut(usize::from(field.offset)..);
+        let in_place = in_place.and_then(<[u8]>::first_chunk_mut::<16>);
+        match in_place {
+            Some(place) if usize::from(field.id) < StandardFields::MAX_FIELDS => {
+                let value = u128::from_ne_bytes(*value) & u128::from_ne_bytes(field.ones());
+                *place = (u128::from_ne_bytes(*place) | value).to_ne_bytes();
+                self.add_present(StandardFields::of(field));
+            }
+            _ => {
+                let unused = 128 - 8 * field.bytes();
+                self.set(field, u128::from_be_bytes(*value) >> unused);
+            }
         }
     }
 
@@ -108,14 +127,27 @@ impl Key {
         Some(u128::from_be_bytes(value))
     }
 
+    /// The value of IN_PORT, 0 if it is absent.
+    #[inline(always)]
+    pub(crate) fn in_port(&self) -> u32 {
+        let bytes = self.bytes[IN_PORT.offset as usize..].first_chunk();
+        u32::from_be_bytes(*bytes.expect("every key has room for a port"))
+    }
+
     /// The bytes of a field's value; `None` if the tail ends before them, which means zero.
     #[inline]
     pub(crate) fn place(&self, field: &Field) -> Option<&[u8]> {
         let (at, bytes) = (usize::from(field.offset), field.bytes());
         match at.checked_sub(KEY_BYTES) {
             None => self.bytes.get(at..at + bytes),
-            Some(at) => self.tail().as_flattened().get(at..at + bytes),
+            Some(at) => self.place_in_tail(at, bytes),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn place_in_tail(&self, at: usize, bytes: usize) -> Option<&[u8]> {
+        self.tail().as_flattened().get(at..at + bytes)
     }
 
     /// The bytes of a field's value, to be written; makes the tail long enough.
@@ -208,6 +240,13 @@ impl Key {
         KEY_WORDS + self.tail().len()
     }
 
+    /// Index and value of each word that is not zero, but for the first.
+    pub(crate) fn words_after_first(&self) -> impl Iterator<Item = (usize, u64)> + Clone {
+        let words = self.bytes.as_chunks::<8>().0.iter().chain(self.tail());
+        let words = words.map(|word| u64::from_ne_bytes(*word)).enumerate();
+        words.skip(1).filter(|(_, word)| *word != 0)
+    }
+
     #[inline]
     pub(crate) fn word(&self, index: usize) -> u64 {
         match self.bytes.as_chunks::<8>().0.get(index) {
@@ -244,7 +283,19 @@ impl Key {
         if usize::from(field.id) < StandardFields::MAX_FIELDS {
             return StandardFields::from_words([self.word(0)]).contains(field);
         }
+        self.has_in_tail(field)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn has_in_tail(&self, field: &Field) -> bool {
         self.present().contains(field)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn add_present_in_tail(&mut self, field: &Field) {
+        self.set_present(self.present().union(FieldSet::of(field)));
     }
 
     /// The fields that are present, and the facts about tags.

@@ -197,18 +197,21 @@ impl KeyMatch {
     ) -> Self {
         let (mut value, mut mask) = (Key::EMPTY, Key::EMPTY);
         for one in fields {
-            value.set(one.field, one.number());
-            mask.set(one.field, one.mask_number());
+            value.set_first(one.field, &one.value);
+            mask.set_first(one.field, &one.mask);
         }
-        let words = (1..mask.len()).map(|index| (index, mask.word(index)));
         let fields = mask.present().union(tags.into());
-        let words = words.filter(|(_, mask)| *mask != 0);
+        let words = mask.words_after_first();
         let same = |known: &&Rc<KeyMask>| {
             known.fields == fields && words.clone().eq(known.words.iter().copied())
         };
         let mask = known.filter(same).map(Rc::clone).unwrap_or_else(|| {
-            let words = words.clone().collect();
-            Rc::new(KeyMask { fields, words })
+            let mut all = Vec::with_capacity(words.clone().count());
+            all.extend(words);
+            Rc::new(KeyMask {
+                fields,
+                words: all.into(),
+            })
         });
         let values = mask.words.iter().map(|(index, _)| value.word(*index));
         let values = Words::new(mask.words.len(), values);
@@ -222,6 +225,7 @@ impl KeyMatch {
     }
 
     /// Which bits count.
+    #[inline]
     pub fn mask(&self) -> &Rc<KeyMask> {
         &self.mask
     }

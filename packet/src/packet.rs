@@ -24,6 +24,7 @@ pub struct Packet {
 }
 
 /// The key of a packet that came in through a port, without what its headers say.
+#[inline]
 pub fn arrival(in_port: PortNo, additions: &Additions) -> Key {
     let mut key = Key::EMPTY;
     key.set(IN_PORT, u128::from(in_port.0));
@@ -80,8 +81,9 @@ impl Packet {
 
     /// The port that the packet came in through: what no action changes and every output depends
     /// on.
+    #[inline]
     pub fn in_port(&self) -> PortNo {
-        PortNo(self.key.get(IN_PORT, &mut ()).unwrap_or(0) as u32)
+        PortNo(self.key.in_port())
     }
 
     /// The match key.
@@ -118,6 +120,7 @@ impl Packet {
     }
 
     /// Whether the frame holds a part of an IP packet only.
+    #[inline]
     pub fn is_fragment(&self) -> bool {
         self.layout.fragment != Fragment::No
     }

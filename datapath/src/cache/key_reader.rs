@@ -84,7 +84,7 @@ impl KeyReader {
     }
 
     /// Adds to the words what a frame's headers have of them. False if some of it stands in none.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn read(&self, bytes: &[u8], layout: &Layout, words: &mut [u64; WORDS]) -> bool {
         words[1] |= layout.fields.words()[0];
         for piece in &self.straight {

@@ -3,9 +3,9 @@
 use core::iter::once;
 
 use bofuss_frame::Frame;
-use bofuss_oflib::Field;
 use bofuss_oflib::catalogue::Additions;
 use bofuss_oflib::field_set::StandardFields;
+use bofuss_oflib::{Field, PortNo};
 use bofuss_packet::key::KEY_WORDS;
 use bofuss_packet::{Key, KeyMask, Layout, Words, parse};
 
@@ -34,6 +34,17 @@ pub(crate) struct Lookahead {
     pub(crate) guess: u32,
 }
 
+/// With what packets that come in through a port begin, before their headers are read. It is kept,
+/// as bursts of the same port follow each other.
+#[derive(Debug)]
+pub(crate) struct PortArrival {
+    /// The port, where paths start, and how often the cache's key became wider.
+    pub(crate) known_as: (PortNo, u64, u64),
+    pub(crate) key: Key,
+    /// The words of this key that count.
+    pub(crate) words: Words<WORDS>,
+}
+
 impl Lookahead {
     /// Of nothing, with what a catalogue has added to look for.
     pub(crate) fn seeking(additions: &'static Additions) -> Self {
@@ -50,7 +61,7 @@ impl Lookahead {
     /// Forgets all but the layout.
     pub(crate) fn clear(&mut self) {
         (self.is_read, self.number) = (false, None);
-        (self.hash, self.guess) = (None, NONE);
+        self.hash = None;
     }
 }
 
@@ -132,16 +143,21 @@ impl Cache {
 
     /// The first of these words, if they are all.
     #[inline(always)]
-    fn few<'a>(&self, words: &'a [u64]) -> Option<&'a [u64; FEW]> {
+    pub(crate) fn few<'a>(&self, words: &'a [u64]) -> Option<&'a [u64; FEW]> {
         words.first_chunk().filter(|_| self.width() <= FEW)
     }
 
     /// The hash of such words, padded.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn hash(&self, words: &[u64]) -> u64 {
-        if let Some(few) = self.few(words) {
-            return self.secret.hash_few(few);
+        match self.few(words) {
+            Some(few) => self.secret.hash_few(few),
+            None => self.hash_many(words),
         }
+    }
+
+    #[inline(never)]
+    fn hash_many(&self, words: &[u64]) -> u64 {
         let (start, others) = words[..self.width()].split_first().expect("a start");
         self.secret.hash(*start, others.iter().copied())
     }
@@ -158,6 +174,23 @@ impl Cache {
             None => to.words = *base,
         }
         to.is_read = self.reader.read(bytes, &to.layout, &mut to.words);
+    }
+
+    /// Does both, [`Cache::look_at`] and [`Cache::prefetch`], where so few words are all.
+    #[inline(always)]
+    pub(crate) fn look_at_few(&self, bytes: &[u8], base: &[u64; FEW], to: &mut Lookahead) {
+        if let Some(words) = to.words.first_chunk_mut() {
+            *words = *base;
+        }
+        to.is_read = self.reader.read(bytes, &to.layout, &mut to.words);
+        (to.number, to.hash) = (None, None);
+        if to.is_read
+            && let Some(words) = to.words.first_chunk::<FEW>()
+        {
+            let hash = self.secret.hash_few(words);
+            self.index.prefetch(hash);
+            to.hash = Some(hash);
+        }
     }
 
     /// Prefetches what is read next to find the flow of a lookahead.
@@ -210,6 +243,7 @@ impl Cache {
     /// Guesses the flow of a lookahead, and has it brought near.
     #[inline]
     pub(crate) fn guess(&self, lookahead: &mut Lookahead) {
+        lookahead.guess = NONE;
         if let Some(hash) = lookahead.hash {
             lookahead.guess = self.index.guess(hash);
             self.flows.prefetch(lookahead.guess);
@@ -217,7 +251,7 @@ impl Cache {
     }
 
     /// The flow of a lookahead, if it is known to be right; then it is as guessed.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn flow(&mut self, lookahead: &mut Lookahead) -> Option<&mut Flow> {
         let (words, guess) = (&lookahead.words, lookahead.guess);
         let hash = lookahead.hash?;

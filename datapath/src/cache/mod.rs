@@ -7,6 +7,7 @@
 pub(crate) mod forgotten;
 pub(crate) mod key_reader;
 pub(crate) mod lookahead;
+mod stats;
 mod volatile_tables;
 
 use alloc::{boxed::Box, collections::VecDeque, rc::Rc, vec::Vec};
@@ -18,8 +19,9 @@ use bofuss_oflib::{Catalogue, ExtValue, Field, FieldSet, PortNo};
 use bofuss_packet::{Key, KeyMask, KeyMatch, Words};
 
 use self::forgotten::{Forgotten, Round};
-use self::key_reader::KeyReader;
-use self::lookahead::{Lookahead, SetPlace, hash_stored};
+use self::key_reader::{KeyReader, WORDS};
+use self::lookahead::{Lookahead, PortArrival, SetPlace, hash_stored};
+pub use self::stats::CacheStats;
 use self::volatile_tables::VolatileTables;
 use crate::hook::HookPoint;
 use crate::lazy_packet::FieldSets;
@@ -192,33 +194,6 @@ enum LoggedChange {
     Gone(Hit),
 }
 
-/// How often each thing happened in the cache.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CacheStats {
-    /// Packets, or their further segments, that found their flow.
-    pub hits: u64,
-    /// Those that did not.
-    pub misses: u64,
-    /// Flows that a change did not concern.
-    pub confirmed: u64,
-    /// Flows that a change made wrong.
-    pub refuted: u64,
-    /// Flows that were older than all changes remembered,
-    pub overrun: u64,
-    /// and those of them whose entries were found again.
-    pub retraced: u64,
-    /// Flows that made room for others.
-    pub evicted: u64,
-    /// First packets for which no flow had to make room.
-    pub refused: u64,
-    /// Times that the key became wider, and all flows were forgotten.
-    pub widened: u64,
-    /// Ways that went on from a changed key.
-    pub continued: u64,
-    /// Packets whose path ended before its program did.
-    pub cut_short: u64,
-}
-
 /// All flows that are remembered.
 #[derive(Debug)]
 pub(crate) struct Cache {
@@ -248,6 +223,7 @@ pub(crate) struct Cache {
     /// Kept for their memory.
     pub(crate) spare_hits: Vec<Hit>,
     pub(crate) lookaheads: Vec<Lookahead>,
+    pub(crate) arrival: Option<Box<PortArrival>>,
     /// Of each of these, the fields that hooks will most likely set.
     pub(crate) foreseen: Vec<FieldSets>,
     /// Of the fields that hooks have set last, in their order.
@@ -278,6 +254,7 @@ impl Cache {
             round: Round::default(),
             spare_hits: Vec::new(),
             lookaheads: Vec::new(),
+            arrival: None,
             foreseen: Vec::new(),
             places: Vec::new(),
             stats: CacheStats::default(),
@@ -345,11 +322,14 @@ impl Cache {
         self.flows[slot].checked = self.changes;
     }
 
-    /// Remembers a path.
-    pub(crate) fn insert(&mut self, start: u64, key: &Key, program: Program, hits: &[Hit]) {
-        let words = self.words(start, key);
-        let hash = self.hash(words.padded());
-        let program = Rc::clone(self.programs.entry(&Rc::new(program)).0);
+    /// Remembers a path under these words and their hash.
+    pub(crate) fn insert(
+        &mut self,
+        (hash, words): (u64, &Words<WORDS>),
+        program: Program,
+        hits: &[Hit],
+    ) {
+        let program = self.share(program);
         let words = words.get(self.width());
         let stored = Words::new(words.len(), words.iter().copied());
         let slot = self.flows.insert(|_| Flow {
@@ -368,6 +348,16 @@ impl Cache {
         self.index.insert(hash, slot, rehash);
     }
 
+    /// The program as other flows have it, if one does the same.
+    fn share(&mut self, program: Program) -> Rc<Program> {
+        if let Some((known, ())) = self.programs.get(&program) {
+            return Rc::clone(known);
+        }
+        let program = Rc::new(program);
+        self.programs.insert(Rc::clone(&program), ());
+        program
+    }
+
     /// Forgets a flow, whose packets were counted.
     pub(crate) fn remove(&mut self, slot: u32) {
         let hash = hash_stored(&self.secret, &self.flows[slot].key);
@@ -381,11 +371,10 @@ impl Cache {
 
     /// Whether a flow may be remembered: when there is no room, from its second packet on, so that
     /// packets that come alone do not drive out flows that live.
-    pub(crate) fn admits(&mut self, start: u64, key: &Key) -> bool {
+    pub(crate) fn admits(&mut self, hash: u64) -> bool {
         if self.flows.len() < self.max_flows {
             return true;
         }
-        let hash = self.hash(self.words(start, key).padded());
         let place = &mut self.refused[(hash >> 32) as usize % REFUSED];
         let again = core::mem::replace(place, hash as u16 | 1) == hash as u16 | 1;
         self.stats.refused += u64::from(!again);

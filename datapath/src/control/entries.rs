@@ -64,11 +64,12 @@ impl Datapath {
         sink: &mut S,
     ) {
         let before = &self.pipeline.tables[usize::from(table.0)];
-        let fields = before
-            .get(key)
-            .map(|entry| before.fields_of(entry, &self.pipeline.catalogue));
-        let Some((entry, fields)) = self.edit_entry(table, EntryEdit::Remove(key)).zip(fields)
-        else {
+        let reported = before.get(key).filter(|entry| {
+            entry.flags.has(FlowModFlags::SEND_FLOW_REM) || !self.hooks.all.is_empty()
+        });
+        let fields = reported.map(|entry| before.fields_of(entry, &self.pipeline.catalogue));
+        let entry = self.edit_entry(table, EntryEdit::Remove(key));
+        let Some((entry, fields)) = entry.zip(fields) else {
             return;
         };
         let removed = removal(now, table, &entry, fields, reason);
@@ -85,10 +86,13 @@ impl Pipeline {
     fn insert_entry(&mut self, number: TableId, entry: Entry, sent: Option<&Sent>) -> EntryKey {
         self.next_serial += 1;
         self.refer(&entry.instructions, true);
-        self.field_uses.rule(&entry.rule, &self.catalogue, true);
         let table = &mut self.tables[usize::from(number.0)];
         self.entry_places += table.places(&entry.rule, sent.is_some());
         let key = table.insert(entry, sent);
+        let rule = &table.entries[key.slot].rule;
+        if table.masks.users(rule) == 1 {
+            self.field_uses.mask_of(rule, &self.catalogue, true);
+        }
         self.set_deadline(number, key);
         key
     }
@@ -121,7 +125,9 @@ impl Pipeline {
         self.entry_places -= table_of.places(&entry.rule, sent);
         self.instructions.release(&entry.instructions);
         self.refer(&entry.instructions, false);
-        self.field_uses.rule(&entry.rule, &self.catalogue, false);
+        if self.tables[usize::from(table.0)].masks.users(&entry.rule) == 0 {
+            self.field_uses.mask_of(&entry.rule, &self.catalogue, false);
+        }
         if entry.due != Time::NEVER {
             self.deadlines.remove(&(entry.due, table, key.slot));
         }

@@ -20,8 +20,8 @@ use crate::{Datapath, Entry, EntryKey, Label, Sink, Table, Time};
 /// Which entries a request is about: all that its match covers, filtered.
 pub struct Filter {
     rule: KeyMatch,
-    /// The same for entries with the flag ONE_TAG.
-    behind_one_tag: KeyMatch,
+    /// The same for entries with the flag ONE_TAG, if there may be any.
+    behind_one_tag: Option<KeyMatch>,
     cookie: u64,
     cookie_mask: u64,
     out_port: PortNo,
@@ -32,7 +32,7 @@ impl From<&FlowStatsRequest> for Filter {
     fn from(request: &FlowStatsRequest) -> Self {
         Self {
             rule: KeyMatch::from(&request.fields),
-            behind_one_tag: KeyMatch::behind_one_tag(&request.fields, None),
+            behind_one_tag: Some(KeyMatch::behind_one_tag(&request.fields, None)),
             cookie: request.cookie,
             cookie_mask: request.cookie_mask,
             out_port: request.out_port,
@@ -42,15 +42,19 @@ impl From<&FlowStatsRequest> for Filter {
 }
 
 impl Filter {
-    fn of(flow_mod: &FlowMod) -> Self {
+    /// Of a flow-mod that goes through all of these tables.
+    fn of(flow_mod: &FlowMod, tables: &[Table]) -> Self {
         let (out_port, out_group) = if flow_mod.deletes() {
             (flow_mod.out_port, flow_mod.out_group)
         } else {
             (PortNo::ANY, GroupId::ANY)
         };
+        let known = tables.first().and_then(|table| table.last_mask.as_ref());
+        let skips_one_tag = tables.iter().any(|table| table.has_entries_behind(true));
         Self {
-            rule: KeyMatch::from(&flow_mod.fields),
-            behind_one_tag: KeyMatch::behind_one_tag(&flow_mod.fields, None),
+            rule: KeyMatch::new(&flow_mod.fields, known),
+            behind_one_tag: skips_one_tag
+                .then(|| KeyMatch::behind_one_tag(&flow_mod.fields, known)),
             cookie: flow_mod.cookie,
             cookie_mask: flow_mod.cookie_mask,
             out_port,
@@ -78,17 +82,17 @@ impl Filter {
     /// Whether the entry is asked for.
     pub fn selects(&self, entry: &Entry) -> bool {
         let rule = if entry.flags.has(FlowModFlags::ONE_TAG) {
-            &self.behind_one_tag
+            self.behind_one_tag.as_ref()
         } else {
-            &self.rule
+            Some(&self.rule)
         };
-        rule.covers(&entry.rule) && self.passes(entry)
+        rule.is_some_and(|rule| rule.covers(&entry.rule)) && self.passes(entry)
     }
 
     /// The entry of exactly this match, however many VLAN tags it skips.
     fn find(&self, table: &Table, priority: u16) -> Option<EntryKey> {
         let found = table.find(priority, &self.rule);
-        found.or_else(|| table.find(priority, &self.behind_one_tag))
+        found.or_else(|| table.find(priority, self.behind_one_tag.as_ref()?))
     }
 }
 
@@ -150,7 +154,8 @@ impl Datapath {
             }
             _ => return Err(FlowModFailed::BAD_COMMAND),
         };
-        let (filter, table) = (Filter::of(flow_mod), flow_mod.table_id);
+        let table = flow_mod.table_id;
+        let filter = Filter::of(flow_mod, self.pipeline.tables_named(table));
         let priority = flow_mod.priority;
         let bulk = match flow_mod.command {
             FlowModCommand::ADD => {
@@ -179,15 +184,14 @@ impl Datapath {
         sink: &mut S,
     ) -> Result<(), ErrorCode> {
         let mut found = false;
-        for number in (0..self.pipeline.config.n_tables).map(TableId) {
+        let numbers = match wanted {
+            TableId::ALL => 0..self.pipeline.config.n_tables,
+            TableId(one) => one..one + 1,
+        };
+        for number in numbers.map(TableId) {
             let table = &self.pipeline.tables[usize::from(number.0)];
-            let key = if wanted == number || wanted == TableId::ALL {
-                filter.find(table, priority)
-            } else {
-                None
-            };
             let passes = |key: &EntryKey| table.get(*key).is_some_and(|e| filter.passes(e));
-            if let Some(key) = key.filter(passes) {
+            if let Some(key) = filter.find(table, priority).filter(passes) {
                 self.change_entry(now, number, key, &change, sink)?;
                 found = true;
             }
@@ -212,7 +216,8 @@ impl Datapath {
         let rule = rule_of(flow_mod, table.last_mask.as_ref());
         let old = table.find(flow_mod.priority, &rule).or_else(|| {
             let may_be = table.has_entries_behind(!flow_mod.flags.has(FlowModFlags::ONE_TAG));
-            may_be.then(|| Filter::of(flow_mod).find(table, flow_mod.priority))?
+            let filter = || Filter::of(flow_mod, core::slice::from_ref(table));
+            may_be.then(|| filter().find(table, flow_mod.priority))?
         });
         let full = old.is_none() && table.len() >= self.max_entries(number);
         let sent = flow_mod.fields.sent().is_some();

@@ -1,18 +1,18 @@
 //! Frames that arrive together. Of those of known flows that just go to a port, or nowhere, no more
 //! is read than what tells the flow.
 
-use alloc::vec::Vec;
+use alloc::{boxed::Box, vec::Vec};
 
 use bofuss_frame::{Frame, OffloadCapabilities};
 use bofuss_oflib::message::config::ConfigFlags;
 use bofuss_oflib::types::{QueueId, TableId};
 use bofuss_oflib::{Action, Instruction, PortNo};
 use bofuss_packet::offload::Cut;
-use bofuss_packet::{Fragment, Key, Layout, arrival, survey};
+use bofuss_packet::{Fragment, Key, Layout, Packet, arrival, survey};
 
 use super::direct_hooks::Begun;
 use super::record::sole_output;
-use crate::cache::lookahead::Lookahead;
+use crate::cache::lookahead::{Lookahead, PortArrival};
 use crate::cache::{BATCH, Body, End, PathAction, Program, ProgramStep};
 use crate::hooks::Hooks;
 use crate::lazy_packet::FieldSets;
@@ -40,6 +40,9 @@ struct Burst<'a> {
     key: &'a Key,
     /// Whether hooks set fields of each before the lookup of table 0.
     branches: bool,
+    /// Whether flows are known by what was read ahead.
+    looks_ahead: bool,
+    output: DirectOutput,
 }
 
 /// What becomes of a frame.
@@ -157,101 +160,212 @@ impl<S: Sink> Context<'_, S> {
         while !frames.is_empty() {
             let count = frames.len().min(BATCH);
             let branches = self.hooks.effect(TableId(0)) == HookEffect::Branch;
+            let arrival = self.arrival(port, branches);
             let of_frames = (&mut lookaheads[..count], &mut foreseen[..count]);
-            let key = self.look_ahead(port, branches, &frames[..count], of_frames);
-            let burst = Burst {
+            self.look_ahead(&arrival, branches, &frames[..count], of_frames);
+            let key = &arrival.key;
+            let mut burst = Burst {
                 ingress: port,
-                key: &key,
+                key,
                 branches,
+                looks_ahead: self.uses_cache() && self.looks_ahead(),
+                output: DirectOutput::default(),
             };
-            let mut looks_ahead = self.looks_ahead();
-            let mut direct = DirectOutput::default();
             let looked_for = self.known_as();
             let mut left = None;
             let mut batch = frames.drain(..count);
             for (lookahead, foreseen) in lookaheads.iter_mut().zip(&foreseen) {
-                let Some(mut frame) = batch.next() else { break };
-                let disposition = if looks_ahead {
-                    let known = (&mut *lookahead, foreseen);
-                    self.disposition(&burst, &mut frame, known, &mut direct, &mut begun)
-                } else {
-                    Disposition::Slow(None)
+                let disposition = match batch.as_slice() {
+                    [next, ..] => self.plain_disposition(&mut burst, next, lookahead),
+                    [] => None,
                 };
+                let Some(frame) = batch.next() else { break };
                 match disposition {
-                    Disposition::Sent => self.sink.transmit(direct.port, QueueId(0), frame),
-                    Disposition::Dropped(_) => {}
-                    Disposition::Slow(flow) => {
-                        if frame.offload.gso.is_some() {
-                            left = self.run_super_frame(frame, &key, flow);
-                        } else {
-                            self.run_begun(frame, &key, lookahead, flow, &mut begun);
-                        }
-                        looks_ahead &= looked_for == self.known_as();
+                    Some(Disposition::Sent) => {
+                        self.sink.transmit(burst.output.port, QueueId(0), frame);
+                        continue;
+                    }
+                    Some(Disposition::Dropped(_)) => continue,
+                    Some(Disposition::Slow(flow)) => self.run_frame(frame, key, lookahead, flow),
+                    None => {
+                        let known = (lookahead, foreseen);
+                        left = self.run_any(frame, &mut burst, known, &mut begun);
                     }
                 }
-                begun.clear();
+                burst.looks_ahead &= looked_for == self.known_as();
                 if self.lane.work.is_turn_over() {
                     break;
                 }
             }
-            let left: Vec<Frame> = left.into_iter().chain(batch).collect();
-            self.close(&direct);
-            if !left.is_empty() || self.lane.work.is_turn_over() && !frames.is_empty() {
-                frames.splice(..0, left);
-                self.lane.backlog.insert(port, core::mem::take(frames));
+            if self.lane.work.is_turn_over() {
+                let mut waiting: Vec<Frame> = left.into_iter().chain(batch).collect();
+                waiting.append(frames);
+                if !waiting.is_empty() {
+                    self.lane.backlog.insert(port, waiting);
+                }
             }
+            self.close(&burst.output);
+            self.lane.cache.arrival = Some(arrival);
         }
         self.lane.cache.lookaheads = lookaheads;
         self.lane.cache.foreseen = foreseen;
     }
 
+    /// What becomes of an ordinary frame with which no hook begins; counts it if that is simple.
+    /// `None` of any other frame.
+    #[inline(always)]
+    fn plain_disposition(
+        &mut self,
+        burst: &mut Burst<'_>,
+        frame: &Frame,
+        lookahead: &mut Lookahead,
+    ) -> Option<Disposition> {
+        if burst.branches || frame.offload.gso.is_some() {
+            return None;
+        }
+        if !burst.looks_ahead {
+            return Some(Disposition::Slow(None));
+        }
+        let Some(mut flow) = self.lane.cache.flow(lookahead) else {
+            return Some(Disposition::Slow(None));
+        };
+        let slot = lookahead.guess;
+        if let End::Port { port, acts: false } = flow.end
+            && port != burst.output.port
+        {
+            self.change_output(burst, port);
+            flow = &mut self.lane.cache.flows[slot];
+        }
+        if lookahead.layout.fragment != Fragment::No && self.pipeline.fragments != ConfigFlags(0) {
+            return Some(Disposition::Slow(Some(slot)));
+        }
+        let frame_bytes = frame.len() as u64;
+        let output = &mut burst.output;
+        let disposition = match flow.end {
+            End::Port { acts: true, .. } | End::Drop { acts: true, .. } => return None,
+            End::Port { .. } if output.open && output.capabilities.take(&frame.offload, 0) => {
+                output.packets += 1;
+                output.bytes += frame_bytes;
+                Disposition::Sent
+            }
+            End::Drop { reason, .. }
+                if reason != DropReason::TableMiss || !self.sink.wants_misses() =>
+            {
+                self.lane.drops[reason as usize] += 1;
+                Disposition::Dropped(reason)
+            }
+            End::Port { .. } | End::Drop { .. } | End::Other => {
+                return Some(Disposition::Slow(Some(slot)));
+            }
+        };
+        if flow.count(self.now, 1, frame_bytes) {
+            self.mark_unsettled(slot);
+        }
+        self.lane.cache.stats.hits += 1;
+        Some(disposition)
+    }
+
+    /// Sends an ordinary frame through the tables, on the path of `flow` if that is known.
+    #[inline(never)]
+    fn run_frame(&mut self, frame: Frame, key: &Key, lookahead: &Lookahead, flow: Option<u32>) {
+        self.lane.work.begin_frame();
+        let mut packet = Packet::surveyed(frame, key, &lookahead.layout);
+        self.run(&mut packet, flow);
+    }
+
+    /// Sends any frame through the tables. Returns what is left of a super-frame when the turn is
+    /// over.
+    #[inline(never)]
+    fn run_any(
+        &mut self,
+        mut frame: Frame,
+        burst: &mut Burst<'_>,
+        (lookahead, foreseen): (&mut Lookahead, &FieldSets),
+        begun: &mut Begun,
+    ) -> Option<Frame> {
+        let disposition = if burst.looks_ahead {
+            self.disposition(burst, &mut frame, (&mut *lookahead, foreseen), begun)
+        } else {
+            Disposition::Slow(None)
+        };
+        let mut left = None;
+        match disposition {
+            Disposition::Sent => self.sink.transmit(burst.output.port, QueueId(0), frame),
+            Disposition::Dropped(_) => {}
+            Disposition::Slow(flow) if frame.offload.gso.is_some() => {
+                left = self.run_super_frame(frame, burst.key, flow);
+            }
+            Disposition::Slow(flow) => self.run_begun(frame, burst.key, lookahead, flow, begun),
+        }
+        begun.clear();
+        left
+    }
+
     /// Finds the headers of frames, and as long as no hook makes one packet depend on another, has
     /// what is known of their flows brought near, all together: so they wait for memory once.
-    /// `branches` says that hooks set fields of each before the lookup of table 0. The key of their
-    /// packets without what headers say.
+    /// `branches` says that hooks set fields of each before the lookup of table 0.
     #[inline(never)]
     fn look_ahead(
         &mut self,
-        port: PortNo,
+        arrival: &PortArrival,
         branches: bool,
         frames: &[Frame],
         (lookaheads, foreseen): (&mut [Lookahead], &mut [FieldSets]),
-    ) -> Key {
-        let key = arrival(port, self.pipeline.catalogue.additions());
+    ) {
         let follows = self.uses_cache() && self.looks_ahead();
-        let start = self.start(TableId(0), branches, false);
-        let base = self.lane.cache.words(start, &key);
+        let cache = &self.lane.cache;
+        let base = &arrival.words;
+        let few = cache.few(base.padded()).filter(|_| follows && !branches);
         for (frame, lookahead) in frames.iter().zip(&mut *lookaheads) {
             let bytes = frame.bytes();
             survey(bytes, &mut lookahead.layout);
-            lookahead.clear();
-            if follows {
-                self.lane.cache.look_at(bytes, &base, lookahead);
+            if let Some(few) = few {
+                cache.look_at_few(bytes, few, lookahead);
+            } else {
+                lookahead.clear();
+                if follows {
+                    cache.look_at(bytes, base, lookahead);
+                }
                 if !branches {
-                    self.lane.cache.prefetch(lookahead);
+                    cache.prefetch(lookahead);
                 }
-                if cfg!(any(test, debug_assertions)) {
-                    assert!(self.lane.cache.is_exact(lookahead, frame, &key));
-                }
+            }
+            if cfg!(any(test, debug_assertions)) {
+                assert!(cache.is_exact(lookahead, frame, &arrival.key));
             }
         }
         if follows && branches {
-            self.foresee(frames, &key, lookaheads, foreseen);
+            self.foresee(frames, &arrival.key, lookaheads, foreseen);
         }
         for lookahead in lookaheads {
             self.lane.cache.guess(lookahead);
         }
-        key
+    }
+
+    /// With what packets that come in through a port begin now.
+    fn arrival(&mut self, port: PortNo, branches: bool) -> Box<PortArrival> {
+        let start = self.start(TableId(0), branches, false);
+        let cache = &mut self.lane.cache;
+        let known_as = (port, start, cache.stats.widened);
+        if let Some(known) = cache.arrival.take()
+            && known.known_as == known_as
+        {
+            return known;
+        }
+        let key = arrival(port, self.pipeline.catalogue.additions());
+        Box::new(PortArrival {
+            known_as,
+            words: cache.words(start, &key),
+            key,
+        })
     }
 
     /// What becomes of a frame; counts it if that is simple.
-    #[inline(always)]
     fn disposition(
         &mut self,
-        burst: &Burst<'_>,
+        burst: &mut Burst<'_>,
         frame: &mut Frame,
         (lookahead, foreseen): (&mut Lookahead, &FieldSets),
-        direct: &mut DirectOutput,
         begun: &mut Begun,
     ) -> Disposition {
         let treated =
@@ -270,10 +384,9 @@ impl<S: Sink> Context<'_, S> {
         };
         let (slot, end) = (lookahead.guess, flow.end);
         if let End::Port { port, .. } = end
-            && port != direct.port
+            && port != burst.output.port
         {
-            self.close(direct);
-            *direct = self.open(port, burst.ingress);
+            self.change_output(burst, port);
         }
         let layout = &lookahead.layout;
         let frame_bytes = frame.len() as u64;
@@ -285,7 +398,7 @@ impl<S: Sink> Context<'_, S> {
         let Some((packets, bytes)) = counts.filter(|_| !treated) else {
             return Disposition::Slow(Some(slot));
         };
-        let Some((disposition, acts)) = self.at_end(end, direct, frame, layout) else {
+        let Some((disposition, acts)) = self.at_end(end, &burst.output, frame, layout) else {
             return Disposition::Slow(Some(slot));
         };
         if acts && (is_super_frame || !self.act_first(frame, burst.key, lookahead, begun)) {
@@ -293,8 +406,8 @@ impl<S: Sink> Context<'_, S> {
         }
         match disposition {
             Disposition::Sent => {
-                direct.packets += packets;
-                direct.bytes += bytes;
+                burst.output.packets += packets;
+                burst.output.bytes += bytes;
                 if is_super_frame {
                     self.lane.work.count_packets(packets, frame_bytes);
                 }
@@ -345,8 +458,14 @@ impl<S: Sink> Context<'_, S> {
         (counts.0 <= agreeing.min(WORK_PER_TURN)).then_some(counts)
     }
 
-    /// The way out of a port for packets that came in through `ingress`.
+    /// Makes the frames of a burst leave by another port.
     #[inline(never)]
+    fn change_output(&mut self, burst: &mut Burst<'_>, port: PortNo) {
+        self.close(&burst.output);
+        burst.output = self.open(port, burst.ingress);
+    }
+
+    /// The way out of a port for packets that came in through `ingress`.
     fn open(&self, number: PortNo, ingress: PortNo) -> DirectOutput {
         let port = self.pipeline.ports.get(&number);
         let port = port.filter(|port| number != ingress && port.egress_block().is_none());
@@ -361,7 +480,6 @@ impl<S: Sink> Context<'_, S> {
     }
 
     /// Counts what left by a port.
-    #[inline(never)]
     fn close(&mut self, direct: &DirectOutput) {
         if let Some(port) = self.pipeline.ports.get_mut(&direct.port) {
             port.stats.tx_packets += direct.packets;

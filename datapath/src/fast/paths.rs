@@ -4,9 +4,10 @@ use alloc::{rc::Rc, vec::Vec};
 
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Field, FieldSet};
-use bofuss_packet::{Key, offload};
+use bofuss_packet::{Key, Words, offload};
 
 use super::record::{goes_on_only, goto};
+use crate::cache::key_reader::WORDS;
 use crate::cache::{Body, Cache, Hit, MAX_UNSETTLED, PathCall, Program, ProgramStep};
 use crate::hook::HookPoint;
 use crate::hook_context::set_field;
@@ -66,18 +67,19 @@ impl<S: Sink> Context<'_, S> {
             walk.prepared = true;
         }
         let start = self.start(walk.table, walk.prepared, walk.asked);
-        match self.known_path(start, walk.packet.key()) {
+        let words = self.lane.cache.words(start, walk.packet.key());
+        let words = (self.lane.cache.hash(words.padded()), &words);
+        match self.known_path(words, walk.packet.key()) {
             Some(flow) => self.replay(walk, flow),
-            None => self.record(walk, start),
+            None => self.record(walk, words),
         }
     }
 
-    /// The flow of packets with this key, if it is known and still right.
-    fn known_path(&mut self, start: u64, key: &Key) -> Option<u32> {
+    /// The flow of packets with this key, of which these are the words and their hash, if it is
+    /// known and still right.
+    fn known_path(&mut self, (hash, words): (u64, &Words<WORDS>), key: &Key) -> Option<u32> {
         let (cache, tables) = (&mut self.lane.cache, &mut self.pipeline.tables);
-        let words = cache.words(start, key);
-        let flow = cache.find(cache.hash(words.padded()), words.padded());
-        let Some(flow) = flow else {
+        let Some(flow) = cache.find(hash, words.padded()) else {
             cache.stats.misses += 1;
             return None;
         };

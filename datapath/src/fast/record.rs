@@ -6,8 +6,10 @@ use bofuss_oflib::action::Output;
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Action, FieldSet, Instruction, PortNo};
+use bofuss_packet::Words;
 
 use super::direct::end;
+use crate::cache::key_reader::WORDS;
 use crate::cache::{Body, Hit, PathCall, Program, ProgramStep};
 use crate::hook::HookPoint;
 use crate::hooks::Hooks;
@@ -133,13 +135,13 @@ struct Recording {
 
 impl<S: Sink> Context<'_, S> {
     /// Sends a packet through the tables as far as its path depends on nothing but its key, and
-    /// remembers the path; the table to go on with, if any.
+    /// remembers the path under the words of the key and their hash; the table to go on with, if
+    /// any.
     pub(super) fn record(
         &mut self,
         walk: &mut Walk<'_>,
-        start: u64,
+        words: (u64, &Words<WORDS>),
     ) -> Result<Option<TableId>, DropReason> {
-        let key = walk.packet.key().clone();
         let mut path = Recording {
             hits: core::mem::take(&mut self.lane.cache.spare_hits),
             ..Recording::default()
@@ -152,21 +154,20 @@ impl<S: Sink> Context<'_, S> {
             cache.fields.is_superset(walk.log),
             "I14: the key has what was read"
         );
+        let tables = &mut self.pipeline.tables;
         let volatile = self.pipeline.catalogue.additions().volatile;
-        if path.is_complete && path.read.is_disjoint(volatile) {
-            let tables = &mut self.pipeline.tables;
-            if !cache.fields.is_superset(path.read) {
-                let fields = cache.fields.union(path.read);
-                cache.widen(&self.pipeline.catalogue, tables, fields);
+        let is_complete = path.is_complete && path.read.is_disjoint(volatile);
+        if is_complete && !cache.fields.is_superset(path.read) {
+            // The key has other words from now on, under which the next packet is remembered.
+            let fields = cache.fields.union(path.read);
+            cache.widen(&self.pipeline.catalogue, tables, fields);
+        } else if is_complete && cache.admits(words.0) {
+            if let Some(victim) = cache.victim() {
+                cache.forget(tables, victim);
+                cache.stats.evicted += 1;
             }
-            if cache.admits(start, &key) {
-                if let Some(victim) = cache.victim() {
-                    cache.forget(tables, victim);
-                    cache.stats.evicted += 1;
-                }
-                (path.program.end, path.program.actions) = end(&path.program, self.hooks);
-                cache.insert(start, &key, path.program, &path.hits);
-            }
+            (path.program.end, path.program.actions) = end(&path.program, self.hooks);
+            cache.insert(words, path.program, &path.hits);
         }
         cache.spare_hits = path.hits;
         result
@@ -243,7 +244,21 @@ impl<S: Sink> Context<'_, S> {
 
     /// Calls the hooks of the present table at one point, and notes what they do. Returns true if
     /// one leaves the path.
+    #[inline(always)]
     fn record_calls(
+        &mut self,
+        walk: &mut Walk<'_>,
+        path: &mut Recording,
+        point: HookPoint,
+    ) -> Result<bool, DropReason> {
+        if self.hooks.at(walk.table, point).is_empty() {
+            return Ok(false);
+        }
+        self.record_each_call(walk, path, point)
+    }
+
+    #[inline(never)]
+    fn record_each_call(
         &mut self,
         walk: &mut Walk<'_>,
         path: &mut Recording,

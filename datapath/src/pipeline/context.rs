@@ -53,6 +53,14 @@ pub(crate) struct Pipeline {
 }
 
 impl Pipeline {
+    /// The table of this number; all for [`TableId::ALL`].
+    pub(crate) fn tables_named(&self, wanted: TableId) -> &[Table] {
+        match wanted {
+            TableId::ALL => &self.tables,
+            TableId(one) => &self.tables[usize::from(one)..=usize::from(one)],
+        }
+    }
+
     /// Whether the pipeline has a table.
     pub(crate) fn has_table(&self, table: TableId) -> bool {
         matches!(

@@ -246,7 +246,21 @@ impl<S: Sink> Context<'_, S> {
     /// Calls the hooks of the present table at one point, from number `first` on.
     ///
     /// Errors: why the packet goes no further.
+    #[inline(always)]
     pub(crate) fn call_hooks(
+        &mut self,
+        walk: &mut Walk<'_>,
+        point: HookPoint,
+        first: usize,
+    ) -> Result<(), DropReason> {
+        if !S::TRACES && self.hooks.at(walk.table, point).is_empty() {
+            return Ok(());
+        }
+        self.call_each_hook(walk, point, first)
+    }
+
+    #[inline(never)]
+    fn call_each_hook(
         &mut self,
         walk: &mut Walk<'_>,
         point: HookPoint,

@@ -125,31 +125,46 @@ impl<'a> From<&'a mut Packet> for Walk<'a> {
 impl<S: Sink> Context<'_, S> {
     /// Sends a packet through the tables from table 0 on, on the way of `flow` if that is known.
     pub(crate) fn run(&mut self, packet: &mut Packet, flow: Option<u32>) {
-        let start = Start {
-            flow,
-            ..Start::default()
-        };
-        self.run_from(packet, start);
+        if self.goes_through_tables(packet) {
+            let mut walk = Walk::from(packet);
+            walk.flow = flow;
+            self.run_walk(walk, None);
+        }
     }
 
     /// The same of a packet with which hooks have begun.
     pub(crate) fn run_from(&mut self, packet: &mut Packet, start: Start) {
+        if self.goes_through_tables(packet) {
+            let mut walk = Walk::from(packet);
+            (walk.flow, walk.prepared, walk.begun) = (start.flow, start.prepared, start.actions);
+            self.run_walk(walk, start.reply);
+        }
+    }
+
+    /// Returns false for a fragment that gets a treatment instead.
+    #[inline(always)]
+    fn goes_through_tables(&mut self, packet: &mut Packet) -> bool {
         if S::TRACES {
             self.sink.step(received(packet, &self.pipeline.catalogue));
         }
         if packet.is_fragment() && self.pipeline.fragments != ConfigFlags(0) {
-            return self.treat_fragment(packet);
+            self.treat_fragment(packet);
+            return false;
         }
-        let mut walk = Walk::from(packet);
-        walk.set = core::mem::take(&mut self.lane.spare_set);
-        (walk.flow, walk.prepared, walk.begun) = (start.flow, start.prepared, start.actions);
-        let next = match start.reply {
+        true
+    }
+
+    /// Does what a hook asked for before table 0, if one was called, and what comes after.
+    #[inline(always)]
+    fn run_walk(&mut self, mut walk: Walk<'_>, reply: Option<Box<HookReply>>) {
+        core::mem::swap(&mut walk.set, &mut self.lane.spare_set);
+        let next = match reply {
             None => Ok(Some(walk.table)),
             Some(reply) => self.finish_preparing(&mut walk, *reply),
         };
         let result = next.and_then(|next| self.tables_and_set(&mut walk, next));
         walk.set.clear();
-        self.lane.spare_set = core::mem::take(&mut walk.set);
+        core::mem::swap(&mut walk.set, &mut self.lane.spare_set);
         self.end_copy(&mut walk, result);
     }
 
@@ -196,6 +211,7 @@ impl<S: Sink> Context<'_, S> {
 
     /// Sends a packet through the tables from `next` on, if that is one; then executes its action
     /// set.
+    #[inline]
     pub(crate) fn tables_and_set(
         &mut self,
         walk: &mut Walk<'_>,
@@ -216,6 +232,7 @@ impl<S: Sink> Context<'_, S> {
     }
 
     /// Looks up one table and executes the entry's instructions; the table to go on with, if any.
+    #[inline(always)]
     pub(crate) fn one_table(&mut self, walk: &mut Walk<'_>) -> Result<Option<TableId>, DropReason> {
         if !core::mem::take(&mut walk.prepared) {
             self.call_hooks(walk, HookPoint::BeforeLookup, 0)?;
@@ -239,6 +256,7 @@ impl<S: Sink> Context<'_, S> {
     }
 
     /// The instructions of the entry that was hit, which is the packet's last one from now on.
+    #[inline]
     pub(crate) fn hit(&self, walk: &mut Walk<'_>) -> Option<Instructions> {
         let table = &self.pipeline.tables[usize::from(walk.table.0)];
         let entry = table.get(walk.hit?).expect("the entry was hit just now");
@@ -249,6 +267,7 @@ impl<S: Sink> Context<'_, S> {
 
     /// Executes an entry's instructions, on each segment if the packet has to be cut for it; the
     /// table that it goes on with, if any.
+    #[inline(always)]
     pub(crate) fn act(
         &mut self,
         walk: &mut Walk<'_>,
@@ -318,6 +337,7 @@ impl<S: Sink> Context<'_, S> {
     }
 
     /// Finds the entry of the present table that the packet hits, and counts.
+    #[inline(always)]
     pub(crate) fn look_up(&mut self, walk: &mut Walk<'_>) {
         let table = &mut self.pipeline.tables[usize::from(walk.table.0)];
         walk.hit = table.lookup(walk.packet.key(), &mut walk.log);

@@ -14,10 +14,15 @@ use crate::{DropReason, PacketInEvent, Sink, Step};
 
 impl<S: Sink> Context<'_, S> {
     /// Carries out the waiting output with a copy, because the packet goes on.
+    #[inline(always)]
     pub(crate) fn flush_pending(&mut self, walk: &mut Walk<'_>) {
-        let Some(port) = walk.pending.take() else {
-            return;
-        };
+        if let Some(port) = walk.pending.take() {
+            self.output_copy(walk, port);
+        }
+    }
+
+    #[inline(never)]
+    fn output_copy(&mut self, walk: &mut Walk<'_>, port: PortNo) {
         walk.sent = true;
         if self.lane.work.is_spent() {
             return self.drop(DropReason::Work);

@@ -17,8 +17,11 @@ impl<S: Sink> Context<'_, S> {
     /// Whether a frame may wait for a port as it is: any that is no super-frame, and what the queue
     /// takes whole.
     pub(crate) fn takes_whole(&self, number: PortNo, id: QueueId, frame: &Frame) -> bool {
+        if frame.offload.gso.is_none() {
+            return true;
+        }
         let egress = self.egress.ports.get(&number);
-        frame.offload.gso.is_none() || egress.is_none_or(|e| e.discipline.takes_whole(id, frame))
+        egress.is_none_or(|egress| egress.discipline.takes_whole(id, frame))
     }
 
     /// Sends a frame that is ready to leave: at once, or through the port's queues.

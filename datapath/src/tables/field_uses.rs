@@ -10,9 +10,9 @@ use bofuss_packet::offload::Use;
 /// How often a field is used.
 #[derive(Clone, Copy, Debug, Default)]
 struct UseCount {
-    /// Entries that match it.
+    /// Masks of entries that have it, once for each table.
     reads: u32,
-    /// Of these, entries that match bits of the first segment, and of the last one.
+    /// Of these, masks with bits of the first segment, and of the last one.
     first: u32,
     last: u32,
     /// Actions that set it.
@@ -46,8 +46,8 @@ fn count(count: &mut u32, adds: bool) {
 }
 
 impl FieldUses {
-    /// Notes that an entry was added with this rule, or removed.
-    pub(crate) fn rule(&mut self, rule: &KeyMatch, catalogue: &Catalogue, adds: bool) {
+    /// Notes that a table has the first entry with the mask of this rule, or the last one no more.
+    pub(crate) fn mask_of(&mut self, rule: &KeyMatch, catalogue: &Catalogue, adds: bool) {
         for id in rule.fields().ids() {
             let field = catalogue.fields()[id];
             let uses = &mut self.counts[id];

@@ -174,8 +174,7 @@ impl MaskGroups {
 
 /// The slots of a chain from `head` on, best entry first.
 fn chain(slab: &Slab<Entry>, head: Option<u32>) -> impl Iterator<Item = u32> {
-    let next = |slot: &u32| Some(slab[*slot].next).filter(|next| *next != NONE);
-    core::iter::successors(head, next)
+    core::iter::successors(head, |slot| slab[*slot].next_in_chain())
 }
 
 impl Classifier for MaskGroups {
@@ -253,11 +252,20 @@ impl Classifier for MaskGroups {
                 continue;
             };
             let same = |slot: u32| group.mask.agree(&slab[slot].rule, key);
-            let head = group.heads.find(self.secret.hash(0, words), same);
-            let better = chain(slab, head).take_while(|slot| slab[*slot].key < best);
-            // What a rule reads, its group reads.
-            let hit = { better }.find(|slot| key.matches(&slab[*slot].rule, &mut ()));
-            best = hit.map_or(best, |slot| slab[slot].key);
+            let mut next = group.heads.find(self.secret.hash(0, words), same);
+            while let Some(slot) = next {
+                let entry = &slab[slot];
+                if entry.key >= best {
+                    break;
+                }
+                // The key agrees with a chain in the bits of the group's mask. What a rule reads,
+                // its group reads.
+                if Rc::ptr_eq(entry.rule.mask(), &group.mask) || key.matches(&entry.rule, &mut ()) {
+                    best = entry.key;
+                    break;
+                }
+                next = entry.next_in_chain();
+            }
         }
         (best != EntryKey::LAST).then_some(best)
     }

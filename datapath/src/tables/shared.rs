@@ -96,6 +96,11 @@ impl SharedMasks {
         1 + usize::from(self.users.len() >= FREE_MASKS) + 2 * more
     }
 
+    /// How many entries have the mask of a match.
+    pub(crate) fn users(&self, rule: &KeyMatch) -> u32 {
+        self.users.get(rule.mask()).map_or(0, |(_, users)| *users)
+    }
+
     /// Makes the match of a new entry share its mask.
     pub(crate) fn share(&mut self, rule: &mut KeyMatch) {
         let (mask, users) = self.users.entry(rule.mask());

@@ -5,7 +5,7 @@ use core::hash::{BuildHasher, Hash};
 
 use hashbrown::DefaultHashBuilder;
 
-use crate::slab::Slab;
+use crate::slab::{NONE, Slab};
 use crate::tables::tag_table::TagTable;
 
 /// Keys, each with a value.
@@ -14,6 +14,9 @@ pub struct StepMap<K, V> {
     hasher: DefaultHashBuilder,
     pairs: Slab<(K, V)>,
     index: TagTable,
+    /// The slot of the key that was added or asked for with [`StepMap::entry`] last: as a rule the
+    /// one that is asked for next.
+    recent: u32,
 }
 
 impl<K, V> Default for StepMap<K, V> {
@@ -22,6 +25,7 @@ impl<K, V> Default for StepMap<K, V> {
             hasher: DefaultHashBuilder::default(),
             pairs: Slab::default(),
             index: TagTable::default(),
+            recent: NONE,
         }
     }
 }
@@ -54,12 +58,14 @@ impl<K: Hash + Eq, V> StepMap<K, V> {
         Some((key, value))
     }
 
-    fn slot<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> (u64, Option<u32>)
+    fn slot<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<u32>
     where
         K: Borrow<Q>,
     {
-        let hash = self.hasher.hash_one(key);
-        (hash, self.slot_under(hash, key))
+        match self.pairs.get(self.recent) {
+            Some((recent, _)) if recent.borrow() == key => Some(self.recent),
+            Some(_) | None => self.slot_under(self.hasher.hash_one(key), key),
+        }
     }
 
     fn slot_under<Q: Eq + ?Sized>(&self, hash: u64, key: &Q) -> Option<u32>
@@ -85,7 +91,7 @@ impl<K: Hash + Eq, V> StepMap<K, V> {
     where
         K: Borrow<Q>,
     {
-        self.slot(key).1.map(|slot| &self.pairs[slot])
+        self.slot(key).map(|slot| &self.pairs[slot])
     }
 
     /// The same, to be changed.
@@ -93,7 +99,7 @@ impl<K: Hash + Eq, V> StepMap<K, V> {
     where
         K: Borrow<Q>,
     {
-        let slot = self.slot(key).1?;
+        let slot = self.slot(key)?;
         let (key, value) = &mut self.pairs[slot];
         Some((key, value))
     }
@@ -125,21 +131,22 @@ impl<K: Hash + Eq, V> StepMap<K, V> {
         K: Clone,
         V: Default,
     {
-        let (hash, slot) = self.slot(key);
-        let slot = slot.unwrap_or_else(|| self.insert_under(hash, key.clone(), V::default()));
+        let slot = match self.slot(key) {
+            Some(slot) => slot,
+            None => self.insert(key.clone(), V::default()),
+        };
+        self.recent = slot;
         let (key, value) = &mut self.pairs[slot];
         (key, value)
     }
 
-    /// Adds a key that is not there.
-    pub fn insert(&mut self, key: K, value: V) {
-        self.insert_under(self.hasher.hash_one(&key), key, value);
-    }
-
-    fn insert_under(&mut self, hash: u64, key: K, value: V) -> u32 {
+    /// Adds a key that is not there. Returns its slot.
+    pub fn insert(&mut self, key: K, value: V) -> u32 {
+        let hash = self.hasher.hash_one(&key);
         let slot = self.pairs.insert(|_| (key, value));
         let rehash = |slot: u32| self.hasher.hash_one(&self.pairs[slot].0);
         self.index.insert(hash, slot, rehash);
+        self.recent = slot;
         slot
     }
 
@@ -148,8 +155,8 @@ impl<K: Hash + Eq, V> StepMap<K, V> {
     where
         K: Borrow<Q>,
     {
-        if let (hash, Some(slot)) = self.slot(key) {
-            self.index.replace(hash, slot, None);
+        if let Some(slot) = self.slot(key) {
+            self.index.replace(self.hasher.hash_one(key), slot, None);
             self.pairs.remove(slot);
         }
     }
@@ -168,7 +175,7 @@ mod tests {
     #[test]
     fn keys_have_their_values_until_they_are_taken_out() {
         let mut map: StepMap<String, u32> = StepMap::default();
-        (0..2000u32).for_each(|n| map.insert(n.to_string(), n));
+        (0..2000u32).for_each(|n| _ = map.insert(n.to_string(), n));
         assert_eq!(map.get("1999"), Some(&("1999".into(), 1999)));
         *map.entry(&"7".into()).1 += 1;
         *map.entry(&"new".into()).1 += 1;

@@ -96,6 +96,12 @@ impl Entry {
         }
     }
 
+    /// The slot of the next entry in its chain of the classifier.
+    #[inline]
+    pub(crate) fn next_in_chain(&self) -> Option<u32> {
+        Some(self.next).filter(|next| *next != NONE)
+    }
+
     /// The packet counter as reported: all ones if not kept.
     pub fn packet_count(&self) -> u64 {
         if self.flags.has(FlowModFlags::NO_PKT_COUNTS) {
