@@ -11,7 +11,7 @@ use pyo3::{IntoPyObjectExt, intern};
 
 use crate::class::Class;
 use crate::form::{Fault, PyForm, To};
-use crate::record::{Destination, Member, Members, MembersIn, MembersOut, Record};
+use crate::record::{Destination, Member, Members, MembersIn, MembersOut, Record, without_class};
 
 /// A message with what its header has.
 pub(crate) struct Headed {
@@ -201,6 +201,8 @@ macro_rules! multiparts {
             fn to_python<'py>(&self, to: To<'py>) -> PyResult<Bound<'py, PyAny>> {
                 match self.0 {
                     $($Body::$V(body) => body.to_python(to),)*
+                    #[allow(unreachable_patterns)]
+                    other => Err(without_class(other.name())),
                 }
             }
             fn from_python(value: &Bound<'_, PyAny>) -> Result<Self, Fault> {

@@ -1,6 +1,7 @@
 //! Structures as Python classes: the classes are made of rows when the module is imported, and
 //! their instances have a slot for each member.
 
+use pyo3::exceptions::PyNotImplementedError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -232,6 +233,11 @@ impl<'py> MembersIn<'py> {
     }
 }
 
+/// A value that came to the model without a row here: what it is, in text, is all that is said.
+pub(crate) fn without_class(text: &str) -> PyErr {
+    PyNotImplementedError::new_err(format!("there is no class for {text}"))
+}
+
 /// The name of a member in Python: its own, or the one that the row has for it.
 macro_rules! name {
     ($m:ident) => {
@@ -344,7 +350,10 @@ macro_rules! variants {
                         )?;)*
                         Ok(out.made)
                     }
-                )* }
+                )*
+                    #[allow(unreachable_patterns)]
+                    other => Err($crate::record::without_class(&$text(other))),
+                }
             }
             fn read(from: &$crate::record::MembersIn<'_>) -> Result<Self, $crate::form::Fault> {
                 match from.class.as_str() {
