@@ -65,6 +65,8 @@ pub struct TcpController {
     address: SocketAddr,
     wall_clock: bool,
     sockets: BTreeMap<NodeId, ControllerSocket>,
+    /// What came for each switch in this call: it goes on as one piece, however TCP cut it.
+    collected: BTreeMap<NodeId, Vec<u8>>,
     next_xid: u32,
     now: Time,
     lateness: Rc<RefCell<Lateness>>,
@@ -88,6 +90,7 @@ impl TcpController {
             address,
             wall_clock,
             sockets: BTreeMap::new(),
+            collected: BTreeMap::new(),
             next_xid: FIRST_XID,
             now: Time(0),
             lateness,
@@ -101,34 +104,34 @@ impl TcpController {
         self.lateness.borrow_mut().error.get_or_insert(text);
     }
 
-    /// Passes on what came since the controller last answered. What comes after its HELLO is late.
-    fn pass_on_late(&mut self, out: &mut ControllerOutput) {
+    /// Reads what came since the controller last answered. What comes after its HELLO is late.
+    fn read_late(&mut self) {
         let switches: Vec<NodeId> = self.sockets.keys().copied().collect();
         for switch in switches {
             let has_greeted = self.sockets[&switch].version.is_some();
-            if self.read_from(switch, out) && has_greeted && !self.wall_clock {
+            if self.read_from(switch) && has_greeted && !self.wall_clock {
                 self.lateness.borrow_mut().late += 1;
             }
         }
     }
 
     /// Waits until the controller has done what it was sent for.
-    fn settle(&mut self, out: &mut ControllerOutput) {
+    fn settle(&mut self) {
         if self.wall_clock {
-            self.read_all(out);
+            self.read_all();
             return;
         }
         let deadline = Instant::now() + ANSWER_TIMEOUT;
         // It says HELLO before anything else.
         while self.sockets.values().any(|socket| socket.version.is_none()) {
-            if !self.wait(deadline, out) {
+            if !self.wait(deadline) {
                 return;
             }
         }
         for _ in 0..ROUNDS {
             self.ask();
             while self.sockets.values().any(|socket| socket.awaited.is_some()) {
-                if !self.wait(deadline, out) {
+                if !self.wait(deadline) {
                     return;
                 }
             }
@@ -137,8 +140,8 @@ impl TcpController {
 
     /// Reads what there is, or sleeps. Returns false after the deadline, and gives up those that
     /// did not answer.
-    fn wait(&mut self, deadline: Instant, out: &mut ControllerOutput) -> bool {
-        if !self.read_all(out) {
+    fn wait(&mut self, deadline: Instant) -> bool {
+        if !self.read_all() {
             std::thread::sleep(POLL_PAUSE);
         }
         let in_time = Instant::now() < deadline;
@@ -172,18 +175,18 @@ impl TcpController {
         }
     }
 
-    /// Passes on what the controller has sent. Returns true if there was anything.
-    fn read_all(&mut self, out: &mut ControllerOutput) -> bool {
+    /// Reads what the controller has sent. Returns true if there was anything.
+    fn read_all(&mut self) -> bool {
         let switches: Vec<NodeId> = self.sockets.keys().copied().collect();
         let mut any = false;
         for switch in switches {
-            any |= self.read_from(switch, out);
+            any |= self.read_from(switch);
         }
         any
     }
 
     /// The same for one connection.
-    fn read_from(&mut self, switch: NodeId, out: &mut ControllerOutput) -> bool {
+    fn read_from(&mut self, switch: NodeId) -> bool {
         let Some(socket) = self.sockets.get_mut(&switch) else {
             return false;
         };
@@ -191,14 +194,21 @@ impl TcpController {
             Ok(bytes) if bytes.is_empty() => false,
             Ok(bytes) => {
                 let messages = socket.whole_messages(&bytes);
-                if !messages.is_empty() {
-                    out.send_bytes(switch, messages);
-                }
+                self.collected.entry(switch).or_default().extend(messages);
                 true
             }
             Err(error) => {
                 self.fail(switch, &error.to_string());
                 false
+            }
+        }
+    }
+
+    /// Passes on what was read.
+    fn pass_on(&mut self, out: &mut ControllerOutput) {
+        for (switch, bytes) in std::mem::take(&mut self.collected) {
+            if !bytes.is_empty() {
+                out.send_bytes(switch, bytes);
             }
         }
     }
@@ -296,9 +306,9 @@ impl Controller for TcpController {
 
     fn bytes(&mut self, now: Time, switch: NodeId, bytes: &[u8], out: &mut ControllerOutput) {
         self.now = now;
-        self.pass_on_late(out);
+        self.read_late();
         let Some(socket) = self.sockets.get_mut(&switch) else {
-            return;
+            return self.pass_on(out);
         };
         if let Some(version) = bytes.first() {
             // A controller answers in the lower of the two versions.
@@ -308,12 +318,14 @@ impl Controller for TcpController {
         if let Err(error) = socket.write(bytes) {
             self.fail(switch, &error.to_string());
         }
-        self.settle(out);
+        self.settle();
+        self.pass_on(out);
     }
 
     fn tick(&mut self, now: Time, out: &mut ControllerOutput) {
         self.now = now;
-        self.read_all(out);
+        self.read_all();
+        self.pass_on(out);
     }
 
     fn next_tick(&self) -> Option<Time> {
