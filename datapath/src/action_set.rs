@@ -10,9 +10,11 @@ use bofuss_oflib::Action;
 type ActionKey = (u8, u16, u64, u64);
 
 /// The actions that run when the pipeline ends: at most one of each key, in the order of execution.
-///
-/// Boxed, so that a packet on its way, which as a rule has none, carries one word.
 #[derive(Clone, Debug, Default)]
+#[expect(
+    clippy::box_collection,
+    reason = "a packet on its way, which as a rule has none, carries one word"
+)]
 pub(crate) struct ActionSet(Option<Box<Vec<(ActionKey, Action)>>>);
 
 impl ActionSet {
