@@ -170,13 +170,8 @@ pub(crate) fn action(action: &Action) -> String {
         Action::SetField(set) => format!("{{field:{}}}", field(&set.0)),
         Action::Experimenter(value) => format!("{{id=\"{:#x}\"}}", value.row.experimenter),
         // Other actions are printed with the argument of their own text form.
-        Action::CopyTtlOut
-        | Action::CopyTtlIn
-        | Action::DecMplsTtl
-        | Action::PopVlan
-        | Action::DecNwTtl
-        | Action::PopPbb => {
-            let text = action.to_string();
+        other => {
+            let text = other.to_string();
             let argument = text.split_once(':');
             argument.map_or(String::new(), |(_, value)| format!("{{arg=\"{value}\"}}"))
         }

@@ -125,13 +125,7 @@ fn body(message: &Message) -> String {
         }
         Message::GetAsyncReply(config) | Message::SetAsync(config) => async_config(config),
         // The others carry nothing, or the original does not know them.
-        Message::Hello(_)
-        | Message::Experimenter(_)
-        | Message::FeaturesRequest(_)
-        | Message::GetConfigRequest(_)
-        | Message::BarrierRequest(_)
-        | Message::BarrierReply(_)
-        | Message::GetAsyncRequest(_) => String::new(),
+        _ => String::new(),
     }
 }
 

@@ -60,15 +60,8 @@ pub(crate) fn request(request: &MultipartRequest) -> String {
             let tables: String = tables.iter().map(|one| table_features(&one.0)).collect();
             format!(", table_features=\"{tables}\"")
         }
-        // These carry nothing, or the original does not know them.
-        RequestBody::Desc(_)
-        | RequestBody::Table(_)
-        | RequestBody::GroupDesc(_)
-        | RequestBody::GroupFeatures(_)
-        | RequestBody::MeterFeatures(_)
-        | RequestBody::TableFeatures(_)
-        | RequestBody::PortDesc(_)
-        | RequestBody::Experimenter(_) => String::new(),
+        // The others carry nothing, or the original does not know them.
+        _ => String::new(),
     };
     format!("{{{}{body}}}", head(request.body.number(), request.more))
 }

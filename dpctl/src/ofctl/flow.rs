@@ -157,18 +157,7 @@ fn old_actions(list: &[Action], ports: &PortNames) -> String {
                 }
             }
             Action::Output(output) => output_text(*output, ports),
-            Action::CopyTtlOut
-            | Action::CopyTtlIn
-            | Action::SetMplsTtl(_)
-            | Action::DecMplsTtl
-            | Action::PushMpls(_)
-            | Action::PopMpls(_)
-            | Action::Group(_)
-            | Action::SetNwTtl(_)
-            | Action::DecNwTtl
-            | Action::PushPbb(_)
-            | Action::PopPbb
-            | Action::Experimenter(_) => action.to_string(),
+            action => action.to_string(),
         };
         let is_twin = word.starts_with("mod_tp") && words.last() == Some(&word);
         if !is_twin {
@@ -292,11 +281,7 @@ pub(super) fn instructions(wording: Wording<'_>, instructions: &Instructions) ->
         .map(|one| match one {
             Instruction::ApplyActions(list) => actions(list, ports),
             Instruction::WriteActions(list) => format!("write_actions({})", actions(list, ports)),
-            Instruction::Meter(_)
-            | Instruction::ClearActions
-            | Instruction::WriteMetadata { .. }
-            | Instruction::Experimenter(_)
-            | Instruction::GotoTable(_) => one.to_string(),
+            other => other.to_string(),
         })
         .collect();
     if words.is_empty() {
@@ -341,19 +326,6 @@ fn one_action(action: &Action, ports: &PortNames) -> String {
             }
         }
         Action::SetMplsTtl(ttl) => format!("set_mpls_ttl({ttl})"),
-        Action::CopyTtlOut
-        | Action::CopyTtlIn
-        | Action::DecMplsTtl
-        | Action::PushVlan(_)
-        | Action::PopVlan
-        | Action::PushMpls(_)
-        | Action::PopMpls(_)
-        | Action::SetQueue(_)
-        | Action::Group(_)
-        | Action::SetNwTtl(_)
-        | Action::DecNwTtl
-        | Action::PushPbb(_)
-        | Action::PopPbb
-        | Action::Experimenter(_) => action.to_string(),
+        other => other.to_string(),
     }
 }

@@ -12,8 +12,9 @@ use bofuss_oflib::message::multipart::{
     ReplyBody,
 };
 use bofuss_oflib::message::port::PortFeatures;
-use bofuss_oflib::message::{Bucket, PortDesc};
+use bofuss_oflib::message::{Bucket, MultipartReply, PortDesc};
 use bofuss_oflib::types::GroupId;
+use bofuss_oflib::wire::Text;
 use bofuss_oflib::{Message, PortNo, Version};
 
 use super::flow::{actions, duration, entry};
@@ -45,32 +46,9 @@ pub(crate) fn text(wording: Wording<'_>, xid: u32, reply: &Message) -> String {
             let rest = text.split_once(name).map_or("", |parts| parts.1);
             format!("OFPST_{name} request {head}:{rest}\n")
         }
-        Message::Hello(_)
-        | Message::Error(_)
-        | Message::EchoRequest(_)
-        | Message::EchoReply(_)
-        | Message::FeaturesRequest(_)
-        | Message::GetConfigRequest(_)
-        | Message::SetConfig(_)
-        | Message::PacketIn(_)
-        | Message::FlowRemoved(_)
-        | Message::PortStatus(_)
-        | Message::PacketOut(_)
-        | Message::FlowMod(_)
-        | Message::GroupMod(_)
-        | Message::PortMod(_)
-        | Message::TableMod(_)
-        | Message::BarrierRequest(_)
-        | Message::BarrierReply(_)
-        | Message::QueueGetConfigRequest(_)
-        | Message::QueueGetConfigReply(_)
-        | Message::RoleRequest(_)
-        | Message::GetAsyncRequest(_)
-        | Message::GetAsyncReply(_)
-        | Message::SetAsync(_)
-        | Message::MeterMod(_) => {
-            let text = reply.to_string();
-            let name = format!("OFPT_{}", reply.name());
+        message => {
+            let text = message.to_string();
+            let name = format!("OFPT_{}", message.name());
             let rest = text.strip_prefix(&name).unwrap_or_default();
             let rest = rest.strip_prefix(':').unwrap_or(rest);
             format!("{name} {head}:{rest}\n")
@@ -125,16 +103,7 @@ fn body(wording: Wording<'_>, head: &str, body: &ReplyBody) -> String {
         }
         ReplyBody::PortStats(ports) => text += &format!(" {} ports\n", ports.len()),
         ReplyBody::Queue(queues) => text += &format!(" {} queues\n", queues.len()),
-        ReplyBody::Desc(_)
-        | ReplyBody::Flow(_)
-        | ReplyBody::Table(_)
-        | ReplyBody::Group(_)
-        | ReplyBody::GroupDesc(_)
-        | ReplyBody::GroupFeatures(_)
-        | ReplyBody::Meter(_)
-        | ReplyBody::MeterConfig(_)
-        | ReplyBody::MeterFeatures(_)
-        | ReplyBody::PortDesc(_) => text.push('\n'),
+        _ => text.push('\n'),
     }
     match body {
         ReplyBody::Desc(desc) => {
@@ -165,17 +134,18 @@ fn body(wording: Wording<'_>, head: &str, body: &ReplyBody) -> String {
         }
         ReplyBody::MeterFeatures(features) => text += &meter_features(features),
         ReplyBody::PortDesc(list) => text += &ports(list),
-        ReplyBody::Aggregate(_) | ReplyBody::TableFeatures(_) | ReplyBody::Experimenter(_) => {}
+        ReplyBody::Aggregate(_) | ReplyBody::TableFeatures(_) => {}
+        // ovs-ofctl does not know the others.
+        other => text += &format!("{}\n", Text(&MultipartReply::from(other.clone()))),
     }
     text
 }
 
 /// ovs-ofctl's name of a reply.
 fn heading(body: &ReplyBody) -> String {
-    let name = if let ReplyBody::PortStats(_) = body {
-        "PORT"
-    } else {
-        body.name()
+    let name = match body {
+        ReplyBody::PortStats(_) => "PORT",
+        body => body.name(),
     };
     format!("OFPST_{name} reply")
 }
