@@ -16,9 +16,14 @@ const MAX_ROWS: usize = 80;
 const BIN_PIXELS: usize = 3;
 const ROW_PIXELS: usize = 16;
 const NAME_PIXELS: usize = 170;
-const MARGIN_PIXELS: usize = 12;
-/// Marks on the axis.
-const MARKS: usize = 6;
+const MARGIN_PIXELS: usize = 24;
+/// Marks on the axis, but for the first.
+const MARKS: usize = 5;
+/// What the bars of controllers and links mean, and drops and pauses of links; and their colours.
+const MESSAGES: (&str, &str) = ("#1f5fa8", "messages of a controller");
+const BYTES: (&str, &str) = ("#1b7f4d", "bytes of a link; dark is the most of all");
+const DROPS: (&str, &str) = ("#c0392b", "frames dropped");
+const NOT_UP: (&str, &str) = ("#bbb", "not up");
 
 /// A row: a link or a controller.
 struct TimelineRow {
@@ -123,8 +128,8 @@ impl Timeline {
         let controllers = self
             .controllers
             .iter()
-            .map(|row| (row, "#1f5fa8", most_messages));
-        let links = links.into_iter().map(|row| (row, "#1b7f4d", most_bytes));
+            .map(|row| (row, MESSAGES.0, most_messages));
+        let links = links.into_iter().map(|row| (row, BYTES.0, most_bytes));
         for ((row, colour, most), place) in controllers.chain(links).zip(1..) {
             draw(
                 &mut svg,
@@ -134,14 +139,7 @@ impl Timeline {
                 MARGIN_PIXELS + place * ROW_PIXELS,
             );
         }
-        if left_out > 0 {
-            let y = MARGIN_PIXELS + (rows + 2) * ROW_PIXELS;
-            writeln!(
-                svg,
-                "<text x=\"{MARGIN_PIXELS}\" y=\"{y}\">{left_out} further links carried less</text>"
-            )
-            .expect("a string takes everything");
-        }
+        legend(&mut svg, MARGIN_PIXELS + (rows + 2) * ROW_PIXELS, left_out);
         svg.push_str("</svg>\n");
         svg
     }
@@ -151,14 +149,39 @@ impl Timeline {
         for mark in 0..=MARKS {
             let x = MARGIN_PIXELS + NAME_PIXELS + mark * BINS * BIN_PIXELS / MARKS;
             let seconds = self.end.0 as f64 / 1e9 * mark as f64 / MARKS as f64;
+            let digits = format!("{seconds:.3}");
+            let label = digits.trim_end_matches('0').trim_end_matches('.');
             writeln!(
                 svg,
                 "<line x1=\"{x}\" y1=\"{MARGIN_PIXELS}\" x2=\"{x}\" y2=\"{bottom}\" \
                  stroke=\"#ddd\"/><text x=\"{x}\" y=\"{MARGIN_PIXELS}\" \
-                 text-anchor=\"middle\">{seconds:.3} s</text>"
+                 text-anchor=\"middle\">{label} s</text>"
             )
             .expect("a string takes everything");
         }
+    }
+}
+
+/// Says what the colours mean, and how many links have no row.
+fn legend(svg: &mut String, y: usize, left_out: usize) {
+    let mut x = MARGIN_PIXELS;
+    for (colour, meaning) in [MESSAGES, BYTES, DROPS, NOT_UP] {
+        let text_x = x + ROW_PIXELS;
+        writeln!(
+            svg,
+            "<rect x=\"{x}\" y=\"{}\" width=\"10\" height=\"10\" fill=\"{colour}\"/>\
+             <text x=\"{text_x}\" y=\"{y}\">{meaning}</text>",
+            y - 9
+        )
+        .expect("a string takes everything");
+        x = text_x + meaning.len() * 6 + ROW_PIXELS;
+    }
+    if left_out > 0 {
+        writeln!(
+            svg,
+            "<text x=\"{x}\" y=\"{y}\">{left_out} further links carried less</text>"
+        )
+        .expect("a string takes everything");
     }
 }
 
@@ -180,7 +203,7 @@ fn draw(svg: &mut String, row: &TimelineRow, colour: &str, most: u64, y: usize) 
         let x = MARGIN_PIXELS + NAME_PIXELS + bin * BIN_PIXELS;
         let mut bars = Vec::new();
         if row.down[bin] {
-            bars.push(("#bbb", 1.0));
+            bars.push((NOT_UP.0, 1.0));
         }
         if row.amounts[bin] > 0 {
             // Even a single frame is seen.
@@ -197,8 +220,9 @@ fn draw(svg: &mut String, row: &TimelineRow, colour: &str, most: u64, y: usize) 
         if row.drops[bin] > 0 {
             writeln!(
                 body,
-                "<rect x=\"{x}\" y=\"{}\" width=\"{BIN_PIXELS}\" height=\"4\" fill=\"#c0392b\"/>",
-                base - 4
+                "<rect x=\"{x}\" y=\"{}\" width=\"{BIN_PIXELS}\" height=\"4\" fill=\"{}\"/>",
+                base - 4,
+                DROPS.0
             )
             .expect("a string takes everything");
         }
