@@ -41,7 +41,10 @@ impl Machine {
         self.ahead.global = self.global;
         let flows = &mut self.ahead.flows;
         flows.clear();
-        let table = self.tables.get(usize::from(number)).and_then(Option::as_deref);
+        let table = self
+            .tables
+            .get(usize::from(number))
+            .and_then(Option::as_deref);
         let Some(table) = table.filter(|table| table.is_enabled()) else {
             return;
         };

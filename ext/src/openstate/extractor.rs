@@ -17,8 +17,8 @@ use bofuss_oflib::text::{items, parse_bytes, parse_value, write_value};
 use bofuss_oflib::wire::{Bytes, Reader, TextForm, Writer};
 use bofuss_oflib::{Catalogue, DecodeError, FieldMatch};
 
-use super::header_key::KeyInHeaders;
 pub use super::flow_key::{FlowKey, MAX_KEY_BYTES};
+use super::header_key::KeyInHeaders;
 use super::{EXPERIMENTER, error};
 use crate::opp;
 
