@@ -105,7 +105,8 @@ pub struct Catalogue {
     /// The rows of experimenter values of each extension, with its name.
     values: Vec<(&'static str, &'static [ExtRow])>,
     key_end: usize,
-    additions: &'static Additions,
+    /// What packets have by the rows that were added: now the last, and what the others grew from.
+    additions: Vec<&'static Additions>,
     /// The names of a switch's ports, which text forms may use in place of numbers.
     ports: Vec<(String, PortNo)>,
 }
@@ -118,7 +119,7 @@ impl Default for Catalogue {
             owners: FIELDS.iter().map(|_| STANDARD).collect(),
             values: [(STANDARD, slice::from_ref(&TAG_VLAN))].into(),
             key_end: KEY_STANDARD_BYTES,
-            additions: Additions::NONE,
+            additions: Vec::new(),
             ports: Vec::new(),
         }
     }
@@ -128,9 +129,9 @@ impl Catalogue {
     /// Adds the rows of an extension, which errors call `by`: gives each field its id and its place
     /// in the key.
     ///
-    /// The field rows live as long as the process. Errors: a number, a name, bits of a header or
-    /// what names a header that other rows have, a row that contradicts itself, or more fields than
-    /// a catalogue holds; then nothing is added.
+    /// The rows, and what is derived from them, live as long as the process. Errors: a number, a
+    /// name, bits of a header or what names a header that other rows have, a row that contradicts
+    /// itself, or more fields than a catalogue holds; then nothing is added.
     pub fn add(
         &mut self,
         by: &'static str,
@@ -145,12 +146,12 @@ impl Catalogue {
             all.check_last_value(by, &values[..=end])?;
         }
         all.values.push((by, values));
-        let mut additions = self.additions.clone();
+        let mut additions = self.additions().clone();
         for field in &all.fields[self.fields.len()..] {
             additions.add(field);
         }
-        if additions != *self.additions {
-            all.additions = Box::leak(Box::new(additions));
+        if additions != *self.additions() {
+            all.additions.push(Box::leak(Box::new(additions)));
         }
         *self = all;
         Ok(())
@@ -268,7 +269,7 @@ impl Catalogue {
 
     /// What packets have by the rows that were added.
     pub fn additions(&self) -> &'static Additions {
-        self.additions
+        self.additions.last().copied().unwrap_or(Additions::NONE)
     }
 
     /// The field of an OXM class (experimenter, or 0 for basic) and number.

@@ -82,7 +82,7 @@ impl Machine {
     }
 
     /// The flow of a packet that an action in an enabled table is about, as
-    /// [`Stateful::updated_flow`] finds it.
+    /// `Stateful::updated_flow` finds it.
     pub(super) fn updated_flow(
         &self,
         number: u8,
