@@ -13,8 +13,9 @@ const HEAD: &str = "bofuss: MIT OR Apache-2.0. Copyright the bofuss authors. The
     below; the Apache License, Version 2.0, is in /usr/share/common-licenses/Apache-2.0 and at\n\
     https://www.apache.org/licenses/LICENSE-2.0.\n\n\
     The programs contain these libraries, as they are:\n\n\
-    musl: MIT. Copyright (C) 2005-2020 Rich Felker, et al.\n\
     Rust's standard library: MIT OR Apache-2.0. Copyright (C) The Rust Project Contributors.\n";
+/// What programs made for musl contain beside them.
+const MUSL: &str = "musl: MIT. Copyright (C) 2005-2020 Rich Felker, et al.\n";
 
 /// Our own license, of the two that a user chooses from.
 const OURS: &str = include_str!("../../LICENSE-MIT");
@@ -114,6 +115,9 @@ pub(crate) fn notice(packages: &str, triple: &str) -> Result<String, String> {
         .ok_or("neither CARGO_HOME nor HOME is set")?
         .join("registry/src");
     let mut text = HEAD.to_owned();
+    if triple.ends_with("musl") {
+        text += MUSL;
+    }
     let mut licenses = BTreeSet::from([OURS.to_owned()]);
     for line in lines.lines().collect::<BTreeSet<_>>() {
         let (package, license) = line.split_once('\t').unwrap_or((line, ""));
