@@ -1,6 +1,8 @@
 //! A laboratory: a switch process and hosts on veth, with default offloads, all gone when dropped.
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc)]
 
+pub mod peers;
+
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};

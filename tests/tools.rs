@@ -3,6 +3,7 @@
 
 use std::process::{Command, Stdio};
 
+use bofuss_tests::peers::contains;
 use bofuss_tests::{Capture, Lab, Process, address, have, run, until};
 
 const TOOLS: &[&str] = &["ip", "ping", "ovs-ofctl", "dumpcap", "tshark"];
@@ -12,12 +13,6 @@ fn ofctl(lab: &Lab, verb: &str, arguments: &[&str]) -> String {
     let (text, success) = lab.ofctl(verb, arguments);
     assert!(success, "ovs-ofctl {verb} {arguments:?}: {text}");
     text
-}
-
-fn contains(text: &str, wanted: &[&str]) {
-    wanted
-        .iter()
-        .for_each(|part| assert!(text.contains(part), "{part:?} in: {text}"));
 }
 
 #[test]
