@@ -24,16 +24,117 @@
 >>> result.events == sim.run(result.text, log=True).events
 True
 
-A topology of Mininet's becomes a scenario by `of_topo`.
+A topology of Mininet's becomes a scenario by `of_topo`. A `Controller` is a controller in Python.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, Union
 
 from bofuss import _native
+from bofuss.oflib import ErrorMsg, FlowRemoved, Message, PacketIn, PortStatus
+
+NANOS = 1_000_000_000
+"""Nanoseconds of a second."""
+
+Sent = Union[None, Message, Iterable[Message]]
+"""What a callback returns, or yields: messages for the switch that it is called for."""
+
+
+class ControllerError(Exception):
+    """A controller raised an exception, which is the `__cause__`, and the run ended."""
+
+
+class ConnectedSwitch:
+    """A switch as a controller sees it, while it is connected."""
+
+    def __init__(self, name: str, send: Callable[[Message], int]) -> None:
+        self.name = name
+        """Its name in the scenario."""
+        self._send = send
+
+    def send(self, message: Message) -> int:
+        """Sends a message; returns its transaction id: its own, or if that is 0 the controller's next.
+
+        What is sent when the connection is gone is lost. Raises ValueError for a member that does not fit.
+        """
+        return self._send(message)
+
+    def __repr__(self) -> str:
+        return f"<switch {self.name}>"
+
+
+class Controller:
+    """A controller of a scenario: one of kind `python`, which `run` is given by its name.
+
+    Its methods `on_...` are called when something happens. They send what they return, and what they give
+    to `ConnectedSwitch.send`. If a controller takes time and random numbers only from `now` and from
+    `random.Random` with a seed, equal runs have equal events.
+    """
+
+    now: int = 0
+    """The simulated time, in nanoseconds."""
+    next_tick: int | None = None
+    """When `on_tick` is to be called, in nanoseconds; None again when it is."""
+
+    def connected(self, switch: ConnectedSwitch) -> None:
+        """Calls `on_connect`, and sends what it returns."""
+        _send(switch, self.on_connect(switch))
+
+    def received(self, switch: ConnectedSwitch, message: Message) -> None:
+        """Calls the method for a message, and sends what it returns."""
+        callback = getattr(self, _CALLBACKS.get(message.name, "on_message"))
+        _send(switch, callback(switch, message))
+
+    def on_connect(self, switch: ConnectedSwitch) -> Sent:
+        """A switch has connected; HELLOs were exchanged."""
+        return None
+
+    def on_disconnect(self, switch: ConnectedSwitch) -> None:
+        """The connection of a switch is gone."""
+
+    def on_packet_in(self, switch: ConnectedSwitch, packet: PacketIn) -> Sent:
+        """A packet came from a switch."""
+        return self.on_message(switch, packet)
+
+    def on_flow_removed(self, switch: ConnectedSwitch, removed: FlowRemoved) -> Sent:
+        """An entry with the flag SEND_FLOW_REM is gone."""
+        return self.on_message(switch, removed)
+
+    def on_port_status(self, switch: ConnectedSwitch, status: PortStatus) -> Sent:
+        """A port came, went or changed."""
+        return self.on_message(switch, status)
+
+    def on_error(self, switch: ConnectedSwitch, error: ErrorMsg) -> Sent:
+        """A switch refuses the message with this transaction id."""
+        return self.on_message(switch, error)
+
+    def on_message(self, switch: ConnectedSwitch, message: Message) -> Sent:
+        """Another message came, or one whose own method is not overridden."""
+        return None
+
+    def on_tick(self) -> None:
+        """The time of `next_tick` came."""
+
+
+_CALLBACKS = {
+    "PACKET_IN": "on_packet_in",
+    "FLOW_REMOVED": "on_flow_removed",
+    "PORT_STATUS": "on_port_status",
+    "ERROR": "on_error",
+}
+"""The methods of messages that have one of their own, by name."""
+
+
+def _send(switch: ConnectedSwitch, sent: Sent) -> None:
+    """Sends what a callback returned."""
+    if isinstance(sent, Message):
+        switch.send(sent)
+    elif sent is not None:
+        for message in sent:
+            switch.send(message)
 
 
 class Result(NamedTuple):
@@ -54,13 +155,62 @@ def run(
     seed: int | None = None,
     read: Callable[[str], str] | None = None,
     log: bool = False,
+    controllers: Mapping[str, Controller] | None = None,
 ) -> Result:
     """Runs a scenario to its end; `read` gives the text of files that it names.
 
-    Raises ValueError for what is wrong in it, with the line.
+    `controllers` has the scenario's controllers of kind `python`, by their names. Raises ValueError for
+    what is wrong in the scenario, with the line, and ControllerError if a controller raises an exception.
     """
-    statistics, failures, lines = _native.run_scenario(text, seed, read, log)
+    calls = {name: _Calls(name, one) for name, one in (controllers or {}).items()}
+    statistics, failures, lines = _native.run_scenario(text, seed, read, log, calls)
     return Result(text, json.loads(statistics), failures, [json.loads(line) for line in lines])
+
+
+class _Calls:
+    """A controller as the simulator calls it."""
+
+    def __init__(self, name: str, controller: Controller) -> None:
+        self.sent = _native.SentMessages()
+        self._name = name
+        self._controller = controller
+        self._switches: dict[int, ConnectedSwitch] = {}
+        self._xid = 0
+
+    def name_switch(self, number: int, name: str) -> None:
+        """Says what the simulator calls a switch of the scenario."""
+        self._switches[number] = ConnectedSwitch(name, lambda message: self._send(number, message))
+
+    def __call__(self, what: str, now: int, number: int | None, message: Message | None) -> int | None:
+        """Tells the controller what happened; returns when it is to be called without cause."""
+        controller = self._controller
+        controller.now = now
+        try:
+            if number is None:
+                controller.next_tick = None
+                controller.on_tick()
+            elif message is not None:
+                controller.received(self._switches[number], message)
+            elif what == "connected":
+                controller.connected(self._switches[number])
+            else:
+                controller.on_disconnect(self._switches[number])
+            if controller.next_tick is not None and controller.next_tick <= now:
+                raise ValueError(f"next_tick is {controller.next_tick}, and not after {now}")
+            return controller.next_tick
+        except Exception as error:
+            switch = "" if number is None else f" {self._switches[number].name}"
+            at = f"controller {self._name} at {now / NANOS} s,{switch} {what}"
+            raise ControllerError(f"{at}: {error!r}") from error
+
+    def _send(self, number: int, message: Message) -> int:
+        if not isinstance(message, Message):
+            raise TypeError(f"{message!r} is no message")
+        xid = message.xid
+        if xid == 0:
+            self._xid = xid = self._xid % 0xFFFF_FFFF + 1
+        self.sent.send(number, xid, message)
+        return xid
 
 
 def of_topo(topo: Any, end: float) -> str:

@@ -44,6 +44,7 @@ fn catalogue() -> &'static Catalogue {
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<switch::PySwitch>()?;
+    module.add_class::<sim::SentMessages>()?;
     module.add_function(wrap_pyfunction!(sim::run_scenario, module)?)?;
     oflib::add_to(module)
 }

@@ -1,25 +1,169 @@
-//! `bofuss.sim`: scenarios of the simulator, run to their end.
+//! `bofuss.sim`: scenarios of the simulator, run to their end, with controllers in Python.
 
-use bofuss_sim::controller::Controller;
-use bofuss_sim::scenario::{ControllerRow, Outside, Scenario};
-use bofuss_sim::{EventLog, LogEvent, Observer};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use bofuss_embed::Time;
+use bofuss_oflib::Message;
+use bofuss_sim::controller::{Controller, ControllerOutput};
+use bofuss_sim::scenario::{ControllerRow, Outside, Scenario, ScenarioError};
+use bofuss_sim::{EventLog, LogEvent, NodeId, Observer};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
-/// Files that a scenario names are read by a Python function.
-struct PythonFiles<'py>(Option<Bound<'py, PyAny>>);
+use crate::form::PyForm;
+use crate::message::Headed;
 
-impl Outside for PythonFiles<'_> {
+/// The exception that a controller raised; the first, if there are several.
+type Raised = Rc<RefCell<Option<PyErr>>>;
+
+/// What a scenario has from Python: the text of files, and controllers.
+struct FromPython<'py> {
+    read: Option<Bound<'py, PyAny>>,
+    /// The controllers that the scenario has not named, by name.
+    controllers: Bound<'py, PyDict>,
+    raised: Raised,
+}
+
+impl Outside for FromPython<'_> {
     fn read(&mut self, name: &str) -> Result<String, String> {
-        let Some(read) = &self.0 else {
+        let Some(read) = &self.read else {
             return Err(format!("{name}: nothing is given that reads files"));
         };
         let text = read.call1((name,)).and_then(|text| text.extract());
         text.map_err(|error| error.to_string())
     }
 
-    fn controller(&mut self, _: &ControllerRow) -> Result<Box<dyn Controller>, String> {
-        Err("the kinds of controllers here are learning and rules".into())
+    fn controller(&mut self, row: &ControllerRow) -> Result<Box<dyn Controller>, String> {
+        if row.kind.get_ref() != "python" {
+            return Err("the kinds of controllers here are learning, rules and python".into());
+        }
+        let name = row.name.get_ref();
+        let calls = self.controllers.get_item(name);
+        let calls = calls.map_err(|error| error.to_string())?;
+        let calls = calls.ok_or_else(|| format!("no controller is given for {name}"))?;
+        let controller = PythonController {
+            calls: calls.unbind(),
+            version: row.version.number(),
+            next_tick: None,
+            raised: self.raised.clone(),
+        };
+        let taken = self.controllers.del_item(name);
+        taken.map_err(|error| error.to_string())?;
+        Ok(Box::new(controller))
+    }
+}
+
+/// What controllers send in one call, in order.
+#[pyclass]
+#[derive(Default)]
+pub(crate) struct SentMessages(Vec<(NodeId, u32, Message)>);
+
+#[pymethods]
+impl SentMessages {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    /// Appends a message for the switch of a number. Raises ValueError for members that are none.
+    fn send(&mut self, switch: u32, xid: u32, message: &Bound<'_, PyAny>) -> PyResult<()> {
+        let Headed { message, .. } = Headed::from_python(message)?;
+        self.0.push((NodeId(switch), xid, message));
+        Ok(())
+    }
+}
+
+/// A controller that is a Python object, which `calls` stands for: `bofuss.sim._Calls`.
+struct PythonController {
+    calls: Py<PyAny>,
+    /// The number of the version that its switches speak.
+    version: u8,
+    next_tick: Option<Time>,
+    raised: Raised,
+}
+
+impl PythonController {
+    /// Tells the controller what happened, and does what it wants.
+    fn call(
+        &mut self,
+        what: &str,
+        now: Time,
+        about: Option<(NodeId, Option<Headed>)>,
+        out: &mut ControllerOutput,
+    ) {
+        let called = Python::attach(|py| self.call_python(py, what, now, about, out));
+        match called {
+            Ok(next) => self.next_tick = next.map(Time),
+            Err(error) => {
+                self.next_tick = None;
+                out.fail(error.to_string());
+                self.raised.borrow_mut().get_or_insert(error);
+            }
+        }
+    }
+
+    /// Returns when the controller is to be called without cause. Errors: what it raised.
+    fn call_python(
+        &self,
+        py: Python<'_>,
+        what: &str,
+        now: Time,
+        about: Option<(NodeId, Option<Headed>)>,
+        out: &mut ControllerOutput,
+    ) -> PyResult<Option<u64>> {
+        let calls = self.calls.bind(py);
+        let (switch, message) = match about {
+            Some((switch, message)) => (Some(switch.0), message),
+            None => (None, None),
+        };
+        let message = message.map(|message| message.unread(py)).transpose()?;
+        let next = calls.call1((what, now.0, switch, message))?;
+        let messages = calls.getattr("sent")?.cast_into::<SentMessages>()?;
+        let sent = std::mem::take(&mut messages.borrow_mut().0);
+        for (switch, xid, message) in sent {
+            out.send(switch, xid, message);
+        }
+        next.extract()
+    }
+}
+
+impl Controller for PythonController {
+    fn connected(&mut self, now: Time, switch: NodeId, out: &mut ControllerOutput) {
+        self.call("connected", now, Some((switch, None)), out);
+    }
+
+    fn disconnected(&mut self, now: Time, switch: NodeId, out: &mut ControllerOutput) {
+        self.call("disconnected", now, Some((switch, None)), out);
+    }
+
+    fn message(
+        &mut self,
+        now: Time,
+        switch: NodeId,
+        xid: u32,
+        message: Message,
+        out: &mut ControllerOutput,
+    ) {
+        let name = message.name();
+        let headed = Headed {
+            version: self.version,
+            xid,
+            message,
+        };
+        self.call(name, now, Some((switch, Some(headed))), out);
+    }
+
+    fn tick(&mut self, now: Time, out: &mut ControllerOutput) {
+        // It may be early, if an earlier time was wanted before.
+        if self.next_tick.is_some_and(|next| next <= now) {
+            self.call("tick", now, None, out);
+        }
+    }
+
+    fn next_tick(&self) -> Option<Time> {
+        self.next_tick
     }
 }
 
@@ -37,19 +181,36 @@ impl Observer for Lines {
     }
 }
 
-/// Runs a scenario; returns the statistics as JSON, the assertions that do not hold, and the event
-/// log as lines of JSON, if it is wanted.
+/// Runs a scenario, whose controllers of kind `python` are those of `controllers`, by name; these
+/// are taken from it. Returns the statistics as JSON, the assertions that do not hold, and the
+/// event log as lines of JSON, if it is wanted.
 #[pyfunction]
 pub(crate) fn run_scenario(
     text: &str,
     seed: Option<u64>,
     read: Option<Bound<'_, PyAny>>,
     wants_log: bool,
+    controllers: Bound<'_, PyDict>,
 ) -> PyResult<(String, Vec<String>, Vec<String>)> {
-    let wrong =
-        |error: bofuss_sim::scenario::ScenarioError| PyValueError::new_err(error.to_string());
-    let mut scenario = Scenario::build(text, seed, &mut PythonFiles(read)).map_err(wrong)?;
+    let wrong = |error: ScenarioError| PyValueError::new_err(error.to_string());
+    let given: Vec<_> = controllers.values().iter().collect();
+    let raised = Raised::default();
+    let mut outside = FromPython {
+        read,
+        controllers,
+        raised: raised.clone(),
+    };
+    let mut scenario = Scenario::build(text, seed, &mut outside).map_err(wrong)?;
+    if let Some(name) = outside.controllers.keys().iter().next() {
+        let what = format!("no controller of kind python is called {name}");
+        return Err(PyValueError::new_err(what));
+    }
     let names = scenario.names().clone();
+    for calls in given {
+        for (name, switch) in &names.switches {
+            calls.call_method1("name_switch", (switch.0, name))?;
+        }
+    }
     let catalogue = scenario.catalogue().clone();
     let log = wants_log.then(|| EventLog::new(scenario.network(), &names, catalogue));
     let mut observer = Lines {
@@ -57,7 +218,10 @@ pub(crate) fn run_scenario(
         lines: Vec::new(),
     };
     let end = scenario.end();
-    scenario.run_until(end, &mut observer).map_err(wrong)?;
+    if let Err(error) = scenario.run_until(end, &mut observer) {
+        let raised = raised.borrow_mut().take();
+        return Err(raised.unwrap_or_else(|| wrong(error)));
+    }
     let statistics = scenario.statistics();
     let failures = scenario.failures(&statistics);
     let failures = failures.iter().map(ToString::to_string).collect();

@@ -1,11 +1,12 @@
-"""`bofuss.sim`: what is wrong in a scenario, and topologies of Mininet's."""
+"""`bofuss.sim`: what is wrong in a scenario, topologies of Mininet's, and controllers in Python."""
 
 from __future__ import annotations
 
+import traceback
 import unittest
 from typing import Any
 
-from bofuss import sim
+from bofuss import oflib, sim
 
 
 class Topo:
@@ -65,6 +66,177 @@ class Scenarios(unittest.TestCase):
             sim.run("end = 1.0\ncolour = 3\n")
         with self.assertRaisesRegex(ValueError, "nothing is given that reads files"):
             sim.run('end = 1.0\n[topology]\ngml = "a.gml"\n')
+
+
+NO_BUFFER = 0xFFFF_FFFF
+WHOLE_PACKET = 0xFFFF
+# Pings between eight hosts, a link that fails, and a connection that comes back.
+TREE = """
+end = 20.0
+[topology]
+shape = "tree"
+depth = 3
+fanout = 2
+[defaults.link]
+delay_us = 50
+[[controller]]
+name = "c0"
+kind = "KIND"
+version = "VERSION"
+delay_us = 100
+[[traffic]]
+kind = "ping"
+from = "h*"
+to = "h*"
+count = 5
+[[change]]
+at = 2.5
+link = "s1-s2"
+state = "down"
+[[change]]
+at = 3.5
+link = "s1-s2"
+state = "up"
+[[change]]
+at = 4.0
+controller = "c0"
+switch = "s3"
+state = "down"
+[[change]]
+at = 4.1
+controller = "c0"
+switch = "s3"
+state = "up"
+"""
+
+
+class Learning(sim.Controller):
+    """What `kind = "learning"` does."""
+
+    def __init__(self) -> None:
+        self.ports: dict[tuple[str, bytes], int] = {}
+
+    def on_connect(self, switch: sim.ConnectedSwitch) -> sim.Sent:
+        to_us = oflib.ActionOutput(oflib.PortNo.CONTROLLER, WHOLE_PACKET)
+        return oflib.FlowMod(priority=0, instructions=[oflib.InstructionApplyActions([to_us])])
+
+    def on_disconnect(self, switch: sim.ConnectedSwitch) -> None:
+        self.ports = {at: port for at, port in self.ports.items() if at[0] != switch.name}
+
+    def on_packet_in(self, switch: sim.ConnectedSwitch, packet: oflib.PacketIn) -> sim.Sent:
+        dst, src = packet.data[:6], packet.data[6:12]
+        in_port = packet.match["in_port"]
+        self.ports[switch.name, src] = in_port
+        known = self.ports.get((switch.name, dst))
+        actions = [oflib.ActionOutput(oflib.PortNo.FLOOD if known is None else known)]
+        if known is not None:
+            match = oflib.Match(in_port=in_port, eth_dst=dst.hex(":"), eth_src=src.hex(":"))
+            apply = [oflib.InstructionApplyActions(actions)]
+            yield oflib.FlowMod(priority=1, idle_timeout=60, match=match, instructions=apply)
+        data = packet.data if packet.buffer_id == NO_BUFFER else b""
+        yield oflib.PacketOut(packet.buffer_id, in_port, actions, data)
+
+
+class Controllers(unittest.TestCase):
+    def run_tree(self, controller: sim.Controller | None, version: str = "1.3") -> sim.Result:
+        text = TREE.replace("VERSION", version)
+        if controller is None:
+            return sim.run(text.replace("KIND", "learning"), log=True)
+        return sim.run(text.replace("KIND", "python"), log=True, controllers={"c0": controller})
+
+    def test_a_learning_controller_in_python_gives_the_log_of_the_one_in_rust(self) -> None:
+        for version in ("1.3", "1.2", "1.0"):
+            ours = self.run_tree(Learning(), version)
+            self.assertEqual(ours.events, self.run_tree(None, version).events)
+            self.assertGreater(len(ours.events), 1000)
+            self.assertGreater(ours.statistics["traffic"][0]["received"], 0)
+
+    def test_a_controller_is_called_at_its_times_and_knows_the_time(self) -> None:
+        class Clock(sim.Controller):
+            def __init__(self) -> None:
+                self.called: list[int] = []
+                self.replies: list[tuple[int, str, int]] = []
+                self.switches: list[sim.ConnectedSwitch] = []
+
+            def on_connect(self, switch: sim.ConnectedSwitch) -> None:
+                self.switches.append(switch)
+                self.next_tick = 5 * sim.NANOS
+
+            def on_tick(self) -> None:
+                self.called.append(self.now)
+                for switch in self.switches:
+                    switch.send(oflib.EchoRequest(b"", xid=7))
+                if len(self.called) < 3:
+                    self.next_tick = self.now + sim.NANOS
+
+            def on_message(self, switch: sim.ConnectedSwitch, message: oflib.Message) -> None:
+                if isinstance(message, oflib.EchoReply):
+                    self.replies.append((self.now, switch.name, message.xid))
+
+        clock = Clock()
+        self.run_tree(clock)
+        self.assertEqual(clock.called, [second * sim.NANOS for second in (5, 6, 7)])
+        # s3 connects twice, but is one switch that is asked twice.
+        self.assertEqual(len(clock.replies), 3 * 8)
+        # A message takes 100 us each way.
+        self.assertEqual(clock.replies[0], (5 * sim.NANOS + 200_000, "s1", 7))
+
+    def test_an_exception_of_a_controller_ends_the_run_with_its_traceback(self) -> None:
+        class Faulty(Learning):
+            def on_packet_in(self, switch: sim.ConnectedSwitch, packet: oflib.PacketIn) -> sim.Sent:
+                return [oflib.PacketOut(data=self.frames[switch.name])]
+
+        with self.assertRaises(sim.ControllerError) as raised:
+            self.run_tree(Faulty())
+        text = "".join(traceback.format_exception(raised.exception))
+        self.assertIn(", s4 PACKET_IN: AttributeError", text)
+        self.assertIn("data=self.frames[switch.name]", text)
+        self.assertIsInstance(raised.exception.__cause__, AttributeError)
+
+    def test_what_a_controller_may_not_send_is_an_exception_where_it_is_sent(self) -> None:
+        class Wrong(sim.Controller):
+            def __init__(self, sent: Any) -> None:
+                self.sent = sent
+
+            def on_connect(self, switch: sim.ConnectedSwitch) -> sim.Sent:
+                switch.send(self.sent)
+                return None
+
+        wrong_member = oflib.FlowMod()
+        wrong_member.priority = 70_000
+        for sent, wanted in [(wrong_member, "priority: 70000"), ("drop", "no message")]:
+            with self.assertRaisesRegex(sim.ControllerError, wanted) as raised:
+                self.run_tree(Wrong(sent))
+            text = "".join(traceback.format_exception(raised.exception))
+            self.assertIn("switch.send(self.sent)", text)
+
+    def test_a_tick_that_is_not_in_the_future_is_an_exception(self) -> None:
+        class Stuck(sim.Controller):
+            def on_connect(self, switch: sim.ConnectedSwitch) -> None:
+                self.next_tick = self.now
+
+        with self.assertRaisesRegex(sim.ControllerError, "next_tick is 0, and not after 0"):
+            self.run_tree(Stuck())
+
+    def test_what_ends_the_program_is_no_error_of_the_controller(self) -> None:
+        class Ending(sim.Controller):
+            def on_connect(self, switch: sim.ConnectedSwitch) -> None:
+                raise SystemExit(3)
+
+        with self.assertRaises(SystemExit):
+            self.run_tree(Ending())
+
+    def test_controllers_that_are_missing_or_not_named_are_errors(self) -> None:
+        text = TREE.replace("KIND", "python").replace("VERSION", "1.3")
+        with self.assertRaisesRegex(ValueError, "line 11: 'python': no controller is given for c0"):
+            sim.run(text)
+        both = {"c0": Learning(), "c1": Learning()}
+        with self.assertRaisesRegex(ValueError, "no controller of kind python is called c1"):
+            sim.run(text, controllers=both)
+        with self.assertRaisesRegex(ValueError, "'tcp': .* learning, rules and python"):
+            sim.run(text.replace("python", "tcp"))
+        with self.assertRaisesRegex(ValueError, "line 12: '1.4': it is one of 1.0, 1.2, 1.3"):
+            sim.run(text.replace("1.3", "1.4"))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 """Uses of `bofuss.oflib` whose types mypy checks; it is not run."""
 
-from bofuss import oflib
+from collections.abc import Iterator
+
+from bofuss import oflib, sim
 
 
 def ports_of(message: oflib.Message) -> list[int]:
@@ -28,3 +30,21 @@ def drop_all() -> bytes:
     flow = oflib.FlowMod(priority=5, match="ip", flags="send_flow_rem", instructions="drop")
     flow.instructions = [oflib.InstructionApplyActions([oflib.ActionOutput(oflib.PortNo.FLOOD)])]
     return flow.encode()
+
+
+class Flooding(sim.Controller):
+    """Callbacks may yield what they send, return it, or return nothing."""
+
+    def on_connect(self, switch: sim.ConnectedSwitch) -> Iterator[oflib.Message]:
+        yield oflib.flow_from_text("priority=0,actions=controller")
+
+    def on_packet_in(self, switch: sim.ConnectedSwitch, packet: oflib.PacketIn) -> oflib.PacketOut:
+        return oflib.PacketOut(actions="flood", data=packet.data)
+
+    def on_error(self, switch: sim.ConnectedSwitch, error: oflib.ErrorMsg) -> None:
+        self.next_tick = self.now + sim.NANOS
+
+
+def events() -> int:
+    """How many events a scenario has."""
+    return len(sim.run("end = 1.0", controllers={"c0": Flooding()}, log=True).events)

@@ -120,8 +120,8 @@ impl Network {
             node.disconnect(self.now, conn);
         }
         self.tell(EventKind::Disconnected(switch, controller), observer);
-        self.with_controller(controller, observer, |controller, now, _| {
-            controller.disconnected(now, switch);
+        self.with_controller(controller, observer, |controller, now, out| {
+            controller.disconnected(now, switch, out);
         });
         self.serve_switch(switch, observer);
     }
@@ -222,6 +222,7 @@ impl Network {
             let due = Due::ControllerTick { controller: id.0 };
             self.events.schedule(next, due);
         }
+        self.failure = self.failure.take().or(out.failure);
         for report in &out.reports {
             self.tell(EventKind::Controller(id, report), observer);
         }

@@ -63,6 +63,8 @@ pub enum NetworkError {
     Unknown,
     /// More events happened than [`NetworkConfig::max_events`].
     TooManyEvents,
+    /// A controller cannot go on, in its words.
+    Controller(String),
 }
 
 impl fmt::Display for NetworkError {
@@ -74,6 +76,7 @@ impl fmt::Display for NetworkError {
             Self::TooManyEvents => f.write_str(
                 "more events than max_events: a storm of frames, or a bound that is too low",
             ),
+            Self::Controller(why) => f.write_str(why),
         }
     }
 }
@@ -113,6 +116,8 @@ pub struct Network {
     /// Events that the observer was reported.
     pub(crate) reported: u64,
     pub(crate) frames: Vec<Frame>,
+    /// Why a controller cannot go on.
+    pub(crate) failure: Option<String>,
 }
 
 /// What a link's state is made of.
@@ -152,6 +157,7 @@ impl Network {
             config,
             reported: 0,
             frames: Vec::new(),
+            failure: None,
         }
     }
 

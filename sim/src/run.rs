@@ -13,7 +13,8 @@ use crate::observer::{ControllerId, EventKind, LinkDirection, LinkId, LogEvent, 
 impl Network {
     /// Lets time go on until `end`, with all that happens at `end`.
     ///
-    /// Errors: [`NetworkError::TooManyEvents`]; then the network stays where it is.
+    /// Errors: [`NetworkError::TooManyEvents`] and [`NetworkError::Controller`]; then the network
+    /// stays where it is.
     pub fn run_until(
         &mut self,
         end: Time,
@@ -30,6 +31,9 @@ impl Network {
                     self.controller_tick(ControllerId(controller), observer);
                 }
                 Due::Change { change } => self.change(self.changes[change as usize], observer),
+            }
+            if let Some(why) = self.failure.take() {
+                return Err(NetworkError::Controller(why));
             }
             if self.reported > self.config.max_events {
                 return Err(NetworkError::TooManyEvents);

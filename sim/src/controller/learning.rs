@@ -86,7 +86,7 @@ impl Controller for LearningController {
         self.send(switch, Message::FlowMod(miss), out);
     }
 
-    fn disconnected(&mut self, _: Time, switch: NodeId) {
+    fn disconnected(&mut self, _: Time, switch: NodeId, _: &mut ControllerOutput) {
         self.ports.retain(|(at, _), _| *at != switch);
     }
 

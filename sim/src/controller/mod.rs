@@ -23,7 +23,7 @@ pub trait Controller {
     /// A switch has connected. Where messages have no bytes, nothing of it is a HELLO.
     fn connected(&mut self, _now: Time, _switch: NodeId, _out: &mut ControllerOutput) {}
     /// The connection of a switch is gone.
-    fn disconnected(&mut self, _now: Time, _switch: NodeId) {}
+    fn disconnected(&mut self, _now: Time, _switch: NodeId, _out: &mut ControllerOutput) {}
     /// A message came from a switch.
     fn message(
         &mut self,
@@ -58,6 +58,7 @@ pub enum ControlData {
 pub struct ControllerOutput {
     pub(crate) sent: Vec<(NodeId, ControlData)>,
     pub(crate) reports: Vec<HostReport>,
+    pub(crate) failure: Option<String>,
 }
 
 impl ControllerOutput {
@@ -74,5 +75,10 @@ impl ControllerOutput {
     /// Puts a line into the event log.
     pub fn report(&mut self, report: HostReport) {
         self.reports.push(report);
+    }
+
+    /// Ends the run with an error, in words: the controller cannot go on.
+    pub fn fail(&mut self, why: impl Into<String>) {
+        self.failure = Some(why.into());
     }
 }

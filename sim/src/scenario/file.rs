@@ -1,6 +1,8 @@
 //! The keys of a scenario's text.
 
-use serde::Deserialize;
+use bofuss_oflib::Version;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
 use crate::traffic::TrafficRow;
@@ -143,7 +145,8 @@ pub struct ControllerRow {
     #[serde(default)]
     pub delay_us: f64,
     /// The version that it speaks: `1.0`, `1.2` or `1.3`. One from outside chooses itself.
-    pub version: Option<Spanned<String>>,
+    #[serde(default = "newest", deserialize_with = "version")]
+    pub version: Version,
     /// When it connects.
     #[serde(default)]
     pub start: f64,
@@ -184,6 +187,24 @@ pub struct AssertionRow {
 
 fn one() -> u64 {
     1
+}
+
+fn newest() -> Version {
+    Version::NEWEST
+}
+
+/// Reads the name of a version.
+fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Version, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let mut known = Vec::new();
+    for version in Version::SPOKEN {
+        if version.to_string() == text {
+            return Ok(*version);
+        }
+        known.push(version.to_string());
+    }
+    let known = known.join(", ");
+    Err(D::Error::custom(format!("'{text}': it is one of {known}")))
 }
 
 fn all() -> Vec<Spanned<String>> {

@@ -300,7 +300,7 @@ impl Controller for TcpController {
         }
     }
 
-    fn disconnected(&mut self, _: Time, switch: NodeId) {
+    fn disconnected(&mut self, _: Time, switch: NodeId, _: &mut ControllerOutput) {
         self.sockets.remove(&switch);
     }
 

@@ -1,7 +1,6 @@
 //! The controllers of a scenario.
 
-use bofuss_oflib::{Message, Version};
-use toml::Spanned;
+use bofuss_oflib::Message;
 
 use super::{Builder, Outside};
 use crate::controller::{Controller, LearningController, RulesController};
@@ -22,14 +21,12 @@ impl Builder<'_> {
             if !self.names.add_controller(row.name.get_ref(), id) {
                 return Err(self.source.about(&row.name, "there are two of this name"));
             }
-            let version = match &row.version {
-                Some(version) => self.version(version)?,
-                None => Version::V1_3,
-            };
             let delay = self.source.time("delay_us", row.delay_us / 1e6, &span)?;
             let start = self.source.time("start", row.start, &span)?;
             for switch in switches {
-                let added = self.network.add_control_link(switch, id, delay.0, version);
+                let added = self
+                    .network
+                    .add_control_link(switch, id, delay.0, row.version);
                 added.expect("the switch is there");
                 let planned = self.network.plan(start, Change::Connect(switch, id));
                 planned.expect("they were just connected");
@@ -76,18 +73,5 @@ impl Builder<'_> {
                 made.map_err(|error| self.source.about(&row.kind, &error))
             }
         }
-    }
-
-    fn version(&self, text: &Spanned<String>) -> Result<Version, ScenarioError> {
-        let known = Version::SPOKEN
-            .iter()
-            .map(|version| (version.to_string(), *version));
-        let known: Vec<(String, Version)> = known.collect();
-        self.named(
-            text,
-            known
-                .iter()
-                .map(|(name, version)| (name.as_str(), *version)),
-        )
     }
 }
