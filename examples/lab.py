@@ -120,6 +120,10 @@ class Host:
         command = ('ip', 'netns', 'exec', self.name, *command)
         return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
+    def start(self, *command: str) -> subprocess.Popen:
+        """Starts a command in this host; what it prints is text in a pipe."""
+        return start('ip', 'netns', 'exec', self.name, *command, stdout=subprocess.PIPE, text=True)
+
 
 def packet_socket() -> socket.socket:
     """A socket for whole frames of eth0."""
@@ -145,7 +149,8 @@ def end_with_parent() -> None:
 
 def start(*command: str, **more) -> subprocess.Popen:
     """Starts a program that ends with this one."""
-    environment = {**os.environ, 'PYTHONPATH': str(ROOT / 'contrib')}
+    folders = [ROOT / 'contrib', Path(program('bofuss')).resolve().parents[1] / 'python']
+    environment = {**os.environ, 'PYTHONPATH': os.pathsep.join(map(str, folders))}
     return subprocess.Popen(command, preexec_fn=end_with_parent, env=environment, **more)
 
 
@@ -175,6 +180,18 @@ def cut(one: int, other: int) -> None:
 def repair(one: int, other: int) -> None:
     """Has it carry frames again."""
     ip('link set w%d-%d master m%d-%d' % (one, other, one, other))
+
+
+def unplug(one: int, other: int) -> None:
+    """Takes the carrier of both ends of a cable."""
+    for end, far in ((one, other), (other, one)):
+        ip('link set w%d-%d down' % (end, far))
+
+
+def plug(one: int, other: int) -> None:
+    """Gives it back."""
+    for end, far in ((one, other), (other, one)):
+        ip('link set w%d-%d up' % (end, far))
 
 
 class Lab:

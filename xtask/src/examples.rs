@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use crate::{ci, e2e, tree};
+use crate::{ci, e2e, python, tree};
 
 /// The line of a README that names the published work.
 const WORK: &str = "**Work.** ";
@@ -17,18 +17,19 @@ const CHECKED: &str = "checked: ";
 /// Errors: the first example that fails, and one whose README does not say what it shows.
 pub(crate) fn run(root: &Path, target: &Path, name: &str) -> Result<(), String> {
     let folders = folders(root, name)?;
-    let python = e2e::python(root)?;
+    let interpreter = e2e::python(root)?;
     ci::cargo(
         "build --locked --package bofuss-switchd --package bofuss-dpctl",
         |_| {},
     )?;
+    python::build(root, target)?;
     for folder in folders {
         let readme = tree::read(&folder.join("README.md"))?;
         let (title, work) =
             heading(&readme).ok_or(format!("{}: no title and `{WORK}`", folder.display()))?;
         println!("\n{}: {title}\n  work     {work}", file_name(&folder));
         let start = Instant::now();
-        let mut check = Command::new(&python);
+        let mut check = Command::new(&interpreter);
         check.arg("-B").arg(folder.join("check.py"));
         check.env("BOFUSS_BIN_DIR", target.join("debug"));
         let said = ci::output(check.stdin(Stdio::null()).stderr(Stdio::inherit()))?;

@@ -40,7 +40,9 @@ pub(crate) fn stubs(root: &Path, target: &Path) -> Result<(), String> {
 }
 
 /// Compiles the module and puts the package together; gives the folder that has it.
-fn build(root: &Path, target: &Path) -> Result<PathBuf, String> {
+///
+/// Errors: the step that failed.
+pub(crate) fn build(root: &Path, target: &Path) -> Result<PathBuf, String> {
     ci::cargo("build --locked --package bofuss-python", |_| {})?;
     let folder = target.join("python");
     let _ = fs::remove_dir_all(&folder);
