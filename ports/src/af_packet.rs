@@ -168,12 +168,13 @@ impl AfPacket {
         }
     }
 
+    /// Takes up to `max` frames from the socket. Returns how many, dropped ones among them.
     fn recv_from_socket(
         &mut self,
         pool: &Pool,
         out: &mut Vec<Frame>,
         max: usize,
-    ) -> Result<(), PortError> {
+    ) -> Result<usize, PortError> {
         if self.socket.ring.is_some() {
             self.recv_ring(pool, out, max)
         } else {
@@ -230,13 +231,13 @@ impl AfPacket {
     }
 
     /// Takes up to `max` frames out of the ring, and those out of the queue that the ring says are
-    /// there, in the order in which they arrived.
+    /// there, in the order in which they arrived. Returns how many, dropped ones among them.
     fn recv_ring(
         &mut self,
         pool: &Pool,
         out: &mut Vec<Frame>,
         max: usize,
-    ) -> Result<(), PortError> {
+    ) -> Result<usize, PortError> {
         let mut left = max;
         let mut left_bytes = BATCH_BYTES;
         let mut too_small = None;
@@ -256,7 +257,7 @@ impl AfPacket {
                 left_bytes = left_bytes.saturating_sub(bytes);
                 continue;
             }
-            left_bytes = left_bytes.saturating_sub(slot.len);
+            left_bytes = left_bytes.saturating_sub(slot.bytes.len());
             match from_slot(&slot, pool) {
                 Ok(frame) => {
                     self.counters.received(frame.len());
@@ -272,7 +273,7 @@ impl AfPacket {
         }
         if left < max {
             self.down = false;
-            return Ok(());
+            return Ok(max - left);
         }
         // Woken for nothing: there may be an error, which stays until it is asked for.
         match sys::take_error(self.socket.fd.as_fd())? {
@@ -280,7 +281,7 @@ impl AfPacket {
             libc::ENETDOWN => self.down = true,
             code => return Err(io::Error::from_raw_os_error(code).into()),
         }
-        Ok(())
+        Ok(0)
     }
 }
 
@@ -298,9 +299,9 @@ impl PortDriver for AfPacket {
         if self.opening.is_some() {
             self.use_successor()?;
         }
-        self.recv_from_socket(pool, out, max)?;
+        let taken = self.recv_from_socket(pool, out, max)?;
         let since = self.successor.as_ref().map(|(_, since)| *since);
-        if out.len() == before && since.is_some_and(|since| since.elapsed() > LAST_FRAMES) {
+        if taken == 0 && since.is_some_and(|since| since.elapsed() > LAST_FRAMES) {
             self.counters();
             self.socket = self.successor.take().expect("it was just there").0;
             self.fit_ring();

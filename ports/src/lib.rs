@@ -77,7 +77,8 @@ pub trait PortDriver {
     fn fd(&self) -> Option<BorrowedFd<'_>>;
 
     /// Appends up to `max` received frames, VLAN tags in place and offload record filled, and
-    /// returns how many. When the pool is exhausted, frames are dropped and counted.
+    /// returns how many. When the pool is exhausted, frames are dropped and counted; so are those
+    /// that did not come whole, and then none may be returned although others wait.
     ///
     /// Errors: [`PortError::Gone`] once the interface has disappeared; the port is then to be
     /// dropped.

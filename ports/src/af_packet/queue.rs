@@ -11,13 +11,14 @@ use crate::{BATCH_BYTES, BATCH_FRAMES, DriverDropReason, PortError, frame_pairs:
 pub(super) const MIN_PLACES: usize = 4;
 
 impl AfPacket {
-    /// Takes up to `max` frames out of the socket's queue.
+    /// Takes up to `max` frames out of the socket's queue. Returns how many, dropped ones among
+    /// them.
     pub(super) fn recv_queue(
         &mut self,
         pool: &Pool,
         out: &mut Vec<Frame>,
         max: usize,
-    ) -> Result<(), PortError> {
+    ) -> Result<usize, PortError> {
         let mut left = max;
         let mut left_bytes = BATCH_BYTES;
         while left > 0 && left_bytes > 0 {
@@ -29,13 +30,13 @@ impl AfPacket {
             let fitting = (frames * BATCH_BYTES).checked_div(bytes);
             let more = (2 * taken).clamp(MIN_PLACES, BATCH_FRAMES);
             self.places = more.min(fitting.unwrap_or(more)).max(1);
+            left -= taken;
             if is_empty {
                 break;
             }
-            left -= taken;
             left_bytes = left_bytes.saturating_sub(bytes);
         }
-        Ok(())
+        Ok(max - left)
     }
 
     /// Takes the `count` frames out of the queue of which the ring says that they wait there.

@@ -5,6 +5,7 @@ use std::{
     cell::Cell,
     io,
     net::{IpAddr, SocketAddr},
+    os::fd::AsRawFd,
     process::Command,
     sync::mpsc,
     thread,
@@ -242,4 +243,16 @@ pub(crate) fn pop(frame: &mut Frame, tags: &[(u16, u16)]) {
 pub(crate) fn at(address: &str, port: u16) -> SocketAddr {
     let address: IpAddr = address.parse().expect("an address");
     (address, port).into()
+}
+
+/// Limits the bytes that a port's socket queues.
+pub(crate) fn limit_queue(port: &AfPacket, bytes: libc::c_int) {
+    let fd = port.fd().expect("a socket").as_raw_fd();
+    let size = size_of_val(&bytes) as libc::socklen_t;
+    // SAFETY: the value is read, as many bytes as are said.
+    let result = unsafe {
+        let value = (&raw const bytes).cast();
+        libc::setsockopt(fd, libc::SOL_SOCKET, libc::SO_RCVBUF, value, size)
+    };
+    assert_eq!(result, 0);
 }
