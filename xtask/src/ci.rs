@@ -123,13 +123,20 @@ fn fast_path_as_released() -> Result<(), String> {
     cargo("test --locked --release -p bofuss-datapath fast::", |_| {})
 }
 
-/// Runs cargo with `words`, as a shell would, after `more` has added to the command.
-///
-/// `cargo run` describes the xtask package in variables. Build scripts that watch one of them, as
-/// ring's does `CARGO_MANIFEST_DIR`, would run again for us, and again for the next shell.
+/// Runs cargo with `words`, after `more` has added to the command.
 ///
 /// Errors: the command, when it does not succeed.
 pub(crate) fn cargo(words: &str, more: impl FnOnce(&mut Command)) -> Result<(), String> {
+    let mut cargo = cargo_command(words);
+    more(&mut cargo);
+    succeed(&mut cargo)
+}
+
+/// Cargo with `words`, as a shell would run it.
+///
+/// `cargo run` describes the xtask package in variables. Build scripts that watch one of them, as
+/// ring's does `CARGO_MANIFEST_DIR`, would run again for us, and again for the next shell.
+pub(crate) fn cargo_command(words: &str) -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy();
@@ -138,8 +145,7 @@ pub(crate) fn cargo(words: &str, more: impl FnOnce(&mut Command)) -> Result<(), 
         }
     }
     cargo.args(words.split(' '));
-    more(&mut cargo);
-    succeed(&mut cargo)
+    cargo
 }
 
 /// Runs a command. Errors: the command, when it does not succeed.

@@ -4,31 +4,111 @@
 //! Python with the controllers in `BOFUSS_PYTHON`; `CI=true` turns a skip into a failure. The long
 //! ones are `#[ignore]`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::thread;
+use std::vec::IntoIter;
 
-use crate::{ci, dist};
+use crate::{ci, dist, tree};
+
+/// Test programs that run at the same time: most of their time they wait for something.
+const AT_A_TIME: usize = 2;
+
+/// What the threads that run test programs share.
+struct Run<'a> {
+    root: &'a Path,
+    /// For `cargo test`.
+    arguments: &'a [String],
+    python: String,
+    /// The folder of the programs under test, and that of their packages.
+    programs: PathBuf,
+    packages: PathBuf,
+    /// Holds a folder for each test program: in process spaces of their own two may have the same
+    /// number of process, and it is in the names of their files.
+    scratch: PathBuf,
+    waiting: Mutex<IntoIter<String>>,
+    failures: Mutex<Vec<String>>,
+}
 
 /// Builds the programs under test, then runs the tests with `arguments` for `cargo test`.
 ///
-/// Errors: the step that failed.
+/// Errors: the step that failed; the test programs that did.
 pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<(), String> {
     let long = arguments.iter().any(|word| word == "--include-ignored");
-    let python = python(root)?;
+    let tests = tree::target_names(&root.join("tests/Cargo.toml"), "test")?;
+    let run = Run {
+        root,
+        arguments,
+        python: python(root)?,
+        programs: target.join("debug"),
+        packages: dist::folder(target, !long),
+        scratch: std::env::temp_dir().join(format!("bofuss-e2e-{}", std::process::id())),
+        waiting: Mutex::new(tests.into_iter()),
+        failures: Mutex::default(),
+    };
     ci::cargo(
         "build --locked --package bofuss-switchd --package bofuss-dpctl --package bofuss-oflib \
          --package bofuss-capi --lib --bins --examples",
         |_| {},
     )?;
-    ci::cargo("test --locked --package bofuss-tests", |cargo| {
-        cargo.args(["--config", &isolating(root)]).args(arguments);
+    ci::cargo("test --locked --package bofuss-tests --no-run", |_| {})?;
+    thread::scope(|scope| {
+        for _ in 0..AT_A_TIME {
+            scope.spawn(|| run.work());
+        }
+    });
+    // What a test left behind is of no use to anyone.
+    drop(std::fs::remove_dir_all(&run.scratch));
+    let failures = run.failures.into_inner().expect("no thread panicked");
+    if failures.is_empty() {
+        Ok(())
+    } else {
+        Err(failures.join("; "))
+    }
+}
+
+impl Run<'_> {
+    /// Runs the next test program, until there is none.
+    fn work(&self) {
+        while let Some(test) = self.next() {
+            if let Err(e) = self.test(&test) {
+                self.failures.lock().expect("no thread panics").push(e);
+            }
+        }
+    }
+
+    /// A function of its own, that the lock is not held longer.
+    fn next(&self) -> Option<String> {
+        self.waiting.lock().expect("no thread panics").next()
+    }
+
+    /// Runs a test program and prints what it printed, whole.
+    ///
+    /// Errors: its name, when it does not succeed.
+    fn test(&self, test: &str) -> Result<(), String> {
+        let scratch = self.scratch.join(test);
+        std::fs::create_dir_all(&scratch).map_err(|e| format!("{}: {e}", scratch.display()))?;
+        let mut cargo = ci::cargo_command("test --locked --package bofuss-tests --test");
         cargo
+            .args([test, "--config", &isolating(self.root)])
+            .args(self.arguments)
             // One at a time: they share a network, and few cores.
             .env("RUST_TEST_THREADS", "1")
-            .env("BOFUSS_PYTHON", python)
-            .env("BOFUSS_DIST", dist::folder(target, !long))
-            .env("BOFUSS_BIN_DIR", target.join("debug"));
-    })
+            .env("BOFUSS_PYTHON", &self.python)
+            .env("BOFUSS_DIST", &self.packages)
+            .env("BOFUSS_BIN_DIR", &self.programs)
+            .env("TMPDIR", &scratch);
+        let output = cargo.output().map_err(|e| format!("{test}: {e}"))?;
+        let out = String::from_utf8_lossy(&output.stdout);
+        let err = String::from_utf8_lossy(&output.stderr);
+        println!("{test}:\n{err}{out}");
+        if output.status.success() {
+            Ok(())
+        } else {
+            Err(format!("{test} failed"))
+        }
+    }
 }
 
 /// What makes cargo run each test program in a network of its own, as an argument of `--config`.

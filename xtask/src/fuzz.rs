@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use toml::{Table, Value};
-
 use crate::{ci, tree};
 
 /// The instrumentation for the fuzzing engine: counters at every edge, compared values.
@@ -19,19 +17,9 @@ const SECONDS_PER_TARGET: &str = "60";
 /// Errors: the target that crashed, or that there is none of that name.
 pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<(), String> {
     let manifest = root.join("fuzz/Cargo.toml");
-    let table: Table = tree::read(&manifest)?
-        .parse()
-        .map_err(|e| format!("fuzz: {e}"))?;
-    let targets = table
-        .get("bin")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(|bin| bin.get("name")?.as_str());
     let only = arguments.get(1);
-    let targets: Vec<&str> = targets
-        .filter(|name| only.is_none_or(|o| o == name))
-        .collect();
+    let mut targets = tree::target_names(&manifest, "bin")?;
+    targets.retain(|name| only.is_none_or(|o| o == name));
     if targets.is_empty() {
         return Err(format!("fuzz: no such target in {}", manifest.display()));
     }
@@ -39,8 +27,8 @@ pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<()
     let seconds = arguments.first().map_or(SECONDS_PER_TARGET, String::as_str);
     for name in targets {
         println!("fuzz: {name} for {seconds} s");
-        let known = root.join("fuzz/corpus").join(name);
-        let found = out.join("corpus").join(name);
+        let known = root.join("fuzz/corpus").join(&name);
+        let found = out.join("corpus").join(&name);
         for corpus in [&known, &found] {
             std::fs::create_dir_all(corpus).map_err(|e| format!("{}: {e}", corpus.display()))?;
         }
@@ -49,7 +37,7 @@ pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<()
             cargo
                 .arg("--target-dir")
                 .arg(&out)
-                .args(["--bin", name, "--"])
+                .args(["--bin", &name, "--"])
                 .args([&found, &known]);
             cargo
                 .arg(format!("-max_total_time={seconds}"))

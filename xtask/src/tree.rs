@@ -1,8 +1,10 @@
-//! Lists the files of the work tree, as paths relative to its root.
+//! Lists the files of the work tree, as paths relative to its root, and reads them.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use toml::{Table, Value};
 
 use crate::patch::ChangedFiles;
 
@@ -39,6 +41,21 @@ pub(crate) fn files(root: &Path) -> Result<Vec<PathBuf>, String> {
 /// Errors: its name and why it could not be read.
 pub(crate) fn read(path: &Path) -> Result<String, String> {
     fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))
+}
+
+/// The names that a package's manifest gives its targets of this kind: `bin`, `test`.
+///
+/// Errors: the manifest cannot be read.
+pub(crate) fn target_names(manifest: &Path, kind: &str) -> Result<Vec<String>, String> {
+    let table: Table = read(manifest)?
+        .parse()
+        .map_err(|e| format!("{}: {e}", manifest.display()))?;
+    let targets = table.get(kind).and_then(Value::as_array);
+    let names = targets
+        .into_iter()
+        .flatten()
+        .filter_map(|target| target.get("name")?.as_str());
+    Ok(names.map(str::to_string).collect())
 }
 
 /// True for a path with this extension.
