@@ -6,7 +6,6 @@ use std::ffi::{c_char, c_void, CString};
 use bofuss_datapath::{Config as Tables, Engine};
 use bofuss_embed::{Effect, EmbedError, EmbeddedConfig, EmbeddedSwitch, FailMode, Time};
 use bofuss_frame::Pool;
-use bofuss_oflib::types::{GroupId, MeterId};
 
 use crate::{guarded, store, Status, CATALOGUE};
 
@@ -24,7 +23,7 @@ pub struct Config {
     pub epoch_ns: u64,
     /// Bytes of frames that the switch may hold.
     pub pool_bytes: u64,
-    /// The most entries of one table, and of all together.
+    /// The most entries of one table.
     pub max_entries: u32,
     /// The most entries of all tables together.
     pub max_total_entries: u32,
@@ -408,8 +407,8 @@ pub unsafe extern "C" fn bofuss_get_usage(
         let made = SwitchUsage {
             ports: datapath.ports().len() as u32,
             flow_entries: entries.sum(),
-            groups: datapath.group_descs(GroupId(0)..=GroupId::MAX).count() as u32,
-            meters: datapath.meter_configs(MeterId(0)..=MeterId::MAX).count() as u32,
+            groups: datapath.n_groups() as u32,
+            meters: datapath.n_meters() as u32,
             drops: datapath.drops().map(|(_, count)| count).sum(),
         };
         // SAFETY: the caller vouches for the place.

@@ -62,7 +62,6 @@ class QosController : public OFSwitch13Controller
     };
 
     std::vector<Server> servers;
-    uint64_t border{0};
     uint64_t aggregation{0};
 
   protected:
@@ -249,7 +248,6 @@ Play(bool aggregate, bool meter, uint32_t nClients)
     controller->SetAttribute("EnableMeter", BooleanValue(meter));
     qos->InstallController(CreateObject<Node>(), controller);
     Ptr<OFSwitch13Device> borderDevice = qos->InstallSwitch(border, ports[0]);
-    controller->border = borderDevice->GetDatapathId();
     controller->aggregation = qos->InstallSwitch(aggregation, ports[1])->GetDatapathId();
     qos->CreateOpenFlowChannels();
     Ptr<OFSwitch13InternalHelper> learning = CreateObject<OFSwitch13InternalHelper>();

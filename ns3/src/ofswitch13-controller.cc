@@ -1,5 +1,6 @@
 // Controllers: connections of switches, and messages as bytes.
 #include "ns3/ofswitch13-controller.h"
+#include "ns3/ofswitch13-device.h"
 
 #include <algorithm>
 #include <sstream>
@@ -361,7 +362,7 @@ OFSwitch13Controller::SendToSwitch(Ptr<const RemoteSwitch> swtch, const OFMessag
     if (known)
     {
         known->m_unsent.insert(known->m_unsent.end(), message.begin(), message.end());
-        Flush(*known);
+        SendWaiting(known->m_socket, known->m_unsent);
     }
 }
 
@@ -371,28 +372,7 @@ OFSwitch13Controller::Writable(Ptr<Socket> socket, uint32_t)
     Ptr<RemoteSwitch> swtch = Find(socket);
     if (swtch)
     {
-        Flush(*swtch);
-    }
-}
-
-void
-OFSwitch13Controller::Flush(RemoteSwitch& swtch)
-{
-    std::deque<uint8_t>& unsent = swtch.m_unsent;
-    while (!unsent.empty())
-    {
-        size_t room = std::min<size_t>(swtch.m_socket->GetTxAvailable(), unsent.size());
-        if (!room)
-        {
-            return;
-        }
-        std::vector<uint8_t> bytes(unsent.begin(), unsent.begin() + room);
-        int sent = swtch.m_socket->Send(Create<Packet>(bytes.data(), bytes.size()));
-        if (sent <= 0)
-        {
-            return;
-        }
-        unsent.erase(unsent.begin(), unsent.begin() + sent);
+        SendWaiting(socket, swtch->m_unsent);
     }
 }
 
@@ -508,12 +488,6 @@ OFSwitch13LearningController::HandlePacketIn(const bofuss_packet_in& message,
     std::ostringstream command;
     command << "packet-out " << message.in_port << " " << out.str() << " " << packet;
     DpctlExecute(swtch, command.str());
-}
-
-void
-OFSwitch13LearningController::HandleFlowRemoved(const OFMessage&, Ptr<const RemoteSwitch>, uint32_t)
-{
-    // The address is learned anew with its next packet.
 }
 
 } // namespace ns3

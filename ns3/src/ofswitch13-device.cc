@@ -120,7 +120,10 @@ OFSwitch13Port::Send(const uint8_t* frame, size_t length)
         return false;
     }
     Ptr<Packet> packet = Create<Packet>(frame + ETHERNET_BYTES, length - ETHERNET_BYTES);
-    m_txTrace(Create<Packet>(frame, length));
+    if (!m_txTrace.IsEmpty())
+    {
+        m_txTrace(Create<Packet>(frame, length));
+    }
     return m_port->SendFrom(packet, from, to, type);
 }
 
@@ -231,7 +234,8 @@ OFSwitch13Device::NotifyConstructionCompleted()
     config.datapath_id = m_dpId;
     config.n_tables = m_pipelineTables;
     config.max_entries = m_flowTableSize;
-    config.max_total_entries = m_flowTableSize * m_pipelineTables;
+    config.max_total_entries =
+        std::min<uint64_t>(uint64_t{m_flowTableSize} * m_pipelineTables, UINT32_MAX);
     config.max_groups = m_groupTableSize;
     config.max_meters = m_meterTableSize;
     bofuss_callbacks callbacks{};
@@ -449,11 +453,16 @@ OFSwitch13Device::Settle()
     double steps = usage.flow_entries < 2 ? 1 : std::ceil(std::log2(usage.flow_entries));
     m_pipelineDelay = NanoSeconds(static_cast<uint64_t>(m_tcamDelay.GetNanoSeconds() * steps));
     uint64_t at = 0;
-    m_tickEvent.Cancel();
-    if (bofuss_next_tick(m_switch, &at) == BOFUSS_STATUS_OK)
+    if (bofuss_next_tick(m_switch, &at) != BOFUSS_STATUS_OK)
     {
-        uint64_t wait = at > Now() ? at - Now() : 0;
-        m_tickEvent = Simulator::Schedule(NanoSeconds(wait), &OFSwitch13Device::Tick, this);
+        m_tickEvent.Cancel();
+        return;
+    }
+    Time wait = NanoSeconds(at > Now() ? at - Now() : 0);
+    if (!m_tickEvent.IsRunning() || Simulator::GetDelayLeft(m_tickEvent) != wait)
+    {
+        m_tickEvent.Cancel();
+        m_tickEvent = Simulator::Schedule(wait, &OFSwitch13Device::Tick, this);
     }
 }
 
@@ -567,9 +576,9 @@ OFSwitch13Device::Receive(Ptr<Socket> socket)
         {
             break;
         }
-        std::vector<uint8_t> bytes(packet->GetSize());
-        packet->CopyData(bytes.data(), bytes.size());
-        channel->unread.insert(channel->unread.end(), bytes.begin(), bytes.end());
+        size_t before = channel->unread.size();
+        channel->unread.resize(before + packet->GetSize());
+        packet->CopyData(channel->unread.data() + before, packet->GetSize());
     }
     Feed(*channel);
 }
@@ -577,13 +586,17 @@ OFSwitch13Device::Receive(Ptr<Socket> socket)
 void
 OFSwitch13Device::Feed(Channel& channel)
 {
-    std::vector<uint8_t> bytes(channel.unread.begin(), channel.unread.end());
+    std::vector<uint8_t>& unread = channel.unread;
     size_t taken = 0;
     bofuss_status status =
-        bofuss_feed(m_switch, Now(), channel.connection, bytes.data(), bytes.size(), &taken);
+        bofuss_feed(m_switch, Now(), channel.connection, unread.data(), unread.size(), &taken);
     if (status == BOFUSS_STATUS_OK)
     {
-        channel.unread.erase(channel.unread.begin(), channel.unread.begin() + taken);
+        unread.erase(unread.begin(), unread.begin() + taken);
+    }
+    else if (!channel.connection)
+    {
+        unread.clear();
     }
     Settle();
 }
@@ -606,24 +619,30 @@ OFSwitch13Device::Writable(Ptr<Socket> socket, uint32_t)
 void
 OFSwitch13Device::Flush(Channel& channel)
 {
-    while (!channel.unsent.empty())
-    {
-        size_t room = std::min<size_t>(channel.socket->GetTxAvailable(), channel.unsent.size());
-        if (!room)
-        {
-            break;
-        }
-        std::vector<uint8_t> bytes(channel.unsent.begin(), channel.unsent.begin() + room);
-        int sent = channel.socket->Send(Create<Packet>(bytes.data(), bytes.size()));
-        if (sent <= 0)
-        {
-            break;
-        }
-        channel.unsent.erase(channel.unsent.begin(), channel.unsent.begin() + sent);
-    }
+    SendWaiting(channel.socket, channel.unsent);
     if (channel.connection)
     {
         bofuss_set_held_bytes(m_switch, channel.connection, channel.unsent.size());
+    }
+}
+
+void
+SendWaiting(Ptr<Socket> socket, std::deque<uint8_t>& unsent)
+{
+    while (!unsent.empty())
+    {
+        size_t room = std::min<size_t>(socket->GetTxAvailable(), unsent.size());
+        if (!room)
+        {
+            return;
+        }
+        std::vector<uint8_t> bytes(unsent.begin(), unsent.begin() + room);
+        int sent = socket->Send(Create<Packet>(bytes.data(), bytes.size()));
+        if (sent <= 0)
+        {
+            return;
+        }
+        unsent.erase(unsent.begin(), unsent.begin() + sent);
     }
 }
 

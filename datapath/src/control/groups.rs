@@ -155,6 +155,11 @@ impl Datapath {
         self.pipeline.groups.range(ids).map(stats)
     }
 
+    /// How many groups there are.
+    pub fn n_groups(&self) -> usize {
+        self.pipeline.groups.len()
+    }
+
     /// The groups with these numbers, as they were made.
     pub fn group_descs(&self, ids: RangeInclusive<GroupId>) -> impl Iterator<Item = GroupDesc> {
         let desc = |(id, group): (&GroupId, &Group)| GroupDesc {

@@ -98,6 +98,11 @@ impl Datapath {
         Ok(())
     }
 
+    /// How many meters there are.
+    pub fn n_meters(&self) -> usize {
+        self.pipeline.meters.len()
+    }
+
     /// Whether a meter exists.
     pub fn has_meter(&self, id: MeterId) -> bool {
         self.pipeline.meters.contains_key(&id)

@@ -100,7 +100,6 @@ class OFSwitch13Controller : public Application
     void Receive(Ptr<Socket> socket);
     void Closed(Ptr<Socket> socket);
     void Writable(Ptr<Socket> socket, uint32_t space);
-    void Flush(RemoteSwitch& swtch);
     void Handle(Ptr<RemoteSwitch> swtch, const OFMessage& message);
     Ptr<RemoteSwitch> Find(Ptr<Socket> socket) const;
 
@@ -122,9 +121,6 @@ class OFSwitch13LearningController : public OFSwitch13Controller
     void HandlePacketIn(const bofuss_packet_in& message,
                         Ptr<const RemoteSwitch> swtch,
                         uint32_t xid) override;
-    void HandleFlowRemoved(const OFMessage& message,
-                           Ptr<const RemoteSwitch> swtch,
-                           uint32_t xid) override;
 
   private:
     std::map<uint64_t, std::map<Mac48Address, uint32_t>> m_learned;

@@ -94,7 +94,7 @@ class OFSwitch13Device : public Object
         Ptr<Socket> socket;
         uint64_t connection{0};
         std::deque<uint8_t> unsent;
-        std::deque<uint8_t> unread;
+        std::vector<uint8_t> unread;
     };
 
     static void Transmit(void* user, uint32_t port, uint32_t queue, const uint8_t* frame, size_t n);
@@ -140,6 +140,9 @@ class OFSwitch13Device : public Object
     TracedCallback<Ptr<const Packet>> m_pipelinePacket;
     TracedCallback<Ptr<const OFSwitch13Device>> m_datapathTimeout;
 };
+
+// Sends from the front of `unsent` what the socket takes now, and leaves the rest there.
+void SendWaiting(Ptr<Socket> socket, std::deque<uint8_t>& unsent);
 
 } // namespace ns3
 
