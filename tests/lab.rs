@@ -261,6 +261,17 @@ impl Lab {
             .args(arguments))
     }
 
+    /// What our `dpctl` says of this switch. Panics: if it refuses.
+    pub fn asks(&self, arguments: &[&str]) -> String {
+        let output = self.dpctl(arguments);
+        assert!(
+            output.status.success(),
+            "{arguments:?}: {}",
+            printed(&output)
+        );
+        String::from_utf8(output.stdout).unwrap()
+    }
+
     /// Where tools find the switch: over TCP if it listens there, so that it can be captured.
     pub fn tools_address(&self) -> String {
         self.tcp.clone().unwrap_or_else(|| self.address())

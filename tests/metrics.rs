@@ -31,10 +31,15 @@ fn busy_switch() -> (Lab, String) {
         let sender = UdpSocket::bind((host_address(1), 0)).unwrap();
         sender.send_to(b"in vain", (host_address(2), 7)).unwrap();
     });
+    let address = metrics_address(&lab);
+    (lab, address)
+}
+
+/// Where the switch says that it tells its metrics: ADDRESS:PORT.
+fn metrics_address(lab: &Lab) -> String {
     let log = lab.log();
     let (_, rest) = log.split_once("metrics: http://").unwrap();
-    let address = rest.split_once("/metrics").unwrap().0.to_string();
-    (lab, address)
+    rest.split_once("/metrics").unwrap().0.to_string()
 }
 
 /// The value of the sample that begins so. Panics: if there is none.
@@ -123,10 +128,7 @@ fn a_scrape_has_each_thing_once_and_as_many_flows_as_its_limit() {
         let meter = format!("meter={n},kbps,band=type=drop,rate=100000");
         lab.dpctl(&["add-meter", &meter]);
     }
-    let log = lab.log();
-    let (_, rest) = log.split_once("metrics: http://").unwrap();
-    let address = rest.split_once("/metrics").unwrap().0;
-    let (_, text) = get(address, "/metrics?flows", OPEN_METRICS);
+    let (_, text) = get(&metrics_address(&lab), "/metrics?flows", OPEN_METRICS);
     assert_eq!(count(&text, "bofuss_group_packets_total{"), 70);
     assert_eq!(count(&text, "bofuss_meter_packets_total{"), 70);
     assert_eq!(count(&text, "bofuss_flow_packets_total{"), 100_000);

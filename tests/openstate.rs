@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use bofuss_tests::{Lab, PATIENCE, Process, address, have, ip, ok, printed, python, until};
+use bofuss_tests::{Lab, PATIENCE, Process, address, have, ip, ok, python, until};
 
 /// The ports to knock at, in their order, and the one that they open.
 const KNOCKS: [u16; 3] = [5001, 5002, 5003];
@@ -146,13 +146,6 @@ fn number_in(text: &str, words: &[&str], word: &str) -> u64 {
     digits.unwrap().parse().unwrap()
 }
 
-/// What `dpctl` says. Panics: if it refuses.
-fn dpctl(lab: &Lab, words: &[&str]) -> String {
-    let output = lab.dpctl(words);
-    assert!(output.status.success(), "{words:?}: {}", printed(&output));
-    String::from_utf8(output.stdout).unwrap()
-}
-
 /// Packets that a host's interface has counted.
 fn interface_count(lab: &Lab, host: u8, direction: &str) -> u64 {
     let text = lab.host(host, || ip("-s -j link show dev eth0"));
@@ -170,15 +163,15 @@ fn counting() -> Lab {
         "set_update_extractor,table=0,fields=ipv4_src",
         "set_header_extractor,table=0,id=0,fields=pkt_len",
     ] {
-        dpctl(&lab, &["state_mod", text]);
+        lab.asks(&["state_mod", text]);
     }
     let counts = "inc_state(table=0),set_data_var(output=fd0,function=sum,operands=fd0+hf0),\
          set_data_var(output=gd0,function=sum,operands=gd0+1)";
-    dpctl(&lab, &["del-flows"]);
+    lab.asks(&["del-flows"]);
     for (from, to) in [(1, 2), (2, 1)] {
         for (packets, actions) in [("arp", ""), ("tcp", counts)] {
             let flow = format!("{packets},in_port={from},actions={actions},output:{to}");
-            dpctl(&lab, &["add-flow", &flow.replace("=,", "=")]);
+            lab.asks(&["add-flow", &flow.replace("=,", "=")]);
         }
     }
     lab
@@ -198,10 +191,10 @@ fn transfer(megabytes: usize, segments_itself: bool) -> Transfer {
     let mut tables = String::new();
     until("the connection is closed", || {
         std::thread::sleep(SILENCE);
-        let before = std::mem::replace(&mut tables, dpctl(&lab, &["state_tables"]));
+        let before = std::mem::replace(&mut tables, lab.asks(&["state_tables"]));
         before == tables
     });
-    let entries = dpctl(&lab, &["dump-flows"]);
+    let entries = lab.asks(&["dump-flows"]);
     let entry = |words: &[&str], number| number_in(&entries, words, number);
     let retransmitted = ["-saz", "TcpRetransSegs"];
     let retransmitted = lab.host(1, || ok(Command::new("nstat").args(retransmitted)));

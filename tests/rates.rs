@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
-use bofuss_tests::{Lab, PATIENCE, address, have, printed, until};
+use bofuss_tests::{Lab, PATIENCE, address, have, until};
 
 /// How long packets are sent.
 const SENDING: Duration = Duration::from_secs(2);
@@ -13,12 +13,6 @@ const SENDING: Duration = Duration::from_secs(2);
 const PERIOD: Duration = Duration::from_millis(1);
 /// Tries on a machine that may be busy with something else: what is late is late for all.
 const TRIES: usize = 5;
-
-fn dpctl(lab: &Lab, arguments: &[&str]) -> String {
-    let output = lab.dpctl(arguments);
-    assert!(output.status.success(), "{}", printed(&output));
-    printed(&output)
-}
 
 fn socket(lab: &Lab, host: u8) -> UdpSocket {
     lab.host(host, || UdpSocket::bind((address(host), 9)).unwrap())
@@ -41,7 +35,7 @@ fn send(from: &UdpSocket, a_second: u64, bytes: usize) -> Duration {
 
 /// Packets that came to meter 1, and that it dropped.
 fn counts(lab: &Lab) -> (u64, u64) {
-    let text = dpctl(lab, &["meter-stats", "1"]);
+    let text = lab.asks(&["meter-stats", "1"]);
     let count = |name: &str| {
         let (_, rest) = text.split_once(name).unwrap();
         let digits = rest.split(|c: char| !c.is_ascii_digit()).next();
@@ -63,15 +57,12 @@ fn a_meter_holds_its_rate_from_100_pps_to_100_kpps() {
         let burst = rate / 10;
         let meter = format!("meter=1,pktps,burst,bands=type=drop,rate={rate},burst_size={burst}");
         let holds = (0..TRIES).any(|_| {
-            dpctl(&lab, &["del-meters"]);
-            dpctl(&lab, &["add-meter", &meter]);
-            dpctl(
-                &lab,
-                &[
-                    "add-flow",
-                    "priority=9,in_port=1,udp,actions=meter:1,output:2",
-                ],
-            );
+            lab.asks(&["del-meters"]);
+            lab.asks(&["add-meter", &meter]);
+            lab.asks(&[
+                "add-flow",
+                "priority=9,in_port=1,udp,actions=meter:1,output:2",
+            ]);
             let start = Instant::now();
             let sending = send(&from, 2 * rate, 18);
             let mut came = counts(&lab);
@@ -132,10 +123,10 @@ fn a_tcp_stream_gets_nine_tenths_of_a_meter_without_burst() {
     lab.all_ping();
     for kbps in [10_000, 100_000] {
         let meter = format!("meter=1,kbps,bands=type=drop,rate={kbps}");
-        dpctl(&lab, &["del-meters"]);
-        dpctl(&lab, &["add-meter", &meter]);
+        lab.asks(&["del-meters"]);
+        lab.asks(&["add-meter", &meter]);
         let flow = "priority=9,in_port=1,tcp,actions=meter:1,output:2";
-        dpctl(&lab, &["add-flow", flow]);
+        lab.asks(&["add-flow", flow]);
         let reaches = (0..3).any(|_| {
             let share = tcp_rate(&lab) / f64::from(kbps) / 1000.0;
             println!("{share} of {kbps} kb/s");
@@ -153,13 +144,10 @@ fn a_queue_shapes_to_its_maximum_within_one_percent() {
     }
     let lab = Lab::new(2, &["--port-rate", "2=100M", "--queue", "2:1:max=8M"]);
     lab.all_ping();
-    dpctl(
-        &lab,
-        &[
-            "add-flow",
-            "priority=9,in_port=1,udp,actions=set_queue:1,output:2",
-        ],
-    );
+    lab.asks(&[
+        "add-flow",
+        "priority=9,in_port=1,udp,actions=set_queue:1,output:2",
+    ]);
     let (from, to) = (socket(&lab, 1), socket(&lab, 2));
     to.set_read_timeout(Some(PATIENCE)).unwrap();
     let mut rates = Vec::new();
