@@ -98,7 +98,7 @@ struct Cli {
     /// Print shell completions or the manual page.
     #[arg(long, hide = true, value_name = "WHAT")]
     generate: Option<Generate>,
-    /// The OpenFlow versions to offer, OpenFlow10 and OpenFlow13; the highest common one is used.
+    /// The OpenFlow versions to offer, as OpenFlow10,OpenFlow13; the highest common one is used.
     #[arg(short = 'O', long, value_name = "VERSION,...", value_delimiter = ',')]
     #[arg(value_parser = version)]
     protocols: Vec<Version>,
@@ -134,12 +134,14 @@ fn xid(text: &str) -> Result<u32, String> {
 fn version(name: &str) -> Result<Version, String> {
     let word = name.to_ascii_lowercase().replace('.', "");
     let number = word.trim_start_matches("openflow");
-    let found = Version::SPOKEN
-        .iter()
-        .find(|one| one.to_string().replace('.', "") == number);
-    found
-        .copied()
-        .ok_or_else(|| "not OpenFlow10 or OpenFlow13".into())
+    let mut spoken = Version::SPOKEN.iter().copied();
+    let found = spoken.find(|one| one.to_string().replace('.', "") == number);
+    found.ok_or_else(|| {
+        let names = Version::SPOKEN
+            .iter()
+            .map(|one| format!("OpenFlow{one}").replace('.', ""));
+        format!("none of {}", names.collect::<Vec<_>>().join(", "))
+    })
 }
 
 impl Cli {
