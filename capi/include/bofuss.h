@@ -96,7 +96,7 @@ typedef struct bofuss_config {
   uint64_t epoch_ns;
   // Bytes of frames that the switch may hold.
   uint64_t pool_bytes;
-  // The most entries of one table, and of all together.
+  // The most entries of one table.
   uint32_t max_entries;
   // The most entries of all tables together.
   uint32_t max_total_entries;
