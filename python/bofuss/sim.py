@@ -35,6 +35,7 @@ from typing import Any, NamedTuple, Union
 
 from bofuss import _native
 from bofuss.oflib import ErrorMsg, FlowRemoved, Message, PacketIn, PortStatus
+from bofuss.picture import Svg
 
 NANOS = 1_000_000_000
 """Nanoseconds of a second."""
@@ -148,6 +149,8 @@ class Result(NamedTuple):
     """The assertions that do not hold."""
     events: list[dict[str, Any]]
     """The event log, if it was wanted."""
+    timeline: Svg
+    """What links carried and when, what they dropped, when they were down."""
 
 
 def run(
@@ -163,8 +166,9 @@ def run(
     what is wrong in the scenario, with the line, and ControllerError if a controller raises an exception.
     """
     calls = {name: _Calls(name, one) for name, one in (controllers or {}).items()}
-    statistics, failures, lines = _native.run_scenario(text, seed, read, log, calls)
-    return Result(text, json.loads(statistics), failures, [json.loads(line) for line in lines])
+    statistics, failures, lines, timeline = _native.run_scenario(text, seed, read, log, calls)
+    events = [json.loads(line) for line in lines]
+    return Result(text, json.loads(statistics), failures, events, Svg(timeline))
 
 
 class _Calls:

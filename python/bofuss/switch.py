@@ -25,6 +25,8 @@ packet-in from 1 ACTION
 
 >>> print(switch.explain(2, frame).splitlines()[-1].strip())
 => dropped: no entry of the table matches
+
+A notebook shows that as a picture, which is also `explain(...).picture`.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ from typing import NamedTuple, Union
 
 from bofuss._native import Switch
 from bofuss.oflib import Message
+from bofuss.picture import Svg
 
 __all__ = [
     "Advertise",
@@ -43,9 +46,27 @@ __all__ = [
     "Send",
     "SetLink",
     "Switch",
+    "Trace",
     "Transmit",
     "Unsent",
 ]
+
+
+class Trace(str):
+    """What would become of a frame, and why: a text, and a picture of it."""
+
+    picture: Svg
+
+    def __new__(cls, text: str, picture: str) -> Trace:
+        made = super().__new__(cls, text)
+        made.picture = Svg(picture)
+        return made
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_svg_(self) -> str:
+        return str(self.picture)
 
 
 class Transmit(NamedTuple):

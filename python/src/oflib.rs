@@ -1,6 +1,7 @@
 //! The functions of `bofuss.oflib`: bytes and texts to messages and back, streams, and the rows of
 //! its enumerations and stubs.
 
+use bofuss_ext::trace::parse_packet;
 use bofuss_oflib::error::ERRORS;
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::flow_mod::FlowModCommand;
@@ -138,6 +139,16 @@ fn instructions_from_text<'py>(
     text: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
     Instructions::from_python(text)?.to_python(To { py, plain: false })
+}
+
+/// Makes the packet that a text describes, as for `bofuss trace`:
+/// `in_port=1,tcp,nw_dst=10.0.0.2,tcp_dst=80`. Returns its port, 1 if it says none, and the frame.
+/// Raises ValueError.
+#[pyfunction]
+fn packet_from_text<'py>(py: Python<'py>, text: &str) -> PyResult<(u32, Bound<'py, PyBytes>)> {
+    let made = parse_packet(text, catalogue());
+    let (port, frame) = made.map_err(PyValueError::new_err)?;
+    Ok((port.0, PyBytes::new(py, &frame)))
 }
 
 /// Cuts a stream of bytes into messages: `feed` it what came, then iterate.
@@ -279,6 +290,7 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(meter_from_text, module)?,
         wrap_pyfunction!(actions_from_text, module)?,
         wrap_pyfunction!(instructions_from_text, module)?,
+        wrap_pyfunction!(packet_from_text, module)?,
         wrap_pyfunction!(rows, module)?,
         wrap_pyfunction!(enumerations, module)?,
         wrap_pyfunction!(error_rows, module)?,

@@ -7,7 +7,7 @@ use bofuss_embed::Time;
 use bofuss_oflib::Message;
 use bofuss_sim::controller::{Controller, ControllerOutput};
 use bofuss_sim::scenario::{ControllerRow, Outside, Scenario, ScenarioError};
-use bofuss_sim::{EventLog, LogEvent, NodeId, Observer};
+use bofuss_sim::{EventLog, LogEvent, NodeId, Observer, Timeline};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -167,23 +167,28 @@ impl Controller for PythonController {
     }
 }
 
-/// Keeps the lines of the event log.
-struct Lines {
+/// Keeps the lines of the event log, and what the time line shows.
+struct Recorder {
     log: Option<EventLog>,
     lines: Vec<String>,
+    timeline: Timeline,
 }
 
-impl Observer for Lines {
+impl Observer for Recorder {
     fn event(&mut self, event: &LogEvent<'_>) {
         if let Some(log) = &self.log {
             self.lines.push(log.line(event));
         }
+        self.timeline.add(event);
     }
 }
 
+/// What became of a scenario: statistics as JSON, the assertions that do not hold, the event log as
+/// lines of JSON if it is wanted, and the time line as SVG.
+type RunResult = (String, Vec<String>, Vec<String>, String);
+
 /// Runs a scenario, whose controllers of kind `python` are those of `controllers`, by name; these
-/// are taken from it. Returns the statistics as JSON, the assertions that do not hold, and the
-/// event log as lines of JSON, if it is wanted.
+/// are taken from it.
 #[pyfunction]
 pub(crate) fn run_scenario(
     text: &str,
@@ -191,7 +196,7 @@ pub(crate) fn run_scenario(
     read: Option<Bound<'_, PyAny>>,
     wants_log: bool,
     controllers: Bound<'_, PyDict>,
-) -> PyResult<(String, Vec<String>, Vec<String>)> {
+) -> PyResult<RunResult> {
     let wrong = |error: ScenarioError| PyValueError::new_err(error.to_string());
     let given: Vec<_> = controllers.values().iter().collect();
     let raised = Raised::default();
@@ -213,17 +218,19 @@ pub(crate) fn run_scenario(
     }
     let catalogue = scenario.catalogue().clone();
     let log = wants_log.then(|| EventLog::new(scenario.network(), &names, catalogue));
-    let mut observer = Lines {
+    let end = scenario.end();
+    let mut recorder = Recorder {
         log,
         lines: Vec::new(),
+        timeline: Timeline::new(end, &names),
     };
-    let end = scenario.end();
-    if let Err(error) = scenario.run_until(end, &mut observer) {
+    if let Err(error) = scenario.run_until(end, &mut recorder) {
         let raised = raised.borrow_mut().take();
         return Err(raised.unwrap_or_else(|| wrong(error)));
     }
     let statistics = scenario.statistics();
     let failures = scenario.failures(&statistics);
     let failures = failures.iter().map(ToString::to_string).collect();
-    Ok((statistics.to_string(), failures, observer.lines))
+    let timeline = recorder.timeline.svg();
+    Ok((statistics.to_string(), failures, recorder.lines, timeline))
 }

@@ -14,8 +14,8 @@ use crate::codec;
 use crate::form::{PyForm, To};
 use crate::message::Headed;
 
-/// The module of the effects' classes.
-const EFFECTS: &str = "bofuss.switch";
+/// The module of the classes of effects and traces.
+const MODULE: &str = "bofuss.switch";
 
 /// A switch without threads, sockets and clock: each method is an input with its time, and `drain`
 /// takes what it causes. Times are nanoseconds of any clock that does not go back; without one, an
@@ -122,12 +122,20 @@ impl PySwitch {
         received.map_err(refused)
     }
 
-    /// What would become of a frame on a port, and why, as text; nothing changes.
+    /// What would become of a frame on a port, and why, as a `Trace`; nothing changes.
     #[pyo3(signature = (port, frame, now = None))]
-    fn explain(&mut self, port: u32, frame: &[u8], now: Option<u64>) -> PyResult<String> {
+    fn explain<'py>(
+        &mut self,
+        py: Python<'py>,
+        port: u32,
+        frame: &[u8],
+        now: Option<u64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let now = self.at(now)?;
         let trace = self.embedded.explain(now, PortNo(port), frame);
-        trace.map(|trace| trace.to_string()).map_err(refused)
+        let trace = trace.map_err(refused)?;
+        let class = py.import(MODULE)?.getattr("Trace")?;
+        class.call1((trace.to_string(), trace.svg()))
     }
 
     /// A controller's connection of bytes is open, or a tool's; returns its number. The switch's
@@ -282,7 +290,7 @@ impl PySwitch {
             }
             other => return Err(PyValueError::new_err(format!("{other:?}"))),
         };
-        let class = py.import(EFFECTS)?.getattr(class)?;
+        let class = py.import(MODULE)?.getattr(class)?;
         class.call1(members.cast_into::<PyTuple>()?)
     }
 

@@ -26,7 +26,7 @@ class Stubs(unittest.TestCase):
             [sys.executable, "python/tools/stubs.py"], cwd=ROOT, check=True, capture_output=True
         )
         stubs = (ROOT / "python/bofuss/oflib.pyi").read_text()
-        self.assertEqual(stubs, printed.stdout.decode(), "run `cargo xtask python --stubs`")
+        self.assertEqual(stubs, printed.stdout.decode(), "run `cargo xtask python --write`")
 
     def test_the_package_and_its_users_pass_mypy_strict(self) -> None:
         folder = os.path.dirname(bofuss.__path__[0])
@@ -56,6 +56,12 @@ class Documentation(unittest.TestCase):
             self.assertEqual(ran.failed, 0, guide)
             examples += ran.attempted
         self.assertGreater(examples, 10)
+
+
+    def test_the_cells_of_the_lecture_show_what_is_in_it(self) -> None:
+        notebook = [sys.executable, "python/tools/notebook.py", "docs/lecture.ipynb"]
+        ran = subprocess.run(notebook, cwd=ROOT, capture_output=True, text=True)
+        self.assertEqual(ran.returncode, 0, ran.stderr + "run `cargo xtask python --write`")
 
 
 class Bench(unittest.TestCase):

@@ -44,7 +44,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                     of machine, not optimised, for tests, into target/dist-debug
   e2e [ARGS]        end-to-end tests; ARGS as for cargo test
   python [ARGS]     the package for Python, with its tests; ARGS as for unittest
-  python --stubs    writes the package's stubs from its classes
+  python --write    writes the package's stubs from its classes, and what the lecture's cells show
   examples [NAME]   the examples, with what each shows
   fuzz [SECONDS [TARGET]]
   bench [--docs] [ARGS]
@@ -77,7 +77,7 @@ fn main() -> ExitCode {
         ["dist"] => dist::run(root, &target, false),
         ["dist", "--debug"] => dist::run(root, &target, true),
         ["e2e", ..] => e2e::run(root, &target, &arguments[1..]),
-        ["python", "--stubs"] => python::stubs(root, &target),
+        ["python", "--write"] => python::write(root, &target),
         ["python", ..] => python::run(root, &target, &arguments[1..]),
         ["examples"] => examples::run(root, &target, ""),
         ["examples", name] => examples::run(root, &target, name),

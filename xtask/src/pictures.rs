@@ -1,12 +1,11 @@
 //! The pictures of the documents, as SVG: a packet's trace, and the rooms with their arrows.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::sync::Arc;
 
 use bofuss_agent::{FailMode, Identity, Switch};
 use bofuss_datapath::{Config, Datapath, PacketInEvent, Sink, Time};
-use bofuss_ext::trace::{Trace, parse_packet, request};
+use bofuss_ext::trace::{Picture, Trace, parse_packet, request};
 use bofuss_frame::{Frame, OffloadCapabilities, Pool};
 use bofuss_oflib::PortNo;
 use bofuss_oflib::message::{FlowModCommand, FlowRemoved, PortDesc, PortStatusReason};
@@ -30,15 +29,8 @@ const PACKET: &str = "in_port=1,icmp,dl_src=02:00:00:00:00:11,dl_dst=02:00:00:00
 /// Bytes of the frame pool of the trace's switch.
 const POOL_BYTES: usize = 1 << 20;
 
-/// Pixels from one line of text to the next.
-const LINE: usize = 18;
-/// Characters of a line of text; a longer one is broken.
-const LINE_CHARS: usize = 104;
-/// Pixels of a picture's width, and of its margin.
-const WIDTH: usize = 920;
-const MARGIN: usize = 16;
-/// Pixels between two cards of a trace.
-const CARD_GAP: usize = 22;
+/// Pixels of the legend's line.
+const LEGEND: usize = 18;
 /// Pixels of a room's box, and from one row of rooms to the next.
 const ROOM: (usize, usize) = (120, 38);
 const ROW: usize = 84;
@@ -80,68 +72,7 @@ pub(crate) fn trace() -> Result<String, String> {
         .trace(Time(0), &request(in_port, &frame))
         .map_err(|error| format!("{PACKET}: {error}"))?;
     let trace = Trace::read(&String::from_utf8_lossy(&reply.data.0))?;
-    Ok(cards(&trace.to_string()))
-}
-
-/// Draws a text whose lines are headings, or belong to the heading above if they are indented.
-fn cards(text: &str) -> String {
-    let mut drawn = String::new();
-    let mut y = MARGIN;
-    let mut lines = text.lines().peekable();
-    while let Some(heading) = lines.next() {
-        let mut rows = Vec::new();
-        while let Some(line) = lines.next_if(|line| line.starts_with(' ')) {
-            rows.extend(broken(line.strip_prefix("  ").unwrap_or(line)));
-        }
-        let height = (rows.len() + 1) * LINE + 20;
-        let width = WIDTH - 2 * MARGIN;
-        if y > MARGIN {
-            put_arrow(&mut drawn, (WIDTH / 2, y - CARD_GAP), (WIDTH / 2, y));
-        }
-        put(
-            &mut drawn,
-            &format!(
-                "<rect class=\"card\" x=\"{MARGIN}\" y=\"{y}\" width=\"{width}\" \
-                 height=\"{height}\" rx=\"7\"/>"
-            ),
-        );
-        put_text(&mut drawn, "head", (MARGIN + 14, y + 22), heading);
-        for (i, (class, row)) in rows.iter().enumerate() {
-            put_text(
-                &mut drawn,
-                class,
-                (MARGIN + 14, y + 22 + (i + 1) * LINE),
-                row,
-            );
-        }
-        y += height + CARD_GAP;
-    }
-    picture("The trace of a packet", y - CARD_GAP + MARGIN, &drawn)
-}
-
-/// A line of a trace in pieces of at most [`LINE_CHARS`], each with its class of the style.
-fn broken(line: &str) -> Vec<(&'static str, String)> {
-    let class = match line.trim_start() {
-        text if text.starts_with("won:") => "good",
-        text if text.starts_with("lost:") || text.starts_with("=> dropped") => "bad",
-        text if text.starts_with("=>") => "good",
-        _ => "plain",
-    };
-    let mut pieces = Vec::new();
-    let mut rest = line.to_owned();
-    while rest.chars().count() > LINE_CHARS {
-        let limit = rest
-            .char_indices()
-            .nth(LINE_CHARS)
-            .map_or(rest.len(), |c| c.0);
-        let end = rest[..limit].rfind([' ', ',']).map_or(limit, |at| at + 1);
-        let next = format!("    {}", rest[end..].trim_start());
-        rest.truncate(end);
-        pieces.push((class, rest));
-        rest = next;
-    }
-    pieces.push((class, rest));
-    pieces
+    Ok(trace.svg())
 }
 
 /// Draws `xtask/arrows.toml`: who uses others is above them.
@@ -163,12 +94,16 @@ pub(crate) fn rooms(list: &Table) -> Result<String, String> {
     }
     levels.reverse();
     let places = placed(&levels, &arrows);
-    let mut drawn = String::new();
+    let mut picture = Picture::default();
     for (room, uses) in &arrows {
         let (x, y) = places[room];
+        let from_y = y + ROOM.1;
         for used in uses {
             let (to_x, to_y) = places[used];
-            put_arrow(&mut drawn, (x, y + ROOM.1), (to_x, to_y));
+            // One that goes straight down over several rows bends around the boxes between.
+            let is_long = x == to_x && to_y - from_y > ROW;
+            let bow = if is_long { ROOM.0 } else { 0 };
+            picture.put_arrow((x, from_y), (to_x, to_y), bow);
         }
     }
     let pure = rooms::names(list.get("pure"));
@@ -179,22 +114,13 @@ pub(crate) fn rooms(list: &Table) -> Result<String, String> {
             (false, true) => "face",
             (false, false) => "door",
         };
-        let left = x - ROOM.0 / 2;
-        let width = ROOM.0;
-        let height = ROOM.1;
-        put(
-            &mut drawn,
-            &format!(
-                "<rect class=\"{class}\" x=\"{left}\" y=\"{y}\" width=\"{width}\" \
-                 height=\"{height}\" rx=\"7\"/>"
-            ),
-        );
-        put_text(&mut drawn, "room", (*x, y + 24), room);
+        picture.put_box(class, (x - ROOM.0 / 2, *y), ROOM);
+        picture.put_text("room", (*x, y + 24), room);
     }
-    let height = levels.len() * ROW + LINE;
+    let height = levels.len() * ROW + LEGEND;
     let legend = "green: pure; blue: doors to the world; grey: programs. An arrow: uses";
-    put_text(&mut drawn, "legend", (WIDTH / 2, height - 8), legend);
-    Ok(picture("The rooms and their arrows", height, &drawn))
+    picture.put_text("legend", (Picture::WIDTH / 2, height - 8), legend);
+    Ok(picture.svg("The rooms and their arrows", height))
 }
 
 /// How many arrows lead down from a room at most; `rooms` bounds the search.
@@ -225,72 +151,11 @@ fn placed<'a>(
         }
         ordered.sort_unstable();
         for (i, (_, room)) in ordered.iter().enumerate() {
-            let x = WIDTH * (2 * i + 1) / (2 * ordered.len());
-            places.insert(room, (x, row * ROW + MARGIN));
+            let x = Picture::WIDTH * (2 * i + 1) / (2 * ordered.len());
+            places.insert(room, (x, row * ROW + Picture::MARGIN));
         }
     }
     places
-}
-
-/// A curve with an arrowhead from one point to another below it. One that goes straight down over
-/// several rows bends around the boxes between.
-fn put_arrow(drawn: &mut String, (x, y): (usize, usize), (to_x, to_y): (usize, usize)) {
-    let middle = usize::midpoint(y, to_y);
-    let end = to_y - 6;
-    let bow = if x == to_x && to_y - y > ROW {
-        ROOM.0
-    } else {
-        0
-    };
-    let from_x = x + bow;
-    let into_x = to_x + bow;
-    put(
-        drawn,
-        &format!(
-            "<path class=\"arrow\" d=\"M{x},{y} C{from_x},{middle} {into_x},{middle} \
-             {to_x},{end}\" marker-end=\"url(#head)\"/>"
-        ),
-    );
-}
-
-fn put_text(drawn: &mut String, class: &str, (x, y): (usize, usize), text: &str) {
-    let text = text
-        .replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;");
-    put(
-        drawn,
-        &format!(
-            "<text class=\"{class}\" x=\"{x}\" y=\"{y}\" xml:space=\"preserve\">{text}</text>"
-        ),
-    );
-}
-
-fn put(drawn: &mut String, line: &str) {
-    writeln!(drawn, "{line}").expect("a string takes everything");
-}
-
-const STYLE: &str = "\
-text { font: 14px system-ui, sans-serif; fill: #1d2328; }
-.head { font-weight: 700; }
-.plain, .good, .bad { font: 13px ui-monospace, 'DejaVu Sans Mono', monospace; }
-.good { fill: #156a3b; } .bad { fill: #a3261b; }
-.room, .legend { text-anchor: middle; } .legend { fill: #5a646d; font-size: 13px; }
-rect { stroke: #9aa3aa; } .paper { fill: #fbfaf7; stroke: none; } .card { fill: #ffffff; }
-.pure { fill: #e4f3ea; } .door { fill: #e4eef8; } .face { fill: #eceef0; }
-.arrow { fill: none; stroke: #7a848c; }
-";
-
-/// The whole picture, with a background so that it can be read on a dark page.
-fn picture(title: &str, height: usize, drawn: &str) -> String {
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" \
-         width=\"{WIDTH}\" height=\"{height}\">\n<title>{title}</title>\n<style>\n{STYLE}</style>\n\
-         <defs><marker id=\"head\" viewBox=\"0 0 8 8\" refX=\"2\" refY=\"4\" markerWidth=\"7\" \
-         markerHeight=\"7\" orient=\"auto\"><path d=\"M0,0 L8,4 L0,8 z\" \
-         fill=\"#7a848c\"/></marker></defs>\n\
-         <rect class=\"paper\" width=\"{WIDTH}\" height=\"{height}\"/>\n{drawn}</svg>\n"
-    )
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `cargo xtask python`: the package for Python in a folder, its tests there, and its stubs.
+//! `cargo xtask python`: the package for Python in a folder, its tests, and what is written of it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,6 +14,8 @@ const MODULES: [(&str, &str); 2] = [
 /// The package's own modules, and its stubs.
 const SOURCES: &str = "python/bofuss";
 const STUBS: &str = "python/bofuss/oflib.pyi";
+/// The notebook whose cells use the package.
+const LECTURE: &str = "docs/lecture.ipynb";
 
 /// Builds the package and runs its tests, with `arguments` for unittest.
 ///
@@ -30,13 +32,16 @@ pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<()
     ci::succeed(tests.args(arguments))
 }
 
-/// Writes the stubs, as the rows of the package's classes have them.
+/// Writes the stubs, as the rows of the package's classes have them, and what the cells of the
+/// lecture show.
 ///
 /// Errors: the step that failed.
-pub(crate) fn stubs(root: &Path, target: &Path) -> Result<(), String> {
+pub(crate) fn write(root: &Path, target: &Path) -> Result<(), String> {
     let folder = build(root, target)?;
     let text = ci::output(interpreter(root, &folder)?.arg("python/tools/stubs.py"))?;
-    fs::write(root.join(STUBS), text).map_err(|e| format!("{STUBS}: {e}"))
+    fs::write(root.join(STUBS), text).map_err(|e| format!("{STUBS}: {e}"))?;
+    let mut notebook = interpreter(root, &folder)?;
+    ci::succeed(notebook.args(["python/tools/notebook.py", LECTURE, "--write"]))
 }
 
 /// Compiles the module and puts the package together; gives the folder that has it.

@@ -1,8 +1,9 @@
 //! The trace of a packet, for people and programs: read from the switch's lines, printed as text,
-//! drawn as a page; and packets made from what is written of them.
+//! drawn as a page or a picture; and packets made from what is written of them.
 
 mod craft;
 mod html;
+mod picture;
 mod read;
 mod text;
 
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 pub use bofuss_agent::trace::{ROWS, request};
 pub use craft::parse_packet;
+pub use picture::Picture;
 
 /// The number of [`Trace`]'s form as JSON: it grows when a key changes its meaning or goes; keys
 /// may be added.
