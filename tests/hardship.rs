@@ -190,7 +190,7 @@ fn peers_that_flood_and_do_not_read_keep_no_other_from_being_served() {
     for _ in 0..10 {
         let start = Instant::now();
         assert!(lab.dpctl(&["dump-flows"]).status.success());
-        assert!(start.elapsed() < Duration::from_secs(1));
+        assert!(start.elapsed() < PATIENCE);
     }
     assert!(lab.pings(1, 2), "packets pass meanwhile");
     drop(deaf);
@@ -230,7 +230,7 @@ fn packets_pass_and_others_are_served_while_peers_flood_and_read() {
         for _ in 0..5 {
             let start = Instant::now();
             assert!(lab.dpctl(&["dump-flows"]).status.success());
-            assert!(start.elapsed() < Duration::from_secs(2));
+            assert!(start.elapsed() < PATIENCE);
         }
         let said = pings.join().unwrap();
         for peer in peers {
@@ -282,7 +282,7 @@ fn a_rate_of_messages_holds_for_each_connection_and_none_is_lost() {
     let other = Instant::now();
     assert!(lab.dpctl(&["show"]).status.success());
     assert!(
-        other.elapsed() < Duration::from_millis(750),
+        other.elapsed() < Duration::from_millis(1400),
         "another has its own rate"
     );
     for xid in 0..175 {
@@ -511,7 +511,7 @@ fn silent_and_slow_peers_keep_nobody_out() {
         assert!(head.starts_with("HTTP/1.1 200"), "{head}");
         std::thread::sleep(Duration::from_secs(1));
     }
-    assert!(start.elapsed() < Duration::from_secs(6), "nothing waited");
+    assert!(start.elapsed() < PATIENCE, "nothing waited");
     // Who is in stays, however many come then.
     let mut controller = connect(16702);
     controller.write_all(&HELLO).unwrap();
