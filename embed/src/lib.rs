@@ -33,6 +33,7 @@ extern crate alloc;
 mod config;
 mod effects;
 mod peer;
+pub mod record;
 mod switch;
 
 pub use bofuss_agent::{ConnId, FailMode};

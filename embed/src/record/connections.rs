@@ -1,0 +1,130 @@
+//! The connections of a record: which version each speaks, so that messages are bytes and back.
+
+use alloc::{collections::BTreeMap, format, string::String, sync::Arc, vec::Vec};
+
+use bofuss_agent::ConnId;
+use bofuss_oflib::message::ErrorMsg;
+use bofuss_oflib::{Assembler, Catalogue, Codec, Framer, Message, Version};
+
+use super::{RecordError, RecordedInput, RecordedOutput};
+use crate::peer::MAX_MULTIPART_REQUEST_BYTES;
+
+/// The connections that are up, as far as inputs say.
+#[derive(Debug)]
+pub struct RecordedConnections {
+    catalogue: Arc<Catalogue>,
+    up: BTreeMap<ConnId, Known>,
+}
+
+/// A connection that is up.
+#[derive(Debug)]
+struct Known {
+    /// The main connection of its channel.
+    main: ConnId,
+    assembler: Assembler,
+}
+
+impl RecordedConnections {
+    /// None are up; messages have the fields and extensions of `catalogue`.
+    pub fn new(catalogue: Arc<Catalogue>) -> Self {
+        Self {
+            catalogue,
+            up: BTreeMap::new(),
+        }
+    }
+
+    /// Notes the connections that come and go by an input.
+    pub fn follow(&mut self, input: &RecordedInput) {
+        match input {
+            RecordedInput::Connect(conn, version, _) => self.add(*conn, *conn, *version),
+            RecordedInput::ConnectBeside { conn, main, .. } => {
+                if let Some(known) = self.up.get(main) {
+                    self.add(*conn, *main, known.assembler.codec.version);
+                }
+            }
+            RecordedInput::Disconnect(gone) => {
+                self.up
+                    .retain(|conn, known| conn != gone && known.main != *gone);
+            }
+            _ => {}
+        }
+    }
+
+    fn add(&mut self, conn: ConnId, main: ConnId, version: Version) {
+        let codec = Codec::new(version, self.catalogue.clone());
+        let assembler = Assembler::new(codec, MAX_MULTIPART_REQUEST_BYTES);
+        self.up.insert(conn, Known { main, assembler });
+    }
+
+    /// A message that arrives, as an input; `None` if its connection is not up, or it cannot be
+    /// written.
+    pub fn message(
+        &self,
+        conn: ConnId,
+        xid: u32,
+        head: &[u8],
+        message: &Message,
+    ) -> Option<RecordedInput> {
+        let bytes = self.bytes_of(conn, xid, message)?;
+        let head = head.into();
+        Some(RecordedInput::Message { conn, bytes, head })
+    }
+
+    /// What came instead of a message, as an input, likewise.
+    pub fn wrong(&self, conn: ConnId, xid: u32, error: &ErrorMsg) -> Option<RecordedInput> {
+        let message = Message::Error(error.clone());
+        let bytes = self.bytes_of(conn, xid, &message)?;
+        Some(RecordedInput::Wrong(conn, bytes))
+    }
+
+    /// A message that leaves.
+    pub fn sent(&self, conn: ConnId, xid: u32, message: &Message) -> RecordedOutput {
+        match self.bytes_of(conn, xid, message) {
+            Some(bytes) => RecordedOutput::Message(conn, bytes),
+            None => RecordedOutput::Unsaid(conn, message.name()),
+        }
+    }
+
+    fn bytes_of(&self, conn: ConnId, xid: u32, message: &Message) -> Option<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let codec = &self.up.get(&conn)?.assembler.codec;
+        codec.encode(xid, message, &mut bytes).ok()?;
+        Some(bytes)
+    }
+
+    /// Reads a message, which may have several parts. Errors: the connection is not up, or the
+    /// bytes are not one whole message of its version.
+    pub(super) fn read(
+        &mut self,
+        conn: ConnId,
+        bytes: &[u8],
+    ) -> Result<(u32, Message), RecordError> {
+        let known = self.up.get_mut(&conn);
+        let assembler = &mut known.ok_or_else(|| not_up(conn))?.assembler;
+        let mut framer = Framer::new();
+        framer.push(bytes);
+        let mut read = None;
+        loop {
+            let frame = framer
+                .next_message()
+                .map_err(|error| format!("the message: {error}"))?;
+            let Some(frame) = frame else {
+                break;
+            };
+            if read.is_some() {
+                return Err(String::from("there is more than one message").into());
+            }
+            let received = assembler.receive(frame);
+            read = received.map_err(|refused| format!("the message: {}", refused.cause))?;
+        }
+        if !framer.buffered().is_empty() {
+            return Err(String::from("the message is cut off").into());
+        }
+        read.ok_or_else(|| String::from("the message is not whole").into())
+    }
+}
+
+/// The error of an input on a connection that is not there.
+pub(super) fn not_up(conn: ConnId) -> RecordError {
+    RecordError(format!("there is no connection {}", conn.0))
+}

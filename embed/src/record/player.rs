@@ -1,0 +1,275 @@
+//! Plays a record: gives its inputs to a switch, which hears the answers that it heard then.
+
+use alloc::{boxed::Box, format, string::String, vec::Vec};
+use core::cell::Cell;
+
+use bofuss_agent::{ConnId, Request, Switch, SwitchIo};
+use bofuss_datapath::Time;
+use bofuss_frame::Frame;
+use bofuss_oflib::message::PortDesc;
+use bofuss_oflib::message::port::PortFeatures;
+use bofuss_oflib::types::QueueId;
+use bofuss_oflib::{Message, PortNo};
+
+use super::connections::not_up;
+use super::{
+    RecordError, RecordedConfig, RecordedConnections, RecordedFrame, RecordedInput, RecordedOutput,
+    RecordedReconfiguration,
+};
+
+/// Makes the switch of a configuration, without ports; its time begins at 0. Errors: a sentence.
+pub type MakeSwitch = Box<dyn Fn(&RecordedConfig) -> Result<Switch, String>>;
+
+/// Counts the questions of a switch within one input.
+#[derive(Debug, Default)]
+pub struct Answers {
+    asked: Cell<u32>,
+}
+
+impl Answers {
+    /// The number of the next question, from 0.
+    pub fn next(&self) -> u32 {
+        self.asked.replace(self.asked.get() + 1)
+    }
+
+    /// The next input begins.
+    pub fn begin(&self) {
+        self.asked.set(0);
+    }
+}
+
+/// A switch that is given the inputs of a record.
+pub struct Player {
+    switch: Switch,
+    make: MakeSwitch,
+    connections: RecordedConnections,
+}
+
+/// Answers as the record says, and keeps what the switch causes.
+struct PlayerIo<'a> {
+    denied: &'a [u32],
+    answers: Answers,
+    connections: &'a RecordedConnections,
+    outputs: Vec<RecordedOutput>,
+}
+
+impl Player {
+    /// Makes the switch of a run. Errors: the sentence of `make`.
+    pub fn new(config: &RecordedConfig, make: MakeSwitch) -> Result<Self, RecordError> {
+        let switch = make(config)?;
+        let connections = RecordedConnections::new(switch.datapath().catalogue().clone());
+        Ok(Self {
+            switch,
+            make,
+            connections,
+        })
+    }
+
+    /// The switch, to be looked at.
+    pub fn switch(&mut self) -> &mut Switch {
+        &mut self.switch
+    }
+
+    /// Gives the switch an input; returns what it causes. Questions of the numbers `denied`, which
+    /// ascend, are denied.
+    ///
+    /// Errors: the input cannot be; the switch is as it was.
+    pub fn play(
+        &mut self,
+        at: Time,
+        input: &RecordedInput,
+        denied: &[u32],
+    ) -> Result<Vec<RecordedOutput>, RecordError> {
+        let message = match input {
+            RecordedInput::Message { conn, bytes, .. } | RecordedInput::Wrong(conn, bytes) => {
+                Some(self.connections.read(*conn, bytes)?)
+            }
+            _ => None,
+        };
+        let mut io = PlayerIo {
+            denied,
+            answers: Answers::default(),
+            connections: &self.connections,
+            outputs: Vec::new(),
+        };
+        match message {
+            Some(message) => take_message(&mut self.switch, at, input, message, &mut io)?,
+            None => take(&mut self.switch, &self.make, at, input, &mut io)?,
+        }
+        let outputs = io.outputs;
+        self.connections.follow(input);
+        Ok(outputs)
+    }
+}
+
+fn take_message(
+    switch: &mut Switch,
+    at: Time,
+    input: &RecordedInput,
+    (xid, message): (u32, Message),
+    io: &mut PlayerIo<'_>,
+) -> Result<(), RecordError> {
+    let (conn, head, message) = match (input, message) {
+        (RecordedInput::Message { conn, head, .. }, message) => (*conn, &head[..], Ok(message)),
+        (RecordedInput::Wrong(conn, _), Message::Error(error)) => (*conn, &[][..], Err(error)),
+        (_, other) => return Err(format!("{} is no ERROR", other.name()).into()),
+    };
+    let request = Request { xid, head, message };
+    switch.message(at, conn, request, io);
+    Ok(())
+}
+
+fn take(
+    switch: &mut Switch,
+    make: &MakeSwitch,
+    at: Time,
+    input: &RecordedInput,
+    io: &mut PlayerIo<'_>,
+) -> Result<(), RecordError> {
+    match input {
+        RecordedInput::Port(desc, offloads) => {
+            switch.port_changed(at, PortDesc::clone(desc), *offloads, io);
+        }
+        RecordedInput::PortGone(port) => {
+            known(switch, *port)?;
+            switch.port_removed(at, *port, io);
+        }
+        RecordedInput::PortRoom(port) => {
+            known(switch, *port)?;
+            switch.port_has_room(at, *port, io);
+        }
+        RecordedInput::PortLost(port, lost) => {
+            known(switch, *port)?;
+            switch.set_driver_counters(*port, lost);
+        }
+        RecordedInput::Frames(port, frames) => {
+            known(switch, *port)?;
+            let mut batch = batch(switch, frames)?;
+            switch.receive(at, *port, &mut batch, io);
+        }
+        RecordedInput::Connect(conn, version, is_controller) => {
+            switch.connected(at, *conn, *version, *is_controller);
+        }
+        RecordedInput::ConnectBeside {
+            conn,
+            main,
+            id,
+            datagrams,
+        } => {
+            if !switch.connected_auxiliary(*main, *conn, *id, *datagrams) {
+                return Err(not_up(*main));
+            }
+        }
+        RecordedInput::Disconnect(conn) => switch.disconnected(at, *conn),
+        RecordedInput::Message { conn, .. } | RecordedInput::Wrong(conn, _) => {
+            return Err(not_up(*conn));
+        }
+        RecordedInput::Work => switch.work(at, io),
+        RecordedInput::Tick => switch.tick(at, io),
+        RecordedInput::FailMode(mode) => switch.set_fail_mode(at, *mode),
+        RecordedInput::Queue(port, queue, spec) => {
+            // A switch that refused it then refuses it now.
+            let _ = switch.modify_queue(at, *port, *queue, *spec);
+        }
+        RecordedInput::QueueGone(port, queue) => {
+            let _ = switch.delete_queue(at, *port, *queue, io);
+        }
+        RecordedInput::Reconfigure(new) => reconfigure(switch, make, at, new, io)?,
+    }
+    Ok(())
+}
+
+/// Errors: the switch has no such port.
+fn known(switch: &Switch, port: PortNo) -> Result<(), RecordError> {
+    if switch.datapath().ports().contains_key(&port) {
+        Ok(())
+    } else {
+        Err(format!("there is no port {port}").into())
+    }
+}
+
+/// Frames in buffers of the switch. Errors: it has none left.
+fn batch(switch: &Switch, frames: &[RecordedFrame]) -> Result<Vec<Frame>, RecordError> {
+    let mut batch = Vec::with_capacity(frames.len());
+    for recorded in frames {
+        let frame = switch.datapath().pool().frame(&recorded.bytes);
+        let mut frame = frame.ok_or_else(|| String::from("there is no buffer for a frame"))?;
+        frame.offload = recorded.offload;
+        batch.push(frame);
+    }
+    Ok(batch)
+}
+
+/// Errors: the configuration cannot be, or does not fit what the switch has.
+fn reconfigure(
+    switch: &mut Switch,
+    make: &MakeSwitch,
+    at: Time,
+    new: &RecordedReconfiguration,
+    io: &mut PlayerIo<'_>,
+) -> Result<(), RecordError> {
+    // What the new switch does before it is taken over is no part of the input.
+    let mut aside = PlayerIo {
+        denied: &[],
+        answers: Answers::default(),
+        connections: io.connections,
+        outputs: Vec::new(),
+    };
+    let mut other = make(&new.config)?;
+    for (port, offloads) in &new.ports {
+        other.port_changed(at, port.clone(), *offloads, &mut aside);
+    }
+    for (port, queue, spec) in &new.queues {
+        let made = other.modify_queue(at, *port, *queue, *spec);
+        made.map_err(|error| format!("queue {queue} of port {port}: {}", error.1))?;
+    }
+    let checked = switch.check_reconfigure(at, &mut other, &mut aside);
+    checked
+        .map_err(|(table, error)| format!("an entry of table {table} would not fit: {error}"))?;
+    switch.reconfigure(at, other, io);
+    Ok(())
+}
+
+impl PlayerIo<'_> {
+    fn answer(&self) -> bool {
+        self.denied.binary_search(&self.answers.next()).is_err()
+    }
+}
+
+impl SwitchIo for PlayerIo<'_> {
+    fn transmit(&mut self, port: PortNo, queue: QueueId, frame: Frame) {
+        let frame = RecordedFrame::from(&frame);
+        self.outputs.push(RecordedOutput::Frame(port, queue, frame));
+    }
+
+    fn flush(&mut self) {}
+
+    fn send(&mut self, conn: ConnId, xid: u32, message: Message) {
+        self.outputs
+            .push(self.connections.sent(conn, xid, &message));
+    }
+
+    fn has_room(&self, _: ConnId) -> bool {
+        self.answer()
+    }
+
+    fn takes_packet_in(&mut self, _: ConnId, _: PortNo) -> bool {
+        self.answer()
+    }
+
+    fn port_takes_frames(&self, _: PortNo) -> bool {
+        self.answer()
+    }
+
+    fn may_change_links(&self) -> bool {
+        self.answer()
+    }
+
+    fn set_link(&mut self, port: PortNo, up: bool) {
+        self.outputs.push(RecordedOutput::Link(port, up));
+    }
+
+    fn advertise(&mut self, port: PortNo, features: PortFeatures) {
+        self.outputs.push(RecordedOutput::Advertise(port, features));
+    }
+}

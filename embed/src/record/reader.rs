@@ -1,0 +1,160 @@
+//! Reads a record line by line, and says which lines belong together.
+
+use alloc::{format, string::String, vec::Vec};
+
+use super::words::{LineWords, shortened};
+use super::{CUT_MARK, FIRST_LINE, FULL_LINE, LAST_LINE, RecordError, RecordedConfig};
+
+/// One thing of a record, when all its lines were read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Item {
+    /// A run begins.
+    Run(RecordedConfig),
+    /// An input with its outputs.
+    Step(RecordedStep),
+    /// So many inputs are missing.
+    Lost(u64),
+    /// The file had no room for more of the run.
+    Full,
+}
+
+/// An input as it is written, with all that belongs to it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RecordedStep {
+    /// The number of its line, from 1.
+    pub line: usize,
+    /// Its line, for [`RecordedInput::read`](super::RecordedInput::read).
+    pub text: String,
+    /// The numbers of the questions that were denied, ascending.
+    pub denied: Vec<u32>,
+    /// Whether buffers were short.
+    pub pool_is_short: bool,
+    /// What it caused: each as [`RecordedOutput`](super::RecordedOutput) is written.
+    pub outputs: Vec<String>,
+    /// Whether all that it caused is there: not if the writer was killed after it.
+    pub is_whole: bool,
+}
+
+/// Reads a record line by line.
+#[derive(Debug, Default)]
+pub struct RecordReader {
+    /// How many lines were read.
+    lines: usize,
+    place: ReaderPlace,
+    /// The input whose outputs are being read.
+    step: Option<RecordedStep>,
+}
+
+/// Where in a record a line is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum ReaderPlace {
+    /// Before a run.
+    #[default]
+    Outside,
+    /// After its first line.
+    Head,
+    /// Among its inputs.
+    Inside,
+}
+
+impl RecordReader {
+    /// The number of the last line, from 1.
+    pub fn line(&self) -> usize {
+        self.lines
+    }
+
+    /// Takes the next line, without its end; appends what is complete by it to `items`.
+    ///
+    /// Errors: what is wrong with the line.
+    pub fn push(&mut self, line: &str, items: &mut Vec<Item>) -> Result<(), RecordError> {
+        self.lines += 1;
+        if line.ends_with(CUT_MARK) {
+            self.end(items);
+            self.place = ReaderPlace::Outside;
+            return Ok(());
+        }
+        if line == FIRST_LINE {
+            self.end(items);
+            self.place = ReaderPlace::Head;
+            return Ok(());
+        }
+        match self.place {
+            ReaderPlace::Outside => Err(outside(line)),
+            ReaderPlace::Head => {
+                let Some(rest) = line.strip_prefix("switch ") else {
+                    return Err(String::from("'switch' is missing").into());
+                };
+                items.push(Item::Run(RecordedConfig::read(&mut LineWords(rest))?));
+                self.place = ReaderPlace::Inside;
+                Ok(())
+            }
+            ReaderPlace::Inside => self.inside(line, items),
+        }
+    }
+
+    /// The record ends here; an input whose outputs may be missing is appended to `items`.
+    pub fn end(&mut self, items: &mut Vec<Item>) {
+        items.extend(self.step.take().map(Item::Step));
+    }
+
+    fn inside(&mut self, line: &str, items: &mut Vec<Item>) -> Result<(), RecordError> {
+        if let Some(output) = line.strip_prefix("> ") {
+            self.step()?.outputs.push(output.into());
+            return Ok(());
+        }
+        if let Some(numbers) = line.strip_prefix("? ") {
+            self.step()?.denied = denied(numbers)?;
+            return Ok(());
+        }
+        if line == "! pool" {
+            self.step()?.pool_is_short = true;
+            return Ok(());
+        }
+        if let Some(mut step) = self.step.take() {
+            step.is_whole = true;
+            items.push(Item::Step(step));
+        }
+        if line == LAST_LINE {
+            self.place = ReaderPlace::Outside;
+        } else if line == FULL_LINE {
+            items.push(Item::Full);
+            self.place = ReaderPlace::Outside;
+        } else if let Some(count) = line.strip_prefix("! lost ") {
+            items.push(Item::Lost(LineWords(count).number("count")?));
+        } else {
+            self.step = Some(RecordedStep {
+                line: self.lines,
+                text: line.into(),
+                ..RecordedStep::default()
+            });
+        }
+        Ok(())
+    }
+
+    /// The input that a line belongs to. Errors: there is none.
+    fn step(&mut self) -> Result<&mut RecordedStep, RecordError> {
+        let step = self.step.as_mut();
+        step.ok_or_else(|| String::from("there is no input that this belongs to").into())
+    }
+}
+
+fn outside(line: &str) -> RecordError {
+    let text = match line.strip_prefix("bofuss-record ") {
+        Some(other) => format!("the format {} is not '{FIRST_LINE}'", shortened(other)),
+        None => format!("a record begins with '{FIRST_LINE}'"),
+    };
+    text.into()
+}
+
+fn denied(numbers: &str) -> Result<Vec<u32>, RecordError> {
+    let mut words = LineWords(numbers);
+    let mut denied: Vec<u32> = Vec::new();
+    while !words.0.is_empty() {
+        let number = words.number("question's number")?;
+        if denied.last().is_some_and(|last| *last >= number) {
+            return Err(String::from("the questions' numbers do not ascend").into());
+        }
+        denied.push(number);
+    }
+    Ok(denied)
+}

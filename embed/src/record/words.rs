@@ -1,0 +1,298 @@
+//! The words of a record's lines: digits, frames, ports, configurations.
+
+use alloc::{format, string::String, vec::Vec};
+use core::fmt::{self, Display, Write};
+use core::str::FromStr;
+
+use bofuss_frame::{Gso, GsoKind, MAX_FRAME_BYTES, Offload, OffloadCapabilities};
+use bofuss_oflib::message::{PortDesc, PortStatus, PortStatusReason};
+use bofuss_oflib::{Codec, Message, Version};
+
+use super::{RecordError, RecordedConfig, RecordedFrame};
+
+/// How nothing is written.
+const NOTHING: &str = "-";
+/// The kinds of super-frames by their names.
+const GSO_KINDS: [(GsoKind, &str); 5] = [
+    (GsoKind::Tcp4, "tcp4"),
+    (GsoKind::Tcp6, "tcp6"),
+    (GsoKind::Udp, "udp"),
+    (GsoKind::UdpFragment, "udp-fragment"),
+    (GsoKind::Sctp, "sctp"),
+];
+const DIGITS: &[u8; 16] = b"0123456789abcdef";
+
+/// The words of a line that are not taken yet.
+pub(super) struct LineWords<'l>(pub &'l str);
+
+impl<'l> LineWords<'l> {
+    /// Takes the next word. Errors: there is none, and `what` it would be.
+    pub(super) fn next(&mut self, what: &str) -> Result<&'l str, RecordError> {
+        let (word, rest) = self.0.split_once(' ').unwrap_or((self.0, ""));
+        self.0 = rest;
+        if word.is_empty() {
+            return Err(format!("the {what} is missing").into());
+        }
+        Ok(word)
+    }
+
+    /// Takes the next word as a number. Errors: it is none, and `what` it would be.
+    pub(super) fn number<N: FromStr>(&mut self, what: &str) -> Result<N, RecordError> {
+        number(self.next(what)?, what)
+    }
+
+    /// Whether nothing is left. Errors: a word is.
+    pub(super) fn end(&self) -> Result<(), RecordError> {
+        match self.0 {
+            "" => Ok(()),
+            rest => Err(format!("'{}' is too much", shortened(rest)).into()),
+        }
+    }
+}
+
+/// The beginning of a text that a message quotes.
+pub(super) fn shortened(text: &str) -> &str {
+    &text[..text.floor_char_boundary(40)]
+}
+
+/// A word as a number. Errors: it is none, and `what` it would be.
+pub(super) fn number<N: FromStr>(word: &str, what: &str) -> Result<N, RecordError> {
+    let read = word.parse();
+    read.map_err(|_| format!("'{}' is no {what}", shortened(word)).into())
+}
+
+/// Bytes as hexadecimal digits.
+pub(super) struct HexDigits<'b>(pub &'b [u8]);
+
+impl Display for HexDigits<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str(NOTHING);
+        }
+        let mut digits = [0; 128];
+        for part in self.0.chunks(digits.len() / 2) {
+            for (byte, pair) in part.iter().zip(digits.chunks_exact_mut(2)) {
+                pair[0] = DIGITS[usize::from(byte >> 4)];
+                pair[1] = DIGITS[usize::from(byte & 0xf)];
+            }
+            let text = core::str::from_utf8(&digits[..2 * part.len()]);
+            f.write_str(text.expect("digits are ASCII"))?;
+        }
+        Ok(())
+    }
+}
+
+/// The bytes of hexadecimal digits. Errors: they are none.
+pub(super) fn bytes(word: &str) -> Result<Vec<u8>, RecordError> {
+    if word == NOTHING {
+        return Ok(Vec::new());
+    }
+    let mut bytes = Vec::with_capacity(word.len() / 2);
+    let (pairs, rest) = word.as_bytes().as_chunks::<2>();
+    for [high, low] in pairs {
+        let digits = (value(*high), value(*low));
+        let (Some(high), Some(low)) = digits else {
+            return Err(format!("'{}': no hexadecimal digits", shortened(word)).into());
+        };
+        bytes.push(high << 4 | low);
+    }
+    if !rest.is_empty() {
+        return Err(format!("'{}': an odd number of digits", shortened(word)).into());
+    }
+    Ok(bytes)
+}
+
+fn value(digit: u8) -> Option<u8> {
+    let value = char::from(digit).to_digit(16)?;
+    Some(value as u8)
+}
+
+impl Display for RecordedFrame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Offload {
+            checksum,
+            gso,
+            fragment_bytes,
+        } = self.offload;
+        HexDigits(&self.bytes).fmt(f)?;
+        if let Some((start, offset)) = checksum {
+            write!(f, ",checksum={start}:{offset}")?;
+        }
+        if let Some(gso) = gso {
+            let row = GSO_KINDS.iter().find(|row| row.0 == gso.kind);
+            let name = row.expect("every kind has a name").1;
+            write!(f, ",gso={name}:{}", gso.segment_bytes)?;
+            if gso.ecn {
+                f.write_str(",ecn")?;
+            }
+        }
+        if fragment_bytes > 0 {
+            write!(f, ",fragment={fragment_bytes}")?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for RecordedFrame {
+    type Err = RecordError;
+
+    /// Errors: what is wrong with the word, also a record that does not fit the frame.
+    fn from_str(word: &str) -> Result<Self, RecordError> {
+        let mut parts = word.split(',');
+        let bytes = bytes(parts.next().unwrap_or_default())?;
+        if bytes.len() > MAX_FRAME_BYTES {
+            return Err(format!("a frame of {} bytes", bytes.len()).into());
+        }
+        let mut offload = Offload::NONE;
+        for part in parts {
+            let (key, value) = part.split_once('=').unwrap_or((part, ""));
+            match key {
+                "checksum" => offload.checksum = Some(checksum(value, bytes.len())?),
+                "gso" => offload.gso = Some(gso(value)?),
+                "ecn" if let Some(gso) = &mut offload.gso => gso.ecn = true,
+                "fragment" => offload.fragment_bytes = number(value, "length of a fragment")?,
+                _ => return Err(format!("'{}' is nothing of a frame", shortened(part)).into()),
+            }
+        }
+        Ok(Self { bytes, offload })
+    }
+}
+
+fn checksum(value: &str, frame_bytes: usize) -> Result<(u16, u16), RecordError> {
+    let (start, offset) = value.split_once(':').unwrap_or((value, ""));
+    let start: u16 = number(start, "place of a checksum")?;
+    let offset: u16 = number(offset, "place of a checksum")?;
+    if usize::from(start) + usize::from(offset) + 2 > frame_bytes {
+        return Err(format!("checksum={value} is behind the frame").into());
+    }
+    Ok((start, offset))
+}
+
+fn gso(value: &str) -> Result<Gso, RecordError> {
+    let (name, bytes) = value.split_once(':').unwrap_or((value, ""));
+    let kind = GSO_KINDS.iter().find(|row| row.1 == name);
+    let kind = kind.ok_or_else(|| format!("'{}' is no kind of super-frame", shortened(name)))?;
+    let segment_bytes = number(bytes, "length of a segment")?;
+    if segment_bytes == 0 {
+        return Err(String::from("segments of 0 bytes").into());
+    }
+    Ok(Gso {
+        kind: kind.0,
+        segment_bytes,
+        ecn: false,
+    })
+}
+
+/// Writes what a port takes off the switch's hands.
+pub(super) fn write_offloads(can: &OffloadCapabilities, out: &mut String) {
+    let begin = out.len();
+    let names = [
+        (can.checksum, "checksum"),
+        (can.tcp, "tcp"),
+        (can.udp, "udp"),
+    ];
+    for (_, name) in names.iter().filter(|row| row.0) {
+        out.push_str(name);
+        out.push(',');
+    }
+    if can.vlan_tags > 0 {
+        let _ = write!(out, "vlan={},", can.vlan_tags);
+    }
+    if out.len() == begin {
+        out.push_str(NOTHING);
+    } else {
+        out.pop();
+    }
+}
+
+/// What a port takes off the switch's hands. Errors: what is unknown.
+pub(super) fn offloads(word: &str) -> Result<OffloadCapabilities, RecordError> {
+    let mut can = OffloadCapabilities::default();
+    for part in word.split(',').filter(|_| word != NOTHING) {
+        match part.split_once('=').unwrap_or((part, "")) {
+            ("checksum", "") => can.checksum = true,
+            ("tcp", "") => can.tcp = true,
+            ("udp", "") => can.udp = true,
+            ("vlan", tags) => can.vlan_tags = number(tags, "number of tags")?,
+            _ => return Err(format!("'{}': no port offers that", shortened(part)).into()),
+        }
+    }
+    Ok(can)
+}
+
+fn codec() -> Codec {
+    Codec::new(Version::V1_3, Default::default())
+}
+
+/// Writes a port as a PORT_STATUS of OpenFlow 1.3.
+pub(super) fn write_desc(desc: &PortDesc, out: &mut String) {
+    let message = Message::PortStatus(PortStatus {
+        reason: PortStatusReason::MODIFY,
+        desc: desc.clone(),
+    });
+    let mut bytes = Vec::new();
+    let written = codec().encode(0, &message, &mut bytes);
+    written.expect("OpenFlow 1.3 says every port in 80 bytes");
+    let _ = write!(out, "{}", HexDigits(&bytes));
+}
+
+/// The port of a PORT_STATUS. Errors: it is none, or the port cannot be.
+pub(super) fn desc(word: &str) -> Result<PortDesc, RecordError> {
+    let read = codec().decode(&bytes(word)?);
+    match read {
+        Ok((_, Message::PortStatus(status))) if status.desc.port_no.is_port() => Ok(status.desc),
+        Ok((_, Message::PortStatus(status))) => {
+            Err(format!("{} is no port's number", status.desc.port_no).into())
+        }
+        Ok((_, other)) => Err(format!("the port is described by a {}", other.name()).into()),
+        Err(error) => Err(format!("the port: {error}").into()),
+    }
+}
+
+impl Display for RecordedConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            datapath_id,
+            secret,
+            epoch_ns,
+            profile,
+            options,
+        } = self;
+        let profile = HexDigits(profile);
+        write!(
+            f,
+            "{datapath_id:#018x} {secret} {epoch_ns} {profile} {options}"
+        )
+    }
+}
+
+impl RecordedConfig {
+    /// Reads what a line has of it up to its end. Errors: what is wrong.
+    pub(super) fn read(words: &mut LineWords<'_>) -> Result<Self, RecordError> {
+        let id = words.next("datapath id")?;
+        let digits = id.strip_prefix("0x").unwrap_or_default();
+        let datapath_id = u64::from_str_radix(digits, 16)
+            .map_err(|_| format!("'{}' is no datapath id", shortened(id)))?;
+        Ok(Self {
+            datapath_id,
+            secret: words.number("secret")?,
+            epoch_ns: words.number("epoch")?,
+            profile: bytes(words.next("profile")?)?,
+            options: words.0.into(),
+        })
+    }
+}
+
+/// The items of a list; none for `-`.
+pub(super) fn list(word: &str) -> impl Iterator<Item = &str> {
+    word.split(';').filter(move |_| word != NOTHING)
+}
+
+/// Ends a list: removes the last `;`, or writes that there is nothing.
+pub(super) fn end_list(begin: usize, out: &mut String) {
+    if out.len() == begin {
+        out.push_str(NOTHING);
+    } else {
+        out.pop();
+    }
+}
