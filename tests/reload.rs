@@ -47,9 +47,10 @@ impl Stage {
         let controller = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = controller.local_addr().unwrap().port();
         let file = pki.path("switch.toml");
-        std::fs::write(&file, "").unwrap();
+        let record = format!("'{}'", pki.path("record"));
+        std::fs::write(&file, format!("record = {record}\n")).unwrap();
         let lab = Lab::with_file(2, &["--config", &file]);
-        let mut keys = BTreeMap::new();
+        let mut keys = BTreeMap::from([("record".into(), record)]);
         let ports = [1, 2].map(|i| format!("{i}={}", lab.port(i)));
         keys.insert("port".into(), format!("{ports:?}"));
         for (key, who) in [
@@ -115,6 +116,13 @@ impl Stage {
         ok(bofuss.args(["ctl", &self.lab.name]).args(words.split(' ')))
     }
 
+    /// Captures and mirrors, without the record.
+    fn captures(&self) -> String {
+        let listed = self.ctl("captures");
+        let lines = listed.lines().filter(|line| !line.starts_with("record "));
+        lines.collect()
+    }
+
     fn dpctl(&self, words: &[&str]) -> String {
         printed(&self.lab.dpctl(words))
     }
@@ -175,6 +183,7 @@ fn change(stage: &mut Stage, key: &str) {
             let option = "['openstate.dialect=opp']";
             refuses(stage, key, option, "extension: a change needs a restart");
         }
+        "record" => refuses(stage, key, "'/tmp/r'", "record: a change needs a restart"),
         "socket-group" => {
             refuses(
                 stage,
@@ -389,13 +398,13 @@ fn change(stage: &mut Stage, key: &str) {
             assert!(begun.contains(&messages), "{begun}");
             refuses(stage, key, "['9 /tmp/x.pcap']", "capture 9 ");
             stage.follows(key, "[]");
-            assert_eq!(stage.ctl("captures"), "");
+            assert_eq!(stage.captures(), "");
         }
         "mirror" => {
             stage.follows(key, "['1 2 arp']");
             assert!(stage.ctl("captures").contains("1 2 packets"));
             stage.follows(key, "[]");
-            assert_eq!(stage.ctl("captures"), "");
+            assert_eq!(stage.captures(), "");
         }
         "capture-folder" => {
             let folder = stage.pki.0.display().to_string();
@@ -486,4 +495,9 @@ fn every_key_of_the_schema_is_followed_or_refused_by_name() {
     let packets = flow.split_once("n_packets=").unwrap().1;
     let packets: u32 = packets.split_once(',').unwrap().0.parse().unwrap();
     assert!(packets > 40, "{flow}");
+    // And all of it is done again.
+    assert_eq!(stage.lab.switch.terminate(), Some(0));
+    let mut bofuss = Command::new(program("bofuss"));
+    let replayed = ok(bofuss.arg("replay").arg(stage.pki.path("record")));
+    assert!(replayed.contains("outputs as recorded"), "{replayed}");
 }

@@ -95,6 +95,10 @@ pub struct Config {
     pub lock_down: bool,
     /// The folder for captures.
     pub capture_folder: Option<PathBuf>,
+    /// The file that records the switch.
+    pub record: Option<PathBuf>,
+    /// What it was made of.
+    pub options: Box<Options>,
     /// The log level.
     pub log: String,
 }
@@ -133,6 +137,10 @@ impl Config {
                     "--port {kind}: it is a port of switch {name} already"
                 ));
             }
+            if let Some(record) = self.record.as_ref().filter(|_| self.record == other.record) {
+                let record = record.display();
+                return Err(format!("--record {record}: switch {name} writes it"));
+            }
         }
         Ok(())
     }
@@ -143,6 +151,7 @@ impl Options {
     ///
     /// Errors: one sentence, which begins with the option.
     pub fn check(self) -> Result<Config, String> {
+        let options = Box::new(self.clone());
         let catalogue = catalogue(&self.fields)?;
         extensions::hooks(&catalogue, &self.extensions)?;
         let profile = profile(self.profile.as_deref(), &catalogue)?;
@@ -160,7 +169,6 @@ impl Options {
         };
         let (ports, queues) = ports_and_queues(&self, port_options)?;
         let socket_group = socket_group(self.socket_group.as_deref())?;
-        let is_named = self.name.is_some();
         let name = self.name.unwrap_or_else(|| DEFAULT_NAME.into());
         rundir::check_name(&name)?;
         let fail_mode = fail_mode(self.fail_mode.as_deref(), !self.controllers.is_empty())?;
@@ -178,7 +186,7 @@ impl Options {
         Ok(Config {
             desc: description(&name),
             name,
-            is_named,
+            is_named: options.name.is_some(),
             datapath_id: self.dpid.as_deref().map(datapath_id).transpose()?,
             queues,
             ports,
@@ -191,7 +199,7 @@ impl Options {
             socket_group,
             tls,
             fail_mode,
-            catalogue: Arc::new(catalogue),
+            catalogue: catalogue.into(),
             extensions: self.extensions,
             tables,
             profile,
@@ -207,6 +215,8 @@ impl Options {
             metrics: addresses("--metrics", self.metrics.as_slice())?.pop(),
             lock_down: self.lock_down,
             capture_folder,
+            record: self.record,
+            options,
             log,
         })
     }

@@ -12,6 +12,8 @@ mod port_set;
 mod reconfigure;
 mod scrape;
 mod status;
+#[cfg(test)]
+mod tests;
 mod trace;
 
 use std::time::Instant;
@@ -19,8 +21,10 @@ use std::time::Instant;
 use bofuss_agent::Switch;
 use bofuss_channel::Event;
 use bofuss_datapath::Time;
-use bofuss_frame::{Frame, Pool};
+use bofuss_embed::record::{RecordedConnections, RecordedFrame, RecordedInput};
+use bofuss_frame::{Frame, OffloadCapabilities, Pool};
 use bofuss_oflib::PortNo;
+use bofuss_oflib::message::PortDesc;
 use bofuss_ports::{BATCH_FRAMES, LinkMonitor, PortError};
 use rustix::event::epoll;
 use tokio::sync::{mpsc, oneshot};
@@ -28,6 +32,7 @@ use tracing::warn;
 
 use crate::config::Config;
 use crate::port::OpenPort;
+use crate::record::{RecordWriter, SwitchRecorder};
 
 use inbox::Inbox;
 use io::{DataPlaneIo, conn_id};
@@ -93,6 +98,8 @@ pub struct DataPlaneParts {
     pub ports: Vec<OpenPort>,
     /// The configuration that the switch was started with.
     pub config: Config,
+    /// What notes the switch's inputs and outputs, if they are recorded.
+    pub recorder: Option<SwitchRecorder>,
     /// Events of connections.
     pub events: mpsc::Receiver<Event>,
     /// Commands and scrapes.
@@ -116,12 +123,26 @@ impl DataPlane {
         Ok(())
     }
 
+    /// Starts the thread that writes the record. Errors: the system's.
+    pub fn begin_record(&mut self, writer: RecordWriter) -> Result<(), String> {
+        let started = match &mut self.io.recorder {
+            Some(recorder) => recorder.start(writer),
+            None => Ok(()),
+        };
+        started.map_err(|error| format!("record thread: {error}"))
+    }
+
     fn without_ports(parts: DataPlaneParts) -> std::io::Result<Self> {
         let poller = Poller::new(parts.monitor.fd())?;
         let catalogue = parts.switch.datapath().catalogue().clone();
         Ok(Self {
             switch: parts.switch,
-            io: DataPlaneIo::new(poller.epoll()?, parts.config.lock_down, catalogue),
+            io: DataPlaneIo::new(
+                poller.epoll()?,
+                parts.config.lock_down,
+                catalogue,
+                parts.recorder,
+            ),
             config: parts.config,
             inbox: Inbox::new(parts.inputs, parts.events),
             poller,
@@ -170,14 +191,46 @@ impl DataPlane {
             if has_inputs && !self.take_inputs(&mut now) {
                 return Ok(());
             }
-            self.switch.work(now, &mut self.io);
-            // What becomes due in this turn is done in the next one, which does not wait.
-            if next_tick.is_some_and(|tick| tick <= now) {
-                self.switch.tick(now, &mut self.io);
-            }
-            self.io.ports.flush();
-            self.count(now);
+            self.complete_turn(now, next_tick);
         }
+    }
+
+    /// Goes on with what waits, and does what was due at `next_tick`.
+    fn complete_turn(&mut self, now: Time, next_tick: Option<Time>) {
+        if self.switch.has_work(&self.io) {
+            self.give(
+                now,
+                |_| Some(RecordedInput::Work),
+                |switch, io| switch.work(now, io),
+            );
+        }
+        // What becomes due in this turn is done in the next one, which does not wait.
+        if next_tick.is_some_and(|tick| tick <= now) {
+            self.give(
+                now,
+                |_| Some(RecordedInput::Tick),
+                |switch, io| switch.tick(now, io),
+            );
+        }
+        self.io.ports.flush();
+        self.count(now);
+    }
+
+    /// Gives the switch an input, and records it with what it causes.
+    fn give<R>(
+        &mut self,
+        now: Time,
+        input: impl FnOnce(&RecordedConnections) -> Option<RecordedInput>,
+        act: impl FnOnce(&mut Switch, &mut DataPlaneIo) -> R,
+    ) -> R {
+        if let Some(recorder) = &mut self.io.recorder {
+            recorder.begin(now, input);
+        }
+        let result = act(&mut self.switch, &mut self.io);
+        if let Some(recorder) = &mut self.io.recorder {
+            recorder.end();
+        }
+        result
     }
 
     fn now(&self) -> Time {
@@ -213,7 +266,11 @@ impl DataPlane {
     /// Receives one batch from a port and runs it through the switch. Returns the current time.
     fn serve_port(&mut self, now: Time, number: PortNo, frames: &mut Vec<Frame>) -> Time {
         if self.io.ports.send_queued(number) {
-            self.switch.port_has_room(now, number, &mut self.io);
+            self.give(
+                now,
+                |_| Some(RecordedInput::PortRoom(number)),
+                |switch, io| switch.port_has_room(now, number, io),
+            );
         }
         if self.switch.datapath().is_behind(number) {
             return now;
@@ -222,7 +279,13 @@ impl DataPlane {
             Ok(0) => return now,
             Ok(count) => {
                 self.answer_pending_traces(number, frames);
+                if let Some(recorder) = &mut self.io.recorder {
+                    recorder.begin(now, |_| Some(frames_input(number, frames)));
+                }
                 self.switch.receive(now, number, frames, &mut self.io);
+                if let Some(recorder) = &mut self.io.recorder {
+                    recorder.end();
+                }
                 self.io.ports.flush();
                 let end = self.now();
                 self.lane.counters.batch(count, end.since(now));
@@ -245,14 +308,21 @@ impl DataPlane {
         let added = self.io.ports.add(port);
         added.map_err(|error| format!("port {number}: {name}: {error}"))?;
         let now = self.now();
-        self.switch
-            .port_changed(now, desc, capabilities, &mut self.io);
-        let mut queues = self
-            .config
-            .queues
+        self.port_changed(now, desc, capabilities);
+        let mut queues = self.config.queues.clone();
+        queues.retain(|queue| queue.port == number);
+        queues
             .iter()
-            .filter(|queue| queue.port == number);
-        queues.try_for_each(|queue| reconfigure::make_queue(&mut self.switch, now, queue))
+            .try_for_each(|queue| self.make_queue(now, queue))
+    }
+
+    fn port_changed(&mut self, now: Time, desc: PortDesc, capabilities: OffloadCapabilities) {
+        let noted = desc.clone();
+        self.give(
+            now,
+            |_| Some(RecordedInput::Port(Box::new(noted), capabilities)),
+            |switch, io| switch.port_changed(now, desc, capabilities, io),
+        );
     }
 
     fn lose_port(&mut self, number: PortNo) {
@@ -264,7 +334,16 @@ impl DataPlane {
     fn close_port(&mut self, number: PortNo) -> Option<OpenPort> {
         let port = self.io.ports.remove(number)?;
         let now = self.now();
-        self.switch.port_removed(now, number, &mut self.io);
+        self.give(
+            now,
+            |_| Some(RecordedInput::PortGone(number)),
+            |switch, io| switch.port_removed(now, number, io),
+        );
         Some(port)
     }
+}
+
+/// A batch of frames, as a record has it.
+fn frames_input(port: PortNo, frames: &[Frame]) -> RecordedInput {
+    RecordedInput::Frames(port, frames.iter().map(RecordedFrame::from).collect())
 }

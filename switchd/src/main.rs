@@ -21,8 +21,10 @@ mod offline;
 mod port;
 mod process;
 mod profile;
+mod record;
 mod refusal;
 mod reload;
+mod replay;
 mod rights;
 mod run;
 mod rundir;
@@ -91,6 +93,9 @@ enum CliCommand {
     /// Run a network of switches, hosts and controllers that a file describes, on a virtual clock
     /// (needs no rights).
     Sim(Box<sim::SimOptions>),
+    /// Play what `bofuss run --record` wrote, and say where the switch does something else now
+    /// (needs no rights).
+    Replay(Box<replay::ReplayOptions>),
     /// Let a running switch, and all others of its process, read their configuration file again, as
     /// SIGHUP does.
     Reload {
@@ -125,6 +130,7 @@ fn bofuss() -> ExitCode {
         | CliCommand::Ctl { .. }
         | CliCommand::Trace(_)
         | CliCommand::Sim(_)
+        | CliCommand::Replay(_)
         | CliCommand::Reload { .. } => "warn",
         CliCommand::Generate { .. } => "error",
     });
@@ -144,6 +150,7 @@ fn bofuss() -> ExitCode {
         CliCommand::Ctl { words } => ctl::command(&words).map(|text| print!("{text}")),
         CliCommand::Trace(options) => options.run(),
         CliCommand::Sim(options) => options.run(),
+        CliCommand::Replay(options) => options.run(),
         CliCommand::Reload { name } => ctl::reload(name.as_deref()).map(|text| print!("{text}")),
         CliCommand::Generate { what } => {
             let printed = generate::print(what, Cli::command(), &mut std::io::stdout());

@@ -80,6 +80,21 @@ fn try_open(spec: &PortSpec) -> Result<OpenPort, OpenError> {
     })
 }
 
+#[cfg(test)]
+impl OpenPort {
+    /// A port in memory, for a test.
+    pub fn in_memory(number: PortNo, driver: bofuss_ports::Memory) -> Self {
+        Self {
+            number,
+            name: format!("memory{number}"),
+            driver: Box::new(driver),
+            link: None,
+            rate_kbps: None,
+            ended: false,
+        }
+    }
+}
+
 fn kbps(modes: &LinkModes) -> u32 {
     modes.speed_mbps.unwrap_or(0).saturating_mul(1000)
 }

@@ -106,6 +106,10 @@ pub const KEYS: &[(&str, ReloadEffect)] = &[
     ),
     ("capture-folder", AT_ONCE),
     ("no-pad", AT_ONCE),
+    (
+        "record",
+        Refuses("a record has everything from the start of the switch"),
+    ),
     ("log", AT_ONCE),
 ];
 

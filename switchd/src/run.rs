@@ -22,7 +22,7 @@ use crate::dataplane::{Answer, Input, Operation, OperatorCommand, Scrape};
 use crate::rights::Lock;
 use crate::snoop::SnoopClients;
 
-pub use build::{datapath_id, make_switch};
+pub use build::{datapath_id, make_switch, remake_switch};
 
 use attach::Attached;
 use build::build;

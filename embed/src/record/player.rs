@@ -192,8 +192,8 @@ fn known(switch: &Switch, port: PortNo) -> Result<(), RecordError> {
 fn batch(switch: &Switch, frames: &[RecordedFrame]) -> Result<Vec<Frame>, RecordError> {
     let mut batch = Vec::with_capacity(frames.len());
     for recorded in frames {
-        let frame = switch.datapath().pool().frame(&recorded.bytes);
-        let mut frame = frame.ok_or_else(|| String::from("there is no buffer for a frame"))?;
+        let taken = switch.datapath().pool().frame(&recorded.bytes);
+        let mut frame = taken.ok_or_else(|| String::from("there is no buffer for a frame"))?;
         frame.offload = recorded.offload;
         batch.push(frame);
     }

@@ -169,8 +169,8 @@ impl RecordedInput {
             "tick" => Self::Tick,
             "fail-mode" => {
                 let word = words.next("fail mode")?;
-                let row = FailMode::NAMES.iter().find(|row| row.1 == word);
-                let row = row.ok_or_else(|| format!("'{}' is no fail mode", shortened(word)))?;
+                let named = FailMode::NAMES.iter().find(|row| row.1 == word);
+                let row = named.ok_or_else(|| format!("'{}' is no fail mode", shortened(word)))?;
                 Self::FailMode(row.0)
             }
             "queue" => {

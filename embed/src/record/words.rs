@@ -170,14 +170,14 @@ fn checksum(value: &str, frame_bytes: usize) -> Result<(u16, u16), RecordError> 
 
 fn gso(value: &str) -> Result<Gso, RecordError> {
     let (name, bytes) = value.split_once(':').unwrap_or((value, ""));
-    let kind = GSO_KINDS.iter().find(|row| row.1 == name);
-    let kind = kind.ok_or_else(|| format!("'{}' is no kind of super-frame", shortened(name)))?;
+    let named = GSO_KINDS.iter().find(|row| row.1 == name);
+    let row = named.ok_or_else(|| format!("'{}' is no kind of super-frame", shortened(name)))?;
     let segment_bytes = number(bytes, "length of a segment")?;
     if segment_bytes == 0 {
         return Err(String::from("segments of 0 bytes").into());
     }
     Ok(Gso {
-        kind: kind.0,
+        kind: row.0,
         segment_bytes,
         ecn: false,
     })

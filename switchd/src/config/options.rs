@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::Config;
+
 /// Options of `bofuss run`. Each is also a key of the TOML file, where a list is an array.
 #[derive(Clone, Debug, Default, clap::Args, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
@@ -154,6 +156,10 @@ pub struct Options {
     #[arg(long = "mirror", value_name = "PORT TO")]
     #[serde(rename = "mirror")]
     pub mirrors: Vec<String>,
+    /// Append all that the switch is given, and what it does, to FILE, which `bofuss replay` plays
+    /// again. It has whole frames: only its owner may read it.
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
     /// What to log; the command line has it for all commands.
     #[arg(skip)]
     pub log: Option<String>,
@@ -170,4 +176,27 @@ pub struct Options {
     /// Send frames shorter than 60 bytes as they are.
     #[arg(long)]
     pub no_pad: bool,
+}
+
+impl Options {
+    /// Those that decide what the switch does with its inputs, with the values that `config` gave
+    /// what was left out. The profile is not among them.
+    pub fn of_switch(&self, config: &Config) -> Self {
+        Self {
+            name: Some(config.name.clone()),
+            fail_mode: Some(config.fail_mode.to_string()),
+            tables: Some(config.tables.n_tables),
+            max_entries: Some(config.tables.max_entries),
+            max_total_entries: Some(config.tables.max_total_entries),
+            select: self.select.clone(),
+            group_select: self.group_select.clone(),
+            mac_limits: self.mac_limits.clone(),
+            disciplines: self.disciplines.clone(),
+            fields: self.fields.clone(),
+            extensions: self.extensions.clone(),
+            seed: self.seed,
+            datapath: self.datapath.clone(),
+            ..Self::default()
+        }
+    }
 }

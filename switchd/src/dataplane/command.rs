@@ -75,13 +75,7 @@ impl DataPlane {
             Operation::Trace(packet) => self.trace_packet(&packet),
             Operation::Capture(words, file) => self.copy_frames(&words, false, Some(file)),
             Operation::Mirror(words) => self.copy_frames(&words, true, None),
-            Operation::Captures => Ok(self
-                .io
-                .ports
-                .copiers
-                .iter()
-                .map(FrameCopier::to_string)
-                .collect()),
+            Operation::Captures => Ok(self.list_captures()),
             Operation::EndCapture(name) => self.end_copier(&name),
             Operation::TraceNext(flow) => return self.trace_next_packet(&flow, command.reply),
             Operation::AddPort(spec) => self.add_one_port(&spec),
@@ -205,6 +199,15 @@ impl DataPlane {
         } else {
             Err(format!("nothing goes to {name} ('captures' lists them)"))
         }
+    }
+
+    fn list_captures(&self) -> String {
+        let copiers = self.io.ports.copiers.iter();
+        let mut text: String = copiers.map(FrameCopier::to_string).collect();
+        if let Some(recorder) = &self.io.recorder {
+            text += &recorder.to_string();
+        }
+        text
     }
 
     fn list_ports(&self) -> String {

@@ -3,6 +3,7 @@
 use bofuss_agent::{ConnId, Request};
 use bofuss_channel::{Endpoint, Event, Origin, Reason};
 use bofuss_datapath::Time;
+use bofuss_embed::record::RecordedInput;
 use bofuss_oflib::message::ErrorMsg;
 use bofuss_oflib::{EncodeError, Message, Version};
 use tracing::{debug, info, warn};
@@ -80,23 +81,34 @@ impl DataPlane {
     /// Gives a message to the switch and counts how long it took; `head` are its first bytes.
     fn handle_message(&mut self, now: Time, conn: ConnId, xid: u32, head: &[u8], message: Message) {
         let name = message.name();
+        if let Some(recorder) = &mut self.io.recorder {
+            recorder.begin(now, |known| known.message(conn, xid, head, &message));
+        }
         let request = Request {
             xid,
             head,
             message: Ok(message),
         };
         self.switch.message(now, conn, request, &mut self.io);
+        if let Some(recorder) = &mut self.io.recorder {
+            recorder.end();
+        }
         self.lane.counters.message(name, self.now().since(now));
     }
 
     /// Answers a message that could not be decoded, in its order.
     fn refuse(&mut self, now: Time, conn: ConnId, xid: u32, error: ErrorMsg) {
+        let noted = error.clone();
         let request = Request {
             xid,
             head: &[],
             message: Err(error),
         };
-        self.switch.message(now, conn, request, &mut self.io);
+        self.give(
+            now,
+            |known| known.wrong(conn, xid, &noted),
+            |switch, io| switch.message(now, conn, request, io),
+        );
     }
 
     /// Adds a connection to the switch. Returns false if it is not wanted any more: its controller
@@ -108,13 +120,27 @@ impl DataPlane {
         match origin {
             Origin::Active(_) | Origin::Passive { .. } => {
                 let is_controller = matches!(origin, Origin::Active(_));
-                self.switch.connected(now, conn, version, is_controller);
+                self.give(
+                    now,
+                    |_| Some(RecordedInput::Connect(conn, version, is_controller)),
+                    |switch, _| switch.connected(now, conn, version, is_controller),
+                );
                 true
             }
             Origin::Auxiliary { main, id, .. } => {
                 let datagrams = origin.is_datagrams();
-                self.switch
-                    .connected_auxiliary(conn_id(*main), conn, *id, datagrams)
+                let main = conn_id(*main);
+                let input = RecordedInput::ConnectBeside {
+                    conn,
+                    main,
+                    id: *id,
+                    datagrams,
+                };
+                self.give(
+                    now,
+                    |_| Some(input),
+                    |switch, _| switch.connected_auxiliary(main, conn, *id, datagrams),
+                )
             }
         }
     }
@@ -131,7 +157,11 @@ impl DataPlane {
                 lost => info!("{origin}: disconnected: {reason} ({lost} packet-ins lost)"),
             }
             let now = self.now();
-            self.switch.disconnected(now, conn);
+            self.give(
+                now,
+                |_| Some(RecordedInput::Disconnect(conn)),
+                |switch, _| switch.disconnected(now, conn),
+            );
         }
     }
 }

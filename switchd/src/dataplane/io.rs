@@ -4,6 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use bofuss_agent::{ConnId, SwitchIo};
+use bofuss_embed::record::RecordedOutput;
 use bofuss_frame::Frame;
 use bofuss_oflib::message::port::PortFeatures;
 use bofuss_oflib::types::QueueId;
@@ -12,6 +13,7 @@ use tracing::warn;
 
 use super::connection_set::ConnectionSet;
 use super::port_set::PortSet;
+use crate::record::SwitchRecorder;
 use crate::refusal;
 
 /// The ports and connections.
@@ -24,6 +26,8 @@ pub struct DataPlaneIo {
     pub is_locked: bool,
     /// The names of extensions' errors, for the log.
     catalogue: Arc<Catalogue>,
+    /// What notes the switch's inputs and outputs, if they are recorded.
+    pub recorder: Option<SwitchRecorder>,
 }
 
 /// Converts the id of a connection from the channel's type to the agent's.
@@ -33,23 +37,40 @@ pub fn conn_id(id: bofuss_channel::ConnId) -> ConnId {
 
 impl DataPlaneIo {
     /// Starts without ports and connections.
-    pub fn new(epoll: OwnedFd, is_locked: bool, catalogue: Arc<Catalogue>) -> Self {
+    pub fn new(
+        epoll: OwnedFd,
+        is_locked: bool,
+        catalogue: Arc<Catalogue>,
+        recorder: Option<SwitchRecorder>,
+    ) -> Self {
         Self {
             ports: PortSet::new(epoll),
             connections: ConnectionSet::default(),
             is_locked,
             catalogue,
+            recorder,
         }
+    }
+
+    /// Notes what the switch is answered.
+    fn answered(&self, is_granted: bool) -> bool {
+        if let Some(recorder) = &self.recorder {
+            recorder.answered(is_granted);
+        }
+        is_granted
     }
 }
 
 impl SwitchIo for DataPlaneIo {
-    fn transmit(&mut self, port: PortNo, _: QueueId, frame: Frame) {
+    fn transmit(&mut self, port: PortNo, queue: QueueId, frame: Frame) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.frame(port, queue, &frame);
+        }
         self.ports.transmit(port, frame);
     }
 
     fn port_takes_frames(&self, port: PortNo) -> bool {
-        self.ports.takes_frames(port)
+        self.answered(self.ports.takes_frames(port))
     }
 
     fn flush(&mut self) {
@@ -57,6 +78,9 @@ impl SwitchIo for DataPlaneIo {
     }
 
     fn send(&mut self, conn: ConnId, xid: u32, message: Message) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.message(conn, xid, &message);
+        }
         self.connections.send(conn, xid, message);
     }
 
@@ -68,18 +92,21 @@ impl SwitchIo for DataPlaneIo {
     }
 
     fn has_room(&self, conn: ConnId) -> bool {
-        self.connections.has_room(conn)
+        self.answered(self.connections.has_room(conn))
     }
 
     fn takes_packet_in(&mut self, conn: ConnId, in_port: PortNo) -> bool {
-        self.connections.takes_packet_in(conn, in_port)
+        self.answered(self.connections.takes_packet_in(conn, in_port))
     }
 
     fn may_change_links(&self) -> bool {
-        !self.is_locked
+        self.answered(!self.is_locked)
     }
 
     fn advertise(&mut self, port: PortNo, features: PortFeatures) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.output(RecordedOutput::Advertise(port, features));
+        }
         let open = self.ports.get(port);
         if let Some(Err(error)) = open.and_then(|open| open.advertise(features)) {
             warn!("port {port}: {error}");
@@ -87,6 +114,9 @@ impl SwitchIo for DataPlaneIo {
     }
 
     fn set_link(&mut self, port: PortNo, up: bool) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.output(RecordedOutput::Link(port, up));
+        }
         let Some(name) = self.ports.get(port).and_then(|open| open.interface()) else {
             return;
         };

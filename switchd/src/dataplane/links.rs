@@ -2,6 +2,7 @@
 //! counters.
 
 use bofuss_datapath::Time;
+use bofuss_embed::record::RecordedInput;
 use bofuss_oflib::message::multipart::PortStats;
 use bofuss_ports::LinkEvent;
 use tracing::{debug, info, warn};
@@ -31,8 +32,7 @@ impl DataPlane {
     fn follow_link(&mut self, link: &bofuss_ports::Link) {
         if let Some((desc, capabilities)) = self.io.ports.update_link(link) {
             let now = self.now();
-            self.switch
-                .port_changed(now, desc, capabilities, &mut self.io);
+            self.port_changed(now, desc, capabilities);
             return;
         }
         let Some(spec) = self
@@ -66,14 +66,24 @@ impl DataPlane {
         self.lane.counted = now;
         log::tell_rest();
         for (number, counters, overflowed) in self.io.ports.driver_counters() {
+            let Some(port) = self.switch.datapath().ports().get(&number) else {
+                continue;
+            };
             let lost = PortStats {
                 rx_over_err: counters.rx_dropped(),
                 rx_errors: counters.rx_errors(),
                 tx_dropped: counters.tx_dropped() + overflowed,
                 tx_errors: counters.tx_errors(),
-                ..PortStats::default()
+                ..port.stats
             };
-            self.switch.set_driver_counters(number, &lost);
+            if lost == port.stats {
+                continue;
+            }
+            self.give(
+                now,
+                |_| Some(RecordedInput::PortLost(number, Box::new(lost))),
+                |switch, _| switch.set_driver_counters(number, &lost),
+            );
         }
     }
 }

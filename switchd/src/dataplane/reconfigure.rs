@@ -4,6 +4,7 @@ use bofuss_agent::{FailMode, Switch};
 use bofuss_channel::{ActiveAddress, Origin};
 use bofuss_datapath::reconfigure::Obstacle;
 use bofuss_datapath::{Egress, QueueSpec, Time};
+use bofuss_embed::record::{RecordedInput, RecordedReconfiguration};
 use bofuss_oflib::PortNo;
 use bofuss_oflib::types::QueueId;
 use tokio::sync::oneshot;
@@ -13,6 +14,7 @@ use super::DataPlane;
 use super::command::Answer;
 use crate::config::{Config, ConfiguredQueue, PortSpec};
 use crate::port::{self, OpenPort};
+use crate::record;
 use crate::rights::LOCKED;
 use crate::run::{datapath_id, make_switch};
 
@@ -31,15 +33,27 @@ impl DataPlane {
     ) -> Answer {
         let opened = self.open_ports(&new.ports)?;
         let copiers = self.new_copiers(&new, &self.config.copiers)?;
-        let mut other = self.trial(&new, &opened)?;
-        let checked = self
-            .switch
-            .check_reconfigure(self.now(), &mut other, &mut self.io);
+        let now = self.now();
+        // So that the check causes nothing.
+        while self.switch.datapath().has_work() {
+            self.give(
+                now,
+                |_| Some(RecordedInput::Work),
+                |switch, io| switch.work(now, io),
+            );
+        }
+        let (mut other, recorded) = self.trial(&new, &opened)?;
+        let checked = self.switch.check_reconfigure(now, &mut other, &mut self.io);
         checked.map_err(|obstacle| self.describe_obstacle(&new, obstacle))?;
         if ready.send(()).is_err() || go.blocking_recv().is_err() {
             return Err("another switch refused its part of the change".into());
         }
-        self.switch.reconfigure(self.now(), other, &mut self.io);
+        let now = self.now();
+        self.give(
+            now,
+            |_| Some(RecordedInput::Reconfigure(Box::new(recorded))),
+            |switch, io| switch.reconfigure(now, other, io),
+        );
         let ports = std::mem::replace(&mut new.ports, std::mem::take(&mut self.config.ports));
         let old = std::mem::replace(&mut self.config, new);
         self.replace_ports(ports, opened)?;
@@ -73,7 +87,11 @@ impl DataPlane {
         self.config.controllers = controllers;
         self.close_unwanted_connections();
         let now = self.now();
-        self.switch.set_fail_mode(now, fail_mode);
+        self.give(
+            now,
+            |_| Some(RecordedInput::FailMode(fail_mode)),
+            |switch, _| switch.set_fail_mode(now, fail_mode),
+        );
     }
 
     fn close_unwanted_connections(&mut self) {
@@ -125,8 +143,7 @@ impl DataPlane {
                 Some(new) if new.number == old.number => {
                     if let Some((desc, capabilities)) = self.io.ports.adjust(&new) {
                         let now = self.now();
-                        self.switch
-                            .port_changed(now, desc, capabilities, &mut self.io);
+                        self.port_changed(now, desc, capabilities);
                     }
                 }
                 moved => {
@@ -146,10 +163,14 @@ impl DataPlane {
     }
 
     /// Builds the switch that `new` describes, with its future ports and queues and the queues of
-    /// controllers that stay.
+    /// controllers that stay; and what a record has of it.
     ///
     /// Errors: a wrong profile, a queue that is refused.
-    fn trial(&mut self, new: &Config, opened: &[OpenPort]) -> Result<Switch, String> {
+    fn trial(
+        &mut self,
+        new: &Config,
+        opened: &[OpenPort],
+    ) -> Result<(Switch, RecordedReconfiguration), String> {
         let now = self.now();
         let is_same = new.datapath_id == self.config.datapath_id;
         let mut macs = new.ports.iter().filter_map(|spec| {
@@ -162,27 +183,35 @@ impl DataPlane {
             datapath_id(new, macs.next())
         };
         let mut trial = make_switch(new, &self.lane.pool, id)?;
+        let mut recorded = RecordedReconfiguration {
+            config: record::recorded(new, &trial),
+            ports: Vec::new(),
+            queues: Vec::new(),
+        };
         for spec in &new.ports {
             if let Some(port) = self.future_port(spec, opened) {
                 let mut desc = port.desc();
                 let capabilities = port.driver.capabilities();
                 desc.port_no = spec.number;
                 desc.curr_speed = spec.rate_kbps.unwrap_or(port.interface_kbps());
+                recorded.ports.push((desc.clone(), capabilities));
                 trial.port_changed(now, desc, capabilities, &mut self.io);
             }
         }
         // A controller's queue may belong to a port that is removed.
         for (port, id, spec) in self.controller_queues() {
-            let _ =
-                is_named(&new.queues, port, id) || trial.modify_queue(now, port, id, spec).is_ok();
+            if !is_named(&new.queues, port, id) && trial.modify_queue(now, port, id, spec).is_ok() {
+                recorded.queues.push((port, id, spec));
+            }
         }
         for queue in &new.queues {
             // A port whose interface is missing gets its queues when it is back.
             if trial.datapath().ports().contains_key(&queue.port) {
                 make_queue(&mut trial, now, queue)?;
+                recorded.queues.push((queue.port, queue.id, queue.spec));
             }
         }
-        Ok(trial)
+        Ok((trial, recorded))
     }
 
     /// The open port that `spec` will describe.
@@ -231,12 +260,15 @@ impl DataPlane {
         {
             // The queue may be gone already, or be the default queue, which is removed together
             // with the last other one.
-            let _ = self.switch.delete_queue(now, *port, *id, &mut self.io);
+            let _ = self.give(
+                now,
+                |_| Some(RecordedInput::QueueGone(*port, *id)),
+                |switch, io| switch.delete_queue(now, *port, *id, io),
+            );
         }
         let changed: Vec<&ConfiguredQueue> = wanted
             .iter()
-            .filter(|queue| !old.contains(queue))
-            .filter(|queue| self.io.ports.contains(queue.port))
+            .filter(|queue| !old.contains(queue) && self.io.ports.contains(queue.port))
             .collect();
         // Guaranteed rates are released first, so that the order of changes does not matter.
         for queue in &changed {
@@ -244,10 +276,19 @@ impl DataPlane {
                 min: None,
                 ..queue.spec
             };
-            make_queue(&mut self.switch, now, &ConfiguredQueue { spec, ..**queue })?;
+            self.make_queue(now, &ConfiguredQueue { spec, ..**queue })?;
         }
         let mut changed = changed.into_iter();
-        changed.try_for_each(|queue| make_queue(&mut self.switch, now, queue))
+        changed.try_for_each(|queue| self.make_queue(now, queue))
+    }
+
+    /// Creates or changes a queue. Errors: why it is refused.
+    pub(super) fn make_queue(&mut self, now: Time, queue: &ConfiguredQueue) -> Result<(), String> {
+        self.give(
+            now,
+            |_| Some(RecordedInput::Queue(queue.port, queue.id, queue.spec)),
+            |switch, _| make_queue(switch, now, queue),
+        )
     }
 }
 
@@ -259,11 +300,7 @@ fn is_named(queues: &[ConfiguredQueue], port: PortNo, id: QueueId) -> bool {
 }
 
 /// Creates or changes a queue. Errors: why it is refused.
-pub(super) fn make_queue(
-    switch: &mut Switch,
-    now: Time,
-    queue: &ConfiguredQueue,
-) -> Result<(), String> {
+fn make_queue(switch: &mut Switch, now: Time, queue: &ConfiguredQueue) -> Result<(), String> {
     let port = queue.port;
     let id = queue.id;
     let made = switch.modify_queue(now, port, id, queue.spec);

@@ -6,14 +6,17 @@ use std::time::{Instant, SystemTime};
 use bofuss_agent::{Identity, Switch};
 use bofuss_channel::Event;
 use bofuss_datapath::{Datapath, Time};
+use bofuss_embed::record::RecordedConfig;
 use bofuss_frame::Pool;
+use bofuss_oflib::message::multipart::TableFeatures;
 use bofuss_ports::LinkMonitor;
 use tokio::sync::mpsc;
 
 use super::{Enter, PREDECESSOR_TIMEOUT};
-use crate::config::{Config, extensions};
+use crate::config::{Config, extensions, from_line};
 use crate::dataplane::{DataPlane, DataPlaneParts, Input, POOL_BYTES};
 use crate::port::{self, OpenPort};
+use crate::record::{self, RecordFile, SwitchRecorder};
 use crate::rights::{self, Lock};
 
 /// Opens the ports, builds the switch and gives up rights. Runs in the data-plane thread.
@@ -34,19 +37,27 @@ pub(super) fn build(
     let datapath_id = datapath_id(&config, ports.iter().find_map(OpenPort::mac));
     let pool = Pool::new(POOL_BYTES);
     let switch = make_switch(&config, &pool, datapath_id)?;
+    let file = config.record.as_deref().map(RecordFile::open).transpose()?;
+    let (recorder, writer) = file
+        .map(|file| SwitchRecorder::new(file, &config, &switch, pool.clone()))
+        .unzip();
     let parts = DataPlaneParts {
         switch,
         pool,
         ports,
         config,
+        recorder,
         events,
         inputs,
         monitor,
     };
     let mut plane = DataPlane::new(parts)?;
     rights::give_up(lock)?;
-    // The threads that write captures start after rights are given up.
+    // The threads that write captures and the record start after rights are given up.
     plane.begin_copiers()?;
+    if let Some(writer) = writer {
+        plane.begin_record(writer)?;
+    }
     Ok((plane, datapath_id))
 }
 
@@ -59,18 +70,44 @@ pub fn datapath_id(config: &Config, mac: Option<[u8; 6]>) -> u64 {
 /// Builds the switch of a configuration, without its ports; its time begins now. Errors: a wrong
 /// profile.
 pub fn make_switch(config: &Config, pool: &Pool, datapath_id: u64) -> Result<Switch, String> {
-    let catalogue = Arc::clone(&config.catalogue);
     let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    let tables = bofuss_datapath::Config {
-        epoch_ns: since_1970.map_or(0, |time| time.as_nanos() as u64),
-        ..config.tables.clone()
-    };
-    let mut datapath = Datapath::new(tables, catalogue, pool.clone());
+    let epoch_ns = since_1970.map_or(0, |time| time.as_nanos() as u64);
+    let mut datapath = make_datapath(config, pool, config.tables.secret, epoch_ns);
     if let Some(profile) = &config.profile {
         let tables = profile.tables(&datapath.table_features());
-        let done = datapath.set_profile(&tables);
-        done.map_err(|error| format!("--profile: {error}"))?;
+        set_profile(&mut datapath, &tables)?;
     }
+    complete(config, datapath, datapath_id)
+}
+
+/// Builds the switch of a record anew, likewise. Errors: what is wrong with its configuration.
+pub fn remake_switch(recorded: &RecordedConfig) -> Result<Switch, String> {
+    let config = from_line(&recorded.options)?.check()?;
+    let pool = Pool::new(POOL_BYTES);
+    let mut datapath = make_datapath(&config, &pool, recorded.secret, recorded.epoch_ns);
+    if !recorded.profile.is_empty() {
+        let tables = record::read_profile(&recorded.profile, datapath.catalogue())?;
+        set_profile(&mut datapath, &tables)?;
+    }
+    complete(&config, datapath, recorded.datapath_id)
+}
+
+fn make_datapath(config: &Config, pool: &Pool, secret: u64, epoch_ns: u64) -> Datapath {
+    let tables = bofuss_datapath::Config {
+        secret,
+        epoch_ns,
+        ..config.tables.clone()
+    };
+    Datapath::new(tables, Arc::clone(&config.catalogue), pool.clone())
+}
+
+fn set_profile(datapath: &mut Datapath, tables: &[TableFeatures]) -> Result<(), String> {
+    let done = datapath.set_profile(tables);
+    done.map_err(|error| format!("--profile: {error}"))
+}
+
+/// Adds extensions, identity and fail mode. Errors: a wrong option of an extension.
+fn complete(config: &Config, mut datapath: Datapath, datapath_id: u64) -> Result<Switch, String> {
     for hook in extensions::hooks(datapath.catalogue(), &config.extensions)? {
         datapath.add_hook(hook);
     }

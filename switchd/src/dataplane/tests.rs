@@ -1,0 +1,383 @@
+//! The data plane with ports in memory and a controller at a socket: what is recorded of it is what
+//! it did, and is done again.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::{self, sleep};
+use std::time::Duration;
+
+use bofuss_channel::{Hub, Settings};
+use bofuss_datapath::{Cursor, Settled};
+use bofuss_embed::record::{Item, Player, RecordReader, RecordedInput, RecordedStep};
+use bofuss_oflib::message::Hello;
+use bofuss_oflib::message::multipart::{MultipartRequest, RequestBody};
+use bofuss_oflib::types::TableId;
+use bofuss_oflib::{Catalogue, Codec, Framer, Message, Version};
+use bofuss_ports::{Memory, PortDriver};
+use tokio::runtime::Builder;
+
+use super::*;
+use crate::config::Options;
+use crate::record::{RecordFile, SwitchRecorder};
+use crate::run::{make_switch, remake_switch};
+
+#[path = "../../../sim/tests/common/random_inputs.rs"]
+mod random_inputs;
+
+/// A folder that is removed in the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let unique = format!("bofuss-{name}-{}", std::process::id());
+        let path = std::env::temp_dir().join(unique);
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Frames with their ports.
+type Frames = Vec<(u32, Vec<u8>)>;
+
+/// A data plane, the other ends of its ports, and a controller.
+struct Lab {
+    plane: DataPlane,
+    wires: Vec<Memory>,
+    controller: UnixStream,
+    codec: Codec,
+    /// Bytes that came to the controller and are no whole message yet.
+    framer: Framer,
+    /// What left, by port and on the connection, in order.
+    frames: Frames,
+    messages: Vec<Vec<u8>>,
+    /// Ends the thread of connections when dropped.
+    _end: oneshot::Sender<()>,
+    _inputs: mpsc::Sender<Input>,
+}
+
+/// Starts a thread that takes connections at a socket.
+fn listen(config: &Config, socket: &Path, events: mpsc::Sender<Event>) -> oneshot::Sender<()> {
+    let mut settings = Settings::new(config.catalogue.clone());
+    settings.is_switch = true;
+    settings.packet_in_rate = config.packet_in_rate;
+    let address = format!("punix:{}", socket.display()).parse().unwrap();
+    let (end, ended) = oneshot::channel();
+    let (ready, is_ready) = std::sync::mpsc::channel();
+    thread::spawn(move || {
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let hub = Hub::new(settings, events);
+            let _listener = hub.listen(&address).await.unwrap();
+            ready.send(()).unwrap();
+            let _ = ended.await;
+        });
+    });
+    is_ready.recv().unwrap();
+    end
+}
+
+impl Lab {
+    /// A switch that records into `record`.
+    fn new(folder: &Folder, record: &Path, options: Options) -> Self {
+        let options = Options {
+            record: Some(record.into()),
+            fail_mode: Some("secure".into()),
+            tables: Some(4),
+            ..options
+        };
+        let config = options.check().unwrap();
+        let catalogue = config.catalogue.clone();
+        let (events, received) = mpsc::channel(256);
+        let socket = folder.0.join("openflow");
+        let end = listen(&config, &socket, events);
+        let (inputs, asked) = mpsc::channel(16);
+        let pool = Pool::new(POOL_BYTES);
+        let switch = make_switch(&config, &pool, 1).unwrap();
+        let file = RecordFile::open(record).unwrap();
+        let (recorder, writer) = SwitchRecorder::new(file, &config, &switch, pool.clone());
+        let mut wires = Vec::new();
+        let mut ports = Vec::new();
+        for number in 1..=random_inputs::PORTS {
+            let (near, far) = Memory::pair();
+            ports.push(OpenPort::in_memory(PortNo(number), near));
+            wires.push(far);
+        }
+        let mut plane = DataPlane::new(DataPlaneParts {
+            switch,
+            pool,
+            ports,
+            config,
+            recorder: Some(recorder),
+            events: received,
+            inputs: asked,
+            monitor: LinkMonitor::open().unwrap(),
+        })
+        .unwrap();
+        plane.begin_record(writer).unwrap();
+        let controller = UnixStream::connect(&socket).unwrap();
+        controller.set_nonblocking(true).unwrap();
+        let mut this = Self {
+            plane,
+            wires,
+            controller,
+            codec: Codec::new(Version::V1_3, catalogue),
+            framer: Framer::new(),
+            frames: Vec::new(),
+            messages: Vec::new(),
+            _end: end,
+            _inputs: inputs,
+        };
+        this.tell(0, &Message::Hello(Hello::offering(&[Version::V1_3])));
+        this.until(|lab| lab.plane.io.connections.select(|_| true).len() == 1);
+        this
+    }
+
+    fn catalogue(&self) -> Arc<Catalogue> {
+        self.codec.catalogue.clone()
+    }
+
+    /// The controller sends a message.
+    fn tell(&mut self, xid: u32, message: &Message) {
+        let mut bytes = Vec::new();
+        self.codec.encode(xid, message, &mut bytes).unwrap();
+        let mut rest = &bytes[..];
+        while !rest.is_empty() {
+            match self.controller.write(rest) {
+                Ok(count) => rest = &rest[count..],
+                Err(_) => self.turn(&[]),
+            }
+        }
+    }
+
+    /// One turn of the data plane, in which these ports have frames.
+    fn turn(&mut self, ports: &[u32]) {
+        let next_tick = self.plane.switch.next_tick();
+        let mut now = self.plane.now();
+        for number in ports {
+            now = self.plane.serve_port(now, PortNo(*number), &mut Vec::new());
+        }
+        assert!(self.plane.take_inputs(&mut now));
+        self.plane.complete_turn(now, next_tick);
+        self.take_frames();
+    }
+
+    fn take_frames(&mut self) {
+        for (number, wire) in (1..).zip(&mut self.wires) {
+            let mut frames = Vec::new();
+            wire.recv(&self.plane.lane.pool, &mut frames, usize::MAX)
+                .unwrap();
+            for frame in frames {
+                self.frames.push((number, frame.bytes().into()));
+            }
+        }
+    }
+
+    /// The controller reads what there is.
+    fn read(&mut self) {
+        let mut bytes = [0; 65_536];
+        while let Ok(count) = self.controller.read(&mut bytes)
+            && count > 0
+        {
+            self.framer.push(&bytes[..count]);
+            while let Some(message) = self.framer.next_message().unwrap() {
+                self.messages.push(message.into());
+            }
+        }
+    }
+
+    /// Lets the data plane go on until something is so.
+    fn until(&mut self, is_so: impl Fn(&Self) -> bool) {
+        for _ in 0..10_000 {
+            self.turn(&[]);
+            self.read();
+            if is_so(self) {
+                return;
+            }
+            sleep(Duration::from_millis(1));
+        }
+        panic!("it does not become so");
+    }
+
+    /// Gives the 10,000 random inputs, some frames in batches.
+    fn play_random_inputs(&mut self) {
+        let inputs = random_inputs::inputs(&self.catalogue());
+        for (number, input) in (1..).zip(inputs) {
+            match input {
+                random_inputs::Input::Frame(port, bytes) => {
+                    let frame = self.plane.lane.pool.frame(&bytes).unwrap();
+                    let wire = &mut self.wires[port as usize - 1];
+                    wire.send(&mut vec![frame]).unwrap();
+                    if number % 3 == 0 {
+                        self.turn(&[1, 2, 3, 4]);
+                    }
+                }
+                random_inputs::Input::Message(message) => {
+                    self.tell(number, &message);
+                    self.turn(&[]);
+                }
+            }
+            if number % 50 == 0 {
+                self.read();
+            }
+        }
+        let flows = RequestBody::Flow(Default::default());
+        let ask = Message::MultipartRequest(MultipartRequest {
+            body: flows,
+            more: false,
+        });
+        self.tell(u32::MAX, &ask);
+        self.until(|lab| {
+            let last = lab.messages.last();
+            last.is_some_and(|last| last[4..8] == [0xff; 4] && last[11] & 1 == 0)
+        });
+    }
+
+    /// Ends the switch; returns its counters, and all frames and messages that left.
+    fn end(mut self) -> (String, Frames, Vec<Vec<u8>>) {
+        let counters = counters(&self.plane.switch.settled());
+        drop(self.plane);
+        (counters, self.frames, self.messages)
+    }
+}
+
+/// Entries with their counters, and the ports' counters, as text.
+fn counters(settled: &Settled<'_>) -> String {
+    let datapath = settled.datapath();
+    let mut text = String::new();
+    for (number, port) in datapath.ports() {
+        text += &format!("{number}: {:?}\n", port.stats);
+    }
+    for (reason, count) in datapath.drops() {
+        text += &format!("{}: {count}\n", reason.name());
+    }
+    let mut cursor = Cursor::new(TableId::ALL);
+    let mut done = false;
+    while !done {
+        done = settled.slice(&mut cursor, |table, entry| {
+            let packets = entry.packets;
+            text += &format!("{table:?} {packets} {:?}\n", entry.instructions);
+        });
+    }
+    text
+}
+
+/// What a record has, and how it was played.
+#[derive(Default)]
+struct Played {
+    steps: Vec<RecordedStep>,
+    /// Inputs whose outputs are others.
+    others: Vec<usize>,
+    frames: Frames,
+    messages: Vec<Vec<u8>>,
+    counters: String,
+}
+
+fn bytes_of(hex: &str) -> Vec<u8> {
+    bofuss_oflib::text::parse_bytes(hex).unwrap()
+}
+
+fn played(record: &Path) -> Played {
+    let mut items = Vec::new();
+    let mut reader = RecordReader::default();
+    for line in BufReader::new(File::open(record).unwrap()).lines() {
+        reader.push(&line.unwrap(), &mut items).unwrap();
+    }
+    reader.end(&mut items);
+    let mut this = Played::default();
+    let mut player = None;
+    for item in items {
+        match item {
+            Item::Run(config) => {
+                player = Some(Player::new(&config, Box::new(remake_switch)).unwrap());
+            }
+            Item::Step(step) => {
+                let player = player.as_mut().unwrap();
+                let (at, input) = RecordedInput::read(&step.text).unwrap();
+                let outputs = player.play(at, &input, &step.denied).unwrap();
+                let outputs: Vec<String> = outputs.iter().map(ToString::to_string).collect();
+                if outputs != step.outputs {
+                    this.others.push(step.line);
+                }
+                this.note(&step.outputs);
+                this.steps.push(step);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    let mut player = player.unwrap();
+    this.counters = counters(&player.switch().settled());
+    this
+}
+
+impl Played {
+    fn note(&mut self, outputs: &[String]) {
+        for output in outputs {
+            let words: Vec<&str> = output.split(' ').collect();
+            match words[..] {
+                ["frame", port, _, hex] => {
+                    self.frames.push((port.parse().unwrap(), bytes_of(hex)));
+                }
+                ["message", _, hex] => {
+                    let mut framer = Framer::new();
+                    framer.push(&bytes_of(hex));
+                    while let Some(message) = framer.next_message().unwrap() {
+                        self.messages.push(message.into());
+                    }
+                }
+                _ => panic!("{output}"),
+            }
+        }
+    }
+}
+
+/// Those of one port, in order.
+fn of_port(frames: &[(u32, Vec<u8>)], port: u32) -> Vec<&Vec<u8>> {
+    let own = frames.iter().filter(|(number, _)| *number == port);
+    own.map(|(_, bytes)| bytes).collect()
+}
+
+fn is_recorded_and_played(engine: &str) {
+    let folder = Folder::new(&format!("record-{engine}"));
+    let record = folder.0.join("record");
+    let options = Options {
+        datapath: Some(engine.into()),
+        packet_in_rate: Some(200),
+        ..Options::default()
+    };
+    let mut lab = Lab::new(&folder, &record, options);
+    lab.play_random_inputs();
+    let (counters, frames, messages) = lab.end();
+    let mode = fs::metadata(&record).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let played = played(&record);
+    assert_eq!(played.others, [0; 0]);
+    assert_eq!(played.counters, counters);
+    assert!(frames.len() > 3_000, "{}", frames.len());
+    for port in 1..=random_inputs::PORTS {
+        assert_eq!(of_port(&frames, port), of_port(&played.frames, port));
+    }
+    // All but the HELLO, which is the connection's.
+    assert_eq!(messages[1..], played.messages[..]);
+    let denied = played.steps.iter().any(|step| !step.denied.is_empty());
+    assert!(denied, "the rate of packet-ins denies some");
+}
+
+#[test]
+fn what_the_cache_does_with_random_inputs_is_recorded_and_done_again() {
+    is_recorded_and_played("cache");
+}
+
+#[test]
+fn what_the_plain_scan_does_with_random_inputs_is_recorded_and_done_again() {
+    is_recorded_and_played("reference");
+}

@@ -1,0 +1,270 @@
+//! `bofuss replay`: plays a record on a switch of its own, and says where that does something else.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, BufWriter, Read, Write};
+use std::mem;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use bofuss_embed::record::{
+    FIRST_LINE, Item, LAST_LINE, NotedStep, Player, RecordReader, RecordedConfig, RecordedInput,
+    RecordedStep,
+};
+use bofuss_ext::trace::Trace;
+
+use crate::context::context;
+use crate::run::remake_switch;
+
+/// The longest line of a record in bytes: more than a batch of the longest frames has.
+const MAX_LINE_BYTES: u64 = 16 << 20;
+/// Inputs with other outputs that are described; the others are counted.
+const REPORTED_DIFFERENCES: usize = 3;
+/// Bytes of a line that are printed.
+const SHOWN_BYTES: usize = 400;
+
+/// What to play, and what to print.
+#[derive(clap::Args)]
+pub struct ReplayOptions {
+    /// The file that `bofuss run --record` wrote.
+    file: PathBuf,
+    /// Explain what becomes of the frames of the input in this line, as `bofuss trace` does.
+    #[arg(long, value_name = "LINE")]
+    explain: Option<usize>,
+    /// Write the inputs with the outputs that they have now to a new file: what a switch has to do
+    /// from now on.
+    #[arg(long, value_name = "OUT")]
+    write: Option<PathBuf>,
+}
+
+impl ReplayOptions {
+    /// Plays the record. Errors: a sentence for the user, also if an output is another.
+    pub fn run(&self) -> Result<(), String> {
+        let name = self.file.display();
+        let file = File::open(&self.file).map_err(context(&name))?;
+        let mut replay = Replay {
+            explain: self.explain,
+            out: self.write.as_deref().map(new_file).transpose()?,
+            ..Replay::default()
+        };
+        let mut reader = RecordReader::default();
+        let read = replay.read(BufReader::new(file), &mut reader);
+        read.map_err(|error| format!("{name}, line {}: {error}", replay.line))?;
+        replay.finish()?;
+        print!("{}", replay.explained);
+        for warning in &replay.warnings {
+            eprintln!("{name}, {warning}");
+        }
+        for difference in &replay.differences {
+            eprintln!("{name}, {difference}");
+        }
+        match replay.others {
+            0 => println!("{name}: {}", replay.summary()),
+            count => {
+                let all = replay.inputs;
+                return Err(format!(
+                    "{name}: {count} of {all} inputs have other outputs"
+                ));
+            }
+        }
+        if let Some(line) = self.explain
+            && replay.explained.is_empty()
+        {
+            return Err(format!("{name}, line {line}: no frames arrive here"));
+        }
+        Ok(())
+    }
+}
+
+/// Makes a file that only its owner may read. Errors: the system's, also if it is there.
+fn new_file(path: &Path) -> Result<BufWriter<File>, String> {
+    let mut options = OpenOptions::new();
+    let file = options.write(true).create_new(true).mode(0o600).open(path);
+    file.map(BufWriter::new)
+        .map_err(context(format!("--write {}", path.display())))
+}
+
+/// A record that is being played.
+#[derive(Default)]
+struct Replay {
+    explain: Option<usize>,
+    out: Option<BufWriter<File>>,
+    player: Option<Player>,
+    /// The line that is wrong if one is.
+    line: usize,
+    runs: usize,
+    inputs: usize,
+    outputs: usize,
+    /// Inputs with other outputs than recorded.
+    others: usize,
+    /// The first of them.
+    differences: Vec<String>,
+    /// What is missing in the record, by line.
+    warnings: Vec<String>,
+    explained: String,
+}
+
+impl Replay {
+    /// Reads and plays lines up to the end; the error is that of `self.line`.
+    fn read(&mut self, mut file: impl BufRead, reader: &mut RecordReader) -> Result<(), String> {
+        let mut bytes = Vec::new();
+        let mut items = Vec::new();
+        loop {
+            bytes.clear();
+            let mut rest = file.by_ref().take(MAX_LINE_BYTES);
+            let read = rest.read_until(b'\n', &mut bytes);
+            self.line = reader.line() + 1;
+            if read.map_err(|error| error.to_string())? == 0 {
+                break;
+            }
+            if bytes.pop_if(|last| *last == b'\n').is_none() {
+                if bytes.len() as u64 >= MAX_LINE_BYTES - 1 {
+                    return Err(format!("it has more than {MAX_LINE_BYTES} bytes"));
+                }
+                self.warn("the line is cut off, and left out");
+                break;
+            }
+            let line = str::from_utf8(&bytes).map_err(|error| error.to_string())?;
+            let pushed = reader.push(line, &mut items);
+            pushed.map_err(|error| error.to_string())?;
+            self.take(mem::take(&mut items))?;
+        }
+        reader.end(&mut items);
+        self.take(items)?;
+        if self.runs == 0 {
+            return Err("there is no record".into());
+        }
+        Ok(())
+    }
+
+    fn warn(&mut self, text: &str) {
+        self.warnings.push(format!("line {}: {text}", self.line));
+    }
+
+    fn take(&mut self, items: Vec<Item>) -> Result<(), String> {
+        for item in items {
+            match item {
+                Item::Run(config) => self.begin(&config)?,
+                Item::Step(step) => {
+                    self.line = step.line;
+                    self.play(&step)?;
+                }
+                Item::Lost(count) => {
+                    let text = format!("{count} inputs are missing: what follows may differ");
+                    self.warn(&text);
+                    self.write(&format!("! lost {count}\n"))?;
+                }
+                Item::Full => self.warn("the file was full: the switch went on"),
+            }
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, config: &RecordedConfig) -> Result<(), String> {
+        let player = Player::new(config, Box::new(remake_switch));
+        self.player = Some(player.map_err(|error| error.to_string())?);
+        self.end_run()?;
+        self.runs += 1;
+        self.write(&format!("{FIRST_LINE}\nswitch {config}\n"))
+    }
+
+    fn play(&mut self, recorded: &RecordedStep) -> Result<(), String> {
+        let (at, input) = RecordedInput::read(&recorded.text).map_err(|error| error.to_string())?;
+        let player = self.player.as_mut().ok_or("there is no switch")?;
+        if self.explain == Some(recorded.line)
+            && let RecordedInput::Frames(port, frames) = &input
+        {
+            for frame in frames {
+                let trace = Trace::of(player.switch(), at, *port, &frame.bytes)?;
+                self.explained += &trace.to_string();
+            }
+        }
+        let played = player.play(at, &input, &recorded.denied);
+        let outputs = played.map_err(|error| error.to_string())?;
+        self.inputs += 1;
+        self.outputs += outputs.len();
+        let found: Vec<String> = outputs.iter().map(ToString::to_string).collect();
+        if recorded.pool_is_short {
+            self.warn("buffers were short: what follows may differ");
+        }
+        self.compare(recorded, &found);
+        let mut text = String::new();
+        let step = NotedStep {
+            at,
+            input,
+            denied: recorded.denied.clone(),
+            pool_is_short: recorded.pool_is_short,
+            outputs,
+        };
+        if self.out.is_some() {
+            step.write(&mut text);
+        }
+        self.write(&text)
+    }
+
+    /// Compares outputs; of an input whose outputs may be cut off, those that are there.
+    fn compare(&mut self, recorded: &RecordedStep, found: &[String]) {
+        let expected = &recorded.outputs;
+        let mut at = 0;
+        while at < expected.len() && expected.get(at) == found.get(at) {
+            at += 1;
+        }
+        if at == expected.len() && (at == found.len() || !recorded.is_whole) {
+            return;
+        }
+        self.others += 1;
+        if self.differences.len() < REPORTED_DIFFERENCES {
+            self.differences.push(format!(
+                "line {}: {}\n  recorded: {}\n  now:      {}",
+                recorded.line + at + 1,
+                shown(Some(&recorded.text)),
+                shown(expected.get(at)),
+                shown(found.get(at)),
+            ));
+        }
+    }
+
+    fn summary(&self) -> String {
+        let Self {
+            runs,
+            inputs,
+            outputs,
+            ..
+        } = self;
+        let runs = if *runs == 1 {
+            "1 run".into()
+        } else {
+            format!("{runs} runs")
+        };
+        format!("{runs}, {inputs} inputs, {outputs} outputs as recorded")
+    }
+
+    fn end_run(&mut self) -> Result<(), String> {
+        if self.runs == 0 {
+            return Ok(());
+        }
+        self.write(&format!("{LAST_LINE}\n"))
+    }
+
+    fn finish(&mut self) -> Result<(), String> {
+        self.end_run()?;
+        match &mut self.out {
+            Some(out) => out.flush().map_err(context("--write")),
+            None => Ok(()),
+        }
+    }
+
+    fn write(&mut self, text: &str) -> Result<(), String> {
+        match &mut self.out {
+            Some(out) => out.write_all(text.as_bytes()).map_err(context("--write")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The beginning of a line, or what stands for none.
+fn shown(line: Option<&String>) -> &str {
+    let Some(line) = line else {
+        return "nothing more";
+    };
+    &line[..line.floor_char_boundary(SHOWN_BYTES)]
+}
