@@ -319,7 +319,7 @@ fn the_wheel_brings_the_class_the_file_for_mn_and_the_helper_for_machines() {
     let bin = venv.0.join("bin");
     ok(Command::new(python()).args(["-m", "venv"]).arg(&venv.0));
     let before = venv.files();
-    let name = format!("bofuss-{}-cp39-abi3-*_{}.whl", version(), ARCH);
+    let name = format!("bofuss-{}-cp310-abi3-*_{}.whl", version(), ARCH);
     let wheel = folder.join(sh(&folder, &format!("echo {name}")).trim());
     let pip = |words: &[&str]| {
         let mut pip = Command::new(bin.join("python"));

@@ -7,6 +7,9 @@ from bofuss.switch import Effect, Trace
 
 __version__: str
 
+class Held:
+    """What messages derive from."""
+
 class Switch:
     def __init__(
         self,

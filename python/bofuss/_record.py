@@ -117,13 +117,13 @@ def _derived(cls: type[Record]) -> list[type[Record]]:
     return found
 
 
-class Message(Record):
+class Message(Record, _native.Held):
     """An OpenFlow message: its body's members, the transaction id `xid`, and the `version`'s number.
 
     The number is that on the wire: 1 is OpenFlow 1.0, 3 is 1.2 and 4 is 1.3.
     """
 
-    __slots__ = ("xid", "version", "_unread")
+    __slots__ = ("xid", "version")
 
     name: ClassVar[str]
     """The specification's name of the message, without `OFPT_`."""
@@ -143,11 +143,10 @@ class Message(Record):
 class _Unread:
     """What a decoded message is until a member is read or set: then its members become Python's.
 
-    Until then they are in `_unread`, as the decoder read them. The class changes to that of other messages.
+    Until then it holds them as the decoder read them. The class changes to that of other messages.
     """
 
     __slots__ = ()
-    _read_class: ClassVar[type[Message]]
 
     def __getattr__(self, name: str) -> Any:
         _native.read(self)
@@ -168,7 +167,8 @@ class _Unread:
 
 def unread(cls: type[Message]) -> type:
     """The class of messages of a class that nobody has read."""
-    parts = {"__slots__": (), "__module__": cls.__module__, "_read_class": cls}
+    # `object.__init__` does nothing, and costs less than what does nothing in Python.
+    parts = {"__slots__": (), "__module__": cls.__module__, "__init__": object.__init__}
     return type(cls.__name__, (_Unread, cls), parts)
 
 

@@ -11,17 +11,6 @@ use crate::record::{CLASS, Destination, Member, MembersIn, Record};
 /// The module of the base classes.
 pub(crate) const BASES: &str = "bofuss._record";
 
-/// A new object of a class, without any member.
-pub(crate) fn new_object<'py>(class: &Bound<'py, PyType>) -> PyResult<Bound<'py, PyAny>> {
-    static NEW: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let py = class.py();
-    let new = NEW.get_or_try_init(py, || {
-        let object = py.import("builtins")?.getattr("object")?;
-        PyResult::Ok(object.getattr("__new__")?.unbind())
-    })?;
-    new.bind(py).call1((class,))
-}
-
 /// A Python class that is made of a row.
 pub(crate) struct Class {
     pub(crate) name: &'static str,
@@ -32,6 +21,8 @@ pub(crate) struct Class {
     convert: for<'py> fn(&MembersIn<'py>, Destination<'py>) -> Result<Bound<'py, PyAny>, Fault>,
     text: fn(&MembersIn<'_>) -> Result<String, Fault>,
     made: PyOnceLock<Py<PyType>>,
+    /// Its `__new__`.
+    new: PyOnceLock<Py<PyAny>>,
     unread: PyOnceLock<Py<PyType>>,
 }
 
@@ -49,6 +40,7 @@ impl Class {
             convert: |from, target| Ok(T::read(from)?.write(target)?),
             text: |from| Ok(T::read(from)?.text()),
             made: PyOnceLock::new(),
+            new: PyOnceLock::new(),
             unread: PyOnceLock::new(),
         }
     }
@@ -61,26 +53,23 @@ impl Class {
         Ok(made.bind(py).clone())
     }
 
-    /// An object of this class whose members become Python's when one is read, by
-    /// `unread.fill(object)`.
-    pub(crate) fn unread<'py>(
-        &'static self,
-        unread: Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let py = unread.py();
+    /// The class of those objects of this class whose members become Python's when one is read.
+    pub(crate) fn unread<'py>(&'static self, py: Python<'py>) -> PyResult<&'py Bound<'py, PyType>> {
         let class = self.unread.get_or_try_init(py, || {
             let make = py.import(BASES)?.getattr("unread")?;
             let class = make.call1((self.made(py)?,))?;
             PyResult::Ok(class.cast_into::<PyType>()?.unbind())
         })?;
-        static SET: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        let set = SET.get_or_try_init(py, || {
-            let message = py.import(BASES)?.getattr("Message")?;
-            PyResult::Ok(message.getattr("_unread")?.getattr("__set__")?.unbind())
+        Ok(class.bind(py))
+    }
+
+    /// A new object of this class, without any member.
+    pub(crate) fn new_object<'py>(&'static self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let new = self.new.get_or_try_init(py, || {
+            let new = self.made(py)?.getattr("__new__")?;
+            PyResult::Ok(new.unbind())
         })?;
-        let object = new_object(class.bind(py))?;
-        set.bind(py).call1((&object, unread))?;
-        Ok(object)
+        new.bind(py).call1((self.made(py)?,))
     }
 
     fn make<'py>(&'static self, py: Python<'py>) -> PyResult<Bound<'py, PyType>> {

@@ -1,5 +1,7 @@
 //! Messages: a class for each, with its version and transaction id; and what multiparts hold.
 
+use std::cell::Cell;
+
 use bofuss_oflib::ext::ExtValue;
 use bofuss_oflib::message::multipart::{ExtBody, ReplyBody, RequestBody};
 use bofuss_oflib::message::{Empty, MultipartReply, MultipartRequest};
@@ -7,6 +9,7 @@ use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Message, Version};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyTuple};
 use pyo3::{IntoPyObjectExt, intern};
 
 use crate::class::Class;
@@ -97,9 +100,24 @@ fn members<T: Members>() -> Vec<Member> {
     members
 }
 
-/// A decoded message whose members are not Python's yet.
-#[pyclass(frozen)]
-struct Unread(Headed);
+thread_local! {
+    /// What the object holds that is made next: the interpreter makes it, and passes nothing on
+    /// that is not Python's.
+    static NEXT: Cell<Option<Headed>> = const { Cell::new(None) };
+}
+
+/// What messages derive from: it holds a decoded message while its members are not Python's.
+#[pyclass(subclass, module = "bofuss._native")]
+pub(crate) struct Held(Option<Headed>);
+
+#[pymethods]
+impl Held {
+    #[new]
+    #[pyo3(signature = (*_values, **_members))]
+    fn new(_values: &Bound<'_, PyTuple>, _members: Option<&Bound<'_, PyDict>>) -> Self {
+        Self(NEXT.take())
+    }
+}
 
 /// Writes the members of a decoded message to its object, which then is as others are.
 #[pyfunction]
@@ -110,23 +128,27 @@ pub(crate) fn read(object: Bound<'_, PyAny>) -> PyResult<()> {
         let builtin = py.import("builtins")?.getattr("object")?;
         PyResult::Ok(builtin.getattr("__setattr__")?.unbind())
     })?;
-    let unread = object
-        .getattr(intern!(py, "_unread"))?
-        .cast_into::<Unread>()?;
-    let headed = &unread.get().0;
+    let held = object.cast::<Held>()?.borrow_mut().0.take();
+    let Some(headed) = held else {
+        return Ok(());
+    };
     let class = headed.class().made(py)?;
     set.bind(py)
         .call1((&object, intern!(py, "__class__"), class))?;
-    headed.write(Destination::existing(object.clone()))?;
-    object.setattr(intern!(py, "_unread"), py.None())
+    headed.write(Destination::existing(object))?;
+    Ok(())
 }
 
 impl Headed {
     /// The object of a decoded message. Most are looked at once, and of many only the type is: what
     /// nobody reads does not become Python's.
     pub(crate) fn unread(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-        let class = self.class();
-        class.unread(Bound::new(py, Unread(self))?.into_any())
+        let class = self.class().unread(py)?;
+        NEXT.set(Some(self));
+        let made = class.call0();
+        // It is there still if the object was not made.
+        NEXT.set(None);
+        made
     }
 
     /// The rows are in the order of types.

@@ -17,7 +17,7 @@ use crate::class::Class;
 use crate::experimenter::PyExtValue;
 use crate::form::{PyForm, To};
 use crate::matching::PyMatch;
-use crate::message::{Headed, read};
+use crate::message::{Headed, Held, read};
 use crate::number::{Enumeration, FLAGS, NAMED};
 use crate::record::Record;
 use crate::{catalogue, codec, errors, structures};
@@ -274,6 +274,8 @@ fn field_rows() -> Vec<(&'static str, u16, bool, bool, Vec<&'static str>)> {
 
 /// Adds all of this to the module.
 pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    // First, as the classes of messages derive from it.
+    module.add_class::<Held>()?;
     module.add_class::<PyMatch>()?;
     module.add_class::<PyExtValue>()?;
     module.add_class::<PyFramer>()?;

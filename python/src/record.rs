@@ -6,7 +6,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
-use crate::class::{Class, new_object};
+use crate::class::Class;
 use crate::form::{Fault, PyForm, To};
 
 /// The key under which a dictionary names its class.
@@ -124,7 +124,7 @@ impl<'py> MembersOut<'py> {
             dictionary.set_item(CLASS, class.name)?;
             dictionary.into_any()
         } else {
-            new_object(&class.made(to.py)?)?
+            class.new_object(to.py)?
         };
         Ok(Self { made, to })
     }

@@ -1,4 +1,4 @@
-//! Wheels of the Python package, one for each machine: any Python from 3.9 on can use them.
+//! Wheels of the Python package, one for each machine: any Python from 3.10 on can use them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,7 +8,7 @@ use crate::{ci, licenses, python, tree};
 
 const PACKAGE: &str = "--locked --package bofuss-python";
 /// The lowest Python, as wheels name it; python/Cargo.toml asks for its interface.
-const PYTHON: &str = "cp39-abi3";
+const PYTHON: &str = "cp310-abi3";
 /// Modules by their names from before there was a package.
 const FORMER: [(&str, &str); 2] = [
     ("contrib/bofuss_mininet.py", "bofuss_mininet.py"),
@@ -99,7 +99,7 @@ fn describe(tag: &str, machine: &str, stage: &Path) -> Result<(), String> {
     let info = format!("bofuss-{VERSION}.dist-info");
     let metadata = format!(
         "Metadata-Version: 2.1\nName: bofuss\nVersion: {VERSION}\nSummary: {SUMMARY}\n\
-         License: MIT OR Apache-2.0\nLicense-File: LICENSE\nRequires-Python: >=3.9\n"
+         License: MIT OR Apache-2.0\nLicense-File: LICENSE\nRequires-Python: >=3.10\n"
     );
     write(&stage.join(&info).join("METADATA"), metadata.as_bytes())?;
     let notice = licenses::notice(PACKAGE, &triple(machine))?;
