@@ -98,7 +98,10 @@ impl Connection {
     pub(crate) fn connection_for(&self, packet: &Packet) -> ConnId {
         match self.auxiliaries.len() {
             0 => self.main,
-            count => self.auxiliaries[flow_hash(packet, 0) as usize % count],
+            count => {
+                let hash = flow_hash(packet.layout(), packet.frame.bytes(), 0);
+                self.auxiliaries[hash as usize % count]
+            }
         }
     }
 

@@ -5,6 +5,8 @@
 //! Each case checks the frames and counters of its rounds before it reports the median.
 #![allow(clippy::unwrap_used)]
 
+#[path = "in_memory/actions.rs"]
+mod actions;
 #[path = "in_memory/hooks.rs"]
 mod hooks;
 
@@ -57,7 +59,7 @@ fn crafted(n: u32) -> Tuple {
 
 /// What packets look like, and which of their fields entries match.
 #[derive(Clone, Copy, PartialEq)]
-enum Abilities {
+enum PacketShape {
     /// IPv4, and its 5-tuple.
     Tuple,
     /// IPv6, and its 5-tuple, in port and Ethernet addresses.
@@ -66,7 +68,7 @@ enum Abilities {
     Full,
 }
 
-impl Abilities {
+impl PacketShape {
     fn bytes(self) -> Vec<u8> {
         let (dst, src) = (Mac([2; 6]), Mac([4; 6]));
         let layer = craft::tcp(1, 80, 2, b"abcdef");
@@ -134,8 +136,8 @@ fn tcp(fields: &mut Vec<FieldMatch>) {
 }
 
 /// The entry of one flow.
-fn entry(abilities_of_one: Abilities, tuple: Tuple, instructions: Instructions) -> FlowMod {
-    let mut flow_mod = FlowMod::add(Match::new(&abilities_of_one.fields(tuple)).unwrap());
+fn entry(shape: PacketShape, tuple: Tuple, instructions: Instructions) -> FlowMod {
+    let mut flow_mod = FlowMod::add(Match::new(&shape.fields(tuple)).unwrap());
     (flow_mod.priority, flow_mod.instructions) = (10, instructions);
     flow_mod
 }
@@ -146,14 +148,18 @@ fn output() -> Instructions {
 
 struct Bench {
     datapath: Datapath,
-    abilities_of_one: Abilities,
+    shape: PacketShape,
     frames: Vec<Frame>,
     sent: Vec<Frame>,
     now: Time,
+    /// The bytes of the frames that arrive, if those that leave are not like them.
+    fresh: Option<Vec<u8>>,
+    /// How many frames leave for one that arrives.
+    copies: usize,
 }
 
 impl Bench {
-    fn new(engine: Engine, abilities_of_one: Abilities) -> Self {
+    fn new(engine: Engine, shape: PacketShape) -> Self {
         let pool = Pool::new(1 << 24);
         let config = Config {
             engine,
@@ -173,13 +179,15 @@ impl Bench {
                 &mut Vec::new(),
             );
         }
-        let bytes = abilities_of_one.bytes();
+        let bytes = shape.bytes();
         Self {
             datapath,
-            abilities_of_one,
+            shape,
             frames: Vec::new(),
             sent: (0..BATCH).map(|_| pool.frame(&bytes).unwrap()).collect(),
             now: Time(1),
+            fresh: None,
+            copies: 1,
         }
     }
 
@@ -193,7 +201,7 @@ impl Bench {
     fn fill(&mut self, flows: impl Iterator<Item = Tuple>) {
         core::mem::swap(&mut self.frames, &mut self.sent);
         for (frame, tuple) in self.frames.iter_mut().zip(flows) {
-            self.abilities_of_one.stamp(frame.bytes_mut(), tuple);
+            self.shape.stamp(frame.bytes_mut(), tuple);
         }
     }
 
@@ -204,15 +212,29 @@ impl Bench {
         self.datapath.receive(self.now, PortNo(1), frames, sent);
     }
 
+    /// Takes the frames that left, or new ones, for those that arrive next.
+    fn renew(&mut self) {
+        let Some(bytes) = &self.fresh else {
+            return;
+        };
+        let pool = self.datapath.pool();
+        self.frames.clear();
+        self.sent.clear();
+        let frame = || pool.frame(bytes).unwrap();
+        self.sent.resize_with(BATCH, frame);
+    }
+
     /// Nanoseconds of each packet of a round, without what it costs to make the frames.
     fn round(&mut self, packets: usize, mut next: impl FnMut() -> Tuple) -> f64 {
         let empty = self.timed(packets, &mut next, |bench| {
             core::mem::swap(&mut bench.frames, &mut bench.sent);
             black_box(&bench.sent);
+            bench.renew();
         });
         let full = self.timed(packets, &mut next, |bench| {
             bench.receive();
-            assert_eq!(bench.sent.len(), BATCH, "every frame left");
+            assert_eq!(bench.sent.len(), BATCH * bench.copies, "every frame left");
+            bench.renew();
         });
         (full - empty).max(0.0)
     }
@@ -270,10 +292,10 @@ fn random(n: u32) -> impl FnMut() -> u32 {
 
 /// Exact entries, and as many flows.
 fn flows(name: &str, engine: Engine, count: u32) {
-    let mut bench = Bench::new(engine, Abilities::Tuple);
+    let mut bench = Bench::new(engine, PacketShape::Tuple);
     let region = Region::new(GLOBAL);
     let started = cpu_ns();
-    (0..count).for_each(|n| bench.add(&entry(Abilities::Tuple, flow(n), output())));
+    (0..count).for_each(|n| bench.add(&entry(PacketShape::Tuple, flow(n), output())));
     let each = (cpu_ns() - started) as f64 / f64::from(count);
     let live = |region: &Region<'_, System>| {
         let change = region.change();
@@ -293,7 +315,7 @@ fn flows(name: &str, engine: Engine, count: u32) {
         println!("    {of_entry} bytes an entry, {of_flow} a flow; {each:.0} ns a flow-mod to add");
         let started = cpu_ns();
         for n in 0..count {
-            let mut flow_mod = entry(Abilities::Tuple, flow(n), Instructions::default());
+            let mut flow_mod = entry(PacketShape::Tuple, flow(n), Instructions::default());
             flow_mod.command = FlowModCommand::DELETE_STRICT;
             bench.add(&flow_mod);
         }
@@ -304,9 +326,9 @@ fn flows(name: &str, engine: Engine, count: u32) {
 }
 
 /// Entries that match more of a packet, or that a switch's hash is to be bad at.
-fn keys(name: &str, engine: Engine, abilities_of_one: Abilities, count: u32, of: fn(u32) -> Tuple) {
-    let mut bench = Bench::new(engine, abilities_of_one);
-    (0..count).for_each(|n| bench.add(&entry(abilities_of_one, of(n), output())));
+fn keys(name: &str, engine: Engine, shape: PacketShape, count: u32, of: fn(u32) -> Tuple) {
+    let mut bench = Bench::new(engine, shape);
+    (0..count).for_each(|n| bench.add(&entry(shape, of(n), output())));
     let mut pick = random(count);
     bench.measure(name, PACKETS, || of(pick()));
 }
@@ -317,15 +339,16 @@ fn stages(name: &str, count: u32) {
     let mut pick = random(count);
     let mut next = || flow(pick());
     let pool = Pool::new(1 << 24);
-    let bytes = Abilities::Tuple.bytes();
+    let bytes = PacketShape::Tuple.bytes();
     let again = |bench: &mut Bench| {
         bench.frames.clear();
         let frame = || pool.frame(&bytes).unwrap();
         bench.sent.resize_with(BATCH, frame);
     };
     let benches = [Instructions::default(), output()].map(|instructions| {
-        let mut bench = Bench::new(Engine::Cache, Abilities::Tuple);
-        (0..count).for_each(|n| bench.add(&entry(Abilities::Tuple, flow(n), instructions.clone())));
+        let mut bench = Bench::new(Engine::Cache, PacketShape::Tuple);
+        (0..count)
+            .for_each(|n| bench.add(&entry(PacketShape::Tuple, flow(n), instructions.clone())));
         bench
     });
     let [mut drops, mut outputs] = benches;
@@ -365,7 +388,7 @@ fn stages(name: &str, count: u32) {
 
 /// A thousand flows through several tables.
 fn tables(name: &str, engine: Engine, count: u8, hook: Option<Box<dyn Hook>>) {
-    let mut bench = Bench::new(engine, Abilities::Tuple);
+    let mut bench = Bench::new(engine, PacketShape::Tuple);
     if let Some(hook) = hook {
         bench.datapath.add_hook(hook);
     }
@@ -381,7 +404,7 @@ fn tables(name: &str, engine: Engine, count: u8, hook: Option<Box<dyn Hook>>) {
     };
     for n in 0..1000 {
         bench.add(&entry(
-            Abilities::Tuple,
+            PacketShape::Tuple,
             flow(n),
             if count > 1 { goto(1) } else { output() },
         ));
@@ -403,7 +426,7 @@ fn tables(name: &str, engine: Engine, count: u8, hook: Option<Box<dyn Hook>>) {
 
 /// Access lists of many masks that no packet is for, and a last entry that takes them all.
 fn masks(name: &str, engine: Engine, count: u32, known: bool) {
-    let mut bench = Bench::new(engine, Abilities::Tuple);
+    let mut bench = Bench::new(engine, PacketShape::Tuple);
     let mut pick = random(u32::MAX);
     for n in 0..count {
         for _ in 0..64 {
@@ -461,22 +484,26 @@ fn main() {
         if simple {
             continue;
         }
-        for (what, abilities_of_one) in [
-            ("IPv6 with L2", Abilities::Ipv6),
-            ("full width", Abilities::Full),
+        for (what, shape) in [
+            ("IPv6 with L2", PacketShape::Ipv6),
+            ("full width", PacketShape::Full),
         ] {
             for count in [1000, 100_000] {
                 case(format!("{engine}: {count} flows, {what}"), &mut |name| {
-                    keys(name, kind, abilities_of_one, count, flow)
+                    keys(name, kind, shape, count, flow)
                 });
             }
         }
         case(format!("{engine}: 100000 flows, crafted"), &mut |name| {
-            keys(name, kind, Abilities::Tuple, 100_000, crafted)
+            keys(name, kind, PacketShape::Tuple, 100_000, crafted)
         });
         for count in [1, 5, 20] {
             let name = format!("{engine}: 1000 flows, {count} tables");
             case(name, &mut |name| tables(name, kind, count, None));
+        }
+        for (list, copies, what) in actions::ROWS {
+            let name = format!("{engine}: 1000 flows, {what}");
+            case(name, &mut |name| actions::actions(name, kind, list, copies));
         }
         for (effect, hook) in hooks::all() {
             let mut hook = Some(hook);

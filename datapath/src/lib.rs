@@ -13,6 +13,7 @@ extern crate alloc;
 mod action_set;
 mod config;
 mod control_context;
+mod direct_path;
 mod hook;
 mod hook_context;
 mod hooks;

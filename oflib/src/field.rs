@@ -13,7 +13,7 @@ use crate::version::{Span, span};
 
 /// The headers that a parser finds, and the small places within them that move. Each counts bits
 /// from its own first byte.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Header {
     /// Ethernet: destination, source.

@@ -160,7 +160,7 @@ pub(crate) fn ethernet(w: &mut HeaderWalk<'_>, start: usize) -> Option<()> {
     }
 }
 
-fn is_vlan_tag(number: u16) -> bool {
+pub(crate) fn is_vlan_tag(number: u16) -> bool {
     matches!(
         number,
         ethertype::VLAN | ethertype::SERVICE_VLAN | ethertype::OLD_SERVICE_VLAN

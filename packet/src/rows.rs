@@ -243,15 +243,14 @@ pub(crate) fn get_bits(bytes: &[u8], bit: usize, bits: usize) -> u128 {
 
 /// Writes the low `bits` bits of `value` from bit `bit` on; the other bits keep their values.
 pub(crate) fn put_bits(bytes: &mut [u8], bit: usize, bits: usize, value: u128) {
-    if bit.is_multiple_of(8) && bits.is_multiple_of(8) {
-        let (at, count) = (bit / 8, bits / 8);
-        bytes[at..at + count].copy_from_slice(&value.to_be_bytes()[16 - count..]);
-        return;
-    }
-    for i in 0..bits {
-        let (byte, shift) = ((bit + i) / 8, 7 - (bit + i) % 8);
-        let one = (value >> (bits - 1 - i) & 1) as u8;
-        bytes[byte] = bytes[byte] & !(1 << shift) | one << shift;
+    let end = (bit + bits).div_ceil(8);
+    let after = 8 * end - bit - bits;
+    let mut mask = ones(bits) << after;
+    let mut value = (value & ones(bits)) << after;
+    for byte in bytes[bit / 8..end].iter_mut().rev() {
+        *byte = *byte & !(mask as u8) | value as u8;
+        mask >>= 8;
+        value >>= 8;
     }
 }
 

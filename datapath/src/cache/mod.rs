@@ -23,6 +23,7 @@ use self::key_reader::{KeyReader, WORDS};
 use self::lookahead::{Lookahead, PortArrival, SetPlace, hash_stored};
 pub use self::stats::CacheStats;
 use self::volatile_tables::VolatileTables;
+use crate::direct_path::DirectPath;
 use crate::hook::HookPoint;
 use crate::lazy_packet::FieldSets;
 use crate::slab::Slab;
@@ -116,6 +117,8 @@ pub(crate) struct Program {
     pub(crate) end: End,
     /// What comes before a simple end.
     pub(crate) actions: Vec<PathAction>,
+    /// All that it does, if the end is [`End::Steps`].
+    pub(crate) direct: Option<DirectPath>,
 }
 
 /// What becomes of a flow's packets, if that is simple.
@@ -128,6 +131,9 @@ pub(crate) enum End {
     Port { port: PortNo, acts: bool },
     /// They are dropped; the same holds.
     Drop { reason: DropReason, acts: bool },
+    /// They are edited, metered, copied or sent to groups before they leave, and do not have to
+    /// become packets for it.
+    Steps,
 }
 
 /// Packets that have the same key. Two lines of the processor's caches.
@@ -273,7 +279,7 @@ impl Cache {
     pub(crate) fn is_simple(&self, flow: u32) -> bool {
         match self.flows[flow].end {
             End::Port { acts, .. } | End::Drop { acts, .. } => !acts,
-            End::Other => false,
+            End::Steps | End::Other => false,
         }
     }
 

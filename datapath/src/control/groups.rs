@@ -1,7 +1,7 @@
 //! Groups: how they are changed, which buckets are live, and what is told of them.
 //! Spec: OpenFlow 1.3.5 sections 5.6, 6.5 and 7.3.4.2.
 
-use alloc::{collections::BTreeSet, vec, vec::Vec};
+use alloc::{collections::BTreeSet, rc::Rc, vec, vec::Vec};
 use core::ops::RangeInclusive;
 
 use bofuss_oflib::action::ACTIONS;
@@ -17,8 +17,9 @@ use bofuss_oflib::{Action, ErrorCode, PortNo};
 
 use crate::action_set::ActionSet;
 use crate::control::bulk_change::{BulkChange, EntryChange};
+use crate::direct_path::DirectPath;
 use crate::groups::select::Selector;
-use crate::groups::{Group, Plan, actions_of, places, watches};
+use crate::groups::{Group, Plan, actions_of, is_direct, places, watches};
 use crate::pipeline::context::Pipeline;
 use crate::references::{groups, meter};
 use crate::{Datapath, Entry, Label, Sink, Time};
@@ -225,14 +226,18 @@ impl Pipeline {
         let plan = |bucket: &Bucket| {
             let mut set = ActionSet::default();
             set.write(&bucket.actions);
+            let actions: Vec<Action> = set.in_order().cloned().collect();
             Plan {
                 bucket: bucket.clone(),
-                actions: set.in_order().cloned().collect(),
+                direct: DirectPath::of_bucket(&actions),
+                actions,
             }
         };
+        let plans: Rc<[Plan]> = buckets.iter().map(plan).collect();
         let group = Group {
             ty: group_mod.ty,
-            plans: buckets.iter().map(plan).collect(),
+            is_direct: is_direct(group_mod.ty, &plans),
+            plans,
             selector,
             live: vec![true; buckets.len()],
             counter: before

@@ -4,17 +4,16 @@
 use alloc::{boxed::Box, vec::Vec};
 
 use bofuss_frame::{Frame, OffloadCapabilities};
+use bofuss_oflib::PortNo;
 use bofuss_oflib::message::config::ConfigFlags;
 use bofuss_oflib::types::{QueueId, TableId};
-use bofuss_oflib::{Action, Instruction, PortNo};
 use bofuss_packet::offload::Cut;
 use bofuss_packet::{Fragment, Key, Layout, Packet, arrival, survey};
 
 use super::direct_hooks::Begun;
-use super::record::sole_output;
+use super::direct_steps::can_go;
 use crate::cache::lookahead::{Lookahead, PortArrival};
-use crate::cache::{BATCH, Body, End, PathAction, Program, ProgramStep};
-use crate::hooks::Hooks;
+use crate::cache::{BATCH, End};
 use crate::lazy_packet::FieldSets;
 use crate::pipeline::context::Context;
 use crate::pipeline::work::WORK_PER_TURN;
@@ -22,8 +21,8 @@ use crate::{DropReason, HookEffect, Sink};
 
 /// The port that frames leave by, as long as they go to the same one.
 #[derive(Default)]
-struct DirectOutput {
-    port: PortNo,
+pub(super) struct DirectOutput {
+    pub(super) port: PortNo,
     /// Whether frames that are complete may just leave.
     open: bool,
     capabilities: OffloadCapabilities,
@@ -33,16 +32,16 @@ struct DirectOutput {
 }
 
 /// What frames that are processed together have in common.
-struct Burst<'a> {
+pub(super) struct Burst<'a> {
     /// The port that they arrived on.
     ingress: PortNo,
     /// The key of their packets without what headers say.
-    key: &'a Key,
+    pub(super) key: &'a Key,
     /// Whether hooks set fields of each before the lookup of table 0.
     branches: bool,
     /// Whether flows are known by what was read ahead.
     looks_ahead: bool,
-    output: DirectOutput,
+    pub(super) output: DirectOutput,
 }
 
 /// What becomes of a frame.
@@ -51,98 +50,10 @@ enum Disposition {
     Sent,
     /// It is dropped.
     Dropped(DropReason),
+    /// It goes the direct path of a flow.
+    Steps(u32),
     /// It goes through the tables, along its known path if it has one.
     Slow(Option<u32>),
-}
-
-/// What becomes of packets in the end, if all that a program does after the actions of extensions
-/// with which it begins is to send them to one port, or nothing; and these actions.
-pub(super) fn end(program: &Program, hooks: &Hooks) -> (End, Vec<PathAction>) {
-    let mut actions = Vec::new();
-    let end = simple_end(program, hooks, &mut actions).unwrap_or(End::Other);
-    if end == End::Other {
-        actions.clear();
-    }
-    (end, actions)
-}
-
-/// The same; `None` if a program does more.
-fn simple_end(program: &Program, hooks: &Hooks, actions: &mut Vec<PathAction>) -> Option<End> {
-    let (mut at_once, mut at_end) = (None, None);
-    // Whether the key is as it was at the start.
-    let mut is_first = true;
-    if program.calls || program.asks || program.next.is_some() {
-        return None;
-    }
-    for step in &program.steps {
-        let body = match step {
-            ProgramStep::Execute(body) => body,
-            ProgramStep::Set(field, _) if field.at.is_empty() => {
-                is_first = false;
-                continue;
-            }
-            ProgramStep::Set(..) | ProgramStep::Call(_) => return None,
-        };
-        for instruction in body.instructions.list() {
-            match instruction {
-                Instruction::ApplyActions(list) if at_once.is_none() => {
-                    let others = extension_actions(body, list, hooks, actions);
-                    if others.len() < list.len() && !is_first {
-                        return None;
-                    }
-                    if !others.is_empty() {
-                        at_once = Some(sole_output(others)?);
-                    }
-                }
-                Instruction::WriteActions(actions) => at_end = Some(sole_output(actions)?),
-                Instruction::ClearActions => at_end = None,
-                Instruction::WriteMetadata { .. } => is_first = false,
-                Instruction::GotoTable(_) => {}
-                Instruction::ApplyActions(_)
-                | Instruction::Meter(_)
-                | Instruction::Experimenter(_) => return None,
-            }
-        }
-    }
-    let acts = !actions.is_empty();
-    let drop = |reason| Some(End::Drop { reason, acts });
-    match (at_once, at_end) {
-        (None, _) if program.missed => drop(DropReason::TableMiss),
-        (None, None) => drop(DropReason::NoOutput),
-        (Some(port), None) | (None, Some(port)) if !program.missed => {
-            Some(End::Port { port, acts })
-        }
-        (Some(_), _) | (None, Some(_)) => None,
-    }
-}
-
-/// Collects the actions of extensions with which a list of an entry begins, as far as they leave
-/// packets on their path; the other actions.
-fn extension_actions<'a>(
-    body: &Body,
-    list: &'a [Action],
-    hooks: &Hooks,
-    actions: &mut Vec<PathAction>,
-) -> &'a [Action] {
-    for (number, action) in list.iter().enumerate() {
-        let Action::Experimenter(value) = action else {
-            return &list[number..];
-        };
-        let Some((hook, row)) = hooks.of(value.row) else {
-            return &list[number..];
-        };
-        if hooks.effect_of(value) != HookEffect::Live {
-            return &list[number..];
-        }
-        actions.push(PathAction {
-            hook,
-            row,
-            value: value.clone(),
-            table: body.table,
-            hit: body.hit,
-        });
-    }
-    &[]
 }
 
 impl<S: Sink> Context<'_, S> {
@@ -179,13 +90,21 @@ impl<S: Sink> Context<'_, S> {
                     [next, ..] => self.plain_disposition(&mut burst, next, lookahead),
                     [] => None,
                 };
-                let Some(frame) = batch.next() else { break };
+                let Some(mut frame) = batch.next() else {
+                    break;
+                };
                 match disposition {
                     Some(Disposition::Sent) => {
                         self.sink.transmit(burst.output.port, QueueId(0), frame);
                         continue;
                     }
                     Some(Disposition::Dropped(_)) => continue,
+                    Some(Disposition::Steps(flow)) => {
+                        let layout = &mut lookahead.layout;
+                        if self.run_steps(&mut frame, &mut burst, layout, flow) {
+                            self.sink.transmit(burst.output.port, QueueId(0), frame);
+                        }
+                    }
                     Some(Disposition::Slow(flow)) => self.run_frame(frame, key, lookahead, flow),
                     None => {
                         let known = (lookahead, foreseen);
@@ -254,7 +173,13 @@ impl<S: Sink> Context<'_, S> {
                 self.lane.drops[reason as usize] += 1;
                 Disposition::Dropped(reason)
             }
-            End::Port { .. } | End::Drop { .. } | End::Other => {
+            End::Steps
+                if let Some(path) = &flow.program.direct
+                    && can_go(path, frame, &lookahead.layout, self.pipeline, self.hooks) =>
+            {
+                Disposition::Steps(slot)
+            }
+            End::Port { .. } | End::Drop { .. } | End::Steps | End::Other => {
                 return Some(Disposition::Slow(Some(slot)));
             }
         };
@@ -292,6 +217,11 @@ impl<S: Sink> Context<'_, S> {
         match disposition {
             Disposition::Sent => self.sink.transmit(burst.output.port, QueueId(0), frame),
             Disposition::Dropped(_) => {}
+            Disposition::Steps(flow) => {
+                if self.run_steps(&mut frame, burst, &mut lookahead.layout, flow) {
+                    self.sink.transmit(burst.output.port, QueueId(0), frame);
+                }
+            }
             Disposition::Slow(flow) if frame.offload.gso.is_some() => {
                 left = self.run_super_frame(frame, burst.key, flow);
             }
@@ -398,7 +328,7 @@ impl<S: Sink> Context<'_, S> {
         let Some((packets, bytes)) = counts.filter(|_| !treated) else {
             return Disposition::Slow(Some(slot));
         };
-        let Some((disposition, acts)) = self.at_end(end, &burst.output, frame, layout) else {
+        let Some((disposition, acts)) = self.at_end(slot, &burst.output, frame, layout) else {
             return Disposition::Slow(Some(slot));
         };
         if acts && (is_super_frame || !self.act_first(frame, burst.key, lookahead, begun)) {
@@ -413,7 +343,7 @@ impl<S: Sink> Context<'_, S> {
                 }
             }
             Disposition::Dropped(reason) => self.lane.drops[reason as usize] += 1,
-            Disposition::Slow(_) => {}
+            Disposition::Steps(_) | Disposition::Slow(_) => {}
         }
         if self.lane.cache.flows[slot].count(self.now, packets, bytes) {
             self.mark_unsettled(slot);
@@ -427,12 +357,13 @@ impl<S: Sink> Context<'_, S> {
     #[inline(always)]
     fn at_end(
         &self,
-        end: End,
+        slot: u32,
         direct: &DirectOutput,
         frame: &Frame,
         layout: &Layout,
     ) -> Option<(Disposition, bool)> {
-        match end {
+        let flow = &self.lane.cache.flows[slot];
+        match flow.end {
             End::Port { acts, .. }
                 if direct.open && direct.capabilities.take(&frame.offload, layout.vlan_tags) =>
             {
@@ -443,7 +374,14 @@ impl<S: Sink> Context<'_, S> {
             {
                 Some((Disposition::Dropped(reason), acts))
             }
-            End::Port { .. } | End::Drop { .. } | End::Other => None,
+            End::Steps
+                if let Some(path) = &flow.program.direct
+                    && frame.offload.gso.is_none()
+                    && can_go(path, frame, layout, self.pipeline, self.hooks) =>
+            {
+                Some((Disposition::Steps(slot), false))
+            }
+            End::Port { .. } | End::Drop { .. } | End::Steps | End::Other => None,
         }
     }
 
@@ -456,6 +394,22 @@ impl<S: Sink> Context<'_, S> {
         let uses = self.pipeline.field_uses.of(&self.pipeline.catalogue);
         let agreeing = cut.agreeing(frame, uses) as u64;
         (counts.0 <= agreeing.min(WORK_PER_TURN)).then_some(counts)
+    }
+
+    /// Whether a frame of a burst that is no super-frame may just leave by a port; it is counted
+    /// there then.
+    #[inline]
+    pub(super) fn leaves(&mut self, burst: &mut Burst<'_>, frame: &Frame, port: PortNo) -> bool {
+        if port != burst.output.port {
+            self.change_output(burst, port);
+        }
+        let output = &mut burst.output;
+        let leaves = output.open && output.capabilities.take(&frame.offload, 0);
+        if leaves {
+            output.packets += 1;
+            output.bytes += frame.len() as u64;
+        }
+        leaves
     }
 
     /// Makes the frames of a burst leave by another port.

@@ -3,6 +3,8 @@
 
 mod direct;
 mod direct_hooks;
+mod direct_steps;
+mod end;
 pub(crate) mod paths;
 mod record;
 #[cfg(test)]

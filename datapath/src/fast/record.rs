@@ -8,7 +8,7 @@ use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Action, FieldSet, Instruction, PortNo};
 use bofuss_packet::Words;
 
-use super::direct::end;
+use super::end::note_end;
 use crate::cache::key_reader::WORDS;
 use crate::cache::{Body, Hit, PathCall, Program, ProgramStep};
 use crate::hook::HookPoint;
@@ -166,7 +166,7 @@ impl<S: Sink> Context<'_, S> {
                 cache.forget(tables, victim);
                 cache.stats.evicted += 1;
             }
-            (path.program.end, path.program.actions) = end(&path.program, self.hooks);
+            note_end(&mut path.program, self.hooks);
             cache.insert(words, path.program, &path.hits);
         }
         cache.spare_hits = path.hits;

@@ -1,6 +1,9 @@
 //! What a known way counts, what it does to super-frames, and what a full cache does.
 
 extern crate std;
+
+mod steps;
+
 use alloc::{boxed::Box, format, string::String, sync::Arc, vec, vec::Vec};
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -30,9 +33,9 @@ fn flow(datapath: &mut Datapath, text: &str) {
         FlowModCommand::ADD,
         &datapath.pipeline.catalogue.clone(),
     );
-    let flow = flow.expect("a right flow");
+    let flow = flow.expect(text);
     let sink = &mut Vec::<Frame>::new();
-    datapath.flow_mod(Time(0), &flow, sink).expect("is right");
+    datapath.flow_mod(Time(0), &flow, sink).expect(text);
 }
 
 fn delete(datapath: &mut Datapath, text: &str) {

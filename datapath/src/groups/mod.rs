@@ -7,22 +7,28 @@ use bofuss_oflib::message::group_mod::{Bucket, GroupType};
 use bofuss_oflib::message::multipart::group::BucketCounter;
 use bofuss_oflib::types::GroupId;
 use bofuss_oflib::{Action, PortNo};
+use bofuss_packet::Layout;
 
 pub(crate) mod select;
 
 use crate::Time;
+use crate::direct_path::DirectPath;
 use crate::groups::select::Selector;
 use crate::references::groups;
 use crate::tables::shared::actions_in;
 
 /// Actions of one bucket that take the place of a bucket, where these are limited.
 const ACTIONS_PER_PLACE: usize = 8;
+/// Copies that a group makes of a frame on the direct path at most, so that they are little work.
+const MAX_DIRECT_COPIES: usize = 16;
 
 /// A bucket, with its action set in the order of execution.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) bucket: Bucket,
     pub(crate) actions: Vec<Action>,
+    /// The path of a frame through them, if it does not have to become a packet for it.
+    pub(crate) direct: Option<DirectPath>,
 }
 
 /// One group.
@@ -31,6 +37,8 @@ pub(crate) struct Group {
     pub(crate) ty: GroupType,
     pub(crate) plans: Rc<[Plan]>,
     pub(crate) selector: Selector,
+    /// Whether frames pass through it on the direct path: all buckets have one, and they are few.
+    pub(crate) is_direct: bool,
     /// Whether each bucket is live.
     pub(crate) live: Vec<bool>,
     pub(crate) counter: BucketCounter,
@@ -47,6 +55,26 @@ impl Group {
     /// Whether it has a live bucket.
     pub(crate) fn is_live(&self) -> bool {
         self.live.contains(&true)
+    }
+
+    /// The bucket that gets a packet, of which `bytes` are those of its frame with this layout;
+    /// `None` if none does. With `keep`, nothing changes.
+    pub(crate) fn choose(&mut self, layout: &Layout, bytes: &[u8], keep: bool) -> Option<usize> {
+        match self.ty {
+            GroupType::SELECT => self.selector.choose(layout, bytes, keep),
+            GroupType::FF => self.live.iter().position(|live| *live),
+            GroupType::INDIRECT => Some(0),
+            // The others get copies.
+            _ => self.plans.len().checked_sub(1),
+        }
+    }
+
+    /// How many buckets, from the first on, get copies of the packet.
+    pub(crate) fn copies(&self) -> usize {
+        match self.ty {
+            GroupType::SELECT | GroupType::FF | GroupType::INDIRECT => 0,
+            _ => self.plans.len().saturating_sub(1),
+        }
     }
 
     /// Buckets that it counts for.
@@ -66,6 +94,12 @@ impl Group {
         let watched = self.plans.iter().map(|plan| plan.bucket.watch_group);
         watched.filter(|group| *group != GroupId::ANY)
     }
+}
+
+/// Whether frames pass through buckets like these on the direct path.
+pub(crate) fn is_direct(ty: GroupType, plans: &[Plan]) -> bool {
+    let copies = if ty == GroupType::ALL { plans.len() } else { 1 };
+    copies <= MAX_DIRECT_COPIES && plans.iter().all(|plan| plan.direct.is_some())
 }
 
 /// Buckets that these count for: more if they are long.

@@ -6,8 +6,8 @@
 
 use alloc::{vec, vec::Vec};
 
-use bofuss_oflib::field::{self, Field};
-use bofuss_packet::Packet;
+use bofuss_oflib::field::{self, Field, Header};
+use bofuss_packet::{Fragment, Layout};
 
 use crate::Algorithm;
 
@@ -22,27 +22,13 @@ const TRIES: u64 = 16;
 /// An odd number without pattern, 2^64 over the golden ratio.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// What the hash of a flow is made of: its addresses, and its ports unless it is in fragments.
-const ADDRESSES: &[&Field] = &[
-    field::ETH_DST,
-    field::ETH_SRC,
-    field::ETH_TYPE,
-    field::VLAN_VID,
-    field::IP_PROTO,
-    field::IPV4_SRC,
-    field::IPV4_DST,
-    field::IPV6_SRC,
-    field::IPV6_DST,
-    field::ARP_SPA,
-    field::ARP_TPA,
-];
-const PORTS: &[&Field] = &[
-    field::TCP_SRC,
-    field::TCP_DST,
-    field::UDP_SRC,
-    field::UDP_DST,
-    field::SCTP_SRC,
-    field::SCTP_DST,
+/// Bytes of a word that is hashed.
+const WORD_BYTES: usize = 8;
+/// The transport headers that begin with ports.
+const PORTS: [(Header, &Field, &Field); 3] = [
+    (Header::Tcp, field::TCP_SRC, field::TCP_DST),
+    (Header::Udp, field::UDP_SRC, field::UDP_DST),
+    (Header::Sctp, field::SCTP_SRC, field::SCTP_DST),
 ];
 
 /// A select group's slots.
@@ -128,10 +114,11 @@ impl Selector {
     }
 
     /// The bucket for a packet; `None` if no bucket is live. With `keep`, nothing changes.
-    pub(crate) fn choose(&mut self, packet: &Packet, keep: bool) -> Option<usize> {
+    /// `bytes` are those of a frame with this layout.
+    pub(crate) fn choose(&mut self, layout: &Layout, bytes: &[u8], keep: bool) -> Option<usize> {
         let mut state = self.state;
         let number = match self.algorithm {
-            Algorithm::Hash => flow_hash(packet, self.seed),
+            Algorithm::Hash => flow_hash(layout, bytes, self.seed),
             Algorithm::RoundRobin => {
                 state = state.wrapping_add(1);
                 // Counting with reversed bits spreads each bucket's turns evenly.
@@ -152,19 +139,77 @@ impl Selector {
 }
 
 /// A number that is the same for all packets of a flow: of its addresses, and its ports unless it
-/// is in fragments.
-pub fn flow_hash(packet: &Packet, seed: u64) -> u64 {
-    let ports = if packet.is_fragment() { &[] } else { PORTS };
-    let mut hash = seed ^ GOLDEN;
-    for field in ADDRESSES.iter().chain(ports) {
-        if let Some(value) = packet.key().get(field, &mut ()) {
-            hash = mix(
-                mix(hash, value as u64),
-                (value >> 64) as u64 ^ u64::from(field.id),
-            );
+/// is in fragments. `bytes` are those of a frame with this layout.
+pub fn flow_hash(layout: &Layout, bytes: &[u8], seed: u64) -> u64 {
+    let mut flow = FlowHash {
+        layout,
+        bytes,
+        hash: seed ^ GOLDEN,
+    };
+    flow.add::<6>(field::ETH_DST, Header::Eth, 0);
+    flow.add::<6>(field::ETH_SRC, Header::Eth, 6);
+    if layout.offset(Header::EthType).is_some() {
+        flow.add::<2>(field::ETH_TYPE, Header::EthType, 0);
+    } else {
+        flow.add_rare(field::ETH_TYPE);
+    }
+    match layout.offset(Header::Vlan) {
+        None if layout.fields.contains(field::VLAN_VID) => flow.mix_in(field::VLAN_VID, 0),
+        None | Some(_) => flow.add_rare(field::VLAN_VID),
+    }
+    flow.add::<1>(field::IP_PROTO, Header::Ipv4, 9);
+    flow.add::<1>(field::IP_PROTO, Header::NextHeader, 0);
+    flow.add::<4>(field::IPV4_SRC, Header::Ipv4, 12);
+    flow.add::<4>(field::IPV4_DST, Header::Ipv4, 16);
+    if layout.offset(Header::Ipv6).is_some() {
+        flow.add_rare(field::IPV6_SRC);
+        flow.add_rare(field::IPV6_DST);
+    }
+    flow.add::<4>(field::ARP_SPA, Header::Arp, 14);
+    flow.add::<4>(field::ARP_TPA, Header::Arp, 24);
+    if layout.fragment == Fragment::No {
+        for (header, source, destination) in PORTS {
+            flow.add::<2>(source, header, 0);
+            flow.add::<2>(destination, header, 2);
         }
     }
-    hash ^ hash >> 32
+    flow.hash ^ flow.hash >> 32
+}
+
+/// The hash of a flow in the making.
+struct FlowHash<'a> {
+    layout: &'a Layout,
+    bytes: &'a [u8],
+    hash: u64,
+}
+
+impl FlowHash<'_> {
+    /// Adds a field that is the `N` bytes at `at` in a header, if that is there.
+    #[inline(always)]
+    fn add<const N: usize>(&mut self, field: &Field, header: Header, at: usize) {
+        let Some(start) = self.layout.offset(header) else {
+            return;
+        };
+        let bytes = self.bytes.get(start + at..).and_then(<[u8]>::first_chunk);
+        let bytes: &[u8; N] = bytes.expect("a header that was found is whole");
+        let mut value = [0; WORD_BYTES];
+        value[WORD_BYTES - N..].copy_from_slice(bytes);
+        self.mix_in(field, u64::from_be_bytes(value).into());
+    }
+
+    /// Adds any field, if the frame has it.
+    #[inline(never)]
+    fn add_rare(&mut self, field: &Field) {
+        if let Some(value) = self.layout.value(self.bytes, field) {
+            self.mix_in(field, value);
+        }
+    }
+
+    #[inline(always)]
+    fn mix_in(&mut self, field: &Field, value: u128) {
+        let low = mix(self.hash, value as u64);
+        self.hash = mix(low, (value >> 64) as u64 ^ u64::from(field.id));
+    }
 }
 
 /// How many of `count` slots each weight gets: those with the largest remainders get one more.
@@ -184,7 +229,7 @@ fn shares(weights: &[u16], count: usize) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
-    use bofuss_packet::craft;
+    use bofuss_packet::{Packet, craft};
 
     use super::*;
 
@@ -264,11 +309,58 @@ mod tests {
                 let bytes = craft::ethernet(mac(e, f), mac(c, d), ip);
                 let frame = pool.frame(&bytes).expect("there is room");
                 let packet = Packet::new(frame, bofuss_oflib::PortNo(1));
-                counts[selector.choose(&packet, false).expect("all live")] += 1;
+                let chosen = selector.choose(packet.layout(), packet.frame.bytes(), false);
+                counts[chosen.expect("all live")] += 1;
             }
             for (count, share) in counts.into_iter().zip([1_000, 1_000, 2_000]) {
                 let off = i32::abs(count - share);
                 assert!(off < share / 8, "varied {varied}: {counts:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_hash_is_of_addresses_protocol_and_ports() {
+        use field::*;
+        let addresses = [
+            ETH_DST, ETH_SRC, ETH_TYPE, VLAN_VID, IP_PROTO, IPV4_SRC, IPV4_DST, IPV6_SRC, IPV6_DST,
+            ARP_SPA, ARP_TPA,
+        ];
+        let ports = [TCP_SRC, TCP_DST, UDP_SRC, UDP_DST, SCTP_SRC, SCTP_DST];
+        let pool = bofuss_frame::Pool::new(1 << 20);
+        let (four, six) = ([10, 1, 2, 3].into(), [0xfe80, 1, 2, 3, 4, 5, 6, 7].into());
+        let sctp = || craft::Layer::new(132, &[0, 7, 0, 8, 1, 2, 3, 4, 0, 0, 0, 0]);
+        let arp = [0, 1, 8, 0, 6, 4, 0, 1, 2, 2, 2, 2, 2, 2, 10, 0, 0, 1];
+        let arp = [&arp[..], &[3, 3, 3, 3, 3, 3, 10, 0, 0, 2]].concat();
+        let layers = [
+            craft::ipv4(four, four, 64, craft::tcp(5, 6, 2, b"")),
+            craft::ipv6(six, six, 64, craft::udp(5, 6, b"")),
+            craft::vlan(0x8100, 0x2005, craft::ipv4(four, four, 64, sctp())),
+            craft::Layer::new(0x0806, &arp),
+            craft::Layer::new(7, b"of no type"),
+        ];
+        for (number, layer) in layers.into_iter().enumerate() {
+            let mac = bofuss_oflib::Mac;
+            let mut bytes = craft::ethernet(mac([2; 6]), mac([4; 6]), layer);
+            for is_fragment in [false, number == 0] {
+                bytes[20] |= u8::from(is_fragment) << 5;
+                let frame = pool.frame(&bytes).expect("there is room");
+                let packet = Packet::new(frame, bofuss_oflib::PortNo(1));
+                let ports = if packet.is_fragment() {
+                    &[]
+                } else {
+                    &ports[..]
+                };
+                let mut hash = 9 ^ GOLDEN;
+                for field in addresses.iter().chain(ports) {
+                    if let Some(value) = packet.key().get(field, &mut ()) {
+                        let high = (value >> 64) as u64;
+                        hash = mix(mix(hash, value as u64), high ^ u64::from(field.id));
+                    }
+                }
+                let whole = hash ^ hash >> 32;
+                let found = flow_hash(packet.layout(), packet.frame.bytes(), 9);
+                assert_eq!(found, whole, "frame {number}");
             }
         }
     }

@@ -61,29 +61,18 @@ impl<S: Sink> Context<'_, S> {
         if !S::DRY {
             count(&mut group.counter, offload::wire_count(&packet.frame));
         }
-        let plans = Rc::clone(&group.plans);
-        let chosen = match group.ty {
-            GroupType::SELECT => group.selector.choose(&packet, S::DRY),
-            GroupType::FF => group.live.iter().position(|live| *live),
-            GroupType::INDIRECT => Some(0),
-            _ => {
-                let Some(last) = plans.len().checked_sub(1) else {
-                    return Err(DropReason::NoBucket);
-                };
-                for bucket in 0..last {
-                    if self.lane.work.is_spent() {
-                        return Err(DropReason::Work);
-                    }
-                    match packet.try_clone() {
-                        Some(copy) => self.enter_bucket(walk, copy, (id, bucket)),
-                        None => self.drop(DropReason::NoBuffer),
-                    }
-                }
-                Some(last)
+        let chosen = group.choose(packet.layout(), packet.frame.bytes(), S::DRY);
+        let chosen = chosen.ok_or(DropReason::NoBucket)?;
+        for bucket in 0..group.copies() {
+            if self.lane.work.is_spent() {
+                return Err(DropReason::Work);
             }
-        };
-        let bucket = chosen.ok_or(DropReason::NoBucket)?;
-        self.enter_bucket(walk, packet, (id, bucket));
+            match packet.try_clone() {
+                Some(copy) => self.enter_bucket(walk, copy, (id, bucket)),
+                None => self.drop(DropReason::NoBuffer),
+            }
+        }
+        self.enter_bucket(walk, packet, (id, chosen));
         Ok(())
     }
 

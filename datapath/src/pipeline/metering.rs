@@ -95,14 +95,22 @@ pub(crate) fn remark(packet: &mut Packet, levels: u8) {
     let Some(dscp) = packet.key().get(IP_DSCP, &mut ()) else {
         return;
     };
-    let (class, precedence) = (dscp >> 3, dscp >> 1 & 3);
-    if (1..=4).contains(&class) && precedence > 0 && dscp & 1 == 0 {
-        let raised = (precedence + u128::from(levels)).min(3);
-        let mut value = [0; 16];
-        value[0] = (class << 3 | raised << 1) as u8;
+    if let Some(value) = remarked(dscp, levels) {
         let done = packet.set_field(IP_DSCP, &value);
         done.expect("its DSCP was read just now");
     }
+}
+
+/// A DSCP whose drop precedence is raised, as a set-field takes it; `None` if it stays.
+pub(crate) fn remarked(dscp: u128, levels: u8) -> Option<[u8; 16]> {
+    let (class, precedence) = (dscp >> 3, dscp >> 1 & 3);
+    if !(1..=4).contains(&class) || precedence == 0 || dscp & 1 != 0 {
+        return None;
+    }
+    let raised = (precedence + u128::from(levels)).min(3);
+    let mut value = [0; 16];
+    value[0] = (class << 3 | raised << 1) as u8;
+    Some(value)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ pub(crate) mod bridge;
 pub(crate) mod buckets;
 pub(crate) mod context;
 pub(crate) mod hooking;
-mod metering;
+pub(crate) mod metering;
 mod normal;
 mod output;
 pub(crate) mod queueing;

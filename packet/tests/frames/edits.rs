@@ -15,7 +15,7 @@ fn pool() -> Pool {
     Pool::new(1 << 20)
 }
 
-fn frame(pool: &Pool, (bytes, offload): (Vec<u8>, Offload)) -> Frame {
+pub fn frame(pool: &Pool, (bytes, offload): (Vec<u8>, Offload)) -> Frame {
     let mut frame = pool.frame(&bytes).unwrap();
     frame.offload = offload;
     frame
@@ -32,7 +32,7 @@ fn has_partial_crc(spec: &mut Spec) -> bool {
 }
 
 /// A value of `field` as the first bytes of 16, and as a number.
-fn value(field: &Field, rng: &mut Rng) -> ([u8; 16], u128) {
+pub fn value(field: &Field, rng: &mut Rng) -> ([u8; 16], u128) {
     let random = u128::from(rng.next()) << 64 | u128::from(rng.next());
     let number = match rng.below(8) {
         0 => 0,

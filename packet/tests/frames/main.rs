@@ -5,5 +5,6 @@
 mod added;
 mod edits;
 mod extraction;
+mod headers;
 mod segments;
 mod spec;

@@ -1,0 +1,134 @@
+//! What may be done to a frame that does not become a packet: edits of its headers, meters, ports
+//! and groups, in steps that are known when a flow or a group is.
+
+use alloc::vec::Vec;
+
+use bofuss_oflib::field::{ETH_TYPE, ICMPV6_TYPE, IP_PROTO};
+use bofuss_oflib::types::{EtherType, GroupId, MeterId};
+use bofuss_oflib::{Action, Field, PortNo};
+use bofuss_packet::Rewrite;
+
+/// The most steps: so the tags that they push fit the headroom of any frame that has
+/// [`HEADROOM_BYTES`], and their copies are little work.
+const MAX_STEPS: usize = 12;
+/// Room for the tags of a path and of a bucket at its end.
+pub(crate) const HEADROOM_BYTES: usize = 2 * MAX_STEPS * TAG_BYTES;
+/// Bytes of a VLAN tag.
+const TAG_BYTES: usize = 4;
+/// Fields that say which header follows. The parse after a push or pop goes by them, and may find
+/// headers that the frame did not have.
+const SAY_WHAT_FOLLOWS: [&Field; 3] = [ETH_TYPE, IP_PROTO, ICMPV6_TYPE];
+
+/// Where a frame goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Exit {
+    /// A port, no reserved one.
+    Port(PortNo),
+    /// A group.
+    Group(GroupId),
+}
+
+/// One thing that is done to a frame.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum DirectStep {
+    /// It is directed to a meter.
+    Meter(MeterId),
+    /// A field of a header gets a value.
+    SetField(Rewrite),
+    /// A VLAN tag is pushed.
+    PushVlan(EtherType),
+    /// The outermost VLAN tag is popped.
+    PopVlan,
+    /// The TTL of IP is decremented.
+    DecNwTtl,
+    /// A copy goes somewhere.
+    Copy(Exit),
+}
+
+/// All that is done to a frame.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct DirectPath {
+    /// What is done first.
+    pub(crate) steps: Vec<DirectStep>,
+    /// Where the frame itself goes.
+    pub(crate) exit: Exit,
+    /// The most that is taken from its TTL.
+    pub(crate) hops: u8,
+    /// The groups that it leads to.
+    pub(crate) groups: Vec<GroupId>,
+}
+
+impl DirectStep {
+    /// The step that applies an action. `None` if that needs more than the headers of a frame.
+    pub(crate) fn of(action: &Action) -> Option<Self> {
+        match action {
+            Action::Output(output) if output.port <= PortNo::MAX => {
+                Some(Self::Copy(Exit::Port(output.port)))
+            }
+            Action::Group(id) => Some(Self::Copy(Exit::Group(*id))),
+            Action::SetField(set) if !SAY_WHAT_FOLLOWS.contains(&set.0.field) => {
+                Rewrite::of(set.0.field, &set.0.value).map(Self::SetField)
+            }
+            Action::PushVlan(ty) => Some(Self::PushVlan(*ty)),
+            Action::PopVlan => Some(Self::PopVlan),
+            Action::DecNwTtl => Some(Self::DecNwTtl),
+            Action::Output(_)
+            | Action::SetField(_)
+            | Action::SetQueue(_)
+            | Action::SetNwTtl(_)
+            | Action::SetMplsTtl(_)
+            | Action::DecMplsTtl
+            | Action::CopyTtlOut
+            | Action::CopyTtlIn
+            | Action::PushMpls(_)
+            | Action::PopMpls(_)
+            | Action::PushPbb(_)
+            | Action::PopPbb
+            | Action::Experimenter(_) => None,
+        }
+    }
+}
+
+impl DirectPath {
+    /// The path of these steps. `None` if they do not end with an output or a group, or are many.
+    pub(crate) fn of(mut steps: Vec<DirectStep>) -> Option<Self> {
+        let Some(DirectStep::Copy(exit)) = steps.pop() else {
+            return None;
+        };
+        if steps.len() >= MAX_STEPS {
+            return None;
+        }
+        let mut hops = 0;
+        let mut groups = Vec::new();
+        for step in steps.iter().chain([&DirectStep::Copy(exit)]) {
+            match step {
+                DirectStep::DecNwTtl => hops += 1,
+                DirectStep::Copy(Exit::Group(id)) => {
+                    // A bucket takes one at most: its action set has no action twice.
+                    hops += 1;
+                    groups.push(*id);
+                }
+                DirectStep::Copy(Exit::Port(_))
+                | DirectStep::Meter(_)
+                | DirectStep::SetField(_)
+                | DirectStep::PushVlan(_)
+                | DirectStep::PopVlan => {}
+            }
+        }
+        Some(Self {
+            steps,
+            exit,
+            hops,
+            groups,
+        })
+    }
+
+    /// The path of a bucket with these actions, which leads to a port.
+    pub(crate) fn of_bucket(actions: &[Action]) -> Option<Self> {
+        let steps = actions.iter().map(DirectStep::of).collect::<Option<_>>()?;
+        let path = Self::of(steps)?;
+        let copies = |step: &DirectStep| matches!(step, DirectStep::Copy(_));
+        let is_plain = path.groups.is_empty() && !path.steps.iter().any(copies);
+        is_plain.then_some(path)
+    }
+}

@@ -1,0 +1,253 @@
+//! Frames that are edited, metered, copied or sent to groups, and do not become packets for it.
+
+use alloc::rc::Rc;
+
+use bofuss_frame::Frame;
+use bofuss_oflib::PortNo;
+use bofuss_oflib::field::IP_DSCP;
+use bofuss_oflib::types::{EtherType, GroupId, QueueId};
+use bofuss_packet::{EditError, Headers, Layout, Packet, survey};
+
+use super::direct::Burst;
+use crate::direct_path::{DirectPath, DirectStep, Exit, HEADROOM_BYTES};
+use crate::groups::Plan;
+use crate::hooks::Hooks;
+use crate::pipeline::context::{Context, Pipeline};
+use crate::pipeline::metering::remarked;
+use crate::references::count;
+use crate::{DropReason, Sink};
+
+/// Where an unfinished checksum begins at most, so that it can move behind tags.
+const MAX_CHECKSUM_START: u16 = u16::MAX - HEADROOM_BYTES as u16;
+
+/// A frame on its way.
+struct DirectFrame<'a> {
+    frame: &'a mut Frame,
+    layout: &'a mut Layout,
+    /// Whether headers stand elsewhere since the layout was found.
+    has_moved: bool,
+}
+
+impl DirectFrame<'_> {
+    /// The headers, found again if they have moved.
+    #[inline(always)]
+    fn headers(&mut self) -> Headers<'_> {
+        if self.has_moved {
+            self.find_again();
+        }
+        Headers {
+            frame: self.frame,
+            layout: self.layout,
+        }
+    }
+
+    #[inline(never)]
+    fn find_again(&mut self) {
+        self.has_moved = false;
+        survey(self.frame.bytes(), self.layout);
+    }
+
+    fn push_vlan(&mut self, ty: EtherType) -> Result<(), EditError> {
+        self.headers().push_vlan(ty.0)?;
+        self.layout.follow_push(self.frame.bytes());
+        Ok(())
+    }
+
+    fn pop_vlan(&mut self) -> Result<(), EditError> {
+        self.headers().pop_vlan()?;
+        self.has_moved = true;
+        Ok(())
+    }
+
+    /// Raises the drop precedence of a packet of an assured forwarding class.
+    fn remark(&mut self, levels: u8) {
+        let mut headers = self.headers();
+        let dscp = headers.layout.value(headers.frame.bytes(), IP_DSCP);
+        if let Some(value) = dscp.and_then(|dscp| remarked(dscp, levels)) {
+            let done = headers.set_field(IP_DSCP, &value);
+            done.expect("its DSCP was read just now");
+        }
+    }
+}
+
+/// Whether a frame can go a direct path: then nothing on it will fail.
+#[inline]
+pub(super) fn can_go(
+    path: &DirectPath,
+    frame: &Frame,
+    layout: &Layout,
+    pipeline: &Pipeline,
+    hooks: &Hooks,
+) -> bool {
+    let has_hops = |ttl: u8| ttl > path.hops;
+    let group_is_direct = |id: &GroupId| {
+        let group = pipeline.groups.get(id);
+        group.is_some_and(|group| group.is_direct)
+    };
+    let can_move = |(start, _): (u16, u16)| start <= MAX_CHECKSUM_START;
+    frame.headroom() >= HEADROOM_BYTES
+        && frame.offload.checksum.is_none_or(can_move)
+        && hooks.at_egress.is_empty()
+        && (path.hops == 0 || layout.nw_ttl(frame.bytes()).is_none_or(has_hops))
+        && path.groups.iter().all(group_is_direct)
+}
+
+impl<S: Sink> Context<'_, S> {
+    /// Sends a frame along the direct path of its flow, which it can go, and which has counted it.
+    /// Returns true if it is to leave by the port of the burst.
+    #[inline(never)]
+    pub(super) fn run_steps(
+        &mut self,
+        frame: &mut Frame,
+        burst: &mut Burst<'_>,
+        layout: &mut Layout,
+        flow: u32,
+    ) -> bool {
+        let program = Rc::clone(&self.lane.cache.flows[flow].program);
+        self.lane.work.begin_frame();
+        let mut frame = DirectFrame {
+            frame,
+            layout,
+            has_moved: false,
+        };
+        let path = program.direct.as_ref();
+        path.is_some_and(|path| self.go_direct_path(burst, &mut frame, path))
+    }
+
+    /// Sends a frame along a direct path; the same.
+    #[inline(always)]
+    fn go_direct_path(
+        &mut self,
+        burst: &mut Burst<'_>,
+        frame: &mut DirectFrame<'_>,
+        path: &DirectPath,
+    ) -> bool {
+        for step in &path.steps {
+            let done = match step {
+                DirectStep::SetField(rewrite) => frame.headers().rewrite(rewrite),
+                DirectStep::PushVlan(ty) => frame.push_vlan(*ty),
+                DirectStep::PopVlan => frame.pop_vlan(),
+                DirectStep::DecNwTtl => frame.headers().dec_nw_ttl(),
+                DirectStep::Meter(id) => match self.meter(*id, frame.frame) {
+                    Ok(None) => Ok(()),
+                    Ok(Some(levels)) => {
+                        frame.remark(levels);
+                        Ok(())
+                    }
+                    Err(reason) => {
+                        self.drop(reason);
+                        return false;
+                    }
+                },
+                DirectStep::Copy(exit) => {
+                    self.copy_directly(burst, frame, |this, burst, copy| {
+                        this.leave_directly(burst, copy, *exit)
+                    });
+                    Ok(())
+                }
+            };
+            // An action on a header that the frame does not have does nothing.
+            let is_right = matches!(done, Ok(()) | Err(EditError::NoHeader));
+            debug_assert!(is_right, "hops and headroom were checked: {done:?}");
+        }
+        self.leave_directly(burst, frame, path.exit)
+    }
+
+    /// Has a copy of a frame go elsewhere.
+    #[inline(never)]
+    fn copy_directly(
+        &mut self,
+        burst: &mut Burst<'_>,
+        frame: &DirectFrame<'_>,
+        go: impl FnOnce(&mut Self, &mut Burst<'_>, &mut DirectFrame<'_>) -> bool,
+    ) {
+        let Some(mut copy) = frame.frame.try_clone() else {
+            return self.drop(DropReason::NoBuffer);
+        };
+        let mut other = DirectFrame {
+            frame: &mut copy,
+            layout: &mut { *frame.layout },
+            has_moved: frame.has_moved,
+        };
+        if go(self, burst, &mut other) {
+            self.sink.transmit(burst.output.port, QueueId(0), copy);
+        }
+    }
+
+    /// Sends a frame to the end of its path. Returns true if it is to leave by the port of the
+    /// burst.
+    #[inline(always)]
+    fn leave_directly(
+        &mut self,
+        burst: &mut Burst<'_>,
+        frame: &mut DirectFrame<'_>,
+        exit: Exit,
+    ) -> bool {
+        let port = match exit {
+            Exit::Port(port) => port,
+            Exit::Group(id) => return self.enter_group_directly(burst, frame, id),
+        };
+        let leaves = self.leaves(burst, frame.frame, port);
+        if leaves {
+            let bytes = frame.frame.len() as u64;
+            self.lane.work.count_packets(1, bytes);
+        } else {
+            self.output_frame(frame, burst, port);
+        }
+        leaves
+    }
+
+    /// Sends a frame to a port that it cannot just leave by.
+    #[inline(never)]
+    fn output_frame(&mut self, frame: &mut DirectFrame<'_>, burst: &Burst<'_>, port: PortNo) {
+        frame.headers();
+        let mut packet = Packet::surveyed(frame.frame.take(), burst.key, frame.layout);
+        self.output(&mut packet, port, QueueId(0));
+    }
+
+    /// Sends a frame to the buckets that a group chooses, all of which have direct paths. Returns
+    /// true if it is to leave by the port of the burst.
+    #[inline(never)]
+    fn enter_group_directly(
+        &mut self,
+        burst: &mut Burst<'_>,
+        frame: &mut DirectFrame<'_>,
+        id: GroupId,
+    ) -> bool {
+        let Some(group) = self.pipeline.groups.get_mut(&id) else {
+            self.drop(DropReason::NoGroup);
+            return false;
+        };
+        count(&mut group.counter, (1, frame.frame.len() as u64));
+        let headers = frame.headers();
+        let chosen = group.choose(headers.layout, headers.frame.bytes(), false);
+        let Some(chosen) = chosen else {
+            self.drop(DropReason::NoBucket);
+            return false;
+        };
+        let plans = Rc::clone(&group.plans);
+        for number in 0..group.copies() {
+            self.copy_directly(burst, frame, |this, burst, copy| {
+                this.enter_bucket_directly(burst, copy, id, (&plans, number))
+            });
+        }
+        self.enter_bucket_directly(burst, frame, id, (&plans, chosen))
+    }
+
+    /// Sends a frame along the path of a bucket; the same.
+    fn enter_bucket_directly(
+        &mut self,
+        burst: &mut Burst<'_>,
+        frame: &mut DirectFrame<'_>,
+        id: GroupId,
+        (plans, number): (&[Plan], usize),
+    ) -> bool {
+        let bytes = frame.frame.len() as u64;
+        if let Some(group) = self.pipeline.groups.get_mut(&id) {
+            count(&mut group.bucket_counters[number], (1, bytes));
+        }
+        self.lane.work.count_packets(1, bytes);
+        let path = plans[number].direct.as_ref();
+        path.is_some_and(|path| self.go_direct_path(burst, frame, path))
+    }
+}

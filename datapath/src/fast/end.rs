@@ -1,0 +1,142 @@
+//! What a program comes to, as far as packets do not have to be executed step by step for it.
+
+use alloc::vec::Vec;
+
+use bofuss_oflib::{Action, Instruction};
+
+use super::record::sole_output;
+use crate::action_set::ActionSet;
+use crate::cache::{Body, End, PathAction, Program, ProgramStep};
+use crate::direct_path::{DirectPath, DirectStep};
+use crate::hooks::Hooks;
+use crate::{DropReason, HookEffect};
+
+/// Notes in a program what becomes of its packets in the end, if that is simple.
+pub(super) fn note_end(program: &mut Program, hooks: &Hooks) {
+    let mut actions = Vec::new();
+    if let Some(end) = simple_end(program, hooks, &mut actions) {
+        (program.end, program.actions) = (end, actions);
+        return;
+    }
+    program.direct = direct_path(program);
+    if program.direct.is_some() {
+        program.end = End::Steps;
+    }
+}
+
+/// What a program does to frames that do not have to become packets for it. `None` if they do, or
+/// if they may be dropped before the end of its path.
+fn direct_path(program: &Program) -> Option<DirectPath> {
+    if program.calls || program.asks || program.missed || program.next.is_some() {
+        return None;
+    }
+    let mut steps = Vec::new();
+    let mut set = ActionSet::default();
+    for step in &program.steps {
+        let body = match step {
+            ProgramStep::Execute(body) => body,
+            // What stands in no header is not read again.
+            ProgramStep::Set(field, _) if field.at.is_empty() => continue,
+            ProgramStep::Set(..) | ProgramStep::Call(_) => return None,
+        };
+        for instruction in body.instructions.list() {
+            match instruction {
+                Instruction::Meter(id) => steps.push(DirectStep::Meter(*id)),
+                Instruction::ApplyActions(list) => {
+                    for action in list {
+                        steps.push(DirectStep::of(action)?);
+                    }
+                }
+                Instruction::ClearActions => set.clear(),
+                Instruction::WriteActions(list) => set.write(list),
+                Instruction::WriteMetadata { .. } | Instruction::GotoTable(_) => {}
+                Instruction::Experimenter(_) => return None,
+            }
+        }
+    }
+    for action in set.in_order() {
+        steps.push(DirectStep::of(action)?);
+    }
+    DirectPath::of(steps)
+}
+
+/// What becomes of packets in the end, if all that a program does after the actions of extensions
+/// with which it begins is to send them to one port, or nothing; these actions are added to
+/// `actions`. `None` if it does more.
+fn simple_end(program: &Program, hooks: &Hooks, actions: &mut Vec<PathAction>) -> Option<End> {
+    let (mut at_once, mut at_end) = (None, None);
+    // Whether the key is as it was at the start.
+    let mut is_first = true;
+    if program.calls || program.asks || program.next.is_some() {
+        return None;
+    }
+    for step in &program.steps {
+        let body = match step {
+            ProgramStep::Execute(body) => body,
+            ProgramStep::Set(field, _) if field.at.is_empty() => {
+                is_first = false;
+                continue;
+            }
+            ProgramStep::Set(..) | ProgramStep::Call(_) => return None,
+        };
+        for instruction in body.instructions.list() {
+            match instruction {
+                Instruction::ApplyActions(list) if at_once.is_none() => {
+                    let others = extension_actions(body, list, hooks, actions);
+                    if others.len() < list.len() && !is_first {
+                        return None;
+                    }
+                    if !others.is_empty() {
+                        at_once = Some(sole_output(others)?);
+                    }
+                }
+                Instruction::WriteActions(actions) => at_end = Some(sole_output(actions)?),
+                Instruction::ClearActions => at_end = None,
+                Instruction::WriteMetadata { .. } => is_first = false,
+                Instruction::GotoTable(_) => {}
+                Instruction::ApplyActions(_)
+                | Instruction::Meter(_)
+                | Instruction::Experimenter(_) => return None,
+            }
+        }
+    }
+    let acts = !actions.is_empty();
+    let drop = |reason| Some(End::Drop { reason, acts });
+    match (at_once, at_end) {
+        (None, _) if program.missed => drop(DropReason::TableMiss),
+        (None, None) => drop(DropReason::NoOutput),
+        (Some(port), None) | (None, Some(port)) if !program.missed => {
+            Some(End::Port { port, acts })
+        }
+        (Some(_), _) | (None, Some(_)) => None,
+    }
+}
+
+/// Collects the actions of extensions with which a list of an entry begins, as far as they leave
+/// packets on their path; the other actions.
+fn extension_actions<'a>(
+    body: &Body,
+    list: &'a [Action],
+    hooks: &Hooks,
+    actions: &mut Vec<PathAction>,
+) -> &'a [Action] {
+    for (number, action) in list.iter().enumerate() {
+        let Action::Experimenter(value) = action else {
+            return &list[number..];
+        };
+        let Some((hook, row)) = hooks.of(value.row) else {
+            return &list[number..];
+        };
+        if hooks.effect_of(value) != HookEffect::Live {
+            return &list[number..];
+        }
+        actions.push(PathAction {
+            hook,
+            row,
+            value: value.clone(),
+            table: body.table,
+            hit: body.hit,
+        });
+    }
+    &[]
+}

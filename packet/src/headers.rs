@@ -1,0 +1,351 @@
+//! The headers of a frame, edited without a key: set-field, TTLs, VLAN tags, and the checksums that
+//! cover what changes.
+
+use core::ops::Range;
+
+use bofuss_frame::Frame;
+use bofuss_oflib::added_header::{AnyHeader, Sum};
+use bofuss_oflib::field::{Field, Header};
+
+use crate::checksum::{crc32c, fold, sum, update, update_partial};
+use crate::configured::first_place;
+use crate::edit::EditError;
+use crate::header::{CHECKSUMS, Cover, cover, is_vlan_tag};
+use crate::parse::{ABSENT, Flaw, Fragment, Layout, survey};
+use crate::rows::{fields_of, put_bits};
+
+/// Where the first VLAN tag, or the Ethernet type, stands in a frame.
+pub(crate) const TYPE_AT: usize = 12;
+/// Bytes of a VLAN tag, and of an MPLS label stack entry.
+pub(crate) const TAG_BYTES: usize = 4;
+/// Offsets of checksum, protocol and addresses in an IPv4 header.
+pub(crate) const IPV4_CHECKSUM: usize = 10;
+pub(crate) const IPV4_PROTOCOL: usize = 9;
+pub(crate) const IPV4_ADDRESSES: Range<usize> = 12..20;
+/// Offsets of source and destination in an IPv6 header.
+pub(crate) const IPV6_SOURCE: Range<usize> = 8..24;
+pub(crate) const IPV6_DESTINATION: Range<usize> = 24..40;
+/// The longest packet whose headers certainly have offsets after a tag, too.
+const MAX_MOVED: usize = 1 << 15;
+/// The bits of PCP and VID in a VLAN tag, after its type.
+const PCP_AND_VID: u16 = 0xefff;
+
+/// The TTL byte of a header, and what it takes to change it.
+#[derive(Clone, Copy)]
+pub(crate) enum Ttl {
+    Mpls(usize),
+    Ipv4(usize),
+    Ipv6(usize),
+}
+
+impl Ttl {
+    /// Where it stands in the frame.
+    pub(crate) fn at(self) -> usize {
+        match self {
+            Self::Mpls(header) => header + 3,
+            Self::Ipv4(header) => header + 8,
+            Self::Ipv6(header) => header + 7,
+        }
+    }
+}
+
+/// The TTL after a hop. Errors: INVALID_TTL if there is none left.
+pub(crate) fn decremented(ttl: u8) -> Result<u8, EditError> {
+    match ttl {
+        0 | 1 => Err(EditError::InvalidTtl),
+        _ => Ok(ttl - 1),
+    }
+}
+
+impl Layout {
+    /// The TTL of the IP header in a frame with this layout; `None` if there is none.
+    pub fn nw_ttl(&self, bytes: &[u8]) -> Option<u8> {
+        self.nw_ttl_place().map(|place| bytes[place.at()])
+    }
+
+    /// Where the TTL of the IP header stands.
+    pub(crate) fn nw_ttl_place(&self) -> Option<Ttl> {
+        let ipv4 = self.offset(Header::Ipv4).map(Ttl::Ipv4);
+        ipv4.or(self.offset(Header::Ipv6).map(Ttl::Ipv6))
+    }
+
+    /// Finds the headers of a frame again into which a VLAN tag was pushed. In front of a sound
+    /// frame without tags that moves the others and changes nothing else.
+    pub fn follow_push(&mut self, bytes: &[u8]) {
+        let is_plain = self.vlan_tags == 0
+            && self.flaw == Flaw::None
+            && self.end < MAX_MOVED
+            && self.added.is_none()
+            && self.additions.placed.is_empty()
+            && self.offset(Header::EthType).is_some()
+            && bytes.len() >= TYPE_AT + TAG_BYTES
+            && is_vlan_tag(u16::from_be_bytes([bytes[TYPE_AT], bytes[TYPE_AT + 1]]));
+        if !is_plain {
+            return survey(bytes, self);
+        }
+        for offset in &mut self.offsets {
+            let moves = *offset >= TYPE_AT as u16 && *offset != ABSENT;
+            *offset += if moves { TAG_BYTES as u16 } else { 0 };
+        }
+        self.offsets[Header::Vlan as usize] = TYPE_AT as u16;
+        self.fields
+            .insert(const { fields_of(Header::Vlan as usize) });
+        self.vlan_tags = 1;
+        self.end += TAG_BYTES;
+        for place in [&mut self.payload, &mut self.fragment_header] {
+            if *place > 0 {
+                *place += TAG_BYTES;
+            }
+        }
+    }
+}
+
+/// A frame and where its headers stand: what an edit needs that nobody will look up afterwards.
+/// A [`crate::Packet`] has a key, too, and its edits keep that up to date.
+pub struct Headers<'a> {
+    /// The bytes, and what remains to be done to them.
+    pub frame: &'a mut Frame,
+    /// Where the headers stand. Out of date after a tag was pushed or popped: whoever goes on
+    /// calls [`Layout::follow_push`] or [`crate::survey`].
+    pub layout: &'a Layout,
+}
+
+impl Headers<'_> {
+    /// Writes a field that stands in a header: its bytes, and the checksums that cover them.
+    /// Returns how many bits of the field stand there.
+    ///
+    /// Shape: the first [`Field::bytes`] bytes of `value`, as in OXM. The frame must reach to a
+    /// field that a configuration has placed.
+    /// Choice: the CRC32c of a fragmented or truncated SCTP packet cannot be refreshed and stays.
+    pub fn set_field(&mut self, field: &Field, value: &[u8; 16]) -> Result<usize, EditError> {
+        let (at, start) = first_place(field, self.layout).ok_or(EditError::NoHeader)?;
+        let bit = usize::from(at.bit);
+        let bits = usize::from(at.bits);
+        let range = start + bit / 8..start + (bit + bits).div_ceil(8);
+        if bit.is_multiple_of(8) && bits == 8 * field.bytes() {
+            let whole = &value[..range.len()];
+            self.change(at.header, range, |bytes| bytes.copy_from_slice(whole));
+        } else {
+            let number = u128::from_be_bytes(*value) >> (128 - 8 * field.bytes());
+            self.change(at.header, range, |bytes| {
+                put_bits(bytes, bit % 8, bits, number);
+            });
+        }
+        Ok(bits)
+    }
+
+    /// Changes the bytes of `range` in `header` by `write`, and updates the checksums.
+    #[inline(always)]
+    fn change(&mut self, header: AnyHeader, range: Range<usize>, write: impl FnOnce(&mut [u8])) {
+        let cover = cover(header);
+        if cover == Cover::Nothing {
+            return write(&mut self.frame.bytes_mut()[range]);
+        }
+        let checksum = self.transport_checksum();
+        if let (Cover::Transport, Some((at, Sum::Crc32c))) = (cover, checksum) {
+            return self.change_below_crc(range, at, write);
+        }
+        let words = self.words_of(cover, &range);
+        let before = sum(&self.frame.bytes()[words.clone()]);
+        write(&mut self.frame.bytes_mut()[range.clone()]);
+        let after = sum(&self.frame.bytes()[words]);
+        if fold(before) == fold(after) {
+            return;
+        }
+        if let (Cover::Ipv4, Some(ip)) = (cover, self.layout.offset(Header::Ipv4)) {
+            self.update_at(ip + IPV4_CHECKSUM, before, after);
+        }
+        if let Some((at, kind)) = checksum
+            && self.counts_in_transport(cover, kind, &range)
+        {
+            self.refresh_transport(at, kind, before, after);
+        }
+    }
+
+    /// The whole 16-bit words that a change of `range` is in, as checksums count them.
+    fn words_of(&self, cover: Cover, range: &Range<usize>) -> Range<usize> {
+        let start = match cover {
+            Cover::Nothing | Cover::Transport => self.layout.payload,
+            Cover::Ipv4 => self.layout.offset(Header::Ipv4).unwrap_or(0),
+            Cover::Pseudo => match self.layout.offset(Header::NextHeader) {
+                // In the pseudo-header the protocol is the second byte of a word.
+                Some(protocol) if protocol == range.start => protocol + 1,
+                _ => self.layout.offset(Header::Ipv6).unwrap_or(0),
+            },
+        };
+        let is_second = |at: usize| (at ^ start) & 1 == 1;
+        let from = range.start - usize::from(is_second(range.start));
+        let to = range.end + usize::from(is_second(range.end));
+        from..to.min(self.frame.len())
+    }
+
+    /// Whether a change of `range` is one of the input of the transport checksum.
+    fn counts_in_transport(&self, cover: Cover, kind: Sum, range: &Range<usize>) -> bool {
+        let has_pseudo = matches!(kind, Sum::Pseudo | Sum::PseudoOrNone);
+        let layout = self.layout;
+        match cover {
+            Cover::Nothing => false,
+            Cover::Transport => !self.is_checksum_pending(),
+            Cover::Ipv4 => {
+                let ip = layout.offset(Header::Ipv4).unwrap_or(0);
+                let at = range.start - ip;
+                has_pseudo && (at == IPV4_PROTOCOL || IPV4_ADDRESSES.contains(&at))
+            }
+            Cover::Pseudo => {
+                let is_protocol = layout.offset(Header::NextHeader) == Some(range.start);
+                let at = range.start - layout.offset(Header::Ipv6).unwrap_or(0);
+                // A routing header has the last destination, which alone is in the sum.
+                let is_destination = IPV6_DESTINATION.contains(&at) && !layout.routed;
+                has_pseudo && (is_protocol || IPV6_SOURCE.contains(&at) || is_destination)
+            }
+        }
+    }
+
+    /// Changes bytes that the CRC32c at `at` covers. That of a fragment or of a packet that is cut
+    /// off stays.
+    #[inline(never)]
+    fn change_below_crc(&mut self, range: Range<usize>, at: usize, write: impl FnOnce(&mut [u8])) {
+        let layout = self.layout;
+        let is_whole = layout.fragment == Fragment::No && layout.flaw != Flaw::Truncated;
+        let stays = !is_whole || self.is_checksum_pending();
+        let packet = layout.payload..layout.end;
+        let bytes = self.frame.bytes_mut();
+        if stays {
+            return write(&mut bytes[range]);
+        }
+        let before = crc32c(&bytes[packet.clone()]);
+        write(&mut bytes[range]);
+        let after = crc32c(&bytes[packet]);
+        for (number, byte) in bytes[at..at + 4].iter_mut().enumerate() {
+            *byte ^= before[number] ^ after[number];
+        }
+    }
+
+    /// Brings the transport checksum at `at` up to date with a change of its input.
+    pub(crate) fn refresh_transport(&mut self, at: usize, kind: Sum, before: u64, after: u64) {
+        let is_pending = self.is_checksum_pending();
+        let field = &mut self.frame.bytes_mut()[at..at + 2];
+        let old = u16::from_be_bytes([field[0], field[1]]);
+        let new = match kind {
+            _ if is_pending => update_partial(old, before, after),
+            Sum::PseudoOrNone if old == 0 => 0,
+            Sum::PseudoOrNone => match update(old, before, after) {
+                0 => 0xffff,
+                new => new,
+            },
+            Sum::Ones | Sum::Pseudo => update(old, before, after),
+            // It is changed with what it covers.
+            Sum::Crc32c => old,
+        };
+        field.copy_from_slice(&new.to_be_bytes());
+    }
+
+    /// Offset in the frame, and kind, of the transport header's checksum.
+    pub(crate) fn transport_checksum(&self) -> Option<(usize, Sum)> {
+        let Some(transport) = self.layout.transport else {
+            let (added, start) = self.layout.added?;
+            let (at, kind) = added.checksum?;
+            return Some((start + usize::from(at), kind));
+        };
+        let row = CHECKSUMS.iter().find(|row| row.0 == transport)?;
+        Some((self.layout.payload + row.1, row.2))
+    }
+
+    /// Whether the transport checksum is left to others, with only the pseudo-header's sum in
+    /// place.
+    pub(crate) fn is_checksum_pending(&self) -> bool {
+        let pending = self.frame.offload.checksum;
+        pending.is_some_and(|(start, _)| usize::from(start) == self.layout.payload)
+    }
+
+    /// Brings the Internet checksum at `at` up to date with a change of its input.
+    pub(crate) fn update_at(&mut self, at: usize, before: u64, after: u64) {
+        let field = &mut self.frame.bytes_mut()[at..at + 2];
+        let new = update(u16::from_be_bytes([field[0], field[1]]), before, after);
+        field.copy_from_slice(&new.to_be_bytes());
+    }
+
+    /// Decrements the TTL of the IP header.
+    pub fn dec_nw_ttl(&mut self) -> Result<(), EditError> {
+        let place = self.layout.nw_ttl_place().ok_or(EditError::NoHeader)?;
+        let ttl = decremented(self.frame.bytes()[place.at()])?;
+        self.put_ttl(place, ttl);
+        Ok(())
+    }
+
+    /// Writes a TTL, and the checksum that covers it.
+    pub(crate) fn put_ttl(&mut self, place: Ttl, ttl: u8) {
+        let old = core::mem::replace(&mut self.frame.bytes_mut()[place.at()], ttl);
+        if let Ttl::Ipv4(header) = place {
+            self.update_at(
+                header + IPV4_CHECKSUM,
+                u64::from(old) << 8,
+                u64::from(ttl) << 8,
+            );
+        }
+    }
+
+    /// Pushes a VLAN tag as the outermost, with VID and PCP of the tag that was outermost, or zero.
+    ///
+    /// Spec: OpenFlow 1.3.5 section 5.12.
+    pub fn push_vlan(&mut self, tpid: u16) -> Result<(), EditError> {
+        self.layout.offset(Header::Eth).ok_or(EditError::NoHeader)?;
+        let tci = match self.layout.offset(Header::Vlan) {
+            Some(at) => self.u16(at + 2) & PCP_AND_VID,
+            None => 0,
+        };
+        self.insert(TYPE_AT, TAG_BYTES)?;
+        let tag = u32::from(tpid) << 16 | u32::from(tci);
+        self.frame.bytes_mut()[TYPE_AT..TYPE_AT + TAG_BYTES].copy_from_slice(&tag.to_be_bytes());
+        Ok(())
+    }
+
+    /// Pops the outermost VLAN tag.
+    pub fn pop_vlan(&mut self) -> Result<(), EditError> {
+        let at = self
+            .layout
+            .offset(Header::Vlan)
+            .ok_or(EditError::NoHeader)?;
+        self.remove(at, TAG_BYTES);
+        Ok(())
+    }
+
+    fn u16(&self, at: usize) -> u16 {
+        let bytes = self.frame.bytes();
+        u16::from_be_bytes([bytes[at], bytes[at + 1]])
+    }
+
+    /// Opens a gap, and moves the start of an unfinished checksum. Whoever is done with the bytes
+    /// calls [`crate::survey`].
+    pub fn insert(&mut self, at: usize, count: usize) -> Result<(), EditError> {
+        let mut checksum = self.frame.offload.checksum;
+        if let Some((start, _)) = &mut checksum
+            && usize::from(*start) >= at
+        {
+            *start = start
+                .checked_add(count as u16)
+                .ok_or(EditError::NoHeadroom)?;
+        }
+        if !self.frame.insert(at, count) {
+            return Err(EditError::NoHeadroom);
+        }
+        self.frame.offload.checksum = checksum;
+        Ok(())
+    }
+
+    /// Closes a gap, and moves the start of an unfinished checksum; one that started within is
+    /// void. Whoever is done with the bytes calls [`crate::survey`].
+    ///
+    /// The frame must have `count` bytes at `at`.
+    pub fn remove(&mut self, at: usize, count: usize) {
+        let removed = self.frame.remove(at, count);
+        debug_assert!(removed, "the layout lies within the frame");
+        self.frame.offload.checksum = match self.frame.offload.checksum {
+            Some((start, offset)) if usize::from(start) >= at + count => {
+                Some((start - count as u16, offset))
+            }
+            Some((start, _)) if usize::from(start) > at => None,
+            checksum => checksum,
+        };
+    }
+}
