@@ -7,7 +7,8 @@
 In a script: from bofuss_mininet import BofussSwitch, with that folder at the end of sys.path.
 
 Options of --switch bofuss:
-    failMode     secure or standalone (a learning switch) while no controller is connected;
+    failMode     secure, standalone (a learning switch) or arp-path (a network that may have
+                 loops) while no controller is connected;
                  unless told otherwise, secure if there are controllers and standalone if not
     datapath     how packets find their entries, as in `bofuss run --datapath`
     inNamespace  whether the switch has a network namespace of its own
@@ -98,7 +99,8 @@ class BofussSwitch(Switch):
 
     def connected(self):
         """Whether a controller is connected, or none is needed."""
-        return self.failMode == 'standalone' or 'remote.is-connected=true' in self.dpctl('status')
+        alone = self.failMode in ('standalone', 'arp-path')
+        return alone or 'remote.is-connected=true' in self.dpctl('status')
 
     def attach(self, intf):
         """Makes an interface that was added while the switch runs one of its ports."""

@@ -73,9 +73,11 @@ impl Switch {
     ) {
         let forms = self.channel(conn).forms.clone();
         let plain = self.asker(conn, 0);
-        let asker = |experimenter| Asker {
-            form: forms.get(&experimenter).copied().unwrap_or(0),
-            ..plain
+        let asker = |experimenter| {
+            Some(Asker {
+                form: forms.get(&experimenter).copied().unwrap_or(0),
+                ..plain
+            })
         };
         let (datapath, sink) = parts!(self, now, io);
         for (experimenter, answer) in datapath.flow_mod_done(now, asker, flow_mod, sink) {

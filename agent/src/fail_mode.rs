@@ -3,9 +3,11 @@
 use core::fmt;
 
 use bofuss_datapath::Time;
+use bofuss_oflib::ext::ExtKind;
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::{FlowMod, FlowModCommand};
-use bofuss_oflib::{Action, Match, PortNo};
+use bofuss_oflib::wire::Bytes;
+use bofuss_oflib::{Action, ExtValue, Match, PortNo};
 
 use crate::Switch;
 use crate::deliver::DiscardSink;
@@ -20,12 +22,21 @@ pub enum FailMode {
     /// is a table-miss entry or the table is full; it takes this entry away when a controller
     /// connects. All other entries stay in both changes.
     Standalone,
+    /// The same, but packets take the action `arp_path` of the extension ARP-Path: so links may
+    /// form loops. Without that extension it is as [`FailMode::Secure`].
+    ArpPath,
 }
+
+/// The action of [`FailMode::ArpPath`].
+const ARP_PATH: &str = "arp_path";
 
 impl FailMode {
     /// The modes by their names.
-    pub const NAMES: &[(Self, &str)] =
-        &[(Self::Secure, "secure"), (Self::Standalone, "standalone")];
+    pub const NAMES: &[(Self, &str)] = &[
+        (Self::Secure, "secure"),
+        (Self::Standalone, "standalone"),
+        (Self::ArpPath, "arp-path"),
+    ];
 }
 
 impl fmt::Display for FailMode {
@@ -36,8 +47,8 @@ impl fmt::Display for FailMode {
     }
 }
 
-/// The cookie of the entry that standalone adds, by which it knows it again ("standalone" cut
-/// short).
+/// The cookie of the entry that standalone and ARP-Path add, by which it is known again
+/// ("standalone" cut short).
 const STANDALONE_COOKIE: u64 = 0x7374_616e_6461_6c6f;
 
 impl Switch {
@@ -47,28 +58,65 @@ impl Switch {
         self.follow_fail_mode(now);
     }
 
-    /// Adds or removes the entry of standalone mode, as the connections now are.
+    /// Adds or removes the entry of the fail mode, as the connections now are.
     pub(crate) fn follow_fail_mode(&mut self, now: Time) {
         let alone = !self.connections.values().any(|conn| conn.is_controller);
-        let wanted = self.fail_mode == FailMode::Standalone && alone;
+        let wanted = self.stand_in_action().filter(|_| alone);
         if wanted == self.stands_in {
             return;
         }
-        self.stands_in = wanted;
-        let mut flow_mod = FlowMod::add(Match::ANY);
-        flow_mod.priority = 0;
-        flow_mod.cookie = STANDALONE_COOKIE;
-        if wanted {
-            let miss = self.datapath.tables()[0].find(0, &(&Match::ANY).into());
-            if miss.is_some() {
-                return;
-            }
-            flow_mod.instructions = Instructions::apply([Action::output(PortNo::NORMAL)].into());
-        } else {
-            flow_mod.command = FlowModCommand::DELETE_STRICT;
-            flow_mod.cookie_mask = u64::MAX;
+        if self.stands_in.take().is_some() {
+            self.remove_stand_in(now);
         }
+        if let Some(action) = wanted {
+            self.stands_in = Some(action.clone());
+            self.add_stand_in(now, action);
+        }
+    }
+
+    /// What packets without an entry take while no controller is connected; none in secure mode.
+    fn stand_in_action(&self) -> Option<Action> {
+        match self.fail_mode {
+            FailMode::Secure => None,
+            FailMode::Standalone => Some(Action::output(PortNo::NORMAL)),
+            FailMode::ArpPath => {
+                let mut rows = self.datapath.catalogue().values(ExtKind::Action);
+                let row = rows.find(|row| row.name == ARP_PATH)?;
+                let value = ExtValue::new(row, [].into(), Bytes::default());
+                Some(Action::Experimenter(value))
+            }
+        }
+    }
+
+    fn add_stand_in(&mut self, now: Time, action: Action) {
+        let miss = self.datapath.tables()[0].find(0, &(&Match::ANY).into());
+        if miss.is_some() {
+            return;
+        }
+        let mut flow_mod = stand_in();
+        flow_mod.instructions = Instructions::apply([action].into());
         // A full table 0 has no room for the entry: its own entries go on.
+        let added = self.datapath.flow_mod(now, &flow_mod, &mut DiscardSink);
+        if added.is_ok() {
+            // Nobody gets what extensions reply.
+            let sink = &mut DiscardSink;
+            self.datapath.flow_mod_done(now, |_| None, &flow_mod, sink);
+        }
+    }
+
+    fn remove_stand_in(&mut self, now: Time) {
+        let mut flow_mod = stand_in();
+        flow_mod.command = FlowModCommand::DELETE_STRICT;
+        flow_mod.cookie_mask = u64::MAX;
+        // Without table 0 there is none.
         let _ = self.datapath.flow_mod(now, &flow_mod, &mut DiscardSink);
     }
+}
+
+/// The entry, without instructions.
+fn stand_in() -> FlowMod {
+    let mut flow_mod = FlowMod::add(Match::ANY);
+    flow_mod.priority = 0;
+    flow_mod.cookie = STANDALONE_COOKIE;
+    flow_mod
 }

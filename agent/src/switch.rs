@@ -8,7 +8,7 @@ use bofuss_oflib::message::multipart::{Desc, PortStats};
 use bofuss_oflib::message::port::PortFeatures;
 use bofuss_oflib::message::{ControllerRole, FlowRemoved, PortDesc, PortStatusReason};
 use bofuss_oflib::types::QueueId;
-use bofuss_oflib::{ErrorCode, ExtValue, Message, PortNo, Version};
+use bofuss_oflib::{Action, ErrorCode, ExtValue, Message, PortNo, Version};
 
 use crate::connection::{ConnId, Connection, Request};
 use crate::fail_mode::FailMode;
@@ -72,8 +72,8 @@ pub struct Switch {
     pub(crate) asked: Option<(Asked, Message, Vec<u8>)>,
     /// The highest generation id that a master or slave named.
     pub(crate) generation_id: Option<u64>,
-    /// Whether the entry that standalone adds is in the table.
-    pub(crate) stands_in: bool,
+    /// The action of the entry that the fail mode adds, while it does.
+    pub(crate) stands_in: Option<Action>,
 }
 
 /// The datapath's sink: passes frames on to the ports, and events to the connections that want
@@ -135,7 +135,7 @@ impl<I: SwitchIo> Sink for SwitchSink<'_, I> {
 }
 
 impl Switch {
-    /// Makes a switch of a datapath; in [`FailMode::Standalone`] it forwards at once.
+    /// Makes a switch of a datapath; unless in [`FailMode::Secure`] it forwards at once.
     pub fn new(now: Time, datapath: Datapath, identity: Identity, fail_mode: FailMode) -> Self {
         let mut this = Self {
             datapath,
@@ -144,7 +144,7 @@ impl Switch {
             fail_mode,
             asked: None,
             generation_id: None,
-            stands_in: false,
+            stands_in: None,
         };
         this.follow_fail_mode(now);
         this

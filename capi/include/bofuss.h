@@ -111,7 +111,7 @@ typedef struct bofuss_config {
   // How packets find their entries: 0 reference, 1 tables, 2 cache.
   uint8_t engine;
   // Without a controller: 0 go on with the entries (secure), 1 forward as an Ethernet switch
-  // does (standalone).
+  // does (standalone), 2 along paths that the network explores (ARP-Path).
   uint8_t fail_mode;
   // 1 if controllers may not set links up and down, else 0.
   uint8_t links_fixed;

@@ -38,7 +38,7 @@ pub struct Config {
     /// How packets find their entries: 0 reference, 1 tables, 2 cache.
     pub engine: u8,
     /// Without a controller: 0 go on with the entries (secure), 1 forward as an Ethernet switch
-    /// does (standalone).
+    /// does (standalone), 2 along paths that the network explores (ARP-Path).
     pub fail_mode: u8,
     /// 1 if controllers may not set links up and down, else 0.
     pub links_fixed: u8,
@@ -241,6 +241,7 @@ fn configured(config: &Config) -> Result<EmbeddedConfig, Status> {
     let fail_mode = match config.fail_mode {
         0 => FailMode::Secure,
         1 => FailMode::Standalone,
+        2 => FailMode::ArpPath,
         _ => return Err(Status::BadValue),
     };
     let base = EmbeddedConfig::with_catalogue(CATALOGUE.clone());

@@ -53,6 +53,8 @@ pub struct Config {
     pub secret: u64,
     /// Nanoseconds from 1970 to the origin of [`crate::Time`].
     pub epoch_ns: u64,
+    /// The switch's datapath id, for extensions that tell switches apart.
+    pub datapath_id: u64,
 }
 
 impl Default for Config {
@@ -77,6 +79,7 @@ impl Default for Config {
             seed: 0,
             secret: 0,
             epoch_ns: 0,
+            datapath_id: 0,
         }
     }
 }

@@ -78,6 +78,13 @@ pub trait Hook {
         false
     }
 
+    /// Whether [`Hook::on_miss`] is all that it does in tables, as it says when it is added: then
+    /// [`Hook::before_lookup`] and [`Hook::after_hit`] are not called, and packets that hit an
+    /// entry cost nothing.
+    fn only_misses(&self) -> bool {
+        false
+    }
+
     /// A number that stands for all answers of [`Hook::effect`] and for what a pure hook sets:
     /// where they differ, it does. It may come back.
     fn generation(&self) -> u64 {
@@ -125,7 +132,9 @@ pub trait Hook {
         Verdict::Continue
     }
 
-    /// When no entry matched. `true`: the table is looked up again (once).
+    /// When no entry matched. `true`: the table is looked up again (once). A packet that the hook
+    /// [takes](HookContext::take) is no miss any more: it is not dropped, and no controller gets
+    /// it.
     fn on_miss(&mut self, cx: &mut HookContext<'_>) -> bool {
         false
     }
@@ -183,7 +192,8 @@ pub trait Hook {
     /// what is kept for it may go.
     fn on_disconnect(&mut self, connection: u64) {}
 
-    /// After a connection's flow-mod was carried out. A reply has the flow-mod's transaction id.
+    /// After a connection's flow-mod was carried out, or that of the fail mode, for which there is
+    /// no asker. A reply has the flow-mod's transaction id.
     fn on_flow_mod(&mut self, cx: &mut ControlContext<'_>, flow_mod: &FlowMod) {}
 
     /// After an entry was removed, whatever its flags.

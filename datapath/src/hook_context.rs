@@ -32,6 +32,8 @@ pub(crate) struct HookOutcome {
     pub(crate) goto: Option<TableId>,
     /// Why the packet is dropped, in the extension's words.
     pub(crate) drop: Option<&'static str>,
+    /// Whether the hook has taken the packet.
+    pub(crate) taken: bool,
     /// The fields that it read.
     pub(crate) read: FieldSet,
     /// What it set in the key.
@@ -211,6 +213,12 @@ impl HookContext<'_> {
     /// a table that is not there, or not later, is dropped.
     pub fn goto(&mut self, table: TableId) {
         self.outcome.goto = Some(table);
+    }
+
+    /// Takes the packet: it has gone where it goes, if only into the extension, and counts neither
+    /// as dropped nor, in [`crate::Hook::on_miss`], as unmatched. What was asked for is done.
+    pub fn take(&mut self) {
+        self.outcome.taken = true;
     }
 
     /// Drops the packet for a reason of the extension's own, which has a counter.

@@ -22,10 +22,12 @@ pub(crate) struct Hooks {
     pub(crate) at_egress: Vec<usize>,
     /// The generation that each had when it was last asked.
     generations: Vec<u64>,
-    /// Those that act in each table, with their effects there,
+    /// Those that act before the lookup in each table, with their effects there,
     tables: Vec<Vec<(usize, HookEffect)>>,
-    /// and of these the ones that act after the lookup.
-    after_lookup: Vec<Vec<(usize, HookEffect)>>,
+    /// those that act after a hit,
+    after_hit: Vec<Vec<(usize, HookEffect)>>,
+    /// and those that act on a miss.
+    on_miss: Vec<Vec<(usize, HookEffect)>>,
     /// The number of this plan, in which all hooks act as they do now; and those of plans by the
     /// hooks' generations.
     plan: u32,
@@ -44,14 +46,20 @@ impl Hooks {
         self.plan_anew(n_tables);
     }
 
-    /// The hooks that act at a point of a table; those after a hit are asked on a miss, too.
+    /// The hooks that act at a point of a table.
     #[inline]
     pub(crate) fn at(&self, table: TableId, point: HookPoint) -> &[(usize, HookEffect)] {
         let tables = match point {
             HookPoint::BeforeLookup => &self.tables,
-            HookPoint::AfterHit => &self.after_lookup,
+            HookPoint::AfterHit => &self.after_hit,
         };
         tables.get(usize::from(table.0)).map_or(&[], Vec::as_slice)
+    }
+
+    /// The hooks that act on a miss in a table.
+    pub(crate) fn at_miss(&self, table: TableId) -> &[(usize, HookEffect)] {
+        let hooks = self.on_miss.get(usize::from(table.0));
+        hooks.map_or(&[], Vec::as_slice)
     }
 
     /// Shows packets to the hooks that act before the lookup of a table.
@@ -98,22 +106,30 @@ impl Hooks {
     fn plan_anew(&mut self, n_tables: usize) {
         self.generations = self.all.iter().map(|hook| hook.generation()).collect();
         self.tables.clear();
-        self.after_lookup.clear();
+        self.after_hit.clear();
+        self.on_miss.clear();
         for table in (0..n_tables).map(|number| TableId(number as u8)) {
-            let mut here = Vec::new();
-            let mut after = Vec::new();
+            let mut before_lookup = Vec::new();
+            let mut after_hit = Vec::new();
+            let mut on_miss = Vec::new();
             for (number, hook) in self.all.iter().enumerate() {
                 let effect = hook.effect(table);
                 if effect == HookEffect::None {
                     continue;
                 }
-                here.push((number, effect));
+                if !hook.only_misses() {
+                    before_lookup.push((number, effect));
+                }
+                if !hook.only_prepares() && !hook.only_misses() {
+                    after_hit.push((number, effect));
+                }
                 if !hook.only_prepares() {
-                    after.push((number, effect));
+                    on_miss.push((number, effect));
                 }
             }
-            self.tables.push(here);
-            self.after_lookup.push(after);
+            self.tables.push(before_lookup);
+            self.after_hit.push(after_hit);
+            self.on_miss.push(on_miss);
         }
         if self.numbers.len() >= MAX_PLANS {
             // Numbers are not used again: the ways of forgotten plans are never taken.

@@ -391,6 +391,58 @@ fn a_packet_that_is_looked_up_again_is_remembered_under_the_key_that_it_then_has
     }
 }
 
+/// On a miss, sends the packet to port 2 and takes it.
+struct Taker;
+
+impl Hook for Taker {
+    fn name(&self) -> &'static str {
+        "test"
+    }
+    fn effect(&self, _: TableId) -> HookEffect {
+        HookEffect::Live
+    }
+    fn only_misses(&self) -> bool {
+        true
+    }
+    fn before_lookup(&mut self, _: &mut HookContext<'_>) -> Verdict {
+        panic!("it acts on misses only");
+    }
+    fn after_hit(&mut self, _: &mut HookContext<'_>) -> Verdict {
+        panic!("it acts on misses only");
+    }
+    fn on_miss(&mut self, cx: &mut HookContext<'_>) -> bool {
+        cx.apply(vec![Action::output(PortNo(2))]);
+        cx.take();
+        false
+    }
+}
+
+#[test]
+fn a_packet_that_a_hook_takes_on_a_miss_is_no_miss_and_no_drop() {
+    for (name, engine) in Engine::ALL {
+        let catalogue = catalogue();
+        let flows = ["udp,udp_dst=8,actions=output:3"];
+        let mut datapath = switch(engine, &catalogue, &flows);
+        datapath.add_hook(Box::new(Taker));
+        let mut seen = Seen::default();
+        for _ in 0..3 {
+            for number in [1 << 4, 2 << 4] {
+                let mut frames = vec![frame(datapath.pool(), number)];
+                datapath.receive(Time(0), PortNo(1), &mut frames, &mut seen);
+            }
+        }
+        let to = |number| {
+            seen.left
+                .iter()
+                .filter(|(port, _)| port.0 == number)
+                .count()
+        };
+        assert_eq!((to(2), to(3)), (3, 3), "{name}");
+        let dropped: u64 = datapath.drops().map(|(_, count)| count).sum();
+        assert_eq!((dropped, seen.offered), (0, 0), "{name}");
+    }
+}
+
 /// Asks for all that a hook can ask for, by the port that the packet goes to.
 struct Asker;
 

@@ -68,7 +68,11 @@ impl EmbeddedConfig {
             let text = format!("{} tables: 1 to {}", self.tables.n_tables, TableId::MAX);
             return Err(EmbedError::Config(text));
         }
-        let mut datapath = Datapath::new(self.tables, self.catalogue, self.pool);
+        let tables = Config {
+            datapath_id: self.datapath_id,
+            ..self.tables
+        };
+        let mut datapath = Datapath::new(tables, self.catalogue, self.pool);
         if !self.profile.is_empty() {
             let done = datapath.set_profile(&self.profile);
             done.map_err(|error| EmbedError::Config(format!("profile: {error}")))?;

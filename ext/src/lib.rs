@@ -49,4 +49,5 @@ extensions! {
     insp;
     openstate;
     flow_state;
+    arppath;
 }

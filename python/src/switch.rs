@@ -42,7 +42,7 @@ fn version_of(number: u8) -> PyResult<Version> {
 #[pymethods]
 impl PySwitch {
     /// A switch with ports 1 to `ports`, whose links are up. `fail_mode` is what it does without a
-    /// controller: `secure` or `standalone`.
+    /// controller: `secure`, `standalone` or `arp-path`.
     #[new]
     #[pyo3(signature = (*, datapath_id = 1, ports = 0, tables = 64, fail_mode = "secure", now = 0))]
     fn new(datapath_id: u64, ports: u32, tables: u8, fail_mode: &str, now: u64) -> PyResult<Self> {
@@ -53,6 +53,7 @@ impl PySwitch {
         config.fail_mode = match fail_mode {
             "secure" => FailMode::Secure,
             "standalone" => FailMode::Standalone,
+            "arp-path" => FailMode::ArpPath,
             other => return Err(PyValueError::new_err(format!("no fail mode is '{other}'"))),
         };
         let now = Time(now);

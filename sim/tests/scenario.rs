@@ -222,7 +222,7 @@ fn what_is_wrong_is_reported_with_its_line() {
         ),
         (
             "end = 1\n[[switch]]\nname = \"a\"\nfail_mode = \"lax\"",
-            "line 4: 'lax': it is one of secure, standalone",
+            "line 4: 'lax': it is one of secure, standalone, arp-path",
         ),
         (
             "end = 1\n[[host]]\nname = \"a\"\nip = \"10.0.0.1\"",

@@ -251,7 +251,7 @@ fn fail_mode(name: Option<&str>, has_controllers: bool) -> Result<FailMode, Stri
         Some(name) => {
             let row = FailMode::NAMES.iter().find(|row| row.1 == name);
             Ok(row
-                .ok_or_else(|| format!("--fail-mode {name}: it is secure or standalone"))?
+                .ok_or_else(|| format!("--fail-mode {name}: it is secure, standalone or arp-path"))?
                 .0)
         }
         None if has_controllers => Ok(FailMode::Secure),

@@ -47,19 +47,20 @@ impl Datapath {
         })
     }
 
-    /// Tells hooks that a connection's flow-mod is done; gives what that leads to, with the
-    /// experimenter of each. `asker` gives the connection as an experimenter's hook is told of it.
+    /// Tells hooks that a flow-mod is done; gives what that leads to, with the experimenter of
+    /// each. `asker` gives the connection, if there is one, as an experimenter's hook is told of
+    /// it.
     pub fn flow_mod_done<S: Sink>(
         &mut self,
         now: Time,
-        asker: impl Fn(u32) -> Asker,
+        asker: impl Fn(u32) -> Option<Asker>,
         flow_mod: &FlowMod,
         sink: &mut S,
     ) -> Vec<(u32, HookAnswer)> {
         let mut answers = Vec::new();
         for hook in 0..self.hooks.all.len() {
             let experimenter = self.hooks.experimenter(hook);
-            let done = self.call_control(now, Some(asker(experimenter)), hook, sink, |hook, cx| {
+            let done = self.call_control(now, asker(experimenter), hook, sink, |hook, cx| {
                 hook.on_flow_mod(cx, flow_mod);
                 Ok(())
             });

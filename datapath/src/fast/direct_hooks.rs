@@ -47,6 +47,7 @@ impl Begun {
             && (may_set || !outcome.changed)
             && outcome.acts.is_empty()
             && outcome.goto.is_none()
+            && !outcome.taken
             && outcome.drop.is_none()
             && !replanned
             && self.made.packet.is_none();

@@ -12,6 +12,7 @@ use crate::cache::{Body, Cache, Hit, MAX_UNSETTLED, PathCall, Program, ProgramSt
 use crate::hook::HookPoint;
 use crate::hook_context::set_field;
 use crate::pipeline::context::Context;
+use crate::pipeline::hooking::MissReply;
 use crate::pipeline::{NO_COOKIE, Walk};
 use crate::slab::NONE;
 use crate::{DropReason, EntryKey, HookEffect, Sink, Table};
@@ -209,15 +210,22 @@ impl<S: Sink> Context<'_, S> {
         walk: &mut Walk<'_>,
         asks: bool,
     ) -> Result<Option<TableId>, DropReason> {
-        let again = asks && self.on_miss(walk)?;
+        let reply = if asks {
+            self.on_miss(walk)?
+        } else {
+            MissReply::Nothing
+        };
         if walk.goto.is_some() {
             return Ok(walk.goto.take());
         }
-        if again {
-            (walk.prepared, walk.asked) = (true, true);
-            return Ok(Some(walk.table));
+        match reply {
+            MissReply::Nothing => self.no_entry(walk),
+            MissReply::Again => {
+                (walk.prepared, walk.asked) = (true, true);
+                Ok(Some(walk.table))
+            }
+            MissReply::Taken => Ok(None),
         }
-        self.no_entry(walk)
     }
 
     /// Calls a hook on a path; `last` is the entry that was hit last. Returns true if the packet

@@ -192,7 +192,7 @@ impl<S: Sink> Context<'_, S> {
             path.program.last = table;
             path.program.unchanged += u8::from(!path.sets_fields);
             let Some(instructions) = self.hit(walk) else {
-                let asks = !asked && !self.hooks.at(table, HookPoint::AfterHit).is_empty();
+                let asks = !asked && !self.hooks.at_miss(table).is_empty();
                 (path.program.missed, path.program.asks) = (true, asks);
                 path.is_complete = !path.is_wrong;
                 let result = self.after_miss(walk, asks);

@@ -31,6 +31,17 @@ pub(crate) struct BegunActions {
     pub(crate) reply: HookReply,
 }
 
+/// What hooks make of a packet that no entry matched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MissReply {
+    /// Nothing.
+    Nothing,
+    /// It is looked up again.
+    Again,
+    /// One of them has taken it.
+    Taken,
+}
+
 /// What whoever remembers the way has to know of a hook's call.
 #[derive(Debug, Default)]
 pub(crate) struct HookCall {
@@ -42,6 +53,8 @@ pub(crate) struct HookCall {
     pub(crate) only_sets: bool,
     /// Whether the packet has other fields now, goes elsewhere, or hooks now act otherwise.
     pub(crate) deviates: bool,
+    /// Whether the hook has taken the packet.
+    pub(crate) taken: bool,
 }
 
 impl<S: Sink> Context<'_, S> {
@@ -130,6 +143,7 @@ impl<S: Sink> Context<'_, S> {
             }
             walk.goto = Some(table);
         }
+        walk.sent |= outcome.taken;
         let before_edit = outcome.before_edit.as_deref();
         let edited = before_edit.is_some_and(|key| key != walk.packet.key());
         let changed = outcome.changed || edited;
@@ -138,6 +152,7 @@ impl<S: Sink> Context<'_, S> {
             read: outcome.read,
             only_sets,
             deviates: changed || outcome.goto.is_some() || replanned,
+            taken: outcome.taken,
         })
     }
 
@@ -286,22 +301,25 @@ impl<S: Sink> Context<'_, S> {
         Ok(())
     }
 
-    /// Whether a hook wants a packet that no entry matched to be looked up again.
-    pub(crate) fn on_miss(&mut self, walk: &mut Walk<'_>) -> Result<bool, DropReason> {
-        let (mut next, mut again) = (0, false);
-        let point = HookPoint::AfterHit;
-        while let Some(&(hook, effect)) = self.hooks.at(walk.table, point).get(next) {
+    /// What hooks make of a packet that no entry matched.
+    pub(crate) fn on_miss(&mut self, walk: &mut Walk<'_>) -> Result<MissReply, DropReason> {
+        let mut next = 0;
+        while let Some(&(hook, effect)) = self.hooks.at_miss(walk.table).get(next) {
             next += 1;
             self.note_segments(hook, effect);
-            self.call_hook(hook, walk, false, |hook, cx| {
+            let mut again = false;
+            let call = self.call_hook(hook, walk, false, |hook, cx| {
                 again = hook.on_miss(cx);
                 Verdict::Continue
             })?;
             if again {
-                break;
+                return Ok(MissReply::Again);
+            }
+            if call.taken {
+                return Ok(MissReply::Taken);
             }
         }
-        Ok(again)
+        Ok(MissReply::Nothing)
     }
 
     /// Calls the extension that an action or instruction belongs to.

@@ -27,7 +27,7 @@ use crate::action_set::ActionSet;
 use crate::hook::HookPoint;
 use crate::pipeline::buckets::MAX_BUCKETS_PER_PACKET;
 use crate::pipeline::context::Context;
-use crate::pipeline::hooking::{BegunActions, HookReply};
+use crate::pipeline::hooking::{BegunActions, HookReply, MissReply};
 use crate::references::meter;
 use crate::slab::NONE;
 use crate::{DropReason, Entry, EntryKey, Lost, Port, Sink, Step};
@@ -242,8 +242,12 @@ impl<S: Sink> Context<'_, S> {
         }
         self.look_up(walk);
         let asked = core::mem::take(&mut walk.asked);
-        if walk.hit.is_none() && !asked && self.on_miss(walk)? {
-            self.look_up(walk);
+        if walk.hit.is_none() && !asked {
+            match self.on_miss(walk)? {
+                MissReply::Nothing => {}
+                MissReply::Again => self.look_up(walk),
+                MissReply::Taken => return Ok(None),
+            }
         }
         if walk.goto.is_some() {
             return Ok(walk.goto.take());

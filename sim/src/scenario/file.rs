@@ -96,7 +96,7 @@ pub struct SwitchRow {
     pub name: Option<Spanned<String>>,
     /// Its datapath id; if missing, its number among the switches, from 1.
     pub dpid: Option<u64>,
-    /// What it does without a controller: `secure` or `standalone`.
+    /// What it does without a controller: `secure`, `standalone` or `arp-path`.
     pub fail_mode: Option<Spanned<String>>,
     /// How many tables it has.
     pub tables: Option<u8>,

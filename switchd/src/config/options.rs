@@ -76,8 +76,8 @@ pub struct Options {
     /// ssl:HOST; those that ovs-pki makes are for no host.
     #[arg(long)]
     pub any_peer_name: bool,
-    /// What to do without a controller: secure or standalone [default: standalone if none is
-    /// named].
+    /// What to do without a controller: secure, standalone or arp-path [default: standalone if
+    /// none is named].
     #[arg(long, value_name = "MODE")]
     pub fail_mode: Option<String>,
     /// Flow tables, 1 to 254 [default: 64, or those of the profile].

@@ -71,8 +71,12 @@ pub fn datapath_id(config: &Config, mac: Option<[u8; 6]>) -> u64 {
 /// profile.
 pub fn make_switch(config: &Config, pool: &Pool, datapath_id: u64) -> Result<Switch, String> {
     let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    let epoch_ns = since_1970.map_or(0, |time| time.as_nanos() as u64);
-    let mut datapath = make_datapath(config, pool, config.tables.secret, epoch_ns);
+    let tables = bofuss_datapath::Config {
+        epoch_ns: since_1970.map_or(0, |time| time.as_nanos() as u64),
+        datapath_id,
+        ..config.tables.clone()
+    };
+    let mut datapath = make_datapath(config, pool, tables);
     if let Some(profile) = &config.profile {
         let tables = profile.tables(&datapath.table_features());
         set_profile(&mut datapath, &tables)?;
@@ -84,7 +88,13 @@ pub fn make_switch(config: &Config, pool: &Pool, datapath_id: u64) -> Result<Swi
 pub fn remake_switch(recorded: &RecordedConfig) -> Result<Switch, String> {
     let config = from_line(&recorded.options)?.check()?;
     let pool = Pool::new(POOL_BYTES);
-    let mut datapath = make_datapath(&config, &pool, recorded.secret, recorded.epoch_ns);
+    let tables = bofuss_datapath::Config {
+        secret: recorded.secret,
+        epoch_ns: recorded.epoch_ns,
+        datapath_id: recorded.datapath_id,
+        ..config.tables.clone()
+    };
+    let mut datapath = make_datapath(&config, &pool, tables);
     if !recorded.profile.is_empty() {
         let tables = record::read_profile(&recorded.profile, datapath.catalogue())?;
         set_profile(&mut datapath, &tables)?;
@@ -92,12 +102,7 @@ pub fn remake_switch(recorded: &RecordedConfig) -> Result<Switch, String> {
     complete(&config, datapath, recorded.datapath_id)
 }
 
-fn make_datapath(config: &Config, pool: &Pool, secret: u64, epoch_ns: u64) -> Datapath {
-    let tables = bofuss_datapath::Config {
-        secret,
-        epoch_ns,
-        ..config.tables.clone()
-    };
+fn make_datapath(config: &Config, pool: &Pool, tables: bofuss_datapath::Config) -> Datapath {
     Datapath::new(tables, Arc::clone(&config.catalogue), pool.clone())
 }
 

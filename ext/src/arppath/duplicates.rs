@@ -1,0 +1,81 @@
+//! What came in a moment ago, within a bound.
+
+use alloc::collections::VecDeque;
+use core::hash::Hash;
+
+use bofuss_datapath::Time;
+use hashbrown::HashMap;
+
+/// Things that are remembered at most; the oldest goes first.
+const MAX_REMEMBERED: usize = 4096;
+
+/// Things that have come in, each until a time of its own.
+pub(super) struct Duplicates<T> {
+    until: HashMap<T, Time>,
+    order: VecDeque<T>,
+}
+
+impl<T> Default for Duplicates<T> {
+    fn default() -> Self {
+        Self {
+            until: HashMap::new(),
+            order: VecDeque::new(),
+        }
+    }
+}
+
+impl<T: Copy + Eq + Hash> Duplicates<T> {
+    /// Whether this has come in.
+    pub(super) fn has(&self, now: Time, thing: &T) -> bool {
+        self.until.get(thing).is_some_and(|until| *until > now)
+    }
+
+    /// Remembers it for `ns` nanoseconds.
+    pub(super) fn insert(&mut self, now: Time, thing: T, ns: u64) {
+        if self.until.insert(thing, now.after(ns)).is_some() {
+            return;
+        }
+        self.order.push_back(thing);
+        if self.order.len() > MAX_REMEMBERED {
+            let oldest = self.order.pop_front();
+            oldest.and_then(|oldest| self.until.remove(&oldest));
+        }
+    }
+
+    /// Forgets the oldest things whose time is over.
+    pub(super) fn expire(&mut self, now: Time) {
+        while let Some(oldest) = self.order.front() {
+            if self.has(now, oldest) {
+                break;
+            }
+            self.until.remove(oldest);
+            self.order.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thing_is_remembered_until_its_time_is_over() {
+        let mut seen = Duplicates::default();
+        seen.insert(Time(0), 7, 10);
+        assert!(seen.has(Time(9), &7));
+        assert!(!seen.has(Time(10), &7));
+        seen.expire(Time(10));
+        assert!(seen.order.is_empty() && seen.until.is_empty());
+    }
+
+    #[test]
+    fn one_more_than_fit_makes_the_oldest_forgotten() {
+        let mut seen = Duplicates::default();
+        for number in 0..=MAX_REMEMBERED {
+            seen.insert(Time(0), number, 10);
+        }
+        assert!(!seen.has(Time(1), &0));
+        assert!(seen.has(Time(1), &1));
+        assert_eq!(seen.until.len(), MAX_REMEMBERED);
+    }
+}

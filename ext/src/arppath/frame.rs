@@ -1,0 +1,164 @@
+//! The frames that switches with ARP-Path send each other. docs/reference/arp-path.md has them byte
+//! by byte.
+
+#![allow(deprecated)] // SipHash-2-4 of the core library: nothing else of it is deprecated.
+
+use alloc::vec::Vec;
+use core::hash::{Hasher, SipHasher};
+
+use bofuss_oflib::Mac;
+
+/// The EtherType unless configured: IEEE 802's first one for local experiments.
+pub const ETHERTYPE: u16 = 0x88b5;
+/// The destination of all frames but a nearest HELLO: a locally administered group, which ordinary
+/// bridges flood.
+pub const GROUP: Mac = Mac([0x03, b'b', b'o', b'f', b'u', b's']);
+/// The destination of a nearest HELLO: IEEE 802.1Q's "nearest bridge", which ordinary bridges do
+/// not forward. A neighbour that is heard only through [`GROUP`] is behind such a bridge.
+pub const NEAREST: Mac = Mac([0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e]);
+
+/// The version of the format.
+const VERSION: u8 = 1;
+/// Where the body begins: after the Ethernet header.
+const BODY_AT: usize = 14;
+/// Bytes of the body without the tag, and of the tag.
+const TAGGED_BYTES: usize = 50;
+const TAG_BYTES: usize = 8;
+/// Bytes of a frame.
+pub const FRAME_BYTES: usize = BODY_AT + TAGGED_BYTES + TAG_BYTES;
+/// Switches that a frame passes at most.
+pub const MAX_HOPS: u8 = 64;
+
+/// What a frame is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameType {
+    /// A switch is at the other end of the link. `to` is the switch that its sender heard there.
+    Hello,
+    /// To the source's edge: from here on there is no path from the source to the destination.
+    PathFail,
+    /// To all switches: the source is this way. The destination's edge is asked for an answer; if
+    /// the destination is zero, nobody is.
+    PathRequest,
+    /// To the source's edge: the destination is this way.
+    PathReply,
+}
+
+impl FrameType {
+    /// The types with their numbers and names.
+    pub const ALL: [(Self, u8, &'static str); 4] = [
+        (Self::Hello, 1, "HELLO"),
+        (Self::PathFail, 2, "path-fail"),
+        (Self::PathRequest, 3, "path-request"),
+        (Self::PathReply, 4, "path-reply"),
+    ];
+
+    /// The name.
+    pub fn name(self) -> &'static str {
+        let mut rows = Self::ALL.iter();
+        rows.find(|row| row.0 == self).map_or("", |row| row.2)
+    }
+}
+
+/// The path that a frame is about: a VLAN (the VLAN_VID value, 0 for untagged) and two hosts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct HostPair {
+    /// The VLAN.
+    pub vlan: u16,
+    /// Who receives.
+    pub destination: Mac,
+    /// Who sends.
+    pub source: Mac,
+}
+
+/// One frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathFrame {
+    /// What it is for.
+    pub ty: FrameType,
+    /// Switches that it may still pass.
+    pub hops: u8,
+    /// The switch that sent it over this link.
+    pub sender: u64,
+    /// The switch that is to take it; 0: each on the link.
+    pub to: u64,
+    /// The switch that began it,
+    pub origin: u64,
+    /// and its number there, which grows.
+    pub sequence: u64,
+    /// What it is about.
+    pub pair: HostPair,
+}
+
+/// Why bytes are no frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameError {
+    /// They are too few, or say something that is not known.
+    Malformed,
+    /// The tag is not the one that the key gives.
+    BadTag,
+}
+
+impl PathFrame {
+    /// The frame with its Ethernet header, all numbers with the first byte first. `key` gives the
+    /// tag; without one that is 0.
+    pub fn encode(&self, ethertype: u16, source: Mac, key: Option<u128>, near: bool) -> Vec<u8> {
+        let row = FrameType::ALL.iter().find(|row| row.0 == self.ty);
+        let number = row.map_or(0, |row| row.1);
+        let mut body = Vec::with_capacity(FRAME_BYTES);
+        body.extend([VERSION, number, self.hops, 0]);
+        for id in [self.sender, self.to, self.origin, self.sequence] {
+            body.extend(id.to_be_bytes());
+        }
+        body.extend(self.pair.vlan.to_be_bytes());
+        body.extend(self.pair.source.0);
+        body.extend(self.pair.destination.0);
+        body.extend(tag(&body, key).to_be_bytes());
+        let destination = if near { NEAREST } else { GROUP };
+        let header = [&destination.0[..], &source.0, &ethertype.to_be_bytes()].concat();
+        [header, body].concat()
+    }
+
+    /// Reads what follows the Ethernet header; padding may come after it. Errors: see
+    /// [`FrameError`].
+    pub fn decode(bytes: &[u8], key: Option<u128>) -> Result<Self, FrameError> {
+        let whole = bytes.get(..TAGGED_BYTES + TAG_BYTES);
+        let whole = whole.ok_or(FrameError::Malformed)?;
+        let (body, sent_tag) = whole.split_at(TAGGED_BYTES);
+        let row = FrameType::ALL.iter().find(|row| row.1 == body[1]);
+        let (Some(row), VERSION) = (row, body[0]) else {
+            return Err(FrameError::Malformed);
+        };
+        if number(sent_tag) != tag(body, key) {
+            return Err(FrameError::BadTag);
+        }
+        Ok(Self {
+            ty: row.0,
+            hops: body[2],
+            sender: number(&body[4..12]),
+            to: number(&body[12..20]),
+            origin: number(&body[20..28]),
+            sequence: number(&body[28..36]),
+            pair: HostPair {
+                vlan: number(&body[36..38]) as u16,
+                source: mac(&body[38..44]),
+                destination: mac(&body[44..50]),
+            },
+        })
+    }
+}
+
+/// SipHash-2-4 of a body, by which switches that share a key know each other's frames.
+fn tag(body: &[u8], key: Option<u128>) -> u64 {
+    let Some(key) = key else { return 0 };
+    let mut hasher = SipHasher::new_with_keys((key >> 64) as u64, key as u64);
+    hasher.write(body);
+    hasher.finish()
+}
+
+fn number(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0, |all, byte| all << 8 | u64::from(*byte))
+}
+
+fn mac(bytes: &[u8]) -> Mac {
+    Mac(bytes.try_into().expect("the caller cut six bytes"))
+}

@@ -1,0 +1,327 @@
+//! Where ARP-Path stands in the switch: its action, misses, ports, time and messages.
+
+use alloc::{format, string::String, vec, vec::Vec};
+
+use bofuss_datapath::{
+    Config, ControlContext, Hook, HookContext, HookEffect, Metric, ReplyPart, Table, Time, Verdict,
+};
+use bofuss_oflib::error::BadRequest;
+use bofuss_oflib::field::{ETH_DST, ETH_SRC, ETH_TYPE, VLAN_VID};
+use bofuss_oflib::message::FlowMod;
+use bofuss_oflib::types::TableId;
+use bofuss_oflib::{Action, ErrorCode, ExtValue, Instruction, Mac, Match, PortNo};
+
+use super::frame::{NEAREST, HostPair, PathFrame};
+use super::machine::{Forwarding, HostFrame, PathMachine, SourceState};
+use super::options::PathOptions;
+use super::report;
+use super::VALUES;
+
+/// Destinations 01:80:c2:00:00:00 to :0f belong to the link and are not forwarded. Spec: IEEE
+/// 802.1Q section 8.6.3.
+const LINK_LOCAL: [u8; 5] = [0x01, 0x80, 0xc2, 0x00, 0x00];
+/// The last byte of the first address after these.
+const LINK_LOCAL_END: u8 = 0x10;
+/// Bytes of an Ethernet header.
+const ETHERNET_BYTES: usize = 14;
+
+/// This extension's behaviour.
+pub(super) struct ArpPath {
+    machine: PathMachine,
+    /// When a packet last took ARP-Path.
+    used: Time,
+}
+
+impl ArpPath {
+    pub(super) fn new() -> Self {
+        Self {
+            machine: PathMachine::new(PathOptions::default(), 0, 0),
+            used: Time(0),
+        }
+    }
+
+    /// Forwards a packet: by its action, or because no entry matched.
+    fn take(&mut self, cx: &mut HookContext<'_>) -> Verdict {
+        let now = cx.now;
+        if !cx.is_dry() {
+            self.used = now;
+            self.machine.activate(now);
+        }
+        let mut number = |field| cx.get(field).unwrap_or(0);
+        let pair = HostPair {
+            vlan: number(VLAN_VID) as u16,
+            source: mac(number(ETH_SRC)),
+            destination: mac(number(ETH_DST)),
+        };
+        let ethertype = number(ETH_TYPE) as u16;
+        let in_port = cx.in_port();
+        if ethertype == self.machine.options.ethertype {
+            return self.receive(cx, in_port, pair.destination);
+        }
+        let [.., last] = pair.destination.0;
+        if pair.destination.0[..5] == LINK_LOCAL && last < LINK_LOCAL_END {
+            return cx.drop("link_local");
+        }
+        if pair.source.is_multicast() {
+            return cx.drop("bad_source");
+        }
+        let mut frame = HostFrame {
+            pair,
+            ingress: Some(in_port).filter(|port| self.machine.neighbours.is_up(*port)),
+            digest: None,
+        };
+        if let Some(port) = frame.ingress
+            && self.machine.needs_digest(now, port, pair.destination)
+        {
+            frame.digest = Some(digest(cx.frame().bytes()));
+        }
+        self.say(cx, &frame);
+        let forwarding = if cx.is_dry() {
+            self.machine.decide(now, &frame)
+        } else {
+            self.machine.forward(now, &frame)
+        };
+        let verdict = self.carry_out(cx, &frame, forwarding);
+        self.send(cx);
+        verdict
+    }
+
+    fn carry_out(
+        &mut self,
+        cx: &mut HookContext<'_>,
+        frame: &HostFrame,
+        forwarding: Forwarding,
+    ) -> Verdict {
+        match forwarding {
+            Forwarding::Port(port) => cx.apply(vec![Action::output(port)]),
+            Forwarding::Flood => {
+                let rate = self.machine.options.floods;
+                let (now, dry) = (cx.now, cx.is_dry());
+                let neighbours = &mut self.machine.neighbours;
+                let ingress = frame.ingress;
+                let may = ingress.is_none_or(|port| neighbours.may_flood(now, port, rate, dry));
+                if !may {
+                    return cx.drop("storm");
+                }
+                cx.apply(vec![Action::output(PortNo::FLOOD)]);
+            }
+            Forwarding::Wait if cx.is_dry() => {
+                cx.say(|| "the packet waits, and a path is asked for".into());
+            }
+            Forwarding::Wait => {
+                let packet = cx.copy();
+                if let Some(reason) = self.machine.wait(cx.now, frame, packet) {
+                    return cx.drop(reason);
+                }
+            }
+            Forwarding::Drop(reason) => return cx.drop(reason),
+        }
+        cx.take();
+        Verdict::Continue
+    }
+
+    /// Writes down for a trace what is known of the two hosts.
+    fn say(&self, cx: &mut HookContext<'_>, frame: &HostFrame) {
+        let (now, machine) = (cx.now, &self.machine);
+        let known = |station| match machine.paths.get(now, &station) {
+            Some(entry) => format!("port {} ({:?})", entry.port, entry.state),
+            None => "unknown".into(),
+        };
+        cx.say(|| {
+            let source = frame.ingress.map(|port| machine.source(now, &frame.source(), port));
+            let source = match source {
+                None => "came from no port",
+                Some(SourceState::New) => "is new",
+                Some(SourceState::Same) => "is where it was",
+                Some(SourceState::Moved) => "has moved",
+                Some(SourceState::Elsewhere) => "was heard elsewhere just now",
+                Some(SourceState::Pinned) => "is pinned elsewhere",
+            };
+            let destination = if frame.pair.destination.is_multicast() {
+                "all ports".into()
+            } else {
+                known(frame.destination())
+            };
+            format!("the source {source}; the destination: {destination}")
+        });
+    }
+
+    /// Takes a frame of the protocol.
+    fn receive(&mut self, cx: &mut HookContext<'_>, port: PortNo, destination: Mac) -> Verdict {
+        let key = self.machine.options.key;
+        let body = cx.frame().bytes().get(ETHERNET_BYTES..).unwrap_or(&[]).to_vec();
+        if cx.is_dry() {
+            cx.say(|| match PathFrame::decode(&body, key) {
+                Ok(frame) => format!("a {} of switch {:#x}", frame.ty.name(), frame.sender),
+                Err(error) => format!("no frame of ARP-Path: {error:?}"),
+            });
+        } else {
+            let near = destination == NEAREST;
+            self.machine.receive(cx.now, port, near, &body);
+            self.send(cx);
+        }
+        cx.take();
+        Verdict::Continue
+    }
+
+    /// Sends what has collected.
+    fn send(&mut self, cx: &mut HookContext<'_>) {
+        if cx.is_dry() {
+            return;
+        }
+        let outbox = &mut self.machine.outbox;
+        for (port, packet) in outbox.packets.drain(..) {
+            cx.emit(packet, vec![Action::output(port)]);
+        }
+        for (port, bytes) in outbox.frames.drain(..) {
+            if let Some(packet) = cx.packet(&bytes, PortNo::CONTROLLER) {
+                cx.emit(packet, vec![Action::output(port)]);
+            }
+        }
+    }
+
+    /// The same where no packet is on its way.
+    fn send_later(&mut self, cx: &mut ControlContext<'_>) {
+        let outbox = &mut self.machine.outbox;
+        for (port, packet) in outbox.packets.drain(..) {
+            cx.emit(packet, vec![Action::output(port)]);
+        }
+        for (port, bytes) in outbox.frames.drain(..) {
+            if let Some(packet) = cx.packet(&bytes, PortNo::CONTROLLER) {
+                cx.emit(packet, vec![Action::output(port)]);
+            }
+        }
+    }
+
+    /// Stops sending HELLOs once no table-miss entry has the action, no table is chosen, and no
+    /// packet has come for as long as a path lives.
+    fn rest(&mut self, cx: &ControlContext<'_>) {
+        let options = &self.machine.options;
+        let is_idle = cx.now.since(self.used) >= options.learnt && options.tables.is_empty();
+        if is_idle && !cx.tables().iter().any(table_miss_takes_it) {
+            self.machine.next_hello = None;
+        }
+    }
+}
+
+fn mac(number: u128) -> Mac {
+    Mac(core::array::from_fn(|i| number.to_be_bytes()[10 + i]))
+}
+
+/// FNV-1a of 64 bits: it tells the frames of one host in one second apart, no more.
+fn digest(bytes: &[u8]) -> u64 {
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
+}
+
+/// Whether the table-miss entry of a table has the action.
+pub(super) fn table_miss_takes_it(table: &Table) -> bool {
+    let miss = table.find(0, &(&Match::ANY).into());
+    let entry = miss.and_then(|key| table.get(key));
+    entry.is_some_and(|entry| has_action(entry.instructions.list()))
+}
+
+fn has_action(instructions: &[Instruction]) -> bool {
+    let is_it = |action: &Action| {
+        matches!(action, Action::Experimenter(value) if core::ptr::eq(value.row, &VALUES[0]))
+    };
+    instructions.iter().any(|one| {
+        let (Instruction::ApplyActions(list) | Instruction::WriteActions(list)) = one else {
+            return false;
+        };
+        list.iter().any(is_it)
+    })
+}
+
+impl Hook for ArpPath {
+    fn name(&self) -> &'static str {
+        "arppath"
+    }
+
+    fn set_option(&mut self, name: &str, value: &str) -> Result<(), String> {
+        self.machine.options.set(name, value)
+    }
+
+    fn start(&mut self, config: &Config) {
+        let options = self.machine.options.clone();
+        self.machine = PathMachine::new(options, config.datapath_id, config.epoch_ns);
+        if !self.machine.options.tables.is_empty() {
+            self.machine.activate(Time(0));
+        }
+    }
+
+    /// Packets without an entry take ARP-Path in the tables that were chosen.
+    fn effect(&self, table: TableId) -> HookEffect {
+        if self.machine.options.tables.contains(&table) {
+            HookEffect::Live
+        } else {
+            HookEffect::None
+        }
+    }
+
+    fn only_misses(&self) -> bool {
+        true
+    }
+
+    fn action_effect(&self, _: usize, _: &ExtValue) -> HookEffect {
+        HookEffect::Live
+    }
+
+    fn on_miss(&mut self, cx: &mut HookContext<'_>) -> bool {
+        self.take(cx);
+        false
+    }
+
+    fn on_action(&mut self, cx: &mut HookContext<'_>, _: usize, _: &ExtValue) -> Verdict {
+        self.take(cx)
+    }
+
+    fn next_tick(&self) -> Option<Time> {
+        self.machine.next_tick()
+    }
+
+    fn on_tick(&mut self, cx: &mut ControlContext<'_>) {
+        self.machine.tick(cx.now);
+        self.rest(cx);
+        self.send_later(cx);
+    }
+
+    fn on_flow_mod(&mut self, cx: &mut ControlContext<'_>, flow_mod: &FlowMod) {
+        if !flow_mod.deletes() && has_action(flow_mod.instructions.list()) {
+            self.used = cx.now;
+            self.machine.activate(cx.now);
+        }
+    }
+
+    fn on_message(
+        &mut self,
+        cx: &mut ControlContext<'_>,
+        _: usize,
+        value: &ExtValue,
+    ) -> Result<(), ErrorCode> {
+        let change = value.body().ok_or(BadRequest::BAD_EXP_TYPE)?;
+        report::change(&mut self.machine, cx, change)?;
+        self.send_later(cx);
+        Ok(())
+    }
+
+    fn on_multipart(
+        &mut self,
+        cx: &mut ControlContext<'_>,
+        row: usize,
+        request: &ExtValue,
+        from: u64,
+    ) -> Result<ReplyPart, ErrorCode> {
+        report::part(&self.machine, cx, row, request.row, from)
+    }
+
+    fn metrics(&self, _: Time, _: u64, list: &mut Vec<Metric>) -> Option<u64> {
+        report::metrics(&self.machine, list);
+        None
+    }
+
+    fn on_port_change(&mut self, cx: &mut ControlContext<'_>, port: PortNo, up: bool) {
+        self.machine.link_changed(cx.now, port, up);
+        self.send_later(cx);
+    }
+}

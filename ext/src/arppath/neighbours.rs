@@ -1,0 +1,226 @@
+//! What is at the other end of each port: a switch with ARP-Path, or hosts.
+
+use alloc::{collections::BTreeMap, vec::Vec};
+
+use bofuss_datapath::Time;
+use bofuss_oflib::PortNo;
+
+use super::options::PathOptions;
+
+/// Repairs that one port may start in a second, and at once.
+const REPAIRS_PER_SEC: u64 = 200;
+
+/// What is at the other end of a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NeighbourKind {
+    /// It is not known yet: the port has not been up for as long as a neighbour may be silent.
+    New,
+    /// No switch with ARP-Path.
+    Hosts,
+    /// One, on a link of its own.
+    Switch,
+    /// One or several, behind a bridge that is none, which may have hosts, too.
+    Shared,
+    /// One that does not hear this switch: nothing may be sent or taken there.
+    Unidirectional,
+}
+
+impl NeighbourKind {
+    /// The kinds by name.
+    pub const NAMES: [(Self, &'static str); 5] = [
+        (Self::New, "new"),
+        (Self::Hosts, "hosts"),
+        (Self::Switch, "switch"),
+        (Self::Shared, "shared"),
+        (Self::Unidirectional, "unidirectional"),
+    ];
+
+    /// Whether a switch with ARP-Path is there, which path frames may come from.
+    pub fn is_switch(self) -> bool {
+        matches!(self, Self::Switch | Self::Shared)
+    }
+}
+
+/// A switch that was heard.
+#[derive(Clone, Copy, Debug)]
+struct Heard {
+    id: u64,
+    first: Time,
+    last: Time,
+    /// When it last said that it hears this switch.
+    confirmed: Time,
+}
+
+/// Tokens that come back with time.
+#[derive(Clone, Copy, Debug)]
+struct Tokens {
+    left: u64,
+    at: Time,
+}
+
+impl Tokens {
+    /// Takes a token of those of which there are `rate` in a second, unless it is only asked
+    /// whether there is one.
+    fn take(&mut self, now: Time, rate: u64, dry: bool) -> bool {
+        let interval = (Time::SEC / rate).max(1);
+        let earned = now.since(self.at) / interval;
+        if earned > 0 {
+            self.left = self.left.saturating_add(earned).min(rate);
+            self.at = now;
+        }
+        let may = self.left > 0;
+        self.left = self.left.saturating_sub(u64::from(!dry));
+        may
+    }
+}
+
+/// One port.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PathPort {
+    up: bool,
+    /// When it came up, or lost its neighbour.
+    since: Time,
+    /// Heard on the link itself,
+    near: Option<Heard>,
+    /// and through whatever else.
+    far: Option<Heard>,
+    /// Whether it had a neighbour when that was last looked at.
+    had_neighbour: bool,
+    floods: Tokens,
+    repairs: Tokens,
+}
+
+/// The ports of the switch.
+#[derive(Debug, Default)]
+pub(super) struct PathNeighbours {
+    ports: BTreeMap<PortNo, PathPort>,
+}
+
+impl PathNeighbours {
+    /// A port came, or changed. Returns true if it just came up.
+    pub(super) fn set_link(&mut self, now: Time, port: PortNo, up: bool, floods: u64) -> bool {
+        let before = self.ports.get(&port).is_some_and(|known| known.up);
+        if up == before {
+            return false;
+        }
+        if !up {
+            self.ports.remove(&port);
+            return false;
+        }
+        let full = |left| Tokens { left, at: now };
+        let fresh = PathPort {
+            up,
+            since: now,
+            near: None,
+            far: None,
+            had_neighbour: false,
+            floods: full(floods),
+            repairs: full(REPAIRS_PER_SEC),
+        };
+        self.ports.insert(port, fresh);
+        true
+    }
+
+    /// The ports that are up.
+    pub(super) fn up(&self) -> impl Iterator<Item = PortNo> {
+        self.ports.keys().copied()
+    }
+
+    /// Whether a port is up.
+    pub(super) fn is_up(&self, port: PortNo) -> bool {
+        self.ports.contains_key(&port)
+    }
+
+    /// What is at the other end of a port.
+    pub(super) fn kind(&self, now: Time, port: PortNo, options: &PathOptions) -> NeighbourKind {
+        let hold = options.hold;
+        let Some(known) = self.ports.get(&port) else {
+            return NeighbourKind::Hosts;
+        };
+        let lives = |heard: &&Heard| now.since(heard.last) < hold;
+        let near = known.near.as_ref().filter(lives);
+        let far = known.far.as_ref().filter(lives);
+        match (near, far) {
+            (Some(near), Some(far)) if near.id != far.id => NeighbourKind::Shared,
+            (Some(near), _) if now.since(near.confirmed.max(near.first)) >= hold => {
+                NeighbourKind::Unidirectional
+            }
+            (Some(_), _) => NeighbourKind::Switch,
+            (None, Some(_)) => NeighbourKind::Shared,
+            (None, None) if options.host_ports.contains(&port) => NeighbourKind::Hosts,
+            (None, None) if now.since(known.since) < hold => NeighbourKind::New,
+            (None, None) => NeighbourKind::Hosts,
+        }
+    }
+
+    /// The switch that was last heard on a port, as a HELLO says it; 0 if there is none.
+    pub(super) fn heard(&self, now: Time, port: PortNo, hold: u64) -> u64 {
+        let known = self.ports.get(&port);
+        let near = known.and_then(|known| known.near);
+        near.filter(|near| now.since(near.last) < hold)
+            .map_or(0, |near| near.id)
+    }
+
+    /// A HELLO came in: from whom, and whom that hears; `near` if on the link itself. Returns true
+    /// if the neighbour is new.
+    pub(super) fn hear(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        (id, hears_us): (u64, bool),
+        near: bool,
+        hold: u64,
+    ) -> bool {
+        let Some(known) = self.ports.get_mut(&port) else {
+            return false;
+        };
+        let place = if near { &mut known.near } else { &mut known.far };
+        let before = place.filter(|heard| heard.id == id && now.since(heard.last) < hold);
+        let first = before.map_or(now, |heard| heard.first);
+        let confirmed = before.map_or(Time(0), |heard| heard.confirmed);
+        *place = Some(Heard {
+            id,
+            first,
+            last: now,
+            confirmed: if hears_us { now } else { confirmed },
+        });
+        known.had_neighbour = true;
+        before.is_none()
+    }
+
+    /// Ports whose neighbours have been lost since this was called last.
+    pub(super) fn lost(&mut self, now: Time, options: &PathOptions) -> Vec<PortNo> {
+        let ports: Vec<PortNo> = self.up().collect();
+        let mut lost = Vec::new();
+        for port in ports {
+            let has_neighbour = self.kind(now, port, options).is_switch();
+            let known = self.ports.get_mut(&port).expect("it is one of them");
+            if known.had_neighbour && !has_neighbour {
+                known.since = now;
+                lost.push(port);
+            }
+            known.had_neighbour = has_neighbour;
+        }
+        lost
+    }
+
+    /// When a neighbour is lost that is not heard any more; none without neighbours.
+    pub(super) fn next_loss(&self, hold: u64) -> Option<Time> {
+        let ports = self.ports.values().filter(|port| port.had_neighbour);
+        let heard = ports.flat_map(|port| port.near.into_iter().chain(port.far));
+        // The earliest of both is early enough.
+        heard.map(|heard| heard.last.after(hold)).min()
+    }
+
+    /// Whether a port may cause one more frame to all ports.
+    pub(super) fn may_flood(&mut self, now: Time, port: PortNo, rate: u64, dry: bool) -> bool {
+        let known = self.ports.get_mut(&port);
+        known.is_none_or(|known| known.floods.take(now, rate, dry))
+    }
+
+    /// Whether a port may start one more repair.
+    pub(super) fn may_repair(&mut self, now: Time, port: PortNo) -> bool {
+        let known = self.ports.get_mut(&port);
+        known.is_none_or(|known| known.repairs.take(now, REPAIRS_PER_SEC, false))
+    }
+}

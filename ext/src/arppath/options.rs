@@ -1,0 +1,118 @@
+//! What the operator chooses: timers, bounds, the EtherType, tables, ports of hosts, and a key.
+
+use alloc::{
+    collections::BTreeSet,
+    format,
+    string::{String, ToString},
+};
+
+use bofuss_datapath::Time;
+use bofuss_oflib::PortNo;
+use bofuss_oflib::types::TableId;
+
+use super::frame::ETHERTYPE;
+
+/// Nanoseconds of a millisecond.
+const MS: u64 = Time::SEC / 1000;
+/// The longest time that an option takes: a day.
+const MAX_MS: u64 = 86_400_000;
+/// The most entries that an option takes.
+const MAX_ENTRIES: u64 = 1 << 20;
+/// The lowest EtherType; smaller numbers are lengths. Spec: IEEE 802.3 section 3.2.6.
+const MIN_ETHERTYPE: u64 = 0x600;
+
+/// The options of ARP-Path, as `bofuss run --extension arppath.NAME=VALUE` has them. Times are in
+/// nanoseconds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct PathOptions {
+    /// The EtherType of its frames.
+    pub(super) ethertype: u16,
+    /// How long a first copy keeps others out. It is to be more than the difference of the delays
+    /// of any two paths.
+    pub(super) lock: u64,
+    /// How long a path lives that is not used.
+    pub(super) learnt: u64,
+    /// Between two HELLOs,
+    pub(super) hello: u64,
+    /// and after how long without one a neighbour is lost.
+    pub(super) hold: u64,
+    /// How long a frame waits for a path, and how long after that no other is looked for.
+    pub(super) repair: u64,
+    /// The most hosts that are known.
+    pub(super) entries: usize,
+    /// Frames to all ports that one port may cause in a second, and at once.
+    pub(super) floods: u64,
+    /// Tables in which packets without an entry take ARP-Path.
+    pub(super) tables: BTreeSet<TableId>,
+    /// Ports that no switch is behind: HELLOs from there count as forged.
+    pub(super) host_ports: BTreeSet<PortNo>,
+    /// What frames are signed with.
+    pub(super) key: Option<u128>,
+}
+
+impl Default for PathOptions {
+    fn default() -> Self {
+        Self {
+            ethertype: ETHERTYPE,
+            lock: 500 * MS,
+            learnt: 120_000 * MS,
+            hello: 1000 * MS,
+            hold: 3000 * MS,
+            repair: 500 * MS,
+            entries: 65_536,
+            floods: 10_000,
+            tables: BTreeSet::new(),
+            host_ports: BTreeSet::new(),
+            key: None,
+        }
+    }
+}
+
+impl PathOptions {
+    /// Chooses. Errors: a sentence with what would be right.
+    pub(super) fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let time = || Ok::<_, String>(number(value, 1, MAX_MS)? * MS);
+        match name {
+            "ethertype" => self.ethertype = number(value, MIN_ETHERTYPE, 0xffff)? as u16,
+            "lock-ms" => self.lock = time()?,
+            "learnt-ms" => self.learnt = time()?,
+            "hello-ms" => self.hello = time()?,
+            "hold-ms" => self.hold = time()?,
+            "repair-ms" => self.repair = time()?,
+            "entries" => self.entries = number(value, 1, MAX_ENTRIES)? as usize,
+            "floods" => self.floods = number(value, 1, Time::SEC)?,
+            "tables" => {
+                let list = numbers(value, TableId::MAX.0.into())?;
+                self.tables = list.map(|table| TableId(table as u8)).collect();
+            }
+            "host-ports" => {
+                let list = numbers(value, PortNo::MAX.0.into())?;
+                self.host_ports = list.map(|port| PortNo(port as u32)).collect();
+            }
+            "key" => {
+                let key = u128::from_str_radix(value, 16).ok();
+                let key = key.filter(|_| value.len() == 32);
+                self.key = Some(key.ok_or("a key is 32 hexadecimal digits".to_string())?);
+            }
+            _ => {
+                return Err(format!(
+                    "'{name}' is not ethertype, lock-ms, learnt-ms, hello-ms, hold-ms, repair-ms, \
+                     entries, floods, tables, host-ports or key"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn number(text: &str, least: u64, most: u64) -> Result<u64, String> {
+    let number = bofuss_oflib::text::number(text);
+    let number = number.filter(|number| (least..=most).contains(number));
+    number.ok_or_else(|| format!("'{text}' is no number from {least} to {most}"))
+}
+
+/// Numbers with commas between.
+fn numbers(text: &str, most: u64) -> Result<impl Iterator<Item = u64>, String> {
+    let list = text.split(',').map(|one| number(one, 0, most));
+    Ok(list.collect::<Result<BTreeSet<u64>, String>>()?.into_iter())
+}

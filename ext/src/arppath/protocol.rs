@@ -1,0 +1,304 @@
+//! The frames that switches send each other: HELLO, and the repair of paths.
+
+use bofuss_datapath::Time;
+use bofuss_oflib::{Mac, PortNo};
+
+use super::frame::{FrameError, FrameType, MAX_HOPS, HostPair, PathFrame};
+use super::machine::PathMachine;
+use super::neighbours::NeighbourKind;
+use super::table::{PathEntry, PathState, VlanHost};
+use super::waiting::RepairStart;
+
+/// A new neighbour is greeted at once, but no more than this often in the time between two HELLOs.
+const EXTRA_HELLOS: u64 = 10;
+/// How long a request is known again, so that a late copy is none.
+const REQUEST_MEMORY: u64 = 10 * Time::SEC;
+/// Entries of each port that are looked at in one tick, to forget those whose time is over.
+const EXPIRIES_PER_TICK: usize = 256;
+
+impl PathMachine {
+    /// Begins to send HELLOs, if that is not done yet.
+    pub(super) fn activate(&mut self, now: Time) {
+        self.next_hello.get_or_insert(now);
+    }
+
+    /// A port came up, went down or changed.
+    pub(super) fn link_changed(&mut self, now: Time, port: PortNo, up: bool) {
+        let floods = self.options.floods;
+        let came_up = self.neighbours.set_link(now, port, up, floods);
+        if !up {
+            self.flush(port);
+        }
+        if came_up && self.next_hello.is_some() {
+            self.greet(now);
+        }
+    }
+
+    /// Makes the next HELLO due soon.
+    fn greet(&mut self, now: Time) {
+        let pause = self.options.hello / EXTRA_HELLOS;
+        let soon = self.last_hello.map_or(now, |last| last.after(pause).max(now));
+        self.next_hello = self.next_hello.map(|next| next.min(soon));
+    }
+
+    /// When [`PathMachine::tick`] has something to do.
+    pub(super) fn next_tick(&self) -> Option<Time> {
+        let hello = self.next_hello?;
+        let times = [self.waiting.next(), self.next_loss];
+        times.into_iter().flatten().chain([hello]).min()
+    }
+
+    /// Does what is due.
+    pub(super) fn tick(&mut self, now: Time) {
+        let (again, lost) = self.waiting.due(now, self.options.repair);
+        self.counts.expired_frames += lost as u64;
+        for pair in again {
+            self.ask(now, pair);
+        }
+        if self.next_loss.is_some_and(|at| at <= now) {
+            self.drop_lost_neighbours(now);
+        }
+        if self.next_hello.is_some_and(|at| at <= now) {
+            self.say_hello(now);
+            self.requests.expire(now);
+            self.copies.expire(now);
+            self.next_hello = Some(now.after(self.options.hello));
+            if self.paths.expire(now, EXPIRIES_PER_TICK) {
+                self.next_hello = Some(now.after(self.options.hello / EXTRA_HELLOS));
+            }
+        }
+    }
+
+    fn drop_lost_neighbours(&mut self, now: Time) {
+        for port in self.neighbours.lost(now, &self.options) {
+            self.counts.lost_neighbours += 1;
+            self.flush(port);
+        }
+        self.next_loss = self.neighbours.next_loss(self.options.hold);
+    }
+
+    fn say_hello(&mut self, now: Time) {
+        self.last_hello = Some(now);
+        let ports: alloc::vec::Vec<PortNo> = self.neighbours.up().collect();
+        for port in ports {
+            let hello = PathFrame {
+                to: self.neighbours.heard(now, port, self.options.hold),
+                ..self.frame(now, FrameType::Hello, HostPair::default())
+            };
+            for near in [true, false] {
+                self.send(port, &hello, near);
+            }
+        }
+    }
+
+    /// A frame that begins here.
+    fn frame(&mut self, now: Time, ty: FrameType, pair: HostPair) -> PathFrame {
+        let time = self.epoch_ns.saturating_add(now.0);
+        self.last_sequence = time.max(self.last_sequence + 1);
+        PathFrame {
+            ty,
+            hops: MAX_HOPS,
+            sender: self.id,
+            to: 0,
+            origin: self.id,
+            sequence: self.last_sequence,
+            pair,
+        }
+    }
+
+    /// Sends a frame out of a port. What tells the way to a host has the host's address as its
+    /// source, so that ordinary bridges learn it, too.
+    fn send(&mut self, port: PortNo, frame: &PathFrame, near: bool) {
+        let [_, _, a, b, c, d, e, f] = self.id.to_be_bytes();
+        let own = Mac([a & 0xfe | 2, b, c, d, e, f]);
+        let source = match frame.ty {
+            FrameType::Hello | FrameType::PathFail => own,
+            FrameType::PathRequest => frame.pair.source,
+            FrameType::PathReply => frame.pair.destination,
+        };
+        let (ethertype, key) = (self.options.ethertype, self.options.key);
+        let bytes = frame.encode(ethertype, source, key, near);
+        self.outbox.frames.push((port, bytes));
+    }
+
+    /// Asks for a path: the source's edge asks all switches, any other tells that edge.
+    pub(super) fn ask(&mut self, now: Time, pair: HostPair) {
+        let Some(source) = self.paths.get(now, &(pair.vlan, pair.source)).copied() else {
+            return;
+        };
+        if self.kind(now, source.port).is_switch() {
+            let fail = self.frame(now, FrameType::PathFail, pair);
+            self.send_to(&source, fail);
+        } else {
+            self.request(now, pair, source.port);
+        }
+    }
+
+    /// Tells all switches that a host has come to a port, and that no answer is wanted.
+    pub(super) fn announce(&mut self, now: Time, (vlan, source): VlanHost, port: PortNo) {
+        let pair = HostPair {
+            vlan,
+            source,
+            destination: Mac([0; 6]),
+        };
+        if self.neighbours.may_repair(now, port) {
+            self.request(now, pair, port);
+        }
+    }
+
+    fn request(&mut self, now: Time, pair: HostPair, ingress: PortNo) {
+        let request = self.frame(now, FrameType::PathRequest, pair);
+        self.flood(now, ingress, &request);
+    }
+
+    /// Sends a frame to all switches but those behind one port.
+    fn flood(&mut self, now: Time, ingress: PortNo, frame: &PathFrame) {
+        let ports: alloc::vec::Vec<PortNo> = self.neighbours.up().collect();
+        for port in ports {
+            if port != ingress && self.kind(now, port).is_switch() {
+                self.send(port, frame, false);
+            }
+        }
+    }
+
+    /// Sends a frame towards a host.
+    fn send_to(&mut self, host: &PathEntry, frame: PathFrame) {
+        let frame = PathFrame {
+            sender: self.id,
+            to: host.via,
+            ..frame
+        };
+        self.send(host.port, &frame, false);
+    }
+
+    /// A frame of the protocol came in, `near` if it was for the nearest bridge; `body` follows the
+    /// Ethernet header.
+    pub(super) fn receive(&mut self, now: Time, port: PortNo, near: bool, body: &[u8]) {
+        let frame = match PathFrame::decode(body, self.options.key) {
+            Ok(frame) => frame,
+            Err(FrameError::Malformed | FrameError::BadTag) => {
+                self.counts.forged += 1;
+                return;
+            }
+        };
+        let is_hello = frame.ty == FrameType::Hello;
+        let may_be = if is_hello {
+            !self.options.host_ports.contains(&port) && self.neighbours.is_up(port)
+        } else {
+            !near && self.kind(now, port).is_switch()
+        };
+        if !may_be {
+            self.counts.forged += 1;
+            return;
+        }
+        if is_hello {
+            return self.hear(now, port, near, &frame);
+        }
+        let is_for_us = frame.to == 0 || frame.to == self.id;
+        if frame.origin == self.id || !is_for_us {
+            return;
+        }
+        match frame.ty {
+            FrameType::Hello => {}
+            FrameType::PathFail => self.path_failed(now, port, frame),
+            FrameType::PathRequest => self.path_requested(now, port, frame),
+            FrameType::PathReply => self.path_replied(now, port, frame),
+        }
+    }
+
+    fn hear(&mut self, now: Time, port: PortNo, near: bool, frame: &PathFrame) {
+        let hold = self.options.hold;
+        // Its own HELLO: the link leads back to this switch.
+        let hears_us = frame.to == self.id || frame.sender == self.id;
+        let heard = (frame.sender, hears_us);
+        if self.neighbours.hear(now, port, heard, near, hold) {
+            let loss = now.after(hold);
+            self.next_loss = Some(self.next_loss.map_or(loss, |next| next.min(loss)));
+            self.greet(now);
+        }
+    }
+
+    /// From `port` on there is no path to the destination: the source's edge is to ask for one.
+    fn path_failed(&mut self, now: Time, port: PortNo, frame: PathFrame) {
+        let pair = frame.pair;
+        let destination = (pair.vlan, pair.destination);
+        let entry = self.paths.get(now, &destination);
+        if entry.is_some_and(|entry| entry.port == port) {
+            self.forget(now, &destination);
+        }
+        let Some(source) = self.paths.get(now, &(pair.vlan, pair.source)).copied() else {
+            return;
+        };
+        if self.kind(now, source.port).is_switch() {
+            if source.port != port && frame.hops > 0 {
+                let hops = frame.hops - 1;
+                self.send_to(&source, PathFrame { hops, ..frame });
+            }
+        } else if self.waiting.admission(&pair, port) == RepairStart::First {
+            self.repair(now, pair, port);
+        }
+    }
+
+    /// The source is where a first copy came from. The destination's edge answers.
+    fn path_requested(&mut self, now: Time, port: PortNo, frame: PathFrame) {
+        let known_as = (frame.origin, frame.sequence);
+        if self.requests.has(now, &known_as) {
+            return;
+        }
+        self.requests.insert(now, known_as, REQUEST_MEMORY);
+        let pair = frame.pair;
+        let source = (pair.vlan, pair.source);
+        self.bind(now, source, port, (PathState::Locked, frame.sender));
+        if frame.hops > 0 {
+            let onward = PathFrame {
+                hops: frame.hops - 1,
+                sender: self.id,
+                ..frame
+            };
+            self.flood(now, port, &onward);
+        }
+        let destination = self.paths.get(now, &(pair.vlan, pair.destination));
+        let Some(destination) = destination.copied() else {
+            return;
+        };
+        if self.is_edge(now, &destination, port) {
+            self.confirm(now, &source);
+            let reply = self.frame(now, FrameType::PathReply, pair);
+            if let Some(source) = self.paths.get(now, &source).copied() {
+                self.send_to(&source, reply);
+            }
+        }
+    }
+
+    /// Whether this switch answers for a host that another switch behind `port` asks for.
+    fn is_edge(&self, now: Time, host: &PathEntry, port: PortNo) -> bool {
+        match self.kind(now, host.port) {
+            NeighbourKind::Hosts | NeighbourKind::New => true,
+            NeighbourKind::Switch | NeighbourKind::Shared | NeighbourKind::Unidirectional => {
+                host.is_pinned() && host.port != port
+            }
+        }
+    }
+
+    /// The destination is where the answer came from.
+    fn path_replied(&mut self, now: Time, port: PortNo, frame: PathFrame) {
+        let pair = frame.pair;
+        let source = (pair.vlan, pair.source);
+        let Some(entry) = self.paths.get(now, &source).copied() else {
+            return;
+        };
+        if entry.port == port {
+            return;
+        }
+        let is_edge = !self.kind(now, entry.port).is_switch();
+        let destination = (pair.vlan, pair.destination);
+        self.bind(now, destination, port, (PathState::Learnt, frame.sender));
+        self.confirm(now, &source);
+        if is_edge {
+            self.counts.replies += 1;
+        } else if frame.hops > 0 {
+            let hops = frame.hops - 1;
+            self.send_to(&entry, PathFrame { hops, ..frame });
+        }
+    }
+}

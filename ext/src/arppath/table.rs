@@ -1,0 +1,227 @@
+//! Which port leads to which host: entries with two timers, within bounds.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+
+use bofuss_datapath::Time;
+use bofuss_oflib::{Mac, PortNo};
+use hashbrown::HashMap;
+
+/// A host in a VLAN (the VLAN_VID value, 0 for untagged).
+pub type VlanHost = (u16, Mac);
+
+/// How sure an entry is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PathState {
+    /// A first copy came from there; nobody has used the path yet.
+    Locked,
+    /// The path is in use.
+    Learnt,
+}
+
+/// What is known of a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathEntry {
+    /// The port that leads to it.
+    pub port: PortNo,
+    /// How sure that is.
+    pub state: PathState,
+    /// When it is forgotten; [`Time::NEVER`] if it is pinned.
+    pub until: Time,
+    /// When a frame of the host last came in through the port.
+    pub seen: Time,
+    /// When the port was last another one.
+    pub bound: Time,
+    /// The switch behind the port, if the path was made by a frame of its own; else 0.
+    pub via: u64,
+}
+
+impl PathEntry {
+    /// Whether the operator has set it.
+    pub fn is_pinned(&self) -> bool {
+        self.until == Time::NEVER
+    }
+}
+
+/// An entry, and the time under which it stands in the order of expiry: at most `entry.until`.
+#[derive(Debug)]
+struct PathSlot {
+    entry: PathEntry,
+    listed: Time,
+}
+
+/// All entries.
+///
+/// Where there are too many, the port with most of them loses the one that would be forgotten
+/// first, as NORMAL does: hosts on one port cost those on others no entry.
+#[derive(Debug)]
+pub struct PathTable {
+    slots: HashMap<VlanHost, PathSlot>,
+    /// The entries of each port in the order of expiry, pinned ones at the end.
+    by_port: BTreeMap<PortNo, BTreeSet<(Time, VlanHost)>>,
+    /// All of them in the order in which they are listed.
+    order: BTreeSet<VlanHost>,
+    max: usize,
+    pinned: usize,
+    /// Entries that went because there were too many.
+    pub evicted: u64,
+}
+
+impl PathTable {
+    /// An empty table for `max` entries.
+    pub fn new(max: usize) -> Self {
+        Self {
+            slots: HashMap::new(),
+            by_port: BTreeMap::new(),
+            order: BTreeSet::new(),
+            max,
+            pinned: 0,
+            evicted: 0,
+        }
+    }
+
+    /// The entry of a host, unless its time is over.
+    #[inline]
+    pub fn get(&self, now: Time, station: &VlanHost) -> Option<&PathEntry> {
+        let slot = self.slots.get(station)?;
+        (slot.entry.until > now).then_some(&slot.entry)
+    }
+
+    /// The same, to be changed in all but its port.
+    #[inline]
+    pub fn get_mut(&mut self, now: Time, station: &VlanHost) -> Option<&mut PathEntry> {
+        let slot = self.slots.get_mut(station)?;
+        (slot.entry.until > now).then_some(&mut slot.entry)
+    }
+
+    /// Sets the entry of a host.
+    pub fn insert(&mut self, station: VlanHost, entry: PathEntry) {
+        self.remove(&station);
+        if self.slots.len() >= self.max {
+            self.evict();
+        }
+        let listed = entry.until;
+        self.by_port
+            .entry(entry.port)
+            .or_default()
+            .insert((listed, station));
+        self.order.insert(station);
+        self.pinned += usize::from(entry.is_pinned());
+        self.slots.insert(station, PathSlot { entry, listed });
+    }
+
+    /// Forgets a host. Returns its entry.
+    pub fn remove(&mut self, station: &VlanHost) -> Option<PathEntry> {
+        let slot = self.slots.remove(station)?;
+        self.order.remove(station);
+        self.pinned -= usize::from(slot.entry.is_pinned());
+        let port = slot.entry.port;
+        if let Some(order) = self.by_port.get_mut(&port) {
+            order.remove(&(slot.listed, *station));
+            if order.is_empty() {
+                self.by_port.remove(&port);
+            }
+        }
+        Some(slot.entry)
+    }
+
+    /// Forgets all hosts of a port, but for pinned ones. Returns how many.
+    pub fn flush(&mut self, port: PortNo) -> usize {
+        let stations = self.of_port(port);
+        let mut count = 0;
+        for station in stations {
+            let pinned = self.slots.get(&station).is_some_and(|s| s.entry.is_pinned());
+            if !pinned {
+                self.remove(&station);
+                count += 1;
+            }
+        }
+        count
+    }
+
+    /// Forgets all hosts but those of which `keeps` says so.
+    pub fn retain(&mut self, keeps: impl Fn(&VlanHost, &PathEntry) -> bool) {
+        let gone = self.slots.iter().filter(|(host, slot)| !keeps(host, &slot.entry));
+        let gone: Vec<VlanHost> = gone.map(|(host, _)| *host).collect();
+        for station in gone {
+            self.remove(&station);
+        }
+    }
+
+    /// The hosts of a port.
+    fn of_port(&self, port: PortNo) -> Vec<VlanHost> {
+        let order = self.by_port.get(&port).into_iter().flatten();
+        order.map(|(_, station)| *station).collect()
+    }
+
+    fn evict(&mut self) {
+        let firsts = self.by_port.values().filter_map(|order| {
+            let (listed, station) = order.first()?;
+            (*listed < Time::NEVER).then_some((order.len(), *station))
+        });
+        if let Some((_, station)) = firsts.max_by_key(|(count, _)| *count) {
+            self.remove(&station);
+            self.evicted += 1;
+        }
+    }
+
+    /// Forgets hosts whose time is over, after looking at `budget` entries of each port at most.
+    /// Returns true if some may be left.
+    pub fn expire(&mut self, now: Time, budget: usize) -> bool {
+        let ports: Vec<PortNo> = self.by_port.keys().copied().collect();
+        let mut left = false;
+        for port in ports {
+            left |= self.expire_port(now, port, budget);
+        }
+        left
+    }
+
+    fn expire_port(&mut self, now: Time, port: PortNo, budget: usize) -> bool {
+        for _ in 0..budget {
+            let Some(order) = self.by_port.get_mut(&port) else {
+                return false;
+            };
+            let Some(&(listed, station)) = order.first().filter(|(listed, _)| *listed <= now)
+            else {
+                return false;
+            };
+            order.remove(&(listed, station));
+            let slot = self.slots.get_mut(&station).expect("the order lists slots");
+            // An entry that was used since stands further back.
+            slot.listed = slot.entry.until;
+            order.insert((slot.listed, station));
+            if slot.entry.until <= now {
+                self.remove(&station);
+            }
+        }
+        true
+    }
+
+    /// How many entries the operator has set.
+    pub fn pinned(&self) -> usize {
+        self.pinned
+    }
+
+    /// How many entries there are, those included whose time has just ended.
+    pub fn count(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Entries from a host on, in the order of hosts, for a list that is made part by part: at most
+    /// `count`, and the host to go on with.
+    pub fn list(
+        &self,
+        now: Time,
+        from: VlanHost,
+        count: usize,
+    ) -> (Vec<(VlanHost, PathEntry)>, Option<VlanHost>) {
+        let mut part = Vec::new();
+        for (looked_at, station) in self.order.range(from..).enumerate() {
+            if looked_at == count {
+                return (part, Some(*station));
+            }
+            part.extend(self.get(now, station).map(|entry| (*station, *entry)));
+        }
+        (part, None)
+    }
+}

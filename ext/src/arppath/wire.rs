@@ -1,0 +1,333 @@
+//! What operators and controllers see of ARP-Path, and what they change: entries, ports and tables,
+//! on the wire and as text.
+
+use alloc::{format, string::String};
+use core::fmt;
+
+use bofuss_oflib::ext::{Listed, TypedBody};
+use bofuss_oflib::types::TableId;
+use bofuss_oflib::wire::{Reader, TextForm, Wire, Writer};
+use bofuss_oflib::{Catalogue, DecodeError, Mac, PortNo};
+
+use super::error::{BAD_COMMAND, BAD_VALUE};
+use super::neighbours::NeighbourKind;
+use crate::openstate::args::Args;
+
+/// The VLAN that stands for all in a deletion.
+const ANY_VLAN: u16 = 0xffff;
+
+/// What an entry is in a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum EntryState {
+    /// A first copy came from there.
+    Locked,
+    /// The path is in use.
+    Learnt,
+    /// The operator has set it.
+    Pinned,
+}
+
+impl EntryState {
+    /// The states with their names; the number on the wire is the place.
+    const NAMES: [(Self, &'static str); 3] = [
+        (Self::Locked, "locked"),
+        (Self::Learnt, "learnt"),
+        (Self::Pinned, "pinned"),
+    ];
+}
+
+/// One entry: 28 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PathRecord {
+    /// The VLAN_VID value, 0 for untagged.
+    pub vlan: u16,
+    /// The host.
+    pub mac: Mac,
+    /// The port that leads to it.
+    pub port: PortNo,
+    /// How sure that is.
+    pub state: EntryState,
+    /// Milliseconds until it is forgotten if it is not used; 0 if pinned.
+    pub left_ms: u32,
+    /// The switch behind the port, if it is known to be the next; else 0.
+    pub via: u64,
+}
+
+/// The place of a value in a list of names, and back.
+fn place_of<T: PartialEq>(names: &[(T, &'static str)], value: &T) -> (u8, &'static str) {
+    let place = names.iter().position(|row| row.0 == *value);
+    place.map_or((0, ""), |place| (place as u8, names[place].1))
+}
+
+/// Reads a place in a list of names. Errors: BAD_VALUE if there is none.
+fn named<T: Copy>(names: &[(T, &'static str)], r: &mut Reader<'_>) -> Result<T, DecodeError> {
+    let at = r.clone();
+    let place = usize::from(r.get::<u8>()?);
+    let row = names.get(place);
+    row.map(|row| row.0)
+        .ok_or_else(|| at.err(BAD_VALUE))
+}
+
+impl Wire for PathRecord {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let vlan = r.at("vlan").get()?;
+        let mac = r.at("mac").get()?;
+        let port = r.at("port").get()?;
+        let state = named(&EntryState::NAMES, r.at("state"))?;
+        r.take(3)?;
+        Ok(Self {
+            vlan,
+            mac,
+            port,
+            state,
+            left_ms: r.at("left_ms").get()?,
+            via: r.at("via").get()?,
+        })
+    }
+
+    fn encode(&self, w: &mut Writer<'_>) {
+        let (state, _) = place_of(&EntryState::NAMES, &self.state);
+        w.put(&self.vlan).put(&self.mac).put(&self.port);
+        w.put(&state).pad(3).put(&self.left_ms).put(&self.via);
+    }
+}
+
+impl TextForm for PathRecord {
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (_, state) = place_of(&EntryState::NAMES, &self.state);
+        let (vlan, mac, port) = (self.vlan, self.mac, self.port);
+        write!(f, "vlan={vlan:#x},mac={mac},port={port},state={state}")?;
+        if self.left_ms > 0 {
+            write!(f, ",left_ms={}", self.left_ms)?;
+        }
+        if self.via > 0 {
+            write!(f, ",via={:#x}", self.via)?;
+        }
+        Ok(())
+    }
+}
+
+/// One port: 16 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PathPortRecord {
+    /// The port.
+    pub port: PortNo,
+    /// What is at the other end.
+    pub kind: NeighbourKind,
+    /// The switch that is heard on the link itself; else 0.
+    pub neighbour: u64,
+}
+
+impl Wire for PathPortRecord {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let port = r.at("port").get()?;
+        let kind = named(&NeighbourKind::NAMES, r.at("kind"))?;
+        r.take(3)?;
+        let neighbour = r.at("neighbour").get()?;
+        Ok(Self {
+            port,
+            kind,
+            neighbour,
+        })
+    }
+
+    fn encode(&self, w: &mut Writer<'_>) {
+        let (kind, _) = place_of(&NeighbourKind::NAMES, &self.kind);
+        w.put(&self.port).put(&kind).pad(3).put(&self.neighbour);
+    }
+}
+
+impl TextForm for PathPortRecord {
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (_, kind) = place_of(&NeighbourKind::NAMES, &self.kind);
+        write!(f, "port={},kind={kind}", self.port)?;
+        if self.neighbour > 0 {
+            write!(f, ",neighbour={:#x}", self.neighbour)?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether packets without a rule take ARP-Path in a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TableUse {
+    /// Those that no entry matches do, as the table was chosen.
+    Misses,
+    /// Those that the table-miss entry matches do, by its action.
+    Entry,
+    /// None: the table was chosen, but has a table-miss entry without the action, and a rule wins.
+    Off,
+}
+
+impl TableUse {
+    const NAMES: [(Self, &'static str); 3] = [
+        (Self::Misses, "misses"),
+        (Self::Entry, "table-miss-entry"),
+        (Self::Off, "off-by-table-miss-entry"),
+    ];
+}
+
+/// One table: 2 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PathTableRecord {
+    /// The table.
+    pub table: TableId,
+    /// Which of its packets take ARP-Path.
+    pub usage: TableUse,
+}
+
+impl Wire for PathTableRecord {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let table = r.at("table").get()?;
+        let usage = named(&TableUse::NAMES, r.at("usage"))?;
+        Ok(Self { table, usage })
+    }
+
+    fn encode(&self, w: &mut Writer<'_>) {
+        let (usage, _) = place_of(&TableUse::NAMES, &self.usage);
+        w.put(&self.table).put(&usage);
+    }
+}
+
+impl TextForm for PathTableRecord {
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (_, usage) = place_of(&TableUse::NAMES, &self.usage);
+        write!(f, "table={},arp_path={usage}", self.table)
+    }
+}
+
+/// These are only listed, never asked for one by one.
+macro_rules! listed {
+    ($($ty:ty),*) => {$(
+        impl TypedBody for $ty {
+            fn parse(_: &str, _: &Catalogue) -> Result<Self, String> {
+                Err("it is only reported".into())
+            }
+        }
+        impl Listed for $ty {}
+    )*};
+}
+
+listed!(PathRecord, PathPortRecord, PathTableRecord);
+
+/// A change of entries: 16 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PathMod {
+    /// A port leads to a host until this is deleted, whatever frames say.
+    Pin {
+        /// The VLAN_VID value.
+        vlan: u16,
+        /// The host.
+        mac: Mac,
+        /// The port.
+        port: PortNo,
+    },
+    /// Entries go, pinned ones, too: those of a VLAN, a host and a port, or any.
+    Delete {
+        /// The VLAN_VID value, if of one.
+        vlan: Option<u16>,
+        /// The host, if of one.
+        mac: Option<Mac>,
+        /// The port, if of one.
+        port: Option<PortNo>,
+    },
+}
+
+impl Wire for PathMod {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let at_command = r.at("command").clone();
+        let command = r.get::<u8>()?;
+        r.take(1)?;
+        let vlan = r.at("vlan").get()?;
+        let port = r.at("port").get()?;
+        let mac = r.at("mac").get()?;
+        r.take(2)?;
+        match command {
+            0 => Ok(Self::Pin { vlan, mac, port }),
+            1 => Ok(Self::Delete {
+                vlan: Some(vlan).filter(|vlan| *vlan != ANY_VLAN),
+                mac: Some(mac).filter(|mac| *mac != Mac::default()),
+                port: Some(port).filter(|port| *port != PortNo::ANY),
+            }),
+            _ => Err(at_command.err(BAD_COMMAND)),
+        }
+    }
+
+    fn encode(&self, w: &mut Writer<'_>) {
+        let (command, vlan, mac, port) = match self {
+            Self::Pin { vlan, mac, port } => (0u8, *vlan, *mac, *port),
+            Self::Delete { vlan, mac, port } => (
+                1,
+                vlan.unwrap_or(ANY_VLAN),
+                mac.unwrap_or_default(),
+                port.unwrap_or(PortNo::ANY),
+            ),
+        };
+        w.put(&command).pad(1).put(&vlan).put(&port);
+        w.put(&mac).pad(2);
+    }
+}
+
+impl TextForm for PathMod {
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pin { vlan, mac, port } => {
+                write!(f, "pin,vlan={vlan:#x},mac={mac},port={port}")
+            }
+            Self::Delete { vlan, mac, port } => {
+                f.write_str("delete")?;
+                if let Some(vlan) = vlan {
+                    write!(f, ",vlan={vlan:#x}")?;
+                }
+                if let Some(mac) = mac {
+                    write!(f, ",mac={mac}")?;
+                }
+                match port {
+                    Some(port) => write!(f, ",port={port}"),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+impl TypedBody for PathMod {
+    fn parse(text: &str, _: &Catalogue) -> Result<Self, String> {
+        let mut args = Args::new(text);
+        let pins = args.take("pin").is_some();
+        let deletes = args.take("delete").is_some();
+        let mac = args.take("mac").map(parse_mac).transpose()?;
+        let vlan = optional(&mut args, "vlan")?;
+        let port = optional(&mut args, "port")?.map(PortNo);
+        args.finish()?;
+        match (pins, mac, port) {
+            (true, Some(mac), Some(port)) if !deletes => Ok(Self::Pin {
+                vlan: vlan.unwrap_or(0),
+                mac,
+                port,
+            }),
+            (false, ..) if deletes => Ok(Self::Delete { vlan, mac, port }),
+            (..) => {
+                let right = "pin,mac=M,port=N[,vlan=V] or delete[,mac=M][,port=N][,vlan=V]";
+                Err(format!("it is {right}"))
+            }
+        }
+    }
+}
+
+fn optional<T: TryFrom<u64>>(args: &mut Args<'_>, name: &str) -> Result<Option<T>, String> {
+    let text = args.take(name);
+    let number = |text| {
+        let value = bofuss_oflib::text::number(text);
+        let value = value.and_then(|value| value.try_into().ok());
+        value.ok_or_else(|| format!("{name}={text} is no number that fits"))
+    };
+    text.map(number).transpose()
+}
+
+/// Reads the address of one host.
+fn parse_mac(text: &str) -> Result<Mac, String> {
+    let mac = text.parse().ok();
+    let mac = mac.filter(|mac: &Mac| !mac.is_multicast() && *mac != Mac::default());
+    mac.ok_or_else(|| format!("'{text}' is no host's address"))
+}
