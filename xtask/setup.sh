@@ -61,7 +61,8 @@ curl curl
 cbindgen cbindgen
 valgrind valgrind' ;; fuzz) echo 'c++ g++' ;; ns3) echo 'c++ g++
 make make
-ns3-headers libns3-dev' ;; long) echo 'debootstrap debootstrap
+ns3-headers libns3-dev
+ovs-testcontroller openvswitch-testcontroller' ;; long) echo 'debootstrap debootstrap
 qemu-aarch64-static qemu-user-static
 systemd-nspawn systemd-container' ;; dist) echo 'python3 python3
 x86_64-linux-gnu-gcc gcc-x86-64-linux-gnu

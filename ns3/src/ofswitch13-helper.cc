@@ -18,10 +18,8 @@ NS_LOG_COMPONENT_DEFINE("OFSwitch13Helper");
 NS_OBJECT_ENSURE_REGISTERED(OFSwitch13Helper);
 NS_OBJECT_ENSURE_REGISTERED(OFSwitch13InternalHelper);
 
-// Bytes of the largest packet on a channel, so that messages are not cut small.
-static const uint32_t CHANNEL_MTU = 9000;
-
 Ipv4AddressHelper OFSwitch13Helper::m_addresses("10.100.150.0", "255.255.255.0", "0.0.0.1");
+Ipv4Mask OFSwitch13Helper::m_mask("255.255.255.0");
 
 OFSwitch13DeviceContainer::Iterator
 OFSwitch13DeviceContainer::Begin() const
@@ -111,6 +109,26 @@ void
 OFSwitch13Helper::SetAddressBase(Ipv4Address network, Ipv4Mask mask)
 {
     m_addresses.SetBase(network, mask);
+    m_mask = mask;
+}
+
+void
+OFSwitch13Helper::UseChecksums()
+{
+    GlobalValue::Bind("ChecksumEnabled", BooleanValue(true));
+}
+
+void
+OFSwitch13Helper::InstallStack(const NodeContainer& nodes)
+{
+    InternetStackHelper internet;
+    for (uint32_t i = 0; i < nodes.GetN(); i++)
+    {
+        if (!nodes.Get(i)->GetObject<Ipv4>())
+        {
+            internet.Install(nodes.Get(i));
+        }
+    }
 }
 
 Ptr<OFSwitch13Device>
@@ -208,8 +226,7 @@ OFSwitch13InternalHelper::GetTypeId()
 
 OFSwitch13InternalHelper::OFSwitch13InternalHelper()
 {
-    // Checksums are on the wire, so that a switch that changes a field can change them.
-    GlobalValue::Bind("ChecksumEnabled", BooleanValue(true));
+    UseChecksums();
 }
 
 Ptr<OFSwitch13Controller>
@@ -229,15 +246,8 @@ OFSwitch13InternalHelper::CreateOpenFlowChannels()
     NS_ABORT_MSG_IF(m_created, "the channels are there already");
     NS_ABORT_MSG_IF(m_controllers.empty(), "there is no controller");
     m_created = true;
-    InternetStackHelper internet;
     NodeContainer all(m_switchNodes, m_controllerNodes);
-    for (uint32_t i = 0; i < all.GetN(); i++)
-    {
-        if (!all.Get(i)->GetObject<Ipv4>())
-        {
-            internet.Install(all.Get(i));
-        }
-    }
+    InstallStack(all);
     std::vector<std::vector<Address>> addresses(m_switchNodes.GetN());
     auto address = [this](Ipv4Address host, size_t controller) {
         UintegerValue port;

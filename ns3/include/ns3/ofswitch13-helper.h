@@ -57,6 +57,13 @@ class OFSwitch13Helper : public Object
     void EnableOpenFlowAscii(std::string prefix = "ofchannel");
 
   protected:
+    // Bytes of the largest packet on a channel, so that messages are not cut small.
+    static constexpr uint32_t CHANNEL_MTU = 9000;
+
+    // Puts checksums on the wire, so that a switch that changes a field can change them.
+    static void UseChecksums();
+    // Installs Internet protocols on nodes that have none.
+    static void InstallStack(const NodeContainer& nodes);
     // A channel between nodes, with addresses on it.
     Ipv4InterfaceContainer Connect(const NodeContainer& nodes, bool isCsma);
 
@@ -70,6 +77,7 @@ class OFSwitch13Helper : public Object
     NetDeviceContainer m_channelDevices;
     bool m_created{false};
     static Ipv4AddressHelper m_addresses;
+    static Ipv4Mask m_mask;
 };
 
 // Controllers in the simulation; each switch is connected to all of this helper.

@@ -3,5 +3,6 @@
 #define OFSWITCH13_MODULE_H
 #include "ns3/ofswitch13-controller.h"
 #include "ns3/ofswitch13-device.h"
+#include "ns3/ofswitch13-external-helper.h"
 #include "ns3/ofswitch13-helper.h"
 #endif
