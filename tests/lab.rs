@@ -387,7 +387,8 @@ pub fn address(host: u8) -> Ipv4Addr {
     Ipv4Addr::new(10, 0, 0, host)
 }
 
-fn host(lab: u32, number: u8) -> NetNs {
+/// A host in a network of its own, with the switch's end of its cable here.
+pub fn host(lab: u32, number: u8) -> NetNs {
     use std::os::fd::{AsFd, AsRawFd};
     let namespace = NetNs::new().unwrap();
     let there = format!(

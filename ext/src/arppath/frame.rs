@@ -156,7 +156,9 @@ fn tag(body: &[u8], key: Option<u128>) -> u64 {
 }
 
 fn number(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0, |all, byte| all << 8 | u64::from(*byte))
+    bytes
+        .iter()
+        .fold(0, |all, byte| all << 8 | u64::from(*byte))
 }
 
 fn mac(bytes: &[u8]) -> Mac {

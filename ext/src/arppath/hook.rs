@@ -11,11 +11,11 @@ use bofuss_oflib::message::FlowMod;
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Action, ErrorCode, ExtValue, Instruction, Mac, Match, PortNo};
 
-use super::frame::{NEAREST, HostPair, PathFrame};
+use super::VALUES;
+use super::frame::{HostPair, NEAREST, PathFrame};
 use super::machine::{Forwarding, HostFrame, PathMachine, SourceState};
 use super::options::PathOptions;
 use super::report;
-use super::VALUES;
 
 /// Destinations 01:80:c2:00:00:00 to :0f belong to the link and are not forwarded. Spec: IEEE
 /// 802.1Q section 8.6.3.
@@ -128,7 +128,9 @@ impl ArpPath {
             None => "unknown".into(),
         };
         cx.say(|| {
-            let source = frame.ingress.map(|port| machine.source(now, &frame.source(), port));
+            let source = frame
+                .ingress
+                .map(|port| machine.source(now, &frame.source(), port));
             let source = match source {
                 None => "came from no port",
                 Some(SourceState::New) => "is new",
@@ -149,7 +151,12 @@ impl ArpPath {
     /// Takes a frame of the protocol.
     fn receive(&mut self, cx: &mut HookContext<'_>, port: PortNo, destination: Mac) -> Verdict {
         let key = self.machine.options.key;
-        let body = cx.frame().bytes().get(ETHERNET_BYTES..).unwrap_or(&[]).to_vec();
+        let body = cx
+            .frame()
+            .bytes()
+            .get(ETHERNET_BYTES..)
+            .unwrap_or(&[])
+            .to_vec();
         if cx.is_dry() {
             cx.say(|| match PathFrame::decode(&body, key) {
                 Ok(frame) => format!("a {} of switch {:#x}", frame.ty.name(), frame.sender),
@@ -221,15 +228,19 @@ pub(super) fn table_miss_takes_it(table: &Table) -> bool {
     entry.is_some_and(|entry| has_action(entry.instructions.list()))
 }
 
-fn has_action(instructions: &[Instruction]) -> bool {
-    let is_it = |action: &Action| {
-        matches!(action, Action::Experimenter(value) if core::ptr::eq(value.row, &VALUES[0]))
+fn is_arp_path(action: &Action) -> bool {
+    let Action::Experimenter(value) = action else {
+        return false;
     };
+    core::ptr::eq(value.row, &VALUES[0])
+}
+
+fn has_action(instructions: &[Instruction]) -> bool {
     instructions.iter().any(|one| {
         let (Instruction::ApplyActions(list) | Instruction::WriteActions(list)) = one else {
             return false;
         };
-        list.iter().any(is_it)
+        list.iter().any(is_arp_path)
     })
 }
 

@@ -11,7 +11,7 @@ use bofuss_packet::Packet;
 
 use super::duplicates::Duplicates;
 use super::frame::HostPair;
-use super::neighbours::{PathNeighbours, NeighbourKind};
+use super::neighbours::{NeighbourKind, PathNeighbours};
 use super::options::PathOptions;
 use super::table::{PathEntry, PathState, PathTable, VlanHost};
 use super::waiting::{RepairStart, Waiting};
@@ -164,7 +164,11 @@ impl PathMachine {
             match self.source(now, &frame.source(), port) {
                 SourceState::New | SourceState::Same | SourceState::Moved => {}
                 SourceState::Elsewhere | SourceState::Pinned => {
-                    let reason = if frame.is_group() { "late_copy" } else { "wrong_port" };
+                    let reason = if frame.is_group() {
+                        "late_copy"
+                    } else {
+                        "wrong_port"
+                    };
                     return Forwarding::Drop(reason);
                 }
             }
@@ -227,8 +231,7 @@ impl PathMachine {
             self.refresh(now, &station, state);
             return false;
         }
-        let was_elsewhere =
-            before.is_some_and(|entry| self.kind(now, entry.port).is_switch());
+        let was_elsewhere = before.is_some_and(|entry| self.kind(now, entry.port).is_switch());
         self.counts.moves += u64::from(before.is_some());
         self.bind(now, station, port, (state, 0));
         was_elsewhere && !self.kind(now, port).is_switch()

@@ -11,13 +11,13 @@ mod machine;
 mod neighbours;
 mod options;
 mod protocol;
-pub mod table;
 mod report;
+pub mod table;
 mod waiting;
 mod wire;
 
 pub use neighbours::NeighbourKind;
-pub use wire::{PathMod, PathPortRecord, PathRecord, PathTableRecord, EntryState, TableUse};
+pub use wire::{EntryState, PathMod, PathPortRecord, PathRecord, PathTableRecord, TableUse};
 
 use alloc::boxed::Box;
 
@@ -46,8 +46,16 @@ pub static VALUES: [ExtRow; 5] = [
             "pin,mac=M,port=N[,vlan=V]|delete[,mac=M][,port=N][,vlan=V]",
             "sets and deletes what ARP-Path knows",
         ),
-    list::<PathRecord>(1, "arp_path_entries", "prints which port leads to which host"),
-    list::<PathPortRecord>(2, "arp_path_ports", "prints what is at the other end of each port"),
+    list::<PathRecord>(
+        1,
+        "arp_path_entries",
+        "prints which port leads to which host",
+    ),
+    list::<PathPortRecord>(
+        2,
+        "arp_path_ports",
+        "prints what is at the other end of each port",
+    ),
     list::<PathTableRecord>(3, "arp_path_tables", "prints in which tables ARP-Path acts"),
 ];
 /// The places of the lists.

@@ -174,7 +174,11 @@ impl PathNeighbours {
         let Some(known) = self.ports.get_mut(&port) else {
             return false;
         };
-        let place = if near { &mut known.near } else { &mut known.far };
+        let place = if near {
+            &mut known.near
+        } else {
+            &mut known.far
+        };
         let before = place.filter(|heard| heard.id == id && now.since(heard.last) < hold);
         let first = before.map_or(now, |heard| heard.first);
         let confirmed = before.map_or(Time(0), |heard| heard.confirmed);

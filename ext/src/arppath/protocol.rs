@@ -3,7 +3,7 @@
 use bofuss_datapath::Time;
 use bofuss_oflib::{Mac, PortNo};
 
-use super::frame::{FrameError, FrameType, MAX_HOPS, HostPair, PathFrame};
+use super::frame::{FrameError, FrameType, HostPair, MAX_HOPS, PathFrame};
 use super::machine::PathMachine;
 use super::neighbours::NeighbourKind;
 use super::table::{PathEntry, PathState, VlanHost};
@@ -37,7 +37,9 @@ impl PathMachine {
     /// Makes the next HELLO due soon.
     fn greet(&mut self, now: Time) {
         let pause = self.options.hello / EXTRA_HELLOS;
-        let soon = self.last_hello.map_or(now, |last| last.after(pause).max(now));
+        let soon = self
+            .last_hello
+            .map_or(now, |last| last.after(pause).max(now));
         self.next_hello = self.next_hello.map(|next| next.min(soon));
     }
 

@@ -12,7 +12,7 @@ use super::error::TOO_MANY_PINS;
 use super::hook::table_miss_takes_it;
 use super::machine::PathMachine;
 use super::table::{PathEntry, PathState, VlanHost};
-use super::wire::{PathMod, PathPortRecord, PathRecord, PathTableRecord, EntryState, TableUse};
+use super::wire::{EntryState, PathMod, PathPortRecord, PathRecord, PathTableRecord, TableUse};
 use super::{ENTRIES, PORTS, TABLES};
 
 /// Entries or ports that one part of a reply looks at.
@@ -81,7 +81,11 @@ fn record(now: Time, (vlan, mac): &VlanHost, entry: &PathEntry) -> PathRecord {
 fn ports(machine: &PathMachine, now: Time, of: &'static ExtRow, from: u64) -> ReplyPart {
     let mut records = Vec::new();
     let mut next = None;
-    for port in machine.neighbours.up().filter(|port| u64::from(port.0) >= from) {
+    for port in machine
+        .neighbours
+        .up()
+        .filter(|port| u64::from(port.0) >= from)
+    {
         if records.len() == RECORDS_PER_PART {
             next = Some(port.0.into());
             break;
@@ -160,21 +164,49 @@ pub(super) fn metrics(machine: &PathMachine, list: &mut Vec<Metric>) {
     let counts = &machine.counts;
     let gauges = [
         ("entries", "Hosts that are known", machine.paths.count()),
-        ("pinned", "Entries that the operator set", machine.paths.pinned()),
-        ("waiting", "Frames that wait for a path", machine.waiting.frames()),
+        (
+            "pinned",
+            "Entries that the operator set",
+            machine.paths.pinned(),
+        ),
+        (
+            "waiting",
+            "Frames that wait for a path",
+            machine.waiting.frames(),
+        ),
     ];
     for (name, help, value) in gauges {
         list.push(metric(name, help, MetricKind::Gauge, value as u64));
     }
     let counters = [
-        ("moves", "Hosts that were heard on another port", counts.moves),
+        (
+            "moves",
+            "Hosts that were heard on another port",
+            counts.moves,
+        ),
         ("evicted", "Entries that had no room", machine.paths.evicted),
         ("flushed", "Entries of ports that were lost", counts.flushed),
-        ("lost_neighbours", "Switches that fell silent", counts.lost_neighbours),
+        (
+            "lost_neighbours",
+            "Switches that fell silent",
+            counts.lost_neighbours,
+        ),
         ("repairs", "Paths that were looked for", counts.repairs),
-        ("replies", "Answers to path-requests of this switch", counts.replies),
-        ("expired_frames", "Frames that waited for too long", counts.expired_frames),
-        ("forged", "Frames of the protocol from where none may come", counts.forged),
+        (
+            "replies",
+            "Answers to path-requests of this switch",
+            counts.replies,
+        ),
+        (
+            "expired_frames",
+            "Frames that waited for too long",
+            counts.expired_frames,
+        ),
+        (
+            "forged",
+            "Frames of the protocol from where none may come",
+            counts.forged,
+        ),
     ];
     for (name, help, value) in counters {
         list.push(metric(name, help, MetricKind::Counter, value));

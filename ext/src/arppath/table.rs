@@ -130,7 +130,10 @@ impl PathTable {
         let stations = self.of_port(port);
         let mut count = 0;
         for station in stations {
-            let pinned = self.slots.get(&station).is_some_and(|s| s.entry.is_pinned());
+            let pinned = self
+                .slots
+                .get(&station)
+                .is_some_and(|s| s.entry.is_pinned());
             if !pinned {
                 self.remove(&station);
                 count += 1;
@@ -141,7 +144,10 @@ impl PathTable {
 
     /// Forgets all hosts but those of which `keeps` says so.
     pub fn retain(&mut self, keeps: impl Fn(&VlanHost, &PathEntry) -> bool) {
-        let gone = self.slots.iter().filter(|(host, slot)| !keeps(host, &slot.entry));
+        let gone = self
+            .slots
+            .iter()
+            .filter(|(host, slot)| !keeps(host, &slot.entry));
         let gone: Vec<VlanHost> = gone.map(|(host, _)| *host).collect();
         for station in gone {
             self.remove(&station);

@@ -64,8 +64,7 @@ fn named<T: Copy>(names: &[(T, &'static str)], r: &mut Reader<'_>) -> Result<T, 
     let at = r.clone();
     let place = usize::from(r.get::<u8>()?);
     let row = names.get(place);
-    row.map(|row| row.0)
-        .ok_or_else(|| at.err(BAD_VALUE))
+    row.map(|row| row.0).ok_or_else(|| at.err(BAD_VALUE))
 }
 
 impl Wire for PathRecord {
