@@ -122,6 +122,13 @@ pub trait Hook {
         false
     }
 
+    /// Does with a packet what [`Hook::on_action`] would do, if that leaves the packet as it is and
+    /// asks for nothing. `false`: it does nothing, and that is called. The packet has the number
+    /// that it had when [`Hook::prefetch`] was called last, and is as it was shown.
+    fn fulfil_action(&mut self, now: Time, number: usize, row: usize, value: &ExtValue) -> bool {
+        false
+    }
+
     /// Before a table is looked up.
     fn before_lookup(&mut self, cx: &mut HookContext<'_>) -> Verdict {
         Verdict::Continue

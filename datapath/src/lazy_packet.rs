@@ -45,7 +45,7 @@ impl LazyPacket<'_> {
         if let Some((_, value)) = sets.find(|(other, _)| *other == field) {
             return *value;
         }
-        arriving_value(field, self.arrival, self.layout, self.frame)
+        arriving_value(field, self.arrival, self.layout, self.frame.bytes())
     }
 
     /// Its number among the frames that hooks were shown together, if its headers are as they were.

@@ -75,4 +75,4 @@ pub use tables::{
 };
 pub use time::Time;
 pub use trial::{Trial, TrialMap};
-pub use upcoming::Upcoming;
+pub use upcoming::{Upcoming, UpcomingPacket};

@@ -4,12 +4,10 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use bofuss_oflib::field::{FIELDS, Header, VID_PRESENT, VLAN_VID};
-use bofuss_packet::key::KEY_WORDS;
 use bofuss_packet::{KeyMask, Layout};
 
-/// The most words that are read ahead of a flow: where its path starts, and those of its key but
-/// for the tail.
-pub(crate) const WORDS: usize = 1 + KEY_WORDS;
+use crate::upcoming::WORDS;
+
 /// Bits of a word.
 const BITS: usize = 64;
 

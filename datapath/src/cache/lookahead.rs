@@ -1,38 +1,21 @@
-//! Words that tell a flow: of a key, or glimpsed in a frame of which no more is read, and the flow.
+//! From the words that tell a flow, of a key or glimpsed in a frame, to the flow.
 
 use core::iter::once;
 
 use bofuss_frame::Frame;
-use bofuss_oflib::catalogue::Additions;
 use bofuss_oflib::field_set::StandardFields;
 use bofuss_oflib::{Field, PortNo};
 use bofuss_packet::key::KEY_WORDS;
-use bofuss_packet::{Key, KeyMask, Layout, Words, parse};
+use bofuss_packet::{Key, KeyMask, Words, parse};
 
-use super::key_reader::WORDS;
 use super::{Cache, FEW, Flow};
 use crate::lazy_packet::FieldSets;
 use crate::slab::NONE;
 use crate::tables::tag_table::Secret;
+use crate::upcoming::{Foreseen, Lookahead, WORDS};
 
 /// Bytes of a word.
 const WORD_BYTES: usize = 8;
-
-/// What is read of a frame to find its flow.
-#[derive(Debug)]
-pub(crate) struct Lookahead {
-    pub(crate) layout: Layout,
-    /// Where its path starts, and the words of its key that count. Behind them, zeros up to `FEW`.
-    words: [u64; WORDS],
-    /// Whether they are known, but for what hooks set.
-    pub(crate) is_read: bool,
-    /// Its number among the frames that hooks were shown together, if they were.
-    pub(crate) number: Option<usize>,
-    /// Their hash; none if they are not known.
-    hash: Option<u64>,
-    /// The flow that it most likely is of.
-    pub(crate) guess: u32,
-}
 
 /// With what packets that come in through a port begin, before their headers are read. It is kept,
 /// as bursts of the same port follow each other.
@@ -45,34 +28,14 @@ pub(crate) struct PortArrival {
     pub(crate) words: Words<WORDS>,
 }
 
-impl Lookahead {
-    /// Of nothing, with what a catalogue has added to look for.
-    pub(crate) fn seeking(additions: &'static Additions) -> Self {
-        Self {
-            layout: Layout::seeking(additions),
-            words: [0; WORDS],
-            is_read: false,
-            number: None,
-            hash: None,
-            guess: NONE,
-        }
-    }
-
-    /// Forgets all but the layout.
-    pub(crate) fn clear(&mut self) {
-        (self.is_read, self.number) = (false, None);
-        self.hash = None;
-    }
-}
-
 /// Where a field that stands in no header has its place in the words that tell a flow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SetPlace {
     field: &'static Field,
     /// Its bit among the fields that are present.
     present: u64,
-    /// The bits by which its value is turned to the left, in two words.
-    shift: u32,
+    /// The bits by which its value is turned to the left.
+    turn: u32,
     /// The numbers of these words, as they follow each other, and the bits there that count: none
     /// if it has no place in the second one.
     parts: [(usize, u64); 2],
@@ -103,27 +66,21 @@ impl SetPlace {
         Some(Self {
             field,
             present,
-            shift,
+            turn: shift % u64::BITS,
             parts,
         })
     }
 
     /// Gives the field a value, or makes it absent.
     #[inline]
-    fn set(&self, words: &mut [u64; WORDS], value: Option<u128>) {
-        words[1] &= !self.present;
-        if value.is_some() {
-            words[1] |= self.present;
-        }
-        let [(_, first), (_, second)] = self.parts;
-        if first | second == 0 {
-            // No entry reads it.
-            return;
-        }
-        let bits = value.unwrap_or(0) << self.shift;
-        let halves = [(bits >> 64) as u64, bits as u64];
-        for ((number, ones), bits) in self.parts.iter().zip(halves) {
-            words[*number] = words[*number] & !ones | bits.to_be() & ones;
+    fn set(&self, words: &mut [u64; WORDS], value: Option<u64>) {
+        let present = if value.is_some() { self.present } else { 0 };
+        words[1] = words[1] & !self.present | present;
+        let turned = value.unwrap_or(0).rotate_left(self.turn).to_be();
+        for (number, ones) in self.parts {
+            if ones != 0 {
+                words[number] = words[number] & !ones | turned & ones;
+            }
         }
     }
 }
@@ -176,20 +133,24 @@ impl Cache {
         to.is_read = self.reader.read(bytes, &to.layout, &mut to.words);
     }
 
-    /// Does both, [`Cache::look_at`] and [`Cache::prefetch`], where so few words are all.
+    /// The same where so few words are all.
     #[inline(always)]
     pub(crate) fn look_at_few(&self, bytes: &[u8], base: &[u64; FEW], to: &mut Lookahead) {
         if let Some(words) = to.words.first_chunk_mut() {
             *words = *base;
         }
         to.is_read = self.reader.read(bytes, &to.layout, &mut to.words);
-        (to.number, to.hash) = (None, None);
-        if to.is_read
-            && let Some(words) = to.words.first_chunk::<FEW>()
+    }
+
+    /// Does what [`Cache::prefetch`] does, where so few words are all.
+    #[inline(always)]
+    pub(crate) fn prefetch_few(&self, lookahead: &mut Lookahead) {
+        if lookahead.is_read
+            && let Some(words) = lookahead.words.first_chunk::<FEW>()
         {
             let hash = self.secret.hash_few(words);
             self.index.prefetch(hash);
-            to.hash = Some(hash);
+            lookahead.hash = Some(hash);
         }
     }
 
@@ -221,10 +182,34 @@ impl Cache {
                 };
                 self.places.push(place);
             }
-            self.places[number].set(&mut to.words, *value);
+            // A field that has a place is no longer than a word.
+            self.places[number].set(&mut to.words, value.map(|value| value as u64));
         }
         to.hash = Some(self.hash(&to.words));
         true
+    }
+
+    /// Gives fields the values that hooks foresee in the words of lookaheads, and prefetches what
+    /// is read next to find their flows.
+    pub(crate) fn foresee(&self, foreseen: &Foreseen, lookaheads: &mut [Lookahead]) {
+        for (field, values) in foreseen.columns() {
+            let place = SetPlace::of(field, &self.mask);
+            for (lookahead, value) in lookaheads.iter_mut().zip(values) {
+                match &place {
+                    Some(place) => place.set(&mut lookahead.words, *value),
+                    None => lookahead.is_read = false,
+                }
+            }
+        }
+        let is_few = self.width() <= FEW;
+        for (number, lookahead) in lookaheads.iter_mut().enumerate() {
+            lookahead.number = Some(number);
+            if is_few {
+                self.prefetch_few(lookahead);
+            } else {
+                self.prefetch(lookahead);
+            }
+        }
     }
 
     /// Whether a lookahead, if there is one, has the words and the hash of the whole key; `key` is

@@ -19,16 +19,16 @@ use bofuss_oflib::{Catalogue, ExtValue, Field, FieldSet, PortNo};
 use bofuss_packet::{Key, KeyMask, KeyMatch, Words};
 
 use self::forgotten::{Forgotten, Round};
-use self::key_reader::{KeyReader, WORDS};
-use self::lookahead::{Lookahead, PortArrival, SetPlace, hash_stored};
+use self::key_reader::KeyReader;
+use self::lookahead::{PortArrival, SetPlace, hash_stored};
 pub use self::stats::CacheStats;
 use self::volatile_tables::VolatileTables;
 use crate::direct_path::DirectPath;
 use crate::hook::HookPoint;
-use crate::lazy_packet::FieldSets;
 use crate::slab::Slab;
 use crate::tables::step_map::StepMap;
 use crate::tables::tag_table::{Secret, TagTable};
+use crate::upcoming::{Foreseen, Lookahead, WORDS};
 use crate::{DropReason, EntryKey, Table, Time};
 
 /// Packets whose memory is brought near together.
@@ -230,8 +230,7 @@ pub(crate) struct Cache {
     pub(crate) spare_hits: Vec<Hit>,
     pub(crate) lookaheads: Vec<Lookahead>,
     pub(crate) arrival: Option<Box<PortArrival>>,
-    /// Of each of these, the fields that hooks will most likely set.
-    pub(crate) foreseen: Vec<FieldSets>,
+    pub(crate) foreseen: Foreseen,
     /// Of the fields that hooks have set last, in their order.
     places: Vec<SetPlace>,
     pub(crate) stats: CacheStats,
@@ -261,7 +260,7 @@ impl Cache {
             spare_hits: Vec::new(),
             lookaheads: Vec::new(),
             arrival: None,
-            foreseen: Vec::new(),
+            foreseen: Foreseen::default(),
             places: Vec::new(),
             stats: CacheStats::default(),
         }

@@ -12,11 +12,11 @@ use bofuss_packet::{Fragment, Key, Layout, Packet, arrival, survey};
 
 use super::direct_hooks::Begun;
 use super::direct_steps::can_go;
-use crate::cache::lookahead::{Lookahead, PortArrival};
+use crate::cache::lookahead::PortArrival;
 use crate::cache::{BATCH, End};
-use crate::lazy_packet::FieldSets;
 use crate::pipeline::context::Context;
 use crate::pipeline::work::WORK_PER_TURN;
+use crate::upcoming::{Foreseen, Lookahead};
 use crate::{DropReason, HookEffect, Sink};
 
 /// The port that frames leave by, as long as they go to the same one.
@@ -35,10 +35,14 @@ pub(super) struct DirectOutput {
 pub(super) struct Burst<'a> {
     /// The port that they arrived on.
     ingress: PortNo,
-    /// The key of their packets without what headers say.
-    pub(super) key: &'a Key,
+    /// With what their packets begin.
+    pub(super) arrival: &'a PortArrival,
     /// Whether hooks set fields of each before the lookup of table 0.
     branches: bool,
+    /// The hook that does, if it is the only one that acts there.
+    preparer: Option<usize>,
+    /// What hooks foresee of them.
+    pub(super) foreseen: &'a Foreseen,
     /// Whether flows are known by what was read ahead.
     looks_ahead: bool,
     pub(super) output: DirectOutput,
@@ -67,27 +71,27 @@ impl<S: Sink> Context<'_, S> {
         lookaheads.resize_with(BATCH, || {
             Lookahead::seeking(self.pipeline.catalogue.additions())
         });
-        foreseen.resize_with(BATCH, Vec::new);
         while !frames.is_empty() {
             let count = frames.len().min(BATCH);
             let branches = self.hooks.effect(TableId(0)) == HookEffect::Branch;
             let arrival = self.arrival(port, branches);
-            let of_frames = (&mut lookaheads[..count], &mut foreseen[..count]);
+            let of_frames = (&mut lookaheads[..count], &mut foreseen);
             self.look_ahead(&arrival, branches, &frames[..count], of_frames);
-            let key = &arrival.key;
             let mut burst = Burst {
                 ingress: port,
-                key,
+                arrival: &arrival,
                 branches,
+                preparer: self.preparer(),
+                foreseen: &foreseen,
                 looks_ahead: self.uses_cache() && self.looks_ahead(),
                 output: DirectOutput::default(),
             };
             let looked_for = self.known_as();
             let mut left = None;
             let mut batch = frames.drain(..count);
-            for (lookahead, foreseen) in lookaheads.iter_mut().zip(&foreseen) {
+            for lookahead in &mut lookaheads {
                 let disposition = match batch.as_slice() {
-                    [next, ..] => self.plain_disposition(&mut burst, next, lookahead),
+                    [next, ..] => self.plain_disposition(&mut burst, next, lookahead, &mut begun),
                     [] => None,
                 };
                 let Some(mut frame) = batch.next() else {
@@ -105,11 +109,10 @@ impl<S: Sink> Context<'_, S> {
                             self.sink.transmit(burst.output.port, QueueId(0), frame);
                         }
                     }
-                    Some(Disposition::Slow(flow)) => self.run_frame(frame, key, lookahead, flow),
-                    None => {
-                        let known = (lookahead, foreseen);
-                        left = self.run_any(frame, &mut burst, known, &mut begun);
+                    Some(Disposition::Slow(flow)) => {
+                        self.run_frame(frame, &arrival.key, lookahead, flow);
                     }
+                    None => left = self.run_any(frame, &mut burst, lookahead, &mut begun),
                 }
                 burst.looks_ahead &= looked_for == self.known_as();
                 if self.lane.work.is_turn_over() {
@@ -130,64 +133,75 @@ impl<S: Sink> Context<'_, S> {
         self.lane.cache.foreseen = foreseen;
     }
 
-    /// What becomes of an ordinary frame with which no hook begins; counts it if that is simple.
-    /// `None` of any other frame.
+    /// What becomes of an ordinary frame with which no hook does more than it foresaw; counts it if
+    /// that is simple. `None` of any other frame.
     #[inline(always)]
     fn plain_disposition(
         &mut self,
         burst: &mut Burst<'_>,
         frame: &Frame,
         lookahead: &mut Lookahead,
+        begun: &mut Begun,
     ) -> Option<Disposition> {
-        if burst.branches || frame.offload.gso.is_some() {
+        if frame.offload.gso.is_some() {
             return None;
         }
+        let branches = burst.branches;
+        let slow = |flow| (!branches).then_some(Disposition::Slow(flow));
         if !burst.looks_ahead {
-            return Some(Disposition::Slow(None));
+            return slow(None);
         }
-        let Some(mut flow) = self.lane.cache.flow(lookahead) else {
-            return Some(Disposition::Slow(None));
+        let is_treated = self.is_treated(&lookahead.layout);
+        if burst.branches && (is_treated || !self.fulfils(burst.preparer, lookahead, begun)) {
+            return None;
+        }
+        let Some(flow) = self.lane.cache.flow(lookahead) else {
+            return slow(None);
         };
-        let slot = lookahead.guess;
-        if let End::Port { port, acts: false } = flow.end
+        let (slot, end) = (lookahead.guess, flow.end);
+        if let End::Port { port, .. } = end
             && port != burst.output.port
         {
             self.change_output(burst, port);
-            flow = &mut self.lane.cache.flows[slot];
         }
-        if lookahead.layout.fragment != Fragment::No && self.pipeline.fragments != ConfigFlags(0) {
-            return Some(Disposition::Slow(Some(slot)));
-        }
-        let frame_bytes = frame.len() as u64;
-        let output = &mut burst.output;
-        let disposition = match flow.end {
-            End::Port { acts: true, .. } | End::Drop { acts: true, .. } => return None,
-            End::Port { .. } if output.open && output.capabilities.take(&frame.offload, 0) => {
-                output.packets += 1;
-                output.bytes += frame_bytes;
-                Disposition::Sent
-            }
-            End::Drop { reason, .. }
-                if reason != DropReason::TableMiss || !self.sink.wants_misses() =>
-            {
-                self.lane.drops[reason as usize] += 1;
-                Disposition::Dropped(reason)
-            }
-            End::Steps
-                if let Some(path) = &flow.program.direct
-                    && can_go(path, frame, &lookahead.layout, self.pipeline, self.hooks) =>
-            {
-                Disposition::Steps(slot)
-            }
-            End::Port { .. } | End::Drop { .. } | End::Steps | End::Other => {
-                return Some(Disposition::Slow(Some(slot)));
-            }
+        let at_end = self.at_end((slot, end), &burst.output, frame, &lookahead.layout);
+        let Some((disposition, acts)) = at_end.filter(|_| !is_treated) else {
+            return slow(Some(slot));
         };
-        if flow.count(self.now, 1, frame_bytes) {
+        if acts && !self.fulfils_actions(lookahead, begun) {
+            return None;
+        }
+        self.count_direct(burst, slot, &disposition, (1, frame.len() as u64));
+        Some(disposition)
+    }
+
+    /// Whether a frame is a fragment that gets a treatment in place of the tables.
+    #[inline(always)]
+    fn is_treated(&self, layout: &Layout) -> bool {
+        layout.fragment != Fragment::No && self.pipeline.fragments != ConfigFlags(0)
+    }
+
+    /// Counts a frame that leaves or is dropped by the direct path.
+    #[inline(always)]
+    fn count_direct(
+        &mut self,
+        burst: &mut Burst<'_>,
+        slot: u32,
+        disposition: &Disposition,
+        (packets, bytes): (u64, u64),
+    ) {
+        match disposition {
+            Disposition::Sent => {
+                burst.output.packets += packets;
+                burst.output.bytes += bytes;
+            }
+            Disposition::Dropped(reason) => self.lane.drops[*reason as usize] += 1,
+            Disposition::Steps(_) | Disposition::Slow(_) => {}
+        }
+        if self.lane.cache.flows[slot].count(self.now, packets, bytes) {
             self.mark_unsettled(slot);
         }
         self.lane.cache.stats.hits += 1;
-        Some(disposition)
     }
 
     /// Sends an ordinary frame through the tables, on the path of `flow` if that is known.
@@ -205,11 +219,11 @@ impl<S: Sink> Context<'_, S> {
         &mut self,
         mut frame: Frame,
         burst: &mut Burst<'_>,
-        (lookahead, foreseen): (&mut Lookahead, &FieldSets),
+        lookahead: &mut Lookahead,
         begun: &mut Begun,
     ) -> Option<Frame> {
         let disposition = if burst.looks_ahead {
-            self.disposition(burst, &mut frame, (&mut *lookahead, foreseen), begun)
+            self.disposition(burst, &mut frame, lookahead, begun)
         } else {
             Disposition::Slow(None)
         };
@@ -223,9 +237,11 @@ impl<S: Sink> Context<'_, S> {
                 }
             }
             Disposition::Slow(flow) if frame.offload.gso.is_some() => {
-                left = self.run_super_frame(frame, burst.key, flow);
+                left = self.run_super_frame(frame, &burst.arrival.key, flow);
             }
-            Disposition::Slow(flow) => self.run_begun(frame, burst.key, lookahead, flow, begun),
+            Disposition::Slow(flow) => {
+                self.run_begun(frame, &burst.arrival.key, lookahead, flow, begun);
+            }
         }
         begun.clear();
         left
@@ -240,22 +256,23 @@ impl<S: Sink> Context<'_, S> {
         arrival: &PortArrival,
         branches: bool,
         frames: &[Frame],
-        (lookaheads, foreseen): (&mut [Lookahead], &mut [FieldSets]),
+        (lookaheads, foreseen): (&mut [Lookahead], &mut Foreseen),
     ) {
         let follows = self.uses_cache() && self.looks_ahead();
         let cache = &self.lane.cache;
         let base = &arrival.words;
-        let few = cache.few(base.padded()).filter(|_| follows && !branches);
+        let few = cache.few(base.padded()).filter(|_| follows);
         for (frame, lookahead) in frames.iter().zip(&mut *lookaheads) {
             let bytes = frame.bytes();
             survey(bytes, &mut lookahead.layout);
+            lookahead.clear();
             if let Some(few) = few {
                 cache.look_at_few(bytes, few, lookahead);
-            } else {
-                lookahead.clear();
-                if follows {
-                    cache.look_at(bytes, base, lookahead);
+                if !branches {
+                    cache.prefetch_few(lookahead);
                 }
+            } else if follows {
+                cache.look_at(bytes, base, lookahead);
                 if !branches {
                     cache.prefetch(lookahead);
                 }
@@ -295,17 +312,16 @@ impl<S: Sink> Context<'_, S> {
         &mut self,
         burst: &mut Burst<'_>,
         frame: &mut Frame,
-        (lookahead, foreseen): (&mut Lookahead, &FieldSets),
+        lookahead: &mut Lookahead,
         begun: &mut Begun,
     ) -> Disposition {
-        let treated =
-            lookahead.layout.fragment != Fragment::No && self.pipeline.fragments != ConfigFlags(0);
+        let treated = self.is_treated(&lookahead.layout);
         let is_super_frame = frame.offload.gso.is_some();
         if burst.branches
             && (treated
                 || is_super_frame
                 || !lookahead.is_read
-                || !self.prepare(frame, burst.key, lookahead, foreseen, begun))
+                || !self.prepare(frame, burst, lookahead, begun))
         {
             return Disposition::Slow(None);
         }
@@ -328,27 +344,17 @@ impl<S: Sink> Context<'_, S> {
         let Some((packets, bytes)) = counts.filter(|_| !treated) else {
             return Disposition::Slow(Some(slot));
         };
-        let Some((disposition, acts)) = self.at_end(slot, &burst.output, frame, layout) else {
+        let Some((disposition, acts)) = self.at_end((slot, end), &burst.output, frame, layout)
+        else {
             return Disposition::Slow(Some(slot));
         };
-        if acts && (is_super_frame || !self.act_first(frame, burst.key, lookahead, begun)) {
+        if acts && (is_super_frame || !self.act_first(frame, burst, lookahead, begun)) {
             return Disposition::Slow(Some(slot));
         }
-        match disposition {
-            Disposition::Sent => {
-                burst.output.packets += packets;
-                burst.output.bytes += bytes;
-                if is_super_frame {
-                    self.lane.work.count_packets(packets, frame_bytes);
-                }
-            }
-            Disposition::Dropped(reason) => self.lane.drops[reason as usize] += 1,
-            Disposition::Steps(_) | Disposition::Slow(_) => {}
+        self.count_direct(burst, slot, &disposition, (packets, bytes));
+        if is_super_frame && matches!(disposition, Disposition::Sent) {
+            self.lane.work.count_packets(packets, frame_bytes);
         }
-        if self.lane.cache.flows[slot].count(self.now, packets, bytes) {
-            self.mark_unsettled(slot);
-        }
-        self.lane.cache.stats.hits += 1;
         disposition
     }
 
@@ -357,13 +363,12 @@ impl<S: Sink> Context<'_, S> {
     #[inline(always)]
     fn at_end(
         &self,
-        slot: u32,
+        (slot, end): (u32, End),
         direct: &DirectOutput,
         frame: &Frame,
         layout: &Layout,
     ) -> Option<(Disposition, bool)> {
-        let flow = &self.lane.cache.flows[slot];
-        match flow.end {
+        match end {
             End::Port { acts, .. }
                 if direct.open && direct.capabilities.take(&frame.offload, layout.vlan_tags) =>
             {
@@ -375,7 +380,7 @@ impl<S: Sink> Context<'_, S> {
                 Some((Disposition::Dropped(reason), acts))
             }
             End::Steps
-                if let Some(path) = &flow.program.direct
+                if let Some(path) = &self.lane.cache.flows[slot].program.direct
                     && frame.offload.gso.is_none()
                     && can_go(path, frame, layout, self.pipeline, self.hooks) =>
             {

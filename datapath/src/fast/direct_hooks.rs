@@ -1,20 +1,21 @@
 //! Hooks on the direct path: they are called with a frame that is no packet yet, and as long as
 //! they only read and set fields that stand in no header, it becomes none.
 
-use alloc::{boxed::Box, rc::Rc, vec::Vec};
+use alloc::{boxed::Box, rc::Rc};
 
 use bofuss_frame::Frame;
 use bofuss_oflib::types::TableId;
 use bofuss_packet::{Key, Packet};
 
-use crate::cache::lookahead::Lookahead;
+use super::direct::Burst;
 use crate::hook::HookPoint;
 use crate::hook_context::{HookOutcome, Subject, set_field};
 use crate::lazy_packet::{FieldSets, LazyEdits, LazyPacket};
 use crate::pipeline::context::Context;
 use crate::pipeline::hooking::{BegunActions, HookReply};
 use crate::pipeline::{NO_COOKIE, Start};
-use crate::{Hook, HookContext, Sink, Upcoming, Verdict};
+use crate::upcoming::{Foreseen, Lookahead};
+use crate::{Hook, HookContext, HookEffect, Sink, Upcoming, Verdict};
 
 /// What hooks have done with a frame so far.
 #[derive(Default)]
@@ -23,6 +24,10 @@ pub(super) struct Begun {
     /// What they have asked for.
     outcome: HookOutcome,
     start: Start,
+    /// Whether it is prepared for the lookup of table 0 as it was foreseen,
+    is_fulfilled: bool,
+    /// and how many actions of its path are done.
+    acted: usize,
 }
 
 impl Begun {
@@ -31,6 +36,7 @@ impl Begun {
     pub(super) fn clear(&mut self) {
         self.made.sets.clear();
         self.start.prepared = false;
+        (self.is_fulfilled, self.acted) = (false, 0);
     }
 
     /// The reply of a hook, unless all that it did was to read fields of a frame and, if it may,
@@ -87,22 +93,69 @@ impl<S: Sink> Context<'_, S> {
         self.ask_hook(hook, lazy, place, (false, &mut begun.outcome), point)
     }
 
+    /// The hook that prepares packets for the lookup of table 0, if it is the only one that acts
+    /// there.
+    pub(super) fn preparer(&self) -> Option<usize> {
+        match self.hooks.at(TableId(0), HookPoint::BeforeLookup) {
+            [(hook, HookEffect::Branch)] => Some(*hook),
+            _ => None,
+        }
+    }
+
+    /// Has a frame prepared for the lookup of table 0 as it was foreseen. False if that has not
+    /// come true; then nothing is done.
+    #[inline]
+    pub(super) fn fulfils(
+        &mut self,
+        preparer: Option<usize>,
+        lookahead: &Lookahead,
+        begun: &mut Begun,
+    ) -> bool {
+        let Some((hook, number)) = preparer.zip(lookahead.number) else {
+            return false;
+        };
+        let hook = &mut self.hooks.all[hook];
+        (begun.is_fulfilled, begun.acted) = (
+            lookahead.is_read && hook.fulfil(self.now, TableId(0), number),
+            0,
+        );
+        begun.is_fulfilled
+    }
+
+    /// Has hooks do the actions with which a flow's program begins. False if one wants more than to
+    /// do it: then [`Context::act_first`] goes on with it.
+    #[inline]
+    pub(super) fn fulfils_actions(&mut self, lookahead: &Lookahead, begun: &mut Begun) -> bool {
+        let Some(number) = lookahead.number else {
+            return false;
+        };
+        for action in &self.lane.cache.flows[lookahead.guess].program.actions {
+            let hook = &mut self.hooks.all[action.hook];
+            if !hook.fulfil_action(self.now, number, action.row, &action.value) {
+                return false;
+            }
+            begun.acted += 1;
+        }
+        true
+    }
+
     /// Has hooks prepare a frame for the lookup of table 0, and gives the fields that they set to
     /// the words by which its flow is found, unless these were foreseen. False if that takes a
     /// packet.
     pub(super) fn prepare(
         &mut self,
         frame: &mut Frame,
-        key: &Key,
+        burst: &Burst<'_>,
         lookahead: &mut Lookahead,
-        foreseen: &FieldSets,
         begun: &mut Begun,
     ) -> bool {
-        if self.fulfils(lookahead) {
-            begun.made.sets.extend_from_slice(foreseen);
+        if begun.is_fulfilled {
+            let foreseen = lookahead.number.map(|number| burst.foreseen.of(number));
+            begun.made.sets.extend(foreseen.into_iter().flatten());
             begun.start.prepared = true;
             return true;
         }
+        let key = &burst.arrival.key;
         let place = (TableId(0), NO_COOKIE);
         let mut next = 0;
         while let Some(&(hook, _)) = self.hooks.at(TableId(0), HookPoint::BeforeLookup).get(next) {
@@ -117,27 +170,14 @@ impl<S: Sink> Context<'_, S> {
             }
         }
         begun.start.prepared = true;
-        let sets = &begun.made.sets;
-        let has_place = sets == foreseen || {
-            let overrides = |(field, _): &_| sets.iter().any(|(other, _)| other == field);
-            foreseen.iter().all(overrides) && self.lane.cache.set_fields(lookahead, sets)
-        };
+        // The words are those of what was foreseen.
+        let (cache, sets) = (&mut self.lane.cache, &begun.made.sets);
+        cache.look_at(frame.bytes(), &burst.arrival.words, lookahead);
+        let has_place = cache.set_fields(lookahead, sets);
         if has_place && cfg!(any(test, debug_assertions)) {
             assert!(self.is_exact(lookahead, frame, key, sets));
         }
         has_place
-    }
-
-    /// Whether what the only hook of table 0 foresaw for a frame has come true.
-    #[inline]
-    fn fulfils(&mut self, lookahead: &Lookahead) -> bool {
-        let hooks = self.hooks.at(TableId(0), HookPoint::BeforeLookup);
-        match (hooks, lookahead.number) {
-            (&[(hook, _)], Some(number)) => {
-                self.hooks.all[hook].fulfil(self.now, TableId(0), number)
-            }
-            _ => false,
-        }
     }
 
     /// Gives the fields that hooks will most likely set to the words by which flows are found.
@@ -146,24 +186,18 @@ impl<S: Sink> Context<'_, S> {
         frames: &[Frame],
         key: &Key,
         lookaheads: &mut [Lookahead],
-        foreseen: &mut [FieldSets],
+        foreseen: &mut Foreseen,
     ) {
-        foreseen.iter_mut().for_each(Vec::clear);
-        let layout_of = |number: usize| &lookaheads[number].layout;
+        foreseen.clear(frames.len());
         let mut packets = Upcoming {
             now: self.now,
             frames,
-            layout_of: &layout_of,
+            lookaheads,
             arrival: key,
             foreseen,
         };
         self.hooks.prefetch(TableId(0), &mut packets);
-        for ((lookahead, sets), number) in lookaheads.iter_mut().zip(foreseen).zip(0..) {
-            lookahead.number = Some(number);
-            if lookahead.is_read && self.lane.cache.set_fields(lookahead, sets) {
-                self.lane.cache.prefetch(lookahead);
-            }
-        }
+        self.lane.cache.foresee(foreseen, lookaheads);
     }
 
     /// Whether the words of a lookahead are those of the frame's packet with these fields set.
@@ -183,16 +217,17 @@ impl<S: Sink> Context<'_, S> {
     pub(super) fn act_first(
         &mut self,
         frame: &mut Frame,
-        key: &Key,
+        burst: &Burst<'_>,
         lookahead: &Lookahead,
         begun: &mut Begun,
     ) -> bool {
         let flow = &self.lane.cache.flows[lookahead.guess];
         let program = Rc::clone(&flow.program);
-        for (done, action) in program.actions.iter().enumerate() {
+        let actions = program.actions.iter().enumerate();
+        for (done, action) in actions.skip(begun.acted) {
             let hit = self.lane.cache.flows[lookahead.guess].hit(action.hit.into());
             let place = (action.table, self.cookie_of(hit));
-            let given = (key, lookahead);
+            let given = (&burst.arrival.key, lookahead);
             let said = self.call_lazily(action.hook, frame, given, place, begun, |hook, cx| {
                 hook.on_action(cx, action.row, &action.value)
             });

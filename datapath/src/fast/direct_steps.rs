@@ -201,7 +201,7 @@ impl<S: Sink> Context<'_, S> {
     #[inline(never)]
     fn output_frame(&mut self, frame: &mut DirectFrame<'_>, burst: &Burst<'_>, port: PortNo) {
         frame.headers();
-        let mut packet = Packet::surveyed(frame.frame.take(), burst.key, frame.layout);
+        let mut packet = Packet::surveyed(frame.frame.take(), &burst.arrival.key, frame.layout);
         self.output(&mut packet, port, QueueId(0));
     }
 

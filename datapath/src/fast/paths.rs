@@ -7,7 +7,6 @@ use bofuss_oflib::{Field, FieldSet};
 use bofuss_packet::{Key, Words, offload};
 
 use super::record::{goes_on_only, goto};
-use crate::cache::key_reader::WORDS;
 use crate::cache::{Body, Cache, Hit, MAX_UNSETTLED, PathCall, Program, ProgramStep};
 use crate::hook::HookPoint;
 use crate::hook_context::set_field;
@@ -15,6 +14,7 @@ use crate::pipeline::context::Context;
 use crate::pipeline::hooking::MissReply;
 use crate::pipeline::{NO_COOKIE, Walk};
 use crate::slab::NONE;
+use crate::upcoming::WORDS;
 use crate::{DropReason, EntryKey, HookEffect, Sink, Table};
 
 /// Sends a packet through the tables, along known paths where there are some.

@@ -9,13 +9,13 @@ use bofuss_oflib::{Action, FieldSet, Instruction, PortNo};
 use bofuss_packet::Words;
 
 use super::end::note_end;
-use crate::cache::key_reader::WORDS;
 use crate::cache::{Body, Hit, PathCall, Program, ProgramStep};
 use crate::hook::HookPoint;
 use crate::hooks::Hooks;
 use crate::pipeline::Walk;
 use crate::pipeline::context::Context;
 use crate::slab::NONE;
+use crate::upcoming::WORDS;
 use crate::{DropReason, HookEffect, Sink};
 
 /// How an entry's instructions limit what may be cached of a path that goes on after them.

@@ -18,10 +18,10 @@ use bofuss_oflib::types::{QueueId, TableId};
 use bofuss_oflib::{Mac, PortNo};
 use bofuss_packet::{arrival, craft, survey};
 
-use crate::cache::lookahead::Lookahead;
 use crate::cache::{Cache, MAX_UNSETTLED};
 use crate::control::queues::tests::{super_frame, switch};
 use crate::egress::queue::{QueueSpec, Rate};
+use crate::upcoming::Lookahead;
 use crate::{
     Cursor, Datapath, Engine, EntryKey, Hook, HookContext, HookEffect, PacketInEvent, Sink, Time,
     Verdict,

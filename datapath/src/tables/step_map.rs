@@ -14,6 +14,8 @@ pub struct StepMap<K, V> {
     hasher: DefaultHashBuilder,
     pairs: Slab<(K, V)>,
     index: TagTable,
+    /// How often a key was added or removed.
+    changes: u64,
     /// The slot of the key that was added or asked for with [`StepMap::entry`] last: as a rule the
     /// one that is asked for next.
     recent: u32,
@@ -25,6 +27,7 @@ impl<K, V> Default for StepMap<K, V> {
             hasher: DefaultHashBuilder::default(),
             pairs: Slab::default(),
             index: TagTable::default(),
+            changes: 0,
             recent: NONE,
         }
     }
@@ -34,6 +37,12 @@ impl<K: Hash + Eq, V> StepMap<K, V> {
     /// How many keys there are.
     pub fn len(&self) -> usize {
         self.pairs.len()
+    }
+
+    /// How often a key was added or removed. As long as it stays the same, so do the slots of keys.
+    #[inline]
+    pub fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// Returns true if there are none.
@@ -142,6 +151,7 @@ impl<K: Hash + Eq, V> StepMap<K, V> {
 
     /// Adds a key that is not there. Returns its slot.
     pub fn insert(&mut self, key: K, value: V) -> u32 {
+        self.changes += 1;
         let hash = self.hasher.hash_one(&key);
         let slot = self.pairs.insert(|_| (key, value));
         let rehash = |slot: u32| self.hasher.hash_one(&self.pairs[slot].0);
@@ -156,6 +166,7 @@ impl<K: Hash + Eq, V> StepMap<K, V> {
         K: Borrow<Q>,
     {
         if let Some(slot) = self.slot(key) {
+            self.changes += 1;
             self.index.replace(self.hasher.hash_one(key), slot, None);
             self.pairs.remove(slot);
         }

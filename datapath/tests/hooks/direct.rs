@@ -112,21 +112,23 @@ impl Hook for Marks {
     fn prefetch(&mut self, _: TableId, packets: &mut Upcoming<'_>) {
         self.shown.clear();
         self.foreseen.clear();
-        for number in 0..packets.len() {
-            let source = packets.get(number, IPV4_SRC).expect("all are IPv4");
-            assert_eq!(packets.get(number, METADATA), Some(0));
+        for packet in packets.packets() {
+            let source = packet.get(IPV4_SRC).expect("all are IPv4");
+            assert_eq!(packet.get(METADATA), Some(0));
             self.shown.push(source);
-            match self.foresees {
-                Foresight::Nothing => {}
-                Foresight::Rightly => {
-                    let mark = self.counts[source as usize & 3] & 3;
-                    packets.foresee(number, self.field, Some(mark.into()));
-                    self.foreseen.push(mark);
-                }
-                Foresight::Wrongly => {
-                    packets.foresee(number, self.field, Some(3));
-                    packets.foresee(number, METADATA, (number % 2 == 0).then_some(5));
-                }
+            self.foreseen.push(self.counts[source as usize & 3] & 3);
+        }
+        let n_packets = packets.len();
+        match self.foresees {
+            Foresight::Nothing => {}
+            Foresight::Rightly => {
+                let marks = self.foreseen.iter().map(|mark| Some((*mark).into()));
+                packets.foresee(self.field, marks);
+            }
+            Foresight::Wrongly => {
+                packets.foresee(self.field, (0..n_packets).map(|_| Some(3)));
+                let even = (0..n_packets).map(|number| (number % 2 == 0).then_some(5));
+                packets.foresee(METADATA, even);
             }
         }
     }
@@ -139,6 +141,16 @@ impl Hook for Marks {
             return false;
         }
         self.calls += 1;
+        true
+    }
+    fn fulfil_action(&mut self, _: Time, number: usize, _: usize, _: &ExtValue) -> bool {
+        let has_extra = (self.calls + 1).is_multiple_of(7) && self.extras[1] != Extra::Nothing;
+        // Of two actions of a path, the second one may be called.
+        if has_extra || self.calls.is_multiple_of(5) {
+            return false;
+        }
+        self.calls += 1;
+        self.counts[self.shown[number] as usize & 3] += 1;
         true
     }
     fn before_lookup(&mut self, cx: &mut HookContext<'_>) -> Verdict {

@@ -4,13 +4,17 @@ use alloc::vec::Vec;
 
 use bofuss_datapath::{Time, Upcoming};
 
+use super::SetState;
 use super::extractor::{Extractor, FieldSource};
 use super::machine::Machine;
+use super::stateful::Stateful;
 use super::table::SoughtFlow;
 
-/// A flow of a packet that comes soon, and the state that the packet would find now.
-#[derive(Clone, Copy, Debug)]
+/// A flow of a packet that comes soon, and what the packet would find now.
+#[derive(Clone, Copy, Debug, Default)]
 struct FlowAhead {
+    /// Whether it was looked at. If not, nothing else is known.
+    is_known: bool,
     sought: SoughtFlow,
     state: u32,
 }
@@ -19,8 +23,10 @@ struct FlowAhead {
 #[derive(Debug, Default)]
 pub(super) struct FlowsAhead {
     table: u8,
-    /// Their flows in the lookup scope; `None` for one that has to be looked at when it comes.
-    flows: Vec<Option<FlowAhead>>,
+    /// Their flows in the lookup scope.
+    flows: Vec<FlowAhead>,
+    /// The [moves](super::table::StateTable::moves) after which these are in their places.
+    moves: u64,
     global: u32,
 }
 
@@ -28,8 +34,8 @@ impl FlowsAhead {
     /// The flow of a packet in the lookup scope of a table, if it was looked at.
     #[inline]
     pub(super) fn get(&self, table: u8, packet: &impl FieldSource) -> Option<&SoughtFlow> {
-        let flow = self.flows.get(packet.upcoming()?)?.as_ref()?;
-        (self.table == table).then_some(&flow.sought)
+        let flow = self.flows.get(packet.upcoming()?)?;
+        (flow.is_known && self.table == table).then_some(&flow.sought)
     }
 }
 
@@ -37,48 +43,74 @@ impl Machine {
     /// Finds the flows of packets that come to a table soon, in its lookup scope, and what these
     /// would find: all together, so that they wait for memory once.
     pub fn look_ahead(&mut self, number: u8, packets: &Upcoming<'_>) {
-        self.ahead.table = number;
-        self.ahead.global = self.global;
-        let flows = &mut self.ahead.flows;
-        flows.clear();
-        let table = self
-            .tables
-            .get(usize::from(number))
-            .and_then(Option::as_deref);
-        let Some(table) = table.filter(|table| table.is_enabled()) else {
+        let table = self.tables.get(usize::from(number));
+        let table = table.and_then(Option::as_deref);
+        let ahead = &mut self.ahead;
+        let Some((table, lookup)) = table
+            .filter(|table| table.is_enabled())
+            .and_then(|table| Some((table, table.lookup.as_ref()?)))
+        else {
+            ahead.flows.clear();
             return;
         };
-        let Some(lookup) = &table.lookup else { return };
-        for packet in 0..packets.len() {
-            let key = lookup.key_ahead(packets, packet);
-            flows.push(key.map(|key| FlowAhead {
-                sought: table.states.seek(key),
-                state: 0,
-            }));
+        (ahead.table, ahead.global) = (number, self.global);
+        ahead.moves = table.states.moves();
+        let flows = &mut ahead.flows;
+        flows.resize_with(packets.len(), FlowAhead::default);
+        for (flow, packet) in flows.iter_mut().zip(packets.packets()) {
+            flow.is_known = lookup.key_ahead(packet, &mut flow.sought.key);
+            table.states.aim(&mut flow.sought);
         }
-        for flow in flows.iter_mut().flatten() {
+        for flow in flows.iter_mut() {
             table.states.guess(&mut flow.sought);
         }
-        for flow in flows.iter_mut().flatten() {
-            flow.state = table.states.foresee(packets.now, &flow.sought);
+        for flow in flows.iter_mut() {
+            flow.state = table.states.foresee(packets.now, &mut flow.sought);
         }
     }
 
-    /// The states that packets would find, by their numbers, where that is known.
-    pub fn foreseen(&self) -> impl Iterator<Item = (usize, u32)> {
-        let flows = self.ahead.flows.iter().enumerate();
-        flows.filter_map(|(number, flow)| Some((number, flow.as_ref()?.state)))
+    /// The states that packets would find, in their order, where that is known.
+    pub fn foreseen(&self) -> impl Iterator<Item = Option<u64>> {
+        let flows = self.ahead.flows.iter();
+        flows.map(|flow| Some(flow.state.into()))
+    }
+
+    /// The table that was looked at, and what was foreseen for a packet, with the place of its
+    /// flow; `None` if its flow was not looked at.
+    #[inline(always)]
+    fn at_last(&mut self, number: usize) -> Option<(&mut Stateful, Option<u32>, u32)> {
+        let ahead = &self.ahead;
+        let flow = ahead.flows.get(number).filter(|flow| flow.is_known)?;
+        let table = self.tables[usize::from(ahead.table)].as_mut()?;
+        let slot = if table.states.moves() == ahead.moves {
+            Some(flow.sought.slot)
+        } else {
+            table.states.slot(&flow.sought)
+        };
+        Some((table, slot, flow.state))
     }
 
     /// Has a packet find what was foreseen for it; `false` if it would find something else.
     #[inline]
     pub fn fulfil(&mut self, now: Time, number: usize) -> bool {
-        let ahead = &self.ahead;
-        let table = self.tables[usize::from(ahead.table)].as_mut();
-        let Some((table, Some(flow))) = table.zip(ahead.flows.get(number)) else {
-            return false;
-        };
-        ahead.global == self.global && table.states.fulfil(now, &flow.sought, flow.state)
+        let is_same = self.ahead.global == self.global;
+        match self.at_last(number) {
+            Some((table, slot, state)) => is_same && table.states.fulfil(now, slot, state),
+            None => false,
+        }
+    }
+
+    /// Gives the flow of a packet another state, if it was looked at and stays known; `false` if
+    /// not, and its state is as it was.
+    #[inline]
+    pub fn fulfil_transition(&mut self, now: Time, number: usize, action: &SetState) -> bool {
+        let is_here = action.table == self.ahead.table && !action.bit && action.scope.is_none();
+        match self.at_last(number) {
+            Some((table, slot, _)) if is_here && table.updates_what_is_read => {
+                table.states.transit(now, slot, &action.transition)
+            }
+            Some(_) | None => false,
+        }
     }
 
     /// The flow of a packet that an action in an enabled table is about, as

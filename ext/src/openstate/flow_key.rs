@@ -36,6 +36,13 @@ impl Hash for FlowKey {
 }
 
 impl FlowKey {
+    /// Replaces the 16 bytes of a part, the lowest first.
+    #[inline]
+    pub(super) fn set_part(&mut self, number: usize, part: u128) {
+        self.0[2 * number] = part as u64;
+        self.0[2 * number + 1] = (part >> 64) as u64;
+    }
+
     /// Its words.
     #[inline]
     pub(super) fn words_mut(&mut self) -> &mut [u64] {

@@ -2,63 +2,51 @@
 
 use alloc::vec::Vec;
 
-use bofuss_datapath::Upcoming;
+use bofuss_datapath::UpcomingPacket;
 use bofuss_oflib::Field;
 use bofuss_oflib::field::{Header, VLAN_VID};
 
-use super::extractor::{Extractor, FieldSource, FlowKey};
+use super::extractor::{Extractor, FieldSource, FlowKey, MAX_KEY_BYTES};
 
-/// Bytes of a word of a key.
+/// Bytes that are read of a header at a time.
 const WORD_BYTES: usize = 8;
+/// Bytes of a part of a key: it is put together in registers.
+const PART_BYTES: usize = 16;
 
-/// One of the packets of a burst.
-struct UpcomingPacket<'a, 'b>(&'a Upcoming<'b>, usize);
-
-impl FieldSource for UpcomingPacket<'_, '_> {
+impl FieldSource for UpcomingPacket<'_> {
     fn get(&mut self, field: &Field) -> Option<u128> {
-        self.0.get(self.1, field)
+        Self::get(self, field)
     }
 }
 
-/// Bytes of a header that stand together in a key.
+/// Bytes of a header that stand together in a part of a key.
 #[derive(Clone, Copy, Debug)]
 struct HeaderBytes {
     /// The header, and another one that has the same field; where in it they begin.
     places: [(Header, usize); 2],
-    /// How many bytes they are, at most a word.
-    bytes: usize,
+    /// How many bits they are less than a word.
+    unused: u32,
     /// Whether the key has them in the opposite order.
     is_reversed: bool,
-    /// Where the key has them, in bytes.
-    to: usize,
+    /// How many bits the part has below them.
+    shift: u32,
 }
 
 impl HeaderBytes {
-    /// Adds the bytes to a key; `false` if the packet has no such header.
+    /// The number that they are in the key; `None` if the packet has no such header.
     #[inline]
-    fn read(&self, packets: &Upcoming<'_>, number: usize, key: &mut [u64]) -> bool {
+    fn read(&self, packet: &UpcomingPacket<'_>) -> Option<u64> {
         let [(header, at), (other, at_other)] = self.places;
-        let first = packets.header(number, header);
-        let place = match first {
-            Some(bytes) => Some((bytes, at)),
-            None => packets.header(number, other).map(|it| (it, at_other)),
+        let place = match packet.offset(header) {
+            Some(start) => start + at,
+            None => packet.offset(other)? + at_other,
         };
-        let Some((bytes, at)) = place else {
-            return false;
-        };
-        let unused = 8 * (WORD_BYTES - self.bytes) as u32;
-        let read = word(bytes, at);
-        let value = if self.is_reversed {
-            read.swap_bytes() >> unused
+        let word = word(packet.bytes(), place);
+        Some(if self.is_reversed {
+            word.swap_bytes() >> self.unused
         } else {
-            read << unused >> unused
-        };
-        let (index, shift) = (self.to / WORD_BYTES, 8 * (self.to % WORD_BYTES) as u32);
-        key[index] |= value << shift;
-        if shift > unused {
-            key[index + 1] |= value >> (u64::BITS - shift);
-        }
-        true
+            word << self.unused >> self.unused
+        })
     }
 }
 
@@ -77,7 +65,7 @@ fn word(bytes: &[u8], at: usize) -> u64 {
 }
 
 impl Extractor {
-    /// Where headers have the parts of its keys, if they have all.
+    /// Where headers have the fields of its keys, if they have all.
     pub(super) fn header_key(&self) -> Option<KeyInHeaders> {
         let mut key = KeyInHeaders::default();
         for part in &self.parts {
@@ -92,29 +80,37 @@ impl Extractor {
         fields.all(|field| field.is_some_and(|field| !field.at.is_empty()))
     }
 
-    /// The key of a packet's flow, if headers say all of it; `None` if it has to be looked at when
-    /// the packet is looked up.
+    /// Makes `key` that of a packet's flow, if headers say all of it; `false` if it has to be
+    /// looked at when the packet is looked up.
     #[inline]
-    pub fn key_ahead(&self, packets: &Upcoming<'_>, number: usize) -> Option<FlowKey> {
-        let key = match &self.in_headers {
-            Some(parts) => parts.of(packets, number),
-            None if self.is_in_headers() => self.key(&mut UpcomingPacket(packets, number)),
-            None => return None,
+    pub fn key_ahead(&self, mut packet: UpcomingPacket<'_>, key: &mut FlowKey) -> bool {
+        let is_found = match &self.in_headers {
+            Some(in_headers) => in_headers.read(&packet, key),
+            None if self.is_in_headers() => match self.key(&mut packet) {
+                Some(found) => {
+                    *key = found;
+                    true
+                }
+                None => false,
+            },
+            None => return false,
         };
-        debug_assert_eq!(key, self.key(&mut UpcomingPacket(packets, number)));
-        key
+        debug_assert_eq!(self.key(&mut packet), is_found.then_some(*key));
+        is_found
     }
 }
 
-/// Where all parts of a key stand in headers.
+/// Where all of a key stands in headers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct KeyInHeaders {
-    pieces: Vec<HeaderBytes>,
+    /// The bytes of each part.
+    parts: [Vec<HeaderBytes>; MAX_KEY_BYTES / PART_BYTES],
 }
 
 impl KeyInHeaders {
     /// Adds the bytes of a field, which stand in a key from byte `to` on; the numbers among them
-    /// with the lowest byte first. `None` if they are no whole bytes of one or two headers.
+    /// with the lowest byte first. `None` if they are no whole bytes of one or two headers, or the
+    /// key has no room for them.
     pub(super) fn add(
         &mut self,
         field: &Field,
@@ -129,33 +125,47 @@ impl KeyInHeaders {
             [one, other] => (one, other),
             _ => return None,
         };
-        if !whole || field == VLAN_VID || is_little_endian && bytes > WORD_BYTES {
+        if !whole || field == VLAN_VID {
             return None;
         }
-        for from in (0..bytes).step_by(WORD_BYTES) {
-            let start = |bit: u16| usize::from(bit) / 8 + from;
-            self.pieces.push(HeaderBytes {
+        let mut done = 0;
+        while done < bytes {
+            let below = (to + done) % PART_BYTES;
+            let count = WORD_BYTES.min(bytes - done).min(PART_BYTES - below);
+            let before = if is_little_endian {
+                bytes - done - count
+            } else {
+                done
+            };
+            let start = |bit: u16| usize::from(bit) / 8 + before;
+            let part = self.parts.get_mut((to + done) / PART_BYTES)?;
+            part.push(HeaderBytes {
                 places: [
                     (first.header.known()?, start(first.bit)),
                     (second.header.known()?, start(second.bit)),
                 ],
-                bytes: WORD_BYTES.min(bytes - from),
+                unused: 8 * (WORD_BYTES - count) as u32,
                 is_reversed: is_little_endian,
-                to: to + from,
+                shift: 8 * below as u32,
             });
+            done += count;
         }
         Some(())
     }
 
-    /// The key of a packet's flow; `None` if it lacks a header.
+    /// Makes `key` that of a packet's flow; `false` if the packet lacks a header.
     #[inline]
-    fn of(&self, packets: &Upcoming<'_>, number: usize) -> Option<FlowKey> {
-        let mut key = FlowKey::default();
-        for piece in &self.pieces {
-            if !piece.read(packets, number, key.words_mut()) {
-                return None;
+    fn read(&self, packet: &UpcomingPacket<'_>, key: &mut FlowKey) -> bool {
+        for (number, pieces) in self.parts.iter().enumerate() {
+            let mut part = 0;
+            for piece in pieces {
+                let Some(value) = piece.read(packet) else {
+                    return false;
+                };
+                part |= u128::from(value) << piece.shift;
             }
+            key.set_part(number, part);
         }
-        Some(key)
+        true
     }
 }

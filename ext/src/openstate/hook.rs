@@ -304,15 +304,19 @@ impl Hook for OpenState {
             return;
         }
         let global = self.machine.global();
-        for (number, state) in self.machine.foreseen() {
-            packets.foresee(number, self.global_state, Some(global.into()));
-            packets.foresee(number, self.state, Some(state.into()));
-        }
+        packets.foresee(self.global_state, core::iter::repeat(Some(global.into())));
+        packets.foresee(self.state, self.machine.foreseen());
     }
 
     fn fulfil(&mut self, now: Time, _: TableId, number: usize) -> bool {
         let may = self.trial == Trial::LIVE && !self.machine.has_opp();
         may && self.machine.fulfil(now, number)
+    }
+
+    fn fulfil_action(&mut self, now: Time, number: usize, _: usize, value: &ExtValue) -> bool {
+        let may = self.trial == Trial::LIVE && !self.notifies;
+        let action = value.body::<SetState>().filter(|_| may);
+        action.is_some_and(|action| self.machine.fulfil_transition(now, number, action))
     }
 
     fn before_lookup(&mut self, cx: &mut HookContext<'_>) -> Verdict {

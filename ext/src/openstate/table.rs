@@ -39,22 +39,8 @@ impl Behaviour {
         before: Option<StateEntry>,
         transition: &Transition,
     ) -> Option<StateEntry> {
-        let Transition {
-            state,
-            mask,
-            timers,
-        } = *transition;
-        let old = before.map_or(0, |flow| flow.state);
-        let state = old & !mask | state & mask;
-        let timers = timers.armed_in(state);
-        let after = StateEntry {
-            state,
-            has_timers: timers != Timers::default(),
-            timers,
-            variables: before.map_or_else(FlowVariables::default, |flow| flow.variables),
-            since: now,
-            used: now,
-        };
+        let mut after = before.unwrap_or_else(|| StateEntry::new(now));
+        after.transit(now, transition);
         match before {
             None if after.is_default() => None,
             None | Some(_) => self.present(after),
@@ -139,6 +125,15 @@ impl StateEntry {
         }
     }
 
+    /// Changes the state.
+    #[inline]
+    fn transit(&mut self, now: Time, transition: &Transition) {
+        self.state = self.state & !transition.mask | transition.state & transition.mask;
+        self.timers = transition.timers.armed_in(self.state);
+        self.has_timers = self.timers != Timers::default();
+        (self.since, self.used) = (now, now);
+    }
+
     /// What a flow becomes when a variable of it is written; `None` if there is nothing to keep of
     /// a flow that was not known.
     pub(crate) fn with_variable(
@@ -218,12 +213,12 @@ fn deadline(from: Time, micros: u32) -> Time {
 }
 
 /// A flow that is looked for: its key, and where it most likely is.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct SoughtFlow {
     /// The key.
     pub key: FlowKey,
     hash: u64,
-    slot: u32,
+    pub(super) slot: u32,
 }
 
 /// The table is full: a flow that has no state yet gets none.
@@ -294,16 +289,29 @@ impl StateTable {
         Some((before, after))
     }
 
+    /// How often flows have come and gone. As long as that stays the same, so do their places.
+    #[inline]
+    pub fn moves(&self) -> u64 {
+        self.flows.changes()
+    }
+
     /// What is looked for to find the flow of a key, which is prefetched.
     #[inline]
     pub fn seek(&self, key: FlowKey) -> SoughtFlow {
-        let hash = self.flows.hash(&key);
-        self.flows.prefetch(hash);
-        SoughtFlow {
+        let mut sought = SoughtFlow {
             key,
-            hash,
-            slot: u32::MAX,
-        }
+            ..SoughtFlow::default()
+        };
+        self.aim(&mut sought);
+        sought
+    }
+
+    /// Makes what is looked for that of its key, which is prefetched.
+    #[inline]
+    pub(super) fn aim(&self, sought: &mut SoughtFlow) {
+        sought.hash = self.flows.hash(&sought.key);
+        sought.slot = u32::MAX;
+        self.flows.prefetch(sought.hash);
     }
 
     /// Notes where a flow most likely is, and prefetches that.
@@ -312,32 +320,60 @@ impl StateTable {
         sought.slot = self.flows.guess(sought.hash);
     }
 
+    /// Where a flow is, if it has memory.
     #[inline]
-    fn slot(&self, sought: &SoughtFlow) -> Option<u32> {
+    pub(super) fn slot(&self, sought: &SoughtFlow) -> Option<u32> {
         self.flows.find(sought.hash, sought.slot, &sought.key)
     }
 
-    /// The state that a packet of a flow would have at `now`.
+    /// Notes where a flow is. Returns the state that a packet of it would have at `now`.
     #[inline]
-    pub fn foresee(&self, now: Time, sought: &SoughtFlow) -> u32 {
-        match self.flows.at(sought.slot) {
-            Some((_, flow)) => flow.rolled_back(now).unwrap_or(flow.state),
-            None => 0,
-        }
+    pub(super) fn foresee(&self, now: Time, sought: &mut SoughtFlow) -> u32 {
+        let flow = match self.flows.at(sought.slot) {
+            Some((key, flow)) if *key == sought.key => Some(flow),
+            Some(_) | None => {
+                sought.slot = self.slot(sought).unwrap_or(u32::MAX);
+                self.flows.at(sought.slot).map(|(_, flow)| flow)
+            }
+        };
+        flow.map_or(0, |flow| flow.rolled_back(now).unwrap_or(flow.state))
     }
 
-    /// Looks up the flow of a packet, if it has this state; `false` if not, and nothing is done.
+    /// Looks up the flow of a packet in its place, or one that has none, if it has this state;
+    /// `false` if not, and nothing is done.
     #[inline]
-    pub fn fulfil(&mut self, now: Time, sought: &SoughtFlow, state: u32) -> bool {
-        match self.flows.at_mut(sought.slot) {
-            Some((key, flow))
-                if *key == sought.key && flow.state == state && flow.rolled_back(now).is_none() =>
-            {
-                flow.used = now;
-                true
-            }
-            Some(_) | None => false,
+    pub(super) fn fulfil(&mut self, now: Time, slot: Option<u32>, state: u32) -> bool {
+        let Some((_, flow)) = slot.and_then(|slot| self.flows.at_mut(slot)) else {
+            return state == 0;
+        };
+        if flow.state != state || flow.rolled_back(now).is_some() {
+            return false;
         }
+        flow.used = now;
+        true
+    }
+
+    /// Changes the state of the flow in this place, of which a packet was looked up at `now`, if it
+    /// stays known; `false` if not, and nothing is done.
+    #[inline]
+    pub(super) fn transit(
+        &mut self,
+        now: Time,
+        slot: Option<u32>,
+        transition: &Transition,
+    ) -> bool {
+        let Some((_, flow)) = slot.and_then(|slot| self.flows.at_mut(slot)) else {
+            return false;
+        };
+        debug_assert_eq!(flow.rolled_back(now), None);
+        let mut after = *flow;
+        after.transit(now, transition);
+        if self.behaviour.present(after).is_none() {
+            return false;
+        }
+        *flow = after;
+        self.counts.transitions += 1;
+        true
     }
 
     /// Looks up the flow of a packet; its state, and 0 if it has none. The flow was not idle.

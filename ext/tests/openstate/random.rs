@@ -59,6 +59,8 @@ pub fn entry(random: &mut Random, dialect: Dialect) -> String {
         "set_state(table=1,state=1/1),",
         "set_state(table=0,state=0),",
         "set_state(table=1,state=3,bit=1),",
+        "set_state(table=0,state=2,bit=1),",
+        "set_state(table=0,state=1),set_state(table=0,state=2/2,hard_timeout=5),",
         "inc_state(table=1),",
         "set_global_state(global_state=1/1),",
         "set_global_state(global_state=0),",
