@@ -203,9 +203,14 @@ fn order_holds_and_losses_are_counted_while_a_ring_grows_under_load() {
         numbers.extend(take_until(&mut b, &pool, FRAMES));
         assert!(numbers.is_sorted_by(|a, b| a < b));
         let lost = b.counters().rx_dropped() as usize;
-        // At each growth a frame or two may fall between two system calls.
+        // At each growth some fall between two system calls: a frame or two, unless the machine is
+        // so busy that it interrupts the receiver there.
         let missing = FRAMES + 1 - numbers.len() - lost;
-        assert!(lost > 0 && missing < 8, "{missing} frames were not counted");
+        let most = FRAMES / 50;
+        assert!(
+            lost > 0 && missing < most,
+            "{missing} frames were not counted"
+        );
     });
 }
 
