@@ -145,6 +145,10 @@ typedef struct bofuss_usage {
   uint32_t meters;
   // Packets that were dropped, for whatever reason.
   uint64_t drops;
+  // Of these, those that exceeded the rate of a meter's drop band,
+  uint64_t meter_drops;
+  // and those that no entry of a table matched.
+  uint64_t miss_drops;
 } bofuss_usage;
 
 #ifdef __cplusplus
@@ -420,6 +424,16 @@ enum bofuss_status bofuss_work(const struct bofuss_switch *sw, uint64_t now);
 // `sw` is NULL, or a switch that was not freed and that no other thread uses; `usage` is NULL,
 // or may be written.
 enum bofuss_status bofuss_get_usage(const struct bofuss_switch *sw, struct bofuss_usage *usage);
+
+// How many entries a table has. BOFUSS_STATUS_NONE if there is no such table.
+//
+// # Safety
+//
+// `sw` is NULL, or a switch that was not freed and that no other thread uses; `entries` is NULL,
+// or may be written.
+enum bofuss_status bofuss_get_table_entries(const struct bofuss_switch *sw,
+                                            uint8_t table,
+                                            uint32_t *entries);
 
 #ifdef __cplusplus
 } // extern "C"

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::ffi::{c_char, c_void, CString};
 
-use bofuss_datapath::{Config as Tables, Engine};
+use bofuss_datapath::{Config as Tables, DropReason, Engine};
 use bofuss_embed::{Effect, EmbedError, EmbeddedConfig, EmbeddedSwitch, FailMode, Time};
 use bofuss_frame::Pool;
 
@@ -79,6 +79,10 @@ pub struct SwitchUsage {
     pub meters: u32,
     /// Packets that were dropped, for whatever reason.
     pub drops: u64,
+    /// Of these, those that exceeded the rate of a meter's drop band,
+    pub meter_drops: u64,
+    /// and those that no entry of a table matched.
+    pub miss_drops: u64,
 }
 
 /// An OpenFlow switch.
@@ -405,15 +409,45 @@ pub unsafe extern "C" fn bofuss_get_usage(
     let body = |embedded: &mut EmbeddedSwitch| {
         let datapath = embedded.switch().datapath();
         let entries = datapath.tables().iter().map(|table| table.len() as u32);
-        let made = SwitchUsage {
+        let mut made = SwitchUsage {
             ports: datapath.ports().len() as u32,
             flow_entries: entries.sum(),
             groups: datapath.n_groups() as u32,
             meters: datapath.n_meters() as u32,
-            drops: datapath.drops().map(|(_, count)| count).sum(),
+            ..SwitchUsage::default()
         };
+        for (reason, count) in datapath.drops() {
+            made.drops += count;
+            match reason {
+                DropReason::Meter => made.meter_drops = count,
+                DropReason::TableMiss => made.miss_drops = count,
+                _ => {}
+            }
+        }
         // SAFETY: the caller vouches for the place.
         Ok(unsafe { store(usage, made) }?)
+    };
+    // SAFETY: the caller vouches for the switch.
+    unsafe { SwitchHandle::call(sw, body) }
+}
+
+/// How many entries a table has. BOFUSS_STATUS_NONE if there is no such table.
+///
+/// # Safety
+///
+/// `sw` is NULL, or a switch that was not freed and that no other thread uses; `entries` is NULL,
+/// or may be written.
+#[no_mangle]
+pub unsafe extern "C" fn bofuss_get_table_entries(
+    sw: *const SwitchHandle,
+    table: u8,
+    entries: *mut u32,
+) -> Status {
+    let body = |embedded: &mut EmbeddedSwitch| {
+        let tables = embedded.switch().datapath().tables();
+        let found = tables.get(usize::from(table)).ok_or(Status::None)?;
+        // SAFETY: the caller vouches for the place.
+        Ok(unsafe { store(entries, found.len() as u32) }?)
     };
     // SAFETY: the caller vouches for the switch.
     unsafe { SwitchHandle::call(sw, body) }

@@ -17,8 +17,9 @@ use bofuss::port::{
     bofuss_receive, bofuss_trace, FrameBytes,
 };
 use bofuss::switch::{
-    bofuss_config_default, bofuss_get_usage, bofuss_next_tick, bofuss_switch_free,
-    bofuss_switch_new, bofuss_tick, bofuss_work, Callbacks, Config, SwitchHandle, SwitchUsage,
+    bofuss_config_default, bofuss_get_table_entries, bofuss_get_usage, bofuss_next_tick,
+    bofuss_switch_free, bofuss_switch_new, bofuss_tick, bofuss_work, Callbacks, Config,
+    SwitchHandle, SwitchUsage,
 };
 use bofuss::Status;
 
@@ -260,6 +261,11 @@ unsafe fn ask(
     // SAFETY: every pointer is NULL, or names what is there for as long as the call.
     unsafe {
         assert_eq!(bofuss_get_usage(switch, usage.as_mut_ptr()), Status::Ok);
+        let mut entries = 0;
+        assert_ne!(
+            bofuss_get_table_entries(switch, length as u8, &mut entries),
+            Status::Internal
+        );
         assert_ne!(bofuss_next_tick(switch, &mut at), Status::Internal);
         assert_ne!(
             bofuss_message_length(bytes, length, &mut size),

@@ -2,6 +2,11 @@
 #include "check.h"
 #include "ns3/udp-client-server-helper.h"
 
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
 using namespace ns3;
 
 static uint32_t g_overload = 0;
@@ -15,6 +20,40 @@ class Full : public OFSwitch13LearningController
         g_refused++;
     }
 };
+
+// The rows of a file with a head, by column.
+static std::map<std::string, std::vector<double>>
+Columns(const std::string& path)
+{
+    std::ifstream file(path);
+    std::string line;
+    std::getline(file, line);
+    std::istringstream head(line);
+    std::vector<std::string> names{std::istream_iterator<std::string>(head), {}};
+    std::map<std::string, std::vector<double>> columns;
+    while (std::getline(file, line))
+    {
+        std::istringstream row(line);
+        for (const std::string& name : names)
+        {
+            double value = std::nan("");
+            row >> value;
+            columns[name].push_back(value);
+        }
+    }
+    return columns;
+}
+
+static double
+Sum(const std::vector<double>& values)
+{
+    double sum = 0;
+    for (double value : values)
+    {
+        sum += value;
+    }
+    return sum;
+}
 
 int
 main(int argc, char** argv)
@@ -44,6 +83,9 @@ main(int argc, char** argv)
         "PipelinePacket",
         Callback<void, Ptr<const Packet>>([](Ptr<const Packet>) { g_pipeline++; }));
     uint64_t id = device->GetDatapathId();
+    std::string prefix = SystemPath::MakeTemporaryDirectoryName();
+    SystemPath::MakeDirectories(prefix);
+    of13->EnableDatapathStats(prefix + "/custom");
     for (uint32_t i = 0; i < 20; i++)
     {
         controller->DpctlExecute(id,
@@ -71,6 +113,19 @@ main(int argc, char** argv)
     // The bucket begins full, with 1 s, and gets 10 s of 2 Mb/s: 22 Mb, 2,750 packets of 8,000 bits.
     Check(received >= 2680 && received <= 2760, "the CPU lets through what it can");
     Check(g_overload + g_pipeline >= 5000 && g_overload >= 2240, "and drops the rest");
+    std::string path = prefix + "/custom-" + std::to_string(id) + ".log";
+    auto columns = Columns(path);
+    std::remove(path.c_str());
+    std::remove(prefix.c_str());
+    Check(columns["Time:s"].size() == 11 && columns["Time:s"].front() == 1,
+          "a row of statistics for each second");
+    Check(Sum(columns["LdDrops"]) == g_overload && Sum(columns["Packets"]) == g_pipeline,
+          "its rows have all packets");
+    Check(Sum(columns["FloMods"]) >= 22 && Sum(columns["PktsIn"]) == device->GetPacketInCounter(),
+          "and messages");
+    Check(columns["Load:%"].at(8) >= 99 && columns["Load:%"].at(8) <= 101, "the CPU is busy");
+    Check(columns["FloAU:%"].back() == 69 && columns["Dly:us"].back() == 400,
+          "11 of the 16 entries of tables that are used");
     Simulator::Destroy();
     return 0;
 }

@@ -24,6 +24,18 @@ namespace
 {
 // Bytes of an Ethernet header.
 const uint32_t ETHERNET_BYTES = 14;
+// Message types. Spec: OpenFlow 1.3.5 section 7.1.1.
+enum : uint8_t
+{
+    PACKET_IN = 10,
+    PACKET_OUT = 13,
+    FLOW_MOD = 14,
+    GROUP_MOD = 15,
+    METER_MOD = 29,
+};
+// Bytes of a message's header, and of its part up to the length.
+const size_t HEADER_BYTES = 8;
+const size_t HEAD_BYTES = 4;
 // The most bytes that one read of a socket takes.
 const uint32_t READ_BYTES = 16384;
 // Types below are lengths of 802.3 frames.
@@ -35,6 +47,38 @@ std::map<uint64_t, OFSwitch13Device*>& Devices()
     return devices;
 }
 } // namespace
+
+void
+OFMessageCounter::Add(const uint8_t* bytes, size_t n)
+{
+    const uint8_t* end = bytes + n;
+    while (bytes < end)
+    {
+        size_t skipped = std::min<size_t>(m_left, end - bytes);
+        m_left -= skipped;
+        bytes += skipped;
+        if (bytes == end)
+        {
+            return;
+        }
+        m_head.push_back(*bytes);
+        bytes++;
+        if (m_head.size() == HEAD_BYTES)
+        {
+            size_t length = m_head[2] << 8 | m_head[3];
+            m_counts[m_head[1]]++;
+            m_left = std::max(length, HEADER_BYTES) - HEAD_BYTES;
+            m_head.clear();
+        }
+    }
+}
+
+uint64_t
+OFMessageCounter::Get(uint8_t type) const
+{
+    auto found = m_counts.find(type);
+    return found == m_counts.end() ? 0 : found->second;
+}
 
 TypeId
 OFSwitch13Port::GetTypeId()
@@ -333,18 +377,114 @@ OFSwitch13Device::GetPipelineDelay() const
     return m_pipelineDelay;
 }
 
+uint32_t
+OFSwitch13Device::GetFlowTableEntries(uint8_t table) const
+{
+    uint32_t entries = 0;
+    bofuss_get_table_entries(m_switch, table, &entries);
+    return entries;
+}
+
+uint32_t
+OFSwitch13Device::GetFlowTableSize() const
+{
+    return m_flowTableSize;
+}
+
+uint32_t
+OFSwitch13Device::GetGroupTableSize() const
+{
+    return m_groupTableSize;
+}
+
+uint32_t
+OFSwitch13Device::GetMeterTableSize() const
+{
+    return m_meterTableSize;
+}
+
+uint32_t
+OFSwitch13Device::GetNPipelineTables() const
+{
+    return m_pipelineTables;
+}
+
+DataRate
+OFSwitch13Device::GetCpuCapacity() const
+{
+    return m_cpuCapacity;
+}
+
 uint64_t
 OFSwitch13Device::GetPacketInCounter() const
 {
-    return m_packetIns;
+    uint64_t sum = 0;
+    for (const Channel& channel : m_channels)
+    {
+        sum += channel.toController.Get(PACKET_IN);
+    }
+    return sum;
+}
+
+uint64_t
+OFSwitch13Device::CountFromControllers(uint8_t type) const
+{
+    uint64_t sum = 0;
+    for (const Channel& channel : m_channels)
+    {
+        sum += channel.fromController.Get(type);
+    }
+    return sum;
+}
+
+uint64_t
+OFSwitch13Device::GetPacketOutCounter() const
+{
+    return CountFromControllers(PACKET_OUT);
+}
+
+uint64_t
+OFSwitch13Device::GetFlowModCounter() const
+{
+    return CountFromControllers(FLOW_MOD);
+}
+
+uint64_t
+OFSwitch13Device::GetGroupModCounter() const
+{
+    return CountFromControllers(GROUP_MOD);
+}
+
+uint64_t
+OFSwitch13Device::GetMeterModCounter() const
+{
+    return CountFromControllers(METER_MOD);
+}
+
+bofuss_usage
+OFSwitch13Device::GetUsage() const
+{
+    bofuss_usage usage{};
+    bofuss_get_usage(m_switch, &usage);
+    return usage;
 }
 
 uint64_t
 OFSwitch13Device::GetDropCounter() const
 {
-    bofuss_usage usage{};
-    bofuss_get_usage(m_switch, &usage);
-    return usage.drops;
+    return GetUsage().drops;
+}
+
+uint64_t
+OFSwitch13Device::GetMeterDropCounter() const
+{
+    return GetUsage().meter_drops;
+}
+
+uint64_t
+OFSwitch13Device::GetTableDropCounter() const
+{
+    return GetUsage().miss_drops;
 }
 
 Ptr<OFSwitch13Device>
@@ -445,8 +585,7 @@ OFSwitch13Device::Refill()
 void
 OFSwitch13Device::Settle()
 {
-    bofuss_usage usage{};
-    bofuss_get_usage(m_switch, &usage);
+    bofuss_usage usage = GetUsage();
     m_flowEntries = usage.flow_entries;
     m_groupEntries = usage.groups;
     m_meterEntries = usage.meters;
@@ -487,17 +626,11 @@ void
 OFSwitch13Device::SendBytes(void* user, uint64_t connection, const uint8_t* bytes, size_t n)
 {
     OFSwitch13Device* self = static_cast<OFSwitch13Device*>(user);
-    // The type of a PACKET_IN, in each message.
-    size_t length = 0;
-    for (size_t at = 0; bofuss_message_length(bytes + at, n - at, &length) == BOFUSS_STATUS_OK;
-         at += length)
-    {
-        self->m_packetIns += bytes[at + 1] == 10;
-    }
     for (Channel& channel : self->m_channels)
     {
         if (channel.connection == connection)
         {
+            channel.toController.Add(bytes, n);
             channel.unsent.insert(channel.unsent.end(), bytes, bytes + n);
             self->Flush(channel);
         }
@@ -523,7 +656,9 @@ OFSwitch13Device::StartControllerConnection(const Address& controller)
 {
     Ptr<Socket> socket = Socket::CreateSocket(GetObject<Node>(), TcpSocketFactory::GetTypeId());
     socket->SetAttribute("SegmentSize", UintegerValue(8900));
-    m_channels.push_back({socket, 0, {}, {}});
+    Channel channel;
+    channel.socket = socket;
+    m_channels.push_back(channel);
     socket->SetConnectCallback(MakeCallback(&OFSwitch13Device::Connected, this),
                                MakeCallback(&OFSwitch13Device::Failed, this));
     socket->SetRecvCallback(MakeCallback(&OFSwitch13Device::Receive, this));
@@ -592,6 +727,7 @@ OFSwitch13Device::Feed(Channel& channel)
         bofuss_feed(m_switch, Now(), channel.connection, unread.data(), unread.size(), &taken);
     if (status == BOFUSS_STATUS_OK)
     {
+        channel.fromController.Add(unread.data(), taken);
         unread.erase(unread.begin(), unread.begin() + taken);
     }
     else if (!channel.connection)

@@ -7,6 +7,8 @@
 #include "ns3/inet-socket-address.h"
 #include "ns3/internet-stack-helper.h"
 #include "ns3/log.h"
+#include "ns3/names.h"
+#include "ns3/ofswitch13-stats-calculator.h"
 #include "ns3/simulator.h"
 #include "ns3/string.h"
 #include "ns3/uinteger.h"
@@ -211,6 +213,23 @@ OFSwitch13Helper::EnableOpenFlowAscii(std::string prefix)
     else
     {
         m_csma.EnableAscii(prefix, m_channelDevices);
+    }
+}
+
+void
+OFSwitch13Helper::EnableDatapathStats(std::string prefix, bool useNodeNames)
+{
+    for (uint32_t i = 0; i < m_devices.GetN(); i++)
+    {
+        Ptr<OFSwitch13Device> device = m_devices.Get(i);
+        std::string name = useNodeNames ? Names::FindName(m_switchNodes.Get(i)) : std::string();
+        if (name.empty())
+        {
+            name = std::to_string(device->GetDatapathId());
+        }
+        Ptr<OFSwitch13StatsCalculator> stats = CreateObject<OFSwitch13StatsCalculator>();
+        stats->SetAttribute("OutputFilename", StringValue(prefix + "-" + name + ".log"));
+        stats->HookSinks(device);
     }
 }
 

@@ -23,6 +23,21 @@ namespace ns3
 
 class OFSwitch13Device;
 
+// Counts the messages of a stream by their type, however it is cut.
+class OFMessageCounter
+{
+  public:
+    void Add(const uint8_t* bytes, size_t n);
+    uint64_t Get(uint8_t type) const;
+
+  private:
+    // Version, type and length, the first bytes of a message.
+    std::vector<uint8_t> m_head;
+    // Bytes until the next message.
+    size_t m_left{0};
+    std::map<uint8_t, uint64_t> m_counts;
+};
+
 // A port: a CSMA device (physical), or a virtual one (logical). Frames come through the device's
 // promiscuous callback, without the Ethernet header, and leave by SendFrom.
 class OFSwitch13Port : public Object
@@ -72,7 +87,23 @@ class OFSwitch13Device : public Object
     uint32_t GetMeterEntries() const;
     double GetCpuLoad() const;
     Time GetPipelineDelay() const;
+    // The entries of a table, and the most that each table has.
+    uint32_t GetFlowTableEntries(uint8_t table) const;
+    uint32_t GetFlowTableSize() const;
+    uint32_t GetGroupTableSize() const;
+    uint32_t GetMeterTableSize() const;
+    uint32_t GetNPipelineTables() const;
+    DataRate GetCpuCapacity() const;
+    // Messages to all controllers, and from them.
     uint64_t GetPacketInCounter() const;
+    uint64_t GetPacketOutCounter() const;
+    uint64_t GetFlowModCounter() const;
+    uint64_t GetGroupModCounter() const;
+    uint64_t GetMeterModCounter() const;
+    // Packets that exceeded a meter's rate, that no entry of a table matched, and all that were
+    // dropped.
+    uint64_t GetMeterDropCounter() const;
+    uint64_t GetTableDropCounter() const;
     uint64_t GetDropCounter() const;
     // Sends a packet, with its Ethernet header, through the pipeline. The tunnel id is not told to
     // the pipeline.
@@ -95,6 +126,8 @@ class OFSwitch13Device : public Object
         uint64_t connection{0};
         std::deque<uint8_t> unsent;
         std::vector<uint8_t> unread;
+        OFMessageCounter toController;
+        OFMessageCounter fromController;
     };
 
     static void Transmit(void* user, uint32_t port, uint32_t queue, const uint8_t* frame, size_t n);
@@ -114,6 +147,9 @@ class OFSwitch13Device : public Object
     void Flush(Channel& channel);
     void Feed(Channel& channel);
     Channel* Find(Ptr<Socket> socket);
+    bofuss_usage GetUsage() const;
+    // Messages of a type from all controllers.
+    uint64_t CountFromControllers(uint8_t type) const;
 
     bofuss_switch* m_switch{nullptr};
     uint64_t m_dpId{0};
@@ -126,7 +162,6 @@ class OFSwitch13Device : public Object
     Time m_timeout;
     uint64_t m_cpuTokens{0};
     uint64_t m_cpuUsed{0};
-    uint64_t m_packetIns{0};
     std::vector<Ptr<OFSwitch13Port>> m_ports;
     std::vector<Channel> m_channels;
     EventId m_refillEvent;

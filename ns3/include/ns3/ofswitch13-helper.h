@@ -55,6 +55,9 @@ class OFSwitch13Helper : public Object
     virtual void CreateOpenFlowChannels() = 0;
     void EnableOpenFlowPcap(std::string prefix = "ofchannel", bool promiscuous = true);
     void EnableOpenFlowAscii(std::string prefix = "ofchannel");
+    // Writes what each switch does and how full it is to PREFIX-ID.log, with the datapath id or the
+    // name of the node.
+    void EnableDatapathStats(std::string prefix = "datapath", bool useNodeNames = false);
 
   protected:
     // Bytes of the largest packet on a channel, so that messages are not cut small.

@@ -1,0 +1,90 @@
+// What a switch does and how full it is, over time, in a file.
+#ifndef OFSWITCH13_STATS_CALCULATOR_H
+#define OFSWITCH13_STATS_CALCULATOR_H
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "ns3/data-rate.h"
+#include "ns3/event-id.h"
+#include "ns3/nstime.h"
+#include "ns3/object.h"
+#include "ns3/packet.h"
+
+namespace ns3
+{
+
+class OFSwitch13Device;
+
+// Averages are exponentially weighted: each DatapathTimeout of the device brings a new value. Usages
+// are in percent of a size. A row of the file has the averages, and counts since the row before.
+class OFSwitch13StatsCalculator : public Object
+{
+  public:
+    static TypeId GetTypeId();
+    ~OFSwitch13StatsCalculator() override;
+    // Follows a device, which keeps this object. To be called once.
+    void HookSinks(Ptr<OFSwitch13Device> device);
+
+    DataRate GetEwmaCpuLoad() const;
+    Time GetEwmaPipelineDelay() const;
+    uint32_t GetEwmaSumFlowEntries() const;
+    uint32_t GetEwmaFlowTableEntries(uint8_t table) const;
+    uint32_t GetEwmaGroupTableEntries() const;
+    uint32_t GetEwmaMeterTableEntries() const;
+    uint32_t GetAvgCpuUsage() const;
+    uint32_t GetAvgFlowTableUsage(uint8_t table) const;
+    // Of those tables that have entries.
+    uint32_t GetAvgActFlowTableUsage() const;
+    uint32_t GetAvgGroupTableUsage() const;
+    uint32_t GetAvgMeterTableUsage() const;
+
+  protected:
+    void DoDispose() override;
+
+  private:
+    // What is counted since the device was made.
+    struct Counts
+    {
+        uint64_t packets{0};
+        uint64_t overloadDrops{0};
+        uint64_t meterDrops{0};
+        uint64_t tableDrops{0};
+        uint64_t flowMods{0};
+        uint64_t meterMods{0};
+        uint64_t groupMods{0};
+        uint64_t packetIns{0};
+        uint64_t packetOuts{0};
+    };
+
+    void Timeout(Ptr<const OFSwitch13Device> device);
+    void PipelinePacket(Ptr<const Packet> packet);
+    void OverloadDrop(Ptr<const Packet> packet);
+    void Average(double& average, double value) const;
+    Counts Count() const;
+    void WriteHead();
+    void WriteRow();
+
+    double m_alpha{0};
+    Time m_interval;
+    std::string m_name;
+    bool m_details{false};
+    // It keeps this object, and so is there as long.
+    OFSwitch13Device* m_device{nullptr};
+    std::ofstream m_file;
+    EventId m_rowEvent;
+    uint64_t m_packets{0};
+    uint64_t m_overloadDrops{0};
+    Counts m_before;
+    double m_cpuLoad{0};
+    double m_delay{0};
+    double m_sumFlows{0};
+    std::vector<double> m_flows;
+    double m_groups{0};
+    double m_meters{0};
+};
+
+} // namespace ns3
+
+#endif
