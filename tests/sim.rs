@@ -8,6 +8,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use bofuss_oflib::field::IN_PORT;
 use bofuss_oflib::message::{FlowMod, FlowModCommand, Hello, PacketOut};
@@ -210,4 +211,55 @@ fn a_controller_over_tcp_stops_the_clock_until_it_has_answered() {
     );
     let ran = sim(&folder.file("nobody.toml", &nobody), &[]);
     assert!(text(&ran.stderr).contains("controller 127.0.0.1:1: Connection refused"));
+}
+
+/// Pings of a run, sent and answered, with a controller that needs half a second before it greets.
+fn pings_with_a_slow_controller(name: &str, arguments: &[&str]) -> (u64, u64) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            std::thread::sleep(Duration::from_millis(500));
+            serve(stream.unwrap());
+        }
+    });
+    let scenario = format!(
+        "end = 3
+        known_addresses = true
+        [topology]
+        shape = 'line'
+        switches = 1
+        hosts = 2
+        [[controller]]
+        name = 'slow'
+        kind = 'tcp'
+        address = '{address}'
+        [[traffic]]
+        kind = 'ping'
+        from = 'h1'
+        to = 'h2'
+        start = 0.1
+        interval = 0.1
+        count = 25"
+    );
+    let folder = Folder::new(name);
+    let file = folder.file("slow.toml", &scenario);
+    let ran = sim(&file, &[arguments, &["--json"]].concat());
+    assert_eq!(text(&ran.stderr), "", "no message is late");
+    let statistics: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
+    let pings = &statistics["traffic"][0];
+    (
+        pings["sent"].as_u64().unwrap(),
+        pings["received"].as_u64().unwrap(),
+    )
+}
+
+#[test]
+fn with_the_walls_clock_time_goes_on_while_a_controller_is_slow() {
+    assert_eq!(pings_with_a_slow_controller("lock-step", &[]), (25, 25));
+    let started = Instant::now();
+    let (sent, answered) = pings_with_a_slow_controller("wall", &["--wall-clock"]);
+    assert!(started.elapsed() >= Duration::from_secs(3));
+    assert_eq!(sent, 25);
+    assert!((1..25).contains(&answered), "{answered}");
 }

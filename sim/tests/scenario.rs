@@ -201,6 +201,38 @@ fn what_is_wrong_is_reported_with_its_line() {
             "line 2: topology: unknown variant `oval`",
         ),
         (
+            "end = 1\n[topology]\nshape = 7",
+            "line 3: topology: shape: 7 cannot be",
+        ),
+        (
+            "end = 1\n[topology]\nhosts = 1\ngml = []",
+            "line 4: topology: gml: [] cannot be",
+        ),
+        (
+            "end = 1\n[topology]\nswitches = 2",
+            "line 2: topology: missing field `shape`",
+        ),
+        (
+            "end = 1\n[topology]\nshape = \"line\"\nhosts = 1\nswitches = \"two\"",
+            "line 5: topology: switches: \"two\" cannot be",
+        ),
+        (
+            "end = 1\n[topology]\nshape = \"line\"\nswitches = 2\nhosts = -1",
+            "line 5: topology: hosts: -1 cannot be",
+        ),
+        (
+            "end = 1\n[topology]\ngml = \"three.gml\"\nhosts = 1.5",
+            "line 4: topology: hosts: 1.5 cannot be",
+        ),
+        (
+            "end = 1\n[topology]\nshape = \"line\"\nswitches = 2",
+            "line 2: topology: missing field `hosts`",
+        ),
+        (
+            "end = 1\n[topology]\nshape = \"line\"\nswitches = 2\nhosts = 1\nrows = 2",
+            "line 2: topology: unknown field `rows`",
+        ),
+        (
             "end = 1\n[topology]\ngml = \"three.gml\"",
             "line 2: topology: three.gml: no such file",
         ),

@@ -202,9 +202,20 @@ impl Builder<'_> {
         let Some(row) = &self.file.topology else {
             return Ok(Topology::default());
         };
-        let mut table = row.get_ref().clone();
+        let mut table = toml::Table::new();
+        for (key, value) in row.get_ref() {
+            let value_is_wrong = match key.as_str() {
+                "shape" | "gml" => value.get_ref().as_str().is_none(),
+                _ => value.get_ref().as_integer().is_none_or(|number| number < 0),
+            };
+            if value_is_wrong {
+                let text = format!("topology: {key}: {} cannot be", value.get_ref());
+                return Err(self.source.error(value.span(), text));
+            }
+            table.insert(key.clone(), value.get_ref().clone());
+        }
         let read = match table.remove("gml") {
-            Some(gml) => gml_topology(&gml, table, outside),
+            Some(gml) => gml_topology(gml.as_str().unwrap_or_default(), table, outside),
             None => {
                 let shape = Shape::deserialize(table).map_err(|error| error.message().to_string());
                 shape.and_then(|shape| shape.make().map_err(|error| error.to_string()))
@@ -236,11 +247,10 @@ impl Builder<'_> {
 
 /// A topology from a file.
 fn gml_topology(
-    name: &toml::Value,
+    name: &str,
     mut rest: toml::Table,
     outside: &mut dyn Outside,
 ) -> Result<Topology, String> {
-    let name = name.as_str().ok_or("gml: it is the name of a file")?;
     let wanted = rest
         .remove("hosts")
         .map_or(Some(0), |hosts| hosts.as_integer());

@@ -1,11 +1,16 @@
 //! The keys of a scenario's text.
 
+use std::collections::BTreeMap;
+
 use bofuss_oflib::Version;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
 use crate::traffic::TrafficRow;
+
+/// The keys of a topology, and where their values are.
+pub type TopologyTable = BTreeMap<String, Spanned<toml::Value>>;
 
 /// A scenario as it is written. Times are in seconds unless the key says otherwise.
 #[derive(Debug, Deserialize)]
@@ -24,7 +29,7 @@ pub struct ScenarioFile {
     #[serde(default)]
     pub known_addresses: bool,
     /// A topology that is made or read.
-    pub topology: Option<Spanned<toml::Table>>,
+    pub topology: Option<Spanned<TopologyTable>>,
     /// What links, switches and hosts are like unless they say otherwise.
     #[serde(default)]
     pub defaults: Defaults,
