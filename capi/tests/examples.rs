@@ -4,7 +4,13 @@
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::Arc;
 use std::{env, fs};
+
+#[path = "../../sim/tests/common/random_inputs.rs"]
+mod random_inputs;
+#[path = "../../sim/tests/common/random_record.rs"]
+mod random_record;
 
 const ROOM: &str = env!("CARGO_MANIFEST_DIR");
 /// What Rust's standard library needs of the system.
@@ -32,39 +38,58 @@ fn built() -> PathBuf {
     env::current_exe().unwrap().parent().unwrap().to_path_buf()
 }
 
-/// Compiles a program with the static or the shared library, and runs it, under valgrind if that
-/// is here; its output.
-fn output_of(source: &str, shared: bool) -> String {
-    let name = Path::new(source).file_stem().unwrap();
-    let unique = format!("bofuss-c-{}-{}", std::process::id(), name.display());
-    let folder = env::temp_dir().join(unique);
-    fs::create_dir_all(&folder).unwrap();
-    let program = folder.join(name);
-    let mut compile = Command::new("gcc");
-    compile.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-g", "-I"]);
-    compile.arg(format!("{ROOM}/include"));
-    compile
-        .arg(format!("{ROOM}/{source}"))
-        .arg("-o")
-        .arg(&program);
-    if shared {
-        compile.arg(built().join("libbofuss.so"));
-        let link = folder.join("libbofuss.so.0.1");
-        symlink(built().join("libbofuss.so"), link).unwrap();
-    } else {
-        compile.arg(built().join("libbofuss.a")).args(SYSTEM);
+/// A compiled program in a folder of its own, which goes with it.
+struct Compiled {
+    folder: PathBuf,
+    program: PathBuf,
+}
+
+impl Compiled {
+    /// Compiles a program with the static or the shared library.
+    fn new(source: &str, shared: bool) -> Self {
+        let name = Path::new(source).file_stem().unwrap();
+        let unique = format!("bofuss-c-{}-{}", std::process::id(), name.display());
+        let folder = env::temp_dir().join(unique);
+        fs::create_dir_all(&folder).unwrap();
+        let program = folder.join(name);
+        let mut compile = Command::new("gcc");
+        compile.args(["-D_POSIX_C_SOURCE=200809L", "-std=c11"]);
+        compile.args(["-Wall", "-Wextra", "-Werror", "-g", "-I"]);
+        compile.arg(format!("{ROOM}/include"));
+        compile
+            .arg(format!("{ROOM}/{source}"))
+            .arg("-o")
+            .arg(&program);
+        if shared {
+            compile.arg(built().join("libbofuss.so"));
+            let link = folder.join("libbofuss.so.0.1");
+            symlink(built().join("libbofuss.so"), link).unwrap();
+        } else {
+            compile.arg(built().join("libbofuss.a")).args(SYSTEM);
+        }
+        run(&mut compile);
+        Self { folder, program }
     }
-    run(&mut compile);
+}
+
+impl Drop for Compiled {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Compiles a program and runs it, under valgrind if that is here; its output.
+fn output_of(source: &str, shared: bool) -> String {
+    let compiled = Compiled::new(source, shared);
     let mut command = if has("valgrind") {
         let mut command = Command::new("valgrind");
         command.args(["-q", "--leak-check=full", "--error-exitcode=9"]);
-        command.arg(&program);
+        command.arg(&compiled.program);
         command
     } else {
-        Command::new(&program)
+        Command::new(&compiled.program)
     };
-    let output = run(command.env("LD_LIBRARY_PATH", &folder));
-    fs::remove_dir_all(&folder).unwrap();
+    let output = run(command.env("LD_LIBRARY_PATH", &compiled.folder));
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -133,4 +158,33 @@ fn a_dump_of_a_table_is_text_and_json() {
 #[test]
 fn wrong_pointers_lengths_and_orders_are_statuses() {
     assert_eq!(output_of("tests/hostile.c", false), "all refused\n");
+}
+
+/// The bytes of hexadecimal digits.
+fn bytes_of(digits: &str) -> Vec<u8> {
+    bofuss_oflib::text::parse_bytes(digits).unwrap()
+}
+
+#[test]
+fn ten_thousand_inputs_have_the_effect_in_c_that_they_have_on_an_embedded_switch() {
+    let catalogue = Arc::new(bofuss_ext::catalogue());
+    let expected = random_record::random_record(&catalogue);
+    let compiled = Compiled::new("tests/replay.c", false);
+    let record = compiled.folder.join("record");
+    fs::write(&record, &expected.text).unwrap();
+    let output = run(Command::new(&compiled.program).arg(&record));
+    let mut frames = Vec::new();
+    let mut messages = Vec::new();
+    for line in String::from_utf8(output.stdout).unwrap().lines() {
+        match line.split(' ').collect::<Vec<_>>()[..] {
+            ["frame", port, _, digits] => frames.push((port.parse().unwrap(), bytes_of(digits))),
+            ["message", digits] => messages.extend(bytes_of(digits)),
+            _ => panic!("{line}"),
+        }
+    }
+    assert!(frames.len() > 3_000);
+    assert_eq!(frames, expected.frames);
+    // The first is the HELLO. What everything counts is at the end.
+    let hello = usize::from(messages[3]);
+    assert_eq!(messages[hello..], expected.messages);
 }

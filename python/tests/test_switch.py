@@ -107,6 +107,42 @@ def played(lines: list[str]) -> list[str]:
     return said
 
 
+def replayed(record: str) -> tuple[list[str], str]:
+    """Plays the inputs of a record (see `docs/guide/record.md`): frames that leave, and all messages."""
+    switch = Switch(tables=4)
+    ports = connection = 0
+    frames: list[str] = []
+    messages = ""
+    for line in record.splitlines():
+        words = line.split(" ")
+        if not words[0].isdigit():
+            continue
+        now = int(words[0])
+        match words[1:]:
+            case ["port", *_]:
+                ports += 1
+                switch.add_port(ports, now=now)
+            case ["connect", *_]:
+                connection = switch.connect()
+                switch.feed(connection, oflib.Hello([16]).encode(), now)
+            case ["frames", port, *batch]:
+                for frame in batch:
+                    switch.receive(int(port), bytes.fromhex(frame), now)
+            case ["message", _, data]:
+                switch.feed(connection, bytes.fromhex(data), now)
+            case ["tick"]:
+                switch.tick(now)
+            case other:
+                raise ValueError(f"{other} is not played here")
+        for effect in switch.drain():
+            match effect:
+                case Transmit(port, data, queue):
+                    frames.append(f"{port} {queue} {data.hex()}")
+                case Send(_, data):
+                    messages += data.hex()
+    return frames, messages
+
+
 class Equality(unittest.TestCase):
     def test_10000_inputs_have_the_effects_and_counters_that_they_have_in_rust(self) -> None:
         lines = inputs(random.Random(11), 10_000)
@@ -126,6 +162,23 @@ class Equality(unittest.TestCase):
         for at, (one, other) in enumerate(zip(ours, theirs)):
             self.assertEqual(one, other, f"line {at}")
         self.assertEqual(len(ours), len(theirs))
+
+
+    def test_the_inputs_of_a_record_have_the_effects_that_it_has(self) -> None:
+        cargo = ["cargo", "run", "--quiet", "--locked", "-p", "bofuss-sim", "--example", "random_record"]
+        ran = subprocess.run(cargo, cwd=ROOT, capture_output=True, text=True)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        wanted: dict[str, list[str]] = {"frame": [], "message": []}
+        for line in ran.stdout.splitlines():
+            if line.startswith("> "):
+                kind, _, rest = line[2:].partition(" ")
+                wanted[kind].append(rest)
+        frames, messages = replayed(ran.stdout)
+        self.assertGreater(len(frames), 3000)
+        self.assertEqual(frames, wanted["frame"])
+        # The first is the HELLO. What everything counts is at the end.
+        sent = "".join(line.split(" ")[1] for line in wanted["message"])
+        self.assertEqual(messages[int(messages[4:8], 16) * 2 :], sent)
 
 
 class Calls(unittest.TestCase):

@@ -9,19 +9,19 @@ use bofuss_agent::{ConnId, FailMode, Identity, Request, Switch, SwitchIo};
 use bofuss_datapath::{Config, Datapath, Time};
 use bofuss_embed::{EmbeddedConfig, EmbeddedSwitch};
 use bofuss_frame::{Frame, OffloadCapabilities, Pool};
+use bofuss_oflib::message::ErrorMsg;
 use bofuss_oflib::types::{QueueId, TableId};
-use bofuss_oflib::{Catalogue, Message, PortNo, Version};
+use bofuss_oflib::{Catalogue, Codec, Framer, Message, PortNo, Version};
 use bofuss_sim::controller::{Controller, ControllerOutput};
 use bofuss_sim::host::{Host, HostOutput};
 use bofuss_sim::{Change, LinkConfig, Network, NetworkConfig, NodeId, NodePort};
 
 #[path = "common/random_inputs.rs"]
 mod random_inputs;
+#[path = "common/random_record.rs"]
+mod random_record;
 
-use random_inputs::{INPUTS, Input, PORTS, inputs};
-
-/// Nanoseconds from one input to the next.
-const STEP: u64 = 1_000_000;
+use random_inputs::{INPUTS, Input, PORTS, STEP_NANOS, inputs, time};
 
 /// What it gives, by port and on the connection; times are those of the inputs.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -32,10 +32,8 @@ struct Outputs {
 
 fn tables() -> Config {
     Config {
-        seed: 5,
-        secret: 6,
         cache_flows: 1 << 12,
-        n_tables: 4,
+        n_tables: random_record::TABLES,
         ..Config::default()
     }
 }
@@ -84,7 +82,7 @@ fn alone(catalogue: &Arc<Catalogue>) -> (Outputs, String) {
     for (input, step) in inputs(catalogue).into_iter().zip(1..) {
         let now = time(step).after(1);
         while let Some(due) = switch.next_tick().filter(|due| *due < now) {
-            io.step = due.0 / STEP;
+            io.step = due.0 / STEP_NANOS;
             switch.tick(due, &mut io);
         }
         io.step = step;
@@ -108,11 +106,6 @@ fn alone(catalogue: &Arc<Catalogue>) -> (Outputs, String) {
     }
     let counters = counters(&switch.settled());
     (io.outputs, counters)
-}
-
-/// When the input of a step comes: no two are whole seconds apart, so that no timeout ends then.
-fn time(step: u64) -> Time {
-    Time(step * STEP + step % 997)
 }
 
 /// A port as the network names it.
@@ -154,7 +147,7 @@ struct ScriptHost {
 
 impl Host for ScriptHost {
     fn receive(&mut self, now: Time, frame: Frame, _: &mut HostOutput<'_>) {
-        let seen = (now.0 / STEP, self.port, frame.bytes().into());
+        let seen = (now.0 / STEP_NANOS, self.port, frame.bytes().into());
         self.seen.borrow_mut().frames.push(seen);
     }
 
@@ -189,7 +182,7 @@ impl Controller for ScriptController {
         message: Message,
         _: &mut ControllerOutput,
     ) {
-        let seen = (now.0 / STEP, xid, message);
+        let seen = (now.0 / STEP_NANOS, xid, message);
         self.seen.borrow_mut().messages.push(seen);
     }
 
@@ -268,9 +261,7 @@ fn in_network(catalogue: &Arc<Catalogue>) -> (Outputs, String) {
     network
         .plan(Time(0), Change::Connect(switch, controller))
         .unwrap();
-    network
-        .run_until(time(INPUTS).after(1000), &mut ())
-        .unwrap();
+    network.run_until(time(INPUTS + 10), &mut ()).unwrap();
     let counters = counters(&network.switch_mut(switch).unwrap().settled());
     let outputs = seen.borrow().clone();
     (outputs, counters)
@@ -286,4 +277,33 @@ fn ten_thousand_inputs_have_the_same_effect_alone_and_in_a_network() {
     assert_eq!(own.messages, networked.messages);
     assert_eq!(own.frames, networked.frames);
     assert_eq!(own_counters, networked_counters);
+    let expected = random_record::random_record(&catalogue);
+    let mut frames = Vec::new();
+    for (_, port, bytes) in networked.frames {
+        frames.push((port, bytes));
+    }
+    assert_eq!(frames, expected.frames);
+    let codec = Codec::new(Version::V1_3, catalogue);
+    let mut framer = Framer::new();
+    framer.push(&expected.messages);
+    let mut messages = Vec::new();
+    while let Some(bytes) = framer.next_message().unwrap() {
+        let (xid, message) = codec.decode(bytes).unwrap();
+        append(&codec, xid, message, &mut messages);
+    }
+    let mut sent = Vec::new();
+    for (_, xid, message) in networked.messages {
+        append(&codec, xid, message, &mut sent);
+    }
+    assert!(sent == messages, "other messages");
+}
+
+/// Appends a message as it is on a wire. An ERROR quotes nothing: a controller within a network
+/// sends no bytes.
+fn append(codec: &Codec, xid: u32, message: Message, bytes: &mut Vec<u8>) {
+    let message = match message {
+        Message::Error(error) => Message::Error(ErrorMsg::quoting(error.error, &[])),
+        other => other,
+    };
+    codec.encode(xid, &message, bytes).unwrap();
 }

@@ -81,6 +81,9 @@ struct Lane {
     pool: Pool,
     /// When the clock started.
     epoch: Instant,
+    /// The time, in a test that says what it is.
+    #[cfg(test)]
+    stopped_at: Option<Time>,
     counters: LoopCounters,
     /// When the drivers' counters were last read.
     counted: Time,
@@ -150,6 +153,8 @@ impl DataPlane {
             lane: Lane {
                 pool: parts.pool,
                 epoch: Instant::now(),
+                #[cfg(test)]
+                stopped_at: None,
                 counters: LoopCounters::default(),
                 counted: Time(0),
                 pending_traces: Vec::new(),
@@ -234,6 +239,10 @@ impl DataPlane {
     }
 
     fn now(&self) -> Time {
+        #[cfg(test)]
+        if let Some(at) = self.lane.stopped_at {
+            return at;
+        }
         Time(self.lane.epoch.elapsed().as_nanos() as u64)
     }
 

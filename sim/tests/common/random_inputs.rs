@@ -1,17 +1,24 @@
 //! Random frames of few hosts, and messages that change what becomes of them.
 
+use bofuss_datapath::Time;
 use bofuss_oflib::message::group_mod::GroupModCommand;
 use bofuss_oflib::message::meter_mod::MeterModCommand;
+use bofuss_oflib::message::multipart::{
+    FlowStatsRequest, GroupRequest, MeterRequest, MultipartRequest, PortRequest, RequestBody,
+};
 use bofuss_oflib::message::{Empty, FlowModCommand};
 use bofuss_oflib::text::{parse_flow, parse_group, parse_meter};
-use bofuss_oflib::{Catalogue, Mac, Message};
+use bofuss_oflib::types::{GroupId, MeterId};
+use bofuss_oflib::{Catalogue, Mac, Message, PortNo};
 use bofuss_packet::craft::{arp, ethernet, ipv4, tcp, udp, vlan};
 use bofuss_sim::Random;
 
 /// The switch has ports from 1 to this.
 pub const PORTS: u32 = 4;
-/// How many inputs there are.
+/// How many frames and messages there are before the counters are asked for.
 pub const INPUTS: u64 = 10_000;
+/// Nanoseconds from one input to the next.
+pub const STEP_NANOS: u64 = 1_000_000;
 
 /// What a switch is given.
 #[derive(Clone)]
@@ -22,10 +29,37 @@ pub enum Input {
     Message(Message),
 }
 
-/// Inputs that are always the same, with fields and extensions of a catalogue.
+/// Inputs that are always the same, with fields and extensions of a catalogue. The last ask for all
+/// counters.
 pub fn inputs(catalogue: &Catalogue) -> Vec<Input> {
     let mut random = Random::new(42, 0);
-    (0..INPUTS).map(|_| input(&mut random, catalogue)).collect()
+    let mut inputs = Vec::new();
+    for _ in 0..INPUTS {
+        inputs.push(input(&mut random, catalogue));
+    }
+    for body in [
+        RequestBody::Flow(FlowStatsRequest::default()),
+        RequestBody::Table(Empty),
+        RequestBody::PortStats(PortRequest {
+            port_no: PortNo::ANY,
+        }),
+        RequestBody::Group(GroupRequest {
+            group_id: GroupId::ALL,
+        }),
+        RequestBody::Meter(MeterRequest {
+            meter_id: MeterId::ALL,
+        }),
+    ] {
+        let request = MultipartRequest { body, more: false };
+        inputs.push(Input::Message(Message::MultipartRequest(request)));
+    }
+    inputs
+}
+
+/// When the input of a step comes, from 1: no two are whole seconds apart, so that no timeout ends
+/// then.
+pub fn time(step: u64) -> Time {
+    Time(step * STEP_NANOS + step % 997)
 }
 
 fn input(random: &mut Random, catalogue: &Catalogue) -> Input {

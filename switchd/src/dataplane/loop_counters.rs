@@ -43,6 +43,12 @@ impl LoopCounters {
         self.message_ns.observe(took_ns);
     }
 
+    /// Messages that were handled.
+    #[cfg(test)]
+    pub fn messages(&self) -> u64 {
+        self.received.values().sum()
+    }
+
     /// Adds the counts to `samples`, with the messages `sent` by type.
     pub fn report(&self, sent: &BTreeMap<&'static str, u64>, samples: &mut Samples) {
         samples.distribution("batch_frames", &self.batch_frames, 1.0);

@@ -14,7 +14,6 @@ use bofuss_channel::{Hub, Settings};
 use bofuss_datapath::{Cursor, Settled};
 use bofuss_embed::record::{Item, Player, RecordReader, RecordedInput, RecordedStep};
 use bofuss_oflib::message::Hello;
-use bofuss_oflib::message::multipart::{MultipartRequest, RequestBody};
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Catalogue, Codec, Framer, Message, Version};
 use bofuss_ports::{Memory, PortDriver};
@@ -27,6 +26,8 @@ use crate::run::{make_switch, remake_switch};
 
 #[path = "../../../sim/tests/common/random_inputs.rs"]
 mod random_inputs;
+#[path = "../../../sim/tests/common/random_record.rs"]
+mod random_record;
 
 /// A folder that is removed in the end.
 struct Folder(PathBuf);
@@ -92,10 +93,12 @@ impl Lab {
         let options = Options {
             record: Some(record.into()),
             fail_mode: Some("secure".into()),
-            tables: Some(4),
+            tables: Some(random_record::TABLES),
             ..options
         };
-        let config = options.check().unwrap();
+        let mut config = options.check().unwrap();
+        // As of the other faces of the switch.
+        config.tables.secret = 0;
         let catalogue = config.catalogue.clone();
         let (events, received) = mpsc::channel(256);
         let socket = folder.0.join("openflow");
@@ -105,17 +108,10 @@ impl Lab {
         let switch = make_switch(&config, &pool, 1).unwrap();
         let file = RecordFile::open(record).unwrap();
         let (recorder, writer) = SwitchRecorder::new(file, &config, &switch, pool.clone());
-        let mut wires = Vec::new();
-        let mut ports = Vec::new();
-        for number in 1..=random_inputs::PORTS {
-            let (near, far) = Memory::pair();
-            ports.push(OpenPort::in_memory(PortNo(number), near));
-            wires.push(far);
-        }
         let mut plane = DataPlane::new(DataPlaneParts {
             switch,
             pool,
-            ports,
+            ports: Vec::new(),
             config,
             recorder: Some(recorder),
             events: received,
@@ -123,6 +119,15 @@ impl Lab {
             monitor: LinkMonitor::open().unwrap(),
         })
         .unwrap();
+        plane.lane.stopped_at = Some(Time(0));
+        let mut wires = Vec::new();
+        for number in 1..=random_inputs::PORTS {
+            let (near, far) = Memory::pair();
+            let port = OpenPort::in_memory(PortNo(number), near);
+            plane.add_port(port).unwrap();
+            wires.push(far);
+        }
+        plane.lane.stopped_at = None;
         plane.begin_record(writer).unwrap();
         let controller = UnixStream::connect(&socket).unwrap();
         controller.set_nonblocking(true).unwrap();
@@ -230,16 +235,49 @@ impl Lab {
                 self.read();
             }
         }
-        let flows = RequestBody::Flow(Default::default());
-        let ask = Message::MultipartRequest(MultipartRequest {
-            body: flows,
-            more: false,
-        });
-        self.tell(u32::MAX, &ask);
+        self.until_answered(random_inputs::INPUTS as u32 + 5);
+    }
+
+    /// Waits until the controller has the whole answer to its multipart request.
+    fn until_answered(&mut self, xid: u32) {
         self.until(|lab| {
             let last = lab.messages.last();
-            last.is_some_and(|last| last[4..8] == [0xff; 4] && last[11] & 1 == 0)
+            last.is_some_and(|last| last[4..8] == xid.to_be_bytes() && last[11] & 1 == 0)
         });
+    }
+
+    /// Gives the random inputs at their times, one by one, and does what is due at its time.
+    fn play_on_time(&mut self) {
+        let inputs = random_inputs::inputs(&self.catalogue());
+        let mut messages = 0;
+        for (input, step) in inputs.into_iter().zip(1..) {
+            let now = random_inputs::time(step).after(1);
+            while let Some(due) = self.plane.switch.next_tick().filter(|due| *due < now) {
+                self.plane.lane.stopped_at = self.plane.lane.stopped_at.max(Some(due));
+                self.turn(&[]);
+            }
+            self.plane.lane.stopped_at = Some(now);
+            match input {
+                random_inputs::Input::Frame(port, bytes) => {
+                    let frame = self.plane.lane.pool.frame(&bytes).unwrap();
+                    let wire = &mut self.wires[port as usize - 1];
+                    wire.send(&mut vec![frame]).unwrap();
+                    self.turn(&[port]);
+                }
+                random_inputs::Input::Message(message) => {
+                    messages += 1;
+                    self.tell(step as u32, &message);
+                    // A change of many entries takes several turns.
+                    while self.plane.lane.counters.messages() < messages
+                        || self.plane.switch.has_work(&self.plane.io)
+                    {
+                        self.turn(&[]);
+                    }
+                }
+            }
+            self.read();
+        }
+        self.until_answered(random_inputs::INPUTS as u32 + 5);
     }
 
     /// Ends the switch; returns its counters, and all frames and messages that left.
@@ -380,4 +418,25 @@ fn what_the_cache_does_with_random_inputs_is_recorded_and_done_again() {
 #[test]
 fn what_the_plain_scan_does_with_random_inputs_is_recorded_and_done_again() {
     is_recorded_and_played("reference");
+}
+
+#[test]
+fn ten_thousand_inputs_have_the_effect_that_they_have_on_an_embedded_switch() {
+    let folder = Folder::new("equality");
+    let record = folder.0.join("record");
+    let mut lab = Lab::new(&folder, &record, Options::default());
+    let expected = random_record::random_record(&lab.catalogue());
+    lab.plane.lane.stopped_at = Some(Time(0));
+    lab.play_on_time();
+    let (_, frames, messages) = lab.end();
+    for port in 1..=random_inputs::PORTS {
+        let wanted = of_port(&expected.frames, port);
+        for (at, (one, other)) in of_port(&frames, port).iter().zip(&wanted).enumerate() {
+            assert_eq!(one, other, "frame {at} of port {port}");
+        }
+        assert_eq!(of_port(&frames, port).len(), wanted.len(), "{port}");
+    }
+    assert!(expected.frames.len() > 3_000);
+    // All but the HELLO. What entries, tables, ports, groups and meters count is at the end.
+    assert_eq!(messages[1..].concat(), expected.messages);
 }
