@@ -73,6 +73,8 @@ pub(crate) struct Lookahead {
     pub(crate) number: Option<usize>,
     /// Their hash; none if they are not known.
     pub(crate) hash: Option<u64>,
+    /// The bucket of the index in which that is.
+    pub(crate) bucket: usize,
     /// The flow that it most likely is of.
     pub(crate) guess: u32,
 }
@@ -86,6 +88,7 @@ impl Lookahead {
             is_read: false,
             number: None,
             hash: None,
+            bucket: 0,
             guess: NONE,
         }
     }

@@ -3,7 +3,7 @@
 use alloc::{boxed::Box, vec::Vec};
 use core::fmt;
 
-use bofuss_oflib::field::{FIELDS, Field, IN_PORT, KEY_BYTES, KEY_PRESENT_BYTES};
+use bofuss_oflib::field::{FIELDS, Field, IN_PORT, KEY_BYTES, KEY_PRESENT_BYTES, METADATA};
 use bofuss_oflib::field_set::StandardFields;
 use bofuss_oflib::{Catalogue, FieldMatch, FieldSet, Match};
 
@@ -125,6 +125,15 @@ impl Key {
         let mut value = [0; 16];
         value[16 - field.bytes()..].copy_from_slice(self.place(field)?);
         Some(u128::from_be_bytes(value))
+    }
+
+    /// Replaces the bits of the metadata that `mask` covers.
+    #[inline(always)]
+    pub(crate) fn write_metadata(&mut self, value: u64, mask: u64) {
+        let bytes = self.bytes[METADATA.offset as usize..].first_chunk_mut();
+        let bytes = bytes.expect("every key has room for the metadata");
+        *bytes = (u64::from_be_bytes(*bytes) & !mask | value & mask).to_be_bytes();
+        self.add_present(const { StandardFields::of(METADATA) });
     }
 
     /// The value of IN_PORT, 0 if it is absent.

@@ -99,10 +99,9 @@ impl Packet {
     }
 
     /// Replaces the bits of the metadata that `mask` covers.
+    #[inline]
     pub fn write_metadata(&mut self, value: u64, mask: u64) {
-        let old = self.key.get(METADATA, &mut ()).unwrap_or(0) as u64;
-        self.key
-            .set(METADATA, u128::from(old & !mask | value & mask));
+        self.key.write_metadata(value, mask);
     }
 
     /// Where the headers stand.

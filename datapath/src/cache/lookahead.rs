@@ -115,8 +115,7 @@ impl Cache {
 
     #[inline(never)]
     fn hash_many(&self, words: &[u64]) -> u64 {
-        let (start, others) = words[..self.width()].split_first().expect("a start");
-        self.secret.hash(*start, others.iter().copied())
+        self.secret.hash_slice(&words[..self.width()])
     }
 
     /// Reads the words of a frame whose layout the lookahead has already, if its headers have them
@@ -149,7 +148,7 @@ impl Cache {
             && let Some(words) = lookahead.words.first_chunk::<FEW>()
         {
             let hash = self.secret.hash_few(words);
-            self.index.prefetch(hash);
+            lookahead.bucket = self.index.prefetch(hash);
             lookahead.hash = Some(hash);
         }
     }
@@ -160,7 +159,7 @@ impl Cache {
         if lookahead.is_read {
             let hash = lookahead.hash;
             let hash = hash.unwrap_or_else(|| self.hash(&lookahead.words));
-            self.index.prefetch(hash);
+            lookahead.bucket = self.index.prefetch(hash);
             lookahead.hash = Some(hash);
         }
     }
@@ -230,7 +229,7 @@ impl Cache {
     pub(crate) fn guess(&self, lookahead: &mut Lookahead) {
         lookahead.guess = NONE;
         if let Some(hash) = lookahead.hash {
-            lookahead.guess = self.index.guess(hash);
+            lookahead.guess = self.index.guess(lookahead.bucket, hash);
             self.flows.prefetch(lookahead.guess);
         }
     }
@@ -256,12 +255,10 @@ impl Cache {
 
 /// The hash of a key as it is stored.
 pub(super) fn hash_stored(secret: &Secret, key: &Words<FEW>) -> u64 {
-    let words = match key {
-        Words::Few(words) => return secret.hash_few(words),
-        Words::Many(words) => words,
-    };
-    let (start, words) = words.split_first().expect("a start, and words");
-    secret.hash(*start, words.iter().copied())
+    match key {
+        Words::Few(words) => secret.hash_few(words),
+        Words::Many(words) => secret.hash_slice(words),
+    }
 }
 
 /// Whether a flow is that of these words, padded.

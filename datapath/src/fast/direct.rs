@@ -1,14 +1,14 @@
 //! Frames that arrive together. Of those of known flows that just go to a port, or nowhere, no more
 //! is read than what tells the flow.
 
-use alloc::{boxed::Box, vec::Vec};
+use alloc::boxed::Box;
+use alloc::vec::{Drain, Vec};
 
 use bofuss_frame::{Frame, OffloadCapabilities};
 use bofuss_oflib::PortNo;
-use bofuss_oflib::message::config::ConfigFlags;
 use bofuss_oflib::types::{QueueId, TableId};
 use bofuss_packet::offload::Cut;
-use bofuss_packet::{Fragment, Key, Layout, Packet, arrival, survey};
+use bofuss_packet::{Key, Layout, Packet, arrival, survey};
 
 use super::direct_hooks::Begun;
 use super::direct_steps::can_go;
@@ -60,6 +60,12 @@ enum Disposition {
     Slow(Option<u32>),
 }
 
+/// The next frame of a batch, which was looked at before.
+#[inline(always)]
+fn taken(batch: &mut Drain<'_, Frame>) -> Frame {
+    batch.next().expect("it is there to be looked at")
+}
+
 impl<S: Sink> Context<'_, S> {
     /// Sends frames that arrived on `port` through the tables; leaves `frames` empty.
     #[inline(never)]
@@ -90,29 +96,30 @@ impl<S: Sink> Context<'_, S> {
             let mut left = None;
             let mut batch = frames.drain(..count);
             for lookahead in &mut lookaheads {
-                let disposition = match batch.as_slice() {
-                    [next, ..] => self.plain_disposition(&mut burst, next, lookahead, &mut begun),
-                    [] => None,
-                };
-                let Some(mut frame) = batch.next() else {
+                let [next, ..] = batch.as_slice() else {
                     break;
                 };
-                match disposition {
+                match self.plain_disposition(&mut burst, next, lookahead, &mut begun) {
                     Some(Disposition::Sent) => {
-                        self.sink.transmit(burst.output.port, QueueId(0), frame);
+                        let port = burst.output.port;
+                        self.sink.transmit(port, QueueId(0), taken(&mut batch));
                         continue;
                     }
-                    Some(Disposition::Dropped(_)) => continue,
+                    Some(Disposition::Dropped(_)) => drop(taken(&mut batch)),
                     Some(Disposition::Steps(flow)) => {
+                        let mut frame = taken(&mut batch);
                         let layout = &mut lookahead.layout;
                         if self.run_steps(&mut frame, &mut burst, layout, flow) {
                             self.sink.transmit(burst.output.port, QueueId(0), frame);
                         }
                     }
                     Some(Disposition::Slow(flow)) => {
-                        self.run_frame(frame, &arrival.key, lookahead, flow);
+                        self.run_frame(taken(&mut batch), &arrival.key, lookahead, flow);
                     }
-                    None => left = self.run_any(frame, &mut burst, lookahead, &mut begun),
+                    None => {
+                        let frame = taken(&mut batch);
+                        left = self.run_any(frame, &mut burst, lookahead, &mut begun);
+                    }
                 }
                 burst.looks_ahead &= looked_for == self.known_as();
                 if self.lane.work.is_turn_over() {
@@ -151,34 +158,62 @@ impl<S: Sink> Context<'_, S> {
         if !burst.looks_ahead {
             return slow(None);
         }
-        let is_treated = self.is_treated(&lookahead.layout);
+        let is_treated = self.pipeline.treats(lookahead.layout.fragment);
         if burst.branches && (is_treated || !self.fulfils(burst.preparer, lookahead, begun)) {
             return None;
         }
-        let Some(flow) = self.lane.cache.flow(lookahead) else {
+        let Some(mut flow) = self.lane.cache.flow(lookahead) else {
             return slow(None);
         };
-        let (slot, end) = (lookahead.guess, flow.end);
+        let slot = lookahead.guess;
+        let End::Port { port, acts: false } = flow.end else {
+            return self.other_disposition(burst, frame, lookahead, begun);
+        };
+        if port != burst.output.port {
+            self.change_output(burst, port);
+            flow = &mut self.lane.cache.flows[slot];
+        }
+        let output = &mut burst.output;
+        let leaves = output.open && output.capabilities.take(&frame.offload, 0);
+        if !leaves || is_treated {
+            return slow(Some(slot));
+        }
+        let frame_bytes = frame.len() as u64;
+        output.packets += 1;
+        output.bytes += frame_bytes;
+        if flow.count(self.now, 1, frame_bytes) {
+            self.mark_unsettled(slot);
+        }
+        self.lane.cache.stats.hits += 1;
+        Some(Disposition::Sent)
+    }
+
+    /// The same of a frame whose flow was found and does more than to go to a port.
+    #[inline(always)]
+    fn other_disposition(
+        &mut self,
+        burst: &mut Burst<'_>,
+        frame: &Frame,
+        lookahead: &mut Lookahead,
+        begun: &mut Begun,
+    ) -> Option<Disposition> {
+        let slot = lookahead.guess;
+        let end = self.lane.cache.flows[slot].end;
         if let End::Port { port, .. } = end
             && port != burst.output.port
         {
             self.change_output(burst, port);
         }
         let at_end = self.at_end((slot, end), &burst.output, frame, &lookahead.layout);
+        let is_treated = self.pipeline.treats(lookahead.layout.fragment);
         let Some((disposition, acts)) = at_end.filter(|_| !is_treated) else {
-            return slow(Some(slot));
+            return (!burst.branches).then_some(Disposition::Slow(Some(slot)));
         };
         if acts && !self.fulfils_actions(lookahead, begun) {
             return None;
         }
         self.count_direct(burst, slot, &disposition, (1, frame.len() as u64));
         Some(disposition)
-    }
-
-    /// Whether a frame is a fragment that gets a treatment in place of the tables.
-    #[inline(always)]
-    fn is_treated(&self, layout: &Layout) -> bool {
-        layout.fragment != Fragment::No && self.pipeline.fragments != ConfigFlags(0)
     }
 
     /// Counts a frame that leaves or is dropped by the direct path.
@@ -315,7 +350,7 @@ impl<S: Sink> Context<'_, S> {
         lookahead: &mut Lookahead,
         begun: &mut Begun,
     ) -> Disposition {
-        let treated = self.is_treated(&lookahead.layout);
+        let treated = self.pipeline.treats(lookahead.layout.fragment);
         let is_super_frame = frame.offload.gso.is_some();
         if burst.branches
             && (treated

@@ -6,6 +6,7 @@ use bofuss_frame::{Frame, Pool};
 use bofuss_oflib::message::config::ConfigFlags;
 use bofuss_oflib::types::{GroupId, MeterId, TableId};
 use bofuss_oflib::{Catalogue, PortNo};
+use bofuss_packet::Fragment;
 use bofuss_packet::reassemble::Reassembler;
 
 use crate::action_set::ActionSet;
@@ -59,6 +60,12 @@ impl Pipeline {
             TableId::ALL => &self.tables,
             TableId(one) => &self.tables[usize::from(one)..=usize::from(one)],
         }
+    }
+
+    /// Whether a frame that holds such a part of a packet gets a treatment instead of its path.
+    #[inline(always)]
+    pub(crate) fn treats(&self, fragment: Fragment) -> bool {
+        fragment != Fragment::No && self.fragments != ConfigFlags(0)
     }
 
     /// Whether the pipeline has a table.

@@ -66,7 +66,7 @@ impl MaskGroups {
     }
 
     fn hash(&self, mask: &KeyMask, rule: &KeyMatch) -> u64 {
-        self.secret.hash(0, mask.of_match(rule))
+        self.secret.hash(mask.of_match(rule))
     }
 
     /// The first entry of the chain in which `rule` is or would be, and the chain's hash.
@@ -199,7 +199,7 @@ impl Classifier for MaskGroups {
                 group.heads.replace(hash, head, Some(key.slot));
             }
             (None, None) => {
-                let rehash = |slot: u32| self.secret.hash(0, mask.of_match(&slab[slot].rule));
+                let rehash = |slot: u32| self.secret.hash(mask.of_match(&slab[slot].rule));
                 group.heads.insert(hash, key.slot, rehash);
             }
         }
@@ -242,17 +242,18 @@ impl Classifier for MaskGroups {
 
     fn lookup(&self, slab: &Slab<Entry>, key: &Key, log: &mut FieldSet) -> Option<EntryKey> {
         let mut best = EntryKey::LAST;
+        let mut read = FieldSet::EMPTY;
         for (first, number) in &self.order {
             if *first > best {
                 break;
             }
             let group = &self.groups[*number];
-            log.read(group.reads);
+            read.insert(group.reads);
             let Some(words) = group.mask.of_key(key, &mut ()) else {
                 continue;
             };
             let same = |slot: u32| group.mask.agree(&slab[slot].rule, key);
-            let mut next = group.heads.find(self.secret.hash(0, words), same);
+            let mut next = group.heads.find(self.secret.hash(words), same);
             while let Some(slot) = next {
                 let entry = &slab[slot];
                 if entry.key >= best {
@@ -267,6 +268,7 @@ impl Classifier for MaskGroups {
                 next = entry.next_in_chain();
             }
         }
+        log.read(read);
         (best != EntryKey::LAST).then_some(best)
     }
 

@@ -129,7 +129,7 @@ impl<K: Hash + Eq, V> StepMap<K, V> {
     /// that is used.
     #[inline]
     pub fn guess(&self, hash: u64) -> u32 {
-        let slot = self.index.guess(hash);
+        let slot = self.index.guess(self.index.home(hash), hash);
         self.pairs.prefetch(slot);
         slot
     }

@@ -36,16 +36,30 @@ impl Secret {
         Self(first, mix(first.rotate_left(32) ^ seed))
     }
 
-    /// The hash of some words, the first of them apart: a sum over pairs, which do not wait for
-    /// each other.
+    /// The hash of some words: a sum over pairs, which do not wait for each other.
     #[inline]
-    pub(crate) fn hash(&self, first: u64, mut words: impl Iterator<Item = u64>) -> u64 {
-        let (mut key, mut sum, mut left) = (self.0, 0u64, Some(first));
+    pub(crate) fn hash(&self, mut words: impl Iterator<Item = u64>) -> u64 {
+        let (mut key, mut sum, mut left) = (self.0, 0u64, words.next());
         while let Some(word) = left {
             let right = words.next();
             sum = sum.wrapping_add(pair(key, word, right.unwrap_or(0)));
             key = key.wrapping_add(self.1);
             left = right.and_then(|_| words.next());
+        }
+        fold(sum, self.1)
+    }
+
+    /// The same of words that stand together.
+    #[inline]
+    pub(crate) fn hash_slice(&self, words: &[u64]) -> u64 {
+        let (mut key, mut sum) = (self.0, 0u64);
+        let (pairs, last) = words.as_chunks();
+        for [left, right] in pairs {
+            sum = sum.wrapping_add(pair(key, *left, *right));
+            key = key.wrapping_add(self.1);
+        }
+        if let [left] = last {
+            sum = sum.wrapping_add(pair(key, *left, 0));
         }
         fold(sum, self.1)
     }
@@ -119,8 +133,9 @@ pub(crate) struct TagTable {
 }
 
 impl TagTable {
+    /// The number of the first bucket of a hash.
     #[inline]
-    fn home(&self, hash: u64) -> usize {
+    pub(crate) fn home(&self, hash: u64) -> usize {
         let at = (hash >> TAG_BITS) as usize & self.mask;
         if at < self.n_buckets {
             at
@@ -149,10 +164,7 @@ impl TagTable {
     /// The first slot under `hash` that `is` the one wanted.
     #[inline]
     pub(crate) fn find(&self, hash: u64, mut is: impl FnMut(u32) -> bool) -> Option<u32> {
-        if self.n_buckets == 0 {
-            return None;
-        }
-        let mut bucket = self.bucket((false, self.home(hash)));
+        let mut bucket = self.home_bucket(self.home(hash))?;
         loop {
             let mut hits = lanes(bucket.tags, tag(hash));
             while hits != 0 {
@@ -169,18 +181,37 @@ impl TagTable {
         }
     }
 
-    /// Prefetches the memory that is read first for `hash`.
+    /// Prefetches the memory that is read first for `hash`. Returns the number of that bucket.
     #[inline]
-    pub(crate) fn prefetch(&self, hash: u64) {
-        if self.n_buckets > 0 {
-            prefetch(self.bucket((false, self.home(hash))));
+    pub(crate) fn prefetch(&self, hash: u64) -> usize {
+        let home = self.home(hash);
+        if let Some(bucket) = self.home_bucket(home) {
+            prefetch(bucket);
         }
+        home
     }
 
-    /// The slot under `hash` that most likely is the one wanted.
+    /// The slot under `hash` that most likely is the one wanted; `home` is the number of its first
+    /// bucket.
     #[inline]
-    pub(crate) fn guess(&self, hash: u64) -> u32 {
+    pub(crate) fn guess(&self, home: usize, hash: u64) -> u32 {
+        let Some(bucket) = self.home_bucket(home) else {
+            return NONE;
+        };
+        let hits = lanes(bucket.tags, tag(hash));
+        if hits != 0 {
+            return bucket.slots[hits.trailing_zeros() as usize / LANES];
+        }
+        if bucket.next == NONE {
+            return NONE;
+        }
         self.find(hash, |_| true).unwrap_or(NONE)
+    }
+
+    /// A bucket that is not spilled, if there is one of this number.
+    #[inline]
+    fn home_bucket(&self, home: usize) -> Option<&HashBucket> {
+        self.chunks.get(home / CHUNK)?.get(home % CHUNK)
     }
 
     /// Adds a slot. `rehash` gives the hash of any slot that is in the table.
@@ -323,7 +354,7 @@ mod tests {
     fn what_was_put_in_is_found_until_it_is_taken_out() {
         let secret = Secret::new(1);
         // Many slots share a hash, so that buckets spill.
-        let hash = |slot: u32| secret.hash(0, [u64::from(slot % 3000)].into_iter());
+        let hash = |slot: u32| secret.hash([u64::from(slot % 3000)].into_iter());
         let mut table = TagTable::default();
         let has = |table: &TagTable, slot| table.find(hash(slot), |one| one == slot).is_some();
         for slot in 0..9000 {
@@ -351,12 +382,21 @@ mod tests {
     fn a_secret_changes_every_hash() {
         let words = || [1u64, 2, 3].into_iter();
         let (a, b) = (Secret::new(1), Secret::new(2));
-        assert_ne!(a.hash(0, words()), b.hash(0, words()));
-        assert_ne!(a.hash(0, words()), a.hash(0, [1u64, 2, 4].into_iter()));
-        assert_ne!(
-            a.hash(0, [0u64, 1].into_iter()),
-            a.hash(0, [1u64, 0].into_iter())
-        );
-        assert_ne!(a.hash(0, words()), a.hash(1, words()));
+        assert_ne!(a.hash(words()), b.hash(words()));
+        assert_ne!(a.hash(words()), a.hash([1u64, 2, 4].into_iter()));
+        assert_ne!(a.hash([0u64, 1].into_iter()), a.hash([1u64, 0].into_iter()));
+    }
+
+    #[test]
+    fn words_have_one_hash_however_they_are_given() {
+        let secret = Secret::new(3);
+        let words = [5u64, 0, 7, u64::MAX, 9, 0];
+        for count in 1..=words.len() {
+            let some = &words[..count];
+            let hash = secret.hash(some.iter().copied());
+            assert_eq!(hash, secret.hash_slice(some));
+        }
+        assert_eq!(secret.hash_few(&words), secret.hash_slice(&words));
+        assert_eq!(secret.hash_few(&words), secret.hash_slice(&words[..5]));
     }
 }
