@@ -12,7 +12,7 @@ use crate::hook::HookPoint;
 use crate::hook_context::set_field;
 use crate::pipeline::context::Context;
 use crate::pipeline::hooking::MissReply;
-use crate::pipeline::{NO_COOKIE, Walk};
+use crate::pipeline::{NO_COOKIE, Walk, each_table};
 use crate::slab::NONE;
 use crate::upcoming::WORDS;
 use crate::{DropReason, EntryKey, HookEffect, Sink, Table};
@@ -53,8 +53,8 @@ impl<S: Sink> Context<'_, S> {
         (self.hooks.plan(), self.lane.cache.stats.widened)
     }
 
-    /// Sends a packet along one path from the present table on, which is remembered if it can be;
-    /// the table to go on with, if any.
+    /// Sends a packet along one path from the present table on, which is remembered if it can be
+    /// and the cache admits it; the table to go on with, if any.
     fn one_path(&mut self, walk: &mut Walk<'_>) -> Result<Option<TableId>, DropReason> {
         let effect = self.hooks.effect(walk.table);
         if effect == HookEffect::Unknown || self.lane.cache.volatile_tables.contains(walk.table) {
@@ -72,7 +72,9 @@ impl<S: Sink> Context<'_, S> {
         let words = (self.lane.cache.hash(words.padded()), &words);
         match self.known_path(words, walk.packet.key()) {
             Some(flow) => self.replay(walk, flow),
-            None => self.record(walk, words),
+            None if self.lane.cache.admits(words.0) => self.record(walk, words),
+            // What is not remembered is not worth to be recorded either.
+            None => each_table(self, walk, Some(walk.table)).map(|()| None),
         }
     }
 

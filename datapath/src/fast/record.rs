@@ -161,7 +161,7 @@ impl<S: Sink> Context<'_, S> {
             // The key has other words from now on, under which the next packet is remembered.
             let fields = cache.fields.union(path.read);
             cache.widen(&self.pipeline.catalogue, tables, fields);
-        } else if is_complete && cache.admits(words.0) {
+        } else if is_complete {
             if let Some(victim) = cache.victim() {
                 cache.forget(tables, victim);
                 cache.stats.evicted += 1;
