@@ -122,7 +122,7 @@ typedef struct bofuss_callbacks {
   // Is handed to each callback.
   void *user;
   // A frame leaves by a port, from the address on and without FCS; the queue that it waited in,
-  // or 0.
+  // or that an action has set, or 0.
   void (*transmit)(void *user, uint32_t port, uint32_t queue, const uint8_t *frame, size_t length);
   // Whole messages leave on a connection.
   void (*send)(void *user, uint64_t connection, const uint8_t *bytes, size_t length);

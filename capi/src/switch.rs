@@ -51,7 +51,7 @@ pub struct Callbacks {
     /// Is handed to each callback.
     pub user: *mut c_void,
     /// A frame leaves by a port, from the address on and without FCS; the queue that it waited in,
-    /// or 0.
+    /// or that an action has set, or 0.
     pub transmit: Option<
         extern "C" fn(user: *mut c_void, port: u32, queue: u32, frame: *const u8, length: usize),
     >,

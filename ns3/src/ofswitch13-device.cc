@@ -8,6 +8,7 @@
 #include "ns3/ethernet-header.h"
 #include "ns3/inet-socket-address.h"
 #include "ns3/log.h"
+#include "ns3/pointer.h"
 #include "ns3/simulator.h"
 #include "ns3/tcp-socket-factory.h"
 #include "ns3/uinteger.h"
@@ -40,6 +41,15 @@ const size_t HEAD_BYTES = 4;
 const uint32_t READ_BYTES = 16384;
 // Types below are lengths of 802.3 frames.
 const uint16_t MIN_TYPE = 1536;
+
+ObjectFactory
+DefaultQueueFactory()
+{
+    ObjectFactory factory;
+    // By the function and not by the name, which may not be registered yet.
+    factory.SetTypeId(OFSwitch13PriorityQueue::GetTypeId());
+    return factory;
+}
 
 std::map<uint64_t, OFSwitch13Device*>& Devices()
 {
@@ -88,6 +98,17 @@ OFSwitch13Port::GetTypeId()
             .SetParent<Object>()
             .SetGroupName("OFSwitch13")
             .AddConstructor<OFSwitch13Port>()
+            .AddAttribute("QueueFactory",
+                          "What makes the queues of the port.",
+                          ObjectFactoryValue(DefaultQueueFactory()),
+                          MakeObjectFactoryAccessor(&OFSwitch13Port::m_queueFactory),
+                          MakeObjectFactoryChecker())
+            .AddAttribute("PortQueue",
+                          "The queues of the port; none on a logical one.",
+                          TypeId::ATTR_GET,
+                          PointerValue(),
+                          MakePointerAccessor(&OFSwitch13Port::m_queue),
+                          MakePointerChecker<OFSwitch13Queue>())
             .AddTraceSource("SwitchPortRx",
                             "A frame came in by the port.",
                             MakeTraceSourceAccessor(&OFSwitch13Port::m_rxTrace),
@@ -108,8 +129,21 @@ OFSwitch13Port::OFSwitch13Port(Ptr<OFSwitch13Device> device, Ptr<NetDevice> port
 }
 
 void
+OFSwitch13Port::NotifyConstructionCompleted()
+{
+    Object::NotifyConstructionCompleted();
+    Ptr<CsmaNetDevice> csma = DynamicCast<CsmaNetDevice>(m_port);
+    if (csma)
+    {
+        m_queue = m_queueFactory.Create<OFSwitch13Queue>();
+        csma->SetQueue(m_queue);
+    }
+}
+
+void
 OFSwitch13Port::DoDispose()
 {
+    m_queue = nullptr;
     m_device = nullptr;
     m_port = nullptr;
     Object::DoDispose();
@@ -147,7 +181,7 @@ OFSwitch13Port::Receive(Ptr<NetDevice>,
 }
 
 bool
-OFSwitch13Port::Send(const uint8_t* frame, size_t length)
+OFSwitch13Port::Send(const uint8_t* frame, size_t length, uint32_t queue)
 {
     if (length < ETHERNET_BYTES)
     {
@@ -166,7 +200,8 @@ OFSwitch13Port::Send(const uint8_t* frame, size_t length)
     Ptr<Packet> packet = Create<Packet>(frame + ETHERNET_BYTES, length - ETHERNET_BYTES);
     if (!m_txTrace.IsEmpty())
     {
-        m_txTrace(Create<Packet>(frame, length));
+        packet->AddPacketTag(QueueTag(queue));
+    m_txTrace(Create<Packet>(frame, length));
     }
     return m_port->SendFrom(packet, from, to, type);
 }
@@ -613,12 +648,16 @@ OFSwitch13Device::Tick()
 }
 
 void
-OFSwitch13Device::Transmit(void* user, uint32_t port, uint32_t, const uint8_t* frame, size_t n)
+OFSwitch13Device::Transmit(void* user,
+                           uint32_t port,
+                           uint32_t queue,
+                           const uint8_t* frame,
+                           size_t n)
 {
     Ptr<OFSwitch13Port> out = static_cast<OFSwitch13Device*>(user)->GetSwitchPort(port);
     if (out)
     {
-        out->Send(frame, n);
+        out->Send(frame, n, queue);
     }
 }
 

@@ -12,7 +12,9 @@
 #include "ns3/data-rate.h"
 #include "ns3/node.h"
 #include "ns3/nstime.h"
+#include "ns3/object-factory.h"
 #include "ns3/object.h"
+#include "ns3/ofswitch13-queue.h"
 #include "ns3/packet.h"
 #include "ns3/socket.h"
 #include "ns3/traced-callback.h"
@@ -48,11 +50,12 @@ class OFSwitch13Port : public Object
     OFSwitch13Port(Ptr<OFSwitch13Device> device, Ptr<NetDevice> port, uint32_t number);
     Ptr<NetDevice> GetPortDevice() const;
     uint32_t GetPortNo() const;
-    // Sends a frame, header included. False if the device refuses it.
-    bool Send(const uint8_t* frame, size_t length);
+    // Sends a frame, header included, by a queue of the port. False if the device refuses it.
+    bool Send(const uint8_t* frame, size_t length, uint32_t queue = 0);
 
   protected:
     void DoDispose() override;
+    void NotifyConstructionCompleted() override;
 
   private:
     bool Receive(Ptr<NetDevice> device,
@@ -65,6 +68,9 @@ class OFSwitch13Port : public Object
     Ptr<OFSwitch13Device> m_device;
     Ptr<NetDevice> m_port;
     uint32_t m_number{0};
+    ObjectFactory m_queueFactory;
+    // Of a CSMA device; a virtual one sends at once.
+    Ptr<OFSwitch13Queue> m_queue;
     TracedCallback<Ptr<const Packet>> m_rxTrace;
     TracedCallback<Ptr<const Packet>> m_txTrace;
 };

@@ -5,5 +5,6 @@
 #include "ns3/ofswitch13-device.h"
 #include "ns3/ofswitch13-external-helper.h"
 #include "ns3/ofswitch13-helper.h"
+#include "ns3/ofswitch13-queue.h"
 #include "ns3/ofswitch13-stats-calculator.h"
 #endif

@@ -1,0 +1,78 @@
+// Queues of a port: the action set-queue says in which one a packet waits for the device.
+#ifndef OFSWITCH13_QUEUE_H
+#define OFSWITCH13_QUEUE_H
+
+#include <vector>
+
+#include "ns3/packet.h"
+#include "ns3/queue-size.h"
+#include "ns3/queue.h"
+#include "ns3/tag.h"
+
+namespace ns3
+{
+
+// The queue that an action has set for a packet.
+class QueueTag : public Tag
+{
+  public:
+    static TypeId GetTypeId();
+    explicit QueueTag(uint32_t queue = 0);
+    TypeId GetInstanceTypeId() const override;
+    uint32_t GetSerializedSize() const override;
+    void Serialize(TagBuffer i) const override;
+    void Deserialize(TagBuffer i) override;
+    void Print(std::ostream& os) const override;
+    uint32_t GetQueueId() const;
+
+  private:
+    uint32_t m_queue;
+};
+
+// The queues of a port, as one queue of its device. A packet for a queue that is not there waits in
+// queue 0. Derived classes say whose turn it is.
+class OFSwitch13Queue : public Queue<Packet>
+{
+  public:
+    static TypeId GetTypeId();
+    bool Enqueue(Ptr<Packet> packet) override;
+    Ptr<Packet> Dequeue() override;
+    Ptr<Packet> Remove() override;
+    Ptr<const Packet> Peek() const override;
+    uint32_t GetNQueues() const;
+    // How many packets wait in a queue.
+    uint32_t GetNPackets(uint32_t queue) const;
+    using QueueBase::GetNPackets;
+
+  protected:
+    void SetNQueues(uint32_t number);
+    // The queue that the next packet is from. It is called only if one waits.
+    virtual uint32_t NextQueue() const = 0;
+
+  private:
+    void SetQueueSize(QueueSize size);
+    QueueSize GetQueueSize() const;
+    void Resize();
+    // The queue of a packet.
+    uint32_t QueueOf(Ptr<const Packet> packet) const;
+    // The next packet.
+    ConstIterator Next() const;
+
+    QueueSize m_size{"100p"};
+    // The packets of each queue.
+    std::vector<uint32_t> m_counts{0};
+};
+
+// Queue 0 first, then queue 1, and so on.
+class OFSwitch13PriorityQueue : public OFSwitch13Queue
+{
+  public:
+    static TypeId GetTypeId();
+
+  protected:
+    uint32_t NextQueue() const override;
+};
+
+} // namespace ns3
+
+#endif
