@@ -1,8 +1,9 @@
 //! What states cost packets, in memory and without any I/O: beside a table without states, one
 //! whose state is read and one whose state is written; port knocking, and state tables on threads.
 //!
-//! `cargo bench -p bofuss-ext`. All cases take turns; each checks what left, what was counted and
-//! the states before the median of its rounds is reported, in nanoseconds of this thread's time for
+//! `cargo bench -p bofuss-ext [-- WORD]`: the cases with that word in their names, or with `=NAME`
+//! the one of that name. All cases take turns; each checks what left, what was counted and the
+//! states before the median of its rounds is reported, in nanoseconds of this thread's time for
 //! each packet, without what it takes to make the frames.
 #![allow(clippy::unwrap_used)]
 
@@ -424,7 +425,12 @@ fn main() {
         .skip(1)
         .filter(|w| !w.starts_with('-'))
         .collect();
-    let is_wanted = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word));
+    // A word that is a case's whole name means that case alone.
+    let is_meant = |word: &String, name: &str| match word.strip_prefix('=') {
+        Some(word) => word == name,
+        None => name.contains(word),
+    };
+    let is_wanted = |name: &str| words.is_empty() || words.iter().any(|w| is_meant(w, name));
     let mut cases = Vec::new();
     let mut add = |name: String, make: fn(String, u32) -> Case, hosts: u32| {
         if is_wanted(&name) {

@@ -71,16 +71,28 @@ impl SetPlace {
         })
     }
 
-    /// Gives the field a value, or makes it absent.
-    #[inline]
-    fn set(&self, words: &mut [u64; WORDS], value: Option<u64>) {
+    /// Whether an entry reads more of the field than that it is there.
+    fn is_read(&self) -> bool {
+        let [(_, first), (_, second)] = self.parts;
+        first | second != 0
+    }
+
+    /// Makes the field present or absent.
+    #[inline(always)]
+    fn note(&self, words: &mut [u64; WORDS], value: Option<u64>) {
         let present = if value.is_some() { self.present } else { 0 };
         words[1] = words[1] & !self.present | present;
+    }
+
+    /// Gives the field a value, or makes it absent.
+    #[inline(always)]
+    fn set(&self, words: &mut [u64; WORDS], value: Option<u64>) {
+        self.note(words, value);
         let turned = value.unwrap_or(0).rotate_left(self.turn).to_be();
-        for (number, ones) in self.parts {
-            if ones != 0 {
-                words[number] = words[number] & !ones | turned & ones;
-            }
+        let [(first, ones), (second, other_ones)] = self.parts;
+        words[first] = words[first] & !ones | turned & ones;
+        if other_ones != 0 {
+            words[second] = words[second] & !other_ones | turned & other_ones;
         }
     }
 }
@@ -192,12 +204,15 @@ impl Cache {
     /// is read next to find their flows.
     pub(crate) fn foresee(&self, foreseen: &Foreseen, lookaheads: &mut [Lookahead]) {
         for (field, values) in foreseen.columns() {
-            let place = SetPlace::of(field, &self.mask);
-            for (lookahead, value) in lookaheads.iter_mut().zip(values) {
-                match &place {
-                    Some(place) => place.set(&mut lookahead.words, *value),
-                    None => lookahead.is_read = false,
+            let both = lookaheads.iter_mut().zip(values);
+            match SetPlace::of(field, &self.mask) {
+                Some(place) if place.is_read() => {
+                    both.for_each(|(one, value)| place.set(&mut one.words, *value));
                 }
+                Some(place) => {
+                    both.for_each(|(one, value)| place.note(&mut one.words, *value));
+                }
+                None => both.for_each(|(one, _)| one.is_read = false),
             }
         }
         let is_few = self.width() <= FEW;

@@ -6,7 +6,7 @@ use bofuss_datapath::UpcomingPacket;
 use bofuss_oflib::Field;
 use bofuss_oflib::field::{Header, VLAN_VID};
 
-use super::extractor::{Extractor, FieldSource, FlowKey, MAX_KEY_BYTES};
+use super::extractor::{Extractor, FieldSource, FlowKey};
 
 /// Bytes that are read of a header at a time.
 const WORD_BYTES: usize = 8;
@@ -103,14 +103,13 @@ impl Extractor {
 /// Where all of a key stands in headers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct KeyInHeaders {
-    /// The bytes of each part.
-    parts: [Vec<HeaderBytes>; MAX_KEY_BYTES / PART_BYTES],
+    /// The bytes of each part; those after the last one are zero.
+    parts: Vec<Vec<HeaderBytes>>,
 }
 
 impl KeyInHeaders {
     /// Adds the bytes of a field, which stand in a key from byte `to` on; the numbers among them
-    /// with the lowest byte first. `None` if they are no whole bytes of one or two headers, or the
-    /// key has no room for them.
+    /// with the lowest byte first. `None` if they are no whole bytes of one or two headers.
     pub(super) fn add(
         &mut self,
         field: &Field,
@@ -138,8 +137,11 @@ impl KeyInHeaders {
                 done
             };
             let start = |bit: u16| usize::from(bit) / 8 + before;
-            let part = self.parts.get_mut((to + done) / PART_BYTES)?;
-            part.push(HeaderBytes {
+            let part = (to + done) / PART_BYTES;
+            if self.parts.len() <= part {
+                self.parts.resize(part + 1, Vec::new());
+            }
+            self.parts[part].push(HeaderBytes {
                 places: [
                     (first.header.known()?, start(first.bit)),
                     (second.header.known()?, start(second.bit)),
@@ -156,6 +158,7 @@ impl KeyInHeaders {
     /// Makes `key` that of a packet's flow; `false` if the packet lacks a header.
     #[inline]
     fn read(&self, packet: &UpcomingPacket<'_>, key: &mut FlowKey) -> bool {
+        *key = FlowKey::default();
         for (number, pieces) in self.parts.iter().enumerate() {
             let mut part = 0;
             for piece in pieces {
