@@ -76,7 +76,7 @@ impl Connection {
             is_controller,
             version,
             role: ControllerRole::EQUAL,
-            async_config: AsyncConfig::INITIAL,
+            async_config: AsyncConfig::initial(version),
             miss_send_len: DEFAULT_MISS_SEND_LEN,
             buffers: Buffers::default(),
             dump: None,

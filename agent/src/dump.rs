@@ -233,11 +233,12 @@ fn flow_stats(datapath: &Datapath, now: Time, table_id: TableId, entry: &Entry) 
         priority: entry.key.priority.0,
         idle_timeout: entry.idle_timeout,
         hard_timeout: entry.hard_timeout,
-        flags: entry.flags,
+        flags: entry.flags(),
         cookie: entry.cookie,
         packet_count: entry.packet_count(),
         byte_count: entry.byte_count(),
         fields: datapath.tables()[usize::from(table_id.0)].fields_of(entry, datapath.catalogue()),
         instructions: entry.instructions.clone(),
+        importance: entry.importance,
     })
 }

@@ -1,11 +1,14 @@
 //! One arm for each message that a controller may send.
 
 use bofuss_datapath::{TABLE_CONFIG_BITS, Time};
-use bofuss_oflib::error::{BadRequest, PortModFailed, SwitchConfigFailed, TableModFailed};
+use bofuss_oflib::error::{
+    AsyncConfigFailed, BadProperty, BadRequest, PortModFailed, SwitchConfigFailed, TableModFailed,
+};
 use bofuss_oflib::message::config::ConfigFlags;
 use bofuss_oflib::message::port::{PortConfig, PortFeatures};
+use bofuss_oflib::message::property::ExperimenterProperty;
 use bofuss_oflib::message::{
-    ControllerRole, Empty, ErrorMsg, PacketOut, PortMod, SwitchConfig, TableMod,
+    AsyncConfig, ControllerRole, Empty, ErrorMsg, PacketOut, PortMod, SwitchConfig, TableMod,
 };
 use bofuss_oflib::types::{BufferId, TableId};
 use bofuss_oflib::{Action, ErrorCode, ExtValue, Message, PortNo};
@@ -151,11 +154,8 @@ impl Switch {
                 Message::QueueGetConfigReply(self.queues(request)?)
             }
             Message::RoleRequest(asked) => Message::RoleReply(self.change_role(conn, asked)?),
-            Message::GetAsyncRequest(_) => Message::GetAsyncReply(self.channel(conn).async_config),
-            Message::SetAsync(config) => {
-                self.channel(conn).async_config = *config;
-                return Ok(None);
-            }
+            Message::GetAsyncRequest(_) => self.async_config(conn),
+            Message::SetAsync(config) => return self.set_async(conn, config),
             Message::MeterMod(meter_mod) => {
                 let (datapath, sink) = parts!(self, now, io);
                 return datapath.meter_mod(now, meter_mod, sink).map(|()| None);
@@ -169,7 +169,12 @@ impl Switch {
             | Message::BarrierReply(_)
             | Message::QueueGetConfigReply(_)
             | Message::RoleReply(_)
-            | Message::GetAsyncReply(_) => return Err(BadRequest::BAD_TYPE),
+            | Message::GetAsyncReply(_)
+            | Message::RoleStatus(_)
+            | Message::TableStatus(_)
+            | Message::RequestForward(_)
+            | Message::BundleControl(_)
+            | Message::BundleAdd(_) => return Err(BadRequest::BAD_TYPE),
         };
         Ok(Some(reply))
     }
@@ -228,6 +233,23 @@ impl Switch {
         Ok(None)
     }
 
+    fn async_config(&mut self, conn: ConnId) -> Message {
+        Message::GetAsyncReply(self.channel(conn).async_config.clone())
+    }
+
+    /// Changes the masks that a controller names. Errors: ASYNC_CONFIG_FAILED/INVALID for a reason
+    /// that its version does not have, since 1.4; BAD_PROPERTY/BAD_EXPERIMENTER.
+    fn set_async(&mut self, conn: ConnId, config: &AsyncConfig) -> HandlerResult {
+        refuse_experimenters(&config.experimenters)?;
+        refuse_experimenters(&config.experimenters_slave)?;
+        let channel = self.channel(conn);
+        if channel.version.has_bundles() && config.has_unknown_reasons() {
+            return Err(AsyncConfigFailed::INVALID);
+        }
+        channel.async_config.change(config);
+        Ok(None)
+    }
+
     fn packet_out<I: SwitchIo>(
         &mut self,
         now: Time,
@@ -271,7 +293,10 @@ impl Switch {
         if port.desc.hw_addr != port_mod.hw_addr {
             return Err(PortModFailed::BAD_HW_ADDR);
         }
-        if (port_mod.mask.0 | port_mod.config.0) & !PortConfig::ALL.0 != 0 {
+        refuse_experimenters(&port_mod.experimenters)?;
+        // No port of ours is an optical one.
+        let unknown = (port_mod.mask.0 | port_mod.config.0) & !PortConfig::ALL.0;
+        if unknown != 0 || port_mod.optical.is_some() {
             return Err(PortModFailed::BAD_CONFIG);
         }
         // All zeros leave it as it is. Choice: a port that does not negotiate cannot change it.
@@ -298,12 +323,23 @@ impl Switch {
         if table != TableId::ALL && !self.datapath.has_table(table) {
             return Err(TableModFailed::BAD_TABLE);
         }
-        if table_mod.config & !TABLE_CONFIG_BITS != 0 {
+        refuse_experimenters(&table_mod.experimenters)?;
+        let has_property = table_mod.eviction.is_some() || table_mod.vacancy.is_some();
+        if table_mod.config & !TABLE_CONFIG_BITS != 0 || has_property {
             return Err(TableModFailed::BAD_CONFIG);
         }
         self.datapath
             .configure_table(table, table_mod.config, table_mod.miss);
         Ok(None)
+    }
+}
+
+/// No experimenter has properties here. Errors: BAD_PROPERTY/BAD_EXPERIMENTER.
+fn refuse_experimenters(properties: &[ExperimenterProperty]) -> Result<(), ErrorCode> {
+    if properties.is_empty() {
+        Ok(())
+    } else {
+        Err(BadProperty::BAD_EXPERIMENTER)
     }
 }
 

@@ -4,7 +4,11 @@ use alloc::vec::Vec;
 
 use bofuss_datapath::Time;
 use bofuss_oflib::error::BadRequest;
-use bofuss_oflib::message::multipart::{ExtBody, PortStats, ReplyBody, RequestBody, TableStats};
+use bofuss_oflib::message::multipart::table_features::TableFeatureSet;
+use bofuss_oflib::message::multipart::{
+    ExtBody, PortStats, ReplyBody, RequestBody, TableDesc, TableStats,
+};
+use bofuss_oflib::message::table_mod::TableConfig;
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{ErrorCode, Message, PortNo};
 
@@ -69,6 +73,9 @@ impl Switch {
                 ReplyBody::TableFeatures(self.datapath.table_features())
             }
             RequestBody::PortDesc(_) => ReplyBody::PortDesc(self.port_descs()),
+            RequestBody::TableDesc(_) => ReplyBody::TableDesc(self.table_descs()),
+            RequestBody::QueueDesc(request) => ReplyBody::QueueDesc(self.queue_descs(request)?),
+            RequestBody::FlowMonitor(_) => return Err(BadRequest::BAD_MULTIPART),
             RequestBody::Experimenter(ExtBody(value)) => {
                 return self.start(now, conn, Dump::extension(xid, value), io);
             }
@@ -122,6 +129,16 @@ impl Switch {
         stats
     }
 
+    /// How each table is configured.
+    fn table_descs(&self) -> Vec<TableDesc> {
+        let desc = |head: &TableFeatureSet| TableDesc {
+            table_id: head.table_id,
+            config: TableConfig(head.config),
+            ..TableDesc::default()
+        };
+        self.datapath.table_heads().map(desc).collect()
+    }
+
     /// Errors: BAD_REQUEST/BAD_PORT for a port that does not exist.
     fn port_stats(&self, now: Time, wanted: PortNo) -> Result<Vec<PortStats>, ErrorCode> {
         let ports = self.datapath.ports();
@@ -137,7 +154,7 @@ impl Switch {
             list.push(PortStats {
                 duration_sec,
                 duration_nsec,
-                ..port.stats
+                ..port.stats.clone()
             });
         }
         Ok(list)

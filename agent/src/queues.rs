@@ -7,7 +7,7 @@ use bofuss_datapath::{Egress, Queue, QueueSpec, Rate, Time};
 use bofuss_oflib::Version;
 use bofuss_oflib::error::{BadRequest, QueueOpFailed};
 use bofuss_oflib::ext::{Arg, BOFUSS, ExtKind, ExtRow};
-use bofuss_oflib::message::multipart::{QueueStats, QueueStatsRequest};
+use bofuss_oflib::message::multipart::{QueueDesc, QueueStats, QueueStatsRequest};
 use bofuss_oflib::message::queue::{PacketQueue, QueueProperty};
 use bofuss_oflib::message::{QueueConfig, QueueConfigRequest};
 use bofuss_oflib::types::QueueId;
@@ -61,7 +61,7 @@ pub fn properties(spec: &QueueSpec, port_kbps: u32) -> Vec<QueueProperty> {
         data.extend(spec.priority.to_be_bytes());
         data.extend(spec.weight.to_be_bytes());
         data.extend([min, max, 0].iter().flat_map(|n| n.to_be_bytes()));
-        list.push(QueueProperty::Experimenter(BOFUSS, Bytes(data)));
+        list.push(QueueProperty::Experimenter(BOFUSS, 0, Bytes(data)));
     }
     list
 }
@@ -98,7 +98,7 @@ pub fn spec(properties: &[QueueProperty]) -> Result<QueueSpec, ErrorCode> {
         match property {
             QueueProperty::MinRate(rate) => spec.min = rate_of_share(*rate),
             QueueProperty::MaxRate(rate) => spec.max = rate_of_share(*rate),
-            QueueProperty::Experimenter(BOFUSS, data) => {
+            QueueProperty::Experimenter(BOFUSS, _, data) => {
                 let Ok([a, b, c, d, rates @ .., _, _, _, _]) = <[u8; 16]>::try_from(&data.0[..])
                 else {
                     return Err(BadRequest::BAD_LEN);
@@ -224,27 +224,51 @@ impl Switch {
         Ok(QueueConfig { port, queues })
     }
 
-    /// The body of a QUEUE reply.
+    /// The queues that a request names.
     ///
     /// Errors: QUEUE_OP_FAILED with BAD_PORT, or BAD_QUEUE if no port that is asked for has it.
-    pub(crate) fn queue_stats(
-        &self,
-        now: Time,
-        request: &QueueStatsRequest,
-    ) -> Result<Vec<QueueStats>, ErrorCode> {
+    fn queues_asked(&self, request: &QueueStatsRequest) -> Result<Vec<&Queue>, ErrorCode> {
         let wanted = request.queue_id;
         let mut queues = self.queues_of(request.port_no)?;
         queues.retain(|queue| wanted == QueueId::ALL || wanted == queue.id);
         if queues.is_empty() && wanted != QueueId::ALL {
             return Err(QueueOpFailed::BAD_QUEUE);
         }
+        Ok(queues)
+    }
+
+    /// The body of a QUEUE_DESC reply. Errors: as [`Switch::queues_asked`].
+    pub(crate) fn queue_descs(
+        &self,
+        request: &QueueStatsRequest,
+    ) -> Result<Vec<QueueDesc>, ErrorCode> {
+        let mut list = Vec::new();
+        for queue in self.queues_asked(request)? {
+            let port_no = queue.stats.port_no;
+            let port_kbps = self.datapath.ports()[&port_no].desc.curr_speed;
+            list.push(QueueDesc {
+                port_no,
+                queue_id: queue.id,
+                properties: properties(&queue.spec, port_kbps),
+            });
+        }
+        Ok(list)
+    }
+
+    /// The body of a QUEUE reply. Errors: as [`Switch::queues_asked`].
+    pub(crate) fn queue_stats(
+        &self,
+        now: Time,
+        request: &QueueStatsRequest,
+    ) -> Result<Vec<QueueStats>, ErrorCode> {
+        let queues = self.queues_asked(request)?;
         let mut list = Vec::with_capacity(queues.len());
         for queue in queues {
             let (duration_sec, duration_nsec) = now.duration(queue.since);
             list.push(QueueStats {
                 duration_sec,
                 duration_nsec,
-                ..queue.stats
+                ..queue.stats.clone()
             });
         }
         Ok(list)

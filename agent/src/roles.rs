@@ -83,7 +83,12 @@ impl Switch {
             | Message::RoleReply(_)
             | Message::GetAsyncRequest(_)
             | Message::GetAsyncReply(_)
-            | Message::SetAsync(_) => false,
+            | Message::SetAsync(_)
+            | Message::RoleStatus(_)
+            | Message::TableStatus(_)
+            | Message::RequestForward(_)
+            | Message::BundleControl(_)
+            | Message::BundleAdd(_) => false,
         }
     }
 }

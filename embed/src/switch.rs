@@ -52,6 +52,15 @@ impl EmbeddedSwitch {
         }
     }
 
+    /// The same, with connections that speak one of these versions.
+    #[must_use]
+    pub fn offering(self, versions: &[Version]) -> Self {
+        Self {
+            versions: versions.into(),
+            ..self
+        }
+    }
+
     /// The switch, to be looked at.
     pub fn switch(&self) -> &Switch {
         &self.switch

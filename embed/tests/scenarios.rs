@@ -14,6 +14,8 @@ mod effects;
 mod frames;
 #[path = "../../ext/tests/scenarios/openflow12.rs"]
 mod openflow12;
+#[path = "../../ext/tests/scenarios/openflow14.rs"]
+mod openflow14;
 #[path = "../../ext/tests/scenarios/play.rs"]
 mod play;
 #[path = "../../ext/tests/scenarios/recorder.rs"]
@@ -50,7 +52,8 @@ fn switch(
     let datapath = datapath(config, profile, catalogue, pool);
     let switch = bofuss_agent::Switch::new(Time(0), datapath, Identity::default(), fail_mode);
     Switch {
-        embedded: Some(EmbeddedSwitch::of(switch)),
+        // Versions that are not offered yet are tested here, too.
+        embedded: Some(EmbeddedSwitch::of(switch).offering(Version::ALL)),
         conns: BTreeMap::new(),
         versions: BTreeMap::new(),
         split: false,

@@ -14,6 +14,8 @@ mod frames;
 mod openflow10;
 #[path = "scenarios/openflow12.rs"]
 mod openflow12;
+#[path = "scenarios/openflow14.rs"]
+mod openflow14;
 #[path = "scenarios/play.rs"]
 mod play;
 #[path = "scenarios/recorder.rs"]

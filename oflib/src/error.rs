@@ -144,6 +144,8 @@ errors! {
         11 BAD_PORT "no such port" [since V1_2]
         12 BAD_PACKET "the packet is invalid" [since V1_2]
         13 MULTIPART_BUFFER_OVERFLOW "the multipart request is too long" [since V1_3]
+        14 MULTIPART_REQUEST_TIMEOUT "the multipart request was not finished" [since V1_4]
+        15 MULTIPART_REPLY_TIMEOUT "the multipart reply takes too long" [since V1_4]
     }
     2 BadAction "BAD_ACTION" [] {
         0 BAD_TYPE "unknown action type"
@@ -173,6 +175,7 @@ errors! {
         6 BAD_EXP_TYPE "unknown instruction of this experimenter"
         7 BAD_LEN "wrong length in the instructions"
         8 EPERM "permission denied"
+        9 DUP_INST "an instruction stands twice" [since V1_4]
     }
     4 BadMatch "BAD_MATCH" [since V1_2] {
         0 BAD_TYPE "unsupported match type"
@@ -197,6 +200,8 @@ errors! {
         5 BAD_TIMEOUT "unsupported timeout"
         6 BAD_COMMAND "unknown command"
         7 BAD_FLAGS "unknown flags"
+        8 CANT_SYNC "the tables cannot be synchronised" [since V1_4]
+        9 BAD_PRIORITY "unsupported priority" [since V1_4]
     }
     6 GroupModFailed "GROUP_MOD_FAILED" [since V1_2] {
         0 GROUP_EXISTS "the group exists already"
@@ -259,10 +264,54 @@ errors! {
     13 TableFeaturesFailed "TABLE_FEATURES_FAILED" [since V1_3] {
         0 BAD_TABLE "no such table"
         1 BAD_METADATA "bad metadata mask"
-        2 BAD_TYPE "unknown property type"
-        3 BAD_LEN "wrong length in the properties"
-        4 BAD_ARGUMENT "unsupported property value"
+        2 BAD_TYPE "unknown property type" [since V1_3 until V1_3]
+        3 BAD_LEN "wrong length in the properties" [since V1_3 until V1_3]
+        4 BAD_ARGUMENT "unsupported property value" [since V1_3 until V1_3]
         5 EPERM "permission denied"
+    }
+    14 BadProperty "BAD_PROPERTY" [since V1_4] {
+        0 BAD_TYPE "unknown property type"
+        1 BAD_LEN "wrong length of a property"
+        2 BAD_VALUE "unsupported property value"
+        3 TOO_MANY "too many properties"
+        4 DUP_TYPE "a property type stands twice"
+        5 BAD_EXPERIMENTER "unknown experimenter"
+        6 BAD_EXP_TYPE "unknown property of this experimenter"
+        7 BAD_EXP_VALUE "unsupported value of this experimenter's property"
+        8 EPERM "permission denied"
+    }
+    15 AsyncConfigFailed "ASYNC_CONFIG_FAILED" [since V1_4] {
+        0 INVALID "a mask is invalid"
+        1 UNSUPPORTED "unsupported configuration"
+        2 EPERM "permission denied"
+    }
+    16 FlowMonitorFailed "FLOW_MONITOR_FAILED" [since V1_4] {
+        0 UNKNOWN "unspecified error"
+        1 MONITOR_EXISTS "the monitor exists already"
+        2 INVALID_MONITOR "the monitor is invalid"
+        3 UNKNOWN_MONITOR "no such monitor"
+        4 BAD_COMMAND "unknown command"
+        5 BAD_FLAGS "unsupported flags"
+        6 BAD_TABLE_ID "no such table"
+        7 BAD_OUT "error in the output port or group"
+    }
+    17 BundleFailed "BUNDLE_FAILED" [since V1_4] {
+        0 UNKNOWN "unspecified error"
+        1 EPERM "permission denied"
+        2 BAD_ID "no such bundle"
+        3 BUNDLE_EXIST "the bundle exists already"
+        4 BUNDLE_CLOSED "the bundle is closed"
+        5 OUT_OF_BUNDLES "too many bundles"
+        6 BAD_TYPE "unknown control type"
+        7 BAD_FLAGS "unsupported or other flags"
+        8 MSG_BAD_LEN "wrong length of the message"
+        9 MSG_BAD_XID "the message has another transaction id"
+        10 MSG_UNSUP "the message cannot be in a bundle"
+        11 MSG_CONFLICT "the message does not go together with others"
+        12 MSG_TOO_MANY "too many messages"
+        13 MSG_FAILED "a message of the bundle failed"
+        14 TIMEOUT "the bundle takes too long"
+        15 BUNDLE_IN_PROGRESS "another bundle locks the resource"
     }
 }
 

@@ -348,7 +348,8 @@ macro_rules! fields {
 // class if not the basic one, places in headers (bit, width there if another), how it differs
 // between segments if it does (bits of the first and of the last one), prerequisite (field & mask =
 // values).
-// Spec: OpenFlow 1.3.5 section 7.2.3.7, table 12; TCP_FLAGS is ONF extension 109.
+// Spec: OpenFlow 1.3.5 section 7.2.3.7, table 12, OpenFlow 1.4.1 for PBB_UCA; TCP_FLAGS is ONF
+// extension 109.
 fields! {
     0 IN_PORT "in_port" [] 32 exact fixed Port;
     1 IN_PHY_PORT "in_phy_port" [] 32 exact fixed Port need IN_PORT & 0 = 0;
@@ -406,6 +407,8 @@ fields! {
     38 TUNNEL_ID "tunnel_id" ["tun_id"] 64 masked set Hex [since V1_3];
     39 IPV6_EXTHDR "ipv6_exthdr" [] 9 masked fixed Bits(EXTHDR_NAMES)
         need ETH_TYPE & 0xffff = 0x86dd [since V1_3];
+    41 PBB_UCA "pbb_uca" [] 1 exact set Dec at Pbb 20
+        need ETH_TYPE & 0xffff = 0x88e7 [since V1_4];
     42 TCP_FLAGS "tcp_flags" [] 12 masked fixed Bits(TCP_FLAG_NAMES) class ONF at Tcp 100
         differs Ends(0x80, 0x09) need IP_PROTO & 0xff = 6;
 }

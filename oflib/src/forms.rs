@@ -8,6 +8,7 @@ use crate::error::{DecodeError, ErrorCode};
 use crate::instruction::Instruction;
 use crate::matching::Match;
 use crate::message::async_config::AsyncConfig;
+use crate::message::bundle::{BundleAdd, BundleControl, BundleControlType, BundleFlags};
 use crate::message::config::{ConfigFlags, SwitchConfig};
 use crate::message::features::{Capabilities, Features};
 use crate::message::flow_mod::{FlowMod, FlowModCommand, FlowModFlags};
@@ -15,26 +16,39 @@ use crate::message::flow_removed::{FlowRemoved, FlowRemovedReason};
 use crate::message::group_mod::{Bucket, GroupMod, GroupModCommand, GroupType};
 use crate::message::meter_mod::{Band, MeterFlags, MeterMod, MeterModCommand};
 use crate::message::multipart::flow::{AggregateStats, FlowEntry, FlowStats, FlowStatsRequest};
+use crate::message::multipart::flow_monitor::{
+    FlowMonitorCommand, FlowMonitorFlags, FlowMonitorRequest, FlowUpdate, FlowUpdateEvent,
+    MonitoredFlow,
+};
 use crate::message::multipart::group::{
     BucketCounter, GroupCapabilities, GroupCounters, GroupDesc, GroupFeatures, GroupRequest,
     GroupStats,
 };
 use crate::message::multipart::meter::{MeterConfig, MeterFeatures, MeterRequest, MeterStats};
-use crate::message::multipart::port::{PortRequest, PortStats, QueueStats, QueueStatsRequest};
+use crate::message::multipart::port::{
+    OpticalStats, OpticalStatsFlags, PortRequest, PortStats, QueueDesc, QueueStats,
+    QueueStatsRequest,
+};
 use crate::message::multipart::switch::{Desc, TableStats};
+use crate::message::multipart::table_desc::{TableDesc, TableStatus, TableStatusReason};
 use crate::message::multipart::table_features::{TableFeatureSet, TableFeatures};
 use crate::message::multipart::{MultipartReply, MultipartRequest};
 use crate::message::packet_in::{PacketIn, PacketInReason};
 use crate::message::port::{
-    PortConfig, PortDesc, PortFeatures, PortMod, PortState, PortStatus, PortStatusReason,
+    OpticalPort, OpticalPortFeatures, OpticalPortMod, PortConfig, PortDesc, PortFeatures, PortMod,
+    PortState, PortStatus, PortStatusReason,
 };
+use crate::message::property::ExperimenterProperty;
 use crate::message::queue::{PacketQueue, QueueConfig, QueueConfigRequest, QueueProperty};
-use crate::message::role::{ControllerRole, Role};
+use crate::message::request_forward::RequestForward;
+use crate::message::role::{ControllerRole, Role, RoleStatus, RoleStatusReason};
+use crate::message::table_mod::{EvictionFlags, TableConfig, Vacancy};
 use crate::message::{ErrorMsg, Hello, PacketOut, TableMod};
 use crate::types::{BufferId, GroupId, MaxLen, MeterId, PortNo, QueueId, TableId};
 use crate::v1_0::V1_0;
 use crate::v1_2::V1_2;
 use crate::v1_3::V1_3;
+use crate::v1_4::V1_4;
 use crate::wire::{Reader, Writer};
 
 /// One wire form of a structure, named by the version that brought it.
@@ -55,7 +69,7 @@ macro_rules! forms {
     (@write $V:ident $this:ident $T:ident $w:ident) => {
         <$T as $crate::forms::Form<$V>>::write($this, $w)
     };
-    ($($T:ident: $v1_0:tt $v1_2:tt $v1_3:tt;)*) => { $(
+    ($($T:ident: $v1_0:tt $v1_2:tt $v1_3:tt $v1_4:tt;)*) => { $(
         impl $crate::wire::Wire for $T {
             fn decode(
                 r: &mut $crate::wire::Reader<'_>,
@@ -65,6 +79,7 @@ macro_rules! forms {
                     Version::V1_0 => $crate::forms::forms!(@read $v1_0 $T r),
                     Version::V1_2 => $crate::forms::forms!(@read $v1_2 $T r),
                     Version::V1_3 => $crate::forms::forms!(@read $v1_3 $T r),
+                    Version::V1_4 => $crate::forms::forms!(@read $v1_4 $T r),
                 }
             }
             fn encode(&self, w: &mut $crate::wire::Writer<'_>) {
@@ -73,6 +88,7 @@ macro_rules! forms {
                     Version::V1_0 => $crate::forms::forms!(@write $v1_0 self $T w),
                     Version::V1_2 => $crate::forms::forms!(@write $v1_2 self $T w),
                     Version::V1_3 => $crate::forms::forms!(@write $v1_3 self $T w),
+                    Version::V1_4 => $crate::forms::forms!(@write $v1_4 self $T w),
                 }
             }
         }
@@ -81,82 +97,108 @@ macro_rules! forms {
 pub(crate) use forms;
 
 forms! {
-    //                  1.0    1.2    1.3
-    BufferId:           Plain  Plain  Plain;
-    ControllerRole:     -      Plain  Plain;
-    FlowModCommand:     V1_0   Plain  Plain;
-    FlowRemovedReason:  V1_0   Plain  Plain;
-    GroupId:            -      Plain  Plain;
-    GroupModCommand:    -      Plain  Plain;
-    GroupType:          -      Plain  Plain;
-    MaxLen:             Plain  Plain  Plain;
-    MeterId:            -      -      Plain;
-    MeterModCommand:    -      -      Plain;
-    PacketInReason:     V1_0   Plain  Plain;
-    PortNo:             V1_0   Plain  Plain;
-    PortStatusReason:   Plain  Plain  Plain;
-    QueueId:            Plain  Plain  Plain;
-    TableId:            Plain  Plain  Plain;
+    //                    1.0    1.2    1.3    1.4
+    BundleControlType:    -      -      -      Plain;
+    BufferId:             Plain  Plain  Plain  Plain;
+    ControllerRole:       -      Plain  Plain  Plain;
+    FlowModCommand:       V1_0   Plain  Plain  Plain;
+    FlowRemovedReason:    V1_0   V1_3   V1_3   Plain;
+    GroupId:              -      Plain  Plain  Plain;
+    GroupModCommand:      -      Plain  Plain  Plain;
+    GroupType:            -      Plain  Plain  Plain;
+    MaxLen:               Plain  Plain  Plain  Plain;
+    MeterId:              -      -      Plain  Plain;
+    MeterModCommand:      -      -      Plain  Plain;
+    PacketInReason:       V1_0   V1_3   V1_3   Plain;
+    PortNo:               V1_0   Plain  Plain  Plain;
+    PortStatusReason:     Plain  Plain  Plain  Plain;
+    QueueId:              Plain  Plain  Plain  Plain;
+    TableId:              Plain  Plain  Plain  Plain;
+    FlowMonitorCommand:   -      -      -      Plain;
+    FlowUpdateEvent:      -      -      -      Plain;
+    RoleStatusReason:     -      -      -      Plain;
+    TableStatusReason:    -      -      -      Plain;
 
-    Capabilities:       V1_0   V1_3   V1_3;
-    ConfigFlags:        V1_3   V1_2   V1_3;
-    FlowModFlags:       -      V1_2   V1_3;
-    GroupCapabilities:  -      Plain  Plain;
-    MeterFlags:         -      -      Plain;
-    PortConfig:         V1_0   V1_3   V1_3;
-    PortFeatures:       V1_0   Plain  Plain;
-    PortState:          V1_0   Plain  Plain;
+    Capabilities:         V1_0   V1_3   V1_3   V1_3;
+    ConfigFlags:          V1_3   V1_2   V1_3   V1_3;
+    FlowModFlags:         -      V1_2   V1_3   V1_3;
+    GroupCapabilities:    -      Plain  Plain  Plain;
+    MeterFlags:           -      -      Plain  Plain;
+    PortConfig:           V1_0   V1_3   V1_3   V1_3;
+    PortFeatures:         V1_0   Plain  Plain  Plain;
+    PortState:            V1_0   Plain  Plain  Plain;
+    BundleFlags:          -      -      -      Plain;
+    EvictionFlags:        -      -      -      Plain;
+    FlowMonitorFlags:     -      -      -      Plain;
+    OpticalPortFeatures:  -      -      -      Plain;
+    OpticalStatsFlags:    -      -      -      Plain;
+    TableConfig:          -      -      -      Plain;
 
-    Hello:              V1_0   V1_3   V1_3;
-    ErrorMsg:           V1_0   V1_3   V1_3;
-    ErrorCode:          V1_0   V1_2   V1_3;
-    Features:           V1_0   V1_2   V1_3;
-    SwitchConfig:       V1_3   V1_3   V1_3;
-    PacketIn:           V1_0   V1_2   V1_3;
-    PacketOut:          V1_0   V1_3   V1_3;
-    FlowRemoved:        V1_0   V1_3   V1_3;
-    PortDesc:           V1_0   V1_3   V1_3;
-    PortStatus:         V1_3   V1_3   V1_3;
-    PortMod:            V1_0   V1_3   V1_3;
-    TableMod:           -      V1_2   V1_3;
-    FlowMod:            V1_0   V1_3   V1_3;
-    Match:              V1_0   V1_3   V1_3;
-    Action:             -      V1_3   V1_3;
-    Output:             -      V1_3   V1_3;
-    Instruction:        -      V1_3   V1_3;
-    GroupMod:           -      V1_3   V1_3;
-    Bucket:             -      V1_3   V1_3;
-    MeterMod:           -      -      V1_3;
-    Band:               -      -      V1_3;
-    Role:               V1_0   V1_3   V1_3;
-    AsyncConfig:        -      -      V1_3;
-    QueueConfigRequest: V1_0   V1_3   V1_3;
-    QueueConfig:        V1_0   V1_3   V1_3;
-    PacketQueue:        V1_0   V1_3   V1_3;
-    QueueProperty:      V1_0   V1_3   V1_3;
+    Hello:                V1_0   V1_3   V1_3   V1_3;
+    ErrorMsg:             V1_0   V1_3   V1_3   V1_3;
+    ErrorCode:            V1_0   V1_2   V1_3   V1_4;
+    Features:             V1_0   V1_2   V1_3   V1_3;
+    SwitchConfig:         V1_3   V1_3   V1_3   V1_3;
+    PacketIn:             V1_0   V1_2   V1_3   V1_3;
+    PacketOut:            V1_0   V1_3   V1_3   V1_3;
+    FlowRemoved:          V1_0   V1_3   V1_3   V1_3;
+    PortDesc:             V1_0   V1_3   V1_3   V1_4;
+    PortStatus:           V1_3   V1_3   V1_3   V1_3;
+    PortMod:              V1_0   V1_3   V1_3   V1_4;
+    TableMod:             -      V1_2   V1_3   V1_4;
+    FlowMod:              V1_0   V1_3   V1_3   V1_4;
+    Match:                V1_0   V1_3   V1_3   V1_3;
+    Action:               -      V1_3   V1_3   V1_3;
+    Output:               -      V1_3   V1_3   V1_3;
+    Instruction:          -      V1_3   V1_3   V1_3;
+    GroupMod:             -      V1_3   V1_3   V1_3;
+    Bucket:               -      V1_3   V1_3   V1_3;
+    MeterMod:             -      -      V1_3   V1_3;
+    Band:                 -      -      V1_3   V1_3;
+    Role:                 V1_0   V1_3   V1_3   V1_3;
+    AsyncConfig:          -      -      V1_3   V1_4;
+    QueueConfigRequest:   V1_0   V1_3   V1_3   -;
+    QueueConfig:          V1_0   V1_3   V1_3   -;
+    PacketQueue:          V1_0   V1_3   V1_3   -;
+    QueueProperty:        V1_0   V1_3   V1_3   V1_4;
+    RoleStatus:           -      -      -      V1_4;
+    TableStatus:          -      -      -      V1_4;
+    RequestForward:       -      -      -      V1_4;
+    BundleControl:        -      -      -      V1_4;
+    BundleAdd:            -      -      -      V1_4;
+    ExperimenterProperty: -      -      -      V1_4;
+    OpticalPort:          -      -      -      V1_4;
+    OpticalPortMod:       -      -      -      V1_4;
+    Vacancy:              -      -      -      V1_4;
 
-    MultipartRequest:   V1_0   V1_3   V1_3;
-    MultipartReply:     V1_0   V1_3   V1_3;
-    Desc:               V1_3   V1_3   V1_3;
-    FlowStatsRequest:   V1_0   V1_3   V1_3;
-    FlowEntry:          -      V1_2   V1_3;
-    FlowStats:          V1_0   V1_3   V1_3;
-    AggregateStats:     V1_3   V1_3   V1_3;
-    TableStats:         V1_0   V1_2   V1_3;
-    PortRequest:        V1_0   V1_3   V1_3;
-    PortStats:          V1_0   V1_2   V1_3;
-    QueueStatsRequest:  V1_0   V1_3   V1_3;
-    QueueStats:         V1_0   V1_2   V1_3;
-    GroupRequest:       -      V1_3   V1_3;
-    GroupCounters:      -      V1_2   V1_3;
-    GroupStats:         -      V1_3   V1_3;
-    BucketCounter:      -      V1_3   V1_3;
-    GroupDesc:          -      V1_3   V1_3;
-    GroupFeatures:      -      V1_3   V1_3;
-    MeterRequest:       -      -      V1_3;
-    MeterStats:         -      -      V1_3;
-    MeterConfig:        -      -      V1_3;
-    MeterFeatures:      -      -      V1_3;
-    TableFeatureSet:    -      -      V1_3;
-    TableFeatures:      -      -      V1_3;
+    MultipartRequest:     V1_0   V1_3   V1_3   V1_3;
+    MultipartReply:       V1_0   V1_3   V1_3   V1_3;
+    Desc:                 V1_3   V1_3   V1_3   V1_3;
+    FlowStatsRequest:     V1_0   V1_3   V1_3   V1_3;
+    FlowEntry:            -      V1_2   V1_3   V1_4;
+    FlowStats:            V1_0   V1_3   V1_3   V1_3;
+    AggregateStats:       V1_3   V1_3   V1_3   V1_3;
+    TableStats:           V1_0   V1_2   V1_3   V1_3;
+    PortRequest:          V1_0   V1_3   V1_3   V1_3;
+    PortStats:            V1_0   V1_2   V1_3   V1_4;
+    QueueStatsRequest:    V1_0   V1_3   V1_3   V1_3;
+    QueueStats:           V1_0   V1_2   V1_3   V1_4;
+    GroupRequest:         -      V1_3   V1_3   V1_3;
+    GroupCounters:        -      V1_2   V1_3   V1_3;
+    GroupStats:           -      V1_3   V1_3   V1_3;
+    BucketCounter:        -      V1_3   V1_3   V1_3;
+    GroupDesc:            -      V1_3   V1_3   V1_3;
+    GroupFeatures:        -      V1_3   V1_3   V1_3;
+    MeterRequest:         -      -      V1_3   V1_3;
+    MeterStats:           -      -      V1_3   V1_3;
+    MeterConfig:          -      -      V1_3   V1_3;
+    MeterFeatures:        -      -      V1_3   V1_3;
+    TableFeatureSet:      -      -      V1_3   V1_3;
+    TableFeatures:        -      -      V1_3   V1_3;
+    TableDesc:            -      -      -      V1_4;
+    QueueDesc:            -      -      -      V1_4;
+    OpticalStats:         -      -      -      V1_4;
+    FlowMonitorRequest:   -      -      -      V1_4;
+    FlowUpdate:           -      -      -      V1_4;
+    MonitoredFlow:        -      -      -      V1_4;
 }

@@ -29,6 +29,7 @@ pub mod types;
 mod v1_0;
 mod v1_2;
 mod v1_3;
+mod v1_4;
 pub mod version;
 pub mod wire;
 

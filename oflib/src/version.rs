@@ -15,25 +15,28 @@ pub enum Version {
     V1_2 = 3,
     /// OpenFlow 1.3.
     V1_3 = 4,
+    /// OpenFlow 1.4.
+    V1_4 = 5,
 }
 
 impl Version {
-    /// Every version, the lowest first.
+    /// Every version that messages are read and written in, the lowest first.
+    pub const ALL: &'static [Self] = &[Self::V1_0, Self::V1_2, Self::V1_3, Self::V1_4];
+    /// The versions of which the switch does all that they ask, the lowest first: what it offers.
     pub const SPOKEN: &'static [Self] = &[Self::V1_0, Self::V1_2, Self::V1_3];
-    /// The highest.
+    /// The highest of those that are offered.
     pub const NEWEST: Self = Self::V1_3;
+    /// The highest that messages are read and written in.
+    pub(crate) const LAST: Self = Self::V1_4;
 
     /// The number on the wire.
     pub const fn number(self) -> u8 {
         self as u8
     }
 
-    /// The version of a number on the wire, if it is spoken.
+    /// The version of a number on the wire, if messages of it are read and written.
     pub fn of_number(number: u8) -> Option<Self> {
-        Self::SPOKEN
-            .iter()
-            .find(|one| one.number() == number)
-            .copied()
+        Self::ALL.iter().find(|one| one.number() == number).copied()
     }
 
     /// The bit of this version in a hello's bitmap.
@@ -45,7 +48,7 @@ impl Version {
     pub const fn multipart_types(self) -> [u8; 2] {
         match self {
             Self::V1_0 => [16, 17],
-            Self::V1_2 | Self::V1_3 => [18, 19],
+            Self::V1_2 | Self::V1_3 | Self::V1_4 => [18, 19],
         }
     }
 
@@ -61,7 +64,7 @@ impl Version {
         self >= Self::V1_3
     }
 
-    /// The OpenFlow 1.3 name of a message of this type, without `OFPT_`.
+    /// The name of a message of this type since 1.3, without `OFPT_`.
     pub fn message_name(self, ty: u8) -> Option<&'static str> {
         let ty = self.model_type(ty)?;
         let row = MESSAGES.iter().find(|row| row.0 == ty);
@@ -74,11 +77,11 @@ impl Version {
             .is_some_and(|ty| FROM_SWITCH.contains(&ty))
     }
 
-    /// The type in 1.3 of what has this type in this version.
+    /// The type since 1.3 of what has this type in this version.
     fn model_type(self, ty: u8) -> Option<u8> {
         match self {
             Self::V1_0 => v1_0::model_type(ty),
-            Self::V1_2 | Self::V1_3 => Some(ty),
+            Self::V1_2 | Self::V1_3 | Self::V1_4 => Some(ty),
         }
     }
 
@@ -92,7 +95,7 @@ impl Version {
     pub fn config_asks_for_invalid_ttl(self) -> bool {
         match self {
             Self::V1_2 => true,
-            Self::V1_0 | Self::V1_3 => false,
+            Self::V1_0 | Self::V1_3 | Self::V1_4 => false,
         }
     }
 
@@ -104,6 +107,12 @@ impl Version {
     /// Whether a controller proves by a generation id that its role is the newest.
     pub fn roles_have_generations(self) -> bool {
         self >= Self::V1_2
+    }
+
+    /// Whether it has what 1.4 brought: properties, bundles, monitors of entries, and the events
+    /// with their reasons.
+    pub fn has_bundles(self) -> bool {
+        self >= Self::V1_4
     }
 
     /// Whether a controller may have auxiliary connections beside its main one.
@@ -133,7 +142,7 @@ impl fmt::Display for Name {
 /// The versions that have something: from one on, up to one, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// The first of the spoken versions that has it.
+    /// The first of the versions that has it.
     pub since: Version,
     /// The last.
     pub until: Version,
@@ -151,7 +160,7 @@ macro_rules! span {
     ($(since $since:ident)? $(until $until:ident)?) => {{
         let span = $crate::version::Span {
             since: $crate::version::Version::V1_0,
-            until: $crate::version::Version::NEWEST,
+            until: $crate::version::Version::LAST,
         };
         $(let span = $crate::version::Span {
             since: $crate::version::Version::$since,

@@ -311,7 +311,7 @@ macro_rules! integers {
         }
     )* };
 }
-integers!(u8 u16 u32 u64);
+integers!(u8 u16 u32 u64 i32);
 
 impl<T: Wire> Wire for Vec<T> {
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -333,6 +333,17 @@ impl<T: Wire> Wire for Vec<T> {
             }
         }
         w.in_list = !outermost;
+    }
+}
+
+/// A value that may lack, as a list of at most one.
+impl<T: TextForm> TextForm for Option<T> {
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[")?;
+        if let Some(value) = self {
+            value.text(f)?;
+        }
+        f.write_str("]")
     }
 }
 

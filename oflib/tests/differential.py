@@ -1,7 +1,7 @@
-"""Reads OpenFlow 1.3 with os-ken and scapy, and compares what each reads with what we read.
+"""Reads OpenFlow 1.3 with os-ken and scapy, and 1.4 with os-ken, and compares what each reads with what we read.
 
-  make           prints messages that os-ken encodes, in hexadecimal, one a line
-  check          reads lines of hexadecimal, a tab, and our reading (Rust's debug form); prints differences
+  make VERSION   prints messages that os-ken encodes, in hexadecimal, one a line; VERSION is 1_3 or 1_4
+  check VERSION  reads lines of hexadecimal, a tab, and our reading (Rust's debug form); prints differences
 
 A message becomes a table of name -> numbers, whatever the nesting: names are the specification's in all three.
 
@@ -9,16 +9,19 @@ Known limits of the two. os-ken is a controller's codec: it reads what a switch 
 else, so what it encodes is compared with what it was told to encode. scapy fails on a PORT_DESC request, on
 fields of experimenters, on most set-fields, on empty action lists, on the padding in FLOW replies, on lists of
 tables in a table's features, on queues and meter bands, on error types that the specification has not, and it
-reads packets as Ethernet whatever their length: such messages it does not get.
+reads packets as Ethernet whatever their length: such messages it does not get, and none of 1.4.
 """
-import collections, ipaddress, logging, random, re, signal, sys
+import collections, importlib, ipaddress, logging, random, re, signal, sys
 
 logging.disable(logging.CRITICAL)
-from os_ken.ofproto import ofproto_parser, ofproto_protocol, ofproto_v1_3 as ofp
-from os_ken.ofproto import ofproto_v1_3_parser as parser
+from os_ken.ofproto import ofproto_parser, ofproto_protocol
 from scapy.contrib import openflow3
 from scapy.packet import Packet, Raw
 
+VERSION = sys.argv[2]
+ofp = importlib.import_module('os_ken.ofproto.ofproto_v' + VERSION)
+parser = importlib.import_module(f'os_ken.ofproto.ofproto_v{VERSION}_parser')
+IS_1_4 = VERSION == '1_4'
 DATAPATH = ofproto_protocol.ProtocolDesc(ofp.OFP_VERSION)
 FIELDS = {t.name: t.num & 0x7f for t in ofp.oxm_types if type(t.num) is int}
 FIELDS['tcp_flags'] = 42
@@ -48,10 +51,14 @@ def value(v):
 
 
 # one name for what has several
-ALIASES = dict(cmd='command', errcode='code', errtype='ty', group_type='ty', exp_type='code')
+ALIASES = dict(cmd='command', errcode='code', errtype='ty', group_type='ty', exp_type='code',
+               monitor_flags='flags')
 ALIASES |= dict.fromkeys('name mfr_desc hw_desc sw_desc serial_num dp_desc port_name table_name'.split(), 'names')
 for one in 'packet_in', 'port_status', 'flow_removed':
     ALIASES |= dict.fromkeys([one, one + '_slave', one + '_mask_master', one + '_mask_slave'], one + '_mask')
+if IS_1_4:
+    for one in 'packet_in', 'port_status', 'flow_removed', 'role_status', 'table_status', 'request_forward':
+        ALIASES |= dict.fromkeys([one, one + '_slave'], 'mask')
 for one in 'packet', 'byte':
     ALIASES |= dict.fromkeys([f'{one}_in_count', f'{one}_band_count'], f'{one}_count')
 
@@ -79,8 +86,8 @@ def ours(debug):
         table.put('metadata', int(v))
         table.put('metadata_mask', int(mask))
     debug = re.sub(r'WriteMetadata {[^}]*}|TypeId {[^}]*}', '', debug)
-    for name, v in re.findall(r'(\w+): (?:\w+\()?(\d+)', debug):
-        table.put(name, int(v))
+    for name, v in re.findall(r'(\w+): (?:\w+\()?(-?\d+)', debug):
+        table.put(name, int(v) % 2 ** (32 if v[0] == '-' else 64))
     for name, v in re.findall(r'(\w+): (?:Mac\()?\[(\d[\d, ]*)\]', debug):
         v = [int(n) for n in v.split(', ')]
         table[name] += [int.from_bytes(bytes(v), 'big')] if name == 'hw_addr' else v
@@ -149,7 +156,7 @@ SCAPY_CANNOT = re.compile(
     r'|Packet(?:In|Out)\(.*data: Bytes\(\[(?:\d+, ){0,20}\d*\]')
 # what one of them does not read, or reads under a name of its own that says something else elsewhere
 SKIPPED = {
-    'os-ken': {'ty', 'code', 'reserved', 'masked', 'bitmap', 'kind'},
+    'os-ken': {'ty', 'code', 'reserved', 'masked', 'bitmap', 'kind', 'omitted', 'xid'},
     'scapy': {'kind', 'masked', 'bitmap', 'ty', 'max_groups', 'actions'},
 }
 
@@ -159,6 +166,9 @@ ONLY_IN_1_0 = {'max_entries', 'names', 'no_wildcards', 'ports'}
 
 def differences(who, mine, theirs):
     for name, numbers in mine.items():
+        if name == 'mask':  # in 1.4 zero is also what lacks
+            numbers = [one for one in numbers if one]
+            theirs[name] = [one for one in theirs.get(name, []) if one]
         if name in SKIPPED[who] or not numbers or name in ONLY_IN_1_0 and name not in theirs:
             continue
         if sorted(map(str, numbers)) != sorted(map(str, theirs.get(name, []))):
@@ -230,20 +240,49 @@ def made(count=400):
         return p.OFPBucket(weight=u(16), watch_port=u(32), watch_group=u(32), actions=actions())
 
     d = DATAPATH
+
+    def kinds_of_1_3():
+        return [
+            lambda: p.OFPFlowMod(d, u(64), u(64), u(8), u(8) % 5, u(16), u(16), u(16), u(32), u(32), u(32), u(5),
+                                 match(), instructions()),
+            lambda: p.OFPPortMod(d, u(32), mac(), u(7), u(7), u(16)),
+            lambda: p.OFPTableMod(d, u(8), u(2)),
+            lambda: p.OFPSetAsync(d, *[[u(32), u(32)] for _ in range(3)]),
+            lambda: p.OFPQueueGetConfigRequest(d, u(32)),
+        ]
+
+    def kinds_of_1_4():
+        def flow_mod():
+            return p.OFPFlowMod(d, u(64), u(64), u(8), u(8) % 5, u(16), u(16), u(16), u(32), u(32), u(32), u(5),
+                                u(16), match(), instructions())
+
+        def reasons():
+            return [p.OFPAsyncConfigPropReasons(ty, None, u(32)) for ty in sorted(r.sample(range(12), u(3)))]
+
+        optical = lambda: p.OFPPortModPropOptical(ofp.OFPPMPT_OPTICAL, None, u(4), u(31), u(32), u(31), u(31))
+        return [
+            flow_mod, lambda: p.OFPBundleAddMsg(d, u(32), u(2), flow_mod(), []),
+            lambda: p.OFPPortMod(d, u(32), mac(), u(7), u(7), [
+                p.OFPPortModPropEthernet(ofp.OFPPMPT_ETHERNET, None, u(16))] + [optical()] * u(1)),
+            lambda: p.OFPTableMod(d, u(8), u(4), []),
+            lambda: p.OFPTableMod(d, u(8), u(4), [
+                p.OFPTableModPropEviction(ofp.OFPTMPT_EVICTION, None, u(3)),
+                p.OFPTableModPropVacancy(ofp.OFPTMPT_VACANCY, None, u(6), u(6), u(6))]),
+            lambda: p.OFPSetAsync(d, reasons()),
+            lambda: p.OFPBundleCtrlMsg(d, u(32), u(3), u(2), []),
+            lambda: p.OFPQueueDescStatsRequest(d, 0, u(32), u(32)),
+            lambda: p.OFPTableDescStatsRequest(d, 0),
+            lambda: p.OFPFlowMonitorRequest(d, 0, u(32), u(32), u(32), u(7), u(8), u(8) % 3, match()),
+        ]
+
     kinds = [
         lambda: p.OFPSetConfig(d, u(2), u(16)),
         lambda: p.OFPPacketOut(d, buffer_id=ofp.OFP_NO_BUFFER, in_port=u(32), actions=actions(),
                                data=r.randbytes(r.randrange(40))),
-        lambda: p.OFPFlowMod(d, u(64), u(64), u(8), u(8) % 5, u(16), u(16), u(16), u(32), u(32), u(32), u(5),
-                             match(), instructions()),
         lambda: p.OFPGroupMod(d, u(8) % 3, u(2), u(32), [bucket() for _ in range(u(2))]),
-        lambda: p.OFPPortMod(d, u(32), mac(), u(7), u(7), u(16)),
-        lambda: p.OFPTableMod(d, u(8), u(2)),
         lambda: p.OFPMeterMod(d, u(8) % 3, u(4), u(32), [p.OFPMeterBandDrop(u(32), u(32)),
                                                          p.OFPMeterBandDscpRemark(u(32), u(32), u(8))]),
         lambda: p.OFPRoleRequest(d, u(2), u(64)),
-        lambda: p.OFPSetAsync(d, *[[u(32), u(32)] for _ in range(3)]),
-        lambda: p.OFPQueueGetConfigRequest(d, u(32)),
         lambda: p.OFPFlowStatsRequest(d, 0, u(8), u(32), u(32), u(64), u(64), match()),
         lambda: p.OFPAggregateStatsRequest(d, 0, u(8), u(32), u(32), u(64), u(64), match()),
         lambda: p.OFPPortStatsRequest(d, 0, u(32)), lambda: p.OFPQueueStatsRequest(d, 0, u(32), u(32)),
@@ -255,7 +294,7 @@ def made(count=400):
         lambda: r.choice([p.OFPFeaturesRequest, p.OFPGetConfigRequest, p.OFPBarrierRequest,
                           p.OFPGetAsyncRequest])(d),
     ]
-    return serialized(kinds, count)
+    return serialized(kinds + (kinds_of_1_4() if IS_1_4 else kinds_of_1_3()), count)
 
 
 def make():
@@ -281,7 +320,7 @@ def check():
         if theirs is not None:
             counts['os-ken'] += 1
             found += differences('os-ken', mine, osken(theirs))
-        if SCAPY_CANNOT.search(debug):
+        if IS_1_4 or SCAPY_CANNOT.search(debug):
             print_differences(found, line)
             continue
         try:

@@ -190,6 +190,12 @@ class MeterBand(Record):
     __slots__ = ()
 
 
+class FlowUpdate(Record):
+    """A report of a flow monitor."""
+
+    __slots__ = ()
+
+
 class QueueProp(Record):
     """A property of a queue."""
 

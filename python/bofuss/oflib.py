@@ -41,7 +41,7 @@ from bofuss._native import ExperimenterValue, Framer, Match, decode, encode
 from bofuss._native import actions_from_text, flow_from_text, flow_to_text, group_from_text
 from bofuss._native import instructions_from_text, meter_from_text, packet_from_text
 from bofuss._record import Action, DecodeError, EncodeError, Instruction, Message, MeterBand
-from bofuss._record import QueueProp, Record, TableFeatureProp, TextError
+from bofuss._record import FlowUpdate, QueueProp, Record, TableFeatureProp, TextError
 
 
 class ErrorRow(_NamedTuple):

@@ -96,6 +96,7 @@ class Message(Record):
 class Action(Record): ...
 class Instruction(Record): ...
 class MeterBand(Record): ...
+class FlowUpdate(Record): ...
 class QueueProp(Record): ...
 class TableFeatureProp(Record): ...
 
@@ -156,6 +157,8 @@ class FlowRemovedReason(IntEnum):
     HARD_TIMEOUT = 0x1
     DELETE = 0x2
     GROUP_DELETE = 0x3
+    METER_DELETE = 0x4
+    EVICTION = 0x5
 
 class GroupModCommand(IntEnum):
     ADD = 0x0
@@ -178,6 +181,9 @@ class PacketInReason(IntEnum):
     NO_MATCH = 0x0
     ACTION = 0x1
     INVALID_TTL = 0x2
+    ACTION_SET = 0x3
+    GROUP = 0x4
+    PACKET_OUT = 0x5
 
 class PortStatusReason(IntEnum):
     ADD = 0x0
@@ -195,6 +201,39 @@ class TableMiss(IntEnum):
     CONTROLLER = 0x1
     CONTINUE = 0x2
     DROP = 0x3
+
+class RoleStatusReason(IntEnum):
+    MASTER_REQUEST = 0x0
+    CONFIG = 0x1
+    EXPERIMENTER = 0x2
+
+class TableStatusReason(IntEnum):
+    VACANCY_DOWN = 0x3
+    VACANCY_UP = 0x4
+
+class BundleControlType(IntEnum):
+    OPEN_REQUEST = 0x0
+    OPEN_REPLY = 0x1
+    CLOSE_REQUEST = 0x2
+    CLOSE_REPLY = 0x3
+    COMMIT_REQUEST = 0x4
+    COMMIT_REPLY = 0x5
+    DISCARD_REQUEST = 0x6
+    DISCARD_REPLY = 0x7
+
+class FlowMonitorCommand(IntEnum):
+    ADD = 0x0
+    MODIFY = 0x1
+    DELETE = 0x2
+
+class FlowUpdateEvent(IntEnum):
+    INITIAL = 0x0
+    ADDED = 0x1
+    REMOVED = 0x2
+    MODIFIED = 0x3
+    ABBREV = 0x4
+    PAUSED = 0x5
+    RESUMED = 0x6
 
 class FlowModFlags(IntFlag):
     SEND_FLOW_REM = 0x1
@@ -264,6 +303,56 @@ class MeterFlags(IntFlag):
     BURST = 0x4
     STATS = 0x8
 
+class AsyncMasks(IntFlag):
+    PACKET_IN_SLAVE = 0x1
+    PACKET_IN = 0x2
+    PORT_STATUS_SLAVE = 0x4
+    PORT_STATUS = 0x8
+    FLOW_REMOVED_SLAVE = 0x10
+    FLOW_REMOVED = 0x20
+    ROLE_STATUS_SLAVE = 0x40
+    ROLE_STATUS = 0x80
+    TABLE_STATUS_SLAVE = 0x100
+    TABLE_STATUS = 0x200
+    REQUEST_FORWARD_SLAVE = 0x400
+    REQUEST_FORWARD = 0x800
+
+class BundleFlags(IntFlag):
+    ATOMIC = 0x1
+    ORDERED = 0x2
+
+class TableConfig(IntFlag):
+    EVICTION = 0x4
+    VACANCY_EVENTS = 0x8
+
+class EvictionFlags(IntFlag):
+    OTHER = 0x1
+    IMPORTANCE = 0x2
+    LIFETIME = 0x4
+
+class OpticalPortFeatures(IntFlag):
+    RX_TUNE = 0x1
+    TX_TUNE = 0x2
+    TX_PWR = 0x4
+    USE_FREQ = 0x8
+
+class OpticalStatsFlags(IntFlag):
+    RX_TUNE = 0x1
+    TX_TUNE = 0x2
+    TX_PWR = 0x4
+    RX_PWR = 0x10
+    TX_BIAS = 0x20
+    TX_TEMP = 0x40
+
+class FlowMonitorFlags(IntFlag):
+    INITIAL = 0x1
+    ADD = 0x2
+    REMOVED = 0x4
+    MODIFY = 0x8
+    INSTRUCTIONS = 0x10
+    NO_ABBREV = 0x20
+    ONLY_OWN = 0x40
+
 class ErrorType(IntEnum):
     HELLO_FAILED = 0x0
     BAD_REQUEST = 0x1
@@ -279,6 +368,10 @@ class ErrorType(IntEnum):
     ROLE_REQUEST_FAILED = 0xb
     METER_MOD_FAILED = 0xc
     TABLE_FEATURES_FAILED = 0xd
+    BAD_PROPERTY = 0xe
+    ASYNC_CONFIG_FAILED = 0xf
+    FLOW_MONITOR_FAILED = 0x10
+    BUNDLE_FAILED = 0x11
 
 class PortDesc(Record):
     port_no: int
@@ -292,6 +385,8 @@ class PortDesc(Record):
     peer: int
     curr_speed: int
     max_speed: int
+    optical: OpticalPort | None
+    experimenters: list[ExperimenterProperty]
     def __init__(
         self,
         port_no: int | str = ...,
@@ -305,6 +400,184 @@ class PortDesc(Record):
         peer: int | str = ...,
         curr_speed: int = ...,
         max_speed: int = ...,
+        optical: OpticalPort | Mapping[str, Any] | None = ...,
+        experimenters: Sequence[ExperimenterProperty | Mapping[str, Any]] = ...,
+    ) -> None: ...
+
+class ExperimenterProperty(Record):
+    experimenter: int
+    exp_type: int
+    data: bytes
+    def __init__(
+        self,
+        experimenter: int = ...,
+        exp_type: int = ...,
+        data: bytes | str = ...,
+    ) -> None: ...
+
+class OpticalPort(Record):
+    supported: int
+    tx_min_freq_lmda: int
+    tx_max_freq_lmda: int
+    tx_grid_freq_lmda: int
+    rx_min_freq_lmda: int
+    rx_max_freq_lmda: int
+    rx_grid_freq_lmda: int
+    tx_pwr_min: int
+    tx_pwr_max: int
+    def __init__(
+        self,
+        supported: int | str = ...,
+        tx_min_freq_lmda: int = ...,
+        tx_max_freq_lmda: int = ...,
+        tx_grid_freq_lmda: int = ...,
+        rx_min_freq_lmda: int = ...,
+        rx_max_freq_lmda: int = ...,
+        rx_grid_freq_lmda: int = ...,
+        tx_pwr_min: int = ...,
+        tx_pwr_max: int = ...,
+    ) -> None: ...
+
+class OpticalPortMod(Record):
+    configure: int
+    freq_lmda: int
+    fl_offset: int
+    grid_span: int
+    tx_pwr: int
+    def __init__(
+        self,
+        configure: int | str = ...,
+        freq_lmda: int = ...,
+        fl_offset: int = ...,
+        grid_span: int = ...,
+        tx_pwr: int = ...,
+    ) -> None: ...
+
+class OpticalStats(Record):
+    flags: int
+    tx_freq_lmda: int
+    tx_offset: int
+    tx_grid_span: int
+    rx_freq_lmda: int
+    rx_offset: int
+    rx_grid_span: int
+    tx_pwr: int
+    rx_pwr: int
+    bias_current: int
+    temperature: int
+    def __init__(
+        self,
+        flags: int | str = ...,
+        tx_freq_lmda: int = ...,
+        tx_offset: int = ...,
+        tx_grid_span: int = ...,
+        rx_freq_lmda: int = ...,
+        rx_offset: int = ...,
+        rx_grid_span: int = ...,
+        tx_pwr: int = ...,
+        rx_pwr: int = ...,
+        bias_current: int = ...,
+        temperature: int = ...,
+    ) -> None: ...
+
+class Vacancy(Record):
+    vacancy_down: int
+    vacancy_up: int
+    vacancy: int
+    def __init__(
+        self,
+        vacancy_down: int = ...,
+        vacancy_up: int = ...,
+        vacancy: int = ...,
+    ) -> None: ...
+
+class TableDesc(Record):
+    table_id: int
+    config: int
+    eviction: int | None
+    vacancy: Vacancy | None
+    experimenters: list[ExperimenterProperty]
+    def __init__(
+        self,
+        table_id: int | str = ...,
+        config: int | str = ...,
+        eviction: int | str | None = ...,
+        vacancy: Vacancy | Mapping[str, Any] | None = ...,
+        experimenters: Sequence[ExperimenterProperty | Mapping[str, Any]] = ...,
+    ) -> None: ...
+
+class QueueDesc(Record):
+    port_no: int
+    queue_id: int
+    properties: list[QueueProp]
+    def __init__(
+        self,
+        port_no: int | str = ...,
+        queue_id: int | str = ...,
+        properties: Sequence[QueueProp | Mapping[str, Any]] = ...,
+    ) -> None: ...
+
+class FlowMonitorRequest(Record):
+    monitor_id: int
+    out_port: int
+    out_group: int
+    flags: int
+    table_id: int
+    command: int
+    match: Match
+    def __init__(
+        self,
+        monitor_id: int = ...,
+        out_port: int | str = ...,
+        out_group: int | str = ...,
+        flags: int | str = ...,
+        table_id: int | str = ...,
+        command: int | str = ...,
+        match: Match | str | Mapping[str, Any] = ...,
+    ) -> None: ...
+
+class MonitoredFlow(Record):
+    table_id: int
+    reason: int
+    idle_timeout: int
+    hard_timeout: int
+    priority: int
+    cookie: int
+    match: Match
+    instructions: list[Instruction]
+    def __init__(
+        self,
+        table_id: int | str = ...,
+        reason: int = ...,
+        idle_timeout: int = ...,
+        hard_timeout: int = ...,
+        priority: int = ...,
+        cookie: int = ...,
+        match: Match | str | Mapping[str, Any] = ...,
+        instructions: Sequence[Instruction | Mapping[str, Any]] | str = ...,
+    ) -> None: ...
+
+class FlowUpdateFull(FlowUpdate):
+    event: int
+    flow: MonitoredFlow
+    def __init__(
+        self,
+        event: int | str = ...,
+        flow: MonitoredFlow | Mapping[str, Any] = ...,
+    ) -> None: ...
+
+class FlowUpdateAbbrev(FlowUpdate):
+    xid: int
+    def __init__(
+        self,
+        xid: int = ...,
+    ) -> None: ...
+
+class FlowUpdateStream(FlowUpdate):
+    event: int
+    def __init__(
+        self,
+        event: int | str = ...,
     ) -> None: ...
 
 class Bucket(Record):
@@ -385,6 +658,7 @@ class FlowStats(Record):
     byte_count: int
     match: Match
     instructions: list[Instruction]
+    importance: int
     def __init__(
         self,
         table_id: int | str = ...,
@@ -399,6 +673,7 @@ class FlowStats(Record):
         byte_count: int = ...,
         match: Match | str | Mapping[str, Any] = ...,
         instructions: Sequence[Instruction | Mapping[str, Any]] | str = ...,
+        importance: int = ...,
     ) -> None: ...
 
 class AggregateStats(Record):
@@ -450,6 +725,8 @@ class PortStats(Record):
     collisions: int
     duration_sec: int
     duration_nsec: int
+    optical: OpticalStats | None
+    experimenters: list[ExperimenterProperty]
     def __init__(
         self,
         port_no: int | str = ...,
@@ -467,6 +744,8 @@ class PortStats(Record):
         collisions: int = ...,
         duration_sec: int = ...,
         duration_nsec: int = ...,
+        optical: OpticalStats | Mapping[str, Any] | None = ...,
+        experimenters: Sequence[ExperimenterProperty | Mapping[str, Any]] = ...,
     ) -> None: ...
 
 class QueueStatsRequest(Record):
@@ -486,6 +765,7 @@ class QueueStats(Record):
     tx_errors: int
     duration_sec: int
     duration_nsec: int
+    experimenters: list[ExperimenterProperty]
     def __init__(
         self,
         port_no: int | str = ...,
@@ -495,6 +775,7 @@ class QueueStats(Record):
         tx_errors: int = ...,
         duration_sec: int = ...,
         duration_nsec: int = ...,
+        experimenters: Sequence[ExperimenterProperty | Mapping[str, Any]] = ...,
     ) -> None: ...
 
 class GroupStatsRequest(Record):
@@ -673,10 +954,12 @@ class QueuePropMaxRate(QueueProp):
 class QueuePropExperimenter(QueueProp):
     experimenter: int
     data: bytes
+    exp_type: int
     def __init__(
         self,
         experimenter: int = ...,
         data: bytes | str = ...,
+        exp_type: int = ...,
     ) -> None: ...
 
 class TableFeaturePropTypes(TableFeatureProp):
@@ -1084,6 +1367,7 @@ class FlowMod(Message):
     flags: int
     match: Match
     instructions: list[Instruction]
+    importance: int
     xid: int
     version: int
     def __init__(
@@ -1101,6 +1385,7 @@ class FlowMod(Message):
         flags: int | str = ...,
         match: Match | str | Mapping[str, Any] = ...,
         instructions: Sequence[Instruction | Mapping[str, Any]] | str = ...,
+        importance: int = ...,
         xid: int = ...,
         version: int = ...,
     ) -> None: ...
@@ -1128,6 +1413,8 @@ class PortMod(Message):
     config: int
     mask: int
     advertise: int
+    optical: OpticalPortMod | None
+    experimenters: list[ExperimenterProperty]
     xid: int
     version: int
     def __init__(
@@ -1137,6 +1424,8 @@ class PortMod(Message):
         config: int | str = ...,
         mask: int | str = ...,
         advertise: int | str = ...,
+        optical: OpticalPortMod | Mapping[str, Any] | None = ...,
+        experimenters: Sequence[ExperimenterProperty | Mapping[str, Any]] = ...,
         xid: int = ...,
         version: int = ...,
     ) -> None: ...
@@ -1145,6 +1434,9 @@ class TableMod(Message):
     table_id: int
     config: int
     miss: int
+    eviction: int | None
+    vacancy: Vacancy | None
+    experimenters: list[ExperimenterProperty]
     xid: int
     version: int
     def __init__(
@@ -1152,20 +1444,23 @@ class TableMod(Message):
         table_id: int | str = ...,
         config: int = ...,
         miss: int | str = ...,
+        eviction: int | str | None = ...,
+        vacancy: Vacancy | Mapping[str, Any] | None = ...,
+        experimenters: Sequence[ExperimenterProperty | Mapping[str, Any]] = ...,
         xid: int = ...,
         version: int = ...,
     ) -> None: ...
 
 class MultipartRequest(Message):
     type: str
-    body: ExperimenterValue | FlowStatsRequest | GroupStatsRequest | MeterMultipartRequest | None | PortStatsRequest | QueueStatsRequest | list[TableFeatures]
+    body: ExperimenterValue | FlowStatsRequest | GroupStatsRequest | MeterMultipartRequest | None | PortStatsRequest | QueueStatsRequest | list[FlowMonitorRequest] | list[TableFeatures]
     more: bool
     xid: int
     version: int
     def __init__(
         self,
         type: str = ...,
-        body: ExperimenterValue | FlowStatsRequest | GroupStatsRequest | MeterMultipartRequest | None | PortStatsRequest | QueueStatsRequest | list[TableFeatures] = ...,
+        body: ExperimenterValue | FlowStatsRequest | GroupStatsRequest | MeterMultipartRequest | None | PortStatsRequest | QueueStatsRequest | list[FlowMonitorRequest] | list[TableFeatures] = ...,
         more: bool = ...,
         xid: int = ...,
         version: int = ...,
@@ -1173,14 +1468,14 @@ class MultipartRequest(Message):
 
 class MultipartReply(Message):
     type: str
-    body: AggregateStats | Desc | ExperimenterValue | GroupFeatures | MeterFeatures | list[FlowStats] | list[GroupDesc] | list[GroupStats] | list[MeterConfig] | list[MeterStats] | list[PortDesc] | list[PortStats] | list[QueueStats] | list[TableFeatures] | list[TableStats]
+    body: AggregateStats | Desc | ExperimenterValue | GroupFeatures | MeterFeatures | list[FlowStats] | list[FlowUpdate] | list[GroupDesc] | list[GroupStats] | list[MeterConfig] | list[MeterStats] | list[PortDesc] | list[PortStats] | list[QueueDesc] | list[QueueStats] | list[TableDesc] | list[TableFeatures] | list[TableStats]
     more: bool
     xid: int
     version: int
     def __init__(
         self,
         type: str = ...,
-        body: AggregateStats | Desc | ExperimenterValue | GroupFeatures | MeterFeatures | list[FlowStats] | list[GroupDesc] | list[GroupStats] | list[MeterConfig] | list[MeterStats] | list[PortDesc] | list[PortStats] | list[QueueStats] | list[TableFeatures] | list[TableStats] = ...,
+        body: AggregateStats | Desc | ExperimenterValue | GroupFeatures | MeterFeatures | list[FlowStats] | list[FlowUpdate] | list[GroupDesc] | list[GroupStats] | list[MeterConfig] | list[MeterStats] | list[PortDesc] | list[PortStats] | list[QueueDesc] | list[QueueStats] | list[TableDesc] | list[TableFeatures] | list[TableStats] = ...,
         more: bool = ...,
         xid: int = ...,
         version: int = ...,
@@ -1270,6 +1565,15 @@ class GetAsyncReply(Message):
     port_status_slave: int
     flow_removed: int
     flow_removed_slave: int
+    role_status: int
+    role_status_slave: int
+    table_status: int
+    table_status_slave: int
+    request_forward: int
+    request_forward_slave: int
+    omitted: int
+    experimenters: list[ExperimenterProperty]
+    experimenters_slave: list[ExperimenterProperty]
     xid: int
     version: int
     def __init__(
@@ -1280,6 +1584,15 @@ class GetAsyncReply(Message):
         port_status_slave: int = ...,
         flow_removed: int = ...,
         flow_removed_slave: int = ...,
+        role_status: int = ...,
+        role_status_slave: int = ...,
+        table_status: int = ...,
+        table_status_slave: int = ...,
+        request_forward: int = ...,
+        request_forward_slave: int = ...,
+        omitted: int | str = ...,
+        experimenters: Sequence[ExperimenterProperty | Mapping[str, Any]] = ...,
+        experimenters_slave: Sequence[ExperimenterProperty | Mapping[str, Any]] = ...,
         xid: int = ...,
         version: int = ...,
     ) -> None: ...
@@ -1291,6 +1604,15 @@ class SetAsync(Message):
     port_status_slave: int
     flow_removed: int
     flow_removed_slave: int
+    role_status: int
+    role_status_slave: int
+    table_status: int
+    table_status_slave: int
+    request_forward: int
+    request_forward_slave: int
+    omitted: int
+    experimenters: list[ExperimenterProperty]
+    experimenters_slave: list[ExperimenterProperty]
     xid: int
     version: int
     def __init__(
@@ -1301,6 +1623,15 @@ class SetAsync(Message):
         port_status_slave: int = ...,
         flow_removed: int = ...,
         flow_removed_slave: int = ...,
+        role_status: int = ...,
+        role_status_slave: int = ...,
+        table_status: int = ...,
+        table_status_slave: int = ...,
+        request_forward: int = ...,
+        request_forward_slave: int = ...,
+        omitted: int | str = ...,
+        experimenters: Sequence[ExperimenterProperty | Mapping[str, Any]] = ...,
+        experimenters_slave: Sequence[ExperimenterProperty | Mapping[str, Any]] = ...,
         xid: int = ...,
         version: int = ...,
     ) -> None: ...
@@ -1318,6 +1649,81 @@ class MeterMod(Message):
         flags: int | str = ...,
         meter_id: int | str = ...,
         bands: Sequence[MeterBand | Mapping[str, Any]] = ...,
+        xid: int = ...,
+        version: int = ...,
+    ) -> None: ...
+
+class RoleStatus(Message):
+    role: int
+    reason: int
+    generation_id: int
+    experimenters: list[ExperimenterProperty]
+    xid: int
+    version: int
+    def __init__(
+        self,
+        role: int | str = ...,
+        reason: int | str = ...,
+        generation_id: int = ...,
+        experimenters: Sequence[ExperimenterProperty | Mapping[str, Any]] = ...,
+        xid: int = ...,
+        version: int = ...,
+    ) -> None: ...
+
+class TableStatus(Message):
+    reason: int
+    table: TableDesc
+    xid: int
+    version: int
+    def __init__(
+        self,
+        reason: int | str = ...,
+        table: TableDesc | Mapping[str, Any] = ...,
+        xid: int = ...,
+        version: int = ...,
+    ) -> None: ...
+
+class Requestforward(Message):
+    request: Message
+    xid: int
+    version: int
+    def __init__(
+        self,
+        request: Message | Mapping[str, Any] = ...,
+        xid: int = ...,
+        version: int = ...,
+    ) -> None: ...
+
+class BundleControl(Message):
+    bundle_id: int
+    type: int
+    flags: int
+    experimenters: list[ExperimenterProperty]
+    xid: int
+    version: int
+    def __init__(
+        self,
+        bundle_id: int = ...,
+        type: int | str = ...,
+        flags: int | str = ...,
+        experimenters: Sequence[ExperimenterProperty | Mapping[str, Any]] = ...,
+        xid: int = ...,
+        version: int = ...,
+    ) -> None: ...
+
+class BundleAddMessage(Message):
+    bundle_id: int
+    flags: int
+    message: Message
+    experimenters: list[ExperimenterProperty]
+    xid: int
+    version: int
+    def __init__(
+        self,
+        bundle_id: int = ...,
+        flags: int | str = ...,
+        message: Message | Mapping[str, Any] = ...,
+        experimenters: Sequence[ExperimenterProperty | Mapping[str, Any]] = ...,
         xid: int = ...,
         version: int = ...,
     ) -> None: ...
@@ -1342,11 +1748,16 @@ __all__ = [
     "ActionSetNwTtl",
     "ActionSetQueue",
     "AggregateStats",
+    "AsyncMasks",
     "BarrierReply",
     "BarrierRequest",
     "Bucket",
     "BucketCounter",
     "BufferId",
+    "BundleAddMessage",
+    "BundleControl",
+    "BundleControlType",
+    "BundleFlags",
     "Capabilities",
     "ConfigFlags",
     "ControllerRole",
@@ -1359,7 +1770,9 @@ __all__ = [
     "ErrorMsg",
     "ErrorRow",
     "ErrorType",
+    "EvictionFlags",
     "Experimenter",
+    "ExperimenterProperty",
     "ExperimenterValue",
     "FIELDS",
     "FeaturesReply",
@@ -1368,10 +1781,18 @@ __all__ = [
     "FlowMod",
     "FlowModCommand",
     "FlowModFlags",
+    "FlowMonitorCommand",
+    "FlowMonitorFlags",
+    "FlowMonitorRequest",
     "FlowRemoved",
     "FlowRemovedReason",
     "FlowStats",
     "FlowStatsRequest",
+    "FlowUpdate",
+    "FlowUpdateAbbrev",
+    "FlowUpdateEvent",
+    "FlowUpdateFull",
+    "FlowUpdateStream",
     "Framer",
     "GetAsyncReply",
     "GetAsyncRequest",
@@ -1410,8 +1831,14 @@ __all__ = [
     "MeterModCommand",
     "MeterMultipartRequest",
     "MeterStats",
+    "MonitoredFlow",
     "MultipartReply",
     "MultipartRequest",
+    "OpticalPort",
+    "OpticalPortFeatures",
+    "OpticalPortMod",
+    "OpticalStats",
+    "OpticalStatsFlags",
     "PacketIn",
     "PacketInReason",
     "PacketOut",
@@ -1426,6 +1853,7 @@ __all__ = [
     "PortStatsRequest",
     "PortStatus",
     "PortStatusReason",
+    "QueueDesc",
     "QueueGetConfigReply",
     "QueueGetConfigRequest",
     "QueueId",
@@ -1436,10 +1864,15 @@ __all__ = [
     "QueueStats",
     "QueueStatsRequest",
     "Record",
+    "Requestforward",
     "RoleReply",
     "RoleRequest",
+    "RoleStatus",
+    "RoleStatusReason",
     "SetAsync",
     "SetConfig",
+    "TableConfig",
+    "TableDesc",
     "TableFeatureProp",
     "TableFeaturePropExperimenter",
     "TableFeaturePropNextTables",
@@ -1450,8 +1883,11 @@ __all__ = [
     "TableMiss",
     "TableMod",
     "TableStats",
+    "TableStatus",
+    "TableStatusReason",
     "TextError",
     "TypeId",
+    "Vacancy",
     "actions_from_text",
     "decode",
     "encode",

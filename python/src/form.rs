@@ -118,7 +118,7 @@ macro_rules! integers {
         }
     )* };
 }
-integers! { u8 8 u16 16 u32 32 u64 64 }
+integers! { u8 8 u16 16 u32 32 u64 64 i32 32 }
 
 impl PyForm for bool {
     fn annotation() -> String {
@@ -249,6 +249,30 @@ impl<T: PyForm> PyForm for Vec<T> {
     }
     fn of_nothing(_: Python<'_>) -> Result<Self, Fault> {
         Ok(Self::new())
+    }
+}
+
+impl<T: PyForm> PyForm for Option<T> {
+    fn annotation() -> String {
+        format!("{} | None", T::annotation())
+    }
+    fn accepted() -> String {
+        format!("{} | None", T::accepted())
+    }
+    fn to_python<'py>(&self, to: To<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match self {
+            Some(value) => value.to_python(to),
+            None => Ok(to.py.None().into_bound(to.py)),
+        }
+    }
+    fn from_python(value: &Bound<'_, PyAny>) -> Result<Self, Fault> {
+        if value.is_none() {
+            return Ok(None);
+        }
+        T::from_python(value).map(Some)
+    }
+    fn of_nothing(_: Python<'_>) -> Result<Self, Fault> {
+        Ok(None)
     }
 }
 

@@ -22,7 +22,7 @@ use pyo3::prelude::*;
 /// A codec for each version, the lowest first.
 static CODECS: LazyLock<Vec<Codec>> = LazyLock::new(|| {
     let catalogue = Arc::new(bofuss_ext::catalogue());
-    let versions = Version::SPOKEN.iter();
+    let versions = Version::ALL.iter();
     let codec = |version: &Version| Codec::new(*version, Arc::clone(&catalogue));
     versions.map(codec).collect()
 });

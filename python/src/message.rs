@@ -3,8 +3,10 @@
 use std::cell::Cell;
 
 use bofuss_oflib::ext::ExtValue;
+use bofuss_oflib::message::bundle::BundleFlags;
 use bofuss_oflib::message::multipart::{ExtBody, ReplyBody, RequestBody};
-use bofuss_oflib::message::{Empty, MultipartReply, MultipartRequest};
+use bofuss_oflib::message::property::ExperimenterProperty;
+use bofuss_oflib::message::{BundleAdd, Empty, MultipartReply, MultipartRequest, RequestForward};
 use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Message, Version};
 use pyo3::prelude::*;
@@ -90,6 +92,11 @@ messages! {
     GetAsyncReply [GetAsyncReply] bofuss_oflib::message::AsyncConfig;
     SetAsync [SetAsync] bofuss_oflib::message::AsyncConfig;
     MeterMod [MeterMod] bofuss_oflib::message::MeterMod;
+    RoleStatus [RoleStatus] bofuss_oflib::message::RoleStatus;
+    TableStatus [TableStatus] bofuss_oflib::message::TableStatus;
+    Requestforward [RequestForward] bofuss_oflib::message::RequestForward;
+    BundleControl [BundleControl] bofuss_oflib::message::BundleControl;
+    BundleAddMessage [BundleAdd] bofuss_oflib::message::BundleAdd;
 }
 
 /// The members of a message: the body's, and the header's.
@@ -170,6 +177,84 @@ impl Headed {
         };
         from.read(intern!(from.py(), "xid"), &mut this.xid)?;
         from.read(intern!(from.py(), "version"), &mut this.version)?;
+        Ok(this)
+    }
+}
+
+/// A message within another, in the version that brought such.
+impl PyForm for Within {
+    fn annotation() -> String {
+        Headed::annotation()
+    }
+    fn accepted() -> String {
+        Headed::accepted()
+    }
+    fn to_python<'py>(&self, to: To<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.0.to_python(to)
+    }
+    fn from_python(value: &Bound<'_, PyAny>) -> Result<Self, Fault> {
+        Headed::from_python(value).map(Self)
+    }
+}
+
+/// A message that stands in another, with what its header has.
+struct Within(Headed);
+
+impl Within {
+    fn new(xid: u32, message: &Message) -> Self {
+        Self(Headed {
+            version: Version::V1_4.number(),
+            xid,
+            message: message.clone(),
+        })
+    }
+}
+
+impl Members for RequestForward {
+    fn members() -> Vec<Member> {
+        vec![Member::of::<Within>("request")]
+    }
+    fn write(&self, out: &MembersOut<'_>) -> PyResult<()> {
+        let request = Within::new(self.xid, &self.request);
+        out.put(intern!(out.py(), "request"), &request)
+    }
+    fn read(from: &MembersIn<'_>) -> Result<Self, Fault> {
+        let request: Within = from.need(intern!(from.py(), "request"), None)?;
+        Ok(Self {
+            xid: request.0.xid,
+            request: Box::new(request.0.message),
+        })
+    }
+}
+
+impl Members for BundleAdd {
+    fn members() -> Vec<Member> {
+        vec![
+            Member::of::<u32>("bundle_id"),
+            Member::of::<BundleFlags>("flags"),
+            Member::of::<Within>("message"),
+            Member::of::<Vec<ExperimenterProperty>>("experimenters"),
+        ]
+    }
+    fn write(&self, out: &MembersOut<'_>) -> PyResult<()> {
+        out.put(intern!(out.py(), "bundle_id"), &self.bundle_id)?;
+        out.put(intern!(out.py(), "flags"), &self.flags)?;
+        let message = Within::new(self.xid, &self.message);
+        out.put(intern!(out.py(), "message"), &message)?;
+        out.put(intern!(out.py(), "experimenters"), &self.experimenters)
+    }
+    fn read(from: &MembersIn<'_>) -> Result<Self, Fault> {
+        let message: Within = from.need(intern!(from.py(), "message"), None)?;
+        let mut this = Self {
+            bundle_id: 0,
+            flags: BundleFlags::default(),
+            xid: message.0.xid,
+            message: Box::new(message.0.message),
+            experimenters: Vec::new(),
+        };
+        from.read(intern!(from.py(), "bundle_id"), &mut this.bundle_id)?;
+        from.read(intern!(from.py(), "flags"), &mut this.flags)?;
+        from.read(intern!(from.py(), "experimenters"), &mut this.experimenters)?;
         Ok(this)
     }
 }
@@ -274,11 +359,13 @@ multiparts! { MultipartRequest RequestBody:
     "DESC" Desc "FLOW" Flow "AGGREGATE" Aggregate "TABLE" Table "PORT_STATS" PortStats
     "QUEUE" Queue "GROUP" Group "GROUP_DESC" GroupDesc "GROUP_FEATURES" GroupFeatures
     "METER" Meter "METER_CONFIG" MeterConfig "METER_FEATURES" MeterFeatures
-    "TABLE_FEATURES" TableFeatures "PORT_DESC" PortDesc "EXPERIMENTER" Experimenter
+    "TABLE_FEATURES" TableFeatures "PORT_DESC" PortDesc "TABLE_DESC" TableDesc
+    "QUEUE_DESC" QueueDesc "FLOW_MONITOR" FlowMonitor "EXPERIMENTER" Experimenter
 }
 multiparts! { MultipartReply ReplyBody:
     "DESC" Desc "FLOW" Flow "AGGREGATE" Aggregate "TABLE" Table "PORT_STATS" PortStats
     "QUEUE" Queue "GROUP" Group "GROUP_DESC" GroupDesc "GROUP_FEATURES" GroupFeatures
     "METER" Meter "METER_CONFIG" MeterConfig "METER_FEATURES" MeterFeatures
-    "TABLE_FEATURES" TableFeatures "PORT_DESC" PortDesc "EXPERIMENTER" Experimenter
+    "TABLE_FEATURES" TableFeatures "PORT_DESC" PortDesc "TABLE_DESC" TableDesc
+    "QUEUE_DESC" QueueDesc "FLOW_MONITOR" FlowMonitor "EXPERIMENTER" Experimenter
 }

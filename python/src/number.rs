@@ -1,17 +1,26 @@
 //! Numbers with names and sets of flags: Python has them as numbers, and reads their names, too.
 
 use bofuss_oflib::PortNo;
+use bofuss_oflib::message::async_config::AsyncMasks;
+use bofuss_oflib::message::bundle::{BundleControlType, BundleFlags};
 use bofuss_oflib::message::config::ConfigFlags;
 use bofuss_oflib::message::features::Capabilities;
 use bofuss_oflib::message::flow_mod::{FlowModCommand, FlowModFlags};
 use bofuss_oflib::message::flow_removed::FlowRemovedReason;
 use bofuss_oflib::message::group_mod::{GroupModCommand, GroupType};
 use bofuss_oflib::message::meter_mod::{MeterFlags, MeterModCommand};
+use bofuss_oflib::message::multipart::flow_monitor::{
+    FlowMonitorCommand, FlowMonitorFlags, FlowUpdateEvent,
+};
 use bofuss_oflib::message::multipart::group::GroupCapabilities;
+use bofuss_oflib::message::multipart::port::OpticalStatsFlags;
+use bofuss_oflib::message::multipart::table_desc::TableStatusReason;
 use bofuss_oflib::message::packet_in::PacketInReason;
-use bofuss_oflib::message::port::{PortConfig, PortFeatures, PortState, PortStatusReason};
-use bofuss_oflib::message::role::ControllerRole;
-use bofuss_oflib::message::table_mod::TableMiss;
+use bofuss_oflib::message::port::{
+    OpticalPortFeatures, PortConfig, PortFeatures, PortState, PortStatusReason,
+};
+use bofuss_oflib::message::role::{ControllerRole, RoleStatusReason};
+use bofuss_oflib::message::table_mod::{EvictionFlags, TableConfig, TableMiss};
 use bofuss_oflib::types::{BufferId, GroupId, MaxLen, MeterId, QueueId, TableId};
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString};
@@ -91,10 +100,12 @@ macro_rules! several {
 numbers! { false one NAMED:
     PortNo TableId GroupId MeterId QueueId BufferId MaxLen
     FlowModCommand FlowRemovedReason GroupModCommand GroupType MeterModCommand
-    PacketInReason PortStatusReason ControllerRole TableMiss
+    PacketInReason PortStatusReason ControllerRole TableMiss RoleStatusReason TableStatusReason
+    BundleControlType FlowMonitorCommand FlowUpdateEvent
 }
 
 numbers! { true several FLAGS:
     FlowModFlags Capabilities PortConfig PortState PortFeatures ConfigFlags GroupCapabilities
-    MeterFlags
+    MeterFlags AsyncMasks BundleFlags TableConfig EvictionFlags OpticalPortFeatures
+    OpticalStatsFlags FlowMonitorFlags
 }

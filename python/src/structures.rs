@@ -8,6 +8,9 @@ use bofuss_oflib::message::meter_mod::{Band, BandKind};
 use bofuss_oflib::message::multipart::flow::{
     AggregateStats, FlowEntry, FlowStats, FlowStatsRequest,
 };
+use bofuss_oflib::message::multipart::flow_monitor::{
+    FlowMonitorRequest, FlowUpdate, FlowUpdateEvent, MonitoredFlow,
+};
 use bofuss_oflib::message::multipart::group::{
     BucketCounter, GroupCounters, GroupDesc, GroupFeatures, GroupRequest, GroupStats,
 };
@@ -15,16 +18,21 @@ use bofuss_oflib::message::multipart::meter::{
     MeterConfig, MeterFeatures, MeterRequest, MeterStats,
 };
 use bofuss_oflib::message::multipart::port::{
-    PortRequest, PortStats, QueueStats, QueueStatsRequest,
+    OpticalStats, PortRequest, PortStats, QueueDesc, QueueStats, QueueStatsRequest,
 };
 use bofuss_oflib::message::multipart::switch::{Desc, TableStats};
+use bofuss_oflib::message::multipart::table_desc::{TableDesc, TableStatus};
 use bofuss_oflib::message::multipart::table_features::{
     FieldId, PROPERTIES, PropertyList, TableFeatureSet, TableFeatures, TableProperty, TypeId,
 };
+use bofuss_oflib::message::port::{OpticalPort, OpticalPortMod};
+use bofuss_oflib::message::property::ExperimenterProperty;
 use bofuss_oflib::message::queue::{PacketQueue, QueueProperty};
+use bofuss_oflib::message::table_mod::Vacancy;
 use bofuss_oflib::message::{
-    AsyncConfig, Empty, ErrorMsg, FlowMod, FlowRemoved, GroupMod, Hello, MeterMod, PacketIn,
-    PacketOut, PortDesc, PortMod, PortStatus, QueueConfig, QueueConfigRequest, Role, TableMod,
+    AsyncConfig, BundleControl, Empty, ErrorMsg, FlowMod, FlowRemoved, GroupMod, Hello, MeterMod,
+    PacketIn, PacketOut, PortDesc, PortMod, PortStatus, QueueConfig, QueueConfigRequest, Role,
+    RoleStatus, TableMod,
 };
 use bofuss_oflib::text::number;
 use bofuss_oflib::types::{BufferId, GroupId, MeterId, PortNo, QueueId, TableId};
@@ -61,25 +69,51 @@ members_of! {
     } => { buffer_id, in_port, actions, data }
     FlowMod = FlowMod::add(Match::ANY) => {
         cookie, cookie_mask, table_id, command, idle_timeout, hard_timeout, priority, buffer_id,
-        out_port, out_group, flags, fields "match", instructions
+        out_port, out_group, flags, fields "match", instructions, importance
     }
     GroupMod => { command, ty "type", group_id, buckets }
-    PortMod => { port_no, hw_addr, config, mask, advertise }
-    TableMod => { table_id, config, miss }
+    PortMod => { port_no, hw_addr, config, mask, advertise, optical, experimenters }
+    TableMod => { table_id, config, miss, eviction, vacancy, experimenters }
     QueueConfigRequest = QueueConfigRequest { port: PortNo::ANY } => { port }
     QueueConfig => { port, queues }
     Role => { role, generation_id }
     AsyncConfig => {
         packet_in, packet_in_slave, port_status, port_status_slave, flow_removed,
-        flow_removed_slave
+        flow_removed_slave, role_status, role_status_slave, table_status, table_status_slave,
+        request_forward, request_forward_slave, omitted, experimenters, experimenters_slave
     }
+    RoleStatus => { role, reason, generation_id, experimenters }
+    TableStatus => { reason, table }
+    BundleControl => { bundle_id, ty "type", flags, experimenters }
     MeterMod => { command, flags, meter_id, bands }
 }
 
 records! {
     "PortDesc" PortDesc => {
         port_no, hw_addr, name, config, state, curr, advertised, supported, peer, curr_speed,
-        max_speed
+        max_speed, optical, experimenters
+    }
+    "ExperimenterProperty" ExperimenterProperty => { experimenter, exp_type, data }
+    "OpticalPort" OpticalPort => {
+        supported, tx_min_freq_lmda, tx_max_freq_lmda, tx_grid_freq_lmda, rx_min_freq_lmda,
+        rx_max_freq_lmda, rx_grid_freq_lmda, tx_pwr_min, tx_pwr_max
+    }
+    "OpticalPortMod" OpticalPortMod => { configure, freq_lmda, fl_offset, grid_span, tx_pwr }
+    "OpticalStats" OpticalStats => {
+        flags, tx_freq_lmda, tx_offset, tx_grid_span, rx_freq_lmda, rx_offset, rx_grid_span, tx_pwr,
+        rx_pwr, bias_current, temperature
+    }
+    "Vacancy" Vacancy => { vacancy_down, vacancy_up, vacancy }
+    "TableDesc" TableDesc => { table_id, config, eviction, vacancy, experimenters }
+    "QueueDesc" QueueDesc => { port_no, queue_id, properties }
+    "FlowMonitorRequest" FlowMonitorRequest = FlowMonitorRequest {
+        out_port: PortNo::ANY,
+        out_group: GroupId::ANY,
+        table_id: TableId::ALL,
+        ..FlowMonitorRequest::default()
+    } => { monitor_id, out_port, out_group, flags, table_id, command, fields "match" }
+    "MonitoredFlow" MonitoredFlow => {
+        table_id, reason, idle_timeout, hard_timeout, priority, cookie, fields "match", instructions
     }
     "Bucket" Bucket = Bucket {
         weight: 0,
@@ -95,21 +129,23 @@ records! {
     }
     "FlowStats" FlowEntry => {
         table_id, duration_sec, duration_nsec, priority, idle_timeout, hard_timeout, flags, cookie,
-        packet_count, byte_count, fields "match", instructions
+        packet_count, byte_count, fields "match", instructions, importance
     }
     "AggregateStats" AggregateStats => { packet_count, byte_count, flow_count }
     "TableStats" TableStats => { table_id, active_count, lookup_count, matched_count, features }
     "PortStatsRequest" PortRequest = PortRequest { port_no: PortNo::ANY } => { port_no }
     "PortStats" PortStats => {
         port_no, rx_packets, tx_packets, rx_bytes, tx_bytes, rx_dropped, tx_dropped, rx_errors,
-        tx_errors, rx_frame_err, rx_over_err, rx_crc_err, collisions, duration_sec, duration_nsec
+        tx_errors, rx_frame_err, rx_over_err, rx_crc_err, collisions, duration_sec, duration_nsec,
+        optical, experimenters
     }
     "QueueStatsRequest" QueueStatsRequest = QueueStatsRequest {
         port_no: PortNo::ANY,
         queue_id: QueueId::ALL,
     } => { port_no, queue_id }
     "QueueStats" QueueStats => {
-        port_no, queue_id, tx_bytes, tx_packets, tx_errors, duration_sec, duration_nsec
+        port_no, queue_id, tx_bytes, tx_packets, tx_errors, duration_sec, duration_nsec,
+        experimenters
     }
     "GroupStatsRequest" GroupRequest = GroupRequest { group_id: GroupId::ALL } => { group_id }
     "BucketCounter" BucketCounter => { packet_count, byte_count }
@@ -149,11 +185,22 @@ variants! {
 }
 
 variants! {
+    "FlowUpdate" FlowUpdate {
+        FlowUpdateFull [FlowUpdate::Full(event, flow)] {
+            event: FlowUpdateEvent, flow: MonitoredFlow
+        }
+        FlowUpdateAbbrev [FlowUpdate::Abbrev(xid)] { xid: u32 }
+        FlowUpdateStream [FlowUpdate::Stream(event)] { event: FlowUpdateEvent }
+    }
+    check Ok, text shown
+}
+
+variants! {
     "QueueProp" QueueProperty {
         QueuePropMinRate [QueueProperty::MinRate(rate)] { rate: u16 }
         QueuePropMaxRate [QueueProperty::MaxRate(rate)] { rate: u16 }
-        QueuePropExperimenter [QueueProperty::Experimenter(experimenter, data)] {
-            experimenter: u32, data: Bytes
+        QueuePropExperimenter [QueueProperty::Experimenter(experimenter, exp_type, data)] {
+            experimenter: u32, data: Bytes, exp_type: u32 = 0
         }
     }
     check Ok, text shown
@@ -314,6 +361,16 @@ impl Members for ErrorMsg {
 pub(crate) fn classes() -> impl Iterator<Item = &'static Class> {
     [
         PortDesc::classes(),
+        ExperimenterProperty::classes(),
+        OpticalPort::classes(),
+        OpticalPortMod::classes(),
+        OpticalStats::classes(),
+        Vacancy::classes(),
+        TableDesc::classes(),
+        QueueDesc::classes(),
+        FlowMonitorRequest::classes(),
+        MonitoredFlow::classes(),
+        FlowUpdate::classes(),
         Bucket::classes(),
         PacketQueue::classes(),
         TypeId::classes(),

@@ -6,7 +6,7 @@ import pathlib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-VECTORS = ["messages", "multiparts", "errors", "openflow12", "openflow10"]
+VECTORS = ["messages", "multiparts", "errors", "openflow12", "openflow10", "openflow14"]
 EXTENSIONS = "testdata/extensions/openstate.txt"
 
 

@@ -186,6 +186,7 @@ impl OpenPort {
             peer: features::of_modes(modes.peer),
             curr_speed: kbps,
             max_speed: kbps.max(features::fastest_mbps(supported).saturating_mul(1000)),
+            ..PortDesc::default()
         }
     }
 }

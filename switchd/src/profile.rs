@@ -6,7 +6,6 @@
 
 use std::path::Path;
 
-use bofuss_oflib::Catalogue;
 use bofuss_oflib::action::ACTIONS;
 use bofuss_oflib::ext::ExtKind;
 use bofuss_oflib::instruction::INSTRUCTIONS;
@@ -15,6 +14,7 @@ use bofuss_oflib::message::multipart::table_features::{
 };
 use bofuss_oflib::message::multipart::{TableFeatures, TableProperty};
 use bofuss_oflib::types::TableId;
+use bofuss_oflib::{Catalogue, Version};
 use toml::Spanned;
 
 use crate::context::context;
@@ -170,12 +170,14 @@ fn table_of(
             "metadata-match" => table.metadata_match = number(value, key, u64::MAX)?,
             "metadata-write" => table.metadata_write = number(value, key, u64::MAX)?,
             key => {
-                let row = PROPERTIES
+                // No table is synchronised with others, which 1.4 would say.
+                let properties = PROPERTIES
                     .iter()
-                    .filter(|row| row.2 != 'e')
+                    .filter(|row| row.2 != 'e' && row.3.has(Version::V1_3));
+                let row = properties
+                    .clone()
                     .find(|row| row.1.replace('_', "-") == key);
-                let Some(&(ty, name, kind)) = row else {
-                    let properties = PROPERTIES.iter().filter(|row| row.2 != 'e');
+                let Some(&(ty, name, kind, _)) = row else {
                     let keys: Vec<_> = properties.map(|row| row.1.replace('_', "-")).collect();
                     let known = keys.join(", ");
                     let what = format!("{key}: no such key; there are {OTHER_KEYS}, {known}");

@@ -76,6 +76,10 @@ pub(crate) const CHAPTERS: &[(&str, &str)] = &[
     ("6.6", "Meter modification messages"),
 ];
 
+/// Why errors of 1.4 are not sent that its codec knows: the switch does not offer 1.4 yet.
+const NO_MONITORS: &str = "there are no flow monitors yet";
+const NO_BUNDLES: &str = "there are no bundles yet";
+
 /// The errors that this switch has no reason to send, and why.
 pub(crate) const NEVER: &[(&str, &str)] = &[
     (
@@ -133,6 +137,63 @@ pub(crate) const NEVER: &[(&str, &str)] = &[
         "TABLE_FEATURES_FAILED/EPERM",
         "no table is forbidden to a controller",
     ),
+    (
+        "BAD_REQUEST/MULTIPART_REQUEST_TIMEOUT",
+        "a request that is not finished waits as long as its connection lasts",
+    ),
+    (
+        "BAD_REQUEST/MULTIPART_REPLY_TIMEOUT",
+        "a reply may take as long as it needs",
+    ),
+    (
+        "FLOW_MOD_FAILED/CANT_SYNC",
+        "no table is synchronised with another",
+    ),
+    (
+        "FLOW_MOD_FAILED/BAD_PRIORITY",
+        "every priority is supported",
+    ),
+    ("BAD_PROPERTY/TOO_MANY", "a list may fill its message"),
+    (
+        "BAD_PROPERTY/BAD_EXP_TYPE",
+        "no experimenter has properties",
+    ),
+    (
+        "BAD_PROPERTY/BAD_EXP_VALUE",
+        "no experimenter has properties",
+    ),
+    (
+        "BAD_PROPERTY/EPERM",
+        "no property is forbidden to a controller",
+    ),
+    (
+        "ASYNC_CONFIG_FAILED/UNSUPPORTED",
+        "every reason is supported",
+    ),
+    (
+        "ASYNC_CONFIG_FAILED/EPERM",
+        "no message is forbidden to a controller",
+    ),
+    ("FLOW_MONITOR_FAILED/UNKNOWN", NO_MONITORS),
+    ("FLOW_MONITOR_FAILED/MONITOR_EXISTS", NO_MONITORS),
+    ("FLOW_MONITOR_FAILED/INVALID_MONITOR", NO_MONITORS),
+    ("FLOW_MONITOR_FAILED/UNKNOWN_MONITOR", NO_MONITORS),
+    ("FLOW_MONITOR_FAILED/BAD_FLAGS", NO_MONITORS),
+    ("FLOW_MONITOR_FAILED/BAD_TABLE_ID", NO_MONITORS),
+    ("FLOW_MONITOR_FAILED/BAD_OUT", NO_MONITORS),
+    ("BUNDLE_FAILED/UNKNOWN", NO_BUNDLES),
+    ("BUNDLE_FAILED/EPERM", NO_BUNDLES),
+    ("BUNDLE_FAILED/BAD_ID", NO_BUNDLES),
+    ("BUNDLE_FAILED/BUNDLE_EXIST", NO_BUNDLES),
+    ("BUNDLE_FAILED/BUNDLE_CLOSED", NO_BUNDLES),
+    ("BUNDLE_FAILED/OUT_OF_BUNDLES", NO_BUNDLES),
+    ("BUNDLE_FAILED/BAD_TYPE", NO_BUNDLES),
+    ("BUNDLE_FAILED/BAD_FLAGS", NO_BUNDLES),
+    ("BUNDLE_FAILED/MSG_BAD_XID", NO_BUNDLES),
+    ("BUNDLE_FAILED/MSG_CONFLICT", NO_BUNDLES),
+    ("BUNDLE_FAILED/MSG_TOO_MANY", NO_BUNDLES),
+    ("BUNDLE_FAILED/TIMEOUT", NO_BUNDLES),
+    ("BUNDLE_FAILED/BUNDLE_IN_PROGRESS", NO_BUNDLES),
 ];
 
 /// The section about a message.

@@ -65,7 +65,7 @@ impl Datapath {
     ) {
         let before = &self.pipeline.tables[usize::from(table.0)];
         let reported = before.get(key).filter(|entry| {
-            entry.flags.has(FlowModFlags::SEND_FLOW_REM) || !self.hooks.all.is_empty()
+            entry.flags().has(FlowModFlags::SEND_FLOW_REM) || !self.hooks.all.is_empty()
         });
         let fields = reported.map(|entry| before.fields_of(entry, &self.pipeline.catalogue));
         let entry = self.edit_entry(table, EntryEdit::Remove(key));
@@ -76,7 +76,7 @@ impl Datapath {
         self.tell_hooks(now, sink, |hook, cx| {
             hook.on_flow_removed(cx, &removed);
         });
-        if entry.flags.has(FlowModFlags::SEND_FLOW_REM) {
+        if entry.flags().has(FlowModFlags::SEND_FLOW_REM) {
             sink.flow_removed(removed);
         }
     }

@@ -81,7 +81,7 @@ impl Filter {
 
     /// Whether the entry is asked for.
     pub fn selects(&self, entry: &Entry) -> bool {
-        let rule = if entry.flags.has(FlowModFlags::ONE_TAG) {
+        let rule = if entry.flags().has(FlowModFlags::ONE_TAG) {
             self.behind_one_tag.as_ref()
         } else {
             Some(&self.rule)
@@ -238,9 +238,10 @@ impl Datapath {
             rule,
             instructions: self.pipeline.instructions.share(&flow_mod.instructions),
             cookie: flow_mod.cookie,
-            flags: flow_mod.flags,
+            flags: flow_mod.flags.into(),
             idle_timeout: flow_mod.idle_timeout,
             hard_timeout: flow_mod.hard_timeout,
+            importance: flow_mod.importance,
             created: now,
             used: now,
             due: Time::NEVER,

@@ -307,15 +307,13 @@ pub(crate) mod tests {
                 send(&mut datapath, &mut out, Q1, frame);
             }
             let left = drain(&mut datapath, &mut out);
-            let queue = datapath.egress(P1).expect("has queues").queues()[1].stats;
-            (left, queue, datapath.ports()[&P1].stats)
+            let queue = &datapath.egress(P1).expect("has queues").queues()[1].stats;
+            let port = &datapath.ports()[&P1].stats;
+            (left, queue.tx_packets, port.tx_packets)
         };
         let (left, queue, port) = run(true);
         assert_eq!(run(false), (left.clone(), queue, port));
-        assert_eq!(
-            (left.len(), queue.tx_packets, port.tx_packets),
-            (10, 10, 10)
-        );
+        assert_eq!((left.len(), queue, port), (10, 10, 10));
         assert_eq!(
             left[9].0.since(left[0].0),
             9 * 1054 * 800,
@@ -332,7 +330,7 @@ pub(crate) mod tests {
         let frame = super_frame(datapath.pool());
         send(&mut datapath, &mut out, Q1, frame);
         assert_eq!(out.frames.len(), 1);
-        let queue = datapath.egress(P1).expect("has queues").queues()[1].stats;
+        let queue = &datapath.egress(P1).expect("has queues").queues()[1].stats;
         assert_eq!((queue.tx_packets, queue.tx_bytes), (10, 10_000 + 540));
     }
 
@@ -381,8 +379,8 @@ pub(crate) mod tests {
             send(&mut datapath, &mut out, Q1, frame);
         }
         // The first left at once, two were too many.
-        let queue = datapath.egress(P1).expect("has queues").queues()[1].stats;
-        let port = datapath.ports()[&P1].stats;
+        let queue = &datapath.egress(P1).expect("has queues").queues()[1].stats;
+        let port = &datapath.ports()[&P1].stats;
         assert_eq!(
             (queue.tx_packets, queue.tx_errors, port.tx_dropped),
             (1, 2, 2)

@@ -186,7 +186,7 @@ mod tests {
                 left += 1;
             }
             assert_eq!((left, taken + refused), (taken, 3 * MAX_QUEUE_PACKETS));
-            let stats = one.queues().iter().map(|queue| queue.stats);
+            let stats = one.queues().iter().map(|queue| queue.stats.clone());
             let counted = stats.fold((0, 0), |sum, s| (sum.0 + s.tx_packets, sum.1 + s.tx_errors));
             assert_eq!(counted, (left, refused));
             assert_eq!(pool.stats().bytes_in_use, 0);

@@ -654,7 +654,12 @@ fn a_frame_of_which_little_is_read_does_what_it_does_otherwise() {
                 .iter()
                 .flat_map(|t| t.entries(EntryKey::FIRST));
             let entries: Vec<_> = entries.map(|(_, e)| (e.packets, e.bytes)).collect();
-            let ports: Vec<_> = datapath.pipeline.ports.values().map(|p| p.stats).collect();
+            let ports: Vec<_> = datapath
+                .pipeline
+                .ports
+                .values()
+                .map(|p| p.stats.clone())
+                .collect();
             let drops: Vec<String> = datapath.drops().map(|drop| format!("{drop:?}")).collect();
             (seen, counts, entries, format!("{ports:?} {drops:?}"))
         };

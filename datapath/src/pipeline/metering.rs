@@ -209,7 +209,7 @@ mod tests {
                     out.packet_ins,
                     stats,
                     tables,
-                    datapath.ports()[&PortNo(2)].stats,
+                    datapath.ports()[&PortNo(2)].stats.clone(),
                 )
             };
             let by_segments = run(false);

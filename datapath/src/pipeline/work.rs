@@ -402,7 +402,7 @@ mod tests {
         }
         let dropped: Vec<_> = datapath.drops().collect();
         assert_eq!(dropped, [(DropReason::Offload, records.len() as u64)]);
-        let stats = datapath.ports()[&PortNo(1)].stats;
+        let stats = &datapath.ports()[&PortNo(1)].stats;
         assert_eq!((stats.rx_packets, stats.rx_dropped), (10, 10));
         let mut shortest = large(&datapath);
         shortest.offload.gso = gso(GsoKind::Tcp4, 48);

@@ -284,7 +284,6 @@ mod tests {
     use crate::tables::classifier::Scan;
     use bofuss_oflib::field::{ETH_TYPE, IN_PORT, IP_PROTO, IPV4_DST, IPV4_SRC, TCP_DST};
     use bofuss_oflib::instruction::Instructions;
-    use bofuss_oflib::message::FlowModFlags;
     use bofuss_oflib::{FieldMatch, Match};
     use core::cmp::Reverse;
     use hashbrown::{HashMap, HashSet};
@@ -299,9 +298,10 @@ mod tests {
             rule: KeyMatch::from(&Match::new(fields).expect("prerequisites are there")),
             instructions: Instructions::default(),
             cookie: 0,
-            flags: FlowModFlags(0),
+            flags: Default::default(),
             idle_timeout: 0,
             hard_timeout: 0,
+            importance: 0,
             created: Time(0),
             used: Time(0),
             due: Time::NEVER,

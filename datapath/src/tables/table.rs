@@ -72,12 +72,14 @@ pub struct Entry {
     pub instructions: Instructions,
     /// The controller's mark.
     pub cookie: u64,
-    /// Its options.
-    pub flags: FlowModFlags,
+    /// Its options: [`Entry::flags`].
+    pub(crate) flags: EntryFlags,
     /// Seconds without a packet until it goes; 0 is never.
     pub idle_timeout: u16,
     /// Seconds until it goes; 0 is never.
     pub hard_timeout: u16,
+    /// How much it matters where a full table makes room.
+    pub importance: u16,
     /// When it was added.
     pub created: Time,
     /// The deadline that waits for it; [`Time::NEVER`] if none does.
@@ -86,7 +88,36 @@ pub struct Entry {
     pub(crate) next: u32,
 }
 
+/// The options of an entry in 16 bits: the low byte of those that are on the wire, and the bits
+/// that other versions brought. No entry has any other.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct EntryFlags {
+    wire: u8,
+    own: u8,
+}
+
+/// How far the bits that are not on the wire stand above the others.
+const OWN_SHIFT: u32 = 16;
+const _: () = assert!(
+    FlowModFlags::ALL.0 & !(0xff | 0xff << OWN_SHIFT) == 0,
+    "every flag has a place in an entry"
+);
+
+impl From<FlowModFlags> for EntryFlags {
+    fn from(flags: FlowModFlags) -> Self {
+        Self {
+            wire: flags.0 as u8,
+            own: (flags.0 >> OWN_SHIFT) as u8,
+        }
+    }
+}
+
 impl Entry {
+    /// Its options.
+    pub fn flags(&self) -> FlowModFlags {
+        FlowModFlags(u32::from(self.flags.wire) | u32::from(self.flags.own) << OWN_SHIFT)
+    }
+
     /// Why it would send a packet to the controllers.
     pub(crate) fn reason(&self) -> PacketInReason {
         if self.key.priority.0 == 0 && self.rule.is_any() {
@@ -104,7 +135,7 @@ impl Entry {
 
     /// The packet counter as reported: all ones if not kept.
     pub fn packet_count(&self) -> u64 {
-        if self.flags.has(FlowModFlags::NO_PKT_COUNTS) {
+        if self.flags().has(FlowModFlags::NO_PKT_COUNTS) {
             u64::MAX
         } else {
             self.packets
@@ -113,7 +144,7 @@ impl Entry {
 
     /// The byte counter as reported: all ones if not kept.
     pub fn byte_count(&self) -> u64 {
-        if self.flags.has(FlowModFlags::NO_BYT_COUNTS) {
+        if self.flags().has(FlowModFlags::NO_BYT_COUNTS) {
             u64::MAX
         } else {
             self.bytes
@@ -317,7 +348,7 @@ impl Table {
         let key = self.entries[slot].key;
         self.classifier.insert(&mut self.entries, key);
         self.relabel(key.slot, LabelIndex::insert);
-        self.n_one_tag += usize::from(self.entries[key.slot].flags.has(FlowModFlags::ONE_TAG));
+        self.n_one_tag += usize::from(self.entries[key.slot].flags().has(FlowModFlags::ONE_TAG));
         self.sent.extend(sent.map(|sent| (key.slot, *sent)));
         self.last_mask = Some(Rc::clone(self.entries[slot].rule.mask()));
         key
@@ -331,7 +362,7 @@ impl Table {
         self.sent.remove(&key.slot);
         let entry = self.entries.remove(key.slot)?;
         self.masks.release(&entry.rule);
-        self.n_one_tag -= usize::from(entry.flags.has(FlowModFlags::ONE_TAG));
+        self.n_one_tag -= usize::from(entry.flags().has(FlowModFlags::ONE_TAG));
         Some(entry)
     }
 

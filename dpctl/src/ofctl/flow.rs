@@ -175,7 +175,7 @@ pub(super) fn fields(wording: Wording<'_>, fields: &Match, priority: u16) -> Str
     let text = all_fields(fields, priority, wording.ports);
     match wording.version {
         Version::V1_0 => text.replace("vlan_tci=0x0000/0x1fff", "vlan_tci=0x0000"),
-        Version::V1_2 | Version::V1_3 => text,
+        Version::V1_2 | Version::V1_3 | Version::V1_4 => text,
     }
 }
 

@@ -26,7 +26,9 @@ pub(crate) fn text(wording: Wording<'_>, xid: u32, reply: &Message) -> String {
     let version = wording.version;
     let head = match version {
         Version::V1_0 => format!("(xid={xid:#x})"),
-        version @ (Version::V1_2 | Version::V1_3) => format!("(OF{version}) (xid={xid:#x})"),
+        version @ (Version::V1_2 | Version::V1_3 | Version::V1_4) => {
+            format!("(OF{version}) (xid={xid:#x})")
+        }
     };
     match reply {
         Message::FeaturesReply(f) => features_reply(version, &head, f),
@@ -167,7 +169,7 @@ fn port_stats(wording: Wording<'_>, p: &PortStats) -> String {
     let since = match wording.version {
         // OpenFlow 1.0 does not say for how long a port exists.
         Version::V1_0 => String::new(),
-        Version::V1_2 | Version::V1_3 => format!(
+        Version::V1_2 | Version::V1_3 | Version::V1_4 => format!(
             "{INDENT}duration={}\n",
             duration(p.duration_sec, p.duration_nsec)
         ),
@@ -194,7 +196,7 @@ fn port_stats(wording: Wording<'_>, p: &PortStats) -> String {
 fn queue_stats(wording: Wording<'_>, q: &QueueStats) -> String {
     let since = match wording.version {
         Version::V1_0 => "?".into(),
-        Version::V1_2 | Version::V1_3 => duration(q.duration_sec, q.duration_nsec),
+        Version::V1_2 | Version::V1_3 | Version::V1_4 => duration(q.duration_sec, q.duration_nsec),
     };
     format!(
         "  port {} queue {}: bytes={}, pkts={}, errors={}, duration={since}\n",

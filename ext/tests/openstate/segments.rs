@@ -67,7 +67,7 @@ fn counted(bench: &mut Bench) -> String {
         .datapath()
         .ports()
         .values()
-        .map(|port| port.stats)
+        .map(|port| port.stats.clone())
         .collect();
     format!("{states:?} {entries:?} {tables:?} {ports:?}")
 }

@@ -60,6 +60,7 @@ pub fn datapath(
 }
 use super::frames::{frame, hex};
 use super::openflow12::in_1_2;
+use super::openflow14::in_1_4;
 use super::stage::Stage;
 
 /// The configuration `before` with what is `said` of its keys.
@@ -163,9 +164,12 @@ pub fn play(engine: Engine, version: Version, name: &str, text: &str, failures: 
             let effect = expected(&effect[2..]);
             let conn = effect.split(' ').next().and_then(|conn| conn.parse().ok());
             let codec = conn.and_then(|conn| stage.io.codecs.get(&ConnId(conn)));
-            let is_1_2 = codec.is_some_and(|codec| codec.version == version);
-            let is_1_2 = is_1_2 && version == Version::V1_2;
-            wanted.push(if is_1_2 { in_1_2(&effect) } else { effect });
+            let speaks_it = codec.is_some_and(|codec| codec.version == version);
+            wanted.push(match version {
+                Version::V1_2 if speaks_it => in_1_2(&effect),
+                Version::V1_4 if speaks_it => in_1_4(&effect),
+                _ => effect,
+            });
         }
         sort_entries(&mut wanted);
         sort_entries(&mut stage.io.effects);

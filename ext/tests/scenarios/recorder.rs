@@ -92,8 +92,12 @@ impl SwitchIo for Recorder {
                 ReplyBody::Flow(entries) => self.effects.extend(entries.iter().map(|e| {
                     let e = &e.0;
                     let (packets, bytes) = (e.packet_count, e.byte_count);
+                    let importance = match e.importance {
+                        0 => String::new(),
+                        some => format!("importance={some} "),
+                    };
                     let full = format!(
-                        "cookie={:#x} idle={} hard={} flags={} after={}.{:03}s ",
+                        "{importance}cookie={:#x} idle={} hard={} flags={} after={}.{:03}s ",
                         e.cookie,
                         e.idle_timeout,
                         e.hard_timeout,
@@ -129,6 +133,18 @@ impl SwitchIo for Recorder {
                         q.duration_nsec / 1_000_000
                     )
                 })),
+                ReplyBody::QueueDesc(queues) => self.effects.extend(queues.iter().map(|q| {
+                    let properties = Text(&q.properties);
+                    format!(
+                        "{conn} queue port={} queue={} {properties}",
+                        q.port_no, q.queue_id
+                    )
+                })),
+                ReplyBody::TableDesc(tables) => self.effects.extend(
+                    tables
+                        .iter()
+                        .map(|table| format!("{conn} table-desc {}", Text(table))),
+                ),
                 ReplyBody::GroupDesc(groups) => {
                     let line = |group: &GroupDesc| format!("{conn} {}", Text(group));
                     self.effects.extend(groups.iter().map(line));

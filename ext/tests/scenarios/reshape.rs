@@ -80,7 +80,7 @@ pub fn request(
                     table.properties.push(again);
                 }
                 _ => {
-                    let &(ty, _, kind) = ty(key);
+                    let &(ty, _, kind, _) = ty(key);
                     let of_miss = kind != 'e' && ty & 1 == 0;
                     let replaced = |one: u16| one == ty || of_miss && one == ty + 1;
                     table.properties.retain(|one| !replaced(one.ty));

@@ -223,7 +223,7 @@ impl Stage {
             "connect" => {
                 let controller = words.contains(&"controller");
                 let named = |version: &&Version| words.contains(&&*version.to_string());
-                let version = Version::SPOKEN.iter().find(named);
+                let version = Version::ALL.iter().find(named);
                 let version = version.copied().unwrap_or(self.version);
                 let conn = ConnId(words[1].parse().unwrap());
                 self.speaks(conn, version);
@@ -255,6 +255,7 @@ impl Stage {
                     port_status_slave: n(4),
                     flow_removed: n(5),
                     flow_removed_slave: n(6),
+                    ..bofuss_oflib::message::AsyncConfig::default()
                 }));
             }
             "link" => {
@@ -280,7 +281,16 @@ impl Stage {
             }
             "queues" => {
                 let port = parse_port(words[1]).unwrap();
-                self.message(Message::QueueGetConfigRequest(QueueConfigRequest { port }));
+                let request = QueueStatsRequest {
+                    port_no: port,
+                    queue_id: QueueId::ALL,
+                };
+                let version = self.io.codecs[&self.conn].version;
+                self.message(if version.has_bundles() {
+                    Message::MultipartRequest(RequestBody::QueueDesc(request).into())
+                } else {
+                    Message::QueueGetConfigRequest(QueueConfigRequest { port })
+                });
             }
             "queue-stats" => {
                 let queue = words.get(2).map(|id| QueueId(id.parse().unwrap()));
@@ -316,6 +326,7 @@ impl Stage {
                     config: PortConfig(bits.sum()),
                     mask: PortConfig::ALL,
                     advertise: PortFeatures(option("advertise=").unwrap_or(0)),
+                    ..PortMod::default()
                 }));
             }
             "ask" => {
@@ -403,6 +414,7 @@ impl Stage {
                     .get(3)
                     .map_or(Ok(TableMiss::ENTRY), |miss| miss.parse())
                     .unwrap(),
+                ..bofuss_oflib::message::TableMod::default()
             })),
             "frags" => self.message(Message::SetConfig(bofuss_oflib::message::SwitchConfig {
                 flags: bofuss_oflib::message::config::ConfigFlags(words[1].parse().unwrap()),

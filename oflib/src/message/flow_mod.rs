@@ -80,6 +80,8 @@ model! {
         pub fields: Match,
         /// What becomes of them.
         pub instructions: Instructions,
+        /// Where a full table makes room, entries of more importance stay (since OpenFlow 1.4).
+        pub importance: u16,
     }
 }
 

@@ -15,6 +15,10 @@ named! {
         DELETE = 2 "delete",
         /// Its group was deleted.
         GROUP_DELETE = 3 "group_delete",
+        /// Its meter was deleted (since OpenFlow 1.4).
+        METER_DELETE = 4 "meter_delete",
+        /// Its table made room for another (since OpenFlow 1.4).
+        EVICTION = 5 "eviction",
     }
 }
 

@@ -1,6 +1,7 @@
 //! Every message: one row each names its type, its wire type number and its body.
 
 pub mod async_config;
+pub mod bundle;
 pub mod config;
 pub mod error;
 pub mod features;
@@ -13,13 +14,16 @@ pub mod multipart;
 pub mod packet_in;
 pub mod packet_out;
 pub mod port;
+pub mod property;
 pub mod queue;
+pub mod request_forward;
 pub mod role;
 pub mod table_mod;
 
 use core::fmt::{self, Write};
 
 pub use async_config::AsyncConfig;
+pub use bundle::{BundleAdd, BundleControl};
 pub use config::SwitchConfig;
 pub use error::ErrorMsg;
 pub use features::Features;
@@ -28,12 +32,13 @@ pub use flow_removed::{FlowRemoved, FlowRemovedReason};
 pub use group_mod::{Bucket, GroupMod};
 pub use hello::Hello;
 pub use meter_mod::{Band, MeterMod};
-pub use multipart::{MultipartReply, MultipartRequest};
+pub use multipart::{MultipartReply, MultipartRequest, TableStatus};
 pub use packet_in::{PacketIn, PacketInReason};
 pub use packet_out::PacketOut;
 pub use port::{PortDesc, PortMod, PortStatus, PortStatusReason};
 pub use queue::{QueueConfig, QueueConfigRequest};
-pub use role::{ControllerRole, Role};
+pub use request_forward::RequestForward;
+pub use role::{ControllerRole, Role, RoleStatus};
 pub use table_mod::TableMod;
 
 use crate::error::{BadRequest, DecodeError};
@@ -151,14 +156,19 @@ messages! {
     19 MultipartReply(MultipartReply) "MULTIPART_REPLY" [];
     20 BarrierRequest(Empty) "BARRIER_REQUEST" [];
     21 BarrierReply(Empty) "BARRIER_REPLY" [];
-    22 QueueGetConfigRequest(QueueConfigRequest) "QUEUE_GET_CONFIG_REQUEST" [];
-    23 QueueGetConfigReply(QueueConfig) "QUEUE_GET_CONFIG_REPLY" [];
+    22 QueueGetConfigRequest(QueueConfigRequest) "QUEUE_GET_CONFIG_REQUEST" [until V1_3];
+    23 QueueGetConfigReply(QueueConfig) "QUEUE_GET_CONFIG_REPLY" [until V1_3];
     24 RoleRequest(Role) "ROLE_REQUEST" [];
     25 RoleReply(Role) "ROLE_REPLY" [];
     26 GetAsyncRequest(Empty) "GET_ASYNC_REQUEST" [since V1_3];
     27 GetAsyncReply(AsyncConfig) "GET_ASYNC_REPLY" [since V1_3];
     28 SetAsync(AsyncConfig) "SET_ASYNC" [since V1_3];
     29 MeterMod(MeterMod) "METER_MOD" [since V1_3];
+    30 RoleStatus(RoleStatus) "ROLE_STATUS" [since V1_4];
+    31 TableStatus(TableStatus) "TABLE_STATUS" [since V1_4];
+    32 RequestForward(RequestForward) "REQUESTFORWARD" [since V1_4];
+    33 BundleControl(BundleControl) "BUNDLE_CONTROL" [since V1_4];
+    34 BundleAdd(BundleAdd) "BUNDLE_ADD_MESSAGE" [since V1_4];
 }
 
 /// Writes a colon before a body, unless that is empty. It keeps nothing, so that whoever wants only
@@ -179,7 +189,7 @@ impl fmt::Write for BodyWriter<'_, '_> {
 }
 
 /// The types of the messages that only switches send: replies, and what nobody asked for.
-pub(crate) const FROM_SWITCH: [u8; 10] = [6, 8, 10, 11, 12, 19, 21, 23, 25, 27];
+pub(crate) const FROM_SWITCH: [u8; 13] = [6, 8, 10, 11, 12, 19, 21, 23, 25, 27, 30, 31, 32];
 
 impl Message {
     /// Whether a message of this type is read whatever version its header names: HELLO and ERROR,

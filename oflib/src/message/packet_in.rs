@@ -14,6 +14,12 @@ named! {
         ACTION = 1 "ACTION",
         /// Its TTL is invalid.
         INVALID_TTL = 2 "INVALID_TTL",
+        /// An output action of its action set sent it (since OpenFlow 1.4).
+        ACTION_SET = 3 "ACTION_SET",
+        /// An output action of a group's bucket sent it (since OpenFlow 1.4).
+        GROUP = 4 "GROUP",
+        /// A packet-out sent it (since OpenFlow 1.4).
+        PACKET_OUT = 5 "PACKET_OUT",
     }
 }
 

@@ -1,6 +1,9 @@
 //! Ports: their description, PORT_STATUS and PORT_MOD. Spec: OpenFlow 1.3.5 sections 7.2.1,
-//! 7.3.4.3, 7.4.3.
+//! 7.3.4.3, 7.4.3, OpenFlow 1.4.1 section 7.2.1.
 
+use alloc::vec::Vec;
+
+use super::property::ExperimenterProperty;
 use crate::model::{flags, model, named};
 use crate::types::{Mac, PortNo};
 use crate::wire::FixedStr;
@@ -71,6 +74,63 @@ flags! {
     }
 }
 
+flags! {
+    /// What an optical port can do, and what of it is configured (`OFPOPF_*`).
+    pub struct OpticalPortFeatures(u32) {
+        /// The receiver can be tuned.
+        RX_TUNE = 0x1 "RX_TUNE",
+        /// The transmitter can be tuned.
+        TX_TUNE = 0x2 "TX_TUNE",
+        /// The power can be set.
+        TX_PWR = 0x4 "TX_PWR",
+        /// Numbers are frequencies, not wavelengths.
+        USE_FREQ = 0x8 "USE_FREQ",
+    }
+}
+
+model! {
+    /// What an optical port can do. Frequencies are in MHz, wavelengths in nm * 100, powers in
+    /// dBm * 10.
+    #[derive(Copy)]
+    pub struct OpticalPort {
+        /// What it can do.
+        pub supported: OpticalPortFeatures,
+        /// The least frequency or wavelength sent,
+        pub tx_min_freq_lmda: u32,
+        /// the greatest,
+        pub tx_max_freq_lmda: u32,
+        /// and their spacing.
+        pub tx_grid_freq_lmda: u32,
+        /// The least frequency or wavelength received,
+        pub rx_min_freq_lmda: u32,
+        /// the greatest,
+        pub rx_max_freq_lmda: u32,
+        /// and their spacing.
+        pub rx_grid_freq_lmda: u32,
+        /// The least power sent,
+        pub tx_pwr_min: u16,
+        /// and the greatest.
+        pub tx_pwr_max: u16,
+    }
+}
+
+model! {
+    /// How an optical port is set; units as of [`OpticalPort`].
+    #[derive(Copy)]
+    pub struct OpticalPortMod {
+        /// What is set.
+        pub configure: OpticalPortFeatures,
+        /// The frequency or wavelength,
+        pub freq_lmda: u32,
+        /// its offset,
+        pub fl_offset: i32,
+        /// and the size of the grid.
+        pub grid_span: u32,
+        /// The power.
+        pub tx_pwr: u32,
+    }
+}
+
 model! {
     /// A port as the controller sees it.
     pub struct PortDesc {
@@ -96,6 +156,11 @@ model! {
         pub curr_speed: u32,
         /// Its highest speed, kb/s.
         pub max_speed: u32,
+    } in_some_versions {
+        /// What it can do if it is an optical one (since OpenFlow 1.4).
+        pub optical: Option<OpticalPort>,
+        /// Properties of experimenters (since OpenFlow 1.4).
+        pub experimenters: Vec<ExperimenterProperty>,
     }
 }
 
@@ -134,5 +199,10 @@ model! {
         pub mask: PortConfig,
         /// What to advertise; 0 leaves it.
         pub advertise: PortFeatures,
+    } in_some_versions {
+        /// How an optical port is set (since OpenFlow 1.4).
+        pub optical: Option<OpticalPortMod>,
+        /// Properties of experimenters (since OpenFlow 1.4).
+        pub experimenters: Vec<ExperimenterProperty>,
     }
 }

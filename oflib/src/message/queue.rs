@@ -6,7 +6,7 @@ use core::fmt;
 
 use crate::model::model;
 use crate::types::{PortNo, QueueId};
-use crate::wire::{Bytes, TextForm};
+use crate::wire::{Bytes, Text, TextForm};
 
 model! {
     /// Asks for the queues of a port, or of ANY.
@@ -23,8 +23,9 @@ pub enum QueueProperty {
     MinRate(u16),
     /// Rate limit, in 1/1000 of the port's; above 1000 is none.
     MaxRate(u16),
-    /// An experimenter's.
-    Experimenter(u32, Bytes),
+    /// An experimenter's: its number, its type of property, which is 0 in the versions that have no
+    /// such type here (up to OpenFlow 1.3), and its data.
+    Experimenter(u32, u32, Bytes),
 }
 
 impl TextForm for QueueProperty {
@@ -32,9 +33,12 @@ impl TextForm for QueueProperty {
         match self {
             Self::MinRate(rate) => write!(f, "min_rate={rate}"),
             Self::MaxRate(rate) => write!(f, "max_rate={rate}"),
-            Self::Experimenter(id, data) => {
-                write!(f, "experimenter={id:#x},data=")?;
-                data.text(f)
+            Self::Experimenter(id, exp_type, data) => {
+                write!(f, "experimenter={id:#x},")?;
+                if *exp_type != 0 {
+                    write!(f, "exp_type={exp_type},")?;
+                }
+                write!(f, "data={}", Text(data))
             }
         }
     }

@@ -1,5 +1,9 @@
-//! ROLE_REQUEST and ROLE_REPLY. Spec: OpenFlow 1.3.5 section 7.3.9.
+//! ROLE_REQUEST, ROLE_REPLY and ROLE_STATUS. Spec: OpenFlow 1.3.5 section 7.3.9, OpenFlow 1.4.1
+//! section 7.4.4.
 
+use alloc::vec::Vec;
+
+use super::property::ExperimenterProperty;
 use crate::error::RoleRequestFailed;
 use crate::model::{model, named};
 
@@ -24,5 +28,32 @@ model! {
         pub role: ControllerRole,
         /// The master election's number.
         pub generation_id: u64,
+    }
+}
+
+named! {
+    /// Why a role changed that its controller did not change (`OFPCRR_*`).
+    pub struct RoleStatusReason(u8) {
+        /// Another controller asked to be master.
+        MASTER_REQUEST = 0 "master_request",
+        /// The switch's configuration changed.
+        CONFIG = 1 "config",
+        /// An experimenter's reason.
+        EXPERIMENTER = 2 "experimenter",
+    }
+}
+
+model! {
+    /// A controller's role changed, and not at its own request (since OpenFlow 1.4).
+    pub struct RoleStatus {
+        /// The role now.
+        pub role: ControllerRole,
+        /// Why it changed.
+        pub reason: RoleStatusReason,
+        /// The master election's number.
+        pub generation_id: u64,
+    } in_some_versions {
+        /// Properties of experimenters.
+        pub experimenters: Vec<ExperimenterProperty>,
     }
 }

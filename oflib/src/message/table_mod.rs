@@ -1,6 +1,10 @@
-//! TABLE_MOD: a change of a table's configuration. Spec: OpenFlow 1.3.5 section 7.3.3.
+//! TABLE_MOD: a change of a table's configuration. Spec: OpenFlow 1.3.5 section 7.3.3, OpenFlow
+//! 1.4.1 section 7.3.4.1.
 
-use crate::model::{model, named};
+use alloc::vec::Vec;
+
+use super::property::ExperimenterProperty;
+use crate::model::{flags, model, named};
 use crate::types::TableId;
 
 named! {
@@ -18,6 +22,42 @@ named! {
     }
 }
 
+flags! {
+    /// How a table is configured (`OFPTC_*`).
+    pub struct TableConfig(u32) {
+        /// A full table makes room for new entries (since OpenFlow 1.4).
+        EVICTION = 0x4 "EVICTION",
+        /// The table says how full it is (since OpenFlow 1.4).
+        VACANCY_EVENTS = 0x8 "VACANCY_EVENTS",
+    }
+}
+
+flags! {
+    /// What a table looks at when it chooses entries to evict (`OFPTMPEF_*`).
+    pub struct EvictionFlags(u32) {
+        /// Something else.
+        OTHER = 0x1 "other",
+        /// The entries' importance.
+        IMPORTANCE = 0x2 "importance",
+        /// How long they have still to live.
+        LIFETIME = 0x4 "lifetime",
+    }
+}
+
+model! {
+    /// When a table says how full it is. Vacancy is the share of its entries that are free, in
+    /// per cent.
+    #[derive(Copy)]
+    pub struct Vacancy {
+        /// A vacancy below this is told.
+        pub vacancy_down: u8,
+        /// A vacancy above this is told.
+        pub vacancy_up: u8,
+        /// The vacancy now; zero in a request.
+        pub vacancy: u8,
+    }
+}
+
 model! {
     /// A change of a table's configuration.
     pub struct TableMod {
@@ -26,6 +66,12 @@ model! {
         /// The configuration; OpenFlow 1.3 defines no bits (`OFPTC_DEPRECATED_MASK` is ignored).
         pub config: u32,
     } in_some_versions {
+        /// How the table chooses entries to evict (since OpenFlow 1.4).
+        pub eviction: Option<EvictionFlags>,
+        /// When the table says how full it is (since OpenFlow 1.4).
+        pub vacancy: Option<Vacancy>,
+        /// Properties of experimenters (since OpenFlow 1.4).
+        pub experimenters: Vec<ExperimenterProperty>,
         /// What becomes of packets without an entry (OpenFlow 1.1 and 1.2).
         pub miss: TableMiss,
     }

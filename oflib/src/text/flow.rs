@@ -22,6 +22,7 @@ pub const PROPERTIES: &[&str] = &[
     "out_port",
     "out_group",
     "buffer_id",
+    "importance",
     "flags",
     "actions",
 ];
@@ -111,6 +112,7 @@ fn property(flow: &mut FlowMod, item: Word<'_>, catalogue: &Catalogue) -> Result
         "out_port" => flow.out_port = value.port(catalogue)?,
         "out_group" => flow.out_group = value.parse("group")?,
         "buffer_id" => flow.buffer_id = value.parse("buffer")?,
+        "importance" => flow.importance = value.number()?,
         "flags" => flow.flags.0 |= u32::from(value.number::<u16>()?),
         "cookie" => match value.split_at(&['/']) {
             Some((cookie, mask)) => {
@@ -150,7 +152,8 @@ impl fmt::Display for FlowMod {
         if self.buffer_id != BufferId::NO_BUFFER {
             write!(f, ",buffer_id={}", self.buffer_id)?;
         }
-        write_limits(f, ",", (self.idle_timeout, self.hard_timeout, self.flags))?;
+        let times = (self.idle_timeout, self.hard_timeout);
+        write_limits(f, ",", times, self.importance, self.flags)?;
         if !self.fields.fields().is_empty() {
             write!(f, ",{}", self.fields)?;
         }
@@ -161,15 +164,21 @@ impl fmt::Display for FlowMod {
     }
 }
 
-/// Writes timeouts and flags, those that are not 0, each behind `comma`.
+/// Writes timeouts, importance and flags, those that are not 0, each behind `comma`.
 fn write_limits(
     f: &mut fmt::Formatter<'_>,
     comma: &str,
-    (idle, hard, flags): (u16, u16, FlowModFlags),
+    (idle, hard): (u16, u16),
+    importance: u16,
+    flags: FlowModFlags,
 ) -> fmt::Result {
-    for (name, seconds) in [("idle_timeout", idle), ("hard_timeout", hard)] {
-        if seconds != 0 {
-            write!(f, "{comma}{name}={seconds}")?;
+    for (name, number) in [
+        ("idle_timeout", idle),
+        ("hard_timeout", hard),
+        ("importance", importance),
+    ] {
+        if number != 0 {
+            write!(f, "{comma}{name}={number}")?;
         }
     }
     for (flag, name) in FlowModFlags::NAMES {
@@ -202,7 +211,8 @@ pub(crate) fn write_flow_entry(flow: &FlowEntry, f: &mut fmt::Formatter<'_>) -> 
             write!(f, ", {name}={count}")?;
         }
     }
-    write_limits(f, ", ", (flow.idle_timeout, flow.hard_timeout, flow.flags))?;
+    let times = (flow.idle_timeout, flow.hard_timeout);
+    write_limits(f, ", ", times, flow.importance, flow.flags)?;
     write!(f, " priority={}", flow.priority)?;
     if !flow.fields.fields().is_empty() {
         write!(f, ",{}", flow.fields)?;

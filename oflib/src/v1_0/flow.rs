@@ -105,6 +105,7 @@ impl Form<V1_0> for FlowMod {
             flags: FlowModFlags(flags.into()) | implied(command, exact),
             fields,
             instructions: Instructions::apply(actions),
+            importance: 0,
         })
     }
 
@@ -112,6 +113,7 @@ impl Form<V1_0> for FlowMod {
         let unsaid = [
             (self.cookie_mask != 0, "a cookie mask"),
             (self.out_group != GroupId::ANY, "out_group"),
+            (self.importance != 0, "importance"),
             (self.table_id != table(self.command), "this table"),
         ];
         if let Some((_, what)) = unsaid.iter().find(|(asked, _)| *asked) {

@@ -24,7 +24,7 @@ layout! {
         port_no, hw_addr, name, config, state, curr, advertised, supported, peer;
         ..default
     }
-    PortMod { port_no, hw_addr, config, mask, advertise => 4 }
+    PortMod { port_no, hw_addr, config, mask, advertise => 4; ..default [optical, experimenters] }
 }
 
 impl Form<V1_0> for QueueConfigRequest {

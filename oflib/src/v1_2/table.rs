@@ -32,9 +32,13 @@ impl Form<V1_2> for TableMod {
             table_id,
             config: config & !MISS_MASK,
             miss,
+            ..Self::default()
         })
     }
     fn write(&self, w: &mut Writer<'_>) {
+        if self.eviction.is_some() || self.vacancy.is_some() || !self.experimenters.is_empty() {
+            w.cannot_say("properties of a table");
+        }
         w.put(&self.table_id).pad(3);
         w.put(&(self.config & !MISS_MASK | miss_bits(self.miss)));
     }

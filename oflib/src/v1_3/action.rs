@@ -130,12 +130,17 @@ impl Form<V1_3> for Instruction {
 }
 
 impl Wire for Instructions {
-    /// Errors: an instruction's; BAD_INSTRUCTION/UNSUP_INST if a type stands twice.
-    /// Choice: OpenFlow 1.3 has no code for a duplicate (1.4 adds DUP_INST); a set with two is one
-    /// that no table supports.
+    /// Errors: an instruction's; BAD_INSTRUCTION/DUP_INST if a type stands twice, and before 1.4
+    /// UNSUP_INST. Choice: these versions have no code for it; a set with two is one that no table
+    /// supports.
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let start = r.at("instructions").clone();
-        Self::new(r.get()?).map_err(|()| start.err(BadInstruction::UNSUP_INST))
+        let duplicate = if r.version().has_bundles() {
+            BadInstruction::DUP_INST
+        } else {
+            BadInstruction::UNSUP_INST
+        };
+        Self::new(r.get()?).map_err(|()| start.err(duplicate))
     }
     fn encode(&self, w: &mut Writer<'_>) {
         w.put(self.shared());

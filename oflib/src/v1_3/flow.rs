@@ -7,7 +7,7 @@ use crate::error::{BadRequest, DecodeError};
 use crate::forms::Form;
 use crate::message::multipart::flow::{AggregateStats, FlowEntry, FlowStats, FlowStatsRequest};
 use crate::message::multipart::switch::{Desc, TableStats};
-use crate::message::{FlowMod, FlowModFlags, FlowRemoved};
+use crate::message::{FlowMod, FlowModFlags, FlowRemoved, FlowRemovedReason};
 use crate::wire::{Reader, Writer};
 
 low_bits! { FlowModFlags as u16; }
@@ -16,7 +16,8 @@ layout! {
     V1_3;
     FlowMod {
         cookie, cookie_mask, table_id, command, idle_timeout, hard_timeout, priority, buffer_id,
-        out_port, out_group, flags => 2, fields, instructions
+        out_port, out_group, flags => 2, fields, instructions;
+        ..default [importance]
     }
     FlowRemoved {
         cookie, priority, reason, table_id, duration_sec, duration_nsec, idle_timeout,
@@ -25,11 +26,29 @@ layout! {
     FlowStatsRequest { table_id => 3, out_port, out_group => 4, cookie, cookie_mask, fields }
     FlowEntry {
         table_id => 1, duration_sec, duration_nsec, priority, idle_timeout, hard_timeout,
-        flags => 4, cookie, packet_count, byte_count, fields, instructions
+        flags => 4, cookie, packet_count, byte_count, fields, instructions;
+        ..default
     }
     AggregateStats { packet_count, byte_count, flow_count => 4 }
     Desc { mfr_desc, hw_desc, sw_desc, serial_num, dp_desc }
     TableStats { table_id => 3, active_count, lookup_count, matched_count; ..default }
+}
+
+impl Form<V1_3> for FlowRemovedReason {
+    fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        r.get().map(|number| older_removal(Self(number)))
+    }
+    fn write(&self, w: &mut Writer<'_>) {
+        w.put(&older_removal(*self).0);
+    }
+}
+
+/// The reason that stands for one of 1.4 in the versions before: the entry was deleted.
+fn older_removal(reason: FlowRemovedReason) -> FlowRemovedReason {
+    match reason {
+        FlowRemovedReason::METER_DELETE | FlowRemovedReason::EVICTION => FlowRemovedReason::DELETE,
+        _ => reason,
+    }
 }
 
 impl Form<V1_3> for FlowStats {

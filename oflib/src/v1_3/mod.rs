@@ -17,9 +17,12 @@ mod table_features;
 pub(crate) enum V1_3 {}
 
 /// Gives structures of the model a form: the fields in wire order, `=> N` bytes of padding after
-/// one. Fields after `..` have no place in it: they are read as nothing.
+/// one. Fields after `..` have no place in it: they are read as nothing. Those that are named
+/// behind it cannot be said; others are left out.
 macro_rules! layout {
-    ($V:ty; $($T:ident { $($f:ident $(=> $pad:literal)?),* $(; ..$rest:ident)? })*) => { $(
+    ($V:ty; $($T:ident {
+        $($f:ident $(=> $pad:literal)?),* $(; ..$rest:ident $([$($unsaid:ident),*])?)?
+    })*) => { $(
         impl $crate::forms::Form<$V> for $T {
             fn read(
                 r: &mut $crate::wire::Reader<'_>,
@@ -34,6 +37,9 @@ macro_rules! layout {
                 })
             }
             fn write(&self, w: &mut $crate::wire::Writer<'_>) {
+                $($($(if self.$unsaid != Self::default().$unsaid {
+                    w.cannot_say(stringify!($unsaid));
+                })*)?)?
                 $(w.put(&self.$f)$(.pad($pad))?;)*
             }
         }

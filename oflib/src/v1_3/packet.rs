@@ -4,12 +4,31 @@ use super::{V1_3, layout};
 use crate::action::Action;
 use crate::error::DecodeError;
 use crate::forms::Form;
-use crate::message::{PacketIn, PacketOut};
+use crate::message::{PacketIn, PacketInReason, PacketOut};
 use crate::wire::{Reader, Writer};
 
 layout! {
     V1_3;
     PacketIn { buffer_id, total_len, reason, table_id, cookie, fields => 2, data }
+}
+
+impl Form<V1_3> for PacketInReason {
+    fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        r.get().map(|number| older_reason(Self(number)))
+    }
+    fn write(&self, w: &mut Writer<'_>) {
+        w.put(&older_reason(*self).0);
+    }
+}
+
+/// The reason that stands for one of 1.4 in the versions before: an output action.
+fn older_reason(reason: PacketInReason) -> PacketInReason {
+    match reason {
+        PacketInReason::ACTION_SET | PacketInReason::GROUP | PacketInReason::PACKET_OUT => {
+            PacketInReason::ACTION
+        }
+        _ => reason,
+    }
 }
 
 impl Form<V1_3> for PacketOut {

@@ -16,19 +16,25 @@ layout! {
     V1_3;
     PortDesc {
         port_no => 4, hw_addr => 2, name, config, state, curr, advertised, supported, peer,
-        curr_speed, max_speed
+        curr_speed, max_speed;
+        ..default
     }
     PortStatus { reason => 7, desc }
-    PortMod { port_no => 4, hw_addr => 2, config, mask, advertise => 4 }
+    PortMod {
+        port_no => 4, hw_addr => 2, config, mask, advertise => 4;
+        ..default [optical, experimenters]
+    }
     PortRequest { port_no => 4 }
     PortStats {
         port_no => 4, rx_packets, tx_packets, rx_bytes, tx_bytes, rx_dropped, tx_dropped,
         rx_errors, tx_errors, rx_frame_err, rx_over_err, rx_crc_err, collisions, duration_sec,
-        duration_nsec
+        duration_nsec;
+        ..default
     }
     QueueStatsRequest { port_no, queue_id }
     QueueStats {
-        port_no, queue_id, tx_bytes, tx_packets, tx_errors, duration_sec, duration_nsec
+        port_no, queue_id, tx_bytes, tx_packets, tx_errors, duration_sec, duration_nsec;
+        ..default
     }
     QueueConfigRequest { port => 4 }
     QueueConfig { port => 4, queues }
@@ -59,7 +65,7 @@ impl Form<V1_3> for QueueProperty {
             EXPERIMENTER => {
                 let experimenter = body.at("experimenter").get()?;
                 body.take(4)?;
-                Self::Experimenter(experimenter, body.get()?)
+                Self::Experimenter(experimenter, 0, body.get()?)
             }
             _ => return Err(body.short()),
         };
@@ -71,7 +77,7 @@ impl Form<V1_3> for QueueProperty {
         match self {
             Self::MinRate(rate) => w.put(&MIN_RATE).pad(6).put(rate).pad(6),
             Self::MaxRate(rate) => w.put(&MAX_RATE).pad(6).put(rate).pad(6),
-            Self::Experimenter(id, data) => w.put(&EXPERIMENTER).pad(6).put(id).pad(4).put(data),
+            Self::Experimenter(id, _, data) => w.put(&EXPERIMENTER).pad(6).put(id).pad(4).put(data),
         };
         w.align8(start).patch_length(start, start + 2);
     }

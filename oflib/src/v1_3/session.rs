@@ -18,11 +18,15 @@ layout! {
         ..default
     }
     SwitchConfig { flags, miss_send_len }
-    TableMod { table_id => 3, config; ..default }
+    TableMod { table_id => 3, config; ..default [eviction, vacancy, experimenters] }
     Role { role => 4, generation_id }
     AsyncConfig {
         packet_in, packet_in_slave, port_status, port_status_slave, flow_removed,
-        flow_removed_slave
+        flow_removed_slave;
+        ..default [
+            role_status, role_status_slave, table_status, table_status_slave, request_forward,
+            request_forward_slave, omitted, experimenters, experimenters_slave
+        ]
     }
 }
 

@@ -2,11 +2,12 @@
 
 use super::matching::{decode_header, encode_header};
 use super::{V1_3, layout};
-use crate::error::{DecodeError, TableFeaturesFailed};
+use crate::error::{BadProperty, BadRequest, DecodeError, ErrorCode, TableFeaturesFailed};
 use crate::forms::Form;
 use crate::message::multipart::table_features::{
     FieldId, PROPERTIES, PropertyList, TableFeatureSet, TableFeatures, TableProperty, TypeId,
 };
+use crate::version::Version;
 use crate::wire::{Reader, Wire, Writer};
 
 /// The type number of experimenters.
@@ -19,10 +20,23 @@ layout! {
     }
 }
 
+/// The errors of properties in a version: an unknown type, a wrong length.
+fn property_errors(version: Version) -> (ErrorCode, ErrorCode) {
+    if version.has_bundles() {
+        (BadProperty::BAD_TYPE, BadProperty::BAD_LEN)
+    } else {
+        (TableFeaturesFailed::BAD_TYPE, TableFeaturesFailed::BAD_LEN)
+    }
+}
+
 impl Form<V1_3> for TableFeatures {
-    /// Errors: TABLE_FEATURES_FAILED/BAD_LEN, or a property's.
+    /// Errors: TABLE_FEATURES_FAILED/BAD_LEN, since 1.4 BAD_REQUEST/BAD_LEN, or a property's.
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let bad = TableFeaturesFailed::BAD_LEN;
+        let bad = if r.version().has_bundles() {
+            BadRequest::BAD_LEN
+        } else {
+            TableFeaturesFailed::BAD_LEN
+        };
         let mut body = r.at("table features").sized(0, 64, 8, bad)?;
         body.take(2)?;
         body.get().map(Self)
@@ -34,14 +48,15 @@ impl Form<V1_3> for TableFeatures {
 }
 
 impl Wire for TableProperty {
-    /// Errors: TABLE_FEATURES_FAILED with BAD_TYPE or BAD_LEN.
+    /// Errors: TABLE_FEATURES_FAILED, since 1.4 BAD_PROPERTY, with BAD_TYPE or BAD_LEN.
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        r.at("property");
-        let (at_type, ty, mut body) = r.property(TableFeaturesFailed::BAD_LEN)?;
+        let version = r.version();
+        let (bad_type, bad_length) = property_errors(version);
+        let (at_type, ty, mut body) = r.at("property").property(bad_length)?;
         let row = PROPERTIES
             .iter()
-            .find(|row| row.0 == ty)
-            .ok_or_else(|| at_type.err(TableFeaturesFailed::BAD_TYPE))?;
+            .find(|row| row.0 == ty && row.3.has(version))
+            .ok_or_else(|| at_type.err(bad_type))?;
         body.at(row.1);
         let list = match row.2 {
             'i' | 'a' => PropertyList::Types(body.get()?),
@@ -52,11 +67,19 @@ impl Wire for TableProperty {
         Ok(Self { ty, list })
     }
     fn encode(&self, w: &mut Writer<'_>) {
+        let row = PROPERTIES.iter().find(|row| row.0 == self.ty);
+        if let Some(row) = row.filter(|row| !row.3.has(w.version())) {
+            w.cannot_say(row.1);
+        }
         w.property(self.ty, |w| {
             match &self.list {
                 PropertyList::Types(list) => w.put(list),
                 PropertyList::Tables(list) => w.put(list),
-                PropertyList::Fields(list) => w.put(list),
+                PropertyList::Fields(list) => {
+                    let version = w.version();
+                    let known = list.iter().filter(|id| id.is_known_to(version));
+                    known.fold(w, |w, id| w.put(id))
+                }
                 PropertyList::Experimenter(id, ty, data) => w.put(id).put(ty).put(data),
             };
         });
@@ -65,7 +88,7 @@ impl Wire for TableProperty {
 
 impl Wire for TypeId {
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let bad = TableFeaturesFailed::BAD_LEN;
+        let (_, bad) = property_errors(r.version());
         let mut body = r.at("type id").sized(2, 4, 4, bad)?;
         let ty = body.get()?;
         body.take(2)?;
@@ -89,6 +112,16 @@ impl Wire for TypeId {
 /// Whether an experimenter stands behind this OXM header.
 fn is_experimenter(header: u32) -> bool {
     header >> 16 == u32::from(EXPERIMENTER) && header & 0xff >= 4
+}
+
+impl FieldId {
+    /// Whether a version has the field: what came later is left out.
+    fn is_known_to(&self, version: Version) -> bool {
+        match self {
+            Self::Known(field, _) => field.versions.has(version),
+            Self::Unknown(..) => true,
+        }
+    }
 }
 
 impl Wire for FieldId {

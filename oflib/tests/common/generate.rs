@@ -3,11 +3,14 @@
 use bofuss_oflib::action::{ACTIONS, SetField};
 use bofuss_oflib::ext::{ExtKind, ExtValue};
 use bofuss_oflib::instruction::{Instruction, Instructions};
+use bofuss_oflib::message::multipart::flow_monitor::{
+    FlowMonitorRequest, FlowUpdate, FlowUpdateEvent, MonitoredFlow,
+};
 use bofuss_oflib::message::multipart::{FlowStats, GroupDesc, ReplyBody, RequestBody};
 use bofuss_oflib::message::{Bucket, FlowModCommand};
 use bofuss_oflib::types::{GroupId, MeterId, PortNo, TableId};
 use bofuss_oflib::wire::{Bytes, Reader, Wire, Writer};
-use bofuss_oflib::{Action, Codec, ErrorCode, Field, FieldMatch, Match, Message};
+use bofuss_oflib::{Action, Codec, ErrorCode, Field, FieldMatch, Match, Message, Version};
 
 use crate::common::vectors_of;
 
@@ -91,11 +94,18 @@ fn add(random: &mut Random, codec: &Codec, fields: &mut Vec<FieldMatch>, one: Fi
     }
 }
 
+/// The fields that a version has; those of 1.3 for the versions before, where some cannot be said.
+fn fields_of(codec: &Codec) -> Vec<&'static Field> {
+    let version = codec.version.max(Version::V1_3);
+    let fields = codec.catalogue.fields().iter().copied();
+    fields.filter(|field| field.versions.has(version)).collect()
+}
+
 /// A random match whose prerequisites hold.
 pub(crate) fn a_match(random: &mut Random, codec: &Codec) -> Match {
-    let mut fields = Vec::new();
+    let (mut fields, known) = (Vec::new(), fields_of(codec));
     for _ in 0..random.below(8) {
-        let field = *random.pick(codec.catalogue.fields());
+        let field = *random.pick(&known);
         let one = field_match(random, field);
         add(random, codec, &mut fields, one);
     }
@@ -104,19 +114,15 @@ pub(crate) fn a_match(random: &mut Random, codec: &Codec) -> Match {
 
 /// A random action.
 pub(crate) fn action(random: &mut Random, codec: &Codec) -> Action {
-    let settable: Vec<_> = codec
-        .catalogue
-        .fields()
-        .iter()
-        .filter(|f| f.settable)
-        .collect();
+    let mut settable = fields_of(codec);
+    settable.retain(|field| field.settable);
     if random.one_in(9)
         && let Some(value) = extension(random, codec, ExtKind::Action)
     {
         return Action::Experimenter(value);
     }
     if random.one_in(3) {
-        let field = random.pick(&settable);
+        let field = *random.pick(&settable);
         let vid = if field.name == "vlan_vid" { 0x1000 } else { 0 };
         return Action::SetField(SetField(FieldMatch::exact(field, random.wide() | vid)));
     }
@@ -197,6 +203,7 @@ fn vary(random: &mut Random, codec: &Codec, message: &mut Message) {
             (one.actions, one.data) = (actions(random, codec), Bytes(random.bytes(99)));
         }
         Message::FlowRemoved(one) => one.fields = a_match(random, codec),
+        Message::BundleAdd(one) => vary(random, codec, &mut one.message),
         Message::FlowMod(one) => {
             one.command = FlowModCommand(random.below(5) as u8);
             (one.fields, one.instructions) = (a_match(random, codec), instructions(random, codec));
@@ -205,6 +212,12 @@ fn vary(random: &mut Random, codec: &Codec, message: &mut Message) {
         Message::MultipartRequest(request) => {
             if let RequestBody::Flow(one) | RequestBody::Aggregate(one) = &mut request.body {
                 one.fields = a_match(random, codec);
+            } else if let RequestBody::FlowMonitor(list) = &mut request.body {
+                let one = list.first().cloned().unwrap_or_default();
+                *list = random.some(3, |random| FlowMonitorRequest {
+                    fields: a_match(random, codec),
+                    ..one.clone()
+                });
             } else if let RequestBody::Experimenter(one) = &mut request.body
                 && let Some(other) = extension(random, codec, ExtKind::Multipart)
             {
@@ -220,6 +233,16 @@ fn vary(random: &mut Random, codec: &Codec, message: &mut Message) {
                     one.instructions = instructions(random, codec);
                     FlowStats(one)
                 });
+            }
+            ReplyBody::FlowMonitor(list) => {
+                list.extend(random.some(3, |random| {
+                    let flow = MonitoredFlow {
+                        fields: a_match(random, codec),
+                        instructions: instructions(random, codec),
+                        ..MonitoredFlow::default()
+                    };
+                    FlowUpdate::Full(FlowUpdateEvent(random.below(4) as u16), flow)
+                }));
             }
             ReplyBody::GroupDesc(list) => {
                 *list = random.some(3, |random| GroupDesc {
@@ -239,15 +262,33 @@ fn vary(random: &mut Random, codec: &Codec, message: &mut Message) {
     }
 }
 
+/// The messages of 1.3's vectors in a newer version, those that it has.
+fn from_1_3(codec: &Codec) -> Vec<Vec<u8>> {
+    let older = super::codec();
+    let mut newer = Vec::new();
+    for vector in vectors_of(Version::V1_3) {
+        let mut bytes = Vec::new();
+        if let Ok((xid, message)) = older.decode(&vector.bytes)
+            && codec.encode(xid, &message, &mut bytes).is_ok()
+        {
+            newer.push(bytes);
+        }
+    }
+    newer
+}
+
 /// Random messages: each begins as a vector, has some bytes changed such that it still is a
 /// message, and its lists made anew. Every type comes as often as it has vectors.
 pub(crate) fn messages(seed: u64, codec: &Codec) -> impl Iterator<Item = (u32, Message)> + '_ {
     let mut random = Random::new(seed);
-    let good: Vec<Vec<u8>> = vectors_of(codec.version)
+    let mut good: Vec<Vec<u8>> = vectors_of(codec.version)
         .into_iter()
         .filter(|v| !v.text.starts_with("error "))
         .map(|v| v.bytes)
         .collect();
+    if codec.version > Version::V1_3 {
+        good.extend(from_1_3(codec));
+    }
     (0..).map(move |i: usize| {
         let mut bytes = good[i % good.len()].clone();
         for _ in 0..40 {

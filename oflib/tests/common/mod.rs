@@ -40,6 +40,9 @@ static EXT_ROWS: [ExtRow; 4] = [
 ];
 const EXT_FIELD: Field = Field::extension(EXPERIMENTER, 1, "color", 20, true);
 
+/// The versions whose matches, actions and instructions are those of 1.3 and what came after.
+pub(crate) const MODERN: [Version; 2] = [Version::V1_3, Version::V1_4];
+
 /// The codec that reads the vectors of OpenFlow 1.3, with one extension.
 pub(crate) fn codec() -> Codec {
     codec_of(Version::V1_3)
@@ -66,12 +69,7 @@ pub(crate) struct Vector {
     pub(crate) place: String,
 }
 
-/// The vectors of OpenFlow 1.3.
-pub(crate) fn vectors() -> Vec<Vector> {
-    vectors_of(Version::V1_3)
-}
-
-/// The vectors of a version: those of 1.0 and 1.2 are in files of their own.
+/// The vectors of a version: those of 1.0, 1.2 and 1.4 are in files of their own.
 pub(crate) fn vectors_of(version: Version) -> Vec<Vector> {
     let mut vectors: Vec<Vector> = Vec::new();
     let folder = std::fs::read_dir(from_root("testdata/vectors")).expect("the vectors are there");
@@ -84,6 +82,7 @@ pub(crate) fn vectors_of(version: Version) -> Vec<Vector> {
         let of = match &*name {
             "openflow10.txt" => Version::V1_0,
             "openflow12.txt" => Version::V1_2,
+            "openflow14.txt" => Version::V1_4,
             _ => Version::V1_3,
         };
         if !name.ends_with(".txt") || name == "text.txt" || of != version {

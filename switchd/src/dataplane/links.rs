@@ -74,14 +74,14 @@ impl DataPlane {
                 rx_errors: counters.rx_errors(),
                 tx_dropped: counters.tx_dropped() + overflowed,
                 tx_errors: counters.tx_errors(),
-                ..port.stats
+                ..port.stats.clone()
             };
             if lost == port.stats {
                 continue;
             }
             self.give(
                 now,
-                |_| Some(RecordedInput::PortLost(number, Box::new(lost))),
+                |_| Some(RecordedInput::PortLost(number, Box::new(lost.clone()))),
                 |switch, _| switch.set_driver_counters(number, &lost),
             );
         }

@@ -269,7 +269,7 @@ fn a_queue_takes_as_many_packets_and_bytes_as_its_limits_and_no_more() {
     let count = MAX_QUEUE_BYTES / (1 << 15);
     assert!((0..count).all(|_| stage.offer(1, 1 << 15)));
     assert!(!stage.offer(1, 60), "some bytes more");
-    let full = stage.egress.queues()[1].stats;
+    let full = &stage.egress.queues()[1].stats;
     assert_eq!(full.tx_errors, 1);
 }
 

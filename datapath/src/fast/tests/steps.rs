@@ -215,7 +215,12 @@ fn outcome(engine: Engine, fragments: u16, wants_misses: bool) -> (String, Seen,
         .collect();
     let entries = tables.iter().flat_map(|t| t.entries(EntryKey::FIRST));
     let entries: Vec<_> = entries.map(|(_, e)| (e.packets, e.bytes, e.used)).collect();
-    let ports: Vec<_> = datapath.pipeline.ports.values().map(|p| p.stats).collect();
+    let ports: Vec<_> = datapath
+        .pipeline
+        .ports
+        .values()
+        .map(|p| p.stats.clone())
+        .collect();
     let drops: Vec<String> = datapath.drops().map(|drop| format!("{drop:?}")).collect();
     let groups: Vec<_> = datapath
         .group_stats(Time(0), GroupId(0)..=GroupId::ALL)

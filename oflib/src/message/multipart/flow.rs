@@ -68,6 +68,8 @@ model! {
         pub fields: Match,
         /// Its instructions.
         pub instructions: Instructions,
+        /// Its importance (since OpenFlow 1.4).
+        pub importance: u16,
     }
 }
 

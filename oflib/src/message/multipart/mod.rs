@@ -1,20 +1,24 @@
 //! MULTIPART: long requests and replies. One row each gives number, request body and reply body.
 
 pub mod flow;
+pub mod flow_monitor;
 pub mod group;
 pub mod meter;
 pub mod port;
 pub mod switch;
+pub mod table_desc;
 pub mod table_features;
 
 use alloc::{format, vec::Vec};
 use core::fmt;
 
 pub use flow::{AggregateStats, FlowStats, FlowStatsRequest};
+pub use flow_monitor::{FlowMonitorRequest, FlowUpdate};
 pub use group::{GroupDesc, GroupFeatures, GroupRequest, GroupStats};
 pub use meter::{MeterConfig, MeterFeatures, MeterRequest, MeterStats};
-pub use port::{PortRequest, PortStats, QueueStats, QueueStatsRequest};
+pub use port::{PortRequest, PortStats, QueueDesc, QueueStats, QueueStatsRequest};
 pub use switch::{Desc, TableStats};
+pub use table_desc::{TableDesc, TableStatus};
 pub use table_features::{TableFeatures, TableProperty};
 
 use crate::error::{BadRequest, DecodeError};
@@ -183,5 +187,8 @@ multiparts! {
     11 MeterFeatures "METER_FEATURES" [since V1_3] Empty => MeterFeatures;
     12 TableFeatures "TABLE_FEATURES" [since V1_3] Vec<TableFeatures> => Vec<TableFeatures>;
     13 PortDesc "PORT_DESC" [since V1_3] Empty => Vec<PortDesc>;
+    14 TableDesc "TABLE_DESC" [since V1_4] Empty => Vec<TableDesc>;
+    15 QueueDesc "QUEUE_DESC" [since V1_4] QueueStatsRequest => Vec<QueueDesc>;
+    16 FlowMonitor "FLOW_MONITOR" [since V1_4] Vec<FlowMonitorRequest> => Vec<FlowUpdate>;
     0xffff Experimenter "EXPERIMENTER" [] ExtBody => ExtBody;
 }

@@ -1,7 +1,11 @@
 //! Multiparts about ports and queues: PORT_STATS and QUEUE. Spec: OpenFlow 1.3.5 sections 7.3.5.6,
-//! 7.3.5.8.
+//! 7.3.5.8, OpenFlow 1.4.1 sections 7.3.5.7, 7.3.5.16.
 
-use crate::model::model;
+use alloc::vec::Vec;
+
+use crate::message::property::ExperimenterProperty;
+use crate::message::queue::QueueProperty;
+use crate::model::{flags, model};
 use crate::types::{PortNo, QueueId};
 
 model! {
@@ -12,9 +16,56 @@ model! {
     }
 }
 
+flags! {
+    /// Which numbers of an optical port are known (`OFPOSF_*`).
+    pub struct OpticalStatsFlags(u32) {
+        /// The receiver's frequency.
+        RX_TUNE = 0x1 "RX_TUNE",
+        /// The transmitter's frequency.
+        TX_TUNE = 0x2 "TX_TUNE",
+        /// The power sent.
+        TX_PWR = 0x4 "TX_PWR",
+        /// The power received.
+        RX_PWR = 0x10 "RX_PWR",
+        /// The transmitter's bias.
+        TX_BIAS = 0x20 "TX_BIAS",
+        /// The transmitter's temperature.
+        TX_TEMP = 0x40 "TX_TEMP",
+    }
+}
+
+model! {
+    /// What an optical port does. Frequencies are in MHz, wavelengths in nm * 100, powers in
+    /// dBm * 10, currents in mA * 10, temperatures in degrees Celsius * 10.
+    #[derive(Copy)]
+    pub struct OpticalStats {
+        /// Which of the numbers are known.
+        pub flags: OpticalStatsFlags,
+        /// The frequency or wavelength sent,
+        pub tx_freq_lmda: u32,
+        /// its offset,
+        pub tx_offset: u32,
+        /// and the size of the grid.
+        pub tx_grid_span: u32,
+        /// The frequency or wavelength received,
+        pub rx_freq_lmda: u32,
+        /// its offset,
+        pub rx_offset: u32,
+        /// and the size of the grid.
+        pub rx_grid_span: u32,
+        /// The power sent.
+        pub tx_pwr: u16,
+        /// The power received.
+        pub rx_pwr: u16,
+        /// The transmitter's bias current.
+        pub bias_current: u16,
+        /// The transmitter's temperature.
+        pub temperature: u16,
+    }
+}
+
 model! {
     /// What passed through a port.
-    #[derive(Copy)]
     pub struct PortStats {
         /// The port.
         pub port_no: PortNo,
@@ -46,6 +97,11 @@ model! {
         pub duration_sec: u32,
         /// and nanoseconds beyond.
         pub duration_nsec: u32,
+    } in_some_versions {
+        /// What it does if it is an optical one (since OpenFlow 1.4).
+        pub optical: Option<OpticalStats>,
+        /// Properties of experimenters (since OpenFlow 1.4).
+        pub experimenters: Vec<ExperimenterProperty>,
     }
 }
 
@@ -61,7 +117,6 @@ model! {
 
 model! {
     /// What passed through a queue.
-    #[derive(Copy)]
     pub struct QueueStats {
         /// The port.
         pub port_no: PortNo,
@@ -77,5 +132,20 @@ model! {
         pub duration_sec: u32,
         /// and nanoseconds beyond.
         pub duration_nsec: u32,
+    } in_some_versions {
+        /// Properties of experimenters (since OpenFlow 1.4).
+        pub experimenters: Vec<ExperimenterProperty>,
+    }
+}
+
+model! {
+    /// A queue with its properties (since OpenFlow 1.4, in place of QUEUE_GET_CONFIG).
+    pub struct QueueDesc {
+        /// The port.
+        pub port_no: PortNo,
+        /// The queue.
+        pub queue_id: QueueId,
+        /// Its properties.
+        pub properties: Vec<QueueProperty>,
     }
 }

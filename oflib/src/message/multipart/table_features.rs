@@ -8,6 +8,7 @@ use crate::field::Field;
 use crate::instruction::INSTRUCTIONS;
 use crate::model::model;
 use crate::types::TableId;
+use crate::version::{Span, span};
 use crate::wire::{Bytes, FixedStr, TextForm};
 
 /// The type number of experimenters.
@@ -70,24 +71,26 @@ pub struct TableProperty {
 }
 
 /// Number, name, and what is listed (i: instructions, a: actions, t: tables, f: fields, e:
-/// experimenter) of each property type; the odd number behind is the same for the table-miss entry.
-pub const PROPERTIES: &[(u16, &str, char)] = &[
-    (0, "instructions", 'i'),
-    (1, "instructions_miss", 'i'),
-    (2, "next_tables", 't'),
-    (3, "next_tables_miss", 't'),
-    (4, "write_actions", 'a'),
-    (5, "write_actions_miss", 'a'),
-    (6, "apply_actions", 'a'),
-    (7, "apply_actions_miss", 'a'),
-    (8, "match", 'f'),
-    (10, "wildcards", 'f'),
-    (12, "write_setfield", 'f'),
-    (13, "write_setfield_miss", 'f'),
-    (14, "apply_setfield", 'f'),
-    (15, "apply_setfield_miss", 'f'),
-    (0xfffe, "experimenter", 'e'),
-    (0xffff, "experimenter_miss", 'e'),
+/// experimenter) of each property type, and its versions; the odd number behind is the same for the
+/// table-miss entry.
+pub const PROPERTIES: &[(u16, &str, char, Span)] = &[
+    (0, "instructions", 'i', span!(since V1_2)),
+    (1, "instructions_miss", 'i', span!(since V1_2)),
+    (2, "next_tables", 't', span!(since V1_2)),
+    (3, "next_tables_miss", 't', span!(since V1_2)),
+    (4, "write_actions", 'a', span!(since V1_2)),
+    (5, "write_actions_miss", 'a', span!(since V1_2)),
+    (6, "apply_actions", 'a', span!(since V1_2)),
+    (7, "apply_actions_miss", 'a', span!(since V1_2)),
+    (8, "match", 'f', span!(since V1_2)),
+    (10, "wildcards", 'f', span!(since V1_2)),
+    (12, "write_setfield", 'f', span!(since V1_2)),
+    (13, "write_setfield_miss", 'f', span!(since V1_2)),
+    (14, "apply_setfield", 'f', span!(since V1_2)),
+    (15, "apply_setfield_miss", 'f', span!(since V1_2)),
+    (16, "table_sync_from", 't', span!(since V1_4)),
+    (0xfffe, "experimenter", 'e', span!(since V1_2)),
+    (0xffff, "experimenter_miss", 'e', span!(since V1_2)),
 ];
 
 impl TypeId {

@@ -1,0 +1,88 @@
+//! BUNDLE_CONTROL and BUNDLE_ADD_MESSAGE: changes that are made together. Spec: OpenFlow 1.4.1
+//! section 7.3.9.
+
+use alloc::{boxed::Box, vec::Vec};
+use core::fmt;
+
+use super::Message;
+use super::property::ExperimenterProperty;
+use crate::codec::HEADER_BYTES;
+use crate::model::{flags, model, named};
+use crate::wire::{Text, TextForm};
+
+named! {
+    /// What is done with a bundle, or was (`OFPBCT_*`).
+    pub struct BundleControlType(u16) {
+        /// Begin one.
+        OPEN_REQUEST = 0 "open_request",
+        /// It is begun.
+        OPEN_REPLY = 1 "open_reply",
+        /// No message is added any more.
+        CLOSE_REQUEST = 2 "close_request",
+        /// It is closed.
+        CLOSE_REPLY = 3 "close_reply",
+        /// Carry it out.
+        COMMIT_REQUEST = 4 "commit_request",
+        /// It is carried out.
+        COMMIT_REPLY = 5 "commit_reply",
+        /// Forget it.
+        DISCARD_REQUEST = 6 "discard_request",
+        /// It is forgotten.
+        DISCARD_REPLY = 7 "discard_reply",
+    }
+}
+
+flags! {
+    /// How a bundle is carried out (`OFPBF_*`).
+    pub struct BundleFlags(u16) {
+        /// No packet meets a part of its changes.
+        ATOMIC = 0x1 "atomic",
+        /// In the order in which its messages were added.
+        ORDERED = 0x2 "ordered",
+    }
+}
+
+model! {
+    /// Begins, ends or carries out a bundle, or says that this is done.
+    pub struct BundleControl {
+        /// The bundle, one of its connection.
+        pub bundle_id: u32,
+        /// What to do.
+        pub ty: BundleControlType,
+        /// How it is carried out.
+        pub flags: BundleFlags,
+    } in_some_versions {
+        /// Properties of experimenters.
+        pub experimenters: Vec<ExperimenterProperty>,
+    }
+}
+
+/// Adds a message to a bundle.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BundleAdd {
+    /// The bundle.
+    pub bundle_id: u32,
+    /// How it is carried out.
+    pub flags: BundleFlags,
+    /// The transaction id of the message in it.
+    pub xid: u32,
+    /// The message.
+    pub message: Box<Message>,
+    /// Properties of experimenters.
+    pub experimenters: Vec<ExperimenterProperty>,
+}
+
+impl BundleAdd {
+    /// Bytes of BUNDLE_ADD_MESSAGE in front of the message in it, header included.
+    pub const HEAD_BYTES: usize = HEADER_BYTES + 8;
+}
+
+impl TextForm for BundleAdd {
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.experimenters.is_empty() {
+            write!(f, "experimenters={},", Text(&self.experimenters))?;
+        }
+        write!(f, "bundle_id={},flags={},", self.bundle_id, self.flags)?;
+        write!(f, "xid={:#x},message={}", self.xid, self.message)
+    }
+}

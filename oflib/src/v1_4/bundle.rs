@@ -1,0 +1,131 @@
+//! Bundles, and other messages with a message in them. Spec: OpenFlow 1.4.1 sections 7.3.9, 7.4.6.
+
+use alloc::{boxed::Box, vec::Vec};
+
+use super::{Properties, V1_4, properties, read_properties, with_properties};
+use crate::codec::HEADER_BYTES;
+use crate::error::{BadRequest, BundleFailed, DecodeError, ErrorCode};
+use crate::forms::Form;
+use crate::message::bundle::{BundleAdd, BundleControl};
+use crate::message::property::ExperimenterProperty;
+use crate::message::request_forward::RequestForward;
+use crate::message::{Message, TYPE_OFFSET};
+use crate::wire::{Reader, Writer};
+
+with_properties! {
+    BundleControl { bundle_id, ty, flags }
+}
+
+properties! {
+    BundleControl {}
+    Experimenters {}
+}
+
+/// Properties of experimenters alone.
+struct Experimenters {
+    experimenters: Vec<ExperimenterProperty>,
+}
+
+/// The types of messages with a message in them: none stands within another.
+const WITH_MESSAGE: core::ops::RangeInclusive<u8> = 32..=34;
+
+/// Reads a whole message with its header, in the version of that around it; gives its transaction
+/// id, too.
+///
+/// Errors: `bad_length` for a length less than a header or past the window, `bad_type` for a
+/// message that has one in it, BAD_REQUEST/BAD_VERSION, or the message's.
+fn read_message(
+    r: &mut Reader<'_>,
+    bad_length: ErrorCode,
+    bad_type: ErrorCode,
+) -> Result<(u32, Message), DecodeError> {
+    let mut window = r
+        .at("message length")
+        .sized(2, HEADER_BYTES, 0, bad_length)?;
+    let at_version = window.at("message version").clone();
+    let version: u8 = window.get()?;
+    let at_type = window.at("message type").clone();
+    let ty: u8 = window.get()?;
+    window.take(2)?;
+    let xid = window.at("xid").get()?;
+    if version != r.version().number() {
+        return Err(at_version.err(BadRequest::BAD_VERSION));
+    }
+    if WITH_MESSAGE.contains(&ty) {
+        return Err(at_type.err(bad_type));
+    }
+    let rest = window.remaining();
+    let mut body = window.sub(rest, BadRequest::BAD_LEN)?;
+    let decoded = Message::decode_body(ty, &mut body);
+    let message = decoded.map_err(|error| match error.offset {
+        // The header's place is not counted from the window.
+        TYPE_OFFSET => at_type.err(error.error),
+        _ => error,
+    })?;
+    body.at("end of message").finish()?;
+    Ok((xid, message))
+}
+
+/// Appends a whole message with its header.
+fn write_message(xid: u32, message: &Message, w: &mut Writer<'_>) {
+    let start = w.bytes.len();
+    let version = w.version().number();
+    w.raw(&[version, message.type_number(), 0, 0]).put(&xid);
+    w.undivided(|w| {
+        message.encode_body(w);
+    });
+    w.patch_length(start, start + 2);
+}
+
+impl Form<V1_4> for BundleAdd {
+    /// Errors: BUNDLE_FAILED with MSG_BAD_LEN or MSG_UNSUP, BAD_REQUEST/BAD_VERSION, the message's,
+    /// or BAD_PROPERTY's.
+    fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let bundle_id = r.at("bundle_id").get()?;
+        r.take(2)?;
+        let flags = r.at("flags").get()?;
+        let start = r.position();
+        let (xid, message) = read_message(r, BundleFailed::MSG_BAD_LEN, BundleFailed::MSG_UNSUP)?;
+        let length = r.position() - start;
+        let padding = length.next_multiple_of(8) - length;
+        r.take(padding.min(r.remaining()))?;
+        let mut properties = Experimenters {
+            experimenters: Vec::new(),
+        };
+        read_properties(&mut properties, r)?;
+        Ok(Self {
+            bundle_id,
+            flags,
+            xid,
+            message: Box::new(message),
+            experimenters: properties.experimenters,
+        })
+    }
+    fn write(&self, w: &mut Writer<'_>) {
+        w.put(&self.bundle_id).pad(2).put(&self.flags);
+        let start = w.bytes.len();
+        write_message(self.xid, &self.message, w);
+        if self.experimenters.is_empty() {
+            return;
+        }
+        w.align8(start);
+        let properties = Experimenters {
+            experimenters: self.experimenters.clone(),
+        };
+        properties.write_properties(w);
+    }
+}
+
+impl Form<V1_4> for RequestForward {
+    /// Errors: BAD_REQUEST with BAD_LEN, BAD_TYPE or BAD_VERSION, or the request's.
+    fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let (xid, request) = read_message(r, BadRequest::BAD_LEN, BadRequest::BAD_TYPE)?;
+        Ok(Self {
+            xid,
+            request: Box::new(request),
+        })
+    }
+    fn write(&self, w: &mut Writer<'_>) {
+        write_message(self.xid, &self.request, w);
+    }
+}

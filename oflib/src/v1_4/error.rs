@@ -1,0 +1,30 @@
+//! The errors of 1.4, which has errors of its own for properties. Spec: OpenFlow 1.4.1 section
+//! 7.5.4.
+
+use super::V1_4;
+use crate::error::{BadProperty, DecodeError, ErrorCode, TableFeaturesFailed};
+use crate::forms::Form;
+use crate::v1_3::V1_3;
+use crate::wire::{Reader, Writer};
+
+/// The error of a version before, and what 1.4 says in its place.
+const ROWS: [(ErrorCode, ErrorCode); 3] = [
+    (TableFeaturesFailed::BAD_TYPE, BadProperty::BAD_TYPE),
+    (TableFeaturesFailed::BAD_LEN, BadProperty::BAD_LEN),
+    (TableFeaturesFailed::BAD_ARGUMENT, BadProperty::BAD_VALUE),
+];
+
+/// An error as 1.4 says it.
+fn newer(error: ErrorCode) -> ErrorCode {
+    let row = ROWS.iter().find(|row| row.0 == error);
+    row.map_or(error, |row| row.1)
+}
+
+impl Form<V1_4> for ErrorCode {
+    fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        <Self as Form<V1_3>>::read(r).map(newer)
+    }
+    fn write(&self, w: &mut Writer<'_>) {
+        <Self as Form<V1_3>>::write(&newer(*self), w);
+    }
+}
