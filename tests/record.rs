@@ -200,6 +200,24 @@ fn a_full_disk_ends_the_record_and_not_the_switch() {
 }
 
 #[test]
+fn a_locked_switch_records_what_it_may_not_do() {
+    if !have(&["ip", "ping"]) {
+        return;
+    }
+    let folder = Folder::new("locked");
+    let record = folder.record();
+    let mut lab = Lab::new(2, &["--lock-down", "--record", &record]);
+    until("it is locked down", || lab.log().contains("locked down: "));
+    lab.all_ping();
+    let refused = printed(&lab.dpctl(&["mod-port", "2", "down"]));
+    assert!(refused.contains("EPERM"), "{refused}");
+    assert_eq!(lab.switch.terminate(), Some(0));
+    let text = fs::read_to_string(&record).unwrap();
+    assert!(text.contains("\n? "), "a question was denied");
+    is_done_again(&record, "1 run");
+}
+
+#[test]
 fn a_file_that_cannot_be_a_record_is_told_at_the_start() {
     let folder = Folder::new("no-record");
     let pipe = folder.0.join("pipe").display().to_string();

@@ -268,3 +268,85 @@ fn shown(line: Option<&String>) -> &str {
     };
     &line[..line.floor_char_boundary(SHOWN_BYTES)]
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+
+    const RECORDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/records");
+
+    /// Plays a text. Errors: the line, and what is wrong.
+    fn played(text: &[u8]) -> Result<Replay, String> {
+        let mut replay = Replay::default();
+        let mut reader = RecordReader::default();
+        match replay.read(Cursor::new(text), &mut reader) {
+            Ok(()) => Ok(replay),
+            Err(error) => Err(format!("line {}: {error}", replay.line)),
+        }
+    }
+
+    #[test]
+    fn the_records_that_are_kept_are_done_again() {
+        let mut count = 0;
+        for entry in std::fs::read_dir(RECORDS).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|kind| kind == "record") {
+                let replay = played(&std::fs::read(&path).unwrap()).unwrap();
+                assert_eq!(replay.differences, [""; 0], "{}", path.display());
+                assert_eq!((replay.others, replay.warnings.len()), (0, 0));
+                count += 1;
+            }
+        }
+        assert!(count > 0, "there are records");
+    }
+
+    #[test]
+    fn what_is_wrong_in_a_file_is_told_with_its_line() {
+        let head = "bofuss-record 1\nswitch 0x0000000000000001 7 5 - ";
+        let long = format!(
+            "{head}{{}}\n1 tick{}\n",
+            " ".repeat(MAX_LINE_BYTES as usize)
+        );
+        for (text, told) in [
+            (String::new(), "line 1: there is no record"),
+            ("bofuss-record 1".into(), "line 1: there is no record"),
+            ("no\n".into(), "line 1: a record begins with"),
+            (format!("{head}{{\n"), "line 2: "),
+            (format!("{head}{{ tables = 0 }}\n"), "line 2: --tables 0: "),
+            (
+                format!("{head}{{}}\n1 tick\n2 jump\n3 tick\n"),
+                "line 4: 'jump' is no input",
+            ),
+            (
+                format!("{head}{{}}\n1 frames 1 00\n"),
+                "line 3: there is no port 1",
+            ),
+            (long, "line 3: it has more than 16777216 bytes"),
+        ] {
+            let error = played(text.as_bytes()).err().unwrap();
+            assert!(error.starts_with(told), "{error}");
+        }
+        let not_text = [head.as_bytes(), b"{}\n\xff\n"].concat();
+        let error = played(&not_text).err().unwrap();
+        assert!(error.starts_with("line 3: invalid utf-8"), "{error}");
+    }
+
+    #[test]
+    fn gaps_and_cuts_are_told_and_what_follows_is_played() {
+        let head = "bofuss-record 1\nswitch 0x0000000000000001 7 5 - {}\n";
+        let text = format!("{head}1 tick\n! pool\n! lost 2\n2 tick\n! full\n{head}3 tick\n4 ti");
+        let replay = played(text.as_bytes()).unwrap();
+        assert_eq!((replay.runs, replay.inputs, replay.others), (2, 3, 0));
+        let told = replay.warnings.join("\n");
+        for part in [
+            "buffers were short",
+            "2 inputs are missing",
+            "was full",
+            "is cut off",
+        ] {
+            assert!(told.contains(part), "{told}");
+        }
+    }
+}

@@ -13,7 +13,9 @@ use std::time::Duration;
 use bofuss_channel::{Hub, Settings};
 use bofuss_datapath::{Cursor, Settled};
 use bofuss_embed::record::{Item, Player, RecordReader, RecordedInput, RecordedStep};
-use bofuss_oflib::message::Hello;
+use bofuss_oflib::message::multipart::{MultipartRequest, RequestBody};
+use bofuss_oflib::message::{Empty, FlowModCommand, Hello};
+use bofuss_oflib::text::parse_flow;
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Catalogue, Codec, Framer, Message, Version};
 use bofuss_ports::{Memory, PortDriver};
@@ -439,4 +441,54 @@ fn ten_thousand_inputs_have_the_effect_that_they_have_on_an_embedded_switch() {
     assert!(expected.frames.len() > 3_000);
     // All but the HELLO. What entries, tables, ports, groups and meters count is at the end.
     assert_eq!(messages[1..].concat(), expected.messages);
+}
+
+#[test]
+fn long_changes_and_replies_are_recorded_in_their_slices() {
+    let folder = Folder::new("slices");
+    let record = folder.0.join("record");
+    let mut lab = Lab::new(&folder, &record, Options::default());
+    let catalogue = lab.catalogue();
+    for number in 0..2000 {
+        let flow = format!("priority={number},in_port=1,actions=output:2,output:3");
+        let flow = parse_flow(&flow, FlowModCommand::ADD, &catalogue).unwrap();
+        lab.tell(1, &Message::FlowMod(flow));
+    }
+    for number in 0..5_u8 {
+        let flow = format!(
+            "in_port=1,actions=CONTROLLER:65535,output:{}",
+            2 + number % 3
+        );
+        let flow = parse_flow(&flow, FlowModCommand::MODIFY, &catalogue).unwrap();
+        lab.tell(2, &Message::FlowMod(flow));
+        let body = RequestBody::Flow(Default::default());
+        let request = MultipartRequest { body, more: false };
+        lab.tell(3, &Message::MultipartRequest(request));
+        for _ in 0..50 {
+            let frame = lab.plane.lane.pool.frame(&[number; 1400]).unwrap();
+            lab.wires[0].send(&mut vec![frame]).unwrap();
+            lab.turn(&[1]);
+        }
+    }
+    let barrier = Message::BarrierRequest(Empty);
+    lab.tell(4, &barrier);
+    lab.until(|lab| {
+        let last = lab.messages.last();
+        last.is_some_and(|last| last[4..8] == 4_u32.to_be_bytes())
+    });
+    let (counters, frames, messages) = lab.end();
+    let played = played(&record);
+    assert_eq!(played.others, [0; 0]);
+    assert_eq!(played.counters, counters);
+    assert!(frames.len() >= 250);
+    assert_eq!(frames.len(), played.frames.len());
+    assert_eq!(messages[1..], played.messages[..]);
+    let slices = played
+        .steps
+        .iter()
+        .filter(|step| step.text.ends_with(" work"));
+    assert!(
+        slices.count() > 20,
+        "changes and replies take several turns"
+    );
 }
