@@ -25,7 +25,7 @@ pub enum TrafficRow {
 
 /// Who sends to whom.
 ///
-/// A name may have one `*` that stands for any characters. Flows are dealt to the senders in turn;
+/// In a name, `*` stands for any characters. Flows are dealt to the senders in turn;
 /// where several hosts may receive one, it is drawn, and is not the sender.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TrafficEnds {

@@ -11,6 +11,7 @@ use crate::host::{
     UdpFlow, UdpProgram, exponential,
 };
 use crate::random::Random;
+use crate::scenario::matches;
 
 /// Source ports of UDP flows from one host begin here, and are below 65,536.
 const FIRST_PORT: u32 = 1_024;
@@ -321,18 +322,11 @@ impl Planner<'_, '_> {
         Ok(senders)
     }
 
-    /// Indexes, in order, of the hosts of a name, in which a `*` stands for any characters.
+    /// Indexes, in order, of the hosts of a name, in which `*` stands for any characters.
     fn named(&self, pattern: &str) -> Result<Vec<usize>, String> {
         let mut found = Vec::new();
         for (at, host) in self.hosts.iter().enumerate() {
-            let matches = match pattern.split_once('*') {
-                None => host.name == pattern,
-                Some((start, end)) => {
-                    let rest = host.name.strip_prefix(start);
-                    rest.is_some_and(|rest| rest.ends_with(end))
-                }
-            };
-            if matches {
+            if matches(pattern, host.name) {
                 found.push(at);
             }
         }

@@ -174,6 +174,13 @@ fn flows_are_dealt_to_senders_in_turn_and_share_the_rate() {
 }
 
 #[test]
+fn a_name_may_have_several_stars() {
+    let traffic = plan("[[traffic]]\nkind = 'ping'\nfrom = '*h*1*'\nto = 'h2'\n").unwrap();
+    let senders: Vec<usize> = programs(&traffic).iter().map(|(host, _)| *host).collect();
+    assert_eq!(senders, [0]);
+}
+
+#[test]
 fn connections_open_as_a_poisson_process_that_follows_from_the_seed() {
     let text = "[[traffic]]\nkind = 'tcp'\nfrom = 'h1'\nto = 'h*'\n\
                 flows = 1000\nper_second = 100\nsize = 1";
