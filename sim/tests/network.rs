@@ -16,8 +16,8 @@ use bofuss_oflib::text::parse_flow;
 use bofuss_oflib::types::QueueId;
 use bofuss_oflib::{Message, PortNo};
 use bofuss_sim::controller::RulesController;
-use bofuss_sim::host::{Host, HostOutput};
-use bofuss_sim::{LinkConfig, Network, NetworkConfig};
+use bofuss_sim::host::{EndHost, Host, HostOutput, Outcome};
+use bofuss_sim::{LinkConfig, Network, NetworkConfig, NodeId};
 use common::{Log, add_switch, connect_all, line_of_two, link};
 
 #[test]
@@ -25,16 +25,15 @@ fn hosts_ping_through_two_switches_and_a_learning_controller() {
     let mut log = Log::default();
     let mut network = line_of_two(NetworkConfig::default());
     network.run_until(Time(10 * Time::SEC), &mut log).unwrap();
-    let replies = log.lines_with("echo_reply");
-    assert_eq!(replies.len(), 3, "{log:?}");
+    let host: &EndHost = network.host_as(NodeId(2)).unwrap();
+    let Outcome::Ping(pings) = host.outcome(0) else {
+        panic!("its program pings");
+    };
+    assert_eq!((pings.sent, pings.received), (3, 3), "{log:?}");
     // Forth and back: 3 links of 10 us, and 98 bytes at 1 Gb/s on each. Only the first packets
     // go through the controller.
     let rtt = 2 * 3 * (10_000 + 98 * 8);
-    assert!(
-        replies[2].contains(&format!("Number({rtt})")),
-        "{}",
-        replies[2]
-    );
+    assert_eq!(pings.rtts_ns[2], rtt);
     let first = log.lines_with("to_controller");
     assert_eq!(
         first.len(),

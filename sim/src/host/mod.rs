@@ -3,7 +3,6 @@
 mod end_host;
 mod neighbours;
 mod ping;
-mod simple;
 mod streams;
 mod tally;
 mod udp;
@@ -18,7 +17,6 @@ use bofuss_oflib::Mac;
 
 pub use end_host::{EndHost, HostProgram, MIN_MTU_BYTES, Outcome};
 pub use ping::{PingCounts, PingProgram};
-pub use simple::SimpleHost;
 pub use streams::{TcpCounts, TcpProgram};
 pub use tally::{Series, Times, TimesSummary};
 pub use udp::{Arrivals, MIN_DATA_BYTES, UdpCounts, UdpExpectation, UdpFlow, UdpProgram};

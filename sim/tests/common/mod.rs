@@ -7,7 +7,7 @@ use bofuss_datapath::Time;
 use bofuss_embed::{EmbeddedConfig, EmbeddedSwitch, FailMode};
 use bofuss_oflib::{Mac, PortNo, Version};
 use bofuss_sim::controller::{Controller, LearningController};
-use bofuss_sim::host::{HostAddresses, HostConfig, SimpleHost};
+use bofuss_sim::host::{EndHost, HostAddresses, HostConfig, HostProgram, PingProgram};
 use bofuss_sim::{
     Change, EventKind, LinkConfig, LinkId, LogEvent, Network, NetworkConfig, NodeId, NodePort,
     Observer,
@@ -114,10 +114,17 @@ pub fn line_of_two(config: NetworkConfig) -> Network {
     let mut network = Network::new(config);
     let s1 = add_switch(&mut network, "s1", FailMode::Secure);
     let s2 = add_switch(&mut network, "s2", FailMode::Secure);
-    let mut first = SimpleHost::new(&host_config(1));
-    first.ping([10, 0, 0, 2].into(), Time(Time::SEC), Time::SEC, 3);
+    let mut first = EndHost::new(host_config(1));
+    first.add(HostProgram::Ping(PingProgram {
+        to: [10, 0, 0, 2].into(),
+        start: Time(Time::SEC),
+        stop: Time::NEVER,
+        interval_ns: Time::SEC,
+        count: 3,
+        data_bytes: 56,
+    }));
     let h1 = network.add_host("h1", Box::new(first));
-    let h2 = network.add_host("h2", Box::new(SimpleHost::new(&host_config(2))));
+    let h2 = network.add_host("h2", Box::new(EndHost::new(host_config(2))));
     link(&mut network, (s1, 1), (s2, 1), LinkConfig::default());
     link(&mut network, (s1, 2), (h1, 1), LinkConfig::default());
     link(&mut network, (s2, 2), (h2, 1), LinkConfig::default());
