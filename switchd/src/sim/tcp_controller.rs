@@ -1,6 +1,6 @@
 //! A real controller of a simulated network, over TCP, in lock step.
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
@@ -27,26 +27,8 @@ const FIRST_XID: u32 = 0x7369_6d00;
 const ECHO_REQUEST: u8 = 2;
 const ECHO_REPLY: u8 = 3;
 
-/// What went wrong with controllers, and how many of their messages came late.
-#[derive(Debug, Default)]
-pub struct Lateness {
-    error: Option<String>,
-    late: u64,
-}
-
-impl Lateness {
-    /// Reports messages that came late. Errors: a controller was lost.
-    pub fn check(&self) -> Result<(), String> {
-        if self.late > 0 {
-            let late = self.late;
-            eprintln!(
-                "bofuss: {late} times a controller sent messages after it had answered; another \
-                 run may differ"
-            );
-        }
-        self.error.clone().map_or(Ok(()), Err)
-    }
-}
+/// How many times controllers sent messages late.
+pub type Lateness = Rc<Cell<u64>>;
 
 /// The socket of one switch's connection.
 struct ControllerSocket {
@@ -69,16 +51,14 @@ pub struct TcpController {
     collected: BTreeMap<NodeId, Vec<u8>>,
     next_xid: u32,
     now: Time,
-    lateness: Rc<RefCell<Lateness>>,
+    /// Why a connection was lost; the first, if there are several.
+    error: Option<String>,
+    lateness: Lateness,
 }
 
 impl TcpController {
     /// A controller at `address`, `HOST:PORT` or `tcp:HOST:PORT`. Errors: a sentence.
-    pub fn new(
-        address: &str,
-        wall_clock: bool,
-        lateness: Rc<RefCell<Lateness>>,
-    ) -> Result<Self, String> {
+    pub fn new(address: &str, wall_clock: bool, lateness: Lateness) -> Result<Self, String> {
         let bare = address.strip_prefix("tcp:").unwrap_or(address);
         let mut resolved = bare
             .to_socket_addrs()
@@ -93,6 +73,7 @@ impl TcpController {
             collected: BTreeMap::new(),
             next_xid: FIRST_XID,
             now: Time(0),
+            error: None,
             lateness,
         })
     }
@@ -101,7 +82,7 @@ impl TcpController {
     fn fail(&mut self, switch: NodeId, error: &str) {
         self.sockets.remove(&switch);
         let text = format!("controller {}: {error}", self.address);
-        self.lateness.borrow_mut().error.get_or_insert(text);
+        self.error.get_or_insert(text);
     }
 
     /// Reads what came since the controller last answered. What comes after its HELLO is late.
@@ -110,7 +91,7 @@ impl TcpController {
         for switch in switches {
             let has_greeted = self.sockets[&switch].version.is_some();
             if self.read_from(switch) && has_greeted && !self.wall_clock {
-                self.lateness.borrow_mut().late += 1;
+                self.lateness.update(|late| late + 1);
             }
         }
     }
@@ -204,12 +185,15 @@ impl TcpController {
         }
     }
 
-    /// Passes on what was read.
+    /// Passes on what was read, and ends the run if a connection was lost.
     fn pass_on(&mut self, out: &mut ControllerOutput) {
         for (switch, bytes) in std::mem::take(&mut self.collected) {
             if !bytes.is_empty() {
                 out.send_bytes(switch, bytes);
             }
+        }
+        if let Some(error) = self.error.take() {
+            out.fail(error);
         }
     }
 }
@@ -278,7 +262,7 @@ impl Controller for TcpController {
         true
     }
 
-    fn connected(&mut self, now: Time, switch: NodeId, _: &mut ControllerOutput) {
+    fn connected(&mut self, now: Time, switch: NodeId, out: &mut ControllerOutput) {
         self.now = now;
         let opened = TcpStream::connect_timeout(&self.address, ANSWER_TIMEOUT);
         let prepared = opened.and_then(|stream| {
@@ -298,6 +282,7 @@ impl Controller for TcpController {
             }
             Err(error) => self.fail(switch, &error.to_string()),
         }
+        self.pass_on(out);
     }
 
     fn disconnected(&mut self, _: Time, switch: NodeId, _: &mut ControllerOutput) {
