@@ -225,14 +225,13 @@ impl Transmitter {
         }
     }
 
-    /// How many more frames the queue takes, up to `most` waiting ones; and if none, when it does
-    /// again.
-    pub(crate) fn room(&mut self, now: Time, most: u32) -> Result<u32, Time> {
+    /// How many more frames may be given to the link: one on the wire and one that waits. Errors:
+    /// none, and when one may be given again.
+    pub(crate) fn room(&mut self, now: Time) -> Result<u32, Time> {
         self.begin_sending(now);
-        let most = most.min(self.config.queue_frames.max(1));
         let waiting = self.waiting.len() as u32;
         let taken = waiting + u32::from(self.free_at > now);
-        match (most + 1).saturating_sub(taken) {
+        match 2_u32.saturating_sub(taken) {
             0 => Err(self
                 .waiting
                 .front()
@@ -359,11 +358,11 @@ mod tests {
     #[test]
     fn room_comes_back_when_a_waiting_frame_begins_to_be_sent() {
         let mut link = transmitter(LinkConfig::default());
-        assert_eq!(link.room(Time(0), 1), Ok(2));
+        assert_eq!(link.room(Time(0)), Ok(2));
         send(&mut link, 0, 125).unwrap();
         send(&mut link, 0, 125).unwrap();
-        assert_eq!(link.room(Time(0), 1), Err(Time(1000)));
-        assert_eq!(link.room(Time(1000), 1), Ok(1));
+        assert_eq!(link.room(Time(0)), Err(Time(1000)));
+        assert_eq!(link.room(Time(1000)), Ok(1));
     }
 
     #[test]

@@ -316,11 +316,6 @@ impl Network {
         self.nodes.len() as u32
     }
 
-    /// How many links there are.
-    pub fn link_count(&self) -> u32 {
-        self.links.len() as u32
-    }
-
     /// The two ends of a link.
     pub fn ends(&self, link: LinkId) -> (NodePort, NodePort) {
         let transmitter = &self.transmitters[link.0 as usize * 2];

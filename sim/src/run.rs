@@ -178,7 +178,7 @@ impl Network {
         let Some(number) = self.transmitter_at(id, port) else {
             return;
         };
-        let room = self.transmitters[number as usize].room(self.now, 1);
+        let room = self.transmitters[number as usize].room(self.now);
         let NodeKind::Switch(node) = &mut self.nodes[id.0 as usize].kind else {
             return;
         };

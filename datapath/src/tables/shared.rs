@@ -13,7 +13,7 @@ const ACTIONS_PER_PLACE: usize = 4;
 const ACTION_BYTES: usize = 16;
 /// Words of a mask, 8 bytes of the key each, that take the place of an entry.
 const WORDS_PER_PLACE: usize = 8;
-/// SharedMasks of a table that take no place: together some 25 KB.
+/// Masks of a table that take no place: together some 25 KB.
 const FREE_MASKS: usize = 64;
 
 /// The instructions of entries.

@@ -53,7 +53,7 @@ pub struct TcpCounts {
     pub failed: bool,
 }
 
-/// FlowNames a connection of a host.
+/// Names a connection of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct StreamKey {
     pub peer: IpAddr,
@@ -185,7 +185,7 @@ impl Streams {
         self.mtu_bytes - (ip_bytes + HEADER_BYTES) as u16
     }
 
-    /// TrafficEnds the sending of a connection. Returns its key if it is open.
+    /// Ends the sending of a connection. Returns its key if it is open.
     pub(super) fn stop(
         &mut self,
         now: Time,

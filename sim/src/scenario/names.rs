@@ -1,4 +1,4 @@
-//! NetworkNames of nodes and links, and patterns of them.
+//! Names of nodes and links, and patterns of them.
 
 /// Whether a name is one: letters, digits, `-` and `_`, at most 64.
 pub(super) fn is_name(name: &str) -> bool {

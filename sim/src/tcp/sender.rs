@@ -149,11 +149,6 @@ impl TcpSender {
         self.retransmissions
     }
 
-    /// The congestion window in bytes.
-    pub fn window_bytes(&self) -> u64 {
-        self.window.bytes()
-    }
-
     /// SRTT in nanoseconds, once measured.
     pub fn round_trip_ns(&self) -> Option<u64> {
         self.rtt.smoothed_ns()
