@@ -63,7 +63,8 @@ pub struct RecordedConfig {
     pub secret: u64,
     /// Nanoseconds from 1970 to the origin of its times.
     pub epoch_ns: u64,
-    /// What its tables can do: replies to TABLE_FEATURES in OpenFlow 1.3; empty for everything.
+    /// What its tables can do: replies to TABLE_FEATURES, in the version that their first byte
+    /// says; empty for everything.
     pub profile: Vec<u8>,
     /// Its other options, in the words of whoever made it: one line.
     pub options: String,

@@ -216,7 +216,7 @@ fn read_connect(words: &mut LineWords<'_>) -> Result<RecordedInput, RecordError>
             datagrams,
         });
     }
-    let mut versions = Version::SPOKEN.iter();
+    let mut versions = Version::ALL.iter();
     let version = versions
         .find(|version| format!("{version}") == word)
         .ok_or_else(|| format!("'{}' is no version", shortened(word)))?;
