@@ -16,6 +16,10 @@ impl Outside for OneFile {
                              edge [ source 0 target 1 LinkSpeedRaw 100000000 ] ]"
                     .into(),
             ),
+            "many.gml" => {
+                let nodes: Vec<String> = (0..500).map(|id| format!("node [ id {id} ]")).collect();
+                Ok(format!("graph [ {} ]", nodes.join(" ")))
+            }
             _ => Err("no such file".into()),
         }
     }
@@ -235,6 +239,10 @@ fn what_is_wrong_is_reported_with_its_line() {
         (
             "end = 1\n[topology]\ngml = \"three.gml\"",
             "line 2: topology: three.gml: no such file",
+        ),
+        (
+            "end = 1\n[topology]\ngml = \"many.gml\"\nhosts = 1000",
+            "line 2: topology: hosts: more than 200000 in all",
         ),
         (
             "end = 1\n[[link]]\nends = [\"s1\", \"s2\"]",

@@ -22,7 +22,7 @@ use crate::link::NodeId;
 use crate::network::{Network, NetworkConfig};
 use crate::observer::Observer;
 use crate::statistics::{self, NetworkNames};
-use crate::topology::{Shape, Topology, read_gml};
+use crate::topology::{MAX_ELEMENTS, Shape, Topology, read_gml};
 use crate::traffic::{Traffic, TrafficHost};
 
 /// What a scenario needs from outside of the simulator.
@@ -263,11 +263,12 @@ fn gml_topology(
         .read(name)
         .map_err(|error| format!("{name}: {error}"))?;
     let mut topology = read_gml(&text).map_err(|error| format!("{name}: {error}"))?;
-    for switch in 0..topology.nodes.len() {
-        for _ in 0..hosts {
-            topology.add_host(switch);
-        }
+    let switches = topology.nodes.len();
+    let hosts = hosts as usize;
+    if switches * hosts > MAX_ELEMENTS {
+        return Err(format!("hosts: more than {MAX_ELEMENTS} in all"));
     }
+    topology.add_hosts(0..switches, hosts);
     Ok(topology)
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::Deserialize;
 
-use super::{MAX_ELEMENTS, Topology, TopologyNode};
+use super::{MAX_ELEMENTS, Topology};
 use crate::random::Random;
 
 /// A topology to be made. Switches are named `s1` and so on, or by their role; hosts `h1` and so
@@ -179,21 +179,6 @@ fn switches(topology: &mut Topology, role: &str, count: usize) -> usize {
     first
 }
 
-/// Adds hosts to each of some switches.
-fn hosts(topology: &mut Topology, switches: std::ops::Range<usize>, count: usize) {
-    let mut names = topology.nodes.iter().filter(|node| node.is_host).count();
-    for switch in switches {
-        for _ in 0..count {
-            names += 1;
-            topology.nodes.push(TopologyNode {
-                name: format!("h{names}"),
-                is_host: true,
-            });
-            topology.link(switch, topology.nodes.len() - 1);
-        }
-    }
-}
-
 fn line(count: usize, hosts_each: usize) -> Result<Topology, TopologyError> {
     if count == 0 {
         return Err(error("a line has at least 1 switch"));
@@ -203,7 +188,7 @@ fn line(count: usize, hosts_each: usize) -> Result<Topology, TopologyError> {
     for switch in 1..count {
         topology.link(switch - 1, switch);
     }
-    hosts(&mut topology, 0..count, hosts_each);
+    topology.add_hosts(0..count, hosts_each);
     Ok(topology)
 }
 
@@ -213,7 +198,7 @@ fn ring(count: usize, hosts_each: usize) -> Result<Topology, TopologyError> {
     }
     let mut topology = line(count, 0)?;
     topology.link(count - 1, 0);
-    hosts(&mut topology, 0..count, hosts_each);
+    topology.add_hosts(0..count, hosts_each);
     Ok(topology)
 }
 
@@ -235,7 +220,7 @@ fn tree(depth: usize, fanout: usize) -> Result<Topology, TopologyError> {
         }
         level = below..topology.nodes.len();
     }
-    hosts(&mut topology, level, fanout);
+    topology.add_hosts(level, fanout);
     Ok(topology)
 }
 
@@ -253,7 +238,7 @@ fn grid(rows: usize, columns: usize, hosts_each: usize) -> Result<Topology, Topo
             topology.link(switch, switch + columns);
         }
     }
-    hosts(&mut topology, 0..rows * columns, hosts_each);
+    topology.add_hosts(0..rows * columns, hosts_each);
     Ok(topology)
 }
 
@@ -277,7 +262,7 @@ fn fat_tree(k: usize) -> Result<Topology, TopologyError> {
             }
         }
     }
-    hosts(&mut topology, edge..edge + k * half, half);
+    topology.add_hosts(edge..edge + k * half, half);
     Ok(topology)
 }
 
@@ -293,7 +278,7 @@ fn spine_leaf(spines: usize, leaves: usize, hosts_each: usize) -> Result<Topolog
             topology.link(leaf, spine);
         }
     }
-    hosts(&mut topology, first_leaf..first_leaf + leaves, hosts_each);
+    topology.add_hosts(first_leaf..first_leaf + leaves, hosts_each);
     Ok(topology)
 }
 
@@ -326,7 +311,7 @@ fn random(
             topology.link(pair.0, pair.1);
         }
     }
-    hosts(&mut topology, 0..count, hosts_each);
+    topology.add_hosts(0..count, hosts_each);
     Ok(topology)
 }
 
@@ -334,10 +319,27 @@ fn random(
 mod tests {
     use super::*;
 
+    /// Whether all nodes are reached from the first.
+    fn is_connected(topology: &Topology) -> bool {
+        let mut reached = BTreeSet::from([0]);
+        let mut waiting = vec![0];
+        while let Some(node) = waiting.pop() {
+            for link in &topology.links {
+                let (first, second) = link.ends;
+                for (from, to) in [(first, second), (second, first)] {
+                    if from == node && reached.insert(to) {
+                        waiting.push(to);
+                    }
+                }
+            }
+        }
+        reached.len() == topology.nodes.len()
+    }
+
     /// Switches, hosts and links.
     fn counts(shape: Shape) -> (usize, usize, usize) {
         let topology = shape.make().unwrap();
-        assert!(topology.is_connected(), "{shape:?}");
+        assert!(is_connected(&topology), "{shape:?}");
         let hosts = topology.nodes.iter().filter(|node| node.is_host).count();
         let elements = topology.nodes.len() + topology.links.len();
         assert!(elements <= shape.elements().unwrap(), "{shape:?}");

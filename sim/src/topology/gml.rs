@@ -29,7 +29,7 @@ enum GmlValue {
 }
 
 /// Reads a topology of switches: each node is one, named by its label as far as that can be a name,
-/// else by its id; several nodes of one label are reported apart by their ids. A link has the rate
+/// else by its id; several nodes of one label are told apart by their ids. A link has the rate
 /// of `LinkSpeedRaw`, and the delay of the distance between its ends if both have a latitude and a
 /// longitude, at the speed of light in fibre. Links from a node to itself are left out, as are all
 /// links but the first between the same two nodes.

@@ -3,7 +3,7 @@
 mod generate;
 mod gml;
 
-use std::collections::BTreeMap;
+use std::ops::Range;
 
 pub use generate::{Shape, TopologyError};
 pub use gml::read_gml;
@@ -48,16 +48,19 @@ impl Topology {
         self.nodes.len() - 1
     }
 
-    /// Adds a host to a switch, named `h1` and so on in their order; returns its place.
-    pub fn add_host(&mut self, switch: usize) -> usize {
-        let number = 1 + self.nodes.iter().filter(|node| node.is_host).count();
-        self.nodes.push(TopologyNode {
-            name: format!("h{number}"),
-            is_host: true,
-        });
-        let host = self.nodes.len() - 1;
-        self.link(switch, host);
-        host
+    /// Adds `count` hosts to each of some switches; all are named `h1` and so on in their order.
+    pub fn add_hosts(&mut self, switches: Range<usize>, count: usize) {
+        let mut number = self.nodes.iter().filter(|node| node.is_host).count();
+        for switch in switches {
+            for _ in 0..count {
+                number += 1;
+                self.nodes.push(TopologyNode {
+                    name: format!("h{number}"),
+                    is_host: true,
+                });
+                self.link(switch, self.nodes.len() - 1);
+            }
+        }
     }
 
     /// Adds a link without values of its own.
@@ -67,38 +70,5 @@ impl Topology {
             rate_bps: None,
             delay_ns: None,
         });
-    }
-
-    /// The port of each link at its first and at its second end: those of a node are given out from
-    /// 1 in the order of the links.
-    pub fn ports(&self) -> Vec<(u32, u32)> {
-        let mut next: BTreeMap<usize, u32> = BTreeMap::new();
-        let mut ports = Vec::new();
-        for link in &self.links {
-            let mut take = |node| {
-                let port = next.entry(node).or_insert(0);
-                *port += 1;
-                *port
-            };
-            ports.push((take(link.ends.0), take(link.ends.1)));
-        }
-        ports
-    }
-
-    /// Whether all nodes are reached from the first.
-    pub fn is_connected(&self) -> bool {
-        let mut reached = vec![false; self.nodes.len()];
-        let mut neighbours = vec![Vec::new(); self.nodes.len()];
-        for link in &self.links {
-            neighbours[link.ends.0].push(link.ends.1);
-            neighbours[link.ends.1].push(link.ends.0);
-        }
-        let mut waiting = Vec::from_iter((!self.nodes.is_empty()).then_some(0));
-        while let Some(node) = waiting.pop() {
-            if !std::mem::replace(&mut reached[node], true) {
-                waiting.extend(&neighbours[node]);
-            }
-        }
-        reached.iter().all(|reached| *reached)
     }
 }
