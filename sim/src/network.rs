@@ -113,7 +113,7 @@ pub struct Network {
     pub(crate) changes: Vec<Change>,
     pub(crate) pool: Pool,
     pub(crate) config: NetworkConfig,
-    /// Events that the observer was reported.
+    /// How many events the observer was told of.
     pub(crate) reported: u64,
     pub(crate) frames: Vec<Frame>,
     /// Why a controller cannot go on.

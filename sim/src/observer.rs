@@ -61,7 +61,7 @@ pub enum EventKind<'a> {
     Controller(ControllerId, &'a HostReport),
 }
 
-/// Who is reported of events.
+/// Who is told of events.
 pub trait Observer {
     /// An event happened.
     fn event(&mut self, event: &LogEvent<'_>);

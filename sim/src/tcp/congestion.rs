@@ -37,7 +37,7 @@ pub struct Window {
     cubic: Cubic,
 }
 
-/// What CUBIC remembers. FlowNames as in RFC 9438 section 4.1.2; in bytes and seconds.
+/// What CUBIC remembers. Names as in RFC 9438 section 4.1.2; in bytes and seconds.
 #[derive(Clone, Debug, Default)]
 struct Cubic {
     w_max: f64,

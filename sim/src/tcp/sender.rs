@@ -149,11 +149,6 @@ impl TcpSender {
         self.retransmissions
     }
 
-    /// SRTT in nanoseconds, once measured.
-    pub fn round_trip_ns(&self) -> Option<u64> {
-        self.rtt.smoothed_ns()
-    }
-
     /// When [`TcpSender::tick`] has something to do.
     pub fn next_tick(&self) -> Time {
         self.timeout_at.min(self.probe_at).min(self.loss_at)
