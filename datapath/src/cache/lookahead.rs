@@ -252,13 +252,31 @@ impl Cache {
     /// The flow of a lookahead, if it is known to be right; then it is as guessed.
     #[inline(always)]
     pub(crate) fn flow(&mut self, lookahead: &mut Lookahead) -> Option<&mut Flow> {
-        let (words, guess) = (&lookahead.words, lookahead.guess);
         let hash = lookahead.hash?;
-        if !self.flows.get(guess).is_some_and(|flow| is_of(flow, words)) {
-            lookahead.guess = self.find(hash, words)?;
+        let is_right = |flow: &Flow| is_of(flow, &lookahead.words) && flow.checked == self.changes;
+        let is_known = self.flows.get(lookahead.guess).is_some_and(is_right);
+        if !is_known && !self.finds(hash, lookahead) {
+            return None;
         }
-        let flow = self.flows.get_mut(lookahead.guess);
-        flow.filter(|flow| flow.checked == self.changes)
+        self.flows.get_mut(lookahead.guess)
+    }
+
+    /// Whether the flow of a lookahead is another one than was guessed, or was checked before a
+    /// change that does not concern it.
+    #[inline(never)]
+    fn finds(&mut self, hash: u64, lookahead: &mut Lookahead) -> bool {
+        let (guess, words) = (lookahead.guess, &lookahead.words);
+        let is_guessed = self.flows.get(guess).is_some_and(|flow| is_of(flow, words));
+        let found = if is_guessed {
+            Some(guess)
+        } else {
+            self.find(hash, words)
+        };
+        let Some(slot) = found else {
+            return false;
+        };
+        lookahead.guess = slot;
+        self.is_current(slot) || self.renew(slot, words)
     }
 
     /// The flow that has these words, if it is known; it may be out of date.

@@ -7,7 +7,9 @@
 pub(crate) mod forgotten;
 pub(crate) mod key_reader;
 pub(crate) mod lookahead;
+mod revalidation;
 mod stats;
+mod versions;
 mod volatile_tables;
 
 use alloc::{boxed::Box, collections::VecDeque, rc::Rc, vec::Vec};
@@ -16,12 +18,14 @@ use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::PacketInReason;
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Catalogue, ExtValue, Field, FieldSet, PortNo};
-use bofuss_packet::{Key, KeyMask, KeyMatch, Words};
+use bofuss_packet::{KeyMask, Words};
 
 use self::forgotten::{Forgotten, Round};
 use self::key_reader::KeyReader;
 use self::lookahead::{PortArrival, SetPlace, hash_stored};
+use self::revalidation::LoggedChange;
 pub use self::stats::CacheStats;
+use self::versions::Versions;
 use self::volatile_tables::VolatileTables;
 use crate::direct_path::DirectPath;
 use crate::hook::HookPoint;
@@ -193,13 +197,6 @@ impl Flow {
     }
 }
 
-/// A change of a table that may make a flow wrong.
-#[derive(Debug)]
-enum LoggedChange {
-    Added(TableId, EntryKey, KeyMatch),
-    Gone(Hit),
-}
-
 /// All flows that are remembered.
 #[derive(Debug)]
 pub(crate) struct Cache {
@@ -215,6 +212,8 @@ pub(crate) struct Cache {
     pub(crate) changes: u64,
     log: VecDeque<LoggedChange>,
     max_log: usize,
+    /// Which flows the changes may concern.
+    versions: Versions,
     max_flows: usize,
     clock_hand: u32,
     /// Of flows that were not remembered because there was no room, some bits of the hashes.
@@ -251,6 +250,7 @@ impl Cache {
             changes: 0,
             log: VecDeque::new(),
             max_log: max_log as usize,
+            versions: Versions::default(),
             max_flows: max_flows as usize,
             clock_hand: 0,
             refused: alloc::vec![0; REFUSED],
@@ -266,65 +266,12 @@ impl Cache {
         }
     }
 
-    fn note(&mut self, change: LoggedChange) {
-        self.changes += 1;
-        if self.log.len() >= self.max_log {
-            self.log.pop_front();
-        }
-        self.log.push_back(change);
-    }
-
     /// Whether packets of a flow just go to a port, or nowhere, and cause nothing else.
     pub(crate) fn is_simple(&self, flow: u32) -> bool {
         match self.flows[flow].end {
             End::Port { acts, .. } | End::Drop { acts, .. } => !acts,
             End::Steps | End::Other => false,
         }
-    }
-
-    /// Whether nothing has changed since the flow was last known to be right.
-    #[inline]
-    pub(crate) fn is_current(&self, slot: u32) -> bool {
-        self.flows[slot].checked == self.changes
-    }
-
-    /// Whether a flow is still right after what has changed, if that is remembered; its packets
-    /// have this key. `rival_wins` tells whether an added entry comes before one that was hit.
-    pub(crate) fn confirm(
-        &mut self,
-        slot: u32,
-        key: &Key,
-        rival_wins: impl Fn(EntryKey, Hit) -> bool,
-    ) -> Option<bool> {
-        let flow = &self.flows[slot];
-        let missed = (self.changes - flow.checked) as usize;
-        if missed > self.log.len() {
-            self.stats.overrun += 1;
-            return None;
-        }
-        let concerns = |change: &LoggedChange| match change {
-            LoggedChange::Gone(gone) => flow.hits().any(|hit| hit == *gone),
-            LoggedChange::Added(table, rival, rule) => flow.hits().enumerate().any(|(i, hit)| {
-                let unchanged = i < usize::from(flow.program.unchanged);
-                let known = unchanged && !self.volatile_tables.contains(*table);
-                hit.table == *table
-                    && (!known || key.matches(rule, &mut ()))
-                    && rival_wins(*rival, hit)
-            }),
-        };
-        if self.log.iter().rev().take(missed).any(concerns) {
-            self.stats.refuted += 1;
-            return Some(false);
-        }
-        self.stats.confirmed += 1;
-        self.flows[slot].checked = self.changes;
-        Some(true)
-    }
-
-    /// Notes that a flow was found to be right.
-    pub(crate) fn retraced(&mut self, slot: u32) {
-        self.stats.retraced += 1;
-        self.flows[slot].checked = self.changes;
     }
 
     /// Remembers a path under these words and their hash.
@@ -441,7 +388,7 @@ impl Cache {
         let rule = &entry.expect("it was added just now").rule;
         let volatile = catalogue.additions().volatile;
         let fields = self.fields.union(rule.fields().difference(volatile));
-        self.note(LoggedChange::Added(table, key, rule.clone()));
+        self.note(LoggedChange::Added(table, key, rule.clone()), rule);
         let is_first = tables[usize::from(table.0)].len() == 1;
         let is_volatile = !rule.fields().is_disjoint(volatile);
         self.volatile_tables
@@ -454,10 +401,13 @@ impl Cache {
     /// Notes that an entry is about to go, or to do something else.
     pub(crate) fn entry_gone(&mut self, tables: &mut [Table], table: TableId, key: EntryKey) {
         self.settle(tables);
-        self.note(LoggedChange::Gone(Hit {
+        let hit = Hit {
             slot: key.slot,
             table,
-        }));
+        };
+        if let Some(entry) = tables[usize::from(table.0)].at(key.slot) {
+            self.note(LoggedChange::Gone(hit), &entry.rule);
+        }
     }
 
     /// Counts all flows and forgets them.
@@ -479,6 +429,7 @@ impl Cache {
             index: core::mem::take(&mut self.index),
             programs: core::mem::take(&mut self.programs),
         });
+        self.versions.clear(self.changes);
         self.stats.widened += 1;
     }
 

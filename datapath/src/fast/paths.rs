@@ -90,7 +90,7 @@ impl<S: Sink> Context<'_, S> {
             let entry = tables[usize::from(hit.table.0)].at(hit.slot);
             entry.is_none_or(|entry| rival < entry.key)
         };
-        let right = if cache.is_current(flow) {
+        let right = if cache.is_current(flow) || cache.renew(flow, words.padded()) {
             Some(true)
         } else {
             cache.confirm(flow, key, rival_wins)

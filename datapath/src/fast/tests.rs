@@ -332,7 +332,11 @@ fn a_way_older_than_the_log_is_looked_up_again() {
     flow(&mut datapath, "table=1,priority=1,actions=output:2");
     flow(&mut datapath, "table=2,ip,nw_dst=10.1.1.1,actions=drop");
     let two_changes = |datapath: &mut Datapath| {
-        (1..3).for_each(|n| flow(datapath, &format!("table=2,tcp,tp_dst={n},actions=drop")));
+        // Their matches are those of the packets, so that they may concern them.
+        for n in 1..3 {
+            let text = format!("table=2,priority={n},udp,udp_dst=2,actions=drop");
+            flow(datapath, &text);
+        }
     };
     two_changes(&mut datapath);
     (0..2).for_each(|_| (1..3).for_each(|n| assert_eq!(send(&mut datapath, n).len(), 1)));
@@ -345,6 +349,38 @@ fn a_way_older_than_the_log_is_looked_up_again() {
     assert_eq!(left, [1, 0]);
     let stats = datapath.cache_stats();
     assert_eq!((stats.overrun, stats.retraced), (4, 2));
+}
+
+#[test]
+fn changes_for_others_leave_known_flows_on_their_paths() {
+    let mut datapath = switch(0, 2);
+    let changes = |datapath: &mut Datapath, round: u32| {
+        for n in 0..500 {
+            let [_, _, high, low] = (round * 1000 + n).to_be_bytes();
+            let text = format!("priority=2,ip,nw_src=10.1.{high}.{low}");
+            flow(datapath, &format!("{text},actions=drop"));
+            if n % 2 == 0 {
+                delete(datapath, &text.replace("priority=2,", ""));
+            }
+        }
+    };
+    flow(
+        &mut datapath,
+        "priority=1,ip,nw_src=10.0.0.0/16,actions=output:2",
+    );
+    changes(&mut datapath, 0);
+    (0..50).for_each(|n| assert_eq!(send(&mut datapath, n).len(), 1));
+    changes(&mut datapath, 1);
+    (0..50).for_each(|n| assert_eq!(send(&mut datapath, n).len(), 1));
+    let stats = datapath.cache_stats();
+    assert!(
+        stats.confirmed > 30,
+        "more changes than the log has: {stats:?}"
+    );
+    flow(&mut datapath, "priority=3,ip,nw_src=10.0.0.7,actions=drop");
+    let left: Vec<usize> = (0..50).map(|n| send(&mut datapath, n).len()).collect();
+    assert_eq!(left.iter().sum::<usize>(), 49);
+    assert_eq!(left[7], 0);
 }
 
 #[test]

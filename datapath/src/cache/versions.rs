@@ -1,0 +1,198 @@
+//! Which flows a change may concern, told by the change's match alone: a table of versions for each
+//! mask that changes have had, one for each hash of the bits that count.
+
+use alloc::{rc::Rc, vec, vec::Vec};
+
+use bofuss_packet::{KeyMask, KeyMatch};
+
+use crate::tables::tag_table::Secret;
+
+/// Masks that have a table. Changes with others concern all flows.
+const MAX_TABLES: usize = 4;
+/// Fewest and most versions of a table: 4 KiB, and 2 MiB.
+const MIN_VERSIONS: usize = 1 << 10;
+const MAX_VERSIONS: usize = 1 << 19;
+
+/// The versions of what agrees in the bits of one mask.
+#[derive(Debug)]
+struct MaskVersions {
+    mask: Rc<KeyMask>,
+    /// For each word of the mask, the place of the same word among those of the cache's key, and
+    /// the bits that count.
+    places: Vec<(usize, u64)>,
+    /// The number of changes before the first that is noted here.
+    base: u64,
+    /// The number of the last change.
+    last: u64,
+    /// By the hash of these bits, the last change that had it, counted from `base`.
+    versions: Vec<u32>,
+}
+
+/// What changes may concern.
+#[derive(Debug, Default)]
+pub(super) struct Versions {
+    tables: Vec<MaskVersions>,
+    /// A flow that was last checked before this change is not told apart.
+    floor: u64,
+}
+
+impl Versions {
+    /// Forgets everything: any flow may be concerned by the changes so far.
+    pub(super) fn clear(&mut self, changes: u64) {
+        self.tables.clear();
+        self.floor = changes;
+    }
+
+    /// Notes that an entry with this match comes, goes or gets other instructions, as change number
+    /// `change`. `key` is the mask of the cache's key, and there are `n_flows` flows.
+    pub(super) fn note(
+        &mut self,
+        change: u64,
+        rule: &KeyMatch,
+        key: &KeyMask,
+        n_flows: usize,
+        secret: &Secret,
+    ) {
+        if n_flows == 0 {
+            return self.clear(change);
+        }
+        let wanted = n_flows
+            .next_power_of_two()
+            .clamp(MIN_VERSIONS, MAX_VERSIONS);
+        let is_same = |table: &MaskVersions| table.mask == *rule.mask();
+        let number = match self.tables.iter().position(is_same) {
+            Some(number) => number,
+            None if self.tables.len() < MAX_TABLES => self.tables.len(),
+            None => return self.clear(change),
+        };
+        if number == self.tables.len() {
+            let table = MaskVersions::new(change - 1, rule.mask(), key, wanted);
+            self.tables.extend(table);
+        }
+        let Some(table) = self.tables.get_mut(number) else {
+            return self.clear(change);
+        };
+        // With more flows, all are looked at once more, and the table is made anew.
+        let is_small = table.versions.len() < wanted / 2;
+        if is_small || change - table.base > u64::from(u32::MAX) {
+            return self.clear(change);
+        }
+        let hash = secret.hash(table.mask.of_match(rule));
+        let at = hash as usize & (table.versions.len() - 1);
+        table.versions[at] = (change - table.base) as u32;
+        table.last = change;
+    }
+
+    /// Whether no change after number `checked` concerns a flow whose path depends on these words
+    /// of the cache's key and nothing else. False if that cannot be told.
+    pub(super) fn are_unchanged(&self, checked: u64, words: &[u64], secret: &Secret) -> bool {
+        let is_unchanged = |table: &MaskVersions| {
+            if table.last <= checked {
+                return true;
+            }
+            let bits = table
+                .places
+                .iter()
+                .map(|(place, bits)| words[*place] & bits);
+            let at = secret.hash(bits) as usize & (table.versions.len() - 1);
+            table.base + u64::from(table.versions[at]) <= checked.max(table.base)
+        };
+        checked >= self.floor && self.tables.iter().all(is_unchanged)
+    }
+}
+
+impl MaskVersions {
+    /// A table of this mask. Errors: `None` if the cache's key does not have all of its bits.
+    fn new(base: u64, mask: &Rc<KeyMask>, key: &KeyMask, size: usize) -> Option<Self> {
+        let place = |(index, bits): &(usize, u64)| {
+            let mut words = key.words().iter().zip(1..);
+            let ((_, has), place) = words.find(|((other, _), _)| other == index)?;
+            (bits & !has == 0).then_some((place, *bits))
+        };
+        Some(Self {
+            mask: Rc::clone(mask),
+            places: mask.words().iter().map(place).collect::<Option<_>>()?,
+            base,
+            last: base,
+            versions: vec![0; size],
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bofuss_oflib::field::{ETH_TYPE, IN_PORT, IPV4_DST, IPV4_SRC, TUNNEL_ID};
+    use bofuss_oflib::{FieldMatch, Match};
+
+    use super::*;
+
+    /// Flows of a test.
+    const FLOWS: usize = 300;
+
+    fn rule(fields: &[FieldMatch]) -> KeyMatch {
+        KeyMatch::from(&Match::new(fields).expect("prerequisites are there"))
+    }
+
+    // I14
+    #[test]
+    fn no_change_is_missed_and_few_concern_others() {
+        let key = KeyMask::whole([ETH_TYPE, IN_PORT, IPV4_SRC, IPV4_DST].into_iter());
+        let secret = Secret::new(5);
+        let mut versions = Versions::default();
+        let mut state = 1u64;
+        let mut below = |n: u64| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 33) % n
+        };
+        let words_of = |fields: &[FieldMatch]| -> Vec<u64> {
+            let mut packet = bofuss_packet::Key::EMPTY;
+            for one in fields {
+                packet.set(one.field, one.number());
+            }
+            let words = key.of_key(&packet, &mut ());
+            [7].into_iter()
+                .chain(words.expect("no field is needed"))
+                .collect()
+        };
+        let flow = |n: u64| {
+            [
+                FieldMatch::exact(ETH_TYPE, 0x0800),
+                FieldMatch::exact(IN_PORT, u128::from(n % 3)),
+                FieldMatch::exact(IPV4_SRC, u128::from(n / 3)),
+                FieldMatch::exact(IPV4_DST, 9),
+            ]
+        };
+        let flows: Vec<_> = (0..FLOWS as u64)
+            .map(|n| (flow(n), words_of(&flow(n))))
+            .collect();
+        let mut checked = vec![0; FLOWS];
+        let (mut kept, mut change) = (0, 0);
+        for round in 0..2000u64 {
+            change += 1;
+            let one = flow(below(2 * FLOWS as u64));
+            let fields = match round % 500 {
+                // Of each 500 one concerns all, and one has a field that the key lacks.
+                17 => &[][..],
+                18 => &[FieldMatch::exact(TUNNEL_ID, 5)],
+                _ if below(2) == 0 => &one[..2],
+                _ => &one[..],
+            };
+            let rule = rule(fields);
+            versions.note(change, &rule, &key, FLOWS, &secret);
+            for (number, (packet, words)) in flows.iter().enumerate() {
+                let mut key = bofuss_packet::Key::EMPTY;
+                packet
+                    .iter()
+                    .for_each(|one| key.set(one.field, one.number()));
+                let concerns = key.matches(&rule, &mut ()) || fields.len() == 1;
+                let is_kept = versions.are_unchanged(checked[number], words, &secret);
+                assert!(!(concerns && is_kept), "change {change}, flow {number}");
+                kept += usize::from(is_kept);
+                checked[number] = change;
+            }
+        }
+        assert!(kept > 2000 * FLOWS * 3 / 5, "{kept}");
+    }
+}
