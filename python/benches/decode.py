@@ -26,6 +26,8 @@ FLOW = (
 )
 # Of one side only, or named otherwise.
 APART = {"version", "more", "type", "experimenter", "ports", "miss", "features", "max_len"}
+# What OpenFlow 1.4 added, which os-ken's messages of 1.3 do not have.
+APART |= {"importance", "optical", "experimenters"}
 
 
 def samples() -> dict[str, bytes]:
