@@ -34,6 +34,8 @@ pub(crate) struct HookOutcome {
     pub(crate) drop: Option<&'static str>,
     /// Whether the hook has taken the packet.
     pub(crate) taken: bool,
+    /// The port that the hook sends the packet to, and that is all that it does.
+    pub(crate) forward: Option<PortNo>,
     /// The fields that it read.
     pub(crate) read: FieldSet,
     /// What it set in the key.
@@ -219,6 +221,13 @@ impl HookContext<'_> {
     /// as dropped nor, in [`crate::Hook::on_miss`], as unmatched. What was asked for is done.
     pub fn take(&mut self) {
         self.outcome.taken = true;
+    }
+
+    /// Sends the packet to a port and [takes](Self::take) it. A hook that asks for nothing else of
+    /// a packet does this for frames that never become packets.
+    pub fn forward(&mut self, port: PortNo) {
+        self.outcome.forward = Some(port);
+        self.take();
     }
 
     /// Drops the packet for a reason of the extension's own, which has a counter.

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use bofuss_datapath::{
-    CacheStats, Config, Datapath, Engine, Hook, HookContext, HookEffect, PacketInEvent, Sink, Time,
-    Verdict,
+    CacheStats, Config, Datapath, DropReason, Engine, Hook, HookContext, HookEffect, PacketInEvent,
+    Sink, Time, Verdict,
 };
 use bofuss_frame::{Frame, OffloadCapabilities, Pool};
 use bofuss_oflib::ext::{ExtKind, ExtRow};
@@ -411,8 +411,12 @@ impl Hook for Taker {
         panic!("it acts on misses only");
     }
     fn on_miss(&mut self, cx: &mut HookContext<'_>) -> bool {
-        cx.apply(vec![Action::output(PortNo(2))]);
-        cx.take();
+        if cx.get(TCP_DST).is_some() {
+            cx.apply(vec![Action::output(PortNo(2))]);
+            cx.take();
+        } else if cx.in_port() != PortNo(3) {
+            cx.forward(PortNo(2));
+        }
         false
     }
 }
@@ -425,21 +429,31 @@ fn a_packet_that_a_hook_takes_on_a_miss_is_no_miss_and_no_drop() {
         let mut datapath = switch(engine, &catalogue, &flows);
         datapath.add_hook(Box::new(Taker));
         let mut seen = Seen::default();
-        for _ in 0..3 {
-            for number in [1 << 4, 2 << 4] {
+        for _ in 0..5 {
+            // Two that hit and miss, one of TCP; and the miss where the hook does nothing, and
+            // where it sends the packet back.
+            let sent = [(1, 1 << 4), (1, 2 << 4), (1, 66), (3, 2 << 4), (2, 2 << 4)];
+            for (port, number) in sent {
                 let mut frames = vec![frame(datapath.pool(), number)];
-                datapath.receive(Time(0), PortNo(1), &mut frames, &mut seen);
+                datapath.receive(Time(0), PortNo(port), &mut frames, &mut seen);
             }
         }
         let to = |number| {
-            seen.left
-                .iter()
-                .filter(|(port, _)| port.0 == number)
-                .count()
+            let left = seen.left.iter();
+            left.filter(|(port, _)| port.0 == number).count()
         };
-        assert_eq!((to(2), to(3)), (3, 3), "{name}");
-        let dropped: u64 = datapath.drops().map(|(_, count)| count).sum();
-        assert_eq!((dropped, seen.offered), (0, 0), "{name}");
+        assert_eq!((to(2), to(3)), (10, 5), "{name}");
+        let drops = datapath.drops().filter(|(_, count)| *count > 0);
+        let drops: HashMap<DropReason, u64> = drops.collect();
+        let expected = [(DropReason::TableMiss, 5), (DropReason::OutputIsIngress, 5)];
+        assert_eq!(drops, HashMap::from(expected), "{name}");
+        assert_eq!(seen.offered, 0, "{name}");
+        let sent = datapath.ports()[&PortNo(2)].stats.tx_packets;
+        assert_eq!(sent, 10, "{name}");
+        if engine == Engine::Cache {
+            let stats = datapath.cache_stats();
+            assert!(stats.hits >= 15, "{stats:?}");
+        }
     }
 }
 

@@ -71,8 +71,8 @@ pub(crate) enum ProgramStep {
 pub(crate) struct PathAction {
     pub(crate) hook: usize,
     /// The place of its row in the extension's list.
-    pub(crate) row: usize,
-    pub(crate) value: ExtValue,
+    /// Its row and value; none if the hook is asked about a miss.
+    pub(crate) action: Option<(usize, ExtValue)>,
     pub(crate) table: TableId,
     /// Which of the flow's hits its entry is.
     pub(crate) hit: u8,

@@ -10,7 +10,7 @@ use bofuss_oflib::types::{QueueId, TableId};
 use bofuss_packet::offload::Cut;
 use bofuss_packet::{Key, Layout, Packet, arrival, survey};
 
-use super::direct_hooks::Begun;
+use super::direct_hooks::{Acted, Begun};
 use super::direct_steps::can_go;
 use crate::cache::lookahead::PortArrival;
 use crate::cache::{BATCH, End};
@@ -233,6 +233,11 @@ impl<S: Sink> Context<'_, S> {
             Disposition::Dropped(reason) => self.lane.drops[*reason as usize] += 1,
             Disposition::Steps(_) | Disposition::Slow(_) => {}
         }
+        self.count_flow(slot, (packets, bytes));
+    }
+
+    /// Counts packets that took the path of a flow.
+    fn count_flow(&mut self, slot: u32, (packets, bytes): (u64, u64)) {
         if self.lane.cache.flows[slot].count(self.now, packets, bytes) {
             self.mark_unsettled(slot);
         }
@@ -370,11 +375,10 @@ impl<S: Sink> Context<'_, S> {
             self.change_output(burst, port);
         }
         let layout = &lookahead.layout;
-        let frame_bytes = frame.len() as u64;
         let counts = if is_super_frame {
             self.whole_count(frame, layout)
         } else {
-            Some((1, frame_bytes))
+            Some((1, frame.len() as u64))
         };
         let Some((packets, bytes)) = counts.filter(|_| !treated) else {
             return Disposition::Slow(Some(slot));
@@ -383,12 +387,25 @@ impl<S: Sink> Context<'_, S> {
         else {
             return Disposition::Slow(Some(slot));
         };
-        if acts && (is_super_frame || !self.act_first(frame, burst, lookahead, begun)) {
+        if acts && is_super_frame {
             return Disposition::Slow(Some(slot));
+        }
+        if acts {
+            match self.act_first(frame, burst, lookahead, begun) {
+                Acted::Read => {}
+                Acted::Forwards(port, ..) if self.leaves(burst, frame, port) => {
+                    self.count_flow(slot, (packets, bytes));
+                    return Disposition::Sent;
+                }
+                acted @ (Acted::Begun | Acted::Forwards(..)) => {
+                    begun.defer(&acted);
+                    return Disposition::Slow(Some(slot));
+                }
+            }
         }
         self.count_direct(burst, slot, &disposition, (packets, bytes));
         if is_super_frame && matches!(disposition, Disposition::Sent) {
-            self.lane.work.count_packets(packets, frame_bytes);
+            self.lane.work.count_packets(packets, frame.len() as u64);
         }
         disposition
     }

@@ -4,6 +4,7 @@
 use alloc::{boxed::Box, rc::Rc};
 
 use bofuss_frame::Frame;
+use bofuss_oflib::PortNo;
 use bofuss_oflib::types::TableId;
 use bofuss_packet::{Key, Packet};
 
@@ -16,6 +17,21 @@ use crate::pipeline::hooking::{BegunActions, HookReply};
 use crate::pipeline::{NO_COOKIE, Start};
 use crate::upcoming::{Foreseen, Lookahead};
 use crate::{Hook, HookContext, HookEffect, Sink, Upcoming, Verdict};
+
+/// What a hook said: its verdict, whether hooks act otherwise since, and whether it wants the frame
+/// to be looked up again.
+type Said = (Verdict, bool, bool);
+
+/// What came of the actions of extensions with which a program begins.
+pub(super) enum Acted {
+    /// They only read fields.
+    Read,
+    /// One wants more: the frame goes its path, on which that is done.
+    Begun,
+    /// The last one sends the frame to a port. If it cannot just leave there, [`Begun::defer`]
+    /// has that done on its path, by this hook and after as many other actions.
+    Forwards(PortNo, usize, usize),
+}
 
 /// What hooks have done with a frame so far.
 #[derive(Default)]
@@ -39,13 +55,54 @@ impl Begun {
         (self.is_fulfilled, self.acted) = (false, 0);
     }
 
+    /// Has a hook that sends the frame to a port do this on its path.
+    pub(super) fn defer(&mut self, acted: &Acted) {
+        let Acted::Forwards(port, hook, done) = *acted else {
+            return;
+        };
+        let outcome = HookOutcome {
+            forward: Some(port),
+            taken: true,
+            ..HookOutcome::default()
+        };
+        let reply = HookReply {
+            hook,
+            verdict: Verdict::Continue,
+            outcome,
+            replanned: false,
+            again: false,
+        };
+        self.start.actions = Some(Box::new(BegunActions { done, reply }));
+    }
+
+    /// Takes the port from what a hook asked for, if all that it wants is that the frame, as it is,
+    /// is sent there.
+    #[inline]
+    fn only_forwards(&mut self, (verdict, replanned, again): Said) -> Option<PortNo> {
+        let outcome = &mut self.outcome;
+        let does_more = verdict != Verdict::Continue
+            || replanned
+            || again
+            || outcome.changed
+            || !outcome.acts.is_empty()
+            || outcome.goto.is_some()
+            || outcome.drop.is_some()
+            || self.made.packet.is_some();
+        if does_more {
+            return None;
+        }
+        let port = outcome.forward.take()?;
+        outcome.taken = false;
+        Some(port)
+    }
+
     /// The reply of a hook, unless all that it did was to read fields of a frame and, if it may,
     /// to set some that stand in no header.
     #[inline]
     fn reply(
         &mut self,
         hook: usize,
-        (verdict, replanned): (Verdict, bool),
+        (verdict, replanned, again): Said,
         may_set: bool,
     ) -> Option<HookReply> {
         let outcome = &mut self.outcome;
@@ -54,6 +111,7 @@ impl Begun {
             && outcome.acts.is_empty()
             && outcome.goto.is_none()
             && !outcome.taken
+            && !again
             && outcome.drop.is_none()
             && !replanned
             && self.made.packet.is_none();
@@ -66,6 +124,7 @@ impl Begun {
             verdict,
             outcome: core::mem::take(outcome),
             replanned,
+            again,
         })
     }
 }
@@ -131,7 +190,10 @@ impl<S: Sink> Context<'_, S> {
         };
         for action in &self.lane.cache.flows[lookahead.guess].program.actions {
             let hook = &mut self.hooks.all[action.hook];
-            if !hook.fulfil_action(self.now, number, action.row, &action.value) {
+            let Some((row, value)) = &action.action else {
+                return false;
+            };
+            if !hook.fulfil_action(self.now, number, *row, value) {
                 return false;
             }
             begun.acted += 1;
@@ -164,6 +226,7 @@ impl<S: Sink> Context<'_, S> {
             let said = self.call_lazily(hook, frame, given, place, begun, |hook, cx| {
                 hook.before_lookup(cx)
             });
+            let said = (said.0, said.1, false);
             if let Some(reply) = begun.reply(hook, said, true) {
                 begun.start.reply = Some(Box::new(reply));
                 return false;
@@ -212,31 +275,43 @@ impl<S: Sink> Context<'_, S> {
         self.lane.cache.is_exact(lookahead, frame, &key)
     }
 
-    /// Calls the hooks of the actions with which a flow's program begins. False if one wants more
-    /// than to read fields: the frame then goes its path, on which that is done.
+    /// Calls the hooks of the actions with which a flow's program begins, and the one that is asked
+    /// about a miss at its end.
     pub(super) fn act_first(
         &mut self,
         frame: &mut Frame,
         burst: &Burst<'_>,
         lookahead: &Lookahead,
         begun: &mut Begun,
-    ) -> bool {
+    ) -> Acted {
         let flow = &self.lane.cache.flows[lookahead.guess];
         let program = Rc::clone(&flow.program);
         let actions = program.actions.iter().enumerate();
-        for (done, action) in actions.skip(begun.acted) {
-            let hit = self.lane.cache.flows[lookahead.guess].hit(action.hit.into());
-            let place = (action.table, self.cookie_of(hit));
+        for (done, call) in actions.skip(begun.acted) {
+            let mut again = false;
+            let hit = self.lane.cache.flows[lookahead.guess].hit(call.hit.into());
+            let place = (call.table, self.cookie_of(hit));
             let given = (&burst.arrival.key, lookahead);
-            let said = self.call_lazily(action.hook, frame, given, place, begun, |hook, cx| {
-                hook.on_action(cx, action.row, &action.value)
-            });
-            if let Some(reply) = begun.reply(action.hook, said, false) {
+            let (verdict, replanned) =
+                self.call_lazily(call.hook, frame, given, place, begun, |hook, cx| {
+                    if let Some((row, value)) = &call.action {
+                        return hook.on_action(cx, *row, value);
+                    }
+                    again = hook.on_miss(cx);
+                    Verdict::Continue
+                });
+            let said = (verdict, replanned, again);
+            if done + 1 == program.actions.len()
+                && let Some(port) = begun.only_forwards(said)
+            {
+                return Acted::Forwards(port, call.hook, done);
+            }
+            if let Some(reply) = begun.reply(call.hook, said, false) {
                 begun.start.actions = Some(Box::new(BegunActions { done, reply }));
-                return false;
+                return Acted::Begun;
             }
         }
-        true
+        Acted::Read
     }
 
     /// Sends a frame through the tables with which hooks have begun, on the path of `flow` if that

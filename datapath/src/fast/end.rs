@@ -2,7 +2,8 @@
 
 use alloc::vec::Vec;
 
-use bofuss_oflib::{Action, Instruction};
+use bofuss_oflib::types::TableId;
+use bofuss_oflib::{Action, Field, Instruction};
 
 use super::record::sole_output;
 use crate::action_set::ActionSet;
@@ -67,14 +68,17 @@ fn simple_end(program: &Program, hooks: &Hooks, actions: &mut Vec<PathAction>) -
     let (mut at_once, mut at_end) = (None, None);
     // Whether the key is as it was at the start.
     let mut is_first = true;
-    if program.calls || program.asks || program.next.is_some() {
+    if program.asks {
+        return asking_end(program, hooks, actions);
+    }
+    if program.calls || program.next.is_some() {
         return None;
     }
     for step in &program.steps {
         let body = match step {
             ProgramStep::Execute(body) => body,
-            ProgramStep::Set(field, _) if field.at.is_empty() => {
-                is_first = false;
+            ProgramStep::Set(field, value) if field.at.is_empty() => {
+                is_first &= keeps_key(field, *value);
                 continue;
             }
             ProgramStep::Set(..) | ProgramStep::Call(_) => return None,
@@ -112,6 +116,37 @@ fn simple_end(program: &Program, hooks: &Hooks, actions: &mut Vec<PathAction>) -
     }
 }
 
+/// Whether a field is a register and set to what packets arrive with, as hooks do that have nothing
+/// to say.
+fn keeps_key(field: &Field, value: Option<u128>) -> bool {
+    let initial = field.initial.map(u128::from);
+    field.at.is_empty() && initial.is_some() && initial == value
+}
+
+/// The same of packets that no entry of table 0 matches, if one hook is asked about them.
+fn asking_end(program: &Program, hooks: &Hooks, actions: &mut Vec<PathAction>) -> Option<End> {
+    let [(hook, HookEffect::Live)] = *hooks.at_miss(program.last) else {
+        return None;
+    };
+    let keeps_key = |step: &ProgramStep| match step {
+        ProgramStep::Set(field, value) => keeps_key(field, *value),
+        ProgramStep::Execute(_) | ProgramStep::Call(_) => false,
+    };
+    if program.last != TableId(0) || !program.steps.iter().all(keeps_key) {
+        return None;
+    }
+    actions.push(PathAction {
+        hook,
+        action: None,
+        table: program.last,
+        hit: 0,
+    });
+    Some(End::Drop {
+        reason: DropReason::TableMiss,
+        acts: true,
+    })
+}
+
 /// Collects the actions of extensions with which a list of an entry begins, as far as they leave
 /// packets on their path; the other actions.
 fn extension_actions<'a>(
@@ -132,8 +167,7 @@ fn extension_actions<'a>(
         }
         actions.push(PathAction {
             hook,
-            row,
-            value: value.clone(),
+            action: Some((row, value.clone())),
             table: body.table,
             hit: body.hit,
         });

@@ -20,6 +20,8 @@ pub(crate) struct HookReply {
     pub(crate) outcome: HookOutcome,
     /// Whether hooks act otherwise since.
     pub(crate) replanned: bool,
+    /// Whether it wants a packet that no entry matched to be looked up again.
+    pub(crate) again: bool,
 }
 
 /// Actions of extensions whose hooks were called before the packet went its way.
@@ -109,6 +111,7 @@ impl<S: Sink> Context<'_, S> {
             verdict,
             outcome,
             replanned,
+            again: false,
         };
         self.carry_out(walk, reply)
     }
@@ -126,6 +129,7 @@ impl<S: Sink> Context<'_, S> {
             verdict,
             mut outcome,
             replanned,
+            again: _,
         } = reply;
         let only_sets =
             outcome.acts.is_empty() && outcome.goto.is_none() && outcome.before_edit.is_none();
@@ -144,6 +148,9 @@ impl<S: Sink> Context<'_, S> {
             walk.goto = Some(table);
         }
         walk.sent |= outcome.taken;
+        if let Some(port) = outcome.forward {
+            self.apply(walk, &Action::output(port))?;
+        }
         let before_edit = outcome.before_edit.as_deref();
         let edited = before_edit.is_some_and(|key| key != walk.packet.key());
         let changed = outcome.changed || edited;
@@ -308,10 +315,15 @@ impl<S: Sink> Context<'_, S> {
             next += 1;
             self.note_segments(hook, effect);
             let mut again = false;
-            let call = self.call_hook(hook, walk, false, |hook, cx| {
-                again = hook.on_miss(cx);
-                Verdict::Continue
-            })?;
+            let call = if let Some(begun) = walk.begun.take() {
+                again = begun.reply.again;
+                self.carry_out(walk, begun.reply)?
+            } else {
+                self.call_hook(hook, walk, false, |hook, cx| {
+                    again = hook.on_miss(cx);
+                    Verdict::Continue
+                })?
+            };
             if again {
                 return Ok(MissReply::Again);
             }

@@ -6,7 +6,7 @@ use bofuss_datapath::{
     Config, ControlContext, Hook, HookContext, HookEffect, Metric, ReplyPart, Table, Time, Verdict,
 };
 use bofuss_oflib::error::BadRequest;
-use bofuss_oflib::field::{ETH_DST, ETH_SRC, ETH_TYPE, VLAN_VID};
+use bofuss_oflib::field::{ETH_TYPE, VLAN_VID};
 use bofuss_oflib::message::FlowMod;
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Action, ErrorCode, ExtValue, Instruction, Mac, Match, PortNo};
@@ -47,14 +47,20 @@ impl ArpPath {
             self.used = now;
             self.machine.activate(now);
         }
-        let mut number = |field| cx.get(field).unwrap_or(0);
-        let pair = HostPair {
-            vlan: number(VLAN_VID) as u16,
-            source: mac(number(ETH_SRC)),
-            destination: mac(number(ETH_DST)),
-        };
-        let ethertype = number(ETH_TYPE) as u16;
         let in_port = cx.in_port();
+        let mut frame = HostFrame {
+            pair: pair_of(cx),
+            ingress: Some(in_port).filter(|port| self.machine.neighbours.is_up(*port)),
+            digest: None,
+        };
+        if !cx.is_dry()
+            && let Some(port) = self.machine.known_port(now, &frame)
+        {
+            cx.forward(port);
+            return Verdict::Continue;
+        }
+        let pair = frame.pair;
+        let ethertype = cx.get(ETH_TYPE).unwrap_or(0) as u16;
         if ethertype == self.machine.options.ethertype {
             return self.receive(cx, in_port, pair.destination);
         }
@@ -65,11 +71,6 @@ impl ArpPath {
         if pair.source.is_multicast() {
             return cx.drop("bad_source");
         }
-        let mut frame = HostFrame {
-            pair,
-            ingress: Some(in_port).filter(|port| self.machine.neighbours.is_up(*port)),
-            digest: None,
-        };
         if let Some(port) = frame.ingress
             && self.machine.needs_digest(now, port, pair.destination)
         {
@@ -93,7 +94,7 @@ impl ArpPath {
         forwarding: Forwarding,
     ) -> Verdict {
         match forwarding {
-            Forwarding::Port(port) => cx.apply(vec![Action::output(port)]),
+            Forwarding::Port(port) => cx.forward(port),
             Forwarding::Flood => {
                 let rate = self.machine.options.floods;
                 let (now, dry) = (cx.now, cx.is_dry());
@@ -211,8 +212,21 @@ impl ArpPath {
     }
 }
 
-fn mac(number: u128) -> Mac {
-    Mac(core::array::from_fn(|i| number.to_be_bytes()[10 + i]))
+/// Between whom a packet is, and in which VLAN. Addresses that are cut off are 0.
+fn pair_of(cx: &mut HookContext<'_>) -> HostPair {
+    let vlan = cx.get(VLAN_VID).unwrap_or(0) as u16;
+    let bytes = cx.frame().bytes();
+    let mac = |at| {
+        let bytes: Option<&[u8]> = bytes.get(at..at + 6);
+        bytes.map_or(Mac::default(), |bytes| {
+            Mac(core::array::from_fn(|i| bytes[i]))
+        })
+    };
+    HostPair {
+        vlan,
+        destination: mac(0),
+        source: mac(6),
+    }
 }
 
 /// FNV-1a of 64 bits: it tells the frames of one host in one second apart, no more.

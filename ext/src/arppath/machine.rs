@@ -189,6 +189,29 @@ impl PathMachine {
         }
     }
 
+    /// The port of a frame between two hosts whose path is in use, once that is refreshed: what
+    /// [`PathMachine::forward`] comes to for most frames.
+    #[inline]
+    pub(super) fn known_port(&mut self, now: Time, frame: &HostFrame) -> Option<PortNo> {
+        let ingress = frame.ingress?;
+        if !self.neighbours.is_plain(ingress) {
+            return None;
+        }
+        let destination = self.paths.get(now, &frame.destination())?;
+        if destination.state != PathState::Learnt || destination.port == ingress {
+            return None;
+        }
+        let port = destination.port;
+        let until = now.after(self.options.learnt);
+        let source = self.paths.get_mut(now, &frame.source())?;
+        if source.port != ingress || source.state != PathState::Learnt || source.is_pinned() {
+            return None;
+        }
+        source.seen = now;
+        source.until = until;
+        Some(port)
+    }
+
     /// The same, and learns from the frame. [`PathMachine::wait`] keeps one that is to wait.
     pub(super) fn forward(&mut self, now: Time, frame: &HostFrame) -> Forwarding {
         let forwarding = self.decide(now, frame);

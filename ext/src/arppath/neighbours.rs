@@ -126,6 +126,14 @@ impl PathNeighbours {
         self.ports.keys().copied()
     }
 
+    /// Whether frames of hosts may come in through a port, as far as that needs no look at times:
+    /// no neighbour was heard on the link, or it hears this switch.
+    #[inline]
+    pub(super) fn is_plain(&self, port: PortNo) -> bool {
+        let known = self.ports.get(&port);
+        known.is_some_and(|known| known.near.is_none_or(|near| near.confirmed == near.last))
+    }
+
     /// Whether a port is up.
     pub(super) fn is_up(&self, port: PortNo) -> bool {
         self.ports.contains_key(&port)

@@ -6,12 +6,12 @@ use bofuss_datapath::{ControlContext, Metric, MetricKind, ReplyPart, Time};
 use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::ext::{ExtRow, ValueList};
 use bofuss_oflib::types::TableId;
-use bofuss_oflib::{ErrorCode, ExtValue, Mac, Match};
+use bofuss_oflib::{ErrorCode, ExtValue, Match};
 
 use super::error::TOO_MANY_PINS;
 use super::hook::table_miss_takes_it;
 use super::machine::PathMachine;
-use super::table::{PathEntry, PathState, VlanHost};
+use super::table::{PathEntry, PathState, VlanHost, host_at, place};
 use super::wire::{EntryState, PathMod, PathPortRecord, PathRecord, PathTableRecord, TableUse};
 use super::{ENTRIES, PORTS, TABLES};
 
@@ -30,7 +30,7 @@ pub(super) fn part(
 ) -> Result<ReplyPart, ErrorCode> {
     match row {
         ENTRIES => {
-            let first = station(from);
+            let first = host_at(from);
             let (list, next) = machine.paths.list(cx.now, first, RECORDS_PER_PART);
             let records = list.iter().map(|(host, entry)| record(cx.now, host, entry));
             let value = ExtValue::typed(of, ValueList(records.collect()));
@@ -44,18 +44,6 @@ pub(super) fn part(
         TABLES => Ok(ReplyPart::last(ExtValue::typed(of, tables(machine, cx)))),
         _ => Err(BadRequest::BAD_EXP_TYPE),
     }
-}
-
-/// A host as a place in a list: VLAN and address.
-fn place((vlan, mac): VlanHost) -> u64 {
-    let bytes = mac.0.iter();
-    bytes.fold(vlan.into(), |number, byte| number << 8 | u64::from(*byte))
-}
-
-/// The host of a place.
-fn station(place: u64) -> VlanHost {
-    let [high, low, mac @ ..] = place.to_be_bytes();
-    (u16::from_be_bytes([high, low]), Mac(mac))
 }
 
 fn record(now: Time, (vlan, mac): &VlanHost, entry: &PathEntry) -> PathRecord {
