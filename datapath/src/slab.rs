@@ -58,6 +58,11 @@ impl<T> Slab<T> {
         self.len
     }
 
+    /// How many bytes of memory the slots take at most.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.n_held as usize * CHUNK * size_of::<Slot<T>>()
+    }
+
     /// The first used slot from `from` on.
     pub(crate) fn used(&self, from: u32) -> Option<u32> {
         let mut from = from as usize;

@@ -35,6 +35,8 @@ def check():
         lab.send(1, frames)
         arrived = lab.arrived()[2]
         assert lab.messages() == before, 'no message to or from the controller'
+        assert lab.metric('openstate_states') == FLOWS, 'each flow has a state'
+        memory = lab.metric('openstate_state_bytes') / FLOWS
     assert [frame[26:30] for frame in arrived] == [frame[26:30] for frame in frames], 'all arrive'
     found = [frame[15] >> 2 for frame in arrived]
     wrong = sum(one != other for one, other in zip(found, expected))
@@ -42,8 +44,8 @@ def check():
     assert depth(tree) == DEPTH, depth(tree)
     right = sum(name == by_tree for (name, _), by_tree in zip(flows, decided))
     return ('%d flows: the switch agrees with the tree of depth %d and %d leaves on 100 %%; the '
-            'tree is right on %.1f %%; 0 controller messages' % (
-                FLOWS, depth(tree), len(list(leaves(tree))), 100 * right / FLOWS))
+            'tree is right on %.1f %%; %.0f bytes of memory for each flow; 0 controller messages' % (
+                FLOWS, depth(tree), len(list(leaves(tree))), 100 * right / FLOWS, memory))
 
 
 if __name__ == '__main__':

@@ -50,6 +50,11 @@ impl<K: Hash + Eq, V> StepMap<K, V> {
         self.len() == 0
     }
 
+    /// How many bytes of memory it takes at most, without what keys and values point to.
+    pub fn held_bytes(&self) -> usize {
+        self.pairs.held_bytes() + self.index.held_bytes()
+    }
+
     /// The first slot from `from` on that has a key. A key stays in its slot until it is removed.
     pub fn used(&self, from: u32) -> Option<u32> {
         self.pairs.used(from)

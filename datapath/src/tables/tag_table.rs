@@ -161,6 +161,12 @@ impl TagTable {
         }
     }
 
+    /// How many bytes of memory it takes at most.
+    pub(crate) fn held_bytes(&self) -> usize {
+        let buckets = self.chunks.len() * CHUNK * size_of::<HashBucket>();
+        buckets + self.spilled.held_bytes()
+    }
+
     /// The first slot under `hash` that `is` the one wanted.
     #[inline]
     pub(crate) fn find(&self, hash: u64, mut is: impl FnMut(u32) -> bool) -> Option<u32> {

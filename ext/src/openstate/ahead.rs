@@ -15,6 +15,8 @@ use super::table::SoughtFlow;
 struct FlowAhead {
     /// Whether it was looked at. If not, nothing else is known.
     is_known: bool,
+    /// Whether the packet finds it as long as the table has no edits.
+    is_lasting: bool,
     sought: SoughtFlow,
     state: u32,
 }
@@ -27,6 +29,8 @@ pub(super) struct FlowsAhead {
     flows: Vec<FlowAhead>,
     /// The [moves](super::table::StateTable::moves) after which these are in their places.
     moves: u64,
+    /// The [edits](super::table::StateTable::edits) after which they are what was found.
+    edits: u64,
     global: u32,
 }
 
@@ -54,7 +58,7 @@ impl Machine {
             return;
         };
         (ahead.table, ahead.global) = (number, self.global);
-        ahead.moves = table.states.moves();
+        (ahead.moves, ahead.edits) = (table.states.moves(), table.states.edits());
         let flows = &mut ahead.flows;
         flows.resize_with(packets.len(), FlowAhead::default);
         for (flow, packet) in flows.iter_mut().zip(packets.packets()) {
@@ -65,7 +69,8 @@ impl Machine {
             table.states.guess(&mut flow.sought);
         }
         for flow in flows.iter_mut() {
-            flow.state = table.states.foresee(packets.now, &mut flow.sought);
+            let (state, lasts) = table.states.foresee(packets.now, &mut flow.sought);
+            (flow.state, flow.is_lasting) = (state, lasts && flow.is_known);
         }
     }
 
@@ -93,6 +98,21 @@ impl Machine {
     /// Has a packet find what was foreseen for it; `false` if it would find something else.
     #[inline]
     pub fn fulfil(&mut self, now: Time, number: usize) -> bool {
+        let ahead = &self.ahead;
+        let flow = ahead.flows.get(number);
+        if flow.is_some_and(|flow| flow.is_lasting)
+            && let Some(table) = &self.tables[usize::from(ahead.table)]
+            && table.states.edits() == ahead.edits
+            && self.global == ahead.global
+        {
+            return true;
+        }
+        self.fulfil_changed(now, number)
+    }
+
+    /// The same where a timer runs or something has changed.
+    #[inline(never)]
+    fn fulfil_changed(&mut self, now: Time, number: usize) -> bool {
         let is_same = self.ahead.global == self.global;
         match self.at_last(number) {
             Some((table, slot, state)) => is_same && table.states.fulfil(now, slot, state),

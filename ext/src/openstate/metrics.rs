@@ -46,5 +46,7 @@ pub(super) fn add(machine: &Machine, list: &mut Vec<Metric>) {
             counts.timeouts,
         );
         add("states", "Flows with a state", gauge, table, flows);
+        let bytes = states.held_bytes() as u64;
+        add("state_bytes", "Memory of states", gauge, table, bytes);
     }
 }

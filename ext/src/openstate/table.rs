@@ -243,6 +243,8 @@ pub struct StateTable {
     /// What has happened.
     pub counts: StateCounts,
     flows: StepMap<FlowKey, StateEntry>,
+    /// How often a flow may have become what it was not.
+    edits: u64,
     /// The slot that is swept next.
     swept: u32,
 }
@@ -256,6 +258,11 @@ impl StateTable {
     /// Returns true if no flow does.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// How many bytes of memory the flows take at most.
+    pub fn held_bytes(&self) -> usize {
+        self.flows.held_bytes()
     }
 
     /// The state of a flow at `now`; `None` if it has none.
@@ -278,6 +285,7 @@ impl StateTable {
         change: impl FnOnce(Behaviour, Option<StateEntry>) -> Option<StateEntry>,
     ) -> Option<(Option<StateEntry>, Option<StateEntry>)> {
         let slot = self.slot(sought)?;
+        self.edits += 1;
         let (_, flow) = self.flows.at_mut(slot)?;
         self.counts.timeouts += u64::from(flow.roll_back(now));
         let before = self.behaviour.present(*flow);
@@ -293,6 +301,13 @@ impl StateTable {
     #[inline]
     pub fn moves(&self) -> u64 {
         self.flows.changes()
+    }
+
+    /// How often a flow may have become what it was not. As long as that stays the same, so does
+    /// what packets find, but for timers.
+    #[inline]
+    pub fn edits(&self) -> u64 {
+        self.edits
     }
 
     /// What is looked for to find the flow of a key, which is prefetched.
@@ -326,9 +341,10 @@ impl StateTable {
         self.flows.find(sought.hash, sought.slot, &sought.key)
     }
 
-    /// Notes where a flow is. Returns the state that a packet of it would have at `now`.
+    /// Notes where a flow is. Returns the state that a packet of it would have at `now`, and
+    /// whether that lasts as long as there are no edits: no timer runs.
     #[inline]
-    pub(super) fn foresee(&self, now: Time, sought: &mut SoughtFlow) -> u32 {
+    pub(super) fn foresee(&self, now: Time, sought: &mut SoughtFlow) -> (u32, bool) {
         let flow = match self.flows.at(sought.slot) {
             Some((key, flow)) if *key == sought.key => Some(flow),
             Some(_) | None => {
@@ -336,7 +352,13 @@ impl StateTable {
                 self.flows.at(sought.slot).map(|(_, flow)| flow)
             }
         };
-        flow.map_or(0, |flow| flow.rolled_back(now).unwrap_or(flow.state))
+        match flow {
+            Some(flow) => {
+                let state = flow.rolled_back(now).unwrap_or(flow.state);
+                (state, !flow.has_timers)
+            }
+            None => (0, true),
+        }
     }
 
     /// Looks up the flow of a packet in its place, or one that has none, if it has this state;
@@ -365,6 +387,7 @@ impl StateTable {
         let Some((_, flow)) = slot.and_then(|slot| self.flows.at_mut(slot)) else {
             return false;
         };
+        self.edits += 1;
         debug_assert_eq!(flow.rolled_back(now), None);
         let mut after = *flow;
         after.transit(now, transition);
@@ -383,6 +406,7 @@ impl StateTable {
         let Some((_, flow)) = slot.and_then(|slot| self.flows.at_mut(slot)) else {
             return 0;
         };
+        self.edits += 1;
         self.counts.timeouts += u64::from(flow.roll_back(now));
         flow.used = now;
         flow.state
@@ -400,6 +424,7 @@ impl StateTable {
         after: Option<StateEntry>,
         room: usize,
     ) -> Result<(), TableFull> {
+        self.edits += 1;
         if let Some((_, flow)) = self.flows.get_mut(key) {
             self.counts.timeouts += u64::from(flow.roll_back(now));
             if let Some(after) = after {
@@ -424,6 +449,7 @@ impl StateTable {
 
     /// Forgets a flow; `false` if it had no state.
     pub fn remove(&mut self, now: Time, key: &FlowKey) -> bool {
+        self.edits += 1;
         let was_there = self.get(now, key).is_some();
         self.flows.remove(key);
         was_there
@@ -432,6 +458,7 @@ impl StateTable {
     /// Looks at `slots` slots, from where the last call ended, and frees the memory of flows that
     /// have run out. Returns true if that was the last slot.
     pub fn expire(&mut self, now: Time, slots: u32) -> bool {
+        self.edits += 1;
         let end = self.swept.saturating_add(slots);
         while let Some(slot) = self.flows.used(self.swept).filter(|slot| *slot < end) {
             let (key, flow) = self.flows.at(slot).expect("the slot is used");
@@ -475,5 +502,23 @@ mod tests {
     #[test]
     fn a_flow_takes_two_lines_of_the_processors_caches() {
         assert_eq!(size_of::<Option<(FlowKey, StateEntry)>>(), 2 * 64);
+    }
+
+    #[test]
+    fn a_flow_takes_160_bytes_with_its_share_of_the_index() {
+        const FLOWS: u32 = 100_000;
+        let mut table = StateTable::default();
+        for number in 0..FLOWS {
+            let key = FlowKey::new(&number.to_be_bytes());
+            let room = (FLOWS - number) as usize;
+            let flow = Some(StateEntry::new(Time(1)));
+            assert_eq!(table.set(Time(1), &key, flow, room), Ok(()));
+        }
+        let each = table.held_bytes() as f64 / f64::from(FLOWS);
+        assert!((140. ..=160.).contains(&each), "{each}");
+        for number in 0..FLOWS {
+            table.remove(Time(1), &FlowKey::new(&number.to_be_bytes()));
+        }
+        assert!(table.held_bytes() < 16_384, "{}", table.held_bytes());
     }
 }

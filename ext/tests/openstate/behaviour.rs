@@ -311,3 +311,24 @@ fn a_super_frame_acts_once_for_each_segment() {
         assert_eq!(bench.send_with(1, &bytes, offload), [2; 5]);
     }
 }
+
+#[test]
+fn packets_of_one_burst_find_what_those_before_them_left() {
+    for (_, engine) in Engine::ALL {
+        let mut bench = Bench::new(engine);
+        enable(&mut bench, Dialect::Beba, 0, &[IPV4_SRC]);
+        for (state, next, port) in [(0, 1, 2), (1, 2, 3), (2, 0, 4)] {
+            bench.flow(&format!(
+                "state={state},actions=set_state(table=0,state={next}),output:{port}"
+            ));
+        }
+        let burst: Vec<_> = (0..30).map(|n| udp(1 + n % 2, 9, 80)).collect();
+        for _ in 0..3 {
+            bench.send_burst(1, &burst);
+            let out = std::mem::take(&mut bench.io.out);
+            let ports: Vec<u32> = out.into_iter().map(|(port, _)| port).collect();
+            let in_turn = [2, 2, 3, 3, 4, 4].into_iter().cycle();
+            assert!(ports.iter().copied().eq(in_turn.take(30)), "{ports:?}");
+        }
+    }
+}

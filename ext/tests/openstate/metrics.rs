@@ -49,6 +49,7 @@ fn transitions_states_and_timeouts_are_counted_by_table() {
         }
         assert_eq!(value(&bench, "transitions[\"0\"]"), 5);
         assert_eq!(value(&bench, "states[\"0\"]"), 5);
+        assert!(value(&bench, "state_bytes[\"0\"]") >= 5 * 128);
         assert_eq!(value(&bench, "timeouts[\"0\"]"), 0);
         // Two packets see that the timer of their flow ran out, and count it once.
         bench.now = bench.now.after(2 * Time::SEC);
