@@ -1,11 +1,16 @@
 //! What nobody asked for: packet-ins, flow-removed and port status, to each connection that wants
 //! them.
 
+use alloc::boxed::Box;
+
 use bofuss_datapath::{PacketInEvent, Sink};
 use bofuss_frame::Frame;
 use bofuss_oflib::field::{IN_PORT, METADATA, TUNNEL_ID};
+use bofuss_oflib::message::request_forward::RequestForwardReason;
+use bofuss_oflib::message::role::RoleStatusReason;
 use bofuss_oflib::message::{
-    FlowRemoved, PacketIn, PacketInReason, PortDesc, PortStatus, PortStatusReason,
+    FlowRemoved, PacketIn, PacketInReason, PortDesc, PortStatus, PortStatusReason, RequestForward,
+    RoleStatus,
 };
 use bofuss_oflib::types::{BufferId, MaxLen, QueueId};
 use bofuss_oflib::wire::Bytes;
@@ -13,7 +18,7 @@ use bofuss_oflib::{ExtValue, FieldMatch, Match, Message, PortNo, Version};
 use bofuss_packet::Packet;
 
 use crate::connection::{ConnId, Connection};
-use crate::switch::{SwitchIo, SwitchSink};
+use crate::switch::{Switch, SwitchIo, SwitchSink};
 
 /// Bytes of a packet that a packet-in holds at most: a message has 65,535 with all that is before
 /// them.
@@ -79,7 +84,8 @@ impl<I: SwitchIo> SwitchSink<'_, I> {
 
     pub(crate) fn deliver_flow_removed(&mut self, removed: FlowRemoved) {
         for (id, conn) in self.connections.iter() {
-            if conn.wants(|a| (a.flow_removed, a.flow_removed_slave), removed.reason.0) {
+            let reason = removed.reason.in_version(conn.version);
+            if conn.wants(|a| (a.flow_removed, a.flow_removed_slave), reason.0) {
                 self.io
                     .send(*id, UNASKED, Message::FlowRemoved(removed.clone()));
             }
@@ -104,6 +110,58 @@ impl<I: SwitchIo> SwitchSink<'_, I> {
     }
 }
 
+impl Switch {
+    /// Tells controllers that they are no longer master, as another is. Spec: OpenFlow 1.4.1
+    /// section 7.4.4.
+    pub(crate) fn tell_demoted<I: SwitchIo>(&self, demoted: &[ConnId], io: &mut I) {
+        let reason = RoleStatusReason::MASTER_REQUEST;
+        for id in demoted {
+            let conn = &self.connections[id];
+            let wants = conn.wants(|a| (a.role_status, a.role_status_slave), reason.0);
+            if !conn.version.has_bundles() || !wants {
+                continue;
+            }
+            let status = RoleStatus {
+                role: conn.role,
+                reason,
+                generation_id: self.generation_id.unwrap_or(u64::MAX),
+                ..RoleStatus::default()
+            };
+            io.send(*id, UNASKED, Message::RoleStatus(status));
+        }
+    }
+
+    /// Forwards a request that changed groups or meters to the other controllers that want it.
+    /// Spec: OpenFlow 1.4.1 section 7.4.6.
+    pub(crate) fn forward_request<I: SwitchIo>(
+        &mut self,
+        from: ConnId,
+        xid: u32,
+        request: &Message,
+        io: &mut I,
+    ) {
+        let reason = if matches!(request, Message::GroupMod(_)) {
+            RequestForwardReason::GROUP_MOD
+        } else if matches!(request, Message::MeterMod(_)) {
+            RequestForwardReason::METER_MOD
+        } else {
+            return;
+        };
+        let from = self.channel(from).main;
+        for (id, conn) in &self.connections {
+            let wants = conn.wants(|a| (a.request_forward, a.request_forward_slave), reason.0);
+            if *id == from || !conn.version.has_bundles() || !wants {
+                continue;
+            }
+            let forward = RequestForward {
+                xid,
+                request: Box::new(request.clone()),
+            };
+            io.send(*id, UNASKED, Message::RequestForward(forward));
+        }
+    }
+}
+
 impl Connection {
     /// Sends the port changes that wait, if there is room.
     pub(crate) fn tell_late_ports<I: SwitchIo>(&mut self, id: ConnId, io: &mut I) {
@@ -123,7 +181,7 @@ fn reason(event: &PacketInEvent<'_>, version: Version) -> PacketInReason {
     if by_entry && !version.has_table_miss_entries() {
         return PacketInReason::ACTION;
     }
-    event.reason
+    event.reason.in_version(version)
 }
 
 /// The fields of a packet-in: ingress port, and metadata and tunnel id unless zero.

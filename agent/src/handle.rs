@@ -91,6 +91,9 @@ impl Switch {
         {
             self.flow_mod_done(now, asked.conn, asked.xid, flow_mod, io);
         }
+        if result.is_ok() {
+            self.forward_request(asked.conn, asked.xid, message, io);
+        }
         let packet = result.and_then(|()| match asked.buffer {
             Some(buffer) => self.channel(asked.conn).buffers.take(now, buffer).map(Some),
             None => Ok(None),
@@ -153,7 +156,7 @@ impl Switch {
             Message::QueueGetConfigRequest(request) => {
                 Message::QueueGetConfigReply(self.queues(request)?)
             }
-            Message::RoleRequest(asked) => Message::RoleReply(self.change_role(conn, asked)?),
+            Message::RoleRequest(asked) => Message::RoleReply(self.change_role(conn, asked, io)?),
             Message::GetAsyncRequest(_) => self.async_config(conn),
             Message::SetAsync(config) => return self.set_async(conn, config),
             Message::MeterMod(meter_mod) => {

@@ -1,5 +1,7 @@
 //! Controller roles. Spec: OpenFlow 1.3.5 sections 6.3.5 and 7.3.9.
 
+use alloc::vec::Vec;
+
 use bofuss_oflib::error::RoleRequestFailed;
 use bofuss_oflib::message::multipart::{ExtBody, RequestBody};
 use bofuss_oflib::message::{ControllerRole, Role};
@@ -7,12 +9,18 @@ use bofuss_oflib::{ErrorCode, Message};
 
 use crate::Switch;
 use crate::connection::ConnId;
+use crate::switch::SwitchIo;
 
 impl Switch {
-    /// Changes a channel's role; a new master makes the old one a slave.
+    /// Changes a channel's role; a new master makes the old one a slave, which is told.
     ///
     /// Errors: ROLE_REQUEST_FAILED/STALE for a generation id older than the last.
-    pub(crate) fn change_role(&mut self, conn: ConnId, asked: &Role) -> Result<Role, ErrorCode> {
+    pub(crate) fn change_role<I: SwitchIo>(
+        &mut self,
+        conn: ConnId,
+        asked: &Role,
+        io: &mut I,
+    ) -> Result<Role, ErrorCode> {
         let elected = asked.role == ControllerRole::MASTER || asked.role == ControllerRole::SLAVE;
         let channel = self.channel(conn);
         let conn = channel.main;
@@ -25,13 +33,16 @@ impl Switch {
             }
             self.generation_id = Some(asked.generation_id);
         }
+        let mut demoted = Vec::new();
         for (id, other) in &mut self.connections {
             if *id == conn && asked.role != ControllerRole::NOCHANGE {
                 other.role = asked.role;
             } else if asked.role == ControllerRole::MASTER && other.role == ControllerRole::MASTER {
                 other.role = ControllerRole::SLAVE;
+                demoted.push(*id);
             }
         }
+        self.tell_demoted(&demoted, io);
         let role = self.connections.get(&conn).map_or(asked.role, |c| c.role);
         let generation_id = self.generation_id.unwrap_or(u64::MAX);
         Ok(Role {

@@ -202,7 +202,8 @@ impl Both {
             C::DELETE => {
                 self.oracle.meters.remove(&id);
                 let uses = |f: &Flow| f.meter == Some(id);
-                self.oracle.remove(FlowRemovedReason::DELETE, now, uses);
+                self.oracle
+                    .remove(FlowRemovedReason::METER_DELETE, now, uses);
                 None
             }
             _ => {

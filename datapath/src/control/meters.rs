@@ -92,7 +92,7 @@ impl Datapath {
         }
         if flows > 0 {
             let uses = move |e: &Entry| meter(&e.instructions).is_some_and(|id| gone.contains(&id));
-            let gone = EntryChange::Delete(FlowRemovedReason::DELETE, true);
+            let gone = EntryChange::Delete(FlowRemovedReason::METER_DELETE, true);
             return self.begin_bulk_change(now, BulkChange::new(TableId::ALL, uses, gone), sink);
         }
         Ok(())

@@ -2,6 +2,7 @@
 
 use alloc::rc::Rc;
 
+use bofuss_oflib::message::PacketInReason;
 use bofuss_oflib::message::group_mod::GroupType;
 use bofuss_oflib::types::GroupId;
 use bofuss_packet::{Packet, offload};
@@ -102,6 +103,7 @@ impl<S: Sink> Context<'_, S> {
             table: walk.table,
             queue: walk.queue,
             depth: walk.depth + 1,
+            reason: PacketInReason::GROUP,
             buckets_left: left,
             ..Walk::from(&mut packet)
         };

@@ -190,6 +190,7 @@ impl<S: Sink> Context<'_, S> {
         self.lane.work.begin_frame();
         let mut walk = Walk::from(&mut packet);
         walk.may_enter = true;
+        walk.reason = PacketInReason::PACKET_OUT;
         let result = actions.iter().try_for_each(|a| self.apply(&mut walk, a));
         self.end_copy(&mut walk, result);
     }
@@ -224,7 +225,7 @@ impl<S: Sink> Context<'_, S> {
         if S::TRACES {
             self.sink.step(Step::ActionSet);
         }
-        (walk.cookie, walk.reason) = (NO_COOKIE, PacketInReason::ACTION);
+        (walk.cookie, walk.reason) = (NO_COOKIE, PacketInReason::ACTION_SET);
         let set = core::mem::take(&mut walk.set);
         let result = set.in_order().try_for_each(|a| self.apply(walk, a));
         walk.set = set;

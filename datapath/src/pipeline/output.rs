@@ -186,7 +186,8 @@ impl<S: Sink> Context<'_, S> {
     /// Offers a packet instead of the event's own to the controllers, by their meters.
     fn offer_metered(&mut self, mut packet: Packet, event: &PacketInEvent<'_>) {
         offload::finish_checksum(&mut packet.frame);
-        let unasked = event.reason != PacketInReason::ACTION;
+        let unasked = [PacketInReason::NO_MATCH, PacketInReason::INVALID_TTL];
+        let unasked = unasked.contains(&event.reason);
         let slow = unasked.then_some(MeterId::SLOWPATH);
         for id in slow.into_iter().chain([MeterId::CONTROLLER]) {
             match self.meter(id, &packet.frame) {

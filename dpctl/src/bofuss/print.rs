@@ -243,6 +243,9 @@ fn packet_in_reason(reason: PacketInReason) -> String {
         PacketInReason::NO_MATCH => "no_match".into(),
         PacketInReason::ACTION => "action".into(),
         PacketInReason::INVALID_TTL => "invalid_ttl".into(),
+        PacketInReason::ACTION_SET => "action_set".into(),
+        PacketInReason::GROUP => "group".into(),
+        PacketInReason::PACKET_OUT => "packet_out".into(),
         other => format!("?({})", other.0),
     }
 }
@@ -253,6 +256,8 @@ fn flow_removed(r: &FlowRemoved) -> String {
         FlowRemovedReason::HARD_TIMEOUT => "hard".into(),
         FlowRemovedReason::DELETE => "del".into(),
         FlowRemovedReason::GROUP_DELETE => "group".into(),
+        FlowRemovedReason::METER_DELETE => "meter".into(),
+        FlowRemovedReason::EVICTION => "eviction".into(),
         other => format!("?({})", other.0),
     };
     format!(

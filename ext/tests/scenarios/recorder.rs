@@ -186,6 +186,14 @@ impl SwitchIo for Recorder {
                 }
                 body => self.effects.push(format!("{conn} reply {}", body.name())),
             },
+            Message::RoleStatus(status) => {
+                self.effects
+                    .push(format!("{conn} role-status {}", Text(&status)));
+            }
+            Message::RequestForward(forward) => {
+                self.effects
+                    .push(format!("{conn} forward {}", Text(&forward)));
+            }
             Message::QueueGetConfigReply(config) => {
                 let queues = config.queues.iter().map(|q| {
                     let properties = Text(&q.properties);

@@ -3,6 +3,7 @@
 use crate::matching::Match;
 use crate::model::{model, named};
 use crate::types::TableId;
+use crate::version::Version;
 
 named! {
     /// Why the entry was removed (`OFPRR_*`).
@@ -19,6 +20,18 @@ named! {
         METER_DELETE = 4 "meter_delete",
         /// Its table made room for another (since OpenFlow 1.4).
         EVICTION = 5 "eviction",
+    }
+}
+
+impl FlowRemovedReason {
+    /// The reason that stands for this one in a version: before 1.4, for the reasons of 1.4, that
+    /// the entry was deleted.
+    #[must_use]
+    pub fn in_version(self, version: Version) -> Self {
+        match self {
+            Self::METER_DELETE | Self::EVICTION if !version.has_bundles() => Self::DELETE,
+            _ => self,
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::matching::Match;
 use crate::model::{model, named};
 use crate::types::{BufferId, TableId};
+use crate::version::Version;
 use crate::wire::Bytes;
 
 named! {
@@ -20,6 +21,20 @@ named! {
         GROUP = 4 "GROUP",
         /// A packet-out sent it (since OpenFlow 1.4).
         PACKET_OUT = 5 "PACKET_OUT",
+    }
+}
+
+impl PacketInReason {
+    /// The reason that stands for this one in a version: before 1.4, the reasons of 1.4 are output
+    /// actions.
+    #[must_use]
+    pub fn in_version(self, version: Version) -> Self {
+        match self {
+            Self::ACTION_SET | Self::GROUP | Self::PACKET_OUT if !version.has_bundles() => {
+                Self::ACTION
+            }
+            _ => self,
+        }
     }
 }
 

@@ -36,18 +36,11 @@ layout! {
 
 impl Form<V1_3> for FlowRemovedReason {
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        r.get().map(|number| older_removal(Self(number)))
+        let version = r.version();
+        r.get().map(|number| Self(number).in_version(version))
     }
     fn write(&self, w: &mut Writer<'_>) {
-        w.put(&older_removal(*self).0);
-    }
-}
-
-/// The reason that stands for one of 1.4 in the versions before: the entry was deleted.
-fn older_removal(reason: FlowRemovedReason) -> FlowRemovedReason {
-    match reason {
-        FlowRemovedReason::METER_DELETE | FlowRemovedReason::EVICTION => FlowRemovedReason::DELETE,
-        _ => reason,
+        w.put(&self.in_version(w.version()).0);
     }
 }
 

@@ -14,20 +14,11 @@ layout! {
 
 impl Form<V1_3> for PacketInReason {
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        r.get().map(|number| older_reason(Self(number)))
+        let version = r.version();
+        r.get().map(|number| Self(number).in_version(version))
     }
     fn write(&self, w: &mut Writer<'_>) {
-        w.put(&older_reason(*self).0);
-    }
-}
-
-/// The reason that stands for one of 1.4 in the versions before: an output action.
-fn older_reason(reason: PacketInReason) -> PacketInReason {
-    match reason {
-        PacketInReason::ACTION_SET | PacketInReason::GROUP | PacketInReason::PACKET_OUT => {
-            PacketInReason::ACTION
-        }
-        _ => reason,
+        w.put(&self.in_version(w.version()).0);
     }
 }
 
