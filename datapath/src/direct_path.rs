@@ -60,6 +60,10 @@ pub(crate) struct DirectPath {
 
 impl DirectStep {
     /// The step that applies an action. `None` if that needs more than the headers of a frame.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "whoever adds an action need not know of this path"
+    )]
     pub(crate) fn of(action: &Action) -> Option<Self> {
         match action {
             Action::Output(output) if output.port <= PortNo::MAX => {
@@ -72,19 +76,7 @@ impl DirectStep {
             Action::PushVlan(ty) => Some(Self::PushVlan(*ty)),
             Action::PopVlan => Some(Self::PopVlan),
             Action::DecNwTtl => Some(Self::DecNwTtl),
-            Action::Output(_)
-            | Action::SetField(_)
-            | Action::SetQueue(_)
-            | Action::SetNwTtl(_)
-            | Action::SetMplsTtl(_)
-            | Action::DecMplsTtl
-            | Action::CopyTtlOut
-            | Action::CopyTtlIn
-            | Action::PushMpls(_)
-            | Action::PopMpls(_)
-            | Action::PushPbb(_)
-            | Action::PopPbb
-            | Action::Experimenter(_) => None,
+            _ => None,
         }
     }
 }

@@ -244,7 +244,9 @@ impl Packet {
         Ok(())
     }
 
-    fn headers(&mut self) -> Headers<'_> {
+    /// The bytes with their layout, for edits after which the key is stale: whoever is done with
+    /// them calls [`Packet::reparse`].
+    pub fn headers(&mut self) -> Headers<'_> {
         Headers {
             frame: &mut self.frame,
             layout: &self.layout,
