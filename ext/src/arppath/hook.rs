@@ -13,7 +13,7 @@ use bofuss_oflib::{Action, ErrorCode, ExtValue, Instruction, Mac, Match, PortNo}
 
 use super::VALUES;
 use super::frame::{HostPair, NEAREST, PathFrame};
-use super::machine::{Forwarding, HostFrame, PathMachine, SourceState};
+use super::machine::{Forwarding, HostFrame, KnownSource, PathMachine};
 use super::options::PathOptions;
 use super::report;
 
@@ -134,11 +134,11 @@ impl ArpPath {
                 .map(|port| machine.source(now, &frame.source(), port));
             let source = match source {
                 None => "came from no port",
-                Some(SourceState::New) => "is new",
-                Some(SourceState::Same) => "is where it was",
-                Some(SourceState::Moved) => "has moved",
-                Some(SourceState::Elsewhere) => "was heard elsewhere just now",
-                Some(SourceState::Pinned) => "is pinned elsewhere",
+                Some(KnownSource::New) => "is new",
+                Some(KnownSource::Same) => "is where it was",
+                Some(KnownSource::Moved) => "has moved",
+                Some(KnownSource::Elsewhere) => "was heard elsewhere just now",
+                Some(KnownSource::Pinned) => "is pinned elsewhere",
             };
             let destination = if frame.pair.destination.is_multicast() {
                 "all ports".into()

@@ -47,7 +47,7 @@ impl HostFrame {
 
 /// What the entry of a frame's source says of the frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum SourceState {
+pub(super) enum KnownSource {
     /// The host is not known.
     New,
     /// It is where it was.
@@ -145,13 +145,13 @@ impl PathMachine {
     }
 
     /// What the entry of a frame's source says of it.
-    pub(super) fn source(&self, now: Time, station: &VlanHost, port: PortNo) -> SourceState {
+    pub(super) fn source(&self, now: Time, station: &VlanHost, port: PortNo) -> KnownSource {
         match self.paths.get(now, station) {
-            None => SourceState::New,
-            Some(entry) if entry.port == port => SourceState::Same,
-            Some(entry) if entry.is_pinned() => SourceState::Pinned,
-            Some(entry) if now.since(entry.seen) < self.options.lock => SourceState::Elsewhere,
-            Some(_) => SourceState::Moved,
+            None => KnownSource::New,
+            Some(entry) if entry.port == port => KnownSource::Same,
+            Some(entry) if entry.is_pinned() => KnownSource::Pinned,
+            Some(entry) if now.since(entry.seen) < self.options.lock => KnownSource::Elsewhere,
+            Some(_) => KnownSource::Moved,
         }
     }
 
@@ -162,8 +162,8 @@ impl PathMachine {
                 return Forwarding::Drop("unidirectional");
             }
             match self.source(now, &frame.source(), port) {
-                SourceState::New | SourceState::Same | SourceState::Moved => {}
-                SourceState::Elsewhere | SourceState::Pinned => {
+                KnownSource::New | KnownSource::Same | KnownSource::Moved => {}
+                KnownSource::Elsewhere | KnownSource::Pinned => {
                     let reason = if frame.is_group() {
                         "late_copy"
                     } else {
