@@ -122,7 +122,10 @@ impl Spec {
                 all.push((f::MPLS_TC, labels[0].tc.into()));
                 all.push((f::MPLS_BOS, labels[0].bos.into()));
             }
-            Net::Pbb { isid, .. } => all.push((f::PBB_ISID, (*isid).into())),
+            Net::Pbb { flags, isid, .. } => {
+                all.push((f::PBB_ISID, (*isid).into()));
+                all.push((f::PBB_UCA, (flags >> 3 & 1).into()));
+            }
             Net::V4(ip, l4) => {
                 all.push((f::IP_DSCP, ip.dscp.value().into()));
                 all.push((f::IP_ECN, ip.ecn.value().into()));
@@ -171,6 +174,7 @@ impl Spec {
             ("mpls_tc", Net::Mpls(_, labels, _)) => labels[0].tc = value as u8,
             ("mpls_bos", Net::Mpls(_, labels, _)) => labels[0].bos = value == 1,
             ("pbb_isid", Net::Pbb { isid, .. }) => *isid = value as u32,
+            ("pbb_uca", Net::Pbb { flags, .. }) => *flags = *flags & !8 | (value as u8) << 3,
             ("ip_dscp", Net::V4(ip, _)) => ip.dscp = IpDscp::try_new(value as u8).unwrap(),
             ("ip_ecn", Net::V4(ip, _)) => ip.ecn = IpEcn::try_new(value as u8).unwrap(),
             ("ipv4_src", Net::V4(ip, _)) => ip.source = four,
