@@ -109,6 +109,7 @@ impl Hybrid {
         let catalogue = Arc::new(bofuss_ext::catalogue());
         let config = Config {
             engine,
+            datapath_id: 2,
             ..Config::default()
         };
         let mut datapath = Datapath::new(config, Arc::clone(&catalogue), Pool::new(1 << 20));
@@ -140,8 +141,12 @@ impl Hybrid {
             64,
             craft::udp(7, 7, b"x"),
         );
-        let bytes = craft::ethernet(destination, mac(from), ip);
-        let frame = self.datapath.pool().frame(&bytes).expect("there is room");
+        self.receive(port, &craft::ethernet(destination, mac(from), ip))
+    }
+
+    /// The ports that frames left by when one came in.
+    fn receive(&mut self, port: u32, bytes: &[u8]) -> Vec<u32> {
+        let frame = self.datapath.pool().frame(bytes).expect("there is room");
         let port = PortNo(port);
         self.datapath
             .receive(Time(1), port, &mut vec![frame], &mut self.left);
@@ -197,5 +202,27 @@ fn a_rule_wins_and_what_no_rule_takes_follows_its_path() {
             [0; 0],
             "{name}: a table-miss entry wins"
         );
+    }
+}
+
+#[test]
+fn a_frame_to_one_host_goes_on_once_if_its_source_was_heard_elsewhere_just_now() {
+    for (name, engine) in Engine::ALL {
+        let mut switch = Hybrid::new(engine);
+        assert_eq!(switch.send(1, 2, 0), [2, 3], "{name}: host 2 is at port 1");
+        assert_eq!(switch.send(3, 1, 0), [1, 2], "{name}: host 1 is at port 3");
+        assert_eq!(switch.send(2, 1, 2), [0; 0], "{name}: a host pretends");
+        let (hello, _) = vectors().remove(0);
+        switch.receive(2, &hello);
+        assert_eq!(switch.send(2, 1, 2), [0; 0], "{name}: host 1 is our own");
+        switch.receive(3, &hello);
+        assert_eq!(
+            switch.send(2, 1, 2),
+            [1],
+            "{name}: both are switches' ports"
+        );
+        assert_eq!(switch.send(2, 1, 2), [0; 0], "{name}: that would be a loop");
+        assert_eq!(switch.send(2, 2, 1), [0; 0], "{name}: host 2 is here");
+        assert_eq!(switch.send(1, 2, 1), [3], "{name}: host 1 is where it was");
     }
 }

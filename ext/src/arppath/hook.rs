@@ -71,9 +71,7 @@ impl ArpPath {
         if pair.source.is_multicast() {
             return cx.drop("bad_source");
         }
-        if let Some(port) = frame.ingress
-            && self.machine.needs_digest(now, port, pair.destination)
-        {
+        if self.machine.needs_digest(now, &frame) {
             frame.digest = Some(digest(cx.frame().bytes()));
         }
         self.say(cx, &frame);

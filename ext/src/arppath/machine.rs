@@ -6,7 +6,7 @@
 use alloc::vec::Vec;
 
 use bofuss_datapath::Time;
-use bofuss_oflib::{Mac, PortNo};
+use bofuss_oflib::PortNo;
 use bofuss_packet::Packet;
 
 use super::duplicates::Duplicates;
@@ -163,6 +163,7 @@ impl PathMachine {
             }
             match self.source(now, &frame.source(), port) {
                 KnownSource::New | KnownSource::Same | KnownSource::Moved => {}
+                KnownSource::Elsewhere if self.may_stray(now, frame, port) => {}
                 KnownSource::Elsewhere | KnownSource::Pinned => {
                     let reason = if frame.is_group() {
                         "late_copy"
@@ -226,7 +227,9 @@ impl PathMachine {
             }
             Forwarding::Flood | Forwarding::Port(_) | Forwarding::Wait | Forwarding::Drop(_) => {}
         }
-        if self.learn(now, frame, port) {
+        if self.source(now, &frame.source(), port) == KnownSource::Elsewhere {
+            self.let_stray(now, frame, port);
+        } else if self.learn(now, frame, port) {
             self.announce(now, frame.source(), port);
         }
         if let (Forwarding::Flood, Some(digest)) = (forwarding, frame.digest) {
@@ -236,6 +239,27 @@ impl PathMachine {
             self.confirm(now, &frame.destination());
         }
         forwarding
+    }
+
+    /// Whether a frame to one host goes on although its source was heard elsewhere a moment ago: a
+    /// broadcast may have given the source another path than the one on which the frame is, both
+    /// by way of switches. It goes on once, so that paths that do not fit each other make no loop.
+    fn may_stray(&self, now: Time, frame: &HostFrame, port: PortNo) -> bool {
+        let is_new = frame
+            .digest
+            .is_some_and(|hash| !self.copies.has(now, &hash));
+        let source = self.paths.get(now, &frame.source());
+        let is_between_switches = self.kind(now, port).is_switch()
+            && source.is_some_and(|entry| self.kind(now, entry.port).is_switch());
+        is_new && is_between_switches && !frame.is_group()
+    }
+
+    /// Lets such a frame go on, and has the path between its hosts explored anew.
+    fn let_stray(&mut self, now: Time, frame: &HostFrame, port: PortNo) {
+        if let Some(digest) = frame.digest {
+            self.copies.insert(now, digest, self.options.lock);
+        }
+        self.came_wrong(now, frame, port);
     }
 
     /// Learns where a frame's source is. Returns true if it has come to this switch from another,
@@ -421,9 +445,17 @@ impl PathMachine {
         self.counts.flushed += self.paths.flush(port) as u64;
     }
 
-    /// What a host's frames are told apart by on a port where copies may come in: those of other
-    /// switches behind the same bridge.
-    pub(super) fn needs_digest(&self, now: Time, port: PortNo, destination: Mac) -> bool {
-        destination.is_multicast() && self.kind(now, port) == NeighbourKind::Shared
+    /// Whether a frame has to be known again: one to a group on a port where copies may come in,
+    /// those of other switches behind the same bridge; and one that came another way than its
+    /// source.
+    pub(super) fn needs_digest(&self, now: Time, frame: &HostFrame) -> bool {
+        let Some(port) = frame.ingress else {
+            return false;
+        };
+        if frame.is_group() {
+            self.kind(now, port) == NeighbourKind::Shared
+        } else {
+            self.source(now, &frame.source(), port) == KnownSource::Elsewhere
+        }
     }
 }
