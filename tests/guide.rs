@@ -1,4 +1,4 @@
-//! The page for lecturers, run by a plain user: each command in a `console` block gives what stands
+//! Pages with Mininet, run by a plain user: each command in a `console` block gives what stands
 //! below it, with sudo only where the page has it.
 //!
 //! A line of `…` stands for any lines, and `…` in a line for any text.
@@ -8,7 +8,6 @@ use std::fmt::Write;
 
 use bofuss_tests::{as_user, have};
 
-const PAGE: &str = include_str!("../docs/guide/lecture.md");
 const PROMPT: &str = "mininet> ";
 
 /// A command of the page, whether Mininet reads it, and what it is to print.
@@ -18,10 +17,10 @@ struct Step {
     wanted: Vec<&'static str>,
 }
 
-fn steps() -> Vec<Step> {
+fn steps(page: &'static str) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     let mut is_console = false;
-    for line in PAGE.lines() {
+    for line in page.lines() {
         if line.starts_with("```") {
             is_console = line == "```console";
         } else if is_console {
@@ -65,8 +64,8 @@ fn script(steps: &[Step]) -> String {
 }
 
 /// The page's program in Python.
-fn python() -> &'static str {
-    let program = PAGE.split_once("```python\n").unwrap().1;
+fn python(page: &str) -> &str {
+    let program = page.split_once("```python\n").unwrap().1;
     program.split_once("```").unwrap().0
 }
 
@@ -102,12 +101,26 @@ fn are(wanted: &[&str], lines: &[&str]) -> bool {
 
 #[test]
 fn the_lecture_goes_as_the_page_says() {
+    goes_as_it_says(include_str!("../docs/guide/lecture.md"), 26);
+}
+
+#[test]
+fn a_network_with_loops_goes_as_the_page_says() {
+    goes_as_it_says(include_str!("../docs/guide/arp-path.md"), 14);
+}
+
+/// Runs a page, which has so many commands at least.
+fn goes_as_it_says(page: &'static str, commands: usize) {
     if !have(&["ip", "unshare", "sudo", "mn", "tshark", "curl", "iperf"]) {
         return;
     }
-    let steps = steps();
-    assert!(steps.len() > 25, "the page has commands");
-    let script = format!("cat >net.py <<'END'\n{}END\n{}", python(), script(&steps));
+    let steps = steps(page);
+    assert!(steps.len() >= commands, "the page has commands");
+    let script = format!(
+        "cat >net.py <<'END'\n{}END\n{}",
+        python(page),
+        script(&steps)
+    );
     let said = as_user(&script.replace("/usr/local/share/bofuss", "/run/bin"));
     // What the shell's steps print, and of these, what Mininet prints behind each prompt.
     let parts = said.split("#step\n").skip(1);

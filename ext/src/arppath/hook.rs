@@ -123,7 +123,7 @@ impl ArpPath {
     fn say(&self, cx: &mut HookContext<'_>, frame: &HostFrame) {
         let (now, machine) = (cx.now, &self.machine);
         let known = |station| match machine.paths.get(now, &station) {
-            Some(entry) => format!("port {} ({:?})", entry.port, entry.state),
+            Some(entry) => format!("port {} ({})", entry.port, entry.state.name()),
             None => "unknown".into(),
         };
         cx.say(|| {

@@ -32,6 +32,15 @@ pub enum PathState {
     Learnt,
 }
 
+impl PathState {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Locked => "locked",
+            Self::Learnt => "learnt",
+        }
+    }
+}
+
 /// What is known of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathEntry {
