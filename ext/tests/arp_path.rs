@@ -14,6 +14,9 @@ use bofuss_oflib::types::QueueId;
 use bofuss_oflib::{ExtValue, Mac, PortNo, Version};
 use bofuss_packet::craft;
 
+#[path = "../../fuzz/checks/path_frames.rs"]
+mod path_frames;
+
 const PAGE: &str = include_str!("../../docs/reference/arp-path.md");
 
 /// The vectors of the page: bytes, and their text.
@@ -225,4 +228,21 @@ fn a_frame_to_one_host_goes_on_once_if_its_source_was_heard_elsewhere_just_now()
         assert_eq!(switch.send(2, 2, 1), [0; 0], "{name}: host 2 is here");
         assert_eq!(switch.send(1, 2, 1), [3], "{name}: host 1 is where it was");
     }
+}
+
+#[test]
+fn random_frames_make_no_storm_and_hosts_cannot_forge() {
+    let mut state = 7_u64;
+    for _ in 0..200 {
+        let bytes: Vec<u8> = (0..2_201).map(|_| random(&mut state)).collect();
+        path_frames::run(&bytes);
+    }
+}
+
+/// The next pseudo-random byte (xorshift).
+fn random(state: &mut u64) -> u8 {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    (*state >> 56) as u8
 }
