@@ -105,6 +105,10 @@ impl DataPlane {
         for (reason, count) in datapath.drops() {
             samples.add("dropped_packets", &[("reason", &reason.name())], count);
         }
+        for (extension, reason, count) in datapath.hook_drops() {
+            let labels: Labels<'_> = &[("extension", &extension), ("reason", &reason)];
+            samples.add("extension_dropped_packets", labels, count);
+        }
         let cache = datapath.cache_stats();
         samples.add("cache_hits", &[], cache.hits);
         samples.add("cache_misses", &[], cache.misses);

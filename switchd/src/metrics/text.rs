@@ -49,6 +49,11 @@ pub const FAMILIES: &[(&str, MetricType, &str)] = &[
         "frame buffers refused at the limit",
     ),
     ("dropped_packets", Counter, "packets dropped, by reason"),
+    (
+        "extension_dropped_packets",
+        Counter,
+        "those of the reason hook, by extension and its own reason",
+    ),
     ("cache_hits", Counter, "packets found in the flow cache"),
     (
         "cache_misses",
