@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 
-use bofuss_tests::{as_user, have};
+use bofuss_tests::{as_user, have_users};
 
 const PROMPT: &str = "mininet> ";
 
@@ -111,7 +111,7 @@ fn a_network_with_loops_goes_as_the_page_says() {
 
 /// Runs a page, which has so many commands at least.
 fn goes_as_it_says(page: &'static str, commands: usize) {
-    if !have(&["ip", "unshare", "sudo", "mn", "tshark", "curl", "iperf"]) {
+    if !have_users(&["ip", "unshare", "sudo", "mn", "tshark", "curl", "iperf"]) {
         return;
     }
     let steps = steps(page);

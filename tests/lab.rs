@@ -42,6 +42,28 @@ pub fn have(tools: &[&str]) -> bool {
     missing.is_empty()
 }
 
+/// The same of tests that need other users, too: a plain user's namespace has only one.
+///
+/// Panics: in CI, if there are none.
+pub fn have_users(tools: &[&str]) -> bool {
+    let map = std::fs::read_to_string("/proc/self/uid_map").unwrap();
+    let counts = map
+        .lines()
+        .filter_map(|line| line.split_whitespace().nth(2));
+    let has_others = counts
+        .map(|count| count.parse::<u64>().unwrap())
+        .sum::<u64>()
+        > 1;
+    assert!(
+        has_others || std::env::var_os("CI").is_none(),
+        "needs other users: run as root"
+    );
+    if !has_others {
+        println!("not run: needs other users, which only root has");
+    }
+    has_others && have(tools)
+}
+
 /// A program of ours: where the runner says, else where cargo puts it.
 pub fn program(name: &str) -> PathBuf {
     let built = || {

@@ -9,7 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use bofuss_tests::{Lab, Process, have, ip, printed, program, python, run, until};
+use bofuss_tests::{Lab, Process, have, have_users, ip, printed, program, python, run, until};
 
 /// A folder that is gone when dropped.
 struct Folder(PathBuf);
@@ -175,7 +175,7 @@ impl Drop for RunFolder {
 #[test]
 fn a_locked_switch_leaves_root_for_the_owner_of_its_run_time_folder() {
     const NOBODY: u32 = 65534;
-    if !have(&["ip"]) {
+    if !have_users(&["ip"]) {
         return;
     }
     let home = Folder::new("lock-user");

@@ -1,7 +1,7 @@
 //! README, run by a plain user: each line as it is printed, with sudo only where it is printed.
 #![allow(clippy::unwrap_used)]
 
-use bofuss_tests::{as_user, have};
+use bofuss_tests::{as_user, have_users};
 
 const PAGE: &str = include_str!("../README.md");
 /// What stands for a build, and for the wait of whoever reads on: until the switch runs.
@@ -30,7 +30,7 @@ fn commands() -> Vec<&'static str> {
 
 #[test]
 fn each_line_runs_as_printed() {
-    if !have(&["ip", "unshare", "setpriv", "sudo", "mn"]) {
+    if !have_users(&["ip", "unshare", "setpriv", "sudo", "mn"]) {
         return;
     }
     let mut script = BEFORE.to_owned();

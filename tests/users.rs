@@ -1,7 +1,7 @@
 //! Who may control a switch: whoever starts it, with sudo or without, and a group if it has one.
 #![allow(clippy::unwrap_used)]
 
-use bofuss_tests::{as_user, have};
+use bofuss_tests::{as_user, have_users};
 
 const TOOLS: &[&str] = &["ip", "unshare", "setpriv", "sudo"];
 /// Starts a switch as README prints it, with more options behind, and waits until it runs.
@@ -28,7 +28,7 @@ fn script(text: &str) {
 
 #[test]
 fn who_called_sudo_controls_the_switch_and_other_users_do_not() {
-    if !have(TOOLS) {
+    if !have_users(TOOLS) {
         return;
     }
     script(
@@ -68,7 +68,7 @@ wait
 
 #[test]
 fn root_s_own_switch_is_root_s_alone() {
-    if !have(TOOLS) {
+    if !have_users(TOOLS) {
         return;
     }
     script(
@@ -88,7 +88,7 @@ wait"#,
 
 #[test]
 fn members_of_the_socket_s_group_control_the_switch() {
-    if !have(TOOLS) {
+    if !have_users(TOOLS) {
         return;
     }
     script(
@@ -110,7 +110,7 @@ wait"#,
 
 #[test]
 fn captures_go_where_their_caller_may_write_and_belong_to_the_caller() {
-    if !have(TOOLS) {
+    if !have_users(TOOLS) {
         return;
     }
     script(
