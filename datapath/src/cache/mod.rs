@@ -70,8 +70,8 @@ pub(crate) enum ProgramStep {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct PathAction {
     pub(crate) hook: usize,
-    /// The place of its row in the extension's list.
-    /// Its row and value; none if the hook is asked about a miss.
+    /// The place of its row in the extension's list, and its value; none if the hook is asked about
+    /// a miss.
     pub(crate) action: Option<(usize, ExtValue)>,
     pub(crate) table: TableId,
     /// Which of the flow's hits its entry is.
