@@ -6,15 +6,18 @@
 //! share of NORMAL's. ARP-Path is to cost at most 1.15 times as much.
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use std::sync::Arc;
 
-use bofuss_datapath::{Config, Datapath, PacketInEvent, Sink, Time};
+use bofuss_datapath::{Config, Datapath, Time};
 use bofuss_frame::{Frame, OffloadCapabilities, Pool};
-use bofuss_oflib::message::{FlowModCommand, FlowRemoved, PortDesc, PortStatusReason};
+use bofuss_oflib::message::{FlowModCommand, PortDesc};
 use bofuss_oflib::text::parse_flow;
-use bofuss_oflib::types::QueueId;
 use bofuss_oflib::{Mac, PortNo};
 use bofuss_packet::craft;
+
+use common::{Seen, cpu_ns};
 
 /// Frames that are given to the switch at a time.
 const BATCH: usize = 32;
@@ -24,30 +27,6 @@ const ROUNDS: usize = 15;
 const BATCHES: usize = 1 << 12;
 /// The most that ARP-Path may cost, as a multiple of NORMAL.
 const BOUND: f64 = 1.15;
-
-/// Nanoseconds that this thread has run on a processor.
-fn cpu_ns() -> u64 {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
-    text.split(' ').next().unwrap().parse().unwrap()
-}
-
-/// Keeps frames to be sent again, and counts those that left by each port.
-#[derive(Default)]
-struct Seen {
-    frames: Vec<Frame>,
-    left: [u64; 4],
-}
-
-impl Sink for Seen {
-    fn transmit(&mut self, port: PortNo, _: QueueId, frame: Frame) {
-        self.left[port.0 as usize] += 1;
-        self.frames.push(frame);
-    }
-    fn packet_in(&mut self, _: &PacketInEvent<'_>) {}
-    fn flow_removed(&mut self, _: FlowRemoved) {}
-    fn port_status(&mut self, _: PortStatusReason, _: &PortDesc) {}
-    fn set_link(&mut self, _: PortNo, _: bool) {}
-}
 
 /// A host's address: those of port 1 and those of port 2.
 fn mac(port: u8, host: usize) -> Mac {

@@ -7,22 +7,24 @@
 //! each packet, without what it takes to make the frames.
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
 
-use bofuss_datapath::{Asker, Config, Datapath, PacketInEvent, Sink, Time};
+use bofuss_datapath::{Asker, Config, Datapath, Time};
 use bofuss_ext::openstate::extractor::FlowKey;
 use bofuss_ext::openstate::table::{Behaviour, StateTable, Transition};
 use bofuss_ext::openstate::{ExtractorLayout, Scope, StateMod, VALUES};
 use bofuss_frame::{Frame, OffloadCapabilities, Pool};
-use bofuss_oflib::message::{
-    ControllerRole, FlowModCommand, FlowRemoved, PortDesc, PortStatusReason,
-};
+use bofuss_oflib::message::{ControllerRole, FlowModCommand, PortDesc};
 use bofuss_oflib::text::parse_flow;
-use bofuss_oflib::types::{QueueId, TableId};
+use bofuss_oflib::types::TableId;
 use bofuss_oflib::{ExtValue, Mac, PortNo, Version};
 use bofuss_packet::craft;
+
+use common::{Seen, cpu_ns};
 
 /// Frames that are given to the switch at a time.
 const BATCH: usize = 32;
@@ -40,30 +42,6 @@ const PORT_AT: usize = 36;
 /// The knocks, in their order, and the port that they open.
 const KNOCKS: [u16; 4] = [5123, 6234, 7345, 8456];
 const SSH: u16 = 22;
-
-/// Nanoseconds that this thread has run on a processor.
-fn cpu_ns() -> u64 {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
-    text.split(' ').next().unwrap().parse().unwrap()
-}
-
-/// Keeps frames to be sent again, and counts those that left by port 2.
-#[derive(Default)]
-struct Seen {
-    frames: Vec<Frame>,
-    passed: u64,
-}
-
-impl Sink for Seen {
-    fn transmit(&mut self, port: PortNo, _: QueueId, frame: Frame) {
-        self.passed += u64::from(port == PortNo(2));
-        self.frames.push(frame);
-    }
-    fn packet_in(&mut self, _: &PacketInEvent<'_>) {}
-    fn flow_removed(&mut self, _: FlowRemoved) {}
-    fn port_status(&mut self, _: PortStatusReason, _: &PortDesc) {}
-    fn set_link(&mut self, _: PortNo, _: bool) {}
-}
 
 /// What a case's packets are, and what becomes of them.
 enum Traffic {
@@ -267,7 +245,7 @@ impl Case {
         self.random = random;
         let full = self.round(false);
         assert_eq!(lookups(self) - counted, PACKETS as u64, "{}", self.name);
-        assert_eq!(self.seen.passed, self.wanted, "{}", self.name);
+        assert_eq!(self.seen.left[2], self.wanted, "{}", self.name);
         self.costs.push((full - empty).max(0.0));
     }
 
