@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 
 use bofuss_ports::NetNs;
 
+use self::peers::Ofctl;
+
 /// How long anything may take.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 /// Tells the laboratories of one process apart.
@@ -299,20 +301,17 @@ impl Lab {
         self.tcp.clone().unwrap_or_else(|| self.address())
     }
 
-    /// Runs `ovs-ofctl` on this switch; gives what it prints, and whether it succeeded.
+    /// Runs `ovs-ofctl` on this switch in 1.3; gives what it prints, and whether it succeeded.
     pub fn ofctl(&self, verb: &str, arguments: &[&str]) -> (String, bool) {
-        let mut command = Command::new("ovs-ofctl");
-        command
-            .args([
-                "-O",
-                "OpenFlow13",
-                "--timeout=10",
-                verb,
-                &self.tools_address(),
-            ])
-            .args(arguments);
-        let output = run(&mut command);
-        (printed(&output), output.status.success())
+        self.ofctl13().run(verb, arguments)
+    }
+
+    /// `ovs-ofctl` on this switch, in 1.3.
+    pub fn ofctl13(&self) -> Ofctl<'_> {
+        Ofctl {
+            lab: self,
+            version: "OpenFlow13",
+        }
     }
 
     /// Whether one host reaches another with one ping.

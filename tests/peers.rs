@@ -74,6 +74,26 @@ impl Ofctl<'_> {
         let printed = move || std::fs::read_to_string(&file.0).unwrap();
         (Process::start(&mut command), printed)
     }
+
+    /// A miss goes to who monitors the switch in this version, told as `miss`, and not to who does
+    /// in 1.3. Gives both monitors, which go on.
+    pub fn alone_gets_a_miss(&self, miss: &str) -> [Process; 2] {
+        let (old, of_old) = self.monitor();
+        let (new, of_new) = self.lab.ofctl13().monitor();
+        let minor = self.version.trim_start_matches("OpenFlow1");
+        until("both are connected", || {
+            let log = self.lab.log();
+            log.contains(&format!("connected, OpenFlow 1.{minor}"))
+                && log.contains("connected, OpenFlow 1.3")
+        });
+        until("the miss comes in", || {
+            self.lab.pings(1, 2);
+            of_old().contains(miss)
+        });
+        contains(&of_old(), &["in_port=1 (via no_match)", "arp_tpa=10.0.0.2"]);
+        assert!(!of_new().contains("OFPT_PACKET_IN"), "{}", of_new());
+        [old, new]
+    }
 }
 
 /// A file that is removed when dropped.

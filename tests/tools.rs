@@ -1,18 +1,16 @@
 //! ovs-ofctl, a client that we did not write: each verb's reply is right.
 #![allow(clippy::unwrap_used)]
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use bofuss_tests::peers::contains;
-use bofuss_tests::{Capture, Lab, Process, address, have, run, until};
+use bofuss_tests::{Capture, Lab, address, have, run, until};
 
 const TOOLS: &[&str] = &["ip", "ping", "ovs-ofctl", "dumpcap", "tshark"];
 
 /// What a verb prints. Panics: if it fails.
 fn ofctl(lab: &Lab, verb: &str, arguments: &[&str]) -> String {
-    let (text, success) = lab.ofctl(verb, arguments);
-    assert!(success, "ovs-ofctl {verb} {arguments:?}: {text}");
-    text
+    lab.ofctl13().told(verb, arguments)
 }
 
 #[test]
@@ -148,15 +146,7 @@ fn packets_go_out_and_come_in() {
     }
     let capture = Capture::start(16662);
     let lab = Lab::new(2, &["--fail-mode", "secure", "--listen", "ptcp:16662"]);
-    let output = std::env::temp_dir().join(format!("bofuss-monitor-{}", std::process::id()));
-    let mut monitor = Command::new("ovs-ofctl");
-    monitor.args(["-O", "OpenFlow13", "monitor", &lab.tools_address(), "65534"]);
-    monitor
-        .stderr(std::fs::File::create(&output).unwrap())
-        .stdout(Stdio::null());
-    monitor.env("OVS_RUNDIR", std::env::temp_dir());
-    let _monitor = Process::start(&mut monitor);
-    let monitored = || std::fs::read_to_string(&output).unwrap();
+    let (_monitor, monitored) = lab.ofctl13().monitor();
     ofctl(&lab, "add-flow", &["priority=0,actions=CONTROLLER:65535"]);
     until("a packet comes in", || {
         lab.pings(1, 2);
@@ -176,7 +166,6 @@ fn packets_go_out_and_come_in() {
     until("a packet goes out", || {
         ofctl(&lab, "dump-ports", &["2"]) != before
     });
-    std::fs::remove_file(&output).unwrap();
     capture.is_well_formed(16662);
 }
 
