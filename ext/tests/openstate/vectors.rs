@@ -99,3 +99,18 @@ fn texts_of_actions_and_messages_read_back() {
         }
     }
 }
+
+#[test]
+fn a_match_reads_in_the_order_in_which_a_controller_writes_it() {
+    let codec = Codec::new(Version::V1_3, Arc::new(bofuss_ext::catalogue()));
+    let is_wanted = |text: &str| text.contains("global_state=1/3,state=4/12");
+    let vector = vectors().into_iter().find(|(text, _)| is_wanted(text));
+    let (text, mut bytes) = vector.expect("it is in the file");
+    // Each of both fields has 16 bytes, behind the match's header.
+    bytes[52..84].rotate_left(16);
+    let written =
+        "00010024 ffff030c bebabeba 00000004 0000000c ffff010c bebabeba 00000001 00000003";
+    assert_eq!(bytes[48..84], bytes_of(written));
+    let (_, message) = codec.decode(&bytes).expect("the order is free");
+    assert_eq!(message.to_string(), text);
+}
