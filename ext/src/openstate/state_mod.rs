@@ -408,6 +408,28 @@ impl Listed for StateMod {
     }
 }
 
+/// The words with which the texts of these messages begin.
+const COMMANDS: [&str; 12] = [
+    "table_config",
+    "set_lookup_extractor",
+    "set_update_extractor",
+    "set_bit_update_extractor",
+    "set_flow_state",
+    "del_flow_state",
+    "set_global_state",
+    "reset_global_state",
+    "set_header_extractor",
+    "set_condition",
+    "set_global_variable",
+    "set_flow_variable",
+];
+
+/// What a user is told who writes another word.
+fn unknown(command: &str) -> String {
+    let commands = COMMANDS.join(", ");
+    alloc::format!("'{command}' is no command; there are {commands}")
+}
+
 impl TypedBody for StateMod {
     fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, String> {
         let (command, rest) = text.split_once(',').unwrap_or((text, ""));
@@ -432,7 +454,11 @@ impl TypedBody for StateMod {
         let this = match command {
             "table_config" => Self::TableConfig {
                 table,
-                stateful: args.number::<u8>("stateful")? != 0,
+                stateful: match args.take("stateful") {
+                    Some("0") => false,
+                    Some("1") => true,
+                    _ => return Err("say stateful=1 or stateful=0".into()),
+                },
             },
             "set_lookup_extractor" => return extractor(Scope::Lookup, args),
             "set_update_extractor" => return extractor(Scope::Update, args),
@@ -453,7 +479,7 @@ impl TypedBody for StateMod {
             "reset_global_state" => Self::ResetGlobalState,
             _ => match OppMod::parse(command, &mut args, catalogue)? {
                 Some(change) => Self::Registers { table, change },
-                None => return Err(alloc::format!("'{command}' is no command")),
+                None => return Err(unknown(command)),
             },
         };
         args.finish()?;

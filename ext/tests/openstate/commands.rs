@@ -122,3 +122,30 @@ fn templates_that_are_told_make_another_switch_the_same() {
     bench.experimenter(1, &[&head[..], &[0; 65_001]].concat());
     assert_eq!(bench.error(), Some(11));
 }
+
+#[test]
+fn an_unknown_command_is_refused_with_a_list_of_those_that_are_there() {
+    let catalogue = bofuss_ext::catalogue();
+    let rows = bofuss_oflib::ext::ExtKind::Message;
+    let row = catalogue.values(rows).find(|row| row.name == "state_mod");
+    let parse = |text: &str| ExtValue::parse(row.expect("it is there"), text, &catalogue);
+    let refusal = parse("draw")
+        .expect_err("there is no such command")
+        .to_string();
+    let (_, list) = refusal.split_once("; there are ").expect("they are listed");
+    let commands: Vec<&str> = list.split(", ").collect();
+    for command in &commands {
+        if let Err(error) = parse(command) {
+            assert!(!error.to_string().contains("is no command"), "{command}");
+        }
+    }
+    for (text, _) in crate::vectors::vectors() {
+        if let Some(body) = text.strip_prefix("OFPT_EXPERIMENTER: state_mod(") {
+            let command = body.split([',', ')']).next().expect("it has a first word");
+            assert!(commands.contains(&command), "{text}");
+        }
+    }
+    // A table does not go off because a word was forgotten.
+    assert!(parse("table_config,table=1").is_err());
+    assert!(parse("table_config,table=1,stateful=2").is_err());
+}
