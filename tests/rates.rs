@@ -3,9 +3,10 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use bofuss_tests::{Lab, PATIENCE, address, have, until};
+use bofuss_tests::{Lab, PATIENCE, address, have, ip, until};
 
 /// How long packets are sent.
 const SENDING: Duration = Duration::from_secs(2);
@@ -173,4 +174,32 @@ fn a_queue_shapes_to_its_maximum_within_one_percent() {
         to.set_read_timeout(Some(PATIENCE)).unwrap();
     }
     panic!("bits a second, of 8,000,000: {rates:?}");
+}
+
+#[test]
+fn tcp_has_half_of_a_port_beside_a_flood_to_another_address() {
+    if !have(&["ip", "ping"]) {
+        return;
+    }
+    let arguments = ["--discipline", "2=hfair", "--queue", "2:0:max=10M"];
+    let lab = Lab::new(2, &arguments);
+    lab.all_ping();
+    lab.host(2, || ip("address add 10.0.0.22/24 dev eth0"));
+    let (from, done) = (socket(&lab, 1), AtomicBool::new(false));
+    let shares: Vec<f64> = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let start = Instant::now();
+            while !done.load(Ordering::Relaxed) && start.elapsed() < 3 * PATIENCE {
+                // 40 Mb/s; the host may refuse some while it asks for the address.
+                (0..10).for_each(|_| drop(from.send_to(&[0; 1_000], ("10.0.0.22", 9))));
+                std::thread::sleep(2 * PERIOD);
+            }
+        });
+        let shares = (0..3).map(|_| tcp_rate(&lab) / 10e6).collect();
+        done.store(true, Ordering::Relaxed);
+        shares
+    });
+    // Of each 1,514 bytes of a frame, TCP has 1,448.
+    let is_half = |share: &f64| (0.45..=0.5).contains(share);
+    assert!(shares.iter().any(is_half), "{shares:?}");
 }

@@ -7,7 +7,12 @@ use bofuss_oflib::PortNo;
 use crate::Time;
 use crate::egress::discipline::Discipline;
 
+mod buckets;
 pub(crate) mod discipline;
+#[cfg(test)]
+mod dumbbell;
+mod fair_order;
+mod microflow;
 pub(crate) mod queue;
 
 /// A discipline that a port can have.
@@ -45,4 +50,5 @@ macro_rules! disciplines {
 disciplines! {
     weighted_priority::WeightedPriority "weighted-priority";
     fifo::Fifo "fifo";
+    hfair::HierarchicalFair "hfair";
 }

@@ -69,6 +69,17 @@ impl Default for QueueSpec {
     }
 }
 
+impl QueueSpec {
+    /// Whether it is what a discipline of one queue can do: of queue 0, a maximum or nothing.
+    pub(super) fn is_only_a_maximum(&self, id: QueueId) -> bool {
+        let plain = Self {
+            max: self.max,
+            ..Self::default()
+        };
+        id == DEFAULT_QUEUE && *self == plain
+    }
+}
+
 /// A rate's clock: when the next frame is due.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pace {

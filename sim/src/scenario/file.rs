@@ -109,7 +109,10 @@ pub struct SwitchRow {
     pub engine: Option<Spanned<String>>,
     /// How select groups choose: `hash`, `round-robin` or `random`.
     pub select: Option<Spanned<String>>,
-    /// Entries, groups and meters that it has from the start, as in a file for `bofuss trace`.
+    /// What orders the frames of ports with queues: `weighted-priority`, `fifo` or `hfair`.
+    pub discipline: Option<Spanned<String>>,
+    /// Entries, groups, meters and queues that it has from the start, as in a file for `bofuss
+    /// trace`.
     #[serde(default)]
     pub flows: Vec<Spanned<String>>,
 }

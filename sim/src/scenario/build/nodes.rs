@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-use bofuss_datapath::{Algorithm, Config, Engine, Time};
+use bofuss_datapath::{Algorithm, Config, DISCIPLINES, Engine, Time};
 use bofuss_embed::{ConnId, Effect, EmbeddedConfig, EmbeddedSwitch, FailMode};
 use bofuss_oflib::{Mac, Message, Version};
 use toml::Spanned;
@@ -109,6 +109,10 @@ impl Builder<'_> {
         if let Some(select) = row.select.as_ref().or(defaults.select.as_ref()) {
             let chosen = Algorithm::from_str(select.get_ref());
             tables.select = chosen.map_err(|error| self.source.error(select.span(), error))?;
+        }
+        if let Some(name) = row.discipline.as_ref().or(defaults.discipline.as_ref()) {
+            let names = DISCIPLINES.iter().map(|row| (row.name, row.name));
+            tables.discipline = Some(self.named(name, names)?);
         }
         Ok(())
     }
@@ -277,6 +281,7 @@ fn merge(old: &mut SwitchRow, new: &SwitchRow) {
         tables: new.tables.or(old_values.tables),
         engine: new.engine.or(old_values.engine),
         select: new.select.or(old_values.select),
+        discipline: new.discipline.or(old_values.discipline),
         flows: Vec::new(),
     };
 }

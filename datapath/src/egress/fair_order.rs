@@ -1,0 +1,283 @@
+//! Who goes next: two levels of fair queueing, aggregates and the microflows of each.
+//!
+//! Each level is start-time fair queueing (Goyal, Vin and Cheng, 1996): whoever has had the fewest
+//! bytes goes next, and whoever comes new begins where the others are. What a microflow leaves
+//! unused goes to its siblings, and what an aggregate leaves to the other aggregates. A microflow
+//! of which nothing is known sends its first frame before those that wait, so that who sends little
+//! waits little; but only every second frame, and only while its aggregate is not ahead of others.
+
+use alloc::{boxed::Box, collections::VecDeque, vec::Vec};
+
+use bofuss_frame::Frame;
+use bofuss_packet::offload;
+use hashbrown::HashMap;
+
+use crate::egress::buckets::{Buckets, Links};
+use crate::egress::microflow::{Aggregate, Microflow};
+use crate::slab::Slab;
+
+/// Bytes by which an aggregate may be ahead of others while a newcomer of it goes first: two frames
+/// of Ethernet's usual size.
+const MAX_AHEAD: u64 = 2 * 1_514;
+/// Why a number that is kept somewhere has something behind it.
+const KNOWN: &str = "a number that is kept is that of something known";
+
+/// One microflow. It is known while a frame of it waits, and then until its turn comes in vain.
+#[derive(Debug)]
+struct FlowQueue {
+    microflow: Microflow,
+    aggregate: u32,
+    /// Each with its size.
+    frames: VecDeque<(Frame, u64)>,
+    size: u64,
+    /// Bytes that it has had, as if it had begun with the first of its aggregate.
+    start: u64,
+}
+
+/// One aggregate with the microflows that are known of it.
+#[derive(Debug)]
+struct AggregateQueue {
+    key: Aggregate,
+    /// Its microflows by what they have had; newcomers are not among them yet.
+    order: Box<Buckets>,
+    /// Whether it waits for its turn, as any does that has others than newcomers.
+    is_in_order: bool,
+    size: u64,
+    /// Bytes that it has had, as if it had begun with the first aggregate.
+    start: u64,
+    /// How far its microflows have come: the start of the last that sent.
+    reached: u64,
+}
+
+/// The frames that wait, by aggregate and microflow, in the order in which they leave.
+#[derive(Debug, Default)]
+pub(super) struct FairOrder {
+    flows: Slab<FlowQueue>,
+    flow_of: HashMap<Microflow, u32>,
+    flow_links: Links,
+    aggregates: Slab<AggregateQueue>,
+    aggregate_of: HashMap<Aggregate, u32>,
+    aggregate_links: Links,
+    /// The aggregates that wait for their turn, by what they have had.
+    order: Buckets,
+    /// How far the aggregates have come: the start of the last that sent in its turn.
+    reached: u64,
+    /// New microflows whose first frame waits.
+    newcomers: VecDeque<u32>,
+    /// The last frame was a newcomer's: it is the turn of the others, if there are any.
+    newcomer_was_last: bool,
+    size: u64,
+}
+
+impl FairOrder {
+    /// The size of all frames that wait.
+    pub(super) fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// The size of what waits of a microflow.
+    pub(super) fn size_of(&self, microflow: &Microflow) -> u64 {
+        let flow = self.flow_of.get(microflow);
+        let flow = flow.and_then(|number| self.flows.get(*number));
+        flow.map_or(0, |flow| flow.size)
+    }
+
+    /// The size of what waits of a whole aggregate.
+    pub(super) fn size_of_all(&self, key: &Aggregate) -> u64 {
+        let aggregate = self.aggregate_of.get(key);
+        let aggregate = aggregate.and_then(|number| self.aggregates.get(*number));
+        aggregate.map_or(0, |aggregate| aggregate.size)
+    }
+
+    /// Adds a frame of this size.
+    pub(super) fn push(&mut self, microflow: Microflow, frame: Frame, size: u64) {
+        let number = self.flow(microflow);
+        let flow = self.flows.get_mut(number).expect(KNOWN);
+        let aggregate = self.aggregates.get_mut(flow.aggregate).expect(KNOWN);
+        flow.frames.push_back((frame, size));
+        flow.size += size;
+        aggregate.size += size;
+        self.size += size;
+    }
+
+    /// Takes the frame that leaves next, and counts its bytes on the wire for its microflow and
+    /// aggregate.
+    pub(super) fn pop(&mut self) -> Option<Frame> {
+        let number = self.next()?;
+        let flow = self.flows.get_mut(number).expect(KNOWN);
+        let aggregate = self.aggregates.get_mut(flow.aggregate).expect(KNOWN);
+        let first = flow.frames.pop_front();
+        let (frame, size) = first.expect("one whose turn it is has a frame");
+        let (_, bytes) = offload::wire_count(&frame);
+        flow.size -= size;
+        aggregate.size -= size;
+        self.size -= size;
+        flow.start += bytes;
+        aggregate.start += bytes;
+        self.put_in_order(number);
+        Some(frame)
+    }
+
+    /// Takes away all that waits, each microflow's frames in their order.
+    pub(super) fn take_frames(&mut self) -> Vec<Frame> {
+        let mut flows = core::mem::take(self).flows;
+        let mut frames = Vec::new();
+        let mut next = 0;
+        while let Some(number) = flows.used(next) {
+            let flow = flows.remove(number).expect(KNOWN);
+            frames.extend(flow.frames.into_iter().map(|(frame, _)| frame));
+            next = number + 1;
+        }
+        frames
+    }
+
+    /// The number of a microflow; one that was not known is a newcomer now.
+    fn flow(&mut self, microflow: Microflow) -> u32 {
+        if let Some(number) = self.flow_of.get(&microflow) {
+            return *number;
+        }
+        let aggregate = self.aggregate(microflow.aggregate());
+        let start = self.aggregates.get(aggregate).expect(KNOWN).reached;
+        let number = self.flows.insert(|_| FlowQueue {
+            microflow,
+            aggregate,
+            frames: VecDeque::new(),
+            size: 0,
+            start,
+        });
+        self.flow_of.insert(microflow, number);
+        self.newcomers.push_back(number);
+        number
+    }
+
+    /// The number of an aggregate, which is known from now on.
+    fn aggregate(&mut self, key: Aggregate) -> u32 {
+        if let Some(number) = self.aggregate_of.get(&key) {
+            return *number;
+        }
+        let number = self.aggregates.insert(|_| AggregateQueue {
+            key,
+            order: Box::default(),
+            is_in_order: false,
+            size: 0,
+            start: self.reached,
+            reached: 0,
+        });
+        self.aggregate_of.insert(key, number);
+        number
+    }
+
+    /// Lets a microflow wait for its turn in its aggregate, and that for its own.
+    fn put_in_order(&mut self, number: u32) {
+        let flow = self.flows.get(number).expect(KNOWN);
+        let aggregate = self.aggregates.get_mut(flow.aggregate).expect(KNOWN);
+        aggregate
+            .order
+            .push(&mut self.flow_links, flow.start, number);
+        if !aggregate.is_in_order {
+            aggregate.is_in_order = true;
+            aggregate.start = aggregate.start.max(self.reached);
+            self.order
+                .push(&mut self.aggregate_links, aggregate.start, flow.aggregate);
+        }
+    }
+
+    /// The newcomer whose turn it is. Those whose aggregate is ahead wait like others.
+    fn next_newcomer(&mut self) -> Option<u32> {
+        while let Some(number) = self.newcomers.pop_front() {
+            let flow = self.flows.get(number).expect(KNOWN);
+            let aggregate = self.aggregates.get(flow.aggregate).expect(KNOWN);
+            if aggregate.start <= self.reached + MAX_AHEAD {
+                return Some(number);
+            }
+            self.put_in_order(number);
+        }
+        None
+    }
+
+    /// The microflow whose turn it is of those that are no newcomers.
+    fn next_in_order(&mut self) -> Option<u32> {
+        while let Some(number) = self.order.pop(&self.aggregate_links) {
+            let aggregate = self.aggregates.get_mut(number).expect(KNOWN);
+            if self.order.is_later(aggregate.start) {
+                // It got something since it was put there.
+                self.order
+                    .push(&mut self.aggregate_links, aggregate.start, number);
+                continue;
+            }
+            self.reached = self.reached.max(aggregate.start);
+            if let Some(flow) = self.next_of(number) {
+                let start = self.aggregates.get(number).expect(KNOWN).start;
+                self.order.push(&mut self.aggregate_links, start, number);
+                return Some(flow);
+            }
+        }
+        None
+    }
+
+    /// The microflow of an aggregate whose turn it is. What comes to its turn without a frame is
+    /// forgotten, and so is an aggregate of which nothing waits; `None` then.
+    fn next_of(&mut self, number: u32) -> Option<u32> {
+        let aggregate = self.aggregates.get_mut(number).expect(KNOWN);
+        while let Some(number) = aggregate.order.pop(&self.flow_links) {
+            let flow = self.flows.get(number).expect(KNOWN);
+            if !flow.frames.is_empty() {
+                aggregate.reached = aggregate.reached.max(flow.start);
+                return Some(number);
+            }
+            self.flow_of.remove(&flow.microflow);
+            self.flows.remove(number);
+        }
+        aggregate.is_in_order = false;
+        if aggregate.size == 0 {
+            self.aggregate_of.remove(&aggregate.key);
+            self.aggregates.remove(number);
+        }
+        None
+    }
+
+    /// The microflow that sends next. Newcomers take turns with the others.
+    fn next(&mut self) -> Option<u32> {
+        if self.newcomer_was_last
+            && let Some(number) = self.next_in_order()
+        {
+            self.newcomer_was_last = false;
+            return Some(number);
+        }
+        let newcomer = self.next_newcomer();
+        self.newcomer_was_last = newcomer.is_some();
+        newcomer.or_else(|| self.next_in_order())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bofuss_frame::Pool;
+    use bofuss_oflib::Mac;
+    use bofuss_packet::craft;
+
+    use super::*;
+
+    #[test]
+    fn microflows_and_aggregates_are_forgotten_while_new_ones_come() {
+        let (pool, mut order) = (Pool::new(1 << 24), FairOrder::default());
+        let mut most = 0;
+        for n in 0..100_000_u32 {
+            // Every second packet is one of a new subscriber, every fourth one of a new microflow.
+            let subscriber = if n % 2 == 0 { n } else { n % 3 };
+            let port = if n % 4 == 1 { n as u16 } else { 7 };
+            let udp = craft::udp(port, 9, &[]);
+            let ip = craft::ipv4([10, 9, 9, 9].into(), subscriber.into(), 64, udp);
+            let frame = craft::ethernet(Mac([2; 6]), Mac([4; 6]), ip);
+            let microflow = Microflow::of(&frame);
+            order.push(microflow, pool.frame(&frame).expect("within the limit"), 1);
+            if n >= 500 {
+                order.pop().expect("500 wait");
+            }
+            most = most.max(order.flows.len() + order.aggregates.len());
+        }
+        assert!(most < 5_000, "{most}");
+        while order.pop().is_some() {}
+        assert_eq!(order.size(), 0);
+    }
+}

@@ -1,0 +1,82 @@
+//! Fairness of subscribers and microflows, on a virtual clock.
+
+use alloc::vec::Vec;
+
+use crate::egress::dumbbell::{PORT_KBPS, Sender, fairness, paper_senders, run};
+
+/// What a share may differ from what is expected, as a fraction.
+const TOLERANCE: f64 = 0.03;
+
+fn is_near(rate: f64, expected: f64) -> bool {
+    (rate - expected).abs() <= TOLERANCE * expected
+}
+
+#[test]
+fn subscribers_get_the_same_whatever_they_ask_for_and_no_capacity_is_lost() {
+    let senders = paper_senders();
+    let rates = run("hfair", &senders, 6.0).kbps(&senders, 4, 2.0, 6.0);
+    assert!(fairness(&rates) >= 0.9995, "{rates:?}");
+    let sum: f64 = rates.iter().sum();
+    assert!(sum >= 0.995 * f64::from(PORT_KBPS), "{rates:?}");
+    // In the order of arrival they get what they offer.
+    let rates = run("fifo", &senders, 6.0).kbps(&senders, 4, 2.0, 6.0);
+    assert!((0.53..0.57).contains(&fairness(&rates)), "{rates:?}");
+}
+
+#[test]
+fn what_one_leaves_goes_to_the_others_and_comes_back() {
+    let mut senders: Vec<Sender> = (0..4).map(|one| Sender::new(one, 20_000.0)).collect();
+    for one in [1, 2] {
+        senders[one].active = 0.0..2.0;
+    }
+    let mut back = [senders[1].clone(), senders[2].clone()];
+    for sender in &mut back {
+        sender.active = 4.0..6.0;
+    }
+    senders.extend(back);
+    let arrivals = run("hfair", &senders, 6.0);
+    // What waited of them when they left takes 0.1 s.
+    let gone = arrivals.kbps(&senders, 4, 2.3, 4.0);
+    assert!(is_near(gone[0], 5_000.0) && is_near(gone[3], 5_000.0), "{gone:?}");
+    let returned = arrivals.kbps(&senders, 4, 4.05, 6.0);
+    assert!(returned.iter().all(|rate| is_near(*rate, 2_500.0)), "{returned:?}");
+}
+
+#[test]
+fn idle_microflows_and_new_ones_for_each_packet_gain_nothing() {
+    let mut attacker = Sender::new(0, 20_000.0);
+    attacker.n_tuples = u16::MAX / 2;
+    let senders = [attacker, Sender::new(1, 20_000.0)];
+    let rates = run("hfair", &senders, 4.0).kbps(&senders, 2, 1.0, 4.0);
+    assert!(fairness(&rates) >= 0.999, "{rates:?}");
+
+    let mut idle = Sender::new(0, 400.0);
+    (idle.n_tuples, idle.active) = (50, 0.0..1.0);
+    let senders = [idle, Sender::new(0, 20_000.0), Sender::new(1, 20_000.0)];
+    let rates = run("hfair", &senders, 4.0).kbps(&senders, 2, 1.5, 4.0);
+    assert!(fairness(&rates) >= 0.999, "{rates:?}");
+}
+
+#[test]
+fn one_who_sends_little_waits_little_and_loses_nothing() {
+    let mut senders = paper_senders();
+    senders[0].kbps = 281.0;
+    let arrivals = run("hfair", &senders, 10.0);
+    let mut waits: Vec<u64> = arrivals.0[0].iter().map(|(_, wait)| *wait).collect();
+    let expected = 281e3 / 8e3 * 10.0;
+    assert!(is_near(waits.len() as f64, expected), "{} of {expected}", waits.len());
+    waits.sort_unstable();
+    let p99 = waits[waits.len() * 99 / 100];
+    assert!(p99 <= 2_000_000, "{p99} ns");
+}
+
+#[test]
+fn microflows_of_one_subscriber_share_evenly_what_they_ask_for() {
+    let senders = [100.0, 1_500.0, 8_000.0, 30_000.0].map(|kbps| Sender::new(0, kbps));
+    let arrivals = run("hfair", &senders, 6.0);
+    let each: Vec<f64> = (0..4)
+        .map(|n| arrivals.0[n].len() as f64 * 8.0 / 6.0)
+        .collect();
+    assert!(is_near(each[0], 100.0) && is_near(each[1], 1_500.0), "{each:?}");
+    assert!(is_near(each[2], 4_200.0) && is_near(each[3], 4_200.0), "{each:?}");
+}

@@ -1,0 +1,159 @@
+//! Whose a frame is: its microflow, and the aggregate of microflows that it belongs to.
+
+use bofuss_oflib::field::{self, Field};
+use bofuss_packet::header::ethertype;
+use bofuss_packet::{Fragment, Layout, survey};
+
+/// Fields that hold the ports of a microflow: source, destination.
+const PORTS: [[&Field; 2]; 3] = [
+    [field::TCP_SRC, field::TCP_DST],
+    [field::UDP_SRC, field::UDP_DST],
+    [field::SCTP_SRC, field::SCTP_DST],
+];
+
+/// The frames of one conversation in one direction: addresses, protocol and ports of IP. All
+/// fragments of a datagram, the first too, and protocols without ports have 0 as ports. What is
+/// not IP has the addresses of Ethernet and its type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Microflow {
+    source: u128,
+    destination: u128,
+    eth_type: u16,
+    ip_proto: u8,
+    ports: [u16; 2],
+}
+
+/// What shares a port evenly with others of its kind: here all that goes to one IP address, and as
+/// one more all that is not IP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Aggregate {
+    destination: u128,
+    eth_type: u16,
+}
+
+impl Microflow {
+    /// That of a frame with these bytes; whatever is cut off is 0.
+    pub(super) fn of(bytes: &[u8]) -> Self {
+        let mut layout = Layout::EMPTY;
+        survey(bytes, &mut layout);
+        let read = |field| layout.value(bytes, field);
+        let addresses = |source, destination| Some([read(source)?, read(destination)?]);
+        let ip = addresses(field::IPV4_SRC, field::IPV4_DST)
+            .or_else(|| addresses(field::IPV6_SRC, field::IPV6_DST));
+        let mut ports = None;
+        if layout.fragment == Fragment::No {
+            ports = PORTS
+                .into_iter()
+                .find_map(|[source, destination]| addresses(source, destination));
+        }
+        let [source, destination] = ip
+            .or_else(|| addresses(field::ETH_SRC, field::ETH_DST))
+            .unwrap_or_default();
+        Self {
+            source,
+            destination,
+            eth_type: read(field::ETH_TYPE).unwrap_or(0) as u16,
+            ip_proto: read(field::IP_PROTO).unwrap_or(0) as u8,
+            ports: ports.unwrap_or_default().map(|port| port as u16),
+        }
+    }
+
+    /// The aggregate that its frames count for.
+    pub(super) fn aggregate(&self) -> Aggregate {
+        match self.eth_type {
+            ethertype::IPV4 | ethertype::IPV6 => Aggregate {
+                destination: self.destination,
+                eth_type: self.eth_type,
+            },
+            _ => Aggregate {
+                destination: 0,
+                eth_type: 0,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::{vec, vec::Vec};
+
+    use bofuss_oflib::Mac;
+    use bofuss_packet::craft::{self, Layer};
+
+    use super::*;
+
+    fn ethernet(payload: Layer) -> Vec<u8> {
+        craft::ethernet(Mac([2; 6]), Mac([4; 6]), payload)
+    }
+
+    fn ipv4(destination: u8, payload: Layer) -> Vec<u8> {
+        let destination = [10, 0, 0, destination].into();
+        ethernet(craft::ipv4([10, 0, 0, 1].into(), destination, 64, payload))
+    }
+
+    fn ipv6(source: u16, payload: Layer) -> Vec<u8> {
+        let source = [0xfd00, 0, 0, 0, 0, 0, 0, source].into();
+        // As a number its address is that of 10.0.0.2.
+        let destination = [0, 0, 0, 0, 0, 0, 0x0a00, 2].into();
+        ethernet(craft::ipv6(source, destination, 64, payload))
+    }
+
+    #[test]
+    fn addresses_protocol_and_ports_make_a_microflow() {
+        let arp = |op| {
+            let [one, other] = [[10, 0, 0, 1].into(), [10, 0, 0, 2].into()];
+            ethernet(craft::arp(op, Mac([4; 6]), one, Mac([0; 6]), other))
+        };
+        let frames = [
+            ipv4(2, craft::udp(1, 2, b"a")),
+            ipv4(2, craft::udp(2, 1, b"a")),
+            ipv4(2, craft::tcp(1, 2, 0, b"a")),
+            ipv4(2, craft::sctp(1, 2, b"a")),
+            ipv4(2, craft::ping(1, b"a")),
+            ipv4(3, craft::udp(1, 2, b"a")),
+            ipv6(1, craft::udp(1, 2, b"a")),
+            ipv6(9, craft::udp(1, 2, b"a")),
+            arp(1),
+            vec![],
+        ];
+        for (n, frame) in frames.iter().enumerate() {
+            for (m, other) in frames.iter().enumerate() {
+                assert_eq!(
+                    Microflow::of(frame) == Microflow::of(other),
+                    n == m,
+                    "{n}, {m}"
+                );
+            }
+        }
+        let same = [
+            (&frames[0], ipv4(2, craft::udp(1, 2, b"other"))),
+            (&frames[4], ipv4(2, craft::ping(2, b"other"))),
+            (&frames[8], arp(2)),
+        ];
+        for (frame, other) in same {
+            assert_eq!(Microflow::of(frame), Microflow::of(&other));
+        }
+        let aggregates = [0, 5, 6, 8].map(|n| Microflow::of(&frames[n]).aggregate());
+        for (n, one) in aggregates.iter().enumerate() {
+            assert!(!aggregates[..n].contains(one), "{one:?}");
+        }
+        for (one, other) in [(0, 4), (6, 7), (8, 9)] {
+            let [one, other] = [one, other].map(|n| Microflow::of(&frames[n]).aggregate());
+            assert_eq!(one, other);
+        }
+    }
+
+    #[test]
+    fn all_fragments_of_a_datagram_are_of_one_microflow() {
+        let whole = ipv4(2, craft::udp(1, 2, &[7; 64]));
+        let fragment = |flags_and_offset: u16| {
+            let mut bytes = whole.clone();
+            bytes[20..22].copy_from_slice(&flags_and_offset.to_be_bytes());
+            Microflow::of(&bytes)
+        };
+        let [first, middle, last] = [0x2000, 0x2004, 0x0005].map(fragment);
+        assert_eq!((first, middle), (middle, last));
+        assert_ne!(first, Microflow::of(&whole));
+        assert_eq!(first.aggregate(), Microflow::of(&whole).aggregate());
+    }
+}
