@@ -403,6 +403,22 @@ impl<S: Sink> Context<'_, S> {
         let won = won.map(|(e, fields)| (e.key.priority.0, fields, e.cookie));
         let key = describe(walk.packet, &self.pipeline.catalogue);
         self.sink.step(Step::Lookup(walk.table, key, won, lost));
+        let is_miss = walk.hit.and_then(|hit| table.get(hit));
+        if is_miss.is_some_and(|entry| entry.reason() == PacketInReason::NO_MATCH) {
+            self.trace_outdone(walk.table);
+        }
+    }
+
+    /// Names the extensions that act on misses only: in a table with a table-miss entry there are
+    /// none.
+    fn trace_outdone(&mut self, table: TableId) {
+        for (number, _) in self.hooks.at_miss(table) {
+            let hook = &self.hooks.all[*number];
+            if hook.only_misses() {
+                let line = "off in this table, whose table-miss entry takes what no other matches";
+                self.sink.step(Step::Said(hook.name(), line));
+            }
+        }
     }
 
     /// Drops a fragment, or keeps it until the whole packet that it is of can be sent through the
