@@ -36,10 +36,11 @@ fn vector(block: &'static str) -> (Vec<u8>, &'static str) {
 fn text(frame: &PathFrame) -> String {
     let pair = frame.pair;
     format!(
-        "type={},hops={},sender={:#x},to={:#x},origin={:#x},sequence={},vlan={:#x},source={},\
-         destination={}",
+        "type={},hops={},for_all={},sender={:#x},to={:#x},origin={:#x},sequence={},vlan={:#x},\
+         source={},destination={}",
         frame.ty.name(),
         frame.hops,
+        u8::from(frame.for_all),
         frame.sender,
         frame.to,
         frame.origin,
@@ -85,6 +86,20 @@ fn every_shortened_frame_is_malformed() {
     }
 }
 
+/// The Ethernet address of a host.
+fn host(number: u16) -> Mac {
+    let [high, low] = number.to_be_bytes();
+    Mac([2, 0, 0, 0, high, low])
+}
+
+/// Who asks: a controller that may change all.
+const ASKER: Asker = Asker {
+    connection: 1,
+    role: ControllerRole::EQUAL,
+    version: Version::V1_3,
+    form: 0,
+};
+
 /// What left: the port of each frame.
 #[derive(Default)]
 struct Left(Vec<u32>);
@@ -105,20 +120,27 @@ impl Sink for Left {
 struct Hybrid {
     datapath: Datapath,
     left: Left,
+    now: Time,
 }
 
 impl Hybrid {
     fn new(engine: Engine) -> Self {
+        Self::with_options(engine, &[])
+    }
+
+    fn with_options(engine: Engine, options: &[(&str, &str)]) -> Self {
         let catalogue = Arc::new(bofuss_ext::catalogue());
         let config = Config {
             engine,
             datapath_id: 2,
             ..Config::default()
         };
-        let mut datapath = Datapath::new(config, Arc::clone(&catalogue), Pool::new(1 << 20));
+        let mut datapath = Datapath::new(config, Arc::clone(&catalogue), Pool::new(4 << 20));
         for mut hook in bofuss_ext::hooks(&catalogue) {
             if hook.name() == "arppath" {
-                hook.set_option("tables", "0").expect("it is an option");
+                for (option, value) in [&[("tables", "0")], options].concat() {
+                    hook.set_option(option, value).expect("it is an option");
+                }
             }
             datapath.add_hook(hook);
         }
@@ -131,20 +153,31 @@ impl Hybrid {
             datapath.port_changed(Time(0), desc, OffloadCapabilities::default(), &mut left);
         }
         left.0.clear();
-        Self { datapath, left }
+        Self {
+            datapath,
+            left,
+            now: Time(1),
+        }
     }
 
     /// Sends a datagram between hosts, to all if the other is 0; the ports that it left by.
     fn send(&mut self, port: u32, from: u8, to: u8) -> Vec<u32> {
-        let mac = |host| Mac([2, 0, 0, 0, 0, host]);
-        let destination = if to == 0 { Mac([0xff; 6]) } else { mac(to) };
+        let destination = if to == 0 {
+            Mac([0xff; 6])
+        } else {
+            host(to.into())
+        };
+        self.send_frame(port, host(from.into()), destination)
+    }
+
+    fn send_frame(&mut self, port: u32, from: Mac, to: Mac) -> Vec<u32> {
         let ip = craft::ipv4(
             [10, 0, 0, 1].into(),
             [10, 0, 0, 2].into(),
             64,
             craft::udp(7, 7, b"x"),
         );
-        self.receive(port, &craft::ethernet(destination, mac(from), ip))
+        self.receive(port, &craft::ethernet(to, from, ip))
     }
 
     /// The ports that frames left by when one came in.
@@ -152,31 +185,57 @@ impl Hybrid {
         let frame = self.datapath.pool().frame(bytes).expect("there is room");
         let port = PortNo(port);
         self.datapath
-            .receive(Time(1), port, &mut vec![frame], &mut self.left);
+            .receive(self.now, port, &mut vec![frame], &mut self.left);
         std::mem::take(&mut self.left.0)
+    }
+
+    /// A value that the extension counts.
+    fn metric(&self, name: &str) -> u64 {
+        let mut list = Vec::new();
+        for hook in 0.. {
+            let metrics = self
+                .datapath
+                .extension_metrics(self.now, hook, 0, &mut list);
+            let (extension, _) = metrics.expect("it is one of them");
+            if extension == "arppath" {
+                break;
+            }
+            list.clear();
+        }
+        let metric = list.iter().find(|metric| metric.name == name);
+        metric.expect("it is counted").value
     }
 
     fn flow(&mut self, text: &str) {
         let catalogue = Arc::clone(self.datapath.catalogue());
         let flow = parse_flow(text, FlowModCommand::ADD, &catalogue).expect(text);
-        let done = self.datapath.flow_mod(Time(1), &flow, &mut self.left);
+        let done = self.datapath.flow_mod(self.now, &flow, &mut self.left);
         done.expect(text);
     }
 
-    fn ask(&mut self, name: &str, text: &str) {
-        let catalogue = Arc::clone(self.datapath.catalogue());
-        let mut rows = catalogue.values(ExtKind::Message);
+    fn value(&self, kind: ExtKind, name: &str, text: &str) -> ExtValue {
+        let catalogue = self.datapath.catalogue();
+        let mut rows = catalogue.values(kind);
         let row = rows.find(|row| row.name == name).expect("it is a row");
-        let value = ExtValue::parse(row, text, &catalogue).expect(text);
-        let asker = Asker {
-            connection: 1,
-            role: ControllerRole::EQUAL,
-            version: Version::V1_3,
-            form: 0,
-        };
+        ExtValue::parse(row, text, catalogue).expect(text)
+    }
+
+    /// The text of a list that the extension reports.
+    fn list(&mut self, name: &str) -> String {
+        let request = self.value(ExtKind::Multipart, name, "");
+        let part = self
+            .datapath
+            .extension_multipart(self.now, ASKER, &request, 0, &mut self.left);
+        let (part, _) = part.expect("it is a list");
+        part.value.expect("it is one part").to_string()
+    }
+
+    fn ask(&mut self, name: &str, text: &str) {
+        let value = self.value(ExtKind::Message, name, text);
+        let asker = ASKER;
         let done = self
             .datapath
-            .extension_message(Time(1), asker, &value, &mut self.left);
+            .extension_message(self.now, asker, &value, &mut self.left);
         done.expect(text);
     }
 }
@@ -198,7 +257,20 @@ fn a_rule_wins_and_what_no_rule_takes_follows_its_path() {
         assert_eq!(switch.send(2, 2, 1), [3], "{name}: a pin holds");
         switch.ask("arp_path_mod", "delete,mac=02:00:00:00:00:01");
         assert_eq!(switch.send(2, 2, 1), [0; 0], "{name}: unknown, not flooded");
+        let tables = switch.list("arp_path_tables");
+        assert!(tables.contains("arp_path=misses"), "{name}: {tables}");
+        switch.flow("priority=0,actions=arp_path");
+        let tables = switch.list("arp_path_tables");
+        assert!(
+            tables.contains("arp_path=table-miss-entry"),
+            "{name}: {tables}"
+        );
         switch.flow("priority=0,actions=drop");
+        let tables = switch.list("arp_path_tables");
+        assert!(
+            tables.contains("off-by-table-miss-entry"),
+            "{name}: {tables}"
+        );
         assert_eq!(switch.send(1, 1, 0), [3], "{name}");
         assert_eq!(
             switch.send(3, 3, 0),
@@ -213,6 +285,8 @@ fn a_frame_to_one_host_goes_on_once_if_its_source_was_heard_elsewhere_just_now()
     for (name, engine) in Engine::ALL {
         let mut switch = Hybrid::new(engine);
         assert_eq!(switch.send(1, 2, 0), [2, 3], "{name}: host 2 is at port 1");
+        switch.now = Time(Time::SEC);
+        assert_eq!(switch.send(1, 2, 0), [2, 3], "{name}: it still is");
         assert_eq!(switch.send(3, 1, 0), [1, 2], "{name}: host 1 is at port 3");
         assert_eq!(switch.send(2, 1, 2), [0; 0], "{name}: a host pretends");
         let (hello, _) = vectors().remove(0);
@@ -227,6 +301,133 @@ fn a_frame_to_one_host_goes_on_once_if_its_source_was_heard_elsewhere_just_now()
         assert_eq!(switch.send(2, 1, 2), [0; 0], "{name}: that would be a loop");
         assert_eq!(switch.send(2, 2, 1), [0; 0], "{name}: host 2 is here");
         assert_eq!(switch.send(1, 2, 1), [3], "{name}: host 1 is where it was");
+    }
+}
+
+#[test]
+fn a_frame_of_an_own_host_comes_back_once_from_where_it_waited_for_a_path() {
+    for (name, engine) in Engine::ALL {
+        let mut switch = Hybrid::new(engine);
+        assert_eq!(switch.send(3, 1, 0), [1, 2], "{name}: host 1 is at port 3");
+        let (hello, _) = vectors().remove(0);
+        let hello = PathFrame::decode(&hello[14..], None).expect("it is a vector");
+        switch.receive(2, &hello.encode(ETHERTYPE, host(9), None, true));
+        assert_eq!(
+            switch.send(1, 2, 1),
+            [3],
+            "{name}: host 2 is found at port 1"
+        );
+        assert_eq!(switch.send(2, 1, 2), [1], "{name}: its frame comes back");
+        assert_eq!(switch.send(2, 1, 2), [0; 0], "{name}: that would be a loop");
+        assert_eq!(switch.send(1, 1, 2), [0; 0], "{name}: a host pretends");
+    }
+}
+
+#[test]
+fn a_locked_path_lives_for_half_a_second_and_one_in_use_for_two_minutes() {
+    let ms = Time::SEC / 1000;
+    for (name, engine) in Engine::ALL {
+        let mut switch = Hybrid::new(engine);
+        assert_eq!(switch.send(1, 1, 0), [2, 3], "{name}");
+        switch.now = Time(499 * ms);
+        assert_eq!(switch.list("arp_path_entries").matches("locked").count(), 1);
+        switch.now = Time(501 * ms);
+        assert_eq!(switch.list("arp_path_entries").matches("mac=").count(), 0);
+        assert_eq!(switch.send(1, 1, 0), [2, 3], "{name}");
+        assert_eq!(switch.send(2, 2, 1), [1], "{name}: both paths are in use");
+        for minute in 1..=10 {
+            switch.now = Time(minute * 60_000 * ms);
+            assert_eq!(
+                switch.send(1, 1, 2),
+                [2],
+                "{name}: traffic refreshes its source"
+            );
+            assert_eq!(switch.send(2, 2, 1), [1], "{name}");
+        }
+        switch.now = Time((10 * 60 + 119) * 1000 * ms);
+        assert_eq!(switch.list("arp_path_entries").matches("learnt").count(), 2);
+        switch.now = Time((10 * 60 + 121) * 1000 * ms);
+        assert_eq!(switch.list("arp_path_entries").matches("mac=").count(), 0);
+        assert_eq!(switch.send(1, 1, 2), [0; 0], "{name}: unknown, not flooded");
+    }
+}
+
+#[test]
+fn the_ethertype_of_its_frames_is_the_operators_choice() {
+    let mut switch = Hybrid::with_options(Engine::ALL[0].1, &[("ethertype", "0x9000")]);
+    let (hello, _) = vectors().remove(0);
+    let frame = PathFrame::decode(&hello[14..], None).expect("it is a vector");
+    assert_eq!(switch.receive(1, &hello), [2, 3], "a frame as any other");
+    switch.receive(2, &frame.encode(0x9000, host(1), None, true));
+    let ports = switch.list("arp_path_ports");
+    assert!(
+        ports.contains("port=2,kind=switch,neighbour=0x1"),
+        "{ports}"
+    );
+    assert!(ports.contains("port=1,kind=new"), "{ports}");
+}
+
+#[test]
+fn a_port_with_too_many_hosts_forgets_its_own() {
+    for (name, engine) in Engine::ALL {
+        let mut switch = Hybrid::with_options(engine, &[("entries", "8")]);
+        assert_eq!(switch.send(2, 250, 0), [1, 3], "{name}");
+        for number in 1000..2000 {
+            switch.send_frame(1, host(number), Mac([0xff; 6]));
+            assert!(switch.metric("entries") <= 8, "{name}: {number} hosts");
+        }
+        assert_eq!(switch.metric("evicted"), 1000 + 1 - 8, "{name}");
+        assert_eq!(
+            switch.send(1, 7, 250),
+            [2],
+            "{name}: others are known still"
+        );
+    }
+}
+
+#[test]
+fn frames_that_wait_for_paths_are_so_many_at_most() {
+    for (name, engine) in Engine::ALL {
+        let mut switch = Hybrid::new(engine);
+        for number in 0..100 {
+            switch.send(1, 1, 2);
+            assert!(switch.metric("waiting") <= 32, "{name}: {number} frames");
+        }
+        assert_eq!(switch.metric("waiting"), 32, "{name}: of one path");
+        for number in 0..3000 {
+            switch.now = switch.now.after(10_000_000);
+            let to = host(1000 + number);
+            assert_eq!(
+                switch.send_frame(1, host(1), to),
+                [0; 0],
+                "{name}: not flooded"
+            );
+            switch.send_frame(1, host(1), to);
+            assert!(switch.metric("waiting") <= 512, "{name}: of all");
+        }
+        assert_eq!(switch.metric("waiting"), 512, "{name}: of all");
+        switch.now = switch.now.after(2 * Time::SEC);
+        switch.datapath.tick(switch.now, &mut switch.left);
+        assert_eq!(switch.metric("waiting"), 0, "{name}: for so long");
+    }
+}
+
+#[test]
+fn frames_of_the_protocol_from_ports_of_hosts_are_ignored() {
+    for (name, engine) in Engine::ALL {
+        let mut switch = Hybrid::with_options(engine, &[("host-ports", "3")]);
+        assert_eq!(switch.send(1, 1, 0), [2, 3], "{name}: host 1 is at port 1");
+        let page = vectors();
+        let (hello, others) = page.split_first().expect("there are four");
+        for (number, (forged, text)) in (1..).zip(others) {
+            assert_eq!(switch.receive(2, forged), [0; 0], "{name}: {text}");
+            assert_eq!(switch.metric("forged"), number, "{name}: {text}");
+        }
+        switch.receive(3, &hello.0);
+        assert_eq!(switch.metric("forged"), 4, "{name}: no switch is there");
+        assert_eq!(switch.metric("moves"), 0, "{name}");
+        assert_eq!(switch.metric("entries"), 1, "{name}");
+        assert_eq!(switch.send(2, 2, 1), [1], "{name}: host 1 is where it was");
     }
 }
 

@@ -43,6 +43,7 @@ fn path_frame(numbers: &[u8]) -> Vec<u8> {
     let frame = PathFrame {
         ty: FrameType::ALL[usize::from(numbers[0] % 4)].0,
         hops: numbers[1],
+        for_all: numbers[5] & 1 != 0,
         sender: id(2),
         to: id(3),
         origin: id(4),

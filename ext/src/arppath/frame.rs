@@ -26,6 +26,8 @@ const TAGGED_BYTES: usize = 50;
 const TAG_BYTES: usize = 8;
 /// Bytes of a frame.
 pub const FRAME_BYTES: usize = BODY_AT + TAGGED_BYTES + TAG_BYTES;
+/// The flag that makes the answer reach all switches; the other bits are not used.
+const FOR_ALL: u8 = 1;
 /// Switches that a frame passes at most.
 pub const MAX_HOPS: u8 = 64;
 
@@ -77,6 +79,9 @@ pub struct PathFrame {
     pub ty: FrameType,
     /// Switches that it may still pass.
     pub hops: u8,
+    /// Of a path-fail and a path-request: frames wait at a switch between the edges, so that all
+    /// switches are to know the answer.
+    pub for_all: bool,
     /// The switch that sent it over this link.
     pub sender: u64,
     /// The switch that is to take it; 0: each on the link.
@@ -104,8 +109,9 @@ impl PathFrame {
     pub fn encode(&self, ethertype: u16, source: Mac, key: Option<u128>, near: bool) -> Vec<u8> {
         let row = FrameType::ALL.iter().find(|row| row.0 == self.ty);
         let number = row.map_or(0, |row| row.1);
+        let flags = if self.for_all { FOR_ALL } else { 0 };
         let mut body = Vec::with_capacity(FRAME_BYTES);
-        body.extend([VERSION, number, self.hops, 0]);
+        body.extend([VERSION, number, self.hops, flags]);
         for id in [self.sender, self.to, self.origin, self.sequence] {
             body.extend(id.to_be_bytes());
         }
@@ -134,6 +140,7 @@ impl PathFrame {
         Ok(Self {
             ty: row.0,
             hops: body[2],
+            for_all: body[3] & FOR_ALL != 0,
             sender: number(&body[4..12]),
             to: number(&body[12..20]),
             origin: number(&body[20..28]),

@@ -251,7 +251,10 @@ impl PathMachine {
         let source = self.paths.get(now, &frame.source());
         let is_between_switches = self.kind(now, port).is_switch()
             && source.is_some_and(|entry| self.kind(now, entry.port).is_switch());
-        is_new && is_between_switches && !frame.is_group()
+        // A path was found a moment ago: the frame comes back from where it waited for that.
+        let comes_back = self.kind(now, port) == NeighbourKind::Switch
+            && self.was_bound(now, &frame.destination(), self.options.lock);
+        is_new && (is_between_switches || comes_back) && !frame.is_group()
     }
 
     /// Lets such a frame go on, and has the path between its hosts explored anew.
@@ -375,9 +378,13 @@ impl PathMachine {
             return;
         }
         self.confirm(now, &station);
+        let leads_to_switch = self.kind(now, port) == NeighbourKind::Switch;
         for packet in frames {
             if packet.in_port() != port {
                 self.outbox.packets.push((port, packet));
+            } else if leads_to_switch {
+                // Back: the path from the source's edge does not come by here any more.
+                self.outbox.packets.push((PortNo::IN_PORT, packet));
             }
         }
     }
@@ -386,12 +393,18 @@ impl PathMachine {
     /// unless it goes on: then the paths of the two hosts do not fit each other.
     fn came_wrong(&mut self, now: Time, frame: &HostFrame, port: PortNo) {
         let settle = self.options.lock / SETTLE_SHARE;
-        let entry = self.paths.get(now, &frame.source());
-        let is_settled = entry.is_some_and(|entry| now.since(entry.bound) >= settle);
-        let is_free = self.waiting.admission(&frame.pair, port) == RepairStart::First;
-        if is_settled && is_free && self.kind(now, port).is_switch() {
-            self.repair(now, frame.pair, port);
+        let is_late = self.was_bound(now, &frame.source(), settle)
+            || self.was_bound(now, &frame.destination(), settle);
+        let is_free = self.waiting.admission(&frame.pair, port, false) == RepairStart::First;
+        if !is_late && is_free && self.kind(now, port).is_switch() {
+            self.repair(now, frame.pair, port, false);
         }
+    }
+
+    /// Whether the port that leads to a host is another one since less than `ns` nanoseconds.
+    fn was_bound(&self, now: Time, station: &VlanHost, ns: u64) -> bool {
+        let entry = self.paths.get(now, station);
+        entry.is_some_and(|entry| now.since(entry.bound) < ns)
     }
 
     /// Keeps a frame that has no path, and asks for one. Returns why it is dropped, if it is.
@@ -404,14 +417,15 @@ impl PathMachine {
         let Some(ingress) = frame.ingress else {
             return Some("no_path");
         };
-        match self.waiting.admission(&frame.pair, ingress) {
+        let for_all = self.kind(now, ingress).is_switch();
+        match self.waiting.admission(&frame.pair, ingress, for_all) {
             RepairStart::NotFound => return Some("no_path"),
             RepairStart::Full => return Some("repairs_full"),
             RepairStart::Asked => {}
             RepairStart::First => {
                 // What is known of the destination is wrong.
                 self.forget(now, &frame.destination());
-                if !self.repair(now, frame.pair, ingress) {
+                if !self.repair(now, frame.pair, ingress, for_all) {
                     return Some("repairs_full");
                 }
             }
@@ -428,13 +442,20 @@ impl PathMachine {
         }
     }
 
-    /// Begins to look for a path. Returns false if the port has begun too many.
-    pub(super) fn repair(&mut self, now: Time, pair: HostPair, ingress: PortNo) -> bool {
+    /// Begins to look for a path; all switches are to know it if frames wait at one between the
+    /// edges. Returns false if the port has begun too many.
+    pub(super) fn repair(
+        &mut self,
+        now: Time,
+        pair: HostPair,
+        ingress: PortNo,
+        for_all: bool,
+    ) -> bool {
         if !self.neighbours.may_repair(now, ingress) {
             return false;
         }
         let patience = self.options.repair;
-        self.waiting.begin(now, pair, ingress, patience);
+        self.waiting.begin(now, pair, (ingress, for_all), patience);
         self.counts.repairs += 1;
         self.ask(now, pair);
         true

@@ -54,8 +54,10 @@ impl PathMachine {
     pub(super) fn tick(&mut self, now: Time) {
         let (again, lost) = self.waiting.due(now, self.options.repair);
         self.counts.expired_frames += lost as u64;
-        for pair in again {
-            self.ask(now, pair);
+        for (pair, ingress) in again {
+            if self.neighbours.may_repair(now, ingress) {
+                self.ask(now, pair);
+            }
         }
         if self.next_loss.is_some_and(|at| at <= now) {
             self.drop_lost_neighbours(now);
@@ -100,6 +102,7 @@ impl PathMachine {
         PathFrame {
             ty,
             hops: MAX_HOPS,
+            for_all: false,
             sender: self.id,
             to: 0,
             origin: self.id,
@@ -128,15 +131,20 @@ impl PathMachine {
         let Some(source) = self.paths.get(now, &(pair.vlan, pair.source)).copied() else {
             return;
         };
+        let for_all = self.waiting.is_for_all(&pair);
         if self.kind(now, source.port).is_switch() {
             let fail = self.frame(now, FrameType::PathFail, pair);
-            self.send_to(&source, fail);
-        } else {
-            self.request(now, pair, source.port);
+            self.send_to(&source, PathFrame { for_all, ..fail });
+            return;
         }
+        // The request locks the source in all switches, and so here.
+        if let Some(source) = self.paths.get_mut(now, &(pair.vlan, pair.source)) {
+            source.seen = now;
+        }
+        self.request(now, pair, source.port, for_all);
     }
 
-    /// Tells all switches that a host has come to a port, and that no answer is wanted.
+    /// Tells all switches that a host is at a port, and that no answer is wanted.
     pub(super) fn announce(&mut self, now: Time, (vlan, source): VlanHost, port: PortNo) {
         let pair = HostPair {
             vlan,
@@ -144,13 +152,13 @@ impl PathMachine {
             destination: Mac([0; 6]),
         };
         if self.neighbours.may_repair(now, port) {
-            self.request(now, pair, port);
+            self.request(now, pair, port, false);
         }
     }
 
-    fn request(&mut self, now: Time, pair: HostPair, ingress: PortNo) {
+    fn request(&mut self, now: Time, pair: HostPair, ingress: PortNo, for_all: bool) {
         let request = self.frame(now, FrameType::PathRequest, pair);
-        self.flood(now, ingress, &request);
+        self.flood(now, ingress, &PathFrame { for_all, ..request });
     }
 
     /// Sends a frame to all switches but those behind one port.
@@ -236,8 +244,12 @@ impl PathMachine {
                 let hops = frame.hops - 1;
                 self.send_to(&source, PathFrame { hops, ..frame });
             }
-        } else if self.waiting.admission(&pair, port) == RepairStart::First {
-            self.repair(now, pair, port);
+            return;
+        }
+        if self.waiting.admission(&pair, port, frame.for_all) == RepairStart::First {
+            self.repair(now, pair, port, frame.for_all);
+        } else {
+            self.waiting.want(&pair);
         }
     }
 
@@ -268,6 +280,9 @@ impl PathMachine {
             let reply = self.frame(now, FrameType::PathReply, pair);
             if let Some(source) = self.paths.get(now, &source).copied() {
                 self.send_to(&source, reply);
+            }
+            if frame.for_all && !self.kind(now, destination.port).is_switch() {
+                self.announce(now, (pair.vlan, pair.destination), destination.port);
             }
         }
     }

@@ -27,7 +27,9 @@ struct Repair {
     /// When it is asked for again; none once it was not found, until which time no other frame
     /// starts it.
     next_try: Option<Time>,
-    /// Whether a frame has come since it was asked for last: else another way has been found.
+    /// Whether frames wait at a switch between the edges of the two hosts.
+    for_all: bool,
+    /// Whether it was needed since it was asked for last.
     is_wanted: bool,
     frames: Vec<Packet>,
 }
@@ -42,7 +44,7 @@ impl Repair {
 /// What becomes of a frame without a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RepairStart {
-    /// The path is to be asked for.
+    /// The path is to be asked for; again, if it has not been for all switches.
     First,
     /// It is asked for.
     Asked,
@@ -64,11 +66,12 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    /// Whether a path may be looked for that a frame of a port needs. A port may use at most as
-    /// much as remains free.
-    pub(super) fn admission(&self, pair: &HostPair, ingress: PortNo) -> RepairStart {
+    /// Whether a path may be looked for that a frame of a port needs; `for_all` if it waits at a
+    /// switch between the edges. A port may use at most as much as remains free.
+    pub(super) fn admission(&self, pair: &HostPair, ingress: PortNo, for_all: bool) -> RepairStart {
         if let Some(repair) = self.repairs.get(pair) {
             return match repair.next_try {
+                Some(_) if for_all && !repair.for_all => RepairStart::First,
                 Some(_) => RepairStart::Asked,
                 None => RepairStart::NotFound,
             };
@@ -80,18 +83,27 @@ impl Waiting {
         RepairStart::First
     }
 
-    /// Begins to look for a path, for `patience` nanoseconds.
-    pub(super) fn begin(&mut self, now: Time, pair: HostPair, ingress: PortNo, patience: u64) {
+    /// Begins to look for a path, for `patience` nanoseconds. Frames that wait for it already go on
+    /// to do so.
+    pub(super) fn begin(
+        &mut self,
+        now: Time,
+        pair: HostPair,
+        (ingress, for_all): (PortNo, bool),
+        patience: u64,
+    ) {
+        let frames = self.end(&pair);
+        self.frames += frames.len();
         let repair = Repair {
             ingress,
             deadline: now.after(patience),
             next_try: Some(now.after(patience / TRIES)),
+            for_all,
             is_wanted: false,
-            frames: Vec::new(),
+            frames,
         };
-        if self.repairs.insert(pair, repair).is_none() {
-            *self.by_port.entry(ingress).or_default() += 1;
-        }
+        self.repairs.insert(pair, repair);
+        *self.by_port.entry(ingress).or_default() += 1;
         let next = now.after(patience / TRIES);
         self.next = Some(self.next.map_or(next, |earlier| earlier.min(next)));
     }
@@ -109,6 +121,18 @@ impl Waiting {
         self.frames += 1;
         repair.frames.push(packet);
         true
+    }
+
+    /// A path that is looked for is needed still.
+    pub(super) fn want(&mut self, pair: &HostPair) {
+        if let Some(repair) = self.repairs.get_mut(pair) {
+            repair.is_wanted = true;
+        }
+    }
+
+    /// Whether all switches are to know the answer.
+    pub(super) fn is_for_all(&self, pair: &HostPair) -> bool {
+        self.repairs.get(pair).is_some_and(|repair| repair.for_all)
     }
 
     /// Whether nothing is looked for.
@@ -151,10 +175,10 @@ impl Waiting {
         repair.frames
     }
 
-    /// The paths that are to be asked for again because more frames came, and how many frames have
-    /// waited for too long. After that time no path is looked for between the same hosts for as
-    /// long again.
-    pub(super) fn due(&mut self, now: Time, patience: u64) -> (Vec<HostPair>, usize) {
+    /// The paths that are to be asked for again because frames wait, here or elsewhere, each with
+    /// the port of its first frame; and how many frames have waited for too long. After that time
+    /// no path is looked for between the same hosts for as long again.
+    pub(super) fn due(&mut self, now: Time, patience: u64) -> (Vec<(HostPair, PortNo)>, usize) {
         let (mut again, mut over) = (Vec::new(), Vec::new());
         let mut lost = 0;
         for (pair, repair) in &mut self.repairs {
@@ -169,8 +193,9 @@ impl Waiting {
                 }
                 Some(at) if at <= now => {
                     repair.next_try = Some(now.after(patience / TRIES));
-                    if core::mem::take(&mut repair.is_wanted) {
-                        again.push(*pair);
+                    let was_wanted = core::mem::take(&mut repair.is_wanted);
+                    if was_wanted || !repair.frames.is_empty() {
+                        again.push((*pair, repair.ingress));
                     }
                 }
                 Some(_) => {}

@@ -6,6 +6,7 @@ use super::*;
 /// use that 1.2 does not have.
 const DIFFERENT_IN_1_2: &[(&str, usize, &str)] = &[
     ("actions.txt", 2, "push_pbb"),
+    ("arp_path.txt", 3, "meters"),
     ("async.txt", 15, "SET_ASYNC"),
     ("auxiliary.txt", 3, "auxiliary connections, PORT_DESC"),
     ("d6_one_meter_is_asked_for_of_three.txt", 5, "meters"),

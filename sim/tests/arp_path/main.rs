@@ -1,9 +1,13 @@
 //! ARP-Path in networks with loops: every frame is followed.
 
+mod bridges;
 mod net;
+mod spread;
+mod trouble;
 
 use std::ops::Range;
 
+use bofuss_oflib::message::FlowModCommand;
 use bofuss_sim::{LinkState, Random};
 use net::{Lab, MS, Plan};
 use proptest::prelude::*;
@@ -73,8 +77,59 @@ fn a_link_in_use_that_loses_its_carrier_costs_few_frames() {
     lab.plan_link(2000, used, LinkState::Down);
     lab.run(5000);
     lab.check();
-    assert!(lab.arrived(second, 1) >= 1995, "{}", lab.arrived(second, 1));
-    assert!(lab.arrived(first, 2) >= 1995, "{}", lab.arrived(first, 2));
+    assert!(lab.arrived(second, 1) >= 1999, "{}", lab.arrived(second, 1));
+    assert!(lab.arrived(first, 2) >= 1999, "{}", lab.arrived(first, 2));
+}
+
+#[test]
+fn a_frame_that_waits_where_no_way_is_left_goes_back_and_arrives() {
+    let mut lab = Lab::new(5, &ring(5, 10_000), &[]);
+    lab.add_host(
+        1,
+        0,
+        &[
+            (1000, Plan::Ask(2)),
+            (1100, Plan::Data(2)),
+            (2200, Plan::Data(2)),
+        ],
+    );
+    let (second, _) = lab.add_host(2, 2, &[]);
+    let beyond_the_first_switch = lab.links[1].3;
+    lab.plan_link(2000, beyond_the_first_switch, LinkState::Down);
+    lab.run(3000);
+    lab.check();
+    assert_eq!(lab.arrived(second, 1), 2);
+    assert_eq!(lab.path(1 << 32 | 1), [0, 1]);
+    assert_eq!(lab.path(1 << 32 | 2), [0, 0, 4, 3, 2]);
+    assert_eq!(lab.metric("repairs"), 2, "at the switch, and at the edge");
+}
+
+#[test]
+fn a_frame_that_waits_where_the_answer_does_not_pass_takes_the_way_from_there() {
+    // The short way is 0-1-2; then that from the edge is 0-3-2, and that from switch 1 is 1-4-2.
+    let links = [
+        (0, 1, 10_000),
+        (1, 2, 10_000),
+        (0, 3, 20_000),
+        (3, 2, 20_000),
+        (1, 4, 19_000),
+        (4, 2, 19_000),
+    ];
+    let mut lab = Lab::new(5, &links, &[]);
+    let plan = [
+        (1000, Plan::Ask(2)),
+        (2200, Plan::Data(2)),
+        (2300, Plan::Data(2)),
+    ];
+    lab.add_host(1, 0, &plan);
+    let (second, _) = lab.add_host(2, 2, &[]);
+    let short = lab.links[1].3;
+    lab.plan_link(2000, short, LinkState::Down);
+    lab.run(3000);
+    lab.check();
+    assert_eq!(lab.arrived(second, 1), 2);
+    assert_eq!(lab.path(1 << 32 | 1), [0, 4, 5]);
+    assert_eq!(lab.path(1 << 32 | 2), [2, 3]);
 }
 
 #[test]
@@ -139,6 +194,20 @@ fn what_nobody_uses_is_forgotten() {
 }
 
 #[test]
+fn a_neighbour_solicitation_explores_as_an_arp_request_does() {
+    let mut lab = Lab::new(5, &ring(5, 10_000), &[]);
+    let (first, _) = lab.add_host(1, 0, &[(1000, Plan::Solicit)]);
+    lab.add_host(2, 2, &[(1100, Plan::Data(1))]);
+    let (third, _) = lab.add_host(3, 4, &[]);
+    lab.run(2000);
+    lab.check();
+    assert_eq!(lab.station(third).received.len(), 1, "the solicitation");
+    assert_eq!(lab.arrived(first, 2), 1);
+    assert_eq!(lab.path(2 << 32 | 1 << 24), [1, 0]);
+    assert_eq!(lab.metric("repairs"), 0, "the path is known");
+}
+
+#[test]
 fn vlans_are_separate() {
     let mut lab = Lab::new(5, &ring(5, 10_000), &[]);
     lab.add_host(1, 0, &[(1000, Plan::Ask(2)), (1100, Plan::Tagged(7, 2))]);
@@ -149,6 +218,35 @@ fn vlans_are_separate() {
     assert_eq!(lab.arrived(second, 1), 1);
     let (_, at) = lab.station(second).received[&(1 << 32 | 1)];
     assert!(at.0 >= 1300 * MS);
+}
+
+#[test]
+fn a_trace_says_that_a_table_miss_entry_turns_it_off() {
+    let mut lab = Lab::new(1, &[], &[("tables", "0")]);
+    lab.add_host(1, 0, &[]);
+    lab.add_host(2, 0, &[]);
+    let node = lab.switches[0];
+    lab.change_entry(node, FlowModCommand::DELETE, "");
+    let on = lab.trace(node, 1, (1, 2));
+    assert!(on.contains("arppath: the source is new"), "{on}");
+    lab.change_entry(node, FlowModCommand::ADD, "priority=0,actions=drop");
+    let off = lab.trace(node, 1, (1, 2));
+    assert!(off.contains("arppath: off in this table"), "{off}");
+}
+
+#[test]
+fn a_host_that_floods_takes_no_bandwidth_of_others() {
+    let mut lab = Lab::new(3, &ring(3, 10_000), &[("floods", "100")]);
+    let storm: Vec<(u64, Plan)> = (1000..3000).map(|ms| (ms, Plan::Solicit)).collect();
+    lab.add_host(1, 0, &storm);
+    let (second, _) = lab.add_host(2, 1, &[(2500, Plan::Ask(3))]);
+    let (third, _) = lab.add_host(3, 2, &[]);
+    lab.run(4000);
+    lab.check();
+    // 100 at once and 100 a second, in two seconds.
+    let of_the_storm = lab.station(third).received.len() - 1;
+    assert!((250..=300).contains(&of_the_storm), "{of_the_storm}");
+    assert_eq!(lab.arrived(second, 3), 1, "the answer");
 }
 
 proptest! {

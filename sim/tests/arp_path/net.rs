@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use bofuss_datapath::Time;
 use bofuss_embed::{EmbeddedConfig, EmbeddedSwitch, FailMode};
 use bofuss_frame::Frame;
-use bofuss_oflib::{Mac, PortNo};
+use bofuss_oflib::message::FlowModCommand;
+use bofuss_oflib::text::parse_flow;
+use bofuss_oflib::{Mac, Message, PortNo, Version};
 use bofuss_packet::craft::{Layer, arp, ethernet, ipv4, udp};
 use bofuss_sim::host::{Host, HostOutput};
 use bofuss_sim::{
@@ -158,6 +160,34 @@ pub struct Trail {
     pub path_frames: u64,
     /// Frames that went over one link twice.
     pub repeated: Vec<(Time, u64, LinkDirection)>,
+    /// Frames to one host of which a switch sent more than it had got.
+    pub flooded: Vec<(Time, u64, NodeId)>,
+    /// The nodes at the ends of each link.
+    ends: HashMap<LinkId, (NodeId, NodeId)>,
+    /// The nodes that are to send a frame to one host as often as they get it.
+    switches: BTreeSet<NodeId>,
+    /// Learning bridges: a group's frames from several switches pass through their links.
+    bridges: BTreeSet<NodeId>,
+    /// How often a node has got a frame to one host and not sent it.
+    held: HashMap<(u64, NodeId), i32>,
+}
+
+impl Trail {
+    /// Counts a frame to one host that goes from a node to another.
+    fn count(&mut self, at: Time, number: u64, direction: LinkDirection) {
+        let (first, second) = self.ends[&direction.link];
+        let (from, to) = if direction.back {
+            (second, first)
+        } else {
+            (first, second)
+        };
+        *self.held.entry((number, to)).or_default() += 1;
+        let left = self.held.entry((number, from)).or_default();
+        *left -= 1;
+        if *left < 0 && self.switches.contains(&from) {
+            self.flooded.push((at, number, from));
+        }
+    }
 }
 
 impl Observer for Trail {
@@ -172,12 +202,17 @@ impl Observer for Trail {
         }
         let number = number_of(bytes);
         let trail = self.directions.entry(number).or_default();
-        if trail.contains(&direction) {
+        let (first, second) = self.ends[&direction.link];
+        let is_shared = self.bridges.contains(&first) || self.bridges.contains(&second);
+        if trail.contains(&direction) && !is_shared {
             self.repeated.push((event.at, number, direction));
         }
         trail.push(direction);
         let to = Mac(bytes[..6].try_into().expect("six bytes"));
         self.destinations.insert(number, to);
+        if !to.is_multicast() {
+            self.count(event.at, number, direction);
+        }
     }
 }
 
@@ -189,15 +224,22 @@ pub struct Lab {
     pub hosts: Vec<(NodeId, u16)>,
     /// Links between switches: their ends, delays in nanoseconds, and what they are.
     pub links: Vec<(usize, usize, u64, LinkId)>,
+    /// Links of switches without ARP-Path.
+    pub bridge_links: Vec<LinkId>,
     pub trail: Trail,
     ports: Vec<u32>,
 }
 
-fn switch(network: &Network, id: u64, options: &[(&str, &str)]) -> EmbeddedSwitch {
+fn switch(
+    network: &Network,
+    id: u64,
+    fail_mode: FailMode,
+    options: &[(&str, &str)],
+) -> EmbeddedSwitch {
     let mut config = EmbeddedConfig {
         datapath_id: id,
         pool: network.pool().clone(),
-        fail_mode: FailMode::ArpPath,
+        fail_mode,
         ..EmbeddedConfig::default()
     };
     for hook in &mut config.hooks {
@@ -231,24 +273,81 @@ impl Lab {
         let mut network = Network::new(config);
         let mut switches = Vec::new();
         for number in 0..count {
-            let switch = switch(&network, number as u64 + 1, options);
+            let id = number as u64 + 1;
+            let switch = switch(&network, id, FailMode::ArpPath, options);
             switches.push(network.add_switch(&format!("s{number}"), switch));
         }
+        let mut trail = Trail::default();
+        trail.switches.extend(switches.iter().copied());
         let mut this = Self {
             network,
             switches,
             hosts: Vec::new(),
             links: Vec::new(),
-            trail: Trail::default(),
+            bridge_links: Vec::new(),
+            trail,
             ports: vec![0; count],
         };
         for &(first, second, delay_ns) in links {
             let ends = (this.port(first), this.port(second));
-            let link = this.network.add_link(ends.0, ends.1, wire(delay_ns));
-            let link = link.expect("the ports are free");
+            let link = this.link(ends, delay_ns);
             this.links.push((first, second, delay_ns, link));
         }
         this
+    }
+
+    fn link(&mut self, (first, second): (NodePort, NodePort), delay_ns: u64) -> LinkId {
+        let link = self.network.add_link(first, second, wire(delay_ns));
+        let link = link.expect("the ports are free");
+        self.trail.ends.insert(link, (first.node, second.node));
+        link
+    }
+
+    /// Adds a switch without ARP-Path that has a link to each of some switches: a learning bridge,
+    /// or, if it has `entries`, what these make it.
+    pub fn add_bridge(&mut self, at: &[usize], entries: &[&str], delay_ns: u64) -> NodeId {
+        let fail_mode = if entries.is_empty() {
+            FailMode::Standalone
+        } else {
+            FailMode::Secure
+        };
+        let number = self.network.node_count();
+        let bridge = switch(&self.network, 1000 + u64::from(number), fail_mode, &[]);
+        let node = self.network.add_switch(&format!("bridge{number}"), bridge);
+        if entries.is_empty() {
+            self.trail.bridges.insert(node);
+        }
+        for (port, place) in (1..).zip(at) {
+            let port = PortNo(port);
+            let ends = (self.port(*place), NodePort { node, port });
+            let link = self.link(ends, delay_ns);
+            self.bridge_links.push(link);
+        }
+        for entry in entries {
+            self.change_entry(node, FlowModCommand::ADD, entry);
+        }
+        node
+    }
+
+    /// Changes an entry of a switch.
+    pub fn change_entry(&mut self, node: NodeId, command: FlowModCommand, entry: &str) {
+        let now = self.network.now();
+        let switch = self.network.switch_mut(node).expect("it is a switch");
+        let flow = parse_flow(entry, command, switch.catalogue()).expect("it is an entry");
+        let conn = switch.connect_typed(now, Version::V1_3);
+        let done = switch.message(now, conn, 1, Message::FlowMod(flow));
+        assert_eq!(done, Ok(true));
+        switch.disconnect(now, conn).expect("it is connected");
+    }
+
+    /// What a switch would do with a datagram that comes in through a port.
+    pub fn trace(&mut self, node: NodeId, port: u32, (from, to): (u16, u16)) -> String {
+        let now = self.network.now();
+        let layer = ipv4(ip(from).into(), ip(to).into(), 64, udp(7, 7, b"traced"));
+        let frame = ethernet(mac(to), mac(from), layer);
+        let switch = self.network.switch_mut(node).expect("it is a switch");
+        let trace = switch.explain(now, PortNo(port), &frame);
+        trace.expect("the port is there").to_string()
     }
 
     /// The next free port of a switch.
@@ -277,9 +376,9 @@ impl Lab {
                 port: PortNo(1),
             },
         );
-        let link = self.network.add_link(ends.0, ends.1, wire(1_000));
+        let link = self.link(ends, 1_000);
         self.hosts.push((node, number));
-        (place, link.expect("the ports are free"))
+        (place, link)
     }
 
     /// Changes a link at a time.
@@ -299,9 +398,11 @@ impl Lab {
         host.expect("it is a station")
     }
 
-    /// Checks what always holds: no frame goes over a link twice, no host gets a frame twice, and
-    /// none gets one to another host.
+    /// Checks what always holds: no frame goes over a link twice, no switch makes several of a
+    /// frame to one host, no host gets a frame twice, and none gets one to another host.
     pub fn check(&self) {
+        let flooded = &self.trail.flooded;
+        assert!(flooded.is_empty(), "one became several: {flooded:?}");
         let repeated = &self.trail.repeated;
         assert!(repeated.is_empty(), "twice over a link: {repeated:?}");
         for (place, (_, number)) in self.hosts.iter().enumerate() {
