@@ -1,4 +1,4 @@
-//! Wireshark shows every message of the state tables with its fields by name.
+//! Wireshark shows messages of the state tables and frames of ARP-Path with their fields by name.
 #![allow(clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
@@ -56,12 +56,24 @@ fn vectors() -> Vec<(String, Vec<u8>)> {
     vectors
 }
 
-/// A capture in the classic format with a TCP segment to OpenFlow's port for each message.
-fn capture(messages: &[(String, Vec<u8>)]) -> Vec<u8> {
+/// A capture in the classic format.
+fn capture_of(frames: &[Vec<u8>]) -> Vec<u8> {
     let mut file = Vec::new();
     for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 1] {
         file.extend(word.to_le_bytes());
     }
+    for frame in frames {
+        for word in [0, 0, frame.len() as u32, frame.len() as u32] {
+            file.extend(word.to_le_bytes());
+        }
+        file.extend(frame);
+    }
+    file
+}
+
+/// A capture with a TCP segment to OpenFlow's port for each message.
+fn capture(messages: &[(String, Vec<u8>)]) -> Vec<u8> {
+    let mut frames = Vec::new();
     let mut sequence = 1u32;
     for (_, message) in messages {
         let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, 0];
@@ -72,12 +84,9 @@ fn capture(messages: &[(String, Vec<u8>)]) -> Vec<u8> {
         frame.extend([0, 0, 0, 1, 0x50, 0x18, 0x20, 0, 0, 0, 0, 0]);
         frame.extend(message);
         sequence += message.len() as u32;
-        for word in [0, 0, frame.len() as u32, frame.len() as u32] {
-            file.extend(word.to_le_bytes());
-        }
-        file.extend(frame);
+        frames.push(frame);
     }
-    file
+    capture_of(&frames)
 }
 
 /// The numbers that stand under a name in a part of tshark's JSON.
@@ -187,5 +196,80 @@ fn wireshark_names_the_fields_of_each_message() {
     );
     assert_eq!(codes, iter::once(7).collect::<Vec<_>>());
     assert!(count >= MIN_NUMBERS, "{count} numbers");
+    fs::remove_file(path).unwrap();
+}
+
+/// The frames of the page of ARP-Path, and the text of each.
+fn path_frames() -> Vec<(Vec<u8>, String)> {
+    let page = fs::read_to_string(root().join("docs/reference/arp-path.md")).unwrap();
+    let blocks = page.split("```hex\n").skip(1);
+    let block = |block: &str| {
+        let (hex, text) = block
+            .split_once("\n```")
+            .unwrap()
+            .0
+            .rsplit_once('\n')
+            .unwrap();
+        let digits: String = hex.split_whitespace().collect();
+        let pairs = (0..digits.len()).step_by(2);
+        let bytes = pairs.map(|at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap());
+        (bytes.collect(), text.to_string())
+    };
+    blocks.map(block).collect()
+}
+
+/// The number in a value of tshark's or of a vector: also in hexadecimal, or as a type or truth.
+fn path_number(text: &str) -> Option<u64> {
+    match text {
+        "HELLO" => Some(1),
+        "path-fail" => Some(2),
+        "path-request" => Some(3),
+        "path-reply" => Some(4),
+        "True" => Some(1),
+        "False" => Some(0),
+        _ => match text.strip_prefix("0x") {
+            Some(digits) => u64::from_str_radix(digits, 16).ok(),
+            None => text.parse().ok(),
+        },
+    }
+}
+
+#[test]
+fn wireshark_names_the_fields_of_frames_of_arp_path() {
+    if !have(&["tshark"]) {
+        return;
+    }
+    let vectors = path_frames();
+    assert_eq!(vectors.len(), 4);
+    let frames: Vec<Vec<u8>> = vectors.iter().map(|(bytes, _)| bytes.clone()).collect();
+    let path = std::env::temp_dir().join(format!("bofuss-arppath-{}.pcap", std::process::id()));
+    fs::write(&path, capture_of(&frames)).unwrap();
+    let script = root().join("contrib/wireshark/arppath.lua");
+    let script = format!("lua_script:{}", script.display());
+    let names: Vec<&str> = vectors[0]
+        .1
+        .split(',')
+        .map(|pair| pair.split_once('=').unwrap().0)
+        .collect();
+    let mut command = Command::new("tshark");
+    command
+        .arg("-r")
+        .arg(&path)
+        .args(["-X", &script, "-T", "fields"]);
+    for name in &names {
+        command.args(["-e", &format!("arppath.{name}")]);
+    }
+    let output = run(&mut command);
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(!errors.contains("Lua"), "{errors}");
+    let shown = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(shown.lines().count(), vectors.len(), "{shown}");
+    for ((_, text), line) in vectors.iter().zip(shown.lines()) {
+        for (pair, value) in text.split(',').zip(line.split('\t')) {
+            let (name, wanted) = pair.split_once('=').unwrap();
+            let same = value == wanted || path_number(value) == path_number(wanted);
+            assert!(same && !value.is_empty(), "{name}: {value}, not {wanted}");
+        }
+    }
     fs::remove_file(path).unwrap();
 }

@@ -23,6 +23,7 @@ const INSTALLED: &[&str] = &[
     "lib/sysusers.d/bofuss.conf",
     "share/bash-completion/completions/bofuss",
     "share/bash-completion/completions/dpctl",
+    "share/bofuss/arppath.lua",
     "share/bofuss/bofuss_machine.py",
     "share/bofuss/bofuss_mininet.py",
     "share/bofuss/mininet.py",

@@ -13,7 +13,7 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 const PACKAGES: &str = "--locked --package bofuss-switchd --package bofuss-dpctl";
 const LINKS: [&str; 2] = ["ofdatapath", "ofprotocol"];
 /// Files of the tree, and where below `usr` each is installed.
-const FILES: [(&str, &str); 8] = [
+const FILES: [(&str, &str); 9] = [
     (
         "contrib/bofuss_mininet.py",
         "share/bofuss/bofuss_mininet.py",
@@ -27,6 +27,7 @@ const FILES: [(&str, &str); 8] = [
         "contrib/wireshark/openstate.lua",
         "share/bofuss/openstate.lua",
     ),
+    ("contrib/wireshark/arppath.lua", "share/bofuss/arppath.lua"),
     (
         "contrib/bofuss.toml",
         "share/doc/bofuss/examples/bofuss.toml",
