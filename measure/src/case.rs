@@ -36,6 +36,9 @@ pub const RATE: BenchMetric = ("rate", "frames/s");
 /// Bytes of TCP that arrive.
 pub const TCP_RATE: BenchMetric = ("rate", "Gb/s");
 
+/// The case that compares the modes of a switch.
+pub const MODE_SPEEDUP: &str = "mode-speedup";
+
 /// The results of a case.
 pub type Figures = Result<Vec<(BenchMetric, f64)>, String>;
 
@@ -84,6 +87,13 @@ const OFFLOADING: &[Setup] = &[
     Setup::OvsTso,
 ];
 const SWITCHES: &[Setup] = &[Setup::Bofuss, Setup::Ovs, Setup::OvsXdp];
+/// The modes of a switch: entries from port to port, learning, ARP-Path; and the kernel's bridge.
+const MODES: &[Setup] = &[
+    Setup::Bridge,
+    Setup::Bofuss,
+    Setup::BofussNormal,
+    Setup::BofussArpPath,
+];
 /// Set-ups for cases in which the way of polling does not matter.
 const TWO: &[Setup] = &[Setup::Bofuss, Setup::Ovs];
 /// The same, and bofuss with another C library.
@@ -105,6 +115,18 @@ pub const GROUPS: &[CaseGroup] = &[
         offloads: false,
         resets: false,
         cases: HOSTS,
+    },
+    CaseGroup {
+        setups: MODES,
+        rounds: 7,
+        offloads: false,
+        resets: false,
+        cases: &[Case {
+            name: MODE_SPEEDUP,
+            title: "UDP echoes by legacy modes and by OpenFlow entries",
+            parameters: ("bytes", &[64, 128, 256]),
+            run: host_case::echoes_of_mode,
+        }],
     },
     CaseGroup {
         setups: OFFLOADING,

@@ -180,6 +180,18 @@ pub fn round_trips(c: &CaseContext<'_>) -> Figures {
     echoes(c, ECHOES, c.parameter as usize, false)
 }
 
+/// Echoes of one flow, once the switch knows where both hosts are.
+pub fn echoes_of_mode(c: &CaseContext<'_>) -> Figures {
+    for back in [false, true] {
+        let one = Load {
+            back,
+            ..Load::of(1)
+        };
+        c.bed.host(back, || send(HOST_PORT, one))?;
+    }
+    round_trips(c)
+}
+
 /// Echoes with host B, each of a new flow if `fresh`. Returns median and 99th percentile in
 /// microseconds.
 pub fn echoes(c: &CaseContext<'_>, count: usize, size: usize, fresh: bool) -> Figures {

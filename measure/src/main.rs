@@ -44,7 +44,7 @@ enum CliCommand {
         #[arg(long = "case", value_name = "NAME")]
         cases: Vec<String>,
         /// A set-up: direct, bridge, yardstick, recvmmsg, bofuss, bofuss-static, ovs, ovs-afxdp,
-        /// ovs-tso [default: all here]
+        /// ovs-tso, bofuss-normal, bofuss-arp-path [default: all here]
         #[arg(long = "setup", value_name = "NAME")]
         setups: Vec<String>,
         /// The number of rounds [default: 1 to 7, fewer where they are longer]

@@ -47,7 +47,8 @@ pub fn run(words: &str) -> Result<String, String> {
     }
 }
 
-fn mac_text(mac: [u8; 6]) -> String {
+/// An Ethernet address as `ip` writes it.
+pub fn mac_text(mac: [u8; 6]) -> String {
     mac.map(|byte| format!("{byte:02x}")).join(":")
 }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use bofuss_oflib::ext::ExtKind;
 use bofuss_oflib::field::IN_PORT;
 use bofuss_oflib::message::config::ConfigFlags;
 use bofuss_oflib::message::multipart::{FlowStatsRequest, RequestBody};
@@ -15,7 +16,7 @@ use bofuss_oflib::message::{
 use bofuss_oflib::text::parse_flow;
 use bofuss_oflib::types::{BufferId, GroupId, MaxLen, TableId};
 use bofuss_oflib::wire::Bytes;
-use bofuss_oflib::{Action, Catalogue, Codec, FieldMatch, Message, PortNo, Version};
+use bofuss_oflib::{Action, Catalogue, Codec, ExtValue, FieldMatch, Message, PortNo, Version};
 
 /// How long to wait for a reply.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -90,6 +91,17 @@ pub fn mods<T: AsRef<str>>(
             parsed.map(Message::FlowMod).map_err(|e| e.to_string())
         })
         .collect()
+}
+
+/// A message of an extension, from text.
+///
+/// Errors: there is none of that name, or the text is none.
+pub fn extension(catalogue: &Catalogue, name: &str, text: &str) -> Result<Message, String> {
+    let mut rows = catalogue.values(ExtKind::Message);
+    match rows.find(|row| row.name == name) {
+        Some(row) => ExtValue::parse(row, text, catalogue).map(Message::Experimenter),
+        None => Err(format!("there is no message {name}")),
+    }
 }
 
 fn lock(writer: &Mutex<TcpStream>) -> MutexGuard<'_, TcpStream> {

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use crate::case::MODE_SPEEDUP;
 use crate::plot::{Bar, Stack, bars, stacks};
 use crate::report::{BenchReport, counted, number};
 use crate::setup::Setup;
@@ -38,7 +39,10 @@ const SECTIONS: [(&str, &[(&str, &str)]); 5] = [
             ("tcp-plain", "processor"),
         ],
     ),
-    ("Latency", &[("rtt", "p50"), ("rtt", "p99")]),
+    (
+        "Latency",
+        &[("rtt", "p50"), ("rtt", "p99"), (MODE_SPEEDUP, "speed-up")],
+    ),
     (
         "Many flows, rules, tables and masks",
         &[

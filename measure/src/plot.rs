@@ -23,7 +23,7 @@ const VALUE: f64 = 44.0;
 const INK: RGBColor = RGBColor(122, 127, 135);
 const GRID: f64 = 0.35;
 /// The colours of series.
-const COLOURS: [RGBColor; 9] = [
+const COLOURS: [RGBColor; 11] = [
     RGBColor(154, 160, 166),
     RGBColor(176, 141, 87),
     RGBColor(76, 159, 112),
@@ -33,6 +33,8 @@ const COLOURS: [RGBColor; 9] = [
     RGBColor(142, 107, 191),
     RGBColor(214, 164, 25),
     RGBColor(201, 104, 152),
+    RGBColor(64, 176, 191),
+    RGBColor(163, 122, 103),
 ];
 
 /// One bar.

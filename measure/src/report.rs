@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::case::{BenchMetric, Case};
+use crate::case::{BenchMetric, Case, MODE_SPEEDUP};
 use crate::plot::{Bar, bars};
 use crate::setup::Setup;
 
@@ -73,12 +73,31 @@ impl Figure {
 
     /// The ratio of this to another: the median of the rounds' ratios.
     pub fn over(&self, base: &Self) -> Option<f64> {
-        let pairs = self.values.iter().zip(&base.values);
-        let ratios: Vec<f64> = pairs
-            .filter(|(_, base)| **base > 0.0)
-            .map(|(own, base)| own / base)
-            .collect();
+        let ratios = self.ratios(base);
         (!ratios.is_empty()).then(|| median(&ratios))
+    }
+
+    /// The ratio of this to another in each round.
+    fn ratios(&self, base: &Self) -> Vec<f64> {
+        let pairs = self.values.iter().zip(&base.values);
+        let defined = pairs.filter(|(_, base)| **base > 0.0);
+        defined.map(|(own, base)| own / base).collect()
+    }
+
+    /// The figure of this latency over that of OpenFlow entries; none of no rounds.
+    fn speed_up(&self, base: &Self) -> Option<Self> {
+        let mut values = self.ratios(base);
+        values.sort_by(f64::total_cmp);
+        Some(Self {
+            metric: "speed-up".into(),
+            unit: "times".into(),
+            median: median(&values),
+            min: *values.first()?,
+            max: *values.last()?,
+            values,
+            ratio: None,
+            ..self.clone()
+        })
     }
 }
 
@@ -117,6 +136,21 @@ impl BenchReport {
             figure.min = figure.min.min(value);
             figure.max = figure.max.max(value);
         }
+    }
+
+    /// Adds the speed-up of OpenFlow entries to the figures of [`MODE_SPEEDUP`]: how many times as
+    /// long an echo takes by another mode of the same round.
+    fn add_speed_ups(&mut self) {
+        let mut added = Vec::new();
+        for figure in &self.figures {
+            let is_legacy = figure.setup != Setup::Bofuss.name();
+            let is_latency = figure.case == MODE_SPEEDUP && figure.metric == "p50";
+            let base = self.get(MODE_SPEEDUP, figure.parameter, "p50", Setup::Bofuss);
+            if is_legacy && is_latency {
+                added.extend(base.and_then(|base| figure.speed_up(base)));
+            }
+        }
+        self.figures.extend(added);
     }
 
     /// Records a failure and prints it.
@@ -181,6 +215,7 @@ impl BenchReport {
     ///
     /// Errors: the system's.
     pub fn write(&mut self, folder: &Path) -> Result<(), String> {
+        self.add_speed_ups();
         for at in 0..self.figures.len() {
             self.figures[at].ratio = self.ratio(&self.figures[at]);
         }
@@ -307,5 +342,33 @@ mod tests {
         let own = report.get("frames", 0, "x", Setup::Bofuss).expect("added");
         assert_eq!((own.median, own.min, own.max), (15.0, 2.0, 20.0));
         assert_eq!(report.ratio(own), Some(2.0));
+    }
+
+    #[test]
+    fn a_speed_up_is_legacy_latency_over_that_of_entries_of_the_same_round() {
+        let mut report = BenchReport::default();
+        let cases = crate::case::GROUPS.iter().flat_map(|group| group.cases);
+        let case = cases.into_iter().find(|case| case.name == MODE_SPEEDUP);
+        let mut add = |setup, value| {
+            report.add(
+                case.expect("it is there"),
+                64,
+                setup,
+                &[(("p50", "us"), value)],
+            );
+        };
+        for (entries, bridge) in [(10.0, 5.0), (20.0, 20.0), (10.0, 9.0)] {
+            add(Setup::Bofuss, entries);
+            add(Setup::Bridge, bridge);
+        }
+        report.add_speed_ups();
+        let found = report.get(MODE_SPEEDUP, 64, "speed-up", Setup::Bridge);
+        let found = found.expect("it was added");
+        assert_eq!((found.median, found.min, found.max), (0.9, 0.5, 1.0));
+        assert!(
+            report
+                .get(MODE_SPEEDUP, 64, "speed-up", Setup::Bofuss)
+                .is_none()
+        );
     }
 }

@@ -6,8 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime};
 
-use crate::net::{SWITCH_PORTS, context, run};
-use crate::openflow::Session;
+use bofuss_oflib::{Codec, Message};
+
+use crate::case::BASE;
+use crate::net::{SWITCH_PORTS, context, mac_text, run};
+use crate::openflow::{Session, adds, codec, encode, extension};
+use crate::traffic::ABSENT_HOSTS;
 
 /// The port on which switches listen for OpenFlow.
 const OPENFLOW_PORT: u16 = 16690;
@@ -42,11 +46,15 @@ pub enum Setup {
     OvsXdp,
     /// The same on ordinary ports with userspace-tso.
     OvsTso,
+    /// bofuss as a learning switch: one entry, with NORMAL.
+    BofussNormal,
+    /// bofuss with ARP-Path: one entry, with its action.
+    BofussArpPath,
 }
 
 impl Setup {
     /// All set-ups, in the order of a round.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Direct,
         Self::Bridge,
         Self::Yardstick,
@@ -56,6 +64,8 @@ impl Setup {
         Self::Ovs,
         Self::OvsXdp,
         Self::OvsTso,
+        Self::BofussNormal,
+        Self::BofussArpPath,
     ];
 
     /// Its name in tables and files.
@@ -70,6 +80,8 @@ impl Setup {
             Self::Ovs => "ovs",
             Self::OvsXdp => "ovs-afxdp",
             Self::OvsTso => "ovs-tso",
+            Self::BofussNormal => "bofuss-normal",
+            Self::BofussArpPath => "bofuss-arp-path",
         }
     }
 
@@ -85,6 +97,8 @@ impl Setup {
             Self::Ovs => "Open vSwitch",
             Self::OvsXdp => "Open vSwitch with AF_XDP",
             Self::OvsTso => "Open vSwitch with TSO",
+            Self::BofussNormal => "bofuss, NORMAL",
+            Self::BofussArpPath => "bofuss, ARP-Path",
         }
     }
 
@@ -98,7 +112,7 @@ impl Setup {
 
     /// Whether it belongs to another project.
     pub fn is_foreign(self) -> bool {
-        self.is_switch() && !matches!(self, Self::Bofuss | Self::BofussStatic)
+        matches!(self, Self::Ovs | Self::OvsXdp | Self::OvsTso)
     }
 
     /// Whether this machine has what it needs; our programs are in the folder `programs`.
@@ -107,14 +121,28 @@ impl Setup {
             Self::BofussStatic => return static_program(programs).exists(),
             Self::Ovs | Self::OvsXdp => "ovs-vswitchd",
             Self::OvsTso => "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk",
-            Self::Direct | Self::Bridge | Self::Yardstick | Self::Recvmmsg | Self::Bofuss => {
-                return true;
-            }
+            Self::Direct
+            | Self::Bridge
+            | Self::Yardstick
+            | Self::Recvmmsg
+            | Self::Bofuss
+            | Self::BofussNormal
+            | Self::BofussArpPath => return true,
         };
         run(&format!("which {program}")).is_ok()
     }
 
-    /// Starts it on the two ports; a switch has one rule in each direction.
+    /// The entries that a switch begins with.
+    fn entries(self) -> &'static [&'static str] {
+        match self {
+            Self::BofussNormal => &["priority=10,actions=NORMAL"],
+            Self::BofussArpPath => &["priority=10,actions=arp_path"],
+            Self::Bofuss | Self::BofussStatic | Self::Ovs | Self::OvsXdp | Self::OvsTso => &BASE,
+            Self::Direct | Self::Bridge | Self::Yardstick | Self::Recvmmsg => &[],
+        }
+    }
+
+    /// Starts it on the two ports; a switch has its entries.
     ///
     /// Errors: a program that does not start or become ready.
     pub fn start(self, programs: &Path) -> Result<Forwarder, String> {
@@ -134,21 +162,34 @@ impl Setup {
                 let program = programs.join("examples").join(self.name());
                 forwarder.start(Command::new(program).args(SWITCH_PORTS), "ready")?;
             }
-            Self::Bofuss => forwarder.start_bofuss(&programs.join("bofuss"))?,
+            Self::Bofuss | Self::BofussNormal | Self::BofussArpPath => {
+                forwarder.start_bofuss(&programs.join("bofuss"))?;
+            }
             Self::BofussStatic => forwarder.start_bofuss(&static_program(programs))?,
             Self::Ovs | Self::OvsXdp | Self::OvsTso => forwarder.start_ovs(self)?,
         }
         if self.is_switch() {
             let mut session = forwarder.session()?;
-            let codec = crate::openflow::codec();
-            let rules = [
-                "priority=10,in_port=1,actions=output:2",
-                "priority=10,in_port=2,actions=output:1",
-            ];
-            session.change(&crate::openflow::adds(&codec, rules)?)?;
+            let codec = codec();
+            session.change(&adds(&codec, self.entries())?)?;
+            if self == Self::BofussArpPath {
+                session.change(&encode(&codec, pins(&codec)?))?;
+            }
         }
         Ok(forwarder)
     }
+}
+
+/// What tells ARP-Path where the frames of a load go: to addresses that nobody sends from.
+///
+/// Errors: the message, if bofuss has none such.
+fn pins(codec: &Codec) -> Result<Vec<Message>, String> {
+    let mut messages = Vec::new();
+    for (mac, port) in ABSENT_HOSTS.into_iter().zip([2, 1]) {
+        let text = format!("pin,mac={},port={port}", mac_text(mac));
+        messages.push(extension(&codec.catalogue, "arp_path_mod", &text)?);
+    }
+    Ok(messages)
 }
 
 /// The static program that cargo built for this machine, next to our other programs' folder.

@@ -18,7 +18,7 @@ const ADDRESSES: std::ops::Range<usize> = 26..34;
 const PORTS_AT: usize = 34;
 const NUMBER_AT: usize = 42;
 /// The destinations of frames from A and from B: no host has them.
-const ABSENT_HOSTS: [[u8; 6]; 2] = [[2, 0, 0, 0, 0, 0x1b], [2, 0, 0, 0, 0, 0x1a]];
+pub const ABSENT_HOSTS: [[u8; 6]; 2] = [[2, 0, 0, 0, 0, 0x1b], [2, 0, 0, 0, 0, 0x1a]];
 /// Bytes of frames that wait to be sent at most.
 const POOL_BYTES: usize = 64 << 20;
 /// How long the receiver waits for a frame.
