@@ -171,8 +171,8 @@ static_target() {
 announce() {
     say "make test: builds and runs what continuous integration does. On two free cores:"
     say "  format, tidy, sizes, lints, unit tests    5 minutes with the build"
-    say "  documentation, tutorials, packages        7 minutes"
-    say "  end to end and examples, in namespaces   10 minutes"
+    say "  documentation, tutorials, packages       13 minutes"
+    say "  end to end, Python and examples           8 minutes"
     say "  disk                                      5 GB below $target"
     say "  installs, if missing                      $(wanted test | cut -d' ' -f2 | sort -u | xargs)"
     say "                                            Rust $version and its target for static programs"

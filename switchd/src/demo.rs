@@ -83,16 +83,19 @@ pub async fn demo(options: DemoOptions, stopped: impl Future<Output = ()>) -> Re
         .spawn(move || drop(done.send(scenes::play(&scene, &socket, controlled.as_deref()))))
         .map_err(context("thread"))?;
     let mut stopped = std::pin::pin!(stopped);
-    tokio::select! {
-        result = finished => result.unwrap_or_else(|_| Err("the demo's thread died".into()))?,
-        () = &mut stopped => return Err("interrupted; everything is cleaned up".into()),
-    }
-    if options.keep {
+    let mut played = tokio::select! {
+        result = finished => result.unwrap_or_else(|_| Err("the demo's thread died".into())),
+        () = &mut stopped => Err("interrupted; everything is cleaned up".into()),
+    };
+    if played.is_ok() && options.keep {
         while_up(&process, &lab)?;
         process.until(stopped).await?;
     } else {
-        what_next()?;
+        played = played.and_then(|()| what_next());
+        // The switch gives back what it changed.
+        process.until(std::future::ready(())).await?;
     }
+    played?;
     println!("\nCleaned up.");
     Ok(())
 }

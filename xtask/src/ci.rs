@@ -12,7 +12,7 @@ use crate::{cost, dist, e2e, examples, fuzz, mutants, python, reference, size, t
 pub(crate) enum Tier {
     /// 2 minutes after the build.
     Check,
-    /// 10 minutes.
+    /// 20 minutes more.
     Test,
     /// All steps.
     All,
