@@ -348,7 +348,12 @@ fn change(stage: &mut Stage, key: &str) {
             stage.follows(key, "[]");
         }
         "discipline" => {
-            refuses(stage, key, "['drr']", "'drr' is not weighted-priority");
+            refuses(
+                stage,
+                key,
+                "['lifo']",
+                "'lifo' is none of weighted-priority",
+            );
             stage.follows("queue", "['2:0:max=10M']");
             stage.follows(key, "['2=fifo']");
             stage.lab.all_ping();

@@ -11,9 +11,9 @@ mod buckets;
 pub(crate) mod discipline;
 #[cfg(test)]
 mod dumbbell;
-mod fair_order;
 mod microflow;
 pub(crate) mod queue;
+mod single_queue;
 
 /// A discipline that a port can have.
 #[derive(Debug)]
@@ -51,4 +51,6 @@ disciplines! {
     weighted_priority::WeightedPriority "weighted-priority";
     fifo::Fifo "fifo";
     hfair::HierarchicalFair "hfair";
+    drr::FlowRoundRobin "drr";
+    fred::Fred "fred";
 }

@@ -70,13 +70,17 @@ impl Default for QueueSpec {
 }
 
 impl QueueSpec {
-    /// Whether it is what a discipline of one queue can do: of queue 0, a maximum or nothing.
-    pub(super) fn is_only_a_maximum(&self, id: QueueId) -> bool {
+    /// Whether a discipline of one queue can do it. Errors: why not, in words.
+    pub(super) fn is_only_a_maximum(&self, id: QueueId) -> Result<(), &'static str> {
         let plain = Self {
             max: self.max,
             ..Self::default()
         };
-        id == DEFAULT_QUEUE && *self == plain
+        if id == DEFAULT_QUEUE && *self == plain {
+            Ok(())
+        } else {
+            Err("a port with this discipline has queue 0 only, and of it a maximum only")
+        }
     }
 }
 

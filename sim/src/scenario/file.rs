@@ -109,7 +109,7 @@ pub struct SwitchRow {
     pub engine: Option<Spanned<String>>,
     /// How select groups choose: `hash`, `round-robin` or `random`.
     pub select: Option<Spanned<String>>,
-    /// What orders the frames of ports with queues: `weighted-priority`, `fifo` or `hfair`.
+    /// What orders the frames of ports with queues, as `hfair`.
     pub discipline: Option<Spanned<String>>,
     /// Entries, groups, meters and queues that it has from the start, as in a file for `bofuss
     /// trace`.

@@ -78,7 +78,10 @@ fn discipline(text: &str, config: &mut bofuss_datapath::Config) -> Result<(), St
     };
     let Some(row) = DISCIPLINES.iter().find(|row| row.name == name) else {
         let names: Vec<_> = DISCIPLINES.iter().map(|row| row.name).collect();
-        return Err(format!("{option}: '{name}' is not {}", names.join(" or ")));
+        return Err(format!(
+            "{option}: '{name}' is none of {}",
+            names.join(", ")
+        ));
     };
     match port {
         Some(port) => drop(config.port_disciplines.insert(port, row.name)),

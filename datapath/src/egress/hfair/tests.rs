@@ -2,8 +2,14 @@
 
 use alloc::vec::Vec;
 
+use bofuss_frame::Pool;
+use bofuss_oflib::Mac;
+use bofuss_packet::craft;
+
+use super::*;
 use crate::egress::dumbbell::{PORT_KBPS, Sender, fairness, paper_senders, run};
 
+const NOW: Time = Time(0);
 /// What a share may differ from what is expected, as a fraction.
 const TOLERANCE: f64 = 0.03;
 
@@ -79,4 +85,27 @@ fn microflows_of_one_subscriber_share_evenly_what_they_ask_for() {
         .collect();
     assert!(is_near(each[0], 100.0) && is_near(each[1], 1_500.0), "{each:?}");
     assert!(is_near(each[2], 4_200.0) && is_near(each[3], 4_200.0), "{each:?}");
+}
+
+#[test]
+fn microflows_and_aggregates_are_forgotten_while_new_ones_come() {
+    let (pool, mut order) = (Pool::new(1 << 24), FairOrder::default());
+    let mut most = 0;
+    for n in 0..100_000_u32 {
+        // Every second packet is one of a new subscriber, every fourth one of a new microflow.
+        let subscriber = if n % 2 == 0 { n } else { n % 3 };
+        let port = if n % 4 == 1 { n as u16 } else { 7 };
+        let udp = craft::udp(port, 9, &[]);
+        let ip = craft::ipv4([10, 9, 9, 9].into(), subscriber.into(), 64, udp);
+        let frame = craft::ethernet(Mac([2; 6]), Mac([4; 6]), ip);
+        let frame = pool.frame(&frame).expect("within the limit");
+        assert!(order.push(NOW, frame, 0, 1 << 20));
+        if n >= 500 {
+            order.pop(NOW).expect("500 wait");
+        }
+        most = most.max(order.flows.len() + order.aggregates.len());
+    }
+    assert!(most < 5_000, "{most}");
+    while order.pop(NOW).is_some() {}
+    assert_eq!(order.due(), None);
 }

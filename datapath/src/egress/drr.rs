@@ -1,0 +1,116 @@
+//! Deficit round robin of microflows: each gets the same share, whoever sends it to whom.
+//!
+//! Shreedhar and Varghese, 1995: microflows take turns, each turn adds a quantum of bytes to a
+//! microflow's credit, and its frames leave as long as the credit lasts.
+
+use alloc::{collections::VecDeque, vec::Vec};
+
+use bofuss_frame::Frame;
+use bofuss_packet::offload;
+use hashbrown::HashMap;
+
+use crate::Time;
+use crate::egress::microflow::Microflow;
+use crate::egress::queue::{MAX_QUEUE_BYTES, MAX_QUEUE_PACKETS};
+use crate::egress::single_queue::{Order, SingleQueue};
+
+/// Bytes that a turn adds: a frame of Ethernet's usual size.
+const QUANTUM: u64 = 1_514;
+/// What a frame that is shorter counts as, so that not too many wait.
+const MIN_SIZE: u64 = MAX_QUEUE_BYTES / MAX_QUEUE_PACKETS;
+/// Why a microflow whose turn it is, is there.
+const HAS_FRAMES: &str = "a microflow that takes turns has frames";
+
+/// The discipline.
+pub(crate) type FlowRoundRobin = SingleQueue<Turns>;
+
+/// What waits of one microflow.
+#[derive(Debug, Default)]
+struct Turn {
+    frames: VecDeque<Frame>,
+    size: u64,
+    credit: u64,
+}
+
+/// The frames that wait, by microflow.
+#[derive(Debug, Default)]
+pub(crate) struct Turns {
+    flows: HashMap<Microflow, Turn>,
+    /// The microflows that have frames; the first has its turn.
+    order: VecDeque<Microflow>,
+    size: u64,
+}
+
+impl Order for Turns {
+    /// A microflow may fill as much as is left free.
+    fn push(&mut self, _: Time, frame: Frame, _: u32, limit: u64) -> bool {
+        let size = offload::wire_count(&frame).1.max(MIN_SIZE);
+        let microflow = Microflow::of(frame.bytes());
+        let waiting = self.flows.get(&microflow).map_or(0, |turn| turn.size);
+        if waiting + size > limit.saturating_sub(self.size) {
+            return false;
+        }
+        if waiting == 0 {
+            self.order.push_back(microflow);
+        }
+        let turn = self.flows.entry(microflow).or_default();
+        turn.frames.push_back(frame);
+        turn.size += size;
+        self.size += size;
+        true
+    }
+
+    fn pop(&mut self, _: Time) -> Option<Frame> {
+        loop {
+            let microflow = *self.order.front()?;
+            let turn = self.flows.get_mut(&microflow).expect(HAS_FRAMES);
+            let next = turn.frames.front().expect(HAS_FRAMES);
+            let (_, bytes) = offload::wire_count(next);
+            if turn.credit < bytes {
+                turn.credit += QUANTUM;
+                self.order.rotate_left(1);
+                continue;
+            }
+            let size = bytes.max(MIN_SIZE);
+            turn.credit -= bytes;
+            turn.size -= size;
+            self.size -= size;
+            let frame = turn.frames.pop_front();
+            if turn.frames.is_empty() {
+                self.flows.remove(&microflow);
+                self.order.pop_front();
+            }
+            return frame;
+        }
+    }
+
+    fn due(&self) -> Option<Time> {
+        (!self.order.is_empty()).then_some(Time(0))
+    }
+
+    fn take_frames(&mut self) -> Vec<Frame> {
+        let Self {
+            mut flows, order, ..
+        } = core::mem::take(self);
+        let turns = order.into_iter().filter_map(|one| flows.remove(&one));
+        turns.flat_map(|turn| turn.frames).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use crate::egress::dumbbell::{fairness, paper_senders, run};
+
+    #[test]
+    fn microflows_get_the_same_and_subscribers_by_how_many_they_have() {
+        let senders = paper_senders();
+        let arrivals = run("drr", &senders, 6.0);
+        let subscribers = arrivals.kbps(&senders, 4, 2.0, 6.0);
+        let index = fairness(&subscribers);
+        assert!((0.860..=0.870).contains(&index), "{index}: {subscribers:?}");
+        let each: Vec<f64> = arrivals.0.iter().map(|one| one.len() as f64).collect();
+        assert!(fairness(&each) >= 0.999, "{each:?}");
+    }
+}

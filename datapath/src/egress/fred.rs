@@ -1,0 +1,146 @@
+//! Flow random early drop: one queue, of which no microflow may have much more than others.
+//!
+//! Lin and Morris, 1997. A frame is dropped at random as the mean length of the queue grows, and for
+//! certain if its microflow has too many frames in it. The parameters are those with which the
+//! evaluation of OpenQFlow is reproduced: a queue of 25 frames.
+
+use alloc::{collections::VecDeque, vec::Vec};
+
+use bofuss_frame::Frame;
+use hashbrown::HashMap;
+
+use crate::Time;
+use crate::egress::microflow::Microflow;
+use crate::egress::single_queue::{Order, SingleQueue};
+
+/// Frames that wait at most.
+const MAX_FRAMES: usize = 25;
+/// Mean lengths of the queue from which on frames are dropped at random, and all are.
+const MIN_THRESHOLD: f64 = 5.0;
+const MAX_THRESHOLD: f64 = 15.0;
+/// Frames that each microflow may have in the queue.
+const MIN_FRAMES: f64 = 2.0;
+/// How much the length at this moment counts in the mean.
+const MEAN_WEIGHT: f64 = 0.002;
+/// The probability of a drop where the mean length comes to its maximum.
+const MAX_PROBABILITY: f64 = 0.02;
+
+/// The discipline.
+pub(crate) type Fred = SingleQueue<EarlyDrop>;
+
+/// A microflow that has frames in the queue.
+#[derive(Debug, Default)]
+struct ActiveFlow {
+    n_frames: usize,
+    /// How often it had more than it may.
+    strikes: u32,
+}
+
+/// The frames that wait, in the order of arrival.
+#[derive(Debug, Default)]
+pub(crate) struct EarlyDrop {
+    frames: VecDeque<(Microflow, Frame)>,
+    active: HashMap<Microflow, ActiveFlow>,
+    /// Mean length of the queue.
+    mean: f64,
+    /// Frames since the last drop at random; negative: none was due.
+    since_drop: f64,
+    random: u64,
+}
+
+impl EarlyDrop {
+    /// A number from 0 to 1 (a linear congruential generator).
+    fn fraction(&mut self) -> f64 {
+        const MULTIPLIER: u64 = 6_364_136_223_846_793_005;
+        self.random = self.random.wrapping_mul(MULTIPLIER).wrapping_add(1);
+        (self.random >> 32) as f64 / f64::from(u32::MAX)
+    }
+
+    fn update_mean(&mut self) {
+        self.mean += MEAN_WEIGHT * (self.frames.len() as f64 - self.mean);
+    }
+
+    /// Whether a frame of a microflow is to be dropped.
+    fn drops(&mut self, microflow: &Microflow) -> bool {
+        let mean_each = (self.mean / self.active.len().max(1) as f64).max(1.0);
+        let is_full = self.mean >= MAX_THRESHOLD;
+        let most = if is_full { MIN_FRAMES } else { MIN_THRESHOLD };
+        let mut own = 0.0;
+        if let Some(flow) = self.active.get_mut(microflow) {
+            own = flow.n_frames as f64;
+            let has_too_many = own >= most
+                || is_full && own > 2.0 * mean_each
+                || own >= mean_each && flow.strikes > 1;
+            if has_too_many {
+                flow.strikes += 1;
+                return true;
+            }
+        }
+        if self.frames.len() >= MAX_FRAMES {
+            return true;
+        }
+        if self.mean < MIN_THRESHOLD {
+            self.since_drop = -1.0;
+            return false;
+        }
+        if own < MIN_FRAMES.max(mean_each) {
+            return false;
+        }
+        self.since_drop += 1.0;
+        let share = (self.mean - MIN_THRESHOLD) / (MAX_THRESHOLD - MIN_THRESHOLD);
+        let base = MAX_PROBABILITY * share;
+        let probability = base / (1.0 - self.since_drop * base).max(base);
+        let drops = is_full || self.fraction() < probability;
+        if drops {
+            self.since_drop = 0.0;
+        }
+        drops
+    }
+}
+
+impl Order for EarlyDrop {
+    fn push(&mut self, _: Time, frame: Frame, _: u32, _: u64) -> bool {
+        let microflow = Microflow::of(frame.bytes());
+        self.update_mean();
+        if self.drops(&microflow) {
+            return false;
+        }
+        self.active.entry(microflow).or_default().n_frames += 1;
+        self.frames.push_back((microflow, frame));
+        true
+    }
+
+    fn pop(&mut self, _: Time) -> Option<Frame> {
+        let (microflow, frame) = self.frames.pop_front()?;
+        self.update_mean();
+        let flow = self.active.get_mut(&microflow);
+        let flow = flow.expect("a microflow with frames is active");
+        flow.n_frames -= 1;
+        if flow.n_frames == 0 {
+            self.active.remove(&microflow);
+        }
+        Some(frame)
+    }
+
+    fn due(&self) -> Option<Time> {
+        (!self.frames.is_empty()).then_some(Time(0))
+    }
+
+    fn take_frames(&mut self) -> Vec<Frame> {
+        self.active.clear();
+        self.frames.drain(..).map(|(_, frame)| frame).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::egress::dumbbell::{fairness, paper_senders, run};
+
+    #[test]
+    fn subscribers_are_a_little_more_equal_than_in_order_of_arrival() {
+        let senders = paper_senders();
+        let rates = run("fred", &senders, 10.0).kbps(&senders, 4, 2.0, 10.0);
+        let index = fairness(&rates);
+        assert!((0.55..=0.68).contains(&index), "{index}: {rates:?}");
+    }
+}

@@ -1,0 +1,149 @@
+//! A discipline with one queue: the port's rate, limits and counters around an order of frames.
+
+use alloc::{collections::VecDeque, vec::Vec};
+use core::fmt::Debug;
+use core::slice;
+
+use bofuss_frame::Frame;
+use bofuss_oflib::PortNo;
+use bofuss_oflib::types::QueueId;
+use bofuss_packet::offload;
+
+use crate::egress::discipline::Discipline;
+use crate::egress::queue::{AHEAD_NS, DEFAULT_QUEUE, MAX_QUEUE_BYTES, Pace, Queue, QueueSpec};
+use crate::{DropReason, Time};
+
+/// How long it takes at most to send all that may wait, in milliseconds.
+const BUFFER_MS: u64 = 200;
+/// Bytes that may wait at any port, however slow.
+const MIN_BUFFER_BYTES: u64 = 64 << 10;
+
+/// Which of the frames that wait leaves next. No frame is a super-frame.
+pub(crate) trait Order: Debug + Default {
+    /// Adds a frame, or refuses it. `kbps` is the rate at which frames leave, 0 if it is not bounded;
+    /// at most `limit` bytes may wait.
+    fn push(&mut self, now: Time, frame: Frame, kbps: u32, limit: u64) -> bool;
+
+    /// Takes the frame that leaves next.
+    fn pop(&mut self, now: Time) -> Option<Frame>;
+
+    /// From when on `pop` has a frame, if the port can send; `None` if nothing waits.
+    fn due(&self) -> Option<Time>;
+
+    /// Takes away all that waits.
+    fn take_frames(&mut self) -> Vec<Frame>;
+}
+
+/// A port's frames in some order.
+#[derive(Debug)]
+pub(crate) struct SingleQueue<O> {
+    /// What the one queue is configured to be, and its counters. The frames are in `order`.
+    queue: Queue,
+    pace: Pace,
+    order: O,
+}
+
+impl<O: Order> SingleQueue<O> {
+    /// On a port of `kbps`, 0 if that is not known.
+    pub(crate) fn new(now: Time, port_no: PortNo, kbps: u32) -> Self {
+        let mut this = Self {
+            queue: Queue::new(now, port_no, DEFAULT_QUEUE),
+            pace: Pace::default(),
+            order: O::default(),
+        };
+        this.set_rate(now, kbps);
+        this
+    }
+
+    /// The rate at which frames leave in kb/s, 0 if it is not bounded, and the bytes that may wait.
+    fn bounds(&self) -> (u32, u64) {
+        let rates = [self.pace.kbps, self.queue.max.kbps];
+        let Some(kbps) = rates.into_iter().filter(|kbps| *kbps > 0).min() else {
+            return (0, MAX_QUEUE_BYTES);
+        };
+        let bytes = u64::from(kbps) * BUFFER_MS / 8;
+        (kbps, bytes.clamp(MIN_BUFFER_BYTES, MAX_QUEUE_BYTES))
+    }
+}
+
+impl<O: Order> Discipline for SingleQueue<O> {
+    fn check(&self, id: QueueId, spec: &QueueSpec) -> Result<(), &'static str> {
+        spec.is_only_a_maximum(id)
+    }
+
+    fn enqueue(
+        &mut self,
+        now: Time,
+        _: QueueId,
+        frame: Frame,
+        has_room: bool,
+    ) -> Result<(), DropReason> {
+        let (packets, _) = offload::wire_count(&frame);
+        let (kbps, limit) = self.bounds();
+        if self.order.due().is_none() {
+            self.queue.max.begin(now);
+        }
+        let refusal = if !has_room {
+            DropReason::QueuesFull
+        } else if self.order.push(now, frame, kbps, limit) {
+            return Ok(());
+        } else {
+            DropReason::QueueFull
+        };
+        self.queue.stats.tx_errors += packets;
+        Err(refusal)
+    }
+
+    fn dequeue(&mut self, now: Time) -> Option<(QueueId, Frame)> {
+        if self.order.due()? > now || self.next_wakeup()? > now.after(AHEAD_NS) {
+            return None;
+        }
+        self.pace.begin(self.queue.max.due);
+        let frame = self.order.pop(now)?;
+        let (packets, bytes) = offload::wire_count(&frame);
+        self.queue.stats.tx_packets += packets;
+        self.queue.stats.tx_bytes += bytes;
+        self.queue.max.charge(now, bytes);
+        self.pace.charge(now, bytes);
+        Some((DEFAULT_QUEUE, frame))
+    }
+
+    fn next_wakeup(&self) -> Option<Time> {
+        let rates = self.queue.max.due.max(self.pace.due);
+        self.order.due().map(|due| due.max(rates))
+    }
+
+    /// A super-frame would be one packet, however long.
+    fn takes_whole(&self, _: QueueId, frame: &Frame) -> bool {
+        frame.offload.gso.is_none()
+    }
+
+    fn queues(&self) -> &[Queue] {
+        slice::from_ref(&self.queue)
+    }
+
+    fn set_rate(&mut self, now: Time, kbps: u32) {
+        self.pace.set(now, kbps);
+        let max = self.queue.spec.max;
+        self.queue
+            .max
+            .set(now, max.map_or(0, |rate| rate.kbps(kbps)));
+    }
+
+    fn modify(&mut self, now: Time, _: QueueId, spec: QueueSpec) {
+        self.queue.spec = spec;
+        self.set_rate(now, self.pace.kbps);
+    }
+
+    fn remove(&mut self, id: QueueId) -> Option<VecDeque<Frame>> {
+        if id != DEFAULT_QUEUE {
+            return None;
+        }
+        self.queue.spec = QueueSpec::default();
+        Some(self.take_frames().into())
+    }
+
+    fn take_frames(&mut self) -> Vec<Frame> {
+        self.order.take_frames()
+    }
+}
