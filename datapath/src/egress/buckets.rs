@@ -1,13 +1,11 @@
 //! A queue of numbers in the order of their ranks: buckets, found by their first set bit.
 
-use alloc::vec::Vec;
+use alloc::{vec, vec::Vec};
 
 /// No number.
 const NONE: u32 = u32::MAX;
-/// Buckets of a queue: as many as a word has bits.
-const BUCKETS: u64 = u64::BITS as u64;
-/// Ranks of one bucket: bytes that are not told apart, a small frame or a few.
-const WIDTH: u64 = 256;
+/// Bits of a word.
+const BITS: u64 = u64::BITS as u64;
 
 /// Which number follows which in its bucket, by number. Queues whose members differ may share it.
 pub(super) type Links = Vec<u32>;
@@ -18,62 +16,99 @@ pub(super) type Links = Vec<u32>;
 /// others, 2019).
 #[derive(Clone, Debug)]
 pub(super) struct Buckets {
+    /// Ranks of one bucket, which are not told apart.
+    width: u64,
     /// The bit of each bucket that has members.
-    occupied: u64,
+    occupied: Vec<u64>,
     /// The bucket that the last number left, counted from rank 0.
     first: u64,
-    heads: [u32; BUCKETS as usize],
-    tails: [u32; BUCKETS as usize],
-}
-
-impl Default for Buckets {
-    fn default() -> Self {
-        Self {
-            occupied: 0,
-            first: 0,
-            heads: [NONE; BUCKETS as usize],
-            tails: [NONE; BUCKETS as usize],
-        }
-    }
+    /// The first and the last number of each bucket.
+    heads: Vec<u32>,
+    tails: Vec<u32>,
+    len: usize,
 }
 
 impl Buckets {
+    /// So many words of buckets, each of `width` ranks.
+    pub(super) fn new(words: usize, width: u64) -> Self {
+        let count = words * BITS as usize;
+        Self {
+            width,
+            occupied: vec![0; words],
+            first: 0,
+            heads: vec![NONE; count],
+            tails: vec![NONE; count],
+            len: 0,
+        }
+    }
+
     /// Adds a number that is in no queue with these links.
     pub(super) fn push(&mut self, links: &mut Links, rank: u64, number: u32) {
-        let last = self.first + (BUCKETS - 1);
-        let at = ((rank / WIDTH).clamp(self.first, last) % BUCKETS) as usize;
+        let count = self.heads.len() as u64;
+        let bucket = (rank / self.width).clamp(self.first, self.first + count - 1);
+        let at = (bucket % count) as usize;
         if links.len() <= number as usize {
             links.resize(number as usize + 1, NONE);
         }
         links[number as usize] = NONE;
-        if self.occupied & 1 << at == 0 {
-            self.occupied |= 1 << at;
+        if self.heads[at] == NONE {
+            self.occupied[at / BITS as usize] |= 1 << (at as u64 % BITS);
             self.heads[at] = number;
         } else {
             links[self.tails[at] as usize] = number;
         }
         self.tails[at] = number;
+        self.len += 1;
+    }
+
+    /// The first bucket that has members, counted from rank 0.
+    fn first_occupied(&self) -> Option<u64> {
+        if self.len == 0 {
+            return None;
+        }
+        let (mut bucket, count) = (self.first, self.heads.len() as u64);
+        loop {
+            let at = bucket % count;
+            let word = self.occupied[(at / BITS) as usize] >> (at % BITS);
+            if word != 0 {
+                return Some(bucket + u64::from(word.trailing_zeros()));
+            }
+            bucket += BITS - at % BITS;
+        }
+    }
+
+    /// The least rank of the first bucket that has members.
+    pub(super) fn first_rank(&self) -> Option<u64> {
+        self.first_occupied().map(|bucket| bucket * self.width)
     }
 
     /// Takes the first number of the first bucket.
     pub(super) fn pop(&mut self, links: &Links) -> Option<u32> {
-        if self.occupied == 0 {
-            return None;
-        }
-        let turned = self.occupied.rotate_right((self.first % BUCKETS) as u32);
-        self.first += u64::from(turned.trailing_zeros());
-        let at = (self.first % BUCKETS) as usize;
+        self.first = self.first_occupied()?;
+        let at = (self.first % self.heads.len() as u64) as usize;
         let number = self.heads[at];
         self.heads[at] = links[number as usize];
         if self.heads[at] == NONE {
-            self.occupied &= !(1 << at);
+            self.occupied[at / BITS as usize] &= !(1 << (at as u64 % BITS));
         }
+        self.len -= 1;
         Some(number)
+    }
+
+    /// Lets the first bucket be that of a rank. Nothing is in the queue.
+    pub(super) fn begin_at(&mut self, rank: u64) {
+        debug_assert_eq!(self.len, 0, "what is in it would change its place");
+        self.first = rank / self.width;
+    }
+
+    /// Whether the last bucket is as far as this rank.
+    pub(super) fn reaches(&self, rank: u64) -> bool {
+        rank / self.width < self.first + self.heads.len() as u64
     }
 
     /// Whether a rank is in a bucket behind the one that the last number left.
     pub(super) fn is_later(&self, rank: u64) -> bool {
-        rank / WIDTH > self.first
+        rank / self.width > self.first
     }
 }
 
@@ -81,9 +116,11 @@ impl Buckets {
 mod tests {
     use super::*;
 
+    const WIDTH: u64 = 256;
+
     #[test]
     fn numbers_leave_by_bucket_and_within_one_as_they_came() {
-        let (mut buckets, mut links) = (Buckets::default(), Links::new());
+        let (mut buckets, mut links) = (Buckets::new(1, WIDTH), Links::new());
         let ranks = [
             5 * WIDTH,
             0,
@@ -101,7 +138,7 @@ mod tests {
 
     #[test]
     fn ranks_go_on_beyond_the_number_of_buckets() {
-        let (mut buckets, mut links) = (Buckets::default(), Links::new());
+        let (mut buckets, mut links) = (Buckets::new(1, WIDTH), Links::new());
         let mut ranks = [0, 700, 1_400, 9_000];
         for number in 0..4 {
             buckets.push(&mut links, ranks[number as usize], number);
@@ -115,6 +152,6 @@ mod tests {
             *rank += 1_000 + 500 * u64::from(number);
             buckets.push(&mut links, *rank, number);
         }
-        assert!(reached > 1_000 * BUCKETS);
+        assert!(reached > 64_000);
     }
 }

@@ -12,7 +12,7 @@ use hashbrown::HashMap;
 use crate::Time;
 use crate::egress::microflow::Microflow;
 use crate::egress::queue::{MAX_QUEUE_BYTES, MAX_QUEUE_PACKETS};
-use crate::egress::single_queue::{Order, SingleQueue};
+use crate::egress::single_queue::{FrameOrder, SingleQueue};
 
 /// Bytes that a turn adds: a frame of Ethernet's usual size.
 const QUANTUM: u64 = 1_514;
@@ -26,7 +26,7 @@ pub(crate) type FlowRoundRobin = SingleQueue<Turns>;
 
 /// What waits of one microflow.
 #[derive(Debug, Default)]
-struct Turn {
+struct RoundRobinFlow {
     frames: VecDeque<Frame>,
     size: u64,
     credit: u64,
@@ -35,13 +35,13 @@ struct Turn {
 /// The frames that wait, by microflow.
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
-    flows: HashMap<Microflow, Turn>,
+    flows: HashMap<Microflow, RoundRobinFlow>,
     /// The microflows that have frames; the first has its turn.
     order: VecDeque<Microflow>,
     size: u64,
 }
 
-impl Order for Turns {
+impl FrameOrder for Turns {
     /// A microflow may fill as much as is left free.
     fn push(&mut self, _: Time, frame: Frame, _: u32, limit: u64) -> bool {
         let size = offload::wire_count(&frame).1.max(MIN_SIZE);

@@ -26,8 +26,9 @@ pub(super) struct Sender {
     pub(super) kbps: f64,
     /// When it begins and ends, in seconds.
     pub(super) active: core::ops::Range<f64>,
-    /// How many 5-tuples it uses in turn.
+    /// How many 5-tuples it uses in turn, and for how many frames each.
     pub(super) n_tuples: u16,
+    pub(super) frames_per_tuple: usize,
     pub(super) frame_bytes: usize,
 }
 
@@ -50,6 +51,7 @@ impl Sender {
             kbps,
             active: 0.0..f64::INFINITY,
             n_tuples: 1,
+            frames_per_tuple: 1,
             frame_bytes: 1_000,
         }
     }
@@ -120,7 +122,10 @@ pub(super) fn run(discipline: &str, senders: &[Sender], seconds: f64) -> Arrival
         }
         let source = &senders[sender];
         let number = sent[sender].len();
-        let mut bytes = source.frame(sender, (number % usize::from(source.n_tuples)) as u16);
+        let mut bytes = source.frame(
+            sender,
+            (number / source.frames_per_tuple % usize::from(source.n_tuples)) as u16,
+        );
         bytes[44..48].copy_from_slice(&(number as u32).to_be_bytes());
         let frame = pool.frame(&bytes).expect("within the limit");
         // Whether it is taken shows in what arrives.

@@ -1,7 +1,7 @@
 //! Flow random early drop: one queue, of which no microflow may have much more than others.
 //!
-//! Lin and Morris, 1997. A frame is dropped at random as the mean length of the queue grows, and for
-//! certain if its microflow has too many frames in it. The parameters are those with which the
+//! Lin and Morris, 1997. A frame is dropped at random as the mean length of the queue grows, and
+//! always if its microflow has too many frames in it. The parameters are those with which the
 //! evaluation of OpenQFlow is reproduced: a queue of 25 frames.
 
 use alloc::{collections::VecDeque, vec::Vec};
@@ -11,7 +11,7 @@ use hashbrown::HashMap;
 
 use crate::Time;
 use crate::egress::microflow::Microflow;
-use crate::egress::single_queue::{Order, SingleQueue};
+use crate::egress::single_queue::{FrameOrder, SingleQueue};
 
 /// Frames that wait at most.
 const MAX_FRAMES: usize = 25;
@@ -98,7 +98,7 @@ impl EarlyDrop {
     }
 }
 
-impl Order for EarlyDrop {
+impl FrameOrder for EarlyDrop {
     fn push(&mut self, _: Time, frame: Frame, _: u32, _: u64) -> bool {
         let microflow = Microflow::of(frame.bytes());
         self.update_mean();

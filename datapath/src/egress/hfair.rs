@@ -1,12 +1,13 @@
 //! Two-level fair queueing: aggregates share the port, and their microflows each aggregate.
 //!
-//! What goes to one address is an aggregate. Each level is start-time fair queueing (Goyal, Vin and Cheng, 1996): whoever has had the fewest
-//! bytes goes next, and whoever comes new begins where the others are. What a microflow leaves
-//! unused goes to its siblings, and what an aggregate leaves to the other aggregates. A microflow
-//! of which nothing is known sends its first frame before those that wait, so that who sends little
-//! waits little; but only every second frame, and only while its aggregate is not ahead of others.
+//! What goes to one address is an aggregate. Each level is start-time fair queueing (Goyal, Vin and
+//! Cheng, 1996): whoever has had the fewest bytes goes next, and whoever comes new begins where the
+//! others are. What a microflow leaves unused goes to its siblings, and what an aggregate leaves to
+//! the other aggregates. A microflow of which nothing is known sends its first frame before those
+//! that wait, so that who sends little waits little; but only every second frame, and only while
+//! its aggregate is not ahead of others.
 
-use alloc::{boxed::Box, collections::VecDeque, vec::Vec};
+use alloc::{collections::VecDeque, vec::Vec};
 
 use bofuss_frame::Frame;
 use bofuss_packet::offload;
@@ -16,7 +17,7 @@ use crate::Time;
 use crate::egress::buckets::{Buckets, Links};
 use crate::egress::microflow::{Aggregate, Microflow};
 use crate::egress::queue::{MAX_QUEUE_BYTES, MAX_QUEUE_PACKETS};
-use crate::egress::single_queue::{Order, SingleQueue};
+use crate::egress::single_queue::{FrameOrder, SingleQueue};
 use crate::slab::Slab;
 
 /// What a frame that is shorter counts as, so that not too many wait.
@@ -27,6 +28,11 @@ const MIN_SIZE: u64 = MAX_QUEUE_BYTES / MAX_QUEUE_PACKETS;
 const MAX_AHEAD: u64 = 2 * 1_514;
 /// Why a number that is kept somewhere has something behind it.
 const KNOWN: &str = "a number that is kept is that of something known";
+
+/// 64 buckets of 256 bytes: none is farther from the last that sent than a frame is long.
+fn buckets() -> Buckets {
+    Buckets::new(1, 256)
+}
 
 /// One microflow. It is known while a frame of it waits, and then until its turn comes in vain.
 #[derive(Debug)]
@@ -45,7 +51,7 @@ struct FlowQueue {
 struct AggregateQueue {
     key: Aggregate,
     /// Its microflows by what they have had; newcomers are not among them yet.
-    order: Box<Buckets>,
+    order: Buckets,
     /// Whether it waits for its turn, as any does that has others than newcomers.
     is_in_order: bool,
     size: u64,
@@ -59,7 +65,7 @@ struct AggregateQueue {
 pub(crate) type HierarchicalFair = SingleQueue<FairOrder>;
 
 /// The frames that wait, by aggregate and microflow, in the order in which they leave.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct FairOrder {
     flows: Slab<FlowQueue>,
     flow_of: HashMap<Microflow, u32>,
@@ -78,7 +84,25 @@ pub(crate) struct FairOrder {
     size: u64,
 }
 
-impl Order for FairOrder {
+impl Default for FairOrder {
+    fn default() -> Self {
+        Self {
+            flows: Slab::default(),
+            flow_of: HashMap::new(),
+            flow_links: Links::new(),
+            aggregates: Slab::default(),
+            aggregate_of: HashMap::new(),
+            aggregate_links: Links::new(),
+            order: buckets(),
+            reached: 0,
+            newcomers: VecDeque::new(),
+            newcomer_was_last: false,
+            size: 0,
+        }
+    }
+}
+
+impl FrameOrder for FairOrder {
     /// A microflow may have what is left of its aggregate's part: twice what is free. So some room
     /// is always free for others. Dynamic thresholds: Choudhury and Hahne, 1998.
     fn push(&mut self, _: Time, frame: Frame, _: u32, limit: u64) -> bool {
@@ -176,7 +200,7 @@ impl FairOrder {
         }
         let number = self.aggregates.insert(|_| AggregateQueue {
             key,
-            order: Box::default(),
+            order: buckets(),
             is_in_order: false,
             size: 0,
             start: self.reached,

@@ -1,7 +1,7 @@
 //! Whose a frame is: its microflow, and the aggregate of microflows that it belongs to.
 
 use bofuss_oflib::field::{self, Field};
-use bofuss_packet::header::ethertype;
+use bofuss_packet::header::{ethertype, protocol};
 use bofuss_packet::{Fragment, Layout, survey};
 
 /// Fields that hold the ports of a microflow: source, destination.
@@ -56,6 +56,11 @@ impl Microflow {
             ip_proto: read(field::IP_PROTO).unwrap_or(0) as u8,
             ports: ports.unwrap_or_default().map(|port| port as u16),
         }
+    }
+
+    /// Whether its frames are segments of TCP.
+    pub(super) fn is_tcp(&self) -> bool {
+        self.ip_proto == protocol::TCP
     }
 
     /// The aggregate that its frames count for.

@@ -8,6 +8,7 @@ use crate::Time;
 use crate::egress::discipline::Discipline;
 
 mod buckets;
+mod calendar;
 pub(crate) mod discipline;
 #[cfg(test)]
 mod dumbbell;
@@ -35,19 +36,31 @@ pub(crate) fn discipline_named(name: Option<&str>) -> &'static DisciplineRow {
     row.expect("the configuration has a name of the list")
 }
 
-/// Defines the modules of disciplines and the list of them.
+/// Defines the modules of disciplines and the list of them. Those of a module that has several
+/// stand in brackets at the beginning, and come last in the list.
 macro_rules! disciplines {
-    ($($module:ident::$Type:ident $name:literal;)*) => {
+    (
+        $([$several:ident: $($More:ident $more:literal),+])*
+        $($module:ident::$Type:ident $name:literal;)*
+    ) => {
+        $(pub(crate) mod $several;)*
         $(pub(crate) mod $module;)*
         /// All disciplines; the first is that of ports for which none is chosen.
-        pub static DISCIPLINES: &[DisciplineRow] = &[$(DisciplineRow {
-            name: $name,
-            new: |now, port, kbps| Box::new($module::$Type::new(now, port, kbps)),
-        }),*];
+        pub static DISCIPLINES: &[DisciplineRow] = &[
+            $(DisciplineRow {
+                name: $name,
+                new: |now, port, kbps| Box::new($module::$Type::new(now, port, kbps)),
+            },)*
+            $($(DisciplineRow {
+                name: $more,
+                new: |now, port, kbps| Box::new($several::$More::new(now, port, kbps)),
+            },)+)*
+        ];
     };
 }
 
 disciplines! {
+    [eta: Beta "beta", Ceta "ceta", Ceta2 "ceta2"]
     weighted_priority::WeightedPriority "weighted-priority";
     fifo::Fifo "fifo";
     hfair::HierarchicalFair "hfair";

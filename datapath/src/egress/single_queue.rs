@@ -19,9 +19,9 @@ const BUFFER_MS: u64 = 200;
 const MIN_BUFFER_BYTES: u64 = 64 << 10;
 
 /// Which of the frames that wait leaves next. No frame is a super-frame.
-pub(crate) trait Order: Debug + Default {
-    /// Adds a frame, or refuses it. `kbps` is the rate at which frames leave, 0 if it is not bounded;
-    /// at most `limit` bytes may wait.
+pub(crate) trait FrameOrder: Debug + Default {
+    /// Adds a frame, or refuses it. `kbps` is the rate at which frames leave, 0 if that is not
+    /// bounded; at most `limit` bytes may wait.
     fn push(&mut self, now: Time, frame: Frame, kbps: u32, limit: u64) -> bool;
 
     /// Takes the frame that leaves next.
@@ -43,7 +43,7 @@ pub(crate) struct SingleQueue<O> {
     order: O,
 }
 
-impl<O: Order> SingleQueue<O> {
+impl<O: FrameOrder> SingleQueue<O> {
     /// On a port of `kbps`, 0 if that is not known.
     pub(crate) fn new(now: Time, port_no: PortNo, kbps: u32) -> Self {
         let mut this = Self {
@@ -66,7 +66,7 @@ impl<O: Order> SingleQueue<O> {
     }
 }
 
-impl<O: Order> Discipline for SingleQueue<O> {
+impl<O: FrameOrder> Discipline for SingleQueue<O> {
     fn check(&self, id: QueueId, spec: &QueueSpec) -> Result<(), &'static str> {
         spec.is_only_a_maximum(id)
     }

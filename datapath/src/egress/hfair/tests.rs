@@ -50,11 +50,13 @@ fn what_one_leaves_goes_to_the_others_and_comes_back() {
 
 #[test]
 fn idle_microflows_and_new_ones_for_each_packet_gain_nothing() {
-    let mut attacker = Sender::new(0, 20_000.0);
-    attacker.n_tuples = u16::MAX / 2;
-    let senders = [attacker, Sender::new(1, 20_000.0)];
-    let rates = run("hfair", &senders, 4.0).kbps(&senders, 2, 1.0, 4.0);
-    assert!(fairness(&rates) >= 0.999, "{rates:?}");
+    for frames_per_tuple in [1, 2, 10] {
+        let mut attacker = Sender::new(0, 20_000.0);
+        (attacker.n_tuples, attacker.frames_per_tuple) = (u16::MAX / 2, frames_per_tuple);
+        let senders = [attacker, Sender::new(1, 20_000.0)];
+        let rates = run("hfair", &senders, 4.0).kbps(&senders, 2, 1.0, 4.0);
+        assert!(fairness(&rates) >= 0.999, "{rates:?}");
+    }
 
     let mut idle = Sender::new(0, 400.0);
     (idle.n_tuples, idle.active) = (50, 0.0..1.0);

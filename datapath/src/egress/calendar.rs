@@ -1,0 +1,128 @@
+//! A calendar queue: frames by the time at which they may leave.
+
+use alloc::{collections::BTreeMap, vec::Vec};
+
+use bofuss_frame::Frame;
+
+use crate::Time;
+use crate::egress::buckets::{Buckets, Links};
+use crate::slab::Slab;
+
+/// The time of a slot in nanoseconds.
+const SLOT_NS: u64 = 8_000;
+/// Words of slots: 16,384 slots, 131 ms.
+const SLOT_WORDS: usize = 256;
+
+/// Frames in slots of time. Those of one slot leave in the order in which they came; no frame
+/// leaves before its time.
+#[derive(Debug)]
+pub(super) struct Calendar {
+    slots: Buckets,
+    links: Links,
+    frames: Slab<Frame>,
+    /// Frames that leave after the last slot, by slot and the order in which they came.
+    later: BTreeMap<(u64, u64), Frame>,
+    n_later: u64,
+}
+
+impl Default for Calendar {
+    fn default() -> Self {
+        Self {
+            slots: Buckets::new(SLOT_WORDS, SLOT_NS),
+            links: Links::new(),
+            frames: Slab::default(),
+            later: BTreeMap::new(),
+            n_later: 0,
+        }
+    }
+}
+
+impl Calendar {
+    /// Adds a frame that may leave at `at`.
+    pub(super) fn push(&mut self, now: Time, at: Time, frame: Frame) {
+        if self.slots.first_rank().is_none() {
+            self.slots.begin_at(now.0);
+            self.refill();
+        }
+        let start = at.0.next_multiple_of(SLOT_NS);
+        if self.slots.reaches(start) {
+            self.put_in_slot(start, frame);
+        } else {
+            self.later.insert((start, self.n_later), frame);
+            self.n_later += 1;
+        }
+    }
+
+    fn put_in_slot(&mut self, start: u64, frame: Frame) {
+        let number = self.frames.insert(|_| frame);
+        self.slots.push(&mut self.links, start, number);
+    }
+
+    /// When the first slot begins that has a frame.
+    pub(super) fn due(&self) -> Option<Time> {
+        let later = self.later.first_key_value();
+        let later = later.map(|((start, _), _)| *start);
+        self.slots.first_rank().or(later).map(Time)
+    }
+
+    /// Puts into slots what is near enough by now, before any frame that comes after it.
+    fn refill(&mut self) {
+        while let Some(entry) = self.later.first_entry()
+            && self.slots.reaches(entry.key().0)
+        {
+            let ((start, _), frame) = entry.remove_entry();
+            self.put_in_slot(start, frame);
+        }
+    }
+
+    /// Takes the first frame.
+    pub(super) fn pop(&mut self) -> Option<Frame> {
+        let Some(number) = self.slots.pop(&self.links) else {
+            return self.later.pop_first().map(|(_, frame)| frame);
+        };
+        self.refill();
+        self.frames.remove(number)
+    }
+
+    /// Takes away all frames, in their order.
+    pub(super) fn take_frames(&mut self) -> Vec<Frame> {
+        core::iter::from_fn(|| self.pop()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bofuss_frame::Pool;
+
+    use super::*;
+
+    #[test]
+    fn frames_leave_by_slot_never_early_and_in_order_within_one() {
+        let (pool, mut calendar) = (Pool::new(1 << 20), Calendar::default());
+        let mut expected = Vec::new();
+        for n in 0..200_u64 {
+            // Within 400 ms, each time twice.
+            let at = n / 2 * 7_919 % 100 * 4_000_000 + n / 2;
+            let frame = pool.frame(&n.to_be_bytes()).expect("within the limit");
+            calendar.push(Time(0), Time(at), frame);
+            expected.push((at.next_multiple_of(SLOT_NS), n));
+        }
+        expected.sort_unstable();
+        for (start, n) in expected {
+            assert_eq!(calendar.due(), Some(Time(start)));
+            let frame = calendar.pop().expect("it is due");
+            assert_eq!(frame.bytes(), n.to_be_bytes());
+        }
+        assert_eq!(calendar.due(), None);
+        // After a long pause the slots are where the time is.
+        let now = Time(9_000_000_000);
+        for n in [3, 1, 2] {
+            let frame = pool.frame(&[n]).expect("within the limit");
+            calendar.push(now, now.after(u64::from(n) * SLOT_NS), frame);
+        }
+        assert!(calendar.later.is_empty());
+        let left = calendar.take_frames();
+        let left: Vec<u8> = left.iter().map(|frame| frame.bytes()[0]).collect();
+        assert_eq!(left, [1, 2, 3]);
+    }
+}

@@ -1,0 +1,89 @@
+//! The shares of BETA and CETA in OpenQFlow's evaluation, and where the paper's algorithm fails.
+
+use alloc::vec::Vec;
+
+use crate::egress::dumbbell::{PORT_KBPS, Sender, fairness, paper_senders, run};
+
+/// What 4 subscribers get in the paper's scenario, in kb/s, and Jain's index.
+fn paper(discipline: &str) -> (Vec<f64>, f64) {
+    let senders = paper_senders();
+    let rates = run(discipline, &senders, 10.0).kbps(&senders, 4, 5.0, 10.0);
+    let index = fairness(&rates);
+    (rates, index)
+}
+
+/// What the port carried.
+fn sum(rates: &[f64]) -> f64 {
+    rates.iter().sum::<f64>() / f64::from(PORT_KBPS)
+}
+
+#[test]
+fn with_one_tier_microflows_get_the_same() {
+    let senders = paper_senders();
+    let arrivals = run("beta", &senders, 10.0);
+    let index = fairness(&arrivals.kbps(&senders, 4, 5.0, 10.0));
+    assert!((0.860..=0.870).contains(&index), "{index}");
+    let each = arrivals.0.iter().map(|one| one.len() as f64).collect::<Vec<_>>();
+    assert!(fairness(&each) >= 0.999, "{each:?}");
+}
+
+#[test]
+fn with_two_tiers_subscribers_get_nearly_the_same_but_one_leaves_something() {
+    let (rates, index) = paper("ceta");
+    assert!((0.990..=0.998).contains(&index), "{index}: {rates:?}");
+    // What the first one's small microflow leaves does not go to its siblings.
+    assert!((2_150.0..=2_300.0).contains(&rates[0]), "{rates:?}");
+    let (rates, index) = paper("ceta2");
+    assert!(index >= 0.9995, "{index}: {rates:?}");
+    assert!(sum(&rates) >= 0.995, "{rates:?}");
+}
+
+#[test]
+fn idle_microflows_take_from_their_own_subscriber_unless_mended() {
+    let mut idle = Sender::new(0, 400.0);
+    (idle.n_tuples, idle.active) = (50, 0.0..1.0);
+    let senders = [idle, Sender::new(0, 20_000.0), Sender::new(1, 20_000.0)];
+    let index = |discipline| fairness(&run(discipline, &senders, 4.0).kbps(&senders, 2, 1.5, 4.0));
+    assert!(index("ceta") < 0.6);
+    assert!(index("ceta2") >= 0.999);
+}
+
+#[test]
+fn a_new_microflow_for_each_packet_gets_past_the_policer_unless_mended() {
+    let index = |discipline, frames_per_tuple| {
+        let mut attacker = Sender::new(0, 20_000.0);
+        (attacker.n_tuples, attacker.frames_per_tuple) = (u16::MAX / 2, frames_per_tuple);
+        let senders = [attacker, Sender::new(1, 20_000.0)];
+        fairness(&run(discipline, &senders, 4.0).kbps(&senders, 2, 1.0, 4.0))
+    };
+    assert!(index("ceta", 1) < 0.85);
+    for frames_per_tuple in [1, 2, 10] {
+        let index = index("ceta2", frames_per_tuple);
+        assert!(index >= 0.999, "{frames_per_tuple}: {index}");
+    }
+}
+
+#[test]
+fn what_many_leave_goes_to_one_in_seconds_or_at_once_if_mended() {
+    let mut senders: Vec<Sender> = (0..50).map(|one| Sender::new(one, 1_000.0)).collect();
+    senders[0].kbps = 20_000.0;
+    for sender in &mut senders[1..] {
+        sender.active = 0.0..2.0;
+    }
+    let share = |discipline, from| {
+        let arrivals = run(discipline, &senders, from + 0.5);
+        arrivals.kbps(&senders, 50, from, from + 0.5)[0] / f64::from(PORT_KBPS)
+    };
+    assert!(share("ceta", 5.0) < 0.6);
+    assert!(share("ceta2", 2.3) >= 0.95);
+}
+
+#[test]
+fn who_comes_back_has_his_share_soon() {
+    let mut senders: Vec<Sender> = (0..4).map(|one| Sender::new(one, 20_000.0)).collect();
+    for one in [1, 2] {
+        senders[one].active = 2.0..6.0;
+    }
+    let rates = run("ceta2", &senders, 5.0).kbps(&senders, 4, 3.5, 5.0);
+    assert!(fairness(&rates) >= 0.999, "{rates:?}");
+}
