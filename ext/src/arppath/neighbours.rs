@@ -170,7 +170,8 @@ impl PathNeighbours {
     }
 
     /// A HELLO came in: from whom, and whom that hears; `near` if on the link itself. Returns true
-    /// if the neighbour is new.
+    /// if the port had no such neighbour, so that this one is to be greeted at once. Of several
+    /// behind a bridge the last is known, and the others are heard in turn.
     pub(super) fn hear(
         &mut self,
         now: Time,
@@ -187,7 +188,8 @@ impl PathNeighbours {
         } else {
             &mut known.far
         };
-        let before = place.filter(|heard| heard.id == id && now.since(heard.last) < hold);
+        let living = place.filter(|heard| now.since(heard.last) < hold);
+        let before = living.filter(|heard| heard.id == id);
         let first = before.map_or(now, |heard| heard.first);
         let confirmed = before.map_or(Time(0), |heard| heard.confirmed);
         *place = Some(Heard {
@@ -197,7 +199,7 @@ impl PathNeighbours {
             confirmed: if hears_us { now } else { confirmed },
         });
         known.had_neighbour = true;
-        before.is_none()
+        living.is_none()
     }
 
     /// Ports whose neighbours have been lost since this was called last.

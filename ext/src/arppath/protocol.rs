@@ -11,6 +11,9 @@ use super::waiting::RepairStart;
 
 /// A new neighbour is greeted at once, but no more than this often in the time between two HELLOs.
 const EXTRA_HELLOS: u64 = 10;
+/// The first byte of a switch's own address, locally administered: not that of addresses which
+/// people give to hosts, of which ordinary bridges would learn a wrong place.
+const OWN_PREFIX: u8 = 0x62;
 /// How long a request is known again, so that a late copy is none.
 const REQUEST_MEMORY: u64 = 10 * Time::SEC;
 /// Entries of each port that are looked at in one tick, to forget those whose time is over.
@@ -114,8 +117,8 @@ impl PathMachine {
     /// Sends a frame out of a port. What tells the way to a host has the host's address as its
     /// source, so that ordinary bridges learn it, too.
     fn send(&mut self, port: PortNo, frame: &PathFrame, near: bool) {
-        let [_, _, a, b, c, d, e, f] = self.id.to_be_bytes();
-        let own = Mac([a & 0xfe | 2, b, c, d, e, f]);
+        let [.., b, c, d, e, f] = self.id.to_be_bytes();
+        let own = Mac([OWN_PREFIX, b, c, d, e, f]);
         let source = match frame.ty {
             FrameType::Hello | FrameType::PathFail => own,
             FrameType::PathRequest => frame.pair.source,

@@ -1,9 +1,10 @@
 //! Switches that have an ordinary learning bridge between them.
 
-use bofuss_sim::LinkState;
+use bofuss_sim::{LinkState, Random};
+use proptest::prelude::*;
 
-use crate::net::{Lab, Plan};
-use crate::{ring, slow_stream};
+use crate::net::{Lab, MS, Plan};
+use crate::{graph, ring, slow_stream};
 
 /// When the path between two hosts is explored, and when datagrams follow.
 const ASKED: u64 = 5_000;
@@ -36,4 +37,56 @@ fn a_ring_that_a_bridge_is_part_of_heals_when_the_bridge_is_cut_off() {
     lab.check();
     let arrived = lab.arrived(second, 1);
     assert!(arrived >= 688, "{arrived} of 690");
+}
+
+#[test]
+fn switches_on_one_bridge_send_as_few_hellos_as_any() {
+    let mut lab = Lab::new(4, &[], &[]);
+    lab.add_bridge(&[0, 1, 2, 3], &[], 10_000);
+    lab.run(5_000);
+    let before = lab.trail.path_frames;
+    lab.run(15_000);
+    // Two of each in a second, of which the bridge passes one on to three others.
+    let hellos = lab.trail.path_frames - before;
+    assert!((190..=210).contains(&hellos), "{hellos}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 24,
+        max_shrink_iters: 20,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn a_bridge_anywhere_makes_no_storm_and_no_duplicate(
+        seed in any::<u64>(), switches in 3..30_usize, more in 0..30_usize, ports in 2..5_usize,
+    ) {
+        let mut random = Random::new(seed, 3);
+        let links = graph(switches, more, &mut random);
+        let mut lab = Lab::new(switches, &links, &[]);
+        let mut place = || random.below(switches as u64) as usize;
+        let at: Vec<usize> = (0..ports).map(|_| place()).collect();
+        lab.add_bridge(&at, &[], 50_000);
+        let mut hosts = Vec::new();
+        for pair in 0..3 {
+            let (one, other) = (2 * pair + 1, 2 * pair + 2);
+            let mut plan = vec![(ASKED + u64::from(pair), Plan::Ask(other))];
+            plan.extend(slow_stream(other, 5_100..9_000));
+            let first = lab.add_host(one, place(), &plan).0;
+            let second = lab.add_host(other, place(), &slow_stream(one, 5_105..9_000)).0;
+            hosts.push((first, one, second, other));
+        }
+        lab.run(10_000);
+        lab.check();
+        for (first, one, second, other) in hosts {
+            for (to, from) in [(second, one), (first, other)] {
+                let received = lab.station(to).received.iter();
+                let late = received.filter(|(number, (_, at))| {
+                    **number >> 32 == u64::from(from) && at.0 >= 8_000 * MS
+                });
+                prop_assert!(late.count() >= 99, "from {}", from);
+            }
+        }
+    }
 }
