@@ -183,6 +183,49 @@ fn a_killed_switch_leaves_a_record_and_the_next_run_goes_on_in_it() {
 }
 
 #[test]
+fn a_locked_switch_records_headers_of_real_traffic_and_no_payload() {
+    if !have(&["ip", "ping", "python3"]) {
+        return;
+    }
+    // What `ping` sends.
+    let payload = "18191a1b1c1d1e1f20212223";
+    let folder = Folder::new("record-headers");
+    let mut lengths = Vec::new();
+    for detail in ["whole", "headers"] {
+        let record = folder.0.join(detail).display().to_string();
+        let options = [
+            "--lock-down",
+            "--record",
+            &record,
+            "--record-frames",
+            detail,
+        ];
+        let mut lab = Lab::new(2, &options);
+        until("it is locked down", || lab.log().contains("locked down: "));
+        lab.dpctl(&["add-flow", "priority=9,icmp,actions=controller,normal"]);
+        lab.all_ping();
+        lab.tcp(1, 2, 2);
+        lab.udp(1, 2);
+        assert_eq!(lab.switch.terminate(), Some(0));
+        let text = fs::read_to_string(&record).unwrap();
+        assert_eq!(text.contains(payload), detail == "whole", "{detail}");
+        assert_eq!(text.contains(",omitted="), detail == "headers", "{detail}");
+        assert!(text.contains(",gso=tcp4:"), "there are super-frames");
+        is_done_again(&record, "1 run");
+        let lines = text.lines().filter(|line| line.starts_with("> frame "));
+        let (count, bytes) = lines.fold((0, 0), |(n, bytes), line| (n + 1, bytes + line.len()));
+        lengths.push(bytes / count);
+    }
+    assert!(lengths[0] > 4 * lengths[1], "{lengths:?}");
+    let mut wrong = Command::new(program("bofuss"));
+    let said = printed(&run(wrong.args(["run", "--record-frames", "none"])));
+    assert!(
+        said.contains("--record-frames none: it is whole or headers"),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_full_disk_ends_the_record_and_not_the_switch() {
     if !have(&["ip", "ping", "mount"]) {
         return;

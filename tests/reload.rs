@@ -184,6 +184,14 @@ fn change(stage: &mut Stage, key: &str) {
             refuses(stage, key, option, "extension: a change needs a restart");
         }
         "record" => refuses(stage, key, "'/tmp/r'", "record: a change needs a restart"),
+        "record-frames" => {
+            refuses(
+                stage,
+                key,
+                "'headers'",
+                "record-frames: a change needs a restart",
+            );
+        }
         "socket-group" => {
             refuses(
                 stage,

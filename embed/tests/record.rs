@@ -4,7 +4,7 @@
 use bofuss_agent::{FailMode, Identity, Switch};
 use bofuss_datapath::{Config, Datapath, Time};
 use bofuss_embed::record::{
-    CUT_MARK, FIRST_LINE, FULL_LINE, Item, LAST_LINE, NotedStep, Player, RecordReader,
+    CUT_MARK, FIRST_LINE, FULL_LINE, FrameDetail, Item, LAST_LINE, NotedStep, Player, RecordReader,
     RecordedConfig, RecordedInput, RecordedStep,
 };
 use bofuss_frame::Pool;
@@ -55,7 +55,7 @@ fn play(lines: &[&str]) -> Result<Vec<String>, String> {
         profile: Vec::new(),
         options: "{}".into(),
     };
-    let mut player = Player::new(&config, Box::new(make)).unwrap();
+    let mut player = Player::new(&config, FrameDetail::Whole, Box::new(make)).unwrap();
     let mut outputs = Vec::new();
     for (number, line) in (1..).zip(lines) {
         let wrong = |error| format!("{number}: {error}");
@@ -83,7 +83,7 @@ fn a_record_is_runs_of_inputs_with_their_outputs() {
          7 tick\n{LAST_LINE}\n{FIRST_LINE}\n{SWITCH}\n8 tick\n{FULL_LINE}\n"
     );
     let found = items(&text).unwrap();
-    assert!(matches!(&found[0], Item::Run(config) if config.secret == 7));
+    assert!(matches!(&found[0], Item::Run(config, FrameDetail::Whole) if config.secret == 7));
     assert_eq!(found[1], step(3, "5 tick", &[], true));
     let second = RecordedStep {
         line: 4,

@@ -67,7 +67,7 @@ fn played(items: &[Item]) -> String {
     let mut player = None;
     for item in items {
         match item {
-            Item::Run(config) => player = Player::new(config, Box::new(make)).ok(),
+            Item::Run(config, detail) => player = Player::new(config, *detail, Box::new(make)).ok(),
             Item::Step(step) => {
                 let Some(player) = &mut player else {
                     continue;

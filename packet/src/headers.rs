@@ -69,6 +69,17 @@ impl Layout {
         ipv4.or(self.offset(Header::Ipv6).map(Ttl::Ipv6))
     }
 
+    /// Offset in the frame, and kind, of the transport header's checksum.
+    pub fn transport_checksum(&self) -> Option<(usize, Sum)> {
+        let Some(transport) = self.transport else {
+            let (added, start) = self.added?;
+            let (at, kind) = added.checksum?;
+            return Some((start + usize::from(at), kind));
+        };
+        let row = CHECKSUMS.iter().find(|row| row.0 == transport)?;
+        Some((self.payload + row.1, row.2))
+    }
+
     /// Finds the headers of a frame again into which a VLAN tag was pushed. In front of a sound
     /// frame without tags that moves the others and changes nothing else.
     pub fn follow_push(&mut self, bytes: &[u8]) {
@@ -141,7 +152,7 @@ impl Headers<'_> {
         if cover == Cover::Nothing {
             return write(&mut self.frame.bytes_mut()[range]);
         }
-        let checksum = self.transport_checksum();
+        let checksum = self.layout.transport_checksum();
         if let (Cover::Transport, Some((at, Sum::Crc32c))) = (cover, checksum) {
             return self.change_below_crc(range, at, write);
         }
@@ -238,17 +249,6 @@ impl Headers<'_> {
             Sum::Crc32c => old,
         };
         field.copy_from_slice(&new.to_be_bytes());
-    }
-
-    /// Offset in the frame, and kind, of the transport header's checksum.
-    pub(crate) fn transport_checksum(&self) -> Option<(usize, Sum)> {
-        let Some(transport) = self.layout.transport else {
-            let (added, start) = self.layout.added?;
-            let (at, kind) = added.checksum?;
-            return Some((start + usize::from(at), kind));
-        };
-        let row = CHECKSUMS.iter().find(|row| row.0 == transport)?;
-        Some((self.layout.payload + row.1, row.2))
     }
 
     /// Whether the transport checksum is left to others, with only the pseudo-header's sum in

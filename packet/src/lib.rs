@@ -28,5 +28,5 @@ pub use headers::Headers;
 pub use key::{Key, ReadLog};
 pub use key_match::{KeyMask, KeyMatch, Words};
 pub use packet::{Packet, arrival};
-pub use parse::{Flaw, Fragment, Layout, parse, survey};
+pub use parse::{Flaw, Fragment, Layout, parse, parse_deep, survey};
 pub use rewrite::Rewrite;

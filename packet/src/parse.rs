@@ -148,7 +148,7 @@ fn find_placed(bytes: &[u8], layout: &mut Layout) {
 
 /// Reads a frame through MPLS labels and backbone headers down to the innermost IP packet, and what
 /// a catalogue has added after that.
-pub(crate) fn parse_deep(bytes: &[u8], additions: &'static Additions) -> Layout {
+pub fn parse_deep(bytes: &[u8], additions: &'static Additions) -> Layout {
     let mut layout = Layout::seeking(additions);
     walk(bytes, &mut layout, MAX_NESTING);
     layout

@@ -136,7 +136,7 @@ impl Headers<'_> {
             self.update_at(start + IPV4_CHECKSUM, before, after);
         }
         if let Some(counted) = place.in_transport
-            && let Some((at, kind)) = self.transport_checksum()
+            && let Some((at, kind)) = self.layout.transport_checksum()
             && self.counts(counted, kind)
         {
             self.refresh_transport(at, kind, before, after);

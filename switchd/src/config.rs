@@ -16,6 +16,7 @@ use bofuss_agent::FailMode;
 use bofuss_channel::{
     ActiveAddress, Auxiliary, MAX_AUXILIARIES, PassiveAddress, RateLimit, Tls, TlsFiles,
 };
+use bofuss_embed::record::FrameDetail;
 use bofuss_oflib::Catalogue;
 use bofuss_oflib::message::multipart::Desc;
 use bofuss_oflib::text::add_field;
@@ -97,6 +98,8 @@ pub struct Config {
     pub capture_folder: Option<PathBuf>,
     /// The file that records the switch.
     pub record: Option<PathBuf>,
+    /// How much of frames it has.
+    pub record_frames: FrameDetail,
     /// What it was made of.
     pub options: Box<Options>,
     /// The log level.
@@ -174,11 +177,8 @@ impl Options {
         let fail_mode = fail_mode(self.fail_mode.as_deref(), !self.controllers.is_empty())?;
         let log = self.log.unwrap_or_else(|| DEFAULT_LEVEL.into());
         log::check(&log)?;
-        let capture_folder = self
-            .capture_folder
-            .as_deref()
-            .map(capture_folder)
-            .transpose()?;
+        let folder = self.capture_folder.as_deref();
+        let capture_folder = folder.map(capture_folder).transpose()?;
         let (message_files, copiers) =
             copiers(&self.captures, &self.mirrors, capture_folder.as_deref())?;
         let tls_files = [self.private_key, self.certificate, self.ca_cert];
@@ -216,6 +216,7 @@ impl Options {
             lock_down: self.lock_down,
             capture_folder,
             record: self.record,
+            record_frames: record_frames(self.record_frames.as_deref())?,
             options,
             log,
         })
@@ -257,6 +258,16 @@ fn fail_mode(name: Option<&str>, has_controllers: bool) -> Result<FailMode, Stri
         None if has_controllers => Ok(FailMode::Secure),
         None => Ok(FailMode::Standalone),
     }
+}
+
+/// Parses how much of frames is recorded. Errors: an unknown word.
+fn record_frames(name: Option<&str>) -> Result<FrameDetail, String> {
+    let Some(name) = name else {
+        return Ok(FrameDetail::default());
+    };
+    let row = FrameDetail::NAMES.iter().find(|row| row.1 == name);
+    let found = row.ok_or_else(|| format!("--record-frames {name}: it is whole or headers"))?;
+    Ok(found.0)
 }
 
 /// Resolves the folder for captures. Errors: it does not exist.

@@ -21,7 +21,7 @@ use std::time::Instant;
 use bofuss_agent::Switch;
 use bofuss_channel::Event;
 use bofuss_datapath::Time;
-use bofuss_embed::record::{RecordedConnections, RecordedFrame, RecordedInput};
+use bofuss_embed::record::{RecordedConnections, RecordedInput};
 use bofuss_frame::{Frame, OffloadCapabilities, Pool};
 use bofuss_oflib::PortNo;
 use bofuss_oflib::message::PortDesc;
@@ -289,7 +289,7 @@ impl DataPlane {
             Ok(count) => {
                 self.answer_pending_traces(number, frames);
                 if let Some(recorder) = &mut self.io.recorder {
-                    recorder.begin(now, |_| Some(frames_input(number, frames)));
+                    recorder.begin(now, |known| Some(known.frames(number, frames)));
                 }
                 self.switch.receive(now, number, frames, &mut self.io);
                 if let Some(recorder) = &mut self.io.recorder {
@@ -350,9 +350,4 @@ impl DataPlane {
         );
         Some(port)
     }
-}
-
-/// A batch of frames, as a record has it.
-fn frames_input(port: PortNo, frames: &[Frame]) -> RecordedInput {
-    RecordedInput::Frames(port, frames.iter().map(RecordedFrame::from).collect())
 }

@@ -15,8 +15,8 @@ use std::{fmt, mem};
 use bofuss_agent::{ConnId, Switch};
 use bofuss_datapath::Time;
 use bofuss_embed::record::{
-    Answers, CUT_MARK, FIRST_LINE, FULL_LINE, LAST_LINE, NotedStep, RecordedConfig,
-    RecordedConnections, RecordedFrame, RecordedInput, RecordedOutput,
+    Answers, CUT_MARK, FULL_LINE, LAST_LINE, NotedStep, RecordedConfig, RecordedConnections,
+    RecordedInput, RecordedOutput,
 };
 use bofuss_frame::{Frame, KEPT_SHARE, Pool};
 use bofuss_oflib::message::multipart::{MultipartReply, ReplyBody, TableFeatures};
@@ -28,6 +28,7 @@ use tracing::warn;
 use crate::config::{self, Config};
 use crate::context::context;
 use crate::dataplane::POOL_BYTES;
+use crate::metrics::Samples;
 
 /// Bytes in one file; a record ends then.
 const MAX_BYTES: u64 = 1 << 30;
@@ -115,6 +116,8 @@ impl RecordFile {
 struct RecordState {
     /// Bytes of steps that wait to be written.
     waiting_bytes: AtomicUsize,
+    /// The file's length.
+    file_bytes: AtomicU64,
     /// Inputs that were written,
     written: AtomicU64,
     /// and that were not.
@@ -168,8 +171,11 @@ impl SwitchRecorder {
     ) -> (Self, RecordWriter) {
         let (to, entries) = channel();
         let state = Arc::new(RecordState::default());
+        let catalogue = switch.datapath().catalogue().clone();
+        let detail = config.record_frames;
+        let first_line = detail.first_line();
         let writer = RecordWriter {
-            begin: format!("{FIRST_LINE}\nswitch {}\n", recorded(config, switch)),
+            begin: format!("{first_line}\nswitch {}\n", recorded(config, switch)),
             entries,
             state: state.clone(),
             file,
@@ -179,7 +185,7 @@ impl SwitchRecorder {
             to: Some(to),
             writer: None,
             state,
-            connections: RecordedConnections::new(switch.datapath().catalogue().clone()),
+            connections: RecordedConnections::new(catalogue, detail),
             answers: Answers::default(),
             denied: RefCell::default(),
             step: None,
@@ -276,11 +282,7 @@ impl SwitchRecorder {
     /// A frame leaves.
     pub fn frame(&mut self, port: PortNo, queue: QueueId, frame: &Frame) {
         if self.step.is_some() {
-            self.output(RecordedOutput::Frame(
-                port,
-                queue,
-                RecordedFrame::from(frame),
-            ));
+            self.output(self.connections.transmitted(port, queue, frame));
         }
     }
 
@@ -289,6 +291,15 @@ impl SwitchRecorder {
         if self.step.is_some() {
             self.output(self.connections.sent(conn, xid, message));
         }
+    }
+
+    /// Adds the metrics of the record.
+    pub fn report(&self, samples: &mut Samples) {
+        let state = &self.state;
+        samples.add("recording", &[], u8::from(!state.is_over.load(Relaxed)));
+        samples.add("record_file_bytes", &[], state.file_bytes.load(Relaxed));
+        samples.add("record_inputs", &[], state.written.load(Relaxed));
+        samples.add("record_lost_inputs", &[], state.lost.load(Relaxed));
     }
 
     /// Something leaves.
@@ -303,8 +314,17 @@ impl fmt::Display for SwitchRecorder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = self.path.display();
         let written = self.state.written.load(Relaxed);
+        let bytes = self.state.file_bytes.load(Relaxed);
         let lost = self.state.lost.load(Relaxed);
-        writeln!(f, "record {path} inputs={written} lost={lost}")
+        let over = if self.state.is_over.load(Relaxed) {
+            " over"
+        } else {
+            ""
+        };
+        writeln!(
+            f,
+            "record {path} inputs={written} bytes={bytes} lost={lost}{over}"
+        )
     }
 }
 
@@ -333,6 +353,7 @@ impl RecordWriter {
     /// Writes until the switch ends. Returns false if the file is full before. Errors: the
     /// system's.
     fn write(&mut self) -> io::Result<bool> {
+        self.state.file_bytes.store(self.file.bytes, Relaxed);
         if !self.file.has_room(&self.begin) {
             return Ok(false);
         }
@@ -352,6 +373,7 @@ impl RecordWriter {
                 return Ok(false);
             }
             self.file.append(&text)?;
+            self.state.file_bytes.store(self.file.bytes, Relaxed);
             self.state.waiting_bytes.fetch_sub(taken.bytes, Relaxed);
             self.state.written.fetch_add(taken.steps, Relaxed);
         }
@@ -441,7 +463,7 @@ mod tests {
     use std::fs;
     use std::time::{Duration, Instant};
 
-    use bofuss_embed::record::{Item, RecordReader};
+    use bofuss_embed::record::{Item, RecordReader, RecordedFrame};
 
     use super::*;
     use crate::config::Options;
@@ -470,6 +492,7 @@ mod tests {
     fn note(recorder: &mut SwitchRecorder, at: u64, frame_bytes: usize) {
         let frame = RecordedFrame {
             bytes: vec![7; frame_bytes],
+            omitted_bytes: 0,
             offload: Default::default(),
         };
         recorder.begin(Time(at), |_| {
@@ -541,7 +564,7 @@ mod tests {
         drop(second);
         let items = items(&path);
         assert!(noted > 2 && items.len() as u64 == noted + 2, "{items:?}");
-        assert!(matches!(items[0], Item::Run(_)) && items[items.len() - 1] == Item::Full);
+        assert!(matches!(items[0], Item::Run(..)) && items[items.len() - 1] == Item::Full);
     }
 
     #[test]

@@ -110,6 +110,10 @@ pub const KEYS: &[(&str, ReloadEffect)] = &[
         "record",
         Refuses("a record has everything from the start of the switch"),
     ),
+    (
+        "record-frames",
+        Refuses("a run is recorded in one way from its start to its end"),
+    ),
     ("log", AT_ONCE),
 ];
 

@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use bofuss_embed::record::{
-    FIRST_LINE, Item, LAST_LINE, NotedStep, Player, RecordReader, RecordedConfig, RecordedInput,
+    FrameDetail, Item, LAST_LINE, NotedStep, Player, RecordReader, RecordedConfig, RecordedInput,
     RecordedStep,
 };
 use bofuss_ext::trace::Trace;
@@ -143,7 +143,7 @@ impl Replay {
     fn take(&mut self, items: Vec<Item>) -> Result<(), String> {
         for item in items {
             match item {
-                Item::Run(config) => self.begin(&config)?,
+                Item::Run(config, detail) => self.begin(&config, detail)?,
                 Item::Step(step) => {
                     self.line = step.line;
                     self.play(&step)?;
@@ -159,12 +159,13 @@ impl Replay {
         Ok(())
     }
 
-    fn begin(&mut self, config: &RecordedConfig) -> Result<(), String> {
-        let player = Player::new(config, Box::new(remake_switch));
+    fn begin(&mut self, config: &RecordedConfig, detail: FrameDetail) -> Result<(), String> {
+        let player = Player::new(config, detail, Box::new(remake_switch));
         self.player = Some(player.map_err(|error| error.to_string())?);
         self.end_run()?;
         self.runs += 1;
-        self.write(&format!("{FIRST_LINE}\nswitch {config}\n"))
+        let first_line = detail.first_line();
+        self.write(&format!("{first_line}\nswitch {config}\n"))
     }
 
     fn play(&mut self, recorded: &RecordedStep) -> Result<(), String> {
@@ -174,7 +175,7 @@ impl Replay {
             && let RecordedInput::Frames(port, frames) = &input
         {
             for frame in frames {
-                let trace = Trace::of(player.switch(), at, *port, &frame.bytes)?;
+                let trace = Trace::of(player.switch(), at, *port, &frame.filled())?;
                 self.explained += &trace.to_string();
             }
         }

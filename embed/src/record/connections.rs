@@ -1,18 +1,21 @@
-//! The connections of a record: which version each speaks, so that messages are bytes and back.
+//! The connections of a record: what is written of their messages, and of frames.
 
 use alloc::{collections::BTreeMap, format, string::String, sync::Arc, vec::Vec};
 
 use bofuss_agent::ConnId;
+use bofuss_frame::Frame;
 use bofuss_oflib::message::ErrorMsg;
-use bofuss_oflib::{Assembler, Catalogue, Codec, Framer, Message, Version};
+use bofuss_oflib::types::QueueId;
+use bofuss_oflib::{Assembler, Catalogue, Codec, Framer, Message, PortNo, Version};
 
-use super::{RecordError, RecordedInput, RecordedOutput};
+use super::{FrameDetail, RecordError, RecordedInput, RecordedOutput};
 use crate::peer::MAX_MULTIPART_REQUEST_BYTES;
 
-/// The connections that are up, as far as inputs say.
+/// The connections that are up, as far as inputs say, and how much of frames is recorded.
 #[derive(Debug)]
 pub struct RecordedConnections {
     catalogue: Arc<Catalogue>,
+    detail: FrameDetail,
     up: BTreeMap<ConnId, Known>,
 }
 
@@ -26,9 +29,10 @@ struct Known {
 
 impl RecordedConnections {
     /// None are up; messages have the fields and extensions of `catalogue`.
-    pub fn new(catalogue: Arc<Catalogue>) -> Self {
+    pub fn new(catalogue: Arc<Catalogue>, detail: FrameDetail) -> Self {
         Self {
             catalogue,
+            detail,
             up: BTreeMap::new(),
         }
     }
@@ -56,6 +60,21 @@ impl RecordedConnections {
         self.up.insert(conn, Known { main, assembler });
     }
 
+    /// A batch of frames that arrives.
+    pub fn frames(&self, port: PortNo, frames: &[Frame]) -> RecordedInput {
+        let additions = self.catalogue.additions();
+        let noted = frames
+            .iter()
+            .map(|frame| self.detail.of_input(frame, additions));
+        RecordedInput::Frames(port, noted.collect())
+    }
+
+    /// A frame that leaves.
+    pub fn transmitted(&self, port: PortNo, queue: QueueId, frame: &Frame) -> RecordedOutput {
+        let noted = self.detail.of_output(frame, self.catalogue.additions());
+        RecordedOutput::Frame(port, queue, noted)
+    }
+
     /// A message that arrives, as an input; `None` if its connection is not up, or it cannot be
     /// written.
     pub fn message(
@@ -66,7 +85,7 @@ impl RecordedConnections {
         message: &Message,
     ) -> Option<RecordedInput> {
         let bytes = self.bytes_of(conn, xid, message)?;
-        let head = head.into();
+        let head = self.detail.of_head(head).into();
         Some(RecordedInput::Message { conn, bytes, head })
     }
 
@@ -88,7 +107,8 @@ impl RecordedConnections {
     fn bytes_of(&self, conn: ConnId, xid: u32, message: &Message) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
         let codec = &self.up.get(&conn)?.assembler.codec;
-        codec.encode(xid, message, &mut bytes).ok()?;
+        let noted = self.detail.of_message(message, self.catalogue.additions());
+        codec.encode(xid, &noted, &mut bytes).ok()?;
         Some(bytes)
     }
 

@@ -6,7 +6,8 @@
 //! frames, and slices of long work, are inputs of their own.
 //!
 //! ```text
-//! bofuss-record 1                                   a run begins
+//! bofuss-record 1                                   a run begins; `bofuss-record 1 headers` if
+//!                                                   payload is left out, see FrameDetail
 //! switch ID SECRET EPOCH PROFILE OPTIONS            its configuration, see RecordedConfig
 //! TIME port OFFLOADS DESC                           an input, its time in nanoseconds
 //! TIME frames PORT FRAME...
@@ -24,6 +25,7 @@
 //! `RecordedInput` lists all inputs, and `RecordedOutput` all outputs.
 
 mod connections;
+mod headers;
 mod player;
 mod reader;
 mod text;
@@ -42,11 +44,14 @@ use bofuss_oflib::types::QueueId;
 use bofuss_oflib::{PortNo, Version};
 
 pub use connections::RecordedConnections;
+pub use headers::FrameDetail;
 pub use player::{Answers, Player};
 pub use reader::{Item, RecordReader, RecordedStep};
 
 /// The line that begins a run; the number is that of the format.
 pub const FIRST_LINE: &str = "bofuss-record 1";
+/// The same of a run without payload.
+const FIRST_HEADERS_LINE: &str = "bofuss-record 1 headers";
 /// The line that ends a run.
 pub const LAST_LINE: &str = "end";
 /// The line that says that the file has no room for more of the run.
@@ -75,14 +80,18 @@ pub struct RecordedConfig {
 pub struct RecordedFrame {
     /// From the address on, without FCS.
     pub bytes: Vec<u8>,
+    /// How many more it had, which are not recorded.
+    pub omitted_bytes: usize,
     /// What its sender left to others.
     pub offload: Offload,
 }
 
 impl From<&Frame> for RecordedFrame {
+    /// All of a frame.
     fn from(frame: &Frame) -> Self {
         Self {
             bytes: frame.bytes().into(),
+            omitted_bytes: 0,
             offload: frame.offload,
         }
     }
@@ -111,8 +120,9 @@ pub enum RecordedInput {
     PortRoom(PortNo),
     /// `port-lost PORT RX_OVER RX_ERRORS TX_DROPPED TX_ERRORS`: what its driver lost.
     PortLost(PortNo, Box<PortStats>),
-    /// `frames PORT FRAME...`: one batch. After the bytes of a frame may come `,checksum=START:AT`,
-    /// `,gso=KIND:BYTES`, `,ecn` and `,fragment=BYTES`.
+    /// `frames PORT FRAME...`: one batch. After the bytes of a frame may come `,omitted=BYTES` for
+    /// those that are not recorded, `,checksum=START:AT`, `,gso=KIND:BYTES`, `,ecn` and
+    /// `,fragment=BYTES`.
     Frames(PortNo, Vec<RecordedFrame>),
     /// `connect CONNECTION VERSION controller|tool`.
     Connect(ConnId, Version, bool),

@@ -13,8 +13,8 @@ use bofuss_oflib::{Message, PortNo};
 
 use super::connections::not_up;
 use super::{
-    RecordError, RecordedConfig, RecordedConnections, RecordedFrame, RecordedInput, RecordedOutput,
-    RecordedReconfiguration,
+    FrameDetail, RecordError, RecordedConfig, RecordedConnections, RecordedFrame, RecordedInput,
+    RecordedOutput, RecordedReconfiguration,
 };
 
 /// Makes the switch of a configuration, without ports; its time begins at 0. Errors: a sentence.
@@ -55,9 +55,14 @@ struct PlayerIo<'a> {
 
 impl Player {
     /// Makes the switch of a run. Errors: the sentence of `make`.
-    pub fn new(config: &RecordedConfig, make: MakeSwitch) -> Result<Self, RecordError> {
+    pub fn new(
+        config: &RecordedConfig,
+        detail: FrameDetail,
+        make: MakeSwitch,
+    ) -> Result<Self, RecordError> {
         let switch = make(config)?;
-        let connections = RecordedConnections::new(switch.datapath().catalogue().clone());
+        let catalogue = switch.datapath().catalogue().clone();
+        let connections = RecordedConnections::new(catalogue, detail);
         Ok(Self {
             switch,
             make,
@@ -192,7 +197,7 @@ fn known(switch: &Switch, port: PortNo) -> Result<(), RecordError> {
 fn batch(switch: &Switch, frames: &[RecordedFrame]) -> Result<Vec<Frame>, RecordError> {
     let mut batch = Vec::with_capacity(frames.len());
     for recorded in frames {
-        let taken = switch.datapath().pool().frame(&recorded.bytes);
+        let taken = switch.datapath().pool().frame(&recorded.filled());
         let mut frame = taken.ok_or_else(|| String::from("there is no buffer for a frame"))?;
         frame.offload = recorded.offload;
         batch.push(frame);
@@ -238,8 +243,8 @@ impl PlayerIo<'_> {
 
 impl SwitchIo for PlayerIo<'_> {
     fn transmit(&mut self, port: PortNo, queue: QueueId, frame: Frame) {
-        let frame = RecordedFrame::from(&frame);
-        self.outputs.push(RecordedOutput::Frame(port, queue, frame));
+        let output = self.connections.transmitted(port, queue, &frame);
+        self.outputs.push(output);
     }
 
     fn flush(&mut self) {}

@@ -3,13 +3,13 @@
 use alloc::{format, string::String, vec::Vec};
 
 use super::words::{LineWords, shortened};
-use super::{CUT_MARK, FIRST_LINE, FULL_LINE, LAST_LINE, RecordError, RecordedConfig};
+use super::{CUT_MARK, FIRST_LINE, FULL_LINE, FrameDetail, LAST_LINE, RecordError, RecordedConfig};
 
 /// One thing of a record, when all its lines were read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
-    /// A run begins.
-    Run(RecordedConfig),
+    /// A run begins, with so much of frames.
+    Run(RecordedConfig, FrameDetail),
     /// An input with its outputs.
     Step(RecordedStep),
     /// So many inputs are missing.
@@ -41,6 +41,8 @@ pub struct RecordReader {
     /// How many lines were read.
     lines: usize,
     place: ReaderPlace,
+    /// How much of frames the run has.
+    detail: FrameDetail,
     /// The input whose outputs are being read.
     step: Option<RecordedStep>,
 }
@@ -73,8 +75,10 @@ impl RecordReader {
             self.place = ReaderPlace::Outside;
             return Ok(());
         }
-        if line == FIRST_LINE {
+        let mut details = FrameDetail::NAMES.iter().map(|row| row.0);
+        if let Some(detail) = details.find(|detail| detail.first_line() == line) {
             self.end(items);
+            self.detail = detail;
             self.place = ReaderPlace::Head;
             return Ok(());
         }
@@ -84,7 +88,8 @@ impl RecordReader {
                 let Some(rest) = line.strip_prefix("switch ") else {
                     return Err(String::from("'switch' is missing").into());
                 };
-                items.push(Item::Run(RecordedConfig::read(&mut LineWords(rest))?));
+                let config = RecordedConfig::read(&mut LineWords(rest))?;
+                items.push(Item::Run(config, self.detail));
                 self.place = ReaderPlace::Inside;
                 Ok(())
             }

@@ -115,6 +115,9 @@ impl Display for RecordedFrame {
             fragment_bytes,
         } = self.offload;
         HexDigits(&self.bytes).fmt(f)?;
+        if self.omitted_bytes > 0 {
+            write!(f, ",omitted={}", self.omitted_bytes)?;
+        }
         if let Some((start, offset)) = checksum {
             write!(f, ",checksum={start}:{offset}")?;
         }
@@ -140,21 +143,30 @@ impl FromStr for RecordedFrame {
     fn from_str(word: &str) -> Result<Self, RecordError> {
         let mut parts = word.split(',');
         let bytes = bytes(parts.next().unwrap_or_default())?;
-        if bytes.len() > MAX_FRAME_BYTES {
-            return Err(format!("a frame of {} bytes", bytes.len()).into());
-        }
+        let mut all_bytes = bytes.len();
         let mut offload = Offload::NONE;
         for part in parts {
             let (key, value) = part.split_once('=').unwrap_or((part, ""));
             match key {
-                "checksum" => offload.checksum = Some(checksum(value, bytes.len())?),
+                "omitted" => {
+                    let omitted: u16 = number(value, "count of bytes")?;
+                    all_bytes = bytes.len() + usize::from(omitted);
+                }
+                "checksum" => offload.checksum = Some(checksum(value, all_bytes)?),
                 "gso" => offload.gso = Some(gso(value)?),
                 "ecn" if let Some(gso) = &mut offload.gso => gso.ecn = true,
                 "fragment" => offload.fragment_bytes = number(value, "length of a fragment")?,
                 _ => return Err(format!("'{}' is nothing of a frame", shortened(part)).into()),
             }
         }
-        Ok(Self { bytes, offload })
+        if all_bytes > MAX_FRAME_BYTES {
+            return Err(format!("a frame of {all_bytes} bytes").into());
+        }
+        Ok(Self {
+            omitted_bytes: all_bytes - bytes.len(),
+            bytes,
+            offload,
+        })
     }
 }
 

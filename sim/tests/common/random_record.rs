@@ -101,6 +101,7 @@ impl Recording {
         match input {
             Input::Frame(port, bytes) => {
                 let noted = RecordedFrame {
+                    omitted_bytes: 0,
                     bytes: bytes.clone(),
                     offload: Offload::NONE,
                 };

@@ -157,9 +157,12 @@ pub struct Options {
     #[serde(rename = "mirror")]
     pub mirrors: Vec<String>,
     /// Append all that the switch is given, and what it does, to FILE, which `bofuss replay` plays
-    /// again. It has whole frames: only its owner may read it.
+    /// again. It has frames and messages: only its owner may read it.
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
+    /// How much of frames a record has: `whole`, or `headers` and no payload [default: whole].
+    #[arg(long, value_name = "DETAIL")]
+    pub record_frames: Option<String>,
     /// What to log; the command line has it for all commands.
     #[arg(skip)]
     pub log: Option<String>,

@@ -114,6 +114,9 @@ impl DataPlane {
         samples.add("cache_misses", &[], cache.misses);
         samples.add("cache_evictions", &[], cache.evicted);
         samples.add("captures", &[], self.io.ports.copiers.len());
+        if let Some(recorder) = &self.io.recorder {
+            recorder.report(samples);
+        }
         self.lane
             .counters
             .report(self.io.connections.sent(), samples);

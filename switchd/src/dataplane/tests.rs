@@ -12,7 +12,9 @@ use std::time::Duration;
 
 use bofuss_channel::{Hub, Settings};
 use bofuss_datapath::{Cursor, Settled};
-use bofuss_embed::record::{Item, Player, RecordReader, RecordedInput, RecordedStep};
+use bofuss_embed::record::{
+    Item, Player, RecordReader, RecordedFrame, RecordedInput, RecordedStep,
+};
 use bofuss_oflib::message::multipart::{MultipartRequest, RequestBody};
 use bofuss_oflib::message::{Empty, FlowModCommand, Hello};
 use bofuss_oflib::text::parse_flow;
@@ -337,8 +339,9 @@ fn played(record: &Path) -> Played {
     let mut player = None;
     for item in items {
         match item {
-            Item::Run(config) => {
-                player = Some(Player::new(&config, Box::new(remake_switch)).unwrap());
+            Item::Run(config, detail) => {
+                let made = Player::new(&config, detail, Box::new(remake_switch));
+                player = Some(made.unwrap());
             }
             Item::Step(step) => {
                 let player = player.as_mut().unwrap();
@@ -364,8 +367,10 @@ impl Played {
         for output in outputs {
             let words: Vec<&str> = output.split(' ').collect();
             match words[..] {
-                ["frame", port, _, hex] => {
-                    self.frames.push((port.parse().unwrap(), bytes_of(hex)));
+                ["frame", port, _, frame] => {
+                    let frame: RecordedFrame = frame.parse().unwrap();
+                    let bytes = frame.filled().into_owned();
+                    self.frames.push((port.parse().unwrap(), bytes));
                 }
                 ["message", _, hex] => {
                     let mut framer = Framer::new();
@@ -420,6 +425,42 @@ fn what_the_cache_does_with_random_inputs_is_recorded_and_done_again() {
 #[test]
 fn what_the_plain_scan_does_with_random_inputs_is_recorded_and_done_again() {
     is_recorded_and_played("reference");
+}
+
+#[test]
+fn a_record_of_headers_has_no_payload_and_is_done_again() {
+    let folder = Folder::new("record-headers");
+    let record = folder.0.join("record");
+    let options = Options {
+        record_frames: Some("headers".into()),
+        ..Options::default()
+    };
+    let mut lab = Lab::new(&folder, &record, options);
+    lab.play_random_inputs();
+    let (counters, frames, messages) = lab.end();
+    let text = fs::read_to_string(&record).unwrap();
+    let payloads = ["data".as_bytes(), &[7; 20]].map(|bytes| {
+        let digits = bytes.iter().map(|byte| format!("{byte:02x}"));
+        digits.collect::<String>()
+    });
+    for payload in payloads {
+        assert!(!text.contains(&payload), "{payload} is in the record");
+    }
+    let played = played(&record);
+    assert_eq!(played.others, [0; 0]);
+    assert_eq!(played.counters, counters);
+    assert!(frames.len() > 3_000, "{}", frames.len());
+    for port in 1..=random_inputs::PORTS {
+        let lengths = |frames| {
+            of_port(frames, port)
+                .iter()
+                .map(|frame| frame.len())
+                .collect()
+        };
+        let (sent, again): (Vec<_>, Vec<_>) = (lengths(&frames), lengths(&played.frames));
+        assert_eq!(sent, again);
+    }
+    assert_eq!(messages.len() - 1, played.messages.len());
 }
 
 #[test]

@@ -103,6 +103,18 @@ pub const FAMILIES: &[(&str, MetricType, &str)] = &[
         "1 for an extension with more values than fit into the answer",
     ),
     ("captures", Gauge, "active captures and mirrors"),
+    (
+        "recording",
+        Gauge,
+        "whether the record goes on: 0 once its file is full, or cannot be written",
+    ),
+    ("record_file_bytes", Gauge, "length of the record's file"),
+    ("record_inputs", Counter, "inputs written to the record"),
+    (
+        "record_lost_inputs",
+        Counter,
+        "inputs missing in the record because they came faster than they were written",
+    ),
     ("port_up", Gauge, "whether a port has a link"),
     ("port_speed_bytes_per_second", Gauge, "a port's speed"),
     ("port_receive_packets", Counter, "packets received"),

@@ -1,0 +1,223 @@
+//! What a record has of frames: all bytes, or those of headers and how many follow.
+
+use alloc::{borrow::Cow, boxed::Box};
+use core::fmt;
+
+use bofuss_frame::Frame;
+use bofuss_oflib::added_header::{AnyHeader, Sum};
+use bofuss_oflib::catalogue::Additions;
+use bofuss_oflib::field::Header;
+use bofuss_oflib::message::{ErrorMsg, MESSAGES};
+use bofuss_oflib::{HEADER_BYTES, Message};
+use bofuss_packet::{Fragment, Layout, parse_deep, survey};
+
+use super::RecordedFrame;
+
+/// How much of frames a record has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FrameDetail {
+    /// All.
+    #[default]
+    Whole,
+    /// Their headers, so that nobody reads there what hosts say: of IP packets what is in front of
+    /// the transport protocol's payload, and placed fields behind; of other frames, and of those
+    /// whose headers contradict themselves, the first 128 bytes. So also of frames in PACKET_IN and
+    /// PACKET_OUT.
+    ///
+    /// Whoever plays the record takes zeros for the rest. A switch computes the transport checksum
+    /// anew where it cuts super-frames or completes what a sender left unfinished. As it covers the
+    /// rest, it is zero in all outputs, of the record and of whoever plays it.
+    Headers,
+}
+
+/// What is kept of a frame in which no transport header is found; ARP-Path, LLDP and the like are
+/// shorter, and sFlow samples as much.
+const OTHER_BYTES: usize = 128;
+/// The bytes of transport headers; TCP says its own.
+const TRANSPORT_BYTES: [(Header, usize); 4] = [
+    (Header::Udp, 8),
+    (Header::Sctp, 12),
+    (Header::Icmpv4, 8),
+    (Header::Icmpv6, 8),
+];
+/// The byte of a TCP header whose upper four bits are its length in words of four bytes.
+const TCP_LENGTH: usize = 12;
+/// Bytes of the fragment header of IPv6.
+const FRAGMENT_BYTES: usize = 8;
+/// The messages that have frames in them; an ERROR quotes no more of these than the header.
+const WITH_FRAMES: [&str; 2] = ["PACKET_OUT", "BUNDLE_ADD_MESSAGE"];
+
+impl FrameDetail {
+    /// Each with its name.
+    pub const NAMES: &[(Self, &str)] = &[(Self::Whole, "whole"), (Self::Headers, "headers")];
+
+    /// The line that begins a run; the number is that of the format.
+    pub fn first_line(self) -> &'static str {
+        match self {
+            Self::Whole => super::FIRST_LINE,
+            Self::Headers => super::FIRST_HEADERS_LINE,
+        }
+    }
+
+    /// A frame that arrives.
+    pub(super) fn of_input(self, frame: &Frame, additions: &'static Additions) -> RecordedFrame {
+        if self == Self::Whole {
+            return frame.into();
+        }
+        let end = headers_end(frame.bytes(), additions);
+        let (kept, omitted) = frame.bytes().split_at(end);
+        RecordedFrame {
+            bytes: kept.into(),
+            omitted_bytes: omitted.len(),
+            offload: frame.offload,
+        }
+    }
+
+    /// A frame that leaves.
+    pub(super) fn of_output(self, frame: &Frame, additions: &'static Additions) -> RecordedFrame {
+        let mut recorded = self.of_input(frame, additions);
+        if self == Self::Headers {
+            clear_checksum(&mut recorded.bytes, frame.bytes(), additions);
+        }
+        recorded
+    }
+
+    /// A message.
+    pub(super) fn of_message<'m>(
+        self,
+        message: &'m Message,
+        additions: &'static Additions,
+    ) -> Cow<'m, Message> {
+        if self == Self::Whole {
+            return Cow::Borrowed(message);
+        }
+        match message {
+            Message::PacketIn(packet) => {
+                let mut packet = packet.clone();
+                let original = packet.data.0.clone();
+                clear_payload(&mut packet.data.0, additions);
+                clear_checksum(&mut packet.data.0, &original, additions);
+                Cow::Owned(Message::PacketIn(packet))
+            }
+            Message::PacketOut(packet) => {
+                let mut packet = packet.clone();
+                clear_payload(&mut packet.data.0, additions);
+                Cow::Owned(Message::PacketOut(packet))
+            }
+            Message::BundleAdd(add) => {
+                let mut add = add.clone();
+                add.message = Box::new(self.of_message(&add.message, additions).into_owned());
+                Cow::Owned(Message::BundleAdd(add))
+            }
+            Message::Error(error) => Cow::Owned(Message::Error(self.of_error(error))),
+            _ => Cow::Borrowed(message),
+        }
+    }
+
+    /// An ERROR.
+    fn of_error(self, error: &ErrorMsg) -> ErrorMsg {
+        let mut error = error.clone();
+        let quoted = self.of_head(&error.data.0).len();
+        error.data.0.truncate(quoted);
+        error
+    }
+
+    /// What an ERROR quotes of a message that begins so.
+    pub(super) fn of_head(self, head: &[u8]) -> &[u8] {
+        let number = head.get(1);
+        let mut rows = MESSAGES.iter();
+        let row = rows.find(|row| Some(&row.0) == number);
+        let has_frame = row.is_some_and(|row| WITH_FRAMES.contains(&row.1));
+        if self == Self::Headers && has_frame {
+            return &head[..head.len().min(HEADER_BYTES)];
+        }
+        head
+    }
+}
+
+impl fmt::Display for FrameDetail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rows = Self::NAMES.iter();
+        let row = rows.find(|row| row.0 == *self);
+        f.write_str(row.expect("every detail has a name").1)
+    }
+}
+
+impl RecordedFrame {
+    /// The bytes, and zeros for those that are not recorded.
+    pub fn filled(&self) -> Cow<'_, [u8]> {
+        if self.omitted_bytes == 0 {
+            return Cow::Borrowed(&self.bytes);
+        }
+        let mut bytes = self.bytes.clone();
+        bytes.resize(self.bytes.len() + self.omitted_bytes, 0);
+        Cow::Owned(bytes)
+    }
+}
+
+/// How many bytes of a frame are headers, placed fields, and what is in front of these.
+fn headers_end(bytes: &[u8], additions: &'static Additions) -> usize {
+    let mut outer = Layout::seeking(additions);
+    survey(bytes, &mut outer);
+    let inner = parse_deep(bytes, additions);
+    let known = transport_end(bytes, &inner).unwrap_or(OTHER_BYTES);
+    let added = additions_end(&outer, additions).max(additions_end(&inner, additions));
+    known.max(added).min(bytes.len())
+}
+
+/// Where the transport header of a frame ends, or its IP header if no transport header that is
+/// known follows; `None` without IP.
+fn transport_end(bytes: &[u8], layout: &Layout) -> Option<usize> {
+    let at = layout.payload;
+    if layout.fragment == Fragment::Later {
+        let ipv4 = layout.offset(Header::Ipv4);
+        let ipv6 = layout.fragment_header + FRAGMENT_BYTES;
+        return Some(ipv4.map_or(ipv6, |at| at + 4 * usize::from(bytes[at] & 15)));
+    }
+    if at == 0 {
+        return None;
+    }
+    if layout.offset(Header::Nd).is_some() {
+        return Some(layout.end);
+    }
+    if layout.transport == Some(Header::Tcp) {
+        return Some(at + 4 * usize::from(bytes[at + TCP_LENGTH] >> 4));
+    }
+    let row = TRANSPORT_BYTES
+        .iter()
+        .find(|row| Some(row.0) == layout.transport);
+    Some(at + row.map_or(0, |row| row.1))
+}
+
+/// Where the last of the fields and headers ends that a catalogue has added.
+fn additions_end(layout: &Layout, additions: &'static Additions) -> usize {
+    let mut end = 0;
+    for row in &additions.headers {
+        if let Some(start) = layout.offset_of_any(AnyHeader::Added(row)) {
+            end = end.max(start + usize::from(row.bytes));
+        }
+    }
+    for place in additions.placed.iter().flat_map(|field| field.at) {
+        if let Some(start) = layout.offset_of_any(place.header) {
+            end = end.max(start + usize::from(place.bit + place.bits).div_ceil(8));
+        }
+    }
+    end
+}
+
+/// Makes all bytes of a frame zero but its headers.
+fn clear_payload(bytes: &mut [u8], additions: &'static Additions) {
+    let end = headers_end(bytes, additions);
+    bytes[end..].fill(0);
+}
+
+/// Makes the transport checksum zero in what is kept of a frame.
+fn clear_checksum(kept: &mut [u8], bytes: &[u8], additions: &'static Additions) {
+    let Some((at, kind)) = parse_deep(bytes, additions).transport_checksum() else {
+        return;
+    };
+    let checksum_bytes = if kind == Sum::Crc32c { 4 } else { 2 };
+    if let Some(checksum) = kept.get_mut(at..at + checksum_bytes) {
+        checksum.fill(0);
+    }
+}
