@@ -15,6 +15,7 @@ mod observer;
 mod random;
 mod run;
 pub mod scenario;
+mod seconds;
 mod statistics;
 mod switch_node;
 pub mod tcp;

@@ -133,15 +133,19 @@ impl SwitchNode {
     /// Notes which ports have queues of their own.
     fn follow_queues(&mut self, now: Time) {
         let datapath = self.switch.switch().datapath();
-        let ports: Vec<PortNo> = datapath.ports().keys().copied().collect();
-        for port in ports {
-            let has_queues = self.switch.switch().datapath().egress(port).is_some();
-            if has_queues && !self.paced.contains_key(&port) {
-                self.paced.insert(port, false);
-            } else if !has_queues && self.paced.remove(&port).is_some() {
-                let set = self.switch.set_port_room(now, port, None);
-                set.expect("the port is there");
+        let mut lost = Vec::new();
+        for port in self.paced.keys() {
+            if datapath.egress(*port).is_none() {
+                lost.push(*port);
             }
+        }
+        for port in datapath.ports_with_queues() {
+            self.paced.entry(port).or_insert(false);
+        }
+        for port in lost {
+            self.paced.remove(&port);
+            let set = self.switch.set_port_room(now, port, None);
+            set.expect("the port is there");
         }
     }
 

@@ -9,7 +9,8 @@ use bofuss_agent::{ConnId, FailMode, Identity, Request, Switch, SwitchIo};
 use bofuss_datapath::{Config, Datapath, Time};
 use bofuss_embed::{EmbeddedConfig, EmbeddedSwitch};
 use bofuss_frame::{Frame, OffloadCapabilities, Pool};
-use bofuss_oflib::message::ErrorMsg;
+use bofuss_oflib::message::{ErrorMsg, FlowModCommand};
+use bofuss_oflib::text::parse_flow;
 use bofuss_oflib::types::{QueueId, TableId};
 use bofuss_oflib::{Catalogue, Codec, Framer, Message, PortNo, Version};
 use bofuss_sim::controller::{Controller, ControllerOutput};
@@ -306,4 +307,85 @@ fn append(codec: &Codec, xid: u32, message: Message, bytes: &mut Vec<u8>) {
         other => other,
     };
     codec.encode(xid, &message, bytes).unwrap();
+}
+
+/// A switch with ports, and its controller's connection.
+fn embedded(catalogue: &Arc<Catalogue>) -> (EmbeddedSwitch, ConnId) {
+    let config = EmbeddedConfig {
+        tables: tables(),
+        ..EmbeddedConfig::with_catalogue(catalogue.clone())
+    };
+    let mut switch = EmbeddedSwitch::new(Time(0), config).unwrap();
+    for number in 1..=PORTS {
+        let added = switch.add_port(Time(0), desc(number), OffloadCapabilities::default());
+        added.unwrap();
+    }
+    let conn = switch.connect_typed(Time(0), Version::V1_3);
+    (switch, conn)
+}
+
+/// Messages that make a table large and, from time to time, sparse.
+fn churn(catalogue: &Catalogue) -> Vec<Message> {
+    let mut random = bofuss_sim::Random::new(7, 0);
+    let mut messages = Vec::new();
+    let mut change = |command, text: String| {
+        let flow = parse_flow(&text, command, catalogue).unwrap();
+        messages.push(Message::FlowMod(flow));
+    };
+    for round in 0..4 {
+        for _ in 0..900 {
+            let address = std::net::Ipv4Addr::from(random.below(1 << 32) as u32);
+            let prefix = 8 + random.below(25);
+            let cookie = random.below(12);
+            let timeout = random.below(5);
+            let flow = format!(
+                "priority={},cookie={cookie},hard_timeout={timeout},ip,nw_dst={address}/{prefix},\
+                 actions=output:{}",
+                random.below(9),
+                1 + random.below(4)
+            );
+            change(FlowModCommand::ADD, flow);
+        }
+        for cookie in 0..11 {
+            let cookie = (cookie + round) % 12;
+            change(FlowModCommand::DELETE, format!("cookie={cookie}/-1"));
+        }
+    }
+    messages
+}
+
+#[test]
+fn equal_switches_ask_for_equal_ticks() {
+    let catalogue = Arc::new(bofuss_ext::catalogue());
+    let mut both = [embedded(&catalogue), embedded(&catalogue)];
+    let mut inputs = inputs(&catalogue);
+    for (place, message) in churn(&catalogue).into_iter().enumerate() {
+        inputs.insert(2 * place, Input::Message(message));
+    }
+    let mut compactions = 0;
+    for (input, step) in inputs.into_iter().zip(1..) {
+        let now = time(step).after(1);
+        let mut asked = Vec::new();
+        for (switch, conn) in &mut both {
+            let mut ticks = Vec::new();
+            while let Some(due) = switch.next_tick().filter(|due| *due < now) {
+                ticks.push(due);
+                switch.tick(due);
+            }
+            match input.clone() {
+                Input::Frame(port, bytes) => {
+                    let frame = switch.frame(&bytes).unwrap();
+                    switch.receive(now, PortNo(port), &mut vec![frame]).unwrap();
+                }
+                Input::Message(message) => {
+                    assert!(switch.message(now, *conn, 1, message).unwrap());
+                }
+            }
+            switch.drain().for_each(drop);
+            asked.push((ticks, switch.next_tick()));
+        }
+        compactions += asked[0].0.iter().filter(|due| **due == Time(0)).count();
+        assert_eq!(asked[0], asked[1], "input {step}");
+    }
+    assert!(compactions > 10, "{compactions}");
 }

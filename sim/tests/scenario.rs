@@ -194,7 +194,7 @@ fn a_controller_with_rules_sends_them_to_each_of_its_switches() {
 fn what_is_wrong_is_reported_with_its_line() {
     let line = LINE.trim_start();
     let cases = [
-        ("end = -1", "line 1: end: -1 is no time in seconds"),
+        ("end = -1", "line 1: end is out of range"),
         ("end = 1\nends = 2", "line 2: unknown field `ends`"),
         (
             "end = 1\n[topology]\nshape = \"ring\"\nswitches = 2\nhosts = 1",

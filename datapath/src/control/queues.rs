@@ -40,6 +40,11 @@ impl Datapath {
         self.egress.ports.get(&port)
     }
 
+    /// The ports that have queues.
+    pub fn ports_with_queues(&self) -> impl Iterator<Item = PortNo> {
+        self.egress.ports.keys().copied()
+    }
+
     /// Makes a queue, or changes one and keeps its counters and what waits in it. With its first
     /// queue a port gets the default queue, too.
     ///

@@ -13,14 +13,15 @@ use serde::Deserialize;
 use serde_json::Value;
 use toml::Spanned;
 
+use super::ScenarioError;
 use super::assertions::{self, FailedAssertion};
 use super::file::{AssertionRow, ControllerRow, ScenarioFile};
-use super::{ScenarioError, time};
 use crate::controller::Controller;
 use crate::host::HostConfig;
 use crate::link::NodeId;
 use crate::network::{Network, NetworkConfig};
 use crate::observer::Observer;
+use crate::seconds::time;
 use crate::statistics::{self, NetworkNames};
 use crate::topology::{MAX_ELEMENTS, Shape, Topology, read_gml};
 use crate::traffic::{Traffic, TrafficHost};

@@ -9,7 +9,6 @@ mod rules;
 use std::fmt;
 use std::ops::Range;
 
-use bofuss_datapath::Time;
 use serde_json::Value;
 
 pub use assertions::FailedAssertion;
@@ -55,15 +54,6 @@ impl fmt::Display for ScenarioError {
 }
 
 impl std::error::Error for ScenarioError {}
-
-/// Nanoseconds of some seconds. Errors: the number is negative, or too large.
-fn time(key: &str, seconds: f64) -> Result<Time, String> {
-    let nanos = seconds * Time::SEC as f64;
-    if !(0.0..u64::MAX as f64).contains(&nanos) {
-        return Err(format!("{key}: {seconds} is no time in seconds"));
-    }
-    Ok(Time(nanos.round() as u64))
-}
 
 /// A number in a document, by a path of keys with dots in between; `*` stands for any key. Gives
 /// each that there is.

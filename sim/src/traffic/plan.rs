@@ -12,6 +12,7 @@ use crate::host::{
 };
 use crate::random::Random;
 use crate::scenario::matches;
+use crate::seconds::{nanoseconds, time};
 
 /// Source ports of UDP flows from one host begin here, and are below 65,536.
 const FIRST_PORT: u32 = 1_024;
@@ -368,24 +369,11 @@ impl Planner<'_, '_> {
     }
 }
 
-/// Seconds as nanoseconds. Errors: less than none, or more than 150 days.
-fn nanoseconds(key: &str, seconds: f64) -> Result<u64, String> {
-    let is_possible = (0.0..=12_960_000.0).contains(&seconds);
-    let nanoseconds = (seconds * 1e9).round() as u64;
-    is_possible
-        .then_some(nanoseconds)
-        .ok_or_else(|| format!("{key} is out of range"))
-}
-
 fn positive(key: &str, seconds: f64) -> Result<u64, String> {
     match nanoseconds(key, seconds)? {
         0 => Err(format!("{key} is out of range")),
         nanoseconds => Ok(nanoseconds),
     }
-}
-
-fn time(key: &str, seconds: f64) -> Result<Time, String> {
-    nanoseconds(key, seconds).map(Time)
 }
 
 fn optional_time(key: &str, seconds: Option<f64>) -> Result<Time, String> {

@@ -9,9 +9,10 @@ use toml::Spanned;
 use super::Builder;
 use crate::link::{LinkConfig, LinkState, NodeId, NodePort};
 use crate::network::{Change, MAX_PORT};
+use crate::scenario::ScenarioError;
 use crate::scenario::file::{ChangeRow, LinkRow};
 use crate::scenario::names::matches;
-use crate::scenario::{ScenarioError, time};
+use crate::seconds::time;
 
 /// A link before its ports are known.
 struct PlannedLink {
