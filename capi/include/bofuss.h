@@ -102,10 +102,16 @@ typedef struct bofuss_config {
   uint32_t max_total_entries;
   // The most groups.
   uint32_t max_groups;
+  // The most buckets of all groups together.
+  uint32_t max_buckets;
   // The most meters.
   uint32_t max_meters;
   // The most flows that the cache knows.
   uint32_t cache_flows;
+  // The most bands of a meter.
+  uint8_t max_bands;
+  // How select groups choose a bucket: 0 hash, 1 round-robin, 2 random.
+  uint8_t select;
   // How many tables there are, 1 to 254.
   uint8_t n_tables;
   // How packets find their entries: 0 reference, 1 tables, 2 cache.

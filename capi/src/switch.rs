@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::ffi::{c_char, c_void, CString};
 
-use bofuss_datapath::{Config as Tables, DropReason, Engine};
+use bofuss_datapath::{Algorithm, Config as Tables, DropReason, Engine};
 use bofuss_embed::{Effect, EmbedError, EmbeddedConfig, EmbeddedSwitch, FailMode, Time};
 use bofuss_frame::Pool;
 
@@ -29,10 +29,16 @@ pub struct Config {
     pub max_total_entries: u32,
     /// The most groups.
     pub max_groups: u32,
+    /// The most buckets of all groups together.
+    pub max_buckets: u32,
     /// The most meters.
     pub max_meters: u32,
     /// The most flows that the cache knows.
     pub cache_flows: u32,
+    /// The most bands of a meter.
+    pub max_bands: u8,
+    /// How select groups choose a bucket: 0 hash, 1 round-robin, 2 random.
+    pub select: u8,
     /// How many tables there are, 1 to 254.
     pub n_tables: u8,
     /// How packets find their entries: 0 reference, 1 tables, 2 cache.
@@ -226,8 +232,11 @@ pub unsafe extern "C" fn bofuss_config_default(config: *mut Config) -> Status {
             max_entries: tables.max_entries,
             max_total_entries: tables.max_total_entries,
             max_groups: tables.max_groups,
+            max_buckets: tables.max_buckets,
             max_meters: tables.max_meters,
             cache_flows: 1 << 14,
+            max_bands: tables.max_bands,
+            select: 0,
             n_tables: tables.n_tables,
             engine: 2,
             fail_mode: 0,
@@ -248,6 +257,12 @@ fn configured(config: &Config) -> Result<EmbeddedConfig, Status> {
         2 => FailMode::ArpPath,
         _ => return Err(Status::BadValue),
     };
+    let select = match config.select {
+        0 => Algorithm::Hash,
+        1 => Algorithm::RoundRobin,
+        2 => Algorithm::Random,
+        _ => return Err(Status::BadValue),
+    };
     let base = EmbeddedConfig::with_catalogue(CATALOGUE.clone());
     let pool_bytes = usize::try_from(config.pool_bytes).map_err(|_| Status::BadValue)?;
     Ok(EmbeddedConfig {
@@ -259,7 +274,10 @@ fn configured(config: &Config) -> Result<EmbeddedConfig, Status> {
             max_entries: config.max_entries,
             max_total_entries: config.max_total_entries,
             max_groups: config.max_groups,
+            max_buckets: config.max_buckets,
             max_meters: config.max_meters,
+            max_bands: config.max_bands,
+            select,
             cache_flows: config.cache_flows,
             n_tables: config.n_tables,
             engine,

@@ -75,7 +75,13 @@ impl Machine for Switch {
 fn as_many_flows_have_states_as_there_is_room_and_one_more_has_none() {
     const STATES: u32 = 65_536;
     let catalogue = bofuss_ext::catalogue();
-    let mut stage = Stage::new(4, Config::default(), "", FailMode::Standalone, catalogue);
+    let mut stage = Stage::new(
+        (4, PortFeatures(0)),
+        Config::default(),
+        "",
+        FailMode::Standalone,
+        catalogue,
+    );
     stage.speaks(ConnId(1), Version::V1_3);
     stage
         .switch

@@ -19,6 +19,14 @@ class Switch:
         tables: int = 64,
         fail_mode: str = "secure",
         now: int = 0,
+        max_entries: int = ...,
+        max_total_entries: int = ...,
+        max_groups: int = ...,
+        max_buckets: int = ...,
+        max_meters: int = ...,
+        max_bands: int = ...,
+        select: str = "hash",
+        links_fixed: bool = False,
     ) -> None: ...
     @property
     def now(self) -> int: ...

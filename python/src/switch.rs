@@ -6,9 +6,9 @@ use std::sync::Arc;
 use bofuss_embed::{ConnId, Effect, EmbedError, EmbeddedConfig, EmbeddedSwitch, FailMode, Time};
 use bofuss_oflib::message::PortDesc;
 use bofuss_oflib::{ErrorCode, Message, PortNo, Version};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use crate::codec;
 use crate::form::{PyForm, To};
@@ -39,13 +39,48 @@ fn version_of(number: u8) -> PyResult<Version> {
     Version::of_number(number).ok_or_else(what)
 }
 
+/// Sets a limit or choice of a switch. Errors: there is none of this name, or the value cannot be.
+fn set_option(config: &mut EmbeddedConfig, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    let tables = &mut config.tables;
+    match name {
+        "max_entries" => tables.max_entries = value.extract()?,
+        "max_total_entries" => tables.max_total_entries = value.extract()?,
+        "max_groups" => tables.max_groups = value.extract()?,
+        "max_buckets" => tables.max_buckets = value.extract()?,
+        "max_meters" => tables.max_meters = value.extract()?,
+        "max_bands" => tables.max_bands = value.extract()?,
+        "select" => {
+            let named: String = value.extract()?;
+            tables.select = named.parse().map_err(PyValueError::new_err)?;
+        }
+        "links_fixed" => config.links_fixed = value.extract()?,
+        _ => {
+            let text = format!("a switch has no option '{name}'");
+            return Err(PyTypeError::new_err(text));
+        }
+    }
+    Ok(())
+}
+
 #[pymethods]
 impl PySwitch {
     /// A switch with ports 1 to `ports`, whose links are up. `fail_mode` is what it does without a
-    /// controller: `secure`, `standalone` or `arp-path`.
+    /// controller: `secure`, `standalone` or `arp-path`. Options are the limits `max_entries` of a
+    /// table, `max_total_entries`, `max_groups`, `max_buckets` of all groups, `max_meters` and
+    /// `max_bands` of a meter; `select`, how select groups choose: `hash`, `round-robin` or
+    /// `random`; and `links_fixed`, whether controllers may not set links up and down.
     #[new]
-    #[pyo3(signature = (*, datapath_id = 1, ports = 0, tables = 64, fail_mode = "secure", now = 0))]
-    fn new(datapath_id: u64, ports: u32, tables: u8, fail_mode: &str, now: u64) -> PyResult<Self> {
+    #[pyo3(signature = (
+        *, datapath_id = 1, ports = 0, tables = 64, fail_mode = "secure", now = 0, **options
+    ))]
+    fn new(
+        datapath_id: u64,
+        ports: u32,
+        tables: u8,
+        fail_mode: &str,
+        now: u64,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
         let catalogue = Arc::clone(&codec(Version::NEWEST.number()).catalogue);
         let mut config = EmbeddedConfig::with_catalogue(catalogue);
         config.datapath_id = datapath_id;
@@ -56,6 +91,9 @@ impl PySwitch {
             "arp-path" => FailMode::ArpPath,
             other => return Err(PyValueError::new_err(format!("no fail mode is '{other}'"))),
         };
+        for (name, value) in options.into_iter().flatten() {
+            set_option(&mut config, &name.extract::<String>()?, &value)?;
+        }
         let now = Time(now);
         let embedded = EmbeddedSwitch::new(now, config).map_err(refused)?;
         let mut this = Self {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import subprocess
 import unittest
+from typing import Any
 
 from bofuss import oflib
 from bofuss.switch import Close, Deliver, Effect, Refused, Send, SetLink, Switch, Transmit
@@ -143,7 +144,100 @@ def replayed(record: str) -> tuple[list[str], str]:
     return frames, messages
 
 
+SELECT = {"Hash": "hash", "RoundRobin": "round-robin", "Random": "random"}
+
+# The scenarios that are not played in Python, and why.
+NOT_IN_PYTHON = {
+    "auxiliary": "a switch in Python has main connections only",
+    "configured_fields": "its catalogue is the extensions'",
+    "hooks": "it has no hooks but the extensions'",
+    "profile": "tables are shaped by TABLE_FEATURES only",
+    "profile_masks": "tables are shaped by TABLE_FEATURES only",
+    "reconfigure": "a switch in Python keeps its configuration",
+}
+
+
+def made(words: list[str]) -> Switch:
+    """The switch of a script's first line: KEY=VALUE..."""
+    options = dict(word.split("=") for word in words)
+    numbers: dict[str, Any] = {key: int(value) for key, value in options.items() if value.isdigit()}
+    links_fixed = bool(numbers.pop("links_fixed"))
+    select = SELECT[options["select"]]
+    return Switch(**numbers, fail_mode=options["fail_mode"], select=select, links_fixed=links_fixed)
+
+
+def port_of(address: str, supported: str, speed: str, link: str) -> oflib.PortDesc:
+    return oflib.PortDesc(
+        hw_addr=":".join(address[at : at + 2] for at in range(0, 12, 2)),
+        supported=int(supported),
+        curr_speed=int(speed),
+        max_speed=int(speed),
+        state=int(link == "down"),
+    )
+
+
+def in_script(effect: Effect) -> str:
+    match effect:
+        case Transmit(port, data, queue):
+            return f"> transmit {port} {queue} {data.hex()}"
+        # Which versions a HELLO offers is up to whoever makes the switch.
+        case Send(connection, data) if data[1] != 0:
+            return f"> send {connection} {data.hex()}"
+        case Close(connection, _):
+            return f"> close {connection}"
+        case SetLink(port, up):
+            return f"> link {port} {'up' if up else 'down'}"
+    return ""
+
+
+def script_played(calls: list[str]) -> list[str]:
+    """What the calls of a script (see `embed/tests/common/scripted.rs`) cause, in its words."""
+    switch = made(calls[0].split(" ")[1:])
+    said = []
+    for call in calls[1:]:
+        words = call.split(" ")
+        now = int(words[0])
+        match words[1:]:
+            case ["port", number, *desc]:
+                switch.add_port(int(number), port_of(*desc), now)
+            case ["gone", number]:
+                switch.remove_port(int(number), now)
+            case ["connect", number, kind]:
+                assert switch.connect(kind == "controller") == int(number)
+            case ["disconnect", number]:
+                switch.disconnect(int(number), now)
+            case ["feed", number, data]:
+                switch.feed(int(number), bytes.fromhex(data), now)
+            case ["frame", port, data]:
+                switch.receive(int(port), bytes.fromhex(data), now)
+            case ["tick"]:
+                switch.tick(now)
+            case other:
+                raise ValueError(f"{other} is not played here")
+        lines = [in_script(effect) for effect in switch.drain()]
+        said += [line for line in lines if line]
+    return said
+
+
 class Equality(unittest.TestCase):
+    def test_scenarios_have_the_effects_that_they_have_in_rust(self) -> None:
+        cargo = ["cargo", "run", "--quiet", "--locked", "-p", "bofuss-embed"]
+        cargo += ["--example", "scenario_scripts"]
+        ran = subprocess.run(cargo, cwd=ROOT, capture_output=True, text=True)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        played = []
+        for scenario in ran.stdout.split("scenario ")[1:]:
+            name, *lines = scenario.splitlines()
+            # Versions that are not offered yet can be asked for by tests in Rust alone.
+            if name in NOT_IN_PYTHON or any(line.startswith("! version") for line in lines):
+                continue
+            self.assertEqual([line for line in lines if line[0] == "!"], [], name)
+            calls = [line for line in lines if line[0] != ">"]
+            wanted = [line for line in lines if line[0] == ">"]
+            self.assertEqual(script_played(calls), wanted, name)
+            played.append(name)
+        self.assertGreater(len(played), 40)
+
     def test_10000_inputs_have_the_effects_and_counters_that_they_have_in_rust(self) -> None:
         lines = inputs(random.Random(11), 10_000)
         # What statistics say of entries, tables and ports is among the effects.

@@ -262,7 +262,13 @@ pub fn stage(engine: Engine, cache_flows: u32, cache_changes: u32) -> Stage {
         cache_changes,
         ..Config::default()
     };
-    let mut stage = Stage::new(4, config, "", FailMode::Secure, bofuss_ext::catalogue());
+    let mut stage = Stage::new(
+        (4, PortFeatures(0)),
+        config,
+        "",
+        FailMode::Secure,
+        bofuss_ext::catalogue(),
+    );
     let all = OffloadCapabilities {
         checksum: true,
         tcp: true,

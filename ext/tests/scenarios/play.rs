@@ -101,9 +101,14 @@ pub fn sort_entries(effects: &mut [String]) {
     rows.for_each(<[String]>::sort);
 }
 
-/// The catalogue of a scenario: the extensions', and the fields that it configures.
+/// The catalogue of a scenario: the extensions', that of the effects if it has some, and the fields
+/// that it configures.
 pub fn catalogue(text: &str) -> Catalogue {
-    let mut catalogue = effects::catalogue();
+    let mut catalogue = if text.contains("effect(") || text.contains("effect_") {
+        effects::catalogue()
+    } else {
+        bofuss_ext::catalogue()
+    };
     let fields = text
         .lines()
         .filter_map(|line| line.strip_prefix("set field "));
@@ -142,7 +147,8 @@ pub fn play(engine: Engine, version: Version, name: &str, text: &str, failures: 
     };
     let config = config(&least, option);
     let profile = option("profile").unwrap_or_default();
-    let ports = option("ports").map_or(4, |n| n.parse().unwrap());
+    let number = |key, usual| option(key).map_or(usual, |n| n.parse().unwrap());
+    let ports = (number("ports", 4), PortFeatures(number("supported", 0)));
     let mut stage = Stage::new(ports, config, &profile, fail_mode, catalogue(text));
     stage.io.links_locked = option("links").is_some();
     stage.version = version;

@@ -16,6 +16,10 @@ pub(super) struct Stage {
     pub(super) version: Version,
     pub(super) catalogue: Arc<Catalogue>,
     pub(super) pool: Pool,
+    /// What its ports' interfaces can do.
+    pub(super) supported: PortFeatures,
+    /// Its ports' speeds in kb/s.
+    pub(super) speeds: BTreeMap<PortNo, u32>,
     /// What ports take off its hands; those that are not named, nothing.
     pub(super) capabilities: BTreeMap<PortNo, OffloadCapabilities>,
     /// Frames that were sent to it.
@@ -26,7 +30,7 @@ pub(super) struct Stage {
 
 impl Stage {
     pub(super) fn new(
-        ports: u32,
+        (ports, supported): (u32, PortFeatures),
         config: Config,
         profile: &str,
         fail_mode: FailMode,
@@ -45,6 +49,8 @@ impl Stage {
             version: Version::V1_3,
             catalogue,
             pool,
+            supported,
+            speeds: BTreeMap::new(),
             capabilities: BTreeMap::new(),
             sent: 0,
         };
@@ -54,13 +60,15 @@ impl Stage {
     }
 
     pub(super) fn port(&mut self, port_no: PortNo, state: PortState, curr_speed: u32) {
+        self.speeds.insert(port_no, curr_speed);
         let hw_addr = Mac([2, 1, 0, 0, 0, port_no.0 as u8]);
         let desc = PortDesc {
             port_no,
             hw_addr,
             state,
             curr_speed,
-            supported: PortFeatures::FD_10MB | PortFeatures::FD_100MB | PortFeatures::AUTONEG,
+            max_speed: curr_speed,
+            supported: self.supported,
             ..PortDesc::default()
         };
         let capabilities = self.capabilities.get(&port_no).copied();
@@ -264,7 +272,9 @@ impl Stage {
                 } else {
                     PortState::LINK_DOWN
                 };
-                self.port(parse_port(words[1]).unwrap(), state, 0);
+                let port = parse_port(words[1]).unwrap();
+                let speed = self.speeds.get(&port).copied().unwrap_or(0);
+                self.port(port, state, speed);
             }
             "speed" => {
                 let port = parse_port(words[1]).unwrap();
