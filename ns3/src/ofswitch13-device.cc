@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 
 #include "ns3/channel.h"
 #include "ns3/ethernet-header.h"
 #include "ns3/inet-socket-address.h"
 #include "ns3/log.h"
+#include "ns3/object-vector.h"
 #include "ns3/pointer.h"
 #include "ns3/simulator.h"
 #include "ns3/tcp-socket-factory.h"
@@ -49,6 +51,22 @@ DefaultQueueFactory()
     // By the function and not by the name, which may not be registered yet.
     factory.SetTypeId(OFSwitch13PriorityQueue::GetTypeId());
     return factory;
+}
+
+// Where the paths of packets are written, if they are.
+std::ofstream& DatapathLog()
+{
+    static std::ofstream log;
+    return log;
+}
+
+// The last number after a key of a text in JSON, or 0.
+uint32_t
+LastNumber(const std::string& json, const std::string& key)
+{
+    size_t at = json.rfind(key);
+    at = at == std::string::npos ? at : json.find_first_of("0123456789", at + key.size());
+    return at == std::string::npos ? 0 : std::stoul(json.substr(at));
 }
 
 std::map<uint64_t, OFSwitch13Device*>& Devices()
@@ -198,10 +216,10 @@ OFSwitch13Port::Send(const uint8_t* frame, size_t length, uint32_t queue)
         return false;
     }
     Ptr<Packet> packet = Create<Packet>(frame + ETHERNET_BYTES, length - ETHERNET_BYTES);
+    packet->AddPacketTag(QueueTag(queue));
     if (!m_txTrace.IsEmpty())
     {
-        packet->AddPacketTag(QueueTag(queue));
-    m_txTrace(Create<Packet>(frame, length));
+        m_txTrace(Create<Packet>(frame, length));
     }
     return m_port->SendFrom(packet, from, to, type);
 }
@@ -251,6 +269,12 @@ OFSwitch13Device::GetTypeId()
                           UintegerValue(64),
                           MakeUintegerAccessor(&Self::m_pipelineTables),
                           MakeUintegerChecker<uint32_t>(1, 254))
+            .AddAttribute("PortList",
+                          "The ports, the first of which is port 1.",
+                          TypeId::ATTR_GET,
+                          ObjectVectorValue(),
+                          MakeObjectVectorAccessor(&Self::m_ports),
+                          MakeObjectVectorChecker<OFSwitch13Port>())
             .AddAttribute("TcamDelay",
                           "The time of one step of a search in the tables.",
                           TimeValue(MicroSeconds(20)),
@@ -281,6 +305,14 @@ OFSwitch13Device::GetTypeId()
                             "How long a packet waits for the search.",
                             MakeTraceSourceAccessor(&Self::m_pipelineDelay),
                             "ns3::TracedValueCallback::Time")
+            .AddTraceSource("MeterDrop",
+                            "A packet exceeds the rate of a meter's drop band; the meter's id.",
+                            MakeTraceSourceAccessor(&Self::m_meterDrop),
+                            "ns3::OFSwitch13Device::MeterDropTracedCallback")
+            .AddTraceSource("TableDrop",
+                            "A packet matches no entry of a table; the table's id.",
+                            MakeTraceSourceAccessor(&Self::m_tableDrop),
+                            "ns3::OFSwitch13Device::TableDropTracedCallback")
             .AddTraceSource("OverloadDrop",
                             "A packet is dropped because the CPU is overloaded.",
                             MakeTraceSourceAccessor(&Self::m_overloadDrop),
@@ -583,16 +615,47 @@ OFSwitch13Device::Pipeline(Ptr<Packet> packet, uint32_t port)
     std::vector<uint8_t> bytes(packet->GetSize());
     packet->CopyData(bytes.data(), bytes.size());
     bofuss_frame frame{bytes.data(), bytes.size()};
+    if (DatapathLog().is_open())
+    {
+        DatapathLog() << Simulator::Now().As(Time::S) << " switch " << m_dpId << " port " << port
+                      << "\n"
+                      << Explain(packet, port, false) << std::endl;
+    }
+    bool isTraced = !m_meterDrop.IsEmpty() || !m_tableDrop.IsEmpty();
+    std::string path = isTraced ? Explain(packet, port, true) : std::string();
+    bofuss_usage before = GetUsage();
     bofuss_status status = bofuss_receive(m_switch, Now(), port, &frame, 1);
     if (status != BOFUSS_STATUS_OK)
     {
         NS_LOG_WARN("port " << port << ": " << bofuss_switch_error(m_switch));
     }
+    bofuss_usage after = GetUsage();
+    if (isTraced && after.meter_drops > before.meter_drops)
+    {
+        m_meterDrop(packet, LastNumber(path, "\"meter\":"));
+    }
+    if (isTraced && after.miss_drops > before.miss_drops)
+    {
+        m_tableDrop(packet, LastNumber(path, "\"table\":"));
+    }
     Settle();
+}
+
+void
+OFSwitch13Device::EnableDatapathLogs(std::string file)
+{
+    DatapathLog().open(file);
+    NS_ABORT_MSG_IF(!DatapathLog().is_open(), file << " cannot be written");
 }
 
 std::string
 OFSwitch13Device::Trace(Ptr<const Packet> packet, uint32_t port)
+{
+    return Explain(packet, port, false);
+}
+
+std::string
+OFSwitch13Device::Explain(Ptr<const Packet> packet, uint32_t port, bool isJson)
 {
     std::vector<uint8_t> bytes(packet->GetSize());
     packet->CopyData(bytes.data(), bytes.size());
@@ -600,7 +663,7 @@ OFSwitch13Device::Trace(Ptr<const Packet> packet, uint32_t port)
     size_t length = 0;
     bofuss_frame frame{bytes.data(), bytes.size()};
     bofuss_status status =
-        bofuss_trace(m_switch, Now(), port, frame, 0, text.data(), text.size(), &length);
+        bofuss_trace(m_switch, Now(), port, frame, isJson, text.data(), text.size(), &length);
     return status == BOFUSS_STATUS_OK ? std::string(text.data(), length) : std::string();
 }
 

@@ -217,6 +217,12 @@ OFSwitch13Helper::EnableOpenFlowAscii(std::string prefix)
 }
 
 void
+OFSwitch13Helper::EnableDatapathLogs(std::string prefix, bool isFileName)
+{
+    OFSwitch13Device::EnableDatapathLogs(isFileName ? prefix : prefix + ".log");
+}
+
+void
 OFSwitch13Helper::EnableDatapathStats(std::string prefix, bool useNodeNames)
 {
     for (uint32_t i = 0; i < m_devices.GetN(); i++)

@@ -118,6 +118,8 @@ class OFSwitch13Device : public Object
     void StartControllerConnection(const Address& controller);
     // What would become of a frame, and why.
     std::string Trace(Ptr<const Packet> packet, uint32_t port);
+    // Writes the path of each packet through each switch to a file.
+    static void EnableDatapathLogs(std::string file);
     static Ptr<OFSwitch13Device> GetDevice(uint64_t id);
 
   protected:
@@ -140,6 +142,10 @@ class OFSwitch13Device : public Object
     static void SendBytes(void* user, uint64_t connection, const uint8_t* bytes, size_t n);
     static void CloseConnection(void* user, uint64_t connection, const char* why);
 
+    typedef void (*MeterDropTracedCallback)(Ptr<const Packet> packet, uint32_t meter);
+    typedef void (*TableDropTracedCallback)(Ptr<const Packet> packet, uint8_t table);
+
+    std::string Explain(Ptr<const Packet> packet, uint32_t port, bool isJson);
     uint64_t Now() const;
     void Pipeline(Ptr<Packet> packet, uint32_t port);
     void Refill();
@@ -177,6 +183,8 @@ class OFSwitch13Device : public Object
     TracedValue<uint32_t> m_groupEntries;
     TracedValue<uint32_t> m_meterEntries;
     TracedValue<Time> m_pipelineDelay;
+    TracedCallback<Ptr<const Packet>, uint32_t> m_meterDrop;
+    TracedCallback<Ptr<const Packet>, uint8_t> m_tableDrop;
     TracedCallback<Ptr<const Packet>> m_overloadDrop;
     TracedCallback<Ptr<const Packet>> m_pipelinePacket;
     TracedCallback<Ptr<const OFSwitch13Device>> m_datapathTimeout;

@@ -55,6 +55,8 @@ class OFSwitch13Helper : public Object
     virtual void CreateOpenFlowChannels() = 0;
     void EnableOpenFlowPcap(std::string prefix = "ofchannel", bool promiscuous = true);
     void EnableOpenFlowAscii(std::string prefix = "ofchannel");
+    // Writes the path of each packet through each switch to PREFIX.log, or to PREFIX itself.
+    static void EnableDatapathLogs(std::string prefix = "datapath", bool isFileName = false);
     // Writes what each switch does and how full it is to PREFIX-ID.log, with the datapath id or the
     // name of the node.
     void EnableDatapathStats(std::string prefix = "datapath", bool useNodeNames = false);
