@@ -68,7 +68,7 @@ main(int argc, char** argv)
     paths << std::ifstream(path).rdbuf();
     std::remove(path.c_str());
     std::remove(folder.c_str());
-    Check(paths.str().find("+3s switch " + std::to_string(id) + " port 1") != std::string::npos,
+    Check(paths.str().find("+3.00002s switch " + std::to_string(id) + " port 1") != std::string::npos,
           "the log has the time, the switch and the port");
     Check(paths.str().find("no entry of the table matches") != std::string::npos,
           "and why a packet ends");
