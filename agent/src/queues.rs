@@ -35,11 +35,15 @@ const fn row(ty: u32, name: &'static str, args: &'static [Arg]) -> ExtRow {
 }
 
 /// The messages: make or change a queue, delete one (the data is one packet queue of OpenFlow 1.3),
-/// and set the datapath's description.
-pub static ROWS: [ExtRow; 3] = [
+/// set the datapath's description, and choose a port's discipline, whose name is the data.
+pub static ROWS: [ExtRow; 4] = [
     row(0, "queue_modify", QUEUE_ARGS),
     row(1, "queue_delete", QUEUE_ARGS),
     row(2, "set_desc", &[]),
+    ExtRow::new(ExtKind::Message, BOFUSS, 3, "set_discipline")
+        .with_args(&[word("port")])
+        .with_data()
+        .that_changes(),
 ];
 
 fn codec() -> Codec {
@@ -159,11 +163,24 @@ impl Switch {
         io: &mut I,
     ) -> Option<Result<(), ErrorCode>> {
         let at = value.row.place_in(&ROWS)?;
-        Some(if at == 2 {
-            self.set_description(&value.data.0)
-        } else {
-            self.change_queue(now, value, at == 1, io)
+        Some(match at {
+            2 => self.set_description(&value.data.0),
+            3 => self.set_discipline(now, value, io),
+            _ => self.change_queue(now, value, at == 1, io),
         })
+    }
+
+    fn set_discipline<I: SwitchIo>(
+        &mut self,
+        now: Time,
+        value: &ExtValue,
+        io: &mut I,
+    ) -> Result<(), ErrorCode> {
+        let port = PortNo(value.args[0] as u32);
+        let name = core::str::from_utf8(&value.data.0).unwrap_or_default();
+        let (datapath, sink) = parts!(self, now, io);
+        let set = datapath.set_discipline(now, port, name, sink);
+        set.map_err(|error| error.0)
     }
 
     fn set_description(&mut self, data: &[u8]) -> Result<(), ErrorCode> {

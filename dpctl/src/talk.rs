@@ -21,6 +21,9 @@ use crate::ofctl::wording::{PortNames, Wording};
 use crate::verbs::{Requests, TextStyle, Verb};
 use crate::{Failure, bofuss, json, names, ofctl, say, status, watch};
 
+/// Why a port's discipline is refused.
+const DISCIPLINE_HINT: &str = ": a discipline is one of those in docs/queues.md, and takes all \
+     queues of its port";
 /// The usual reason why a queue is refused.
 const QUEUE_HINT: &str = ": a minimum or a share needs a port whose rate is known (bofuss run \
      --port-rate) and not promised yet; queue 0 goes last";
@@ -185,6 +188,7 @@ impl Talk {
             say(format!("\nRECEIVED (xid=0x{:X}):\n{text}\n\n", self.xid));
         }
         let hint = match error.error {
+            QueueOpFailed::EPERM if self.verb.name == "set-discipline" => DISCIPLINE_HINT,
             QueueOpFailed::EPERM => QUEUE_HINT,
             BadAction::MATCH_INCONSISTENT => MATCH_HINT,
             BadRequest::BAD_EXPERIMENTER | BadRequest::BAD_EXP_TYPE

@@ -97,6 +97,8 @@ verbs! {
     "queue-mod" "PORT QUEUE SPEC" Bofuss bofuss::queue_mod:
         "create or change a queue: 200 or min=200,max=10M,priority=1,weight=2";
     "queue-del" "PORT QUEUE" Bofuss bofuss::queue_del: "delete a queue";
+    "set-discipline" "PORT NAME" Bofuss bofuss::set_discipline:
+        "order the frames that wait at a port as weighted-priority, hfair or another discipline";
     "queue-get-config" "[PORT]" Bofuss bofuss::queue_get_config: "the queues";
     "stats-queue" "[PORT [QUEUE]]" Bofuss bofuss::stats_queue: "queue counters";
     "get-async" "" Bofuss bofuss::get_async: "which asynchronous messages this connection gets";

@@ -30,6 +30,11 @@ pub fn set_desc(text: &str) -> ExtValue {
     ExtValue::new(&ROWS[2], vec![], Bytes(data))
 }
 
+/// A request to order a port's frames by the discipline of this name.
+pub fn set_discipline(port: PortNo, name: &str) -> ExtValue {
+    ExtValue::new(&ROWS[3], vec![port.0.into()], Bytes(name.into()))
+}
+
 fn request(
     row: &'static ExtRow,
     port: PortNo,

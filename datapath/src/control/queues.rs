@@ -7,8 +7,8 @@ use bofuss_oflib::types::QueueId;
 use bofuss_oflib::{ErrorCode, PortNo};
 
 use crate::egress::discipline::Egress;
-use crate::egress::discipline_named;
 use crate::egress::queue::{DEFAULT_QUEUE, QueueSpec, Rate};
+use crate::egress::{DISCIPLINES, discipline_named};
 use crate::{Datapath, DropReason, Sink, Time};
 
 /// Queues that one port has at most, the default queue included.
@@ -28,6 +28,7 @@ const NO_RATE: QueueError =
 const OVERBOOKED: QueueError = forbidden("the guaranteed rates exceed the port's rate");
 const ZERO_MAXIMUM: QueueError = forbidden("a maximum of 0 would let nothing pass");
 const TOO_MANY: QueueError = forbidden("a port has at most 32 queues, a switch 512");
+const NO_DISCIPLINE: QueueError = forbidden("there is no such discipline");
 const DEFAULT_STAYS: QueueError = forbidden("queue 0 stays while the port has others");
 
 const fn forbidden(why: &'static str) -> QueueError {
@@ -98,6 +99,38 @@ impl Datapath {
                 context.enqueue_again(frame, number, DEFAULT_QUEUE);
             }
         }
+    }
+
+    /// Orders a port's frames by the discipline of this name, from now on and if it gets queues
+    /// later. Its queues stay, and begin to count anew; what waits goes on waiting.
+    ///
+    /// Errors: there is no such port or discipline, or it cannot have one of the port's queues; and
+    /// nothing is changed.
+    pub fn set_discipline<S: Sink>(
+        &mut self,
+        now: Time,
+        number: PortNo,
+        name: &str,
+        sink: &mut S,
+    ) -> Result<(), QueueError> {
+        let port = self.pipeline.ports.get(&number).ok_or(NO_PORT)?;
+        let row = DISCIPLINES.iter().find(|row| row.name == name);
+        let row = row.ok_or(NO_DISCIPLINE)?;
+        let fresh = (row.new)(now, number, port.desc.curr_speed);
+        let queues = self
+            .egress
+            .ports
+            .get(&number)
+            .map_or(&[][..], Egress::queues);
+        for queue in queues {
+            fresh.check(queue.id, &queue.spec).map_err(forbidden)?;
+        }
+        self.pipeline
+            .config
+            .port_disciplines
+            .insert(number, row.name);
+        self.change_disciplines(now, sink);
+        Ok(())
     }
 
     /// The port's rate, if the queue can be.

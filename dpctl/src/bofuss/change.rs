@@ -298,6 +298,14 @@ pub(crate) fn queue_del(command: &Command, arguments: &[&str]) -> Made {
     change(Message::Experimenter(queues::delete(port, id)))
 }
 
+pub(crate) fn set_discipline(command: &Command, arguments: &[&str]) -> Made {
+    let [port, name] = arguments else {
+        return misused();
+    };
+    let port = Argument(port).port(port, &command.catalogue)?;
+    change(Message::Experimenter(queues::set_discipline(port, name)))
+}
+
 pub(crate) fn set_desc(_: &Command, arguments: &[&str]) -> Made {
     match arguments {
         [text] => change(Message::Experimenter(queues::set_desc(text))),

@@ -165,6 +165,11 @@ fn experimenter(value: &ExtValue) -> String {
                 .map_or(String::new(), |q| queue(&q));
             format!("{kind}queue{{port=\"{port}\", queue={queue}}}")
         }
+        "set_discipline" => {
+            let port = port(PortNo(value.args[0] as u32));
+            let name = String::from_utf8_lossy(&value.data.0);
+            format!("setdiscipline{{port=\"{port}\", discipline=\"{name}\"}}")
+        }
         "set_desc" => {
             let text = String::from_utf8_lossy(&value.data.0);
             format!("setdesc{{desc=\"{}\"}}", text.trim_end_matches('\0'))
