@@ -36,8 +36,11 @@ const BUCKETS_PER_GROUP: u32 = 4;
 /// What a bucket takes at most, its part of the group included: 630 MB for the 262,144 of the
 /// default.
 const BUCKET_BYTES: f64 = 2400.0;
-/// Where the transport's source port stands in a flow-mod of OpenFlow 1.0.
+/// Where the transport's source port stands in a flow-mod of OpenFlow 1.0, and of 1.1.
 const OF10_TP_SRC: usize = 8 + 36;
+const OF11_TP_SRC: usize = 8 + 40 + 60;
+/// More than a flow-mod of these tests has: a list that grows would count as memory that stays.
+const FLOW_MOD_BYTES: usize = 512;
 
 /// A datapath with few places.
 fn small() -> Datapath {
@@ -135,19 +138,27 @@ fn complete(mut flow: FlowMod, n: u32) -> FlowMod {
     flow
 }
 
-/// An entry of OpenFlow 1.0 whose match has a value where it is ignored, and is kept as sent.
-fn kept_as_sent(n: u32, list: Vec<Instruction>) -> FlowMod {
-    let codec = Codec::new(Version::V1_0, Arc::default());
+/// An entry of a version whose match has a value where it is ignored, and is kept as sent.
+fn kept_as_sent(version: Version, tp_src: usize, n: u32, list: Vec<Instruction>) -> FlowMod {
+    let codec = Codec::new(version, Arc::default());
     let plain = Message::FlowMod(flow(&address(n), apply(1, 1)));
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::with_capacity(FLOW_MOD_BYTES);
     codec.encode(1, &plain, &mut bytes).unwrap();
-    bytes[OF10_TP_SRC] = 7;
+    bytes[tp_src] = 7;
     let Ok((_, Message::FlowMod(mut flow))) = codec.decode(&bytes) else {
         panic!("it is a flow-mod: {bytes:?}");
     };
     assert!(flow.fields.sent().is_some());
     flow.instructions = Instructions::new(list).unwrap();
     flow
+}
+
+fn kept_in_1_0(n: u32, list: Vec<Instruction>) -> FlowMod {
+    kept_as_sent(Version::V1_0, OF10_TP_SRC, n, list)
+}
+
+fn kept_in_1_1(n: u32, list: Vec<Instruction>) -> FlowMod {
+    kept_as_sent(Version::V1_1, OF11_TP_SRC, n, list)
 }
 
 /// An instruction of an extension with so many bytes that no other has.
@@ -173,7 +184,7 @@ fn tables_and_groups_that_are_full_take_what_is_promised_whatever_they_are() {
 }
 
 fn check_entries() {
-    let samples: [(&str, Make); 17] = [
+    let samples: [(&str, Make); 19] = [
         ("one action", Box::new(|n| flow(&address(n), apply(1, 1)))),
         (
             "own list of 1",
@@ -218,11 +229,19 @@ fn check_entries() {
         ),
         (
             "match kept as sent",
-            Box::new(|n| complete(kept_as_sent(n, apply(n, 3)), n)),
+            Box::new(|n| complete(kept_in_1_0(n, apply(n, 3)), n)),
+        ),
+        (
+            "match of 1.1 kept as sent",
+            Box::new(|n| complete(kept_in_1_1(n, apply(n, 3)), n)),
+        ),
+        (
+            "match of 1.1 kept as sent, list of 7",
+            Box::new(|n| complete(kept_in_1_1(n, apply(n, 7)), n)),
         ),
         (
             "match kept as sent, list of 7",
-            Box::new(|n| complete(kept_as_sent(n, apply(n, 7)), n)),
+            Box::new(|n| complete(kept_in_1_0(n, apply(n, 7)), n)),
         ),
         (
             "instruction of 100 bytes of an extension",

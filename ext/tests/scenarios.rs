@@ -12,6 +12,10 @@ mod engines;
 mod frames;
 #[path = "scenarios/openflow10.rs"]
 mod openflow10;
+#[path = "scenarios/openflow11.rs"]
+mod openflow11;
+#[path = "scenarios/openflow11_packets.rs"]
+mod openflow11_packets;
 #[path = "scenarios/openflow12.rs"]
 mod openflow12;
 #[path = "scenarios/openflow14.rs"]

@@ -14,7 +14,7 @@ use bofuss_oflib::{Catalogue, Codec, EncodeError, Message, PortNo, Version};
 use bofuss_packet::offload::MAX_SEGMENTS;
 
 /// Connections, ports, and operations of one list.
-const CONNECTIONS: u64 = 3;
+const CONNECTIONS: u64 = 4;
 const PORTS: u32 = 4;
 const MAX_OPERATIONS: usize = 256;
 /// Entries of a table, so that tables get full.
@@ -76,10 +76,11 @@ impl<'a> Input<'a> {
     }
 }
 
-/// The last connection speaks OpenFlow 1.0.
+/// The last connections speak OpenFlow 1.0 and 1.1.
 fn version(conn: u64) -> Version {
     match conn {
-        CONNECTIONS => Version::V1_0,
+        3 => Version::V1_0,
+        CONNECTIONS => Version::V1_1,
         _ => Version::V1_3,
     }
 }

@@ -124,7 +124,7 @@ macro_rules! actions {
         }
     };
     (@span [$($span:tt)*]) => { span!($($span)*) };
-    (@span) => { span!(since V1_2) };
+    (@span) => { span!(since V1_1) };
     (@decode $V:ident $r:ident $T:ty) => { $r.get::<$T>().map(Self::$V) };
     (@decode $V:ident $r:ident) => { Ok(Self::$V) };
     (@pattern $V:ident $name:ident $T:ty) => { Self::$V($name) };
@@ -186,7 +186,7 @@ actions! {
     24 DecNwTtl "dec_ttl" ["dec_nw_ttl" "nw_dec"] rank 7
         "dec_ttl" = "0018 0008 00000000";
     /// Writes a header field.
-    25 SetField(SetField) "set_field" [] rank 8
+    25 SetField(SetField) "set_field" [] rank 8 [since V1_2]
         "set_field:10.0.0.1->nw_dst" = "0019 0010 8000 18 04 0a000001 00000000";
     /// Pushes a PBB I-TAG and the outer addresses.
     26 PushPbb(EtherType) "push_pbb" [] rank 4 [since V1_3]

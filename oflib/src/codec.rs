@@ -71,7 +71,9 @@ impl Codec {
         r.take(HEADER_BYTES)?;
         let message = match r.version() {
             Version::V1_0 => v1_0::decode_body(ty, &mut r)?,
-            Version::V1_2 | Version::V1_3 | Version::V1_4 => Message::decode_body(ty, &mut r)?,
+            Version::V1_1 | Version::V1_2 | Version::V1_3 | Version::V1_4 => {
+                Message::decode_body(ty, &mut r)?
+            }
         };
         r.at("end of message").finish()?;
         Ok((xid, message))
@@ -93,7 +95,9 @@ impl Codec {
         w.pad(HEADER_BYTES);
         let ty = match self.version {
             Version::V1_0 => v1_0::encode_body(message, &mut w),
-            Version::V1_2 | Version::V1_3 | Version::V1_4 => message.encode_body(&mut w),
+            Version::V1_1 | Version::V1_2 | Version::V1_3 | Version::V1_4 => {
+                message.encode_body(&mut w)
+            }
         };
         let unsaid = w.unsaid();
         let mut starts = w.item_starts;

@@ -139,7 +139,7 @@ errors! {
         6 BAD_LEN "wrong length for the type"
         7 BUFFER_EMPTY "the buffer has been used already"
         8 BUFFER_UNKNOWN "no such buffer"
-        9 BAD_TABLE_ID "no such table" [since V1_2]
+        9 BAD_TABLE_ID "no such table" [since V1_1]
         10 IS_SLAVE "the controller is a slave" [since V1_2]
         11 BAD_PORT "no such port" [since V1_2]
         12 BAD_PACKET "the packet is invalid" [since V1_2]
@@ -157,27 +157,27 @@ errors! {
         6 EPERM "permission denied"
         7 TOO_MANY "too many actions"
         8 BAD_QUEUE "no such output queue"
-        9 BAD_OUT_GROUP "no such group"
-        10 MATCH_INCONSISTENT "the action does not fit the match"
-        11 UNSUPPORTED_ORDER "unsupported order of actions"
-        12 BAD_TAG "the action uses an unsupported tag"
-        13 BAD_SET_TYPE "unsupported field in set-field"
-        14 BAD_SET_LEN "wrong length in set-field"
-        15 BAD_SET_ARGUMENT "bad value in set-field"
+        9 BAD_OUT_GROUP "no such group" [since V1_1]
+        10 MATCH_INCONSISTENT "the action does not fit the match" [since V1_1]
+        11 UNSUPPORTED_ORDER "unsupported order of actions" [since V1_1]
+        12 BAD_TAG "the action uses an unsupported tag" [since V1_1]
+        13 BAD_SET_TYPE "unsupported field in set-field" [since V1_2]
+        14 BAD_SET_LEN "wrong length in set-field" [since V1_2]
+        15 BAD_SET_ARGUMENT "bad value in set-field" [since V1_2]
     }
-    3 BadInstruction "BAD_INSTRUCTION" [since V1_2] {
+    3 BadInstruction "BAD_INSTRUCTION" [since V1_1] {
         0 UNKNOWN_INST "unknown instruction"
         1 UNSUP_INST "the table does not support the instruction"
         2 BAD_TABLE_ID "invalid table"
         3 UNSUP_METADATA "metadata value not supported"
         4 UNSUP_METADATA_MASK "metadata mask not supported"
         5 BAD_EXPERIMENTER "unknown experimenter"
-        6 BAD_EXP_TYPE "unknown instruction of this experimenter"
-        7 BAD_LEN "wrong length in the instructions"
-        8 EPERM "permission denied"
+        6 BAD_EXP_TYPE "unknown instruction of this experimenter" [since V1_2]
+        7 BAD_LEN "wrong length in the instructions" [since V1_2]
+        8 EPERM "permission denied" [since V1_2]
         9 DUP_INST "an instruction stands twice" [since V1_4]
     }
-    4 BadMatch "BAD_MATCH" [since V1_2] {
+    4 BadMatch "BAD_MATCH" [since V1_1] {
         0 BAD_TYPE "unsupported match type"
         1 BAD_LEN "wrong length in the match"
         2 BAD_TAG "unsupported tag or encapsulation"
@@ -186,10 +186,10 @@ errors! {
         5 BAD_WILDCARDS "the value has bits outside its mask"
         6 BAD_FIELD "unsupported match field"
         7 BAD_VALUE "unsupported value in a match field"
-        8 BAD_MASK "the field takes no mask"
-        9 BAD_PREREQ "a prerequisite is missing"
-        10 DUP_FIELD "a field stands twice"
-        11 EPERM "permission denied"
+        8 BAD_MASK "the field takes no mask" [since V1_2]
+        9 BAD_PREREQ "a prerequisite is missing" [since V1_2]
+        10 DUP_FIELD "a field stands twice" [since V1_2]
+        11 EPERM "permission denied" [since V1_2]
     }
     5 FlowModFailed "FLOW_MOD_FAILED" [] {
         0 UNKNOWN "unspecified error"
@@ -199,11 +199,11 @@ errors! {
         4 EPERM "permission denied"
         5 BAD_TIMEOUT "unsupported timeout"
         6 BAD_COMMAND "unknown command"
-        7 BAD_FLAGS "unknown flags"
+        7 BAD_FLAGS "unknown flags" [since V1_2]
         8 CANT_SYNC "the tables cannot be synchronised" [since V1_4]
         9 BAD_PRIORITY "unsupported priority" [since V1_4]
     }
-    6 GroupModFailed "GROUP_MOD_FAILED" [since V1_2] {
+    6 GroupModFailed "GROUP_MOD_FAILED" [since V1_1] {
         0 GROUP_EXISTS "the group exists already"
         1 INVALID_GROUP "the group is invalid"
         2 WEIGHT_UNSUPPORTED "unequal load sharing is not supported"
@@ -213,34 +213,34 @@ errors! {
         6 WATCH_UNSUPPORTED "this group cannot watch"
         7 LOOP "the group would cause a loop"
         8 UNKNOWN_GROUP "no such group"
-        9 CHAINED_GROUP "another group forwards to this one"
-        10 BAD_TYPE "unknown group type"
-        11 BAD_COMMAND "unknown command"
-        12 BAD_BUCKET "error in a bucket"
-        13 BAD_WATCH "error in a watch port or group"
-        14 EPERM "permission denied"
+        9 CHAINED_GROUP "another group forwards to this one" [since V1_2]
+        10 BAD_TYPE "unknown group type" [since V1_2]
+        11 BAD_COMMAND "unknown command" [since V1_2]
+        12 BAD_BUCKET "error in a bucket" [since V1_2]
+        13 BAD_WATCH "error in a watch port or group" [since V1_2]
+        14 EPERM "permission denied" [since V1_2]
     }
     7 PortModFailed "PORT_MOD_FAILED" [] {
         0 BAD_PORT "no such port"
         1 BAD_HW_ADDR "the hardware address is not the port's"
         2 BAD_CONFIG "unsupported port configuration"
         3 BAD_ADVERTISE "unsupported advertise"
-        4 EPERM "permission denied"
+        4 EPERM "permission denied" [since V1_2]
     }
-    8 TableModFailed "TABLE_MOD_FAILED" [since V1_2] {
+    8 TableModFailed "TABLE_MOD_FAILED" [since V1_1] {
         0 BAD_TABLE "no such table"
         1 BAD_CONFIG "unsupported table configuration"
-        2 EPERM "permission denied"
+        2 EPERM "permission denied" [since V1_2]
     }
     9 QueueOpFailed "QUEUE_OP_FAILED" [] {
         0 BAD_PORT "no such port"
         1 BAD_QUEUE "no such queue"
         2 EPERM "permission denied"
     }
-    10 SwitchConfigFailed "SWITCH_CONFIG_FAILED" [since V1_2] {
+    10 SwitchConfigFailed "SWITCH_CONFIG_FAILED" [since V1_1] {
         0 BAD_FLAGS "unknown flags"
         1 BAD_LEN "unsupported length"
-        2 EPERM "permission denied"
+        2 EPERM "permission denied" [since V1_2]
     }
     11 RoleRequestFailed "ROLE_REQUEST_FAILED" [since V1_2] {
         0 STALE "the generation id is stale"

@@ -46,6 +46,7 @@ use crate::message::table_mod::{EvictionFlags, TableConfig, Vacancy};
 use crate::message::{ErrorMsg, Hello, PacketOut, TableMod};
 use crate::types::{BufferId, GroupId, MaxLen, MeterId, PortNo, QueueId, TableId};
 use crate::v1_0::V1_0;
+use crate::v1_1::V1_1;
 use crate::v1_2::V1_2;
 use crate::v1_3::V1_3;
 use crate::v1_4::V1_4;
@@ -69,7 +70,7 @@ macro_rules! forms {
     (@write $V:ident $this:ident $T:ident $w:ident) => {
         <$T as $crate::forms::Form<$V>>::write($this, $w)
     };
-    ($($T:ident: $v1_0:tt $v1_2:tt $v1_3:tt $v1_4:tt;)*) => { $(
+    ($($T:ident: $v1_0:tt $v1_1:tt $v1_2:tt $v1_3:tt $v1_4:tt;)*) => { $(
         impl $crate::wire::Wire for $T {
             fn decode(
                 r: &mut $crate::wire::Reader<'_>,
@@ -77,6 +78,7 @@ macro_rules! forms {
                 use $crate::version::Version;
                 match r.version() {
                     Version::V1_0 => $crate::forms::forms!(@read $v1_0 $T r),
+                    Version::V1_1 => $crate::forms::forms!(@read $v1_1 $T r),
                     Version::V1_2 => $crate::forms::forms!(@read $v1_2 $T r),
                     Version::V1_3 => $crate::forms::forms!(@read $v1_3 $T r),
                     Version::V1_4 => $crate::forms::forms!(@read $v1_4 $T r),
@@ -86,6 +88,7 @@ macro_rules! forms {
                 use $crate::version::Version;
                 match w.version() {
                     Version::V1_0 => $crate::forms::forms!(@write $v1_0 self $T w),
+                    Version::V1_1 => $crate::forms::forms!(@write $v1_1 self $T w),
                     Version::V1_2 => $crate::forms::forms!(@write $v1_2 self $T w),
                     Version::V1_3 => $crate::forms::forms!(@write $v1_3 self $T w),
                     Version::V1_4 => $crate::forms::forms!(@write $v1_4 self $T w),
@@ -97,108 +100,108 @@ macro_rules! forms {
 pub(crate) use forms;
 
 forms! {
-    //                    1.0    1.2    1.3    1.4
-    BundleControlType:    -      -      -      Plain;
-    BufferId:             Plain  Plain  Plain  Plain;
-    ControllerRole:       -      Plain  Plain  Plain;
-    FlowModCommand:       V1_0   Plain  Plain  Plain;
-    FlowRemovedReason:    V1_0   V1_3   V1_3   Plain;
-    GroupId:              -      Plain  Plain  Plain;
-    GroupModCommand:      -      Plain  Plain  Plain;
-    GroupType:            -      Plain  Plain  Plain;
-    MaxLen:               Plain  Plain  Plain  Plain;
-    MeterId:              -      -      Plain  Plain;
-    MeterModCommand:      -      -      Plain  Plain;
-    PacketInReason:       V1_0   V1_3   V1_3   Plain;
-    PortNo:               V1_0   Plain  Plain  Plain;
-    PortStatusReason:     Plain  Plain  Plain  Plain;
-    QueueId:              Plain  Plain  Plain  Plain;
-    TableId:              Plain  Plain  Plain  Plain;
-    FlowMonitorCommand:   -      -      -      Plain;
-    FlowUpdateEvent:      -      -      -      Plain;
-    RoleStatusReason:     -      -      -      Plain;
-    TableStatusReason:    -      -      -      Plain;
+    //                    1.0    1.1    1.2    1.3    1.4
+    BundleControlType:    -      -      -      -      Plain;
+    BufferId:             Plain  Plain  Plain  Plain  Plain;
+    ControllerRole:       -      -      Plain  Plain  Plain;
+    FlowModCommand:       V1_0   Plain  Plain  Plain  Plain;
+    FlowRemovedReason:    V1_0   V1_3   V1_3   V1_3   Plain;
+    GroupId:              -      Plain  Plain  Plain  Plain;
+    GroupModCommand:      -      Plain  Plain  Plain  Plain;
+    GroupType:            -      Plain  Plain  Plain  Plain;
+    MaxLen:               Plain  Plain  Plain  Plain  Plain;
+    MeterId:              -      -      -      Plain  Plain;
+    MeterModCommand:      -      -      -      Plain  Plain;
+    PacketInReason:       V1_0   V1_0   V1_3   V1_3   Plain;
+    PortNo:               V1_0   Plain  Plain  Plain  Plain;
+    PortStatusReason:     Plain  Plain  Plain  Plain  Plain;
+    QueueId:              Plain  Plain  Plain  Plain  Plain;
+    TableId:              Plain  Plain  Plain  Plain  Plain;
+    FlowMonitorCommand:   -      -      -      -      Plain;
+    FlowUpdateEvent:      -      -      -      -      Plain;
+    RoleStatusReason:     -      -      -      -      Plain;
+    TableStatusReason:    -      -      -      -      Plain;
 
-    Capabilities:         V1_0   V1_3   V1_3   V1_3;
-    ConfigFlags:          V1_3   V1_2   V1_3   V1_3;
-    FlowModFlags:         -      V1_2   V1_3   V1_3;
-    GroupCapabilities:    -      Plain  Plain  Plain;
-    MeterFlags:           -      -      Plain  Plain;
-    PortConfig:           V1_0   V1_3   V1_3   V1_3;
-    PortFeatures:         V1_0   Plain  Plain  Plain;
-    PortState:            V1_0   Plain  Plain  Plain;
-    BundleFlags:          -      -      -      Plain;
-    EvictionFlags:        -      -      -      Plain;
-    FlowMonitorFlags:     -      -      -      Plain;
-    OpticalPortFeatures:  -      -      -      Plain;
-    OpticalStatsFlags:    -      -      -      Plain;
-    TableConfig:          -      -      -      Plain;
+    Capabilities:         V1_0   V1_1   V1_3   V1_3   V1_3;
+    ConfigFlags:          V1_3   V1_2   V1_2   V1_3   V1_3;
+    FlowModFlags:         -      V1_1   V1_2   V1_3   V1_3;
+    GroupCapabilities:    -      -      Plain  Plain  Plain;
+    MeterFlags:           -      -      -      Plain  Plain;
+    PortConfig:           V1_0   V1_3   V1_3   V1_3   V1_3;
+    PortFeatures:         V1_0   Plain  Plain  Plain  Plain;
+    PortState:            V1_0   Plain  Plain  Plain  Plain;
+    BundleFlags:          -      -      -      -      Plain;
+    EvictionFlags:        -      -      -      -      Plain;
+    FlowMonitorFlags:     -      -      -      -      Plain;
+    OpticalPortFeatures:  -      -      -      -      Plain;
+    OpticalStatsFlags:    -      -      -      -      Plain;
+    TableConfig:          -      -      -      -      Plain;
 
-    Hello:                V1_0   V1_3   V1_3   V1_3;
-    ErrorMsg:             V1_0   V1_3   V1_3   V1_3;
-    ErrorCode:            V1_0   V1_2   V1_3   V1_4;
-    Features:             V1_0   V1_2   V1_3   V1_3;
-    SwitchConfig:         V1_3   V1_3   V1_3   V1_3;
-    PacketIn:             V1_0   V1_2   V1_3   V1_3;
-    PacketOut:            V1_0   V1_3   V1_3   V1_3;
-    FlowRemoved:          V1_0   V1_3   V1_3   V1_3;
-    PortDesc:             V1_0   V1_3   V1_3   V1_4;
-    PortStatus:           V1_3   V1_3   V1_3   V1_3;
-    PortMod:              V1_0   V1_3   V1_3   V1_4;
-    TableMod:             -      V1_2   V1_3   V1_4;
-    FlowMod:              V1_0   V1_3   V1_3   V1_4;
-    Match:                V1_0   V1_3   V1_3   V1_3;
-    Action:               -      V1_3   V1_3   V1_3;
-    Output:               -      V1_3   V1_3   V1_3;
-    Instruction:          -      V1_3   V1_3   V1_3;
-    GroupMod:             -      V1_3   V1_3   V1_3;
-    Bucket:               -      V1_3   V1_3   V1_3;
-    MeterMod:             -      -      V1_3   V1_3;
-    Band:                 -      -      V1_3   V1_3;
-    Role:                 V1_0   V1_3   V1_3   V1_3;
-    AsyncConfig:          -      -      V1_3   V1_4;
-    QueueConfigRequest:   V1_0   V1_3   V1_3   -;
-    QueueConfig:          V1_0   V1_3   V1_3   -;
-    PacketQueue:          V1_0   V1_3   V1_3   -;
-    QueueProperty:        V1_0   V1_3   V1_3   V1_4;
-    RoleStatus:           -      -      -      V1_4;
-    TableStatus:          -      -      -      V1_4;
-    RequestForward:       -      -      -      V1_4;
-    BundleControl:        -      -      -      V1_4;
-    BundleAdd:            -      -      -      V1_4;
-    ExperimenterProperty: -      -      -      V1_4;
-    OpticalPort:          -      -      -      V1_4;
-    OpticalPortMod:       -      -      -      V1_4;
-    Vacancy:              -      -      -      V1_4;
+    Hello:                V1_0   V1_0   V1_3   V1_3   V1_3;
+    ErrorMsg:             V1_0   V1_3   V1_3   V1_3   V1_3;
+    ErrorCode:            V1_0   V1_1   V1_2   V1_3   V1_4;
+    Features:             V1_0   V1_2   V1_2   V1_3   V1_3;
+    SwitchConfig:         V1_3   V1_3   V1_3   V1_3   V1_3;
+    PacketIn:             V1_0   V1_1   V1_2   V1_3   V1_3;
+    PacketOut:            V1_0   V1_1   V1_3   V1_3   V1_3;
+    FlowRemoved:          V1_0   V1_1   V1_3   V1_3   V1_3;
+    PortDesc:             V1_0   V1_3   V1_3   V1_3   V1_4;
+    PortStatus:           V1_3   V1_3   V1_3   V1_3   V1_3;
+    PortMod:              V1_0   V1_3   V1_3   V1_3   V1_4;
+    TableMod:             -      V1_2   V1_2   V1_3   V1_4;
+    FlowMod:              V1_0   V1_1   V1_3   V1_3   V1_4;
+    Match:                V1_0   V1_1   V1_3   V1_3   V1_3;
+    Action:               -      V1_1   V1_3   V1_3   V1_3;
+    Output:               -      V1_3   V1_3   V1_3   V1_3;
+    Instruction:          -      V1_3   V1_3   V1_3   V1_3;
+    GroupMod:             -      V1_3   V1_3   V1_3   V1_3;
+    Bucket:               -      V1_1   V1_3   V1_3   V1_3;
+    MeterMod:             -      -      -      V1_3   V1_3;
+    Band:                 -      -      -      V1_3   V1_3;
+    Role:                 V1_0   -      V1_3   V1_3   V1_3;
+    AsyncConfig:          -      -      -      V1_3   V1_4;
+    QueueConfigRequest:   V1_0   V1_1   V1_3   V1_3   -;
+    QueueConfig:          V1_0   V1_1   V1_3   V1_3   -;
+    PacketQueue:          V1_0   V1_0   V1_3   V1_3   -;
+    QueueProperty:        V1_0   V1_0   V1_3   V1_3   V1_4;
+    RoleStatus:           -      -      -      -      V1_4;
+    TableStatus:          -      -      -      -      V1_4;
+    RequestForward:       -      -      -      -      V1_4;
+    BundleControl:        -      -      -      -      V1_4;
+    BundleAdd:            -      -      -      -      V1_4;
+    ExperimenterProperty: -      -      -      -      V1_4;
+    OpticalPort:          -      -      -      -      V1_4;
+    OpticalPortMod:       -      -      -      -      V1_4;
+    Vacancy:              -      -      -      -      V1_4;
 
-    MultipartRequest:     V1_0   V1_3   V1_3   V1_3;
-    MultipartReply:       V1_0   V1_3   V1_3   V1_3;
-    Desc:                 V1_3   V1_3   V1_3   V1_3;
-    FlowStatsRequest:     V1_0   V1_3   V1_3   V1_3;
-    FlowEntry:            -      V1_2   V1_3   V1_4;
-    FlowStats:            V1_0   V1_3   V1_3   V1_3;
-    AggregateStats:       V1_3   V1_3   V1_3   V1_3;
-    TableStats:           V1_0   V1_2   V1_3   V1_3;
-    PortRequest:          V1_0   V1_3   V1_3   V1_3;
-    PortStats:            V1_0   V1_2   V1_3   V1_4;
-    QueueStatsRequest:    V1_0   V1_3   V1_3   V1_3;
-    QueueStats:           V1_0   V1_2   V1_3   V1_4;
-    GroupRequest:         -      V1_3   V1_3   V1_3;
-    GroupCounters:        -      V1_2   V1_3   V1_3;
-    GroupStats:           -      V1_3   V1_3   V1_3;
-    BucketCounter:        -      V1_3   V1_3   V1_3;
-    GroupDesc:            -      V1_3   V1_3   V1_3;
-    GroupFeatures:        -      V1_3   V1_3   V1_3;
-    MeterRequest:         -      -      V1_3   V1_3;
-    MeterStats:           -      -      V1_3   V1_3;
-    MeterConfig:          -      -      V1_3   V1_3;
-    MeterFeatures:        -      -      V1_3   V1_3;
-    TableFeatureSet:      -      -      V1_3   V1_3;
-    TableFeatures:        -      -      V1_3   V1_3;
-    TableDesc:            -      -      -      V1_4;
-    QueueDesc:            -      -      -      V1_4;
-    OpticalStats:         -      -      -      V1_4;
-    FlowMonitorRequest:   -      -      -      V1_4;
-    FlowUpdate:           -      -      -      V1_4;
-    MonitoredFlow:        -      -      -      V1_4;
+    MultipartRequest:     V1_0   V1_3   V1_3   V1_3   V1_3;
+    MultipartReply:       V1_0   V1_3   V1_3   V1_3   V1_3;
+    Desc:                 V1_3   V1_3   V1_3   V1_3   V1_3;
+    FlowStatsRequest:     V1_0   V1_3   V1_3   V1_3   V1_3;
+    FlowEntry:            -      V1_1   V1_2   V1_3   V1_4;
+    FlowStats:            V1_0   V1_3   V1_3   V1_3   V1_3;
+    AggregateStats:       V1_3   V1_3   V1_3   V1_3   V1_3;
+    TableStats:           V1_0   V1_1   V1_2   V1_3   V1_3;
+    PortRequest:          V1_0   V1_3   V1_3   V1_3   V1_3;
+    PortStats:            V1_0   V1_2   V1_2   V1_3   V1_4;
+    QueueStatsRequest:    V1_0   V1_3   V1_3   V1_3   V1_3;
+    QueueStats:           V1_0   V1_2   V1_2   V1_3   V1_4;
+    GroupRequest:         -      V1_3   V1_3   V1_3   V1_3;
+    GroupCounters:        -      V1_2   V1_2   V1_3   V1_3;
+    GroupStats:           -      V1_3   V1_3   V1_3   V1_3;
+    BucketCounter:        -      V1_3   V1_3   V1_3   V1_3;
+    GroupDesc:            -      V1_3   V1_3   V1_3   V1_3;
+    GroupFeatures:        -      -      V1_3   V1_3   V1_3;
+    MeterRequest:         -      -      -      V1_3   V1_3;
+    MeterStats:           -      -      -      V1_3   V1_3;
+    MeterConfig:          -      -      -      V1_3   V1_3;
+    MeterFeatures:        -      -      -      V1_3   V1_3;
+    TableFeatureSet:      -      -      -      V1_3   V1_3;
+    TableFeatures:        -      -      -      V1_3   V1_3;
+    TableDesc:            -      -      -      -      V1_4;
+    QueueDesc:            -      -      -      -      V1_4;
+    OpticalStats:         -      -      -      -      V1_4;
+    FlowMonitorRequest:   -      -      -      -      V1_4;
+    FlowUpdate:           -      -      -      -      V1_4;
+    MonitoredFlow:        -      -      -      -      V1_4;
 }

@@ -63,13 +63,13 @@ const fn row(number: u16, name: &'static str, order: u8, versions: Span) -> Inst
 
 /// Every instruction.
 pub const INSTRUCTIONS: &[InstructionRow] = &[
-    row(1, "goto_table", 6, span!(since V1_2)),
-    row(2, "write_metadata", 4, span!(since V1_2)),
-    row(3, "write_actions", 3, span!(since V1_2)),
-    row(4, "apply_actions", 1, span!(since V1_2)),
-    row(5, "clear_actions", 2, span!(since V1_2)),
+    row(1, "goto_table", 6, span!(since V1_1)),
+    row(2, "write_metadata", 4, span!(since V1_1)),
+    row(3, "write_actions", 3, span!(since V1_1)),
+    row(4, "apply_actions", 1, span!(since V1_1)),
+    row(5, "clear_actions", 2, span!(since V1_1)),
     row(6, "meter", 0, span!(since V1_3)),
-    row(EXPERIMENTER, "experimenter", 5, span!(since V1_2)),
+    row(EXPERIMENTER, "experimenter", 5, span!(since V1_1)),
 ];
 
 impl Instruction {

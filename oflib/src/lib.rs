@@ -27,6 +27,7 @@ mod model;
 pub mod text;
 pub mod types;
 mod v1_0;
+mod v1_1;
 mod v1_2;
 mod v1_3;
 mod v1_4;

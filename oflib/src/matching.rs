@@ -87,10 +87,11 @@ pub(crate) fn meets_need(fields: &[FieldMatch], field: &Field) -> bool {
         .is_none_or(|need| fields.iter().any(|one| one.meets(&need)))
 }
 
-/// A match in the bytes in which a controller sent it: those of OpenFlow 1.0, where what is ignored
-/// has a value, too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Sent(pub(crate) [u8; crate::v1_0::MATCH_BYTES]);
+/// A match in the bytes in which a controller sent it, where what is ignored has a value, too.
+///
+/// Shape: the 40 bytes of OpenFlow 1.0, or the 88 of 1.1.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Sent(Box<[u8]>);
 
 /// What packets a flow entry is for.
 ///
@@ -99,7 +100,7 @@ pub struct Sent(pub(crate) [u8; crate::v1_0::MATCH_BYTES]);
 pub struct Match {
     fields: Vec<FieldMatch>,
     /// How it was sent, where the fields would be written otherwise.
-    sent: Option<Box<Sent>>,
+    sent: Option<Sent>,
 }
 
 impl Match {
@@ -138,13 +139,25 @@ impl Match {
 
     /// The same match, to be written again as it was sent.
     pub fn written_as(self, sent: Option<&Sent>) -> Self {
-        let sent = sent.map(|sent| Box::new(*sent));
+        let sent = sent.cloned();
+        Self { sent, ..self }
+    }
+
+    /// The same match, to be written again in these bytes of a version.
+    pub(crate) fn sent_in(self, bytes: &[u8]) -> Self {
+        let sent = Some(Sent(bytes.into()));
         Self { sent, ..self }
     }
 
     /// How it was sent, where the fields would be written otherwise.
     pub fn sent(&self) -> Option<&Sent> {
-        self.sent.as_deref()
+        self.sent.as_ref()
+    }
+
+    /// The same, if these are the bytes of the version whose matches have so many.
+    pub(crate) fn sent_as<const N: usize>(&self) -> Option<[u8; N]> {
+        let Sent(bytes) = self.sent()?;
+        bytes.as_ref().try_into().ok()
     }
 
     /// The fields, ascending by id.

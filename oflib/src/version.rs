@@ -11,6 +11,8 @@ use crate::v1_0;
 pub enum Version {
     /// OpenFlow 1.0.
     V1_0 = 1,
+    /// OpenFlow 1.1.
+    V1_1 = 2,
     /// OpenFlow 1.2.
     V1_2 = 3,
     /// OpenFlow 1.3.
@@ -21,7 +23,7 @@ pub enum Version {
 
 impl Version {
     /// Every version that messages are read and written in, the lowest first.
-    pub const ALL: &'static [Self] = &[Self::V1_0, Self::V1_2, Self::V1_3, Self::V1_4];
+    pub const ALL: &'static [Self] = &[Self::V1_0, Self::V1_1, Self::V1_2, Self::V1_3, Self::V1_4];
     /// The versions of which the switch does all that they ask, the lowest first: what it offers.
     pub const SPOKEN: &'static [Self] = &[Self::V1_0, Self::V1_2, Self::V1_3];
     /// The highest of those that are offered.
@@ -48,7 +50,7 @@ impl Version {
     pub const fn multipart_types(self) -> [u8; 2] {
         match self {
             Self::V1_0 => [16, 17],
-            Self::V1_2 | Self::V1_3 | Self::V1_4 => [18, 19],
+            Self::V1_1 | Self::V1_2 | Self::V1_3 | Self::V1_4 => [18, 19],
         }
     }
 
@@ -81,7 +83,7 @@ impl Version {
     fn model_type(self, ty: u8) -> Option<u8> {
         match self {
             Self::V1_0 => v1_0::model_type(ty),
-            Self::V1_2 | Self::V1_3 | Self::V1_4 => Some(ty),
+            Self::V1_1 | Self::V1_2 | Self::V1_3 | Self::V1_4 => Some(ty),
         }
     }
 
@@ -94,7 +96,7 @@ impl Version {
     /// it does so with the reasons that it wants.
     pub fn config_asks_for_invalid_ttl(self) -> bool {
         match self {
-            Self::V1_2 => true,
+            Self::V1_1 | Self::V1_2 => true,
             Self::V1_0 | Self::V1_3 | Self::V1_4 => false,
         }
     }

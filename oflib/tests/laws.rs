@@ -34,26 +34,31 @@ fn again(codec: &Codec, xid: u32, message: &Message) -> Result<Message, EncodeEr
 }
 
 #[test]
-fn what_1_0_can_say_survives_its_wire() {
-    let codec = codec_of(Version::V1_0);
+fn what_the_oldest_versions_can_say_survives_their_wire() {
+    for version in [Version::V1_0, Version::V1_1] {
+        what_is_said_survives(&codec_of(version));
+    }
+}
+
+fn what_is_said_survives(codec: &Codec) {
     let (mut said, mut flows) = (0, 0);
     let mut random = Random::new(11);
-    for (xid, mut message) in messages(6, &codec).take(40_000) {
+    for (xid, mut message) in messages(6, codec).take(40_000) {
         if let Message::FlowMod(flow) = &mut message
             && random.one_in(2)
         {
-            flow.instructions = Instructions::apply(generate::actions(&mut random, &codec));
+            flow.instructions = Instructions::apply(generate::actions(&mut random, codec));
         }
-        if let Ok(once) = again(&codec, xid, &message) {
+        if let Ok(once) = again(codec, xid, &message) {
             said += 1;
             flows += u32::from(matches!(once, Message::FlowMod(_)));
-            let bytes = encode(&codec, xid, &once);
+            let bytes = encode(codec, xid, &once);
             let name = match once {
                 Message::RoleRequest(_) | Message::RoleReply(_) => "EXPERIMENTER",
                 _ => once.name(),
             };
             assert_eq!(codec.version.message_name(bytes[1]), Some(name));
-            assert_eq!(again(&codec, xid, &once), Ok(once), "{message}");
+            assert_eq!(again(codec, xid, &once), Ok(once), "{message}");
         }
     }
     assert!(said > 20_000, "only {said} messages could be said");
@@ -78,12 +83,18 @@ fn replies_and_what_nobody_asked_for_are_from_a_switch() {
 }
 
 #[test]
-fn errors_of_1_0_keep_their_numbers_and_every_other_gets_one_of_them() {
-    let codec = codec_of(Version::V1_0);
-    let counts = [2, 9, 9, 6, 2, 3];
+fn errors_of_the_oldest_versions_keep_their_numbers_and_every_other_gets_one_of_them() {
+    errors_have_numbers(Version::V1_0, &[2, 9, 9, 6, 2, 3]);
+    errors_have_numbers(Version::V1_1, &[2, 10, 13, 6, 8, 7, 9, 4, 2, 3, 2]);
+}
+
+/// Fails if an error is written by a number that the version does not have; `counts` says how many
+/// codes each type has.
+fn errors_have_numbers(version: Version, counts: &[u8]) {
+    let codec = codec_of(version);
     for (ty, count) in (0..).zip(counts) {
-        for code in 0..count {
-            let bytes = [1, 1, 0, 12, 0, 0, 0, 7, 0, ty, 0, code];
+        for code in 0..*count {
+            let bytes = [version.number(), 1, 0, 12, 0, 0, 0, 7, 0, ty, 0, code];
             let (xid, message) = codec.decode(&bytes).expect("it is an error");
             assert_eq!(encode(&codec, xid, &message), bytes, "{message}");
         }

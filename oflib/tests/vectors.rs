@@ -47,14 +47,18 @@ fn check_vectors(version: Version) {
 }
 
 #[test]
-fn every_message_and_statistics_of_1_0_has_a_vector() {
-    let vectors = vectors_of(Version::V1_0);
-    let types = vectors.iter().map(|vector| vector.bytes[1]).collect();
-    covered("message of 1.0", 0..=21, &types);
-    for (ty, what) in [(16, "request"), (17, "reply")] {
-        let of_type = vectors.iter().filter(|vector| vector.bytes[1] == ty);
-        let kinds = of_type.map(|v| u16::from_be_bytes([v.bytes[8], v.bytes[9]]));
-        covered(what, (0..=5).chain([0xffff]), &kinds.collect());
+fn every_message_and_statistics_of_the_oldest_versions_has_a_vector() {
+    for (version, last_message, last_statistics) in [(Version::V1_0, 21, 5), (Version::V1_1, 23, 7)]
+    {
+        let vectors = vectors_of(version);
+        let types = vectors.iter().map(|vector| vector.bytes[1]).collect();
+        covered("message", 0..=last_message, &types);
+        for ty in version.multipart_types() {
+            let of_type = vectors.iter().filter(|vector| vector.bytes[1] == ty);
+            let kinds = of_type.map(|v| u16::from_be_bytes([v.bytes[8], v.bytes[9]]));
+            let all = (0..=last_statistics).chain([0xffff]);
+            covered("statistics", all, &kinds.collect());
+        }
     }
 }
 
@@ -129,10 +133,11 @@ fn every_error_that_the_decoder_gives_has_a_vector() {
     let mut sources = String::new();
     let mut folders = vec![from_root("oflib/src")];
     while let Some(path) = folders.pop() {
-        // One names every error that a switch of 1.0 can send, of which the decoder gives some, the
-        // others are about several messages, where a vector is one.
+        // Some name every error that a switch can send, of which the decoder gives some; the others
+        // are about several messages, where a vector is one.
         let others = [
             "v1_0/error.rs",
+            "v1_1/error.rs",
             "v1_4/error.rs",
             "assemble.rs",
             "handshake.rs",

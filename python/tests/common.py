@@ -6,7 +6,8 @@ import pathlib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-VECTORS = ["messages", "multiparts", "errors", "openflow12", "openflow10", "openflow14"]
+OLDER = ["openflow10", "openflow11", "openflow12"]
+VECTORS = ["messages", "multiparts", "errors", "openflow14", *OLDER]
 EXTENSIONS = "testdata/extensions/openstate.txt"
 
 

@@ -303,7 +303,7 @@ class Calls(unittest.TestCase):
             (lambda: switch.receive(1, bytes(1 << 20)), "no room for 1048576 bytes"),
             (lambda: switch.receive(1, bytes(60), now=4), "4 is before 5"),
             (lambda: switch.feed(7, b""), "there is no connection 7"),
-            (lambda: switch.connect_messages(2), "version 2 is not spoken"),
+            (lambda: switch.connect_messages(9), "version 9 is not spoken"),
             (lambda: switch.add_port(0), "0 is no port's number"),
             (lambda: switch.message(7, oflib.Hello()), "there is no connection 7"),
             (lambda: Switch(tables=0), "0 tables: 1 to"),

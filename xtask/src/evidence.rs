@@ -99,10 +99,6 @@ pub(crate) const NEVER: &[(&str, &str)] = &[
     ("BAD_MATCH/BAD_TAG", "every tag is understood"),
     ("BAD_MATCH/EPERM", "no match is forbidden to a controller"),
     (
-        "FLOW_MOD_FAILED/UNKNOWN",
-        "every failure has a more specific code",
-    ),
-    (
         "FLOW_MOD_FAILED/EPERM",
         "no entry is forbidden to a controller",
     ),

@@ -142,7 +142,7 @@ impl Pipeline {
         let sent = self.tables[usize::from(table.0)]
             .sent
             .get(&key.slot)
-            .copied();
+            .cloned();
         let mut entry = self.take_entry(table, key)?;
         entry.rule = entry.rule.unshared();
         entry.instructions = self.instructions.share(&entry.instructions);

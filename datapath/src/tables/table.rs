@@ -186,7 +186,8 @@ impl Entry {
     }
 }
 
-/// Matches kept as they were sent, some 80 bytes each, that take the place of an entry.
+/// Matches kept as they were sent, some 90 bytes each in OpenFlow 1.0 and 140 in 1.1, that take the
+/// place of an entry.
 const SENT_PER_PLACE: usize = 8;
 
 /// A flow table.
@@ -349,7 +350,7 @@ impl Table {
         self.classifier.insert(&mut self.entries, key);
         self.relabel(key.slot, LabelIndex::insert);
         self.n_one_tag += usize::from(self.entries[key.slot].flags().has(FlowModFlags::ONE_TAG));
-        self.sent.extend(sent.map(|sent| (key.slot, *sent)));
+        self.sent.extend(sent.map(|sent| (key.slot, sent.clone())));
         self.last_mask = Some(Rc::clone(self.entries[slot].rule.mask()));
         key
     }

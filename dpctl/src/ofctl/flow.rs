@@ -1,6 +1,6 @@
 //! Flow entries as ovs-ofctl prints them.
 
-use bofuss_oflib::action::Output;
+use bofuss_oflib::action::{Output, SetField};
 use bofuss_oflib::field::{self, Field, Style, VID_PRESENT};
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::FlowModFlags;
@@ -111,20 +111,61 @@ pub(crate) fn entry(wording: Wording<'_>, e: &FlowEntry) -> String {
     text + &fields + blank + "actions=" + &instructions(wording, &e.instructions)
 }
 
-/// OpenFlow 1.0's names of actions that set a field, and how far the value is shifted.
+/// The names of actions that set a field up to OpenFlow 1.1, and how far the value is shifted.
 const SETTERS: &[(&Field, &str, u32)] = &[
-    (field::VLAN_VID, "mod_vlan_vid", 0),
-    (field::VLAN_PCP, "mod_vlan_pcp", 0),
+    (field::VLAN_VID, "vlan_vid", 0),
+    (field::VLAN_PCP, "vlan_pcp", 0),
     (field::ETH_SRC, "mod_dl_src", 0),
     (field::ETH_DST, "mod_dl_dst", 0),
     (field::IPV4_SRC, "mod_nw_src", 0),
     (field::IPV4_DST, "mod_nw_dst", 0),
     (field::IP_DSCP, "mod_nw_tos", 2),
+    (field::IP_ECN, "mod_nw_ecn", 0),
     (field::TCP_SRC, "mod_tp_src", 0),
     (field::TCP_DST, "mod_tp_dst", 0),
     (field::UDP_SRC, "mod_tp_src", 0),
     (field::UDP_DST, "mod_tp_dst", 0),
+    (field::SCTP_SRC, "mod_tp_src", 0),
+    (field::SCTP_DST, "mod_tp_dst", 0),
 ];
+
+/// A setter of the VLAN tag adds one in OpenFlow 1.0 where there is none; in 1.1 it does not.
+fn tag_verb(version: Version) -> &'static str {
+    if version == Version::V1_0 {
+        "mod"
+    } else {
+        "set"
+    }
+}
+
+/// A set-field in the wording of OpenFlow 1.0 or 1.1.
+fn setter(version: Version, set: &SetField) -> String {
+    let id = set.0.field.id;
+    let text = set.0.to_string();
+    let value = text.split_once('=').map_or("", |(_, value)| value);
+    let number = set.0.number();
+    if id == field::MPLS_LABEL.id || id == field::MPLS_TC.id {
+        return format!("set_{}({number})", set.0.field.name);
+    }
+    let row = SETTERS.iter().find(|row| row.0.id == id);
+    match row {
+        None => Action::SetField(set.clone()).to_string(),
+        Some((field, name, _)) if field.id == field::VLAN_VID.id => {
+            let verb = tag_verb(version);
+            format!("{verb}_{name}:{}", number as u16 & !VID_PRESENT)
+        }
+        Some((field, name, _)) if field.id == field::VLAN_PCP.id => {
+            format!("{}_{name}:{value}", tag_verb(version))
+        }
+        Some((_, name, 0)) => format!("{name}:{value}"),
+        Some((_, name, shift)) => format!("{name}:{}", number << shift),
+    }
+}
+
+/// Whether a word says again what the last one did: a port is set for each protocol.
+fn is_twin(words: &[String], word: &String) -> bool {
+    word.starts_with("mod_tp") && words.last() == Some(word)
+}
 
 /// Actions in the wording of OpenFlow 1.0. One of its actions may be several of the model's: a push
 /// before what sets the tag, a queue before its output, a port set for both TCP and UDP.
@@ -143,24 +184,11 @@ fn old_actions(list: &[Action], ports: &PortNames) -> String {
                 format!("enqueue:{}:{queue}", ports.text(output.port))
             }
             Action::PopVlan => "strip_vlan".into(),
-            Action::SetField(set) => {
-                let value = set.0.to_string();
-                let value = value.split_once('=').map_or("", |(_, value)| value);
-                let row = SETTERS.iter().find(|row| row.0.id == set.0.field.id);
-                match row {
-                    None => action.to_string(),
-                    Some((field, name, _)) if field.id == field::VLAN_VID.id => {
-                        format!("{name}:{}", set.0.number() as u16 & !VID_PRESENT)
-                    }
-                    Some((_, name, 0)) => format!("{name}:{value}"),
-                    Some((_, name, shift)) => format!("{name}:{}", set.0.number() << shift),
-                }
-            }
+            Action::SetField(set) => setter(Version::V1_0, set),
             Action::Output(output) => output_text(*output, ports),
             action => action.to_string(),
         };
-        let is_twin = word.starts_with("mod_tp") && words.last() == Some(&word);
-        if !is_twin {
+        if !is_twin(&words, &word) {
             words.push(word);
         }
     }
@@ -175,7 +203,7 @@ pub(super) fn fields(wording: Wording<'_>, fields: &Match, priority: u16) -> Str
     let text = all_fields(fields, priority, wording.ports);
     match wording.version {
         Version::V1_0 => text.replace("vlan_tci=0x0000/0x1fff", "vlan_tci=0x0000"),
-        Version::V1_2 | Version::V1_3 | Version::V1_4 => text,
+        Version::V1_1 | Version::V1_2 | Version::V1_3 | Version::V1_4 => text,
     }
 }
 
@@ -271,16 +299,16 @@ fn shifted(field: Option<&FieldMatch>, bits: u32) -> (u16, u16) {
 
 /// The text after `actions=` in a version's wording.
 pub(super) fn instructions(wording: Wording<'_>, instructions: &Instructions) -> String {
-    let Wording { version, ports } = wording;
+    let version = wording.version;
     if let (Version::V1_0, [Instruction::ApplyActions(list)]) = (version, instructions.list()) {
-        return old_actions(list, ports);
+        return old_actions(list, wording.ports);
     }
     let words: Vec<String> = instructions
         .list()
         .iter()
         .map(|one| match one {
-            Instruction::ApplyActions(list) => actions(list, ports),
-            Instruction::WriteActions(list) => format!("write_actions({})", actions(list, ports)),
+            Instruction::ApplyActions(list) => actions(wording, list),
+            Instruction::WriteActions(list) => format!("write_actions({})", actions(wording, list)),
             other => other.to_string(),
         })
         .collect();
@@ -292,13 +320,18 @@ pub(super) fn instructions(wording: Wording<'_>, instructions: &Instructions) ->
 }
 
 /// Actions, separated by commas; `drop` if there are none.
-pub(crate) fn actions(list: &[Action], ports: &PortNames) -> String {
-    match list {
-        [] => "drop".into(),
-        list => {
-            let words: Vec<String> = list.iter().map(|one| one_action(one, ports)).collect();
-            words.join(",")
+pub(crate) fn actions(wording: Wording<'_>, list: &[Action]) -> String {
+    let mut words: Vec<String> = Vec::new();
+    for action in list {
+        let word = one_action(wording, action);
+        if !is_twin(&words, &word) {
+            words.push(word);
         }
+    }
+    if words.is_empty() {
+        "drop".into()
+    } else {
+        words.join(",")
     }
 }
 
@@ -310,10 +343,11 @@ fn output_text(output: Output, ports: &PortNames) -> String {
     }
 }
 
-/// One action in the wording of OpenFlow 1.3.
-fn one_action(action: &Action, ports: &PortNames) -> String {
+/// One action in the wording of OpenFlow 1.1 and later.
+fn one_action(wording: Wording<'_>, action: &Action) -> String {
     match action {
-        Action::Output(output) => output_text(*output, ports),
+        Action::Output(output) => output_text(*output, wording.ports),
+        Action::SetField(set) if wording.version == Version::V1_1 => setter(Version::V1_1, set),
         Action::SetField(set) if set.0.field.id == field::VLAN_VID.id => {
             format!("set_field:{}->vlan_vid", set.0.number())
         }

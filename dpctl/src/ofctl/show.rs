@@ -18,7 +18,7 @@ use bofuss_oflib::wire::Text;
 use bofuss_oflib::{Message, PortNo, Version};
 
 use super::flow::{actions, duration, entry};
-use super::wording::{PortNames, Wording};
+use super::wording::Wording;
 use super::{fragments, tables};
 
 /// A reply's text, with version and transaction id in ovs-ofctl's form.
@@ -26,7 +26,7 @@ pub(crate) fn text(wording: Wording<'_>, xid: u32, reply: &Message) -> String {
     let version = wording.version;
     let head = match version {
         Version::V1_0 => format!("(xid={xid:#x})"),
-        version @ (Version::V1_2 | Version::V1_3 | Version::V1_4) => {
+        version @ (Version::V1_1 | Version::V1_2 | Version::V1_3 | Version::V1_4) => {
             format!("(OF{version}) (xid={xid:#x})")
         }
     };
@@ -86,10 +86,6 @@ fn words(flags: impl Display) -> String {
 }
 
 fn body(wording: Wording<'_>, head: &str, body: &ReplyBody) -> String {
-    let Wording {
-        version,
-        ports: names,
-    } = wording;
     let mut text = format!("{} {head}:", heading(body));
     match body {
         ReplyBody::Experimenter(ExtBody(value)) => return crate::extension::lines(value),
@@ -118,11 +114,11 @@ fn body(wording: Wording<'_>, head: &str, body: &ReplyBody) -> String {
         ReplyBody::Flow(entries) => {
             text.extend(entries.iter().map(|one| entry(wording, &one.0) + "\n"));
         }
-        ReplyBody::Table(list) => text += &tables::statistics(version, list),
+        ReplyBody::Table(list) => text += &tables::statistics(wording.version, list),
         ReplyBody::PortStats(list) => text.extend(list.iter().map(|p| port_stats(wording, p))),
         ReplyBody::Queue(list) => text.extend(list.iter().map(|q| queue_stats(wording, q))),
         ReplyBody::Group(groups) => text.extend(groups.iter().map(|g| group_stats(&g.0))),
-        ReplyBody::GroupDesc(groups) => text.extend(groups.iter().map(|one| group(names, one))),
+        ReplyBody::GroupDesc(groups) => text.extend(groups.iter().map(|one| group(wording, one))),
         ReplyBody::GroupFeatures(features) => text += &group_features(features),
         ReplyBody::Meter(meters) => {
             text += &meters
@@ -169,7 +165,7 @@ fn port_stats(wording: Wording<'_>, p: &PortStats) -> String {
     let since = match wording.version {
         // OpenFlow 1.0 does not say for how long a port exists.
         Version::V1_0 => String::new(),
-        Version::V1_2 | Version::V1_3 | Version::V1_4 => format!(
+        Version::V1_1 | Version::V1_2 | Version::V1_3 | Version::V1_4 => format!(
             "{INDENT}duration={}\n",
             duration(p.duration_sec, p.duration_nsec)
         ),
@@ -196,7 +192,9 @@ fn port_stats(wording: Wording<'_>, p: &PortStats) -> String {
 fn queue_stats(wording: Wording<'_>, q: &QueueStats) -> String {
     let since = match wording.version {
         Version::V1_0 => "?".into(),
-        Version::V1_2 | Version::V1_3 | Version::V1_4 => duration(q.duration_sec, q.duration_nsec),
+        Version::V1_1 | Version::V1_2 | Version::V1_3 | Version::V1_4 => {
+            duration(q.duration_sec, q.duration_nsec)
+        }
     };
     format!(
         "  port {} queue {}: bytes={}, pkts={}, errors={}, duration={since}\n",
@@ -256,24 +254,29 @@ fn fastest_mbps(features: PortFeatures) -> u32 {
     named.map_or(0, |(_, mbps)| *mbps)
 }
 
-fn group(names: &PortNames, group: &GroupDesc) -> String {
+fn group(wording: Wording<'_>, group: &GroupDesc) -> String {
     let mut text = format!(" group_id={},type={}", group.group_id, group.ty);
-    text.extend(group.buckets.iter().map(|one| bucket(names, group.ty, one)));
+    text.extend(
+        group
+            .buckets
+            .iter()
+            .map(|one| bucket(wording, group.ty, one)),
+    );
     text + "\n"
 }
 
-fn bucket(names: &PortNames, ty: GroupType, bucket: &Bucket) -> String {
+fn bucket(wording: Wording<'_>, ty: GroupType, bucket: &Bucket) -> String {
     let mut text = String::from(",bucket=");
     if ty == GroupType::SELECT && bucket.weight != 1 {
         text += &format!("weight:{},", bucket.weight);
     }
     if bucket.watch_port != PortNo::ANY {
-        text += &format!("watch_port:{},", names.text(bucket.watch_port));
+        text += &format!("watch_port:{},", wording.ports.text(bucket.watch_port));
     }
     if bucket.watch_group != GroupId::ANY {
         text += &format!("watch_group:{},", bucket.watch_group);
     }
-    text + "actions=" + &actions(&bucket.actions, names)
+    text + "actions=" + &actions(wording, &bucket.actions)
 }
 
 fn group_stats(g: &GroupCounters) -> String {

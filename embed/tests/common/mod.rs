@@ -4,6 +4,8 @@
 mod effects;
 #[path = "../../../ext/tests/scenarios/frames.rs"]
 mod frames;
+#[path = "../../../ext/tests/scenarios/openflow11.rs"]
+mod openflow11;
 #[path = "../../../ext/tests/scenarios/openflow12.rs"]
 mod openflow12;
 #[path = "../../../ext/tests/scenarios/openflow14.rs"]

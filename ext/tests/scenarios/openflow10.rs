@@ -15,7 +15,7 @@ const MISSES: usize = 1500;
 const IN_PORTS: [u16; 2] = [1, 2];
 const ADDRESSES: [u64; 3] = [0x0200_0000_0001, 0x0200_0000_0002, 0x0300_0000_0001];
 const VIDS: [u16; 4] = [0, 1, 0x7ff, 0xfff];
-const NO_VLAN: u16 = 0xffff;
+pub(super) const NO_VLAN: u16 = 0xffff;
 const PCPS: [u8; 3] = [0, 1, 7];
 /// The type of a second tag is the frame's.
 const TYPES: [u16; 8] = [
@@ -47,27 +47,27 @@ mod wild {
 
 /// The fields of section 3.4: of a packet what it has, of a match what it wants.
 #[derive(Clone, Copy, Debug)]
-struct Fields {
-    in_port: u16,
-    dl_src: u64,
-    dl_dst: u64,
-    dl_vlan: u16,
-    dl_vlan_pcp: u8,
-    dl_type: u16,
-    nw_tos: u8,
-    nw_proto: u8,
-    nw_src: u32,
-    nw_dst: u32,
-    tp_src: u16,
-    tp_dst: u16,
+pub(super) struct Fields {
+    pub(super) in_port: u16,
+    pub(super) dl_src: u64,
+    pub(super) dl_dst: u64,
+    pub(super) dl_vlan: u16,
+    pub(super) dl_vlan_pcp: u8,
+    pub(super) dl_type: u16,
+    pub(super) nw_tos: u8,
+    pub(super) nw_proto: u8,
+    pub(super) nw_src: u32,
+    pub(super) nw_dst: u32,
+    pub(super) tp_src: u16,
+    pub(super) tp_dst: u16,
 }
 
-fn one_of<T: Copy>(random: &mut Random, all: &[T]) -> T {
+pub(super) fn one_of<T: Copy>(random: &mut Random, all: &[T]) -> T {
     all[random.below(all.len() as u64) as usize]
 }
 
 impl Fields {
-    fn random(random: &mut Random) -> Self {
+    pub(super) fn random(random: &mut Random) -> Self {
         let vlan = one_of(random, &VIDS);
         Self {
             in_port: one_of(random, &IN_PORTS),
@@ -86,7 +86,7 @@ impl Fields {
     }
 
     /// The same but for one field, which is as in `other`.
-    fn with_one_of(mut self, other: &Self, field: u64) -> Self {
+    pub(super) fn with_one_of(mut self, other: &Self, field: u64) -> Self {
         match field {
             0 => self.in_port = other.in_port,
             1 => self.dl_src = other.dl_src,
@@ -122,7 +122,7 @@ impl Fields {
     }
 
     /// A frame with these fields, as far as its type and protocol have them; `ecn` besides.
-    fn frame(&self, ecn: u8) -> Vec<u8> {
+    pub(super) fn frame(&self, ecn: u8) -> Vec<u8> {
         let mut bytes = self.dl_dst.to_be_bytes()[2..].to_vec();
         bytes.extend(&self.dl_src.to_be_bytes()[2..]);
         if self.dl_vlan != NO_VLAN {
@@ -185,13 +185,13 @@ impl Fields {
         bytes
     }
 
-    fn is_tagged_twice(&self) -> bool {
+    pub(super) fn is_tagged_twice(&self) -> bool {
         matches!(self.dl_type, 0x8100 | 0x88a8)
     }
 
     /// The fields of section 3.4 that a packet with these has: ICMP's are its type and code, and
     /// only behind a tag is another.
-    fn as_packet(mut self) -> Self {
+    pub(super) fn as_packet(mut self) -> Self {
         if self.is_tagged_twice() && self.dl_vlan == NO_VLAN {
             self.dl_vlan = VIDS[1];
         }

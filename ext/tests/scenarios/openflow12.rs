@@ -52,7 +52,9 @@ pub(super) fn play_in(version: Version, rows: &[(&str, usize, &str)]) {
         let text = std::fs::read_to_string(&path).unwrap();
         let names_a_version = |line: &str| {
             line.starts_with("connect ")
-                && [" 1.0", " 1.2", " 1.4"].iter().any(|v| line.contains(v))
+                && [" 1.0", " 1.1", " 1.2", " 1.4"]
+                    .iter()
+                    .any(|v| line.contains(v))
         };
         if text.lines().any(names_a_version) {
             continue;

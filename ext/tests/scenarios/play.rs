@@ -59,6 +59,7 @@ pub fn datapath(
     datapath
 }
 use super::frames::{frame, hex};
+use super::openflow11::in_1_1;
 use super::openflow12::in_1_2;
 use super::openflow14::in_1_4;
 use super::stage::Stage;
@@ -155,7 +156,7 @@ pub fn play(engine: Engine, version: Version, name: &str, text: &str, failures: 
     if fail_mode == FailMode::Secure {
         stage.speaks(ConnId(1), version);
         stage.switch.connected(Time(0), ConnId(1), version, true);
-        if version == Version::V1_2 {
+        if version.miss_goes_to_controller() {
             stage.play("table-mod 255 0 drop");
         }
     }
@@ -172,6 +173,7 @@ pub fn play(engine: Engine, version: Version, name: &str, text: &str, failures: 
             let codec = conn.and_then(|conn| stage.io.codecs.get(&ConnId(conn)));
             let speaks_it = codec.is_some_and(|codec| codec.version == version);
             wanted.push(match version {
+                Version::V1_1 if speaks_it => in_1_1(&effect),
                 Version::V1_2 if speaks_it => in_1_2(&effect),
                 Version::V1_4 if speaks_it => in_1_4(&effect),
                 _ => effect,

@@ -15,13 +15,13 @@ use crate::field::{
     SCTP_SRC, TCP_DST, TCP_SRC, UDP_DST, UDP_SRC, VID_PRESENT, VLAN_PCP, VLAN_VID,
 };
 use crate::forms;
-use crate::matching::{FieldMatch, Match, Sent, meets_need};
+use crate::matching::{FieldMatch, Match, meets_need};
 use crate::message::multipart::table_features::FieldId;
 use crate::types::PortNo;
 use crate::wire::{Reader, Writer, be_number};
 
 /// Bytes of a match.
-pub(crate) const MATCH_BYTES: usize = 40;
+const MATCH_BYTES: usize = 40;
 /// All wildcards.
 pub(super) const ALL_WILD: u32 = 0x3f_ffff;
 /// The priority of an entry that has no wildcards: it is above all others.
@@ -168,12 +168,16 @@ pub(super) fn wildcards_of(fields: &[FieldId]) -> u32 {
 }
 
 /// Reads a match as it was sent.
-pub(super) fn read(r: &mut Reader<'_>) -> Result<Sent, DecodeError> {
+pub(super) fn read(r: &mut Reader<'_>) -> Result<WireMatch, DecodeError> {
     let bytes = r.at("match").take(MATCH_BYTES)?;
-    Ok(Sent(bytes.try_into().expect("so many were taken")))
+    Ok(WireMatch(bytes.try_into().expect("so many were taken")))
 }
 
-impl Sent {
+/// A match as it stands on the wire.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct WireMatch([u8; MATCH_BYTES]);
+
+impl WireMatch {
     fn wildcards(&self) -> u32 {
         let [a, b, c, d, ..] = self.0;
         u32::from_be_bytes([a, b, c, d])
@@ -191,7 +195,7 @@ impl Sent {
         if to_sent(&fields, exact) == Ok(self) {
             return fields;
         }
-        fields.written_as(Some(&self))
+        fields.sent_in(&self.0)
     }
 
     /// The fields that count.
@@ -241,8 +245,8 @@ impl Sent {
 /// Appends a match, as it was sent if that is known; gives whether it is exact. What cannot be
 /// said: what [`to_sent`] refuses.
 pub(super) fn write(fields: &Match, exact: bool, w: &mut Writer<'_>) -> bool {
-    let made = match fields.sent() {
-        Some(sent) => Ok(*sent),
+    let made = match fields.sent_as() {
+        Some(sent) => Ok(WireMatch(sent)),
         None => to_sent(fields, exact),
     };
     match made {
@@ -261,7 +265,7 @@ pub(super) fn write(fields: &Match, exact: bool, w: &mut Writer<'_>) -> bool {
 /// have is written without wildcards: what counts for nothing needs none.
 ///
 /// Errors: the field that 1.0 does not have, or not with this mask or value.
-fn to_sent(fields: &Match, exact: bool) -> Result<Sent, &'static str> {
+fn to_sent(fields: &Match, exact: bool) -> Result<WireMatch, &'static str> {
     let mut bytes = [0; MATCH_BYTES];
     let mut wildcards = ALL_WILD;
     for one in fields.fields() {
@@ -309,7 +313,7 @@ fn to_sent(fields: &Match, exact: bool) -> Result<Sent, &'static str> {
         wildcards = 0;
     }
     bytes[..4].copy_from_slice(&wildcards.to_be_bytes());
-    Ok(Sent(bytes))
+    Ok(WireMatch(bytes))
 }
 
 /// Whether a field belongs to the version of IP that a match names, or to any.

@@ -11,7 +11,7 @@ mod message;
 mod stats;
 mod values;
 
-pub(crate) use matching::MATCH_BYTES;
+pub(crate) use values::{read_capabilities, write_capabilities};
 
 use crate::error::{BadRequest, DecodeError};
 use crate::ext::{ExtKind, ExtValue};

@@ -127,22 +127,35 @@ const SAME_CAPABILITIES: u32 = 0x67;
 /// The capability to match the addresses within ARP.
 const ARP_MATCH_IP: u32 = 0x80;
 
+/// Reads capabilities, of which the bits of `same` mean the same in every version.
+pub(crate) fn read_capabilities(
+    same: u32,
+    r: &mut Reader<'_>,
+) -> Result<Capabilities, DecodeError> {
+    let bits: u32 = r.get()?;
+    let same = Capabilities((bits & same).into());
+    Ok(match bits & ARP_MATCH_IP {
+        0 => same,
+        _ => same | Capabilities::ARP_MATCH_IP,
+    })
+}
+
+/// Appends capabilities, of which the bits of `same` mean the same in every version.
+pub(crate) fn write_capabilities(capabilities: Capabilities, same: u32, w: &mut Writer<'_>) {
+    let arp = if capabilities.has(Capabilities::ARP_MATCH_IP) {
+        ARP_MATCH_IP
+    } else {
+        0
+    };
+    w.put(&(capabilities.0 as u32 & same | arp));
+}
+
 impl Form<V1_0> for Capabilities {
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let bits: u32 = r.get()?;
-        let same = Self((bits & SAME_CAPABILITIES).into());
-        Ok(match bits & ARP_MATCH_IP {
-            0 => same,
-            _ => same | Self::ARP_MATCH_IP,
-        })
+        read_capabilities(SAME_CAPABILITIES, r)
     }
     fn write(&self, w: &mut Writer<'_>) {
-        let arp = if self.has(Self::ARP_MATCH_IP) {
-            ARP_MATCH_IP
-        } else {
-            0
-        };
-        w.put(&(self.0 as u32 & SAME_CAPABILITIES | arp));
+        write_capabilities(*self, SAME_CAPABILITIES, w);
     }
 }
 

@@ -69,7 +69,7 @@ pub(crate) struct Vector {
     pub(crate) place: String,
 }
 
-/// The vectors of a version: those of 1.0, 1.2 and 1.4 are in files of their own.
+/// The vectors of a version: those of other versions than 1.3 are in files of their own.
 pub(crate) fn vectors_of(version: Version) -> Vec<Vector> {
     let mut vectors: Vec<Vector> = Vec::new();
     let folder = std::fs::read_dir(from_root("testdata/vectors")).expect("the vectors are there");
@@ -81,6 +81,7 @@ pub(crate) fn vectors_of(version: Version) -> Vec<Vector> {
             .into_owned();
         let of = match &*name {
             "openflow10.txt" => Version::V1_0,
+            "openflow11.txt" => Version::V1_1,
             "openflow12.txt" => Version::V1_2,
             "openflow14.txt" => Version::V1_4,
             _ => Version::V1_3,

@@ -179,8 +179,8 @@ multiparts! {
     3 Table "TABLE" [] Empty => Vec<TableStats>;
     4 PortStats "PORT_STATS" [] PortRequest => Vec<PortStats>;
     5 Queue "QUEUE" [] QueueStatsRequest => Vec<QueueStats>;
-    6 Group "GROUP" [since V1_2] GroupRequest => Vec<GroupStats>;
-    7 GroupDesc "GROUP_DESC" [since V1_2] Empty => Vec<GroupDesc>;
+    6 Group "GROUP" [since V1_1] GroupRequest => Vec<GroupStats>;
+    7 GroupDesc "GROUP_DESC" [since V1_1] Empty => Vec<GroupDesc>;
     8 GroupFeatures "GROUP_FEATURES" [since V1_2] Empty => GroupFeatures;
     9 Meter "METER" [since V1_3] MeterRequest => Vec<MeterStats>;
     10 MeterConfig "METER_CONFIG" [since V1_3] MeterRequest => Vec<MeterConfig>;
