@@ -94,17 +94,9 @@ pub unsafe extern "C" fn bofuss_codec_error(codec: *const CodecHandle) -> *const
 }
 
 impl CodecHandle {
-    /// Runs a body on a codec.
-    ///
-    /// # Safety
-    ///
-    /// `codec` is NULL, or a codec that was not freed and that no other thread uses.
-    unsafe fn call(codec: *const Self, body: impl FnOnce(&Self) -> Done) -> Status {
-        guarded(|| {
-            // SAFETY: the caller vouches for the pointer.
-            let this = unsafe { codec.as_ref() }.ok_or(Status::Null)?;
-            body(this)
-        })
+    /// Runs a body on a codec. Null without one.
+    fn call(this: Option<&Self>, body: impl FnOnce(&Self) -> Done) -> Status {
+        guarded(|| body(this.ok_or(Status::Null)?))
     }
 
     fn fail(&self, status: Status, text: &str) -> Status {
@@ -165,7 +157,9 @@ pub unsafe extern "C" fn bofuss_message_text(
     capacity: usize,
     length: *mut usize,
 ) -> Status {
-    let body = |this: &CodecHandle| {
+    // SAFETY: the caller vouches for the codec.
+    let codec = unsafe { codec.as_ref() };
+    CodecHandle::call(codec, |this| {
         // SAFETY: the caller vouches for the bytes.
         let bytes = unsafe { bytes_at(message, message_length) }?;
         let message = this.read(bytes)?;
@@ -176,9 +170,7 @@ pub unsafe extern "C" fn bofuss_message_text(
         };
         // SAFETY: the caller vouches for the buffer.
         unsafe { copy_out(text.as_bytes(), &[0], out.cast(), capacity, length) }
-    };
-    // SAFETY: the caller vouches for the codec.
-    unsafe { CodecHandle::call(codec, body) }
+    })
 }
 
 /// The messages of a command in the syntax of BOFUSS's dpctl, as
@@ -201,7 +193,9 @@ pub unsafe extern "C" fn bofuss_command(
     capacity: usize,
     length: *mut usize,
 ) -> Status {
-    let body = |this: &CodecHandle| {
+    // SAFETY: the caller vouches for the codec.
+    let codec = unsafe { codec.as_ref() };
+    CodecHandle::call(codec, |this| {
         // SAFETY: the caller vouches for the text.
         let line = unsafe { text_at(line) }?;
         let version = Version::of_number(version).ok_or(Status::BadValue)?;
@@ -215,9 +209,7 @@ pub unsafe extern "C" fn bofuss_command(
         }
         // SAFETY: the caller vouches for the buffer.
         unsafe { copy_out(&bytes, &[], out, capacity, length) }
-    };
-    // SAFETY: the caller vouches for the codec.
-    unsafe { CodecHandle::call(codec, body) }
+    })
 }
 
 /// Reads a PACKET_IN. BOFUSS_STATUS_NONE if the message is another.
@@ -233,7 +225,9 @@ pub unsafe extern "C" fn bofuss_read_packet_in(
     length: usize,
     packet_in: *mut PacketInFields,
 ) -> Status {
-    let body = |this: &CodecHandle| {
+    // SAFETY: the caller vouches for the codec.
+    let codec = unsafe { codec.as_ref() };
+    CodecHandle::call(codec, |this| {
         // SAFETY: the caller vouches for the bytes.
         let bytes = unsafe { bytes_at(message, length) }?;
         let Message::PacketIn(read) = this.read(bytes)? else {
@@ -254,7 +248,5 @@ pub unsafe extern "C" fn bofuss_read_packet_in(
         };
         // SAFETY: the caller vouches for the place.
         unsafe { store(packet_in, made) }
-    };
-    // SAFETY: the caller vouches for the codec.
-    unsafe { CodecHandle::call(codec, body) }
+    })
 }

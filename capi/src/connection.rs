@@ -1,6 +1,6 @@
 //! Connections of controllers to a switch, for C.
 
-use bofuss_embed::{ConnId, EmbeddedSwitch, Time};
+use bofuss_embed::{ConnId, Time};
 
 use crate::switch::SwitchHandle;
 use crate::{bytes_at, store, Status};
@@ -19,16 +19,16 @@ pub unsafe extern "C" fn bofuss_connect(
     is_controller: u8,
     connection: *mut u64,
 ) -> Status {
-    let body = |embedded: &mut EmbeddedSwitch| {
+    // SAFETY: the caller vouches for the switch.
+    let switch = unsafe { sw.as_ref() };
+    SwitchHandle::call(switch, |embedded| {
         if connection.is_null() {
             return Err(Status::Null.into());
         }
         let conn = embedded.connect(is_controller != 0);
         // SAFETY: the caller vouches for the place.
         Ok(unsafe { store(connection, conn.0) }?)
-    };
-    // SAFETY: the caller vouches for the switch.
-    unsafe { SwitchHandle::call(sw, body) }
+    })
 }
 
 /// Bytes came on a connection, cut anywhere. `taken` is how many the switch took: fewer than came
@@ -47,7 +47,9 @@ pub unsafe extern "C" fn bofuss_feed(
     length: usize,
     taken: *mut usize,
 ) -> Status {
-    let body = |embedded: &mut EmbeddedSwitch| {
+    // SAFETY: the caller vouches for the switch.
+    let switch = unsafe { sw.as_ref() };
+    SwitchHandle::call(switch, |embedded| {
         if taken.is_null() {
             return Err(Status::Null.into());
         }
@@ -56,9 +58,7 @@ pub unsafe extern "C" fn bofuss_feed(
         let count = embedded.feed(Time(now), ConnId(connection), bytes)?;
         // SAFETY: the caller vouches for the place.
         Ok(unsafe { store(taken, count) }?)
-    };
-    // SAFETY: the caller vouches for the switch.
-    unsafe { SwitchHandle::call(sw, body) }
+    })
 }
 
 /// The caller holds this many bytes that the peer of a connection did not take yet; 0 until said.
@@ -74,10 +74,11 @@ pub unsafe extern "C" fn bofuss_set_held_bytes(
     connection: u64,
     bytes: usize,
 ) -> Status {
-    let body =
-        |embedded: &mut EmbeddedSwitch| Ok(embedded.set_held_bytes(ConnId(connection), bytes)?);
     // SAFETY: the caller vouches for the switch.
-    unsafe { SwitchHandle::call(sw, body) }
+    let switch = unsafe { sw.as_ref() };
+    SwitchHandle::call(switch, |embedded| {
+        Ok(embedded.set_held_bytes(ConnId(connection), bytes)?)
+    })
 }
 
 /// A connection is gone.
@@ -91,8 +92,9 @@ pub unsafe extern "C" fn bofuss_disconnect(
     now: u64,
     connection: u64,
 ) -> Status {
-    let body =
-        |embedded: &mut EmbeddedSwitch| Ok(embedded.disconnect(Time(now), ConnId(connection))?);
     // SAFETY: the caller vouches for the switch.
-    unsafe { SwitchHandle::call(sw, body) }
+    let switch = unsafe { sw.as_ref() };
+    SwitchHandle::call(switch, |embedded| {
+        Ok(embedded.disconnect(Time(now), ConnId(connection))?)
+    })
 }

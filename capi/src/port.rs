@@ -39,7 +39,9 @@ pub unsafe extern "C" fn bofuss_port_add(
     hw_addr: *const u8,
     kbps: u32,
 ) -> Status {
-    let body = |embedded: &mut EmbeddedSwitch| {
+    // SAFETY: the caller vouches for the switch.
+    let switch = unsafe { sw.as_ref() };
+    SwitchHandle::call(switch, |embedded| {
         let mut desc = port(number);
         if !name.is_null() {
             // SAFETY: the caller vouches for the text.
@@ -54,9 +56,7 @@ pub unsafe extern "C" fn bofuss_port_add(
         desc.curr_speed = kbps;
         desc.max_speed = kbps;
         Ok(embedded.add_port(Time(now), desc, Default::default())?)
-    };
-    // SAFETY: the caller vouches for the switch.
-    unsafe { SwitchHandle::call(sw, body) }
+    })
 }
 
 /// Removes a port.
@@ -70,9 +70,11 @@ pub unsafe extern "C" fn bofuss_port_remove(
     now: u64,
     number: u32,
 ) -> Status {
-    let body = |embedded: &mut EmbeddedSwitch| Ok(embedded.remove_port(Time(now), PortNo(number))?);
     // SAFETY: the caller vouches for the switch.
-    unsafe { SwitchHandle::call(sw, body) }
+    let switch = unsafe { sw.as_ref() };
+    SwitchHandle::call(switch, |embedded| {
+        Ok(embedded.remove_port(Time(now), PortNo(number))?)
+    })
 }
 
 /// The link of a port came up (1), or went down (0).
@@ -87,11 +89,11 @@ pub unsafe extern "C" fn bofuss_port_set_link(
     number: u32,
     up: u8,
 ) -> Status {
-    let body = |embedded: &mut EmbeddedSwitch| {
-        Ok(embedded.set_link(Time(now), PortNo(number), up != 0)?)
-    };
     // SAFETY: the caller vouches for the switch.
-    unsafe { SwitchHandle::call(sw, body) }
+    let switch = unsafe { sw.as_ref() };
+    SwitchHandle::call(switch, |embedded| {
+        Ok(embedded.set_link(Time(now), PortNo(number), up != 0)?)
+    })
 }
 
 /// The port takes this many more frames until it is told again; below 0: all, as a new port does.
@@ -107,12 +109,12 @@ pub unsafe extern "C" fn bofuss_port_set_room(
     number: u32,
     frames: i64,
 ) -> Status {
-    let body = |embedded: &mut EmbeddedSwitch| {
+    // SAFETY: the caller vouches for the switch.
+    let switch = unsafe { sw.as_ref() };
+    SwitchHandle::call(switch, |embedded| {
         let room = (frames >= 0).then(|| u32::try_from(frames).unwrap_or(u32::MAX));
         Ok(embedded.set_port_room(Time(now), PortNo(number), room)?)
-    };
-    // SAFETY: the caller vouches for the switch.
-    unsafe { SwitchHandle::call(sw, body) }
+    })
 }
 
 /// Frames arrived on a port. BOFUSS_STATUS_NO_MEMORY if the switch has no buffer for one, or a
@@ -130,9 +132,10 @@ pub unsafe extern "C" fn bofuss_receive(
     frames: *const FrameBytes,
     count: usize,
 ) -> Status {
+    // SAFETY: the caller vouches for the switch.
+    let switch = unsafe { sw.as_ref() };
     if count == 0 {
-        // SAFETY: the caller vouches for the switch.
-        return unsafe { SwitchHandle::call(sw, |_| Ok(())) };
+        return SwitchHandle::call(switch, |_| Ok(()));
     }
     if frames.is_null() {
         return Status::Null;
@@ -143,9 +146,10 @@ pub unsafe extern "C" fn bofuss_receive(
     // SAFETY: it is not NULL, no longer than an object may be, and the caller vouches for the rest.
     let frames = unsafe { std::slice::from_raw_parts(frames, count) };
     for batch in frames.chunks(BATCH) {
-        // SAFETY: the caller vouches for the switch, and for the bytes of the frames.
-        let status =
-            unsafe { SwitchHandle::call(sw, |embedded| take(embedded, now, number, batch)) };
+        let status = SwitchHandle::call(switch, |embedded| {
+            // SAFETY: the caller vouches for the bytes of the frames.
+            unsafe { take(embedded, now, number, batch) }
+        });
         if status != Status::Ok {
             return status;
         }
@@ -201,7 +205,9 @@ pub unsafe extern "C" fn bofuss_trace(
     capacity: usize,
     length: *mut usize,
 ) -> Status {
-    let body = |embedded: &mut EmbeddedSwitch| {
+    // SAFETY: the caller vouches for the switch.
+    let switch = unsafe { sw.as_ref() };
+    SwitchHandle::call(switch, |embedded| {
         // SAFETY: the caller vouches for the bytes.
         let bytes = unsafe { bytes_at(frame.bytes, frame.length) }?;
         let trace = embedded.explain(Time(now), PortNo(number), bytes)?;
@@ -212,7 +218,5 @@ pub unsafe extern "C" fn bofuss_trace(
         };
         // SAFETY: the caller vouches for the buffer.
         Ok(unsafe { copy_out(text.as_bytes(), &[0], out.cast(), capacity, length) }?)
-    };
-    // SAFETY: the caller vouches for the switch.
-    unsafe { SwitchHandle::call(sw, body) }
+    })
 }

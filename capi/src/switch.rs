@@ -103,17 +103,12 @@ pub struct SwitchHandle {
 }
 
 impl SwitchHandle {
-    /// Runs a body on the switch, then delivers what it caused.
-    ///
-    /// # Safety
-    ///
-    /// `sw` is NULL, or a switch that was not freed and that no other thread uses.
-    pub(crate) unsafe fn call(
-        sw: *const Self,
+    /// Runs a body on the switch, then delivers what it caused. Null without a switch.
+    pub(crate) fn call(
+        this: Option<&Self>,
         body: impl FnOnce(&mut EmbeddedSwitch) -> Result<(), CallError>,
     ) -> Status {
-        // SAFETY: the caller vouches for the pointer; shared references may be nested.
-        let Some(this) = (unsafe { sw.as_ref() }) else {
+        let Some(this) = this else {
             return Status::Null;
         };
         if this.broken.get() {
@@ -371,13 +366,13 @@ pub unsafe extern "C" fn bofuss_switch_error(sw: *const SwitchHandle) -> *const 
 /// may be written.
 #[no_mangle]
 pub unsafe extern "C" fn bofuss_next_tick(sw: *const SwitchHandle, at: *mut u64) -> Status {
-    let body = |embedded: &mut EmbeddedSwitch| {
+    // SAFETY: the caller vouches for the switch.
+    let switch = unsafe { sw.as_ref() };
+    SwitchHandle::call(switch, |embedded| {
         let next = embedded.next_tick().ok_or(Status::None)?;
         // SAFETY: the caller vouches for the place.
         Ok(unsafe { store(at, next.0) }?)
-    };
-    // SAFETY: the caller vouches for the switch.
-    unsafe { SwitchHandle::call(sw, body) }
+    })
 }
 
 /// Expires entries and serves timers that are due.
@@ -387,12 +382,12 @@ pub unsafe extern "C" fn bofuss_next_tick(sw: *const SwitchHandle, at: *mut u64)
 /// `sw` is NULL, or a switch that was not freed and that no other thread uses.
 #[no_mangle]
 pub unsafe extern "C" fn bofuss_tick(sw: *const SwitchHandle, now: u64) -> Status {
-    let body = |embedded: &mut EmbeddedSwitch| {
+    // SAFETY: the caller vouches for the switch.
+    let switch = unsafe { sw.as_ref() };
+    SwitchHandle::call(switch, |embedded| {
         embedded.tick(Time(now));
         Ok(())
-    };
-    // SAFETY: the caller vouches for the switch.
-    unsafe { SwitchHandle::call(sw, body) }
+    })
 }
 
 /// Goes on with what waits for peers that have read meanwhile. BOFUSS_STATUS_NONE if nothing does.
@@ -402,15 +397,15 @@ pub unsafe extern "C" fn bofuss_tick(sw: *const SwitchHandle, now: u64) -> Statu
 /// `sw` is NULL, or a switch that was not freed and that no other thread uses.
 #[no_mangle]
 pub unsafe extern "C" fn bofuss_work(sw: *const SwitchHandle, now: u64) -> Status {
-    let body = |embedded: &mut EmbeddedSwitch| {
+    // SAFETY: the caller vouches for the switch.
+    let switch = unsafe { sw.as_ref() };
+    SwitchHandle::call(switch, |embedded| {
         if !embedded.has_work() {
             return Err(Status::None.into());
         }
         embedded.work(Time(now));
         Ok(())
-    };
-    // SAFETY: the caller vouches for the switch.
-    unsafe { SwitchHandle::call(sw, body) }
+    })
 }
 
 /// How full the switch is.
@@ -424,7 +419,9 @@ pub unsafe extern "C" fn bofuss_get_usage(
     sw: *const SwitchHandle,
     usage: *mut SwitchUsage,
 ) -> Status {
-    let body = |embedded: &mut EmbeddedSwitch| {
+    // SAFETY: the caller vouches for the switch.
+    let switch = unsafe { sw.as_ref() };
+    SwitchHandle::call(switch, |embedded| {
         let datapath = embedded.switch().datapath();
         let entries = datapath.tables().iter().map(|table| table.len() as u32);
         let mut made = SwitchUsage {
@@ -444,9 +441,7 @@ pub unsafe extern "C" fn bofuss_get_usage(
         }
         // SAFETY: the caller vouches for the place.
         Ok(unsafe { store(usage, made) }?)
-    };
-    // SAFETY: the caller vouches for the switch.
-    unsafe { SwitchHandle::call(sw, body) }
+    })
 }
 
 /// How many entries a table has. BOFUSS_STATUS_NONE if there is no such table.
@@ -461,12 +456,12 @@ pub unsafe extern "C" fn bofuss_get_table_entries(
     table: u8,
     entries: *mut u32,
 ) -> Status {
-    let body = |embedded: &mut EmbeddedSwitch| {
+    // SAFETY: the caller vouches for the switch.
+    let switch = unsafe { sw.as_ref() };
+    SwitchHandle::call(switch, |embedded| {
         let tables = embedded.switch().datapath().tables();
         let found = tables.get(usize::from(table)).ok_or(Status::None)?;
         // SAFETY: the caller vouches for the place.
         Ok(unsafe { store(entries, found.len() as u32) }?)
-    };
-    // SAFETY: the caller vouches for the switch.
-    unsafe { SwitchHandle::call(sw, body) }
+    })
 }
