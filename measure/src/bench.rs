@@ -33,18 +33,23 @@ pub struct BenchOptions<'a> {
     pub limit: u32,
 }
 
+impl BenchOptions<'_> {
+    /// Whether a case is to run.
+    fn names(&self, case: &Case) -> bool {
+        self.cases.is_empty() || self.cases.iter().any(|name| name == case.name)
+    }
+}
+
 /// Runs the bench. What fails is reported, and has no figure.
 ///
 /// Errors: an unknown case; bofuss does not start.
 pub fn run(wanted: &BenchOptions<'_>) -> Result<BenchReport, String> {
-    let all = || GROUPS.iter().flat_map(|group| group.cases);
-    if let Some(name) = wanted
-        .cases
-        .iter()
-        .find(|name| all().all(|case| case.name != **name))
-    {
-        let names: Vec<_> = all().map(|case| case.name).collect();
-        return Err(format!("no case {name}; there are {}", names.join(", ")));
+    let all = GROUPS.iter().flat_map(|group| group.cases);
+    let names: Vec<_> = all.map(|case| case.name).collect();
+    for name in wanted.cases {
+        if !names.contains(&name.as_str()) {
+            return Err(format!("no case {name}; there are {}", names.join(", ")));
+        }
     }
     let started = Instant::now();
     let mut bench = Bench {
@@ -55,9 +60,7 @@ pub fn run(wanted: &BenchOptions<'_>) -> Result<BenchReport, String> {
     };
     bench.capacity = bench.capacity()?;
     for group in GROUPS {
-        let chosen =
-            |case: &&Case| wanted.cases.is_empty() || wanted.cases.iter().any(|n| n == case.name);
-        let cases: Vec<&Case> = group.cases.iter().filter(chosen).collect();
+        let cases: Vec<&Case> = group.cases.iter().filter(|c| wanted.names(c)).collect();
         let rounds = wanted.rounds.unwrap_or(group.rounds);
         for round in (1..=rounds).filter(|_| !cases.is_empty()) {
             for &setup in &wanted.setups {
@@ -195,10 +198,12 @@ fn check(bed: &Bed) -> Result<(), String> {
     let (tell, ready) = std::sync::mpsc::channel();
     std::thread::scope(|scope| {
         let receiving = scope.spawn(|| {
-            let started = move || {
-                let _ = tell.send(());
-            };
-            bed.host(true, || receive(HOST_PORT, CHECKED_FRAMES, started))
+            bed.host(true, || {
+                // Moved, so that it is dropped, and the wait ends, if nothing can be received.
+                receive(HOST_PORT, CHECKED_FRAMES, move || {
+                    let _ = tell.send(());
+                })
+            })
         });
         let _ = ready.recv();
         bed.host(false, || send(HOST_PORT, load))?;

@@ -4,9 +4,11 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use crate::case::{CaseContext, Figures, PROCESSOR, RATE, TCP_RATE};
 use crate::echo;
-use crate::net::{B_ADDRESS, HOST_PORT, context};
+use crate::net::{B_ADDRESS, Bed, HOST_PORT, context};
 use crate::traffic::{FIRST_PORT, Load, send};
 
 /// Frames of a run at saturation.
@@ -68,25 +70,32 @@ fn drained(count: impl Fn() -> Result<u64, String>) -> Result<(u64, Instant), St
     Ok((seen, at))
 }
 
+/// How many frames both hosts have received.
+fn received_by_both(bed: &Bed) -> Result<u64, String> {
+    Ok(bed.received(false)? + bed.received(true)?)
+}
+
+/// Sends one half of [`FRAMES`], from host B if `back`.
+fn send_half(bed: &Bed, back: bool) -> Result<(), String> {
+    let load = Load {
+        back,
+        ..Load::of(FRAMES / 2)
+    };
+    bed.host(back, || send(HOST_PORT, load))?;
+    Ok(())
+}
+
 /// Frames both ways at once.
 pub fn both_ways(c: &CaseContext<'_>) -> Figures {
-    let received = || Ok::<u64, String>(c.bed.received(false)? + c.bed.received(true)?);
-    let before = received()?;
+    let before = received_by_both(c.bed)?;
     let cpu = c.forwarder.cpu_nanos();
-    let sending = |back| {
-        let load = Load {
-            back,
-            ..Load::of(FRAMES / 2)
-        };
-        c.bed.host(back, || send(HOST_PORT, load))
-    };
     let start = Instant::now();
     std::thread::scope(|scope| {
-        let other = scope.spawn(|| sending(true));
-        sending(false)?;
+        let other = scope.spawn(|| send_half(c.bed, true));
+        send_half(c.bed, false)?;
         other.join().map_err(|_| "the other sender died")?
     })?;
-    let (received, last) = drained(received)?;
+    let (received, last) = drained(|| received_by_both(c.bed))?;
     let delivered = (received - before) as f64;
     let took = last - start;
     let cpu = c.forwarder.cpu_nanos() - cpu;
@@ -138,6 +147,11 @@ fn until_iperf_listens() -> Result<(), String> {
     Err("iperf3 does not listen".into())
 }
 
+/// A number of iperf3's report; 0 if there is none.
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or(0.0)
+}
+
 /// Streams of TCP.
 pub fn tcp(c: &CaseContext<'_>) -> Figures {
     let failed = context("iperf3");
@@ -157,12 +171,11 @@ pub fn tcp(c: &CaseContext<'_>) -> Figures {
         client.output().map_err(failed)
     })?;
     let cpu = c.forwarder.cpu_nanos() - cpu;
-    let report: serde_json::Value =
+    let report: Value =
         serde_json::from_slice(&output.stdout).map_err(|e| format!("iperf3: {e}"))?;
-    let figure = |name: &str| report["end"]["sum_received"][name].as_f64().unwrap_or(0.0);
-    let bytes = figure("bytes");
-    let rate = figure("bits_per_second");
-    let sent = report["end"]["sum_sent"]["bytes"].as_f64().unwrap_or(0.0);
+    let received = &report["end"]["sum_received"];
+    let bytes = number(&received["bytes"]);
+    let sent = number(&report["end"]["sum_sent"]["bytes"]);
     if bytes < 1e6 || bytes > sent {
         return Err(format!(
             "TCP: {bytes} of {sent} bytes arrived: {}",
@@ -171,7 +184,7 @@ pub fn tcp(c: &CaseContext<'_>) -> Figures {
     }
     Ok(vec![
         (("processor", "ns/KB"), cpu / (bytes / 1024.0)),
-        (TCP_RATE, rate / 1e9),
+        (TCP_RATE, number(&received["bits_per_second"]) / 1e9),
     ])
 }
 

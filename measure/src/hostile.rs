@@ -55,9 +55,8 @@ impl<'a> Attacker<'a> {
         let this = Self { context, namespace };
         run(&format!("ip link set {PORT} up"))?;
         this.ctl(&format!("add-port 3={PORT}"))?;
-        let up = || run(&format!("ip link set {HOST_PORT} up"));
         this.namespace
-            .run(up)
+            .run(|| run(&format!("ip link set {HOST_PORT} up")))
             .map_err(|e| format!("a host: {e}"))??;
         Ok(this)
     }
@@ -69,33 +68,35 @@ impl<'a> Attacker<'a> {
 
     /// Sends super-frames until it is over.
     fn flood(&self, over: &AtomicBool) -> Result<(), String> {
-        let send = || {
-            let mut port = traffic::open(HOST_PORT)?;
-            let pool = Pool::new(POOL_BYTES);
-            let segments = craft::tcp(1, 2, 0x10, &[0; PAYLOAD_BYTES]);
-            let packet = craft::ipv4(A_ADDRESS, B_ADDRESS, 64, segments);
-            let bytes = craft::ethernet(Mac(B_MAC), Mac(A_MAC), packet);
-            while !over.load(Relaxed) {
-                let mut frame = pool.frame(&bytes).ok_or("the pool of frames is empty")?;
-                frame.offload = Offload {
-                    checksum: Some(TCP_CHECKSUM),
-                    gso: Some(Gso {
-                        kind: GsoKind::Tcp4,
-                        segment_bytes: SEGMENT_BYTES,
-                        ecn: false,
-                    }),
-                    ..Offload::NONE
-                };
-                let sent = port.send(&mut vec![frame]);
-                sent.map_err(|e| format!("{HOST_PORT}: {e}"))?;
-                std::thread::sleep(PAUSE);
-            }
-            Ok(())
-        };
         self.namespace
-            .run(send)
+            .run(|| send_super_frames(over))
             .map_err(|e| format!("a host: {e}"))?
     }
+}
+
+/// Sends super-frames from this network namespace until it is over.
+fn send_super_frames(over: &AtomicBool) -> Result<(), String> {
+    let mut port = traffic::open(HOST_PORT)?;
+    let pool = Pool::new(POOL_BYTES);
+    let segments = craft::tcp(1, 2, 0x10, &[0; PAYLOAD_BYTES]);
+    let packet = craft::ipv4(A_ADDRESS, B_ADDRESS, 64, segments);
+    let bytes = craft::ethernet(Mac(B_MAC), Mac(A_MAC), packet);
+    while !over.load(Relaxed) {
+        let mut frame = pool.frame(&bytes).ok_or("the pool of frames is empty")?;
+        frame.offload = Offload {
+            checksum: Some(TCP_CHECKSUM),
+            gso: Some(Gso {
+                kind: GsoKind::Tcp4,
+                segment_bytes: SEGMENT_BYTES,
+                ecn: false,
+            }),
+            ..Offload::NONE
+        };
+        let sent = port.send(&mut vec![frame]);
+        sent.map_err(|e| format!("{HOST_PORT}: {e}"))?;
+        std::thread::sleep(PAUSE);
+    }
+    Ok(())
 }
 
 impl Drop for Attacker<'_> {
@@ -105,29 +106,32 @@ impl Drop for Attacker<'_> {
     }
 }
 
+/// Sends echoes from this network namespace to host B, one after another. Returns their times in
+/// nanoseconds.
+fn time_echoes() -> Result<Histogram<u64>, String> {
+    let failed = context("echo");
+    let socket = UdpSocket::bind((A_ADDRESS, 0)).map_err(failed)?;
+    socket.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
+    let mut times = Histogram::new_with_max(LONGEST_NS, 3).expect("a valid range");
+    for number in 0..ECHOES {
+        let start = Instant::now();
+        let data = number.to_be_bytes();
+        socket
+            .send_to(&data, (B_ADDRESS, FIRST_PORT))
+            .map_err(failed)?;
+        let mut back = [0; 16];
+        let length = socket.recv(&mut back).map_err(failed)?;
+        let elapsed = start.elapsed();
+        if back[..length] != data {
+            return Err(format!("echo {number} came back changed"));
+        }
+        times.saturating_record(elapsed.as_nanos() as u64);
+    }
+    Ok(times)
+}
+
 /// The times of echoes between the two hosts.
 fn waits(c: &CaseContext<'_>) -> Result<Histogram<u64>, String> {
-    let failed = context("echo");
-    let ask = || {
-        let socket = UdpSocket::bind((A_ADDRESS, 0)).map_err(failed)?;
-        socket.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
-        let mut times = Histogram::new_with_max(LONGEST_NS, 3).expect("a valid range");
-        for number in 0..ECHOES {
-            let start = Instant::now();
-            let data = number.to_be_bytes();
-            socket
-                .send_to(&data, (B_ADDRESS, FIRST_PORT))
-                .map_err(failed)?;
-            let mut back = [0; 16];
-            let length = socket.recv(&mut back).map_err(failed)?;
-            let elapsed = start.elapsed();
-            if back[..length] != data {
-                return Err(format!("echo {number} came back changed"));
-            }
-            times.saturating_record(elapsed.as_nanos() as u64);
-        }
-        Ok(times)
-    };
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let serving = scope.spawn(|| {
@@ -136,7 +140,7 @@ fn waits(c: &CaseContext<'_>) -> Result<Histogram<u64>, String> {
             })
         });
         std::thread::sleep(Duration::from_millis(50)); // until it listens
-        let times = c.bed.host(false, ask);
+        let times = c.bed.host(false, time_echoes);
         over.store(true, Relaxed);
         serving.join().map_err(|_| "the echo server died")??;
         times

@@ -40,6 +40,10 @@ impl Drop for Cables {
     }
 }
 
+fn sum(all: &[&Forwarder], value: fn(&Forwarder) -> f64) -> f64 {
+    all.iter().map(|one| value(one)).sum()
+}
+
 /// Switches without frames, controllers and entries: bofuss as one process each, Open vSwitch as
 /// bridges of one process.
 pub fn run(c: &CaseContext<'_>) -> Figures {
@@ -57,26 +61,25 @@ pub fn run(c: &CaseContext<'_>) -> Figures {
         all => all.iter().collect(),
     };
     std::thread::sleep(SETTLING);
-    let sum = |of: fn(&Forwarder) -> f64| all.iter().map(|one| of(one)).sum::<f64>();
     let start = Instant::now();
-    let slept = sum(Forwarder::wake_ups);
-    let nanos = sum(Forwarder::cpu_nanos);
+    let slept = sum(&all, Forwarder::wake_ups);
+    let nanos = sum(&all, Forwarder::cpu_nanos);
     std::thread::sleep(WATCHED);
     let took = start.elapsed();
     // Shared memory counts once.
     let memory = match all[..] {
         [one] => one.status("VmRSS") * 1024.0,
-        _ => sum(Forwarder::share_of_memory),
+        _ => sum(&all, Forwarder::share_of_memory),
     };
     let figures = vec![
         (("memory", "MB"), memory / 1e6),
         (
             ("wake-ups", "a second"),
-            (sum(Forwarder::wake_ups) - slept) / took.as_secs_f64(),
+            (sum(&all, Forwarder::wake_ups) - slept) / took.as_secs_f64(),
         ),
         (
             ("processor", "% of a core"),
-            (sum(Forwarder::cpu_nanos) - nanos) / took.as_nanos() as f64 * 100.0,
+            (sum(&all, Forwarder::cpu_nanos) - nanos) / took.as_nanos() as f64 * 100.0,
         ),
     ];
     if started.is_empty() {

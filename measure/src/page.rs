@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use crate::case::MODE_SPEEDUP;
+use crate::net::context;
 use crate::plot::{Bar, Stack, bars, stacks};
 use crate::report::{BenchReport, counted, number};
 use crate::setup::Setup;
@@ -73,7 +74,8 @@ pub fn write(folder: &Path, docs: &Path) -> Result<(), String> {
     let in_memory = in_memory(&text);
     let page = docs.join("performance.md");
     let beside = docs.join("performance");
-    let failed = |e: std::io::Error| format!("{}: {e}", docs.display());
+    let folder = docs.display().to_string();
+    let failed = context(folder.as_str());
     let old = std::fs::read_to_string(&page).map_err(failed)?;
     let (head, rest) = old
         .split_once(BEGIN)
@@ -85,23 +87,23 @@ pub fn write(folder: &Path, docs: &Path) -> Result<(), String> {
         report.machine,
         Targets::new(&report, &in_memory).table()
     );
-    let show = |text: &mut String, name: &str, svg: String| {
-        *text += &format!("\n![{name}](performance/{name}.svg)\n");
-        std::fs::write(beside.join(format!("{name}.svg")), svg).map_err(failed)
-    };
-    for (title, plots) in SECTIONS {
+    let mut plots = Vec::new();
+    for (title, cases) in SECTIONS {
         text += &format!("\n### {title}\n");
-        for (case, metric) in plots {
-            show(
-                &mut text,
-                &format!("{case}-{metric}"),
-                report.plot(case, metric),
-            )?;
+        for (case, metric) in cases {
+            let name = format!("{case}-{metric}");
+            text += &link_to_plot(&name);
+            plots.push((name, report.plot(case, metric)));
         }
     }
     text += "\n### Where the nanoseconds go\n";
-    show(&mut text, "nanoseconds", nanoseconds(&report, &in_memory))?;
-    show(&mut text, "in-memory", layers(&in_memory))?;
+    text += &link_to_plot("nanoseconds");
+    plots.push(("nanoseconds".into(), nanoseconds(&report, &in_memory)));
+    text += &link_to_plot("in-memory");
+    plots.push(("in-memory".into(), layers(&in_memory)));
+    for (name, svg) in plots {
+        std::fs::write(beside.join(format!("{name}.svg")), svg).map_err(failed)?;
+    }
     text += "\nAll figures of this run are in [performance/figures.md](performance/figures.md).\n";
     std::fs::write(&page, format!("{head}{text}{END}{tail}")).map_err(failed)?;
     let mut all = format!(
@@ -116,6 +118,10 @@ pub fn write(folder: &Path, docs: &Path) -> Result<(), String> {
     std::fs::write(beside.join("figures.md"), all).map_err(failed)
 }
 
+fn link_to_plot(name: &str) -> String {
+    format!("\n![{name}](performance/{name}.svg)\n")
+}
+
 /// Name and nanoseconds of each line such as `cache: 10 flows  101.5 ns  (best 90.2)`.
 fn in_memory(text: &str) -> InMemory {
     text.lines()
@@ -127,24 +133,30 @@ fn in_memory(text: &str) -> InMemory {
         .collect()
 }
 
+/// The processor time of a frame or entry, in nanoseconds.
+fn processor_time(report: &BenchReport, case: &str, parameter: u32, setup: Setup) -> Option<f64> {
+    let figure = report.get(case, parameter, "processor", setup)?;
+    Some(figure.median)
+}
+
+/// The nanoseconds of each stage of the switch, with this many flows; none if one is missing.
+fn stages(in_memory: &InMemory, flows: u32) -> Option<Vec<(&'static str, f64)>> {
+    let mut all = Vec::new();
+    for stage in ["parse", "lookup and counters", "actions and output"] {
+        let ns = in_memory.get(&format!("stages: {flows} flows, {stage}"))?;
+        // A difference of two measurements may be negative.
+        all.push((stage, ns.max(0.0)));
+    }
+    Some(all)
+}
+
 /// The processor time of a 64-byte frame, by part.
 fn nanoseconds(report: &BenchReport, in_memory: &InMemory) -> String {
-    let cost = |case, parameter, setup| {
-        let figure = report.get(case, parameter, "processor", setup);
-        figure.map(|figure| figure.median)
-    };
-    let yardstick = cost("frames", 0, Setup::Yardstick);
+    let yardstick = processor_time(report, "frames", 0, Setup::Yardstick);
     let mut shown = Vec::new();
-    let mut show = |name: &str, parts: &[(&str, f64)]| {
-        let parts = parts.iter().map(|(part, ns)| (part.to_string(), *ns));
-        shown.push(Stack {
-            name: name.into(),
-            parts: parts.collect(),
-        });
-    };
     let io = "input and output";
     if let Some(io_ns) = yardstick {
-        show(Setup::Yardstick.title(), &[(io, io_ns)]);
+        shown.push(Stack::new(Setup::Yardstick.title(), &[(io, io_ns)]));
     }
     let own = [
         ("bofuss, one rule", ("frames", 0), 1_000),
@@ -155,27 +167,20 @@ fn nanoseconds(report: &BenchReport, in_memory: &InMemory) -> String {
         ),
     ];
     for (name, (case, parameter), flows) in own {
-        let all = cost(case, parameter, Setup::Bofuss);
-        let ns = |stage| {
-            let ns = in_memory.get(&format!("stages: {flows} flows, {stage}"))?;
-            // A difference of two measurements may be negative.
-            Some(ns.max(0.0))
-        };
-        let stages = ["parse", "lookup and counters", "actions and output"];
-        let parts: Option<Vec<_>> = stages.iter().map(|s| Some((*s, ns(s)?))).collect();
+        let all = processor_time(report, case, parameter, Setup::Bofuss);
+        let parts = stages(in_memory, flows);
         if let (Some(all), Some(parts), Some(io_ns)) = (all, parts, yardstick) {
             let known: f64 = parts.iter().map(|part| part.1).sum();
             let io_ns = io_ns.min(all - known).max(0.0);
             let rest = ("the rest", (all - known - io_ns).max(0.0));
-            show(name, &[&[(io, io_ns)][..], &parts, &[rest]].concat());
+            let all_parts = [&[(io, io_ns)][..], &parts, &[rest]].concat();
+            shown.push(Stack::new(name, &all_parts));
         }
     }
     for setup in [Setup::Ovs, Setup::OvsXdp] {
-        if let Some(all) = cost("frames", 0, setup) {
-            show(
-                &format!("{}, one rule", setup.title()),
-                &[("all of it", all)],
-            );
+        if let Some(all) = processor_time(report, "frames", 0, setup) {
+            let name = format!("{}, one rule", setup.title());
+            shown.push(Stack::new(&name, &[("all of it", all)]));
         }
     }
     stacks(

@@ -59,6 +59,17 @@ pub struct Stack {
     pub parts: Vec<(String, f64)>,
 }
 
+impl Stack {
+    /// A bar of these parts.
+    pub fn new(name: &str, parts: &[(&str, f64)]) -> Self {
+        let parts = parts.iter().map(|(part, ns)| (part.to_string(), *ns));
+        Self {
+            name: name.into(),
+            parts: parts.collect(),
+        }
+    }
+}
+
 /// The drawing area of a plot.
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 /// Drawing errors; writing to a string never fails.

@@ -71,6 +71,19 @@ impl Figure {
         all.position(|s| s.name() == self.setup).unwrap_or(0)
     }
 
+    fn bar(&self) -> Bar {
+        Bar {
+            group: match &self.counts[..] {
+                "" => String::new(),
+                counts => counted(self.parameter, counts),
+            },
+            series: self.setup_position(),
+            name: Setup::ALL[self.setup_position()].title().into(),
+            value: self.median,
+            range: (self.min, self.max),
+        }
+    }
+
     /// The ratio of this to another: the median of the rounds' ratios.
     pub fn over(&self, base: &Self) -> Option<f64> {
         let ratios = self.ratios(base);
@@ -219,17 +232,19 @@ impl BenchReport {
         for at in 0..self.figures.len() {
             self.figures[at].ratio = self.ratio(&self.figures[at]);
         }
-        let failed = |e: &dyn std::fmt::Display| format!("{}: {e}", folder.display());
-        std::fs::create_dir_all(folder).map_err(|e| failed(&e))?;
-        std::fs::write(folder.join("bench.md"), self.table()).map_err(|e| failed(&e))?;
-        let json = serde_json::to_string_pretty(self).map_err(|e| failed(&e))?;
-        std::fs::write(folder.join(JSON), json).map_err(|e| failed(&e))?;
+        self.write_files(folder)
+            .map_err(|e| format!("{}: {e}", folder.display()))
+    }
+
+    fn write_files(&self, folder: &Path) -> std::io::Result<()> {
+        std::fs::create_dir_all(folder)?;
+        std::fs::write(folder.join("bench.md"), self.table())?;
+        std::fs::write(folder.join(JSON), serde_json::to_string_pretty(self)?)?;
         for figure in &self.figures {
             let name = format!("{}-{}", figure.case, figure.metric)
                 .replace(|c: char| !c.is_ascii_alphanumeric(), "-");
-            let path = folder.join(format!("{name}.svg"));
             let plot = self.plot(&figure.case, &figure.metric);
-            std::fs::write(path, plot).map_err(|e| failed(&e))?;
+            std::fs::write(folder.join(format!("{name}.svg")), plot)?;
         }
         Ok(())
     }
@@ -239,9 +254,8 @@ impl BenchReport {
     /// Errors: the system's, or a file that is no report.
     pub fn read(folder: &Path) -> Result<Self, String> {
         let path = folder.join(JSON);
-        let failed = |e: &dyn std::fmt::Display| format!("{}: {e}", path.display());
-        let json = std::fs::read_to_string(&path).map_err(|e| failed(&e))?;
-        serde_json::from_str(&json).map_err(|e| failed(&e))
+        let json = std::fs::read(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        serde_json::from_slice(&json).map_err(|e| format!("{}: {e}", path.display()))
     }
 
     /// Bars: a group for each parameter, a bar for each set-up.
@@ -256,17 +270,8 @@ impl BenchReport {
             format!("{}: {}", first.title, first.metric)
         });
         let unit = all.first().map_or("", |first| &first.unit);
-        let bar = |f: &&Figure| Bar {
-            group: match &f.counts[..] {
-                "" => String::new(),
-                counts => counted(f.parameter, counts),
-            },
-            series: f.setup_position(),
-            name: Setup::ALL[f.setup_position()].title().into(),
-            value: f.median,
-            range: (f.min, f.max),
-        };
-        bars(&title, unit, &all.iter().map(bar).collect::<Vec<_>>())
+        let all_bars: Vec<Bar> = all.iter().map(|figure| figure.bar()).collect();
+        bars(&title, unit, &all_bars)
     }
 }
 

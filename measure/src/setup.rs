@@ -359,17 +359,12 @@ impl Forwarder {
         self.folder = Some(folder);
         let schema = "/usr/share/openvswitch/vswitch.ovsschema";
         run(&format!("ovsdb-tool create {at}/conf.db {schema}"))?;
-        let environment = |command: &mut Command| {
-            command.envs([("OVS_RUNDIR", &at), ("OVS_LOGDIR", &at), ("OVS_DBDIR", &at)]);
-            command.stdout(Stdio::null()).stderr(Stdio::null());
-        };
-        let mut database = Command::new("ovsdb-server");
+        let mut database = ovs_command("ovsdb-server", &at);
         database.args([
             &format!("{at}/conf.db"),
             &format!("--remote=punix:{at}/db.sock"),
         ]);
         database.args([&format!("--unixctl={at}/db.ctl")]);
-        environment(&mut database);
         let database = database.spawn().map_err(|e| format!("ovsdb-server: {e}"))?;
         self.processes.push(database);
         ready("ovsdb-server", || self.vsctl("--no-wait init").is_ok())?;
@@ -384,12 +379,11 @@ impl Forwarder {
         } else {
             "ovs-vswitchd"
         };
-        let mut daemon = Command::new(program);
+        let mut daemon = ovs_command(program, &at);
         daemon.args([
             &format!("unix:{at}/db.sock"),
             &format!("--unixctl={at}/vs.ctl"),
         ]);
-        environment(&mut daemon);
         let daemon = daemon.spawn().map_err(|e| format!("{program}: {e}"))?;
         self.processes.insert(0, daemon);
         self.vsctl("add-br br0 -- set bridge br0 datapath_type=netdev fail-mode=secure")?;
@@ -458,6 +452,16 @@ impl Forwarder {
         let text = std::fs::read_to_string(format!("/proc/{id}/{file}")).unwrap_or_default();
         number(&text, name).unwrap_or(0.0)
     }
+}
+
+/// A command of Open vSwitch that has its files in a folder and prints nothing.
+fn ovs_command(program: &str, folder: &str) -> Command {
+    let mut command = Command::new(program);
+    for variable in ["OVS_RUNDIR", "OVS_LOGDIR", "OVS_DBDIR"] {
+        command.env(variable, folder);
+    }
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command
 }
 
 /// The number in the line that begins with `name`.

@@ -3,12 +3,12 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use bofuss_oflib::Message;
+use bofuss_oflib::Codec;
 use bofuss_oflib::message::FlowModCommand;
 
 use crate::case::{BASE, BenchMetric, CaseContext, Figures, RATE, TCP_RATE};
 use crate::host_case::{FRAMES, echoes, frames, spread, tcp};
-use crate::net::HOST_PORT;
+use crate::net::{Bed, HOST_PORT};
 use crate::openflow::{self, adds, codec, encode, exact, mods};
 use crate::real_time::RealTime;
 use crate::report::median;
@@ -58,23 +58,28 @@ fn exact_rule(flow: u32, actions: &str) -> String {
     format!("priority=20,in_port=1,{fields},actions={actions}")
 }
 
+/// The memory of the forwarder.
+fn resident_bytes(c: &CaseContext<'_>) -> f64 {
+    c.forwarder.status("VmRSS") * 1024.0
+}
+
 /// A rule for each flow.
 pub fn rules(c: &CaseContext<'_>) -> Figures {
     let count = c.parameter;
     let changes = adds(&codec(), (0..count).map(|n| exact_rule(n, "output:2")))?;
-    let before = c.forwarder.status("VmRSS");
+    let before = resident_bytes(c);
     let took = c.forwarder.session()?.change(&changes)?;
-    let grown = |before: f64| (c.forwarder.status("VmRSS") - before) * 1024.0 / f64::from(count);
     let mut figures = Vec::new();
     if count >= MANY {
+        let grown = resident_bytes(c) - before;
         figures.push((ADDED, f64::from(count) / took.as_secs_f64()));
-        figures.push((RULE_BYTES, grown(before)));
+        figures.push((RULE_BYTES, grown / f64::from(count)));
     }
     if count >= MOST {
         // Memory that frames need whatever their flows are is allocated before: rings, buffers.
         frames(c, Load::of(FRAMES))?;
     }
-    let before = c.forwarder.status("VmRSS");
+    let before = resident_bytes(c);
     let once = Load {
         rate: (c.capacity * WARM_UP_SHARE) as u64,
         order: FlowOrder::InTurn,
@@ -84,7 +89,8 @@ pub fn rules(c: &CaseContext<'_>) -> Figures {
     frames(c, once)?;
     figures.extend(frames(c, spread(count))?);
     if count >= MOST {
-        figures.push((FLOW_BYTES, grown(before)));
+        let grown = resident_bytes(c) - before;
+        figures.push((FLOW_BYTES, grown / f64::from(count)));
         figures.push((COST, lost(c, spread(count))?));
         figures.extend(modifications(c)?);
     }
@@ -162,19 +168,16 @@ fn modifications(c: &CaseContext<'_>) -> Figures {
     let mut session = c.forwarder.session()?;
     let codec = codec();
     let mut next = random(5);
-    let mut timed = |among: u32| {
+    let mut figures = Vec::new();
+    for (metric, rules) in [(SPREAD, c.parameter), (ON_FEW, CONCENTRATED)] {
         let flows = (0..MODIFICATIONS).map(|n| {
-            let actions = ["output:2", "mod_nw_ttl:64,output:2"][(n / among % 2) as usize];
-            exact_rule((next() % u64::from(among)) as u32, actions)
+            let actions = ["output:2", "mod_nw_ttl:64,output:2"][(n / rules % 2) as usize];
+            exact_rule((next() % u64::from(rules)) as u32, actions)
         });
         let changes = mods(&codec.catalogue, FlowModCommand::MODIFY_STRICT, flows)?;
         let took = session.change(&encode(&codec, changes))?;
-        Ok::<f64, String>(f64::from(MODIFICATIONS) / took.as_secs_f64())
-    };
-    let figures = vec![
-        (SPREAD, timed(c.parameter)?),
-        (ON_FEW, timed(CONCENTRATED)?),
-    ];
+        figures.push((metric, f64::from(MODIFICATIONS) / took.as_secs_f64()));
+    }
     let (reported, ..) = session.flow_stats()?;
     match c.parameter as usize + BASE.len() {
         wanted if wanted == reported => Ok(figures),
@@ -224,16 +227,16 @@ pub fn masks(c: &CaseContext<'_>) -> Figures {
 pub fn attack(c: &CaseContext<'_>) -> Figures {
     access_list(c)?;
     let usual = of(&frames(c, spread(1_000))?, RATE);
-    let before = c.forwarder.status("VmRSS");
+    let before = resident_bytes(c);
     let load = Load {
         order: FlowOrder::Attack,
         ..Load::of(FRAMES)
     };
     let mut figures = frames(c, load)?;
     let kept = of(&figures, RATE) / usual * 100.0;
-    let grown = (c.forwarder.status("VmRSS") - before) / 1024.0;
+    let grown = resident_bytes(c) - before;
     figures.push((("rate kept", "%"), kept));
-    figures.push((("memory", "MiB more"), grown));
+    figures.push((("memory", "MiB more"), grown / f64::from(1 << 20)));
     Ok(figures)
 }
 
@@ -243,21 +246,30 @@ fn of(figures: &[(BenchMetric, f64)], metric: BenchMetric) -> f64 {
     found.expect("the case has this metric").1
 }
 
+/// Flow-mods that add rules that no frame matches, and delete them again.
+fn batch_of_changes(codec: &Codec, mut next: impl FnMut() -> u64) -> Result<Vec<u8>, String> {
+    let flows: Vec<String> = (0..CHANGES_AT_ONCE / 2)
+        .map(|_| format!("priority=20,in_port=3,{}", exact(next() as u16, 1)))
+        .collect();
+    let added = flows.iter().map(|flow| format!("{flow},actions=output:2"));
+    let mut changes = mods(&codec.catalogue, FlowModCommand::ADD, added)?;
+    changes.extend(mods(
+        &codec.catalogue,
+        FlowModCommand::DELETE_STRICT,
+        &flows,
+    )?);
+    Ok(encode(codec, changes))
+}
+
 /// Adds and deletes rules that no frame matches, at [`CHANGE_RATE`].
 fn change_on(c: &CaseContext<'_>, over: &AtomicBool) -> Result<u64, String> {
     let mut session = c.forwarder.session()?;
     let codec = codec();
     let mut next = random(11);
-    let mut prepare = || {
-        let flows: Vec<String> = (0..CHANGES_AT_ONCE / 2)
-            .map(|_| format!("priority=20,in_port=3,{}", exact(next() as u16, 1)))
-            .collect();
-        let added = flows.iter().map(|flow| format!("{flow},actions=output:2"));
-        let added: Vec<Message> = mods(&codec.catalogue, FlowModCommand::ADD, added)?;
-        let gone = mods(&codec.catalogue, FlowModCommand::DELETE_STRICT, &flows)?;
-        Ok::<_, String>(encode(&codec, added.into_iter().chain(gone)))
-    };
-    let prepared: Vec<_> = (0..PREPARED).map(|_| prepare()).collect::<Result<_, _>>()?;
+    let mut prepared = Vec::new();
+    for _ in 0..PREPARED {
+        prepared.push(batch_of_changes(&codec, &mut next)?);
+    }
     let start = Instant::now();
     let mut made = 0;
     for changes in prepared.iter().cycle() {
@@ -327,20 +339,21 @@ fn with_controller<T>(
     })
 }
 
+fn echoes_during_traffic(c: &CaseContext<'_>) -> Figures {
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| c.bed.host(false, || send_on(c, &over)));
+        let figures = echoes(c, FIRST_ECHOES, 64, true);
+        over.store(true, Relaxed);
+        figures
+    })
+}
+
 /// Echoes of new flows, each through the controller, during traffic of a known flow.
 pub fn first_packets(c: &CaseContext<'_>) -> Figures {
     let mut session = c.forwarder.session()?;
     session.change(&adds(&codec(), [exact_rule(BESIDE, "output:2")])?)?;
-    let over = AtomicBool::new(false);
-    let work = || {
-        std::thread::scope(|scope| {
-            scope.spawn(|| c.bed.host(false, || send_on(c, &over)));
-            let figures = echoes(c, FIRST_ECHOES, 64, true);
-            over.store(true, Relaxed);
-            figures
-        })
-    };
-    let (figures, [count, _]) = with_controller(c, true, work)?;
+    let (figures, [count, _]) = with_controller(c, true, || echoes_during_traffic(c))?;
     // The kernel may choose a port twice.
     if count * 10 >= FIRST_ECHOES as u64 * 9 {
         Ok(figures)
@@ -360,11 +373,8 @@ fn send_on(c: &CaseContext<'_>, over: &AtomicBool) -> Result<(), String> {
     send_until(HOST_PORT, load, || over.load(Relaxed)).map(drop)
 }
 
-/// Frames that all go to the controller: a flood from the first port, and some from the second.
-pub fn packet_ins(c: &CaseContext<'_>) -> Figures {
-    let mut session = c.forwarder.session()?;
-    let miss = ["priority=15,in_port=2,actions=CONTROLLER:65535"];
-    session.change(&adds(&codec(), miss)?)?;
+/// Floods from host A, and sends frames from host B meanwhile. Returns how long the flood was.
+fn send_during_flood(bed: &Bed) -> Result<Duration, String> {
     let over = AtomicBool::new(false);
     let flood = Load {
         frames: u64::MAX,
@@ -375,22 +385,27 @@ pub fn packet_ins(c: &CaseContext<'_>) -> Figures {
         back: true,
         ..Load::of(OTHERS)
     };
-    let work = || {
-        std::thread::scope(|scope| {
-            let flooding = scope.spawn(|| {
-                c.bed.host(false, || {
-                    send_until(HOST_PORT, flood, || over.load(Relaxed))
-                })
-            });
-            std::thread::sleep(AROUND);
-            let sent = c.bed.host(true, || send(HOST_PORT, others));
-            std::thread::sleep(AROUND);
-            over.store(true, Relaxed);
-            let took = flooding.join().map_err(|_| "the sender died")?;
-            sent.and(took)
-        })
-    };
-    let (took, [flood, others]) = with_controller(c, false, work)?;
+    std::thread::scope(|scope| {
+        let flooding = scope.spawn(|| {
+            bed.host(false, || {
+                send_until(HOST_PORT, flood, || over.load(Relaxed))
+            })
+        });
+        std::thread::sleep(AROUND);
+        let sent = bed.host(true, || send(HOST_PORT, others));
+        std::thread::sleep(AROUND);
+        over.store(true, Relaxed);
+        let took = flooding.join().map_err(|_| "the sender died")?;
+        sent.and(took)
+    })
+}
+
+/// Frames that all go to the controller: a flood from the first port, and some from the second.
+pub fn packet_ins(c: &CaseContext<'_>) -> Figures {
+    let mut session = c.forwarder.session()?;
+    let miss = ["priority=15,in_port=2,actions=CONTROLLER:65535"];
+    session.change(&adds(&codec(), miss)?)?;
+    let (took, [flood, others]) = with_controller(c, false, || send_during_flood(c.bed))?;
     Ok(vec![
         (("rate", "packet-ins/s"), flood as f64 / took.as_secs_f64()),
         (

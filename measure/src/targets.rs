@@ -187,8 +187,9 @@ impl<'a> Targets<'a> {
             let what = format!("in memory, {} flows in random order", number(flows.into()));
             self.row(&what, Most(most), " ns", cost);
         }
-        let tables = |count| self.ns(&format!("cache: 1000 flows, {count} tables"));
-        let ratio = tables(5).zip(tables(1)).map(|(five, one)| five / one);
+        let five = self.ns("cache: 1000 flows, 5 tables");
+        let one = self.ns("cache: 1000 flows, 1 tables");
+        let ratio = five.zip(one).map(|(five, one)| five / one);
         self.row(
             "in memory, five tables relative to one",
             Most(1.2),
@@ -210,10 +211,10 @@ impl<'a> Targets<'a> {
     }
 
     fn flat(&mut self) {
-        let cost = |case, count| (case, count, "processor");
-        for (case, from, to) in [("flows", 10, 1_000_000), ("rules", 1, 1_000_000)] {
-            let ratio = self.between(cost(case, to), cost(case, from));
-            let what = format!("1,000,000 {case} beside {from}: processor time");
+        for (case, few) in [("flows", 10), ("rules", 1)] {
+            let many = (case, 1_000_000, "processor");
+            let ratio = self.between(many, (case, few, "processor"));
+            let what = format!("1,000,000 {case} beside {few}: processor time");
             self.row(&what, Most(1.1), "", ratio);
         }
         let kept = self.median(("attack", 128, "rate kept"));
@@ -247,17 +248,10 @@ impl<'a> Targets<'a> {
         ] {
             self.row(what, Most(5.0), " %", self.median(key));
         }
-        let beside = |share| match share {
-            0 => "idle".to_string(),
-            share => format!("beside {share} % load"),
-        };
-        for share in [0, 10] {
+        for (share, load) in [(0, "idle"), (10, "beside 10 % load")] {
             for metric in ["p50", "p99"] {
                 let ratio = self.over(("first-packet", share, metric), Setup::Ovs);
-                let what = format!(
-                    "first packet, {metric}, {}, to Open vSwitch's",
-                    beside(share)
-                );
+                let what = format!("first packet, {metric}, {load}, to Open vSwitch's");
                 self.row(&what, Most(1.0), "", ratio);
             }
         }
@@ -299,23 +293,19 @@ impl<'a> Targets<'a> {
         let flow = self.median(("rules", 1_000_000, "flow memory"));
         self.row("memory of a 5-tuple rule", Most(200.0), " bytes", rule);
         self.row("memory of a cached flow", Most(200.0), " bytes", flow);
-        let idle = |count, metric| self.median(("idle", count, metric));
-        for (what, most, unit, value) in [
+        for (what, most, unit, count, metric) in [
             (
                 "idle switch of four ports: memory",
                 12.0,
                 " MB",
-                idle(1, "memory"),
+                1,
+                "memory",
             ),
-            ("the same: wake-ups a second", 1.0, "", idle(1, "wake-ups")),
-            ("100 of them: memory", 1500.0, " MB", idle(100, "memory")),
-            (
-                "the same: processor",
-                5.0,
-                " % of a core",
-                idle(100, "processor"),
-            ),
+            ("the same: wake-ups a second", 1.0, "", 1, "wake-ups"),
+            ("100 of them: memory", 1500.0, " MB", 100, "memory"),
+            ("the same: processor", 5.0, " % of a core", 100, "processor"),
         ] {
+            let value = self.median(("idle", count, metric));
             self.row(what, Most(most), unit, value);
         }
     }
