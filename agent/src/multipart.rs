@@ -4,7 +4,6 @@ use alloc::vec::Vec;
 
 use bofuss_datapath::Time;
 use bofuss_oflib::error::BadRequest;
-use bofuss_oflib::message::multipart::table_features::TableFeatureSet;
 use bofuss_oflib::message::multipart::{
     ExtBody, PortStats, ReplyBody, RequestBody, TableDesc, TableStats,
 };
@@ -131,12 +130,14 @@ impl Switch {
 
     /// How each table is configured.
     fn table_descs(&self) -> Vec<TableDesc> {
-        let desc = |head: &TableFeatureSet| TableDesc {
-            table_id: head.table_id,
-            config: TableConfig(head.config),
-            ..TableDesc::default()
-        };
-        self.datapath.table_heads().map(desc).collect()
+        let heads = self.datapath.table_heads();
+        heads
+            .map(|head| TableDesc {
+                table_id: head.table_id,
+                config: TableConfig(head.config),
+                ..TableDesc::default()
+            })
+            .collect()
     }
 
     /// Errors: BAD_REQUEST/BAD_PORT for a port that does not exist.

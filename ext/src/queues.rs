@@ -63,20 +63,20 @@ pub fn parse(text: &str) -> Result<QueueSpec, String> {
     let mut spec = QueueSpec::default();
     for part in text.split(',').filter(|part| !part.is_empty()) {
         let (key, value) = part.split_once('=').unwrap_or(("min", part));
-        let number = || {
-            value
-                .parse::<u16>()
-                .map_err(|_| format!("'{value}' is no number to 65535"))
-        };
         match key {
             "min" => spec.min = Some(rate(value)?),
             "max" => spec.max = Some(rate(value)?),
-            "priority" => spec.priority = number()?,
-            "weight" => spec.weight = number()?.max(1),
+            "priority" => spec.priority = number(value)?,
+            "weight" => spec.weight = number(value)?.max(1),
             _ => return Err(format!("'{key}': there are min, max, priority and weight")),
         }
     }
     Ok(spec)
+}
+
+fn number(text: &str) -> Result<u16, String> {
+    text.parse()
+        .map_err(|_| format!("'{text}' is no number to 65535"))
 }
 
 fn rate(text: &str) -> Result<Rate, String> {
@@ -88,20 +88,19 @@ fn rate(text: &str) -> Result<Rate, String> {
 
 /// A queue's text form, as [`parse`] reads it.
 pub fn text(spec: &QueueSpec) -> String {
-    let rate = |name: &str, rate| match rate {
-        Some(Rate::PerMille(share)) => format!("{name}={share},"),
-        Some(Rate::Kbps(kbps)) => {
-            let unit = UNITS.iter().rev().find(|unit| kbps.is_multiple_of(unit.1));
-            let (unit, size) = unit.expect("every number is a multiple of 1");
-            format!("{name}={}{unit},", kbps / size)
+    let mut text = String::new();
+    for (name, rate) in [("min", spec.min), ("max", spec.max)] {
+        match rate {
+            Some(Rate::PerMille(share)) => text += &format!("{name}={share},"),
+            Some(Rate::Kbps(kbps)) => {
+                let unit = UNITS.iter().rev().find(|unit| kbps.is_multiple_of(unit.1));
+                let (unit, size) = unit.expect("every number is a multiple of 1");
+                text += &format!("{name}={}{unit},", kbps / size);
+            }
+            None => {}
         }
-        None => String::new(),
-    };
-    let (min, max) = (rate("min", spec.min), rate("max", spec.max));
-    format!(
-        "{min}{max}priority={},weight={}",
-        spec.priority, spec.weight
-    )
+    }
+    text + &format!("priority={},weight={}", spec.priority, spec.weight)
 }
 
 /// The letters after the number of a rate, with their units in kb/s.

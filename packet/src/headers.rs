@@ -184,9 +184,9 @@ impl Headers<'_> {
                 _ => self.layout.offset(Header::Ipv6).unwrap_or(0),
             },
         };
-        let is_second = |at: usize| (at ^ start) & 1 == 1;
-        let from = range.start - usize::from(is_second(range.start));
-        let to = range.end + usize::from(is_second(range.end));
+        // A place with another parity than `start` is in the middle of a word.
+        let from = range.start - ((range.start ^ start) & 1);
+        let to = range.end + ((range.end ^ start) & 1);
         from..to.min(self.frame.len())
     }
 

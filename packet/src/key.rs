@@ -211,12 +211,12 @@ impl Key {
     /// How far this key is from matching `rule`: the number of bits that differ, plus the number of
     /// fields that are absent.
     pub fn distance(&self, rule: &KeyMatch) -> u32 {
-        let differs = |(index, value, mask): (usize, u64, u64)| {
-            ((self.word(index) ^ value) & mask).count_ones()
-        };
         let wanted = rule.fields().standard();
-        let absent = wanted.difference(self.present().standard()).len();
-        absent + rule.words().map(differs).sum::<u32>()
+        let mut distance = wanted.difference(self.present().standard()).len();
+        for (index, value, mask) in rule.words() {
+            distance += ((self.word(index) ^ value) & mask).count_ones();
+        }
+        distance
     }
 
     /// Whether the key has the value of one field, in the bits of its mask.

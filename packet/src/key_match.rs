@@ -53,8 +53,9 @@ impl KeyMask {
 
     /// Whether every bit that counts here counts in `other`.
     pub fn is_within(&self, other: &Self) -> bool {
-        let within = |(index, mask): &(usize, u64)| mask & !other.word(*index) == 0;
-        other.fields.is_superset(self.fields) && self.words.iter().all(within)
+        let mut words = self.words.iter();
+        other.fields.is_superset(self.fields)
+            && words.all(|(index, mask)| mask & !other.word(*index) == 0)
     }
 
     /// The bits of a key that count, word by word; nothing if the key lacks a field.
@@ -202,17 +203,20 @@ impl KeyMatch {
         }
         let fields = mask.present().union(tags.into());
         let words = mask.words_after_first();
-        let same = |known: &&Rc<KeyMask>| {
+        let same = known.filter(|known| {
             known.fields == fields && words.clone().eq(known.words.iter().copied())
-        };
-        let mask = known.filter(same).map(Rc::clone).unwrap_or_else(|| {
-            let mut all = Vec::with_capacity(words.clone().count());
-            all.extend(words);
-            Rc::new(KeyMask {
-                fields,
-                words: all.into(),
-            })
         });
+        let mask = match same {
+            Some(same) => Rc::clone(same),
+            None => {
+                let mut all = Vec::with_capacity(words.clone().count());
+                all.extend(words);
+                Rc::new(KeyMask {
+                    fields,
+                    words: all.into(),
+                })
+            }
+        };
         let values = mask.words.iter().map(|(index, _)| value.word(*index));
         let values = Words::new(mask.words.len(), values);
         Self { mask, values }
@@ -259,15 +263,11 @@ impl KeyMatch {
         let mut fields = Vec::with_capacity(self.mask.fields.len() as usize);
         for id in self.mask.fields.ids() {
             let field = catalogue.fields()[id];
-            let part = |key: &Key| {
-                let mut part = [0; 16];
-                if let Some(bytes) = key.place(field) {
-                    part[..bytes.len()].copy_from_slice(bytes);
-                }
-                part
-            };
-            let (value, mask) = (part(&value), part(&mask));
-            fields.push(FieldMatch { field, value, mask });
+            fields.push(FieldMatch {
+                field,
+                value: first_bytes(&value, field),
+                mask: first_bytes(&mask, field),
+            });
         }
         if let Some(second) = second_tag_in(self.mask.fields.standard()) {
             fields.push(FieldMatch::exact(ETH_TYPE, second.into()));
@@ -280,11 +280,13 @@ impl KeyMatch {
     /// commands:
     /// `other` has every field of this match, with every bit of its mask and the same value there.
     pub fn covers(&self, other: &Self) -> bool {
-        let same = |(index, value, mask)| {
-            let (other, other_mask): (u64, u64) = other.word(index);
+        if !other.fields().is_superset(self.fields()) {
+            return false;
+        }
+        self.words().all(|(index, value, mask)| {
+            let (other, other_mask) = other.word(index);
             mask & !other_mask == 0 && (value ^ other) & mask == 0
-        };
-        other.fields().is_superset(self.fields()) && self.words().all(same)
+        })
     }
 
     /// Whether some packet may be one of both matches.
@@ -319,6 +321,15 @@ impl KeyMatch {
         let found = self.words().find(|(i, ..)| *i == index);
         found.map_or((0, 0), |(_, value, mask)| (value, mask))
     }
+}
+
+/// The bytes of a key that hold a field, at the beginning of an array.
+fn first_bytes(key: &Key, field: &Field) -> [u8; 16] {
+    let mut first = [0; 16];
+    if let Some(bytes) = key.place(field) {
+        first[..bytes.len()].copy_from_slice(bytes);
+    }
+    first
 }
 
 #[cfg(test)]

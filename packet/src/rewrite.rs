@@ -73,11 +73,8 @@ impl HeaderWords {
         for (number, word) in words.iter_mut().enumerate().take(count) {
             // How far the field's last bit is after the word's last.
             let after = end as isize - (8 * start + 16 * (number + 1)) as isize;
-            let shifted = |all: u128| match after {
-                0.. => (all >> after) as u16,
-                _ => (all << -after) as u16,
-            };
-            *word = (!shifted(ones(bits)), shifted(value & ones(bits)));
+            let mask = shifted(ones(bits), after);
+            *word = (!mask, shifted(value & ones(bits), after));
         }
         let is_address = IPV4_ADDRESSES.contains(&start);
         let (in_ip, in_transport) = match cover(at.header) {
@@ -100,6 +97,14 @@ impl HeaderWords {
             in_ip,
             in_transport,
         })
+    }
+}
+
+/// The lowest 16 bits of a number that is moved to the right, or to the left if `places` < 0.
+fn shifted(number: u128, places: isize) -> u16 {
+    match places {
+        0.. => (number >> places) as u16,
+        _ => (number << -places) as u16,
     }
 }
 

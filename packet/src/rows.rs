@@ -180,8 +180,8 @@ impl Layout {
         if !self.fields.contains(field) {
             return None;
         }
-        let start = |at: &At| self.offset(at.header.known()?);
-        let place = field.at.iter().find_map(|at| Some((start(at)?, at)));
+        let mut places = field.at.iter();
+        let place = places.find_map(|at| Some((self.offset(at.header.known()?)?, at)));
         let Some((start, at)) = place else {
             return Some(0);
         };

@@ -74,8 +74,9 @@ struct FlowState {
 }
 
 fn flow(cx: &mut HookContext<'_>) -> FlowAddresses {
-    let mut address = |field| cx.get(field).unwrap_or(0) as u64;
-    (address(ETH_SRC), address(ETH_DST))
+    let source = cx.get(ETH_SRC).unwrap_or(0);
+    let destination = cx.get(ETH_DST).unwrap_or(0);
+    (source as u64, destination as u64)
 }
 
 impl Hook for FlowState {

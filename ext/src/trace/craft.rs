@@ -27,6 +27,12 @@ const DEFAULT_DST: Mac = Mac([2, 0, 0, 0, 0, 2]);
 /// Buffers for one frame.
 const POOL_BYTES: usize = 1 << 18;
 
+/// Whether a text has hexadecimal digits only, perhaps with signs between them.
+fn is_hex(text: &str) -> bool {
+    text.chars()
+        .all(|c| c.is_ascii_hexdigit() || " :-\n".contains(c))
+}
+
 /// Reads a packet: pairs of hexadecimal digits, perhaps behind `IN_PORT` and a blank; or its
 /// fields, `in_port=1,tcp,nw_dst=10.0.0.1`, of which those that are not named are 0, but the TTL is
 /// 64 unless `nw_ttl` says, and the Ethernet addresses are two hosts'. The
@@ -35,10 +41,6 @@ const POOL_BYTES: usize = 1 << 18;
 /// Errors: what is wrong, or which field such a packet cannot have.
 pub fn parse_packet(text: &str, catalogue: &Catalogue) -> Result<(PortNo, Vec<u8>), String> {
     let text = text.trim();
-    let is_hex = |s: &str| {
-        s.chars()
-            .all(|c| c.is_ascii_hexdigit() || " :-\n".contains(c))
-    };
     let are_bytes = text.split(' ').all(|word| word.len() == 2);
     if let Some(at) = find_unquoted(text, &[' '])
         && let (port, digits) = text.split_at(at)
@@ -62,8 +64,7 @@ pub fn parse_packet(text: &str, catalogue: &Catalogue) -> Result<(PortNo, Vec<u8
         }
     }
     let wanted = parse_match(&words.join(","), catalogue).map_err(|error| error.to_string())?;
-    let number = |field| wanted.get(field).map(FieldMatch::number);
-    let in_port = number(IN_PORT).map_or(DEFAULT_PORT, |number| PortNo(number as u32));
+    let in_port = number(&wanted, IN_PORT).map_or(DEFAULT_PORT, |port| PortNo(port as u32));
     make(&wanted, in_port, ttl, catalogue).map(|frame| (in_port, frame))
 }
 
@@ -78,8 +79,10 @@ fn make(
     let frame = Pool::new(POOL_BYTES).frame(&frame);
     let frame = frame.expect("it is short");
     let mut packet = Packet::with_additions(frame, in_port, catalogue.additions());
-    let supplied = |one: &&FieldMatch| one.field.at.is_empty();
-    for one in wanted.fields().iter().filter(|one| !supplied(one)) {
+    for one in wanted.fields() {
+        if one.field.at.is_empty() {
+            continue;
+        }
         if usize::from(one.field.id) >= STANDARD_FIELDS {
             // Its prerequisite was set just now.
             packet.reparse();
@@ -88,8 +91,8 @@ fn make(
         let _ = packet.set_field(one.field, &one.value);
     }
     packet.reparse();
-    let lacks = |one: &&FieldMatch| !packet.key().has(one, &mut ());
-    match wanted.fields().iter().find(lacks) {
+    let mut fields = wanted.fields().iter();
+    match fields.find(|one| !packet.key().has(one, &mut ())) {
         None => Ok(packet.frame.bytes().to_vec()),
         Some(one) if one.field.id == IN_PHY_PORT.id => Err(format!("{one}: it is the in_port")),
         Some(one) if one.field.at.is_empty() => {
@@ -99,34 +102,26 @@ fn make(
     }
 }
 
+/// The value of a field in a match.
+fn number(wanted: &Match, field: &Field) -> Option<u128> {
+    wanted.get(field).map(FieldMatch::number)
+}
+
 /// The headers that these fields stand in.
 fn layers(wanted: &Match, ttl: u8) -> Layer {
-    let number = |field: &Field| wanted.get(field).map(FieldMatch::number);
-    let ty = number(ETH_TYPE).map_or(0xffff, |ty| ty as u16);
-    let (v4, v6) = (Ipv4Addr::UNSPECIFIED, Ipv6Addr::UNSPECIFIED);
-    let proto = number(IP_PROTO).map_or(u8::MAX, |proto| proto as u8);
-    let payload = vec![0; payload_bytes(wanted)];
-    let transport = || match proto {
-        protocol::TCP => tcp(0, 0, 0, &payload),
-        protocol::UDP => udp(0, 0, &payload),
-        protocol::SCTP => sctp(0, 0, &payload),
-        protocol::ICMPV4 => icmp(proto, 0, 0, &[0; 4]),
-        protocol::ICMPV6 => {
-            let ty = number(ICMPV6_TYPE).unwrap_or(0) as u8;
-            icmp(proto, ty, 0, &neighbour(ty))
-        }
-        other => Layer::new(other.into(), &[]),
-    };
+    let ty = number(wanted, ETH_TYPE).map_or(0xffff, |ty| ty as u16);
+    let v4 = Ipv4Addr::UNSPECIFIED;
+    let v6 = Ipv6Addr::UNSPECIFIED;
     let payload = match ty {
-        ethertype::IPV4 => ipv4(v4, v4, ttl, transport()),
-        ethertype::IPV6 => ipv6(v6, v6, ttl, transport()),
+        ethertype::IPV4 => ipv4(v4, v4, ttl, transport(wanted)),
+        ethertype::IPV6 => ipv6(v6, v6, ttl, transport(wanted)),
         ethertype::ARP => {
-            let op = number(ARP_OP).unwrap_or(1) as u16;
+            let op = number(wanted, ARP_OP).unwrap_or(1) as u16;
             arp(op, Mac([0; 6]), v4, Mac([0; 6]), v4)
         }
         ethertype::MPLS | ethertype::MPLS_MULTICAST => {
             let inner = ipv4(v4, v4, ttl, Layer::new(u8::MAX.into(), &[]));
-            let stack = match number(MPLS_BOS) {
+            let stack = match number(wanted, MPLS_BOS) {
                 Some(0) => mpls(0, 0, ttl, inner),
                 _ => inner,
             };
@@ -141,9 +136,25 @@ fn layers(wanted: &Match, ttl: u8) -> Layer {
         ),
         other => Layer::new(other, &vec![0; payload_bytes(wanted)]),
     };
-    match number(VLAN_VID) {
+    match number(wanted, VLAN_VID) {
         Some(vid) if vid & u128::from(VID_PRESENT) != 0 => vlan(ethertype::VLAN, 0, payload),
         _ => payload,
+    }
+}
+
+/// What follows the IP header of a packet with these fields.
+fn transport(wanted: &Match) -> Layer {
+    let payload = vec![0; payload_bytes(wanted)];
+    match number(wanted, IP_PROTO).map_or(u8::MAX, |proto| proto as u8) {
+        protocol::TCP => tcp(0, 0, 0, &payload),
+        protocol::UDP => udp(0, 0, &payload),
+        protocol::SCTP => sctp(0, 0, &payload),
+        protocol::ICMPV4 => icmp(protocol::ICMPV4, 0, 0, &[0; 4]),
+        protocol::ICMPV6 => {
+            let ty = number(wanted, ICMPV6_TYPE).unwrap_or(0) as u8;
+            icmp(protocol::ICMPV6, ty, 0, &neighbour(ty))
+        }
+        other => Layer::new(other.into(), &[]),
     }
 }
 

@@ -196,35 +196,33 @@ fn put_lost(page: &mut String, lost: &LostEntry) {
 
 /// Wanted above there, the bits that differ marked, those that do not count pale.
 fn put_bits(page: &mut String, one: &FieldDifference) {
-    let value = |text: &str| number(text).unwrap_or(0);
-    let (wanted, mask, is) = (value(&one.value), value(&one.mask), value(&one.packet));
+    let wanted = number(&one.value).unwrap_or(0);
+    let mask = number(&one.mask).unwrap_or(0);
+    let is = number(&one.packet).unwrap_or(0);
     let differs = (wanted ^ is) & mask;
     let bits = 128 - (wanted | mask | is).leading_zeros();
     if one.is.is_none() || bits == 0 {
         return;
     }
     // A digit is a bit, or four.
-    let (per_digit, letter) = if bits <= DRAWN_BITS {
+    let (bits_per_digit, letter) = if bits <= DRAWN_BITS {
         (1, "0b")
     } else {
         (4, "0x")
     };
-    let row = |value: u128| {
+    put!(page, "<table>");
+    for (name, value) in [("wanted", wanted), ("packet", is)] {
         let mut row = String::from(letter);
-        for place in (0..bits.div_ceil(per_digit)).rev() {
-            let at = |number: u128| number >> (place * per_digit) & ((1 << per_digit) - 1);
-            let digit = at(value);
-            let _ = match (at(mask), at(differs)) {
+        for place in (0..bits.div_ceil(bits_per_digit)).rev() {
+            let shift = place * bits_per_digit;
+            let ones = (1 << bits_per_digit) - 1;
+            let digit = value >> shift & ones;
+            let _ = match (mask >> shift & ones, differs >> shift & ones) {
                 (0, _) => write!(row, "<span class=\"any\">{digit:x}</span>"),
                 (_, 0) => write!(row, "{digit:x}"),
                 _ => write!(row, "<mark>{digit:x}</mark>"),
             };
         }
-        row
-    };
-    put!(page, "<table>");
-    for (name, value) in [("wanted", wanted), ("packet", is)] {
-        let row = row(value);
         put!(
             page,
             "<tr><th scope=\"row\">{name}</th><td><code>{row}</code></td></tr>"
@@ -233,13 +231,16 @@ fn put_bits(page: &mut String, one: &FieldDifference) {
     put!(page, "</table>");
 }
 
+/// A frame's bytes, each as two digits.
+fn pairs_of_digits(frame: &TracedFrame) -> Vec<String> {
+    let digits: Vec<char> = frame.hex.chars().collect();
+    digits.chunks(2).map(|pair| pair.iter().collect()).collect()
+}
+
 /// A frame's bytes; where it has the length of the frame `before`, those that differ are marked.
 fn put_frame(page: &mut String, frame: &TracedFrame, before: &TracedFrame) {
-    let pairs = |frame: &TracedFrame| -> Vec<String> {
-        let digits: Vec<char> = frame.hex.chars().collect();
-        digits.chunks(2).map(|pair| pair.iter().collect()).collect()
-    };
-    let (bytes, old) = (pairs(frame), pairs(before));
+    let bytes = pairs_of_digits(frame);
+    let old = pairs_of_digits(before);
     let same_length = frame.bytes == before.bytes;
     put!(
         page,
