@@ -51,8 +51,8 @@ impl ActionSet {
     pub(crate) fn in_order(&self) -> impl Iterator<Item = &Action> {
         let set = self.0.as_deref().map_or(&[][..], Vec::as_slice);
         let group = set.iter().any(|(_, a)| matches!(a, Action::Group(_)));
-        let runs = move |a: &&Action| !(group && matches!(a, Action::Output(_)));
-        set.iter().map(|(_, action)| action).filter(runs)
+        let actions = set.iter().map(|(_, action)| action);
+        actions.filter(move |a| !(group && matches!(a, Action::Output(_))))
     }
 
     /// Whether there is nothing to do.

@@ -44,12 +44,13 @@ impl Datapath {
             (1..=TableId::MAX.0).contains(&config.n_tables),
             "1 to 254 tables"
         );
-        let table = |_| Table::new(config.engine, config.secret);
         let table_abilities = features::everything(&config, &catalogue);
         Self {
             lane: Lane::new(&config, pool),
             pipeline: Pipeline {
-                tables: (0..config.n_tables).map(table).collect(),
+                tables: (0..config.n_tables)
+                    .map(|_| Table::new(config.engine, config.secret))
+                    .collect(),
                 config,
                 catalogue,
                 max_abilities: table_abilities.clone(),

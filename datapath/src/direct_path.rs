@@ -119,8 +119,8 @@ impl DirectPath {
     pub(crate) fn of_bucket(actions: &[Action]) -> Option<Self> {
         let steps = actions.iter().map(DirectStep::of).collect::<Option<_>>()?;
         let path = Self::of(steps)?;
-        let copies = |step: &DirectStep| matches!(step, DirectStep::Copy(_));
-        let is_plain = path.groups.is_empty() && !path.steps.iter().any(copies);
-        is_plain.then_some(path)
+        let mut steps = path.steps.iter();
+        let copies = steps.any(|step| matches!(step, DirectStep::Copy(_)));
+        (path.groups.is_empty() && !copies).then_some(path)
     }
 }

@@ -67,19 +67,21 @@ impl Datapath {
                 return Err(bad_table);
             }
         }
-        let absent = |table: &TableId| table_abilities[usize::from(table.0)].is_none();
-        let lost = |list: &PropertyList| match list {
-            PropertyList::Tables(list) => list.iter().any(absent),
-            PropertyList::Types(_) | PropertyList::Fields(_) | PropertyList::Experimenter(..) => {
-                false
-            }
-        };
-        let mut lists = table_abilities
+        if table_abilities[0].is_none() {
+            return Err(bad_table);
+        }
+        let lists = table_abilities
             .iter()
             .flatten()
             .flat_map(|abilities| &abilities.next);
-        if table_abilities[0].is_none() || lists.any(lost) {
-            return Err(bad_table);
+        for list in lists {
+            if let PropertyList::Tables(next) = list
+                && next
+                    .iter()
+                    .any(|table| table_abilities[usize::from(table.0)].is_none())
+            {
+                return Err(bad_table);
+            }
         }
         Ok(table_abilities)
     }

@@ -159,10 +159,12 @@ impl Datapath {
         let priority = flow_mod.priority;
         let bulk = match flow_mod.command {
             FlowModCommand::ADD => {
-                let same = move |e: &Entry| e.key.priority.0 == priority;
                 let rule = rule_of(flow_mod, None);
-                let hit = move |e: &Entry| same(e) && e.rule.overlaps(&rule);
-                BulkChange::new(table, hit, change)
+                BulkChange::new(
+                    table,
+                    move |e| e.key.priority.0 == priority && e.rule.overlaps(&rule),
+                    change,
+                )
             }
             FlowModCommand::MODIFY | FlowModCommand::DELETE => {
                 let label = filter.label();
@@ -190,8 +192,9 @@ impl Datapath {
         };
         for number in numbers.map(TableId) {
             let table = &self.pipeline.tables[usize::from(number.0)];
-            let passes = |key: &EntryKey| table.get(*key).is_some_and(|e| filter.passes(e));
-            if let Some(key) = filter.find(table, priority).filter(passes) {
+            if let Some(key) = filter.find(table, priority)
+                && table.get(key).is_some_and(|entry| filter.passes(entry))
+            {
                 self.change_entry(now, number, key, &change, sink)?;
                 found = true;
             }
@@ -215,9 +218,11 @@ impl Datapath {
         let table = &self.pipeline.tables[usize::from(number.0)];
         let rule = rule_of(flow_mod, table.last_mask.as_ref());
         let old = table.find(flow_mod.priority, &rule).or_else(|| {
-            let may_be = table.has_entries_behind(!flow_mod.flags.has(FlowModFlags::ONE_TAG));
-            let filter = || Filter::of(flow_mod, core::slice::from_ref(table));
-            may_be.then(|| filter().find(table, flow_mod.priority))?
+            if !table.has_entries_behind(!flow_mod.flags.has(FlowModFlags::ONE_TAG)) {
+                return None;
+            }
+            let filter = Filter::of(flow_mod, core::slice::from_ref(table));
+            filter.find(table, flow_mod.priority)
         });
         let full = old.is_none() && table.len() >= self.max_entries(number);
         let sent = flow_mod.fields.sent().is_some();

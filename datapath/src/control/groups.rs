@@ -15,9 +15,7 @@ use bofuss_oflib::message::{FlowRemovedReason, GroupMod};
 use bofuss_oflib::types::{GroupId, TableId};
 use bofuss_oflib::{Action, ErrorCode, PortNo};
 
-use crate::action_set::ActionSet;
 use crate::control::bulk_change::{BulkChange, EntryChange};
-use crate::direct_path::DirectPath;
 use crate::groups::select::Selector;
 use crate::groups::{Group, Plan, actions_of, is_direct, places, watches};
 use crate::pipeline::context::Pipeline;
@@ -77,9 +75,10 @@ impl Datapath {
             if group != GroupId::ANY && !self.pipeline.groups.contains_key(&group) {
                 return Err(GroupModFailed::BAD_WATCH);
             }
-            let resubmits = |a: &Action| matches!(a, Action::Output(o) if o.port == PortNo::TABLE);
-            if bucket.actions.iter().any(resubmits) {
-                return Err(BadAction::BAD_OUT_PORT);
+            for action in &bucket.actions {
+                if matches!(action, Action::Output(output) if output.port == PortNo::TABLE) {
+                    return Err(BadAction::BAD_OUT_PORT);
+                }
             }
             self.check_actions(TableId(0), None, &bucket.actions)?;
         }
@@ -123,13 +122,9 @@ impl Datapath {
             }
         };
         if flows > 0 {
-            let uses = move |entry: &Entry| match id {
-                GroupId::ALL => entry.groups().next().is_some(),
-                _ => entry.groups().any(|group| group == id),
-            };
             let gone = EntryChange::Delete(FlowRemovedReason::GROUP_DELETE, true);
             let label = (id != GroupId::ALL).then_some(Label::Group(id));
-            let bulk = BulkChange::new(TableId::ALL, uses, gone).of(label);
+            let bulk = BulkChange::new(TableId::ALL, move |e| forwards_to(e, id), gone).of(label);
             return self.begin_bulk_change(now, bulk, sink);
         }
         Ok(())
@@ -141,7 +136,8 @@ impl Datapath {
         now: Time,
         ids: RangeInclusive<GroupId>,
     ) -> impl Iterator<Item = GroupStats> {
-        let stats = move |(id, group): (&GroupId, &Group)| {
+        let groups = self.pipeline.groups.range(ids);
+        groups.map(move |(id, group)| {
             let (duration_sec, duration_nsec) = now.duration(group.created);
             GroupStats(GroupCounters {
                 group_id: *id,
@@ -152,8 +148,7 @@ impl Datapath {
                 duration_nsec,
                 bucket_stats: group.bucket_counters.clone(),
             })
-        };
-        self.pipeline.groups.range(ids).map(stats)
+        })
     }
 
     /// How many groups there are.
@@ -163,12 +158,12 @@ impl Datapath {
 
     /// The groups with these numbers, as they were made.
     pub fn group_descs(&self, ids: RangeInclusive<GroupId>) -> impl Iterator<Item = GroupDesc> {
-        let desc = |(id, group): (&GroupId, &Group)| GroupDesc {
+        let groups = self.pipeline.groups.range(ids);
+        groups.map(|(id, group)| GroupDesc {
             ty: group.ty,
             group_id: *id,
             buckets: group.plans.iter().map(|p| p.bucket.clone()).collect(),
-        };
-        self.pipeline.groups.range(ids).map(desc)
+        })
     }
 
     /// What groups can do: all four types, with every action.
@@ -192,12 +187,11 @@ impl Pipeline {
         if !self.groups.contains_key(&goal) {
             return false;
         }
-        let named = |b: &Bucket| {
-            groups(b.actions.iter())
-                .chain([b.watch_group])
-                .collect::<Vec<_>>()
-        };
-        let mut open: Vec<GroupId> = buckets.iter().flat_map(named).collect();
+        let mut open = Vec::new();
+        for bucket in buckets {
+            open.extend(groups(bucket.actions.iter()));
+            open.push(bucket.watch_group);
+        }
         let mut seen = BTreeSet::new();
         while let Some(id) = open.pop() {
             if id == goal {
@@ -223,17 +217,7 @@ impl Pipeline {
             }
             _ => Selector::default(),
         };
-        let plan = |bucket: &Bucket| {
-            let mut set = ActionSet::default();
-            set.write(&bucket.actions);
-            let actions: Vec<Action> = set.in_order().cloned().collect();
-            Plan {
-                bucket: bucket.clone(),
-                direct: DirectPath::of_bucket(&actions),
-                actions,
-            }
-        };
-        let plans: Rc<[Plan]> = buckets.iter().map(plan).collect();
+        let plans: Rc<[Plan]> = buckets.iter().map(Plan::of).collect();
         let group = Group {
             ty: group_mod.ty,
             is_direct: is_direct(group_mod.ty, &plans),
@@ -249,16 +233,11 @@ impl Pipeline {
             forwarders: before.as_ref().map_or(Vec::new(), |g| g.forwarders.clone()),
             watchers: before.map_or(Vec::new(), |group| group.watchers),
         };
-        let add = |list: &mut Vec<GroupId>| {
-            if list.last() != Some(&id) {
-                list.push(id)
-            }
-        };
         for target in group.targets() {
-            add(&mut self.group(target).forwarders);
+            push_once(&mut self.group(target).forwarders, id);
         }
         for watched in group.watched() {
-            add(&mut self.group(watched).watchers);
+            push_once(&mut self.group(watched).watchers, id);
         }
         self.n_buckets += places(buckets.iter());
         self.field_uses.actions(actions_of(&group.plans), true);
@@ -271,19 +250,19 @@ impl Pipeline {
     /// Notes that entries forward to its groups, or do so no more; the
     /// same for its meter.
     pub(crate) fn refer(&mut self, instructions: &Instructions, refers: bool) {
-        let count = |flows: Option<&mut u32>| match flows {
-            Some(flows) if refers => *flows += 1,
-            Some(flows) => *flows -= 1,
-            None => {}
-        };
         // What is being deleted is gone before the entries that used it.
         let groups: BTreeSet<GroupId> = groups(instructions.actions()).collect();
         for id in groups {
-            count(self.groups.get_mut(&id).map(|group| &mut group.flows));
+            if let Some(group) = self.groups.get_mut(&id) {
+                count(&mut group.flows, refers);
+            }
         }
         self.field_uses.actions(instructions.actions(), refers);
-        let meter = meter(instructions).and_then(|id| self.meters.get_mut(&id));
-        count(meter.map(|meter| &mut meter.stats.flow_count));
+        if let Some(id) = meter(instructions)
+            && let Some(meter) = self.meters.get_mut(&id)
+        {
+            count(&mut meter.stats.flow_count, refers);
+        }
     }
 
     /// A group that another names.
@@ -316,21 +295,8 @@ impl Pipeline {
             let Some(group) = self.groups.get(&id) else {
                 continue;
             };
-            let port_lives = |number: &PortNo| {
-                let port = self.ports.get(number);
-                port.is_some_and(|port| port.desc.state.has(PortState::LIVE))
-            };
-            let bucket_lives = |bucket: &Bucket| {
-                let group = self.groups.get(&bucket.watch_group);
-                !watches(bucket)
-                    || port_lives(&bucket.watch_port)
-                    || group.is_some_and(Group::is_live)
-            };
-            let live: Vec<bool> = group
-                .plans
-                .iter()
-                .map(|p| bucket_lives(&p.bucket))
-                .collect();
+            let buckets = group.plans.iter().map(|plan| &plan.bucket);
+            let live: Vec<bool> = buckets.map(|bucket| self.is_bucket_live(bucket)).collect();
             let group = self.group(id);
             let before = group.is_live();
             if group.ty == GroupType::SELECT && group.live != live {
@@ -343,11 +309,52 @@ impl Pipeline {
         }
     }
 
+    /// Whether a bucket is live: what it watches is, or it watches nothing.
+    fn is_bucket_live(&self, bucket: &Bucket) -> bool {
+        let port = self.ports.get(&bucket.watch_port);
+        let group = self.groups.get(&bucket.watch_group);
+        !watches(bucket)
+            || port.is_some_and(|port| port.desc.state.has(PortState::LIVE))
+            || group.is_some_and(Group::is_live)
+    }
+
     /// Looks again which groups are live: a port came, went or changed.
     pub(crate) fn port_liveness_changed(&mut self, port: PortNo) {
-        let watch = |group: &&Group| group.plans.iter().any(|p| p.bucket.watch_port == port);
-        let groups = self.groups.iter().filter(|(_, group)| watch(group));
-        let ids = groups.map(|(id, _)| *id).collect();
-        self.refresh_groups(ids);
+        let mut watchers = Vec::new();
+        for (id, group) in &self.groups {
+            if group
+                .plans
+                .iter()
+                .any(|plan| plan.bucket.watch_port == port)
+            {
+                watchers.push(*id);
+            }
+        }
+        self.refresh_groups(watchers);
+    }
+}
+
+/// Whether an entry forwards to a group, or to any for ALL.
+fn forwards_to(entry: &Entry, id: GroupId) -> bool {
+    let mut groups = entry.groups();
+    match id {
+        GroupId::ALL => groups.next().is_some(),
+        _ => groups.any(|group| group == id),
+    }
+}
+
+/// Counts one more, or one less.
+fn count(number: &mut u32, more: bool) {
+    if more {
+        *number += 1;
+    } else {
+        *number -= 1;
+    }
+}
+
+/// Adds a group to the end of a list, unless it was added just before.
+fn push_once(list: &mut Vec<GroupId>, id: GroupId) {
+    if list.last() != Some(&id) {
+        list.push(id);
     }
 }

@@ -13,7 +13,7 @@ use bofuss_oflib::types::{MeterId, TableId};
 use crate::control::bulk_change::{BulkChange, EntryChange};
 use crate::meters::{MAX_LEVELS, Meter, VIRTUAL};
 use crate::references::meter;
-use crate::{Datapath, Entry, Sink, Time};
+use crate::{Datapath, Sink, Time};
 
 impl Datapath {
     /// Carries out a meter-mod, or changes nothing.
@@ -91,9 +91,12 @@ impl Datapath {
             self.pipeline.meters.remove(&id);
         }
         if flows > 0 {
-            let uses = move |e: &Entry| meter(&e.instructions).is_some_and(|id| gone.contains(&id));
-            let gone = EntryChange::Delete(FlowRemovedReason::METER_DELETE, true);
-            return self.begin_bulk_change(now, BulkChange::new(TableId::ALL, uses, gone), sink);
+            let bulk = BulkChange::new(
+                TableId::ALL,
+                move |entry| meter(&entry.instructions).is_some_and(|id| gone.contains(&id)),
+                EntryChange::Delete(FlowRemovedReason::METER_DELETE, true),
+            );
+            return self.begin_bulk_change(now, bulk, sink);
         }
         Ok(())
     }

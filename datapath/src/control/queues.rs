@@ -160,9 +160,9 @@ impl Datapath {
             return Err(OVERBOOKED);
         }
         let queues = egress.map_or(&[][..], Egress::queues);
-        let new = |id| usize::from(!queues.iter().any(|queue| queue.id == id));
-        let default = usize::from(queues.is_empty() && id != DEFAULT_QUEUE);
-        let more = new(id) + default;
+        let is_new = !queues.iter().any(|queue| queue.id == id);
+        let default_too = queues.is_empty() && id != DEFAULT_QUEUE;
+        let more = usize::from(is_new) + usize::from(default_too);
         let total: usize = self.egress.ports.values().map(|e| e.queues().len()).sum();
         if queues.len() + more > MAX_QUEUES_PER_PORT || total + more > MAX_QUEUES {
             return Err(TOO_MANY);

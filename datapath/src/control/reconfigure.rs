@@ -6,7 +6,7 @@ use bofuss_oflib::message::FlowMod;
 use bofuss_oflib::types::TableId;
 
 use crate::tables::features::Abilities;
-use crate::{Config, Datapath, Entry, EntryKey, Sink, Table, Time};
+use crate::{Config, Datapath, EntryKey, Sink, Table, Time};
 
 /// What is in the way of another configuration: a table, or all of them, and the error with which
 /// the switch would then refuse an entry that is there.
@@ -79,21 +79,23 @@ impl Datapath {
     /// Errors: a table with an entry that the pipeline has no place for.
     fn check_entries(&self) -> Result<(), Obstacle> {
         for (number, table) in (0..).map(TableId).zip(&self.pipeline.tables) {
-            let check = |entry: &Entry| {
-                if !self.has_table(number) {
-                    return Err(FlowModFailed::BAD_TABLE_ID);
-                }
-                if table.len() > self.max_entries(number) {
-                    return Err(FlowModFailed::TABLE_FULL);
-                }
+            if table.is_empty() {
+                continue;
+            }
+            if !self.has_table(number) {
+                return Err((number, FlowModFailed::BAD_TABLE_ID));
+            }
+            if table.len() > self.max_entries(number) {
+                return Err((number, FlowModFailed::TABLE_FULL));
+            }
+            for (_, entry) in table.entries(EntryKey::FIRST) {
                 let mut add = FlowMod::add(entry.rule.to_match(&self.pipeline.catalogue));
-                (add.table_id, add.priority) = (number, entry.key.priority.0);
+                add.table_id = number;
+                add.priority = entry.key.priority.0;
                 add.instructions = entry.instructions.clone();
-                self.check_features(&add)
-            };
-            let mut entries = table.entries(EntryKey::FIRST);
-            let checked = entries.try_for_each(|(_, entry)| check(entry));
-            checked.map_err(|error| (number, error))?;
+                let checked = self.check_features(&add);
+                checked.map_err(|error| (number, error))?;
+            }
         }
         Ok(())
     }

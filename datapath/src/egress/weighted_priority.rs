@@ -12,7 +12,7 @@ use bofuss_oflib::PortNo;
 use bofuss_oflib::types::QueueId;
 
 use crate::egress::discipline::Discipline;
-use crate::egress::queue::{AHEAD_NS, DEFAULT_QUEUE, Pace, Queue, QueueSpec, Rate};
+use crate::egress::queue::{AHEAD_NS, DEFAULT_QUEUE, Pace, Queue, QueueSpec};
 use crate::{DropReason, Time};
 
 /// A queue's place in the order of weighted sharing, in virtual time: where its last frame began,
@@ -58,6 +58,29 @@ impl WeightedPriority {
     fn first_due(&self) -> Option<Time> {
         let waiting = self.queues.iter().filter(|queue| !queue.frames.is_empty());
         waiting.map(|queue| queue.max.due).min()
+    }
+
+    /// The places of the queues that have a frame and may send by `latest`.
+    fn ready(&self, latest: Time) -> impl Iterator<Item = usize> {
+        (0..self.queues.len()).filter(move |at| {
+            let queue = &self.queues[*at];
+            !queue.frames.is_empty() && queue.max.due <= latest
+        })
+    }
+
+    /// The place of the ready queue that has waited longest for its guaranteed rate.
+    fn owed(&self, now: Time, latest: Time) -> Option<usize> {
+        let mut first = None;
+        for at in self.ready(latest) {
+            let guarantee = &self.queues[at].min;
+            if guarantee.kbps > 0
+                && guarantee.due <= now
+                && first.is_none_or(|(due, _)| guarantee.due < due)
+            {
+                first = Some((guarantee.due, at));
+            }
+        }
+        first.map(|(_, at)| at)
     }
 
     /// Where a queue's next frame stands in the order: priority, then virtual time.
@@ -109,15 +132,14 @@ impl Discipline for WeightedPriority {
         if self.pace.due > latest {
             return None;
         }
-        let ready = |queue: &Queue| !queue.frames.is_empty() && queue.max.due <= latest;
-        let ready = || (0..self.queues.len()).filter(|at| ready(&self.queues[*at]));
-        let queue = |at: &usize| &self.queues[*at];
-        let late = ready().filter(|at| queue(at).min.kbps > 0 && queue(at).min.due <= now);
-        let late = late.min_by_key(|at| queue(at).min.due);
-        let at = late.or_else(|| ready().min_by_key(|at| self.rank(*at)))?;
+        let owed = self.owed(now, latest);
+        let at = match owed {
+            Some(at) => at,
+            None => self.ready(latest).min_by_key(|at| self.rank(*at))?,
+        };
         // The port is late only by the time in which a frame could have left.
         self.pace.begin(self.first_due()?);
-        Some(self.serve(now, at, late.is_none()))
+        Some(self.serve(now, at, owed.is_none()))
     }
 
     fn next_wakeup(&self) -> Option<Time> {
@@ -135,9 +157,10 @@ impl Discipline for WeightedPriority {
     fn set_rate(&mut self, now: Time, kbps: u32) {
         self.pace.set(now, kbps);
         for queue in &mut self.queues {
-            let rate = |rate: Option<Rate>| rate.map_or(0, |rate| rate.kbps(kbps));
-            queue.min.set(now, rate(queue.spec.min));
-            queue.max.set(now, rate(queue.spec.max));
+            let min = queue.spec.min.map_or(0, |rate| rate.kbps(kbps));
+            let max = queue.spec.max.map_or(0, |rate| rate.kbps(kbps));
+            queue.min.set(now, min);
+            queue.max.set(now, max);
         }
     }
 

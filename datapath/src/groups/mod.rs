@@ -12,6 +12,7 @@ use bofuss_packet::Layout;
 pub(crate) mod select;
 
 use crate::Time;
+use crate::action_set::ActionSet;
 use crate::direct_path::DirectPath;
 use crate::groups::select::Selector;
 use crate::references::groups;
@@ -29,6 +30,19 @@ pub(crate) struct Plan {
     pub(crate) actions: Vec<Action>,
     /// The path of a frame through them, if it does not have to become a packet for it.
     pub(crate) direct: Option<DirectPath>,
+}
+
+impl Plan {
+    pub(crate) fn of(bucket: &Bucket) -> Self {
+        let mut set = ActionSet::default();
+        set.write(&bucket.actions);
+        let actions: Vec<Action> = set.in_order().cloned().collect();
+        Self {
+            bucket: bucket.clone(),
+            direct: DirectPath::of_bucket(&actions),
+            actions,
+        }
+    }
 }
 
 /// One group.

@@ -94,17 +94,17 @@ impl Selector {
 
     /// Lends the slots of buckets that are not live.
     pub(crate) fn follow(&mut self, live: &[bool]) {
-        let is_live = |bucket: u16| live.get(usize::from(bucket)) == Some(&true);
-        let any = self.home.iter().copied().find(|bucket| is_live(*bucket));
+        let any = self.home.iter().find(|bucket| is_live(live, **bucket));
         let mask = self.home.len() - 1;
         for (i, slot) in self.slots.iter_mut().enumerate() {
             let owner = self.home[i];
-            let mut tries = (1..=TRIES).map(|n| self.home[mix(i as u64, n) as usize & mask]);
-            *slot = if is_live(owner) {
-                owner
-            } else {
-                tries.find(|b| is_live(*b)).or(any).unwrap_or(NO_BUCKET)
-            };
+            if is_live(live, owner) {
+                *slot = owner;
+                continue;
+            }
+            let mut tries = (1..=TRIES).map(|n| &self.home[mix(i as u64, n) as usize & mask]);
+            let found = tries.find(|bucket| is_live(live, **bucket)).or(any);
+            *slot = found.copied().unwrap_or(NO_BUCKET);
         }
     }
 
@@ -212,16 +212,24 @@ impl FlowHash<'_> {
     }
 }
 
+fn is_live(live: &[bool], bucket: u16) -> bool {
+    live.get(usize::from(bucket)) == Some(&true)
+}
+
 /// How many of `count` slots each weight gets: those with the largest remainders get one more.
 fn shares(weights: &[u16], count: usize) -> Vec<usize> {
     let sum: u64 = weights.iter().map(|weight| u64::from(*weight)).sum();
     if sum == 0 {
         return vec![0; weights.len()];
     }
-    let exact = |weight: &u16| u64::from(*weight) * count as u64;
-    let mut shares: Vec<usize> = weights.iter().map(|w| (exact(w) / sum) as usize).collect();
+    // The exact shares, times `sum`.
+    let exact: Vec<u64> = weights
+        .iter()
+        .map(|weight| u64::from(*weight) * count as u64)
+        .collect();
+    let mut shares: Vec<usize> = exact.iter().map(|share| (share / sum) as usize).collect();
     let mut order: Vec<usize> = (0..weights.len()).collect();
-    order.sort_by_key(|i| core::cmp::Reverse(exact(&weights[*i]) % sum));
+    order.sort_by_key(|i| core::cmp::Reverse(exact[*i] % sum));
     let left = count - shares.iter().sum::<usize>();
     order.iter().take(left).for_each(|i| shares[*i] += 1);
     shares

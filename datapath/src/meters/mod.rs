@@ -58,21 +58,21 @@ impl Meter {
             meter_id: meter_mod.meter_id,
             bands: meter_mod.bands.clone(),
         };
-        let bucket = |(place, band): (usize, &Band)| {
+        let mut buckets = Vec::with_capacity(config.bands.len());
+        for (place, band) in config.bands.iter().enumerate() {
             let rate = i64::from(band.rate);
             let depth = if config.flags.has(MeterFlags::BURST) {
                 i64::from(band.burst_size) * UNIT
             } else {
                 rate * DEFAULT_DEPTH_NANOS
             };
-            TokenBucket {
+            buckets.push(TokenBucket {
                 place,
                 rate,
                 depth,
                 tokens: depth,
-            }
-        };
-        let mut buckets: Vec<_> = config.bands.iter().enumerate().map(bucket).collect();
+            });
+        }
         buckets.sort_by_key(|bucket| Reverse(bucket.rate));
         let stats = MeterStats {
             meter_id: config.meter_id,

@@ -55,10 +55,11 @@ impl<S: Sink> Context<'_, S> {
     /// Whether a packet may enter a meter as it is: any that is no super-frame, and one whose
     /// segments exceed no rate.
     pub(crate) fn meters_whole(&mut self, id: MeterId, packet: &Packet) -> bool {
+        if packet.frame.offload.gso.is_none() {
+            return true;
+        }
         let meter = self.pipeline.meters.get_mut(&id);
-        let counts = || offload::wire_count(&packet.frame);
-        packet.frame.offload.gso.is_none()
-            || meter.is_none_or(|meter| meter.covers(self.now, counts()))
+        meter.is_none_or(|meter| meter.covers(self.now, offload::wire_count(&packet.frame)))
     }
 
     /// Sends each segment of a super-frame along the rest of its path, from an entry's instructions

@@ -21,7 +21,7 @@ use bofuss_oflib::message::config::ConfigFlags;
 use bofuss_oflib::message::table_mod::TableMiss;
 use bofuss_oflib::types::{QueueId, TableId};
 use bofuss_oflib::{Action, Catalogue, FieldSet, Instruction, Match, PortNo};
-use bofuss_packet::{Packet, offload};
+use bofuss_packet::{Key, Packet, offload};
 
 use crate::action_set::ActionSet;
 use crate::hook::HookPoint;
@@ -357,54 +357,33 @@ impl<S: Sink> Context<'_, S> {
     }
 
     fn trace_lookup(&mut self, walk: &Walk<'_>) {
-        let (key, table) = (
-            walk.packet.key(),
-            &self.pipeline.tables[usize::from(walk.table.0)],
-        );
-        let tell = |entry: &Entry| entry.rule.to_match(&self.pipeline.catalogue);
+        let key = walk.packet.key();
+        let table = &self.pipeline.tables[usize::from(walk.table.0)];
+        let catalogue = &self.pipeline.catalogue;
         let won = walk.hit.and_then(|hit| table.get(hit));
-        // One that comes behind is told of if it matches, too.
-        let rank = |entry: &Entry| {
-            let behind = won.is_some_and(|won| entry.key > won.key);
-            (behind, key.distance(&entry.rule), entry.key)
-        };
-        let entries = table.entries(EntryKey::FIRST).map(|(_, entry)| entry);
-        let others = entries
-            .take(LOST_SEARCHED)
-            .filter(|one| walk.hit != Some(one.key));
-        let ranked = others.map(|entry| (rank(entry), entry));
-        let mut near: Vec<_> = ranked
-            .filter(|((behind, far, _), _)| !behind || *far == 0)
-            .collect();
+        let mut near = Vec::new();
+        for (_, entry) in table.entries(EntryKey::FIRST).take(LOST_SEARCHED) {
+            let is_after = won.is_some_and(|won| entry.key > won.key);
+            let distance = key.distance(&entry.rule);
+            // Of those after the winner, only the ones that match, too, are of interest.
+            if walk.hit != Some(entry.key) && (!is_after || distance == 0) {
+                near.push(((is_after, distance, entry.key), entry));
+            }
+        }
         near.sort_unstable_by_key(|(rank, _)| *rank);
-        let lost = near.into_iter().take(LOST_SHOWN).map(|(_, entry)| {
-            let fields = tell(entry);
-            let differs = fields.fields().iter().filter(|one| !key.has(one, &mut ()));
-            let mut differs: Vec<_> = differs
-                .map(|one| (*one, key.get(one.field, &mut ())))
-                .collect();
-            // All fields are there, but for who skips one VLAN tag they stand behind a second.
-            if differs.is_empty()
-                && !key.matches(&entry.rule, &mut ())
-                && let Some(eth_type) = fields.get(ETH_TYPE)
-            {
-                let second = key.second_tag(&mut ()).map(u128::from);
-                differs.push((*eth_type, second));
-            }
-            Lost {
-                priority: entry.key.priority.0,
-                differs,
-                fields,
-            }
-        });
-        let lost = lost.collect();
-        let fields = won.map(tell);
-        let won = won.zip(fields.as_ref());
-        let won = won.map(|(e, fields)| (e.key.priority.0, fields, e.cookie));
-        let key = describe(walk.packet, &self.pipeline.catalogue);
-        self.sink.step(Step::Lookup(walk.table, key, won, lost));
-        let is_miss = walk.hit.and_then(|hit| table.get(hit));
-        if is_miss.is_some_and(|entry| entry.reason() == PacketInReason::NO_MATCH) {
+        let shown = near.into_iter().take(LOST_SHOWN);
+        let lost = shown
+            .map(|(_, entry)| lost(entry, key, catalogue))
+            .collect();
+        let is_table_miss = won.is_some_and(|entry| entry.reason() == PacketInReason::NO_MATCH);
+        let fields = won.map(|entry| entry.rule.to_match(catalogue));
+        let winner = won
+            .zip(fields.as_ref())
+            .map(|(entry, fields)| (entry.key.priority.0, fields, entry.cookie));
+        let packet = describe(walk.packet, catalogue);
+        self.sink
+            .step(Step::Lookup(walk.table, packet, winner, lost));
+        if is_table_miss {
             self.trace_outdone(walk.table);
         }
     }
@@ -453,6 +432,30 @@ pub(crate) fn each_table<S: Sink>(
         next = context.one_table(walk)?;
     }
     Ok(())
+}
+
+/// What a trace says of an entry that did not win the lookup of a key.
+fn lost(entry: &Entry, key: &Key, catalogue: &Catalogue) -> Lost {
+    let fields = entry.rule.to_match(catalogue);
+    let mut differs = Vec::new();
+    for one in fields.fields() {
+        if !key.has(one, &mut ()) {
+            differs.push((*one, key.get(one.field, &mut ())));
+        }
+    }
+    // All fields are there, but for an entry that skips one VLAN tag they stand behind a second.
+    if differs.is_empty()
+        && !key.matches(&entry.rule, &mut ())
+        && let Some(eth_type) = fields.get(ETH_TYPE)
+    {
+        let second = key.second_tag(&mut ()).map(u128::from);
+        differs.push((*eth_type, second));
+    }
+    Lost {
+        priority: entry.key.priority.0,
+        differs,
+        fields,
+    }
 }
 
 fn received<'a>(packet: &'a Packet, catalogue: &Catalogue) -> Step<'a> {

@@ -1,9 +1,9 @@
 //! NORMAL: forwarding as an ordinary switch does, by what the bridge has learned.
 
-use bofuss_oflib::Mac;
 use bofuss_oflib::field::{ETH_DST, ETH_SRC, VLAN_VID};
 use bofuss_oflib::message::port::PortConfig;
 use bofuss_oflib::types::QueueId;
+use bofuss_oflib::{Field, Mac};
 use bofuss_packet::Packet;
 
 use crate::pipeline::context::Context;
@@ -17,10 +17,9 @@ impl<S: Sink> Context<'_, S> {
     ///
     /// Choice: independent learning for each VLAN, frames keep their tags on all ports.
     pub(crate) fn normal(&mut self, packet: &mut Packet, queue: QueueId) {
-        let number = |field| packet.key().get(field, &mut ()).unwrap_or(0);
-        let mac = |n: u128| Mac(core::array::from_fn(|i| n.to_be_bytes()[10 + i]));
-        let vlan = number(VLAN_VID) as u16;
-        let (source, destination) = (mac(number(ETH_SRC)), mac(number(ETH_DST)));
+        let vlan = number(packet, VLAN_VID) as u16;
+        let source = mac(packet, ETH_SRC);
+        let destination = mac(packet, ETH_DST);
         let ingress = packet.in_port();
         if destination.0[..5] == LINK_LOCAL && destination.0[5] < 16 {
             return self.drop(DropReason::LinkLocal);
@@ -36,10 +35,13 @@ impl<S: Sink> Context<'_, S> {
                     .learn(self.now, (vlan, source), ingress, &self.pipeline.config)
             }
         }
-        let known = match destination.is_multicast() {
-            true => None,
-            false if self.pipeline.bridge.tried.contains(&(vlan, destination)) => Some(ingress),
-            false => self.pipeline.bridge.find(self.now, &(vlan, destination)),
+        let bridge = &mut self.pipeline.bridge;
+        let known = if destination.is_multicast() {
+            None
+        } else if bridge.tried.contains(&(vlan, destination)) {
+            Some(ingress)
+        } else {
+            bridge.find(self.now, &(vlan, destination))
         };
         if S::TRACES {
             self.sink.step(Step::Normal(match known {
@@ -56,4 +58,13 @@ impl<S: Sink> Context<'_, S> {
             None => self.drop(DropReason::Storm),
         }
     }
+}
+
+fn number(packet: &Packet, field: &Field) -> u128 {
+    packet.key().get(field, &mut ()).unwrap_or(0)
+}
+
+fn mac(packet: &Packet, field: &Field) -> Mac {
+    let bytes = number(packet, field).to_be_bytes();
+    Mac(core::array::from_fn(|i| bytes[10 + i]))
 }

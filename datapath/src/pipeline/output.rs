@@ -177,8 +177,10 @@ impl<S: Sink> Context<'_, S> {
         if offload == Offload::NONE && self.pipeline.meters.is_empty() {
             return self.sink.packet_in(&event);
         }
-        let each = |segment| self.offer_metered(walk.packet.with_frame(segment), &event);
-        if !offload::segment(&walk.packet.frame, each) {
+        let whole = offload::segment(&walk.packet.frame, |segment| {
+            self.offer_metered(walk.packet.with_frame(segment), &event);
+        });
+        if !whole {
             self.drop(DropReason::Segmentation);
         }
     }

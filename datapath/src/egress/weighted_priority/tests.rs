@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use bofuss_frame::Pool;
 
 use super::*;
+use crate::Rate;
 use crate::egress::queue::{MAX_QUEUE_BYTES, MAX_QUEUE_PACKETS};
 
 const PORT: PortNo = PortNo(1);
