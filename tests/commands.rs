@@ -395,57 +395,6 @@ fn a_changed_file_is_followed_without_losing_what_it_leaves() {
 }
 
 #[test]
-fn ofprotocol_takes_its_controllers_with_it_however_it_ends() {
-    let dir = std::env::temp_dir().join(format!("bofuss-front-{}", std::process::id()));
-    std::fs::create_dir_all(&dir).unwrap();
-    let bofuss = std::fs::canonicalize(program("bofuss")).unwrap();
-    let under = |name: &str| {
-        let link = dir.join(name);
-        let _ = std::os::unix::fs::symlink(&bofuss, &link);
-        Command::new(link)
-    };
-    let place = |file: &str| dir.join(file).display().to_string();
-    let name = format!("front-{}", std::process::id());
-    let datapath = |more: &[&str]| {
-        let mut command = under("ofdatapath");
-        command.args([&format!("punix:{}", place(&name)), "--no-local-port", "-D"]);
-        run(command.args(more))
-    };
-    let wrong = datapath(&["-i", "nosuch0"]);
-    assert_eq!(wrong.status.code(), Some(1));
-    let said = printed(&wrong);
-    assert!(said.contains("no interface named 'nosuch0'"), "{said}");
-    let right = datapath(&[&format!("--pidfile={}", place("pid"))]);
-    assert!(right.status.success(), "{}", printed(&right));
-    let status = |at: &str| printed(&run(Command::new(program("dpctl")).args(["status", at])));
-    let main = format!("unix:{}", place(&name));
-    assert!(
-        status(&main).contains("local.is-connected=true"),
-        "it works once it is detached"
-    );
-    let mut command = under("ofprotocol");
-    command.args([main.as_str(), "tcp:127.0.0.1:1", "--fail=open"]);
-    command.arg(format!("--listen=punix:{}", place("tools")));
-    let protocol = Process::start(command.stderr(Stdio::null()));
-    let tools = format!("unix:{}", place("tools"));
-    until("the controller is followed", || {
-        status(&tools).contains("remote.1.name=tcp:127.0.0.1:1\n")
-    });
-    // It is killed without a word.
-    drop(protocol);
-    until("the controller is given up", || {
-        !status(&main).contains("remote.1")
-    });
-    assert!(!dir.join("tools").exists(), "and the listener");
-    let pid = std::fs::read_to_string(dir.join("pid")).unwrap();
-    assert!(run(Command::new("kill").arg(pid.trim())).status.success());
-    until("the switch ends", || {
-        !dir.join(&name).exists() && !dir.join("pid").exists()
-    });
-    std::fs::remove_dir_all(&dir).unwrap();
-}
-
-#[test]
 fn a_running_switch_keeps_the_rights_that_interfaces_need_and_no_others() {
     if !have(&["ip"]) {
         return;
@@ -469,60 +418,4 @@ fn a_running_switch_keeps_the_rights_that_interfaces_need_and_no_others() {
     assert!(ctl(&[&lab.name, "add-port", "7=w7"]).status.success());
     assert!(ctl(&[&lab.name, "del-port", "7"]).status.success());
     ip("link del w7");
-}
-
-#[test]
-fn a_service_manager_is_told_that_the_switch_works_and_lives() {
-    let path = std::env::temp_dir().join(format!("bofuss-manager-{}", std::process::id()));
-    let manager = std::os::unix::net::UnixDatagram::bind(&path).unwrap();
-    manager
-        .set_read_timeout(Some(bofuss_tests::PATIENCE))
-        .unwrap();
-    let mut command = Command::new(program("bofuss"));
-    let name = format!("managed-{}", std::process::id());
-    command.args(["run", "--name", &name]).stderr(Stdio::null());
-    command
-        .env("NOTIFY_SOCKET", &path)
-        .env("WATCHDOG_USEC", "100000");
-    let mut switch = Process::start(&mut command);
-    for wanted in ["READY=1", "WATCHDOG=1", "WATCHDOG=1"] {
-        let mut said = [0; 64];
-        let length = manager.recv(&mut said).unwrap();
-        assert_eq!(std::str::from_utf8(&said[..length]).unwrap(), wanted);
-    }
-    switch.terminate();
-    std::fs::remove_file(&path).unwrap();
-}
-
-#[test]
-fn the_end_of_a_terminal_ends_a_switch_in_order_unless_it_shall_outlive_it() {
-    for (number, nohup) in [false, true].into_iter().enumerate() {
-        let name = format!("hung-{}-{number}", std::process::id());
-        let bofuss = program("bofuss");
-        let mut command = Command::new(if nohup {
-            "nohup".into()
-        } else {
-            bofuss.clone()
-        });
-        command.args(nohup.then_some(&bofuss));
-        command.args(["run", "--name", &name]);
-        command.stdout(Stdio::null()).stderr(Stdio::null());
-        let mut switch = Process::start(&mut command);
-        let dpctl = |verb: &str| run(Command::new(program("dpctl")).args([&name, verb]));
-        until("it runs", || dpctl("show").status.success());
-        let socket = printed(&run(Command::new(program("dpctl")).arg("switches")));
-        let socket = socket
-            .lines()
-            .find_map(|line| line.strip_prefix(&format!("{name}\tunix:")));
-        let socket = std::path::PathBuf::from(socket.unwrap());
-        run(Command::new("kill").args(["-HUP", &switch.0.id().to_string()]));
-        if nohup {
-            std::thread::sleep(std::time::Duration::from_millis(300));
-            assert!(dpctl("show").status.success());
-            assert_eq!(switch.terminate(), Some(0));
-        }
-        until("it ends", || switch.0.try_wait().unwrap().is_some());
-        assert_eq!(switch.0.wait().unwrap().code(), Some(0));
-        assert!(!socket.exists(), "{}", socket.display());
-    }
 }

@@ -2,29 +2,13 @@
 #![allow(clippy::unwrap_used)]
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use bofuss_tests::{Lab, PATIENCE, get, have, ip, ok, program, until};
+use bofuss_tests::raw::{HELLO, connect, message};
+use bofuss_tests::{Lab, PATIENCE, have, program, until};
 
 const TOOLS: &[&str] = &["ip", "ping"];
-const HELLO: [u8; 8] = [4, 0, 0, 8, 0, 0, 0, 1];
-
-fn connect(port: u16) -> TcpStream {
-    let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    stream
-}
-
-/// Reads one message.
-fn message(stream: &mut TcpStream) -> Option<Vec<u8>> {
-    let mut bytes = vec![0; 8];
-    stream.read_exact(&mut bytes).ok()?;
-    bytes.resize(u16::from_be_bytes([bytes[2], bytes[3]]).into(), 0);
-    stream.read_exact(&mut bytes[8..]).ok()?;
-    Some(bytes)
-}
 
 /// Greets, and gives type and code of the error that `request` is answered with.
 fn error_of(port: u16, request: &[u8]) -> (u16, u16, Vec<u8>) {
@@ -352,79 +336,6 @@ fn a_rate_of_packet_ins_holds_and_the_others_are_counted() {
 }
 
 #[test]
-fn listeners_are_on_loopback_unless_told_otherwise() {
-    if !have(TOOLS) {
-        return;
-    }
-    let listen = [
-        "--listen",
-        "ptcp:16669",
-        "--metrics",
-        "16670",
-        "--listen",
-        "ptcp:16671:0.0.0.0",
-    ];
-    let _lab = Lab::new(1, &listen);
-    ip("address add 192.0.2.1/32 dev lo");
-    for (port, elsewhere) in [(16669, false), (16670, false), (16671, true)] {
-        assert!(TcpStream::connect(("127.0.0.1", port)).is_ok());
-        assert_eq!(
-            TcpStream::connect(("192.0.2.1", port)).is_ok(),
-            elsewhere,
-            "{port}"
-        );
-    }
-    ip("address del 192.0.2.1/32 dev lo");
-}
-
-#[test]
-fn an_interface_that_goes_and_returns_is_the_same_port() {
-    if !have(TOOLS) {
-        return;
-    }
-    let lab = Lab::new(2, &["--listen", "ptcp:16663"]);
-    assert!(lab.pings(1, 2));
-    let mut watcher = connect(16663);
-    watcher.write_all(&HELLO).unwrap();
-    until("it is connected", || {
-        lab.log().contains("ptcp:16663:127.0.0.1: connected")
-    });
-    let port = lab.port(2);
-    ip(&format!("link del {port}"));
-    until("the port is gone", || {
-        lab.log().contains(&format!("{port} is gone"))
-    });
-    assert!(!lab.pings(1, 2));
-    ip(&format!("link add {port} type veth peer name {port}x"));
-    ip(&format!("link set {port}x up"));
-    ip(&format!("link set {port} up"));
-    until("the port is back", || {
-        lab.log().contains(&format!("{port} is back"))
-    });
-    let described = || String::from_utf8(lab.dpctl(&["dump-ports-desc"]).stdout).unwrap();
-    until("it has its number", || {
-        described().contains(&format!("2({port})"))
-    });
-    ip(&format!("link set {port}x down"));
-    until("a link without carrier shows", || {
-        described().contains("LINK_DOWN")
-    });
-    ip(&format!("link set {port}x up"));
-    until("and its return", || !described().contains("LINK_DOWN"));
-    watcher.write_all(&[4, 2, 0, 8, 0, 0, 0, 9]).unwrap();
-    let messages = std::iter::from_fn(|| message(&mut watcher).filter(|m| m[1] != 3));
-    let told = messages.filter(|m| m[1] == 12 && m[19] == 2).map(|m| m[8]);
-    let told: Vec<u8> = told.collect();
-    let went = told.iter().position(|reason| *reason == 1).expect("DELETE");
-    let came = went
-        + told[went..]
-            .iter()
-            .position(|reason| *reason == 0)
-            .expect("ADD");
-    assert!(told[came..].contains(&2), "MODIFY for the links: {told:?}");
-}
-
-#[test]
 fn the_longest_message_passes_and_a_silent_peer_is_given_up() {
     if !have(TOOLS) {
         return;
@@ -452,72 +363,4 @@ fn the_longest_message_passes_and_a_silent_peer_is_given_up() {
         "and given up when it does not answer"
     );
     until("the log says why", || lab.log().contains("inactive"));
-}
-
-#[test]
-fn d17_every_address_to_listen_on_is_open() {
-    if !have(TOOLS) {
-        return;
-    }
-    let listen = ["--listen", "ptcp:16691", "--listen", "ptcp:16692"];
-    let _lab = Lab::new(1, &listen);
-    for port in [16691, 16692] {
-        let mut stream = connect(port);
-        stream.write_all(&HELLO).unwrap();
-        assert!(message(&mut stream).is_some(), "it greets on {port}");
-    }
-}
-
-#[test]
-fn sigterm_ends_the_switch_cleanly() {
-    if !have(TOOLS) {
-        return;
-    }
-    let mut lab = Lab::new(1, &[]);
-    let socket = lab.address();
-    assert_eq!(lab.switch.terminate(), Some(0));
-    assert!(
-        !std::path::Path::new(&socket["unix:".len()..]).exists(),
-        "the socket is removed"
-    );
-    let link = ip(&format!("-d link show {}", lab.port(1)));
-    assert!(
-        link.contains("promiscuity 0"),
-        "promiscuous mode is given back: {link}"
-    );
-}
-
-#[test]
-fn silent_and_slow_peers_keep_nobody_out() {
-    if !have(TOOLS) {
-        return;
-    }
-    let lab = Lab::new(2, &["--listen", "ptcp:16702", "--metrics", "16703"]);
-    let silent = |port: u16| TcpStream::connect(("127.0.0.1", port)).unwrap();
-    let mut crowd: Vec<_> = (0..80).map(|_| silent(16702)).collect();
-    crowd.extend((0..30).map(|_| silent(16703)));
-    // Each second they say a byte of what may become a HELLO, or a request.
-    let drip = |crowd: &mut Vec<TcpStream>| {
-        for peer in crowd {
-            let _ = peer.write_all(b"\x04");
-        }
-    };
-    let start = Instant::now();
-    for _ in 0..3 {
-        drip(&mut crowd);
-        let text = ok(Command::new(program("dpctl")).args(["tcp:127.0.0.1:16702", "show"]));
-        assert!(text.contains("dpid:"), "{text}");
-        let (head, _) = get("127.0.0.1:16703", "/metrics", "");
-        assert!(head.starts_with("HTTP/1.1 200"), "{head}");
-        std::thread::sleep(Duration::from_secs(1));
-    }
-    assert!(start.elapsed() < PATIENCE, "nothing waited");
-    // Who is in stays, however many come then.
-    let mut controller = connect(16702);
-    controller.write_all(&HELLO).unwrap();
-    assert_eq!(message(&mut controller).unwrap()[1], 0);
-    crowd.extend((0..200).map(|_| silent(16702)));
-    controller.write_all(&[4, 20, 0, 8, 0, 0, 0, 9]).unwrap();
-    assert_eq!(message(&mut controller).unwrap()[1], 21, "BARRIER_REPLY");
-    assert!(lab.pings(1, 2));
 }

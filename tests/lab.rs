@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc)]
 
 pub mod peers;
+pub mod raw;
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use bofuss_oflib::message::FlowModCommand;
 use bofuss_oflib::text::parse_flow;
 use bofuss_oflib::{Codec, Message, Version};
-use bofuss_tests::{Lab, PATIENCE, have, printed};
+use bofuss_tests::{Lab, have, printed, raw};
 
 const TOOLS: &[&str] = &["ip"];
 /// Entries, each with an address and a list of actions that no other has.
@@ -44,21 +44,17 @@ const BARRIER_REQUEST: [u8; 8] = [4, 20, 0, 8, 0, 0, 0, 1];
 const BARRIER_REPLY: u8 = 21;
 
 fn connect(port: u16) -> TcpStream {
-    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    stream.write_all(&[4, 0, 0, 8, 0, 0, 0, 1]).unwrap();
+    let mut stream = raw::connect(port);
+    stream.write_all(&raw::HELLO).unwrap();
     stream
 }
 
 /// Reads until all that was sent has been done. Panics: at an error.
 fn done(stream: &mut TcpStream) {
     stream.write_all(&BARRIER_REQUEST).unwrap();
-    let mut bytes = [0; 1 << 16];
     loop {
-        stream.read_exact(&mut bytes[..8]).unwrap();
-        let length = usize::from(u16::from_be_bytes([bytes[2], bytes[3]]));
-        stream.read_exact(&mut bytes[8..length]).unwrap();
-        assert_ne!(bytes[1], 1, "an ERROR: {:?}", &bytes[..length]);
+        let bytes = raw::message(stream).unwrap();
+        assert_ne!(bytes[1], 1, "an ERROR: {bytes:?}");
         if bytes[1] == BARRIER_REPLY {
             return;
         }

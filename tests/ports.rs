@@ -1,10 +1,11 @@
 //! Ports as they run: links that change, configuration bits, rates and queues from a file.
 #![allow(clippy::unwrap_used)]
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::process::{ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use bofuss_tests::raw::{HELLO, connect, message};
 use bofuss_tests::{Lab, Process, have, ip, ok, printed, program, run, until};
 
 /// How soon after the kernel controllers hear of a link.
@@ -211,4 +212,51 @@ fn rates_and_queues_follow_the_file() {
     let refused = run(Command::new(program("bofuss")).args(["ctl", &lab.name, "trace", "x", "00"]));
     assert!(printed(&refused).contains("no such field or keyword"));
     std::fs::remove_file(&file).unwrap();
+}
+
+#[test]
+fn an_interface_that_goes_and_returns_is_the_same_port() {
+    if !have(&["ip", "ping"]) {
+        return;
+    }
+    let lab = Lab::new(2, &["--listen", "ptcp:16663"]);
+    assert!(lab.pings(1, 2));
+    let mut watcher = connect(16663);
+    watcher.write_all(&HELLO).unwrap();
+    until("it is connected", || {
+        lab.log().contains("ptcp:16663:127.0.0.1: connected")
+    });
+    let port = lab.port(2);
+    ip(&format!("link del {port}"));
+    until("the port is gone", || {
+        lab.log().contains(&format!("{port} is gone"))
+    });
+    assert!(!lab.pings(1, 2));
+    ip(&format!("link add {port} type veth peer name {port}x"));
+    ip(&format!("link set {port}x up"));
+    ip(&format!("link set {port} up"));
+    until("the port is back", || {
+        lab.log().contains(&format!("{port} is back"))
+    });
+    let described = || String::from_utf8(lab.dpctl(&["dump-ports-desc"]).stdout).unwrap();
+    until("it has its number", || {
+        described().contains(&format!("2({port})"))
+    });
+    ip(&format!("link set {port}x down"));
+    until("a link without carrier shows", || {
+        described().contains("LINK_DOWN")
+    });
+    ip(&format!("link set {port}x up"));
+    until("and its return", || !described().contains("LINK_DOWN"));
+    watcher.write_all(&[4, 2, 0, 8, 0, 0, 0, 9]).unwrap();
+    let messages = std::iter::from_fn(|| message(&mut watcher).filter(|m| m[1] != 3));
+    let told = messages.filter(|m| m[1] == 12 && m[19] == 2).map(|m| m[8]);
+    let told: Vec<u8> = told.collect();
+    let went = told.iter().position(|reason| *reason == 1).expect("DELETE");
+    let came = went
+        + told[went..]
+            .iter()
+            .position(|reason| *reason == 0)
+            .expect("ADD");
+    assert!(told[came..].contains(&2), "MODIFY for the links: {told:?}");
 }

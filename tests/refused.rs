@@ -1,14 +1,14 @@
 //! What is refused leaves one line in the log that says what was wrong.
 #![allow(clippy::unwrap_used)]
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::TcpStream;
 use std::sync::Arc;
 
 use bofuss_oflib::message::{FlowModCommand, PortMod};
 use bofuss_oflib::text::parse_flow;
 use bofuss_oflib::{Codec, Message, PortNo, Version};
-use bofuss_tests::{Lab, PATIENCE, have, until};
+use bofuss_tests::{Lab, have, raw, until};
 
 const TOOLS: &[&str] = &["ip", "ping"];
 
@@ -17,9 +17,7 @@ struct Peer(TcpStream, Codec);
 
 impl Peer {
     fn connect(port: u16, version: Version) -> Self {
-        let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let mut this = Self(stream, Codec::new(version, Arc::default()));
+        let mut this = Self(raw::connect(port), Codec::new(version, Arc::default()));
         this.0
             .write_all(&[version.number(), 0, 0, 8, 0, 0, 0, 1])
             .unwrap();
@@ -28,11 +26,7 @@ impl Peer {
     }
 
     fn read(&mut self) -> Vec<u8> {
-        let mut bytes = vec![0; 8];
-        self.0.read_exact(&mut bytes).unwrap();
-        bytes.resize(u16::from_be_bytes([bytes[2], bytes[3]]).into(), 0);
-        self.0.read_exact(&mut bytes[8..]).unwrap();
-        bytes
+        raw::message(&mut self.0).unwrap()
     }
 
     /// Sends bytes that are answered with an ERROR.

@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 
-use bofuss_tests::{Lab, PATIENCE, Process, have, ok, printed, program, run, until};
+use bofuss_tests::{Lab, PATIENCE, Process, have, ok, printed, program, raw, run, until};
 
 #[path = "pki.rs"]
 mod pki;
@@ -131,7 +131,7 @@ impl Stage {
     fn greets(&self) -> TcpStream {
         let (mut stream, _) = self.controller.accept().unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.write_all(&[4, 0, 0, 8, 0, 0, 0, 0]).unwrap();
+        stream.write_all(&raw::HELLO).unwrap();
         stream
     }
 
@@ -148,11 +148,7 @@ impl Stage {
 /// Reads messages until one of this type comes, and gives it.
 fn read_until(stream: &mut TcpStream, kind: u8) -> Vec<u8> {
     loop {
-        let mut message = vec![0; 8];
-        stream.read_exact(&mut message).unwrap();
-        let length = u16::from_be_bytes([message[2], message[3]]);
-        message.resize(length.into(), 0);
-        stream.read_exact(&mut message[8..]).unwrap();
+        let message = raw::message(stream).unwrap();
         if message[1] == kind {
             return message;
         }
