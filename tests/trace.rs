@@ -50,6 +50,15 @@ fn ports_on_paper_have_the_names_of_their_file() {
         let (story, done) = trace(&[&files, packet].concat());
         assert!(done && story.contains(way), "{packet:?}: {story}");
     }
+    let names = ["--names", "in_port=s1-eth1,arp"];
+    let (text, done) = trace(&[&files[..], &names].concat());
+    for part in [
+        "in_port=\"s1-eth1\",",
+        "output:\"a, b#c\"",
+        "leave by port \"a, b#c\"",
+    ] {
+        assert!(done && text.contains(part), "{part}: {text}");
+    }
     let (said, done) = trace(&[&files[..], &["in_port=s1-eht1,arp"]].concat());
     assert!(!done && said.contains("did you mean 's1-eth1'?"), "{said}");
     for name in [config, flows] {
@@ -296,6 +305,8 @@ fn the_page_of_a_running_switch_has_the_machine_of_its_states() {
     let text = fs::read_to_string(&page).unwrap();
     fs::remove_file(page).unwrap();
     assert!(text.contains("<svg"), "{text}");
+    let port = format!("comes in by port <b>&quot;{}&quot;</b>", lab.port(1));
+    assert!(text.contains(&port), "{text}");
 }
 
 #[test]
@@ -318,6 +329,9 @@ fn a_running_switch_explains_a_packet_and_the_next_that_matches() {
         "in_port=1,icmp",
         "--json",
     ];
+    let (text, done) = trace(&["--switch", &lab.name, "--names", WEB]);
+    let port = format!("in_port=\"{}\"", lab.port(1));
+    assert!(done && text.contains(&port), "{text}");
     let waiting = command.args(words).stdout(Stdio::piped()).spawn().unwrap();
     thread::sleep(std::time::Duration::from_millis(500));
     lab.all_ping();

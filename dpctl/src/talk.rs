@@ -131,7 +131,7 @@ impl Talk {
     /// Prints ports by the names that the switch reports; by numbers if it reports none.
     pub(crate) async fn learn_names(&mut self) {
         if let Ok(reply) = self.request(&ofctl::port_question()).await {
-            self.names = PortNames::of(&ofctl::ports_in(reply));
+            self.names = PortNames::of(ofctl::ports_in(reply).iter());
         }
     }
 

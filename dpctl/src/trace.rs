@@ -9,11 +9,11 @@ use bofuss_ext::trace::{ROWS, Trace, parse_packet, request};
 use bofuss_oflib::{ExtValue, Message};
 use serde_json::{Value, json};
 
+use crate::Failure;
 use crate::ofctl::wording::PortNames;
 use crate::ofctl::{port_question, ports_in};
 use crate::states::with_states;
 use crate::verbs::{Command, Made, Requests, ask, misused};
-use crate::{Failure, names};
 
 /// Reads `PACKET` as hexadecimal digits or fields, or `IN_PORT HEX`.
 pub(crate) fn make(command: &Command, arguments: &[&str]) -> Made {
@@ -30,7 +30,7 @@ pub(crate) fn make(command: &Command, arguments: &[&str]) -> Made {
     Ok(Requests::First(
         port_question(),
         Box::new(move |ports| {
-            let names = PortNames::of(&ports_in(ports));
+            let names = PortNames::of(ports_in(ports).iter());
             Ok(Requests::First(
                 request,
                 Box::new(move |reply| page(&path, &packet, &reply, &names)),
@@ -50,7 +50,7 @@ fn page(path: &Path, packet: &str, reply: &Message, names: &PortNames) -> Made {
         let error = "trace: the switch did not answer the request";
         return Err(Failure::Failed(error.into()));
     };
-    let trace = names::in_trace(&trace, names);
+    let trace = trace.with_names(names);
     if drawing::marked_states(&trace).is_empty() {
         return write_page(path, packet, &trace, &BTreeMap::new());
     }
@@ -78,7 +78,7 @@ fn trace_in(value: &ExtValue) -> Option<Trace> {
 /// An experimenter's reply as text; a trace with ports by name.
 pub(crate) fn text(value: &ExtValue, names: &PortNames) -> String {
     match trace_in(value) {
-        Some(trace) => names::in_trace(&trace, names).to_string(),
+        Some(trace) => trace.with_names(names).to_string(),
         None if is_text(value) => plain(value),
         None => format!("{value}\n"),
     }

@@ -63,12 +63,12 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
     ("memory", "", "memory in use"),
     (
         "trace",
-        "[--json] PACKET",
+        "[--json] [--names] PACKET",
         "explain what happens to a packet: HEX, IN_PORT HEX, or in_port=1,tcp,tcp_dst=80",
     ),
     (
         "trace-next",
-        "[--json] FLOW",
+        "[--json] [--names] FLOW",
         "the same for the next packet that matches: in_port=1,tcp",
     ),
     (

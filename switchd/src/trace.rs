@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use std::time::Duration;
 use bofuss_channel::{ActiveAddress, Client, ClientError, Endpoint};
 use bofuss_datapath::Time;
 use bofuss_ext::openstate::{AskedStates, drawing};
-use bofuss_ext::trace::{Trace, parse_packet};
+use bofuss_ext::trace::{PortNames, Trace, parse_packet};
 use bofuss_frame::Pool;
 use bofuss_oflib::catalogue::Additions;
 use bofuss_oflib::text::{parse_match, parse_port_named};
@@ -59,6 +60,12 @@ pub struct TraceOptions {
     /// Print JSON.
     #[arg(long)]
     json: bool,
+    /// Print ports by name [default: on a terminal, unless JSON; in a page always].
+    #[arg(long, overrides_with = "no_names")]
+    names: bool,
+    /// Print ports by number.
+    #[arg(long, overrides_with = "names", conflicts_with = "html")]
+    no_names: bool,
     /// Write an HTML page that shows the packet's path, for a lecture.
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     html: Option<PathBuf>,
@@ -152,7 +159,11 @@ impl TraceOptions {
             return self.ask("trace", &format!("{in_port} {digits}"), &title);
         };
         let mut switch = offline::switch(&config, self.flows.as_deref(), in_port)?;
-        let trace = Trace::of(&mut switch, Time(0), in_port, &frame)?;
+        let mut trace = Trace::of(&mut switch, Time(0), in_port, &frame)?;
+        if self.has_names() {
+            let ports = switch.datapath().ports().values();
+            trace = trace.with_names(&PortNames::of(ports.map(|port| &port.desc)));
+        }
         let drawings = drawing::of_trace(&trace, &offline::states(&mut switch));
         Ok(Explained {
             trace,
@@ -166,9 +177,20 @@ impl TraceOptions {
         offline::described(self.config.as_deref(), self.switch.as_deref())
     }
 
+    /// Whether ports are printed by name.
+    fn has_names(&self) -> bool {
+        let is_for_people = !self.json && std::io::stdout().is_terminal();
+        self.names || self.html.is_some() || (is_for_people && !self.no_names)
+    }
+
     /// Sends a command to a running switch.
     fn ask(&self, command: &str, argument: &str, title: &str) -> Result<Explained, String> {
-        let words = [command, "--json", argument].map(String::from);
+        let mut words = vec![command, "--json"];
+        if self.has_names() {
+            words.push("--names");
+        }
+        words.push(argument);
+        let words: Vec<String> = words.into_iter().map(String::from).collect();
         let text = ctl::ask(self.switch.as_deref(), &words)?;
         let trace =
             serde_json::from_str(&text).map_err(|error| format!("the switch's answer: {error}"))?;

@@ -3,6 +3,7 @@
 
 mod craft;
 mod html;
+mod names;
 mod picture;
 mod read;
 mod text;
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub use bofuss_agent::trace::{ROWS, request};
 pub use craft::parse_packet;
+pub use names::PortNames;
 pub use picture::Picture;
 
 /// The number of [`Trace`]'s form as JSON: it grows when a key changes its meaning or goes; keys

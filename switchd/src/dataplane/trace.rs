@@ -1,7 +1,7 @@
 //! Traces of packets for operators: of a packet that is described, and of the next one that
 //! arrives.
 
-use bofuss_ext::trace::{Trace, parse_packet};
+use bofuss_ext::trace::{PortNames, Trace, parse_packet};
 use bofuss_frame::Frame;
 use bofuss_oflib::text::parse_match;
 use bofuss_oflib::{Catalogue, PortNo};
@@ -17,23 +17,32 @@ const MAX_PENDING_TRACES: usize = 8;
 /// A request to trace the next matching packet.
 pub(super) struct PendingTrace {
     rule: KeyMatch,
-    json: bool,
+    format: TraceFormat,
     reply: oneshot::Sender<Answer>,
 }
 
-/// Strips `--json` from the front.
-fn wants_json(argument: &str) -> (bool, &str) {
-    match argument.strip_prefix("--json ") {
-        Some(rest) => (true, rest.trim()),
-        None => (false, argument),
-    }
+/// How a trace is answered: `--json` and `--names` before the packet or the match.
+#[derive(Clone, Copy, Default)]
+struct TraceFormat {
+    json: bool,
+    /// Whether ports have their names in place of numbers.
+    names: bool,
 }
 
-fn answer(trace: &Trace, json: bool) -> Answer {
-    if json {
-        serde_json::to_string(trace).map_err(|error| error.to_string())
-    } else {
-        Ok(trace.to_string())
+impl TraceFormat {
+    /// Reads the options at the beginning of an argument. Returns what follows them, too.
+    fn read(argument: &str) -> (Self, &str) {
+        let mut format = Self::default();
+        let mut rest = argument;
+        while let Some((word, after)) = rest.split_once(' ') {
+            match word {
+                "--json" => format.json = true,
+                "--names" => format.names = true,
+                _ => break,
+            }
+            rest = after.trim_start();
+        }
+        (format, rest)
     }
 }
 
@@ -49,15 +58,28 @@ impl DataPlane {
 
     /// Reports what the switch would do with a packet.
     pub(super) fn trace_packet(&mut self, argument: &str) -> Answer {
-        let (json, packet) = wants_json(argument);
+        let (format, packet) = TraceFormat::read(argument);
         let (in_port, frame) = parse_packet(packet, &self.named())?;
         let now = self.now();
-        answer(&Trace::of(&mut self.switch, now, in_port, &frame)?, json)
+        let trace = Trace::of(&mut self.switch, now, in_port, &frame)?;
+        self.trace_answer(trace, format)
+    }
+
+    fn trace_answer(&self, mut trace: Trace, format: TraceFormat) -> Answer {
+        if format.names {
+            let ports = self.switch.datapath().ports().values();
+            trace = trace.with_names(&PortNames::of(ports.map(|port| &port.desc)));
+        }
+        if format.json {
+            serde_json::to_string(&trace).map_err(|error| error.to_string())
+        } else {
+            Ok(trace.to_string())
+        }
     }
 
     /// Registers a request to trace the next packet that matches.
     pub(super) fn trace_next_packet(&mut self, argument: &str, reply: oneshot::Sender<Answer>) {
-        let (json, flow) = wants_json(argument);
+        let (format, flow) = TraceFormat::read(argument);
         self.lane
             .pending_traces
             .retain(|pending| !pending.reply.is_closed());
@@ -68,10 +90,11 @@ impl DataPlane {
             }
             Ok(rule) => {
                 let rule = KeyMatch::from(&rule);
-                return self
-                    .lane
-                    .pending_traces
-                    .push(PendingTrace { rule, json, reply });
+                return self.lane.pending_traces.push(PendingTrace {
+                    rule,
+                    format,
+                    reply,
+                });
             }
         };
         // The requester may be gone.
@@ -100,7 +123,10 @@ impl DataPlane {
             let now = self.now();
             let trace = Trace::of(&mut self.switch, now, port, packet.frame.bytes());
             for pending in served {
-                let text = trace.clone().and_then(|trace| answer(&trace, pending.json));
+                let text = match trace.clone() {
+                    Ok(trace) => self.trace_answer(trace, pending.format),
+                    Err(error) => Err(error),
+                };
                 let _ = pending.reply.send(text);
             }
         }
