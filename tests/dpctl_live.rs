@@ -4,8 +4,10 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
 
-use bofuss_tests::{Lab, Process, have, ok, printed, program, run, until};
+use bofuss_tests::{Lab, PATIENCE, Process, have, ok, printed, program, run, until};
 
 #[test]
 fn the_state_of_the_connections_is_told_for_mininet() {
@@ -37,25 +39,50 @@ fn the_state_of_the_connections_is_told_for_mininet() {
     );
 }
 
-/// What `dpctl monitor` prints at the first packet from host 1, up to the packet itself.
-fn monitored(lab: &Lab, option: &str) -> String {
+/// The first line for which `is_meant` holds that `dpctl monitor` prints while host 1 pings.
+fn monitored(lab: &Lab, words: &[&str], is_meant: fn(&str) -> bool) -> String {
     let mut command = Command::new(program("dpctl"));
-    command.args([option, &lab.name, "monitor"]);
-    let mut monitor = Process::start(command.stdout(Stdio::piped()));
-    let mut said = BufReader::new(monitor.0.stdout.take().unwrap());
-    let mut text = String::new();
-    while !text.contains("MONITORING") {
-        assert!(said.read_line(&mut text).unwrap() > 0, "{text}");
+    let mut monitor = Process::start(command.args(words).stdout(Stdio::piped()));
+    let mut lines = BufReader::new(monitor.0.stdout.take().unwrap()).lines();
+    let (sender, printed) = mpsc::channel();
+    thread::spawn(move || lines.try_for_each(|line| sender.send(line.unwrap())));
+    let mut last = String::new();
+    while !last.contains("MONITORING") {
+        last = printed.recv_timeout(PATIENCE).expect("it begins");
     }
     lab.pings(1, 2);
-    let is_packet = |line: &str| line.ends_with(|c: char| c.is_ascii_hexdigit()) && line.len() > 60;
-    while !text.lines().any(is_packet) {
-        assert!(said.read_line(&mut text).unwrap() > 0, "{text}");
+    while !is_meant(&last) {
+        last = printed.recv_timeout(PATIENCE).expect("it prints the line");
     }
-    text.lines()
-        .find(|line| is_packet(line))
-        .unwrap()
-        .to_string()
+    last
+}
+
+/// Whether a line of a monitor is a packet in hexadecimal.
+fn is_packet(line: &str) -> bool {
+    line.ends_with(|c: char| c.is_ascii_hexdigit()) && line.len() > 60
+}
+
+#[test]
+fn a_monitor_subscribes_to_what_an_extension_reports() {
+    if !have(&["ip", "ping"]) {
+        return;
+    }
+    let lab = Lab::new(2, &["--fail-mode", "secure"]);
+    for words in [
+        ["state_mod", "table_config,table=0,stateful=1"],
+        ["state_mod", "set_lookup_extractor,table=0,fields=eth_src"],
+        ["state_mod", "set_update_extractor,table=0,fields=eth_src"],
+        ["add-flow", "actions=set_state(state=5)"],
+    ] {
+        assert!(lab.dpctl(&words).status.success(), "{words:?}");
+    }
+    let words = [&lab.name, "monitor", "notify_states(wanted=1)"];
+    let line = monitored(&lab, &words, |line| line.contains("state_changed("));
+    assert!(line.contains("old=0,new=5"), "{line}");
+    for wrong in ["notify_stats(wanted=1)", "notify_states(wish=1)"] {
+        let refused = lab.dpctl(&["monitor", wrong]);
+        assert_eq!(refused.status.code(), Some(2), "{}", printed(&refused));
+    }
 }
 
 #[test]
@@ -69,7 +96,7 @@ fn a_monitored_packet_is_a_line_that_trace_takes_by_number_or_name() {
     }
     let name = format!("\"{}\"", lab.port(1));
     for (option, port) in [("--no-names", "1"), ("--names", &name)] {
-        let line = monitored(&lab, option);
+        let line = monitored(&lab, &[option, &lab.name, "monitor"], is_packet);
         let (in_port, digits) = line.split_once(' ').unwrap();
         assert_eq!(in_port, port);
         let said = printed(&lab.dpctl(&["trace", in_port, digits]));

@@ -59,6 +59,17 @@ fn read(row: &'static ExtRow, command: &Command, text: &str) -> Result<ExtValue,
     ExtValue::parse(row, text, &command.catalogue).map_err(Failure::Usage)
 }
 
+/// An extension's message as text: `notify_states(wanted=1)`. Errors: what is wrong in it.
+pub(crate) fn message(command: &Command, text: &str) -> Result<ExtValue, Failure> {
+    let name = text.split('(').next().unwrap_or(text);
+    let mut rows = command.catalogue.values(ExtKind::Message);
+    let Some(row) = rows.find(|row| row.name == name) else {
+        let error = format!("'{name}' is no message of an extension");
+        return Err(Failure::Usage(error));
+    };
+    read(row, command, inner(text))
+}
+
 /// What stands between the parentheses of a value's text form.
 fn inner(text: &str) -> &str {
     let inner = text.split_once('(').map_or("", |parts| parts.1);
@@ -158,6 +169,7 @@ mod tests {
     use std::sync::Arc;
 
     use bofuss_oflib::ext::Arg;
+    use bofuss_oflib::wire::Bytes;
 
     use super::*;
 
@@ -170,6 +182,31 @@ mod tests {
             .with_usage("[table=N]", "the colours"),
         ExtRow::new(ExtKind::Message, 77, 2, "painted"),
     ];
+
+    #[test]
+    fn a_message_without_a_usage_is_read_by_its_name() {
+        let mut catalogue = Catalogue::default();
+        catalogue.add("paint", &[], &ROWS).expect("it is the first");
+        let command = Command {
+            strict: false,
+            html: None,
+            catalogue: Arc::new(catalogue),
+        };
+        let painted = message(&command, "painted()").expect("it is a row");
+        assert_eq!(
+            painted,
+            ExtValue::new(&ROWS[2], Vec::new(), Bytes::default())
+        );
+        for (wrong, wanted) in [
+            ("colours()", "'colours' is no message of an extension"),
+            ("painted(table=1)", "painted has no argument 'table'"),
+        ] {
+            let Err(Failure::Usage(error)) = message(&command, wrong) else {
+                panic!("{wrong} is wrong")
+            };
+            assert_eq!(error, wanted);
+        }
+    }
 
     #[test]
     fn a_row_with_a_usage_is_a_verb_and_its_arguments_are_the_rows() {

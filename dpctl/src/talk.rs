@@ -98,7 +98,7 @@ impl Talk {
             Requests::Exchange(message) => self.exchange(&message, &mut replies).await?,
             Requests::Change(messages) => self.change(&messages, &mut replies).await?,
             Requests::Ping { count, bytes } => self.ping(count, bytes, &mut replies).await?,
-            Requests::Monitor(set_config) => return self.monitor(set_config).await,
+            Requests::Monitor(first) => return self.monitor(&first).await,
             Requests::Status(key) => {
                 let text = status::ask(self, &key).await?;
                 let lines: Vec<&str> = text.lines().collect();
@@ -356,9 +356,9 @@ impl Talk {
         }
     }
 
-    async fn monitor(&mut self, set_config: Option<Message>) -> Result<(), Failure> {
-        if let Some(message) = set_config {
-            let sent = self.client.send(&message).await;
+    async fn monitor(&mut self, first: &[Message]) -> Result<(), Failure> {
+        for message in first {
+            let sent = self.client.send(message).await;
             sent.map_err(|error| self.failed(&error))?;
         }
         if !self.json {
@@ -376,7 +376,7 @@ impl Talk {
                 say(format!(
                     "\nRECEIVED:\n{}\n{}\n",
                     bofuss::print::text(&message),
-                    bofuss::print::packet(&message, &self.names)
+                    bofuss::print::details(&message, &self.names)
                 ))
             }
         }

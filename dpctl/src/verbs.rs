@@ -103,7 +103,8 @@ verbs! {
     "stats-queue" "[PORT [QUEUE]]" Bofuss bofuss::stats_queue: "queue counters";
     "get-async" "" Bofuss bofuss::get_async: "which asynchronous messages this connection gets";
     "ping" "[COUNT [BYTES]]" Bofuss bofuss::ping: "measure the round-trip time of echo requests";
-    "monitor" "[MISS_LEN]" Bofuss bofuss::monitor: "print every message until Ctrl-C";
+    "monitor" "[MISS_LEN] [MESSAGE]..." Bofuss bofuss::monitor:
+        "print every message until Ctrl-C, after sending MESSAGEs: notify_states(wanted=1)";
     "show" "" Ofctl ofctl::show: "the switch and its ports";
     "dump-desc" "" Ofctl ofctl::dump_desc: "manufacturer, hardware and software";
     "dump-flows" "[FLOW]" Ofctl ofctl::dump_flows: "flow entries, or only those that FLOW covers";
@@ -180,8 +181,8 @@ pub(crate) enum Requests {
     },
     /// A message that any number of messages may answer.
     Exchange(Message),
-    /// Print all messages; with a configuration to send first.
-    Monitor(Option<Message>),
+    /// Print all messages, after sending these.
+    Monitor(Vec<Message>),
     /// Print the messages of the switch's snoop socket.
     Snoop,
     /// Print the status of the connections: the lines that begin with this.

@@ -19,9 +19,9 @@ use bofuss_oflib::message::{Empty, MultipartReply, QueueConfigRequest};
 use bofuss_oflib::types::{GroupId, MaxLen, MeterId, QueueId, TableId};
 use bofuss_oflib::{Message, PortNo};
 
-use crate::Failure;
 use crate::verbs::{Command, Made, Requests, ask, misused};
 use crate::words::Argument;
+use crate::{Failure, extension};
 pub(crate) use change::*;
 use flow::group_id;
 
@@ -228,16 +228,22 @@ pub(crate) fn ping(_: &Command, arguments: &[&str]) -> Made {
     }
 }
 
-pub(crate) fn monitor(_: &Command, arguments: &[&str]) -> Made {
-    match arguments {
-        [] => Ok(Requests::Monitor(None)),
-        [length] => {
+/// Sends the configuration, and the messages of extensions that subscribe to notifications.
+pub(crate) fn monitor(command: &Command, arguments: &[&str]) -> Made {
+    let mut first = Vec::new();
+    for (place, argument) in arguments.iter().enumerate() {
+        if argument.contains('(') {
+            let value = extension::message(command, argument)?;
+            first.push(Message::Experimenter(value));
+        } else if place == 0 {
             let config = SwitchConfig {
-                miss_send_len: MaxLen(Argument(length).number(length)?),
+                miss_send_len: MaxLen(Argument(argument).number(argument)?),
                 ..SwitchConfig::default()
             };
-            Ok(Requests::Monitor(Some(Message::SetConfig(config))))
+            first.push(Message::SetConfig(config));
+        } else {
+            return misused();
         }
-        _ => misused(),
     }
+    Ok(Requests::Monitor(first))
 }

@@ -229,11 +229,13 @@ fn buffer(buffer: BufferId) -> String {
     }
 }
 
-/// The packet of a PACKET_IN as a line `IN_PORT HEX`, which `trace` reads; the original prints only
-/// its length. Empty for other messages.
-pub(crate) fn packet(message: &Message, names: &PortNames) -> String {
-    let Message::PacketIn(packet_in) = message else {
-        return String::new();
+/// What the original does not print of a message, as a line: the packet of a PACKET_IN as `IN_PORT
+/// HEX`, which `trace` reads, and what an extension reports. Empty for other messages.
+pub(crate) fn details(message: &Message, names: &PortNames) -> String {
+    let packet_in = match message {
+        Message::PacketIn(packet_in) => packet_in,
+        Message::Experimenter(value) => return format!("{value}\n"),
+        _ => return String::new(),
     };
     let in_port = packet_in
         .fields
