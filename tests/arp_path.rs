@@ -11,9 +11,9 @@ use bofuss_frame::Pool;
 use bofuss_ports::{AfPacket, AfPacketOptions, BATCH_FRAMES, NetNs, PortDriver};
 use bofuss_tests::{Process, address, have, host, ip, ok, port, program, run, until};
 
-/// Tells the interfaces of hosts from those of laboratories.
+/// Keeps the interfaces of these hosts apart from those of a `Lab`.
 const NUMBER: u32 = 70;
-/// Of bridge(8): also frames to the nearest bridge are forwarded, as on a cable.
+/// An option of bridge(8): frames to the nearest bridge are forwarded, too, as by a cable.
 const LIKE_A_CABLE: &str = "group_fwd_mask 0x4000";
 
 /// Switches that run in one process, with cables between them, and hosts.
@@ -128,7 +128,7 @@ impl Ring {
     }
 
     /// Sends `count` numbered datagrams from host 1 to host 2, one each millisecond, and does
-    /// `halfway` after half of them. The numbers that arrived.
+    /// `halfway` after half of them. Returns the numbers that arrived.
     fn stream(&self, count: u32, halfway: impl FnOnce()) -> BTreeSet<u32> {
         let receiver = self.on_host(2, || UdpSocket::bind((address(2), 7)).unwrap());
         receiver
@@ -172,12 +172,12 @@ impl Ring {
         self.interfaces.iter().map(of).sum()
     }
 
-    /// Checks that only few frames are on the cables when nobody speaks.
+    /// Checks that the cables carry few frames when nobody sends.
     fn is_quiet(&self) {
         let before = self.carried();
         std::thread::sleep(Duration::from_secs(2));
         let frames = self.carried() - before;
-        // Two HELLOs a second on each of them, and what the hosts' kernels say.
+        // Two HELLOs a second on each of them, and what the hosts' kernels send.
         let most = 20 * self.interfaces.len() as u64;
         assert!(frames < most, "{frames} frames in two seconds");
     }
@@ -266,8 +266,8 @@ fn bridge(name: &str, kind: &str, ports: &[&str]) {
     }
 }
 
-/// Two switches and a spare one between them: the short way is through a bridge whose ports are
-/// `b0` and `b1`, the long one is a cable to each.
+/// Three switches: between the first two, the short path leads through a bridge with the ports `b0`
+/// and `b1`, and the long one through the third switch.
 fn through_a_bridge(kind: &str, options: &[&str]) -> Ring {
     for end in 0..2 {
         ip(&format!("link add x{end} type veth peer name b{end}"));
@@ -344,7 +344,7 @@ fn a_thousand_hosts_on_a_switch_are_told_apart() {
     if !have(&["ip"]) {
         return;
     }
-    // A busy machine may need its time for an answer.
+    // On a busy machine an answer may take long.
     let options = ["arppath.lock-ms=20000"];
     let ring = Ring::start(2, &[(0, 1), (0, 1)], &[0, 1, 1], &options);
     let options = AfPacketOptions {
@@ -374,8 +374,8 @@ fn a_thousand_hosts_on_a_switch_are_told_apart() {
         }
         numbers
     };
-    // Host 1 stands for a thousand, which ask; one at host 2 answers each in time. What a port has
-    // no room for is sent again.
+    // Host 1 plays a thousand hosts that ask for an address; host 2 answers each in time. What a
+    // port has no room for is sent again.
     let mut missing: BTreeSet<u16> = (1..=1000).collect();
     until("all answers arrive", || {
         let numbers: Vec<u16> = missing.iter().copied().take(50).collect();

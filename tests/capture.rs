@@ -7,14 +7,14 @@ use std::process::Command;
 
 use bofuss_tests::{Lab, have, ip, ok, printed, program, run, until};
 
-/// Has a switch do something; what it says, and whether it did.
+/// Sends a command to a switch. Returns what it prints, and whether it succeeded.
 fn ctl(lab: &Lab, words: &[&str]) -> (String, bool) {
     let mut command = Command::new(program("bofuss"));
     let output = run(command.args(["ctl", &lab.name]).args(words));
     (printed(&output), output.status.success())
 }
 
-/// What tshark shows of a file: one field of the packets that a filter lets pass.
+/// One field of those packets of a file that pass a filter, as tshark prints it.
 fn tshark(file: &Path, filter: &str, field: &str) -> String {
     let mut command = Command::new("tshark");
     command
@@ -76,7 +76,7 @@ fn a_capture_has_a_ports_frames_both_ways_as_the_flow_says() {
 }
 
 #[test]
-fn a_capture_of_openflow_tells_which_connection() {
+fn a_capture_of_openflow_has_the_addresses_of_each_connection() {
     if !have(&["ip", "tshark"]) {
         return;
     }

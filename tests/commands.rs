@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use bofuss_tests::{Lab, Process, have, ip, printed, program, run, until};
 
-/// Starts `bofuss run` and gives its exit code and what it said; 0 once it waits for controllers.
+/// Starts `bofuss run`. Returns its exit code, or 0 once it waits for controllers, and its log.
 fn attempt(arguments: &str) -> (i32, String) {
     let log = std::env::temp_dir().join(format!("bofuss-cli-{}", std::process::id()));
     let mut command = Command::new(program("bofuss"));
@@ -79,7 +79,7 @@ fn an_interface_has_one_switch_only() {
 }
 
 #[test]
-fn too_low_a_limit_and_missing_rights_are_told_at_once() {
+fn too_low_a_limit_and_missing_rights_are_reported_at_once() {
     if !have(&["ip", "setpriv"]) {
         return;
     }
@@ -207,7 +207,7 @@ fn dpctl_finds_the_switch_and_points_at_wrong_words() {
     assert_eq!(wrong.status.code(), Some(1));
 }
 
-/// Sends a command to the switch of a laboratory; its exit code and what it says.
+/// Sends a command to a switch. Returns its exit code and what it prints.
 fn ctl(lab: &Lab, command: &str) -> (i32, String) {
     let words = command.split(' ');
     let output = run(Command::new(program("bofuss"))
@@ -217,7 +217,7 @@ fn ctl(lab: &Lab, command: &str) -> (i32, String) {
 }
 
 #[test]
-fn a_tool_is_no_news_and_what_is_told_is_no_debug_output() {
+fn local_tools_are_logged_at_debug_level_and_values_as_plain_text() {
     if !have(&["ip"]) {
         return;
     }

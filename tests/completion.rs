@@ -1,18 +1,18 @@
-//! Completions of dpctl's command lines by bash, zsh and fish themselves, beside a running switch.
+//! bash, zsh and fish complete dpctl's command lines, with the ports of a running switch.
 #![allow(clippy::unwrap_used)]
 
 use std::process::Command;
 
 use bofuss_tests::{Lab, have, ok, program};
 
-/// Says what the script of bash would complete: a reply a line.
+/// Prints what the script for bash would complete, one reply a line.
 const BASH: &str = r#"
 source <(dpctl --generate bash)
 COMP_LINE=$1 COMP_POINT=${#1}
 _dpctl dpctl "$2" ""
 printf '%s\n' "${COMPREPLY[@]}"
 "#;
-/// The same for zsh, whose completion widget is played by three variables and a function.
+/// The same for zsh; three variables and a function take the place of its completion widget.
 const ZSH: &str = r#"
 compadd() { print -l -- $names }
 _files() { print files }
@@ -20,10 +20,10 @@ words=(dpctl add-flow "") CURRENT=3 PREFIX=$1
 compdef() { _dpctl }
 source <(dpctl --generate zsh)
 "#;
-/// Fish says it itself.
+/// Fish has a command for that.
 const FISH: &str = "dpctl --generate fish | source; complete -C $argv[1]";
 
-/// What a shell says in a script, with these arguments.
+/// What a shell prints that runs a script with these arguments.
 fn said(shell: &[&str], arguments: &[&str]) -> Vec<String> {
     let folder = program("dpctl").parent().unwrap().to_path_buf();
     let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
@@ -45,7 +45,7 @@ fn shells_complete_verbs_fields_actions_and_ports() {
     }
     let lab = Lab::new(2, &[]);
     let (one, two) = (lab.port(1), lab.port(2));
-    // In quotes bash takes all of a flow for the word, else what comes after `=` or `:`.
+    // In quotes, bash completes a flow as one word, else what comes after its last `=` or `:`.
     let asked = |line: &str, word: &str| bash(&format!("dpctl {line}"), word);
     assert_eq!(asked("replace-", "replace-"), ["replace-flows"]);
     assert_eq!(

@@ -22,7 +22,7 @@ fn block(kind: &str) -> &'static str {
     rest.split_once("```").unwrap().0
 }
 
-/// A file that is gone with this value.
+/// A file that is removed when dropped.
 struct TemporaryFile(PathBuf);
 
 impl TemporaryFile {
@@ -44,7 +44,7 @@ impl Drop for TemporaryFile {
     }
 }
 
-/// The page's lines for the shell, about this switch.
+/// Runs the page's shell commands on this switch. Returns what they print.
 fn shell(lab: &Lab) -> String {
     let dpctl = program("dpctl");
     let lines = block("console").replace("\ndpctl", &format!("\n{}", dpctl.display()));

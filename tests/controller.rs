@@ -1,4 +1,4 @@
-//! A controller that runs in this process, and notes what it hears.
+//! A controller that runs in this process and records what it receives.
 
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
@@ -15,11 +15,11 @@ use tokio::sync::mpsc;
 /// The UDP port of the numbered packets.
 pub const UDP_PORT: u16 = 7777;
 
-/// What one controller heard, in order.
+/// What one controller received, in order.
 #[derive(Default)]
 pub struct Heard {
     pub sender: Option<Sender>,
-    /// Connections beside the first.
+    /// Its other connections.
     pub more: Vec<Sender>,
     /// The numbers of the packets, and whether they came by the first connection.
     pub packets: Vec<(u32, bool)>,
@@ -32,7 +32,7 @@ pub struct Heard {
     pub errors: Vec<String>,
     pub ended: bool,
     pub more_ended: usize,
-    /// Whether it reads nothing for now.
+    /// If true, it reads nothing.
     pub sleeps: bool,
 }
 
@@ -83,7 +83,7 @@ impl Controller {
         assert_eq!(self.heard(|heard| heard.roles[before]), role);
     }
 
-    /// Waits until everything is done that was asked before.
+    /// Waits until the switch has done everything that was sent before.
     pub fn barrier(&self) {
         let before = self.heard(|heard| heard.barriers);
         self.send(Message::BarrierRequest(Empty));
@@ -159,7 +159,7 @@ async fn listen(address: PassiveAddress, tls: Option<Tls>, heard: &Mutex<Heard>,
 }
 
 impl Heard {
-    /// Writes down a message; gives the reply to an echo request.
+    /// Records a message. Returns the reply to an echo request.
     fn note(&mut self, message: Message, is_first: bool) -> Option<Message> {
         match message {
             Message::PacketIn(packet) => self

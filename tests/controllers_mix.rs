@@ -21,7 +21,7 @@ mod pki;
 use controller::{Controller, UDP_PORT};
 use pki::Pki;
 
-/// Where the three wait, and what the switch has for `--controller`.
+/// Where two of the three listen, and how the switch calls them.
 const TCP: (&str, &str) = ("ptcp:16681", "tcp:127.0.0.1:16681");
 const SSL: (&str, &str) = ("pssl:16682", "ssl:127.0.0.1:16682");
 /// Between two numbered packets.
@@ -31,7 +31,7 @@ fn flow(text: &str, command: FlowModCommand) -> FlowMod {
     parse_flow(text, command, &bofuss_oflib::Catalogue::default()).unwrap()
 }
 
-/// Sends numbered packets of `bytes` payload from host 1 until told to end; gives how many.
+/// Sends numbered packets of `bytes` payload from host 1 until `end`. Returns how many.
 fn load(lab: &Lab, bytes: usize, end: &AtomicBool) -> u32 {
     lab.host(1, || {
         ip("neigh replace 10.0.0.2 lladdr 02:00:00:00:00:02 dev eth0");
@@ -48,7 +48,7 @@ fn load(lab: &Lab, bytes: usize, end: &AtomicBool) -> u32 {
     })
 }
 
-/// Has every packet go to the controllers.
+/// Makes the switch send every packet to the controllers.
 fn ask_for_packets(controller: &Controller) {
     let miss = "priority=0,actions=controller:65535";
     controller.send(Message::FlowMod(flow(miss, FlowModCommand::ADD)));
@@ -188,7 +188,7 @@ fn roles_change_under_load_and_each_message_reaches_whom_it_should() {
 }
 
 #[test]
-fn a_slave_that_asks_gets_packets_and_one_that_does_not_read_loses_its_own_and_they_are_counted() {
+fn a_slave_may_ask_for_packets_and_those_that_a_slow_controller_loses_are_counted() {
     if !have(&["ip", "openssl"]) {
         return;
     }
@@ -241,7 +241,7 @@ fn a_slave_that_asks_gets_packets_and_one_that_does_not_read_loses_its_own_and_t
 
 #[test]
 #[ignore = "it makes 100,000 entries"]
-fn one_that_would_lose_a_flow_removed_is_closed_and_the_others_get_each() {
+fn a_connection_that_would_lose_a_flow_removed_is_closed_and_the_others_get_each() {
     if !have(&["ip", "openssl"]) {
         return;
     }
@@ -269,7 +269,7 @@ fn one_that_would_lose_a_flow_removed_is_closed_and_the_others_get_each() {
         let removed = controller.heard(|heard| heard.removed.clone());
         assert!(removed.into_iter().eq(0..made), "each is told, in order");
     }
-    // It is told what it missed by synchronising again: the switch is back at once.
+    // It can ask for what it missed: the switch connects again at once.
     slow.heard(|heard| heard.sleeps = false);
     until("it is connected again", || {
         slow.heard(|heard| heard.ended && heard.more.len() == 1)
@@ -293,7 +293,7 @@ fn packets_come_by_the_auxiliary_connection_and_it_ends_with_the_main_one() {
             "tcp",
         ],
     );
-    until("both are beside it", || {
+    until("both auxiliary connections are there", || {
         controller.heard(|heard| heard.more.len() == 2)
     });
     controller.heard(|heard| {
@@ -324,13 +324,13 @@ fn packets_come_by_the_auxiliary_connection_and_it_ends_with_the_main_one() {
         controller.heard(|heard| heard.ended)
     });
     let start = Instant::now();
-    until("those beside it are closed", || {
+    until("the auxiliary ones are closed", || {
         controller.heard(|heard| heard.more_ended == 2)
     });
     assert!(start.elapsed() < Duration::from_secs(5));
 }
 
-/// The address of port 2, as the switch tells it.
+/// The MAC address of port 2.
 fn hw_addr(lab: &Lab) -> Mac {
     let text = ok(Command::new("ip").args(["-o", "link", "show", &lab.port(2)]));
     let address = text.split("link/ether ").nth(1).unwrap();
@@ -341,7 +341,7 @@ fn hw_addr(lab: &Lab) -> Mac {
     Mac(bytes)
 }
 
-/// What the switch says of its connections.
+/// The switch's list of its connections.
 fn connections(lab: &Lab) -> String {
     ok(Command::new(program("bofuss")).args(["ctl", &lab.name, "controllers"]))
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 const SCRIPT: &str = "contrib/wireshark/openstate.lua";
 const VECTORS: [&str; 2] = ["openstate.txt", "opp.txt"];
-/// Names in the texts of vectors whose numbers the dissector has, and its names.
+/// Names of numbers in the text of vectors, and the dissector's names for them.
 const NUMBERS: &[(&str, &[&str])] = &[
     ("table", &["table", "table32"]),
     ("state", &["state", "value"]),
@@ -89,7 +89,7 @@ fn capture(messages: &[(String, Vec<u8>)]) -> Vec<u8> {
     capture_of(&frames)
 }
 
-/// The numbers that stand under a name in a part of tshark's JSON.
+/// The numbers that a part of tshark's JSON has under a name.
 fn numbers(value: &Value, name: &str, found: &mut Vec<u64>) {
     match value {
         Value::Object(pairs) => {
@@ -151,7 +151,7 @@ fn wireshark_names_the_fields_of_each_message() {
     let with = ["-X", &script];
     let (text, errors) = tshark(&[&with[..], &["-V"]].concat());
     assert!(!(text.clone() + &errors).contains("Lua"), "{errors}{text}");
-    // Wireshark 4.0 reads behind the end of experimenters' multipart replies, script or not.
+    // Wireshark 4.0 reads past the end of experimenters' multipart replies, script or not.
     let malformed = ["-Y", "_ws.malformed", "-T", "fields", "-e", "frame.number"];
     let (without, _) = tshark(&malformed);
     assert_eq!(tshark(&[&with[..], &malformed].concat()).0, without);

@@ -1,4 +1,4 @@
-//! dpctl beside ovs-ofctl, on our switch and on Open vSwitch.
+//! dpctl compared with ovs-ofctl, on our switch and on Open vSwitch.
 #![allow(clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
@@ -6,13 +6,13 @@ use std::process::{Command, Stdio};
 
 use bofuss_tests::{Lab, Process, have, ok, printed, program, run, until};
 
-/// Entries with all that ovs-ofctl writes in words of its own, a line each.
+/// Entries with everything that ovs-ofctl writes in words of its own, one a line.
 const FLOWS: &str = include_str!("../testdata/dpctl/flows.ovs");
 
 /// The same for OpenFlow 1.0.
 const OLD_FLOWS: &str = include_str!("../testdata/dpctl/flows10.ovs");
 
-/// Questions to which both tools say the same, byte for byte, where the switch can answer them.
+/// Requests whose replies both tools print alike, byte for byte, if the switch can answer them.
 const QUESTIONS: &[&str] = &[
     "show",
     "dump-desc",
@@ -63,13 +63,13 @@ fn command(name: &str, version: &str, address: &str, words: &[&str]) -> Command 
     command
 }
 
-/// Runs a tool on a switch; whether it succeeds, and what it says.
+/// Runs a tool on a switch. Returns whether it succeeds, and what it prints.
 fn tool(name: &str, version: &str, address: &str, words: &[&str]) -> (bool, String) {
     let output = run(&mut command(name, version, address, words));
     (output.status.success(), printed(&output))
 }
 
-/// A text without the times that go on from call to call, and without transaction ids.
+/// A text without durations, which grow from call to call, and without transaction ids.
 fn timeless(text: &str) -> String {
     let cut = |text: &str, word: &str| {
         let is_number = |c: char| c.is_ascii_hexdigit() || "=:.sx".contains(c);
@@ -82,13 +82,13 @@ fn timeless(text: &str) -> String {
     cut(&cut(text, "duration"), "(xid")
 }
 
-/// Waits until both tools say the same; counters may move between the two.
+/// Waits until both tools print the same; counters may change between the two calls.
 fn agree(version: &str, address: &str, questions: &[&str]) {
     for question in questions {
         let words: Vec<&str> = question.split(' ').collect();
         let said = |name| {
             let mut command = command(name, version, address, &words);
-            // Without it ovs-ofctl asks Open vSwitch of 1.0 in Nicira's words.
+            // Without it, ovs-ofctl sends Nicira's messages to an Open vSwitch of 1.0.
             if (name, version) == ("ovs-ofctl", "OpenFlow10") {
                 command.args(["-F", "openflow10"]);
             }
@@ -135,7 +135,7 @@ fn fill(address: &str) {
     }
 }
 
-/// With names ovs-ofctl has no heading, and names tables, too.
+/// With names, ovs-ofctl prints no heading, and tables by name, too.
 fn named_flows_agree(address: &str) {
     let said = |name| {
         let words = ["dump-flows", "--names"];
@@ -150,7 +150,7 @@ fn named_flows_agree(address: &str) {
     assert!(ours.contains("in_port=\"s"), "{ours}");
 }
 
-/// Puts entries in that OpenFlow 1.0 can say, by ovs-ofctl and by us, and compares.
+/// Adds entries in OpenFlow 1.0, by ovs-ofctl and by dpctl, and compares.
 fn compare_old(address: &str) {
     for name in ["ovs-ofctl", "dpctl"] {
         let (done, said) = tool("dpctl", "OpenFlow13", address, &["del-flows"]);
@@ -159,7 +159,7 @@ fn compare_old(address: &str) {
             let (done, said) = tool(name, "OpenFlow10", address, &["add-flow", flow]);
             assert!(done, "{name}: {flow}: {said}");
         }
-        // One port for TCP and UDP, which our syntax asks to choose between.
+        // A port of TCP or of UDP; our syntax asks which.
         let both = "priority=14,actions=mod_tp_src:5,mod_tp_dst:6,output:1";
         let (done, said) = tool("ovs-ofctl", "OpenFlow10", address, &["add-flow", both]);
         assert!(done, "{said}");
@@ -198,7 +198,7 @@ fn both_tools_say_the_same_of_our_switch() {
     agree("OpenFlow10", &address, &["show"]);
 }
 
-/// What a tool says and its exit code, where ports are numbers.
+/// A tool's exit code and what it prints, with ports by number.
 fn code(name: &str, version: &str, words: &[&str]) -> (i32, String) {
     let mut command = Command::new(match name {
         "dpctl" => program(name),
@@ -228,7 +228,7 @@ fn files_are_compared_and_replace_entries_as_by_ovs_ofctl() {
         std::fs::write(&path, lines.collect::<Vec<_>>().join("\n")).unwrap();
         path.to_str().unwrap().to_string()
     };
-    // Of other tables OpenFlow 1.0 knows nothing, and ovs-ofctl not our way to say its actions.
+    // OpenFlow 1.0 has one table, and ovs-ofctl does not read our text of its actions.
     let of_one_table = without(&wanted, &["table="]);
     let plain = without(&old, &["mod_", "enqueue"]);
     for (version, old, wanted) in [

@@ -10,7 +10,7 @@ use std::thread;
 use bofuss_tests::{Lab, PATIENCE, Process, have, ok, printed, program, run, until};
 
 #[test]
-fn the_state_of_the_connections_is_told_for_mininet() {
+fn the_state_of_the_connections_is_printed_for_mininet() {
     if !have(&["ip", "ovs-testcontroller"]) {
         return;
     }
@@ -169,7 +169,7 @@ fn a_watch_in_a_pipe_is_plain_and_ends_with_its_switch() {
     assert_eq!(watch.0.wait().unwrap().code(), Some(1));
 }
 
-/// A process that writes into a file what it says to either stream.
+/// A process whose output and errors go to a file.
 fn snooping(command: &mut Command, file: &Path) -> Process {
     let file = std::fs::File::create(file).unwrap();
     command.stdout(file.try_clone().unwrap()).stderr(file);
@@ -220,7 +220,7 @@ fn snoop_repeats_what_controllers_say_and_a_slow_reader_loses_alone() {
     };
     controller(&["add-flow", "priority=5,ip,actions=output:1"]);
     controller(&["-O", "OpenFlow10", "dump-flows"]);
-    // 100 kB each; what does not fit in a reader's megabyte and the socket is lost.
+    // 100 kB each: what does not fit in a reader's queue of 1 MB and in the socket is lost.
     for _ in 0..30 {
         controller(&["dump-table-features"]);
     }

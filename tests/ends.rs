@@ -61,7 +61,7 @@ fn ofprotocol_takes_its_controllers_with_it_however_it_ends() {
     until("the controller is followed", || {
         status(&tools).contains("remote.1.name=tcp:127.0.0.1:1\n")
     });
-    // It is killed without a word.
+    // It is killed, and cannot say goodbye.
     drop(protocol);
     until("the controller is given up", || {
         !status(&main).contains("remote.1")
@@ -76,7 +76,7 @@ fn ofprotocol_takes_its_controllers_with_it_however_it_ends() {
 }
 
 #[test]
-fn the_end_of_a_terminal_ends_a_switch_in_order_unless_it_shall_outlive_it() {
+fn a_closed_terminal_ends_a_switch_cleanly_unless_nohup_protects_it() {
     for (number, nohup) in [false, true].into_iter().enumerate() {
         let name = format!("hung-{}-{number}", std::process::id());
         let bofuss = program("bofuss");

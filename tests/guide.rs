@@ -1,7 +1,7 @@
-//! Pages with Mininet, run by a plain user: each command in a `console` block gives what stands
-//! below it, with sudo only where the page has it.
+//! Pages with Mininet, run by a plain user: each command in a `console` block prints what follows
+//! it there, with sudo only where the page has it.
 //!
-//! A line of `…` stands for any lines, and `…` in a line for any text.
+//! A line `…` on a page means any lines, and `…` in a line any text.
 #![allow(clippy::unwrap_used)]
 
 use std::fmt::Write;
@@ -10,7 +10,7 @@ use bofuss_tests::{as_user, have_users};
 
 const PROMPT: &str = "mininet> ";
 
-/// A command of the page, whether Mininet reads it, and what it is to print.
+/// A command of the page, whether it is one for Mininet, and what it has to print.
 struct Step {
     command: &'static str,
     for_mininet: bool,
@@ -38,8 +38,8 @@ fn steps(page: &'static str) -> Vec<Step> {
     steps
 }
 
-/// The shell script of the steps: each of the shell's own announces itself, and Mininet reads what
-/// follows it.
+/// The steps as a shell script: each command of the shell prints a mark first, and the commands for
+/// Mininet that follow it are its input.
 fn script(steps: &[Step]) -> String {
     let mut text = String::new();
     let is_mininet = |step: Option<&Step>| step.is_some_and(|step| step.for_mininet);
@@ -69,7 +69,7 @@ fn python(page: &str) -> &str {
     program.split_once("```").unwrap().0
 }
 
-/// Whether a text is a pattern's, in which `…` is any text.
+/// Whether a text matches a pattern, in which `…` is any text.
 fn fits(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('…');
     let first = parts.next().unwrap();
@@ -88,7 +88,7 @@ fn fits(pattern: &str, text: &str) -> bool {
     last.map_or(rest.is_empty(), |last| rest.ends_with(last))
 }
 
-/// Whether lines are those that are wanted, where `…` is any of them.
+/// Whether lines match those wanted, where `…` is any number of lines.
 fn are(wanted: &[&str], lines: &[&str]) -> bool {
     match wanted {
         [] => lines.is_empty(),
@@ -109,7 +109,7 @@ fn a_network_with_loops_goes_as_the_page_says() {
     goes_as_it_says(include_str!("../docs/guide/arp-path.md"), 14);
 }
 
-/// Runs a page, which has so many commands at least.
+/// Runs a page, which has at least this many commands.
 fn goes_as_it_says(page: &'static str, commands: usize) {
     if !have_users(&["ip", "unshare", "sudo", "mn", "tshark", "curl", "iperf"]) {
         return;
@@ -122,7 +122,7 @@ fn goes_as_it_says(page: &'static str, commands: usize) {
         script(&steps)
     );
     let said = as_user(&script.replace("/usr/local/share/bofuss", "/run/bin"));
-    // What the shell's steps print, and of these, what Mininet prints behind each prompt.
+    // What the commands of the shell print, and what Mininet prints after each of its prompts.
     let parts = said.split("#step\n").skip(1);
     let mut printed = parts.flat_map(|part| part.split(PROMPT));
     let mut wrong = String::new();

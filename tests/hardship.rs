@@ -1,4 +1,4 @@
-//! Bad input and bad luck: the switch answers, forwards on, and grows by nothing.
+//! Bad input and bad luck: the switch answers, goes on forwarding, and needs no more memory.
 #![allow(clippy::unwrap_used)]
 
 use std::io::{ErrorKind, Read, Write};
@@ -10,7 +10,7 @@ use bofuss_tests::{Lab, PATIENCE, have, program, until};
 
 const TOOLS: &[&str] = &["ip", "ping"];
 
-/// Greets, and gives type and code of the error that `request` is answered with.
+/// Sends a HELLO and `request`. Returns type, code and data of the error that answers it.
 fn error_of(port: u16, request: &[u8]) -> (u16, u16, Vec<u8>) {
     let mut stream = connect(port);
     stream.write_all(&HELLO).unwrap();
@@ -96,7 +96,7 @@ fn a_thousand_connections_leave_nothing() {
         return;
     }
     let lab = Lab::new(2, &["--listen", "ptcp:16658"]);
-    // One that comes before those that went are cleared away is closed at once.
+    // A connection that comes before ended ones are cleared away is closed at once.
     let visit = || {
         until("it is greeted", || {
             let mut stream = connect(16658);

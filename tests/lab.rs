@@ -1,4 +1,4 @@
-//! A laboratory: a switch process and hosts on veth, with default offloads, all gone when dropped.
+//! A laboratory: a switch process and hosts on veth with default offloads, removed when dropped.
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc)]
 
 pub mod peers;
@@ -22,8 +22,8 @@ pub const PATIENCE: Duration = Duration::from_secs(20);
 /// Tells the laboratories of one process apart.
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// Whether the tests that need `tools` can run: outside CI a missing one is named and the test
-/// left.
+/// Whether the tests that need `tools` can run. Outside CI, missing ones are printed, and the test
+/// is skipped.
 ///
 /// Panics: in CI, if one is missing.
 pub fn have(tools: &[&str]) -> bool {
@@ -67,7 +67,7 @@ pub fn have_users(tools: &[&str]) -> bool {
     has_others && have(tools)
 }
 
-/// A program of ours: where the runner says, else where cargo puts it.
+/// A program of ours: in the folder that the runner sets, or where cargo puts it.
 pub fn program(name: &str) -> PathBuf {
     let built = || {
         std::env::current_exe()
@@ -120,7 +120,7 @@ pub fn ip(arguments: &str) -> String {
     ok(Command::new("ip").args(arguments.split_whitespace()))
 }
 
-/// Asks over HTTP; head and body of the answer.
+/// Requests a page over HTTP. Returns head and body of the answer.
 pub fn get(address: &str, path: &str, header: &str) -> (String, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -131,8 +131,8 @@ pub fn get(address: &str, path: &str, header: &str) -> (String, String) {
     (head.into(), body.into())
 }
 
-/// Runs a shell script as a plain user who may call sudo, in namespaces of its own, and gives what
-/// it says; see `users.sh`. Panics: if it fails.
+/// Runs a shell script as a plain user who may call sudo, in namespaces of its own; see `users.sh`.
+/// Returns what it prints. Panics: if it fails.
 pub fn as_user(script: &str) -> String {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut command = Command::new("unshare");
@@ -177,7 +177,7 @@ impl Process {
         )
     }
 
-    /// Sends SIGTERM and gives the exit code.
+    /// Sends SIGTERM. Returns the exit code.
     pub fn terminate(&mut self) -> Option<i32> {
         ok(Command::new("kill").arg(self.0.id().to_string()));
         until("the process ends", || self.0.try_wait().unwrap().is_some());
@@ -192,7 +192,7 @@ impl Drop for Process {
     }
 }
 
-/// A switch with hosts, one a port; host i has 10.0.0.i.
+/// A switch with one host at each port; host i has the address 10.0.0.i.
 pub struct Lab {
     /// The switch's process.
     pub switch: Process,
@@ -200,7 +200,7 @@ pub struct Lab {
     pub name: String,
     hosts: BTreeMap<u8, NetNs>,
     log: PathBuf,
-    /// Where it listens for tools, if it was told to.
+    /// Where it listens for tools, if an argument says so.
     tcp: Option<String>,
 }
 
@@ -215,7 +215,7 @@ impl Lab {
         Self::start(1..=hosts, arguments, false)
     }
 
-    /// The same with other numbers of hosts, behind the ports that the arguments name.
+    /// The same with other numbers of hosts, whose ports follow those that the arguments name.
     pub fn with_hosts(hosts: RangeInclusive<u8>, arguments: &[&str]) -> Self {
         Self::start(hosts, arguments, true)
     }
@@ -286,7 +286,7 @@ impl Lab {
             .args(arguments))
     }
 
-    /// What our `dpctl` says of this switch. Panics: if it refuses.
+    /// What our `dpctl` prints about this switch. Panics: if it fails.
     pub fn asks(&self, arguments: &[&str]) -> String {
         let output = self.dpctl(arguments);
         assert!(
@@ -302,7 +302,7 @@ impl Lab {
         self.tcp.clone().unwrap_or_else(|| self.address())
     }
 
-    /// Runs `ovs-ofctl` on this switch in 1.3; gives what it prints, and whether it succeeded.
+    /// Runs `ovs-ofctl` on this switch in 1.3. Returns what it prints, and whether it succeeded.
     pub fn ofctl(&self, verb: &str, arguments: &[&str]) -> (String, bool) {
         self.ofctl13().run(verb, arguments)
     }
@@ -436,7 +436,7 @@ pub fn host(lab: u32, number: u8) -> NetNs {
     namespace
 }
 
-/// Captures what passes over loopback at a TCP port, and says whether all of it is well-formed
+/// Captures what passes over loopback at a TCP port, and checks that all of it is well-formed
 /// OpenFlow.
 pub struct Capture {
     process: Process,
@@ -468,7 +468,7 @@ impl Capture {
 
     /// The same for the version in which tshark calls the type of a message `field`.
     pub fn is_well_formed_in(mut self, tcp_port: u16, field: &str) {
-        // It gets its packets in blocks, once a second.
+        // dumpcap gets packets in blocks, once a second.
         std::thread::sleep(Duration::from_millis(1500));
         self.process.terminate();
         let decode = format!("tcp.port=={tcp_port},openflow");

@@ -1,4 +1,4 @@
-//! Where the switch listens, and that nobody keeps others from being heard there.
+//! Where the switch listens, and that no peer keeps others out there.
 #![allow(clippy::unwrap_used)]
 
 use std::io::Write;
@@ -60,7 +60,7 @@ fn silent_and_slow_peers_keep_nobody_out() {
     let silent = |port: u16| TcpStream::connect(("127.0.0.1", port)).unwrap();
     let mut crowd: Vec<_> = (0..80).map(|_| silent(16702)).collect();
     crowd.extend((0..30).map(|_| silent(16703)));
-    // Each second they say a byte of what may become a HELLO, or a request.
+    // Each second they send a byte of what may become a HELLO, or a request.
     let drip = |crowd: &mut Vec<TcpStream>| {
         for peer in crowd {
             let _ = peer.write_all(b"\x04");
@@ -76,7 +76,7 @@ fn silent_and_slow_peers_keep_nobody_out() {
         std::thread::sleep(Duration::from_secs(1));
     }
     assert!(start.elapsed() < PATIENCE, "nothing waited");
-    // Who is in stays, however many come then.
+    // Who is connected stays so, however many come then.
     let mut controller = connect(16702);
     controller.write_all(&HELLO).unwrap();
     assert_eq!(message(&mut controller).unwrap()[1], 0);

@@ -1,5 +1,5 @@
-//! A switch that is locked down: without rights in any thread, it goes on working, and says what it
-//! does not do any more.
+//! A switch that is locked down: without rights in any thread, it goes on working, and reports what
+//! it cannot do any more.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use bofuss_tests::{Lab, Process, have, have_users, ip, printed, program, python, run, until};
 
-/// A folder that is gone when dropped.
+/// A folder that is removed when dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -32,14 +32,14 @@ impl Drop for Folder {
     }
 }
 
-/// Has a switch do something; whether it did, and what it says.
+/// Sends a command to a switch. Returns whether it succeeded, and what it prints.
 fn ctl(lab: &Lab, command: &str) -> (bool, String) {
     let mut bofuss = Command::new(program("bofuss"));
     let output = run(bofuss.args(["ctl", &lab.name]).args(command.split(' ')));
     (output.status.success(), printed(&output))
 }
 
-/// The switch refuses a command for `reason`.
+/// Checks that the switch refuses a command for `reason`.
 fn refused(lab: &Lab, command: &str, reason: &str) {
     let (done, said) = ctl(lab, command);
     assert!(!done && said.contains(reason), "{command}: {said}");
@@ -59,7 +59,7 @@ fn of_threads(lab: &Lab, key: &str) -> Vec<(String, String)> {
     values.collect()
 }
 
-/// No thread has capabilities, or gains any by a program.
+/// Checks that no thread has capabilities, or can gain any by a program.
 fn is_without_rights(lab: &Lab) {
     for set in ["CapInh:", "CapPrm:", "CapEff:", "CapAmb:"] {
         for (thread, value) in of_threads(lab, set) {
@@ -134,14 +134,14 @@ fn a_locked_switch_has_no_rights_in_any_thread_and_goes_on_working() {
         ctl(&lab, "memory").1.contains(" kB"),
         "it reads its own status"
     );
-    // What is declared may be done, by threads that start now, too.
+    // What was declared may still be done, also by threads that start now.
     assert!(ctl(&lab, &format!("capture 1 {captured} icmp")).0);
     is_without_rights(&lab);
     lab.all_ping();
     until("the capture is there", || {
         fs::metadata(&captured).is_ok_and(|file| file.len() > 100)
     });
-    // What the configuration names goes to the folder alone.
+    // What the configuration names is written to the folder only.
     for place in [home.file("x.pcap"), captures.file("../x.pcap")] {
         fs::write(&file, format!("{plain}capture = ['1 {place}']\n")).unwrap();
         refused(&lab, "reload", "captures may only be written to /");
@@ -153,7 +153,7 @@ fn a_locked_switch_has_no_rights_in_any_thread_and_goes_on_working() {
     assert!(!fs::exists(socket).unwrap(), "it takes its sockets along");
 }
 
-/// A run-time folder of another than root, for as long as this is there.
+/// Gives the run-time folder to another user than root until dropped.
 struct RunFolder;
 
 impl RunFolder {
@@ -208,7 +208,7 @@ fn a_locked_switch_leaves_root_for_the_owner_of_its_run_time_folder() {
     assert_eq!(lab.switch.terminate(), Some(0));
     assert!(!fs::exists(socket).unwrap(), "it takes its sockets along");
     drop(lab);
-    // A file that this user may not read keeps the switch with root.
+    // A file that this user may not read makes the switch stay root's.
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
     let lab = Lab::new(2, &arguments);
     until("it is locked down", || {
@@ -354,7 +354,7 @@ fn a_locked_switch_names_the_lock_where_it_refuses_and_changes_nothing() {
     assert!(lab.dpctl(&["mod-port", "1", "no-flood"]).status.success());
     assert_eq!(ctl(&lab, "ports").1.lines().count(), before);
     lab.all_ping();
-    // What is given up does not come back.
+    // Rights that were given up do not come back.
     let port = lab.port(2);
     ip(&format!("link del {port}"));
     until("the port is gone", || ctl(&lab, "ports").1.contains("gone"));
@@ -390,7 +390,7 @@ fn a_locked_switch_that_cannot_be_confined_does_not_start() {
     if !have(&["ip"]) {
         return;
     }
-    // As on a kernel without Landlock: its first system call fails as one that is not there.
+    // As on a kernel without Landlock: the first system call of it does not exist.
     let without = "import ctypes, os, struct, sys\n\
         code = [(0x20, 0, 0, 0), (0x15, 0, 1, 444), (6, 0, 0, 0x50026), (6, 0, 0, 0x7fff0000)]\n\
         code = b''.join(struct.pack('HBBI', *one) for one in code)\n\

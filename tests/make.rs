@@ -6,7 +6,7 @@ use std::process::Command;
 
 use bofuss_tests::{have, printed};
 
-/// Runs make as a shell would; gives what it says. Panics: if it fails.
+/// Runs make as a shell would. Returns what it prints. Panics: if it fails.
 fn make(words: &str) -> String {
     let mut make = Command::new("make");
     make.args(words.split(' '))
@@ -46,7 +46,7 @@ fn an_installation_builds_nothing_twice() {
     let _ = std::fs::remove_dir_all(&folder);
     let build = "build PROFILE=dev";
     let install = format!("install PROFILE=dev DESTDIR={}", folder.display());
-    // The first finds what `cargo xtask e2e` built for the tests.
+    // The first call uses what `cargo xtask e2e` built for the tests.
     for words in [build, install.as_str(), build, install.as_str()] {
         assert_eq!(crates_compiled(words), 0, "make {words}");
     }

@@ -15,11 +15,11 @@ use bofuss_tests::{Lab, have, printed, raw};
 const TOOLS: &[&str] = &["ip"];
 /// Entries, each with an address and a list of actions that no other has.
 const ENTRIES: u32 = 100_000;
-/// One of so many stays when the others are deleted.
+/// Of this many entries one stays when the others are deleted.
 const SCATTER: u32 = 200;
 /// Where a flow-mod has the last byte of its cookie.
 const COOKIE_END: usize = 15;
-/// The cookies of entries that go, and of those that stay.
+/// The cookies of entries that are deleted, and of those that stay.
 const GOES: u8 = 1;
 const STAYS: u8 = 2;
 /// What they take at least, in KiB.
@@ -72,7 +72,7 @@ fn flow_mod(command: FlowModCommand, text: &str) -> Vec<u8> {
     bytes
 }
 
-/// Adds all entries, which tell when they are removed.
+/// Adds all entries, with a flow-removed each when they are deleted.
 fn fill(stream: &mut TcpStream) {
     let text =
         "send_flow_rem,cookie=1,idle_timeout=3600,ip,nw_dst=1.2.3.4,actions=output:0x01020304";
@@ -166,7 +166,7 @@ fn memory_of_slow_readers_goes_back_within_ten_seconds_of_their_end() {
             .iter_mut()
             .for_each(|reader| _ = reader.read(&mut [0; 4096]).unwrap());
     }
-    // They are told of each entry that goes, until too much waits for them.
+    // They get a flow-removed for each entry, until too much waits for them.
     stream
         .write_all(&flow_mod(FlowModCommand::DELETE, "cookie=1/-1"))
         .unwrap();

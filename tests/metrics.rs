@@ -10,7 +10,7 @@ use bofuss_tests::{Lab, Process, address as host_address, get, have, printed, ru
 
 const OPEN_METRICS: &str = "Accept: application/openmetrics-text; version=1.0.0";
 
-/// A switch that has something of everything, and where it tells of it.
+/// A switch that has something of everything, and the address of its metrics.
 fn busy_switch() -> (Lab, String) {
     let arguments = ["--metrics", "0", "--queue", "1:1:min=1M", "--tables", "3"];
     let lab = Lab::new(2, &arguments);
@@ -35,14 +35,14 @@ fn busy_switch() -> (Lab, String) {
     (lab, address)
 }
 
-/// Where the switch says that it tells its metrics: ADDRESS:PORT.
+/// Where the switch serves its metrics, according to its log: ADDRESS:PORT.
 fn metrics_address(lab: &Lab) -> String {
     let log = lab.log();
     let (_, rest) = log.split_once("metrics: http://").unwrap();
     rest.split_once("/metrics").unwrap().0.to_string()
 }
 
-/// The value of the sample that begins so. Panics: if there is none.
+/// The value of the sample that begins with `start`. Panics: if there is none.
 fn value(text: &str, start: &str) -> f64 {
     let line = text.lines().find(|line| line.starts_with(start));
     let line = line.unwrap_or_else(|| panic!("{start} is in {text}"));
@@ -50,12 +50,12 @@ fn value(text: &str, start: &str) -> f64 {
 }
 
 #[test]
-fn metrics_tell_what_the_switch_counts() {
+fn metrics_are_what_the_switch_counts() {
     if !have(&["ip", "ovs-ofctl"]) {
         return;
     }
     let (lab, address) = busy_switch();
-    // No bridge forwards what is for the nearest one.
+    // No bridge forwards frames to the address of the nearest bridge.
     lab.asks(&[
         "packet-out",
         "1",
@@ -110,7 +110,7 @@ fn metrics_tell_what_the_switch_counts() {
     assert!(get(&address, "/", "").0.starts_with("HTTP/1.1 404"));
 }
 
-/// How many samples begin so.
+/// How many samples begin with `start`.
 fn count(text: &str, start: &str) -> usize {
     text.lines().filter(|line| line.starts_with(start)).count()
 }
@@ -132,7 +132,7 @@ fn a_scrape_has_each_thing_once_and_as_many_flows_as_its_limit() {
     let added = lab.dpctl(&["add-flows", path.to_str().unwrap()]);
     std::fs::remove_file(&path).unwrap();
     assert!(added.status.success(), "{}", printed(&added));
-    // Of groups and meters a slice has 32.
+    // A slice has 32 groups or meters.
     for n in 1..=70 {
         let group = format!("group_id={n},type=all,bucket=output:1");
         lab.dpctl(&["add-group", &group]);
@@ -182,7 +182,7 @@ fn a_prometheus_scrapes_without_a_warning() {
     std::fs::remove_dir_all(&dir).unwrap();
 }
 
-/// Runs a Prometheus in `dir` until it has what it wants to know of the switch.
+/// Runs a Prometheus in `dir` until it has the metrics of the switch.
 fn scraped(dir: &Path, config: &str) {
     std::fs::write(dir.join("prometheus.yml"), config).unwrap();
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -213,7 +213,7 @@ fn scraped(dir: &Path, config: &str) {
     until("a histogram is kept", || {
         query("histogram_quantile(0.99, bofuss_batch_seconds_bucket)").contains("=> ")
     });
-    until("rates can be told", || {
+    until("rates can be computed", || {
         query("rate(bofuss_port_receive_packets_total[10s])").contains("=> ")
     });
     assert!(query("bofuss_flow_packets_total").contains("match=\"arp\""));

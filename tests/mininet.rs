@@ -7,11 +7,11 @@ use std::process::Command;
 use bofuss_tests::{have, printed, program, run};
 
 const TOOLS: &[&str] = &["ip", "unshare", "mn", "iperf", "ovs-testcontroller"];
-/// Where our class is inside.
+/// The file of our class inside the namespaces.
 const OURS: &str = "/run/bin/bofuss_mininet.py";
 const FORMER: &str = "/run/bin/mininet.py";
-/// Mininet kills by name and deletes files of /tmp: everything is in namespaces that go with it,
-/// with copies of the programs, for they may be in /tmp.
+/// Mininet kills by name and deletes files of /tmp. So everything runs in namespaces of its own,
+/// with copies of the programs, which may be in /tmp.
 const INSIDE: &str = r#"set -e
 mount -t tmpfs run /run
 mkdir -p /run/netns /run/openvswitch /run/bin
@@ -31,7 +31,8 @@ status=0
 [ $status = 0 ] || cat /tmp/*.log
 exit $status"#;
 
-/// Runs a command with Mininet and our programs at hand; gives what it says. Panics: if it fails.
+/// Runs a command where it finds Mininet and our programs. Returns what it prints. Panics: if it
+/// fails.
 fn inside(words: &[&str]) -> String {
     let root: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut command = Command::new("unshare");
@@ -66,7 +67,7 @@ fn mn_with_the_user_switch_works_as_it_is() {
     }
     let said = mn("--switch user --controller ovsc --topo linear,14 --wait --test pingall");
     assert!(said.contains("0% dropped (182/182 received)"), "{said}");
-    // Nobody waits for a controller that is not named.
+    // Without a controller, nothing waits for one.
     mn("--switch user --controller none --topo single,2 --wait --test none");
     // The switches are in namespaces of their own.
     let said = mn("--switch user --controller ovsc --innamespace --wait --test pingall");
@@ -113,7 +114,7 @@ fn the_class_is_importable_and_its_former_file_still_works() {
 }
 
 #[test]
-fn a_course_s_first_day_passes_with_either_class() {
+fn a_courses_first_exercises_work_with_either_class() {
     if !have(TOOLS) {
         return;
     }
@@ -127,7 +128,7 @@ fn a_course_s_first_day_passes_with_either_class() {
 }
 
 #[test]
-fn several_controllers_and_links_with_a_rate_are_as_they_should() {
+fn several_controllers_and_links_with_a_rate_work() {
     if !have(TOOLS) {
         return;
     }

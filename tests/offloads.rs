@@ -1,5 +1,5 @@
-//! Super-frames and unfinished checksums of every shape that hosts leave to the switch, as
-//! docs/reference/offloads.md says.
+//! Super-frames and unfinished checksums of every kind that hosts leave to the switch, as
+//! docs/reference/offloads.md lists them.
 #![allow(clippy::unwrap_used)]
 
 use std::io::{BufRead, BufReader};

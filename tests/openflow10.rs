@@ -1,4 +1,4 @@
-//! OpenFlow 1.0 beside 1.3: tools and controllers that we did not write, which speak only that.
+//! OpenFlow 1.0 next to 1.3: tools and controllers that we did not write and that speak only 1.0.
 #![allow(clippy::unwrap_used)]
 
 use std::process::Command;
@@ -170,7 +170,7 @@ fn the_switch_its_ports_and_queues_are_described_and_changed() {
 }
 
 #[test]
-fn dpctl_speaks_it_where_told_to() {
+fn dpctl_speaks_1_0_if_an_option_says_so() {
     if !have(&["ip"]) {
         return;
     }

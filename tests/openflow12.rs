@@ -1,5 +1,5 @@
-//! OpenFlow 1.2 beside 1.3: tools and controllers that we did not write, which speak only that.
-//! tshark has no dissector for it: that these tools find nothing wrong is the check.
+//! OpenFlow 1.2 next to 1.3: tools and controllers that we did not write and that speak only 1.2.
+//! tshark has no dissector for it, so these tools are the check.
 #![allow(clippy::unwrap_used)]
 
 use bofuss_tests::peers::{Ofctl, contains, joins_os_ken, joins_ovs, joins_ryu};

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bofuss_tests::{Lab, PATIENCE, Process, address, have, ip, ok, python, until};
 
-/// The ports to knock at, in their order, and the one that they open.
+/// The ports to knock at, in order, and the port that they open.
 const KNOCKS: [u16; 3] = [5001, 5002, 5003];
 const OPEN: u16 = 22;
 /// How long a datagram that should not arrive may take to do so.
@@ -28,7 +28,7 @@ fn passes(lab: &Lab, receiver: &UdpSocket, from: u8, patience: Duration) -> bool
     receiver.recv_from(&mut [0; 64]).is_ok()
 }
 
-/// Starts a controller that writes what it sees to a file.
+/// Starts a controller whose output goes to a file.
 fn controller(output: &Path, arguments: &[&str]) -> Process {
     let stdout = std::fs::File::create(output).unwrap();
     let mut controller = Command::new(python());
@@ -116,7 +116,7 @@ fn a_quota_of_packets_by_an_os_ken_controller_of_open_packet_processor() {
     std::fs::remove_file(&output).unwrap();
 }
 
-/// What host 1 has sent over TCP, as the switch, its own interface and the receiver's have it.
+/// What host 1 has sent over TCP, as counted by the switch, by its interface and by the receiver's.
 #[derive(Debug)]
 struct Transfer {
     /// Packets and their bytes, by the state and a variable of its flow, and by its entry.
@@ -125,7 +125,7 @@ struct Transfer {
     /// Packets of both hosts: by a variable of the table, and by their states.
     of_table: u64,
     of_states: u64,
-    /// Packets that left for the receiver beside these, and all that it has received.
+    /// Other packets that left for the receiver, and all that it has received.
     others: u64,
     received: u64,
     /// Frames that its interface sent, super-frames as one.
@@ -133,7 +133,7 @@ struct Transfer {
     retransmitted: u64,
 }
 
-/// The number after a word of the line that has all of some other words.
+/// The number after `word` in the line that contains all of `words`.
 fn number_in(text: &str, words: &[&str], word: &str) -> u64 {
     let is_it = |line: &&str| words.iter().all(|word| line.contains(word));
     let line = text.lines().find(is_it);
@@ -153,8 +153,8 @@ fn interface_count(lab: &Lab, host: u8, direction: &str) -> u64 {
     json[0]["stats64"][direction]["packets"].as_u64().unwrap()
 }
 
-/// A switch in which each packet of TCP counts up its sender's state, and adds its length to a
-/// variable of that and one to a variable of the table.
+/// A switch in which each packet of TCP increments its sender's state, and adds its length to a
+/// variable of that sender, and one to a variable of the table.
 fn counting() -> Lab {
     let lab = Lab::new(2, &[]);
     for text in [
@@ -221,7 +221,7 @@ fn a_super_frame_of_tcp_acts_once_for_each_segment() {
         return;
     }
     const MEGABYTES: usize = 8;
-    /// Bytes of the headers with TCP's timestamps, and those that the SYN has more.
+    /// Bytes of the headers with TCP's timestamps, and the additional ones of the SYN.
     const HEADERS: u64 = 14 + 20 + 32;
     const SYN_MORE: u64 = 8;
     for segments_itself in [false, true] {

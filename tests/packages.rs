@@ -1,4 +1,4 @@
-//! The packages of `cargo xtask dist`: used as their users do, in roots made for it.
+//! The packages of `cargo xtask dist`, used as their users do, in root folders made for the test.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
@@ -42,7 +42,7 @@ const INSTALLED: &[&str] = &[
     "share/zsh/vendor-completions/_dpctl",
 ];
 
-/// A folder that goes with the test.
+/// A folder that is removed with the test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -52,13 +52,13 @@ impl Folder {
         Self(path)
     }
 
-    /// All that is in it but folders, as paths relative to it.
+    /// Everything in it except folders, as paths relative to it.
     fn files(&self) -> BTreeSet<String> {
         let said = sh(&self.0, "find . ! -type d -printf '%P\\n'");
         said.lines().map(str::to_owned).collect()
     }
 
-    /// Runs a program of this root in it; the last machine of a path names whose program it is.
+    /// Runs a program of this root in it, for the machine that the path names last.
     fn inside(&self, machine: &str, words: &[&str]) -> String {
         let mut command = Command::new("chroot");
         command.arg(&self.0);
@@ -106,13 +106,13 @@ fn packages() -> Option<(PathBuf, Vec<(&'static str, &'static str)>)> {
     Some((folder, machines))
 }
 
-/// The version that the programs under test say they have.
+/// The version that the programs under test print.
 fn version() -> String {
     let said = ok(Command::new(program("bofuss")).arg("--version"));
     said.trim().strip_prefix("bofuss ").unwrap().to_owned()
 }
 
-/// Both programs run, under all names, and nothing is there but they.
+/// Checks that both programs run, under all names, in a root that has nothing else.
 fn programs_run(root: &Folder, machine: &str, prefix: &str) {
     for name in ["bofuss", "dpctl", "ofdatapath", "ofprotocol"] {
         let said = root.inside(machine, &[&format!("{prefix}/bin/{name}"), "--version"]);
@@ -141,7 +141,7 @@ fn the_sums_are_those_of_the_packages() {
 }
 
 #[test]
-fn the_tarball_s_programs_run_where_nothing_else_is() {
+fn the_tarballs_programs_run_where_nothing_else_is() {
     let Some((folder, machines)) = packages() else {
         return;
     };
@@ -180,7 +180,7 @@ fn the_debian_package_leaves_nothing_when_purged() {
             dpkg.arg(format!("--root={}", root.0.display()))
                 .arg("--log=/dev/null");
             dpkg.args(["--force-script-chrootless", "--force-architecture"]);
-            // A user's own PATH may be without what dpkg asks for.
+            // A user's PATH may lack programs that dpkg needs.
             dpkg.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
             ok(dpkg.args(words))
         };
@@ -208,7 +208,7 @@ fn the_debian_package_leaves_nothing_when_purged() {
             "{status}"
         );
         programs_run(&root, machine, "/usr");
-        // What the user changed stays until a purge, and through another installation.
+        // What the user changed stays until a purge, also if the package is installed again.
         let config = root.0.join("etc/bofuss/bofuss.toml");
         fs::write(&config, "name = 's7'\n").unwrap();
         dpkg(&["--install", file.to_str().unwrap()]);
@@ -225,7 +225,7 @@ fn the_debian_package_leaves_nothing_when_purged() {
 }
 
 #[test]
-fn the_example_s_every_line_is_a_key() {
+fn each_line_of_the_example_is_a_key() {
     let Some((folder, machines)) = packages() else {
         return;
     };
@@ -256,7 +256,7 @@ fn the_example_s_every_line_is_a_key() {
 }
 
 #[test]
-fn the_image_s_entry_point_runs_on_its_layers() {
+fn the_images_entry_point_runs_on_its_layers() {
     let Some((folder, machines)) = packages() else {
         return;
     };
@@ -271,7 +271,7 @@ fn the_image_s_entry_point_runs_on_its_layers() {
         let json = |name: &str| -> Value {
             serde_json::from_slice(&fs::read(image.0.join(name)).unwrap()).unwrap()
         };
-        // The file of a descriptor, which has the size and the digest that it should.
+        // The file of a descriptor; it has the descriptor's size and digest.
         let blob = |descriptor: &Value| {
             let digest = descriptor["digest"].as_str().unwrap();
             let name = format!("blobs/{}", digest.replace(':', "/"));

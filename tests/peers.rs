@@ -14,7 +14,7 @@ pub struct Ofctl<'a> {
 }
 
 impl Ofctl<'_> {
-    /// Runs a verb; gives what it prints, and whether it succeeded.
+    /// Runs a verb. Returns what it prints, and whether it succeeded.
     pub fn run(&self, verb: &str, arguments: &[&str]) -> (String, bool) {
         let mut command = Command::new("ovs-ofctl");
         let address = self.lab.tools_address();
@@ -75,8 +75,8 @@ impl Ofctl<'_> {
         (Process::start(&mut command), printed)
     }
 
-    /// A miss goes to who monitors the switch in this version, told as `miss`, and not to who does
-    /// in 1.3. Gives both monitors, which go on.
+    /// Checks that a miss goes to the monitor of this version, which prints it as `miss`, and not
+    /// to one of 1.3. Returns both monitors, which go on.
     pub fn alone_gets_a_miss(&self, miss: &str) -> [Process; 2] {
         let (old, of_old) = self.monitor();
         let (new, of_new) = self.lab.ofctl13().monitor();
@@ -105,7 +105,7 @@ impl Drop for Removed {
     }
 }
 
-/// Panics: if a part lacks in `text`.
+/// Panics: if `text` lacks one of the parts.
 pub fn contains(text: &str, wanted: &[&str]) {
     for part in wanted {
         assert!(text.contains(part), "{part:?} in: {text}");
@@ -121,7 +121,7 @@ pub fn controller(python: &Path, arguments: &[&str]) -> Command {
 }
 
 /// Three hosts reach each other over a controller that listens at a port and speaks `version`, such
-/// as `1.2`; gives the switch's log. tshark checks the messages if it has `field` for their type.
+/// as `1.2`. Returns the switch's log. tshark checks the messages if it has `field` for their type.
 pub fn joins(version: &str, port: u16, field: Option<&str>, command: &mut Command) -> String {
     let capture = field.map(|_| Capture::start(port));
     let _controller = Process::start(command);
@@ -153,8 +153,8 @@ pub fn joins_ovs(version: &str, port: u16, field: Option<&str>) -> String {
     joins(version, port, field, &mut command)
 }
 
-/// What a controller of ours on os-ken prints that lets three hosts reach each other: a script in
-/// the folder of controllers.
+/// Runs a script in the folder of controllers, on os-ken, that lets three hosts reach each other.
+/// Returns what it prints.
 pub fn joins_os_ken(version: &str, port: u16, field: Option<&str>, script: &str) -> String {
     let name = format!("bofuss-os-ken-{port}-{}", std::process::id());
     let output = Removed(std::env::temp_dir().join(name));
@@ -164,7 +164,7 @@ pub fn joins_os_ken(version: &str, port: u16, field: Option<&str>, script: &str)
     std::fs::read_to_string(&output.0).unwrap()
 }
 
-/// The same for an application that ryu has; gives the switch's log.
+/// The same for an application of ryu. Returns the switch's log.
 pub fn joins_ryu(version: &str, port: u16, field: Option<&str>, application: &str) -> String {
     let port_argument = port.to_string();
     let arguments = ["ryu_app.py", &port_argument, application];

@@ -1,4 +1,4 @@
-//! Keys and certificates made by OpenSSL, in a directory that goes with the value.
+//! Keys and certificates made by OpenSSL, in a directory that is removed when dropped.
 #![allow(clippy::unwrap_used)]
 
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use bofuss_tests::ok;
 
-/// A directory of keys and certificates, gone with the value.
+/// A directory of keys and certificates, removed when dropped.
 pub struct Pki(pub PathBuf);
 
 impl Pki {
@@ -30,7 +30,7 @@ impl Pki {
         self.run("openssl", &format!("{kind} -subj /CN={ca} {files}"));
     }
 
-    /// Makes a key and a certificate of `ca` for a name as OpenSSL writes it: IP:127.0.0.1.
+    /// Makes a key, and a certificate signed by `ca`, for a name in OpenSSL's form: IP:127.0.0.1.
     pub fn sign(&self, ca: &str, who: &str, name: &str) {
         let kind = "req -newkey rsa:2048 -nodes -subj /CN=x";
         let files = format!("-keyout {who}-privkey.pem -out {who}-req.pem");

@@ -1,4 +1,4 @@
-//! Ports as they run: links that change, configuration bits, rates and queues from a file.
+//! Ports of a running switch: links that change, configuration bits, rates and queues from a file.
 #![allow(clippy::unwrap_used)]
 
 use std::io::{BufRead, BufReader, Write};
@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use bofuss_tests::raw::{HELLO, connect, message};
 use bofuss_tests::{Lab, Process, have, ip, ok, printed, program, run, until};
 
-/// How soon after the kernel controllers hear of a link.
+/// How soon controllers hear that a link has changed.
 const PROMPT: Duration = Duration::from_millis(100);
 
-/// A controller that prints what it is told.
+/// A controller that prints what it receives.
 struct Monitor {
     _process: Process,
     lines: BufReader<ChildStdout>,
@@ -25,7 +25,7 @@ impl Monitor {
             .stdout(Stdio::piped());
         let mut process = Process::start(&mut command);
         let lines = BufReader::new(process.0.stdout.take().unwrap());
-        // It is connected once the switch has logged so, and hears all from then on.
+        // Once the switch has logged that it is connected, it hears everything.
         until("the monitor is connected", || {
             lab.log().contains("connected")
         });
@@ -36,7 +36,7 @@ impl Monitor {
         }
     }
 
-    /// Reads until all of `parts` stand in one line, and gives that line.
+    /// Reads until one line contains all of `parts`. Returns that line.
     fn hears(&mut self, parts: &[&str]) -> String {
         let mut line = String::new();
         while !parts.iter().all(|part| line.contains(part)) {
@@ -47,14 +47,14 @@ impl Monitor {
     }
 }
 
-/// Sets configuration bits of a port with a foreign tool.
+/// Sets configuration bits of a port by ovs-ofctl.
 fn mod_port(lab: &Lab, port: &str, action: &str) {
     let (said, fine) = lab.ofctl("mod-port", &[port, action]);
     assert!(fine, "{said}");
 }
 
 #[test]
-fn links_are_told_as_soon_as_they_change() {
+fn links_are_reported_as_soon_as_they_change() {
     if !have(&["ip"]) {
         return;
     }
@@ -66,7 +66,7 @@ fn links_are_told_as_soon_as_they_change() {
             ("link set eth0 down", "LINK_DOWN"),
             ("link set eth0 up", "LIVE"),
         ] {
-            // The time that `ip` takes to start and end counts, too.
+            // This includes the time that `ip` takes.
             let start = Instant::now();
             lab.host(2, || ip(command));
             monitor.hears(&["MODIFY", &lab.port(2), state]);
@@ -107,7 +107,7 @@ fn configuration_bits_are_honoured() {
         mod_port(&lab, "2", on);
         lab.all_ping();
     }
-    // The bit is about packets that no entry but the table-miss entry matches.
+    // The bit concerns packets that only the table-miss entry matches.
     lab.dpctl(&["del-flows"]);
     lab.dpctl(&["add-flow", "priority=0,actions=CONTROLLER:64"]);
     let mut monitor = Monitor::of(&lab);
@@ -119,7 +119,7 @@ fn configuration_bits_are_honoured() {
 }
 
 #[test]
-fn speeds_are_the_system_s_or_configured() {
+fn speeds_are_the_systems_or_configured() {
     if !have(&["ip"]) {
         return;
     }
@@ -141,7 +141,7 @@ fn a_port_does_without_a_ring() {
         lab.tcp(from, to, 4);
         lab.udp(from, to);
     }
-    // What the interfaces lost, if anything, has a name and a port.
+    // If the interfaces lost something, its counter has a name and a port.
     let mut command = Command::new(program("bofuss"));
     let counters = ok(command.args(["ctl", &lab.name, "counters"]));
     let names = ["port 2 rx_kernel", "port 3 tx_overflow"];
@@ -183,7 +183,7 @@ fn rates_and_queues_follow_the_file() {
         lines[1].starts_with("1:1:min=8M,") && lines[2].starts_with("1:7:min=1M,"),
         "{queues}"
     );
-    // One takes over what the other gives back; what a controller made stays and counts.
+    // One queue gets what the other gives back; what a controller made stays and counts.
     let swapped = "port-rate = ['1=10M']\nqueue = ['1:2:min=8M', '1:1:min=1M']\n";
     assert_eq!(says(swapped), fine);
     let queues = ctl(&["queues"]);

@@ -12,15 +12,15 @@ use bofuss_tests::{Lab, PATIENCE, address, have, ip, until};
 const SENDING: Duration = Duration::from_secs(2);
 /// The shortest time between two bursts of packets.
 const PERIOD: Duration = Duration::from_millis(1);
-/// Tries on a machine that may be busy with something else: what is late is late for all.
+/// Tries on a machine that may be busy with something else, which delays everything.
 const TRIES: usize = 5;
 
 fn socket(lab: &Lab, host: u8) -> UdpSocket {
     lab.host(host, || UdpSocket::bind((address(host), 9)).unwrap())
 }
 
-/// Sends packets to host 2, as evenly as it goes, and makes up for nothing that is late; the time
-/// from the first to the last.
+/// Sends packets to host 2 as evenly as possible, without making up for delays. Returns the time
+/// from the first packet to the last.
 fn send(from: &UdpSocket, a_second: u64, bytes: usize) -> Duration {
     let (data, start) = (vec![0; bytes], Instant::now());
     let period = PERIOD.max(Duration::from_nanos(1_000_000_000 / a_second));
@@ -34,7 +34,7 @@ fn send(from: &UdpSocket, a_second: u64, bytes: usize) -> Duration {
     last - start
 }
 
-/// Packets that came to meter 1, and that it dropped.
+/// Packets that meter 1 has seen, and those that it dropped.
 fn counts(lab: &Lab) -> (u64, u64) {
     let text = lab.asks(&["meter-stats", "1"]);
     let count = |name: &str| {
@@ -85,8 +85,8 @@ fn a_meter_holds_its_rate_from_100_pps_to_100_kpps() {
     }
 }
 
-/// Bits a second that one TCP stream with CUBIC brings from host 1 to host 2, headers not counted,
-/// in ten seconds after the first.
+/// The goodput of one TCP stream with CUBIC from host 1 to host 2, in bits per second, during ten
+/// seconds after the first one.
 fn tcp_rate(lab: &Lab) -> f64 {
     let second = Duration::from_secs(1);
     let listener = lab.host(2, || TcpListener::bind((address(2), 9)).unwrap());
@@ -154,7 +154,7 @@ fn a_queue_shapes_to_its_maximum_within_one_percent() {
     let mut rates = Vec::new();
     for _ in 0..TRIES {
         let sender = from.try_clone().unwrap();
-        // Ten times what goes out, so that the queue holds some when a busy machine sends late.
+        // Ten times the maximum, so that the queue is not empty when a busy machine sends late.
         let sending = std::thread::spawn(move || send(&sender, 10_000, 1_000));
         let mut data = [0; 2_000];
         to.recv(&mut data).unwrap();
@@ -169,7 +169,7 @@ fn a_queue_shapes_to_its_maximum_within_one_percent() {
         if rates.iter().any(|rate| (rate / 8e6 - 1.0).abs() <= 0.01) {
             return;
         }
-        // What still waits in the queue is of the last try.
+        // What waits in the queue is left from the last try.
         while to.set_read_timeout(Some(PERIOD * 100)).is_ok() && to.recv(&mut data).is_ok() {}
         to.set_read_timeout(Some(PATIENCE)).unwrap();
     }

@@ -1,10 +1,10 @@
-//! README, run by a plain user: each line as it is printed, with sudo only where it is printed.
+//! README's commands, run by a plain user as they are printed, with sudo only where it is printed.
 #![allow(clippy::unwrap_used)]
 
 use bofuss_tests::{as_user, have_users};
 
 const PAGE: &str = include_str!("../README.md");
-/// What stands for a build, and for the wait of whoever reads on: until the switch runs.
+/// Takes the place of a build, and of the time that a reader takes: waits until the switch runs.
 const BEFORE: &str = r#"set -e
 mkdir -p target && ln -s /run/bin target/release
 wait_for_switch() {

@@ -1,5 +1,5 @@
-//! What a switch records under traffic is done again by `bofuss replay`, also after SIGKILL and on
-//! a full disk; and what is wrong is said.
+//! `bofuss replay` repeats what a switch recorded under traffic, also after SIGKILL and on a full
+//! disk, and reports what differs.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use bofuss_tests::{Lab, Process, have, ok, printed, program, python, run, until};
 
-/// A folder that is removed in the end, and unmounted before.
+/// A folder that is unmounted and removed when dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -37,7 +37,7 @@ impl Drop for Folder {
     }
 }
 
-/// What `bofuss replay` says, and whether all is as recorded.
+/// What `bofuss replay` prints, and whether all outputs are as recorded.
 fn replay(arguments: &[&str]) -> (String, bool) {
     let output = run(Command::new(program("bofuss"))
         .arg("replay")
@@ -45,14 +45,14 @@ fn replay(arguments: &[&str]) -> (String, bool) {
     (printed(&output), output.status.success())
 }
 
-/// Panics: unless all inputs of these runs have the recorded outputs.
+/// Panics: if an input of these runs has another output than the recorded one.
 fn is_done_again(record: &str, runs: &str) {
     let (said, is_same) = replay(&[record]);
     assert!(is_same && said.contains(runs), "{said}");
     assert!(said.contains("outputs as recorded"), "{said}");
 }
 
-/// The number and text of the first line that has some words.
+/// The number and text of the first line that contains `words`.
 fn line_with(record: &str, words: &str) -> (usize, String) {
     let text = fs::read_to_string(record).unwrap();
     let mut lines = (1..).zip(text.lines());
@@ -62,7 +62,7 @@ fn line_with(record: &str, words: &str) -> (usize, String) {
 }
 
 #[test]
-fn traffic_with_a_learning_controller_is_done_again() {
+fn traffic_with_a_learning_controller_is_replayed() {
     if !have(&["ip", "ping", "python3"]) {
         return;
     }
@@ -116,7 +116,7 @@ fn traffic_with_a_learning_controller_is_done_again() {
 }
 
 #[test]
-fn another_output_is_told_and_can_be_made_what_is_expected() {
+fn another_output_is_reported_and_may_become_the_expected_one() {
     if !have(&["ip", "ping"]) {
         return;
     }
@@ -261,7 +261,7 @@ fn a_locked_switch_records_what_it_may_not_do() {
 }
 
 #[test]
-fn a_file_that_cannot_be_a_record_is_told_at_the_start() {
+fn a_file_that_cannot_be_a_record_is_refused_at_the_start() {
     let folder = Folder::new("no-record");
     let pipe = folder.0.join("pipe").display().to_string();
     ok(Command::new("mkfifo").arg(&pipe));

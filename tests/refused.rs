@@ -12,7 +12,7 @@ use bofuss_tests::{Lab, have, raw, until};
 
 const TOOLS: &[&str] = &["ip", "ping"];
 
-/// A controller that says what it likes.
+/// A controller that sends whatever it likes.
 struct Peer(TcpStream, Codec);
 
 impl Peer {
@@ -42,7 +42,7 @@ impl Peer {
     }
 }
 
-/// Waits for the one line of the log that begins with a peer and says all of these.
+/// Waits for a line of the log about a peer that contains all of `words`; there is only one.
 fn tells(lab: &Lab, peer: &Peer, words: &[&str]) {
     let about = format!("{} on ptcp:", peer.0.local_addr().unwrap());
     let tells = |line: &&str| line.contains(&about) && words.iter().all(|word| line.contains(word));
@@ -72,7 +72,7 @@ fn the_log_names_the_errors_of_extensions() {
     }
     let lab = Lab::new(1, &["--listen", "ptcp:16702"]);
     let mut peer = Peer::connect(16702, Version::V1_3);
-    // A state of table 0, which keeps none, and a command that there is not.
+    // A state of table 0, which has none, and a command that does not exist.
     peer.is_refused(&state_mod(4, &[0, 0, 0, 0, 0, 0, 0, 4, 10, 0, 0, 1]));
     tells(
         &lab,

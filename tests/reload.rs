@@ -1,5 +1,5 @@
-//! Every key that bofuss.toml(5) lists is followed by a running switch, and seen to be, or refused
-//! by name; entries, other connections and packets go on.
+//! A running switch follows a change of each key that bofuss.toml(5) lists, or refuses it by name;
+//! entries, other connections and packets go on.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use bofuss_tests::{Lab, PATIENCE, Process, have, ok, printed, program, raw, run,
 mod pki;
 use pki::Pki;
 
-/// A switch with two hosts and a file, and what stands in it, key by key.
+/// A switch with two hosts and a configuration file, with the file's keys and values.
 struct Stage {
     lab: Lab,
     file: String,
@@ -77,7 +77,8 @@ impl Stage {
         stage
     }
 
-    /// Has the switch read what stands in `keys`.
+    /// Writes `keys` to the file, and makes the switch read it. Returns whether it did, and what it
+    /// printed.
     fn reload(&self) -> (bool, String) {
         let lines = self
             .keys
@@ -89,7 +90,7 @@ impl Stage {
         (output.status.success(), printed(&output))
     }
 
-    /// Has a key hold something else.
+    /// Sets a key and reloads; if that is refused, the key keeps its value here.
     fn set(&mut self, key: &str, value: &str) -> (bool, String) {
         let before = self.keys.insert(key.into(), value.into());
         let (done, said) = self.reload();
@@ -102,7 +103,7 @@ impl Stage {
         (done, said)
     }
 
-    /// The same, and the switch follows.
+    /// Sets a key, and checks that the switch takes the change.
     fn follows(&mut self, key: &str, value: &str) {
         assert_eq!(
             self.set(key, value),
@@ -127,7 +128,7 @@ impl Stage {
         printed(&self.lab.dpctl(words))
     }
 
-    /// Takes a connection of the switch and greets it in OpenFlow 1.3.
+    /// Accepts a connection of the switch and sends a HELLO of OpenFlow 1.3.
     fn greets(&self) -> TcpStream {
         let (mut stream, _) = self.controller.accept().unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -145,7 +146,7 @@ impl Stage {
     }
 }
 
-/// Reads messages until one of this type comes, and gives it.
+/// Reads messages until one of this type comes. Returns it.
 fn read_until(stream: &mut TcpStream, kind: u8) -> Vec<u8> {
     loop {
         let message = raw::message(stream).unwrap();
@@ -161,14 +162,14 @@ fn ends(mut stream: TcpStream) -> bool {
     stream.read_to_end(&mut rest).is_ok()
 }
 
-/// Changes the key, and looks whether the switch follows. Panics: for a key that is not known here.
+/// Changes the key, and checks that the switch follows. Panics: for a key that is not known here.
 fn change(stage: &mut Stage, key: &str) {
     let files = |stage: &Stage, who: &str| {
         let path = |kind: &str| format!("'{}'", stage.pki.path(&format!("{who}-{kind}.pem")));
         (path("privkey"), path("cert"))
     };
     match key {
-        // The command line has these two, and counts first.
+        // These two are on the command line, which counts first.
         "name" | "log" => without_command_line(stage),
         "lock-down" => refuses(stage, key, "true", "lock-down: a change needs a restart"),
         "field" => {
@@ -287,7 +288,7 @@ fn change(stage: &mut Stage, key: &str) {
             stage.follows(key, &ca);
             assert!(stage.reached_by("tool", "ca"));
         }
-        // What it does is the connections' affair, and tested there.
+        // What it does is tested with the connections.
         "any-peer-name" | "take-over" => stage.follows(key, "true"),
         "max-backoff" | "seed" | "message-rate" | "packet-in-rate" | "packet-in-burst" => {
             stage.follows(key, "100");
@@ -433,7 +434,8 @@ fn change(stage: &mut Stage, key: &str) {
     }
 }
 
-/// A switch that has everything from its file: another name is refused, another level followed.
+/// Checks a switch that has everything from its file: it refuses another name, and follows another
+/// log level.
 fn without_command_line(stage: &Stage) {
     let (file, log) = (stage.pki.path("alone.toml"), stage.pki.path("log"));
     let name = format!("alone-{}", std::process::id());
@@ -464,7 +466,7 @@ fn without_command_line(stage: &Stage) {
     until("the connection's end is told", || said().contains("DEBUG"));
 }
 
-/// The switch refuses a value, names the line and changes nothing.
+/// Checks that the switch refuses a value and names its line.
 fn refuses(stage: &mut Stage, key: &str, value: &str, reason: &str) {
     let (done, said) = stage.set(key, value);
     assert!(!done && said.contains(reason), "{key} = {value}: {said}");
@@ -495,7 +497,7 @@ fn every_key_of_the_schema_is_followed_or_refused_by_name() {
         assert!(flows.contains("cookie=0x5"), "after {key}: {flows}");
         stage.lab.all_ping();
     }
-    // It counted all along.
+    // It has counted all the time.
     let flows = stage.dpctl(&["dump-flows"]);
     let flow = flows
         .lines()
@@ -504,7 +506,7 @@ fn every_key_of_the_schema_is_followed_or_refused_by_name() {
     let packets = flow.split_once("n_packets=").unwrap().1;
     let packets: u32 = packets.split_once(',').unwrap().0.parse().unwrap();
     assert!(packets > 40, "{flow}");
-    // And all of it is done again.
+    // The record of all this can be replayed.
     assert_eq!(stage.lab.switch.terminate(), Some(0));
     let mut bofuss = Command::new(program("bofuss"));
     let replayed = ok(bofuss.arg("replay").arg(stage.pki.path("record")));

@@ -29,7 +29,7 @@ fn http(method: &str, path: &str, body: &str) -> Option<Value> {
     ok.then(|| serde_json::from_str(body).unwrap_or(Value::Null))
 }
 
-/// What a statistics path tells of switch 1.
+/// The statistics of switch 1 at a path.
 fn get(what: &str) -> Value {
     let path = format!("/stats/{what}");
     let answer = http("GET", &path, "").unwrap_or_else(|| panic!("{path} is answered"));
@@ -46,7 +46,7 @@ fn post(what: &str, mut body: Value) {
     );
 }
 
-/// Waits until a path tells something that `holds`: the changes are not answered.
+/// Waits until `holds` for the statistics at a path: changes have no answer.
 fn until_told(what: &str, holds: impl Fn(&Value) -> bool) -> Value {
     let mut told = Value::Null;
     until(what, || {

@@ -1,5 +1,5 @@
 //! A switch that ends, and the next one: interfaces get their settings back, and names, interfaces
-//! and addresses are free for whoever comes, at once.
+//! and addresses are free at once.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use bofuss_ports::NetNs;
 use bofuss_tests::{PATIENCE, Process, have, ip, ok, printed, program, run, until};
 
-/// The settings that a port changes, and values of before that are not those of a port.
+/// The settings that a port changes, and other values that they have before.
 const SETTINGS: [(&str, &str); 4] = [
     ("ipv6/conf/IF/disable_ipv6", "0"),
     ("ipv4/conf/IF/arp_ignore", "2"),
@@ -29,7 +29,7 @@ fn settings(interface: &str) -> [String; 4] {
     })
 }
 
-/// A pair of interfaces, with settings of before, that is gone when dropped.
+/// A pair of interfaces with these values, removed when dropped.
 struct Pair(&'static str);
 
 impl Pair {
@@ -150,7 +150,7 @@ fn interfaces_have_their_settings_back_however_the_switch_ends() {
         }
     }
     fs::remove_file(file).unwrap();
-    // One that does not come up gives back what it took.
+    // A switch that does not come up gives back what it took.
     let mut wrong = Started::bofuss("--port back1 --port nosuch0");
     wrong.ends();
     pairs[0].is_as_before("after an interface that is not there");
@@ -160,7 +160,7 @@ fn interfaces_have_their_settings_back_however_the_switch_ends() {
 }
 
 #[test]
-fn a_killed_switch_leaves_to_the_next_what_the_settings_were() {
+fn the_switch_after_a_killed_one_restores_the_settings() {
     if !have(&["ip"]) {
         return;
     }
@@ -172,7 +172,7 @@ fn a_killed_switch_leaves_to_the_next_what_the_settings_were() {
         killed.ends();
         pairs.iter().for_each(Pair::is_a_port);
     }
-    // Meanwhile somebody sets one of them to what it is to be.
+    // Meanwhile somebody sets one of them to the value that a port needs.
     fs::write(path(SETTINGS[1].0, "kill2"), "1").unwrap();
     let mut last = Started::bofuss(line).runs();
     pairs.iter().for_each(Pair::is_a_port);
@@ -193,7 +193,7 @@ fn a_killed_switch_leaves_to_the_next_what_the_settings_were() {
 }
 
 #[test]
-fn a_locked_switch_leaves_to_the_next_what_the_settings_were() {
+fn the_switch_after_a_locked_one_restores_the_settings() {
     if !have(&["ip"]) {
         return;
     }
@@ -209,7 +209,7 @@ fn a_locked_switch_leaves_to_the_next_what_the_settings_were() {
             signal => locked.signal(signal),
         }
         locked.ends();
-        // It has no right to set them any more.
+        // It has no rights to set them any more.
         pair.is_a_port();
     }
     let mut next = Started::bofuss(line).runs();
@@ -230,14 +230,14 @@ fn switches_in_two_namespaces_restart_in_bursts_and_after_kills() {
     let within = |space: &NetNs, work: &mut (dyn FnMut() + Send)| space.run(work).unwrap();
     let start = |space: &NetNs| space.run(|| Started::bofuss("--port burst1")).unwrap();
     for space in &spaces {
-        // It goes with its namespace.
+        // The switch ends with its namespace.
         within(space, &mut || std::mem::forget(Pair::new("burst1")));
     }
     let mut before: Vec<_> = spaces.iter().map(|space| start(space).runs()).collect();
     for burst in 0..BURSTS {
         let signal = if burst % 2 == 0 { "-TERM" } else { "-KILL" };
         before.iter().for_each(|one| one.signal(signal));
-        // They come while those before are going.
+        // They start while the former ones are ending.
         let next: Vec<_> = spaces.iter().map(start).collect();
         let next: Vec<_> = next.into_iter().map(Started::runs).collect();
         before.iter_mut().for_each(Started::ends);
@@ -277,7 +277,7 @@ fn a_switch_starts_while_the_one_before_is_ending() {
         assert!(dpctl("tcp:127.0.0.1:16695 show").0);
         before = next;
     }
-    // One that goes on is not waited for.
+    // Nothing waits for a switch that goes on.
     let start = std::time::Instant::now();
     let mut other = Started::bofuss("--name another --port again1");
     other.ends();
@@ -327,7 +327,7 @@ fn switches_without_a_name_get_the_next_one_that_is_free() {
     }
     drop(many);
     drop((first, second));
-    // What killed switches left is taken over.
+    // What killed switches left is used again.
     assert!(
         !Started::bofuss("--tables 2")
             .runs()
@@ -386,7 +386,7 @@ fn the_programs_of_bofuss_find_each_other_in_their_own_namespace() {
         return;
     }
     let folder = std::env::temp_dir().join(format!("bofuss-own-{}", std::process::id()));
-    // One that failed may have left it, under the same number in its process space.
+    // A test that failed may have left it: process ids repeat.
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();
     let bofuss = fs::canonicalize(program("bofuss")).unwrap();

@@ -1,4 +1,4 @@
-//! Several switches of one file run in one process: each by itself, and changed together or not.
+//! Several switches of one file run in one process; a change is taken by all of them or by none.
 #![allow(clippy::unwrap_used)]
 
 use std::path::PathBuf;
@@ -6,8 +6,7 @@ use std::process::{Command, Stdio};
 
 use bofuss_tests::{Lab, Process, get, have, ip, ok, printed, program, run, until};
 
-/// The switches of one file and their hosts, which those of a laboratory are; its own switch has
-/// ended.
+/// The switches of one file. Their hosts are those of a laboratory whose own switch has ended.
 struct Switches {
     process: Process,
     lab: Lab,
@@ -59,7 +58,7 @@ impl Switches {
         this
     }
 
-    /// Has the process read a file with this text; whether it does, and what it says.
+    /// Makes the process read a file with this text. Returns whether it did, and what it printed.
     fn reload(&self, text: &str) -> (bool, String) {
         std::fs::write(&self.file, text).unwrap();
         let output = run(Command::new(program("bofuss")).arg("reload"));
@@ -102,7 +101,7 @@ fn the_switches_of_a_file_run_and_change_together() {
         assert_eq!(switches.shape(number), (5, 1));
     }
 
-    // What one of them refuses, none of them does.
+    // A change that one of them refuses is taken by none.
     let (one, two) = (|more| switch(lab, 1, more), |more| switch(lab, 2, more));
     for (text, line, why) in [
         (
@@ -147,7 +146,7 @@ fn the_switches_of_a_file_run_and_change_together() {
     }
     assert!(lab.pings(1, 2));
 
-    // One begins, one becomes another, one ends; entries stay.
+    // One switch begins, one gets another name, one ends; entries stay.
     let port = std::net::TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
@@ -174,7 +173,7 @@ fn the_switches_of_a_file_run_and_change_together() {
     assert!(!lab.pings(1, 2));
     assert!(!switches.ask(2, "switches").0);
 
-    // One ends by command, and the process with the last.
+    // One ends by command; the process ends with the last.
     assert!(switches.ask(3, "shutdown").0);
     assert_eq!(
         switches.ask(1, "switches"),

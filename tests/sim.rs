@@ -1,5 +1,4 @@
-//! `bofuss sim`: what the guide shows, what it writes, what it says when something is wrong, and a
-//! real controller over TCP.
+//! `bofuss sim`: the guide's scenario, what a run writes, errors, and a real controller over TCP.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
@@ -20,7 +19,7 @@ use bofuss_tests::program;
 const GUIDE: &str = include_str!("../docs/guide/simulate.md");
 const SCENARIO: &str = include_str!("../testdata/sim/failing_link.toml");
 
-/// A folder of this test, which goes with it.
+/// A folder that is removed with the test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -213,7 +212,7 @@ fn a_controller_over_tcp_stops_the_clock_until_it_has_answered() {
     assert!(text(&ran.stderr).contains("controller 127.0.0.1:1: Connection refused"));
 }
 
-/// Pings of a run, sent and answered, with a controller that needs half a second before it greets.
+/// Pings sent and answered in a run with a controller that sends its HELLO after half a second.
 fn pings_with_a_slow_controller(name: &str, arguments: &[&str]) -> (u64, u64) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

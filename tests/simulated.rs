@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 use bofuss_tests::{Lab, Process, address, have, ok, printed, program, until};
 use serde_json::Value;
 
-/// Seconds that a flow lasts, and those at its beginning that do not count: at 10 Mb/s a full queue
-/// takes 0.8 s, and what slow start lost some round trips to be repaired.
+/// Seconds that a flow lasts, and how many of its first do not count: at 10 Mb/s a full queue takes
+/// 0.8 s, and repairing the losses of slow start takes some round trips.
 const LASTS: usize = 20;
 const BEGINNING: usize = 10;
 /// Tries on a machine that may be busy with something else.
@@ -43,7 +43,7 @@ const SCENARIO: &str = "
     interval = 1
 ";
 
-/// Megabits of payload a second, as the simulator has it.
+/// Megabits of payload per second in the simulator.
 fn simulated(mbps: usize) -> f64 {
     let name = format!("bofuss-simulated-{}-{mbps}.toml", std::process::id());
     let file = std::env::temp_dir().join(name);

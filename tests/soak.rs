@@ -23,7 +23,7 @@ const BATCHES: u32 = 100;
 const MODS: usize = 10;
 /// How long a controller stays.
 const SESSION: Duration = Duration::from_secs(7);
-/// UDP ports that the entries which come and go are about, and that controllers ask for.
+/// How many UDP ports entries come and go for, and the one that controllers ask for.
 const PORTS: u64 = 200;
 const ASKED_PORT: u16 = 999;
 /// Flows that the cache takes, and how long it may take until it is full.
@@ -31,7 +31,7 @@ const CACHE_FLOWS: u64 = 1 << 20;
 const FILLED_IN: Duration = Duration::from_secs(600);
 /// Growth of memory from the second third to the last that is allowed, in KiB.
 const GROWTH_KIB: u64 = 1024;
-/// What stays: hosts 1 and 2 have each other; 3 sends to 4 what table 1 lets pass.
+/// Entries that stay: hosts 1 and 2 reach each other; 3 sends to 4 what table 1 lets pass.
 const BASE: [&str; 5] = [
     "priority=20,in_port=1,actions=output:2",
     "priority=20,in_port=2,actions=output:1",
@@ -40,13 +40,13 @@ const BASE: [&str; 5] = [
     "table=1,priority=1,ip,nw_src=10.0.0.0/8,actions=dec_ttl,output:4",
 ];
 
-/// How the sender goes: it rests when it has seen that it is to stop.
+/// The pace of the sender: STOPS asks it to stop, and RESTS is its answer.
 const STOPS: u8 = 0;
 const RESTS: u8 = 1;
 const GOES: u8 = 2;
 const HURRIES: u8 = 3;
 
-/// How much, and for how long.
+/// How much traffic, and for how long.
 struct Soak {
     seconds: u64,
     /// Frames of a batch: half of them of known flows, half random.
@@ -57,7 +57,7 @@ struct Soak {
     fills: bool,
 }
 
-/// Numbers without end.
+/// A generator of pseudo-random numbers.
 struct Random(u64);
 
 impl Random {
@@ -129,7 +129,7 @@ fn send(soak: &Soak, over: &AtomicBool, pace: &AtomicU8) {
     }
 }
 
-/// Controllers, one after the other, that change entries all the time; each leaves without a word.
+/// Controllers, one after another, that change entries all the time; each just disconnects.
 fn control(lab: &Lab, over: &AtomicBool, changes: &AtomicU64, sessions: &AtomicU64) {
     let runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = { runtime }.enable_all().build().unwrap();
@@ -193,8 +193,7 @@ fn total(metrics: &str, start: &str, part: &str) -> u64 {
     values.sum::<f64>() as u64
 }
 
-/// Where each packet of host 3 went: what is compared, and two numbers of which one grows as the
-/// other does.
+/// Where each packet of host 3 went: the numbers that are compared, and two that grow together.
 fn accounts(lab: &Lab, metrics: &str) -> Accounts {
     let port = |name: &str, number: u8| total(metrics, name, &format!("port=\"{number}\""));
     let lost = |number: u8, way: &str| {
@@ -225,7 +224,7 @@ fn accounts(lab: &Lab, metrics: &str) -> Accounts {
     ]
 }
 
-/// What says how much was dropped, and how often the cache took which way.
+/// The samples of drops, and of how the cache served packets.
 fn drops(metrics: &str) -> String {
     let told = |line: &&str| line.contains("dropped") || line.contains("cache");
     let lines = metrics
@@ -273,7 +272,7 @@ fn plot(curves: &[(&str, Vec<u64>)]) -> String {
     svg + "</svg>\n"
 }
 
-/// Ends what waits for this, also when a test fails.
+/// Sets the flag when dropped, so that threads end also when the test fails.
 struct Ends<'a>(&'a AtomicBool);
 
 impl Drop for Ends<'_> {
@@ -287,11 +286,11 @@ impl Soak {
         if !have(&["ip", "ping"]) {
             return;
         }
-        // Rings that do not grow: what arrives just while a larger one takes over is lost without a
+        // Rings that do not grow: what arrives while a larger one replaces a ring is lost without a
         // count.
         let arguments = "--metrics 0 --fail-mode secure --tables 2 --ring 256";
         let lab = Lab::new(4, &arguments.split(' ').collect::<Vec<_>>());
-        // The system talks of its own accord on its ends of the cables.
+        // The system sends packets of its own on its ends of the cables.
         for host in 1..=4 {
             let path = format!("/proc/sys/net/ipv6/conf/{}/disable_ipv6", lab.port(host));
             let _ = std::fs::write(path, "1");
@@ -382,7 +381,7 @@ impl Soak {
         );
     }
 
-    /// Whether memory is flat; tells all figures.
+    /// Prints all figures. Panics: if memory grows.
     fn judge(&self, lab: &Lab, metrics: &str, curves: [(&str, Vec<u64>); 3]) {
         let file = format!("{}/soak-{}.svg", env!("CARGO_TARGET_TMPDIR"), self.seconds);
         std::fs::write(&file, plot(&curves)).unwrap();

@@ -1,4 +1,4 @@
-//! VLAN tags over real veth: what flows push and pop arrives to the byte.
+//! VLAN tags over real veth: what flows push and pop arrives byte by byte.
 #![allow(clippy::unwrap_used)]
 
 use std::time::Duration;
@@ -19,7 +19,7 @@ fn frame(tags: &[Tag]) -> Vec<u8> {
     bytes
 }
 
-/// Sends `sent` from one host and says whether `wanted` arrives at the other.
+/// Sends `sent` from one host, and checks that `wanted` arrives at the other.
 fn arrives(lab: &Lab, (from, to): (u8, u8), sent: &[u8], wanted: &[u8]) {
     let options = AfPacketOptions {
         take_over: true,

@@ -1,4 +1,4 @@
-//! TLS (section 6.3.4) with peers of others: OpenSSL, Open vSwitch with its PKI, os-ken.
+//! TLS (section 6.3.4) with other implementations: OpenSSL, Open vSwitch with its PKI, os-ken.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
@@ -10,13 +10,13 @@ mod pki;
 
 use pki::Pki;
 
-/// A laboratory whose switch has these arguments.
+/// A laboratory whose switch has these arguments and certificates.
 fn lab(hosts: u8, words: &[&str], tls: &[String]) -> Lab {
     let tls = tls.iter().map(String::as_str);
     Lab::new(hosts, &words.iter().copied().chain(tls).collect::<Vec<_>>())
 }
 
-/// `ovs-ofctl` with the certificates of `who`; what it prints, and whether it succeeds.
+/// Runs `ovs-ofctl` with these certificates. Returns what it prints, and whether it succeeds.
 fn ofctl(address: &str, tls: &[String]) -> (String, bool) {
     let mut command = Command::new("ovs-ofctl");
     command
@@ -26,7 +26,8 @@ fn ofctl(address: &str, tls: &[String]) -> (String, bool) {
     (printed(&output), output.status.success())
 }
 
-/// `openssl s_client`, which says nothing; what it prints, the peer's bytes in hexadecimal.
+/// Runs `openssl s_client`, which sends nothing. Returns what it prints, with the peer's bytes in
+/// hexadecimal.
 fn s_client(pki: &Pki, port: u16, options: &str) -> String {
     let client = format!("timeout 3 openssl s_client -connect 127.0.0.1:{port} {options}");
     let script = format!("sleep 1 | {client} 2>&1 | od -An -tx1 -w100000 | tr -d ' \\n'");
@@ -71,18 +72,18 @@ fn d22_tools_reach_the_switch_by_tls_with_a_certificate_and_not_without() {
         &format!("-tls1_1 -cipher ALL:@SECLEVEL=0 {known}"),
     );
     assert!(!old.contains("0400001000000000"), "{old}");
-    until("the log tells of the old version", || {
+    until("the log has the old version", || {
         lab.log().contains("TLS: peer is incompatible")
     });
 
-    // Nobody's certificate, and that of a CA which is not ours.
+    // No certificate, and one of a CA that is not ours.
     let none = s_client(&pki, 16671, "-tls1_2 -CAfile ca-cert.pem");
     assert!(
         none.contains(&hex("alert certificate required"))
             || none.contains(&hex("alert handshake failure")),
         "{none}"
     );
-    until("the log tells of none", || {
+    until("the log says that there is none", || {
         lab.log().contains("the peer shows no certificate")
     });
     let (text, done) = ofctl(
@@ -95,7 +96,7 @@ fn d22_tools_reach_the_switch_by_tls_with_a_certificate_and_not_without() {
             .contains("on pssl:16671:127.0.0.1: TLS: the peer's certificate is signed by no CA")
     });
 
-    // Plain to TLS and TLS to plain.
+    // A peer without TLS on the TLS port, and the other way round.
     let (text, done) = ofctl("tcp:127.0.0.1:16671", &tool);
     assert!(!done, "{text}");
     until("the log tells of the plain peer", || {
@@ -192,7 +193,7 @@ fn a_locked_switch_speaks_tls_to_a_controller_that_comes_again_and_to_tools() {
         lab.log()
             .contains("TLS: new connections use the changed files")
     );
-    // A handshake that fails is told, and costs nothing else.
+    // A handshake that fails is logged, and has no other effect.
     pki.ca("foreign");
     pki.sign("foreign", "stranger", "DNS:stranger");
     let mut dpctl = Command::new(program("dpctl"));

@@ -1,4 +1,4 @@
-//! Packets explained: on paper with no rights, out of a capture, and the next that comes.
+//! Traces of packets: on a switch that files describe, of a capture, and of the next packet.
 #![allow(clippy::unwrap_used)]
 
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ fn trace(words: &[&str]) -> (String, bool) {
 }
 
 #[test]
-fn ports_on_paper_have_the_names_of_their_file() {
+fn ports_have_the_names_of_the_file_that_describes_them() {
     let folder = std::env::temp_dir();
     let path = |kind: &str| {
         let name = format!("bofuss-names-{}.{kind}", std::process::id());
@@ -80,7 +80,7 @@ fn capture_of(frame: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn states_on_paper_are_those_of_its_file() {
+fn states_are_those_that_the_file_sets() {
     let flows = file("knocking.txt");
     let (text, done) = trace(&["--flows", &flows, "udp,nw_src=10.0.0.1,udp_dst=5003"]);
     assert!(done, "{text}");
@@ -116,7 +116,7 @@ fn states_on_paper_are_those_of_its_file() {
 }
 
 #[test]
-fn a_configured_field_is_known_on_paper_and_in_a_capture() {
+fn a_configured_field_is_known_in_traces_of_files_and_captures() {
     let folder = std::env::temp_dir();
     let path = |kind: &str| {
         let name = format!("bofuss-field-{}.{kind}", std::process::id());
@@ -158,7 +158,7 @@ fn a_configured_field_is_known_on_paper_and_in_a_capture() {
 const WEB: &str = "in_port=1,tcp,nw_dst=10.0.0.2,tcp_dst=80";
 
 #[test]
-fn a_switch_on_paper_explains_a_packet() {
+fn a_switch_that_files_describe_explains_a_packet() {
     let (config, flows) = (file("switch.toml"), file("flows.txt"));
     for files in [
         &["--config", &config, "--flows", &flows][..],
@@ -253,7 +253,7 @@ fn a_packet_of_a_capture_is_found_by_number_or_by_what_matches() {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_file_and_line() {
+fn errors_name_file_and_line() {
     let flows = file("flows.txt");
     let bad = std::env::temp_dir().join(format!("bofuss-trace-{}.txt", std::process::id()));
     let name = bad.display().to_string();

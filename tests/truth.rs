@@ -1,4 +1,4 @@
-//! What a switch says is so: barriers, and statistics of full tables under traffic.
+//! What a switch reports is true: barriers, and statistics of full tables under traffic.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -53,7 +53,7 @@ impl Tool {
         Message::FlowMod(parse_flow(text, command, &self.catalogue).unwrap())
     }
 
-    /// Sends changes and waits for the barrier; the errors that they caused.
+    /// Sends changes and waits for the barrier. Returns the errors that they caused.
     fn change(&mut self, messages: &[Message]) -> Vec<String> {
         let errors = self
             .runtime
@@ -63,7 +63,7 @@ impl Tool {
         errors.into_iter().map(name).collect()
     }
 
-    /// How many entries the statistics of all flows tell of.
+    /// How many entries the statistics of all flows report.
     fn flow_count(&mut self) -> usize {
         let body = RequestBody::Flow(FlowStatsRequest {
             table_id: TableId::ALL,
@@ -197,7 +197,7 @@ fn read_all(socket: UdpSocket, over: &AtomicBool) -> Vec<(u16, u64)> {
     }
 }
 
-/// Ends what waits for this, also when a test fails.
+/// Sets the flag when dropped, so that threads end also when the test fails.
 struct Ends<'a>(&'a AtomicBool);
 
 impl Drop for Ends<'_> {
@@ -207,12 +207,12 @@ impl Drop for Ends<'_> {
 }
 
 #[test]
-fn a_hundred_thousand_flows_are_told_every_second_under_traffic() {
+fn a_hundred_thousand_flows_are_reported_every_second_under_traffic() {
     if !have(&["ip", "ping"]) {
         return;
     }
     const FLOWS: usize = 100_000;
-    // One more forwards, and one is there from the start.
+    // One more entry forwards, and one is there from the start.
     let limit = (FLOWS + 2).to_string();
     let lab = Lab::new(2, &["--max-entries", &limit]);
     let mut tool = Tool::connect(&lab);
@@ -222,7 +222,7 @@ fn a_hundred_thousand_flows_are_told_every_second_under_traffic() {
         let text = format!("priority=9,eth_type=0x88b5,eth_src={source},actions=drop");
         tool.flow(FlowModCommand::ADD, &text)
     };
-    // A tool that is silent while it writes all of them is given up.
+    // The switch gives up a tool that sends nothing while it writes all of them.
     const AT_ONCE: usize = 10_000;
     for first in (0..FLOWS).step_by(AT_ONCE) {
         let flows: Vec<_> = (first..first + AT_ONCE).map(|i| flow(&tool, i)).collect();

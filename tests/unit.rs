@@ -1,4 +1,4 @@
-//! The unit of the package under a systemd that runs, with all that the unit forbids.
+//! The package's unit under a running systemd, with everything that the unit forbids.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
@@ -10,7 +10,7 @@ use bofuss_tests::{have, printed, program, run};
 /// Exit code of `unit.sh` where no systemd can be started.
 const CANNOT: i32 = 77;
 
-/// What is done to the service, from within; it says `passed` at the end.
+/// What happens to the service, run inside; prints `passed` at the end.
 const SCRIPT: &str = r#"set -eux
 show() { systemctl show --property "$1" --value bofuss@s1; }
 status() { sed -n "s/^$1:\t//p" "/proc/$(show MainPID)/status"; }
@@ -62,7 +62,7 @@ systemctl stop bofuss@s1
 echo passed
 "#;
 
-/// A folder, and cgroups of this test alone, that are gone when dropped.
+/// A folder, and cgroups of this test alone, removed when dropped.
 struct Stage {
     folder: PathBuf,
     cgroups: Vec<PathBuf>,
@@ -89,7 +89,7 @@ impl Stage {
 impl Drop for Stage {
     fn drop(&mut self) {
         for group in &self.cgroups {
-            // Those within come first.
+            // Inner cgroups first.
             let mut find = Command::new("find");
             find.arg(group)
                 .args(["-depth", "-type", "d", "-exec", "rmdir", "{}", ";"]);
@@ -100,7 +100,7 @@ impl Drop for Stage {
 }
 
 #[test]
-fn the_unit_starts_reloads_comes_again_and_gives_settings_back() {
+fn the_unit_starts_reloads_restarts_and_gives_settings_back() {
     if !have(&["ip", "unshare", "systemctl", "ps"]) {
         return;
     }

@@ -1,10 +1,10 @@
-//! Who may control a switch: whoever starts it, with sudo or without, and a group if it has one.
+//! Who may control a switch: whoever starts it, with or without sudo, and the members of its group.
 #![allow(clippy::unwrap_used)]
 
 use bofuss_tests::{as_user, have_users};
 
 const TOOLS: &[&str] = &["ip", "unshare", "setpriv", "sudo"];
-/// Starts a switch as README prints it, with more options behind, and waits until it runs.
+/// Starts a switch as README prints it, with further options, and waits until it runs.
 const START: &str = r#"set -e
 fail() { echo "failed: $*"; exit 1; }
 as() { user=$1; shift; sudo -u "$user" env -u SUDO_UID "$@" 2>&1; }
@@ -67,7 +67,7 @@ wait
 }
 
 #[test]
-fn root_s_own_switch_is_root_s_alone() {
+fn only_root_controls_the_switch_that_root_started() {
     if !have_users(TOOLS) {
         return;
     }
@@ -87,7 +87,7 @@ wait"#,
 }
 
 #[test]
-fn members_of_the_socket_s_group_control_the_switch() {
+fn members_of_the_sockets_group_control_the_switch() {
     if !have_users(TOOLS) {
         return;
     }
