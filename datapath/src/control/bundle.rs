@@ -268,7 +268,7 @@ impl Datapath {
                     ..entry.clone()
                 };
                 changed.instructions = self.pipeline.instructions.share(instructions);
-                let sent = self.table(table).sent.get(&key.slot).copied();
+                let sent = self.table(table).sent.get(&key.slot).cloned();
                 self.doom(table, key, FlowRemovedReason::DELETE);
                 self.insert_staged(table, changed, sent.as_ref(), Some(key.slot));
             }
