@@ -9,8 +9,6 @@
 extern crate alloc;
 
 mod buffers;
-mod bundles;
-mod commit;
 mod connection;
 mod deliver;
 mod dump;

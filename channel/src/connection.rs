@@ -253,15 +253,11 @@ impl ConnectionShared<'_> {
             Ok(length) => {
                 let frame = frames.take(length);
                 self.show(true, frame);
-                let received = assembler.receive(frame);
-                let start = received
-                    .as_ref()
-                    .map_or_else(|refused| refused.start, |_| 0);
-                (Head::from(&frame[start..]), received)
+                (Head::from(frame), assembler.receive(frame))
             }
             Err(cause) => {
                 let head = frames.take(HEADER_BYTES);
-                (head.into(), Err(Refused::fatal(cause)))
+                (head.into(), Err(Refused { cause, fatal: true }))
             }
         };
         if let Ok(Some((_, Message::Error(error)))) = &received

@@ -46,7 +46,7 @@ impl Plan {
 }
 
 /// One group.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Group {
     pub(crate) ty: GroupType,
     pub(crate) plans: Rc<[Plan]>,

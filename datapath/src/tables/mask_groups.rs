@@ -12,7 +12,6 @@ use crate::Entry;
 use crate::slab::{NONE, Slab};
 use crate::tables::classifier::Classifier;
 use crate::tables::masks::coarse;
-use crate::tables::stage::View;
 use crate::tables::step_map::StepMap;
 use crate::tables::table::EntryKey;
 use crate::tables::tag_table::{Secret, TagTable};
@@ -230,31 +229,18 @@ impl Classifier for MaskGroups {
         }
     }
 
-    fn find(
-        &self,
-        slab: &Slab<Entry>,
-        view: View,
-        priority: u16,
-        rule: &KeyMatch,
-    ) -> Option<EntryKey> {
+    fn find(&self, slab: &Slab<Entry>, priority: u16, rule: &KeyMatch) -> Option<EntryKey> {
         let (_, shares) = self.shares.get(rule.mask())?;
         let here = |share: &Share| {
             let (head, _) = self.head(slab, &self.groups[share.group], rule);
             let mut keys = chain(slab, head).map(|slot| &slab[slot]);
-            let found =
-                keys.find(|e| e.key.priority.0 == priority && e.rule == *rule && view.has(e));
+            let found = keys.find(|e| e.key.priority.0 == priority && e.rule == *rule);
             found.map(|entry| entry.key)
         };
         shares.iter().find_map(here)
     }
 
-    fn lookup(
-        &self,
-        slab: &Slab<Entry>,
-        view: View,
-        key: &Key,
-        log: &mut FieldSet,
-    ) -> Option<EntryKey> {
+    fn lookup(&self, slab: &Slab<Entry>, key: &Key, log: &mut FieldSet) -> Option<EntryKey> {
         let mut best = EntryKey::LAST;
         let mut read = FieldSet::EMPTY;
         for (first, number) in &self.order {
@@ -275,9 +261,7 @@ impl Classifier for MaskGroups {
                 }
                 // The key agrees with a chain in the bits of the group's mask. What a rule reads,
                 // its group reads.
-                let is_hit =
-                    Rc::ptr_eq(entry.rule.mask(), &group.mask) || key.matches(&entry.rule, &mut ());
-                if is_hit && view.has(entry) {
+                if Rc::ptr_eq(entry.rule.mask(), &group.mask) || key.matches(&entry.rule, &mut ()) {
                     best = entry.key;
                     break;
                 }
@@ -322,7 +306,6 @@ mod tests {
             used: Time(0),
             due: Time::NEVER,
             next: NONE,
-            stage: Default::default(),
             packets: 0,
             bytes: 0,
         }
@@ -396,14 +379,8 @@ mod tests {
             let (priority, fields) = (self.random.below(4) as u16, self.rule());
             self.serial += 1;
             let one = entry(priority, self.serial, &fields);
-            let known = self
-                .scan
-                .0
-                .find(&self.scan.1, View::Both, priority, &one.rule);
-            let found = self
-                .groups
-                .0
-                .find(&self.groups.1, View::Both, priority, &one.rule);
+            let known = self.scan.0.find(&self.scan.1, priority, &one.rule);
+            let found = self.groups.0.find(&self.groups.1, priority, &one.rule);
             assert_eq!(known.map(|k| k.serial), found.map(|k| k.serial));
             if known.is_some() {
                 return;
@@ -454,11 +431,8 @@ mod tests {
         /// Whether both hit, and the same entry.
         fn look_up(&mut self) -> bool {
             let (key, mut log, mut all) = (self.key(), FieldSet::EMPTY, FieldSet::EMPTY);
-            let scan = self.scan.0.lookup(&self.scan.1, View::Both, &key, &mut all);
-            let hit = self
-                .groups
-                .0
-                .lookup(&self.groups.1, View::Both, &key, &mut log);
+            let scan = self.scan.0.lookup(&self.scan.1, &key, &mut all);
+            let hit = self.groups.0.lookup(&self.groups.1, &key, &mut log);
             assert_eq!(scan.map(|k| k.serial), hit.map(|k| k.serial));
             hit.is_some()
         }
