@@ -9,6 +9,7 @@
 extern crate alloc;
 
 pub mod checksum;
+mod common_layouts;
 mod configured;
 pub mod craft;
 pub mod edit;

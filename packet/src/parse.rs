@@ -6,6 +6,7 @@ use bofuss_oflib::catalogue::Additions;
 use bofuss_oflib::field::{HEADERS, Header};
 use bofuss_oflib::field_set::StandardFields;
 
+use crate::common_layouts::survey_common;
 use crate::configured;
 use crate::header;
 use crate::key::Key;
@@ -133,7 +134,10 @@ pub fn parse(bytes: &[u8], key: &mut Key, layout: &mut Layout) {
 /// Finds the headers of a frame, and replaces `layout`, but for what it looks for.
 #[inline]
 pub fn survey(bytes: &[u8], layout: &mut Layout) {
-    walk(bytes, layout, 0);
+    let is_common = layout.additions.headers.is_empty() && survey_common(bytes, layout).is_some();
+    if !is_common {
+        walk(bytes, layout, 0);
+    }
     if !layout.additions.placed.is_empty() {
         find_placed(bytes, layout);
     }
@@ -154,8 +158,9 @@ pub fn parse_deep(bytes: &[u8], additions: &'static Additions) -> Layout {
     layout
 }
 
-#[inline]
-fn walk(bytes: &[u8], layout: &mut Layout, depth: u8) {
+/// Finds the headers of a frame of any kind, down to this many frames within it.
+#[inline(never)]
+pub(crate) fn walk(bytes: &[u8], layout: &mut Layout, depth: u8) {
     *layout = Layout {
         end: bytes.len(),
         ..Layout::seeking(layout.additions)
