@@ -23,10 +23,11 @@ use bofuss_oflib::message::{FlowMod, FlowModCommand, PortDesc};
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Action, Catalogue, FieldMatch, Instruction, Mac, Match, PortNo};
 use bofuss_packet::{Layout, craft, survey};
+use bofuss_ports::HugePageAllocator;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
 #[global_allocator]
-static GLOBAL: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+static GLOBAL: HugePageAllocator<&StatsAlloc<System>> = HugePageAllocator(&INSTRUMENTED_SYSTEM);
 
 /// Nanoseconds that this thread has run on a processor.
 fn cpu_ns() -> u64 {
@@ -314,7 +315,7 @@ fn random(n: u32) -> impl FnMut() -> u32 {
 /// Exact entries, and as many flows.
 fn flows(name: &str, engine: Engine, count: u32) {
     let mut bench = Bench::new(engine, PacketShape::Tuple);
-    let region = Region::new(GLOBAL);
+    let region = Region::new(GLOBAL.0);
     let started = cpu_ns();
     (0..count).for_each(|n| bench.add(&entry(PacketShape::Tuple, flow(n), output())));
     let each = (cpu_ns() - started) as f64 / f64::from(count);

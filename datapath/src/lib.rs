@@ -11,6 +11,7 @@ extern crate alloc;
 
 // What every folder speaks of.
 mod action_set;
+mod blocks;
 mod config;
 mod control_context;
 mod direct_path;

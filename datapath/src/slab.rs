@@ -2,13 +2,15 @@
 
 use alloc::vec::Vec;
 
-use bofuss_intrinsics::prefetch;
+use bofuss_intrinsics::{prefetch, prefetch_start};
+
+use crate::blocks::BlockSizes;
 
 /// No slot.
 pub(crate) const NONE: u32 = u32::MAX;
-/// Slots that are made at a time.
+/// Slots that are kept track of together.
 const CHUNK: usize = 256;
-/// How many times the chunks needed have memory when it is time to move things together. A slab
+/// How many times the blocks needed have memory when it is time to move things together. A slab
 /// that shrinks by three quarters moves one quarter: a third of a move for each removal.
 const SPARSE: usize = 4;
 
@@ -19,31 +21,38 @@ enum Slot<T> {
     Free(u32),
 }
 
-/// Slots that stand together in memory.
-#[derive(Debug)]
-struct Chunk<T> {
-    slots: Vec<Slot<T>>,
+/// Which slots of a chunk are used.
+#[derive(Clone, Copy, Debug)]
+struct Chunk {
     /// How many are used.
     used: u32,
     /// The first of its slots that were used before; then come those that never were.
     free: u32,
 }
 
-/// Numbered slots. A new one is in the first chunk that has room. A chunk in which none is used has
-/// no memory, and none of them is the last.
+const UNUSED: Chunk = Chunk {
+    used: 0,
+    free: NONE,
+};
+
+/// Numbered slots. A new one is in the first chunk that has room. A block in which none is used has
+/// no memory, and the last chunk has some that are used.
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
-    chunks: Vec<Chunk<T>>,
+    /// The slots that were used once; a block has whole chunks.
+    blocks: Vec<Vec<Slot<T>>>,
+    chunks: Vec<Chunk>,
     /// No chunk before this one has a free slot.
     first_roomy: u32,
-    /// How many chunks have memory.
-    n_held: u32,
+    /// How many slots have memory.
+    n_held: usize,
     len: usize,
 }
 
 impl<T> Default for Slab<T> {
     fn default() -> Self {
         Self {
+            blocks: Vec::new(),
             chunks: Vec::new(),
             first_roomy: 0,
             n_held: 0,
@@ -53,6 +62,8 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T> Slab<T> {
+    const SIZES: BlockSizes = BlockSizes::of::<Slot<T>>(CHUNK);
+
     /// How many slots are used.
     pub(crate) fn len(&self) -> usize {
         self.len
@@ -60,7 +71,7 @@ impl<T> Slab<T> {
 
     /// How many bytes of memory the slots take at most.
     pub(crate) fn held_bytes(&self) -> usize {
-        self.n_held as usize * CHUNK * size_of::<Slot<T>>()
+        self.n_held * size_of::<Slot<T>>()
     }
 
     /// The first used slot from `from` on.
@@ -82,15 +93,17 @@ impl<T> Slab<T> {
 
     /// All slots that are used are before it.
     pub(crate) fn end(&self) -> u32 {
-        let last = self.chunks.last().map_or(0, |chunk| chunk.slots.len());
-        (self.chunks.len().saturating_sub(1) * CHUNK + last) as u32
+        let Some(last) = self.blocks.last() else {
+            return 0;
+        };
+        let first = Self::SIZES.of_block(self.blocks.len() - 1).start;
+        (first + last.len()) as u32
     }
 
     /// What is in a slot.
     #[inline]
     pub(crate) fn get(&self, slot: u32) -> Option<&T> {
-        let chunk = self.chunks.get(slot as usize / CHUNK)?;
-        match chunk.slots.get(slot as usize % CHUNK)? {
+        match Self::SIZES.get(&self.blocks, slot as usize)? {
             Slot::Used(one) => Some(one),
             Slot::Free(_) => None,
         }
@@ -99,8 +112,7 @@ impl<T> Slab<T> {
     /// The same, to be changed.
     #[inline]
     pub(crate) fn get_mut(&mut self, slot: u32) -> Option<&mut T> {
-        let chunk = self.chunks.get_mut(slot as usize / CHUNK)?;
-        match chunk.slots.get_mut(slot as usize % CHUNK)? {
+        match Self::SIZES.get_mut(&mut self.blocks, slot as usize)? {
             Slot::Used(one) => Some(one),
             Slot::Free(_) => None,
         }
@@ -109,9 +121,16 @@ impl<T> Slab<T> {
     /// Prefetches a slot, if there is such a slot.
     #[inline]
     pub(crate) fn prefetch(&self, slot: u32) {
-        let chunk = self.chunks.get(slot as usize / CHUNK);
-        if let Some(one) = chunk.and_then(|chunk| chunk.slots.get(slot as usize % CHUNK)) {
+        if let Some(one) = Self::SIZES.get(&self.blocks, slot as usize) {
             prefetch(one);
+        }
+    }
+
+    /// Prefetches the first line of a slot, if there is such a slot.
+    #[inline]
+    pub(crate) fn prefetch_start(&self, slot: u32) {
+        if let Some(one) = Self::SIZES.get(&self.blocks, slot as usize) {
+            prefetch_start(one);
         }
     }
 
@@ -122,20 +141,14 @@ impl<T> Slab<T> {
         slots.find(|slot| self.get(*slot).is_some())
     }
 
-    /// Whether a small part of the memory is used: the same things would need a quarter of the
-    /// chunks.
+    /// Whether a small part of the memory is used: the same things would need a quarter of it.
     pub(crate) fn is_sparse(&self) -> bool {
-        self.n_held as usize > SPARSE * self.n_needed()
+        self.n_held > SPARSE * Self::SIZES.room(self.len)
     }
 
-    /// Whether no other order would need fewer chunks.
+    /// Whether no other order would need less memory.
     pub(crate) fn is_dense(&self) -> bool {
-        self.n_held as usize <= self.n_needed()
-    }
-
-    /// Chunks that are needed for what there is.
-    fn n_needed(&self) -> usize {
-        self.len.div_ceil(CHUNK)
+        self.n_held <= Self::SIZES.room(self.len)
     }
 
     /// The first chunk that has a free slot, made if there is none.
@@ -146,11 +159,7 @@ impl<T> Slab<T> {
         let number = first + full.count();
         self.first_roomy = number as u32;
         if number == self.chunks.len() {
-            self.chunks.push(Chunk {
-                slots: Vec::new(),
-                used: 0,
-                free: NONE,
-            });
+            self.chunks.push(UNUSED);
         }
         number
     }
@@ -158,24 +167,28 @@ impl<T> Slab<T> {
     /// Fills a free slot with what `make` makes for its number.
     pub(crate) fn insert(&mut self, make: impl FnOnce(u32) -> T) -> u32 {
         let number = self.chunk_with_room();
-        let chunk = &mut self.chunks[number];
-        if chunk.slots.capacity() == 0 {
-            self.n_held += 1;
-            // Only the first chunk grows, as most slabs are small.
-            chunk
-                .slots
-                .reserve_exact(if number > 0 { CHUNK } else { 1 });
+        let (block, _) = Self::SIZES.place(number * CHUNK);
+        if block == self.blocks.len() {
+            self.blocks.push(Vec::new());
         }
-        let first = (number * CHUNK) as u32;
+        let slots = &mut self.blocks[block];
+        let of_block = Self::SIZES.of_block(block);
+        if slots.capacity() == 0 {
+            self.n_held += of_block.len();
+            // Only the first block grows, as most slabs are small.
+            slots.reserve_exact(if block > 0 { of_block.len() } else { 1 });
+        }
+        let chunk = &mut self.chunks[number];
         let slot = match chunk.free {
-            NONE => first + chunk.slots.len() as u32,
+            // All chunks before this one are full, so that the next slot of the block is in it.
+            NONE => (of_block.start + slots.len()) as u32,
             free => free,
         };
         let one = Slot::Used(make(slot));
         if chunk.free == NONE {
-            chunk.slots.push(one);
+            slots.push(one);
         } else if let Slot::Free(next) =
-            core::mem::replace(&mut chunk.slots[(slot - first) as usize], one)
+            core::mem::replace(&mut slots[slot as usize - of_block.start], one)
         {
             chunk.free = next;
         }
@@ -184,32 +197,68 @@ impl<T> Slab<T> {
         slot
     }
 
-    /// Frees the memory of some slots. Returns true if there was any.
+    /// Frees the memory of some slots of a slab that nobody uses any more. Returns true if there
+    /// was any.
     pub(crate) fn drop_some(&mut self) -> bool {
-        self.chunks.pop().is_some()
+        let Some(last) = self.blocks.last_mut() else {
+            return false;
+        };
+        let left = last.len().saturating_sub(CHUNK);
+        last.truncate(left);
+        if left == 0 {
+            self.blocks.pop();
+        }
+        true
     }
 
-    /// Empties a slot; the last of its chunk gives back the chunk's memory.
+    /// Empties a slot; the last of its block gives back the block's memory.
     pub(crate) fn remove(&mut self, slot: u32) -> Option<T> {
         self.get(slot)?;
         let number = slot as usize / CHUNK;
+        let (block, at) = Self::SIZES.place(slot as usize);
         let chunk = &mut self.chunks[number];
-        let place = &mut chunk.slots[slot as usize % CHUNK];
-        let before = core::mem::replace(place, Slot::Free(chunk.free));
-        (chunk.used, chunk.free) = (chunk.used - 1, slot);
+        let free = Slot::Free(chunk.free);
+        let before = core::mem::replace(&mut self.blocks[block][at], free);
+        chunk.used -= 1;
+        chunk.free = slot;
         self.len -= 1;
         if chunk.used == 0 {
-            (chunk.slots, chunk.free) = (Vec::new(), NONE);
-            self.n_held -= 1;
-        }
-        while self.chunks.last().is_some_and(|chunk| chunk.used == 0) {
-            self.chunks.pop();
+            self.free_block(block);
+            self.free_end();
         }
         let first = number.min(self.chunks.len()) as u32;
         self.first_roomy = self.first_roomy.min(first);
         match before {
             Slot::Used(one) => Some(one),
             Slot::Free(_) => None,
+        }
+    }
+
+    /// Frees the memory of a block if none of its slots is used.
+    fn free_block(&mut self, block: usize) {
+        let slots = Self::SIZES.of_block(block);
+        let end = self.chunks.len().min(slots.end / CHUNK);
+        let chunks = &mut self.chunks[slots.start / CHUNK..end];
+        if chunks.iter().all(|chunk| chunk.used == 0) {
+            chunks.fill(UNUSED);
+            self.blocks[block] = Vec::new();
+            self.n_held -= slots.len();
+        }
+    }
+
+    /// Forgets chunks at the end in which no slot is used.
+    fn free_end(&mut self) {
+        while self.chunks.last().is_some_and(|chunk| chunk.used == 0) {
+            self.chunks.pop();
+        }
+        let end = self.chunks.len() * CHUNK;
+        let n_blocks = match end.checked_sub(1) {
+            Some(last) => Self::SIZES.place(last).0 + 1,
+            None => 0,
+        };
+        self.blocks.truncate(n_blocks);
+        if let Some(last) = self.blocks.last_mut() {
+            last.truncate(end - Self::SIZES.of_block(n_blocks - 1).start);
         }
     }
 }
@@ -234,6 +283,16 @@ impl<T> core::ops::IndexMut<u32> for Slab<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Something of which a large block has four chunks.
+    #[derive(Debug, PartialEq)]
+    #[repr(align(1024))]
+    struct Bulky(u32);
+
+    /// For how many things there is memory.
+    fn memory<T>(slab: &Slab<T>) -> usize {
+        slab.blocks.iter().map(Vec::capacity).sum()
+    }
 
     #[test]
     fn slots_are_used_again() {
@@ -262,12 +321,6 @@ mod tests {
     fn chunks_without_used_slots_take_no_memory() {
         let mut slab = Slab::default();
         let slots: Vec<u32> = (0..5000).map(|n| slab.insert(|_| n)).collect();
-        let memory = |slab: &Slab<i32>| {
-            slab.chunks
-                .iter()
-                .map(|chunk| chunk.slots.capacity())
-                .sum::<usize>()
-        };
         assert!(memory(&slab) >= 5000);
         slots[..4999].iter().for_each(|slot| _ = slab.remove(*slot));
         assert_eq!((slab.len(), slab.used(0)), (1, Some(4999)));
@@ -277,6 +330,41 @@ mod tests {
         assert_eq!(again, slots[..4999]);
         slots.iter().for_each(|slot| _ = slab.remove(*slot));
         assert_eq!((slab.len(), slab.used(0), memory(&slab)), (0, None, 0));
+    }
+
+    #[test]
+    fn a_large_block_has_memory_as_long_as_one_of_its_slots_is_used() {
+        let mut slab = Slab::default();
+        let large = Slab::<Bulky>::SIZES.of_block(4).len();
+        assert_eq!(large, 4 * CHUNK);
+        let count = 3 * large as u32;
+        (0..count).for_each(|n| assert_eq!(slab.insert(Bulky), n));
+        let mut random = 1u32;
+        for _ in 0..20 {
+            let mut slots: Vec<u32> = (0..count).collect();
+            for place in 0..slots.len() {
+                random = random.wrapping_mul(0x915f_77f5).wrapping_add(1);
+                slots.swap(place, (random >> 8) as usize % count as usize);
+            }
+            let kept = slots.split_off(slots.len() - random as usize % 4);
+            for slot in slots {
+                assert_eq!(slab.remove(slot), Some(Bulky(slot)));
+            }
+            let blocks = |slot: u32| Slab::<Bulky>::SIZES.place(slot as usize).0;
+            let mut held: Vec<usize> = kept.iter().map(|slot| blocks(*slot)).collect();
+            held.sort_unstable();
+            held.dedup();
+            let held = held
+                .iter()
+                .map(|at| Slab::<Bulky>::SIZES.of_block(*at).len());
+            assert_eq!(memory(&slab), held.sum::<usize>());
+            assert_eq!(slab.last(), kept.iter().max().copied());
+            while slab.len() < count as usize {
+                assert!(slab.insert(Bulky) < count);
+            }
+            assert!(slab.is_dense());
+            assert!((0..count).all(|slot| slab[slot].0 == slot));
+        }
     }
 
     #[test]

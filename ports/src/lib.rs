@@ -24,6 +24,7 @@ mod capture;
 mod counters;
 mod error;
 mod frame_pairs;
+mod huge_pages;
 mod interface_settings;
 mod landlock;
 mod link;
@@ -47,11 +48,12 @@ use bofuss_frame::{Frame, Pool};
 
 pub use af_packet::{AfPacket, AfPacketOptions};
 #[cfg(feature = "allocator")]
-pub use allocator::{Allocator, return_memory_at_once};
+pub use allocator::{Allocator, allocator, return_memory_at_once};
 pub use bofuss_frame::OffloadCapabilities;
 pub use capture::{CaptureFile, CaptureSource, Direction, LinkType};
 pub use counters::{Counters, DriverDropReason};
 pub use error::{OpenError, PortError};
+pub use huge_pages::HugePageAllocator;
 pub use interface_settings::keep_settings_in;
 pub use landlock::{Access, Landlock};
 pub use link::{Link, LinkModes, advertise, set_link};

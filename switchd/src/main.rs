@@ -42,7 +42,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 #[cfg(feature = "allocator")]
 #[global_allocator]
-static ALLOCATOR: bofuss_ports::Allocator = bofuss_ports::Allocator;
+static ALLOCATOR: bofuss_ports::Allocator = bofuss_ports::allocator();
 
 /// Open files that a switch with a few ports and connections needs.
 const MIN_OPEN_FILES: u64 = 64;

@@ -239,7 +239,21 @@ impl Cache {
         lookahead.hash.is_none_or(is_right)
     }
 
-    /// Guesses the flow of a lookahead, and has it brought near.
+    /// Guesses the flows of the frames of a burst, and prefetches them.
+    #[inline]
+    pub(crate) fn guess_all(&mut self, lookaheads: &mut [Lookahead]) {
+        for lookahead in &mut *lookaheads {
+            self.guess(lookahead);
+        }
+        if core::mem::take(&mut self.renews) {
+            let known = lookaheads
+                .iter()
+                .filter(|lookahead| lookahead.hash.is_some());
+            known.for_each(|one| self.versions.prefetch(&one.words, &self.secret));
+        }
+    }
+
+    /// Guesses the flow of a lookahead, and prefetches it.
     #[inline]
     pub(crate) fn guess(&self, lookahead: &mut Lookahead) {
         lookahead.guess = NONE;

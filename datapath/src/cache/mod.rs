@@ -214,6 +214,8 @@ pub(crate) struct Cache {
     max_log: usize,
     /// Which flows the changes may concern.
     versions: Versions,
+    /// Whether flows of this burst were older than the last change: those of the next may be, too.
+    renews: bool,
     max_flows: usize,
     clock_hand: u32,
     /// Of flows that were not remembered because there was no room, some bits of the hashes.
@@ -251,6 +253,7 @@ impl Cache {
             log: VecDeque::new(),
             max_log: max_log as usize,
             versions: Versions::default(),
+            renews: false,
             max_flows: max_flows as usize,
             clock_hand: 0,
             refused: alloc::vec![0; REFUSED],
@@ -352,7 +355,7 @@ impl Cache {
         for flows in unsettled.chunks(BATCH) {
             let near = flows.iter().filter_map(|flow| self.flows.get(*flow));
             near.flat_map(Flow::hits)
-                .for_each(|hit| tables[usize::from(hit.table.0)].prefetch(hit.slot));
+                .for_each(|hit| tables[usize::from(hit.table.0)].prefetch_counters(hit.slot));
             flows
                 .iter()
                 .for_each(|flow| self.settle_flow(tables, *flow));

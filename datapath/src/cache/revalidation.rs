@@ -36,6 +36,7 @@ impl Cache {
     /// counts as checked then.
     #[inline(never)]
     pub(crate) fn renew(&mut self, slot: u32, words: &[u64]) -> bool {
+        self.renews = true;
         let flow = &self.flows[slot];
         let depends_on_key_alone = usize::from(flow.program.unchanged) == flow.n_hits();
         let is_right = depends_on_key_alone

@@ -3,6 +3,7 @@
 
 use alloc::{rc::Rc, vec, vec::Vec};
 
+use bofuss_intrinsics::prefetch;
 use bofuss_packet::{KeyMask, KeyMatch};
 
 use crate::tables::tag_table::Secret;
@@ -12,6 +13,8 @@ const MAX_TABLES: usize = 4;
 /// Fewest and most versions of a table: 4 KiB, and 2 MiB.
 const MIN_VERSIONS: usize = 1 << 10;
 const MAX_VERSIONS: usize = 1 << 19;
+/// As many versions as the processor's caches mostly have: 64 KiB.
+const NEAR_VERSIONS: usize = 1 << 14;
 
 /// The versions of what agrees in the bits of one mask.
 #[derive(Debug)]
@@ -90,14 +93,20 @@ impl Versions {
             if table.last <= checked {
                 return true;
             }
-            let bits = table
-                .places
-                .iter()
-                .map(|(place, bits)| words[*place] & bits);
-            let at = secret.hash(bits) as usize & (table.versions.len() - 1);
+            let at = table.place(words, secret);
             table.base + u64::from(table.versions[at]) <= checked.max(table.base)
         };
         checked >= self.floor && self.tables.iter().all(is_unchanged)
+    }
+
+    /// Prefetches what [`Versions::are_unchanged`] reads for these words, if that may be far away.
+    #[inline]
+    pub(super) fn prefetch(&self, words: &[u64], secret: &Secret) {
+        for table in &self.tables {
+            if table.versions.len() > NEAR_VERSIONS {
+                prefetch(&table.versions[table.place(words, secret)]);
+            }
+        }
     }
 }
 
@@ -116,6 +125,14 @@ impl MaskVersions {
             last: base,
             versions: vec![0; size],
         })
+    }
+
+    /// Where the version of what has these words of the cache's key stands.
+    #[inline]
+    fn place(&self, words: &[u64], secret: &Secret) -> usize {
+        let places = self.places.iter();
+        let bits = places.map(|(place, bits)| words[*place] & bits);
+        secret.hash(bits) as usize & (self.versions.len() - 1)
     }
 }
 

@@ -324,9 +324,7 @@ impl<S: Sink> Context<'_, S> {
         if follows && branches {
             self.foresee(frames, &arrival.key, lookaheads, foreseen);
         }
-        for lookahead in lookaheads {
-            self.lane.cache.guess(lookahead);
-        }
+        self.lane.cache.guess_all(lookaheads);
     }
 
     /// With what packets that come in through a port begin now.

@@ -217,10 +217,10 @@ pub struct Table {
 }
 
 impl Table {
-    /// Prefetches an entry.
+    /// Prefetches what [`Table::count`] changes.
     #[inline]
-    pub(crate) fn prefetch(&self, slot: u32) {
-        self.entries.prefetch(slot);
+    pub(crate) fn prefetch_counters(&self, slot: u32) {
+        self.entries.prefetch_start(slot);
     }
 
     /// Makes a table that finds its entries as `engine` does.

@@ -5,12 +5,13 @@ use alloc::vec::Vec;
 
 use bofuss_intrinsics::prefetch;
 
+use crate::blocks::BlockSizes;
 use crate::slab::{NONE, Slab};
 
 /// Slots of a bucket, one cache line of 64 bytes.
 const LANES: usize = 8;
-/// Buckets that are together in memory.
-const CHUNK: usize = 64;
+/// How buckets stand together in memory.
+const SIZES: BlockSizes = BlockSizes::of::<HashBucket>(64);
 /// Slots that a bucket has on average before the table grows.
 const FULL: usize = 5;
 /// Slots that a bucket has on average below which the table shrinks.
@@ -124,7 +125,7 @@ type BucketPlace = (bool, usize);
 /// A set of slot numbers, each under its hash (linear hashing).
 #[derive(Debug, Default)]
 pub(crate) struct TagTable {
-    chunks: Vec<Vec<HashBucket>>,
+    blocks: Vec<Vec<HashBucket>>,
     n_buckets: usize,
     /// The next power of two, less one.
     mask: usize,
@@ -149,7 +150,8 @@ impl TagTable {
         if spilled {
             &self.spilled[at as u32]
         } else {
-            &self.chunks[at / CHUNK][at % CHUNK]
+            let (block, at) = SIZES.place(at);
+            &self.blocks[block][at]
         }
     }
 
@@ -157,14 +159,15 @@ impl TagTable {
         if spilled {
             &mut self.spilled[at as u32]
         } else {
-            &mut self.chunks[at / CHUNK][at % CHUNK]
+            let (block, at) = SIZES.place(at);
+            &mut self.blocks[block][at]
         }
     }
 
     /// How many bytes of memory it takes at most.
     pub(crate) fn held_bytes(&self) -> usize {
-        let buckets = self.chunks.len() * CHUNK * size_of::<HashBucket>();
-        buckets + self.spilled.held_bytes()
+        let buckets = SIZES.room(self.n_buckets);
+        buckets * size_of::<HashBucket>() + self.spilled.held_bytes()
     }
 
     /// The first slot under `hash` that `is` the one wanted.
@@ -217,7 +220,7 @@ impl TagTable {
     /// A bucket that is not spilled, if there is one of this number.
     #[inline]
     fn home_bucket(&self, home: usize) -> Option<&HashBucket> {
-        self.chunks.get(home / CHUNK)?.get(home % CHUNK)
+        SIZES.get(&self.blocks, home)
     }
 
     /// Adds a slot. `rehash` gives the hash of any slot that is in the table.
@@ -267,12 +270,17 @@ impl TagTable {
 
     /// Adds one bucket, and gives it its part of what another one has.
     fn grow(&mut self, rehash: impl Fn(u32) -> u64) {
-        if self.n_buckets.is_multiple_of(CHUNK) {
-            // Only the first chunk grows, as most tables are small.
-            let whole = if self.n_buckets == 0 { 0 } else { CHUNK };
-            self.chunks.push(Vec::with_capacity(whole));
+        let (block, _) = SIZES.place(self.n_buckets);
+        if block == self.blocks.len() {
+            // Only the first block grows, as most tables are small.
+            let whole = if block > 0 {
+                SIZES.of_block(block).len()
+            } else {
+                0
+            };
+            self.blocks.push(Vec::with_capacity(whole));
         }
-        self.chunks.last_mut().expect("there is one").push(EMPTY);
+        self.blocks[block].push(EMPTY);
         self.set_buckets(self.n_buckets + 1);
         if self.n_buckets == 1 {
             return;
@@ -294,12 +302,12 @@ impl TagTable {
     /// Takes the last bucket away, and gives what it has to the one that has its part then.
     fn shrink(&mut self) {
         let (split, _) = self.split();
-        let chunk = self.chunks.last_mut();
-        let bucket = chunk.and_then(Vec::pop).expect("there are buckets");
-        self.set_buckets(self.n_buckets - 1);
-        if self.n_buckets.is_multiple_of(CHUNK) {
-            self.chunks.pop();
+        let block = self.blocks.last_mut().expect("there are buckets");
+        let bucket = block.pop().expect("no block is empty");
+        if block.is_empty() {
+            self.blocks.pop();
         }
+        self.set_buckets(self.n_buckets - 1);
         self.spread(bucket, |_, _| split);
     }
 
@@ -323,7 +331,7 @@ impl TagTable {
 
     /// Frees the memory of some removed buckets. Returns true if there was any.
     pub(crate) fn drop_some(&mut self) -> bool {
-        self.chunks.pop().is_some() || self.spilled.drop_some()
+        self.blocks.pop().is_some() || self.spilled.drop_some()
     }
 
     /// Puts `new` into the place of `slot`, or takes it out; whether it was there.
@@ -381,7 +389,7 @@ mod tests {
             assert!(table.replace(hash(slot), slot, None));
         }
         let left = (table.len, table.n_buckets, table.spilled.len());
-        assert_eq!((left, table.chunks.len()), ((0, 1, 0), 1));
+        assert_eq!((left, table.blocks.len()), ((0, 1, 0), 1));
     }
 
     #[test]

@@ -1,10 +1,16 @@
-//! What the benches share: the clock, and where frames go.
+//! What the benches share: the allocator, the clock, and where frames go.
+
+use std::alloc::System;
 
 use bofuss_datapath::{PacketInEvent, Sink};
 use bofuss_frame::Frame;
 use bofuss_oflib::PortNo;
 use bofuss_oflib::message::{FlowRemoved, PortDesc, PortStatusReason};
 use bofuss_oflib::types::QueueId;
+use bofuss_ports::HugePageAllocator;
+
+#[global_allocator]
+static GLOBAL: HugePageAllocator<System> = HugePageAllocator(System);
 
 /// Nanoseconds that this thread has run on a processor.
 pub(crate) fn cpu_ns() -> u64 {

@@ -506,7 +506,8 @@ mod tests {
 
     #[test]
     fn a_flow_takes_160_bytes_with_its_share_of_the_index() {
-        const FLOWS: u32 = 100_000;
+        // As many as fill whole blocks of memory.
+        const FLOWS: u32 = 1 << 17;
         let mut table = StateTable::default();
         for number in 0..FLOWS {
             let key = FlowKey::new(&number.to_be_bytes());
