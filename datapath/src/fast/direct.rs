@@ -2,39 +2,29 @@
 //! is read than what tells the flow.
 
 use alloc::boxed::Box;
+use alloc::rc::Rc;
 use alloc::vec::{Drain, Vec};
 
-use bofuss_frame::{Frame, OffloadCapabilities};
+use bofuss_frame::Frame;
 use bofuss_oflib::PortNo;
 use bofuss_oflib::types::{QueueId, TableId};
 use bofuss_packet::offload::Cut;
 use bofuss_packet::{Key, Layout, Packet, arrival, survey};
 
 use super::direct_hooks::{Acted, Begun};
+use super::direct_output::DirectOutput;
 use super::direct_steps::can_go;
 use crate::cache::lookahead::PortArrival;
-use crate::cache::{BATCH, End};
+use crate::cache::{BATCH, End, Program};
 use crate::pipeline::context::Context;
 use crate::pipeline::work::WORK_PER_TURN;
 use crate::upcoming::{Foreseen, Lookahead};
 use crate::{DropReason, HookEffect, Sink};
 
-/// The port that frames leave by, as long as they go to the same one.
-#[derive(Default)]
-pub(super) struct DirectOutput {
-    pub(super) port: PortNo,
-    /// Whether frames that are complete may just leave.
-    open: bool,
-    capabilities: OffloadCapabilities,
-    /// What its counters do not have yet.
-    packets: u64,
-    bytes: u64,
-}
-
 /// What frames that are processed together have in common.
 pub(super) struct Burst<'a> {
     /// The port that they arrived on.
-    ingress: PortNo,
+    pub(super) ingress: PortNo,
     /// With what their packets begin.
     pub(super) arrival: &'a PortArrival,
     /// Whether hooks set fields of each before the lookup of table 0.
@@ -54,8 +44,8 @@ enum Disposition {
     Sent,
     /// It is dropped.
     Dropped(DropReason),
-    /// It goes the direct path of a flow.
-    Steps(u32),
+    /// It goes along the steps of a program, and is counted.
+    Steps(Rc<Program>),
     /// It goes through the tables, along its known path if it has one.
     Slow(Option<u32>),
 }
@@ -106,10 +96,10 @@ impl<S: Sink> Context<'_, S> {
                         continue;
                     }
                     Some(Disposition::Dropped(_)) => drop(taken(&mut batch)),
-                    Some(Disposition::Steps(flow)) => {
+                    Some(Disposition::Steps(program)) => {
                         let mut frame = taken(&mut batch);
                         let layout = &mut lookahead.layout;
-                        if self.run_steps(&mut frame, &mut burst, layout, flow) {
+                        if self.run_steps(&mut frame, &mut burst, layout, &program) {
                             self.sink.transmit(burst.output.port, QueueId(0), frame);
                         }
                     }
@@ -198,22 +188,46 @@ impl<S: Sink> Context<'_, S> {
         begun: &mut Begun,
     ) -> Option<Disposition> {
         let slot = lookahead.guess;
+        let slow = (!burst.branches).then_some(Disposition::Slow(Some(slot)));
+        if self.pipeline.treats(lookahead.layout.fragment) {
+            return slow;
+        }
         let end = self.lane.cache.flows[slot].end;
+        if end == End::Steps {
+            let program = self.begin_steps(slot, frame, &lookahead.layout);
+            return program.map(Disposition::Steps).or(slow);
+        }
         if let End::Port { port, .. } = end
             && port != burst.output.port
         {
             self.change_output(burst, port);
         }
-        let at_end = self.at_end((slot, end), &burst.output, frame, &lookahead.layout);
-        let is_treated = self.pipeline.treats(lookahead.layout.fragment);
-        let Some((disposition, acts)) = at_end.filter(|_| !is_treated) else {
-            return (!burst.branches).then_some(Disposition::Slow(Some(slot)));
+        let at_end = self.at_end(end, &burst.output, frame, &lookahead.layout);
+        let Some((disposition, acts)) = at_end else {
+            return slow;
         };
         if acts && !self.fulfils_actions(lookahead, begun) {
             return None;
         }
         self.count_direct(burst, slot, &disposition, (1, frame.len() as u64));
         Some(disposition)
+    }
+
+    /// Counts an ordinary frame of a flow whose program is a list of steps, and gives that program,
+    /// if the frame can go along it.
+    #[inline]
+    fn begin_steps(&mut self, slot: u32, frame: &Frame, layout: &Layout) -> Option<Rc<Program>> {
+        let flow = &mut self.lane.cache.flows[slot];
+        let path = flow.program.direct.as_ref()?;
+        if !can_go(path, frame, layout, self.pipeline, self.hooks) {
+            return None;
+        }
+        let program = Rc::clone(&flow.program);
+        if flow.count(self.now, 1, frame.len() as u64) {
+            self.mark_unsettled(slot);
+        }
+        self.lane.cache.stats.hits += 1;
+        Some(program)
     }
 
     /// Counts a frame that leaves or is dropped by the direct path.
@@ -271,8 +285,8 @@ impl<S: Sink> Context<'_, S> {
         match disposition {
             Disposition::Sent => self.sink.transmit(burst.output.port, QueueId(0), frame),
             Disposition::Dropped(_) => {}
-            Disposition::Steps(flow) => {
-                if self.run_steps(&mut frame, burst, &mut lookahead.layout, flow) {
+            Disposition::Steps(program) => {
+                if self.run_steps(&mut frame, burst, &mut lookahead.layout, &program) {
                     self.sink.transmit(burst.output.port, QueueId(0), frame);
                 }
             }
@@ -381,8 +395,11 @@ impl<S: Sink> Context<'_, S> {
         let Some((packets, bytes)) = counts.filter(|_| !treated) else {
             return Disposition::Slow(Some(slot));
         };
-        let Some((disposition, acts)) = self.at_end((slot, end), &burst.output, frame, layout)
-        else {
+        if end == End::Steps && !is_super_frame {
+            let program = self.begin_steps(slot, frame, layout);
+            return program.map_or(Disposition::Slow(Some(slot)), Disposition::Steps);
+        }
+        let Some((disposition, acts)) = self.at_end(end, &burst.output, frame, layout) else {
             return Disposition::Slow(Some(slot));
         };
         if acts && is_super_frame {
@@ -408,12 +425,12 @@ impl<S: Sink> Context<'_, S> {
         disposition
     }
 
-    /// What becomes of a frame at the end of a path, and whether the path begins with actions;
-    /// `None` if the frame cannot just leave or be dropped.
+    /// What becomes of a frame at the end of a path without steps, and whether the path begins with
+    /// actions; `None` if the frame cannot just leave or be dropped.
     #[inline(always)]
     fn at_end(
         &self,
-        (slot, end): (u32, End),
+        end: End,
         direct: &DirectOutput,
         frame: &Frame,
         layout: &Layout,
@@ -429,13 +446,6 @@ impl<S: Sink> Context<'_, S> {
             {
                 Some((Disposition::Dropped(reason), acts))
             }
-            End::Steps
-                if let Some(path) = &self.lane.cache.flows[slot].program.direct
-                    && frame.offload.gso.is_none()
-                    && can_go(path, frame, layout, self.pipeline, self.hooks) =>
-            {
-                Some((Disposition::Steps(slot), false))
-            }
             End::Port { .. } | End::Drop { .. } | End::Steps | End::Other => None,
         }
     }
@@ -449,50 +459,5 @@ impl<S: Sink> Context<'_, S> {
         let uses = self.pipeline.field_uses.of(&self.pipeline.catalogue);
         let agreeing = cut.agreeing(frame, uses) as u64;
         (counts.0 <= agreeing.min(WORK_PER_TURN)).then_some(counts)
-    }
-
-    /// Whether a frame of a burst that is no super-frame may just leave by a port; it is counted
-    /// there then.
-    #[inline]
-    pub(super) fn leaves(&mut self, burst: &mut Burst<'_>, frame: &Frame, port: PortNo) -> bool {
-        if port != burst.output.port {
-            self.change_output(burst, port);
-        }
-        let output = &mut burst.output;
-        let leaves = output.open && output.capabilities.take(&frame.offload, 0);
-        if leaves {
-            output.packets += 1;
-            output.bytes += frame.len() as u64;
-        }
-        leaves
-    }
-
-    /// Makes the frames of a burst leave by another port.
-    #[inline(never)]
-    fn change_output(&mut self, burst: &mut Burst<'_>, port: PortNo) {
-        self.close(&burst.output);
-        burst.output = self.open(port, burst.ingress);
-    }
-
-    /// The way out of a port for packets that came in through `ingress`.
-    fn open(&self, number: PortNo, ingress: PortNo) -> DirectOutput {
-        let port = self.pipeline.ports.get(&number);
-        let port = port.filter(|port| number != ingress && port.egress_block().is_none());
-        DirectOutput {
-            port: number,
-            open: port.is_some()
-                && !self.egress.ports.contains_key(&number)
-                && self.hooks.at_egress.is_empty(),
-            capabilities: port.map(|port| port.capabilities).unwrap_or_default(),
-            ..DirectOutput::default()
-        }
-    }
-
-    /// Counts what left by a port.
-    fn close(&mut self, direct: &DirectOutput) {
-        if let Some(port) = self.pipeline.ports.get_mut(&direct.port) {
-            port.stats.tx_packets += direct.packets;
-            port.stats.tx_bytes += direct.bytes;
-        }
     }
 }

@@ -9,6 +9,7 @@ use bofuss_oflib::types::{EtherType, GroupId, QueueId};
 use bofuss_packet::{EditError, Headers, Layout, Packet, survey};
 
 use super::direct::Burst;
+use crate::cache::Program;
 use crate::direct_path::{DirectPath, DirectStep, Exit, HEADROOM_BYTES};
 use crate::groups::Plan;
 use crate::hooks::Hooks;
@@ -93,17 +94,16 @@ pub(super) fn can_go(
 }
 
 impl<S: Sink> Context<'_, S> {
-    /// Sends a frame along the direct path of its flow, which it can go, and which has counted it.
-    /// Returns true if it is to leave by the port of the burst.
+    /// Sends a frame along the steps of its flow's program, which it can go. Returns true if it is
+    /// to leave by the port of the burst.
     #[inline(never)]
     pub(super) fn run_steps(
         &mut self,
         frame: &mut Frame,
         burst: &mut Burst<'_>,
         layout: &mut Layout,
-        flow: u32,
+        program: &Program,
     ) -> bool {
-        let program = Rc::clone(&self.lane.cache.flows[flow].program);
         self.lane.work.begin_frame();
         let mut frame = DirectFrame {
             frame,

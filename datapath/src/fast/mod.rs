@@ -3,6 +3,7 @@
 
 mod direct;
 mod direct_hooks;
+mod direct_output;
 mod direct_steps;
 mod end;
 pub(crate) mod paths;
