@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use bofuss_tests::{have, printed};
+use bofuss_tests::{have, ok, printed};
 
 /// Runs make as a shell would. Returns what it prints. Panics: if it fails.
 fn make(words: &str) -> String {
@@ -52,5 +52,24 @@ fn an_installation_builds_nothing_twice() {
     }
     let pages = folder.join("usr/local/share/man/man8/bofuss.8");
     assert!(pages.exists());
+    if have(&["cc", "pkg-config"]) {
+        a_program_in_c_finds_the_library(&folder);
+    }
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// Compiles an example as a user of what is installed below `folder` does, and runs it.
+fn a_program_in_c_finds_the_library(folder: &Path) {
+    let library = folder.join("usr/local/lib");
+    let mut flags = Command::new("pkg-config");
+    flags.env("PKG_CONFIG_SYSROOT_DIR", folder);
+    flags.env("PKG_CONFIG_PATH", library.join("pkgconfig"));
+    let flags = ok(flags.args(["--cflags", "--libs", "bofuss"]));
+    let program = folder.join("hub");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../capi/examples/hub.c");
+    let mut compile = Command::new("cc");
+    compile.arg(source).args(flags.split_whitespace());
+    ok(compile.arg("-o").arg(&program));
+    let said = ok(Command::new(program).env("LD_LIBRARY_PATH", library));
+    assert_eq!(said, "out of port 2: 60 bytes\nout of port 3: 60 bytes\n");
 }

@@ -59,6 +59,7 @@ zsh zsh
 fish fish
 curl curl
 cbindgen cbindgen
+pkg-config pkg-config
 valgrind valgrind' ;; fuzz) echo 'c++ g++' ;; ns3) echo 'c++ g++
 make make
 ns3-headers libns3-dev
