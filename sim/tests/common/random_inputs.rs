@@ -6,10 +6,11 @@ use bofuss_oflib::message::meter_mod::MeterModCommand;
 use bofuss_oflib::message::multipart::{
     FlowStatsRequest, GroupRequest, MeterRequest, MultipartRequest, PortRequest, RequestBody,
 };
-use bofuss_oflib::message::{Empty, FlowModCommand};
-use bofuss_oflib::text::{parse_flow, parse_group, parse_meter};
-use bofuss_oflib::types::{GroupId, MeterId};
-use bofuss_oflib::{Catalogue, Mac, Message, PortNo};
+use bofuss_oflib::message::{Empty, FlowModCommand, PacketOut};
+use bofuss_oflib::text::{parse_actions, parse_flow, parse_group, parse_meter};
+use bofuss_oflib::types::{BufferId, GroupId, MeterId};
+use bofuss_oflib::wire::Bytes;
+use bofuss_oflib::{Catalogue, Mac, Match, Message, PortNo};
 use bofuss_packet::craft::{arp, ethernet, ipv4, tcp, udp, vlan};
 use bofuss_sim::Random;
 
@@ -66,6 +67,12 @@ fn input(random: &mut Random, catalogue: &Catalogue) -> Input {
     if random.below(5) == 0 {
         return Input::Message(message(random, catalogue));
     }
+    let bytes = frame(random);
+    Input::Frame(1 + random.below(u64::from(PORTS)) as u32, bytes)
+}
+
+/// A frame between few hosts.
+fn frame(random: &mut Random) -> Vec<u8> {
     let host = |n: u64| Mac([2, 0, 0, 0, 0, n as u8 + 1]);
     let from = random.below(6);
     let to = random.below(6);
@@ -91,10 +98,7 @@ fn input(random: &mut Random, catalogue: &Catalogue) -> Input {
     } else {
         host(to)
     };
-    Input::Frame(
-        1 + random.below(u64::from(PORTS)) as u32,
-        ethernet(dst, host(from), payload),
-    )
+    ethernet(dst, host(from), payload)
 }
 
 fn message(random: &mut Random, catalogue: &Catalogue) -> Message {
@@ -134,6 +138,16 @@ fn message(random: &mut Random, catalogue: &Catalogue) -> Message {
             Message::GroupMod(parse_group(&group, command, catalogue).unwrap())
         }
         3 => Message::FeaturesRequest(Empty),
+        5 => {
+            let actions = ["NORMAL".into(), "FLOOD".into(), format!("output:{port}")];
+            let actions = &actions[random.below(3) as usize];
+            Message::PacketOut(PacketOut {
+                buffer_id: BufferId::NO_BUFFER,
+                in_port: PortNo(port as u32),
+                actions: parse_actions(actions, &Match::ANY, catalogue).unwrap(),
+                data: Bytes(frame(random)),
+            })
+        }
         4 => {
             let meter = format!("meter=1,pktps,bands=type=drop,rate={}", 100 * host);
             let command = if random.below(2) == 0 {
