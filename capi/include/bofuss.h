@@ -371,8 +371,16 @@ enum bofuss_status bofuss_trace(const struct bofuss_switch *sw,
 // `config` is NULL, or may be written.
 enum bofuss_status bofuss_config_default(struct bofuss_config *config);
 
+// Why no switch can be made with a configuration, as a sentence that is never freed. NULL if one
+// can, and for NULL.
+//
+// # Safety
+//
+// `config` is NULL, or may be read.
+const char *bofuss_config_error(const struct bofuss_config *config);
+
 // Makes a switch without ports, which its caller owns. BOFUSS_STATUS_BAD_VALUE for a value of the
-// configuration that cannot be.
+// configuration that cannot be: bofuss_config_error says which.
 //
 // # Safety
 //

@@ -6,6 +6,7 @@ use std::ffi::{c_char, c_void, CString};
 use bofuss_datapath::{Algorithm, Config as Tables, DropReason, Engine};
 use bofuss_embed::{Effect, EmbedError, EmbeddedConfig, EmbeddedSwitch, FailMode, Time};
 use bofuss_frame::Pool;
+use bofuss_oflib::types::TableId;
 
 use crate::{guarded, store, Status, CATALOGUE};
 
@@ -242,24 +243,42 @@ pub unsafe extern "C" fn bofuss_config_default(config: *mut Config) -> Status {
     })
 }
 
-fn configured(config: &Config) -> Result<EmbeddedConfig, Status> {
-    let (_, engine) = *Engine::ALL
-        .get(usize::from(config.engine))
-        .ok_or(Status::BadValue)?;
+/// Why no switch can be made with a configuration, as a sentence that is never freed. NULL if one
+/// can, and for NULL.
+///
+/// # Safety
+///
+/// `config` is NULL, or may be read.
+#[no_mangle]
+pub unsafe extern "C" fn bofuss_config_error(config: *const Config) -> *const c_char {
+    // SAFETY: the caller vouches for the pointer.
+    let given = unsafe { config.as_ref() };
+    let wrong = given.and_then(|config| configured(config).err());
+    wrong.map_or(std::ptr::null(), |text| text.as_ptr().cast())
+}
+
+/// Errors: the value that cannot be, and a zero byte.
+fn configured(config: &Config) -> Result<EmbeddedConfig, &'static str> {
+    if !(1..=TableId::MAX.0).contains(&config.n_tables) {
+        return Err("n_tables is 1 to 254\0");
+    }
+    let row = Engine::ALL.get(usize::from(config.engine));
+    let (_, engine) = *row.ok_or("engine is 0 to 2\0")?;
     let fail_mode = match config.fail_mode {
         0 => FailMode::Secure,
         1 => FailMode::Standalone,
         2 => FailMode::ArpPath,
-        _ => return Err(Status::BadValue),
+        _ => return Err("fail_mode is 0 to 2\0"),
     };
     let select = match config.select {
         0 => Algorithm::Hash,
         1 => Algorithm::RoundRobin,
         2 => Algorithm::Random,
-        _ => return Err(Status::BadValue),
+        _ => return Err("select is 0 to 2\0"),
     };
     let base = EmbeddedConfig::with_catalogue(CATALOGUE.clone());
-    let pool_bytes = usize::try_from(config.pool_bytes).map_err(|_| Status::BadValue)?;
+    let bytes = usize::try_from(config.pool_bytes);
+    let pool_bytes = bytes.map_err(|_| "pool_bytes is more than there can be\0")?;
     Ok(EmbeddedConfig {
         datapath_id: config.datapath_id,
         tables: Tables {
@@ -286,7 +305,7 @@ fn configured(config: &Config) -> Result<EmbeddedConfig, Status> {
 }
 
 /// Makes a switch without ports, which its caller owns. BOFUSS_STATUS_BAD_VALUE for a value of the
-/// configuration that cannot be.
+/// configuration that cannot be: bofuss_config_error says which.
 ///
 /// # Safety
 ///
@@ -302,7 +321,7 @@ pub unsafe extern "C" fn bofuss_switch_new(
     guarded(|| {
         // SAFETY: the caller vouches for the pointers.
         let (config, callbacks) = unsafe { (config.as_ref(), callbacks.as_ref()) };
-        let config = configured(config.ok_or(Status::Null)?)?;
+        let config = configured(config.ok_or(Status::Null)?).map_err(|_| Status::BadValue)?;
         let callbacks = *callbacks.ok_or(Status::Null)?;
         let made = EmbeddedSwitch::new(Time(now), config);
         let switch = SwitchHandle {

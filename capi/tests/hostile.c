@@ -32,15 +32,17 @@ int main(void) {
     IS(bofuss_switch_new(0, NULL, &callbacks, &sw), NULL);
     IS(bofuss_switch_new(0, &config, NULL, &sw), NULL);
     IS(bofuss_switch_new(0, &config, &callbacks, NULL), NULL);
-    for (int wrong = 0; wrong < 4; wrong++) {
+    for (int wrong = 0; wrong < 5; wrong++) {
         bofuss_config bad = config;
         if (wrong == 0) bad.n_tables = 0;
         if (wrong == 1) bad.n_tables = 255;
         if (wrong == 2) bad.engine = 3;
         if (wrong == 3) bad.fail_mode = 9;
+        if (wrong == 4) bad.select = 3;
         IS(bofuss_switch_new(0, &bad, &callbacks, &sw), BAD_VALUE);
-        assert(!sw);
+        assert(!sw && strlen(bofuss_config_error(&bad)) > 10);
     }
+    assert(!bofuss_config_error(&config) && !bofuss_config_error(NULL));
     // Calls without a switch.
     IS(bofuss_tick(NULL, 0), NULL);
     IS(bofuss_receive(NULL, 0, 1, NULL, 0), NULL);
