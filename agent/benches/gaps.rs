@@ -43,7 +43,7 @@ const LONG_LISTS: u32 = 2_000;
 
 /// That of the switch, as it is what gives memory back.
 #[global_allocator]
-static ALLOCATOR: bofuss_ports::Allocator = bofuss_ports::Allocator;
+static ALLOCATOR: bofuss_ports::Allocator = bofuss_ports::allocator();
 
 /// The time that this thread has run on a processor.
 fn cpu() -> Duration {
