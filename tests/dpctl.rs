@@ -11,6 +11,8 @@ const FLOWS: &str = include_str!("../testdata/dpctl/flows.ovs");
 
 /// The same for OpenFlow 1.0.
 const OLD_FLOWS: &str = include_str!("../testdata/dpctl/flows10.ovs");
+/// The same for OpenFlow 1.1, in the words of ovs-ofctl.
+const FLOWS_1_1: &str = include_str!("../testdata/dpctl/flows11.ovs");
 
 /// Requests whose replies both tools print alike, byte for byte, if the switch can answer them.
 const QUESTIONS: &[&str] = &[
@@ -167,6 +169,24 @@ fn compare_old(address: &str) {
     }
 }
 
+/// Puts entries and groups in that OpenFlow 1.1 can say, by ovs-ofctl, and compares.
+fn compare_1_1(address: &str) {
+    let (done, said) = tool("dpctl", "OpenFlow13", address, &["del-flows"]);
+    assert!(done, "{said}");
+    for flow in FLOWS_1_1.lines() {
+        let (done, said) = tool("ovs-ofctl", "OpenFlow11", address, &["add-flow", flow]);
+        assert!(done, "{flow}: {said}");
+    }
+    let group = "group_id=9,type=indirect,bucket=mod_tp_dst:53,mod_nw_tos:184,output:1";
+    let (done, said) = tool("ovs-ofctl", "OpenFlow11", address, &["add-group", group]);
+    assert!(done, "{said}");
+    // Of what tables can do we list set-field, and not an action for each field.
+    let mut questions = QUESTIONS.to_vec();
+    questions.retain(|question| *question != "dump-tables");
+    questions.extend(["dump-groups", "dump-group-stats"]);
+    agree("OpenFlow11", address, &questions);
+}
+
 #[test]
 fn both_tools_say_the_same_of_our_switch() {
     if !have(&["ip", "ovs-ofctl"]) {
@@ -188,6 +208,7 @@ fn both_tools_say_the_same_of_our_switch() {
     assert_eq!(printed(&dump).lines().count(), FLOWS.lines().count() + 1);
     named_flows_agree(&address);
     compare_old(&address);
+    compare_1_1(&address);
     let (done, said) = tool("dpctl", "OpenFlow10", &address, &["dump-ports-desc", "2"]);
     assert!(done && said.contains(" 2("), "{said}");
     let down = ["mod-port", "2", "down"];

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use bofuss_tests::peers::{Ofctl, contains, joins_os_ken, joins_ovs, joins_ryu};
-use bofuss_tests::{Lab, have, until};
+use bofuss_tests::{Lab, have};
 
 const TOOLS: &[&str] = &["ip", "ping", "ovs-ofctl"];
 
@@ -48,38 +48,7 @@ fn flows_are_added_read_changed_and_deleted() {
             "icmp6,ipv6_dst=2001:db8::/32,icmp_type=135 actions=write_actions(output:1)",
         ],
     );
-    assert_eq!(tools.entries(&["cookie=0x5/-1"]), 1);
-    assert_eq!(tools.entries(&["table=3"]), 1);
-    assert_eq!(tools.entries(&["out_port=2"]), 2);
-    contains(
-        &tools.told("dump-aggregate", &["in_port=1"]),
-        &["flow_count=1"],
-    );
-    assert!(lab.pings(1, 2), "ARP floods, IP follows its entries");
-    tools.told("mod-flows", &["in_port=1,actions=drop"]);
-    assert!(!lab.pings(1, 2), "the changed entry drops");
-    let strict = "priority=10,in_port=1,ip,nw_dst=10.0.0.0/8,actions=2";
-    tools.told("mod-flows", &["--strict", strict]);
-    assert!(lab.pings(1, 2));
-    tools.told("mod-flows", &["priority=3,in_port=3,actions=2"]);
-    assert_eq!(tools.entries(&["in_port=3"]), 0, "a modify does not add");
-    tools.told("del-flows", &["--strict", "priority=11,in_port=2"]);
-    assert_eq!(tools.entries(&[]), 7, "strict means the priority, too");
-    tools.told("del-flows", &["in_port=2"]);
-    assert_eq!(tools.entries(&[]), 6);
-    let both = "check_overlap,priority=10,in_port=1,actions=drop";
-    contains(&tools.refused("add-flow", &[both]), &["OFPFMFC_OVERLAP"]);
-    contains(
-        &tools.refused("add-flow", &["in_port=1,actions=group:9"]),
-        &["OFPBAC_BAD_OUT_GROUP"],
-    );
-    contains(
-        &tools.refused("add-flow", &["table=200,actions=drop"]),
-        &["OFPFMFC_BAD_TABLE_ID"],
-    );
-    tools.replaces_all_flows();
-    tools.told("del-flows", &[]);
-    assert_eq!(tools.entries(&[]), 0);
+    tools.changes_and_deletes_flows(7, false);
 }
 
 #[test]
@@ -108,37 +77,7 @@ fn the_switch_its_ports_and_queues_are_described_and_changed() {
             "miss_send_len=128",
         ],
     );
-    contains(&tools.told("dump-desc", &[]), &["Manufacturer: bofuss"]);
-    contains(
-        &tools.told("dump-tables", &[]),
-        &["table 0 (\"table0\"):", "active=1", "max_entries=1000000"],
-    );
-    contains(&tools.told("dump-ports", &[]), &["2 ports", "rx pkts="]);
-    contains(&tools.told("dump-ports", &["1"]), &["1 ports"]);
-    contains(&tools.run("dump-ports-desc", &[]).0, &["OFPBRC_BAD_STAT"]);
-    contains(
-        &tools.told("queue-stats", &["2", "1"]),
-        &["1 queues", "port 2 queue 1:"],
-    );
-    contains(
-        &tools.told("queue-get-config", &["2"]),
-        &["queue 1: min_rate:10.0%"],
-    );
-    tools.told("ping", &[]);
-    tools.told("probe", &[]);
-    contains(
-        &tools.told("benchmark", &["100", "50"]),
-        &["Sending 50 packets", "packets/s"],
-    );
-    tools.told("set-frags", &["drop"]);
-    contains(&tools.told("get-frags", &[]), &["drop"]);
-    tools.told("set-frags", &["normal"]);
-    tools.told("mod-table", &["3", "drop"]);
-    tools.told("mod-port", &["1", "down"]);
-    contains(&tools.told("show", &[]), &["PORT_DOWN", "LINK_DOWN"]);
-    assert!(!lab.pings(1, 2));
-    tools.told("mod-port", &["1", "up"]);
-    until("the port forwards again", || lab.pings(1, 2));
+    tools.describes_and_changes();
 }
 
 #[test]
@@ -148,43 +87,12 @@ fn groups_are_added_read_changed_and_deleted() {
     }
     let lab = Lab::new(3, &["--fail-mode", "secure"]);
     let tools = ofctl12(&lab);
-    for group in [
-        "group_id=1,type=all,bucket=output:1,bucket=output:2,bucket=output:3",
-        "group_id=2,type=select,bucket=weight:3,output:2,bucket=weight:1,output:3",
-        "group_id=3,type=ff,bucket=watch_port:2,output:2,bucket=watch_port:3,output:3",
-        "group_id=4,type=indirect,bucket=group:1",
-    ] {
-        tools.told("add-group", &[group]);
-    }
-    contains(
-        &tools.told("dump-groups", &[]),
-        &[
-            "group_id=2,type=select,bucket=weight:3,actions=output:2",
-            "group_id=3,type=ff,bucket=watch_port:2,actions=output:2",
-            "group_id=4,type=indirect,bucket=actions=group:1",
-        ],
-    );
-    tools.told("add-flow", &["actions=group:4"]);
-    lab.all_ping();
-    contains(
-        &tools.told("dump-group-stats", &[]),
-        &["group_id=4,", "ref_count=1", "bucket2:packet_count="],
-    );
+    tools.adds_groups();
     contains(
         &tools.told("dump-group-features", &[]),
         &["Types:  0xf", "Capabilities:  0xf", "max_groups=0x10000"],
     );
-    let changed = "group_id=1,type=indirect,bucket=output:2";
-    tools.told("mod-group", &[changed]);
-    contains(
-        &tools.told("dump-groups", &[]),
-        &["group_id=1,type=indirect"],
-    );
-    let again = "group_id=1,type=all";
-    contains(&tools.refused("add-group", &[again]), &["GROUP_EXISTS"]);
-    tools.told("del-groups", &[]);
-    assert!(!tools.told("dump-groups", &[]).contains("group_id"));
-    assert_eq!(tools.entries(&[]), 0, "the entry goes with its group");
+    tools.deletes_groups();
 }
 
 #[test]
@@ -194,15 +102,8 @@ fn a_miss_goes_to_the_controllers_of_1_2_alone_while_1_3_is_served_too() {
     }
     let lab = Lab::new(2, &["--fail-mode", "secure"]);
     let tools = ofctl12(&lab);
-    let newer = lab.ofctl13();
     let _monitors = tools.alone_gets_a_miss("OFPT_PACKET_IN (OF1.2)");
-    newer.told("add-meter", &["meter=1,kbps,band=type=drop,rate=1000000"]);
-    newer.told("add-flow", &["arp,actions=meter:1,goto_table:1"]);
-    newer.told("add-flow", &["table=1,arp,actions=flood"]);
-    tools.told("add-flow", &["ip,actions=normal"]);
-    until("entries of both make one pipeline", || lab.pings(1, 2));
-    assert_eq!(tools.entries(&[]), 2, "1.2 has no words for the meter");
-    assert_eq!(newer.entries(&[]), 3);
+    tools.has_no_words_for_meters();
 }
 
 #[test]

@@ -75,6 +75,147 @@ impl Ofctl<'_> {
         (Process::start(&mut command), printed)
     }
 
+    /// Reads, changes and deletes the `count` entries of a switch in 1.1 or 1.2, where a modify
+    /// `adds` what it does not find or does not: two for port 1 and for port 2 of priority
+    /// 10, one of cookie 5, one of table 3, and one that floods ARP.
+    pub fn changes_and_deletes_flows(&self, count: usize, adds: bool) {
+        assert_eq!(self.entries(&["cookie=0x5/-1"]), 1);
+        assert_eq!(self.entries(&["table=3"]), 1);
+        assert_eq!(self.entries(&["out_port=2"]), 2);
+        contains(
+            &self.told("dump-aggregate", &["in_port=1"]),
+            &["flow_count=1"],
+        );
+        assert!(self.lab.pings(1, 2), "ARP floods, IP follows its entries");
+        self.told("mod-flows", &["in_port=1,actions=drop"]);
+        assert!(!self.lab.pings(1, 2), "the changed entry drops");
+        let strict = "priority=10,in_port=1,ip,nw_dst=10.0.0.0/8,actions=2";
+        self.told("mod-flows", &["--strict", strict]);
+        assert!(self.lab.pings(1, 2));
+        self.told("mod-flows", &["priority=3,in_port=3,actions=2"]);
+        let added = usize::from(adds);
+        assert_eq!(self.entries(&["in_port=3"]), added, "what a modify adds");
+        self.told("mod-flows", &["cookie=0x99/-1,in_port=4,actions=2"]);
+        assert_eq!(self.entries(&["in_port=4"]), 0, "not one for a cookie");
+        self.told("del-flows", &["--strict", "priority=11,in_port=2"]);
+        let entries = self.entries(&[]);
+        assert_eq!(entries, count + added, "strict means the priority, too");
+        self.told("del-flows", &["in_port=2"]);
+        assert_eq!(self.entries(&[]), count + added - 1);
+        self.refuses_wrong_flows();
+        self.replaces_all_flows();
+        self.told("del-flows", &[]);
+        assert_eq!(self.entries(&[]), 0);
+    }
+
+    /// What 1.1 and 1.2 tell and change of a switch of two ports, of which port 2 has a queue of a
+    /// tenth of its rate.
+    pub fn describes_and_changes(&self) {
+        contains(&self.told("dump-desc", &[]), &["Manufacturer: bofuss"]);
+        contains(
+            &self.told("dump-tables", &[]),
+            &["table 0 (\"table0\"):", "active=1", "max_entries=1000000"],
+        );
+        contains(&self.told("dump-ports", &[]), &["2 ports", "rx pkts="]);
+        contains(&self.told("dump-ports", &["1"]), &["1 ports"]);
+        contains(&self.run("dump-ports-desc", &[]).0, &["OFPBRC_BAD_STAT"]);
+        contains(
+            &self.told("queue-stats", &["2", "1"]),
+            &["1 queues", "port 2 queue 1:"],
+        );
+        contains(
+            &self.told("queue-get-config", &["2"]),
+            &["queue 1: min_rate:10.0%"],
+        );
+        self.told("ping", &[]);
+        self.told("probe", &[]);
+        contains(
+            &self.told("benchmark", &["100", "50"]),
+            &["Sending 50 packets", "packets/s"],
+        );
+        self.told("set-frags", &["drop"]);
+        contains(&self.told("get-frags", &[]), &["drop"]);
+        self.told("set-frags", &["normal"]);
+        for miss in ["controller", "continue", "drop"] {
+            self.told("mod-table", &["all", miss]);
+            let config = format!("config={miss}");
+            contains(&self.told("dump-tables", &[]), &[&config]);
+        }
+        self.told("mod-port", &["1", "down"]);
+        contains(&self.told("show", &[]), &["PORT_DOWN", "LINK_DOWN"]);
+        assert!(!self.lab.pings(1, 2));
+        self.told("mod-port", &["1", "up"]);
+        until("the port forwards again", || self.lab.pings(1, 2));
+    }
+
+    /// Adds a group of each type for three ports, and an entry that sends to all.
+    pub fn adds_groups(&self) {
+        for group in [
+            "group_id=1,type=all,bucket=output:1,bucket=output:2,bucket=output:3",
+            "group_id=2,type=select,bucket=weight:3,output:2,bucket=weight:1,output:3",
+            "group_id=3,type=ff,bucket=watch_port:2,output:2,bucket=watch_port:3,output:3",
+            "group_id=4,type=indirect,bucket=group:1",
+        ] {
+            self.told("add-group", &[group]);
+        }
+        contains(
+            &self.told("dump-groups", &[]),
+            &[
+                "group_id=2,type=select,bucket=weight:3,actions=output:2",
+                "group_id=3,type=ff,bucket=watch_port:2,actions=output:2",
+                "group_id=4,type=indirect,bucket=actions=group:1",
+            ],
+        );
+        self.told("add-flow", &["actions=group:4"]);
+        self.lab.all_ping();
+        contains(
+            &self.told("dump-group-stats", &[]),
+            &["group_id=4,", "ref_count=1", "bucket2:packet_count="],
+        );
+    }
+
+    /// Changes a group that [`Self::adds_groups`] added, and deletes all.
+    pub fn deletes_groups(&self) {
+        let changed = "group_id=1,type=indirect,bucket=output:2";
+        self.told("mod-group", &[changed]);
+        contains(
+            &self.told("dump-groups", &[]),
+            &["group_id=1,type=indirect"],
+        );
+        let again = "group_id=1,type=all";
+        contains(&self.refused("add-group", &[again]), &["GROUP_EXISTS"]);
+        self.told("del-groups", &[]);
+        assert!(!self.told("dump-groups", &[]).contains("group_id"));
+        assert_eq!(self.entries(&[]), 0, "the entry goes with its group");
+    }
+
+    /// An entry for a meter is a part of the pipeline that this version has no words for.
+    pub fn has_no_words_for_meters(&self) {
+        let newer = self.lab.ofctl13();
+        newer.told("add-meter", &["meter=1,kbps,band=type=drop,rate=1000000"]);
+        newer.told("add-flow", &["arp,actions=meter:1,goto_table:1"]);
+        newer.told("add-flow", &["table=1,arp,actions=flood"]);
+        self.told("add-flow", &["ip,actions=normal"]);
+        until("entries of both make one pipeline", || self.lab.pings(1, 2));
+        assert_eq!(self.entries(&[]), 2);
+        assert_eq!(newer.entries(&[]), 3);
+    }
+
+    /// What a flow-mod is refused for in 1.1 and 1.2, next to an entry for port 1 of priority
+    /// 10.
+    pub fn refuses_wrong_flows(&self) {
+        for (flow, error) in [
+            (
+                "check_overlap,priority=10,in_port=1,actions=drop",
+                "OFPFMFC_OVERLAP",
+            ),
+            ("in_port=1,actions=group:9", "OFPBAC_BAD_OUT_GROUP"),
+            ("table=200,actions=drop", "OFPFMFC_BAD_TABLE_ID"),
+        ] {
+            contains(&self.refused("add-flow", &[flow]), &[error]);
+        }
+    }
+
     /// Checks that a miss goes to the monitor of this version, which prints it as `miss`, and not
     /// to one of 1.3. Returns both monitors, which go on.
     pub fn alone_gets_a_miss(&self, miss: &str) -> [Process; 2] {

@@ -349,12 +349,12 @@ fn another_version_is_refused_with_both_lists() {
     }
     let lab = Lab::new(1, &[]);
     let mut old = Command::new("ovs-ofctl");
-    old.args(["-O", "OpenFlow11", "show", &lab.address()]);
+    old.args(["-O", "OpenFlow15", "show", &lab.address()]);
     assert!(!bofuss_tests::run(&mut old).status.success());
     until("the log says why", || {
         lab.log().contains("no common OpenFlow version")
     });
-    contains(&lab.log(), &["1.3", "1.1"]);
+    contains(&lab.log(), &["1.3", "1.5"]);
 }
 
 #[test]

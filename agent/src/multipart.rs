@@ -7,7 +7,7 @@ use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::message::multipart::{
     ExtBody, PortStats, ReplyBody, RequestBody, TableDesc, TableStats,
 };
-use bofuss_oflib::message::table_mod::TableConfig;
+use bofuss_oflib::message::table_mod::{TableConfig, TableMiss};
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{ErrorCode, Message, PortNo};
 
@@ -123,6 +123,9 @@ impl Switch {
         if features {
             for (one, features) in stats.iter_mut().zip(self.datapath.table_features()) {
                 one.features = features.0;
+                let table = &self.datapath.tables()[usize::from(one.table_id.0)];
+                let others = one.features.config & !TableMiss::MASK;
+                one.features.config = others | table.miss().bits();
             }
         }
         stats

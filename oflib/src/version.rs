@@ -25,7 +25,7 @@ impl Version {
     /// Every version that messages are read and written in, the lowest first.
     pub const ALL: &'static [Self] = &[Self::V1_0, Self::V1_1, Self::V1_2, Self::V1_3, Self::V1_4];
     /// The versions of which the switch does all that they ask, the lowest first: what it offers.
-    pub const SPOKEN: &'static [Self] = &[Self::V1_0, Self::V1_2, Self::V1_3];
+    pub const SPOKEN: &'static [Self] = &[Self::V1_0, Self::V1_1, Self::V1_2, Self::V1_3];
     /// The highest of those that are offered.
     pub const NEWEST: Self = Self::V1_3;
     /// The highest that messages are read and written in.

@@ -243,6 +243,11 @@ impl Table {
         }
     }
 
+    /// What becomes of packets that no entry matches.
+    pub fn miss(&self) -> TableMiss {
+        self.miss
+    }
+
     /// How many entries there are.
     pub fn len(&self) -> usize {
         self.entries.len()

@@ -202,8 +202,8 @@ fn old_actions(list: &[Action], ports: &PortNames) -> String {
 pub(super) fn fields(wording: Wording<'_>, fields: &Match, priority: u16) -> String {
     let text = all_fields(fields, priority, wording.ports);
     match wording.version {
-        Version::V1_0 => text.replace("vlan_tci=0x0000/0x1fff", "vlan_tci=0x0000"),
-        Version::V1_1 | Version::V1_2 | Version::V1_3 | Version::V1_4 => text,
+        Version::V1_0 | Version::V1_1 => text.replace("vlan_tci=0x0000/0x1fff", "vlan_tci=0x0000"),
+        Version::V1_2 | Version::V1_3 | Version::V1_4 => text,
     }
 }
 

@@ -117,7 +117,9 @@ fn body(wording: Wording<'_>, head: &str, body: &ReplyBody) -> String {
         ReplyBody::Table(list) => text += &tables::statistics(wording.version, list),
         ReplyBody::PortStats(list) => text.extend(list.iter().map(|p| port_stats(wording, p))),
         ReplyBody::Queue(list) => text.extend(list.iter().map(|q| queue_stats(wording, q))),
-        ReplyBody::Group(groups) => text.extend(groups.iter().map(|g| group_stats(&g.0))),
+        ReplyBody::Group(groups) => {
+            text.extend(groups.iter().map(|g| group_stats(wording.version, &g.0)))
+        }
         ReplyBody::GroupDesc(groups) => text.extend(groups.iter().map(|one| group(wording, one))),
         ReplyBody::GroupFeatures(features) => text += &group_features(features),
         ReplyBody::Meter(meters) => {
@@ -163,9 +165,9 @@ const INDENT: &str = "           ";
 fn port_stats(wording: Wording<'_>, p: &PortStats) -> String {
     let pad = if p.port_no.0 < 10 { " " } else { "" };
     let since = match wording.version {
-        // OpenFlow 1.0 does not say for how long a port exists.
-        Version::V1_0 => String::new(),
-        Version::V1_1 | Version::V1_2 | Version::V1_3 | Version::V1_4 => format!(
+        // Before OpenFlow 1.3 it is not told for how long something exists.
+        Version::V1_0 | Version::V1_1 | Version::V1_2 => String::new(),
+        Version::V1_3 | Version::V1_4 => format!(
             "{INDENT}duration={}\n",
             duration(p.duration_sec, p.duration_nsec)
         ),
@@ -191,10 +193,8 @@ fn port_stats(wording: Wording<'_>, p: &PortStats) -> String {
 
 fn queue_stats(wording: Wording<'_>, q: &QueueStats) -> String {
     let since = match wording.version {
-        Version::V1_0 => "?".into(),
-        Version::V1_1 | Version::V1_2 | Version::V1_3 | Version::V1_4 => {
-            duration(q.duration_sec, q.duration_nsec)
-        }
+        Version::V1_0 | Version::V1_1 | Version::V1_2 => "?".into(),
+        Version::V1_3 | Version::V1_4 => duration(q.duration_sec, q.duration_nsec),
     };
     format!(
         "  port {} queue {}: bytes={}, pkts={}, errors={}, duration={since}\n",
@@ -279,14 +279,16 @@ fn bucket(wording: Wording<'_>, ty: GroupType, bucket: &Bucket) -> String {
     text + "actions=" + &actions(wording, &bucket.actions)
 }
 
-fn group_stats(g: &GroupCounters) -> String {
+fn group_stats(version: Version, g: &GroupCounters) -> String {
+    let since = match version {
+        Version::V1_0 | Version::V1_1 | Version::V1_2 => String::new(),
+        Version::V1_3 | Version::V1_4 => {
+            format!("duration={},", duration(g.duration_sec, g.duration_nsec))
+        }
+    };
     let mut text = format!(
-        " group_id={},duration={},ref_count={},packet_count={},byte_count={}",
-        g.group_id,
-        duration(g.duration_sec, g.duration_nsec),
-        g.ref_count,
-        g.packet_count,
-        g.byte_count
+        " group_id={},{since}ref_count={},packet_count={},byte_count={}",
+        g.group_id, g.ref_count, g.packet_count, g.byte_count
     );
     for (
         i,

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use bofuss_oflib::Version;
 use bofuss_oflib::message::multipart::TableStats;
 use bofuss_oflib::message::multipart::table_features::{FieldId, PropertyList, TableFeatureSet};
+use bofuss_oflib::message::table_mod::TableMiss;
 
 use super::show::action_names;
 
@@ -197,6 +198,8 @@ fn property(table: &TableFeatureSet, ty: u16) -> Option<&PropertyList> {
 struct Can {
     table: u8,
     metadata: (u64, u64),
+    /// What becomes of a miss, in the versions that tell it of a table.
+    config: Option<&'static str>,
     max_entries: u32,
     hit: EntryFeatures,
     miss: EntryFeatures,
@@ -289,6 +292,7 @@ impl Can {
         Self {
             table: table.table_id.0,
             metadata: (table.metadata_match, table.metadata_write),
+            config: None,
             max_entries: table.max_entries,
             hit: EntryFeatures::new(table, 0, names),
             miss: EntryFeatures::new(table, 1, names),
@@ -311,6 +315,9 @@ impl Can {
                 }
             }
             can.matched = can.wild.clone();
+        } else if version.table_stats_have_features() {
+            let miss = TableMiss::CONTROLLER.0 + (table.features.config & TableMiss::MASK);
+            can.config = TableMiss(miss).name();
         }
         can
     }
@@ -325,7 +332,8 @@ impl Can {
     }
 
     fn equals(&self, other: &Self) -> bool {
-        (self.metadata, self.max_entries) == (other.metadata, other.max_entries)
+        (self.metadata, self.config, self.max_entries)
+            == (other.metadata, other.config, other.max_entries)
             && self.same_kinds(other)
             && self.same_matching(other)
     }
@@ -335,6 +343,9 @@ impl Can {
         if self.metadata != (0, 0) {
             let (matched, written) = self.metadata;
             text += &format!("    metadata: match={matched:#x} write={written:#x}\n");
+        }
+        if let Some(config) = self.config {
+            text += &format!("    config={config}\n");
         }
         if self.max_entries != 0 {
             text += &format!("    max_entries={}\n", self.max_entries);

@@ -7,6 +7,7 @@ use super::*;
 /// use that 1.1 does not have.
 const DIFFERENT_IN_1_1: &[(&str, usize, &str)] = &[
     ("actions.txt", 2, "push_pbb"),
+    ("arp_path.txt", 3, "meters"),
     ("async.txt", 16, "SET_ASYNC"),
     (
         "auxiliary.txt",

@@ -22,6 +22,17 @@ named! {
     }
 }
 
+impl TableMiss {
+    /// The bits of a table's configuration that say so in OpenFlow 1.1 and 1.2: controller,
+    /// continue, drop. A table that nobody configured has those of the controller.
+    pub const MASK: u32 = 3;
+
+    /// This one in these bits.
+    pub fn bits(self) -> u32 {
+        self.0.saturating_sub(Self::CONTROLLER.0) & Self::MASK
+    }
+}
+
 flags! {
     /// How a table is configured (`OFPTC_*`).
     pub struct TableConfig(u32) {

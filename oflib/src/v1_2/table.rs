@@ -14,9 +14,6 @@ use crate::message::multipart::table_features::{
 use crate::message::table_mod::TableMiss;
 use crate::wire::{Reader, Writer};
 
-/// The bits of a table's configuration that say what becomes of a miss: controller, continue, drop.
-const MISS_MASK: u32 = 3;
-
 impl Form<V1_2> for TableMod {
     /// Errors: TABLE_MOD_FAILED/BAD_CONFIG for a miss in a fourth way.
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -24,13 +21,13 @@ impl Form<V1_2> for TableMod {
         r.take(3)?;
         let at_config = r.at("config").clone();
         let config: u32 = r.get()?;
-        let miss = TableMiss(TableMiss::CONTROLLER.0 + (config & MISS_MASK));
+        let miss = TableMiss(TableMiss::CONTROLLER.0 + (config & TableMiss::MASK));
         if miss.name().is_none() {
             return Err(at_config.err(TableModFailed::BAD_CONFIG));
         }
         Ok(Self {
             table_id,
-            config: config & !MISS_MASK,
+            config: config & !TableMiss::MASK,
             miss,
             ..Self::default()
         })
@@ -40,13 +37,8 @@ impl Form<V1_2> for TableMod {
             w.cannot_say("properties of a table");
         }
         w.put(&self.table_id).pad(3);
-        w.put(&(self.config & !MISS_MASK | miss_bits(self.miss)));
+        w.put(&(self.config & !TableMiss::MASK | self.miss.bits()));
     }
-}
-
-/// The bits of a way to treat misses; that of a table that nobody configured is the controller.
-fn miss_bits(miss: TableMiss) -> u32 {
-    miss.0.saturating_sub(TableMiss::CONTROLLER.0) & MISS_MASK
 }
 
 /// What a bitmap of abilities lists.
