@@ -24,7 +24,11 @@ use bofuss_sim::{
 const DELAY_NANOS: u64 = 1;
 
 /// The scenarios that are not played in a network, and why.
-const NOT_IN_A_NETWORK: [(&str, &str); 11] = [
+const NOT_IN_A_NETWORK: [(&str, &str); 12] = [
+    (
+        "arp_path",
+        "what is due at once is sent before the next line",
+    ),
     (
         "auxiliary",
         "controllers in a network have main connections only",
