@@ -27,6 +27,16 @@ struct KeyPiece {
     preset: u64,
 }
 
+impl KeyPiece {
+    /// Whether both stand in the same bits of a header, turned alike for the same word.
+    fn is_read_with(&self, other: &Self) -> bool {
+        self.word == other.word
+            && self.header == other.header
+            && self.at == other.at
+            && self.turn == other.turn
+    }
+}
+
 /// Where the words of a key stand in headers.
 #[derive(Debug, Default)]
 pub(crate) struct KeyReader {
@@ -71,14 +81,14 @@ impl KeyReader {
             (0, 0) => &mut self.straight,
             _ => &mut self.others,
         };
-        let alike = |one: &&mut KeyPiece| {
-            let place = |piece: &KeyPiece| (piece.word, piece.header, piece.at, piece.turn);
-            place(one) == place(&new)
-        };
-        match pieces.iter_mut().find(alike) {
-            Some(one) => (one.mask, one.preset) = (one.mask | new.mask, one.preset | new.preset),
-            None => pieces.push(new),
+        for one in pieces.iter_mut() {
+            if one.is_read_with(&new) {
+                one.mask |= new.mask;
+                one.preset |= new.preset;
+                return;
+            }
         }
+        pieces.push(new);
     }
 
     /// Adds to the words what a frame's headers have of them. False if some of it stands in none.

@@ -11,6 +11,13 @@ const PORTS: [[&Field; 2]; 3] = [
     [field::SCTP_SRC, field::SCTP_DST],
 ];
 
+/// Fields that hold its addresses, likewise: of IP, or else of Ethernet.
+const ADDRESSES: [[&Field; 2]; 3] = [
+    [field::IPV4_SRC, field::IPV4_DST],
+    [field::IPV6_SRC, field::IPV6_DST],
+    [field::ETH_SRC, field::ETH_DST],
+];
+
 /// The frames of one conversation in one direction: addresses, protocol and ports of IP. All
 /// fragments of a datagram, the first too, and protocols without ports have 0 as ports. What is
 /// not IP has the addresses of Ethernet and its type.
@@ -31,29 +38,29 @@ pub(super) struct Aggregate {
     eth_type: u16,
 }
 
+/// The values of the first pair of fields that a frame has.
+fn first_pair(pairs: &[[&Field; 2]], layout: &Layout, bytes: &[u8]) -> Option<[u128; 2]> {
+    pairs.iter().find_map(|[source, destination]| {
+        let source = layout.value(bytes, source)?;
+        Some([source, layout.value(bytes, destination)?])
+    })
+}
+
 impl Microflow {
     /// That of a frame with these bytes; whatever is cut off is 0.
     pub(super) fn of(bytes: &[u8]) -> Self {
         let mut layout = Layout::EMPTY;
         survey(bytes, &mut layout);
-        let read = |field| layout.value(bytes, field);
-        let addresses = |source, destination| Some([read(source)?, read(destination)?]);
-        let ip = addresses(field::IPV4_SRC, field::IPV4_DST)
-            .or_else(|| addresses(field::IPV6_SRC, field::IPV6_DST));
         let mut ports = None;
         if layout.fragment == Fragment::No {
-            ports = PORTS
-                .into_iter()
-                .find_map(|[source, destination]| addresses(source, destination));
+            ports = first_pair(&PORTS, &layout, bytes);
         }
-        let [source, destination] = ip
-            .or_else(|| addresses(field::ETH_SRC, field::ETH_DST))
-            .unwrap_or_default();
+        let [source, destination] = first_pair(&ADDRESSES, &layout, bytes).unwrap_or_default();
         Self {
             source,
             destination,
-            eth_type: read(field::ETH_TYPE).unwrap_or(0) as u16,
-            ip_proto: read(field::IP_PROTO).unwrap_or(0) as u8,
+            eth_type: layout.value(bytes, field::ETH_TYPE).unwrap_or(0) as u16,
+            ip_proto: layout.value(bytes, field::IP_PROTO).unwrap_or(0) as u8,
             ports: ports.unwrap_or_default().map(|port| port as u16),
         }
     }

@@ -105,10 +105,15 @@ fn simple_end(program: &Program, hooks: &Hooks, actions: &mut Vec<PathAction>) -
         }
     }
     let acts = !actions.is_empty();
-    let drop = |reason| Some(End::Drop { reason, acts });
     match (at_once, at_end) {
-        (None, _) if program.missed => drop(DropReason::TableMiss),
-        (None, None) => drop(DropReason::NoOutput),
+        (None, _) if program.missed => Some(End::Drop {
+            reason: DropReason::TableMiss,
+            acts,
+        }),
+        (None, None) => Some(End::Drop {
+            reason: DropReason::NoOutput,
+            acts,
+        }),
         (Some(port), None) | (None, Some(port)) if !program.missed => {
             Some(End::Port { port, acts })
         }
@@ -128,11 +133,12 @@ fn asking_end(program: &Program, hooks: &Hooks, actions: &mut Vec<PathAction>) -
     let [(hook, HookEffect::Live)] = *hooks.at_miss(program.last) else {
         return None;
     };
-    let keeps_key = |step: &ProgramStep| match step {
+    let mut steps = program.steps.iter();
+    let keep_key = steps.all(|step| match step {
         ProgramStep::Set(field, value) => keeps_key(field, *value),
         ProgramStep::Execute(_) | ProgramStep::Call(_) => false,
-    };
-    if program.last != TableId(0) || !program.steps.iter().all(keeps_key) {
+    });
+    if program.last != TableId(0) || !keep_key {
         return None;
     }
     actions.push(PathAction {

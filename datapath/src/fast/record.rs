@@ -2,7 +2,6 @@
 
 use alloc::vec::Vec;
 
-use bofuss_oflib::action::Output;
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Action, FieldSet, Instruction, PortNo};
@@ -67,9 +66,11 @@ impl PathEffect {
         {
             return self.extend(hooks.effect_of(value));
         }
-        let to_controller = |o: &Output| o.port == PortNo::CONTROLLER;
-        let may_packet_in = matches!(action, Action::DecNwTtl | Action::DecMplsTtl)
-            || matches!(action, Action::Output(output) if to_controller(output));
+        let may_packet_in = match action {
+            Action::DecNwTtl | Action::DecMplsTtl => true,
+            Action::Output(output) => output.port == PortNo::CONTROLLER,
+            _ => false,
+        };
         let sets_fields = matches!(action, Action::SetField(_));
         let does_neither = matches!(
             action,

@@ -27,18 +27,15 @@ impl Abilities {
 
     /// Errors: BAD_MATCH with BAD_FIELD, BAD_DL_ADDR_MASK, BAD_NW_ADDR_MASK or BAD_MASK.
     pub(crate) fn check_match(&self, fields: &Match) -> Result<(), ErrorCode> {
-        let check = |one: &FieldMatch| match self.field(MATCH, one.field) {
-            // A field that is not listed may stand there as what a listed one needs.
-            None if self.needs(fields, one) => Ok(()),
-            None => Err(BadMatch::BAD_FIELD),
-            Some(masked) if masked || one.is_exact() => Ok(()),
-            Some(_) => Err(match one.field.style {
-                Style::Mac => BadMatch::BAD_DL_ADDR_MASK,
-                Style::Ip4 | Style::Ip6 => BadMatch::BAD_NW_ADDR_MASK,
-                Style::Dec | Style::Hex | Style::Bits(_) | Style::Port => BadMatch::BAD_MASK,
-            }),
-        };
-        fields.fields().iter().try_for_each(check)?;
+        for one in fields.fields() {
+            match self.field(MATCH, one.field) {
+                // A field that is not listed may stand there as what a listed one needs.
+                None if self.needs(fields, one) => {}
+                None => return Err(BadMatch::BAD_FIELD),
+                Some(masked) if masked || one.is_exact() => {}
+                Some(_) => return Err(mask_error(one.field.style)),
+            }
+        }
         match fields.get(METADATA) {
             Some(metadata) if metadata.mask_number() as u64 & !self.head.metadata_match != 0 => {
                 Err(BadMatch::BAD_MASK)
@@ -66,19 +63,16 @@ impl Abilities {
         if self.open {
             return Ok(());
         }
-        let omitted = |id: &FieldId| match id {
-            FieldId::Known(field, _) => {
-                self.field(WILDCARDS, field).is_none()
-                    && fields.get(field).is_none()
-                    && fields.meets_need(field)
+        for id in list {
+            if let FieldId::Known(field, _) = id
+                && self.field(WILDCARDS, field).is_none()
+                && fields.get(field).is_none()
+                && fields.meets_need(field)
+            {
+                return Err(BadMatch::BAD_WILDCARDS);
             }
-            FieldId::Unknown(..) => false,
-        };
-        if list.iter().any(omitted) {
-            Err(BadMatch::BAD_WILDCARDS)
-        } else {
-            Ok(())
         }
+        Ok(())
     }
 
     /// Checks an instruction of an entry, or with `miss` 1 of the table-miss entry.
@@ -144,5 +138,14 @@ impl Abilities {
             }
         }
         Ok(())
+    }
+}
+
+/// The error for a mask that a field of this style may not have.
+fn mask_error(style: Style) -> ErrorCode {
+    match style {
+        Style::Mac => BadMatch::BAD_DL_ADDR_MASK,
+        Style::Ip4 | Style::Ip6 => BadMatch::BAD_NW_ADDR_MASK,
+        Style::Dec | Style::Hex | Style::Bits(_) | Style::Port => BadMatch::BAD_MASK,
     }
 }

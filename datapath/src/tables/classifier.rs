@@ -58,9 +58,11 @@ impl Classifier for Scan {
     }
 
     fn find(&self, slab: &Slab<Entry>, priority: u16, rule: &KeyMatch) -> Option<EntryKey> {
-        let same = |key: &EntryKey| key.priority.0 == priority && slab[key.slot].rule == *rule;
         let hash = Self::hash(&self.hasher, priority, rule);
-        self.index.find(hash, same).copied()
+        let found = self.index.find(hash, |key| {
+            key.priority.0 == priority && slab[key.slot].rule == *rule
+        });
+        found.copied()
     }
 
     fn lookup(&self, slab: &Slab<Entry>, key: &Key, log: &mut FieldSet) -> Option<EntryKey> {

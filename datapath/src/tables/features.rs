@@ -48,43 +48,17 @@ pub(crate) struct Abilities {
 
 /// Makes every table of a switch able to do everything, and to go on in any later one.
 pub(crate) fn everything(config: &Config, catalogue: &Catalogue) -> Vec<Option<Abilities>> {
-    let basic = |ty| TypeId {
-        ty,
-        experimenter: 0,
-    };
-    let types = |numbers: &[u16], kind| {
-        let of_extensions = catalogue.values(kind).map(|row| TypeId {
-            ty: 0xffff,
-            experimenter: row.experimenter,
-        });
-        let numbers = numbers.iter().copied().map(basic);
-        PropertyList::Types(numbers.chain(of_extensions).collect())
-    };
-    let numbers = ACTIONS.iter().map(|row| row.number);
-    let actions = types(&numbers.collect::<Vec<u16>>(), ExtKind::Action);
-    let instructions = types(&INSTRUCTION_TYPES, ExtKind::Instruction);
-    let fields = catalogue.fields().iter();
-    let matched = fields
-        .clone()
-        .map(|field| FieldId::Known(field, field.maskable));
-    let set = fields.filter(|field| field.settable);
-    let set: Vec<_> = set.map(|field| FieldId::Known(field, false)).collect();
-    let matched = PropertyList::Fields(matched.collect());
-    let list = |ty| match ty & !1 {
-        INSTRUCTIONS => Some(instructions.clone()),
-        WRITE_ACTIONS | APPLY_ACTIONS => Some(actions.clone()),
-        MATCH => Some(matched.clone()),
-        WILDCARDS => Some(matched.unmasked()),
-        WRITE_SETFIELD | APPLY_SETFIELD => Some(PropertyList::Fields(set.clone())),
-        _ => None,
-    };
-    let properties = PROPERTIES.iter().map(|row| row.0);
-    let others: Rc<[_]> = properties
-        .filter_map(|ty| list(ty).map(|list| TableProperty { ty, list }))
-        .collect();
-    let table = |number: u8| {
+    let mut properties = Vec::new();
+    for (ty, ..) in PROPERTIES {
+        if let Some(list) = everything_of(*ty, catalogue) {
+            properties.push(TableProperty { ty: *ty, list });
+        }
+    }
+    let others: Rc<[TableProperty]> = properties.into();
+    let mut tables = Vec::new();
+    for number in 0..config.n_tables {
         let later = PropertyList::Tables((number + 1..config.n_tables).map(TableId).collect());
-        Some(Abilities {
+        tables.push(Some(Abilities {
             head: TableFeatureSet {
                 table_id: TableId(number),
                 name: FixedStr(format!("table{number}")),
@@ -97,9 +71,53 @@ pub(crate) fn everything(config: &Config, catalogue: &Catalogue) -> Vec<Option<A
             next: [later.clone(), later],
             others: Rc::clone(&others),
             open: true,
-        })
-    };
-    (0..config.n_tables).map(table).collect()
+        }));
+    }
+    tables
+}
+
+/// Everything that a property of this type can list; none for next tables and experimenters'.
+fn everything_of(ty: u16, catalogue: &Catalogue) -> Option<PropertyList> {
+    let fields = catalogue.fields().iter();
+    let matched = fields
+        .clone()
+        .map(|field| FieldId::Known(field, field.maskable));
+    match ty & !1 {
+        INSTRUCTIONS => {
+            let numbers = INSTRUCTION_TYPES.into_iter();
+            Some(types(numbers, catalogue, ExtKind::Instruction))
+        }
+        WRITE_ACTIONS | APPLY_ACTIONS => {
+            let numbers = ACTIONS.iter().map(|row| row.number);
+            Some(types(numbers, catalogue, ExtKind::Action))
+        }
+        MATCH => Some(PropertyList::Fields(matched.collect())),
+        WILDCARDS => Some(PropertyList::Fields(matched.collect()).unmasked()),
+        WRITE_SETFIELD | APPLY_SETFIELD => {
+            let set = fields.filter(|field| field.settable);
+            let set = set.map(|field| FieldId::Known(field, false));
+            Some(PropertyList::Fields(set.collect()))
+        }
+        _ => None,
+    }
+}
+
+/// Types by these numbers, and those of extensions.
+fn types(numbers: impl Iterator<Item = u16>, catalogue: &Catalogue, kind: ExtKind) -> PropertyList {
+    let mut types = Vec::new();
+    for ty in numbers {
+        types.push(TypeId {
+            ty,
+            experimenter: 0,
+        });
+    }
+    for row in catalogue.values(kind) {
+        types.push(TypeId {
+            ty: 0xffff,
+            experimenter: row.experimenter,
+        });
+    }
+    PropertyList::Types(types)
 }
 
 impl Abilities {
@@ -126,9 +144,8 @@ impl Abilities {
         wanted: &TableFeatureSet,
         bound: &Self,
     ) -> Result<Self, ErrorCode> {
-        let beyond = |wanted: u64, bound: u64| wanted & !bound != 0;
-        if beyond(wanted.metadata_match, bound.head.metadata_match)
-            || beyond(wanted.metadata_write, bound.head.metadata_write)
+        if wanted.metadata_match & !bound.head.metadata_match != 0
+            || wanted.metadata_write & !bound.head.metadata_write != 0
         {
             return Err(TableFeaturesFailed::BAD_METADATA);
         }
@@ -152,32 +169,12 @@ impl Abilities {
         if wanted.properties.iter().any(|one| one.ty >= EXPERIMENTER) {
             return Err(TableFeaturesFailed::BAD_ARGUMENT);
         }
-        // Each property once; that of the table-miss entry is that of the others if left out.
-        let find = |ty| {
-            let mut same = wanted.properties.iter().filter(move |one| one.ty == ty);
-            let one = same.next();
-            if same.next().is_some() {
-                Err(TableFeaturesFailed::BAD_TYPE)
-            } else {
-                Ok(one)
-            }
-        };
-        let list = |ty: u16, bound: &PropertyList| {
-            let missing = TableFeaturesFailed::BAD_TYPE;
-            let one = find(ty)?.map_or_else(|| find(ty & !1), |one| Ok(Some(one)))?;
-            let wanted = &one.ok_or(missing)?.list;
-            // To be left out, a field needs no mask: with one it is the same.
-            let part = match ty {
-                WILDCARDS => part(bound, &wanted.unmasked()),
-                _ => part(bound, wanted),
-            };
-            part.ok_or(TableFeaturesFailed::BAD_ARGUMENT)
-        };
+        let properties = &wanted.properties;
         for (ty, (next, bound)) in (NEXT_TABLES..).zip(abilities.next.iter_mut().zip(&bound.next)) {
-            *next = list(ty, bound)?;
+            *next = list_within(bound, properties, ty)?;
         }
         let others = bound.others.iter().map(|one| {
-            let list = list(one.ty, &one.list)?;
+            let list = list_within(&one.list, properties, one.ty)?;
             Ok(TableProperty { ty: one.ty, list })
         });
         let others: Rc<[_]> = others.collect::<Result<_, ErrorCode>>()?;
@@ -192,11 +189,11 @@ impl Abilities {
 
     /// Whether the tables can do the same; name and configuration aside.
     pub(crate) fn is_as_able_as(&self, other: &Self) -> bool {
-        let head = |abilities: &Self| {
-            let head = &abilities.head;
-            (head.metadata_match, head.metadata_write, head.max_entries)
-        };
-        head(self) == head(other) && self.next == other.next && self.others == other.others
+        self.head.metadata_match == other.head.metadata_match
+            && self.head.metadata_write == other.head.metadata_write
+            && self.head.max_entries == other.head.max_entries
+            && self.next == other.next
+            && self.others == other.others
     }
 
     pub(crate) fn list(&self, ty: u16) -> &PropertyList {
@@ -211,6 +208,38 @@ impl Abilities {
         };
         self.open || matches!(self.list(ty), PropertyList::Types(list) if list.contains(&id))
     }
+}
+
+/// The property of a type. Errors: TABLE_FEATURES_FAILED/BAD_TYPE if there are several.
+fn only_one(list: &[TableProperty], ty: u16) -> Result<Option<&TableProperty>, ErrorCode> {
+    let mut same = list.iter().filter(|one| one.ty == ty);
+    let one = same.next();
+    if same.next().is_some() {
+        return Err(TableFeaturesFailed::BAD_TYPE);
+    }
+    Ok(one)
+}
+
+/// What the property of a type lists, within `bound`; that of the table-miss entry is that of the
+/// others if left out.
+///
+/// Errors: TABLE_FEATURES_FAILED with BAD_TYPE or BAD_ARGUMENT.
+fn list_within(
+    bound: &PropertyList,
+    wanted: &[TableProperty],
+    ty: u16,
+) -> Result<PropertyList, ErrorCode> {
+    let one = match only_one(wanted, ty)? {
+        None => only_one(wanted, ty & !1)?,
+        one => one,
+    };
+    let wanted = &one.ok_or(TableFeaturesFailed::BAD_TYPE)?.list;
+    // To be left out, a field needs no mask: with one it is the same.
+    let part = match ty {
+        WILDCARDS => part(bound, &wanted.unmasked()),
+        _ => part(bound, wanted),
+    };
+    part.ok_or(TableFeaturesFailed::BAD_ARGUMENT)
 }
 
 /// Those of `bound` that `wanted` lists; `None` if it lists others, or things of another kind.
@@ -236,13 +265,12 @@ fn part(bound: &PropertyList, wanted: &PropertyList) -> Option<PropertyList> {
             PropertyList::Tables(those(bound, wanted, |b, w| (b == w).then_some(*w))?)
         }
         (PropertyList::Fields(bound), PropertyList::Fields(wanted)) => {
-            let chosen = |b: &FieldId, w: &FieldId| match (b, w) {
+            PropertyList::Fields(those(bound, wanted, |b, w| match (b, w) {
                 (FieldId::Known(a, masks), FieldId::Known(b, masked)) => {
                     (a == b && (*masks || !masked)).then_some(*w)
                 }
                 _ => None,
-            };
-            PropertyList::Fields(those(bound, wanted, chosen)?)
+            })?)
         }
         _ => return None,
     })

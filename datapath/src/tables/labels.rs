@@ -47,13 +47,13 @@ fn label(action: &Action) -> Option<Label> {
 
 /// The outputs and groups of an entry, some perhaps twice; `None` alone if they are many.
 fn labels(entry: &Entry) -> impl Iterator<Item = Option<Label>> {
-    let labels = || {
-        let actions = entry.instructions.actions();
-        actions.filter_map(label)
-    };
-    let few = labels().nth(MAX_LABELS).is_none();
-    let short = labels().take_while(move |_| few).map(Some);
+    let few = all_labels(entry).nth(MAX_LABELS).is_none();
+    let short = all_labels(entry).take_while(move |_| few).map(Some);
     short.chain((!few).then_some(None))
+}
+
+fn all_labels(entry: &Entry) -> impl Iterator<Item = Label> {
+    entry.instructions.actions().filter_map(label)
 }
 
 impl LabelIndex {

@@ -77,34 +77,35 @@ impl MaskGroups {
         (group.heads.find(hash, same), hash)
     }
 
+    /// Whether a group takes one more entry of this match: it has its mask, or the chain is short.
+    fn has_room(&self, slab: &Slab<Entry>, group: &MaskGroup, rule: &KeyMatch) -> bool {
+        if *group.mask == **rule.mask() {
+            return true;
+        }
+        let (head, _) = self.head(slab, group, rule);
+        chain(slab, head).take(MAX_CHAIN).count() < MAX_CHAIN
+    }
+
     /// A group for one more entry of this match, in which other masks may be, too.
     fn choose(&mut self, slab: &Slab<Entry>, rule: &KeyMatch) -> u32 {
-        let has_room = |group: &MaskGroup| {
-            let head = || self.head(slab, group, rule).0;
-            *group.mask == **rule.mask() || chain(slab, head()).take(MAX_CHAIN).count() < MAX_CHAIN
-        };
         let shares = self.shares.get(rule.mask());
         let mut shares = shares.iter().flat_map(|(_, shares)| shares);
-        if let Some(share) = shares.find(|share| has_room(&self.groups[share.group])) {
+        if let Some(share) =
+            shares.find(|share| self.has_room(slab, &self.groups[share.group], rule))
+        {
             return share.group;
         }
-        let taken = |mask: &KeyMask| {
-            self.order
-                .iter()
-                .take(GROUPS_TRIED)
-                .any(|(_, g)| *self.groups[*g].mask == *mask)
-        };
         let mut mask = Rc::clone(rule.mask());
         if self.groups.len() >= OWN_GROUPS {
-            let can_join = |slot: &&(EntryKey, u32)| {
-                let group = &self.groups[slot.1];
-                group.mask.is_within(rule.mask()) && has_room(group)
-            };
-            if let Some((_, slot)) = self.order.iter().take(GROUPS_TRIED).find(can_join) {
-                return *slot;
+            for (_, number) in self.order.iter().take(GROUPS_TRIED) {
+                let group = &self.groups[*number];
+                if group.mask.is_within(rule.mask()) && self.has_room(slab, group, rule) {
+                    return *number;
+                }
             }
             let coarse = coarse(&mask);
-            if !taken(&coarse) {
+            let mut tried = self.order.iter().take(GROUPS_TRIED);
+            if !tried.any(|(_, number)| *self.groups[*number].mask == coarse) {
                 mask = Rc::new(coarse);
             }
         }
@@ -231,13 +232,16 @@ impl Classifier for MaskGroups {
 
     fn find(&self, slab: &Slab<Entry>, priority: u16, rule: &KeyMatch) -> Option<EntryKey> {
         let (_, shares) = self.shares.get(rule.mask())?;
-        let here = |share: &Share| {
+        for share in shares {
             let (head, _) = self.head(slab, &self.groups[share.group], rule);
-            let mut keys = chain(slab, head).map(|slot| &slab[slot]);
-            let found = keys.find(|e| e.key.priority.0 == priority && e.rule == *rule);
-            found.map(|entry| entry.key)
-        };
-        shares.iter().find_map(here)
+            for slot in chain(slab, head) {
+                let entry = &slab[slot];
+                if entry.key.priority.0 == priority && entry.rule == *rule {
+                    return Some(entry.key);
+                }
+            }
+        }
+        None
     }
 
     fn lookup(&self, slab: &Slab<Entry>, key: &Key, log: &mut FieldSet) -> Option<EntryKey> {
