@@ -2,27 +2,16 @@
 //! entries, other connections and packets go on.
 #![allow(clippy::unwrap_used)]
 
-use std::collections::BTreeMap;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::Command;
 
-use bofuss_tests::{Lab, PATIENCE, Process, have, ok, printed, program, raw, run, until};
+use bofuss_tests::{Process, have, ok, printed, program, raw, run, until};
 
-#[path = "pki.rs"]
 mod pki;
-use pki::Pki;
+mod stage;
 
-/// A switch with two hosts and a configuration file, with the file's keys and values.
-struct Stage {
-    lab: Lab,
-    file: String,
-    keys: BTreeMap<String, String>,
-    /// A controller's port, and its connection from the switch.
-    controller: TcpListener,
-    port: u16,
-    pki: Pki,
-}
+use stage::Stage;
 
 /// The keys that the manual page lists.
 fn schema() -> Vec<String> {
@@ -33,117 +22,6 @@ fn schema() -> Vec<String> {
     names
         .map(|line| line.split_once("\\fR").unwrap().0.replace('\\', ""))
         .collect()
-}
-
-impl Stage {
-    fn new() -> Self {
-        let pki = Pki::new("reload");
-        for ca in ["ca", "other"] {
-            pki.ca(ca);
-        }
-        for (ca, who) in [("ca", "tool"), ("ca", "switch"), ("other", "strange")] {
-            pki.sign(ca, who, "IP:127.0.0.1");
-        }
-        let controller = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = controller.local_addr().unwrap().port();
-        let file = pki.path("switch.toml");
-        let record = format!("'{}'", pki.path("record"));
-        std::fs::write(&file, format!("record = {record}\n")).unwrap();
-        let lab = Lab::with_file(2, &["--config", &file]);
-        let mut keys = BTreeMap::from([("record".into(), record)]);
-        let ports = [1, 2].map(|i| format!("{i}={}", lab.port(i)));
-        keys.insert("port".into(), format!("{ports:?}"));
-        for (key, who) in [
-            ("private-key", "switch-privkey"),
-            ("certificate", "switch-cert"),
-            ("ca-cert", "ca-cert"),
-        ] {
-            let path = pki.path(&format!("{who}.pem"));
-            keys.insert(key.into(), format!("'{path}'"));
-        }
-        let listen = format!("['pssl:{}']", port + 1);
-        keys.insert("listen".into(), listen);
-        keys.insert("tables".into(), "10".into());
-        let stage = Self {
-            lab,
-            file,
-            keys,
-            controller,
-            port,
-            pki,
-        };
-        assert_eq!(stage.reload(), (true, String::new()));
-        stage.lab.all_ping();
-        stage
-    }
-
-    /// Writes `keys` to the file, and makes the switch read it. Returns whether it did, and what it
-    /// printed.
-    fn reload(&self) -> (bool, String) {
-        let lines = self
-            .keys
-            .iter()
-            .map(|(key, value)| format!("{key} = {value}\n"));
-        std::fs::write(&self.file, lines.collect::<String>()).unwrap();
-        let mut bofuss = Command::new(program("bofuss"));
-        let output = run(bofuss.args(["reload", &self.lab.name]));
-        (output.status.success(), printed(&output))
-    }
-
-    /// Sets a key and reloads; if that is refused, the key keeps its value here.
-    fn set(&mut self, key: &str, value: &str) -> (bool, String) {
-        let before = self.keys.insert(key.into(), value.into());
-        let (done, said) = self.reload();
-        if !done {
-            match before {
-                Some(before) => self.keys.insert(key.into(), before),
-                None => self.keys.remove(key),
-            };
-        }
-        (done, said)
-    }
-
-    /// Sets a key, and checks that the switch takes the change.
-    fn follows(&mut self, key: &str, value: &str) {
-        assert_eq!(
-            self.set(key, value),
-            (true, String::new()),
-            "{key} = {value}"
-        );
-    }
-
-    fn ctl(&self, words: &str) -> String {
-        let mut bofuss = Command::new(program("bofuss"));
-        ok(bofuss.args(["ctl", &self.lab.name]).args(words.split(' ')))
-    }
-
-    /// Captures and mirrors, without the record.
-    fn captures(&self) -> String {
-        let listed = self.ctl("captures");
-        let lines = listed.lines().filter(|line| !line.starts_with("record "));
-        lines.collect()
-    }
-
-    fn dpctl(&self, words: &[&str]) -> String {
-        printed(&self.lab.dpctl(words))
-    }
-
-    /// Accepts a connection of the switch and sends a HELLO of OpenFlow 1.3.
-    fn greets(&self) -> TcpStream {
-        let (mut stream, _) = self.controller.accept().unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.write_all(&raw::HELLO).unwrap();
-        stream
-    }
-
-    /// Whether a tool with these files reaches the switch by TLS.
-    fn reached_by(&self, who: &str, ca: &str) -> bool {
-        let mut dpctl = Command::new(program("dpctl"));
-        let files = self.pki.options(who, &format!("{ca}-cert.pem"));
-        let address = format!("ssl:127.0.0.1:{}", self.port + 1);
-        let output = run(dpctl.args(files).arg(address).arg("features"));
-        output.status.success()
-    }
 }
 
 /// Reads messages until one of this type comes. Returns it.

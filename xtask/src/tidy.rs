@@ -5,7 +5,8 @@ use std::path::Path;
 use crate::source::{self, Function, Source, words};
 use crate::{docs, licenses, mutants, names, retired, rooms};
 
-/// Lines of a file without its tests; above it the file says why, in a line with [`LONG_FILE`].
+/// Lines of a file without its tests, or of a file of tests; above it the file says why, in a line
+/// with [`LONG_FILE`].
 const MAX_FILE_LINES: usize = 500;
 /// The hard limit, whatever the reason.
 const HARD_FILE_LINES: usize = 800;
@@ -55,12 +56,17 @@ fn file(source: &Source) -> Vec<(usize, String)> {
             "the first line is no `//!` that says the file's one job".into(),
         ));
     }
-    let lines = source.test.iter().filter(|test| !**test).count();
+    // A bench is a list of cases.
+    let is_bench = source.path.iter().any(|folder| folder == "benches");
+    let is_tests = !is_bench && source.test.iter().all(|test| *test);
+    let counted = source.test.iter().filter(|test| is_tests || !**test);
+    let lines = counted.count();
+    let kind = if is_tests { "of" } else { "without" };
     let reason = source.comments.contains(LONG_FILE);
     if lines > HARD_FILE_LINES || (lines > MAX_FILE_LINES && !reason) {
         found.push((
             1,
-            format!("{lines} lines without tests, more than {MAX_FILE_LINES}"),
+            format!("{lines} lines {kind} tests, more than {MAX_FILE_LINES}"),
         ));
     }
     for (i, line) in source.text.lines().enumerate() {
@@ -204,6 +210,16 @@ mod tests {
                 "{found:?}"
             );
             assert_eq!(found.len(), usize::from(!expected.is_empty()), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_of_tests_has_a_limit_and_a_bench_has_none() {
+        for (path, findings) in [("a/tests/b.rs", 1), ("a/benches/b.rs", 0)] {
+            let text = format!("//! A.\n{}", "const A: u8 = 1;\n".repeat(500));
+            let (mut source, _) = Source::new(path.into(), text);
+            source.test.fill(true);
+            assert_eq!(file(&source).len(), findings, "{path}");
         }
     }
 
