@@ -66,11 +66,8 @@ impl PathEffect {
         {
             return self.extend(hooks.effect_of(value));
         }
-        let may_packet_in = match action {
-            Action::DecNwTtl | Action::DecMplsTtl => true,
-            Action::Output(output) => output.port == PortNo::CONTROLLER,
-            _ => false,
-        };
+        let may_packet_in = matches!(action, Action::DecNwTtl | Action::DecMplsTtl)
+            || matches!(action, Action::Output(output) if output.port == PortNo::CONTROLLER);
         let sets_fields = matches!(action, Action::SetField(_));
         let does_neither = matches!(
             action,
